@@ -1,0 +1,82 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "ferrite/autograd/detail/arena.h"
+#include "ferrite/autograd/tape.h"
+
+namespace ferrite::detail {
+
+/// One application as the tape keeps it: numbers of its operands and results, their specs, and the values that the
+/// gradient reads. Lives in the tape's arena.
+struct Entry {
+  const Primitive* op = nullptr;  ///< null: an alias of its one operand (a tensor watched again)
+  const Attrs* attrs = nullptr;
+  Entry* before = nullptr;
+  std::uint32_t first_out = 0;
+  bool freed = false;
+  std::span<std::uint32_t> in_slots;  ///< 0: a constant
+  std::span<const Spec*> in_specs;
+  std::span<const Spec*> out_specs;
+  std::span<Tensor> in;   ///< undefined where not read; empty where none is
+  std::span<Tensor> out;
+};
+
+/// Where the parameters read under a tape stand on it, by identity of the cell.
+class Leaves {
+ public:
+  struct Leaf {
+    const void* cell;
+    std::uint32_t slot;
+    Tensor value;
+  };
+  Leaf* find(const void* cell);
+  void add(Leaf leaf);
+
+ private:
+  void rebuild();
+  std::size_t place(const void* cell) const;
+
+  std::vector<Leaf> list_;
+  std::vector<std::uint32_t> table_;  ///< open addressing, index + 1; built beyond a few leaves
+};
+
+/// The record that a Tape and the tapes inside it share.
+class TapeRecord final : public Recorder, public std::enable_shared_from_this<TapeRecord> {
+ public:
+  TapeRecord();
+  ~TapeRecord() override;
+
+  void start() { recording_.emplace(*this); }
+  void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override;
+  void read(const Cell& cell, Tensor& value) override;
+  bool write(const Cell&, const Tensor&) override { return false; }
+
+  Tensor watch(const Tensor& x);
+  std::uint32_t slot_of(const Tensor& x) const { return x.tape_id() == id_ ? x.tape_slot() : 0; }
+  /// The slot of a parameter, 0 if it was not read.
+  std::uint32_t slot_of(const Cell& cell);
+  std::size_t size() const { return size_; }
+
+  /// Cotangents of the given slots (undefined where nothing arrived).
+  Tensors walk(const Tensor& of, std::span<const std::uint32_t> wrt, const Tensor& cotangent, bool retain);
+
+ private:
+  friend class Walker;
+  Entry* new_entry();
+  std::span<const Spec*> keep_specs(std::size_t n, auto spec_at);
+  const Spec* keep_spec(const Spec& spec);
+  std::uint32_t new_slots(std::size_t n);
+
+  std::uint64_t id_;
+  std::uint32_t next_slot_ = 1;
+  std::size_t size_ = 0;
+  Entry* last_ = nullptr;
+  Arena arena_;
+  Leaves leaves_;
+  const Spec* recent_[4] = {};  ///< specs kept last: neighbours on a tape mostly share them
+  unsigned recent_at_ = 0;
+  std::optional<Recording> recording_;
+};
+
+}  // namespace ferrite::detail

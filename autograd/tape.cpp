@@ -1,0 +1,179 @@
+#include "ferrite/autograd/tape.h"
+
+#include "ferrite/autograd/detail/tape_record.h"
+#include "ferrite/tensor/detail/accumulate.h"
+
+namespace ferrite {
+namespace detail {
+
+/// One walk back over the entries of a record.
+class Walker {
+ public:
+  Walker(TapeRecord& record, bool retain) : record_(record), retain_(retain), grads_(record.next_slot_) {
+    keep_.resize(record.next_slot_);
+  }
+
+  Tensors run(const Tensor& of, std::span<const std::uint32_t> wrt, const Tensor& cotangent) {
+    Tensors out;
+    out.reserve(wrt.size());
+    const std::uint32_t from = record_.slot_of(of);
+    if (from) {
+      for (const std::uint32_t s : wrt) keep_[s] = 1;
+      grads_[from] = cotangent;
+      for (Entry* e = record_.last_; e; e = e->before) visit(*e);
+    }
+    for (const std::uint32_t s : wrt) out.push_back(grads_[s]);
+    return out;
+  }
+
+ private:
+  /// Passes the cotangents of an entry's results on to its operands.
+  void visit(Entry& e) {
+    Tensors arrived;
+    bool any = false;
+    if (e.first_out >= grads_.size()) return;  // recorded during this walk
+    for (std::uint32_t i = 0; i < e.out_specs.size(); ++i) {
+      const std::uint32_t s = e.first_out + i;
+      any |= grads_[s].defined();
+      arrived.push_back(keep_[s] ? grads_[s] : std::move(grads_[s]));
+    }
+    if (!any) return;
+    if (!e.op) return give(e.in_slots[0], std::move(arrived[0]));
+    if (e.freed)
+      throw TapeError("grad: the entries of this tape were freed by an earlier call; pass retain or create_graph there");
+    back(e, arrived);
+    if (!retain_) free(e);
+  }
+
+  void back(const Entry& e, const Tensors& arrived) {
+    static const Attrs none = Attrs();
+    std::uint64_t wanted = 0;
+    for (std::size_t i = 0; i < e.in_slots.size() && i < 64; ++i)
+      if (e.in_slots[i]) wanted |= std::uint64_t{1} << i;
+    const Vjp v(e.attrs ? *e.attrs : none, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()}, wanted);
+    Tensors g = e.op->vjp(v);
+    for (std::size_t i = 0; i < e.in_slots.size(); ++i) {
+      if (!e.in_slots[i] || !g[i]) continue;
+      const Shape& shape = e.in_specs[i]->shape;
+      give(e.in_slots[i], g[i].shape() == shape ? std::move(g[i]) : sum_to(g[i], shape));  // undo broadcasting: here only
+    }
+  }
+
+  void give(std::uint32_t slot, Tensor&& d) {
+    Tensor& total = grads_[slot];
+    if (!total) {
+      total = std::move(d);
+    } else {
+      accumulate(total, d);
+    }
+  }
+
+  static void free(Entry& e) {
+    for (Tensor& x : e.in) x = Tensor();
+    for (Tensor& x : e.out) x = Tensor();
+    e.freed = true;
+  }
+
+  TapeRecord& record_;
+  bool retain_;
+  std::vector<Tensor> grads_;  ///< by slot
+  std::vector<char> keep_;     ///< slots whose cotangent is asked for
+};
+
+Tensors TapeRecord::walk(const Tensor& of, std::span<const std::uint32_t> wrt, const Tensor& cotangent, bool retain) {
+  return Walker(*this, retain).run(of, wrt, cotangent);
+}
+
+namespace {
+
+TapeRecord* record_of_frame() {
+  for (Recorder* r : frame().recorders)
+    if (auto* t = dynamic_cast<TapeRecord*>(r)) return t;
+  return nullptr;
+}
+
+Tensor seed_of(const Tensor& of, const Tensor& cotangent) {
+  if (!cotangent) {
+    if (of.numel() != 1)
+      throw ShapeError("grad: the differentiated tensor must hold one element, got " + of.shape().str() +
+                       "; pass a cotangent");
+    return ones(of.shape(), of.dtype());
+  }
+  if (cotangent.spec() != of.spec())
+    throw ShapeError("grad: the cotangent " + cotangent.spec().str() + " does not fit the differentiated tensor " +
+                     of.spec().str());
+  return cotangent;
+}
+
+}  // namespace
+}  // namespace detail
+
+Tape::Tape() : nested_(false) {
+  if (detail::TapeRecord* outer = detail::record_of_frame()) {
+    record_ = outer->shared_from_this();
+    nested_ = true;
+    return;
+  }
+  record_ = std::make_shared<detail::TapeRecord>();
+  record_->start();
+}
+
+Tape::~Tape() = default;
+
+Tensor Tape::watch(const Tensor& x) { return record_->watch(x); }
+std::size_t Tape::size() const { return record_->size(); }
+
+namespace {
+
+Tensors walk_back(detail::TapeRecord& record, bool nested, const Tensor& of, std::span<const std::uint32_t> slots,
+                  GradOptions options, const Tensor& cotangent) {
+  const bool create = options.create_graph || nested;
+  if (create) return record.walk(of, slots, detail::seed_of(of, cotangent), true);
+  const Paused pause(record);
+  Tensors g = record.walk(of, slots, detail::seed_of(of, cotangent), options.retain);
+  for (Tensor& x : g)
+    if (x) x = x.unmarked();
+  return g;
+}
+
+}  // namespace
+
+Tensors Tape::grad(const Tensor& of, std::span<const Tensor> wrt, GradOptions options, const Tensor& cotangent) {
+  InlineVector<std::uint32_t, 16> slots;
+  for (const Tensor& x : wrt) {
+    const std::uint32_t s = record_->slot_of(x);
+    if (!s) throw TapeError("grad: a tensor " + x.spec().str() + " was never watched on this tape; use the handle that watch returned");
+    slots.push_back(s);
+  }
+  Tensors g = walk_back(*record_, nested_, of, {slots.data(), slots.size()}, options, cotangent);
+  for (std::size_t i = 0; i < wrt.size(); ++i)
+    if (!g[i]) g[i] = zeros(wrt[i].shape(), wrt[i].dtype());
+  return g;
+}
+
+Tensors Tape::grad(const Tensor& of, std::initializer_list<Tensor> wrt, GradOptions options, const Tensor& cotangent) {
+  return grad(of, std::span<const Tensor>(wrt.begin(), wrt.size()), options, cotangent);
+}
+
+Tensors Tape::grad(const Tensor& of, std::span<const Parameter> wrt, GradOptions options, const Tensor& cotangent) {
+  InlineVector<std::uint32_t, 16> slots;
+  for (const Parameter& p : wrt) slots.push_back(record_->slot_of(p));
+  Tensors g = walk_back(*record_, nested_, of, {slots.data(), slots.size()}, options, cotangent);
+  for (std::size_t i = 0; i < wrt.size(); ++i)
+    if (slots[i] && !g[i]) g[i] = zeros(wrt[i].shape(), wrt[i].dtype());
+  return g;
+}
+
+Tensors Tape::grad(const Tensor& of, const std::vector<Parameter>& wrt, GradOptions options, const Tensor& cotangent) {
+  return grad(of, std::span<const Parameter>(wrt), options, cotangent);
+}
+
+std::function<Tensor(const Tensor&)> grad(std::function<Tensor(const Tensor&)> f) {
+  return [f = std::move(f)](const Tensor& x) {
+    Tape tape;
+    const Tensor variable = tape.watch(x);
+    return tape.grad(f(variable), {variable})[0];
+  };
+}
+
+}  // namespace ferrite

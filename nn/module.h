@@ -1,0 +1,92 @@
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ferrite/nn/init.h"
+#include "ferrite/tensor/cell.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::nn {
+
+/// What a call carries besides its input; empty by default and passed on by containers.
+struct Context {
+  /// i64 [B]: how many steps of each sequence count; undefined: all T.
+  Tensor lengths;
+  /// Initial state of a recurrent layer called by `run`; undefined: zeros.
+  Tensor state;
+};
+
+/// A cell under its dotted name in a model.
+template <class C>
+struct Named {
+  std::string name;
+  C cell;
+};
+
+/// Something with named parameters. Move-only; its cells are shared handles, so a module that holds others
+/// registers them once with `adopt` and may then be moved freely. Reading a module from several threads is safe.
+///
+///   struct Translator : nn::Module {
+///     nn::Gru encoder{29, 64};
+///     nn::Linear head{64, 74};
+///     Translator() { adopt("encoder", encoder), adopt("head", head); }
+///     Tensor forward(const Tensor& x) const { return head(encoder(x)); }
+///   };
+class Module {
+ public:
+  virtual ~Module() = default;
+
+  /// All parameters, own and adopted, in order of registration.
+  const std::vector<Named<Parameter>>& named_parameters() const { return parameters_; }
+  const std::vector<Named<Buffer>>& named_buffers() const { return buffers_; }
+  const std::vector<Named<State>>& named_states() const { return states_; }
+  std::vector<Parameter> parameters() const;
+  std::int64_t parameter_count() const;
+  /// Training mode, on from the start: only `Dropout` and the like care. Told to all adopted modules.
+  void train(bool on = true) const;
+  void eval() const { train(false); }
+  bool training() const { return mode_->load(std::memory_order_relaxed); }
+
+ protected:
+  Module() : modes_{mode_} {}
+  Module(Module&&) = default;
+  Module& operator=(Module&&) = default;
+
+  /// Registers a parameter of this module, filled from the stream of its full name.
+  Parameter parameter(std::string_view name, const Shape& shape, const Fill& fill, const Init& init,
+                      FileLayout layout = FileLayout::same);
+  Buffer buffer(std::string_view name, Tensor value);
+  State state(std::string_view name, Tensor value);
+  /// Registers the cells of another module under "<name>.".
+  void adopt(std::string_view name, const Module& child);
+
+ private:
+  using Mode = std::shared_ptr<std::atomic<bool>>;
+  Mode mode_ = std::make_shared<std::atomic<bool>>(true);
+  std::vector<Mode> modes_;
+  std::vector<Named<Parameter>> parameters_;
+  std::vector<Named<Buffer>> buffers_;
+  std::vector<Named<State>> states_;
+};
+
+/// A module that maps one tensor to one tensor, and so fits into a chain.
+class Layer : public Module {
+ public:
+  /// The word for it: "gru", "linear".
+  virtual std::string kind() const = 0;
+  virtual Tensor forward(const Tensor& x, const Context& context) const = 0;
+  /// An independent copy with the same values.
+  virtual std::unique_ptr<Layer> clone() const = 0;
+
+  Tensor operator()(const Tensor& x) const { return forward(x, {}); }
+  Tensor operator()(const Tensor& x, const Context& context) const { return forward(x, context); }
+};
+
+/// Gives the cells of `to` the values of the cells of the same names in `from`. Throws Error when names or
+/// shapes differ.
+void copy_values(const Module& from, const Module& to);
+
+}  // namespace ferrite::nn

@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "ferrite/tensor/inline_vector.h"
+#include "ferrite/tensor/scalar.h"
+#include "ferrite/tensor/shape.h"
+
+namespace ferrite {
+
+/// One named constant of an application: an axis, a bound, a flag, a literal operand. Names are string literals.
+struct Attr {
+  using Value = std::variant<bool, std::int64_t, double, Dtype, Scalar, Shape>;
+  std::string_view name;
+  Value value;
+  bool operator==(const Attr&) const = default;
+};
+
+/// The named constants of one application of an operation. Equality, hashing and printing are written here,
+/// once for all operations.
+class Attrs : public InlineVector<Attr, 3> {
+ public:
+  Attrs() = default;
+  Attrs(std::initializer_list<Attr> list) : InlineVector(list) {}
+
+  const Attr::Value* find(std::string_view name) const {
+    for (const Attr& a : *this)
+      if (a.name == name) return &a.value;
+    return nullptr;
+  }
+  /// The value of a constant that the operation always sets. Throws Error when it is absent.
+  template <class T>
+  const T& get(std::string_view name) const {
+    const Attr::Value* v = find(name);
+    if (!v || !std::holds_alternative<T>(*v)) throw_missing(name);
+    return *std::get_if<T>(v);
+  }
+  /// The value, or `otherwise` when it is not set.
+  template <class T>
+  T get_or(std::string_view name, T otherwise) const {
+    const Attr::Value* v = find(name);
+    return v && std::holds_alternative<T>(*v) ? *std::get_if<T>(v) : otherwise;
+  }
+
+  bool operator==(const Attrs& o) const;
+  std::size_t hash() const;
+  /// "axis=1 begin=0", empty for no constants.
+  std::string str() const;
+
+ private:
+  [[noreturn]] static void throw_missing(std::string_view name);
+};
+
+}  // namespace ferrite

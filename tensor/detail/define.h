@@ -1,0 +1,338 @@
+#pragma once
+/// How an operation is written: a struct with its name, rule, kernel and gradient, turned into the one record that
+/// the whole library reads. The concepts say what a struct must contain; without its oracle and its domain or
+/// samples an operation does not compile, so none can be registered untested.
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+#include "ferrite/tensor/detail/packet.h"
+#include "ferrite/tensor/operand.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/oracle.h"
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite::detail {
+
+// ---- pointwise -----------------------------------------------------------------------------------------
+
+/// Which dtypes an operation takes.
+enum class Types : std::uint8_t { floats, numeric, any, boolean };
+
+constexpr bool accepts(Types types, Dtype t) {
+  switch (types) {
+    case Types::floats: return is_float(t);
+    case Types::numeric: return t != Dtype::boolean;
+    case Types::boolean: return t == Dtype::boolean;
+    case Types::any: break;
+  }
+  return true;
+}
+
+/// What the gradient of a pointwise operation reads. An operand is a tensor or a literal.
+class PointwiseVjp {
+ public:
+  explicit PointwiseVjp(const Vjp& v)
+      : grad(v.grad()), out(v.out()), a(operand(v, 0)), b(operand(v, 1)), c(operand(v, 2)), vjp_(v) {}
+
+  const Tensor& grad;
+  const Tensor& out;
+  const Operand a, b, c;
+
+  /// The gradients that are wanted: one function for each operand, called only where needed.
+  template <class... F>
+  Tensors wanted(F&&... f) const {
+    Tensors g;
+    std::size_t at = 0;
+    std::size_t input = 0;
+    const auto form = [&](auto& make) {
+      const bool literal = is_literal(vjp_, at++);
+      if (literal) return;
+      g.push_back(vjp_.wants(input) ? make() : Tensor());
+      ++input;
+    };
+    (form(f), ...);
+    return g;
+  }
+
+ private:
+  static constexpr std::string_view kNames[3] = {"a", "b", "c"};
+  static bool is_literal(const Vjp& v, std::size_t at) { return v.attrs.find(kNames[at]) != nullptr; }
+  static Operand operand(const Vjp& v, std::size_t at) {
+    std::size_t input = 0;
+    for (std::size_t i = 0; i < at; ++i)
+      if (!is_literal(v, i)) ++input;
+    if (const Attr::Value* literal = v.attrs.find(kNames[at])) return Operand(*std::get_if<Scalar>(literal));
+    return input < v.inputs() ? Operand(v.in(input)) : Operand();
+  }
+
+  const Vjp& vjp_;
+};
+
+/// A pointwise operation.
+template <class Op>
+concept PointwiseOp = requires {
+  { Op::name } -> std::convertible_to<std::string_view>;
+  { Op::summary } -> std::convertible_to<std::string_view>;
+  { Op::arity } -> std::convertible_to<std::size_t>;
+  { Op::types } -> std::convertible_to<Types>;
+  { Op::domain } -> std::convertible_to<Range>;
+  { Op::onnx } -> std::convertible_to<std::string_view>;
+  { Op::stablehlo } -> std::convertible_to<std::string_view>;
+  &Op::scalar;
+};
+
+template <class Op, class P, std::size_t... I>
+inline auto load_and_apply(const void* const* in, const std::ptrdiff_t* step, std::int64_t i, std::index_sequence<I...>) {
+  using T = typename P::Element;
+  return Op::f(P::load(static_cast<const T*>(in[I]) + i * step[I])...);
+}
+
+/// Floats: whole packets.
+template <class Op, class T>
+void packet_block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
+  T* to = static_cast<T*>(out);
+  for (std::int64_t i = 0; i < n; i += kLanes<T>)
+    load_and_apply<Op, Packet<T>>(in, step, i, std::make_index_sequence<Op::arity>{}).store(to + i);
+}
+
+template <class R, class V>
+R lane_result(V v) {
+  if constexpr (std::is_same_v<V, bool>) {
+    return v;
+  } else {
+    return v.v;
+  }
+}
+
+/// Integers, bool and comparisons: plain loops, one for each pattern of runs and repeated values.
+template <class Op, class T, class R>
+void lane_block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
+  R* to = static_cast<R*>(out);
+  const T* a = static_cast<const T*>(in[0]);
+  using L = Lane<T>;
+  if constexpr (Op::arity == 1) {
+    const std::ptrdiff_t sa = step[0];
+    for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(a[i * sa])));
+  } else if constexpr (Op::arity == 2) {
+    const T* b = static_cast<const T*>(in[1]);
+    if (step[0] == 1 && step[1] == 1) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(a[i]), L(b[i])));
+    } else if (step[0] == 1) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(a[i]), L(*b)));
+    } else if (step[1] == 1) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(*a), L(b[i])));
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(*a), L(*b)));
+    }
+  } else {
+    const T* b = static_cast<const T*>(in[1]);
+    const T* c = static_cast<const T*>(in[2]);
+    for (std::int64_t i = 0; i < n; ++i)
+      to[i] = lane_result<R>(Op::f(L(a[i * step[0]]), L(b[i * step[1]]), L(c[i * step[2]])));
+  }
+}
+
+template <class Op>
+inline constexpr bool kToBool = requires { requires Op::to_bool; };
+
+template <class Op, class T>
+constexpr Block block_of() {
+  if constexpr (requires { Op::template block<T>; }) {
+    return Op::template block<T>;
+  } else if constexpr (!accepts(Op::types, dtype_of<T>)) {
+    return nullptr;
+  } else if constexpr (kToBool<Op>) {
+    return lane_block<Op, T, bool>;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return packet_block<Op, T>;
+  } else {
+    return lane_block<Op, T, T>;
+  }
+}
+
+template <class Op, std::size_t... I>
+double call_scalar(const double* operands, std::index_sequence<I...>) {
+  return Op::scalar(operands[I]...);
+}
+template <class Op>
+double scalar_of(const double* operands) {
+  return call_scalar<Op>(operands, std::make_index_sequence<Op::arity>{});
+}
+
+template <class Op>
+Tensors pointwise_vjp(const Vjp& v) {
+  return Op::vjp(PointwiseVjp(v));
+}
+template <class Op>
+constexpr auto pointwise_vjp_of() -> Tensors (*)(const Vjp&) {
+  if constexpr (requires(const PointwiseVjp& v) { Op::vjp(v); }) {
+    return pointwise_vjp<Op>;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr Reads reads_of() {
+  if constexpr (requires { Op::reads; }) {
+    return Op::reads;
+  } else {
+    return reads_nothing;
+  }
+}
+template <class Op>
+constexpr std::span<const double> kinks_of() {
+  if constexpr (requires { Op::kinks; }) {
+    return Op::kinks;
+  } else {
+    return {};
+  }
+}
+
+/// Common shape and dtype of tensors and literals. Throws ShapeError, DtypeError.
+Spec infer_pointwise(const Primitive& op, Types types, Inputs in, const Attrs& attrs);
+
+template <class Op>
+Specs pointwise_infer(const Primitive& op, Inputs in, const Attrs& attrs) {
+  if constexpr (requires { Op::infer(op, in, attrs); }) {
+    return {Op::infer(op, in, attrs)};
+  } else {
+    Specs s;
+    s.push_back(infer_pointwise(op, Op::types, in, attrs));
+    if constexpr (kToBool<Op>) s[0].dtype = Dtype::boolean;
+    return s;
+  }
+}
+
+/// Fills `out` (allocated, contiguous) with a pointwise operation of broadcast, strided operands.
+void eval_pointwise(const Primitive& op, Inputs in, Tensor& out, const Attrs& attrs);
+
+template <PointwiseOp Op>
+inline constexpr Primitive pointwise = {
+    .name = Op::name,
+    .summary = Op::summary,
+    .arity = static_cast<int>(Op::arity),
+    .infer = pointwise_infer<Op>,
+    .eval = nullptr,
+    .view = nullptr,
+    .block = {block_of<Op, float>(), block_of<Op, double>(), block_of<Op, std::int32_t>(),
+              block_of<Op, std::int64_t>(), block_of<Op, bool>()},
+    .vjp = pointwise_vjp_of<Op>(),
+    .reads = reads_of<Op>(),
+    .onnx = Op::onnx,
+    .stablehlo = Op::stablehlo,
+    .domain = Op::domain,
+    .kinks = kinks_of<Op>(),
+    .scalar = scalar_of<Op>,
+    .oracle = nullptr,
+    .samples = nullptr};
+
+// ---- structured ----------------------------------------------------------------------------------------
+
+/// Any other operation: a shape rule, a kernel or a view, an oracle of plain loops, samples, and a gradient where
+/// there is one.
+template <class Op>
+concept StructuredOp = requires(Inputs in, const Attrs& a, std::span<const Dense> dense, std::span<Dense> result) {
+  { Op::name } -> std::convertible_to<std::string_view>;
+  { Op::summary } -> std::convertible_to<std::string_view>;
+  { Op::infer(in, a) } -> std::same_as<Specs>;
+  { Op::onnx } -> std::convertible_to<std::string_view>;
+  { Op::stablehlo } -> std::convertible_to<std::string_view>;
+  Op::oracle(dense, result, a);
+  { Op::samples() } -> std::same_as<std::vector<Sample>>;
+} && (requires(Inputs in, std::span<Tensor> out, const Attrs& a) { Op::eval(in, out, a); } ||
+      requires(const Tensor& x, const Spec& s, const Attrs& a, Layout& l) { Op::view(x, s, a, std::size_t{}, l); });
+
+template <class Op>
+constexpr auto eval_of() -> void (*)(Inputs, std::span<Tensor>, const Attrs&) {
+  if constexpr (requires { &Op::eval; }) {
+    return &Op::eval;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr auto view_of() -> bool (*)(const Tensor&, const Spec&, const Attrs&, std::size_t, Layout&) {
+  if constexpr (requires { &Op::view; }) {
+    return &Op::view;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr auto vjp_of() -> Tensors (*)(const Vjp&) {
+  if constexpr (requires { &Op::vjp; }) {
+    return &Op::vjp;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+std::span<const Sample> samples_of() {
+  static const std::vector<Sample> samples = Op::samples();
+  return samples;
+}
+template <class Op>
+Specs structured_infer(const Primitive&, Inputs in, const Attrs& attrs) {
+  return Op::infer(in, attrs);
+}
+
+template <StructuredOp Op>
+inline constexpr Primitive structured = {
+    .name = Op::name,
+    .summary = Op::summary,
+    .arity = -1,
+    .infer = structured_infer<Op>,
+    .eval = eval_of<Op>(),
+    .view = view_of<Op>(),
+    .block = {},
+    .vjp = vjp_of<Op>(),
+    .reads = reads_of<Op>(),
+    .onnx = Op::onnx,
+    .stablehlo = Op::stablehlo,
+    .domain = {},
+    .kinks = {},
+    .scalar = nullptr,
+    .oracle = &Op::oracle,
+    .samples = samples_of<Op>};
+
+// ---- calling -------------------------------------------------------------------------------------------
+
+/// Applies an operation with one result.
+inline Tensor call(const Primitive& op, Inputs in, const Attrs& attrs = {}) {
+  return std::move(op.apply(in, attrs)[0]);
+}
+
+/// Applies a pointwise operation of operands that may be literals. Throws ValueError when all of them are.
+Tensor call_pointwise(const Primitive& op, std::initializer_list<const Operand*> operands);
+
+template <class Op>
+Tensor pointwise_call(const Tensor& x) {
+  return call(pointwise<Op>, {{&x}});
+}
+template <class Op>
+Tensor pointwise_call(const Operand& a, const Operand& b) {
+  if (!a.is_literal() && !b.is_literal()) return call(pointwise<Op>, {{&a.tensor(), &b.tensor()}});
+  return call_pointwise(pointwise<Op>, {&a, &b});
+}
+
+/// x Phi(x), the primitive behind `gelu`.
+Tensor gelu_exact(const Tensor& x);
+
+/// A family of operations, collected by the registry.
+using Family = std::span<const Primitive* const>;
+Family arithmetic_family();
+Family functions_family();
+Family logic_family();
+Family reduction_family();
+Family product_family();
+Family view_family();
+Family assembly_family();
+Family indexing_family();
+Family creation_family();
+Family random_family();
+
+[[noreturn]] void throw_shape(std::string_view where, const std::string& what);
+[[noreturn]] void throw_dtype(std::string_view where, const std::string& what);
+
+}  // namespace ferrite::detail

@@ -1,0 +1,25 @@
+#pragma once
+#include <cstdint>
+
+namespace ferrite::detail {
+
+/// A matrix somewhere in memory: element (i, j) is at data[i * row + j * col].
+template <class T>
+struct MatrixView {
+  const T* data;
+  std::int64_t row;
+  std::int64_t col;
+};
+
+/// C [M, N] = A [M, K] . B [K, N], C row-major with `ldc` elements from row to row. Every element of C is the sum,
+/// in ascending order, of blocks of 256 consecutive k, each block one ascending chain of fused multiply-adds
+/// (docs/numerics.md, rule 2): its bits do not depend on M, N, strides, packing or threads. T is float or double.
+template <class T>
+void gemm(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc);
+
+extern template void gemm<float>(std::int64_t, std::int64_t, std::int64_t, MatrixView<float>, MatrixView<float>, float*,
+                                 std::int64_t);
+extern template void gemm<double>(std::int64_t, std::int64_t, std::int64_t, MatrixView<double>, MatrixView<double>,
+                                  double*, std::int64_t);
+
+}  // namespace ferrite::detail

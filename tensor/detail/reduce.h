@@ -1,0 +1,13 @@
+#pragma once
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite::detail {
+
+enum class Reduction : std::uint8_t { sum, prod, max, min };
+
+/// Reduces x over `axes` (sorted) into the contiguous `out`, whose dtype is x's, or i64 for sums of i32 and bool.
+/// The order is that of docs/numerics.md, rule 3: 16 lanes (f64: 8) inside blocks of 1024 elements taken in
+/// row-major order of the reduced axes, lanes halved pairwise, blocks ascending; whatever the strides.
+void reduce(Reduction kind, const Tensor& x, const Shape& axes, Tensor& out);
+
+}  // namespace ferrite::detail

@@ -1,0 +1,93 @@
+#include <array>
+
+#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite {
+namespace {
+
+[[noreturn]] void throw_escaped(const Primitive& op, const Tensor& x) {
+  throw TraceError(std::string(op.name) + ": a traced tensor " + x.spec().str() + " was used outside its trace");
+}
+
+Tensor make_window(const Tensor& x, const Spec& spec, const Layout& layout) {
+  return x.view(spec.shape, layout.strides, layout.offset);
+}
+
+/// Views where there are such; false leaves the work to the kernel.
+bool compute_views(const Primitive& op, const Tensor& x, const Specs& specs, const Attrs& attrs, Tensors& out) {
+  if (!op.view) return false;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    Layout layout;
+    if (!op.view(x, specs[i], attrs, i, layout)) return false;
+    out.push_back(make_window(x, specs[i], layout));
+  }
+  return true;
+}
+
+Tensors compute(const Primitive& op, Inputs in, const Specs& specs, const Attrs& attrs) {
+  for (const Tensor& x : in)
+    if (x.is_abstract()) throw_escaped(op, x);
+  Tensors out;
+  if (compute_views(op, in.size() ? in[0] : Tensor(), specs, attrs, out)) return out;
+  out.clear();
+  out.reserve(specs.size());
+  for (const Spec& s : specs) out.push_back(Tensor::empty(s));
+  if (op.is_pointwise()) {
+    detail::eval_pointwise(op, in, out[0], attrs);
+  } else {
+    op.eval(in, {out.data(), out.size()}, attrs);
+  }
+  return out;
+}
+
+Tensors abstract(const Specs& specs) {
+  Tensors out;
+  for (const Spec& s : specs) out.push_back(Tensor::abstract(s));
+  return out;
+}
+
+}  // namespace
+
+Tensors Primitive::apply(Inputs in, const Attrs& attrs) const {
+  const Specs specs = infer(*this, in, attrs);  // 1. check: the only place that rejects shapes
+  const detail::Frame& frame = detail::frame();
+  Tensors out = frame.tracing ? abstract(specs) : compute(*this, in, specs, attrs);           // 2. compute
+  for (Recorder* r : frame.recorders) r->record(*this, attrs, in, {out.data(), out.size()});  // 3. tell
+  return out;
+}
+
+Tensor Vjp::grad_or_zeros(std::size_t i) const {
+  return grads_[i] ? grads_[i] : zeros(out_spec(i).shape, out_spec(i).dtype);
+}
+
+std::span<const Primitive* const> primitives() {
+  static const std::vector<const Primitive*> all = [] {
+    std::vector<const Primitive*> list;
+    for (const detail::Family family :
+         {detail::arithmetic_family(), detail::functions_family(), detail::logic_family(), detail::reduction_family(),
+          detail::product_family(), detail::view_family(), detail::assembly_family(), detail::indexing_family(),
+          detail::creation_family(), detail::random_family()})
+      list.insert(list.end(), family.begin(), family.end());
+    return list;
+  }();
+  return all;
+}
+
+const Primitive* find_primitive(std::string_view name) {
+  for (const Primitive* p : primitives())
+    if (p->name == name) return p;
+  return nullptr;
+}
+
+namespace detail {
+
+void throw_shape(std::string_view where, const std::string& what) {
+  throw ShapeError(std::string(where) + ": " + what);
+}
+void throw_dtype(std::string_view where, const std::string& what) {
+  throw DtypeError(std::string(where) + ": " + what);
+}
+
+}  // namespace detail
+}  // namespace ferrite

@@ -1,0 +1,50 @@
+#pragma once
+#include <stdexcept>
+#include <string>
+
+namespace ferrite {
+
+/// Base of everything the library throws. Messages read
+/// `<where>: <what is wrong>: <the values seen>[; <what to do>]`.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Shapes, extents, axes or indices that do not fit.
+class ShapeError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Dtypes that do not fit; there is no promotion between tensors.
+class DtypeError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A value outside the range an option or argument allows.
+class ValueError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Misuse of a Tape or of a gradient.
+class TapeError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The values of a traced tensor were read, or a traced value left its trace.
+class TraceError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A file that is missing, damaged or does not fit the model.
+class IoError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace ferrite

@@ -1,0 +1,298 @@
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "ferrite/tensor/detail/gemm.h"
+#include "ferrite/tensor/detail/packet.h"
+#include "ferrite/tensor/threads.h"
+
+namespace ferrite::detail {
+namespace {
+
+constexpr std::int64_t kBlockK = 256;  ///< the order of summation: never changed without changing every result
+
+/// Shape of the micro-kernel: rows and packets that fill the registers without spilling.
+template <class T>
+struct Tile {
+  static constexpr int lanes = kLanes<T>;
+  static constexpr int rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
+  static constexpr int packets = 3;
+  static constexpr int width = packets * lanes;
+  static constexpr int vector_packets = 8;  ///< of one row: enough chains to hide the latency
+};
+
+/// Scratch memory of a thread, kept between calls.
+class Scratch {
+ public:
+  template <class T>
+  T* get(std::size_t n) {
+    const std::size_t bytes = n * sizeof(T);
+    if (bytes > size_) {
+      memory_.reset(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{64})));
+      size_ = bytes;
+    }
+    return reinterpret_cast<T*>(memory_.get());
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<std::byte[], Free> memory_;
+  std::size_t size_ = 0;
+};
+thread_local Scratch scratch_a;
+thread_local Scratch scratch_b;
+
+/// One panel of B: `step` elements from one k to the next, columns adjacent.
+template <class T>
+struct Panel {
+  const T* data;
+  std::int64_t step;
+};
+
+/// MR rows times NV packets of columns over K steps of one block. With `add` the block is added to C.
+template <class T, int MR, int NV>
+inline void micro(MatrixView<T> a, Panel<T> b, std::int64_t K, T* c, std::int64_t ldc, bool add) {
+  using P = RawPacket<T>;
+  constexpr int W = kLanes<T>;
+  P acc[static_cast<std::size_t>(MR)][static_cast<std::size_t>(NV)];
+#pragma GCC unroll 16
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) acc[m][v] = ei::pset1<P>(T(0));
+  const T* pa = a.data;
+  const T* pb = b.data;
+  for (std::int64_t k = 0; k < K; ++k) {
+    P bv[static_cast<std::size_t>(NV)];
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) bv[v] = ei::ploadu<P>(pb + v * W);
+#pragma GCC unroll 16
+    for (int m = 0; m < MR; ++m) {
+      const P x = ei::pset1<P>(pa[m * a.row]);
+#pragma GCC unroll 16
+      for (int v = 0; v < NV; ++v) acc[m][v] = ei::pmadd(x, bv[v], acc[m][v]);
+    }
+    pa += a.col;
+    pb += b.step;
+  }
+#pragma GCC unroll 16
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) {
+      T* p = c + m * ldc + v * W;
+      ei::pstoreu(p, add ? ei::padd(ei::ploadu<P>(p), acc[m][v]) : acc[m][v]);
+    }
+}
+
+/// The same for a panel of which only `width` columns exist: through a tile in memory.
+template <class T, int MR, int NV>
+inline void micro_part(MatrixView<T> a, Panel<T> b, std::int64_t K, T* c, std::int64_t ldc, bool add,
+                       std::int64_t width) {
+  constexpr std::size_t kTile = static_cast<std::size_t>(NV) * static_cast<std::size_t>(kLanes<T>);
+  alignas(64) T tile[static_cast<std::size_t>(MR)][kTile];
+  if (add)
+    for (int m = 0; m < MR; ++m) std::copy_n(c + m * ldc, width, tile[m]);
+  micro<T, MR, NV>(a, b, K, tile[0], static_cast<std::int64_t>(kTile), add);
+  for (int m = 0; m < MR; ++m) std::copy_n(tile[m], width, c + m * ldc);
+}
+
+/// All rows of C under one panel of B.
+template <class T, int NV, int MR>
+void panel_rows(std::int64_t M, MatrixView<T> a, Panel<T> b, std::int64_t K, T* c, std::int64_t ldc, bool add,
+                std::int64_t width) {
+  const bool whole = width == NV * kLanes<T>;
+  std::int64_t m = 0;
+  for (; m + MR <= M; m += MR) {
+    const MatrixView<T> rows{a.data + m * a.row, a.row, a.col};
+    if (whole) {
+      micro<T, MR, NV>(rows, b, K, c + m * ldc, ldc, add);
+    } else {
+      micro_part<T, MR, NV>(rows, b, K, c + m * ldc, ldc, add, width);
+    }
+  }
+  if constexpr (MR > 1) {
+    if (m < M)
+      panel_rows<T, NV, MR / 2>(M - m, {a.data + m * a.row, a.row, a.col}, b, K, c + m * ldc, ldc, add, width);
+  }
+}
+
+/// Transposes a square of W by W elements: `from` has W rows, `from_step` apart; row k of the result goes to
+/// to + k * to_step.
+template <class T>
+inline void transpose_square(const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
+  constexpr int W = kLanes<T>;
+  ei::PacketBlock<RawPacket<T>, W> block;
+  for (int i = 0; i < W; ++i) block.packet[i] = ei::ploadu<RawPacket<T>>(from + i * from_step);
+  ei::ptranspose(block);
+  for (int i = 0; i < W; ++i) ei::pstoreu(to + i * to_step, block.packet[i]);
+}
+
+/// Copies columns [0, width) of B [K, .] into a panel of `panel_width` columns, zeros beyond.
+template <class T>
+void pack_panel(MatrixView<T> b, std::int64_t K, std::int64_t width, std::int64_t panel_width, T* to) {
+  constexpr int W = kLanes<T>;
+  if (b.col == 1) {
+    for (std::int64_t k = 0; k < K; ++k, to += panel_width) {
+      std::memcpy(to, b.data + k * b.row, static_cast<std::size_t>(width) * sizeof(T));
+      std::fill(to + width, to + panel_width, T(0));
+    }
+    return;
+  }
+  std::int64_t squares = 0;
+  std::int64_t across = 0;
+  if (b.row == 1 && W > 1) {
+    squares = K / W * W;
+    across = width / W * W;
+    for (std::int64_t j = 0; j < across; j += W)
+      for (std::int64_t k = 0; k < squares; k += W)
+        transpose_square<T>(b.data + k + j * b.col, b.col, to + k * panel_width + j, panel_width);
+  }
+  for (std::int64_t k = 0; k < K; ++k) {
+    T* row = to + k * panel_width;
+    for (std::int64_t j = k < squares ? across : 0; j < width; ++j) row[j] = b.data[k * b.row + j * b.col];
+    std::fill(row + width, row + panel_width, T(0));
+  }
+}
+
+/// Copies A [M, K] so that the rows of a micro-kernel lie side by side: group g at to + g * rows * K.
+template <class T>
+void pack_rows(MatrixView<T> a, std::int64_t M, std::int64_t K, T* to) {
+  constexpr std::int64_t R = Tile<T>::rows;
+  for (std::int64_t m = 0; m < M; m += R) {
+    const std::int64_t rows = std::min(R, M - m);
+    for (std::int64_t k = 0; k < K; ++k, to += R) {
+      const T* from = a.data + m * a.row + k * a.col;
+      for (std::int64_t i = 0; i < rows; ++i) to[i] = from[i * a.row];
+    }
+  }
+}
+
+/// One block of k: C [M, N] (+)= A [M, K] . B [K, N], K at most kBlockK.
+template <class T>
+class BlockProduct {
+ public:
+  BlockProduct(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c,
+               std::int64_t ldc, bool add)
+      : M_(M), N_(N), K_(K), a_(a), b_(b), c_(c), ldc_(ldc), add_(add) {}
+
+  void run() {
+    constexpr std::int64_t kWide = Tile<T>::vector_packets * Tile<T>::lanes;
+    const bool direct = b_.col == 1 && M_ <= 2 * Tile<T>::rows;
+    std::int64_t j = 0;
+    if (direct && M_ == 1)
+      for (; j + kWide <= N_; j += kWide) direct_panel<Tile<T>::vector_packets, 1>(j);
+    if (direct && M_ <= 3)
+      for (; j + 4 * Tile<T>::lanes <= N_; j += 4 * Tile<T>::lanes) direct_panel<4, 2>(j);
+    if (direct) {
+      for (; j + Tile<T>::width <= N_; j += Tile<T>::width) direct_panel<Tile<T>::packets, Tile<T>::rows>(j);
+      for (; j + Tile<T>::lanes <= N_; j += Tile<T>::lanes) direct_panel<1, Tile<T>::rows>(j);
+      if (j < N_) packed_panel<1>(j);
+      return;
+    }
+    if (a_.col != 1 && M_ > 1 && N_ > Tile<T>::width) return packed_rows();
+    packed_panels(M_, a_, c_);
+  }
+
+ private:
+  template <int NV, int MR>
+  void direct_panel(std::int64_t j) {
+    panel_rows<T, NV, MR>(M_, a_, {b_.data + j, b_.row}, K_, c_ + j, ldc_, add_, NV * Tile<T>::lanes);
+  }
+
+  template <int NV>
+  void packed_panel(std::int64_t j) {
+    packed_panel_of<NV>(j, M_, a_, c_);
+  }
+
+  template <int NV>
+  void packed_panel_of(std::int64_t j, std::int64_t M, MatrixView<T> a, T* c) {
+    constexpr std::int64_t kWidth = NV * Tile<T>::lanes;
+    const std::int64_t width = std::min(kWidth, N_ - j);
+    T* panel = scratch_b.get<T>(static_cast<std::size_t>(kBlockK * Tile<T>::width));
+    pack_panel<T>({b_.data + j * b_.col, b_.row, b_.col}, K_, width, kWidth, panel);
+    panel_rows<T, NV, Tile<T>::rows>(M, a, {panel, kWidth}, K_, c + j, ldc_, add_, width);
+  }
+
+  void packed_panels(std::int64_t M, MatrixView<T> a, T* c) {
+    std::int64_t j = 0;
+    for (; j + Tile<T>::width <= N_; j += Tile<T>::width) packed_panel_of<Tile<T>::packets>(j, M, a, c);
+    const std::int64_t left = N_ - j;
+    if (left > 2 * Tile<T>::lanes) {
+      packed_panel_of<3>(j, M, a, c);
+    } else if (left > Tile<T>::lanes) {
+      packed_panel_of<2>(j, M, a, c);
+    } else if (left > 0) {
+      packed_panel_of<1>(j, M, a, c);
+    }
+  }
+
+  /// Rows of A that are not contiguous are packed as well, in groups that stay in the second cache.
+  void packed_rows() {
+    constexpr std::int64_t R = Tile<T>::rows;
+    constexpr std::int64_t kGroup = 32 * R;
+    T* rows = scratch_a.get<T>(static_cast<std::size_t>(kGroup * kBlockK));
+    for (std::int64_t m = 0; m < M_; m += kGroup) {
+      const std::int64_t n = std::min(kGroup, M_ - m);
+      pack_rows<T>({a_.data + m * a_.row, a_.row, a_.col}, n, K_, rows);
+      packed_groups(n, rows, c_ + m * ldc_);
+    }
+  }
+
+  void packed_groups(std::int64_t M, const T* rows, T* c) {
+    constexpr std::int64_t R = Tile<T>::rows;
+    constexpr std::int64_t kWidth = Tile<T>::width;
+    T* panel = scratch_b.get<T>(static_cast<std::size_t>(kBlockK * kWidth));
+    for (std::int64_t j = 0; j < N_; j += kWidth) {
+      const std::int64_t width = std::min(kWidth, N_ - j);
+      pack_panel<T>({b_.data + j * b_.col, b_.row, b_.col}, K_, width, kWidth, panel);
+      for (std::int64_t m = 0; m < M; m += R)
+        panel_rows<T, Tile<T>::packets, Tile<T>::rows>(std::min(R, M - m), {rows + m * K_, 1, R}, {panel, kWidth}, K_,
+                                                       c + m * ldc_ + j, ldc_, add_, width);
+    }
+  }
+
+  std::int64_t M_, N_, K_;
+  MatrixView<T> a_, b_;
+  T* c_;
+  std::int64_t ldc_;
+  bool add_;
+};
+
+template <class T>
+void serial(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc) {
+  for (std::int64_t k = 0; k < K; k += kBlockK) {
+    const std::int64_t n = std::min(kBlockK, K - k);
+    BlockProduct<T>(M, N, n, {a.data + k * a.col, a.row, a.col}, {b.data + k * b.row, b.row, b.col}, c, ldc, k > 0).run();
+  }
+}
+
+}  // namespace
+
+template <class T>
+void gemm(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc) {
+  if (K == 0) {
+    for (std::int64_t m = 0; m < M; ++m) std::fill_n(c + m * ldc, N, T(0));
+    return;
+  }
+  constexpr std::int64_t kRows = 128;
+  constexpr std::int64_t kColumns = 4 * Tile<T>::width;
+  constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
+  const std::int64_t down = (M + kRows - 1) / kRows;
+  const std::int64_t across = (N + kColumns - 1) / kColumns;
+  if (threads() == 1 || down * across == 1 || M * N * K < kWorthSharing) return serial(M, N, K, a, b, c, ldc);
+  parallel_for(down * across, [&](std::int64_t t) {
+    const std::int64_t m = t % down * kRows;
+    const std::int64_t j = t / down * kColumns;
+    serial<T>(std::min(kRows, M - m), std::min(kColumns, N - j), K, {a.data + m * a.row, a.row, a.col},
+              {b.data + j * b.col, b.row, b.col}, c + m * ldc + j, ldc);
+  });
+}
+
+template void gemm<float>(std::int64_t, std::int64_t, std::int64_t, MatrixView<float>, MatrixView<float>, float*,
+                          std::int64_t);
+template void gemm<double>(std::int64_t, std::int64_t, std::int64_t, MatrixView<double>, MatrixView<double>, double*,
+                           std::int64_t);
+
+}  // namespace ferrite::detail

@@ -1,0 +1,116 @@
+#pragma once
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace ferrite {
+
+/// A vector whose first N elements live in the object itself: the lists of one to four tensors, shapes and
+/// attributes that every operation makes cost no allocation. Move leaves the source empty.
+template <class T, std::size_t N>
+class InlineVector {
+ public:
+  using value_type = T;
+
+  InlineVector() noexcept = default;
+  InlineVector(std::initializer_list<T> values) { append(values.begin(), values.end()); }
+  explicit InlineVector(std::size_t n) {
+    reserve(n);
+    for (std::size_t i = 0; i < n; ++i) emplace_back();
+  }
+  template <class It>
+  InlineVector(It first, It last) {
+    append(first, last);
+  }
+  InlineVector(const InlineVector& o) { append(o.begin(), o.end()); }
+  InlineVector(InlineVector&& o) noexcept { take(o); }
+  InlineVector& operator=(const InlineVector& o) {
+    if (this == &o) return *this;
+    clear();
+    append(o.begin(), o.end());
+    return *this;
+  }
+  InlineVector& operator=(InlineVector&& o) noexcept {
+    if (this == &o) return *this;
+    release();
+    take(o);
+    return *this;
+  }
+  ~InlineVector() { release(); }
+
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  T* data() noexcept { return heap_ ? heap_ : local(); }
+  const T* data() const noexcept { return heap_ ? heap_ : local(); }
+  T* begin() noexcept { return data(); }
+  T* end() noexcept { return data() + size_; }
+  const T* begin() const noexcept { return data(); }
+  const T* end() const noexcept { return data() + size_; }
+  T& operator[](std::size_t i) noexcept { return data()[i]; }
+  const T& operator[](std::size_t i) const noexcept { return data()[i]; }
+  T& front() noexcept { return data()[0]; }
+  const T& front() const noexcept { return data()[0]; }
+  T& back() noexcept { return data()[size_ - 1]; }
+  const T& back() const noexcept { return data()[size_ - 1]; }
+
+  void reserve(std::size_t n) {
+    if (n > capacity_) grow(n);
+  }
+  template <class... A>
+  T& emplace_back(A&&... args) {
+    if (size_ == capacity_) grow(2 * capacity_);
+    T* place = ::new (static_cast<void*>(data() + size_)) T(std::forward<A>(args)...);
+    ++size_;
+    return *place;
+  }
+  void push_back(const T& v) { emplace_back(v); }
+  void push_back(T&& v) { emplace_back(std::move(v)); }
+  void clear() noexcept {
+    std::destroy_n(data(), size_);
+    size_ = 0;
+  }
+  template <class It>
+  void append(It first, It last) {
+    for (; first != last; ++first) emplace_back(*first);
+  }
+
+ private:
+  T* local() noexcept { return std::launder(reinterpret_cast<T*>(bytes_)); }
+  const T* local() const noexcept { return std::launder(reinterpret_cast<const T*>(bytes_)); }
+  void grow(std::size_t n) {
+    T* fresh = std::allocator<T>().allocate(n);
+    std::uninitialized_move_n(data(), size_, fresh);
+    std::destroy_n(data(), size_);
+    if (heap_) std::allocator<T>().deallocate(heap_, capacity_);
+    heap_ = fresh;
+    capacity_ = n;
+  }
+  void release() noexcept {
+    clear();
+    if (heap_) std::allocator<T>().deallocate(heap_, capacity_);
+    heap_ = nullptr;
+    capacity_ = N;
+  }
+  void take(InlineVector& o) noexcept {
+    if (o.heap_) {
+      heap_ = std::exchange(o.heap_, nullptr);
+      capacity_ = std::exchange(o.capacity_, N);
+      size_ = std::exchange(o.size_, 0);
+      return;
+    }
+    std::uninitialized_move_n(o.data(), o.size_, local());
+    size_ = o.size_;
+    o.clear();
+  }
+
+  std::size_t size_ = 0;
+  std::size_t capacity_ = N;
+  T* heap_ = nullptr;
+  alignas(T) std::byte bytes_[N * sizeof(T)];
+};
+
+}  // namespace ferrite

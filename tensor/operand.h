@@ -1,0 +1,31 @@
+#pragma once
+#include "ferrite/tensor/cell.h"
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite {
+
+/// What an arithmetic operation takes: a tensor (borrowed), a parameter (read here) or a literal. Lives for the
+/// duration of a call.
+class Operand {
+ public:
+  Operand() = default;
+  Operand(const Tensor& t) : tensor_(&t) {}
+  Operand(const Cell& c) : read_(c.value()), tensor_(&read_) {}
+  Operand(Scalar s) : scalar_(s) {}
+  template <class T>
+    requires std::integral<T> || std::floating_point<T>
+  Operand(T v) : scalar_(v) {}
+  Operand(const Operand&) = delete;
+  Operand& operator=(const Operand&) = delete;
+
+  bool is_literal() const { return tensor_ == nullptr; }
+  const Tensor& tensor() const { return *tensor_; }
+  Scalar scalar() const { return scalar_; }
+
+ private:
+  Tensor read_;
+  const Tensor* tensor_ = nullptr;
+  Scalar scalar_;
+};
+
+}  // namespace ferrite

@@ -1,0 +1,212 @@
+#pragma once
+/// Every operation of the library. Tensors are immutable: each function gives a new tensor, and a view (reshape,
+/// permute, slice, ...) shares elements with its input. All shapes broadcast by NumPy's rule. Errors: ShapeError
+/// names the operation and the shapes, DtypeError the dtypes; there is no promotion between tensors (`cast`).
+/// Differentiable unless said otherwise. Semantics follow PyTorch's function of the same name where one exists.
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "ferrite/tensor/operand.h"
+#include "ferrite/tensor/random.h"
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite {
+
+/// "to the end" in `slice`.
+inline constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
+
+// ---- creation --------------------------------------------------------------------------------------------
+
+/// A tensor of one value. dtype f32 unless given.
+Tensor full(const Shape& shape, Scalar value, Dtype dtype = Dtype::f32);
+Tensor zeros(const Shape& shape, Dtype dtype = Dtype::f32);
+Tensor ones(const Shape& shape, Dtype dtype = Dtype::f32);
+Tensor zeros_like(const Tensor& x);
+Tensor ones_like(const Tensor& x);
+/// begin, begin + step, ... short of end: ceil((end - begin) / step) values [n]. dtype i64 for integer
+/// literals, else f32, unless given. Throws ValueError for step 0 or too many values.
+Tensor arange(Scalar end);
+Tensor arange(Scalar begin, Scalar end, Scalar step = 1);
+Tensor arange(Scalar begin, Scalar end, Scalar step, Dtype dtype);
+/// n values from begin to end, both included [n].
+Tensor linspace(double begin, double end, std::int64_t n, Dtype dtype = Dtype::f32);
+/// Ones on the diagonal [n, m]; m defaults to n.
+Tensor eye(std::int64_t n, std::int64_t m = -1, Dtype dtype = Dtype::f32);
+
+// ---- pointwise arithmetic (numeric dtypes; a literal takes the dtype of the tensor) ------------------------
+
+Tensor add(const Operand& a, const Operand& b);
+Tensor sub(const Operand& a, const Operand& b);
+Tensor mul(const Operand& a, const Operand& b);
+/// Floats only: cast integers first.
+Tensor div(const Operand& a, const Operand& b);
+/// a^b, floats only. Gradient with respect to a literal exponent is not formed.
+Tensor pow(const Operand& a, const Operand& b);
+/// The larger; NaN if either is NaN. Equal operands share the gradient evenly.
+Tensor maximum(const Operand& a, const Operand& b);
+Tensor minimum(const Operand& a, const Operand& b);
+Tensor neg(const Tensor& x);
+Tensor abs(const Tensor& x);
+/// -1, 0 or 1; NaN stays. Gradient zero.
+Tensor sign(const Tensor& x);
+Tensor square(const Tensor& x);
+/// min(max(x, low), high). Gradient 1 inside and at the bounds, else 0.
+Tensor clamp(const Tensor& x, Scalar low, Scalar high);
+
+// ---- pointwise functions (floats) --------------------------------------------------------------------------
+
+Tensor sqrt(const Tensor& x);
+Tensor rsqrt(const Tensor& x);
+Tensor reciprocal(const Tensor& x);
+Tensor exp(const Tensor& x);
+Tensor exp2(const Tensor& x);
+Tensor expm1(const Tensor& x);
+Tensor log(const Tensor& x);
+Tensor log1p(const Tensor& x);
+Tensor log2(const Tensor& x);
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+Tensor tanh(const Tensor& x);
+/// 1 / (1 + e^-x), without overflow at either end.
+Tensor sigmoid(const Tensor& x);
+/// max(x, 0); NaN stays; gradient 0 at 0.
+Tensor relu(const Tensor& x);
+Tensor erf(const Tensor& x);
+/// How `gelu` is computed: x Phi(x) exactly, or Hendrycks and Gimpel's tanh form.
+enum class GeluForm : std::uint8_t { exact, tanh };
+/// x Phi(x) (arXiv 1606.08415).
+Tensor gelu(const Tensor& x, GeluForm form = GeluForm::exact);
+/// log(1 + e^x), without overflow.
+Tensor softplus(const Tensor& x);
+/// x sigmoid(x).
+Tensor silu(const Tensor& x);
+/// log(sigmoid(x)) = -softplus(-x).
+Tensor log_sigmoid(const Tensor& x);
+
+// ---- comparisons and logic (not differentiable; results are bool) ------------------------------------------
+
+Tensor equal(const Operand& a, const Operand& b);
+Tensor not_equal(const Operand& a, const Operand& b);
+Tensor less(const Operand& a, const Operand& b);
+Tensor less_equal(const Operand& a, const Operand& b);
+Tensor greater(const Operand& a, const Operand& b);
+Tensor greater_equal(const Operand& a, const Operand& b);
+Tensor logical_and(const Tensor& a, const Tensor& b);
+Tensor logical_or(const Tensor& a, const Tensor& b);
+Tensor logical_not(const Tensor& a);
+/// a where the bool tensor condition holds, else b. A NaN in the branch not taken gives gradient 0 there.
+Tensor where(const Tensor& condition, const Operand& a, const Operand& b);
+/// The values in another dtype (float to integer truncates toward zero). Differentiable between floats.
+Tensor cast(const Tensor& x, Dtype dtype);
+
+// ---- reductions over axes (empty: all); keepdim leaves extents of 1 ----------------------------------------
+
+/// Sums of bool and i32 give i64.
+Tensor sum(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+/// Floats only. The mean of no elements is NaN.
+Tensor mean(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+/// Largest element; NaN if there is one; ties share the gradient evenly. Throws ShapeError for no elements.
+Tensor amax(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+Tensor amin(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+/// Short names of amax and amin.
+Tensor max(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+Tensor min(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+Tensor prod(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+/// Index (i64) of the first largest element along an axis; a NaN counts as largest. Not differentiable.
+Tensor argmax(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
+Tensor argmin(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
+/// log(sum(exp(x))) without overflow; -inf for no or only -inf elements.
+Tensor logsumexp(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+/// Variance; divides by n - correction.
+Tensor var(const Tensor& x, const Shape& axes = {}, bool keepdim = false, double correction = 1);
+Tensor softmax(const Tensor& x, std::int64_t axis = -1);
+Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
+/// Sums the axes along which `shape` broadcasts to x's shape, giving `shape`: the adjoint of `expand`.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+
+// ---- products ----------------------------------------------------------------------------------------------
+
+/// Matrix product of the last two axes with broadcast leading axes, as NumPy's matmul: [K].[K] -> [],
+/// [M, K].[K] -> [M], [K].[K, N] -> [N], [..., M, K].[..., K, N] -> [..., M, N]. Floats. Strided and transposed
+/// operands are read in place. Order of summation: docs/numerics.md, rule 2.
+Tensor matmul(const Tensor& a, const Tensor& b);
+
+// ---- views (share the elements of x) -----------------------------------------------------------------------
+
+/// One extent may be -1: inferred. Copies only when the strides of x leave no window.
+Tensor reshape(const Tensor& x, const Shape& shape);
+/// Axis i of the result is axis order[i] of x.
+Tensor permute(const Tensor& x, const Shape& order);
+/// Exchanges two axes.
+Tensor transpose(const Tensor& x, std::int64_t a = -2, std::int64_t b = -1);
+/// Elements begin, begin + step, ... short of end along an axis, as Python's x[begin:end:step]: negative bounds
+/// count from the end, bounds are clamped, a negative step goes down (then kEnd as `end` means before the first
+/// and kEnd as `begin` the last).
+Tensor slice(const Tensor& x, std::int64_t axis, std::int64_t begin, std::int64_t end = kEnd, std::int64_t step = 1);
+/// One index along an axis; the axis is dropped.
+Tensor select(const Tensor& x, std::int64_t axis, std::int64_t index);
+/// Repeats axes of extent 1 and new leading axes; -1 keeps an extent.
+Tensor expand(const Tensor& x, const Shape& shape);
+/// Drops an axis of extent 1.
+Tensor squeeze(const Tensor& x, std::int64_t axis);
+/// Drops all axes of extent 1.
+Tensor squeeze(const Tensor& x);
+/// Inserts an axis of extent 1 before `axis`.
+Tensor unsqueeze(const Tensor& x, std::int64_t axis);
+Tensor flip(const Tensor& x, const Shape& axes);
+/// Axes first..last made one.
+Tensor flatten(const Tensor& x, std::int64_t first = 0, std::int64_t last = -1);
+/// The T slices [t, ...] along an axis, the axis dropped: views, one operation.
+Tensors unbind(const Tensor& x, std::int64_t axis = 0);
+/// Pieces of `size` along an axis, the last one smaller: views, one operation.
+Tensors split(const Tensor& x, std::int64_t size, std::int64_t axis = 0);
+/// Pieces of the given sizes, which must add up to the extent.
+Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t axis = 0);
+/// At most n pieces of equal size (rounded up).
+Tensors chunk(const Tensor& x, std::int64_t n, std::int64_t axis = 0);
+/// The same values, row-major without gaps; x itself where it is so already.
+Tensor contiguous(const Tensor& x);
+/// The same values, cut off from every tape: a constant for gradients.
+Tensor detach(const Tensor& x);
+
+// ---- assembling and indexing -------------------------------------------------------------------------------
+
+/// Joins along an axis; other extents agree.
+Tensor concat(std::span<const Tensor> parts, std::int64_t axis = 0);
+Tensor concat(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
+/// Joins along a new axis.
+Tensor stack(std::span<const Tensor> parts, std::int64_t axis = 0);
+Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
+/// Adds before[i] and after[i] elements of `value` around axis i; negative amounts crop.
+Tensor pad(const Tensor& x, const Shape& before, const Shape& after, Scalar value = 0);
+/// x[.., index[j], ..]: rows chosen by a rank-1 i64 (or i32) index along an axis. Throws ShapeError when an
+/// index lies outside [-n, n).
+Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index);
+/// Picks along one axis: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; index has x's rank, and extents not
+/// above x's on the other axes. Out-of-range indices as for index_select.
+Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index);
+/// x with the elements of `source` added at `index` (of source's shape) along an axis: the adjoint of gather.
+/// Repeated indices add up in row-major order.
+Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source);
+/// [...] i64 -> [..., classes], 1 at the index. Not differentiable.
+Tensor one_hot(const Tensor& index, std::int64_t classes, Dtype dtype = Dtype::f32);
+
+// ---- composed layers' functions ----------------------------------------------------------------------------
+
+/// (x - mean) / sqrt(var + epsilon) over the last `axes` axes, biased variance (arXiv 1607.06450).
+Tensor layer_norm(const Tensor& x, int axes = 1, double epsilon = 1e-5);
+
+// ---- operators ---------------------------------------------------------------------------------------------
+
+inline Tensor operator+(const Operand& a, const Operand& b) { return add(a, b); }
+inline Tensor operator-(const Operand& a, const Operand& b) { return sub(a, b); }
+inline Tensor operator*(const Operand& a, const Operand& b) { return mul(a, b); }
+inline Tensor operator/(const Operand& a, const Operand& b) { return div(a, b); }
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+inline Tensor operator<(const Operand& a, const Operand& b) { return less(a, b); }
+inline Tensor operator<=(const Operand& a, const Operand& b) { return less_equal(a, b); }
+inline Tensor operator>(const Operand& a, const Operand& b) { return greater(a, b); }
+inline Tensor operator>=(const Operand& a, const Operand& b) { return greater_equal(a, b); }
+
+}  // namespace ferrite

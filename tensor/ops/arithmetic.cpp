@@ -1,0 +1,234 @@
+#include <cmath>
+
+#include "ferrite/tensor/detail/define.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+struct Add {
+  static constexpr auto name = "add", onnx = "Add", stablehlo = "add";
+  static constexpr auto summary = "a + b";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::numeric;
+  static constexpr Range domain{-100, 100};
+  static auto f(const auto& a, const auto& b) { return a + b; }
+  static double scalar(double a, double b) { return a + b; }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad; }, [&] { return v.grad; });
+  }
+};
+
+struct Sub {
+  static constexpr auto name = "sub", onnx = "Sub", stablehlo = "subtract";
+  static constexpr auto summary = "a - b";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::numeric;
+  static constexpr Range domain{-100, 100};
+  static auto f(const auto& a, const auto& b) { return a - b; }
+  static double scalar(double a, double b) { return a - b; }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad; }, [&] { return -v.grad; });
+  }
+};
+
+struct Mul {
+  static constexpr auto name = "mul", onnx = "Mul", stablehlo = "multiply";
+  static constexpr auto summary = "a b";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::numeric;
+  static constexpr Range domain{-100, 100};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& a, const auto& b) { return a * b; }
+  static double scalar(double a, double b) { return a * b; }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * v.b; }, [&] { return v.grad * v.a; });
+  }
+};
+
+struct Div {
+  static constexpr auto name = "div", onnx = "Div", stablehlo = "divide";
+  static constexpr auto summary = "a / b";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-10, 10};
+  static constexpr double kinks[] = {0};
+  static constexpr Reads reads = reads_all;
+  static auto f(const auto& a, const auto& b) { return a / b; }
+  static double scalar(double a, double b) { return a / b; }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad / v.b; }, [&] { return -v.grad * v.out / v.b; });
+  }
+};
+
+struct Neg {
+  static constexpr auto name = "neg", onnx = "Neg", stablehlo = "negate";
+  static constexpr auto summary = "-x";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::numeric;
+  static constexpr Range domain{-100, 100};
+  static auto f(const auto& x) { return -x; }
+  static double scalar(double x) { return -x; }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return -v.grad; });
+  }
+};
+
+/// The share of the gradient that goes to `mine`: all of it where it is chosen, half of it at a tie.
+Tensor share(const Tensor& grad, const Operand& chosen_more, const Operand& chosen_less) {
+  const Tensor less_share = cast(less(chosen_less, chosen_more), grad.dtype());
+  const Tensor equal_share = cast(equal(chosen_less, chosen_more), grad.dtype());
+  return grad * (less_share + 0.5 * equal_share);
+}
+
+struct Maximum {
+  static constexpr auto name = "maximum", onnx = "Max", stablehlo = "maximum";
+  static constexpr auto summary = "max(a, b); NaN if either is; ties share the gradient evenly";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::numeric;
+  static constexpr Range domain{-100, 100};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& a, const auto& b) { return max(a, b); }
+  static double scalar(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return share(v.grad, v.a, v.b); }, [&] { return share(v.grad, v.b, v.a); });
+  }
+};
+
+struct Minimum {
+  static constexpr auto name = "minimum", onnx = "Min", stablehlo = "minimum";
+  static constexpr auto summary = "min(a, b); NaN if either is; ties share the gradient evenly";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::numeric;
+  static constexpr Range domain{-100, 100};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& a, const auto& b) { return min(a, b); }
+  static double scalar(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmin(a, b); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return share(v.grad, v.b, v.a); }, [&] { return share(v.grad, v.a, v.b); });
+  }
+};
+
+struct Abs {
+  static constexpr auto name = "abs", onnx = "Abs", stablehlo = "abs";
+  static constexpr auto summary = "|x|; gradient 0 at 0";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::numeric;
+  static constexpr Range domain{-100, 100};
+  static constexpr double kinks[] = {0};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x) { return abs(x); }
+  static double scalar(double x) { return std::fabs(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * sign(v.a.tensor()); });
+  }
+};
+
+struct Sign {
+  static constexpr auto name = "sign", onnx = "Sign", stablehlo = "sign";
+  static constexpr auto summary = "-1, 0 or 1; NaN stays; gradient 0";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::numeric;
+  static constexpr Range domain{-10, 10};
+  static constexpr double kinks[] = {0};
+  static auto f(const auto& x) {
+    using P = std::remove_cvref_t<decltype(x)>;
+    const P zero(0);
+    return select(x > zero, P(1), select(x < zero, P(-1), x));
+  }
+  static double scalar(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return zeros_like(v.grad); });
+  }
+};
+
+struct Square {
+  static constexpr auto name = "square", onnx = "", stablehlo = "";
+  static constexpr auto summary = "x^2";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::numeric;
+  static constexpr Range domain{-100, 100};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x) { return x * x; }
+  static double scalar(double x) { return x * x; }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return 2 * (v.grad * v.a); });
+  }
+};
+
+/// a^b. The exponent's gradient where a = 0 is 0 for b >= 0, as PyTorch's.
+struct Pow {
+  static constexpr auto name = "pow", onnx = "Pow", stablehlo = "power";
+  static constexpr auto summary = "a^b";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{0.1, 6};
+  static constexpr Reads reads = reads_all;
+  static auto f(const auto& a, const auto& b) { return pow(a, b); }
+  static double scalar(double a, double b) { return std::pow(a, b); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return base_gradient(v); }, [&] { return exponent_gradient(v); });
+  }
+
+ private:
+  static Tensor base_gradient(const PointwiseVjp& v) {
+    if (!v.b.is_literal()) return where(equal(v.b, 0.0), 0.0, v.grad * (v.b * pow(v.a, v.b - 1.0)));
+    const double exponent = v.b.scalar().real();
+    if (exponent == 0) return zeros_like(v.grad);
+    return v.grad * (exponent * pow(v.a, exponent - 1));
+  }
+  static Tensor exponent_gradient(const PointwiseVjp& v) {
+    if (v.a.is_literal()) return v.grad * (v.out * std::log(v.a.scalar().real()));
+    const Tensor zero_base = equal(v.a, 0.0);
+    const Tensor flat = logical_and(zero_base, greater_equal(v.b, 0.0));
+    return where(flat, 0.0, v.grad * (v.out * log(where(zero_base, 1.0, v.a))));
+  }
+};
+
+struct Clamp {
+  static constexpr auto name = "clamp", onnx = "Clip", stablehlo = "clamp";
+  static constexpr auto summary = "min(max(x, low), high); gradient 1 inside and at the bounds, else 0";
+  static constexpr std::size_t arity = 3;
+  static constexpr auto types = Types::numeric;
+  static constexpr Range domain{-100, 100};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x, const auto& low, const auto& high) { return min(max(x, low), high); }
+  static double scalar(double x, double low, double high) { return std::isnan(x) ? x : std::fmin(std::fmax(x, low), high); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    const auto inside = [&] {
+      return v.grad * cast(logical_and(greater_equal(v.a, v.b), less_equal(v.a, v.c)), v.grad.dtype());
+    };
+    const auto below = [&] { return v.grad * cast(less(v.a, v.b), v.grad.dtype()); };
+    const auto above = [&] { return v.grad * cast(greater(v.a, v.c), v.grad.dtype()); };
+    return v.wanted(inside, below, above);
+  }
+};
+
+}  // namespace
+
+Family arithmetic_family() {
+  static constexpr const Primitive* list[] = {
+      &pointwise<Add>, &pointwise<Sub>,     &pointwise<Mul>,     &pointwise<Div>,  &pointwise<Neg>,    &pointwise<Pow>,
+      &pointwise<Abs>, &pointwise<Maximum>, &pointwise<Minimum>, &pointwise<Sign>, &pointwise<Square>, &pointwise<Clamp>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor add(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Add>(a, b); }
+Tensor sub(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Sub>(a, b); }
+Tensor mul(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Mul>(a, b); }
+Tensor div(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Div>(a, b); }
+Tensor pow(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Pow>(a, b); }
+Tensor maximum(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Maximum>(a, b); }
+Tensor minimum(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Minimum>(a, b); }
+Tensor neg(const Tensor& x) { return detail::pointwise_call<detail::Neg>(x); }
+Tensor abs(const Tensor& x) { return detail::pointwise_call<detail::Abs>(x); }
+Tensor sign(const Tensor& x) { return detail::pointwise_call<detail::Sign>(x); }
+Tensor square(const Tensor& x) { return detail::pointwise_call<detail::Square>(x); }
+Tensor clamp(const Tensor& x, Scalar low, Scalar high) {
+  const Operand a(x), b(low), c(high);
+  return detail::call_pointwise(detail::pointwise<detail::Clamp>, {&a, &b, &c});
+}
+
+}  // namespace ferrite

@@ -1,0 +1,243 @@
+#include <algorithm>
+
+#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/detail/strided.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+/// Copies `part` into `out`, its first element at `begin`.
+void place(Tensor& out, const Tensor& part, const Shape& begin) {
+  const Shape& strides = out.strides();
+  std::int64_t at = 0;
+  for (int i = 0; i < begin.rank(); ++i) at += begin[i] * strides[i];
+  const std::int64_t bytes = size_of(out.dtype());
+  copy_strided(Writer::raw(out) + at * bytes, strides, part.raw(), part.strides(), part.shape(), bytes);
+}
+
+struct Concat {
+  static constexpr auto name = "concat", onnx = "Concat", stablehlo = "concatenate";
+  static constexpr auto summary = "joins along an axis";
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    Spec s = in[0].spec();
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    for (std::size_t i = 1; i < in.size(); ++i) {
+      const Spec t = in[i].spec();
+      if (t.dtype != s.dtype) throw_dtype(name, "dtypes differ: " + in[0].spec().str() + " and " + t.str());
+      Shape same = t.shape;
+      if (same.rank() == s.shape.rank()) same[axis] = s.shape[axis];
+      if (same != s.shape)
+        throw_shape(name, "shapes differ outside axis " + std::to_string(axis) + ": " + in[0].shape().str() + " and " +
+                              t.shape.str());
+      s.shape[axis] += t.shape[axis];
+    }
+    return {s};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    Shape begin = Shape::filled(out[0].rank(), 0);
+    for (const Tensor& x : in) {
+      place(out[0], x, begin);
+      begin[axis] += x.shape()[axis];
+    }
+  }
+  static Tensors vjp(const Vjp& v) {
+    const std::int64_t axis = v.attrs.get<std::int64_t>("axis");
+    Tensors g(v.inputs());
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < v.inputs(); ++i) {
+      const std::int64_t n = v.in_spec(i).shape[static_cast<int>(axis)];
+      if (v.wants(i)) g[i] = slice(v.grad(), axis, at, at + n);
+      at += n;
+    }
+    return g;
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    std::int64_t begin = 0;
+    for (const Dense& x : in) {
+      for_each_index(x.shape, [&](const Shape& i) {
+        Shape to = i;
+        to[axis] += begin;
+        out[0].at(to) = x.at(i);
+      });
+      begin += x.shape[axis];
+    }
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{2, 3}}, {{4, 3}}}, .attrs = {{"axis", std::int64_t{0}}}},
+            {.inputs = {{{2, 1}}, {{2, 3}}, {{2, 2}}}, .attrs = {{"axis", std::int64_t{1}}}},
+            {.inputs = {{{0, 2}}, {{3, 2}}}, .attrs = {{"axis", std::int64_t{0}}}}};
+  }
+};
+
+struct Stack {
+  static constexpr auto name = "stack", onnx = "", stablehlo = "";
+  static constexpr auto summary = "joins along a new axis";
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    Spec s = in[0].spec();
+    for (const Tensor& x : in) {
+      if (x.dtype() != s.dtype) throw_dtype(name, "dtypes differ: " + s.str() + " and " + x.spec().str());
+      if (x.shape() != s.shape) throw_shape(name, "shapes differ: " + s.shape.str() + " and " + x.shape().str());
+    }
+    s.shape.insert(static_cast<int>(attrs.get<std::int64_t>("axis")), static_cast<std::int64_t>(in.size()));
+    return {s};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    Shape strides = out[0].strides();
+    const std::int64_t bytes = size_of(out[0].dtype());
+    const std::int64_t step = strides[axis] * bytes;
+    strides.erase(axis);
+    std::byte* to = Writer::raw(out[0]);
+    for (const Tensor& x : in) {
+      copy_strided(to, strides, x.raw(), x.strides(), x.shape(), bytes);
+      to += step;
+    }
+  }
+  static Tensors vjp(const Vjp& v) { return unbind(v.grad(), v.attrs.get<std::int64_t>("axis")); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    for (std::size_t k = 0; k < in.size(); ++k)
+      for_each_index(in[k].shape, [&](const Shape& i) {
+        Shape to = i;
+        to.insert(axis, static_cast<std::int64_t>(k));
+        out[0].at(to) = in[k].at(i);
+      });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{2, 3}}, {{2, 3}}}, .attrs = {{"axis", std::int64_t{0}}}},
+            {.inputs = {{{2, 3}}, {{2, 3}}, {{2, 3}}}, .attrs = {{"axis", std::int64_t{2}}}},
+            {.inputs = {{{}}, {{}}}, .attrs = {{"axis", std::int64_t{0}}}}};
+  }
+};
+
+/// Negative amounts crop.
+struct Pad {
+  static constexpr auto name = "pad", onnx = "Pad", stablehlo = "pad";
+  static constexpr auto summary = "adds before[i] and after[i] elements of a value around axis i; negative amounts crop";
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    Spec s = in[0].spec();
+    const Shape& before = attrs.get<Shape>("before");
+    const Shape& after = attrs.get<Shape>("after");
+    for (int i = 0; i < s.shape.rank(); ++i) s.shape[i] += before[i] + after[i];
+    for (const std::int64_t e : s.shape)
+      if (e < 0)
+        throw_shape(name, "before " + before.str() + " and after " + after.str() + " crop more than " + in[0].shape().str());
+    const Scalar& value = attrs.get<Scalar>("value");
+    if (value.is_floating() && !is_float(s.dtype))
+      throw_dtype(name, "float value " + value.str() + " with a tensor of " + std::string(name_of(s.dtype)));
+    return {s};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    fill(out[0], attrs.get<Scalar>("value"));
+    const Tensor& x = in[0];
+    Shape shape, to, from;
+    std::int64_t at = 0;
+    for (int i = 0; i < x.rank(); ++i) {
+      const std::int64_t before = attrs.get<Shape>("before")[i];
+      const std::int64_t after = attrs.get<Shape>("after")[i];
+      const std::int64_t cut = std::max<std::int64_t>(0, -before);
+      shape.push_back(std::max<std::int64_t>(0, x.shape()[i] - cut - std::max<std::int64_t>(0, -after)));
+      to.push_back(std::max<std::int64_t>(0, before));
+      at += cut * x.strides()[i];
+    }
+    if (shape.numel() == 0) return;
+    place(out[0], x.view(shape, x.strides(), at), to);
+  }
+  static Tensors vjp(const Vjp& v) {
+    Shape before = v.attrs.get<Shape>("before");
+    Shape after = v.attrs.get<Shape>("after");
+    bool crops_only = true;
+    for (int i = 0; i < before.rank(); ++i) {
+      crops_only &= before[i] >= 0 && after[i] >= 0;
+      before[i] = -before[i];
+      after[i] = -after[i];
+    }
+    if (!crops_only) return {pad(v.grad(), before, after)};
+    Tensor g = v.grad();  // a padding only: the gradient is a view
+    for (int i = 0; i < before.rank(); ++i)
+      g = slice(g, i, -before[i], -before[i] + v.in_spec(0).shape[i]);
+    return {g};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    for (double& y : out[0].values) y = attrs.get<Scalar>("value").real();
+    for_each_index(in[0].shape, [&](const Shape& i) {
+      Shape to = i;
+      bool inside = true;
+      for (int k = 0; k < i.rank(); ++k) {
+        to[k] += attrs.get<Shape>("before")[k];
+        inside &= to[k] >= 0 && to[k] < out[0].shape[k];
+      }
+      if (inside) out[0].at(to) = in[0].at(i);
+    });
+  }
+  static std::vector<Sample> samples() {
+    const auto around = [](Shape before, Shape after, Scalar value) {
+      return Attrs{{"before", before}, {"after", after}, {"value", value}};
+    };
+    return {{.inputs = {{{2, 3}}}, .attrs = around({1, 0}, {0, 2}, 0)},
+            {.inputs = {{{2, 3}}}, .attrs = around({-1, 1}, {2, -2}, 1.5)},
+            {.inputs = {{{4}}}, .attrs = around({-1}, {-1}, 0)},
+            {.inputs = {{{0, 2}}}, .attrs = around({1, 1}, {1, 1}, -2.0)},
+            {.inputs = {{{3}, Dtype::i64}}, .attrs = around({1}, {1}, 7), .indices = {4, 5, 6}}};
+  }
+
+ private:
+  static void fill(Tensor& out, const Scalar& value) {
+    visit_dtype(out.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      std::fill_n(Writer::data<T>(out), out.numel(), value.as<T>());
+    });
+  }
+};
+
+using Pointers = InlineVector<const Tensor*, 16>;
+
+Pointers pointers_to(std::span<const Tensor> parts, std::string_view where) {
+  if (parts.empty()) throw_shape(where, "nothing to join");
+  Pointers p;
+  p.reserve(parts.size());
+  for (const Tensor& t : parts) p.push_back(&t);
+  return p;
+}
+
+}  // namespace
+
+Family assembly_family() {
+  static constexpr const Primitive* list[] = {&structured<Concat>, &structured<Stack>, &structured<Pad>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor concat(std::span<const Tensor> parts, std::int64_t axis) {
+  const detail::Pointers in = detail::pointers_to(parts, "concat");
+  const std::int64_t at = axis_of(axis, parts[0].rank(), "concat");
+  return detail::call(detail::structured<detail::Concat>, {in.data(), in.size()}, {{"axis", at}});
+}
+Tensor concat(std::initializer_list<Tensor> parts, std::int64_t axis) {
+  return concat(std::span<const Tensor>(parts.begin(), parts.size()), axis);
+}
+
+Tensor stack(std::span<const Tensor> parts, std::int64_t axis) {
+  const detail::Pointers in = detail::pointers_to(parts, "stack");
+  const std::int64_t at = axis_of(axis, parts[0].rank() + 1, "stack");
+  return detail::call(detail::structured<detail::Stack>, {in.data(), in.size()}, {{"axis", at}});
+}
+Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis) {
+  return stack(std::span<const Tensor>(parts.begin(), parts.size()), axis);
+}
+
+Tensor pad(const Tensor& x, const Shape& before, const Shape& after, Scalar value) {
+  if (before.rank() != x.rank() || after.rank() != x.rank())
+    detail::throw_shape("pad", "before " + before.str() + " and after " + after.str() + " need one amount for each axis of " +
+                                   x.shape().str());
+  return detail::call(detail::structured<detail::Pad>, {{&x}}, {{"before", before}, {"after", after}, {"value", value}});
+}
+
+}  // namespace ferrite

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ferrite/tensor/detail/define.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+struct Full {
+  static constexpr auto name = "full", onnx = "ConstantOfShape", stablehlo = "constant";
+  static constexpr auto summary = "a tensor of one value";
+
+  static Specs infer(Inputs, const Attrs& attrs) { return {{attrs.get<Shape>("shape"), attrs.get<Dtype>("dtype")}}; }
+  static void eval(Inputs, std::span<Tensor> out, const Attrs& attrs) {
+    visit_dtype(out[0].dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      std::fill_n(Writer::data<T>(out[0]), out[0].numel(), attrs.get<Scalar>("value").as<T>());
+    });
+  }
+  static void oracle(std::span<const Dense>, std::span<Dense> out, const Attrs& attrs) {
+    for (double& y : out[0].values) y = attrs.get<Scalar>("value").real();
+  }
+  static std::vector<Sample> samples() {
+    return {{.attrs = {{"shape", Shape{2, 3}}, {"value", Scalar(1.5)}, {"dtype", Dtype::f32}}},
+            {.attrs = {{"shape", Shape{}}, {"value", Scalar(-7)}, {"dtype", Dtype::i64}}},
+            {.attrs = {{"shape", Shape{0, 3}}, {"value", Scalar(1)}, {"dtype", Dtype::boolean}}}};
+  }
+};
+
+/// begin + i step, computed in f64 (integers exactly).
+struct Arange {
+  static constexpr auto name = "arange", onnx = "Range", stablehlo = "iota";
+  static constexpr auto summary = "count values begin + i step";
+
+  static Specs infer(Inputs, const Attrs& attrs) {
+    return {{{attrs.get<std::int64_t>("count")}, attrs.get<Dtype>("dtype")}};
+  }
+  static void eval(Inputs, std::span<Tensor> out, const Attrs& attrs) {
+    const Scalar begin = attrs.get<Scalar>("begin");
+    const Scalar step = attrs.get<Scalar>("step");
+    const std::int64_t n = out[0].numel();
+    visit_dtype(out[0].dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      T* to = Writer::data<T>(out[0]);
+      if (begin.is_floating() || step.is_floating()) {
+        for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(begin.real() + static_cast<double>(i) * step.real());
+      } else {
+        for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(begin.integer() + i * step.integer());
+      }
+    });
+  }
+  static void oracle(std::span<const Dense>, std::span<Dense> out, const Attrs& attrs) {
+    for (std::size_t i = 0; i < out[0].values.size(); ++i)
+      out[0].values[i] = attrs.get<Scalar>("begin").real() + static_cast<double>(i) * attrs.get<Scalar>("step").real();
+  }
+  static std::vector<Sample> samples() {
+    const auto range = [](Scalar begin, Scalar step, std::int64_t count, Dtype dtype) {
+      return Attrs{{"begin", begin}, {"step", step}, {"count", count}, {"dtype", dtype}};
+    };
+    return {{.attrs = range(0, 1, 5, Dtype::i64)},
+            {.attrs = range(3, -2, 4, Dtype::i32)},
+            {.attrs = range(0.5, 0.25, 7, Dtype::f32)},
+            {.attrs = range(0, 1, 0, Dtype::f64)}};
+  }
+};
+
+std::int64_t arange_count(Scalar begin, Scalar end, Scalar step) {
+  if (step.real() == 0) throw ValueError("arange: step must not be 0");
+  double n = std::ceil((end.real() - begin.real()) / step.real());
+  if (!begin.is_floating() && !end.is_floating() && !step.is_floating()) {
+    const std::int64_t s = step.integer();
+    std::int64_t span = 0;
+    if (__builtin_sub_overflow(end.integer(), begin.integer(), &span)) n = INFINITY;
+    else n = (s > 0) == (span > 0) ? static_cast<double>((span + s - (s > 0 ? 1 : -1)) / s) : 0;
+  }
+  if (!(n < 1e15)) throw ValueError("arange: too many values from " + begin.str() + " to " + end.str() + " by " + step.str());
+  return std::max<std::int64_t>(0, static_cast<std::int64_t>(n));
+}
+
+}  // namespace
+
+Family creation_family() {
+  static constexpr const Primitive* list[] = {&structured<Full>, &structured<Arange>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor full(const Shape& shape, Scalar value, Dtype dtype) {
+  if (value.is_floating() && !is_float(dtype))
+    detail::throw_dtype("full", "float value " + value.str() + " for a tensor of " + std::string(name_of(dtype)));
+  (void)shape.numel();
+  return detail::call(detail::structured<detail::Full>, {}, {{"shape", shape}, {"value", value}, {"dtype", dtype}});
+}
+Tensor zeros(const Shape& shape, Dtype dtype) { return full(shape, 0, dtype); }
+Tensor ones(const Shape& shape, Dtype dtype) { return full(shape, 1, dtype); }
+Tensor zeros_like(const Tensor& x) { return full(x.shape(), 0, x.dtype()); }
+Tensor ones_like(const Tensor& x) { return full(x.shape(), 1, x.dtype()); }
+
+Tensor arange(Scalar end) { return arange(0, end, 1); }
+Tensor arange(Scalar begin, Scalar end, Scalar step) {
+  const bool real = begin.is_floating() || end.is_floating() || step.is_floating();
+  return arange(begin, end, step, real ? Dtype::f32 : Dtype::i64);
+}
+Tensor arange(Scalar begin, Scalar end, Scalar step, Dtype dtype) {
+  const std::int64_t count = detail::arange_count(begin, end, step);
+  return detail::call(detail::structured<detail::Arange>, {},
+                      {{"begin", begin}, {"step", step}, {"count", count}, {"dtype", dtype}});
+}
+
+Tensor linspace(double begin, double end, std::int64_t n, Dtype dtype) {
+  if (n < 1) throw ValueError("linspace: at least one value is needed, got " + std::to_string(n));
+  if (!is_float(dtype)) detail::throw_dtype("linspace", "dtype must be a float, got " + std::string(name_of(dtype)));
+  const auto fill = [&](auto out) {
+    using T = typename decltype(out)::value_type;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double t = n == 1 ? 0 : static_cast<double>(i) / static_cast<double>(n - 1);
+      out[static_cast<std::size_t>(i)] = static_cast<T>(i == n - 1 && n > 1 ? end : begin + t * (end - begin));
+    }
+  };
+  return dtype == Dtype::f32 ? Tensor::build<float>({n}, fill) : Tensor::build<double>({n}, fill);
+}
+
+Tensor eye(std::int64_t n, std::int64_t m, Dtype dtype) {
+  const std::int64_t columns = m < 0 ? n : m;
+  return cast(equal(unsqueeze(arange(n), 1), arange(columns)), dtype);
+}
+
+}  // namespace ferrite

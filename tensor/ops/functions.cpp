@@ -1,0 +1,304 @@
+#include <cmath>
+#include <numbers>
+
+#include "ferrite/tensor/detail/define.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+struct Sqrt {
+  static constexpr auto name = "sqrt", onnx = "Sqrt", stablehlo = "sqrt";
+  static constexpr auto summary = "sqrt(x), correctly rounded; infinite slope at 0";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{0, 1000};
+  static constexpr double kinks[] = {0};
+  static constexpr Reads reads = reads_outputs;
+  static auto f(const auto& x) { return sqrt(x); }
+  static double scalar(double x) { return std::sqrt(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return 0.5 * v.grad / v.out; });
+  }
+};
+
+struct Rsqrt {
+  static constexpr auto name = "rsqrt", onnx = "", stablehlo = "rsqrt";
+  static constexpr auto summary = "1 / sqrt(x)";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{0.01, 1000};
+  static constexpr double kinks[] = {0};
+  static constexpr Reads reads = reads_outputs;
+  static auto f(const auto& x) { return std::remove_cvref_t<decltype(x)>(1) / sqrt(x); }
+  static double scalar(double x) { return 1 / std::sqrt(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return -0.5 * v.grad * (v.out * v.out * v.out); });
+  }
+};
+
+struct Reciprocal {
+  static constexpr auto name = "reciprocal", onnx = "Reciprocal", stablehlo = "";
+  static constexpr auto summary = "1 / x";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{0.1, 100};
+  static constexpr double kinks[] = {0};
+  static constexpr Reads reads = reads_outputs;
+  static auto f(const auto& x) { return std::remove_cvref_t<decltype(x)>(1) / x; }
+  static double scalar(double x) { return 1 / x; }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return -v.grad * (v.out * v.out); });
+  }
+};
+
+struct Exp {
+  static constexpr auto name = "exp", onnx = "Exp", stablehlo = "exponential";
+  static constexpr auto summary = "e^x; 0 at -inf";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-87, 88};
+  static constexpr Reads reads = reads_outputs;
+  static auto f(const auto& x) { return exp(x); }
+  static double scalar(double x) { return std::exp(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * v.out; });
+  }
+};
+
+struct Exp2 {
+  static constexpr auto name = "exp2", onnx = "", stablehlo = "";
+  static constexpr auto summary = "2^x";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-125, 127};
+  static constexpr Reads reads = reads_outputs;
+  static auto f(const auto& x) { return exp2(x); }
+  static double scalar(double x) { return std::exp2(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * (v.out * std::numbers::ln2); });
+  }
+};
+
+struct Expm1 {
+  static constexpr auto name = "expm1", onnx = "", stablehlo = "exponential_minus_one";
+  static constexpr auto summary = "e^x - 1, accurate near 0";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-20, 88};
+  static constexpr Reads reads = reads_outputs;
+  static auto f(const auto& x) { return expm1(x); }
+  static double scalar(double x) { return std::expm1(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * (v.out + 1); });
+  }
+};
+
+struct Log {
+  static constexpr auto name = "log", onnx = "Log", stablehlo = "log";
+  static constexpr auto summary = "ln(x); -inf at 0, NaN below";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{0.001, 1000};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x) { return log(x); }
+  static double scalar(double x) { return std::log(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad / v.a; });
+  }
+};
+
+struct Log1p {
+  static constexpr auto name = "log1p", onnx = "", stablehlo = "log_plus_one";
+  static constexpr auto summary = "ln(1 + x), accurate near 0";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-0.99, 1000};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x) { return log1p(x); }
+  static double scalar(double x) { return std::log1p(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad / (v.a + 1); });
+  }
+};
+
+struct Log2 {
+  static constexpr auto name = "log2", onnx = "", stablehlo = "";
+  static constexpr auto summary = "log to base 2";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{0.001, 1000};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x) { return log2(x); }
+  static double scalar(double x) { return std::log2(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad / (v.a * std::numbers::ln2); });
+  }
+};
+
+struct Sin {
+  static constexpr auto name = "sin", onnx = "Sin", stablehlo = "sine";
+  static constexpr auto summary = "sin(x), radians";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-100, 100};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x) { return sin(x); }
+  static double scalar(double x) { return std::sin(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * cos(v.a.tensor()); });
+  }
+};
+
+struct Cos {
+  static constexpr auto name = "cos", onnx = "Cos", stablehlo = "cosine";
+  static constexpr auto summary = "cos(x), radians";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-100, 100};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x) { return cos(x); }
+  static double scalar(double x) { return std::cos(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return -v.grad * sin(v.a.tensor()); });
+  }
+};
+
+struct Tanh {
+  static constexpr auto name = "tanh", onnx = "Tanh", stablehlo = "tanh";
+  static constexpr auto summary = "hyperbolic tangent";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-20, 20};
+  static constexpr Reads reads = reads_outputs;
+  static auto f(const auto& x) { return tanh(x); }
+  static double scalar(double x) { return std::tanh(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * (1 - v.out * v.out); });
+  }
+};
+
+/// 1 / (1 + e^-x). Saturates at both ends without overflow.
+struct Sigmoid {
+  static constexpr auto name = "sigmoid", onnx = "Sigmoid", stablehlo = "logistic";
+  static constexpr auto summary = "1 / (1 + e^-x)";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-100, 100};
+  static constexpr Reads reads = reads_outputs;
+  static auto f(const auto& x) {
+    const std::remove_cvref_t<decltype(x)> one(1);
+    return one / (one + exp(-x));
+  }
+  static double scalar(double x) { return 1 / (1 + std::exp(-x)); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * (v.out * (1 - v.out)); });
+  }
+};
+
+struct Relu {
+  static constexpr auto name = "relu", onnx = "Relu", stablehlo = "";
+  static constexpr auto summary = "max(x, 0); NaN stays; gradient 0 at 0";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::numeric;
+  static constexpr Range domain{-100, 100};
+  static constexpr double kinks[] = {0};
+  static constexpr Reads reads = reads_outputs;
+  static auto f(const auto& x) { return max(x, std::remove_cvref_t<decltype(x)>(0)); }
+  static double scalar(double x) { return x > 0 ? x : std::isnan(x) ? x : 0; }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return where(greater(v.out, 0), v.grad, 0); });
+  }
+};
+
+struct Erf {
+  static constexpr auto name = "erf", onnx = "Erf", stablehlo = "";
+  static constexpr auto summary = "2 / sqrt(pi) times the integral of e^-t^2 from 0 to x";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-5, 5};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x) { return erf(x); }
+  static double scalar(double x) { return std::erf(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * (2 * std::numbers::inv_sqrtpi * exp(-square(v.a.tensor()))); });
+  }
+};
+
+/// x Phi(x) = x erfc(-x / sqrt 2) / 2: no cancellation on the negative side.
+struct Gelu {
+  static constexpr auto name = "gelu", onnx = "", stablehlo = "";
+  static constexpr auto summary = "x Phi(x), Phi the normal distribution function (arXiv 1606.08415)";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-6, 6};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x) {
+    using P = std::remove_cvref_t<decltype(x)>;
+    using T = typename P::Element;
+    const P half_erfc = P(T(0.5)) * erfc(x * P(T(-1 / std::numbers::sqrt2)));
+    // -inf times 0 is 0 here: the limit.
+    return select(x < P(T(-40)), P(T(-0.0)), x * half_erfc);
+  }
+  static double scalar(double x) { return x < -40 ? -0.0 : 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * slope(v.a.tensor()); });
+  }
+
+ private:
+  /// Phi(x) + x phi(x).
+  static Tensor slope(const Tensor& x) {
+    const double density = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+    const Tensor phi = density * exp(-0.5 * square(x));
+    return 0.5 * (1 + erf(x / std::numbers::sqrt2)) + x * phi;
+  }
+};
+
+/// max(x, 0) + log1p(e^-|x|).
+struct Softplus {
+  static constexpr auto name = "softplus", onnx = "Softplus", stablehlo = "";
+  static constexpr auto summary = "ln(1 + e^x), without overflow";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-80, 100};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x) { return max(x, std::remove_cvref_t<decltype(x)>(0)) + log1p(exp(-abs(x))); }
+  static double scalar(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))) + (std::isnan(x) ? x : 0); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * sigmoid(v.a.tensor()); });
+  }
+};
+
+}  // namespace
+
+Family functions_family() {
+  static constexpr const Primitive* list[] = {
+      &pointwise<Sqrt>,    &pointwise<Rsqrt>, &pointwise<Reciprocal>, &pointwise<Exp>,  &pointwise<Exp2>,
+      &pointwise<Expm1>,   &pointwise<Log>,   &pointwise<Log1p>,      &pointwise<Log2>, &pointwise<Sin>,
+      &pointwise<Cos>,     &pointwise<Tanh>,  &pointwise<Sigmoid>,    &pointwise<Relu>, &pointwise<Erf>,
+      &pointwise<Gelu>,    &pointwise<Softplus>};
+  return list;
+}
+
+Tensor gelu_exact(const Tensor& x) { return pointwise_call<Gelu>(x); }
+
+}  // namespace detail
+
+Tensor sqrt(const Tensor& x) { return detail::pointwise_call<detail::Sqrt>(x); }
+Tensor rsqrt(const Tensor& x) { return detail::pointwise_call<detail::Rsqrt>(x); }
+Tensor reciprocal(const Tensor& x) { return detail::pointwise_call<detail::Reciprocal>(x); }
+Tensor exp(const Tensor& x) { return detail::pointwise_call<detail::Exp>(x); }
+Tensor exp2(const Tensor& x) { return detail::pointwise_call<detail::Exp2>(x); }
+Tensor expm1(const Tensor& x) { return detail::pointwise_call<detail::Expm1>(x); }
+Tensor log(const Tensor& x) { return detail::pointwise_call<detail::Log>(x); }
+Tensor log1p(const Tensor& x) { return detail::pointwise_call<detail::Log1p>(x); }
+Tensor log2(const Tensor& x) { return detail::pointwise_call<detail::Log2>(x); }
+Tensor sin(const Tensor& x) { return detail::pointwise_call<detail::Sin>(x); }
+Tensor cos(const Tensor& x) { return detail::pointwise_call<detail::Cos>(x); }
+Tensor tanh(const Tensor& x) { return detail::pointwise_call<detail::Tanh>(x); }
+Tensor sigmoid(const Tensor& x) { return detail::pointwise_call<detail::Sigmoid>(x); }
+Tensor relu(const Tensor& x) { return detail::pointwise_call<detail::Relu>(x); }
+Tensor erf(const Tensor& x) { return detail::pointwise_call<detail::Erf>(x); }
+Tensor softplus(const Tensor& x) { return detail::pointwise_call<detail::Softplus>(x); }
+
+}  // namespace ferrite

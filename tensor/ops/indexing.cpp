@@ -1,0 +1,227 @@
+#include <cstring>
+
+#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/detail/strided.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+void check_index_dtype(std::string_view where, const Tensor& index) {
+  if (!is_integer(index.dtype()))
+    throw_dtype(where, "the index must be i64 or i32, got " + index.spec().str());
+}
+
+/// The values of an index as non-negative positions below n. Throws ShapeError for one outside [-n, n).
+std::vector<std::int64_t> positions(std::string_view where, const Tensor& index, std::int64_t n) {
+  std::vector<std::int64_t> out;
+  out.reserve(static_cast<std::size_t>(index.numel()));
+  visit_dtype(index.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    for_each_offset(index.shape(), index.strides(), [&](std::int64_t at) {
+      const auto i = static_cast<std::int64_t>(index.data<T>()[at]);
+      if (i < -n || i >= n)
+        throw_shape(where, "index " + std::to_string(i) + " is out of range for an axis of extent " + std::to_string(n));
+      out.push_back(i < 0 ? i + n : i);
+    });
+  });
+  return out;
+}
+
+std::int64_t position(double index, std::int64_t n) {
+  const auto i = static_cast<std::int64_t>(index);
+  return i < 0 ? i + n : i;
+}
+
+struct IndexSelect {
+  static constexpr auto name = "index_select", onnx = "Gather", stablehlo = "gather";
+  static constexpr auto summary = "slices of x chosen by a rank-1 index along an axis";
+  static constexpr Reads reads{0b10, 0};
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    check_index_dtype(name, in[1]);
+    if (in[1].rank() != 1) throw_shape(name, "the index must have rank 1, got " + in[1].shape().str());
+    Spec s = in[0].spec();
+    s.shape[static_cast<int>(attrs.get<std::int64_t>("axis"))] = in[1].shape()[0];
+    return {s};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const Tensor& x = in[0];
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    const std::int64_t bytes = size_of(x.dtype());
+    Shape slice_shape = x.shape();
+    slice_shape[axis] = 1;
+    const std::vector<std::int64_t> rows = positions(name, in[1], x.shape()[axis]);
+    std::byte* to = Writer::raw(out[0]);
+    for (const std::int64_t i : rows) {
+      copy_strided(to, out[0].strides(), x.raw() + i * x.strides()[axis] * bytes, x.strides(), slice_shape, bytes);
+      to += out[0].strides()[axis] * bytes;
+    }
+  }
+  static Tensors vjp(const Vjp& v) {
+    const std::int64_t axis = v.attrs.get<std::int64_t>("axis");
+    const Spec& x = v.in_spec(0);
+    Shape along = Shape::filled(x.shape.rank(), 1);
+    along[static_cast<int>(axis)] = -1;
+    const Tensor index = expand(reshape(v.in(1), along), v.grad().shape());
+    return {scatter_add(zeros(x.shape, x.dtype), axis, index, v.grad()), Tensor()};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      Shape from = i;
+      from[axis] = position(in[1].at({i[axis]}), in[0].shape[axis]);
+      out[0].at(i) = in[0].at(from);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{4, 3}}, {{5}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {3, 0, -1, 1, 0}},
+            {.inputs = {{{2, 3}}, {{2}, Dtype::i32}}, .attrs = {{"axis", std::int64_t{1}}}, .indices = {2, 2}},
+            {.inputs = {{{2, 3}}, {{0}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {0}}};
+  }
+};
+
+/// Shared by gather and scatter_add: index has x's rank and fits inside x off the axis.
+void check_gather(std::string_view where, const Tensor& x, const Tensor& index, int axis) {
+  check_index_dtype(where, index);
+  bool fits = index.rank() == x.rank();
+  for (int i = 0; i < x.rank() && fits; ++i) fits = i == axis || index.shape()[i] <= x.shape()[i];
+  if (!fits)
+    throw_shape(where, "index " + index.shape().str() + " does not fit " + x.shape().str() + " along axis " +
+                           std::to_string(axis));
+}
+
+struct Gather {
+  static constexpr auto name = "gather", onnx = "GatherElements", stablehlo = "gather";
+  static constexpr auto summary = "out[i][j] = x[index[i][j]][j] for axis 0, and so on";
+  static constexpr Reads reads{0b10, 0};
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    check_gather(name, in[0], in[1], static_cast<int>(attrs.get<std::int64_t>("axis")));
+    return {{in[1].shape(), in[0].dtype()}};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const Tensor& x = in[0];
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    const auto bytes = static_cast<std::size_t>(size_of(x.dtype()));
+    const std::vector<std::int64_t> at = positions(name, in[1], x.shape()[axis]);
+    Shape others = x.strides();
+    others[axis] = 0;
+    std::byte* to = Writer::raw(out[0]);
+    std::size_t k = 0;
+    for_each_offset(in[1].shape(), others, [&](std::int64_t base) {
+      const std::int64_t from = base + at[k++] * x.strides()[axis];
+      std::memcpy(to, x.raw() + from * static_cast<std::int64_t>(bytes), bytes);
+      to += bytes;
+    });
+  }
+  static Tensors vjp(const Vjp& v) {
+    const Spec& x = v.in_spec(0);
+    return {scatter_add(zeros(x.shape, x.dtype), v.attrs.get<std::int64_t>("axis"), v.in(1), v.grad()), Tensor()};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      Shape from = i;
+      from[axis] = position(in[1].at(i), in[0].shape[axis]);
+      out[0].at(i) = in[0].at(from);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {3, 0, 1, 1, -4, 2}},
+            {.inputs = {{{3, 5}}, {{2, 2}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{1}}}, .indices = {4, 4, 0, 1}},
+            {.inputs = {{{6}}, {{3}, Dtype::i32}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {5, 5, 2}}};
+  }
+};
+
+struct ScatterAdd {
+  static constexpr auto name = "scatter_add", onnx = "ScatterElements", stablehlo = "scatter";
+  static constexpr auto summary = "x with the source's elements added at an index along an axis, in row-major order";
+  static constexpr Reads reads{0b10, 0};
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    check_gather(name, in[0], in[1], static_cast<int>(attrs.get<std::int64_t>("axis")));
+    if (in[2].shape() != in[1].shape())
+      throw_shape(name, "index " + in[1].shape().str() + " and source " + in[2].shape().str() + " differ");
+    if (in[2].dtype() != in[0].dtype())
+      throw_dtype(name, "dtypes differ: " + in[0].spec().str() + " and " + in[2].spec().str());
+    if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
+    return {in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    copy_to(Writer::raw(out[0]), in[0]);
+    const std::vector<std::int64_t> at = positions(name, in[1], in[0].shape()[axis]);
+    const Tensor source = contiguous(in[2]);
+    Shape others = out[0].strides();
+    const std::int64_t step = others[axis];
+    others[axis] = 0;
+    visit_dtype(out[0].dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      T* to = Writer::data<T>(out[0]);
+      const T* from = source.data<T>();
+      std::size_t k = 0;
+      for_each_offset(in[1].shape(), others, [&](std::int64_t base) {
+        T& element = to[base + at[k] * step];
+        element = static_cast<T>(element + from[k]);
+        ++k;
+      });
+    });
+  }
+  static Tensors vjp(const Vjp& v) {
+    Tensors g(3);
+    if (v.wants(0)) g[0] = v.grad();
+    if (v.wants(2)) g[2] = gather(v.grad(), v.attrs.get<std::int64_t>("axis"), v.in(1));
+    return g;
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    out[0].values = in[0].values;
+    for_each_index(in[1].shape, [&](const Shape& i) {
+      Shape to = i;
+      to[axis] = position(in[1].at(i), in[0].shape[axis]);
+      out[0].at(to) += in[2].at(i);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}, {{2, 3}}},
+             .attrs = {{"axis", std::int64_t{0}}},
+             .indices = {3, 0, 1, 3, -4, 2}},
+            {.inputs = {{{2, 3}}, {{2, 4}, Dtype::i64}, {{2, 4}}},
+             .attrs = {{"axis", std::int64_t{1}}},
+             .indices = {0, 0, 0, 2, 1, 1, 2, 2}}};
+  }
+};
+
+}  // namespace
+
+Family indexing_family() {
+  static constexpr const Primitive* list[] = {&structured<IndexSelect>, &structured<Gather>, &structured<ScatterAdd>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index) {
+  const std::int64_t at = axis_of(axis, x.rank(), "index_select");
+  return detail::call(detail::structured<detail::IndexSelect>, {{&x, &index}}, {{"axis", at}});
+}
+
+Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index) {
+  const std::int64_t at = axis_of(axis, x.rank(), "gather");
+  return detail::call(detail::structured<detail::Gather>, {{&x, &index}}, {{"axis", at}});
+}
+
+Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
+  const std::int64_t at = axis_of(axis, x.rank(), "scatter_add");
+  return detail::call(detail::structured<detail::ScatterAdd>, {{&x, &index, &source}}, {{"axis", at}});
+}
+
+Tensor one_hot(const Tensor& index, std::int64_t classes, Dtype dtype) {
+  if (classes < 1) throw ValueError("one_hot: the number of classes must be positive, got " + std::to_string(classes));
+  if (index.dtype() != Dtype::i64)
+    detail::throw_dtype("one_hot", "the index must be i64, got " + index.spec().str() + "; cast it first");
+  return cast(equal(unsqueeze(index, -1), arange(classes)), dtype);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,217 @@
+#include <cmath>
+
+#include "ferrite/tensor/detail/define.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+struct Equal {
+  static constexpr auto name = "equal", onnx = "Equal", stablehlo = "compare";
+  static constexpr auto summary = "a = b, as bool; false with NaN";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::any;
+  static constexpr bool to_bool = true;
+  static constexpr Range domain{-3, 3};
+  static bool f(const auto& a, const auto& b) { return a == b; }
+  static double scalar(double a, double b) { return a == b; }
+};
+
+struct Less {
+  static constexpr auto name = "less", onnx = "Less", stablehlo = "compare";
+  static constexpr auto summary = "a < b, as bool; false with NaN";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::any;
+  static constexpr bool to_bool = true;
+  static constexpr Range domain{-3, 3};
+  static bool f(const auto& a, const auto& b) { return a < b; }
+  static double scalar(double a, double b) { return a < b; }
+};
+
+struct LessEqual {
+  static constexpr auto name = "less_equal", onnx = "LessOrEqual", stablehlo = "compare";
+  static constexpr auto summary = "a <= b, as bool; false with NaN";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::any;
+  static constexpr bool to_bool = true;
+  static constexpr Range domain{-3, 3};
+  static bool f(const auto& a, const auto& b) { return a <= b; }
+  static double scalar(double a, double b) { return a <= b; }
+};
+
+struct LogicalAnd {
+  static constexpr auto name = "logical_and", onnx = "And", stablehlo = "and";
+  static constexpr auto summary = "a and b";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::boolean;
+  static constexpr Range domain{0, 1};
+  static auto f(const auto& a, const auto& b) { return min(a, b); }
+  static double scalar(double a, double b) { return a != 0 && b != 0; }
+};
+
+struct LogicalOr {
+  static constexpr auto name = "logical_or", onnx = "Or", stablehlo = "or";
+  static constexpr auto summary = "a or b";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::boolean;
+  static constexpr Range domain{0, 1};
+  static auto f(const auto& a, const auto& b) { return max(a, b); }
+  static double scalar(double a, double b) { return a != 0 || b != 0; }
+};
+
+struct LogicalNot {
+  static constexpr auto name = "logical_not", onnx = "Not", stablehlo = "not";
+  static constexpr auto summary = "not a";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::boolean;
+  static constexpr Range domain{0, 1};
+  static Lane<bool> f(const auto& a) { return !a.v; }
+  static double scalar(double a) { return a == 0; }
+};
+
+/// The common dtype of two operands of which either may be a literal: that of the tensors, else f32 or i64.
+Dtype dtype_of_branches(const Primitive& op, Inputs in, const Attrs& attrs) {
+  if (in.size() > 1) return in[1].dtype();
+  for (const std::string_view name : {"b", "c"}) {
+    const Attr::Value* v = attrs.find(name);
+    if (v && std::get<Scalar>(*v).is_floating()) return Dtype::f32;
+  }
+  (void)op;
+  return Dtype::i64;
+}
+
+/// condition ? a : b. The condition is bool, the branches share a dtype.
+struct Where {
+  static constexpr auto name = "where", onnx = "Where", stablehlo = "select";
+  static constexpr auto summary = "a where the condition holds, else b; the branch not taken gets gradient 0";
+  static constexpr std::size_t arity = 3;
+  static constexpr auto types = Types::any;
+  static constexpr Range domain{-3, 3};
+  static constexpr Reads reads{1, 0};
+
+  static Spec infer(const Primitive& op, Inputs in, const Attrs& attrs) {
+    if (in.size() == 0 || attrs.find("a")) throw_dtype(name, "the condition must be a tensor of bool, got a literal");
+    if (in[0].dtype() != Dtype::boolean)
+      throw_dtype(name, "the condition must be bool, got " + in[0].spec().str());
+    Spec s{in[0].shape(), dtype_of_branches(op, in, attrs)};
+    for (std::size_t i = 1; i < in.size(); ++i) {
+      if (in[i].dtype() != s.dtype)
+        throw_dtype(name, "dtypes differ: " + in[1].spec().str() + " and " + in[i].spec().str() + "; cast one of them");
+      s.shape = broadcast(s.shape, in[i].shape(), name);
+    }
+    for (const std::string_view at : {"b", "c"}) {
+      const Attr::Value* v = attrs.find(at);
+      if (v && std::get<Scalar>(*v).is_floating() && !is_float(s.dtype))
+        throw_dtype(name, "float literal with a tensor of " + std::string(name_of(s.dtype)));
+    }
+    return s;
+  }
+  template <class T>
+  static void block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
+    const bool* m = static_cast<const bool*>(in[0]);
+    const T* a = static_cast<const T*>(in[1]);
+    const T* b = static_cast<const T*>(in[2]);
+    T* to = static_cast<T*>(out);
+    if (step[0] == 1 && step[1] == 1 && step[2] == 1) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = m[i] ? a[i] : b[i];
+    } else if (step[0] == 1 && step[1] == 1) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = m[i] ? a[i] : *b;
+    } else if (step[0] == 1 && step[2] == 1) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = m[i] ? *a : b[i];
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = m[i * step[0]] ? a[i * step[1]] : b[i * step[2]];
+    }
+  }
+  static double scalar(double m, double a, double b) { return m != 0 ? a : b; }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([] { return Tensor(); }, [&] { return where(v.a.tensor(), v.grad, 0); },
+                    [&] { return where(v.a.tensor(), 0, v.grad); });
+  }
+};
+
+/// Between any two dtypes; floats to integers truncate toward zero, anything to bool is "not zero".
+struct Cast {
+  static constexpr auto name = "cast", onnx = "Cast", stablehlo = "convert";
+  static constexpr auto summary = "the values in another dtype; differentiable between floats";
+
+  static Specs infer(Inputs in, const Attrs& attrs) { return {{in[0].shape(), attrs.get<Dtype>("dtype")}}; }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs&) {
+    const Tensor x = contiguous(in[0]);
+    const auto n = static_cast<std::size_t>(x.numel());
+    visit_dtype(x.dtype(), [&](auto from) {
+      visit_dtype(out[0].dtype(), [&](auto to) {
+        using From = decltype(from);
+        using To = decltype(to);
+        const From* source = x.data<From>();
+        To* target = Writer::data<To>(out[0]);
+        for (std::size_t i = 0; i < n; ++i) target[i] = convert<To>(source[i]);
+      });
+    });
+  }
+  static Tensors vjp(const Vjp& v) {
+    if (!is_float(v.in_spec(0).dtype)) return {Tensor()};
+    return {cast(v.grad(), v.in_spec(0).dtype)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const Dtype to = attrs.get<Dtype>("dtype");
+    for (std::size_t i = 0; i < in[0].values.size(); ++i) {
+      const double v = in[0].values[i];
+      out[0].values[i] = to == Dtype::boolean ? v != 0 : is_integer(to) ? std::trunc(v) : to == Dtype::f32 ? static_cast<float>(v) : v;
+    }
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list;
+    for (const Dtype from : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
+      for (const Dtype to : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
+        list.push_back({.inputs = {{{3, 5}, from}}, .attrs = {{"dtype", to}}, .range = {-9, 9}, .indices = {0, 1, 5, 2}});
+    return list;
+  }
+
+ private:
+  /// Values that do not fit an integer saturate; NaN gives 0. (The C++ conversion would be undefined.)
+  template <class To, class From>
+  static To convert(From v) {
+    if constexpr (std::is_same_v<To, bool>) {
+      return v != From(0);
+    } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+      constexpr From high = static_cast<From>(std::numeric_limits<To>::max());
+      constexpr From low = static_cast<From>(std::numeric_limits<To>::min());
+      if (!(v == v)) return 0;
+      if (v >= high) return std::numeric_limits<To>::max();
+      return v <= low ? std::numeric_limits<To>::min() : static_cast<To>(v);
+    } else {
+      return static_cast<To>(v);
+    }
+  }
+};
+
+}  // namespace
+
+Family logic_family() {
+  static constexpr const Primitive* list[] = {
+      &pointwise<Equal>,     &pointwise<Less>,       &pointwise<LessEqual>, &pointwise<LogicalAnd>,
+      &pointwise<LogicalOr>, &pointwise<LogicalNot>, &pointwise<Where>,     &structured<Cast>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor equal(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Equal>(a, b); }
+Tensor not_equal(const Operand& a, const Operand& b) { return logical_not(equal(a, b)); }
+Tensor less(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Less>(a, b); }
+Tensor less_equal(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::LessEqual>(a, b); }
+Tensor greater(const Operand& a, const Operand& b) { return less(b, a); }
+Tensor greater_equal(const Operand& a, const Operand& b) { return less_equal(b, a); }
+Tensor logical_and(const Tensor& a, const Tensor& b) { return detail::pointwise_call<detail::LogicalAnd>(a, b); }
+Tensor logical_or(const Tensor& a, const Tensor& b) { return detail::pointwise_call<detail::LogicalOr>(a, b); }
+Tensor logical_not(const Tensor& a) { return detail::pointwise_call<detail::LogicalNot>(a); }
+Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
+  const Operand c(condition);
+  return detail::call_pointwise(detail::pointwise<detail::Where>, {&c, &a, &b});
+}
+Tensor cast(const Tensor& x, Dtype dtype) {
+  if (x.dtype() == dtype) return x;
+  return detail::call(detail::structured<detail::Cast>, {{&x}}, {{"dtype", dtype}});
+}
+
+}  // namespace ferrite

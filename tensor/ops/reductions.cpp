@@ -1,0 +1,318 @@
+#include <cmath>
+#include <limits>
+
+#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/detail/reduce.h"
+#include "ferrite/tensor/detail/strided.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+bool is_reduced(const Shape& axes, int axis) {
+  for (const std::int64_t a : axes)
+    if (a == axis) return true;
+  return false;
+}
+
+Shape reduced_shape(const Shape& s, const Shape& axes, bool keepdim) {
+  Shape out;
+  for (int i = 0; i < s.rank(); ++i) {
+    if (!is_reduced(axes, i)) {
+      out.push_back(s[i]);
+    } else if (keepdim) {
+      out.push_back(1);
+    }
+  }
+  return out;
+}
+
+Specs infer_reduction(Inputs in, const Attrs& attrs) {
+  return {{reduced_shape(in[0].shape(), attrs.get<Shape>("axes"), attrs.get<bool>("keepdim")), in[0].dtype()}};
+}
+
+/// A result or its gradient with the reduced axes back, as extents of 1.
+Tensor kept(const Tensor& y, const Vjp& v) {
+  return reshape(y, reduced_shape(v.in_spec(0).shape, v.attrs.get<Shape>("axes"), true));
+}
+
+/// Calls f(index of the result, element) for every element, in order.
+template <class F>
+void each_reduced(const Dense& x, const Attrs& attrs, F&& f) {
+  const Shape& axes = attrs.get<Shape>("axes");
+  const bool keepdim = attrs.get<bool>("keepdim");
+  for_each_index(x.shape, [&](const Shape& i) {
+    Shape to;
+    for (int k = 0; k < i.rank(); ++k) {
+      if (!is_reduced(axes, k)) {
+        to.push_back(i[k]);
+      } else if (keepdim) {
+        to.push_back(0);
+      }
+    }
+    f(to, x.at(i));
+  });
+}
+
+std::vector<Sample> reduction_samples(bool with_empty) {
+  const auto over = [](Shape axes, bool keepdim) { return Attrs{{"axes", axes}, {"keepdim", keepdim}}; };
+  std::vector<Sample> list = {{.inputs = {{{3, 4}}}, .attrs = over({0}, false)},
+                              {.inputs = {{{3, 4}}}, .attrs = over({1}, true)},
+                              {.inputs = {{{2, 3, 4}}}, .attrs = over({0, 2}, false)},
+                              {.inputs = {{{2, 3, 4}}}, .attrs = over({0, 1, 2}, true)},
+                              {.inputs = {{{5, 1, 2}}}, .attrs = over({1}, false)},
+                              {.inputs = {{{}}}, .attrs = over({}, false)},
+                              {.inputs = {{{0, 3}}}, .attrs = over({1}, false)},
+                              {.inputs = {{{37, 3}}}, .attrs = over({0}, false)},
+                              {.inputs = {{{4, 3}, Dtype::i64}}, .attrs = over({0}, false), .indices = {3, 1, 2, 5, 4}}};
+  if (with_empty) list.push_back({.inputs = {{{2, 0}}}, .attrs = over({1}, false)});
+  return list;
+}
+
+struct Sum {
+  static constexpr auto name = "sum", onnx = "ReduceSum", stablehlo = "reduce";
+  static constexpr auto summary = "sum over axes; i64 for bool and i32; 0 for no elements";
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    Specs s = infer_reduction(in, attrs);
+    if (!is_float(s[0].dtype)) s[0].dtype = Dtype::i64;
+    return s;
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    reduce(Reduction::sum, in[0], attrs.get<Shape>("axes"), out[0]);
+  }
+  static Tensors vjp(const Vjp& v) { return {expand(kept(v.grad(), v), v.in_spec(0).shape)}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    each_reduced(in[0], attrs, [&](const Shape& to, double x) { out[0].at(to) += x; });
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list = reduction_samples(true);
+    const Attrs all{{"axes", Shape{0}}, {"keepdim", false}};
+    list.push_back({.inputs = {{{5}, Dtype::boolean}}, .attrs = all, .indices = {1, 0, 1}});
+    list.push_back({.inputs = {{{5}, Dtype::i32}}, .attrs = all, .indices = {2147483647, 1}});
+    return list;
+  }
+};
+
+struct Prod {
+  static constexpr auto name = "prod", onnx = "ReduceProd", stablehlo = "reduce";
+  static constexpr auto summary = "product over axes; i64 for bool and i32; 1 for no elements";
+  static constexpr Reads reads = reads_inputs;
+
+  static Specs infer(Inputs in, const Attrs& attrs) { return Sum::infer(in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    reduce(Reduction::prod, in[0], attrs.get<Shape>("axes"), out[0]);
+  }
+  /// The product of the other elements: also where one or more of them are 0.
+  static Tensors vjp(const Vjp& v) {
+    const Tensor& x = v.in(0);
+    const Shape& axes = v.attrs.get<Shape>("axes");
+    if (axes.rank() == 0) return {v.grad()};
+    const Tensor zero = equal(x, 0);
+    const Tensor zeros_here = sum(zero, axes, true);
+    const Tensor others = where(zero, 1, x);
+    const Tensor rest = prod(others, axes, true);
+    const Tensor at_zero = where(equal(zeros_here, 1), rest, 0);
+    const Tensor elsewhere = where(equal(zeros_here, 0), rest / others, 0);
+    return {kept(v.grad(), v) * where(zero, at_zero, elsewhere)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    for (double& y : out[0].values) y = 1;
+    each_reduced(in[0], attrs, [&](const Shape& to, double x) { out[0].at(to) *= x; });
+  }
+  static std::vector<Sample> samples() { return reduction_samples(true); }
+};
+
+Specs infer_extremum(std::string_view name, Inputs in, const Attrs& attrs) {
+  if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
+  const Specs out = infer_reduction(in, attrs);
+  if (in[0].numel() == 0 && out[0].shape.numel() != 0)
+    throw_shape(name, "no elements to choose from: " + in[0].shape().str());
+  return out;
+}
+
+/// Ties share the gradient evenly.
+Tensors extremum_vjp(const Vjp& v) {
+  const Tensor chosen = cast(equal(v.in(0), kept(v.out(), v)), v.grad().dtype());
+  const Tensor ties = sum(chosen, v.attrs.get<Shape>("axes"), true);
+  return {kept(v.grad(), v) * (chosen / (v.attrs.get<Shape>("axes").rank() ? ties : chosen))};
+}
+
+struct Amax {
+  static constexpr auto name = "amax", onnx = "ReduceMax", stablehlo = "reduce";
+  static constexpr auto summary = "largest element; NaN if there is one; ties share the gradient evenly";
+  static constexpr Reads reads = reads_all;
+
+  static Specs infer(Inputs in, const Attrs& attrs) { return infer_extremum(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    reduce(Reduction::max, in[0], attrs.get<Shape>("axes"), out[0]);
+  }
+  static Tensors vjp(const Vjp& v) { return extremum_vjp(v); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    for (double& y : out[0].values) y = -INFINITY;
+    each_reduced(in[0], attrs, [&](const Shape& to, double x) {
+      double& y = out[0].at(to);
+      if (x > y || std::isnan(x)) y = x;
+    });
+  }
+  static std::vector<Sample> samples() { return reduction_samples(false); }
+};
+
+struct Amin {
+  static constexpr auto name = "amin", onnx = "ReduceMin", stablehlo = "reduce";
+  static constexpr auto summary = "smallest element; NaN if there is one; ties share the gradient evenly";
+  static constexpr Reads reads = reads_all;
+
+  static Specs infer(Inputs in, const Attrs& attrs) { return infer_extremum(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    reduce(Reduction::min, in[0], attrs.get<Shape>("axes"), out[0]);
+  }
+  static Tensors vjp(const Vjp& v) { return extremum_vjp(v); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    for (double& y : out[0].values) y = INFINITY;
+    each_reduced(in[0], attrs, [&](const Shape& to, double x) {
+      double& y = out[0].at(to);
+      if (x < y || std::isnan(x)) y = x;
+    });
+  }
+  static std::vector<Sample> samples() { return reduction_samples(false); }
+};
+
+/// Index of the first element that `better` prefers to all before it; a NaN beats everything.
+template <class Better>
+void arg_extremum(const Tensor& x, int axis, Tensor& out, Better better) {
+  Shape shape = x.shape();
+  Shape strides = x.strides();
+  const std::int64_t n = shape[axis];
+  const std::int64_t step = strides[axis];
+  shape.erase(axis);
+  strides.erase(axis);
+  std::int64_t* to = Writer::data<std::int64_t>(out);
+  visit_dtype(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    for_each_offset(shape, strides, [&](std::int64_t at) {
+      const T* p = x.data<T>() + at;
+      std::int64_t best = 0;
+      for (std::int64_t i = 1; i < n; ++i) {
+        const T a = p[i * step];
+        const T b = p[best * step];
+        if (better(a, b) || (a != a && b == b)) best = i;
+      }
+      *to++ = best;
+    });
+  });
+}
+
+Specs infer_arg(std::string_view name, Inputs in, const Attrs& attrs) {
+  const Shape& s = in[0].shape();
+  const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  if (s[axis] == 0) throw_shape(name, "no elements to choose from: axis " + std::to_string(axis) + " of " + s.str());
+  return {{reduced_shape(s, {axis}, attrs.get<bool>("keepdim")), Dtype::i64}};
+}
+
+template <class Better>
+void arg_oracle(const Dense& x, Dense& out, const Attrs& attrs, Better better) {
+  const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  const bool keepdim = attrs.get<bool>("keepdim");
+  for_each_index(out.shape, [&](const Shape& i) {
+    Shape from = i;
+    if (!keepdim) from.insert(axis, 0);
+    Shape best = from;
+    for (std::int64_t k = 0; k < x.shape[axis]; ++k) {
+      from[axis] = k;
+      if (better(x.at(from), x.at(best)) || (std::isnan(x.at(from)) && !std::isnan(x.at(best)))) best = from;
+    }
+    out.at(i) = static_cast<double>(best[axis]);
+  });
+}
+
+std::vector<Sample> arg_samples() {
+  const auto along = [](std::int64_t axis, bool keepdim) { return Attrs{{"axis", axis}, {"keepdim", keepdim}}; };
+  return {{.inputs = {{{3, 4}}}, .attrs = along(0, false)},
+          {.inputs = {{{3, 4}}}, .attrs = along(1, true)},
+          {.inputs = {{{7}, Dtype::i64}}, .attrs = along(0, false), .indices = {2, 5, 5, 1}},
+          {.inputs = {{{0, 2}}}, .attrs = along(1, false)}};
+}
+
+struct Argmax {
+  static constexpr auto name = "argmax", onnx = "ArgMax", stablehlo = "";
+  static constexpr auto summary = "i64 index of the first largest element; a NaN counts as largest";
+
+  static Specs infer(Inputs in, const Attrs& attrs) { return infer_arg(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    arg_extremum(in[0], axis, out[0], [](auto a, auto b) { return a > b; });
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    arg_oracle(in[0], out[0], attrs, [](double a, double b) { return a > b; });
+  }
+  static std::vector<Sample> samples() { return arg_samples(); }
+};
+
+struct Argmin {
+  static constexpr auto name = "argmin", onnx = "ArgMin", stablehlo = "";
+  static constexpr auto summary = "i64 index of the first smallest element; a NaN counts as smallest";
+
+  static Specs infer(Inputs in, const Attrs& attrs) { return infer_arg(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    arg_extremum(in[0], axis, out[0], [](auto a, auto b) { return a < b; });
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    arg_oracle(in[0], out[0], attrs, [](double a, double b) { return a < b; });
+  }
+  static std::vector<Sample> samples() { return arg_samples(); }
+};
+
+Tensor reduce_call(const Primitive& op, const Tensor& x, const Shape& axes, bool keepdim) {
+  return call(op, {{&x}}, {{"axes", axes_of(axes, x.rank(), op.name)}, {"keepdim", keepdim}});
+}
+
+Tensor arg_call(const Primitive& op, const Tensor& x, std::int64_t axis, bool keepdim) {
+  const std::int64_t at = axis_of(axis, x.rank(), op.name);
+  return call(op, {{&x}}, {{"axis", at}, {"keepdim", keepdim}});
+}
+
+}  // namespace
+
+Family reduction_family() {
+  static constexpr const Primitive* list[] = {&structured<Sum>,  &structured<Prod>,   &structured<Amax>,
+                                              &structured<Amin>, &structured<Argmax>, &structured<Argmin>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor sum(const Tensor& x, const Shape& axes, bool keepdim) {
+  return detail::reduce_call(detail::structured<detail::Sum>, x, axes, keepdim);
+}
+Tensor prod(const Tensor& x, const Shape& axes, bool keepdim) {
+  return detail::reduce_call(detail::structured<detail::Prod>, x, axes, keepdim);
+}
+Tensor amax(const Tensor& x, const Shape& axes, bool keepdim) {
+  return detail::reduce_call(detail::structured<detail::Amax>, x, axes, keepdim);
+}
+Tensor amin(const Tensor& x, const Shape& axes, bool keepdim) {
+  return detail::reduce_call(detail::structured<detail::Amin>, x, axes, keepdim);
+}
+Tensor max(const Tensor& x, const Shape& axes, bool keepdim) { return amax(x, axes, keepdim); }
+Tensor min(const Tensor& x, const Shape& axes, bool keepdim) { return amin(x, axes, keepdim); }
+Tensor argmax(const Tensor& x, std::int64_t axis, bool keepdim) {
+  return detail::arg_call(detail::structured<detail::Argmax>, x, axis, keepdim);
+}
+Tensor argmin(const Tensor& x, std::int64_t axis, bool keepdim) {
+  return detail::arg_call(detail::structured<detail::Argmin>, x, axis, keepdim);
+}
+
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  const int lead = x.rank() - shape.rank();
+  Shape axes;
+  for (int i = 0; i < x.rank(); ++i) {
+    const bool summed = i < lead || (shape[i - lead] == 1 && x.shape()[i] != 1);
+    if (summed && x.shape()[i] != 1) axes.push_back(i);
+  }
+  return reshape(axes.rank() ? sum(x, axes) : x, shape);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,42 @@
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite {
+
+/// A dense row-major array of doubles (integers and bool included).
+struct Dense {
+  Shape shape;
+  Dtype dtype = Dtype::f64;
+  std::vector<double> values;
+
+  Dense() = default;
+  explicit Dense(const Spec& s) : shape(s.shape), dtype(s.dtype), values(static_cast<std::size_t>(s.shape.numel())) {}
+  double& at(const Shape& index) { return values[position(index)]; }
+  double at(const Shape& index) const { return values[position(index)]; }
+  /// The element that a broadcast index of higher rank means.
+  double broadcast_at(const Shape& index) const;
+
+ private:
+  std::size_t position(const Shape& index) const {
+    std::size_t k = 0;
+    for (int i = 0; i < shape.rank(); ++i) k = k * static_cast<std::size_t>(shape[i]) + static_cast<std::size_t>(index[i]);
+    return k;
+  }
+};
+
+/// Calls f(index) for every index of a shape in row-major order.
+void for_each_index(const Shape& shape, const std::function<void(const Shape&)>& f);
+
+/// One application that the conformance suite tries.
+struct Sample {
+  std::vector<Spec> inputs{};
+  Attrs attrs{};
+  Range range{};                  ///< of float values; integer inputs take indices from `indices`
+  std::vector<std::int64_t> indices{};  ///< values of the integer inputs, repeated as often as needed
+  bool smooth = true;             ///< derivatives exist at random points of the range
+};
+
+}  // namespace ferrite

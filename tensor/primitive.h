@@ -1,0 +1,144 @@
+#pragma once
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "ferrite/tensor/attrs.h"
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite {
+
+/// Borrowed operands of one application: no reference counts are touched.
+class Inputs {
+ public:
+  constexpr Inputs() = default;
+  constexpr Inputs(const Tensor* const* first, std::size_t n) : first_(first), size_(n) {}
+  template <std::size_t N>
+  constexpr Inputs(const Tensor* const (&operands)[N]) : first_(operands), size_(N) {}
+
+  constexpr std::size_t size() const { return size_; }
+  constexpr const Tensor& operator[](std::size_t i) const { return *first_[i]; }
+
+  class Iterator {
+   public:
+    constexpr explicit Iterator(const Tensor* const* at) : at_(at) {}
+    constexpr const Tensor& operator*() const { return **at_; }
+    constexpr Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    constexpr bool operator==(const Iterator&) const = default;
+
+   private:
+    const Tensor* const* at_;
+  };
+  constexpr Iterator begin() const { return Iterator(first_); }
+  constexpr Iterator end() const { return Iterator(first_ + size_); }
+
+ private:
+  const Tensor* const* first_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Which values a vector-Jacobian product reads, one bit for each input and output; the tape drops the rest.
+struct Reads {
+  std::uint8_t in = 0;
+  std::uint8_t out = 0;
+};
+inline constexpr Reads reads_nothing{0, 0};
+inline constexpr Reads reads_inputs{0xff, 0};
+inline constexpr Reads reads_outputs{0, 0xff};
+inline constexpr Reads reads_all{0xff, 0xff};
+
+/// One application as its vector-Jacobian product sees it. Shapes and dtypes of all operands and results are
+/// known; values only of those that the operation's `reads` names.
+class Vjp {
+ public:
+  Vjp(const Attrs& a, std::span<const Tensor> in, std::span<const Spec* const> in_specs, std::span<const Tensor> out,
+      std::span<const Spec* const> out_specs, std::span<const Tensor> grads, std::uint64_t wanted)
+      : attrs(a), in_(in), in_specs_(in_specs), out_(out), out_specs_(out_specs), grads_(grads), wanted_(wanted) {}
+
+  const Attrs& attrs;
+
+  std::size_t inputs() const { return in_specs_.size(); }
+  std::size_t outputs() const { return out_specs_.size(); }
+  const Tensor& in(std::size_t i) const { return in_[i]; }
+  const Spec& in_spec(std::size_t i) const { return *in_specs_[i]; }
+  const Tensor& out(std::size_t i = 0) const { return out_[i]; }
+  const Spec& out_spec(std::size_t i = 0) const { return *out_specs_[i]; }
+  /// Cotangent of an output, of its shape. Undefined where nothing reached that output (only possible for
+  /// operations with several outputs).
+  const Tensor& grad(std::size_t i = 0) const { return grads_[i]; }
+  /// The same with zeros for what nothing reached.
+  Tensor grad_or_zeros(std::size_t i) const;
+  /// Whether the gradient of this input is needed at all.
+  bool wants(std::size_t i) const { return i >= 64 || (wanted_ >> i & 1) != 0; }
+
+ private:
+  std::span<const Tensor> in_;
+  std::span<const Spec* const> in_specs_;
+  std::span<const Tensor> out_;
+  std::span<const Spec* const> out_specs_;
+  std::span<const Tensor> grads_;
+  std::uint64_t wanted_;
+};
+
+/// A window that a view operation takes on its input.
+struct Layout {
+  Shape strides;
+  std::int64_t offset = 0;
+};
+
+/// Evaluates n elements of a pointwise operation. Operand j is read at in[j] + i * step[j], where step is 1
+/// for a run of values and 0 for a value repeated over a whole packet of 64 bytes. Whole packets only: `out`
+/// and every run must be readable and writable up to n rounded up to 64 bytes.
+using Block = void (*)(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n);
+
+/// An interval that tests sample; the ends are sampled too.
+struct Range {
+  double low = -3;
+  double high = 3;
+};
+
+/// A dense row-major array of doubles: the currency of the oracles that tests compare kernels with.
+struct Dense;
+/// One application that the conformance suite tries: specs, constants and the range of the values.
+struct Sample;
+
+/// One operation, as every part of the library sees it: the eager engine, the tape, the tracer, the fuser, the
+/// exporters and the tests. Built from a struct of a few lines by `pointwise<Op>` or `structured<Op>`
+/// (`tensor/detail/define.h`); never written by hand.
+struct Primitive {
+  std::string_view name;
+  std::string_view summary;    ///< one line for the reference pages: formula, ties, conventions
+  int arity = -1;              ///< operands, literals included; -1: any number
+  Specs (*infer)(const Primitive&, Inputs, const Attrs&) = nullptr;  ///< the only place that rejects shapes
+  /// Fills outputs that are allocated, contiguous and not zeroed.
+  void (*eval)(Inputs, std::span<Tensor> out, const Attrs&) = nullptr;
+  /// The window that output i takes on input 0; false where none exists and `eval` must copy.
+  bool (*view)(const Tensor& in, const Spec& out, const Attrs&, std::size_t i, Layout&) = nullptr;
+  Block block[kDtypes] = {};   ///< pointwise only, by the dtype of the operands
+  Tensors (*vjp)(const Vjp&) = nullptr;  ///< null: not differentiable
+  Reads reads;
+  std::string_view onnx;
+  std::string_view stablehlo;
+  Range domain;                ///< pointwise: where tests sample
+  std::span<const double> kinks;         ///< pointwise: where no derivative exists
+  double (*scalar)(const double* operands) = nullptr;                      ///< pointwise: the oracle
+  void (*oracle)(std::span<const Dense> in, std::span<Dense> out, const Attrs&) = nullptr;  ///< structured
+  std::span<const Sample> (*samples)() = nullptr;                          ///< structured
+
+  bool is_pointwise() const { return scalar != nullptr; }
+  bool is_view() const { return view != nullptr && eval == nullptr; }
+  bool differentiable() const { return vjp != nullptr; }
+
+  /// Checks the shapes, computes (or, under a tracer, does not), tells the recorders.
+  Tensors apply(Inputs in, const Attrs& attrs = {}) const;
+};
+
+/// Every operation of the library, in the order of the families.
+std::span<const Primitive* const> primitives();
+/// The operation of that name, or null.
+const Primitive* find_primitive(std::string_view name);
+
+}  // namespace ferrite

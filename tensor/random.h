@@ -1,0 +1,34 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite {
+
+/// Philox4x32-10 (Salmon et al., SC 2011): four random words as a pure function of counter and key.
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+
+/// A point in the space of random streams: element i of a draw depends on (seed, stream, call, i) and on
+/// nothing else, so draws are the same on every machine and for any number of threads.
+struct RandomKey {
+  std::uint64_t seed = 0;
+  std::uint64_t stream = 0;  ///< which variable: `stream_of` its full name
+  std::uint32_t call = 0;    ///< which draw of that variable
+};
+
+/// FNV-1a of a name: adding a layer leaves the streams of the others alone.
+std::uint64_t stream_of(std::string_view name);
+
+/// Uniform in [low, high), from 24 bits (f32) or 53 bits (f64) of Philox. Not differentiable.
+Tensor uniform(const Shape& shape, const RandomKey& key, double low = 0, double high = 1, Dtype dtype = Dtype::f32);
+/// Normal: the inverse distribution function (Wichura's AS 241) of a 53-bit uniform, in f64 arithmetic of our own.
+Tensor normal(const Shape& shape, const RandomKey& key, double mean = 0, double deviation = 1,
+              Dtype dtype = Dtype::f32);
+/// 1 with the given probability, else 0. Throws ValueError outside [0, 1].
+Tensor bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype = Dtype::f32);
+/// The numbers 0..n-1 in random order, i64 [n] (Fisher and Yates, by rejection without bias).
+Tensor permutation(std::int64_t n, const RandomKey& key);
+
+}  // namespace ferrite

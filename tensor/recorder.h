@@ -1,0 +1,81 @@
+#pragma once
+#include <span>
+
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite {
+
+class Cell;
+
+/// An observer of everything that runs on this thread: a Tape or a Tracer. It sees applications through
+/// `record`, and the cells that programs read and write, so that a whole training step (parameters, optimiser
+/// state, random counters) can be told from its constants.
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+
+  /// After an application. The recorder may mark the handles in `out`.
+  virtual void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) = 0;
+  /// A cell is read: `value` may be replaced (a tracer hands out an abstract tensor) or marked (a tape).
+  virtual void read(const Cell& cell, Tensor& value) = 0;
+  /// A cell is given a new value. True: the recorder keeps the assignment and the cell must not change now.
+  virtual bool write(const Cell& cell, const Tensor& value) = 0;
+  /// Whether applications are only to be recorded, not computed: results are abstract.
+  virtual bool tracing() const { return false; }
+};
+
+namespace detail {
+
+/// The recorders that see what runs on this thread. Frames form a stack: an inner frame hides the outer ones.
+struct Frame {
+  InlineVector<Recorder*, 4> recorders;
+  bool tracing = false;
+  Frame* outer = nullptr;
+};
+
+/// The innermost frame of this thread.
+Frame& frame();
+
+}  // namespace detail
+
+/// Puts an empty frame on the stack while it lives: nothing outside records what runs inside. Tracers and
+/// gradient checks start so; it also is what other libraries call "no grad".
+class NewFrame {
+ public:
+  NewFrame();
+  explicit NewFrame(Recorder& only);
+  ~NewFrame();
+  NewFrame(const NewFrame&) = delete;
+  NewFrame& operator=(const NewFrame&) = delete;
+
+ private:
+  detail::Frame frame_;
+};
+
+/// Adds a recorder to the innermost frame while it lives. Belongs to its thread.
+class Recording {
+ public:
+  explicit Recording(Recorder& recorder);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  Recorder* recorder_;
+};
+
+/// Takes a recorder out of the innermost frame while it lives; the others go on.
+class Paused {
+ public:
+  explicit Paused(Recorder& recorder);
+  ~Paused();
+  Paused(const Paused&) = delete;
+  Paused& operator=(const Paused&) = delete;
+
+ private:
+  Recorder* recorder_;
+  detail::Frame* frame_;
+  bool was_there_;
+};
+
+}  // namespace ferrite

@@ -1,0 +1,39 @@
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <string>
+
+#include "ferrite/tensor/dtype.h"
+
+namespace ferrite {
+
+/// A literal in an expression (`2 * x`, `x + 0.5`): a weak integer or a weak float. It takes the dtype of the
+/// tensor beside it; a float literal beside an integer tensor is a DtypeError. Never a rank-0 tensor.
+class Scalar {
+ public:
+  constexpr Scalar() = default;
+  template <std::integral T>
+  constexpr Scalar(T v) : integer_(static_cast<std::int64_t>(v)), real_(static_cast<double>(v)) {}
+  template <std::floating_point T>
+  constexpr Scalar(T v) : real_(static_cast<double>(v)), floating_(true) {}
+
+  constexpr bool is_floating() const { return floating_; }
+  constexpr double real() const { return real_; }
+  constexpr std::int64_t integer() const { return integer_; }
+  /// The literal as an element of type T. Integers beyond 2^53 stay exact in integer types.
+  template <class T>
+  constexpr T as() const {
+    if constexpr (std::is_same_v<T, bool>) return real_ != 0;
+    if constexpr (std::is_integral_v<T>) return floating_ ? static_cast<T>(real_) : static_cast<T>(integer_);
+    return static_cast<T>(real_);
+  }
+  constexpr bool operator==(const Scalar&) const = default;
+  std::string str() const;
+
+ private:
+  std::int64_t integer_ = 0;
+  double real_ = 0;
+  bool floating_ = false;
+};
+
+}  // namespace ferrite

@@ -1,0 +1,108 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ferrite/tensor/dtype.h"
+
+namespace ferrite {
+
+/// Extents of a tensor, outermost first: up to kMaxRank of them, held in line. Also serves as a short list of
+/// integers (strides, axes, permutations). Trivially copyable.
+class Shape {
+ public:
+  static constexpr int kMaxRank = 8;
+
+  constexpr Shape() = default;
+  constexpr Shape(std::initializer_list<std::int64_t> extents) {
+    for (std::int64_t e : extents) push_back(e);
+  }
+  explicit constexpr Shape(std::span<const std::int64_t> extents) {
+    for (std::int64_t e : extents) push_back(e);
+  }
+  /// rank times the same value.
+  static constexpr Shape filled(int rank, std::int64_t value) {
+    Shape s;
+    for (int i = 0; i < rank; ++i) s.push_back(value);
+    return s;
+  }
+
+  constexpr int rank() const { return rank_; }
+  /// Extent of an axis; negative axes count from the end. Not checked: see `axis`.
+  constexpr std::int64_t operator[](int i) const { return at_[static_cast<unsigned>(i < 0 ? i + rank_ : i)]; }
+  constexpr std::int64_t& operator[](int i) { return at_[static_cast<unsigned>(i < 0 ? i + rank_ : i)]; }
+  constexpr const std::int64_t* begin() const { return at_.data(); }
+  constexpr const std::int64_t* end() const { return at_.data() + rank_; }
+
+  /// Appends an extent. Throws ShapeError beyond kMaxRank.
+  constexpr void push_back(std::int64_t e) {
+    if (rank_ == kMaxRank) throw_rank();
+    at_[static_cast<unsigned>(rank_++)] = e;
+  }
+  void insert(int at, std::int64_t e);
+  void erase(int at);
+
+  constexpr bool operator==(const Shape& o) const {
+    if (rank_ != o.rank_) return false;
+    for (int i = 0; i < rank_; ++i)
+      if ((*this)[i] != o[i]) return false;
+    return true;
+  }
+
+  /// Product of the extents. Throws ShapeError when an extent is negative or the product exceeds 2^62.
+  std::int64_t numel() const {
+    std::int64_t n = 1;
+    bool bad = false;
+    for (int i = 0; i < rank_; ++i) {
+      const std::int64_t e = at_[static_cast<unsigned>(i)];
+      bad |= e < 0;
+      bad |= __builtin_mul_overflow(n, e, &n);
+    }
+    if (bad || n > (std::int64_t{1} << 62)) [[unlikely]]
+      return checked_numel();
+    return n;
+  }
+  /// Row-major strides, in elements.
+  Shape strides() const {
+    Shape s;
+    s.rank_ = rank_;
+    std::int64_t n = 1;
+    for (int i = rank_ - 1; i >= 0; --i) {
+      s.at_[static_cast<unsigned>(i)] = n;
+      n *= at_[static_cast<unsigned>(i)];
+    }
+    return s;
+  }
+  /// "[2, 3]".
+  std::string str() const;
+
+ private:
+  [[noreturn]] static void throw_rank();
+  std::int64_t checked_numel() const;
+
+  std::array<std::int64_t, kMaxRank> at_{};
+  int rank_ = 0;
+};
+
+/// What is known of a tensor without its values.
+struct Spec {
+  Shape shape;
+  Dtype dtype = Dtype::f32;
+  bool operator==(const Spec&) const = default;
+  /// "f32[2, 3]".
+  std::string str() const;
+};
+
+/// The common shape under NumPy's broadcasting rule. Throws ShapeError, naming `where` and both shapes.
+Shape broadcast(const Shape& a, const Shape& b, std::string_view where);
+
+/// Resolves a possibly negative axis to [0, rank). Throws ShapeError.
+int axis_of(std::int64_t axis, int rank, std::string_view where);
+
+/// Resolves, sorts and checks axes for uniqueness; an empty list stands for all axes. Throws ShapeError.
+Shape axes_of(const Shape& axes, int rank, std::string_view where);
+
+}  // namespace ferrite

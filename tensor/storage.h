@@ -1,0 +1,74 @@
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "ferrite/tensor/shape.h"
+
+namespace ferrite::detail {
+
+struct Storage;
+
+/// What a Tensor handle points to: a strided window on a Storage. Immutable once its tensor is handed out.
+struct TensorImpl {
+  std::atomic<std::uint32_t> refs{1};
+  Dtype dtype = Dtype::f32;
+  bool contiguous = true;       ///< row-major without gaps
+  Storage* storage = nullptr;   ///< null: an abstract tensor, known by shape and dtype alone
+  std::int64_t offset = 0;      ///< of the first element, in elements
+  Shape shape;
+  Shape strides;
+};
+
+/// A reference-counted buffer from a per-thread pool, aligned to 64 bytes and padded to whole lines of 64: one
+/// block of memory holds the counts, the first TensorImpl and the elements.
+struct alignas(64) Storage {
+  std::atomic<std::uint32_t> refs{1};  ///< number of TensorImpls on it
+  std::uint32_t bin = 0;
+  std::size_t block_bytes = 0;
+  std::size_t capacity = 0;  ///< bytes of elements, a multiple of 64
+  Storage* next_free = nullptr;
+
+  static constexpr std::size_t kImplAt = 64;
+  static constexpr std::size_t kDataAt = 256;
+  std::byte* data() { return reinterpret_cast<std::byte*>(this) + kDataAt; }
+  TensorImpl* first_impl() {
+    return reinterpret_cast<TensorImpl*>(reinterpret_cast<std::byte*>(this) + kImplAt);
+  }
+};
+static_assert(sizeof(Storage) <= Storage::kImplAt);
+static_assert(Storage::kImplAt + sizeof(TensorImpl) <= Storage::kDataAt);
+
+/// A fresh contiguous tensor with uninitialised elements; one reference. Throws ShapeError, std::bad_alloc.
+TensorImpl* new_tensor(const Shape& shape, Dtype dtype);
+/// A window on the storage of `base` (or an abstract one where base is abstract); one reference.
+TensorImpl* new_view(TensorImpl* base, const Shape& shape, const Shape& strides, std::int64_t offset);
+/// A tensor without values; one reference.
+TensorImpl* new_abstract(const Shape& shape, Dtype dtype);
+/// Ends a TensorImpl whose count has reached zero.
+void destroy(TensorImpl* impl) noexcept;
+
+inline void retain(TensorImpl* impl) noexcept { impl->refs.fetch_add(1, std::memory_order_relaxed); }
+/// Gives back one reference. Releasing a unique handle is a load, not an atomic decrement.
+inline void release(TensorImpl* impl) noexcept {
+  if (impl->refs.load(std::memory_order_acquire) == 1 ||
+      impl->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    destroy(impl);
+}
+
+}  // namespace ferrite::detail
+
+namespace ferrite {
+
+/// Bytes of freed tensors kept by this thread for reuse.
+std::size_t cached_memory();
+/// Gives the memory cached by this thread back to the system.
+void release_cached_memory();
+/// Counts of the pool on this thread: blocks asked for, and those that had to come from the system.
+struct PoolCounts {
+  std::uint64_t requests = 0;
+  std::uint64_t misses = 0;
+};
+PoolCounts pool_counts();
+
+}  // namespace ferrite

@@ -1,0 +1,174 @@
+#pragma once
+#include <functional>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ferrite/tensor/error.h"
+#include "ferrite/tensor/inline_vector.h"
+#include "ferrite/tensor/scalar.h"
+#include "ferrite/tensor/shape.h"
+#include "ferrite/tensor/storage.h"
+
+namespace ferrite {
+
+/// An immutable handle to a strided window on shared storage. Copies and views share elements; no operation
+/// changes them. A default-constructed tensor is undefined. May be abstract (shape and dtype, no elements)
+/// while a function is being traced.
+class Tensor {
+ public:
+  Tensor() noexcept = default;
+  Tensor(const Tensor& o) noexcept : impl_(o.impl_), tape_(o.tape_), slot_(o.slot_) {
+    if (impl_) detail::retain(impl_);
+  }
+  Tensor(Tensor&& o) noexcept : impl_(std::exchange(o.impl_, nullptr)), tape_(o.tape_), slot_(o.slot_) {}
+  Tensor& operator=(const Tensor& o) noexcept {
+    Tensor copy(o);
+    swap(copy);
+    return *this;
+  }
+  Tensor& operator=(Tensor&& o) noexcept {
+    Tensor moved(std::move(o));
+    swap(moved);
+    return *this;
+  }
+  ~Tensor() {
+    if (impl_) detail::release(impl_);
+  }
+  void swap(Tensor& o) noexcept {
+    std::swap(impl_, o.impl_);
+    std::swap(tape_, o.tape_);
+    std::swap(slot_, o.slot_);
+  }
+
+  /// A copy of row-major values. T is float, double, int32_t, int64_t or bool. Throws ShapeError when the
+  /// number of values is not that of the shape.
+  template <class T>
+  static Tensor from(std::span<const T> values, const Shape& shape);
+  template <class T>
+  static Tensor from(const std::vector<T>& values, const Shape& shape);
+  template <class T>
+  static Tensor from(std::initializer_list<T> values, const Shape& shape) {
+    return from(std::span<const T>(values.begin(), values.size()), shape);
+  }
+  /// A rank-0 or rank-1 tensor.
+  template <class T>
+  static Tensor from(std::initializer_list<T> values) {
+    return from(values, {static_cast<std::int64_t>(values.size())});
+  }
+  /// A tensor whose elements `fill(std::span<T>)` writes once, before anybody else can see them.
+  template <class T, class F>
+  static Tensor build(const Shape& shape, F&& fill) {
+    Tensor t = empty({shape, dtype_of<T>});
+    std::forward<F>(fill)(std::span<T>(t.mutable_data<T>(), static_cast<std::size_t>(shape.numel())));
+    return t;
+  }
+
+  /// False for a default-constructed handle.
+  explicit operator bool() const noexcept { return impl_ != nullptr; }
+  bool defined() const noexcept { return impl_ != nullptr; }
+
+  const Shape& shape() const { return checked()->shape; }
+  /// Strides in elements; 0 along a broadcast axis, negative along a flipped one.
+  const Shape& strides() const { return checked()->strides; }
+  Dtype dtype() const { return checked()->dtype; }
+  Spec spec() const { return {shape(), dtype()}; }
+  int rank() const { return shape().rank(); }
+  std::int64_t numel() const { return shape().numel(); }
+  /// Extent of an axis, negative axes from the end. Throws ShapeError.
+  std::int64_t size(int axis) const { return shape()[axis_of(axis, rank(), "size")]; }
+  bool contiguous() const { return checked()->contiguous; }
+  bool is_abstract() const { return checked()->storage == nullptr; }
+
+  /// The elements in row-major order, without a copy. Throws DtypeError for another type, TraceError for an
+  /// abstract tensor and ShapeError when the tensor is not contiguous (call `contiguous(t)` first).
+  template <class T>
+  std::span<const T> values() const;
+  /// A row-major copy of the elements, whatever the strides.
+  template <class T>
+  std::vector<T> to_vector() const;
+  /// The only element. Throws ShapeError unless there is exactly one.
+  template <class T = float>
+  T item() const;
+
+  /// Reads like NumPy's: nested brackets, aligned columns, long axes shortened.
+  std::string str() const;
+
+  /// Identity of the value behind the handle: equal for copies of a handle, different for views.
+  const void* identity() const noexcept { return impl_; }
+
+  // ---- for operations, recorders and kernels -----------------------------------------------------------
+
+  /// Uninitialised elements. Throws ShapeError, std::bad_alloc.
+  static Tensor empty(const Spec& spec) { return Tensor(detail::new_tensor(spec.shape, spec.dtype)); }
+  static Tensor abstract(const Spec& spec) { return Tensor(detail::new_abstract(spec.shape, spec.dtype)); }
+  /// Another window on the same storage; the offset is relative to this tensor's.
+  Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset) const {
+    return Tensor(detail::new_view(checked(), shape, strides, offset));
+  }
+  /// First element. No checks.
+  template <class T>
+  const T* data() const {
+    return reinterpret_cast<const T*>(impl_->storage->data()) + impl_->offset;
+  }
+  const std::byte* raw() const { return impl_->storage->data() + impl_->offset * size_of(impl_->dtype); }
+  detail::TensorImpl* impl() const noexcept { return impl_; }
+  /// The same values without their place on a tape.
+  Tensor unmarked() const {
+    Tensor t(*this);
+    t.mark(0, 0);
+    return t;
+  }
+  /// Where this handle stands on a tape: the tape's id and the number of the value there; 0 for none.
+  std::uint64_t tape_id() const noexcept { return tape_; }
+  std::uint32_t tape_slot() const noexcept { return slot_; }
+  void mark(std::uint64_t tape, std::uint32_t slot) noexcept {
+    tape_ = tape;
+    slot_ = slot;
+  }
+
+ private:
+  friend struct Writer;
+  explicit Tensor(detail::TensorImpl* impl) noexcept : impl_(impl) {}
+  detail::TensorImpl* checked() const {
+    if (!impl_) [[unlikely]]
+      throw_undefined();
+    return impl_;
+  }
+  [[noreturn]] static void throw_undefined();
+  void check_readable(Dtype wanted, bool want_contiguous, const char* where) const;
+  template <class T>
+  T* mutable_data() {
+    return reinterpret_cast<T*>(impl_->storage->data()) + impl_->offset;
+  }
+
+  detail::TensorImpl* impl_ = nullptr;
+  std::uint64_t tape_ = 0;
+  std::uint32_t slot_ = 0;
+};
+
+/// The key to fresh elements, for kernels: nobody else may write into a tensor.
+struct Writer {
+  static std::byte* raw(Tensor& t) { return t.impl_->storage->data() + t.impl_->offset * size_of(t.impl_->dtype); }
+  template <class T>
+  static T* data(Tensor& t) {
+    return t.mutable_data<T>();
+  }
+};
+
+using Tensors = InlineVector<Tensor, 4>;
+using Specs = InlineVector<Spec, 4>;
+
+std::ostream& operator<<(std::ostream& out, const Tensor& t);
+
+// ---- templates -----------------------------------------------------------------------------------------
+
+template <class T>
+std::span<const T> Tensor::values() const {
+  check_readable(dtype_of<T>, true, "values");
+  return {data<T>(), static_cast<std::size_t>(numel())};
+}
+
+}  // namespace ferrite
