@@ -16,7 +16,6 @@ Tensor make_window(const Tensor& x, const Spec& spec, const Layout& layout) {
 
 /// Views where there are such; false leaves the work to the kernel.
 bool compute_views(const Primitive& op, const Tensor& x, const Specs& specs, const Attrs& attrs, Tensors& out) {
-  if (!op.view) return false;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     Layout layout;
     if (!op.view(x, specs[i], attrs, i, layout)) return false;
@@ -29,8 +28,10 @@ Tensors compute(const Primitive& op, Inputs in, const Specs& specs, const Attrs&
   for (const Tensor& x : in)
     if (x.is_abstract()) throw_escaped(op, x);
   Tensors out;
-  if (compute_views(op, in.size() ? in[0] : Tensor(), specs, attrs, out)) return out;
-  out.clear();
+  if (op.view) {
+    if (compute_views(op, in[0], specs, attrs, out)) return out;
+    out.clear();
+  }
   out.reserve(specs.size());
   for (const Spec& s : specs) out.push_back(Tensor::empty(s));
   if (op.is_pointwise()) {
@@ -66,7 +67,7 @@ std::span<const Primitive* const> primitives() {
     std::vector<const Primitive*> list;
     for (const detail::Family family :
          {detail::arithmetic_family(), detail::functions_family(), detail::logic_family(), detail::reduction_family(),
-          detail::product_family(), detail::view_family(), detail::assembly_family(), detail::indexing_family(),
+          detail::product_family(), detail::view_family(), detail::window_family(), detail::assembly_family(), detail::indexing_family(),
           detail::creation_family(), detail::random_family()})
       list.insert(list.end(), family.begin(), family.end());
     return list;

@@ -14,7 +14,8 @@ using LogSink = std::function<void(LogLevel, std::string_view)>;
 
 /// Sends what the library has to say (what was loaded, transposed or converted; which form a layer took and why)
 /// to `sink`, from `lowest` upwards. An empty sink turns logging off. Without a call the library is silent, unless
-/// the environment holds FERRITE_LOG=info or FERRITE_LOG=debug, which send the lines to stderr.
+/// the environment holds FERRITE_LOG=info or FERRITE_LOG=debug, which send the lines to stderr. A thread that is
+/// logging meanwhile may still use the sink before.
 void set_log_sink(LogSink sink, LogLevel lowest = LogLevel::info);
 
 namespace detail {

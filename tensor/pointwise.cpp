@@ -211,20 +211,45 @@ void check_literals(const Primitive& op, const Attrs& attrs, Dtype dtype) {
 
 }  // namespace
 
-Spec infer_pointwise(const Primitive& op, Types types, Inputs in, const Attrs& attrs) {
-  Spec s = in[0].spec();
+void infer_pointwise(const Primitive& op, Types types, Inputs in, const Attrs& attrs, Spec& out) {
+  const Tensor& first = in[0];
+  out.dtype = first.dtype();
+  out.shape = first.shape();
   for (std::size_t i = 1; i < in.size(); ++i) {
-    if (in[i].dtype() != s.dtype)
-      throw_dtype(op.name, "dtypes differ: " + s.str() + " and " + in[i].spec().str() + "; cast one of them");
-    s.shape = broadcast(s.shape, in[i].shape(), op.name);
+    if (in[i].dtype() != out.dtype)
+      throw_dtype(op.name, "dtypes differ: " + first.spec().str() + " and " + in[i].spec().str() + "; cast one of them");
+    if (in[i].shape() != out.shape) out.shape = broadcast(out.shape, in[i].shape(), op.name);
   }
-  if (!accepts(types, s.dtype)) throw_types(op, types, s.dtype);
-  if (static_cast<int>(in.size()) < op.arity) check_literals(op, attrs, s.dtype);
-  return s;
+  if (!accepts(types, out.dtype)) throw_types(op, types, out.dtype);
+  if (static_cast<int>(in.size()) < op.arity) check_literals(op, attrs, out.dtype);
 }
 
+namespace {
+
+/// The common case, without ceremony: few elements, no literals, every operand in the order of the result.
+bool eval_small(const Primitive& op, Inputs in, Tensor& out) {
+  const TensorImpl& to = *out.impl();
+  if (static_cast<int>(in.size()) != op.arity) return false;
+  const std::int64_t n = to.shape.numel();
+  if (n >= 2 * kChunk || n == 0) return false;
+  const void* from[kMostOperands];
+  const std::ptrdiff_t step[kMostOperands] = {1, 1, 1};
+  for (std::size_t j = 0; j < in.size(); ++j) {
+    const Tensor& x = in[j];
+    if (!x.impl()->contiguous || x.impl()->shape.numel() != n) return false;
+    const std::byte* p = x.raw();
+    if (!padded(x, p, n, size_of(x.dtype()))) return false;
+    from[j] = p;
+  }
+  const Dtype key = to.dtype == Dtype::boolean ? in[0].dtype() : to.dtype;
+  op.block[static_cast<int>(key)](from, step, Writer::raw(out), n);
+  return true;
+}
+
+}  // namespace
+
 void eval_pointwise(const Primitive& op, Inputs in, Tensor& out, const Attrs& attrs) {
-  Evaluation(op, in, out, attrs).run();
+  if (!eval_small(op, in, out)) Evaluation(op, in, out, attrs).run();
 }
 
 Tensor call_pointwise(const Primitive& op, std::initializer_list<const Operand*> operands) {

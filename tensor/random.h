@@ -21,13 +21,16 @@ struct RandomKey {
 /// FNV-1a of a name: adding a layer leaves the streams of the others alone.
 std::uint64_t stream_of(std::string_view name);
 
-/// Uniform in [low, high), from 24 bits (f32) or 53 bits (f64) of Philox. Not differentiable.
-Tensor uniform(const Shape& shape, const RandomKey& key, double low = 0, double high = 1, Dtype dtype = Dtype::f32);
+/// Uniform in [low, high), from 24 bits (f32) or 53 bits (f64) of Philox. Not differentiable. A `counter`, i64 of one
+/// element, is added to key.call: a traced program reads it from a state cell on every run.
+Tensor uniform(const Shape& shape, const RandomKey& key, double low = 0, double high = 1, Dtype dtype = Dtype::f32,
+               const Tensor& counter = {});
 /// Normal: the inverse distribution function (Wichura's AS 241) of a 53-bit uniform, in f64 arithmetic of our own.
 Tensor normal(const Shape& shape, const RandomKey& key, double mean = 0, double deviation = 1,
               Dtype dtype = Dtype::f32);
 /// 1 with the given probability, else 0. Throws ValueError outside [0, 1].
-Tensor bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype = Dtype::f32);
+Tensor bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype = Dtype::f32,
+                 const Tensor& counter = {});
 /// The numbers 0..n-1 in random order, i64 [n] (Fisher and Yates, by rejection without bias).
 Tensor permutation(std::int64_t n, const RandomKey& key);
 

@@ -68,13 +68,17 @@ class Shape {
   /// Row-major strides, in elements.
   Shape strides() const {
     Shape s;
-    s.rank_ = rank_;
+    write_strides(s);
+    return s;
+  }
+  /// The same, written in place: no copy on the way to a fresh tensor.
+  void write_strides(Shape& out) const {
+    out.rank_ = rank_;
     std::int64_t n = 1;
     for (int i = rank_ - 1; i >= 0; --i) {
-      s.at_[static_cast<unsigned>(i)] = n;
+      out.at_[static_cast<unsigned>(i)] = n;
       n *= at_[static_cast<unsigned>(i)];
     }
-    return s;
   }
   /// "[2, 3]".
   std::string str() const;

@@ -86,7 +86,7 @@ void* system_block(std::size_t bytes) {
 }
 
 Storage* take_block(std::size_t data_bytes) {
-  const std::size_t lines = (Storage::kDataAt + data_bytes + 63) / 64;
+  const std::size_t lines = (Storage::kDataAt + data_bytes + 63) / 64 + 1;
   const std::size_t bin = bin_of(lines);
   if (kPooling && !pool_ended && bin < kBins) {
     ++pool.counts.requests;
@@ -167,7 +167,7 @@ TensorImpl* new_tensor(const Shape& shape, Dtype dtype) {
   impl->dtype = dtype;
   impl->storage = s;
   impl->shape = shape;
-  impl->strides = shape.strides();
+  shape.write_strides(impl->strides);
   return impl;
 }
 

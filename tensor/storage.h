@@ -20,8 +20,9 @@ struct TensorImpl {
   Shape strides;
 };
 
-/// A reference-counted buffer from a per-thread pool, aligned to 64 bytes and padded to whole lines of 64: one
-/// block of memory holds the counts, the first TensorImpl and the elements.
+/// A reference-counted buffer from a per-thread pool, aligned to 64 bytes, padded to whole lines of 64 and one line
+/// more, so that whole packets may be read and written at any row of it. One block of memory holds the counts, the
+/// first TensorImpl and the elements.
 struct alignas(64) Storage {
   std::atomic<std::uint32_t> refs{1};  ///< number of TensorImpls on it
   std::uint32_t bin = 0;

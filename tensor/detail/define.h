@@ -190,7 +190,7 @@ constexpr std::span<const double> kinks_of() {
 }
 
 /// Common shape and dtype of tensors and literals. Throws ShapeError, DtypeError.
-Spec infer_pointwise(const Primitive& op, Types types, Inputs in, const Attrs& attrs);
+void infer_pointwise(const Primitive& op, Types types, Inputs in, const Attrs& attrs, Spec& out);
 
 template <class Op>
 Specs pointwise_infer(const Primitive& op, Inputs in, const Attrs& attrs) {
@@ -198,7 +198,7 @@ Specs pointwise_infer(const Primitive& op, Inputs in, const Attrs& attrs) {
     return {Op::infer(op, in, attrs)};
   } else {
     Specs s;
-    s.push_back(infer_pointwise(op, Op::types, in, attrs));
+    infer_pointwise(op, Op::types, in, attrs, s.emplace_back());
     if constexpr (kToBool<Op>) s[0].dtype = Dtype::boolean;
     return s;
   }
@@ -327,6 +327,7 @@ Family logic_family();
 Family reduction_family();
 Family product_family();
 Family view_family();
+Family window_family();
 Family assembly_family();
 Family indexing_family();
 Family creation_family();

@@ -174,8 +174,17 @@ inline Packet<float> exp2(Packet<float> x) {
   return select(is_nan(x), x, select(x < P(-151.0F), P(0.0F), y));
 }
 
-inline Packet<float> log(Packet<float> x) { return ei::plog(x.raw); }
-inline Packet<float> log2(Packet<float> x) { return ei::plog2(x.raw); }
+/// Denormals, which Eigen's logarithm takes for the smallest normal number, are scaled by 2^24 before.
+inline Packet<float> log(Packet<float> x) {
+  using P = Packet<float>;
+  const Mask<float> small = x < P(std::numeric_limits<float>::min());
+  return P(ei::plog(select(small, x * P(0x1p24F), x).raw)) - select(small, P(16.635532333438687F), P(0.0F));
+}
+inline Packet<float> log2(Packet<float> x) {
+  using P = Packet<float>;
+  const Mask<float> small = x < P(std::numeric_limits<float>::min());
+  return P(ei::plog2(select(small, x * P(0x1p24F), x).raw)) - select(small, P(24.0F), P(0.0F));
+}
 inline Packet<float> log1p(Packet<float> x) { return ei::generic_plog1p(x.raw); }
 
 /// e^x - 1: a Taylor polynomial near 0, else from e^x.
@@ -239,7 +248,15 @@ inline Packet<float> erf(Packet<float> x) {
   return select(abs(x) < P(0.8F), near, select(is_nan(x), x, far));
 }
 
-inline Packet<float> pow(Packet<float> x, Packet<float> y) { return ei::generic_pow(x.raw, y.raw); }
+/// Eigen's, which forgets the sign of (-0)^y for odd negative y.
+inline Packet<float> pow(Packet<float> x, Packet<float> y) {
+  using P = Packet<float>;
+  const P whole = ei::pfloor(y.raw);
+  const P half = y * P(0.5F);
+  const P signed_zero_power = select(half == P(ei::pfloor(half.raw)), P(std::numeric_limits<float>::infinity()),
+                                     copysign(P(std::numeric_limits<float>::infinity()), x));
+  return select((x == P(0.0F)) & (y < P(0.0F)) & (y == whole), signed_zero_power, P(ei::generic_pow(x.raw, y.raw)));
+}
 
 // ---- any dtype, one element at a time --------------------------------------------------------------------
 

@@ -193,13 +193,20 @@ struct Clamp {
   static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
   static auto f(const auto& x, const auto& low, const auto& high) { return min(max(x, low), high); }
-  static double scalar(double x, double low, double high) { return std::isnan(x) ? x : std::fmin(std::fmax(x, low), high); }
+  static double scalar(double x, double low, double high) {
+    if (std::isnan(x) || std::isnan(low) || std::isnan(high)) return NAN;
+    return std::fmin(std::fmax(x, low), high);
+  }
   static Tensors vjp(const PointwiseVjp& v) {
     const auto inside = [&] {
       return v.grad * cast(logical_and(greater_equal(v.a, v.b), less_equal(v.a, v.c)), v.grad.dtype());
     };
-    const auto below = [&] { return v.grad * cast(less(v.a, v.b), v.grad.dtype()); };
-    const auto above = [&] { return v.grad * cast(greater(v.a, v.c), v.grad.dtype()); };
+    const auto below = [&] {
+      return v.grad * cast(logical_and(less(v.a, v.b), less_equal(v.b, v.c)), v.grad.dtype());
+    };
+    const auto above = [&] {
+      return v.grad * cast(logical_or(greater(v.a, v.c), greater(v.b, v.c)), v.grad.dtype());
+    };
     return v.wanted(inside, below, above);
   }
 };

@@ -53,16 +53,21 @@ struct MatMul {
   static constexpr Reads reads = reads_inputs;
 
   static Specs infer(Inputs in, const Attrs&) {
-    const Spec a = in[0].spec();
-    const Spec b = in[1].spec();
-    if (a.dtype != b.dtype) throw_dtype(name, "dtypes differ: " + a.str() + " and " + b.str() + "; cast one of them");
-    if (!is_float(a.dtype)) throw_dtype(name, "dtype " + std::string(name_of(a.dtype)) + " is not supported; cast to a float");
-    if (a.shape[-1] != b.shape[-2]) throw_inner(a.shape, b.shape);
-    Shape out = lead(a.shape);
-    if (b.shape.rank() > 2) out = broadcast(out, lead(b.shape), name);
-    out.push_back(a.shape[-2]);
-    out.push_back(b.shape[-1]);
-    return {{out, a.dtype}};
+    const Shape& a = in[0].shape();
+    const Shape& b = in[1].shape();
+    const Dtype dtype = in[0].dtype();
+    if (dtype != in[1].dtype())
+      throw_dtype(name, "dtypes differ: " + in[0].spec().str() + " and " + in[1].spec().str() + "; cast one of them");
+    if (!is_float(dtype)) throw_dtype(name, "dtype " + std::string(name_of(dtype)) + " is not supported; cast to a float");
+    if (a[-1] != b[-2]) throw_inner(a, b);
+    Specs out;
+    Spec& s = out.emplace_back();
+    s.dtype = dtype;
+    if (a.rank() > 2) s.shape = lead(a);
+    if (b.rank() > 2) s.shape = broadcast(s.shape, lead(b), name);
+    s.shape.push_back(a[-2]);
+    s.shape.push_back(b[-1]);
+    return out;
   }
 
   static void eval(Inputs in, std::span<Tensor> out, const Attrs&) {

@@ -56,17 +56,24 @@ struct Uniform {
   static constexpr auto name = "uniform", onnx = "", stablehlo = "";
   static constexpr auto summary = "uniform in [low, high): Philox4x32-10, one counter for each element";
 
-  static Specs infer(Inputs, const Attrs& attrs) { return infer_random(attrs); }
-  static void eval(Inputs, std::span<Tensor> out, const Attrs& attrs) {
-    const RandomKey key = key_of(attrs);
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    if (in.size() && (in[0].dtype() != Dtype::i64 || in[0].numel() != 1))
+      throw_shape(name, "the counter must be i64 of one element, got " + in[0].spec().str());
+    return infer_random(attrs);
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    RandomKey key = key_of(attrs);
+    if (in.size()) key.call += static_cast<std::uint32_t>(in[0].item<std::int64_t>());
     fill(out[0], [&](std::uint64_t i) { return value(key, i, out[0].dtype(), attrs); });
   }
-  static void oracle(std::span<const Dense>, std::span<Dense> out, const Attrs& attrs) {
-    const RandomKey key = key_of(attrs);
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    RandomKey key = key_of(attrs);
+    if (!in.empty()) key.call += static_cast<std::uint32_t>(in[0].values[0]);
     fill_oracle(out[0], [&](std::uint64_t i) { return value(key, i, out[0].dtype, attrs); });
   }
   static std::vector<Sample> samples() {
     return {{.attrs = random_attrs({3, 5}, {7, 11, 2}, Dtype::f32, -1, 2)},
+            {.inputs = {{{}, Dtype::i64}}, .attrs = random_attrs({4}, {7, 11, 2}, Dtype::f32, 0, 1), .indices = {5}},
             {.attrs = random_attrs({40}, {7, 11, 2}, Dtype::f64, 0, 1)}};
   }
   static Attrs random_attrs(const Shape& shape, const RandomKey& key, Dtype dtype, double low, double high) {
@@ -134,10 +141,12 @@ void check_random(const Shape& shape, Dtype dtype, std::string_view where) {
 
 }  // namespace
 
-Tensor uniform(const Shape& shape, const RandomKey& key, double low, double high, Dtype dtype) {
+Tensor uniform(const Shape& shape, const RandomKey& key, double low, double high, Dtype dtype, const Tensor& counter) {
   check_random(shape, dtype, "uniform");
   if (!(low <= high)) throw ValueError("uniform: low must not exceed high, got " + std::to_string(low) + " and " + std::to_string(high));
-  return detail::call(detail::structured<detail::Uniform>, {}, detail::Uniform::random_attrs(shape, key, dtype, low, high));
+  const Tensor* in[] = {&counter};
+  return detail::call(detail::structured<detail::Uniform>, Inputs(in, counter ? 1 : 0),
+                      detail::Uniform::random_attrs(shape, key, dtype, low, high));
 }
 
 Tensor normal(const Shape& shape, const RandomKey& key, double mean, double deviation, Dtype dtype) {
@@ -147,10 +156,10 @@ Tensor normal(const Shape& shape, const RandomKey& key, double mean, double devi
                       detail::Uniform::random_attrs(shape, key, dtype, mean, deviation));
 }
 
-Tensor bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype) {
+Tensor bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype, const Tensor& counter) {
   if (!(probability >= 0 && probability <= 1))
     throw ValueError("bernoulli: the probability must lie in [0, 1], got " + std::to_string(probability));
-  return cast(less(uniform(shape, key, 0, 1, Dtype::f64), probability), dtype);
+  return cast(less(uniform(shape, key, 0, 1, Dtype::f64, counter), probability), dtype);
 }
 
 }  // namespace ferrite

@@ -1,0 +1,35 @@
+# Flags of every target of ours. No contraction behind our back and no fast math: docs/numerics.md, rule 5.
+function(ferrite_set_flags target)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
+                                             VISIBILITY_INLINES_HIDDEN ON)
+  get_target_property(kind ${target} TYPE)
+  if(kind STREQUAL "SHARED_LIBRARY")
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default)
+  endif()
+  target_compile_options(${target} PRIVATE
+    -ffp-contract=off -fno-math-errno
+    -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
+  if(FERRITE_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # False alarms of g++ 12 on its own AVX-512 headers, on small arrays after inlining and on std::string.
+    target_compile_options(${target} PRIVATE
+      -Wno-maybe-uninitialized -Wno-uninitialized -Wno-ignored-attributes -Wno-array-bounds -Wno-restrict
+      -Wno-stringop-overflow)
+  endif()
+  if(FERRITE_ISA STREQUAL "avx2")
+    target_compile_options(${target} PRIVATE -march=x86-64-v3)
+  elseif(FERRITE_ISA STREQUAL "avx512")
+    target_compile_options(${target} PRIVATE -march=x86-64-v4)
+  elseif(FERRITE_ISA STREQUAL "" AND FERRITE_NATIVE)
+    target_compile_options(${target} PRIVATE -march=native)
+  elseif(NOT FERRITE_ISA MATCHES "^(sse)?$")
+    message(FATAL_ERROR "FERRITE_ISA must be empty, sse, avx2 or avx512, got '${FERRITE_ISA}'")
+  endif()
+  if(FERRITE_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${FERRITE_SANITIZE} -fno-sanitize-recover=all
+                                             -fno-omit-frame-pointer -g1)
+    target_link_options(${target} PUBLIC -fsanitize=${FERRITE_SANITIZE})
+  endif()
+endfunction()

@@ -1,0 +1,21 @@
+# Choices of the person who builds. As a subproject Ferrite builds the library alone, for any machine.
+option(FERRITE_NATIVE "Use the instruction set of this machine" ${PROJECT_IS_TOP_LEVEL})
+set(FERRITE_ISA "" CACHE STRING "Instruction set instead: sse, avx2 or avx512")
+option(FERRITE_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
+option(FERRITE_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(FERRITE_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(FERRITE_BUILD_BENCH "Build the benchmarks" OFF)
+option(FERRITE_BUILD_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
+option(FERRITE_INSTALL "Make the install targets" ON)
+set(FERRITE_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
+
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(FERRITE_CCACHE ccache)
+  if(FERRITE_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${FERRITE_CCACHE}")
+  endif()
+endif()

@@ -1,0 +1,160 @@
+#include "ferrite/dsl/builder.h"
+
+#include "ferrite/dsl/detail/dry_run.h"
+#include "ferrite/nn/gru.h"
+
+namespace ferrite::dsl {
+namespace {
+
+using LayerPtr = std::unique_ptr<nn::Layer>;
+
+std::int64_t features_of(const Flow& in) {
+  if (!is_float(in.spec.dtype) || in.spec.shape.rank() < 2)
+    throw ShapeError("expects features, the layer before it gives " + detail::symbolic(in.spec.str()));
+  return in.spec.shape[-1];
+}
+
+Flow flow_of(const Input& input, Dtype dtype) {
+  switch (input.kind) {
+    case InputKind::sequence: return {{{detail::kBatch, detail::kTime, input.size}, dtype}, 0};
+    case InputKind::features: return {{{detail::kBatch, input.size}, dtype}, 0};
+    case InputKind::tokens: break;
+  }
+  return {{{detail::kBatch, detail::kTime}, Dtype::i64}, input.size};
+}
+
+std::string label(std::size_t position, const std::string& kind, const std::string& name) {
+  return "layer " + std::to_string(position) + " (" + kind + " \"" + name + "\"): ";
+}
+
+Builder checked(InputKind kind, const char* word, std::int64_t size) {
+  if (size < 1) throw ValueError(std::string(word) + ": the size must be positive, got " + std::to_string(size));
+  return Builder(kind, size);
+}
+
+}  // namespace
+
+Builder sequence(std::int64_t features) { return checked(InputKind::sequence, "sequence", features); }
+Builder features(std::int64_t n) { return checked(InputKind::features, "features", n); }
+Builder tokens(std::int64_t vocabulary) { return checked(InputKind::tokens, "tokens", vocabulary); }
+
+Builder& Builder::word(std::string kind, std::string name, Make make) {
+  words_.push_back({std::move(kind), std::move(name), std::move(make)});
+  return *this;
+}
+
+Builder& Builder::linear(std::int64_t n, std::string name) {
+  return word("linear", std::move(name), [n](const Flow& in, const nn::Init& init) -> LayerPtr {
+    return std::make_unique<nn::Linear>(features_of(in), n, init);
+  });
+}
+
+Builder& Builder::gru(std::int64_t hidden_size, std::string name) {
+  return word("gru", std::move(name), [hidden_size](const Flow& in, const nn::Init& init) -> LayerPtr {
+    return std::make_unique<nn::Gru>(features_of(in), hidden_size, init);
+  });
+}
+
+Builder& Builder::embedding(std::int64_t n, std::string name) {
+  return word("embedding", std::move(name), [n](const Flow& in, const nn::Init& init) -> LayerPtr {
+    if (in.vocabulary < 1)
+      throw ShapeError("expects tokens, the layer before it gives " + detail::symbolic(in.spec.str()) +
+                       "; start with dsl::tokens(vocabulary)");
+    return std::make_unique<nn::Embedding>(in.vocabulary, n, init);
+  });
+}
+
+Builder& Builder::layer_norm(std::string name) {
+  return word("layer_norm", std::move(name), [](const Flow& in, const nn::Init& init) -> LayerPtr {
+    return std::make_unique<nn::LayerNorm>(features_of(in), init);
+  });
+}
+
+Builder& Builder::dropout(double probability, std::string name) {
+  return word("dropout", std::move(name), [probability](const Flow&, const nn::Init& init) -> LayerPtr {
+    return std::make_unique<nn::Dropout>(probability, init);
+  });
+}
+
+Builder& Builder::last_step(std::string name) { return add(std::make_unique<nn::LastStep>(), std::move(name)); }
+Builder& Builder::mean_over_time(std::string name) {
+  return add(std::make_unique<nn::MeanOverTime>(), std::move(name));
+}
+Builder& Builder::flatten(std::string name) { return add(std::make_unique<nn::Flatten>(), std::move(name)); }
+
+Builder& Builder::activation(const std::string& kind, std::string name) {
+  const nn::Activation::Function f = nn::activation(kind);
+  if (!f) {
+    std::string known;
+    for (const std::string& n : nn::activation_names()) known += (known.empty() ? "" : ", ") + n;
+    throw ValueError("activation: '" + kind + "' is unknown; known are " + known);
+  }
+  return add(std::make_unique<nn::Activation>(kind, f), std::move(name));
+}
+
+Builder& Builder::stage(std::string name, const Part& part) {
+  Builder inner(input_.kind, input_.size);
+  part(inner);
+  return word("stage", std::move(name), [inner](const Flow& in, const nn::Init& init) -> LayerPtr {
+    auto chain = std::make_unique<nn::Sequential>();
+    inner.build_into(*chain, in, init, nullptr);
+    return chain;
+  });
+}
+
+Builder& Builder::residual(const Part& part, std::string name) {
+  Builder inner(input_.kind, input_.size);
+  part(inner);
+  return word("residual", std::move(name), [inner](const Flow& in, const nn::Init& init) -> LayerPtr {
+    auto chain = std::make_unique<nn::Residual>();
+    inner.build_into(*chain, in, init, nullptr);
+    return chain;
+  });
+}
+
+Builder& Builder::repeat(int n, const Part& part) {
+  if (n < 0) throw ValueError("repeat: the count must not be negative, got " + std::to_string(n));
+  for (int i = 0; i < n; ++i) part(*this);
+  return *this;
+}
+
+Builder& Builder::add(std::unique_ptr<nn::Layer> layer, std::string name) {
+  if (!layer) throw ValueError("add: the layer is null");
+  std::string kind = layer->kind();
+  const std::shared_ptr<const nn::Layer> original = std::move(layer);
+  return word(std::move(kind), std::move(name), [original](const Flow&, const nn::Init&) { return original->clone(); });
+}
+
+void Builder::build_into(nn::Sequential& chain, Flow flow, const nn::Init& init, std::vector<SummaryRow>* rows) const {
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    const Word& w = words_[i];
+    const std::string name = w.name.empty() ? std::to_string(i) : w.name;
+    const auto wrapped = [&](const std::exception& e) { return label(i, w.kind, name) + detail::symbolic(e.what()); };
+    try {
+      std::unique_ptr<nn::Layer> layer = w.make(flow, init.child(name));
+      const detail::DryRun run = detail::dry_run(*layer, flow.spec);
+      if (rows)
+        rows->push_back({name, layer->kind(), detail::symbolic(run.output.shape.str()), layer->parameter_count(),
+                         detail::dry_run(*layer, detail::single(flow.spec)).multiply_adds});
+      flow = {run.output, 0};
+      chain.add(name, std::move(layer));
+    } catch (const ShapeError& e) {
+      throw ShapeError(wrapped(e) + "; the layer before it gives " + detail::symbolic(flow.spec.shape.str()));
+    } catch (const DtypeError& e) {
+      throw DtypeError(wrapped(e));
+    } catch (const ValueError& e) {
+      throw ValueError(wrapped(e));
+    }
+  }
+}
+
+Network Builder::build(std::uint64_t seed, Dtype dtype) const {
+  if (words_.empty()) throw ValueError("build: the network has no layers");
+  Network net(input_, {});
+  std::vector<SummaryRow> rows;
+  build_into(net, flow_of(input_, dtype), {seed, {}, dtype}, &rows);
+  net.rows_ = std::move(rows);
+  return net;
+}
+
+}  // namespace ferrite::dsl

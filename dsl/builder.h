@@ -1,0 +1,89 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ferrite/dsl/network.h"
+#include "ferrite/nn/layers.h"
+
+namespace ferrite::dsl {
+
+/// Describes a chain of layers word by word; `build` makes it. Sizes are inferred from the layer before, batch and
+/// time are not part of them.
+///
+///   auto net = dsl::sequence(12).gru(64).last_step().linear(9).build(/*seed=*/0);
+///
+/// A layer's name is the prefix of its parameters ("0.weight_ih_l0"): given by the last argument of its word, else its
+/// position among all words, as in torch.nn.Sequential.
+class Builder {
+ public:
+  /// Words of a nested chain.
+  using Part = std::function<void(Builder&)>;
+
+  explicit Builder(InputKind kind, std::int64_t size) : input_{kind, size} {}
+
+  Builder& linear(std::int64_t features, std::string name = {});
+  Builder& gru(std::int64_t hidden_size, std::string name = {});
+  /// Only directly after `tokens`.
+  Builder& embedding(std::int64_t features, std::string name = {});
+  Builder& layer_norm(std::string name = {});
+  Builder& dropout(double probability, std::string name = {});
+  /// The last step, or the last valid one when the context has lengths.
+  Builder& last_step(std::string name = {});
+  Builder& mean_over_time(std::string name = {});
+  Builder& flatten(std::string name = {});
+
+  Builder& relu(std::string name = {}) { return activation("relu", std::move(name)); }
+  Builder& tanh(std::string name = {}) { return activation("tanh", std::move(name)); }
+  Builder& sigmoid(std::string name = {}) { return activation("sigmoid", std::move(name)); }
+  Builder& gelu(std::string name = {}) { return activation("gelu", std::move(name)); }
+  Builder& silu(std::string name = {}) { return activation("silu", std::move(name)); }
+  Builder& softplus(std::string name = {}) { return activation("softplus", std::move(name)); }
+  Builder& log_sigmoid(std::string name = {}) { return activation("log_sigmoid", std::move(name)); }
+  Builder& softmax(std::string name = {}) { return activation("softmax", std::move(name)); }
+  Builder& log_softmax(std::string name = {}) { return activation("log_softmax", std::move(name)); }
+  /// Any of nn::activation_names(). Throws ValueError for another.
+  Builder& activation(const std::string& kind, std::string name = {});
+
+  /// A chain of its own under a dotted prefix: "encoder.0.weight_ih_l0".
+  Builder& stage(std::string name, const Part& part);
+  /// x + part(x).
+  Builder& residual(const Part& part, std::string name = {});
+  /// The words of the part, n times over.
+  Builder& repeat(int n, const Part& part);
+  /// Any layer; every `build` takes a copy.
+  Builder& add(std::unique_ptr<nn::Layer> layer, std::string name = {});
+  template <std::derived_from<nn::Layer> L>
+  Builder& add(L layer, std::string name = {}) {
+    return add(std::make_unique<L>(std::move(layer)), std::move(name));
+  }
+
+  /// Makes the network; one seed fixes all weights. Throws ShapeError when a layer does not fit the one before it,
+  /// naming position, kind, name and both shapes, and ValueError for sizes, names and options out of range.
+  Network build(std::uint64_t seed = 0, Dtype dtype = Dtype::f32) const;
+
+ private:
+  using Make = std::function<std::unique_ptr<nn::Layer>(const Flow& in, const nn::Init& init)>;
+  struct Word {
+    std::string kind;
+    std::string name;
+    Make make;
+  };
+
+  Builder& word(std::string kind, std::string name, Make make);
+  /// Fills a chain with the layers of all words.
+  void build_into(nn::Sequential& chain, Flow flow, const nn::Init& init, std::vector<SummaryRow>* rows) const;
+
+  Input input_;
+  std::vector<Word> words_;
+};
+
+/// Sequences x [B, T, features].
+Builder sequence(std::int64_t features);
+/// Vectors x [B, n].
+Builder features(std::int64_t n);
+/// Sequences of tokens i64 [B, T], each below `vocabulary`.
+Builder tokens(std::int64_t vocabulary);
+
+}  // namespace ferrite::dsl

@@ -1,0 +1,51 @@
+#include "ferrite/dsl/detail/dry_run.h"
+
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::dsl::detail {
+namespace {
+
+/// Sees every application on shapes alone and counts the multiply-adds of products.
+class Counter final : public Recorder {
+ public:
+  void record(const Primitive& op, const Attrs&, Inputs in, std::span<Tensor> out) override {
+    if (op.name == "matmul") multiply_adds += out[0].numel() * in[0].shape()[-1];
+  }
+  void read(const Cell&, Tensor&) override {}
+  bool write(const Cell&, const Tensor&) override { return true; }
+  bool tracing() const override { return true; }
+
+  std::int64_t multiply_adds = 0;
+};
+
+void replace_leading(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + 1)) {
+    const char after = at + from.size() < text.size() ? text[at + from.size()] : ' ';
+    if (after == ',' || after == ']') text.replace(at, from.size(), to);
+  }
+}
+
+}  // namespace
+
+DryRun dry_run(const nn::Layer& layer, const Spec& input) {
+  Counter counter;
+  const NewFrame frame(counter);
+  const Tensor y = layer(Tensor::abstract(input));
+  return {y.spec(), counter.multiply_adds};
+}
+
+Spec single(const Spec& spec) {
+  Spec s = spec;
+  if (s.shape.rank() > 0 && s.shape[0] == kBatch) s.shape[0] = 1;
+  if (s.shape.rank() > 1 && s.shape[1] == kTime) s.shape[1] = 1;
+  return s;
+}
+
+std::string symbolic(const std::string& text) {
+  std::string s = text;
+  replace_leading(s, "[" + std::to_string(kBatch), "[B");
+  replace_leading(s, "[B, " + std::to_string(kTime), "[B, T");
+  return s;
+}
+
+}  // namespace ferrite::dsl::detail

@@ -1,0 +1,50 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ferrite/nn/sequential.h"
+
+namespace ferrite::dsl {
+
+/// What a network reads.
+enum class InputKind : std::uint8_t { sequence, features, tokens };
+struct Input {
+  InputKind kind;
+  std::int64_t size;  ///< features, or the vocabulary
+};
+
+/// What flows from one layer to the next while a network is built.
+struct Flow {
+  Spec spec;                    ///< B and T stand for themselves: see `symbolic`
+  std::int64_t vocabulary = 0;  ///< of tokens
+};
+
+struct SummaryRow {
+  std::string name, kind;
+  std::string output;           ///< "[B, T, 64]"
+  std::int64_t parameters = 0;
+  std::int64_t multiply_adds = 0;  ///< of one sample, or of one step of a sequence
+};
+
+/// A chain of layers that knows its input. Move-only; `clone` copies.
+class Network final : public nn::Sequential {
+ public:
+  Network(Input input, std::vector<SummaryRow> rows) : input_(input), rows_(std::move(rows)) {}
+
+  const Input& input() const { return input_; }
+  std::string kind() const override { return "network"; }
+  std::unique_ptr<nn::Layer> clone() const override;
+  /// An independent copy, as a Network.
+  Network copy() const;
+
+  /// A table: layer, kind, output shape, parameters, multiply-adds; totals at the end.
+  std::string summary() const;
+  const std::vector<SummaryRow>& rows() const { return rows_; }
+
+ private:
+  friend class Builder;
+  Input input_;
+  std::vector<SummaryRow> rows_;
+};
+
+}  // namespace ferrite::dsl

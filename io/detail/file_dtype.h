@@ -1,0 +1,34 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite::io::detail {
+
+/// Types of elements in files, in the order in which the safetensors writer ranks them: the last come first.
+enum class FileDtype : std::uint8_t {
+  boolean, f4, f6_e2m3, f6_e3m2, u8, i8, f8_e5m2, f8_e4m3, f8_e5m2fnuz, f8_e4m3fnuz, f8_e8m0,
+  i16, u16, f16, bf16, i32, u32, f32, c64, f64, i64, u64,
+};
+inline constexpr int kFileDtypes = 22;
+
+/// "F32", as safetensors spells it.
+std::string_view name_of(FileDtype type);
+/// Bits of one element.
+std::uint64_t bits_of(FileDtype type);
+/// The type by its name in a file, case and all.
+std::optional<FileDtype> file_dtype(std::string_view name);
+/// What elements of a type become in memory: F16 and BF16 give f32, U8 gives i32, unsupported ones nothing.
+std::optional<Dtype> loads_as(FileDtype type);
+/// The type in which a tensor is written.
+FileDtype written_as(Dtype type);
+
+/// A tensor from packed little-endian elements at any alignment. The type is supported and `bytes` holds exactly
+/// the elements of `shape`. Throws IoError when a BOOL is neither 0 nor 1; the message begins with `where`.
+Tensor decode(FileDtype type, const Shape& shape, std::span<const std::byte> bytes, std::string_view where);
+
+}  // namespace ferrite::io::detail

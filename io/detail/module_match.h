@@ -1,0 +1,76 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ferrite/io/module_file.h"
+
+namespace ferrite::io::detail {
+
+inline constexpr std::string_view kStatePrefix = "optimizer.";
+inline constexpr std::string_view kAliasPrefix = "alias:";
+
+/// A cell and where its value stands in a file.
+struct Slot {
+  std::string name;  ///< in the file
+  Cell cell;
+  bool transposed = false;
+
+  /// The shape in the file.
+  Shape file_shape() const;
+};
+
+/// All cells of a module, then the states. Throws IoError when two of them claim one name in the file.
+std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
+                           const std::vector<nn::Named<State>>& states, std::string_view where);
+
+/// The axes of a matrix exchanged, row-major.
+Tensor turned(const Tensor& matrix);
+
+/// Which tensor of a file goes into which cell, and all that does not fit.
+class Match {
+ public:
+  struct Pair {
+    const Slot* slot;
+    std::string_view source;  ///< name in the file
+  };
+
+  /// The slots must outlive the match.
+  Match(const std::vector<Slot>& slots, const TensorFile& file, const LoadOptions& options);
+
+  /// One for every cell that gets a value.
+  const std::vector<Pair>& pairs() const { return pairs_; }
+  const LoadReport& report() const { return report_; }
+  /// Throws the IoError that lists all problems, if there are any.
+  void check() const;
+
+ private:
+  std::optional<std::string_view> source_of(const std::string& name) const;
+  void read_names();
+  void match(const Slot& slot);
+  void find_missing(const std::vector<Slot>& slots);
+  void find_unexpected();
+  void check_fit(const Slot& slot, std::string_view source);
+  void check_equal(const Slot& slot, std::string_view first, std::string_view second);
+  bool concerns_us(std::string_view name) const;
+  bool lacks_all_states() const;
+  std::string prefix_advice() const;
+  std::vector<std::string> name_problems(bool hints) const;
+
+  const TensorFile& file_;
+  const LoadOptions& options_;
+  std::vector<std::string_view> names_;
+  std::unordered_set<std::string_view> known_;
+  Metadata metadata_;
+  std::unordered_set<std::string_view> used_;
+  std::unordered_map<const void*, std::string_view> first_source_;  // of a cell
+  std::vector<Pair> pairs_;
+  std::vector<std::string> problems_;
+  std::vector<Shape> missing_shapes_;  // beside report_.missing
+  LoadReport report_;
+};
+
+}  // namespace ferrite::io::detail

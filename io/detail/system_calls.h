@@ -1,0 +1,24 @@
+#pragma once
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace ferrite::io::detail {
+
+/// The calls through which files are read and saved, gathered in one place so that tests can make each of them
+/// fail. Only tests change them, before any other thread runs.
+struct SystemCalls {
+  int (*open)(const char* path, int flags, mode_t mode);
+  int (*fstat)(int fd, struct stat* out);
+  ssize_t (*read)(int fd, void* bytes, std::size_t n);
+  ssize_t (*write)(int fd, const void* bytes, std::size_t n);
+  int (*fchmod)(int fd, mode_t mode);
+  int (*fsync)(int fd);
+  int (*close)(int fd);
+  int (*rename)(const char* from, const char* to);
+};
+
+SystemCalls& system_calls() noexcept;
+
+}  // namespace ferrite::io::detail

@@ -1,0 +1,72 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite::io {
+
+/// A tensor under its name in a file.
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+/// Strings by key that a file carries beside its tensors.
+using Metadata = std::map<std::string, std::string>;
+
+/// What a file says of a tensor.
+struct TensorInfo {
+  std::string_view dtype;          ///< as the file spells it, "BF16"
+  std::optional<Dtype> loads_as;   ///< the dtype `tensor` gives; nothing where the file's is not supported
+  std::vector<std::int64_t> shape;
+  std::uint64_t bytes = 0;
+};
+
+/// What the reader of one format provides; tensors are numbered in the order of the file.
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+  virtual std::size_t size() const = 0;
+  virtual std::string_view name(std::size_t i) const = 0;
+  virtual std::optional<std::size_t> find(std::string_view name) const = 0;
+  virtual TensorInfo info(std::size_t i) const = 0;
+  virtual Tensor tensor(std::size_t i) const = 0;
+  virtual std::vector<std::pair<std::string_view, std::string_view>> metadata() const = 0;
+};
+
+/// The tensors of a file that has been read and checked. A cheap handle: copies share the contents, which do not
+/// change. Tensors are made when asked for. May be read by several threads.
+class TensorFile {
+ public:
+  TensorFile(std::string where, std::shared_ptr<const TensorSource> source)
+      : where_(std::move(where)), source_(std::move(source)) {}
+
+  /// What errors call the file: its path.
+  const std::string& where() const { return where_; }
+  std::size_t size() const { return source_->size(); }
+  /// In the order of the file. Valid as long as the file or a copy of it lives.
+  std::vector<std::string_view> names() const;
+  bool contains(std::string_view name) const { return source_->find(name).has_value(); }
+  /// Throws IoError for an unknown name.
+  TensorInfo info(std::string_view name) const;
+  /// A new tensor. F32, F64, I32, I64 and BOOL come as they are, F16 and BF16 become f32, U8 becomes i32. Throws
+  /// IoError for an unknown name, another dtype, more than 8 dimensions, and a BOOL that is neither 0 nor 1.
+  Tensor tensor(std::string_view name) const;
+
+  Metadata metadata() const;
+
+ private:
+  std::size_t index_of(std::string_view name) const;
+
+  std::string where_;
+  std::shared_ptr<const TensorSource> source_;
+};
+
+}  // namespace ferrite::io

@@ -1,0 +1,66 @@
+#include "ferrite/nn/loss.h"
+
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::nn {
+namespace {
+
+Tensor reduced(const Tensor& losses, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::mean: return mean(losses);
+    case Reduction::sum: return sum(losses);
+    case Reduction::none: break;
+  }
+  return losses;
+}
+
+void check_same(const char* where, const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape())
+    throw ShapeError(std::string(where) + ": shapes differ: " + a.shape().str() + " and " + b.shape().str());
+}
+
+void check_classes(const char* where, const Tensor& logits, const Tensor& targets) {
+  if (!is_integer(targets.dtype()))
+    throw DtypeError(std::string(where) + ": targets must be i64 or i32, got " + targets.spec().str());
+  if (logits.rank() != 2 || targets.rank() != 1 || logits.shape()[0] != targets.shape()[0])
+    throw ShapeError(std::string(where) + ": expects logits [B, C] and targets [B], got " + logits.shape().str() +
+                     " and " + targets.shape().str());
+}
+
+void check_targets(const Tensor& targets, std::int64_t classes) {
+  if (targets.is_abstract()) return;
+  for (const std::int64_t t : cast(targets, Dtype::i64).to_vector<std::int64_t>())
+    if (t < 0 || t >= classes)
+      throw ShapeError("cross_entropy: target " + std::to_string(t) + " lies outside 0.." + std::to_string(classes - 1));
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, Reduction reduction) {
+  check_classes("cross_entropy", logits, targets);
+  check_targets(targets, logits.shape()[1]);
+  return reduced(-squeeze(gather(log_softmax(logits, 1), 1, unsqueeze(targets, 1)), 1), reduction);
+}
+
+Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
+  check_same("mse_loss", prediction, target);
+  return reduced(square(prediction - target), reduction);
+}
+
+Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
+  check_same("l1_loss", prediction, target);
+  return reduced(abs(prediction - target), reduction);
+}
+
+Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
+  check_same("bce_with_logits", logits, target);
+  return reduced(softplus(logits) - logits * target, reduction);
+}
+
+double accuracy(const Tensor& logits, const Tensor& targets) {
+  check_classes("accuracy", logits, targets);
+  const NewFrame frame;
+  return mean(cast(equal(argmax(logits, 1), cast(targets, Dtype::i64)), Dtype::f64)).item<double>();
+}
+
+}  // namespace ferrite::nn

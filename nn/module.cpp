@@ -1,0 +1,72 @@
+#include "ferrite/nn/module.h"
+
+#include <algorithm>
+
+namespace ferrite::nn {
+
+std::vector<Parameter> Module::parameters() const {
+  std::vector<Parameter> list;
+  for (const Named<Parameter>& p : parameters_) list.push_back(p.cell);
+  return list;
+}
+
+std::int64_t Module::parameter_count() const {
+  std::int64_t n = 0;
+  for (const Named<Parameter>& p : parameters_) n += p.cell.numel();
+  return n;
+}
+
+void Module::train(bool on) const {
+  for (const Mode& m : modes_) m->store(on, std::memory_order_relaxed);
+}
+
+Parameter Module::parameter(std::string_view name, const Shape& shape, const Fill& fill, const Init& init,
+                            FileLayout layout) {
+  Parameter p(init.full_name(name), fill(shape, init.key(name), init.dtype), layout);
+  parameters_.push_back({std::string(name), p});
+  return p;
+}
+
+Buffer Module::buffer(std::string_view name, Tensor value) {
+  Buffer b(std::string(name), std::move(value));
+  buffers_.push_back({std::string(name), b});
+  return b;
+}
+
+State Module::state(std::string_view name, Tensor value) {
+  State s(std::string(name), std::move(value));
+  states_.push_back({std::string(name), s});
+  return s;
+}
+
+void Module::adopt(std::string_view name, const Module& child) {
+  const std::string prefix = name.empty() ? std::string() : std::string(name) + ".";
+  for (const auto& p : child.parameters_) parameters_.push_back({prefix + p.name, p.cell});
+  for (const auto& b : child.buffers_) buffers_.push_back({prefix + b.name, b.cell});
+  for (const auto& s : child.states_) states_.push_back({prefix + s.name, s.cell});
+  modes_.insert(modes_.end(), child.modes_.begin(), child.modes_.end());
+}
+
+namespace {
+
+template <class C>
+void copy_cells(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
+  if (from.size() != to.size())
+    throw Error("copy_values: the modules hold " + std::to_string(from.size()) + " and " + std::to_string(to.size()) +
+                " cells of a kind");
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i].name != to[i].name)
+      throw Error("copy_values: names differ: '" + from[i].name + "' and '" + to[i].name + "'");
+    to[i].cell.assign(from[i].cell.peek());
+  }
+}
+
+}  // namespace
+
+void copy_values(const Module& from, const Module& to) {
+  copy_cells(from.named_parameters(), to.named_parameters());
+  copy_cells(from.named_buffers(), to.named_buffers());
+  copy_cells(from.named_states(), to.named_states());
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,84 @@
+#include "ferrite/nn/optim/optimizer.h"
+
+#include <cmath>
+
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::nn {
+namespace {
+
+bool finite(const Tensor& g) {
+  const NewFrame frame;
+  const Tensor worst = amax(abs(cast(g, Dtype::f64)));
+  return std::isfinite(worst.item<double>());
+}
+
+void check_rate(double rate) {
+  if (!(rate >= 0)) throw ValueError("optimizer: the learning rate must not be negative, got " + std::to_string(rate));
+}
+
+}  // namespace
+
+Optimizer::Optimizer(std::vector<Parameter> parameters, double learning_rate, bool skip_nonfinite)
+    : parameters_(std::move(parameters)), skip_nonfinite_(skip_nonfinite) {
+  check_rate(learning_rate);
+  rate_ = scalar_state("learning_rate", learning_rate);
+}
+
+State Optimizer::scalar_state(std::string_view name, double value, Dtype dtype) {
+  State s(std::string(name), full({}, value, dtype));
+  states_.push_back({std::string(name), s});
+  return s;
+}
+
+std::vector<State> Optimizer::states_like_parameters(std::string_view name) {
+  std::vector<State> list;
+  for (const Parameter& p : parameters_) {
+    const std::string full_name = std::string(name) + "." + p.name();
+    list.emplace_back(full_name, zeros(p.shape(), p.dtype()));
+    states_.push_back({full_name, list.back()});
+  }
+  return list;
+}
+
+double Optimizer::learning_rate() const { return rate_.peek().item<double>(); }
+
+void Optimizer::set_learning_rate(double rate) const {
+  check_rate(rate);
+  rate_.assign(full({}, rate, Dtype::f64));
+}
+
+bool Optimizer::step(std::span<const Tensor> grads) {
+  if (grads.size() != parameters_.size())
+    throw ValueError("optimizer: " + std::to_string(grads.size()) + " gradients for " +
+                     std::to_string(parameters_.size()) + " parameters");
+  for (std::size_t i = 0; i < grads.size(); ++i)
+    if (grads[i] && grads[i].shape() != parameters_[i].shape())
+      throw ShapeError("optimizer: the gradient of '" + parameters_[i].name() + "' has shape " + grads[i].shape().str() +
+                       ", the parameter " + parameters_[i].shape().str());
+  if (skip_nonfinite_)
+    for (const Tensor& g : grads)
+      if (g && !g.is_abstract() && g.numel() && !finite(g)) return false;
+  begin();
+  const Tensor rate = rate_.value();
+  for (std::size_t i = 0; i < grads.size(); ++i)
+    if (grads[i]) update(i, grads[i], cast(rate, parameters_[i].dtype()));
+  return true;
+}
+
+ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm) {
+  if (!(max_norm > 0)) throw ValueError("clip_grad_norm: max_norm must be positive, got " + std::to_string(max_norm));
+  Tensor total;
+  for (const Tensor& g : grads) {
+    if (!g) continue;
+    const Tensor squares = sum(square(g));
+    total = total ? total + squares : squares;
+  }
+  ClippedGradients out;
+  out.norm = total ? sqrt(total) : zeros({});
+  const Tensor scale = minimum(max_norm / (out.norm + 1e-6), 1.0);
+  for (const Tensor& g : grads) out.grads.push_back(g ? g * scale : Tensor());
+  return out;
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,59 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "ferrite/nn/module.h"
+
+namespace ferrite::nn {
+
+/// Updates parameters from their gradients. Everything it remembers (moments, step count, learning rate) is in state
+/// cells, read and written through the recorders, so a traced training step bakes none of it in.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  /// One update. grads[i] belongs to the i-th parameter and has its shape; an undefined one leaves the parameter and
+  /// its state alone. With `skip_nonfinite`, an update with a NaN or infinity anywhere in the gradients is left out
+  /// and false returned. Throws ValueError for another number of gradients, ShapeError for another shape.
+  bool step(std::span<const Tensor> grads);
+  bool step(const Tensors& grads) { return step(std::span<const Tensor>(grads.data(), grads.size())); }
+
+  double learning_rate() const;
+  /// Throws ValueError below 0.
+  void set_learning_rate(double rate) const;
+  /// The learning rate as schedules and files see it: f64, rank 0.
+  const State& learning_rate_cell() const { return rate_; }
+
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  /// Every state cell under its name, e.g. "exp_avg.gru.weight_ih_l0": for saving and restoring.
+  const std::vector<Named<State>>& states() const { return states_; }
+
+ protected:
+  Optimizer(std::vector<Parameter> parameters, double learning_rate, bool skip_nonfinite);
+  Optimizer(Optimizer&&) = default;
+
+  /// Begins an update: counts the step and the like.
+  virtual void begin() {}
+  /// Updates the i-th parameter with a gradient; `rate` has the parameter's dtype.
+  virtual void update(std::size_t i, const Tensor& grad, const Tensor& rate) = 0;
+
+  /// A state cell of rank 0 for the whole optimiser, or zeros like every parameter.
+  State scalar_state(std::string_view name, double value, Dtype dtype = Dtype::f64);
+  std::vector<State> states_like_parameters(std::string_view name);
+
+ private:
+  std::vector<Parameter> parameters_;
+  std::vector<Named<State>> states_;
+  State rate_;
+  bool skip_nonfinite_;
+};
+
+/// Gradients scaled together so that their joint 2-norm is at most `max_norm`: each is multiplied by
+/// min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Undefined entries stay so.
+struct ClippedGradients {
+  Tensors grads;
+  Tensor norm;  ///< before clipping, rank 0
+};
+ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm);
+
+}  // namespace ferrite::nn

@@ -1,0 +1,52 @@
+#pragma once
+#include "ferrite/nn/optim/optimizer.h"
+
+namespace ferrite::nn {
+
+/// Learning rate as a function of the number of finished steps (or epochs). Call `advance` after each.
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+  /// Counts one step and sets the optimiser's learning rate.
+  void advance();
+  std::int64_t steps() const { return steps_; }
+  /// Goes to a given number of finished steps: for resuming.
+  void set_steps(std::int64_t steps);
+
+ protected:
+  explicit Schedule(Optimizer& optimizer) : optimizer_(&optimizer), base_(optimizer.learning_rate()) {}
+  /// The rate after so many steps, from the rate at first.
+  virtual double rate(std::int64_t steps, double base) const = 0;
+
+ private:
+  Optimizer* optimizer_;
+  double base_;
+  std::int64_t steps_ = 0;
+};
+
+/// base * factor^(steps / every), as torch.optim.lr_scheduler.StepLR.
+class StepSchedule final : public Schedule {
+ public:
+  /// Throws ValueError for every < 1.
+  StepSchedule(Optimizer& optimizer, std::int64_t every, double factor = 0.1);
+
+ private:
+  double rate(std::int64_t steps, double base) const override;
+  std::int64_t every_;
+  double factor_;
+};
+
+/// low + (base - low) (1 + cos(pi steps / length)) / 2, as torch's CosineAnnealingLR with T_max = length
+/// (arXiv 1608.03983).
+class CosineSchedule final : public Schedule {
+ public:
+  /// Throws ValueError for length < 1.
+  CosineSchedule(Optimizer& optimizer, std::int64_t length, double low = 0);
+
+ private:
+  double rate(std::int64_t steps, double base) const override;
+  std::int64_t length_;
+  double low_;
+};
+
+}  // namespace ferrite::nn

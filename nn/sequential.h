@@ -1,0 +1,41 @@
+#pragma once
+#include "ferrite/nn/module.h"
+
+namespace ferrite::nn {
+
+/// Layers applied one after another; the cells of a layer are named "<its name>.<cell>".
+class Sequential : public Layer {
+ public:
+  Sequential() = default;
+
+  /// Appends a layer under a name. Throws ValueError for an empty or taken name.
+  void add(std::string name, std::unique_ptr<Layer> layer);
+
+  std::size_t size() const { return layers_.size(); }
+  const Layer& operator[](std::size_t i) const { return *layers_[i].layer; }
+  const std::string& name(std::size_t i) const { return layers_[i].name; }
+
+  std::string kind() const override { return "sequential"; }
+  Tensor forward(const Tensor& x, const Context& context) const override;
+  std::unique_ptr<Layer> clone() const override;
+
+ protected:
+  struct Item {
+    std::string name;
+    std::unique_ptr<Layer> layer;
+  };
+  void clone_into(Sequential& to) const;
+
+ private:
+  std::vector<Item> layers_;
+};
+
+/// x + f(x), f a chain (arXiv 1512.03385). Throws ShapeError when f changes the shape.
+class Residual final : public Sequential {
+ public:
+  std::string kind() const override { return "residual"; }
+  Tensor forward(const Tensor& x, const Context& context) const override;
+  std::unique_ptr<Layer> clone() const override;
+};
+
+}  // namespace ferrite::nn

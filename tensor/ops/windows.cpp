@@ -1,0 +1,295 @@
+#include <algorithm>
+
+#include "ferrite/tensor/detail/define.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+/// Bounds are resolved: begin is the first element taken, count how many, step may be negative.
+struct Slice {
+  static constexpr auto name = "slice", onnx = "Slice", stablehlo = "slice";
+  static constexpr auto summary = "count elements from begin along an axis, step apart";
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    Specs out;
+    Spec& s = out.emplace_back(in[0].spec());
+    s.shape[static_cast<int>(attrs.get<std::int64_t>("axis"))] = attrs.get<std::int64_t>("count");
+    return out;
+  }
+  static bool view(const Tensor& x, const Spec& out, const Attrs& attrs, std::size_t, Layout& layout) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    layout.strides = x.strides();
+    layout.strides[axis] *= attrs.get<std::int64_t>("step");
+    layout.offset = out.shape[axis] == 0 ? 0 : attrs.get<std::int64_t>("begin") * x.strides()[axis];
+    return true;
+  }
+  static Tensors vjp(const Vjp& v) {
+    const Shape& s = v.in_spec(0).shape;
+    const int axis = static_cast<int>(v.attrs.get<std::int64_t>("axis"));
+    const std::int64_t begin = v.attrs.get<std::int64_t>("begin");
+    const std::int64_t count = v.attrs.get<std::int64_t>("count");
+    const std::int64_t step = v.attrs.get<std::int64_t>("step");
+    if (step != 1) return {spread(v.grad(), s, axis, begin, count, step)};
+    Shape before = Shape::filled(s.rank(), 0);
+    Shape after = before;
+    before[axis] = begin;
+    after[axis] = s[axis] - begin - count;
+    return {pad(v.grad(), before, after)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      Shape from = i;
+      from[axis] = attrs.get<std::int64_t>("begin") + i[axis] * attrs.get<std::int64_t>("step");
+      out[0].at(i) = in[0].at(from);
+    });
+  }
+  static std::vector<Sample> samples() {
+    const auto cut = [](std::int64_t axis, std::int64_t begin, std::int64_t count, std::int64_t step) {
+      return Attrs{{"axis", axis}, {"begin", begin}, {"count", count}, {"step", step}};
+    };
+    return {{.inputs = {{{5, 4}}}, .attrs = cut(0, 1, 3, 1)},
+            {.inputs = {{{5, 4}}}, .attrs = cut(1, 0, 2, 2)},
+            {.inputs = {{{7}}}, .attrs = cut(0, 6, 4, -2)},
+            {.inputs = {{{7, 2}}}, .attrs = cut(0, 6, 7, -1)},
+            {.inputs = {{{3, 2}}}, .attrs = cut(0, 2, 0, 1)}};
+  }
+
+ private:
+  /// The adjoint of a slice with a step: g set apart by the step, zeros between.
+  static Tensor spread(const Tensor& g, const Shape& shape, int axis, std::int64_t begin, std::int64_t count,
+                       std::int64_t step) {
+    if (count == 0) return zeros(shape, g.dtype());
+    const std::int64_t low = step > 0 ? begin : begin + (count - 1) * step;
+    const std::int64_t gap = step > 0 ? step : -step;
+    const Tensor ascending = step > 0 ? g : flip(g, {axis});
+    Shape before = Shape::filled(shape.rank() + 1, 0);
+    Shape after = before;
+    after[axis + 1] = gap - 1;
+    Shape wide = g.shape();
+    wide[axis] *= gap;
+    const Tensor apart = reshape(pad(unsqueeze(ascending, axis + 1), before, after), wide);
+    Shape left = Shape::filled(shape.rank(), 0);
+    Shape right = left;
+    left[axis] = low;
+    right[axis] = shape[axis] - low - count * gap;  // may be negative: crops
+    return pad(apart, left, right);
+  }
+};
+
+struct Select {
+  static constexpr auto name = "select", onnx = "Gather", stablehlo = "";
+  static constexpr auto summary = "one index along an axis, which is dropped";
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    Spec s = in[0].spec();
+    s.shape.erase(static_cast<int>(attrs.get<std::int64_t>("axis")));
+    return {s};
+  }
+  static bool view(const Tensor& x, const Spec&, const Attrs& attrs, std::size_t, Layout& layout) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    layout.strides = x.strides();
+    layout.strides.erase(axis);
+    layout.offset = attrs.get<std::int64_t>("index") * x.strides()[axis];
+    return true;
+  }
+  static Tensors vjp(const Vjp& v) {
+    const Shape& s = v.in_spec(0).shape;
+    const int axis = static_cast<int>(v.attrs.get<std::int64_t>("axis"));
+    Shape before = Shape::filled(s.rank(), 0);
+    Shape after = before;
+    before[axis] = v.attrs.get<std::int64_t>("index");
+    after[axis] = s[axis] - 1 - before[axis];
+    return {pad(unsqueeze(v.grad(), axis), before, after)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      Shape from = i;
+      from.insert(static_cast<int>(attrs.get<std::int64_t>("axis")), attrs.get<std::int64_t>("index"));
+      out[0].at(i) = in[0].at(from);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{5, 4}}}, .attrs = {{"axis", std::int64_t{0}}, {"index", std::int64_t{3}}}},
+            {.inputs = {{{5, 4}}}, .attrs = {{"axis", std::int64_t{1}}, {"index", std::int64_t{0}}}},
+            {.inputs = {{{3}}}, .attrs = {{"axis", std::int64_t{0}}, {"index", std::int64_t{2}}}}};
+  }
+};
+
+/// All slices along an axis at once: one operation, and one stack on the way back.
+struct Unbind {
+  static constexpr auto name = "unbind", onnx = "Split", stablehlo = "";
+  static constexpr auto summary = "the slices along an axis, the axis dropped; all views";
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    Spec s = in[0].spec();
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    const std::int64_t n = s.shape[axis];
+    s.shape.erase(axis);
+    Specs out;
+    out.reserve(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) out.push_back(s);
+    return out;
+  }
+  static bool view(const Tensor& x, const Spec&, const Attrs& attrs, std::size_t i, Layout& layout) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    layout.strides = x.strides();
+    layout.strides.erase(axis);
+    layout.offset = static_cast<std::int64_t>(i) * x.strides()[axis];
+    return true;
+  }
+  static Tensors vjp(const Vjp& v) {
+    Tensors parts;
+    parts.reserve(v.outputs());
+    for (std::size_t i = 0; i < v.outputs(); ++i) parts.push_back(v.grad_or_zeros(i));
+    return {stack(std::span<const Tensor>(parts.data(), parts.size()), v.attrs.get<std::int64_t>("axis"))};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    for (std::size_t k = 0; k < out.size(); ++k)
+      for_each_index(out[k].shape, [&](const Shape& i) {
+        Shape from = i;
+        from.insert(static_cast<int>(attrs.get<std::int64_t>("axis")), static_cast<std::int64_t>(k));
+        out[k].at(i) = in[0].at(from);
+      });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 2}}}, .attrs = {{"axis", std::int64_t{0}}}},
+            {.inputs = {{{2, 3, 4}}}, .attrs = {{"axis", std::int64_t{1}}}}};
+  }
+};
+
+/// Pieces of equal size; the last one may be smaller.
+struct Split {
+  static constexpr auto name = "split", onnx = "Split", stablehlo = "";
+  static constexpr auto summary = "pieces of a size along an axis, the last one smaller; all views";
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    Spec s = in[0].spec();
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    const std::int64_t size = attrs.get<std::int64_t>("size");
+    const std::int64_t extent = s.shape[axis];
+    Specs out;
+    for (std::int64_t at = 0; at < extent; at += size) {
+      s.shape[axis] = std::min(size, extent - at);
+      out.push_back(s);
+    }
+    return out;
+  }
+  static bool view(const Tensor& x, const Spec&, const Attrs& attrs, std::size_t i, Layout& layout) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    layout.strides = x.strides();
+    layout.offset = static_cast<std::int64_t>(i) * attrs.get<std::int64_t>("size") * x.strides()[axis];
+    return true;
+  }
+  static Tensors vjp(const Vjp& v) {
+    Tensors parts;
+    for (std::size_t i = 0; i < v.outputs(); ++i) parts.push_back(v.grad_or_zeros(i));
+    return {concat(std::span<const Tensor>(parts.data(), parts.size()), v.attrs.get<std::int64_t>("axis"))};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    for (std::size_t k = 0; k < out.size(); ++k)
+      for_each_index(out[k].shape, [&](const Shape& i) {
+        Shape from = i;
+        from[axis] += static_cast<std::int64_t>(k) * attrs.get<std::int64_t>("size");
+        out[k].at(i) = in[0].at(from);
+      });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{5, 2}}}, .attrs = {{"axis", std::int64_t{0}}, {"size", std::int64_t{2}}}},
+            {.inputs = {{{2, 9}}}, .attrs = {{"axis", std::int64_t{1}}, {"size", std::int64_t{3}}}}};
+  }
+};
+
+/// The element that Python's x[begin:end:step] starts at, and how many it takes.
+struct Bounds {
+  std::int64_t begin;
+  std::int64_t count;
+};
+Bounds resolve(std::int64_t n, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  const std::int64_t low = step > 0 ? 0 : -1;
+  const std::int64_t high = step > 0 ? n : n - 1;
+  const auto settle = [&](std::int64_t b) { return std::clamp(b < 0 ? b + n : b, low, high); };
+  const std::int64_t first = settle(begin);
+  const std::int64_t last = step < 0 && end == kEnd ? -1 : settle(end);
+  const std::int64_t span = step > 0 ? last - first : first - last;
+  const std::int64_t stride = step > 0 ? step : -step;
+  return {first, span <= 0 ? 0 : (span - 1) / stride + 1};
+}
+
+}  // namespace
+
+Family window_family() {
+  static constexpr const Primitive* list[] = {&structured<Slice>, &structured<Select>, &structured<Unbind>,
+                                              &structured<Split>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor slice(const Tensor& x, std::int64_t axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  if (step == 0) throw ValueError("slice: step must not be 0");
+  const std::int64_t at = axis_of(axis, x.rank(), "slice");
+  const std::int64_t n = x.shape()[static_cast<int>(at)];
+  const detail::Bounds b = detail::resolve(n, begin, end, std::clamp(step, -kEnd, kEnd));
+  if (step == 1 && b.count == n) return x;
+  return detail::call(detail::structured<detail::Slice>, {{&x}},
+                      {{"axis", at}, {"begin", b.begin}, {"count", b.count}, {"step", step}});
+}
+
+Tensor select(const Tensor& x, std::int64_t axis, std::int64_t index) {
+  const std::int64_t at = axis_of(axis, x.rank(), "select");
+  const std::int64_t n = x.shape()[static_cast<int>(at)];
+  if (index < -n || index >= n)
+    detail::throw_shape("select", "index " + std::to_string(index) + " is out of range for axis " + std::to_string(at) +
+                                      " of " + x.shape().str());
+  return detail::call(detail::structured<detail::Select>, {{&x}}, {{"axis", at}, {"index", index < 0 ? index + n : index}});
+}
+
+Tensor flip(const Tensor& x, const Shape& axes) {
+  Tensor y = x;
+  if (axes.rank() == 0) return y;
+  for (const std::int64_t a : axes_of(axes, x.rank(), "flip")) y = slice(y, a, kEnd, kEnd, -1);
+  return y;
+}
+
+Tensors unbind(const Tensor& x, std::int64_t axis) {
+  const std::int64_t at = axis_of(axis, x.rank(), "unbind");
+  const Tensor* in[] = {&x};
+  return detail::structured<detail::Unbind>.apply(in, {{"axis", at}});
+}
+
+Tensors split(const Tensor& x, std::int64_t size, std::int64_t axis) {
+  if (size < 1) throw ValueError("split: the size of a piece must be positive, got " + std::to_string(size));
+  const std::int64_t at = axis_of(axis, x.rank(), "split");
+  const Tensor* in[] = {&x};
+  return detail::structured<detail::Split>.apply(in, {{"axis", at}, {"size", size}});
+}
+
+Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t axis) {
+  const int at = axis_of(axis, x.rank(), "split");
+  std::int64_t total = 0;
+  for (const std::int64_t s : sizes) {
+    if (s < 0) throw ValueError("split: the size of a piece must not be negative, got " + std::to_string(s));
+    total += s;
+  }
+  if (total != x.shape()[at])
+    detail::throw_shape("split", "sizes add up to " + std::to_string(total) + ", axis " + std::to_string(at) + " of " +
+                                     x.shape().str() + " does not");
+  Tensors out;
+  std::int64_t begin = 0;
+  for (const std::int64_t s : sizes) {
+    out.push_back(slice(x, at, begin, begin + s));
+    begin += s;
+  }
+  return out;
+}
+
+Tensors chunk(const Tensor& x, std::int64_t n, std::int64_t axis) {
+  if (n < 1) throw ValueError("chunk: the number of pieces must be positive, got " + std::to_string(n));
+  const int at = axis_of(axis, x.rank(), "chunk");
+  return split(x, std::max<std::int64_t>(1, (x.shape()[at] + n - 1) / n), at);
+}
+
+}  // namespace ferrite

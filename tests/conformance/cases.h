@@ -1,0 +1,94 @@
+#pragma once
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "ferrite/autograd/gradcheck.h"
+#include "ferrite/autograd/tape.h"
+#include "ferrite/tensor/oracle.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/primitive.h"
+
+namespace conformance {
+
+using ferrite::Attrs;
+using ferrite::Dense;
+using ferrite::Dtype;
+using ferrite::Primitive;
+using ferrite::Sample;
+using ferrite::Shape;
+using ferrite::Spec;
+using ferrite::Tensor;
+using ferrite::Tensors;
+
+/// Applies an operation to tensors.
+inline Tensors apply(const Primitive& op, const Tensors& in, const Attrs& attrs = {}) {
+  ferrite::InlineVector<const Tensor*, 8> pointers;
+  for (const Tensor& x : in) pointers.push_back(&x);
+  return op.apply({pointers.data(), pointers.size()}, attrs);
+}
+
+/// A tensor of any dtype from doubles.
+inline Tensor tensor_of(const std::vector<double>& v, const Shape& shape, Dtype dtype) {
+  return ferrite::visit_dtype(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return Tensor::build<T>(shape, [&](std::span<T> out) {
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<T>(v[i]);
+    });
+  });
+}
+
+/// The elements as doubles.
+inline std::vector<double> doubles(const Tensor& x) {
+  return ferrite::visit_dtype(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    std::vector<double> out;
+    for (const T v : x.to_vector<T>()) out.push_back(static_cast<double>(v));
+    return out;
+  });
+}
+
+/// The same values in memory of another layout: axes reversed, every second element along the last.
+inline Tensor scattered(const Tensor& x) {
+  if (x.rank() == 0) return x;
+  Shape order;
+  for (int i = x.rank() - 1; i >= 0; --i) order.push_back(i);
+  Shape twice = Shape::filled(x.rank() + 1, 0);
+  twice[x.rank()] = 1;
+  const Tensor apart = ferrite::pad(ferrite::unsqueeze(ferrite::contiguous(ferrite::permute(x, order)), -1),
+                                    Shape::filled(x.rank() + 1, 0), twice, 0);
+  return ferrite::permute(ferrite::select(apart, -1, 0), order);
+}
+
+/// Equal bits, or both NaN.
+inline bool same(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return a == b && std::signbit(a) == std::signbit(b);
+}
+
+/// Index of the first difference, or -1.
+inline std::int64_t first_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!same(a[i], b[i])) return static_cast<std::int64_t>(i);
+  return -1;
+}
+
+/// Distance of a computed value from the exact one in units of the last place of the exact one's float.
+inline double ulps(double computed, double exact, Dtype dtype) {
+  if (std::isnan(computed) || std::isnan(exact)) return std::isnan(computed) && std::isnan(exact) ? 0 : INFINITY;
+  if (dtype == Dtype::f32) exact = std::isinf(static_cast<double>(static_cast<float>(exact))) ? std::copysign(INFINITY, exact) : exact;
+  if (computed == exact) return 0;
+  if (std::isinf(computed) || std::isinf(exact)) return INFINITY;
+  const double tiny = dtype == Dtype::f32 ? 0x1p-126 : 0x1p-1022;
+  const int digits = dtype == Dtype::f32 ? 23 : 52;
+  const double unit = std::ldexp(1.0, std::ilogb(std::max(std::fabs(exact), tiny)) - digits);
+  return std::fabs(computed - exact) / unit;
+}
+
+/// Registers one test case for every operation: see register.cpp.
+void check_pointwise(const Primitive& op);
+void check_structured(const Primitive& op);
+
+}  // namespace conformance

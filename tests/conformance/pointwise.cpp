@@ -1,0 +1,224 @@
+#include <boost/test/unit_test.hpp>
+#include <map>
+
+#include "cases.h"
+
+namespace conformance {
+namespace {
+
+using ferrite::RandomKey;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// What a kernel may be off from its oracle: units in the last place, or an absolute amount. Unlisted: 4 units.
+struct Bound {
+  double units = 4;
+  double absolute = 0;
+};
+Bound bound_of(const Primitive& op) {
+  static const std::map<std::string_view, Bound> bounds = {
+      {"tanh", {4, 4e-7}},   {"sin", {4, 2e-7}},    {"cos", {4, 2e-7}},  {"log1p", {6, 0}},
+      {"sigmoid", {6, 0}},   {"gelu", {40, 3e-7}},  {"erf", {8, 0}},     {"softplus", {8, 0}},
+  };
+  const auto it = bounds.find(op.name);
+  return it == bounds.end() ? Bound{} : it->second;
+}
+
+bool takes(const Primitive& op, Dtype dtype) { return op.block[static_cast<int>(dtype)] != nullptr; }
+
+/// Where the first operand of `where` is its condition, a bool beside operands of another dtype.
+Dtype operand_dtype(const Primitive& op, std::size_t operand, Dtype dtype) {
+  return op.name == "where" && operand == 0 ? Dtype::boolean : dtype;
+}
+
+/// Values that an operand is tried with: the domain with its ends, and what floats have of special values.
+std::vector<double> candidates(const Primitive& op, Dtype dtype, bool many) {
+  const double low = op.domain.low;
+  const double high = op.domain.high;
+  std::vector<double> v;
+  if (dtype == Dtype::boolean) return {0, 1};
+  if (!ferrite::is_float(dtype)) return {0, 1, -1, 2, 3, -7, 100, 46340, -46341, std::trunc(low), std::trunc(high)};
+  v = {low, high, 0.0, -0.0, 1, -1, 0.5, kInf, -kInf, kNan, 1e-40, -1e-40, 3e-39, 1e38, -1e38, 1e-30, 88.9, -88, -103.5, 1e5};
+  const int n = many ? 4000 : 12;
+  for (int i = 0; i <= n; ++i) v.push_back(low + (high - low) * i / n);
+  for (double& x : v)
+    if (dtype == Dtype::f32) x = static_cast<double>(static_cast<float>(x));
+  return v;
+}
+
+/// The cross product of candidates, one column for each operand.
+std::vector<std::vector<double>> columns_of(const Primitive& op, Dtype dtype) {
+  const auto arity = static_cast<std::size_t>(op.arity);
+  std::vector<std::vector<double>> columns(arity);
+  if (arity == 1) {
+    columns[0] = candidates(op, dtype, true);
+    return columns;
+  }
+  std::vector<std::size_t> at(arity, 0);
+  std::vector<std::vector<double>> lists;
+  for (std::size_t j = 0; j < arity; ++j) lists.push_back(candidates(op, operand_dtype(op, j, dtype), false));
+  for (;;) {
+    for (std::size_t j = 0; j < arity; ++j) columns[j].push_back(lists[j][at[j]]);
+    std::size_t j = 0;
+    while (j < arity && ++at[j] == lists[j].size()) at[j++] = 0;
+    if (j == arity) return columns;
+  }
+}
+
+Tensors operands_of(const Primitive& op, const std::vector<std::vector<double>>& columns, Dtype dtype) {
+  Tensors in;
+  for (std::size_t j = 0; j < columns.size(); ++j)
+    in.push_back(tensor_of(columns[j], {static_cast<std::int64_t>(columns[j].size())}, operand_dtype(op, j, dtype)));
+  return in;
+}
+
+/// Whether an oracle in doubles speaks for this integer case: no overflow.
+bool representable(double v, Dtype dtype) {
+  if (ferrite::is_float(dtype) || dtype == Dtype::boolean) return true;
+  return std::fabs(v) < (dtype == Dtype::i32 ? 2147483647.0 : 9.0e15);
+}
+
+/// Denormal operands and results are outside what the functions promise beyond an absolute bound.
+void check_values(const Primitive& op, Dtype dtype) {
+  const auto columns = columns_of(op, dtype);
+  const std::vector<double> got = doubles(apply(op, operands_of(op, columns, dtype))[0]);
+  const Bound bound = bound_of(op);
+  const double tiny = dtype == Dtype::f32 ? 2e-38 : 1e-307;
+  int failures = 0;
+  for (std::size_t i = 0; i < got.size() && failures < 5; ++i) {
+    std::string operands;
+    double v[3] = {};
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      v[j] = columns[j][i];
+      operands += " " + std::to_string(v[j]);
+    }
+    const double exact = op.scalar(v);
+    if (!representable(exact, dtype)) continue;
+    const bool close = ulps(got[i], exact, dtype) <= bound.units || std::fabs(got[i] - exact) <= std::max(bound.absolute, tiny);
+    if (!close) ++failures;
+    BOOST_TEST(close, op.name << " in " << name_of(dtype) << " of" << operands << ": got " << got[i] << ", exact " << exact
+                              << ", " << ulps(got[i], exact, dtype) << " units");
+  }
+}
+
+Tensor random_operand(const Primitive& op, std::size_t operand, const Shape& shape, Dtype dtype, std::uint32_t call) {
+  const Dtype own = operand_dtype(op, operand, dtype);
+  const RandomKey key{5, ferrite::stream_of(op.name) + operand, call};
+  if (own == Dtype::boolean) return ferrite::cast(ferrite::bernoulli(shape, key, 0.5), Dtype::boolean);
+  const Tensor x = ferrite::uniform(shape, key, std::max(op.domain.low, -9.0), std::min(op.domain.high, 9.0), Dtype::f64);
+  return ferrite::cast(x, own);
+}
+
+Tensors random_operands(const Primitive& op, const Shape& shape, Dtype dtype, std::uint32_t call) {
+  Tensors in;
+  for (std::size_t j = 0; j < static_cast<std::size_t>(op.arity); ++j) in.push_back(random_operand(op, j, shape, dtype, call));
+  return in;
+}
+
+/// Rule 1: a value does not depend on its place in a run.
+void check_places(const Primitive& op, Dtype dtype) {
+  const Tensors in = random_operands(op, {64}, dtype, 1);
+  const std::vector<double> whole = doubles(apply(op, in)[0]);
+  int failures = 0;
+  for (std::int64_t offset = 0; offset < 16; ++offset)
+    for (std::int64_t n = 1; n <= 33; ++n) {
+      Tensors part;
+      for (const Tensor& x : in) part.push_back(ferrite::slice(x, 0, offset, offset + n));
+      const std::vector<double> got = doubles(apply(op, part)[0]);
+      const std::vector<double> wanted(whole.begin() + offset, whole.begin() + offset + n);
+      const std::int64_t at = first_difference(got, wanted);
+      if (at >= 0 && ++failures < 3)
+        BOOST_TEST(at == -1, op.name << " in " << name_of(dtype) << ": offset " << offset << ", length " << n << " differs at " << at);
+    }
+  BOOST_TEST(failures == 0);
+}
+
+/// Broadcast, strided, transposed, zero-size and rank-0 operands give what contiguous copies give.
+void check_layouts(const Primitive& op, Dtype dtype) {
+  const std::vector<std::vector<Shape>> patterns = {
+      {{3, 5}, {3, 5}, {3, 5}}, {{3, 5}, {5}, {3, 1}}, {{4, 1, 3}, {2, 1}, {1}}, {{}, {2, 3}, {}}, {{0, 3}, {1, 3}, {3}},
+      {{}, {}, {}},             {{2, 40}, {2, 1}, {40}}, {{33, 17}, {17}, {33, 1}}};
+  std::uint32_t call = 10;
+  for (const std::vector<Shape>& shapes : patterns) {
+    Shape common;
+    Tensors plain;
+    for (std::size_t j = 0; j < static_cast<std::size_t>(op.arity); ++j) {
+      common = ferrite::broadcast(common, shapes[j], "test");
+      plain.push_back(random_operand(op, j, shapes[j], dtype, call++));
+    }
+    Tensors expanded, strided;
+    for (const Tensor& x : plain) {
+      expanded.push_back(ferrite::contiguous(ferrite::expand(x, common)));
+      strided.push_back(scattered(x));
+    }
+    const std::vector<double> wanted = doubles(apply(op, expanded)[0]);
+    BOOST_TEST(apply(op, plain)[0].shape().str() == common.str());
+    BOOST_TEST(first_difference(doubles(apply(op, plain)[0]), wanted) == -1, op.name << " broadcast to " << common.str());
+    BOOST_TEST(first_difference(doubles(apply(op, strided)[0]), wanted) == -1, op.name << " strided, " << common.str());
+    Tensors turned;
+    for (const Tensor& x : expanded) turned.push_back(common.rank() < 2 ? x : ferrite::transpose(scattered(ferrite::transpose(x))));
+    BOOST_TEST(first_difference(doubles(apply(op, turned)[0]), wanted) == -1, op.name << " transposed, " << common.str());
+  }
+}
+
+/// A point of the interior, away from kinks and, for two operands, from ties.
+Tensor interior_point(const Primitive& op, std::size_t operand) {
+  const double low = std::max(op.domain.low, -2.0);
+  const double high = std::min(op.domain.high, 2.0);
+  std::vector<double> v = ferrite::uniform({6}, {7, ferrite::stream_of(op.name), static_cast<std::uint32_t>(operand)}, low + 0.05,
+                                           high, Dtype::f64)
+                              .to_vector<double>();
+  for (double& x : v)
+    for (const double kink : op.kinks)
+      if (std::fabs(x - kink) < 0.2) x = kink + (x < kink && low < kink - 0.2 ? -0.3 : 0.3);
+  return Tensor::from(v, {2, 3});
+}
+
+void check_gradients(const Primitive& op) {
+  if (!op.differentiable()) return;
+  const auto arity = static_cast<std::size_t>(op.arity);
+  const std::size_t constants = op.name == "where" ? 1 : 0;
+  Tensors fixed;
+  if (constants) fixed.push_back(Tensor::from({true, false, true, true, false, false}, {2, 3}));
+  Tensors points;
+  for (std::size_t j = constants; j < arity; ++j) points.push_back(interior_point(op, j));
+  const auto f = [&](const Tensors& x) {
+    Tensors in = fixed;
+    for (const Tensor& t : x) in.push_back(t);
+    return apply(op, in)[0];
+  };
+  const auto report = ferrite::gradcheck(f, points, {.order = 2});
+  BOOST_TEST(report.ok, op.name << ": " << report.str());
+  BOOST_TEST(report.compared > 0);
+  if (arity < 2) return;
+  Tensors narrow = points;  // a broadcast operand: its gradient is summed
+  narrow.back() = ferrite::contiguous(ferrite::select(points.back(), 0, 0));
+  const auto broadcast = ferrite::gradcheck(f, narrow, {.order = 2});
+  BOOST_TEST(broadcast.ok, op.name << " broadcast: " << broadcast.str());
+}
+
+/// At a kink the gradient is a number, not an accident of the formula (an infinite slope is one).
+void check_kinks(const Primitive& op) {
+  for (const double kink : op.kinks) {
+    if (op.arity != 1 || kink < op.domain.low || kink > op.domain.high) continue;
+    const Tensor x = ferrite::full({}, kink, Dtype::f64);
+    const auto slope = ferrite::grad([&](const Tensor& t) { return apply(op, {t})[0]; })(x).item<double>();
+    BOOST_TEST(!std::isnan(slope), op.name << " has no gradient at its kink " << kink);
+  }
+}
+
+}  // namespace
+
+void check_pointwise(const Primitive& op) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean}) {
+    if (!takes(op, dtype)) continue;
+    check_values(op, dtype);
+    check_places(op, dtype);
+    check_layouts(op, dtype);
+  }
+  check_gradients(op);
+  check_kinks(op);
+}
+
+}  // namespace conformance

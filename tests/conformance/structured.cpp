@@ -1,0 +1,125 @@
+#include <boost/test/unit_test.hpp>
+
+#include "cases.h"
+
+namespace conformance {
+namespace {
+
+/// The inputs of a sample; float dtypes may be replaced.
+Tensors inputs_of(const Primitive& op, const Sample& sample, Dtype real, std::uint32_t call) {
+  Tensors in;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+    Spec s = sample.inputs[i];
+    if (ferrite::is_float(s.dtype)) {
+      s.dtype = real;
+      const ferrite::RandomKey key{3, ferrite::stream_of(op.name) + i, call};
+      in.push_back(ferrite::uniform(s.shape, key, sample.range.low, sample.range.high, s.dtype));
+      continue;
+    }
+    std::vector<double> v(static_cast<std::size_t>(s.shape.numel()));
+    for (double& x : v) x = static_cast<double>(sample.indices.at(next++ % sample.indices.size()));
+    in.push_back(tensor_of(v, s.shape, s.dtype));
+  }
+  return in;
+}
+
+std::vector<Dense> dense_of(const Tensors& in) {
+  std::vector<Dense> out;
+  for (const Tensor& x : in) {
+    Dense d(x.spec());
+    d.values = doubles(x);
+    out.push_back(d);
+  }
+  return out;
+}
+
+std::string describe(const Primitive& op, const Sample& sample) {
+  std::string s(op.name);
+  for (const Spec& in : sample.inputs) s += " " + in.str();
+  return s + " " + sample.attrs.str();
+}
+
+/// Against the oracle of plain loops: exact where nothing is rounded, else within a few units of the largest term.
+void check_values(const Primitive& op, const Sample& sample, Dtype real, std::uint32_t call) {
+  const Tensors in = inputs_of(op, sample, real, call);
+  const Tensors out = apply(op, in, sample.attrs);
+  const std::vector<Dense> dense = dense_of(in);
+  std::vector<Dense> wanted;
+  for (const Tensor& y : out) wanted.emplace_back(y.spec());
+  op.oracle(dense, wanted, sample.attrs);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    const std::vector<double> got = doubles(out[k]);
+    const double unit = out[k].dtype() == Dtype::f32 ? 1.2e-7 : 2.3e-16;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double exact = wanted[k].values[i];
+      const bool close = same(got[i], exact) || std::fabs(got[i] - exact) <= 32 * unit * std::max(1.0, std::fabs(exact));
+      BOOST_TEST(close, describe(op, sample) << ": element " << i << " of result " << k << " is " << got[i] << ", exact " << exact);
+      if (!close) return;
+    }
+  }
+}
+
+/// Strided and transposed operands give the bits of contiguous ones.
+void check_layouts(const Primitive& op, const Sample& sample, Dtype real) {
+  const Tensors in = inputs_of(op, sample, real, 1);
+  const Tensors wanted = apply(op, in, sample.attrs);
+  Tensors strided, turned;
+  for (const Tensor& x : in) {
+    strided.push_back(scattered(x));
+    turned.push_back(x.rank() < 2 ? x : ferrite::transpose(ferrite::contiguous(ferrite::transpose(x))));
+  }
+  for (const Tensors* other : {&strided, &turned}) {
+    const Tensors got = apply(op, *other, sample.attrs);
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      BOOST_TEST(first_difference(doubles(got[k]), doubles(wanted[k])) == -1, describe(op, sample) << ": strided operands differ");
+  }
+}
+
+void check_gradients(const Primitive& op, const Sample& sample) {
+  if (!op.differentiable() || !sample.smooth) return;
+  const Tensors in = inputs_of(op, sample, Dtype::f64, 2);
+  Tensors points;
+  std::int64_t elements = 0;
+  for (const Tensor& x : in)
+    if (ferrite::is_float(x.dtype())) {
+      points.push_back(x);
+      elements += x.numel();
+    }
+  if (points.empty() || elements == 0) return;
+  const std::size_t results = apply(op, in, sample.attrs).size();
+  const auto f = [&](const Tensors& x) {
+    Tensors all;
+    std::size_t next = 0;
+    for (const Tensor& t : in) all.push_back(ferrite::is_float(t.dtype()) ? x[next++] : t);
+    const Tensors out = apply(op, all, sample.attrs);
+    Tensors rows;
+    for (std::size_t k = 0; k < results; ++k)
+      if (ferrite::is_float(out[k].dtype()) && (results == 1 || k != 1))  // one of several results left out
+        rows.push_back(ferrite::cast(ferrite::reshape(out[k], {-1}), Dtype::f64));
+    if (rows.empty()) return Tensor();
+    return ferrite::concat(std::span<const Tensor>(rows.data(), rows.size()), 0);
+  };
+  const Tensor y = f(points);
+  if (!y || op.name == "cast") return;
+  ferrite::GradcheckOptions options{.order = 2};
+  if (elements > 40) options.directions = 6;
+  const auto report = ferrite::gradcheck(f, points, options);
+  BOOST_TEST(report.ok, describe(op, sample) << ": " << report.str());
+}
+
+}  // namespace
+
+void check_structured(const Primitive& op) {
+  BOOST_TEST(!op.samples().empty());
+  std::uint32_t call = 0;
+  for (const Sample& sample : op.samples()) {
+    for (const Dtype real : {Dtype::f32, Dtype::f64}) {
+      check_values(op, sample, real, call++);
+      if (!sample.inputs.empty()) check_layouts(op, sample, real);
+    }
+    check_gradients(op, sample);
+  }
+}
+
+}  // namespace conformance

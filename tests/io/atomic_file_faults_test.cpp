@@ -1,0 +1,172 @@
+/// Saving while every system call fails in turn: an error with the system's words, and the old file.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cerrno>
+
+#include "ferrite/io/detail/system_calls.h"
+#include "ferrite/io/safetensors.h"
+#include "ferrite/tensor/ops.h"
+#include "saving.h"
+#include "temporary_folder.h"
+
+namespace {
+
+using ferrite::IoError;
+using ferrite::io::detail::SystemCalls;
+using ferrite::io::detail::system_calls;
+using io_test::content;
+using io_test::put;
+using io_test::save;
+using io_test::says;
+using io_test::TemporaryFolder;
+namespace io = ferrite::io;
+
+/// Replaces system calls for one test.
+class Broken {
+ public:
+  Broken() : kept_(system_calls()) {}
+  ~Broken() { system_calls() = kept_; }
+  Broken(const Broken&) = delete;
+  Broken& operator=(const Broken&) = delete;
+  SystemCalls* operator->() { return &system_calls(); }
+
+ private:
+  SystemCalls kept_;
+};
+
+int calls_left = 0;
+
+ssize_t interrupted_write(int fd, const void* bytes, std::size_t n) {
+  if (calls_left-- % 2 == 0) {
+    errno = EINTR;
+    return -1;
+  }
+  return ::write(fd, bytes, std::min<std::size_t>(n, 3));
+}
+
+ssize_t full_disk(int fd, const void* bytes, std::size_t n) {
+  if (calls_left-- > 0) return ::write(fd, bytes, std::min<std::size_t>(n, 2));
+  errno = ENOSPC;
+  return -1;
+}
+
+ssize_t interrupted_read(int fd, void* bytes, std::size_t n) {
+  if (calls_left-- % 2 == 0) {
+    errno = EINTR;
+    return -1;
+  }
+  return ::read(fd, bytes, std::min<std::size_t>(n, 3));
+}
+
+template <int error>
+int failing(int) {
+  errno = error;
+  return -1;
+}
+
+int failing_close(int fd) {
+  ::close(fd);
+  errno = EIO;
+  return -1;
+}
+
+bool is_folder(int fd) {
+  struct stat about {};
+  return ::fstat(fd, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+template <int error>
+int failing_for_folders(int fd) {
+  if (!is_folder(fd)) return ::fsync(fd);
+  errno = error;
+  return -1;
+}
+
+int interrupted_fsync(int fd) {
+  if (calls_left-- > 0) return failing<EINTR>(fd);
+  return ::fsync(fd);
+}
+
+/// A save that must fail with this message and leave the old file alone.
+void check_keeps_old(const std::string& message) {
+  const TemporaryFolder folder;
+  put(folder / "model", "old");
+  const auto error = says(message);
+  BOOST_CHECK_EXCEPTION(save(folder / "model", "new content"), IoError, error);
+  BOOST_TEST(content(folder / "model") == "old");
+  BOOST_TEST(folder.leftovers() == 0);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(atomic_file_faults)
+
+BOOST_AUTO_TEST_CASE(interrupted_and_short_calls_are_continued) {
+  const TemporaryFolder folder;
+  Broken calls;
+  calls->write = interrupted_write;
+  calls->fsync = interrupted_fsync;
+  calls->read = interrupted_read;
+  calls_left = 100;
+  save(folder / "text", "some twenty characters");
+  BOOST_TEST(content(folder / "text") == "some twenty characters");
+  const std::vector<io::NamedTensor> tensors = {{"x", ferrite::ones({5})}};
+  calls_left = 1000;
+  io::write_safetensors(folder / "model", tensors);
+  BOOST_TEST(io::read_safetensors(folder / "model").tensor("x").numel() == 5);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_disk_keeps_the_old_file) {
+  for (calls_left = 0; calls_left < 5; ++calls_left) {
+    const int before = calls_left;
+    Broken calls;
+    calls->write = full_disk;
+    check_keeps_old("cannot write the file: No space left on device");
+    calls_left = before;
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_failing_call_is_reported) {
+  const auto broken = [](auto change, const std::string& message) {
+    Broken calls;
+    change(system_calls());
+    check_keeps_old(message);
+  };
+  broken([](SystemCalls& c) { c.write = [](int, const void*, std::size_t) -> ssize_t { return 0; }; }, "took 0 bytes");
+  broken([](SystemCalls& c) { c.fsync = failing<EIO>; }, "cannot flush the file to the disk: Input/output error");
+  broken([](SystemCalls& c) { c.fchmod = [](int, mode_t) { return failing<EPERM>(0); }; }, "keep the permissions");
+  broken([](SystemCalls& c) { c.rename = [](const char*, const char*) { return failing<EXDEV>(0); }; },
+         "cannot put the new file in its place");
+  broken([](SystemCalls& c) { c.open = [](const char*, int, mode_t) { return failing<EMFILE>(0); }; },
+         "cannot create a temporary file in the same folder: Too many open files");
+  broken([](SystemCalls& c) { c.open = [](const char*, int, mode_t) { return failing<EEXIST>(0); }; },
+         "every name is taken");
+}
+
+BOOST_AUTO_TEST_CASE(failures_after_the_rename_say_that_it_is_saved) {
+  const auto broken = [](auto change, const std::string& message) {
+    const TemporaryFolder folder;
+    put(folder / "model", "old");
+    Broken calls;
+    change(system_calls());
+    const auto error = says(message);
+    BOOST_CHECK_EXCEPTION(save(folder / "model", "new"), IoError, error);
+    BOOST_TEST(content(folder / "model") == "new");
+    BOOST_TEST(folder.leftovers() == 0);
+  };
+  broken([](SystemCalls& c) { c.close = failing_close; }, "saved, but the file cannot be closed");
+  broken([](SystemCalls& c) { c.fsync = failing_for_folders<EIO>; }, "saved, but the folder cannot be flushed");
+}
+
+BOOST_AUTO_TEST_CASE(a_file_system_that_cannot_flush_folders_is_no_error) {
+  const TemporaryFolder folder;
+  Broken calls;
+  calls->fsync = failing_for_folders<EINVAL>;
+  save(folder / "model", "new");
+  BOOST_TEST(content(folder / "model") == "new");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

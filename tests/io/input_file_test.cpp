@@ -1,0 +1,148 @@
+/// What cannot be read as a file, and files that change while they are read.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cerrno>
+#include <fstream>
+
+#include "ferrite/io/detail/system_calls.h"
+#include "ferrite/io/safetensors.h"
+#include "hostile_safetensors.h"
+#include "temporary_folder.h"
+
+namespace {
+
+using ferrite::IoError;
+using ferrite::io::read_safetensors;
+using ferrite::io::detail::system_calls;
+using io_test::TemporaryFolder;
+namespace fs = std::filesystem;
+namespace ut = boost::unit_test;
+
+void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+std::string good() { return hostile::file_of(hostile::kGood, std::string(16, '\0')); }
+
+void check_refused(const fs::path& path, const std::string& part) {
+  BOOST_CHECK_EXCEPTION(read_safetensors(path), IoError, [&](const IoError& error) {
+    const std::string text = error.what();
+    BOOST_TEST_INFO("the error says: " << text);
+    BOOST_TEST(text.find(part) != std::string::npos);
+    BOOST_TEST(text.size() < 500u);
+    return true;
+  });
+}
+
+boost::test_tools::assertion_result as_user(ut::test_unit_id) {
+  boost::test_tools::assertion_result result(::geteuid() != 0);
+  result.message() << "root may read everything";
+  return result;
+}
+
+/// One system call replaced for one test.
+template <class F>
+class Replaced {
+ public:
+  Replaced(F*& call, F* other) : call_(call), kept_(call) { call = other; }
+  ~Replaced() { call_ = kept_; }
+  Replaced(const Replaced&) = delete;
+  Replaced& operator=(const Replaced&) = delete;
+
+ private:
+  F*& call_;
+  F* kept_;
+};
+
+std::string path_to_cut;
+
+ssize_t cutting_read(int fd, void* bytes, std::size_t n) {
+  const ssize_t got = ::read(fd, bytes, std::min<std::size_t>(n, 8));
+  if (::truncate(path_to_cut.c_str(), 40) != 0) return -1;
+  return got;
+}
+
+ssize_t growing_read(int fd, void* bytes, std::size_t n) {
+  std::ofstream(path_to_cut, std::ios::app) << "x";
+  return ::read(fd, bytes, n);
+}
+
+ssize_t broken_read(int, void*, std::size_t) {
+  errno = EIO;
+  return -1;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(input_file)
+
+BOOST_AUTO_TEST_CASE(what_is_no_file) {
+  const TemporaryFolder folder;
+  BOOST_REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
+  fs::create_symlink("circle", folder / "circle");
+  put(folder / "file", good());
+  check_refused(folder.path(), "not a regular file: it is a folder");
+  check_refused(folder / "fifo", "not a regular file: it is a FIFO");
+  check_refused("/dev/zero", "not a regular file: it is a device");
+  check_refused("/dev/null", "not a regular file: it is a device");
+  check_refused(folder / "none", "cannot open the file: No such file or directory");
+  check_refused(folder / "file/below", "cannot open the file: Not a directory");
+  check_refused(folder / "circle", "symbolic links");
+  check_refused("", "the path is empty");
+  check_refused(folder / std::string("file\0x", 6), "holds a NUL");
+  check_refused(folder / std::string(4096, 'n'), "File name too long");
+}
+
+BOOST_AUTO_TEST_CASE(a_link_is_followed) {
+  const TemporaryFolder folder;
+  put(folder / "file", good());
+  fs::create_symlink("file", folder / "link");
+  BOOST_TEST(read_safetensors(folder / "link").size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_may_not_be_read, *ut::precondition(as_user)) {
+  const TemporaryFolder folder;
+  put(folder / "file", good());
+  fs::permissions(folder / "file", fs::perms::none);
+  check_refused(folder / "file", "cannot open the file: Permission denied");
+}
+
+BOOST_AUTO_TEST_CASE(errors_begin_with_the_path) {
+  const TemporaryFolder folder;
+  put(folder / "file", "short");
+  check_refused(folder / "file", (folder / "file").string() + ": too short to be a safetensors file: 5 bytes");
+}
+
+/// A huge file that is something else is refused by its first bytes: no memory is taken for the rest.
+BOOST_AUTO_TEST_CASE(a_huge_hole) {
+  const TemporaryFolder folder;
+  put(folder / "file", "");
+  fs::resize_file(folder / "file", std::uintmax_t{1} << 40);
+  check_refused(folder / "file", "the header is empty");
+  put(folder / "file", good());
+  fs::resize_file(folder / "file", std::uintmax_t{1} << 40);
+  check_refused(folder / "file", "something follows the tensors");
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_shrinks_or_grows_meanwhile) {
+  const TemporaryFolder folder;
+  path_to_cut = (folder / "file").string();
+  put(folder / "file", good());
+  {
+    const Replaced shrinking(system_calls().read, &cutting_read);
+    check_refused(folder / "file", "the file ended while it was being read");
+  }
+  put(folder / "file", good());
+  const Replaced growing(system_calls().read, &growing_read);
+  check_refused(folder / "file", "the file grew while it was being read");
+}
+
+BOOST_AUTO_TEST_CASE(a_disk_that_fails) {
+  const TemporaryFolder folder;
+  put(folder / "file", good());
+  const Replaced broken(system_calls().read, &broken_read);
+  check_refused(folder / "file", "cannot read the file: Input/output error");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,138 @@
+/// Time and memory of reading headers made to be slow or large: at most ten times the header and 1 MiB.
+#include <boost/test/unit_test.hpp>
+#include <ctime>
+#include <functional>
+#include <span>
+
+#include "counting_new.h"
+#include "ferrite/io/safetensors.h"
+#include "hostile_safetensors.h"
+
+namespace {
+
+using ferrite::IoError;
+namespace io = ferrite::io;
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || \
+    __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+constexpr bool kSlow = true;
+#else
+constexpr bool kSlow = false;
+#endif
+
+constexpr std::size_t kMost = 100'000'000;
+
+std::span<const std::byte> as_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+struct Cost {
+  double seconds = 0;  // of the processor
+  std::size_t bytes = 0;
+};
+
+Cost cost_of(const std::string& file, bool legal) {
+  Cost cost;
+  const std::clock_t start = std::clock();
+  cost.bytes = counting::peak([&] {
+    if (legal)
+      io::parse_safetensors(as_bytes(file));
+    else
+      BOOST_CHECK_THROW(io::parse_safetensors(as_bytes(file)), IoError);
+  });
+  cost.seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  const double factor = static_cast<double>(cost.bytes) / static_cast<double>(file.size());
+  BOOST_TEST_MESSAGE(file.size() << " bytes: " << cost.seconds << " s, memory " << factor << " x");
+  BOOST_TEST(cost.bytes <= 10 * file.size() + (1u << 20));
+  return cost;
+}
+
+/// A header of many tensors, names in no order, padded by long names up to `bytes`.
+std::string of_tensors(std::size_t count, std::size_t bytes) {
+  const std::size_t padding = bytes / count > 90 ? bytes / count - 90 : 0;
+  std::string header = "{";
+  header.reserve(bytes + 1000);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::string name = std::to_string((i * 2654435761u) % 4294967296u) + std::string(padding, 'p');
+    const std::string begin = std::to_string(i * 4);
+    header += (i > 0 ? ",\"" : "\"") + name + R"(":{"dtype":"F32","shape":[1],"data_offsets":[)" + begin + "," +
+              std::to_string(i * 4 + 4) + "]}";
+  }
+  return header + "}";
+}
+
+/// One piece again and again up to a size.
+std::string filled(const std::string& head, const std::function<std::string(std::size_t)>& piece,
+                   const std::string& tail, std::size_t bytes) {
+  std::string out = head;
+  out.reserve(bytes + 1000);
+  for (std::size_t i = 0; out.size() + tail.size() < bytes - 100; ++i) out += (i > 0 ? "," : "") + piece(i);
+  return out + tail;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(safetensors_limits)
+
+BOOST_AUTO_TEST_CASE(a_million_tensors_in_100_mb_take_two_seconds) {
+  const std::size_t count = kSlow ? 50'000 : 1'000'000;
+  const std::string header = of_tensors(count, kSlow ? 5'000'000 : kMost - 4'000'000);
+  BOOST_TEST(header.size() <= kMost);
+  const std::string file = hostile::file_of(header, std::string(4 * count, '\0'));
+  const Cost cost = cost_of(file, true);
+#ifdef __OPTIMIZE__
+  BOOST_TEST(cost.seconds <= 2.0);
+#endif
+  BOOST_TEST(cost.bytes > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(the_smallest_entries) {
+  const auto entry = [](std::size_t i) {
+    return "\"" + std::to_string(i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+  };
+  cost_of(hostile::file_of(filled("{", entry, "}", 10'000'000)), true);
+}
+
+BOOST_AUTO_TEST_CASE(the_longest_shapes) {
+  const auto entry = [](std::size_t i) {
+    return "\"" + std::to_string(i) + R"(":{"dtype":"U8","shape":[)" + hostile::repeated("0,", 63) +
+           R"(0],"data_offsets":[0,0]})";
+  };
+  cost_of(hostile::file_of(filled("{", entry, "}", 10'000'000)), true);
+}
+
+BOOST_AUTO_TEST_CASE(the_smallest_metadata) {
+  const auto entry = [](std::size_t i) { return "\"" + std::to_string(i) + "\":\"\""; };
+  cost_of(hostile::file_of(filled("{\"__metadata__\":{", entry, "}}", 10'000'000)), true);
+}
+
+BOOST_AUTO_TEST_CASE(many_unknown_fields) {
+  const auto field = [](std::size_t) { return std::string("\"\":[]"); };
+  const std::string tail = R"(,"dtype":"U8","shape":[0],"data_offsets":[0,0]}})";
+  cost_of(hostile::file_of(filled("{\"a\":{", field, tail, 10'000'000)), true);
+}
+
+BOOST_AUTO_TEST_CASE(one_long_name) {
+  cost_of(hostile::file_of("{" + hostile::byte_at(std::string(10'000'000, 'n'), "[0,1]") + "}", "x"), true);
+}
+
+BOOST_AUTO_TEST_CASE(one_long_string_that_does_not_end) {
+  const std::size_t worst = 8'388'700;  // just above a power of two, where buffers that double waste most
+  cost_of(hostile::file_of("{\"" + std::string(worst, 'n')), false);
+}
+
+BOOST_AUTO_TEST_CASE(one_long_number) {
+  cost_of(hostile::one("\"U8\"", "[" + std::string(10'000'000, '9') + "]", "[0,1]", 1), false);
+}
+
+BOOST_AUTO_TEST_CASE(ten_million_nested_lists) {
+  cost_of(hostile::one("\"U8\"", "[1],\"x\":" + std::string(10'000'000, '['), "[0,1]", 1), false);
+}
+
+BOOST_AUTO_TEST_CASE(a_small_file_takes_little) {
+  const std::string file = hostile::file_of(hostile::kGood, std::string(16, '\0'));
+  cost_of(file, true);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

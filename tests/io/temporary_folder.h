@@ -1,0 +1,39 @@
+#pragma once
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace io_test {
+
+/// A folder of its own for one test, removed with all that is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "ferrite-io-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder: " + name);
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::permissions(path_, std::filesystem::perms::owner_all, ignored);
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  /// Names in the folder that begin with a dot: temporary files left behind.
+  int leftovers() const {
+    int n = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(path_))
+      n += entry.path().filename().string().starts_with('.') ? 1 : 0;
+    return n;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace io_test

@@ -1,0 +1,130 @@
+// Handles, storage, literals, printing, random numbers and the Eigen bridge.
+#include <thread>
+
+#include "ferrite/tensor/eigen.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::identical;
+using support::says;
+using support::within;
+
+BOOST_AUTO_TEST_SUITE(tensors)
+
+BOOST_AUTO_TEST_CASE(values_and_items) {
+  const Tensor x = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}, {2, 2});
+  BOOST_TEST(x.values<float>()[3] == 4.0F);
+  BOOST_CHECK_EXCEPTION((void)x.values<double>(), DtypeError, says("the tensor holds f32[2, 2], read as f64"));
+  BOOST_CHECK_EXCEPTION((void)transpose(x).values<float>(), ShapeError, says("not contiguous"));
+  BOOST_CHECK_EXCEPTION((void)x.item(), ShapeError, says("item: the tensor must hold one element, got [2, 2]"));
+  BOOST_CHECK_EXCEPTION((void)Tensor::from({1.0F}, {2}), ShapeError, says("from: 1 values for shape [2]"));
+  BOOST_CHECK_EXCEPTION((void)Tensor().shape(), Error, says("undefined"));
+  BOOST_CHECK_EXCEPTION((void)Tensor::abstract({{2}, Dtype::f32}).to_vector<float>(), TraceError, says("traced tensor f32[2]"));
+}
+
+BOOST_AUTO_TEST_CASE(sizes_are_checked_before_memory_is_asked_for) {
+  const std::int64_t big = std::int64_t{1} << 40;
+  BOOST_CHECK_THROW((void)zeros({big, big}), ShapeError);
+  BOOST_CHECK_THROW((void)zeros({-1}), ShapeError);
+  BOOST_CHECK_THROW((void)zeros({big, 1 << 10}), ShapeError);
+  BOOST_CHECK_THROW((void)Shape({1, 1, 1, 1, 1, 1, 1, 1, 1}), ShapeError);
+}
+
+BOOST_AUTO_TEST_CASE(blocks_are_reused) {
+  (void)(ones({10}) + 1);
+  const auto before = pool_counts();
+  for (int i = 0; i < 100; ++i) (void)(ones({10}) + 1);
+  const auto after = pool_counts();
+  BOOST_TEST(after.misses == before.misses);
+  release_cached_memory();
+  BOOST_TEST(cached_memory() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_tensor_may_end_on_another_thread) {
+  Tensor x = uniform({1000}, {1, 2, 3});
+  const Tensor copy = x;
+  std::thread([y = std::move(x)] { (void)sum(y); }).join();
+  BOOST_TEST(identical(copy, uniform({1000}, {1, 2, 3})));
+}
+
+BOOST_AUTO_TEST_CASE(prints_like_numpy) {
+  BOOST_TEST(Tensor::from({1.0F, -2.5F, 3.0F, 4.25F}, {2, 2}).str() == "[[ 1.0000, -2.5000],\n [ 3.0000,  4.2500]]");
+  BOOST_TEST(arange(3).str() == "[0, 1, 2]");
+  BOOST_TEST(full({}, 2).str() == "2.");
+  BOOST_TEST(Tensor::from({true, false}).str() == "[ true, false]");
+  BOOST_TEST(zeros({0, 3}).str() == "[] f32[0, 3]");
+  BOOST_TEST(arange(2000).str() == "[   0,    1,    2, ..., 1997, 1998, 1999]");
+  BOOST_TEST(Tensor::from({1e-9F, 1.0F}).str() == "[1.0000e-09, 1.0000e+00]");
+  BOOST_TEST(Tensor().str() == "undefined");
+}
+
+BOOST_AUTO_TEST_CASE(where_ignores_the_branch_not_taken) {
+  const Tensor x = Tensor::from({1.0F, NAN});
+  BOOST_TEST(identical(where(equal(x, x), x, 0), Tensor::from({1.0F, 0.0F})));
+}
+
+BOOST_AUTO_TEST_CASE(logsumexp_of_extremes) {
+  const double inf = INFINITY;
+  BOOST_TEST(logsumexp(Tensor::from({-inf, -inf})).item<double>() == -inf);
+  BOOST_TEST(logsumexp(Tensor::from({inf, 1.0})).item<double>() == inf);
+  BOOST_TEST(within(logsumexp(Tensor::from({1000.0, 1000.0})), full({}, 1000 + std::log(2.0), Dtype::f64), 1e-12));
+  BOOST_TEST(within(log_softmax(Tensor::from({1000.0, 0.0})), Tensor::from({0.0, -1000.0}), 1e-12));
+}
+
+/// Known answers published with the Random123 library (kat_vectors, philox 4x32 10).
+BOOST_AUTO_TEST_CASE(philox_known_answers) {
+  const auto zero = philox({0, 0, 0, 0}, {0, 0});
+  BOOST_TEST(zero[0] == 0x6627e8d5U);
+  BOOST_TEST(zero[1] == 0xe169c58dU);
+  BOOST_TEST(zero[2] == 0xbc57ac4cU);
+  BOOST_TEST(zero[3] == 0x9b00dbd8U);
+  const auto ones = philox({~0U, ~0U, ~0U, ~0U}, {~0U, ~0U});
+  BOOST_TEST(ones[0] == 0x408f276dU);
+  const auto pi = philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0});
+  BOOST_TEST(pi[0] == 0xd16cfe09U);
+  BOOST_TEST(pi[1] == 0x94fdcceb);
+  BOOST_TEST(pi[2] == 0x5001e420U);
+  BOOST_TEST(pi[3] == 0x24126ea1U);
+}
+
+BOOST_AUTO_TEST_CASE(draws_have_their_moments) {
+  const RandomKey key{1, stream_of("moments"), 0};
+  const Tensor u = uniform({100000}, key, -1, 3, Dtype::f64);
+  BOOST_TEST(std::fabs(mean(u).item<double>() - 1) < 0.02);
+  BOOST_TEST(std::fabs(var(u).item<double>() - 16.0 / 12) < 0.02);
+  const Tensor n = normal({100000}, key, 2, 3, Dtype::f64);
+  BOOST_TEST(std::fabs(mean(n).item<double>() - 2) < 0.05);
+  BOOST_TEST(std::fabs(var(n).item<double>() - 9) < 0.2);
+  BOOST_TEST(std::fabs(mean(bernoulli({100000}, key, 0.3)).item() - 0.3F) < 0.01F);
+  BOOST_TEST(amax(uniform({100000}, key)).item() < 1.0F);
+  BOOST_CHECK_THROW((void)bernoulli({1}, key, 1.5), ValueError);
+}
+
+/// Quantiles of the normal distribution, from tables.
+BOOST_AUTO_TEST_CASE(normal_draws_follow_the_distribution) {
+  const Tensor n = normal({200000}, {4, 4, 4}, 0, 1, Dtype::f64);
+  const auto share_below = [&](double q) { return mean(cast(less(n, q), Dtype::f64)).item<double>(); };
+  BOOST_TEST(std::fabs(share_below(-1.6448536269514722) - 0.05) < 0.002);
+  BOOST_TEST(std::fabs(share_below(0) - 0.5) < 0.004);
+  BOOST_TEST(std::fabs(share_below(2.3263478740408408) - 0.99) < 0.001);
+}
+
+BOOST_AUTO_TEST_CASE(a_permutation_holds_every_number_once) {
+  const std::vector<std::int64_t> p = permutation(1000, {3, 1, 0}).to_vector<std::int64_t>();
+  std::vector<bool> seen(1000);
+  for (const std::int64_t i : p) seen[static_cast<std::size_t>(i)] = true;
+  BOOST_TEST(std::count(seen.begin(), seen.end(), true) == 1000);
+  BOOST_TEST((p != permutation(1000, {3, 1, 1}).to_vector<std::int64_t>()));
+}
+
+BOOST_AUTO_TEST_CASE(eigen_maps_both_ways) {
+  const Tensor x = uniform({3, 4}, {1, 1, 1});
+  const auto m = as_eigen<float>(transpose(x));
+  BOOST_TEST(m.rows() == 4);
+  BOOST_TEST(m(3, 2) == x.values<float>()[11]);
+  BOOST_TEST(identical(from_eigen(m), transpose(x)));
+  BOOST_CHECK_THROW((void)as_eigen<double>(x), DtypeError);
+  BOOST_CHECK_THROW((void)as_eigen<float>(ones({2, 2, 2})), ShapeError);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite::train {
+
+/// Counts of true against predicted classes.
+class Confusion {
+ public:
+  /// Throws ValueError for classes < 1.
+  explicit Confusion(std::int64_t classes);
+
+  /// Adds predictions and targets, both i64 [B]. Throws ShapeError for unequal shapes or a class out of range.
+  void add(const Tensor& predicted, const Tensor& target);
+
+  std::int64_t count(std::int64_t target, std::int64_t predicted) const;
+  std::int64_t total() const;
+  /// Share on the diagonal; 0 for nothing added.
+  double accuracy() const;
+  /// A table, a row for each true class, a column for each predicted one; zeros shown as dots.
+  std::string str() const;
+
+ private:
+  std::int64_t classes_;
+  std::vector<std::int64_t> counts_;
+};
+
+}  // namespace ferrite::train

@@ -1,0 +1,70 @@
+#include "ferrite/train/dataset.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ferrite::train {
+
+SequenceSet::SequenceSet(Tensor frames, Tensor lengths, Tensor labels) : frames_(std::move(frames)) {
+  if (frames_.rank() != 2) throw ShapeError("sequence set: frames must be [N, D], got " + frames_.shape().str());
+  if (frames_.dtype() != Dtype::f32) throw DtypeError("sequence set: frames must be f32, got " + frames_.spec().str());
+  if (lengths.rank() != 1 || lengths.shape() != labels.shape())
+    throw ShapeError("sequence set: lengths and labels must be [N] alike, got " + lengths.shape().str() + " and " +
+                     labels.shape().str());
+  lengths_ = cast(lengths, Dtype::i64).to_vector<std::int64_t>();
+  labels_ = cast(labels, Dtype::i64).to_vector<std::int64_t>();
+  std::int64_t total = 0;
+  for (const std::int64_t n : lengths_) {
+    if (n < 1) throw ShapeError("sequence set: a length of " + std::to_string(n) + "; sequences need at least one step");
+    begins_.push_back(total);
+    total += n;
+  }
+  if (total != frames_.shape()[0])
+    throw ShapeError("sequence set: lengths add up to " + std::to_string(total) + ", there are " +
+                     std::to_string(frames_.shape()[0]) + " frames");
+}
+
+Tensor SequenceSet::sequence(std::int64_t i) const {
+  const std::int64_t begin = begins_[static_cast<std::size_t>(i)];
+  return slice(frames_, 0, begin, begin + length(i));
+}
+
+std::int64_t SequenceSet::classes() const {
+  return labels_.empty() ? 0 : *std::max_element(labels_.begin(), labels_.end()) + 1;
+}
+
+Batches::Batches(const SequenceSet& data, std::int64_t size, const BatchOptions& options) : data_(&data), size_(size) {
+  if (size < 1) throw ValueError("batches: the size must be positive, got " + std::to_string(size));
+  if (options.shuffle) {
+    const RandomKey key{options.seed, stream_of("batches"), static_cast<std::uint32_t>(options.epoch)};
+    order_ = permutation(data.size(), key).to_vector<std::int64_t>();
+  } else {
+    order_.resize(static_cast<std::size_t>(data.size()));
+    std::iota(order_.begin(), order_.end(), 0);
+  }
+}
+
+Batch Batches::operator[](std::int64_t i) const {
+  const std::int64_t first = i * size_;
+  const std::int64_t last = std::min(first + size_, data_->size());
+  std::vector<std::int64_t> lengths, labels;
+  for (std::int64_t k = first; k < last; ++k) {
+    const std::int64_t at = order_[static_cast<std::size_t>(k)];
+    lengths.push_back(data_->length(at));
+    labels.push_back(data_->label(at));
+  }
+  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  Tensors rows;
+  for (std::int64_t k = first; k < last; ++k) {
+    const Tensor x = data_->sequence(order_[static_cast<std::size_t>(k)]);
+    rows.push_back(pad(x, {0, 0}, {longest - x.shape()[0], 0}));
+  }
+  const std::int64_t B = last - first;
+  return {stack(std::span<const Tensor>(rows.data(), rows.size())), Tensor::from(lengths, {B}), Tensor::from(labels, {B})};
+}
+
+Batches batches(const SequenceSet& data, std::int64_t size, const BatchOptions& options) {
+  return {data, size, options};
+}
+
+}  // namespace ferrite::train
