@@ -1,0 +1,162 @@
+// Who is speaking? A GRU learns nine speakers from recordings of two Japanese vowels, and weights trained in PyTorch
+// give PyTorch's numbers.
+#include <ferrite/ferrite.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+namespace {
+
+using namespace ferrite;
+using train::Batch;
+using train::SequenceSet;
+
+struct Options {
+  std::int64_t hidden = 64;
+  std::int64_t epochs = 60;
+  std::int64_t batch = 32;
+  std::uint64_t seed = 0;
+  int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  std::filesystem::path data = FERRITE_DATA "/japanese_vowels.safetensors";
+  std::filesystem::path weights = FERRITE_DATA "/vowels_torch.safetensors";
+  std::filesystem::path out = ".";
+};
+
+struct Vowels {
+  SequenceSet training, test;
+};
+
+Vowels read_vowels(const std::filesystem::path& path) {
+  const io::TensorFile file = io::read_safetensors(path);
+  const auto part = [&](const std::string& name) {
+    return SequenceSet(file.tensor(name + ".x"), file.tensor(name + ".lengths"), file.tensor(name + ".labels"));
+  };
+  return {part("train"), part("test")};
+}
+
+dsl::Network build(const SequenceSet& data, std::int64_t hidden, std::uint64_t seed) {
+  return dsl::sequence(data.features()).gru(hidden).last_step().linear(data.classes()).build(seed);
+}
+
+/// Logits of a whole set in its own order, [N, C].
+Tensor logits_of(const dsl::Network& net, const SequenceSet& data) {
+  Tensors rows;
+  for (const Batch& b : train::batches(data, 64, {.shuffle = false})) rows.push_back(net(b.x, b.context()));
+  return concat(std::span<const Tensor>(rows.data(), rows.size()));
+}
+
+Tensor labels_of(const SequenceSet& data) {
+  std::vector<std::int64_t> y;
+  for (std::int64_t i = 0; i < data.size(); ++i) y.push_back(data.label(i));
+  return Tensor::from(y, {data.size()});
+}
+
+/// Trains and returns the curves of the loss and of the test accuracy.
+std::vector<train::Series> train_net(const dsl::Network& net, const Vowels& data, const Options& o) {
+  nn::Adam adam(net.parameters(), {.learning_rate = 3e-3});
+  const Tensor test_labels = labels_of(data.test);
+  train::Progress progress(std::cout, isatty(STDOUT_FILENO) != 0, o.epochs, data.training.size());
+  train::Series loss_curve{"training loss", {}, {}};
+  train::Series error_curve{"test error", {}, {}};
+  for (std::int64_t epoch = 0; epoch < o.epochs; ++epoch) {
+    progress.begin_epoch();
+    for (const Batch& b : train::batches(data.training, o.batch, {.seed = o.seed, .epoch = epoch})) {
+      Tape tape;
+      const Tensor logits = net(b.x, b.context());
+      const Tensor loss = nn::cross_entropy(logits, b.y);
+      adam.step(tape.grad(loss, net.parameters()));
+      progress.batch(b.size(), static_cast<double>(loss.item()), nn::accuracy(logits, b.y));
+    }
+    const double right = nn::accuracy(logits_of(net, data.test), test_labels);
+    loss_curve.x.push_back(static_cast<double>(epoch + 1));
+    loss_curve.y.push_back(progress.loss());
+    error_curve.x.push_back(static_cast<double>(epoch + 1));
+    error_curve.y.push_back(1 - right);
+    progress.end_epoch();
+  }
+  return {loss_curve, error_curve};
+}
+
+void write_chart(const std::vector<train::Series>& curves, const std::filesystem::path& path) {
+  std::ofstream file(path);
+  file << train::line_chart(curves, {.title = "Who is speaking?", .x_label = "epoch", .y_label = "loss and error"});
+  if (!file.flush()) throw IoError(path.string() + ": cannot be written");
+}
+
+/// Saves, loads into a fresh network and compares all logits to the bit.
+void check_reload(const dsl::Network& net, const Vowels& data, const Options& o) {
+  const std::filesystem::path path = o.out / "vowels.safetensors";
+  io::save(net, path);
+  const dsl::Network again = build(data.training, o.hidden, o.seed + 1);
+  io::load(again, path);
+  const Tensor same = equal(logits_of(net, data.test), logits_of(again, data.test));
+  if (sum(logical_not(same)).item<std::int64_t>() != 0) throw Error("reloaded weights give other logits");
+  std::cout << "saved to " << path.string() << ", reloaded: the same logits to the bit\n";
+}
+
+/// Weights of the same net trained in PyTorch, against the logits that PyTorch gave.
+void check_pytorch(const Vowels& data, const Options& o) {
+  const io::TensorFile file = io::read_safetensors(o.weights);
+  std::filesystem::path beside = o.weights;
+  beside.replace_filename(o.weights.stem().string() + "_logits" + o.weights.extension().string());
+  const io::TensorFile expected = io::read_safetensors(beside);
+  const dsl::Network net = build(data.training, file.tensor("0.weight_hh_l0").shape()[1], 0);
+  io::load(net, file);
+  const Tensor logits = logits_of(net, data.test);
+  const float gap = amax(abs(logits - expected.tensor("logits"))).item();
+  const std::int64_t differing =
+      sum(not_equal(argmax(logits, 1), expected.tensor("predictions"))).item<std::int64_t>();
+  std::cout << "weights trained in PyTorch: logits within " << gap << " of PyTorch's, " << data.test.size() - differing
+            << " of " << data.test.size() << " predictions the same, accuracy "
+            << 100 * nn::accuracy(logits, labels_of(data.test)) << "%\n";
+  if (!(gap <= 1e-5F) || differing != 0) throw Error("the numbers are not PyTorch's");
+}
+
+void run(const Options& o) {
+  const auto start = std::chrono::steady_clock::now();
+  set_threads(o.threads);
+  const Vowels data = read_vowels(o.data);
+  std::cout << data.training.size() << " recordings to learn from, " << data.test.size() << " to be tested on\n\n";
+  const dsl::Network net = build(data.training, o.hidden, o.seed);
+  std::cout << net.summary() << '\n';
+  const std::vector<train::Series> curves = train_net(net, data, o);
+
+  train::Confusion confusion(data.training.classes());
+  confusion.add(argmax(logits_of(net, data.test), 1), labels_of(data.test));
+  std::cout << "\n" << confusion.str() << "test accuracy " << 100 * confusion.accuracy() << "%\n\n";
+  std::filesystem::create_directories(o.out);
+  write_chart(curves, o.out / "loss.svg");
+  std::cout << "curves in " << (o.out / "loss.svg").string() << '\n';
+  check_reload(net, data, o);
+  check_pytorch(data, o);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  std::cout << "done in " << seconds.count() << " s\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app{"Learns to tell nine speakers from recordings of Japanese vowels"};
+  app.add_option("--hidden", o.hidden, "size of the GRU's state")->check(CLI::Range(1, 4096))->capture_default_str();
+  app.add_option("--epochs", o.epochs, "passes over the training set")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--seed", o.seed, "fixes weights and order")->capture_default_str();
+  app.add_option("--threads", o.threads, "threads to use")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--data", o.data, "recordings (safetensors)")->capture_default_str();
+  app.add_option("--weights", o.weights, "weights trained in PyTorch (safetensors)")->capture_default_str();
+  app.add_option("--out", o.out, "folder for loss.svg and the trained weights")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    run(o);
+  } catch (const std::exception& e) {
+    std::cerr << "vowels: " << e.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
