@@ -1,0 +1,24 @@
+# cmake --install: headers of the rooms (internal ones, in detail/, stay here), the library, and files for
+# find_package and pkg-config.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+foreach(room ${FERRITE_ROOMS})
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${room}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/${room}"
+          FILES_MATCHING PATTERN "*.h" PATTERN "detail" EXCLUDE)
+endforeach()
+install(FILES "${PROJECT_SOURCE_DIR}/ferrite.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite")
+
+install(TARGETS ferrite EXPORT FerriteTargets)
+set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Ferrite")
+install(EXPORT FerriteTargets NAMESPACE Ferrite:: DESTINATION "${package_folder}")
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/FerriteConfig.cmake.in"
+                              "${PROJECT_BINARY_DIR}/FerriteConfig.cmake" INSTALL_DESTINATION "${package_folder}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/FerriteConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/FerriteConfig.cmake" "${PROJECT_BINARY_DIR}/FerriteConfigVersion.cmake"
+        DESTINATION "${package_folder}")
+
+# The way from the folder of ferrite.pc up to the prefix, so that an installation may be moved.
+string(REGEX REPLACE "[^/]+" ".." FERRITE_PC_UP "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/ferrite.pc.in" "${PROJECT_BINARY_DIR}/ferrite.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/ferrite.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
