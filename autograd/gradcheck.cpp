@@ -29,8 +29,7 @@ std::vector<Values> pull_back(const Function& f, const Tensors& inputs, const Te
   Tape tape;
   Tensors variables;
   for (const Tensor& x : inputs) variables.push_back(tape.watch(x));
-  const Tensors g =
-      tape.grad(f(variables), std::span<const Tensor>(variables.data(), variables.size()), {}, cotangent);
+  const Tensors g = tape.grad(f(variables), std::span<const Tensor>(variables.data(), variables.size()), {}, cotangent);
   return values_of(g);
 }
 
@@ -108,8 +107,8 @@ class Check {
     const Tensor cotangent = normal(shape_, {options_.seed, stream_of("cotangent"), call}, 0, 1, Dtype::f64);
     std::vector<Values> along;
     for (std::size_t k = 0; k < inputs_.size(); ++k)
-      along.push_back(
-          normal(inputs_[k].shape(), {options_.seed, stream_of("direction") + k, call}, 0, 1, Dtype::f64).to_vector<double>());
+      along.push_back(normal(inputs_[k].shape(), {options_.seed, stream_of("direction") + k, call}, 0, 1, Dtype::f64)
+                          .to_vector<double>());
     const Values up = evaluate(moved(along, options_.step));
     const Values down = evaluate(moved(along, -options_.step));
     const Values c = cotangent.to_vector<double>();
@@ -160,8 +159,10 @@ std::string GradcheckReport::str() const {
   std::ostringstream s;
   s.precision(12);
   s << "gradcheck: order " << order << ", input " << input;
-  if (index >= 0) s << ", element " << index << ", result " << output;
-  else s << ", along a random direction";
+  if (index >= 0)
+    s << ", element " << index << ", result " << output;
+  else
+    s << ", along a random direction";
   s << ": analytic " << analytic << ", numeric " << numeric << (ok ? " (within tolerance)" : "");
   return s.str();
 }

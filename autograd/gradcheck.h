@@ -9,20 +9,20 @@
 namespace ferrite {
 
 struct GradcheckOptions {
-  int order = 1;           ///< 2 checks the gradient of the gradient as well
-  int directions = 0;      ///< 0: full Jacobians; else so many random directions (for large inputs)
-  double step = 6e-6;      ///< of the central difference, times max(1, |x|)
-  double tolerance = 1e-7; ///< |analytic - numeric| <= tolerance (1 + |numeric|)
-  std::uint64_t seed = 0;  ///< of the directions and cotangents
+  int order = 1;            ///< 2 checks the gradient of the gradient as well
+  int directions = 0;       ///< 0: full Jacobians; else so many random directions (for large inputs)
+  double step = 6e-6;       ///< of the central difference, times max(1, |x|)
+  double tolerance = 1e-7;  ///< |analytic - numeric| <= tolerance (1 + |numeric|)
+  std::uint64_t seed = 0;   ///< of the directions and cotangents
 };
 
 /// Where analytic and numeric derivative differ most.
 struct GradcheckReport {
   bool ok = true;
-  int order = 1;              ///< the order at which the worst difference stands
-  std::size_t input = 0;      ///< which input
-  std::int64_t index = 0;     ///< which element of it, row-major; -1 for a direction
-  std::int64_t output = 0;    ///< which element of the result, row-major; -1 for a direction
+  int order = 1;            ///< the order at which the worst difference stands
+  std::size_t input = 0;    ///< which input
+  std::int64_t index = 0;   ///< which element of it, row-major; -1 for a direction
+  std::int64_t output = 0;  ///< which element of the result, row-major; -1 for a direction
   double analytic = 0;
   double numeric = 0;
   std::int64_t compared = 0;  ///< number of comparisons

@@ -40,7 +40,8 @@ class Walker {
     if (!any) return;
     if (!e.op) return give(e.in_slots[0], std::move(arrived[0]));
     if (e.freed)
-      throw TapeError("grad: the entries of this tape were freed by an earlier call; pass retain or create_graph there");
+      throw TapeError(
+          "grad: the entries of this tape were freed by an earlier call; pass retain or create_graph there");
     back(e, arrived);
     if (!retain_) free(e);
   }
@@ -50,12 +51,14 @@ class Walker {
     std::uint64_t wanted = 0;
     for (std::size_t i = 0; i < e.in_slots.size() && i < 64; ++i)
       if (e.in_slots[i]) wanted |= std::uint64_t{1} << i;
-    const Vjp v(e.attrs ? *e.attrs : none, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()}, wanted);
+    const Vjp v(e.attrs ? *e.attrs : none, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()},
+                wanted);
     Tensors g = e.op->vjp(v);
     for (std::size_t i = 0; i < e.in_slots.size(); ++i) {
       if (!e.in_slots[i] || !g[i]) continue;
       const Shape& shape = e.in_specs[i]->shape;
-      give(e.in_slots[i], g[i].shape() == shape ? std::move(g[i]) : sum_to(g[i], shape));  // undo broadcasting: here only
+      give(e.in_slots[i],
+           g[i].shape() == shape ? std::move(g[i]) : sum_to(g[i], shape));  // undo broadcasting: here only
     }
   }
 
@@ -142,7 +145,9 @@ Tensors Tape::grad(const Tensor& of, std::span<const Tensor> wrt, GradOptions op
   InlineVector<std::uint32_t, 16> slots;
   for (const Tensor& x : wrt) {
     const std::uint32_t s = record_->slot_of(x);
-    if (!s) throw TapeError("grad: a tensor " + x.spec().str() + " was never watched on this tape; use the handle that watch returned");
+    if (!s)
+      throw TapeError("grad: a tensor " + x.spec().str() +
+                      " was never watched on this tape; use the handle that watch returned");
     slots.push_back(s);
   }
   Tensors g = walk_back(*record_, nested_, of, {slots.data(), slots.size()}, options, cotangent);

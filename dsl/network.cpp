@@ -10,7 +10,8 @@ using Cells = std::vector<std::string>;
 /// 1234567 as "1,234,567".
 std::string grouped(std::int64_t n) {
   std::string s = std::to_string(n);
-  for (auto at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > 0; at -= 3) s.insert(static_cast<std::size_t>(at), ",");
+  for (auto at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > 0; at -= 3)
+    s.insert(static_cast<std::size_t>(at), ",");
   return s;
 }
 

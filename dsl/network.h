@@ -21,7 +21,7 @@ struct Flow {
 
 struct SummaryRow {
   std::string name, kind;
-  std::string output;           ///< "[B, T, 64]"
+  std::string output;  ///< "[B, T, 64]"
   std::int64_t parameters = 0;
   std::int64_t multiply_adds = 0;  ///< of one sample, or of one step of a sequence
 };

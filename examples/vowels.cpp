@@ -110,8 +110,7 @@ void check_pytorch(const Vowels& data, const Options& o) {
   io::load(net, file);
   const Tensor logits = logits_of(net, data.test);
   const float gap = amax(abs(logits - expected.tensor("logits"))).item();
-  const std::int64_t differing =
-      sum(not_equal(argmax(logits, 1), expected.tensor("predictions"))).item<std::int64_t>();
+  const std::int64_t differing = sum(not_equal(argmax(logits, 1), expected.tensor("predictions"))).item<std::int64_t>();
   std::cout << "weights trained in PyTorch: logits within " << gap << " of PyTorch's, " << data.test.size() - differing
             << " of " << data.test.size() << " predictions the same, accuracy "
             << 100 * nn::accuracy(logits, labels_of(data.test)) << "%\n";
@@ -145,7 +144,9 @@ int main(int argc, char** argv) {
   Options o;
   CLI::App app{"Learns to tell nine speakers from recordings of Japanese vowels"};
   app.add_option("--hidden", o.hidden, "size of the GRU's state")->check(CLI::Range(1, 4096))->capture_default_str();
-  app.add_option("--epochs", o.epochs, "passes over the training set")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--epochs", o.epochs, "passes over the training set")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
   app.add_option("--seed", o.seed, "fixes weights and order")->capture_default_str();
   app.add_option("--threads", o.threads, "threads to use")->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_option("--data", o.data, "recordings (safetensors)")->capture_default_str();

@@ -112,8 +112,8 @@ bool AtomicFile::claim() const {
 
 void AtomicFile::keep_mode(const Old& old) {
   struct stat about {};
-  const bool other = ::fstat(fd_, &about) == 0 &&
-                     (about.st_uid != old.about.st_uid || about.st_gid != old.about.st_gid);
+  const bool other =
+      ::fstat(fd_, &about) == 0 && (about.st_uid != old.about.st_uid || about.st_gid != old.about.st_gid);
   const bool refused = other && ::fchown(fd_, old.about.st_uid, old.about.st_gid) != 0;
   const mode_t kept = refused ? 0700 : 0777;  // not for a group or world that the old owner did not mean
   if (system_calls().fchmod(fd_, old.about.st_mode & kept) != 0)

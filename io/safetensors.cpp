@@ -114,7 +114,7 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
   file.read(data.span());
   file.expect_end();
   ferrite::detail::log_debug(where + ": read " + detail::counted(index.tensors.size(), "tensor") + ", " +
-                    detail::counted(data.span().size(), "byte"));
+                             detail::counted(data.span().size(), "byte"));
   return {where, std::make_shared<SafetensorsSource>(where, std::move(index), std::move(data))};
 }
 

@@ -74,8 +74,7 @@ void append_tensor(std::string& header, const NamedTensor& tensor, std::uint64_t
 }
 
 /// The first part of the file: the length, the header and the blanks that align what follows.
-std::string header_of(const std::vector<const NamedTensor*>& order, const Metadata& metadata,
-                      std::string_view where) {
+std::string header_of(const std::vector<const NamedTensor*>& order, const Metadata& metadata, std::string_view where) {
   std::string header = "{";
   append_metadata(header, metadata, where);
   std::uint64_t begin = 0;

@@ -23,8 +23,8 @@ using Metadata = std::map<std::string, std::string>;
 
 /// What a file says of a tensor.
 struct TensorInfo {
-  std::string_view dtype;          ///< as the file spells it, "BF16"
-  std::optional<Dtype> loads_as;   ///< the dtype `tensor` gives; nothing where the file's is not supported
+  std::string_view dtype;         ///< as the file spells it, "BF16"
+  std::optional<Dtype> loads_as;  ///< the dtype `tensor` gives; nothing where the file's is not supported
   std::vector<std::int64_t> shape;
   std::uint64_t bytes = 0;
 };

@@ -8,7 +8,8 @@ namespace {
 
 void check_positive(const char* where, std::int64_t a, std::int64_t b = 1) {
   if (a < 1 || b < 1)
-    throw ValueError(std::string(where) + ": sizes must be positive, got " + std::to_string(a) + " and " + std::to_string(b));
+    throw ValueError(std::string(where) + ": sizes must be positive, got " + std::to_string(a) + " and " +
+                     std::to_string(b));
 }
 
 template <class L>
@@ -34,7 +35,8 @@ void check_lengths(const char* where, const Tensor& lengths, const Tensor& x) {
   if (lengths.is_abstract()) return;
   for (const std::int64_t n : lengths.to_vector<std::int64_t>())
     if (n < 1 || n > T)
-      throw ShapeError(std::string(where) + ": a length of " + std::to_string(n) + " lies outside 1.." + std::to_string(T));
+      throw ShapeError(std::string(where) + ": a length of " + std::to_string(n) + " lies outside 1.." +
+                       std::to_string(T));
 }
 
 }  // namespace
@@ -68,8 +70,7 @@ Embedding::Embedding(std::int64_t vocabulary, std::int64_t features, const Init&
 }
 
 Tensor Embedding::forward(const Tensor& tokens, const Context&) const {
-  if (!is_integer(tokens.dtype()))
-    throw DtypeError("embedding: tokens must be i64 or i32, got " + tokens.spec().str());
+  if (!is_integer(tokens.dtype())) throw DtypeError("embedding: tokens must be i64 or i32, got " + tokens.spec().str());
   Shape shape = tokens.shape();
   shape.push_back(weight.shape()[1]);
   return reshape(index_select(weight, 0, reshape(tokens, {-1})), shape);
@@ -99,8 +100,7 @@ std::unique_ptr<Layer> LayerNorm::clone() const {
 
 // ---- dropout -------------------------------------------------------------------------------------------
 
-Dropout::Dropout(double probability, const Init& init)
-    : probability_(probability), key_(init.key("dropout")) {
+Dropout::Dropout(double probability, const Init& init) : probability_(probability), key_(init.key("dropout")) {
   if (!(probability >= 0 && probability < 1))
     throw ValueError("dropout: the probability must lie in [0, 1), got " + std::to_string(probability));
   calls = state("calls", full({}, 0, Dtype::i64));

@@ -31,7 +31,8 @@ void check_targets(const Tensor& targets, std::int64_t classes) {
   if (targets.is_abstract()) return;
   for (const std::int64_t t : cast(targets, Dtype::i64).to_vector<std::int64_t>())
     if (t < 0 || t >= classes)
-      throw ShapeError("cross_entropy: target " + std::to_string(t) + " lies outside 0.." + std::to_string(classes - 1));
+      throw ShapeError("cross_entropy: target " + std::to_string(t) + " lies outside 0.." +
+                       std::to_string(classes - 1));
 }
 
 }  // namespace

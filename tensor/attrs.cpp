@@ -65,6 +65,8 @@ std::string Attrs::str() const {
   return s;
 }
 
-void Attrs::throw_missing(std::string_view name) { throw Error("attrs: no constant named '" + std::string(name) + "'"); }
+void Attrs::throw_missing(std::string_view name) {
+  throw Error("attrs: no constant named '" + std::string(name) + "'");
+}
 
 }  // namespace ferrite

@@ -24,8 +24,7 @@ void Cell::assign(const Tensor& value) const {
   bool kept = false;
   for (Recorder* r : detail::frame().recorders) kept |= r->write(*this, value);
   if (kept) return;
-  if (value.is_abstract())
-    throw TraceError("assign: '" + b.name + "' was given a traced value outside its trace");
+  if (value.is_abstract()) throw TraceError("assign: '" + b.name + "' was given a traced value outside its trace");
   b.value = value.unmarked();
 }
 

@@ -21,17 +21,15 @@ EigenMap<T> as_eigen(const Tensor& x) {
   if (x.is_abstract()) throw TraceError("as_eigen: the values of a traced tensor " + x.spec().str() + " were read");
   if (x.rank() != 1 && x.rank() != 2) throw ShapeError("as_eigen: rank 1 or 2 is needed, got " + x.shape().str());
   const bool column = x.rank() == 1;
-  return {x.data<T>(), x.shape()[0], column ? 1 : x.shape()[1],
-          {x.strides()[0], column ? 1 : x.strides()[1]}};
+  return {x.data<T>(), x.shape()[0], column ? 1 : x.shape()[1], {x.strides()[0], column ? 1 : x.strides()[1]}};
 }
 
 /// A copy of a dense Eigen expression, [rows, columns].
 template <class Derived>
 Tensor from_eigen(const Eigen::MatrixBase<Derived>& m) {
   using T = typename Derived::Scalar;
-  return Tensor::build<T>({m.rows(), m.cols()}, [&](std::span<T> out) {
-    Eigen::Map<EigenMatrix<T>>(out.data(), m.rows(), m.cols()) = m;
-  });
+  return Tensor::build<T>({m.rows(), m.cols()},
+                          [&](std::span<T> out) { Eigen::Map<EigenMatrix<T>>(out.data(), m.rows(), m.cols()) = m; });
 }
 
 }  // namespace ferrite

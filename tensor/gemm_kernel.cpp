@@ -113,8 +113,7 @@ void panel_rows(std::int64_t M, MatrixView<T> a, Panel<T> b, std::int64_t K, T* 
     }
   }
   if constexpr (MR > 1) {
-    if (m < M)
-      panel_rows<T, NV, MR / 2>(M - m, {a.data + m * a.row, a.row, a.col}, b, K, c + m * ldc, ldc, add, width);
+    if (m < M) panel_rows<T, NV, MR / 2>(M - m, {a.data + m * a.row, a.row, a.col}, b, K, c + m * ldc, ldc, add, width);
   }
 }
 
@@ -173,8 +172,8 @@ void pack_rows(MatrixView<T> a, std::int64_t M, std::int64_t K, T* to) {
 template <class T>
 class BlockProduct {
  public:
-  BlockProduct(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c,
-               std::int64_t ldc, bool add)
+  BlockProduct(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
+               bool add)
       : M_(M), N_(N), K_(K), a_(a), b_(b), c_(c), ldc_(ldc), add_(add) {}
 
   void run() {
@@ -264,7 +263,8 @@ template <class T>
 void serial(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc) {
   for (std::int64_t k = 0; k < K; k += kBlockK) {
     const std::int64_t n = std::min(kBlockK, K - k);
-    BlockProduct<T>(M, N, n, {a.data + k * a.col, a.row, a.col}, {b.data + k * b.row, b.row, b.col}, c, ldc, k > 0).run();
+    BlockProduct<T>(M, N, n, {a.data + k * a.col, a.row, a.col}, {b.data + k * b.row, b.row, b.col}, c, ldc, k > 0)
+        .run();
   }
 }
 

@@ -13,8 +13,7 @@ class Operand {
   Operand(const Cell& c) : read_(c.value()), tensor_(&read_) {}
   Operand(Scalar s) : scalar_(s) {}
   template <class T>
-    requires std::integral<T> || std::floating_point<T>
-  Operand(T v) : scalar_(v) {}
+  requires std::integral<T> || std::floating_point<T> Operand(T v) : scalar_(v) {}
   Operand(const Operand&) = delete;
   Operand& operator=(const Operand&) = delete;
 

@@ -22,7 +22,8 @@ struct Dense {
  private:
   std::size_t position(const Shape& index) const {
     std::size_t k = 0;
-    for (int i = 0; i < shape.rank(); ++i) k = k * static_cast<std::size_t>(shape[i]) + static_cast<std::size_t>(index[i]);
+    for (int i = 0; i < shape.rank(); ++i)
+      k = k * static_cast<std::size_t>(shape[i]) + static_cast<std::size_t>(index[i]);
     return k;
   }
 };
@@ -34,9 +35,9 @@ void for_each_index(const Shape& shape, const std::function<void(const Shape&)>&
 struct Sample {
   std::vector<Spec> inputs{};
   Attrs attrs{};
-  Range range{};                  ///< of float values; integer inputs take indices from `indices`
+  Range range{};                        ///< of float values; integer inputs take indices from `indices`
   std::vector<std::int64_t> indices{};  ///< values of the integer inputs, repeated as often as needed
-  bool smooth = true;             ///< derivatives exist at random points of the range
+  bool smooth = true;                   ///< derivatives exist at random points of the range
 };
 
 }  // namespace ferrite

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::size_t kMostOperands = 3;
 constexpr std::string_view kNames[kMostOperands] = {"a", "b", "c"};
-constexpr std::int64_t kTile = 1024;       ///< elements of a gathered run: stays in the first cache
-constexpr std::int64_t kShortRow = 16;     ///< shorter rows are gathered whole, not row by row
-constexpr std::int64_t kChunk = 1 << 15;   ///< elements of one thread's share
-constexpr std::int64_t kLine = 64;         ///< bytes of a packet, at most
+constexpr std::int64_t kTile = 1024;      ///< elements of a gathered run: stays in the first cache
+constexpr std::int64_t kShortRow = 16;    ///< shorter rows are gathered whole, not row by row
+constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
+constexpr std::int64_t kLine = 64;        ///< bytes of a packet, at most
 
 /// A value repeated over one line of 64 bytes.
 struct alignas(64) Repeated {
@@ -195,7 +195,9 @@ class Evaluation {
 };
 
 [[noreturn]] void throw_types(const Primitive& op, Types types, Dtype got) {
-  const char* wanted = types == Types::floats ? "f32 or f64; cast it first" : types == Types::boolean ? "bool" : "a number";
+  const char* wanted = types == Types::floats    ? "f32 or f64; cast it first"
+                       : types == Types::boolean ? "bool"
+                                                 : "a number";
   throw_dtype(op.name, "dtype " + std::string(name_of(got)) + " is not supported; it takes " + wanted);
 }
 
@@ -217,7 +219,8 @@ void infer_pointwise(const Primitive& op, Types types, Inputs in, const Attrs& a
   out.shape = first.shape();
   for (std::size_t i = 1; i < in.size(); ++i) {
     if (in[i].dtype() != out.dtype)
-      throw_dtype(op.name, "dtypes differ: " + first.spec().str() + " and " + in[i].spec().str() + "; cast one of them");
+      throw_dtype(op.name,
+                  "dtypes differ: " + first.spec().str() + " and " + in[i].spec().str() + "; cast one of them");
     if (in[i].shape() != out.shape) out.shape = broadcast(out.shape, in[i].shape(), op.name);
   }
   if (!accepts(types, out.dtype)) throw_types(op, types, out.dtype);

@@ -110,23 +110,23 @@ struct Sample;
 /// (`tensor/detail/define.h`); never written by hand.
 struct Primitive {
   std::string_view name;
-  std::string_view summary;    ///< one line for the reference pages: formula, ties, conventions
-  int arity = -1;              ///< operands, literals included; -1: any number
+  std::string_view summary;  ///< one line for the reference pages: formula, ties, conventions
+  int arity = -1;            ///< operands, literals included; -1: any number
   Specs (*infer)(const Primitive&, Inputs, const Attrs&) = nullptr;  ///< the only place that rejects shapes
   /// Fills outputs that are allocated, contiguous and not zeroed.
   void (*eval)(Inputs, std::span<Tensor> out, const Attrs&) = nullptr;
   /// The window that output i takes on input 0; false where none exists and `eval` must copy.
   bool (*view)(const Tensor& in, const Spec& out, const Attrs&, std::size_t i, Layout&) = nullptr;
-  Block block[kDtypes] = {};   ///< pointwise only, by the dtype of the operands
+  Block block[kDtypes] = {};             ///< pointwise only, by the dtype of the operands
   Tensors (*vjp)(const Vjp&) = nullptr;  ///< null: not differentiable
   Reads reads;
   std::string_view onnx;
   std::string_view stablehlo;
-  Range domain;                ///< pointwise: where tests sample
-  std::span<const double> kinks;         ///< pointwise: where no derivative exists
-  double (*scalar)(const double* operands) = nullptr;                      ///< pointwise: the oracle
+  Range domain;                                        ///< pointwise: where tests sample
+  std::span<const double> kinks;                       ///< pointwise: where no derivative exists
+  double (*scalar)(const double* operands) = nullptr;  ///< pointwise: the oracle
   void (*oracle)(std::span<const Dense> in, std::span<Dense> out, const Attrs&) = nullptr;  ///< structured
-  std::span<const Sample> (*samples)() = nullptr;                          ///< structured
+  std::span<const Sample> (*samples)() = nullptr;                                           ///< structured
 
   bool is_pointwise() const { return scalar != nullptr; }
   bool is_view() const { return view != nullptr && eval == nullptr; }

@@ -44,8 +44,8 @@ class Format {
       largest = std::max(largest, std::fabs(v));
       if (v != 0) smallest = std::min(smallest, std::fabs(v));
     }
-    scientific_ = largest >= 1e8 || (smallest < 1e-4 && smallest < INFINITY) ||
-                  (smallest < INFINITY && largest / smallest > 1e6);
+    scientific_ =
+        largest >= 1e8 || (smallest < 1e-4 && smallest < INFINITY) || (smallest < INFINITY && largest / smallest > 1e6);
     digits_ = whole && !scientific_ ? 0 : 4;
   }
 
@@ -105,7 +105,8 @@ class Printer {
   void visit(int axis, std::int64_t at, const F& f) const {
     if (x_.numel() == 0) return;
     if (axis == x_.rank()) return f(at);
-    shown(x_.shape()[axis], [&](std::int64_t i) { visit(axis + 1, at + i * x_.strides()[axis], f); }, [] {});
+    shown(
+        x_.shape()[axis], [&](std::int64_t i) { visit(axis + 1, at + i * x_.strides()[axis], f); }, [] {});
   }
 
   std::string write(int axis, std::int64_t at, std::size_t indent) {
@@ -125,8 +126,9 @@ class Printer {
       s += part;
       first = false;
     };
-    shown(x_.shape()[axis], [&](std::int64_t i) { join(write(axis + 1, at + i * x_.strides()[axis], indent + 1)); },
-          [&] { join("..."); });
+    shown(
+        x_.shape()[axis], [&](std::int64_t i) { join(write(axis + 1, at + i * x_.strides()[axis], indent + 1)); },
+        [&] { join("..."); });
     s += ']';
     return s;
   }

@@ -51,8 +51,8 @@ struct ProdOf {
 
 struct MaxOf {
   template <class T>
-  static constexpr T identity =
-      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  static constexpr T identity = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                                     : std::numeric_limits<T>::lowest();
   template <class T>
   static T join(T a, T b) {
     return a > b || a != a ? a : b;
@@ -65,8 +65,8 @@ struct MaxOf {
 
 struct MinOf {
   template <class T>
-  static constexpr T identity =
-      std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  static constexpr T identity = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                                     : std::numeric_limits<T>::max();
   template <class T>
   static T join(T a, T b) {
     return a < b || a != a ? a : b;
@@ -275,7 +275,8 @@ Tensor widened(const Tensor& x) {
   std::int64_t* to = Writer::data<std::int64_t>(wide);
   visit_dtype(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    for_each_offset(x.shape(), x.strides(), [&](std::int64_t at) { *to++ = static_cast<std::int64_t>(x.data<T>()[at]); });
+    for_each_offset(x.shape(), x.strides(),
+                    [&](std::int64_t at) { *to++ = static_cast<std::int64_t>(x.data<T>()[at]); });
   });
   return wide;
 }

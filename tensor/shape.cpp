@@ -47,8 +47,8 @@ Shape broadcast(const Shape& a, const Shape& b, std::string_view where) {
     const std::int64_t x = ia < 0 ? 1 : a[ia];
     const std::int64_t y = ib < 0 ? 1 : b[ib];
     if (x != y && x != 1 && y != 1)
-      throw ShapeError(std::string(where) + ": shapes do not broadcast: " + a.str() + " with " + b.str() +
-                       "; extent " + std::to_string(x) + " meets " + std::to_string(y));
+      throw ShapeError(std::string(where) + ": shapes do not broadcast: " + a.str() + " with " + b.str() + "; extent " +
+                       std::to_string(x) + " meets " + std::to_string(y));
     out.push_back(x == 1 ? y : x);
   }
   return out;

@@ -160,8 +160,7 @@ bool is_contiguous(const Shape& shape, const Shape& strides) {
 TensorImpl* new_tensor(const Shape& shape, Dtype dtype) {
   const std::int64_t n = shape.numel();
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 47;
-  if (n > kMostBytes / size_of(dtype))
-    throw ShapeError("tensor: too large: " + Spec{shape, dtype}.str());
+  if (n > kMostBytes / size_of(dtype)) throw ShapeError("tensor: too large: " + Spec{shape, dtype}.str());
   Storage* s = take_block(static_cast<std::size_t>(n * size_of(dtype)));
   auto* impl = ::new (static_cast<void*>(s->first_impl())) TensorImpl;
   impl->dtype = dtype;

@@ -13,9 +13,9 @@ struct Storage;
 struct TensorImpl {
   std::atomic<std::uint32_t> refs{1};
   Dtype dtype = Dtype::f32;
-  bool contiguous = true;       ///< row-major without gaps
-  Storage* storage = nullptr;   ///< null: an abstract tensor, known by shape and dtype alone
-  std::int64_t offset = 0;      ///< of the first element, in elements
+  bool contiguous = true;      ///< row-major without gaps
+  Storage* storage = nullptr;  ///< null: an abstract tensor, known by shape and dtype alone
+  std::int64_t offset = 0;     ///< of the first element, in elements
   Shape shape;
   Shape strides;
 };
@@ -33,9 +33,7 @@ struct alignas(64) Storage {
   static constexpr std::size_t kImplAt = 64;
   static constexpr std::size_t kDataAt = 256;
   std::byte* data() { return reinterpret_cast<std::byte*>(this) + kDataAt; }
-  TensorImpl* first_impl() {
-    return reinterpret_cast<TensorImpl*>(reinterpret_cast<std::byte*>(this) + kImplAt);
-  }
+  TensorImpl* first_impl() { return reinterpret_cast<TensorImpl*>(reinterpret_cast<std::byte*>(this) + kImplAt); }
 };
 static_assert(sizeof(Storage) <= Storage::kImplAt);
 static_assert(Storage::kImplAt + sizeof(TensorImpl) <= Storage::kDataAt);
@@ -52,8 +50,7 @@ void destroy(TensorImpl* impl) noexcept;
 inline void retain(TensorImpl* impl) noexcept { impl->refs.fetch_add(1, std::memory_order_relaxed); }
 /// Gives back one reference. Releasing a unique handle is a load, not an atomic decrement.
 inline void release(TensorImpl* impl) noexcept {
-  if (impl->refs.load(std::memory_order_acquire) == 1 ||
-      impl->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
+  if (impl->refs.load(std::memory_order_acquire) == 1 || impl->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
     destroy(impl);
 }
 

@@ -24,8 +24,8 @@ void copy_plane(std::byte* dst, const std::byte* src, const std::int64_t (&exten
     for (std::int64_t j0 = 0; j0 < extent[1]; j0 += kSide) {
       const std::int64_t m = std::min(kSide, extent[1] - j0);
       for (std::int64_t i = i0; i < i1; ++i)
-        copy_run<Bytes>(dst + (i * ds[0] + j0 * ds[1]) * kBytes, ds[1], src + (i * ss[0] + j0 * ss[1]) * kBytes,
-                        ss[1], m);
+        copy_run<Bytes>(dst + (i * ds[0] + j0 * ds[1]) * kBytes, ds[1], src + (i * ss[0] + j0 * ss[1]) * kBytes, ss[1],
+                        m);
     }
   }
 }

@@ -12,8 +12,7 @@ void Tensor::throw_undefined() { throw Error("tensor: undefined; it was never gi
 
 void Tensor::check_readable(Dtype wanted, bool want_contiguous, const char* where) const {
   const Spec s = spec();
-  if (is_abstract())
-    throw TraceError(std::string(where) + ": the values of a traced tensor " + s.str() + " were read");
+  if (is_abstract()) throw TraceError(std::string(where) + ": the values of a traced tensor " + s.str() + " were read");
   if (s.dtype != wanted)
     throw DtypeError(std::string(where) + ": the tensor holds " + s.str() + ", read as " +
                      std::string(name_of(wanted)) + "; cast it first");
@@ -48,8 +47,7 @@ std::vector<T> Tensor::to_vector() const {
 template <class T>
 T Tensor::item() const {
   check_readable(dtype_of<T>, false, "item");
-  if (numel() != 1)
-    throw ShapeError("item: the tensor must hold one element, got " + shape().str());
+  if (numel() != 1) throw ShapeError("item: the tensor must hold one element, got " + shape().str());
   return data<T>()[0];
 }
 

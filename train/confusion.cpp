@@ -7,7 +7,8 @@
 namespace ferrite::train {
 
 Confusion::Confusion(std::int64_t classes) : classes_(classes) {
-  if (classes < 1) throw ValueError("confusion: the number of classes must be positive, got " + std::to_string(classes));
+  if (classes < 1)
+    throw ValueError("confusion: the number of classes must be positive, got " + std::to_string(classes));
   counts_.resize(static_cast<std::size_t>(classes * classes));
 }
 
@@ -47,8 +48,10 @@ std::string Confusion::str() const {
     s << std::setw(16) << t;
     for (std::int64_t p = 0; p < classes_; ++p) {
       n += count(t, p);
-      if (count(t, p)) s << std::setw(5) << count(t, p);
-      else s << std::setw(5) << '.';
+      if (count(t, p))
+        s << std::setw(5) << count(t, p);
+      else
+        s << std::setw(5) << '.';
     }
     const double share = n ? static_cast<double>(count(t, t)) / static_cast<double>(n) : 0;
     s << std::fixed << std::setprecision(1) << std::setw(7) << 100 * share << "%\n";

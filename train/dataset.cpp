@@ -15,7 +15,8 @@ SequenceSet::SequenceSet(Tensor frames, Tensor lengths, Tensor labels) : frames_
   labels_ = cast(labels, Dtype::i64).to_vector<std::int64_t>();
   std::int64_t total = 0;
   for (const std::int64_t n : lengths_) {
-    if (n < 1) throw ShapeError("sequence set: a length of " + std::to_string(n) + "; sequences need at least one step");
+    if (n < 1)
+      throw ShapeError("sequence set: a length of " + std::to_string(n) + "; sequences need at least one step");
     begins_.push_back(total);
     total += n;
   }
@@ -60,7 +61,8 @@ Batch Batches::operator[](std::int64_t i) const {
     rows.push_back(pad(x, {0, 0}, {longest - x.shape()[0], 0}));
   }
   const std::int64_t B = last - first;
-  return {stack(std::span<const Tensor>(rows.data(), rows.size())), Tensor::from(lengths, {B}), Tensor::from(labels, {B})};
+  return {stack(std::span<const Tensor>(rows.data(), rows.size())), Tensor::from(lengths, {B}),
+          Tensor::from(labels, {B})};
 }
 
 Batches batches(const SequenceSet& data, std::int64_t size, const BatchOptions& options) {

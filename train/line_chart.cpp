@@ -44,7 +44,7 @@ Scale scale_of(double low, double high) {
   return {std::floor(low / step) * step, std::ceil(high / step) * step, step};
 }
 
-Scale scale_over(const std::vector<Series>& series, std::vector<double> Series::* values) {
+Scale scale_over(const std::vector<Series>& series, std::vector<double> Series::*values) {
   double low = INFINITY;
   double high = -INFINITY;
   for (const Series& s : series)
@@ -72,14 +72,17 @@ class Chart {
     for (std::size_t i = 0; i < series_.size(); ++i) lines(series_[i], kColours[i % std::size(kColours)]);
     legend();
     words(o_.width / 2.0, o_.height - 10, "middle", o_.x_label);
-    words(16, o_.height / 2.0, "middle", o_.y_label, " transform=\"rotate(-90 16 " + std::to_string(o_.height / 2) + ")\"");
+    words(16, o_.height / 2.0, "middle", o_.y_label,
+          " transform=\"rotate(-90 16 " + std::to_string(o_.height / 2) + ")\"");
     svg_ << "</svg>\n";
     return svg_.str();
   }
 
  private:
   double px(double x) const { return kLeft + (x - x_.low) / (x_.high - x_.low) * (o_.width - kLeft - kRight); }
-  double py(double y) const { return o_.height - kBottom - (y - y_.low) / (y_.high - y_.low) * (o_.height - kTop - kBottom); }
+  double py(double y) const {
+    return o_.height - kBottom - (y - y_.low) / (y_.high - y_.low) * (o_.height - kTop - kBottom);
+  }
 
   void words(double x, double y, const char* anchor, const std::string& text, const std::string& more = {}) {
     if (text.empty()) return;

@@ -60,9 +60,9 @@ std::string Progress::line() const {
   const double left = rate > 0 ? (all - static_cast<double>(total_seen_)) / rate : 0;
   std::ostringstream s;
   s << "epoch " << std::setw(static_cast<int>(std::to_string(epochs_).size())) << epoch_ << '/' << epochs_ << "  ["
-    << std::string(filled, '#') << std::string(kBarWidth - filled, '.') << "]  loss " << std::fixed << std::setprecision(4)
-    << loss() << "  accuracy " << std::setprecision(1) << 100 * accuracy() << "%  " << std::setprecision(0) << rate
-    << " samples/s  ETA " << clock_text(std::max(0.0, left));
+    << std::string(filled, '#') << std::string(kBarWidth - filled, '.') << "]  loss " << std::fixed
+    << std::setprecision(4) << loss() << "  accuracy " << std::setprecision(1) << 100 * accuracy() << "%  "
+    << std::setprecision(0) << rate << " samples/s  ETA " << clock_text(std::max(0.0, left));
   return s.str();
 }
 

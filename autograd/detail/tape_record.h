@@ -18,7 +18,7 @@ struct Entry {
   std::span<std::uint32_t> in_slots;  ///< 0: a constant
   std::span<const Spec*> in_specs;
   std::span<const Spec*> out_specs;
-  std::span<Tensor> in;   ///< undefined where not read; empty where none is
+  std::span<Tensor> in;  ///< undefined where not read; empty where none is
   std::span<Tensor> out;
 };
 

@@ -11,8 +11,28 @@ namespace ferrite::io::detail {
 
 /// Types of elements in files, in the order in which the safetensors writer ranks them: the last come first.
 enum class FileDtype : std::uint8_t {
-  boolean, f4, f6_e2m3, f6_e3m2, u8, i8, f8_e5m2, f8_e4m3, f8_e5m2fnuz, f8_e4m3fnuz, f8_e8m0,
-  i16, u16, f16, bf16, i32, u32, f32, c64, f64, i64, u64,
+  boolean,
+  f4,
+  f6_e2m3,
+  f6_e3m2,
+  u8,
+  i8,
+  f8_e5m2,
+  f8_e4m3,
+  f8_e5m2fnuz,
+  f8_e4m3fnuz,
+  f8_e8m0,
+  i16,
+  u16,
+  f16,
+  bf16,
+  i32,
+  u32,
+  f32,
+  c64,
+  f64,
+  i64,
+  u64,
 };
 inline constexpr int kFileDtypes = 22;
 

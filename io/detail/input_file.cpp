@@ -62,16 +62,14 @@ std::size_t InputFile::read_some(std::span<std::byte> out) {
 void InputFile::read(std::span<std::byte> out) {
   while (!out.empty()) {
     const std::size_t got = read_some(out);
-    if (got == 0)
-      refuse(where_, "the file ended while it was being read: " + counted(out.size(), "byte") + " missing");
+    if (got == 0) refuse(where_, "the file ended while it was being read: " + counted(out.size(), "byte") + " missing");
     out = out.subspan(got);
   }
 }
 
 void InputFile::expect_end() {
   std::array<std::byte, 1> more{};
-  if (read_some(more) != 0)
-    refuse(where_, "the file grew while it was being read: it had " + counted(size_, "byte"));
+  if (read_some(more) != 0) refuse(where_, "the file grew while it was being read: it had " + counted(size_, "byte"));
 }
 
 }  // namespace ferrite::io::detail

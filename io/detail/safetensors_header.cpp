@@ -78,8 +78,8 @@ class HeaderReader {
   Field field_ = Field::none;  // whose value comes next
   bool has_dtype_ = false;
   bool has_shape_ = false;
-  int offsets_ = -1;           // how many have been read; -1: no such field yet
-  bool in_metadata_ = false;   // the next value is the metadata's
+  int offsets_ = -1;          // how many have been read; -1: no such field yet
+  bool in_metadata_ = false;  // the next value is the metadata's
   bool had_metadata_ = false;
   int ignored_depth_ = 0;
 };
@@ -92,8 +92,8 @@ TextRange HeaderReader::keep(std::string_view text) {
 
 /// A value that stands where no single value of its kind may.
 bool HeaderReader::scalar(std::string_view found) {
-  const std::string value = found.size() > 40 ? "a number of " + counted(found.size(), "character")
-                                               : std::string(found);
+  const std::string value =
+      found.size() > 40 ? "a number of " + counted(found.size(), "character") : std::string(found);
   switch (at_) {
     case At::outside: refuse(where_, "the header is not a JSON object: it is " + value);
     case At::header:

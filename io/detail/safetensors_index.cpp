@@ -13,9 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;
 
-std::uint32_t hash_of(std::string_view name) {
-  return static_cast<std::uint32_t>(std::hash<std::string_view>{}(name));
-}
+std::uint32_t hash_of(std::string_view name) { return static_cast<std::uint32_t>(std::hash<std::string_view>{}(name)); }
 
 /// The checks across the tensors of one file.
 class IndexChecker {
@@ -66,8 +64,7 @@ class IndexChecker {
     const auto key = [this](const MetadataEntry& entry) { return index_.text(entry.key); };
     std::ranges::sort(index_.metadata, {}, key);
     const auto twice = std::ranges::adjacent_find(index_.metadata, {}, key);
-    if (twice != index_.metadata.end())
-      refuse(where_, "the metadata has a key twice: " + quote(key(*twice)));
+    if (twice != index_.metadata.end()) refuse(where_, "the metadata has a key twice: " + quote(key(*twice)));
   }
 
   void check_place(const TensorEntry& tensor, std::uint64_t expected) const {

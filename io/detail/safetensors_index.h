@@ -11,7 +11,7 @@
 
 namespace ferrite::io::detail {
 
-inline constexpr std::uint64_t kPrefixBytes = 8;            ///< the header's length, little-endian
+inline constexpr std::uint64_t kPrefixBytes = 8;  ///< the header's length, little-endian
 inline constexpr std::uint64_t kMostHeaderBytes = 100'000'000;
 inline constexpr std::size_t kMostDimensions = 64;
 inline constexpr std::string_view kMetadataName = "__metadata__";

@@ -14,9 +14,8 @@ constexpr std::size_t kLongestName = 200;
 
 bool all_follow(std::string_view prefix, std::span<const std::string_view> shorter,
                 const std::unordered_set<std::string_view>& longer) {
-  return std::ranges::all_of(shorter, [&](std::string_view name) {
-    return longer.contains(std::string(prefix) + std::string(name));
-  });
+  return std::ranges::all_of(
+      shorter, [&](std::string_view name) { return longer.contains(std::string(prefix) + std::string(name)); });
 }
 
 }  // namespace

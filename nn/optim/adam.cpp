@@ -8,7 +8,8 @@ namespace {
 void check(const AdamOptions& o) {
   const auto outside = [](double beta) { return !(beta >= 0 && beta < 1); };
   if (outside(o.beta1) || outside(o.beta2))
-    throw ValueError("adam: betas must lie in [0, 1), got " + std::to_string(o.beta1) + " and " + std::to_string(o.beta2));
+    throw ValueError("adam: betas must lie in [0, 1), got " + std::to_string(o.beta1) + " and " +
+                     std::to_string(o.beta2));
   if (!(o.epsilon >= 0) || !(o.weight_decay >= 0))
     throw ValueError("adam: epsilon and weight_decay must not be negative, got " + std::to_string(o.epsilon) + " and " +
                      std::to_string(o.weight_decay));

@@ -32,10 +32,9 @@ class Adam : public Optimizer {
   AdamOptions options_;
   bool decoupled_;
   std::vector<State> mean_, square_;
-  State steps_;                      ///< f64, rank 0
+  State steps_;                       ///< f64, rank 0
   Tensor correction1_, correction2_;  ///< 1 - beta^t of the running update
 };
-
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, arXiv 1711.05101), as torch.optim.AdamW: before the
 /// update, w -= rate weight_decay w.

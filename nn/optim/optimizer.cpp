@@ -54,8 +54,8 @@ bool Optimizer::step(std::span<const Tensor> grads) {
                      std::to_string(parameters_.size()) + " parameters");
   for (std::size_t i = 0; i < grads.size(); ++i)
     if (grads[i] && grads[i].shape() != parameters_[i].shape())
-      throw ShapeError("optimizer: the gradient of '" + parameters_[i].name() + "' has shape " + grads[i].shape().str() +
-                       ", the parameter " + parameters_[i].shape().str());
+      throw ShapeError("optimizer: the gradient of '" + parameters_[i].name() + "' has shape " +
+                       grads[i].shape().str() + ", the parameter " + parameters_[i].shape().str());
   if (skip_nonfinite_)
     for (const Tensor& g : grads)
       if (g && !g.is_abstract() && g.numel() && !finite(g)) return false;

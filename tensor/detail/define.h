@@ -83,7 +83,8 @@ concept PointwiseOp = requires {
 };
 
 template <class Op, class P, std::size_t... I>
-inline auto load_and_apply(const void* const* in, const std::ptrdiff_t* step, std::int64_t i, std::index_sequence<I...>) {
+inline auto load_and_apply(const void* const* in, const std::ptrdiff_t* step, std::int64_t i,
+                           std::index_sequence<I...>) {
   using T = typename P::Element;
   return Op::f(P::load(static_cast<const T*>(in[I]) + i * step[I])...);
 }
@@ -134,7 +135,9 @@ void lane_block(const void* const* in, const std::ptrdiff_t* step, void* out, st
 }
 
 template <class Op>
-inline constexpr bool kToBool = requires { requires Op::to_bool; };
+inline constexpr bool kToBool = requires {
+  requires Op::to_bool;
+};
 
 template <class Op, class T>
 constexpr Block block_of() {
@@ -215,8 +218,8 @@ inline constexpr Primitive pointwise = {
     .infer = pointwise_infer<Op>,
     .eval = nullptr,
     .view = nullptr,
-    .block = {block_of<Op, float>(), block_of<Op, double>(), block_of<Op, std::int32_t>(),
-              block_of<Op, std::int64_t>(), block_of<Op, bool>()},
+    .block = {block_of<Op, float>(), block_of<Op, double>(), block_of<Op, std::int32_t>(), block_of<Op, std::int64_t>(),
+              block_of<Op, bool>()},
     .vjp = pointwise_vjp_of<Op>(),
     .reads = reads_of<Op>(),
     .onnx = Op::onnx,
@@ -240,8 +243,10 @@ concept StructuredOp = requires(Inputs in, const Attrs& a, std::span<const Dense
   { Op::stablehlo } -> std::convertible_to<std::string_view>;
   Op::oracle(dense, result, a);
   { Op::samples() } -> std::same_as<std::vector<Sample>>;
-} && (requires(Inputs in, std::span<Tensor> out, const Attrs& a) { Op::eval(in, out, a); } ||
-      requires(const Tensor& x, const Spec& s, const Attrs& a, Layout& l) { Op::view(x, s, a, std::size_t{}, l); });
+}
+&&(
+    requires(Inputs in, std::span<Tensor> out, const Attrs& a) { Op::eval(in, out, a); } ||
+    requires(const Tensor& x, const Spec& s, const Attrs& a, Layout& l) { Op::view(x, s, a, std::size_t{}, l); });
 
 template <class Op>
 constexpr auto eval_of() -> void (*)(Inputs, std::span<Tensor>, const Attrs&) {
@@ -278,23 +283,22 @@ Specs structured_infer(const Primitive&, Inputs in, const Attrs& attrs) {
 }
 
 template <StructuredOp Op>
-inline constexpr Primitive structured = {
-    .name = Op::name,
-    .summary = Op::summary,
-    .arity = -1,
-    .infer = structured_infer<Op>,
-    .eval = eval_of<Op>(),
-    .view = view_of<Op>(),
-    .block = {},
-    .vjp = vjp_of<Op>(),
-    .reads = reads_of<Op>(),
-    .onnx = Op::onnx,
-    .stablehlo = Op::stablehlo,
-    .domain = {},
-    .kinks = {},
-    .scalar = nullptr,
-    .oracle = &Op::oracle,
-    .samples = samples_of<Op>};
+inline constexpr Primitive structured = {.name = Op::name,
+                                         .summary = Op::summary,
+                                         .arity = -1,
+                                         .infer = structured_infer<Op>,
+                                         .eval = eval_of<Op>(),
+                                         .view = view_of<Op>(),
+                                         .block = {},
+                                         .vjp = vjp_of<Op>(),
+                                         .reads = reads_of<Op>(),
+                                         .onnx = Op::onnx,
+                                         .stablehlo = Op::stablehlo,
+                                         .domain = {},
+                                         .kinks = {},
+                                         .scalar = nullptr,
+                                         .oracle = &Op::oracle,
+                                         .samples = samples_of<Op>};
 
 // ---- calling -------------------------------------------------------------------------------------------
 

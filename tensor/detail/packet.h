@@ -38,9 +38,7 @@ struct Packet {
   RawPacket<T> raw;
 
   Packet() = default;
-  Packet(RawPacket<T> r)
-    requires(!std::is_same_v<RawPacket<T>, T>)
-      : raw(r) {}
+  Packet(RawPacket<T> r) requires(!std::is_same_v<RawPacket<T>, T>) : raw(r) {}
   Packet(T v) : raw(ei::pset1<RawPacket<T>>(v)) {}
 
   static Packet load(const T* p) { return ei::ploadu<RawPacket<T>>(p); }
@@ -117,17 +115,39 @@ Packet<T> copysign(Packet<T> magnitude, Packet<T> sign) {
 
 // ---- f64: the C library --------------------------------------------------------------------------------
 
-inline Packet<double> exp(Packet<double> x) { return by_lane(x, [](double v) { return std::exp(v); }); }
-inline Packet<double> exp2(Packet<double> x) { return by_lane(x, [](double v) { return std::exp2(v); }); }
-inline Packet<double> expm1(Packet<double> x) { return by_lane(x, [](double v) { return std::expm1(v); }); }
-inline Packet<double> log(Packet<double> x) { return by_lane(x, [](double v) { return std::log(v); }); }
-inline Packet<double> log1p(Packet<double> x) { return by_lane(x, [](double v) { return std::log1p(v); }); }
-inline Packet<double> log2(Packet<double> x) { return by_lane(x, [](double v) { return std::log2(v); }); }
-inline Packet<double> sin(Packet<double> x) { return by_lane(x, [](double v) { return std::sin(v); }); }
-inline Packet<double> cos(Packet<double> x) { return by_lane(x, [](double v) { return std::cos(v); }); }
-inline Packet<double> tanh(Packet<double> x) { return by_lane(x, [](double v) { return std::tanh(v); }); }
-inline Packet<double> erf(Packet<double> x) { return by_lane(x, [](double v) { return std::erf(v); }); }
-inline Packet<double> erfc(Packet<double> x) { return by_lane(x, [](double v) { return std::erfc(v); }); }
+inline Packet<double> exp(Packet<double> x) {
+  return by_lane(x, [](double v) { return std::exp(v); });
+}
+inline Packet<double> exp2(Packet<double> x) {
+  return by_lane(x, [](double v) { return std::exp2(v); });
+}
+inline Packet<double> expm1(Packet<double> x) {
+  return by_lane(x, [](double v) { return std::expm1(v); });
+}
+inline Packet<double> log(Packet<double> x) {
+  return by_lane(x, [](double v) { return std::log(v); });
+}
+inline Packet<double> log1p(Packet<double> x) {
+  return by_lane(x, [](double v) { return std::log1p(v); });
+}
+inline Packet<double> log2(Packet<double> x) {
+  return by_lane(x, [](double v) { return std::log2(v); });
+}
+inline Packet<double> sin(Packet<double> x) {
+  return by_lane(x, [](double v) { return std::sin(v); });
+}
+inline Packet<double> cos(Packet<double> x) {
+  return by_lane(x, [](double v) { return std::cos(v); });
+}
+inline Packet<double> tanh(Packet<double> x) {
+  return by_lane(x, [](double v) { return std::tanh(v); });
+}
+inline Packet<double> erf(Packet<double> x) {
+  return by_lane(x, [](double v) { return std::erf(v); });
+}
+inline Packet<double> erfc(Packet<double> x) {
+  return by_lane(x, [](double v) { return std::erfc(v); });
+}
 inline Packet<double> pow(Packet<double> x, Packet<double> y) {
   return by_lane(x, y, [](double a, double b) { return std::pow(a, b); });
 }

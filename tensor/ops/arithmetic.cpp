@@ -201,12 +201,8 @@ struct Clamp {
     const auto inside = [&] {
       return v.grad * cast(logical_and(greater_equal(v.a, v.b), less_equal(v.a, v.c)), v.grad.dtype());
     };
-    const auto below = [&] {
-      return v.grad * cast(logical_and(less(v.a, v.b), less_equal(v.b, v.c)), v.grad.dtype());
-    };
-    const auto above = [&] {
-      return v.grad * cast(logical_or(greater(v.a, v.c), greater(v.b, v.c)), v.grad.dtype());
-    };
+    const auto below = [&] { return v.grad * cast(logical_and(less(v.a, v.b), less_equal(v.b, v.c)), v.grad.dtype()); };
+    const auto above = [&] { return v.grad * cast(logical_or(greater(v.a, v.c), greater(v.b, v.c)), v.grad.dtype()); };
     return v.wanted(inside, below, above);
   }
 };
@@ -214,9 +210,10 @@ struct Clamp {
 }  // namespace
 
 Family arithmetic_family() {
-  static constexpr const Primitive* list[] = {
-      &pointwise<Add>, &pointwise<Sub>,     &pointwise<Mul>,     &pointwise<Div>,  &pointwise<Neg>,    &pointwise<Pow>,
-      &pointwise<Abs>, &pointwise<Maximum>, &pointwise<Minimum>, &pointwise<Sign>, &pointwise<Square>, &pointwise<Clamp>};
+  static constexpr const Primitive* list[] = {&pointwise<Add>,  &pointwise<Sub>,     &pointwise<Mul>,
+                                              &pointwise<Div>,  &pointwise<Neg>,     &pointwise<Pow>,
+                                              &pointwise<Abs>,  &pointwise<Maximum>, &pointwise<Minimum>,
+                                              &pointwise<Sign>, &pointwise<Square>,  &pointwise<Clamp>};
   return list;
 }
 

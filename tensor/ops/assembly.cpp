@@ -118,7 +118,8 @@ struct Stack {
 /// Negative amounts crop.
 struct Pad {
   static constexpr auto name = "pad", onnx = "Pad", stablehlo = "pad";
-  static constexpr auto summary = "adds before[i] and after[i] elements of a value around axis i; negative amounts crop";
+  static constexpr auto summary =
+      "adds before[i] and after[i] elements of a value around axis i; negative amounts crop";
 
   static Specs infer(Inputs in, const Attrs& attrs) {
     Spec s = in[0].spec();
@@ -127,7 +128,8 @@ struct Pad {
     for (int i = 0; i < s.shape.rank(); ++i) s.shape[i] += before[i] + after[i];
     for (const std::int64_t e : s.shape)
       if (e < 0)
-        throw_shape(name, "before " + before.str() + " and after " + after.str() + " crop more than " + in[0].shape().str());
+        throw_shape(name,
+                    "before " + before.str() + " and after " + after.str() + " crop more than " + in[0].shape().str());
     const Scalar& value = attrs.get<Scalar>("value");
     if (value.is_floating() && !is_float(s.dtype))
       throw_dtype(name, "float value " + value.str() + " with a tensor of " + std::string(name_of(s.dtype)));
@@ -160,8 +162,7 @@ struct Pad {
     }
     if (!crops_only) return {pad(v.grad(), before, after)};
     Tensor g = v.grad();  // a padding only: the gradient is a view
-    for (int i = 0; i < before.rank(); ++i)
-      g = slice(g, i, -before[i], -before[i] + v.in_spec(0).shape[i]);
+    for (int i = 0; i < before.rank(); ++i) g = slice(g, i, -before[i], -before[i] + v.in_spec(0).shape[i]);
     return {g};
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
@@ -235,9 +236,10 @@ Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis) {
 
 Tensor pad(const Tensor& x, const Shape& before, const Shape& after, Scalar value) {
   if (before.rank() != x.rank() || after.rank() != x.rank())
-    detail::throw_shape("pad", "before " + before.str() + " and after " + after.str() + " need one amount for each axis of " +
-                                   x.shape().str());
-  return detail::call(detail::structured<detail::Pad>, {{&x}}, {{"before", before}, {"after", after}, {"value", value}});
+    detail::throw_shape("pad", "before " + before.str() + " and after " + after.str() +
+                                   " need one amount for each axis of " + x.shape().str());
+  return detail::call(detail::structured<detail::Pad>, {{&x}},
+                      {{"before", before}, {"after", after}, {"value", value}});
 }
 
 }  // namespace ferrite

@@ -10,7 +10,8 @@ namespace {
 
 void check_float(const Tensor& x, std::string_view where) {
   if (!is_float(x.dtype()))
-    detail::throw_dtype(where, "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
+    detail::throw_dtype(where,
+                        "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
 }
 
 double count(const Shape& shape, const Shape& axes) {

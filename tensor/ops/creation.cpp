@@ -44,7 +44,8 @@ struct Arange {
       using T = decltype(zero);
       T* to = Writer::data<T>(out[0]);
       if (begin.is_floating() || step.is_floating()) {
-        for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(begin.real() + static_cast<double>(i) * step.real());
+        for (std::int64_t i = 0; i < n; ++i)
+          to[i] = static_cast<T>(begin.real() + static_cast<double>(i) * step.real());
       } else {
         for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(begin.integer() + i * step.integer());
       }
@@ -71,10 +72,13 @@ std::int64_t arange_count(Scalar begin, Scalar end, Scalar step) {
   if (!begin.is_floating() && !end.is_floating() && !step.is_floating()) {
     const std::int64_t s = step.integer();
     std::int64_t span = 0;
-    if (__builtin_sub_overflow(end.integer(), begin.integer(), &span)) n = INFINITY;
-    else n = (s > 0) == (span > 0) ? static_cast<double>((span + s - (s > 0 ? 1 : -1)) / s) : 0;
+    if (__builtin_sub_overflow(end.integer(), begin.integer(), &span))
+      n = INFINITY;
+    else
+      n = (s > 0) == (span > 0) ? static_cast<double>((span + s - (s > 0 ? 1 : -1)) / s) : 0;
   }
-  if (!(n < 1e15)) throw ValueError("arange: too many values from " + begin.str() + " to " + end.str() + " by " + step.str());
+  if (!(n < 1e15))
+    throw ValueError("arange: too many values from " + begin.str() + " to " + end.str() + " by " + step.str());
   return std::max<std::int64_t>(0, static_cast<std::int64_t>(n));
 }
 

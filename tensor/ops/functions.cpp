@@ -263,7 +263,9 @@ struct Softplus {
   static constexpr Range domain{-80, 100};
   static constexpr Reads reads = reads_inputs;
   static auto f(const auto& x) { return max(x, std::remove_cvref_t<decltype(x)>(0)) + log1p(exp(-abs(x))); }
-  static double scalar(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))) + (std::isnan(x) ? x : 0); }
+  static double scalar(double x) {
+    return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))) + (std::isnan(x) ? x : 0);
+  }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * sigmoid(v.a.tensor()); });
   }
@@ -273,10 +275,10 @@ struct Softplus {
 
 Family functions_family() {
   static constexpr const Primitive* list[] = {
-      &pointwise<Sqrt>,    &pointwise<Rsqrt>, &pointwise<Reciprocal>, &pointwise<Exp>,  &pointwise<Exp2>,
-      &pointwise<Expm1>,   &pointwise<Log>,   &pointwise<Log1p>,      &pointwise<Log2>, &pointwise<Sin>,
-      &pointwise<Cos>,     &pointwise<Tanh>,  &pointwise<Sigmoid>,    &pointwise<Relu>, &pointwise<Erf>,
-      &pointwise<Gelu>,    &pointwise<Softplus>};
+      &pointwise<Sqrt>,  &pointwise<Rsqrt>,   &pointwise<Reciprocal>, &pointwise<Exp>,  &pointwise<Exp2>,
+      &pointwise<Expm1>, &pointwise<Log>,     &pointwise<Log1p>,      &pointwise<Log2>, &pointwise<Sin>,
+      &pointwise<Cos>,   &pointwise<Tanh>,    &pointwise<Sigmoid>,    &pointwise<Relu>, &pointwise<Erf>,
+      &pointwise<Gelu>,  &pointwise<Softplus>};
   return list;
 }
 

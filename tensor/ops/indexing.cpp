@@ -8,8 +8,7 @@ namespace detail {
 namespace {
 
 void check_index_dtype(std::string_view where, const Tensor& index) {
-  if (!is_integer(index.dtype()))
-    throw_dtype(where, "the index must be i64 or i32, got " + index.spec().str());
+  if (!is_integer(index.dtype())) throw_dtype(where, "the index must be i64 or i32, got " + index.spec().str());
 }
 
 /// The values of an index as non-negative positions below n. Throws ShapeError for one outside [-n, n).
@@ -21,7 +20,8 @@ std::vector<std::int64_t> positions(std::string_view where, const Tensor& index,
     for_each_offset(index.shape(), index.strides(), [&](std::int64_t at) {
       const auto i = static_cast<std::int64_t>(index.data<T>()[at]);
       if (i < -n || i >= n)
-        throw_shape(where, "index " + std::to_string(i) + " is out of range for an axis of extent " + std::to_string(n));
+        throw_shape(where,
+                    "index " + std::to_string(i) + " is out of range for an axis of extent " + std::to_string(n));
       out.push_back(i < 0 ? i + n : i);
     });
   });
@@ -75,9 +75,10 @@ struct IndexSelect {
     });
   }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{4, 3}}, {{5}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {3, 0, -1, 1, 0}},
-            {.inputs = {{{2, 3}}, {{2}, Dtype::i32}}, .attrs = {{"axis", std::int64_t{1}}}, .indices = {2, 2}},
-            {.inputs = {{{2, 3}}, {{0}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {0}}};
+    return {
+        {.inputs = {{{4, 3}}, {{5}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {3, 0, -1, 1, 0}},
+        {.inputs = {{{2, 3}}, {{2}, Dtype::i32}}, .attrs = {{"axis", std::int64_t{1}}}, .indices = {2, 2}},
+        {.inputs = {{{2, 3}}, {{0}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {0}}};
   }
 };
 
@@ -128,7 +129,9 @@ struct Gather {
     });
   }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {3, 0, 1, 1, -4, 2}},
+    return {{.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}},
+             .attrs = {{"axis", std::int64_t{0}}},
+             .indices = {3, 0, 1, 1, -4, 2}},
             {.inputs = {{{3, 5}}, {{2, 2}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{1}}}, .indices = {4, 4, 0, 1}},
             {.inputs = {{{6}}, {{3}, Dtype::i32}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {5, 5, 2}}};
   }

@@ -91,8 +91,7 @@ struct Where {
 
   static Spec infer(const Primitive& op, Inputs in, const Attrs& attrs) {
     if (in.size() == 0 || attrs.find("a")) throw_dtype(name, "the condition must be a tensor of bool, got a literal");
-    if (in[0].dtype() != Dtype::boolean)
-      throw_dtype(name, "the condition must be bool, got " + in[0].spec().str());
+    if (in[0].dtype() != Dtype::boolean) throw_dtype(name, "the condition must be bool, got " + in[0].spec().str());
     Spec s{in[0].shape(), dtype_of_branches(op, in, attrs)};
     for (std::size_t i = 1; i < in.size(); ++i) {
       if (in[i].dtype() != s.dtype)
@@ -156,14 +155,18 @@ struct Cast {
     const Dtype to = attrs.get<Dtype>("dtype");
     for (std::size_t i = 0; i < in[0].values.size(); ++i) {
       const double v = in[0].values[i];
-      out[0].values[i] = to == Dtype::boolean ? v != 0 : is_integer(to) ? std::trunc(v) : to == Dtype::f32 ? static_cast<float>(v) : v;
+      out[0].values[i] = to == Dtype::boolean ? v != 0
+                         : is_integer(to)     ? std::trunc(v)
+                         : to == Dtype::f32   ? static_cast<float>(v)
+                                              : v;
     }
   }
   static std::vector<Sample> samples() {
     std::vector<Sample> list;
     for (const Dtype from : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
       for (const Dtype to : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
-        list.push_back({.inputs = {{{3, 5}, from}}, .attrs = {{"dtype", to}}, .range = {-9, 9}, .indices = {0, 1, 5, 2}});
+        list.push_back(
+            {.inputs = {{{3, 5}, from}}, .attrs = {{"dtype", to}}, .range = {-9, 9}, .indices = {0, 1, 5, 2}});
     return list;
   }
 
@@ -188,9 +191,9 @@ struct Cast {
 }  // namespace
 
 Family logic_family() {
-  static constexpr const Primitive* list[] = {
-      &pointwise<Equal>,     &pointwise<Less>,       &pointwise<LessEqual>, &pointwise<LogicalAnd>,
-      &pointwise<LogicalOr>, &pointwise<LogicalNot>, &pointwise<Where>,     &structured<Cast>};
+  static constexpr const Primitive* list[] = {&pointwise<Equal>,      &pointwise<Less>,      &pointwise<LessEqual>,
+                                              &pointwise<LogicalAnd>, &pointwise<LogicalOr>, &pointwise<LogicalNot>,
+                                              &pointwise<Where>,      &structured<Cast>};
   return list;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 /// An operand of a product as a batch of matrices.
 struct Batch {
-  Shape lead;           ///< extents before the last two axes
+  Shape lead;  ///< extents before the last two axes
   Shape lead_strides;
   std::int64_t rows, columns;
   std::int64_t row, column;  ///< strides
@@ -58,7 +58,8 @@ struct MatMul {
     const Dtype dtype = in[0].dtype();
     if (dtype != in[1].dtype())
       throw_dtype(name, "dtypes differ: " + in[0].spec().str() + " and " + in[1].spec().str() + "; cast one of them");
-    if (!is_float(dtype)) throw_dtype(name, "dtype " + std::string(name_of(dtype)) + " is not supported; cast to a float");
+    if (!is_float(dtype))
+      throw_dtype(name, "dtype " + std::string(name_of(dtype)) + " is not supported; cast to a float");
     if (a[-1] != b[-2]) throw_inner(a, b);
     Specs out;
     Spec& s = out.emplace_back();
@@ -108,10 +109,10 @@ struct MatMul {
   }
 
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 4}}, {{4, 5}}}},       {.inputs = {{{1, 7}}, {{7, 19}}}},
-            {.inputs = {{{2, 3, 4}}, {{4, 2}}}},    {.inputs = {{{2, 3, 4}}, {{2, 4, 5}}}},
+    return {{.inputs = {{{3, 4}}, {{4, 5}}}},          {.inputs = {{{1, 7}}, {{7, 19}}}},
+            {.inputs = {{{2, 3, 4}}, {{4, 2}}}},       {.inputs = {{{2, 3, 4}}, {{2, 4, 5}}}},
             {.inputs = {{{2, 1, 3, 4}}, {{3, 4, 2}}}}, {.inputs = {{{2, 0}}, {{0, 3}}}},
-            {.inputs = {{{0, 2}}, {{2, 3}}}},       {.inputs = {{{9, 17}}, {{17, 33}}}}};
+            {.inputs = {{{0, 2}}, {{2, 3}}}},          {.inputs = {{{9, 17}}, {{17, 33}}}}};
   }
 
  private:
@@ -142,7 +143,8 @@ struct MatMul {
     const Batch b = batch_of(y);
     if (b.lead.rank() == 0) fold_lead(a);
     if (a.lead.rank() == 0 && b.lead.rank() == 0)
-      return gemm<T>(a.rows, b.columns, a.columns, {x.data<T>(), a.row, a.column}, {y.data<T>(), b.row, b.column}, c, b.columns);
+      return gemm<T>(a.rows, b.columns, a.columns, {x.data<T>(), a.row, a.column}, {y.data<T>(), b.row, b.column}, c,
+                     b.columns);
     batched(x.data<T>(), a, y.data<T>(), b, c);
   }
 

@@ -143,7 +143,8 @@ void check_random(const Shape& shape, Dtype dtype, std::string_view where) {
 
 Tensor uniform(const Shape& shape, const RandomKey& key, double low, double high, Dtype dtype, const Tensor& counter) {
   check_random(shape, dtype, "uniform");
-  if (!(low <= high)) throw ValueError("uniform: low must not exceed high, got " + std::to_string(low) + " and " + std::to_string(high));
+  if (!(low <= high))
+    throw ValueError("uniform: low must not exceed high, got " + std::to_string(low) + " and " + std::to_string(high));
   const Tensor* in[] = {&counter};
   return detail::call(detail::structured<detail::Uniform>, Inputs(in, counter ? 1 : 0),
                       detail::Uniform::random_attrs(shape, key, dtype, low, high));
@@ -151,7 +152,8 @@ Tensor uniform(const Shape& shape, const RandomKey& key, double low, double high
 
 Tensor normal(const Shape& shape, const RandomKey& key, double mean, double deviation, Dtype dtype) {
   check_random(shape, dtype, "normal");
-  if (!(deviation >= 0)) throw ValueError("normal: the deviation must not be negative, got " + std::to_string(deviation));
+  if (!(deviation >= 0))
+    throw ValueError("normal: the deviation must not be negative, got " + std::to_string(deviation));
   return detail::call(detail::structured<detail::Normal>, {},
                       detail::Uniform::random_attrs(shape, key, dtype, mean, deviation));
 }

@@ -64,15 +64,16 @@ void each_reduced(const Dense& x, const Attrs& attrs, F&& f) {
 
 std::vector<Sample> reduction_samples(bool with_empty) {
   const auto over = [](Shape axes, bool keepdim) { return Attrs{{"axes", axes}, {"keepdim", keepdim}}; };
-  std::vector<Sample> list = {{.inputs = {{{3, 4}}}, .attrs = over({0}, false)},
-                              {.inputs = {{{3, 4}}}, .attrs = over({1}, true)},
-                              {.inputs = {{{2, 3, 4}}}, .attrs = over({0, 2}, false)},
-                              {.inputs = {{{2, 3, 4}}}, .attrs = over({0, 1, 2}, true)},
-                              {.inputs = {{{5, 1, 2}}}, .attrs = over({1}, false)},
-                              {.inputs = {{{}}}, .attrs = over({}, false)},
-                              {.inputs = {{{0, 3}}}, .attrs = over({1}, false)},
-                              {.inputs = {{{37, 3}}}, .attrs = over({0}, false)},
-                              {.inputs = {{{4, 3}, Dtype::i64}}, .attrs = over({0}, false), .indices = {3, 1, 2, 5, 4}}};
+  std::vector<Sample> list = {
+      {.inputs = {{{3, 4}}}, .attrs = over({0}, false)},
+      {.inputs = {{{3, 4}}}, .attrs = over({1}, true)},
+      {.inputs = {{{2, 3, 4}}}, .attrs = over({0, 2}, false)},
+      {.inputs = {{{2, 3, 4}}}, .attrs = over({0, 1, 2}, true)},
+      {.inputs = {{{5, 1, 2}}}, .attrs = over({1}, false)},
+      {.inputs = {{{}}}, .attrs = over({}, false)},
+      {.inputs = {{{0, 3}}}, .attrs = over({1}, false)},
+      {.inputs = {{{37, 3}}}, .attrs = over({0}, false)},
+      {.inputs = {{{4, 3}, Dtype::i64}}, .attrs = over({0}, false), .indices = {3, 1, 2, 5, 4}}};
   if (with_empty) list.push_back({.inputs = {{{2, 0}}}, .attrs = over({1}, false)});
   return list;
 }

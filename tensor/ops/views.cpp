@@ -214,7 +214,8 @@ Tensor flatten(const Tensor& x, std::int64_t first, std::int64_t last) {
   if (x.rank() == 0) return reshape(x, {1});
   const int a = axis_of(first, x.rank(), "flatten");
   const int b = axis_of(last, x.rank(), "flatten");
-  if (a > b) detail::throw_shape("flatten", "axes " + std::to_string(first) + " to " + std::to_string(last) + " run backwards");
+  if (a > b)
+    detail::throw_shape("flatten", "axes " + std::to_string(first) + " to " + std::to_string(last) + " run backwards");
   Shape s;
   std::int64_t n = 1;
   for (int i = 0; i < x.rank(); ++i) {

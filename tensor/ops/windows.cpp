@@ -244,7 +244,8 @@ Tensor select(const Tensor& x, std::int64_t axis, std::int64_t index) {
   if (index < -n || index >= n)
     detail::throw_shape("select", "index " + std::to_string(index) + " is out of range for axis " + std::to_string(at) +
                                       " of " + x.shape().str());
-  return detail::call(detail::structured<detail::Select>, {{&x}}, {{"axis", at}, {"index", index < 0 ? index + n : index}});
+  return detail::call(detail::structured<detail::Select>, {{&x}},
+                      {{"axis", at}, {"index", index < 0 ? index + n : index}});
 }
 
 Tensor flip(const Tensor& x, const Shape& axes) {

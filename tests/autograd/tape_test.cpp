@@ -1,6 +1,6 @@
 // Tapes: nesting, retaining, any order, what is undefined and what is zero, and how they end.
-#include "ferrite/autograd/gradcheck.h"
 #include "ferrite/autograd/tape.h"
+#include "ferrite/autograd/gradcheck.h"
 #include "support/compare.h"
 
 using namespace ferrite;
@@ -217,7 +217,8 @@ BOOST_AUTO_TEST_CASE(the_second_order_is_checked_too) {
 BOOST_AUTO_TEST_CASE(wants_doubles) {
   const auto f = [](const Tensors& x) { return x[0]; };
   BOOST_CHECK_EXCEPTION((void)gradcheck(f, {ones({2})}), DtypeError, says("inputs must be f64"));
-  BOOST_CHECK_EXCEPTION((void)gradcheck(f, {ones({2}, Dtype::f64)}, {.order = 3}), ValueError, says("order must be 1 or 2"));
+  BOOST_CHECK_EXCEPTION((void)gradcheck(f, {ones({2}, Dtype::f64)}, {.order = 3}), ValueError,
+                        says("order must be 1 or 2"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

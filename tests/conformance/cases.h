@@ -6,8 +6,8 @@
 
 #include "ferrite/autograd/gradcheck.h"
 #include "ferrite/autograd/tape.h"
-#include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/primitive.h"
 
 namespace conformance {
@@ -78,7 +78,8 @@ inline std::int64_t first_difference(const std::vector<double>& a, const std::ve
 /// Distance of a computed value from the exact one in units of the last place of the exact one's float.
 inline double ulps(double computed, double exact, Dtype dtype) {
   if (std::isnan(computed) || std::isnan(exact)) return std::isnan(computed) && std::isnan(exact) ? 0 : INFINITY;
-  if (dtype == Dtype::f32) exact = std::isinf(static_cast<double>(static_cast<float>(exact))) ? std::copysign(INFINITY, exact) : exact;
+  if (dtype == Dtype::f32)
+    exact = std::isinf(static_cast<double>(static_cast<float>(exact))) ? std::copysign(INFINITY, exact) : exact;
   if (computed == exact) return 0;
   if (std::isinf(computed) || std::isinf(exact)) return INFINITY;
   const double tiny = dtype == Dtype::f32 ? 0x1p-126 : 0x1p-1022;

@@ -18,8 +18,8 @@ struct Bound {
 };
 Bound bound_of(const Primitive& op) {
   static const std::map<std::string_view, Bound> bounds = {
-      {"tanh", {4, 4e-7}},   {"sin", {4, 2e-7}},    {"cos", {4, 2e-7}},  {"log1p", {6, 0}},
-      {"sigmoid", {6, 0}},   {"gelu", {40, 3e-7}},  {"erf", {8, 0}},     {"softplus", {8, 0}},
+      {"tanh", {4, 4e-7}}, {"sin", {4, 2e-7}},   {"cos", {4, 2e-7}}, {"log1p", {6, 0}},
+      {"sigmoid", {6, 0}}, {"gelu", {40, 3e-7}}, {"erf", {8, 0}},    {"softplus", {8, 0}},
   };
   const auto it = bounds.find(op.name);
   return it == bounds.end() ? Bound{} : it->second;
@@ -39,7 +39,8 @@ std::vector<double> candidates(const Primitive& op, Dtype dtype, bool many) {
   std::vector<double> v;
   if (dtype == Dtype::boolean) return {0, 1};
   if (!ferrite::is_float(dtype)) return {0, 1, -1, 2, 3, -7, 100, 46340, -46341, std::trunc(low), std::trunc(high)};
-  v = {low, high, 0.0, -0.0, 1, -1, 0.5, kInf, -kInf, kNan, 1e-40, -1e-40, 3e-39, 1e38, -1e38, 1e-30, 88.9, -88, -103.5, 1e5};
+  v = {low,   high,   0.0,   -0.0, 1,     -1,    0.5,  kInf, -kInf,  kNan,
+       1e-40, -1e-40, 3e-39, 1e38, -1e38, 1e-30, 88.9, -88,  -103.5, 1e5};
   const int n = many ? 4000 : 12;
   for (int i = 0; i <= n; ++i) v.push_back(low + (high - low) * i / n);
   for (double& x : v)
@@ -95,10 +96,11 @@ void check_values(const Primitive& op, Dtype dtype) {
     }
     const double exact = op.scalar(v);
     if (!representable(exact, dtype)) continue;
-    const bool close = ulps(got[i], exact, dtype) <= bound.units || std::fabs(got[i] - exact) <= std::max(bound.absolute, tiny);
+    const bool close =
+        ulps(got[i], exact, dtype) <= bound.units || std::fabs(got[i] - exact) <= std::max(bound.absolute, tiny);
     if (!close) ++failures;
-    BOOST_TEST(close, op.name << " in " << name_of(dtype) << " of" << operands << ": got " << got[i] << ", exact " << exact
-                              << ", " << ulps(got[i], exact, dtype) << " units");
+    BOOST_TEST(close, op.name << " in " << name_of(dtype) << " of" << operands << ": got " << got[i] << ", exact "
+                              << exact << ", " << ulps(got[i], exact, dtype) << " units");
   }
 }
 
@@ -106,13 +108,15 @@ Tensor random_operand(const Primitive& op, std::size_t operand, const Shape& sha
   const Dtype own = operand_dtype(op, operand, dtype);
   const RandomKey key{5, ferrite::stream_of(op.name) + operand, call};
   if (own == Dtype::boolean) return ferrite::cast(ferrite::bernoulli(shape, key, 0.5), Dtype::boolean);
-  const Tensor x = ferrite::uniform(shape, key, std::max(op.domain.low, -9.0), std::min(op.domain.high, 9.0), Dtype::f64);
+  const Tensor x =
+      ferrite::uniform(shape, key, std::max(op.domain.low, -9.0), std::min(op.domain.high, 9.0), Dtype::f64);
   return ferrite::cast(x, own);
 }
 
 Tensors random_operands(const Primitive& op, const Shape& shape, Dtype dtype, std::uint32_t call) {
   Tensors in;
-  for (std::size_t j = 0; j < static_cast<std::size_t>(op.arity); ++j) in.push_back(random_operand(op, j, shape, dtype, call));
+  for (std::size_t j = 0; j < static_cast<std::size_t>(op.arity); ++j)
+    in.push_back(random_operand(op, j, shape, dtype, call));
   return in;
 }
 
@@ -129,7 +133,8 @@ void check_places(const Primitive& op, Dtype dtype) {
       const std::vector<double> wanted(whole.begin() + offset, whole.begin() + offset + n);
       const std::int64_t at = first_difference(got, wanted);
       if (at >= 0 && ++failures < 3)
-        BOOST_TEST(at == -1, op.name << " in " << name_of(dtype) << ": offset " << offset << ", length " << n << " differs at " << at);
+        BOOST_TEST(at == -1, op.name << " in " << name_of(dtype) << ": offset " << offset << ", length " << n
+                                     << " differs at " << at);
     }
   BOOST_TEST(failures == 0);
 }
@@ -137,8 +142,8 @@ void check_places(const Primitive& op, Dtype dtype) {
 /// Broadcast, strided, transposed, zero-size and rank-0 operands give what contiguous copies give.
 void check_layouts(const Primitive& op, Dtype dtype) {
   const std::vector<std::vector<Shape>> patterns = {
-      {{3, 5}, {3, 5}, {3, 5}}, {{3, 5}, {5}, {3, 1}}, {{4, 1, 3}, {2, 1}, {1}}, {{}, {2, 3}, {}}, {{0, 3}, {1, 3}, {3}},
-      {{}, {}, {}},             {{2, 40}, {2, 1}, {40}}, {{33, 17}, {17}, {33, 1}}};
+      {{3, 5}, {3, 5}, {3, 5}}, {{3, 5}, {5}, {3, 1}}, {{4, 1, 3}, {2, 1}, {1}}, {{}, {2, 3}, {}},
+      {{0, 3}, {1, 3}, {3}},    {{}, {}, {}},          {{2, 40}, {2, 1}, {40}},  {{33, 17}, {17}, {33, 1}}};
   std::uint32_t call = 10;
   for (const std::vector<Shape>& shapes : patterns) {
     Shape common;
@@ -154,11 +159,14 @@ void check_layouts(const Primitive& op, Dtype dtype) {
     }
     const std::vector<double> wanted = doubles(apply(op, expanded)[0]);
     BOOST_TEST(apply(op, plain)[0].shape().str() == common.str());
-    BOOST_TEST(first_difference(doubles(apply(op, plain)[0]), wanted) == -1, op.name << " broadcast to " << common.str());
+    BOOST_TEST(first_difference(doubles(apply(op, plain)[0]), wanted) == -1,
+               op.name << " broadcast to " << common.str());
     BOOST_TEST(first_difference(doubles(apply(op, strided)[0]), wanted) == -1, op.name << " strided, " << common.str());
     Tensors turned;
-    for (const Tensor& x : expanded) turned.push_back(common.rank() < 2 ? x : ferrite::transpose(scattered(ferrite::transpose(x))));
-    BOOST_TEST(first_difference(doubles(apply(op, turned)[0]), wanted) == -1, op.name << " transposed, " << common.str());
+    for (const Tensor& x : expanded)
+      turned.push_back(common.rank() < 2 ? x : ferrite::transpose(scattered(ferrite::transpose(x))));
+    BOOST_TEST(first_difference(doubles(apply(op, turned)[0]), wanted) == -1,
+               op.name << " transposed, " << common.str());
   }
 }
 
@@ -166,8 +174,8 @@ void check_layouts(const Primitive& op, Dtype dtype) {
 Tensor interior_point(const Primitive& op, std::size_t operand) {
   const double low = std::max(op.domain.low, -2.0);
   const double high = std::min(op.domain.high, 2.0);
-  std::vector<double> v = ferrite::uniform({6}, {7, ferrite::stream_of(op.name), static_cast<std::uint32_t>(operand)}, low + 0.05,
-                                           high, Dtype::f64)
+  std::vector<double> v = ferrite::uniform({6}, {7, ferrite::stream_of(op.name), static_cast<std::uint32_t>(operand)},
+                                           low + 0.05, high, Dtype::f64)
                               .to_vector<double>();
   for (double& x : v)
     for (const double kink : op.kinks)

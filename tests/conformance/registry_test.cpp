@@ -6,8 +6,8 @@
 
 namespace {
 
-using boost::unit_test::framework::current_auto_test_suite;
 using boost::unit_test::make_test_case;
+using boost::unit_test::framework::current_auto_test_suite;
 
 /// Runs while the program starts, like the macros that register fixed cases.
 const bool registered = [] {

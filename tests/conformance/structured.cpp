@@ -53,8 +53,10 @@ void check_values(const Primitive& op, const Sample& sample, Dtype real, std::ui
     const double unit = out[k].dtype() == Dtype::f32 ? 1.2e-7 : 2.3e-16;
     for (std::size_t i = 0; i < got.size(); ++i) {
       const double exact = wanted[k].values[i];
-      const bool close = same(got[i], exact) || std::fabs(got[i] - exact) <= 32 * unit * std::max(1.0, std::fabs(exact));
-      BOOST_TEST(close, describe(op, sample) << ": element " << i << " of result " << k << " is " << got[i] << ", exact " << exact);
+      const bool close =
+          same(got[i], exact) || std::fabs(got[i] - exact) <= 32 * unit * std::max(1.0, std::fabs(exact));
+      BOOST_TEST(close, describe(op, sample)
+                            << ": element " << i << " of result " << k << " is " << got[i] << ", exact " << exact);
       if (!close) return;
     }
   }
@@ -72,7 +74,8 @@ void check_layouts(const Primitive& op, const Sample& sample, Dtype real) {
   for (const Tensors* other : {&strided, &turned}) {
     const Tensors got = apply(op, *other, sample.attrs);
     for (std::size_t k = 0; k < wanted.size(); ++k)
-      BOOST_TEST(first_difference(doubles(got[k]), doubles(wanted[k])) == -1, describe(op, sample) << ": strided operands differ");
+      BOOST_TEST(first_difference(doubles(got[k]), doubles(wanted[k])) == -1, describe(op, sample)
+                                                                                  << ": strided operands differ");
   }
 }
 

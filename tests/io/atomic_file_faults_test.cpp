@@ -15,8 +15,8 @@
 namespace {
 
 using ferrite::IoError;
-using ferrite::io::detail::SystemCalls;
 using ferrite::io::detail::system_calls;
+using ferrite::io::detail::SystemCalls;
 using io_test::content;
 using io_test::put;
 using io_test::save;

@@ -189,9 +189,9 @@ BOOST_AUTO_TEST_CASE(files_of_dead_processes_are_removed) {
   const std::string ours = std::to_string(::getpid());
   put(folder / (".model.tmp." + dead + ".1a2b3c"), "stale");
   put(folder / (".model.tmp." + ours + ".1a2b3c"), "stale: of an earlier process of our number");
-  const std::vector<std::string> kept = {".model.tmp." + alive + ".1a2b3c", ".model.tmp." + dead,
-                                         ".model.tmp." + dead + ".xyz",     ".other.tmp." + dead + ".1a2b3c",
-                                         ".model.tmp.-1.1a2b3c",            ".model.tmp.99999999999999.1"};
+  const std::vector<std::string> kept = {
+      ".model.tmp." + alive + ".1a2b3c", ".model.tmp." + dead,   ".model.tmp." + dead + ".xyz",
+      ".other.tmp." + dead + ".1a2b3c",  ".model.tmp.-1.1a2b3c", ".model.tmp.99999999999999.1"};
   for (const std::string& name : kept) put(folder / name, "not ours to remove");
   save(folder / "model", "new");
   for (const std::string& name : kept) BOOST_TEST(fs::exists(folder / name), name << " was removed");

@@ -32,8 +32,8 @@ inline std::string file_of(const std::string& header, const std::string& data = 
 }
 
 /// A file of n bytes of data and one tensor "a" of these words.
-inline std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets,
-                       std::size_t n, char fill = '\0') {
+inline std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets, std::size_t n,
+                       char fill = '\0') {
   return file_of("{\"a\":{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}",
                  std::string(n, fill));
 }
@@ -104,7 +104,8 @@ inline std::vector<Case> of_text() {
       {"lone_high_surrogate", file_of("{" + byte_at("\\ud800", "[0,1]") + "}", "x"), refused, "not JSON"},
       {"lone_low_surrogate", file_of("{" + byte_at("\\udc00", "[0,1]") + "}", "x"), refused, "not JSON"},
       {"surrogate_pair", file_of("{" + byte_at("\\ud83d\\ude00", "[0,1]") + "}", "x"), legal, ""},
-      {"nul_in_a_name", file_of("{" + byte_at("a\\u0000b", "[0,1]") + "}", "x"), refused, "a name holds a NUL: 'a\\x00b'"},
+      {"nul_in_a_name", file_of("{" + byte_at("a\\u0000b", "[0,1]") + "}", "x"), refused,
+       "a name holds a NUL: 'a\\x00b'"},
       {"name_of_1_mb", file_of("{" + byte_at(std::string(1 << 20, 'n'), "[0,1]") + "}", "x"), legal, ""},
       {"empty_name", file_of("{" + byte_at("", "[0,1]") + "}", "x"), legal, ""},
       {"nested_100000_unclosed", file_of("{\"a\":" + repeated("[", 100000)), refused, "'a' is not an object"},
@@ -118,14 +119,19 @@ inline std::vector<Case> of_text() {
 inline std::vector<Case> of_fields() {
   using enum Verdict;
   const std::string a = byte_at("a", "[0,1]");
-  const auto meta = [&](const std::string& value) { return file_of("{\"__metadata__\":" + value + "," + a + "}", "x"); };
+  const auto meta = [&](const std::string& value) {
+    return file_of("{\"__metadata__\":" + value + "," + a + "}", "x");
+  };
   return {
       {"name_twice", file_of("{" + a + "," + a + "}", "x"), refused, "a name occurs twice: 'a'"},
-      {"name_twice_at_other_bytes", file_of("{" + a + "," + byte_at("a", "[1,2]") + "}", "xy"), refused, "occurs twice"},
-      {"name_twice_by_escape", file_of("{" + a + "," + byte_at("\\u0061", "[1,2]") + "}", "xy"), refused, "occurs twice"},
+      {"name_twice_at_other_bytes", file_of("{" + a + "," + byte_at("a", "[1,2]") + "}", "xy"), refused,
+       "occurs twice"},
+      {"name_twice_by_escape", file_of("{" + a + "," + byte_at("\\u0061", "[1,2]") + "}", "xy"), refused,
+       "occurs twice"},
       {"dtype_twice", one("\"U8\",\"dtype\":\"U8\"", "[1]", "[0,1]", 1), refused, "'a' has a field twice: 'dtype'"},
       {"shape_twice", one("\"U8\"", "[1],\"shape\":[1]", "[0,1]", 1), refused, "'a' has a field twice: 'shape'"},
-      {"offsets_twice", one("\"U8\"", "[1]", "[0,1],\"data_offsets\":[0,1]", 1), refused, "field twice: 'data_offsets'"},
+      {"offsets_twice", one("\"U8\"", "[1]", "[0,1],\"data_offsets\":[0,1]", 1), refused,
+       "field twice: 'data_offsets'"},
       {"metadata_twice", meta("{},\"__metadata__\":{}"), refused, "__metadata__ occurs twice"},
       {"metadata_key_twice", meta(R"({"k":"1","k":"2"})"), refused, "the metadata has a key twice: 'k'"},
       {"metadata_of_strings", meta(R"({"k":"1","l":"2"})"), legal, ""},
@@ -163,7 +169,8 @@ inline std::vector<Case> of_dtypes() {
       {"bool_255", one("\"BOOL\"", "[3]", "[0,3]", 3, '\xff'), refused_later, "neither 0 nor 1: 255 at element 0"},
       {"bool_1", one("\"BOOL\"", "[3]", "[0,3]", 3, '\1'), legal, ""},
       {"nan_payload", one("\"F32\"", "[2]", "[0,8]", 8, '\xff'), legal, ""},
-      {"infinite_payload", file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", {"\0\0\x80\x7f", 4}), legal, ""},
+      {"infinite_payload", file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", {"\0\0\x80\x7f", 4}),
+       legal, ""},
   };
   const std::vector<std::pair<std::string, int>> unsupported = {
       {"F4", 4},      {"F6_E2M3", 6},     {"F6_E3M2", 6},     {"F8_E5M2", 8}, {"F8_E4M3", 8},
@@ -172,9 +179,10 @@ inline std::vector<Case> of_dtypes() {
   };
   for (const auto& [dtype, bits] : unsupported) {
     const int bytes = 4 * bits / 8;
-    cases.push_back({"unsupported_" + dtype,
-                     one("\"" + dtype + "\"", "[4]", "[0," + std::to_string(bytes) + "]", static_cast<std::size_t>(bytes)),
-                     refused_later, "'a': unsupported dtype: " + dtype});
+    cases.push_back(
+        {"unsupported_" + dtype,
+         one("\"" + dtype + "\"", "[4]", "[0," + std::to_string(bytes) + "]", static_cast<std::size_t>(bytes)),
+         refused_later, "'a': unsupported dtype: " + dtype});
   }
   return cases;
 }
@@ -196,15 +204,23 @@ inline std::vector<Case> of_shapes() {
       {"shape_2_to_63", shape("[9223372036854775808]"), refused, "an extent above 2^63 - 1: 9223372036854775808"},
       {"shape_2_to_64", shape("[18446744073709551616]"), refused, no_unsigned + "18446744073709551616"},
       {"shape_product_wraps_to_0", shape("[4294967296,4294967296]"), refused, "more elements than can be counted"},
-      {"shape_product_wraps_to_0_at_x", file_of("{" + byte_at("b", "[0,1]") + R"(,"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[1,1]}})", "x"), refused, "'a' has more elements than can be counted"},
-      {"shape_bits_overflow", one("\"F64\"", "[576460752303423488]", "[0,0]", 0), refused, "more bits than can be counted"},
+      {"shape_product_wraps_to_0_at_x",
+       file_of(
+           "{" + byte_at("b", "[0,1]") + R"(,"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[1,1]}})",
+           "x"),
+       refused, "'a' has more elements than can be counted"},
+      {"shape_bits_overflow", one("\"F64\"", "[576460752303423488]", "[0,0]", 0), refused,
+       "more bits than can be counted"},
       {"shape_of_the_reference_test_1", shape("[2,18446744073709551614]"), refused, "above 2^63 - 1"},
       {"shape_of_the_reference_test_2", shape("[2,9223372036854775807]"), refused, "more elements than can be counted"},
       {"shape_0_and_2_to_63", shape("[0,9223372036854775808,4]"), refused, "above 2^63 - 1"},
       {"shape_0_and_2_to_62", shape("[0,4611686018427387904,4]"), refused, "more elements than can be counted"},
-      {"shape_of_65_dimensions", shape("[" + repeated("1,", 64) + "1]", 1), refused, "too many dimensions: more than 64"},
-      {"shape_of_64_dimensions", shape("[" + repeated("1,", 63) + "1]", 1), refused_later, "too many dimensions: 64, at most 8"},
-      {"shape_of_9_dimensions", shape("[" + repeated("1,", 8) + "1]", 1), refused_later, "too many dimensions: 9, at most 8"},
+      {"shape_of_65_dimensions", shape("[" + repeated("1,", 64) + "1]", 1), refused,
+       "too many dimensions: more than 64"},
+      {"shape_of_64_dimensions", shape("[" + repeated("1,", 63) + "1]", 1), refused_later,
+       "too many dimensions: 64, at most 8"},
+      {"shape_of_9_dimensions", shape("[" + repeated("1,", 8) + "1]", 1), refused_later,
+       "too many dimensions: 9, at most 8"},
       {"shape_of_8_dimensions", shape("[" + repeated("1,", 7) + "1]", 1), legal, ""},
       {"shape_of_true", shape("[true]", 1), refused, no_unsigned + "true"},
       {"shape_of_strings", shape("[\"1\"]", 1), refused, no_unsigned + "a string"},
@@ -237,22 +253,33 @@ inline std::vector<Case> of_offsets() {
       {"offsets_three", offsets("[0,1,2]", 1), refused, two_unsigned},
       {"offsets_a_string", offsets("\"01\"", 1), refused, "data_offsets that are not a list"},
       {"offsets_an_object", offsets("{}", 1), refused, "data_offsets that are not a list"},
-      {"offsets_past_the_end", one("\"U8\"", "[9]", "[0,9]", 1), refused, "the tensors end at byte 9 of the data, which has 1 byte; the file is cut short"},
+      {"offsets_past_the_end", one("\"U8\"", "[9]", "[0,9]", 1), refused,
+       "the tensors end at byte 9 of the data, which has 1 byte; the file is cut short"},
       {"offsets_2_to_64_less_1", offsets("[0,18446744073709551615]", 1), refused, "need 1: U8 [1]"},
       {"overlap", two("[0,2]", "[1,3]", 3), refused, "'a' has 2 bytes"},
-      {"overlap_of_sound_sizes", file_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", "xyz"), refused, "'b' has data_offsets [1, 3], the tensor before it ends at 2"},
-      {"same_bytes_twice", two("[0,1]", "[0,1]", 1), refused, "'b' has data_offsets [0, 1], the tensor before it ends at 1"},
+      {"overlap_of_sound_sizes",
+       file_of(
+           R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+           "xyz"),
+       refused, "'b' has data_offsets [1, 3], the tensor before it ends at 2"},
+      {"same_bytes_twice", two("[0,1]", "[0,1]", 1), refused,
+       "'b' has data_offsets [0, 1], the tensor before it ends at 1"},
       {"same_bytes_ten_times", file_of(ten + "}", std::string(16, '\0')), refused, "'1' has data_offsets [0, 16]"},
-      {"hole_at_the_start", offsets("[1,2]", 2), refused, "'a' has data_offsets [1, 2], the tensor before it ends at 0"},
+      {"hole_at_the_start", offsets("[1,2]", 2), refused,
+       "'a' has data_offsets [1, 2], the tensor before it ends at 0"},
       {"hole_in_the_middle", two("[0,1]", "[2,3]", 3), refused, "'b' has data_offsets [2, 3]"},
       {"hole_at_the_end", offsets("[0,1]", 2), refused, "something follows the tensors"},
       {"out_of_order", two("[1,2]", "[0,1]", 2), legal, ""},
-      {"unaligned", file_of("{" + byte_at("b", "[0,1]") + R"(,"a":{"dtype":"F64","shape":[1],"data_offsets":[1,9]}})", "x12345678"), legal, ""},
+      {"unaligned",
+       file_of("{" + byte_at("b", "[0,1]") + R"(,"a":{"dtype":"F64","shape":[1],"data_offsets":[1,9]}})", "x12345678"),
+       legal, ""},
       {"bytes_without_tensors", file_of("{}", "x"), refused, "something follows the tensors"},
       {"trailing_bytes", file_of(kGood, std::string(17, '\0')), refused, "something follows the tensors"},
       {"two_bytes_missing", file_of(kGood, std::string(14, '\0')), refused, "cut short"},
-      {"two_files_in_one", file_of(kGood, std::string(16, '\0') + file_of(kGood, std::string(16, '\0'))), refused, "something follows"},
-      {"zip_behind", file_of(kGood, std::string(16, '\0') + "PK\5\6" + std::string(18, '\0')), refused, "something follows"},
+      {"two_files_in_one", file_of(kGood, std::string(16, '\0') + file_of(kGood, std::string(16, '\0'))), refused,
+       "something follows"},
+      {"zip_behind", file_of(kGood, std::string(16, '\0') + "PK\5\6" + std::string(18, '\0')), refused,
+       "something follows"},
       {"empty_tensors_at_one_place", two("[0,0]", "[0,0]", 0), legal, ""},
   };
 }

@@ -73,7 +73,8 @@ BOOST_AUTO_TEST_CASE(tied_cells_are_written_once_and_come_back) {
   const Tied tied;
   const io::TensorFile file = file_of(tied);
   BOOST_TEST(file.size() == 2u);
-  BOOST_TEST((file.metadata() == io::Metadata{{"alias:second.weight", "first.weight"}, {"alias:second.bias", "first.bias"}}));
+  BOOST_TEST(
+      (file.metadata() == io::Metadata{{"alias:second.weight", "first.weight"}, {"alias:second.bias", "first.bias"}}));
   const Tied other;
   clear(other);
   io::load(other, file);

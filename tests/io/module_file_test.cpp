@@ -107,7 +107,8 @@ BOOST_AUTO_TEST_CASE(a_prefix_in_the_file_is_suggested_and_can_be_given) {
 BOOST_AUTO_TEST_CASE(a_prefix_in_the_model_is_told) {
   const std::string text = error_of(Outer(), file_of(Net()));
   BOOST_TEST_INFO(text);
-  BOOST_TEST(text.ends_with("\nnames in the model begin with 'model.', those in the file do not: load that part of it"));
+  BOOST_TEST(
+      text.ends_with("\nnames in the model begin with 'model.', those in the file do not: load that part of it"));
 }
 
 BOOST_AUTO_TEST_CASE(with_a_prefix_other_names_are_left_alone) {

@@ -81,8 +81,7 @@ void write_corpus(const std::vector<Case>& cases) {
   const char* folder = std::getenv("FERRITE_WRITE_CORPUS");
   if (folder == nullptr) return;
   for (const Case& c : cases)
-    if (c.bytes.size() < 1000)
-      std::ofstream(std::string(folder) + "/" + c.name, std::ios::binary) << c.bytes;
+    if (c.bytes.size() < 1000) std::ofstream(std::string(folder) + "/" + c.name, std::ios::binary) << c.bytes;
 }
 
 bool register_cases() {

@@ -1,6 +1,6 @@
 /// safetensors: values by dtype, the writer's bytes, and files of the reference writer.
-#include <boost/test/unit_test.hpp>
 #include <bit>
+#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -99,8 +99,7 @@ BOOST_AUTO_TEST_CASE(every_bf16_value_loads_exactly) {
   const std::string file = packed("BF16", all_of_16_bits());
   const Tensor x = io::parse_safetensors(as_bytes(file)).tensor("x");
   const std::span<const float> values = x.values<float>();
-  for (std::size_t i = 0; i < values.size(); ++i)
-    BOOST_REQUIRE(std::bit_cast<std::uint32_t>(values[i]) == i << 16);
+  for (std::size_t i = 0; i < values.size(); ++i) BOOST_REQUIRE(std::bit_cast<std::uint32_t>(values[i]) == i << 16);
 }
 
 BOOST_AUTO_TEST_CASE(u8_widens_to_i32) {
@@ -158,10 +157,14 @@ BOOST_AUTO_TEST_CASE(an_unknown_name_is_an_error_with_advice) {
 BOOST_AUTO_TEST_CASE(the_writer_orders_and_escapes_as_the_reference) {
   const std::string odd = "q\"\\\n\x01\x7f/\xc3\xa9\xe2\x80\xa8";
   const std::vector<io::NamedTensor> tensors = {
-      {"bo", ferrite::zeros({3}, Dtype::boolean)}, {"i32", ferrite::zeros({3}, Dtype::i32)},
-      {odd, ferrite::zeros({1})},                  {"f", ferrite::zeros({2, 2})},
-      {"e", ferrite::zeros({0, 3})},               {"a_f", ferrite::zeros({})},
-      {"b64", ferrite::zeros({2}, Dtype::f64)},    {"i64", ferrite::zeros({1}, Dtype::i64)},
+      {"bo", ferrite::zeros({3}, Dtype::boolean)},
+      {"i32", ferrite::zeros({3}, Dtype::i32)},
+      {odd, ferrite::zeros({1})},
+      {"f", ferrite::zeros({2, 2})},
+      {"e", ferrite::zeros({0, 3})},
+      {"a_f", ferrite::zeros({})},
+      {"b64", ferrite::zeros({2}, Dtype::f64)},
+      {"i64", ferrite::zeros({1}, Dtype::i64)},
   };
   const std::string header =
       R"({"i64":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},"b64":{"dtype":"F64","shape":[2],"data_offsets":[8,24]},)"

@@ -16,7 +16,9 @@ inline std::string content(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-inline void put(const std::filesystem::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+inline void put(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
 
 inline void save(const std::filesystem::path& path, const std::string& text) {
   ferrite::io::write_atomically(path, std::as_bytes(std::span(text)));

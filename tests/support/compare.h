@@ -36,7 +36,8 @@ inline double distance(const ferrite::Tensor& a, const ferrite::Tensor& b) {
 }
 
 /// Equal shapes, and values within a tolerance of that metric. Prints both values at the first index that differs.
-inline boost::test_tools::predicate_result within(const ferrite::Tensor& a, const ferrite::Tensor& b, double tolerance) {
+inline boost::test_tools::predicate_result within(const ferrite::Tensor& a, const ferrite::Tensor& b,
+                                                  double tolerance) {
   boost::test_tools::predicate_result result(true);
   if (a.shape() != b.shape()) {
     result = false;

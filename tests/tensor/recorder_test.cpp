@@ -125,7 +125,8 @@ BOOST_AUTO_TEST_CASE(a_traced_value_may_not_leave_its_trace) {
     const NewFrame frame(tracer);
     escaped = ones({2});
   }
-  BOOST_CHECK_EXCEPTION((void)(escaped + 1), TraceError, says("add: a traced tensor f32[2] was used outside its trace"));
+  BOOST_CHECK_EXCEPTION((void)(escaped + 1), TraceError,
+                        says("add: a traced tensor f32[2] was used outside its trace"));
   const Parameter p("p", zeros({2}));
   BOOST_CHECK_EXCEPTION(p.assign(escaped), TraceError, says("'p' was given a traced value"));
 }

@@ -19,7 +19,8 @@ BOOST_AUTO_TEST_CASE(values_and_items) {
   BOOST_CHECK_EXCEPTION((void)x.item(), ShapeError, says("item: the tensor must hold one element, got [2, 2]"));
   BOOST_CHECK_EXCEPTION((void)Tensor::from({1.0F}, {2}), ShapeError, says("from: 1 values for shape [2]"));
   BOOST_CHECK_EXCEPTION((void)Tensor().shape(), Error, says("undefined"));
-  BOOST_CHECK_EXCEPTION((void)Tensor::abstract({{2}, Dtype::f32}).to_vector<float>(), TraceError, says("traced tensor f32[2]"));
+  BOOST_CHECK_EXCEPTION((void)Tensor::abstract({{2}, Dtype::f32}).to_vector<float>(), TraceError,
+                        says("traced tensor f32[2]"));
 }
 
 BOOST_AUTO_TEST_CASE(sizes_are_checked_before_memory_is_asked_for) {

@@ -49,7 +49,8 @@ BOOST_AUTO_TEST_CASE(a_view_outlives_its_base) {
 BOOST_AUTO_TEST_CASE(reshape_infers_one_extent) {
   const Tensor x = counting({3, 4});
   BOOST_TEST(reshape(x, {2, -1}).shape().str() == "[2, 6]");
-  BOOST_CHECK_EXCEPTION((void)reshape(x, {5, -1}), ShapeError, says("reshape: numbers of elements differ: [3, 4] to [5, -1]"));
+  BOOST_CHECK_EXCEPTION((void)reshape(x, {5, -1}), ShapeError,
+                        says("reshape: numbers of elements differ: [3, 4] to [5, -1]"));
   BOOST_CHECK_EXCEPTION((void)reshape(x, {-1, -1}), ShapeError, says("one at most -1"));
 }
 
@@ -111,7 +112,8 @@ BOOST_AUTO_TEST_CASE(indexing_checks_its_indices) {
   const Tensor x = counting({3, 2});
   BOOST_TEST(identical(index_select(x, 0, ints({2, -1, 0}, {3})), ints({4, 5, 4, 5, 0, 1}, {3, 2})));
   BOOST_TEST(identical(gather(x, 1, ints({1, 0, 1}, {3, 1})), ints({1, 2, 5}, {3, 1})));
-  BOOST_TEST(identical(scatter_add(zeros({3}, Dtype::i64), 0, ints({0, 2, 0}, {3}), ints({1, 5, 10}, {3})), ints({11, 0, 5}, {3})));
+  BOOST_TEST(identical(scatter_add(zeros({3}, Dtype::i64), 0, ints({0, 2, 0}, {3}), ints({1, 5, 10}, {3})),
+                       ints({11, 0, 5}, {3})));
   BOOST_CHECK_EXCEPTION((void)index_select(x, 0, ints({3}, {1})), ShapeError, says("index 3 is out of range"));
   BOOST_CHECK_EXCEPTION((void)gather(x, 0, ints({-4}, {1, 1})), ShapeError, says("index -4 is out of range"));
   BOOST_CHECK_EXCEPTION((void)index_select(x, 0, ones({1})), DtypeError, says("must be i64 or i32"));
@@ -142,7 +144,8 @@ BOOST_AUTO_TEST_CASE(reductions_of_nothing) {
 
 BOOST_AUTO_TEST_CASE(dtype_rules) {
   const Tensor i = arange(3);
-  BOOST_CHECK_EXCEPTION((void)(i + ones({3})), DtypeError, says("add: dtypes differ: i64[3] and f32[3]; cast one of them"));
+  BOOST_CHECK_EXCEPTION((void)(i + ones({3})), DtypeError,
+                        says("add: dtypes differ: i64[3] and f32[3]; cast one of them"));
   BOOST_CHECK_EXCEPTION((void)(i * 0.5), DtypeError, says("mul: float literal 0.5 with a tensor of i64"));
   BOOST_CHECK_EXCEPTION((void)(i / 2), DtypeError, says("div: dtype i64 is not supported"));
   BOOST_CHECK_EXCEPTION((void)mean(i), DtypeError, says("mean: dtype i64"));
@@ -151,7 +154,8 @@ BOOST_AUTO_TEST_CASE(dtype_rules) {
   BOOST_TEST((sum(less(i, 2)).dtype() == Dtype::i64));
   BOOST_TEST(sum(less(i, 2)).item<std::int64_t>() == 2);
   BOOST_TEST((argmax(i).dtype() == Dtype::i64));
-  BOOST_CHECK_EXCEPTION((void)(ones({2, 3}) + ones({4})), ShapeError, says("add: shapes do not broadcast: [2, 3] with [4]"));
+  BOOST_CHECK_EXCEPTION((void)(ones({2, 3}) + ones({4})), ShapeError,
+                        says("add: shapes do not broadcast: [2, 3] with [4]"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

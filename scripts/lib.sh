@@ -1,0 +1,59 @@
+# Shared by the scripts of this folder; sourced, not run.
+set -euo pipefail
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+cd "$ROOT"
+
+say() { printf '== %s\n' "$*"; }
+
+# ensure_packages PACKAGE...: installs the Debian packages that are missing, as root or through sudo; else prints what
+# to type.
+ensure_packages() {
+  local missing=() package
+  if ! command -v dpkg >/dev/null 2>&1; then
+    say "not a Debian system: make sure that these are there, or their counterparts:"
+    printf '   %s\n' "$*" \
+      "dnf install gcc-c++ clang cmake ninja-build eigen3-devel spdlog-devel json-devel cli11-devel boost-devel" \
+      "brew install cmake ninja eigen spdlog nlohmann-json cli11 boost"
+    return 0
+  fi
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  local run=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+      run=(sudo -n)
+    elif command -v sudo >/dev/null 2>&1 && [ -t 0 ]; then
+      run=(sudo)
+    else
+      say "these Debian packages are missing; type as root, then start again:"
+      printf '   apt-get update && apt-get install -y --no-install-recommends %s\n' "${missing[*]}"
+      printf '   (Fedora: dnf install gcc-c++ clang cmake ninja-build eigen3-devel spdlog-devel json-devel cli11-devel boost-devel)\n'
+      printf '   (macOS:  brew install cmake ninja eigen spdlog nlohmann-json cli11 boost)\n'
+      exit 1
+    fi
+  fi
+  say "installing ${missing[*]}"
+  "${run[@]}" apt-get update -qq
+  "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+LIBRARY_PACKAGES=(g++ cmake ninja-build libeigen3-dev libspdlog-dev nlohmann-json3-dev)
+
+# configure FOLDER OPTION...: a CMake build tree with Ninja. Debian's own cmake and compiler are preferred: others on
+# the path may be older.
+configure() {
+  local folder="$1"
+  shift
+  local cmake=cmake
+  [ -x /usr/bin/cmake ] && cmake=/usr/bin/cmake
+  CMAKE="$cmake"
+  if ! "$cmake" -S . -B "$folder" -G Ninja "$@" >"$folder.log" 2>&1; then
+    cat "$folder.log"
+    say "configuring failed"
+    exit 1
+  fi
+}
+
+seconds_since() { echo "$(($(date +%s) - $1)) s"; }
