@@ -33,7 +33,7 @@ Fill orthogonal(double gain = 1);
 /// dtype. A parameter's stream is the hash of its full name, so adding a layer leaves the other weights alone.
 struct Init {
   std::uint64_t seed = 0;
-  std::string prefix;  ///< "" or "encoder.gru"
+  std::string prefix{};  ///< "" or "encoder.gru"
   Dtype dtype = Dtype::f32;
 
   /// The same for a child of that name.

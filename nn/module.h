@@ -14,9 +14,9 @@ namespace ferrite::nn {
 /// What a call carries besides its input; empty by default and passed on by containers.
 struct Context {
   /// i64 [B]: how many steps of each sequence count; undefined: all T.
-  Tensor lengths;
+  Tensor lengths{};
   /// Initial state of a recurrent layer called by `run`; undefined: zeros.
-  Tensor state;
+  Tensor state{};
 };
 
 /// A cell under its dotted name in a model.

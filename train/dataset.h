@@ -35,7 +35,7 @@ struct Batch {
   Tensor y;        ///< i64 [B]
 
   std::int64_t size() const { return x.shape()[0]; }
-  nn::Context context() const { return {.lengths = lengths, .state = {}}; }
+  nn::Context context() const { return {.lengths = lengths}; }
 };
 
 struct BatchOptions {

@@ -10,7 +10,7 @@ struct Series {
 };
 
 struct ChartOptions {
-  std::string title, x_label, y_label;
+  std::string title{}, x_label{}, y_label{};
   int width = 720;
   int height = 420;
 };

@@ -1,0 +1,150 @@
+// nn::Gru against torch.nn.GRU: tests/data/make_gru_fixtures.py writes the cases.
+#include "ferrite/autograd/tape.h"
+#include "ferrite/nn/gru.h"
+#include "support/compare.h"
+#include "support/fixtures.h"
+
+using namespace ferrite;
+using support::distance;
+using support::within;
+
+namespace {
+
+constexpr int kCases = 24;
+constexpr double kTolerance = 1e-12;  // f64, docs/numerics.md rule 8
+
+/// One case of the fixture; matrices of parameters turned to our layout.
+class Case {
+ public:
+  Case(int number, Dtype dtype) : prefix_((number < 10 ? "0" : "") + std::to_string(number) + "/"), dtype_(dtype) {}
+
+  bool has(const std::string& name) const { return file_.contains(prefix_ + name); }
+  Tensor operator[](const std::string& name) const {
+    const Tensor t = cast(file_.tensor(prefix_ + name), dtype_);
+    return name.ends_with("w_ih") || name.ends_with("w_hh") ? contiguous(transpose(t)) : t;
+  }
+  nn::Gru gru() const {
+    nn::Gru g((*this)["w_ih"].shape()[0], (*this)["w_hh"].shape()[0], {.dtype = dtype_});
+    g.weight_ih.assign((*this)["w_ih"]);
+    g.weight_hh.assign((*this)["w_hh"]);
+    g.bias_ih.assign((*this)["b_ih"]);
+    g.bias_hh.assign((*this)["b_hh"]);
+    return g;
+  }
+  Tensor loss(const nn::RecurrentResult& r) const { return sum(r.output * (*this)["cy"]) + sum(r.state * (*this)["ch"]); }
+
+ private:
+  io::TensorFile file_ = support::fixture("gru.safetensors");
+  std::string prefix_;
+  Dtype dtype_;
+};
+
+std::vector<Parameter> parameters(const nn::Gru& g) { return {g.weight_ih, g.weight_hh, g.bias_ih, g.bias_hh}; }
+const char* const kNames[] = {"w_ih", "w_hh", "b_ih", "b_hh"};
+
+void check(int number, Dtype dtype, double tolerance) {
+  const Case c(number, dtype);
+  const nn::Gru gru = c.gru();
+  Tape tape;
+  const Tensor x = tape.watch(c["x"]);
+  const Tensor h0 = c.has("h0") ? tape.watch(c["h0"]) : Tensor();
+  const nn::RecurrentResult r = gru.run(x, {.state = h0});
+  BOOST_TEST(within(r.output, c["y"], tolerance));
+  BOOST_TEST(within(r.state, c["h_n"], tolerance));
+  const Tensor loss = c.loss(r);
+  const Tensors g = tape.grad(loss, parameters(gru), {.retain = true});
+  for (std::size_t i = 0; i < 4; ++i)
+    BOOST_TEST(within(g[i], c[std::string("g") + kNames[i]], tolerance), "gradient of " << kNames[i]);
+  BOOST_TEST(within(tape.grad(loss, {x}, {.retain = true})[0], c["gx"], tolerance));
+  if (h0) BOOST_TEST(within(tape.grad(loss, {h0})[0], c["gh0"], tolerance));
+}
+
+void check_double_backward(int number) {
+  const Case c(number, Dtype::f64);
+  if (!c.has("u_x")) return;
+  const nn::Gru gru = c.gru();
+  Tape tape;
+  const Tensor x = tape.watch(c["x"]);
+  const Tensor h0 = c.has("h0") ? tape.watch(c["h0"]) : Tensor();
+  const Tensor loss = c.loss(gru.run(x, {.state = h0}));
+  const Tensors g = tape.grad(loss, parameters(gru), {.create_graph = true});
+  Tensor total = sum(tape.grad(loss, {x}, {.create_graph = true})[0] * c["u_x"]);
+  if (h0) total = total + sum(tape.grad(loss, {h0}, {.create_graph = true})[0] * c["u_h0"]);
+  for (std::size_t i = 0; i < 4; ++i) total = total + sum(g[i] * c[std::string("u_") + kNames[i]]);
+  const Tensors d = tape.grad(total, parameters(gru), {.retain = true});
+  for (std::size_t i = 0; i < 4; ++i)
+    BOOST_TEST(within(d[i], c[std::string("d_") + kNames[i]], kTolerance), "second gradient of " << kNames[i]);
+  BOOST_TEST(within(tape.grad(total, {x}, {.retain = true})[0], c["d_x"], kTolerance));
+  if (h0) BOOST_TEST(within(tape.grad(total, {h0})[0], c["d_h0"], kTolerance));
+}
+
+/// How far the last state of a case is from PyTorch's when the columns of gates a and b are exchanged.
+double error_with_gates_exchanged(int a, int b) {
+  const Case c(7, Dtype::f64);
+  const nn::Gru gru = c.gru();
+  const auto exchanged = [&](const Tensor& t) {
+    Tensors parts = chunk(t, 3, -1);
+    std::swap(parts[static_cast<std::size_t>(a)], parts[static_cast<std::size_t>(b)]);
+    return concat(std::span<const Tensor>(parts.data(), parts.size()), -1);
+  };
+  for (const Parameter& p : parameters(gru)) p.assign(exchanged(p.peek()));
+  return distance(gru.run(c["x"], {.state = c["h0"]}).state, c["h_n"]);
+}
+
+/// The GRU as a loop of its own, so that its mistakes can be chosen.
+struct Variant {
+  bool bias_outside_reset = false;
+  bool update_inverted = false;
+  bool reset_before_product = false;
+};
+double error_of(const Variant& v) {
+  const Case c(7, Dtype::f64);
+  const Tensor w_ih = c["w_ih"], w_hh = c["w_hh"], b_ih = c["b_ih"], b_hh = c["b_hh"];
+  const std::int64_t H = w_hh.shape()[0];
+  const auto gate = [&](const Tensor& t, int k) { return slice(t, -1, k * H, (k + 1) * H); };
+  Tensor h = c["h0"];
+  for (const Tensor& x : unbind(c["x"], 1)) {
+    const Tensor i = matmul(x, w_ih) + b_ih;
+    const Tensor g = matmul(h, w_hh) + b_hh;
+    const Tensor r = sigmoid(gate(i, 0) + gate(g, 0));
+    const Tensor z = sigmoid(gate(i, 1) + gate(g, 1));
+    Tensor inner = r * gate(g, 2);
+    if (v.bias_outside_reset) inner = r * matmul(h, gate(w_hh, 2)) + gate(b_hh, 2);
+    if (v.reset_before_product) inner = matmul(r * h, gate(w_hh, 2)) + gate(b_hh, 2);
+    const Tensor n = tanh(gate(i, 2) + inner);
+    h = v.update_inverted ? h + z * (n - h) : n + z * (h - n);
+  }
+  return distance(h, c["h_n"]);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gru)
+
+BOOST_AUTO_TEST_CASE(values_and_gradients_f64) {
+  for (int k = 0; k < kCases; ++k) BOOST_TEST_CONTEXT("case " << k) check(k, Dtype::f64, kTolerance);
+}
+
+BOOST_AUTO_TEST_CASE(values_and_gradients_f32) {
+  for (int k = 0; k < kCases; ++k)
+    if (k != 21) BOOST_TEST_CONTEXT("case " << k) check(k, Dtype::f32, 1e-6);
+}
+
+BOOST_AUTO_TEST_CASE(double_backward) {
+  for (int k = 0; k < kCases; ++k) BOOST_TEST_CONTEXT("case " << k) check_double_backward(k);
+}
+
+BOOST_AUTO_TEST_CASE(exchanged_gates_are_noticed) {
+  BOOST_TEST(error_with_gates_exchanged(0, 1) > 1e-3);
+  BOOST_TEST(error_with_gates_exchanged(0, 2) > 1e-3);
+  BOOST_TEST(error_with_gates_exchanged(1, 2) > 1e-3);
+}
+
+BOOST_AUTO_TEST_CASE(other_equations_are_noticed) {
+  BOOST_TEST(error_of({}) < kTolerance);
+  BOOST_TEST(error_of({.bias_outside_reset = true}) > 1e-3);
+  BOOST_TEST(error_of({.update_inverted = true}) > 1e-3);
+  BOOST_TEST(error_of({.reset_before_product = true}) > 1e-3);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

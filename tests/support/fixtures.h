@@ -1,0 +1,17 @@
+#pragma once
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "ferrite/io/safetensors.h"
+
+namespace support {
+
+/// A file that a script of tests/data/ made.
+inline ferrite::io::TensorFile fixture(const std::string& name) {
+  const char* folder = std::getenv("FERRITE_FIXTURES");
+  const std::filesystem::path path = folder ? folder : std::string(FERRITE_SOURCE_DIR) + "/tests/data";
+  return ferrite::io::read_safetensors(path / name);
+}
+
+}  // namespace support
