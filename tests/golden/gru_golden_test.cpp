@@ -31,7 +31,9 @@ class Case {
     g.bias_hh.assign((*this)["b_hh"]);
     return g;
   }
-  Tensor loss(const nn::RecurrentResult& r) const { return sum(r.output * (*this)["cy"]) + sum(r.state * (*this)["ch"]); }
+  Tensor loss(const nn::RecurrentResult& r) const {
+    return sum(r.output * (*this)["cy"]) + sum(r.state * (*this)["ch"]);
+  }
 
  private:
   io::TensorFile file_ = support::fixture("gru.safetensors");

@@ -62,17 +62,26 @@ const std::map<std::string, Function>& functions() {
       {"log_sigmoid", [](In x) { return log_sigmoid(x[0]); }},
       {"where", [](In x) { return where(greater(x[0], 0), x[0] * x[1], x[1]); }},
       {"sum_all", [](In x) { return sum(x[0]); }},
-      {"sum_axes", [](In x) { return sum(x[0], {0, 2}); }},
+      {"sum_axes",
+       [](In x) {
+         return sum(x[0], {0, 2});
+       }},
       {"sum_keepdim", [](In x) { return sum(x[0], {1}, true); }},
       {"mean", [](In x) { return mean(x[0], {-1}); }},
       {"amax", [](In x) { return amax(x[0], {1}); }},
       {"amax_tie", [](In x) { return amax(x[0], {1}); }},
-      {"amin", [](In x) { return amin(x[0], {0, 1}); }},
+      {"amin",
+       [](In x) {
+         return amin(x[0], {0, 1});
+       }},
       {"prod", [](In x) { return prod(x[0], {1}); }},
       {"prod_zero", [](In x) { return prod(x[0], {1}); }},
       {"logsumexp", [](In x) { return logsumexp(x[0], {1}); }},
       {"var", [](In x) { return var(x[0], {1}); }},
-      {"var_biased", [](In x) { return var(x[0], {0, 1}, false, 0); }},
+      {"var_biased",
+       [](In x) {
+         return var(x[0], {0, 1}, false, 0);
+       }},
       {"softmax", [](In x) { return softmax(x[0]); }},
       {"softmax_axis0", [](In x) { return softmax(x[0], 0); }},
       {"log_softmax", [](In x) { return log_softmax(x[0], 1); }},
@@ -86,29 +95,56 @@ const std::map<std::string, Function>& functions() {
       {"matmul_folded", [](In x) { return matmul(x[0], x[1]); }},
       {"matmul_broadcast", [](In x) { return matmul(x[0], x[1]); }},
       {"matmul_transposed", [](In x) { return matmul(transpose(x[0]), transpose(x[1])); }},
-      {"reshape", [](In x) { return reshape(x[0], {4, 3}) * 2; }},
-      {"permute", [](In x) { return permute(x[0], {2, 0, 1}); }},
+      {"reshape",
+       [](In x) {
+         return reshape(x[0], {4, 3}) * 2;
+       }},
+      {"permute",
+       [](In x) {
+         return permute(x[0], {2, 0, 1});
+       }},
       {"transpose", [](In x) { return transpose(x[0], 0, 2); }},
       {"slice", [](In x) { return slice(slice(x[0], 0, 1), 1, 0, -1); }},
       {"slice_step", [](In x) { return slice(x[0], 1, 1, kEnd, 2); }},
       {"slice_negative_step", [](In x) { return slice(x[0], 0, kEnd, kEnd, -3); }},
       {"select", [](In x) { return select(x[0], 1, -2); }},
-      {"expand", [](In x) { return expand(x[0], {2, 3, 4}); }},
+      {"expand",
+       [](In x) {
+         return expand(x[0], {2, 3, 4});
+       }},
       {"squeeze", [](In x) { return squeeze(x[0], 1); }},
       {"unsqueeze", [](In x) { return unsqueeze(x[0], 1); }},
-      {"flip", [](In x) { return flip(x[0], {0, 1}); }},
-      {"concat", [](In x) { return concat({x[0], x[1]}, 1); }},
-      {"stack", [](In x) { return stack({x[0], x[1]}, 1); }},
+      {"flip",
+       [](In x) {
+         return flip(x[0], {0, 1});
+       }},
+      {"concat",
+       [](In x) {
+         return concat({x[0], x[1]}, 1);
+       }},
+      {"stack",
+       [](In x) {
+         return stack({x[0], x[1]}, 1);
+       }},
       {"split", [](In x) { return split(x[0], 2, 1)[0] * 2 + split(x[0], 2, 1)[1]; }},
       {"chunk", [](In x) { return chunk(x[0], 3)[2]; }},
       {"unbind", [](In x) { return unbind(x[0], 1)[2]; }},
-      {"pad", [](In x) { return pad(x[0], {0, 1}, {3, 2}, 1.5); }},
-      {"pad_crop", [](In x) { return pad(x[0], {0, -1}, {0, 2}); }},
+      {"pad",
+       [](In x) {
+         return pad(x[0], {0, 1}, {3, 2}, 1.5);
+       }},
+      {"pad_crop",
+       [](In x) {
+         return pad(x[0], {0, -1}, {0, 2});
+       }},
       {"gather", [](In x) { return gather(x[0], 1, x[1]); }},
       {"index_select", [](In x) { return index_select(x[0], 0, x[1]); }},
       {"scatter_add", [](In x) { return scatter_add(x[0], 0, x[1], x[2]); }},
       {"one_hot", [](In x) { return one_hot(x[0], 5, Dtype::f64); }},
-      {"embedding", [](In x) { return reshape(index_select(x[0], 0, reshape(x[1], {-1})), {2, 2, 3}); }},
+      {"embedding",
+       [](In x) {
+         return reshape(index_select(x[0], 0, reshape(x[1], {-1})), {2, 2, 3});
+       }},
       {"layer_norm", [](In x) { return layer_norm(x[0]); }},
       {"layer_norm_2", [](In x) { return layer_norm(x[0], 2); }},
       {"cross_entropy", [](In x) { return nn::cross_entropy(x[0], x[1]); }},
@@ -140,15 +176,15 @@ void check(const std::string& name, const Function& f) {
       variables.push_back(in[k]);
       names.push_back(name + "/g" + std::to_string(k));
     }
-  const Tensors g = tape.grad(out, std::span<const Tensor>(variables.data(), variables.size()), {},
-                              file.tensor(name + "/cot"));
+  const Tensors g =
+      tape.grad(out, std::span<const Tensor>(variables.data(), variables.size()), {}, file.tensor(name + "/cot"));
   for (std::size_t k = 0; k < names.size(); ++k) BOOST_TEST(within(g[k], file.tensor(names[k]), 1e-12), names[k]);
 }
 
 const bool registered = [] {
   for (const auto& [name, f] : functions())
-    boost::unit_test::framework::current_auto_test_suite().add(boost::unit_test::make_test_case(
-        [name = name, f = f] { check(name, f); }, "op_" + name, __FILE__, __LINE__));
+    boost::unit_test::framework::current_auto_test_suite().add(
+        boost::unit_test::make_test_case([name = name, f = f] { check(name, f); }, "op_" + name, __FILE__, __LINE__));
   return true;
 }();
 

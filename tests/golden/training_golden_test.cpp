@@ -39,7 +39,8 @@ void check(const std::string& kind, const MakeOptimizer& make, bool clip_and_cos
   const dsl::Network expected = dsl::sequence(5).gru(8).last_step().linear(4).build(0, Dtype::f64);
   io::load(expected, file, {.prefix = kind + "/final/"});
   for (std::size_t i = 0; i < net.parameters().size(); ++i)
-    BOOST_TEST(within(net.parameters()[i].peek(), expected.parameters()[i].peek(), 1e-9), net.named_parameters()[i].name);
+    BOOST_TEST(within(net.parameters()[i].peek(), expected.parameters()[i].peek(), 1e-9),
+               net.named_parameters()[i].name);
 }
 
 template <class Optimizer, class Options>

@@ -1,0 +1,97 @@
+// The builder: sizes inferred, names, refusals with both shapes, and the summary.
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/gru.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::identical;
+using support::says;
+
+BOOST_AUTO_TEST_SUITE(builder)
+
+BOOST_AUTO_TEST_CASE(sizes_and_names) {
+  const auto net = dsl::sequence(12).gru(64).last_step().linear(9).build(0);
+  std::vector<std::string> names;
+  for (const auto& p : net.named_parameters()) names.push_back(p.name + p.cell.shape().str());
+  const std::vector<std::string> wanted = {"0.weight_ih_l0[12, 192]", "0.weight_hh_l0[64, 192]", "0.bias_ih_l0[192]",
+                                           "0.bias_hh_l0[192]",       "2.weight[64, 9]",         "2.bias[9]"};
+  BOOST_TEST(names == wanted, boost::test_tools::per_element());
+  BOOST_TEST(net(zeros({3, 7, 12})).shape().str() == "[3, 9]");
+}
+
+BOOST_AUTO_TEST_CASE(one_seed_fixes_all_weights) {
+  const auto make = [](std::uint64_t seed) { return dsl::features(5).linear(4, "head").relu().linear(2).build(seed); };
+  BOOST_TEST(identical(make(1).parameters()[0].peek(), make(1).parameters()[0].peek()));
+  BOOST_TEST(!identical(make(1).parameters()[0].peek(), make(2).parameters()[0].peek()));
+  BOOST_TEST(make(1).named_parameters()[0].name == "head.weight");
+  BOOST_TEST(make(1).named_parameters()[2].name == "2.weight");
+  const auto longer = dsl::features(5).linear(4, "head").tanh().linear(2).dropout(0.1).build(1);
+  BOOST_TEST(identical(longer.parameters()[0].peek(), make(1).parameters()[0].peek()));
+}
+
+BOOST_AUTO_TEST_CASE(every_word) {
+  const auto net = dsl::tokens(29)
+                       .embedding(8)
+                       .stage("encoder", [](dsl::Builder& b) { b.gru(6).layer_norm().gelu(); })
+                       .residual([](dsl::Builder& b) { b.linear(6).silu().dropout(0.5); })
+                       .repeat(2, [](dsl::Builder& b) { b.linear(6).sigmoid().softplus(); })
+                       .mean_over_time()
+                       .add(nn::Linear(6, 4), "head")
+                       .log_sigmoid()
+                       .softmax()
+                       .build(7);
+  net.eval();
+  const Tensor y = net(Tensor::from<std::int64_t>({1, 2, 3, 4, 5, 28}, {2, 3}));
+  BOOST_TEST(y.shape().str() == "[2, 4]");
+  BOOST_TEST(support::within(sum(y, {1}), ones({2}), 1e-6));
+  BOOST_TEST(net.named_parameters()[1].name == "encoder.0.weight_ih_l0");
+  BOOST_TEST(!net.training());
+}
+
+BOOST_AUTO_TEST_CASE(flatten_words) {
+  const auto net = dsl::sequence(3).tanh().relu().log_softmax().last_step().flatten().build();
+  BOOST_TEST(net(zeros({2, 5, 3})).shape().str() == "[2, 3]");
+}
+
+BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_when_building) {
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(12).gru(32).add(nn::Linear(64, 9), "head").build(), ShapeError,
+                        says("layer 1 (linear \"head\"): linear: expects 64 features, got [B, T, 32]; the layer before it "
+                             "gives [B, T, 32]"));
+  BOOST_CHECK_EXCEPTION((void)dsl::features(784).gru(64).build(), ShapeError,
+                        says("layer 0 (gru \"0\"): gru: expects input [B, T, 784], got [B, 784]"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).last_step().last_step().build(), ShapeError, says("layer 1 (last_step \"1\")"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).embedding(4).build(), ShapeError, says("start with dsl::tokens(vocabulary)"));
+  BOOST_CHECK_EXCEPTION((void)dsl::tokens(3).linear(4).build(), ShapeError, says("expects features"));
+  BOOST_CHECK_EXCEPTION((void)dsl::features(3).linear(4, "a").linear(4, "a").build(), ValueError, says("'a' is taken"));
+  BOOST_CHECK_EXCEPTION((void)dsl::features(3).linear(0).build(), ValueError, says("layer 0 (linear \"0\"): linear: sizes must be positive"));
+  BOOST_CHECK_EXCEPTION((void)dsl::features(3).dropout(2).build(), ValueError, says("dropout: the probability"));
+  BOOST_CHECK_EXCEPTION((void)dsl::features(3).activation("swoosh"), ValueError, says("'swoosh' is unknown; known are relu"));
+  BOOST_CHECK_EXCEPTION((void)dsl::features(3).build(), ValueError, says("has no layers"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(0), ValueError, says("sequence: the size must be positive"));
+  BOOST_CHECK_EXCEPTION((void)dsl::features(4).residual([](dsl::Builder& b) { b.linear(3); }).build(), ShapeError,
+                        says("residual: the chain changes the shape: [B, 4] to [B, 3]"));
+}
+
+/// Parameters: 3 H (D + H + 2) and (H + 1) C; multiply-adds a step: 3 H (D + H) and H C.
+BOOST_AUTO_TEST_CASE(summary_counts) {
+  const auto net = dsl::sequence(12).gru(64, "rnn").last_step().linear(9).build(0);
+  BOOST_TEST(net.rows()[0].parameters == 3 * 64 * (12 + 64 + 2));
+  BOOST_TEST(net.rows()[0].multiply_adds == 3 * 64 * (12 + 64));
+  BOOST_TEST(net.rows()[2].parameters == 65 * 9);
+  BOOST_TEST(net.rows()[2].multiply_adds == 64 * 9);
+  const std::string text = net.summary();
+  for (const char* part : {"rnn", "gru", "[B, T, 64]", "14,976", "last_step", "[B, 9]", "total", "15,561"})
+    BOOST_TEST(text.find(part) != std::string::npos, part << " in\n" << text);
+}
+
+BOOST_AUTO_TEST_CASE(copies_are_independent) {
+  const auto net = dsl::features(3).linear(2).build(0);
+  const auto copy = net.copy();
+  const Tensor x = ones({1, 3});
+  BOOST_TEST(identical(copy(x), net(x)));
+  copy.parameters()[0].assign(zeros({3, 2}));
+  BOOST_TEST(!identical(copy(x), net(x)));
+  BOOST_TEST(copy.summary() == net.summary());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
