@@ -268,6 +268,16 @@ inline Packet<float> erf(Packet<float> x) {
   return select(abs(x) < P(0.8F), near, select(is_nan(x), x, far));
 }
 
+/// Eigen's power, or the C library's where Eigen has no rounding instruction to build it from (baseline SSE).
+template <class P>
+P generic_power(P x, P y) {
+  if constexpr (ei::packet_traits<typename P::Element>::HasRound) {
+    return ei::generic_pow(x.raw, y.raw);
+  } else {
+    return by_lane(x, y, [](auto a, auto b) { return std::pow(a, b); });
+  }
+}
+
 /// Eigen's, which forgets the sign of (-0)^y for odd negative y.
 inline Packet<float> pow(Packet<float> x, Packet<float> y) {
   using P = Packet<float>;
@@ -275,7 +285,7 @@ inline Packet<float> pow(Packet<float> x, Packet<float> y) {
   const P half = y * P(0.5F);
   const P signed_zero_power = select(half == P(ei::pfloor(half.raw)), P(std::numeric_limits<float>::infinity()),
                                      copysign(P(std::numeric_limits<float>::infinity()), x));
-  return select((x == P(0.0F)) & (y < P(0.0F)) & (y == whole), signed_zero_power, P(ei::generic_pow(x.raw, y.raw)));
+  return select((x == P(0.0F)) & (y < P(0.0F)) & (y == whole), signed_zero_power, generic_power(x, y));
 }
 
 // ---- any dtype, one element at a time --------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // Layers against closed forms and scalar loops; parameters that are exchanged must be noticed.
+#include "ferrite/nn/layers.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/gru.h"
-#include "ferrite/nn/layers.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/sequential.h"
 #include "support/compare.h"
@@ -13,7 +13,9 @@ using support::within;
 
 namespace {
 
-Tensor draw(const Shape& s, std::uint64_t stream = 1, Dtype dtype = Dtype::f32) { return uniform(s, {9, stream, 0}, -1, 1, dtype); }
+Tensor draw(const Shape& s, std::uint64_t stream = 1, Dtype dtype = Dtype::f32) {
+  return uniform(s, {9, stream, 0}, -1, 1, dtype);
+}
 const nn::Context none;
 
 }  // namespace
@@ -125,7 +127,8 @@ BOOST_AUTO_TEST_CASE(gru_errors) {
   BOOST_CHECK_EXCEPTION((void)gru(draw({4, 5, 3})), ShapeError, says("gru: expects input [B, T, 2], got [4, 5, 3]"));
   BOOST_CHECK_EXCEPTION((void)gru(draw({4, 0, 2})), ShapeError, says("no steps"));
   BOOST_CHECK_EXCEPTION((void)gru(draw({4, 5, 2}, 1, Dtype::f64)), DtypeError, says("the weights are f32"));
-  BOOST_CHECK_EXCEPTION((void)gru.run(draw({4, 5, 2}), {.state = zeros({4, 4})}), ShapeError, says("expects a state [4, 3]"));
+  BOOST_CHECK_EXCEPTION((void)gru.run(draw({4, 5, 2}), {.state = zeros({4, 4})}), ShapeError,
+                        says("expects a state [4, 3]"));
   BOOST_TEST(gru(draw({0, 5, 2})).shape().str() == "[0, 5, 3]");
 }
 
@@ -153,8 +156,10 @@ BOOST_AUTO_TEST_CASE(sequential_and_residual_names) {
 
 BOOST_AUTO_TEST_CASE(adding_a_layer_leaves_the_other_weights_alone) {
   const nn::Init init{.seed = 3};
-  BOOST_TEST(identical(nn::Linear(3, 2, init.child("a")).weight.peek(), nn::Linear(3, 2, init.child("a")).weight.peek()));
-  BOOST_TEST(!identical(nn::Linear(3, 2, init.child("a")).weight.peek(), nn::Linear(3, 2, init.child("b")).weight.peek()));
+  BOOST_TEST(
+      identical(nn::Linear(3, 2, init.child("a")).weight.peek(), nn::Linear(3, 2, init.child("a")).weight.peek()));
+  BOOST_TEST(
+      !identical(nn::Linear(3, 2, init.child("a")).weight.peek(), nn::Linear(3, 2, init.child("b")).weight.peek()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -173,9 +178,11 @@ BOOST_AUTO_TEST_CASE(closed_forms) {
 }
 
 BOOST_AUTO_TEST_CASE(errors) {
-  BOOST_CHECK_EXCEPTION((void)nn::cross_entropy(zeros({2, 4}), Tensor::from<std::int64_t>({0, 4})), ShapeError, says("target 4 lies outside 0..3"));
+  BOOST_CHECK_EXCEPTION((void)nn::cross_entropy(zeros({2, 4}), Tensor::from<std::int64_t>({0, 4})), ShapeError,
+                        says("target 4 lies outside 0..3"));
   BOOST_CHECK_EXCEPTION((void)nn::cross_entropy(zeros({2, 4}), zeros({2})), DtypeError, says("targets must be i64"));
-  BOOST_CHECK_EXCEPTION((void)nn::cross_entropy(zeros({2, 4}), Tensor::from<std::int64_t>({0})), ShapeError, says("got [2, 4] and [1]"));
+  BOOST_CHECK_EXCEPTION((void)nn::cross_entropy(zeros({2, 4}), Tensor::from<std::int64_t>({0})), ShapeError,
+                        says("got [2, 4] and [1]"));
   BOOST_CHECK_EXCEPTION((void)nn::mse_loss(zeros({2}), zeros({3})), ShapeError, says("shapes differ: [2] and [3]"));
 }
 

@@ -93,9 +93,10 @@ BOOST_AUTO_TEST_CASE(four_threads_give_the_bits_of_one) {
 
 BOOST_AUTO_TEST_CASE(an_exception_in_a_parallel_loop_arrives) {
   set_threads(4);
-  BOOST_CHECK_THROW(detail::parallel_for(100, [](std::int64_t i) {
-                      if (i == 57) throw Error("here");
-                    }),
+  BOOST_CHECK_THROW(detail::parallel_for(100,
+                                         [](std::int64_t i) {
+                                           if (i == 57) throw Error("here");
+                                         }),
                     Error);
   std::atomic<int> count{0};
   detail::parallel_for(100, [&](std::int64_t) { ++count; });

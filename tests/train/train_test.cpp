@@ -57,9 +57,11 @@ BOOST_AUTO_TEST_CASE(shuffling_by_seed_and_epoch) {
 
 BOOST_AUTO_TEST_CASE(sets_that_do_not_fit) {
   const Tensor two = Tensor::from<std::int64_t>({1, 2});
-  BOOST_CHECK_EXCEPTION(SequenceSet(zeros({4, 1}), two, two), ShapeError, says("lengths add up to 3, there are 4 frames"));
+  BOOST_CHECK_EXCEPTION(SequenceSet(zeros({4, 1}), two, two), ShapeError,
+                        says("lengths add up to 3, there are 4 frames"));
   BOOST_CHECK_EXCEPTION(SequenceSet(zeros({3}), two, two), ShapeError, says("frames must be [N, D]"));
-  BOOST_CHECK_EXCEPTION(SequenceSet(zeros({1, 1}), Tensor::from<std::int64_t>({0, 1}), two), ShapeError, says("a length of 0"));
+  BOOST_CHECK_EXCEPTION(SequenceSet(zeros({1, 1}), Tensor::from<std::int64_t>({0, 1}), two), ShapeError,
+                        says("a length of 0"));
   BOOST_CHECK_EXCEPTION((void)batches(small_set(), 0), ValueError, says("size must be positive"));
 }
 
@@ -92,7 +94,8 @@ BOOST_AUTO_TEST_CASE(progress_on_a_terminal_writes_over_its_line) {
 }
 
 BOOST_AUTO_TEST_CASE(chart_holds_its_lines) {
-  const std::string svg = line_chart({{"a < b", {0, 1, 2}, {1, 0.5, 0.25}}, {"gap", {0, 1, 2}, {0, NAN, 1}}}, {.title = "T & U"});
+  const std::string svg =
+      line_chart({{"a < b", {0, 1, 2}, {1, 0.5, 0.25}}, {"gap", {0, 1, 2}, {0, NAN, 1}}}, {.title = "T & U"});
   BOOST_TEST(svg.find("<svg xmlns=") == 0U);
   BOOST_TEST(svg.find("a &lt; b") != std::string::npos);
   BOOST_TEST(svg.find("T &amp; U") != std::string::npos);
@@ -110,7 +113,8 @@ BOOST_AUTO_TEST_CASE(confusion_counts) {
   BOOST_TEST(c.count(1, 0) == 0);  // fails if rows and columns are exchanged
   BOOST_TEST(std::fabs(c.accuracy() - 2.0 / 3) < 1e-12);
   BOOST_TEST(c.str().find("50.0%") != std::string::npos);
-  BOOST_CHECK_EXCEPTION(c.add(Tensor::from<std::int64_t>({2}), Tensor::from<std::int64_t>({0})), ShapeError, says("class 2 lies outside 0..1"));
+  BOOST_CHECK_EXCEPTION(c.add(Tensor::from<std::int64_t>({2}), Tensor::from<std::int64_t>({0})), ShapeError,
+                        says("class 2 lies outside 0..1"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

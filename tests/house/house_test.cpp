@@ -1,0 +1,175 @@
+// The rules of the house, read off the sources. Every rule is tried on a bad example first, so that it can fail.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Source {
+  std::string path;  ///< from the root, with slashes
+  std::string text;
+};
+
+const std::set<std::string> kRooms = {"tensor", "autograd", "compile", "nn", "dsl", "io", "train"};
+
+std::string room_of(const std::string& path) { return path.substr(0, path.find('/')); }
+bool is_header(const Source& s) { return s.path.ends_with(".h"); }
+bool in_library(const Source& s) { return kRooms.contains(room_of(s.path)); }
+bool is_public_header(const Source& s) {
+  return is_header(s) && (in_library(s) || s.path == "ferrite.h") && s.path.find("/detail/") == std::string::npos;
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// All text files of the project that are ours.
+const std::vector<Source>& sources() {
+  static const std::vector<Source> all = [] {
+    std::vector<Source> list;
+    const fs::path root = FERRITE_SOURCE_DIR;
+    const std::set<std::string> skipped = {"build", ".git", "data", "corpus", ".cache"};
+    const std::set<std::string> kinds = {".h", ".cpp", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".sh", ""};
+    for (auto at = fs::recursive_directory_iterator(root); at != fs::recursive_directory_iterator(); ++at) {
+      const bool fixtures = at->path().filename() == "data" && at->path().parent_path().filename() == "tests";
+      if (at->is_directory() && skipped.contains(at->path().filename().string()) && !fixtures) at.disable_recursion_pending();
+      if (!at->is_regular_file() || !kinds.contains(at->path().extension().string())) continue;
+      list.push_back({fs::relative(at->path(), root).generic_string(), read(at->path())});
+    }
+    return list;
+  }();
+  return all;
+}
+
+using Rule = std::vector<std::string> (*)(const Source&);
+
+/// Every source obeys a rule, and a bad example is caught.
+void enforce(Rule rule, const Source& bad, std::size_t faults = 1) {
+  BOOST_TEST(rule(bad).size() == faults, "the rule does not catch its bad example");
+  for (const Source& s : sources())
+    for (const std::string& fault : rule(s)) BOOST_ERROR(s.path + ": " + fault);
+}
+
+std::vector<std::string> matches(const std::string& text, const std::regex& pattern, const std::string& what) {
+  std::vector<std::string> found;
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), pattern); at != std::sregex_iterator(); ++at)
+    found.push_back(what + ": " + at->str());
+  return found;
+}
+
+/// Code without comments and string literals.
+std::string code_of(const std::string& text) {
+  static const std::regex pattern(R"(//[^\n]*|"(?:\\.|[^"\\\n])*")");
+  return std::regex_replace(text, pattern, "");
+}
+
+// ---- the rules -----------------------------------------------------------------------------------------
+
+std::vector<std::string> includes_against_the_layers(const Source& s) {
+  static const std::map<std::string, std::set<std::string>> allowed = {
+      {"tensor", {}},
+      {"autograd", {"tensor"}},
+      {"compile", {"tensor", "autograd"}},
+      {"nn", {"tensor", "autograd", "compile"}},
+      {"dsl", {"tensor", "autograd", "compile", "nn"}},
+      {"io", {"tensor", "autograd", "compile", "nn"}},
+      {"train", {"tensor", "autograd", "compile", "nn", "dsl", "io"}}};
+  const std::string room = room_of(s.path);
+  if (!allowed.contains(room)) return {};
+  std::vector<std::string> faults;
+  static const std::regex pattern(R"(#include\s*[<"]ferrite/([a-z]+)[/.])");
+  for (auto at = std::sregex_iterator(s.text.begin(), s.text.end(), pattern); at != std::sregex_iterator(); ++at) {
+    const std::string other = (*at)[1];
+    if (other != room && !allowed.at(room).contains(other)) faults.push_back(room + " includes " + other);
+  }
+  return faults;
+}
+
+std::vector<std::string> long_files(const Source& s) {
+  if (!s.path.ends_with(".h") && !s.path.ends_with(".cpp")) return {};
+  const auto lines = std::count(s.text.begin(), s.text.end(), '\n');
+  const int most = s.path.ends_with("_kernel.cpp") ? 600 : 400;
+  if (lines <= most) return {};
+  return {std::to_string(lines) + " lines, at most " + std::to_string(most)};
+}
+
+std::vector<std::string> foreign_public_headers(const Source& s) {
+  if (!is_public_header(s) || s.path == "tensor/eigen.h") return {};
+  static const std::regex pattern(R"(#include\s*[<"](Eigen|unsupported|spdlog|fmt|nlohmann|google|boost|CLI)/[^\n]*)");
+  return matches(s.text, pattern, "a public header includes");
+}
+
+std::vector<std::string> internal_includes(const Source& s) {
+  if (!is_public_header(s)) return {};
+  static const std::regex pattern(R"(#include\s*"[^"]*/detail/[^\n]*)");
+  return matches(s.text, pattern, "a public header includes what is not installed");
+}
+
+std::vector<std::string> printing_or_aborting(const Source& s) {
+  if (!in_library(s)) return {};
+  static const std::regex pattern(R"(\bstd::(cout|cerr|clog|abort|exit|terminate|quick_exit)\b|\b(f?printf|puts|abort|assert|exit)\s*\()");
+  return matches(code_of(s.text), pattern, "the library prints or aborts");
+}
+
+std::vector<std::string> headers_without_guard(const Source& s) {
+  if (!is_header(s) || s.text.find("#pragma once") != std::string::npos) return {};
+  return {"no #pragma once"};
+}
+
+std::vector<std::string> blanks(const Source& s) {
+  std::vector<std::string> faults;
+  if (s.text.find('\t') != std::string::npos) faults.push_back("a tab");
+  if (s.text.find(" \n") != std::string::npos) faults.push_back("a blank at the end of a line");
+  if (!s.text.empty() && s.text.back() != '\n') faults.push_back("no newline at the end");
+  return faults;
+}
+
+std::vector<std::string> machine_paths(const Source& s) {
+  if (s.path == "tests/house/house_test.cpp") return {};
+  static const std::regex pattern(R"((^|[\s"'=(])/(work|root|home|opt)/[^\s]*)");
+  return matches(s.text, pattern, "a path of somebody's machine");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(house)
+
+BOOST_AUTO_TEST_CASE(sources_are_found) {
+  BOOST_TEST(sources().size() > 100U);
+  std::set<std::string> rooms;
+  for (const Source& s : sources()) rooms.insert(room_of(s.path));
+  for (const char* room : {"tensor", "autograd", "nn", "dsl", "io", "train", "tests", "examples"})
+    BOOST_TEST(rooms.contains(room), room);
+}
+
+BOOST_AUTO_TEST_CASE(includes_follow_the_layers) {
+  enforce(includes_against_the_layers, {"nn/x.cpp", "#include \"ferrite/tensor/tensor.h\"\n#include \"ferrite/io/x.h\"\n"});
+}
+BOOST_AUTO_TEST_CASE(files_are_short) { enforce(long_files, {"nn/x.cpp", std::string(401, '\n')}); }
+BOOST_AUTO_TEST_CASE(kernels_may_be_longer) {
+  BOOST_TEST(long_files({"tensor/x_kernel.cpp", std::string(600, '\n')}).empty());
+  BOOST_TEST(long_files({"tensor/x_kernel.cpp", std::string(601, '\n')}).size() == 1U);
+}
+BOOST_AUTO_TEST_CASE(public_headers_name_no_third_party) {
+  enforce(foreign_public_headers, {"tensor/x.h", "#include <Eigen/Core>\n#include <fmt/core.h>\n"}, 2);
+}
+BOOST_AUTO_TEST_CASE(public_headers_need_no_internal_ones) {
+  enforce(internal_includes, {"nn/x.h", "#include \"ferrite/tensor/detail/define.h\"\n"});
+}
+BOOST_AUTO_TEST_CASE(the_library_neither_prints_nor_aborts) {
+  enforce(printing_or_aborting, {"nn/x.cpp", "void f() { std::cout << 1; abort(); }  // printf(\n"}, 2);
+}
+BOOST_AUTO_TEST_CASE(headers_are_guarded) { enforce(headers_without_guard, {"nn/x.h", "int x;\n"}); }
+BOOST_AUTO_TEST_CASE(no_stray_blanks) { enforce(blanks, {"nn/x.cpp", "\tint x; \n//"}, 3); }
+BOOST_AUTO_TEST_CASE(no_paths_of_machines) { enforce(machine_paths, {"docs/x.md", "see /home/me/x and \"/opt/y\"\n"}, 2); }
+
+BOOST_AUTO_TEST_SUITE_END()
