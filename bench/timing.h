@@ -1,0 +1,51 @@
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace bench {
+
+inline double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// How often f must be called for a sample to take `seconds`.
+inline std::int64_t calls_for(const std::function<void()>& f, double seconds) {
+  f();
+  for (std::int64_t n = 1;; n *= 4) {
+    const double start = now();
+    for (std::int64_t i = 0; i < n; ++i) f();
+    const double spent = now() - start;
+    if (spent > seconds / 4) return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(n) * seconds / spent));
+  }
+}
+
+/// Seconds a call of each function: medians over samples taken in turn, so that all see the same machine.
+inline std::vector<double> interleaved(const std::vector<std::function<void()>>& functions, int samples = 11,
+                                       double seconds = 2e-3) {
+  std::vector<std::int64_t> calls;
+  for (const auto& f : functions) calls.push_back(calls_for(f, seconds));
+  std::vector<std::vector<double>> times(functions.size());
+  for (int s = 0; s < samples; ++s)
+    for (std::size_t k = 0; k < functions.size(); ++k) {
+      const double start = now();
+      for (std::int64_t i = 0; i < calls[k]; ++i) functions[k]();
+      times[k].push_back((now() - start) / static_cast<double>(calls[k]));
+    }
+  std::vector<double> medians;
+  for (auto& t : times) {
+    std::sort(t.begin(), t.end());
+    medians.push_back(t[t.size() / 2]);
+  }
+  return medians;
+}
+
+/// Keeps the compiler from dropping a value.
+template <class T>
+inline void keep(const T& v) {
+  asm volatile("" : : "g"(&v) : "memory");
+}
+
+}  // namespace bench
