@@ -35,14 +35,18 @@ double peak_flops() {
   const auto run = [] {
     P acc[kChains];
     const P x = ei::pset1<P>(0.999F), y = ei::pset1<P>(1e-3F);
-    for (P& a : acc) a = ei::pset1<P>(1.0F);
+#pragma GCC unroll 16
+    for (int k = 0; k < kChains; ++k) acc[k] = ei::pset1<P>(1.0F);
     for (int i = 0; i < kSteps; ++i)
 #pragma GCC unroll 16
       for (int k = 0; k < kChains; ++k) {
         acc[k] = ei::pmadd(acc[k], x, y);
         asm volatile("" : "+x"(acc[k]));
       }
-    for (P& a : acc) bench::keep(a);
+    P total = acc[0];
+#pragma GCC unroll 16
+    for (int k = 1; k < kChains; ++k) total = ei::padd(total, acc[k]);
+    asm volatile("" : : "x"(total));
   };
   return 2.0 * kChains * kLanes * kSteps / bench::interleaved({run}, 15)[0];
 }
@@ -88,9 +92,12 @@ std::vector<double> measure(Operands& o, bool transposed) {
   runs.emplace_back([=] {
     Eigen::Map<M> y(c, o.m, o.n);
     const Eigen::Map<const M> x(a, o.m, o.k);
-    if (transposed) y.noalias() = x * Eigen::Map<const M>(b, o.n, o.k).transpose();
-    else if (o.m == 1) y.row(0).noalias() = x.row(0) * Eigen::Map<const M>(b, o.k, o.n);
-    else y.noalias() = x * Eigen::Map<const M>(b, o.k, o.n);
+    if (transposed)
+      y.noalias() = x * Eigen::Map<const M>(b, o.n, o.k).transpose();
+    else if (o.m == 1)
+      y.row(0).noalias() = x.row(0) * Eigen::Map<const M>(b, o.k, o.n);
+    else
+      y.noalias() = x * Eigen::Map<const M>(b, o.k, o.n);
   });
 #ifdef FERRITE_BENCH_OPENBLAS
   runs.emplace_back([=] {
@@ -98,17 +105,19 @@ std::vector<double> measure(Operands& o, bool transposed) {
   });
 #endif
 #ifdef FERRITE_BENCH_ONEDNN
-  runs.emplace_back([=] { dnnl_sgemm('N', transposed ? 'T' : 'N', o.m, o.n, o.k, 1, a, o.k, b, transposed ? o.k : o.n, 0, c, o.n); });
+  runs.emplace_back(
+      [=] { dnnl_sgemm('N', transposed ? 'T' : 'N', o.m, o.n, o.k, 1, a, o.k, b, transposed ? o.k : o.n, 0, c, o.n); });
 #endif
   return bench::interleaved(runs, 11, 1e-3);
 }
 
-const char* const kPeers = "        ours       Eigen"
+const char* const kPeers =
+    "        ours       Eigen"
 #ifdef FERRITE_BENCH_OPENBLAS
-                           "    OpenBLAS"
+    "    OpenBLAS"
 #endif
 #ifdef FERRITE_BENCH_ONEDNN
-                           "      oneDNN"
+    "      oneDNN"
 #endif
     ;
 
@@ -127,7 +136,8 @@ void table(bool transposed, double peak) {
 }
 
 void vectors() {
-  std::printf("\ny [3H] = x [H] . B [H, 3H]: microseconds, and ours over the time to read B once\n%5s%s\n", "H", kPeers);
+  std::printf("\ny [3H] = x [H] . B [H, 3H]: microseconds, and ours over the time to read B once\n%5s%s\n", "H",
+              kPeers);
   for (const int H : {32, 64, 128, 256, 512, 1024}) {
     Operands o(1, 3 * H, H);
     const std::vector<double> t = measure(o, false);

@@ -44,12 +44,18 @@ int main() {
   const Tensor w = uniform({4}, {1, 2, 1}, 0.5, 1.5);
   const Tensor m = 0.25 * uniform({4, 4}, {1, 3, 1});
   const Op same = [](const Tensor& t) { return t; };
-  std::printf("nanoseconds an operation on 4 elements\n%-12s %8s %10s %14s\n", "", "eager", "recorded", "with backward");
-  measure("add", x, [&](const Tensor& t) { return t + w; }, same);
-  measure("mul", x, [&](const Tensor& t) { return t * w; }, same);
-  measure("add literal", x, [&](const Tensor& t) { return t + 1; }, same);
-  measure("sigmoid", x, [&](const Tensor& t) { return sigmoid(t); }, same);
-  measure("matmul 4x4", m, [&](const Tensor& t) { return matmul(t, m); }, same);
+  std::printf("nanoseconds an operation on 4 elements\n%-12s %8s %10s %14s\n", "", "eager", "recorded",
+              "with backward");
+  measure(
+      "add", x, [&](const Tensor& t) { return t + w; }, same);
+  measure(
+      "mul", x, [&](const Tensor& t) { return t * w; }, same);
+  measure(
+      "add literal", x, [&](const Tensor& t) { return t + 1; }, same);
+  measure(
+      "sigmoid", x, [&](const Tensor& t) { return sigmoid(t); }, same);
+  measure(
+      "matmul 4x4", m, [&](const Tensor& t) { return matmul(t, m); }, same);
   // A slice or a sum cannot be chained: each is taken of the start, and all results are added up by one stack.
   const auto many = [](const char* name, const Tensor& start, const Op& op) {
     const auto eager = [&] {

@@ -18,7 +18,8 @@ inline std::int64_t calls_for(const std::function<void()>& f, double seconds) {
     const double start = now();
     for (std::int64_t i = 0; i < n; ++i) f();
     const double spent = now() - start;
-    if (spent > seconds / 4) return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(n) * seconds / spent));
+    if (spent > seconds / 4)
+      return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(n) * seconds / spent));
   }
 }
 

@@ -20,10 +20,18 @@ struct Attr {
 
 /// The named constants of one application of an operation. Equality, hashing and printing are written here,
 /// once for all operations.
-class Attrs : public InlineVector<Attr, 3> {
+class Attrs : public InlineVector<Attr, 4> {
  public:
   Attrs() = default;
   Attrs(std::initializer_list<Attr> list) : InlineVector(list) {}
+  /// Appends a constant in place: for operations that are called often.
+  template <class T>
+  Attrs&& with(std::string_view name, const T& value) && {
+    Attr& a = emplace_back();
+    a.name = name;
+    a.value.template emplace<T>(value);
+    return std::move(*this);
+  }
 
   const Attr::Value* find(std::string_view name) const {
     for (const Attr& a : *this)

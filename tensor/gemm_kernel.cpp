@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -10,7 +11,8 @@
 namespace ferrite::detail {
 namespace {
 
-constexpr std::int64_t kBlockK = 256;  ///< the order of summation: never changed without changing every result
+constexpr std::int64_t kDirectRows = 64;  ///< up to here, packing B costs more than it saves
+constexpr std::int64_t kBlockK = 256;     ///< the order of summation: never changed without changing every result
 
 /// Shape of the micro-kernel: rows and packets that fill the registers without spilling.
 template <class T>
@@ -19,7 +21,6 @@ struct Tile {
   static constexpr int rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
   static constexpr int packets = 3;
   static constexpr int width = packets * lanes;
-  static constexpr int vector_packets = 8;  ///< of one row: enough chains to hide the latency
 };
 
 /// Scratch memory of a thread, kept between calls.
@@ -177,21 +178,10 @@ class BlockProduct {
       : M_(M), N_(N), K_(K), a_(a), b_(b), c_(c), ldc_(ldc), add_(add) {}
 
   void run() {
-    constexpr std::int64_t kWide = Tile<T>::vector_packets * Tile<T>::lanes;
-    const bool direct = b_.col == 1 && M_ <= 2 * Tile<T>::rows;
-    std::int64_t j = 0;
-    if (direct && M_ == 1)
-      for (; j + kWide <= N_; j += kWide) direct_panel<Tile<T>::vector_packets, 1>(j);
-    if (direct && M_ <= 3)
-      for (; j + 4 * Tile<T>::lanes <= N_; j += 4 * Tile<T>::lanes) direct_panel<4, 2>(j);
-    if (direct) {
-      for (; j + Tile<T>::width <= N_; j += Tile<T>::width) direct_panel<Tile<T>::packets, Tile<T>::rows>(j);
-      for (; j + Tile<T>::lanes <= N_; j += Tile<T>::lanes) direct_panel<1, Tile<T>::rows>(j);
-      if (j < N_) packed_panel<1>(j);
-      return;
-    }
+    if (b_.col == 1 && M_ == 1) return vector();
+    if (b_.col == 1 && M_ <= kDirectRows) return direct();
     if (a_.col != 1 && M_ > 1 && N_ > Tile<T>::width) return packed_rows();
-    packed_panels(M_, a_, c_);
+    packed_panels();
   }
 
  private:
@@ -200,30 +190,68 @@ class BlockProduct {
     panel_rows<T, NV, MR>(M_, a_, {b_.data + j, b_.row}, K_, c_ + j, ldc_, add_, NV * Tile<T>::lanes);
   }
 
+  /// One row: panels as wide as the registers allow, so that the chains hide their latency.
+  void vector() {
+    std::int64_t j = 0;
+    wide<12>(j);
+    wide<8>(j);
+    wide<6>(j);
+    wide<4>(j);
+    wide<2>(j);
+    wide<1>(j);
+    if (j < N_) packed_panel<1>(j);
+  }
+  template <int NV>
+  void wide(std::int64_t& j) {
+    for (; j + NV * Tile<T>::lanes <= N_; j += NV * Tile<T>::lanes) direct_panel<NV, 1>(j);
+  }
+
+  /// Few rows: B is read in place.
+  void direct() {
+    std::int64_t j = 0;
+    if (M_ <= 3)
+      for (; j + 2 * Tile<T>::width <= N_; j += 2 * Tile<T>::width) direct_panel<2 * Tile<T>::packets, 2>(j);
+    for (; j + Tile<T>::width <= N_; j += Tile<T>::width) direct_panel<Tile<T>::packets, Tile<T>::rows>(j);
+    for (; j + Tile<T>::lanes <= N_; j += Tile<T>::lanes) direct_panel<1, Tile<T>::rows>(j);
+    if (j < N_) packed_panel<1>(j);
+  }
+
   template <int NV>
   void packed_panel(std::int64_t j) {
-    packed_panel_of<NV>(j, M_, a_, c_);
-  }
-
-  template <int NV>
-  void packed_panel_of(std::int64_t j, std::int64_t M, MatrixView<T> a, T* c) {
     constexpr std::int64_t kWidth = NV * Tile<T>::lanes;
-    const std::int64_t width = std::min(kWidth, N_ - j);
-    T* panel = scratch_b.get<T>(static_cast<std::size_t>(kBlockK * Tile<T>::width));
-    pack_panel<T>({b_.data + j * b_.col, b_.row, b_.col}, K_, width, kWidth, panel);
-    panel_rows<T, NV, Tile<T>::rows>(M, a, {panel, kWidth}, K_, c + j, ldc_, add_, width);
+    T* panel = scratch_b.get<T>(static_cast<std::size_t>(kBlockK * kWidth));
+    pack_panel<T>({b_.data + j * b_.col, b_.row, b_.col}, K_, N_ - j, kWidth, panel);
+    panel_rows<T, NV, Tile<T>::rows>(M_, a_, {panel, kWidth}, K_, c_ + j, ldc_, add_, std::min(kWidth, N_ - j));
   }
 
-  void packed_panels(std::int64_t M, MatrixView<T> a, T* c) {
-    std::int64_t j = 0;
-    for (; j + Tile<T>::width <= N_; j += Tile<T>::width) packed_panel_of<Tile<T>::packets>(j, M, a, c);
-    const std::int64_t left = N_ - j;
-    if (left > 2 * Tile<T>::lanes) {
-      packed_panel_of<3>(j, M, a, c);
-    } else if (left > Tile<T>::lanes) {
-      packed_panel_of<2>(j, M, a, c);
-    } else if (left > 0) {
-      packed_panel_of<1>(j, M, a, c);
+  /// A few panels are packed together; the rows that meet them are taken in groups that stay in the second cache.
+  void packed_panels() {
+    constexpr std::int64_t kWidth = Tile<T>::width;
+    constexpr std::int64_t kPanels = 8;
+    constexpr std::int64_t kGroup = 12 * Tile<T>::rows;
+    T* packed = scratch_b.get<T>(static_cast<std::size_t>(kPanels * kBlockK * kWidth));
+    for (std::int64_t j0 = 0; j0 < N_; j0 += kPanels * kWidth) {
+      const std::int64_t columns = std::min(kPanels * kWidth, N_ - j0);
+      for (std::int64_t j = 0; j < columns; j += kWidth)
+        pack_panel<T>({b_.data + (j0 + j) * b_.col, b_.row, b_.col}, K_, std::min(kWidth, columns - j), kWidth,
+                      packed + j * K_);
+      for (std::int64_t m = 0; m < M_; m += kGroup)
+        for (std::int64_t j = 0; j < columns; j += kWidth)
+          packed_rows_of(std::min(kGroup, M_ - m), {a_.data + m * a_.row, a_.row, a_.col}, packed + j * K_,
+                         std::min(kWidth, columns - j), c_ + m * ldc_ + j0 + j);
+    }
+  }
+
+  /// Some rows under one packed panel; the last panel is computed no wider than it need be.
+  void packed_rows_of(std::int64_t M, MatrixView<T> a, const T* panel, std::int64_t width, T* c) {
+    constexpr std::int64_t kWidth = Tile<T>::width;
+    constexpr int kRows = Tile<T>::rows;
+    if (width > 2 * Tile<T>::lanes) {
+      panel_rows<T, 3, kRows>(M, a, {panel, kWidth}, K_, c, ldc_, add_, width);
+    } else if (width > Tile<T>::lanes) {
+      panel_rows<T, 2, kRows>(M, a, {panel, kWidth}, K_, c, ldc_, add_, width);
+    } else {
+      panel_rows<T, 1, kRows>(M, a, {panel, kWidth}, K_, c, ldc_, add_, width);
     }
   }
 
@@ -259,8 +287,32 @@ class BlockProduct {
   bool add_;
 };
 
+/// a b + c as the packets round it.
+template <class T>
+inline T chain(T a, T b, T c) {
+#ifdef __FMA__
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+/// A product of a few elements, without packets: the same chains, less ceremony. K at most kBlockK.
+template <class T>
+void tiny(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc) {
+  for (std::int64_t m = 0; m < M; ++m)
+    for (std::int64_t n = 0; n < N; ++n) {
+      T sum = 0;
+      for (std::int64_t k = 0; k < K; ++k)
+        sum = chain(a.data[m * a.row + k * a.col], b.data[k * b.row + n * b.col], sum);
+      c[m * ldc + n] = sum;
+    }
+}
+
 template <class T>
 void serial(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc) {
+  constexpr std::int64_t kTiny = 128;  // multiply-adds
+  if (K <= kBlockK && M * N * K <= kTiny) return tiny(M, N, K, a, b, c, ldc);
   for (std::int64_t k = 0; k < K; k += kBlockK) {
     const std::int64_t n = std::min(kBlockK, K - k);
     BlockProduct<T>(M, N, n, {a.data + k * a.col, a.row, a.col}, {b.data + k * b.row, b.row, b.col}, c, ldc, k > 0)

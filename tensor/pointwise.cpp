@@ -261,7 +261,7 @@ Tensor call_pointwise(const Primitive& op, std::initializer_list<const Operand*>
   std::size_t j = 0;
   for (const Operand* o : operands) {
     if (o->is_literal()) {
-      attrs.push_back({kNames[j], o->scalar()});
+      std::move(attrs).with(kNames[j], o->scalar());
     } else {
       tensors.push_back(&o->tensor());
     }

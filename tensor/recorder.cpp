@@ -4,11 +4,14 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-struct Stack {
-  Frame base;
-  Frame* top = &base;
-};
-thread_local Stack stack;
+thread_local constinit Frame* top = nullptr;
+
+/// The outermost frame of this thread, made when first asked for.
+Frame& outermost() {
+  thread_local Frame base;
+  if (!top) top = &base;
+  return base;
+}
 
 void refresh(Frame& f) {
   f.tracing = false;
@@ -32,20 +35,24 @@ void add(Frame& f, Recorder* r) {
 
 }  // namespace
 
-Frame& frame() { return *stack.top; }
+Frame& frame() {
+  if (!top) [[unlikely]]
+    return outermost();
+  return *top;
+}
 
 }  // namespace detail
 
 NewFrame::NewFrame() {
-  frame_.outer = detail::stack.top;
-  detail::stack.top = &frame_;
+  frame_.outer = &detail::frame();
+  detail::top = &frame_;
 }
 NewFrame::NewFrame(Recorder& only) : NewFrame() { detail::add(frame_, &only); }
-NewFrame::~NewFrame() { detail::stack.top = frame_.outer; }
+NewFrame::~NewFrame() { detail::top = frame_.outer; }
 
 Recording::Recording(Recorder& recorder) : recorder_(&recorder) { detail::add(detail::frame(), recorder_); }
 Recording::~Recording() {
-  for (detail::Frame* f = detail::stack.top; f; f = f->outer)
+  for (detail::Frame* f = detail::top; f; f = f->outer)
     if (detail::remove(*f, recorder_)) return;
 }
 

@@ -1,6 +1,5 @@
 #include "ferrite/tensor/storage.h"
 
-#include <array>
 #include <bit>
 #include <cstdlib>
 #include <new>
@@ -40,20 +39,18 @@ std::size_t lines_of(std::size_t bin) {
   return (bin % 4 + 4) << (bin / 4 - 1);
 }
 
+/// What a thread keeps for reuse. Trivial, so that reaching it costs no check: `Ending` empties it.
 struct Pool {
-  std::array<Storage*, kBins> blocks{};
-  TensorImpl* views = nullptr;
-  std::size_t cached = 0;
-  std::size_t cached_views = 0;
+  Storage* blocks[kBins];
+  TensorImpl* views;
+  std::size_t cached;
+  std::size_t cached_views;
   PoolCounts counts;
+  bool ended;  ///< the thread is ending: tensors with static lifetime are freed directly
 
-  ~Pool();
   void clear() noexcept;
 };
-
-/// Set once the pool of an ending thread is gone; tensors with static lifetime are then freed directly.
-thread_local constinit bool pool_ended = false;
-thread_local Pool pool;
+thread_local constinit Pool pool{};
 
 TensorImpl*& next_view(TensorImpl* impl) { return *reinterpret_cast<TensorImpl**>(impl); }
 
@@ -74,12 +71,18 @@ void Pool::clear() noexcept {
   cached_views = 0;
 }
 
-Pool::~Pool() {
-  clear();
-  pool_ended = true;
-}
+/// Empties the pool when its thread ends.
+struct Ending {
+  bool armed = false;
+  ~Ending() {
+    pool.clear();
+    pool.ended = true;
+  }
+};
+thread_local Ending ending;
 
 void* system_block(std::size_t bytes) {
+  ending.armed = true;  // from the first block on, this thread has something to give back
   void* p = std::aligned_alloc(64, bytes);
   if (!p) throw std::bad_alloc();
   return p;
@@ -88,7 +91,7 @@ void* system_block(std::size_t bytes) {
 Storage* take_block(std::size_t data_bytes) {
   const std::size_t lines = (Storage::kDataAt + data_bytes + 63) / 64 + 1;
   const std::size_t bin = bin_of(lines);
-  if (kPooling && !pool_ended && bin < kBins) {
+  if (kPooling && !pool.ended && bin < kBins) {
     ++pool.counts.requests;
     if (Storage* s = pool.blocks[bin]) {
       pool.blocks[bin] = s->next_free;
@@ -107,7 +110,7 @@ Storage* take_block(std::size_t data_bytes) {
 }
 
 void give_block(Storage* s) noexcept {
-  if (kPooling && !pool_ended && s->bin < kBins && pool.cached + s->block_bytes <= kMostCached) {
+  if (kPooling && !pool.ended && s->bin < kBins && pool.cached + s->block_bytes <= kMostCached) {
     s->next_free = pool.blocks[s->bin];
     pool.blocks[s->bin] = s;
     pool.cached += s->block_bytes;
@@ -119,7 +122,7 @@ void give_block(Storage* s) noexcept {
 constexpr std::size_t kViewBytes = (sizeof(TensorImpl) + 63) / 64 * 64;
 
 TensorImpl* take_view() {
-  if (kPooling && !pool_ended) {
+  if (kPooling && !pool.ended) {
     ++pool.counts.requests;
     if (TensorImpl* impl = pool.views) {
       pool.views = next_view(impl);
@@ -132,7 +135,7 @@ TensorImpl* take_view() {
 }
 
 void give_view(TensorImpl* impl) noexcept {
-  if (kPooling && !pool_ended && pool.cached_views < kMostViews) {
+  if (kPooling && !pool.ended && pool.cached_views < kMostViews) {
     next_view(impl) = pool.views;
     pool.views = impl;
     ++pool.cached_views;
@@ -159,8 +162,9 @@ bool is_contiguous(const Shape& shape, const Shape& strides) {
 
 TensorImpl* new_tensor(const Shape& shape, Dtype dtype) {
   const std::int64_t n = shape.numel();
-  constexpr std::int64_t kMostBytes = std::int64_t{1} << 47;
-  if (n > kMostBytes / size_of(dtype)) throw ShapeError("tensor: too large: " + Spec{shape, dtype}.str());
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 44;
+  if (n > kMostElements) [[unlikely]]
+    throw ShapeError("tensor: too large: " + Spec{shape, dtype}.str());
   Storage* s = take_block(static_cast<std::size_t>(n * size_of(dtype)));
   auto* impl = ::new (static_cast<void*>(s->first_impl())) TensorImpl;
   impl->dtype = dtype;

@@ -21,9 +21,12 @@ class Peer:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            return float(self.process.stdout.readline())
+        except (BrokenPipeError, ValueError):
+            raise SystemExit(f"{self.process.args[0]}: no answer to \"{line}\"") from None
 
 
 def main():

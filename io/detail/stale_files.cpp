@@ -48,14 +48,15 @@ int owner_of(std::string_view name, std::string_view stem) {
 
 bool alive(int pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
 
-/// Process numbers are used again, after a restart of a container above all, so our own number proves nothing: the
-/// owner of a temporary file also holds a lock on it as long as it lives.
-bool locked(const std::filesystem::path& path) {
+/// Removes a temporary file unless somebody holds a lock on it. Process numbers are used again, after a restart of a
+/// container above all, so our own number proves nothing: the owner of a temporary file holds the lock as long as it
+/// lives. The lock is kept while the file is removed, so that an owner who has just created it, but not locked it yet,
+/// finds either the lock taken or the file gone, and takes another name.
+void remove_unlocked(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return true;
-  const bool taken = ::flock(fd, LOCK_EX | LOCK_NB) != 0;
+  if (fd < 0) return;
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
   ::close(fd);
-  return taken;
 }
 
 }  // namespace
@@ -84,9 +85,7 @@ void remove_stale(const std::filesystem::path& target) noexcept {
     for (; !ignored && entries != std::filesystem::directory_iterator{}; entries.increment(ignored)) {
       const std::filesystem::path& path = entries->path();
       const int pid = owner_of(path.filename().native(), stem);
-      const bool dead = pid != 0 && (pid == ::getpid() || !alive(pid)) && !locked(path);
-      std::error_code failed;
-      if (dead) std::filesystem::remove(path, failed);
+      if (pid != 0 && (pid == ::getpid() || !alive(pid))) remove_unlocked(path);
     }
   } catch (...) {
     return;

@@ -278,7 +278,7 @@ struct Argmin {
 };
 
 Tensor reduce_call(const Primitive& op, const Tensor& x, const Shape& axes, bool keepdim) {
-  return call(op, {{&x}}, {{"axes", axes_of(axes, x.rank(), op.name)}, {"keepdim", keepdim}});
+  return call(op, {{&x}}, Attrs().with("axes", axes_of(axes, x.rank(), op.name)).with("keepdim", keepdim));
 }
 
 Tensor arg_call(const Primitive& op, const Tensor& x, std::int64_t axis, bool keepdim) {

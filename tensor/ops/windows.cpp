@@ -235,7 +235,7 @@ Tensor slice(const Tensor& x, std::int64_t axis, std::int64_t begin, std::int64_
   const detail::Bounds b = detail::resolve(n, begin, end, std::clamp(step, -kEnd, kEnd));
   if (step == 1 && b.count == n) return x;
   return detail::call(detail::structured<detail::Slice>, {{&x}},
-                      {{"axis", at}, {"begin", b.begin}, {"count", b.count}, {"step", step}});
+                      Attrs().with("axis", at).with("begin", b.begin).with("count", b.count).with("step", step));
 }
 
 Tensor select(const Tensor& x, std::int64_t axis, std::int64_t index) {
@@ -265,7 +265,7 @@ Tensors split(const Tensor& x, std::int64_t size, std::int64_t axis) {
   if (size < 1) throw ValueError("split: the size of a piece must be positive, got " + std::to_string(size));
   const std::int64_t at = axis_of(axis, x.rank(), "split");
   const Tensor* in[] = {&x};
-  return detail::structured<detail::Split>.apply(in, {{"axis", at}, {"size", size}});
+  return detail::structured<detail::Split>.apply(in, Attrs().with("axis", at).with("size", size));
 }
 
 Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t axis) {

@@ -11,8 +11,10 @@ import pathlib
 import sys
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import nn
+
+from reference import save_file
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
 
@@ -67,7 +69,7 @@ def main():
     runs.sort(key=lambda run: run[:2])
     accuracy, seed, net, logits = runs[len(runs) // 2]
     print(f"mean {100 * sum(run[0] for run in runs) / len(runs):.2f}%, kept: seed {seed}, {100 * accuracy:.2f}%")
-    note = {"torch": torch.__version__, "seed": str(seed)}
+    note = {"seed": str(seed), "torch": torch.__version__}
     save_file(net.state_dict(), folder / "vowels_torch.safetensors", note)
     save_file({"logits": logits, "predictions": logits.argmax(1)}, folder / "vowels_torch_logits.safetensors", note)
 

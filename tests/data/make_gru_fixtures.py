@@ -6,13 +6,16 @@
 Case NN holds NN/x [B, T, D], NN/h0 [B, H] (where an initial state is given), the parameters NN/w_ih [3H, D],
 NN/w_hh [3H, H], NN/b_ih, NN/b_hh, the results NN/y [B, T, H] and NN/h_n [B, H], cotangents NN/cy and NN/ch, the
 gradients NN/gx, NN/gh0, NN/gw_ih, ... of sum(y cy) + sum(h_n ch), and in some cases the directions NN/u_x,
-NN/u_w_ih, ... with the gradients NN/d_x, NN/d_w_ih, ... of the sum of <g, u>: double backward.
+NN/u_w_ih, ... with the gradients NN/d_x, NN/d_w_ih, ... of the sum of <g, u>: double backward. NN/y32, NN/h_n32, NN/gx32,
+... are what torch gives in f32, so that its own gap is known. The metadata's "cases" lists the sizes as JSON.
 """
+import json
 import pathlib
 import sys
 
 import torch
-from safetensors.torch import save_file
+
+from reference import save_file
 
 # (D, H, B, T, initial state, double backward, largest |x|)
 CASES = [
@@ -24,6 +27,7 @@ CASES = [
     (4, 65, 3, 5, False, False, 1), (1, 32, 8, 10, True, False, 1), (3, 9, 9, 9, True, False, 1),
     (8, 12, 2, 12, False, False, 50), (31, 2, 7, 11, True, False, 1), (10, 10, 1, 2, True, False, 1),
 ]
+FIELDS = ("D", "H", "B", "T", "initial_state", "double_backward", "largest_x")
 NAMES = {"w_ih": "weight_ih_l0", "w_hh": "weight_hh_l0", "b_ih": "bias_ih_l0", "b_hh": "bias_hh_l0"}
 
 
@@ -54,7 +58,15 @@ def case(number, D, H, B, T, given, double, scale):
             total = total + (g * out["u_" + name]).sum()
         for name, d in zip(variables, torch.autograd.grad(total, list(variables.values()))):
             out["d_" + name] = d
-    out |= variables
+    narrow = gru.float()
+    inputs = {name: t.detach().float().requires_grad_() for name, t in values.items()}
+    y32, h_n32 = narrow(inputs["x"], inputs["h0"][None] if given else None)
+    loss32 = (y32 * out["cy"].float()).sum() + (h_n32[0] * out["ch"].float()).sum()
+    out |= {name: t.detach().clone() for name, t in variables.items()}
+    leaves = list(inputs.values()) + [getattr(narrow, name) for name in NAMES.values()]
+    for name, g in zip(variables, torch.autograd.grad(loss32, leaves)):
+        out[f"g{name}32"] = g
+    out |= {"y32": y32, "h_n32": h_n32[0]}
     return {f"{number:02}/{name}": t.detach().contiguous() for name, t in out.items()}
 
 
@@ -63,7 +75,7 @@ def main():
     tensors = {}
     for number, arguments in enumerate(CASES):
         tensors |= case(number, *arguments)
-    save_file(tensors, folder / "gru.safetensors", {"torch": torch.__version__})
+    save_file(tensors, folder / "gru.safetensors", {"torch": torch.__version__, "cases": json.dumps([dict(zip(FIELDS, c)) for c in CASES])})
     print(len(CASES), "cases")
 
 

@@ -17,6 +17,7 @@ def main():
     dtypes = {"f32": torch.float32, "f64": torch.float64, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool}
     mixed = {f"{name}.{k}": torch.arange(2 + k).to(dtype) for name, dtype in dtypes.items() for k in (1, 0, 2)}
     files = {
+        "empty": ({}, None),
         "scalar": ({"s": torch.tensor(1.5)}, None),
         "zero_size": ({"none": torch.zeros(0, 3), "one": torch.ones(1)}, None),
         "mixed": (mixed, None),

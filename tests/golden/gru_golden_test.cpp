@@ -31,6 +31,11 @@ class Case {
     g.bias_hh.assign((*this)["b_hh"]);
     return g;
   }
+  /// What a result may be off by: in f32 twice PyTorch's own gap where that is more (docs/numerics.md rule 8).
+  double tolerance(const std::string& name) const {
+    if (dtype_ == Dtype::f64) return kTolerance;
+    return std::max(1e-6, 2 * distance(file_.tensor(prefix_ + name + "32"), file_.tensor(prefix_ + name)));
+  }
   Tensor loss(const nn::RecurrentResult& r) const {
     return sum(r.output * (*this)["cy"]) + sum(r.state * (*this)["ch"]);
   }
@@ -44,21 +49,22 @@ class Case {
 std::vector<Parameter> parameters(const nn::Gru& g) { return {g.weight_ih, g.weight_hh, g.bias_ih, g.bias_hh}; }
 const char* const kNames[] = {"w_ih", "w_hh", "b_ih", "b_hh"};
 
-void check(int number, Dtype dtype, double tolerance) {
+void check(int number, Dtype dtype) {
   const Case c(number, dtype);
   const nn::Gru gru = c.gru();
   Tape tape;
   const Tensor x = tape.watch(c["x"]);
   const Tensor h0 = c.has("h0") ? tape.watch(c["h0"]) : Tensor();
   const nn::RecurrentResult r = gru.run(x, {.state = h0});
-  BOOST_TEST(within(r.output, c["y"], tolerance));
-  BOOST_TEST(within(r.state, c["h_n"], tolerance));
+  BOOST_TEST(within(r.output, c["y"], c.tolerance("y")));
+  BOOST_TEST(within(r.state, c["h_n"], c.tolerance("h_n")));
   const Tensor loss = c.loss(r);
   const Tensors g = tape.grad(loss, parameters(gru), {.retain = true});
   for (std::size_t i = 0; i < 4; ++i)
-    BOOST_TEST(within(g[i], c[std::string("g") + kNames[i]], tolerance), "gradient of " << kNames[i]);
-  BOOST_TEST(within(tape.grad(loss, {x}, {.retain = true})[0], c["gx"], tolerance));
-  if (h0) BOOST_TEST(within(tape.grad(loss, {h0})[0], c["gh0"], tolerance));
+    BOOST_TEST(within(g[i], c[std::string("g") + kNames[i]], c.tolerance(std::string("g") + kNames[i])),
+               "gradient of " << kNames[i]);
+  BOOST_TEST(within(tape.grad(loss, {x}, {.retain = true})[0], c["gx"], c.tolerance("gx")));
+  if (h0) BOOST_TEST(within(tape.grad(loss, {h0})[0], c["gh0"], c.tolerance("gh0")));
 }
 
 void check_double_backward(int number) {
@@ -124,12 +130,11 @@ double error_of(const Variant& v) {
 BOOST_AUTO_TEST_SUITE(gru)
 
 BOOST_AUTO_TEST_CASE(values_and_gradients_f64) {
-  for (int k = 0; k < kCases; ++k) BOOST_TEST_CONTEXT("case " << k) check(k, Dtype::f64, kTolerance);
+  for (int k = 0; k < kCases; ++k) BOOST_TEST_CONTEXT("case " << k) check(k, Dtype::f64);
 }
 
 BOOST_AUTO_TEST_CASE(values_and_gradients_f32) {
-  for (int k = 0; k < kCases; ++k)
-    if (k != 21) BOOST_TEST_CONTEXT("case " << k) check(k, Dtype::f32, 1e-6);
+  for (int k = 0; k < kCases; ++k) BOOST_TEST_CONTEXT("case " << k) check(k, Dtype::f32);
 }
 
 BOOST_AUTO_TEST_CASE(double_backward) {

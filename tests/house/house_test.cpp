@@ -41,7 +41,8 @@ const std::vector<Source>& sources() {
     const std::set<std::string> kinds = {".h", ".cpp", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".sh", ""};
     for (auto at = fs::recursive_directory_iterator(root); at != fs::recursive_directory_iterator(); ++at) {
       const bool fixtures = at->path().filename() == "data" && at->path().parent_path().filename() == "tests";
-      if (at->is_directory() && skipped.contains(at->path().filename().string()) && !fixtures) at.disable_recursion_pending();
+      if (at->is_directory() && skipped.contains(at->path().filename().string()) && !fixtures)
+        at.disable_recursion_pending();
       if (!at->is_regular_file() || !kinds.contains(at->path().extension().string())) continue;
       list.push_back({fs::relative(at->path(), root).generic_string(), read(at->path())});
     }
@@ -116,7 +117,8 @@ std::vector<std::string> internal_includes(const Source& s) {
 
 std::vector<std::string> printing_or_aborting(const Source& s) {
   if (!in_library(s)) return {};
-  static const std::regex pattern(R"(\bstd::(cout|cerr|clog|abort|exit|terminate|quick_exit)\b|\b(f?printf|puts|abort|assert|exit)\s*\()");
+  static const std::regex pattern(
+      R"(\bstd::(cout|cerr|clog|abort|exit|terminate|quick_exit)\b|\b(f?printf|puts|abort|assert|exit)\s*\()");
   return matches(code_of(s.text), pattern, "the library prints or aborts");
 }
 
@@ -152,7 +154,8 @@ BOOST_AUTO_TEST_CASE(sources_are_found) {
 }
 
 BOOST_AUTO_TEST_CASE(includes_follow_the_layers) {
-  enforce(includes_against_the_layers, {"nn/x.cpp", "#include \"ferrite/tensor/tensor.h\"\n#include \"ferrite/io/x.h\"\n"});
+  enforce(includes_against_the_layers,
+          {"nn/x.cpp", "#include \"ferrite/tensor/tensor.h\"\n#include \"ferrite/io/x.h\"\n"});
 }
 BOOST_AUTO_TEST_CASE(files_are_short) { enforce(long_files, {"nn/x.cpp", std::string(401, '\n')}); }
 BOOST_AUTO_TEST_CASE(kernels_may_be_longer) {
@@ -170,6 +173,8 @@ BOOST_AUTO_TEST_CASE(the_library_neither_prints_nor_aborts) {
 }
 BOOST_AUTO_TEST_CASE(headers_are_guarded) { enforce(headers_without_guard, {"nn/x.h", "int x;\n"}); }
 BOOST_AUTO_TEST_CASE(no_stray_blanks) { enforce(blanks, {"nn/x.cpp", "\tint x; \n//"}, 3); }
-BOOST_AUTO_TEST_CASE(no_paths_of_machines) { enforce(machine_paths, {"docs/x.md", "see /home/me/x and \"/opt/y\"\n"}, 2); }
+BOOST_AUTO_TEST_CASE(no_paths_of_machines) {
+  enforce(machine_paths, {"docs/x.md", "see /home/me/x and \"/opt/y\"\n"}, 2);
+}
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,84 @@
+// docs/operations.md and docs/operations.json are generated from the records; this test keeps them current.
+// FERRITE_REGENERATE=1 writes them.
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "ferrite/tensor/primitive.h"
+
+namespace {
+
+using ferrite::Primitive;
+
+std::string dtypes_of(const Primitive& op) {
+  if (!op.is_pointwise()) return "";
+  std::string s;
+  for (int d = 0; d < ferrite::kDtypes; ++d)
+    if (op.block[d]) s += (s.empty() ? "" : " ") + std::string(name_of(static_cast<ferrite::Dtype>(d)));
+  return s;
+}
+
+std::string kind_of(const Primitive& op) { return op.is_pointwise() ? "pointwise" : op.is_view() ? "view" : "structured"; }
+
+std::string number(double v) {
+  std::ostringstream s;
+  s << v;
+  return s.str();
+}
+
+std::string markdown() {
+  std::ostringstream s;
+  s << "# Operations\n\nGenerated from the records in `tensor/ops/`; do not edit. Functions that are composed of these "
+       "(mean, softmax, layer_norm, ...) are in `tensor/ops/composite.cpp`.\n\n"
+    << "| operation | what it gives | kind | dtypes | gradient | sampled on | ONNX | StableHLO |\n"
+    << "|---|---|---|---|---|---|---|---|\n";
+  for (const Primitive* op : ferrite::primitives()) {
+    std::string summary(op->summary);
+    for (std::size_t at = summary.find('|'); at != std::string::npos; at = summary.find('|', at + 2)) summary.insert(at, "\\");
+    s << "| `" << op->name << "` | " << summary << " | " << kind_of(*op) << " | " << dtypes_of(*op) << " | "
+      << (op->differentiable() ? "yes" : "no") << " | ";
+    if (op->is_pointwise()) s << '[' << number(op->domain.low) << ", " << number(op->domain.high) << ']';
+    s << " | " << op->onnx << " | " << op->stablehlo << " |\n";
+  }
+  s << "\n" << ferrite::primitives().size() << " operations. Kinks, where no derivative exists:";
+  std::size_t kinks = 0;
+  for (const Primitive* op : ferrite::primitives())
+    for (const double at : op->kinks) {
+      s << (kinks++ ? ", " : " ") << '`' << op->name << "` at " << number(at);
+    }
+  s << " (" << kinks << ").\n";
+  return s.str();
+}
+
+std::string json() {
+  std::ostringstream s;
+  s << "[\n";
+  bool first = true;
+  for (const Primitive* op : ferrite::primitives()) {
+    s << (first ? "" : ",\n") << " {\"name\": \"" << op->name << "\", \"kind\": \"" << kind_of(*op) << "\", \"dtypes\": \""
+      << dtypes_of(*op) << "\", \"differentiable\": " << (op->differentiable() ? "true" : "false") << ", \"onnx\": \""
+      << op->onnx << "\", \"stablehlo\": \"" << op->stablehlo << "\", \"summary\": \"" << op->summary << "\"}";
+    first = false;
+  }
+  s << "\n]\n";
+  return s.str();
+}
+
+void check(const std::string& name, const std::string& wanted) {
+  const std::string path = std::string(FERRITE_SOURCE_DIR) + "/docs/" + name;
+  if (std::getenv("FERRITE_REGENERATE")) std::ofstream(path) << wanted;
+  std::ifstream file(path);
+  const std::string found{std::istreambuf_iterator<char>(file), {}};
+  BOOST_TEST((found == wanted), path << " is not current; run this test with FERRITE_REGENERATE=1");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(reference_pages)
+
+BOOST_AUTO_TEST_CASE(operations_md) { check("operations.md", markdown()); }
+BOOST_AUTO_TEST_CASE(operations_json) { check("operations.json", json()); }
+
+BOOST_AUTO_TEST_SUITE_END()
