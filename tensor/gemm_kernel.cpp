@@ -199,7 +199,7 @@ class BlockProduct {
     wide<4>(j);
     wide<2>(j);
     wide<1>(j);
-    if (j < N_) packed_panel<1>(j);
+    if (j < N_) direct_tail(j);
   }
   template <int NV>
   void wide(std::int64_t& j) {
@@ -213,15 +213,12 @@ class BlockProduct {
       for (; j + 2 * Tile<T>::width <= N_; j += 2 * Tile<T>::width) direct_panel<2 * Tile<T>::packets, 2>(j);
     for (; j + Tile<T>::width <= N_; j += Tile<T>::width) direct_panel<Tile<T>::packets, Tile<T>::rows>(j);
     for (; j + Tile<T>::lanes <= N_; j += Tile<T>::lanes) direct_panel<1, Tile<T>::rows>(j);
-    if (j < N_) packed_panel<1>(j);
+    if (j < N_) direct_tail(j);
   }
 
-  template <int NV>
-  void packed_panel(std::int64_t j) {
-    constexpr std::int64_t kWidth = NV * Tile<T>::lanes;
-    T* panel = scratch_b.get<T>(static_cast<std::size_t>(kBlockK * kWidth));
-    pack_panel<T>({b_.data + j * b_.col, b_.row, b_.col}, K_, N_ - j, kWidth, panel);
-    panel_rows<T, NV, Tile<T>::rows>(M_, a_, {panel, kWidth}, K_, c_ + j, ldc_, add_, std::min(kWidth, N_ - j));
+  /// The last columns, fewer than a packet: read with what stands behind them, of which nothing is stored.
+  void direct_tail(std::int64_t j) {
+    panel_rows<T, 1, Tile<T>::rows>(M_, a_, {b_.data + j, b_.row}, K_, c_ + j, ldc_, add_, N_ - j);
   }
 
   /// A few panels are packed together; the rows that meet them are taken in groups that stay in the second cache.

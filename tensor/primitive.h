@@ -127,6 +127,8 @@ struct Primitive {
   double (*scalar)(const double* operands) = nullptr;  ///< pointwise: the oracle
   void (*oracle)(std::span<const Dense> in, std::span<Dense> out, const Attrs&) = nullptr;  ///< structured
   std::span<const Sample> (*samples)() = nullptr;                                           ///< structured
+  /// The same in other operations, where there is such a composition: an exporter's fallback; tests compare the bits.
+  Tensors (*reference)(Inputs, const Attrs&) = nullptr;
 
   bool is_pointwise() const { return scalar != nullptr; }
   bool is_view() const { return view != nullptr && eval == nullptr; }

@@ -192,6 +192,15 @@ constexpr std::span<const double> kinks_of() {
   }
 }
 
+template <class Op>
+constexpr auto reference_of() -> Tensors (*)(Inputs, const Attrs&) {
+  if constexpr (requires { &Op::reference; }) {
+    return &Op::reference;
+  } else {
+    return nullptr;
+  }
+}
+
 /// Common shape and dtype of tensors and literals. Throws ShapeError, DtypeError.
 void infer_pointwise(const Primitive& op, Types types, Inputs in, const Attrs& attrs, Spec& out);
 
@@ -228,7 +237,8 @@ inline constexpr Primitive pointwise = {
     .kinks = kinks_of<Op>(),
     .scalar = scalar_of<Op>,
     .oracle = nullptr,
-    .samples = nullptr};
+    .samples = nullptr,
+    .reference = reference_of<Op>()};
 
 // ---- structured ----------------------------------------------------------------------------------------
 
@@ -298,7 +308,8 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .kinks = {},
                                          .scalar = nullptr,
                                          .oracle = &Op::oracle,
-                                         .samples = samples_of<Op>};
+                                         .samples = samples_of<Op>,
+                                         .reference = reference_of<Op>()};
 
 // ---- calling -------------------------------------------------------------------------------------------
 

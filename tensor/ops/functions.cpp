@@ -164,6 +164,44 @@ struct Cos {
   }
 };
 
+/// The gradient of tanh as one operation: composed, it costs three times as much on small tensors.
+struct TanhGrad {
+  static constexpr auto name = "tanh_grad", onnx = "", stablehlo = "";
+  static constexpr auto summary = "g (1 - y^2): what a cotangent g becomes behind y = tanh(x)";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-1, 1};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& g, const auto& y) { return g * (std::remove_cvref_t<decltype(y)>(1) - y * y); }
+  static double scalar(double g, double y) { return g * (1 - y * y); }
+  static Tensors reference(Inputs in, const Attrs&) { return {in[0] * (1 - in[1] * in[1])}; }
+  static Tensors vjp(const PointwiseVjp& v);
+};
+
+/// The gradient of sigmoid as one operation.
+struct SigmoidGrad {
+  static constexpr auto name = "sigmoid_grad", onnx = "", stablehlo = "";
+  static constexpr auto summary = "g y (1 - y): what a cotangent g becomes behind y = sigmoid(x)";
+  static constexpr std::size_t arity = 2;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-1, 1};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& g, const auto& y) { return g * (y * (std::remove_cvref_t<decltype(y)>(1) - y)); }
+  static double scalar(double g, double y) { return g * (y * (1 - y)); }
+  static Tensors reference(Inputs in, const Attrs&) { return {in[0] * (in[1] * (1 - in[1]))}; }
+  static Tensors vjp(const PointwiseVjp& v);
+};
+
+Tensor tanh_grad(const Tensor& g, const Tensor& y) { return call(pointwise<TanhGrad>, {{&g, &y}}); }
+Tensor sigmoid_grad(const Tensor& g, const Tensor& y) { return call(pointwise<SigmoidGrad>, {{&g, &y}}); }
+
+Tensors TanhGrad::vjp(const PointwiseVjp& v) {
+  return v.wanted([&] { return tanh_grad(v.grad, v.b.tensor()); }, [&] { return -2 * (v.grad * v.a * v.b); });
+}
+Tensors SigmoidGrad::vjp(const PointwiseVjp& v) {
+  return v.wanted([&] { return sigmoid_grad(v.grad, v.b.tensor()); }, [&] { return v.grad * v.a * (1 - 2 * v.b); });
+}
+
 struct Tanh {
   static constexpr auto name = "tanh", onnx = "Tanh", stablehlo = "tanh";
   static constexpr auto summary = "hyperbolic tangent";
@@ -174,7 +212,7 @@ struct Tanh {
   static auto f(const auto& x) { return tanh(x); }
   static double scalar(double x) { return std::tanh(x); }
   static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return v.grad * (1 - v.out * v.out); });
+    return v.wanted([&] { return tanh_grad(v.grad, v.out); });
   }
 };
 
@@ -192,7 +230,7 @@ struct Sigmoid {
   }
   static double scalar(double x) { return 1 / (1 + std::exp(-x)); }
   static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return v.grad * (v.out * (1 - v.out)); });
+    return v.wanted([&] { return sigmoid_grad(v.grad, v.out); });
   }
 };
 
@@ -275,10 +313,10 @@ struct Softplus {
 
 Family functions_family() {
   static constexpr const Primitive* list[] = {
-      &pointwise<Sqrt>,  &pointwise<Rsqrt>,   &pointwise<Reciprocal>, &pointwise<Exp>,  &pointwise<Exp2>,
-      &pointwise<Expm1>, &pointwise<Log>,     &pointwise<Log1p>,      &pointwise<Log2>, &pointwise<Sin>,
-      &pointwise<Cos>,   &pointwise<Tanh>,    &pointwise<Sigmoid>,    &pointwise<Relu>, &pointwise<Erf>,
-      &pointwise<Gelu>,  &pointwise<Softplus>};
+      &pointwise<Sqrt>,  &pointwise<Rsqrt>, &pointwise<Reciprocal>, &pointwise<Exp>,         &pointwise<Exp2>,
+      &pointwise<Expm1>, &pointwise<Log>,   &pointwise<Log1p>,      &pointwise<Log2>,        &pointwise<Sin>,
+      &pointwise<Cos>,   &pointwise<Tanh>,  &pointwise<TanhGrad>,   &pointwise<SigmoidGrad>, &pointwise<Sigmoid>,
+      &pointwise<Relu>,  &pointwise<Erf>,   &pointwise<Gelu>,       &pointwise<Softplus>};
   return list;
 }
 

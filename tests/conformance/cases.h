@@ -88,6 +88,15 @@ inline double ulps(double computed, double exact, Dtype dtype) {
   return std::fabs(computed - exact) / unit;
 }
 
+/// An operation that carries its composition gives the composition's bits.
+inline std::int64_t difference_from_reference(const Primitive& op, const Tensors& in, const Attrs& attrs = {}) {
+  if (!op.reference) return -1;
+  ferrite::InlineVector<const Tensor*, 8> pointers;
+  for (const Tensor& x : in) pointers.push_back(&x);
+  const Tensors composed = op.reference({pointers.data(), pointers.size()}, attrs);
+  return first_difference(doubles(apply(op, in, attrs)[0]), doubles(composed[0]));
+}
+
 /// Registers one test case for every operation: see register.cpp.
 void check_pointwise(const Primitive& op);
 void check_structured(const Primitive& op);

@@ -20,7 +20,9 @@ std::string dtypes_of(const Primitive& op) {
   return s;
 }
 
-std::string kind_of(const Primitive& op) { return op.is_pointwise() ? "pointwise" : op.is_view() ? "view" : "structured"; }
+std::string kind_of(const Primitive& op) {
+  return op.is_pointwise() ? "pointwise" : op.is_view() ? "view" : "structured";
+}
 
 std::string number(double v) {
   std::ostringstream s;
@@ -36,7 +38,8 @@ std::string markdown() {
     << "|---|---|---|---|---|---|---|---|\n";
   for (const Primitive* op : ferrite::primitives()) {
     std::string summary(op->summary);
-    for (std::size_t at = summary.find('|'); at != std::string::npos; at = summary.find('|', at + 2)) summary.insert(at, "\\");
+    for (std::size_t at = summary.find('|'); at != std::string::npos; at = summary.find('|', at + 2))
+      summary.insert(at, "\\");
     s << "| `" << op->name << "` | " << summary << " | " << kind_of(*op) << " | " << dtypes_of(*op) << " | "
       << (op->differentiable() ? "yes" : "no") << " | ";
     if (op->is_pointwise()) s << '[' << number(op->domain.low) << ", " << number(op->domain.high) << ']';
@@ -57,9 +60,10 @@ std::string json() {
   s << "[\n";
   bool first = true;
   for (const Primitive* op : ferrite::primitives()) {
-    s << (first ? "" : ",\n") << " {\"name\": \"" << op->name << "\", \"kind\": \"" << kind_of(*op) << "\", \"dtypes\": \""
-      << dtypes_of(*op) << "\", \"differentiable\": " << (op->differentiable() ? "true" : "false") << ", \"onnx\": \""
-      << op->onnx << "\", \"stablehlo\": \"" << op->stablehlo << "\", \"summary\": \"" << op->summary << "\"}";
+    s << (first ? "" : ",\n") << " {\"name\": \"" << op->name << "\", \"kind\": \"" << kind_of(*op)
+      << "\", \"dtypes\": \"" << dtypes_of(*op)
+      << "\", \"differentiable\": " << (op->differentiable() ? "true" : "false") << ", \"onnx\": \"" << op->onnx
+      << "\", \"stablehlo\": \"" << op->stablehlo << "\", \"summary\": \"" << op->summary << "\"}";
     first = false;
   }
   s << "\n]\n";
