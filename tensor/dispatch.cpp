@@ -58,6 +58,11 @@ Tensors Primitive::apply(Inputs in, const Attrs& attrs) const {
   return out;
 }
 
+const Tensor& Vjp::undefined() {
+  static const Tensor none;
+  return none;
+}
+
 Tensor Vjp::grad_or_zeros(std::size_t i) const {
   return grads_[i] ? grads_[i] : zeros(out_spec(i).shape, out_spec(i).dtype);
 }

@@ -62,9 +62,9 @@ class Vjp {
 
   std::size_t inputs() const { return in_specs_.size(); }
   std::size_t outputs() const { return out_specs_.size(); }
-  const Tensor& in(std::size_t i) const { return in_[i]; }
+  const Tensor& in(std::size_t i) const { return in_.empty() ? undefined() : in_[i]; }
   const Spec& in_spec(std::size_t i) const { return *in_specs_[i]; }
-  const Tensor& out(std::size_t i = 0) const { return out_[i]; }
+  const Tensor& out(std::size_t i = 0) const { return out_.empty() ? undefined() : out_[i]; }
   const Spec& out_spec(std::size_t i = 0) const { return *out_specs_[i]; }
   /// Cotangent of an output, of its shape. Undefined where nothing reached that output (only possible for
   /// operations with several outputs).
@@ -75,6 +75,9 @@ class Vjp {
   bool wants(std::size_t i) const { return i >= 64 || (wanted_ >> i & 1) != 0; }
 
  private:
+  /// What stands for a value that the operation does not read.
+  static const Tensor& undefined();
+
   std::span<const Tensor> in_;
   std::span<const Spec* const> in_specs_;
   std::span<const Tensor> out_;

@@ -138,7 +138,7 @@ struct Pad {
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     fill(out[0], attrs.get<Scalar>("value"));
     const Tensor& x = in[0];
-    Shape shape, to, from;
+    Shape shape, to;
     std::int64_t at = 0;
     for (int i = 0; i < x.rank(); ++i) {
       const std::int64_t before = attrs.get<Shape>("before")[i];

@@ -44,6 +44,14 @@ std::size_t peak(F&& f) {
 
 void* operator new(std::size_t size) { return counting::take(size); }
 void* operator new[](std::size_t size) { return counting::take(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return counting::take(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+void* operator new[](std::size_t size, const std::nothrow_t& tag) noexcept { return operator new(size, tag); }
 void operator delete(void* block) noexcept { counting::give(block); }
 void operator delete[](void* block) noexcept { counting::give(block); }
 void operator delete(void* block, std::size_t) noexcept { counting::give(block); }
