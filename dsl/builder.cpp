@@ -27,6 +27,17 @@ std::string label(std::size_t position, const std::string& kind, const std::stri
   return "layer " + std::to_string(position) + " (" + kind + " \"" + name + "\"): ";
 }
 
+void check_part(const char* word, const Builder::Part& part) {
+  if (!part) throw ValueError(std::string(word) + ": the part is empty");
+}
+
+/// What came in, for the end of an error; a nested chain has said it already.
+std::string what_came(const std::string& message, std::size_t position, const Flow& in) {
+  if (message.starts_with("layer ")) return {};
+  return std::string(position ? "; the layer before it gives " : "; the input is ") +
+         detail::symbolic(in.spec.shape.str());
+}
+
 Builder checked(InputKind kind, const char* word, std::int64_t size) {
   if (size < 1) throw ValueError(std::string(word) + ": the size must be positive, got " + std::to_string(size));
   return Builder(kind, size);
@@ -93,6 +104,7 @@ Builder& Builder::activation(const std::string& kind, std::string name) {
 }
 
 Builder& Builder::stage(std::string name, const Part& part) {
+  check_part("stage", part);
   Builder inner(input_.kind, input_.size);
   part(inner);
   return word("stage", std::move(name), [inner](const Flow& in, const nn::Init& init) -> LayerPtr {
@@ -103,6 +115,7 @@ Builder& Builder::stage(std::string name, const Part& part) {
 }
 
 Builder& Builder::residual(const Part& part, std::string name) {
+  check_part("residual", part);
   Builder inner(input_.kind, input_.size);
   part(inner);
   return word("residual", std::move(name), [inner](const Flow& in, const nn::Init& init) -> LayerPtr {
@@ -113,6 +126,7 @@ Builder& Builder::residual(const Part& part, std::string name) {
 }
 
 Builder& Builder::repeat(int n, const Part& part) {
+  check_part("repeat", part);
   if (n < 0) throw ValueError("repeat: the count must not be negative, got " + std::to_string(n));
   for (int i = 0; i < n; ++i) part(*this);
   return *this;
@@ -133,15 +147,20 @@ void Builder::build_into(nn::Sequential& chain, Flow flow, const nn::Init& init,
     try {
       std::unique_ptr<nn::Layer> layer = w.make(flow, init.child(name));
       const detail::DryRun run = detail::dry_run(*layer, flow.spec);
+      if (detail::depends_on_steps(*layer, flow.spec, run.output))
+        throw ShapeError(w.kind +
+                         ": the output's size depends on the number of steps; use last_step or mean_over_time");
       if (rows)
         rows->push_back({name, layer->kind(), detail::symbolic(run.output.shape.str()), layer->parameter_count(),
                          detail::dry_run(*layer, detail::single(flow.spec)).multiply_adds});
       flow = {run.output, 0};
       chain.add(name, std::move(layer));
     } catch (const ShapeError& e) {
-      throw ShapeError(wrapped(e) + "; the layer before it gives " + detail::symbolic(flow.spec.shape.str()));
+      throw ShapeError(wrapped(e) + what_came(e.what(), i, flow));
     } catch (const DtypeError& e) {
       throw DtypeError(wrapped(e));
+    } catch (const TraceError& e) {
+      throw TraceError(wrapped(e));
     } catch (const ValueError& e) {
       throw ValueError(wrapped(e));
     }

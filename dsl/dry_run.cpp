@@ -34,10 +34,25 @@ DryRun dry_run(const nn::Layer& layer, const Spec& input) {
   return {y.spec(), counter.multiply_adds};
 }
 
+bool has_time(const Spec& spec) {
+  const int least = is_float(spec.dtype) ? 3 : 2;
+  return spec.shape.rank() >= least && spec.shape[1] == kTime;
+}
+
+bool depends_on_steps(const nn::Layer& layer, const Spec& input, const Spec& output) {
+  if (!has_time(input)) return false;
+  constexpr std::int64_t fewer = 2;
+  Spec other = input;
+  other.shape[1] = fewer;
+  Shape seen = dry_run(layer, other).output.shape;
+  if (has_time(output) && seen.rank() > 1 && seen[1] == fewer) seen[1] = kTime;
+  return seen != output.shape;
+}
+
 Spec single(const Spec& spec) {
   Spec s = spec;
+  if (has_time(spec)) s.shape[1] = 1;
   if (s.shape.rank() > 0 && s.shape[0] == kBatch) s.shape[0] = 1;
-  if (s.shape.rank() > 1 && s.shape[1] == kTime) s.shape[1] = 1;
   return s;
 }
 

@@ -100,14 +100,21 @@ void check_reload(const dsl::Network& net, const Vowels& data, const Options& o)
   std::cout << "saved to " << path.string() << ", reloaded: the same logits to the bit\n";
 }
 
-/// Weights of the same net trained in PyTorch, against the logits that PyTorch gave.
-void check_pytorch(const Vowels& data, const Options& o) {
-  const io::TensorFile file = io::read_safetensors(o.weights);
-  std::filesystem::path beside = o.weights;
-  beside.replace_filename(o.weights.stem().string() + "_logits" + o.weights.extension().string());
-  const io::TensorFile expected = io::read_safetensors(beside);
-  const dsl::Network net = build(data.training, file.tensor("0.weight_hh_l0").shape()[1], 0);
-  io::load(net, file);
+/// Weights of the same net trained in PyTorch, and the logits that PyTorch gave.
+struct Reference {
+  io::TensorFile weights, expected;
+};
+
+Reference read_reference(const std::filesystem::path& path) {
+  std::filesystem::path beside = path;
+  beside.replace_filename(path.stem().string() + "_logits" + path.extension().string());
+  return {io::read_safetensors(path), io::read_safetensors(beside)};
+}
+
+void check_pytorch(const Vowels& data, const Reference& reference) {
+  const io::TensorFile& expected = reference.expected;
+  const dsl::Network net = build(data.training, reference.weights.tensor("0.weight_hh_l0").shape()[1], 0);
+  io::load(net, reference.weights);
   const Tensor logits = logits_of(net, data.test);
   const float gap = amax(abs(logits - expected.tensor("logits"))).item();
   const std::int64_t differing = sum(not_equal(argmax(logits, 1), expected.tensor("predictions"))).item<std::int64_t>();
@@ -121,6 +128,8 @@ void run(const Options& o) {
   const auto start = std::chrono::steady_clock::now();
   set_threads(o.threads);
   const Vowels data = read_vowels(o.data);
+  const Reference reference = read_reference(o.weights);  // what is missing is said before the training
+  std::filesystem::create_directories(o.out);
   std::cout << data.training.size() << " recordings to learn from, " << data.test.size() << " to be tested on\n\n";
   const dsl::Network net = build(data.training, o.hidden, o.seed);
   std::cout << net.summary() << '\n';
@@ -129,13 +138,17 @@ void run(const Options& o) {
   train::Confusion confusion(data.training.classes());
   confusion.add(argmax(logits_of(net, data.test), 1), labels_of(data.test));
   std::cout << "\n" << confusion.str() << "test accuracy " << 100 * confusion.accuracy() << "%\n\n";
-  std::filesystem::create_directories(o.out);
   write_chart(curves, o.out / "loss.svg");
   std::cout << "curves in " << (o.out / "loss.svg").string() << '\n';
   check_reload(net, data, o);
-  check_pytorch(data, o);
+  check_pytorch(data, reference);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   std::cout << "done in " << seconds.count() << " s\n";
+}
+
+/// CLI11 reads "-1" as a large unsigned number.
+std::string not_negative(const std::string& text) {
+  return text.starts_with('-') ? "must not be negative: " + text : "";
 }
 
 }  // namespace
@@ -147,7 +160,7 @@ int main(int argc, char** argv) {
   app.add_option("--epochs", o.epochs, "passes over the training set")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--seed", o.seed, "fixes weights and order")->capture_default_str();
+  app.add_option("--seed", o.seed, "fixes weights and order")->check(not_negative)->capture_default_str();
   app.add_option("--threads", o.threads, "threads to use")->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_option("--data", o.data, "recordings (safetensors)")->capture_default_str();
   app.add_option("--weights", o.weights, "weights trained in PyTorch (safetensors)")->capture_default_str();

@@ -55,7 +55,7 @@ Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reducti
 
 Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
   check_same("bce_with_logits", logits, target);
-  return reduced(softplus(logits) - logits * target, reduction);
+  return reduced(target * softplus(-logits) + (1 - target) * softplus(logits), reduction);
 }
 
 double accuracy(const Tensor& logits, const Tensor& targets) {

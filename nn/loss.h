@@ -14,7 +14,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, Reduction redu
 Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
 /// |prediction - target|.
 Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
-/// Binary cross-entropy of targets in [0, 1] from logits: softplus(x) - x y, without overflow.
+/// Binary cross-entropy of targets in [0, 1] from logits: y softplus(-x) + (1 - y) softplus(x). A sum of terms that are
+/// never negative, so small losses keep their digits; softplus(x) - x y has none left beyond x = 17 in f32.
 Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean);
 
 /// Share of rows of logits [B, C] whose largest entry stands at the target [B]. Not differentiable.

@@ -1,18 +1,32 @@
 #include "ferrite/nn/module.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace ferrite::nn {
+namespace {
+
+template <class C>
+void check_names(const std::vector<Named<C>>& own, const std::string& prefix, const std::vector<Named<C>>& more) {
+  std::unordered_set<std::string> taken;
+  for (const Named<C>& c : own) taken.insert(c.name);
+  for (const Named<C>& c : more)
+    if (!taken.insert(prefix + c.name).second) throw ValueError("adopt: the name '" + prefix + c.name + "' is taken");
+}
+
+}  // namespace
 
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> list;
-  for (const Named<Parameter>& p : parameters_) list.push_back(p.cell);
+  std::unordered_set<const void*> seen;
+  for (const Named<Parameter>& p : parameters_)
+    if (seen.insert(p.cell.identity()).second) list.push_back(p.cell);
   return list;
 }
 
 std::int64_t Module::parameter_count() const {
   std::int64_t n = 0;
-  for (const Named<Parameter>& p : parameters_) n += p.cell.numel();
+  for (const Parameter& p : parameters()) n += p.numel();
   return n;
 }
 
@@ -41,10 +55,18 @@ State Module::state(std::string_view name, Tensor value) {
 
 void Module::adopt(std::string_view name, const Module& child) {
   const std::string prefix = name.empty() ? std::string() : std::string(name) + ".";
+  check_names(parameters_, prefix, child.parameters_);
+  check_names(buffers_, prefix, child.buffers_);
+  check_names(states_, prefix, child.states_);
   for (const auto& p : child.parameters_) parameters_.push_back({prefix + p.name, p.cell});
   for (const auto& b : child.buffers_) buffers_.push_back({prefix + b.name, b.cell});
   for (const auto& s : child.states_) states_.push_back({prefix + s.name, s.cell});
   modes_.insert(modes_.end(), child.modes_.begin(), child.modes_.end());
+}
+
+void Module::copy_modes(const Module& from) const {
+  const std::size_t n = std::min(modes_.size(), from.modes_.size());
+  for (std::size_t i = 0; i < n; ++i) modes_[i]->store(from.modes_[i]->load(std::memory_order_relaxed));
 }
 
 namespace {

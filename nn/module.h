@@ -30,8 +30,8 @@ struct Named {
 /// registers them once with `adopt` and may then be moved freely. Reading a module from several threads is safe.
 ///
 ///   struct Translator : nn::Module {
-///     nn::Gru encoder{29, 64};
-///     nn::Linear head{64, 74};
+///     nn::Gru encoder{29, 64, {.seed = 0, .prefix = "encoder"}};
+///     nn::Linear head{64, 74, {.seed = 0, .prefix = "head"}};  // seed and name choose the random stream
 ///     Translator() { adopt("encoder", encoder), adopt("head", head); }
 ///     Tensor forward(const Tensor& x) const { return head(encoder(x)); }
 ///   };
@@ -39,11 +39,13 @@ class Module {
  public:
   virtual ~Module() = default;
 
-  /// All parameters, own and adopted, in order of registration.
+  /// All parameters, own and adopted, in order of registration; one held under two names (tied) stands twice.
   const std::vector<Named<Parameter>>& named_parameters() const { return parameters_; }
   const std::vector<Named<Buffer>>& named_buffers() const { return buffers_; }
   const std::vector<Named<State>>& named_states() const { return states_; }
+  /// Every parameter once, tied ones too, as torch.nn.Module.parameters().
   std::vector<Parameter> parameters() const;
+  /// Elements of `parameters()`.
   std::int64_t parameter_count() const;
   /// Training mode, on from the start: only `Dropout` and the like care. Told to all adopted modules.
   void train(bool on = true) const;
@@ -60,8 +62,11 @@ class Module {
                       FileLayout layout = FileLayout::same);
   Buffer buffer(std::string_view name, Tensor value);
   State state(std::string_view name, Tensor value);
-  /// Registers the cells of another module under "<name>.".
+  /// Registers the cells of another module under "<name>.". Throws ValueError when that gives two parameters, buffers
+  /// or states one full name; nothing is registered then.
   void adopt(std::string_view name, const Module& child);
+  /// Takes over whether `from` and what it adopted are training. Both must have adopted alike, as clones have.
+  void copy_modes(const Module& from) const;
 
  private:
   using Mode = std::shared_ptr<std::atomic<bool>>;

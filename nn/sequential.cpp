@@ -3,6 +3,7 @@
 namespace ferrite::nn {
 
 void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
+  if (!layer) throw ValueError("sequential: the layer '" + name + "' is null");
   if (name.empty()) throw ValueError("sequential: a layer needs a name");
   for (const Item& item : layers_)
     if (item.name == name) throw ValueError("sequential: the name '" + name + "' is taken");
@@ -18,6 +19,7 @@ Tensor Sequential::forward(const Tensor& x, const Context& context) const {
 
 void Sequential::clone_into(Sequential& to) const {
   for (const Item& item : layers_) to.add(item.name, item.layer->clone());
+  to.copy_modes(*this);
 }
 
 std::unique_ptr<Layer> Sequential::clone() const {

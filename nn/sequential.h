@@ -8,7 +8,7 @@ class Sequential : public Layer {
  public:
   Sequential() = default;
 
-  /// Appends a layer under a name. Throws ValueError for an empty or taken name.
+  /// Appends a layer under a name. Throws ValueError for a null layer or an empty or taken name.
   void add(std::string name, std::unique_ptr<Layer> layer);
 
   std::size_t size() const { return layers_.size(); }

@@ -1,6 +1,8 @@
 #include "ferrite/train/confusion.h"
 
+#include <algorithm>
 #include <iomanip>
+#include <locale>
 #include <numeric>
 #include <sstream>
 
@@ -12,21 +14,25 @@ Confusion::Confusion(std::int64_t classes) : classes_(classes) {
   counts_.resize(static_cast<std::size_t>(classes * classes));
 }
 
+void Confusion::check(std::int64_t c) const {
+  if (c < 0 || c >= classes_)
+    throw ShapeError("confusion: class " + std::to_string(c) + " lies outside 0.." + std::to_string(classes_ - 1));
+}
+
 void Confusion::add(const Tensor& predicted, const Tensor& target) {
   if (predicted.shape() != target.shape())
     throw ShapeError("confusion: shapes differ: " + predicted.shape().str() + " and " + target.shape().str());
   const auto p = predicted.to_vector<std::int64_t>();
   const auto t = target.to_vector<std::int64_t>();
-  for (std::size_t i = 0; i < p.size(); ++i) {
-    if (p[i] < 0 || p[i] >= classes_ || t[i] < 0 || t[i] >= classes_)
-      throw ShapeError("confusion: class " + std::to_string(std::max(p[i], t[i])) + " lies outside 0.." +
-                       std::to_string(classes_ - 1));
-    ++counts_[static_cast<std::size_t>(t[i] * classes_ + p[i])];
-  }
+  for (const std::int64_t c : p) check(c);
+  for (const std::int64_t c : t) check(c);
+  for (std::size_t i = 0; i < p.size(); ++i) ++counts_[static_cast<std::size_t>(t[i] * classes_ + p[i])];
 }
 
 std::int64_t Confusion::count(std::int64_t target, std::int64_t predicted) const {
-  return counts_.at(static_cast<std::size_t>(target * classes_ + predicted));
+  check(target);
+  check(predicted);
+  return counts_[static_cast<std::size_t>(target * classes_ + predicted)];
 }
 
 std::int64_t Confusion::total() const { return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}); }
@@ -40,8 +46,11 @@ double Confusion::accuracy() const {
 
 std::string Confusion::str() const {
   std::ostringstream s;
+  s.imbue(std::locale::classic());
+  const std::string widest = std::to_string(*std::max_element(counts_.begin(), counts_.end()));
+  const int width = std::max(5, static_cast<int>(widest.size()) + 1);
   s << "true \\ predicted";
-  for (std::int64_t c = 0; c < classes_; ++c) s << std::setw(5) << c;
+  for (std::int64_t c = 0; c < classes_; ++c) s << std::setw(width) << c;
   s << "   right\n";
   for (std::int64_t t = 0; t < classes_; ++t) {
     std::int64_t n = 0;
@@ -49,9 +58,9 @@ std::string Confusion::str() const {
     for (std::int64_t p = 0; p < classes_; ++p) {
       n += count(t, p);
       if (count(t, p))
-        s << std::setw(5) << count(t, p);
+        s << std::setw(width) << count(t, p);
       else
-        s << std::setw(5) << '.';
+        s << std::setw(width) << '.';
     }
     const double share = n ? static_cast<double>(count(t, t)) / static_cast<double>(n) : 0;
     s << std::fixed << std::setprecision(1) << std::setw(7) << 100 * share << "%\n";

@@ -13,9 +13,11 @@ class Confusion {
   /// Throws ValueError for classes < 1.
   explicit Confusion(std::int64_t classes);
 
-  /// Adds predictions and targets, both i64 [B]. Throws ShapeError for unequal shapes or a class out of range.
+  /// Adds predictions and targets, both i64 [B]. Throws ShapeError for unequal shapes or a class out of range; nothing
+  /// is added then.
   void add(const Tensor& predicted, const Tensor& target);
 
+  /// Throws ShapeError for a class out of range.
   std::int64_t count(std::int64_t target, std::int64_t predicted) const;
   std::int64_t total() const;
   /// Share on the diagonal; 0 for nothing added.
@@ -24,6 +26,8 @@ class Confusion {
   std::string str() const;
 
  private:
+  void check(std::int64_t c) const;
+
   std::int64_t classes_;
   std::vector<std::int64_t> counts_;
 };

@@ -4,6 +4,20 @@
 #include <numeric>
 
 namespace ferrite::train {
+namespace {
+
+std::vector<std::int64_t> integers(const char* what, const Tensor& x) {
+  if (!is_integer(x.dtype()))
+    throw DtypeError("sequence set: " + std::string(what) + " must be i64 or i32, got " + x.spec().str());
+  return cast(x, Dtype::i64).to_vector<std::int64_t>();
+}
+
+void check_index(const char* where, std::int64_t i, std::int64_t n) {
+  if (i < 0 || i >= n)
+    throw ShapeError(std::string(where) + ": index " + std::to_string(i) + " is out of range for " + std::to_string(n));
+}
+
+}  // namespace
 
 SequenceSet::SequenceSet(Tensor frames, Tensor lengths, Tensor labels) : frames_(std::move(frames)) {
   if (frames_.rank() != 2) throw ShapeError("sequence set: frames must be [N, D], got " + frames_.shape().str());
@@ -11,21 +25,27 @@ SequenceSet::SequenceSet(Tensor frames, Tensor lengths, Tensor labels) : frames_
   if (lengths.rank() != 1 || lengths.shape() != labels.shape())
     throw ShapeError("sequence set: lengths and labels must be [N] alike, got " + lengths.shape().str() + " and " +
                      labels.shape().str());
-  lengths_ = cast(lengths, Dtype::i64).to_vector<std::int64_t>();
-  labels_ = cast(labels, Dtype::i64).to_vector<std::int64_t>();
+  lengths_ = integers("lengths", lengths);
+  labels_ = integers("labels", labels);
+  const std::int64_t frames_there = frames_.shape()[0];
+  for (const std::int64_t label : labels_)
+    if (label < 0) throw ShapeError("sequence set: a label of " + std::to_string(label) + "; labels count from 0");
   std::int64_t total = 0;
   for (const std::int64_t n : lengths_) {
     if (n < 1)
       throw ShapeError("sequence set: a length of " + std::to_string(n) + "; sequences need at least one step");
+    if (n > frames_there - total)
+      throw ShapeError("sequence set: lengths add up to more than the " + std::to_string(frames_there) + " frames");
     begins_.push_back(total);
     total += n;
   }
-  if (total != frames_.shape()[0])
+  if (total != frames_there)
     throw ShapeError("sequence set: lengths add up to " + std::to_string(total) + ", there are " +
-                     std::to_string(frames_.shape()[0]) + " frames");
+                     std::to_string(frames_there) + " frames");
 }
 
 Tensor SequenceSet::sequence(std::int64_t i) const {
+  check_index("sequence set", i, size());
   const std::int64_t begin = begins_[static_cast<std::size_t>(i)];
   return slice(frames_, 0, begin, begin + length(i));
 }
@@ -46,6 +66,7 @@ Batches::Batches(const SequenceSet& data, std::int64_t size, const BatchOptions&
 }
 
 Batch Batches::operator[](std::int64_t i) const {
+  check_index("batches", i, count());
   const std::int64_t first = i * size_;
   const std::int64_t last = std::min(first + size_, data_->size());
   std::vector<std::int64_t> lengths, labels;

@@ -10,15 +10,15 @@ namespace ferrite::train {
 /// Labelled sequences of different lengths: the frames of all of them one after another.
 class SequenceSet {
  public:
-  /// frames f32 [sum of lengths, D], lengths i64 [N], labels i64 [N]. Throws ShapeError or DtypeError when they do not
-  /// fit each other, or for a length below 1.
+  /// frames f32 [sum of lengths, D], lengths i64 [N], labels i64 [N] (i32 will do). Throws DtypeError for other dtypes,
+  /// ShapeError when they do not fit each other, for a length below 1 or a label below 0.
   SequenceSet(Tensor frames, Tensor lengths, Tensor labels);
 
   std::int64_t size() const { return static_cast<std::int64_t>(lengths_.size()); }
   std::int64_t features() const { return frames_.shape()[1]; }
   std::int64_t length(std::int64_t i) const { return lengths_[static_cast<std::size_t>(i)]; }
   std::int64_t label(std::int64_t i) const { return labels_[static_cast<std::size_t>(i)]; }
-  /// The frames of one sequence [T, D], a view.
+  /// The frames of one sequence [T, D], a view. Throws ShapeError unless 0 <= i < size().
   Tensor sequence(std::int64_t i) const;
   /// Largest label + 1.
   std::int64_t classes() const;
@@ -50,6 +50,7 @@ class Batches {
   Batches(const SequenceSet& data, std::int64_t size, const BatchOptions& options);
 
   std::int64_t count() const { return (data_->size() + size_ - 1) / size_; }
+  /// Throws ShapeError unless 0 <= i < count().
   Batch operator[](std::int64_t i) const;
 
   class Iterator {

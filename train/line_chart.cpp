@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <locale>
 #include <sstream>
 
 #include "ferrite/tensor/error.h"
@@ -20,9 +21,19 @@ std::string escaped(const std::string& text) {
       case '>': s += "&gt;"; break;
       case '&': s += "&amp;"; break;
       case '"': s += "&quot;"; break;
-      default: s += c;
+      default: s += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;  // XML has no words for most of them
     }
   }
+  return s;
+}
+
+/// Beyond that the difference of two values may overflow.
+bool drawable(double v) { return std::fabs(v) <= 1e300; }
+
+/// A stream that writes 0.5 whatever the program's locale says.
+std::ostringstream number_stream() {
+  std::ostringstream s;
+  s.imbue(std::locale::classic());
   return s;
 }
 
@@ -33,9 +44,11 @@ struct Scale {
 
 Scale scale_of(double low, double high) {
   if (!(low <= high)) return {};
-  if (low == high) {
-    low -= 0.5;
-    high += 0.5;
+  const double largest = std::max(std::fabs(low), std::fabs(high));
+  if (high - low <= std::max(1e-12 * largest, 1e-290)) {
+    const double half = std::max(0.5, 1e-6 * largest);
+    low -= half;
+    high += half;
   }
   const double rough = (high - low) / 5;
   const double power = std::pow(10, std::floor(std::log10(rough)));
@@ -49,7 +62,7 @@ Scale scale_over(const std::vector<Series>& series, std::vector<double> Series::
   double high = -INFINITY;
   for (const Series& s : series)
     for (const double v : s.*values)
-      if (std::isfinite(v)) {
+      if (drawable(v)) {
         low = std::min(low, v);
         high = std::max(high, v);
       }
@@ -59,9 +72,7 @@ Scale scale_over(const std::vector<Series>& series, std::vector<double> Series::
 class Chart {
  public:
   Chart(const std::vector<Series>& series, const ChartOptions& o)
-      : series_(series), o_(o), x_(scale_over(series, &Series::x)), y_(scale_over(series, &Series::y)) {
-    svg_.precision(6);
-  }
+      : series_(series), o_(o), x_(scale_over(series, &Series::x)), y_(scale_over(series, &Series::y)) {}
 
   std::string text() {
     svg_ << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << o_.width << "\" height=\"" << o_.height
@@ -94,7 +105,7 @@ class Chart {
          << "\"/>\n";
   }
   static std::string tick(double v, double step) {
-    std::ostringstream s;
+    std::ostringstream s = number_stream();
     s << (std::fabs(v) < step * 1e-9 ? 0 : v);
     return s.str();
   }
@@ -118,17 +129,18 @@ class Chart {
     std::string path;
     bool drawing = false;
     for (std::size_t i = 0; i < s.x.size(); ++i) {
-      if (!std::isfinite(s.x[i]) || !std::isfinite(s.y[i])) {
+      if (!drawable(s.x[i]) || !drawable(s.y[i])) {
         drawing = false;
         continue;
       }
-      std::ostringstream point;
-      point.precision(6);
+      std::ostringstream point = number_stream();
       point << (drawing ? 'L' : 'M') << px(s.x[i]) << ' ' << py(s.y[i]);
+      if (!drawing) point << "h0";  // with round ends, a point alone is a dot
       path += point.str();
       drawing = true;
     }
-    svg_ << "<path d=\"" << path << "\" fill=\"none\" stroke=\"" << colour << "\" stroke-width=\"2\"/>\n";
+    svg_ << "<path d=\"" << path << "\" fill=\"none\" stroke=\"" << colour
+         << "\" stroke-width=\"2\" stroke-linecap=\"round\"/>\n";
   }
 
   void legend() {
@@ -142,7 +154,7 @@ class Chart {
   const std::vector<Series>& series_;
   const ChartOptions& o_;
   Scale x_, y_;
-  std::ostringstream svg_;
+  std::ostringstream svg_ = number_stream();
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iomanip>
+#include <locale>
 #include <ostream>
 #include <sstream>
 
@@ -14,6 +15,7 @@ constexpr double kShowEvery = 0.1;  // seconds
 std::string clock_text(double seconds) {
   const auto s = static_cast<std::int64_t>(seconds + 0.5);
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   if (s >= 3600) out << s / 3600 << ':' << std::setfill('0') << std::setw(2);
   out << s / 60 % 60 << ':' << std::setfill('0') << std::setw(2) << s % 60;
   return out.str();
@@ -59,6 +61,7 @@ std::string Progress::line() const {
   const auto all = static_cast<double>(epochs_ * samples_);
   const double left = rate > 0 ? (all - static_cast<double>(total_seen_)) / rate : 0;
   std::ostringstream s;
+  s.imbue(std::locale::classic());  // the program's own may write 1.234,5
   s << "epoch " << std::setw(static_cast<int>(std::to_string(epochs_).size())) << epoch_ << '/' << epochs_ << "  ["
     << std::string(filled, '#') << std::string(kBarWidth - filled, '.') << "]  loss " << std::fixed
     << std::setprecision(4) << loss() << "  accuracy " << std::setprecision(1) << 100 * accuracy() << "%  "

@@ -3,9 +3,9 @@
 
 namespace ferrite::dsl::detail {
 
-/// Extents that stand for batch and time while shapes are inferred.
-inline constexpr std::int64_t kBatch = 97;
-inline constexpr std::int64_t kTime = 89;
+/// Extents that stand for batch and time while shapes are inferred: primes that nobody chooses as a size.
+inline constexpr std::int64_t kBatch = 1013;
+inline constexpr std::int64_t kTime = 1009;
 
 struct DryRun {
   Spec output;
@@ -14,6 +14,12 @@ struct DryRun {
 
 /// Runs a layer on shapes alone: nothing is computed. Throws what the layer throws.
 DryRun dry_run(const nn::Layer& layer, const Spec& input);
+
+/// Whether extents of the layer's output, other than its axis of time, change with the number of steps.
+bool depends_on_steps(const nn::Layer& layer, const Spec& input, const Spec& output);
+
+/// Whether axis 1 is time: in sequences [B, T, ...] and in tokens [B, T].
+bool has_time(const Spec& spec);
 
 /// The same shape for one sample of one step.
 Spec single(const Spec& spec);

@@ -5,14 +5,16 @@
 namespace ferrite::nn {
 namespace {
 
-void check(const AdamOptions& o) {
+constexpr double kDecoupledDecay = 1e-2;
+
+void check(const AdamOptions& o, double weight_decay) {
   const auto outside = [](double beta) { return !(beta >= 0 && beta < 1); };
   if (outside(o.beta1) || outside(o.beta2))
     throw ValueError("adam: betas must lie in [0, 1), got " + std::to_string(o.beta1) + " and " +
                      std::to_string(o.beta2));
-  if (!(o.epsilon >= 0) || !(o.weight_decay >= 0))
+  if (!(o.epsilon >= 0) || !(weight_decay >= 0))
     throw ValueError("adam: epsilon and weight_decay must not be negative, got " + std::to_string(o.epsilon) + " and " +
-                     std::to_string(o.weight_decay));
+                     std::to_string(weight_decay));
 }
 
 }  // namespace
@@ -20,8 +22,9 @@ void check(const AdamOptions& o) {
 Adam::Adam(std::vector<Parameter> parameters, const AdamOptions& options, bool decoupled)
     : Optimizer(std::move(parameters), options.learning_rate, options.skip_nonfinite),
       options_(options),
-      decoupled_(decoupled) {
-  check(options);
+      decoupled_(decoupled),
+      weight_decay_(options.weight_decay.value_or(decoupled ? kDecoupledDecay : 0)) {
+  check(options, weight_decay_);
   mean_ = states_like_parameters("exp_avg");
   square_ = states_like_parameters("exp_avg_sq");
   steps_ = scalar_state("step", 0);
@@ -39,8 +42,8 @@ void Adam::update(std::size_t i, const Tensor& grad, const Tensor& rate) {
   const Dtype dtype = p.dtype();
   Tensor w = p.value();
   Tensor g = grad;
-  if (options_.weight_decay > 0 && decoupled_) w = w - (rate * options_.weight_decay) * w;
-  if (options_.weight_decay > 0 && !decoupled_) g = g + options_.weight_decay * w;
+  if (weight_decay_ > 0 && decoupled_) w = w - (rate * weight_decay_) * w;
+  if (weight_decay_ > 0 && !decoupled_) g = g + weight_decay_ * w;
   const Tensor m = options_.beta1 * mean_[i].value() + (1 - options_.beta1) * g;
   const Tensor v = options_.beta2 * square_[i].value() + (1 - options_.beta2) * square(g);
   mean_[i].assign(m);

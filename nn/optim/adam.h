@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+
 #include "ferrite/nn/optim/optimizer.h"
 
 namespace ferrite::nn {
@@ -8,7 +10,8 @@ struct AdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double weight_decay = 0;  ///< Adam: added to the gradient; AdamW: taken from the weights
+  /// Adam: added to the gradient, 0 unless given. AdamW: taken from the weights, 1e-2 unless given, as in PyTorch.
+  std::optional<double> weight_decay{};
   bool skip_nonfinite = false;
 };
 
@@ -31,6 +34,7 @@ class Adam : public Optimizer {
 
   AdamOptions options_;
   bool decoupled_;
+  double weight_decay_;
   std::vector<State> mean_, square_;
   State steps_;                       ///< f64, rank 0
   Tensor correction1_, correction2_;  ///< 1 - beta^t of the running update
@@ -40,7 +44,7 @@ class Adam : public Optimizer {
 /// update, w -= rate weight_decay w.
 class AdamW final : public Adam {
  public:
-  explicit AdamW(std::vector<Parameter> parameters, const AdamOptions& options = {.weight_decay = 1e-2})
+  explicit AdamW(std::vector<Parameter> parameters, const AdamOptions& options = {})
       : Adam(std::move(parameters), options, true) {}
 };
 

@@ -1,6 +1,7 @@
 #include "ferrite/nn/optim/optimizer.h"
 
 #include <cmath>
+#include <unordered_set>
 
 #include "ferrite/tensor/recorder.h"
 
@@ -17,11 +18,20 @@ void check_rate(double rate) {
   if (!(rate >= 0)) throw ValueError("optimizer: the learning rate must not be negative, got " + std::to_string(rate));
 }
 
+/// A second update would start from the first one's result.
+void check_unique(const std::vector<Parameter>& parameters) {
+  std::unordered_set<const void*> seen;
+  for (const Parameter& p : parameters)
+    if (!seen.insert(p.identity()).second)
+      throw ValueError("optimizer: the parameter '" + p.name() + "' is given twice");
+}
+
 }  // namespace
 
 Optimizer::Optimizer(std::vector<Parameter> parameters, double learning_rate, bool skip_nonfinite)
     : parameters_(std::move(parameters)), skip_nonfinite_(skip_nonfinite) {
   check_rate(learning_rate);
+  check_unique(parameters_);
   rate_ = scalar_state("learning_rate", learning_rate);
 }
 

@@ -29,6 +29,7 @@ class Optimizer {
   const std::vector<Named<State>>& states() const { return states_; }
 
  protected:
+  /// Throws ValueError for a rate below 0 or a parameter that is given twice.
   Optimizer(std::vector<Parameter> parameters, double learning_rate, bool skip_nonfinite);
   Optimizer(Optimizer&&) = default;
 

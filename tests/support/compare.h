@@ -35,6 +35,15 @@ inline double distance(const ferrite::Tensor& a, const ferrite::Tensor& b) {
   return worst / scale;
 }
 
+/// Where two lists of elements first differ by more than a tolerance, as `distance` counts; their size for nowhere.
+inline std::size_t first_difference(const std::vector<double>& x, const std::vector<double>& y, double tolerance) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool same = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]));
+    if (!same && !(std::fabs(x[i] - y[i]) <= tolerance)) return i;
+  }
+  return x.size();
+}
+
 /// Equal shapes, and values within a tolerance of that metric. Prints both values at the first index that differs.
 inline boost::test_tools::predicate_result within(const ferrite::Tensor& a, const ferrite::Tensor& b,
                                                   double tolerance) {
@@ -48,21 +57,47 @@ inline boost::test_tools::predicate_result within(const ferrite::Tensor& a, cons
   result = false;
   const std::vector<double> x = doubles(a);
   const std::vector<double> y = doubles(b);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (!(std::fabs(x[i] - y[i]) <= tolerance)) {
-      std::ostringstream text;
-      text.precision(17);
-      text << "element " << i << " of " << a.shape().str() << ": " << x[i] << " and " << y[i];
-      result.message() << text.str();
-      break;
-    }
+  const std::size_t at = first_difference(x, y, tolerance);
+  if (at < x.size()) {
+    std::ostringstream text;
+    text.precision(17);
+    text << "element " << at << " of " << a.shape().str() << ": " << x[at] << " and " << y[at];
+    result.message() << text.str();
+  }
   result.message() << ", distance " << distance(a, b) << " exceeds " << tolerance;
   return result;
 }
 
-/// Equal shapes and equal bits (a NaN equals a NaN).
+/// Whether two elements have the same bits: 0 is not -0; a NaN equals any NaN.
+template <class T>
+bool same_bits(T x, T y) {
+  if constexpr (std::is_floating_point_v<T>)
+    return (std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y));
+  else
+    return x == y;
+}
+
+/// Equal dtypes, equal shapes and equal bits (a NaN equals a NaN).
 inline boost::test_tools::predicate_result identical(const ferrite::Tensor& a, const ferrite::Tensor& b) {
-  return within(a, b, 0);
+  boost::test_tools::predicate_result result = within(a, b, 0);
+  if (!result) return result;
+  if (a.dtype() != b.dtype()) {
+    result = false;
+    result.message() << "dtypes " << a.spec().str() << " and " << b.spec().str();
+    return result;
+  }
+  ferrite::visit_dtype(a.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const std::vector<T> x = a.to_vector<T>();
+    const std::vector<T> y = b.to_vector<T>();
+    for (std::size_t i = 0; i < x.size() && result; ++i)
+      if (!same_bits<T>(x[i], y[i])) {
+        result = false;
+        result.message() << "element " << i << " of " << a.shape().str() << " differs in bits: " << +x[i] << " and "
+                         << +y[i];
+      }
+  });
+  return result;
 }
 
 /// Whether an error's text holds a phrase: for BOOST_CHECK_EXCEPTION.

@@ -1,0 +1,95 @@
+// Damaged data, classes out of range, and programs whose locale writes 1.234,5.
+#include <locale>
+#include <sstream>
+
+#include "ferrite/train/confusion.h"
+#include "ferrite/train/dataset.h"
+#include "ferrite/train/line_chart.h"
+#include "ferrite/train/progress.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using namespace ferrite::train;
+using support::says;
+
+namespace {
+
+struct Comma : std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+/// The program's locale writes 1.234,5 while it lives.
+class CommaLocale {
+ public:
+  CommaLocale() : kept_(std::locale::global(std::locale(std::locale::classic(), new Comma))) {}
+  ~CommaLocale() { std::locale::global(kept_); }
+  CommaLocale(const CommaLocale&) = delete;
+  CommaLocale& operator=(const CommaLocale&) = delete;
+
+ private:
+  std::locale kept_;
+};
+
+Tensor i64s(std::initializer_list<std::int64_t> values) { return Tensor::from<std::int64_t>(values); }
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(robust)
+
+BOOST_AUTO_TEST_CASE(damaged_sets_are_refused) {
+  constexpr std::int64_t big = std::int64_t{1} << 62;  // four of them add up to 0 in 64 bits
+  BOOST_CHECK_EXCEPTION(SequenceSet(zeros({4, 1}), i64s({big, big, big, big, 4}), i64s({0, 0, 0, 0, 0})), ShapeError,
+                        says("lengths add up to more than the 4 frames"));
+  BOOST_CHECK_EXCEPTION(SequenceSet(zeros({3, 1}), Tensor::from({1.9F, 2.0F}), i64s({0, 1})), DtypeError,
+                        says("lengths must be i64 or i32, got f32[2]"));
+  BOOST_CHECK_EXCEPTION(SequenceSet(zeros({1, 1}), i64s({1}), i64s({-3})), ShapeError, says("a label of -3"));
+  const SequenceSet set(zeros({1, 1}), i64s({1}), i64s({0}));
+  BOOST_CHECK_EXCEPTION((void)set.sequence(1), ShapeError, says("index 1 is out of range for 1"));
+  BOOST_CHECK_EXCEPTION((void)batches(set, 1)[-1], ShapeError, says("batches: index -1 is out of range for 1"));
+}
+
+BOOST_AUTO_TEST_CASE(confusion_refuses_and_keeps_its_counts) {
+  Confusion c(2);
+  BOOST_CHECK_EXCEPTION(c.add(i64s({-1}), i64s({0})), ShapeError, says("class -1 lies outside 0..1"));
+  BOOST_CHECK_EXCEPTION(c.add(i64s({1, 1}), i64s({1, 7})), ShapeError, says("class 7 lies outside 0..1"));
+  BOOST_TEST(c.total() == 0);
+  c.add(i64s({1}), i64s({1}));
+  BOOST_CHECK_EXCEPTION((void)c.count(0, 3), ShapeError, says("class 3 lies outside 0..1"));
+}
+
+BOOST_AUTO_TEST_CASE(large_counts_stay_apart) {
+  Confusion c(2);
+  c.add(full({123456}, 0, Dtype::i64), full({123456}, 0, Dtype::i64));
+  c.add(full({123456}, 1, Dtype::i64), full({123456}, 0, Dtype::i64));
+  BOOST_TEST(holds(c.str(), " 123456 123456 "), c.str());
+}
+
+BOOST_AUTO_TEST_CASE(numbers_do_not_follow_the_locale) {
+  const std::vector<Series> series = {{"a", {0, 1, 2000}, {1, 0.5, 0.3}}};
+  const std::string wanted = line_chart(series, {.width = 2000});
+  const CommaLocale locale;
+  BOOST_TEST(line_chart(series, {.width = 2000}) == wanted);
+  std::ostringstream out;
+  Progress p(out, false, 1, 10);
+  p.begin_epoch();
+  p.batch(10, 1.5, 0.5);
+  p.end_epoch();
+  BOOST_TEST(holds(out.str(), "loss 1.5000  accuracy 50.0%"), out.str());
+  Confusion c(1);
+  c.add(full({5000}, 0, Dtype::i64), full({5000}, 0, Dtype::i64));
+  BOOST_TEST(holds(c.str(), " 5000  100.0%"), c.str());
+}
+
+BOOST_AUTO_TEST_CASE(charts_of_extreme_values_are_svg) {
+  for (const double high : {5e-324, 1e308, 1e300, 0.0}) {
+    const std::string svg = line_chart({{"a", {0, 1, 2}, {-high, high, 0}}}, {});
+    BOOST_TEST((!holds(svg, "nan") && !holds(svg, "inf")), high);
+  }
+  BOOST_TEST(holds(line_chart({{"one", {1}, {1}}}, {}), "h0\""));  // a point alone is a dot
+  BOOST_TEST(!holds(line_chart({{"a\x01", {0, 1}, {0, 1}}}, {}), "\x01"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
