@@ -1,0 +1,80 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ferrite::io::detail {
+
+/// One file in an archive, as the central directory and its local header agree on it.
+struct ZipEntry {
+  std::string name;
+  std::uint64_t size = 0;         ///< of the contents
+  std::uint64_t packed_size = 0;  ///< of the payload
+  std::uint64_t begin = 0;        ///< of the payload in the archive
+  std::uint32_t crc = 0;
+  bool deflated = false;
+};
+
+/// Contents of an entry: a view of the archive where it is stored, memory of its own where it was deflated.
+class ZipData {
+ public:
+  ZipData() = default;
+  explicit ZipData(std::span<const std::byte> stored) : bytes_(stored) {}
+  ZipData(std::unique_ptr<std::byte[]> owned, std::size_t size) : owned_(std::move(owned)), bytes_(owned_.get(), size) {}
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::unique_ptr<std::byte[]> owned_;
+  std::span<const std::byte> bytes_;
+};
+
+/// A zip archive in memory; the bytes must outlive it. Every failure is an IoError that begins with `where`.
+///
+/// Refused: no or two end records, members beyond the file, names that occur twice, are absolute or climb with
+/// "..", encrypted or otherwise packed members, local headers that disagree with the central directory, and,
+/// when a member is read, a wrong CRC or size. Memory: ten times the central directory at most.
+class ZipArchive {
+ public:
+  /// What a deflated member may grow to, beside what the caller of `read` allows.
+  static constexpr std::uint64_t kMostRatio = 200;
+
+  ZipArchive(std::span<const std::byte> bytes, std::string_view where);
+
+  /// In the order of the central directory.
+  std::span<const ZipEntry> entries() const { return entries_; }
+  /// Null where there is none.
+  const ZipEntry* find(std::string_view name) const;
+  /// The contents, their CRC checked. Refuses more than `most` bytes and a ratio above `kMostRatio` before memory is
+  /// taken.
+  ZipData read(const ZipEntry& entry, std::uint64_t most) const;
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::string where_;
+  std::vector<ZipEntry> entries_;       // in the order of the central directory
+  std::vector<std::uint32_t> by_name_;  // indices, in the order of names
+};
+
+/// Whether the bytes begin as a zip archive does.
+bool looks_like_zip(std::span<const std::byte> bytes);
+
+/// Builds an archive of stored members in memory. Two archives of equal members are equal byte for byte.
+class ZipWriter {
+ public:
+  /// Every payload begins at a multiple of `alignment` (a power of two), by padding in the extra field.
+  explicit ZipWriter(std::size_t alignment = 1) : alignment_(alignment) {}
+  void add(std::string_view name, std::span<const std::byte> contents);
+  /// The whole archive; the writer is empty afterwards.
+  std::vector<std::byte> finish();
+
+ private:
+  std::size_t alignment_;
+  std::vector<std::byte> bytes_;
+  std::vector<ZipEntry> entries_;
+};
+
+}  // namespace ferrite::io::detail
