@@ -1,7 +1,6 @@
 #include "ferrite/dsl/builder.h"
 
 #include "ferrite/dsl/detail/dry_run.h"
-#include "ferrite/nn/gru.h"
 
 namespace ferrite::dsl {
 namespace {
@@ -38,6 +37,15 @@ std::string what_came(const std::string& message, std::size_t position, const Fl
          detail::symbolic(in.spec.shape.str());
 }
 
+/// What makes a recurrent layer of one kind.
+template <class L, class Options>
+auto recurrent(std::int64_t hidden_size, const Options& options) {
+  return [hidden_size, options](const Flow& in, const nn::Init& init) -> LayerPtr {
+    if (!options.batch_first) throw ValueError("time-first input does not fit a chain, which is batch-first");
+    return std::make_unique<L>(features_of(in), hidden_size, options, init);
+  };
+}
+
 Builder checked(InputKind kind, const char* word, std::int64_t size) {
   if (size < 1) throw ValueError(std::string(word) + ": the size must be positive, got " + std::to_string(size));
   return Builder(kind, size);
@@ -60,10 +68,16 @@ Builder& Builder::linear(std::int64_t n, std::string name) {
   });
 }
 
-Builder& Builder::gru(std::int64_t hidden_size, std::string name) {
-  return word("gru", std::move(name), [hidden_size](const Flow& in, const nn::Init& init) -> LayerPtr {
-    return std::make_unique<nn::Gru>(features_of(in), hidden_size, init);
-  });
+Builder& Builder::gru(std::int64_t hidden_size, const nn::GruOptions& options, std::string name) {
+  return word("gru", std::move(name), recurrent<nn::Gru>(hidden_size, options));
+}
+
+Builder& Builder::lstm(std::int64_t hidden_size, const nn::LstmOptions& options, std::string name) {
+  return word("lstm", std::move(name), recurrent<nn::Lstm>(hidden_size, options));
+}
+
+Builder& Builder::rnn(std::int64_t hidden_size, const nn::RnnOptions& options, std::string name) {
+  return word("rnn", std::move(name), recurrent<nn::Rnn>(hidden_size, options));
 }
 
 Builder& Builder::embedding(std::int64_t n, std::string name) {

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "ferrite/dsl/network.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/gru.h"
+#include "ferrite/nn/lstm.h"
+#include "ferrite/nn/rnn.h"
 
 namespace ferrite::dsl {
 
@@ -24,7 +26,19 @@ class Builder {
   explicit Builder(InputKind kind, std::int64_t size) : input_{kind, size} {}
 
   Builder& linear(std::int64_t features, std::string name = {});
-  Builder& gru(std::int64_t hidden_size, std::string name = {});
+  Builder& gru(std::int64_t hidden_size, std::string name = {}) {
+    return gru(hidden_size, {.layers = 1}, std::move(name));
+  }
+  /// Options of the recurrent words: {.layers = 2, .bidirectional = true, .dropout = 0.2}; batch first only.
+  Builder& gru(std::int64_t hidden_size, const nn::GruOptions& options, std::string name = {});
+  Builder& lstm(std::int64_t hidden_size, std::string name = {}) {
+    return lstm(hidden_size, {.layers = 1}, std::move(name));
+  }
+  Builder& lstm(std::int64_t hidden_size, const nn::LstmOptions& options, std::string name = {});
+  Builder& rnn(std::int64_t hidden_size, std::string name = {}) {
+    return rnn(hidden_size, {.layers = 1}, std::move(name));
+  }
+  Builder& rnn(std::int64_t hidden_size, const nn::RnnOptions& options, std::string name = {});
   /// Only directly after `tokens`.
   Builder& embedding(std::int64_t features, std::string name = {});
   Builder& layer_norm(std::string name = {});

@@ -1,11 +1,17 @@
 #pragma once
-#include "ferrite/nn/module.h"
+#include "ferrite/nn/recurrent.h"
 
 namespace ferrite::nn {
 
-struct RecurrentResult {
-  Tensor output;  ///< [B, T, H]
-  Tensor state;   ///< [B, H], at the last (valid) step
+struct GruOptions {
+  std::int64_t layers = 1;
+  bool bidirectional = false;
+  double dropout = 0;  ///< between layers, while training
+  bool bias = true;
+  bool batch_first = true;
+  /// False: n = tanh(x W_in + b_in + (r * h) W_hn + b_hn), the GRU of arXiv 1406.1078v1, of Keras with
+  /// reset_after=False and of ONNX with linear_before_reset = 0.
+  bool reset_after = true;
 };
 
 /// Gated recurrent unit (arXiv 1406.1078), as torch.nn.GRU(input_size, hidden_size, batch_first=True).
@@ -15,34 +21,34 @@ struct RecurrentResult {
 ///   n  = tanh   (x W_in + b_in + r * (h W_hn + b_hn))
 ///   h' = n + z * (h - n)                                   = (1 - z) * n + z * h
 ///
-/// x [B, T, D] -> [B, T, H]. Parameters, the blocks of columns being r, z, n: weight_ih_l0 [D, 3H],
-/// weight_hh_l0 [H, 3H] (in files [3H, D] and [3H, H], as PyTorch's), bias_ih_l0 [3H], bias_hh_l0 [3H]; all
-/// start as U(-1/sqrt(H), 1/sqrt(H)). With `context.lengths`, outputs past the end of a sequence are 0, the state
-/// is the one at its last valid step, and no gradient reaches the padding.
-class Gru final : public Layer {
+/// Parameters, the blocks of columns being r, z, n: weight_ih_l0 [D, 3H], weight_hh_l0 [H, 3H] (in files [3H, D] and
+/// [3H, H]), bias_ih_l0 [3H], bias_hh_l0 [3H], then _l0_reverse, _l1, ...; all start as U(-1/sqrt(H), 1/sqrt(H)).
+/// Shapes, lengths, resets and states: see Recurrent.
+class Gru final : public Recurrent {
  public:
-  /// Throws ValueError for sizes below 1.
-  Gru(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {});
+  Gru(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
+      : Gru(input_size, hidden_size, GruOptions{}, init) {}
+  Gru(std::int64_t input_size, std::int64_t hidden_size, const GruOptions& options, const Init& init = {});
 
-  std::int64_t input_size() const { return input_size_; }
-  std::int64_t hidden_size() const { return hidden_size_; }
-
-  std::string kind() const override { return "gru"; }
-  /// The output alone.
-  Tensor forward(const Tensor& x, const Context& context) const override { return run(x, context).output; }
-  /// Output and last state, from `context.state` [B, H] or zeros. Throws ShapeError for another shape of x or
-  /// state, for T = 0 and for lengths outside 1..T; DtypeError for another dtype than the weights'.
-  RecurrentResult run(const Tensor& x, const Context& context = {}) const;
+  bool reset_after() const { return reset_after_; }
   std::unique_ptr<Layer> clone() const override;
 
-  /// One step from the projected input i = x W_ih + b_ih [B, 3H] and the state h [B, H] to the next state.
+  /// One step from the projected input i = x W_ih + b_ih [B, 3H] and the state h [B, H] to the next state; without a
+  /// bias b_hh is undefined.
   static Tensor step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
-
-  Parameter weight_ih, weight_hh, bias_ih, bias_hh;
+  /// The same with the reset before the product: `reset_after` = false.
+  static Tensor step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
 
  private:
-  std::int64_t input_size_;
-  std::int64_t hidden_size_;
+  bool reset_after_;
+};
+
+/// torch.nn.GRUCell.
+class GruCell final : public RecurrentCell {
+ public:
+  GruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true);
+  /// The next state, from zeros where h is undefined.
+  Tensor operator()(const Tensor& x, const Tensor& h = {}) const { return step(x, {h}).h; }
 };
 
 }  // namespace ferrite::nn

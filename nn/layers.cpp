@@ -101,13 +101,14 @@ std::unique_ptr<Layer> LayerNorm::clone() const {
 // ---- dropout -------------------------------------------------------------------------------------------
 
 Dropout::Dropout(double probability, const Init& init) : probability_(probability), key_(init.key("dropout")) {
-  if (!(probability >= 0 && probability < 1))
-    throw ValueError("dropout: the probability must lie in [0, 1), got " + std::to_string(probability));
+  if (!(probability >= 0 && probability <= 1))
+    throw ValueError("dropout: the probability must lie in [0, 1], got " + std::to_string(probability));
   calls = state("calls", full({}, 0, Dtype::i64));
 }
 
 Tensor Dropout::forward(const Tensor& x, const Context&) const {
   if (!training() || probability_ == 0) return x;
+  if (probability_ == 1) return x * 0;
   const Tensor call = calls.value();
   calls.assign(call + 1);
   const double keep = 1 - probability_;
@@ -116,7 +117,7 @@ Tensor Dropout::forward(const Tensor& x, const Context&) const {
 
 std::unique_ptr<Layer> Dropout::clone() const {
   auto copy = std::make_unique<Dropout>(probability_);
-  copy->key_ = key_;
+  copy->same_draws_as(*this);
   return with_values_of(*this, std::move(copy));
 }
 

@@ -14,6 +14,7 @@ class Linear final : public Layer {
   std::int64_t out_features() const { return weight.shape()[1]; }
   std::string kind() const override { return "linear"; }
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool causal() const override { return true; }
   std::unique_ptr<Layer> clone() const override;
 
   Parameter weight;
@@ -28,6 +29,7 @@ class Embedding final : public Layer {
 
   std::string kind() const override { return "embedding"; }
   Tensor forward(const Tensor& tokens, const Context&) const override;
+  bool causal() const override { return true; }
   std::unique_ptr<Layer> clone() const override;
 
   Parameter weight;
@@ -41,6 +43,7 @@ class LayerNorm final : public Layer {
 
   std::string kind() const override { return "layer_norm"; }
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool causal() const override { return true; }
   std::unique_ptr<Layer> clone() const override;
 
   Parameter weight, bias;
@@ -51,16 +54,21 @@ class LayerNorm final : public Layer {
 
 /// While training, zeroes each element with the given probability and scales the others by 1 / (1 - p)
 /// (arXiv 1207.0580); else the identity. Draws are a function of the seed, the layer's full name and the number of
-/// the call, which is a state cell. Throws ValueError for p outside [0, 1).
+/// the call, which is a state cell. With p = 1 all becomes 0. Throws
+/// ValueError for p outside [0, 1].
 class Dropout final : public Layer {
  public:
   explicit Dropout(double probability, const Init& init = {});
 
   std::string kind() const override { return "dropout"; }
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool causal() const override { return true; }
   std::unique_ptr<Layer> clone() const override;
 
   State calls;  ///< i64, rank 0
+
+  /// Makes this layer draw what the other draws, as its clones do.
+  void same_draws_as(const Dropout& other) { key_ = other.key_; }
 
  private:
   double probability_;
@@ -75,6 +83,7 @@ class Activation final : public Layer {
 
   std::string kind() const override { return name_; }
   Tensor forward(const Tensor& x, const Context&) const override { return f_(x); }
+  bool causal() const override { return true; }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Activation>(name_, f_); }
 
  private:
@@ -93,6 +102,7 @@ class LastStep final : public Layer {
  public:
   std::string kind() const override { return "last_step"; }
   Tensor forward(const Tensor& x, const Context& context) const override;
+  bool causal() const override { return true; }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<LastStep>(); }
 };
 

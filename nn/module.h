@@ -11,12 +11,20 @@
 
 namespace ferrite::nn {
 
+class Carry;
+class Stream;
+
 /// What a call carries besides its input; empty by default and passed on by containers.
 struct Context {
   /// i64 [B]: how many steps of each sequence count; undefined: all T.
   Tensor lengths{};
-  /// Initial state of a recurrent layer called by `run`; undefined: zeros.
+  /// bool [B, T]: the states of recurrent layers start anew before these steps; undefined: never.
+  Tensor reset_mask{};
+  /// Initial state of one recurrent layer, and an LSTM's initial memory; undefined: zeros. A chain refuses them.
   Tensor state{};
+  Tensor cell{};
+  /// Where recurrent layers find and leave their states (nn/carry.h); null: nowhere.
+  Carry* carry = nullptr;
 };
 
 /// A cell under its dotted name in a model.
@@ -83,11 +91,16 @@ class Layer : public Module {
   /// The word for it: "gru", "linear".
   virtual std::string kind() const = 0;
   virtual Tensor forward(const Tensor& x, const Context& context) const = 0;
+  /// Whether a step's output depends on that step's input and on carried states alone, so that the layer can be
+  /// streamed. A layer that does not say so is taken not to be.
+  virtual bool causal() const { return false; }
   /// An independent copy with the same values.
   virtual std::unique_ptr<Layer> clone() const = 0;
 
   Tensor operator()(const Tensor& x) const { return forward(x, {}); }
   Tensor operator()(const Tensor& x, const Context& context) const { return forward(x, context); }
+  /// Runs the layer step by step on its present weights (nn/stream.h). Throws ValueError when it is not causal.
+  Stream stream(std::int64_t batch = 1) const;
 };
 
 /// Gives the cells of `to` the values of the cells of the same names in `from`. Throws Error when names or

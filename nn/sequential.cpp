@@ -1,5 +1,7 @@
 #include "ferrite/nn/sequential.h"
 
+#include <algorithm>
+
 namespace ferrite::nn {
 
 void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
@@ -12,9 +14,17 @@ void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
 }
 
 Tensor Sequential::forward(const Tensor& x, const Context& context) const {
+  if (context.state || context.cell)
+    throw ValueError(kind() +
+                     ": the context has an initial state, which a chain cannot place; use a carry, or call the "
+                     "recurrent layer's run");
   Tensor y = x;
   for (const Item& item : layers_) y = item.layer->forward(y, context);
   return y;
+}
+
+bool Sequential::causal() const {
+  return std::all_of(layers_.begin(), layers_.end(), [](const Item& item) { return item.layer->causal(); });
 }
 
 void Sequential::clone_into(Sequential& to) const {

@@ -3,7 +3,8 @@
 
 namespace ferrite::nn {
 
-/// Layers applied one after another; the cells of a layer are named "<its name>.<cell>".
+/// Layers applied one after another; the cells of a layer are named "<its name>.<cell>". Throws ValueError for a
+/// context with an initial state: it would be the state of every recurrent layer.
 class Sequential : public Layer {
  public:
   Sequential() = default;
@@ -16,6 +17,8 @@ class Sequential : public Layer {
   const std::string& name(std::size_t i) const { return layers_[i].name; }
 
   std::string kind() const override { return "sequential"; }
+  /// Whether all its layers are.
+  bool causal() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
   std::unique_ptr<Layer> clone() const override;
 

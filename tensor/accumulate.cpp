@@ -12,12 +12,19 @@ bool owned_alone(const Tensor& t) {
          impl == impl->storage->first_impl() && impl->storage->refs.load(std::memory_order_acquire) == 1;
 }
 
+/// Contiguous, or one value repeated: what a sum's gradient is.
+bool one_run(const Tensor& d) {
+  if (d.contiguous()) return true;
+  for (int i = 0; i < d.rank(); ++i)
+    if (d.strides()[i] != 0) return false;
+  return true;
+}
+
 }  // namespace
 
 void accumulate(Tensor& total, const Tensor& d) {
   static const Primitive* const add_op = find_primitive("add");
-  if (frame().recorders.empty() && owned_alone(total) && total.spec() == d.spec() && !d.is_abstract() &&
-      d.contiguous()) {
+  if (frame().recorders.empty() && owned_alone(total) && total.spec() == d.spec() && !d.is_abstract() && one_run(d)) {
     const Tensor* in[] = {&total, &d};
     eval_pointwise(*add_op, in, total, {});
     return;

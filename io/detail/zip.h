@@ -24,7 +24,8 @@ class ZipData {
  public:
   ZipData() = default;
   explicit ZipData(std::span<const std::byte> stored) : bytes_(stored) {}
-  ZipData(std::unique_ptr<std::byte[]> owned, std::size_t size) : owned_(std::move(owned)), bytes_(owned_.get(), size) {}
+  ZipData(std::unique_ptr<std::byte[]> owned, std::size_t size)
+      : owned_(std::move(owned)), bytes_(owned_.get(), size) {}
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:

@@ -1,0 +1,128 @@
+#pragma once
+#include <vector>
+
+#include "ferrite/nn/layers.h"
+
+/// What the recurrent layers share: parameters, layers and directions, lengths, resets and states. A kind of cell adds
+/// only its step (nn/gru.h, nn/lstm.h, nn/rnn.h).
+namespace ferrite::nn {
+
+struct RecurrentResult {
+  Tensor output;   ///< [B, T, H], of two directions [B, T, 2H]; time first, if the layer is so
+  Tensor state{};  ///< h after the last (valid) step [B, H]; of several layers or directions [L * 2, B, H]
+  Tensor cell{};   ///< the LSTM's memory c, likewise
+};
+
+/// What goes from one step to the next.
+struct RecurrentState {
+  Tensor h;    ///< [B, H]
+  Tensor c{};  ///< the LSTM's memory [B, H]
+};
+
+/// Parameters of one layer in one direction. G gates side by side; D features come in.
+struct RecurrentWeights {
+  Parameter weight_ih;    ///< [D, G H], in files [G H, D]
+  Parameter weight_hh;    ///< [H, G H], in files [G H, H]; of an LSTM with projection [P, G H]
+  Parameter bias_ih{};    ///< [G H], or empty
+  Parameter bias_hh{};    ///< [G H], or empty
+  Parameter weight_hr{};  ///< the LSTM's projection [H, P], in files [P, H], or empty
+};
+
+/// The values of these, as one call reads them; undefined where there are none.
+struct RecurrentValues {
+  explicit RecurrentValues(const RecurrentWeights& weights);
+  Tensor weight_ih, weight_hh, bias_ih, bias_hh, weight_hr;
+};
+
+/// x W + b, or without a b the product alone.
+Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+/// A kind of recurrent cell: what its step computes from i = x W_ih + b_ih [B, G H] and the state before.
+struct CellKind {
+  using Step = RecurrentState (*)(const Tensor& i, const RecurrentState& before, const RecurrentValues& w);
+  std::string_view name;  ///< "gru"
+  int gates;
+  bool has_memory;  ///< whether there is a c
+  Step step;
+};
+
+/// Sizes and options that all kinds know.
+struct RecurrentSizes {
+  std::int64_t input_size = 1;
+  std::int64_t hidden_size = 1;
+  std::int64_t layers = 1;
+  bool bidirectional = false;
+  bool bias = true;
+  double dropout = 0;
+  bool batch_first = true;
+  std::int64_t proj_size = 0;
+
+  std::int64_t directions() const { return bidirectional ? 2 : 1; }
+  /// Width of h.
+  std::int64_t state_size() const { return proj_size ? proj_size : hidden_size; }
+};
+
+/// A recurrent layer, unrolled from primitives: the definition that every faster form is held to. Semantics, names
+/// and initial values are PyTorch's.
+///
+/// x [B, T, D] -> [B, T, H] ([T, B, D] -> [T, B, H] with batch_first = false; unbatched [T, D] -> [T, H], states
+/// without the batch axis then). Between layers come dropout (while training) and, of two directions, forward and
+/// backward outputs side by side: [.., 2H]. The order of states is layer by layer, in each forward, then backward.
+///
+/// context.lengths i64 [B] (sorted or not) is PyTorch's packed sequence: outputs past the end are 0, the state is the
+/// one at the last valid step, the backward direction starts there, no gradient reaches the padding, whatever it
+/// holds. context.reset_mask bool [B, T]: before a step where it is set the state starts anew from 0, and no gradient
+/// crosses (backward: after it). context.state, context.cell: initial states, zeros if undefined. context.carry: the
+/// states are taken from there and left there instead.
+class Recurrent : public Layer {
+ public:
+  const RecurrentSizes& sizes() const { return sizes_; }
+  std::int64_t input_size() const { return sizes_.input_size; }
+  std::int64_t hidden_size() const { return sizes_.hidden_size; }
+  /// Throws ValueError for a layer or direction that is not there.
+  const RecurrentWeights& weights(std::int64_t layer = 0, bool reverse = false) const;
+
+  std::string kind() const override { return std::string(cell_.name); }
+  bool causal() const override { return !sizes_.bidirectional; }
+  /// The output alone.
+  Tensor forward(const Tensor& x, const Context& context) const override { return run(x, context).output; }
+  /// Output and last states. Throws ShapeError for another shape of x, states, lengths or mask, for T = 0 and for
+  /// lengths outside 1..T; DtypeError for another dtype than the weights'; ValueError for a carry of two directions.
+  RecurrentResult run(const Tensor& x, const Context& context = {}) const;
+
+ protected:
+  /// Throws ValueError for sizes below 1, dropout outside [0, 1] and a projection that is not smaller than H.
+  Recurrent(const CellKind& cell, const RecurrentSizes& sizes, const Init& init);
+  /// Gives a new layer of equal sizes the values and modes of this one.
+  std::unique_ptr<Layer> copy_to(std::unique_ptr<Recurrent> to) const;
+  Init like() const { return {0, {}, weights_[0].weight_ih.dtype()}; }
+
+ private:
+  /// The state cells of a carry, empty without one.
+  std::vector<State> carried_states(const Context& context, std::int64_t batch) const;
+
+  CellKind cell_;
+  RecurrentSizes sizes_;
+  std::vector<RecurrentWeights> weights_;  // layer by layer, forward before backward
+  std::vector<Dropout> dropouts_;          // after all layers but the last
+};
+
+/// One step of a kind as a module: x [B, D], state [B, H] -> state; unbatched [D], [H] -> [H]. Parameters are named
+/// weight_ih, weight_hh, bias_ih, bias_hh, as PyTorch's cells.
+class RecurrentCell : public Module {
+ public:
+  const RecurrentWeights& weights() const { return weights_; }
+  std::int64_t input_size() const { return weights_.weight_ih.shape()[0]; }
+  std::int64_t hidden_size() const { return weights_.weight_hh.shape()[0]; }
+
+ protected:
+  RecurrentCell(const CellKind& cell, std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias);
+  /// Undefined states are zeros. Throws ShapeError, DtypeError.
+  RecurrentState step(const Tensor& x, const RecurrentState& before) const;
+
+ private:
+  CellKind cell_;
+  RecurrentWeights weights_;
+};
+
+}  // namespace ferrite::nn

@@ -1,0 +1,34 @@
+#include "ferrite/nn/rnn.h"
+
+#include "ferrite/nn/detail/recurrent_options.h"
+
+namespace ferrite::nn {
+namespace {
+
+template <Tensor (*kActivation)(const Tensor&)>
+RecurrentState rnn_step(const Tensor& i, const RecurrentState& before, const RecurrentValues& w) {
+  return {kActivation(i + affine(before.h, w.weight_hh, w.bias_hh))};
+}
+
+constexpr CellKind kTanh = {"rnn", 1, false, rnn_step<tanh>};
+constexpr CellKind kRelu = {"rnn", 1, false, rnn_step<relu>};
+
+const CellKind& kind_of(Nonlinearity f) { return f == Nonlinearity::relu ? kRelu : kTanh; }
+
+}  // namespace
+
+Rnn::Rnn(std::int64_t input_size, std::int64_t hidden_size, const RnnOptions& options, const Init& init)
+    : Recurrent(kind_of(options.nonlinearity), detail::sizes_of(input_size, hidden_size, options), init),
+      nonlinearity_(options.nonlinearity) {}
+
+std::unique_ptr<Layer> Rnn::clone() const {
+  auto options = detail::options_of<RnnOptions>(sizes());
+  options.nonlinearity = nonlinearity_;
+  return copy_to(std::make_unique<Rnn>(input_size(), hidden_size(), options, like()));
+}
+
+RnnCell::RnnCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias,
+                 Nonlinearity nonlinearity)
+    : RecurrentCell(kind_of(nonlinearity), input_size, hidden_size, init, bias) {}
+
+}  // namespace ferrite::nn
