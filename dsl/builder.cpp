@@ -42,7 +42,11 @@ template <class L, class Options>
 auto recurrent(std::int64_t hidden_size, const Options& options) {
   return [hidden_size, options](const Flow& in, const nn::Init& init) -> LayerPtr {
     if (!options.batch_first) throw ValueError("time-first input does not fit a chain, which is batch-first");
-    return std::make_unique<L>(features_of(in), hidden_size, options, init);
+    auto layer = std::make_unique<L>(features_of(in), hidden_size, options, init);
+    if (in.spec.shape.rank() != 3)  // without a batch it would be a sequence: not in a chain
+      throw ShapeError(layer->kind() + ": expects input [B, T, " + std::to_string(layer->input_size()) + "], got " +
+                       in.spec.shape.str());
+    return layer;
   };
 }
 

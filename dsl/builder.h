@@ -1,4 +1,5 @@
 #pragma once
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,19 +27,22 @@ class Builder {
   explicit Builder(InputKind kind, std::int64_t size) : input_{kind, size} {}
 
   Builder& linear(std::int64_t features, std::string name = {});
-  Builder& gru(std::int64_t hidden_size, std::string name = {}) {
-    return gru(hidden_size, {.layers = 1}, std::move(name));
+  /// Recurrent layers, batch first; options as {.layers = 2, .bidirectional = true, .dropout = 0.2}.
+  Builder& gru(std::int64_t hidden_size, const nn::GruOptions& options = {}, std::string name = {});
+  Builder& lstm(std::int64_t hidden_size, const nn::LstmOptions& options = {}, std::string name = {});
+  Builder& rnn(std::int64_t hidden_size, const nn::RnnOptions& options = {}, std::string name = {});
+  template <std::convertible_to<std::string> Name>
+  Builder& gru(std::int64_t hidden_size, Name name) {
+    return gru(hidden_size, nn::GruOptions{}, std::move(name));
   }
-  /// Options of the recurrent words: {.layers = 2, .bidirectional = true, .dropout = 0.2}; batch first only.
-  Builder& gru(std::int64_t hidden_size, const nn::GruOptions& options, std::string name = {});
-  Builder& lstm(std::int64_t hidden_size, std::string name = {}) {
-    return lstm(hidden_size, {.layers = 1}, std::move(name));
+  template <std::convertible_to<std::string> Name>
+  Builder& lstm(std::int64_t hidden_size, Name name) {
+    return lstm(hidden_size, nn::LstmOptions{}, std::move(name));
   }
-  Builder& lstm(std::int64_t hidden_size, const nn::LstmOptions& options, std::string name = {});
-  Builder& rnn(std::int64_t hidden_size, std::string name = {}) {
-    return rnn(hidden_size, {.layers = 1}, std::move(name));
+  template <std::convertible_to<std::string> Name>
+  Builder& rnn(std::int64_t hidden_size, Name name) {
+    return rnn(hidden_size, nn::RnnOptions{}, std::move(name));
   }
-  Builder& rnn(std::int64_t hidden_size, const nn::RnnOptions& options, std::string name = {});
   /// Only directly after `tokens`.
   Builder& embedding(std::int64_t features, std::string name = {});
   Builder& layer_norm(std::string name = {});

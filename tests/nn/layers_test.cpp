@@ -65,7 +65,8 @@ BOOST_AUTO_TEST_CASE(dropout_draws_anew_only_in_training) {
   BOOST_TEST(identical(again(x), a));  // same seed, same bits
   d.eval();
   BOOST_TEST(identical(d(x), x));
-  BOOST_CHECK_EXCEPTION(nn::Dropout(1.0), ValueError, says("must lie in [0, 1)"));
+  BOOST_TEST(identical(nn::Dropout(1)(x), zeros({10000})));
+  BOOST_CHECK_EXCEPTION(nn::Dropout(1.5), ValueError, says("must lie in [0, 1]"));
 }
 
 BOOST_AUTO_TEST_CASE(last_step_and_mean_over_time_honour_lengths) {
