@@ -24,7 +24,8 @@ class ZipData {
  public:
   ZipData() = default;
   explicit ZipData(std::span<const std::byte> stored) : bytes_(stored) {}
-  ZipData(std::unique_ptr<std::byte[]> owned, std::size_t size) : owned_(std::move(owned)), bytes_(owned_.get(), size) {}
+  ZipData(std::unique_ptr<std::byte[]> owned, std::size_t size)
+      : owned_(std::move(owned)), bytes_(owned_.get(), size) {}
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
@@ -67,8 +68,11 @@ class ZipWriter {
  public:
   /// Every payload begins at a multiple of `alignment` (a power of two), by padding in the extra field.
   explicit ZipWriter(std::size_t alignment = 1) : alignment_(alignment) {}
+  /// Makes room, so that adding does not move what is there: the bytes of members to come and how many they are.
+  void reserve(std::uint64_t bytes, std::size_t members);
+  /// Throws IoError for a name that ZipArchive would refuse.
   void add(std::string_view name, std::span<const std::byte> contents);
-  /// The whole archive; the writer is empty afterwards.
+  /// The whole archive; the writer is empty afterwards. Throws IoError for a name that occurs twice.
   std::vector<std::byte> finish();
 
  private:
