@@ -12,8 +12,8 @@ ensure_packages() {
   if ! command -v dpkg >/dev/null 2>&1; then
     say "not a Debian system: make sure that these are there, or their counterparts:"
     printf '   %s\n' "$*" \
-      "dnf install gcc-c++ clang cmake ninja-build eigen3-devel spdlog-devel json-devel cli11-devel boost-devel" \
-      "brew install cmake ninja eigen spdlog nlohmann-json cli11 boost"
+      "dnf install gcc-c++ clang cmake ninja-build eigen3-devel spdlog-devel json-devel zlib-devel cli11-devel boost-devel" \
+      "brew install cmake ninja eigen spdlog nlohmann-json zlib cli11 boost"
     return 0
   fi
   for package in "$@"; do
@@ -29,8 +29,8 @@ ensure_packages() {
     else
       say "these Debian packages are missing; type as root, then start again:"
       printf '   apt-get update && apt-get install -y --no-install-recommends %s\n' "${missing[*]}"
-      printf '   (Fedora: dnf install gcc-c++ clang cmake ninja-build eigen3-devel spdlog-devel json-devel cli11-devel boost-devel)\n'
-      printf '   (macOS:  brew install cmake ninja eigen spdlog nlohmann-json cli11 boost)\n'
+      printf '   (Fedora: dnf install gcc-c++ clang cmake ninja-build eigen3-devel spdlog-devel json-devel zlib-devel cli11-devel boost-devel)\n'
+      printf '   (macOS:  brew install cmake ninja eigen spdlog nlohmann-json zlib cli11 boost)\n'
       exit 1
     fi
   fi
@@ -39,7 +39,7 @@ ensure_packages() {
   "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-LIBRARY_PACKAGES=(g++ cmake ninja-build libeigen3-dev libspdlog-dev nlohmann-json3-dev)
+LIBRARY_PACKAGES=(g++ cmake ninja-build libeigen3-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev)
 
 # configure FOLDER OPTION...: a CMake build tree with Ninja. Debian's own cmake and compiler are preferred: others on
 # the path may be older.

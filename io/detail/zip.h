@@ -68,8 +68,11 @@ class ZipWriter {
  public:
   /// Every payload begins at a multiple of `alignment` (a power of two), by padding in the extra field.
   explicit ZipWriter(std::size_t alignment = 1) : alignment_(alignment) {}
+  /// Makes room, so that adding does not move what is there: the bytes of members to come and how many they are.
+  void reserve(std::uint64_t bytes, std::size_t members);
+  /// Throws IoError for a name that ZipArchive would refuse.
   void add(std::string_view name, std::span<const std::byte> contents);
-  /// The whole archive; the writer is empty afterwards.
+  /// The whole archive; the writer is empty afterwards. Throws IoError for a name that occurs twice.
   std::vector<std::byte> finish();
 
  private:
