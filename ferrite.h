@@ -19,6 +19,7 @@
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/threads.h"
+#include "ferrite/train/checkpoint.h"
 #include "ferrite/train/confusion.h"
 #include "ferrite/train/dataset.h"
 #include "ferrite/train/line_chart.h"

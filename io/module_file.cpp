@@ -59,7 +59,7 @@ void log_loaded(const Match& match, const TensorFile& file) {
 }  // namespace
 
 LoadReport load(const nn::Module& module, const TensorFile& file, const LoadOptions& options) {
-  const std::vector<Slot> slots = detail::slots_of(module, options.prefix, options.states, file.where());
+  const std::vector<Slot> slots = detail::slots_of(module, options, file.where());
   const Match match(slots, file, options);
   match.check();
   std::vector<Tensor> values;
@@ -80,7 +80,7 @@ ModuleContents contents(const nn::Module& module, const SaveOptions& options) {
     if (key.starts_with(detail::kAliasPrefix))
       detail::refuse(where, "metadata keys that begin with 'alias:' are taken: " + detail::quote(key));
   std::unordered_map<const void*, std::string> written;
-  for (const Slot& slot : detail::slots_of(module, options.prefix, options.states, where)) {
+  for (const Slot& slot : detail::slots_of(module, options, where)) {
     const auto [first, fresh] = written.emplace(slot.cell.identity(), slot.name);
     if (!fresh) {
       out.metadata[std::string(detail::kAliasPrefix) + slot.name] = first->second;

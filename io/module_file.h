@@ -17,12 +17,15 @@ struct SaveOptions {
   std::string prefix{};
   /// Of an optimiser, saved as they are under "optimizer.<name>".
   std::vector<nn::Named<State>> states{};
+  /// Also the module's own states (the counters of dropout), under "state.<name>".
+  bool module_states = false;
   /// More strings for `__metadata__`; keys that begin with "alias:" are taken.
   Metadata metadata{};
 };
 
 struct LoadOptions {
-  /// Names in the file are this and the module's; names that begin otherwise are left alone.
+  /// Names in the file are this and the module's; names that begin otherwise are left alone. For names that differ in
+  /// another way: load(module, file.renamed(f)).
   std::string prefix{};
   /// Names that the file lacks or has besides are errors. Otherwise parameters that the file lacks keep their values.
   bool strict = true;
@@ -30,6 +33,8 @@ struct LoadOptions {
   bool convert = true;
   /// Of an optimiser, loaded from "optimizer.<name>". Without any, such names in the file are left alone.
   std::vector<nn::Named<State>> states{};
+  /// Also the module's own states, from "state.<name>". Otherwise such names in the file are left alone.
+  bool module_states = false;
 };
 
 /// What loading without `strict` passed over, by names in the file.

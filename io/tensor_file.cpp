@@ -1,9 +1,45 @@
 #include "ferrite/io/tensor_file.h"
 
+#include <unordered_map>
+
 #include "ferrite/io/detail/suggest.h"
 #include "ferrite/io/detail/text.h"
 
 namespace ferrite::io {
+namespace {
+
+/// Another source's tensors under names of its own.
+class RenamedSource final : public TensorSource {
+ public:
+  RenamedSource(std::shared_ptr<const TensorSource> of, const std::function<std::string(std::string_view)>& f,
+                std::string_view where)
+      : of_(std::move(of)) {
+    for (std::size_t i = 0; i < of_->size(); ++i) {
+      std::string name = f(of_->name(i));
+      if (name.empty()) continue;
+      if (!by_name_.emplace(name, names_.size()).second)
+        detail::refuse(where, "two tensors are renamed to one name: " + detail::quote(name));
+      names_.push_back({std::move(name), i});
+    }
+  }
+
+  std::size_t size() const override { return names_.size(); }
+  std::string_view name(std::size_t i) const override { return names_[i].first; }
+  std::optional<std::size_t> find(std::string_view name) const override {
+    const auto at = by_name_.find(std::string(name));
+    return at == by_name_.end() ? std::nullopt : std::optional(at->second);
+  }
+  TensorInfo info(std::size_t i) const override { return of_->info(names_[i].second); }
+  Tensor tensor(std::size_t i) const override { return of_->tensor(names_[i].second); }
+  std::vector<std::pair<std::string_view, std::string_view>> metadata() const override { return of_->metadata(); }
+
+ private:
+  std::shared_ptr<const TensorSource> of_;
+  std::vector<std::pair<std::string, std::size_t>> names_;
+  std::unordered_map<std::string, std::size_t> by_name_;
+};
+
+}  // namespace
 
 std::vector<std::string_view> TensorFile::names() const {
   std::vector<std::string_view> names;
@@ -20,6 +56,10 @@ Metadata TensorFile::metadata() const {
   Metadata all;
   for (const auto& [key, value] : source_->metadata()) all.emplace(key, value);
   return all;
+}
+
+TensorFile TensorFile::renamed(const std::function<std::string(std::string_view)>& f) const {
+  return {where_, std::make_shared<RenamedSource>(source_, f, where_)};
 }
 
 std::size_t TensorFile::index_of(std::string_view name) const {

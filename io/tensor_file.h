@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -61,6 +62,10 @@ class TensorFile {
   Tensor tensor(std::string_view name) const;
 
   Metadata metadata() const;
+
+  /// The same tensors under other names: what f makes of each; those for which it gives "" are left out. Throws
+  /// IoError when two get one name.
+  TensorFile renamed(const std::function<std::string(std::string_view)>& f) const;
 
  private:
   std::size_t index_of(std::string_view name) const;

@@ -1,6 +1,7 @@
 #include "ferrite/nn/layers.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
 
 namespace ferrite::nn {
@@ -100,26 +101,26 @@ std::unique_ptr<Layer> LayerNorm::clone() const {
 
 // ---- dropout -------------------------------------------------------------------------------------------
 
-Dropout::Dropout(double probability, const Init& init) : probability_(probability), key_(init.key("dropout")) {
+Dropout::Dropout(double probability, const Init& init) : probability_(probability) {
   if (!(probability >= 0 && probability <= 1))
     throw ValueError("dropout: the probability must lie in [0, 1], got " + std::to_string(probability));
   calls = state("calls", full({}, 0, Dtype::i64));
+  const RandomKey k = init.key("dropout");
+  key = state("key", Tensor::from({std::bit_cast<std::int64_t>(k.seed), std::bit_cast<std::int64_t>(k.stream)}, {2}));
 }
 
 Tensor Dropout::forward(const Tensor& x, const Context&) const {
   if (!training() || probability_ == 0) return x;
   if (probability_ == 1) return x * 0;
+  const std::span<const std::int64_t> k = key.peek().values<std::int64_t>();
   const Tensor call = calls.value();
   calls.assign(call + 1);
   const double keep = 1 - probability_;
-  return x * (bernoulli(x.shape(), key_, keep, x.dtype(), call) / keep);
+  const RandomKey drawn{std::bit_cast<std::uint64_t>(k[0]), std::bit_cast<std::uint64_t>(k[1]), 0};
+  return x * (bernoulli(x.shape(), drawn, keep, x.dtype(), call) / keep);
 }
 
-std::unique_ptr<Layer> Dropout::clone() const {
-  auto copy = std::make_unique<Dropout>(probability_);
-  copy->same_draws_as(*this);
-  return with_values_of(*this, std::move(copy));
-}
+std::unique_ptr<Layer> Dropout::clone() const { return with_values_of(*this, std::make_unique<Dropout>(probability_)); }
 
 // ---- activations ---------------------------------------------------------------------------------------
 

@@ -66,13 +66,10 @@ class Dropout final : public Layer {
   std::unique_ptr<Layer> clone() const override;
 
   State calls;  ///< i64, rank 0
-
-  /// Makes this layer draw what the other draws, as its clones do.
-  void same_draws_as(const Dropout& other) { key_ = other.key_; }
+  State key;    ///< i64 [2]: seed and stream of the draws
 
  private:
   double probability_;
-  RandomKey key_;
 };
 
 /// A function of one tensor as a layer: "relu", "tanh", "softmax", ...

@@ -254,7 +254,6 @@ std::vector<State> Recurrent::carried_states(const Context& context, std::int64_
 std::unique_ptr<Layer> Recurrent::copy_to(std::unique_ptr<Recurrent> to) const {
   copy_values(*this, *to);
   to->copy_modes(*this);
-  for (std::size_t i = 0; i < dropouts_.size(); ++i) to->dropouts_[i].same_draws_as(dropouts_[i]);
   return to;
 }
 

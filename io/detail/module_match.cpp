@@ -43,7 +43,7 @@ Shape Slot::file_shape() const {
 Tensor turned(const Tensor& matrix) { return contiguous(transpose(matrix.unmarked(), -2, -1)); }
 
 std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
-                           const std::vector<nn::Named<State>>& states, std::string_view where) {
+                           const std::vector<nn::Named<State>>& states, bool module_states, std::string_view where) {
   std::vector<Slot> slots;
   for (const auto& [name, cell] : module.named_parameters()) {
     const bool turns = cell.layout() == FileLayout::transposed && cell.shape().rank() >= 2;
@@ -51,6 +51,9 @@ std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
   }
   for (const auto& [name, cell] : module.named_buffers()) slots.push_back({prefix + name, cell, false});
   for (const auto& [name, cell] : states) slots.push_back({std::string(kStatePrefix) + name, cell, false});
+  if (module_states)
+    for (const auto& [name, cell] : module.named_states())
+      slots.push_back({std::string(kModuleStatePrefix) + name, cell, false});
   std::unordered_set<std::string_view> seen;
   for (const Slot& slot : slots)
     if (!seen.insert(slot.name).second) refuse(where, "two cells claim one name: " + quote(slot.name));
@@ -134,6 +137,7 @@ bool Match::lacks_all_states() const {
 /// Whether a name of the file is any business of this load.
 bool Match::concerns_us(std::string_view name) const {
   if (name.starts_with(kStatePrefix)) return !options_.states.empty();
+  if (name.starts_with(kModuleStatePrefix) && !options_.module_states) return false;
   return name.starts_with(options_.prefix);
 }
 

@@ -11,6 +11,7 @@
 namespace ferrite::io::detail {
 
 inline constexpr std::string_view kStatePrefix = "optimizer.";
+inline constexpr std::string_view kModuleStatePrefix = "state.";
 inline constexpr std::string_view kAliasPrefix = "alias:";
 
 /// A cell and where its value stands in a file.
@@ -23,9 +24,15 @@ struct Slot {
   Shape file_shape() const;
 };
 
-/// All cells of a module, then the states. Throws IoError when two of them claim one name in the file.
 std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
-                           const std::vector<nn::Named<State>>& states, std::string_view where);
+                           const std::vector<nn::Named<State>>& states, bool module_states, std::string_view where);
+
+/// All cells of a module as the options (for saving or loading) ask for them, then the states. Throws IoError when
+/// two of them claim one name in the file.
+template <class Options>
+std::vector<Slot> slots_of(const nn::Module& module, const Options& options, std::string_view where) {
+  return slots_of(module, options.prefix, options.states, options.module_states, where);
+}
 
 /// The axes of a matrix exchanged, row-major.
 Tensor turned(const Tensor& matrix);

@@ -1,6 +1,7 @@
 #include "ferrite/nn/optim/optimizer.h"
 
 #include <cmath>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "ferrite/tensor/recorder.h"
@@ -43,8 +44,11 @@ State Optimizer::scalar_state(std::string_view name, double value, Dtype dtype) 
 
 std::vector<State> Optimizer::states_like_parameters(std::string_view name) {
   std::vector<State> list;
+  std::unordered_map<std::string, int> seen;  // layers that were not told a prefix share names
   for (const Parameter& p : parameters_) {
-    const std::string full_name = std::string(name) + "." + p.name();
+    const int count = ++seen[p.name()];
+    const std::string full_name =
+        std::string(name) + "." + p.name() + (count > 1 ? "#" + std::to_string(count) : std::string());
     list.emplace_back(full_name, zeros(p.shape(), p.dtype()));
     states_.push_back({full_name, list.back()});
   }

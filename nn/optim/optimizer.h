@@ -25,7 +25,8 @@ class Optimizer {
   const State& learning_rate_cell() const { return rate_; }
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
-  /// Every state cell under its name, e.g. "exp_avg.gru.weight_ih_l0": for saving and restoring.
+  /// Every state cell under its name, e.g. "exp_avg.gru.weight_ih_l0": for saving and restoring. A second parameter of
+  /// one name gets "#2" behind it, and so on.
   const std::vector<Named<State>>& states() const { return states_; }
 
  protected:

@@ -12,6 +12,11 @@ void Schedule::set_steps(std::int64_t steps) {
   optimizer_->set_learning_rate(rate(steps_, base_));
 }
 
+void Schedule::restore(std::int64_t steps, double base) {
+  base_ = base;
+  set_steps(steps);
+}
+
 StepSchedule::StepSchedule(Optimizer& optimizer, std::int64_t every, double factor)
     : Schedule(optimizer), every_(every), factor_(factor) {
   if (every < 1) throw ValueError("step schedule: the interval must be positive, got " + std::to_string(every));

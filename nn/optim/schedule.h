@@ -10,8 +10,12 @@ class Schedule {
   /// Counts one step and sets the optimiser's learning rate.
   void advance();
   std::int64_t steps() const { return steps_; }
-  /// Goes to a given number of finished steps: for resuming.
+  /// Goes to a given number of finished steps.
   void set_steps(std::int64_t steps);
+  /// The rate before the first step.
+  double base() const { return base_; }
+  /// Goes to where another schedule was: for resuming.
+  void restore(std::int64_t steps, double base);
 
  protected:
   explicit Schedule(Optimizer& optimizer) : optimizer_(&optimizer), base_(optimizer.learning_rate()) {}

@@ -1,0 +1,176 @@
+// Training that is stopped and resumed against training that never stopped, to the bit.
+#include "ferrite/train/checkpoint.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/dsl/builder.h"
+#include "ferrite/io/safetensors.h"
+#include "ferrite/nn/loss.h"
+#include "ferrite/nn/optim/adam.h"
+#include "ferrite/train/dataset.h"
+#include "io/temporary_folder.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using io_test::TemporaryFolder;
+using support::identical;
+using support::says;
+
+namespace {
+
+dsl::Network network(std::uint64_t seed) {
+  return dsl::sequence(3).gru(5, {.layers = 2, .dropout = 0.3}).dropout(0.2).last_step().linear(3).build(seed);
+}
+
+train::SequenceSet data() {
+  std::vector<std::int64_t> lengths, labels;
+  std::int64_t total = 0;
+  for (std::int64_t i = 0; i < 20; ++i) {
+    lengths.push_back(2 + i * 7 % 5);
+    labels.push_back(i % 3);
+    total += lengths.back();
+  }
+  return {uniform({total, 3}, {5, 1, 0}, -1, 1), Tensor::from(lengths, {20}), Tensor::from(labels, {20})};
+}
+
+/// A model in training.
+struct Training {
+  explicit Training(std::uint64_t seed) : net(network(seed)), adam(net.parameters(), {.learning_rate = 1e-2}) {}
+
+  /// Trains until the given number of updates have been made.
+  void run_to(std::int64_t step) {
+    const train::SequenceSet set = data();
+    while (at.step < step) {
+      const train::Batches epoch = train::batches(set, 8, {.seed = at.seed, .epoch = at.epoch});
+      const train::Batch batch = epoch[at.batch];
+      Tape tape;
+      const Tensor loss = nn::cross_entropy(net(batch.x, batch.context()), batch.y);
+      adam.step(tape.grad(loss, net.parameters()));
+      schedule.advance();
+      ++at.step;
+      if (++at.batch == epoch.count()) at = {at.epoch + 1, 0, at.step, at.seed};
+    }
+  }
+  void save(const std::filesystem::path& path) const { train::save_checkpoint(path, net, adam, at, &schedule); }
+  void load(const std::filesystem::path& path) { at = train::load_checkpoint(path, net, adam, &schedule); }
+
+  dsl::Network net;
+  nn::AdamW adam;
+  nn::CosineSchedule schedule{adam, 40};
+  train::Position at{.seed = 9};
+};
+
+bool equal(const nn::Module& a, const nn::Module& b) {
+  for (std::size_t i = 0; i < a.named_parameters().size(); ++i)
+    if (!identical(a.named_parameters()[i].cell.peek(), b.named_parameters()[i].cell.peek())) return false;
+  return true;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(checkpoint)
+
+BOOST_AUTO_TEST_CASE(resumed_training_has_the_bits_of_training_that_never_stopped) {
+  const TemporaryFolder folder;
+  Training whole(1);
+  whole.run_to(17);
+  for (const std::int64_t stop : {0, 1, 4, 10}) {
+    Training first(1);
+    first.run_to(stop);
+    first.save(folder / "training.safetensors");
+    Training second(77);  // other weights, another rate
+    second.adam.set_learning_rate(1);
+    second.load(folder / "training.safetensors");
+    BOOST_TEST((second.at == first.at));
+    second.run_to(17);
+    BOOST_TEST(equal(second.net, whole.net), "stopped after " << stop);
+    BOOST_TEST(second.adam.learning_rate() == whole.adam.learning_rate());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(its_weights_can_be_loaded_alone) {
+  const TemporaryFolder folder;
+  Training t(1);
+  t.run_to(2);
+  t.save(folder / "a.safetensors");
+  const dsl::Network other = network(2);
+  io::load(other, folder / "a.safetensors");
+  BOOST_TEST(equal(other, t.net));
+}
+
+BOOST_AUTO_TEST_CASE(damage_and_other_files_are_refused_and_change_nothing) {
+  const TemporaryFolder folder;
+  Training t(1);
+  t.run_to(3);
+  t.save(folder / "a.safetensors");
+  Training other(2);
+  const Training untouched(2);
+  {
+    std::fstream file(folder / "a.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(-5, std::ios::end);
+    const char byte = static_cast<char>(file.get() ^ 1);
+    file.seekp(-5, std::ios::end);
+    file.put(byte);
+  }
+  BOOST_CHECK_EXCEPTION(other.load(folder / "a.safetensors"), IoError,
+                        says("a.safetensors: is damaged: its checksum is"));
+  io::save(t.net, folder / "weights.safetensors");
+  BOOST_CHECK_EXCEPTION(other.load(folder / "weights.safetensors"), IoError, says("is not a checkpoint"));
+  BOOST_CHECK_EXCEPTION(train::save_checkpoint(folder / "b", t.net, t.adam, {}, nullptr, {{"training.step", "1"}}),
+                        IoError, says("the metadata key 'training.step' is taken"));
+  BOOST_TEST(equal(other.net, untouched.net));
+}
+
+BOOST_AUTO_TEST_CASE(layers_of_equal_names_keep_their_own_moments) {
+  struct Pair : nn::Module {
+    nn::Linear a{2, 2};
+    nn::Linear b{2, 2};
+    Pair() { adopt("a", a), adopt("b", b); }
+  };
+  const Pair pair;
+  nn::Adam adam(pair.parameters());
+  adam.step({ones({2, 2}), ones({2}), 2 * ones({2, 2}), ones({2})});
+  const TemporaryFolder folder;
+  train::save_checkpoint(folder / "a", pair, adam, {.step = 1});
+  const Pair other;
+  nn::Adam resumed(other.parameters());
+  BOOST_TEST(train::load_checkpoint(folder / "a", other, resumed).step == 1);
+  for (std::size_t i = 0; i < adam.states().size(); ++i)
+    BOOST_TEST(identical(resumed.states()[i].cell.peek(), adam.states()[i].cell.peek()));
+}
+
+/// A child saves one checkpoint after the other and is killed at some moment, 200 times: what lies there is always a
+/// whole one, and never older than one that was seen before.
+BOOST_AUTO_TEST_CASE(two_hundred_kills_lose_nothing) {
+  const TemporaryFolder folder;
+  const auto path = folder / "training.safetensors";
+  Training t(1);
+  t.save(path);
+  std::int64_t newest = 0;
+  for (unsigned kill_number = 0; kill_number < 200; ++kill_number) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (t.at.step = newest + 1;; ++t.at.step) t.save(path);
+    }
+    BOOST_REQUIRE(child > 0);
+    usleep(500 + kill_number * 7919 % 9000);
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    BOOST_REQUIRE(WIFSIGNALED(status));
+    Training seen(2);
+    seen.load(path);
+    BOOST_REQUIRE(seen.at.step >= newest);
+    newest = seen.at.step;
+  }
+  BOOST_TEST(newest > 20);
+  t.save(path);
+  BOOST_TEST(folder.leftovers() == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

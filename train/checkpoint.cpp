@@ -1,0 +1,80 @@
+#include "ferrite/train/checkpoint.h"
+
+#include <charconv>
+#include <optional>
+
+#include "ferrite/io/checksum.h"
+#include "ferrite/io/safetensors.h"
+
+namespace ferrite::train {
+namespace {
+
+constexpr std::string_view kOwn = "training.";
+
+/// The shortest decimal that reads back as the same double.
+std::string exact(double value) {
+  char digits[32];
+  const auto end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
+  return {std::begin(digits), end};
+}
+
+template <class T>
+T number(const io::TensorFile& file, const io::Metadata& metadata, const std::string& key) {
+  const auto at = metadata.find(std::string(kOwn) + key);
+  if (at == metadata.end())
+    throw IoError(file.where() + ": is not a checkpoint: '" + std::string(kOwn) + key + "' is missing; load weights " +
+                  "alone with io::load");
+  const std::string& text = at->second;
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw IoError(file.where() + ": '" + at->first + "' is no number: '" + text + "'");
+  return value;
+}
+
+void check_sum(const io::TensorFile& file, const io::Metadata& metadata) {
+  const auto at = metadata.find("checksum");
+  if (at == metadata.end()) throw IoError(file.where() + ": is not a checkpoint: it has no checksum");
+  const std::string found = io::checksum(file);
+  if (at->second != found)
+    throw IoError(file.where() + ": is damaged: its checksum is " + found + ", it was saved with " + at->second);
+}
+
+}  // namespace
+
+void save_checkpoint(const std::filesystem::path& path, const nn::Module& model, const nn::Optimizer& optimizer,
+                     const Position& position, const nn::Schedule* schedule, const io::Metadata& metadata) {
+  io::Metadata all = metadata;
+  for (const auto& [key, value] : metadata)
+    if (key.starts_with(kOwn) || key == "checksum")
+      throw IoError("save_checkpoint: the metadata key '" + key + "' is taken");
+  const auto put = [&](const char* key, std::string value) { all[std::string(kOwn) + key] = std::move(value); };
+  put("epoch", std::to_string(position.epoch));
+  put("batch", std::to_string(position.batch));
+  put("step", std::to_string(position.step));
+  put("seed", std::to_string(position.seed));
+  if (schedule) put("schedule_steps", std::to_string(schedule->steps()));
+  if (schedule) put("schedule_base", exact(schedule->base()));
+  io::ModuleContents what =
+      io::contents(model, {.states = optimizer.states(), .module_states = true, .metadata = std::move(all)});
+  what.metadata["checksum"] = io::checksum(what.tensors, what.metadata);
+  io::write_safetensors(path, what.tensors, what.metadata);
+}
+
+Position load_checkpoint(const std::filesystem::path& path, const nn::Module& model, const nn::Optimizer& optimizer,
+                         nn::Schedule* schedule) {
+  const io::TensorFile file = io::read_safetensors(path);
+  const io::Metadata metadata = file.metadata();
+  check_sum(file, metadata);
+  const Position position{.epoch = number<std::int64_t>(file, metadata, "epoch"),
+                          .batch = number<std::int64_t>(file, metadata, "batch"),
+                          .step = number<std::int64_t>(file, metadata, "step"),
+                          .seed = number<std::uint64_t>(file, metadata, "seed")};
+  const auto steps = schedule ? number<std::int64_t>(file, metadata, "schedule_steps") : 0;
+  const auto base = schedule ? number<double>(file, metadata, "schedule_base") : 0.0;
+  io::load(model, file, {.states = optimizer.states(), .module_states = true});
+  if (schedule) schedule->restore(steps, base);
+  return position;
+}
+
+}  // namespace ferrite::train
