@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "ferrite/io/detail/file_dtype.h"
 #include "ferrite/io/detail/suggest.h"
 #include "ferrite/io/detail/text.h"
 
@@ -39,6 +40,40 @@ class RenamedSource final : public TensorSource {
   std::unordered_map<std::string, std::size_t> by_name_;
 };
 
+class MemorySource final : public TensorSource {
+ public:
+  MemorySource(std::vector<NamedTensor> tensors, Metadata metadata, std::string_view where)
+      : tensors_(std::move(tensors)), metadata_(std::move(metadata)) {
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+      if (!by_name_.emplace(tensors_[i].name, i).second)
+        detail::refuse(where, "two tensors have one name: " + detail::quote(tensors_[i].name));
+  }
+
+  std::size_t size() const override { return tensors_.size(); }
+  std::string_view name(std::size_t i) const override { return tensors_[i].name; }
+  std::optional<std::size_t> find(std::string_view name) const override {
+    const auto at = by_name_.find(std::string(name));
+    return at == by_name_.end() ? std::nullopt : std::optional(at->second);
+  }
+  TensorInfo info(std::size_t i) const override {
+    const Tensor& t = tensors_[i].tensor;
+    const std::int64_t* extents = t.shape().begin();
+    return {.dtype = detail::name_of(detail::written_as(t.dtype())),
+            .loads_as = t.dtype(),
+            .shape = {extents, extents + t.rank()},
+            .bytes = static_cast<std::uint64_t>(t.numel() * size_of(t.dtype()))};
+  }
+  Tensor tensor(std::size_t i) const override { return tensors_[i].tensor; }
+  std::vector<std::pair<std::string_view, std::string_view>> metadata() const override {
+    return {metadata_.begin(), metadata_.end()};
+  }
+
+ private:
+  std::vector<NamedTensor> tensors_;
+  Metadata metadata_;
+  std::unordered_map<std::string, std::size_t> by_name_;
+};
+
 }  // namespace
 
 std::vector<std::string_view> TensorFile::names() const {
@@ -67,6 +102,11 @@ std::size_t TensorFile::index_of(std::string_view name) const {
   const std::string_view near = detail::nearest(name, names());
   const std::string advice = near.empty() ? "" : "; did you mean " + detail::quote(near) + "?";
   detail::refuse(where_, "no tensor of this name: " + detail::quote(name) + advice);
+}
+
+TensorFile tensor_file_of(std::vector<NamedTensor> tensors, std::string where, Metadata metadata) {
+  auto source = std::make_shared<MemorySource>(std::move(tensors), std::move(metadata), where);
+  return {std::move(where), std::move(source)};
 }
 
 }  // namespace ferrite::io

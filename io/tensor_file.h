@@ -74,4 +74,7 @@ class TensorFile {
   std::shared_ptr<const TensorSource> source_;
 };
 
+/// Tensors in memory as if they had been read from a file. Throws IoError when two have one name.
+TensorFile tensor_file_of(std::vector<NamedTensor> tensors, std::string where, Metadata metadata = {});
+
 }  // namespace ferrite::io

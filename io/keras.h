@@ -1,0 +1,26 @@
+#pragma once
+#include "ferrite/io/tensor_file.h"
+#include "ferrite/nn/recurrent.h"
+
+namespace ferrite::io {
+
+/// Weights under Keras's names and in its layout as PyTorch's: for each prefix, `kernel`, `recurrent_kernel` and `bias`
+/// of a GRU, LSTM or SimpleRNN become weight_ih_l0, weight_hh_l0, bias_ih_l0 and bias_hh_l0; `kernel` and `bias` of a
+/// Dense layer become weight and bias, `embeddings` of an Embedding weight. What else is there keeps its name. A GRU's
+/// gates come in the order z, r, h and leave as r, z, n; a bias [2, 3H] is that of reset_after=True, one of [3H]
+/// belongs to GruOptions::reset_after = false; an LSTM's gates have our order. Throws IoError when shapes do not fit.
+///
+///   io::load(net, io::from_keras(io::read_safetensors("keras.safetensors")));
+TensorFile from_keras(const TensorFile& file);
+
+namespace detail {
+
+/// Puts a recurrent layer's arrays in Keras's layout ([D, G H], [H, G H], bias undefined, [G H] or [2, G H]) into
+/// parameters. Throws IoError beginning with `where`.
+void set_from_keras(const nn::RecurrentWeights& to, const Tensor& kernel, const Tensor& recurrent_kernel,
+                    const Tensor& bias, std::string_view where);
+/// The way back: the blocks of three gates r, z, n as z, r, h; others stay.
+Tensor keras_gates(const Tensor& x, std::int64_t hidden_size);
+
+}  // namespace detail
+}  // namespace ferrite::io
