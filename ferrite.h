@@ -5,6 +5,7 @@
 #include "ferrite/dsl/builder.h"
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/safetensors.h"
+#include "ferrite/io/torch.h"
 #include "ferrite/nn/gru.h"
 #include "ferrite/nn/layers.h"
 #include "ferrite/nn/loss.h"
