@@ -44,7 +44,7 @@ class SafetensorsSource final : public TensorSource {
     const std::string place = where_ + ": " + detail::quote(index_.name(entry));
     if (!detail::loads_as(entry.dtype))
       detail::refuse(place, "unsupported dtype: " + std::string(detail::name_of(entry.dtype)) +
-                                "; supported are F32, F64, F16, BF16, I32, I64, U8 and BOOL");
+                                "; supported are F32, F64, F16, BF16, I64, I32, I16, I8, U8 and BOOL");
     if (entry.rank > Shape::kMaxRank)
       detail::refuse(place, "too many dimensions: " + std::to_string(entry.rank) + ", at most " +
                                 std::to_string(Shape::kMaxRank) + " are supported");

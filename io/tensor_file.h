@@ -57,8 +57,9 @@ class TensorFile {
   bool contains(std::string_view name) const { return source_->find(name).has_value(); }
   /// Throws IoError for an unknown name.
   TensorInfo info(std::string_view name) const;
-  /// A new tensor. F32, F64, I32, I64 and BOOL come as they are, F16 and BF16 become f32, U8 becomes i32. Throws
-  /// IoError for an unknown name, another dtype, more than 8 dimensions, and a BOOL that is neither 0 nor 1.
+  /// A new tensor. F32, F64, I32, I64 and BOOL come as they are, F16 and BF16 become f32, U8, I8 and I16 become
+  /// i32. Throws IoError for an unknown name, another dtype, more than 8 dimensions, and a BOOL that is neither 0
+  /// nor 1.
   Tensor tensor(std::string_view name) const;
 
   Metadata metadata() const;

@@ -25,13 +25,13 @@ constexpr std::array<Row, kFileDtypes> kRows = {{
     {"F6_E2M3", 6},
     {"F6_E3M2", 6},
     {"U8", 8, Dtype::i32},
-    {"I8", 8},
+    {"I8", 8, Dtype::i32},
     {"F8_E5M2", 8},
     {"F8_E4M3", 8},
     {"F8_E5M2FNUZ", 8},
     {"F8_E4M3FNUZ", 8},
     {"F8_E8M0", 8},
-    {"I16", 16},
+    {"I16", 16, Dtype::i32},
     {"U16", 16},
     {"F16", 16, Dtype::f32},
     {"BF16", 16, Dtype::f32},
@@ -140,6 +140,10 @@ Tensor decode(FileDtype type, const Shape& shape, std::span<const std::byte> byt
     case FileDtype::bf16: return converted<float, std::uint16_t>(shape, bytes, order, from_bf16);
     case FileDtype::u8:
       return converted<std::int32_t, std::uint8_t>(shape, bytes, order, [](std::uint8_t v) { return std::int32_t{v}; });
+    case FileDtype::i8:
+      return converted<std::int32_t, std::int8_t>(shape, bytes, order, [](std::int8_t v) { return std::int32_t{v}; });
+    case FileDtype::i16:
+      return converted<std::int32_t, std::int16_t>(shape, bytes, order, [](std::int16_t v) { return std::int32_t{v}; });
     case FileDtype::boolean: return checked_bool(shape, bytes, where);
     default: break;
   }

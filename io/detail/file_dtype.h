@@ -42,7 +42,8 @@ std::string_view name_of(FileDtype type);
 std::uint64_t bits_of(FileDtype type);
 /// The type by its name in a file, case and all.
 std::optional<FileDtype> file_dtype(std::string_view name);
-/// What elements of a type become in memory: F16 and BF16 give f32, U8 gives i32, unsupported ones nothing.
+/// What elements of a type become in memory: F16 and BF16 give f32, U8, I8 and I16 i32, unsupported ones
+/// nothing.
 std::optional<Dtype> loads_as(FileDtype type);
 /// The type in which a tensor is written.
 FileDtype written_as(Dtype type);

@@ -173,9 +173,8 @@ inline std::vector<Case> of_dtypes() {
        legal, ""},
   };
   const std::vector<std::pair<std::string, int>> unsupported = {
-      {"F4", 4},      {"F6_E2M3", 6},     {"F6_E3M2", 6},     {"F8_E5M2", 8}, {"F8_E4M3", 8},
-      {"F8_E8M0", 8}, {"F8_E5M2FNUZ", 8}, {"F8_E4M3FNUZ", 8}, {"I8", 8},      {"I16", 16},
-      {"U16", 16},    {"U32", 32},        {"C64", 64},        {"U64", 64},
+      {"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6}, {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8},
+      {"F8_E5M2FNUZ", 8}, {"F8_E4M3FNUZ", 8}, {"U16", 16},    {"U32", 32},    {"C64", 64},    {"U64", 64},
   };
   for (const auto& [dtype, bits] : unsupported) {
     const int bytes = 4 * bits / 8;

@@ -108,6 +108,15 @@ BOOST_AUTO_TEST_CASE(u8_widens_to_i32) {
   BOOST_TEST(x.to_vector<std::int32_t>() == (std::vector<std::int32_t>{0, 127, 255}), tt::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(i8_and_i16_widen_to_i32) {
+  const std::string i8 = file_of(R"({"x":{"dtype":"I8","shape":[3],"data_offsets":[0,3]}})", {"\x80\x7f\xff", 3});
+  const std::string i16 = file_of(R"({"x":{"dtype":"I16","shape":[2],"data_offsets":[0,4]}})", {"\x00\x80\xff\x7f", 4});
+  const Tensor a = io::parse_safetensors(as_bytes(i8)).tensor("x");
+  const Tensor b = io::parse_safetensors(as_bytes(i16)).tensor("x");
+  BOOST_TEST(a.to_vector<std::int32_t>() == (std::vector<std::int32_t>{-128, 127, -1}), tt::per_element());
+  BOOST_TEST(b.to_vector<std::int32_t>() == (std::vector<std::int32_t>{-32768, 32767}), tt::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(unaligned_f64_is_copied) {
   std::string data(9, 'x');
   const double value = -1.5e-300;

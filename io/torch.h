@@ -1,0 +1,49 @@
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/io/tensor_file.h"
+
+/// PyTorch's own files, as torch.save writes them: a zip archive of a pickle and raw storages (default since 1.6), or
+/// the older form of pickles with the storages behind them (pytorch.org/docs/stable/notes/serialization.html).
+/// Nothing in a file is ever run: names in the pickle are looked up in a closed table of what data needs.
+namespace ferrite::io {
+
+/// Reads a checkpoint that is already in memory. The bytes are not copied: they must live and stay as they are for as
+/// long as the result or a copy of it lives.
+///
+/// Tensors of nested dictionaries and lists get dotted names: {"model": {"w": t}} gives "model.w", [t] gives "0", a
+/// file that is one tensor gives "tensor". With a key, "model" or "a.b", only that part is looked at and its names
+/// begin below it. Numbers, strings, bools and None beside the tensors are metadata under such names in Python's
+/// words ("optimizer.param_groups.0.lr" is "0.001"), lists of numbers as one string "[0, 1]"; dtypes and devices too.
+/// Sets, bytes and complex numbers are passed over, and so are the attributes of tensors and dictionaries.
+///
+/// `TensorInfo::dtype` is PyTorch's word, "float32". float16 and bfloat16 load as f32, uint8, int8 and int16 as i32;
+/// tensors of complex, other unsigned and 8-bit float types may be there, asking for one throws. Strided tensors
+/// become row-major, but axes of stride 0 stay that.
+///
+/// Throws IoError, its message beginning with `where`, for anything but a sound file of data: a damaged archive or
+/// pickle, opcodes of other protocols than 2 to 5, Python names outside of the table (whole modules, NumPy arrays,
+/// sparse and quantised tensors), TorchScript, big-endian files, tensors that are not inside of their storage or show
+/// its elements more often than it has (2^28 elements by stride 0 apart), storages whose size is not the one claimed,
+/// a key that names nothing, more than 100 levels, names that occur twice, values that contain themselves. A storage
+/// that the archive compresses is checked when a tensor of it is asked for, the others at once. Beyond the bytes
+/// given, memory stays below 1 MiB and ten times the pickle and the archive's directory, but for the tensors.
+TensorFile parse_torch(std::span<const std::byte> bytes, std::string_view key = "", std::string_view where = "torch");
+
+/// Reads a file whole. Throws IoError as above, and for what is missing, not readable or no regular file.
+TensorFile read_torch(const std::filesystem::path& path, std::string_view key = "");
+
+/// The bytes of a file that torch.load(path, weights_only=True) takes for a state_dict: an OrderedDict in the order
+/// given. Dtypes stay as they are. Tensors that share memory share a storage in the file too, where that is not larger
+/// than they are; the others are written row-major. Two calls give the same bytes. Throws IoError for a name that
+/// occurs twice, holds a NUL or is not UTF-8, and for undefined tensors.
+std::vector<std::byte> serialize_torch(std::span<const NamedTensor> tensors);
+
+/// Writes that file so that an old one is replaced as a whole or not at all (AtomicFile). Throws IoError.
+void write_torch(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
+
+}  // namespace ferrite::io

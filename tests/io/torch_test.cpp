@@ -1,0 +1,222 @@
+/// PyTorch files: what torch.save wrote, value for value, and what we write.
+#include "ferrite/io/torch.h"
+
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "ferrite/io/safetensors.h"
+#include "ferrite/tensor/ops.h"
+#include "temporary_folder.h"
+
+namespace {
+
+using ferrite::Dtype;
+using ferrite::IoError;
+using ferrite::Tensor;
+using io_test::TemporaryFolder;
+namespace fs = std::filesystem;
+namespace io = ferrite::io;
+namespace tt = boost::test_tools;
+
+fs::path fixtures() {
+  const char* root = std::getenv("FERRITE_FIXTURES");
+  if (root == nullptr) return {};
+  const fs::path folder = fs::path(root) / "torch";
+  return fs::is_directory(folder) ? folder : fs::path();
+}
+
+tt::assertion_result have_fixtures(boost::unit_test::test_unit_id) {
+  tt::assertion_result result(!fixtures().empty());
+  result.message() << "FERRITE_FIXTURES names no folder with torch/ in it";
+  return result;
+}
+
+void check_same(const Tensor& actual, const Tensor& wanted, std::string_view name) {
+  BOOST_TEST_CONTEXT(name) {
+    BOOST_REQUIRE_EQUAL(actual.spec().str(), wanted.spec().str());
+    const Tensor a = ferrite::contiguous(actual);
+    const auto bytes = static_cast<std::size_t>(a.numel() * ferrite::size_of(a.dtype()));
+    BOOST_TEST((bytes == 0 || std::memcmp(a.raw(), wanted.raw(), bytes) == 0), "values differ: " << actual << wanted);
+  }
+}
+
+/// All tensors and metadata of a file are those of another.
+void check_same(const io::TensorFile& actual, const io::TensorFile& wanted) {
+  BOOST_TEST(actual.size() == wanted.size());
+  for (const std::string_view name : wanted.names()) {
+    BOOST_REQUIRE(actual.contains(name));
+    const io::TensorInfo info = actual.info(name);
+    BOOST_TEST((info.loads_as == wanted.info(name).loads_as));
+    BOOST_TEST(info.shape == wanted.info(name).shape, tt::per_element());
+    check_same(actual.tensor(name), wanted.tensor(name), name);
+  }
+  const io::Metadata words = actual.metadata();
+  for (const auto& [key, value] : wanted.metadata())
+    BOOST_TEST((words.contains(key) && words.at(key) == value),
+               key << " is " << (words.contains(key) ? words.at(key) : "missing") << ", not " << value);
+  BOOST_TEST(words.size() == wanted.metadata().size());
+}
+
+io::TensorFile wanted(const std::string& name) { return io::read_safetensors(fixtures() / (name + ".safetensors")); }
+io::TensorFile read(const std::string& name, std::string_view key = "") {
+  return io::read_torch(fixtures() / (name + ".pt"), key);
+}
+
+auto says(const std::string& part) {
+  return [part](const IoError& error) {
+    BOOST_TEST_INFO("the error says: " << error.what());
+    BOOST_TEST(std::string(error.what()).find(part) != std::string::npos);
+    return true;
+  };
+}
+
+std::vector<io::NamedTensor> tensors_of(const io::TensorFile& file) {
+  std::vector<io::NamedTensor> tensors;
+  for (const std::string_view name : file.names()) tensors.push_back({std::string(name), file.tensor(name)});
+  return tensors;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(torch)
+
+BOOST_AUTO_TEST_CASE(every_fixture_reads_value_for_value, *boost::unit_test::precondition(have_fixtures)) {
+  int seen = 0;
+  for (const auto& entry : fs::directory_iterator(fixtures())) {
+    const std::string name = entry.path().stem();
+    if (entry.path().extension() != ".safetensors" || name == "unsupported") continue;
+    BOOST_TEST_CONTEXT(name) { check_same(read(name), wanted(name)); }
+    ++seen;
+  }
+  BOOST_TEST(seen == 24);
+}
+
+BOOST_AUTO_TEST_CASE(names_are_in_the_order_of_the_file, *boost::unit_test::precondition(have_fixtures)) {
+  const io::TensorFile file = read("many");
+  BOOST_TEST(file.size() == 1500u);
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    const std::string name = "layer." + std::to_string(i) + ".weight";
+    BOOST_REQUIRE_EQUAL(file.names()[i], name);
+    if (i % 50 == 0) BOOST_TEST(file.tensor(name).item() == static_cast<float>(i));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_key_names_a_part, *boost::unit_test::precondition(have_fixtures)) {
+  const io::TensorFile whole = read("checkpoint");
+  const io::TensorFile model = read("checkpoint", "model");
+  BOOST_TEST(model.size() == 18u);
+  for (const std::string_view name : model.names())
+    check_same(model.tensor(name), whole.tensor("model." + std::string(name)), name);
+
+  const io::TensorFile state = read("checkpoint_4", "optimizer.state.0");
+  BOOST_TEST(state.size() == 3u);
+  BOOST_TEST(state.contains("exp_avg"));
+  const io::TensorFile one = read("checkpoint", "model.0.weight_ih_l0");
+  BOOST_TEST(one.size() == 1u);
+  check_same(one.tensor("tensor"), model.tensor("0.weight_ih_l0"), "one tensor");
+  check_same(read("list", "1.1").tensor("x"), Tensor::from({1.0f, 1.0f, 1.0f}), "in a list");
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_names_nothing, *boost::unit_test::precondition(have_fixtures)) {
+  BOOST_CHECK_EXCEPTION(read("checkpoint", "modle"), IoError,
+                        says("no part of this name: 'modle'; there are 'model', "));
+  BOOST_CHECK_EXCEPTION(read("checkpoint", "model.1"), IoError, says("no part of this name: 'model.1'; there are '0."));
+  BOOST_CHECK_EXCEPTION(read("checkpoint", "epoch"), IoError, says("holds no tensors: it is an integer"));
+  BOOST_CHECK_EXCEPTION(read("bare", "x"), IoError, says("no part of this name: 'x'"));
+}
+
+BOOST_AUTO_TEST_CASE(other_dtypes_are_listed_but_not_read, *boost::unit_test::precondition(have_fixtures)) {
+  const io::TensorFile file = read("unsupported");
+  check_same(file.tensor("a"), wanted("unsupported").tensor("a"), "a");
+  BOOST_TEST(file.info("complex").dtype == "complex64");
+  BOOST_TEST(!file.info("double_complex").loads_as.has_value());
+  BOOST_CHECK_EXCEPTION(file.tensor("complex"), IoError,
+                        says("'complex': unsupported dtype: complex64; supported are"));
+  BOOST_CHECK_EXCEPTION(file.tensor("double_complex"), IoError, says("save torch.view_as_real(x)"));
+  BOOST_CHECK_EXCEPTION(file.tensor("u16"), IoError, says("unsupported dtype: uint16"));
+  BOOST_CHECK_EXCEPTION(file.tensor("f8"), IoError, says("unsupported dtype: float8_e4m3fn"));
+}
+
+BOOST_AUTO_TEST_CASE(what_we_write_we_read, *boost::unit_test::precondition(have_fixtures)) {
+  for (const char* name : {"protocol_2", "dtypes", "views", "shapes", "names", "tied", "empty"}) {
+    const std::vector<io::NamedTensor> tensors = tensors_of(read(name));
+    const std::vector<std::byte> bytes = io::serialize_torch(tensors);
+    const io::TensorFile again = io::parse_torch(bytes);
+    BOOST_TEST_CONTEXT(name) {
+      check_same(again, io::parse_safetensors(io::serialize_safetensors(tensors)));
+      BOOST_TEST((io::serialize_torch(tensors_of(again)).size() > 0));
+      BOOST_TEST((io::serialize_torch(tensors) == bytes));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(shared_memory_is_written_once) {
+  const Tensor big = Tensor::from(std::vector<float>(10'000, 1.5f), {100, 100});
+  const std::vector<io::NamedTensor> tied = {{"a", big}, {"b", big}, {"c", ferrite::transpose(big)}};
+  const std::vector<std::byte> bytes = io::serialize_torch(tied);
+  BOOST_TEST(bytes.size() < 42'000u);
+  check_same(io::parse_torch(bytes).tensor("c"), ferrite::contiguous(big), "c");
+}
+
+BOOST_AUTO_TEST_CASE(a_small_view_does_not_drag_its_storage_along) {
+  const Tensor big = Tensor::from(std::vector<float>(10'000, 1.5f), {100, 100});
+  const Tensor column = ferrite::transpose(big).view({100}, {100}, 0);
+  const std::vector<std::byte> bytes = io::serialize_torch(std::vector<io::NamedTensor>{{"a", column}});
+  BOOST_TEST(bytes.size() < 3'000u);
+  BOOST_TEST(io::parse_torch(bytes).tensor("a").numel() == 100);
+}
+
+BOOST_AUTO_TEST_CASE(many_storages) {
+  std::vector<io::NamedTensor> tensors;
+  for (int i = 0; i < 1500; ++i)
+    tensors.push_back({"layer." + std::to_string(i), Tensor::from({static_cast<float>(i), 1.0f})});
+  const io::TensorFile file = io::parse_torch(io::serialize_torch(tensors));
+  BOOST_TEST(file.size() == 1500u);
+  check_same(file.tensor("layer.1234"), tensors[1234].tensor, "1234");
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_written) {
+  const Tensor one = Tensor::from({1.0f});
+  const auto write = [](std::vector<io::NamedTensor> tensors) { return io::serialize_torch(tensors); };
+  BOOST_CHECK_EXCEPTION(write({{"a", one}, {"a", one}}), IoError, says("a name occurs twice: 'a'"));
+  BOOST_CHECK_EXCEPTION(write({{std::string("a\0b", 3), one}}), IoError, says("a name holds a NUL"));
+  BOOST_CHECK_EXCEPTION(write({{"\xff", one}}), IoError, says("a name is not UTF-8"));
+  BOOST_CHECK_EXCEPTION(write({{"a", Tensor()}}), IoError, says("'a' has no values"));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_on_the_disk) {
+  const TemporaryFolder folder;
+  const Tensor x = Tensor::from({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {3, 2});
+  io::write_torch(folder / "model.pt", std::vector<io::NamedTensor>{{"x", ferrite::transpose(x)}});
+  BOOST_TEST(folder.leftovers() == 0);
+  const io::TensorFile file = io::read_torch(folder / "model.pt");
+  BOOST_TEST(file.where() == (folder / "model.pt").string());
+  check_same(file.tensor("x"), ferrite::contiguous(ferrite::transpose(x)), "x");
+  BOOST_CHECK_EXCEPTION(io::read_torch(folder / "none.pt"), IoError, says("none.pt: cannot open the file"));
+  BOOST_CHECK_EXCEPTION(io::read_torch(folder.path()), IoError, says("not a regular file: it is a folder"));
+}
+
+BOOST_AUTO_TEST_CASE(a_hundred_megabytes_per_tenth_of_a_second) {
+  const TemporaryFolder folder;
+  std::vector<io::NamedTensor> tensors;
+  for (int i = 0; i < 10; ++i)
+    tensors.push_back({std::to_string(i), ferrite::Tensor::from(std::vector<float>(2'500'000, 0.5f), {2'500'000})});
+  io::write_torch(folder / "big.pt", tensors);
+  double best = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    const io::TensorFile file = io::read_torch(folder / "big.pt");
+    const std::vector<io::NamedTensor> all = tensors_of(file);
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    BOOST_TEST(all.size() == 10u);
+  }
+  BOOST_TEST_MESSAGE("100 MB in " << best << " s");
+  BOOST_TEST(best < 2.0);  // measured 0.1; the bound is for slow machines
+}
+
+BOOST_AUTO_TEST_SUITE_END()
