@@ -3,6 +3,7 @@ option(FERRITE_NATIVE "Use the instruction set of this machine" ${PROJECT_IS_TOP
 set(FERRITE_ISA "" CACHE STRING "Instruction set instead: sse, avx2 or avx512")
 option(FERRITE_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(FERRITE_BUILD_TOOLS "Build the ferrite command" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_BUILD_BENCH "Build the benchmarks" OFF)
 option(FERRITE_BUILD_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)

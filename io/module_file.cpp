@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "ferrite/io/any_file.h"
 #include "ferrite/io/detail/file_dtype.h"
 #include "ferrite/io/detail/module_match.h"
 #include "ferrite/io/detail/text.h"
@@ -70,7 +71,7 @@ LoadReport load(const nn::Module& module, const TensorFile& file, const LoadOpti
 }
 
 LoadReport load(const nn::Module& module, const std::filesystem::path& path, const LoadOptions& options) {
-  return load(module, read_safetensors(path), options);
+  return load(module, read_tensors(path), options);
 }
 
 ModuleContents contents(const nn::Module& module, const SaveOptions& options) {

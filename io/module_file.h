@@ -50,7 +50,7 @@ struct LoadReport {
 /// meant), names that the module does not know, shapes in the file's orientation, dtypes. The module and the states
 /// are then as they were.
 LoadReport load(const nn::Module& module, const TensorFile& file, const LoadOptions& options = {});
-/// The same from a safetensors file.
+/// The same from a file in any format that read_tensors knows: safetensors, PyTorch's .pt, npz, JSON.
 LoadReport load(const nn::Module& module, const std::filesystem::path& path, const LoadOptions& options = {});
 
 /// What `save` writes.

@@ -1,0 +1,83 @@
+#include "ferrite/io/any_file.h"
+
+#include <array>
+#include <cstring>
+
+#include "ferrite/io/detail/input_file.h"
+#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/zip.h"
+#include "ferrite/io/json_weights.h"
+#include "ferrite/io/numpy.h"
+#include "ferrite/io/safetensors.h"
+#include "ferrite/io/torch.h"
+
+namespace ferrite::io {
+namespace {
+
+enum class Format { safetensors, zip, legacy_torch, npy, json, unknown };
+
+/// The first bytes tell: safetensors has the length of its header there, and '{' behind it.
+Format format_of(std::span<const std::byte> head, std::uint64_t file_size) {
+  const auto begins = [&](std::string_view magic) {
+    return head.size() >= magic.size() && std::memcmp(head.data(), magic.data(), magic.size()) == 0;
+  };
+  if (begins("\x93NUMPY")) return Format::npy;
+  if (detail::looks_like_zip(head)) return Format::zip;
+  if (begins("\x80")) return Format::legacy_torch;
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < 8 && i < head.size(); ++i) length |= static_cast<std::uint64_t>(head[i]) << (8 * i);
+  if (head.size() > 8 && length + 8 <= file_size) return Format::safetensors;
+  for (const std::byte b : head) {
+    const char c = static_cast<char>(b);
+    if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
+    return c == '{' || c == '[' ? Format::json : Format::unknown;
+  }
+  return Format::unknown;
+}
+
+/// Whether the names of an archive are those of NumPy's.
+bool is_npz(const std::filesystem::path& path) {
+  detail::InputFile file(path);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(file.size()));
+  file.read(bytes);
+  const detail::ZipArchive archive(bytes, file.where());
+  for (const detail::ZipEntry& e : archive.entries())
+    if (!e.name.ends_with(".npy")) return false;
+  return true;
+}
+
+}  // namespace
+
+TensorFile read_tensors(const std::filesystem::path& path) {
+  std::array<std::byte, 64> head{};
+  std::uint64_t size = 0;
+  std::string where;
+  {
+    detail::InputFile file(path);
+    size = file.size();
+    where = file.where();
+    file.read(std::span(head).first(std::min<std::size_t>(head.size(), static_cast<std::size_t>(size))));
+  }
+  const std::span<const std::byte> seen =
+      std::span<const std::byte>(head).first(std::min<std::size_t>(64, static_cast<std::size_t>(size)));
+  switch (format_of(seen, size)) {
+    case Format::safetensors: return read_safetensors(path);
+    case Format::legacy_torch: return read_torch(path);
+    case Format::zip: return is_npz(path) ? read_npz(path) : read_torch(path);
+    case Format::npy: return tensor_file_of({{"array", read_npy(path)}}, where);
+    case Format::json: return read_json_weights(path);
+    case Format::unknown: break;
+  }
+  detail::refuse(where, "is in no format that is known here: safetensors, PyTorch's .pt, .npz, .npy, JSON");
+}
+
+void write_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors, const Metadata& metadata) {
+  const std::string ending = path.extension().string();
+  if (ending == ".safetensors") return write_safetensors(path, tensors, metadata);
+  if (ending == ".pt" || ending == ".pth") return write_torch(path, tensors);
+  if (ending == ".npz") return write_npz(path, tensors);
+  detail::refuse(detail::shown(path),
+                 "ends with " + detail::quote(ending) + ", which tells no format; use .safetensors, .pt, .pth or .npz");
+}
+
+}  // namespace ferrite::io

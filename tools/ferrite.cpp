@@ -1,0 +1,58 @@
+// The command line: ferrite info, convert, diff.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "commands.h"
+#include "ferrite/tensor/error.h"
+
+namespace {
+
+constexpr int kDifferent = 1;
+constexpr int kFailed = 2;
+
+constexpr const char* kAbout =
+    "Looks into files of weights: safetensors, PyTorch's .pt and .pth, NumPy's .npz and .npy, JSON.\n"
+    "Nothing in a file is ever run.\n";
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  ferrite info model.pt                      what is in it, and which layers that makes\n"
+    "  ferrite convert model.pt model.safetensors a form that every language reads\n"
+    "  ferrite diff before.pt after.safetensors   by how much they differ, tensor by tensor\n"
+    "Exit codes: 0 done (diff: equal), 1 different, 2 an error, told in one sentence.";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(kAbout, "ferrite");
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  std::string a, b;
+  double tolerance = 0;
+  CLI::App* info = app.add_subcommand("info", "Names, dtypes, shapes, sizes, recognised layers, metadata");
+  info->add_option("FILE", a, "A file of weights")->required();
+  CLI::App* convert =
+      app.add_subcommand("convert", "Writes the tensors in another format, told by the new name's ending");
+  convert->add_option("IN", a, "A file of weights")->required();
+  convert->add_option("OUT", b, "Its new name: .safetensors, .pt, .pth or .npz")->required();
+  CLI::App* diff = app.add_subcommand("diff", "Largest difference of each tensor; exit code 1 if there is any");
+  diff->add_option("A", a, "A file of weights")->required();
+  diff->add_option("B", b, "Another one")->required();
+  diff->add_option("--tolerance", tolerance, "Allowed difference, relative to max(1, largest |b|)")
+      ->check(CLI::NonNegativeNumber);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : kFailed;
+  }
+  try {
+    if (info->parsed()) ferrite::tools::info(a, std::cout);
+    if (convert->parsed()) ferrite::tools::convert(a, b, std::cout, isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    if (diff->parsed()) return ferrite::tools::diff(a, b, tolerance, std::cout) ? 0 : kDifferent;
+  } catch (const std::exception& e) {
+    std::cerr << "ferrite: " << e.what() << '\n';
+    return kFailed;
+  }
+  return 0;
+}
