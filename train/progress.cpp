@@ -33,12 +33,13 @@ void Progress::begin_epoch() {
   right_ = 0;
 }
 
-void Progress::batch(std::int64_t samples, double loss, double accuracy) {
+void Progress::batch(std::int64_t samples, double loss, std::optional<double> accuracy) {
   const auto n = static_cast<double>(samples);
   seen_ += samples;
   total_seen_ += samples;
   loss_sum_ += loss * n;
-  right_ += accuracy * n;
+  right_ += accuracy.value_or(0) * n;
+  judged_ = judged_ || accuracy.has_value();
   if (!terminal_) return;
   const auto now = Clock::now();
   if (std::chrono::duration<double>(now - shown_).count() < kShowEvery) return;
@@ -64,8 +65,9 @@ std::string Progress::line() const {
   s.imbue(std::locale::classic());  // the program's own may write 1.234,5
   s << "epoch " << std::setw(static_cast<int>(std::to_string(epochs_).size())) << epoch_ << '/' << epochs_ << "  ["
     << std::string(filled, '#') << std::string(kBarWidth - filled, '.') << "]  loss " << std::fixed
-    << std::setprecision(4) << loss() << "  accuracy " << std::setprecision(1) << 100 * accuracy() << "%  "
-    << std::setprecision(0) << rate << " samples/s  ETA " << clock_text(std::max(0.0, left));
+    << std::setprecision(4) << loss();
+  if (judged_) s << "  accuracy " << std::setprecision(1) << 100 * accuracy() << '%';
+  s << "  " << std::setprecision(0) << rate << " samples/s  ETA " << clock_text(std::max(0.0, left));
   return s.str();
 }
 

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 
 namespace ferrite::train {
@@ -13,8 +14,8 @@ class Progress {
   Progress(std::ostream& out, bool terminal, std::int64_t epochs, std::int64_t samples_per_epoch);
 
   void begin_epoch();
-  /// After each batch: its samples, mean loss and share of right answers.
-  void batch(std::int64_t samples, double loss, double accuracy);
+  /// After each batch: its samples, mean loss and, where there is such a thing, share of right answers.
+  void batch(std::int64_t samples, double loss, std::optional<double> accuracy = {});
   /// Ends the epoch; `note` is appended to its line.
   void end_epoch(const std::string& note = {});
 
@@ -36,6 +37,7 @@ class Progress {
   std::int64_t total_seen_ = 0;
   double loss_sum_ = 0;
   double right_ = 0;
+  bool judged_ = false;  // whether accuracies were given
   Clock::time_point start_ = Clock::now();
   Clock::time_point shown_{};
 };
