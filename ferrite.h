@@ -4,6 +4,7 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/io/module_file.h"
+#include "ferrite/io/numpy.h"
 #include "ferrite/io/safetensors.h"
 #include "ferrite/io/torch.h"
 #include "ferrite/nn/gru.h"

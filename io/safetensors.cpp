@@ -1,9 +1,8 @@
 #include "ferrite/io/safetensors.h"
 
 #include <array>
-#include <limits>
-#include <new>
 
+#include "ferrite/io/detail/block.h"
 #include "ferrite/io/detail/input_file.h"
 #include "ferrite/io/detail/safetensors_index.h"
 #include "ferrite/io/detail/text.h"
@@ -12,30 +11,13 @@
 namespace ferrite::io {
 namespace {
 
+using detail::Block;
 using detail::SafetensorsIndex;
 using detail::TensorEntry;
 
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-
-/// Bytes from the heap that are not cleared first. Throws IoError when there is not enough memory.
-class Block {
- public:
-  Block(std::uint64_t size, std::string_view where) : size_(static_cast<std::size_t>(size)) {
-    try {
-      bytes_ = std::make_unique_for_overwrite<std::byte[]>(size_);
-    } catch (const std::bad_alloc&) {
-      detail::refuse(where, "not enough memory to read the file: " + detail::counted(size_, "byte"));
-    }
-  }
-  std::span<std::byte> span() { return {bytes_.get(), size_}; }
-  std::span<const std::byte> span() const { return {bytes_.get(), size_}; }
-
- private:
-  std::size_t size_;
-  std::unique_ptr<std::byte[]> bytes_;
-};
 
 class SafetensorsSource final : public TensorSource {
  public:
@@ -108,8 +90,6 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
     file.read(header.span());
     return detail::read_index(as_text(header.span()), data_bytes, where);
   }();
-  if (data_bytes > std::numeric_limits<std::size_t>::max())
-    detail::refuse(where, "too large for this machine: " + std::to_string(data_bytes) + " bytes");
   Block data(data_bytes, where);
   file.read(data.span());
   file.expect_end();

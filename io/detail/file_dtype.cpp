@@ -1,5 +1,6 @@
 #include "ferrite/io/detail/file_dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -58,26 +59,29 @@ float from_f16(std::uint16_t bits) {
   return sign != 0 ? -magnitude : magnitude;
 }
 
+/// The i-th element of a file.
 template <class T>
-T element(std::span<const std::byte> bytes, std::size_t i) {
-  T value;
-  std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-  return value;
-}
-
-/// Elements as they are in the file.
-template <class T>
-Tensor copied(const Shape& shape, std::span<const std::byte> bytes) {
-  return Tensor::build<T>(shape, [&](std::span<T> out) {
-    if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
-  });
+T element(std::span<const std::byte> bytes, std::size_t i, ByteOrder order) {
+  std::array<std::byte, sizeof(T)> raw{};
+  std::memcpy(raw.data(), bytes.data() + i * sizeof(T), sizeof(T));
+  if (order == ByteOrder::big) std::ranges::reverse(raw);
+  return std::bit_cast<T>(raw);
 }
 
 /// Elements of type From made into To one by one.
 template <class To, class From, class F>
-Tensor converted(const Shape& shape, std::span<const std::byte> bytes, F&& f) {
+Tensor converted(const Shape& shape, std::span<const std::byte> bytes, ByteOrder order, F&& f) {
   return Tensor::build<To>(shape, [&](std::span<To> out) {
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = f(element<From>(bytes, i));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = f(element<From>(bytes, i, order));
+  });
+}
+
+/// Elements as they are in the file.
+template <class T>
+Tensor copied(const Shape& shape, std::span<const std::byte> bytes, ByteOrder order = ByteOrder::little) {
+  if (order == ByteOrder::big) return converted<T, T>(shape, bytes, order, [](T value) { return value; });
+  return Tensor::build<T>(shape, [&](std::span<T> out) {
+    if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
   });
 }
 
@@ -113,20 +117,33 @@ FileDtype written_as(Dtype type) {
   return FileDtype::boolean;
 }
 
-Tensor decode(FileDtype type, const Shape& shape, std::span<const std::byte> bytes, std::string_view where) {
+std::optional<std::uint64_t> elements_of(std::span<const std::int64_t> shape) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+  std::uint64_t product = 1;
+  bool empty = false;
+  for (const std::int64_t extent : shape) {
+    empty = empty || extent == 0;
+    const std::uint64_t factor = extent == 0 ? 1 : static_cast<std::uint64_t>(extent);
+    if (__builtin_mul_overflow(product, factor, &product) || product > kMost) return std::nullopt;
+  }
+  return empty ? 0 : product;
+}
+
+Tensor decode(FileDtype type, const Shape& shape, std::span<const std::byte> bytes, std::string_view where,
+              ByteOrder order) {
   switch (type) {
-    case FileDtype::f32: return copied<float>(shape, bytes);
-    case FileDtype::f64: return copied<double>(shape, bytes);
-    case FileDtype::i32: return copied<std::int32_t>(shape, bytes);
-    case FileDtype::i64: return copied<std::int64_t>(shape, bytes);
-    case FileDtype::f16: return converted<float, std::uint16_t>(shape, bytes, from_f16);
-    case FileDtype::bf16: return converted<float, std::uint16_t>(shape, bytes, from_bf16);
+    case FileDtype::f32: return copied<float>(shape, bytes, order);
+    case FileDtype::f64: return copied<double>(shape, bytes, order);
+    case FileDtype::i32: return copied<std::int32_t>(shape, bytes, order);
+    case FileDtype::i64: return copied<std::int64_t>(shape, bytes, order);
+    case FileDtype::f16: return converted<float, std::uint16_t>(shape, bytes, order, from_f16);
+    case FileDtype::bf16: return converted<float, std::uint16_t>(shape, bytes, order, from_bf16);
     case FileDtype::u8:
-      return converted<std::int32_t, std::uint8_t>(shape, bytes, [](std::uint8_t v) { return std::int32_t{v}; });
+      return converted<std::int32_t, std::uint8_t>(shape, bytes, order, [](std::uint8_t v) { return std::int32_t{v}; });
     case FileDtype::i8:
-      return converted<std::int32_t, std::int8_t>(shape, bytes, [](std::int8_t v) { return std::int32_t{v}; });
+      return converted<std::int32_t, std::int8_t>(shape, bytes, order, [](std::int8_t v) { return std::int32_t{v}; });
     case FileDtype::i16:
-      return converted<std::int32_t, std::int16_t>(shape, bytes, [](std::int16_t v) { return std::int32_t{v}; });
+      return converted<std::int32_t, std::int16_t>(shape, bytes, order, [](std::int16_t v) { return std::int32_t{v}; });
     case FileDtype::boolean: return checked_bool(shape, bytes, where);
     default: break;
   }

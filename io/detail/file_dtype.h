@@ -48,8 +48,15 @@ std::optional<Dtype> loads_as(FileDtype type);
 /// The type in which a tensor is written.
 FileDtype written_as(Dtype type);
 
-/// A tensor from packed little-endian elements at any alignment. The type is supported and `bytes` holds exactly
-/// the elements of `shape`. Throws IoError when a BOOL is neither 0 nor 1; the message begins with `where`.
-Tensor decode(FileDtype type, const Shape& shape, std::span<const std::byte> bytes, std::string_view where);
+/// The number of elements of a shape without negative extents. Nothing above 2^62; an extent of 0 does not hide the
+/// others: a shape like [0, 2^62, 4] has no strides.
+std::optional<std::uint64_t> elements_of(std::span<const std::int64_t> shape);
+
+enum class ByteOrder : std::uint8_t { little, big };
+
+/// A tensor from packed elements at any alignment. The type is supported and `bytes` holds exactly the elements of
+/// `shape`. Throws IoError when a BOOL is neither 0 nor 1; the message begins with `where`.
+Tensor decode(FileDtype type, const Shape& shape, std::span<const std::byte> bytes, std::string_view where,
+              ByteOrder order = ByteOrder::little);
 
 }  // namespace ferrite::io::detail

@@ -11,8 +11,6 @@
 namespace ferrite::io::detail {
 namespace {
 
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;
-
 std::uint32_t hash_of(std::string_view name) { return static_cast<std::uint32_t>(std::hash<std::string_view>{}(name)); }
 
 /// The checks across the tensors of one file.
@@ -74,17 +72,9 @@ class IndexChecker {
                               "; tensors must follow each other without gaps and overlaps");
   }
 
-  /// The product of the shape, an extent of 0 aside: a shape like [0, 2^62, 4] has no strides.
   std::uint64_t elements(const TensorEntry& tensor) const {
-    std::uint64_t product = 1;
-    bool empty = false;
-    for (const std::int64_t extent : index_.shape(tensor)) {
-      empty = empty || extent == 0;
-      const std::uint64_t factor = extent == 0 ? 1 : static_cast<std::uint64_t>(extent);
-      if (__builtin_mul_overflow(product, factor, &product) || product > kMostElements)
-        refuse_tensor(tensor, "has more elements than can be counted: shape " + bracketed(index_.shape(tensor)));
-    }
-    return empty ? 0 : product;
+    if (const auto elements = elements_of(index_.shape(tensor))) return *elements;
+    refuse_tensor(tensor, "has more elements than can be counted: shape " + bracketed(index_.shape(tensor)));
   }
 
   void check_size(const TensorEntry& tensor) const {

@@ -34,48 +34,55 @@ class Inflater {
 
   /// Fills all of `out` with all of the stream, neither more nor less.
   void run(std::span<std::byte> out) {
+    fill(out);
     Bytef spare = 0;  // shows a stream that is longer than `out`
-    std::size_t done = 0;
-    int result = Z_OK;
-    while (result == Z_OK) {
-      give_input();
-      const std::size_t room = std::min(out.size() - done, kMostAtOnce);
-      stream_.next_out = room > 0 ? reinterpret_cast<Bytef*>(out.data() + done) : &spare;
-      stream_.avail_out = room > 0 ? static_cast<uInt>(room) : 1;
-      const uInt before = stream_.avail_out;
-      result = inflate(&stream_, Z_NO_FLUSH);
-      const std::size_t got = before - stream_.avail_out;
-      if (room == 0 && got > 0) refuse(where_, "inflates to more than its size: " + counted(out.size(), "byte"));
-      done += got;
-    }
-    finish(result, out.size(), done);
+    while (result_ == Z_OK)
+      if (step(&spare, 1) > 0) refuse(where_, "inflates to more than its size: " + counted(out.size(), "byte"));
+    check_end(out.size());
+  }
+
+  /// Fills all of `out` with the front of the stream.
+  void fill(std::span<std::byte> out) {
+    while (result_ == Z_OK && done_ < out.size())
+      done_ += step(reinterpret_cast<Bytef*>(out.data() + done_), out.size() - done_);
+    if (done_ < out.size()) check_end(out.size());
   }
 
  private:
-  void give_input() {
-    if (stream_.avail_in > 0 || packed_.empty()) return;
-    const std::size_t part = std::min(packed_.size(), kMostAtOnce);
-    stream_.next_in = const_cast<Bytef*>(zlib_bytes(packed_));
-    stream_.avail_in = static_cast<uInt>(part);
-    packed_ = packed_.subspan(part);
+  /// What one call of zlib gives.
+  std::size_t step(Bytef* out, std::size_t room) {
+    if (stream_.avail_in == 0 && !packed_.empty()) {
+      const std::size_t part = std::min(packed_.size(), kMostAtOnce);
+      stream_.next_in = const_cast<Bytef*>(zlib_bytes(packed_));
+      stream_.avail_in = static_cast<uInt>(part);
+      packed_ = packed_.subspan(part);
+    }
+    const auto before = static_cast<uInt>(std::min(room, kMostAtOnce));
+    stream_.next_out = out;
+    stream_.avail_out = before;
+    result_ = inflate(&stream_, Z_NO_FLUSH);
+    return before - stream_.avail_out;
   }
 
-  void finish(int result, std::size_t wanted, std::size_t done) const {
+  /// The stream has ended, with the last byte wanted and the last byte there.
+  void check_end(std::size_t wanted) const {
     const std::size_t left = packed_.size() + stream_.avail_in;
-    if (result == Z_MEM_ERROR) refuse(where_, "not enough memory to inflate");
-    if (result == Z_BUF_ERROR)
-      refuse(where_, "the deflated bytes are cut short: " + std::to_string(done) + " of " + counted(wanted, "byte"));
-    if (result != Z_STREAM_END)
+    if (result_ == Z_MEM_ERROR) refuse(where_, "not enough memory to inflate");
+    if (result_ == Z_BUF_ERROR)
+      refuse(where_, "the deflated bytes are cut short: " + std::to_string(done_) + " of " + counted(wanted, "byte"));
+    if (result_ != Z_STREAM_END)
       refuse(where_,
              "the deflated bytes are damaged: " + std::string(stream_.msg != nullptr ? stream_.msg : "no stream"));
-    if (done != wanted)
-      refuse(where_, "inflates to less than its size: " + std::to_string(done) + " of " + counted(wanted, "byte"));
+    if (done_ != wanted)
+      refuse(where_, "inflates to less than its size: " + std::to_string(done_) + " of " + counted(wanted, "byte"));
     if (left != 0) refuse(where_, "something follows the deflated bytes: " + counted(left, "byte"));
   }
 
   Bytes packed_;
   std::string_view where_;
   z_stream stream_{};
+  int result_ = Z_OK;
+  std::size_t done_ = 0;
 };
 
 void check_crc(Bytes bytes, std::uint32_t wanted, std::string_view where) {
@@ -113,8 +120,7 @@ ZipData ZipArchive::read(const ZipEntry& entry, std::uint64_t most) const {
   const std::string place = where_ + ": " + quote(entry.name);
   if (entry.size > most)
     refuse(place, "is larger than expected: " + counted(entry.size, "byte") + ", at most " + std::to_string(most));
-  const Bytes payload =
-      bytes_.subspan(static_cast<std::size_t>(entry.begin), static_cast<std::size_t>(entry.packed_size));
+  const Bytes payload = payload_of(entry);
   if (!entry.deflated) {
     check_crc(payload, entry.crc, place);
     return ZipData(payload);
@@ -128,6 +134,21 @@ ZipData ZipArchive::read(const ZipEntry& entry, std::uint64_t most) const {
   Inflater(payload, place).run(contents);
   check_crc(contents, entry.crc, place);
   return {std::move(memory), contents.size()};
+}
+
+ZipData ZipArchive::front(const ZipEntry& entry, std::uint64_t most) const {
+  const std::uint64_t size = std::min(most, entry.size);
+  const Bytes payload = payload_of(entry);
+  if (!entry.deflated) return ZipData(payload.first(static_cast<std::size_t>(size)));
+  const std::string place = where_ + ": " + quote(entry.name);
+  std::unique_ptr<std::byte[]> memory = memory_for(size, place);
+  const std::span<std::byte> contents(memory.get(), static_cast<std::size_t>(size));
+  Inflater(payload, place).fill(contents);
+  return {std::move(memory), contents.size()};
+}
+
+Bytes ZipArchive::payload_of(const ZipEntry& entry) const {
+  return bytes_.subspan(static_cast<std::size_t>(entry.begin), static_cast<std::size_t>(entry.packed_size));
 }
 
 bool looks_like_zip(Bytes bytes) {

@@ -52,8 +52,12 @@ class ZipArchive {
   /// The contents, their CRC checked. Refuses more than `most` bytes and a ratio above `kMostRatio` before memory is
   /// taken.
   ZipData read(const ZipEntry& entry, std::uint64_t most) const;
+  /// The first `most` bytes of the contents, or all there are. Neither CRC nor size is checked.
+  ZipData front(const ZipEntry& entry, std::uint64_t most) const;
 
  private:
+  std::span<const std::byte> payload_of(const ZipEntry& entry) const;
+
   std::span<const std::byte> bytes_;
   std::string where_;
   std::vector<ZipEntry> entries_;       // in the order of the central directory
@@ -63,20 +67,25 @@ class ZipArchive {
 /// Whether the bytes begin as a zip archive does.
 bool looks_like_zip(std::span<const std::byte> bytes);
 
-/// Builds an archive of stored members in memory. Two archives of equal members are equal byte for byte.
+/// Builds an archive of stored members in memory; errors begin with `where`. Two archives of equal members are equal
+/// byte for byte.
 class ZipWriter {
  public:
   /// Every payload begins at a multiple of `alignment` (a power of two), by padding in the extra field.
-  explicit ZipWriter(std::size_t alignment = 1) : alignment_(alignment) {}
+  explicit ZipWriter(std::size_t alignment = 1, std::string_view where = "zip")
+      : alignment_(alignment), where_(where) {}
   /// Makes room, so that adding does not move what is there: the bytes of members to come and how many they are.
   void reserve(std::uint64_t bytes, std::size_t members);
   /// Throws IoError for a name that ZipArchive would refuse.
   void add(std::string_view name, std::span<const std::byte> contents);
+  /// The same of two parts, one behind the other.
+  void add(std::string_view name, std::span<const std::byte> first, std::span<const std::byte> second);
   /// The whole archive; the writer is empty afterwards. Throws IoError for a name that occurs twice.
   std::vector<std::byte> finish();
 
  private:
   std::size_t alignment_;
+  std::string where_;
   std::vector<std::byte> bytes_;
   std::vector<ZipEntry> entries_;
 };

@@ -10,7 +10,6 @@
 namespace ferrite::io::detail {
 namespace {
 
-constexpr std::string_view kWhere = "zip";
 constexpr std::uint16_t kVersion = 20;    // stored and deflated members
 constexpr std::uint16_t kVersion64 = 45;  // with zip64
 constexpr std::uint16_t kDate = 0x0021;   // 1980-01-01: archives of equal members are equal
@@ -32,6 +31,12 @@ std::uint32_t narrow(std::uint64_t wide) {
 }
 
 bool saturates(std::uint64_t wide) { return wide >= zip::kSaturated32; }
+
+/// Continues a CRC; zlib takes no bytes at a null address for the start of a new one.
+std::uint32_t crc_of(std::span<const std::byte> bytes, std::uint32_t crc) {
+  if (bytes.empty()) return crc;
+  return static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
 
 std::uint16_t flags_of(std::string_view name) {
   const bool ascii = std::ranges::all_of(name, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
@@ -108,12 +113,12 @@ void append_end(std::vector<std::byte>& out, std::uint64_t members, std::uint64_
   append(out, std::uint16_t{0});  // comment
 }
 
-void refuse_twice(const std::vector<ZipEntry>& entries) {
+void refuse_twice(const std::vector<ZipEntry>& entries, std::string_view where) {
   std::vector<std::string_view> names;
   for (const ZipEntry& entry : entries) names.push_back(entry.name);
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
-  if (twice != names.end()) refuse(kWhere, "a name occurs twice: " + quote(*twice));
+  if (twice != names.end()) refuse(where, "a name occurs twice: " + quote(*twice));
 }
 
 }  // namespace
@@ -125,15 +130,17 @@ void ZipWriter::reserve(std::uint64_t bytes, std::size_t members) {
   entries_.reserve(entries_.size() + members);
 }
 
-void ZipWriter::add(std::string_view name, std::span<const std::byte> contents) {
-  zip::check_name(name, kWhere);
-  if (name.size() > zip::kSaturated16) refuse(kWhere, "a member's name is too long: " + counted(name.size(), "byte"));
-  ZipEntry entry{
-      .name = std::string(name),
-      .size = contents.size(),
-      .packed_size = contents.size(),
-      .begin = bytes_.size(),
-      .crc = static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(contents.data()), contents.size()))};
+void ZipWriter::add(std::string_view name, std::span<const std::byte> contents) { add(name, contents, {}); }
+
+void ZipWriter::add(std::string_view name, std::span<const std::byte> first, std::span<const std::byte> second) {
+  zip::check_name(name, where_);
+  if (name.size() > zip::kSaturated16) refuse(where_, "a member's name is too long: " + counted(name.size(), "byte"));
+  const std::size_t size = first.size() + second.size();
+  ZipEntry entry{.name = std::string(name),
+                 .size = size,
+                 .packed_size = size,
+                 .begin = bytes_.size(),
+                 .crc = crc_of(second, crc_of(first, 0))};
   const bool wide = saturates(entry.size);
   const std::size_t extra = wide ? kExtraHead + 16 : 0;
   const std::size_t front = bytes_.size() + zip::kLocalHeaderBytes + name.size() + extra;
@@ -151,12 +158,12 @@ void ZipWriter::add(std::string_view name, std::span<const std::byte> contents) 
     append(bytes_, entry.packed_size);
   }
   append_padding(bytes_, padding);
-  bytes_.insert(bytes_.end(), contents.begin(), contents.end());
+  for (const auto part : {first, second}) bytes_.insert(bytes_.end(), part.begin(), part.end());
   entries_.push_back(std::move(entry));
 }
 
 std::vector<std::byte> ZipWriter::finish() {
-  refuse_twice(entries_);
+  refuse_twice(entries_, where_);
   const std::uint64_t begin = bytes_.size();
   for (const ZipEntry& entry : entries_) append_central(bytes_, entry);
   append_end(bytes_, entries_.size(), begin);

@@ -12,6 +12,7 @@
 #include "ferrite/io/safetensors.h"
 #include "ferrite/tensor/ops.h"
 #include "temporary_folder.h"
+#include "torch_builder.h"
 
 namespace {
 
@@ -153,6 +154,15 @@ BOOST_AUTO_TEST_CASE(what_we_write_we_read, *boost::unit_test::precondition(have
       BOOST_TEST((io::serialize_torch(tensors) == bytes));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(big_endian_values) {
+  using namespace torch_builder;
+  const std::string storage("\x3f\x80\0\0\x40\0\0\0\x40\x40\0\0\x40\x80\0\0", 16);
+  const std::string file =
+      zip({{"a/data.pkl", named(good_tensor())}, {"a/byteorder", "big"}, {"a/data/0", storage}, {"a/version", "3\n"}});
+  const io::TensorFile read = io::parse_torch(std::as_bytes(std::span(file)));
+  check_same(read.tensor("a"), Tensor::from({1.0f, 2.0f, 3.0f, 4.0f}, {2, 2}), "a");
 }
 
 BOOST_AUTO_TEST_CASE(shared_memory_is_written_once) {

@@ -1,0 +1,59 @@
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/io/tensor_file.h"
+
+/// NumPy's .npy, one array behind a short header (numpy.org/doc/stable/reference/generated/numpy.lib.format.html), and
+/// .npz, a zip archive of such files (numpy.savez and numpy.savez_compressed).
+///
+/// f4, f8, i4, i8 and b1 come as they are, f2 becomes f32 and u1 i32; big-endian files are swapped, and Fortran order
+/// gives the same tensor as C order. All other dtypes are refused; nothing in a file is ever executed: Python objects
+/// (pickles) are among what is refused. The header is taken by its grammar alone: a dict of 'descr' (a string),
+/// 'fortran_order' and 'shape' (a tuple of integers), in any order.
+namespace ferrite::io {
+
+/// Reads a file that is already in memory; the tensor is a copy.
+///
+/// Throws IoError, its message beginning with `where`, for anything but a sound file: not NumPy's magic, versions
+/// other than 1.0, 2.0 and 3.0, a header that is cut short, above 10000 bytes (NumPy's own limit) or not of the
+/// grammar, keys missing, unknown or twice; dtypes as above, more than 8 dimensions, sizes that overflow, bytes missing
+/// or left over, a bool that is neither 0 nor 1. Memory: the tensor, and ten times the header.
+Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where = "npy");
+
+/// Reads a file whole. Throws IoError as above, and for what is missing, not readable or no regular file.
+Tensor read_npy(const std::filesystem::path& path);
+
+/// The bytes that numpy.save writes for the same array in C order: version 1.0, little-endian. Throws IoError for a
+/// tensor that is undefined or being traced.
+std::vector<std::byte> serialize_npy(const Tensor& tensor);
+
+/// Writes that file so that an old one is replaced as a whole or not at all (AtomicFile). Throws IoError.
+void write_npy(const std::filesystem::path& path, const Tensor& tensor);
+
+/// Reads an archive that is already in memory. The bytes are not copied: they must live and stay as they are for as
+/// long as the result or a copy of it lives. Names are those of the members without ".npy".
+///
+/// Throws IoError, its message beginning with `where`, for archives that are damaged or ambiguous (members encrypted,
+/// overlapping, twice, or with an absolute or climbing name), for a member that is no ".npy", and for headers that
+/// parse_npy refuses. Tensors of dtypes that we do not support may be there; asking for one throws, as it does for a
+/// member whose checksum is wrong or that inflates to more than 200 times its bytes. Beyond the bytes given, memory
+/// stays below ten times the headers and the archive's directory.
+TensorFile parse_npz(std::span<const std::byte> bytes, std::string_view where = "npz");
+
+/// Reads a file whole (it is not mapped: a file that shrinks later does no harm). Throws IoError as above, and for
+/// what is missing, not readable or no regular file.
+TensorFile read_npz(const std::filesystem::path& path);
+
+/// The bytes of an archive of the tensors in the order given, not compressed, every member as serialize_npy writes it
+/// and with its elements at a multiple of 64. Equal tensors give equal bytes. Throws IoError for a name that occurs
+/// twice or that parse_npz would refuse, and for undefined tensors.
+std::vector<std::byte> serialize_npz(std::span<const NamedTensor> tensors);
+
+/// Writes that file so that an old one is replaced as a whole or not at all (AtomicFile). Throws IoError.
+void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
+
+}  // namespace ferrite::io
