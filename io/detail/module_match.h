@@ -23,6 +23,9 @@ struct Slot {
   Shape file_shape() const;
 };
 
+/// Whether a file holds a tensor in this very dtype, so that nothing is converted.
+bool held_as(const TensorInfo& info, Dtype dtype);
+
 /// All cells of a module, then the states. Throws IoError when two of them claim one name in the file.
 std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
                            const std::vector<nn::Named<State>>& states, std::string_view where);

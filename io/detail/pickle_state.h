@@ -51,7 +51,7 @@ class PickleState {
 
   void charge(std::size_t bytes) {
     spent_ += bytes;
-    if (spent_ > kFreeBytes + 5 * at_)
+    if (spent_ > kFreeBytes + 8 * at_)
       fail("the values need more memory than a file of this size warrants: above " + std::to_string(spent_) + " bytes");
   }
 

@@ -1,8 +1,9 @@
 /// Every hostile PyTorch file, one named case each. With FERRITE_WRITE_CORPUS=<folder> the small ones are also written
-/// there, as seeds for tests/fuzz/torch_fuzz.cpp, and their pickles, with FERRITE_WRITE_PICKLES=<folder>, for
-/// tests/fuzz/pickle_fuzz.cpp.
+/// to <folder>/torch and their pickles to <folder>/pickle where these exist, as seeds for tests/fuzz/torch_fuzz.cpp and
+/// pickle_fuzz.cpp.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <span>
 
@@ -85,18 +86,21 @@ void check_all_flips_of_the_pickle() {
     }
 }
 
+void write(const std::filesystem::path& folder, const std::string& name, std::string_view bytes) {
+  if (std::filesystem::is_directory(folder)) std::ofstream(folder / name, std::ios::binary) << bytes;
+}
+
 void write_corpus(const std::vector<Case>& cases) {
   const char* folder = std::getenv("FERRITE_WRITE_CORPUS");
-  const char* pickles = std::getenv("FERRITE_WRITE_PICKLES");
+  if (folder == nullptr) return;
+  const std::filesystem::path root(folder);
   for (const Case& c : cases) {
     if (c.bytes.size() > 3000) continue;
-    if (folder != nullptr) std::ofstream(std::string(folder) + "/" + c.name, std::ios::binary) << c.bytes;
-    if (pickles == nullptr || !ferrite::io::detail::looks_like_zip(bytes_of(c.bytes))) continue;
+    write(root / "torch", c.name, c.bytes);
+    if (!ferrite::io::detail::looks_like_zip(bytes_of(c.bytes))) continue;
     const ferrite::io::detail::ZipArchive archive(bytes_of(c.bytes), c.name);
     const auto* entry = archive.find("a/data.pkl");
-    if (entry != nullptr)
-      std::ofstream(std::string(pickles) + "/" + c.name, std::ios::binary)
-          << c.bytes.substr(static_cast<std::size_t>(entry->begin), static_cast<std::size_t>(entry->size));
+    if (entry != nullptr) write(root / "pickle", c.name, std::string_view(c.bytes).substr(entry->begin, entry->size));
   }
 }
 

@@ -9,7 +9,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "ferrite/io/module_file.h"
 #include "ferrite/io/safetensors.h"
+#include "ferrite/nn/layers.h"
 #include "ferrite/tensor/ops.h"
 #include "temporary_folder.h"
 #include "torch_builder.h"
@@ -121,6 +123,16 @@ BOOST_AUTO_TEST_CASE(a_key_names_a_part, *boost::unit_test::precondition(have_fi
   BOOST_TEST(one.size() == 1u);
   check_same(one.tensor("tensor"), model.tensor("0.weight_ih_l0"), "one tensor");
   check_same(read("list", "1.1").tensor("x"), Tensor::from({1.0f, 1.0f, 1.0f}), "in a list");
+}
+
+BOOST_AUTO_TEST_CASE(a_module_loads_it, *boost::unit_test::precondition(have_fixtures)) {
+  const ferrite::nn::Linear from_torch(8, 2);
+  const ferrite::nn::Linear from_safetensors(8, 2);
+  const io::LoadOptions options{.prefix = "1.", .convert = false};
+  io::load(from_torch, read("legacy"), options);
+  io::load(from_safetensors, wanted("legacy"), options);
+  check_same(from_torch.weight.peek(), from_safetensors.weight.peek(), "weight");
+  check_same(from_torch.bias.peek(), from_safetensors.bias.peek(), "bias");
 }
 
 BOOST_AUTO_TEST_CASE(a_key_that_names_nothing, *boost::unit_test::precondition(have_fixtures)) {
