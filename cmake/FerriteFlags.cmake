@@ -27,6 +27,10 @@ function(ferrite_set_flags target)
   elseif(NOT FERRITE_ISA MATCHES "^(sse)?$")
     message(FATAL_ERROR "FERRITE_ISA must be empty, sse, avx2 or avx512, got '${FERRITE_ISA}'")
   endif()
+  if(FERRITE_BUILD_FUZZ)  # libFuzzer sees only what is compiled so
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    target_link_options(${target} PUBLIC -fsanitize=fuzzer-no-link)
+  endif()
   if(FERRITE_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${FERRITE_SANITIZE} -fno-sanitize-recover=all
                                              -fno-omit-frame-pointer -g1)

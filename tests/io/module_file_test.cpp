@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "ferrite/io/module_file.h"
+#include "ferrite/io/numpy.h"
 #include "ferrite/io/safetensors.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/ops.h"
@@ -28,6 +29,15 @@ BOOST_AUTO_TEST_CASE(saved_and_loaded_to_the_bit) {
   BOOST_TEST(equal_modules(net, other));
   BOOST_TEST(report.missing.empty());
   BOOST_TEST(report.unexpected.empty());
+}
+
+BOOST_AUTO_TEST_CASE(loaded_from_arrays_of_numpy) {
+  const Net net;
+  const std::vector<std::byte> bytes = io::serialize_npz(io::contents(net).tensors);
+  const Net other;
+  clear(other);
+  io::load(other, io::parse_npz(bytes));
+  BOOST_TEST(equal_modules(net, other));
 }
 
 /// [[10, 11, 12], [13, 14, 15]] in memory is [[10, 13], [11, 14], [12, 15]] in the file.

@@ -1,8 +1,10 @@
-/// Zip archives: every hostile one a named case, what is written is read, and the memory and time that reading takes.
+/// Zip archives: every hostile one a named case, what is written is read, and the memory that reading takes. With
+/// FERRITE_WRITE_CORPUS=<folder> the small ones are also written to npz/ there, as seeds for tests/fuzz/npz_fuzz.cpp.
 #include "ferrite/io/detail/zip.h"
 
 #include <boost/test/unit_test.hpp>
-#include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <span>
 
 #include "counting.h"
@@ -115,8 +117,16 @@ void check_all_flips() {
   }
 }
 
+void write_corpus(const std::vector<Case>& cases) {
+  const char* folder = std::getenv("FERRITE_WRITE_CORPUS");
+  if (folder == nullptr) return;
+  for (const Case& c : cases)
+    if (c.bytes.size() < 1000) std::ofstream(std::string(folder) + "/npz/zip_" + c.name, std::ios::binary) << c.bytes;
+}
+
 bool register_cases() {
   static const std::vector<Case> cases = zip_test::all();
+  write_corpus(cases);
   ut::test_suite* suite = BOOST_TEST_SUITE("zip_hostile");
   for (const Case& c : cases) suite->add(ut::make_test_case([&c] { check(c); }, c.name, __FILE__, __LINE__));
   suite->add(ut::make_test_case(check_all_cuts, "every_cut", __FILE__, __LINE__));
