@@ -23,13 +23,13 @@ Tensor value_of(const Match::Pair& pair, const TensorFile& file) {
   Tensor value = file.tensor(pair.source);
   if (pair.slot->transposed) value = detail::turned(value);
   if (value.dtype() != pair.slot->cell.dtype()) value = cast(value, pair.slot->cell.dtype());
-  return value;
+  return contiguous(value);
 }
 
 /// Whether the file holds the value in another dtype than the cell.
 bool converts(const Match::Pair& pair, const TensorFile& file) {
   const Dtype dtype = pair.slot->cell.dtype();
-  return file.info(pair.source).dtype != detail::name_of(detail::written_as(dtype));
+  return !detail::held_as(file.info(pair.source), dtype);
 }
 
 void log_pair(const Match::Pair& pair, const TensorFile& file) {

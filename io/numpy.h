@@ -10,10 +10,10 @@
 /// NumPy's .npy, one array behind a short header (numpy.org/doc/stable/reference/generated/numpy.lib.format.html), and
 /// .npz, a zip archive of such files (numpy.savez and numpy.savez_compressed).
 ///
-/// f4, f8, i4, i8 and b1 come as they are, f2 becomes f32 and u1 i32; big-endian files are swapped, and Fortran order
-/// gives the same tensor as C order. All other dtypes are refused; nothing in a file is ever executed: Python objects
-/// (pickles) are among what is refused. The header is taken by its grammar alone: a dict of 'descr' (a string),
-/// 'fortran_order' and 'shape' (a tuple of integers), in any order.
+/// f4, f8, i4, i8 and b1 come as they are, f2 becomes f32, and u1, i1 and i2 i32; big-endian files are swapped, and
+/// Fortran order gives the same tensor as C order. All other dtypes are refused; nothing in a file is ever executed:
+/// Python objects (pickles) are among what is refused. The header is taken by its grammar alone: a dict of 'descr' (a
+/// string), 'fortran_order' and 'shape' (a tuple of integers), in any order.
 namespace ferrite::io {
 
 /// Reads a file that is already in memory; the tensor is a copy.

@@ -55,7 +55,7 @@ class TorchSource final : public TensorSource {
       storage = bytes_.subspan(static_cast<std::size_t>(tensor.record), static_cast<std::size_t>(tensor.storage_bytes));
     }
     return detail::decode_strided(*dtype.type, index().shape(tensor), index().strides(tensor),
-                                  storage.subspan(static_cast<std::size_t>(tensor.begin)), place);
+                                  storage.subspan(static_cast<std::size_t>(tensor.begin)), place, contents_.order);
   }
 
   std::vector<std::pair<std::string_view, std::string_view>> metadata() const override {

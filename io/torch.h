@@ -27,11 +27,12 @@ namespace ferrite::io {
 ///
 /// Throws IoError, its message beginning with `where`, for anything but a sound file of data: a damaged archive or
 /// pickle, opcodes of other protocols than 2 to 5, Python names outside of the table (whole modules, NumPy arrays,
-/// sparse and quantised tensors), TorchScript, big-endian files, tensors that are not inside of their storage or show
-/// its elements more often than it has (2^28 elements by stride 0 apart), storages whose size is not the one claimed,
-/// a key that names nothing, more than 100 levels, names that occur twice, values that contain themselves. A storage
-/// that the archive compresses is checked when a tensor of it is asked for, the others at once. Beyond the bytes
-/// given, memory stays below 1 MiB and ten times the pickle and the archive's directory, but for the tensors.
+/// sparse and quantised tensors), TorchScript, big-endian files of the older form, tensors that are not inside of their
+/// storage or show its elements more often than it has (2^28 elements by stride 0 apart), storages whose size is not
+/// the one claimed, a key that names nothing, more than 100 levels, names that occur twice, values that contain
+/// themselves. A storage that the archive compresses is checked when a tensor of it is asked for, the others at once.
+/// Beyond the bytes given, memory stays below 1 MiB and ten times the pickle and the archive's directory, but for the
+/// tensors.
 TensorFile parse_torch(std::span<const std::byte> bytes, std::string_view key = "", std::string_view where = "torch");
 
 /// Reads a file whole. Throws IoError as above, and for what is missing, not readable or no regular file.

@@ -229,7 +229,7 @@ std::vector<std::byte> archive_of(std::span<const NamedTensor> tensors, std::str
   const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
   std::uint64_t total = pickle.size();
   for (const Range& range : storages.ranges()) total += static_cast<std::uint64_t>(range.bytes);
-  detail::ZipWriter writer(kAlignment);
+  detail::ZipWriter writer(kAlignment, where);
   writer.reserve(total, storages.ranges().size() + 3);
   writer.add(folder + "data.pkl", bytes(pickle));
   writer.add(folder + "byteorder", bytes("little"));

@@ -19,7 +19,7 @@ std::string shape_text(const Shape& shape) { return bracketed({shape.begin(), sh
 bool same_bytes(const Tensor& a, const Tensor& b) {
   if (!(a.spec() == b.spec())) return false;
   const auto bytes = static_cast<std::size_t>(a.numel() * size_of(a.dtype()));
-  return bytes == 0 || std::memcmp(a.raw(), b.raw(), bytes) == 0;
+  return bytes == 0 || std::memcmp(contiguous(a).raw(), contiguous(b).raw(), bytes) == 0;
 }
 
 /// U8 always becomes i32; between floats it is as the caller wishes.
@@ -27,12 +27,17 @@ bool dtype_fits(const TensorInfo& info, Dtype wanted, bool convert) {
   if (!info.loads_as) return false;
   if (*info.loads_as == wanted && !is_float(wanted)) return true;
   if (!is_float(*info.loads_as) || !is_float(wanted)) return false;
-  return convert || info.dtype == name_of(written_as(wanted));
+  return convert || held_as(info, wanted);
 }
 
 std::vector<std::string_view> views(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
 
 }  // namespace
+
+bool held_as(const TensorInfo& info, Dtype dtype) {
+  const auto elements = elements_of(info.shape);
+  return info.loads_as == dtype && elements && info.bytes == *elements * static_cast<std::uint64_t>(size_of(dtype));
+}
 
 Shape Slot::file_shape() const {
   Shape shape = cell.shape();

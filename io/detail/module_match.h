@@ -24,6 +24,9 @@ struct Slot {
   Shape file_shape() const;
 };
 
+/// Whether a file holds a tensor in this very dtype, so that nothing is converted.
+bool held_as(const TensorInfo& info, Dtype dtype);
+
 std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
                            const std::vector<nn::Named<State>>& states, bool module_states, std::string_view where);
 

@@ -45,7 +45,8 @@ Shape reversed_axes(std::size_t rank) {
 
 void check_supported(const NpyHeader& header, std::string_view where) {
   if (!header.type || !loads_as(*header.type))
-    refuse(where, "unsupported dtype: " + quote(header.dtype) + "; supported are f4, f8, f2, i4, i8, u1 and b1");
+    refuse(where,
+           "unsupported dtype: " + quote(header.dtype) + "; supported are f4, f8, f2, i8, i4, i2, i1, u1 and b1");
   if (header.shape.size() > Shape::kMaxRank)
     refuse(where, "too many dimensions: " + std::to_string(header.shape.size()) + ", at most " +
                       std::to_string(Shape::kMaxRank) + " are supported");

@@ -117,7 +117,7 @@ class Pickle {
 
 /// Reads the pickle at the front of the bytes: protocols 2 to 5, the opcodes that data needs, names from the closed
 /// table. Nothing is ever called or imported. Throws IoError, its message beginning with `where`, for anything else,
-/// above 100 MB, and where memory would exceed five times the bytes read and half a MiB.
+/// above 100 MB, and where memory would exceed eight times the bytes read and half a MiB.
 Pickle read_pickle(std::span<const std::byte> bytes, std::string_view where);
 
 }  // namespace ferrite::io::detail

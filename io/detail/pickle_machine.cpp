@@ -249,8 +249,11 @@ class PickleMachine : PickleState {
   }
 
   void open_group() {
-    charge(sizeof(std::size_t));
-    marks_.push_back(stack_.size());
+    if (marks_.size() == most_marks_) {
+      ++most_marks_;
+      charge(sizeof(std::uint32_t));
+    }
+    marks_.push_back(static_cast<std::uint32_t>(stack_.size()));
   }
 
   /// POP takes a value away, or a mark on top of the stack.

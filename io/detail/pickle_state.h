@@ -51,7 +51,7 @@ class PickleState {
 
   void charge(std::size_t bytes) {
     spent_ += bytes;
-    if (spent_ > kFreeBytes + 5 * at_)
+    if (spent_ > kFreeBytes + 8 * at_)
       fail("the values need more memory than a file of this size warrants: above " + std::to_string(spent_) + " bytes");
   }
 
@@ -141,10 +141,11 @@ class PickleState {
   std::size_t at_ = 0;
   std::size_t op_ = 0;  ///< where the opcode that is being run begins
   std::size_t spent_ = 0;
-  std::size_t deepest_ = 0;
+  std::size_t deepest_ = 0;     ///< the most that the stack has held
+  std::size_t most_marks_ = 0;  ///< the same of the marks
   std::uint64_t memoized_ = 0;  ///< entries of the memo, the next number of MEMOIZE
   std::deque<Value> stack_;
-  std::deque<std::size_t> marks_;
+  std::deque<std::uint32_t> marks_;
   std::deque<Value> memo_;
 };
 

@@ -11,6 +11,7 @@ namespace ferrite::io::detail {
 /// A checkpoint whose tensors know where their storages are.
 struct TorchContents {
   TorchIndex index;
+  ByteOrder order = ByteOrder::little;
   /// Only where a storage is compressed: its tensors' `record` is then the number of the member, otherwise the
   /// position of the storage in the file.
   std::unique_ptr<ZipArchive> archive;

@@ -84,7 +84,7 @@ class LegacyReader {
                            " and " + std::to_string(b.bytes));
     }
     const auto same = [](const Place& a, const Place& b) { return a.key == b.key; };
-    places_.erase(std::ranges::unique(places_, same).begin(), places_.end());
+    places_.erase(std::unique(places_.begin(), places_.end(), same), places_.end());
   }
 
   Place& find(std::string_view key) {
@@ -135,7 +135,8 @@ class LegacyReader {
 bool looks_like_legacy(std::span<const std::byte> bytes) {
   const std::span<const std::byte> front = bytes.first(std::min<std::size_t>(bytes.size(), 32));
   const auto same = [](std::byte a, unsigned char b) { return std::to_integer<unsigned char>(a) == b; };
-  return !front.empty() && front[0] == std::byte{0x80} && !std::ranges::search(front, kMagic, same).empty();
+  return !front.empty() && front[0] == std::byte{0x80} &&
+         std::search(front.begin(), front.end(), kMagic.begin(), kMagic.end(), same) != front.end();
 }
 
 TorchContents read_torch_legacy(std::span<const std::byte> bytes, std::string_view key, std::string_view where) {

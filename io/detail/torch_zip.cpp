@@ -38,8 +38,8 @@ std::string folder_of(const ZipArchive& archive, std::string_view where) {
   return std::string(folder);
 }
 
-/// Reads the notes beside the pickle and refuses what is no plain little-endian checkpoint.
-void check_notes(const ZipArchive& archive, const std::string& folder, std::string_view where) {
+/// Reads the notes beside the pickle and refuses what is no plain checkpoint. Returns the order of its bytes.
+ByteOrder read_notes(const ZipArchive& archive, const std::string& folder, std::string_view where) {
   for (const ZipEntry& entry : archive.entries())
     if (entry.name == folder + "constants.pkl" || entry.name.starts_with(folder + "code/"))
       refuse(where, "a TorchScript archive: it holds " + quote(entry.name) +
@@ -51,11 +51,11 @@ void check_notes(const ZipArchive& archive, const std::string& folder, std::stri
   if (number.empty() || number.size() > 2 || !std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; }))
     refuse(where, "the archive's version is no number: " + quote(number));
   const ZipEntry* order = archive.find(folder + "byteorder");
-  if (order == nullptr) return;
+  if (order == nullptr) return ByteOrder::little;
   const ZipData order_data = archive.read(*order, kMostNote);
   const std::string_view word = trimmed(text_of(order_data.bytes()));
-  if (word != "little")
-    refuse(where, "the byte order is not little: " + quote(word) + "; load and save it on a little-endian machine");
+  if (word != "little" && word != "big") refuse(where, "the byte order is neither little nor big: " + quote(word));
+  return word == "big" ? ByteOrder::big : ByteOrder::little;
 }
 
 /// Finds the storages of the tensors; those that are not compressed are checked now, each once.
@@ -111,8 +111,8 @@ TorchIndex read_pickle_of(const ZipArchive& archive, const std::string& folder, 
 TorchContents read_torch_zip(std::span<const std::byte> bytes, std::string_view key, std::string_view where) {
   auto archive = std::make_unique<ZipArchive>(bytes, where);
   const std::string folder = folder_of(*archive, where);
-  check_notes(*archive, folder, where);
   TorchContents contents;
+  contents.order = read_notes(*archive, folder, where);
   contents.index = read_pickle_of(*archive, folder, key, where);
   Records records(std::move(archive), folder, where);
   records.resolve(contents.index);

@@ -9,9 +9,12 @@
 #include <fstream>
 #include <iterator>
 
+#include "ferrite/io/module_file.h"
 #include "ferrite/io/safetensors.h"
+#include "ferrite/nn/layers.h"
 #include "ferrite/tensor/ops.h"
 #include "temporary_folder.h"
+#include "torch_builder.h"
 
 namespace {
 
@@ -122,6 +125,16 @@ BOOST_AUTO_TEST_CASE(a_key_names_a_part, *boost::unit_test::precondition(have_fi
   check_same(read("list", "1.1").tensor("x"), Tensor::from({1.0f, 1.0f, 1.0f}), "in a list");
 }
 
+BOOST_AUTO_TEST_CASE(a_module_loads_it, *boost::unit_test::precondition(have_fixtures)) {
+  const ferrite::nn::Linear from_torch(8, 2);
+  const ferrite::nn::Linear from_safetensors(8, 2);
+  const io::LoadOptions options{.prefix = "1.", .convert = false};
+  io::load(from_torch, read("legacy"), options);
+  io::load(from_safetensors, wanted("legacy"), options);
+  check_same(from_torch.weight.peek(), from_safetensors.weight.peek(), "weight");
+  check_same(from_torch.bias.peek(), from_safetensors.bias.peek(), "bias");
+}
+
 BOOST_AUTO_TEST_CASE(a_key_that_names_nothing, *boost::unit_test::precondition(have_fixtures)) {
   BOOST_CHECK_EXCEPTION(read("checkpoint", "modle"), IoError,
                         says("no part of this name: 'modle'; there are 'model', "));
@@ -153,6 +166,15 @@ BOOST_AUTO_TEST_CASE(what_we_write_we_read, *boost::unit_test::precondition(have
       BOOST_TEST((io::serialize_torch(tensors) == bytes));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(big_endian_values) {
+  using namespace torch_builder;
+  const std::string storage("\x3f\x80\0\0\x40\0\0\0\x40\x40\0\0\x40\x80\0\0", 16);
+  const std::string file =
+      zip({{"a/data.pkl", named(good_tensor())}, {"a/byteorder", "big"}, {"a/data/0", storage}, {"a/version", "3\n"}});
+  const io::TensorFile read = io::parse_torch(std::as_bytes(std::span(file)));
+  check_same(read.tensor("a"), Tensor::from({1.0f, 2.0f, 3.0f, 4.0f}, {2, 2}), "a");
 }
 
 BOOST_AUTO_TEST_CASE(shared_memory_is_written_once) {

@@ -1,0 +1,42 @@
+/// Any bytes are refused with an IoError, or are a pickle whose values can be walked over and flattened.
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "ferrite/io/detail/torch_index.h"
+#include "ferrite/tensor/error.h"
+
+namespace {
+
+namespace detail = ferrite::io::detail;
+
+/// Whatever was flattened can be named, and no view reaches beyond the storage it claims.
+void check(const detail::TorchIndex& index) noexcept {
+  for (std::size_t i = 0; i < index.tensors.size(); ++i) {
+    const detail::TorchTensor& tensor = index.tensors[i];
+    if (index.find(index.name(i)) != i) std::abort();
+    if (index.shape(tensor).size() != index.strides(tensor).size()) std::abort();
+    if (tensor.begin > tensor.storage_bytes) std::abort();
+  }
+  for (const detail::MetadataEntry& entry : index.metadata)
+    if (index.text(entry.key).size() + index.text(entry.value).size() > index.pool.size()) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const detail::Pickle pickle = detail::read_pickle(std::as_bytes(std::span(data, size)), "pickle");
+    if (pickle.size() > size) std::abort();
+    for (const char* key : {"", "a", "model.a"}) {
+      try {
+        check(detail::flatten(pickle, key, "pickle"));
+      } catch (const ferrite::IoError&) {
+        continue;
+      }
+    }
+  } catch (const ferrite::IoError&) {
+    return 0;
+  }
+  return 0;
+}

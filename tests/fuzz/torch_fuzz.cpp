@@ -1,0 +1,73 @@
+/// Any bytes are refused with an IoError, or are a checkpoint whose tensors can be had and written again.
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/io/detail/zip.h"
+#include "ferrite/io/torch.h"
+
+namespace {
+
+namespace io = ferrite::io;
+
+/// Views by stride 0 may have many elements in little memory: what is written again is small.
+constexpr std::int64_t kMostElements = 1 << 16;
+
+/// The tensors that can be had; asking for the others is an IoError.
+std::vector<io::NamedTensor> tensors_of(const io::TensorFile& file) {
+  std::vector<io::NamedTensor> tensors;
+  for (const std::string_view name : file.names()) {
+    const io::TensorInfo info = file.info(name);
+    try {
+      const ferrite::Tensor tensor = file.tensor(name);
+      if (info.loads_as != tensor.dtype()) std::abort();
+      if (!(ferrite::Shape(info.shape) == tensor.shape())) std::abort();
+      if (tensor.numel() <= kMostElements) tensors.push_back({std::string(name), tensor});
+    } catch (const ferrite::IoError&) {
+      continue;
+    }
+  }
+  return tensors;
+}
+
+/// What we write, we read, and it is the same. Any exception here ends the program.
+void check_round_trip(const std::vector<io::NamedTensor>& tensors) noexcept {
+  const std::vector<std::byte> bytes = io::serialize_torch(tensors);
+  const io::TensorFile file = io::parse_torch(bytes);
+  if (file.size() != tensors.size()) std::abort();
+  for (const io::NamedTensor& named : tensors)
+    if (named.tensor.spec().str() != file.tensor(named.name).spec().str()) std::abort();
+}
+
+void read(std::span<const std::byte> bytes) {
+  try {
+    const io::TensorFile file = io::parse_torch(bytes);
+    file.metadata();
+    check_round_trip(tensors_of(file));
+  } catch (const ferrite::IoError&) {
+    return;
+  }
+}
+
+/// The input as the pickle of a sound archive: no change of its bytes would survive the archive's CRC otherwise.
+std::vector<std::byte> around(std::span<const std::byte> pickle) {
+  const std::vector<std::byte> storage(16, std::byte{1});
+  const auto text = [](std::string_view s) { return std::as_bytes(std::span(s)); };
+  io::detail::ZipWriter writer(64);
+  writer.add("a/data.pkl", pickle);
+  writer.add("a/data/0", storage);
+  writer.add("a/data/1", {});
+  writer.add("a/version", text("3\n"));
+  return writer.finish();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
+  read(bytes);
+  if (size > 1 && data[0] == 0x80) read(around(bytes));
+  return 0;
+}

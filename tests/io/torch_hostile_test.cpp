@@ -1,0 +1,121 @@
+/// Every hostile PyTorch file, one named case each. With FERRITE_WRITE_CORPUS=<folder> the small ones are also written
+/// to <folder>/torch and their pickles to <folder>/pickle where these exist, as seeds for tests/fuzz/torch_fuzz.cpp and
+/// pickle_fuzz.cpp.
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <span>
+
+#include "ferrite/io/torch.h"
+#include "hostile_torch.h"
+
+namespace {
+
+using ferrite::IoError;
+using hostile_torch::Case;
+namespace io = ferrite::io;
+namespace ut = boost::unit_test;
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+void read_all(const std::string& bytes) {
+  const io::TensorFile file = io::parse_torch(bytes_of(bytes), "", "x.pt");
+  for (const std::string_view name : file.names()) {
+    const io::TensorInfo info = file.info(name);
+    const ferrite::Tensor tensor = file.tensor(name);
+    const ferrite::Spec wanted{ferrite::Shape(info.shape), info.loads_as.value()};
+    BOOST_TEST(tensor.spec().str() == wanted.str());
+  }
+}
+
+void check(const Case& c) {
+  if (c.message.empty()) return read_all(c.bytes);
+  BOOST_CHECK_EXCEPTION(read_all(c.bytes), IoError, [&c](const IoError& error) {
+    const std::string text = error.what();
+    BOOST_TEST_INFO("the error says: " << text);
+    BOOST_TEST(text.starts_with("x.pt: "));
+    BOOST_TEST(text.find(c.message) != std::string::npos);
+    BOOST_TEST(text.size() < 1000u);
+    return true;
+  });
+}
+
+std::vector<std::string> sound_files() {
+  using namespace torch_builder;
+  return {checkpoint(named(good_tensor())), legacy(named(good_tensor()))};
+}
+
+/// Any cut of a sound file is refused: it is never read past its end.
+void check_all_cuts() {
+  for (const std::string& whole : sound_files())
+    for (std::size_t n = 0; n < whole.size(); ++n) {
+      const std::vector<char> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
+      BOOST_CHECK_THROW(io::parse_torch(std::as_bytes(std::span(cut))), IoError);
+    }
+}
+
+/// Any one bit changed: refused or read, nothing else.
+void check_all_flips() {
+  for (const std::string& whole : sound_files())
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      for (int bit = 0; bit < 8; ++bit) {
+        std::string flipped = whole;
+        flipped[i] = static_cast<char>(flipped[i] ^ (1 << bit));
+        try {
+          const io::TensorFile file = io::parse_torch(bytes_of(flipped));
+          for (const std::string_view name : file.names()) file.tensor(name);
+        } catch (const IoError& error) {
+          BOOST_TEST(std::string(error.what()).starts_with("torch: "));
+        }
+      }
+}
+
+/// The same of the pickle alone, in an archive whose CRCs are right.
+void check_all_flips_of_the_pickle() {
+  const std::string whole = torch_builder::named(torch_builder::good_tensor());
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string flipped = whole;
+      flipped[i] = static_cast<char>(flipped[i] ^ (1 << bit));
+      try {
+        read_all(torch_builder::checkpoint(flipped));
+      } catch (const IoError& error) {
+        BOOST_TEST(std::string(error.what()).starts_with("x.pt: "));
+      }
+    }
+}
+
+void write(const std::filesystem::path& folder, const std::string& name, std::string_view bytes) {
+  if (std::filesystem::is_directory(folder)) std::ofstream(folder / name, std::ios::binary) << bytes;
+}
+
+void write_corpus(const std::vector<Case>& cases) {
+  const char* folder = std::getenv("FERRITE_WRITE_CORPUS");
+  if (folder == nullptr) return;
+  const std::filesystem::path root(folder);
+  for (const Case& c : cases) {
+    if (c.bytes.size() > 3000) continue;
+    write(root / "torch", c.name, c.bytes);
+    if (!ferrite::io::detail::looks_like_zip(bytes_of(c.bytes))) continue;
+    const ferrite::io::detail::ZipArchive archive(bytes_of(c.bytes), c.name);
+    const auto* entry = archive.find("a/data.pkl");
+    if (entry != nullptr) write(root / "pickle", c.name, std::string_view(c.bytes).substr(entry->begin, entry->size));
+  }
+}
+
+bool register_cases() {
+  static const std::vector<Case> cases = hostile_torch::all();
+  write_corpus(cases);
+  ut::test_suite* suite = BOOST_TEST_SUITE("torch_hostile");
+  for (const Case& c : cases) suite->add(ut::make_test_case([&c] { check(c); }, c.name, __FILE__, __LINE__));
+  suite->add(ut::make_test_case(check_all_cuts, "every_cut", __FILE__, __LINE__));
+  suite->add(ut::make_test_case(check_all_flips, "every_flip", __FILE__, __LINE__));
+  suite->add(ut::make_test_case(check_all_flips_of_the_pickle, "every_flip_of_the_pickle", __FILE__, __LINE__));
+  ut::framework::master_test_suite().add(suite);
+  return true;
+}
+
+const bool registered = register_cases();
+
+}  // namespace

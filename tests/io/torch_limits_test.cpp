@@ -1,0 +1,191 @@
+/// Memory and time of reading checkpoints made to be large or slow: at most ten times the pickle and the directory,
+/// and 1 MiB.
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <functional>
+#include <span>
+
+#include "counting.h"
+#include "ferrite/io/torch.h"
+#include "ferrite/tensor/ops.h"
+#include "torch_builder.h"
+
+namespace {
+
+using namespace torch_builder;
+using ferrite::IoError;
+namespace io = ferrite::io;
+
+std::span<const std::byte> as_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+/// Reads a file of `header` bytes of pickle and directory within the bounds.
+void check_cost(const std::string& file, std::size_t header, bool legal, double seconds = 2.0) {
+  const std::clock_t start = std::clock();
+  const std::size_t bytes = counting::peak([&] {
+    try {
+      io::parse_torch(as_bytes(file));
+      BOOST_TEST(legal, "is read");
+    } catch (const IoError& error) {
+      BOOST_TEST(!legal, "is refused: " << error.what());
+    }
+  });
+  const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  BOOST_TEST_MESSAGE(header << " bytes of pickle: " << took << " s, memory "
+                            << static_cast<double>(bytes) / static_cast<double>(header) << " x");
+  BOOST_TEST(bytes <= 10 * header + (1u << 20));
+#ifdef __OPTIMIZE__
+  BOOST_TEST(took <= seconds);
+#else
+  static_cast<void>(seconds);
+#endif
+}
+
+/// The same of a checkpoint with this pickle.
+void check_pickle(const std::string& value, bool legal) {
+  const std::string data_pkl = pickle(value);
+  check_cost(checkpoint(data_pkl), data_pkl.size(), legal);
+}
+
+/// n pieces between a front and an end.
+std::string filled(const std::string& front, std::size_t n, const std::function<std::string(std::size_t)>& piece,
+                   const std::string& end) {
+  std::string out = front;
+  for (std::size_t i = 0; i < n; ++i) out += piece(i);
+  return out + end;
+}
+
+/// Tensors [2, 2] of protocol 4, as short as Python writes them: all that repeats comes from the memo.
+std::string short_tensors(std::size_t n) {
+  const std::string front = std::string("N0") + kRebuild +
+                            "\x94"
+                            "0" +
+                            text("storage") +
+                            "\x94"
+                            "0" +
+                            kFloatStorage +
+                            "\x94"
+                            "0" +
+                            text("0") +
+                            "\x94"
+                            "0" +
+                            text("cpu") +
+                            "\x94"
+                            "0" +
+                            global("collections", "OrderedDict") +
+                            "\x94"
+                            "0";
+  constexpr char tensor_text[] = "h\0((h\1h\2h\3h\4K\4t\x94QK\0K\2K\2\x86\x94K\2K\1\x86\x94\x89h\5)R\x94t\x94R\x94";
+  const std::string tensor(tensor_text, sizeof(tensor_text) - 1);
+  return filled(
+      front + "}(", n, [&](std::size_t i) { return text("t" + std::to_string(i)) + "\x94" + tensor; }, "u");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(torch_limits)
+
+BOOST_AUTO_TEST_CASE(fifty_thousand_tensors_as_python_writes_them) { check_pickle(short_tensors(50'000), true); }
+
+BOOST_AUTO_TEST_CASE(the_same_tensor_again_and_again) {
+  const std::string front = good_tensor() + std::string("q\0", 2) + "0](";
+  check_pickle(filled(
+                   front, 1'000, [](std::size_t) { return std::string("h\0", 2); }, "e"),
+               true);
+  check_pickle(filled(
+                   front, 500'000, [](std::size_t) { return std::string("h\0", 2); }, "e"),
+               false);
+}
+
+BOOST_AUTO_TEST_CASE(lists) {
+  check_pickle("(" + repeated("]", 10'000) + "t", true);
+  check_pickle("(" + repeated("]", 1'000'000) + "t", false);
+  check_pickle("(" + repeated("]\x94", 1'000'000) + "t", false);
+}
+
+BOOST_AUTO_TEST_CASE(deep_lists) {
+  check_pickle(repeated("](", 2'000'000) + repeated("e", 2'000'000), false);
+  check_pickle("]" + repeated("\x85", 5'000'000), false);
+}
+
+BOOST_AUTO_TEST_CASE(marks) { check_pickle(repeated("(", 5'000'000), false); }
+
+BOOST_AUTO_TEST_CASE(a_full_stack) {
+  check_pickle(repeated("N", 1 << 20) + "(", false);
+  check_pickle("}" + text("a") + "(" + repeated("K\7", 1'000'000) + "ts", true);
+}
+
+BOOST_AUTO_TEST_CASE(small_numbers) {
+  check_pickle(filled(
+                   "}" + text("a") + "](", 2'000'000, [](std::size_t) { return std::string("K\7"); }, "es"),
+               false);
+}
+
+BOOST_AUTO_TEST_CASE(a_list_in_batches_as_python_writes_it) {
+  const auto batch = [](std::size_t) { return "(" + repeated("K\7", 1000) + "e"; };
+  check_pickle(filled("}" + text("a") + "]", 900, batch, "s"), true);
+}
+
+BOOST_AUTO_TEST_CASE(appended_one_by_one) {
+  check_pickle(filled(
+                   "}" + text("a") + "]", 500'000, [](std::size_t) { return std::string("Na"); }, "s"),
+               true);
+  const auto apart = [](std::size_t) { return std::string(")0Na"); };
+  check_pickle(filled("}" + text("a") + "]", 500'000, apart, "s"), true);
+}
+
+BOOST_AUTO_TEST_CASE(a_vocabulary) {
+  const auto word = [](std::size_t i) { return text("word" + std::to_string(i)) + "q\1M\1\1"; };
+  check_pickle(filled("}" + text("vocabulary") + "}(", 100'000, word, "us"), true);
+}
+
+BOOST_AUTO_TEST_CASE(a_long_name_in_front_of_many) {
+  const auto word = [](std::size_t i) { return text(std::to_string(i)) + "N"; };
+  check_pickle(filled("}" + text(std::string(1'000'000, 'n')) + "}(", 10'000, word, "us"), false);
+}
+
+BOOST_AUTO_TEST_CASE(memo_with_gaps) {
+  check_pickle(filled(
+                   "}", 100'000, [](std::size_t i) { return "r" + little_endian(5 * i, 4); }, ""),
+               true);
+}
+
+BOOST_AUTO_TEST_CASE(one_long_string) { check_pickle("}" + text(std::string(8'388'700, 'n')) + "Ns", true); }
+
+BOOST_AUTO_TEST_CASE(many_storages) {
+  Members members = {{"a/version", "3\n"}};
+  std::string data_pkl = "}(";
+  std::size_t directory = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    TensorParts parts;
+    parts.key = text(std::to_string(i));
+    data_pkl += text("t" + std::to_string(i)) + parts.str();
+    members.emplace_back("a/data/" + std::to_string(i), floats(4));
+    directory += 46 + members.back().first.size();
+  }
+  members.emplace_back("a/data.pkl", pickle(data_pkl + "u"));
+  check_cost(zip(members), data_pkl.size() + directory, true);
+}
+
+BOOST_AUTO_TEST_CASE(legacy_pickles_do_not_borrow_from_the_storages) {
+  const std::string storages = little_endian(4, 8) + floats(4) + std::string(5'000'000, '\0');
+  const std::string keys = pickle("]" + text("0") + "a");
+  const std::string object = pickle("(" + repeated("]", 200'000) + "t");
+  check_cost(legacy(object, keys, storages), object.size(), false);
+}
+
+BOOST_AUTO_TEST_CASE(a_view_by_stride_0_takes_no_memory) {
+  TensorParts parts;
+  parts.size = tuple(integer(1 << 14) + integer(1 << 14));
+  parts.stride = tuple(integer(0) + integer(0));
+  const std::string file = checkpoint(named(parts.str()));
+  const std::size_t bytes = counting::peak([&] {
+    const ferrite::Tensor x = io::parse_torch(as_bytes(file)).tensor("a");
+    BOOST_TEST(x.numel() == 1 << 28);
+    BOOST_TEST(x.view({1}, {1}, 0).item() == 1.0f);
+  });
+  BOOST_TEST(bytes <= 1u << 20);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
