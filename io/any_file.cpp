@@ -1,5 +1,6 @@
 #include "ferrite/io/any_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -35,35 +36,30 @@ Format format_of(std::span<const std::byte> head, std::uint64_t file_size) {
   return Format::unknown;
 }
 
-/// Whether the names of an archive are those of NumPy's.
-bool is_npz(const std::filesystem::path& path) {
-  detail::InputFile file(path);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(file.size()));
-  file.read(bytes);
-  const detail::ZipArchive archive(bytes, file.where());
-  for (const detail::ZipEntry& e : archive.entries())
-    if (!e.name.ends_with(".npy")) return false;
-  return true;
+/// Whether the first member of an archive is named as NumPy's are.
+bool is_npz(std::span<const std::byte> head) {
+  constexpr std::size_t kNameLength = 26, kName = 30;  // in a local header
+  if (head.size() < kName) return false;
+  const auto length = static_cast<std::size_t>(head[kNameLength]) | static_cast<std::size_t>(head[kNameLength + 1])
+                                                                        << 8;
+  if (head.size() < kName + length) return false;
+  return std::string_view(reinterpret_cast<const char*>(head.data()) + kName, length).ends_with(".npy");
 }
 
 }  // namespace
 
 TensorFile read_tensors(const std::filesystem::path& path) {
-  std::array<std::byte, 64> head{};
-  std::uint64_t size = 0;
-  std::string where;
-  {
-    detail::InputFile file(path);
-    size = file.size();
-    where = file.where();
-    file.read(std::span(head).first(std::min<std::size_t>(head.size(), static_cast<std::size_t>(size))));
-  }
-  const std::span<const std::byte> seen =
-      std::span<const std::byte>(head).first(std::min<std::size_t>(64, static_cast<std::size_t>(size)));
-  switch (format_of(seen, size)) {
+  std::array<std::byte, 512> bytes{};
+  detail::InputFile file(path);
+  const std::string& where = file.where();
+  const std::uint64_t size = file.size();
+  const std::span<std::byte> head =
+      std::span(bytes).first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), size)));
+  file.read(head);
+  switch (format_of(head, size)) {
     case Format::safetensors: return read_safetensors(path);
     case Format::legacy_torch: return read_torch(path);
-    case Format::zip: return is_npz(path) ? read_npz(path) : read_torch(path);
+    case Format::zip: return is_npz(head) ? read_npz(path) : read_torch(path);
     case Format::npy: return tensor_file_of({{"array", read_npy(path)}}, where);
     case Format::json: return read_json_weights(path);
     case Format::unknown: break;
