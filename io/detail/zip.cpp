@@ -125,7 +125,7 @@ ZipData ZipArchive::read(const ZipEntry& entry, std::uint64_t most) const {
     check_crc(payload, entry.crc, place);
     return ZipData(payload);
   }
-  if (entry.size / kMostRatio > entry.packed_size || entry.size > entry.packed_size * kMostRatio)
+  if (entry.size > entry.packed_size * kMostRatio)
     refuse(place, "is packed too tightly to be trusted: " + counted(entry.packed_size, "byte") + " that inflate to " +
                       std::to_string(entry.size) + ", above " + std::to_string(kMostRatio) +
                       " to 1; save it without compression");
