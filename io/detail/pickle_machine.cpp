@@ -68,7 +68,7 @@ class PickleMachine : PickleState {
   void push_global(std::string_view module, std::string_view name) {
     const auto found = find_global(module, name);
     if (!found)
-      fail("the file names something that is not read: " + quote(std::string(module) + "." + std::string(name)) + "; " +
+      fail("the file names something that is not read: " + quote(std::string(module) + "." + std::string(name)),
            remedy_for(module, name));
     push(Kind::global, *found);
   }
@@ -147,7 +147,7 @@ class PickleMachine : PickleState {
       case GlobalKind::untyped_storage:
       case GlobalKind::dtype:
         fail("the file calls what data does not need: " +
-             quote(std::string(global.module) + "." + std::string(global.name)) + "; " +
+                 quote(std::string(global.module) + "." + std::string(global.name)),
              remedy_for(global.module, global.name));
       default: return push(object(maker, arguments));
     }
@@ -158,8 +158,8 @@ class PickleMachine : PickleState {
     const Value state = pop();
     const Value target = top();
     if (target.kind() != Kind::dictionary || (target.place() & Pickle::kOrderedBit) == 0)
-      fail("the file sets attributes of " + std::string(with_article(target.kind())) +
-           "; save tensors and plain data, such as model.state_dict()");
+      fail("the file sets attributes of " + std::string(with_article(target.kind())),
+           "save tensors and plain data, such as model.state_dict()");
     expect(state, Kind::dictionary, "setting attributes");
   }
 
@@ -237,7 +237,7 @@ class PickleMachine : PickleState {
       case Opcode::binpersid: persistent(); break;
       case Opcode::newobj:
       case Opcode::newobj_ex:
-        fail("the file makes objects of a class; is this a whole pickled module? save model.state_dict() instead");
+        fail("the file makes objects of a class", "is this a whole pickled module? save model.state_dict() instead");
       default: refuse_opcode(std::to_integer<unsigned>(bytes_[op_]));
     }
     return true;

@@ -26,8 +26,8 @@ class PickleState {
   static constexpr std::size_t kMostDepth = std::size_t{1} << 20;
   static constexpr Value kAbsent{Kind::persistent, 0x0fffffff};
 
-  [[noreturn]] void fail(const std::string& what) const {
-    refuse(where_, what + "; at byte " + std::to_string(op_) + " of the pickle");
+  [[noreturn]] void fail(const std::string& what, const std::string& remedy = "") const {
+    refuse(where_, what + " at byte " + std::to_string(op_) + " of the pickle" + (remedy.empty() ? "" : "; ") + remedy);
   }
 
   Opcode opcode_at(std::size_t i) const { return static_cast<Opcode>(bytes_[i]); }

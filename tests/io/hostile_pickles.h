@@ -29,7 +29,7 @@ inline std::vector<Case> of_globals() {
   const std::string named_global = "the file names something that is not read: ";
   return {
       calls("os_system", "os", "system", text("touch /tmp/x"),
-            named_global + "'os.system'; nothing in a file is ever run"),
+            named_global + "'os.system' at byte 9 of the pickle; nothing in a file is ever run"),
       calls("posix_system", "posix", "system", text("true"), "'posix.system'"),
       calls("eval", "builtins", "eval", text("1"), "'builtins.eval'"),
       calls("old_eval", "__builtin__", "eval", text("1"), "'__builtin__.eval'"),
@@ -43,7 +43,7 @@ inline std::vector<Case> of_globals() {
       calls("dotted_name", "torch", "storage.UntypedStorage", text("x"), "'torch.storage.UntypedStorage'"),
       calls("other_case", "collections", "ordereddict", "", "'collections.ordereddict'"),
       calls("whole_module", "__main__", "Net", "",
-            "'__main__.Net'; is this a whole pickled module? save model.state_dict() instead"),
+            "'__main__.Net' at byte 9 of the pickle; is this a whole pickled module? save model.state_dict() instead"),
       calls("whole_layer", "torch.nn.modules.linear", "Linear", "", "save model.state_dict() instead"),
       calls("numpy_array", "numpy.core.multiarray", "_reconstruct", "", "turn NumPy arrays and numbers into tensors"),
       calls("numpy_scalar", "numpy._core.multiarray", "scalar", "", "turn NumPy arrays and numbers into tensors"),

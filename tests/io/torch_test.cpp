@@ -1,6 +1,7 @@
 /// PyTorch files: what torch.save wrote, value for value, and what we write.
 #include "ferrite/io/torch.h"
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <cstdlib>
@@ -175,6 +176,58 @@ BOOST_AUTO_TEST_CASE(big_endian_values) {
       zip({{"a/data.pkl", named(good_tensor())}, {"a/byteorder", "big"}, {"a/data/0", storage}, {"a/version", "3\n"}});
   const io::TensorFile read = io::parse_torch(std::as_bytes(std::span(file)));
   check_same(read.tensor("a"), Tensor::from({1.0f, 2.0f, 3.0f, 4.0f}, {2, 2}), "a");
+}
+
+/// 0, 1, 2, 3 as f32.
+std::string counting_storage() {
+  const std::array<float, 4> values = {0, 1, 2, 3};
+  return {reinterpret_cast<const char*>(values.data()), sizeof(values)};
+}
+
+BOOST_AUTO_TEST_CASE(views_of_storages_in_the_older_form) {
+  using namespace torch_builder;
+  TensorParts parts;
+  parts.numel = integer(4) + tuple(text("7") + integer(1) + integer(3));
+  parts.offset = integer(1);
+  parts.size = tuple(integer(2));
+  parts.stride = tuple(integer(1));
+  const std::string keys = pickle("]" + text("0") + "a");
+  const std::string file = legacy(named(parts.str()), keys, little_endian(4, 8) + counting_storage());
+  check_same(io::parse_torch(std::as_bytes(std::span(file))).tensor("a"), Tensor::from({2.0f, 3.0f}), "a");
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_storage_is_refused) {
+  using namespace torch_builder;
+  std::string file = checkpoint(named(good_tensor()), counting_storage());
+  const std::size_t at = file.find(counting_storage());
+  BOOST_REQUIRE(at != std::string::npos);
+  file[at + 5] ^= 1;
+  BOOST_CHECK_EXCEPTION(io::parse_torch(std::as_bytes(std::span(file))), IoError,
+                        says("the contents are damaged: CRC"));
+}
+
+BOOST_AUTO_TEST_CASE(memoize_counts_entries_and_not_puts) {
+  using namespace torch_builder;
+  const std::string put_twice(
+      "Nq\0"
+      "0"
+      "]q\0"
+      "0",
+      8);
+  const std::string file = checkpoint(pickle(put_twice + "}\x94" + text("a") + good_tensor() + "s0h\1"));
+  BOOST_TEST(io::parse_torch(std::as_bytes(std::span(file))).contains("a"));
+}
+
+BOOST_AUTO_TEST_CASE(the_longest_name_counts_in_a_key) {
+  using namespace torch_builder;
+  TensorParts one;
+  one.size = tuple(integer(1));
+  one.stride = tuple(integer(1));
+  const std::string inner = "}" + text("b") + good_tensor() + "s";
+  const std::string data_pkl = pickle("}(" + text("a.b") + one.str() + text("a") + inner + "u");
+  const std::string file = checkpoint(data_pkl);
+  BOOST_TEST(io::parse_torch(std::as_bytes(std::span(file)), "a.b").tensor("tensor").numel() == 1);
+  BOOST_TEST(io::parse_torch(std::as_bytes(std::span(file)), "a").tensor("b").numel() == 4);
 }
 
 BOOST_AUTO_TEST_CASE(shared_memory_is_written_once) {
