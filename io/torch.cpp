@@ -1,5 +1,7 @@
 #include "ferrite/io/torch.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "ferrite/io/detail/block.h"
@@ -93,12 +95,21 @@ std::string hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-TorchContents contents_of(std::span<const std::byte> bytes, std::string_view key, std::string_view where) {
-  if (detail::looks_like_zip(bytes)) return detail::read_torch_zip(bytes, key, where);
-  if (detail::looks_like_legacy(bytes)) return detail::read_torch_legacy(bytes, key, where);
-  if (bytes.empty()) detail::refuse(where, "not a file of torch.save: it is empty");
+/// Bytes at the front of a file that tell its form.
+constexpr std::size_t kFront = 32;
+
+/// Refuses what is neither form.
+void check_front(std::span<const std::byte> front, std::string_view where) {
+  if (front.empty()) detail::refuse(where, "not a file of torch.save: it is empty");
+  if (detail::looks_like_zip(front) || detail::looks_like_legacy(front)) return;
   detail::refuse(where, "not a file of torch.save: neither a zip archive nor PyTorch's older form; it begins with " +
-                            hex(bytes.first(std::min<std::size_t>(bytes.size(), 8))));
+                            hex(front.first(std::min<std::size_t>(front.size(), 8))));
+}
+
+TorchContents contents_of(std::span<const std::byte> bytes, std::string_view key, std::string_view where) {
+  check_front(bytes.first(std::min(bytes.size(), kFront)), where);
+  if (detail::looks_like_zip(bytes)) return detail::read_torch_zip(bytes, key, where);
+  return detail::read_torch_legacy(bytes, key, where);
 }
 
 TensorFile file_of(std::span<const std::byte> bytes, std::string_view key, const std::string& where, Block owned) {
@@ -117,8 +128,13 @@ TensorFile read_torch(const std::filesystem::path& path, std::string_view key) {
   const std::string& where = file.where();
   if (file.size() > std::numeric_limits<std::size_t>::max())
     detail::refuse(where, "too large for this machine: " + std::to_string(file.size()) + " bytes");
+  std::array<std::byte, kFront> first{};
+  const auto front = std::span(first).first(static_cast<std::size_t>(std::min<std::uint64_t>(kFront, file.size())));
+  file.read(front);
+  check_front(front, where);  // before memory is taken for the rest: the file may be anything
   Block block(file.size(), where);
-  file.read(block.span());
+  std::ranges::copy(front, block.span().begin());
+  file.read(block.span().subspan(front.size()));
   file.expect_end();
   const std::span<const std::byte> bytes = block.span();
   TensorFile contents = file_of(bytes, key, where, std::move(block));

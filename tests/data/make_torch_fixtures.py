@@ -15,14 +15,14 @@ LOADED = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.uin
           torch.int8: torch.int32, torch.int16: torch.int32}
 
 
-def flattened(value, name=""):
+def flattened(value, name=None):
     """Tensors by their dotted names, as the reader flattens them."""
     if isinstance(value, torch.Tensor):
-        return {name or "tensor": value}
+        return {"tensor" if name is None else name: value}
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
     found = {}
     for key, item in pairs:
-        found |= flattened(item, f"{name}.{key}" if name else str(key))
+        found |= flattened(item, str(key) if name is None else f"{name}.{key}")
     return found
 
 

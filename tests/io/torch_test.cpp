@@ -273,6 +273,10 @@ BOOST_AUTO_TEST_CASE(a_file_on_the_disk) {
   BOOST_TEST(file.where() == (folder / "model.pt").string());
   check_same(file.tensor("x"), ferrite::contiguous(ferrite::transpose(x)), "x");
   BOOST_CHECK_EXCEPTION(io::read_torch(folder / "none.pt"), IoError, says("none.pt: cannot open the file"));
+  std::ofstream(folder / "empty.pt");
+  std::ofstream(folder / "text.pt") << "hello";
+  BOOST_CHECK_EXCEPTION(io::read_torch(folder / "empty.pt"), IoError, says("not a file of torch.save: it is empty"));
+  BOOST_CHECK_EXCEPTION(io::read_torch(folder / "text.pt"), IoError, says("it begins with 68 65 6c 6c 6f"));
   BOOST_CHECK_EXCEPTION(io::read_torch(folder.path()), IoError, says("not a regular file: it is a folder"));
 }
 
