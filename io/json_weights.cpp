@@ -23,11 +23,8 @@ TensorFile parse_json_weights(std::span<const std::byte> bytes, std::string_view
 }
 
 TensorFile read_json_weights(const std::filesystem::path& path) {
-  detail::InputFile file(path);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(file.size()));
-  file.read(bytes);
-  file.expect_end();
-  return parse_json_weights(bytes, file.where());
+  const detail::WholeFile file = detail::read_whole(path);
+  return parse_json_weights(file.bytes.span(), file.where);
 }
 
 }  // namespace ferrite::io

@@ -212,11 +212,8 @@ std::unique_ptr<nn::Sequential> parse_rtneural(std::span<const std::byte> bytes,
 }
 
 std::unique_ptr<nn::Sequential> read_rtneural(const std::filesystem::path& path) {
-  detail::InputFile file(path);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(file.size()));
-  file.read(bytes);
-  file.expect_end();
-  return parse_rtneural(bytes, file.where());
+  const detail::WholeFile file = detail::read_whole(path);
+  return parse_rtneural(file.bytes.span(), file.where);
 }
 
 std::string serialize_rtneural(const nn::Sequential& net) { return Writer(net).text(); }

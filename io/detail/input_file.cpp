@@ -72,4 +72,12 @@ void InputFile::expect_end() {
   if (read_some(more) != 0) refuse(where_, "the file grew while it was being read: it had " + counted(size_, "byte"));
 }
 
+WholeFile read_whole(const std::filesystem::path& path) {
+  InputFile file(path);
+  WholeFile whole{file.where(), Block(file.size(), file.where())};
+  file.read(whole.bytes.span());
+  file.expect_end();
+  return whole;
+}
+
 }  // namespace ferrite::io::detail

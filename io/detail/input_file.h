@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "ferrite/io/detail/block.h"
+
 namespace ferrite::io::detail {
 
 /// A regular file opened for reading from front to back. Every failure is an IoError with the path and the
@@ -34,5 +36,12 @@ class InputFile {
   std::uint64_t size_ = 0;
   int fd_ = -1;
 };
+
+/// All of a file. Throws IoError.
+struct WholeFile {
+  std::string where;
+  Block bytes;
+};
+WholeFile read_whole(const std::filesystem::path& path);
 
 }  // namespace ferrite::io::detail

@@ -9,7 +9,8 @@ import sys
 import zipfile
 
 import torch
-from safetensors.torch import save_file
+
+from reference import save_file
 
 LOADED = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.uint8: torch.int32,
           torch.int8: torch.int32, torch.int16: torch.int32}

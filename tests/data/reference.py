@@ -10,6 +10,9 @@ from safetensors.torch import save
 
 def save_file(tensors, path, metadata):
     """Writes tensors as safetensors.torch.save_file does; equal content gives equal bytes."""
+    if not metadata:
+        pathlib.Path(path).write_bytes(save(tensors))
+        return
     data = save(tensors, metadata)
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:end])
