@@ -5,6 +5,7 @@
 #include "ferrite/nn/gru.h"
 #include "ferrite/nn/layers.h"
 #include "ferrite/nn/lstm.h"
+#include "io/counting.h"
 #include "io/temporary_folder.h"
 #include "support/compare.h"
 
@@ -44,6 +45,21 @@ BOOST_AUTO_TEST_CASE(weights_are_named_lists) {
   BOOST_TEST(f.tensor("c").shape().str() == "[0]");
   BOOST_TEST(f.tensor("d").shape().str() == "[2, 1, 1]");
   BOOST_TEST(f.info("a").dtype == "F32");
+}
+
+/// Beyond the text: ten times its length and 1 MiB, whatever it holds.
+BOOST_AUTO_TEST_CASE(memory_is_bounded_by_the_text) {
+  const auto repeated = [](const char* part, std::size_t n) {
+    std::string s;
+    for (std::size_t i = 0; i < n; ++i) s += (i ? "," : "") + std::string(part);
+    return s;
+  };
+  for (const std::string& inner : {repeated("0", 1000000), repeated("[0]", 300000), repeated("[1,2]", 100000),
+                                   repeated("[[[[1]]]]", 100000), repeated("[]", 300000)}) {
+    const std::string text = "{\"a\": [" + inner + "]}";
+    const std::size_t bytes = counting::peak([&] { (void)weights(text); });
+    BOOST_TEST(bytes <= 10 * text.size() + (1u << 20), inner.substr(0, 20) << ": " << bytes << " for " << text.size());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(hostile_weights_are_refused_in_one_sentence) {
