@@ -39,8 +39,14 @@ Specs infer_reduction(Inputs in, const Attrs& attrs) {
   return out;
 }
 
-/// A result or its gradient with the reduced axes back, as extents of 1.
+/// A result or its gradient in a shape that broadcasts to the operand's: the reduced axes back, as extents of 1. Where
+/// only leading axes are gone, broadcasting puts them back itself.
 Tensor kept(const Tensor& y, const Vjp& v) {
+  const Shape& axes = v.attrs.get<Shape>("axes");
+  if (v.attrs.get<bool>("keepdim")) return y;
+  bool leading = true;
+  for (int k = 0; k < axes.rank(); ++k) leading = leading && is_reduced(axes, k);
+  if (leading) return y;
   return reshape(y, reduced_shape(v.in_spec(0).shape, v.attrs.get<Shape>("axes"), true));
 }
 
