@@ -142,7 +142,7 @@ def main():
         if name in ("many", "deflated"):
             deflated(folder / f"{name}.pt")
         if name != "many":  # its tensors are [0], [1], [2], ...
-            save_file(tensors, folder / f"{name}.safetensors", words(value))
+            save_file(tensors, folder / f"{name}.safetensors", words(value) or None)
 
 
 if __name__ == "__main__":
