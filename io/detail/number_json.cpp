@@ -173,6 +173,10 @@ void append_numbers(std::string& out, std::span<const float> values, const Shape
   if (shape.rank() == 0) {
     const float v = values[at++];
     if (!std::isfinite(v)) refuse("json", "a weight is " + std::to_string(v) + ", which JSON cannot hold");
+    if (v == 0 && std::signbit(v)) {
+      out += "-0.0";  // "-0" is read as an integer, which has no sign
+      return;
+    }
     char digits[32];
     const auto end = std::to_chars(std::begin(digits), std::end(digits), v).ptr;
     out.append(std::begin(digits), end);
