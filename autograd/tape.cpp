@@ -1,10 +1,40 @@
 #include "ferrite/autograd/tape.h"
 
+#include <algorithm>
+
 #include "ferrite/autograd/detail/tape_record.h"
 #include "ferrite/tensor/detail/accumulate.h"
 
 namespace ferrite {
 namespace detail {
+
+/// The gradient of an operation as that of its composition, recorded as any other: for operations whose own gradient is
+/// a kernel that cannot be differentiated.
+Tensors gradient_of_reference(const Primitive& op, std::span<const Tensor> in, const Attrs& attrs, std::uint64_t wanted,
+                              const Tensors& arrived) {
+  Tape tape;
+  std::vector<Tensor> variables;
+  std::vector<const Tensor*> operands;
+  Tensors watched(in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    watched[i] = wanted >> i & 1 ? tape.watch(in[i]) : in[i];
+    if (wanted >> i & 1) variables.push_back(watched[i]);
+  }
+  for (const Tensor& x : watched) operands.push_back(&x);
+  const Tensors out = op.reference({operands.data(), operands.size()}, attrs);
+  Tensor total;
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    if (!arrived[k]) continue;
+    const Tensor part = sum(out[k] * arrived[k]);
+    total = total ? total + part : part;
+  }
+  const Tensors g = tape.grad(total, variables, {.retain = true, .create_graph = true});
+  Tensors all(in.size());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (wanted >> i & 1) all[i] = g[next++];
+  return all;
+}
 
 /// One walk back over the entries of a record.
 class Walker {
@@ -18,9 +48,14 @@ class Walker {
     out.reserve(wrt.size());
     const std::uint32_t from = record_.slot_of(of);
     if (from) {
-      for (const std::uint32_t s : wrt) keep_[s] = 1;
+      std::uint32_t oldest = from;
+      for (const std::uint32_t s : wrt) {
+        keep_[s] = 1;
+        if (s) oldest = std::min(oldest, s);
+      }
       grads_[from] = cotangent;
-      for (Entry* e = record_.last_; e; e = e->before) visit(*e);
+      // What was recorded before the oldest variable does not depend on any.
+      for (Entry* e = record_.last_; e && e->first_out > oldest; e = e->before) visit(*e);
     }
     for (const std::uint32_t s : wrt) out.push_back(grads_[s]);
     return out;
@@ -51,9 +86,10 @@ class Walker {
     std::uint64_t wanted = 0;
     for (std::size_t i = 0; i < e.in_slots.size() && i < 64; ++i)
       if (e.in_slots[i]) wanted |= std::uint64_t{1} << i;
-    const Vjp v(e.attrs ? *e.attrs : none, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()},
-                wanted);
-    Tensors g = e.op->vjp(v);
+    const Attrs& attrs = e.attrs ? *e.attrs : none;
+    const Vjp v(attrs, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()}, wanted);
+    const bool by_reference = e.op->second_order_by_reference && !frame().recorders.empty();
+    Tensors g = by_reference ? gradient_of_reference(*e.op, e.in, attrs, wanted, arrived) : e.op->vjp(v);
     for (std::size_t i = 0; i < e.in_slots.size(); ++i) {
       if (!e.in_slots[i] || !g[i]) continue;
       const Shape& shape = e.in_specs[i]->shape;

@@ -1,6 +1,7 @@
-// The GRU unrolled from primitives: microseconds a sequence, forward and with gradients of all parameters.
+// The GRU: microseconds a sequence, forward and with gradients of all parameters, fused and unrolled.
 //   bench_gru                a table
-//   bench_gru --serve        answers lines "forward H T B" and "train H T B" with microseconds, for bench/compare
+//   bench_gru --serve        answers lines "forward H T B", "train H T B", "unrolled_forward H T B" and "unrolled_train
+//                            H T B" with microseconds, for bench/compare
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -14,7 +15,8 @@ using namespace ferrite;
 namespace {
 
 double microseconds(const std::string& mode, std::int64_t H, std::int64_t T, std::int64_t B, int samples) {
-  const nn::Gru gru(H, H, {.seed = 1});
+  const nn::Form form = mode.starts_with("unrolled") ? nn::Form::unrolled : nn::Form::fused;
+  const nn::Gru gru(H, H, {.form = form}, {.seed = 1});
   const Tensor x = uniform({B, T, H}, {1, 1, 1}, -1, 1);
   const std::vector<Parameter> parameters = gru.parameters();
   const auto forward = [&] { bench::keep(gru(x)); };
@@ -23,7 +25,8 @@ double microseconds(const std::string& mode, std::int64_t H, std::int64_t T, std
     const Tensor y = gru(x);
     bench::keep(tape.grad(sum(y * y), parameters));
   };
-  return 1e6 * bench::interleaved({mode == "forward" ? std::function<void()>(forward) : train}, samples, 5e-3)[0];
+  return 1e6 *
+         bench::interleaved({mode.ends_with("forward") ? std::function<void()>(forward) : train}, samples, 5e-3)[0];
 }
 
 void serve() {
@@ -33,11 +36,12 @@ void serve() {
 }
 
 void table() {
-  std::printf("%5s %5s %5s %12s %12s\n", "H", "T", "B", "forward", "with grads");
+  std::printf("%5s %5s %5s %12s %12s %12s %12s\n", "H", "T", "B", "forward", "with grads", "unrolled", "with grads");
   for (const std::int64_t B : {1, 32})
     for (const std::int64_t H : {16, 32, 64, 128, 256})
-      std::printf("%5ld %5d %5ld %12.1f %12.1f\n", static_cast<long>(H), 100, static_cast<long>(B),
-                  microseconds("forward", H, 100, B, 9), microseconds("train", H, 100, B, 9));
+      std::printf("%5ld %5d %5ld %12.1f %12.1f %12.1f %12.1f\n", static_cast<long>(H), 100, static_cast<long>(B),
+                  microseconds("forward", H, 100, B, 9), microseconds("train", H, 100, B, 9),
+                  microseconds("unrolled_forward", H, 100, B, 9), microseconds("unrolled_train", H, 100, B, 9));
 }
 
 }  // namespace

@@ -6,24 +6,19 @@ namespace ferrite::nn {
 namespace {
 
 template <Tensor (*kStep)(const Tensor&, const Tensor&, const Tensor&, const Tensor&)>
-RecurrentState gru_step(const Tensor& i, const RecurrentState& before, const RecurrentValues& w) {
+RecurrentState one_step(const Tensor& i, const RecurrentState& before, const RecurrentValues& w) {
   return {kStep(i, before.h, w.weight_hh, w.bias_hh)};
 }
 
-constexpr CellKind kGru = {"gru", 3, false, gru_step<Gru::step>};
-constexpr CellKind kGruResetBefore = {"gru", 3, false, gru_step<Gru::step_reset_before>};
+Tensors all_steps(const Tensor& i, const RecurrentState& before, const RecurrentValues& w,
+                  const SequenceOptions& options) {
+  return gru_sequence(i, before.h, w.weight_hh, w.bias_hh, options);
+}
+
+constexpr CellKind kGru = {"gru", 3, false, one_step<gru_step>, all_steps};
+constexpr CellKind kGruResetBefore = {"gru", 3, false, one_step<Gru::step_reset_before>, nullptr};
 
 }  // namespace
-
-Tensor Gru::step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
-  const std::int64_t H = h.shape()[1];
-  const Tensors from_x = split(i, H, 1);  // r, z, n
-  const Tensors from_h = split(affine(h, w_hh, b_hh), H, 1);
-  const Tensor r = sigmoid(from_x[0] + from_h[0]);
-  const Tensor z = sigmoid(from_x[1] + from_h[1]);
-  const Tensor n = tanh(from_x[2] + r * from_h[2]);
-  return n + z * (h - n);  // = (1 - z) * n + z * h
-}
 
 Tensor Gru::step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
   const std::int64_t H = h.shape()[1];

@@ -5,17 +5,20 @@
 namespace ferrite::nn {
 namespace {
 
-constexpr CellKind kLstm = {"lstm", 4, true, Lstm::step};
+RecurrentState one_step(const Tensor& i, const RecurrentState& before, const RecurrentValues& w) {
+  RecurrentState next = lstm_step(i, before, w.weight_hh, w.bias_hh);
+  if (w.weight_hr) next.h = matmul(next.h, w.weight_hr);
+  return next;
+}
+
+Tensors all_steps(const Tensor& i, const RecurrentState& before, const RecurrentValues& w,
+                  const SequenceOptions& options) {
+  return lstm_sequence(i, before, w.weight_hh, w.bias_hh, options);
+}
+
+constexpr CellKind kLstm = {"lstm", 4, true, one_step, all_steps};
 
 }  // namespace
-
-RecurrentState Lstm::step(const Tensor& i, const RecurrentState& before, const RecurrentValues& w) {
-  const Tensor sums = i + affine(before.h, w.weight_hh, w.bias_hh);
-  const Tensors gates = split(sums, before.c.shape()[1], 1);  // i, f, g, o
-  const Tensor c = sigmoid(gates[1]) * before.c + sigmoid(gates[0]) * tanh(gates[2]);
-  const Tensor h = sigmoid(gates[3]) * tanh(c);
-  return {w.weight_hr ? matmul(h, w.weight_hr) : h, c};
-}
 
 Lstm::Lstm(std::int64_t input_size, std::int64_t hidden_size, const LstmOptions& options, const Init& init)
     : Recurrent(kLstm, detail::sizes_of(input_size, hidden_size, options), init) {}

@@ -9,6 +9,7 @@ struct LstmOptions {
   double dropout = 0;  ///< between layers, while training
   bool bias = true;
   bool batch_first = true;
+  Form form = Form::fused;     ///< for tests and experts
   std::int64_t proj_size = 0;  ///< P < H: h' = (o * tanh(c')) W_hr (arXiv 1402.1128); 0: none
 };
 
@@ -33,9 +34,6 @@ class Lstm final : public Recurrent {
   Lstm(std::int64_t input_size, std::int64_t hidden_size, const LstmOptions& options, const Init& init = {});
 
   std::unique_ptr<Layer> clone() const override;
-
-  /// One step from the projected input i = x W_ih + b_ih [B, 4H].
-  static RecurrentState step(const Tensor& i, const RecurrentState& before, const RecurrentValues& w);
 };
 
 /// torch.nn.LSTMCell.

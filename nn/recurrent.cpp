@@ -33,60 +33,29 @@ void check_dtype(const CellKind& cell, const Tensor& x, Dtype dtype, const char*
                      x.spec().str() + "; cast one of them");
 }
 
-/// Masks of the steps, each [B, 1]; empty where there are none.
-struct Masks {
-  Tensors valid;  ///< within the length
-  Tensors reset;  ///< begins anew
-};
-
-/// One direction of one layer over the projected inputs of all steps: the outputs in order of time; `state` goes from
-/// the initial to the last one.
-Tensors unroll(const CellKind& cell, const Tensors& inputs, const RecurrentValues& w, const Masks& masks, bool reverse,
-               RecurrentState& state) {
-  const std::size_t T = inputs.size();
-  Tensors outputs(T);
-  for (std::size_t n = 0; n < T; ++n) {
-    const std::size_t t = reverse ? T - 1 - n : n;
-    if (!masks.reset.empty() && !(reverse && n == 0)) {
-      const Tensor& anew = masks.reset[reverse ? t + 1 : t];  // a border lies before the step that begins anew
-      state.h = where(anew, 0, state.h);
-      if (cell.has_memory) state.c = where(anew, 0, state.c);
-    }
-    RecurrentState next = cell.step(inputs[t], state, w);
-    if (masks.valid.empty()) {
-      outputs[t] = next.h;
-      state = std::move(next);
-      continue;
-    }
-    outputs[t] = where(masks.valid[t], next.h, 0);
-    state.h = where(masks.valid[t], next.h, state.h);
-    if (cell.has_memory) state.c = where(masks.valid[t], next.c, state.c);
-  }
-  return outputs;
-}
-
 /// Names of the parameters of a layer and direction: "weight_ih_l1_reverse".
 std::string suffix_of(std::int64_t layer, bool reverse) { return "_l" + text(layer) + (reverse ? "_reverse" : ""); }
 
-/// A call's shapes, checked, and its masks.
+/// A call's shapes, checked.
 class Call {
  public:
   Call(const CellKind& cell, const RecurrentSizes& sizes, const Tensor& x, const Context& context, Dtype dtype)
-      : cell_(cell), sizes_(sizes), batched_(x.rank() == 3) {
+      : cell_(cell), sizes_(sizes), batched_(x.rank() == 3), batch_first_(sizes.batch_first || !batched_) {
     check_input(x, dtype);
-    const bool batch_first = sizes.batch_first && batched_;
-    B = batched_ ? x.shape()[batch_first ? 0 : 1] : 1;
-    T = x.shape()[batch_first ? 1 : 0];
+    input = batched_ ? x : unsqueeze(x, 0);
+    B = input.shape()[batch_first_ ? 0 : 1];
+    T = input.shape()[batch_first_ ? 1 : 0];
     if (T == 0) throw ShapeError(title(cell) + ": the sequence has no steps: " + x.shape().str());
-    steps = !batched_ ? unsqueeze(x, 1) : batch_first ? transpose(x, 0, 1) : x;
     read_lengths(context.lengths);
     read_resets(context.reset_mask);
   }
 
   std::int64_t B, T;
-  Tensor steps;  ///< [T, B, D]
-  Masks masks;
+  Tensor input;  ///< [B, T, D] or [T, B, D]; zeros in the padding
 
+  SequenceOptions options(bool reverse) const {
+    return {.reverse = reverse, .batch_first = batch_first_, .lengths = lengths_, .resets = resets_};
+  }
   std::int64_t count() const { return sizes_.layers * sizes_.directions(); }
   /// What a state of the given width must look like over all layers.
   Shape all_states(std::int64_t width) const { return {count(), B, width}; }
@@ -114,13 +83,7 @@ class Call {
     const Tensor all = stack(states);
     return batched_ ? all : squeeze(all, 1);
   }
-  /// Outputs of the last layer; the steps of each direction joined as the caller wants them.
-  Tensor joined(const std::array<Tensors, 2>& directions, bool last) const {
-    const int axis = last && batched_ && sizes_.batch_first ? 1 : 0;
-    const auto all = [&](const Tensors& steps_of) { return stack(steps_of, axis); };
-    const Tensor y = sizes_.bidirectional ? concat({all(directions[0]), all(directions[1])}, -1) : all(directions[0]);
-    return last && !batched_ ? squeeze(y, 1) : y;
-  }
+  Tensor result(const Tensor& output) const { return batched_ ? output : squeeze(output, 0); }
 
  private:
   void check_input(const Tensor& x, Dtype dtype) const {
@@ -139,9 +102,10 @@ class Call {
     if (!lengths.is_abstract())
       for (const std::int64_t n : lengths.to_vector<std::int64_t>())
         if (n < 1 || n > T) throw ShapeError(title(cell_) + ": a length of " + text(n) + " lies outside 1.." + text(T));
-    valid_ = less(reshape(arange(T), {T, 1, 1}), reshape(lengths, {1, B, 1}));
-    steps = where(valid_, steps, 0);
-    masks.valid = unbind(valid_, 0);
+    const Tensor valid = batch_first_ ? less(reshape(arange(T), {1, T, 1}), reshape(lengths, {B, 1, 1}))
+                                      : less(reshape(arange(T), {T, 1, 1}), reshape(lengths, {1, B, 1}));
+    input = where(valid, input, 0);
+    lengths_ = lengths;
   }
 
   void read_resets(const Tensor& mask) {
@@ -149,14 +113,14 @@ class Call {
     if (mask.dtype() != Dtype::boolean || mask.shape() != Shape{B, T})
       throw ShapeError(title(cell_) + ": expects a reset mask bool[" + text(B) + ", " + text(T) + "], got " +
                        mask.spec().str());
-    const Tensor resets = unsqueeze(transpose(mask), 2);
-    masks.reset = unbind(valid_ ? logical_and(resets, valid_) : resets, 0);
+    resets_ = mask;
   }
 
   const CellKind& cell_;
   const RecurrentSizes& sizes_;
   bool batched_;
-  Tensor valid_;  // [T, B, 1]
+  bool batch_first_;
+  Tensor lengths_, resets_;
 };
 
 }  // namespace
@@ -167,11 +131,6 @@ RecurrentValues::RecurrentValues(const RecurrentWeights& w)
       bias_ih(value_of(w.bias_ih)),
       bias_hh(value_of(w.bias_hh)),
       weight_hr(value_of(w.weight_hr)) {}
-
-Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const Tensor y = matmul(x, weight);
-  return bias ? y + bias : y;
-}
 
 // ---- the layer -----------------------------------------------------------------------------------------
 
@@ -218,26 +177,35 @@ RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
   Tensors c;
   if (memory) c = call.initial(carried.empty() ? context.cell : carried[1].value(), sizes_.hidden_size, dtype);
 
-  Tensor output;
+  Tensor y = call.input;
   for (std::int64_t k = 0; k < sizes_.layers; ++k) {
-    std::array<Tensors, 2> outputs;
+    std::array<Tensor, 2> outputs;
     for (std::int64_t d = 0; d < sizes_.directions(); ++d) {
       const auto at = static_cast<std::size_t>(k * sizes_.directions() + d);
-      const RecurrentValues w(weights_[at]);
-      // The input product does not depend on h: one for all steps, the rows of one step adjacent.
-      const Tensors inputs = unbind(affine(call.steps, w.weight_ih, w.bias_ih), 0);
       RecurrentState state{h[at], memory ? c[at] : Tensor()};
-      outputs[static_cast<std::size_t>(d)] = unroll(cell_, inputs, w, call.masks, d == 1, state);
+      outputs[static_cast<std::size_t>(d)] = run_direction(weights_[at], y, call.options(d == 1), state);
       h[at] = std::move(state.h);
       if (memory) c[at] = std::move(state.c);
     }
-    const bool last = k + 1 == sizes_.layers;
-    output = call.joined(outputs, last);
-    if (!last) call.steps = dropouts_.empty() ? output : dropouts_[static_cast<std::size_t>(k)](output);
+    y = sizes_.bidirectional ? concat({outputs[0], outputs[1]}, -1) : outputs[0];
+    if (k + 1 < sizes_.layers && !dropouts_.empty()) y = dropouts_[static_cast<std::size_t>(k)](y);
   }
   if (!carried.empty()) carried[0].assign(stack(h));
   if (!carried.empty() && memory) carried[1].assign(stack(c));
-  return {output, call.collected(h), memory ? call.collected(c) : Tensor()};
+  return {call.result(y), call.collected(h), memory ? call.collected(c) : Tensor()};
+}
+
+Tensor Recurrent::run_direction(const RecurrentWeights& weights, const Tensor& x, const SequenceOptions& options,
+                                RecurrentState& state) const {
+  const RecurrentValues w(weights);
+  // The input product does not depend on h: one for all steps.
+  const Tensor i = affine(x, w.weight_ih, w.bias_ih);
+  const auto step = [&](const Tensor& i_t, const RecurrentState& before) { return cell_.step(i_t, before, w); };
+  const bool fused = sizes_.form == Form::fused && cell_.sequence && !w.weight_hr;
+  const Tensors all = fused ? cell_.sequence(i, state, w, options) : unroll(i, state, step, options);
+  state.h = all[1];
+  if (cell_.has_memory) state.c = all[2];
+  return all[0];
 }
 
 std::vector<State> Recurrent::carried_states(const Context& context, std::int64_t batch) const {

@@ -13,11 +13,7 @@ struct RecurrentResult {
   Tensor cell{};   ///< the LSTM's memory c, likewise
 };
 
-/// What goes from one step to the next.
-struct RecurrentState {
-  Tensor h;    ///< [B, H]
-  Tensor c{};  ///< the LSTM's memory [B, H]
-};
+using ferrite::RecurrentState;
 
 /// Parameters of one layer in one direction. G gates side by side; D features come in.
 struct RecurrentWeights {
@@ -34,16 +30,22 @@ struct RecurrentValues {
   Tensor weight_ih, weight_hh, bias_ih, bias_hh, weight_hr;
 };
 
-/// x W + b, or without a b the product alone.
-Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias);
+/// How a recurrent layer is run; all give the same values, and gradients within rounding.
+enum class Form : std::uint8_t {
+  fused,     ///< one operation for all steps where there is one (tensor/ops.h: gru_sequence), else as `unrolled`
+  unrolled,  ///< step by step in operations: the definition
+};
 
 /// A kind of recurrent cell: what its step computes from i = x W_ih + b_ih [B, G H] and the state before.
 struct CellKind {
   using Step = RecurrentState (*)(const Tensor& i, const RecurrentState& before, const RecurrentValues& w);
+  using Sequence = Tensors (*)(const Tensor& i, const RecurrentState& before, const RecurrentValues& w,
+                               const SequenceOptions& options);
   std::string_view name;  ///< "gru"
   int gates;
   bool has_memory;  ///< whether there is a c
   Step step;
+  Sequence sequence;  ///< all steps as one operation, or null
 };
 
 /// Sizes and options that all kinds know.
@@ -56,14 +58,14 @@ struct RecurrentSizes {
   double dropout = 0;
   bool batch_first = true;
   std::int64_t proj_size = 0;
+  Form form = Form::fused;
 
   std::int64_t directions() const { return bidirectional ? 2 : 1; }
   /// Width of h.
   std::int64_t state_size() const { return proj_size ? proj_size : hidden_size; }
 };
 
-/// A recurrent layer, unrolled from primitives: the definition that every faster form is held to. Semantics, names
-/// and initial values are PyTorch's.
+/// A recurrent layer. Semantics, names and initial values are PyTorch's.
 ///
 /// x [B, T, D] -> [B, T, H] ([T, B, D] -> [T, B, H] with batch_first = false; unbatched [T, D] -> [T, H], states
 /// without the batch axis then). Between layers come dropout (while training) and, of two directions, forward and
@@ -98,6 +100,9 @@ class Recurrent : public Layer {
   Init like() const { return {0, {}, weights_[0].weight_ih.dtype()}; }
 
  private:
+  /// One direction of one layer: the outputs; `state` goes from the initial to the last one.
+  Tensor run_direction(const RecurrentWeights& weights, const Tensor& x, const SequenceOptions& options,
+                       RecurrentState& state) const;
   /// The state cells of a carry, empty without one.
   std::vector<State> carried_states(const Context& context, std::int64_t batch) const;
 

@@ -5,13 +5,19 @@
 namespace ferrite::nn {
 namespace {
 
-template <Tensor (*kActivation)(const Tensor&)>
-RecurrentState rnn_step(const Tensor& i, const RecurrentState& before, const RecurrentValues& w) {
-  return {kActivation(i + affine(before.h, w.weight_hh, w.bias_hh))};
+template <bool kRelu>
+RecurrentState one_step(const Tensor& i, const RecurrentState& before, const RecurrentValues& w) {
+  return {rnn_step(i, before.h, w.weight_hh, w.bias_hh, kRelu)};
 }
 
-constexpr CellKind kTanh = {"rnn", 1, false, rnn_step<tanh>};
-constexpr CellKind kRelu = {"rnn", 1, false, rnn_step<relu>};
+template <bool kRelu>
+Tensors all_steps(const Tensor& i, const RecurrentState& before, const RecurrentValues& w,
+                  const SequenceOptions& options) {
+  return rnn_sequence(i, before.h, w.weight_hh, w.bias_hh, kRelu, options);
+}
+
+constexpr CellKind kTanh = {"rnn", 1, false, one_step<false>, all_steps<false>};
+constexpr CellKind kRelu = {"rnn", 1, false, one_step<true>, all_steps<true>};
 
 const CellKind& kind_of(Nonlinearity f) { return f == Nonlinearity::relu ? kRelu : kTanh; }
 

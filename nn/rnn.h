@@ -11,6 +11,7 @@ struct RnnOptions {
   double dropout = 0;  ///< between layers, while training
   bool bias = true;
   bool batch_first = true;
+  Form form = Form::fused;  ///< for tests and experts
   Nonlinearity nonlinearity = Nonlinearity::tanh;
 };
 

@@ -3,6 +3,7 @@
 /// permute, slice, ...) shares elements with its input. All shapes broadcast by NumPy's rule. Errors: ShapeError
 /// names the operation and the shapes, DtypeError the dtypes; there is no promotion between tensors (`cast`).
 /// Differentiable unless said otherwise. Semantics follow PyTorch's function of the same name where one exists.
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -196,6 +197,50 @@ Tensor one_hot(const Tensor& index, std::int64_t classes, Dtype dtype = Dtype::f
 
 /// (x - mean) / sqrt(var + epsilon) over the last `axes` axes, biased variance (arXiv 1607.06450).
 Tensor layer_norm(const Tensor& x, int axes = 1, double epsilon = 1e-5);
+
+/// x W + b; the product alone where b is undefined.
+Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+// ---- recurrences -------------------------------------------------------------------------------------------
+
+/// What goes from one step of a recurrent layer to the next.
+struct RecurrentState {
+  Tensor h;    ///< [B, H]
+  Tensor c{};  ///< an LSTM's memory [B, H]
+};
+
+/// One step of a GRU (arXiv 1406.1078, PyTorch's form) from i = x W_ih + b_ih [B, 3H], columns r, z, n: w_hh [H, 3H],
+/// b_hh [3H] or undefined -> h' [B, H]. In operations: the definition.
+Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
+/// One step of an LSTM from i = x W_ih + b_ih [B, 4H], columns i, f, g, o.
+RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh);
+/// One step of an Elman network: tanh (or relu) of i + h W_hh + b_hh.
+Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu = false);
+
+/// How a sequence is walked.
+struct SequenceOptions {
+  bool reverse = false;      ///< from the last step to the first
+  bool batch_first = false;  ///< i [B, T, G H] -> y [B, T, H], else [T, B, ...]
+  Tensor lengths{};          ///< i64 [B], each in 1..T: y is 0 beyond, states stay; undefined: all T
+  Tensor resets{};           ///< bool [B, T]: before these steps (reversed: after them) states are 0; undefined: never
+};
+
+/// One step of any recurrence from its projected input [B, G H].
+using RecurrentStep = std::function<RecurrentState(const Tensor& i, const RecurrentState& before)>;
+/// All steps of one direction, one after the other in operations -> {y, last h} and, where there is a c, last c. The
+/// definition of lengths and resets.
+Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentStep& step,
+               const SequenceOptions& options = {});
+
+/// The same as one operation -> {y, last h}: one product a step, gates finished in
+/// registers. Values are those of the steps, to the bit. A gradient of a gradient is that of the steps.
+Tensors gru_sequence(const Tensor& i, const Tensor& h0, const Tensor& w_hh, const Tensor& b_hh,
+                     const SequenceOptions& options = {});
+/// -> {y, last h, last c}.
+Tensors lstm_sequence(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
+                      const SequenceOptions& options = {});
+Tensors rnn_sequence(const Tensor& i, const Tensor& h0, const Tensor& w_hh, const Tensor& b_hh, bool with_relu = false,
+                     const SequenceOptions& options = {});
 
 // ---- operators ---------------------------------------------------------------------------------------------
 

@@ -337,7 +337,7 @@ void run_recurrence_back(const Recurrence<T>& r, const RecurrenceGrad<T>& g) {
   for (std::int64_t n = r.T_ - 1; n >= 0; --n) {
     const std::int64_t t = r.time(n);
     for (std::int64_t b = 0; b < r.B; ++b) {
-      T* const di = g.di + (t * r.B + b) * columns;
+      T* const di = g.di.at(t, b);
       T* const dg = weights.dg_row(b);
       const T* const h = before.h(n, b);
       std::copy_n(h, r.H, weights.h_row(b));

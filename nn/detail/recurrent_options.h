@@ -12,7 +12,9 @@ RecurrentSizes sizes_of(std::int64_t input_size, std::int64_t hidden_size, const
                    .bidirectional = o.bidirectional,
                    .bias = o.bias,
                    .dropout = o.dropout,
-                   .batch_first = o.batch_first};
+                   .batch_first = o.batch_first,
+                   .proj_size = 0,
+                   .form = o.form};
   if constexpr (requires { o.proj_size; }) s.proj_size = o.proj_size;
   return s;
 }
@@ -26,6 +28,7 @@ Options options_of(const RecurrentSizes& s) {
   o.bias = s.bias;
   o.dropout = s.dropout;
   o.batch_first = s.batch_first;
+  o.form = s.form;
   if constexpr (requires { o.proj_size; }) o.proj_size = s.proj_size;
   return o;
 }

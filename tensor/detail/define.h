@@ -238,7 +238,8 @@ inline constexpr Primitive pointwise = {
     .scalar = scalar_of<Op>,
     .oracle = nullptr,
     .samples = nullptr,
-    .reference = reference_of<Op>()};
+    .reference = reference_of<Op>(),
+    .second_order_by_reference = false};
 
 // ---- structured ----------------------------------------------------------------------------------------
 
@@ -309,7 +310,11 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .scalar = nullptr,
                                          .oracle = &Op::oracle,
                                          .samples = samples_of<Op>,
-                                         .reference = reference_of<Op>()};
+                                         .reference = reference_of<Op>(),
+                                         .second_order_by_reference = requires {Op::second_order_by_reference;
+}  // namespace ferrite::detail
+}
+;
 
 // ---- calling -------------------------------------------------------------------------------------------
 
@@ -347,6 +352,7 @@ Family assembly_family();
 Family indexing_family();
 Family creation_family();
 Family random_family();
+Family recurrent_family();
 
 [[noreturn]] void throw_shape(std::string_view where, const std::string& what);
 [[noreturn]] void throw_dtype(std::string_view where, const std::string& what);

@@ -66,7 +66,7 @@ struct RecurrenceGrad {
   Rows<const T*> y;
   const T* saved;
   Rows<const T*> dy;  ///< or none
-  T* di;              ///< [T, B, G H], all written
+  Rows<T*> di;        ///< [.., G H], all written
   T* dh;              ///< [B, H]: from the cotangent of the last state to that of the first
   T* dc;              ///< likewise, or null
   T* dw;              ///< [H, G H], all written

@@ -68,16 +68,19 @@ struct Config {
     return kind.starts_with("rnn_relu") ? nn::Nonlinearity::relu : nn::Nonlinearity::tanh;
   }
 
-  std::unique_ptr<nn::Recurrent> layer(Dtype dtype) const {
+  std::unique_ptr<nn::Recurrent> layer(Dtype dtype, nn::Form form) const {
     const nn::Init init{0, {}, dtype};
     const double p = dropout ? 1 : 0;
     const bool first = layout != time_first;
     if (kind == "gru")
-      return std::make_unique<nn::Gru>(
-          D, H,
-          nn::GruOptions{
-              .layers = layers, .bidirectional = bidirectional, .dropout = p, .bias = bias, .batch_first = first},
-          init);
+      return std::make_unique<nn::Gru>(D, H,
+                                       nn::GruOptions{.layers = layers,
+                                                      .bidirectional = bidirectional,
+                                                      .dropout = p,
+                                                      .bias = bias,
+                                                      .batch_first = first,
+                                                      .form = form},
+                                       init);
     if (kind == "lstm")
       return std::make_unique<nn::Lstm>(D, H,
                                         nn::LstmOptions{.layers = layers,
@@ -85,6 +88,7 @@ struct Config {
                                                         .dropout = p,
                                                         .bias = bias,
                                                         .batch_first = first,
+                                                        .form = form,
                                                         .proj_size = proj},
                                         init);
     return std::make_unique<nn::Rnn>(D, H,
@@ -93,6 +97,7 @@ struct Config {
                                                     .dropout = p,
                                                     .bias = bias,
                                                     .batch_first = first,
+                                                    .form = form,
                                                     .nonlinearity = nonlinearity()},
                                      init);
   }
@@ -126,7 +131,7 @@ inline Tensor turned(const Parameter& p, const Tensor& t) {
 
 /// What went into one case and what came out.
 struct Case {
-  explicit Case(int number, Dtype dtype) : config(read_config(number)) {
+  explicit Case(int number, Dtype dtype, nn::Form form = nn::Form::fused) : config(read_config(number)) {
     const io::TensorFile file = opened();
     const std::string at = name(number);
     Taker in(file.tensor(at + "/in"), dtype);
@@ -135,7 +140,7 @@ struct Case {
     if (config.is_cell()) {
       make_cell(dtype);
     } else {
-      layer = config.layer(dtype);
+      layer = config.layer(dtype, form);
       parameters = layer->parameters();
     }
     x = in.take(config.x_shape());

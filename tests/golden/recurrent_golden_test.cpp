@@ -36,8 +36,8 @@ Tensors gradients(const Case& c, Run& r, const Tensor& of, bool create_graph) {
   return all;
 }
 
-void check(int number, Dtype dtype) {
-  const Case c(number, dtype);
+void check(int number, Dtype dtype, nn::Form form) {
+  const Case c(number, dtype, form);
   Run r;
   run(c, r);
   Tensors all = r.results;
@@ -49,8 +49,8 @@ void check(int number, Dtype dtype) {
   }
 }
 
-void check_double_backward(int number) {
-  const Case c(number, Dtype::f64);
+void check_double_backward(int number, nn::Form form) {
+  const Case c(number, Dtype::f64, form);
   if (!c.config.twice) return;
   Run r;
   run(c, r);
@@ -65,6 +65,12 @@ void check_double_backward(int number) {
 template <class F>
 void each_case(F&& f) {
   for (int k = 0; k < Case::count(); ++k) BOOST_TEST_CONTEXT("case " << k << ", " << Case::read_config(k).kind) f(k);
+}
+
+template <class F>
+void each_case_and_form(F&& f) {
+  for (const nn::Form form : {nn::Form::unrolled, nn::Form::fused})
+    BOOST_TEST_CONTEXT((form == nn::Form::fused ? "fused" : "unrolled")) each_case([&](int k) { f(k, form); });
 }
 
 }  // namespace
@@ -89,14 +95,16 @@ BOOST_AUTO_TEST_CASE(the_fixture_covers_the_options) {
 }
 
 BOOST_AUTO_TEST_CASE(values_and_gradients_f64) {
-  each_case([](int k) { check(k, Dtype::f64); });
+  each_case_and_form([](int k, nn::Form form) { check(k, Dtype::f64, form); });
 }
 
 BOOST_AUTO_TEST_CASE(values_and_gradients_f32) {
-  each_case([](int k) { check(k, Dtype::f32); });
+  each_case_and_form([](int k, nn::Form form) { check(k, Dtype::f32, form); });
 }
 
-BOOST_AUTO_TEST_CASE(double_backward) { each_case(check_double_backward); }
+BOOST_AUTO_TEST_CASE(double_backward) {
+  each_case_and_form([](int k, nn::Form form) { check_double_backward(k, form); });
+}
 
 /// Padding that holds NaN: no gradient reaches it, exactly.
 BOOST_AUTO_TEST_CASE(gradients_into_padding_are_zero) {

@@ -38,7 +38,8 @@ Results bias_outside_reset(const Case& c) {
 }
 
 Results reset_before_product(const Case& c) {
-  const nn::Gru other(c.config.D, c.config.H, {.layers = c.config.layers, .reset_after = false}, {.dtype = Dtype::f64});
+  const nn::Gru other(c.config.D, c.config.H, {.layers = c.config.layers, .reset_after = false},
+                      {.dtype = Dtype::f64});  // has no fused form
   nn::copy_values(*c.layer, other);
   return c.in_torch_form(other.run(c.x, {.state = c.h0}));
 }
@@ -58,7 +59,7 @@ Results recurrent_bias_dropped(const Case& c) {
 Results backward_not_reversed(const Case& c) {
   nn::RecurrentResult parts[2];
   for (const int d : {0, 1}) {
-    const nn::Gru one(c.config.D, c.config.H, {.dtype = Dtype::f64});
+    const nn::Gru one(c.config.D, c.config.H, {.form = c.layer->sizes().form}, {.dtype = Dtype::f64});
     const nn::RecurrentWeights& w = c.layer->weights(0, d == 1);
     one.weights().weight_ih.assign(w.weight_ih.peek());
     one.weights().weight_hh.assign(w.weight_hh.peek());
@@ -158,16 +159,17 @@ double error_of(const Case& c, const Results& r) {
 BOOST_AUTO_TEST_SUITE(wrong_gru)
 
 BOOST_AUTO_TEST_CASE(each_is_found_by_a_case) {
-  for (const Wrong& wrong : wrong_grus()) {
-    const int k = case_for(wrong);
-    BOOST_TEST_CONTEXT(wrong.name << ", case " << k) {
-      BOOST_REQUIRE(k >= 0);
-      const Case right(k, Dtype::f64);
-      BOOST_TEST(error_of(right, right.run(right.x, right.h0, {})) < 1e-12);
-      const Case c(k, Dtype::f64);
-      BOOST_TEST(error_of(c, wrong.run(c)) > 1e-3);
+  for (const nn::Form form : {nn::Form::unrolled, nn::Form::fused})
+    for (const Wrong& wrong : wrong_grus()) {
+      const int k = case_for(wrong);
+      BOOST_TEST_CONTEXT(wrong.name << ", case " << k << (form == nn::Form::fused ? ", fused" : ", unrolled")) {
+        BOOST_REQUIRE(k >= 0);
+        const Case right(k, Dtype::f64, form);
+        BOOST_TEST(error_of(right, right.run(right.x, right.h0, {})) < 1e-12);
+        const Case c(k, Dtype::f64, form);
+        BOOST_TEST(error_of(c, wrong.run(c)) > 1e-3);
+      }
     }
-  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

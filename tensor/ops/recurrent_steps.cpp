@@ -1,0 +1,80 @@
+/// The steps of recurrent layers in operations: their definition, and what the sequences of recurrent.cpp are held to.
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite {
+
+Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Tensor y = matmul(x, weight);
+  return bias ? y + bias : y;
+}
+
+Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
+  const std::int64_t H = h.shape()[1];
+  const Tensors from_x = split(i, H, 1);  // r, z, n
+  const Tensors from_h = split(affine(h, w_hh, b_hh), H, 1);
+  const Tensor r = sigmoid(from_x[0] + from_h[0]);
+  const Tensor z = sigmoid(from_x[1] + from_h[1]);
+  const Tensor n = tanh(from_x[2] + r * from_h[2]);
+  return n + z * (h - n);  // = (1 - z) * n + z * h
+}
+
+RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh) {
+  const Tensor sums = i + affine(before.h, w_hh, b_hh);
+  const Tensors gates = split(sums, before.c.shape()[1], 1);  // i, f, g, o
+  const Tensor c = sigmoid(gates[1]) * before.c + sigmoid(gates[0]) * tanh(gates[2]);
+  return {sigmoid(gates[3]) * tanh(c), c};
+}
+
+Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu) {
+  const Tensor x = i + affine(h, w_hh, b_hh);
+  return with_relu ? relu(x) : tanh(x);
+}
+
+namespace {
+
+/// The mask of every step, each [B, 1]; empty where there is none.
+struct StepMasks {
+  StepMasks(const SequenceOptions& o, std::int64_t steps) {
+    Tensor inside;  // [T, B, 1]
+    if (o.lengths) inside = less(reshape(arange(steps), {steps, 1, 1}), reshape(o.lengths, {1, -1, 1}));
+    if (o.lengths) valid = unbind(inside, 0);
+    if (!o.resets) return;
+    const Tensor borders = unsqueeze(transpose(o.resets), 2);
+    anew = unbind(o.lengths ? logical_and(borders, inside) : borders, 0);
+  }
+  Tensors valid;  ///< within the length
+  Tensors anew;   ///< begins anew
+};
+
+}  // namespace
+
+Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentStep& step, const SequenceOptions& o) {
+  const std::int64_t time = o.batch_first ? 1 : 0;
+  const Tensors inputs = unbind(i, time);
+  const std::size_t T = inputs.size();
+  const StepMasks masks(o, static_cast<std::int64_t>(T));
+  RecurrentState state = before;
+  Tensors outputs(T);
+  for (std::size_t n = 0; n < T; ++n) {
+    const std::size_t t = o.reverse ? T - 1 - n : n;
+    if (!masks.anew.empty() && !(o.reverse && n == 0)) {
+      const Tensor& anew = masks.anew[o.reverse ? t + 1 : t];  // a border lies before the step that begins anew
+      state.h = where(anew, 0, state.h);
+      if (state.c) state.c = where(anew, 0, state.c);
+    }
+    RecurrentState next = step(inputs[t], state);
+    if (masks.valid.empty()) {
+      outputs[t] = next.h;
+      state = std::move(next);
+      continue;
+    }
+    outputs[t] = where(masks.valid[t], next.h, 0);
+    state.h = where(masks.valid[t], next.h, state.h);
+    if (state.c) state.c = where(masks.valid[t], next.c, state.c);
+  }
+  Tensors out = {stack(outputs, time), state.h};
+  if (state.c) out.push_back(state.c);
+  return out;
+}
+
+}  // namespace ferrite
