@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our GRU and torch's in one run, in turn, on one core: a table of medians and ratios, and JSON.
+"""Our GRU, fused and unrolled, and torch's in one run, in turn, on one core: a table of medians and ratios, and JSON.
 
     python3 bench/compare/run.py build/bench/bench/bench_gru [--out docs/benchmarks-gru.json]
 """
@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 CELLS = [(mode, H, 100, B) for mode in ("forward", "train") for B in (1, 32) for H in (16, 32, 64, 128, 256)]
+CELLS += [("train", 32, 10, 1), ("train", 32, 10, 32)]
 
 
 class Peer:
@@ -40,16 +41,21 @@ def main():
     ours = Peer([options.program, "--serve"])
     torch = Peer([sys.executable, str(pathlib.Path(__file__).with_name("torch_gru.py"))])
     version = torch.process.stdout.readline().strip()
-    print(f"microseconds a sequence, medians of {options.pairs} pairs, one pinned thread; torch {version}")
-    print(f"{'':8} {'H':>5} {'T':>5} {'B':>5} {'ours':>12} {'torch':>12} {'torch/ours':>11}")
+    print(f"microseconds a sequence, medians of {options.pairs} rounds, one pinned thread; torch {version}\n")
+    print("| | H | T | B | fused | unrolled | torch | torch / fused | torch / unrolled |\n|---|---|---|---|---|---|---|---|---|")
     results = []
     for mode, H, T, B in CELLS:
-        line = f"{mode} {H} {T} {B}"
-        pairs = [(ours.ask(line), torch.ask(line)) for _ in range(options.pairs)]
-        mine, theirs = (statistics.median(side) for side in zip(*pairs))
-        ratio = statistics.median(t / m for m, t in pairs)
-        print(f"{mode:8} {H:5} {T:5} {B:5} {mine:12.1f} {theirs:12.1f} {ratio:11.2f}", flush=True)
-        results.append({"mode": mode, "H": H, "T": T, "B": B, "ours_us": mine, "torch_us": theirs, "ratio": ratio})
+        sizes = f"{H} {T} {B}"
+        rounds = [(ours.ask(f"{mode} {sizes}"), ours.ask(f"unrolled_{mode} {sizes}"), torch.ask(f"{mode} {sizes}"))
+                  for _ in range(options.pairs)]
+        fused, unrolled, theirs = (statistics.median(side) for side in zip(*rounds))
+        ratio = statistics.median(t / f for f, _, t in rounds)
+        ratio_unrolled = statistics.median(t / u for _, u, t in rounds)
+        what = "forward" if mode == "forward" else "with gradients"
+        print(f"| {what} | {H} | {T} | {B} | {fused:.0f} | {unrolled:.0f} | {theirs:.0f} | {ratio:.2f} | {ratio_unrolled:.2f} |",
+              flush=True)
+        results.append({"mode": mode, "H": H, "T": T, "B": B, "fused_us": fused, "unrolled_us": unrolled,
+                        "torch_us": theirs, "torch_over_fused": ratio, "torch_over_unrolled": ratio_unrolled})
     if options.out:
         pathlib.Path(options.out).write_text(json.dumps({"torch": version, "cells": results}, indent=1) + "\n")
 
