@@ -8,10 +8,13 @@
 namespace support {
 
 /// A file that a script of tests/data/ made.
-inline ferrite::io::TensorFile fixture(const std::string& name) {
+inline std::filesystem::path fixture_path(const std::string& name) {
   const char* folder = std::getenv("FERRITE_FIXTURES");
   const std::filesystem::path path = folder ? folder : std::string(FERRITE_SOURCE_DIR) + "/tests/data";
-  return ferrite::io::read_safetensors(path / name);
+  return path / name;
+}
+inline ferrite::io::TensorFile fixture(const std::string& name) {
+  return ferrite::io::read_safetensors(fixture_path(name));
 }
 
 }  // namespace support
