@@ -7,11 +7,15 @@ Case NN holds NN/x [B, T, D], NN/h0 [B, H] (where an initial state is given), th
 NN/w_hh [3H, H], NN/b_ih, NN/b_hh, the results NN/y [B, T, H] and NN/h_n [B, H], cotangents NN/cy and NN/ch, the
 gradients NN/gx, NN/gh0, NN/gw_ih, ... of sum(y cy) + sum(h_n ch), and in some cases the directions NN/u_x,
 NN/u_w_ih, ... with the gradients NN/d_x, NN/d_w_ih, ... of the sum of <g, u>: double backward. NN/y32, NN/h_n32, NN/gx32,
-... are what torch gives in f32, so that its own gap is known. The metadata's "cases" lists the sizes as JSON.
+... are how far torch's own f32 is from these, in the metric of docs/numerics.md: [on this machine, with baseline
+instructions, which do not fuse multiplication and addition]. The metadata's "cases" lists the sizes as JSON.
 """
 import json
+import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 
 import torch
 
@@ -34,6 +38,14 @@ NAMES = {"w_ih": "weight_ih_l0", "w_hh": "weight_hh_l0", "b_ih": "bias_ih_l0", "
 def exact(t):
     """Rounded to what f32 holds, as f64."""
     return t.detach().float().double()
+
+
+def gap(narrow, wide):
+    wide = wide.detach()
+    return ((narrow.detach().double() - wide).abs().max() / max(1.0, float(wide.abs().max()))).reshape(1)
+
+
+BASELINE = {"ATEN_CPU_CAPABILITY": "default", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2", "ONEDNN_MAX_CPU_ISA": "SSE41"}
 
 
 def case(number, D, H, B, T, given, double, scale):
@@ -62,19 +74,31 @@ def case(number, D, H, B, T, given, double, scale):
     inputs = {name: t.detach().float().requires_grad_() for name, t in values.items()}
     y32, h_n32 = narrow(inputs["x"], inputs["h0"][None] if given else None)
     loss32 = (y32 * out["cy"].float()).sum() + (h_n32[0] * out["ch"].float()).sum()
-    out |= {name: t.detach().clone() for name, t in variables.items()}
     leaves = list(inputs.values()) + [getattr(narrow, name) for name in NAMES.values()]
+    gaps = {"y32": gap(y32, out["y"]), "h_n32": gap(h_n32[0], out["h_n"])}
     for name, g in zip(variables, torch.autograd.grad(loss32, leaves)):
-        out[f"g{name}32"] = g
-    out |= {"y32": y32, "h_n32": h_n32[0]}
+        gaps[f"g{name}32"] = gap(g, out["g" + name])
+    out |= {name: t.detach().clone() for name, t in variables.items()} | gaps
     return {f"{number:02}/{name}": t.detach().contiguous() for name, t in out.items()}
 
 
-def main():
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
+def cases():
     tensors = {}
     for number, arguments in enumerate(CASES):
         tensors |= case(number, *arguments)
+    return tensors
+
+
+def main():
+    if sys.argv[1:2] == ["--gaps"]:  # this script, started by itself with baseline instructions
+        torch.save({name: t for name, t in cases().items() if name.endswith("32")}, sys.argv[2])
+        return
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
+    tensors = cases()
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run([sys.executable, __file__, "--gaps", file.name], env=os.environ | BASELINE, check=True)
+        for name, t in torch.load(file.name).items():
+            tensors[name] = torch.cat([tensors[name], t])
     save_file(tensors, folder / "gru.safetensors", {"torch": torch.__version__, "cases": json.dumps([dict(zip(FIELDS, c)) for c in CASES])})
     print(len(CASES), "cases")
 
