@@ -12,6 +12,7 @@ namespace ferrite::detail {
 namespace {
 
 constexpr std::int64_t kDirectRows = 64;  ///< up to here, packing B costs more than it saves
+constexpr std::int64_t kManyRows = 512;   ///< from here on what is left over of a group of rows does not matter
 constexpr std::int64_t kBlockK = 256;     ///< the order of summation: never changed without changing every result
 
 /// Shape of the micro-kernel: rows and packets that fill the registers without spilling.
@@ -21,6 +22,15 @@ struct Tile {
   static constexpr int rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
   static constexpr int packets = 3;
   static constexpr int width = packets * lanes;
+};
+
+/// The same for very many rows under packed panels: with 16 registers a panel of two packets leaves more of the first
+/// cache to the rows.
+template <class T>
+struct ManyRowsTile {
+  static constexpr int rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 6;
+  static constexpr int packets = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 3 : 2;
+  static constexpr int width = packets * kLanes<T>;
 };
 
 /// Scratch memory of a thread, kept between calls.
@@ -181,7 +191,8 @@ class BlockProduct {
     if (b_.col == 1 && M_ == 1) return vector();
     if (b_.col == 1 && M_ <= kDirectRows) return direct();
     if (a_.col != 1 && M_ > 1 && N_ > Tile<T>::width) return packed_rows();
-    packed_panels();
+    if (M_ >= kManyRows) return packed_panels<ManyRowsTile<T>>();
+    packed_panels<Tile<T>>();
   }
 
  private:
@@ -222,10 +233,11 @@ class BlockProduct {
   }
 
   /// A few panels are packed together; the rows that meet them are taken in groups that stay in the second cache.
+  template <class Shape>
   void packed_panels() {
-    constexpr std::int64_t kWidth = Tile<T>::width;
-    constexpr std::int64_t kPanels = 8;
-    constexpr std::int64_t kGroup = 12 * Tile<T>::rows;
+    constexpr std::int64_t kWidth = Shape::width;
+    constexpr std::int64_t kPanels = 24 / Shape::packets;
+    constexpr std::int64_t kGroup = 12 * Shape::rows;
     T* packed = scratch_b.get<T>(static_cast<std::size_t>(kPanels * kBlockK * kWidth));
     for (std::int64_t j0 = 0; j0 < N_; j0 += kPanels * kWidth) {
       const std::int64_t columns = std::min(kPanels * kWidth, N_ - j0);
@@ -234,16 +246,17 @@ class BlockProduct {
                       packed + j * K_);
       for (std::int64_t m = 0; m < M_; m += kGroup)
         for (std::int64_t j = 0; j < columns; j += kWidth)
-          packed_rows_of(std::min(kGroup, M_ - m), {a_.data + m * a_.row, a_.row, a_.col}, packed + j * K_,
-                         std::min(kWidth, columns - j), c_ + m * ldc_ + j0 + j);
+          packed_rows_of<Shape>(std::min(kGroup, M_ - m), {a_.data + m * a_.row, a_.row, a_.col}, packed + j * K_,
+                                std::min(kWidth, columns - j), c_ + m * ldc_ + j0 + j);
     }
   }
 
   /// Some rows under one packed panel; the last panel is computed no wider than it need be.
+  template <class Shape>
   void packed_rows_of(std::int64_t M, MatrixView<T> a, const T* panel, std::int64_t width, T* c) {
-    constexpr std::int64_t kWidth = Tile<T>::width;
-    constexpr int kRows = Tile<T>::rows;
-    if (width > 2 * Tile<T>::lanes) {
+    constexpr std::int64_t kWidth = Shape::width;
+    constexpr int kRows = Shape::rows;
+    if (Shape::packets > 2 && width > 2 * Tile<T>::lanes) {
       panel_rows<T, 3, kRows>(M, a, {panel, kWidth}, K_, c, ldc_, add_, width);
     } else if (width > Tile<T>::lanes) {
       panel_rows<T, 2, kRows>(M, a, {panel, kWidth}, K_, c, ldc_, add_, width);
