@@ -8,33 +8,34 @@
 namespace ferrite {
 namespace detail {
 
+namespace {
+
 /// The gradient of an operation as that of its composition, recorded as any other: for operations whose own gradient is
 /// a kernel that cannot be differentiated.
-Tensors gradient_of_reference(const Primitive& op, std::span<const Tensor> in, const Attrs& attrs, std::uint64_t wanted,
-                              const Tensors& arrived) {
+Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
   Tape tape;
-  std::vector<Tensor> variables;
-  std::vector<const Tensor*> operands;
-  Tensors watched(in.size());
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    watched[i] = wanted >> i & 1 ? tape.watch(in[i]) : in[i];
-    if (wanted >> i & 1) variables.push_back(watched[i]);
+  Tensors operands, variables;
+  for (std::size_t i = 0; i < v.inputs(); ++i) {
+    operands.push_back(v.wants(i) ? tape.watch(v.in(i)) : v.in(i));
+    if (v.wants(i)) variables.push_back(operands[i]);
   }
-  for (const Tensor& x : watched) operands.push_back(&x);
-  const Tensors out = op.reference({operands.data(), operands.size()}, attrs);
+  InlineVector<const Tensor*, 8> in;
+  for (const Tensor& x : operands) in.push_back(&x);
+  const Tensors out = op.reference({in.data(), in.size()}, v.attrs);
   Tensor total;
   for (std::size_t k = 0; k < out.size(); ++k) {
-    if (!arrived[k]) continue;
-    const Tensor part = sum(out[k] * arrived[k]);
+    if (!v.grad(k)) continue;
+    const Tensor part = sum(out[k] * v.grad(k));
     total = total ? total + part : part;
   }
   const Tensors g = tape.grad(total, variables, {.retain = true, .create_graph = true});
-  Tensors all(in.size());
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < in.size(); ++i)
-    if (wanted >> i & 1) all[i] = g[next++];
+  Tensors all(v.inputs());
+  for (std::size_t i = 0, next = 0; i < v.inputs(); ++i)
+    if (v.wants(i)) all[i] = g[next++];
   return all;
 }
+
+}  // namespace
 
 /// One walk back over the entries of a record.
 class Walker {
@@ -86,10 +87,10 @@ class Walker {
     std::uint64_t wanted = 0;
     for (std::size_t i = 0; i < e.in_slots.size() && i < 64; ++i)
       if (e.in_slots[i]) wanted |= std::uint64_t{1} << i;
-    const Attrs& attrs = e.attrs ? *e.attrs : none;
-    const Vjp v(attrs, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()}, wanted);
+    const Vjp v(e.attrs ? *e.attrs : none, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()},
+                wanted);
     const bool by_reference = e.op->second_order_by_reference && !frame().recorders.empty();
-    Tensors g = by_reference ? gradient_of_reference(*e.op, e.in, attrs, wanted, arrived) : e.op->vjp(v);
+    Tensors g = by_reference ? gradient_of_reference(*e.op, v) : e.op->vjp(v);
     for (std::size_t i = 0; i < e.in_slots.size(); ++i) {
       if (!e.in_slots[i] || !g[i]) continue;
       const Shape& shape = e.in_specs[i]->shape;

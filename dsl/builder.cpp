@@ -164,14 +164,14 @@ void Builder::build_into(nn::Sequential& chain, Flow flow, const nn::Init& init,
     const auto wrapped = [&](const std::exception& e) { return label(i, w.kind, name) + detail::symbolic(e.what()); };
     try {
       std::unique_ptr<nn::Layer> layer = w.make(flow, init.child(name));
-      const detail::DryRun run = detail::dry_run(*layer, flow.spec);
-      if (detail::depends_on_steps(*layer, flow.spec, run.output))
+      const Spec output = detail::dry_run(*layer, flow.spec);
+      if (detail::depends_on_steps(*layer, flow.spec, output))
         throw ShapeError(w.kind +
                          ": the output's size depends on the number of steps; use last_step or mean_over_time");
       if (rows)
-        rows->push_back({name, layer->kind(), detail::symbolic(run.output.shape.str()), layer->parameter_count(),
-                         detail::dry_run(*layer, detail::single(flow.spec)).multiply_adds});
-      flow = {run.output, 0};
+        rows->push_back({name, layer->kind(), detail::symbolic(output.shape.str()), layer->parameter_count(),
+                         detail::multiply_adds(*layer, detail::single(flow.spec))});
+      flow = {output, 0};
       chain.add(name, std::move(layer));
     } catch (const ShapeError& e) {
       throw ShapeError(wrapped(e) + what_came(e.what(), i, flow));

@@ -1,6 +1,5 @@
 #pragma once
 #include "ferrite/io/tensor_file.h"
-#include "ferrite/nn/recurrent.h"
 
 namespace ferrite::io {
 
@@ -13,14 +12,4 @@ namespace ferrite::io {
 ///   io::load(net, io::from_keras(io::read_safetensors("keras.safetensors")));
 TensorFile from_keras(const TensorFile& file);
 
-namespace detail {
-
-/// Puts a recurrent layer's arrays in Keras's layout ([D, G H], [H, G H], bias undefined, [G H] or [2, G H]) into
-/// parameters. Throws IoError beginning with `where`.
-void set_from_keras(const nn::RecurrentWeights& to, const Tensor& kernel, const Tensor& recurrent_kernel,
-                    const Tensor& bias, std::string_view where);
-/// The way back: the blocks of three gates r, z, n as z, r, h; others stay.
-Tensor keras_gates(const Tensor& x, std::int64_t hidden_size);
-
-}  // namespace detail
 }  // namespace ferrite::io

@@ -104,15 +104,12 @@ TensorFile parse_npz(std::span<const std::byte> bytes, std::string_view where) {
 }
 
 TensorFile read_npz(const std::filesystem::path& path) {
-  detail::InputFile file(path);
-  const std::string& where = file.where();
-  Block bytes(file.size(), where);
-  file.read(bytes.span());
-  file.expect_end();
-  auto source = std::make_shared<NpzSource>(std::move(bytes), where);
-  ferrite::detail::log_debug(where + ": read " + detail::counted(source->size(), "tensor") + ", " +
-                             detail::counted(file.size(), "byte"));
-  return {where, std::move(source)};
+  detail::WholeFile file = detail::read_whole(path);
+  const std::size_t size = file.bytes.span().size();
+  auto source = std::make_shared<NpzSource>(std::move(file.bytes), file.where);
+  ferrite::detail::log_debug(file.where + ": read " + detail::counted(source->size(), "tensor") + ", " +
+                             detail::counted(size, "byte"));
+  return {std::move(file.where), std::move(source)};
 }
 
 std::vector<std::byte> serialize_npz(std::span<const NamedTensor> tensors) {

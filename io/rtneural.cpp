@@ -2,9 +2,9 @@
 
 #include "ferrite/io/atomic_file.h"
 #include "ferrite/io/detail/input_file.h"
+#include "ferrite/io/detail/keras_layout.h"
 #include "ferrite/io/detail/number_json.h"
 #include "ferrite/io/detail/text.h"
-#include "ferrite/io/keras.h"
 #include "ferrite/nn/gru.h"
 #include "ferrite/nn/lstm.h"
 
@@ -96,7 +96,7 @@ void add_recurrent(nn::Sequential& net, const Entry& e, int gates) {
   if (recurrent.shape()[1] != gates * recurrent.shape()[0])
     detail::refuse(e.where(), "a " + e.type() + "'s recurrent weights have shape " + recurrent.shape().str());
   auto layer = std::make_unique<L>(kernel.shape()[0], recurrent.shape()[0]);
-  detail::set_from_keras(layer->weights(), kernel, recurrent, e.weight(2), e.where());
+  detail::set_from_keras(layer->weights(), {kernel, recurrent, e.weight(2), e.where()}, e.where());
   add(net, std::move(layer));
 }
 

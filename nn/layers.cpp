@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "ferrite/nn/detail/lengths.h"
+
 namespace ferrite::nn {
 namespace {
 
@@ -27,19 +29,6 @@ void check_sequence(const char* where, const Tensor& x) {
   if (x.shape()[1] == 0) throw ShapeError(std::string(where) + ": the sequence has no steps: " + x.shape().str());
 }
 
-/// Lengths i64 [B], each in 1..T.
-void check_lengths(const char* where, const Tensor& lengths, const Tensor& x) {
-  const std::int64_t T = x.shape()[1];
-  if (lengths.dtype() != Dtype::i64 || lengths.shape() != Shape{x.shape()[0]})
-    throw ShapeError(std::string(where) + ": expects lengths i64[" + std::to_string(x.shape()[0]) + "], got " +
-                     lengths.spec().str());
-  if (lengths.is_abstract()) return;
-  for (const std::int64_t n : lengths.to_vector<std::int64_t>())
-    if (n < 1 || n > T)
-      throw ShapeError(std::string(where) + ": a length of " + std::to_string(n) + " lies outside 1.." +
-                       std::to_string(T));
-}
-
 }  // namespace
 
 // ---- linear --------------------------------------------------------------------------------------------
@@ -55,8 +44,7 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, const Init& 
 Tensor Linear::forward(const Tensor& x, const Context&) const {
   if (x.rank() < 1 || x.shape()[-1] != in_features())
     throw ShapeError("linear: expects " + std::to_string(in_features()) + " features, got " + x.shape().str());
-  const Tensor y = matmul(x, weight);
-  return bias ? y + bias : y;
+  return affine(x, weight, bias ? bias.value() : Tensor());
 }
 
 std::unique_ptr<Layer> Linear::clone() const {
@@ -168,7 +156,7 @@ std::vector<std::string> activation_names() {
 Tensor LastStep::forward(const Tensor& x, const Context& context) const {
   check_sequence("last_step", x);
   if (!context.lengths) return select(x, 1, -1);
-  check_lengths("last_step", context.lengths, x);
+  detail::check_lengths("last_step", context.lengths, x.shape()[0], x.shape()[1]);
   const Tensor at = reshape(context.lengths - 1, {-1, 1, 1});
   return squeeze(gather(x, 1, expand(at, {x.shape()[0], 1, x.shape()[2]})), 1);
 }
@@ -176,7 +164,7 @@ Tensor LastStep::forward(const Tensor& x, const Context& context) const {
 Tensor MeanOverTime::forward(const Tensor& x, const Context& context) const {
   check_sequence("mean_over_time", x);
   if (!context.lengths) return mean(x, {1});
-  check_lengths("mean_over_time", context.lengths, x);
+  detail::check_lengths("mean_over_time", context.lengths, x.shape()[0], x.shape()[1]);
   const Tensor valid = less(arange(x.shape()[1]), unsqueeze(context.lengths, 1));  // [B, T]
   const Tensor total = sum(where(unsqueeze(valid, 2), x, 0), {1});
   return total / cast(unsqueeze(context.lengths, 1), x.dtype());

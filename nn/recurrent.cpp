@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ferrite/nn/carry.h"
+#include "ferrite/nn/detail/lengths.h"
 
 namespace ferrite::nn {
 namespace {
@@ -35,6 +36,25 @@ void check_dtype(const CellKind& cell, const Tensor& x, Dtype dtype, const char*
 
 /// Names of the parameters of a layer and direction: "weight_ih_l1_reverse".
 std::string suffix_of(std::int64_t layer, bool reverse) { return "_l" + text(layer) + (reverse ? "_reverse" : ""); }
+
+/// Matrices are turned in files.
+FileLayout layout_of(const Shape& shape) { return shape.rank() == 2 ? FileLayout::transposed : FileLayout::same; }
+
+/// The parameters of one layer and direction, each by make(name, shape, fill), in PyTorch's order.
+template <class Make>
+RecurrentWeights make_weights(const CellKind& cell, const RecurrentSizes& sizes, std::int64_t input_size,
+                              const std::string& suffix, const Make& make) {
+  const double bound = 1 / std::sqrt(static_cast<double>(sizes.hidden_size));
+  const Fill fill = init::uniform(-bound, bound);
+  const std::int64_t gates = cell.gates * sizes.hidden_size;
+  RecurrentWeights w;
+  w.weight_ih = make("weight_ih" + suffix, {input_size, gates}, fill);
+  w.weight_hh = make("weight_hh" + suffix, {sizes.state_size(), gates}, fill);
+  if (sizes.bias) w.bias_ih = make("bias_ih" + suffix, {gates}, fill);
+  if (sizes.bias) w.bias_hh = make("bias_hh" + suffix, {gates}, fill);
+  if (sizes.proj_size) w.weight_hr = make("weight_hr" + suffix, {sizes.hidden_size, sizes.proj_size}, fill);
+  return w;
+}
 
 /// A call's shapes, checked.
 class Call {
@@ -93,15 +113,10 @@ class Call {
     check_dtype(cell_, x, dtype, "input");
   }
 
-  /// Values are checked unless they are being traced. What stands in the padding must not reach a product: 0 x NaN
-  /// is NaN.
+  /// What stands in the padding must not reach a product: 0 x NaN is NaN.
   void read_lengths(const Tensor& lengths) {
     if (!lengths) return;
-    if (lengths.dtype() != Dtype::i64 || lengths.shape() != Shape{B})
-      throw ShapeError(title(cell_) + ": expects lengths i64[" + text(B) + "], got " + lengths.spec().str());
-    if (!lengths.is_abstract())
-      for (const std::int64_t n : lengths.to_vector<std::int64_t>())
-        if (n < 1 || n > T) throw ShapeError(title(cell_) + ": a length of " + text(n) + " lies outside 1.." + text(T));
+    detail::check_lengths(cell_.name, lengths, B, T);
     const Tensor valid = batch_first_ ? less(reshape(arange(T), {1, T, 1}), reshape(lengths, {B, 1, 1}))
                                       : less(reshape(arange(T), {T, 1, 1}), reshape(lengths, {1, B, 1}));
     input = where(valid, input, 0);
@@ -136,22 +151,13 @@ RecurrentValues::RecurrentValues(const RecurrentWeights& w)
 
 Recurrent::Recurrent(const CellKind& cell, const RecurrentSizes& sizes, const Init& init) : cell_(cell), sizes_(sizes) {
   check_sizes(cell, sizes);
-  const double bound = 1 / std::sqrt(static_cast<double>(sizes.hidden_size));
-  const Fill fill = init::uniform(-bound, bound);
-  const std::int64_t gates = cell.gates * sizes.hidden_size;
-  const std::int64_t state = sizes.state_size();
+  const auto make = [&](const std::string& name, const Shape& shape, const Fill& fill) {
+    return parameter(name, shape, fill, init, layout_of(shape));
+  };
   for (std::int64_t k = 0; k < sizes.layers; ++k) {
-    const std::int64_t input = k == 0 ? sizes.input_size : state * sizes.directions();
+    const std::int64_t input = k == 0 ? sizes.input_size : sizes.state_size() * sizes.directions();
     for (std::int64_t d = 0; d < sizes.directions(); ++d) {
-      const std::string suffix = suffix_of(k, d == 1);
-      RecurrentWeights w;
-      w.weight_ih = parameter("weight_ih" + suffix, {input, gates}, fill, init, FileLayout::transposed);
-      w.weight_hh = parameter("weight_hh" + suffix, {state, gates}, fill, init, FileLayout::transposed);
-      if (sizes.bias) w.bias_ih = parameter("bias_ih" + suffix, {gates}, fill, init);
-      if (sizes.bias) w.bias_hh = parameter("bias_hh" + suffix, {gates}, fill, init);
-      if (sizes.proj_size)
-        w.weight_hr = parameter("weight_hr" + suffix, {sizes.hidden_size, state}, fill, init, FileLayout::transposed);
-      weights_.push_back(std::move(w));
+      weights_.push_back(make_weights(cell, sizes, input, suffix_of(k, d == 1), make));
     }
   }
   for (std::int64_t k = 0; k + 1 < sizes.layers && sizes.dropout > 0; ++k) {
@@ -230,14 +236,12 @@ std::unique_ptr<Layer> Recurrent::copy_to(std::unique_ptr<Recurrent> to) const {
 RecurrentCell::RecurrentCell(const CellKind& cell, std::int64_t input_size, std::int64_t hidden_size, const Init& init,
                              bool bias)
     : cell_(cell) {
-  check_sizes(cell, {.input_size = input_size, .hidden_size = hidden_size});
-  const double bound = 1 / std::sqrt(static_cast<double>(hidden_size));
-  const Fill fill = init::uniform(-bound, bound);
-  const std::int64_t gates = cell.gates * hidden_size;
-  weights_.weight_ih = parameter("weight_ih", {input_size, gates}, fill, init, FileLayout::transposed);
-  weights_.weight_hh = parameter("weight_hh", {hidden_size, gates}, fill, init, FileLayout::transposed);
-  if (bias) weights_.bias_ih = parameter("bias_ih", {gates}, fill, init);
-  if (bias) weights_.bias_hh = parameter("bias_hh", {gates}, fill, init);
+  const RecurrentSizes sizes{.input_size = input_size, .hidden_size = hidden_size, .bias = bias};
+  check_sizes(cell, sizes);
+  weights_ =
+      make_weights(cell, sizes, input_size, "", [&](const std::string& name, const Shape& shape, const Fill& fill) {
+        return parameter(name, shape, fill, init, layout_of(shape));
+      });
 }
 
 RecurrentState RecurrentCell::step(const Tensor& x, const RecurrentState& before) const {

@@ -27,12 +27,6 @@ inline void put(T* to, Packet<T> v, std::int64_t n) {
   std::copy_n(part, n, to);
 }
 
-template <class T>
-inline Packet<T> sigmoid(Packet<T> x) {
-  const Packet<T> one(T(1));
-  return one / (one + exp(-x));
-}
-
 /// One row of one step. Pointers stand at its first element; gates lie H apart.
 template <class T>
 struct RowStep {
@@ -205,6 +199,11 @@ class Room {
   Tensor tensor_;
 };
 
+template <class T>
+void add_to(T* total, const T* more, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) total[k] += more[k];
+}
+
 /// Sums h^T dg and dg over rows that come step by step, in blocks of 256.
 template <class T>
 class WeightGradient {
@@ -249,10 +248,6 @@ class WeightGradient {
     for (std::int64_t k = 0; k < rows; ++k) add_to(partial_.get(), dg + k * columns_, columns_);
     add_to(db_, partial_.get(), columns_);
   }
-  static void add_to(T* total, const T* more, std::int64_t n) {
-    for (std::int64_t k = 0; k < n; ++k) total[k] += more[k];
-  }
-
   std::int64_t H_, columns_;
   T* dw_;
   T* db_;
@@ -279,11 +274,6 @@ struct Before {
     return g.saved + ((t * r.B + b) * saved_of(r.cell) + 4) * r.H;
   }
 };
-
-template <class T>
-void add_row(T* to, const T* more, std::int64_t n) {
-  for (std::int64_t k = 0; k < n; ++k) to[k] += more[k];
-}
 
 /// w [rows, columns] turned.
 template <class T>
@@ -347,12 +337,12 @@ void run_recurrence_back(const Recurrence<T>& r, const RecurrenceGrad<T>& g) {
         continue;
       }
       T* const dh = g.dh + b * r.H;
-      if (g.dy) add_row(dh, g.dy.at(t, b), r.H);
+      if (g.dy) add_to(dh, g.dy.at(t, b), r.H);
       row({g.saved + (t * r.B + b) * saved, g.y.at(t, b), h, g.dc ? before.c(n, b) : nullptr, dh,
            g.dc ? g.dc + b * r.H : nullptr, di, dg, r.H});
     }
     gemm<T>(r.B, r.H, columns, {weights.dg_row(0), columns, 1}, {turned.get(), r.H, 1}, passed.get(), r.H);
-    add_row(g.dh, passed.get(), r.B * r.H);
+    add_to(g.dh, passed.get(), r.B * r.H);
     for (std::int64_t b = 0; r.resets && b < r.B; ++b) {
       if (!r.anew(n, b)) continue;
       std::fill_n(g.dh + b * r.H, r.H, T(0));

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "ferrite/io/any_file.h"
+#include "ferrite/io/detail/text.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::tools {
@@ -20,12 +21,6 @@ std::string size_text(std::uint64_t bytes) {
   std::ostringstream s;
   s << std::setprecision(unit == 0 || value >= 100 ? 0 : 1) << std::fixed << value << ' ' << kUnits[unit];
   return s.str();
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string s = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) s += (i ? ", " : "") + std::to_string(shape[i]);
-  return s + "]";
 }
 
 /// A name as a terminal may show it: no control characters.
@@ -87,7 +82,7 @@ void info(const std::filesystem::path& path, std::ostream& out) {
   for (const std::string_view name : file.names()) {
     const io::TensorInfo t = file.info(name);
     out << std::setw(static_cast<int>(width)) << printable(name) << "  " << std::setw(8) << t.dtype << "  "
-        << shape_text(t.shape) << (t.loads_as ? "" : "  (cannot be loaded)") << '\n';
+        << io::detail::bracketed(t.shape) << (t.loads_as ? "" : "  (cannot be loaded)") << '\n';
     bytes += t.bytes;
     numbers += elements(t.shape);
   }
@@ -105,9 +100,9 @@ void convert(const std::filesystem::path& from, const std::filesystem::path& to,
   std::vector<io::NamedTensor> tensors;
   std::size_t widened = 0;
   for (const std::string_view name : file.names()) {
-    const std::string dtype(file.info(name).dtype);
+    const io::TensorInfo t = file.info(name);
     tensors.push_back({std::string(name), file.tensor(name)});
-    widened += dtype == "F16" || dtype == "BF16" || dtype == "float16" || dtype == "bfloat16";
+    widened += t.loads_as == Dtype::f32 && t.bytes < sizeof(float) * static_cast<std::uint64_t>(elements(t.shape));
     if (progress) *progress << "\rread " << tensors.size() << " of " << file.size() << " tensors" << std::flush;
   }
   if (progress) *progress << "\rwriting " << to.string() << "          " << std::flush;
@@ -133,7 +128,8 @@ bool diff(const std::filesystem::path& a, const std::filesystem::path& b, double
     const io::TensorInfo p = x.info(name);
     const io::TensorInfo q = y.info(name);
     if (p.shape != q.shape) {
-      out << printable(name) << ": shapes " << shape_text(p.shape) << " and " << shape_text(q.shape) << '\n';
+      out << printable(name) << ": shapes " << io::detail::bracketed(p.shape) << " and "
+          << io::detail::bracketed(q.shape) << '\n';
       same = false;
       continue;
     }

@@ -7,13 +7,10 @@ namespace ferrite::dsl::detail {
 inline constexpr std::int64_t kBatch = 1013;
 inline constexpr std::int64_t kTime = 1009;
 
-struct DryRun {
-  Spec output;
-  std::int64_t multiply_adds = 0;
-};
-
-/// Runs a layer on shapes alone: nothing is computed. Throws what the layer throws.
-DryRun dry_run(const nn::Layer& layer, const Spec& input);
+/// What a layer gives, run on shapes alone: nothing is computed. Throws what the layer throws.
+Spec dry_run(const nn::Layer& layer, const Spec& input);
+/// Multiply-adds of the products that it consists of, step by step.
+std::int64_t multiply_adds(const nn::Layer& layer, const Spec& input);
 
 /// Whether extents of the layer's output, other than its axis of time, change with the number of steps.
 bool depends_on_steps(const nn::Layer& layer, const Spec& input, const Spec& output);

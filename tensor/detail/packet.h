@@ -350,4 +350,13 @@ Lane<T> min(Lane<T> a, std::type_identity_t<Lane<T>> b) {
   return a.v < b.v ? a : b;
 }
 
+// ---- composed, of both widths --------------------------------------------------------------------------
+
+/// 1 / (1 + e^-x).
+template <class T>
+Packet<T> sigmoid(Packet<T> x) {
+  const Packet<T> one(T(1));
+  return one / (one + exp(-x));
+}
+
 }  // namespace ferrite::detail

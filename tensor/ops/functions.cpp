@@ -224,10 +224,7 @@ struct Sigmoid {
   static constexpr auto types = Types::floats;
   static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_outputs;
-  static auto f(const auto& x) {
-    const std::remove_cvref_t<decltype(x)> one(1);
-    return one / (one + exp(-x));
-  }
+  static auto f(const auto& x) { return sigmoid(x); }
   static double scalar(double x) { return 1 / (1 + std::exp(-x)); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return sigmoid_grad(v.grad, v.out); });

@@ -7,7 +7,6 @@
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite {
-
 namespace detail {
 namespace {
 
@@ -22,11 +21,9 @@ struct Operands {
     if (attrs.get<bool>("bias")) b_hh = at(k++);
     if (attrs.get<bool>("lengths")) lengths = at(k++);
     if (attrs.get<bool>("resets")) resets = at(k++);
-    count = k;
   }
   using Item = std::invoke_result_t<At, std::size_t>;
   Item i{}, h0{}, c0{}, w_hh{}, b_hh{}, lengths{}, resets{};
-  std::size_t count = 0;
 };
 template <class At>
 Operands(CellType, const Attrs&, At) -> Operands<At>;
@@ -206,7 +203,8 @@ struct LstmCell {
 };
 struct RnnCell {
   static constexpr auto name = "rnn_sequence";
-  static constexpr auto summary = "all steps of an Elman network over i = x W_ih + b_ih: outputs, last h, nothing";
+  static constexpr auto summary =
+      "all steps of an Elman network over i = x W_ih + b_ih: outputs, last h, and an empty tensor";
   static CellType type(const Attrs& attrs) { return attrs.get<bool>("relu") ? CellType::rnn_relu : CellType::rnn_tanh; }
 };
 

@@ -22,6 +22,7 @@ expect 0 "6 tensors" "$tool" convert "$weights" "$folder/a.pt"
 expect 0 "GRU(input 12, hidden 64)" "$tool" info "$folder/a.pt"
 expect 0 "6 tensors" "$tool" convert "$folder/a.pt" "$folder/b.npz"
 expect 0 "6 tensors" "$tool" convert "$folder/b.npz" "$folder/c.safetensors"
+expect 0 "3 tensors, 2 of them widened to f32" "$tool" convert "$sources/tests/data/safetensors/halves.safetensors" "$folder/d.pt"
 expect 0 "6 tensors compared, largest relative difference 0" "$tool" diff "$weights" "$folder/c.safetensors"
 expect 1 "only in" "$tool" diff "$weights" "$sources/data/vowels_torch_logits.safetensors"
 expect 0 "Exit codes" "$tool" --help
