@@ -5,27 +5,12 @@
 #include <vector>
 
 #include "ferrite/io/safetensors.h"
+#include "tensors.h"
 
 namespace {
 
 namespace io = ferrite::io;
-
-/// The tensors that can be had; asking for the others is an IoError.
-std::vector<io::NamedTensor> tensors_of(const io::TensorFile& file) {
-  std::vector<io::NamedTensor> tensors;
-  for (const std::string_view name : file.names()) {
-    const io::TensorInfo info = file.info(name);
-    try {
-      const ferrite::Tensor tensor = file.tensor(name);
-      if (info.loads_as != tensor.dtype()) std::abort();
-      if (!(ferrite::Shape(info.shape) == tensor.shape())) std::abort();
-      tensors.push_back({std::string(name), tensor});
-    } catch (const ferrite::IoError&) {
-      continue;
-    }
-  }
-  return tensors;
-}
+using fuzz::tensors_of;
 
 /// What we write, we read, and it is the same. Any exception here ends the program.
 void check_round_trip(const std::vector<io::NamedTensor>& tensors, const io::Metadata& metadata) noexcept {

@@ -7,30 +7,15 @@
 
 #include "ferrite/io/detail/zip.h"
 #include "ferrite/io/torch.h"
+#include "tensors.h"
 
 namespace {
 
 namespace io = ferrite::io;
+using fuzz::tensors_of;
 
 /// Views by stride 0 may have many elements in little memory: what is written again is small.
 constexpr std::int64_t kMostElements = 1 << 16;
-
-/// The tensors that can be had; asking for the others is an IoError.
-std::vector<io::NamedTensor> tensors_of(const io::TensorFile& file) {
-  std::vector<io::NamedTensor> tensors;
-  for (const std::string_view name : file.names()) {
-    const io::TensorInfo info = file.info(name);
-    try {
-      const ferrite::Tensor tensor = file.tensor(name);
-      if (info.loads_as != tensor.dtype()) std::abort();
-      if (!(ferrite::Shape(info.shape) == tensor.shape())) std::abort();
-      if (tensor.numel() <= kMostElements) tensors.push_back({std::string(name), tensor});
-    } catch (const ferrite::IoError&) {
-      continue;
-    }
-  }
-  return tensors;
-}
 
 /// What we write, we read, and it is the same. Any exception here ends the program.
 void check_round_trip(const std::vector<io::NamedTensor>& tensors) noexcept {
@@ -45,7 +30,7 @@ void read(std::span<const std::byte> bytes) {
   try {
     const io::TensorFile file = io::parse_torch(bytes);
     file.metadata();
-    check_round_trip(tensors_of(file));
+    check_round_trip(tensors_of(file, kMostElements));
   } catch (const ferrite::IoError&) {
     return;
   }

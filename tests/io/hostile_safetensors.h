@@ -6,20 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "hostile_suite.h"
+
 namespace hostile {
 
-enum class Verdict {
-  legal,          ///< reads, and all its tensors too
-  refused,        ///< parse_safetensors throws
-  refused_later,  ///< reads, but its tensor "a" cannot be had
-};
-
-struct Case {
-  std::string name;
-  std::string bytes;
-  Verdict verdict;
-  std::string message;  ///< a part of the error's text
-};
+using hostile_suite::Case;
+using hostile_suite::Verdict;
 
 inline std::string length_of(std::uint64_t n) {
   std::string bytes(8, '\0');

@@ -4,22 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "hostile_suite.h"
 #include "zip_builder.h"
 
 namespace zip_test {
 
-enum class Verdict {
-  legal,          ///< reads, and all its members too
-  refused,        ///< ZipArchive throws
-  refused_later,  ///< reads, but its member "a" cannot be had
-};
-
-struct Case {
-  std::string name;
-  std::string bytes;
-  Verdict verdict;
-  std::string message;  ///< a part of the error's text
-};
+using hostile_suite::Case;
+using hostile_suite::Verdict;
 
 using Change = std::function<void(Member&)>;
 

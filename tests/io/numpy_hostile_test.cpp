@@ -1,21 +1,19 @@
 /// Every hostile npy and npz file, one named case each. With FERRITE_WRITE_CORPUS=<folder> the small ones are also
 /// written to npy/ and npz/ there, as seeds for tests/fuzz.
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <span>
 
 #include "counting.h"
 #include "ferrite/io/numpy.h"
 #include "hostile_numpy.h"
+#include "hostile_suite.h"
 
 namespace {
 
 using ferrite::IoError;
 using numpy_test::Case;
 namespace io = ferrite::io;
-namespace ut = boost::unit_test;
 
 using Bytes = std::span<const std::byte>;
 using Parse = std::function<void(Bytes)>;
@@ -32,17 +30,6 @@ void parse_npz(Bytes bytes) {
   }
 }
 
-auto says(const std::string& message) {
-  return [message](const IoError& error) {
-    const std::string text = error.what();
-    BOOST_TEST_INFO("the error says: " << text);
-    BOOST_TEST(text.starts_with("x: "));
-    BOOST_TEST(text.find(message) != std::string::npos);
-    BOOST_TEST(text.size() < 1000u);
-    return true;
-  };
-}
-
 /// And what it takes: never much for so small files.
 void check(const Case& c, const Parse& parse) {
   const Bytes bytes = std::as_bytes(std::span(c.bytes));
@@ -50,7 +37,7 @@ void check(const Case& c, const Parse& parse) {
     if (c.message.empty())
       parse(bytes);
     else
-      BOOST_CHECK_EXCEPTION(parse(bytes), IoError, says(c.message));
+      BOOST_CHECK_EXCEPTION(parse(bytes), IoError, hostile_suite::says("x: ", c.message));
   });
   BOOST_TEST(peak <= 10 * c.bytes.size() + (1u << 20));
 }
@@ -77,24 +64,15 @@ void check_flips(const std::string& whole, const Parse& parse) {
   }
 }
 
-void write_corpus(const std::vector<Case>& cases, const std::string& kind) {
-  const char* folder = std::getenv("FERRITE_WRITE_CORPUS");
-  if (folder == nullptr) return;
-  for (const Case& c : cases)
-    if (c.bytes.size() < 1000)
-      std::ofstream(std::string(folder) + "/" + kind + "/" + c.name, std::ios::binary) << c.bytes;
-}
-
 void add(const std::string& kind, const std::vector<Case>& cases, const Parse& parse, const std::string& sound) {
-  write_corpus(cases, kind);
-  ut::test_suite* suite = BOOST_TEST_SUITE(kind + "_hostile");
-  const auto test = [&](const std::string& name, const std::function<void()>& run) {
-    suite->add(ut::make_test_case(run, name, __FILE__, __LINE__));
-  };
-  for (const Case& c : cases) test(c.name, [&c, parse] { check(c, parse); });
-  test("every_cut", [=] { check_cuts(sound, parse); });
-  test("every_flip", [=] { check_flips(sound, parse); });
-  ut::framework::master_test_suite().add(suite);
+  hostile_suite::NamedTests tests;
+  for (const Case& c : cases) {
+    if (c.bytes.size() < 1000) hostile_suite::write_seed(kind, c.name, c.bytes);
+    tests.emplace_back(c.name, [&c, parse] { check(c, parse); });
+  }
+  tests.emplace_back("every_cut", [=] { check_cuts(sound, parse); });
+  tests.emplace_back("every_flip", [=] { check_flips(sound, parse); });
+  hostile_suite::add_suite(kind + "_hostile", tests);
 }
 
 bool register_cases() {

@@ -13,6 +13,7 @@
 #include "counting.h"
 #include "ferrite/tensor/ops.h"
 #include "hostile_numpy.h"
+#include "support/fixtures.h"
 #include "temporary_folder.h"
 
 namespace {
@@ -36,18 +37,7 @@ std::string text_of(std::span<const std::byte> bytes) {
 
 std::span<const std::byte> as_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-fs::path fixtures() {
-  const char* root = std::getenv("FERRITE_FIXTURES");
-  if (root == nullptr) return {};
-  const fs::path folder = fs::path(root) / "numpy";
-  return fs::is_directory(folder) ? folder : fs::path();
-}
-
-tt::assertion_result have_fixtures(boost::unit_test::test_unit_id) {
-  tt::assertion_result result(!fixtures().empty());
-  result.message() << "FERRITE_FIXTURES names no folder with numpy/ in it";
-  return result;
-}
+fs::path fixtures() { return support::fixture_path("numpy"); }
 
 /// Element i of every fixture in C order, by the formula of make_numpy_fixtures.py; u1 counts from 0.
 template <class T>
@@ -89,7 +79,7 @@ auto says(const std::string& text) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(numpy, *boost::unit_test::precondition(have_fixtures))
+BOOST_AUTO_TEST_SUITE(numpy)
 
 BOOST_AUTO_TEST_CASE(arrays_of_numpy) {
   const std::vector<std::pair<std::string, std::string>> files = {

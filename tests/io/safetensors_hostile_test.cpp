@@ -1,8 +1,6 @@
-/// Every hostile file, one named case each. With FERRITE_WRITE_CORPUS=<folder> the small ones are also written there,
-/// as seeds for tests/fuzz/safetensors_fuzz.cpp.
+/// Every hostile file, one named case each. With FERRITE_WRITE_CORPUS=<folder> the small ones are also written to
+/// safetensors/ there, as seeds for tests/fuzz/safetensors_fuzz.cpp.
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <fstream>
 #include <span>
 
 #include "ferrite/io/safetensors.h"
@@ -14,20 +12,10 @@ using ferrite::IoError;
 using hostile::Case;
 using hostile::Verdict;
 namespace io = ferrite::io;
-namespace ut = boost::unit_test;
 
 std::span<const std::byte> bytes_of(const Case& c) { return std::as_bytes(std::span(c.bytes)); }
 
-auto says(const Case& c) {
-  return [&c](const IoError& error) {
-    const std::string text = error.what();
-    BOOST_TEST_INFO("the error says: " << text);
-    BOOST_TEST(text.starts_with("x.safetensors: "));
-    BOOST_TEST(text.find(c.message) != std::string::npos);
-    BOOST_TEST(text.size() < 1000u);
-    return true;
-  };
-}
+auto says(const Case& c) { return hostile_suite::says("x.safetensors: ", c.message); }
 
 void read_all(const io::TensorFile& file) {
   for (const std::string_view name : file.names()) {
@@ -77,22 +65,16 @@ void check_all_flips() {
   }
 }
 
-void write_corpus(const std::vector<Case>& cases) {
-  const char* folder = std::getenv("FERRITE_WRITE_CORPUS");
-  if (folder == nullptr) return;
-  for (const Case& c : cases)
-    if (c.bytes.size() < 1000) std::ofstream(std::string(folder) + "/" + c.name, std::ios::binary) << c.bytes;
-}
-
 bool register_cases() {
   static const std::vector<Case> cases = hostile::all();
-  write_corpus(cases);
-  ut::test_suite* suite = BOOST_TEST_SUITE("safetensors_hostile");
-  for (const Case& c : cases) suite->add(ut::make_test_case([&c] { check(c); }, c.name, __FILE__, __LINE__));
-  suite->add(ut::make_test_case(check_all_cuts, "every_cut", __FILE__, __LINE__));
-  suite->add(ut::make_test_case(check_all_flips, "every_flip", __FILE__, __LINE__));
-  ut::framework::master_test_suite().add(suite);
-  return true;
+  hostile_suite::NamedTests tests;
+  for (const Case& c : cases) {
+    if (c.bytes.size() < 1000) hostile_suite::write_seed("safetensors", c.name, c.bytes);
+    tests.emplace_back(c.name, [&c] { check(c); });
+  }
+  tests.emplace_back("every_cut", check_all_cuts);
+  tests.emplace_back("every_flip", check_all_flips);
+  return hostile_suite::add_suite("safetensors_hostile", tests);
 }
 
 const bool registered = register_cases();

@@ -13,6 +13,7 @@
 #include "ferrite/io/safetensors.h"
 #include "ferrite/tensor/ops.h"
 #include "hostile_safetensors.h"
+#include "support/fixtures.h"
 #include "temporary_folder.h"
 
 namespace {
@@ -65,18 +66,7 @@ double half(std::uint16_t bits) {
 
 Tensor strided() { return ferrite::transpose(Tensor::from({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {3, 2})); }
 
-fs::path fixtures() {
-  const char* root = std::getenv("FERRITE_FIXTURES");
-  if (root == nullptr) return {};
-  const fs::path folder = fs::path(root) / "safetensors";
-  return fs::is_directory(folder) ? folder : fs::path();
-}
-
-tt::assertion_result have_fixtures(boost::unit_test::test_unit_id) {
-  tt::assertion_result result(!fixtures().empty());
-  result.message() << "FERRITE_FIXTURES names no folder with safetensors/ in it";
-  return result;
-}
+fs::path fixtures() { return support::fixture_path("safetensors"); }
 
 }  // namespace
 
@@ -239,7 +229,7 @@ BOOST_AUTO_TEST_CASE(the_writer_refuses_what_no_reader_would_take) {
 
 /// Files written by the reference (tests/data/safetensors, and the script beside them): all read; those of our dtypes,
 /// with metadata in no more than one key (the reference has no order), are written again byte for byte.
-BOOST_AUTO_TEST_CASE(files_of_the_reference_writer, *boost::unit_test::precondition(have_fixtures)) {
+BOOST_AUTO_TEST_CASE(files_of_the_reference_writer) {
   const std::vector<std::string_view> ours = {"F32", "F64", "I32", "I64", "BOOL"};
   int compared = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(fixtures())) {

@@ -14,6 +14,7 @@
 #include "ferrite/io/safetensors.h"
 #include "ferrite/nn/layers.h"
 #include "ferrite/tensor/ops.h"
+#include "support/fixtures.h"
 #include "temporary_folder.h"
 #include "torch_builder.h"
 
@@ -27,18 +28,7 @@ namespace fs = std::filesystem;
 namespace io = ferrite::io;
 namespace tt = boost::test_tools;
 
-fs::path fixtures() {
-  const char* root = std::getenv("FERRITE_FIXTURES");
-  if (root == nullptr) return {};
-  const fs::path folder = fs::path(root) / "torch";
-  return fs::is_directory(folder) ? folder : fs::path();
-}
-
-tt::assertion_result have_fixtures(boost::unit_test::test_unit_id) {
-  tt::assertion_result result(!fixtures().empty());
-  result.message() << "FERRITE_FIXTURES names no folder with torch/ in it";
-  return result;
-}
+fs::path fixtures() { return support::fixture_path("torch"); }
 
 void check_same(const Tensor& actual, const Tensor& wanted, std::string_view name) {
   BOOST_TEST_CONTEXT(name) {
@@ -89,7 +79,7 @@ std::vector<io::NamedTensor> tensors_of(const io::TensorFile& file) {
 
 BOOST_AUTO_TEST_SUITE(torch)
 
-BOOST_AUTO_TEST_CASE(every_fixture_reads_value_for_value, *boost::unit_test::precondition(have_fixtures)) {
+BOOST_AUTO_TEST_CASE(every_fixture_reads_value_for_value) {
   int seen = 0;
   for (const auto& entry : fs::directory_iterator(fixtures())) {
     const std::string name = entry.path().stem();
@@ -100,7 +90,7 @@ BOOST_AUTO_TEST_CASE(every_fixture_reads_value_for_value, *boost::unit_test::pre
   BOOST_TEST(seen == 22);
 }
 
-BOOST_AUTO_TEST_CASE(names_are_in_the_order_of_the_file, *boost::unit_test::precondition(have_fixtures)) {
+BOOST_AUTO_TEST_CASE(names_are_in_the_order_of_the_file) {
   const io::TensorFile file = read("many");
   BOOST_TEST(file.size() == 1500u);
   for (std::size_t i = 0; i < file.size(); ++i) {
@@ -110,7 +100,7 @@ BOOST_AUTO_TEST_CASE(names_are_in_the_order_of_the_file, *boost::unit_test::prec
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_key_names_a_part, *boost::unit_test::precondition(have_fixtures)) {
+BOOST_AUTO_TEST_CASE(a_key_names_a_part) {
   const io::TensorFile whole = read("checkpoint");
   const io::TensorFile model = read("checkpoint", "model");
   BOOST_TEST(model.size() == 18u);
@@ -126,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_key_names_a_part, *boost::unit_test::precondition(have_fi
   check_same(read("list", "1.1").tensor("x"), Tensor::from({1.0f, 1.0f, 1.0f}), "in a list");
 }
 
-BOOST_AUTO_TEST_CASE(a_module_loads_it, *boost::unit_test::precondition(have_fixtures)) {
+BOOST_AUTO_TEST_CASE(a_module_loads_it) {
   const ferrite::nn::Linear from_torch(8, 2);
   const ferrite::nn::Linear from_safetensors(8, 2);
   const io::LoadOptions options{.prefix = "1.", .convert = false};
@@ -136,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_module_loads_it, *boost::unit_test::precondition(have_fix
   check_same(from_torch.bias.peek(), from_safetensors.bias.peek(), "bias");
 }
 
-BOOST_AUTO_TEST_CASE(a_key_that_names_nothing, *boost::unit_test::precondition(have_fixtures)) {
+BOOST_AUTO_TEST_CASE(a_key_that_names_nothing) {
   BOOST_CHECK_EXCEPTION(read("checkpoint", "modle"), IoError,
                         says("no part of this name: 'modle'; there are 'model', "));
   BOOST_CHECK_EXCEPTION(read("checkpoint", "model.1"), IoError, says("no part of this name: 'model.1'; there are '0."));
@@ -144,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_names_nothing, *boost::unit_test::precondition(h
   BOOST_CHECK_EXCEPTION(read("bare", "x"), IoError, says("no part of this name: 'x'"));
 }
 
-BOOST_AUTO_TEST_CASE(other_dtypes_are_listed_but_not_read, *boost::unit_test::precondition(have_fixtures)) {
+BOOST_AUTO_TEST_CASE(other_dtypes_are_listed_but_not_read) {
   const io::TensorFile file = read("unsupported");
   check_same(file.tensor("a"), wanted("unsupported").tensor("a"), "a");
   BOOST_TEST(file.info("complex").dtype == "complex64");
@@ -156,7 +146,7 @@ BOOST_AUTO_TEST_CASE(other_dtypes_are_listed_but_not_read, *boost::unit_test::pr
   BOOST_CHECK_EXCEPTION(file.tensor("f8"), IoError, says("unsupported dtype: float8_e4m3fn"));
 }
 
-BOOST_AUTO_TEST_CASE(what_we_write_we_read, *boost::unit_test::precondition(have_fixtures)) {
+BOOST_AUTO_TEST_CASE(what_we_write_we_read) {
   for (const char* name : {"protocol_2", "dtypes", "views", "shapes", "names", "tied", "empty"}) {
     const std::vector<io::NamedTensor> tensors = tensors_of(read(name));
     const std::vector<std::byte> bytes = io::serialize_torch(tensors);

@@ -3,8 +3,6 @@
 #include "ferrite/io/detail/zip.h"
 
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <fstream>
 #include <span>
 
 #include "counting.h"
@@ -21,7 +19,6 @@ using ferrite::io::detail::ZipEntry;
 using ferrite::io::detail::ZipWriter;
 using zip_test::Case;
 using zip_test::Verdict;
-namespace ut = boost::unit_test;
 
 constexpr std::uint64_t kMost = 10'000;  // as hostile_zip.h expects
 
@@ -31,16 +28,7 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-auto says(const std::string& message) {
-  return [message](const IoError& error) {
-    const std::string text = error.what();
-    BOOST_TEST_INFO("the error says: " << text);
-    BOOST_TEST(text.starts_with("x.zip: "));
-    BOOST_TEST(text.find(message) != std::string::npos);
-    BOOST_TEST(text.size() < 1000u);
-    return true;
-  };
-}
+auto says(const std::string& message) { return hostile_suite::says("x.zip: ", message); }
 
 void read_all(const ZipArchive& archive) {
   for (const ZipEntry& entry : archive.entries()) {
@@ -117,22 +105,16 @@ void check_all_flips() {
   }
 }
 
-void write_corpus(const std::vector<Case>& cases) {
-  const char* folder = std::getenv("FERRITE_WRITE_CORPUS");
-  if (folder == nullptr) return;
-  for (const Case& c : cases)
-    if (c.bytes.size() < 1000) std::ofstream(std::string(folder) + "/npz/zip_" + c.name, std::ios::binary) << c.bytes;
-}
-
 bool register_cases() {
   static const std::vector<Case> cases = zip_test::all();
-  write_corpus(cases);
-  ut::test_suite* suite = BOOST_TEST_SUITE("zip_hostile");
-  for (const Case& c : cases) suite->add(ut::make_test_case([&c] { check(c); }, c.name, __FILE__, __LINE__));
-  suite->add(ut::make_test_case(check_all_cuts, "every_cut", __FILE__, __LINE__));
-  suite->add(ut::make_test_case(check_all_flips, "every_flip", __FILE__, __LINE__));
-  ut::framework::master_test_suite().add(suite);
-  return true;
+  hostile_suite::NamedTests tests;
+  for (const Case& c : cases) {
+    if (c.bytes.size() < 1000) hostile_suite::write_seed("npz", "zip_" + c.name, c.bytes);
+    tests.emplace_back(c.name, [&c] { check(c); });
+  }
+  tests.emplace_back("every_cut", check_all_cuts);
+  tests.emplace_back("every_flip", check_all_flips);
+  return hostile_suite::add_suite("zip_hostile", tests);
 }
 
 const bool registered = register_cases();
