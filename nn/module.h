@@ -8,6 +8,7 @@
 #include "ferrite/nn/init.h"
 #include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn {
 
@@ -58,7 +59,7 @@ class Module {
   /// Training mode, on from the start: only `Dropout` and the like care. Told to all adopted modules.
   void train(bool on = true) const;
   void eval() const { train(false); }
-  bool training() const { return mode_->load(std::memory_order_relaxed); }
+  bool training() const { return detail::read_flag(mode_); }
 
  protected:
   Module() : modes_{mode_} {}

@@ -120,7 +120,10 @@ struct Primitive {
   void (*eval)(Inputs, std::span<Tensor> out, const Attrs&) = nullptr;
   /// The window that output i takes on input 0; false where none exists and `eval` must copy.
   bool (*view)(const Tensor& in, const Spec& out, const Attrs&, std::size_t i, Layout&) = nullptr;
-  Block block[kDtypes] = {};             ///< pointwise only, by the dtype of the operands
+  Block block[kDtypes] = {};  ///< pointwise only, by the dtype of the operands
+  /// Structured operations that act on one element at a time: the kernel for an operand of that dtype, so that they can
+  /// run together with pointwise ones.
+  Block (*element_block)(Dtype operand, const Attrs&) = nullptr;
   Tensors (*vjp)(const Vjp&) = nullptr;  ///< null: not differentiable
   Reads reads;
   std::string_view onnx;

@@ -229,6 +229,7 @@ inline constexpr Primitive pointwise = {
     .view = nullptr,
     .block = {block_of<Op, float>(), block_of<Op, double>(), block_of<Op, std::int32_t>(), block_of<Op, std::int64_t>(),
               block_of<Op, bool>()},
+    .element_block = nullptr,
     .vjp = pointwise_vjp_of<Op>(),
     .reads = reads_of<Op>(),
     .onnx = Op::onnx,
@@ -268,6 +269,14 @@ constexpr auto eval_of() -> void (*)(Inputs, std::span<Tensor>, const Attrs&) {
   }
 }
 template <class Op>
+constexpr auto element_block_of() -> Block (*)(Dtype, const Attrs&) {
+  if constexpr (requires(Dtype t, const Attrs& a) { Op::element_block(t, a); }) {
+    return &Op::element_block;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
 constexpr auto view_of() -> bool (*)(const Tensor&, const Spec&, const Attrs&, std::size_t, Layout&) {
   if constexpr (requires { &Op::view; }) {
     return &Op::view;
@@ -301,6 +310,7 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .eval = eval_of<Op>(),
                                          .view = view_of<Op>(),
                                          .block = {},
+                                         .element_block = element_block_of<Op>(),
                                          .vjp = vjp_of<Op>(),
                                          .reads = reads_of<Op>(),
                                          .onnx = Op::onnx,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "ferrite/tensor/detail/define.h"
@@ -134,17 +135,16 @@ struct Cast {
   static constexpr auto summary = "the values in another dtype; differentiable between floats";
 
   static Specs infer(Inputs in, const Attrs& attrs) { return {{in[0].shape(), attrs.get<Dtype>("dtype")}}; }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs&) {
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     const Tensor x = contiguous(in[0]);
-    const auto n = static_cast<std::size_t>(x.numel());
-    visit_dtype(x.dtype(), [&](auto from) {
-      visit_dtype(out[0].dtype(), [&](auto to) {
-        using From = decltype(from);
-        using To = decltype(to);
-        const From* source = x.data<From>();
-        To* target = Writer::data<To>(out[0]);
-        for (std::size_t i = 0; i < n; ++i) target[i] = convert<To>(source[i]);
-      });
+    const void* from = x.raw();
+    const std::ptrdiff_t run = 1;
+    element_block(x.dtype(), attrs)(&from, &run, Writer::raw(out[0]), x.numel());
+  }
+  static Block element_block(Dtype operand, const Attrs& attrs) {
+    return visit_dtype(operand, [&](auto from) {
+      return visit_dtype(attrs.get<Dtype>("dtype"),
+                         [](auto to) -> Block { return convert_run<decltype(from), decltype(to)>; });
     });
   }
   static Tensors vjp(const Vjp& v) {
@@ -171,6 +171,16 @@ struct Cast {
   }
 
  private:
+  template <class From, class To>
+  static void convert_run(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
+    const From* from = static_cast<const From*>(in[0]);
+    To* to = static_cast<To*>(out);
+    if (step[0] == 1) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = convert<To>(from[i]);
+    } else {
+      std::fill_n(to, n, convert<To>(*from));
+    }
+  }
   /// Values that do not fit an integer saturate; NaN gives 0. (The C++ conversion would be undefined.)
   template <class To, class From>
   static To convert(From v) {

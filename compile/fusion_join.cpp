@@ -1,0 +1,253 @@
+#include <algorithm>
+
+#include "ferrite/compile/detail/fuser.h"
+#include "ferrite/compile/detail/rewrite.h"
+
+namespace ferrite::detail {
+namespace {
+
+constexpr std::size_t kMostExpressions = 96;
+constexpr int kMostLoads = 48;
+constexpr std::size_t kMostNeighbours = 8;
+/// An operation may be repeated for so many elements rather than be given a kernel of its own.
+constexpr std::int64_t kFewElements = 256;
+
+}  // namespace
+
+void Fuser::visit_elementwise(std::size_t i) {
+  const ValueId v = g_.nodes[i].out[0];
+  if (!is_read(v) || is_empty(v)) return;
+  Verdict verdict;
+  if (options_.fuse) {
+    verdict = vertical(v);
+    if (verdict.group == kNoNode) verdict = horizontal(i, v);
+  }
+  if (verdict.group == kNoNode) {
+    verdict.group = new_group(i, g_.values[v].shape);
+    verdict.map = out_.groups[verdict.group].root;
+    verdict.region = whole_box(g_.values[v].shape);
+    verdict.store = true;
+  }
+  join(i, v, verdict);
+}
+
+/// The first place where v must be in memory or known.
+std::size_t Fuser::earliest_use(ValueId v) const {
+  std::size_t first = first_reader_[v];
+  for (const Use& u : uses_[v]) first = std::min(first, out_.groups[u.group].position);
+  return first;
+}
+
+/// Into the earliest group that reads it.
+Fuser::Verdict Fuser::vertical(ValueId v) {
+  const std::vector<Use>& uses = uses_[v];
+  if (uses.empty()) return {};
+  Verdict verdict;
+  verdict.group = uses[0].group;
+  for (const Use& u : uses)
+    if (out_.groups[u.group].position < out_.groups[verdict.group].position) verdict.group = u.group;
+  const Group& group = out_.groups[verdict.group];
+  const auto no = [&](const std::string& why) {
+    refuse(v, why);
+    return Verdict{};
+  };
+  if (first_reader_[v] <= group.position) return no("an operation that runs alone reads it before");
+  verdict.store = needed_[v] || first_reader_[v] != kNoNode;
+  bool first = true;
+  for (const Use& u : uses) {
+    if (u.group != verdict.group) {
+      if (out_.groups[u.group].position == group.position) return no("two kernels of one concatenation read it");
+      verdict.store = true;
+      continue;
+    }
+    const GroupOperand& o = group.expressions[static_cast<std::size_t>(u.expression)].operands[u.operand];
+    if (first) {
+      verdict.map = o.map;
+      verdict.region = o.region;
+    } else if (!(o.map == verdict.map)) {
+      return no("one kernel reads it through two different views");
+    } else if (!(o.region == verdict.region)) {
+      verdict.region = hull(o.region, verdict.region);
+      if (!is_valid_in(o.map, verdict.region)) return no("one kernel reads it under two different paddings");
+    }
+    first = false;
+  }
+  const Shape& extents = group.domain.extents();
+  if (group.expressions.size() >= kMostExpressions || group.loads >= kMostLoads) return no("its kernel is full");
+  if (verdict.store && !is_dense(verdict.map, extents))
+    return no("it is also needed in memory, and the kernel that reads it does not run in its order");
+  const std::int64_t elements = g_.values[v].shape.numel();
+  const std::int64_t points = extents.numel();
+  if (points > elements && points > kFewElements)
+    return no("it would be computed " + std::to_string(points) + " times for " + std::to_string(elements) +
+              " elements");
+  return verdict;
+}
+
+/// Beside another group of the same shape that reads what it reads.
+Fuser::Verdict Fuser::horizontal(std::size_t i, ValueId v) const {
+  const std::size_t until = earliest_use(v);
+  const Shape& shape = g_.values[v].shape;
+  for (const ValueId in : g_.nodes[i].in) {
+    const std::vector<std::size_t>& users = users_[source_of(in)];
+    for (std::size_t k = 0; k < std::min(users.size(), kMostNeighbours); ++k) {
+      const Group& group = out_.groups[users[users.size() - 1 - k]];
+      if (group.position >= until || !(group.root.shape == shape)) continue;
+      if (group.expressions.size() >= kMostExpressions / 2 || group.loads >= kMostLoads / 2) continue;
+      return {users[users.size() - 1 - k], group.root, whole_box(group.domain.extents()), true, {}};
+    }
+  }
+  return {};
+}
+
+ValueId Fuser::source_of(ValueId v) const {
+  for (std::size_t p = producer_[v]; p != kNoNode && g_.nodes[p].op->view; p = producer_[v]) v = g_.nodes[p].in[0];
+  return v;
+}
+
+void Fuser::join(std::size_t i, ValueId v, const Verdict& verdict) {
+  Group& group = out_.groups[verdict.group];
+  const int at = static_cast<int>(group.expressions.size());
+  Expression& e = group.expressions.emplace_back();
+  e.value = v;
+  e.node = &g_.nodes[i];
+  e.order = i;
+  e.dtype = g_.values[v].dtype;
+  e.map = verdict.map;
+  e.region = verdict.region;
+  for (const Use& u : uses_[v])
+    if (u.group == verdict.group)
+      group.expressions[static_cast<std::size_t>(u.expression)].operands[u.operand].expression = at;
+  users_[v].push_back(verdict.group);
+  if (verdict.store) group.outputs.push_back({at, v});
+  add_operands(verdict.group, at);
+}
+
+/// The operands of a node in the order of its kernel: tensors, and literals from its constants.
+void Fuser::add_operands(std::size_t group, int expression) {
+  const Expression& e = out_.groups[group].expressions[static_cast<std::size_t>(expression)];
+  const Graph::Node& n = *e.node;
+  const auto arity = n.op->is_pointwise() ? static_cast<std::size_t>(n.op->arity) : n.in.size();
+  constexpr std::string_view kNames[3] = {"a", "b", "c"};
+  std::size_t next = 0;
+  for (std::size_t j = 0; j < arity; ++j) {
+    const Attr::Value* literal = n.in.size() < arity ? n.attrs.find(kNames[j]) : nullptr;
+    if (!literal) {
+      const ValueId v = n.in[next++];
+      add_operand(group, expression, v,
+                  through_broadcast(out_.groups[group].expressions[static_cast<std::size_t>(expression)].map,
+                                    g_.values[v].shape));
+      continue;
+    }
+    GroupOperand o;
+    o.literal = *std::get_if<Scalar>(literal);
+    out_.groups[group].expressions[static_cast<std::size_t>(expression)].operands.push_back(std::move(o));
+  }
+}
+
+/// Follows views from v to what must be in memory or computed here.
+void Fuser::add_operand(std::size_t at, int expression, ValueId v, const IndexMap& map) {
+  Group& group = out_.groups[at];
+  GroupOperand o;
+  o.map = map;
+  // While axes may be cut, everything in the group follows; so does this operand.
+  group.domain.maps.clear();
+  group.domain.boxes.clear();
+  group.domain.maps.push_back(&group.root);
+  group.domain.maps.push_back(&o.map);
+  for (Expression& e : group.expressions) {
+    group.domain.maps.push_back(&e.map);
+    group.domain.boxes.push_back(&e.region);
+    for (GroupOperand& other : e.operands) {
+      if (other.value == kNoValue) continue;
+      group.domain.maps.push_back(&other.map);
+      group.domain.boxes.push_back(&other.region);
+      for (Fill& f : other.fills) group.domain.boxes.push_back(&f.box);
+    }
+  }
+  while (resolve_once(group, o, v)) continue;
+  group.domain.maps.clear();
+  group.domain.boxes.clear();
+  o.value = v;
+  Expression& e = group.expressions[static_cast<std::size_t>(expression)];
+  o.region = o.fills.empty() ? e.region : o.fills[0].box;
+  uses_[v].push_back({at, expression, e.operands.size()});
+  users_[v].push_back(at);
+  ++group.loads;
+  e.operands.push_back(std::move(o));
+}
+
+/// One view further: false where v is what is read.
+bool Fuser::resolve_once(Group& group, GroupOperand& o, ValueId& v) {
+  const std::size_t p = producer_[v];
+  if (p == kNoNode || must_copy_[v]) return false;
+  const Graph::Node& n = g_.nodes[p];
+  const bool is_pad = n.op == records().pad;
+  if (!n.op->view && !is_pad) return false;
+  if (is_empty(n.in[0]) || n.op->name == "contiguous") {
+    if (is_pad || n.op->view) must_copy_[v] = true;
+    return false;
+  }
+  if (is_pad) {
+    const IndexMap inner = through_pad(o.map, n.attrs.get<Shape>("before"), g_.values[n.in[0]].shape);
+    const std::optional<Box> box = valid(inner, group.domain.extents());
+    if (!box) {
+      refuse(v, "its padding is no box in the kernel that reads it; it is copied");
+      must_copy_[v] = true;
+      return false;
+    }
+    o.map = inner;
+    if (!is_whole(*box, group.domain.extents())) o.fills.insert(o.fills.begin(), {*box, n.attrs.get<Scalar>("value")});
+  } else if (const std::optional<ViewRule> rule = rule_of_view(g_, n, result_[v])) {
+    o.map = through(o.map, *rule);
+  } else {
+    for (Fill& f : o.fills) group.domain.boxes.push_back(&f.box);
+    const std::optional<IndexMap> inner = through_reshape(group.domain, o.map, g_.values[n.in[0]].shape);
+    for (std::size_t k = 0; k < o.fills.size(); ++k) group.domain.boxes.pop_back();
+    if (!inner) {
+      refuse(v, "its elements lie in no affine order for the kernel that reads it; it is copied");
+      must_copy_[v] = true;
+      return false;
+    }
+    o.map = *inner;
+  }
+  v = n.in[0];
+  return true;
+}
+
+/// The parts of a concatenation or a stack are written where they belong, by the kernels that compute them.
+void Fuser::visit_join(std::size_t i) {
+  const Graph::Node& n = g_.nodes[i];
+  const ValueId whole = n.out[0];
+  if (!is_read(whole) || is_empty(whole)) return;
+  const int axis = static_cast<int>(n.attrs.get<std::int64_t>("axis"));
+  const bool stacked = n.op == records().stack;
+  const Shape strides = g_.values[whole].shape.strides();
+  std::int64_t begin = 0;
+  std::vector<std::size_t> own;  // groups made here
+  for (const ValueId part : n.in) {
+    const Shape& shape = g_.values[part].shape;
+    Layout layout{strides, begin * strides[axis]};
+    if (stacked) layout.strides.erase(axis);
+    begin += stacked ? 1 : shape[axis];
+    if (is_empty(part)) continue;
+    std::size_t at = kNoNode;
+    for (const std::size_t k : own)
+      if (out_.groups[k].root.shape == shape && out_.groups[k].outputs.size() < 16) at = k;
+    if (at == kNoNode || !options_.fuse) {
+      at = new_group(i, shape);
+      own.push_back(at);
+    }
+    Group& group = out_.groups[at];
+    const int expression = static_cast<int>(group.expressions.size());
+    Expression& e = group.expressions.emplace_back();
+    e.order = i;
+    e.dtype = g_.values[part].dtype;
+    e.map = group.root;
+    e.region = whole_box(group.domain.extents());
+    group.outputs.push_back({expression, whole, true, layout});
+    add_operand(at, expression, part, e.map);
+  }
+}
+
+}  // namespace ferrite::detail
