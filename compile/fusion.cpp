@@ -117,7 +117,7 @@ void Fuser::visit_view(std::size_t i) {
 void Fuser::copy_group(std::size_t i, ValueId target, ValueId source) {
   if (is_empty(target)) return;
   const std::size_t at = new_group(i, g_.values[target].shape);
-  must_copy_[source] = false;  // it is being resolved here, not read from memory
+  if (source == target) must_copy_[source] = false;  // it is being resolved here, not read from memory
   Expression& e = out_.groups[at].expressions.emplace_back();
   e.order = i;
   e.dtype = g_.values[target].dtype;
