@@ -19,73 +19,62 @@ const Graph& Plan::graph() const { return body_->graph; }
 
 namespace {
 
-using Pointers = InlineVector<const Tensor*, 32>;
-
 [[noreturn]] void throw_argument(std::size_t i, const Spec& wanted, const Spec& got) {
   const std::string text = "plan: argument " + std::to_string(i) + " must be " + wanted.str() + ", got " + got.str();
   if (wanted.dtype != got.dtype) throw DtypeError(text);
   throw ShapeError(text);
 }
 
-/// Row-major arguments: others are copied, once for the call.
-class Arguments {
- public:
-  explicit Arguments(const Graph& g) : g_(g) {}
-  void add(std::size_t i, ValueId v, const Tensor& t) {
-    if (t.shape() != g_.values[v].shape || t.dtype() != g_.values[v].dtype) throw_argument(i, g_.values[v], t.spec());
-    if (t.is_abstract()) throw TraceError("plan: argument " + std::to_string(i) + " is a traced tensor");
-    if (t.contiguous()) return pointers_.push_back(&t);
-    if (copies_.empty()) copies_.reserve(g_.inputs.size() + g_.reads.size());  // addresses stay
-    copies_.push_back(contiguous(t));
-    pointers_.push_back(&copies_.back());
-  }
-  std::span<const Tensor* const> get() const { return {pointers_.data(), pointers_.size()}; }
+/// Gives a call its i-th argument; one that is not row-major is copied for the call.
+void set_argument(detail::Workspace& w, std::size_t i, const Spec& spec, const Tensor& t) {
+  if (t.shape() != spec.shape || t.dtype() != spec.dtype) throw_argument(i, spec, t.spec());
+  if (t.is_abstract()) throw TraceError("plan: argument " + std::to_string(i) + " is a traced tensor");
+  w.arguments[i] = &t;
+  if (t.contiguous()) return;
+  w.copies[i] = contiguous(t);
+  w.arguments[i] = &w.copies[i];
+}
 
- private:
-  const Graph& g_;
-  Pointers pointers_;
-  Tensors copies_;
-};
-
-Tensors run_body(const detail::PlanBody& body, std::span<const Tensor* const> arguments) {
-  InlineVector<Tensor, 8> results;
-  for (const ValueId v : body.results) results.push_back(Tensor::empty(body.graph.values[v]));
-  std::unique_ptr<detail::Workspace> w = body.borrow();
-  w->run(arguments, {results.data(), results.size()});
-  body.give_back(std::move(w));
-  Tensors ends;
-  for (const std::size_t i : body.ends) ends.push_back(results[i]);
-  return ends;
+void check_count(std::size_t wanted, std::size_t got) {
+  if (wanted != got)
+    throw ValueError("plan: " + std::to_string(wanted) + " arguments are needed, got " + std::to_string(got));
 }
 
 }  // namespace
 
 Tensors Plan::evaluate(std::span<const Tensor* const> arguments) const {
   const Graph& g = graph();
-  if (arguments.size() != g.inputs.size() + g.reads.size())
-    throw ValueError("plan: " + std::to_string(g.inputs.size() + g.reads.size()) + " arguments are needed, got " +
-                     std::to_string(arguments.size()));
+  check_count(g.inputs.size() + g.reads.size(), arguments.size());
   const NewFrame frame;
-  Arguments all(g);
+  const detail::Borrowed w(*body_);
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    all.add(i, i < g.inputs.size() ? g.inputs[i] : g.reads[i - g.inputs.size()].value, *arguments[i]);
-  return run_body(*body_, all.get());
+    set_argument(*w, i, g.values[i < g.inputs.size() ? g.inputs[i] : g.reads[i - g.inputs.size()].value],
+                 *arguments[i]);
+  w->run();
+  Tensors ends;
+  for (const std::size_t i : body_->ends) ends.push_back(w->results[i]);
+  return ends;
 }
 
 Tensors Plan::run(std::span<const Tensor> inputs) const {
+  InlineVector<const Tensor*, 8> pointers;
+  for (const Tensor& t : inputs) pointers.push_back(&t);
+  return run(std::span<const Tensor* const>(pointers.data(), pointers.size()));
+}
+
+Tensors Plan::run(std::span<const Tensor* const> inputs) const {
   const Graph& g = graph();
-  if (inputs.size() != g.inputs.size())
-    throw ValueError("plan: " + std::to_string(g.inputs.size()) + " inputs are needed, got " +
-                     std::to_string(inputs.size()));
+  check_count(g.inputs.size(), inputs.size());
   const NewFrame frame;
-  Arguments all(g);
-  for (std::size_t i = 0; i < inputs.size(); ++i) all.add(i, g.inputs[i], inputs[i]);
+  const detail::Borrowed w(*body_);
+  for (std::size_t i = 0; i < inputs.size(); ++i) set_argument(*w, i, g.values[g.inputs[i]], *inputs[i]);
   for (std::size_t i = 0; i < g.reads.size(); ++i)
-    all.add(inputs.size() + i, g.reads[i].value, g.cells[g.reads[i].cell].peek());
-  Tensors ends = run_body(*body_, all.get());
-  for (std::size_t i = 0; i < g.writes.size(); ++i) g.cells[g.writes[i].cell].assign(ends[g.outputs.size() + i]);
+    set_argument(*w, inputs.size() + i, g.values[g.reads[i].value], g.cells[g.reads[i].cell].peek());
+  w->run();
+  for (std::size_t i = 0; i < g.writes.size(); ++i)
+    g.cells[g.writes[i].cell].assign(w->results[body_->ends[g.outputs.size() + i]]);
   Tensors outputs;
-  for (std::size_t i = 0; i < g.outputs.size(); ++i) outputs.push_back(std::move(ends[i]));
+  for (std::size_t i = 0; i < g.outputs.size(); ++i) outputs.push_back(w->results[body_->ends[i]]);
   return outputs;
 }
 

@@ -57,6 +57,7 @@ class Plan {
   Tensors run(std::initializer_list<Tensor> inputs) const {
     return run(std::span<const Tensor>(inputs.begin(), inputs.size()));
   }
+  Tensors run(std::span<const Tensor* const> inputs) const;
   /// The same without touching cells: `arguments` are the inputs, then values of the cells read; the results are the
   /// outputs, then values for the cells written.
   Tensors evaluate(std::span<const Tensor* const> arguments) const;

@@ -9,6 +9,9 @@ Workspace::Workspace(const PlanBody& plan) : plan_(plan), bases_(plan.bases.coun
   bases_[0] = arena_.impl()->storage->data();
   for (std::size_t i = 0; i < plan.constants.size(); ++i)
     bases_[plan.bases.constants + i] = Writer::raw(const_cast<Tensor&>(plan.constants[i]));  // only read
+  arguments.resize(plan.bases.constants - plan.bases.arguments);
+  results.resize(plan.results.size());
+  copies.resize(arguments.size());
   calls_.resize(plan.calls.size());
   for (std::size_t c = 0; c < calls_.size(); ++c) {
     const PlannedCall& planned = plan.calls[c];
@@ -41,12 +44,14 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
   }
 }
 
-void Workspace::run(std::span<const Tensor* const> arguments, std::span<Tensor> results) {
+/// Points everything at the arguments and fresh results of this call.
+void Workspace::bind() {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     now_[plan_.bases.arguments + i] = arguments[i]->impl();
     bases_[plan_.bases.arguments + i] = Writer::raw(const_cast<Tensor&>(*arguments[i]));  // only read
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i] = Tensor::empty(plan_.graph.values[plan_.results[i]]);
     now_[plan_.bases.results + i] = results[i].impl();
     bases_[plan_.bases.results + i] = Writer::raw(results[i]);
   }
@@ -54,6 +59,10 @@ void Workspace::run(std::span<const Tensor* const> arguments, std::span<Tensor> 
     m.impl->storage = now_[m.base]->storage;
     m.impl->offset = now_[m.base]->offset + m.offset;
   }
+}
+
+void Workspace::run() {
+  bind();
   for (const PlannedStep& s : plan_.steps) {
     if (s.kernel >= 0) {
       plan_.kernels[static_cast<std::size_t>(s.kernel)].run(bases_.data());
@@ -73,13 +82,17 @@ std::unique_ptr<Workspace> PlanBody::borrow() const {
       idle_.pop_back();
       return w;
     }
+    idle_.reserve(++made_);
   }
   return std::make_unique<Workspace>(*this);
 }
 
-void PlanBody::give_back(std::unique_ptr<Workspace> w) const {
+void PlanBody::give_back(std::unique_ptr<Workspace> w) const noexcept {
+  for (Tensor& t : w->results) t = Tensor();
+  for (Tensor& t : w->copies)
+    if (t) t = Tensor();
   const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(w));
+  idle_.push_back(std::move(w));  // there was room when it was borrowed
 }
 
 }  // namespace ferrite::detail

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/compile/compile.h"
 #include "ferrite/nn/init.h"
 #include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/ops.h"
@@ -100,6 +101,11 @@ class Layer : public Module {
 
   Tensor operator()(const Tensor& x) const { return forward(x, {}); }
   Tensor operator()(const Tensor& x, const Context& context) const { return forward(x, context); }
+  /// The layer as a compiled function of its input (compile/compile.h): the same bits from a planned, fused program. It
+  /// follows the layer's parameters and its training mode; the layer must outlive it and stay where it is.
+  auto compiled() const {
+    return compile([this](const Tensor& x) { return forward(x, {}); });
+  }
   /// Runs the layer step by step on its present weights (nn/stream.h). Throws ValueError when it is not causal.
   Stream stream(std::int64_t batch = 1) const;
 };

@@ -45,7 +45,14 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  void run(std::span<const Tensor* const> arguments, std::span<Tensor> results);
+  /// What a call fills before it runs, by number: row-major tensors.
+  std::vector<const Tensor*> arguments;
+  /// Fresh tensors of the plan's results; whoever called takes them.
+  std::vector<Tensor> results;
+  /// Row-major copies of arguments that were not.
+  std::vector<Tensor> copies;
+
+  void run();
 
  private:
   /// The tensors of one call, made once; those on arguments and results are pointed at their buffers in every run.
@@ -59,6 +66,7 @@ class Workspace {
     std::int64_t offset;  ///< elements
   };
   void make(const PlannedTensor& t, Tensor& tensor);
+  void bind();
 
   const PlanBody& plan_;
   Tensor arena_;
@@ -84,11 +92,27 @@ class PlanBody {
 
   /// A workspace that nobody uses, made if there is none.
   std::unique_ptr<Workspace> borrow() const;
-  void give_back(std::unique_ptr<Workspace> w) const;
+  void give_back(std::unique_ptr<Workspace> w) const noexcept;
 
  private:
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Workspace>> idle_;
+  mutable std::size_t made_ = 0;
+};
+
+/// A workspace for the time of a call.
+class Borrowed {
+ public:
+  explicit Borrowed(const PlanBody& plan) : plan_(plan), workspace_(plan.borrow()) {}
+  ~Borrowed() { plan_.give_back(std::move(workspace_)); }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  Workspace& operator*() const { return *workspace_; }
+  Workspace* operator->() const { return workspace_.get(); }
+
+ private:
+  const PlanBody& plan_;
+  std::unique_ptr<Workspace> workspace_;
 };
 
 /// Simplifies, fuses, places.
