@@ -54,7 +54,6 @@ struct Records {
   const Primitive* sub;
   const Primitive* mul;
   const Primitive* div;
-  const Primitive* neg;
   const Primitive* matmul;
   const Primitive* sum;
 };

@@ -34,7 +34,6 @@ class Simplifying {
     if (n.op == r.contiguous) return x;
     if ((n.op == r.reshape || n.op == r.expand) && same_type(x, n)) return x;
     if (n.op == r.permute && in_order(n.attrs.get<Shape>("order"))) return x;
-    if (n.op == r.neg) return operand_of(x, r.neg);
     if (n.op == r.cast) return cast_back(n);
     if (n.op == r.mul) return neutral(n, 1.0, true);
     if (n.op == r.div) return neutral(n, 1.0, false);
