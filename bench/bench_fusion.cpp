@@ -1,5 +1,5 @@
-// Chains of elementwise operations: a compiled function beside the eager one and beside an expression that Eigen fuses at
-// compile time, all in one run. Ratios above 1 are in favour of the compiled function.
+// Chains of elementwise operations: a compiled function beside the eager one and beside an expression that Eigen fuses
+// at compile time, all in one run. Ratios above 1 are in favour of the compiled function.
 #include <Eigen/Core>
 #include <cstdio>
 
@@ -21,8 +21,7 @@ Tensor mixed(const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d)
   return relu(exp2(a) - sin(b)) + c / d;
 }
 void mixed_eigen(const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d, float* out) {
-  Out(out, a.numel()) =
-      ((view(a) * 0.693147180559945F).exp() - view(b).sin()).cwiseMax(0.0F) + view(c) / view(d);
+  Out(out, a.numel()) = ((view(a) * 0.693147180559945F).exp() - view(b).sin()).cwiseMax(0.0F) + view(c) / view(d);
 }
 
 /// gelu in its tanh form, of a alone.
@@ -65,7 +64,8 @@ void measure(const char* name, Chain chain, Expression expression, std::int64_t 
 }  // namespace
 
 int main() {
-  std::printf("%-8s %9s %11s %11s %11s %11s\n", "chain", "n", "ns per 1000", "Eigen/fused", "eager/fused", "plain/fused");
+  std::printf("%-8s %9s %11s %11s %11s %11s\n", "chain", "n", "ns per 1000", "Eigen/fused", "eager/fused",
+              "plain/fused");
   for (const std::int64_t n : {64, 1000, 10000, 100000, 1000000, 10000000}) {
     measure("mixed", mixed, mixed_eigen, n);
     measure("gelu", gelu_of, gelu_eigen, n);

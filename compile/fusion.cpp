@@ -16,14 +16,16 @@ Block block_of(const Graph& g, const Graph::Node& n) {
   return n.op->block[static_cast<int>(out == Dtype::boolean ? first : out)];
 }
 
-bool is_dense(const IndexMap& map, const Shape& extents) {
-  if (map.shape.numel() != extents.numel()) return false;
+bool is_dense(const IndexMap& map, const Shape& extents, int axes) {
+  Shape leading;
+  for (int k = 0; k < axes; ++k) leading.push_back(extents[k]);
+  if (map.shape.numel() != leading.numel()) return false;
   const Shape strides = map.shape.strides();
   std::int64_t offset = 0;
   for (int a = 0; a < map.shape.rank(); ++a) offset += map.offset[a] * strides[a];
   if (offset != 0) return false;
-  const Shape wanted = extents.strides();
-  for (int k = 0; k < extents.rank(); ++k) {
+  const Shape wanted = leading.strides();
+  for (int k = 0; k < axes; ++k) {
     if (extents[k] == 1) continue;
     if (map.axis[k] < 0 || map.coefficient[k] * strides[static_cast<int>(map.axis[k])] != wanted[k]) return false;
   }
@@ -90,6 +92,7 @@ void Fuser::visit(std::size_t i) {
     if (is_read(n.out[0])) copy_group(i, n.out[0], n.in[0]);
     return;
   }
+  if (options_.fuse && n.op->row_reduction) return visit_reduction(i);
   if (n.op == r.concat || n.op == r.stack) return visit_join(i);
   if (n.op->view || n.op == r.pad) return visit_view(i);
   visit_single(i);

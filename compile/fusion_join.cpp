@@ -9,6 +9,8 @@ namespace {
 constexpr std::size_t kMostExpressions = 96;
 constexpr int kMostLoads = 48;
 constexpr std::size_t kMostNeighbours = 8;
+/// Of a padded value's elements to those that are not padding.
+constexpr std::int64_t kMostPadding = 2;
 /// An operation may be repeated for so many elements rather than be given a kernel of its own.
 constexpr std::int64_t kFewElements = 256;
 
@@ -29,6 +31,7 @@ void Fuser::visit_elementwise(std::size_t i) {
     verdict.store = true;
   }
   join(i, v, verdict);
+  add_operands(verdict.group, static_cast<int>(out_.groups[verdict.group].expressions.size()) - 1);
 }
 
 /// The first place where v must be in memory or known.
@@ -38,8 +41,8 @@ std::size_t Fuser::earliest_use(ValueId v) const {
   return first;
 }
 
-/// Into the earliest group that reads it.
-Fuser::Verdict Fuser::vertical(ValueId v) {
+/// The earliest group that reads v, if v can be computed there at all: in time, and in one way.
+Fuser::Verdict Fuser::earliest_group(ValueId v) {
   const std::vector<Use>& uses = uses_[v];
   if (uses.empty()) return {};
   Verdict verdict;
@@ -72,13 +75,34 @@ Fuser::Verdict Fuser::vertical(ValueId v) {
     }
     first = false;
   }
-  const Shape& extents = group.domain.extents();
   if (group.expressions.size() >= kMostExpressions || group.loads >= kMostLoads) return no("its kernel is full");
-  if (verdict.store && !is_dense(verdict.map, extents))
+  return verdict;
+}
+
+/// Into the earliest group that reads it.
+Fuser::Verdict Fuser::vertical(ValueId v) {
+  Verdict verdict = earliest_group(v);
+  if (verdict.group == kNoNode) return verdict;
+  const Group& group = out_.groups[verdict.group];
+  const Shape& extents = group.domain.extents();
+  const auto no = [&](const std::string& why) {
+    refuse(v, why);
+    return Verdict{};
+  };
+  const bool of_rows = is_of_rows(verdict.map, group.domain);
+  const int axes = of_rows ? group.domain.outer() : extents.rank();
+  if (of_rows && !is_whole(verdict.region, extents)) return no("a padding covers a part of its rows");
+  if (verdict.store && !is_dense(verdict.map, extents, axes))
     return no("it is also needed in memory, and the kernel that reads it does not run in its order");
+  // Repeated along an axis, or mostly padding: computing it once and reading it costs less.
   const std::int64_t elements = g_.values[v].shape.numel();
-  const std::int64_t points = extents.numel();
-  if (points > elements && points > kFewElements)
+  std::int64_t points = 1;
+  std::int64_t repeats = 1;
+  for (int k = 0; k < axes; ++k) {
+    points *= extents[k];
+    if (verdict.map.axis[k] < 0) repeats *= extents[k];
+  }
+  if (points > kFewElements && (repeats > 1 || points > kMostPadding * elements))
     return no("it would be computed " + std::to_string(points) + " times for " + std::to_string(elements) +
               " elements");
   return verdict;
@@ -105,7 +129,7 @@ ValueId Fuser::source_of(ValueId v) const {
   return v;
 }
 
-void Fuser::join(std::size_t i, ValueId v, const Verdict& verdict) {
+Expression& Fuser::join(std::size_t i, ValueId v, const Verdict& verdict) {
   Group& group = out_.groups[verdict.group];
   const int at = static_cast<int>(group.expressions.size());
   Expression& e = group.expressions.emplace_back();
@@ -115,12 +139,13 @@ void Fuser::join(std::size_t i, ValueId v, const Verdict& verdict) {
   e.dtype = g_.values[v].dtype;
   e.map = verdict.map;
   e.region = verdict.region;
+  e.of_rows = is_of_rows(e.map, group.domain);
   for (const Use& u : uses_[v])
     if (u.group == verdict.group)
       group.expressions[static_cast<std::size_t>(u.expression)].operands[u.operand].expression = at;
   users_[v].push_back(verdict.group);
   if (verdict.store) group.outputs.push_back({at, v});
-  add_operands(verdict.group, at);
+  return e;
 }
 
 /// The operands of a node in the order of its kernel: tensors, and literals from its constants.
@@ -145,16 +170,10 @@ void Fuser::add_operands(std::size_t group, int expression) {
   }
 }
 
-/// Follows views from v to what must be in memory or computed here.
-void Fuser::add_operand(std::size_t at, int expression, ValueId v, const IndexMap& map) {
-  Group& group = out_.groups[at];
-  GroupOperand o;
-  o.map = map;
-  // While axes may be cut, everything in the group follows; so does this operand.
-  group.domain.maps.clear();
+/// While axes may be cut, everything in a group follows.
+void Fuser::follow_cuts(Group& group) {
+  group.domain.maps = {&group.root};
   group.domain.boxes.clear();
-  group.domain.maps.push_back(&group.root);
-  group.domain.maps.push_back(&o.map);
   for (Expression& e : group.expressions) {
     group.domain.maps.push_back(&e.map);
     group.domain.boxes.push_back(&e.region);
@@ -165,7 +184,17 @@ void Fuser::add_operand(std::size_t at, int expression, ValueId v, const IndexMa
       for (Fill& f : other.fills) group.domain.boxes.push_back(&f.box);
     }
   }
+}
+
+/// Follows views from v to what must be in memory or computed here.
+void Fuser::add_operand(std::size_t at, int expression, ValueId v, const IndexMap& map) {
+  Group& group = out_.groups[at];
+  GroupOperand o;
+  o.map = map;
+  follow_cuts(group);
+  group.domain.maps.push_back(&o.map);
   while (resolve_once(group, o, v)) continue;
+  settle(o.map, group.domain.extents());
   group.domain.maps.clear();
   group.domain.boxes.clear();
   o.value = v;
@@ -213,41 +242,6 @@ bool Fuser::resolve_once(Group& group, GroupOperand& o, ValueId& v) {
   }
   v = n.in[0];
   return true;
-}
-
-/// The parts of a concatenation or a stack are written where they belong, by the kernels that compute them.
-void Fuser::visit_join(std::size_t i) {
-  const Graph::Node& n = g_.nodes[i];
-  const ValueId whole = n.out[0];
-  if (!is_read(whole) || is_empty(whole)) return;
-  const int axis = static_cast<int>(n.attrs.get<std::int64_t>("axis"));
-  const bool stacked = n.op == records().stack;
-  const Shape strides = g_.values[whole].shape.strides();
-  std::int64_t begin = 0;
-  std::vector<std::size_t> own;  // groups made here
-  for (const ValueId part : n.in) {
-    const Shape& shape = g_.values[part].shape;
-    Layout layout{strides, begin * strides[axis]};
-    if (stacked) layout.strides.erase(axis);
-    begin += stacked ? 1 : shape[axis];
-    if (is_empty(part)) continue;
-    std::size_t at = kNoNode;
-    for (const std::size_t k : own)
-      if (out_.groups[k].root.shape == shape && out_.groups[k].outputs.size() < 16) at = k;
-    if (at == kNoNode || !options_.fuse) {
-      at = new_group(i, shape);
-      own.push_back(at);
-    }
-    Group& group = out_.groups[at];
-    const int expression = static_cast<int>(group.expressions.size());
-    Expression& e = group.expressions.emplace_back();
-    e.order = i;
-    e.dtype = g_.values[part].dtype;
-    e.map = group.root;
-    e.region = whole_box(group.domain.extents());
-    group.outputs.push_back({expression, whole, true, layout});
-    add_operand(at, expression, part, e.map);
-  }
 }
 
 }  // namespace ferrite::detail

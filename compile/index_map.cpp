@@ -133,6 +133,34 @@ bool Domain::cut(int k, std::int64_t inner) {
   for (IndexMap* m : maps) cut_map(*m, k, inner);
   extents_[k] /= inner;
   extents_.insert(k + 1, inner);
+  if (k < outer_) ++outer_;
+  return true;
+}
+
+std::int64_t Domain::row_elements() const {
+  std::int64_t n = 1;
+  for (int k = outer_; k < extents_.rank(); ++k) n *= extents_[k];
+  return n;
+}
+
+void Domain::append(const Shape& extents) {
+  for (const std::int64_t e : extents) {
+    extents_.push_back(e);
+    for (IndexMap* m : maps) {
+      m->axis.push_back(-1);
+      m->coefficient.push_back(0);
+    }
+    for (Box* b : boxes) {
+      b->begin.push_back(0);
+      b->end.push_back(e);
+    }
+  }
+}
+
+bool is_of_rows(const IndexMap& map, const Domain& domain) {
+  if (!domain.has_rows()) return false;
+  for (int k = domain.outer(); k < domain.extents().rank(); ++k)
+    if (map.axis[k] >= 0) return false;
   return true;
 }
 
@@ -238,6 +266,17 @@ std::optional<IndexMap> through_reshape(Domain& domain, const IndexMap& view, co
   }
   std::erase(domain.maps, &seen);
   return found;
+}
+
+void settle(IndexMap& map, const Shape& extents) {
+  for (int a = 0; a < map.shape.rank(); ++a)
+    if (map.shape[a] == 1) map.offset[a] = 0;
+  for (int k = 0; k < extents.rank(); ++k) {
+    const auto a = static_cast<int>(map.axis[k]);
+    if (a >= 0 && extents[k] != 1 && map.shape[a] != 1) continue;
+    map.axis[k] = -1;
+    map.coefficient[k] = 0;
+  }
 }
 
 // ---- validity ------------------------------------------------------------------------------------------

@@ -160,12 +160,10 @@ class Builder {
   static bool read_before(const Kernel& k, std::uint16_t in, std::uint16_t out) {
     bool written = false;
     for (const Kernel::Instruction& i : k.program) {
-      const bool reads_in = i.step == Kernel::Step::apply  ? std::find(i.in, i.in + i.index, in) != i.in + i.index
-                            : i.step == Kernel::Step::fill ? i.in[0] == in
-                                                           : i.step == Kernel::Step::store && i.slot == in;
+      const bool reads_in = i.reads_slot(in);
       if (written && reads_in) return false;
       if (i.slot == out && i.step == Kernel::Step::apply) written = true;
-      if (i.slot == out && i.step == Kernel::Step::fill) return false;
+      if (i.slot == out && (i.step == Kernel::Step::fill || i.step == Kernel::Step::spread)) return false;
     }
     return written;
   }

@@ -116,11 +116,11 @@ Span columns_inside(const Tile& t, const Box& box) {
 }
 
 template <class T>
-void gather(const Kernel& k, const Kernel::Load& l, const Tile& t, const std::byte* from, std::byte* slot) {
+void gather(const Shape& extents, const Kernel::Load& l, const Tile& t, const std::byte* from, std::byte* slot) {
   T* to = reinterpret_cast<T*>(slot);
   const T* source = reinterpret_cast<const T*>(from);
   const std::int64_t stride = l.strides[-1];
-  Rows rows(k.extents, l.strides, t.row);
+  Rows rows(extents, l.strides, t.row);
   if (l.whole) {
     for (std::int64_t r = 0; r < t.rows; ++r, rows.next(), to += t.columns)
       copy_run(to, source + rows.offset() + t.column * stride, stride, t.columns);
@@ -140,12 +140,12 @@ void gather(const Kernel& k, const Kernel::Load& l, const Tile& t, const std::by
 }
 
 template <class T>
-void fill(const Kernel& k, const Kernel::Filling& f, const Tile& t, const std::byte* from, std::byte* slot) {
+void fill(const Shape& extents, const Kernel::Filling& f, const Tile& t, const std::byte* from, std::byte* slot) {
   const T* source = reinterpret_cast<const T*>(from);
   T* to = reinterpret_cast<T*>(slot);
   const T outside = first_of<T>(f.outside);
   const Span in = columns_inside(t, f.box);
-  Rows rows(k.extents, k.extents, t.row);
+  Rows rows(extents, extents, t.row);
   for (std::int64_t r = 0; r < t.rows; ++r, rows.next(), to += t.columns, source += t.columns) {
     if (!rows.inside(f.box)) {
       std::fill_n(to, t.columns, outside);
@@ -158,11 +158,11 @@ void fill(const Kernel& k, const Kernel::Filling& f, const Tile& t, const std::b
 }
 
 template <class T>
-void scatter(const Kernel& k, const Kernel::Store& s, const Tile& t, const std::byte* slot, std::byte* buffer) {
+void scatter(const Shape& extents, const Kernel::Store& s, const Tile& t, const std::byte* slot, std::byte* buffer) {
   const T* from = reinterpret_cast<const T*>(slot);
   T* to = reinterpret_cast<T*>(buffer);
   const std::int64_t stride = s.strides[-1];
-  Rows rows(k.extents, s.strides, t.row);
+  Rows rows(extents, s.strides, t.row);
   for (std::int64_t r = 0; r < t.rows; ++r, rows.next(), from += t.columns) {
     T* row = to + rows.offset() + t.column * stride;
     if (stride == 1) {
@@ -193,7 +193,8 @@ class Worker {
     for (std::int64_t i = first; i < last; ++i) {
       const Tile t = tile(i);
       point(t);
-      for (const Kernel::Instruction& step : k_.program) execute(step, t, i == first);
+      const Tile rows = rows_of(t);
+      for (const Kernel::Instruction& step : k_.program) execute(step, step.of_rows ? rows : t, i == first);
     }
   }
 
@@ -206,6 +207,14 @@ class Worker {
     const std::int64_t column = i % k_.pieces * k_.tile;
     return {i / k_.pieces, 1, column, std::min(k_.tile, k_.length - column)};
   }
+
+  /// The same tile of a reducing kernel, seen as one element for each of its rows.
+  Tile rows_of(const Tile& t) const {
+    if (!k_.reduced) return t;
+    const std::int64_t lines = k_.reduced / k_.length;
+    return {t.row / lines, t.rows / lines, 0, 1};
+  }
+  const Shape& extents(bool of_rows) const { return of_rows ? k_.row_extents : k_.extents; }
 
   std::byte* address(const Place& p) const { return bases_[p.base] + p.offset; }
 
@@ -228,8 +237,8 @@ class Worker {
   }
 
   /// Where the elements of a tile stand in a buffer that is read or written in place.
-  std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t) const {
-    const std::int64_t row = k_.rows == 1 ? 0 : Rows(k_.extents, strides, t.row).offset();
+  std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t, bool of_rows = false) const {
+    const std::int64_t row = t.row == 0 ? 0 : Rows(extents(of_rows), strides, t.row).offset();
     return address(p) + (row + t.column * strides[-1]) * bytes;
   }
 
@@ -260,28 +269,40 @@ class Worker {
       case Kernel::Step::load: return load(i, t, first);
       case Kernel::Step::fill: {
         const Kernel::Filling& f = k_.fillings[i.index];
-        return by_size(f.bytes, [&](auto z) { fill<decltype(z)>(k_, f, t, at_[i.in[0]], at_[i.slot]); });
+        return by_size(f.bytes,
+                       [&](auto z) { fill<decltype(z)>(extents(i.of_rows), f, t, at_[i.in[0]], at_[i.slot]); });
       }
+      case Kernel::Step::spread:
+        return by_size(k_.slots[i.slot].bytes, [&](auto z) { spread<decltype(z)>(t, at_[i.in[0]], at_[i.slot]); });
+      case Kernel::Step::reduce: return i.reduction(at_[i.in[0]], t.elements(), k_.reduced, at_[i.slot]);
       case Kernel::Step::store: return store(i, t);
     }
+  }
+
+  template <class T>
+  void spread(const Tile& t, const std::byte* from, std::byte* to) const {
+    const T* source = reinterpret_cast<const T*>(from);
+    T* row = reinterpret_cast<T*>(to);
+    for (std::int64_t r = 0; r * k_.reduced < t.elements(); ++r, row += k_.reduced)
+      std::fill_n(row, k_.reduced, source[r]);
   }
 
   void load(const Kernel::Instruction& i, const Tile& t, bool first) {
     if (k_.slots[i.slot].kind != Kernel::Slot::scratch) return;
     const Kernel::Load& l = k_.loads[i.index];
     if (l.once && !first) return;
-    by_size(l.bytes, [&](auto z) { gather<decltype(z)>(k_, l, t, address(l.from), at_[i.slot]); });
+    by_size(l.bytes, [&](auto z) { gather<decltype(z)>(extents(i.of_rows), l, t, address(l.from), at_[i.slot]); });
   }
 
   void store(const Kernel::Instruction& i, const Tile& t) {
     const Kernel::Store& s = k_.stores[i.index];
-    std::byte* to = start(s.to, s.strides, s.bytes, t);
+    std::byte* to = s.dense ? start(s.to, s.strides, s.bytes, t, i.of_rows) : nullptr;
     if (to == at_[i.slot]) return;
     if (s.dense) {
       std::memmove(to, at_[i.slot], static_cast<std::size_t>(t.elements() * s.bytes));
       return;
     }
-    by_size(s.bytes, [&](auto z) { scatter<decltype(z)>(k_, s, t, at_[i.slot], address(s.to)); });
+    by_size(s.bytes, [&](auto z) { scatter<decltype(z)>(extents(i.of_rows), s, t, at_[i.slot], address(s.to)); });
   }
 
   const Kernel& k_;

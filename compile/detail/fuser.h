@@ -31,6 +31,7 @@ class Fuser {
   void visit(std::size_t i);
   void visit_elementwise(std::size_t i);
   void visit_view(std::size_t i);
+  void visit_reduction(std::size_t i);
   void visit_join(std::size_t i);
   void visit_single(std::size_t i);
 
@@ -42,10 +43,14 @@ class Fuser {
   const Window& window_of(ValueId v);
   void refuse(ValueId v, const std::string& why);
 
+  Verdict earliest_group(ValueId v);
   Verdict vertical(ValueId v);
+  bool reduces_rows(std::size_t i, Verdict& verdict);
+  std::optional<IndexMap> map_of_rows(std::size_t i, Verdict& verdict);
+  static void follow_cuts(Group& group);
   Verdict horizontal(std::size_t i, ValueId v) const;
   std::size_t earliest_use(ValueId v) const;
-  void join(std::size_t i, ValueId v, const Verdict& verdict);
+  Expression& join(std::size_t i, ValueId v, const Verdict& verdict);
   void add_operands(std::size_t group, int expression);
   void add_operand(std::size_t group, int expression, ValueId v, const IndexMap& map);
   bool resolve_once(Group& group, GroupOperand& operand, ValueId& v);

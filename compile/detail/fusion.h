@@ -37,6 +37,8 @@ struct Expression {
   Dtype dtype = Dtype::f32;
   IndexMap map{};  ///< from the group's domain to the value's indices
   Box region{};    ///< where its value matters
+  bool of_rows = false;   ///< one element for each row of the domain
+  bool reduces = false;   ///< the node is a reduction of rows
   InlineVector<GroupOperand, 3> operands{};
 };
 
@@ -101,7 +103,7 @@ bool is_elementwise(const Primitive& op);
 /// The kernel of such an operation for operands of that dtype.
 Block block_of(const Graph& g, const Graph::Node& n);
 
-/// Whether a map runs through its value in row-major order, each element once.
-bool is_dense(const IndexMap& map, const Shape& extents);
+/// Whether a map runs through its value in row-major order, each element once, along the first `axes` axes.
+bool is_dense(const IndexMap& map, const Shape& extents, int axes);
 
 }  // namespace ferrite::detail

@@ -55,8 +55,17 @@ IndexMap through_pad(const IndexMap& padded, const Shape& before, const Shape& o
 /// The axes over which a fused program runs, and what must follow when one of them is cut in two.
 class Domain {
  public:
-  explicit Domain(const Shape& extents) : extents_(extents) {}
+  explicit Domain(const Shape& extents) : extents_(extents), outer_(extents.rank()) {}
   const Shape& extents() const { return extents_; }
+
+  /// Axes before this one are kept by the reductions of a group, the others reduced; all of them where there are none.
+  int outer() const { return outer_; }
+  bool has_rows() const { return outer_ < extents_.rank(); }
+  /// Elements of a row: points that share their place on the outer axes.
+  std::int64_t row_elements() const;
+  void set_outer(int outer) { outer_ = outer; }
+  /// Adds axes at the end, along which nothing moves yet.
+  void append(const Shape& extents);
 
   /// Everything that is expressed in the domain's axes must be listed here while axes may be cut.
   std::vector<IndexMap*> maps;
@@ -68,11 +77,19 @@ class Domain {
 
  private:
   Shape extents_;
+  int outer_;
 };
 
 /// The map of a reshape's operand. Axes of the domain are cut where the shapes ask for it; nothing where no affine map
 /// exists.
 std::optional<IndexMap> through_reshape(Domain& domain, const IndexMap& view, const Shape& operand);
+
+/// Drops what moves nothing, so that equal maps compare equal: axes of the domain of extent 1, and axes of the value of
+/// extent 1 (whose index is 0 wherever the value matters).
+void settle(IndexMap& map, const Shape& extents);
+
+/// Whether a map gives one element to each row of the domain: it moves along the outer axes only.
+bool is_of_rows(const IndexMap& map, const Domain& domain);
 
 /// Where all indices of a map lie inside its value; nothing where that is no box.
 std::optional<Box> valid(const IndexMap& map, const Shape& extents);

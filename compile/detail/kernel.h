@@ -23,7 +23,14 @@ struct alignas(64) RepeatedLine {
 RepeatedLine repeated_line(const Scalar& s, Dtype dtype);
 
 struct Kernel {
-  enum class Step : std::uint8_t { load, fill, apply, store };
+  enum class Step : std::uint8_t {
+    load,
+    fill,
+    apply,
+    spread,  ///< one element of each row to all of the row
+    reduce,  ///< each row to one element
+    store,
+  };
   /// How a slot gets its elements.
   enum class Slot : std::uint8_t {
     scratch,   ///< in the tile's own memory
@@ -37,12 +44,14 @@ struct Kernel {
     Box box;            ///< where the buffer may be read
     bool whole = true;  ///< the box is everything
     bool once = false;  ///< the same for every row: gathered once
+    bool of_rows = false;
     std::int64_t bytes = 4;
     RepeatedLine outside;  ///< what stands outside the box
   };
   struct Filling {
     Box box;
     std::int64_t bytes = 4;
+    bool of_rows = false;
     RepeatedLine outside;
   };
   struct Store {
@@ -50,15 +59,29 @@ struct Kernel {
     Shape strides;
     bool dense = true;
     bool window = false;  ///< something else follows in the buffer
+    bool of_rows = false;
     std::int64_t bytes = 4;
   };
   struct Instruction {
     Step step = Step::apply;
     std::uint16_t slot = 0;    ///< what is written (read by a store)
     std::uint16_t in[3] = {};  ///< slots read
-    std::uint32_t index = 0;   ///< of the load, filling or store
+    std::uint32_t index = 0;   ///< of the load, filling or store; of an operation, how many slots it reads
     Block block = nullptr;
+    RowReduction reduction = nullptr;
     std::ptrdiff_t run[3] = {};  ///< 1 for a run of values, 0 for a repeated line
+    bool of_rows = false;        ///< acts on one element for each row
+
+    /// How many of `in` are read.
+    std::uint32_t reads() const {
+      if (step == Step::apply) return index;
+      return step == Step::load || step == Step::store ? 0 : 1;
+    }
+    bool reads_slot(std::uint16_t s) const {
+      for (std::uint32_t j = 0; j < reads(); ++j)
+        if (in[j] == s) return true;
+      return step == Step::store && slot == s;
+    }
   };
   struct SlotInfo {
     Slot kind = Slot::scratch;
@@ -66,9 +89,15 @@ struct Kernel {
     std::int64_t bytes = 4;
     std::uint32_t index = 0;  ///< direct: the load or store; repeated: the line, literals first
     bool output = false;      ///< direct: into the buffer of a store
+    bool of_rows = false;     ///< one element for each row
   };
 
-  Shape extents;  ///< neighbouring axes merged where all loads and stores allow it; at least one
+  /// Where a group reduces: elements of one of its rows, which a tile holds whole; else 0. Rows of `length` elements are
+  /// what the last axis has; one of these rows may be several of those.
+  std::int64_t reduced = 0;
+  int outer = 0;      ///< axes before those that are reduced
+  Shape row_extents;  ///< the outer axes, and a last one of extent 1: what has one element for each row lives on these
+  Shape extents;      ///< neighbouring axes merged where all loads and stores allow it; at least one
   std::int64_t length = 1;
   std::int64_t rows = 1;
   std::int64_t tile = 1024;    ///< elements, at most
@@ -97,6 +126,9 @@ class Locations {
   virtual Place place_of(ValueId v) const = 0;
   virtual Shape strides_of(ValueId v) const = 0;
 };
+
+/// Merges axes, chooses tiles, and gives every slot its kind and memory: after the program has been written.
+void lay_out_kernel(Kernel& k);
 
 /// The program of a group.
 Kernel build_kernel(const Graph& g, const Group& group, const Locations& where);

@@ -18,6 +18,7 @@ struct Mix {
   bool joins = true;
   bool products = true;
   int most_steps = 30;
+  bool chain = false;  ///< every step takes what the one before gave, and perhaps an input
 };
 
 /// A program that is the same for the same seed, whatever the values of its inputs: f(inputs) -> some of its values.
@@ -52,6 +53,7 @@ class Program {
       if (next && next.numel() <= 4096) live.push_back(std::move(next));
     }
     Tensors out{live.back()};
+    if (mix_.chain) return out;
     for (int k = pick(random, 0, 2); k > 0; --k) out.push_back(any(random, live));
     return out;
   }
@@ -70,10 +72,11 @@ class Program {
   static Tensor real(const Tensor& x) { return is_float(x.dtype()) ? x : cast(x, Dtype::f32); }
 
   Tensor step(Random& r, const std::vector<Tensor>& live) const {
-    const Tensor& x = any(r, live);
+    const Tensor& x = mix_.chain ? live.back() : any(r, live);
     const int kind = pick(r, 0, 9);
     if (kind <= 2) return unary(r, x);
-    if (kind <= 4) return binary(r, x, any(r, live));
+    if (kind <= 4)
+      return binary(r, x, mix_.chain ? live[static_cast<std::size_t>(pick(r, 0, 1)) % specs_.size()] : any(r, live));
     if (kind <= 7) return view(r, x);
     if (kind == 8 && mix_.reductions) return reduction(r, x);
     if (kind == 9) return other(r, x, any(r, live));

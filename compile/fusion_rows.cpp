@@ -1,0 +1,139 @@
+#include "ferrite/compile/detail/fuser.h"
+#include "ferrite/compile/detail/rewrite.h"
+
+namespace ferrite::detail {
+namespace {
+
+/// Rows longer than this would leave the caches before they are read again.
+constexpr std::int64_t kMostRowElements = 4096;
+
+/// The shape of a reduction's operand without the axes that are reduced, and those, where they are the last ones.
+bool trailing(const Shape& operand, const Shape& axes, Shape& kept, Shape& reduced) {
+  const int first = operand.rank() - axes.rank();
+  for (int i = 0; i < axes.rank(); ++i)
+    if (axes[i] != first + i) return false;
+  for (int i = 0; i < operand.rank(); ++i) (i < first ? kept : reduced).push_back(operand[i]);
+  return true;
+}
+
+}  // namespace
+
+/// Into the group that reads its result: rows of the group's domain are what is reduced.
+void Fuser::visit_reduction(std::size_t i) {
+  const Graph::Node& n = g_.nodes[i];
+  const ValueId v = n.out[0];
+  if (!is_read(v) || is_empty(v)) return;
+  Verdict verdict;
+  if (!uses_[v].empty()) verdict = earliest_group(v);
+  if (verdict.group == kNoNode || !reduces_rows(i, verdict)) return visit_single(i);
+  const std::optional<IndexMap> map = map_of_rows(i, verdict);
+  if (!map) {
+    refuse(v, "its operand's axes do not fit the kernel that reads it");
+    return visit_single(i);
+  }
+  const int at = static_cast<int>(out_.groups[verdict.group].expressions.size());
+  join(i, v, verdict).reduces = true;
+  add_operand(verdict.group, at, n.in[0], *map);
+}
+
+/// The operand of a reduction runs over all of the domain: the result's place on the outer axes, then the row.
+std::optional<IndexMap> Fuser::map_of_rows(std::size_t i, Verdict& verdict) {
+  Domain& domain = out_.groups[verdict.group].domain;
+  IndexMap whole = verdict.map;
+  for (int k = domain.outer(); k < domain.extents().rank(); ++k) {
+    whole.axis[k] = whole.shape.rank();
+    whole.coefficient[k] = 1;
+    whole.shape.push_back(domain.extents()[k]);
+    whole.offset.push_back(0);
+  }
+  follow_cuts(out_.groups[verdict.group]);
+  domain.maps.push_back(&verdict.map);
+  domain.boxes.push_back(&verdict.region);
+  return through_reshape(domain, whole, g_.values[g_.nodes[i].in[0]].shape);
+}
+
+/// Whether the rows of the group that reads a reduction are, or can be made, what it reduces.
+bool Fuser::reduces_rows(std::size_t i, Verdict& verdict) {
+  const Graph::Node& n = g_.nodes[i];
+  const ValueId v = n.out[0];
+  const Spec& operand = g_.values[n.in[0]];
+  Group& group = out_.groups[verdict.group];
+  Domain& domain = group.domain;
+  Shape kept, reduced;
+  const auto no = [&](const std::string& why) {
+    refuse(v, why);
+    return false;
+  };
+  if (!n.op->row_reduction(operand.dtype)) return no("its result has another dtype than its operand");
+  if (!trailing(operand.shape, n.attrs.get<Shape>("axes"), kept, reduced)) return no("it reduces other axes than the last");
+  const std::int64_t elements = reduced.numel();
+  if (elements < 2 || elements > kMostRowElements) return no("its rows have " + std::to_string(elements) + " elements");
+  if (g_.values[v].shape.rank() + domain.extents().rank() > Shape::kMaxRank) return no("too many axes");
+  if (!is_whole(verdict.region, domain.extents())) return no("a padding covers a part of its rows");
+  if (!domain.has_rows()) {
+    int outer = domain.extents().rank();
+    std::int64_t unused = 1;
+    while (outer > 0 && unused < elements && verdict.map.axis[outer - 1] < 0) unused *= domain.extents()[--outer];
+    const bool along = unused == elements;
+    if (!is_dense(verdict.map, domain.extents(), along ? outer : domain.extents().rank()))
+      return no("the kernel that reads it does not run in its order");
+    if (along) {
+      domain.set_outer(outer);
+      for (Expression& e : group.expressions) e.of_rows = is_of_rows(e.map, domain);
+      return true;
+    }
+    // The group so far runs over the results: it becomes what is done with them, row by row.
+    for (const Expression& e : group.expressions)
+      for (const GroupOperand& o : e.operands)
+        if (!o.fills.empty()) return no("the kernel that reads it pads");
+    for (const GroupOutput& o : group.outputs)
+      if (o.window) return no("the kernel that reads it is a part of a concatenation");
+    follow_cuts(group);
+    domain.maps.push_back(&verdict.map);
+    domain.boxes.push_back(&verdict.region);
+    domain.append({elements});
+    for (Expression& e : group.expressions) e.of_rows = true;
+    return true;
+  }
+  if (domain.row_elements() != elements) return no("the kernel that reads it has rows of another length");
+  if (!is_of_rows(verdict.map, domain) || !is_dense(verdict.map, domain.extents(), domain.outer()))
+    return no("the kernel that reads it does not run in its order");
+  return true;
+}
+
+/// The parts of a concatenation or a stack are written where they belong, by the kernels that compute them.
+void Fuser::visit_join(std::size_t i) {
+  const Graph::Node& n = g_.nodes[i];
+  const ValueId whole = n.out[0];
+  if (!is_read(whole) || is_empty(whole)) return;
+  const int axis = static_cast<int>(n.attrs.get<std::int64_t>("axis"));
+  const bool stacked = n.op == records().stack;
+  const Shape strides = g_.values[whole].shape.strides();
+  std::int64_t begin = 0;
+  std::vector<std::size_t> own;  // groups made here
+  for (const ValueId part : n.in) {
+    const Shape& shape = g_.values[part].shape;
+    Layout layout{strides, begin * strides[axis]};
+    if (stacked) layout.strides.erase(axis);
+    begin += stacked ? 1 : shape[axis];
+    if (is_empty(part)) continue;
+    std::size_t at = kNoNode;
+    for (const std::size_t k : own)
+      if (out_.groups[k].root.shape == shape && out_.groups[k].outputs.size() < 16) at = k;
+    if (at == kNoNode || !options_.fuse) {
+      at = new_group(i, shape);
+      own.push_back(at);
+    }
+    Group& group = out_.groups[at];
+    const int expression = static_cast<int>(group.expressions.size());
+    Expression& e = group.expressions.emplace_back();
+    e.order = i;
+    e.dtype = g_.values[part].dtype;
+    e.map = group.root;
+    e.region = whole_box(group.domain.extents());
+    group.outputs.push_back({expression, whole, true, layout});
+    add_operand(at, expression, part, e.map);
+  }
+}
+
+}  // namespace ferrite::detail
