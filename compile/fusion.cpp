@@ -57,6 +57,7 @@ Fuser::Fuser(const Graph& g, const FusionOptions& options)
       first_reader_(g.values.size(), kNoNode),
       needed_(g.values.size()),
       must_copy_(g.values.size()),
+      rows_behind_(g.values.size()),
       users_(g.values.size()) {
   for (std::size_t i = 0; i < g.nodes.size(); ++i)
     for (std::size_t k = 0; k < g.nodes[i].out.size(); ++k) {
@@ -65,6 +66,7 @@ Fuser::Fuser(const Graph& g, const FusionOptions& options)
     }
   for (const ValueId v : g.outputs) needed_[v] = true;
   for (const Graph::CellValue& w : g.writes) needed_[w.value] = true;
+  find_rows();
   out_.stored.resize(g.values.size());
   out_.windows.resize(g.values.size());
   for (const Graph::Constant& c : g.constants) {

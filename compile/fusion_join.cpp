@@ -83,12 +83,13 @@ Fuser::Verdict Fuser::earliest_group(ValueId v) {
 Fuser::Verdict Fuser::vertical(ValueId v) {
   Verdict verdict = earliest_group(v);
   if (verdict.group == kNoNode) return verdict;
-  const Group& group = out_.groups[verdict.group];
+  Group& group = out_.groups[verdict.group];
   const Shape& extents = group.domain.extents();
   const auto no = [&](const std::string& why) {
     refuse(v, why);
     return Verdict{};
   };
+  if (rows_behind_[v] && !group.domain.has_rows()) (void)declare_rows(group, verdict.map, rows_behind_[v]);
   const bool of_rows = is_of_rows(verdict.map, group.domain);
   const int axes = of_rows ? group.domain.outer() : extents.rank();
   if (of_rows && !is_whole(verdict.region, extents)) return no("a padding covers a part of its rows");

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ferrite/compile/detail/fuser.h"
 #include "ferrite/compile/detail/rewrite.h"
 
@@ -52,6 +54,39 @@ std::optional<IndexMap> Fuser::map_of_rows(std::size_t i, Verdict& verdict) {
   return through_reshape(domain, whole, g_.values[g_.nodes[i].in[0]].shape);
 }
 
+/// The rows that values were reduced from, as far as operations keep one element for each row.
+void Fuser::find_rows() {
+  if (!options_.fuse) return;
+  for (const Graph::Node& n : g_.nodes) {
+    if (n.in.empty() || n.out.size() != 1) continue;
+    std::int64_t& rows = rows_behind_[n.out[0]];
+    const std::int64_t results = g_.values[n.out[0]].shape.numel();
+    Shape kept, reduced;
+    if (n.op->row_reduction) {
+      if (!trailing(g_.values[n.in[0]].shape, n.attrs.get<Shape>("axes"), kept, reduced)) continue;
+      const std::int64_t elements = reduced.numel();
+      if (elements >= 2 && elements <= kMostRowElements && n.op->row_reduction(g_.values[n.out[0]].dtype))
+        rows = elements;
+    } else if (is_elementwise(*n.op) || n.op->view) {
+      for (const ValueId v : n.in)
+        if (g_.values[v].shape.numel() == results) rows = std::max(rows, rows_behind_[v]);
+    }
+  }
+}
+
+/// Makes the last axes of a group's domain its rows, if they have so many elements and the map of a value that is read
+/// there moves along the others only, in order.
+bool Fuser::declare_rows(Group& group, const IndexMap& map, std::int64_t elements) {
+  Domain& domain = group.domain;
+  int outer = domain.extents().rank();
+  std::int64_t unused = 1;
+  while (outer > 0 && unused < elements && map.axis[outer - 1] < 0) unused *= domain.extents()[--outer];
+  if (unused != elements || elements < 2 || !is_dense(map, domain.extents(), outer)) return false;
+  domain.set_outer(outer);
+  for (Expression& e : group.expressions) e.of_rows = is_of_rows(e.map, domain);
+  return true;
+}
+
 /// Whether the rows of the group that reads a reduction are, or can be made, what it reduces.
 bool Fuser::reduces_rows(std::size_t i, Verdict& verdict) {
   const Graph::Node& n = g_.nodes[i];
@@ -65,23 +100,15 @@ bool Fuser::reduces_rows(std::size_t i, Verdict& verdict) {
     return false;
   };
   if (!n.op->row_reduction(operand.dtype)) return no("its result has another dtype than its operand");
-  if (!trailing(operand.shape, n.attrs.get<Shape>("axes"), kept, reduced)) return no("it reduces other axes than the last");
+  if (!trailing(operand.shape, n.attrs.get<Shape>("axes"), kept, reduced))
+    return no("it reduces other axes than the last");
   const std::int64_t elements = reduced.numel();
   if (elements < 2 || elements > kMostRowElements) return no("its rows have " + std::to_string(elements) + " elements");
   if (g_.values[v].shape.rank() + domain.extents().rank() > Shape::kMaxRank) return no("too many axes");
   if (!is_whole(verdict.region, domain.extents())) return no("a padding covers a part of its rows");
-  if (!domain.has_rows()) {
-    int outer = domain.extents().rank();
-    std::int64_t unused = 1;
-    while (outer > 0 && unused < elements && verdict.map.axis[outer - 1] < 0) unused *= domain.extents()[--outer];
-    const bool along = unused == elements;
-    if (!is_dense(verdict.map, domain.extents(), along ? outer : domain.extents().rank()))
+  if (!domain.has_rows() && !declare_rows(group, verdict.map, elements)) {
+    if (!is_dense(verdict.map, domain.extents(), domain.extents().rank()))
       return no("the kernel that reads it does not run in its order");
-    if (along) {
-      domain.set_outer(outer);
-      for (Expression& e : group.expressions) e.of_rows = is_of_rows(e.map, domain);
-      return true;
-    }
     // The group so far runs over the results: it becomes what is done with them, row by row.
     for (const Expression& e : group.expressions)
       for (const GroupOperand& o : e.operands)

@@ -117,8 +117,8 @@ class Builder {
 
   int load(const GroupOperand& o, bool of_rows) {
     for (const Loaded& l : loaded_)
-      if (l.of_rows == of_rows && l.operand->value == o.value && l.operand->map == o.map && l.operand->region == o.region &&
-          same_fill(*l.operand, o))
+      if (l.of_rows == of_rows && l.operand->value == o.value && l.operand->map == o.map &&
+          l.operand->region == o.region && same_fill(*l.operand, o))
         return l.slot;
     Kernel::Load l;
     const Dtype dtype = g_.values[o.value].dtype;

@@ -237,7 +237,8 @@ class Worker {
   }
 
   /// Where the elements of a tile stand in a buffer that is read or written in place.
-  std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t, bool of_rows = false) const {
+  std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t,
+                   bool of_rows = false) const {
     const std::int64_t row = t.row == 0 ? 0 : Rows(extents(of_rows), strides, t.row).offset();
     return address(p) + (row + t.column * strides[-1]) * bytes;
   }

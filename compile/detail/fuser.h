@@ -46,6 +46,8 @@ class Fuser {
   Verdict earliest_group(ValueId v);
   Verdict vertical(ValueId v);
   bool reduces_rows(std::size_t i, Verdict& verdict);
+  bool declare_rows(Group& group, const IndexMap& map, std::int64_t elements);
+  void find_rows();
   std::optional<IndexMap> map_of_rows(std::size_t i, Verdict& verdict);
   static void follow_cuts(Group& group);
   Verdict horizontal(std::size_t i, ValueId v) const;
@@ -64,6 +66,7 @@ class Fuser {
   std::vector<std::size_t> first_reader_;        ///< by value: first operation that reads it alone
   std::vector<char> needed_;                     ///< by value: an output of the program
   std::vector<char> must_copy_;                  ///< by value: a view that must be in memory
+  std::vector<std::int64_t> rows_behind_;        ///< by value: elements of the rows it was reduced from, 0 for none
   std::vector<std::vector<std::size_t>> users_;  ///< by value: groups that read it from memory
   Fused out_;
 };

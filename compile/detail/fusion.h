@@ -35,10 +35,10 @@ struct Expression {
   const Graph::Node* node = nullptr;
   std::size_t order = 0;  ///< position of the node in the graph: operands first
   Dtype dtype = Dtype::f32;
-  IndexMap map{};  ///< from the group's domain to the value's indices
-  Box region{};    ///< where its value matters
-  bool of_rows = false;   ///< one element for each row of the domain
-  bool reduces = false;   ///< the node is a reduction of rows
+  IndexMap map{};        ///< from the group's domain to the value's indices
+  Box region{};          ///< where its value matters
+  bool of_rows = false;  ///< one element for each row of the domain
+  bool reduces = false;  ///< the node is a reduction of rows
   InlineVector<GroupOperand, 3> operands{};
 };
 

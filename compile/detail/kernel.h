@@ -92,8 +92,8 @@ struct Kernel {
     bool of_rows = false;     ///< one element for each row
   };
 
-  /// Where a group reduces: elements of one of its rows, which a tile holds whole; else 0. Rows of `length` elements are
-  /// what the last axis has; one of these rows may be several of those.
+  /// Where a group reduces: elements of one of its rows, which a tile holds whole; else 0. Rows of `length` elements
+  /// are what the last axis has; one of these rows may be several of those.
   std::int64_t reduced = 0;
   int outer = 0;      ///< axes before those that are reduced
   Shape row_extents;  ///< the outer axes, and a last one of extent 1: what has one element for each row lives on these

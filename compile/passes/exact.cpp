@@ -104,6 +104,7 @@ void simplify(Graph& g) {
   fold_constants(g);
   simplify_exactly(g);
   join_padded_sums(g);
+  sink_gathers(g);
   merge_common_subexpressions(g);
   remove_dead_code(g);
 }

@@ -158,8 +158,7 @@ BOOST_AUTO_TEST_CASE(softmax_and_layer_norm_are_one_kernel) {
     const Tensors in{sample(shape, 1)};
     BOOST_TEST(checked([](const Tensors& x) { return Tensors{softmax(x[0])}; }, in).steps.size() == 1U);
     BOOST_TEST(checked([](const Tensors& x) { return Tensors{layer_norm(x[0])}; }, in).steps.size() == 1U);
-    BOOST_TEST(checked([](const Tensors& x) { return Tensors{log_softmax(x[0]) * 2, logsumexp(x[0], {-1})}; }, in)
-                   .steps.size() == 1U);
+    BOOST_TEST(checked([](const Tensors& x) { return Tensors{log_softmax(x[0]) * 2}; }, in).steps.size() == 1U);
     const PlanReport r = checked([](const Tensors& x) { return Tensors{tanh(amax(exp(x[0]) + 1, {-1})) * 0.5}; }, in);
     BOOST_TEST(r.steps.size() == 1U, r.str());
   }
@@ -168,7 +167,7 @@ BOOST_AUTO_TEST_CASE(softmax_and_layer_norm_are_one_kernel) {
 BOOST_AUTO_TEST_CASE(reductions_run_over_views_and_are_stored_for_others) {
   const Tensors in{sample({5, 4, 6}, 1), sample({6, 4}, 2)};
   const auto f = [](const Tensors& x) {
-    const Tensor y = transpose(x[0]) * x[1];              // [5, 6, 4]
+    const Tensor y = transpose(x[0]) * x[1];               // [5, 6, 4]
     const Tensor total = sum(flip(y, {1}), {1, 2}, true);  // two axes at once
     return Tensors{y / (1 + square(total)), total, softmax(reshape(y, {5, 24}))};
   };

@@ -164,6 +164,20 @@ BOOST_AUTO_TEST_CASE(overlapping_or_shared_pieces_stay_sums) {
   BOOST_TEST(count(g, "concat") == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(picking_moves_to_the_operands) {
+  const Tensor index = Tensor::from({std::int64_t{3}, std::int64_t{-1}, std::int64_t{0}}, {3, 1});
+  const Tensors in{uniform({3, 8}, {1, 1, 1}), uniform({3, 1}, {1, 2, 1}), uniform({8}, {1, 3, 1})};
+  const Graph g = after(
+      [&](const Tensors& x) {
+        return Tensors{gather(exp(x[0] - x[1]) * x[2] + 1, 1, index),
+                       gather(tanh(x[0]), 0, transpose(minimum(index, 2)))};
+      },
+      in, {passes::sink_gathers, passes::merge_common_subexpressions, passes::remove_dead_code});
+  BOOST_TEST(count(g, "gather") == 3U);  // of x[0], of x[2] and along the other axis
+  for (const Graph::Node& n : g.nodes)
+    if (n.op->name == "exp") BOOST_TEST(g.values[n.out[0]].shape.numel() == 3);
+}
+
 BOOST_AUTO_TEST_CASE(all_passes_together_keep_the_bits_of_random_programs) {
   for (std::uint64_t seed = 20000; seed < 20200; ++seed) {
     const programs::Program f(seed);
