@@ -80,7 +80,7 @@ struct Window {
 };
 
 struct Fused {
-  std::vector<Group> groups;
+  std::deque<Group> groups;
   std::vector<Task> tasks;
   std::vector<char> stored;           ///< by value: is in memory once computed
   std::vector<std::string> refusals;  ///< what was not fused and why
