@@ -70,6 +70,21 @@ Packet<T> fma(Packet<T> a, std::type_identity_t<Packet<T>> b, std::type_identity
   return ei::pmadd(a.raw, b.raw, c.raw);
 }
 
+/// Stores the first n elements.
+template <class T>
+inline void put(T* to, Packet<T> v, std::int64_t n) {
+  using Traits = ei::unpacket_traits<RawPacket<T>>;
+  if (n == kLanes<T>) return v.store(to);
+  if constexpr (requires { requires bool(Traits::masked_store_available); }) {
+    using Bits = std::conditional_t<kLanes<T> == 16, std::uint16_t, std::uint8_t>;
+    ei::pstoreu(to, v.raw, static_cast<Bits>((1U << n) - 1));
+  } else {
+    alignas(64) T part[static_cast<std::size_t>(kLanes<T>)];
+    v.store(part);
+    std::memcpy(to, part, static_cast<std::size_t>(n) * sizeof(T));
+  }
+}
+
 /// f applied lane by lane.
 template <class T, class F>
 Packet<T> by_lane(Packet<T> x, F f) {
