@@ -10,7 +10,7 @@ struct GruOptions {
   bool bias = true;
   bool batch_first = true;
   Form form = Form::fused;  ///< for tests and experts
-  bool recompute = false;  ///< gates are computed again for the gradient instead of kept: less memory, more time
+  bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
   /// False: n = tanh(x W_in + b_in + (r * h) W_hn + b_hn), the GRU of arXiv 1406.1078v1, of Keras with
   /// reset_after=False and of ONNX with linear_before_reset = 0.
   bool reset_after = true;

@@ -255,7 +255,8 @@ class WayBack {
 
   void run() {
     for (std::int64_t b = 0; b < r_.B; ++b) std::copy_n(g_.dh + b * r_.P, r_.P, dh_ + b * P_);
-    for (std::int64_t last = r_.T_; last > 0; last -= steps_) some_steps(std::max<std::int64_t>(0, last - steps_), last);
+    for (std::int64_t last = r_.T_; last > 0; last -= steps_)
+      some_steps(std::max<std::int64_t>(0, last - steps_), last);
     if (waiting_ > 0) sums_.add(0, waiting_);
     for (std::int64_t b = 0; b < r_.B; ++b) std::copy_n(dh_ + b * P_, r_.P, g_.dh + b * r_.P);
   }

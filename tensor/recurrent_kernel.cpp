@@ -135,10 +135,9 @@ void rnn_rows(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
 template <class T, int G>
 void input_rows(const GateMatrix<T>& w, std::int64_t rows, const T* x, std::int64_t x_row, T* i, std::int64_t i_gate,
                 std::int64_t i_row) {
-  each_unit<T, G>(w, rows, x, x_row,
-                  [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {
-                    for (int g = 0; g < G; ++g) put(i + row * i_row + g * i_gate + j, sums[g], n);
-                  });
+  each_unit<T, G>(w, rows, x, x_row, [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {
+    for (int g = 0; g < G; ++g) put(i + row * i_row + g * i_gate + j, sums[g], n);
+  });
 }
 
 /// The rows [begin, end) of a batch through all steps.
@@ -192,7 +191,7 @@ class RowsThroughTime {
     low_ = r_.reverse ? r_.T_ - last : first;
     const std::int64_t steps = last - first;
     const std::int64_t step_row = out_.saved ? r_.B * i_row_ : rows_ * i_row_;
-    if (rows_ < steps) {
+    if (rows_ < std::min<std::int64_t>(steps, kMostRows<3>)) {  // too few to fill a tile: along the steps
       for (std::int64_t b = 0; b < rows_; ++b)
         input_product(r_.cell, r_.w, steps, r_.x.at(low_, begin_ + b), r_.x.step, i_at(low_, b), i_gate_, step_row);
     } else {
@@ -292,9 +291,7 @@ void run_step(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceStep
 template <class T>
 void run_recurrence(const Recurrence<T>& r, const RecurrenceOut<T>& out) {
   const std::int64_t rows = rows_of_a_chunk(r.B, r.T_ * r.columns() * (r.P + r.D));
-  const auto chunk = [&](std::int64_t k) {
-    RowsThroughTime<T>(r, out, k * rows, std::min(r.B, (k + 1) * rows)).run();
-  };
+  const auto chunk = [&](std::int64_t k) { RowsThroughTime<T>(r, out, k * rows, std::min(r.B, (k + 1) * rows)).run(); };
   if (r.B == 0) return;
   parallel_for((r.B + rows - 1) / rows, std::cref(chunk));
 }

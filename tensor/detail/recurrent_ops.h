@@ -14,15 +14,16 @@ namespace ferrite::detail {
 ///
 ///   x, h0, (c0,) w_ih, w_hh, (b_ih, b_hh,) (w_hr,) (lengths,) (resets)
 ///
-/// What may be absent is told by rank and dtype: biases are vectors of floats, w_hr is a matrix, lengths are i64, resets
-/// bool.
+/// What may be absent is told by rank and dtype: biases are vectors of floats, w_hr is a matrix, lengths are i64,
+/// resets bool.
 struct SequenceOperands {
   struct Item {
     Dtype dtype;
     int rank;
   };
   template <class ItemAt>
-  SequenceOperands(CellType cell, std::size_t n, ItemAt item_at, std::size_t begin = 0) : first(static_cast<int>(begin)) {
+  SequenceOperands(CellType cell, std::size_t n, ItemAt item_at, std::size_t begin = 0)
+      : first(static_cast<int>(begin)) {
     int k = first;
     x = k++, h0 = k++;
     if (has_memory(cell)) c0 = k++;
@@ -104,8 +105,8 @@ template <class T>
 void run_forward(const Prepared<T>& r, const Attrs& attrs, Tensor& y, Tensor& h, Tensor* c, Tensor* saved);
 
 /// The gradient of a sequence as an operation of its own: y, what was saved, the cotangents of y, h and c (of shape [0]
-/// where nothing arrived), then the operands of the sequence -> a gradient for each operand of floats, of shape [0] where
-/// bit i of `wants` is not set.
+/// where nothing arrived), then the operands of the sequence -> a gradient for each operand of floats, of shape [0]
+/// where bit i of `wants` is not set.
 const Primitive& sequence_grad(CellType cell);
 
 void sequence_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs);

@@ -92,8 +92,10 @@ template <int G>
 inline constexpr int kMostRows = kManyRegisters ? (G == 4 ? 6 : 8) : (G == 4 ? 3 : 4);
 constexpr int fewer_rows(int rows) { return rows == 8 ? 4 : rows == 6 || rows == 4 ? 2 : 1; }
 /// Unit blocks that a tile of so many rows takes at once: enough chains to hide their latency, few enough registers.
+/// One row waits for the memory of its weights rather than for its chains: the fewer at once, the more of the gates
+/// before overlap with the product behind.
 constexpr int units_at_once(int rows, int gates) {
-  const int chains = kManyRegisters ? (rows == 1 ? 16 : 24) : 12;
+  const int chains = rows == 1 ? (kManyRegisters ? 4 : 8) : (kManyRegisters ? 24 : 12);
   const int most = std::max(1, chains / (rows * gates));
   return most >= 8 ? 8 : most >= 4 ? 4 : most >= 2 ? 2 : 1;
 }

@@ -44,7 +44,11 @@ RecurrenceWeights<T> weights_of(CellType cell, const Recurrence<T>& r, const Ten
 
 SequenceOperands operands_of(CellType cell, Inputs in, std::size_t begin) {
   return SequenceOperands(
-      cell, in.size(), [in](std::size_t k) { return SequenceOperands::Item{in[k].dtype(), in[k].rank()}; }, begin);
+      cell, in.size(),
+      [in](std::size_t k) {
+        return SequenceOperands::Item{in[k].dtype(), in[k].rank()};
+      },
+      begin);
 }
 
 Tensor dense(const Tensor& x) {

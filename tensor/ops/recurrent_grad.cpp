@@ -1,5 +1,5 @@
-/// The way back through a sequence as an operation, so that a tracer sees it. Its own gradient is never asked for: where
-/// a tape listens, that of the steps is taken (autograd/tape.cpp).
+/// The way back through a sequence as an operation, so that a tracer sees it. Its own gradient is never asked for:
+/// where a tape listens, that of the steps is taken (autograd/tape.cpp).
 #include <algorithm>
 
 #include "ferrite/tensor/detail/define.h"
@@ -100,19 +100,18 @@ void way_back(CellType cell, Inputs in, std::span<Tensor> out, const Attrs& attr
   T* const dc = wanted(o.c0) ? wanted(o.c0) : dc_room.get();
   AllTurned<T> turned(r);
   Tensor* const dx = wanted(o.x) ? &out[0] : nullptr;
-  run_recurrence_back<T>(
-      *r, {.turned = turned.weights(),
-           .y = rows_of<T>(y, axes),
-           .saved = saved_of(cell) > 0 ? saved.data<T>() : nullptr,
-           .dy = dy ? rows_of<T>(dy, axes) : Rows<const T*>{},
-           .dh = begun(in[GradOperands::dh], dh, r->B * r->P),
-           .dc = at.dc < 0 ? nullptr : begun(in[static_cast<std::size_t>(at.dc)], dc, r->B * r->H),
-           .dx = dx ? writable_rows<T>(*dx, axes) : Rows<T*>{},
-           .dw_ih = wanted(o.w_ih),
-           .dw_hh = wanted(o.w_hh),
-           .db_ih = wanted(o.b_ih),
-           .db_hh = wanted(o.b_hh),
-           .dw_hr = wanted(o.w_hr)});
+  run_recurrence_back<T>(*r, {.turned = turned.weights(),
+                              .y = rows_of<T>(y, axes),
+                              .saved = saved_of(cell) > 0 ? saved.data<T>() : nullptr,
+                              .dy = dy ? rows_of<T>(dy, axes) : Rows<const T*>{},
+                              .dh = begun(in[GradOperands::dh], dh, r->B * r->P),
+                              .dc = at.dc < 0 ? nullptr : begun(in[static_cast<std::size_t>(at.dc)], dc, r->B * r->H),
+                              .dx = dx ? writable_rows<T>(*dx, axes) : Rows<T*>{},
+                              .dw_ih = wanted(o.w_ih),
+                              .dw_hh = wanted(o.w_hh),
+                              .db_ih = wanted(o.b_ih),
+                              .db_hh = wanted(o.b_hh),
+                              .dw_hr = wanted(o.w_hr)});
 }
 
 template <class Kind>
@@ -158,8 +157,7 @@ struct SequenceGrad {
  private:
   /// No rows: nothing arrives anywhere.
   static void fill_zero(std::span<Tensor> out) {
-    for (Tensor& t : out)
-      std::fill_n(Writer::raw(t), t.numel() * size_of(t.dtype()), std::byte{0});
+    for (Tensor& t : out) std::fill_n(Writer::raw(t), t.numel() * size_of(t.dtype()), std::byte{0});
   }
 };
 

@@ -17,8 +17,12 @@ class DenseSequence {
   DenseSequence(CellType cell, std::span<const Dense> in, const Attrs& attrs, std::size_t begin = 0)
       : cell_(cell),
         in_(in),
-        o_(cell, in.size(),
-           [in](std::size_t k) { return SequenceOperands::Item{in[k].dtype, in[k].shape.rank()}; }, begin),
+        o_(
+            cell, in.size(),
+            [in](std::size_t k) {
+              return SequenceOperands::Item{in[k].dtype, in[k].shape.rank()};
+            },
+            begin),
         axes_(attrs),
         reverse_(attrs.get<bool>("reverse")) {
     T = at(o_.x).shape[axes_.time], B = at(o_.h0).shape[0], D = at(o_.x).shape[2], P = at(o_.h0).shape[1];
@@ -264,7 +268,8 @@ void push_operands(CellType cell, const Extents& e, const Given& g, Sample& s) {
   if (e.P != e.H) s.inputs.push_back({{e.H, e.P}});
   if (g.lengths) s.inputs.push_back({{e.B}, Dtype::i64});
   if (g.resets) s.inputs.push_back({{e.B, e.T}, Dtype::boolean});
-  if (g.lengths) s.indices = e.B == 2 && e.T == 3 ? std::vector<std::int64_t>{3, 1} : std::vector<std::int64_t>{2, 4, 1};
+  if (g.lengths)
+    s.indices = e.B == 2 && e.T == 3 ? std::vector<std::int64_t>{3, 1} : std::vector<std::int64_t>{2, 4, 1};
   if (g.resets) s.indices.insert(s.indices.end(), {0, 1, 0, 0, 1});
   if (g.lengths && g.resets) s.indices = {3, 1, 0, 1, 1, 0, 0, 1};
 }
