@@ -82,6 +82,16 @@ BOOST_AUTO_TEST_CASE(and_of_windows_and_transposed_operands) {
   check_same(in, kKinds[1]);
 }
 
+BOOST_AUTO_TEST_CASE(and_of_many_values_at_many_steps) {
+  Tensors in = operands({20'000}, Dtype::f32);
+  in[3] = exp(uniform({20'000}, {4, 4, 4}, -100, 80));  // moments of every magnitude
+  for (const double t : {1, 2, 3, 10, 57, 1000, 100'000}) {
+    in[5] = full({}, 1 - std::pow(0.9, t), Dtype::f64);
+    in[6] = full({}, 1 - std::pow(0.999, t), Dtype::f64);
+    check_same(in, kKinds[0]);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(and_of_special_values) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
