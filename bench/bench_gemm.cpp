@@ -7,6 +7,7 @@
 #include "ferrite/tensor/detail/gemm.h"
 #include "ferrite/tensor/detail/packet.h"
 #include "ferrite/tensor/ops.h"
+#include "machine.h"
 #include "timing.h"
 
 #ifdef FERRITE_BENCH_OPENBLAS
@@ -24,48 +25,6 @@ extern "C" int dnnl_sgemm(char ta, char tb, long m, long n, long k, float alpha,
 namespace {
 
 using ferrite::Tensor;
-namespace ei = Eigen::internal;
-using P = ei::packet_traits<float>::type;
-constexpr int kLanes = ei::unpacket_traits<P>::size;
-
-/// Independent chains of fused multiply-adds in registers.
-double peak_flops() {
-  constexpr int kChains = 12;
-  constexpr int kSteps = 4000;
-  const auto run = [] {
-    P acc[kChains];
-    const P x = ei::pset1<P>(0.999F), y = ei::pset1<P>(1e-3F);
-#pragma GCC unroll 16
-    for (int k = 0; k < kChains; ++k) acc[k] = ei::pset1<P>(1.0F);
-    for (int i = 0; i < kSteps; ++i)
-#pragma GCC unroll 16
-      for (int k = 0; k < kChains; ++k) {
-        acc[k] = ei::pmadd(acc[k], x, y);
-        asm volatile("" : "+x"(acc[k]));
-      }
-    P total = acc[0];
-#pragma GCC unroll 16
-    for (int k = 1; k < kChains; ++k) total = ei::padd(total, acc[k]);
-    asm volatile("" : : "x"(total));
-  };
-  return 2.0 * kChains * kLanes * kSteps / bench::interleaved({run}, 15)[0];
-}
-
-/// Bytes a second read from a buffer of this size.
-double read_bandwidth(std::size_t bytes) {
-  const std::size_t n = bytes / sizeof(float) / (8 * kLanes) * (8 * kLanes);
-  const Tensor x = ferrite::ones({static_cast<std::int64_t>(n)});
-  const float* p = x.data<float>();
-  const auto run = [&] {
-    for (std::size_t i = 0; i < n; i += 8 * kLanes)
-#pragma GCC unroll 8
-      for (std::size_t k = 0; k < 8; ++k) {
-        P v = ei::pload<P>(p + i + k * kLanes);
-        asm volatile("" : "+x"(v));
-      }
-  };
-  return static_cast<double>(n * sizeof(float)) / bench::interleaved({run}, 15)[0];
-}
 
 struct Operands {
   Tensor a, b;
@@ -144,7 +103,7 @@ void vectors() {
     const double bytes = 3.0 * H * H * sizeof(float);
     std::printf("%5d", H);
     for (const double s : t) std::printf(" %11.3f", s * 1e6);
-    std::printf("  %5.2f\n", t[0] * read_bandwidth(static_cast<std::size_t>(bytes)) / bytes);
+    std::printf("  %5.2f\n", t[0] * bench::read_bandwidth(static_cast<std::size_t>(bytes)) / bytes);
   }
 }
 
@@ -156,8 +115,8 @@ int main() {
 #ifdef FERRITE_BENCH_OPENBLAS
   openblas_set_num_threads(1);
 #endif
-  const double peak = peak_flops();
-  std::printf("packets of %d floats, peak %.1f GFLOP/s\n", kLanes, peak * 1e-9);
+  const double peak = bench::peak_flops();
+  std::printf("packets of %d floats, peak %.1f GFLOP/s\n", bench::kLanes, peak * 1e-9);
   table(false, peak);
   table(true, peak);
   vectors();

@@ -43,6 +43,19 @@ inline std::vector<double> interleaved(const std::vector<std::function<void()>>&
   return medians;
 }
 
+/// The same with about so many seconds for each function in all: never fewer than three samples.
+inline std::vector<double> interleaved_for(const std::vector<std::function<void()>>& functions, double seconds) {
+  double longest = 0;
+  for (const auto& f : functions) {
+    f();
+    const double start = now();
+    f();
+    longest = std::max(longest, now() - start);
+  }
+  const double sample = std::max(longest, seconds / 9);
+  return interleaved(functions, std::clamp(static_cast<int>(seconds / sample), 3, 9), std::min(sample, seconds / 9));
+}
+
 /// Keeps the compiler from dropping a value.
 template <class T>
 inline void keep(const T& v) {

@@ -4,13 +4,14 @@
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::detail {
-namespace {
 
 bool owned_alone(const Tensor& t) {
   const TensorImpl* impl = t.impl();
   return impl->refs.load(std::memory_order_acquire) == 1 && impl->storage && impl->contiguous &&
          impl == impl->storage->first_impl() && impl->storage->refs.load(std::memory_order_acquire) == 1;
 }
+
+namespace {
 
 /// Contiguous, or one value repeated: what a sum's gradient is.
 bool one_run(const Tensor& d) {

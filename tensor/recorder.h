@@ -26,6 +26,9 @@ class Recorder {
   virtual void flag(const std::shared_ptr<const std::atomic<bool>>&, bool) {}
   /// Whether applications are only to be recorded, not computed: results are abstract.
   virtual bool tracing() const { return false; }
+  /// Whether what is recorded may be differentiated later: gradients are then made of operations that have gradients
+  /// themselves.
+  virtual bool differentiates() const { return false; }
 };
 
 namespace detail {
@@ -34,6 +37,7 @@ namespace detail {
 struct Frame {
   InlineVector<Recorder*, 4> recorders;
   bool tracing = false;
+  bool differentiated = false;
   Frame* outer = nullptr;
 };
 

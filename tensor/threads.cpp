@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "ferrite/tensor/detail/float_mode.h"
 #include "ferrite/tensor/error.h"
 
 namespace ferrite {
@@ -21,6 +22,7 @@ thread_local bool inside = false;
 struct Loop {
   const LoopBody* f = nullptr;
   std::int64_t n = 0;
+  std::uint64_t denormals = denormal_mode();  ///< of the caller; helpers compute in it
   std::atomic<std::int64_t> next{0};
   std::mutex mutex;
   std::exception_ptr error;
@@ -67,6 +69,7 @@ class Pool {
 
   void live(const std::stop_token& stop) {
     inside = true;
+    set_denormal_mode(0);  // a thread begins in the mode of the one that started it
     std::uint64_t seen = 0;
     std::unique_lock lock(mutex_);
     while (wake_.wait(lock, stop, [&] { return loop_ && round_ != seen && seats_ > 0; })) {
@@ -75,7 +78,9 @@ class Pool {
       --seats_;
       ++busy_;
       lock.unlock();
+      set_denormal_mode(loop->denormals);
       loop->work();
+      set_denormal_mode(0);
       lock.lock();
       if (--busy_ == 0) done_.notify_one();
     }

@@ -28,7 +28,7 @@ class LoopBody {
 
 /// Calls f(i) for i in [0, n), in any order and on any thread of the pool; the caller takes part. Work must be
 /// cut by the problem, not by the number of threads. Runs serially inside another parallel_for. An exception of
-/// any call is thrown again here after all have ended.
+/// any call is thrown again here after all have ended. Helpers treat denormals as the caller does (denormals.h).
 void parallel_for(std::int64_t n, LoopBody f);
 
 }  // namespace detail

@@ -1,63 +1,168 @@
 #!/usr/bin/env python3
-"""Our GRU, fused and unrolled, and torch's in one run, in turn, on one core: a table of medians and ratios, and JSON.
+"""Our recurrent layers and the peers' in one run, in turn, on one core: one table of ratios, peer / ours, and JSON.
 
-    python3 bench/compare/run.py build/bench/bench/bench_gru [--out docs/benchmarks-gru.json]
+    python3 bench/compare/run.py [--build build/bench] [--full] [--out docs/benchmarks-compare.json]
+
+Every program answers the same questions (peer.py) and waits while the others are asked; a ratio is the median over
+rounds in which each was asked once. A peer that is not installed, or cannot do a cell, is left out and named.
 """
 import argparse
 import json
 import os
 import pathlib
+import platform
 import statistics
 import subprocess
 import sys
 
-CELLS = [(mode, H, 100, B) for mode in ("forward", "train") for B in (1, 32) for H in (16, 32, 64, 128, 256)]
-CELLS += [("train", 32, 10, 1), ("train", 32, 10, 32)]
+HERE = pathlib.Path(__file__).resolve().parent
+PEERS = {
+    "torch": ["torch_peer.py", "eager"],
+    "torch.compile": ["torch_peer.py", "compile"],
+    "TorchScript": ["torch_peer.py", "script"],
+    "jax.jit": ["jax_peer.py"],
+    "ONNX Runtime": ["onnxruntime_peer.py"],
+    "oneDNN": None,
+}
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+
+# Cells of public record: GRU and LSTM 128/50 and 256/100 at B = 1.
+DEFAULT = [("forward", kind, H, T, B) for kind, H, T, B in
+           [("gru", H, T, 1) for H in (16, 32, 64, 128, 256) for T in (1, 100)]
+           + [("gru", 128, 50, 1), ("lstm", 128, 50, 1), ("lstm", 256, 100, 1), ("rnn", 128, 50, 1)]
+           + [("gru", H, 100, 32) for H in (16, 32, 64, 128, 256)]
+           + [("lstm", 128, 50, 32), ("rnn", 128, 50, 32), ("gru", 128, 50, 128), ("gru", 512, 10, 128)]]
+DEFAULT += [("train", kind, H, T, B) for kind, H, T, B in
+            [("gru", 32, 10, 1), ("gru", 32, 10, 32), ("gru", 32, 100, 32), ("gru", 128, 10, 1), ("gru", 128, 50, 32),
+             ("gru", 256, 50, 1), ("gru", 256, 50, 32), ("gru", 256, 50, 128), ("lstm", 32, 10, 1), ("lstm", 128, 50, 32),
+             ("rnn", 32, 10, 1), ("rnn", 128, 50, 32)]]
+FULL = [(job, kind, H, T, B) for job in ("forward", "train") for kind in ("gru", "lstm", "rnn") for B in (1, 32, 128)
+        for H in (4, 8, 16, 24, 32, 64, 128, 256, 512) for T in (1, 10, 50, 100)]
 
 
 class Peer:
-    """A program that answers each line with a number."""
+    """A program that answers each line with microseconds, or with None and why."""
 
-    def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, command, tells_version=True):
+        self.why = {}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True, cwd=HERE, env=os.environ | ONE_THREAD)
+        self.version = self.process.stdout.readline().strip() if tells_version else ""
+        self.alive = bool(self.version) or not tells_version
 
-    def ask(self, line):
+    def ask(self, job, kind, H, T, B, seconds):
         try:
-            self.process.stdin.write(line + "\n")
+            self.process.stdin.write(f"{job} {kind} {H} {T} {B} {seconds}\n")
             self.process.stdin.flush()
-            return float(self.process.stdout.readline())
-        except (BrokenPipeError, ValueError):
-            raise SystemExit(f"{self.process.args[0]}: no answer to \"{line}\"") from None
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            self.alive = False
+            return None
+        if answer.startswith("none"):
+            self.why.setdefault(answer[5:].strip(), []).append(f"{job} {kind} {H}/{T}/{B}")
+            return None
+        return float(answer)
+
+
+def start_peers(build, wanted):
+    peers = {}
+    for name, script in PEERS.items():
+        if wanted and name not in wanted:
+            continue
+        onednn = build / "bench" / "onednn_peer"
+        if script is None and not onednn.exists():
+            print(f"{name}: left out, not built (its headers were not found)")
+            continue
+        peer = Peer([str(onednn)] if script is None else [sys.executable, str(HERE / script[0])] + script[1:])
+        if peer.alive:
+            peers[name] = peer
+        else:
+            print(f"{name}: left out, {(script or ['onednn_peer'])[0]} does not start (bench/compare/requirements.txt)")
+    return peers
+
+
+def measure(ours, peers, cell, rounds, seconds):
+    job, kind, H, T, B = cell
+    answers = {"ours": [], "limit": []} | {name: [] for name in peers}
+    for _ in range(rounds):
+        answers["ours"].append(ours.ask(*cell, seconds))
+        answers["limit"].append(ours.ask("limit_" + job, *cell[1:], seconds))
+        for name, peer in peers.items():
+            if peer.alive and None not in answers[name]:
+                answers[name].append(peer.ask(*cell, seconds))
+    row = {"job": job, "kind": kind, "H": H, "T": T, "B": B, "ours_us": statistics.median(answers["ours"]), "ratios": {}}
+    for name, times in answers.items():
+        if name != "ours" and times and None not in times:
+            row["ratios"][name] = round(statistics.median(t / o for t, o in zip(times, answers["ours"])), 3)
+    return row
+
+
+def show(row, peers):
+    def peer(name):
+        ratio = row["ratios"].get(name)
+        return "-" if ratio is None else f"**{ratio:.2f}**" if ratio < 1 else f"{ratio:.2f}"
+
+    limit = row["ratios"].get("limit")
+    columns = ["-" if limit is None else f"{1 / limit:.2f}", *(peer(name) for name in peers)]
+    sizes = f"{row['H']} | {row['T']} | {row['B']}"
+    return f"| {row['job']} | {row['kind']} | {sizes} | {row['ours_us']:.1f} | {' | '.join(columns)} |"
+
+
+def header(peers):
+    names = ["", "layer", "H", "T", "B", "ours, us", "ours / limit", *peers]
+    return "| " + " | ".join(names) + " |\n" + "|---" * len(names) + "|"
+
+
+def lost(rows):
+    return [f"{r['job']} {r['kind']} {r['H']}/{r['T']}/{r['B']} to {name} ({ratio:.2f})" for r in rows
+            for name, ratio in r["ratios"].items() if name != "limit" and ratio < 1]
+
+
+def processor():
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program")
-    parser.add_argument("--out")
-    parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--build", default="build/bench", help="where bench_gru is")
+    parser.add_argument("--full", action="store_true", help="the whole grid: hours")
+    parser.add_argument("--cells", nargs="*", help="only these, as job/kind/H/T/B")
+    parser.add_argument("--peers", nargs="*", help="only these")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.05, help="for each program, cell and round")
+    parser.add_argument("--out", help="JSON")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    ours = Peer([options.program, "--serve"])
-    torch = Peer([sys.executable, str(pathlib.Path(__file__).with_name("torch_gru.py"))])
-    version = torch.process.stdout.readline().strip()
-    print(f"microseconds a sequence, medians of {options.pairs} rounds, one pinned thread; torch {version}\n")
-    print("| | H | T | B | fused | unrolled | torch | torch / fused | torch / unrolled |\n|---|---|---|---|---|---|---|---|---|")
-    results = []
-    for mode, H, T, B in CELLS:
-        sizes = f"{H} {T} {B}"
-        rounds = [(ours.ask(f"{mode} {sizes}"), ours.ask(f"unrolled_{mode} {sizes}"), torch.ask(f"{mode} {sizes}"))
-                  for _ in range(options.pairs)]
-        fused, unrolled, theirs = (statistics.median(side) for side in zip(*rounds))
-        ratio = statistics.median(t / f for f, _, t in rounds)
-        ratio_unrolled = statistics.median(t / u for _, u, t in rounds)
-        what = "forward" if mode == "forward" else "with gradients"
-        print(f"| {what} | {H} | {T} | {B} | {fused:.0f} | {unrolled:.0f} | {theirs:.0f} | {ratio:.2f} | {ratio_unrolled:.2f} |",
-              flush=True)
-        results.append({"mode": mode, "H": H, "T": T, "B": B, "fused_us": fused, "unrolled_us": unrolled,
-                        "torch_us": theirs, "torch_over_fused": ratio, "torch_over_unrolled": ratio_unrolled})
+    build = pathlib.Path(options.build).resolve()
+    cells = FULL if options.full else DEFAULT
+    if options.cells:
+        cells = [(c.split("/")[0], c.split("/")[1], *map(int, c.split("/")[2:])) for c in options.cells]
+    ours = Peer([str(build / "bench" / "bench_gru"), "--serve"], tells_version=False)
+    peers = start_peers(build, options.peers)
+    print("ratios, peer / ours (bold: the peer is faster), medians of", options.rounds, "rounds, one pinned thread;",
+          ", ".join(dict.fromkeys(peer.version for peer in peers.values())))
+    print("\n" + header(peers), flush=True)
+    rows = []
+    for cell in cells:
+        rows.append(measure(ours, peers, cell, options.rounds, options.seconds))
+        print(show(rows[-1], peers), flush=True)
+    losses = lost(rows)
+    print("\nlost: " + ("; ".join(losses) if losses else "none"))
+    left_out = {name: peer.why for name, peer in peers.items() if peer.why}
+    for name, why in left_out.items():
+        for reason, missing in why.items():
+            print(f"{name} without {', '.join(missing)}: {reason}")
     if options.out:
-        pathlib.Path(options.out).write_text(json.dumps({"torch": version, "cells": results}, indent=1) + "\n")
+        result = {"processor": processor(), "versions": {name: peer.version for name, peer in peers.items()},
+                  "rounds": options.rounds, "cells": rows, "lost": losses, "left_out": left_out}
+        pathlib.Path(options.out).write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #include "ferrite/nn/optim/adam.h"
 
-#include <cmath>
+#include "ferrite/tensor/detail/adam.h"
 
 namespace ferrite::nn {
 namespace {
@@ -21,35 +21,28 @@ void check(const AdamOptions& o, double weight_decay) {
 
 Adam::Adam(std::vector<Parameter> parameters, const AdamOptions& options, bool decoupled)
     : Optimizer(std::move(parameters), options.learning_rate, options.skip_nonfinite),
-      options_(options),
-      decoupled_(decoupled),
-      weight_decay_(options.weight_decay.value_or(decoupled ? kDecoupledDecay : 0)) {
-  check(options, weight_decay_);
+      betas_{{"beta1", options.beta1}, {"beta2", options.beta2}} {
+  const double weight_decay = options.weight_decay.value_or(decoupled ? kDecoupledDecay : 0);
+  check(options, weight_decay);
+  constants_ = detail::adam_attrs({.beta1 = options.beta1,
+                                   .beta2 = options.beta2,
+                                   .epsilon = options.epsilon,
+                                   .weight_decay = weight_decay,
+                                   .decoupled = decoupled});
   mean_ = states_like_parameters("exp_avg");
   square_ = states_like_parameters("exp_avg_sq");
   steps_ = scalar_state("step", 0);
 }
 
 void Adam::begin() {
-  const Tensor t = steps_.value() + 1;
-  steps_.assign(t);
-  correction1_ = 1 - pow(options_.beta1, t);
-  correction2_ = 1 - pow(options_.beta2, t);
+  const Tensors begun = detail::begin_adam(steps_.value(), betas_);
+  steps_.assign(begun[0]);
+  correction1_ = begun[1];
+  correction2_ = begun[2];
 }
 
 void Adam::update(std::size_t i, const Tensor& grad, const Tensor& rate) {
-  const Parameter& p = parameters()[i];
-  const Dtype dtype = p.dtype();
-  Tensor w = p.value();
-  Tensor g = grad;
-  if (weight_decay_ > 0 && decoupled_) w = w - (rate * weight_decay_) * w;
-  if (weight_decay_ > 0 && !decoupled_) g = g + weight_decay_ * w;
-  const Tensor m = options_.beta1 * mean_[i].value() + (1 - options_.beta1) * g;
-  const Tensor v = options_.beta2 * square_[i].value() + (1 - options_.beta2) * square(g);
-  mean_[i].assign(m);
-  square_[i].assign(v);
-  const Tensor denominator = sqrt(v) / sqrt(cast(correction2_, dtype)) + options_.epsilon;
-  p.assign(w - (rate / cast(correction1_, dtype)) * (m / denominator));
+  detail::update_by_adam({parameters()[i], mean_[i], square_[i]}, grad, {rate, correction1_, correction2_}, constants_);
 }
 
 }  // namespace ferrite::nn

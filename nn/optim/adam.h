@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "ferrite/nn/optim/optimizer.h"
+#include "ferrite/tensor/attrs.h"
 
 namespace ferrite::nn {
 
@@ -19,6 +20,8 @@ struct AdamOptions {
 ///
 ///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///   w -= rate / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon)
+///
+/// Each parameter with its moments is one operation, `adam_update`.
 class Adam : public Optimizer {
  public:
   /// Throws ValueError for betas outside [0, 1) or other options below 0.
@@ -32,9 +35,8 @@ class Adam : public Optimizer {
   void begin() override;
   void update(std::size_t i, const Tensor& grad, const Tensor& rate) override;
 
-  AdamOptions options_;
-  bool decoupled_;
-  double weight_decay_;
+  Attrs betas_;      ///< constants of `adam_begin`
+  Attrs constants_;  ///< of `adam_update`
   std::vector<State> mean_, square_;
   State steps_;                       ///< f64, rank 0
   Tensor correction1_, correction2_;  ///< 1 - beta^t of the running update

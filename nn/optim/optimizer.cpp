@@ -75,8 +75,13 @@ bool Optimizer::step(std::span<const Tensor> grads) {
       if (g && !g.is_abstract() && g.numel() && !finite(g)) return false;
   begin();
   const Tensor rate = rate_.value();
-  for (std::size_t i = 0; i < grads.size(); ++i)
-    if (grads[i]) update(i, grads[i], cast(rate, parameters_[i].dtype()));
+  Tensor as_parameter;
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    if (!grads[i]) continue;
+    const Dtype dtype = parameters_[i].dtype();
+    if (!as_parameter || as_parameter.dtype() != dtype) as_parameter = cast(rate, dtype);
+    update(i, grads[i], as_parameter);
+  }
   return true;
 }
 

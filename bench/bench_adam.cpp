@@ -1,0 +1,74 @@
+// Adam: nanoseconds a step, as one operation and as its definition in operations, beside the time that reading w, g, m
+// and v and writing w, m and v takes at best.
+#include <cstdio>
+#include <vector>
+
+#include "ferrite/nn/optim/adam.h"
+#include "ferrite/tensor/detail/adam.h"
+#include "ferrite/tensor/primitive.h"
+#include "timing.h"
+
+using namespace ferrite;
+
+namespace {
+
+/// The traffic of an update in place with as little arithmetic as keeps it from being left out.
+class Sweep {
+ public:
+  explicit Sweep(std::int64_t n) : n_(static_cast<std::size_t>(n)), w_(n_, 1.0F), g_(n_), m_(n_), v_(n_) {}
+  void run() {
+    for (std::size_t i = 0; i < n_; ++i) {
+      m_[i] += g_[i];
+      v_[i] += g_[i];
+      w_[i] += g_[i];
+    }
+    bench::keep(w_);
+  }
+
+ private:
+  std::size_t n_;
+  std::vector<float> w_, g_, m_, v_;
+};
+
+/// One step with the definition of `adam_update` in its place.
+class Composed {
+ public:
+  explicit Composed(std::int64_t n)
+      : w_("w", ones({n})), m_("m", zeros({n})), v_("v", zeros({n})), steps_("step", zeros({}, Dtype::f64)) {}
+  void step(const Tensor& g) {
+    const Tensor t = steps_.value() + 1;
+    steps_.assign(t);
+    const Tensor correction1 = 1 - pow(0.9, t), correction2 = 1 - pow(0.999, t);
+    const Tensor w = w_.value(), m = m_.value(), v = v_.value();
+    const Tensor* const in[] = {&w, &g, &m, &v, &rate_, &correction1, &correction2};
+    const Tensors out = op_->reference(Inputs(in), attrs_);
+    w_.assign(out[0]);
+    m_.assign(out[1]);
+    v_.assign(out[2]);
+  }
+
+ private:
+  Parameter w_;
+  State m_, v_, steps_;
+  Tensor rate_ = full({}, 1e-3, Dtype::f64);
+  Attrs attrs_ = detail::adam_attrs({});
+  const Primitive* op_ = find_primitive("adam_update");
+};
+
+}  // namespace
+
+int main() {
+  std::printf("%9s %12s %12s %12s %10s %10s\n", "elements", "one sweep", "composed", "bound", "composed/", "/ bound");
+  for (const std::int64_t n : {16, 1'000, 25'000, 1'000'000}) {
+    const Tensor g = uniform({n}, {1, 1, 1}, -1, 1);
+    const Parameter w("w", ones({n}));
+    nn::Adam adam({w});
+    const Tensors grads = {g};
+    Composed composed(n);
+    Sweep sweep(n);
+    const std::vector<double> t =
+        bench::interleaved({[&] { adam.step(grads); }, [&] { composed.step(g); }, [&] { sweep.run(); }}, 21, 5e-3);
+    std::printf("%9ld %12.0f %12.0f %12.0f %10.2f %10.2f\n", static_cast<long>(n), 1e9 * t[0], 1e9 * t[1], 1e9 * t[2],
+                t[1] / t[0], t[0] / t[2]);
+  }
+}

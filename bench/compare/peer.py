@@ -1,0 +1,50 @@
+"""What the peers share: a program that tells its version, then answers lines "job kind H T B seconds" with
+microseconds, or with "none" and a reason. Jobs: forward, x [B, T, H] (or [T, B, H], as the peer likes it) -> all
+outputs; train, layer -> last step -> linear(10) -> mean cross-entropy, gradients, Adam.
+"""
+import statistics
+import sys
+import time
+
+CLASSES = 10
+GATES = {"gru": 3, "lstm": 4, "rnn": 1}
+
+
+class Absent(Exception):
+    """There is no such thing in this peer, or it takes too long to get ready."""
+
+
+def microseconds(call, seconds):
+    """The median of three to nine samples after two calls, in about so many seconds."""
+    call()
+    start = time.perf_counter()
+    call()
+    once = time.perf_counter() - start
+    calls = max(1, int(seconds / 9 / max(once, 1e-7)))
+    samples = max(3, min(9, int(seconds / max(once * calls, 1e-7))))
+    times = []
+    for _ in range(samples):
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        times.append((time.perf_counter() - start) / calls)
+    return 1e6 * statistics.median(times)
+
+
+def serve(version, make):
+    """make(job, kind, H, T, B) gives a function to time."""
+    print(version, flush=True)
+    last, call = None, None
+    for line in sys.stdin:
+        job, kind, *rest = line.split()
+        H, T, B = (int(n) for n in rest[:3])
+        key = (job, kind, H, T, B)
+        try:
+            if key != last:
+                call, last = None, key
+                call = make(job, kind, H, T, B)
+            if call is None:
+                raise Absent("not ready")
+            print(microseconds(call, float(rest[3])), flush=True)
+        except Absent as reason:
+            print("none", reason, flush=True)

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""torch.nn.GRU, LSTM and RNN, one thread: torch_peer.py eager|compile|script."""
+import os
+import signal
+import sys
+
+import torch
+
+from peer import CLASSES, Absent, serve
+
+PATIENCE = int(os.environ.get("FERRITE_COMPILE_SECONDS", "60"))  # for torch.compile, a cell
+LAYERS = {"gru": torch.nn.GRU, "lstm": torch.nn.LSTM, "rnn": torch.nn.RNN}
+too_long = {}  # (job, kind): the fewest steps that took too long to compile
+
+
+class Outputs(torch.nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)[0]
+
+
+class Model(torch.nn.Module):
+    def __init__(self, kind, H):
+        super().__init__()
+        self.layer = LAYERS[kind](H, H, batch_first=True)
+        self.head = torch.nn.Linear(H, CLASSES)
+
+    def forward(self, x):
+        y, _ = self.layer(x)
+        return self.head(y[:, -1])
+
+
+def give_up(*_):
+    raise Absent(f"not compiled within {PATIENCE} s")
+
+
+def compiled(function, job, kind, T, example):
+    """torch.compile unrolls the layer (allow_rnn; without it the layer would run as if not compiled), which may take
+    minutes: bounded, and not tried again for as many steps."""
+    if T >= too_long.get((job, kind), T + 1):
+        raise Absent("took too long for fewer steps")
+    torch._dynamo.reset()
+    torch._dynamo.config.allow_rnn = True
+    wrapped = torch.compile(function)
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(PATIENCE)
+    try:
+        wrapped(example)
+    except Absent:
+        too_long[(job, kind)] = min(T, too_long.get((job, kind), T))
+        raise
+    except Exception as error:  # a failure of the compiler is a result, too
+        if isinstance(error.__cause__, Absent):
+            too_long[(job, kind)] = T
+        raise Absent(f"{type(error).__name__}: " + " ".join(str(error).split())[:300]) from None
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    return wrapped
+
+
+def main():
+    form = sys.argv[1]
+    torch.set_num_threads(1)
+
+    def make(job, kind, H, T, B):
+        torch.manual_seed(1)
+        x = torch.rand(B, T, H) * 2 - 1
+        model = Model(kind, H)
+        if job == "forward":
+            layer = model.layer.eval()
+            with torch.no_grad():
+                if form == "compile":
+                    layer = compiled(lambda v, run=layer: run(v)[0], job, kind, T, x)
+                if form == "script":
+                    layer = torch.jit.freeze(torch.jit.script(Outputs(layer).eval()))
+
+            def forward():
+                with torch.no_grad():
+                    layer(x)
+
+            return forward
+        targets = torch.arange(B) % CLASSES
+        adam = torch.optim.Adam(model.parameters(), fused=True)
+        run = torch.jit.script(model) if form == "script" else model
+
+        def loss_of(v):
+            return torch.nn.functional.cross_entropy(run(v), targets)
+
+        def backward(v):
+            loss_of(v).backward()
+
+        if form == "compile":
+            whole = compiled(loss_of, job, kind, T, x)
+            backward = lambda v: whole(v).backward()
+
+        def train():
+            adam.zero_grad(set_to_none=True)
+            backward(x)
+            adam.step()
+
+        return train
+
+    serve(f"torch {torch.__version__}", make)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Measures and writes the figures of docs/benchmarks.md: what stands between <!-- begin NAME --> and <!-- end NAME -->
+is replaced by what the program of that section gives now. Run by scripts/benchmarks.
+
+    python3 bench/document.py [--build build/bench] [--full] [SECTION ...]
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench" / "compare"))
+import run as compare  # noqa: E402
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+
+def pinned():
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def output(*command):
+    print("running", *command, flush=True)
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, check=True, capture_output=True, text=True,
+                          preexec_fn=pinned, env=os.environ | compare.ONE_THREAD)
+    return done.stdout
+
+
+def fenced(*command):
+    return "```text\n" + output(*command).strip("\n") + "\n```"
+
+
+def program(options, name):
+    return options.build / "bench" / name
+
+
+def peers(options):
+    path = ROOT / "docs" / "benchmarks-compare.json"
+    output(sys.executable, ROOT / "bench" / "compare" / "run.py", "--build", options.build, "--out", path,
+           *(["--full"] if options.full else []))
+    result = json.loads(path.read_text())
+    names = list(result["versions"])
+    lines = [f"{result['processor']}; " + ", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
+             compare.header(names), *(compare.show(row, names) for row in result["cells"]), ""]
+    lines.append("Lost: " + ("; ".join(result["lost"]) if result["lost"] else "none") + ".")
+    for name, reasons in result["left_out"].items():
+        for reason, cells in reasons.items():
+            lines.append(f"{name} without {', '.join(cells) if len(cells) < 4 else f'{len(cells)} cells'}: {reason}.")
+    return "\n".join(lines)
+
+
+def grid_table(cells, job, kind):
+    """One row for H and B, one column for T: ours over the yardstick, or over the bound where there is none."""
+    chosen = [c for c in cells if c["job"] == job and c["kind"] == kind]
+    lengths = sorted({c["T"] for c in chosen})
+    over = {(c["H"], c["B"], c["T"]): c["ours"] / (c["limit"] or c["bound"]) for c in chosen}
+    against = "limit" if chosen[0]["limit"] else "bound"
+    title = "a step" if job == "stream" else ""
+    lines = [f"| {job}, {kind}: ours / {against} | " + " | ".join(title or f"T = {T}" for T in lengths) + " |",
+             "|---" * (len(lengths) + 1) + "|"]
+    for H, B in sorted({(c["H"], c["B"]) for c in chosen}, key=lambda size: (size[1], size[0])):
+        lines.append(f"| H = {H}, B = {B} | " + " | ".join(f"{over[H, B, T]:.2f}" for T in lengths) + " |")
+    return "\n".join(lines)
+
+
+def limit(options):
+    cells, head = [], {}
+    for name in ("bench_gru", "bench_train"):
+        path = options.build / f"{name}.json"
+        output(program(options, name), "--json", path, *(["--full"] if options.full else []))
+        head = json.loads(path.read_text())
+        cells += head.pop("cells")
+    (ROOT / "docs" / "benchmarks-limit.json").write_text(json.dumps(head | {"cells": cells}, indent=1) + "\n")
+    jobs = dict.fromkeys((c["job"], c["kind"]) for c in cells)
+    intro = f"{head['processor']}, peak {head['peak_gflops']:.0f} GFLOP/s."
+    return "\n\n".join([intro, *(grid_table(cells, job, kind) for job, kind in jobs)])
+
+
+SECTIONS = {
+    "peers": peers,
+    "limit": limit,
+    "adam": lambda o: fenced(program(o, "bench_adam")),
+    "ops": lambda o: fenced(program(o, "bench_ops")),
+    "gemm": lambda o: fenced(program(o, "bench_gemm")),
+    "demo": lambda o: fenced(program(o, "bench_vowels"), "data/japanese_vowels.safetensors"),
+    "files": lambda o: fenced(program(o, "bench_files")),
+    "compile": lambda o: fenced("scripts/compile-cost"),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all if none is named")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "bench")
+    parser.add_argument("--full", action="store_true", help="the whole grid of recurrent layers: hours")
+    options = parser.parse_args()
+    options.build = options.build.resolve()
+    for name in options.sections or SECTIONS:
+        if name not in SECTIONS:
+            parser.error(f"no such section: {name}")
+        text = SECTIONS[name](options)
+        pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.S)
+        page, count = pattern.subn(lambda m: m[1] + text + "\n" + m[2], PAGE.read_text())
+        if count != 1:
+            raise SystemExit(f"docs/benchmarks.md has {count} places for {name}")
+        PAGE.write_text(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+#include "limit.h"
+
+#ifdef __AVX512F__
+#include "trainer.h"
+
+namespace limit {
+namespace {
+
+class Sequence final : public Forward {
+ public:
+  Sequence(const Sizes& s, const Weights& w, const float* x)
+      : gru_(s.D, s.H), T_(s.T), B_(s.B), x_(T_ * B_ * gru_.D), hs_((T_ + 1) * B_ * gru_.H), i_(T_ * B_ * 3 * gru_.H) {
+    gru_.load(w, s.D, s.H);
+    for (Index b = 0; b < B_; ++b)
+      for (Index t = 0; t < T_; ++t) std::copy_n(x + (b * T_ + t) * s.D, s.D, x_ + (t * B_ + b) * gru_.D);
+  }
+  void run() override {
+    if (T_ * B_ == 1) return gru_.stream(x_, hs_, hs_ + gru_.H);
+    gru_.forward<false>(x_, T_, B_, hs_, i_, nullptr);
+  }
+  float output(std::int64_t t, std::int64_t b, std::int64_t j) const override {
+    return hs_[((t + 1) * B_ + b) * gru_.H + j];
+  }
+
+ private:
+  Gru gru_;
+  Index T_, B_;
+  Buffer x_, hs_, i_;
+};
+
+}  // namespace
+
+bool available() { return true; }
+std::unique_ptr<Forward> forward(const Sizes& sizes, const Weights& weights, const float* x) {
+  return std::make_unique<Sequence>(sizes, weights, x);
+}
+std::unique_ptr<Training> training(const Sizes& sizes, const Weights& weights, const float* x,
+                                   const std::vector<std::int64_t>& targets) {
+  return std::make_unique<Trainer>(sizes, weights, x, targets);
+}
+
+}  // namespace limit
+
+#else
+
+namespace limit {
+
+bool available() { return false; }
+std::unique_ptr<Forward> forward(const Sizes&, const Weights&, const float*) { return nullptr; }
+std::unique_ptr<Training> training(const Sizes&, const Weights&, const float*, const std::vector<std::int64_t>&) {
+  return nullptr;
+}
+
+}  // namespace limit
+
+#endif

@@ -1,0 +1,55 @@
+#pragma once
+/// What this machine can do: a GRU written by hand for AVX-512 and for nothing else, in time and in training. Weights
+/// stay in the kernel's own order, sizes are padded to multiples of 16 with zeros, nothing is checked. The yardstick of
+/// bench_gru and bench_train.
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace limit {
+
+struct Sizes {
+  std::int64_t D = 1, H = 1, T = 1, B = 1;
+};
+
+/// Row-major, columns r, z, n: w_ih [D, 3H], w_hh [H, 3H], b_ih [3H], b_hh [3H]; to train, w_out [H, 10], b_out [10].
+struct Weights {
+  const float* w_ih = nullptr;
+  const float* w_hh = nullptr;
+  const float* b_ih = nullptr;
+  const float* b_hh = nullptr;
+  const float* w_out = nullptr;
+  const float* b_out = nullptr;
+};
+
+inline constexpr std::int64_t kClasses = 10;
+
+/// Whether the yardstick runs here.
+bool available();
+
+/// A sequence from zeros, or, with T = 1 and B = 1, one step of a stream.
+class Forward {
+ public:
+  virtual ~Forward() = default;
+  virtual void run() = 0;
+  /// h of step t and row b, unit j.
+  virtual float output(std::int64_t t, std::int64_t b, std::int64_t j) const = 0;
+};
+/// x [B, T, D]. Null where it does not run.
+std::unique_ptr<Forward> forward(const Sizes& sizes, const Weights& weights, const float* x);
+
+/// GRU -> last step -> linear(10) -> mean cross-entropy: one step is forward, gradients and Adam.
+class Training {
+ public:
+  virtual ~Training() = default;
+  virtual void run() = 0;
+  virtual float loss() const = 0;
+  /// Gradients of the last step: of w_ih[k, column], of w_hh[k, column], of w_out[k, c].
+  virtual float grad_ih(std::int64_t k, std::int64_t column) const = 0;
+  virtual float grad_hh(std::int64_t k, std::int64_t column) const = 0;
+  virtual float grad_out(std::int64_t k, std::int64_t c) const = 0;
+};
+std::unique_ptr<Training> training(const Sizes& sizes, const Weights& weights, const float* x,
+                                   const std::vector<std::int64_t>& targets);
+
+}  // namespace limit

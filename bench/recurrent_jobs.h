@@ -1,0 +1,46 @@
+#pragma once
+/// The work that bench_gru, bench_train and bench/compare time: a recurrent layer over a whole sequence, a step of a
+/// stream, or a whole training step, by this library and by the yardstick in bench/limit.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// One entry of the grid: D = H features come in.
+struct Cell {
+  std::string kind;  ///< gru, lstm or rnn
+  std::int64_t H = 1, T = 1, B = 1;
+};
+
+/// forward: x [B, T, H] -> all outputs. stream: one step of a stream (T is 1). train: layer -> last step -> linear(10)
+/// -> mean cross-entropy, with gradients and Adam. Before each `unrolled_` for the form in single operations, `limit_`
+/// for the yardstick, which there is for the GRU only: an empty function where there is none.
+std::function<void()> job(const std::string& name, const Cell& cell);
+
+/// Throws std::runtime_error when the yardstick computes something else than the library does: outputs for forward and
+/// stream, loss and gradients for train.
+void check_limit(const std::string& name, const Cell& cell);
+
+/// The least time that a job can take: its floating-point operations at the peak, or the weights that it reads (and
+/// Adam's traffic) at the bandwidth of a buffer of their size, whichever is longer. Gates count nothing.
+class Bounds {
+ public:
+  Bounds();
+  double peak() const { return peak_; }
+  double seconds(const std::string& name, const Cell& cell);
+
+ private:
+  double bandwidth(double bytes);
+  double peak_;
+  std::vector<std::pair<double, double>> bandwidths_;
+};
+
+/// Times the jobs over the grid and prints a table; options as the programs' first lines say. Returns an exit code.
+int run_grid(const std::vector<std::string>& jobs, int argc, const char* const* argv);
+/// Answers lines "job kind H T B seconds" with microseconds ("none" where there is no such thing).
+void serve();
+
+}  // namespace bench

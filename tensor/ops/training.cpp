@@ -1,0 +1,388 @@
+/// What optimisers do to a parameter and its state in one sweep over memory.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "ferrite/tensor/detail/accumulate.h"
+#include "ferrite/tensor/detail/adam.h"
+#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/threads.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
+
+/// Whether `fma` rounds once on this instruction set.
+#ifdef EIGEN_HAS_SINGLE_INSTRUCTION_MADD
+constexpr bool kRoundsOnce = true;
+#else
+constexpr bool kRoundsOnce = false;
+#endif
+
+/// What decay of the weights there is, and where it enters.
+enum class Decay : std::uint8_t { none, gradient, weights };
+
+/// The numbers of one update, rounded as the operations of the reference round them.
+template <class T>
+struct AdamNumbers {
+  AdamNumbers(const Attrs& attrs, T rate, T correction1, T correction2)
+      : beta1(static_cast<T>(attrs.get<double>("beta1"))),
+        rest1(static_cast<T>(1 - attrs.get<double>("beta1"))),
+        beta2(static_cast<T>(attrs.get<double>("beta2"))),
+        rest2(static_cast<T>(1 - attrs.get<double>("beta2"))),
+        epsilon(static_cast<T>(attrs.get<double>("epsilon"))),
+        weight_decay(static_cast<T>(attrs.get_or("weight_decay", 0.0))),
+        shrink(rate * static_cast<T>(attrs.get_or("decoupled_decay", 0.0))),
+        root2(std::sqrt(correction2)),
+        pace(rate / correction1) {
+    if (attrs.find("weight_decay")) decay = Decay::gradient;
+    if (attrs.find("decoupled_decay")) decay = Decay::weights;
+    if constexpr (kRoundsOnce && std::is_same_v<T, float>) {
+      reciprocal = root2 >= 0x1p-20F && root2 <= 1;
+      const double exact = 1 / static_cast<double>(root2);
+      high = static_cast<float>(exact);
+      low = static_cast<float>(exact - static_cast<double>(high));
+    }
+  }
+  T beta1, rest1, beta2, rest2, epsilon, weight_decay, shrink, root2, pace;
+  bool reciprocal = false;  ///< whether 1 / root2 is high + low
+  T high = 0, low = 0;
+  Decay decay = Decay::none;
+};
+
+/// Where the elements are read and written; the latter may be the same places.
+template <class T>
+struct AdamRun {
+  const T *w, *g, *m, *v;
+  T *w_out, *m_out, *v_out;
+
+  AdamRun from(std::int64_t at) const { return {w + at, g + at, m + at, v + at, w_out + at, m_out + at, v_out + at}; }
+};
+
+/// x / root2, correctly rounded, for x a square root. The kernel waits for the divider; where a multiply-add rounds
+/// once, this quotient is had without it: from the reciprocal in two parts a quotient that is off by less than one
+/// place, then its exact remainder times the reciprocal (Markstein 1990, IBM J. Res. Dev. 34, 1). Nothing is denormal
+/// on the way, since no square root is below 2^-75 and root2 lies in [2^-20, 1].
+template <class T>
+Packet<T> over_root(Packet<T> x, const AdamNumbers<T>& k) {
+  using P = Packet<T>;
+  if (!k.reciprocal) return x / P(k.root2);
+  const P high = k.high;
+  const P near = fma(x, high, x * P(k.low));
+  const P remainder = fma(-near, P(k.root2), x);
+  return select(x < P(std::numeric_limits<T>::infinity()), fma(remainder, high, near), x);
+}
+
+template <class T, Decay kind>
+[[gnu::always_inline]] inline void update_packet(const AdamNumbers<T>& k, const AdamRun<T>& at) {
+  using P = Packet<T>;
+  P w = P::load(at.w);
+  P g = P::load(at.g);
+  if constexpr (kind == Decay::gradient) g = g + P(k.weight_decay) * w;
+  if constexpr (kind == Decay::weights) w = w - P(k.shrink) * w;
+  const P m = P(k.beta1) * P::load(at.m) + P(k.rest1) * g;
+  const P v = P(k.beta2) * P::load(at.v) + P(k.rest2) * (g * g);
+  m.store(at.m_out);
+  v.store(at.v_out);
+  const P denominator = over_root(sqrt(v), k) + P(k.epsilon);
+  (w - P(k.pace) * (m / denominator)).store(at.w_out);
+}
+
+/// The last elements, fewer than a packet, through packets of their own.
+template <class T, Decay kind>
+void update_tail(const AdamNumbers<T>& k, const AdamRun<T>& at, std::int64_t n) {
+  alignas(64) T in[4][kLanes<T>] = {};
+  alignas(64) T out[3][kLanes<T>];
+  const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
+  const T* const from[4] = {at.w, at.g, at.m, at.v};
+  for (std::size_t j = 0; j < 4; ++j) std::memcpy(in[j], from[j], bytes);
+  update_packet<T, kind>(k, {in[0], in[1], in[2], in[3], out[0], out[1], out[2]});
+  T* const to[3] = {at.w_out, at.m_out, at.v_out};
+  for (std::size_t j = 0; j < 3; ++j) std::memcpy(to[j], out[j], bytes);
+}
+
+template <class T, Decay kind>
+void update_run(const AdamNumbers<T>& k, const AdamRun<T>& run, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) update_packet<T, kind>(k, run.from(i));
+  if (i < n) update_tail<T, kind>(k, run.from(i), n - i);
+}
+
+/// One update and its share for each thread.
+template <class T>
+struct AdamJob {
+  AdamNumbers<T> numbers;
+  AdamRun<T> run;
+  std::int64_t n;
+
+  void all() const {
+    if (n < 2 * kChunk) return part(0, n);
+    parallel_for((n + kChunk - 1) / kChunk,
+                 [this](std::int64_t c) { part(c * kChunk, std::min(kChunk, n - c * kChunk)); });
+  }
+
+ private:
+  void part(std::int64_t at, std::int64_t count) const {
+    switch (numbers.decay) {
+      case Decay::none: return update_run<T, Decay::none>(numbers, run.from(at), count);
+      case Decay::gradient: return update_run<T, Decay::gradient>(numbers, run.from(at), count);
+      case Decay::weights: return update_run<T, Decay::weights>(numbers, run.from(at), count);
+    }
+  }
+};
+
+template <class T>
+T number(const Tensor& x) {
+  return x.dtype() == Dtype::f32 ? static_cast<T>(*x.data<float>()) : static_cast<T>(*x.data<double>());
+}
+
+/// Row-major, whatever the caller gave: outside of all records.
+Tensor row_major(const Tensor& x) {
+  if (x.contiguous()) return x;
+  const NewFrame frame;
+  return contiguous(x);
+}
+
+/// One parameter's update by Adam.
+struct AdamUpdate {
+  static constexpr auto name = "adam_update", onnx = "", stablehlo = "";
+  static constexpr auto summary =
+      "Adam's update of w by g: m' = beta1 m + (1 - beta1) g, v' = beta2 v + (1 - beta2) g^2, w' = w - rate / "
+      "correction1 * m' / (sqrt(v') / sqrt(correction2) + epsilon)";
+  static constexpr Reads reads = reads_all;
+
+  /// The only place that rejects operands.
+  static void check(Inputs in) {
+    const Tensor& w = in[0];
+    if (!is_float(w.dtype())) throw_dtype(name, "w is " + w.spec().str() + "; it takes f32 or f64");
+    for (std::size_t i = 1; i < 4; ++i) {
+      if (in[i].dtype() != w.dtype()) throw_dtype(name, differs(i, in[i], w) + "; cast one of them");
+      if (in[i].shape() != w.shape()) throw_shape(name, differs(i, in[i], w));
+    }
+    for (std::size_t i = 4; i < 7; ++i) {
+      if (!is_float(in[i].dtype())) throw_dtype(name, no_number(i, in[i]));
+      if (in[i].rank() != 0) throw_shape(name, no_number(i, in[i]));
+    }
+  }
+
+  static Specs infer(Inputs in, const Attrs&) {
+    check(in);
+    const Spec spec = in[0].spec();
+    return {spec, spec, spec};
+  }
+
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    if (in[0].dtype() == Dtype::f32) {
+      run<float>(in, out, attrs);
+    } else {
+      run<double>(in, out, attrs);
+    }
+  }
+
+  /// The definition, in other operations.
+  static Tensors reference(Inputs in, const Attrs& attrs) {
+    const double beta1 = attrs.get<double>("beta1"), beta2 = attrs.get<double>("beta2");
+    const Dtype dtype = in[0].dtype();
+    const Tensor rate = cast(in[4], dtype);
+    Tensor w = in[0], g = in[1];
+    if (attrs.find("decoupled_decay")) w = w - (rate * attrs.get<double>("decoupled_decay")) * w;
+    if (attrs.find("weight_decay")) g = g + attrs.get<double>("weight_decay") * w;
+    const Tensor m = beta1 * in[2] + (1 - beta1) * g;
+    const Tensor v = beta2 * in[3] + (1 - beta2) * square(g);
+    const Tensor denominator = sqrt(v) / sqrt(cast(in[6], dtype)) + attrs.get<double>("epsilon");
+    return {w - (rate / cast(in[5], dtype)) * (m / denominator), m, v};
+  }
+
+  static Tensors vjp(const Vjp& v) {
+    const Attrs& attrs = v.attrs;
+    const double beta1 = attrs.get<double>("beta1"), beta2 = attrs.get<double>("beta2");
+    const double decay = attrs.get_or("weight_decay", 0.0), decoupled = attrs.get_or("decoupled_decay", 0.0);
+    const Dtype dtype = v.in_spec(0).dtype;
+    const Tensor rate = cast(v.in(4), dtype), correction1 = cast(v.in(5), dtype), correction2 = cast(v.in(6), dtype);
+    const Tensor g = decay > 0 ? v.in(1) + decay * v.in(0) : v.in(1);
+    const Tensor &m = v.out(1), root = sqrt(v.out(2)), root2 = sqrt(correction2);
+    const Tensor denominator = root / root2 + attrs.get<double>("epsilon");
+    const Tensor dw = v.grad_or_zeros(0), step = dw / denominator, pace = rate / correction1;
+    const Tensor d_denominator = pace * step * m / denominator;
+    const Tensor dm = v.grad_or_zeros(1) - pace * step;
+    const Tensor dv = v.grad_or_zeros(2) + d_denominator / (2 * root2 * root);
+    const Tensor dg = (1 - beta1) * dm + (2 * (1 - beta2)) * g * dv;
+    const Tensor d_pace = -sum(step * m);
+    Tensor to_w = decoupled > 0 ? dw * (1 - decoupled * rate) : dw;
+    if (decay > 0) to_w = to_w + decay * dg;
+    Tensor to_rate = d_pace / correction1;
+    if (decoupled > 0) to_rate = to_rate - decoupled * sum(dw * v.in(0));
+    const Tensor to_correction1 = -(d_pace * pace / correction1);
+    const Tensor to_correction2 = sum(d_denominator * root) * -0.5 / (correction2 * root2);
+    return {to_w,
+            dg,
+            beta1 * dm,
+            beta2 * dv,
+            cast(to_rate, v.in_spec(4).dtype),
+            cast(to_correction1, v.in_spec(5).dtype),
+            cast(to_correction2, v.in_spec(6).dtype)};
+  }
+
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const double beta1 = attrs.get<double>("beta1"), beta2 = attrs.get<double>("beta2");
+    const double rate = in[4].values[0], correction1 = in[5].values[0], correction2 = in[6].values[0];
+    for (std::size_t i = 0; i < in[0].values.size(); ++i) {
+      const double w = in[0].values[i];
+      const double g = in[1].values[i] + attrs.get_or("weight_decay", 0.0) * w;
+      const double m = out[1].values[i] = beta1 * in[2].values[i] + (1 - beta1) * g;
+      const double v = out[2].values[i] = beta2 * in[3].values[i] + (1 - beta2) * g * g;
+      const double shrunk = w * (1 - rate * attrs.get_or("decoupled_decay", 0.0));
+      out[0].values[i] =
+          shrunk - rate * (m / correction1) / (std::sqrt(v / correction2) + attrs.get<double>("epsilon"));
+    }
+  }
+
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list;
+    const auto add = [&](const Shape& shape, const AdamConstants& constants) {
+      Sample s{.inputs = {{shape}, {shape}, {shape}, {shape}, {{}}, {{}}, {{}}}, .attrs = adam_attrs(constants)};
+      s.range = {0.1, 1};
+      list.push_back(s);
+    };
+    add({3, 2}, {.beta1 = 0.9, .beta2 = 0.8, .epsilon = 0.1});
+    add({5}, {.beta1 = 0.5, .beta2 = 0.9, .epsilon = 0.01, .weight_decay = 0.3});
+    add({2, 2}, {.beta1 = 0.7, .beta2 = 0.6, .epsilon = 0.1, .weight_decay = 0.4, .decoupled = true});
+    add({}, {.beta1 = 0.9, .beta2 = 0.9, .epsilon = 0.1});
+    add({0, 3}, {});
+    add({37}, {.epsilon = 0.1, .weight_decay = 0.1});
+    return list;
+  }
+
+ private:
+  static constexpr std::string_view kArguments[] = {"w", "g", "m", "v", "rate", "correction1", "correction2"};
+
+  static std::string differs(std::size_t i, const Tensor& x, const Tensor& w) {
+    return std::string(kArguments[i]) + " is " + x.spec().str() + ", w is " + w.spec().str();
+  }
+  static std::string no_number(std::size_t i, const Tensor& x) {
+    return std::string(kArguments[i]) + " must be a float of rank 0, got " + x.spec().str();
+  }
+
+  template <class T>
+  static void run(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const Tensor dense[4] = {row_major(in[0]), row_major(in[1]), row_major(in[2]), row_major(in[3])};
+    const AdamRun<T> run{dense[0].data<T>(),      dense[1].data<T>(),      dense[2].data<T>(),     dense[3].data<T>(),
+                         Writer::data<T>(out[0]), Writer::data<T>(out[1]), Writer::data<T>(out[2])};
+    const AdamNumbers<T> numbers(attrs, number<T>(in[4]), number<T>(in[5]), number<T>(in[6]));
+    AdamJob<T>{numbers, run, out[0].numel()}.all();
+  }
+};
+
+/// What an update by Adam begins with.
+struct AdamBegin {
+  static constexpr auto name = "adam_begin", onnx = "", stablehlo = "";
+  static constexpr auto summary = "t' = t + 1, 1 - beta1^t' and 1 - beta2^t', computed in f64";
+  static constexpr Reads reads = reads_outputs;
+
+  static Specs infer(Inputs in, const Attrs&) {
+    const Spec spec = in[0].spec();
+    if (!is_float(spec.dtype)) throw_dtype(name, "t is " + spec.str() + "; it takes f32 or f64");
+    return {spec, spec, spec};
+  }
+
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    if (in[0].dtype() == Dtype::f32) {
+      run<float>(in[0], out, attrs);
+    } else {
+      run<double>(in[0], out, attrs);
+    }
+  }
+
+  static Tensors reference(Inputs in, const Attrs& attrs) {
+    const Tensor t = in[0] + 1, exact = cast(t, Dtype::f64);
+    const auto correction = [&](std::string_view beta) {
+      return cast(1 - pow(attrs.get<double>(beta), exact), t.dtype());
+    };
+    return {t, correction("beta1"), correction("beta2")};
+  }
+
+  static Tensors vjp(const Vjp& v) {
+    Tensor to_t = v.grad_or_zeros(0);
+    const std::string_view names[] = {"beta1", "beta2"};
+    for (std::size_t k = 0; k < 2; ++k) {
+      const double beta = v.attrs.get<double>(names[k]);
+      if (beta > 0 && v.grad(k + 1)) to_t = to_t - std::log(beta) * v.grad(k + 1) * (1 - v.out(k + 1));
+    }
+    return {to_t};
+  }
+
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    for (std::size_t i = 0; i < in[0].values.size(); ++i) {
+      const double t = out[0].values[i] = in[0].values[i] + 1;
+      out[1].values[i] = -std::expm1(t * std::log(attrs.get<double>("beta1")));
+      out[2].values[i] = -std::expm1(t * std::log(attrs.get<double>("beta2")));
+    }
+  }
+
+  static std::vector<Sample> samples() {
+    const Attrs attrs{{"beta1", 0.8}, {"beta2", 0.95}};
+    return {{.inputs = {{{}}}, .attrs = attrs, .range = {0, 5}},
+            {.inputs = {{{2, 3}}}, .attrs = attrs, .range = {0, 20}}};
+  }
+
+ private:
+  template <class T>
+  static void run(const Tensor& t, std::span<Tensor> out, const Attrs& attrs) {
+    const double beta1 = attrs.get<double>("beta1"), beta2 = attrs.get<double>("beta2");
+    const Tensor dense = row_major(t);
+    for (std::int64_t i = 0; i < t.numel(); ++i) {
+      const T next = dense.data<T>()[i] + 1;
+      Writer::data<T>(out[0])[i] = next;
+      Writer::data<T>(out[1])[i] = static_cast<T>(1 - std::pow(beta1, static_cast<double>(next)));
+      Writer::data<T>(out[2])[i] = static_cast<T>(1 - std::pow(beta2, static_cast<double>(next)));
+    }
+  }
+};
+
+}  // namespace
+
+Attrs adam_attrs(const AdamConstants& c) {
+  Attrs attrs{{"beta1", c.beta1}, {"beta2", c.beta2}, {"epsilon", c.epsilon}};
+  if (c.weight_decay > 0)
+    return std::move(attrs).with(c.decoupled ? "decoupled_decay" : "weight_decay", c.weight_decay);
+  return attrs;
+}
+
+void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs) {
+  const Tensor w = cells.w.value();
+  const Tensor &m = cells.m.peek(), &v = cells.v.peek();
+  if (frame().recorders.empty() && owned_alone(m) && owned_alone(v) && m.impl() != v.impl() && !g.is_abstract()) {
+    const Tensor* const operands[] = {&w, &g, &m, &v, &pace.rate, &pace.correction1, &pace.correction2};
+    const Inputs in(operands);
+    AdamUpdate::check(in);
+    Tensor out[] = {Tensor::empty(w.spec()), m, v};
+    AdamUpdate::eval(in, out, attrs);
+    return cells.w.assign(out[0]);
+  }
+  const Tensor m_read = cells.m.value(), v_read = cells.v.value();
+  const Tensors out = structured<AdamUpdate>.apply(
+      {{&w, &g, &m_read, &v_read, &pace.rate, &pace.correction1, &pace.correction2}}, attrs);
+  cells.m.assign(out[1]);
+  cells.v.assign(out[2]);
+  cells.w.assign(out[0]);
+}
+
+Tensors begin_adam(const Tensor& steps, const Attrs& betas) { return structured<AdamBegin>.apply({{&steps}}, betas); }
+
+Family training_family() {
+  static constexpr const Primitive* list[] = {&structured<AdamBegin>, &structured<AdamUpdate>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensors adam_update(const Tensor& w, const Tensor& g, const Tensor& m, const Tensor& v, const Tensor& rate,
+                    const Tensor& correction1, const Tensor& correction2, const AdamConstants& constants) {
+  return detail::structured<detail::AdamUpdate>.apply({{&w, &g, &m, &v, &rate, &correction1, &correction2}},
+                                                      detail::adam_attrs(constants));
+}
+
+}  // namespace ferrite

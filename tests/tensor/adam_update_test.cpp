@@ -1,0 +1,204 @@
+// Adam's update as one operation: the bits of its definition in operations, whatever the size, the layout, the number
+// of threads and whether the moments' own buffers are written.
+#include <limits>
+
+#include "ferrite/nn/optim/adam.h"
+#include "ferrite/tensor/detail/adam.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/primitive.h"
+#include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/threads.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::identical;
+using support::says;
+
+namespace {
+
+const Primitive& adam_op() { return *find_primitive("adam_update"); }
+
+/// w, g, m, v (which is not negative) and the three numbers.
+Tensors operands(const Shape& shape, Dtype dtype, std::uint32_t call = 0) {
+  Tensors in;
+  for (std::uint64_t i = 0; i < 4; ++i) in.push_back(uniform(shape, {11, i, call}, i < 3 ? -1 : 0, 1, dtype));
+  in.push_back(full({}, 3e-3, Dtype::f64));
+  in.push_back(full({}, 1 - 0.9 * 0.9, Dtype::f64));
+  in.push_back(full({}, 1 - 0.999 * 0.999, Dtype::f64));
+  return in;
+}
+
+Tensors as_definition(const Tensors& in, const AdamConstants& constants) {
+  InlineVector<const Tensor*, 8> pointers;
+  for (const Tensor& x : in) pointers.push_back(&x);
+  return adam_op().reference({pointers.data(), pointers.size()}, detail::adam_attrs(constants));
+}
+Tensors as_operation(const Tensors& in, const AdamConstants& constants) {
+  return adam_update(in[0], in[1], in[2], in[3], in[4], in[5], in[6], constants);
+}
+
+void check_same(const Tensors& in, const AdamConstants& constants) {
+  const Tensors got = as_operation(in, constants), wanted = as_definition(in, constants);
+  for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(identical(got[k], wanted[k]));
+}
+
+const AdamConstants kKinds[] = {{}, {.weight_decay = 0.05}, {.beta1 = 0.5, .weight_decay = 0.05, .decoupled = true}};
+
+/// Counts applications and names the first.
+class Counter final : public Recorder {
+ public:
+  void record(const Primitive& op, const Attrs&, Inputs, std::span<Tensor>) override { names.emplace_back(op.name); }
+  void read(const Cell&, Tensor&) override { ++reads; }
+  bool write(const Cell&, const Tensor&) override {
+    ++writes;
+    return false;
+  }
+  std::vector<std::string> names;
+  int reads = 0, writes = 0;
+};
+
+struct Cells {
+  explicit Cells(const Tensors& in) : w("w", in[0] + 0), m("m", in[2] + 0), v("v", in[3] + 0) {}
+  void update(const Tensors& in, const AdamConstants& constants) const {
+    detail::update_by_adam({w, m, v}, in[1], {in[4], in[5], in[6]}, detail::adam_attrs(constants));
+  }
+  Parameter w;
+  State m, v;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(adam)
+
+BOOST_AUTO_TEST_CASE(the_operation_has_the_bits_of_its_definition_at_every_length) {
+  for (const AdamConstants& constants : kKinds)
+    for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+      for (std::int64_t n = 0; n <= 67; ++n) check_same(operands({n}, dtype, static_cast<std::uint32_t>(n)), constants);
+}
+
+BOOST_AUTO_TEST_CASE(and_of_windows_and_transposed_operands) {
+  Tensors in = operands({9, 14}, Dtype::f32);
+  for (std::size_t k = 0; k < 4; ++k) in[k] = transpose(slice(in[k], 1, 3, 12));
+  check_same(in, kKinds[1]);
+}
+
+BOOST_AUTO_TEST_CASE(and_of_many_values_at_many_steps) {
+  Tensors in = operands({20'000}, Dtype::f32);
+  in[3] = exp(uniform({20'000}, {4, 4, 4}, -100, 80));  // moments of every magnitude
+  for (const double t : {1, 2, 3, 10, 57, 1000, 100'000}) {
+    in[5] = full({}, 1 - std::pow(0.9, t), Dtype::f64);
+    in[6] = full({}, 1 - std::pow(0.999, t), Dtype::f64);
+    check_same(in, kKinds[0]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(and_of_special_values) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
+    const double least = dtype == Dtype::f32 ? 0x1p-149 : 0x1p-1074;
+    Tensors in = operands({7}, dtype);
+    in[0] = cast(Tensor::from({-0.0, 0.0, inf, nan, 1.0, least, 1.0}), dtype);
+    in[1] = cast(Tensor::from({0.0, -0.0, 1.0, 1.0, inf, -least, nan}), dtype);
+    in[2] = cast(Tensor::from({-0.0, least, -inf, 0.0, 0.0, least, 0.0}), dtype);
+    in[3] = cast(Tensor::from({0.0, least, inf, 0.0, 0.0, least, 1.0}), dtype);
+    for (const AdamConstants& constants : kKinds) check_same(in, constants);
+    check_same(in, {.epsilon = 0});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_an_update_begins_with_has_the_bits_of_its_definition) {
+  const Attrs betas{{"beta1", 0.9}, {"beta2", 0.999}};
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const double t : {0.0, 1.0, 17.0, 1e5, 16777215.0}) {
+      const Tensor steps = full({}, t, dtype);
+      const Tensor* const in[] = {&steps};
+      const Tensors got = detail::begin_adam(steps, betas);
+      const Tensors wanted = find_primitive("adam_begin")->reference(Inputs(in), betas);
+      for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(identical(got[k], wanted[k]));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(threads_give_the_bits_of_one) {
+  const Tensors in = operands({300'001}, Dtype::f32);
+  const Tensors wanted = as_operation(in, {});
+  set_threads(3);
+  const Tensors got = as_operation(in, {});
+  set_threads(1);
+  for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(identical(got[k], wanted[k]));
+}
+
+BOOST_AUTO_TEST_CASE(moments_that_nobody_else_holds_keep_their_buffers) {
+  const Tensors in = operands({50}, Dtype::f32);
+  const Tensors wanted = as_definition(in, kKinds[2]);
+  const Cells alone(in);
+  const void* const before = alone.m.peek().data<float>();
+  alone.update(in, kKinds[2]);
+  BOOST_TEST((alone.m.peek().data<float>() == before));
+  BOOST_TEST(identical(alone.w.peek(), wanted[0]));
+  BOOST_TEST(identical(alone.m.peek(), wanted[1]));
+  BOOST_TEST(identical(alone.v.peek(), wanted[2]));
+}
+
+BOOST_AUTO_TEST_CASE(values_that_somebody_holds_do_not_change) {
+  const Tensors in = operands({50}, Dtype::f32);
+  const Tensors wanted = as_definition(in, {});
+  const Cells cells(in);
+  const Tensor m = cells.m.peek(), part_of_v = slice(cells.v.peek(), 0, 0, 50), w = cells.w.peek();
+  cells.update(in, {});
+  BOOST_TEST(identical(m, in[2]));
+  BOOST_TEST(identical(part_of_v, in[3]));
+  BOOST_TEST(identical(w, in[0]));
+  BOOST_TEST(identical(cells.m.peek(), wanted[1]));
+  BOOST_TEST(identical(cells.v.peek(), wanted[2]));
+}
+
+BOOST_AUTO_TEST_CASE(a_recorder_sees_one_operation_and_every_cell) {
+  const Tensors in = operands({4}, Dtype::f32);
+  const Cells cells(in);
+  Counter counter;
+  {
+    const Recording recording(counter);
+    cells.update(in, {});
+  }
+  BOOST_TEST((counter.names == std::vector<std::string>{"adam_update"}));
+  BOOST_TEST(counter.reads == 3);
+  BOOST_TEST(counter.writes == 3);
+  BOOST_TEST(identical(cells.w.peek(), as_definition(in, {})[0]));
+}
+
+BOOST_AUTO_TEST_CASE(an_optimiser_applies_it_once_for_each_parameter) {
+  const Parameter a("a", ones({3})), b("b", ones({2, 2}));
+  nn::Adam optimiser({a, b});
+  Counter counter;
+  const Recording recording(counter);
+  optimiser.step({ones({3}), ones({2, 2})});
+  BOOST_TEST(std::count(counter.names.begin(), counter.names.end(), "adam_update") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(from_the_third_step_on_every_block_comes_from_the_pool) {
+  const Parameter a("a", ones({1000})), b("b", ones({20, 5}));
+  const Tensors grads = {ones({1000}), ones({20, 5})};
+  nn::Adam optimiser({a, b}, {.weight_decay = 0.01});
+  for (int i = 0; i < 3; ++i) optimiser.step(grads);
+  const PoolCounts before = pool_counts();
+  for (int i = 0; i < 5; ++i) optimiser.step(grads);
+  BOOST_TEST(pool_counts().misses == before.misses);
+}
+
+BOOST_AUTO_TEST_CASE(wrong_operands_are_named) {
+  Tensors in = operands({4}, Dtype::f32);
+  const auto with = [&](std::size_t k, const Tensor& x) {
+    Tensors other = in;
+    other[k] = x;
+    return other;
+  };
+  BOOST_CHECK_EXCEPTION(as_operation(with(1, ones({3})), {}), ShapeError,
+                        says("adam_update: g is f32[3], w is f32[4]"));
+  BOOST_CHECK_EXCEPTION(as_operation(with(3, ones({4}, Dtype::f64)), {}), DtypeError,
+                        says("v is f64[4], w is f32[4]; cast one of them"));
+  BOOST_CHECK_EXCEPTION(as_operation(with(0, arange(4)), {}), DtypeError, says("it takes f32 or f64"));
+  BOOST_CHECK_EXCEPTION(as_operation(with(4, ones({1})), {}), ShapeError, says("rate must be a float of rank 0"));
+  BOOST_CHECK_EXCEPTION(as_operation(with(6, cast(in[6], Dtype::i32)), {}), DtypeError, says("correction2 must be"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
