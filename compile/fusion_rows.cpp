@@ -27,15 +27,34 @@ void Fuser::visit_reduction(std::size_t i) {
   if (!is_read(v) || is_empty(v)) return;
   Verdict verdict;
   if (!uses_[v].empty()) verdict = earliest_group(v);
-  if (verdict.group == kNoNode || !reduces_rows(i, verdict)) return visit_single(i);
-  const std::optional<IndexMap> map = map_of_rows(i, verdict);
-  if (!map) {
-    refuse(v, "its operand's axes do not fit the kernel that reads it");
-    return visit_single(i);
-  }
+  std::optional<IndexMap> map;
+  if (verdict.group != kNoNode && reduces_rows(i, verdict)) map = map_of_rows(i, verdict);
+  if (!map && new_rows(i, verdict)) map = map_of_rows(i, verdict);
+  if (!map) return visit_single(i);
   const int at = static_cast<int>(out_.groups[verdict.group].expressions.size());
   join(i, v, verdict).reduces = true;
   add_operand(verdict.group, at, n.in[0], *map);
+}
+
+/// A group of its own, for what the reduction reads: false where it must run alone.
+bool Fuser::new_rows(std::size_t i, Verdict& verdict) {
+  const Graph::Node& n = g_.nodes[i];
+  const Spec& operand = g_.values[n.in[0]];
+  const Shape& results = g_.values[n.out[0]].shape;
+  Shape kept, reduced;
+  if (!n.op->row_reduction(operand.dtype) || !trailing(operand.shape, n.attrs.get<Shape>("axes"), kept, reduced))
+    return false;
+  const std::int64_t elements = reduced.numel();
+  // Of many axes a map may need more than there are.
+  if (elements < 2 || elements > kMostRowElements || results.rank() + operand.shape.rank() > Shape::kMaxRank) return false;
+  verdict.group = new_group(i, results);
+  Group& group = out_.groups[verdict.group];
+  follow_cuts(group);
+  group.domain.append({elements});
+  verdict.map = group.root;
+  verdict.region = whole_box(group.domain.extents());
+  verdict.store = true;
+  return true;
 }
 
 /// The operand of a reduction runs over all of the domain: the result's place on the outer axes, then the row.

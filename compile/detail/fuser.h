@@ -47,6 +47,7 @@ class Fuser {
   Verdict vertical(ValueId v);
   bool reduces_rows(std::size_t i, Verdict& verdict);
   bool declare_rows(Group& group, const IndexMap& map, std::int64_t elements);
+  bool new_rows(std::size_t i, Verdict& verdict);
   void find_rows();
   std::optional<IndexMap> map_of_rows(std::size_t i, Verdict& verdict);
   static void follow_cuts(Group& group);
