@@ -46,7 +46,8 @@ bool Fuser::new_rows(std::size_t i, Verdict& verdict) {
     return false;
   const std::int64_t elements = reduced.numel();
   // Of many axes a map may need more than there are.
-  if (elements < 2 || elements > kMostRowElements || results.rank() + operand.shape.rank() > Shape::kMaxRank) return false;
+  if (elements < 2 || elements > kMostRowElements || results.rank() + operand.shape.rank() > Shape::kMaxRank)
+    return false;
   verdict.group = new_group(i, results);
   Group& group = out_.groups[verdict.group];
   follow_cuts(group);

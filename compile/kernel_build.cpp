@@ -30,6 +30,7 @@ class Builder {
     k_.extents = group_.domain.extents();
     k_.outer = group_.domain.outer();
     k_.reduced = group_.domain.has_rows() ? group_.domain.row_elements() : 0;
+    pair_operations(k_);
     lay_out_kernel(k_);
     return std::move(k_);
   }
@@ -63,6 +64,7 @@ class Builder {
         apply.step = Kernel::Step::reduce;
         apply.reduction = x.node->op->row_reduction(x.dtype);
       } else {
+        apply.op = x.node->op;
         apply.block = block_of(g_, *x.node);
       }
       apply.slot = static_cast<std::uint16_t>(new_slot(size_of(x.dtype), x.of_rows));

@@ -67,6 +67,7 @@ struct Kernel {
     std::uint16_t slot = 0;    ///< what is written (read by a store)
     std::uint16_t in[3] = {};  ///< slots read
     std::uint32_t index = 0;   ///< of the load, filling or store; of an operation, how many slots it reads
+    const Primitive* op = nullptr;
     Block block = nullptr;
     RowReduction reduction = nullptr;
     std::ptrdiff_t run[3] = {};  ///< 1 for a run of values, 0 for a repeated line
@@ -127,6 +128,8 @@ class Locations {
   virtual Shape strides_of(ValueId v) const = 0;
 };
 
+/// Makes two cheap operations of which one reads nothing but the other's result one instruction.
+void pair_operations(Kernel& k);
 /// Merges axes, chooses tiles, and gives every slot its kind and memory: after the program has been written.
 void lay_out_kernel(Kernel& k);
 

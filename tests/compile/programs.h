@@ -85,7 +85,7 @@ class Program {
 
   static Tensor unary(Random& r, const Tensor& any_type) {
     const Tensor x = real(any_type);
-    switch (pick(r, 0, 11)) {
+    switch (pick(r, 0, 13)) {
       case 0: return exp(minimum(x, 3.0));
       case 1: return sin(x);
       case 2: return tanh(x);
@@ -97,6 +97,8 @@ class Program {
       case 8: return -x;
       case 9: return less(x, 0.25);
       case 10: return cast(cast(x, Dtype::f64) + 1.0, Dtype::f32);
+      case 11: return cast(3 * square(cast(x * 9, Dtype::i32)) + 1, Dtype::f32);
+      case 12: return cast(relu(1 - cast(x, Dtype::i64)) * -2, Dtype::f32);
       default: return cos(x);
     }
   }
