@@ -5,10 +5,35 @@
 #include "ferrite/compile/detail/kernel.h"
 #include "ferrite/tensor/threads.h"
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 namespace ferrite::detail {
 namespace {
 
 constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
+
+constexpr std::int64_t kStreamBytes = 16 << 20;  ///< results beyond this go past the caches
+
+/// Copies whole lines to memory without reading it into a cache first.
+void stream(std::byte* to, const std::byte* from, std::int64_t bytes) {
+#if defined(__SSE2__)
+  if (reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+    for (std::int64_t at = 0; at < bytes; at += 16)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
+                       _mm_load_si128(reinterpret_cast<const __m128i*>(from + at)));
+    return;
+  }
+#endif
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+/// Makes streamed lines visible to other threads.
+void end_streaming() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
 
 /// Memory of one thread for its tiles; grows to the largest kernel it has run.
 class Scratch {
@@ -196,6 +221,7 @@ class Worker {
       const Tile rows = rows_of(t);
       for (const Kernel::Instruction& step : k_.program) execute(step, step.of_rows ? rows : t, i == first);
     }
+    if (streamed_) end_streaming();
   }
 
  private:
@@ -257,8 +283,15 @@ class Worker {
       const Kernel::Store& store = k_.stores[slot.index];
       const bool whole_lines = t.elements() * slot.bytes % kLineBytes == 0 ||
                                (last && !store.window && begin * slot.bytes % kLineBytes == 0);
-      at_[s] = whole_lines ? start(store.to, store.strides, store.bytes, t) : pieces_ + slot.scratch * piece_;
+      at_[s] = whole_lines && !streams(store) ? start(store.to, store.strides, store.bytes, t)
+                                              : pieces_ + slot.scratch * piece_;
     }
+  }
+
+  /// Whether a result is so large that it leaves the caches before anybody reads it. One operand alone leaves the
+  /// memory enough time: there the detour through scratch costs more than it saves.
+  bool streams(const Kernel::Store& s) const {
+    return s.dense && !s.of_rows && k_.loads.size() > 1 && k_.rows * k_.length * s.bytes > kStreamBytes;
   }
 
   void execute(const Kernel::Instruction& i, const Tile& t, bool first) {
@@ -299,6 +332,14 @@ class Worker {
     const Kernel::Store& s = k_.stores[i.index];
     std::byte* to = s.dense ? start(s.to, s.strides, s.bytes, t, i.of_rows) : nullptr;
     if (to == at_[i.slot]) return;
+    if (s.dense && streams(s) && k_.slots[i.slot].output) {
+      const std::int64_t bytes = t.elements() * s.bytes;
+      const std::int64_t whole = bytes / kLineBytes * kLineBytes;
+      stream(to, at_[i.slot], whole);
+      std::memcpy(to + whole, at_[i.slot] + whole, static_cast<std::size_t>(bytes - whole));
+      streamed_ = true;
+      return;
+    }
     if (s.dense) {
       std::memmove(to, at_[i.slot], static_cast<std::size_t>(t.elements() * s.bytes));
       return;
@@ -308,6 +349,7 @@ class Worker {
 
   const Kernel& k_;
   std::byte* const* bases_;
+  bool streamed_ = false;
   std::int64_t piece_ = 0;
   std::byte* pieces_ = nullptr;
   std::byte* lines_ = nullptr;

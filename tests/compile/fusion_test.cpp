@@ -1,10 +1,10 @@
 // What is fused: counts of kernels from the report, and always the bits of the eager function.
-#include <chrono>
-#include <numbers>
-
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/gru.h"
 #include "ferrite/nn/loss.h"
+#include "ferrite/nn/optim/adam.h"
 #include "programs.h"
 
 using namespace ferrite;
@@ -188,6 +188,32 @@ BOOST_AUTO_TEST_CASE(cross_entropy_keeps_one_intermediate_of_the_size_of_the_log
   const PlanReport r = checked(f, {sample({rows, classes}, 3)});
   const std::int64_t logits_bytes = rows * classes * 4;
   BOOST_TEST(r.arena_bytes < 2 * logits_bytes, r.str());
+}
+
+BOOST_AUTO_TEST_CASE(training_steps_need_little_more_memory_than_lives_at_once) {
+  const auto check = [](const auto& net, const Tensor& x, std::int64_t classes) {
+    nn::Adam adam(net.parameters());
+    const Tensor y = cast(uniform({x.shape()[0]}, {1, 1, 1}, 0, static_cast<double>(classes)), Dtype::i64);
+    const auto step = compile([&](const Tensor& a, const Tensor& b) {
+      Tape tape;
+      const Tensor loss = nn::cross_entropy(net(a), b);
+      adam.step(tape.grad(loss, net.parameters()));
+      return loss;
+    });
+    (void)step(x, y);
+    const PlanReport r = step.report();
+    BOOST_TEST(static_cast<double>(r.arena_bytes) <= 1.1 * static_cast<double>(r.bound_bytes), r.str());
+  };
+  check(dsl::sequence(12).gru(64).last_step().linear(9).build(0), sample({32, 29, 12}, 1), 9);
+  check(dsl::features(784).linear(128).relu().linear(10).build(0), sample({32, 784}, 2), 10);
+  nn::GruOptions unrolled;
+  unrolled.form = nn::Form::unrolled;
+  struct Unrolled : nn::Module {
+    explicit Unrolled(const nn::GruOptions& o) : gru(12, 32, o, {.seed = 1, .prefix = "gru"}) { adopt("gru", gru); }
+    Tensor operator()(const Tensor& x) const { return select(gru(x), 1, -1); }
+    nn::Gru gru;
+  };
+  check(Unrolled(unrolled), sample({4, 100, 12}, 3), 32);
 }
 
 BOOST_AUTO_TEST_CASE(plans_need_little_more_memory_than_lives_at_once) {
