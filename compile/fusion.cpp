@@ -32,6 +32,21 @@ bool is_dense(const IndexMap& map, const Shape& extents, int axes) {
   return true;
 }
 
+std::vector<char> live_expressions(const Group& group) {
+  std::vector<char> live(group.expressions.size());
+  std::vector<int> open;
+  for (const GroupOutput& o : group.outputs) open.push_back(o.expression);
+  while (!open.empty()) {
+    const auto e = static_cast<std::size_t>(open.back());
+    open.pop_back();
+    if (live[e]) continue;
+    live[e] = true;
+    for (const GroupOperand& o : group.expressions[e].operands)
+      if (o.value != kNoValue && o.expression >= 0) open.push_back(o.expression);
+  }
+  return live;
+}
+
 void materialize_ends(Graph& g) {
   std::vector<char> plain(g.values.size());
   for (const Graph::Node& n : g.nodes)
@@ -77,6 +92,7 @@ Fuser::Fuser(const Graph& g, const FusionOptions& options)
 
 Fused Fuser::run() {
   for (std::size_t i = g_.nodes.size(); i-- > 0;) visit(i);
+  if (options_.fuse) write_parts_in_place();
   for (std::size_t k = 0; k < out_.groups.size(); ++k)
     if (!out_.groups[k].outputs.empty()) out_.tasks.push_back({out_.groups[k].position, static_cast<int>(k), 0});
   std::stable_sort(out_.tasks.begin(), out_.tasks.end(),

@@ -30,8 +30,19 @@ void Fuser::visit_elementwise(std::size_t i) {
     verdict.region = whole_box(g_.values[v].shape);
     verdict.store = true;
   }
-  join(i, v, verdict);
-  add_operands(verdict.group, static_cast<int>(out_.groups[verdict.group].expressions.size()) - 1);
+  for (;;) {
+    join(i, v, verdict);
+    Group& group = out_.groups[verdict.group];
+    add_operands(verdict.group, static_cast<int>(group.expressions.size()) - 1);
+    if (!verdict.in_parts) return;
+    const auto left = std::find_if(uses_[v].begin(), uses_[v].end(), [&](const Use& u) {
+      return u.group == verdict.group &&
+             group.expressions[static_cast<std::size_t>(u.expression)].operands[u.operand].expression < 0;
+    });
+    if (left == uses_[v].end()) return;
+    verdict.map = group.expressions[static_cast<std::size_t>(left->expression)].operands[left->operand].map;
+    verdict.region = whole_box(group.domain.extents());
+  }
 }
 
 /// The first place where v must be in memory or known.
@@ -67,8 +78,11 @@ Fuser::Verdict Fuser::earliest_group(ValueId v) {
     if (first) {
       verdict.map = o.map;
       verdict.region = o.region;
+    } else if (verdict.in_parts) {
+      continue;
     } else if (!(o.map == verdict.map)) {
-      return no("one kernel reads it through two different views");
+      verdict.in_parts = covers_in_parts(v, group, verdict.group);
+      if (!verdict.in_parts) return no("one kernel reads it through two different views");
     } else if (!(o.region == verdict.region)) {
       verdict.region = hull(o.region, verdict.region);
       if (!is_valid_in(o.map, verdict.region)) return no("one kernel reads it under two different paddings");
@@ -77,6 +91,22 @@ Fuser::Verdict Fuser::earliest_group(ValueId v) {
   }
   if (group.expressions.size() >= kMostExpressions || group.loads >= kMostLoads) return no("its kernel is full");
   return verdict;
+}
+
+/// Whether a group reads v through views that together are not larger than v, so that computing each part where it is
+/// read costs nothing: the gates in the columns of one product.
+bool Fuser::covers_in_parts(ValueId v, const Group& group, std::size_t at) const {
+  if (group.domain.has_rows()) return false;
+  const Shape& extents = group.domain.extents();
+  std::vector<const IndexMap*> maps;
+  for (const Use& u : uses_[v]) {
+    if (u.group != at) continue;
+    const GroupOperand& o = group.expressions[static_cast<std::size_t>(u.expression)].operands[u.operand];
+    if (!is_whole(o.region, extents)) return false;
+    const bool known = std::any_of(maps.begin(), maps.end(), [&](const IndexMap* m) { return *m == o.map; });
+    if (!known) maps.push_back(&o.map);
+  }
+  return static_cast<std::int64_t>(maps.size()) * extents.numel() <= g_.values[v].shape.numel();
 }
 
 /// Into the earliest group that reads it.
@@ -93,7 +123,7 @@ Fuser::Verdict Fuser::vertical(ValueId v) {
   const bool of_rows = is_of_rows(verdict.map, group.domain);
   const int axes = of_rows ? group.domain.outer() : extents.rank();
   if (of_rows && !is_whole(verdict.region, extents)) return no("a padding covers a part of its rows");
-  if (verdict.store && !is_dense(verdict.map, extents, axes))
+  if (verdict.store && (verdict.in_parts || !is_dense(verdict.map, extents, axes)))
     return no("it is also needed in memory, and the kernel that reads it does not run in its order");
   // Repeated along an axis, or mostly padding: computing it once and reading it costs less.
   const std::int64_t elements = g_.values[v].shape.numel();
@@ -119,7 +149,7 @@ Fuser::Verdict Fuser::horizontal(std::size_t i, ValueId v) const {
       const Group& group = out_.groups[users[users.size() - 1 - k]];
       if (group.position >= until || !(group.root.shape == shape)) continue;
       if (group.expressions.size() >= kMostExpressions / 2 || group.loads >= kMostLoads / 2) continue;
-      return {users[users.size() - 1 - k], group.root, whole_box(group.domain.extents()), true, {}};
+      return {users[users.size() - 1 - k], group.root, whole_box(group.domain.extents()), true, false};
     }
   }
   return {};
@@ -141,9 +171,11 @@ Expression& Fuser::join(std::size_t i, ValueId v, const Verdict& verdict) {
   e.map = verdict.map;
   e.region = verdict.region;
   e.of_rows = is_of_rows(e.map, group.domain);
-  for (const Use& u : uses_[v])
-    if (u.group == verdict.group)
-      group.expressions[static_cast<std::size_t>(u.expression)].operands[u.operand].expression = at;
+  for (const Use& u : uses_[v]) {
+    if (u.group != verdict.group) continue;
+    GroupOperand& o = group.expressions[static_cast<std::size_t>(u.expression)].operands[u.operand];
+    if (!verdict.in_parts || (o.map == e.map && o.expression < 0)) o.expression = at;
+  }
   users_[v].push_back(verdict.group);
   if (verdict.store) group.outputs.push_back({at, v});
   return e;

@@ -148,39 +148,4 @@ bool Fuser::reduces_rows(std::size_t i, Verdict& verdict) {
   return true;
 }
 
-/// The parts of a concatenation or a stack are written where they belong, by the kernels that compute them.
-void Fuser::visit_join(std::size_t i) {
-  const Graph::Node& n = g_.nodes[i];
-  const ValueId whole = n.out[0];
-  if (!is_read(whole) || is_empty(whole)) return;
-  const int axis = static_cast<int>(n.attrs.get<std::int64_t>("axis"));
-  const bool stacked = n.op == records().stack;
-  const Shape strides = g_.values[whole].shape.strides();
-  std::int64_t begin = 0;
-  std::vector<std::size_t> own;  // groups made here
-  for (const ValueId part : n.in) {
-    const Shape& shape = g_.values[part].shape;
-    Layout layout{strides, begin * strides[axis]};
-    if (stacked) layout.strides.erase(axis);
-    begin += stacked ? 1 : shape[axis];
-    if (is_empty(part)) continue;
-    std::size_t at = kNoNode;
-    for (const std::size_t k : own)
-      if (out_.groups[k].root.shape == shape && out_.groups[k].outputs.size() < 16) at = k;
-    if (at == kNoNode || !options_.fuse) {
-      at = new_group(i, shape);
-      own.push_back(at);
-    }
-    Group& group = out_.groups[at];
-    const int expression = static_cast<int>(group.expressions.size());
-    Expression& e = group.expressions.emplace_back();
-    e.order = i;
-    e.dtype = g_.values[part].dtype;
-    e.map = group.root;
-    e.region = whole_box(group.domain.extents());
-    group.outputs.push_back({expression, whole, true, layout});
-    add_operand(at, expression, part, e.map);
-  }
-}
-
 }  // namespace ferrite::detail

@@ -26,7 +26,9 @@ class Builder {
   Kernel run() {
     order();
     slot_of_.resize(group_.expressions.size(), -1);
-    for (const int e : order_) emit(e);
+    const std::vector<char> live = live_expressions(group_);
+    for (const int e : order_)
+      if (live[static_cast<std::size_t>(e)]) emit(e);
     k_.extents = group_.domain.extents();
     k_.outer = group_.domain.outer();
     k_.reduced = group_.domain.has_rows() ? group_.domain.row_elements() : 0;

@@ -123,7 +123,9 @@ class Builder {
       if (out.step != Kernel::Step::store || k.slots[out.slot].kind != Kernel::Slot::direct) continue;
       const Kernel::Store& store = k.stores[out.index];
       const ValueId v = store.to.base;
-      if (!store.dense || base_[v] != 0 || first_[v] != step || store.to.offset != 0 || alias_[v] != kNoValue) continue;
+      if (!store.dense || store.window || base_[v] != 0 || first_[v] != step || store.to.offset != 0 ||
+          alias_[v] != kNoValue)
+        continue;
       for (const Kernel::Instruction& in : k.program)
         if (in.step == Kernel::Step::load && takes_place(k, out, in, step)) {
           alias_[v] = k.loads[in.index].from.base;
@@ -237,7 +239,10 @@ class Builder {
     ++body_.report.kernels;
     std::vector<std::pair<std::size_t, std::string_view>> names;
     std::vector<ValueId> read;
-    for (const Expression& e : group.expressions) {
+    const std::vector<char> live = live_expressions(group);
+    for (std::size_t i = 0; i < group.expressions.size(); ++i) {
+      if (!live[i]) continue;
+      const Expression& e = group.expressions[i];
       names.emplace_back(e.order, e.node ? e.node->op->name : "copy");
       s.operations += e.node ? 1 : 0;
       for (const GroupOperand& o : e.operands)

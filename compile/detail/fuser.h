@@ -25,7 +25,7 @@ class Fuser {
     IndexMap map{};
     Box region{};
     bool store = false;
-    std::string why{};  ///< of a refusal
+    bool in_parts = false;  ///< through several views that together read each element at most once
   };
 
   void visit(std::size_t i);
@@ -44,11 +44,14 @@ class Fuser {
   void refuse(ValueId v, const std::string& why);
 
   Verdict earliest_group(ValueId v);
+  bool covers_in_parts(ValueId v, const Group& group, std::size_t at) const;
   Verdict vertical(ValueId v);
   bool reduces_rows(std::size_t i, Verdict& verdict);
   bool declare_rows(Group& group, const IndexMap& map, std::int64_t elements);
   bool new_rows(std::size_t i, Verdict& verdict);
   void find_rows();
+  void write_parts_in_place();
+  bool write_in_place(const GroupOutput& output, std::size_t at, const std::vector<std::size_t>& maker);
   std::optional<IndexMap> map_of_rows(std::size_t i, Verdict& verdict);
   static void follow_cuts(Group& group);
   Verdict horizontal(std::size_t i, ValueId v) const;

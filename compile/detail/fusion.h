@@ -98,6 +98,9 @@ Fused fuse(const Graph& g, const FusionOptions& options);
 /// Puts a copy behind every output and written value that is an input, a constant or a view.
 void materialize_ends(Graph& g);
 
+/// Expressions that results of a group depend on, by number.
+std::vector<char> live_expressions(const Group& group);
+
 /// Whether an operation acts on one element at a time, so that it may be part of a group.
 bool is_elementwise(const Primitive& op);
 /// The kernel of such an operation for operands of that dtype.
