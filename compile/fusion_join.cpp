@@ -81,7 +81,7 @@ Fuser::Verdict Fuser::earliest_group(ValueId v) {
     } else if (verdict.in_parts) {
       continue;
     } else if (!(o.map == verdict.map)) {
-      verdict.in_parts = covers_in_parts(v, group, verdict.group);
+      verdict.in_parts = covers_in_parts(v, verdict.group);
       if (!verdict.in_parts) return no("one kernel reads it through two different views");
     } else if (!(o.region == verdict.region)) {
       verdict.region = hull(o.region, verdict.region);
@@ -91,22 +91,6 @@ Fuser::Verdict Fuser::earliest_group(ValueId v) {
   }
   if (group.expressions.size() >= kMostExpressions || group.loads >= kMostLoads) return no("its kernel is full");
   return verdict;
-}
-
-/// Whether a group reads v through views that together are not larger than v, so that computing each part where it is
-/// read costs nothing: the gates in the columns of one product.
-bool Fuser::covers_in_parts(ValueId v, const Group& group, std::size_t at) const {
-  if (group.domain.has_rows()) return false;
-  const Shape& extents = group.domain.extents();
-  std::vector<const IndexMap*> maps;
-  for (const Use& u : uses_[v]) {
-    if (u.group != at) continue;
-    const GroupOperand& o = group.expressions[static_cast<std::size_t>(u.expression)].operands[u.operand];
-    if (!is_whole(o.region, extents)) return false;
-    const bool known = std::any_of(maps.begin(), maps.end(), [&](const IndexMap* m) { return *m == o.map; });
-    if (!known) maps.push_back(&o.map);
-  }
-  return static_cast<std::int64_t>(maps.size()) * extents.numel() <= g_.values[v].shape.numel();
 }
 
 /// Into the earliest group that reads it.
@@ -123,7 +107,8 @@ Fuser::Verdict Fuser::vertical(ValueId v) {
   const bool of_rows = is_of_rows(verdict.map, group.domain);
   const int axes = of_rows ? group.domain.outer() : extents.rank();
   if (of_rows && !is_whole(verdict.region, extents)) return no("a padding covers a part of its rows");
-  if (verdict.store && (verdict.in_parts || !is_dense(verdict.map, extents, axes)))
+  const bool in_order = verdict.in_parts ? fills_in_parts(v, verdict.group) : is_dense(verdict.map, extents, axes);
+  if (verdict.store && !in_order)
     return no("it is also needed in memory, and the kernel that reads it does not run in its order");
   // Repeated along an axis, or mostly padding: computing it once and reading it costs less.
   const std::int64_t elements = g_.values[v].shape.numel();
@@ -177,7 +162,12 @@ Expression& Fuser::join(std::size_t i, ValueId v, const Verdict& verdict) {
     if (!verdict.in_parts || (o.map == e.map && o.expression < 0)) o.expression = at;
   }
   users_[v].push_back(verdict.group);
-  if (verdict.store) group.outputs.push_back({at, v});
+  if (verdict.store && !verdict.in_parts) group.outputs.push_back({at, v});
+  if (verdict.store && verdict.in_parts) {
+    Layout layout{e.map.shape.strides(), 0};
+    for (int a = 0; a < e.map.shape.rank(); ++a) layout.offset += e.map.offset[a] * layout.strides[a];
+    group.outputs.push_back({at, v, true, layout});
+  }
   return e;
 }
 

@@ -5,6 +5,64 @@
 
 namespace ferrite::detail {
 
+/// The different views through which a group reads v.
+std::vector<const IndexMap*> Fuser::maps_in(ValueId v, std::size_t at) const {
+  const Group& group = out_.groups[at];
+  std::vector<const IndexMap*> maps;
+  for (const Use& u : uses_[v]) {
+    if (u.group != at) continue;
+    const GroupOperand& o = group.expressions[static_cast<std::size_t>(u.expression)].operands[u.operand];
+    const bool known = std::any_of(maps.begin(), maps.end(), [&](const IndexMap* m) { return *m == o.map; });
+    if (!known) maps.push_back(&o.map);
+  }
+  return maps;
+}
+
+/// Whether a group reads v through views that together are not larger than v, so that computing each part where it is
+/// read costs nothing: the gates in the columns of one product.
+bool Fuser::covers_in_parts(ValueId v, std::size_t at) const {
+  const Domain& domain = out_.groups[at].domain;
+  if (domain.has_rows()) return false;
+  for (const Use& u : uses_[v]) {
+    if (u.group != at) continue;
+    const Expression& e = out_.groups[at].expressions[static_cast<std::size_t>(u.expression)];
+    if (!is_whole(e.operands[u.operand].region, domain.extents())) return false;
+  }
+  const auto parts = static_cast<std::int64_t>(maps_in(v, at).size());
+  return parts * domain.extents().numel() <= g_.values[v].shape.numel();
+}
+
+/// Whether these views are neighbouring slices along one axis that make up all of v: then the kernel that computes the
+/// parts also writes v.
+bool Fuser::fills_in_parts(ValueId v, std::size_t at) const {
+  const Shape& extents = out_.groups[at].domain.extents();
+  std::vector<const IndexMap*> maps = maps_in(v, at);
+  const IndexMap& first = *maps[0];
+  if (static_cast<std::int64_t>(maps.size()) * extents.numel() != g_.values[v].shape.numel()) return false;
+  int axis = -1;
+  for (const IndexMap* m : maps) {
+    if (!(m->axis == first.axis) || !(m->coefficient == first.coefficient)) return false;
+    for (int a = 0; a < first.shape.rank(); ++a) {
+      if (m->offset[a] == first.offset[a]) continue;
+      if (axis >= 0 && axis != a) return false;
+      axis = a;
+    }
+  }
+  if (axis < 0) return false;
+  std::int64_t length = 0;
+  for (int k = 0; k < extents.rank(); ++k) {
+    if (extents[k] > 1 && (first.axis[k] < 0 || first.coefficient[k] != 1)) return false;
+    if (first.axis[k] != axis) continue;
+    if (length) return false;
+    length = extents[k];
+  }
+  std::sort(maps.begin(), maps.end(),
+            [&](const IndexMap* a, const IndexMap* b) { return a->offset[axis] < b->offset[axis]; });
+  for (std::size_t i = 0; i < maps.size(); ++i)
+    if (maps[i]->offset[axis] != static_cast<std::int64_t>(i) * length) return false;
+  return length > 0;
+}
+
 /// The parts of a concatenation or a stack are written where they belong, by the kernels that compute them.
 void Fuser::visit_join(std::size_t i) {
   const Graph::Node& n = g_.nodes[i];

@@ -44,7 +44,9 @@ class Fuser {
   void refuse(ValueId v, const std::string& why);
 
   Verdict earliest_group(ValueId v);
-  bool covers_in_parts(ValueId v, const Group& group, std::size_t at) const;
+  std::vector<const IndexMap*> maps_in(ValueId v, std::size_t group) const;
+  bool covers_in_parts(ValueId v, std::size_t group) const;
+  bool fills_in_parts(ValueId v, std::size_t group) const;
   Verdict vertical(ValueId v);
   bool reduces_rows(std::size_t i, Verdict& verdict);
   bool declare_rows(Group& group, const IndexMap& map, std::int64_t elements);

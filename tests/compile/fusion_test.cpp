@@ -124,6 +124,65 @@ BOOST_AUTO_TEST_CASE(random_stacks_of_views_are_one_kernel) {
   BOOST_TEST(fused >= 0.95 * all, fused << " of " << all << " stacks of views are one kernel");
 }
 
+BOOST_AUTO_TEST_CASE(parts_of_one_value_are_computed_where_they_are_read) {
+  const Tensors in{sample({6, 12}, 1), sample({12}, 2)};
+  const auto part = [](const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
+    return slice(x, axis, begin, end);
+  };
+  one_kernel(checked(
+                 [&](const Tensors& x) {
+                   const Tensor g = x[0] + x[1];
+                   return Tensors{sigmoid(part(g, 1, 0, 4)) * part(g, 1, 8, 12) + tanh(part(g, 1, 4, 8))};
+                 },
+                 in),
+             7);
+  // The parts make up all of it, so it can be written as well.
+  for (const int axis : {0, 1}) {
+    const std::int64_t third = in[0].shape()[axis] / 3;
+    one_kernel(checked(
+                   [&](const Tensors& x) {
+                     const Tensor g = x[0] + x[1];
+                     return Tensors{sigmoid(part(g, axis, third, 2 * third)) * part(g, axis, 2 * third, kEnd) +
+                                        tanh(part(g, axis, 0, third)),
+                                    g};
+                   },
+                   in),
+               7);
+  }
+  // They overlap, or leave something out, or run another way: it is computed once, by itself.
+  const auto others = [&](const Tensors& x) {
+    const Tensor g = x[0] + x[1];
+    const Tensor h = x[0] * x[1];
+    const Tensor k = exp(x[0]);
+    return Tensors{part(g, 1, 0, 6) * part(g, 1, 3, 9),
+                   g,
+                   part(h, 1, 0, 4) - part(h, 1, 4, 8),
+                   h,
+                   part(k, 1, 0, 6) - flip(part(k, 1, 6, 12), {1}),
+                   k};
+  };
+  BOOST_TEST(checked(others, in).steps.size() > 1U);
+}
+
+BOOST_AUTO_TEST_CASE(parts_of_a_stack_are_written_where_they_belong) {
+  const Tensors in{sample({4, 6}, 1), sample({6, 6}, 2)};
+  for (const int axis : {0, 1, 2}) {
+    const PlanReport r = checked(
+        [&](const Tensors& x) {
+          Tensor h = x[0];
+          Tensors all;
+          for (int t = 0; t < 5; ++t) {
+            const Tensor u = tanh(matmul(h, x[1]));
+            all.push_back(u * 2);
+            h = sin(u);
+          }
+          return Tensors{stack(std::span<const Tensor>(all.data(), all.size()), axis) + 1};
+        },
+        in);
+    BOOST_TEST(r.kernels == 6U, r.str());  // one a step, none that copies, and the sum
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_step_of_a_gru_takes_few_kernels) {
   const std::int64_t B = 8;
   const std::int64_t H = 16;
