@@ -89,7 +89,7 @@ class Walker {
       if (e.in_slots[i]) wanted |= std::uint64_t{1} << i;
     const Vjp v(e.attrs ? *e.attrs : none, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()},
                 wanted);
-    const bool by_reference = e.op->second_order_by_reference && !frame().recorders.empty();
+    const bool by_reference = e.op->second_order_by_reference && frame().differentiated;
     Tensors g = by_reference ? gradient_of_reference(*e.op, v) : e.op->vjp(v);
     for (std::size_t i = 0; i < e.in_slots.size(); ++i) {
       if (!e.in_slots[i] || !g[i]) continue;

@@ -6,32 +6,20 @@ namespace ferrite::nn {
 namespace {
 
 template <Tensor (*kStep)(const Tensor&, const Tensor&, const Tensor&, const Tensor&)>
-RecurrentState one_step(const Tensor& i, const RecurrentState& before, const RecurrentValues& w) {
-  return {kStep(i, before.h, w.weight_hh, w.bias_hh)};
+RecurrentState one_step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
+  return {kStep(i, before.h, w.w_hh, w.b_hh)};
 }
 
-Tensors all_steps(const Tensor& i, const RecurrentState& before, const RecurrentValues& w,
+template <bool kResetAfter>
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceWeights& w,
                   const SequenceOptions& options) {
-  return gru_sequence(i, before.h, w.weight_hh, w.bias_hh, options);
+  return gru_sequence(x, w, before.h, options, kResetAfter);
 }
 
-constexpr CellKind kGru = {"gru", 3, false, one_step<gru_step>, all_steps};
-constexpr CellKind kGruResetBefore = {"gru", 3, false, one_step<Gru::step_reset_before>, nullptr};
+constexpr CellKind kGru = {"gru", 3, false, one_step<gru_step>, all_steps<true>};
+constexpr CellKind kGruResetBefore = {"gru", 3, false, one_step<gru_step_reset_before>, all_steps<false>};
 
 }  // namespace
-
-Tensor Gru::step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
-  const std::int64_t H = h.shape()[1];
-  const auto part = [&](const Tensor& t, std::int64_t from, std::int64_t to) {
-    return t ? slice(t, -1, from * H, to * H) : t;
-  };
-  const Tensors from_x = split(i, H, 1);  // r, z, n
-  const Tensors from_h = split(affine(h, part(w_hh, 0, 2), part(b_hh, 0, 2)), H, 1);
-  const Tensor r = sigmoid(from_x[0] + from_h[0]);
-  const Tensor z = sigmoid(from_x[1] + from_h[1]);
-  const Tensor n = tanh(from_x[2] + affine(r * h, part(w_hh, 2, 3), part(b_hh, 2, 3)));
-  return n + z * (h - n);
-}
 
 Gru::Gru(std::int64_t input_size, std::int64_t hidden_size, const GruOptions& options, const Init& init)
     : Recurrent(options.reset_after ? kGru : kGruResetBefore, detail::sizes_of(input_size, hidden_size, options), init),

@@ -10,6 +10,7 @@ struct GruOptions {
   bool bias = true;
   bool batch_first = true;
   Form form = Form::fused;  ///< for tests and experts
+  bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
   /// False: n = tanh(x W_in + b_in + (r * h) W_hn + b_hn), the GRU of arXiv 1406.1078v1, of Keras with
   /// reset_after=False and of ONNX with linear_before_reset = 0.
   bool reset_after = true;
@@ -33,10 +34,6 @@ class Gru final : public Recurrent {
 
   bool reset_after() const { return reset_after_; }
   std::unique_ptr<Layer> clone() const override;
-
-  /// One step from the projected input i = x W_ih + b_ih [B, 3H] and the state h [B, H] to the next state with the
-  /// reset before the product (`reset_after` = false); without a bias b_hh is undefined. The usual one is gru_step.
-  static Tensor step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
 
  private:
   bool reset_after_;

@@ -5,15 +5,13 @@
 namespace ferrite::nn {
 namespace {
 
-RecurrentState one_step(const Tensor& i, const RecurrentState& before, const RecurrentValues& w) {
-  RecurrentState next = lstm_step(i, before, w.weight_hh, w.bias_hh);
-  if (w.weight_hr) next.h = matmul(next.h, w.weight_hr);
-  return next;
+RecurrentState one_step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
+  return lstm_step(i, before, w.w_hh, w.b_hh, w.w_hr);
 }
 
-Tensors all_steps(const Tensor& i, const RecurrentState& before, const RecurrentValues& w,
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceWeights& w,
                   const SequenceOptions& options) {
-  return lstm_sequence(i, before, w.weight_hh, w.bias_hh, options);
+  return lstm_sequence(x, w, before, options);
 }
 
 constexpr CellKind kLstm = {"lstm", 4, true, one_step, all_steps};

@@ -10,6 +10,7 @@ struct LstmOptions {
   bool bias = true;
   bool batch_first = true;
   Form form = Form::fused;     ///< for tests and experts
+  bool recompute = false;      ///< gates are computed again for the gradient instead of kept: less memory, more time
   std::int64_t proj_size = 0;  ///< P < H: h' = (o * tanh(c')) W_hr (arXiv 1402.1128); 0: none
 };
 

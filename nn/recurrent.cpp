@@ -71,10 +71,14 @@ class Call {
   }
 
   std::int64_t B, T;
-  Tensor input;  ///< [B, T, D] or [T, B, D]; zeros in the padding
+  Tensor input;  ///< [B, T, D] or [T, B, D]
 
   SequenceOptions options(bool reverse) const {
-    return {.reverse = reverse, .batch_first = batch_first_, .lengths = lengths_, .resets = resets_};
+    return {.reverse = reverse,
+            .batch_first = batch_first_,
+            .lengths = lengths_,
+            .resets = resets_,
+            .recompute = sizes_.recompute};
   }
   std::int64_t count() const { return sizes_.layers * sizes_.directions(); }
   /// What a state of the given width must look like over all layers.
@@ -113,13 +117,9 @@ class Call {
     check_dtype(cell_, x, dtype, "input");
   }
 
-  /// What stands in the padding must not reach a product: 0 x NaN is NaN.
   void read_lengths(const Tensor& lengths) {
     if (!lengths) return;
     detail::check_lengths(cell_.name, lengths, B, T);
-    const Tensor valid = batch_first_ ? less(reshape(arange(T), {1, T, 1}), reshape(lengths, {B, 1, 1}))
-                                      : less(reshape(arange(T), {T, 1, 1}), reshape(lengths, {1, B, 1}));
-    input = where(valid, input, 0);
     lengths_ = lengths;
   }
 
@@ -140,12 +140,9 @@ class Call {
 
 }  // namespace
 
-RecurrentValues::RecurrentValues(const RecurrentWeights& w)
-    : weight_ih(w.weight_ih),
-      weight_hh(w.weight_hh),
-      bias_ih(value_of(w.bias_ih)),
-      bias_hh(value_of(w.bias_hh)),
-      weight_hr(value_of(w.weight_hr)) {}
+SequenceWeights values_of(const RecurrentWeights& w) {
+  return {w.weight_ih.value(), w.weight_hh.value(), value_of(w.bias_ih), value_of(w.bias_hh), value_of(w.weight_hr)};
+}
 
 // ---- the layer -----------------------------------------------------------------------------------------
 
@@ -203,15 +200,19 @@ RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
 
 Tensor Recurrent::run_direction(const RecurrentWeights& weights, const Tensor& x, const SequenceOptions& options,
                                 RecurrentState& state) const {
-  const RecurrentValues w(weights);
-  // The input product does not depend on h: one for all steps.
-  const Tensor i = affine(x, w.weight_ih, w.bias_ih);
-  const auto step = [&](const Tensor& i_t, const RecurrentState& before) { return cell_.step(i_t, before, w); };
-  const bool fused = sizes_.form == Form::fused && cell_.sequence && !w.weight_hr;
-  const Tensors all = fused ? cell_.sequence(i, state, w, options) : unroll(i, state, step, options);
-  state.h = all[1];
-  if (cell_.has_memory) state.c = all[2];
-  return all[0];
+  const SequenceWeights w = values_of(weights);
+  Tensors all;
+  if (sizes_.form == Form::fused) {
+    all = cell_.sequence(x, state, w, options);
+  } else {
+    // The input product does not depend on h: one for all steps.
+    const Tensor i = affine(without_padding(x, options), w.w_ih, w.b_ih);
+    const auto step = [&](const Tensor& i_t, const RecurrentState& before) { return cell_.step(i_t, before, w); };
+    all = unroll(i, state, step, options);
+  }
+  state.h = std::move(all[1]);
+  if (cell_.has_memory) state.c = std::move(all[2]);
+  return std::move(all[0]);
 }
 
 std::vector<State> Recurrent::carried_states(const Context& context, std::int64_t batch) const {
@@ -259,9 +260,9 @@ RecurrentState RecurrentCell::step(const Tensor& x, const RecurrentState& before
       throw ShapeError(title(cell_) + " cell: expects a state " + wanted.str() + ", got " + given.shape().str());
     return s;
   };
-  const RecurrentValues w(weights_);
+  const SequenceWeights w = values_of(weights_);
   const RecurrentState from{state(before.h), cell_.has_memory ? state(before.c) : Tensor()};
-  RecurrentState next = cell_.step(affine(rows, w.weight_ih, w.bias_ih), from, w);
+  RecurrentState next = cell_.step(affine(rows, w.w_ih, w.b_ih), from, w);
   if (!batched) next.h = squeeze(next.h, 0);
   if (!batched && cell_.has_memory) next.c = squeeze(next.c, 0);
   return next;

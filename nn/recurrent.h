@@ -25,27 +25,24 @@ struct RecurrentWeights {
 };
 
 /// The values of these, as one call reads them; undefined where there are none.
-struct RecurrentValues {
-  explicit RecurrentValues(const RecurrentWeights& weights);
-  Tensor weight_ih, weight_hh, bias_ih, bias_hh, weight_hr;
-};
+SequenceWeights values_of(const RecurrentWeights& weights);
 
 /// How a recurrent layer is run; all give the same values, and gradients within rounding.
 enum class Form : std::uint8_t {
-  fused,     ///< one operation for all steps where there is one (tensor/ops.h: gru_sequence), else as `unrolled`
+  fused,     ///< one operation for all steps of a layer and direction (tensor/ops.h: gru_sequence)
   unrolled,  ///< step by step in operations: the definition
 };
 
 /// A kind of recurrent cell: what its step computes from i = x W_ih + b_ih [B, G H] and the state before.
 struct CellKind {
-  using Step = RecurrentState (*)(const Tensor& i, const RecurrentState& before, const RecurrentValues& w);
-  using Sequence = Tensors (*)(const Tensor& i, const RecurrentState& before, const RecurrentValues& w,
+  using Step = RecurrentState (*)(const Tensor& i, const RecurrentState& before, const SequenceWeights& w);
+  using Sequence = Tensors (*)(const Tensor& x, const RecurrentState& before, const SequenceWeights& w,
                                const SequenceOptions& options);
   std::string_view name;  ///< "gru"
   int gates;
   bool has_memory;  ///< whether there is a c
   Step step;
-  Sequence sequence;  ///< all steps as one operation, or null
+  Sequence sequence;  ///< all steps as one operation
 };
 
 /// Sizes and options that all kinds know.
@@ -59,6 +56,7 @@ struct RecurrentSizes {
   bool batch_first = true;
   std::int64_t proj_size = 0;
   Form form = Form::fused;
+  bool recompute = false;
 
   std::int64_t directions() const { return bidirectional ? 2 : 1; }
   /// Width of h.

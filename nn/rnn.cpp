@@ -6,14 +6,14 @@ namespace ferrite::nn {
 namespace {
 
 template <bool kRelu>
-RecurrentState one_step(const Tensor& i, const RecurrentState& before, const RecurrentValues& w) {
-  return {rnn_step(i, before.h, w.weight_hh, w.bias_hh, kRelu)};
+RecurrentState one_step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
+  return {rnn_step(i, before.h, w.w_hh, w.b_hh, kRelu)};
 }
 
 template <bool kRelu>
-Tensors all_steps(const Tensor& i, const RecurrentState& before, const RecurrentValues& w,
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceWeights& w,
                   const SequenceOptions& options) {
-  return rnn_sequence(i, before.h, w.weight_hh, w.bias_hh, kRelu, options);
+  return rnn_sequence(x, w, before.h, kRelu, options);
 }
 
 constexpr CellKind kTanh = {"rnn", 1, false, one_step<false>, all_steps<false>};

@@ -12,6 +12,7 @@ struct RnnOptions {
   bool bias = true;
   bool batch_first = true;
   Form form = Form::fused;  ///< for tests and experts
+  bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
   Nonlinearity nonlinearity = Nonlinearity::tanh;
 };
 

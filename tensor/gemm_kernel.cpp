@@ -6,6 +6,7 @@
 
 #include "ferrite/tensor/detail/gemm.h"
 #include "ferrite/tensor/detail/packet.h"
+#include "ferrite/tensor/detail/tile.h"
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite::detail {
@@ -13,7 +14,6 @@ namespace {
 
 constexpr std::int64_t kDirectRows = 64;  ///< up to here, packing B costs more than it saves
 constexpr std::int64_t kManyRows = 512;   ///< from here on what is left over of a group of rows does not matter
-constexpr std::int64_t kBlockK = 256;     ///< the order of summation: never changed without changing every result
 
 /// Shape of the micro-kernel: rows and packets that fill the registers without spilling.
 template <class T>
@@ -126,17 +126,6 @@ void panel_rows(std::int64_t M, MatrixView<T> a, Panel<T> b, std::int64_t K, T* 
   if constexpr (MR > 1) {
     if (m < M) panel_rows<T, NV, MR / 2>(M - m, {a.data + m * a.row, a.row, a.col}, b, K, c + m * ldc, ldc, add, width);
   }
-}
-
-/// Transposes a square of W by W elements: `from` has W rows, `from_step` apart; row k of the result goes to
-/// to + k * to_step.
-template <class T>
-inline void transpose_square(const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
-  constexpr int W = kLanes<T>;
-  ei::PacketBlock<RawPacket<T>, W> block;
-  for (int i = 0; i < W; ++i) block.packet[i] = ei::ploadu<RawPacket<T>>(from + i * from_step);
-  ei::ptranspose(block);
-  for (int i = 0; i < W; ++i) ei::pstoreu(to + i * to_step, block.packet[i]);
 }
 
 /// Copies columns [0, width) of B [K, .] into a panel of `panel_width` columns, zeros beyond.

@@ -67,6 +67,7 @@ class InlineVector {
     ++size_;
     return *place;
   }
+  void pop_back() noexcept { std::destroy_at(end() - 1), --size_; }
   void push_back(const T& v) { emplace_back(v); }
   void push_back(T&& v) { emplace_back(std::move(v)); }
   void clear() noexcept {

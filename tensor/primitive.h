@@ -132,8 +132,8 @@ struct Primitive {
   std::span<const Sample> (*samples)() = nullptr;                                           ///< structured
   /// The same in other operations, where there is such a composition: an exporter's fallback; tests compare the bits.
   Tensors (*reference)(Inputs, const Attrs&) = nullptr;
-  /// The gradient is a kernel of its own: where it must be differentiated or traced itself, that of `reference` is
-  /// taken. The reference may leave out last results that nothing but the gradient reads.
+  /// The gradient is made of operations without gradients: where it must be differentiated itself, that of `reference`
+  /// is taken. The reference may leave out last results that nothing but the gradient reads.
   bool second_order_by_reference = false;
 
   bool is_pointwise() const { return scalar != nullptr; }

@@ -15,7 +15,11 @@ Frame& outermost() {
 
 void refresh(Frame& f) {
   f.tracing = false;
-  for (const Recorder* r : f.recorders) f.tracing |= r->tracing();
+  f.differentiated = false;
+  for (const Recorder* r : f.recorders) {
+    f.tracing |= r->tracing();
+    f.differentiated |= r->differentiates();
+  }
 }
 
 bool remove(Frame& f, const Recorder* r) {

@@ -22,6 +22,9 @@ class Recorder {
   virtual bool write(const Cell& cell, const Tensor& value) = 0;
   /// Whether applications are only to be recorded, not computed: results are abstract.
   virtual bool tracing() const { return false; }
+  /// Whether what is recorded may be differentiated later: gradients are then made of operations that have gradients
+  /// themselves.
+  virtual bool differentiates() const { return false; }
 };
 
 namespace detail {
@@ -30,6 +33,7 @@ namespace detail {
 struct Frame {
   InlineVector<Recorder*, 4> recorders;
   bool tracing = false;
+  bool differentiated = false;
   Frame* outer = nullptr;
 };
 

@@ -1,361 +1,308 @@
 #include <algorithm>
-#include <vector>
+#include <functional>
 
-#include "ferrite/tensor/detail/gemm.h"
 #include "ferrite/tensor/detail/packet.h"
 #include "ferrite/tensor/detail/recurrent.h"
-#include "ferrite/tensor/tensor.h"
+#include "ferrite/tensor/detail/room.h"
+#include "ferrite/tensor/threads.h"
 
 namespace ferrite::detail {
 namespace {
 
-/// Calls f(first element, number of elements) for every packet of a row; the last one may be part of a packet.
-template <class T, class F>
-inline void each_packet(std::int64_t H, F&& f) {
-  constexpr std::int64_t W = kLanes<T>;
-  std::int64_t j = 0;
-  for (; j + W <= H; j += W) f(j, W);
-  if (j < H) f(j, H - j);
-}
-
-/// Stores the first n elements.
+/// What the gates of one packet of units of one row read and write.
 template <class T>
-inline void put(T* to, Packet<T> v, std::int64_t n) {
-  if (n == kLanes<T>) return v.store(to);
-  alignas(64) T part[static_cast<std::size_t>(kLanes<T>)];
-  v.store(part);
-  std::copy_n(part, n, to);
-}
+class Gates {
+ public:
+  Gates(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s, std::int64_t H)
+      : H_(H), b_ih_(w.b_ih), b_hh_(w.b_hh), s_(s) {}
 
-/// One row of one step. Pointers stand at its first element; gates lie H apart.
-template <class T>
-struct RowStep {
-  const T* i;
-  const T* g;  ///< h W_hh
-  const T* b;  ///< b_hh or null
-  T* h;
-  T* c;
-  T* y;
-  T* saved;  ///< or null
-  std::int64_t H;
+  /// x W_ih + b_ih.
+  Packet<T> input(std::int64_t row, std::int64_t gate, std::int64_t j) const {
+    const Packet<T> x = Packet<T>::load(s_.i + row * s_.i_row + gate * s_.i_gate + j);
+    return b_ih_ ? x + Packet<T>::load(b_ih_ + gate * H_ + j) : x;
+  }
+  /// h W_hh + b_hh from the product.
+  Packet<T> recurrent(Packet<T> product, std::int64_t gate, std::int64_t j) const {
+    return b_hh_ ? product + Packet<T>::load(b_hh_ + gate * H_ + j) : product;
+  }
+  Packet<T> before(std::int64_t row, std::int64_t j) const { return Packet<T>::load(s_.h + row * s_.P_ + j); }
+  Packet<T> memory(std::int64_t row, std::int64_t j) const { return Packet<T>::load(s_.c + row * s_.H_ + j); }
+  void remember(std::int64_t row, std::int64_t j, Packet<T> c) const { c.store(s_.c_next + row * s_.H_ + j); }
+  T* between(std::int64_t row, std::int64_t j) const { return s_.between + row * s_.H_ + j; }
+  /// A gate or another value of this step, for what comes later.
+  void keep(std::int64_t row, std::int64_t place, std::int64_t j, Packet<T> v, std::int64_t n) const {
+    put(s_.i + row * s_.i_row + place * s_.i_gate + j, v, n);
+  }
+  Packet<T> kept(std::int64_t row, std::int64_t place, std::int64_t j) const {
+    return Packet<T>::load(s_.i + row * s_.i_row + place * s_.i_gate + j);
+  }
+  void give(std::int64_t row, std::int64_t j, Packet<T> next, std::int64_t n) const {
+    next.store(s_.next + row * s_.P_ + j);
+    put(s_.y + row * s_.y_row + j, next, n);
+  }
+  bool saving() const { return s_.save; }
 
-  /// h W_hh + b_hh of a gate.
-  Packet<T> recurrent(std::int64_t gate, std::int64_t j) const {
-    const Packet<T> x = Packet<T>::load(g + gate * H + j);
-    return b ? x + Packet<T>::load(b + gate * H + j) : x;
-  }
-  Packet<T> input(std::int64_t gate, std::int64_t j) const { return Packet<T>::load(i + gate * H + j); }
-  void save(std::int64_t k, std::int64_t j, Packet<T> v, std::int64_t n) const {
-    if (saved) put(saved + k * H + j, v, n);
-  }
+ private:
+  std::int64_t H_;
+  const T* b_ih_;
+  const T* b_hh_;
+  const RecurrenceStep<T>& s_;
 };
 
 template <class T>
-void gru_row(const RowStep<T>& s) {
+void gru_rows(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
   using P = Packet<T>;
-  each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
-    const P r = sigmoid(s.input(0, j) + s.recurrent(0, j));
-    const P z = sigmoid(s.input(1, j) + s.recurrent(1, j));
-    const P q = s.recurrent(2, j);
-    const P candidate = tanh(s.input(2, j) + r * q);
-    const P h = P::load(s.h + j);
-    const P next = candidate + z * (h - candidate);
-    s.save(0, j, r, n), s.save(1, j, z, n), s.save(2, j, candidate, n), s.save(3, j, q, n);
-    put(s.h + j, next, n);
-    put(s.y + j, next, n);
+  const Gates<T> at(w, s, w.ih.units);
+  each_unit<T, 3>(w.hh, s.rows, s.h, s.P_, [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
+    const P r = sigmoid(at.input(row, 0, j) + at.recurrent(sums[0], 0, j));
+    const P z = sigmoid(at.input(row, 1, j) + at.recurrent(sums[1], 1, j));
+    const P q = at.recurrent(sums[2], 2, j);
+    const P candidate = tanh(at.input(row, 2, j) + r * q);
+    const P next = candidate + z * (at.before(row, j) - candidate);
+    if (at.saving()) {
+      at.keep(row, 0, j, r, n);
+      at.keep(row, 1, j, z, n);
+      at.keep(row, 2, j, candidate, n);
+      at.keep(row, 3, j, q, n);
+    }
+    at.give(row, j, next, n);
   });
 }
 
+/// The reset gate before the product: two products.
 template <class T>
-void lstm_row(const RowStep<T>& s) {
+void gru_reset_before_rows(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
   using P = Packet<T>;
-  each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
-    const P i = sigmoid(s.input(0, j) + s.recurrent(0, j));
-    const P f = sigmoid(s.input(1, j) + s.recurrent(1, j));
-    const P g = tanh(s.input(2, j) + s.recurrent(2, j));
-    const P o = sigmoid(s.input(3, j) + s.recurrent(3, j));
-    const P c = f * P::load(s.c + j) + i * g;
-    const P next = o * tanh(c);
-    s.save(0, j, i, n), s.save(1, j, f, n), s.save(2, j, g, n), s.save(3, j, o, n), s.save(4, j, c, n);
-    put(s.c + j, c, n);
-    put(s.h + j, next, n);
-    put(s.y + j, next, n);
+  const Gates<T> at(w, s, w.ih.units);
+  each_unit<T, 2>(w.hh, s.rows, s.h, s.P_, [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
+    const P r = sigmoid(at.input(row, 0, j) + at.recurrent(sums[0], 0, j));
+    const P z = sigmoid(at.input(row, 1, j) + at.recurrent(sums[1], 1, j));
+    (r * at.before(row, j)).store(at.between(row, j));
+    at.keep(row, 0, j, r, n);
+    at.keep(row, 1, j, z, n);
+  });
+  each_unit<T, 1>(w.hh_n, s.rows, s.between, s.H_,
+                  [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
+                    const P z = at.kept(row, 1, j);
+                    const P candidate = tanh(at.input(row, 2, j) + at.recurrent(sums[0], 2, j));
+                    if (at.saving()) at.keep(row, 2, j, candidate, n);
+                    at.give(row, j, candidate + z * (at.before(row, j) - candidate), n);
+                  });
+}
+
+template <class T>
+void lstm_rows(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
+  using P = Packet<T>;
+  const Gates<T> at(w, s, w.ih.units);
+  const bool projects = w.hr.data != nullptr;
+  each_unit<T, 4>(w.hh, s.rows, s.h, s.P_, [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
+    const P i = sigmoid(at.input(row, 0, j) + at.recurrent(sums[0], 0, j));
+    const P f = sigmoid(at.input(row, 1, j) + at.recurrent(sums[1], 1, j));
+    const P g = tanh(at.input(row, 2, j) + at.recurrent(sums[2], 2, j));
+    const P o = sigmoid(at.input(row, 3, j) + at.recurrent(sums[3], 3, j));
+    const P c = f * at.memory(row, j) + i * g;
+    if (at.saving()) {
+      at.keep(row, 0, j, i, n);
+      at.keep(row, 1, j, f, n);
+      at.keep(row, 2, j, g, n);
+      at.keep(row, 3, j, o, n);
+      at.keep(row, 4, j, c, n);
+    }
+    at.remember(row, j, c);
+    const P whole = o * tanh(c);
+    if (projects) {
+      whole.store(at.between(row, j));
+    } else {
+      at.give(row, j, whole, n);
+    }
+  });
+  if (!projects) return;
+  each_unit<T, 1>(w.hr, s.rows, s.between, s.H_, [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
+    at.give(row, j, sums[0], n);
   });
 }
 
 template <class T, bool kRelu>
-void rnn_row(const RowStep<T>& s) {
+void rnn_rows(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
   using P = Packet<T>;
-  each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
-    const P x = s.input(0, j) + s.recurrent(0, j);
-    const P next = kRelu ? max(x, T(0)) : tanh(x);
-    put(s.h + j, next, n);
-    put(s.y + j, next, n);
+  const Gates<T> at(w, s, w.ih.units);
+  each_unit<T, 1>(w.hh, s.rows, s.h, s.P_, [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
+    const P x = at.input(row, 0, j) + at.recurrent(sums[0], 0, j);
+    at.give(row, j, kRelu ? max(x, T(0)) : tanh(x), n);
   });
 }
 
-template <class T>
-using RowFunction = void (*)(const RowStep<T>&);
-template <class T>
-RowFunction<T> row_of(CellType cell) {
-  switch (cell) {
-    case CellType::gru: return gru_row<T>;
-    case CellType::lstm: return lstm_row<T>;
-    case CellType::rnn_tanh: return rnn_row<T, false>;
-    case CellType::rnn_relu: break;
-  }
-  return rnn_row<T, true>;
-}
-
-/// One row of one step on the way back. dh and dc come in whole and leave as what passes by the product.
-template <class T>
-struct RowBack {
-  const T* saved;
-  const T* y;         ///< of this step
-  const T* before;    ///< h before this step
-  const T* c_before;  ///< c before this step
-  T* dh;
-  T* dc;
-  T* di;
-  T* dg;  ///< cotangent of h W_hh
-  std::int64_t H;
-
-  Packet<T> value(std::int64_t k, std::int64_t j) const { return Packet<T>::load(saved + k * H + j); }
-  void give(std::int64_t gate, std::int64_t j, Packet<T> v, std::int64_t n) const {
-    put(di + gate * H + j, v, n);
-    put(dg + gate * H + j, v, n);
-  }
-};
-
-template <class T>
-void gru_row_back(const RowBack<T>& s) {
-  using P = Packet<T>;
-  const P one(T(1));
-  each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
-    const P r = s.value(0, j), z = s.value(1, j), candidate = s.value(2, j), q = s.value(3, j);
-    const P dh = P::load(s.dh + j);
-    const P dn = dh * (one - z) * (one - candidate * candidate);
-    const P dz = dh * (P::load(s.before + j) - candidate) * z * (one - z);
-    const P dr = dn * q * r * (one - r);
-    s.give(0, j, dr, n);
-    s.give(1, j, dz, n);
-    put(s.di + 2 * s.H + j, dn, n);
-    put(s.dg + 2 * s.H + j, dn * r, n);
-    put(s.dh + j, dh * z, n);
+template <class T, int G>
+void input_rows(const GateMatrix<T>& w, std::int64_t rows, const T* x, std::int64_t x_row, T* i, std::int64_t i_gate,
+                std::int64_t i_row) {
+  each_unit<T, G>(w, rows, x, x_row, [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {
+    for (int g = 0; g < G; ++g) put(i + row * i_row + g * i_gate + j, sums[g], n);
   });
 }
 
+/// The rows [begin, end) of a batch through all steps.
 template <class T>
-void lstm_row_back(const RowBack<T>& s) {
-  using P = Packet<T>;
-  const P one(T(1));
-  each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
-    const P i = s.value(0, j), f = s.value(1, j), g = s.value(2, j), o = s.value(3, j);
-    const P tc = tanh(s.value(4, j));
-    const P dh = P::load(s.dh + j);
-    const P dc = P::load(s.dc + j) + dh * o * (one - tc * tc);
-    s.give(0, j, dc * g * i * (one - i), n);
-    s.give(1, j, dc * P::load(s.c_before + j) * f * (one - f), n);
-    s.give(2, j, dc * i * (one - g * g), n);
-    s.give(3, j, dh * tc * o * (one - o), n);
-    put(s.dc + j, dc * f, n);
-    put(s.dh + j, P(T(0)), n);
-  });
-}
-
-template <class T, bool kRelu>
-void rnn_row_back(const RowBack<T>& s) {
-  using P = Packet<T>;
-  each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
-    const P y = P::load(s.y + j);
-    const P dh = P::load(s.dh + j);
-    const P slope = kRelu ? select(y > P(T(0)), P(T(1)), P(T(0))) : P(T(1)) - y * y;
-    s.give(0, j, dh * slope, n);
-    put(s.dh + j, P(T(0)), n);
-  });
-}
-
-template <class T>
-using BackFunction = void (*)(const RowBack<T>&);
-template <class T>
-BackFunction<T> back_of(CellType cell) {
-  switch (cell) {
-    case CellType::gru: return gru_row_back<T>;
-    case CellType::lstm: return lstm_row_back<T>;
-    case CellType::rnn_tanh: return rnn_row_back<T, false>;
-    case CellType::rnn_relu: break;
-  }
-  return rnn_row_back<T, true>;
-}
-
-/// Memory for one call, from the pool of tensors.
-template <class T>
-class Room {
+class RowsThroughTime {
  public:
-  explicit Room(std::int64_t n) : tensor_(Tensor::empty({{n}, dtype_of<T>})) {}
-  T* get() { return Writer::data<T>(tensor_); }
+  RowsThroughTime(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t begin, std::int64_t end)
+      : r_(r),
+        out_(out),
+        begin_(begin),
+        rows_(end - begin),
+        P_(padded<T>(r.P)),
+        H_(padded<T>(r.H)),
+        i_row_(out.saved ? saved_of(r.cell) * r.H : gates_of(r.cell) * H_),
+        i_gate_(out.saved ? r.H : H_),
+        steps_(steps_at_once()),
+        room_(rows_ * (2 * P_ + 3 * H_) + (out.saved ? 0 : steps_ * rows_ * i_row_)),
+        h_(room_.get()),
+        next_(h_ + rows_ * P_),
+        c_(next_ + rows_ * P_),
+        c_next_(r.lengths ? c_ + rows_ * H_ : c_),
+        between_(c_ + 2 * rows_ * H_),
+        i_(between_ + rows_ * H_) {}
 
- private:
-  Tensor tensor_;
-};
-
-template <class T>
-void add_to(T* total, const T* more, std::int64_t n) {
-  for (std::int64_t k = 0; k < n; ++k) total[k] += more[k];
-}
-
-/// Sums h^T dg and dg over rows that come step by step, in blocks of 256.
-template <class T>
-class WeightGradient {
- public:
-  WeightGradient(std::int64_t H, std::int64_t columns, std::int64_t batch, T* dw, T* db)
-      : H_(H),
-        columns_(columns),
-        dw_(dw),
-        db_(db),
-        h_((kBlock + batch) * H),
-        dg_((kBlock + batch) * columns),
-        partial_(H * columns) {
-    std::fill_n(dw_, H_ * columns_, T(0));
-    if (db_) std::fill_n(db_, columns_, T(0));
-  }
-  /// Where the next row of h and the next row of dg go.
-  T* h_row(std::int64_t b) { return h_.get() + (count_ + b) * H_; }
-  T* dg_row(std::int64_t b) { return dg_.get() + (count_ + b) * columns_; }
-  void added(std::int64_t rows) {
-    count_ += rows;
-    std::int64_t begin = 0;
-    for (; count_ - begin >= kBlock; begin += kBlock) add(begin, kBlock);
-    if (begin == 0) return;
-    std::copy_n(h_.get() + begin * H_, (count_ - begin) * H_, h_.get());
-    std::copy_n(dg_.get() + begin * columns_, (count_ - begin) * columns_, dg_.get());
-    count_ -= begin;
-  }
-  void finish() {
-    if (count_ > 0) add(0, count_);
+  void run() {
+    for (std::int64_t b = 0; b < rows_; ++b) {
+      std::copy_n(r_.h0 + (begin_ + b) * r_.P, r_.P, h_ + b * P_);
+      if (r_.c0) std::copy_n(r_.c0 + (begin_ + b) * r_.H, r_.H, c_ + b * H_);
+    }
+    for (std::int64_t n = 0; n < r_.T_; n += steps_) some_steps(n, std::min(r_.T_, n + steps_));
+    for (std::int64_t b = 0; b < rows_; ++b) {
+      std::copy_n(h_ + b * P_, r_.P, out_.h + (begin_ + b) * r_.P);
+      if (out_.c) std::copy_n(c_ + b * H_, r_.H, out_.c + (begin_ + b) * r_.H);
+    }
   }
 
  private:
-  static constexpr std::int64_t kBlock = 256;
-
-  void add(std::int64_t begin, std::int64_t rows) {
-    const T* h = h_.get() + begin * H_;
-    const T* dg = dg_.get() + begin * columns_;
-    gemm<T>(H_, columns_, rows, {h, 1, H_}, {dg, columns_, 1}, partial_.get(), columns_);
-    add_to(dw_, partial_.get(), H_ * columns_);
-    if (!db_) return;
-    std::fill_n(partial_.get(), columns_, T(0));
-    for (std::int64_t k = 0; k < rows; ++k) add_to(partial_.get(), dg + k * columns_, columns_);
-    add_to(db_, partial_.get(), columns_);
+  /// As many as keep their projected inputs in the second cache.
+  std::int64_t steps_at_once() const {
+    constexpr std::int64_t kNear = 256 * 1024;
+    const std::int64_t bytes = rows_ * i_row_ * static_cast<std::int64_t>(sizeof(T));
+    return std::clamp<std::int64_t>(kNear / bytes, 1, r_.T_);
   }
-  std::int64_t H_, columns_;
-  T* dw_;
-  T* db_;
-  Room<T> h_, dg_, partial_;
-  std::int64_t count_ = 0;
+
+  /// Where the projected inputs of a row stand.
+  T* i_at(std::int64_t t, std::int64_t b) const {
+    return out_.saved ? out_.saved + (t * r_.B + begin_ + b) * i_row_ : i_ + ((t - low_) * rows_ + b) * i_row_;
+  }
+
+  void some_steps(std::int64_t first, std::int64_t last) {
+    low_ = r_.reverse ? r_.T_ - last : first;
+    const std::int64_t steps = last - first;
+    const std::int64_t step_row = out_.saved ? r_.B * i_row_ : rows_ * i_row_;
+    if (rows_ < std::min<std::int64_t>(steps, kMostRows<3>)) {  // too few to fill a tile: along the steps
+      for (std::int64_t b = 0; b < rows_; ++b)
+        input_product(r_.cell, r_.w, steps, r_.x.at(low_, begin_ + b), r_.x.step, i_at(low_, b), i_gate_, step_row);
+    } else {
+      for (std::int64_t t = low_; t < low_ + steps; ++t)
+        input_product(r_.cell, r_.w, rows_, r_.x.at(t, begin_), r_.x.row, i_at(t, 0), i_gate_, i_row_);
+    }
+    for (std::int64_t n = first; n < last; ++n) step(n);
+  }
+
+  void step(std::int64_t n) {
+    const std::int64_t t = r_.time(n);
+    if (r_.resets) begin_anew(n);
+    run_step(r_.cell, r_.w,
+             RecurrenceStep<T>{.rows = rows_,
+                               .i = i_at(t, 0),
+                               .i_gate = i_gate_,
+                               .i_row = i_row_,
+                               .save = out_.saved != nullptr,
+                               .h = h_,
+                               .next = next_,
+                               .c = c_,
+                               .c_next = c_next_,
+                               .between = between_,
+                               .P_ = P_,
+                               .H_ = H_,
+                               .y = out_.y.at(t, begin_),
+                               .y_row = out_.y.row});
+    if (r_.lengths) undo_padding(t);
+    std::swap(h_, next_);
+    std::swap(c_, c_next_);
+  }
+
+  void begin_anew(std::int64_t n) {
+    for (std::int64_t b = 0; b < rows_; ++b) {
+      if (!r_.anew(n, begin_ + b)) continue;
+      std::fill_n(h_ + b * P_, P_, T(0));
+      if (r_.c0) std::fill_n(c_ + b * H_, H_, T(0));
+    }
+  }
+
+  /// Beyond its length a row's state stays and its output is 0.
+  void undo_padding(std::int64_t t) {
+    for (std::int64_t b = 0; b < rows_; ++b) {
+      if (r_.valid(t, begin_ + b)) continue;
+      std::copy_n(h_ + b * P_, P_, next_ + b * P_);
+      std::copy_n(c_ + b * H_, H_, c_next_ + b * H_);
+      std::fill_n(out_.y.at(t, begin_ + b), r_.P, T(0));
+      if (out_.saved) std::fill_n(i_at(t, b), i_row_, T(0));
+    }
+  }
+
+  const Recurrence<T>& r_;
+  const RecurrenceOut<T>& out_;
+  std::int64_t begin_, rows_, P_, H_, i_row_, i_gate_, steps_;
+  std::int64_t low_ = 0;  ///< first time of the steps at hand
+  Room<T> room_;
+  T* h_;
+  T* next_;
+  T* c_;
+  T* c_next_;
+  T* between_;
+  T* i_;
 };
-
-/// The state before the n-th step of a row, as the forward pass had it.
-template <class T>
-struct Before {
-  const Recurrence<T>& r;
-  const RecurrenceGrad<T>& g;
-  const T* zeros;
-
-  const T* h(std::int64_t n, std::int64_t b) const {
-    if (r.anew(n, b)) return zeros;
-    const std::int64_t t = n > 0 ? r.time(n - 1) : 0;
-    return n > 0 && r.valid(t, b) ? g.y.at(t, b) : r.h0 + b * r.H;
-  }
-  const T* c(std::int64_t n, std::int64_t b) const {
-    if (r.anew(n, b)) return zeros;
-    const std::int64_t t = n > 0 ? r.time(n - 1) : 0;
-    if (n == 0 || !r.valid(t, b)) return r.c0 + b * r.H;
-    return g.saved + ((t * r.B + b) * saved_of(r.cell) + 4) * r.H;
-  }
-};
-
-/// w [rows, columns] turned.
-template <class T>
-void turn(const T* w, std::int64_t rows, std::int64_t columns, T* to) {
-  constexpr std::int64_t kTile = 16;
-  for (std::int64_t i0 = 0; i0 < rows; i0 += kTile)
-    for (std::int64_t j = 0; j < columns; ++j)
-      for (std::int64_t i = i0; i < std::min(rows, i0 + kTile); ++i) to[j * rows + i] = w[i * columns + j];
-}
 
 }  // namespace
 
+std::int64_t rows_of_a_chunk(std::int64_t batch, std::int64_t work_of_a_row) {
+  constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
+  constexpr std::int64_t kRows = 8;                // of a tile
+  const std::int64_t sharers = threads();
+  if (sharers == 1 || batch <= kRows || batch * work_of_a_row < kWorthSharing) return batch;
+  const std::int64_t each = (batch + sharers - 1) / sharers;
+  return (each + kRows - 1) / kRows * kRows;
+}
+
+template <class T>
+void input_product(CellType cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row,
+                   T* i, std::int64_t i_gate, std::int64_t i_row) {
+  switch (gates_of(cell)) {
+    case 1: return input_rows<T, 1>(w.ih, rows, x, x_row, i, i_gate, i_row);
+    case 3: return input_rows<T, 3>(w.ih, rows, x, x_row, i, i_gate, i_row);
+    default: return input_rows<T, 4>(w.ih, rows, x, x_row, i, i_gate, i_row);
+  }
+}
+
+template <class T>
+void run_step(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
+  switch (cell) {
+    case CellType::gru: return gru_rows(w, s);
+    case CellType::gru_reset_before: return gru_reset_before_rows(w, s);
+    case CellType::lstm: return lstm_rows(w, s);
+    case CellType::rnn_tanh: return rnn_rows<T, false>(w, s);
+    case CellType::rnn_relu: return rnn_rows<T, true>(w, s);
+  }
+}
+
 template <class T>
 void run_recurrence(const Recurrence<T>& r, const RecurrenceOut<T>& out) {
-  const std::int64_t columns = r.columns();
-  const std::int64_t saved = saved_of(r.cell) * r.H;
-  const RowFunction<T> row = row_of<T>(r.cell);
-  std::copy_n(r.h0, r.B * r.H, out.h);
-  if (out.c) std::copy_n(r.c0, r.B * r.H, out.c);
-  for (std::int64_t n = 0; n < r.T_; ++n) {
-    const std::int64_t t = r.time(n);
-    for (std::int64_t b = 0; r.resets && b < r.B; ++b) {
-      if (!r.anew(n, b)) continue;
-      std::fill_n(out.h + b * r.H, r.H, T(0));
-      if (out.c) std::fill_n(out.c + b * r.H, r.H, T(0));
-    }
-    gemm<T>(r.B, columns, r.H, {out.h, r.H, 1}, {r.w_hh, columns, 1}, out.scratch, columns);
-    for (std::int64_t b = 0; b < r.B; ++b) {
-      T* const save = out.saved ? out.saved + (t * r.B + b) * saved : nullptr;
-      if (!r.valid(t, b)) {
-        std::fill_n(out.y.at(t, b), r.H, T(0));
-        if (save) std::fill_n(save, saved, T(0));
-        continue;
-      }
-      row({r.i.at(t, b), out.scratch + b * columns, r.b_hh, out.h + b * r.H, out.c ? out.c + b * r.H : nullptr,
-           out.y.at(t, b), save, r.H});
-    }
-  }
+  const std::int64_t rows = rows_of_a_chunk(r.B, r.T_ * r.columns() * (r.P + r.D));
+  const auto chunk = [&](std::int64_t k) { RowsThroughTime<T>(r, out, k * rows, std::min(r.B, (k + 1) * rows)).run(); };
+  if (r.B == 0) return;
+  parallel_for((r.B + rows - 1) / rows, std::cref(chunk));
 }
 
-template <class T>
-void run_recurrence_back(const Recurrence<T>& r, const RecurrenceGrad<T>& g) {
-  const std::int64_t columns = r.columns();
-  const std::int64_t saved = saved_of(r.cell) * r.H;
-  const BackFunction<T> row = back_of<T>(r.cell);
-  Room<T> turned(columns * r.H), passed(r.B * r.H), zeros(r.H);
-  turn(r.w_hh, r.H, columns, turned.get());
-  std::fill_n(zeros.get(), r.H, T(0));
-  const Before<T> before{r, g, zeros.get()};
-  WeightGradient<T> weights(r.H, columns, r.B, g.dw, g.db);
-  for (std::int64_t n = r.T_ - 1; n >= 0; --n) {
-    const std::int64_t t = r.time(n);
-    for (std::int64_t b = 0; b < r.B; ++b) {
-      T* const di = g.di.at(t, b);
-      T* const dg = weights.dg_row(b);
-      const T* const h = before.h(n, b);
-      std::copy_n(h, r.H, weights.h_row(b));
-      if (!r.valid(t, b)) {
-        std::fill_n(di, columns, T(0));
-        std::fill_n(dg, columns, T(0));
-        continue;
-      }
-      T* const dh = g.dh + b * r.H;
-      if (g.dy) add_to(dh, g.dy.at(t, b), r.H);
-      row({g.saved + (t * r.B + b) * saved, g.y.at(t, b), h, g.dc ? before.c(n, b) : nullptr, dh,
-           g.dc ? g.dc + b * r.H : nullptr, di, dg, r.H});
-    }
-    gemm<T>(r.B, r.H, columns, {weights.dg_row(0), columns, 1}, {turned.get(), r.H, 1}, passed.get(), r.H);
-    add_to(g.dh, passed.get(), r.B * r.H);
-    for (std::int64_t b = 0; r.resets && b < r.B; ++b) {
-      if (!r.anew(n, b)) continue;
-      std::fill_n(g.dh + b * r.H, r.H, T(0));
-      if (g.dc) std::fill_n(g.dc + b * r.H, r.H, T(0));
-    }
-    weights.added(r.B);
-  }
-  weights.finish();
-}
-
-template void run_recurrence<float>(const Recurrence<float>&, const RecurrenceOut<float>&);
-template void run_recurrence<double>(const Recurrence<double>&, const RecurrenceOut<double>&);
-template void run_recurrence_back<float>(const Recurrence<float>&, const RecurrenceGrad<float>&);
-template void run_recurrence_back<double>(const Recurrence<double>&, const RecurrenceGrad<double>&);
+template void input_product(CellType, const RecurrenceWeights<float>&, std::int64_t, const float*, std::int64_t, float*,
+                            std::int64_t, std::int64_t);
+template void input_product(CellType, const RecurrenceWeights<double>&, std::int64_t, const double*, std::int64_t,
+                            double*, std::int64_t, std::int64_t);
+template void run_step(CellType, const RecurrenceWeights<float>&, const RecurrenceStep<float>&);
+template void run_step(CellType, const RecurrenceWeights<double>&, const RecurrenceStep<double>&);
+template void run_recurrence(const Recurrence<float>&, const RecurrenceOut<float>&);
+template void run_recurrence(const Recurrence<double>&, const RecurrenceOut<double>&);
 
 }  // namespace ferrite::detail

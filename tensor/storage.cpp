@@ -88,6 +88,42 @@ void* system_block(std::size_t bytes) {
   return p;
 }
 
+constexpr std::size_t kViewBytes = (sizeof(TensorImpl) + 63) / 64 * 64;
+
+TensorImpl* take_view() {
+  if (kPooling && !pool.ended) {
+    ++pool.counts.requests;
+    if (TensorImpl* impl = pool.views) {
+      pool.views = next_view(impl);
+      --pool.cached_views;
+      return ::new (static_cast<void*>(impl)) TensorImpl;
+    }
+    ++pool.counts.misses;
+  }
+  return ::new (system_block(kViewBytes)) TensorImpl;
+}
+
+void give_view(TensorImpl* impl) noexcept {
+  if (kPooling && !pool.ended && pool.cached_views < kMostViews) {
+    next_view(impl) = pool.views;
+    pool.views = impl;
+    ++pool.cached_views;
+    return;
+  }
+  std::free(impl);
+}
+
+bool is_contiguous(const Shape& shape, const Shape& strides) {
+  std::int64_t n = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    if (shape[i] != 1 && strides[i] != n) return shape.numel() == 0;
+    n *= shape[i];
+  }
+  return true;
+}
+
+}  // namespace
+
 Storage* take_block(std::size_t data_bytes) {
   const std::size_t lines = (Storage::kDataAt + data_bytes + 63) / 64 + 1;
   const std::size_t bin = bin_of(lines);
@@ -119,43 +155,27 @@ void give_block(Storage* s) noexcept {
   std::free(s);
 }
 
-constexpr std::size_t kViewBytes = (sizeof(TensorImpl) + 63) / 64 * 64;
-
-TensorImpl* take_view() {
-  if (kPooling && !pool.ended) {
-    ++pool.counts.requests;
-    if (TensorImpl* impl = pool.views) {
-      pool.views = next_view(impl);
-      --pool.cached_views;
-      return ::new (static_cast<void*>(impl)) TensorImpl;
-    }
-    ++pool.counts.misses;
+void drop_packs(Storage* s) noexcept {
+  s->uses.store(0, std::memory_order_relaxed);
+  for (Storage* pack = s->packs.exchange(nullptr, std::memory_order_acquire); pack;) {
+    Storage* next = pack->packs.load(std::memory_order_relaxed);
+    pack->packs.store(nullptr, std::memory_order_relaxed);
+    give_block(pack);
+    pack = next;
   }
-  return ::new (system_block(kViewBytes)) TensorImpl;
 }
 
-void give_view(TensorImpl* impl) noexcept {
-  if (kPooling && !pool.ended && pool.cached_views < kMostViews) {
-    next_view(impl) = pool.views;
-    pool.views = impl;
-    ++pool.cached_views;
-    return;
-  }
-  std::free(impl);
+namespace {
+
+void end_content(Storage* s) noexcept {
+  if (s->uses.load(std::memory_order_relaxed)) drop_packs(s);
+  s->rewritten = false;
+  give_block(s);
 }
 
 void release_storage(Storage* s) noexcept {
   if (s->refs.load(std::memory_order_acquire) == 1 || s->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    give_block(s);
-}
-
-bool is_contiguous(const Shape& shape, const Shape& strides) {
-  std::int64_t n = 1;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (shape[i] != 1 && strides[i] != n) return shape.numel() == 0;
-    n *= shape[i];
-  }
-  return true;
+    end_content(s);
 }
 
 }  // namespace

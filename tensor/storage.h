@@ -29,6 +29,9 @@ struct alignas(64) Storage {
   std::size_t block_bytes = 0;
   std::size_t capacity = 0;  ///< bytes of elements, a multiple of 64
   Storage* next_free = nullptr;
+  std::atomic<Storage*> packs{nullptr};  ///< copies in other orders, a list (detail/pack.h)
+  std::atomic<std::uint32_t> uses{0};    ///< as the constant side of a product
+  bool rewritten = false;                ///< elements change while tensors stand on it: nothing is packed
 
   static constexpr std::size_t kImplAt = 64;
   static constexpr std::size_t kDataAt = 256;
@@ -44,6 +47,11 @@ TensorImpl* new_tensor(const Shape& shape, Dtype dtype);
 TensorImpl* new_view(TensorImpl* base, const Shape& shape, const Shape& strides, std::int64_t offset);
 /// A tensor without values; one reference.
 TensorImpl* new_abstract(const Shape& shape, Dtype dtype);
+/// Forgets the packs of a storage whose elements are about to change. Nobody may be reading it.
+void drop_packs(Storage* s) noexcept;
+/// A block for `bytes` of elements that stands on no tensor, and its end.
+Storage* take_block(std::size_t bytes);
+void give_block(Storage* s) noexcept;
 /// Ends a TensorImpl whose count has reached zero.
 void destroy(TensorImpl* impl) noexcept;
 

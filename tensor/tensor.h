@@ -149,17 +149,28 @@ class Tensor {
   std::uint32_t slot_ = 0;
 };
 
-/// The key to fresh elements, for kernels: nobody else may write into a tensor.
+/// The key to fresh elements, for kernels: nobody else may write into a tensor. Whoever turns it begins a new content:
+/// what was packed of the old one goes.
 struct Writer {
-  static std::byte* raw(Tensor& t) { return t.impl_->storage->data() + t.impl_->offset * size_of(t.impl_->dtype); }
+  static std::byte* raw(Tensor& t) {
+    begin(t);
+    return t.impl_->storage->data() + t.impl_->offset * size_of(t.impl_->dtype);
+  }
   template <class T>
   static T* data(Tensor& t) {
+    begin(t);
     return t.mutable_data<T>();
+  }
+
+ private:
+  static void begin(Tensor& t) {
+    if (t.impl_->storage->uses.load(std::memory_order_relaxed)) [[unlikely]]
+      detail::drop_packs(t.impl_->storage);
   }
 };
 
-using Tensors = InlineVector<Tensor, 4>;
-using Specs = InlineVector<Spec, 4>;
+using Tensors = InlineVector<Tensor, 8>;
+using Specs = InlineVector<Spec, 8>;
 
 std::ostream& operator<<(std::ostream& out, const Tensor& t);
 

@@ -51,6 +51,7 @@ class TapeRecord final : public Recorder, public std::enable_shared_from_this<Ta
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override;
   void read(const Cell& cell, Tensor& value) override;
   bool write(const Cell&, const Tensor&) override { return false; }
+  bool differentiates() const override { return true; }
 
   Tensor watch(const Tensor& x);
   std::uint32_t slot_of(const Tensor& x) const { return x.tape_id() == id_ ? x.tape_slot() : 0; }

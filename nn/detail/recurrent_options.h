@@ -14,7 +14,8 @@ RecurrentSizes sizes_of(std::int64_t input_size, std::int64_t hidden_size, const
                    .dropout = o.dropout,
                    .batch_first = o.batch_first,
                    .proj_size = 0,
-                   .form = o.form};
+                   .form = o.form,
+                   .recompute = o.recompute};
   if constexpr (requires { o.proj_size; }) s.proj_size = o.proj_size;
   return s;
 }
@@ -29,6 +30,7 @@ Options options_of(const RecurrentSizes& s) {
   o.dropout = s.dropout;
   o.batch_first = s.batch_first;
   o.form = s.form;
+  o.recompute = s.recompute;
   if constexpr (requires { o.proj_size; }) o.proj_size = s.proj_size;
   return o;
 }

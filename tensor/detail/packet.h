@@ -70,6 +70,21 @@ Packet<T> fma(Packet<T> a, std::type_identity_t<Packet<T>> b, std::type_identity
   return ei::pmadd(a.raw, b.raw, c.raw);
 }
 
+/// Stores the first n elements.
+template <class T>
+inline void put(T* to, Packet<T> v, std::int64_t n) {
+  using Traits = ei::unpacket_traits<RawPacket<T>>;
+  if (n == kLanes<T>) return v.store(to);
+  if constexpr (requires { requires bool(Traits::masked_store_available); }) {
+    using Bits = std::conditional_t<kLanes<T> == 16, std::uint16_t, std::uint8_t>;
+    ei::pstoreu(to, v.raw, static_cast<Bits>((1U << n) - 1));
+  } else {
+    alignas(64) T part[static_cast<std::size_t>(kLanes<T>)];
+    v.store(part);
+    std::memcpy(to, part, static_cast<std::size_t>(n) * sizeof(T));
+  }
+}
+
 /// f applied lane by lane.
 template <class T, class F>
 Packet<T> by_lane(Packet<T> x, F f) {
@@ -139,6 +154,7 @@ inline Packet<double> sin(Packet<double> x) {
 inline Packet<double> cos(Packet<double> x) {
   return by_lane(x, [](double v) { return std::cos(v); });
 }
+inline Packet<double> sigmoid(Packet<double> x) { return Packet<double>(1.0) / (Packet<double>(1.0) + exp(-x)); }
 inline Packet<double> tanh(Packet<double> x) {
   return by_lane(x, [](double v) { return std::tanh(v); });
 }
@@ -172,14 +188,14 @@ inline Packet<float> less_powers(Packet<float> x, Packet<float> n) {
   return fma(n, Packet<float>(2.12194440e-4F), fma(n, Packet<float>(-0.693359375F), x));
 }
 
-/// (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2 (Cephes' coefficients).
+/// (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2 (Cephes' coefficients), in pairs: the steps of a recurrence wait for it.
 inline Packet<float> exp_tail(Packet<float> r) {
-  Packet<float> p = 1.9875691500e-4F;
-  p = fma(p, r, 1.3981999507e-3F);
-  p = fma(p, r, 8.3334519073e-3F);
-  p = fma(p, r, 4.1665795894e-2F);
-  p = fma(p, r, 1.6666665459e-1F);
-  return fma(p, r, 5.0000001201e-1F);
+  using P = Packet<float>;
+  const P squared = r * r;
+  const P low = fma(P(1.6666665459e-1F), r, 5.0000001201e-1F);
+  const P middle = fma(P(8.3334519073e-3F), r, 4.1665795894e-2F);
+  const P high = fma(P(1.9875691500e-4F), r, 1.3981999507e-3F);
+  return fma(squared * squared, high, fma(squared, middle, low));
 }
 /// e^r there.
 inline Packet<float> exp_reduced(Packet<float> r) { return fma(exp_tail(r), r * r, r + 1.0F); }
@@ -230,8 +246,8 @@ inline Packet<float> expm1(Packet<float> x) {
 inline Packet<float> sin(Packet<float> x) { return ei::psin(x.raw); }
 inline Packet<float> cos(Packet<float> x) { return ei::pcos(x.raw); }
 
-/// t / (t + 2) with t = e^(2|x|) - 1, which is exact to a rounding also near 0; 1 from 9.1 on. (Eigen's rational
-/// function takes 0.7 of the time and is off by 2.6e-7.)
+/// t / (t + 2) with t = e^(2|x|) - 1, which is exact to a rounding also near 0; 1 from 9.1 on. A NaN stays, being the
+/// first operand of the bound. (Eigen's rational function takes 0.7 of the time and is off by 2.6e-7.)
 inline Packet<float> tanh(Packet<float> x) {
   using P = Packet<float>;
   const P bounded = ei::pmin(ei::pabs(x.raw), P(9.1F).raw);
@@ -240,7 +256,17 @@ inline Packet<float> tanh(Packet<float> x) {
   const P s = power_of_two(n);
   const P t = fma(s, fma(exp_tail(r), r * r, r), s - P(1.0F));
   const P y = t / (t + P(2.0F));
-  return select(is_nan(x), x, P(ei::por(y.raw, ei::pand(x.raw, P(-0.0F).raw))));
+  return P(ei::por(y.raw, ei::pand(x.raw, P(-0.0F).raw)));
+}
+
+/// 1 / (1 + e^-x): of e^-x only what matters beside 1, so that one power of two does; 0 below -88.4. A NaN stays, being
+/// the first operand of the bounds.
+inline Packet<float> sigmoid(Packet<float> x) {
+  using P = Packet<float>;
+  const P one(1.0F);
+  const P bounded = ei::pmin(ei::pmax((-x).raw, P(-88.0F).raw), P(89.0F).raw);
+  const P n = ei::pfloor(fma(bounded, P(1.44269504088896341F), P(0.5F)).raw);
+  return one / fma(exp_reduced(less_powers(bounded, n)), power_of_two(n), one);
 }
 
 /// erfc(x) for x >= 0 (Press et al., Numerical Recipes in C, 6.2: fractional error 1.2e-7). x^2 is split into a
@@ -348,15 +374,6 @@ Lane<T> max(Lane<T> a, std::type_identity_t<Lane<T>> b) {
 template <class T>
 Lane<T> min(Lane<T> a, std::type_identity_t<Lane<T>> b) {
   return a.v < b.v ? a : b;
-}
-
-// ---- composed, of both widths --------------------------------------------------------------------------
-
-/// 1 / (1 + e^-x).
-template <class T>
-Packet<T> sigmoid(Packet<T> x) {
-  const Packet<T> one(T(1));
-  return one / (one + exp(-x));
 }
 
 }  // namespace ferrite::detail

@@ -18,11 +18,26 @@ Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tens
   return n + z * (h - n);  // = (1 - z) * n + z * h
 }
 
-RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh) {
+Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
+  const std::int64_t H = h.shape()[1];
+  const auto part = [&](const Tensor& t, std::int64_t from, std::int64_t to) {
+    return t ? slice(t, -1, from * H, to * H) : t;
+  };
+  const Tensors from_x = split(i, H, 1);  // r, z, n
+  const Tensors from_h = split(affine(h, part(w_hh, 0, 2), part(b_hh, 0, 2)), H, 1);
+  const Tensor r = sigmoid(from_x[0] + from_h[0]);
+  const Tensor z = sigmoid(from_x[1] + from_h[1]);
+  const Tensor n = tanh(from_x[2] + affine(r * h, part(w_hh, 2, 3), part(b_hh, 2, 3)));
+  return n + z * (h - n);
+}
+
+RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
+                         const Tensor& w_hr) {
   const Tensor sums = i + affine(before.h, w_hh, b_hh);
   const Tensors gates = split(sums, before.c.shape()[1], 1);  // i, f, g, o
   const Tensor c = sigmoid(gates[1]) * before.c + sigmoid(gates[0]) * tanh(gates[2]);
-  return {sigmoid(gates[3]) * tanh(c), c};
+  const Tensor h = sigmoid(gates[3]) * tanh(c);
+  return {w_hr ? matmul(h, w_hr) : h, c};
 }
 
 Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu) {
@@ -47,6 +62,15 @@ struct StepMasks {
 };
 
 }  // namespace
+
+Tensor without_padding(const Tensor& x, const SequenceOptions& o) {
+  if (!o.lengths) return x;
+  const std::int64_t B = o.lengths.numel();
+  const std::int64_t T = x.shape()[o.batch_first ? 1 : 0];
+  const Tensor inside = o.batch_first ? less(reshape(arange(T), {1, T, 1}), reshape(o.lengths, {B, 1, 1}))
+                                      : less(reshape(arange(T), {T, 1, 1}), reshape(o.lengths, {1, B, 1}));
+  return where(inside, x, 0);
+}
 
 Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentStep& step, const SequenceOptions& o) {
   const std::int64_t time = o.batch_first ? 1 : 0;

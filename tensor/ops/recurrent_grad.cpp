@@ -1,0 +1,179 @@
+/// The way back through a sequence as an operation, so that a tracer sees it. Its own gradient is never asked for:
+/// where a tape listens, that of the steps is taken (autograd/tape.cpp).
+#include <algorithm>
+
+#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/detail/recurrent_ops.h"
+#include "ferrite/tensor/detail/room.h"
+
+namespace ferrite::detail {
+namespace {
+
+/// Positions of the operands before those of the sequence.
+struct GradOperands {
+  explicit GradOperands(CellType cell) : dc(has_memory(cell) ? 4 : -1), begin(has_memory(cell) ? 5 : 4) {}
+  static constexpr std::size_t y = 0, saved = 1, dy = 2, dh = 3;
+  int dc;
+  std::size_t begin;  ///< of the sequence's own
+};
+
+/// A turned copy of some columns of w, made for one call.
+template <class T>
+class Turned {
+ public:
+  Turned(const Tensor& w, std::int64_t K)
+      : room_(packets_of<T>(w.shape()[0]) * kLanes<T> * K), K_(K), units_(w.shape()[0]) {}
+  void columns(const Tensor& w, std::int64_t begin, std::int64_t n, std::int64_t at) {
+    pack_turned(w.data<T>() + begin, w.strides()[0], n, units_, room_.get() + at * kLanes<T>, K_ * kLanes<T>);
+  }
+  GateMatrix<T> matrix() { return packed_gates<T>(room_.get(), K_, 1, units_); }
+
+ private:
+  Room<T> room_;
+  std::int64_t K_, units_;
+};
+
+/// The weights as the way back reads them.
+template <class T>
+class AllTurned {
+ public:
+  AllTurned(const Prepared<T>& r)
+      : hh_(r.w_hh(), r->cell == CellType::gru_reset_before ? 2 * r->H : r->columns()),
+        hh_n_(r->cell == CellType::gru_reset_before ? std::optional<Turned<T>>(std::in_place, r.w_hh(), r->H)
+                                                    : std::nullopt),
+        hr_(r.w_hr() ? std::optional<Turned<T>>(std::in_place, r.w_hr(), r->P) : std::nullopt),
+        ih_(r.w_ih().template data<T>()) {
+    const std::int64_t H = r->H;
+    if (r->cell == CellType::gru) {
+      hh_.columns(r.w_hh(), 2 * H, H, 0);
+      hh_.columns(r.w_hh(), 0, 2 * H, H);
+    } else {
+      hh_.columns(r.w_hh(), 0, hh_.matrix().K, 0);
+    }
+    if (hh_n_) hh_n_->columns(r.w_hh(), 2 * H, H, 0);
+    if (hr_) hr_->columns(r.w_hr(), 0, r->P, 0);
+  }
+  TurnedWeights<T> weights() {
+    return {hh_.matrix(), hh_n_ ? hh_n_->matrix() : GateMatrix<T>{}, hr_ ? hr_->matrix() : GateMatrix<T>{}, ih_};
+  }
+
+ private:
+  Turned<T> hh_;
+  std::optional<Turned<T>> hh_n_, hr_;
+  const T* ih_;
+};
+
+/// Fills a state's gradient with what arrived, for the kernel to go on with.
+template <class T>
+T* begun(const Tensor& grad, T* to, std::int64_t n) {
+  if (grad.numel() == 0) {
+    std::fill_n(to, n, T(0));
+  } else {
+    const Tensor d = dense(grad);
+    std::copy_n(d.data<T>(), n, to);
+  }
+  return to;
+}
+
+template <class T>
+void way_back(CellType cell, Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  const GradOperands at(cell);
+  const SequenceOperands o = operands_of(cell, in, at.begin);
+  const Prepared<T> r(cell, in, o, attrs);
+  const SequenceAxes axes(attrs);
+  const auto wanted = [&](int k) -> T* {
+    const auto i = static_cast<std::size_t>(k - o.first);
+    return k < 0 || out[i].numel() == 0 ? nullptr : Writer::data<T>(out[i]);
+  };
+  const Tensor y = dense(in[GradOperands::y]);
+  Tensor saved = dense(in[GradOperands::saved]);
+  if (saved_of(cell) > 0 && saved.numel() == 0) {  // not kept: computed again
+    saved = Tensor::empty(saved_spec(cell, in, o, attrs));
+    Tensor again = Tensor::empty(y.spec()), h = Tensor::empty(in[static_cast<std::size_t>(o.h0)].spec());
+    Tensor c = o.c0 >= 0 ? Tensor::empty(in[static_cast<std::size_t>(o.c0)].spec()) : Tensor();
+    run_forward<T>(r, attrs, again, h, c ? &c : nullptr, &saved);
+  }
+  const Tensor& given = in[GradOperands::dy];
+  const Tensor dy = given.numel() ? dense(given) : Tensor();
+  Room<T> dh_room(r->B * r->P), dc_room(r->B * r->H);
+  T* const dh = wanted(o.h0) ? wanted(o.h0) : dh_room.get();
+  T* const dc = wanted(o.c0) ? wanted(o.c0) : dc_room.get();
+  AllTurned<T> turned(r);
+  Tensor* const dx = wanted(o.x) ? &out[0] : nullptr;
+  run_recurrence_back<T>(*r, {.turned = turned.weights(),
+                              .y = rows_of<T>(y, axes),
+                              .saved = saved_of(cell) > 0 ? saved.data<T>() : nullptr,
+                              .dy = dy ? rows_of<T>(dy, axes) : Rows<const T*>{},
+                              .dh = begun(in[GradOperands::dh], dh, r->B * r->P),
+                              .dc = at.dc < 0 ? nullptr : begun(in[static_cast<std::size_t>(at.dc)], dc, r->B * r->H),
+                              .dx = dx ? writable_rows<T>(*dx, axes) : Rows<T*>{},
+                              .dw_ih = wanted(o.w_ih),
+                              .dw_hh = wanted(o.w_hh),
+                              .db_ih = wanted(o.b_ih),
+                              .db_hh = wanted(o.b_hh),
+                              .dw_hr = wanted(o.w_hr)});
+}
+
+template <class Kind>
+struct SequenceGrad {
+  static constexpr auto name = Kind::grad_name, onnx = "", stablehlo = "";
+  static constexpr auto summary = "the gradient of the operation before: of every operand that bits of `wants` name";
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    const CellType cell = cell_type<Kind>(attrs);
+    const GradOperands at(cell);
+    const SequenceOperands o = operands_of(cell, in, at.begin);
+    check_sequence(name, cell, in, o, attrs);
+    const std::int64_t wants = attrs.get<std::int64_t>("wants");
+    Specs out;
+    for (int k = 0; k < o.gradients(); ++k) {
+      const Spec& spec = in[at.begin + static_cast<std::size_t>(k)].spec();
+      out.push_back(wants >> k & 1 ? spec : Spec{{0}, spec.dtype});
+    }
+    return out;
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const CellType cell = cell_type<Kind>(attrs);
+    if (in[0].numel() == 0) return fill_zero(out);
+    if (in[0].dtype() == Dtype::f32) {
+      way_back<float>(cell, in, out, attrs);
+    } else {
+      way_back<double>(cell, in, out, attrs);
+    }
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    sequence_grad_oracle(cell_type<Kind>(attrs), in, out, attrs);
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> all = sequence_grad_samples(Kind::kinds[0]);
+    if (Kind::kinds[1] == Kind::kinds[0]) return all;
+    for (Sample& s : sequence_grad_samples(Kind::kinds[1])) {
+      s.attrs = std::move(s.attrs).with(Kind::flag, true);
+      all.push_back(std::move(s));
+    }
+    return all;
+  }
+
+ private:
+  /// No rows: nothing arrives anywhere.
+  static void fill_zero(std::span<Tensor> out) {
+    for (Tensor& t : out) std::fill_n(Writer::raw(t), t.numel() * size_of(t.dtype()), std::byte{0});
+  }
+};
+
+}  // namespace
+
+const Primitive& sequence_grad(CellType cell) {
+  if (is_gru(cell)) return structured<SequenceGrad<GruSequence>>;
+  if (cell == CellType::lstm) return structured<SequenceGrad<LstmSequence>>;
+  return structured<SequenceGrad<RnnSequence>>;
+}
+
+Family recurrent_grad_family() {
+  static constexpr const Primitive* list[] = {&structured<SequenceGrad<GruSequence>>,
+                                              &structured<SequenceGrad<LstmSequence>>,
+                                              &structured<SequenceGrad<RnnSequence>>};
+  return list;
+}
+
+}  // namespace ferrite::detail
