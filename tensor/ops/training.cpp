@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
 
-/// Whether `fma` rounds once on this instruction set.
-#ifdef EIGEN_HAS_SINGLE_INSTRUCTION_MADD
-constexpr bool kRoundsOnce = true;
-#else
-constexpr bool kRoundsOnce = false;
-#endif
-
 /// What decay of the weights there is, and where it enters.
 enum class Decay : std::uint8_t { none, gradient, weights };
 
