@@ -297,11 +297,8 @@ class BlockProduct {
 /// a b + c as the packets round it.
 template <class T>
 inline T chain(T a, T b, T c) {
-#ifdef __FMA__
-  return std::fma(a, b, c);
-#else
+  if constexpr (kRoundsOnce) return std::fma(a, b, c);
   return a * b + c;
-#endif
 }
 
 /// A product of a few elements, without packets: the same chains, less ceremony. K at most kBlockK.
