@@ -26,7 +26,7 @@ struct AdamPace {
 };
 
 /// Reads the cells, applies `adam_update` and assigns what it gives. Where nobody is recording and nobody else holds
-/// the moments, their own buffers take the new ones; the bits are the same. Throws as `adam_update`.
+/// the values, their own buffers take the new ones; the bits are the same. Throws as `adam_update`.
 void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs);
 
 }  // namespace ferrite::detail

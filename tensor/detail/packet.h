@@ -64,6 +64,12 @@ template <class T>
 Mask<T> is_nan(Packet<T> x) {
   return {ei::pcmp_lt_or_nan(x.raw, ei::pset1<RawPacket<T>>(-std::numeric_limits<T>::infinity()))};
 }
+/// Whether the machine has an instruction that rounds a * b + c once (x86: FMA; aarch64 always).
+#if defined(__FMA__) || defined(__aarch64__)
+inline constexpr bool kRoundsOnce = true;
+#else
+inline constexpr bool kRoundsOnce = false;
+#endif
 /// a * b + c, in one rounding where the machine has such an instruction.
 template <class T>
 Packet<T> fma(Packet<T> a, std::type_identity_t<Packet<T>> b, std::type_identity_t<Packet<T>> c) {

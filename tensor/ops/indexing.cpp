@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/detail/pooled.h"
 #include "ferrite/tensor/detail/strided.h"
 
 namespace ferrite {
@@ -11,31 +12,22 @@ void check_index_dtype(std::string_view where, const Tensor& index) {
   if (!is_integer(index.dtype())) throw_dtype(where, "the index must be i64 or i32, got " + index.spec().str());
 }
 
-/// The values of an index as non-negative positions below n, in pooled memory. Throws ShapeError for one outside [-n,
-/// n).
-class Positions {
- public:
-  Positions(std::string_view where, const Tensor& index, std::int64_t n)
-      : values_(Tensor::empty({{index.numel()}, Dtype::i64})) {
-    std::int64_t* to = Writer::data<std::int64_t>(values_);
-    visit_dtype(index.dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      for_each_offset(index.shape(), index.strides(), [&](std::int64_t at) {
-        const auto i = static_cast<std::int64_t>(index.data<T>()[at]);
-        if (i < -n || i >= n)
-          throw_shape(where,
-                      "index " + std::to_string(i) + " is out of range for an axis of extent " + std::to_string(n));
-        *to++ = i < 0 ? i + n : i;
-      });
+/// The values of an index as non-negative positions below n. Throws ShapeError for one outside [-n, n).
+PooledVector<std::int64_t> positions(std::string_view where, const Tensor& index, std::int64_t n) {
+  PooledVector<std::int64_t> out;
+  out.reserve(static_cast<std::size_t>(index.numel()));
+  visit_dtype(index.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    for_each_offset(index.shape(), index.strides(), [&](std::int64_t at) {
+      const auto i = static_cast<std::int64_t>(index.data<T>()[at]);
+      if (i < -n || i >= n)
+        throw_shape(where,
+                    "index " + std::to_string(i) + " is out of range for an axis of extent " + std::to_string(n));
+      out.push_back(i < 0 ? i + n : i);
     });
-  }
-  const std::int64_t* begin() const { return values_.data<std::int64_t>(); }
-  const std::int64_t* end() const { return begin() + values_.numel(); }
-  std::int64_t operator[](std::size_t k) const { return begin()[k]; }
-
- private:
-  Tensor values_;
-};
+  });
+  return out;
+}
 
 std::int64_t position(double index, std::int64_t n) {
   const auto i = static_cast<std::int64_t>(index);
@@ -60,7 +52,7 @@ struct IndexSelect {
     const std::int64_t bytes = size_of(x.dtype());
     Shape slice_shape = x.shape();
     slice_shape[axis] = 1;
-    const Positions rows(name, in[1], x.shape()[axis]);
+    const PooledVector<std::int64_t> rows = positions(name, in[1], x.shape()[axis]);
     std::byte* to = Writer::raw(out[0]);
     for (const std::int64_t i : rows) {
       copy_strided(to, out[0].strides(), x.raw() + i * x.strides()[axis] * bytes, x.strides(), slice_shape, bytes);
@@ -114,7 +106,7 @@ struct Gather {
     const Tensor& x = in[0];
     const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
     const auto bytes = static_cast<std::size_t>(size_of(x.dtype()));
-    const Positions at(name, in[1], x.shape()[axis]);
+    const PooledVector<std::int64_t> at = positions(name, in[1], x.shape()[axis]);
     Shape others = x.strides();
     others[axis] = 0;
     std::byte* to = Writer::raw(out[0]);
@@ -163,7 +155,7 @@ struct ScatterAdd {
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
     copy_to(Writer::raw(out[0]), in[0]);
-    const Positions at(name, in[1], in[0].shape()[axis]);
+    const PooledVector<std::int64_t> at = positions(name, in[1], in[0].shape()[axis]);
     const Tensor source = contiguous(in[2]);
     Shape others = out[0].strides();
     const std::int64_t step = others[axis];

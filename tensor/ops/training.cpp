@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
 
-/// Whether `fma` rounds once on this instruction set.
-#ifdef EIGEN_HAS_SINGLE_INSTRUCTION_MADD
-constexpr bool kRoundsOnce = true;
-#else
-constexpr bool kRoundsOnce = false;
-#endif
-
 /// What decay of the weights there is, and where it enters.
 enum class Decay : std::uint8_t { none, gradient, weights };
 
@@ -352,19 +345,21 @@ Attrs adam_attrs(const AdamConstants& c) {
 }
 
 void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs) {
-  const Tensor w = cells.w.value();
-  const Tensor &m = cells.m.peek(), &v = cells.v.peek();
-  if (frame().recorders.empty() && owned_alone(m) && owned_alone(v) && m.impl() != v.impl() && !g.is_abstract()) {
+  const Tensor &w = cells.w.peek(), &m = cells.m.peek(), &v = cells.v.peek();
+  const bool ours = owned_alone(m) && owned_alone(v) && !(cells.m == cells.v);
+  if (frame().recorders.empty() && ours && !g.is_abstract()) {
     const Tensor* const operands[] = {&w, &g, &m, &v, &pace.rate, &pace.correction1, &pace.correction2};
     const Inputs in(operands);
     AdamUpdate::check(in);
-    Tensor out[] = {Tensor::empty(w.spec()), m, v};
+    const bool w_too = owned_alone(w);
+    Tensor out[] = {w_too ? w : Tensor::empty(w.spec()), m, v};
     AdamUpdate::eval(in, out, attrs);
-    return cells.w.assign(out[0]);
+    if (!w_too) cells.w.assign(out[0]);
+    return;
   }
-  const Tensor m_read = cells.m.value(), v_read = cells.v.value();
-  const Tensors out = structured<AdamUpdate>.apply(
-      {{&w, &g, &m_read, &v_read, &pace.rate, &pace.correction1, &pace.correction2}}, attrs);
+  const Tensor w_read = cells.w.value(), m_read = cells.m.value(), v_read = cells.v.value();
+  const Tensor* const operands[] = {&w_read, &g, &m_read, &v_read, &pace.rate, &pace.correction1, &pace.correction2};
+  const Tensors out = structured<AdamUpdate>.apply(Inputs(operands), attrs);
   cells.m.assign(out[1]);
   cells.v.assign(out[2]);
   cells.w.assign(out[0]);

@@ -127,13 +127,14 @@ BOOST_AUTO_TEST_CASE(threads_give_the_bits_of_one) {
   for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(identical(got[k], wanted[k]));
 }
 
-BOOST_AUTO_TEST_CASE(moments_that_nobody_else_holds_keep_their_buffers) {
+BOOST_AUTO_TEST_CASE(what_nobody_else_holds_keeps_its_buffer) {
   const Tensors in = operands({50}, Dtype::f32);
   const Tensors wanted = as_definition(in, kKinds[2]);
   const Cells alone(in);
-  const void* const before = alone.m.peek().data<float>();
+  const void* const before[] = {alone.w.peek().raw(), alone.m.peek().raw(), alone.v.peek().raw()};
   alone.update(in, kKinds[2]);
-  BOOST_TEST((alone.m.peek().data<float>() == before));
+  const void* const after[] = {alone.w.peek().raw(), alone.m.peek().raw(), alone.v.peek().raw()};
+  BOOST_TEST((std::equal(before, before + 3, after)));
   BOOST_TEST(identical(alone.w.peek(), wanted[0]));
   BOOST_TEST(identical(alone.m.peek(), wanted[1]));
   BOOST_TEST(identical(alone.v.peek(), wanted[2]));
@@ -150,6 +151,16 @@ BOOST_AUTO_TEST_CASE(values_that_somebody_holds_do_not_change) {
   BOOST_TEST(identical(w, in[0]));
   BOOST_TEST(identical(cells.m.peek(), wanted[1]));
   BOOST_TEST(identical(cells.v.peek(), wanted[2]));
+}
+
+BOOST_AUTO_TEST_CASE(weights_that_a_product_has_packed_are_packed_anew) {
+  const Tensor x = uniform({16, 64}, {1, 2, 3}, -1, 1);
+  Tensors in = operands({64, 96}, Dtype::f32);
+  const Cells cells(in);
+  for (int i = 0; i < 4; ++i) (void)matmul(x, cells.w.peek());
+  cells.update(in, {});
+  const Tensor copy = as_definition(in, {})[0];
+  for (int i = 0; i < 4; ++i) BOOST_TEST(identical(matmul(x, cells.w.peek()), matmul(x, copy)));
 }
 
 BOOST_AUTO_TEST_CASE(a_recorder_sees_one_operation_and_every_cell) {

@@ -34,7 +34,7 @@ Tensor by_the_rule(const Tensor& a, const Tensor& b) {
   return Tensor::from(c, {M, N});
 }
 
-#ifdef __FMA__
+#if defined(__FMA__) || defined(__aarch64__)
 constexpr bool kFused = true;
 #else
 constexpr bool kFused = false;
