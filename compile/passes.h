@@ -28,10 +28,6 @@ void join_padded_sums(Graph& g);
 /// cross-entropy need not be computed for every class. The same elements meet the same operations.
 void sink_gathers(Graph& g);
 
-/// `sum over t of a_t' b_t`: chains of additions of products become one product over the stacked rows. This changes the
-/// order of summation (docs/numerics.md, rules 2 and 4), and so the bits: only on request.
-void stack_products(Graph& g);
-
 /// All passes that keep bits, in their order.
 void simplify(Graph& g);
 

@@ -217,6 +217,39 @@ BOOST_AUTO_TEST_CASE(a_function_that_ended_before_its_gradient_says_so) {
   BOOST_CHECK_EXCEPTION(tape.grad(y, {x}), TapeError, says("ended before its gradient"));
 }
 
+BOOST_AUTO_TEST_CASE(a_compiled_layer_follows_its_weights) {
+  const nn::Linear layer(3, 2, {.seed = 1, .prefix = "l"});
+  const auto fast = layer.compiled();
+  const Tensor x = sample({4, 3}, 1);
+  BOOST_TEST(identical(fast(x), layer(x)));
+  layer.weight.assign(sample({3, 2}, 2));
+  BOOST_TEST(identical(fast(x), layer(x)));
+  BOOST_TEST(fast.plans() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(plans_refuse_other_arguments) {
+  const std::vector<Spec> specs = {{{2, 3}, Dtype::f32}};
+  const Plan plan(trace([](const Tensors& x) { return Tensors{exp(x[0])}; }, specs));
+  BOOST_CHECK_EXCEPTION((void)plan.run({zeros({3, 2})}), ShapeError, says("must be f32[2, 3], got f32[3, 2]"));
+  BOOST_CHECK_EXCEPTION((void)plan.run({zeros({2, 3}, Dtype::f64)}), DtypeError, says("got f64[2, 3]"));
+  BOOST_CHECK_EXCEPTION((void)plan.run({}), ValueError, says("1 arguments are needed, got 0"));
+  const auto f = compile([](const Tensor& x) { return x; });
+  BOOST_CHECK_EXCEPTION((void)f.report(), Error, says("before the first call"));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_function_throws_comes_through_and_leaves_it_usable) {
+  const Tensor table = sample({4, 2}, 1);
+  const auto f = compile([&](const Tensor& index) { return index_select(table, 0, index) * 2; });
+  const Tensor good = Tensor::from({std::int64_t{1}, std::int64_t{3}}, {2});
+  const Tensor bad = Tensor::from({std::int64_t{1}, std::int64_t{4}}, {2});
+  BOOST_TEST(identical(f(good), index_select(table, 0, good) * 2));
+  BOOST_CHECK_EXCEPTION((void)f(bad), ShapeError, says("out of range"));
+  BOOST_TEST(identical(f(good), index_select(table, 0, good) * 2));
+  const auto wrong = compile([](const Tensor& x) { return matmul(x, x); });
+  BOOST_CHECK_THROW((void)wrong(zeros({2, 3})), ShapeError);
+  BOOST_TEST(wrong.plans() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(two_threads_run_one_function_at_once) {
   const nn::Linear layer(8, 8, {.seed = 1, .prefix = "l"});
   const auto f = layer.compiled();
