@@ -46,7 +46,7 @@ class Sinking {
   /// The value at the picked places.
   ValueId picked(ValueId v, int depth) {
     const Spec spec = g_.values[v];
-    const Shape& index = g_.values[gather_.in[1]].shape;
+    const Shape index = g_.values[gather_.in[1]].shape;  // values grow meanwhile
     if (depth == 0 || !is_pointwise(v)) {
       return g_.add_node(*gather_.op, gather_.attrs, {to_[v], gather_.in[1]}, {index, spec.dtype});
     }
@@ -63,8 +63,8 @@ class Sinking {
   /// An operand that is the same along the axis needs no picking.
   ValueId operand(ValueId x, const Shape& shape, int depth) {
     if (g_.values[x].shape == shape) return picked(x, depth - 1);
-    const Shape& index = g_.values[gather_.in[1]].shape;
-    const Shape& own = g_.values[x].shape;
+    const Shape index = g_.values[gather_.in[1]].shape;  // values grow meanwhile
+    const Shape own = g_.values[x].shape;
     const auto axis = static_cast<int>(gather_.attrs.get<std::int64_t>("axis"));
     const int lead = shape.rank() - own.rank();
     bool same = axis < lead || own[axis - lead] == 1;
