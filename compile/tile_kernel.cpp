@@ -204,7 +204,7 @@ class Worker {
   Worker(const Kernel& k, std::byte* const* bases) : k_(k), bases_(bases) {
     std::int64_t widest = 4;
     for (const Kernel::SlotInfo& s : k.slots) widest = std::max(widest, s.bytes);
-    piece_ = k.tile * widest + kLineBytes;
+    piece_ = (k.tile * widest + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;  // whole lines, and one more
     const auto lines = static_cast<std::int64_t>(k.repeated_loads.size()) * kLineBytes;
     const auto table = static_cast<std::int64_t>(k.slots.size() * sizeof(std::byte*));
     std::byte* memory = scratch().take(static_cast<std::size_t>(k.scratch_pieces * piece_ + lines + table));

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(large_results_are_streamed) {
   const Shape shape{2100, 2111};
   check(
       [](const Tensors& x) {
-        return Tensors{x[0] * x[1] + 1, transpose(x[0]) * 2};
+        return Tensors{x[0] * x[1] + 1, transpose(x[0]) * 2, softmax(x[0] + x[1])};
       },
       {sample(shape, 1), sample(shape, 2)});
 }
