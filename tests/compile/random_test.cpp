@@ -8,7 +8,7 @@ namespace {
 /// FERRITE_PROGRAMS asks for more (or FERRITE_SEED for one).
 std::uint64_t programs_to_run() {
   const char* n = std::getenv("FERRITE_PROGRAMS");
-  return n ? std::strtoull(n, nullptr, 10) : 1000;
+  return n ? std::strtoull(n, nullptr, 10) : 2000;
 }
 
 void check(std::uint64_t seed, const programs::Mix& mix) {
