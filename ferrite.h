@@ -2,6 +2,8 @@
 /// Everything a program needs: tensors, gradients, layers, the builder, files and training.
 #include "ferrite/autograd/gradcheck.h"
 #include "ferrite/autograd/tape.h"
+#include "ferrite/compile/compile.h"
+#include "ferrite/compile/tracer.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/numpy.h"

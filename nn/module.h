@@ -5,10 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/compile/compile.h"
 #include "ferrite/nn/init.h"
 #include "ferrite/nn/step.h"
 #include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn {
 
@@ -59,7 +61,7 @@ class Module {
   /// Training mode, on from the start: only `Dropout` and the like care. Told to all adopted modules.
   void train(bool on = true) const;
   void eval() const { train(false); }
-  bool training() const { return mode_->load(std::memory_order_relaxed); }
+  bool training() const { return detail::read_flag(mode_); }
 
  protected:
   Module() : modes_{mode_} {}
@@ -105,6 +107,11 @@ class Layer : public Module {
 
   Tensor operator()(const Tensor& x) const { return forward(x, {}); }
   Tensor operator()(const Tensor& x, const Context& context) const { return forward(x, context); }
+  /// The layer as a compiled function of its input (compile/compile.h): the same bits from a planned, fused program. It
+  /// follows the layer's parameters and its training mode; the layer must outlive it and stay where it is.
+  auto compiled() const {
+    return compile([this](const Tensor& x) { return forward(x, {}); });
+  }
   /// Runs the layer step by step on its present weights (nn/stream.h). Throws ValueError when it is not causal.
   Stream stream(std::int64_t batch = 1) const;
 };

@@ -97,6 +97,9 @@ struct Layout {
 /// and every run must be readable and writable up to n rounded up to 64 bytes.
 using Block = void (*)(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n);
 
+/// Reduces each of `rows` contiguous runs of n elements to one result, in the order of docs/numerics.md, rule 3.
+using RowReduction = void (*)(const void* x, std::int64_t rows, std::int64_t n, void* out);
+
 /// An interval that tests sample; the ends are sampled too.
 struct Range {
   double low = -3;
@@ -120,7 +123,13 @@ struct Primitive {
   void (*eval)(Inputs, std::span<Tensor> out, const Attrs&) = nullptr;
   /// The window that output i takes on input 0; false where none exists and `eval` must copy.
   bool (*view)(const Tensor& in, const Spec& out, const Attrs&, std::size_t i, Layout&) = nullptr;
-  Block block[kDtypes] = {};             ///< pointwise only, by the dtype of the operands
+  Block block[kDtypes] = {};  ///< pointwise only, by the dtype of the operands
+  /// Structured operations that act on one element at a time: the kernel for an operand of that dtype, so that they can
+  /// run together with pointwise ones.
+  Block (*element_block)(Dtype operand, const Attrs&) = nullptr;
+  /// Reductions: the kernel for rows of that dtype, so that they can run together with the operations around them; null
+  /// for dtypes whose result has another.
+  RowReduction (*row_reduction)(Dtype) = nullptr;
   Tensors (*vjp)(const Vjp&) = nullptr;  ///< null: not differentiable
   Reads reads;
   std::string_view onnx;

@@ -45,6 +45,12 @@ Frame& frame() {
   return *top;
 }
 
+bool read_flag(const std::shared_ptr<std::atomic<bool>>& flag) {
+  const bool value = flag->load(std::memory_order_relaxed);
+  for (Recorder* r : frame().recorders) r->flag(flag, value);
+  return value;
+}
+
 }  // namespace detail
 
 NewFrame::NewFrame() {

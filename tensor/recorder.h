@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+#include <memory>
 #include <span>
 
 #include "ferrite/tensor/primitive.h"
@@ -20,6 +22,8 @@ class Recorder {
   virtual void read(const Cell& cell, Tensor& value) = 0;
   /// A cell is given a new value. True: the recorder keeps the assignment and the cell must not change now.
   virtual bool write(const Cell& cell, const Tensor& value) = 0;
+  /// A switch outside the tensors is read (whether a module trains): what runs may depend on it.
+  virtual void flag(const std::shared_ptr<const std::atomic<bool>>&, bool) {}
   /// Whether applications are only to be recorded, not computed: results are abstract.
   virtual bool tracing() const { return false; }
   /// Whether what is recorded may be differentiated later: gradients are then made of operations that have gradients
@@ -39,6 +43,9 @@ struct Frame {
 
 /// The innermost frame of this thread.
 Frame& frame();
+
+/// The value of a switch, told to the recorders.
+bool read_flag(const std::shared_ptr<std::atomic<bool>>& flag);
 
 }  // namespace detail
 

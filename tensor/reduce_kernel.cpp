@@ -281,7 +281,30 @@ Tensor widened(const Tensor& x) {
   return wide;
 }
 
+template <class Op, class T>
+void reduce_each(const void* x, std::int64_t rows, std::int64_t n, void* out) {
+  const T* from = static_cast<const T*>(x);
+  T* to = static_cast<T*>(out);
+  for (std::int64_t r = 0; r < rows; ++r) to[r] = reduce_run<Op>(from + r * n, n);
+}
+
+template <class Op>
+RowReduction each_of(Dtype dtype) {
+  if (dtype == Dtype::f32) return reduce_each<Op, float>;
+  return dtype == Dtype::f64 ? reduce_each<Op, double> : nullptr;
+}
+
 }  // namespace
+
+RowReduction row_reduction(Reduction kind, Dtype dtype) {
+  switch (kind) {
+    case Reduction::sum: return each_of<SumOf>(dtype);
+    case Reduction::prod: return each_of<ProdOf>(dtype);
+    case Reduction::max: return each_of<MaxOf>(dtype);
+    case Reduction::min: break;
+  }
+  return each_of<MinOf>(dtype);
+}
 
 void reduce(Reduction kind, const Tensor& x, const Shape& axes, Tensor& out) {
   switch (kind) {

@@ -20,7 +20,7 @@ thread_local bool inside = false;
 
 /// One parallel loop: indices are handed out one by one.
 struct Loop {
-  const std::function<void(std::int64_t)>* f = nullptr;
+  const LoopBody* f = nullptr;
   std::int64_t n = 0;
   std::uint64_t denormals = denormal_mode();  ///< of the caller; helpers compute in it
   std::atomic<std::int64_t> next{0};
@@ -104,7 +104,7 @@ Pool& pool() {
 
 }  // namespace
 
-void parallel_for(std::int64_t n, const std::function<void(std::int64_t)>& f) {
+void parallel_for(std::int64_t n, LoopBody f) {
   const int threads = wanted_threads.load(std::memory_order_relaxed);
   if (threads <= 1 || n <= 1 || inside) {
     for (std::int64_t i = 0; i < n; ++i) f(i);

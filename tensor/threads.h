@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
-#include <functional>
+#include <memory>
+#include <type_traits>
 
 namespace ferrite {
 
@@ -11,10 +12,24 @@ int threads();
 
 namespace detail {
 
+/// A borrowed function of an index: no copy, no memory.
+class LoopBody {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, LoopBody>) LoopBody(F&& f)
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+        call_([](void* object, std::int64_t i) { (*static_cast<std::remove_reference_t<F>*>(object))(i); }) {}
+  void operator()(std::int64_t i) const { call_(object_, i); }
+
+ private:
+  void* object_;
+  void (*call_)(void*, std::int64_t);
+};
+
 /// Calls f(i) for i in [0, n), in any order and on any thread of the pool; the caller takes part. Work must be
 /// cut by the problem, not by the number of threads. Runs serially inside another parallel_for. An exception of
 /// any call is thrown again here after all have ended. Helpers treat denormals as the caller does (denormals.h).
-void parallel_for(std::int64_t n, const std::function<void(std::int64_t)>& f);
+void parallel_for(std::int64_t n, LoopBody f);
 
 }  // namespace detail
 }  // namespace ferrite

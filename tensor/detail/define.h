@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "ferrite/tensor/detail/packet.h"
+#include "ferrite/tensor/detail/block.h"
 #include "ferrite/tensor/operand.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/oracle.h"
@@ -81,58 +81,6 @@ concept PointwiseOp = requires {
   { Op::stablehlo } -> std::convertible_to<std::string_view>;
   &Op::scalar;
 };
-
-template <class Op, class P, std::size_t... I>
-inline auto load_and_apply(const void* const* in, const std::ptrdiff_t* step, std::int64_t i,
-                           std::index_sequence<I...>) {
-  using T = typename P::Element;
-  return Op::f(P::load(static_cast<const T*>(in[I]) + i * step[I])...);
-}
-
-/// Floats: whole packets.
-template <class Op, class T>
-void packet_block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
-  T* to = static_cast<T*>(out);
-  for (std::int64_t i = 0; i < n; i += kLanes<T>)
-    load_and_apply<Op, Packet<T>>(in, step, i, std::make_index_sequence<Op::arity>{}).store(to + i);
-}
-
-template <class R, class V>
-R lane_result(V v) {
-  if constexpr (std::is_same_v<V, bool>) {
-    return v;
-  } else {
-    return v.v;
-  }
-}
-
-/// Integers, bool and comparisons: plain loops, one for each pattern of runs and repeated values.
-template <class Op, class T, class R>
-void lane_block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
-  R* to = static_cast<R*>(out);
-  const T* a = static_cast<const T*>(in[0]);
-  using L = Lane<T>;
-  if constexpr (Op::arity == 1) {
-    const std::ptrdiff_t sa = step[0];
-    for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(a[i * sa])));
-  } else if constexpr (Op::arity == 2) {
-    const T* b = static_cast<const T*>(in[1]);
-    if (step[0] == 1 && step[1] == 1) {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(a[i]), L(b[i])));
-    } else if (step[0] == 1) {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(a[i]), L(*b)));
-    } else if (step[1] == 1) {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(*a), L(b[i])));
-    } else {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(*a), L(*b)));
-    }
-  } else {
-    const T* b = static_cast<const T*>(in[1]);
-    const T* c = static_cast<const T*>(in[2]);
-    for (std::int64_t i = 0; i < n; ++i)
-      to[i] = lane_result<R>(Op::f(L(a[i * step[0]]), L(b[i * step[1]]), L(c[i * step[2]])));
-  }
-}
 
 template <class Op>
 inline constexpr bool kToBool = requires {
@@ -229,6 +177,8 @@ inline constexpr Primitive pointwise = {
     .view = nullptr,
     .block = {block_of<Op, float>(), block_of<Op, double>(), block_of<Op, std::int32_t>(), block_of<Op, std::int64_t>(),
               block_of<Op, bool>()},
+    .element_block = nullptr,
+    .row_reduction = nullptr,
     .vjp = pointwise_vjp_of<Op>(),
     .reads = reads_of<Op>(),
     .onnx = Op::onnx,
@@ -268,6 +218,22 @@ constexpr auto eval_of() -> void (*)(Inputs, std::span<Tensor>, const Attrs&) {
   }
 }
 template <class Op>
+constexpr auto row_reduction_of() -> RowReduction (*)(Dtype) {
+  if constexpr (requires(Dtype t) { Op::row_reduction(t); }) {
+    return &Op::row_reduction;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr auto element_block_of() -> Block (*)(Dtype, const Attrs&) {
+  if constexpr (requires(Dtype t, const Attrs& a) { Op::element_block(t, a); }) {
+    return &Op::element_block;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
 constexpr auto view_of() -> bool (*)(const Tensor&, const Spec&, const Attrs&, std::size_t, Layout&) {
   if constexpr (requires { &Op::view; }) {
     return &Op::view;
@@ -301,6 +267,8 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .eval = eval_of<Op>(),
                                          .view = view_of<Op>(),
                                          .block = {},
+                                         .element_block = element_block_of<Op>(),
+                                         .row_reduction = row_reduction_of<Op>(),
                                          .vjp = vjp_of<Op>(),
                                          .reads = reads_of<Op>(),
                                          .onnx = Op::onnx,

@@ -1,5 +1,5 @@
 #pragma once
-#include "ferrite/tensor/tensor.h"
+#include "ferrite/tensor/primitive.h"
 
 namespace ferrite::detail {
 
@@ -9,5 +9,8 @@ enum class Reduction : std::uint8_t { sum, prod, max, min };
 /// The order is that of docs/numerics.md, rule 3: 16 lanes (f64: 8) inside blocks of 1024 elements taken in
 /// row-major order of the reduced axes, lanes halved pairwise, blocks ascending; whatever the strides.
 void reduce(Reduction kind, const Tensor& x, const Shape& axes, Tensor& out);
+
+/// The same for contiguous rows of floats; null for other dtypes.
+RowReduction row_reduction(Reduction kind, Dtype dtype);
 
 }  // namespace ferrite::detail

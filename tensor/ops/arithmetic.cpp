@@ -1,50 +1,11 @@
 #include <cmath>
 
+#include "ferrite/tensor/detail/cheap.h"
 #include "ferrite/tensor/detail/define.h"
 
 namespace ferrite {
 namespace detail {
 namespace {
-
-struct Add {
-  static constexpr auto name = "add", onnx = "Add", stablehlo = "add";
-  static constexpr auto summary = "a + b";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::numeric;
-  static constexpr Range domain{-100, 100};
-  static auto f(const auto& a, const auto& b) { return a + b; }
-  static double scalar(double a, double b) { return a + b; }
-  static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return v.grad; }, [&] { return v.grad; });
-  }
-};
-
-struct Sub {
-  static constexpr auto name = "sub", onnx = "Sub", stablehlo = "subtract";
-  static constexpr auto summary = "a - b";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::numeric;
-  static constexpr Range domain{-100, 100};
-  static auto f(const auto& a, const auto& b) { return a - b; }
-  static double scalar(double a, double b) { return a - b; }
-  static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return v.grad; }, [&] { return -v.grad; });
-  }
-};
-
-struct Mul {
-  static constexpr auto name = "mul", onnx = "Mul", stablehlo = "multiply";
-  static constexpr auto summary = "a b";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::numeric;
-  static constexpr Range domain{-100, 100};
-  static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& a, const auto& b) { return a * b; }
-  static double scalar(double a, double b) { return a * b; }
-  static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return v.grad * v.b; }, [&] { return v.grad * v.a; });
-  }
-};
 
 struct Div {
   static constexpr auto name = "div", onnx = "Div", stablehlo = "divide";
@@ -58,19 +19,6 @@ struct Div {
   static double scalar(double a, double b) { return a / b; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad / v.b; }, [&] { return -v.grad * v.out / v.b; });
-  }
-};
-
-struct Neg {
-  static constexpr auto name = "neg", onnx = "Neg", stablehlo = "negate";
-  static constexpr auto summary = "-x";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::numeric;
-  static constexpr Range domain{-100, 100};
-  static auto f(const auto& x) { return -x; }
-  static double scalar(double x) { return -x; }
-  static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return -v.grad; });
   }
 };
 
@@ -139,20 +87,6 @@ struct Sign {
   static double scalar(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return zeros_like(v.grad); });
-  }
-};
-
-struct Square {
-  static constexpr auto name = "square", onnx = "", stablehlo = "";
-  static constexpr auto summary = "x^2";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::numeric;
-  static constexpr Range domain{-100, 100};
-  static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) { return x * x; }
-  static double scalar(double x) { return x * x; }
-  static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return 2 * (v.grad * v.a); });
   }
 };
 

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ferrite/tensor/detail/cheap.h"
 #include "ferrite/tensor/detail/define.h"
 
 namespace ferrite {
@@ -228,21 +229,6 @@ struct Sigmoid {
   static double scalar(double x) { return 1 / (1 + std::exp(-x)); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return sigmoid_grad(v.grad, v.out); });
-  }
-};
-
-struct Relu {
-  static constexpr auto name = "relu", onnx = "Relu", stablehlo = "";
-  static constexpr auto summary = "max(x, 0); NaN stays; gradient 0 at 0";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::numeric;
-  static constexpr Range domain{-100, 100};
-  static constexpr double kinks[] = {0};
-  static constexpr Reads reads = reads_outputs;
-  static auto f(const auto& x) { return max(x, std::remove_cvref_t<decltype(x)>(0)); }
-  static double scalar(double x) { return x > 0 ? x : std::isnan(x) ? x : 0; }
-  static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return where(greater(v.out, 0), v.grad, 0); });
   }
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "ferrite/tensor/detail/define.h"
@@ -128,23 +129,50 @@ struct Where {
   }
 };
 
+/// Values that do not fit an integer saturate; NaN gives 0. (The C++ conversion would be undefined.)
+template <class To, class From>
+To convert(From v) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return v != From(0);
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    constexpr From high = static_cast<From>(std::numeric_limits<To>::max());
+    constexpr From low = static_cast<From>(std::numeric_limits<To>::min());
+    if (!(v == v)) return 0;
+    if (v >= high) return std::numeric_limits<To>::max();
+    return v <= low ? std::numeric_limits<To>::min() : static_cast<To>(v);
+  } else {
+    return static_cast<To>(v);
+  }
+}
+
+/// The same for a run of values, or one value repeated.
+template <class From, class To>
+void convert_run(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
+  const From* from = static_cast<const From*>(in[0]);
+  To* to = static_cast<To*>(out);
+  if (step[0] == 1) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = convert<To>(from[i]);
+  } else {
+    std::fill_n(to, n, convert<To>(*from));
+  }
+}
+
 /// Between any two dtypes; floats to integers truncate toward zero, anything to bool is "not zero".
 struct Cast {
   static constexpr auto name = "cast", onnx = "Cast", stablehlo = "convert";
   static constexpr auto summary = "the values in another dtype; differentiable between floats";
 
   static Specs infer(Inputs in, const Attrs& attrs) { return {{in[0].shape(), attrs.get<Dtype>("dtype")}}; }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs&) {
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     const Tensor x = contiguous(in[0]);
-    const auto n = static_cast<std::size_t>(x.numel());
-    visit_dtype(x.dtype(), [&](auto from) {
-      visit_dtype(out[0].dtype(), [&](auto to) {
-        using From = decltype(from);
-        using To = decltype(to);
-        const From* source = x.data<From>();
-        To* target = Writer::data<To>(out[0]);
-        for (std::size_t i = 0; i < n; ++i) target[i] = convert<To>(source[i]);
-      });
+    const void* from = x.raw();
+    const std::ptrdiff_t run = 1;
+    element_block(x.dtype(), attrs)(&from, &run, Writer::raw(out[0]), x.numel());
+  }
+  static Block element_block(Dtype operand, const Attrs& attrs) {
+    return visit_dtype(operand, [&](auto from) {
+      return visit_dtype(attrs.get<Dtype>("dtype"),
+                         [](auto to) -> Block { return convert_run<decltype(from), decltype(to)>; });
     });
   }
   static Tensors vjp(const Vjp& v) {
@@ -168,23 +196,6 @@ struct Cast {
         list.push_back(
             {.inputs = {{{3, 5}, from}}, .attrs = {{"dtype", to}}, .range = {-9, 9}, .indices = {0, 1, 5, 2}});
     return list;
-  }
-
- private:
-  /// Values that do not fit an integer saturate; NaN gives 0. (The C++ conversion would be undefined.)
-  template <class To, class From>
-  static To convert(From v) {
-    if constexpr (std::is_same_v<To, bool>) {
-      return v != From(0);
-    } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-      constexpr From high = static_cast<From>(std::numeric_limits<To>::max());
-      constexpr From low = static_cast<From>(std::numeric_limits<To>::min());
-      if (!(v == v)) return 0;
-      if (v >= high) return std::numeric_limits<To>::max();
-      return v <= low ? std::numeric_limits<To>::min() : static_cast<To>(v);
-    } else {
-      return static_cast<To>(v);
-    }
   }
 };
 

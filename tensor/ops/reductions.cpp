@@ -96,6 +96,7 @@ struct Sum {
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     reduce(Reduction::sum, in[0], attrs.get<Shape>("axes"), out[0]);
   }
+  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::sum, t); }
   static Tensors vjp(const Vjp& v) { return {expand(kept(v.grad(), v), v.in_spec(0).shape)}; }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
     each_reduced(in[0], attrs, [&](const Shape& to, double x) { out[0].at(to) += x; });
@@ -118,6 +119,7 @@ struct Prod {
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     reduce(Reduction::prod, in[0], attrs.get<Shape>("axes"), out[0]);
   }
+  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::prod, t); }
   /// The product of the other elements: also where one or more of them are 0.
   static Tensors vjp(const Vjp& v) {
     const Tensor& x = v.in(0);
@@ -166,6 +168,7 @@ struct Amax {
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     reduce(Reduction::max, in[0], attrs.get<Shape>("axes"), out[0]);
   }
+  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::max, t); }
   static Tensors vjp(const Vjp& v) { return extremum_vjp(v); }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
     for (double& y : out[0].values) y = -INFINITY;
@@ -186,6 +189,7 @@ struct Amin {
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     reduce(Reduction::min, in[0], attrs.get<Shape>("axes"), out[0]);
   }
+  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::min, t); }
   static Tensors vjp(const Vjp& v) { return extremum_vjp(v); }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
     for (double& y : out[0].values) y = INFINITY;

@@ -100,5 +100,7 @@ inline std::int64_t difference_from_reference(const Primitive& op, const Tensors
 /// Registers one test case for every operation: see register.cpp.
 void check_pointwise(const Primitive& op);
 void check_structured(const Primitive& op);
+/// Eager = planned = fused for one application.
+void check_planned(const Primitive& op, const Tensors& in, const Attrs& attrs);
 
 }  // namespace conformance

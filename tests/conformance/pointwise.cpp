@@ -177,6 +177,18 @@ void check_layouts(const Primitive& op, Dtype dtype) {
   }
 }
 
+/// Planned and fused: all special values, and operands that are broadcast.
+void check_plans(const Primitive& op, Dtype dtype) {
+  check_planned(op, operands_of(op, columns_of(op, dtype), dtype), {});
+  for (const Shape& narrow : {Shape{5}, Shape{3, 1}, Shape{}}) {
+    Tensors in;
+    for (std::size_t j = 0; j < static_cast<std::size_t>(op.arity); ++j)
+      in.push_back(
+          random_operand(op, j, j + 1 == static_cast<std::size_t>(op.arity) ? narrow : Shape{3, 5}, dtype, 90));
+    check_planned(op, in, {});
+  }
+}
+
 /// A point of the interior, away from kinks and, for two operands, from ties.
 Tensor interior_point(const Primitive& op, std::size_t operand) {
   const double low = std::max(op.domain.low, -2.0);
@@ -231,6 +243,7 @@ void check_pointwise(const Primitive& op) {
     check_values(op, dtype);
     check_places(op, dtype);
     check_layouts(op, dtype);
+    check_plans(op, dtype);
   }
   BOOST_TEST(difference_from_reference(op, operands_of(op, columns_of(op, Dtype::f32), Dtype::f32)) == -1,
              op.name << " and its composition");

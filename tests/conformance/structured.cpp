@@ -120,6 +120,7 @@ void check_structured(const Primitive& op) {
     for (const Dtype real : {Dtype::f32, Dtype::f64}) {
       check_values(op, sample, real, call++);
       if (!sample.inputs.empty()) check_layouts(op, sample, real);
+      check_planned(op, inputs_of(op, sample, real, 1), sample.attrs);
     }
     check_gradients(op, sample);
   }

@@ -1,0 +1,121 @@
+#pragma once
+#include <mutex>
+
+#include "ferrite/compile/detail/kernel.h"
+#include "ferrite/compile/plan.h"
+
+namespace ferrite::detail {
+
+/// A window on a buffer, as operations that run alone take it.
+struct PlannedTensor {
+  std::uint32_t base = 0;
+  std::int64_t offset = 0;  ///< bytes
+  Spec spec;
+  Shape strides;
+};
+
+/// One operation that runs alone.
+struct PlannedCall {
+  const Primitive* op = nullptr;
+  Attrs attrs;
+  std::vector<PlannedTensor> in;
+  std::vector<PlannedTensor> out;
+};
+
+struct PlannedStep {
+  int kernel = -1;
+  int call = -1;
+};
+
+/// Bases of places: the arena, then arguments, constants, results.
+struct Bases {
+  std::size_t arguments = 1;
+  std::size_t constants = 1;
+  std::size_t results = 1;
+  std::size_t count = 1;
+};
+
+class PlanBody;
+
+/// Memory and tensors of one call at a time.
+class Workspace {
+ public:
+  explicit Workspace(const PlanBody& plan);
+  ~Workspace();
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  /// What a call fills before it runs, by number: row-major tensors.
+  std::vector<const Tensor*> arguments;
+  /// Fresh tensors of the plan's results; whoever called takes them.
+  std::vector<Tensor> results;
+  /// Row-major copies of arguments that were not.
+  std::vector<Tensor> copies;
+
+  void run();
+
+ private:
+  /// The tensors of one call, made once; those on arguments and results are pointed at their buffers in every run.
+  struct Call {
+    std::vector<Tensor> in, out;
+    std::vector<const Tensor*> pointers;
+  };
+  struct Moving {
+    TensorImpl* impl;
+    std::uint32_t base;
+    std::int64_t offset;  ///< elements
+  };
+  void make(const PlannedTensor& t, Tensor& tensor);
+  void bind();
+
+  const PlanBody& plan_;
+  Tensor arena_;
+  std::vector<std::byte*> bases_;
+  std::vector<TensorImpl*> windows_;
+  std::vector<Moving> moving_;
+  std::vector<Call> calls_;
+  std::vector<TensorImpl*> now_;  ///< by base: the tensor behind it in this run
+};
+
+class PlanBody {
+ public:
+  Graph graph;
+  Bases bases;
+  std::vector<Kernel> kernels;
+  std::vector<PlannedCall> calls;
+  std::vector<PlannedStep> steps;
+  std::vector<Tensor> constants;  ///< in the order of their bases
+  std::vector<ValueId> results;   ///< values with a buffer of their own, in the order of their bases
+  std::vector<std::size_t> ends;  ///< outputs, then written cells: which result each is
+  std::int64_t arena_bytes = 0;
+  PlanReport report;
+
+  /// A workspace that nobody uses, made if there is none.
+  std::unique_ptr<Workspace> borrow() const;
+  void give_back(std::unique_ptr<Workspace> w) const noexcept;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Workspace>> idle_;
+  mutable std::size_t made_ = 0;
+};
+
+/// A workspace for the time of a call.
+class Borrowed {
+ public:
+  explicit Borrowed(const PlanBody& plan) : plan_(plan), workspace_(plan.borrow()) {}
+  ~Borrowed() { plan_.give_back(std::move(workspace_)); }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  Workspace& operator*() const { return *workspace_; }
+  Workspace* operator->() const { return workspace_.get(); }
+
+ private:
+  const PlanBody& plan_;
+  std::unique_ptr<Workspace> workspace_;
+};
+
+/// Simplifies, fuses, places.
+std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options);
+
+}  // namespace ferrite::detail

@@ -1,0 +1,59 @@
+#pragma once
+#include <atomic>
+#include <mutex>
+
+#include "ferrite/compile/plan.h"
+#include "ferrite/compile/tracer.h"
+
+namespace ferrite::detail {
+
+/// A traced function made ready: its plan, and the plans of its gradient, made when a tape first asks for them. Always
+/// held by a shared_ptr, so that what a tape has recorded can find it again.
+class Program : public std::enable_shared_from_this<Program> {
+ public:
+  static std::shared_ptr<Program> make(Graph graph, std::vector<TracedFlag> flags, const PlanOptions& options);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  const Graph& graph() const { return graph_; }
+  const Plan& plan() const { return plan_; }
+  /// Whether it was traced for such arguments and the switches stand as they stood then.
+  bool fits(std::span<const Tensor* const> arguments) const;
+
+  /// Runs it where recorders listen (or part of a trace): arguments as for Plan::evaluate, results too.
+  Tensors apply(std::span<const Tensor* const> arguments) const;
+
+ private:
+  friend struct CompiledCall;
+  /// Forward pass that also gives what the backward pass needs, and the backward pass.
+  struct Gradient {
+    Graph forward;                        ///< -> results, then residuals
+    Graph backward;                       ///< arguments, residuals, cotangents -> gradients of the float arguments
+    std::size_t results = 0;              ///< of the program, without residuals
+    std::vector<std::size_t> wanted;      ///< by gradient: which argument it belongs to
+    std::vector<std::size_t> cotangents;  ///< by cotangent: which result it belongs to
+    std::shared_ptr<Program> run;         ///< of `forward`
+    struct Variant {
+      std::vector<bool> wants;
+      std::shared_ptr<Program> run;
+    };
+    std::vector<Variant> variants;  ///< of `backward`, by the gradients that are wanted
+  };
+  Program(Graph graph, std::vector<TracedFlag> flags, const PlanOptions& options);
+
+  const Gradient& gradient() const;
+  Graph trace_gradient(Gradient& g) const;
+  static void cut(const Graph& joint, Gradient& g);
+  std::shared_ptr<Program> backward(const std::vector<bool>& wants) const;
+
+  Graph graph_;
+  std::vector<TracedFlag> flags_;
+  PlanOptions options_;
+  Plan plan_;
+  std::int64_t id_;
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<Gradient> gradient_;
+};
+
+}  // namespace ferrite::detail

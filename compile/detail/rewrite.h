@@ -1,0 +1,62 @@
+#pragma once
+#include <numeric>
+
+#include "ferrite/compile/graph.h"
+
+namespace ferrite::detail {
+
+/// Which value stands for which while a pass rewrites a graph.
+class Substitution {
+ public:
+  explicit Substitution(std::size_t values) : to_(values) { std::iota(to_.begin(), to_.end(), ValueId{0}); }
+  ValueId operator[](ValueId v) const { return v < to_.size() ? to_[v] : v; }
+  /// From now on `by` stands for v. `by` must have been looked up already.
+  void replace(ValueId v, ValueId by) { to_[v] = by; }
+  void apply(Graph::Node& n) const {
+    for (ValueId& v : n.in) v = (*this)[v];
+  }
+  /// Outputs and cells written.
+  void apply_ends(Graph& g) const {
+    for (ValueId& v : g.outputs) v = (*this)[v];
+    for (Graph::CellValue& w : g.writes) w.value = (*this)[w.value];
+  }
+
+ private:
+  std::vector<ValueId> to_;
+};
+
+/// How often each value is read, by nodes and as a result.
+inline std::vector<std::uint32_t> count_uses(const Graph& g) {
+  std::vector<std::uint32_t> uses(g.values.size());
+  for (const Graph::Node& n : g.nodes)
+    for (const ValueId v : n.in) ++uses[v];
+  for (const ValueId v : g.outputs) ++uses[v];
+  for (const Graph::CellValue& w : g.writes) ++uses[w.value];
+  return uses;
+}
+
+/// Bits of the constants of an application: equal bits give equal results. (Attrs compares 0 and -0 as equal.)
+bool same_bits(const Attrs& a, const Attrs& b);
+
+/// The records that passes and the planner know by name.
+struct Records {
+  const Primitive* reshape;
+  const Primitive* contiguous;
+  const Primitive* permute;
+  const Primitive* expand;
+  const Primitive* slice;
+  const Primitive* pad;
+  const Primitive* concat;
+  const Primitive* stack;
+  const Primitive* full;
+  const Primitive* cast;
+  const Primitive* add;
+  const Primitive* sub;
+  const Primitive* mul;
+  const Primitive* div;
+  const Primitive* matmul;
+  const Primitive* sum;
+};
+const Records& records();
+
+}  // namespace ferrite::detail

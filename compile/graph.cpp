@@ -1,0 +1,122 @@
+#include "ferrite/compile/graph.h"
+
+namespace ferrite {
+
+ValueId Graph::add_value(const Spec& spec) {
+  values.push_back(spec);
+  return static_cast<ValueId>(values.size() - 1);
+}
+
+ValueId Graph::add_constant(const Tensor& tensor) {
+  const ValueId v = add_value(tensor.spec());
+  constants.push_back({v, tensor.unmarked()});
+  return v;
+}
+
+ValueId Graph::add_node(const Primitive& op, const Attrs& attrs, std::initializer_list<ValueId> in, const Spec& out) {
+  const ValueId v = add_value(out);
+  Node& n = nodes.emplace_back();
+  n.op = &op;
+  n.attrs = attrs;
+  n.in.append(in.begin(), in.end());
+  n.out.push_back(v);
+  return v;
+}
+
+namespace {
+
+[[noreturn]] void invalid(const std::string& what) { throw TraceError("graph: " + what); }
+
+std::string name(ValueId v) { return "%" + std::to_string(v); }
+
+/// Walks a graph once and checks that every value is defined once, before its use, and of the right type.
+class Validation {
+ public:
+  explicit Validation(const Graph& g) : g_(g), defined_(g.values.size()) {}
+
+  void run() {
+    for (const ValueId v : g_.inputs) define(v);
+    for (const Graph::CellValue& r : g_.reads) {
+      define(r.value);
+      check_cell(r);
+    }
+    for (const Graph::Constant& c : g_.constants) {
+      define(c.value);
+      if (c.tensor.is_abstract() || c.tensor.spec() != g_.values[c.value])
+        invalid("constant " + name(c.value) + " is not a " + g_.values[c.value].str());
+    }
+    for (const Graph::Node& n : g_.nodes) check(n);
+    for (const ValueId v : g_.outputs) use(v);
+    for (const Graph::CellValue& w : g_.writes) {
+      use(w.value);
+      check_cell(w);
+    }
+  }
+
+ private:
+  void define(ValueId v) {
+    if (v >= defined_.size()) invalid("value " + name(v) + " has no type");
+    if (defined_[v]) invalid("value " + name(v) + " is defined twice");
+    defined_[v] = true;
+  }
+  void use(ValueId v) const {
+    if (v >= defined_.size() || !defined_[v]) invalid("value " + name(v) + " is used before it is defined");
+  }
+  void check_cell(const Graph::CellValue& c) const {
+    if (c.cell >= g_.cells.size()) invalid("cell @" + std::to_string(c.cell) + " is not listed");
+    const Cell& cell = g_.cells[c.cell];
+    const Spec spec{cell.shape(), cell.dtype()};
+    if (spec != g_.values[c.value])
+      invalid("cell '" + cell.name() + "' is " + spec.str() + ", its value " + name(c.value) + " " +
+              g_.values[c.value].str());
+  }
+  void check(const Graph::Node& n) {
+    if (!n.op) invalid("a node has no operation");
+    Tensors stand_ins;
+    for (const ValueId v : n.in) {
+      use(v);
+      stand_ins.push_back(Tensor::abstract(g_.values[v]));
+    }
+    InlineVector<const Tensor*, 8> in;
+    for (const Tensor& t : stand_ins) in.push_back(&t);
+    const Specs specs = n.op->infer(*n.op, {in.data(), in.size()}, n.attrs);
+    if (specs.size() != n.out.size())
+      invalid(std::string(n.op->name) + " gives " + std::to_string(specs.size()) + " results, the node has " +
+              std::to_string(n.out.size()));
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      define(n.out[i]);
+      if (specs[i] != g_.values[n.out[i]])
+        invalid(std::string(n.op->name) + " gives " + specs[i].str() + ", " + name(n.out[i]) + " is " +
+                g_.values[n.out[i]].str());
+    }
+  }
+
+  const Graph& g_;
+  std::vector<char> defined_;
+};
+
+}  // namespace
+
+void Graph::validate() const { Validation(*this).run(); }
+
+Tensors replay(const Graph& graph, std::span<const Tensor> inputs) {
+  if (inputs.size() != graph.inputs.size() + graph.reads.size())
+    throw ValueError("replay: the graph takes " + std::to_string(graph.inputs.size() + graph.reads.size()) +
+                     " tensors, got " + std::to_string(inputs.size()));
+  std::vector<Tensor> values(graph.values.size());
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) values[graph.inputs[i]] = inputs[i];
+  for (std::size_t i = 0; i < graph.reads.size(); ++i) values[graph.reads[i].value] = inputs[graph.inputs.size() + i];
+  for (const Graph::Constant& c : graph.constants) values[c.value] = c.tensor;
+  for (const Graph::Node& n : graph.nodes) {
+    InlineVector<const Tensor*, 8> in;
+    for (const ValueId v : n.in) in.push_back(&values[v]);
+    Tensors out = n.op->apply({in.data(), in.size()}, n.attrs);
+    for (std::size_t i = 0; i < out.size(); ++i) values[n.out[i]] = std::move(out[i]);
+  }
+  Tensors results;
+  for (const ValueId v : graph.outputs) results.push_back(values[v]);
+  for (const Graph::CellValue& w : graph.writes) results.push_back(values[w.value]);
+  return results;
+}
+
+}  // namespace ferrite

@@ -1,0 +1,81 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/tensor/cell.h"
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite {
+
+/// Number of a value in a graph.
+using ValueId = std::uint32_t;
+
+/// A traced program: applications of operations, in order, over numbered and typed values. A value is an input, a cell
+/// as it was before the program ran, a constant, or one result of one node. Running the program computes the outputs
+/// and gives cells their new values.
+struct Graph {
+  struct Node {
+    const Primitive* op = nullptr;
+    Attrs attrs{};
+    InlineVector<ValueId, 3> in{};
+    InlineVector<ValueId, 1> out{};
+  };
+  struct Constant {
+    ValueId value = 0;
+    Tensor tensor{};  ///< may be strided: a repeated value takes one element
+  };
+  /// A cell and the value that it has at first (a read) or is given at the end (a write).
+  struct CellValue {
+    std::uint32_t cell = 0;  ///< index into `cells`
+    ValueId value = 0;
+  };
+
+  std::vector<Spec> values;  ///< by number
+  std::vector<ValueId> inputs;
+  std::vector<Cell> cells;
+  std::vector<CellValue> reads;
+  std::vector<Constant> constants;
+  std::vector<Node> nodes;  ///< every operand stands before its reader
+  std::vector<ValueId> outputs;
+  std::vector<CellValue> writes;
+
+  /// A new value of that type.
+  ValueId add_value(const Spec& spec);
+  /// A new constant.
+  ValueId add_constant(const Tensor& tensor);
+  /// A new node at the end with one result of that type; gives the result.
+  ValueId add_node(const Primitive& op, const Attrs& attrs, std::initializer_list<ValueId> in, const Spec& out);
+
+  /// Throws TraceError where a value is used before it is defined, defined twice or out of range, or where the types of
+  /// a node's results are not what its operation's shape rule says.
+  void validate() const;
+
+  /// One line for every value, in order; the same program always gives the same text, and `parse_graph` reads it back.
+  /// Floats of constants are hexadecimal, so nothing is rounded. Constants of more than `most_inline` elements stand as
+  /// `#0`, `#1`, ... in the order of `constants`.
+  std::string str(std::int64_t most_inline = 64) const;
+  /// The same as a drawing in the language of Graphviz.
+  std::string graphviz() const;
+};
+
+/// What a text cannot hold.
+struct ParseOptions {
+  /// Tensors that stand as `#0`, `#1`, ... in the text.
+  std::span<const Tensor> constants{};
+  /// The cell of a name; where there is none, a new cell of zeros is made.
+  std::function<Cell(std::string_view name)> cell{};
+};
+
+/// A graph from its text form. Throws TraceError, naming the line, for what is not one.
+Graph parse_graph(std::string_view text, const ParseOptions& options = {});
+
+/// Applies every node of a graph to tensors (traced or not) in the present frame, without its cells: `inputs` are those
+/// of the graph, then the values of the cells read. Gives the outputs, then the values of the cells written. This is
+/// the definition of what running a graph means.
+Tensors replay(const Graph& graph, std::span<const Tensor> inputs);
+
+}  // namespace ferrite

@@ -1,0 +1,83 @@
+#include <cstring>
+#include <unordered_map>
+
+#include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/passes.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+bool same_double(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+bool same_value(const Attr::Value& a, const Attr::Value& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* x = std::get_if<double>(&a)) return same_double(*x, std::get<double>(b));
+  if (const auto* x = std::get_if<Scalar>(&a)) {
+    const Scalar& y = std::get<Scalar>(b);
+    return x->is_floating() == y.is_floating() && x->integer() == y.integer() && same_double(x->real(), y.real());
+  }
+  return a == b;
+}
+
+}  // namespace
+
+bool same_bits(const Attrs& a, const Attrs& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i].name != b[i].name || !same_value(a[i].value, b[i].value)) return false;
+  return true;
+}
+
+const Records& records() {
+  static const Records all = {
+      find_primitive("reshape"), find_primitive("contiguous"), find_primitive("permute"), find_primitive("expand"),
+      find_primitive("slice"),   find_primitive("pad"),        find_primitive("concat"),  find_primitive("stack"),
+      find_primitive("full"),    find_primitive("cast"),       find_primitive("add"),     find_primitive("sub"),
+      find_primitive("mul"),     find_primitive("div"),        find_primitive("matmul"),  find_primitive("sum")};
+  return all;
+}
+
+}  // namespace detail
+
+namespace passes {
+namespace {
+
+std::size_t hash_of(const Graph::Node& n) {
+  std::size_t h = n.attrs.hash() ^ std::hash<const void*>{}(n.op);
+  for (const ValueId v : n.in) h = (h ^ v) * 1099511628211U;
+  return h;
+}
+
+bool same(const Graph::Node& a, const Graph::Node& b) {
+  if (a.op != b.op || a.in.size() != b.in.size()) return false;
+  for (std::size_t i = 0; i < a.in.size(); ++i)
+    if (a.in[i] != b.in[i]) return false;
+  return detail::same_bits(a.attrs, b.attrs);
+}
+
+}  // namespace
+
+void merge_common_subexpressions(Graph& g) {
+  detail::Substitution to(g.values.size());
+  std::unordered_multimap<std::size_t, std::size_t> seen;
+  seen.reserve(g.nodes.size());
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    Graph::Node& n = g.nodes[i];
+    to.apply(n);
+    const std::size_t h = hash_of(n);
+    const auto [first, last] = seen.equal_range(h);
+    auto at = first;
+    while (at != last && !same(g.nodes[at->second], n)) ++at;
+    if (at == last) {
+      seen.emplace(h, i);
+      continue;
+    }
+    const Graph::Node& earlier = g.nodes[at->second];
+    for (std::size_t k = 0; k < n.out.size(); ++k) to.replace(n.out[k], earlier.out[k]);
+  }
+  to.apply_ends(g);
+}
+
+}  // namespace passes
+}  // namespace ferrite

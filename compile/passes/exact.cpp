@@ -1,0 +1,112 @@
+#include <cmath>
+#include <optional>
+
+#include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/detail/text.h"
+#include "ferrite/compile/passes.h"
+
+namespace ferrite::passes {
+namespace {
+
+/// One pass over the nodes in order; what a node's result equals is decided from nodes before it.
+class Simplifying {
+ public:
+  explicit Simplifying(Graph& g) : g_(g), to_(g.values.size()), producer_(g.values.size()), known_(g.values.size()) {
+    for (const Graph::Constant& c : g.constants) known_[c.value] = &c.tensor;
+  }
+
+  void run() {
+    for (Graph::Node& n : g_.nodes) {
+      to_.apply(n);
+      for (const ValueId v : n.out) producer_[v] = &n;
+      if (n.out.size() != 1) continue;
+      if (const std::optional<ValueId> same = equal_to(n)) to_.replace(n.out[0], *same);
+    }
+    to_.apply_ends(g_);
+  }
+
+ private:
+  /// The value that the node's result equals to the bit, in shape too.
+  std::optional<ValueId> equal_to(const Graph::Node& n) const {
+    const detail::Records& r = detail::records();
+    if (n.in.empty()) return {};
+    const ValueId x = n.in[0];
+    if (n.op == r.contiguous) return x;
+    if ((n.op == r.reshape || n.op == r.expand) && same_type(x, n)) return x;
+    if (n.op == r.permute && in_order(n.attrs.get<Shape>("order"))) return x;
+    if (n.op == r.cast) return cast_back(n);
+    if (n.op == r.mul) return neutral(n, 1.0, true);
+    if (n.op == r.div) return neutral(n, 1.0, false);
+    if (n.op == r.add) return neutral(n, -0.0, true);
+    if (n.op == r.sub) return neutral(n, 0.0, false);
+    return {};
+  }
+
+  bool same_type(ValueId v, const Graph::Node& n) const { return g_.values[v] == g_.values[n.out[0]]; }
+
+  static bool in_order(const Shape& order) {
+    for (int i = 0; i < order.rank(); ++i)
+      if (order[i] != i) return false;
+    return true;
+  }
+
+  std::optional<ValueId> operand_of(ValueId v, const Primitive* op) const {
+    const Graph::Node* n = producer_[v];
+    if (!n || n->op != op) return {};
+    return n->in[0];
+  }
+
+  /// To a wider type and back.
+  std::optional<ValueId> cast_back(const Graph::Node& n) const {
+    const std::optional<ValueId> x = operand_of(n.in[0], n.op);
+    if (!x || !same_type(*x, n)) return {};
+    const Dtype narrow = g_.values[*x].dtype;
+    const Dtype wide = g_.values[n.in[0]].dtype;
+    const bool exact = (narrow == Dtype::f32 && wide == Dtype::f64) || (narrow == Dtype::i32 && wide == Dtype::i64) ||
+                       (narrow == Dtype::i32 && wide == Dtype::f64) || narrow == Dtype::boolean;
+    return exact ? x : std::nullopt;
+  }
+
+  /// x where the other operand is the neutral element (by its bits) and does not change the shape. Integers have no -0.
+  std::optional<ValueId> neutral(const Graph::Node& n, double element, bool commutes) const {
+    if (!is_float(g_.values[n.out[0]].dtype)) return {};
+    const auto is_neutral = [&](double v) { return v == element && std::signbit(v) == std::signbit(element); };
+    if (n.in.size() == 1) {
+      const Attr::Value* a = n.attrs.find("a");
+      const Attr::Value* b = n.attrs.find("b");
+      const Scalar* literal = b ? std::get_if<Scalar>(b) : a && commutes ? std::get_if<Scalar>(a) : nullptr;
+      return literal && is_neutral(literal->real()) ? std::optional(n.in[0]) : std::nullopt;
+    }
+    if (n.in.size() != 2) return {};
+    if (same_type(n.in[0], n) && repeats(n.in[1], is_neutral)) return n.in[0];
+    if (commutes && same_type(n.in[1], n) && repeats(n.in[0], is_neutral)) return n.in[1];
+    return {};
+  }
+
+  bool repeats(ValueId v, const auto& wanted) const {
+    const Tensor* t = known_[v];
+    if (!t || !detail::one_value(*t)) return false;
+    return wanted(t->dtype() == Dtype::f32 ? static_cast<double>(*t->data<float>()) : *t->data<double>());
+  }
+
+  Graph& g_;
+  detail::Substitution to_;
+  std::vector<const Graph::Node*> producer_;
+  std::vector<const Tensor*> known_;
+};
+
+}  // namespace
+
+void simplify_exactly(Graph& g) { Simplifying(g).run(); }
+
+void simplify(Graph& g) {
+  remove_dead_code(g);
+  fold_constants(g);
+  simplify_exactly(g);
+  join_padded_sums(g);
+  sink_gathers(g);
+  merge_common_subexpressions(g);
+  remove_dead_code(g);
+}
+
+}  // namespace ferrite::passes

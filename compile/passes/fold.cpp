@@ -1,0 +1,95 @@
+#include <algorithm>
+
+#include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/detail/text.h"
+#include "ferrite/compile/passes.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::passes {
+namespace {
+
+constexpr std::int64_t kMostElements = 1 << 14;
+
+/// One element of a tensor that repeats it, as rank 0.
+Tensor element_of(const Tensor& t) { return t.view({}, {}, 0); }
+
+/// One element in any shape, without a copy.
+Tensor repeated(const Tensor& element, const Shape& shape) {
+  return element.view(shape, Shape::filled(shape.rank(), 0), 0);
+}
+
+Attrs with_shape(const Attrs& attrs, const Shape& shape) {
+  Attrs a = attrs;
+  for (Attr& one : a)
+    if (one.name == "shape") one.value = shape;
+  return a;
+}
+
+class Folding {
+ public:
+  explicit Folding(Graph& g) : g_(g), known_(g.values.size()) {
+    for (const Graph::Constant& c : g.constants) known_[c.value] = c.tensor;
+  }
+
+  void run() {
+    const NewFrame frame;
+    std::vector<Graph::Node> kept;
+    kept.reserve(g_.nodes.size());
+    for (Graph::Node& n : g_.nodes)
+      if (!fold(n)) kept.push_back(std::move(n));
+    g_.nodes = std::move(kept);
+  }
+
+ private:
+  bool fold(const Graph::Node& n) {
+    for (const ValueId v : n.in)
+      if (!known_[v]) return false;
+    if (n.op == detail::records().full) return fold_full(n);
+    if (n.op->is_pointwise() && all_repeat(n)) return fold_repeated(n);
+    std::int64_t elements = 0;
+    for (const ValueId v : n.out) elements += g_.values[v].shape.numel();
+    if (!n.op->view && elements > kMostElements) return false;
+    keep(n, apply(n, n.attrs, [&](ValueId v) { return known_[v]; }));
+    return true;
+  }
+
+  bool fold_full(const Graph::Node& n) {
+    const Tensors one = n.op->apply({}, with_shape(n.attrs, {}));
+    keep(n, {repeated(one[0], g_.values[n.out[0]].shape)});
+    return true;
+  }
+
+  bool all_repeat(const Graph::Node& n) const {
+    return std::all_of(n.in.begin(), n.in.end(), [&](ValueId v) { return detail::one_value(known_[v]); });
+  }
+
+  bool fold_repeated(const Graph::Node& n) {
+    const Tensors one = apply(n, n.attrs, [&](ValueId v) { return element_of(known_[v]); });
+    keep(n, {repeated(one[0], g_.values[n.out[0]].shape)});
+    return true;
+  }
+
+  static Tensors apply(const Graph::Node& n, const Attrs& attrs, auto operand) {
+    Tensors operands;
+    for (const ValueId v : n.in) operands.push_back(operand(v));
+    InlineVector<const Tensor*, 8> in;
+    for (const Tensor& t : operands) in.push_back(&t);
+    return n.op->apply({in.data(), in.size()}, attrs);
+  }
+
+  void keep(const Graph::Node& n, const Tensors& out) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      known_[n.out[i]] = out[i];
+      g_.constants.push_back({n.out[i], out[i]});
+    }
+  }
+
+  Graph& g_;
+  std::vector<Tensor> known_;
+};
+
+}  // namespace
+
+void fold_constants(Graph& g) { Folding(g).run(); }
+
+}  // namespace ferrite::passes

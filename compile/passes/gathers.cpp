@@ -1,0 +1,89 @@
+#include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/passes.h"
+
+namespace ferrite::passes {
+namespace {
+
+constexpr int kMostDepth = 8;
+constexpr std::int64_t kFewer = 4;  ///< so many times fewer elements must be picked than are there
+
+/// Picks from the operands instead of from the result.
+class Sinking {
+ public:
+  explicit Sinking(Graph& g) : g_(g), producer_(g.values.size(), -1), to_(g.values.size()) {
+    for (std::size_t i = 0; i < g.nodes.size(); ++i)
+      for (const ValueId v : g.nodes[i].out) producer_[v] = static_cast<int>(i);
+  }
+
+  void run() {
+    static const Primitive* const gather = find_primitive("gather");
+    std::vector<Graph::Node> nodes;
+    nodes.swap(g_.nodes);
+    old_ = &nodes;
+    for (const Graph::Node& n : nodes) {
+      if (n.op == gather && few(n)) {
+        gather_ = n;
+        gather_.in[1] = to_[n.in[1]];
+        to_.replace(n.out[0], picked(n.in[0], kMostDepth));
+        continue;
+      }
+      g_.nodes.push_back(n);
+      to_.apply(g_.nodes.back());
+    }
+    to_.apply_ends(g_);
+  }
+
+ private:
+  bool few(const Graph::Node& n) const {
+    if (producer_[n.in[0]] < 0 || !is_pointwise(n.in[0])) return false;
+    return g_.values[n.out[0]].shape.numel() * kFewer <= g_.values[n.in[0]].shape.numel();
+  }
+  bool is_pointwise(ValueId v) const {
+    return v < producer_.size() && producer_[v] >= 0 &&
+           (*old_)[static_cast<std::size_t>(producer_[v])].op->is_pointwise();
+  }
+
+  /// The value at the picked places.
+  ValueId picked(ValueId v, int depth) {
+    const Spec spec = g_.values[v];
+    const Shape& index = g_.values[gather_.in[1]].shape;
+    if (depth == 0 || !is_pointwise(v)) {
+      return g_.add_node(*gather_.op, gather_.attrs, {to_[v], gather_.in[1]}, {index, spec.dtype});
+    }
+    const Graph::Node& n = (*old_)[static_cast<std::size_t>(producer_[v])];
+    Graph::Node smaller;
+    smaller.op = n.op;
+    smaller.attrs = n.attrs;
+    for (const ValueId x : n.in) smaller.in.push_back(operand(x, spec.shape, depth));
+    smaller.out.push_back(g_.add_value({index, spec.dtype}));
+    g_.nodes.push_back(smaller);
+    return smaller.out[0];
+  }
+
+  /// An operand that is the same along the axis needs no picking.
+  ValueId operand(ValueId x, const Shape& shape, int depth) {
+    if (g_.values[x].shape == shape) return picked(x, depth - 1);
+    const Shape& index = g_.values[gather_.in[1]].shape;
+    const Shape& own = g_.values[x].shape;
+    const auto axis = static_cast<int>(gather_.attrs.get<std::int64_t>("axis"));
+    const int lead = shape.rank() - own.rank();
+    bool same = axis < lead || own[axis - lead] == 1;
+    for (int a = 0; a < shape.rank(); ++a) same = same && (a == axis || index[a] == shape[a]);
+    if (same) return to_[x];
+    const ValueId wide =
+        g_.add_node(*detail::records().expand, {{"shape", shape}}, {to_[x]}, {shape, g_.values[x].dtype});
+    return g_.add_node(*gather_.op, gather_.attrs, {wide, gather_.in[1]}, {index, g_.values[x].dtype});
+  }
+
+  Graph& g_;
+  std::vector<int> producer_;
+  detail::Substitution to_;
+  const std::vector<Graph::Node>* old_ = nullptr;
+  Graph::Node gather_;
+};
+
+}  // namespace
+
+void sink_gathers(Graph& g) { Sinking(g).run(); }
+
+}  // namespace ferrite::passes

@@ -1,0 +1,73 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ferrite/compile/graph.h"
+
+namespace ferrite {
+
+namespace detail {
+class PlanBody;
+}
+
+struct PlanOptions {
+  bool fuse = true;   ///< elementwise operations run together; off: one kernel each
+  bool reuse = true;  ///< buffers are used again after their last reader; off: for finding faults, the same results
+};
+
+/// What a plan does, in numbers and words.
+struct PlanReport {
+  struct Step {
+    std::string what;            ///< the operations, "matmul" or "sub exp sum"
+    std::size_t operations = 0;  ///< how many
+    bool kernel = false;         ///< a fused kernel; else an operation that runs alone
+    std::int64_t bytes = 0;      ///< read and written
+  };
+  std::vector<Step> steps;
+  std::size_t operations = 0;         ///< nodes of the simplified graph
+  std::size_t kernels = 0;            ///< fused kernels
+  std::size_t products = 0;           ///< matrix products
+  std::size_t others = 0;             ///< other operations that run alone
+  std::int64_t bytes_moved = 0;       ///< read and written by all steps
+  std::int64_t arena_bytes = 0;       ///< intermediates
+  std::int64_t bound_bytes = 0;       ///< the largest sum of intermediates that live at one step
+  std::int64_t result_bytes = 0;      ///< outputs and new values of cells
+  std::int64_t constant_bytes = 0;    ///< captured tensors
+  std::vector<std::string> refusals;  ///< what was not fused, and why
+
+  std::string str() const;
+};
+
+/// A graph made ready to run: kernels built, views resolved, buffers placed in one arena. Immutable; may be run by
+/// several threads at once, each call on a workspace of its own.
+class Plan {
+ public:
+  /// Simplifies the graph and plans it. Throws TraceError for a graph that is not valid.
+  explicit Plan(Graph graph, const PlanOptions& options = {});
+  ~Plan();
+  Plan(Plan&&) noexcept;
+  Plan& operator=(Plan&&) noexcept;
+
+  /// Computes the outputs from the inputs and the cells, and assigns the cells. Outputs are fresh tensors. From the
+  /// third call on nothing is allocated but tensors from the pool. Throws ShapeError or DtypeError for inputs of other
+  /// types.
+  Tensors run(std::span<const Tensor> inputs) const;
+  Tensors run(std::initializer_list<Tensor> inputs) const {
+    return run(std::span<const Tensor>(inputs.begin(), inputs.size()));
+  }
+  Tensors run(std::span<const Tensor* const> inputs) const;
+  /// The same without touching cells: `arguments` are the inputs, then values of the cells read; the results are the
+  /// outputs, then values for the cells written.
+  Tensors evaluate(std::span<const Tensor* const> arguments) const;
+
+  const PlanReport& report() const;
+  /// The simplified graph that runs.
+  const Graph& graph() const;
+
+ private:
+  std::unique_ptr<const detail::PlanBody> body_;
+};
+
+}  // namespace ferrite

@@ -1,0 +1,294 @@
+#include <algorithm>
+
+#include "ferrite/compile/detail/memory.h"
+#include "ferrite/compile/detail/plan_body.h"
+#include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/passes.h"
+
+namespace ferrite::detail {
+namespace {
+
+constexpr std::size_t kNever = ~std::size_t{0};
+
+/// Places while they are not known: the base is the number of the value.
+class Symbolic final : public Locations {
+ public:
+  Symbolic(const Graph& g, const Fused& fused) : g_(g), fused_(fused) {}
+  Place place_of(ValueId v) const override { return {v, 0}; }
+  Shape strides_of(ValueId v) const override {
+    const Window& w = fused_.windows[v];
+    return w.base == v ? w.strides : g_.values[v].shape.strides();
+  }
+
+ private:
+  const Graph& g_;
+  const Fused& fused_;
+};
+
+/// Puts a plan together.
+class Builder {
+ public:
+  Builder(PlanBody& body, const PlanOptions& options) : body_(body), g_(body.graph), options_(options) {}
+
+  void run() {
+    materialize_ends(g_);
+    fused_ = fuse(g_, {options_.fuse});
+    const Symbolic symbolic(g_, fused_);
+    for (const Task& t : fused_.tasks) add_step(t, symbolic);
+    place_ends();
+    live();
+    lay_out_arena();
+    resolve();
+    describe();
+  }
+
+ private:
+  void add_step(const Task& t, const Locations& where) {
+    if (t.group >= 0) {
+      body_.steps.push_back({static_cast<int>(body_.kernels.size()), -1});
+      body_.kernels.push_back(build_kernel(g_, fused_.groups[static_cast<std::size_t>(t.group)], where));
+      return;
+    }
+    const Graph::Node& n = g_.nodes[t.single];
+    PlannedCall call;
+    call.op = n.op;
+    call.attrs = n.attrs;
+    for (const ValueId v : n.in) {
+      const Window& w = fused_.windows[v];
+      call.in.push_back({w.base, w.offset * size_of(g_.values[v].dtype), g_.values[v], w.strides});
+    }
+    for (const ValueId v : n.out) call.out.push_back({v, 0, g_.values[v], g_.values[v].shape.strides()});
+    body_.steps.push_back({-1, static_cast<int>(body_.calls.size())});
+    body_.calls.push_back(std::move(call));
+  }
+
+  /// Inputs, cells, constants and results have bases of their own.
+  void place_ends() {
+    base_.assign(g_.values.size(), 0);
+    std::size_t next = body_.bases.arguments;
+    for (const ValueId v : g_.inputs) base_[v] = static_cast<std::uint32_t>(next++);
+    for (const Graph::CellValue& r : g_.reads) base_[r.value] = static_cast<std::uint32_t>(next++);
+    body_.bases.constants = next;
+    for (const Graph::Constant& c : g_.constants) {
+      base_[c.value] = static_cast<std::uint32_t>(next++);
+      body_.constants.push_back(c.tensor);
+    }
+    body_.bases.results = next;
+    const auto end = [&](ValueId v) {
+      if (base_[v] == 0) {
+        base_[v] = static_cast<std::uint32_t>(next++);
+        body_.results.push_back(v);
+      }
+      body_.ends.push_back(base_[v] - body_.bases.results);
+    };
+    for (const ValueId v : g_.outputs) end(v);
+    for (const Graph::CellValue& w : g_.writes) end(w.value);
+    body_.bases.count = next;
+  }
+
+  // ---- lifetimes -----------------------------------------------------------------------------------------
+
+  void touch(ValueId v, std::size_t step) {
+    if (base_[v] != 0 || g_.values[v].shape.numel() == 0) return;
+    first_[v] = std::min(first_[v], step);
+    last_[v] = std::max(last_[v], step);
+  }
+
+  void live() {
+    first_.assign(g_.values.size(), kNever);
+    last_.assign(g_.values.size(), 0);
+    alias_.assign(g_.values.size(), kNoValue);
+    for (std::size_t s = 0; s < body_.steps.size(); ++s) {
+      const PlannedStep& step = body_.steps[s];
+      if (step.kernel >= 0) {
+        const Kernel& k = body_.kernels[static_cast<std::size_t>(step.kernel)];
+        for (const Kernel::Load& l : k.loads) touch(l.from.base, s);
+        for (const Kernel::Store& st : k.stores) touch(st.to.base, s);
+        continue;
+      }
+      const PlannedCall& c = body_.calls[static_cast<std::size_t>(step.call)];
+      for (const PlannedTensor& t : c.in) touch(t.base, s);
+      for (const PlannedTensor& t : c.out) touch(t.base, s);
+    }
+    if (options_.reuse)
+      for (std::size_t s = 0; s < body_.steps.size(); ++s)
+        if (body_.steps[s].kernel >= 0)
+          write_in_place(body_.kernels[static_cast<std::size_t>(body_.steps[s].kernel)], s);
+  }
+
+  /// A result may take the place of an operand that dies here, where every element is read before it is written: both
+  /// lie in the order of the kernel, and no instruction reads the operand after the result has been computed.
+  void write_in_place(const Kernel& k, std::size_t step) {
+    for (const Kernel::Instruction& out : k.program) {
+      if (out.step != Kernel::Step::store || k.slots[out.slot].kind != Kernel::Slot::direct) continue;
+      const Kernel::Store& store = k.stores[out.index];
+      const ValueId v = store.to.base;
+      if (!store.dense || store.window || base_[v] != 0 || first_[v] != step || store.to.offset != 0 ||
+          alias_[v] != kNoValue)
+        continue;
+      for (const Kernel::Instruction& in : k.program)
+        if (in.step == Kernel::Step::load && takes_place(k, out, in, step)) {
+          alias_[v] = k.loads[in.index].from.base;
+          break;
+        }
+    }
+  }
+
+  bool takes_place(const Kernel& k, const Kernel::Instruction& out, const Kernel::Instruction& in,
+                   std::size_t step) const {
+    const Kernel::Load& l = k.loads[in.index];
+    const ValueId u = l.from.base;
+    const ValueId v = k.stores[out.index].to.base;
+    if (base_[u] != 0 || last_[u] != step || first_[u] == step || first_[u] == kNever) return false;
+    if (k.slots[in.slot].kind != Kernel::Slot::direct || l.from.offset != 0) return false;
+    if (l.bytes != k.stores[out.index].bytes || !(l.strides == k.extents.strides())) return false;
+    if (g_.values[u].shape.numel() != g_.values[v].shape.numel()) return false;
+    for (const Kernel::Load& other : k.loads)
+      if (&other != &l && other.from.base == u) return false;
+    for (const ValueId taken : alias_of(step))
+      if (taken == u) return false;
+    return read_before(k, in.slot, out.slot);
+  }
+
+  /// Operands whose place results of this step have taken.
+  std::vector<ValueId> alias_of(std::size_t step) const {
+    std::vector<ValueId> list;
+    for (const Kernel::Store& s : body_.kernels[static_cast<std::size_t>(body_.steps[step].kernel)].stores)
+      if (alias_[s.to.base] != kNoValue && first_[s.to.base] == step) list.push_back(alias_[s.to.base]);
+    return list;
+  }
+
+  /// Whether no instruction reads slot `in` after the one that writes slot `out`.
+  static bool read_before(const Kernel& k, std::uint16_t in, std::uint16_t out) {
+    bool written = false;
+    for (const Kernel::Instruction& i : k.program) {
+      const bool reads_in = i.reads_slot(in);
+      if (written && reads_in) return false;
+      if (i.slot == out && i.step == Kernel::Step::apply) written = true;
+      if (i.slot == out && (i.step == Kernel::Step::fill || i.step == Kernel::Step::spread)) return false;
+    }
+    return written;
+  }
+
+  ValueId root(ValueId v) const {
+    while (alias_[v] != kNoValue) v = alias_[v];
+    return v;
+  }
+
+  void lay_out_arena() {
+    std::vector<Lifetime> lives;
+    std::vector<int> index(g_.values.size(), -1);
+    for (ValueId v = 0; v < g_.values.size(); ++v) {
+      if (first_[v] == kNever) continue;
+      const ValueId r = root(v);
+      const std::int64_t bytes = g_.values[r].shape.numel() * size_of(g_.values[r].dtype);
+      if (index[r] < 0) {
+        index[r] = static_cast<int>(lives.size());
+        lives.push_back({first_[r], last_[r], bytes});
+      }
+      Lifetime& life = lives[static_cast<std::size_t>(index[r])];
+      life.first = std::min(life.first, first_[v]);
+      life.last = std::max(life.last, last_[v]);
+    }
+    const MemoryLayout layout = options_.reuse ? lay_out(lives) : lay_out_apart(lives);
+    offset_.assign(g_.values.size(), 0);
+    for (ValueId v = 0; v < g_.values.size(); ++v)
+      if (first_[v] != kNever) offset_[v] = layout.offsets[static_cast<std::size_t>(index[root(v)])];
+    body_.arena_bytes = layout.bytes;
+    body_.report.arena_bytes = layout.bytes;
+    body_.report.bound_bytes = layout.bound;
+  }
+
+  // ---- addresses -----------------------------------------------------------------------------------------
+
+  void resolve(Place& p) const {
+    p.offset += offset_[p.base];
+    p.base = base_[p.base];
+  }
+
+  void resolve() {
+    for (Kernel& k : body_.kernels) {
+      for (Kernel::Load& l : k.loads) resolve(l.from);
+      for (Kernel::Store& s : k.stores) resolve(s.to);
+    }
+    for (PlannedCall& c : body_.calls)
+      for (std::vector<PlannedTensor>* list : {&c.in, &c.out})
+        for (PlannedTensor& t : *list) {
+          t.offset += offset_[t.base];
+          t.base = base_[t.base];
+        }
+  }
+
+  // ---- the report ----------------------------------------------------------------------------------------
+
+  void describe() {
+    PlanReport& r = body_.report;
+    r.operations = g_.nodes.size();
+    r.refusals = fused_.refusals;
+    for (const Task& t : fused_.tasks) r.steps.push_back(t.group >= 0 ? describe_group(t) : describe_call(t));
+    for (const PlanReport::Step& s : r.steps) r.bytes_moved += s.bytes;
+    for (const ValueId v : body_.results) r.result_bytes += bytes_of(v);
+    for (const Tensor& c : body_.constants) r.constant_bytes += (c.contiguous() ? c.numel() : 1) * size_of(c.dtype());
+  }
+  std::int64_t bytes_of(ValueId v) const { return g_.values[v].shape.numel() * size_of(g_.values[v].dtype); }
+
+  PlanReport::Step describe_group(const Task& t) {
+    const Group& group = fused_.groups[static_cast<std::size_t>(t.group)];
+    PlanReport::Step s;
+    s.kernel = true;
+    ++body_.report.kernels;
+    std::vector<std::pair<std::size_t, std::string_view>> names;
+    std::vector<ValueId> read;
+    const std::vector<char> live = live_expressions(group);
+    for (std::size_t i = 0; i < group.expressions.size(); ++i) {
+      if (!live[i]) continue;
+      const Expression& e = group.expressions[i];
+      names.emplace_back(e.order, e.node ? e.node->op->name : "copy");
+      s.operations += e.node ? 1 : 0;
+      for (const GroupOperand& o : e.operands)
+        if (o.value != kNoValue && o.expression < 0) read.push_back(o.value);
+    }
+    std::sort(names.begin(), names.end());
+    for (const auto& [order, name] : names) s.what += (s.what.empty() ? "" : " ") + std::string(name);
+    std::sort(read.begin(), read.end());
+    read.erase(std::unique(read.begin(), read.end()), read.end());
+    for (const ValueId v : read) s.bytes += bytes_of(v);
+    for (const GroupOutput& o : group.outputs) {
+      const Expression& e = group.expressions[static_cast<std::size_t>(o.expression)];
+      s.bytes += e.map.shape.numel() * size_of(e.dtype);
+    }
+    return s;
+  }
+
+  PlanReport::Step describe_call(const Task& t) {
+    const Graph::Node& n = g_.nodes[t.single];
+    PlanReport::Step s;
+    s.what = n.op->name;
+    s.operations = 1;
+    ++(n.op == records().matmul ? body_.report.products : body_.report.others);
+    for (const ValueId v : n.in) s.bytes += bytes_of(v);
+    for (const ValueId v : n.out) s.bytes += bytes_of(v);
+    return s;
+  }
+
+  PlanBody& body_;
+  Graph& g_;
+  const PlanOptions& options_;
+  Fused fused_;
+  std::vector<std::uint32_t> base_;
+  std::vector<std::int64_t> offset_;
+  std::vector<std::size_t> first_, last_;
+  std::vector<ValueId> alias_;  ///< by value: whose place it takes
+};
+
+}  // namespace
+
+std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options) {
+  auto body = std::make_unique<PlanBody>();
+  passes::simplify(graph);
+  body->graph = std::move(graph);
+  Builder(*body, options).run();
+  return body;
+}
+
+}  // namespace ferrite::detail

@@ -1,0 +1,93 @@
+#include "ferrite/compile/tracer.h"
+
+namespace ferrite {
+
+Tensor Tracer::input(const Spec& spec) {
+  const Tensor t = Tensor::abstract(spec);
+  graph_.inputs.push_back(define(t));
+  return t;
+}
+
+ValueId Tracer::define(const Tensor& t) {
+  const ValueId v = graph_.add_value(t.spec());
+  numbers_[t.identity()] = v;
+  alive_.push_back(t.unmarked());
+  return v;
+}
+
+ValueId Tracer::number_of(const Tensor& t) {
+  const auto at = numbers_.find(t.identity());
+  if (at != numbers_.end()) return at->second;
+  if (t.is_abstract()) throw TraceError("trace: a traced tensor " + t.spec().str() + " was used outside its trace");
+  const ValueId v = define(t);
+  graph_.constants.push_back({v, t.unmarked()});
+  return v;
+}
+
+void Tracer::record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) {
+  Graph::Node n;
+  n.op = &op;
+  n.attrs = attrs;
+  for (const Tensor& x : in) n.in.push_back(number_of(x));
+  for (const Tensor& y : out) n.out.push_back(define(y));
+  graph_.nodes.push_back(std::move(n));
+}
+
+Tracer::CellState& Tracer::state_of(const Cell& cell) {
+  const auto [at, fresh] = cells_.try_emplace(cell.identity());
+  if (fresh) {
+    at->second.index = static_cast<std::uint32_t>(graph_.cells.size());
+    graph_.cells.push_back(cell);
+  }
+  return at->second;
+}
+
+void Tracer::read(const Cell& cell, Tensor& value) {
+  CellState& s = state_of(cell);
+  if (!s.value) {
+    s.value = Tensor::abstract(value.spec());
+    graph_.reads.push_back({s.index, define(s.value)});
+  }
+  value = s.value;
+}
+
+bool Tracer::write(const Cell& cell, const Tensor& value) {
+  CellState& s = state_of(cell);
+  (void)number_of(value);
+  s.value = value.unmarked();
+  s.written = true;
+  return true;
+}
+
+void Tracer::flag(const std::shared_ptr<const std::atomic<bool>>& flag, bool value) {
+  for (const TracedFlag& f : flags_)
+    if (f.flag == flag) return;
+  flags_.push_back({flag, value});
+}
+
+Graph Tracer::finish(std::span<const Tensor> outputs) {
+  Graph g = graph_;
+  for (const Tensor& y : outputs) {
+    if (!y) throw TraceError("trace: a result of the traced function is undefined");
+    const std::size_t constants = graph_.constants.size();
+    g.outputs.push_back(number_of(y));
+    if (graph_.constants.size() == constants) continue;
+    g.values.push_back(y.spec());  // a result that nothing was applied to
+    g.constants.push_back(graph_.constants.back());
+  }
+  for (const Cell& c : g.cells) {
+    const CellState& s = cells_.at(c.identity());
+    if (s.written) g.writes.push_back({s.index, numbers_.at(s.value.identity())});
+  }
+  return g;
+}
+
+Graph trace(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs) {
+  Tracer tracer;
+  const NewFrame frame(tracer);
+  Tensors in;
+  for (const Spec& s : inputs) in.push_back(tracer.input(s));
+  return tracer.finish(f(in));
+}
+
+}  // namespace ferrite

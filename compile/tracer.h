@@ -1,0 +1,61 @@
+#pragma once
+#include <atomic>
+#include <memory>
+#include <unordered_map>
+
+#include "ferrite/compile/graph.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite {
+
+/// A switch outside the tensors that a traced program read: whether a module trains.
+struct TracedFlag {
+  std::shared_ptr<const std::atomic<bool>> flag{};
+  bool value = false;
+};
+
+/// A recorder that keeps no values and yields a Graph. Tensors made while it listens are abstract; tensors from outside
+/// become constants; a cell read becomes an input of the graph, a cell written an output, and a read after a write sees
+/// the new value.
+///
+///   Tracer tracer;
+///   const NewFrame frame(tracer);
+///   const Tensor x = tracer.input({{8, 3}, Dtype::f32});
+///   const Graph g = tracer.finish({f(x)});
+class Tracer final : public Recorder {
+ public:
+  /// A new input of the program.
+  Tensor input(const Spec& spec);
+  /// The program up to here with these results. Throws TraceError for an undefined result or a tensor of another trace.
+  Graph finish(std::span<const Tensor> outputs);
+  Graph finish(const Tensors& outputs) { return finish(std::span<const Tensor>(outputs.data(), outputs.size())); }
+  /// The switches that were read so far.
+  const std::vector<TracedFlag>& flags() const { return flags_; }
+
+  void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override;
+  void read(const Cell& cell, Tensor& value) override;
+  bool write(const Cell& cell, const Tensor& value) override;
+  void flag(const std::shared_ptr<const std::atomic<bool>>& flag, bool value) override;
+  bool tracing() const override { return true; }
+
+ private:
+  struct CellState {
+    std::uint32_t index = 0;
+    Tensor value;  ///< what a read gives
+    bool written = false;
+  };
+  ValueId number_of(const Tensor& t);
+  ValueId define(const Tensor& t);
+  CellState& state_of(const Cell& cell);
+
+  Graph graph_;
+  std::vector<Tensor> alive_;  ///< so that no address is used again
+  std::unordered_map<const void*, ValueId> numbers_;
+  std::unordered_map<const void*, CellState> cells_;
+  std::vector<TracedFlag> flags_;
+};
+
+/// Runs f once on abstract tensors of these types and yields what it applies. Nothing is computed and no cell changes.
+Graph trace(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs);
+
+}  // namespace ferrite

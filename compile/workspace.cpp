@@ -1,0 +1,98 @@
+#include "ferrite/compile/detail/plan_body.h"
+
+namespace ferrite::detail {
+
+Workspace::Workspace(const PlanBody& plan) : plan_(plan), bases_(plan.bases.count), now_(plan.bases.count) {
+  arena_ = Tensor::empty({{plan.arena_bytes + kLineBytes}, Dtype::boolean});
+  now_[0] = arena_.impl();
+  for (std::size_t i = 0; i < plan.constants.size(); ++i) now_[plan.bases.constants + i] = plan.constants[i].impl();
+  bases_[0] = arena_.impl()->storage->data();
+  for (std::size_t i = 0; i < plan.constants.size(); ++i)
+    bases_[plan.bases.constants + i] = Writer::raw(const_cast<Tensor&>(plan.constants[i]));  // only read
+  arguments.resize(plan.bases.constants - plan.bases.arguments);
+  results.resize(plan.results.size());
+  copies.resize(arguments.size());
+  calls_.resize(plan.calls.size());
+  for (std::size_t c = 0; c < calls_.size(); ++c) {
+    const PlannedCall& planned = plan.calls[c];
+    Call& call = calls_[c];
+    call.in.resize(planned.in.size());
+    call.out.resize(planned.out.size());
+    for (std::size_t i = 0; i < planned.in.size(); ++i) make(planned.in[i], call.in[i]);
+    for (std::size_t i = 0; i < planned.out.size(); ++i) make(planned.out[i], call.out[i]);
+    for (const Tensor& t : call.in) call.pointers.push_back(&t);
+  }
+}
+
+/// The windows borrow storage without counting: they let go of it before they end.
+Workspace::~Workspace() {
+  for (TensorImpl* w : windows_) w->storage = nullptr;
+}
+
+void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
+  tensor = Tensor::abstract(t.spec);
+  TensorImpl* impl = tensor.impl();
+  impl->strides = t.strides;
+  impl->contiguous = t.strides == t.spec.shape.strides() || t.spec.shape.numel() <= 1;
+  const std::int64_t offset = t.offset / size_of(t.spec.dtype);
+  windows_.push_back(impl);
+  if (const TensorImpl* base = now_[t.base]) {
+    impl->storage = base->storage;
+    impl->offset = offset + (t.base == 0 ? 0 : base->offset);
+  } else {
+    moving_.push_back({impl, t.base, offset});
+  }
+}
+
+/// Points everything at the arguments and fresh results of this call.
+void Workspace::bind() {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    now_[plan_.bases.arguments + i] = arguments[i]->impl();
+    bases_[plan_.bases.arguments + i] = Writer::raw(const_cast<Tensor&>(*arguments[i]));  // only read
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i] = Tensor::empty(plan_.graph.values[plan_.results[i]]);
+    now_[plan_.bases.results + i] = results[i].impl();
+    bases_[plan_.bases.results + i] = Writer::raw(results[i]);
+  }
+  for (const Moving& m : moving_) {
+    m.impl->storage = now_[m.base]->storage;
+    m.impl->offset = now_[m.base]->offset + m.offset;
+  }
+}
+
+void Workspace::run() {
+  bind();
+  for (const PlannedStep& s : plan_.steps) {
+    if (s.kernel >= 0) {
+      plan_.kernels[static_cast<std::size_t>(s.kernel)].run(bases_.data());
+      continue;
+    }
+    const PlannedCall& planned = plan_.calls[static_cast<std::size_t>(s.call)];
+    Call& call = calls_[static_cast<std::size_t>(s.call)];
+    planned.op->eval({call.pointers.data(), call.pointers.size()}, call.out, planned.attrs);
+  }
+}
+
+std::unique_ptr<Workspace> PlanBody::borrow() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Workspace> w = std::move(idle_.back());
+      idle_.pop_back();
+      return w;
+    }
+    idle_.reserve(++made_);
+  }
+  return std::make_unique<Workspace>(*this);
+}
+
+void PlanBody::give_back(std::unique_ptr<Workspace> w) const noexcept {
+  for (Tensor& t : w->results) t = Tensor();
+  for (Tensor& t : w->copies)
+    if (t) t = Tensor();
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(w));  // there was room when it was borrowed
+}
+
+}  // namespace ferrite::detail

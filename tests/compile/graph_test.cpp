@@ -1,0 +1,198 @@
+// Graphs: what the tracer writes down, the text form, validation, replay.
+#include "ferrite/compile/graph.h"
+
+#include <cmath>
+#include <limits>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/compile/plan.h"
+#include "ferrite/compile/tracer.h"
+#include "programs.h"
+
+using namespace ferrite;
+using support::identical;
+using support::says;
+
+namespace {
+
+Graph traced(const std::function<Tensors(const Tensors&)>& f, std::initializer_list<Spec> specs) {
+  return trace(f, std::span<const Spec>(specs.begin(), specs.size()));
+}
+
+std::size_t count(const Graph& g, std::string_view name) {
+  std::size_t n = 0;
+  for (const Graph::Node& node : g.nodes) n += node.op->name == name;
+  return n;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(graphs)
+
+BOOST_AUTO_TEST_CASE(a_trace_lists_what_was_applied) {
+  const Tensor w = Tensor::from({1.5F, -0.0F}, {2});
+  const Graph g = traced([&](const Tensors& x) { return Tensors{exp(x[0]) * w + 2}; }, {{{3, 2}, Dtype::f32}});
+  g.validate();
+  BOOST_TEST(g.str() ==
+             "graph {\n"
+             "  input %0: f32[3, 2]\n"
+             "  constant %2: f32[2] = {0x1.8p+0, -0x0p+0}\n"
+             "  %1: f32[3, 2] = exp(%0)\n"
+             "  %3: f32[3, 2] = mul(%1, %2)\n"
+             "  %4: f32[3, 2] = add(%3) b=~2\n"
+             "  return %4\n"
+             "}\n");
+}
+
+BOOST_AUTO_TEST_CASE(cells_are_inputs_and_outputs) {
+  Parameter w("w", full({2}, 1.0));
+  State count_cell("count", full({}, std::int64_t{3}, Dtype::i64));
+  const Graph g = traced(
+      [&](const Tensors& x) {
+        count_cell.assign(count_cell.value() + 1);
+        const Tensor after = count_cell.value();  // sees what was written
+        w.assign(w.value() * x[0]);
+        return Tensors{cast(after, Dtype::f32) + w.value()};
+      },
+      {{{2}, Dtype::f32}});
+  g.validate();
+  BOOST_TEST(g.reads.size() == 2U);
+  BOOST_TEST(g.writes.size() == 2U);
+  BOOST_TEST(identical(w.peek(), full({2}, 1.0)));  // tracing changed nothing
+  const Plan plan(g);
+  const Tensors out = plan.run({full({2}, 0.5)});
+  BOOST_TEST(identical(out[0], full({2}, 4.5)));
+  BOOST_TEST(identical(w.peek(), full({2}, 0.5)));
+  BOOST_TEST(count_cell.peek().item<std::int64_t>() == 4);
+  BOOST_TEST(identical(plan.run({full({2}, 2.0)})[0], full({2}, 6.0)));
+}
+
+BOOST_AUTO_TEST_CASE(a_cell_written_only_is_no_input) {
+  State s("s", zeros({2}));
+  const Graph g = traced(
+      [&](const Tensors& x) {
+        s.assign(x[0]);
+        return Tensors{s.value() + 1};
+      },
+      {{{2}, Dtype::f32}});
+  BOOST_TEST(g.reads.empty());
+  (void)Plan(g).run({full({2}, 7.0)});
+  BOOST_TEST(identical(s.peek(), full({2}, 7.0)));
+}
+
+BOOST_AUTO_TEST_CASE(a_tensor_of_another_trace_is_refused) {
+  Tensor kept;
+  (void)traced([&](const Tensors& x) { return Tensors{kept = exp(x[0])}; }, {{{2}, Dtype::f32}});
+  BOOST_CHECK_EXCEPTION((void)traced([&](const Tensors& x) { return Tensors{x[0] + kept}; }, {{{2}, Dtype::f32}}),
+                        TraceError, says("outside its trace"));
+  BOOST_CHECK_EXCEPTION((void)traced([](const Tensors&) { return Tensors{Tensor()}; }, {}), TraceError,
+                        says("undefined"));
+}
+
+BOOST_AUTO_TEST_CASE(constants_and_inputs_may_be_results) {
+  const Tensor c = full({2}, 3.0);
+  const Graph g = traced(
+      [&](const Tensors& x) {
+        return Tensors{x[0], c, transpose(x[0]), c};
+      },
+      {{{2, 3}, Dtype::f32}});
+  const Tensor x = uniform({2, 3}, {1, 1, 1});
+  const Tensors out = Plan(g).run({x});
+  BOOST_TEST(identical(out[0], x));
+  BOOST_TEST(identical(out[1], c));
+  BOOST_TEST(identical(out[2], transpose(x)));
+  BOOST_TEST(identical(out[3], c));
+}
+
+BOOST_AUTO_TEST_CASE(texts_parse_back) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const programs::Program f(seed);
+    const Graph g = trace([&](const Tensors& x) { return f(x); }, {f.specs().data(), f.specs().size()});
+    const std::string text = g.str();
+    const Graph back = parse_graph(text);
+    BOOST_TEST(back.str() == text);
+    const Tensors in = f.inputs();
+    const Tensors wanted = replay(g, {in.data(), in.size()});
+    const Tensors got = replay(back, {in.data(), in.size()});
+    for (std::size_t i = 0; i < wanted.size(); ++i) BOOST_TEST(identical(got[i], wanted[i]), "seed " << seed);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_kind_of_constant_parses_back) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const Tensor special = Tensor::from({inf, -inf, std::nanf("5"), 1e-45F, -0.0F, 0.1F}, {6});
+  const Tensor doubles = Tensor::from({0.1, -1e300, 5e-324}, {3});
+  const Tensor large = uniform({100}, {1, 1, 1});
+  Parameter w("the \"w\"", zeros({6}));
+  const Graph g = traced(
+      [&](const Tensors& x) {
+        const Tensor flags = Tensor::from({true, false, true}, {3});
+        const Tensor draw = uniform({2}, {1, 2, 3}, -0.5, 2);
+        w.assign(w.value() + special);
+        return Tensors{x[0] + special, cast(where(flags, doubles, 0.25), Dtype::f32), large + 1,
+                       pad(draw, {1}, {0}, 3)};
+      },
+      {{{6}, Dtype::f32}});
+  const std::string text = g.str();
+  const Tensor given[] = {large};
+  ParseOptions options;
+  options.constants = given;
+  options.cell = [&](std::string_view name) { return name == "the \"w\"" ? static_cast<Cell>(w) : Cell(); };
+  const Graph back = parse_graph(text, options);
+  BOOST_TEST(back.str() == text);
+  BOOST_TEST((back.cells[0] == w));
+  const Tensor x = zeros({6});
+  const Tensors wanted = Plan(g).run({x});
+  const Tensors got = Plan(back).run({x});
+  for (std::size_t i = 0; i < wanted.size(); ++i) BOOST_TEST(identical(got[i], wanted[i]));
+}
+
+BOOST_AUTO_TEST_CASE(bad_texts_name_their_line) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "line 0"},
+      {"graph {\n  input %0: f32[2]\n", "too early"},
+      {"graph {\n  %1: f32[2] = nonsense(%0)\n}\n", "unknown operation 'nonsense'"},
+      {"graph {\n  input %0: f16[2]\n}\n", "line 2: not a dtype 'f16'"},
+      {"graph {\n  input %0: f32[2]\n  %1: f32[3] = exp(%0)\n  return %1\n}\n", "exp gives f32[2]"},
+      {"graph {\n  %1: f32[2] = exp(%0)\n}\n", "used before it is defined"},
+      {"graph {\n  input %0: f32[2]\n  input %0: f32[2]\n}\n", "defined twice"},
+      {"graph {\n  constant %0: f32[2] = {0x1p+0}\n}\n", "wrong number of elements"},
+      {"graph {\n  constant %0: f32[2] = #3\n}\n", "no constant #3"},
+      {"graph {\n  return %4\n}\n", "used before it is defined"},
+      {"graph {\n  input %0: f32[2] left\n}\n", "left over"},
+      {"graph {\n  input %99999999999: f32[2]\n}\n", "not a number"}};
+  for (const auto& [text, message] : cases) BOOST_CHECK_EXCEPTION(parse_graph(text), Error, says(message));
+}
+
+BOOST_AUTO_TEST_CASE(validation_finds_wrong_types) {
+  Graph g = traced([](const Tensors& x) { return Tensors{exp(x[0])}; }, {{{2}, Dtype::f32}});
+  Graph wrong = g;
+  wrong.values[1].shape = {3};
+  BOOST_CHECK_EXCEPTION(wrong.validate(), TraceError, says("exp gives f32[2]"));
+  wrong = g;
+  wrong.outputs[0] = 9;
+  BOOST_CHECK_EXCEPTION(wrong.validate(), TraceError, says("%9"));
+}
+
+BOOST_AUTO_TEST_CASE(drawings_name_operations_and_cells) {
+  Parameter w("weight", zeros({2}));
+  const Graph g = traced([&](const Tensors& x) { return Tensors{x[0] * w}; }, {{{2}, Dtype::f32}});
+  const std::string drawing = g.graphviz();
+  for (const char* part : {"digraph", "mul", "weight", "v0 -> v2", "output 0"})
+    BOOST_TEST(drawing.find(part) != std::string::npos, part);
+}
+
+BOOST_AUTO_TEST_CASE(a_gradient_is_part_of_the_trace) {
+  Parameter w("w", full({2}, 2.0));
+  const Graph g = traced(
+      [&](const Tensors& x) {
+        Tape tape;
+        return Tensors{tape.grad(sum(square(x[0] * w)), std::vector<Parameter>{w})[0]};
+      },
+      {{{2}, Dtype::f32}});
+  const Tensors out = Plan(g).run({full({2}, 3.0)});
+  BOOST_TEST(identical(out[0], full({2}, 36.0)));  // 2 x^2 w
+  BOOST_TEST(count(g, "mul") >= 2U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,75 @@
+// Every operation: eager = planned = fused, to the bit; alone, between neighbours, and its gradient.
+#include <boost/test/unit_test.hpp>
+
+#include "cases.h"
+#include "ferrite/compile/plan.h"
+#include "ferrite/compile/tracer.h"
+#include "support/compare.h"
+
+namespace conformance {
+namespace {
+
+using Function = std::function<Tensors(const Tensors&)>;
+
+void check(const std::string& what, const Function& f, const Tensors& in) {
+  const Tensors wanted = f(in);
+  std::vector<Spec> specs;
+  for (const Tensor& x : in) specs.push_back(x.spec());
+  const ferrite::Graph g = ferrite::trace(f, specs);
+  for (const ferrite::PlanOptions& options : {ferrite::PlanOptions{}, ferrite::PlanOptions{.fuse = false}}) {
+    const Tensors got = ferrite::Plan(g, options).run(std::span<const Tensor>(in.data(), in.size()));
+    BOOST_TEST(got.size() == wanted.size());
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      BOOST_TEST(support::identical(got[k], wanted[k]),
+                 what << ": result " << k << " differs when planned" << (options.fuse ? " and fused" : ""));
+  }
+}
+
+/// Values that a result is made of by operations around it.
+Tensors surrounded(const Primitive& op, const Tensors& in, const Attrs& attrs) {
+  Tensors before;
+  for (const Tensor& x : in) before.push_back(ferrite::is_float(x.dtype()) ? 0.5 * x * 2 : x);
+  Tensors out = apply(op, before, attrs);
+  Tensors after;
+  for (const Tensor& y : out) {
+    after.push_back(y);
+    if (ferrite::is_float(y.dtype())) after.push_back(ferrite::reshape(y * 0.75, {-1}));
+  }
+  return after;
+}
+
+Tensors with_gradient(const Primitive& op, const Tensors& in, const Attrs& attrs) {
+  ferrite::Tape tape;
+  Tensors variables, operands;
+  for (const Tensor& x : in) {
+    const bool real = ferrite::is_float(x.dtype());
+    operands.push_back(real ? tape.watch(x) : x);
+    if (real) variables.push_back(operands[operands.size() - 1]);
+  }
+  const Tensors out = apply(op, operands, attrs);
+  Tensor total;
+  for (const Tensor& y : out) {
+    if (!ferrite::is_float(y.dtype())) continue;
+    const Tensor part = ferrite::cast(ferrite::sum(y * y), Dtype::f64);
+    total = total ? total + part : part;
+  }
+  if (!total || variables.empty()) return out;
+  return tape.grad(total, std::span<const Tensor>(variables.data(), variables.size()));
+}
+
+}  // namespace
+
+void check_planned(const Primitive& op, const Tensors& in, const Attrs& attrs) {
+  std::string what(op.name);
+  for (const Tensor& x : in) what += " " + x.spec().str();
+  what += " " + attrs.str();
+  check(
+      what, [&](const Tensors& x) { return apply(op, x, attrs); }, in);
+  check(
+      what + " between others", [&](const Tensors& x) { return surrounded(op, x, attrs); }, in);
+  if (op.differentiable() && op.second_order_by_reference == false)
+    check(
+        what + " and its gradient", [&](const Tensors& x) { return with_gradient(op, x, attrs); }, in);
+}
+
+}  // namespace conformance
