@@ -116,8 +116,8 @@ class Walker {
 
   TapeRecord& record_;
   bool retain_;
-  std::vector<Tensor> grads_;  ///< by slot
-  std::vector<char> keep_;     ///< slots whose cotangent is asked for
+  PooledVector<Tensor> grads_;  ///< by slot
+  PooledVector<char> keep_;     ///< slots whose cotangent is asked for
 };
 
 Tensors TapeRecord::walk(const Tensor& of, std::span<const std::uint32_t> wrt, const Tensor& cotangent, bool retain) {
@@ -154,7 +154,7 @@ Tape::Tape() : nested_(false) {
     nested_ = true;
     return;
   }
-  record_ = std::make_shared<detail::TapeRecord>();
+  record_ = std::allocate_shared<detail::TapeRecord>(detail::PooledAllocator<detail::TapeRecord>());
   record_->start();
 }
 

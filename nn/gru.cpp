@@ -1,6 +1,7 @@
 #include "ferrite/nn/gru.h"
 
 #include "ferrite/nn/detail/recurrent_options.h"
+#include "ferrite/tensor/detail/recurrent.h"
 
 namespace ferrite::nn {
 namespace {
@@ -16,8 +17,9 @@ Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceW
   return gru_sequence(x, w, before.h, options, kResetAfter);
 }
 
-constexpr CellKind kGru = {"gru", 3, false, one_step<gru_step>, all_steps<true>};
-constexpr CellKind kGruResetBefore = {"gru", 3, false, one_step<gru_step_reset_before>, all_steps<false>};
+constexpr CellKind kGru = {"gru", 3, false, one_step<gru_step>, all_steps<true>, ferrite::detail::CellType::gru};
+constexpr CellKind kGruResetBefore = {
+    "gru", 3, false, one_step<gru_step_reset_before>, all_steps<false>, ferrite::detail::CellType::gru_reset_before};
 
 }  // namespace
 

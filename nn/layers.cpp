@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ferrite/nn/detail/lengths.h"
+#include "ferrite/nn/detail/steps.h"
 
 namespace ferrite::nn {
 namespace {
@@ -47,6 +48,10 @@ Tensor Linear::forward(const Tensor& x, const Context&) const {
   return affine(x, weight, bias ? bias.value() : Tensor());
 }
 
+std::unique_ptr<Step> Linear::make_step(const StepRows& in) const {
+  return detail::linear_step(weight, bias, in.batch);
+}
+
 std::unique_ptr<Layer> Linear::clone() const {
   return with_values_of(*this, std::make_unique<Linear>(in_features(), out_features(), like(weight), bool(bias)));
 }
@@ -63,6 +68,10 @@ Tensor Embedding::forward(const Tensor& tokens, const Context&) const {
   Shape shape = tokens.shape();
   shape.push_back(weight.shape()[1]);
   return reshape(index_select(weight, 0, reshape(tokens, {-1})), shape);
+}
+
+std::unique_ptr<Step> Embedding::make_step(const StepRows& in) const {
+  return detail::embedding_step(weight, in.batch);
 }
 
 std::unique_ptr<Layer> Embedding::clone() const {
@@ -108,6 +117,8 @@ Tensor Dropout::forward(const Tensor& x, const Context&) const {
   return x * (bernoulli(x.shape(), drawn, keep, x.dtype(), call) / keep);
 }
 
+std::unique_ptr<Step> Dropout::make_step(const StepRows& in) const { return detail::identity_step(in); }
+
 std::unique_ptr<Layer> Dropout::clone() const { return with_values_of(*this, std::make_unique<Dropout>(probability_)); }
 
 // ---- activations ---------------------------------------------------------------------------------------
@@ -151,6 +162,12 @@ std::vector<std::string> activation_names() {
   return names;
 }
 
+std::unique_ptr<Step> Activation::make_step(const StepRows& in) const {
+  const Primitive* const op = activation(name_) == f_ ? find_primitive(name_) : nullptr;
+  if (!op || op->arity != 1 || !op->block[static_cast<std::size_t>(in.dtype)]) return nullptr;
+  return detail::pointwise_step(*op, in);
+}
+
 // ---- over time -----------------------------------------------------------------------------------------
 
 Tensor LastStep::forward(const Tensor& x, const Context& context) const {
@@ -160,6 +177,8 @@ Tensor LastStep::forward(const Tensor& x, const Context& context) const {
   const Tensor at = reshape(context.lengths - 1, {-1, 1, 1});
   return squeeze(gather(x, 1, expand(at, {x.shape()[0], 1, x.shape()[2]})), 1);
 }
+
+std::unique_ptr<Step> LastStep::make_step(const StepRows& in) const { return detail::identity_step(in); }
 
 Tensor MeanOverTime::forward(const Tensor& x, const Context& context) const {
   check_sequence("mean_over_time", x);

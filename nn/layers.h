@@ -15,6 +15,8 @@ class Linear final : public Layer {
   std::string kind() const override { return "linear"; }
   Tensor forward(const Tensor& x, const Context&) const override;
   bool causal() const override { return true; }
+  StepInput step_input() const override { return {in_features(), weight.dtype()}; }
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
   std::unique_ptr<Layer> clone() const override;
 
   Parameter weight;
@@ -30,6 +32,8 @@ class Embedding final : public Layer {
   std::string kind() const override { return "embedding"; }
   Tensor forward(const Tensor& tokens, const Context&) const override;
   bool causal() const override { return true; }
+  StepInput step_input() const override { return {1, Dtype::i64}; }
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
   std::unique_ptr<Layer> clone() const override;
 
   Parameter weight;
@@ -44,6 +48,7 @@ class LayerNorm final : public Layer {
   std::string kind() const override { return "layer_norm"; }
   Tensor forward(const Tensor& x, const Context&) const override;
   bool causal() const override { return true; }
+  StepInput step_input() const override { return {weight.shape()[0], weight.dtype()}; }
   std::unique_ptr<Layer> clone() const override;
 
   Parameter weight, bias;
@@ -63,6 +68,8 @@ class Dropout final : public Layer {
   std::string kind() const override { return "dropout"; }
   Tensor forward(const Tensor& x, const Context&) const override;
   bool causal() const override { return true; }
+  StepInput step_input() const override { return {0, Dtype::f32, true}; }
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
   std::unique_ptr<Layer> clone() const override;
 
   State calls;  ///< i64, rank 0
@@ -81,6 +88,8 @@ class Activation final : public Layer {
   std::string kind() const override { return name_; }
   Tensor forward(const Tensor& x, const Context&) const override { return f_(x); }
   bool causal() const override { return true; }
+  StepInput step_input() const override { return {0, Dtype::f32, true}; }
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Activation>(name_, f_); }
 
  private:
@@ -100,6 +109,8 @@ class LastStep final : public Layer {
   std::string kind() const override { return "last_step"; }
   Tensor forward(const Tensor& x, const Context& context) const override;
   bool causal() const override { return true; }
+  StepInput step_input() const override { return {0, Dtype::f32, true}; }
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
   std::unique_ptr<Layer> clone() const override { return std::make_unique<LastStep>(); }
 };
 

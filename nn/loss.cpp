@@ -29,7 +29,9 @@ void check_classes(const char* where, const Tensor& logits, const Tensor& target
 
 void check_targets(const Tensor& targets, std::int64_t classes) {
   if (targets.is_abstract()) return;
-  for (const std::int64_t t : cast(targets, Dtype::i64).to_vector<std::int64_t>())
+  const NewFrame frame;
+  const Tensor dense = contiguous(cast(targets, Dtype::i64));
+  for (const std::int64_t t : dense.values<std::int64_t>())
     if (t < 0 || t >= classes)
       throw ShapeError("cross_entropy: target " + std::to_string(t) + " lies outside 0.." +
                        std::to_string(classes - 1));

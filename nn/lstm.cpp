@@ -1,6 +1,7 @@
 #include "ferrite/nn/lstm.h"
 
 #include "ferrite/nn/detail/recurrent_options.h"
+#include "ferrite/tensor/detail/recurrent.h"
 
 namespace ferrite::nn {
 namespace {
@@ -14,7 +15,7 @@ Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceW
   return lstm_sequence(x, w, before, options);
 }
 
-constexpr CellKind kLstm = {"lstm", 4, true, one_step, all_steps};
+constexpr CellKind kLstm = {"lstm", 4, true, one_step, all_steps, ferrite::detail::CellType::lstm};
 
 }  // namespace
 

@@ -85,6 +85,10 @@ void copy_cells(const std::vector<Named<C>>& from, const std::vector<Named<C>>& 
 
 }  // namespace
 
+StepInput Layer::step_input() const {
+  return {0, named_parameters().empty() ? Dtype::f32 : named_parameters()[0].cell.dtype()};
+}
+
 void copy_values(const Module& from, const Module& to) {
   copy_cells(from.named_parameters(), to.named_parameters());
   copy_cells(from.named_buffers(), to.named_buffers());

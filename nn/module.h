@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ferrite/nn/init.h"
+#include "ferrite/nn/step.h"
 #include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/ops.h"
 
@@ -94,6 +95,11 @@ class Layer : public Module {
   /// Whether a step's output depends on that step's input and on carried states alone, so that the layer can be
   /// streamed. A layer that does not say so is taken not to be.
   virtual bool causal() const { return false; }
+  /// What a step of a stream takes.
+  virtual StepInput step_input() const;
+  /// One step of this layer on plain rows that `step_input` allows (nn/step.h); null: a stream runs the layer on
+  /// tensors.
+  virtual std::unique_ptr<Step> make_step(const StepRows&) const { return nullptr; }
   /// An independent copy with the same values.
   virtual std::unique_ptr<Layer> clone() const = 0;
 

@@ -5,6 +5,10 @@
 
 /// What the recurrent layers share: parameters, layers and directions, lengths, resets and states. A kind of cell adds
 /// only its step (nn/gru.h, nn/lstm.h, nn/rnn.h).
+namespace ferrite::detail {
+enum class CellType : std::uint8_t;
+}
+
 namespace ferrite::nn {
 
 struct RecurrentResult {
@@ -42,7 +46,8 @@ struct CellKind {
   int gates;
   bool has_memory;  ///< whether there is a c
   Step step;
-  Sequence sequence;  ///< all steps as one operation
+  Sequence sequence;                 ///< all steps as one operation
+  ferrite::detail::CellType kernel;  ///< what runs it
 };
 
 /// Sizes and options that all kinds know.
@@ -83,6 +88,8 @@ class Recurrent : public Layer {
   const RecurrentWeights& weights(std::int64_t layer = 0, bool reverse = false) const;
 
   std::string kind() const override { return std::string(cell_.name); }
+  StepInput step_input() const override;
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
   bool causal() const override { return !sizes_.bidirectional; }
   /// The output alone.
   Tensor forward(const Tensor& x, const Context& context) const override { return run(x, context).output; }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ferrite/nn/detail/steps.h"
+
 namespace ferrite::nn {
 
 void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
@@ -26,6 +28,26 @@ Tensor Sequential::forward(const Tensor& x, const Context& context) const {
 bool Sequential::causal() const {
   return std::all_of(layers_.begin(), layers_.end(), [](const Item& item) { return item.layer->causal(); });
 }
+
+StepInput Sequential::step_input() const {
+  for (const Item& item : layers_) {
+    const StepInput input = item.layer->step_input();
+    if (input.width > 0 || !input.keeps_width) return input;
+  }
+  return {0, Dtype::f32, true};
+}
+
+std::unique_ptr<Step> Sequential::make_chain(const StepRows& in, bool adds) const {
+  std::vector<std::unique_ptr<Step>> steps;
+  StepRows rows = in;
+  for (const Item& item : layers_) {
+    steps.push_back(detail::step_of(*item.layer, rows));
+    rows = steps.back()->result();
+  }
+  return detail::chain_step(std::move(steps), in, adds);
+}
+
+std::unique_ptr<Step> Sequential::make_step(const StepRows& in) const { return make_chain(in, false); }
 
 void Sequential::clone_into(Sequential& to) const {
   for (const Item& item : layers_) to.add(item.name, item.layer->clone());

@@ -20,6 +20,8 @@ class Sequential : public Layer {
   /// Whether all its layers are.
   bool causal() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
+  StepInput step_input() const override;
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:
@@ -28,6 +30,7 @@ class Sequential : public Layer {
     std::unique_ptr<Layer> layer;
   };
   void clone_into(Sequential& to) const;
+  std::unique_ptr<Step> make_chain(const StepRows& in, bool adds) const;
 
  private:
   std::vector<Item> layers_;
@@ -38,6 +41,7 @@ class Residual final : public Sequential {
  public:
   std::string kind() const override { return "residual"; }
   Tensor forward(const Tensor& x, const Context& context) const override;
+  std::unique_ptr<Step> make_step(const StepRows& in) const override { return make_chain(in, true); }
   std::unique_ptr<Layer> clone() const override;
 };
 

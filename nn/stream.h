@@ -3,7 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "ferrite/nn/carry.h"
+#include "ferrite/nn/module.h"
+#include "ferrite/nn/step.h"
 
 namespace ferrite::nn {
 
@@ -14,44 +15,57 @@ namespace ferrite::nn {
 ///   nn::Stream stream = net.stream();
 ///   stream.step(features, result);  // std::span<const float>, std::span<float>
 ///
-/// Dropout is off. `last_step` is the step itself. Not for use by several threads at once.
+/// A step allocates nothing, takes no lock and makes no system call; layers that have no step of their own
+/// (`on_tensors` counts them) run on tensors from the pool of the calling thread instead. Dropout is off. `last_step`
+/// is the step itself. Not for use by several threads at once. For audio threads: docs/audio.md.
 class Stream {
  public:
   /// B sequences side by side. Throws ValueError when the layer is not causal, and for a batch below 1.
   Stream(const Layer& model, std::int64_t batch);
-  Stream(Stream&&) = default;
-  Stream& operator=(Stream&&) = default;
+  Stream(Stream&&) noexcept;
+  Stream& operator=(Stream&&) noexcept;
+  ~Stream();
 
   std::int64_t batch() const { return batch_; }
 
   /// One step: x [B, D] -> y [B, N], both row-major. Throws ShapeError when the sizes do not fit, DtypeError when the
   /// model's weights are of another dtype.
-  void step(std::span<const float> x, std::span<float> y);
-  void step(std::span<const double> x, std::span<double> y);
+  void step(std::span<const float> x, std::span<float> y) { advance(x, y); }
+  void step(std::span<const double> x, std::span<double> y) { advance(x, y); }
   /// One token each for a model that begins with an embedding: [B] -> [B, N].
-  void step(std::span<const std::int64_t> tokens, std::span<float> y);
+  void step(std::span<const std::int64_t> tokens, std::span<float> y) { advance(tokens, y); }
   /// n steps, one after the other: x [n, B, D] -> y [n, B, N].
   void steps(std::int64_t n, std::span<const float> x, std::span<float> y);
 
   /// Begins anew from zero states.
-  void reset() { carry_.reset(); }
+  void reset();
   /// An independent stream with equal weights and states.
   Stream clone() const;
-  /// The states, for a later `restore` in this stream, or in another of the same model and batch.
-  std::vector<Tensor> save() const { return carry_.save(); }
-  void restore(const std::vector<Tensor>& states) { carry_.restore(states); }
+  /// The states, for a later `restore` in this stream, or in another of the same model and batch: of each recurrent
+  /// layer h, then of an LSTM c, [L, B, H].
+  std::vector<Tensor> save() const;
+  /// Throws ShapeError or ValueError for states of another model or batch.
+  void restore(const std::vector<Tensor>& states);
   /// Takes the present weights of the model; the states stay.
   void refresh();
+  /// Layers that run on tensors, having no step of their own.
+  std::size_t on_tensors() const;
 
  private:
-  Stream() = default;
+  struct Room;
+  Stream();
   template <class In, class Out>
   void advance(std::span<const In> x, std::span<Out> y);
+  /// Makes the steps, now that the width of a row is known.
+  void prepare(std::int64_t width);
 
-  std::unique_ptr<Layer> layer_;  // the copy
+  /// A copy of the model, where its layers do not tell their width, and its own cells.
+  std::unique_ptr<Layer> model_;
   std::vector<Named<Parameter>> parameters_;
-  std::vector<Named<Buffer>> buffers_;  // of the model
-  Carry carry_;
+  std::vector<Named<Buffer>> buffers_;
+  std::unique_ptr<Step> step_;
+  std::unique_ptr<Room> room_;
+  StepRows in_;
   std::int64_t batch_ = 1;
 };
 

@@ -218,6 +218,14 @@ class BlockProduct {
 
   /// The last columns, fewer than a packet: read with what stands behind them, of which nothing is stored.
   void direct_tail(std::int64_t j) {
+    if (a_.col == 1) {
+      const GateMatrix<T> rest{b_.data + j, K_, N_ - j, b_.row, Tile<T>::lanes, 0};
+      return each_unit<T, 1>(rest, M_, a_.data, a_.row,
+                             [&](std::int64_t m, std::int64_t, std::int64_t n, const Packet<T>* sums) {
+                               T* const to = c_ + m * ldc_ + j;
+                               put(to, add_ ? Packet<T>::load(to) + sums[0] : sums[0], n);
+                             });
+    }
     panel_rows<T, 1, Tile<T>::rows>(M_, a_, {b_.data + j, b_.row}, K_, c_ + j, ldc_, add_, N_ - j);
   }
 

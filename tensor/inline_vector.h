@@ -8,6 +8,13 @@
 #include <utility>
 
 namespace ferrite {
+namespace detail {
+
+/// Memory from the pool of tensors, aligned to 64 bytes, so that lists made again and again ask the system for nothing.
+void* take_pooled(std::size_t bytes);
+void give_pooled(void* p) noexcept;
+
+}  // namespace detail
 
 /// A vector whose first N elements live in the object itself: the lists of one to four tensors, shapes and
 /// attributes that every operation makes cost no allocation. Move leaves the source empty.
@@ -83,16 +90,16 @@ class InlineVector {
   T* local() noexcept { return std::launder(reinterpret_cast<T*>(bytes_)); }
   const T* local() const noexcept { return std::launder(reinterpret_cast<const T*>(bytes_)); }
   void grow(std::size_t n) {
-    T* fresh = std::allocator<T>().allocate(n);
+    T* fresh = static_cast<T*>(detail::take_pooled(n * sizeof(T)));
     std::uninitialized_move_n(data(), size_, fresh);
     std::destroy_n(data(), size_);
-    if (heap_) std::allocator<T>().deallocate(heap_, capacity_);
+    if (heap_) detail::give_pooled(heap_);
     heap_ = fresh;
     capacity_ = n;
   }
   void release() noexcept {
     clear();
-    if (heap_) std::allocator<T>().deallocate(heap_, capacity_);
+    if (heap_) detail::give_pooled(heap_);
     heap_ = nullptr;
     capacity_ = N;
   }

@@ -144,69 +144,104 @@ struct Waiting {
   T* dp;    ///< cotangents of projected outputs
 };
 
-/// C (+)= A^T B over rows, into some columns of a wider matrix.
-template <class T>
-void add_product(std::int64_t M, std::int64_t N, std::int64_t rows, const T* a, std::int64_t a_row, const T* b,
-                 std::int64_t b_row, T* c, std::int64_t c_row, bool first, T* partial) {
-  if (first) return gemm<T>(M, N, rows, {a, 1, a_row}, {b, b_row, 1}, c, c_row);
-  gemm<T>(M, N, rows, {a, 1, a_row}, {b, b_row, 1}, partial, N);
-  for (std::int64_t m = 0; m < M; ++m) add_to(c + m * c_row, partial + m * N, N);
-}
-
-template <class T>
-void add_rows(std::int64_t N, std::int64_t rows, const T* b, std::int64_t b_row, T* c, bool first, T* partial) {
-  T* const sum = first ? c : partial;
-  std::copy_n(b, N, sum);
-  for (std::int64_t k = 1; k < rows; ++k) add_to(sum, b + k * b_row, N);
-  if (!first) add_to(c, partial, N);
-}
-
-/// Sums the weights' gradients over blocks of 256 waiting rows.
+/// Sums the weights' gradients over blocks of 256 waiting rows. Rows of the results are shared among threads.
 template <class T>
 class WeightGradients {
  public:
   WeightGradients(const Recurrence<T>& r, const RecurrenceGrad<T>& g, const Waiting<T>& rows)
-      : r_(r), g_(g), rows_(rows), partial_(std::max({r.D, r.P, r.H}) * std::max(r.columns(), r.P)) {}
+      : r_(r), g_(g), rows_(rows), partial_(most_elements()) {
+    const std::int64_t G = r.columns(), H = r.H, width = rows.places;
+    const T* const di = rows.d + first_of_input(r.cell) * H;
+    const bool after = r.cell == CellType::gru;
+    const bool split = is_gru(r.cell);  // n stands elsewhere, or meets other rows
+    const T* const dn = after ? rows.d : rows.d + 2 * H;
+    const T* const rest = after ? rows.d + H : rows.d;
+    product(g.dw_ih, G, r.D, G, rows.x, r.D, di, width);
+    product(g.dw_hh, G, r.P, split ? 2 * H : G, rows.h, r.P, rest, width);
+    if (split && g.dw_hh) product(g.dw_hh + 2 * H, G, r.P, H, after ? rows.h : rows.more, after ? r.P : H, dn, width);
+    product(g.dw_hr, r.P, H, r.P, rows.more, H, rows.dp, r.P);
+    sum(g.db_ih, G, di);
+    sum(g.db_hh, split ? 2 * H : G, rest);
+    if (split && g.db_hh) sum(g.db_hh + 2 * H, H, dn);
+    count_tasks();
+  }
 
   void add(std::int64_t begin, std::int64_t n) {
-    const std::int64_t G = r_.columns(), H = r_.H;
-    const T* d = rows_.d + begin * rows_.places;
-    const T* di = d + first_of_input(r_.cell) * H;
-    const T* h = rows_.h + begin * r_.P;
-    if (g_.dw_ih) product(r_.D, G, n, rows_.x + begin * r_.D, r_.D, di, g_.dw_ih, G);
-    if (g_.db_ih) sum(G, n, di, g_.db_ih);
-    if (r_.cell == CellType::gru) {
-      if (g_.dw_hh) product(r_.P, 2 * H, n, h, r_.P, d + H, g_.dw_hh, G);
-      if (g_.dw_hh) product(r_.P, H, n, h, r_.P, d, g_.dw_hh + 2 * H, G);
-      if (g_.db_hh) sum(2 * H, n, d + H, g_.db_hh);
-      if (g_.db_hh) sum(H, n, d, g_.db_hh + 2 * H);
-    } else if (r_.cell == CellType::gru_reset_before) {
-      if (g_.dw_hh) product(r_.P, 2 * H, n, h, r_.P, d, g_.dw_hh, G);
-      if (g_.dw_hh) product(r_.P, H, n, rows_.more + begin * H, H, d + 2 * H, g_.dw_hh + 2 * H, G);
-      if (g_.db_hh) sum(G, n, d, g_.db_hh);
+    const auto task = [&](std::int64_t k) { run(k, begin, n); };
+    if (n * work_ < kWorthSharing) {
+      for (std::int64_t k = 0; k < tasks_; ++k) task(k);
     } else {
-      if (g_.dw_hh) product(r_.P, G, n, h, r_.P, d, g_.dw_hh, G);
-      if (g_.db_hh) sum(G, n, d, g_.db_hh);
+      parallel_for(tasks_, std::cref(task));
     }
-    if (g_.dw_hr)
-      add_product(H, r_.P, n, rows_.more + begin * H, H, rows_.dp + begin * r_.P, r_.P, g_.dw_hr, r_.P, first_,
-                  partial_.get());
     first_ = false;
   }
 
  private:
-  void product(std::int64_t M, std::int64_t N, std::int64_t n, const T* a, std::int64_t a_row, const T* d, T* to,
-               std::int64_t to_row) {
-    add_product(M, N, n, a, a_row, d, rows_.places, to, to_row, first_, partial_.get());
+  static constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
+
+  /// C [M, N] (+)= A^T B over rows; without A, C [N] (+)= the sum of the rows.
+  struct Sum {
+    T* c;
+    std::int64_t c_row, M, N;
+    const T* a;
+    std::int64_t a_row;
+    const T* b;
+    std::int64_t b_row;
+    std::int64_t partial = 0;      ///< where its partial sums stand
+    std::int64_t rows_a_task = 1;  ///< of C
+    std::int64_t first_task = 0;
+  };
+
+  void product(T* c, std::int64_t c_row, std::int64_t M, std::int64_t N, const T* a, std::int64_t a_row, const T* b,
+               std::int64_t b_row) {
+    if (c) sums_.push_back({c, c_row, M, N, a, a_row, b, b_row});
   }
-  void sum(std::int64_t N, std::int64_t n, const T* d, T* to) {
-    add_rows(N, n, d, rows_.places, to, first_, partial_.get());
+  void sum(T* c, std::int64_t N, const T* b) {
+    if (c) sums_.push_back({c, N, 1, N, nullptr, 0, b, rows_.places});
+  }
+  std::int64_t most_elements() const {
+    return (r_.D + r_.P) * r_.columns() + r_.H * r_.P * (g_.dw_hr ? 1 : 0) + 2 * r_.columns();
+  }
+  /// Cuts what there is to do so that every thread finds several pieces, none too thin to be worth its packing.
+  void count_tasks() {
+    std::int64_t partial = 0;
+    const std::int64_t pieces = threads() == 1 ? 1 : 2 * threads();
+    for (Sum& s : sums_) {
+      s.partial = partial;
+      partial += s.M * s.N;
+      work_ += s.M * s.N;
+      s.rows_a_task = std::max<std::int64_t>(32, ((s.M + pieces - 1) / pieces + 15) / 16 * 16);
+      s.first_task = tasks_;
+      tasks_ += (s.M + s.rows_a_task - 1) / s.rows_a_task;
+    }
+  }
+
+  void run(std::int64_t task, std::int64_t begin, std::int64_t n) {
+    std::size_t k = sums_.size() - 1;
+    while (sums_[k].first_task > task) --k;
+    const Sum& s = sums_[k];
+    const std::int64_t m = (task - s.first_task) * s.rows_a_task;
+    const std::int64_t M = std::min(s.rows_a_task, s.M - m);
+    T* const total = s.c + m * s.c_row;
+    T* const sum = first_ ? total : partial_.get() + s.partial + m * s.N;
+    const std::int64_t row = first_ ? s.c_row : s.N;
+    const T* const b = s.b + begin * s.b_row;
+    if (s.a) {
+      gemm<T>(M, s.N, n, {s.a + begin * s.a_row + m, 1, s.a_row}, {b, s.b_row, 1}, sum, row);
+    } else {
+      std::copy_n(b, s.N, sum);
+      for (std::int64_t i = 1; i < n; ++i) add_to(sum, b + i * s.b_row, s.N);
+    }
+    for (std::int64_t i = 0; !first_ && i < M; ++i) add_to(total + i * s.c_row, sum + i * row, s.N);
   }
 
   const Recurrence<T>& r_;
   const RecurrenceGrad<T>& g_;
   const Waiting<T>& rows_;
   Room<T> partial_;
+  InlineVector<Sum, 8> sums_;
+  std::int64_t tasks_ = 0;
+  std::int64_t work_ = 0;  ///< elements of all results
   bool first_ = true;
 };
 
@@ -238,7 +273,7 @@ class WayBack {
       : r_(r),
         g_(g),
         projects_(g.turned.hr.data != nullptr),
-        steps_(std::clamp<std::int64_t>(kBlockK / std::max<std::int64_t>(r.B, 1), 1, r.T_)),
+        steps_(std::clamp<std::int64_t>((threads() == 1 ? 1 : 4) * kBlockK / r.B, 1, r.T_)),
         P_(padded<T>(r.P)),
         H_(padded<T>(r.H)),
         rows_(r, kBlockK - 1 + steps_ * r.B, projects_),

@@ -9,34 +9,40 @@
 namespace ferrite::detail {
 namespace {
 
-/// What the gates of one packet of units of one row read and write.
+/// What the gates of one packet of units of one row read and write. Each kind of cell finishes its sums in a function
+/// object of its own, in line behind the product.
 template <class T>
 class Gates {
  public:
-  Gates(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s, std::int64_t H)
-      : H_(H), b_ih_(w.b_ih), b_hh_(w.b_hh), s_(s) {}
+  using P = Packet<T>;
+  Gates(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s)
+      : H_(w.ih.units), b_ih_(w.b_ih), b_hh_(w.b_hh), s_(s) {}
 
+ protected:
   /// x W_ih + b_ih.
-  Packet<T> input(std::int64_t row, std::int64_t gate, std::int64_t j) const {
-    const Packet<T> x = Packet<T>::load(s_.i + row * s_.i_row + gate * s_.i_gate + j);
-    return b_ih_ ? x + Packet<T>::load(b_ih_ + gate * H_ + j) : x;
+  P input(std::int64_t row, std::int64_t gate, std::int64_t j) const {
+    const P x = kept(row, gate, j);
+    return b_ih_ ? x + P::load(b_ih_ + gate * H_ + j) : x;
   }
   /// h W_hh + b_hh from the product.
-  Packet<T> recurrent(Packet<T> product, std::int64_t gate, std::int64_t j) const {
-    return b_hh_ ? product + Packet<T>::load(b_hh_ + gate * H_ + j) : product;
+  P recurrent(P product, std::int64_t gate, std::int64_t j) const {
+    return b_hh_ ? product + P::load(b_hh_ + gate * H_ + j) : product;
   }
-  Packet<T> before(std::int64_t row, std::int64_t j) const { return Packet<T>::load(s_.h + row * s_.P_ + j); }
-  Packet<T> memory(std::int64_t row, std::int64_t j) const { return Packet<T>::load(s_.c + row * s_.H_ + j); }
-  void remember(std::int64_t row, std::int64_t j, Packet<T> c) const { c.store(s_.c_next + row * s_.H_ + j); }
+  P sum(std::int64_t row, std::int64_t gate, std::int64_t j, P product) const {
+    return input(row, gate, j) + recurrent(product, gate, j);
+  }
+  P before(std::int64_t row, std::int64_t j) const { return P::load(s_.h + row * s_.P_ + j); }
+  P memory(std::int64_t row, std::int64_t j) const { return P::load(s_.c + row * s_.H_ + j); }
+  void remember(std::int64_t row, std::int64_t j, P c) const { c.store(s_.c_next + row * s_.H_ + j); }
   T* between(std::int64_t row, std::int64_t j) const { return s_.between + row * s_.H_ + j; }
   /// A gate or another value of this step, for what comes later.
-  void keep(std::int64_t row, std::int64_t place, std::int64_t j, Packet<T> v, std::int64_t n) const {
+  void keep(std::int64_t row, std::int64_t place, std::int64_t j, P v, std::int64_t n) const {
     put(s_.i + row * s_.i_row + place * s_.i_gate + j, v, n);
   }
-  Packet<T> kept(std::int64_t row, std::int64_t place, std::int64_t j) const {
-    return Packet<T>::load(s_.i + row * s_.i_row + place * s_.i_gate + j);
+  P kept(std::int64_t row, std::int64_t place, std::int64_t j) const {
+    return P::load(s_.i + row * s_.i_row + place * s_.i_gate + j);
   }
-  void give(std::int64_t row, std::int64_t j, Packet<T> next, std::int64_t n) const {
+  void give(std::int64_t row, std::int64_t j, P next, std::int64_t n) const {
     next.store(s_.next + row * s_.P_ + j);
     put(s_.y + row * s_.y_row + j, next, n);
   }
@@ -50,95 +56,120 @@ class Gates {
 };
 
 template <class T>
-void gru_rows(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-  using P = Packet<T>;
-  const Gates<T> at(w, s, w.ih.units);
-  each_unit<T, 3>(w.hh, s.rows, s.h, s.P_, [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
-    const P r = sigmoid(at.input(row, 0, j) + at.recurrent(sums[0], 0, j));
-    const P z = sigmoid(at.input(row, 1, j) + at.recurrent(sums[1], 1, j));
-    const P q = at.recurrent(sums[2], 2, j);
-    const P candidate = tanh(at.input(row, 2, j) + r * q);
-    const P next = candidate + z * (at.before(row, j) - candidate);
-    if (at.saving()) {
-      at.keep(row, 0, j, r, n);
-      at.keep(row, 1, j, z, n);
-      at.keep(row, 2, j, candidate, n);
-      at.keep(row, 3, j, q, n);
+struct GruGates : Gates<T> {
+  using typename Gates<T>::P;
+  using Gates<T>::Gates;
+  [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) const {
+    const P r = sigmoid(this->sum(row, 0, j, sums[0]));
+    const P z = sigmoid(this->sum(row, 1, j, sums[1]));
+    const P q = this->recurrent(sums[2], 2, j);
+    const P candidate = tanh(this->input(row, 2, j) + r * q);
+    const P next = candidate + z * (this->before(row, j) - candidate);
+    if (this->saving()) {
+      this->keep(row, 0, j, r, n);
+      this->keep(row, 1, j, z, n);
+      this->keep(row, 2, j, candidate, n);
+      this->keep(row, 3, j, q, n);
     }
-    at.give(row, j, next, n);
-  });
-}
+    this->give(row, j, next, n);
+  }
+};
 
-/// The reset gate before the product: two products.
+/// With the reset before the product: r and z, and r h for the second product.
 template <class T>
-void gru_reset_before_rows(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-  using P = Packet<T>;
-  const Gates<T> at(w, s, w.ih.units);
-  each_unit<T, 2>(w.hh, s.rows, s.h, s.P_, [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
-    const P r = sigmoid(at.input(row, 0, j) + at.recurrent(sums[0], 0, j));
-    const P z = sigmoid(at.input(row, 1, j) + at.recurrent(sums[1], 1, j));
-    (r * at.before(row, j)).store(at.between(row, j));
-    at.keep(row, 0, j, r, n);
-    at.keep(row, 1, j, z, n);
-  });
-  each_unit<T, 1>(w.hh_n, s.rows, s.between, s.H_,
-                  [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
-                    const P z = at.kept(row, 1, j);
-                    const P candidate = tanh(at.input(row, 2, j) + at.recurrent(sums[0], 2, j));
-                    if (at.saving()) at.keep(row, 2, j, candidate, n);
-                    at.give(row, j, candidate + z * (at.before(row, j) - candidate), n);
-                  });
-}
+struct ResetBeforeGates : Gates<T> {
+  using typename Gates<T>::P;
+  using Gates<T>::Gates;
+  [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) const {
+    const P r = sigmoid(this->sum(row, 0, j, sums[0]));
+    const P z = sigmoid(this->sum(row, 1, j, sums[1]));
+    (r * this->before(row, j)).store(this->between(row, j));
+    this->keep(row, 0, j, r, n);
+    this->keep(row, 1, j, z, n);
+  }
+};
+/// Its candidate and the new state.
+template <class T>
+struct ResetBeforeCandidate : Gates<T> {
+  using typename Gates<T>::P;
+  using Gates<T>::Gates;
+  [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) const {
+    const P z = this->kept(row, 1, j);
+    const P candidate = tanh(this->sum(row, 2, j, sums[0]));
+    if (this->saving()) this->keep(row, 2, j, candidate, n);
+    this->give(row, j, candidate + z * (this->before(row, j) - candidate), n);
+  }
+};
+
+template <class T, bool kProjects>
+struct LstmGates : Gates<T> {
+  using typename Gates<T>::P;
+  using Gates<T>::Gates;
+  [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) const {
+    const P i = sigmoid(this->sum(row, 0, j, sums[0]));
+    const P f = sigmoid(this->sum(row, 1, j, sums[1]));
+    const P g = tanh(this->sum(row, 2, j, sums[2]));
+    const P o = sigmoid(this->sum(row, 3, j, sums[3]));
+    const P c = f * this->memory(row, j) + i * g;
+    if (this->saving()) {
+      this->keep(row, 0, j, i, n);
+      this->keep(row, 1, j, f, n);
+      this->keep(row, 2, j, g, n);
+      this->keep(row, 3, j, o, n);
+      this->keep(row, 4, j, c, n);
+    }
+    this->remember(row, j, c);
+    const P whole = o * tanh(c);
+    if constexpr (kProjects) {
+      whole.store(this->between(row, j));
+    } else {
+      this->give(row, j, whole, n);
+    }
+  }
+};
+/// The projection itself.
+template <class T>
+struct Projected : Gates<T> {
+  using typename Gates<T>::P;
+  using Gates<T>::Gates;
+  void operator()(std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) const {
+    this->give(row, j, sums[0], n);
+  }
+};
+
+template <class T, bool kRelu>
+struct RnnGates : Gates<T> {
+  using typename Gates<T>::P;
+  using Gates<T>::Gates;
+  [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) const {
+    const P x = this->sum(row, 0, j, sums[0]);
+    this->give(row, j, kRelu ? max(x, T(0)) : tanh(x), n);
+  }
+};
 
 template <class T>
 void lstm_rows(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-  using P = Packet<T>;
-  const Gates<T> at(w, s, w.ih.units);
-  const bool projects = w.hr.data != nullptr;
-  each_unit<T, 4>(w.hh, s.rows, s.h, s.P_, [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
-    const P i = sigmoid(at.input(row, 0, j) + at.recurrent(sums[0], 0, j));
-    const P f = sigmoid(at.input(row, 1, j) + at.recurrent(sums[1], 1, j));
-    const P g = tanh(at.input(row, 2, j) + at.recurrent(sums[2], 2, j));
-    const P o = sigmoid(at.input(row, 3, j) + at.recurrent(sums[3], 3, j));
-    const P c = f * at.memory(row, j) + i * g;
-    if (at.saving()) {
-      at.keep(row, 0, j, i, n);
-      at.keep(row, 1, j, f, n);
-      at.keep(row, 2, j, g, n);
-      at.keep(row, 3, j, o, n);
-      at.keep(row, 4, j, c, n);
-    }
-    at.remember(row, j, c);
-    const P whole = o * tanh(c);
-    if (projects) {
-      whole.store(at.between(row, j));
-    } else {
-      at.give(row, j, whole, n);
-    }
-  });
-  if (!projects) return;
-  each_unit<T, 1>(w.hr, s.rows, s.between, s.H_, [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
-    at.give(row, j, sums[0], n);
-  });
+  if (!w.hr.data) return each_unit<T, 4>(w.hh, s.rows, s.h, s.P_, LstmGates<T, false>(w, s));
+  each_unit<T, 4>(w.hh, s.rows, s.h, s.P_, LstmGates<T, true>(w, s));
+  each_unit<T, 1>(w.hr, s.rows, s.between, s.H_, Projected<T>(w, s));
 }
 
-template <class T, bool kRelu>
-void rnn_rows(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-  using P = Packet<T>;
-  const Gates<T> at(w, s, w.ih.units);
-  each_unit<T, 1>(w.hh, s.rows, s.h, s.P_, [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
-    const P x = at.input(row, 0, j) + at.recurrent(sums[0], 0, j);
-    at.give(row, j, kRelu ? max(x, T(0)) : tanh(x), n);
-  });
+template <class T>
+void reset_before_rows(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
+  each_unit<T, 2>(w.hh, s.rows, s.h, s.P_, ResetBeforeGates<T>(w, s));
+  each_unit<T, 1>(w.hh_n, s.rows, s.between, s.H_, ResetBeforeCandidate<T>(w, s));
 }
 
+/// Stores the sums of all gates of an input product.
 template <class T, int G>
-void input_rows(const GateMatrix<T>& w, std::int64_t rows, const T* x, std::int64_t x_row, T* i, std::int64_t i_gate,
-                std::int64_t i_row) {
-  each_unit<T, G>(w, rows, x, x_row, [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {
+struct StoreInput {
+  T* i;
+  std::int64_t i_gate, i_row;
+  [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n,
+                                         const Packet<T>* sums) const {
     for (int g = 0; g < G; ++g) put(i + row * i_row + g * i_gate + j, sums[g], n);
-  });
-}
+  }
+};
 
 /// The rows [begin, end) of a batch through all steps.
 template <class T>
@@ -271,20 +302,20 @@ template <class T>
 void input_product(CellType cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row,
                    T* i, std::int64_t i_gate, std::int64_t i_row) {
   switch (gates_of(cell)) {
-    case 1: return input_rows<T, 1>(w.ih, rows, x, x_row, i, i_gate, i_row);
-    case 3: return input_rows<T, 3>(w.ih, rows, x, x_row, i, i_gate, i_row);
-    default: return input_rows<T, 4>(w.ih, rows, x, x_row, i, i_gate, i_row);
+    case 1: return each_unit<T, 1>(w.ih, rows, x, x_row, StoreInput<T, 1>{i, i_gate, i_row});
+    case 3: return each_unit<T, 3>(w.ih, rows, x, x_row, StoreInput<T, 3>{i, i_gate, i_row});
+    default: return each_unit<T, 4>(w.ih, rows, x, x_row, StoreInput<T, 4>{i, i_gate, i_row});
   }
 }
 
 template <class T>
 void run_step(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
   switch (cell) {
-    case CellType::gru: return gru_rows(w, s);
-    case CellType::gru_reset_before: return gru_reset_before_rows(w, s);
+    case CellType::gru: return each_unit<T, 3>(w.hh, s.rows, s.h, s.P_, GruGates<T>(w, s));
+    case CellType::gru_reset_before: return reset_before_rows(w, s);
     case CellType::lstm: return lstm_rows(w, s);
-    case CellType::rnn_tanh: return rnn_rows<T, false>(w, s);
-    case CellType::rnn_relu: return rnn_rows<T, true>(w, s);
+    case CellType::rnn_tanh: return each_unit<T, 1>(w.hh, s.rows, s.h, s.P_, RnnGates<T, false>(w, s));
+    case CellType::rnn_relu: return each_unit<T, 1>(w.hh, s.rows, s.h, s.P_, RnnGates<T, true>(w, s));
   }
 }
 

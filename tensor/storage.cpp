@@ -5,6 +5,7 @@
 #include <new>
 
 #include "ferrite/tensor/error.h"
+#include "ferrite/tensor/inline_vector.h"
 
 namespace ferrite {
 namespace detail {
@@ -153,6 +154,12 @@ void give_block(Storage* s) noexcept {
     return;
   }
   std::free(s);
+}
+
+void* take_pooled(std::size_t bytes) { return take_block(bytes)->data(); }
+
+void give_pooled(void* p) noexcept {
+  give_block(reinterpret_cast<Storage*>(static_cast<std::byte*>(p) - Storage::kDataAt));
 }
 
 void drop_packs(Storage* s) noexcept {

@@ -2,7 +2,8 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <vector>
+
+#include "ferrite/tensor/detail/pooled.h"
 
 namespace ferrite::detail {
 
@@ -37,8 +38,8 @@ class Arena {
 
   std::byte* at_ = nullptr;
   std::size_t left_ = 0;
-  std::vector<std::byte*> chunks_;  ///< of kChunk bytes
-  std::vector<std::byte*> large_;   ///< single requests above that
+  PooledVector<std::byte*> chunks_;  ///< of kChunk bytes
+  PooledVector<std::byte*> large_;   ///< single requests above that
 };
 
 }  // namespace ferrite::detail

@@ -4,6 +4,7 @@
 
 #include "ferrite/autograd/detail/arena.h"
 #include "ferrite/autograd/tape.h"
+#include "ferrite/tensor/detail/pooled.h"
 
 namespace ferrite::detail {
 
@@ -37,8 +38,8 @@ class Leaves {
   void rebuild();
   std::size_t place(const void* cell) const;
 
-  std::vector<Leaf> list_;
-  std::vector<std::uint32_t> table_;  ///< open addressing, index + 1; built beyond a few leaves
+  PooledVector<Leaf> list_;
+  PooledVector<std::uint32_t> table_;  ///< open addressing, index + 1; built beyond a few leaves
 };
 
 /// The record that a Tape and the tapes inside it share.

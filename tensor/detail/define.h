@@ -353,8 +353,8 @@ Family indexing_family();
 Family creation_family();
 Family random_family();
 Family recurrent_family();
-Family training_family();
 Family recurrent_grad_family();
+Family training_family();
 
 [[noreturn]] void throw_shape(std::string_view where, const std::string& what);
 [[noreturn]] void throw_dtype(std::string_view where, const std::string& what);

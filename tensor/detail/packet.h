@@ -177,7 +177,7 @@ inline Packet<double> pow(Packet<double> x, Packet<double> y) {
 // ---- f32 -----------------------------------------------------------------------------------------------
 
 /// 2^n for integral n in [-126, 127].
-inline Packet<float> power_of_two(Packet<float> n) {
+[[gnu::always_inline]] inline Packet<float> power_of_two(Packet<float> n) {
   using IntPacket = typename ei::unpacket_traits<RawPacket<float>>::integer_packet;
   const IntPacket biased = ei::padd(ei::pcast<RawPacket<float>, IntPacket>(n.raw), ei::pset1<IntPacket>(127));
   return ei::preinterpret<RawPacket<float>>(ei::plogical_shift_left<23>(biased));
@@ -190,12 +190,12 @@ inline Packet<float> scale(Packet<float> x, Packet<float> n) {
 }
 
 /// x - n ln(2), ln(2) in two parts.
-inline Packet<float> less_powers(Packet<float> x, Packet<float> n) {
+[[gnu::always_inline]] inline Packet<float> less_powers(Packet<float> x, Packet<float> n) {
   return fma(n, Packet<float>(2.12194440e-4F), fma(n, Packet<float>(-0.693359375F), x));
 }
 
 /// (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2 (Cephes' coefficients), in pairs: the steps of a recurrence wait for it.
-inline Packet<float> exp_tail(Packet<float> r) {
+[[gnu::always_inline]] inline Packet<float> exp_tail(Packet<float> r) {
   using P = Packet<float>;
   const P squared = r * r;
   const P low = fma(P(1.6666665459e-1F), r, 5.0000001201e-1F);
@@ -204,7 +204,7 @@ inline Packet<float> exp_tail(Packet<float> r) {
   return fma(squared * squared, high, fma(squared, middle, low));
 }
 /// e^r there.
-inline Packet<float> exp_reduced(Packet<float> r) { return fma(exp_tail(r), r * r, r + 1.0F); }
+[[gnu::always_inline]] inline Packet<float> exp_reduced(Packet<float> r) { return fma(exp_tail(r), r * r, r + 1.0F); }
 
 inline Packet<float> exp(Packet<float> x) {
   using P = Packet<float>;
@@ -254,7 +254,7 @@ inline Packet<float> cos(Packet<float> x) { return ei::pcos(x.raw); }
 
 /// t / (t + 2) with t = e^(2|x|) - 1, which is exact to a rounding also near 0; 1 from 9.1 on. A NaN stays, being the
 /// first operand of the bound. (Eigen's rational function takes 0.7 of the time and is off by 2.6e-7.)
-inline Packet<float> tanh(Packet<float> x) {
+[[gnu::always_inline]] inline Packet<float> tanh(Packet<float> x) {
   using P = Packet<float>;
   const P bounded = ei::pmin(ei::pabs(x.raw), P(9.1F).raw);
   const P n = ei::pfloor(fma(bounded, P(2 * 1.44269504088896341F), P(0.5F)).raw);
@@ -267,7 +267,7 @@ inline Packet<float> tanh(Packet<float> x) {
 
 /// 1 / (1 + e^-x): of e^-x only what matters beside 1, so that one power of two does; 0 below -88.4. A NaN stays, being
 /// the first operand of the bounds.
-inline Packet<float> sigmoid(Packet<float> x) {
+[[gnu::always_inline]] inline Packet<float> sigmoid(Packet<float> x) {
   using P = Packet<float>;
   const P one(1.0F);
   const P bounded = ei::pmin(ei::pmax((-x).raw, P(-88.0F).raw), P(89.0F).raw);

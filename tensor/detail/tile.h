@@ -35,8 +35,8 @@ using TileOf = P[static_cast<std::size_t>(MR)][static_cast<std::size_t>(U)][stat
 
 /// sums[m][u][g] = one chain over k in [0, K), K at most kBlockK.
 template <class T, int MR, int U, int G>
-inline void tile_chain(const T* a, std::int64_t a_row, const T* b, const GateMatrix<T>& w, std::int64_t K,
-                       TileOf<Packet<T>, MR, U, G>& sums) {
+[[gnu::always_inline]] inline void tile_chain(const T* a, std::int64_t a_row, const T* b, const GateMatrix<T>& w,
+                                              std::int64_t K, TileOf<Packet<T>, MR, U, G>& sums) {
   TileOf<RawPacket<T>, MR, U, G> acc;
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
@@ -74,8 +74,8 @@ inline void tile_chain(const T* a, std::int64_t a_row, const T* b, const GateMat
 
 /// All K rows of w, from its unit block `block` on.
 template <class T, int MR, int U, int G>
-inline void tile_product(const T* a, std::int64_t a_row, const GateMatrix<T>& w, std::int64_t block,
-                         TileOf<Packet<T>, MR, U, G>& sums) {
+[[gnu::always_inline]] inline void tile_product(const T* a, std::int64_t a_row, const GateMatrix<T>& w,
+                                                std::int64_t block, TileOf<Packet<T>, MR, U, G>& sums) {
   const T* b = w.data + block * w.u_step;
   tile_chain<T, MR, U, G>(a, a_row, b, w, std::min(w.K, kBlockK), sums);
   for (std::int64_t k = kBlockK; k < w.K; k += kBlockK) {
@@ -105,7 +105,7 @@ constexpr int units_at_once(int rows, int gates) {
 template <class T, int G, class F>
 class EachUnit {
  public:
-  EachUnit(const GateMatrix<T>& w, const T* a, std::int64_t a_row, F& f) : w_(w), a_(a), a_row_(a_row), f_(f) {}
+  EachUnit(const GateMatrix<T>& w, const T* a, std::int64_t a_row, const F& f) : w_(w), a_(a), a_row_(a_row), f_(f) {}
 
   void run(std::int64_t rows) {
     constexpr std::int64_t kStaysNear = 768 * 1024;  // bytes
@@ -149,12 +149,12 @@ class EachUnit {
   const GateMatrix<T>& w_;
   const T* a_;
   std::int64_t a_row_;
-  F& f_;
+  const F& f_;
 };
 
 template <class T, int G, class F>
-void each_unit(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, F&& f) {
-  EachUnit<T, G, std::remove_reference_t<F>>(w, a, a_row, f).run(rows);
+void each_unit(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const F& f) {
+  EachUnit<T, G, F>(w, a, a_row, f).run(rows);
 }
 
 /// Transposes a square of W by W elements: `from` has W rows, `from_step` apart; row k of the result goes to

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/detail/pooled.h"
 #include "ferrite/tensor/detail/strided.h"
 
 namespace ferrite {
@@ -12,8 +13,8 @@ void check_index_dtype(std::string_view where, const Tensor& index) {
 }
 
 /// The values of an index as non-negative positions below n. Throws ShapeError for one outside [-n, n).
-std::vector<std::int64_t> positions(std::string_view where, const Tensor& index, std::int64_t n) {
-  std::vector<std::int64_t> out;
+PooledVector<std::int64_t> positions(std::string_view where, const Tensor& index, std::int64_t n) {
+  PooledVector<std::int64_t> out;
   out.reserve(static_cast<std::size_t>(index.numel()));
   visit_dtype(index.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -51,7 +52,7 @@ struct IndexSelect {
     const std::int64_t bytes = size_of(x.dtype());
     Shape slice_shape = x.shape();
     slice_shape[axis] = 1;
-    const std::vector<std::int64_t> rows = positions(name, in[1], x.shape()[axis]);
+    const PooledVector<std::int64_t> rows = positions(name, in[1], x.shape()[axis]);
     std::byte* to = Writer::raw(out[0]);
     for (const std::int64_t i : rows) {
       copy_strided(to, out[0].strides(), x.raw() + i * x.strides()[axis] * bytes, x.strides(), slice_shape, bytes);
@@ -105,7 +106,7 @@ struct Gather {
     const Tensor& x = in[0];
     const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
     const auto bytes = static_cast<std::size_t>(size_of(x.dtype()));
-    const std::vector<std::int64_t> at = positions(name, in[1], x.shape()[axis]);
+    const PooledVector<std::int64_t> at = positions(name, in[1], x.shape()[axis]);
     Shape others = x.strides();
     others[axis] = 0;
     std::byte* to = Writer::raw(out[0]);
@@ -154,7 +155,7 @@ struct ScatterAdd {
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
     copy_to(Writer::raw(out[0]), in[0]);
-    const std::vector<std::int64_t> at = positions(name, in[1], in[0].shape()[axis]);
+    const PooledVector<std::int64_t> at = positions(name, in[1], in[0].shape()[axis]);
     const Tensor source = contiguous(in[2]);
     Shape others = out[0].strides();
     const std::int64_t step = others[axis];

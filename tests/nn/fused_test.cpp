@@ -1,8 +1,10 @@
 // The fused form against the unrolled one: values to the bit, gradients within rounding; rows and chunks to the bit.
 #include "ferrite/autograd/tape.h"
+#include "ferrite/nn/carry.h"
 #include "ferrite/nn/gru.h"
 #include "ferrite/nn/lstm.h"
 #include "ferrite/nn/rnn.h"
+#include "ferrite/tensor/threads.h"
 #include "support/compare.h"
 
 using namespace ferrite;
@@ -14,30 +16,44 @@ namespace {
 struct Setting {
   std::int64_t H, B, T;
   int layers = 1;
-  bool both_ways = false, lengths = false, resets = false, bias = true;
+  bool both_ways = false, lengths = false, resets = false, bias = true, recompute = false;
 };
 
 Tensor draw(const Shape& shape, std::uint64_t stream, Dtype dtype) {
   return uniform(shape, {41, stream, 0}, -1, 1, dtype);
 }
 
+const std::vector<std::string> kKinds = {"gru", "gru_reset_before", "lstm", "lstm_projected", "rnn_tanh", "rnn_relu"};
+bool has_memory(const std::string& kind) { return kind.starts_with("lstm"); }
+std::int64_t state_of(const std::string& kind, std::int64_t H) { return kind == "lstm_projected" && H > 1 ? H / 2 : H; }
+
+template <class Options>
+Options common(const Setting& s, nn::Form form) {
+  Options o;
+  o.layers = s.layers;
+  o.bidirectional = s.both_ways;
+  o.bias = s.bias;
+  o.form = form;
+  o.recompute = s.recompute;
+  return o;
+}
+
 std::unique_ptr<nn::Recurrent> layer(const std::string& kind, const Setting& s, nn::Form form, Dtype dtype) {
   const nn::Init init{7, {}, dtype};
   const std::int64_t D = 3;
-  if (kind == "gru")
-    return std::make_unique<nn::Gru>(
-        D, s.H, nn::GruOptions{.layers = s.layers, .bidirectional = s.both_ways, .bias = s.bias, .form = form}, init);
-  if (kind == "lstm")
-    return std::make_unique<nn::Lstm>(
-        D, s.H, nn::LstmOptions{.layers = s.layers, .bidirectional = s.both_ways, .bias = s.bias, .form = form}, init);
-  return std::make_unique<nn::Rnn>(
-      D, s.H,
-      nn::RnnOptions{.layers = s.layers,
-                     .bidirectional = s.both_ways,
-                     .bias = s.bias,
-                     .form = form,
-                     .nonlinearity = kind == "rnn_relu" ? nn::Nonlinearity::relu : nn::Nonlinearity::tanh},
-      init);
+  if (kind.starts_with("gru")) {
+    auto o = common<nn::GruOptions>(s, form);
+    o.reset_after = kind == "gru";
+    return std::make_unique<nn::Gru>(D, s.H, o, init);
+  }
+  if (has_memory(kind)) {
+    auto o = common<nn::LstmOptions>(s, form);
+    if (kind == "lstm_projected" && s.H > 1) o.proj_size = s.H / 2;
+    return std::make_unique<nn::Lstm>(D, s.H, o, init);
+  }
+  auto o = common<nn::RnnOptions>(s, form);
+  o.nonlinearity = kind == "rnn_relu" ? nn::Nonlinearity::relu : nn::Nonlinearity::tanh;
+  return std::make_unique<nn::Rnn>(D, s.H, o, init);
 }
 
 /// Output, states, gradients of the input, the initial states and all parameters.
@@ -55,11 +71,11 @@ Tensors everything(const std::string& kind, const Setting& s, nn::Form form, Dty
   if (s.resets) context.reset_mask = less(draw({s.B, s.T}, 2, Dtype::f32), -0.4);
   Tape tape;
   x = tape.watch(x);
-  const Shape states{s.layers * (s.both_ways ? 2 : 1), s.B, s.H};
-  const Tensor h0 = tape.watch(draw(states, 3, dtype));
-  const Tensor c0 = tape.watch(draw(states, 4, dtype));
+  const std::int64_t count = s.layers * (s.both_ways ? 2 : 1);
+  const Tensor h0 = tape.watch(draw({count, s.B, state_of(kind, s.H)}, 3, dtype));
+  const Tensor c0 = tape.watch(draw({count, s.B, s.H}, 4, dtype));
   context.state = h0;
-  if (kind == "lstm") context.cell = c0;
+  if (has_memory(kind)) context.cell = c0;
   const nn::RecurrentResult r = net->run(x, context);
   Tensor loss = sum(r.output * draw(r.output.shape(), 5, dtype)) + sum(r.state * draw(r.state.shape(), 6, dtype));
   if (r.cell) loss = loss + sum(r.cell * draw(r.cell.shape(), 7, dtype));
@@ -73,7 +89,7 @@ Tensors everything(const std::string& kind, const Setting& s, nn::Form form, Dty
 void compare(const std::string& kind, const Setting& s, Dtype dtype) {
   const Tensors fused = everything(kind, s, nn::Form::fused, dtype);
   const Tensors unrolled = everything(kind, s, nn::Form::unrolled, dtype);
-  const std::size_t values = kind == "lstm" ? 3 : 2;
+  const std::size_t values = has_memory(kind) ? 3 : 2;
   BOOST_TEST_CONTEXT(kind << " H " << s.H << " B " << s.B << " T " << s.T << " layers " << s.layers
                           << (s.both_ways ? " both ways" : "") << (s.lengths ? " lengths" : "")
                           << (s.resets ? " resets" : "") << (s.bias ? "" : " no bias")) {
@@ -89,18 +105,22 @@ void compare(const std::string& kind, const Setting& s, Dtype dtype) {
 BOOST_AUTO_TEST_SUITE(fused)
 
 BOOST_AUTO_TEST_CASE(all_sizes) {
-  for (const std::string kind : {"gru", "lstm", "rnn_tanh", "rnn_relu"}) {
-    for (const std::int64_t H : {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 64, 65})
+  for (const std::string& kind : kKinds) {
+    for (const std::int64_t H : {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 47, 48, 49, 63, 64, 65, 80, 97})
       compare(kind, {.H = H, .B = 2, .T = 3}, Dtype::f32);
-    for (const std::int64_t B : {1, 7, 32, 129}) compare(kind, {.H = 5, .B = B, .T = 3}, Dtype::f32);
-    for (const std::int64_t T : {1, 2, 50}) compare(kind, {.H = 6, .B = 3, .T = T}, Dtype::f64);
+    for (const std::int64_t B : {1, 2, 3, 7, 8, 13, 32, 129}) compare(kind, {.H = 5, .B = B, .T = 3}, Dtype::f32);
+    for (const std::int64_t T : {1, 2, 3, 50}) compare(kind, {.H = 6, .B = 3, .T = T}, Dtype::f64);
+    for (const std::int64_t H : {128, 257}) compare(kind, {.H = H, .B = 2, .T = 2}, Dtype::f32);
+    compare(kind, {.H = 257, .B = 9, .T = 1}, Dtype::f64);
   }
-  for (const std::int64_t H : {128, 257}) compare("gru", {.H = H, .B = 2, .T = 2}, Dtype::f32);
 }
 
+/// Weights that are beyond the second cache are met in another order of rows and units.
+BOOST_AUTO_TEST_CASE(large) { compare("gru", {.H = 320, .B = 17, .T = 2}, Dtype::f32); }
+
 BOOST_AUTO_TEST_CASE(all_options) {
-  for (const std::string kind : {"gru", "lstm", "rnn_tanh", "rnn_relu"})
-    for (int k = 0; k < 32; ++k)
+  for (const std::string& kind : kKinds)
+    for (int k = 0; k < 64; ++k)
       compare(kind,
               {.H = 4,
                .B = 3,
@@ -109,7 +129,8 @@ BOOST_AUTO_TEST_CASE(all_options) {
                .both_ways = (k & 2) != 0,
                .lengths = (k & 4) != 0,
                .resets = (k & 8) != 0,
-               .bias = (k & 16) == 0},
+               .bias = (k & 16) == 0,
+               .recompute = (k & 32) != 0},
               k % 3 ? Dtype::f64 : Dtype::f32);
 }
 
@@ -119,20 +140,76 @@ BOOST_AUTO_TEST_CASE(long_sequences) {
   compare("lstm", {.H = 3, .B = 1, .T = 600}, Dtype::f64);
 }
 
-BOOST_AUTO_TEST_CASE(a_row_alone_has_the_bits_of_the_row_in_a_batch) {
-  const nn::Gru gru(3, 17, {.seed = 1});
-  const Tensor x = draw({5, 9, 3}, 8, Dtype::f32);
-  const auto run = [&](const Tensor& batch) {
-    Tape tape;
-    const Tensor in = tape.watch(batch);
-    const nn::RecurrentResult r = gru.run(in);
-    return Tensors{r.output, r.state, tape.grad(sum(square(r.output)), {in})[0]};
-  };
-  const Tensors whole = run(x);
-  for (std::int64_t b = 0; b < 5; ++b) {
-    const Tensors alone = run(slice(x, 0, b, b + 1));
-    for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(identical(alone[k], slice(whole[k], 0, b, b + 1)));
+/// Values and all gradients, weights included, for any number of threads.
+BOOST_AUTO_TEST_CASE(threads_do_not_change_a_bit) {
+  for (const std::string& kind : kKinds) {
+    const Setting s{.H = 65, .B = 37, .T = 24, .layers = 1, .both_ways = true, .lengths = true, .resets = true};
+    const Tensors alone = everything(kind, s, nn::Form::fused, Dtype::f32);
+    for (const int n : {2, 3, 8}) {
+      set_threads(n);
+      const Tensors shared = everything(kind, s, nn::Form::fused, Dtype::f32);
+      set_threads(1);
+      for (std::size_t k = 0; k < alone.size(); ++k)
+        BOOST_TEST(identical(shared[k], alone[k]), kind << ", " << n << " threads, result " << k);
+    }
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_row_alone_has_the_bits_of_the_row_in_a_batch) {
+  for (const std::string& kind : kKinds) {
+    const auto net = layer(kind, {.H = 17, .B = 21, .T = 9}, nn::Form::fused, Dtype::f32);
+    const Tensor x = draw({21, 9, 3}, 8, Dtype::f32);
+    const auto run = [&](const Tensor& batch) {
+      Tape tape;
+      const Tensor in = tape.watch(batch);
+      const nn::RecurrentResult r = net->run(in);
+      return Tensors{r.output, r.state, tape.grad(sum(square(r.output)), {in})[0]};
+    };
+    const Tensors whole = run(x);
+    for (std::int64_t b = 0; b < 21; ++b) {
+      const Tensors alone = run(slice(x, 0, b, b + 1));
+      for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(identical(alone[k], slice(whole[k], 0, b, b + 1)), kind);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_in_pieces_has_its_bits) {
+  for (const std::string& kind : kKinds) {
+    const auto net = layer(kind, {.H = 19, .B = 3, .T = 40, .layers = 2}, nn::Form::fused, Dtype::f32);
+    const Tensor x = draw({3, 40, 3}, 9, Dtype::f32);
+    const Tensor whole = (*net)(x);
+    nn::Carry carry;
+    std::int64_t at = 0;
+    for (const std::int64_t n : {1, 7, 30, 2}) {
+      const Tensor piece = (*net)(slice(x, 1, at, at + n), {.carry = &carry});
+      BOOST_TEST(identical(piece, slice(whole, 1, at, at + n)), kind << " at " << at);
+      at += n;
+    }
+  }
+}
+
+/// Only what is asked for: the rest costs nothing and stays undefined.
+BOOST_AUTO_TEST_CASE(gradients_of_constants_are_not_formed) {
+  const nn::Gru gru(3, 4, {.seed = 1});
+  const SequenceWeights w = nn::values_of(gru.weights());
+  const Tensor x = draw({2, 5, 3}, 1, Dtype::f32), h0 = zeros({2, 4});
+  struct Sizes final : Recorder {
+    std::vector<std::int64_t> numels;
+    void record(const Primitive& op, const Attrs&, Inputs, std::span<Tensor> out) override {
+      if (op.name != "gru_sequence_grad") return;
+      for (const Tensor& t : out) numels.push_back(t.numel());
+    }
+    void read(const Cell&, Tensor&) override {}
+    bool write(const Cell&, const Tensor&) override { return false; }
+  } sizes;
+  Tape tape;
+  const Tensor in = tape.watch(x);
+  const Recording recording(sizes);
+  const Tensors y = gru_sequence(in, w, h0, {.batch_first = true});
+  (void)tape.grad(sum(y[0]), {in});
+  // x, h0, w_ih, w_hh, b_ih, b_hh
+  const std::vector<std::int64_t> wanted = {30, 0, 0, 0, 0, 0};
+  BOOST_TEST(sizes.numels == wanted, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

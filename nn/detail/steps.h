@@ -1,0 +1,46 @@
+#pragma once
+#include <algorithm>
+
+#include "ferrite/nn/module.h"
+#include "ferrite/nn/step.h"
+#include "ferrite/tensor/detail/room.h"
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite::nn::detail {
+
+/// A layer's step: its own, or else the layer itself on tensors.
+std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in);
+
+/// The cells of a copy take the values of the model's.
+template <class C>
+void take_values(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
+  for (std::size_t i = 0; i < from.size(); ++i) to[i].cell.assign(from[i].cell.peek());
+}
+
+/// Memory of a step, kept for its life, zeros at first. A copy has its own.
+template <class T>
+class StepMemory {
+ public:
+  explicit StepMemory(std::int64_t n) : room_(std::max<std::int64_t>(n, 1)), n_(n) { clear(); }
+  StepMemory(const StepMemory& o) : StepMemory(o.n_) { std::copy_n(o.get(), n_, get()); }
+  StepMemory& operator=(const StepMemory&) = delete;
+  T* get() const { return room_.get(); }
+  std::int64_t size() const { return n_; }
+  void clear() { std::fill_n(get(), n_, T(0)); }
+
+ private:
+  mutable ferrite::detail::Room<T> room_;
+  std::int64_t n_;
+};
+
+std::unique_ptr<Step> identity_step(const StepRows& rows);
+/// A pointwise operation of one operand.
+std::unique_ptr<Step> pointwise_step(const Primitive& op, const StepRows& rows);
+/// x W + b.
+std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias, std::int64_t batch);
+/// Rows of a table.
+std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch);
+/// One after the other; with `adds`, the input is added to the last one's rows.
+std::unique_ptr<Step> chain_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds);
+
+}  // namespace ferrite::nn::detail

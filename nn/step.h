@@ -1,0 +1,52 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite::nn {
+
+/// Rows that go from one layer of a stream to the next: [batch, width], row-major.
+struct StepRows {
+  std::int64_t batch = 1;
+  std::int64_t width = 1;
+  Dtype dtype = Dtype::f32;
+};
+
+/// What a layer takes at each step: so many values a row; 0: any number, and where `keeps_width`, as many come out.
+struct StepInput {
+  std::int64_t width = 0;
+  Dtype dtype = Dtype::f32;
+  bool keeps_width = false;
+};
+
+/// One step of a layer on plain rows: what a stream is made of. It holds handles to the model's cells, its own copy of
+/// their values in the order in which its kernel reads them, and its states. Once made it allocates nothing and takes
+/// no lock; an error is thrown before anything has changed.
+class Step {
+ public:
+  virtual ~Step() = default;
+  /// The rows that `run` gives.
+  virtual StepRows result() const = 0;
+  /// Rows in, rows out; both may be read up to 64 bytes past their ends, and y written.
+  virtual void run(const void* x, void* y) = 0;
+  /// Takes the cells' present values; the states stay.
+  virtual void refresh() {}
+  /// States become zeros.
+  virtual void reset() {}
+  /// Appends the states, h before c, each [L, B, H].
+  virtual void save(std::vector<Tensor>&) const {}
+  /// Takes its states from the front of a list that `save` made; their number. Throws ShapeError, ValueError.
+  virtual std::size_t restore(std::span<const Tensor>) { return 0; }
+  /// How many layers inside have no step of their own and run on tensors from the pool instead.
+  virtual std::size_t on_tensors() const { return 0; }
+  virtual std::unique_ptr<Step> clone() const = 0;
+
+ protected:
+  Step() = default;
+  Step(const Step&) = default;
+  Step& operator=(const Step&) = default;
+};
+
+}  // namespace ferrite::nn

@@ -1,0 +1,159 @@
+// Copies of weights in the order of the kernels live as long as the elements stay what they are, and not a step longer.
+#include <thread>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/nn/gru.h"
+#include "ferrite/nn/optim/adam.h"
+#include "ferrite/tensor/detail/accumulate.h"
+#include "ferrite/tensor/detail/pack.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::identical;
+
+namespace {
+
+Tensor draw(const Shape& shape, std::uint64_t stream, Dtype dtype = Dtype::f32) {
+  return uniform(shape, {51, stream, 0}, -1, 1, dtype);
+}
+Tensor input() { return draw({4, 9, 5}, 1); }
+
+/// The definition: reads the weights as they stand.
+Tensor unrolled(const nn::Gru& gru) {
+  nn::Gru other(gru.input_size(), gru.hidden_size(), {.form = nn::Form::unrolled},
+                {0, {}, gru.parameters()[0].dtype()});
+  nn::copy_values(gru, other);
+  return other(cast(input(), gru.parameters()[0].dtype()));
+}
+
+bool packed(const Parameter& p) { return p.peek().impl()->storage->packs.load() != nullptr; }
+
+/// A network that has packed its weights.
+nn::Gru warm() {
+  nn::Gru gru(5, 12, {.seed = 1});
+  (void)gru(input());
+  BOOST_TEST(packed(gru.weights().weight_hh));
+  BOOST_TEST(packed(gru.weights().weight_ih));
+  return gru;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(packs)
+
+BOOST_AUTO_TEST_CASE(made_once_for_one_content) {
+  const nn::Gru gru = warm();
+  const auto* const first = gru.weights().weight_hh.peek().impl()->storage->packs.load();
+  for (int i = 0; i < 3; ++i) (void)gru(input());
+  BOOST_TEST(gru.weights().weight_hh.peek().impl()->storage->packs.load() == first);
+  BOOST_TEST(first->packs.load() == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(not_for_a_single_short_use) {
+  const nn::Gru gru(5, 12, {.seed = 1});
+  const Tensor step = slice(input(), 1, 0, 1);
+  const Tensor y = gru(step);
+  BOOST_TEST(!packed(gru.weights().weight_hh));
+  BOOST_TEST(identical(gru(step), y));  // the second use makes the copy
+  BOOST_TEST(packed(gru.weights().weight_hh));
+  BOOST_TEST(identical(gru(step), y));
+}
+
+BOOST_AUTO_TEST_CASE(new_after_an_optimisers_step) {
+  const nn::Gru gru = warm();
+  nn::Adam adam(gru.parameters(), {.learning_rate = 0.1});
+  for (int i = 0; i < 5; ++i) {
+    {
+      Tape tape;
+      const Tensor loss = sum(square(gru(input())));
+      adam.step(tape.grad(loss, gru.parameters()));
+    }
+    BOOST_TEST(identical(gru(input()), unrolled(gru)), "after step " << i);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(new_after_loading) {
+  const nn::Gru gru = warm();
+  const nn::Gru other(5, 12, {.seed = 2});
+  const Tensor before = gru(input());
+  nn::copy_values(other, gru);
+  BOOST_TEST(identical(gru(input()), other(input())));
+  BOOST_TEST(!identical(gru(input()), before));
+}
+
+BOOST_AUTO_TEST_CASE(of_one_dtype_and_window) {
+  const nn::Gru gru = warm();
+  const nn::Gru wide(5, 12, {0, {}, Dtype::f64});
+  for (std::size_t i = 0; i < 4; ++i) wide.parameters()[i].assign(cast(gru.parameters()[i].peek(), Dtype::f64));
+  BOOST_TEST(identical(wide(cast(input(), Dtype::f64)), unrolled(wide)));
+  // Two windows on one storage.
+  const Tensor both = draw({2, 5, 36}, 3);
+  const Tensor w_hh = draw({12, 36}, 4), h0 = zeros({4, 12});
+  const auto run = [&](const Tensor& w_ih) {
+    return gru_sequence(input(), {w_ih, w_hh}, h0, {.batch_first = true})[0];
+  };
+  for (const std::int64_t k : {0, 1, 0})
+    BOOST_TEST(identical(run(select(both, 0, k)), run(contiguous(select(both, 0, k)) + 0)), "window " << k);
+}
+
+BOOST_AUTO_TEST_CASE(shared_parameters_share_them) {
+  const nn::Gru gru = warm();
+  const SequenceWeights w = nn::values_of(gru.weights());
+  const auto* const first = w.w_hh.impl()->storage->packs.load();
+  (void)gru_sequence(input(), w, zeros({4, 12}), {.batch_first = true});
+  BOOST_TEST(w.w_hh.impl()->storage->packs.load() == first);
+}
+
+/// The buffer of a gradient is written again in place: whatever was packed of it must go.
+BOOST_AUTO_TEST_CASE(gone_when_a_buffer_is_rewritten) {
+  Tensor w = draw({12, 36}, 5);
+  const Tensor more = draw({12, 36}, 6);
+  const Tensor x = draw({4, 9, 5}, 1), w_ih = draw({5, 36}, 7), h0 = zeros({4, 12});
+  const auto run = [&] { return gru_sequence(x, {w_ih, w}, h0, {.batch_first = true})[0]; };
+  const Tensor before = run();
+  const auto* const storage = w.impl()->storage;
+  BOOST_TEST(storage->packs.load() != nullptr);
+  const Tensor wanted = w + more;
+  detail::accumulate(w, more);
+  BOOST_REQUIRE(w.impl()->storage == storage);  // in place
+  BOOST_TEST(storage->packs.load() == nullptr);
+  BOOST_TEST(identical(w, wanted));
+  const Tensor after = run();
+  w = wanted;
+  BOOST_TEST(identical(after, run()));
+  BOOST_TEST(!identical(after, before));
+}
+
+/// A block that comes back from the pool for another tensor.
+BOOST_AUTO_TEST_CASE(gone_when_a_block_is_used_again) {
+  const Tensor x = draw({4, 9, 5}, 1), w_ih = draw({5, 36}, 7), h0 = zeros({4, 12});
+  const auto run = [&](const Tensor& w) { return gru_sequence(x, {w_ih, w}, h0, {.batch_first = true})[0]; };
+  for (std::uint64_t k = 0; k < 20; ++k) {
+    const Tensor fresh = draw({12, 36}, 100 + k);
+    const Tensor copy = contiguous(transpose(contiguous(transpose(fresh))));
+    BOOST_TEST(identical(run(fresh), run(copy)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(two_threads_make_them_at_once) {
+  for (int round = 0; round < 20; ++round) {
+    const nn::Gru gru(5, 33, {.seed = static_cast<std::uint64_t>(round)});
+    Tensors results(4);
+    {
+      std::vector<std::jthread> threads;
+      for (Tensor& y : results) threads.emplace_back([&gru, &y] { y = gru(input()); });
+    }
+    const Tensor wanted = unrolled(gru);
+    for (const Tensor& y : results) BOOST_TEST(identical(y, wanted));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(none_on_a_storage_that_is_rewritten_while_tensors_stand_on_it) {
+  const Tensor w = draw({12, 36}, 5);
+  w.impl()->storage->rewritten = true;
+  for (int i = 0; i < 3; ++i)
+    (void)gru_sequence(draw({4, 9, 5}, 1), {draw({5, 36}, 7), w}, zeros({4, 12}), {.batch_first = true});
+  BOOST_TEST(w.impl()->storage->packs.load() == nullptr);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
