@@ -23,6 +23,13 @@ inline std::int64_t calls_for(const std::function<void()>& f, double seconds) {
   }
 }
 
+/// The median of the samples that took at most 1.15 times the least: others were disturbed by other programs.
+inline double undisturbed_median(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  const auto end = std::upper_bound(times.begin(), times.end(), 1.15 * times.front());
+  return times[static_cast<std::size_t>(end - times.begin()) / 2];
+}
+
 /// Seconds a call of each function: medians over samples taken in turn, so that all see the same machine.
 inline std::vector<double> interleaved(const std::vector<std::function<void()>>& functions, int samples = 11,
                                        double seconds = 2e-3) {
@@ -36,14 +43,23 @@ inline std::vector<double> interleaved(const std::vector<std::function<void()>>&
       times[k].push_back((now() - start) / static_cast<double>(calls[k]));
     }
   std::vector<double> medians;
-  for (auto& t : times) {
-    std::sort(t.begin(), t.end());
-    medians.push_back(t[t.size() / 2]);
-  }
+  for (const auto& t : times) medians.push_back(undisturbed_median(t));
   return medians;
 }
 
-/// The same with about so many seconds for each function in all: never fewer than three samples.
+/// Seconds a call at best: what a bound is computed from.
+inline double best(const std::function<void()>& f, int samples = 25, double seconds = 1e-3) {
+  const std::int64_t calls = calls_for(f, seconds);
+  double least = 1e30;
+  for (int s = 0; s < samples; ++s) {
+    const double start = now();
+    for (std::int64_t i = 0; i < calls; ++i) f();
+    least = std::min(least, (now() - start) / static_cast<double>(calls));
+  }
+  return least;
+}
+
+/// The same as `interleaved` with about so many seconds for each function in all: never fewer than three samples.
 inline std::vector<double> interleaved_for(const std::vector<std::function<void()>>& functions, double seconds) {
   double longest = 0;
   for (const auto& f : functions) {

@@ -3,17 +3,18 @@
 
     python3 bench/compare/run.py [--build build/bench] [--full] [--out docs/benchmarks-compare.json]
 
-Every program answers the same questions (peer.py) and waits while the others are asked; a ratio is the median over
-rounds in which each was asked once. A peer that is not installed, or cannot do a cell, is left out and named.
+Every program answers the same questions (peer.py) and waits while the others are asked, once in each round; a time is
+the median of the rounds that took at most 1.15 times the least, since others were disturbed. A peer that is not installed, or cannot do a cell, is left out and named.
 """
 import argparse
 import json
 import os
 import pathlib
 import platform
-import statistics
 import subprocess
 import sys
+
+from peer import undisturbed_median
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = {
@@ -92,10 +93,11 @@ def measure(ours, peers, cell, rounds, seconds):
         for name, peer in peers.items():
             if peer.alive and None not in answers[name]:
                 answers[name].append(peer.ask(*cell, seconds))
-    row = {"job": job, "kind": kind, "H": H, "T": T, "B": B, "ours_us": statistics.median(answers["ours"]), "ratios": {}}
+    own = undisturbed_median(answers["ours"])
+    row = {"job": job, "kind": kind, "H": H, "T": T, "B": B, "ours_us": round(own, 3), "ratios": {}}
     for name, times in answers.items():
         if name != "ours" and times and None not in times:
-            row["ratios"][name] = round(statistics.median(t / o for t, o in zip(times, answers["ours"])), 3)
+            row["ratios"][name] = round(undisturbed_median(times) / own, 3)
     return row
 
 
@@ -134,8 +136,8 @@ def main():
     parser.add_argument("--full", action="store_true", help="the whole grid: hours")
     parser.add_argument("--cells", nargs="*", help="only these, as job/kind/H/T/B")
     parser.add_argument("--peers", nargs="*", help="only these")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.05, help="for each program, cell and round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.04, help="for each program, cell and round")
     parser.add_argument("--out", help="JSON")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
