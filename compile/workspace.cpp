@@ -1,14 +1,21 @@
 #include "ferrite/compile/detail/plan_body.h"
 
 namespace ferrite::detail {
+namespace {
+
+/// Elements that kernels only read: not through the key to writing, which begins a new content.
+std::byte* only_read(const Tensor& t) { return const_cast<std::byte*>(t.raw()); }
+
+}  // namespace
 
 Workspace::Workspace(const PlanBody& plan) : plan_(plan), bases_(plan.bases.count), now_(plan.bases.count) {
   arena_ = Tensor::empty({{plan.arena_bytes + kLineBytes}, Dtype::boolean});
+  arena_.impl()->storage->rewritten = true;  // in every run: nothing that stands there may be packed
   now_[0] = arena_.impl();
   for (std::size_t i = 0; i < plan.constants.size(); ++i) now_[plan.bases.constants + i] = plan.constants[i].impl();
   bases_[0] = arena_.impl()->storage->data();
   for (std::size_t i = 0; i < plan.constants.size(); ++i)
-    bases_[plan.bases.constants + i] = Writer::raw(const_cast<Tensor&>(plan.constants[i]));  // only read
+    bases_[plan.bases.constants + i] = only_read(plan.constants[i]);
   arguments.resize(plan.bases.constants - plan.bases.arguments);
   results.resize(plan.results.size());
   copies.resize(arguments.size());
@@ -48,7 +55,7 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
 void Workspace::bind() {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     now_[plan_.bases.arguments + i] = arguments[i]->impl();
-    bases_[plan_.bases.arguments + i] = Writer::raw(const_cast<Tensor&>(*arguments[i]));  // only read
+    bases_[plan_.bases.arguments + i] = only_read(*arguments[i]);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i] = Tensor::empty(plan_.graph.values[plan_.results[i]]);
