@@ -158,7 +158,6 @@ HloValue HloBuilder::pad(const HloValue& x, const HloValue& value, const Shape& 
 }
 
 HloValue HloBuilder::reduce(std::string_view op, const HloValue& x, const HloValue& init, const Shape& axes) {
-  if (axes.rank() == 0) return x;
   Spec out{{}, x.dtype()};
   for (int i = 0; i < x.shape().rank(); ++i)
     if (std::find(axes.begin(), axes.end(), i) == axes.end()) out.shape.push_back(x.shape()[i]);

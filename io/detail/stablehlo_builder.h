@@ -67,7 +67,7 @@ class HloBuilder {
   /// Negative amounts crop.
   HloValue pad(const HloValue& x, const HloValue& value, const Shape& before, const Shape& after);
 
-  /// Axes are dropped; x itself where there are none.
+  /// Axes are dropped.
   HloValue reduce(std::string_view op, const HloValue& x, const HloValue& init, const Shape& axes);
   /// Sums over one axis of each; leading `batch` axes are shared. In the operands' own precision.
   HloValue dot(const HloValue& a, const HloValue& b, int a_axis, int b_axis, int batch, const Shape& out);

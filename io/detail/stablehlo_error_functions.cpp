@@ -45,12 +45,16 @@ constexpr double kFarDenominator[] = {1.0,
 /// By Horner's rule.
 HloValue polynomial(HloBuilder& b, const HloValue& x, Coefficients c) {
   HloValue y = b.constant_like(c[0], x);
-  for (const double next : c.subspan(1)) y = b.add(b.multiply(y, x), b.constant_like(next, x));
+  for (const double next : c.subspan(1)) {
+    y = b.multiply(y, x);
+    y = b.add(y, b.constant_like(next, x));
+  }
   return y;
 }
 
 HloValue ratio(HloBuilder& b, const HloValue& x, Coefficients numerator, Coefficients denominator) {
-  return b.divide(polynomial(b, x, numerator), polynomial(b, x, denominator));
+  const HloValue above = polynomial(b, x, numerator);
+  return b.divide(above, polynomial(b, x, denominator));
 }
 
 /// What erf and erfc share.
@@ -91,9 +95,11 @@ HloValue erfc(HloBuilder& b, const HloValue& x) {
 HloValues gelu(HloBuilder& b, const HloCall& c) {
   const HloValue& x = c.in[0];
   const HloValue scaled = b.multiply(x, b.constant_like(-1 / std::numbers::sqrt2, x));
-  const HloValue half = b.multiply(b.constant_like(0.5, x), erfc(b, scaled));
+  const HloValue whole = erfc(b, scaled);
+  const HloValue half = b.multiply(whole, b.constant_like(0.5, x));
   const HloValue vanished = b.compare("LT", x, b.constant_like(-40, x));
-  return {b.select(vanished, b.constant_like(-0.0, x), b.multiply(x, half))};
+  const HloValue product = b.multiply(x, half);
+  return {b.select(vanished, b.constant_like(-0.0, x), product)};
 }
 
 }  // namespace

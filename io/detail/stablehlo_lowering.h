@@ -19,7 +19,8 @@ struct HloCall {
   std::int64_t number(std::string_view name) const { return attrs.get<std::int64_t>(name); }
 };
 
-/// Writes an application and gives its results. A result that a reference does not have stays without a name.
+/// Writes an application and gives its results. A result that a reference does not have stays without a name. At most
+/// one argument of a call may write something: compilers differ in the order of evaluation, and the text would.
 using HloLowering = HloValues (*)(HloBuilder&, const HloCall&);
 
 struct NamedHloLowering {

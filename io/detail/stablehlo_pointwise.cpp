@@ -18,7 +18,8 @@ HloValues exp2(HloBuilder& b, const HloCall& c) {
 }
 
 HloValues log2(HloBuilder& b, const HloCall& c) {
-  return {b.divide(b.elementwise("log", {c.in[0]}), b.constant_like(std::numbers::ln2, c.in[0]))};
+  const HloValue natural = b.elementwise("log", {c.in[0]});
+  return {b.divide(natural, b.constant_like(std::numbers::ln2, natural))};
 }
 
 /// StableHLO's maximum gives NaN where either operand is, as ours does.
@@ -29,12 +30,14 @@ HloValues relu(HloBuilder& b, const HloCall& c) {
 HloValues softplus(HloBuilder& b, const HloCall& c) {
   const HloValue& x = c.in[0];
   const HloValue tail = b.elementwise("exponential", {b.elementwise("negate", {b.elementwise("abs", {x})})});
-  return {b.add(b.elementwise("maximum", {x, b.constant_like(0, x)}), b.elementwise("log_plus_one", {tail}))};
+  const HloValue positive = b.elementwise("maximum", {x, b.constant_like(0, x)});
+  return {b.add(positive, b.elementwise("log_plus_one", {tail}))};
 }
 
 HloValues tanh_grad(HloBuilder& b, const HloCall& c) {
   const HloValue& y = c.in[1];
-  return {b.multiply(c.in[0], b.subtract(b.constant_like(1, y), b.multiply(y, y)))};
+  const HloValue one = b.constant_like(1, y);
+  return {b.multiply(c.in[0], b.subtract(one, b.multiply(y, y)))};
 }
 
 HloValues sigmoid_grad(HloBuilder& b, const HloCall& c) {
@@ -55,8 +58,8 @@ HloValue to_integer(HloBuilder& b, const HloValue& x, Dtype to) {
   const std::int64_t least = -most - 1;
   const HloValue above = b.compare("GE", x, b.constant_like(bound, x));
   const HloValue below = b.compare("LT", x, b.constant_like(-bound, x));
-  const HloValue number = b.compare("EQ", x, x);
-  const HloValue outside = b.elementwise("or", {above, b.elementwise("or", {below, b.elementwise("not", {number})})});
+  const HloValue nan = b.compare("NE", x, x);
+  const HloValue outside = b.elementwise("or", {above, b.elementwise("or", {below, nan})});
   const HloValue inside = b.convert(b.select(outside, b.constant_like(0, x), x), to);
   const HloValue capped = b.select(above, b.constant(most, inside.spec), inside);
   return b.select(below, b.constant(least, inside.spec), capped);

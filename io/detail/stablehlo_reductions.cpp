@@ -18,7 +18,9 @@ Scalar extreme(Dtype dtype, bool smallest) {
 
 HloValue reduce(HloBuilder& b, const HloCall& c, std::string_view op, Scalar init) {
   const HloValue x = b.convert(c.in[0], c.out[0].dtype);
-  const HloValue dropped = b.reduce(op, x, b.constant(init, {{}, x.dtype()}), c.attrs.get<Shape>("axes"));
+  const Shape& axes = c.attrs.get<Shape>("axes");
+  if (axes.rank() == 0) return x;
+  const HloValue dropped = b.reduce(op, x, b.constant(init, {{}, x.dtype()}), axes);
   return b.reshape(dropped, c.out[0].shape);
 }
 
@@ -61,7 +63,8 @@ HloValues matmul(HloBuilder& b, const HloCall& c) {
     s[-1] = v.shape()[-1];
     return b.broadcast(v, s);
   };
-  return {b.dot(widened(x), widened(y), lead + 1, lead, lead, out)};
+  const HloValue left = widened(x), right = widened(y);
+  return {b.dot(left, right, lead + 1, lead, lead, out)};
 }
 
 }  // namespace

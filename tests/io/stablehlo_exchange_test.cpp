@@ -37,7 +37,7 @@ void write(const std::filesystem::path& folder, const std::vector<StablehloCase>
   std::ofstream list(folder / "cases.txt");
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const StablehloCase& c = cases[i];
-    std::ofstream(folder / (std::to_string(i) + ".mlir")) << io::to_stablehlo(c.graph);
+    std::ofstream(folder / (std::to_string(i) + ".mlir")) << io::to_stablehlo(c.graph, c.options);
     std::vector<io::NamedTensor> tensors;
     for (const Tensor& x : c.arguments) tensors.push_back({"argument" + std::to_string(tensors.size()), x});
     const std::size_t first = tensors.size();
@@ -61,6 +61,7 @@ BOOST_AUTO_TEST_CASE(the_reference_interpreter_gives_our_numbers, *boost::unit_t
   std::vector<StablehloCase> cases;
   for (const ferrite::Primitive* op : ferrite::primitives())
     for (StablehloCase& c : io_test::operation_cases(*op)) cases.push_back(std::move(c));
+  for (StablehloCase& c : io_test::option_cases()) cases.push_back(std::move(c));
   for (StablehloCase& c : io_test::recurrent_cases()) cases.push_back(std::move(c));
   check("check_stablehlo.py", cases);
 }

@@ -1,4 +1,7 @@
 /// Whole programs for other implementations of StableHLO: GRUs, their gradients, training steps.
+#include <cmath>
+#include <limits>
+
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/gru.h"
@@ -46,7 +49,7 @@ Tensor numbers(const ferrite::Shape& shape, std::uint64_t seed) {
 StablehloCase with_cells(const std::string& name, const std::function<Tensors(const Tensors&)>& f, const Tensors& in) {
   std::vector<ferrite::Spec> specs;
   for (const Tensor& x : in) specs.push_back(x.spec());
-  StablehloCase c{name, ferrite::trace(f, specs), in, {}, kTolerance};
+  StablehloCase c{name, ferrite::trace(f, specs), {}, in, {}, kTolerance};
   for (const Graph::CellValue& r : c.graph.reads) c.arguments.push_back(c.graph.cells[r.cell].peek());
   const std::vector<ferrite::Cell> cells = c.graph.cells;
   c.results = f(in);
@@ -81,6 +84,31 @@ std::vector<StablehloCase> recurrent_cases() {
     list.push_back(training_step(kind + " sgd step", form, sgd));
     list.push_back(training_step(kind + " adam step", form, adam));
   }
+  return list;
+}
+
+std::vector<StablehloCase> option_cases() {
+  const std::vector<Tensor> captured = {
+      Tensor::from({1.5F, -0.0F, std::numeric_limits<float>::infinity(), std::nanf("")}, {2, 2}),
+      Tensor::from({0.1, 1e-310, -std::numeric_limits<double>::infinity()}),
+      Tensor::from({1, -2, 2147483647}),
+      Tensor::from({std::int64_t{1} << 40, std::int64_t{-3}}),
+      Tensor::from({true, false, true, true, false, false}, {1, 3, 2}),
+      ferrite::full({2, 3}, -0.0, Dtype::f32),
+      ferrite::full({}, 1e-30, Dtype::f32),
+      ferrite::full({2}, std::nan(""), Dtype::f64),
+      ferrite::transpose(Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3}))};
+  const auto constants = [&](const Tensors&) { return Tensors(captured.begin(), captured.end()); };
+  std::vector<StablehloCase> list = {case_of("constants", constants, {}, 0), case_of("constants", constants, {}, 0)};
+  list[1].options.constants_as_arguments = true;
+  for (const Tensor& t : captured)
+    if (t.numel() > 1) list[1].arguments.push_back(t);
+  const Net net(nn::Form::unrolled);
+  const auto forward = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
+  const Tensors in = {numbers({kBatch, kSteps, kFeatures}, 7)};
+  list.push_back(with_cells("gru with its weights", forward, in));
+  list.back().options.inline_cells = true;
+  list.back().arguments = in;
   return list;
 }
 
