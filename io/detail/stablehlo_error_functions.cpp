@@ -1,5 +1,5 @@
-/// erf and gelu from rational functions (Cephes, ndtr.c, Moshier 1984-2000): StableHLO has neither. Relative error of
-/// the functions themselves below 1e-15 in f64; in f32 that of e^(-x^2) dominates, about 2e-6 at |x| = 6.
+/// erf and gelu from rational functions (Cephes, ndtr.c, Moshier 1984-2000): StableHLO has neither. The
+/// relative error of tails is that of e^(-x^2), x^2 units in the last place.
 #include <numbers>
 
 #include "ferrite/io/detail/stablehlo_lowering.h"
