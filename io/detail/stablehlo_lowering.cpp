@@ -111,7 +111,9 @@ class GraphLowering {
     results.resize(out.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (out[i].shape.numel() == 0) results[i] = b_.constant(0, out[i]);
-      results[i].spec = out[i];
+      if (results[i].name.empty()) results[i].spec = out[i];
+      if (results[i].spec != out[i])
+        refuse(*n.op, "it is written with a result " + results[i].spec.str() + " for " + out[i].str(), "report it");
       values_[n.out[i]] = std::move(results[i]);
     }
   }

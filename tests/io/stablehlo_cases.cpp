@@ -90,6 +90,14 @@ void add_special(const Primitive& op, Dtype dtype, std::vector<StablehloCase>& l
     list.push_back(application(op, {all, repeated(v, {{1, n}, dtype})}, {}, dtype, "special values"));
 }
 
+/// The tail of gelu, where it is tiny, as a share of what it is here.
+void add_tail(const Primitive& op, std::vector<StablehloCase>& list) {
+  const Tensor x = Tensor::from({-2.0, -5.0, -8.0, -11.0, -11.5, -14.0, -20.0, -30.0, -36.0});
+  const Tensor wanted = apply(op, {x}, {})[0];
+  list.push_back(case_of(
+      "gelu tail", [&](const Tensors& in) -> Tensors { return {apply(op, in, {})[0] / wanted}; }, {x}, 1e-12));
+}
+
 std::vector<StablehloCase> pointwise_cases(const Primitive& op) {
   std::vector<StablehloCase> list;
   for (const Dtype dtype : dtypes_of(op)) {
@@ -99,6 +107,7 @@ std::vector<StablehloCase> pointwise_cases(const Primitive& op) {
     list.push_back(
         application(op, pointwise_inputs(op, dtype, {{257}, {257}, {257}}), {}, dtype, type + " same shapes"));
     if (is_float(dtype)) add_special(op, dtype, list);
+    if (op.name == "gelu" && dtype == Dtype::f64) add_tail(op, list);
     if (op.arity < 2 || dtype == Dtype::boolean) continue;
     const Scalar literal = is_float(dtype) ? Scalar(0.75) : Scalar(3);
     Tensors in = pointwise_inputs(op, dtype, {{6}, {6}, {6}});

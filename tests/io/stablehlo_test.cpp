@@ -118,7 +118,7 @@ Tensors indexing(const Tensors& in) {
 Tensors logic(const Tensors& in) {
   const Tensor mask = Tensor::from({true, false, true, true});
   const Tensor chosen = ferrite::where(ferrite::logical_and(mask, in[0] < 2.5), in[0], -1.0);
-  return {ferrite::cast(chosen, Dtype::i32), ferrite::clamp(in[0], -1, 1),
+  return {ferrite::cast(chosen, Dtype::i32), ferrite::cast(in[1], Dtype::i32), ferrite::clamp(in[0], -1, 1),
           ferrite::sum(ferrite::cast(mask, Dtype::i32))};
 }
 
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(golden_texts) {
   check_golden("training_step", training_step, {{{2, 3}, Dtype::f64}});
   check_golden("views", views, {{{2, 4}}});
   check_golden("indexing", indexing, {{{3, 4}}, {{3, 2}, Dtype::i64}});
-  check_golden("logic", logic, {{{4}}});
+  check_golden("logic", logic, {{{4}}, {{2}, Dtype::i64}});
   check_golden("functions", functions, {{{2}}});
 }
 

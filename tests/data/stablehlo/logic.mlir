@@ -1,5 +1,5 @@
 module @logic {
-  func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>, tensor<i64>) {
+  func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<2xi64>) -> (tensor<4xi32>, tensor<2xi32>, tensor<4xf32>, tensor<i64>) {
     %0 = stablehlo.constant dense<[true, false, true, true]> : tensor<4xi1>
     %1 = stablehlo.constant dense<2.5> : tensor<4xf32>
     %2 = stablehlo.compare LT, %arg0, %1, FLOAT : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
@@ -20,12 +20,16 @@ module @logic {
     %17 = stablehlo.select %7, %16, %15 : tensor<4xi1>, tensor<4xi32>
     %18 = stablehlo.constant dense<-2147483648> : tensor<4xi32>
     %19 = stablehlo.select %9, %18, %17 : tensor<4xi1>, tensor<4xi32>
-    %20 = stablehlo.constant dense<1.0> : tensor<4xf32>
-    %21 = stablehlo.clamp %4, %arg0, %20 : tensor<4xf32>
-    %22 = stablehlo.convert %0 : (tensor<4xi1>) -> tensor<4xi32>
-    %23 = stablehlo.convert %22 : (tensor<4xi32>) -> tensor<4xi64>
-    %24 = stablehlo.constant dense<0> : tensor<i64>
-    %25 = stablehlo.reduce(%23 init: %24) applies stablehlo.add across dimensions = [0] : (tensor<4xi64>, tensor<i64>) -> tensor<i64>
-    return %19, %21, %25 : tensor<4xi32>, tensor<4xf32>, tensor<i64>
+    %20 = stablehlo.constant dense<32> : tensor<2xi64>
+    %21 = stablehlo.shift_left %arg1, %20 : tensor<2xi64>
+    %22 = stablehlo.shift_right_arithmetic %21, %20 : tensor<2xi64>
+    %23 = stablehlo.convert %22 : (tensor<2xi64>) -> tensor<2xi32>
+    %24 = stablehlo.constant dense<1.0> : tensor<4xf32>
+    %25 = stablehlo.clamp %4, %arg0, %24 : tensor<4xf32>
+    %26 = stablehlo.convert %0 : (tensor<4xi1>) -> tensor<4xi32>
+    %27 = stablehlo.convert %26 : (tensor<4xi32>) -> tensor<4xi64>
+    %28 = stablehlo.constant dense<0> : tensor<i64>
+    %29 = stablehlo.reduce(%27 init: %28) applies stablehlo.add across dimensions = [0] : (tensor<4xi64>, tensor<i64>) -> tensor<i64>
+    return %19, %23, %25, %29 : tensor<4xi32>, tensor<2xi32>, tensor<4xf32>, tensor<i64>
   }
 }
