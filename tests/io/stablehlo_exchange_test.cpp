@@ -1,5 +1,6 @@
 /// Other implementations of StableHLO give our numbers: the reference interpreter of jaxlib for every operation and for
-/// GRUs, IREE's compiler for GRUs. Needs a Python that has them, named by FERRITE_PYTHON; skipped visibly without.
+/// GRUs, the compilers XLA and IREE for GRUs. Needs a Python that has them, named by FERRITE_PYTHON; skipped visibly
+/// without.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -64,6 +65,10 @@ BOOST_AUTO_TEST_CASE(the_reference_interpreter_gives_our_numbers, *boost::unit_t
   for (StablehloCase& c : io_test::option_cases()) cases.push_back(std::move(c));
   for (StablehloCase& c : io_test::recurrent_cases()) cases.push_back(std::move(c));
   check("check_stablehlo.py", cases);
+}
+
+BOOST_AUTO_TEST_CASE(xla_gives_our_numbers, *boost::unit_test::precondition(have_jaxlib)) {
+  check("run_xla.py", io_test::recurrent_cases());
 }
 
 BOOST_AUTO_TEST_CASE(iree_gives_our_numbers, *boost::unit_test::precondition(have_iree)) {
