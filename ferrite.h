@@ -8,6 +8,7 @@
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/numpy.h"
 #include "ferrite/io/safetensors.h"
+#include "ferrite/io/stablehlo.h"
 #include "ferrite/io/torch.h"
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/gru.h"

@@ -1,0 +1,12 @@
+#pragma once
+#include "ferrite/tensor/error.h"
+
+namespace ferrite::io {
+
+/// A program holds what another format does not have.
+class ExportError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace ferrite::io

@@ -1,0 +1,52 @@
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ferrite/compile/graph.h"
+#include "ferrite/io/export_error.h"
+
+/// StableHLO, the portable language of programs on tensors that XLA, IREE and other compilers take
+/// (openxla.org/stablehlo/spec), as text.
+namespace ferrite::io {
+
+struct StablehloOptions {
+  /// Of the module; letters, digits and underscores, no digit first.
+  std::string name = "ferrite";
+  /// Cells that the program reads and never writes stand in the text with their present values, instead of being
+  /// arguments: a program that needs nothing but its inputs.
+  bool inline_cells = false;
+  /// Constants of more than one element are arguments, behind all others, instead of standing in the text.
+  bool constants_as_arguments = false;
+};
+
+/// A traced program as the text of a module with one function, `@main`.
+///
+/// Arguments: the graph's inputs, then the cells it reads in the order of `reads`, then, if asked for, constants in the
+/// order of `constants`. Results: the outputs, then the cells it writes in the order of `writes`. Comments at the head
+/// of the text name the arguments and results that are cells or constants. Elements are exact: one repeated value
+/// stands in decimals that read back as the same number, all else as hexadecimal bytes, little-endian. What no result
+/// depends on is left out. Sequences of recurrent layers, and their gradients, are written step by step, so that the
+/// length of the text is proportional to the number of steps.
+///
+/// Not the same as here: an index out of range, an error here, is clamped to the range by StableHLO, or its update
+/// dropped; sums are taken in an order of the compiler's, so that values agree to rounding, not to the bit.
+///
+/// Throws ExportError for an operation that is listed in `stablehlo_refusals` or that has no lowering, ValueError for a
+/// name that is none, TraceError for a graph that is not valid.
+std::string to_stablehlo(const Graph& graph, const StablehloOptions& options = {});
+
+/// An operation that StableHLO cannot hold.
+struct StablehloRefusal {
+  std::string_view operation;
+  std::string_view reason;
+  std::string_view hint;
+};
+
+/// All of them.
+std::span<const StablehloRefusal> stablehlo_refusals();
+
+/// Whether `to_stablehlo` takes an operation.
+bool has_stablehlo(const Primitive& op);
+
+}  // namespace ferrite::io

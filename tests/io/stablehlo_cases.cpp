@@ -1,0 +1,219 @@
+#include "stablehlo_cases.h"
+
+#include <cmath>
+#include <limits>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/compile/tracer.h"
+#include "ferrite/tensor/oracle.h"
+
+namespace io_test {
+namespace {
+
+using ferrite::Attrs;
+using ferrite::Dtype;
+using ferrite::Primitive;
+using ferrite::Sample;
+using ferrite::Scalar;
+using ferrite::Shape;
+using ferrite::Spec;
+using ferrite::Tensor;
+using ferrite::Tensors;
+
+Tensors apply(const Primitive& op, const Tensors& in, const Attrs& attrs) {
+  ferrite::InlineVector<const Tensor*, 16> pointers;
+  for (const Tensor& x : in) pointers.push_back(&x);
+  return op.apply({pointers.data(), pointers.size()}, attrs);
+}
+
+Tensor random(const Primitive& op, const Spec& spec, std::uint64_t number, double low, double high) {
+  const ferrite::RandomKey key{5, ferrite::stream_of(op.name) + number, 0};
+  return ferrite::cast(ferrite::uniform(spec.shape, key, low, high, Dtype::f64), spec.dtype);
+}
+
+/// Numbers of any dtype, repeated as often as needed.
+Tensor repeated(const std::vector<double>& v, const Spec& spec) {
+  std::vector<double> all(static_cast<std::size_t>(spec.shape.numel()));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = v[i % v.size()];
+  return ferrite::cast(Tensor::from(all, spec.shape), spec.dtype);
+}
+
+double tolerance_of(Dtype dtype) { return dtype == Dtype::f32 ? 4e-6 : 1e-12; }
+
+/// One application of an operation; results that are kept for its gradient only stay out.
+StablehloCase application(const Primitive& op, const Tensors& in, const Attrs& attrs, Dtype real, std::string what) {
+  const bool sequence = op.name.ends_with("_sequence");
+  const auto f = [&](const Tensors& x) {
+    Tensors out = apply(op, x, attrs);
+    if (sequence) out.pop_back();
+    return out;
+  };
+  return case_of(std::string(op.name) + " " + what, f, in, tolerance_of(real));
+}
+
+/// Dtypes that a pointwise operation has kernels for.
+std::vector<Dtype> dtypes_of(const Primitive& op) {
+  std::vector<Dtype> list;
+  for (const Dtype t : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
+    if (op.block[static_cast<int>(t)]) list.push_back(t);
+  return list;
+}
+
+Tensors pointwise_inputs(const Primitive& op, Dtype dtype, const std::vector<Shape>& shapes) {
+  Tensors in;
+  const bool condition = op.name == "where";
+  const double low = dtype == Dtype::boolean ? 0 : op.domain.low;
+  const double high = dtype == Dtype::boolean ? 2 : op.domain.high;
+  for (int k = 0; k < op.arity; ++k) {
+    const auto i = static_cast<std::size_t>(k);
+    const Dtype own = condition && k == 0 ? Dtype::boolean : dtype;
+    const bool two = own == Dtype::boolean;
+    const Tensor x = random(op, {shapes[i], two ? Dtype::i32 : own}, i, two ? 0 : low, two ? 2 : high);
+    in.push_back(two ? ferrite::cast(x, Dtype::boolean) : x);
+  }
+  return in;
+}
+
+/// Ends of the domain, and beyond them what floats have to offer.
+std::vector<double> special_values(const Primitive& op) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  return {op.domain.low, op.domain.high, 0,    -0.0,  1,   -1,   0.5, -0.5, infinity,
+          -infinity,     std::nan(""),   1e30, -1e30, 7.5, -7.5, 2,   -6};
+}
+
+void add_special(const Primitive& op, Dtype dtype, std::vector<StablehloCase>& list) {
+  const std::vector<double> v = special_values(op);
+  const auto n = static_cast<std::int64_t>(v.size());
+  const Tensor all = repeated(v, {{n, 1}, dtype});
+  if (op.arity == 1) list.push_back(application(op, {all}, {}, dtype, "special values"));
+  if (op.arity == 2 && op.name != "pow")
+    list.push_back(application(op, {all, repeated(v, {{1, n}, dtype})}, {}, dtype, "special values"));
+}
+
+/// The tail of gelu, where it is tiny, as a share of what it is here.
+void add_tail(const Primitive& op, std::vector<StablehloCase>& list) {
+  const Tensor x = Tensor::from({-2.0, -5.0, -8.0, -11.0, -11.5, -14.0, -20.0, -30.0, -36.0});
+  const Tensor wanted = apply(op, {x}, {})[0];
+  list.push_back(case_of(
+      "gelu tail", [&](const Tensors& in) -> Tensors { return {apply(op, in, {})[0] / wanted}; }, {x}, 1e-12));
+}
+
+std::vector<StablehloCase> pointwise_cases(const Primitive& op) {
+  std::vector<StablehloCase> list;
+  for (const Dtype dtype : dtypes_of(op)) {
+    const std::string type(name_of(dtype));
+    list.push_back(
+        application(op, pointwise_inputs(op, dtype, {{3, 1, 5}, {4, 1}, {5}}), {}, dtype, type + " broadcast"));
+    list.push_back(
+        application(op, pointwise_inputs(op, dtype, {{257}, {257}, {257}}), {}, dtype, type + " same shapes"));
+    if (is_float(dtype)) add_special(op, dtype, list);
+    if (op.name == "gelu" && dtype == Dtype::f64) add_tail(op, list);
+    if (op.arity < 2 || dtype == Dtype::boolean) continue;
+    const Scalar literal = is_float(dtype) ? Scalar(0.75) : Scalar(3);
+    Tensors in = pointwise_inputs(op, dtype, {{6}, {6}, {6}});
+    in.pop_back();
+    list.push_back(application(op, in, {{op.arity == 3 ? "c" : "b", literal}}, dtype, type + " last one literal"));
+    if (op.arity == 2) list.push_back(application(op, in, {{"a", literal}}, dtype, type + " first one literal"));
+  }
+  return list;
+}
+
+/// A sample's inputs; floats in the dtype asked for.
+Tensors sample_inputs(const Primitive& op, const Sample& sample, Dtype real) {
+  Tensors in;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+    const Spec& s = sample.inputs[i];
+    if (is_float(s.dtype)) {
+      in.push_back(random(op, {s.shape, real}, i, sample.range.low, sample.range.high));
+      continue;
+    }
+    std::vector<std::int64_t> v(static_cast<std::size_t>(s.shape.numel()));
+    for (std::int64_t& x : v) x = sample.indices.at(next++ % sample.indices.size());
+    in.push_back(ferrite::cast(Tensor::from(v, s.shape), s.dtype));
+  }
+  return in;
+}
+
+std::vector<StablehloCase> sample_cases(const Primitive& op) {
+  std::vector<StablehloCase> list;
+  int number = 0;
+  for (const Sample& sample : op.samples())
+    for (const Dtype real : {Dtype::f32, Dtype::f64})
+      list.push_back(application(op, sample_inputs(op, sample, real), sample.attrs, real,
+                                 "sample " + std::to_string(number++) + " " + sample.attrs.str()));
+  return list;
+}
+
+/// What a cast to integers does with values that do not fit, and with NaN; a reduction and a choice with NaN.
+void add_extremes(const Primitive& op, std::vector<StablehloCase>& list) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor x = Tensor::from({1e30, -1e30, infinity, -infinity, std::nan(""), 2.9, -2.9, -0.0, 0x1p31, -0x1p31,
+                                 0x1p63, -0x1p63, 0x1p31 - 1, 0x1p31 - 0.5, -0x1p31 - 1, 1e-310});
+  if (op.name == "cast") {
+    for (const Dtype from : {Dtype::f32, Dtype::f64})
+      for (const Dtype to : {Dtype::i32, Dtype::i64, Dtype::boolean, Dtype::f64})
+        list.push_back(application(op, {ferrite::cast(x, from)}, {{"dtype", to}}, from, "extremes"));
+    const Tensor wide = Tensor::from<std::int64_t>(
+        {std::int64_t{1} << 32, -1, (std::int64_t{1} << 31) + 5, -(std::int64_t{1} << 40) - 7});
+    list.push_back(application(op, {wide}, {{"dtype", Dtype::i32}}, Dtype::f64, "wraps"));
+  }
+  const Tensor rows = Tensor::from(
+      {1.0, std::nan(""), 3.0, std::nan(""), 2.0, 5.0, 5.0, -1.0, -infinity, -infinity, -infinity, -infinity}, {3, 4});
+  const bool extremum = op.name == "amax" || op.name == "amin";
+  if (extremum) list.push_back(application(op, {rows}, {{"axes", Shape{1}}, {"keepdim", false}}, Dtype::f64, "NaN"));
+  if (op.name.starts_with("arg"))
+    list.push_back(application(op, {rows}, {{"axis", std::int64_t{1}}, {"keepdim", false}}, Dtype::f64, "NaN"));
+}
+
+/// The gradient of a sequence, as a tape over it makes it: with all results reached, and with the last one only.
+void add_gradients(const Primitive& op, const Sample& sample, int number, std::vector<StablehloCase>& list) {
+  const Tensors in = sample_inputs(op, sample, Dtype::f64);
+  for (const bool all : {true, false}) {
+    const auto f = [&](const Tensors& x) {
+      ferrite::Tape tape;
+      Tensors operands, variables;
+      for (const Tensor& t : x) {
+        operands.push_back(t);
+        if (!is_float(t.dtype()) || (!all && variables.size() == 3)) continue;
+        operands.back() = tape.watch(t);
+        variables.push_back(operands.back());
+      }
+      const Tensors out = apply(op, operands, sample.attrs);
+      const std::size_t states = op.name == "lstm_sequence" ? 3 : 2;
+      Tensor loss = ferrite::sum(ferrite::square(out[states - 1]));
+      for (std::size_t k = 0; all && k + 1 < states; ++k) loss = loss + ferrite::sum(ferrite::sin(out[k]));
+      return tape.grad(loss, std::span<const Tensor>(variables.data(), variables.size()));
+    };
+    const std::string name = std::string(op.name) + "_grad sample " + std::to_string(number);
+    list.push_back(case_of(name + (all ? "" : ", last state only"), f, in, 1e-10));
+  }
+}
+
+std::vector<StablehloCase> gradient_cases(const Primitive& op) {
+  const Primitive& sequence = *ferrite::find_primitive(op.name.substr(0, op.name.size() - 5));
+  std::vector<StablehloCase> list;
+  int number = 0;
+  for (const Sample& sample : sequence.samples()) add_gradients(sequence, sample, number++, list);
+  return list;
+}
+
+}  // namespace
+
+StablehloCase case_of(const std::string& name, const std::function<Tensors(const Tensors&)>& f, const Tensors& in,
+                      double tolerance) {
+  std::vector<Spec> specs;
+  for (const Tensor& x : in) specs.push_back(x.spec());
+  return {name, ferrite::trace(f, specs), {}, in, f(in), tolerance};
+}
+
+std::vector<StablehloCase> operation_cases(const Primitive& op) {
+  if (!ferrite::io::has_stablehlo(op)) return {};
+  if (op.is_pointwise()) return pointwise_cases(op);
+  if (op.name.ends_with("_sequence_grad")) return gradient_cases(op);
+  std::vector<StablehloCase> list = sample_cases(op);
+  add_extremes(op, list);
+  return list;
+}
+
+}  // namespace io_test

@@ -1,0 +1,35 @@
+#pragma once
+/// Programs with inputs and the results that the library itself gives: what other implementations of StableHLO are
+/// checked against. Every operation that has a lowering is among them, tried on its own samples.
+#include <string>
+#include <vector>
+
+#include "ferrite/compile/graph.h"
+#include "ferrite/io/stablehlo.h"
+#include "ferrite/tensor/primitive.h"
+
+namespace io_test {
+
+struct StablehloCase {
+  std::string name;
+  ferrite::Graph graph;
+  ferrite::io::StablehloOptions options{};
+  ferrite::Tensors arguments;  ///< of the text's function
+  ferrite::Tensors results;
+  double tolerance = 0;  ///< of |a - b| / max(1, |b|), element by element
+};
+
+/// The samples of one operation. Empty for one that StableHLO does not get.
+std::vector<StablehloCase> operation_cases(const ferrite::Primitive& op);
+
+/// GRUs and training steps.
+std::vector<StablehloCase> recurrent_cases();
+
+/// Constants of every dtype, and the options.
+std::vector<StablehloCase> option_cases();
+
+/// A function and the arguments it is traced and called with.
+StablehloCase case_of(const std::string& name, const std::function<ferrite::Tensors(const ferrite::Tensors&)>& f,
+                      const ferrite::Tensors& in, double tolerance);
+
+}  // namespace io_test

@@ -1,0 +1,78 @@
+/// Other implementations of StableHLO give our numbers: the reference interpreter of jaxlib for every operation and for
+/// GRUs, the compilers XLA and IREE for GRUs. Needs a Python that has them, named by FERRITE_PYTHON; skipped visibly
+/// without.
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <fstream>
+
+#include "ferrite/io/numpy.h"
+#include "ferrite/io/stablehlo.h"
+#include "stablehlo_cases.h"
+#include "temporary_folder.h"
+
+namespace {
+
+using ferrite::Tensor;
+using io_test::StablehloCase;
+namespace io = ferrite::io;
+
+const std::string kScripts = std::string(FERRITE_SOURCE_DIR) + "/tests/exchange/";
+
+int run_python(const std::string& arguments) {
+  return std::system((std::string(std::getenv("FERRITE_PYTHON")) + " " + arguments).c_str());
+}
+
+boost::test_tools::assertion_result have(const std::string& modules) {
+  const bool there = std::getenv("FERRITE_PYTHON") != nullptr && run_python("-c 'import " + modules + "'") == 0;
+  boost::test_tools::assertion_result result(there);
+  result.message() << "FERRITE_PYTHON names no Python that has " << modules;
+  return result;
+}
+boost::test_tools::assertion_result have_jaxlib(boost::unit_test::test_unit_id) { return have("jax, jaxlib"); }
+boost::test_tools::assertion_result have_iree(boost::unit_test::test_unit_id) {
+  return have("iree.compiler, iree.runtime");
+}
+
+/// Writes 0.mlir, 0.npz, ... and a list of them: number, tolerance, name.
+void write(const std::filesystem::path& folder, const std::vector<StablehloCase>& cases) {
+  std::ofstream list(folder / "cases.txt");
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const StablehloCase& c = cases[i];
+    std::ofstream(folder / (std::to_string(i) + ".mlir")) << io::to_stablehlo(c.graph, c.options);
+    std::vector<io::NamedTensor> tensors;
+    for (const Tensor& x : c.arguments) tensors.push_back({"argument" + std::to_string(tensors.size()), x});
+    const std::size_t first = tensors.size();
+    for (const Tensor& y : c.results) tensors.push_back({"result" + std::to_string(tensors.size() - first), y});
+    io::write_npz(folder / (std::to_string(i) + ".npz"), tensors);
+    list << i << '\t' << c.tolerance << '\t' << c.name << '\n';
+  }
+}
+
+void check(const std::string& script, const std::vector<StablehloCase>& cases) {
+  const io_test::TemporaryFolder folder;
+  write(folder.path(), cases);
+  BOOST_TEST(run_python("'" + kScripts + script + "' '" + folder.path().string() + "'") == 0);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(stablehlo_exchange)
+
+BOOST_AUTO_TEST_CASE(the_reference_interpreter_gives_our_numbers, *boost::unit_test::precondition(have_jaxlib)) {
+  std::vector<StablehloCase> cases;
+  for (const ferrite::Primitive* op : ferrite::primitives())
+    for (StablehloCase& c : io_test::operation_cases(*op)) cases.push_back(std::move(c));
+  for (StablehloCase& c : io_test::option_cases()) cases.push_back(std::move(c));
+  for (StablehloCase& c : io_test::recurrent_cases()) cases.push_back(std::move(c));
+  check("check_stablehlo.py", cases);
+}
+
+BOOST_AUTO_TEST_CASE(xla_gives_our_numbers, *boost::unit_test::precondition(have_jaxlib)) {
+  check("run_xla.py", io_test::recurrent_cases());
+}
+
+BOOST_AUTO_TEST_CASE(iree_gives_our_numbers, *boost::unit_test::precondition(have_iree)) {
+  check("run_iree.py", io_test::recurrent_cases());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

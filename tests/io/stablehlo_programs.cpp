@@ -1,0 +1,115 @@
+/// Whole programs for other implementations of StableHLO: GRUs, their gradients, training steps.
+#include <cmath>
+#include <limits>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/compile/tracer.h"
+#include "ferrite/nn/gru.h"
+#include "ferrite/nn/layers.h"
+#include "ferrite/nn/loss.h"
+#include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/sgd.h"
+#include "stablehlo_cases.h"
+
+namespace io_test {
+namespace {
+
+using ferrite::Dtype;
+using ferrite::Graph;
+using ferrite::Parameter;
+using ferrite::Tape;
+using ferrite::Tensor;
+using ferrite::Tensors;
+namespace nn = ferrite::nn;
+
+constexpr std::int64_t kBatch = 2, kSteps = 5, kFeatures = 3, kHidden = 4;
+constexpr double kTolerance = 1e-10;
+
+struct Net {
+  explicit Net(nn::Form form)
+      : gru(kFeatures, kHidden, {.layers = 2, .bidirectional = true, .form = form}, {.seed = 3, .dtype = Dtype::f64}),
+        head(2 * kHidden, 2, {.seed = 4, .dtype = Dtype::f64}) {}
+
+  Tensor operator()(const Tensor& x) const { return head(gru(x)); }
+  std::vector<Parameter> parameters() const {
+    std::vector<Parameter> all = gru.parameters();
+    for (const Parameter& p : head.parameters()) all.push_back(p);
+    return all;
+  }
+
+  nn::Gru gru;
+  nn::Linear head;
+};
+
+Tensor numbers(const ferrite::Shape& shape, std::uint64_t seed) {
+  return ferrite::uniform(shape, {seed}, -1, 1, Dtype::f64);
+}
+
+/// A program that reads cells, and perhaps writes them: what it gives from their present values.
+StablehloCase with_cells(const std::string& name, const std::function<Tensors(const Tensors&)>& f, const Tensors& in) {
+  std::vector<ferrite::Spec> specs;
+  for (const Tensor& x : in) specs.push_back(x.spec());
+  StablehloCase c{name, ferrite::trace(f, specs), {}, in, {}, kTolerance};
+  for (const Graph::CellValue& r : c.graph.reads) c.arguments.push_back(c.graph.cells[r.cell].peek());
+  const std::vector<ferrite::Cell> cells = c.graph.cells;
+  c.results = f(in);
+  for (const Graph::CellValue& w : c.graph.writes) c.results.push_back(cells[w.cell].peek());
+  return c;
+}
+
+template <class Optimizer>
+StablehloCase training_step(const std::string& name, nn::Form form, Optimizer&& optimizer_of) {
+  const Net net(form);
+  auto optimizer = optimizer_of(net.parameters());
+  const auto step = [&](const Tensors& in) -> Tensors {
+    Tape tape;
+    const Tensor loss = nn::mse_loss(net(in[0]), in[1]);
+    optimizer.step(tape.grad(loss, net.parameters()));
+    return {loss};
+  };
+  return with_cells(name, step, {numbers({kBatch, kSteps, kFeatures}, 7), numbers({kBatch, kSteps, 2}, 8)});
+}
+
+}  // namespace
+
+std::vector<StablehloCase> recurrent_cases() {
+  std::vector<StablehloCase> list;
+  const auto sgd = [](const std::vector<Parameter>& p) { return nn::Sgd(p, {.learning_rate = 0.1, .momentum = 0.9}); };
+  const auto adam = [](const std::vector<Parameter>& p) { return nn::Adam(p, {.learning_rate = 0.01}); };
+  for (const nn::Form form : {nn::Form::unrolled, nn::Form::fused}) {
+    const std::string kind = form == nn::Form::fused ? "gru fused" : "gru unrolled";
+    const Net net(form);
+    const auto forward = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
+    list.push_back(with_cells(kind + " forward", forward, {numbers({kBatch, kSteps, kFeatures}, 7)}));
+    list.push_back(training_step(kind + " sgd step", form, sgd));
+    list.push_back(training_step(kind + " adam step", form, adam));
+  }
+  return list;
+}
+
+std::vector<StablehloCase> option_cases() {
+  const std::vector<Tensor> captured = {
+      Tensor::from({1.5F, -0.0F, std::numeric_limits<float>::infinity(), std::nanf("")}, {2, 2}),
+      Tensor::from({0.1, 1e-310, -std::numeric_limits<double>::infinity()}),
+      Tensor::from({1, -2, 2147483647}),
+      Tensor::from({std::int64_t{1} << 40, std::int64_t{-3}}),
+      Tensor::from({true, false, true, true, false, false}, {1, 3, 2}),
+      ferrite::full({2, 3}, -0.0, Dtype::f32),
+      ferrite::full({}, 1e-30, Dtype::f32),
+      ferrite::full({2}, std::nan(""), Dtype::f64),
+      ferrite::transpose(Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3}))};
+  const auto constants = [&](const Tensors&) { return Tensors(captured.begin(), captured.end()); };
+  std::vector<StablehloCase> list = {case_of("constants", constants, {}, 0), case_of("constants", constants, {}, 0)};
+  list[1].options.constants_as_arguments = true;
+  for (const Tensor& t : captured)
+    if (t.numel() > 1) list[1].arguments.push_back(t);
+  const Net net(nn::Form::unrolled);
+  const auto forward = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
+  const Tensors in = {numbers({kBatch, kSteps, kFeatures}, 7)};
+  list.push_back(with_cells("gru with its weights", forward, in));
+  list.back().options.inline_cells = true;
+  list.back().arguments = in;
+  return list;
+}
+
+}  // namespace io_test

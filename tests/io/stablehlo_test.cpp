@@ -1,0 +1,245 @@
+#include "ferrite/io/stablehlo.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/compile/tracer.h"
+#include "ferrite/nn/gru.h"
+#include "ferrite/tensor/ops.h"
+#include "stablehlo_cases.h"
+
+namespace {
+
+using ferrite::Dtype;
+using ferrite::Graph;
+using ferrite::Parameter;
+using ferrite::Primitive;
+using ferrite::Shape;
+using ferrite::Spec;
+using ferrite::Tensor;
+using ferrite::Tensors;
+namespace io = ferrite::io;
+
+using Function = std::function<Tensors(const Tensors&)>;
+
+std::string text_of(const Function& f, std::vector<Spec> specs, const io::StablehloOptions& options = {}) {
+  return io::to_stablehlo(ferrite::trace(f, specs), options);
+}
+
+/// Read before they are regenerated (FERRITE_REGENERATE=1) and committed: they are what the exporter promises.
+std::string golden_path(const std::string& name) {
+  return std::string(FERRITE_SOURCE_DIR) + "/tests/data/stablehlo/" + name + ".mlir";
+}
+
+std::string golden(const std::string& name) {
+  std::ifstream file(golden_path(name));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+/// Every value is defined once and before it is used; nothing stands where a value should. Gives the first fault.
+std::string fault_in(const std::string& text) {
+  static const std::regex nothing(R"(\(, |, ,|, :|= stablehlo\.\w+ (,|:|\[))"), value(R"(%\w+)"),
+      definition(R"(^ *(%\d+) = )");
+  std::set<std::string> defined = {"%old", "%new", "%sum"};
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("//")) continue;
+    if (std::regex_search(line, nothing)) return "an operand is missing: " + line;
+    std::smatch left;
+    const bool defines = std::regex_search(line, left, definition);
+    const bool head = line.find("func.func") != std::string::npos;
+    const std::string own = defines ? left[1].str() : "";
+    const std::string uses = defines ? line.substr(left[0].str().size()) : line;
+    for (auto at = std::sregex_iterator(uses.begin(), uses.end(), value); at != std::sregex_iterator(); ++at) {
+      if (head) defined.insert(at->str());
+      if (!defined.contains(at->str())) return at->str() + " is not defined: " + line;
+    }
+    if (defines && !defined.insert(own).second) return own + " is defined twice";
+  }
+  return "";
+}
+
+bool refused(const Primitive& op) {
+  for (const io::StablehloRefusal& r : io::stablehlo_refusals())
+    if (r.operation == op.name) return true;
+  return false;
+}
+
+/// The error of an export, or "" where there is none.
+template <class Error>
+std::string error_of(const Graph& g, const io::StablehloOptions& options = {}) {
+  try {
+    (void)io::to_stablehlo(g, options);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// x . w + b with a constant w and a cell b.
+Tensors affine(const Tensors& in) {
+  static const Parameter b("b", Tensor::from({0.5F, -1.0F}));
+  const Tensor w = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {3, 2});
+  return {0.5 * ferrite::relu(ferrite::matmul(in[0], w) + b)};
+}
+
+Tensors training_step(const Tensors& in) {
+  static const Parameter w("net.w", Tensor::from({1.0, 2.0, 3.0}));
+  ferrite::Tape tape;
+  const Tensor loss = ferrite::sum(ferrite::square(in[0] * w.value()));
+  w.assign(w.value() - 0.1 * tape.grad(loss, std::vector<Parameter>{w})[0]);
+  return {loss};
+}
+
+Tensors views(const Tensors& in) {
+  const Tensor& x = in[0];
+  const Tensors halves = ferrite::split(x, 2, 1);
+  const Tensor joined = ferrite::concat({halves[1], ferrite::pad(halves[0], {1, -1}, {0, 1}, 7)}, 0);
+  return {joined, ferrite::slice(x, 1, 3, ferrite::kEnd, -2), ferrite::expand(ferrite::select(x, 0, 1), {2, 4}),
+          ferrite::transpose(x), ferrite::stack({x, x}, 1)};
+}
+
+Tensors indexing(const Tensors& in) {
+  return {ferrite::index_select(in[0], 0, ferrite::argmax(in[0], 1)),
+          ferrite::scatter_add(in[0], 1, in[1], ferrite::gather(in[0], 1, in[1]))};
+}
+
+Tensors logic(const Tensors& in) {
+  const Tensor mask = Tensor::from({true, false, true, true});
+  const Tensor chosen = ferrite::where(ferrite::logical_and(mask, in[0] < 2.5), in[0], -1.0);
+  return {ferrite::cast(chosen, Dtype::i32), ferrite::cast(in[1], Dtype::i32), ferrite::clamp(in[0], -1, 1),
+          ferrite::sum(ferrite::cast(mask, Dtype::i32))};
+}
+
+Tensors functions(const Tensors& in) { return {ferrite::exp2(in[0]), ferrite::softplus(in[0]), ferrite::erf(in[0])}; }
+
+void check_golden(const std::string& name, const Function& f, const std::vector<Spec>& specs) {
+  const std::string text = text_of(f, specs, {.name = name});
+  if (std::getenv("FERRITE_REGENERATE")) std::ofstream(golden_path(name)) << text;
+  BOOST_TEST(text == golden(name));
+  BOOST_TEST(fault_in(text) == "");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(stablehlo)
+
+BOOST_AUTO_TEST_CASE(golden_texts) {
+  check_golden("affine", affine, {{{2, 3}}});
+  check_golden("training_step", training_step, {{{2, 3}, Dtype::f64}});
+  check_golden("views", views, {{{2, 4}}});
+  check_golden("indexing", indexing, {{{3, 4}}, {{3, 2}, Dtype::i64}});
+  check_golden("logic", logic, {{{4}}, {{2}, Dtype::i64}});
+  check_golden("functions", functions, {{{2}}});
+}
+
+BOOST_AUTO_TEST_CASE(the_check_of_texts_finds_faults) {
+  BOOST_TEST(fault_in("  func.func public @main(%arg0: t) -> (t) {\n %0 = stablehlo.add %arg0, %arg0 : t\n") == "");
+  BOOST_TEST(fault_in(" %0 = stablehlo.add %1, %1 : t\n").starts_with("%1 is not defined"));
+  BOOST_TEST(fault_in(" %0 = stablehlo.iota dim = 0 : t\n %0 = stablehlo.iota dim = 0 : t\n") == "%0 is defined twice");
+  BOOST_TEST(fault_in(" %0 = stablehlo.iota dim = 0 : t\n %1 = stablehlo.add , %0 : t\n").starts_with("an operand"));
+}
+
+BOOST_AUTO_TEST_CASE(every_operation_is_written_or_refused) {
+  int written = 0, without = 0;
+  for (const Primitive* op : ferrite::primitives()) {
+    BOOST_TEST(io::has_stablehlo(*op) != refused(*op),
+               op->name << " needs a lowering in io/detail, or a reason in the list of refusals");
+    without += refused(*op) ? 1 : 0;
+    const auto cases = io_test::operation_cases(*op);
+    BOOST_TEST(cases.empty() == refused(*op), op->name);
+    for (const io_test::StablehloCase& c : cases) BOOST_TEST(fault_in(io::to_stablehlo(c.graph)) == "", c.name);
+    written += cases.empty() ? 0 : 1;
+  }
+  BOOST_TEST(written + without == static_cast<int>(ferrite::primitives().size()));
+  BOOST_TEST(without == static_cast<int>(io::stablehlo_refusals().size()), "a refusal names no operation");
+}
+
+BOOST_AUTO_TEST_CASE(refusals_say_why) {
+  const auto draw = [](const Tensors& in) -> Tensors { return {in[0] + ferrite::uniform({2}, {.seed = 1})}; };
+  const std::vector<Spec> specs = {{{2}}};
+  const std::string message = error_of<io::ExportError>(ferrite::trace(draw, specs));
+  BOOST_TEST(std::regex_match(message, std::regex("to_stablehlo: no lowering of uniform: .*Philox.*; draw outside .*")),
+             message);
+  const auto unread = [](const Tensors& in) -> Tensors {
+    (void)ferrite::uniform({2}, {.seed = 1});
+    return {in[0]};
+  };
+  BOOST_TEST(error_of<io::ExportError>(ferrite::trace(unread, specs)) == "");
+}
+
+BOOST_AUTO_TEST_CASE(an_operation_in_neither_list_throws) {
+  Primitive unknown = *ferrite::find_primitive("reshape");
+  unknown.name = "twist";
+  BOOST_TEST(!io::has_stablehlo(unknown));
+  Graph g;
+  g.inputs.push_back(g.add_value({{2, 3}}));
+  g.outputs.push_back(g.add_node(unknown, {{"shape", Shape{6}}}, {g.inputs[0]}, {{6}}));
+  BOOST_TEST(error_of<io::ExportError>(g).starts_with("to_stablehlo: no lowering of twist: "));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_sequence_keeps_is_not_written) {
+  const ferrite::nn::Gru gru(2, 3);
+  Graph g = ferrite::trace([&](const Tensors& in) -> Tensors { return {gru(in[0])}; }, std::vector<Spec>{{{1, 2, 2}}});
+  BOOST_TEST(fault_in(io::to_stablehlo(g)) == "");
+  for (const Graph::Node& n : g.nodes)
+    if (n.op->name == "gru_sequence") g.outputs = {n.out.back()};
+  BOOST_TEST(error_of<io::ExportError>(g).find("do not return it") != std::string::npos);
+  const Spec spec = g.values[g.outputs[0]];
+  g.outputs = {g.add_node(*ferrite::find_primitive("neg"), {}, {g.outputs[0]}, spec)};
+  BOOST_TEST(error_of<io::ExportError>(g).starts_with("to_stablehlo: no lowering of neg: it reads what a recurrent"));
+}
+
+BOOST_AUTO_TEST_CASE(names_and_graphs_are_checked) {
+  const Graph g = ferrite::trace(affine, std::vector<Spec>{{{2, 3}}});
+  for (const char* bad : {"", "1st", "a b", "a@", "\n"})
+    BOOST_TEST(error_of<ferrite::ValueError>(g, {.name = bad}).starts_with("to_stablehlo: the module's name"), bad);
+  BOOST_TEST(io::to_stablehlo(g, {.name = "_a9"}).find("module @_a9 {") != std::string::npos);
+  Graph broken = g;
+  broken.outputs = {99};
+  BOOST_TEST(error_of<ferrite::TraceError>(broken) != "");
+}
+
+BOOST_AUTO_TEST_CASE(weights_stand_in_the_text_or_are_arguments) {
+  const std::string hex = "0x0000803F0000004000004040000080400000A0400000C040";
+  const std::vector<Spec> specs = {{{2, 3}}};
+  const std::string plain = text_of(affine, specs);
+  BOOST_TEST(plain.find("dense<\"" + hex + "\"> : tensor<3x2xf32>") != std::string::npos);
+  BOOST_TEST(plain.find("@main(%arg0: tensor<2x3xf32>, %arg1: tensor<2xf32>) ->") != std::string::npos);
+  BOOST_TEST(plain.find("// %arg1: cell 'b'\n") != std::string::npos);
+  const std::string inlined = text_of(affine, specs, {.inline_cells = true});
+  BOOST_TEST(inlined.find("dense<\"0x0000003F000080BF\"> : tensor<2xf32>") != std::string::npos);
+  BOOST_TEST(inlined.find("@main(%arg0: tensor<2x3xf32>) ->") != std::string::npos);
+  const std::string outside = text_of(affine, specs, {.constants_as_arguments = true});
+  BOOST_TEST(outside.find("0x") == std::string::npos);
+  BOOST_TEST(outside.find("%arg1: tensor<2xf32>, %arg2: tensor<3x2xf32>) ->") != std::string::npos);
+  BOOST_TEST(outside.find("// %arg2: constant 0\n") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_cell_that_is_written_stays_an_argument) {
+  const std::vector<Spec> specs = {{{2, 3}, Dtype::f64}};
+  const std::string text = text_of(training_step, specs, {.inline_cells = true});
+  BOOST_TEST(text.starts_with("// %arg1: cell 'net.w'\n// result 1: cell 'net.w'\n"));
+}
+
+BOOST_AUTO_TEST_CASE(the_text_grows_with_the_steps_and_no_faster) {
+  const ferrite::nn::Gru gru(3, 4);
+  const auto lines = [&](std::int64_t steps) {
+    const auto forward = [&](const Tensors& in) -> Tensors { return {gru(in[0])}; };
+    return static_cast<std::int64_t>(count(text_of(forward, {{{2, steps, 3}}}), "\n"));
+  };
+  BOOST_TEST(lines(12) - lines(8) == lines(8) - lines(4));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
