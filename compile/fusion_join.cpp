@@ -118,7 +118,7 @@ Fuser::Verdict Fuser::vertical(ValueId v) {
     points *= extents[k];
     if (verdict.map.axis[k] < 0) repeats *= extents[k];
   }
-  if (points > kFewElements && (repeats > 1 || points > kMostPadding * elements))
+  if (options_.guard && points > kFewElements && (repeats > 1 || points > kMostPadding * elements))
     return no("it would be computed " + std::to_string(points) + " times for " + std::to_string(elements) +
               " elements");
   return verdict;

@@ -358,16 +358,17 @@ class Worker {
 
 }  // namespace
 
-void Kernel::run(std::byte* const* bases) const {
-  const std::int64_t count = tiles();
-  const std::int64_t elements = rows * length;
-  if (elements < 2 * kChunk) {
-    Worker(*this, bases).run(0, count);
+void Kernel::run(std::byte* const* bases, std::int64_t first, std::int64_t last) const {
+  const std::int64_t count = last - first;
+  const std::int64_t per_tile = tile_rows ? tile_rows * length : tile;
+  if (std::min(count * per_tile, rows * length) < 2 * kChunk) {
+    Worker(*this, bases).run(first, last);
     return;
   }
-  const std::int64_t per_chunk = std::max<std::int64_t>(1, kChunk / (tile_rows ? tile_rows * length : tile));
-  parallel_for((count + per_chunk - 1) / per_chunk,
-               [&](std::int64_t c) { Worker(*this, bases).run(c * per_chunk, std::min(count, (c + 1) * per_chunk)); });
+  const std::int64_t per_chunk = std::max<std::int64_t>(1, kChunk / per_tile);
+  parallel_for((count + per_chunk - 1) / per_chunk, [&](std::int64_t c) {
+    Worker(*this, bases).run(first + c * per_chunk, std::min(last, first + (c + 1) * per_chunk));
+  });
 }
 
 }  // namespace ferrite::detail

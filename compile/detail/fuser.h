@@ -54,6 +54,9 @@ class Fuser {
   void find_rows();
   void write_parts_in_place();
   bool write_in_place(const GroupOutput& output, std::size_t at, const std::vector<std::size_t>& maker);
+  void attach_products();
+  std::size_t epilogue_of(ValueId v) const;
+  bool delays_nothing(std::size_t from, std::size_t to) const;
   std::optional<IndexMap> map_of_rows(std::size_t i, Verdict& verdict);
   static void follow_cuts(Group& group);
   Verdict horizontal(std::size_t i, ValueId v) const;

@@ -70,6 +70,8 @@ struct Task {
   std::size_t position = 0;
   int group = -1;          ///< index into `groups`, or
   std::size_t single = 0;  ///< a node
+  /// Of a group: matrix products that nothing else reads, in the order of its rows. They run with it, rows by rows.
+  std::vector<std::size_t> products{};
 };
 
 /// A window on a value that is in memory.
@@ -88,7 +90,8 @@ struct Fused {
 };
 
 struct FusionOptions {
-  bool fuse = true;  ///< off: every operation is a group of its own
+  bool fuse = true;   ///< off: every operation is a group of its own
+  bool guard = true;  ///< off: values are computed wherever they are read, however often
 };
 
 /// Decides. The graph must be simplified; its outputs and written values must be results of nodes that are no views

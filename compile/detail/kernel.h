@@ -117,7 +117,9 @@ struct Kernel {
 
   std::int64_t tiles() const { return tile_rows ? (rows + tile_rows - 1) / tile_rows : rows * pieces; }
   /// Runs it; bases are the addresses that places refer to.
-  void run(std::byte* const* bases) const;
+  void run(std::byte* const* bases) const { run(bases, 0, tiles()); }
+  /// Runs some of its tiles.
+  void run(std::byte* const* bases, std::int64_t first, std::int64_t last) const;
 };
 
 /// What a builder needs to know of memory.

@@ -1,4 +1,6 @@
 // What is fused: counts of kernels from the report, and always the bits of the eager function.
+#include <cstdlib>
+
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/dsl/builder.h"
@@ -109,9 +111,11 @@ BOOST_AUTO_TEST_CASE(rotary_position_embedding_is_one_kernel) {
 }
 
 BOOST_AUTO_TEST_CASE(random_stacks_of_views_are_one_kernel) {
+  const char* asked = std::getenv("FERRITE_PROGRAMS");
+  const std::uint64_t stacks = asked ? std::strtoull(asked, nullptr, 10) : 2000;
   int fused = 0;
   int all = 0;
-  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= stacks; ++seed) {
     const programs::Program f(
         seed, {.reductions = false, .joins = false, .products = false, .most_steps = 12, .chain = true});
     PlanReport report;
@@ -210,6 +214,32 @@ BOOST_AUTO_TEST_CASE(a_step_of_a_gru_takes_few_kernels) {
   for (std::size_t k = 0; k < wanted.size(); ++k) BOOST_TEST(identical(got[k], wanted[k]));
   const PlanReport r = backward.report();
   BOOST_TEST(r.kernels + r.others <= 6U, r.str());  // 2 forward, 4 backward, sums of biases among them
+}
+
+BOOST_AUTO_TEST_CASE(products_run_with_what_reads_their_rows) {
+  for (const Shape& shape : {Shape{8, 16, 24}, Shape{1, 7, 5}, Shape{700, 30, 1000}, Shape{3001, 20, 257}}) {
+    const Tensors in{sample({shape[0], shape[1]}, 1), sample({shape[1], shape[2]}, 2), sample({shape[2]}, 3),
+                     sample({shape[0], shape[2]}, 4), sample({shape[1], shape[2]}, 5)};
+    const auto epilogue = [](const Tensors& x) { return Tensors{tanh(matmul(x[0], x[1]) + x[2]) + x[3]}; };
+    const PlanReport r = checked(epilogue, in);
+    one_kernel(r, 4);
+    BOOST_TEST(r.products == 1U);
+    BOOST_TEST(r.epilogues == 1U);
+    BOOST_TEST(r.arena_bytes <= (2 << 20), r.str());  // blocks of rows, not the matrix
+    one_kernel(checked([](const Tensors& x) { return Tensors{softmax(matmul(x[0], x[1]) * 0.125)}; }, in), 10);
+    one_kernel(checked([](const Tensors& x) { return Tensors{matmul(x[0], x[1]) * matmul(x[0], x[4])}; }, in), 3);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(products_run_alone_where_that_costs_less) {
+  const Tensors in{sample({40, 40}, 1), sample({40, 40}, 2)};
+  const auto steps = [&](auto f) { return checked(f, in).steps.size(); };
+  BOOST_TEST(steps([](const Tensors& x) { return Tensors{transpose(matmul(x[0], x[1])) + 1}; }) == 2U);
+  BOOST_TEST(steps([](const Tensors& x) {
+               const Tensor y = matmul(x[0], x[1]);
+               return Tensors{exp(y), y};
+             }) == 2U);
+  BOOST_TEST(steps([](const Tensors& x) { return Tensors{x[0] + matmul(x[0], x[1]) * matmul(x[1], x[0])}; }) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(softmax_and_layer_norm_are_one_kernel) {
