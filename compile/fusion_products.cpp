@@ -43,16 +43,8 @@ void Fuser::attach_products() {
     const ValueId v = g_.nodes[task.single].out[0];
     const std::size_t group = epilogue_of(v);
     if (group == kNoNode || task_of[group] == kNoNode) continue;
-    for (const Use& u : uses_[v]) {
-      const GroupOperand& o =
-          out_.groups[group].expressions[static_cast<std::size_t>(u.expression)].operands[u.operand];
-      if (runs_along_rows(o.map, out_.groups[group].domain.extents())) continue;
+    if (!reads_rows_of(v, group)) {
       refuse(v, "the kernel that reads it does not run along its rows");
-      attached[t] = true;
-      break;
-    }
-    if (attached[t]) {
-      attached[t] = false;
       continue;
     }
     if (!delays_nothing(t, task_of[group])) {
@@ -64,6 +56,14 @@ void Fuser::attach_products() {
   }
   std::size_t t = 0;
   std::erase_if(out_.tasks, [&](const Task&) { return attached[t++] != 0; });
+}
+
+bool Fuser::reads_rows_of(ValueId v, std::size_t at) const {
+  const Group& group = out_.groups[at];
+  return std::all_of(uses_[v].begin(), uses_[v].end(), [&](const Use& u) {
+    const GroupOperand& o = group.expressions[static_cast<std::size_t>(u.expression)].operands[u.operand];
+    return runs_along_rows(o.map, group.domain.extents());
+  });
 }
 
 /// The group that alone reads a value from memory.

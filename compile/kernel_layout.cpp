@@ -29,7 +29,7 @@ class Layouting {
     return b.begin[k + 1] == 0 && b.end[k + 1] == extents[k + 1];
   }
   bool can_merge(int k) const {
-    if (k_.reduced && k + 1 == k_.outer) return false;
+    if ((k_.reduced || k_.across != Across::none) && k + 1 == k_.outer) return false;
     const Shape& e = k_.extents;
     const auto stride_ok = [&](const auto& x) { return mergeable(x.strides, k, e[k + 1]); };
     const auto box_ok = [&](const auto& x) { return mergeable(x.box, k, e); };
@@ -100,6 +100,7 @@ class Layouting {
     const auto slots = static_cast<std::int64_t>(std::min<std::size_t>(k_.slots.size(), 12));
     k_.tile = std::clamp<std::int64_t>(kScratchBytes / (slots * widest) / 64 * 64, 256, 1024);
     if (k_.reduced) return whole_rows();
+    if (k_.across != Across::none) return tiles_across();
     if (k_.length > k_.tile || k_.rows == 1) {
       k_.tile_rows = 0;
       k_.pieces = (k_.length + k_.tile - 1) / k_.tile;
@@ -108,6 +109,19 @@ class Layouting {
     const std::int64_t fit = k_.tile / k_.length;
     const std::int64_t even = 16 / std::gcd(k_.length, std::int64_t{16});  // so many rows end on a line
     k_.tile_rows = std::min(k_.rows, fit >= even ? fit / even * even : fit);
+  }
+
+  /// Tiles end where blocks of the reduction end: of rows, so many elements; of columns, so many rows.
+  void tiles_across() {
+    constexpr std::int64_t kPiece = 256;
+    const bool long_rows = k_.across == Across::long_rows;
+    const bool lines = long_rows ? k_.length != k_.across_elements && k_.length <= kReductionBlock
+                                 : k_.rows == k_.across_elements && k_.length <= kPiece;
+    k_.tile = long_rows || lines ? kReductionBlock : kPiece;
+    k_.tile_rows = lines ? k_.tile / k_.length : 0;
+    if (lines && !long_rows)
+      while (kReductionBlock % k_.tile_rows) --k_.tile_rows;
+    k_.pieces = (k_.length + k_.tile - 1) / k_.tile;
   }
 
   /// A tile of a reducing kernel holds whole rows.
@@ -248,7 +262,7 @@ class Layouting {
     };
     released_.resize(k_.slots.size());
     const bool kept = i.step == Kernel::Step::load && k_.loads[i.index].once;
-    if (kept) once_.push_back(i.slot);
+    if (kept || i.step == Kernel::Step::across) once_.push_back(i.slot);  // of a total: read when the tile is done
     for (std::uint32_t j = 0; j < i.reads(); ++j)
       if (std::find(once_.begin(), once_.end(), i.in[j]) == once_.end()) end(i.in[j]);
     if (i.step == Kernel::Step::store && std::find(once_.begin(), once_.end(), i.slot) == once_.end()) end(i.slot);

@@ -82,6 +82,7 @@ class Builder {
   void cut_rows(PlannedStep& s) {
     const Kernel& k = body_.kernels[static_cast<std::size_t>(s.kernel)];
     std::int64_t row_bytes = 0;
+    if (k.across != Across::none) return;
     for (const PlannedProduct& p : s.products) {
       const PlannedCall& c = body_.calls[static_cast<std::size_t>(p.call)];
       const Spec& out = c.out[0].spec;
@@ -163,6 +164,7 @@ class Builder {
         const Kernel& k = body_.kernels[static_cast<std::size_t>(step.kernel)];
         for (const Kernel::Load& l : k.loads) touch(l.from.base, s);
         for (const Kernel::Store& st : k.stores) touch(st.to.base, s);
+        for (const Kernel::Total& t : k.totals) touch(t.to.base, s);
         for (const PlannedProduct& p : step.products) touch_call(p.call, s);
       } else {
         touch_call(step.call, s);
@@ -234,7 +236,7 @@ class Builder {
     bool written = false;
     for (const Kernel::Instruction& i : k.program) {
       const bool reads_in = i.reads_slot(in);
-      if (written && reads_in) return false;
+      if (reads_in && (written || i.step == Kernel::Step::across)) return false;
       if (i.slot == out && i.step == Kernel::Step::apply) written = true;
       if (i.slot == out && (i.step == Kernel::Step::fill || i.step == Kernel::Step::spread)) return false;
     }
@@ -287,6 +289,7 @@ class Builder {
     for (Kernel& k : body_.kernels) {
       for (Kernel::Load& l : k.loads) resolve(l.from);
       for (Kernel::Store& s : k.stores) resolve(s.to);
+      for (Kernel::Total& t : k.totals) resolve(t.to);
     }
     for (PlannedCall& c : body_.calls)
       for (std::vector<PlannedTensor>* list : {&c.in, &c.out})

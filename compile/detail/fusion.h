@@ -50,6 +50,9 @@ struct GroupOutput {
   Layout layout{};  ///< of the window, for each axis of the expression's value
 };
 
+/// Reductions that no tile holds whole: of the first axes, or of rows too long for a tile.
+enum class Across : std::uint8_t { none, columns, long_rows };
+
 struct Group {
   explicit Group(const Shape& extents) : domain(extents) {}
   std::size_t position = 0;  ///< runs where the node of this number stands
@@ -58,6 +61,8 @@ struct Group {
   std::deque<Expression> expressions;
   std::vector<GroupOutput> outputs;
   int loads = 0;
+  Across across = Across::none;
+  std::int64_t across_elements = 0;  ///< that each result is reduced from
 };
 
 /// An operation that runs alone, through its record's `eval`.

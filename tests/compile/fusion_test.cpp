@@ -253,6 +253,35 @@ BOOST_AUTO_TEST_CASE(softmax_and_layer_norm_are_one_kernel) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(reductions_that_no_tile_holds_end_the_kernel_of_their_operand) {
+  const auto bias = [](const Tensors& x) {
+    const Tensor d = tanh(x[0]) * x[1];
+    return Tensors{d, sum(d, {0}), amax(d, {0}, true)};
+  };
+  const auto error = [](const Tensors& x) { return Tensors{sum(square(x[0] - x[1]))}; };
+  for (const Shape& shape :
+       {Shape{8, 48}, Shape{2, 3}, Shape{3000, 5}, Shape{1025, 300}, Shape{70, 1000}, Shape{5000}}) {
+    const Tensors in{sample(shape, 1), sample(shape, 2)};
+    BOOST_TEST(checked(bias, in).steps.size() <= 2U);
+    one_kernel(checked([](const Tensors& x) { return Tensors{sum(exp(x[0] * 2) - x[1], {0})}; }, in), 4);
+    if (in[0].numel() > 4096) one_kernel(checked(error, in), 3);
+  }
+  // In parallel, through views, with broadcast operands, in f64, and with axes that do not merge.
+  const Tensors large{sample({300, 700}, 1), sample({700, 300}, 2), sample({700}, 3)};
+  one_kernel(checked([](const Tensors& x) { return Tensors{sum(square(x[0] - transpose(x[1])))}; }, large), 3);
+  one_kernel(checked([](const Tensors& x) { return Tensors{sum(square(transpose(x[0]) - x[1]))}; }, large), 3);
+  one_kernel(checked([](const Tensors& x) { return Tensors{sum(tanh(x[0]) * x[2], {0})}; }, large), 3);
+  one_kernel(checked([](const Tensors& x) { return Tensors{sum(cast(x[0], Dtype::f64) * 3)}; }, large), 3);
+  const Tensors cube{sample({40, 30, 50}, 4), sample({30, 1}, 5), sample({40, 1, 50}, 6)};
+  const auto mixed = [](const Tensors& x) { return exp(x[0] * x[1]) + x[2]; };
+  one_kernel(checked([&](const Tensors& x) { return Tensors{sum(mixed(x), {0})}; }, cube), 4);
+  one_kernel(checked([&](const Tensors& x) { return Tensors{sum(mixed(x), {0, 1})}; }, cube), 4);
+  one_kernel(checked([&](const Tensors& x) { return Tensors{sum(mixed(x))}; }, cube), 4);
+  const PlanReport middle = checked([&](const Tensors& x) { return Tensors{sum(mixed(x), {1})}; }, cube);
+  BOOST_TEST(middle.steps.size() == 2U);
+  BOOST_TEST(middle.str().find("it reduces neither the first axes nor the last") != std::string::npos, middle.str());
+}
+
 BOOST_AUTO_TEST_CASE(reductions_run_over_views_and_are_stored_for_others) {
   const Tensors in{sample({5, 4, 6}, 1), sample({6, 4}, 2)};
   const auto f = [](const Tensors& x) {
