@@ -149,13 +149,13 @@ Tensor stack_of_views(std::uint64_t seed, const Tensor& x) {
 }
 
 /// Stacks of which the guard keeps a part out of the kernel: as planned, and all in one kernel all the same.
-void measure_refused(std::uint64_t stacks) {
+void measure_refused(std::uint64_t stacks, const Shape& shape) {
   int refused = 0;
   int right = 0;
   double sum_of_logs = 0;
   double least = 1e30;
   for (std::uint64_t seed = 1; seed <= stacks; ++seed) {
-    const Tensor x = uniform({24, 16, 20}, {seed, 1, 1}, -1, 1);
+    const Tensor x = uniform(shape, {seed, 1, 1}, -1, 1);
     const auto f = [seed](const Tensor& in) { return stack_of_views(seed, in); };
     const auto planned = compile(f);
     const auto forced = compile(f, {.guard = false});
@@ -170,9 +170,9 @@ void measure_refused(std::uint64_t stacks) {
     sum_of_logs += std::log(ratio);
     least = std::min(least, ratio);
   }
-  std::printf("%d of %llu stacks are refused; forced/planned: mean %.2f, least %.2f; planned not slower in %d\n",
-              refused, static_cast<unsigned long long>(stacks), std::exp(sum_of_logs / std::max(refused, 1)), least,
-              right);
+  std::printf("%s: %d of %llu stacks are refused; forced/planned: mean %.2f, least %.2f; planned not slower in %d\n",
+              shape.str().c_str(), refused, static_cast<unsigned long long>(stacks),
+              std::exp(sum_of_logs / std::max(refused, 1)), least, right);
 }
 
 void measure_chains() {
@@ -201,5 +201,7 @@ int main(int argc, char** argv) {
   const std::string_view part = argc > 1 ? argv[1] : "";
   if (part.empty() || part == "chains") measure_chains();
   if (part.empty() || part == "rotary") measure_rotaries();
-  if (part.empty() || part == "refused") measure_refused(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 300);
+  if (!part.empty() && part != "refused") return 0;
+  const std::uint64_t stacks = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 300;
+  for (const Shape& shape : {Shape{4, 5, 6}, Shape{10, 8, 9}, Shape{24, 16, 20}}) measure_refused(stacks, shape);
 }
