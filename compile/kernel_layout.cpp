@@ -109,6 +109,13 @@ class Layouting {
     const std::int64_t fit = k_.tile / k_.length;
     const std::int64_t even = 16 / std::gcd(k_.length, std::int64_t{16});  // so many rows end on a line
     k_.tile_rows = std::min(k_.rows, fit >= even ? fit / even * even : fit);
+    if (k_.extents.rank() < 2 || k_.tile_rows == k_.rows) return;
+    // A little fewer, where these make up the axis: what is repeated along the axes before is then read in place.
+    for (std::int64_t fewer = k_.tile_rows; fewer > 0 && 2 * fewer > k_.tile_rows; fewer -= std::min(even, fewer))
+      if (k_.extents[-2] % fewer == 0) {
+        k_.tile_rows = fewer;
+        return;
+      }
   }
 
   /// Tiles end where blocks of the reduction end: of rows, so many elements; of columns, so many rows.
@@ -208,13 +215,19 @@ class Layouting {
     }
     if (l.of_rows) return;
     const bool cut_rows = k_.tile_rows == 0 && l.strides[-1] == 1;
-    if (is_dense(l.strides) || cut_rows) {
+    if (is_dense(l.strides) || cut_rows || is_dense_in_tiles(l.strides)) {
       slot.kind = Kernel::Slot::direct;
       slot.index = i.index;
       return;
     }
     l.once = k_.tile_rows > 0;
     for (int k = 0; k + 1 < k_.extents.rank(); ++k) l.once &= l.strides[k] == 0;
+  }
+
+  /// Whether the rows of every tile follow each other, though those of different tiles may be the same.
+  bool is_dense_in_tiles(const Shape& strides) const {
+    if (k_.reduced || k_.across != Across::none || k_.extents.rank() < 2 || k_.tile_rows == 0) return false;
+    return strides[-1] == 1 && strides[-2] == k_.length && k_.extents[-2] % k_.tile_rows == 0;
   }
 
   /// Whether a slot is read as it is, not by an operation: then it must be a run.
