@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <random>
 #include <string_view>
 
@@ -106,6 +107,36 @@ void measure_rotary(std::int64_t batch, std::int64_t length, std::int64_t half) 
               static_cast<long long>(2 * half), t[0] * 1e12 / static_cast<double>(x.numel()), t[1] / t[0]);
 }
 
+// ---- products and sums with what surrounds them ------------------------------------------------------------
+
+void print_ratios(const char* name, const Shape& shape, const std::function<Tensor(const Tensor&)>& f,
+                  const Tensor& x) {
+  const auto fused = compile(f);
+  const auto unfused = compile(f, {.fuse = false});
+  const std::vector<double> t = bench::interleaved(
+      {[&] { bench::keep(fused(x)); }, [&] { bench::keep(unfused(x)); }, [&] { bench::keep(f(x)); }});
+  std::printf("%-10s %-18s %12.1f %12.2f %12.2f\n", name, shape.str().c_str(), t[0] * 1e6, t[1] / t[0], t[2] / t[0]);
+}
+
+void measure_joined() {
+  std::printf("%-10s %-18s %12s %12s %12s\n", "chain", "shape", "us", "plain/fused", "eager/fused");
+  for (const Shape& s : {Shape{8, 32, 96}, Shape{128, 784, 128}, Shape{4096, 64, 256}, Shape{4096, 512, 512}}) {
+    const Tensor w = uniform({s[1], s[2]}, {3, 1, 1}, -1, 1);
+    const Tensor b = uniform({s[2]}, {3, 2, 1}, -1, 1);
+    const Tensor x = uniform({s[0], s[1]}, {3, 3, 1}, -1, 1);
+    print_ratios(
+        "product", s, [&](const Tensor& y) { return relu(matmul(y, w) + b); }, x);
+  }
+  for (const Shape& s : {Shape{8, 96}, Shape{128, 128}, Shape{4096, 256}, Shape{100, 20000}}) {
+    const Tensor target = uniform(s, {3, 4, 1}, -1, 1);
+    const Tensor x = uniform(s, {3, 5, 1}, -1, 1);
+    print_ratios(
+        "columns", s, [&](const Tensor& y) { return sum(y * target, {0}); }, x);
+    print_ratios(
+        "error", s, [&](const Tensor& y) { return mean(square(y - target)); }, x);
+  }
+}
+
 // ---- what the guard refuses --------------------------------------------------------------------------------
 
 int pick(std::mt19937_64& random, int low, int high) {
@@ -154,6 +185,7 @@ void measure_refused(std::uint64_t stacks, const Shape& shape) {
   int right = 0;
   double sum_of_logs = 0;
   double least = 1e30;
+  std::uint64_t worst = 0;
   for (std::uint64_t seed = 1; seed <= stacks; ++seed) {
     const Tensor x = uniform(shape, {seed, 1, 1}, -1, 1);
     const auto f = [seed](const Tensor& in) { return stack_of_views(seed, in); };
@@ -168,11 +200,13 @@ void measure_refused(std::uint64_t stacks, const Shape& shape) {
     ++refused;
     right += ratio > 0.95;
     sum_of_logs += std::log(ratio);
+    if (ratio < least) worst = seed;
     least = std::min(least, ratio);
   }
-  std::printf("%s: %d of %llu stacks are refused; forced/planned: mean %.2f, least %.2f; planned not slower in %d\n",
+  std::printf("%s: %d of %llu stacks are refused; forced/planned: mean %.2f, least %.2f (stack %llu); planned not slower in %d\n",
               shape.str().c_str(), refused, static_cast<unsigned long long>(stacks),
-              std::exp(sum_of_logs / std::max(refused, 1)), least, right);
+              std::exp(sum_of_logs / std::max(refused, 1)), least,
+              static_cast<unsigned long long>(worst), right);
 }
 
 void measure_chains() {
@@ -196,11 +230,13 @@ void measure_rotaries() {
 
 }  // namespace
 
-/// With "rotary" or "refused" only that part; "refused" counts as many stacks as the next argument says.
+/// With "chains", "rotary", "joined" or "refused" only that part; "refused" counts as many stacks as the next argument
+/// says.
 int main(int argc, char** argv) {
   const std::string_view part = argc > 1 ? argv[1] : "";
   if (part.empty() || part == "chains") measure_chains();
   if (part.empty() || part == "rotary") measure_rotaries();
+  if (part.empty() || part == "joined") measure_joined();
   if (!part.empty() && part != "refused") return 0;
   const std::uint64_t stacks = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 300;
   for (const Shape& shape : {Shape{4, 5, 6}, Shape{10, 8, 9}, Shape{24, 16, 20}}) measure_refused(stacks, shape);

@@ -120,11 +120,11 @@ class Layouting {
 
   /// Tiles end where blocks of the reduction end: of rows, so many elements; of columns, so many rows.
   void tiles_across() {
-    constexpr std::int64_t kPiece = 256;
+    constexpr std::int64_t kShortRow = 256;
     const bool long_rows = k_.across == Across::long_rows;
     const bool lines = long_rows ? k_.length != k_.across_elements && k_.length <= kReductionBlock
-                                 : k_.rows == k_.across_elements && k_.length <= kPiece;
-    k_.tile = long_rows || lines ? kReductionBlock : kPiece;
+                                 : k_.rows == k_.across_elements && k_.length <= kShortRow;
+    k_.tile = kReductionBlock;
     k_.tile_rows = lines ? k_.tile / k_.length : 0;
     if (lines && !long_rows)
       while (kReductionBlock % k_.tile_rows) --k_.tile_rows;
