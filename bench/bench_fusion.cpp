@@ -203,10 +203,11 @@ void measure_refused(std::uint64_t stacks, const Shape& shape) {
     if (ratio < least) worst = seed;
     least = std::min(least, ratio);
   }
-  std::printf("%s: %d of %llu stacks are refused; forced/planned: mean %.2f, least %.2f (stack %llu); planned not slower in %d\n",
-              shape.str().c_str(), refused, static_cast<unsigned long long>(stacks),
-              std::exp(sum_of_logs / std::max(refused, 1)), least,
-              static_cast<unsigned long long>(worst), right);
+  std::printf(
+      "%s: %d of %llu stacks are refused; forced/planned: mean %.2f, least %.2f (stack %llu); planned not slower in "
+      "%d\n",
+      shape.str().c_str(), refused, static_cast<unsigned long long>(stacks),
+      std::exp(sum_of_logs / std::max(refused, 1)), least, static_cast<unsigned long long>(worst), right);
 }
 
 void measure_chains() {
