@@ -94,9 +94,10 @@ Fused Fuser::run() {
   for (std::size_t i = g_.nodes.size(); i-- > 0;) visit(i);
   if (options_.fuse) write_parts_in_place();
   for (std::size_t k = 0; k < out_.groups.size(); ++k)
-    if (!out_.groups[k].outputs.empty()) out_.tasks.push_back({out_.groups[k].position, static_cast<int>(k), 0});
+    if (!out_.groups[k].outputs.empty()) out_.tasks.push_back({out_.groups[k].position, static_cast<int>(k), 0, {}});
   std::stable_sort(out_.tasks.begin(), out_.tasks.end(),
                    [](const Task& a, const Task& b) { return a.position < b.position; });
+  if (options_.fuse) attach_products();
   for (Group& group : out_.groups)
     for (const GroupOutput& o : group.outputs) out_.stored[o.value] = true;
   return std::move(out_);
@@ -162,7 +163,7 @@ void Fuser::visit_single(std::size_t i) {
   if (!any) return;
   for (const ValueId v : n.out) out_.stored[v] = true;
   for (const ValueId v : n.in) read_alone(i, v);
-  out_.tasks.push_back({i, -1, i});
+  out_.tasks.push_back({i, -1, i, {}});
 }
 
 /// An operation that runs alone reads v through strides, from the nearest value in memory that has them.

@@ -11,8 +11,10 @@ constexpr int kMostLoads = 48;
 constexpr std::size_t kMostNeighbours = 8;
 /// Of a padded value's elements to those that are not padding.
 constexpr std::int64_t kMostPadding = 2;
-/// An operation may be repeated for so many elements rather than be given a kernel of its own.
+/// An operation may be repeated for so many elements rather than be given a kernel of its own: so many points in all,
+/// or so many more than there are elements.
 constexpr std::int64_t kFewElements = 256;
+constexpr std::int64_t kFewRepeated = 512;
 
 }  // namespace
 
@@ -118,7 +120,8 @@ Fuser::Verdict Fuser::vertical(ValueId v) {
     points *= extents[k];
     if (verdict.map.axis[k] < 0) repeats *= extents[k];
   }
-  if (points > kFewElements && (repeats > 1 || points > kMostPadding * elements))
+  const bool few = points <= kFewElements || points - elements <= kFewRepeated;
+  if (options_.guard && !few && (repeats > 1 || points > kMostPadding * elements))
     return no("it would be computed " + std::to_string(points) + " times for " + std::to_string(elements) +
               " elements");
   return verdict;

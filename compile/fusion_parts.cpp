@@ -124,7 +124,8 @@ bool Fuser::write_in_place(const GroupOutput& output, std::size_t at, const std:
   }
   for (GroupOutput& made : out_.groups[maker[v]].outputs)
     if (made.value == v && !made.window) {
-      if (out_.groups[maker[v]].expressions[static_cast<std::size_t>(made.expression)].of_rows) return false;
+      const Expression& e = out_.groups[maker[v]].expressions[static_cast<std::size_t>(made.expression)];
+      if (e.of_rows || e.reduces) return false;
       made = {made.expression, output.value, true, output.layout};
       return true;
     }

@@ -30,7 +30,7 @@ void Fuser::visit_reduction(std::size_t i) {
   std::optional<IndexMap> map;
   if (verdict.group != kNoNode && reduces_rows(i, verdict)) map = map_of_rows(i, verdict);
   if (!map && new_rows(i, verdict)) map = map_of_rows(i, verdict);
-  if (!map) return visit_single(i);
+  if (!map) return visit_across(i);
   const int at = static_cast<int>(out_.groups[verdict.group].expressions.size());
   join(i, v, verdict).reduces = true;
   add_operand(verdict.group, at, n.in[0], *map);
@@ -98,6 +98,7 @@ void Fuser::find_rows() {
 /// there moves along the others only, in order.
 bool Fuser::declare_rows(Group& group, const IndexMap& map, std::int64_t elements) {
   Domain& domain = group.domain;
+  if (group.across != Across::none) return false;
   int outer = domain.extents().rank();
   std::int64_t unused = 1;
   while (outer > 0 && unused < elements && map.axis[outer - 1] < 0) unused *= domain.extents()[--outer];
@@ -119,6 +120,7 @@ bool Fuser::reduces_rows(std::size_t i, Verdict& verdict) {
     refuse(v, why);
     return false;
   };
+  if (group.across != Across::none) return no("the kernel that reads it reduces other rows");
   if (!n.op->row_reduction(operand.dtype)) return no("its result has another dtype than its operand");
   if (!trailing(operand.shape, n.attrs.get<Shape>("axes"), kept, reduced))
     return no("it reduces other axes than the last");

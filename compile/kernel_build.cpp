@@ -32,6 +32,9 @@ class Builder {
     k_.extents = group_.domain.extents();
     k_.outer = group_.domain.outer();
     k_.reduced = group_.domain.has_rows() ? group_.domain.row_elements() : 0;
+    k_.across = group_.across;
+    k_.across_elements = group_.across_elements;
+    if (k_.across != Across::none) k_.outer = across_axes();
     pair_operations(k_);
     lay_out_kernel(k_);
     return std::move(k_);
@@ -61,6 +64,7 @@ class Builder {
     apply.of_rows = x.of_rows;
     for (std::size_t j = 0; j < x.operands.size(); ++j)
       apply.in[j] = static_cast<std::uint16_t>(operand(x, x.operands[j]));
+    if (x.reduces && group_.across != Across::none) return total(e, x, apply);
     if (x.node) {
       if (x.reduces) {
         apply.step = Kernel::Step::reduce;
@@ -79,6 +83,37 @@ class Builder {
     }
     for (const GroupOutput& o : group_.outputs)
       if (o.expression == e) store(x, o, slot_of_[static_cast<std::size_t>(e)]);
+  }
+
+  /// The first axis of the domain that is not of the first kind: reduced ones before kept ones, or the other way.
+  int across_axes() const {
+    const Shape& extents = group_.domain.extents();
+    std::int64_t first =
+        group_.across == Across::columns ? group_.across_elements : extents.numel() / group_.across_elements;
+    int k = 0;
+    for (; first > 1; ++k) first /= extents[k];
+    return k;
+  }
+
+  void total(int e, const Expression& x, Kernel::Instruction i) {
+    Kernel::Total t;
+    t.slot = i.in[0];
+    t.dtype = x.dtype;
+    t.kind = kind_of(*x.node->op);
+    t.rows = row_reduction(t.kind, t.dtype);
+    for (const GroupOutput& o : group_.outputs)
+      if (o.expression == e) t.to = where_.place_of(o.value);
+    i.step = Kernel::Step::across;
+    i.slot = i.in[0];
+    k_.totals.push_back(t);
+    k_.program.push_back(i);
+    ++k_.operations;
+  }
+
+  static Reduction kind_of(const Primitive& op) {
+    if (op.name == "sum") return Reduction::sum;
+    if (op.name == "prod") return Reduction::prod;
+    return op.name == "amax" ? Reduction::max : Reduction::min;
   }
 
   /// The slot that an expression reads, of rows where it works on rows.

@@ -29,7 +29,7 @@ class Layouting {
     return b.begin[k + 1] == 0 && b.end[k + 1] == extents[k + 1];
   }
   bool can_merge(int k) const {
-    if (k_.reduced && k + 1 == k_.outer) return false;
+    if ((k_.reduced || k_.across != Across::none) && k + 1 == k_.outer) return false;
     const Shape& e = k_.extents;
     const auto stride_ok = [&](const auto& x) { return mergeable(x.strides, k, e[k + 1]); };
     const auto box_ok = [&](const auto& x) { return mergeable(x.box, k, e); };
@@ -100,6 +100,7 @@ class Layouting {
     const auto slots = static_cast<std::int64_t>(std::min<std::size_t>(k_.slots.size(), 12));
     k_.tile = std::clamp<std::int64_t>(kScratchBytes / (slots * widest) / 64 * 64, 256, 1024);
     if (k_.reduced) return whole_rows();
+    if (k_.across != Across::none) return tiles_across();
     if (k_.length > k_.tile || k_.rows == 1) {
       k_.tile_rows = 0;
       k_.pieces = (k_.length + k_.tile - 1) / k_.tile;
@@ -108,6 +109,26 @@ class Layouting {
     const std::int64_t fit = k_.tile / k_.length;
     const std::int64_t even = 16 / std::gcd(k_.length, std::int64_t{16});  // so many rows end on a line
     k_.tile_rows = std::min(k_.rows, fit >= even ? fit / even * even : fit);
+    if (k_.extents.rank() < 2 || k_.tile_rows == k_.rows) return;
+    // A little fewer, where these make up the axis: what is repeated along the axes before is then read in place.
+    for (std::int64_t fewer = k_.tile_rows; fewer > 0 && 2 * fewer > k_.tile_rows; fewer -= std::min(even, fewer))
+      if (k_.extents[-2] % fewer == 0) {
+        k_.tile_rows = fewer;
+        return;
+      }
+  }
+
+  /// Tiles end where blocks of the reduction end: of rows, so many elements; of columns, so many rows.
+  void tiles_across() {
+    constexpr std::int64_t kShortRow = 256;
+    const bool long_rows = k_.across == Across::long_rows;
+    const bool lines = long_rows ? k_.length != k_.across_elements && k_.length <= kReductionBlock
+                                 : k_.rows == k_.across_elements && k_.length <= kShortRow;
+    k_.tile = kReductionBlock;
+    k_.tile_rows = lines ? k_.tile / k_.length : 0;
+    if (lines && !long_rows)
+      while (kReductionBlock % k_.tile_rows) --k_.tile_rows;
+    k_.pieces = (k_.length + k_.tile - 1) / k_.tile;
   }
 
   /// A tile of a reducing kernel holds whole rows.
@@ -194,13 +215,19 @@ class Layouting {
     }
     if (l.of_rows) return;
     const bool cut_rows = k_.tile_rows == 0 && l.strides[-1] == 1;
-    if (is_dense(l.strides) || cut_rows) {
+    if (is_dense(l.strides) || cut_rows || is_dense_in_tiles(l.strides)) {
       slot.kind = Kernel::Slot::direct;
       slot.index = i.index;
       return;
     }
     l.once = k_.tile_rows > 0;
     for (int k = 0; k + 1 < k_.extents.rank(); ++k) l.once &= l.strides[k] == 0;
+  }
+
+  /// Whether the rows of every tile follow each other, though those of different tiles may be the same.
+  bool is_dense_in_tiles(const Shape& strides) const {
+    if (k_.reduced || k_.across != Across::none || k_.extents.rank() < 2 || k_.tile_rows == 0) return false;
+    return strides[-1] == 1 && strides[-2] == k_.length && k_.extents[-2] % k_.tile_rows == 0;
   }
 
   /// Whether a slot is read as it is, not by an operation: then it must be a run.
@@ -248,7 +275,7 @@ class Layouting {
     };
     released_.resize(k_.slots.size());
     const bool kept = i.step == Kernel::Step::load && k_.loads[i.index].once;
-    if (kept) once_.push_back(i.slot);
+    if (kept || i.step == Kernel::Step::across) once_.push_back(i.slot);  // of a total: read when the tile is done
     for (std::uint32_t j = 0; j < i.reads(); ++j)
       if (std::find(once_.begin(), once_.end(), i.in[j]) == once_.end()) end(i.in[j]);
     if (i.step == Kernel::Step::store && std::find(once_.begin(), once_.end(), i.slot) == once_.end()) end(i.slot);

@@ -14,6 +14,7 @@ class PlanBody;
 
 struct PlanOptions {
   bool fuse = true;   ///< elementwise operations run together; off: one kernel each
+  bool guard = true;  ///< what would be computed many times is computed once; off: for measuring what that saves
   bool reuse = true;  ///< buffers are used again after their last reader; off: for finding faults, the same results
 };
 
@@ -29,6 +30,7 @@ struct PlanReport {
   std::size_t operations = 0;         ///< nodes of the simplified graph
   std::size_t kernels = 0;            ///< fused kernels
   std::size_t products = 0;           ///< matrix products
+  std::size_t epilogues = 0;          ///< products among them that run inside a kernel's step, rows by rows
   std::size_t others = 0;             ///< other operations that run alone
   std::int64_t bytes_moved = 0;       ///< read and written by all steps
   std::int64_t arena_bytes = 0;       ///< intermediates

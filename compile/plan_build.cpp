@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "ferrite/compile/detail/memory.h"
 #include "ferrite/compile/detail/plan_body.h"
@@ -9,6 +10,10 @@ namespace ferrite::detail {
 namespace {
 
 constexpr std::size_t kNever = ~std::size_t{0};
+
+constexpr std::int64_t kWholeBytes = 1 << 20;    ///< the result of a product that stays in the caches as it is
+constexpr std::int64_t kBlockBytes = 512 << 10;  ///< of rows that a kernel reads before the next are computed
+constexpr std::int64_t kFewestRows = 96;         ///< fewer, and a product would pack its operands too often
 
 /// Places while they are not known: the base is the number of the value.
 class Symbolic final : public Locations {
@@ -32,7 +37,9 @@ class Builder {
 
   void run() {
     materialize_ends(g_);
-    fused_ = fuse(g_, {options_.fuse});
+    block_bytes_.assign(g_.values.size(), 0);
+    moving_base_.assign(g_.values.size(), 0);
+    fused_ = fuse(g_, {options_.fuse, options_.guard});
     const Symbolic symbolic(g_, fused_);
     for (const Task& t : fused_.tasks) add_step(t, symbolic);
     place_ends();
@@ -44,12 +51,20 @@ class Builder {
 
  private:
   void add_step(const Task& t, const Locations& where) {
+    PlannedStep step;
     if (t.group >= 0) {
-      body_.steps.push_back({static_cast<int>(body_.kernels.size()), -1});
+      step.kernel = static_cast<int>(body_.kernels.size());
       body_.kernels.push_back(build_kernel(g_, fused_.groups[static_cast<std::size_t>(t.group)], where));
-      return;
+      for (const std::size_t node : t.products) step.products.push_back({add_call(node), 0, 0, 0});
+      if (options_.reuse) cut_rows(step);
+    } else {
+      step.call = add_call(t.single);
     }
-    const Graph::Node& n = g_.nodes[t.single];
+    body_.steps.push_back(std::move(step));
+  }
+
+  int add_call(std::size_t node) {
+    const Graph::Node& n = g_.nodes[node];
     PlannedCall call;
     call.op = n.op;
     call.attrs = n.attrs;
@@ -58,8 +73,43 @@ class Builder {
       call.in.push_back({w.base, w.offset * size_of(g_.values[v].dtype), g_.values[v], w.strides});
     }
     for (const ValueId v : n.out) call.out.push_back({v, 0, g_.values[v], g_.values[v].shape.strides()});
-    body_.steps.push_back({-1, static_cast<int>(body_.calls.size())});
     body_.calls.push_back(std::move(call));
+    return static_cast<int>(body_.calls.size()) - 1;
+  }
+
+  /// Products whose results would leave the caches before the kernel reads them are computed some rows at a time, into
+  /// the same place again and again.
+  void cut_rows(PlannedStep& s) {
+    const Kernel& k = body_.kernels[static_cast<std::size_t>(s.kernel)];
+    std::int64_t row_bytes = 0;
+    if (k.across != Across::none) return;
+    for (const PlannedProduct& p : s.products) {
+      const PlannedCall& c = body_.calls[static_cast<std::size_t>(p.call)];
+      const Spec& out = c.out[0].spec;
+      if (out.shape.rank() != 2 || c.in[0].spec.shape.rank() != 2) return;
+      if (s.rows && s.rows != out.shape[0]) return;
+      s.rows = out.shape[0];
+      row_bytes += out.shape[1] * size_of(out.dtype);
+    }
+    if (s.rows * row_bytes <= kWholeBytes) return;
+    const std::int64_t points = k.rows * k.length / s.rows;  // of the kernel's domain, for each row
+    const bool one_run = k.tile_rows == 0 && k.rows == 1;
+    const std::int64_t unit = one_run ? k.tile : (k.tile_rows ? k.tile_rows * k.length : k.length);
+    const std::int64_t even = unit / std::gcd(unit, points);  // so many rows end where a tile ends
+    const std::int64_t wanted = std::max(kBlockBytes / row_bytes, kFewestRows);
+    const std::int64_t block = (wanted + even - 1) / even * even;
+    if (block * 2 > s.rows || block > 4 * wanted) return;
+    s.block_rows = block;
+    s.block_tiles = block * points / unit * (one_run || k.tile_rows ? 1 : k.pieces);
+    for (PlannedProduct& p : s.products) begin_block(p, block);
+  }
+
+  void begin_block(PlannedProduct& p, std::int64_t rows) {
+    PlannedCall& c = body_.calls[static_cast<std::size_t>(p.call)];
+    p.row_bytes = c.out[0].spec.shape[1] * size_of(c.out[0].spec.dtype);
+    c.in[0].spec.shape[0] = rows;
+    c.out[0].spec.shape[0] = rows;
+    block_bytes_[c.out[0].base] = rows * p.row_bytes;
   }
 
   /// Inputs, cells, constants and results have bases of their own.
@@ -83,6 +133,10 @@ class Builder {
     };
     for (const ValueId v : g_.outputs) end(v);
     for (const Graph::CellValue& w : g_.writes) end(w.value);
+    for (PlannedStep& s : body_.steps) {
+      if (!s.block_rows) continue;
+      for (PlannedProduct& p : s.products) p.base = static_cast<std::uint32_t>(next++);
+    }
     body_.bases.count = next;
   }
 
@@ -92,6 +146,12 @@ class Builder {
     if (base_[v] != 0 || g_.values[v].shape.numel() == 0) return;
     first_[v] = std::min(first_[v], step);
     last_[v] = std::max(last_[v], step);
+  }
+
+  void touch_call(int call, std::size_t step) {
+    const PlannedCall& c = body_.calls[static_cast<std::size_t>(call)];
+    for (const PlannedTensor& t : c.in) touch(t.base, step);
+    for (const PlannedTensor& t : c.out) touch(t.base, step);
   }
 
   void live() {
@@ -104,11 +164,11 @@ class Builder {
         const Kernel& k = body_.kernels[static_cast<std::size_t>(step.kernel)];
         for (const Kernel::Load& l : k.loads) touch(l.from.base, s);
         for (const Kernel::Store& st : k.stores) touch(st.to.base, s);
-        continue;
+        for (const Kernel::Total& t : k.totals) touch(t.to.base, s);
+        for (const PlannedProduct& p : step.products) touch_call(p.call, s);
+      } else {
+        touch_call(step.call, s);
       }
-      const PlannedCall& c = body_.calls[static_cast<std::size_t>(step.call)];
-      for (const PlannedTensor& t : c.in) touch(t.base, s);
-      for (const PlannedTensor& t : c.out) touch(t.base, s);
     }
     if (options_.reuse)
       for (std::size_t s = 0; s < body_.steps.size(); ++s)
@@ -139,7 +199,7 @@ class Builder {
     const Kernel::Load& l = k.loads[in.index];
     const ValueId u = l.from.base;
     const ValueId v = k.stores[out.index].to.base;
-    if (base_[u] != 0 || last_[u] != step || first_[u] == step || first_[u] == kNever) return false;
+    if (base_[u] != 0 || last_[u] != step || first_[u] == kNever || !whole_before(u, step)) return false;
     if (k.slots[in.slot].kind != Kernel::Slot::direct || l.from.offset != 0) return false;
     if (l.bytes != k.stores[out.index].bytes || !(l.strides == k.extents.strides())) return false;
     if (g_.values[u].shape.numel() != g_.values[v].shape.numel()) return false;
@@ -148,6 +208,19 @@ class Builder {
     for (const ValueId taken : alias_of(step))
       if (taken == u) return false;
     return read_before(k, in.slot, out.slot);
+  }
+
+  /// Whether u is complete before the kernel of a step begins, and no product of that step reads it.
+  bool whole_before(ValueId u, std::size_t step) const {
+    const PlannedStep& s = body_.steps[step];
+    bool whole = first_[u] != step;
+    for (const PlannedProduct& p : s.products) {
+      const PlannedCall& c = body_.calls[static_cast<std::size_t>(p.call)];
+      whole |= c.out[0].base == u && s.block_rows == 0;
+      for (const PlannedTensor& t : c.in)
+        if (root(t.base) == root(u)) return false;
+    }
+    return whole;
   }
 
   /// Operands whose place results of this step have taken.
@@ -163,7 +236,7 @@ class Builder {
     bool written = false;
     for (const Kernel::Instruction& i : k.program) {
       const bool reads_in = i.reads_slot(in);
-      if (written && reads_in) return false;
+      if (reads_in && (written || i.step == Kernel::Step::across)) return false;
       if (i.slot == out && i.step == Kernel::Step::apply) written = true;
       if (i.slot == out && (i.step == Kernel::Step::fill || i.step == Kernel::Step::spread)) return false;
     }
@@ -181,7 +254,7 @@ class Builder {
     for (ValueId v = 0; v < g_.values.size(); ++v) {
       if (first_[v] == kNever) continue;
       const ValueId r = root(v);
-      const std::int64_t bytes = g_.values[r].shape.numel() * size_of(g_.values[r].dtype);
+      const std::int64_t bytes = block_bytes_[r] ? block_bytes_[r] : bytes_of(r);
       if (index[r] < 0) {
         index[r] = static_cast<int>(lives.size());
         lives.push_back({first_[r], last_[r], bytes});
@@ -202,14 +275,21 @@ class Builder {
   // ---- addresses -----------------------------------------------------------------------------------------
 
   void resolve(Place& p) const {
+    if (moving_base_[p.base]) {
+      p.base = moving_base_[p.base];
+      return;
+    }
     p.offset += offset_[p.base];
     p.base = base_[p.base];
   }
 
   void resolve() {
+    for (PlannedStep& s : body_.steps)
+      if (s.block_rows) place_blocks(s);
     for (Kernel& k : body_.kernels) {
       for (Kernel::Load& l : k.loads) resolve(l.from);
       for (Kernel::Store& s : k.stores) resolve(s.to);
+      for (Kernel::Total& t : k.totals) resolve(t.to);
     }
     for (PlannedCall& c : body_.calls)
       for (std::vector<PlannedTensor>* list : {&c.in, &c.out})
@@ -217,6 +297,15 @@ class Builder {
           t.offset += offset_[t.base];
           t.base = base_[t.base];
         }
+  }
+
+  /// A kernel sees blocks of rows through a base of their own, which moves from block to block.
+  void place_blocks(PlannedStep& s) {
+    for (PlannedProduct& p : s.products) {
+      PlannedTensor& out = body_.calls[static_cast<std::size_t>(p.call)].out[0];
+      p.offset = offset_[out.base];
+      moving_base_[out.base] = p.base;
+    }
   }
 
   // ---- the report ----------------------------------------------------------------------------------------
@@ -253,11 +342,23 @@ class Builder {
     std::sort(read.begin(), read.end());
     read.erase(std::unique(read.begin(), read.end()), read.end());
     for (const ValueId v : read) s.bytes += bytes_of(v);
+    for (const std::size_t node : t.products) add_product(s, node);
     for (const GroupOutput& o : group.outputs) {
       const Expression& e = group.expressions[static_cast<std::size_t>(o.expression)];
       s.bytes += e.map.shape.numel() * size_of(e.dtype);
     }
     return s;
+  }
+
+  /// A product that runs with a kernel: its result never leaves the caches.
+  void add_product(PlanReport::Step& s, std::size_t node) {
+    const Graph::Node& n = g_.nodes[node];
+    s.what = std::string(n.op->name) + " " + s.what;
+    s.operations += 1;
+    ++body_.report.products;
+    ++body_.report.epilogues;
+    for (const ValueId v : n.in) s.bytes += bytes_of(v);
+    s.bytes -= bytes_of(n.out[0]);
   }
 
   PlanReport::Step describe_call(const Task& t) {
@@ -277,6 +378,8 @@ class Builder {
   Fused fused_;
   std::vector<std::uint32_t> base_;
   std::vector<std::int64_t> offset_;
+  std::vector<std::int64_t> block_bytes_;   ///< by value: what a product that is computed in blocks needs; else 0
+  std::vector<std::uint32_t> moving_base_;  ///< by value: the base of these blocks; else 0
   std::vector<std::size_t> first_, last_;
   std::vector<ValueId> alias_;  ///< by value: whose place it takes
 };

@@ -1,5 +1,7 @@
 #include "ferrite/compile/detail/plan_body.h"
 
+#include <algorithm>
+
 namespace ferrite::detail {
 namespace {
 
@@ -71,14 +73,44 @@ void Workspace::bind() {
 void Workspace::run() {
   bind();
   for (const PlannedStep& s : plan_.steps) {
-    if (s.kernel >= 0) {
+    if (s.kernel < 0) {
+      call(s.call);
+    } else if (s.block_rows) {
+      run_products(s);
+    } else {
+      for (const PlannedProduct& p : s.products) call(p.call);
       plan_.kernels[static_cast<std::size_t>(s.kernel)].run(bases_.data());
-      continue;
     }
-    const PlannedCall& planned = plan_.calls[static_cast<std::size_t>(s.call)];
-    Call& call = calls_[static_cast<std::size_t>(s.call)];
-    planned.op->eval({call.pointers.data(), call.pointers.size()}, call.out, planned.attrs);
   }
+}
+
+void Workspace::call(int index) {
+  const PlannedCall& planned = plan_.calls[static_cast<std::size_t>(index)];
+  Call& c = calls_[static_cast<std::size_t>(index)];
+  planned.op->eval({c.pointers.data(), c.pointers.size()}, c.out, planned.attrs);
+}
+
+/// Some rows of the products, then the kernel over them while they are in the caches.
+void Workspace::run_products(const PlannedStep& s) {
+  const Kernel& kernel = plan_.kernels[static_cast<std::size_t>(s.kernel)];
+  for (std::int64_t row = 0, tile = 0; row < s.rows; row += s.block_rows, tile += s.block_tiles) {
+    for (const PlannedProduct& p : s.products) {
+      take_rows(p, row, std::min(s.block_rows, s.rows - row));
+      call(p.call);
+      bases_[p.base] = bases_[0] + p.offset - row * p.row_bytes;
+      take_rows(p, -row, s.block_rows);
+    }
+    kernel.run(bases_.data(), tile, std::min(tile + s.block_tiles, kernel.tiles()));
+  }
+}
+
+/// Moves the window on a product's first operand by some rows, and makes it and the result so many.
+void Workspace::take_rows(const PlannedProduct& p, std::int64_t first, std::int64_t rows) {
+  Call& c = calls_[static_cast<std::size_t>(p.call)];
+  TensorImpl* from = c.in[0].impl();
+  from->offset += first * from->strides[0];
+  from->shape[0] = rows;
+  c.out[0].impl()->shape[0] = rows;
 }
 
 std::unique_ptr<Workspace> PlanBody::borrow() const {

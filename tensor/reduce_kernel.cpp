@@ -9,7 +9,7 @@
 namespace ferrite::detail {
 namespace {
 
-constexpr std::int64_t kBlock = 1024;
+constexpr std::int64_t kBlock = kReductionBlock;
 
 /// Lanes that a block is dealt out to: a property of the dtype, not of the machine.
 template <class T>
@@ -294,7 +294,33 @@ RowReduction each_of(Dtype dtype) {
   return dtype == Dtype::f64 ? reduce_each<Op, double> : nullptr;
 }
 
+template <class Op, class T>
+void join_each(void* to, const void* x, std::int64_t n) {
+  join_row<Op>(static_cast<T*>(to), static_cast<const T*>(x), n);
+}
+
+template <class Op, class T>
+void clear_each(void* to, std::int64_t n) {
+  std::fill_n(static_cast<T*>(to), n, Op::template identity<T>);
+}
+
+template <class Op>
+JoinRuns joins_of(Dtype dtype) {
+  if (dtype == Dtype::f32) return {join_each<Op, float>, clear_each<Op, float>, kSplit<float>};
+  return {join_each<Op, double>, clear_each<Op, double>, kSplit<double>};
+}
+
 }  // namespace
+
+JoinRuns join_runs(Reduction kind, Dtype dtype) {
+  switch (kind) {
+    case Reduction::sum: return joins_of<SumOf>(dtype);
+    case Reduction::prod: return joins_of<ProdOf>(dtype);
+    case Reduction::max: return joins_of<MaxOf>(dtype);
+    case Reduction::min: break;
+  }
+  return joins_of<MinOf>(dtype);
+}
 
 RowReduction row_reduction(Reduction kind, Dtype dtype) {
   switch (kind) {

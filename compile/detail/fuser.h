@@ -32,6 +32,7 @@ class Fuser {
   void visit_elementwise(std::size_t i);
   void visit_view(std::size_t i);
   void visit_reduction(std::size_t i);
+  void visit_across(std::size_t i);
   void visit_join(std::size_t i);
   void visit_single(std::size_t i);
 
@@ -54,6 +55,10 @@ class Fuser {
   void find_rows();
   void write_parts_in_place();
   bool write_in_place(const GroupOutput& output, std::size_t at, const std::vector<std::size_t>& maker);
+  void attach_products();
+  std::size_t epilogue_of(ValueId v) const;
+  bool reads_rows_of(ValueId v, std::size_t at) const;
+  bool delays_nothing(std::size_t from, std::size_t to) const;
   std::optional<IndexMap> map_of_rows(std::size_t i, Verdict& verdict);
   static void follow_cuts(Group& group);
   Verdict horizontal(std::size_t i, ValueId v) const;

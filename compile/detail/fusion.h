@@ -50,6 +50,9 @@ struct GroupOutput {
   Layout layout{};  ///< of the window, for each axis of the expression's value
 };
 
+/// Reductions that no tile holds whole: of the first axes, or of rows too long for a tile.
+enum class Across : std::uint8_t { none, columns, long_rows };
+
 struct Group {
   explicit Group(const Shape& extents) : domain(extents) {}
   std::size_t position = 0;  ///< runs where the node of this number stands
@@ -58,6 +61,8 @@ struct Group {
   std::deque<Expression> expressions;
   std::vector<GroupOutput> outputs;
   int loads = 0;
+  Across across = Across::none;
+  std::int64_t across_elements = 0;  ///< that each result is reduced from
 };
 
 /// An operation that runs alone, through its record's `eval`.
@@ -70,6 +75,8 @@ struct Task {
   std::size_t position = 0;
   int group = -1;          ///< index into `groups`, or
   std::size_t single = 0;  ///< a node
+  /// Of a group: matrix products that nothing else reads, in the order of its rows. They run with it, rows by rows.
+  std::vector<std::size_t> products{};
 };
 
 /// A window on a value that is in memory.
@@ -88,7 +95,8 @@ struct Fused {
 };
 
 struct FusionOptions {
-  bool fuse = true;  ///< off: every operation is a group of its own
+  bool fuse = true;   ///< off: every operation is a group of its own
+  bool guard = true;  ///< off: values are computed wherever they are read, however often
 };
 
 /// Decides. The graph must be simplified; its outputs and written values must be results of nodes that are no views

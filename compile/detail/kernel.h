@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ferrite/compile/detail/fusion.h"
+#include "ferrite/tensor/detail/reduce.h"
 
 namespace ferrite::detail {
 
@@ -15,6 +16,7 @@ struct Place {
 };
 
 inline constexpr std::int64_t kLineBytes = 64;
+inline constexpr std::int64_t kChunkElements = 1 << 15;  ///< one thread's share
 
 /// One value repeated over a line.
 struct alignas(64) RepeatedLine {
@@ -30,6 +32,7 @@ struct Kernel {
     spread,  ///< one element of each row to all of the row
     reduce,  ///< each row to one element
     store,
+    across,  ///< joined into a result over many tiles
   };
   /// How a slot gets its elements.
   enum class Slot : std::uint8_t {
@@ -93,6 +96,18 @@ struct Kernel {
     bool of_rows = false;     ///< one element for each row
   };
 
+  /// A result of many tiles: what a slot holds is reduced block by block (docs/numerics.md, rule 3).
+  struct Total {
+    Place to;
+    std::uint16_t slot = 0;
+    Reduction kind{};
+    Dtype dtype{};
+    RowReduction rows = nullptr;  ///< one block of a row
+  };
+  Across across = Across::none;
+  std::int64_t across_elements = 0;  ///< of each result
+  std::vector<Total> totals;
+
   /// Where a group reduces: elements of one of its rows, which a tile holds whole; else 0. Rows of `length` elements
   /// are what the last axis has; one of these rows may be several of those.
   std::int64_t reduced = 0;
@@ -118,6 +133,11 @@ struct Kernel {
   std::int64_t tiles() const { return tile_rows ? (rows + tile_rows - 1) / tile_rows : rows * pieces; }
   /// Runs it; bases are the addresses that places refer to.
   void run(std::byte* const* bases) const;
+  /// Runs some of its tiles.
+  void run(std::byte* const* bases, std::int64_t first, std::int64_t last) const;
+
+ private:
+  void run_across(std::byte* const* bases) const;
 };
 
 /// What a builder needs to know of memory.

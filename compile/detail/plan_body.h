@@ -22,9 +22,21 @@ struct PlannedCall {
   std::vector<PlannedTensor> out;
 };
 
+/// A matrix product whose rows the kernel of its step reads as soon as they are there.
+struct PlannedProduct {
+  int call = -1;
+  std::uint32_t base = 0;      ///< in blocks of rows: what the kernel takes for the whole matrix; 0: it is whole
+  std::int64_t offset = 0;     ///< bytes in the arena, of the block
+  std::int64_t row_bytes = 0;  ///< of the result
+};
+
 struct PlannedStep {
   int kernel = -1;
   int call = -1;
+  std::vector<PlannedProduct> products{};  ///< of a kernel
+  std::int64_t rows = 0;                   ///< of these products
+  std::int64_t block_rows = 0;             ///< so many at a time; 0: all
+  std::int64_t block_tiles = 0;            ///< tiles of the kernel over so many rows
 };
 
 /// Bases of places: the arena, then arguments, constants, results.
@@ -67,6 +79,9 @@ class Workspace {
   };
   void make(const PlannedTensor& t, Tensor& tensor);
   void bind();
+  void call(int index);
+  void run_products(const PlannedStep& s);
+  void take_rows(const PlannedProduct& p, std::int64_t first, std::int64_t rows);
 
   const PlanBody& plan_;
   Tensor arena_;

@@ -54,6 +54,7 @@ struct Records {
   const Primitive* sub;
   const Primitive* mul;
   const Primitive* div;
+  const Primitive* neg;
   const Primitive* matmul;
   const Primitive* sum;
 };

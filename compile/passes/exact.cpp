@@ -35,6 +35,7 @@ class Simplifying {
     if ((n.op == r.reshape || n.op == r.expand) && same_type(x, n)) return x;
     if (n.op == r.permute && in_order(n.attrs.get<Shape>("order"))) return x;
     if (n.op == r.cast) return cast_back(n);
+    if (n.op == r.neg) return operand_of(x, r.neg);  // turns the sign bit, of zeros and NaN too
     if (n.op == r.mul) return neutral(n, 1.0, true);
     if (n.op == r.div) return neutral(n, 1.0, false);
     if (n.op == r.add) return neutral(n, -0.0, true);

@@ -15,6 +15,19 @@ bool finite(const Tensor& g) {
   return std::isfinite(worst.item<double>());
 }
 
+/// Whether to skip is decided outside of programs: what a traced program does never depends on values.
+bool all_finite(std::span<const Tensor> grads) {
+  for (const Tensor& g : grads) {
+    if (!g || !g.numel()) continue;
+    if (g.is_abstract())
+      throw TraceError("optimizer: skip_nonfinite: a traced gradient " + g.spec().str() +
+                       " has no values to decide by; compile the gradients and step outside, or replace what is not "
+                       "finite with where() and turn skip_nonfinite off");
+    if (!finite(g)) return false;
+  }
+  return true;
+}
+
 void check_rate(double rate) {
   if (!(rate >= 0)) throw ValueError("optimizer: the learning rate must not be negative, got " + std::to_string(rate));
 }
@@ -70,9 +83,7 @@ bool Optimizer::step(std::span<const Tensor> grads) {
     if (grads[i] && grads[i].shape() != parameters_[i].shape())
       throw ShapeError("optimizer: the gradient of '" + parameters_[i].name() + "' has shape " +
                        grads[i].shape().str() + ", the parameter " + parameters_[i].shape().str());
-  if (skip_nonfinite_)
-    for (const Tensor& g : grads)
-      if (g && !g.is_abstract() && g.numel() && !finite(g)) return false;
+  if (skip_nonfinite_ && !all_finite(grads)) return false;
   begin();
   const Tensor rate = rate_.value();
   Tensor as_parameter;

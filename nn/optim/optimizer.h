@@ -14,7 +14,8 @@ class Optimizer {
 
   /// One update. grads[i] belongs to the i-th parameter and has its shape; an undefined one leaves the parameter and
   /// its state alone. With `skip_nonfinite`, an update with a NaN or infinity anywhere in the gradients is left out
-  /// and false returned. Throws ValueError for another number of gradients, ShapeError for another shape.
+  /// and false returned. Throws ValueError for another number of gradients, ShapeError for another shape, and
+  /// TraceError for `skip_nonfinite` inside a compiled function: a program cannot depend on values.
   bool step(std::span<const Tensor> grads);
   bool step(const Tensors& grads) { return step(std::span<const Tensor>(grads.data(), grads.size())); }
 

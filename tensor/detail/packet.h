@@ -48,7 +48,14 @@ struct Packet {
   friend Packet operator-(Packet a, Packet b) { return ei::psub(a.raw, b.raw); }
   friend Packet operator*(Packet a, Packet b) { return ei::pmul(a.raw, b.raw); }
   friend Packet operator/(Packet a, Packet b) { return ei::pdiv(a.raw, b.raw); }
-  friend Packet operator-(Packet a) { return ei::pnegate(a.raw); }
+  /// The sign bit turned over, of zeros too: Eigen's takes wide packets from 0.
+  friend Packet operator-(Packet a) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return ei::pxor(a.raw, ei::pset1<RawPacket<T>>(static_cast<T>(-0.0)));
+    } else {
+      return ei::pnegate(a.raw);
+    }
+  }
   friend Mask<T> operator<(Packet a, Packet b) { return {ei::pcmp_lt(a.raw, b.raw)}; }
   friend Mask<T> operator<=(Packet a, Packet b) { return {ei::pcmp_le(a.raw, b.raw)}; }
   friend Mask<T> operator>(Packet a, Packet b) { return {ei::pcmp_lt(b.raw, a.raw)}; }

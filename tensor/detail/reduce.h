@@ -13,4 +13,14 @@ void reduce(Reduction kind, const Tensor& x, const Shape& axes, Tensor& out);
 /// The same for contiguous rows of floats; null for other dtypes.
 RowReduction row_reduction(Reduction kind, Dtype dtype);
 
+/// For kernels that reduce what they compute: n floats are joined into as many others, and an identity fills n.
+struct JoinRuns {
+  void (*join)(void* to, const void* x, std::int64_t n);
+  void (*clear)(void* to, std::int64_t n);
+  std::int64_t lanes;  ///< that a block is dealt out to
+};
+/// For f32 or f64.
+JoinRuns join_runs(Reduction kind, Dtype dtype);
+inline constexpr std::int64_t kReductionBlock = 1024;
+
 }  // namespace ferrite::detail

@@ -1,4 +1,5 @@
 // What optimisers do besides their formulas, which tests/golden compares with PyTorch.
+#include "ferrite/compile/compile.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/schedule.h"
 #include "ferrite/nn/optim/sgd.h"
@@ -27,6 +28,18 @@ BOOST_AUTO_TEST_CASE(nonfinite_gradients_are_skipped_if_asked) {
   BOOST_TEST(identical(a.peek(), ones({2})));
   BOOST_TEST(careful.step({ones({2})}));
   BOOST_TEST(identical(a.peek(), zeros({2})));
+}
+
+BOOST_AUTO_TEST_CASE(skipping_nonfinite_gradients_cannot_be_compiled) {
+  const Parameter a("a", ones({2}));
+  nn::Adam careful({a}, {.learning_rate = 1, .skip_nonfinite = true});
+  auto step = compile([&](const Tensor& g) {
+    (void)careful.step({g});
+    return g;
+  });
+  BOOST_CHECK_EXCEPTION(step(ones({2})), TraceError, says("optimizer: skip_nonfinite: a traced gradient f32[2]"));
+  BOOST_TEST(identical(a.peek(), ones({2})));
+  BOOST_TEST(careful.step({ones({2})}));  // eager as before
 }
 
 BOOST_AUTO_TEST_CASE(errors) {

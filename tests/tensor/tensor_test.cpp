@@ -31,6 +31,19 @@ BOOST_AUTO_TEST_CASE(sizes_are_checked_before_memory_is_asked_for) {
   BOOST_CHECK_THROW((void)Shape({1, 1, 1, 1, 1, 1, 1, 1, 1}), ShapeError);
 }
 
+BOOST_AUTO_TEST_CASE(negation_turns_the_sign_of_zeros) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const std::int64_t n : {1, 3, 16, 37}) {
+      const Tensor zero = full({n}, 0.0, dtype);
+      const Tensor minus = full({n}, -0.0, dtype);
+      for (const double sign : cast(1 / neg(zero), Dtype::f64).to_vector<double>()) BOOST_TEST(sign == -INFINITY);
+      for (const double sign : cast(1 / neg(minus), Dtype::f64).to_vector<double>()) BOOST_TEST(sign == INFINITY);
+      BOOST_TEST(identical(neg(zero), minus));
+      BOOST_TEST(identical(neg(minus), zero));
+      BOOST_TEST(identical(neg(full({n}, -INFINITY, dtype)), full({n}, INFINITY, dtype)));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(blocks_are_reused) {
   (void)(ones({10}) + 1);
   const auto before = pool_counts();
