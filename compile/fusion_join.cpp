@@ -109,7 +109,8 @@ Fuser::Verdict Fuser::vertical(ValueId v) {
   const bool of_rows = is_of_rows(verdict.map, group.domain);
   const int axes = of_rows ? group.domain.outer() : extents.rank();
   if (of_rows && !is_whole(verdict.region, extents)) return no("a padding covers a part of its rows");
-  const bool in_order = verdict.in_parts ? fills_in_parts(v, verdict.group) : is_dense(verdict.map, extents, axes);
+  const bool in_order = verdict.in_parts ? fills_in_parts(v, verdict.group)
+                                         : is_dense(verdict.map, extents, axes) && is_whole(verdict.region, extents);
   if (verdict.store && !in_order)
     return no("it is also needed in memory, and the kernel that reads it does not run in its order");
   // Repeated along an axis, or mostly padding: computing it once and reading it costs less.

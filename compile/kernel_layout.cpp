@@ -142,16 +142,21 @@ class Layouting {
     for (Kernel::Load& l : k_.loads)
       if (l.of_rows) {
         keep_outer(l.strides, 0);
-        keep_outer(l.box.begin, 0);
-        keep_outer(l.box.end, 1);
+        keep_outer(l.box);
       }
     for (Kernel::Filling& f : k_.fillings)
       if (f.of_rows) {
-        keep_outer(f.box.begin, 0);
-        keep_outer(f.box.end, 1);
+        keep_outer(f.box);
       }
     for (Kernel::Store& s : k_.stores)
       if (s.of_rows) keep_outer(s.strides, 0);
+  }
+  /// A box that is empty stays so, on whatever axis it is.
+  void keep_outer(Box& b) const {
+    bool empty = false;
+    for (int k = 0; k < b.begin.rank(); ++k) empty |= b.begin[k] >= b.end[k];
+    keep_outer(b.begin, 0);
+    keep_outer(b.end, empty ? 0 : 1);
   }
   void keep_outer(Shape& s, std::int64_t last) const {
     Shape kept;

@@ -94,6 +94,14 @@ BOOST_AUTO_TEST_CASE(paddings_hold_their_value_at_every_subexpression) {
   BOOST_TEST(identical(one, full({5}, 1.0)));
 }
 
+BOOST_AUTO_TEST_CASE(a_row_may_lie_in_a_padding) {
+  const auto f = [](const Tensors& x) {
+    const Tensor outside = select(sin(pad(x[0], {0}, {2}, 0.5)), 0, 14);
+    return Tensors{amax(expand(tanh(outside), {2, 4}) * 0.5, {0, 1})};
+  };
+  BOOST_TEST(checked(f, {sample({14}, 1)}).others == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(rotary_position_embedding_is_one_kernel) {
   const std::int64_t half = 16;
   const Tensors in{sample({2, 10, 2 * half}, 1)};
