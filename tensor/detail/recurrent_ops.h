@@ -137,5 +137,16 @@ template <class Kind>
 CellType cell_type(const Attrs& attrs) {
   return Kind::kinds[attrs.get_or<bool>(Kind::flag, false) ? 1 : 0];
 }
+/// The samples of all kernels that an operation chooses from.
+template <class Kind>
+std::vector<Sample> samples_of_kinds(std::vector<Sample> (*samples)(CellType)) {
+  std::vector<Sample> all = samples(Kind::kinds[0]);
+  if (Kind::kinds[1] == Kind::kinds[0]) return all;
+  for (Sample& s : samples(Kind::kinds[1])) {
+    s.attrs = std::move(s.attrs).with(Kind::flag, true);
+    all.push_back(std::move(s));
+  }
+  return all;
+}
 
 }  // namespace ferrite::detail

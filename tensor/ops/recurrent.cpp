@@ -215,15 +215,7 @@ struct Sequence {
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
     sequence_oracle(cell_type<Kind>(attrs), in, out, attrs);
   }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> all = sequence_samples(Kind::kinds[0]);
-    if (Kind::kinds[1] == Kind::kinds[0]) return all;
-    for (Sample& s : sequence_samples(Kind::kinds[1])) {
-      s.attrs = std::move(s.attrs).with(Kind::flag, true);
-      all.push_back(std::move(s));
-    }
-    return all;
-  }
+  static std::vector<Sample> samples() { return samples_of_kinds<Kind>(sequence_samples); }
 
  private:
   template <class T>
