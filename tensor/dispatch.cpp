@@ -89,6 +89,12 @@ const Primitive* find_primitive(std::string_view name) {
 
 namespace detail {
 
+Tensor dense(const Tensor& x) {
+  if (x.contiguous()) return x;
+  const NewFrame frame;
+  return contiguous(x);
+}
+
 void throw_shape(std::string_view where, const std::string& what) {
   throw ShapeError(std::string(where) + ": " + what);
 }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 
 #include "ferrite/tensor/detail/gemm.h"
 #include "ferrite/tensor/detail/packet.h"
@@ -171,7 +170,7 @@ class WeightGradients {
     if (n * work_ < kWorthSharing) {
       for (std::int64_t k = 0; k < tasks_; ++k) task(k);
     } else {
-      parallel_for(tasks_, std::cref(task));
+      parallel_for(tasks_, task);
     }
     first_ = false;
   }
@@ -304,7 +303,7 @@ class WayBack {
       const std::int64_t end = std::min(r_.B, begin + chunk_);
       for (std::int64_t n = last - 1; n >= first; --n) step(n, waiting_ + (last - 1 - n) * r_.B, begin, end);
     };
-    parallel_for((r_.B + chunk_ - 1) / chunk_, std::cref(chunk));
+    parallel_for((r_.B + chunk_ - 1) / chunk_, chunk);
     if (g_.dx) give_dx(first, last);
     waiting_ += (last - first) * r_.B;
     std::int64_t begin = 0;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 
 #include "ferrite/tensor/detail/packet.h"
 #include "ferrite/tensor/detail/recurrent.h"
@@ -324,7 +323,7 @@ void run_recurrence(const Recurrence<T>& r, const RecurrenceOut<T>& out) {
   const std::int64_t rows = rows_of_a_chunk(r.B, r.T_ * r.columns() * (r.P + r.D));
   const auto chunk = [&](std::int64_t k) { RowsThroughTime<T>(r, out, k * rows, std::min(r.B, (k + 1) * rows)).run(); };
   if (r.B == 0) return;
-  parallel_for((r.B + rows - 1) / rows, std::cref(chunk));
+  parallel_for((r.B + rows - 1) / rows, chunk);
 }
 
 template void input_product(CellType, const RecurrenceWeights<float>&, std::int64_t, const float*, std::int64_t, float*,

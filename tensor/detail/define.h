@@ -324,6 +324,9 @@ Family recurrent_family();
 Family recurrent_grad_family();
 Family training_family();
 
+/// Row-major, whatever the caller gave: outside of all records.
+Tensor dense(const Tensor& x);
+
 [[noreturn]] void throw_shape(std::string_view where, const std::string& what);
 [[noreturn]] void throw_dtype(std::string_view where, const std::string& what);
 

@@ -9,11 +9,8 @@
 
 namespace ferrite::detail {
 
-enum class PackKind : std::uint8_t { gates, turned_gates, panels };
-
 /// What a pack is a copy of. Two with equal keys on one storage hold the same elements.
 struct PackKey {
-  PackKind kind{};
   Dtype dtype{};
   std::int32_t gates = 1;
   std::int64_t offset = 0;
@@ -23,7 +20,7 @@ struct PackKey {
   std::int64_t column_step = 0;
   bool operator==(const PackKey&) const = default;
 };
-PackKey pack_key(PackKind kind, const Tensor& w, std::int32_t gates = 1);
+PackKey pack_key(const Tensor& w, std::int32_t gates);
 
 /// The pack of this key on w's storage, or null.
 const void* find_pack(const Tensor& w, const PackKey& key);

@@ -1,6 +1,5 @@
 #pragma once
 /// What the operations on sequences share: where their operands stand, and how a kernel is given them.
-#include <array>
 #include <optional>
 
 #include "ferrite/tensor/detail/pack.h"
@@ -70,9 +69,6 @@ void check_sequence(std::string_view name, CellType cell, Inputs in, const Seque
 /// What stands behind the last result: values saved for the way back.
 Spec saved_spec(CellType cell, Inputs in, const SequenceOperands& o, const Attrs& attrs);
 
-/// Row-major, whatever the caller gave: outside of all records.
-Tensor dense(const Tensor& x);
-
 template <class T>
 Rows<const T*> rows_of(const Tensor& x, const SequenceAxes& axes) {
   return {x.data<T>(), x.strides()[axes.time], x.strides()[axes.batch()]};
@@ -82,7 +78,8 @@ Rows<T*> writable_rows(Tensor& x, const SequenceAxes& axes) {
   return {Writer::data<T>(x), x.strides()[axes.time], x.strides()[axes.batch()]};
 }
 
-/// Operands as a kernel reads them. Lives as long as the kernel runs.
+/// Operands as a kernel reads them, but for the matrices, whose order is the matter of either pass. Lives as long as
+/// the kernel runs.
 template <class T>
 class Prepared {
  public:

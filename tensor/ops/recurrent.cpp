@@ -8,36 +8,40 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// A packed copy of G gates of w (row-major), from a column on; or w as it stands where a copy does not pay.
-template <class T>
-GateMatrix<T> gate_matrix(const Tensor& w, std::int64_t column, std::int64_t gates, std::int64_t units,
-                          std::int64_t passes) {
+/// Whether to read a packed copy of w in so many passes, or w as it stands because the copy does not pay.
+bool is_worth_packing(const Tensor& w, std::int64_t passes) {
   constexpr std::int64_t kFewPasses = 4;  // over all weights; making the copy costs about two
-  const std::int64_t K = w.shape()[0], row = w.strides()[0];
-  const T* const data = w.data<T>() + column;
-  const std::uint32_t used = count_use(w);
-  PackKey key = pack_key(PackKind::gates, w, static_cast<std::int32_t>(gates));
-  key.offset += column;
-  key.columns = gates * units;
-  if (w.impl()->storage->rewritten || (used == 0 && passes < kFewPasses))
-    return plain_gates(data, row, K, units, units);
-  const T* const packed = pack_of<T>(w, key, gate_pack_size<T>(K, gates, units),
-                                     [&](T* to) { pack_gates(data, row, K, gates, units, units, to); });
-  return packed_gates(packed, K, gates, units);
+  const bool used_before = count_use(w) > 0;
+  return !w.impl()->storage->rewritten && (used_before || passes >= kFewPasses);
 }
 
+/// G gates of w (row-major), from a column on.
 template <class T>
-RecurrenceWeights<T> weights_of(CellType cell, const Recurrence<T>& r, const Tensor& w_ih, const Tensor& w_hh,
-                                const Tensor& w_hr) {
-  const std::int64_t gates = gates_of(cell);
+GateMatrix<T> gate_matrix(const Tensor& w, std::int64_t column, std::int64_t gates, std::int64_t units, bool packed) {
+  const std::int64_t K = w.shape()[0], row = w.strides()[0];
+  const T* const data = w.data<T>() + column;
+  if (!packed) return plain_gates(data, row, K, units, units);
+  PackKey key = pack_key(w, static_cast<std::int32_t>(gates));
+  key.offset += column;
+  key.columns = gates * units;
+  const T* const copy = pack_of<T>(w, key, gate_pack_size<T>(K, gates, units),
+                                   [&](T* to) { pack_gates(data, row, K, gates, units, units, to); });
+  return packed_gates(copy, K, gates, units);
+}
+
+/// The recurrence with its matrices as the forward pass reads them.
+template <class T>
+Recurrence<T> with_matrices(const Prepared<T>& prepared) {
+  Recurrence<T> r = *prepared;
+  const std::int64_t gates = gates_of(r.cell);
   const std::int64_t passes = r.T_ * ((r.B + 7) / 8);
-  const bool before = cell == CellType::gru_reset_before;
-  RecurrenceWeights<T> w{};
-  w.ih = gate_matrix<T>(w_ih, 0, gates, r.H, (r.T_ * r.B + 7) / 8);
-  w.hh = gate_matrix<T>(w_hh, 0, before ? 2 : gates, r.H, passes);
-  if (before) w.hh_n = gate_matrix<T>(w_hh, 2 * r.H, 1, r.H, passes);
-  if (w_hr) w.hr = gate_matrix<T>(w_hr, 0, 1, r.P, passes);
-  return w;
+  const bool before = r.cell == CellType::gru_reset_before;
+  const bool packs_hh = is_worth_packing(prepared.w_hh(), passes);
+  r.w.ih = gate_matrix<T>(prepared.w_ih(), 0, gates, r.H, is_worth_packing(prepared.w_ih(), (r.T_ * r.B + 7) / 8));
+  r.w.hh = gate_matrix<T>(prepared.w_hh(), 0, before ? 2 : gates, r.H, packs_hh);
+  if (before) r.w.hh_n = gate_matrix<T>(prepared.w_hh(), 2 * r.H, 1, r.H, packs_hh);
+  if (const Tensor& w_hr = prepared.w_hr()) r.w.hr = gate_matrix<T>(w_hr, 0, 1, r.P, is_worth_packing(w_hr, passes));
+  return r;
 }
 
 }  // namespace
@@ -49,12 +53,6 @@ SequenceOperands operands_of(CellType cell, Inputs in, std::size_t begin) {
         return SequenceOperands::Item{in[k].dtype(), in[k].rank()};
       },
       begin);
-}
-
-Tensor dense(const Tensor& x) {
-  if (x.contiguous()) return x;
-  const NewFrame frame;
-  return contiguous(x);
 }
 
 template <class T>
@@ -79,7 +77,6 @@ Prepared<T>::Prepared(CellType cell, Inputs in, const SequenceOperands& o, const
         .c0 = data(c0_),
         .lengths = lengths_ ? lengths_.data<std::int64_t>() : nullptr,
         .resets = resets_ ? Rows<const bool*>{resets_.data<bool>(), 1, resets_.strides()[0]} : Rows<const bool*>{}};
-  r_.w = weights_of(cell, r_, w_ih_, w_hh_, w_hr_);
   r_.w.b_ih = data(b_ih_);
   r_.w.b_hh = data(b_hh_);
 }
@@ -88,10 +85,10 @@ template class Prepared<double>;
 
 template <class T>
 void run_forward(const Prepared<T>& r, const Attrs& attrs, Tensor& y, Tensor& h, Tensor* c, Tensor* saved) {
-  run_recurrence<T>(*r, {.y = writable_rows<T>(y, SequenceAxes(attrs)),
-                         .h = Writer::data<T>(h),
-                         .c = c ? Writer::data<T>(*c) : nullptr,
-                         .saved = saved && saved_of(r->cell) > 0 ? Writer::data<T>(*saved) : nullptr});
+  run_recurrence<T>(with_matrices(r), {.y = writable_rows<T>(y, SequenceAxes(attrs)),
+                                       .h = Writer::data<T>(h),
+                                       .c = c ? Writer::data<T>(*c) : nullptr,
+                                       .saved = saved && saved_of(r->cell) > 0 ? Writer::data<T>(*saved) : nullptr});
 }
 template void run_forward(const Prepared<float>&, const Attrs&, Tensor&, Tensor&, Tensor*, Tensor*);
 template void run_forward(const Prepared<double>&, const Attrs&, Tensor&, Tensor&, Tensor*, Tensor*);

@@ -132,13 +132,6 @@ T number(const Tensor& x) {
   return x.dtype() == Dtype::f32 ? static_cast<T>(*x.data<float>()) : static_cast<T>(*x.data<double>());
 }
 
-/// Row-major, whatever the caller gave: outside of all records.
-Tensor row_major(const Tensor& x) {
-  if (x.contiguous()) return x;
-  const NewFrame frame;
-  return contiguous(x);
-}
-
 /// One parameter's update by Adam.
 struct AdamUpdate {
   static constexpr auto name = "adam_update", onnx = "", stablehlo = "";
@@ -261,9 +254,14 @@ struct AdamUpdate {
 
   template <class T>
   static void run(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    const Tensor dense[4] = {row_major(in[0]), row_major(in[1]), row_major(in[2]), row_major(in[3])};
-    const AdamRun<T> run{dense[0].data<T>(),      dense[1].data<T>(),      dense[2].data<T>(),     dense[3].data<T>(),
-                         Writer::data<T>(out[0]), Writer::data<T>(out[1]), Writer::data<T>(out[2])};
+    const Tensor w = dense(in[0]), g = dense(in[1]), m = dense(in[2]), v = dense(in[3]);
+    const AdamRun<T> run{w.data<T>(),
+                         g.data<T>(),
+                         m.data<T>(),
+                         v.data<T>(),
+                         Writer::data<T>(out[0]),
+                         Writer::data<T>(out[1]),
+                         Writer::data<T>(out[2])};
     const AdamNumbers<T> numbers(attrs, number<T>(in[4]), number<T>(in[5]), number<T>(in[6]));
     AdamJob<T>{numbers, run, out[0].numel()}.all();
   }
@@ -325,9 +323,9 @@ struct AdamBegin {
   template <class T>
   static void run(const Tensor& t, std::span<Tensor> out, const Attrs& attrs) {
     const double beta1 = attrs.get<double>("beta1"), beta2 = attrs.get<double>("beta2");
-    const Tensor dense = row_major(t);
+    const Tensor steps = dense(t);
     for (std::int64_t i = 0; i < t.numel(); ++i) {
-      const T next = dense.data<T>()[i] + 1;
+      const T next = steps.data<T>()[i] + 1;
       Writer::data<T>(out[0])[i] = next;
       Writer::data<T>(out[1])[i] = static_cast<T>(1 - std::pow(beta1, static_cast<double>(next)));
       Writer::data<T>(out[2])[i] = static_cast<T>(1 - std::pow(beta2, static_cast<double>(next)));
