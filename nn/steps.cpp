@@ -111,11 +111,7 @@ class EmbeddingStep final : public Step {
 class Chain final : public Step {
  public:
   Chain(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds)
-      : steps_(std::move(steps)), in_(in), adds_(adds), room_(0) {
-    std::int64_t most = 0;
-    for (const auto& s : steps_) most = std::max(most, bytes_of(s->result()));
-    half_ = (most + 127) / 64 * 64;  // a step may write whole packets
-    room_ = StepMemoryHolder(2 * half_);
+      : steps_(std::move(steps)), in_(in), adds_(adds), half_(room_between(steps_)), room_(2 * half_ / 8) {
     const StepRows out = result();
     if (adds_ && (out.width != in_.width || out.dtype != in_.dtype))
       throw ShapeError("residual: the chain changes the shape: " + std::to_string(in_.width) + " to " +
@@ -130,7 +126,7 @@ class Chain final : public Step {
     const void* at = x;
     for (std::size_t k = 0; k < steps_.size(); ++k) {
       const bool last = k + 1 == steps_.size();
-      void* const to = last ? y : room_.get() + (k % 2 ? half_ : 0);
+      void* const to = last ? y : reinterpret_cast<std::byte*>(room_.get()) + (k % 2 ? half_ : 0);
       steps_[k]->run(at, to);
       at = to;
     }
@@ -167,23 +163,18 @@ class Chain final : public Step {
     op->block[static_cast<std::size_t>(in_.dtype)](in.data(), run.data(), y, in_.batch * in_.width);
   }
 
-  /// Bytes for what goes from step to step.
-  class StepMemoryHolder {
-   public:
-    explicit StepMemoryHolder(std::int64_t bytes) : memory_(std::make_unique<StepMemory<double>>((bytes + 7) / 8)) {}
-    StepMemoryHolder(const StepMemoryHolder& o) : memory_(std::make_unique<StepMemory<double>>(*o.memory_)) {}
-    StepMemoryHolder& operator=(StepMemoryHolder&&) = default;
-    std::byte* get() const { return reinterpret_cast<std::byte*>(memory_->get()); }
-
-   private:
-    std::unique_ptr<StepMemory<double>> memory_;
-  };
+  /// Bytes for the largest rows that go from step to step, and one line more: a step may write whole packets.
+  static std::int64_t room_between(const std::vector<std::unique_ptr<Step>>& steps) {
+    std::int64_t most = 0;
+    for (const auto& s : steps) most = std::max(most, bytes_of(s->result()));
+    return (most + 127) / 64 * 64;
+  }
 
   std::vector<std::unique_ptr<Step>> steps_;
   StepRows in_;
   bool adds_;
-  std::int64_t half_ = 0;
-  StepMemoryHolder room_;
+  std::int64_t half_;
+  StepMemory<double> room_;
 };
 
 /// A layer without a step of its own: a copy of it on tensors, as any call.
