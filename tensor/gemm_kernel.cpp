@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <memory>
-#include <new>
 
 #include "ferrite/tensor/detail/gemm.h"
 #include "ferrite/tensor/detail/packet.h"
+#include "ferrite/tensor/detail/scratch.h"
 #include "ferrite/tensor/detail/tile.h"
 #include "ferrite/tensor/threads.h"
 
@@ -33,26 +32,6 @@ struct ManyRowsTile {
   static constexpr int width = packets * kLanes<T>;
 };
 
-/// Scratch memory of a thread, kept between calls.
-class Scratch {
- public:
-  template <class T>
-  T* get(std::size_t n) {
-    const std::size_t bytes = n * sizeof(T);
-    if (bytes > size_) {
-      memory_.reset(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{64})));
-      size_ = bytes;
-    }
-    return reinterpret_cast<T*>(memory_.get());
-  }
-
- private:
-  struct Free {
-    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
-  };
-  std::unique_ptr<std::byte[], Free> memory_;
-  std::size_t size_ = 0;
-};
 thread_local Scratch scratch_a;
 thread_local Scratch scratch_b;
 

@@ -2,9 +2,9 @@
 /// How one thread runs tiles of a kernel.
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "ferrite/compile/detail/tiles.h"
+#include "ferrite/tensor/detail/scratch.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -33,27 +33,7 @@ inline void end_streaming() {
 #endif
 }
 
-/// Memory of one thread for its tiles; grows to the largest kernel it has run.
-class Scratch {
- public:
-  std::byte* take(std::size_t bytes) {
-    if (bytes > size_) grow(bytes);
-    return data_.get();
-  }
-
- private:
-  struct Free {
-    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{64}); }
-  };
-  void grow(std::size_t bytes) {
-    data_.reset();
-    data_.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64})));
-    size_ = bytes;
-  }
-  std::unique_ptr<std::byte, Free> data_;
-  std::size_t size_ = 0;
-};
-
+/// Memory of one thread for its tiles.
 inline Scratch& scratch() {
   thread_local Scratch s;
   return s;
