@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "ferrite/compile/detail/scan_body.h"
 #include "ferrite/compile/detail/text.h"
 #include "ferrite/compile/graph.h"
 #include "ferrite/tensor/ops.h"
@@ -157,17 +158,27 @@ class Parser {
 
   Graph run() {
     next().expect("graph {");
-    for (;;) {
-      Line line = next();
-      if (line.accept("}")) break;
-      statement(line);
-      if (!line.done()) line.fail("something is left over");
-    }
-    g_.validate();
-    return std::move(g_);
+    return block(0);
   }
 
  private:
+  /// Statements up to the brace that closes them.
+  Graph block(int depth) {
+    constexpr int kDeepest = 32;
+    Graph outer;
+    std::swap(outer, g_);
+    for (;;) {
+      Line line = next();
+      if (depth > kDeepest) line.fail("programs stand in each other too deep");
+      if (line.accept("}")) break;
+      statement(line, depth);
+      if (!line.done()) line.fail("something is left over");
+    }
+    g_.validate();
+    std::swap(outer, g_);
+    return outer;
+  }
+
   Line next() {
     for (;;) {
       if (text_.empty()) Line({}, number_).fail("the text ends too early");
@@ -179,7 +190,7 @@ class Parser {
     }
   }
 
-  void statement(Line& line) {
+  void statement(Line& line, int depth) {
     if (line.accept("input ")) return g_.inputs.push_back(typed(line));
     if (line.accept("constant ")) return constant(line);
     if (line.accept("cell @")) return cell(line);
@@ -191,7 +202,7 @@ class Parser {
       }
       return;
     }
-    results(line);
+    results(line, depth);
   }
 
   ValueId typed(Line& line) {
@@ -257,7 +268,7 @@ class Parser {
     g_.writes.push_back({cell, line.value()});
   }
 
-  void results(Line& line) {
+  void results(Line& line, int depth) {
     InlineVector<ValueId, 1> out;
     do out.push_back(typed(line));
     while (line.accept(","));
@@ -273,17 +284,20 @@ class Parser {
       n.in.push_back(line.value());
       line.accept(",");
     }
-    while (!line.done()) {
+    bool has_body = false;
+    while (!line.done() && !(has_body = line.accept("{"))) {
       const std::string_view key = interned(line.word("="));
       line.expect("=");
       n.attrs.push_back({key, line.attr()});
     }
+    if (has_body != (n.op == &detail::scan_primitive())) line.fail("a scan has a body, nothing else has");
+    if (has_body) detail::ScanBody::give(n.attrs, block(depth + 1));
     g_.nodes.push_back(std::move(n));
   }
 
   const Primitive* find(std::string_view name) {
     const auto [at, fresh] = found_.try_emplace(name, nullptr);
-    if (fresh) at->second = find_primitive(name);
+    if (fresh) at->second = name == "scan" ? &detail::scan_primitive() : find_primitive(name);
     return at->second;
   }
 

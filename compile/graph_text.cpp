@@ -1,7 +1,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
+#include "ferrite/compile/detail/scan_body.h"
 #include "ferrite/compile/detail/text.h"
 #include "ferrite/compile/graph.h"
 
@@ -86,10 +88,17 @@ std::string kind_name(CellKind kind) {
 /// Writes a graph line by line.
 class Printer {
  public:
-  Printer(const Graph& g, std::int64_t most_inline) : g_(g), most_inline_(most_inline) {}
+  Printer(const Graph& g, std::int64_t most_inline, std::string indent = "  ")
+      : g_(g), most_inline_(most_inline), indent_(std::move(indent)) {}
 
   std::string run() {
     text_ = "graph {\n";
+    block();
+    return text_ + "}\n";
+  }
+
+ private:
+  void block() {
     for (const ValueId v : g_.inputs) line("input " + typed(v));
     for (std::size_t i = 0; i < g_.cells.size(); ++i) {
       const Cell& c = g_.cells[i];
@@ -98,15 +107,21 @@ class Printer {
     }
     for (const Graph::CellValue& r : g_.reads) line(typed(r.value) + " = read @" + std::to_string(r.cell));
     for (const Graph::Constant& c : g_.constants) line("constant " + typed(c.value) + " = " + elements(c.tensor));
-    for (const Graph::Node& n : g_.nodes) line(node(n));
+    for (const Graph::Node& n : g_.nodes) {
+      line(node(n));
+      if (n.attrs.body) body(detail::ScanBody::of(n.attrs).graph());
+    }
     for (const Graph::CellValue& w : g_.writes) line("write @" + std::to_string(w.cell) + " = " + value(w.value));
     line("return " + list(g_.outputs));
-    return text_ + "}\n";
   }
-
- private:
+  /// The program of a scan, with all its constants, indented.
+  void body(const Graph& g) {
+    Printer p(g, std::numeric_limits<std::int64_t>::max(), indent_ + "  ");
+    p.block();
+    text_ += p.text_ + indent_ + "}\n";
+  }
   void line(const std::string& s) {
-    text_ += "  " + s;
+    text_ += indent_ + s;
     while (text_.back() == ' ') text_.pop_back();
     text_ += '\n';
   }
@@ -135,11 +150,12 @@ class Printer {
     for (const ValueId v : n.out) s += (s.empty() ? "" : ", ") + typed(v);
     s += " = " + std::string(n.op->name) + "(" + list(n.in) + ")";
     for (const Attr& a : n.attrs) s += " " + std::string(a.name) + "=" + detail::attr_text(a.value);
-    return s;
+    return n.attrs.body ? s + " {" : s;
   }
 
   const Graph& g_;
   std::int64_t most_inline_;
+  std::string indent_;
   std::string text_;
   int references_ = 0;
 };

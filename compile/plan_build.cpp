@@ -33,7 +33,8 @@ class Symbolic final : public Locations {
 /// Puts a plan together.
 class Builder {
  public:
-  Builder(PlanBody& body, const PlanOptions& options) : body_(body), g_(body.graph), options_(options) {}
+  Builder(PlanBody& body, const PlanOptions& options, Results results)
+      : body_(body), g_(body.graph), options_(options), results_(results) {}
 
   void run() {
     materialize_ends(g_);
@@ -288,7 +289,10 @@ class Builder {
       if (s.block_rows) place_blocks(s);
     for (Kernel& k : body_.kernels) {
       for (Kernel::Load& l : k.loads) resolve(l.from);
-      for (Kernel::Store& s : k.stores) resolve(s.to);
+      for (Kernel::Store& s : k.stores) {
+        resolve(s.to);
+        s.window |= results_ == Results::windows && s.to.base >= body_.bases.results;
+      }
       for (Kernel::Total& t : k.totals) resolve(t.to);
     }
     for (PlannedCall& c : body_.calls)
@@ -375,6 +379,7 @@ class Builder {
   PlanBody& body_;
   Graph& g_;
   const PlanOptions& options_;
+  Results results_;
   Fused fused_;
   std::vector<std::uint32_t> base_;
   std::vector<std::int64_t> offset_;
@@ -386,11 +391,11 @@ class Builder {
 
 }  // namespace
 
-std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options) {
+std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, Results results) {
   auto body = std::make_unique<PlanBody>();
   passes::simplify(graph);
   body->graph = std::move(graph);
-  Builder(*body, options).run();
+  Builder(*body, options, results).run();
   return body;
 }
 

@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "ferrite/autograd/tape.h"
+#include "ferrite/compile/detail/pull_back.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/tensor/ops.h"
 
@@ -129,18 +129,6 @@ Graph closed(const Graph& g) {
   c.reads.clear();
   c.writes.clear();
   return c;
-}
-
-/// d(sum of results * cotangents).
-Tensors pull_back(Tape& tape, const Tensors& results, const std::vector<Tensor>& cotangents,
-                  const std::vector<std::size_t>& which, std::span<const Tensor> variables) {
-  if (which.size() == 1) return tape.grad(results[which[0]], variables, {}, cotangents[0]);
-  Tensor total;
-  for (std::size_t k = 0; k < which.size(); ++k) {
-    const Tensor part = sum(results[which[k]] * cotangents[k]);
-    total = total ? total + part : part;
-  }
-  return tape.grad(total, variables);
 }
 
 }  // namespace

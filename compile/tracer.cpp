@@ -18,6 +18,14 @@ ValueId Tracer::define(const Tensor& t) {
 ValueId Tracer::number_of(const Tensor& t) {
   const auto at = numbers_.find(t.identity());
   if (at != numbers_.end()) return at->second;
+  return from_outside(t);
+}
+
+ValueId Tracer::from_outside(const Tensor& t) {
+  if (outside_ == Outside::captures) {
+    captures_.push_back({define(t), t});
+    return captures_.back().value;
+  }
   if (t.is_abstract()) throw TraceError("trace: a traced tensor " + t.spec().str() + " was used outside its trace");
   const ValueId v = define(t);
   graph_.constants.push_back({v, t.unmarked()});
@@ -46,12 +54,19 @@ void Tracer::read(const Cell& cell, Tensor& value) {
   CellState& s = state_of(cell);
   if (!s.value) {
     s.value = Tensor::abstract(value.spec());
-    graph_.reads.push_back({s.index, define(s.value)});
+    const ValueId v = define(s.value);
+    if (outside_ == Outside::captures) {
+      captures_.push_back({v, {}, cell});
+    } else {
+      graph_.reads.push_back({s.index, v});
+    }
   }
   value = s.value;
 }
 
 bool Tracer::write(const Cell& cell, const Tensor& value) {
+  if (outside_ == Outside::captures)
+    throw TraceError("scan: the body writes the cell '" + cell.name() + "'; make it a carry");
   CellState& s = state_of(cell);
   (void)number_of(value);
   s.value = value.unmarked();
@@ -66,14 +81,17 @@ void Tracer::flag(const std::shared_ptr<const std::atomic<bool>>& flag, bool val
 }
 
 Graph Tracer::finish(std::span<const Tensor> outputs) {
-  Graph g = graph_;
+  InlineVector<ValueId, 8> ends;
   for (const Tensor& y : outputs) {
     if (!y) throw TraceError("trace: a result of the traced function is undefined");
-    const std::size_t constants = graph_.constants.size();
-    g.outputs.push_back(number_of(y));
-    if (graph_.constants.size() == constants) continue;
-    g.values.push_back(y.spec());  // a result that nothing was applied to
-    g.constants.push_back(graph_.constants.back());
+    ends.push_back(number_of(y));  // one that nothing was applied to is known from here on
+  }
+  Graph g = graph_;
+  g.outputs.assign(ends.begin(), ends.end());
+  if (outside_ == Outside::captures) {
+    for (const Capture& c : captures_) g.inputs.push_back(c.value);
+    g.cells.clear();
+    return g;
   }
   for (const Cell& c : g.cells) {
     const CellState& s = cells_.at(c.identity());

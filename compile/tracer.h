@@ -24,11 +24,25 @@ struct TracedFlag {
 ///   const Graph g = tracer.finish({f(x)});
 class Tracer final : public Recorder {
  public:
+  /// What becomes of tensors from outside, and of cells that are read.
+  enum class Outside : std::uint8_t {
+    constants,  ///< tensors are constants of the graph, cells its own
+    captures,   ///< both become further inputs, in the order of `captures()`
+  };
+  explicit Tracer(Outside outside = Outside::constants) : outside_(outside) {}
+
   /// A new input of the program.
   Tensor input(const Spec& spec);
   /// The program up to here with these results. Throws TraceError for an undefined result or a tensor of another trace.
   Graph finish(std::span<const Tensor> outputs);
   Graph finish(const Tensors& outputs) { return finish(std::span<const Tensor>(outputs.data(), outputs.size())); }
+  /// A tensor from outside, as it was given, or a cell that was read.
+  struct Capture {
+    ValueId value = 0;
+    Tensor tensor{};
+    Cell cell{};
+  };
+  const std::vector<Capture>& captures() const { return captures_; }
   /// The switches that were read so far.
   const std::vector<TracedFlag>& flags() const { return flags_; }
 
@@ -45,10 +59,13 @@ class Tracer final : public Recorder {
     bool written = false;
   };
   ValueId number_of(const Tensor& t);
+  ValueId from_outside(const Tensor& t);
   ValueId define(const Tensor& t);
   CellState& state_of(const Cell& cell);
 
+  Outside outside_;
   Graph graph_;
+  std::vector<Capture> captures_;
   std::vector<Tensor> alive_;  ///< so that no address is used again
   std::unordered_map<const void*, ValueId> numbers_;
   std::unordered_map<const void*, CellState> cells_;

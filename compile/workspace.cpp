@@ -3,25 +3,16 @@
 #include <algorithm>
 
 namespace ferrite::detail {
-namespace {
-
-/// Elements that kernels only read: not through the key to writing, which begins a new content.
-std::byte* only_read(const Tensor& t) { return const_cast<std::byte*>(t.raw()); }
-
-}  // namespace
-
-Workspace::Workspace(const PlanBody& plan) : plan_(plan), bases_(plan.bases.count), now_(plan.bases.count) {
+Workspace::Workspace(const PlanBody& plan) : plan_(plan), bases_(plan.bases.count), homes_(plan.bases.count) {
   arena_ = Tensor::empty({{plan.arena_bytes + kLineBytes}, Dtype::boolean});
   arena_.impl()->storage->rewritten = true;  // in every run: nothing that stands there may be packed
-  now_[0] = arena_.impl();
-  for (std::size_t i = 0; i < plan.constants.size(); ++i) now_[plan.bases.constants + i] = plan.constants[i].impl();
-  bases_[0] = arena_.impl()->storage->data();
-  for (std::size_t i = 0; i < plan.constants.size(); ++i)
-    bases_[plan.bases.constants + i] = only_read(plan.constants[i]);
+  put(0, home_of(arena_));
+  for (std::size_t i = 0; i < plan.constants.size(); ++i) put(plan.bases.constants + i, home_of(plan.constants[i]));
   arguments.resize(plan.bases.constants - plan.bases.arguments);
   results.resize(plan.results.size());
   copies.resize(arguments.size());
   calls_.resize(plan.calls.size());
+  packed_.resize(plan.calls.size());
   for (std::size_t c = 0; c < calls_.size(); ++c) {
     const PlannedCall& planned = plan.calls[c];
     Call& call = calls_[c];
@@ -45,33 +36,38 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
   impl->contiguous = t.strides == t.spec.shape.strides() || t.spec.shape.numel() <= 1;
   const std::int64_t offset = t.offset / size_of(t.spec.dtype);
   windows_.push_back(impl);
-  if (const TensorImpl* base = now_[t.base]) {
-    impl->storage = base->storage;
-    impl->offset = offset + (t.base == 0 ? 0 : base->offset);
+  if (const Home& home = homes_[t.base]; home.storage) {
+    impl->storage = home.storage;
+    impl->offset = offset + home.offset;
   } else {
     moving_.push_back({impl, t.base, offset});
   }
 }
 
-/// Points everything at the arguments and fresh results of this call.
+/// Takes the arguments and fresh results of this call.
 void Workspace::bind() {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    now_[plan_.bases.arguments + i] = arguments[i]->impl();
-    bases_[plan_.bases.arguments + i] = only_read(*arguments[i]);
-  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) put(plan_.bases.arguments + i, home_of(*arguments[i]));
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i] = Tensor::empty(plan_.graph.values[plan_.results[i]]);
-    now_[plan_.bases.results + i] = results[i].impl();
-    bases_[plan_.bases.results + i] = Writer::raw(results[i]);
+    put(plan_.bases.results + i, home_of(results[i]));
   }
+}
+
+/// Points the windows at what they are windows of.
+void Workspace::point() {
   for (const Moving& m : moving_) {
-    m.impl->storage = now_[m.base]->storage;
-    m.impl->offset = now_[m.base]->offset + m.offset;
+    m.impl->storage = homes_[m.base].storage;
+    m.impl->offset = homes_[m.base].offset + m.offset;
   }
 }
 
 void Workspace::run() {
   bind();
+  run_in_place();
+}
+
+void Workspace::run_in_place() {
+  point();
   for (const PlannedStep& s : plan_.steps) {
     if (s.kernel < 0) {
       call(s.call);
@@ -87,6 +83,8 @@ void Workspace::run() {
 void Workspace::call(int index) {
   const PlannedCall& planned = plan_.calls[static_cast<std::size_t>(index)];
   Call& c = calls_[static_cast<std::size_t>(index)];
+  if (const PackedMatrix& weights = packed_[static_cast<std::size_t>(index)])
+    return packed_product(c.in[0], weights, c.out[0]);
   planned.op->eval({c.pointers.data(), c.pointers.size()}, c.out, planned.attrs);
 }
 

@@ -42,7 +42,7 @@ bool Attrs::operator==(const Attrs& o) const {
   if (size() != o.size()) return false;
   for (std::size_t i = 0; i < size(); ++i)
     if (!((*this)[i] == o[i])) return false;
-  return true;
+  return body == o.body || (body && o.body && body->equals(*o.body));
 }
 
 std::size_t Attrs::hash() const {

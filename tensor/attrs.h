@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -18,6 +19,13 @@ struct Attr {
   bool operator==(const Attr&) const = default;
 };
 
+/// A program that an operation runs again and again, as far as those know it who only carry it along.
+class Subprogram {
+ public:
+  virtual ~Subprogram() = default;
+  virtual bool equals(const Subprogram& other) const = 0;
+};
+
 /// The named constants of one application of an operation. Equality, hashing and printing are written here,
 /// once for all operations.
 class Attrs : public InlineVector<Attr, 4> {
@@ -32,6 +40,9 @@ class Attrs : public InlineVector<Attr, 4> {
     a.value.template emplace<T>(value);
     return std::move(*this);
   }
+
+  /// What the operation runs; null for nearly all.
+  std::shared_ptr<const Subprogram> body{};
 
   const Attr::Value* find(std::string_view name) const {
     for (const Attr& a : *this)

@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include "ferrite/compile/detail/kernel.h"
+#include "ferrite/compile/detail/packed_product.h"
 #include "ferrite/compile/plan.h"
 
 namespace ferrite::detail {
@@ -49,6 +50,17 @@ struct Bases {
 
 class PlanBody;
 
+/// Where what belongs to a base begins.
+struct Home {
+  Storage* storage = nullptr;
+  std::int64_t offset = 0;  ///< elements
+  std::int64_t element = 1;  ///< bytes of one
+
+  std::byte* data() const { return storage->data() + offset * element; }
+};
+/// The first element of a tensor; only read through it, unless the tensor is fresh.
+inline Home home_of(const Tensor& t) { return {t.impl()->storage, t.impl()->offset, size_of(t.dtype())}; }
+
 /// Memory and tensors of one call at a time.
 class Workspace {
  public:
@@ -65,6 +77,17 @@ class Workspace {
   std::vector<Tensor> copies;
 
   void run();
+  /// The same where whoever calls has put every argument and every result in its place: `arguments`, `results` and
+  /// `copies` are not looked at.
+  void run_in_place();
+  void put(std::size_t base, const Home& home) {
+    homes_[base] = home;
+    bases_[base] = home.data();
+  }
+  const Home& home(std::size_t base) const { return homes_[base]; }
+  std::byte* data(std::size_t base) const { return bases_[base]; }
+  /// Computes the product that is this call from packed weights from now on, `none` to end that.
+  void pack(std::size_t call, const PackedMatrix& weights) { packed_[call] = weights; }
 
  private:
   /// The tensors of one call, made once; those on arguments and results are pointed at their buffers in every run.
@@ -79,6 +102,7 @@ class Workspace {
   };
   void make(const PlannedTensor& t, Tensor& tensor);
   void bind();
+  void point();
   void call(int index);
   void run_products(const PlannedStep& s);
   void take_rows(const PlannedProduct& p, std::int64_t first, std::int64_t rows);
@@ -89,7 +113,8 @@ class Workspace {
   std::vector<TensorImpl*> windows_;
   std::vector<Moving> moving_;
   std::vector<Call> calls_;
-  std::vector<TensorImpl*> now_;  ///< by base: the tensor behind it in this run
+  std::vector<PackedMatrix> packed_;  ///< by call
+  std::vector<Home> homes_;           ///< by base, in this run
 };
 
 class PlanBody {
@@ -130,7 +155,10 @@ class Borrowed {
   std::unique_ptr<Workspace> workspace_;
 };
 
+/// Where results go: each into a tensor of its own, or into windows that something else may follow.
+enum class Results : std::uint8_t { tensors, windows };
+
 /// Simplifies, fuses, places.
-std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options);
+std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, Results results = Results::tensors);
 
 }  // namespace ferrite::detail

@@ -26,7 +26,7 @@ bool same_bits(const Attrs& a, const Attrs& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i].name != b[i].name || !same_value(a[i].value, b[i].value)) return false;
-  return true;
+  return a.body == b.body || (a.body && b.body && a.body->equals(*b.body));
 }
 
 const Records& records() {

@@ -1,0 +1,18 @@
+#include "ferrite/compile/detail/pull_back.h"
+
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::detail {
+
+Tensors pull_back(Tape& tape, const Tensors& results, const std::vector<Tensor>& cotangents,
+                  const std::vector<std::size_t>& which, std::span<const Tensor> variables) {
+  if (which.size() == 1) return tape.grad(results[which[0]], variables, {}, cotangents[0]);
+  Tensor total;
+  for (std::size_t k = 0; k < which.size(); ++k) {
+    const Tensor part = sum(results[which[k]] * cotangents[k]);
+    total = total ? total + part : part;
+  }
+  return tape.grad(total, variables);
+}
+
+}  // namespace ferrite::detail

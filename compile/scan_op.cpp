@@ -1,0 +1,134 @@
+#include "ferrite/compile/detail/scan_body.h"
+#include "ferrite/compile/detail/scan_run.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::detail {
+namespace {
+
+Shape with_steps(std::int64_t steps, const Shape& s) {
+  Shape all{steps};
+  for (const std::int64_t e : s) all.push_back(e);
+  return all;
+}
+
+std::vector<const Tensor*> pointers_to(const std::vector<Tensor>& list) {
+  std::vector<const Tensor*> p;
+  for (const Tensor& t : list) p.push_back(&t);
+  return p;
+}
+
+/// A scan as one operation, whatever the number of its steps is.
+struct Scan {
+  static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) {
+    const ScanBody& body = ScanBody::of(attrs);
+    const ScanSignature& s = body.signature();
+    const std::int64_t steps = attrs.get<std::int64_t>("steps");
+    if (steps < 0) throw ValueError("scan: the number of steps must not be negative, got " + std::to_string(steps));
+    if (in.size() != body.graph().inputs.size())
+      throw ValueError("scan: the body takes " + std::to_string(body.graph().inputs.size()) + " operands, got " +
+                       std::to_string(in.size()));
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      Spec wanted = body.input(i);
+      const bool x = i >= s.carries && i < s.carries + s.xs;
+      if (x) wanted.shape = with_steps(steps, wanted.shape);
+      if (in[i].spec() != wanted)
+        throw ShapeError("scan: operand " + std::to_string(i) + " must be " + wanted.str() + ", got " +
+                         in[i].spec().str());
+    }
+    Specs out;
+    for (std::size_t k = 0; k < body.graph().outputs.size(); ++k) {
+      Spec spec = body.output(k);
+      if (k >= s.carries + s.sums) spec.shape = with_steps(steps, spec.shape);
+      out.push_back(spec);
+    }
+    return out;
+  }
+
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    ScanBody::of(attrs).program().run(in, out, attrs.get<std::int64_t>("steps"), attrs.get<bool>("reverse"));
+  }
+
+  static Tensors vjp(const Vjp& v) {
+    const ScanBody& body = ScanBody::of(v.attrs);
+    const ScanSignature& s = body.signature();
+    const std::size_t first_y = s.carries + s.sums;
+    const ScanBack* back = body.back();
+    std::size_t ys = body.ys();
+    std::vector<Tensor> saved;
+    if (back) {
+      const std::size_t own = ys - back->saved();
+      bool arrives = false;  // at what was saved: then the saved values are results like others
+      for (std::size_t k = own; k < ys; ++k) arrives |= v.grad(first_y + k).defined();
+      if (arrives) {
+        back = nullptr;
+      } else {
+        for (std::size_t k = own; k < ys; ++k) saved.push_back(v.out(first_y + k));
+        ys = own;
+      }
+    }
+    if (!back) {
+      const std::shared_ptr<const ScanBody> saving = body.saving();
+      std::vector<Tensor> operands;
+      for (std::size_t i = 0; i < v.inputs(); ++i) operands.push_back(v.in(i));
+      const Tensors all = apply(saving, v, operands, false);
+      saved.assign(all.begin() + body.graph().outputs.size(), all.end());
+      back = saving->back();
+    }
+    return pull_back(*back, v, s, ys, saved);
+  }
+
+ private:
+  static Tensors apply(const std::shared_ptr<const ScanBody>& body, const Vjp& v, const std::vector<Tensor>& operands,
+                       bool back) {
+    const std::vector<const Tensor*> in = pointers_to(operands);
+    return scan_primitive().apply(
+        {in.data(), in.size()},
+        ScanBody::attrs_of(body, v.attrs.get<std::int64_t>("steps"), v.attrs.get<bool>("reverse") != back));
+  }
+
+  static Tensors pull_back(const ScanBack& back, const Vjp& v, const ScanSignature& s, std::size_t ys,
+                           const std::vector<Tensor>& saved) {
+    const std::size_t first_y = s.carries + s.sums;
+    ScanBack::Wish wish;
+    for (std::size_t k = 0; k < ys; ++k) wish.ys.push_back(v.grad(first_y + k).defined());
+    for (std::size_t i = 0; i < v.inputs(); ++i) wish.inputs.push_back(i < s.carries || v.wants(i));
+    const ScanBack::Way& way = back.way(wish);
+    std::vector<Tensor> operands;
+    const auto floats = [&](std::size_t i) { return is_float(v.in_spec(i).dtype); };
+    for (std::size_t k = 0; k < s.carries; ++k)
+      if (floats(k)) operands.push_back(v.grad_or_zeros(k));
+    for (const std::size_t k : way.saved) operands.push_back(saved[k]);
+    for (const std::size_t k : way.xs) operands.push_back(v.in(s.carries + k));
+    for (const std::size_t k : way.ys) operands.push_back(v.grad(first_y + k));
+    for (const std::size_t k : way.captures) operands.push_back(v.in(s.carries + s.xs + k));
+    for (const std::size_t k : way.sums) operands.push_back(v.grad_or_zeros(s.carries + k));
+    const Tensors grads = apply(way.body, v, operands, true);
+    Tensors all(v.inputs());
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < s.carries; ++k)
+      if (floats(k)) all[k] = grads[next++];
+    for (std::size_t i = s.carries + s.xs; i < v.inputs(); ++i)
+      if (floats(i) && wish.inputs[i]) all[i] = grads[next++];
+    for (std::size_t i = s.carries; i < s.carries + s.xs; ++i)
+      if (floats(i) && wish.inputs[i]) all[i] = grads[next++];
+    return all;
+  }
+};
+
+constexpr Primitive kScan = {.name = "scan",
+                             .summary = "a body applied step by step, its carries going from each to the next",
+                             .arity = -1,
+                             .infer = Scan::infer,
+                             .eval = Scan::eval,
+                             .vjp = Scan::vjp,
+                             .reads = reads_all,
+                             .onnx = "",
+                             .stablehlo = "while",
+                             .domain = {},
+                             .kinks = {}};
+
+}  // namespace
+
+const Primitive& scan_primitive() { return kScan; }
+
+}  // namespace ferrite::detail
