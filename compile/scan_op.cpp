@@ -1,6 +1,7 @@
 #include "ferrite/compile/detail/scan_body.h"
 #include "ferrite/compile/detail/scan_run.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite::detail {
 namespace {

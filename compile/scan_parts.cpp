@@ -52,10 +52,12 @@ class TakingApart {
       const ValueId a = n->in[0], b = n->in[1];
       add_terms(sum, a);
       add_terms(sum, b);
+    } else if (n && n->op == r.permute && is_matrix_product(n->in[0])) {  // (a^T b)^T = b^T a
+      const Graph::Node product = *maker_in_body(n->in[0]);
+      terms_.push_back({sum, product.in[1], turned(product.in[0])});
     } else if (n && n->op == r.reshape) {
       add_terms(sum, n->in[0]);
-    } else if (n && n->op == r.matmul && g_.values[n->in[0]].shape.rank() == 2 &&
-               g_.values[n->in[1]].shape.rank() == 2) {
+    } else if (is_matrix_product(v)) {
       const ValueId b = n->in[1];
       terms_.push_back({sum, turned(n->in[0]), b});
     } else if (n && n->op == r.sum && sums_rows(*n)) {
@@ -65,6 +67,11 @@ class TakingApart {
       const Dtype dtype = g_.values[v].dtype;
       terms_.push_back({sum, kNoValue, g_.add_node(*r.reshape, {{"shape", row}}, {v}, {row, dtype})});
     }
+  }
+  bool is_matrix_product(ValueId v) const {
+    const Graph::Node* n = maker_in_body(v);
+    return n && n->op == records().matmul && g_.values[n->in[0]].shape.rank() == 2 &&
+           g_.values[n->in[1]].shape.rank() == 2;
   }
   bool same_shapes(const Graph::Node& n) const {
     return g_.values[n.in[0]] == g_.values[n.out[0]] && g_.values[n.in[1]] == g_.values[n.out[0]];
@@ -151,7 +158,8 @@ class TakingApart {
   /// Products, reductions and costly functions of the xs, and what follows from these: for a chunk at once.
   void choose_before() {
     const Records& r = records();
-    std::vector<char> can(g_.nodes.size());
+    std::vector<char>& can = before_too_;
+    can.assign(g_.nodes.size(), false);
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
       const Graph::Node& n = g_.nodes[i];
       if (!needed_[i] || when_[i] != When::step || depends_[n.out[0]] != kOnX || !can_batch(n)) continue;
@@ -243,7 +251,8 @@ class TakingApart {
       return place(v, maker_[v] == kNoNode ? step_ : writer_of(when_[maker_[v]]));
     };
     const auto batched = [this](ValueId v) { return is_batched(v); };
-    StageWriter once(g_, maker_, runs(When::once), outside), before(g_, maker_, runs(When::before), outside),
+    const auto runs_before = [this](std::size_t node) { return before_too_[node] || when_[node] == When::anywhere; };
+    StageWriter once(g_, maker_, runs(When::once), outside), before(g_, maker_, runs_before, outside),
         step(g_, maker_, runs(When::step), outside), after(g_, maker_, runs(When::after), outside);
     once_ = &once, before_ = &before, step_ = &step, after_ = &after;
     const ScanSignature& s = body_.signature();
@@ -290,6 +299,7 @@ class TakingApart {
   std::vector<Term> terms_;
   std::vector<std::size_t> maker_;
   std::vector<char> depends_, needed_;
+  std::vector<char> before_too_;  ///< by node: what `before` may compute, cheap operations for its own use
   std::vector<ScanPlace> input_;
   std::vector<When> when_;
   std::vector<std::size_t> y_of_, chunk_of_, once_of_;

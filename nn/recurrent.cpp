@@ -5,6 +5,7 @@
 
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/lengths.h"
+#include "ferrite/nn/detail/recurrent_scan.h"
 
 namespace ferrite::nn {
 namespace {
@@ -155,6 +156,7 @@ Recurrent::Recurrent(const CellKind& cell, const RecurrentSizes& sizes, const In
     const std::int64_t input = k == 0 ? sizes.input_size : sizes.state_size() * sizes.directions();
     for (std::int64_t d = 0; d < sizes.directions(); ++d) {
       weights_.push_back(make_weights(cell, sizes, input, suffix_of(k, d == 1), make));
+      if (sizes.form == Form::scan) scans_.push_back(detail::scan_of(cell, weights_.back()));
     }
   }
   for (std::int64_t k = 0; k + 1 < sizes.layers && sizes.dropout > 0; ++k) {
@@ -186,7 +188,7 @@ RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
     for (std::int64_t d = 0; d < sizes_.directions(); ++d) {
       const auto at = static_cast<std::size_t>(k * sizes_.directions() + d);
       RecurrentState state{h[at], memory ? c[at] : Tensor()};
-      outputs[static_cast<std::size_t>(d)] = run_direction(weights_[at], y, call.options(d == 1), state);
+      outputs[static_cast<std::size_t>(d)] = run_direction(at, y, call.options(d == 1), state);
       h[at] = std::move(state.h);
       if (memory) c[at] = std::move(state.c);
     }
@@ -198,13 +200,15 @@ RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
   return {call.result(y), call.collected(h), memory ? call.collected(c) : Tensor()};
 }
 
-Tensor Recurrent::run_direction(const RecurrentWeights& weights, const Tensor& x, const SequenceOptions& options,
+Tensor Recurrent::run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,
                                 RecurrentState& state) const {
-  const SequenceWeights w = values_of(weights);
   Tensors all;
   if (sizes_.form == Form::fused) {
-    all = cell_.sequence(x, state, w, options);
+    all = cell_.sequence(x, state, values_of(weights_[at]), options);
+  } else if (sizes_.form == Form::scan) {
+    all = detail::run_scan(scans_[at], x, state, options);
   } else {
+    const SequenceWeights w = values_of(weights_[at]);
     // The input product does not depend on h: one for all steps.
     const Tensor i = affine(without_padding(x, options), w.w_ih, w.b_ih);
     const auto step = [&](const Tensor& i_t, const RecurrentState& before) { return cell_.step(i_t, before, w); };

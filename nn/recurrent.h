@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "ferrite/compile/scan.h"
 #include "ferrite/nn/layers.h"
 
 /// What the recurrent layers share: parameters, layers and directions, lengths, resets and states. A kind of cell adds
@@ -35,6 +36,7 @@ SequenceWeights values_of(const RecurrentWeights& weights);
 enum class Form : std::uint8_t {
   fused,     ///< one operation for all steps of a layer and direction (tensor/ops.h: gru_sequence)
   unrolled,  ///< step by step in operations: the definition
+  scan,      ///< one step in operations, traced once and stepped through (compile/scan.h): what any cell can have
 };
 
 /// A kind of recurrent cell: what its step computes from i = x W_ih + b_ih [B, G H] and the state before.
@@ -106,14 +108,14 @@ class Recurrent : public Layer {
 
  private:
   /// One direction of one layer: the outputs; `state` goes from the initial to the last one.
-  Tensor run_direction(const RecurrentWeights& weights, const Tensor& x, const SequenceOptions& options,
-                       RecurrentState& state) const;
+  Tensor run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options, RecurrentState& state) const;
   /// The state cells of a carry, empty without one.
   std::vector<State> carried_states(const Context& context, std::int64_t batch) const;
 
   CellKind cell_;
   RecurrentSizes sizes_;
   std::vector<RecurrentWeights> weights_;  // layer by layer, forward before backward
+  std::vector<Scan> scans_;                // the same for Form::scan, else none
   std::vector<Dropout> dropouts_;          // after all layers but the last
 };
 

@@ -129,6 +129,10 @@ inline Tensor turned(const Parameter& p, const Tensor& t) {
   return p.layout() == FileLayout::transposed ? contiguous(transpose(t)) : t;
 }
 
+inline const char* form_name(nn::Form form) {
+  return form == nn::Form::fused ? "fused" : form == nn::Form::scan ? "scan" : "unrolled";
+}
+
 /// What went into one case and what came out.
 struct Case {
   explicit Case(int number, Dtype dtype, nn::Form form = nn::Form::fused) : config(read_config(number)) {

@@ -69,8 +69,8 @@ void each_case(F&& f) {
 
 template <class F>
 void each_case_and_form(F&& f) {
-  for (const nn::Form form : {nn::Form::unrolled, nn::Form::fused})
-    BOOST_TEST_CONTEXT((form == nn::Form::fused ? "fused" : "unrolled")) each_case([&](int k) { f(k, form); });
+  for (const nn::Form form : {nn::Form::unrolled, nn::Form::scan, nn::Form::fused})
+    BOOST_TEST_CONTEXT(recurrent::form_name(form)) each_case([&](int k) { f(k, form); });
 }
 
 }  // namespace

@@ -159,10 +159,10 @@ double error_of(const Case& c, const Results& r) {
 BOOST_AUTO_TEST_SUITE(wrong_gru)
 
 BOOST_AUTO_TEST_CASE(each_is_found_by_a_case) {
-  for (const nn::Form form : {nn::Form::unrolled, nn::Form::fused})
+  for (const nn::Form form : {nn::Form::unrolled, nn::Form::scan, nn::Form::fused})
     for (const Wrong& wrong : wrong_grus()) {
       const int k = case_for(wrong);
-      BOOST_TEST_CONTEXT(wrong.name << ", case " << k << (form == nn::Form::fused ? ", fused" : ", unrolled")) {
+      BOOST_TEST_CONTEXT(wrong.name << ", case " << k << ", " << recurrent::form_name(form)) {
         BOOST_REQUIRE(k >= 0);
         const Case right(k, Dtype::f64, form);
         BOOST_TEST(error_of(right, right.run(right.x, right.h0, {})) < 1e-12);

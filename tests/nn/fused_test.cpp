@@ -1,4 +1,4 @@
-// The fused form against the unrolled one: values to the bit, gradients within rounding; rows and chunks to the bit.
+// The fused form and the scan against the unrolled one: values to the bit, gradients within rounding; rows and chunks to the bit.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/gru.h"
@@ -87,16 +87,20 @@ Tensors everything(const std::string& kind, const Setting& s, nn::Form form, Dty
 }
 
 void compare(const std::string& kind, const Setting& s, Dtype dtype) {
-  const Tensors fused = everything(kind, s, nn::Form::fused, dtype);
   const Tensors unrolled = everything(kind, s, nn::Form::unrolled, dtype);
   const std::size_t values = has_memory(kind) ? 3 : 2;
   BOOST_TEST_CONTEXT(kind << " H " << s.H << " B " << s.B << " T " << s.T << " layers " << s.layers
                           << (s.both_ways ? " both ways" : "") << (s.lengths ? " lengths" : "")
                           << (s.resets ? " resets" : "") << (s.bias ? "" : " no bias")) {
-    BOOST_REQUIRE(fused.size() == unrolled.size());
-    for (std::size_t k = 0; k < values; ++k) BOOST_TEST(identical(fused[k], unrolled[k]), "value " << k);
-    for (std::size_t k = values; k < fused.size(); ++k)
-      BOOST_TEST(within(fused[k], unrolled[k], dtype == Dtype::f64 ? 1e-13 : 1e-6), "gradient " << k - values);
+    for (const nn::Form form : {nn::Form::fused, nn::Form::scan}) {
+      const Tensors other = everything(kind, s, form, dtype);
+      const char* name = form == nn::Form::fused ? "fused" : "scan";
+      BOOST_REQUIRE(other.size() == unrolled.size());
+      for (std::size_t k = 0; k < values; ++k)
+        BOOST_TEST(identical(other[k], unrolled[k]), name << ", value " << k);
+      for (std::size_t k = values; k < other.size(); ++k)
+        BOOST_TEST(within(other[k], unrolled[k], dtype == Dtype::f64 ? 1e-13 : 1e-6), name << ", gradient " << k - values);
+    }
   }
 }
 

@@ -109,4 +109,34 @@ BOOST_AUTO_TEST_CASE(values_are_those_of_the_loop_to_the_bit) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(two_products_in_a_chain_to_second_order) {
+  const auto f = [](const Tensors& in) {
+    const ScanBodyFunction body = [&](const Tensors& carry, const Tensors& x) -> ScanStep {
+      const Tensor g = x[0] + matmul(carry[0], in[0]);
+      const Tensor h = matmul(sigmoid(g), in[1]);
+      return {{h}, {h}};
+    };
+    return sum(scan(body, {in[2]}, {in[3]}).y[0] * 0.5);
+  };
+  const GradcheckReport report = gradcheck(
+      f, {draw({2, 3}, 1), draw({3, 2}, 2), draw({2, 2}, 3), draw({3, 2, 3}, 4)}, {.order = 2});
+  BOOST_TEST(report.ok, report.str());
+}
+
+BOOST_AUTO_TEST_CASE(gradients_to_second_order) {
+  const auto f = [](const Tensors& in) {
+    Cell2 cell(2, 3, Dtype::f64);
+    cell.w_x = in[0];
+    cell.w_h = in[1];
+    cell.b = in[2];
+    cell.v = in[3];
+    const ScanResult r = scan(cell, {in[4], in[5]}, {in[6], in[7]});
+    return sum(r.carry[0] * r.carry[1]) + sum(r.y[0] * r.y[0]) + sum(r.y[1]);
+  };
+  const Tensors in = {draw({2, 3}, 1), draw({3, 3}, 2),    draw({3}, 3),       draw({3, 2}, 4),
+                      draw({2, 3}, 7), draw({2, 3}, 8), draw({3, 2, 2}, 5), draw({3, 2, 3}, 6)};
+  const GradcheckReport report = gradcheck(f, in, {.order = 2});
+  BOOST_TEST(report.ok, report.str());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
