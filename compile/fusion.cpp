@@ -6,6 +6,11 @@
 #include "ferrite/compile/detail/rewrite.h"
 
 namespace ferrite::detail {
+namespace {
+
+constexpr std::size_t kNowhere = ~std::size_t{0};
+
+}  // namespace
 
 bool is_elementwise(const Primitive& op) { return op.is_pointwise() || op.element_block != nullptr; }
 
@@ -48,17 +53,51 @@ std::vector<char> live_expressions(const Group& group) {
 }
 
 void materialize_ends(Graph& g) {
-  std::vector<char> plain(g.values.size());
-  for (const Graph::Node& n : g.nodes)
-    for (const ValueId v : n.out) plain[v] = !n.op->view && n.op != records().pad;
+  std::vector<std::size_t> maker(g.values.size(), kNowhere);
+  for (std::size_t i = 0; i < g.nodes.size(); ++i)
+    for (const ValueId v : g.nodes[i].out) maker[v] = i;
   std::vector<ValueId> copy(g.values.size(), kNoValue);
   const auto ensure = [&](ValueId& v) {
-    if (v < plain.size() && plain[v]) return;
+    const std::size_t i = v < maker.size() ? maker[v] : kNowhere;
+    if (i != kNowhere && !g.nodes[i].op->view && g.nodes[i].op != records().pad) return;
     if (copy[v] == kNoValue) copy[v] = g.add_node(*records().contiguous, {}, {v}, Spec(g.values[v]));
     v = copy[v];
   };
   for (ValueId& v : g.outputs) ensure(v);
   for (Graph::CellValue& w : g.writes) ensure(w.value);
+}
+
+void move_copies_up(Graph& g) {
+  const Records& r = records();
+  std::vector<std::size_t> behind(g.values.size(), 0);  // by value: after how many nodes that stay it is there
+  std::vector<std::vector<std::size_t>> moved(g.nodes.size() + 1);
+  std::size_t stay = 0;
+  std::vector<char> moves(g.nodes.size());
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    const Graph::Node& n = g.nodes[i];
+    moves[i] = n.op == r.contiguous || n.op == r.concat || n.op == r.stack;
+    std::size_t at = 0;
+    for (const ValueId v : n.in) at = std::max(at, behind[v]);
+    if (moves[i]) {
+      moved[at].push_back(i);
+    } else {
+      at = ++stay;
+    }
+    for (const ValueId v : n.out) behind[v] = at;
+  }
+  std::vector<Graph::Node> nodes;
+  nodes.reserve(g.nodes.size());
+  const auto add_moved = [&](std::size_t at) {
+    for (const std::size_t i : moved[at]) nodes.push_back(std::move(g.nodes[i]));
+  };
+  add_moved(0);
+  stay = 0;
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    if (moves[i]) continue;
+    nodes.push_back(std::move(g.nodes[i]));
+    add_moved(++stay);
+  }
+  g.nodes = std::move(nodes);
 }
 
 // ---- the walk ------------------------------------------------------------------------------------------
@@ -108,8 +147,9 @@ void Fuser::visit(std::size_t i) {
   const Records& r = records();
   if (is_elementwise(*n.op)) return visit_elementwise(i);
   if (n.op == r.contiguous) {
-    if (is_read(n.out[0])) copy_group(i, n.out[0], n.in[0]);
-    return;
+    if (!is_read(n.out[0])) return;
+    const std::size_t beside = options_.fuse ? horizontal(n, n.out[0]).group : kNoNode;
+    return copy_group(i, n.out[0], n.in[0], beside);
   }
   if (options_.fuse && n.op->row_reduction) return visit_reduction(i);
   if (n.op == r.concat || n.op == r.stack) return visit_join(i);
@@ -136,17 +176,18 @@ void Fuser::visit_view(std::size_t i) {
   }
 }
 
-void Fuser::copy_group(std::size_t i, ValueId target, ValueId source) {
+void Fuser::copy_group(std::size_t i, ValueId target, ValueId source, std::size_t beside) {
   if (is_empty(target)) return;
-  const std::size_t at = new_group(i, g_.values[target].shape);
+  const std::size_t at = beside == kNoNode ? new_group(i, g_.values[target].shape) : beside;
   if (source == target) must_copy_[source] = false;  // it is being resolved here, not read from memory
   Expression& e = out_.groups[at].expressions.emplace_back();
   e.order = i;
   e.dtype = g_.values[target].dtype;
   e.map = out_.groups[at].root;
-  e.region = whole_box(g_.values[target].shape);
-  out_.groups[at].outputs.push_back({0, target});
-  add_operand(at, 0, source, e.map);
+  e.region = whole_box(out_.groups[at].domain.extents());
+  const int expression = static_cast<int>(out_.groups[at].expressions.size()) - 1;
+  out_.groups[at].outputs.push_back({expression, target});
+  add_operand(at, expression, source, IndexMap(e.map));
 }
 
 std::size_t Fuser::new_group(std::size_t position, const Shape& extents) {

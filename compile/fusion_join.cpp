@@ -24,7 +24,7 @@ void Fuser::visit_elementwise(std::size_t i) {
   Verdict verdict;
   if (options_.fuse) {
     verdict = vertical(v);
-    if (verdict.group == kNoNode) verdict = horizontal(i, v);
+    if (verdict.group == kNoNode) verdict = horizontal(g_.nodes[i], v);
   }
   if (verdict.group == kNoNode) {
     verdict.group = new_group(i, g_.values[v].shape);
@@ -129,19 +129,25 @@ Fuser::Verdict Fuser::vertical(ValueId v) {
 }
 
 /// Beside another group of the same shape that reads what it reads.
-Fuser::Verdict Fuser::horizontal(std::size_t i, ValueId v) const {
-  const std::size_t until = earliest_use(v);
-  const Shape& shape = g_.values[v].shape;
-  for (const ValueId in : g_.nodes[i].in) {
-    const std::vector<std::size_t>& users = users_[source_of(in)];
-    for (std::size_t k = 0; k < std::min(users.size(), kMostNeighbours); ++k) {
-      const Group& group = out_.groups[users[users.size() - 1 - k]];
-      if (group.position >= until || !(group.root.shape == shape)) continue;
-      if (group.expressions.size() >= kMostExpressions / 2 || group.loads >= kMostLoads / 2) continue;
-      return {users[users.size() - 1 - k], group.root, whole_box(group.domain.extents()), true, false};
+Fuser::Verdict Fuser::horizontal(const Graph::Node& n, ValueId v) const {
+  for (const ValueId in : n.in)
+    if (const std::size_t at = beside(in, g_.values[v].shape, earliest_use(v)); at != kNoNode) {
+      const Group& group = out_.groups[at];
+      return {at, group.root, whole_box(group.domain.extents()), true, false};
     }
-  }
   return {};
+}
+
+/// A group of that shape that reads what `in` is or is a view of, and runs before a node.
+std::size_t Fuser::beside(ValueId in, const Shape& shape, std::size_t until) const {
+  const std::vector<std::size_t>& users = users_[source_of(in)];
+  for (std::size_t k = 0; k < std::min(users.size(), kMostNeighbours); ++k) {
+    const std::size_t at = users[users.size() - 1 - k];
+    const Group& group = out_.groups[at];
+    if (group.position >= until || !(group.root.shape == shape)) continue;
+    if (group.expressions.size() < kMostExpressions / 2 && group.loads < kMostLoads / 2) return at;
+  }
+  return kNoNode;
 }
 
 ValueId Fuser::source_of(ValueId v) const {

@@ -82,6 +82,10 @@ void Fuser::visit_join(std::size_t i) {
     std::size_t at = kNoNode;
     for (const std::size_t k : own)
       if (out_.groups[k].root.shape == shape && out_.groups[k].outputs.size() < 16) at = k;
+    if (at == kNoNode && options_.fuse) {
+      at = beside(part, shape, earliest_use(whole));
+      if (at != kNoNode) own.push_back(at);
+    }
     if (at == kNoNode || !options_.fuse) {
       at = new_group(i, shape);
       own.push_back(at);

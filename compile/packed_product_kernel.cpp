@@ -30,9 +30,10 @@ void product(const Tensor& a, const PackedMatrix& w, const Tensor& out) {
   const TensorImpl& to = *out.impl();
   T* const c = reinterpret_cast<T*>(to.storage->data()) + to.offset;
   const GateMatrix<T> matrix = packed_gates(static_cast<const T*>(w.data), w.K, 1, w.N);
-  each_unit<T, 1>(
-      matrix, to.shape[0], a.data<T>(), a.strides()[0],
-      [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) { put(c + row * w.N + j, sums[0], n); });
+  each_unit<T, 1>(matrix, to.shape[0], a.data<T>(), a.strides()[0],
+                  [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {
+                    put(c + row * w.N + j, sums[0], n);
+                  });
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ class Builder {
 
   void run() {
     materialize_ends(g_);
+    if (options_.fuse) move_copies_up(g_);
     block_bytes_.assign(g_.values.size(), 0);
     moving_base_.assign(g_.values.size(), 0);
     fused_ = fuse(g_, {options_.fuse, options_.guard});

@@ -49,7 +49,8 @@ Spec step_of(const Tensor& x) {
 std::int64_t steps_of(const Tensors& xs, const ScanOptions& o) {
   std::int64_t steps = o.steps;
   for (std::size_t i = 0; i < xs.size(); ++i) {
-    if (xs[i].rank() == 0) throw ShapeError("scan: x " + std::to_string(i) + " has no axis of time: " + xs[i].spec().str());
+    if (xs[i].rank() == 0)
+      throw ShapeError("scan: x " + std::to_string(i) + " has no axis of time: " + xs[i].spec().str());
     const std::int64_t T = xs[i].shape()[0];
     if (steps >= 0 && T != steps)
       throw ShapeError("scan: x " + std::to_string(i) + " " + xs[i].shape().str() + " has " + std::to_string(T) +
@@ -114,8 +115,7 @@ ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::i
   for (Recorder* r : now.recorders)
     for (const TracedFlag& f : t.flags) r->flag(f.flag, f.value);
   const std::shared_ptr<const ScanBody> body = now.differentiated ? t.body->saving() : t.body;
-  const Tensors all =
-      detail::scan_primitive().apply({in.data(), in.size()}, ScanBody::attrs_of(body, steps, reverse));
+  const Tensors all = detail::scan_primitive().apply({in.data(), in.size()}, ScanBody::attrs_of(body, steps, reverse));
   ScanResult r;
   for (std::size_t k = 0; k < init.size(); ++k) r.carry.push_back(all[k]);
   for (std::size_t k = 0; k < t.ys; ++k) r.y.push_back(all[init.size() + k]);

@@ -82,9 +82,8 @@ struct Scan {
   static Tensors apply(const std::shared_ptr<const ScanBody>& body, const Vjp& v, const std::vector<Tensor>& operands,
                        bool back) {
     const std::vector<const Tensor*> in = pointers_to(operands);
-    return scan_primitive().apply(
-        {in.data(), in.size()},
-        ScanBody::attrs_of(body, v.attrs.get<std::int64_t>("steps"), v.attrs.get<bool>("reverse") != back));
+    return scan_primitive().apply({in.data(), in.size()}, ScanBody::attrs_of(body, v.attrs.get<std::int64_t>("steps"),
+                                                                             v.attrs.get<bool>("reverse") != back));
   }
 
   static Tensors pull_back(const ScanBack& back, const Vjp& v, const ScanSignature& s, std::size_t ys,

@@ -65,7 +65,8 @@ class TakingApart {
     } else {
       const Shape row{1, g_.values[v].shape.numel()};
       const Dtype dtype = g_.values[v].dtype;
-      terms_.push_back({sum, kNoValue, g_.add_node(*r.reshape, {{"shape", row}}, {v}, {row, dtype})});
+      const bool is_row = g_.values[v].shape == row;
+      terms_.push_back({sum, kNoValue, is_row ? v : g_.add_node(*r.reshape, {{"shape", row}}, {v}, {row, dtype})});
     }
   }
   bool is_matrix_product(ValueId v) const {
@@ -98,8 +99,12 @@ class TakingApart {
       const ValueId v = g_.inputs[i];
       const bool carry = i < s.carries, x = !carry && i < s.carries + s.xs;
       depends_[v] = carry ? kOnCarry : x ? kOnX : 0;
-      input_[v] = {carry ? ScanPlace::Kind::carry : x ? ScanPlace::Kind::x : ScanPlace::Kind::capture,
-                   i - (carry ? 0 : x ? s.carries : s.carries + s.xs)};
+      input_[v] = {carry ? ScanPlace::Kind::carry
+                   : x   ? ScanPlace::Kind::x
+                         : ScanPlace::Kind::capture,
+                   i - (carry ? 0
+                        : x   ? s.carries
+                              : s.carries + s.xs)};
     }
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
       char on = 0;
@@ -260,7 +265,12 @@ class TakingApart {
     for (std::size_t k = 0; k < s.carries; ++k) step.give(g_.outputs[k], {ScanPlace::Kind::carry, k});
     for (std::size_t k = s.carries + s.sums; k < g_.outputs.size(); ++k) {
       const ValueId v = g_.outputs[k];
-      writer_of(is_batched(v) ? home(v) : When::step)->give(v, {ScanPlace::Kind::y, k - s.carries - s.sums});
+      const ScanPlace y{ScanPlace::Kind::y, k - s.carries - s.sums};
+      if (maker_[v] == kNoNode && input_[v].kind == ScanPlace::Kind::carry && depends_[v] == kOnCarry) {
+        parts_.carried.emplace_back(input_[v].index, y);
+        continue;
+      }
+      writer_of(is_batched(v) ? home(v) : When::step)->give(v, y);
     }
     parts_.after = after.write(chunk_, batched);
     parts_.step = step.write(0, batched);
@@ -282,6 +292,14 @@ class TakingApart {
   /// A value as rows that stand in memory.
   ScanPlace rows(ValueId v) {
     if (maker_[v] == kNoNode && input_[v].kind == ScanPlace::Kind::x) return input_[v];
+    if (maker_[v] == kNoNode && depends_[v] == kOnCarry) {
+      if (chunk_of_[v] == kNoNode) {
+        chunk_of_[v] = parts_.chunks.size();
+        parts_.chunks.push_back(g_.values[v]);
+        parts_.carried.emplace_back(input_[v].index, ScanPlace{ScanPlace::Kind::chunk, chunk_of_[v]});
+      }
+      return {ScanPlace::Kind::chunk, chunk_of_[v]};
+    }
     const When w = is_batched(v) ? home(v) : When::step;
     StageWriter* const by = writer_of(w);
     if (maker_[v] != kNoNode && when_[maker_[v]] != When::anywhere && is_batched(v)) return place(v, by);

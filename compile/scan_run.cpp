@@ -76,8 +76,7 @@ class ScanRun {
     for (std::size_t k = 0; k < s_.sums; ++k) std::memset(Writer::raw(sum(k)), 0, bytes(sum(k)));
     for (std::size_t k = 0; k < s_.carries; ++k) carries_.push_back(home_of(operands_[k]));
     if (steps_ > 0) run_steps();
-    for (std::size_t k = 0; k < s_.carries; ++k)
-      std::memcpy(Writer::raw(out_[k]), carries_[k].data(), bytes(out_[k]));
+    for (std::size_t k = 0; k < s_.carries; ++k) std::memcpy(Writer::raw(out_[k]), carries_[k].data(), bytes(out_[k]));
   }
 
  private:
@@ -236,6 +235,8 @@ class ScanRun {
     for (const Moving& m : results_) step_->put(m.base, home(m.place, i, m.stride));
     for (const Turning& t : turning_) step_->put(t.base, home_of(t.buffers[turn_]));
     turn_ ^= 1U;
+    for (const auto& [k, to] : p_.parts_.carried)
+      std::memcpy(home(to, i, stride(to)).data(), carries_[k].data(), bytes(operands_[k]));
     step_->run_in_place();
     for (const Copy& c : copies_)
       std::memcpy(home(c.to, i, stride(c.to)).data(), step_->data(c.from), static_cast<std::size_t>(c.bytes));

@@ -39,7 +39,8 @@ bool can_stack(const Graph& g, const Graph::Node& n, const std::function<bool(Va
     return differs(n.in[0]) && !differs(n.in[1]) && g.values[n.in[1]].shape.rank() == 2 &&
            g.values[n.in[0]].shape.rank() == 2;
   if (n.op == r.concat || n.op == r.stack) return std::all_of(n.in.begin(), n.in.end(), differs);
-  if (n.op == r.reshape || n.op == r.permute || n.op == r.expand || n.op == r.slice || n.op == r.contiguous) return true;
+  if (n.op == r.reshape || n.op == r.permute || n.op == r.expand || n.op == r.slice || n.op == r.contiguous)
+    return true;
   return is_elementwise(*n.op) || reduces(*n.op);
 }
 
@@ -128,7 +129,8 @@ void StageWriter::stack(const Graph::Node& n) {
     const Shape rows{chunk_ * a[0], a[1]};
     const Shape product{rows[0], out.shape[-1]};
     const ValueId flat = view(*r.reshape, "shape", rows, local_[n.in[0]]);
-    result = view(*r.reshape, "shape", out.shape, to.add_node(*r.matmul, {}, {flat, local_[n.in[1]]}, {product, out.dtype}));
+    result =
+        view(*r.reshape, "shape", out.shape, to.add_node(*r.matmul, {}, {flat, local_[n.in[1]]}, {product, out.dtype}));
     return;
   }
   if (n.op == r.reshape) {

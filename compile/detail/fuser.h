@@ -39,7 +39,7 @@ class Fuser {
   bool is_read(ValueId v) const;
   bool is_empty(ValueId v) const;
   std::size_t new_group(std::size_t position, const Shape& extents);
-  void copy_group(std::size_t i, ValueId target, ValueId source);
+  void copy_group(std::size_t i, ValueId target, ValueId source, std::size_t beside = kNoNode);
   void read_alone(std::size_t reader, ValueId v);
   const Window& window_of(ValueId v);
   void refuse(ValueId v, const std::string& why);
@@ -61,7 +61,8 @@ class Fuser {
   bool delays_nothing(std::size_t from, std::size_t to) const;
   std::optional<IndexMap> map_of_rows(std::size_t i, Verdict& verdict);
   static void follow_cuts(Group& group);
-  Verdict horizontal(std::size_t i, ValueId v) const;
+  Verdict horizontal(const Graph::Node& n, ValueId v) const;
+  std::size_t beside(ValueId in, const Shape& shape, std::size_t until) const;
   std::size_t earliest_use(ValueId v) const;
   Expression& join(std::size_t i, ValueId v, const Verdict& verdict);
   void add_operands(std::size_t group, int expression);

@@ -105,6 +105,8 @@ Fused fuse(const Graph& g, const FusionOptions& options);
 
 /// Puts a copy behind every output and written value that is an input, a constant or a view.
 void materialize_ends(Graph& g);
+/// Copies and concatenations stand right behind what they copy, so that the kernel that computes it can write it twice.
+void move_copies_up(Graph& g);
 
 /// Expressions that results of a group depend on, by number.
 std::vector<char> live_expressions(const Group& group);

@@ -53,7 +53,7 @@ class PlanBody;
 /// Where what belongs to a base begins.
 struct Home {
   Storage* storage = nullptr;
-  std::int64_t offset = 0;  ///< elements
+  std::int64_t offset = 0;   ///< elements
   std::int64_t element = 1;  ///< bytes of one
 
   std::byte* data() const { return storage->data() + offset * element; }

@@ -43,6 +43,8 @@ struct ScanParts {
   ScanStage step;    ///< what depends on the carries
   ScanStage after;   ///< products that no carry waits for
   std::vector<ScanTerm> terms;
+  /// Stacks of carries as they come into the steps: which carry, where to.
+  std::vector<std::pair<std::size_t, ScanPlace>> carried;
   std::vector<Spec> chunks;  ///< one step of each value that stands in chunks
 };
 

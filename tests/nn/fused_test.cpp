@@ -1,4 +1,5 @@
-// The fused form and the scan against the unrolled one: values to the bit, gradients within rounding; rows and chunks to the bit.
+// The fused form and the scan against the unrolled one: values to the bit, gradients within rounding; rows and chunks
+// to the bit.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/gru.h"
@@ -96,10 +97,10 @@ void compare(const std::string& kind, const Setting& s, Dtype dtype) {
       const Tensors other = everything(kind, s, form, dtype);
       const char* name = form == nn::Form::fused ? "fused" : "scan";
       BOOST_REQUIRE(other.size() == unrolled.size());
-      for (std::size_t k = 0; k < values; ++k)
-        BOOST_TEST(identical(other[k], unrolled[k]), name << ", value " << k);
+      for (std::size_t k = 0; k < values; ++k) BOOST_TEST(identical(other[k], unrolled[k]), name << ", value " << k);
       for (std::size_t k = values; k < other.size(); ++k)
-        BOOST_TEST(within(other[k], unrolled[k], dtype == Dtype::f64 ? 1e-13 : 1e-6), name << ", gradient " << k - values);
+        BOOST_TEST(within(other[k], unrolled[k], dtype == Dtype::f64 ? 1e-13 : 1e-6),
+                   name << ", gradient " << k - values);
     }
   }
 }

@@ -53,7 +53,8 @@ struct Cell2 {
 };
 
 /// Results and all gradients.
-Tensors everything(Runner run, std::int64_t T, std::int64_t B, std::int64_t D, std::int64_t H, bool reverse, Dtype dtype) {
+Tensors everything(Runner run, std::int64_t T, std::int64_t B, std::int64_t D, std::int64_t H, bool reverse,
+                   Dtype dtype) {
   Tape tape;
   Cell2 cell(D, H, dtype);
   cell.w_x = tape.watch(cell.w_x);
@@ -118,8 +119,8 @@ BOOST_AUTO_TEST_CASE(two_products_in_a_chain_to_second_order) {
     };
     return sum(scan(body, {in[2]}, {in[3]}).y[0] * 0.5);
   };
-  const GradcheckReport report = gradcheck(
-      f, {draw({2, 3}, 1), draw({3, 2}, 2), draw({2, 2}, 3), draw({3, 2, 3}, 4)}, {.order = 2});
+  const GradcheckReport report =
+      gradcheck(f, {draw({2, 3}, 1), draw({3, 2}, 2), draw({2, 2}, 3), draw({3, 2, 3}, 4)}, {.order = 2});
   BOOST_TEST(report.ok, report.str());
 }
 
@@ -133,7 +134,7 @@ BOOST_AUTO_TEST_CASE(gradients_to_second_order) {
     const ScanResult r = scan(cell, {in[4], in[5]}, {in[6], in[7]});
     return sum(r.carry[0] * r.carry[1]) + sum(r.y[0] * r.y[0]) + sum(r.y[1]);
   };
-  const Tensors in = {draw({2, 3}, 1), draw({3, 3}, 2),    draw({3}, 3),       draw({3, 2}, 4),
+  const Tensors in = {draw({2, 3}, 1), draw({3, 3}, 2), draw({3}, 3),       draw({3, 2}, 4),
                       draw({2, 3}, 7), draw({2, 3}, 8), draw({3, 2, 2}, 5), draw({3, 2, 3}, 6)};
   const GradcheckReport report = gradcheck(f, in, {.order = 2});
   BOOST_TEST(report.ok, report.str());
