@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ferrite/tensor/detail/accumulate.h"
+
 namespace ferrite::detail {
 namespace {
 
@@ -53,14 +55,17 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
   }
 }
 
-/// Points everything at the arguments and fresh results of this call.
-void Workspace::bind() {
+/// Points everything at the arguments and the results of this call: fresh ones, or cells that nobody else holds.
+void Workspace::bind(bool updates) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     now_[plan_.bases.arguments + i] = arguments[i]->impl();
     bases_[plan_.bases.arguments + i] = only_read(*arguments[i]);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i] = Tensor::empty(plan_.graph.values[plan_.results[i]]);
+    const std::int64_t cell = updates ? plan_.updates[i] : -1;
+    const bool in_place = cell >= 0 && owned_alone(*arguments[static_cast<std::size_t>(cell)]);
+    results[i] =
+        in_place ? *arguments[static_cast<std::size_t>(cell)] : Tensor::empty(plan_.graph.values[plan_.results[i]]);
     now_[plan_.bases.results + i] = results[i].impl();
     bases_[plan_.bases.results + i] = Writer::raw(results[i]);
   }
@@ -70,8 +75,8 @@ void Workspace::bind() {
   }
 }
 
-void Workspace::run() {
-  bind();
+void Workspace::run(bool updates) {
+  bind(updates);
   for (const PlannedStep& s : plan_.steps) {
     if (s.kernel < 0) {
       call(s.call);

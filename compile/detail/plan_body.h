@@ -64,7 +64,8 @@ class Workspace {
   /// Row-major copies of arguments that were not.
   std::vector<Tensor> copies;
 
-  void run();
+  /// With `updates` results may take the buffers of the cells that they will be assigned to.
+  void run(bool updates);
 
  private:
   /// The tensors of one call, made once; those on arguments and results are pointed at their buffers in every run.
@@ -78,7 +79,7 @@ class Workspace {
     std::int64_t offset;  ///< elements
   };
   void make(const PlannedTensor& t, Tensor& tensor);
-  void bind();
+  void bind(bool updates);
   void call(int index);
   void run_products(const PlannedStep& s);
   void take_rows(const PlannedProduct& p, std::int64_t first, std::int64_t rows);
@@ -99,9 +100,10 @@ class PlanBody {
   std::vector<Kernel> kernels;
   std::vector<PlannedCall> calls;
   std::vector<PlannedStep> steps;
-  std::vector<Tensor> constants;  ///< in the order of their bases
-  std::vector<ValueId> results;   ///< values with a buffer of their own, in the order of their bases
-  std::vector<std::size_t> ends;  ///< outputs, then written cells: which result each is
+  std::vector<Tensor> constants;      ///< in the order of their bases
+  std::vector<ValueId> results;       ///< values with a buffer of their own, in the order of their bases
+  std::vector<std::size_t> ends;      ///< outputs, then written cells: which result each is
+  std::vector<std::int64_t> updates;  ///< by result: the argument, a cell, whose buffer it may take; else -1
   std::int64_t arena_bytes = 0;
   PlanReport report;
 
@@ -129,6 +131,9 @@ class Borrowed {
   const PlanBody& plan_;
   std::unique_ptr<Workspace> workspace_;
 };
+
+/// Fills in the report.
+void describe_plan(PlanBody& body, const Fused& fused);
 
 /// Simplifies, fuses, places.
 std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options);
