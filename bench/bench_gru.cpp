@@ -1,7 +1,7 @@
 // Recurrent layers, forward and streamed: microseconds a sequence and a step, beside the GRU written by hand for this
 // machine and the bound set by its peak and its bandwidth.
 //   bench_gru [--full] [--kinds gru,lstm,rnn] [--seconds 0.15] [--json FILE]
-//   bench_gru --serve        answers lines for bench/compare: see recurrent_jobs.h
-#include "recurrent_jobs.h"
+//   bench_gru --serve        answers lines for bench/compare: see jobs.h
+#include "jobs.h"
 
 int main(int argc, char** argv) { return bench::run_grid({"forward", "stream"}, argc, argv); }

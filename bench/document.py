@@ -42,7 +42,7 @@ def program(options, name):
 def peers(options):
     path = ROOT / "docs" / "benchmarks-compare.json"
     output(sys.executable, ROOT / "bench" / "compare" / "run.py", "--build", options.build, "--out", path,
-           *(["--full"] if options.full else []))
+           *(["--full"] if options.full else []), *(["--cells", *options.cells] if options.cells else []))
     result = json.loads(path.read_text())
     names = list(result["versions"])
     lines = [f"{result['processor']}; " + ", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
@@ -98,9 +98,10 @@ def main():
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all if none is named")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "bench")
     parser.add_argument("--full", action="store_true", help="the whole grid of recurrent layers: hours")
+    parser.add_argument("--cells", nargs="*", help="of peers: measure only these, as job/kind/H/T/B")
     options = parser.parse_args()
     options.build = options.build.resolve()
-    for name in options.sections or SECTIONS:
+    for name in options.sections or (["peers"] if options.cells else SECTIONS):
         if name not in SECTIONS:
             parser.error(f"no such section: {name}")
         text = SECTIONS[name](options)

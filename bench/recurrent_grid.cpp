@@ -2,9 +2,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "ferrite/tensor/denormals.h"
+#include "jobs.h"
 #include "limit/limit.h"
 #include "machine.h"
-#include "recurrent_jobs.h"
 #include "timing.h"
 
 namespace bench {
@@ -107,6 +108,7 @@ int run_grid(const std::vector<std::string>& jobs, int argc, const char* const* 
     serve();
     return 0;
   }
+  const ferrite::FlushDenormals guard;
   Bounds bounds;
   std::printf("%s, peak %.1f GFLOP/s in packets of %d floats; D = H; microseconds, medians, in turn\n",
               processor().c_str(), bounds.peak() * 1e-9, kLanes);

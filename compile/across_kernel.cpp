@@ -122,15 +122,18 @@ class AcrossRun {
     const std::int64_t at = task / k_.pieces % middle;
     const std::int64_t block = task / k_.pieces / middle;
     const std::int64_t width = columns_of(piece);
-    const std::int64_t lane_bytes = lines(width * 8);
+    std::int64_t widest = 4;
+    for (const Kernel::Total& t : k_.totals) widest = std::max(widest, size_of(t.dtype));
+    const std::int64_t lane_bytes = lines(width * widest);
     constexpr std::int64_t kMostLanes = 16;
     std::byte* memory = block_memory().take(k_.totals.size() * static_cast<std::size_t>(kMostLanes * lane_bytes));
-    for (std::size_t i = 0; i < k_.totals.size(); ++i) {
-      const JoinRuns runs = join_runs(k_.totals[i].kind, k_.totals[i].dtype);
-      for (std::int64_t l = 0; l < kMostLanes; ++l) runs.clear(lane(memory, i, l, lane_bytes), width);
-    }
     const std::int64_t first = block * kReductionBlock;
     const std::int64_t last = std::min(k_.across_elements, first + kReductionBlock);
+    for (std::size_t i = 0; i < k_.totals.size(); ++i) {
+      const JoinRuns runs = join_runs(k_.totals[i].kind, k_.totals[i].dtype);
+      const std::int64_t used = std::min(runs.lanes, last - first);
+      for (std::int64_t l = 0; l < used; ++l) runs.clear(lane(memory, i, l, lane_bytes), width);
+    }
     const std::int64_t step = k_.tile_rows ? k_.tile_rows : 1;
     for (std::int64_t r = first; r < last; r += step) {
       const Tile t{r * middle + at, std::min(step, last - r), piece * k_.tile * (k_.tile_rows ? 0 : 1), width};
@@ -139,7 +142,7 @@ class AcrossRun {
     }
     worker.end();
     for (std::size_t i = 0; i < k_.totals.size(); ++i)
-      fold(i, memory, lane_bytes, width, partial(i, block, at * k_.length + piece * k_.tile));
+      fold(i, memory, lane_bytes, last - first, width, partial(i, block, at * k_.length + piece * k_.tile));
   }
   static std::byte* lane(std::byte* memory, std::size_t total, std::int64_t lane, std::int64_t lane_bytes) {
     return memory + (static_cast<std::int64_t>(total) * 16 + lane) * lane_bytes;
@@ -147,17 +150,17 @@ class AcrossRun {
   void deal(std::size_t i, const Worker& worker, const Tile& t, std::int64_t row, std::byte* memory,
             std::int64_t lane_bytes) const {
     const Kernel::Total& total = k_.totals[i];
-    const JoinRuns runs = join_runs(total.kind, total.dtype);
-    const std::byte* from = worker.slot(total.slot);
-    for (std::int64_t r = 0; r < t.rows; ++r)
-      runs.join(lane(memory, i, (row + r) % runs.lanes, lane_bytes), from + r * t.columns * size_of(total.dtype),
-                t.columns);
+    join_runs(total.kind, total.dtype)
+        .deal({worker.slot(total.slot), t.rows, t.columns, row, lane(memory, i, 0, lane_bytes), lane_bytes});
   }
-  void fold(std::size_t i, std::byte* memory, std::int64_t lane_bytes, std::int64_t width, std::byte* to) const {
+  /// Lanes that no row reached are left out, as the eager reduction does.
+  void fold(std::size_t i, std::byte* memory, std::int64_t lane_bytes, std::int64_t rows, std::int64_t width,
+            std::byte* to) const {
     const Kernel::Total& total = k_.totals[i];
     const JoinRuns runs = join_runs(total.kind, total.dtype);
+    const std::int64_t used = std::min(runs.lanes, rows);
     for (std::int64_t half = runs.lanes / 2; half >= 1; half /= 2)
-      for (std::int64_t l = 0; l < half; ++l)
+      for (std::int64_t l = 0; l < std::min(half, used - half); ++l)
         runs.join(lane(memory, i, l, lane_bytes), lane(memory, i, l + half, lane_bytes), width);
     std::memcpy(to, lane(memory, i, 0, lane_bytes), static_cast<std::size_t>(width * size_of(total.dtype)));
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ferrite/compile/detail/fuser.h"
+#include "ferrite/compile/detail/plan_products.h"
 #include "ferrite/compile/detail/rewrite.h"
 
 namespace ferrite::detail {
@@ -83,7 +84,7 @@ bool Fuser::delays_nothing(std::size_t from, std::size_t to) const {
       std::all_of(n.in.begin(), n.in.end(), [&](ValueId v) { return producer_[out_.windows[v].base] == kNoNode; });
   if (given) return true;
   for (std::size_t t = from + 1; t < to; ++t)
-    if (out_.tasks[t].group >= 0 || g_.nodes[out_.tasks[t].single].op != records().matmul) return false;
+    if (out_.tasks[t].group >= 0 || !is_product(*g_.nodes[out_.tasks[t].single].op)) return false;
   return true;
 }
 

@@ -50,7 +50,7 @@ Tensors Plan::evaluate(std::span<const Tensor* const> arguments) const {
   for (std::size_t i = 0; i < arguments.size(); ++i)
     set_argument(*w, i, g.values[i < g.inputs.size() ? g.inputs[i] : g.reads[i - g.inputs.size()].value],
                  *arguments[i]);
-  w->run();
+  w->run(false);
   Tensors ends;
   for (const std::size_t i : body_->ends) ends.push_back(w->results[i]);
   return ends;
@@ -70,7 +70,7 @@ Tensors Plan::run(std::span<const Tensor* const> inputs) const {
   for (std::size_t i = 0; i < inputs.size(); ++i) set_argument(*w, i, g.values[g.inputs[i]], *inputs[i]);
   for (std::size_t i = 0; i < g.reads.size(); ++i)
     set_argument(*w, inputs.size() + i, g.values[g.reads[i].value], g.cells[g.reads[i].cell].peek());
-  w->run();
+  w->run(true);
   for (std::size_t i = 0; i < g.writes.size(); ++i)
     g.cells[g.writes[i].cell].assign(w->results[body_->ends[g.outputs.size() + i]]);
   Tensors outputs;

@@ -3,7 +3,7 @@
 
 #include "ferrite/compile/detail/memory.h"
 #include "ferrite/compile/detail/plan_body.h"
-#include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/detail/plan_products.h"
 #include "ferrite/compile/passes.h"
 
 namespace ferrite::detail {
@@ -33,10 +33,14 @@ class Symbolic final : public Locations {
 /// Puts a plan together.
 class Builder {
  public:
-  Builder(PlanBody& body, const PlanOptions& options, Results results)
-      : body_(body), g_(body.graph), options_(options), results_(results) {}
+  Builder(PlanBody& body, const PlanOptions& options, PlanFor use)
+      : body_(body), g_(body.graph), options_(options), use_(use) {}
 
   void run() {
+    if (options_.fuse && use_ != PlanFor::steps) {
+      accumulate_products(g_);
+      copy_turned_operands(g_);
+    }
     materialize_ends(g_);
     if (options_.fuse) move_copies_up(g_);
     block_bytes_.assign(g_.values.size(), 0);
@@ -48,7 +52,7 @@ class Builder {
     live();
     lay_out_arena();
     resolve();
-    describe();
+    describe_plan(body_, fused_);
   }
 
  private:
@@ -145,7 +149,7 @@ class Builder {
   // ---- lifetimes -----------------------------------------------------------------------------------------
 
   void touch(ValueId v, std::size_t step) {
-    if (base_[v] != 0 || g_.values[v].shape.numel() == 0) return;
+    if (g_.values[v].shape.numel() == 0) return;
     first_[v] = std::min(first_[v], step);
     last_[v] = std::max(last_[v], step);
   }
@@ -172,10 +176,56 @@ class Builder {
         touch_call(step.call, s);
       }
     }
-    if (options_.reuse)
-      for (std::size_t s = 0; s < body_.steps.size(); ++s)
-        if (body_.steps[s].kernel >= 0)
-          write_in_place(body_.kernels[static_cast<std::size_t>(body_.steps[s].kernel)], s);
+    body_.updates.assign(body_.results.size(), -1);
+    if (!options_.reuse) return;
+    const std::size_t last_to_throw = find_last_to_throw();
+    for (std::size_t s = 0; s < body_.steps.size(); ++s) {
+      const PlannedStep& step = body_.steps[s];
+      if (step.kernel >= 0) {
+        write_in_place(body_.kernels[static_cast<std::size_t>(step.kernel)], s);
+      } else {
+        write_in_place(body_.calls[static_cast<std::size_t>(step.call)], s, s > last_to_throw);
+      }
+    }
+  }
+
+  /// The last step that may reject what it reads: from there on cells may be written before the program has ended.
+  std::size_t find_last_to_throw() const {
+    std::size_t last = 0;
+    for (std::size_t s = 0; s < body_.steps.size(); ++s) {
+      if (body_.steps[s].kernel >= 0) continue;
+      const Primitive& op = *body_.calls[static_cast<std::size_t>(body_.steps[s].call)].op;
+      if (op.in_place.empty() && !is_product(op)) last = s;
+    }
+    return last;
+  }
+
+  /// A result of an operation that allows it takes the place of an operand that dies here; what is assigned to a cell
+  /// that of the cell's value, if at run time nobody else holds that.
+  void write_in_place(const PlannedCall& c, std::size_t step, bool to_cells) {
+    for (std::size_t k = 0; k < c.op->in_place.size(); ++k) {
+      const PlannedTensor& in = c.in[c.op->in_place[k]];
+      const ValueId u = in.base;
+      const ValueId v = c.out[k].base;
+      const bool alone =
+          std::count_if(c.in.begin(), c.in.end(), [&](const PlannedTensor& t) { return t.base == u; }) == 1;
+      if (!alone || last_[u] != step || first_[v] != step || in.offset != 0) continue;
+      if (in.spec != g_.values[u] || in.strides != in.spec.shape.strides()) continue;
+      if (base_[u] == 0 && base_[v] == 0) alias_[v] = u;
+      if (to_cells && base_[u] != 0 && base_[v] != 0) update_cell(u, v);
+    }
+  }
+
+  void update_cell(ValueId read, ValueId written) {
+    const auto of = [](const std::vector<Graph::CellValue>& list, ValueId v) {
+      return std::find_if(list.begin(), list.end(), [&](const Graph::CellValue& c) { return c.value == v; });
+    };
+    const auto from = of(g_.reads, read);
+    const auto to = of(g_.writes, written);
+    if (from == g_.reads.end() || to == g_.writes.end() || from->cell != to->cell) return;
+    const std::size_t result = base_[written] - body_.bases.results;
+    if (std::count(body_.ends.begin(), body_.ends.end(), result) != 1) return;
+    body_.updates[result] = base_[read] - static_cast<std::int64_t>(body_.bases.arguments);
   }
 
   /// A result may take the place of an operand that dies here, where every element is read before it is written: both
@@ -250,11 +300,13 @@ class Builder {
     return v;
   }
 
+  std::int64_t bytes_of(ValueId v) const { return g_.values[v].shape.numel() * size_of(g_.values[v].dtype); }
+
   void lay_out_arena() {
     std::vector<Lifetime> lives;
     std::vector<int> index(g_.values.size(), -1);
     for (ValueId v = 0; v < g_.values.size(); ++v) {
-      if (first_[v] == kNever) continue;
+      if (first_[v] == kNever || base_[v] != 0) continue;
       const ValueId r = root(v);
       const std::int64_t bytes = block_bytes_[r] ? block_bytes_[r] : bytes_of(r);
       if (index[r] < 0) {
@@ -268,7 +320,7 @@ class Builder {
     const MemoryLayout layout = options_.reuse ? lay_out(lives) : lay_out_apart(lives);
     offset_.assign(g_.values.size(), 0);
     for (ValueId v = 0; v < g_.values.size(); ++v)
-      if (first_[v] != kNever) offset_[v] = layout.offsets[static_cast<std::size_t>(index[root(v)])];
+      if (first_[v] != kNever && base_[v] == 0) offset_[v] = layout.offsets[static_cast<std::size_t>(index[root(v)])];
     body_.arena_bytes = layout.bytes;
     body_.report.arena_bytes = layout.bytes;
     body_.report.bound_bytes = layout.bound;
@@ -292,7 +344,7 @@ class Builder {
       for (Kernel::Load& l : k.loads) resolve(l.from);
       for (Kernel::Store& s : k.stores) {
         resolve(s.to);
-        s.window |= results_ == Results::windows && s.to.base >= body_.bases.results;
+        s.window |= use_ != PlanFor::calls && s.to.base >= body_.bases.results;
       }
       for (Kernel::Total& t : k.totals) resolve(t.to);
     }
@@ -313,74 +365,10 @@ class Builder {
     }
   }
 
-  // ---- the report ----------------------------------------------------------------------------------------
-
-  void describe() {
-    PlanReport& r = body_.report;
-    r.operations = g_.nodes.size();
-    r.refusals = fused_.refusals;
-    for (const Task& t : fused_.tasks) r.steps.push_back(t.group >= 0 ? describe_group(t) : describe_call(t));
-    for (const PlanReport::Step& s : r.steps) r.bytes_moved += s.bytes;
-    for (const ValueId v : body_.results) r.result_bytes += bytes_of(v);
-    for (const Tensor& c : body_.constants) r.constant_bytes += (c.contiguous() ? c.numel() : 1) * size_of(c.dtype());
-  }
-  std::int64_t bytes_of(ValueId v) const { return g_.values[v].shape.numel() * size_of(g_.values[v].dtype); }
-
-  PlanReport::Step describe_group(const Task& t) {
-    const Group& group = fused_.groups[static_cast<std::size_t>(t.group)];
-    PlanReport::Step s;
-    s.kernel = true;
-    ++body_.report.kernels;
-    std::vector<std::pair<std::size_t, std::string_view>> names;
-    std::vector<ValueId> read;
-    const std::vector<char> live = live_expressions(group);
-    for (std::size_t i = 0; i < group.expressions.size(); ++i) {
-      if (!live[i]) continue;
-      const Expression& e = group.expressions[i];
-      names.emplace_back(e.order, e.node ? e.node->op->name : "copy");
-      s.operations += e.node ? 1 : 0;
-      for (const GroupOperand& o : e.operands)
-        if (o.value != kNoValue && o.expression < 0) read.push_back(o.value);
-    }
-    std::sort(names.begin(), names.end());
-    for (const auto& [order, name] : names) s.what += (s.what.empty() ? "" : " ") + std::string(name);
-    std::sort(read.begin(), read.end());
-    read.erase(std::unique(read.begin(), read.end()), read.end());
-    for (const ValueId v : read) s.bytes += bytes_of(v);
-    for (const std::size_t node : t.products) add_product(s, node);
-    for (const GroupOutput& o : group.outputs) {
-      const Expression& e = group.expressions[static_cast<std::size_t>(o.expression)];
-      s.bytes += e.map.shape.numel() * size_of(e.dtype);
-    }
-    return s;
-  }
-
-  /// A product that runs with a kernel: its result never leaves the caches.
-  void add_product(PlanReport::Step& s, std::size_t node) {
-    const Graph::Node& n = g_.nodes[node];
-    s.what = std::string(n.op->name) + " " + s.what;
-    s.operations += 1;
-    ++body_.report.products;
-    ++body_.report.epilogues;
-    for (const ValueId v : n.in) s.bytes += bytes_of(v);
-    s.bytes -= bytes_of(n.out[0]);
-  }
-
-  PlanReport::Step describe_call(const Task& t) {
-    const Graph::Node& n = g_.nodes[t.single];
-    PlanReport::Step s;
-    s.what = n.op->name;
-    s.operations = 1;
-    ++(n.op == records().matmul ? body_.report.products : body_.report.others);
-    for (const ValueId v : n.in) s.bytes += bytes_of(v);
-    for (const ValueId v : n.out) s.bytes += bytes_of(v);
-    return s;
-  }
-
   PlanBody& body_;
   Graph& g_;
   const PlanOptions& options_;
-  Results results_;
+  PlanFor use_;
   Fused fused_;
   std::vector<std::uint32_t> base_;
   std::vector<std::int64_t> offset_;
@@ -392,11 +380,11 @@ class Builder {
 
 }  // namespace
 
-std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, Results results) {
+std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, PlanFor use) {
   auto body = std::make_unique<PlanBody>();
   passes::simplify(graph);
   body->graph = std::move(graph);
-  Builder(*body, options, results).run();
+  Builder(*body, options, use).run();
   return body;
 }
 

@@ -27,7 +27,7 @@ using Kind = ScanPlace::Kind;
 ScanProgram::ScanProgram(const ScanBody& body)
     : body_(body), chunk_(steps_at_once(take_apart(body, 1))), parts_(take_apart(body, chunk_)) {
   if (!parts_.once.empty()) once_ = make_plan(parts_.once.graph, {});
-  step_ = make_plan(parts_.step.graph, {}, Results::windows);
+  step_ = make_plan(parts_.step.graph, {}, PlanFor::steps);
   find_packable();
 }
 
@@ -38,8 +38,8 @@ const ScanProgram::ChunkPlans& ScanProgram::plans(std::int64_t steps) const {
   const auto [at, fresh] = plans_.try_emplace(steps);
   if (fresh) {
     ScanParts parts = take_apart(body_, steps);
-    if (!parts.before.empty()) at->second.before = make_plan(std::move(parts.before.graph), {}, Results::windows);
-    if (!parts.after.empty()) at->second.after = make_plan(std::move(parts.after.graph), {}, Results::windows);
+    if (!parts.before.empty()) at->second.before = make_plan(std::move(parts.before.graph), {}, PlanFor::windows);
+    if (!parts.after.empty()) at->second.after = make_plan(std::move(parts.after.graph), {}, PlanFor::windows);
   }
   return at->second;
 }
@@ -135,7 +135,7 @@ class ScanRun {
   void run_once() {
     const Borrowed w(*p_.once_);
     for (std::size_t i = 0; i < p_.parts_.once.in.size(); ++i) w->arguments[i] = &tensor(p_.parts_.once.in[i]);
-    w->run();
+    w->run(false);
     once_ = InlineVector<Tensor, 16>(p_.parts_.once.out.size());
     for (std::size_t i = 0; i < p_.parts_.once.out.size(); ++i)
       once_[p_.parts_.once.out[i].index] = w->results[p_.once_->ends[i]];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ferrite/tensor/detail/accumulate.h"
+
 namespace ferrite::detail {
 Workspace::Workspace(const PlanBody& plan) : plan_(plan), bases_(plan.bases.count), homes_(plan.bases.count) {
   arena_ = Tensor::empty({{plan.arena_bytes + kLineBytes}, Dtype::boolean});
@@ -44,11 +46,15 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
   }
 }
 
-/// Takes the arguments and fresh results of this call.
-void Workspace::bind() {
+/// Takes the arguments and the results of this call: fresh ones, or cells that nobody else holds.
+void Workspace::bind(bool updates) {
   for (std::size_t i = 0; i < arguments.size(); ++i) put(plan_.bases.arguments + i, home_of(*arguments[i]));
   for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i] = Tensor::empty(plan_.graph.values[plan_.results[i]]);
+    const std::int64_t cell = updates ? plan_.updates[i] : -1;
+    const bool in_place = cell >= 0 && owned_alone(*arguments[static_cast<std::size_t>(cell)]);
+    results[i] =
+        in_place ? *arguments[static_cast<std::size_t>(cell)] : Tensor::empty(plan_.graph.values[plan_.results[i]]);
+    (void)Writer::raw(results[i]);  // a new content begins
     put(plan_.bases.results + i, home_of(results[i]));
   }
 }
@@ -61,8 +67,8 @@ void Workspace::point() {
   }
 }
 
-void Workspace::run() {
-  bind();
+void Workspace::run(bool updates) {
+  bind(updates);
   run_in_place();
 }
 

@@ -140,6 +140,10 @@ void pack_rows(MatrixView<T> a, std::int64_t M, std::int64_t K, T* to) {
   constexpr std::int64_t R = Tile<T>::rows;
   for (std::int64_t m = 0; m < M; m += R) {
     const std::int64_t rows = std::min(R, M - m);
+    if (rows == R && a.row == 1) {
+      for (std::int64_t k = 0; k < K; ++k, to += R) std::memcpy(to, a.data + m + k * a.col, R * sizeof(T));
+      continue;
+    }
     for (std::int64_t k = 0; k < K; ++k, to += R) {
       const T* from = a.data + m * a.row + k * a.col;
       for (std::int64_t i = 0; i < rows; ++i) to[i] = from[i * a.row];
@@ -156,6 +160,7 @@ class BlockProduct {
       : M_(M), N_(N), K_(K), a_(a), b_(b), c_(c), ldc_(ldc), add_(add) {}
 
   void run() {
+    if (b_.col == 1 && K_ == 1) return outer();
     if (b_.col == 1 && M_ == 1) return vector();
     if (b_.col == 1 && M_ <= kDirectRows) return direct();
     if (a_.col != 1 && M_ > 1 && N_ > Tile<T>::width) return packed_rows();
@@ -167,6 +172,39 @@ class BlockProduct {
   template <int NV, int MR>
   void direct_panel(std::int64_t j) {
     panel_rows<T, NV, MR>(M_, a_, {b_.data + j, b_.row}, K_, c_ + j, ldc_, add_, NV * Tile<T>::lanes);
+  }
+
+  /// One term each: rows of C are multiples of the one row of B, which stays in registers.
+  void outer() {
+    std::int64_t j = 0;
+    outer_columns<8>(j);
+    outer_columns<2>(j);
+    outer_columns<1>(j);
+    if (j == N_) return;
+    const Packet<T> b = Packet<T>::load(b_.data + j);
+    for (std::int64_t m = 0; m < M_; ++m) {
+      T* const to = c_ + m * ldc_ + j;
+      const Packet<T> term = fma(Packet<T>(a_.data[m * a_.row]), b, T(0));
+      put(to, add_ ? Packet<T>::load(to) + term : term, N_ - j);
+    }
+  }
+  template <int NV>
+  void outer_columns(std::int64_t& j) {
+    constexpr int W = Tile<T>::lanes;
+    for (; j + NV * W <= N_; j += NV * W) {
+      Packet<T> b[static_cast<std::size_t>(NV)];
+#pragma GCC unroll 8
+      for (int v = 0; v < NV; ++v) b[v] = Packet<T>::load(b_.data + j + v * W);
+      for (std::int64_t m = 0; m < M_; ++m) {
+        const Packet<T> x = a_.data[m * a_.row];
+        T* const to = c_ + m * ldc_ + j;
+#pragma GCC unroll 8
+        for (int v = 0; v < NV; ++v) {
+          const Packet<T> term = fma(x, b[v], T(0));
+          (add_ ? Packet<T>::load(to + v * W) + term : term).store(to + v * W);
+        }
+      }
+    }
   }
 
   /// One row: panels as wide as the registers allow, so that the chains hide their latency.
@@ -191,6 +229,7 @@ class BlockProduct {
     if (M_ <= 3)
       for (; j + 2 * Tile<T>::width <= N_; j += 2 * Tile<T>::width) direct_panel<2 * Tile<T>::packets, 2>(j);
     for (; j + Tile<T>::width <= N_; j += Tile<T>::width) direct_panel<Tile<T>::packets, Tile<T>::rows>(j);
+    for (; j + 2 * Tile<T>::lanes <= N_; j += 2 * Tile<T>::lanes) direct_panel<2, Tile<T>::rows>(j);
     for (; j + Tile<T>::lanes <= N_; j += Tile<T>::lanes) direct_panel<1, Tile<T>::rows>(j);
     if (j < N_) direct_tail(j);
   }
@@ -261,8 +300,7 @@ class BlockProduct {
       const std::int64_t width = std::min(kWidth, N_ - j);
       pack_panel<T>({b_.data + j * b_.col, b_.row, b_.col}, K_, width, kWidth, panel);
       for (std::int64_t m = 0; m < M; m += R)
-        panel_rows<T, Tile<T>::packets, Tile<T>::rows>(std::min(R, M - m), {rows + m * K_, 1, R}, {panel, kWidth}, K_,
-                                                       c + m * ldc_ + j, ldc_, add_, width);
+        packed_rows_of<Tile<T>>(std::min(R, M - m), {rows + m * K_, 1, R}, panel, width, c + m * ldc_ + j);
     }
   }
 
@@ -282,23 +320,26 @@ inline T chain(T a, T b, T c) {
 
 /// A product of a few elements, without packets: the same chains, less ceremony. K at most kBlockK.
 template <class T>
-void tiny(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc) {
+void tiny(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
+          bool add) {
   for (std::int64_t m = 0; m < M; ++m)
     for (std::int64_t n = 0; n < N; ++n) {
       T sum = 0;
       for (std::int64_t k = 0; k < K; ++k)
         sum = chain(a.data[m * a.row + k * a.col], b.data[k * b.row + n * b.col], sum);
-      c[m * ldc + n] = sum;
+      c[m * ldc + n] = add ? c[m * ldc + n] + sum : sum;
     }
 }
 
 template <class T>
-void serial(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc) {
+void serial(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
+            bool add) {
   constexpr std::int64_t kTiny = 128;  // multiply-adds
-  if (K <= kBlockK && M * N * K <= kTiny) return tiny(M, N, K, a, b, c, ldc);
+  if (K <= kBlockK && M * N * K <= kTiny) return tiny(M, N, K, a, b, c, ldc, add);
   for (std::int64_t k = 0; k < K; k += kBlockK) {
     const std::int64_t n = std::min(kBlockK, K - k);
-    BlockProduct<T>(M, N, n, {a.data + k * a.col, a.row, a.col}, {b.data + k * b.row, b.row, b.col}, c, ldc, k > 0)
+    BlockProduct<T>(M, N, n, {a.data + k * a.col, a.row, a.col}, {b.data + k * b.row, b.row, b.col}, c, ldc,
+                    add || k > 0)
         .run();
   }
 }
@@ -306,9 +347,10 @@ void serial(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Mat
 }  // namespace
 
 template <class T>
-void gemm(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc) {
+void gemm(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
+          bool add) {
   if (K == 0) {
-    for (std::int64_t m = 0; m < M; ++m) std::fill_n(c + m * ldc, N, T(0));
+    for (std::int64_t m = 0; m < M && !add; ++m) std::fill_n(c + m * ldc, N, T(0));
     return;
   }
   constexpr std::int64_t kRows = 128;
@@ -316,18 +358,18 @@ void gemm(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Matri
   constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
   const std::int64_t down = (M + kRows - 1) / kRows;
   const std::int64_t across = (N + kColumns - 1) / kColumns;
-  if (threads() == 1 || down * across == 1 || M * N * K < kWorthSharing) return serial(M, N, K, a, b, c, ldc);
+  if (threads() == 1 || down * across == 1 || M * N * K < kWorthSharing) return serial(M, N, K, a, b, c, ldc, add);
   parallel_for(down * across, [&](std::int64_t t) {
     const std::int64_t m = t % down * kRows;
     const std::int64_t j = t / down * kColumns;
     serial<T>(std::min(kRows, M - m), std::min(kColumns, N - j), K, {a.data + m * a.row, a.row, a.col},
-              {b.data + j * b.col, b.row, b.col}, c + m * ldc + j, ldc);
+              {b.data + j * b.col, b.row, b.col}, c + m * ldc + j, ldc, add);
   });
 }
 
 template void gemm<float>(std::int64_t, std::int64_t, std::int64_t, MatrixView<float>, MatrixView<float>, float*,
-                          std::int64_t);
+                          std::int64_t, bool);
 template void gemm<double>(std::int64_t, std::int64_t, std::int64_t, MatrixView<double>, MatrixView<double>, double*,
-                           std::int64_t);
+                           std::int64_t, bool);
 
 }  // namespace ferrite::detail

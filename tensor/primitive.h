@@ -130,6 +130,8 @@ struct Primitive {
   /// Reductions: the kernel for rows of that dtype, so that they can run together with the operations around them; null
   /// for dtypes whose result has another.
   RowReduction (*row_reduction)(Dtype) = nullptr;
+  /// By output: `eval` may write it into the buffer of this input, where nobody reads that afterwards. Empty: none.
+  std::span<const std::uint8_t> in_place;
   Tensors (*vjp)(const Vjp&) = nullptr;  ///< null: not differentiable
   Reads reads;
   std::string_view onnx;

@@ -132,16 +132,18 @@ void join_row(T* acc, const T* x, std::int64_t width) {
   for (; c < width; ++c) acc[c] = Op::join(acc[c], x[c]);
 }
 
-/// n rows of `width` columns each, a stride apart, reduced along the rows: each column in the order of a run.
+/// n rows of `width` columns each, a stride apart, reduced along the rows: each column in the order of a run. Lanes
+/// that no row reaches would join an identity, which changes nothing: they are left out.
 template <class Op, class T>
 void reduce_columns(const T* x, std::int64_t n, std::int64_t stride, std::int64_t width, T* out) {
   alignas(64) T lanes[static_cast<std::size_t>(kSplit<T>)][static_cast<std::size_t>(kColumns)];
   for (std::int64_t b = 0; b < n; b += kBlock) {
     const std::int64_t m = std::min(kBlock, n - b);
-    for (std::int64_t l = 0; l < kSplit<T>; ++l) std::fill_n(lanes[l], width, Op::template identity<T>);
+    const std::int64_t used = std::min(m, kSplit<T>);
+    for (std::int64_t l = 0; l < used; ++l) std::fill_n(lanes[l], width, Op::template identity<T>);
     for (std::int64_t i = 0; i < m; ++i) join_row<Op>(lanes[i % kSplit<T>], x + (b + i) * stride, width);
     for (std::int64_t half = kSplit<T> / 2; half >= 1; half /= 2)
-      for (std::int64_t l = 0; l < half; ++l) join_row<Op>(lanes[l], lanes[l + half], width);
+      for (std::int64_t l = 0; l < std::min(half, used - half); ++l) join_row<Op>(lanes[l], lanes[l + half], width);
     if (b == 0) {
       std::copy_n(lanes[0], width, out);
     } else {
@@ -300,14 +302,24 @@ void join_each(void* to, const void* x, std::int64_t n) {
 }
 
 template <class Op, class T>
+void deal_each(const DealtRows& d) {
+  const T* x = static_cast<const T*>(d.rows);
+  std::int64_t lane = d.first % kSplit<T>;
+  for (std::int64_t r = 0; r < d.count; ++r, x += d.width) {
+    join_row<Op>(reinterpret_cast<T*>(d.lanes + lane * d.lane_bytes), x, d.width);
+    if (++lane == kSplit<T>) lane = 0;
+  }
+}
+
+template <class Op, class T>
 void clear_each(void* to, std::int64_t n) {
   std::fill_n(static_cast<T*>(to), n, Op::template identity<T>);
 }
 
 template <class Op>
 JoinRuns joins_of(Dtype dtype) {
-  if (dtype == Dtype::f32) return {join_each<Op, float>, clear_each<Op, float>, kSplit<float>};
-  return {join_each<Op, double>, clear_each<Op, double>, kSplit<double>};
+  if (dtype == Dtype::f32) return {join_each<Op, float>, deal_each<Op, float>, clear_each<Op, float>, kSplit<float>};
+  return {join_each<Op, double>, deal_each<Op, double>, clear_each<Op, double>, kSplit<double>};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""jax.jit of lax.scan: the recurrent layers as JAX users write them, the input product hoisted, one thread."""
+"""jax.jit of lax.scan: the recurrent layers as JAX users write them, the input product hoisted, one thread; and of a
+perceptron."""
 import os
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from peer import CLASSES, GATES, serve
+from peer import CLASSES, GATES, features, serve
 
 
 def gru(w, i, h):
@@ -34,7 +35,7 @@ def rnn(w, i, h):
     return h, h
 
 
-STEPS = {"gru": gru, "lstm": lstm, "rnn": rnn}
+STEPS = {"gru": gru, "vowels": gru, "lstm": lstm, "rnn": rnn}
 
 
 def layer(kind, w, x):
@@ -52,14 +53,16 @@ def adam(p, g, m, v, t, rate=1e-3, b1=0.9, b2=0.999, eps=1e-8):
 
 def make(job, kind, H, T, B):
     random = np.random.default_rng(1)
-    columns = GATES[kind] * H
+    columns = GATES.get(kind, 1) * H
+    D = features(kind, H)
 
     def uniform(*shape):
         return jnp.asarray(random.uniform(-1, 1, shape).astype(np.float32) / np.sqrt(H).astype(np.float32))
 
-    w = {"ih": uniform(H, columns), "hh": uniform(H, columns), "b_ih": uniform(columns), "b_hh": uniform(columns),
-         "out": uniform(H, CLASSES), "b_out": uniform(CLASSES)}
-    x = jnp.asarray(random.uniform(-1, 1, (T, B, H)).astype(np.float32))
+    w = {"ih": uniform(D, columns), "b_ih": uniform(columns), "out": uniform(H, CLASSES), "b_out": uniform(CLASSES)}
+    if kind != "mlp":
+        w |= {"hh": uniform(H, columns), "b_hh": uniform(columns)}
+    x = jnp.asarray(random.uniform(-1, 1, (T, B, D)).astype(np.float32))
     if job == "forward":
         run = jax.jit(lambda w, x: layer(kind, w, x))
         return lambda: run(w, x).block_until_ready()
@@ -67,7 +70,8 @@ def make(job, kind, H, T, B):
     targets = jnp.arange(B) % CLASSES
 
     def loss_of(w):
-        logits = layer(kind, w, x)[-1] @ w["out"] + w["b_out"]
+        h = jax.nn.relu(x[0] @ w["ih"] + w["b_ih"]) if kind == "mlp" else layer(kind, w, x)[-1]
+        logits = h @ w["out"] + w["b_out"]
         return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), targets[:, None], axis=1))
 
     @jax.jit

@@ -1,13 +1,20 @@
 """What the peers share: a program that tells its version, then answers lines "job kind H T B seconds" with
-microseconds, or with "none" and a reason. Jobs: forward, x [B, T, H] (or [T, B, H], as the peer likes it) -> all
-outputs; train, layer -> last step -> linear(10) -> mean cross-entropy, gradients, Adam.
+microseconds, or with "none" and a reason. Jobs: forward, x [B, T, D] (or [T, B, D], as the peer likes it) -> all
+outputs; train, the net -> mean cross-entropy, gradients, Adam, as is compiled: each peer has forms of its own. Nets:
+layer -> last step -> linear(10) with gru, lstm or rnn of D = H features or vowels, a GRU of 12, for a layer; or mlp,
+linear(H) -> relu -> linear(10) on 784 features.
 """
 import statistics
 import sys
 import time
 
 CLASSES = 10
-GATES = {"gru": 3, "lstm": 4, "rnn": 1}
+GATES = {"gru": 3, "vowels": 3, "lstm": 4, "rnn": 1}
+FEATURES = {"mlp": 784, "vowels": 12}
+
+
+def features(kind, H):
+    return FEATURES.get(kind, H)
 
 
 class Absent(Exception):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our recurrent layers and the peers' in one run, in turn, on one core: one table of ratios, peer / ours, and JSON.
+"""Our nets and the peers' in one run, in turn, on one core: one table of ratios, peer / ours, and JSON.
 
     python3 bench/compare/run.py [--build build/bench] [--full] [--out docs/benchmarks-compare.json]
 
@@ -37,6 +37,8 @@ DEFAULT += [("train", kind, H, T, B) for kind, H, T, B in
             [("gru", 32, 10, 1), ("gru", 32, 10, 32), ("gru", 32, 100, 32), ("gru", 128, 10, 1), ("gru", 128, 50, 32),
              ("gru", 256, 50, 1), ("gru", 256, 50, 32), ("gru", 256, 50, 128), ("lstm", 32, 10, 1), ("lstm", 128, 50, 32),
              ("rnn", 32, 10, 1), ("rnn", 128, 50, 32)]]
+DEFAULT += [(job, kind, H, T, B) for kind, H, T, batches in (("mlp", 128, 1, (1, 32, 128)), ("vowels", 64, 16, (1, 32)))
+            for B in batches for job in ("train", "compiled")]
 FULL = [(job, kind, H, T, B) for job in ("forward", "train") for kind in ("gru", "lstm", "rnn") for B in (1, 32, 128)
         for H in (4, 8, 16, 24, 32, 64, 128, 256, 512) for T in (1, 10, 50, 100)]
 
@@ -101,6 +103,22 @@ def measure(ours, peers, cell, rounds, seconds):
     return row
 
 
+def merged(path, result):
+    """Cells that were measured now, and the others of the file."""
+    old = json.loads(path.read_text())
+    key = lambda row: (row["job"], row["kind"], row["H"], row["T"], row["B"])
+    now = {key(row): row for row in result["cells"]}
+    cells = [now.pop(key(row), row) for row in old["cells"]] + list(now.values())
+    names = {f"{r['job']} {r['kind']} {r['H']}/{r['T']}/{r['B']}" for r in result["cells"]}
+    left_out = result["left_out"]
+    for name, reasons in old["left_out"].items():
+        for reason, missing in reasons.items():
+            kept = [cell for cell in missing if cell not in names]
+            if kept:
+                left_out.setdefault(name, {}).setdefault(reason, [])[:0] = kept
+    return old | result | {"versions": old["versions"] | result["versions"], "cells": cells, "lost": lost(cells)}
+
+
 def show(row, peers):
     def peer(name):
         ratio = row["ratios"].get(name)
@@ -134,7 +152,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/bench", help="where bench_gru is")
     parser.add_argument("--full", action="store_true", help="the whole grid: hours")
-    parser.add_argument("--cells", nargs="*", help="only these, as job/kind/H/T/B")
+    parser.add_argument("--cells", nargs="*", help="only these, as job/kind/H/T/B; the others of --out stay")
     parser.add_argument("--peers", nargs="*", help="only these")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.04, help="for each program, cell and round")
@@ -164,7 +182,10 @@ def main():
     if options.out:
         result = {"processor": processor(), "versions": {name: peer.version for name, peer in peers.items()},
                   "rounds": options.rounds, "cells": rows, "lost": losses, "left_out": left_out}
-        pathlib.Path(options.out).write_text(json.dumps(result, indent=1) + "\n")
+        path = pathlib.Path(options.out)
+        if options.cells and path.exists():
+            result = merged(path, result)
+        path.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""torch.nn.GRU, LSTM and RNN, one thread: torch_peer.py eager|compile|script."""
+"""torch.nn.GRU, LSTM and RNN, and a perceptron, one thread: torch_peer.py eager|compile|script."""
 import os
 import signal
 import sys
 
 import torch
 
-from peer import CLASSES, Absent, serve
+from peer import CLASSES, Absent, features, serve
 
 PATIENCE = int(os.environ.get("FERRITE_COMPILE_SECONDS", "20"))  # for torch.compile, a cell
-LAYERS = {"gru": torch.nn.GRU, "lstm": torch.nn.LSTM, "rnn": torch.nn.RNN}
+LAYERS = {"gru": torch.nn.GRU, "vowels": torch.nn.GRU, "lstm": torch.nn.LSTM, "rnn": torch.nn.RNN}
 too_long = {}  # (job, kind): the fewest steps that took too long to compile
 
 
@@ -25,12 +25,16 @@ class Outputs(torch.nn.Module):
 class Model(torch.nn.Module):
     def __init__(self, kind, H):
         super().__init__()
-        self.layer = LAYERS[kind](H, H, batch_first=True)
+        self.layer = LAYERS[kind](features(kind, H), H, batch_first=True)
         self.head = torch.nn.Linear(H, CLASSES)
 
     def forward(self, x):
         y, _ = self.layer(x)
         return self.head(y[:, -1])
+
+
+def perceptron(H):
+    return torch.nn.Sequential(torch.nn.Linear(features("mlp", H), H), torch.nn.ReLU(), torch.nn.Linear(H, CLASSES))
 
 
 def give_up(*_):
@@ -64,11 +68,12 @@ def compiled(function, job, kind, T, example):
 def main():
     form = sys.argv[1]
     torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
 
     def make(job, kind, H, T, B):
         torch.manual_seed(1)
-        x = torch.rand(B, T, H) * 2 - 1
-        model = Model(kind, H)
+        x = torch.rand(*((B,) if kind == "mlp" else (B, T)), features(kind, H)) * 2 - 1
+        model = perceptron(H) if kind == "mlp" else Model(kind, H)
         if job == "forward":
             layer = model.layer.eval()
             with torch.no_grad():

@@ -1,6 +1,7 @@
 #include "limit.h"
 
 #ifdef __AVX512F__
+#include "perceptron.h"
 #include "trainer.h"
 
 namespace limit {
@@ -38,6 +39,10 @@ std::unique_ptr<Training> training(const Sizes& sizes, const Weights& weights, c
                                    const std::vector<std::int64_t>& targets) {
   return std::make_unique<Trainer>(sizes, weights, x, targets);
 }
+std::unique_ptr<Training> perceptron(const Sizes& sizes, const Weights& weights, const float* x,
+                                     const std::vector<std::int64_t>& targets) {
+  return std::make_unique<Perceptron>(sizes, weights, x, targets);
+}
 
 }  // namespace limit
 
@@ -48,6 +53,9 @@ namespace limit {
 bool available() { return false; }
 std::unique_ptr<Forward> forward(const Sizes&, const Weights&, const float*) { return nullptr; }
 std::unique_ptr<Training> training(const Sizes&, const Weights&, const float*, const std::vector<std::int64_t>&) {
+  return nullptr;
+}
+std::unique_ptr<Training> perceptron(const Sizes&, const Weights&, const float*, const std::vector<std::int64_t>&) {
   return nullptr;
 }
 

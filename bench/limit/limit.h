@@ -1,7 +1,7 @@
 #pragma once
-/// What this machine can do: a GRU written by hand for AVX-512 and for nothing else, in time and in training. Weights
-/// stay in the kernel's own order, sizes are padded to multiples of 16 with zeros, nothing is checked. The yardstick of
-/// bench_gru and bench_train.
+/// What this machine can do: a GRU written by hand for AVX-512 and for nothing else, in time and in training, and the
+/// training of a perceptron. Weights stay in the kernel's own order, sizes are padded with zeros, nothing is checked.
+/// The yardstick of bench_gru, bench_train and bench_compile.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -51,5 +51,8 @@ class Training {
 };
 std::unique_ptr<Training> training(const Sizes& sizes, const Weights& weights, const float* x,
                                    const std::vector<std::int64_t>& targets);
+/// The same for x [B, D] -> linear(H) -> relu -> linear(10), whose first layer is w_ih [D, H], b_ih [H]. T is 1.
+std::unique_ptr<Training> perceptron(const Sizes& sizes, const Weights& weights, const float* x,
+                                     const std::vector<std::int64_t>& targets);
 
 }  // namespace limit

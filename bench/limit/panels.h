@@ -6,10 +6,12 @@ namespace limit {
 
 inline constexpr Index kPanel = 48;
 
-/// Rows k of `kc` rows of w [.., N] into panels; N a multiple of 48.
+/// Rows k of `kc` rows of w [.., N] into panels of NV vectors; N a multiple of their width.
+template <unsigned NV = 3>
 inline void pack(const float* w, Index kc, Index N, float* to) {
-  for (Index j = 0; j < N; j += kPanel)
-    for (Index k = 0; k < kc; ++k, to += kPanel) std::copy_n(w + k * N + j, kPanel, to);
+  constexpr Index kWidth = 16 * NV;
+  for (Index j = 0; j < N; j += kWidth)
+    for (Index k = 0; k < kc; ++k, to += kWidth) std::copy_n(w + k * N + j, kWidth, to);
 }
 
 /// MR rows of A by one panel of NV vectors: c (+)= a b. Element (m, k) of A is a[m am + k ak].
@@ -49,52 +51,57 @@ inline void panel_rows(const float* a, Index a_row, const float* b, Index M, Ind
   for (; m < M; ++m) micro<1, NV, add>(a + m * a_row, a_row, 1, b, K, c + m * c_row, c_row);
 }
 
-/// C [M, N] = A [M, K] B, B in panels.
+/// C [M, N] = A [M, K] B, B in panels of NV vectors.
+template <unsigned NV = 3>
 inline void product(const float* a, const float* b, Index M, Index N, Index K, float* c) {
-  for (Index j = 0; j < N; j += kPanel) panel_rows<3, false>(a, K, b + j * K, M, K, c + j, N);
+  for (Index j = 0; j < N; j += 16 * NV) panel_rows<NV, false>(a, K, b + j * K, M, K, c + j, N);
 }
 
 inline constexpr Index kRows = 256;  ///< of a block of the sum below
 
-/// X [R, I]^T G [R, N] into panels [N / 48][I][48]; I a multiple of 8. scratch: 256 (N + 8) floats.
+/// X [R, I]^T G [R, N] into panels [N / 48][I][48] (NV vectors wide); I a multiple of 8. scratch: 256 (N + 8) floats.
+template <unsigned NV = 3>
 inline void product_of_transposed(const float* x, Index R, Index I, const float* g, Index N, float* w, float* scratch) {
+  constexpr Index kWidth = 16 * NV;
   float* const panels = scratch;
   float* const columns = scratch + kRows * N;
   for (Index r = 0; r < R; r += kRows) {
     const Index kc = std::min(kRows, R - r);
-    pack(g + r * N, kc, N, panels);
+    pack<NV>(g + r * N, kc, N, panels);
     for (Index m = 0; m < I; m += 8) {
       for (Index k = 0; k < kc; ++k) _mm256_storeu_ps(columns + k * 8, _mm256_loadu_ps(x + (r + k) * I + m));
-      for (Index j = 0; j < N / kPanel; ++j) {
-        const float* b = panels + j * kc * kPanel;
-        float* c = w + (j * I + m) * kPanel;
+      for (Index j = 0; j < N / kWidth; ++j) {
+        const float* b = panels + j * kc * kWidth;
+        float* c = w + (j * I + m) * kWidth;
         if (r > 0) {
-          micro<8, 3, true>(columns, 1, 8, b, kc, c, kPanel);
+          micro<8, NV, true>(columns, 1, 8, b, kc, c, kWidth);
         } else {
-          micro<8, 3, false>(columns, 1, 8, b, kc, c, kPanel);
+          micro<8, NV, false>(columns, 1, 8, b, kc, c, kWidth);
         }
       }
     }
   }
 }
 
-/// One row by one panel, K a multiple of 4: four chains to each vector hide the latency.
-inline void row_by_panel(const float* a, const float* b, Index K, __m512 (&acc)[3]) {
-  __m512 s[4][3];
+/// One row by one panel of NV vectors, K a multiple of 4: four chains to each vector hide the latency.
+template <unsigned NV>
+inline void row_by_panel(const float* a, const float* b, Index K, __m512 (&acc)[NV]) {
+  constexpr Index kWidth = 16 * NV;
+  __m512 s[4][NV];
 #pragma GCC unroll 4
   for (Index u = 0; u < 4; ++u)
 #pragma GCC unroll 3
-    for (Index v = 0; v < 3; ++v) s[u][v] = _mm512_setzero_ps();
-  for (Index k = 0; k < K; k += 4, b += 4 * kPanel) {
+    for (Index v = 0; v < NV; ++v) s[u][v] = _mm512_setzero_ps();
+  for (Index k = 0; k < K; k += 4, b += 4 * kWidth) {
 #pragma GCC unroll 4
     for (Index u = 0; u < 4; ++u) {
       const __m512 x = _mm512_set1_ps(a[k + u]);
 #pragma GCC unroll 3
-      for (Index v = 0; v < 3; ++v) s[u][v] = _mm512_fmadd_ps(x, _mm512_load_ps(b + u * kPanel + v * 16), s[u][v]);
+      for (Index v = 0; v < NV; ++v) s[u][v] = _mm512_fmadd_ps(x, _mm512_load_ps(b + u * kWidth + v * 16), s[u][v]);
     }
   }
 #pragma GCC unroll 3
-  for (Index v = 0; v < 3; ++v)
+  for (Index v = 0; v < NV; ++v)
     acc[v] = _mm512_add_ps(_mm512_add_ps(s[0][v], s[1][v]), _mm512_add_ps(s[2][v], s[3][v]));
 }
 

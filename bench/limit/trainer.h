@@ -4,43 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "adam.h"
 #include "gru.h"
 
 namespace limit {
-
-/// Adam with bias correction as two factors.
-struct Adam {
-  float rate = 1e-3F;
-  float beta1 = 0.9F;
-  float beta2 = 0.999F;
-  float epsilon = 1e-8F;
-
-  /// n is padded to whole vectors.
-  void update(float* p, const float* g, float* m, float* v, Index n, int steps) const {
-    const float unbias1 = 1.0F / (1.0F - std::pow(beta1, static_cast<float>(steps)));
-    const float unbias2 = 1.0F / (1.0F - std::pow(beta2, static_cast<float>(steps)));
-    const __m512 b1 = _mm512_set1_ps(beta1), b2 = _mm512_set1_ps(beta2);
-    const __m512 a1 = _mm512_set1_ps(1 - beta1), a2 = _mm512_set1_ps(1 - beta2);
-    const __m512 c1 = _mm512_set1_ps(rate * unbias1), c2 = _mm512_set1_ps(unbias2), e = _mm512_set1_ps(epsilon);
-    for (Index i = 0; i < n; i += 16) {
-      const __m512 grad = _mm512_load_ps(g + i);
-      const __m512 mean = _mm512_fmadd_ps(b1, _mm512_load_ps(m + i), _mm512_mul_ps(a1, grad));
-      const __m512 square = _mm512_fmadd_ps(b2, _mm512_load_ps(v + i), _mm512_mul_ps(_mm512_mul_ps(a2, grad), grad));
-      _mm512_store_ps(m + i, mean);
-      _mm512_store_ps(v + i, square);
-      const __m512 d = _mm512_add_ps(_mm512_sqrt_ps(_mm512_mul_ps(square, c2)), e);
-      _mm512_store_ps(p + i, _mm512_sub_ps(_mm512_load_ps(p + i), _mm512_div_ps(_mm512_mul_ps(c1, mean), d)));
-    }
-  }
-};
-
-/// A parameter with its gradient and moments.
-struct Trained {
-  Trained(float* value, Index count) : p(value), n(padded(count, 16)), grad(n), mean(n), square(n) {}
-  float* p;
-  Index n;
-  Buffer grad, mean, square;
-};
 
 class Trainer final : public Training {
  public:
@@ -89,8 +56,7 @@ class Trainer final : public Training {
     product_of_transposed(hs_, T * B, H, dg_, 3 * H, hh_.grad, scratch_);
     sum_biases();
     ++steps_;
-    for (Trained* p : {&ih_, &hh_, &b_, &b_hn_, &out_, &b_of_out_})
-      Adam().update(p->p, p->grad, p->mean, p->square, p->n, steps_);
+    for (Trained* p : {&ih_, &hh_, &b_, &b_hn_, &out_, &b_of_out_}) p->update(steps_);
   }
 
   float loss() const override { return loss_; }

@@ -76,7 +76,8 @@ class Workspace {
   /// Row-major copies of arguments that were not.
   std::vector<Tensor> copies;
 
-  void run();
+  /// With `updates` results may take the buffers of the cells that they will be assigned to.
+  void run(bool updates);
   /// The same where whoever calls has put every argument and every result in its place: `arguments`, `results` and
   /// `copies` are not looked at.
   void run_in_place();
@@ -101,7 +102,7 @@ class Workspace {
     std::int64_t offset;  ///< elements
   };
   void make(const PlannedTensor& t, Tensor& tensor);
-  void bind();
+  void bind(bool updates);
   void point();
   void call(int index);
   void run_products(const PlannedStep& s);
@@ -124,9 +125,10 @@ class PlanBody {
   std::vector<Kernel> kernels;
   std::vector<PlannedCall> calls;
   std::vector<PlannedStep> steps;
-  std::vector<Tensor> constants;  ///< in the order of their bases
-  std::vector<ValueId> results;   ///< values with a buffer of their own, in the order of their bases
-  std::vector<std::size_t> ends;  ///< outputs, then written cells: which result each is
+  std::vector<Tensor> constants;      ///< in the order of their bases
+  std::vector<ValueId> results;       ///< values with a buffer of their own, in the order of their bases
+  std::vector<std::size_t> ends;      ///< outputs, then written cells: which result each is
+  std::vector<std::int64_t> updates;  ///< by result: the argument, a cell, whose buffer it may take; else -1
   std::int64_t arena_bytes = 0;
   PlanReport report;
 
@@ -155,10 +157,17 @@ class Borrowed {
   std::unique_ptr<Workspace> workspace_;
 };
 
-/// Where results go: each into a tensor of its own, or into windows that something else may follow.
-enum class Results : std::uint8_t { tensors, windows };
+/// What a plan is for.
+enum class PlanFor : std::uint8_t {
+  calls,    ///< each result is a tensor of its own
+  windows,  ///< results are windows on stacks, something else may follow them
+  steps,    ///< so too; whoever runs it packs what products multiply by, so that nothing is turned here
+};
+
+/// Fills in the report.
+void describe_plan(PlanBody& body, const Fused& fused);
 
 /// Simplifies, fuses, places.
-std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, Results results = Results::tensors);
+std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, PlanFor use = PlanFor::calls);
 
 }  // namespace ferrite::detail

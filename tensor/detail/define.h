@@ -179,6 +179,7 @@ inline constexpr Primitive pointwise = {
               block_of<Op, bool>()},
     .element_block = nullptr,
     .row_reduction = nullptr,
+    .in_place = {},
     .vjp = pointwise_vjp_of<Op>(),
     .reads = reads_of<Op>(),
     .onnx = Op::onnx,
@@ -226,6 +227,14 @@ constexpr auto row_reduction_of() -> RowReduction (*)(Dtype) {
   }
 }
 template <class Op>
+constexpr std::span<const std::uint8_t> in_place_of() {
+  if constexpr (requires { Op::in_place; }) {
+    return Op::in_place;
+  } else {
+    return {};
+  }
+}
+template <class Op>
 constexpr auto element_block_of() -> Block (*)(Dtype, const Attrs&) {
   if constexpr (requires(Dtype t, const Attrs& a) { Op::element_block(t, a); }) {
     return &Op::element_block;
@@ -269,6 +278,7 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .block = {},
                                          .element_block = element_block_of<Op>(),
                                          .row_reduction = row_reduction_of<Op>(),
+                                         .in_place = in_place_of<Op>(),
                                          .vjp = vjp_of<Op>(),
                                          .reads = reads_of<Op>(),
                                          .onnx = Op::onnx,

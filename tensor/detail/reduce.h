@@ -13,9 +13,20 @@ void reduce(Reduction kind, const Tensor& x, const Shape& axes, Tensor& out);
 /// The same for contiguous rows of floats; null for other dtypes.
 RowReduction row_reduction(Reduction kind, Dtype dtype);
 
-/// For kernels that reduce what they compute: n floats are joined into as many others, and an identity fills n.
+/// Rows of a block of which each joins the lane of its number, and these lanes.
+struct DealtRows {
+  const void* rows;  ///< dense
+  std::int64_t count;
+  std::int64_t width;
+  std::int64_t first;  ///< number of the first in its block
+  std::byte* lanes;
+  std::int64_t lane_bytes;  ///< from lane to lane
+};
+/// For kernels that reduce what they compute: n floats are joined into as many others, rows are dealt out, and an
+/// identity fills n.
 struct JoinRuns {
   void (*join)(void* to, const void* x, std::int64_t n);
+  void (*deal)(const DealtRows& rows);
   void (*clear)(void* to, std::int64_t n);
   std::int64_t lanes;  ///< that a block is dealt out to
 };

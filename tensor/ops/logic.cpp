@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "ferrite/tensor/detail/define.h"
@@ -113,14 +114,25 @@ struct Where {
     const T* b = static_cast<const T*>(in[2]);
     T* to = static_cast<T*>(out);
     if (step[0] == 1 && step[1] == 1 && step[2] == 1) {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = m[i] ? a[i] : b[i];
+      for (std::int64_t i = 0; i < n; ++i) to[i] = chosen(m[i], a[i], b[i]);
     } else if (step[0] == 1 && step[1] == 1) {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = m[i] ? a[i] : *b;
+      const T other = *b;
+      for (std::int64_t i = 0; i < n; ++i) to[i] = chosen(m[i], a[i], other);
     } else if (step[0] == 1 && step[2] == 1) {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = m[i] ? *a : b[i];
+      const T other = *a;
+      for (std::int64_t i = 0; i < n; ++i) to[i] = chosen(m[i], other, b[i]);
     } else {
       for (std::int64_t i = 0; i < n; ++i) to[i] = m[i * step[0]] ? a[i * step[1]] : b[i * step[2]];
     }
+  }
+  /// m ? a : b in bits: compilers make many at once of it, and no branch.
+  template <class T>
+  static T chosen(bool m, T a, T b) {
+    using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                                    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint8_t>>;
+    const Bits all = static_cast<Bits>(Bits{0} - static_cast<Bits>(m));
+    return std::bit_cast<T>(
+        static_cast<Bits>((std::bit_cast<Bits>(a) & all) | (std::bit_cast<Bits>(b) & static_cast<Bits>(~all))));
   }
   static double scalar(double m, double a, double b) { return m != 0 ? a : b; }
   static Tensors vjp(const PointwiseVjp& v) {

@@ -2,6 +2,7 @@
 
 #include "ferrite/tensor/detail/define.h"
 #include "ferrite/tensor/detail/gemm.h"
+#include "ferrite/tensor/detail/product.h"
 #include "ferrite/tensor/detail/strided.h"
 
 namespace ferrite {
@@ -173,7 +174,19 @@ struct MatMul {
 
 Tensor product_of_matrices(const Tensor& a, const Tensor& b) { return call(structured<MatMul>, {{&a, &b}}); }
 
+template <class T>
+void add_matrices(const Tensor& a, const Tensor& b, Tensor& total) {
+  const std::int64_t N = b.shape()[1];
+  gemm<T>(a.shape()[0], N, a.shape()[1], {a.data<T>(), a.strides()[0], a.strides()[1]},
+          {b.data<T>(), b.strides()[0], b.strides()[1]}, Writer::data<T>(total), N, true);
+}
+
 }  // namespace
+
+void add_product(const Tensor& a, const Tensor& b, Tensor& total) {
+  if (total.dtype() == Dtype::f32) return add_matrices<float>(a, b, total);
+  add_matrices<double>(a, b, total);
+}
 
 Family product_family() {
   static constexpr const Primitive* list[] = {&structured<MatMul>};

@@ -139,6 +139,7 @@ struct AdamUpdate {
       "Adam's update of w by g: m' = beta1 m + (1 - beta1) g, v' = beta2 v + (1 - beta2) g^2, w' = w - rate / "
       "correction1 * m' / (sqrt(v') / sqrt(correction2) + epsilon)";
   static constexpr Reads reads = reads_all;
+  static constexpr std::uint8_t in_place[] = {0, 2, 3};
 
   /// The only place that rejects operands.
   static void check(Inputs in) {

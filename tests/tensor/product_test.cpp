@@ -45,9 +45,10 @@ constexpr bool kFused = false;
 BOOST_AUTO_TEST_SUITE(products)
 
 BOOST_AUTO_TEST_CASE(every_shape_follows_the_rule_to_the_bit) {
-  const std::int64_t sizes[][3] = {{1, 1, 1},    {1, 300, 7},   {1, 64, 192},  {1, 257, 130}, {2, 5, 64},
-                                   {3, 513, 65}, {4, 4, 4},     {5, 31, 17},   {7, 256, 48},  {8, 64, 96},
-                                   {9, 100, 49}, {16, 33, 100}, {17, 600, 47}, {33, 65, 50},  {70, 130, 145}};
+  const std::int64_t sizes[][3] = {{1, 1, 1},     {1, 300, 7},   {1, 64, 192}, {1, 257, 130}, {2, 5, 64},
+                                   {3, 513, 65},  {4, 4, 4},     {5, 31, 17},  {7, 256, 48},  {8, 64, 96},
+                                   {9, 100, 49},  {32, 1, 96},   {128, 1, 10}, {5, 1, 259},   {40, 70, 75},
+                                   {16, 33, 100}, {17, 600, 47}, {33, 65, 50}, {70, 130, 145}};
   for (const auto& s : sizes)
     for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
       const Tensor a = draw({s[0], s[1]}, 1, dtype);

@@ -1,4 +1,4 @@
-#include "recurrent_jobs.h"
+#include "jobs.h"
 
 #include <cmath>
 #include <iostream>
@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "ferrite/autograd/tape.h"
+#include "ferrite/compile/compile.h"
 #include "ferrite/nn/gru.h"
 #include "ferrite/nn/layers.h"
 #include "ferrite/nn/loss.h"
@@ -13,6 +14,7 @@
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/rnn.h"
 #include "ferrite/nn/stream.h"
+#include "ferrite/tensor/denormals.h"
 #include "limit/limit.h"
 #include "machine.h"
 #include "timing.h"
@@ -24,15 +26,21 @@ namespace {
 
 std::int64_t gates_of(const std::string& kind) { return kind == "gru" ? 3 : kind == "lstm" ? 4 : 1; }
 
+std::int64_t features_of(const Cell& c) { return c.kind == "mlp" ? 784 : c.kind == "vowels" ? 12 : c.H; }
+
 std::unique_ptr<nn::Recurrent> layer_of(const Cell& c, nn::Form form) {
   const nn::Init init{.seed = 1};
-  if (c.kind == "gru") return std::make_unique<nn::Gru>(c.H, c.H, nn::GruOptions{.form = form}, init);
+  if (c.kind == "gru" || c.kind == "vowels")
+    return std::make_unique<nn::Gru>(features_of(c), c.H, nn::GruOptions{.form = form}, init);
   if (c.kind == "lstm") return std::make_unique<nn::Lstm>(c.H, c.H, nn::LstmOptions{.form = form}, init);
   if (c.kind == "rnn") return std::make_unique<nn::Rnn>(c.H, c.H, nn::RnnOptions{.form = form}, init);
   throw std::runtime_error("no such kind of layer: " + c.kind);
 }
 
-Tensor input_of(const Cell& c) { return uniform({c.B, c.T, c.H}, {1, 1, 1}, -1, 1); }
+Tensor input_of(const Cell& c) {
+  const std::int64_t D = features_of(c);
+  return uniform(c.kind == "mlp" ? Shape{c.B, D} : Shape{c.B, c.T, D}, {1, 1, 1}, -1, 1);
+}
 
 std::vector<std::int64_t> targets_of(const Cell& c) {
   std::vector<std::int64_t> t;
@@ -40,25 +48,33 @@ std::vector<std::int64_t> targets_of(const Cell& c) {
   return t;
 }
 
-/// A model, its data and its optimiser.
+/// A net, its data and its optimiser.
 struct Network {
-  Network(const Cell& c, nn::Form form)
-      : layer(layer_of(c, form)), head(c.H, limit::kClasses, {.seed = 2}), x(input_of(c)), last(c.T - 1) {
+  Network(const Cell& c, nn::Form form) : head(c.H, limit::kClasses, {.seed = 2}), x(input_of(c)), last(c.T - 1) {
     const std::vector<std::int64_t> t = targets_of(c);
     targets = Tensor::from(std::span<const std::int64_t>(t), {c.B});
-    parameters = layer->parameters();
+    if (c.kind == "mlp") {
+      first = std::make_unique<nn::Linear>(features_of(c), c.H, nn::Init{.seed = 1});
+    } else {
+      layer = layer_of(c, form);
+    }
+    const nn::Module& below = layer ? static_cast<const nn::Module&>(*layer) : *first;
+    parameters = below.parameters();
     for (const Parameter& p : head.parameters()) parameters.push_back(p);
     adam = std::make_unique<nn::Adam>(parameters);
   }
-  Tensor loss() const {
-    const Tensor y = layer->forward(x, {});
-    return nn::cross_entropy(head.forward(ferrite::select(y, 1, last), {}), targets);
+  Tensor loss(const Tensor& in, const Tensor& wanted) const {
+    const Tensor h = layer ? ferrite::select(layer->forward(in, {}), 1, last) : relu(first->forward(in, {}));
+    return nn::cross_entropy(head.forward(h, {}), wanted);
   }
-  void step() const {
+  Tensor step(const Tensor& in, const Tensor& wanted) const {
     Tape tape;
-    adam->step(tape.grad(loss(), parameters));
+    const Tensor l = loss(in, wanted);
+    adam->step(tape.grad(l, parameters));
+    return l;
   }
-  std::unique_ptr<nn::Recurrent> layer;
+  std::unique_ptr<nn::Recurrent> layer;  ///< or
+  std::unique_ptr<nn::Linear> first;
   nn::Linear head;
   Tensor x, targets;
   std::int64_t last;
@@ -67,26 +83,38 @@ struct Network {
 };
 
 limit::Weights weights_of(const Network& n) {
-  const nn::RecurrentWeights& w = n.layer->weights();
-  return {.w_ih = w.weight_ih.peek().data<float>(),
-          .w_hh = w.weight_hh.peek().data<float>(),
-          .b_ih = w.bias_ih.peek().data<float>(),
-          .b_hh = w.bias_hh.peek().data<float>(),
-          .w_out = n.head.weight.peek().data<float>(),
-          .b_out = n.head.bias.peek().data<float>()};
+  limit::Weights w{.w_out = n.head.weight.peek().data<float>(), .b_out = n.head.bias.peek().data<float>()};
+  if (n.first) {
+    w.w_ih = n.first->weight.peek().data<float>();
+    w.b_ih = n.first->bias.peek().data<float>();
+    return w;
+  }
+  const nn::RecurrentWeights& layer = n.layer->weights();
+  w.w_ih = layer.weight_ih.peek().data<float>();
+  w.w_hh = layer.weight_hh.peek().data<float>();
+  w.b_ih = layer.bias_ih.peek().data<float>();
+  w.b_hh = layer.bias_hh.peek().data<float>();
+  return w;
 }
 
-limit::Sizes sizes_of(const Cell& c) { return {c.H, c.H, c.T, c.B}; }
+limit::Sizes sizes_of(const Cell& c) { return {features_of(c), c.H, c.T, c.B}; }
+
+bool has_limit(const Cell& c) { return limit::available() && c.kind != "lstm" && c.kind != "rnn"; }
+bool trains(const std::string& job) { return job == "train" || job == "compiled"; }
+
+std::shared_ptr<limit::Training> limit_training(const Cell& c, const Network& n) {
+  const auto make = c.kind == "mlp" ? limit::perceptron : limit::training;
+  return make(sizes_of(c), weights_of(n), n.x.data<float>(), targets_of(c));
+}
 
 std::function<void()> limit_job(const std::string& name, const Cell& c) {
-  if (!limit::available() || c.kind != "gru") return {};
+  if (!has_limit(c)) return {};
   const Network n(c, nn::Form::fused);
-  const float* x = n.x.data<float>();
-  if (name == "train") {
-    const std::shared_ptr<limit::Training> t = limit::training(sizes_of(c), weights_of(n), x, targets_of(c));
+  if (trains(name)) {
+    const std::shared_ptr<limit::Training> t = limit_training(c, n);
     return [t] { t->run(); };
   }
-  const std::shared_ptr<limit::Forward> f = limit::forward(sizes_of(c), weights_of(n), x);
+  const std::shared_ptr<limit::Forward> f = limit::forward(sizes_of(c), weights_of(n), n.x.data<float>());
   return [f] { f->run(); };
 }
 
@@ -130,21 +158,24 @@ void compare_matrix(const Tensor& wanted, F&& element, const std::string& what, 
 
 void check_training(const Cell& c) {
   const Network n(c, nn::Form::fused);
-  const auto theirs = limit::training(sizes_of(c), weights_of(n), n.x.data<float>(), targets_of(c));
+  const std::shared_ptr<limit::Training> theirs = limit_training(c, n);
   theirs->run();
   Tape tape;
-  const Tensor loss = n.loss();
+  const Tensor loss = n.loss(n.x, n.targets);
   const Tensors g = tape.grad(loss, n.parameters);
   if (std::fabs(loss.item<float>() - theirs->loss()) > 1e-5F) differ("the loss", c);
   for (std::size_t i = 0; i < g.size(); ++i) {
-    const std::string& name = n.parameters[i].name();
-    const auto compare = [&](auto element) { compare_matrix(contiguous(g[i]), element, "the gradient of " + name, c); };
-    if (name.find("weight_ih") != std::string::npos) {
-      compare([&](auto k, auto j) { return theirs->grad_ih(k, j); });
-    } else if (name.find("weight_hh") != std::string::npos) {
-      compare([&](auto k, auto j) { return theirs->grad_hh(k, j); });
-    } else if (name.find("weight") != std::string::npos) {
+    if (g[i].rank() != 2) continue;
+    const Parameter& p = n.parameters[i];
+    const auto compare = [&](auto element) {
+      compare_matrix(contiguous(g[i]), element, "the gradient of " + p.name(), c);
+    };
+    if (p == n.head.weight) {
       compare([&](auto k, auto j) { return theirs->grad_out(k, j); });
+    } else if (n.layer && p == n.layer->weights().weight_hh) {
+      compare([&](auto k, auto j) { return theirs->grad_hh(k, j); });
+    } else {
+      compare([&](auto k, auto j) { return theirs->grad_ih(k, j); });
     }
   }
 }
@@ -165,15 +196,19 @@ std::function<void()> job(const std::string& name, const Cell& c) {
   const bool unrolled = name.starts_with("unrolled_");
   const std::string what = unrolled ? name.substr(9) : name;
   if (what == "stream") return stream_job(c);
-  if (what != "forward" && what != "train") throw std::runtime_error("no such job: " + name);
+  if (what != "forward" && !trains(what)) throw std::runtime_error("no such job: " + name);
   const auto n = std::make_shared<Network>(c, unrolled ? nn::Form::unrolled : nn::Form::fused);
-  if (what == "train") return [n] { n->step(); };
+  if (what == "train") return [n] { keep(n->step(n->x, n->targets)); };
+  if (what == "compiled") {
+    const auto step = compile([n](const Tensor& x, const Tensor& y) { return n->step(x, y); });
+    return [n, step] { keep(step(n->x, n->targets)); };
+  }
   return [n] { keep(n->layer->forward(n->x, {})); };
 }
 
 void check_limit(const std::string& name, const Cell& cell) {
-  if (!limit::available() || cell.kind != "gru") return;
-  if (name == "train") return check_training(cell);
+  if (!has_limit(cell)) return;
+  if (trains(name)) return check_training(cell);
   check_forward(cell);
 }
 
@@ -198,6 +233,7 @@ double Bounds::seconds(const std::string& name, const Cell& c) {
 }
 
 void serve() {
+  const FlushDenormals guard;  // as XLA does, and torch where asked
   std::string name, last;
   Cell c;
   double seconds = 0;

@@ -1,6 +1,6 @@
 #pragma once
-/// The work that bench_gru, bench_train and bench/compare time: a recurrent layer over a whole sequence, a step of a
-/// stream, or a whole training step, by this library and by the yardstick in bench/limit.
+/// The work that bench_gru, bench_train, bench_compile and bench/compare time: a recurrent layer over a whole sequence,
+/// a step of a stream, or a whole training step, by this library and by the yardstick in bench/limit.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,19 +9,20 @@
 
 namespace bench {
 
-/// One entry of the grid: D = H features come in.
+/// One entry of the grid. A net is a layer -> last step -> linear(10): gru, lstm or rnn of D = H features, vowels (the
+/// demo's GRU, of 12 features), or mlp, which has no steps: linear(H) -> relu on 784 features.
 struct Cell {
-  std::string kind;  ///< gru, lstm or rnn
+  std::string kind;
   std::int64_t H = 1, T = 1, B = 1;
 };
 
-/// forward: x [B, T, H] -> all outputs. stream: one step of a stream (T is 1). train: layer -> last step -> linear(10)
-/// -> mean cross-entropy, with gradients and Adam. Before each `unrolled_` for the form in single operations, `limit_`
-/// for the yardstick, which there is for the GRU only: an empty function where there is none.
+/// forward: x [B, T, D] -> all outputs. stream: one step of a stream (T is 1). train: the net -> mean cross-entropy,
+/// with gradients and Adam; compiled: the same as one compiled function. Before each `unrolled_` for the form in single
+/// operations, `limit_` for the yardstick: an empty function where there is none (lstm, rnn).
 std::function<void()> job(const std::string& name, const Cell& cell);
 
 /// Throws std::runtime_error when the yardstick computes something else than the library does: outputs for forward and
-/// stream, loss and gradients for train.
+/// stream, loss and gradients for train and compiled.
 void check_limit(const std::string& name, const Cell& cell);
 
 /// The least time that a job can take: its floating-point operations at the peak, or the weights that it reads (and

@@ -1,0 +1,20 @@
+#pragma once
+/// What a plan does to the products of a program before it fuses and places: the bits stay. The operations that come in
+/// are no part of a program as it is traced, printed or differentiated.
+#include "ferrite/compile/graph.h"
+
+namespace ferrite::detail {
+
+/// A sum of products, as the gradient of a weight that every step reads, is added up in place, product by product:
+/// `add_product` of two operands and the sum so far. Without it all products would be kept for one kernel that adds
+/// them up.
+void accumulate_products(Graph& g);
+
+/// A transposed right operand that several products of few rows read is copied once into the order in which they read
+/// it.
+void copy_turned_operands(Graph& g);
+
+/// Whether an operation is a product, added to something or not.
+bool is_product(const Primitive& op);
+
+}  // namespace ferrite::detail
