@@ -290,14 +290,14 @@ class Parser {
       line.expect("=");
       n.attrs.push_back({key, line.attr()});
     }
-    if (has_body != (n.op == &detail::scan_primitive())) line.fail("a scan has a body, nothing else has");
+    if (has_body != (detail::find_scan(name) != nullptr)) line.fail("a scan has a body, nothing else has");
     if (has_body) detail::ScanBody::give(n.attrs, block(depth + 1));
     g_.nodes.push_back(std::move(n));
   }
 
   const Primitive* find(std::string_view name) {
     const auto [at, fresh] = found_.try_emplace(name, nullptr);
-    if (fresh) at->second = name == "scan" ? &detail::scan_primitive() : find_primitive(name);
+    if (fresh) at->second = detail::find_scan(name) ? detail::find_scan(name) : find_primitive(name);
     return at->second;
   }
 

@@ -48,6 +48,8 @@ Spec step_of(const Tensor& x) {
 
 std::int64_t steps_of(const Tensors& xs, const ScanOptions& o) {
   std::int64_t steps = o.steps;
+  if (o.checkpoint_every < 0)
+    throw ValueError("scan: checkpoint_every must not be negative, got " + std::to_string(o.checkpoint_every));
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (xs[i].rank() == 0)
       throw ShapeError("scan: x " + std::to_string(i) + " has no axis of time: " + xs[i].spec().str());
@@ -105,7 +107,7 @@ Traced trace_body(const ScanBodyFunction& f, const Tensors& init, const Tensors&
   return t;
 }
 
-ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::int64_t steps, bool reverse) {
+ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::int64_t steps, const ScanOptions& o) {
   Tensors operands = init;
   for (const Tensor& x : xs) operands.push_back(x);
   for (const Tracer::Capture& c : t.captures) operands.push_back(c.cell ? c.cell.value() : c.tensor);
@@ -114,8 +116,12 @@ ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::i
   const detail::Frame& now = detail::frame();
   for (Recorder* r : now.recorders)
     for (const TracedFlag& f : t.flags) r->flag(f.flag, f.value);
-  const std::shared_ptr<const ScanBody> body = now.differentiated ? t.body->saving() : t.body;
-  const Tensors all = detail::scan_primitive().apply({in.data(), in.size()}, ScanBody::attrs_of(body, steps, reverse));
+  const bool keeps_few = now.differentiated && o.checkpoint_every > 0;
+  const bool keeps_all = now.differentiated && !keeps_few;
+  Attrs attrs = ScanBody::attrs_of(keeps_all ? t.body->saving() : t.body, steps, o.reverse);
+  if (keeps_few) attrs.push_back({"every", o.checkpoint_every});
+  const Primitive& op = keeps_few ? detail::scan_checkpointed_primitive() : detail::scan_primitive();
+  const Tensors all = op.apply({in.data(), in.size()}, attrs);
   ScanResult r;
   for (std::size_t k = 0; k < init.size(); ++k) r.carry.push_back(all[k]);
   for (std::size_t k = 0; k < t.ys; ++k) r.y.push_back(all[init.size() + k]);
@@ -188,17 +194,17 @@ Scan::Scan(ScanBodyFunction body) : state_(std::make_shared<State>()) {
 
 ScanResult Scan::operator()(const Tensors& init, const Tensors& xs, const ScanOptions& o) const {
   const std::int64_t steps = steps_of(xs, o);
-  if (!o.lengths) return apply(state_->find(state_->plain, state_->traced[0], init, xs), init, xs, steps, o.reverse);
+  if (!o.lengths) return apply(state_->find(state_->plain, state_->traced[0], init, xs), init, xs, steps, o);
   const Tensors all = with_mask(init, xs, steps, o.lengths);
-  return apply(state_->find(state_->masked, state_->traced[1], init, all), init, all, steps, o.reverse);
+  return apply(state_->find(state_->masked, state_->traced[1], init, all), init, all, steps, o);
 }
 
 ScanResult scan(const ScanBodyFunction& body, const Tensors& init, const Tensors& xs, const ScanOptions& o) {
   const std::int64_t steps = steps_of(xs, o);
-  if (!o.lengths) return apply(trace_body(body, init, xs), init, xs, steps, o.reverse);
+  if (!o.lengths) return apply(trace_body(body, init, xs), init, xs, steps, o);
   const Tensors all = with_mask(init, xs, steps, o.lengths);
   const auto masked = [&](const Tensors& carry, const Tensors& x) { return masked_step(body, carry, x); };
-  return apply(trace_body(masked, init, all), init, all, steps, o.reverse);
+  return apply(trace_body(masked, init, all), init, all, steps, o);
 }
 
 }  // namespace ferrite

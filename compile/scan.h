@@ -10,6 +10,9 @@ struct ScanOptions {
   /// i64 [B], each in 0..T: row b (axis 0 of carries and of one step of the xs) has so many steps. After these its
   /// carries stay, its ys are 0, and no gradient reaches its xs, whatever they hold. Reverse begins at its last step.
   Tensor lengths{};
+  /// 0: what the gradient reads of every step is kept. k: the carries of every k-th step alone, the steps between are
+  /// computed again: memory for T / k + k steps instead of T, about one more forward pass, the same bits.
+  std::int64_t checkpoint_every = 0;
   std::int64_t steps = -1;  ///< T, where there are no xs to tell it
 };
 

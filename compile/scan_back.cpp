@@ -156,10 +156,10 @@ std::shared_ptr<ScanBody> ScanBack::differentiate(const ScanBody& body, std::uni
 
 const ScanBack::Way& ScanBack::way(const Wish& wish) const {
   const std::lock_guard lock(mutex_);
-  for (const auto& [of, way] : ways_)
-    if (of == wish) return *way;
-  ways_.emplace_back(wish, std::make_unique<const Way>(make(wish)));
-  return *ways_.back().second;
+  for (const std::unique_ptr<const Way>& way : ways_)
+    if (way->wish == wish) return *way;
+  ways_.push_back(std::make_unique<const Way>(make(wish)));
+  return *ways_.back();
 }
 
 namespace {
@@ -208,6 +208,7 @@ ScanBack::Way ScanBack::make(const Wish& wish) const {
   passes::simplify(b);
 
   Way way;
+  way.wish = wish;
   UsedInputs used(b);
   std::vector<ValueId> first(b.inputs.begin(), b.inputs.begin() + static_cast<std::ptrdiff_t>(carries));
   std::vector<std::size_t> all;

@@ -1,16 +1,63 @@
-#include "ferrite/compile/detail/scan_body.h"
+#include "ferrite/compile/detail/scan_op.h"
+
 #include "ferrite/compile/detail/scan_run.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::detail {
-namespace {
 
 Shape with_steps(std::int64_t steps, const Shape& s) {
   Shape all{steps};
   for (const std::int64_t e : s) all.push_back(e);
   return all;
 }
+
+Specs infer_scan(Inputs in, const Attrs& attrs) {
+  const ScanBody& body = ScanBody::of(attrs);
+  const ScanSignature& s = body.signature();
+  const std::int64_t steps = attrs.get<std::int64_t>("steps");
+  if (steps < 0) throw ValueError("scan: the number of steps must not be negative, got " + std::to_string(steps));
+  if (in.size() != body.graph().inputs.size())
+    throw ValueError("scan: the body takes " + std::to_string(body.graph().inputs.size()) + " operands, got " +
+                     std::to_string(in.size()));
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    Spec wanted = body.input(i);
+    const bool x = i >= s.carries && i < s.carries + s.xs;
+    if (x) wanted.shape = with_steps(steps, wanted.shape);
+    if (in[i].spec() != wanted)
+      throw ShapeError("scan: operand " + std::to_string(i) + " must be " + wanted.str() + ", got " +
+                       in[i].spec().str());
+  }
+  Specs out;
+  for (std::size_t k = 0; k < body.graph().outputs.size(); ++k) {
+    Spec spec = body.output(k);
+    if (k >= s.carries + s.sums) spec.shape = with_steps(steps, spec.shape);
+    out.push_back(spec);
+  }
+  return out;
+}
+
+ScanBack::Wish wish_of(const Vjp& v, const ScanSignature& s, std::size_t ys) {
+  ScanBack::Wish wish;
+  for (std::size_t k = 0; k < ys; ++k) wish.ys.push_back(v.grad(s.carries + s.sums + k).defined());
+  for (std::size_t i = 0; i < v.inputs(); ++i) wish.inputs.push_back(i < s.carries || v.wants(i));
+  return wish;
+}
+
+Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Wish& wish, const Tensors& grads) {
+  Tensors all(v.inputs());
+  std::size_t next = 0;
+  const auto take = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      if (is_float(v.in_spec(i).dtype) && wish.inputs[i]) all[i] = grads[next++];
+  };
+  take(0, s.carries);
+  take(s.carries + s.xs, v.inputs());
+  take(s.carries, s.carries + s.xs);
+  return all;
+}
+
+namespace {
 
 std::vector<const Tensor*> pointers_to(const std::vector<Tensor>& list) {
   std::vector<const Tensor*> p;
@@ -20,30 +67,7 @@ std::vector<const Tensor*> pointers_to(const std::vector<Tensor>& list) {
 
 /// A scan as one operation, whatever the number of its steps is.
 struct Scan {
-  static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) {
-    const ScanBody& body = ScanBody::of(attrs);
-    const ScanSignature& s = body.signature();
-    const std::int64_t steps = attrs.get<std::int64_t>("steps");
-    if (steps < 0) throw ValueError("scan: the number of steps must not be negative, got " + std::to_string(steps));
-    if (in.size() != body.graph().inputs.size())
-      throw ValueError("scan: the body takes " + std::to_string(body.graph().inputs.size()) + " operands, got " +
-                       std::to_string(in.size()));
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      Spec wanted = body.input(i);
-      const bool x = i >= s.carries && i < s.carries + s.xs;
-      if (x) wanted.shape = with_steps(steps, wanted.shape);
-      if (in[i].spec() != wanted)
-        throw ShapeError("scan: operand " + std::to_string(i) + " must be " + wanted.str() + ", got " +
-                         in[i].spec().str());
-    }
-    Specs out;
-    for (std::size_t k = 0; k < body.graph().outputs.size(); ++k) {
-      Spec spec = body.output(k);
-      if (k >= s.carries + s.sums) spec.shape = with_steps(steps, spec.shape);
-      out.push_back(spec);
-    }
-    return out;
-  }
+  static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) { return infer_scan(in, attrs); }
 
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     ScanBody::of(attrs).program().run(in, out, attrs.get<std::int64_t>("steps"), attrs.get<bool>("reverse"));
@@ -88,30 +112,17 @@ struct Scan {
 
   static Tensors pull_back(const ScanBack& back, const Vjp& v, const ScanSignature& s, std::size_t ys,
                            const std::vector<Tensor>& saved) {
-    const std::size_t first_y = s.carries + s.sums;
-    ScanBack::Wish wish;
-    for (std::size_t k = 0; k < ys; ++k) wish.ys.push_back(v.grad(first_y + k).defined());
-    for (std::size_t i = 0; i < v.inputs(); ++i) wish.inputs.push_back(i < s.carries || v.wants(i));
+    const ScanBack::Wish wish = wish_of(v, s, ys);
     const ScanBack::Way& way = back.way(wish);
     std::vector<Tensor> operands;
-    const auto floats = [&](std::size_t i) { return is_float(v.in_spec(i).dtype); };
     for (std::size_t k = 0; k < s.carries; ++k)
-      if (floats(k)) operands.push_back(v.grad_or_zeros(k));
+      if (is_float(v.in_spec(k).dtype)) operands.push_back(v.grad_or_zeros(k));
     for (const std::size_t k : way.saved) operands.push_back(saved[k]);
     for (const std::size_t k : way.xs) operands.push_back(v.in(s.carries + k));
-    for (const std::size_t k : way.ys) operands.push_back(v.grad(first_y + k));
+    for (const std::size_t k : way.ys) operands.push_back(v.grad(s.carries + s.sums + k));
     for (const std::size_t k : way.captures) operands.push_back(v.in(s.carries + s.xs + k));
     for (const std::size_t k : way.sums) operands.push_back(v.grad_or_zeros(s.carries + k));
-    const Tensors grads = apply(way.body, v, operands, true);
-    Tensors all(v.inputs());
-    std::size_t next = 0;
-    for (std::size_t k = 0; k < s.carries; ++k)
-      if (floats(k)) all[k] = grads[next++];
-    for (std::size_t i = s.carries + s.xs; i < v.inputs(); ++i)
-      if (floats(i) && wish.inputs[i]) all[i] = grads[next++];
-    for (std::size_t i = s.carries; i < s.carries + s.xs; ++i)
-      if (floats(i) && wish.inputs[i]) all[i] = grads[next++];
-    return all;
+    return by_input(v, s, wish, apply(way.body, v, operands, true));
   }
 };
 

@@ -281,6 +281,7 @@ class TakingApart {
   void add(const Term& t) {
     ScanTerm term;
     term.sum = t.sum;
+    term.dtype = g_.values[t.b].dtype;
     const Shape& b = g_.values[t.b].shape;
     term.rows = b[0];
     term.b_width = b[1];

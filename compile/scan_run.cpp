@@ -59,7 +59,7 @@ void ScanProgram::find_packable() {
 /// One run of a scan.
 class ScanRun {
  public:
-  ScanRun(const ScanProgram& p, Inputs in, std::span<Tensor> out, std::int64_t steps, bool reverse)
+  ScanRun(const ScanProgram& p, Inputs in, std::span<Tensor> out, std::int64_t steps, bool reverse, ScanSums& sums)
       : p_(p),
         s_(p.body_.signature()),
         out_(out),
@@ -67,13 +67,11 @@ class ScanRun {
         reverse_(reverse),
         operands_(in.size()),
         step_(*p.step_),
-        sums_f32_(),
-        sums_f64_() {
+        sums_(sums) {
     for (std::size_t i = 0; i < in.size(); ++i) operands_[i] = dense(in[i]);
   }
 
   void run() {
-    for (std::size_t k = 0; k < s_.sums; ++k) std::memset(Writer::raw(sum(k)), 0, bytes(sum(k)));
     for (std::size_t k = 0; k < s_.carries; ++k) carries_.push_back(home_of(operands_[k]));
     if (steps_ > 0) run_steps();
     for (std::size_t k = 0; k < s_.carries; ++k) std::memcpy(Writer::raw(out_[k]), carries_[k].data(), bytes(out_[k]));
@@ -106,7 +104,6 @@ class ScanRun {
     for (const Spec& s : p_.parts_.chunks) chunks_.push_back(kept({chunk_shape(s), s.dtype}));
     pack();
     place_step();
-    begin_terms();
     const std::int64_t chunk = p_.chunk_;
     for (std::int64_t done = 0; done < steps_; done += chunk) {
       count_ = std::min(chunk, steps_ - done);
@@ -117,7 +114,6 @@ class ScanRun {
       if (plans.after) run_chunk(*plans.after, p_.parts_.after);
       for (std::size_t k = 0; k < p_.parts_.terms.size(); ++k) add_term(k);
     }
-    for (std::size_t k = 0; k < p_.parts_.terms.size(); ++k) end_term(k);
   }
 
   Shape chunk_shape(const Spec& s) const {
@@ -243,50 +239,15 @@ class ScanRun {
     for (std::size_t k = 0; k < s_.carries; ++k) carries_[k] = step_->home(next_[k]);
   }
 
-  // ---- sums ----------------------------------------------------------------------------------------------
-
-  void begin_terms() {
-    for (const ScanTerm& t : p_.parts_.terms) {
-      if (sum(t.sum).dtype() == Dtype::f32) {
-        sums_f32_.emplace_back(t.a_width, t.b_width);
-        sum_of_.push_back(sums_f32_.size() - 1);
-      } else {
-        sums_f64_.emplace_back(t.a_width, t.b_width);
-        sum_of_.push_back(sums_f64_.size() - 1);
-      }
-    }
-  }
-  template <class T>
-  RowSums<T>& sums(std::size_t k) {
-    if constexpr (std::is_same_v<T, float>) {
-      return sums_f32_[sum_of_[k]];
-    } else {
-      return sums_f64_[sum_of_[k]];
-    }
-  }
   void add_term(std::size_t k) {
-    if (sum(p_.parts_.terms[k].sum).dtype() == Dtype::f32) {
-      add_rows<float>(k);
-    } else {
-      add_rows<double>(k);
-    }
-  }
-  template <class T>
-  void add_rows(std::size_t k) {
     const ScanTerm& t = p_.parts_.terms[k];
-    const auto* b = reinterpret_cast<const T*>(home(t.b, 0, stride(t.b)).data());
-    const T* a = t.a_width ? reinterpret_cast<const T*>(home(t.a, 0, stride(t.a)).data()) : nullptr;
     const std::int64_t by_a = t.a_width ? stride(t.a) : 0, by_b = stride(t.b);
-    if (!reverse_) return sums<T>(k).add(a, b, count_ * t.rows);
-    for (std::int64_t i = count_ - 1; i >= 0; --i) sums<T>(k).add(a ? a + i * by_a : a, b + i * by_b, t.rows);
-  }
-  void end_term(std::size_t k) {
-    Tensor& total = sum(p_.parts_.terms[k].sum);
-    if (total.dtype() == Dtype::f32) {
-      sums<float>(k).give(Writer::data<float>(total));
-    } else {
-      sums<double>(k).give(Writer::data<double>(total));
-    }
+    const std::byte* b = home(t.b, 0, by_b).data();
+    const std::byte* a = t.a_width ? home(t.a, 0, by_a).data() : nullptr;
+    if (!reverse_) return sums_.add(k, a, b, count_ * t.rows);
+    const std::int64_t bytes = size_of(sum(t.sum).dtype());
+    for (std::int64_t i = count_ - 1; i >= 0; --i)
+      sums_.add(k, a ? a + i * by_a * bytes : a, b + i * by_b * bytes, t.rows);
   }
 
   const ScanProgram& p_;
@@ -297,20 +258,25 @@ class ScanRun {
   InlineVector<Tensor, 16> operands_, once_, chunks_;
   InlineVector<Tensor, 4> packs_;
   Borrowed step_;
+  ScanSums& sums_;
   InlineVector<Home, 4> carries_;
   InlineVector<std::size_t, 4> next_;  ///< by carry: the base of the result that it is next
   InlineVector<Moving, 16> arguments_, results_;
   InlineVector<Turning, 4> turning_;
   InlineVector<Copy, 4> copies_;
-  InlineVector<RowSums<float>, 8> sums_f32_;
-  InlineVector<RowSums<double>, 8> sums_f64_;
-  InlineVector<std::size_t, 8> sum_of_;
   std::int64_t first_ = 0, count_ = 0;  ///< of the present chunk
   unsigned turn_ = 0;
 };
 
 void ScanProgram::run(Inputs in, std::span<Tensor> out, std::int64_t steps, bool reverse) const {
-  ScanRun(*this, in, out, steps, reverse).run();
+  ScanSums sums(parts_.terms);
+  run(in, out, steps, reverse, sums);
+  const ScanSignature& s = body_.signature();
+  sums.give(out.subspan(s.carries, s.sums));
+}
+
+void ScanProgram::run(Inputs in, std::span<Tensor> out, std::int64_t steps, bool reverse, ScanSums& sums) const {
+  ScanRun(*this, in, out, steps, reverse, sums).run();
 }
 
 }  // namespace ferrite::detail

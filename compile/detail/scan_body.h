@@ -14,6 +14,11 @@ class ScanBack;
 /// The operation: carries [..], stacks [T, ..] of the xs, captures -> last carries, sums over all steps, stacks of the
 /// ys. Its constants are a body, `steps` (T) and `reverse`.
 const Primitive& scan_primitive();
+/// The same that keeps carries only every so many steps (`every`) for its gradient, which computes the steps between
+/// again. Further results: the carries kept, stacks.
+const Primitive& scan_checkpointed_primitive();
+/// One of these operations and of their gradients, or null.
+const Primitive* find_scan(std::string_view name);
 
 /// The number of values of a kind that a body has.
 struct ScanSignature {
@@ -75,6 +80,7 @@ class ScanBack {
   /// captures: those named here, then cotangents of the float sums. Gives gradients of the first carries, as sums those
   /// of the captures wanted, as ys those of the xs wanted.
   struct Way {
+    Wish wish;
     std::shared_ptr<const ScanBody> body;
     std::vector<std::size_t> saved, xs, ys, captures, sums;
   };
@@ -94,7 +100,7 @@ class ScanBack {
   std::size_t saved_ = 0, captures_ = 0;
   std::vector<std::size_t> float_carries_, float_sums_, float_ys_, float_xs_, float_captures_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::pair<Wish, std::unique_ptr<const Way>>> ways_;
+  mutable std::vector<std::unique_ptr<const Way>> ways_;
 };
 
 }  // namespace ferrite::detail

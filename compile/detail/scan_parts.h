@@ -30,6 +30,7 @@ struct ScanStage {
 /// A term of a sum over all steps, as sums over rows: a^T b of [rows, a], [rows, b], or the rows b themselves.
 struct ScanTerm {
   std::size_t sum = 0;
+  Dtype dtype{};
   std::int64_t rows = 1;  ///< of one step
   std::int64_t a_width = 0;
   std::int64_t b_width = 0;

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "ferrite/compile/detail/plan_body.h"
-#include "ferrite/compile/detail/scan_parts.h"
+#include "ferrite/compile/detail/scan_sums.h"
 
 namespace ferrite::detail {
 
@@ -17,6 +17,8 @@ class ScanProgram {
 
   /// Runs all steps. Outputs are fresh, row-major tensors.
   void run(Inputs in, std::span<Tensor> out, std::int64_t steps, bool reverse) const;
+  /// The same for some of the steps: the sums are not among what is filled, their terms are added to `sums`.
+  void run(Inputs in, std::span<Tensor> out, std::int64_t steps, bool reverse, ScanSums& sums) const;
   const ScanParts& parts() const { return parts_; }
   /// Steps that `before` and `after` take at once.
   std::int64_t chunk() const { return chunk_; }

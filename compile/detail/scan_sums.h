@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ferrite/compile/detail/scan_parts.h"
 #include "ferrite/tensor/detail/gemm.h"
 #include "ferrite/tensor/detail/room.h"
 
@@ -75,6 +76,49 @@ class RowSums {
   Room<T> a_, b_, partial_, total_;
   std::int64_t waiting_ = 0;
   bool first_ = true;
+};
+
+/// The sums of a scan, term by term.
+class ScanSums {
+ public:
+  explicit ScanSums(const std::vector<ScanTerm>& terms) : terms_(terms) {
+    for (const ScanTerm& t : terms) {
+      if (t.dtype == Dtype::f32) {
+        at_.push_back(f32_.size());
+        f32_.emplace_back(t.a_width, t.b_width);
+      } else {
+        at_.push_back(f64_.size());
+        f64_.emplace_back(t.a_width, t.b_width);
+      }
+    }
+  }
+
+  /// Rows of a term.
+  void add(std::size_t k, const std::byte* a, const std::byte* b, std::int64_t rows) {
+    if (terms_[k].dtype == Dtype::f32) {
+      f32_[at_[k]].add(reinterpret_cast<const float*>(a), reinterpret_cast<const float*>(b), rows);
+    } else {
+      f64_[at_[k]].add(reinterpret_cast<const double*>(a), reinterpret_cast<const double*>(b), rows);
+    }
+  }
+
+  /// Ends the sums: fills them.
+  void give(std::span<Tensor> to) {
+    for (Tensor& t : to) std::memset(Writer::raw(t), 0, static_cast<std::size_t>(t.numel() * size_of(t.dtype())));
+    for (std::size_t k = 0; k < terms_.size(); ++k) {
+      if (terms_[k].dtype == Dtype::f32) {
+        f32_[at_[k]].give(Writer::data<float>(to[terms_[k].sum]));
+      } else {
+        f64_[at_[k]].give(Writer::data<double>(to[terms_[k].sum]));
+      }
+    }
+  }
+
+ private:
+  const std::vector<ScanTerm>& terms_;
+  InlineVector<RowSums<float>, 8> f32_;
+  InlineVector<RowSums<double>, 8> f64_;
+  InlineVector<std::size_t, 8> at_;
 };
 
 }  // namespace ferrite::detail

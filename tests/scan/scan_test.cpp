@@ -268,6 +268,42 @@ BOOST_AUTO_TEST_CASE(compiled_it_is_the_same) {
   BOOST_TEST(parse_graph(text).str(1000) == text);
 }
 
+BOOST_AUTO_TEST_CASE(few_carries_kept_the_same_bits) {
+  const std::int64_t T = 57, B = 5;
+  const auto run = [&](std::int64_t every, bool reverse, bool all) {
+    Tape tape;
+    Cell2 cell(3, 17, Dtype::f32);
+    cell.w_x = tape.watch(cell.w_x);
+    cell.w_h = tape.watch(cell.w_h);
+    cell.b = tape.watch(cell.b);
+    const Tensor x = tape.watch(draw({T, B, 3}, 5, Dtype::f32)), h0 = tape.watch(draw({B, 17}, 7, Dtype::f32));
+    const ScanResult r = scan(cell, {h0, draw({B, 17}, 8, Dtype::f32)}, {x, draw({T, B, 17}, 6, Dtype::f32)},
+                              {.reverse = reverse, .checkpoint_every = every});
+    const Tensor loss = sum(r.carry[1]) + (all ? sum(r.y[1] * r.y[1]) : sum(r.carry[0]));
+    Tensors g = tape.grad(loss, {cell.w_x, cell.w_h, cell.b, x, h0});
+    g.push_back(r.carry[0]);
+    g.push_back(r.y[0]);
+    return g;
+  };
+  for (const bool reverse : {false, true})
+    for (const bool all : {false, true}) {
+      const Tensors wanted = run(0, reverse, all);
+      for (const std::int64_t every : {1, 2, 8, 19, 56, 57, 100}) {
+        const Tensors got = run(every, reverse, all);
+        for (std::size_t i = 0; i < got.size(); ++i)
+          BOOST_TEST(identical(got[i], wanted[i]),
+                     "result " << i << ", every " << every << (reverse ? ", reverse" : ""));
+      }
+    }
+  const GradcheckReport report = gradcheck(
+      [](const Tensors& in) {
+        const auto body = [&](const Tensors& c, const Tensors& x) { return ScanStep{{tanh(c[0] * in[0] + x[0])}, {}}; };
+        return scan(body, {in[1]}, {in[2]}, {.checkpoint_every = 2}).carry[0];
+      },
+      {draw({3}, 1), draw({3}, 2), draw({5, 3}, 3)}, {.order = 2});
+  BOOST_TEST(report.ok, report.str());
+}
+
 BOOST_AUTO_TEST_CASE(mistakes) {
   const Tensor h = zeros({2}), x = zeros({3, 2});
   const auto step = [](const Tensors& c, const Tensors& in) { return ScanStep{{c[0] + in[0]}, {}}; };

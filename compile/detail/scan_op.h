@@ -1,0 +1,18 @@
+#pragma once
+/// What the operations that run bodies share.
+#include "ferrite/compile/detail/scan_body.h"
+
+namespace ferrite::detail {
+
+/// The types of a scan's results. Throws ShapeError, ValueError for operands that are not those of the body.
+Specs infer_scan(Inputs in, const Attrs& attrs);
+
+/// Which gradients of a body are wanted.
+ScanBack::Wish wish_of(const Vjp& v, const ScanSignature& s, std::size_t ys);
+/// Gradients of a way back, as it gives them, by input of the body.
+Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Wish& wish, const Tensors& grads);
+
+/// [steps, ...]
+Shape with_steps(std::int64_t steps, const Shape& s);
+
+}  // namespace ferrite::detail
