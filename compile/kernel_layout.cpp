@@ -7,7 +7,7 @@ namespace ferrite::detail {
 namespace {
 
 constexpr std::int64_t kFarBytes = 8 << 20;       ///< operands beyond this come slower than they are used
-constexpr std::int64_t kFarTile = 128;            ///< elements: so few that what comes next can be asked for meanwhile
+constexpr std::int64_t kFarTile = 256;            ///< elements: so few that what comes next can be asked for meanwhile
 constexpr std::int64_t kOneStepTile = 4096;       ///< elements, where nothing is kept from step to step
 constexpr std::int64_t kRowBytes = 128;           ///< rows of so many bytes chains read where they stand
 constexpr std::int64_t kScratchBytes = 24 << 10;  ///< of all slots of a tile together: half of a first cache
@@ -115,8 +115,9 @@ class Layouting {
     if (steps == 1 && !k_.reduced && !streamed) k_.tile = kOneStepTile;
     if (k_.reduced) return whole_rows();
     if (k_.across != Across::none) return tiles_across();
-    k_.far = steps > 1 && reads_from_afar();
-    if (k_.far) k_.tile = kFarTile;
+    const std::int64_t streams = steps > 1 ? streams_from_afar() : 0;
+    k_.far = streams > 1;
+    if (streams > 0) k_.tile = k_.far ? kFarTile : 2 * kFarTile;
     if (k_.length > k_.tile || k_.rows == 1) {
       k_.tile_rows = 0;
       k_.pieces = (k_.length + k_.tile - 1) / k_.tile;
@@ -134,8 +135,8 @@ class Layouting {
       }
   }
 
-  /// Whether several operands come from memory, in long runs.
-  bool reads_from_afar() const {
+  /// How many operands come from memory, in long runs.
+  std::int64_t streams_from_afar() const {
     std::int64_t streams = 0;
     std::int64_t bytes = 0;
     for (const Kernel::Load& l : k_.loads) {
@@ -143,7 +144,7 @@ class Layouting {
       ++streams;
       bytes += k_.rows * k_.length * l.bytes;
     }
-    return streams > 1 && bytes > kFarBytes && k_.length > k_.tile;
+    return bytes > kFarBytes && k_.length > k_.tile ? streams : 0;
   }
 
   /// Tiles end where blocks of the reduction end: of rows, so many elements; of columns, so many rows.
