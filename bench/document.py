@@ -84,6 +84,8 @@ def limit(options):
 SECTIONS = {
     "peers": peers,
     "limit": limit,
+    "steps": lambda o: fenced(program(o, "bench_compile")),
+    "chains": lambda o: fenced(program(o, "bench_fusion"), "chains") + "\n\n" + fenced(program(o, "bench_fusion"), "rotary"),
     "adam": lambda o: fenced(program(o, "bench_adam")),
     "ops": lambda o: fenced(program(o, "bench_ops")),
     "gemm": lambda o: fenced(program(o, "bench_gemm")),

@@ -35,7 +35,7 @@ class Builder {
     k_.across = group_.across;
     k_.across_elements = group_.across_elements;
     if (k_.across != Across::none) k_.outer = across_axes();
-    pair_operations(k_);
+    chain_operations(k_);
     lay_out_kernel(k_);
     return std::move(k_);
   }

@@ -6,6 +6,10 @@
 namespace ferrite::detail {
 namespace {
 
+constexpr std::int64_t kFarBytes = 8 << 20;       ///< operands beyond this come slower than they are used
+constexpr std::int64_t kFarTile = 256;            ///< elements: so few that what comes next can be asked for meanwhile
+constexpr std::int64_t kOneStepTile = 4096;       ///< elements, where nothing is kept from step to step
+constexpr std::int64_t kRowBytes = 128;           ///< rows of so many bytes chains read where they stand
 constexpr std::int64_t kScratchBytes = 24 << 10;  ///< of all slots of a tile together: half of a first cache
 
 class Layouting {
@@ -16,6 +20,8 @@ class Layouting {
     merge_axes();
     choose_tiles();
     classify();
+    resolve_chains(k_);
+    find_runs();
     assign_scratch();
   }
 
@@ -97,10 +103,21 @@ class Layouting {
     k_.rows = k_.extents.numel() / k_.length;
     std::int64_t widest = 1;
     for (const Kernel::SlotInfo& s : k_.slots) widest = std::max(widest, s.bytes);
-    const auto slots = static_cast<std::int64_t>(std::min<std::size_t>(k_.slots.size(), 12));
+    std::int64_t slots = 0;
+    std::int64_t steps = 0;
+    for (const Kernel::Instruction& i : k_.program) {
+      slots += i.step != Kernel::Step::store;
+      steps += i.step != Kernel::Step::store && i.step != Kernel::Step::load;
+    }
+    slots = std::clamp<std::int64_t>(slots, 1, 12);
     k_.tile = std::clamp<std::int64_t>(kScratchBytes / (slots * widest) / 64 * 64, 256, 1024);
+    const bool streamed = k_.extents.numel() * widest > kStreamBytes;  // through a tile that stays in the first cache
+    if (steps == 1 && !k_.reduced && !streamed) k_.tile = kOneStepTile;
     if (k_.reduced) return whole_rows();
     if (k_.across != Across::none) return tiles_across();
+    const std::int64_t streams = steps > 1 ? streams_from_afar() : 0;
+    k_.far = streams > 1;
+    if (streams > 0) k_.tile = k_.far ? kFarTile : 2 * kFarTile;
     if (k_.length > k_.tile || k_.rows == 1) {
       k_.tile_rows = 0;
       k_.pieces = (k_.length + k_.tile - 1) / k_.tile;
@@ -116,6 +133,18 @@ class Layouting {
         k_.tile_rows = fewer;
         return;
       }
+  }
+
+  /// How many operands come from memory, in long runs.
+  std::int64_t streams_from_afar() const {
+    std::int64_t streams = 0;
+    std::int64_t bytes = 0;
+    for (const Kernel::Load& l : k_.loads) {
+      if (all_zero(l.strides)) continue;
+      ++streams;
+      bytes += k_.rows * k_.length * l.bytes;
+    }
+    return bytes > kFarBytes && k_.length > k_.tile ? streams : 0;
   }
 
   /// Tiles end where blocks of the reduction end: of rows, so many elements; of columns, so many rows.
@@ -184,21 +213,27 @@ class Layouting {
   void classify() {
     std::vector<char> written(k_.slots.size());  // by an operation or a filling, so that a store may give it its place
     for (Kernel::Instruction& i : k_.program) {
-      if (i.step == Kernel::Step::apply || i.step == Kernel::Step::fill || i.step == Kernel::Step::spread)
+      if (i.step == Kernel::Step::apply || i.step == Kernel::Step::chain || i.step == Kernel::Step::fill ||
+          i.step == Kernel::Step::spread)
         written[i.slot] = true;
       if (i.step == Kernel::Step::load) classify_load(i);
       if (i.step == Kernel::Step::store) {
         Kernel::Store& s = k_.stores[i.index];
         s.dense = is_dense(s.strides, s.of_rows);
         Kernel::SlotInfo& slot = k_.slots[i.slot];
-        if (s.of_rows || !s.dense || !written[i.slot] || slot.kind != Kernel::Slot::scratch) continue;
-        slot.kind = Kernel::Slot::direct;
+        if (s.of_rows || !written[i.slot] || slot.kind != Kernel::Slot::scratch) continue;
+        if (!s.dense && !(has_long_rows(s.strides, s.bytes) && is_of_chains_alone(i.slot))) continue;
+        slot.kind = s.dense ? Kernel::Slot::direct : Kernel::Slot::rows;
         slot.output = true;
         slot.index = i.index;
       }
     }
     for (std::size_t s = 0; s < k_.slots.size(); ++s)
-      if (k_.slots[s].kind == Kernel::Slot::direct) k_.directs.push_back(static_cast<std::uint16_t>(s));
+      if (k_.slots[s].kind == Kernel::Slot::direct || k_.slots[s].kind == Kernel::Slot::rows)
+        k_.directs.push_back(static_cast<std::uint16_t>(s));
+  }
+
+  void find_runs() {
     for (Kernel::Instruction& i : k_.program) {
       if (i.step != Kernel::Step::apply) continue;
       for (std::uint32_t j = 0; j < i.index; ++j) i.run[j] = k_.slots[i.in[j]].kind == Kernel::Slot::repeated ? 0 : 1;
@@ -225,8 +260,38 @@ class Layouting {
       slot.index = i.index;
       return;
     }
+    if (has_long_rows(l.strides, l.bytes) && is_of_chains_alone(i.slot)) {
+      slot.kind = Kernel::Slot::rows;
+      slot.index = i.index;
+      return;
+    }
     l.once = k_.tile_rows > 0;
     for (int k = 0; k + 1 < k_.extents.rank(); ++k) l.once &= l.strides[k] == 0;
+  }
+
+  /// Whether chains may work on the rows where they stand: of whole lines, and evenly spaced in every tile.
+  bool has_long_rows(const Shape& strides, std::int64_t bytes) const {
+    if (k_.reduced || k_.across != Across::none || k_.extents.rank() < 2 || k_.tile_rows == 0) return false;
+    const bool even = k_.extents.rank() == 2 || k_.extents[-2] % k_.tile_rows == 0;
+    return even && bytes == 4 && strides[-1] == 1 && k_.length * bytes % kRowBytes == 0;
+  }
+
+  /// Whether nothing but chains reads a slot, or writes it and a store takes it from there.
+  bool is_of_chains_alone(std::uint16_t slot) const {
+    int stores = 0;
+    bool others = false;
+    for (const Kernel::Instruction& i : k_.program) {
+      if (i.step == Kernel::Step::store) stores += i.slot == slot;
+      if (i.step == Kernel::Step::chain || i.step == Kernel::Step::store) continue;
+      others |= (i.slot == slot && i.step != Kernel::Step::load) || i.reads_slot(slot);
+    }
+    const bool loaded = std::any_of(k_.program.begin(), k_.program.end(), [&](const Kernel::Instruction& i) {
+      return i.step == Kernel::Step::load && i.slot == slot;
+    });
+    const bool read = std::any_of(k_.program.begin(), k_.program.end(), [&](const Kernel::Instruction& i) {
+      return i.step == Kernel::Step::chain && i.reads_slot(slot);
+    });
+    return !others && (loaded ? stores == 0 : stores == 1 && !read);
   }
 
   /// Whether the rows of every tile follow each other, though those of different tiles may be the same.
@@ -238,7 +303,7 @@ class Layouting {
   /// Whether a slot is read as it is, not by an operation: then it must be a run.
   bool is_stored(std::uint16_t slot) const {
     return std::any_of(k_.program.begin(), k_.program.end(), [&](const Kernel::Instruction& i) {
-      return i.step != Kernel::Step::apply && i.reads_slot(slot);
+      return i.step != Kernel::Step::apply && i.step != Kernel::Step::chain && i.reads_slot(slot);
     });
   }
 

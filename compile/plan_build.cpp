@@ -289,7 +289,7 @@ class Builder {
     for (const Kernel::Instruction& i : k.program) {
       const bool reads_in = i.reads_slot(in);
       if (reads_in && (written || i.step == Kernel::Step::across)) return false;
-      if (i.slot == out && i.step == Kernel::Step::apply) written = true;
+      if (i.slot == out && (i.step == Kernel::Step::apply || i.step == Kernel::Step::chain)) written = true;
       if (i.slot == out && (i.step == Kernel::Step::fill || i.step == Kernel::Step::spread)) return false;
     }
     return written;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ferrite/compile/detail/fusion.h"
+#include "ferrite/tensor/detail/chain.h"
 #include "ferrite/tensor/detail/reduce.h"
 
 namespace ferrite::detail {
@@ -16,7 +17,11 @@ struct Place {
 };
 
 inline constexpr std::int64_t kLineBytes = 64;
+inline constexpr std::int64_t kStreamBytes = 16 << 20;   ///< results beyond this go past the caches
 inline constexpr std::int64_t kChunkElements = 1 << 15;  ///< one thread's share
+
+inline constexpr std::uint32_t kMostOperands = 8;  ///< of one instruction
+inline constexpr std::size_t kMostLinks = 12;      ///< operations of one chain
 
 /// One value repeated over a line.
 struct alignas(64) RepeatedLine {
@@ -29,6 +34,7 @@ struct Kernel {
     load,
     fill,
     apply,
+    chain,   ///< several cheap operations in a row
     spread,  ///< one element of each row to all of the row
     reduce,  ///< each row to one element
     store,
@@ -39,6 +45,7 @@ struct Kernel {
     scratch,   ///< in the tile's own memory
     direct,    ///< points into a buffer that lies in the order of the domain
     repeated,  ///< a line of one value
+    rows,      ///< as direct, but something stands between the rows of the domain: for chains only
   };
 
   struct Load {
@@ -67,9 +74,10 @@ struct Kernel {
   };
   struct Instruction {
     Step step = Step::apply;
-    std::uint16_t slot = 0;    ///< what is written (read by a store)
-    std::uint16_t in[3] = {};  ///< slots read
-    std::uint32_t index = 0;   ///< of the load, filling or store; of an operation, how many slots it reads
+    std::uint16_t slot = 0;                ///< what is written (read by a store)
+    std::uint16_t in[kMostOperands] = {};  ///< slots read
+    std::uint32_t index = 0;               ///< of the load, filling or store; of operations, how many slots they read
+    int chain = -1;                        ///< of a chain: which
     const Primitive* op = nullptr;
     Block block = nullptr;
     RowReduction reduction = nullptr;
@@ -78,7 +86,7 @@ struct Kernel {
 
     /// How many of `in` are read.
     std::uint32_t reads() const {
-      if (step == Step::apply) return index;
+      if (step == Step::apply || step == Step::chain) return index;
       return step == Step::load || step == Step::store ? 0 : 1;
     }
     bool reads_slot(std::uint16_t s) const {
@@ -87,12 +95,29 @@ struct Kernel {
       return step == Step::store && slot == s;
     }
   };
+  struct Chain {
+    struct Operation {
+      const Primitive* op;
+      std::uint32_t at;       ///< the operand that the chain gives
+      std::uint32_t operand;  ///< the other one's place in `in`; 0: there is none
+      std::uint32_t factor;   ///< the place of what it is multiplied by; 0: by nothing
+    };
+    /// A link as it runs: its code, and the slots of what it reads or writes.
+    struct Stage {
+      const LinkKernel* kernel;
+      std::uint16_t slot, slot2;
+      std::ptrdiff_t skip, skip2;
+    };
+    std::vector<Operation> links;
+    std::vector<Stage> stages;  ///< the beginning, the operations, the end
+    bool by_rows = false;
+  };
   struct SlotInfo {
     Slot kind = Slot::scratch;
     std::int64_t scratch = -1;  ///< number of the piece of scratch memory; -1: none
     std::int64_t bytes = 4;
-    std::uint32_t index = 0;  ///< direct: the load or store; repeated: the line, literals first
-    bool output = false;      ///< direct: into the buffer of a store
+    std::uint32_t index = 0;  ///< direct, rows: the load or store; repeated: the line, literals first
+    bool output = false;      ///< direct, rows: into the buffer of a store
     bool of_rows = false;     ///< one element for each row
   };
 
@@ -119,6 +144,7 @@ struct Kernel {
   std::int64_t tile = 1024;    ///< elements, at most
   std::int64_t tile_rows = 1;  ///< whole rows in a tile; 0: rows are cut
   std::int64_t pieces = 1;     ///< tiles in a row where rows are cut
+  bool far = false;            ///< several operands come from memory: tiles are small, and asked for ahead
   std::int64_t scratch_pieces = 0;
   std::vector<Load> loads;
   std::vector<Filling> fillings;
@@ -128,6 +154,7 @@ struct Kernel {
   std::vector<std::uint32_t> repeated_loads;  ///< loads of one element: by line, after the literals
   std::vector<std::uint16_t> directs;         ///< slots whose address changes from tile to tile
   std::vector<Instruction> program;
+  std::vector<Chain> chains;
   int operations = 0;  ///< elementwise operations in it
 
   std::int64_t tiles() const { return tile_rows ? (rows + tile_rows - 1) / tile_rows : rows * pieces; }
@@ -148,8 +175,10 @@ class Locations {
   virtual Shape strides_of(ValueId v) const = 0;
 };
 
-/// Makes two cheap operations of which one reads nothing but the other's result one instruction.
-void pair_operations(Kernel& k);
+/// Makes cheap operations of which one reads the other's result one instruction.
+void chain_operations(Kernel& k);
+/// Gives chains their code, when it is known where their operands stand.
+void resolve_chains(Kernel& k);
 /// Merges axes, chooses tiles, and gives every slot its kind and memory: after the program has been written.
 void lay_out_kernel(Kernel& k);
 

@@ -12,8 +12,6 @@
 
 namespace ferrite::detail {
 
-inline constexpr std::int64_t kStreamBytes = 16 << 20;  ///< results beyond this go past the caches
-
 /// Copies whole lines to memory without reading it into a cache first.
 inline void stream(std::byte* to, const std::byte* from, std::int64_t bytes) {
 #if defined(__SSE2__)
@@ -64,7 +62,12 @@ class Worker {
   void run(const Tile& t, bool first) {
     point(t);
     const Tile rows = rows_of(t);
-    for (const Kernel::Instruction& step : k_.program) execute(step, step.of_rows ? rows : t, first);
+    std::size_t next = k_.far ? 0 : k_.directs.size();
+    for (const Kernel::Instruction& step : k_.program) {
+      if (next < k_.directs.size()) fetch_ahead(k_.directs[next++], t);
+      execute(step, step.of_rows ? rows : t, first);
+    }
+    while (next < k_.directs.size()) fetch_ahead(k_.directs[next++], t);
   }
   void end() {
     if (streamed_) end_streaming();
@@ -117,23 +120,60 @@ class Worker {
     return address(p) + (row + t.column * strides[-1]) * bytes;
   }
 
+  /// Where the rows of a tile begin: the index over the outer axes is the same for all.
+  struct Corner {
+    Corner(const Shape& extents, std::int64_t row) : outer(row == 0 ? 0 : extents.rank() - 1) {
+      for (int k = outer - 1; k > 0; --k) {
+        index[k] = row % extents[k];
+        row /= extents[k];
+      }
+      if (outer > 0) index[0] = row;
+    }
+    std::int64_t offset(const Shape& strides) const {
+      std::int64_t at = 0;
+      for (int k = 0; k < outer; ++k) at += index[k] * strides[k];
+      return at;
+    }
+    int outer;
+    std::int64_t index[Shape::kMaxRank];
+  };
+  std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t,
+                   const Corner& corner) const {
+    return address(p) + (corner.offset(strides) + t.column * strides[-1]) * bytes;
+  }
+
   void point(const Tile& t) {
+    const Corner corner(k_.extents, t.row);
     const std::int64_t begin = t.row * k_.length + t.column;
     const bool last = begin + t.elements() == k_.rows * k_.length;
     for (const std::uint16_t s : k_.directs) {
       const Kernel::SlotInfo& slot = k_.slots[s];
       if (!slot.output) {
         const Kernel::Load& l = k_.loads[slot.index];
-        at_[s] = start(l.from, l.strides, l.bytes, t);
+        at_[s] = start(l.from, l.strides, l.bytes, t, corner);
+        continue;
+      }
+      if (slot.kind == Kernel::Slot::rows) {
+        const Kernel::Store& to = k_.stores[slot.index];
+        at_[s] = start(to.to, to.strides, to.bytes, t, corner);
         continue;
       }
       // Whole lines are written: what does not end on one goes through scratch, unless nothing follows.
       const Kernel::Store& store = k_.stores[slot.index];
       const bool whole_lines = t.elements() * slot.bytes % kLineBytes == 0 ||
                                (last && !store.window && begin * slot.bytes % kLineBytes == 0);
-      at_[s] = whole_lines && !streams(store) ? start(store.to, store.strides, store.bytes, t)
+      at_[s] = whole_lines && !streams(store) ? start(store.to, store.strides, store.bytes, t, corner)
                                               : pieces_ + slot.scratch * piece_;
     }
+  }
+
+  /// Asks for what the tile after the next reads: operands are read in turn, a tile of each, which hardware does not
+  /// take for streams. Between instructions, so that never more lines are asked for than can be on their way.
+  void fetch_ahead(std::uint16_t s, const Tile& t) const {
+    const Kernel::SlotInfo& slot = k_.slots[s];
+    if (slot.output) return;
+    const std::byte* const from = at_[s] + 2 * t.elements() * slot.bytes;
+    for (std::int64_t b = 0; b < t.elements() * slot.bytes; b += kLineBytes) __builtin_prefetch(from + b);
   }
 
   /// Whether a result is so large that it leaves the caches before anybody reads it. One operand alone leaves the
@@ -148,6 +188,7 @@ class Worker {
         const void* in[3] = {at_[i.in[0]], at_[i.in[1]], at_[i.in[2]]};
         return i.block(in, i.run, at_[i.slot], t.elements());
       }
+      case Kernel::Step::chain: return chain(i, t);
       case Kernel::Step::load: return load(i, t, first);
       case Kernel::Step::fill: {
         const Kernel::Filling& f = k_.fillings[i.index];
@@ -161,6 +202,17 @@ class Worker {
       case Kernel::Step::across: return;  // whoever runs the tiles reads the slot
     }
   }
+
+  void chain(const Kernel::Instruction& i, const Tile& t) const {
+    const Kernel::Chain& c = k_.chains[static_cast<std::size_t>(i.chain)];
+    Link links[kMostLinks + 2];
+    Link* next = links;
+    for (const Kernel::Chain::Stage& stage : c.stages)
+      *next++ = {stage.kernel, elements(stage.slot), stage.skip, elements(stage.slot2), stage.skip2};
+    if (c.by_rows) return run_chain(links, t.rows, t.columns);
+    run_chain(links, 1, t.elements());
+  }
+  const float* elements(std::uint16_t s) const { return reinterpret_cast<const float*>(at_[s]); }
 
   template <class T>
   void spread(const Tile& t, const std::byte* from, std::byte* to) const {
@@ -179,6 +231,7 @@ class Worker {
 
   void store(const Kernel::Instruction& i, const Tile& t) {
     const Kernel::Store& s = k_.stores[i.index];
+    if (k_.slots[i.slot].kind == Kernel::Slot::rows) return;
     std::byte* to = s.dense ? start(s.to, s.strides, s.bytes, t, i.of_rows) : nullptr;
     if (to == at_[i.slot]) return;
     if (s.dense && streams(s) && k_.slots[i.slot].output) {

@@ -1,6 +1,6 @@
 #pragma once
 /// Operations that cost less than the memory they read: their records are made in their families' files; here they are
-/// seen together, so that two of them can be compiled into one loop.
+/// seen together, so that chains of them can be run in registers (chain.h).
 #include <cmath>
 
 #include "ferrite/tensor/detail/define.h"
@@ -82,15 +82,19 @@ struct Relu {
   static constexpr Range domain{-100, 100};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_outputs;
-  static auto f(const auto& x) { return max(x, std::remove_cvref_t<decltype(x)>(0)); }
+  /// In packets the machine's own maximum, which keeps a NaN that is its first operand; the sum makes 0 of -0.
+  static auto f(const auto& x) {
+    using V = std::remove_cvref_t<decltype(x)>;
+    if constexpr (requires { x.raw; }) {
+      return V(ei::pmax(x.raw, V(0).raw)) + V(0);
+    } else {
+      return max(x, V(0));
+    }
+  }
   static double scalar(double x) { return x > 0 ? x : std::isnan(x) ? x : 0; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return where(greater(v.out, 0), v.grad, 0); });
   }
 };
-
-/// The kernel of `second` whose operand `at` is what `first` gives: operands are those of `first`, then the other one
-/// of `second`. Null where there is none: both must be cheap and the dtype f32. The bits are those of the two kernels.
-Block pair_block(const Primitive& first, const Primitive& second, std::size_t at, Dtype dtype);
 
 }  // namespace ferrite::detail

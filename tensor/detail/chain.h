@@ -1,0 +1,38 @@
+#pragma once
+/// Cheap operations one after another on values that stay in registers: what one gives the next one reads, with another
+/// operand from memory or without. The operations' own functions, so the bits are those of one loop for each.
+#include <cstddef>
+#include <cstdint>
+
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite::detail {
+
+/// The code of a link, for blocks of several sizes.
+struct LinkKernel;
+
+/// One link: of the first, where the values come from; of the last, where they go.
+struct Link {
+  const LinkKernel* kernel;
+  const float* at;      ///< element 0 of row 0, or one line of a repeated value
+  std::ptrdiff_t skip;  ///< from the end of a row to the next one
+  /// The same of the second factor, where the other operand is a product.
+  const float* at2;
+  std::ptrdiff_t skip2;
+};
+
+/// The code that begins a chain.
+const LinkKernel* link_from(bool repeated);
+/// The code of an operation on the chain's value as operand `at` of it, the other operand (if there is one) a run or
+/// one line of a repeated value. Null where there is none: the operation must be cheap; the dtype is f32.
+const LinkKernel* link_through(const Primitive& op, std::size_t at, bool repeated);
+/// The same with a product of two for the other operand; for sums, differences and products.
+const LinkKernel* link_through_product(const Primitive& op, std::size_t at, bool repeated, bool repeated2);
+/// The code that ends a chain.
+const LinkKernel* link_to();
+
+/// Runs a chain over rows of elements. Whole packets only: a single row may end within one, if reading and writing the
+/// rest does no harm; several rows hold whole lines.
+void run_chain(const Link* links, std::int64_t rows, std::int64_t columns);
+
+}  // namespace ferrite::detail
