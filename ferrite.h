@@ -11,6 +11,7 @@
 #include "ferrite/io/stablehlo.h"
 #include "ferrite/io/torch.h"
 #include "ferrite/nn/carry.h"
+#include "ferrite/nn/custom.h"
 #include "ferrite/nn/gru.h"
 #include "ferrite/nn/layers.h"
 #include "ferrite/nn/loss.h"

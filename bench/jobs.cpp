@@ -28,7 +28,7 @@ std::int64_t gates_of(const std::string& kind) { return kind == "gru" ? 3 : kind
 
 std::int64_t features_of(const Cell& c) { return c.kind == "mlp" ? 784 : c.kind == "vowels" ? 12 : c.H; }
 
-std::unique_ptr<nn::Recurrent> layer_of(const Cell& c, nn::Form form) {
+std::unique_ptr<nn::GatedRecurrent> layer_of(const Cell& c, nn::Form form) {
   const nn::Init init{.seed = 1};
   if (c.kind == "gru" || c.kind == "vowels")
     return std::make_unique<nn::Gru>(features_of(c), c.H, nn::GruOptions{.form = form}, init);
@@ -73,7 +73,7 @@ struct Network {
     adam->step(tape.grad(l, parameters));
     return l;
   }
-  std::unique_ptr<nn::Recurrent> layer;  ///< or
+  std::unique_ptr<nn::GatedRecurrent> layer;  ///< or
   std::unique_ptr<nn::Linear> first;
   nn::Linear head;
   Tensor x, targets;

@@ -37,17 +37,23 @@ std::string what_came(const std::string& message, std::size_t position, const Fl
          detail::symbolic(in.spec.shape.str());
 }
 
-/// What makes a recurrent layer of one kind.
-template <class L, class Options>
-auto recurrent(std::int64_t hidden_size, const Options& options) {
-  return [hidden_size, options](const Flow& in, const nn::Init& init) -> LayerPtr {
+/// What makes a recurrent layer of one kind, by make(features, init).
+template <class Options, class Make>
+auto batch_first_recurrent(const Options& options, Make make) {
+  return [options, make](const Flow& in, const nn::Init& init) -> LayerPtr {
     if (!options.batch_first) throw ValueError("time-first input does not fit a chain, which is batch-first");
-    auto layer = std::make_unique<L>(features_of(in), hidden_size, options, init);
+    std::unique_ptr<nn::Recurrent> layer = make(features_of(in), init);
     if (in.spec.shape.rank() != 3)  // without a batch it would be a sequence: not in a chain
       throw ShapeError(layer->kind() + ": expects input [B, T, " + std::to_string(layer->input_size()) + "], got " +
                        in.spec.shape.str());
     return layer;
   };
+}
+template <class L, class Options>
+auto recurrent_of(std::int64_t hidden_size, const Options& options) {
+  return batch_first_recurrent(options, [=](std::int64_t features, const nn::Init& init) {
+    return std::make_unique<L>(features, hidden_size, options, init);
+  });
 }
 
 Builder checked(InputKind kind, const char* word, std::int64_t size) {
@@ -73,15 +79,23 @@ Builder& Builder::linear(std::int64_t n, std::string name) {
 }
 
 Builder& Builder::gru(std::int64_t hidden_size, const nn::GruOptions& options, std::string name) {
-  return word("gru", std::move(name), recurrent<nn::Gru>(hidden_size, options));
+  return word("gru", std::move(name), recurrent_of<nn::Gru>(hidden_size, options));
 }
 
 Builder& Builder::lstm(std::int64_t hidden_size, const nn::LstmOptions& options, std::string name) {
-  return word("lstm", std::move(name), recurrent<nn::Lstm>(hidden_size, options));
+  return word("lstm", std::move(name), recurrent_of<nn::Lstm>(hidden_size, options));
 }
 
 Builder& Builder::rnn(std::int64_t hidden_size, const nn::RnnOptions& options, std::string name) {
-  return word("rnn", std::move(name), recurrent<nn::Rnn>(hidden_size, options));
+  return word("rnn", std::move(name), recurrent_of<nn::Rnn>(hidden_size, options));
+}
+
+Builder& Builder::recurrent(nn::Custom::Make cell, std::int64_t hidden_size, const nn::CustomOptions& options,
+                            std::string name) {
+  return word("recurrent", std::move(name),
+              batch_first_recurrent(options, [=, cell = std::move(cell)](std::int64_t features, const nn::Init& init) {
+                return std::make_unique<nn::Custom>(cell, features, hidden_size, options, init);
+              }));
 }
 
 Builder& Builder::embedding(std::int64_t n, std::string name) {

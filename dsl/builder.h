@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ferrite/dsl/network.h"
+#include "ferrite/nn/custom.h"
 #include "ferrite/nn/gru.h"
 #include "ferrite/nn/lstm.h"
 #include "ferrite/nn/rnn.h"
@@ -43,6 +44,15 @@ class Builder {
   Builder& rnn(std::int64_t hidden_size, Name name) {
     return rnn(hidden_size, nn::RnnOptions{}, std::move(name));
   }
+  /// A layer of cells of one's own (nn/custom.h), C(input_size, hidden_size, init): .recurrent<MinimalGated>(64).
+  template <std::derived_from<nn::CustomCell> C>
+  Builder& recurrent(std::int64_t hidden_size, const nn::CustomOptions& options = {}, std::string name = {}) {
+    return recurrent(
+        [hidden_size](std::int64_t D, const nn::Init& init) { return std::make_unique<C>(D, hidden_size, init); },
+        hidden_size, options, std::move(name));
+  }
+  Builder& recurrent(nn::Custom::Make cell, std::int64_t hidden_size, const nn::CustomOptions& options = {},
+                     std::string name = {});
   /// Only directly after `tokens`.
   Builder& embedding(std::int64_t features, std::string name = {});
   Builder& layer_norm(std::string name = {});

@@ -152,7 +152,7 @@ class Writer {
     return 0;
   }
 
-  void recurrent(const nn::Recurrent& l) {
+  void recurrent(const nn::GatedRecurrent& l) {
     const nn::RecurrentSizes& s = l.sizes();
     if (s.bidirectional) detail::refuse(where_, "two directions cannot be written");
     if (s.proj_size) detail::refuse(where_, "a projection cannot be written");

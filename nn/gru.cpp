@@ -24,7 +24,8 @@ constexpr CellKind kGruResetBefore = {
 }  // namespace
 
 Gru::Gru(std::int64_t input_size, std::int64_t hidden_size, const GruOptions& options, const Init& init)
-    : Recurrent(options.reset_after ? kGru : kGruResetBefore, detail::sizes_of(input_size, hidden_size, options), init),
+    : GatedRecurrent(options.reset_after ? kGru : kGruResetBefore, detail::sizes_of(input_size, hidden_size, options),
+                     init),
       reset_after_(options.reset_after) {}
 
 std::unique_ptr<Layer> Gru::clone() const {

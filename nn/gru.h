@@ -1,5 +1,5 @@
 #pragma once
-#include "ferrite/nn/recurrent.h"
+#include "ferrite/nn/gated.h"
 
 namespace ferrite::nn {
 
@@ -26,7 +26,7 @@ struct GruOptions {
 /// Parameters, the blocks of columns being r, z, n: weight_ih_l0 [D, 3H], weight_hh_l0 [H, 3H] (in files [3H, D] and
 /// [3H, H]), bias_ih_l0 [3H], bias_hh_l0 [3H], then _l0_reverse, _l1, ...; all start as U(-1/sqrt(H), 1/sqrt(H)).
 /// Shapes, lengths, resets and states: see Recurrent.
-class Gru final : public Recurrent {
+class Gru final : public GatedRecurrent {
  public:
   Gru(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
       : Gru(input_size, hidden_size, GruOptions{}, init) {}

@@ -20,7 +20,7 @@ constexpr CellKind kLstm = {"lstm", 4, true, one_step, all_steps, ferrite::detai
 }  // namespace
 
 Lstm::Lstm(std::int64_t input_size, std::int64_t hidden_size, const LstmOptions& options, const Init& init)
-    : Recurrent(kLstm, detail::sizes_of(input_size, hidden_size, options), init) {}
+    : GatedRecurrent(kLstm, detail::sizes_of(input_size, hidden_size, options), init) {}
 
 std::unique_ptr<Layer> Lstm::clone() const {
   const auto options = detail::options_of<LstmOptions>(sizes());

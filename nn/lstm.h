@@ -1,5 +1,5 @@
 #pragma once
-#include "ferrite/nn/recurrent.h"
+#include "ferrite/nn/gated.h"
 
 namespace ferrite::nn {
 
@@ -28,7 +28,7 @@ struct LstmOptions {
 /// and [4H, H]), bias_ih_l0 [4H], bias_hh_l0 [4H], with a projection weight_hr_l0 [H, P], then _l0_reverse, _l1, ...;
 /// all start as U(-1/sqrt(H), 1/sqrt(H)). `run` gives h in `state` and c in `cell`. Shapes, lengths, resets and
 /// states: see Recurrent; with a projection h is P wide.
-class Lstm final : public Recurrent {
+class Lstm final : public GatedRecurrent {
  public:
   Lstm(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
       : Lstm(input_size, hidden_size, LstmOptions{}, init) {}

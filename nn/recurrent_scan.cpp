@@ -19,16 +19,15 @@ Tensor borders(const SequenceOptions& o, std::int64_t steps) {
 
 }  // namespace
 
-Scan scan_of(const CellKind& cell, const RecurrentWeights& weights) {
-  return Scan([cell, weights](const Tensors& carry, const Tensors& x) -> ScanStep {
+Scan scan_of(RecurrentStep step) {
+  return Scan([step = std::move(step)](const Tensors& carry, const Tensors& x) -> ScanStep {
     RecurrentState before = state_of(carry);
     if (x.size() > 1) {
       const Tensor anew = unsqueeze(x[1], 1);
       before.h = where(anew, 0, before.h);
       if (before.c) before.c = where(anew, 0, before.c);
     }
-    const SequenceWeights w = values_of(weights);
-    const RecurrentState next = cell.step(affine(x[0], w.w_ih, w.b_ih), before, w);
+    const RecurrentState next = step(x[0], before);
     return {carry_of(next), {next.h}};
   });
 }

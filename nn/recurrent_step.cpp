@@ -1,5 +1,5 @@
 #include "ferrite/nn/detail/steps.h"
-#include "ferrite/nn/recurrent.h"
+#include "ferrite/nn/gated.h"
 #include "ferrite/tensor/detail/pack.h"
 #include "ferrite/tensor/detail/recurrent.h"
 
@@ -183,13 +183,13 @@ class RecurrentStepOf final : public Step {
 
 }  // namespace
 
-StepInput Recurrent::step_input() const { return {sizes_.input_size, weights_[0].weight_ih.dtype()}; }
+StepInput GatedRecurrent::step_input() const { return {sizes().input_size, weights_[0].weight_ih.dtype()}; }
 
-std::unique_ptr<Step> Recurrent::make_step(const StepRows& in) const {
+std::unique_ptr<Step> GatedRecurrent::make_step(const StepRows& in) const {
   if (!causal()) return nullptr;
   if (in.dtype == Dtype::f64)
-    return std::make_unique<RecurrentStepOf<double>>(cell_.kernel, sizes_, weights_, in.batch);
-  return std::make_unique<RecurrentStepOf<float>>(cell_.kernel, sizes_, weights_, in.batch);
+    return std::make_unique<RecurrentStepOf<double>>(cell_.kernel, sizes(), weights_, in.batch);
+  return std::make_unique<RecurrentStepOf<float>>(cell_.kernel, sizes(), weights_, in.batch);
 }
 
 }  // namespace ferrite::nn

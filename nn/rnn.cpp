@@ -25,7 +25,7 @@ const CellKind& kind_of(Nonlinearity f) { return f == Nonlinearity::relu ? kRelu
 }  // namespace
 
 Rnn::Rnn(std::int64_t input_size, std::int64_t hidden_size, const RnnOptions& options, const Init& init)
-    : Recurrent(kind_of(options.nonlinearity), detail::sizes_of(input_size, hidden_size, options), init),
+    : GatedRecurrent(kind_of(options.nonlinearity), detail::sizes_of(input_size, hidden_size, options), init),
       nonlinearity_(options.nonlinearity) {}
 
 std::unique_ptr<Layer> Rnn::clone() const {

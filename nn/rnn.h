@@ -1,5 +1,5 @@
 #pragma once
-#include "ferrite/nn/recurrent.h"
+#include "ferrite/nn/gated.h"
 
 namespace ferrite::nn {
 
@@ -22,7 +22,7 @@ struct RnnOptions {
 ///
 /// Parameters: weight_ih_l0 [D, H], weight_hh_l0 [H, H] (in files turned), bias_ih_l0 [H], bias_hh_l0 [H], then
 /// _l0_reverse, _l1, ...; all start as U(-1/sqrt(H), 1/sqrt(H)). Shapes, lengths, resets and states: see Recurrent.
-class Rnn final : public Recurrent {
+class Rnn final : public GatedRecurrent {
  public:
   Rnn(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
       : Rnn(input_size, hidden_size, RnnOptions{}, init) {}

@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-#include "ferrite/nn/recurrent.h"
+#include "ferrite/nn/gated.h"
 
 namespace ferrite::io::detail {
 

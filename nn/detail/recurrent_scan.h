@@ -4,8 +4,8 @@
 
 namespace ferrite::nn::detail {
 
-/// The steps of a kind of cell with these parameters.
-Scan scan_of(const CellKind& cell, const RecurrentWeights& weights);
+/// A step from x_t [B, D] as the body of a scan.
+Scan scan_of(RecurrentStep step);
 
 /// All steps of a layer in one direction: outputs, the last h, the last c if there is one.
 Tensors run_scan(const Scan& scan, const Tensor& x, const RecurrentState& before, const SequenceOptions& options);
