@@ -19,6 +19,8 @@ RepeatedLine repeated_line(const Scalar& s, Dtype dtype) {
 
 namespace {
 
+constexpr std::int64_t kFewElements = 32;  ///< up to here, beginning a chain costs more than it saves
+
 class Builder {
  public:
   Builder(const Graph& g, const Group& group, const Locations& where) : g_(g), group_(group), where_(where) {}
@@ -35,7 +37,7 @@ class Builder {
     k_.across = group_.across;
     k_.across_elements = group_.across_elements;
     if (k_.across != Across::none) k_.outer = across_axes();
-    chain_operations(k_);
+    if (k_.extents.numel() > kFewElements) chain_operations(k_);
     lay_out_kernel(k_);
     return std::move(k_);
   }

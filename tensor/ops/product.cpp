@@ -4,6 +4,7 @@
 #include "ferrite/tensor/detail/gemm.h"
 #include "ferrite/tensor/detail/product.h"
 #include "ferrite/tensor/detail/strided.h"
+#include "ferrite/tensor/detail/tile.h"
 
 namespace ferrite {
 namespace detail {
@@ -173,6 +174,8 @@ struct MatMul {
 };
 
 Tensor product_of_matrices(const Tensor& a, const Tensor& b) { return call(structured<MatMul>, {{&a, &b}}); }
+
+static_assert(kMostTermsAdded == kBlockK);
 
 template <class T>
 void add_matrices(const Tensor& a, const Tensor& b, Tensor& total) {
