@@ -68,7 +68,7 @@ struct Config {
     return kind.starts_with("rnn_relu") ? nn::Nonlinearity::relu : nn::Nonlinearity::tanh;
   }
 
-  std::unique_ptr<nn::Recurrent> layer(Dtype dtype, nn::Form form) const {
+  std::unique_ptr<nn::GatedRecurrent> layer(Dtype dtype, nn::Form form) const {
     const nn::Init init{0, {}, dtype};
     const double p = dropout ? 1 : 0;
     const bool first = layout != time_first;
@@ -193,7 +193,7 @@ struct Case {
   }
 
   Config config;
-  std::unique_ptr<nn::Recurrent> layer;
+  std::unique_ptr<nn::GatedRecurrent> layer;
   std::unique_ptr<nn::GruCell> gru_cell;
   std::unique_ptr<nn::LstmCell> lstm_cell;
   std::unique_ptr<nn::RnnCell> rnn_cell;
