@@ -28,6 +28,10 @@ void join_padded_sums(Graph& g);
 /// cross-entropy need not be computed for every class. The same elements meet the same operations.
 void sink_gathers(Graph& g);
 
+/// Scans: what nobody reads is not carried, stacked or summed; a single step stands for itself; of two scans of which
+/// one gives all that the other does and more, one is left.
+void simplify_scans(Graph& g);
+
 /// All passes that keep bits, in their order.
 void simplify(Graph& g);
 

@@ -92,6 +92,7 @@ std::shared_ptr<const ScanBody> ScanBody::saving() const {
     std::unique_ptr<const ScanBack> back;
     const std::shared_ptr<ScanBody> forward = ScanBack::differentiate(*this, back);
     forward->back_ = std::move(back);
+    forward->base_ = weak_from_this();
     saving_ = forward;
   }
   return saving_;

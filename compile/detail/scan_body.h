@@ -30,7 +30,7 @@ struct ScanSignature {
 
 /// One step of a scan: carries, one step of the xs, captures -> carries, terms of the sums, one step of the ys.
 /// Immutable but for what is made from it when first needed; may be used by several threads.
-class ScanBody final : public Subprogram {
+class ScanBody final : public Subprogram, public std::enable_shared_from_this<ScanBody> {
  public:
   /// Simplifies the graph. Throws TraceError for one that is not valid and ShapeError where a carry comes back with
   /// another type.
@@ -53,6 +53,8 @@ class ScanBody final : public Subprogram {
 
   /// The same body with more ys: what the gradient reads of it.
   std::shared_ptr<const ScanBody> saving() const;
+  /// The body that this one was made of by `saving`, while that lives; else null.
+  std::shared_ptr<const ScanBody> base() const { return base_.lock(); }
   /// Of a body made by `saving`: its gradient; else null.
   const ScanBack* back() const { return back_.get(); }
   /// How it runs.
@@ -61,6 +63,7 @@ class ScanBody final : public Subprogram {
  private:
   Graph graph_;
   ScanSignature signature_;
+  std::weak_ptr<const ScanBody> base_;
   std::unique_ptr<const ScanBack> back_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const ScanBody> saving_;

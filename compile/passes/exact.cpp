@@ -102,6 +102,7 @@ void simplify_exactly(Graph& g) { Simplifying(g).run(); }
 
 void simplify(Graph& g) {
   remove_dead_code(g);
+  simplify_scans(g);
   fold_constants(g);
   simplify_exactly(g);
   join_padded_sums(g);
