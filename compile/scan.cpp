@@ -82,8 +82,9 @@ struct Traced {
   }
 };
 
-Traced trace_body(const ScanBodyFunction& f, const Tensors& init, const Tensors& xs) {
-  Traced t;
+std::shared_ptr<const Traced> trace_body(const ScanBodyFunction& f, const Tensors& init, const Tensors& xs) {
+  const auto made = std::make_shared<Traced>();
+  Traced& t = *made;
   Tracer tracer(Tracer::Outside::captures);
   ScanStep step;
   {
@@ -104,7 +105,7 @@ Traced trace_body(const ScanBodyFunction& f, const Tensors& init, const Tensors&
   t.captures = tracer.captures();
   t.flags = tracer.flags();
   t.body = bodies().shared(std::move(g), {init.size(), xs.size(), 0});
-  return t;
+  return made;
 }
 
 ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::int64_t steps, const ScanOptions& o) {
@@ -173,16 +174,17 @@ Tensors with_mask(const Tensors& init, const Tensors& xs, std::int64_t steps, co
 struct Scan::State {
   ScanBodyFunction plain, masked;
   std::mutex mutex;
-  std::vector<Traced> traced[2];  ///< without and with lengths
+  std::vector<std::shared_ptr<const Traced>> traced[2];  ///< without and with lengths
 
   /// What was traced for such types; a body that refers to tensors is traced anew: they may be others now.
-  Traced find(const ScanBodyFunction& body, std::vector<Traced>& known, const Tensors& init, const Tensors& xs) {
+  std::shared_ptr<const Traced> find(const ScanBodyFunction& body, bool with_lengths, const Tensors& init,
+                                     const Tensors& xs) {
     const std::lock_guard lock(mutex);
-    for (const Traced& t : known)
-      if (t.fits(init, xs)) return t;
-    Traced t = trace_body(body, init, xs);
+    for (const std::shared_ptr<const Traced>& t : traced[with_lengths])
+      if (t->fits(init, xs)) return t;
+    std::shared_ptr<const Traced> t = trace_body(body, init, xs);
     const auto is_tensor = [](const Tracer::Capture& c) { return !c.cell; };
-    if (std::none_of(t.captures.begin(), t.captures.end(), is_tensor)) known.push_back(t);
+    if (std::none_of(t->captures.begin(), t->captures.end(), is_tensor)) traced[with_lengths].push_back(t);
     return t;
   }
 };
@@ -194,17 +196,17 @@ Scan::Scan(ScanBodyFunction body) : state_(std::make_shared<State>()) {
 
 ScanResult Scan::operator()(const Tensors& init, const Tensors& xs, const ScanOptions& o) const {
   const std::int64_t steps = steps_of(xs, o);
-  if (!o.lengths) return apply(state_->find(state_->plain, state_->traced[0], init, xs), init, xs, steps, o);
+  if (!o.lengths) return apply(*state_->find(state_->plain, false, init, xs), init, xs, steps, o);
   const Tensors all = with_mask(init, xs, steps, o.lengths);
-  return apply(state_->find(state_->masked, state_->traced[1], init, all), init, all, steps, o);
+  return apply(*state_->find(state_->masked, true, init, all), init, all, steps, o);
 }
 
 ScanResult scan(const ScanBodyFunction& body, const Tensors& init, const Tensors& xs, const ScanOptions& o) {
   const std::int64_t steps = steps_of(xs, o);
-  if (!o.lengths) return apply(trace_body(body, init, xs), init, xs, steps, o);
+  if (!o.lengths) return apply(*trace_body(body, init, xs), init, xs, steps, o);
   const Tensors all = with_mask(init, xs, steps, o.lengths);
   const auto masked = [&](const Tensors& carry, const Tensors& x) { return masked_step(body, carry, x); };
-  return apply(trace_body(masked, init, all), init, all, steps, o);
+  return apply(*trace_body(masked, init, all), init, all, steps, o);
 }
 
 }  // namespace ferrite

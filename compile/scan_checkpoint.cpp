@@ -125,16 +125,16 @@ struct Checkpointed {
 struct CheckpointedGrad {
   static constexpr int kMostBits = 63;
 
-  static std::int64_t bits(const std::vector<bool>& list) {
+  static std::int64_t bits(const ScanBack::Wish::Flags& list) {
     std::int64_t b = 0;
-    for (std::size_t i = 0; i < list.size() && i < kMostBits; ++i) b |= std::int64_t{list[i]} << i;
+    for (std::size_t i = 0; i < list.size() && i < kMostBits; ++i) b |= std::int64_t{list[i] != 0} << i;
     return b;
   }
   static ScanBack::Wish wish_of(const Attrs& attrs, const ScanBody& body) {
     const std::int64_t inputs = attrs.get<std::int64_t>("inputs"), ys = attrs.get<std::int64_t>("ys");
     ScanBack::Wish w;
-    for (std::size_t k = 0; k < body.ys(); ++k) w.ys.push_back(ys >> k & 1);
-    for (std::size_t i = 0; i < body.graph().inputs.size(); ++i) w.inputs.push_back(inputs >> i & 1);
+    for (std::size_t k = 0; k < body.ys(); ++k) w.ys.push_back((ys >> k & 1) != 0);
+    for (std::size_t i = 0; i < body.graph().inputs.size(); ++i) w.inputs.push_back((inputs >> i & 1) != 0);
     return w;
   }
 
@@ -265,19 +265,17 @@ Tensors Checkpointed::vjp(const Vjp& v) {
   const Call c(v.attrs);
   const std::size_t ys = c.body.ys();
   const ScanBack::Wish wish = wish_of(v, c.s, ys);
-  std::vector<Tensor> operands;
-  for (std::size_t k = 0; k < c.s.carries; ++k) operands.push_back(v.out(c.s.carries + ys + k));
-  for (std::size_t i = c.s.carries; i < v.inputs(); ++i) operands.push_back(v.in(i));
+  ScanOperands operands;
+  for (std::size_t k = 0; k < c.s.carries; ++k) operands.add(v.out(c.s.carries + ys + k));
+  for (std::size_t i = c.s.carries; i < v.inputs(); ++i) operands.add(v.in(i));
   for (std::size_t k = 0; k < c.s.carries; ++k)
-    if (is_float(v.in_spec(k).dtype)) operands.push_back(v.grad_or_zeros(k));
+    if (is_float(v.in_spec(k).dtype)) operands.add(v.grad_or_zeros(k));
   for (std::size_t k = 0; k < ys; ++k)
-    if (wish.ys[k]) operands.push_back(v.grad(c.s.carries + k));
-  std::vector<const Tensor*> in;
-  for (const Tensor& t : operands) in.push_back(&t);
+    if (wish.ys[k]) operands.add(v.grad(c.s.carries + k));
   Attrs attrs = v.attrs;
   attrs.push_back({"inputs", CheckpointedGrad::bits(wish.inputs)});
   attrs.push_back({"ys", CheckpointedGrad::bits(wish.ys)});
-  return by_input(v, c.s, wish, kCheckpointedGrad.apply({in.data(), in.size()}, attrs));
+  return by_input(v, c.s, wish, operands.apply(kCheckpointedGrad, attrs));
 }
 
 }  // namespace

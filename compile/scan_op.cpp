@@ -59,12 +59,6 @@ Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Wish& wis
 
 namespace {
 
-std::vector<const Tensor*> pointers_to(const std::vector<Tensor>& list) {
-  std::vector<const Tensor*> p;
-  for (const Tensor& t : list) p.push_back(&t);
-  return p;
-}
-
 /// A scan as one operation, whatever the number of its steps is.
 struct Scan {
   static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) { return infer_scan(in, attrs); }
@@ -79,7 +73,7 @@ struct Scan {
     const std::size_t first_y = s.carries + s.sums;
     const ScanBack* back = body.back();
     std::size_t ys = body.ys();
-    std::vector<Tensor> saved;
+    InlineVector<Tensor, 16> saved;
     if (back) {
       const std::size_t own = ys - back->saved();
       bool arrives = false;  // at what was saved: then the saved values are results like others
@@ -93,35 +87,35 @@ struct Scan {
     }
     if (!back) {
       const std::shared_ptr<const ScanBody> saving = body.saving();
-      std::vector<Tensor> operands;
-      for (std::size_t i = 0; i < v.inputs(); ++i) operands.push_back(v.in(i));
+      ScanOperands operands;
+      for (std::size_t i = 0; i < v.inputs(); ++i) operands.add(v.in(i));
       const Tensors all = apply(saving, v, operands, false);
-      saved.assign(all.begin() + body.graph().outputs.size(), all.end());
+      saved.clear();
+      saved.append(all.begin() + body.graph().outputs.size(), all.end());
       back = saving->back();
     }
     return pull_back(*back, v, s, ys, saved);
   }
 
  private:
-  static Tensors apply(const std::shared_ptr<const ScanBody>& body, const Vjp& v, const std::vector<Tensor>& operands,
+  static Tensors apply(const std::shared_ptr<const ScanBody>& body, const Vjp& v, const ScanOperands& operands,
                        bool back) {
-    const std::vector<const Tensor*> in = pointers_to(operands);
-    return scan_primitive().apply({in.data(), in.size()}, ScanBody::attrs_of(body, v.attrs.get<std::int64_t>("steps"),
-                                                                             v.attrs.get<bool>("reverse") != back));
+    return operands.apply(scan_primitive(), ScanBody::attrs_of(body, v.attrs.get<std::int64_t>("steps"),
+                                                               v.attrs.get<bool>("reverse") != back));
   }
 
   static Tensors pull_back(const ScanBack& back, const Vjp& v, const ScanSignature& s, std::size_t ys,
-                           const std::vector<Tensor>& saved) {
+                           const InlineVector<Tensor, 16>& saved) {
     const ScanBack::Wish wish = wish_of(v, s, ys);
     const ScanBack::Way& way = back.way(wish);
-    std::vector<Tensor> operands;
+    ScanOperands operands;
     for (std::size_t k = 0; k < s.carries; ++k)
-      if (is_float(v.in_spec(k).dtype)) operands.push_back(v.grad_or_zeros(k));
-    for (const std::size_t k : way.saved) operands.push_back(saved[k]);
-    for (const std::size_t k : way.xs) operands.push_back(v.in(s.carries + k));
-    for (const std::size_t k : way.ys) operands.push_back(v.grad(s.carries + s.sums + k));
-    for (const std::size_t k : way.captures) operands.push_back(v.in(s.carries + s.xs + k));
-    for (const std::size_t k : way.sums) operands.push_back(v.grad_or_zeros(s.carries + k));
+      if (is_float(v.in_spec(k).dtype)) operands.add(v.grad_or_zeros(k));
+    for (const std::size_t k : way.saved) operands.add(saved[k]);
+    for (const std::size_t k : way.xs) operands.add(v.in(s.carries + k));
+    for (const std::size_t k : way.ys) operands.add(v.grad(s.carries + s.sums + k));
+    for (const std::size_t k : way.captures) operands.add(v.in(s.carries + s.xs + k));
+    for (const std::size_t k : way.sums) operands.add(v.grad_or_zeros(s.carries + k));
     return by_input(v, s, wish, apply(way.body, v, operands, true));
   }
 };

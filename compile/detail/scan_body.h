@@ -1,5 +1,6 @@
 #pragma once
 /// What a scan runs: its body as a graph, and the gradient of the body as bodies again.
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -75,9 +76,12 @@ class ScanBack {
  public:
   /// Which cotangents arrive and which gradients are wanted.
   struct Wish {
-    std::vector<bool> ys;      ///< by y of the body that was differentiated: whether a cotangent arrives
-    std::vector<bool> inputs;  ///< by input of the body: whether its gradient is wanted; carries always
-    bool operator==(const Wish&) const = default;
+    using Flags = InlineVector<char, 16>;
+    Flags ys;      ///< by y of the body that was differentiated: whether a cotangent arrives
+    Flags inputs;  ///< by input of the body: whether its gradient is wanted; carries always
+    bool operator==(const Wish& o) const {
+      return std::ranges::equal(ys, o.ys) && std::ranges::equal(inputs, o.inputs);
+    }
   };
   /// carries: cotangents of the float carries. xs: the saved ones and the xs named here, then cotangents of ys.
   /// captures: those named here, then cotangents of the float sums. Gives gradients of the first carries, as sums those

@@ -4,6 +4,20 @@
 
 namespace ferrite::detail {
 
+/// Operands of an application: no allocations beyond the pool of tensors.
+class ScanOperands {
+ public:
+  void add(const Tensor& t) { tensors_.push_back(t); }
+  Tensors apply(const Primitive& op, const Attrs& attrs) const {
+    InlineVector<const Tensor*, 16> in;
+    for (const Tensor& t : tensors_) in.push_back(&t);
+    return op.apply({in.data(), in.size()}, attrs);
+  }
+
+ private:
+  InlineVector<Tensor, 16> tensors_;
+};
+
 /// The types of a scan's results. Throws ShapeError, ValueError for operands that are not those of the body.
 Specs infer_scan(Inputs in, const Attrs& attrs);
 
