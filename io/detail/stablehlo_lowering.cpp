@@ -57,9 +57,12 @@ HloValues spread(HloBuilder& b, const Graph::Node& n, const HloValues& in, const
   return all;
 }
 
-bool is_sequence_gradient(const Primitive& op) {
-  for (const NamedHloLowering& l : hlo_recurrent())
-    if (l.operation == op.name) return true;
+/// Whether an operation can do without what a sequence keeps for its gradient: that gradient itself, and a scan that
+/// hands it on.
+bool does_without(const Primitive& op) {
+  for (const HloFamily family : {hlo_recurrent(), hlo_scan()})
+    for (const NamedHloLowering& l : family)
+      if (l.operation == op.name) return true;
   return false;
 }
 
@@ -128,9 +131,9 @@ class GraphLowering {
     return lowering(b_, {*n.op, in, n.attrs, out});
   }
 
-  /// What a sequence keeps for its gradient is not written; only that gradient may ask for it, and does without.
+  /// What a sequence keeps for its gradient is not written; only that gradient asks for it.
   HloValue operand(const Graph::Node& n, ValueId v) const {
-    if (values_[v].name.empty() && !is_sequence_gradient(*n.op))
+    if (values_[v].name.empty() && !does_without(*n.op))
       refuse(*n.op, "it reads what a recurrent sequence keeps for its gradient", "read the sequence's outputs");
     return values_[v];
   }
@@ -145,7 +148,7 @@ class GraphLowering {
 
 HloLowering find_hlo_lowering(const Primitive& op) {
   for (const HloFamily family : {hlo_pointwise(), hlo_error_functions(), hlo_reductions(), hlo_views(), hlo_indexing(),
-                                 hlo_creation(), hlo_recurrent()})
+                                 hlo_creation(), hlo_recurrent(), hlo_scan()})
     for (const NamedHloLowering& l : family)
       if (l.operation == op.name) return l.lower;
   if (op.is_pointwise() && !op.stablehlo.empty()) return elementwise;

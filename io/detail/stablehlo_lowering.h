@@ -35,6 +35,11 @@ HloFamily hlo_views();
 HloFamily hlo_indexing();
 HloFamily hlo_creation();
 HloFamily hlo_recurrent();
+HloFamily hlo_scan();
+
+/// Scans that keep few carries, and their gradients: loops around loops.
+HloValues scan_checkpointed(HloBuilder& b, const HloCall& c);
+HloValues scan_checkpointed_grad(HloBuilder& b, const HloCall& c);
 
 /// How an operation is written, or null.
 HloLowering find_hlo_lowering(const Primitive& op);
