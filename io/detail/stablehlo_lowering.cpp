@@ -69,10 +69,10 @@ bool does_without(const Primitive& op) {
 /// Writes nodes one after the other.
 class GraphLowering {
  public:
-  GraphLowering(HloBuilder& b, const Graph& g, std::vector<HloValue> given)
+  GraphLowering(HloBuilder& b, const Graph& g, std::vector<HloValue> given, const std::vector<bool>& read)
       : b_(b), g_(g), values_(std::move(given)), live_(g.values.size()) {
     values_.resize(g.values.size());
-    mark();
+    mark(read);
   }
 
   HloValues run() {
@@ -94,8 +94,9 @@ class GraphLowering {
   }
 
   /// What the results depend on.
-  void mark() {
-    for (const ValueId v : g_.outputs) live_[v] = true;
+  void mark(const std::vector<bool>& read) {
+    for (std::size_t i = 0; i < g_.outputs.size(); ++i)
+      if (read.empty() || read[i]) live_[g_.outputs[i]] = true;
     for (const Graph::CellValue& w : g_.writes) live_[w.value] = true;
     for (auto n = g_.nodes.rbegin(); n != g_.nodes.rend(); ++n) {
       if (!is_live(*n)) continue;
@@ -105,12 +106,14 @@ class GraphLowering {
 
   void lower(const Graph::Node& n) {
     std::vector<Spec> out;
+    std::vector<bool> read;
     std::int64_t elements = 0;
     for (const ValueId v : n.out) {
       out.push_back(g_.values[v]);
+      read.push_back(live_[v]);
       elements += out.back().shape.numel();
     }
-    HloValues results = elements ? written(n, out) : HloValues();
+    HloValues results = elements ? written(n, out, read) : HloValues();
     results.resize(out.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (out[i].shape.numel() == 0) results[i] = b_.constant(0, out[i]);
@@ -121,14 +124,14 @@ class GraphLowering {
     }
   }
 
-  HloValues written(const Graph::Node& n, const std::vector<Spec>& out) {
+  HloValues written(const Graph::Node& n, const std::vector<Spec>& out, const std::vector<bool>& read) {
     if (const StablehloRefusal* r = find_refusal(*n.op)) refuse(*n.op, r->reason, r->hint);
     const HloLowering lowering = find_hlo_lowering(*n.op);
     if (!lowering) refuse(*n.op, "none is written", "express it in other operations");
     HloValues in;
     for (const ValueId v : n.in) in.push_back(operand(n, v));
     if (n.op->is_pointwise()) in = spread(b_, n, in, out[0]);
-    return lowering(b_, {*n.op, in, n.attrs, out});
+    return lowering(b_, {*n.op, in, n.attrs, out, read});
   }
 
   /// What a sequence keeps for its gradient is not written; only that gradient asks for it.
@@ -155,17 +158,18 @@ HloLowering find_hlo_lowering(const Primitive& op) {
   return op.reference ? composition : nullptr;
 }
 
-HloValues lower_graph(HloBuilder& b, const Graph& graph, std::vector<HloValue> given) {
-  return GraphLowering(b, graph, std::move(given)).run();
+HloValues lower_graph(HloBuilder& b, const Graph& graph, std::vector<HloValue> given, const std::vector<bool>& read) {
+  return GraphLowering(b, graph, std::move(given), read).run();
 }
 
-HloValues lower_traced(HloBuilder& b, const std::function<Tensors(const Tensors&)>& f, const HloValues& in) {
+HloValues lower_traced(HloBuilder& b, const std::function<Tensors(const Tensors&)>& f, const HloValues& in,
+                       const std::vector<bool>& read) {
   std::vector<Spec> specs;
   for (const HloValue& x : in) specs.push_back(x.spec);
   const Graph graph = trace(f, specs);
   std::vector<HloValue> given(graph.values.size());
   for (std::size_t i = 0; i < in.size(); ++i) given[graph.inputs[i]] = in[i];
-  return lower_graph(b, graph, std::move(given));
+  return lower_graph(b, graph, std::move(given), read);
 }
 
 }  // namespace detail

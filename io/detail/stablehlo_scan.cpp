@@ -1,6 +1,4 @@
 /// Scans: as one loop, or step by step.
-#include <algorithm>
-
 #include "ferrite/compile/detail/scan_body.h"
 #include "ferrite/io/detail/stablehlo_lowering.h"
 #include "ferrite/io/export_error.h"
@@ -30,7 +28,9 @@ class ScanLowering {
         first_y_(s_.carries + s_.sums),
         steps_(c.number("steps")),
         reverse_(c.attrs.get<bool>("reverse")),
+        asked_(c.read),
         shared_(body_.graph().values.size()) {
+    for (std::size_t k = 0; k < s_.carries; ++k) asked_[k] = true;
     const Graph& g = body_.graph();
     for (std::size_t i = s_.carries + s_.xs; i < g.inputs.size(); ++i) shared_[g.inputs[i]] = c.in[i];
     for (const Graph::Constant& k : g.constants) shared_[k.value] = b.constant(k.tensor);
@@ -44,10 +44,11 @@ class ScanLowering {
       const std::int64_t t = reverse_ ? steps_ - 1 - n : n;
       const HloValues next =
           step(b_, now, [&](const HloValue& x) { return b_.reshape(b_.slice(x, 0, t, 1), spec_of_step(x).shape); });
-      for (std::size_t k = 0; k < first_y_; ++k) now[k] = k < s_.carries ? next[k] : b_.add(now[k], next[k]);
+      for (std::size_t k = 0; k < first_y_; ++k)
+        if (asked_[k]) now[k] = k < s_.carries ? next[k] : b_.add(now[k], next[k]);
       for (std::size_t k = 0; k < ys.size(); ++k) ys[k][static_cast<std::size_t>(t)] = next[first_y_ + k];
     }
-    for (const HloValues& y : ys) now.push_back(stacked(y));
+    for (const HloValues& y : ys) now.push_back(asked_[now.size()] ? stacked(y) : HloValue());
     return now;
   }
 
@@ -86,29 +87,31 @@ class ScanLowering {
     for (std::size_t i = s_.carries; i < s_.carries + s_.xs; ++i)
       if (!c_.in[i].name.empty())
         given[g.inputs[i]] = body_.input(i).shape.numel() ? pick(c_.in[i]) : b.constant(0, body_.input(i));
-    HloValues out = lower_graph(b, g, std::move(given));
+    HloValues out = lower_graph(b, g, std::move(given), asked_);
     for (std::size_t k = 0; k < first_y_; ++k)
-      if (out[k].name.empty())
+      if (asked_[k] && out[k].name.empty())
         throw ExportError(
             "to_stablehlo: no lowering of scan: it carries what a recurrent sequence keeps for its "
             "gradient; read the sequence's outputs");
     return out;
   }
 
-  /// The first y that is the same value: what a gradient reads is often a result as well.
+  /// The first y asked for that is the same value: what a gradient reads is often a result as well.
   std::size_t first_with_value_of(std::size_t y) const {
-    const std::vector<ValueId>& all = body_.graph().outputs;
-    const auto ys = all.begin() + static_cast<std::ptrdiff_t>(first_y_);
-    return static_cast<std::size_t>(std::find(ys, all.end(), all[y]) - all.begin());
+    const std::vector<ValueId>& values = body_.graph().outputs;
+    for (std::size_t k = first_y_; k < y; ++k)
+      if (asked_[k] && values[k] == values[y]) return k;
+    return y;
   }
 
-  /// The results that a loop has to compute: those with elements and, as a trial shows, a name; equal ys once.
+  /// The results that a loop has to compute: those asked for with elements and, as a trial shows, a name; equal ys
+  /// once.
   std::vector<std::size_t> what_goes_round(const HloValues& carries) {
     HloBuilder trial("");
     const HloValues out = step(trial, carries, [](const HloValue& x) { return HloValue{x.name, spec_of_step(x)}; });
     std::vector<std::size_t> list;
     for (std::size_t k = 0; k < out.size(); ++k)
-      if (c_.out[k].shape.numel() && !out[k].name.empty() && (k < first_y_ || first_with_value_of(k) == k))
+      if (asked_[k] && c_.out[k].shape.numel() && !out[k].name.empty() && (k < first_y_ || first_with_value_of(k) == k))
         list.push_back(k);
     return list;
   }
@@ -130,7 +133,8 @@ class ScanLowering {
   const std::size_t first_y_;
   const std::int64_t steps_;
   const bool reverse_;
-  HloValues shared_;  ///< by value of the body: captures and constants, the same in all steps
+  std::vector<bool> asked_;  ///< by result of the body: carries, and what something depends on
+  HloValues shared_;         ///< by value of the body: captures and constants, the same in all steps
 };
 
 HloValues scan(HloBuilder& b, const HloCall& c) {

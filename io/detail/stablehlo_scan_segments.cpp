@@ -184,12 +184,12 @@ Tensors backward(const HloCall& c, const Tensors& in) {
 
 HloValues scan_checkpointed(HloBuilder& b, const HloCall& c) {
   return lower_traced(
-      b, [&](const Tensors& in) { return forward(c, in); }, c.in);
+      b, [&](const Tensors& in) { return forward(c, in); }, c.in, c.read);
 }
 
 HloValues scan_checkpointed_grad(HloBuilder& b, const HloCall& c) {
   return lower_traced(
-      b, [&](const Tensors& in) { return backward(c, in); }, c.in);
+      b, [&](const Tensors& in) { return backward(c, in); }, c.in, c.read);
 }
 
 }  // namespace ferrite::io::detail

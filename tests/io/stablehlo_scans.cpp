@@ -123,6 +123,9 @@ std::vector<StablehloCase> scan_cases() {
       if (every == 9) add(name + ", no steps", f, two_carries_inputs(0), list);
     }
   const Function f = two_carries({});
+  const Function last = [f](const Tensors& in) -> Tensors { return {f(in)[1], f(in)[3]}; };
+  add("scan of which some is read", last, two_carries_inputs(4), list);
+  add("scan of which some is read, gradient", with_gradients(last), two_carries_inputs(4), list);
   add("scan gradient of gradient", with_gradients(with_gradients(f)), two_carries_inputs(3), list);
   add("scan lengths", with_gradients(two_carries({.lengths = Tensor::from<std::int64_t>({2, 4})})),
       two_carries_inputs(4), list);

@@ -307,6 +307,32 @@ BOOST_AUTO_TEST_CASE(the_text_of_a_loop_does_not_grow) {
   BOOST_TEST(few.second == many.second);
 }
 
+BOOST_AUTO_TEST_CASE(the_text_of_kept_carries_does_not_grow) {
+  const auto lines = [](std::int64_t steps) {
+    const auto gradient = [](const Tensors& in) -> Tensors {
+      ferrite::Tape tape;
+      const Tensor w = tape.watch(in[0]);
+      const auto step = [&](const Tensors& carry, const Tensors& x) -> ferrite::ScanStep {
+        return {{ferrite::tanh(carry[0] * w + x[0])}, {}};
+      };
+      return tape.grad(sum(ferrite::scan(step, {in[1]}, {in[2]}, {.checkpoint_every = 10}).carry[0]), {w});
+    };
+    return count(text_of(gradient, {{{3}}, {{3}}, {{steps, 3}}}), "\n");
+  };
+  BOOST_TEST(lines(1007) == lines(35));
+}
+
+BOOST_AUTO_TEST_CASE(what_nothing_reads_does_not_go_round) {
+  const std::vector<Spec> specs = {{{1, 2}}, {{5, 1, 2}}, {{2, 2}}};
+  const auto last = [](const Tensors& in) -> Tensors { return {recurrence(in)[0]}; };
+  BOOST_TEST(text_of(recurrence, specs).find("dynamic_update_slice") != std::string::npos);
+  for (const io::ScanExport form : {io::ScanExport::as_while, io::ScanExport::unrolled}) {
+    const std::string text = text_of(last, specs, {.scan = form});
+    BOOST_TEST(text.find("dynamic_update_slice") == std::string::npos);
+    BOOST_TEST(text.find("concatenate") == std::string::npos);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(scans_are_written) {
   for (const io_test::StablehloCase& c : io_test::scan_cases()) {
     const std::string text = io::to_stablehlo(c.graph, c.options);

@@ -15,9 +15,9 @@ module @recurrence_gradient {
       %9 = stablehlo.dot_general %now2_0, %arg2, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<1x2xf32>
       %10 = stablehlo.add %9, %8 : tensor<1x2xf32>
       %11 = stablehlo.tanh %10 : tensor<1x2xf32>
-      %12 = stablehlo.reshape %11 : (tensor<1x2xf32>) -> tensor<1x1x2xf32>
+      %12 = stablehlo.reshape %now2_0 : (tensor<1x2xf32>) -> tensor<1x1x2xf32>
       %13 = stablehlo.dynamic_update_slice %now2_1, %12, %6, %1, %1 : (tensor<5x1x2xf32>, tensor<1x1x2xf32>, tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<5x1x2xf32>
-      %14 = stablehlo.reshape %now2_0 : (tensor<1x2xf32>) -> tensor<1x1x2xf32>
+      %14 = stablehlo.reshape %11 : (tensor<1x2xf32>) -> tensor<1x1x2xf32>
       %15 = stablehlo.dynamic_update_slice %now2_2, %14, %6, %1, %1 : (tensor<5x1x2xf32>, tensor<1x1x2xf32>, tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<5x1x2xf32>
       %16 = stablehlo.constant dense<1> : tensor<i64>
       %17 = stablehlo.add %step2, %16 : tensor<i64>
@@ -33,9 +33,9 @@ module @recurrence_gradient {
       %24 = stablehlo.compare LT, %step22, %23, SIGNED : (tensor<i64>, tensor<i64>) -> tensor<i1>
       stablehlo.return %24 : tensor<i1>
     } do {
-      %25 = stablehlo.dynamic_slice %2#3, %step22, %1, %1, sizes = [1, 1, 2] : (tensor<5x1x2xf32>, tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<1x1x2xf32>
+      %25 = stablehlo.dynamic_slice %2#2, %step22, %1, %1, sizes = [1, 1, 2] : (tensor<5x1x2xf32>, tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<1x1x2xf32>
       %26 = stablehlo.reshape %25 : (tensor<1x1x2xf32>) -> tensor<1x2xf32>
-      %27 = stablehlo.dynamic_slice %2#2, %step22, %1, %1, sizes = [1, 1, 2] : (tensor<5x1x2xf32>, tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<1x1x2xf32>
+      %27 = stablehlo.dynamic_slice %2#3, %step22, %1, %1, sizes = [1, 1, 2] : (tensor<5x1x2xf32>, tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<1x1x2xf32>
       %28 = stablehlo.reshape %27 : (tensor<1x1x2xf32>) -> tensor<1x2xf32>
       %29 = stablehlo.dynamic_slice %19, %step22, %1, %1, sizes = [1, 1, 2] : (tensor<5x1x2xf32>, tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<1x1x2xf32>
       %30 = stablehlo.reshape %29 : (tensor<1x1x2xf32>) -> tensor<1x2xf32>
