@@ -25,7 +25,8 @@ void check_name(std::string_view name) {
 /// The text of one module.
 class Module {
  public:
-  Module(const Graph& g, const StablehloOptions& o) : g_(g), options_(o), values_(g.values.size()) {}
+  Module(const Graph& g, const StablehloOptions& o)
+      : g_(g), options_(o), values_(g.values.size()), body_("    ", o.scan == ScanExport::unrolled) {}
 
   std::string text() {
     declare_arguments();
@@ -85,7 +86,7 @@ class Module {
   const Graph& g_;
   const StablehloOptions& options_;
   std::vector<HloValue> values_;
-  HloBuilder body_{"    "};
+  HloBuilder body_;
   HloValues arguments_;
   std::string notes_;
 };

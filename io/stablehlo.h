@@ -10,6 +10,12 @@
 /// (openxla.org/stablehlo/spec), as text.
 namespace ferrite::io {
 
+/// How a scan is written.
+enum class ScanExport : std::uint8_t {
+  as_while,  ///< as one loop: the length of the text does not depend on the number of steps
+  unrolled,  ///< step by step, for compilers that take no loops
+};
+
 struct StablehloOptions {
   /// Of the module; letters, digits and underscores, no digit first.
   std::string name = "ferrite";
@@ -18,6 +24,7 @@ struct StablehloOptions {
   bool inline_cells = false;
   /// Constants of more than one element are arguments, behind all others, instead of standing in the text.
   bool constants_as_arguments = false;
+  ScanExport scan = ScanExport::as_while;
 };
 
 /// A traced program as the text of a module with one function, `@main`.

@@ -13,12 +13,14 @@ std::string names(const HloValues& values) {
   return s;
 }
 
-/// "(tensor<...>, ...) -> tensor<...>".
-std::string function_type(const HloValues& in, const Spec& out) {
+std::string types(const HloValues& values) {
   std::string s;
-  for (const HloValue& v : in) s += (s.empty() ? "" : ", ") + hlo_type(v.spec);
-  return "(" + s + ") -> " + hlo_type(out);
+  for (const HloValue& v : values) s += (s.empty() ? "" : ", ") + hlo_type(v.spec);
+  return s;
 }
+
+/// "(tensor<...>, ...) -> tensor<...>".
+std::string function_type(const HloValues& in, const Spec& out) { return "(" + types(in) + ") -> " + hlo_type(out); }
 
 /// first, first + 1, ..., last - 1 without one of them (-1: with all).
 Shape axes_between(int first, int last, int without = -1) {
@@ -220,6 +222,63 @@ HloValue HloBuilder::scatter_add(const HloValue& x, const HloValue& coordinates,
                   "  stablehlo.return %sum : " + one + "\n" + indent_ +
                   "}) : " + function_type({x, coordinates, updates}, x.spec),
               x.spec);
+}
+
+HloValue HloBuilder::element(const HloValue& x, const HloValue& index) {
+  const HloValue zero = constant_like(0, index);
+  HloValues operands = {x, index};
+  operands.resize(static_cast<std::size_t>(x.shape().rank()) + 1, zero);
+  Spec one = x.spec;
+  one.shape[0] = 1;
+  const HloValue part = emit("stablehlo.dynamic_slice " + names(operands) + ", sizes = " + hlo_list(one.shape) + " : " +
+                                 function_type(operands, one),
+                             one);
+  one.shape.erase(0);
+  return reshape(part, one.shape);
+}
+
+HloValue HloBuilder::with_element(const HloValue& x, const HloValue& index, const HloValue& element) {
+  const HloValue zero = constant_like(0, index);
+  Shape one = x.shape();
+  one[0] = 1;
+  HloValues operands = {x, reshape(element, one), index};
+  operands.resize(static_cast<std::size_t>(x.shape().rank()) + 2, zero);
+  return emit("stablehlo.dynamic_update_slice " + names(operands) + " : " + function_type(operands, x.spec), x.spec);
+}
+
+void HloBuilder::region(const std::function<HloValues()>& write) {
+  const auto outside = constants_;
+  indent_ += "  ";
+  const HloValues results = write();
+  text_ += indent_ + "stablehlo.return " + names(results) + " : " + types(results) + "\n";
+  indent_.resize(indent_.size() - 2);
+  constants_ = outside;
+}
+
+HloValues HloBuilder::loop(std::int64_t steps, const HloValues& first, const LoopBody& body) {
+  const HloValue zero = constant(0, {{}, Dtype::i64});
+  const std::string number = to_string(next_++);
+  const HloValue step{"%step" + number, zero.spec};
+  HloValues now, last, all = {zero};
+  std::string bound = step.name + " = " + zero.name;
+  for (const HloValue& v : first) {
+    const std::string place = to_string(now.size());
+    now.push_back({"%now" + number + "_" + place, v.spec});
+    last.push_back({"%" + number + "#" + to_string(now.size()), v.spec});
+    all.push_back(v);
+    bound += ", " + now.back().name + " = " + v.name;
+  }
+  text_ += indent_ + "%" + number + ":" + to_string(all.size()) + " = stablehlo.while(" + bound + ") : " + types(all) +
+           "\n" + indent_ + "cond {\n";
+  region([&]() -> HloValues { return {compare("LT", step, constant_like(steps, step))}; });
+  text_ += indent_ + "} do {\n";
+  region([&] {
+    HloValues next = body(step, now);
+    next.insert(next.begin(), add(step, constant_like(1, step)));
+    return next;
+  });
+  text_ += indent_ + "}\n";
+  return last;
 }
 
 }  // namespace ferrite::io::detail

@@ -1,6 +1,7 @@
 #pragma once
 /// Writes StableHLO line by line: one method for each operation of the language that programs of ours need. Syntax as
 /// the pretty printer of the StableHLO repository has it; `gather` and `scatter` have a generic form only.
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -32,7 +33,10 @@ std::string hlo_elements(const Tensor& tensor);
 
 class HloBuilder {
  public:
-  explicit HloBuilder(std::string indent) : indent_(std::move(indent)) {}
+  /// Loops are written as loops, or step by step (`unroll`).
+  explicit HloBuilder(std::string indent, bool unroll = false) : indent_(std::move(indent)), unroll_(unroll) {}
+
+  bool unrolls() const { return unroll_; }
 
   HloValue constant(const Tensor& tensor);
   /// One value in every element; equal constants are written once.
@@ -79,12 +83,25 @@ class HloBuilder {
   /// x with updates added at coordinates [..., rank of x].
   HloValue scatter_add(const HloValue& x, const HloValue& coordinates, const HloValue& updates);
 
+  /// x[index] along axis 0, which is dropped; index is i64 [].
+  HloValue element(const HloValue& x, const HloValue& index);
+  /// x with that element replaced.
+  HloValue with_element(const HloValue& x, const HloValue& index, const HloValue& element);
+  /// One step of a loop: its number, i64 [], and what goes round -> what goes round, of the same types.
+  using LoopBody = std::function<HloValues(const HloValue& step, const HloValues& now)>;
+  /// Steps 0, 1, ..., steps - 1 of a loop; gives what goes round after the last. Values written before may be read
+  /// inside; values written inside end there.
+  HloValues loop(std::int64_t steps, const HloValues& first, const LoopBody& body);
+
   const std::string& text() const { return text_; }
 
  private:
   HloValue emit(const std::string& right_hand_side, const Spec& spec);
+  /// A block of lines further in, which ends with its results.
+  void region(const std::function<HloValues()>& write);
 
   std::string indent_;
+  bool unroll_;
   std::string text_;
   int next_ = 0;
   std::unordered_map<std::string, HloValue> constants_;

@@ -57,19 +57,22 @@ HloValues spread(HloBuilder& b, const Graph::Node& n, const HloValues& in, const
   return all;
 }
 
-bool is_sequence_gradient(const Primitive& op) {
-  for (const NamedHloLowering& l : hlo_recurrent())
-    if (l.operation == op.name) return true;
+/// Whether an operation can do without what a sequence keeps for its gradient: that gradient itself, and a scan that
+/// hands it on.
+bool does_without(const Primitive& op) {
+  for (const HloFamily family : {hlo_recurrent(), hlo_scan()})
+    for (const NamedHloLowering& l : family)
+      if (l.operation == op.name) return true;
   return false;
 }
 
 /// Writes nodes one after the other.
 class GraphLowering {
  public:
-  GraphLowering(HloBuilder& b, const Graph& g, std::vector<HloValue> given)
+  GraphLowering(HloBuilder& b, const Graph& g, std::vector<HloValue> given, const std::vector<bool>& read)
       : b_(b), g_(g), values_(std::move(given)), live_(g.values.size()) {
     values_.resize(g.values.size());
-    mark();
+    mark(read);
   }
 
   HloValues run() {
@@ -91,8 +94,9 @@ class GraphLowering {
   }
 
   /// What the results depend on.
-  void mark() {
-    for (const ValueId v : g_.outputs) live_[v] = true;
+  void mark(const std::vector<bool>& read) {
+    for (std::size_t i = 0; i < g_.outputs.size(); ++i)
+      if (read.empty() || read[i]) live_[g_.outputs[i]] = true;
     for (const Graph::CellValue& w : g_.writes) live_[w.value] = true;
     for (auto n = g_.nodes.rbegin(); n != g_.nodes.rend(); ++n) {
       if (!is_live(*n)) continue;
@@ -102,12 +106,14 @@ class GraphLowering {
 
   void lower(const Graph::Node& n) {
     std::vector<Spec> out;
+    std::vector<bool> read;
     std::int64_t elements = 0;
     for (const ValueId v : n.out) {
       out.push_back(g_.values[v]);
+      read.push_back(live_[v]);
       elements += out.back().shape.numel();
     }
-    HloValues results = elements ? written(n, out) : HloValues();
+    HloValues results = elements ? written(n, out, read) : HloValues();
     results.resize(out.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (out[i].shape.numel() == 0) results[i] = b_.constant(0, out[i]);
@@ -118,19 +124,19 @@ class GraphLowering {
     }
   }
 
-  HloValues written(const Graph::Node& n, const std::vector<Spec>& out) {
+  HloValues written(const Graph::Node& n, const std::vector<Spec>& out, const std::vector<bool>& read) {
     if (const StablehloRefusal* r = find_refusal(*n.op)) refuse(*n.op, r->reason, r->hint);
     const HloLowering lowering = find_hlo_lowering(*n.op);
     if (!lowering) refuse(*n.op, "none is written", "express it in other operations");
     HloValues in;
     for (const ValueId v : n.in) in.push_back(operand(n, v));
     if (n.op->is_pointwise()) in = spread(b_, n, in, out[0]);
-    return lowering(b_, {*n.op, in, n.attrs, out});
+    return lowering(b_, {*n.op, in, n.attrs, out, read});
   }
 
-  /// What a sequence keeps for its gradient is not written; only that gradient may ask for it, and does without.
+  /// What a sequence keeps for its gradient is not written; only that gradient asks for it.
   HloValue operand(const Graph::Node& n, ValueId v) const {
-    if (values_[v].name.empty() && !is_sequence_gradient(*n.op))
+    if (values_[v].name.empty() && !does_without(*n.op))
       refuse(*n.op, "it reads what a recurrent sequence keeps for its gradient", "read the sequence's outputs");
     return values_[v];
   }
@@ -145,24 +151,25 @@ class GraphLowering {
 
 HloLowering find_hlo_lowering(const Primitive& op) {
   for (const HloFamily family : {hlo_pointwise(), hlo_error_functions(), hlo_reductions(), hlo_views(), hlo_indexing(),
-                                 hlo_creation(), hlo_recurrent()})
+                                 hlo_creation(), hlo_recurrent(), hlo_scan()})
     for (const NamedHloLowering& l : family)
       if (l.operation == op.name) return l.lower;
   if (op.is_pointwise() && !op.stablehlo.empty()) return elementwise;
   return op.reference ? composition : nullptr;
 }
 
-HloValues lower_graph(HloBuilder& b, const Graph& graph, std::vector<HloValue> given) {
-  return GraphLowering(b, graph, std::move(given)).run();
+HloValues lower_graph(HloBuilder& b, const Graph& graph, std::vector<HloValue> given, const std::vector<bool>& read) {
+  return GraphLowering(b, graph, std::move(given), read).run();
 }
 
-HloValues lower_traced(HloBuilder& b, const std::function<Tensors(const Tensors&)>& f, const HloValues& in) {
+HloValues lower_traced(HloBuilder& b, const std::function<Tensors(const Tensors&)>& f, const HloValues& in,
+                       const std::vector<bool>& read) {
   std::vector<Spec> specs;
   for (const HloValue& x : in) specs.push_back(x.spec);
   const Graph graph = trace(f, specs);
   std::vector<HloValue> given(graph.values.size());
   for (std::size_t i = 0; i < in.size(); ++i) given[graph.inputs[i]] = in[i];
-  return lower_graph(b, graph, std::move(given));
+  return lower_graph(b, graph, std::move(given), read);
 }
 
 }  // namespace detail

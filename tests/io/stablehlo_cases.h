@@ -25,6 +25,9 @@ std::vector<StablehloCase> operation_cases(const ferrite::Primitive& op);
 /// GRUs and training steps.
 std::vector<StablehloCase> recurrent_cases();
 
+/// Scans and their gradients, as loops and step by step.
+std::vector<StablehloCase> scan_cases();
+
 /// Constants of every dtype, and the options.
 std::vector<StablehloCase> option_cases();
 

@@ -1,6 +1,6 @@
-/// Other implementations of StableHLO give our numbers: the reference interpreter of jaxlib for every operation and for
-/// GRUs, the compilers XLA and IREE for GRUs. Needs a Python that has them, named by FERRITE_PYTHON; skipped visibly
-/// without.
+/// Other implementations of StableHLO give our numbers: the reference interpreter of jaxlib for every operation, for
+/// GRUs and scans, the compilers XLA and IREE for GRUs and scans. Needs a Python that has them, named by
+/// FERRITE_PYTHON; skipped visibly without.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -54,6 +54,14 @@ void check(const std::string& script, const std::vector<StablehloCase>& cases) {
   BOOST_TEST(run_python("'" + kScripts + script + "' '" + folder.path().string() + "'") == 0);
 }
 
+/// Scans are compiled as loops only: what they are step by step, the recurrent layers show.
+std::vector<StablehloCase> compiled_programs() {
+  std::vector<StablehloCase> all = io_test::recurrent_cases();
+  for (StablehloCase& c : io_test::scan_cases())
+    if (c.options.scan == io::ScanExport::as_while) all.push_back(std::move(c));
+  return all;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(stablehlo_exchange)
@@ -64,15 +72,16 @@ BOOST_AUTO_TEST_CASE(the_reference_interpreter_gives_our_numbers, *boost::unit_t
     for (StablehloCase& c : io_test::operation_cases(*op)) cases.push_back(std::move(c));
   for (StablehloCase& c : io_test::option_cases()) cases.push_back(std::move(c));
   for (StablehloCase& c : io_test::recurrent_cases()) cases.push_back(std::move(c));
+  for (StablehloCase& c : io_test::scan_cases()) cases.push_back(std::move(c));
   check("check_stablehlo.py", cases);
 }
 
 BOOST_AUTO_TEST_CASE(xla_gives_our_numbers, *boost::unit_test::precondition(have_jaxlib)) {
-  check("run_xla.py", io_test::recurrent_cases());
+  check("run_xla.py", compiled_programs());
 }
 
 BOOST_AUTO_TEST_CASE(iree_gives_our_numbers, *boost::unit_test::precondition(have_iree)) {
-  check("run_iree.py", io_test::recurrent_cases());
+  check("run_iree.py", compiled_programs());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -20,6 +20,7 @@ using ferrite::Parameter;
 using ferrite::Tape;
 using ferrite::Tensor;
 using ferrite::Tensors;
+namespace io = ferrite::io;
 namespace nn = ferrite::nn;
 
 constexpr std::int64_t kBatch = 2, kSteps = 5, kFeatures = 3, kHidden = 4;
@@ -76,13 +77,30 @@ std::vector<StablehloCase> recurrent_cases() {
   std::vector<StablehloCase> list;
   const auto sgd = [](const std::vector<Parameter>& p) { return nn::Sgd(p, {.learning_rate = 0.1, .momentum = 0.9}); };
   const auto adam = [](const std::vector<Parameter>& p) { return nn::Adam(p, {.learning_rate = 0.01}); };
-  for (const nn::Form form : {nn::Form::unrolled, nn::Form::fused}) {
-    const std::string kind = form == nn::Form::fused ? "gru fused" : "gru unrolled";
-    const Net net(form);
+  struct Kind {
+    std::string name;
+    nn::Form form;
+    io::ScanExport scan = io::ScanExport::as_while;
+  };
+  for (const Kind& kind :
+       {Kind{"gru unrolled", nn::Form::unrolled}, Kind{"gru fused", nn::Form::fused}, Kind{"gru scan", nn::Form::scan},
+        Kind{"gru scan unrolled", nn::Form::scan, io::ScanExport::unrolled}}) {
+    const std::size_t first = list.size();
+    const Net net(kind.form);
     const auto forward = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
-    list.push_back(with_cells(kind + " forward", forward, {numbers({kBatch, kSteps, kFeatures}, 7)}));
-    list.push_back(training_step(kind + " sgd step", form, sgd));
-    list.push_back(training_step(kind + " adam step", form, adam));
+    const auto gradients = [&](const Tensors& in) -> Tensors {
+      Tape tape;
+      const Tensor x = tape.watch(in[0]);
+      const Tensor loss = ferrite::sum(ferrite::square(net(x)));
+      Tensors all = tape.grad(loss, net.parameters(), {.retain = true});
+      all.push_back(tape.grad(loss, {x})[0]);
+      return all;
+    };
+    list.push_back(with_cells(kind.name + " forward", forward, {numbers({kBatch, kSteps, kFeatures}, 7)}));
+    list.push_back(with_cells(kind.name + " gradients", gradients, {numbers({kBatch, kSteps, kFeatures}, 7)}));
+    list.push_back(training_step(kind.name + " sgd step", kind.form, sgd));
+    list.push_back(training_step(kind.name + " adam step", kind.form, adam));
+    for (std::size_t i = first; i < list.size(); ++i) list[i].options.scan = kind.scan;
   }
   return list;
 }

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "ferrite/autograd/tape.h"
+#include "ferrite/compile/detail/scan_body.h"
+#include "ferrite/compile/scan.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/gru.h"
 #include "ferrite/tensor/ops.h"
@@ -47,25 +49,33 @@ std::size_t count(const std::string& text, const std::string& what) {
   return n;
 }
 
-/// Every value is defined once and before it is used; nothing stands where a value should. Gives the first fault.
+/// Every value is defined once, before it is used and not in a block that has ended; nothing stands where a value
+/// should. Gives the first fault.
 std::string fault_in(const std::string& text) {
-  static const std::regex nothing(R"(\(, |, ,|, :|= stablehlo\.\w+ (,|:|\[))"), value(R"(%\w+)"),
-      definition(R"(^ *(%\d+) = )");
+  static const std::regex nothing(R"(\(, |, ,|, :|= stablehlo\.\w+ (,|:|\[))"), value(R"((%\w+)( = )?)"),
+      definition(R"(^ *(%\d+)(:\d+)? = )");
   std::set<std::string> defined = {"%old", "%new", "%sum"};
+  std::vector<std::set<std::string>> outside;  // of the blocks that are open
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("//")) continue;
     if (std::regex_search(line, nothing)) return "an operand is missing: " + line;
+    if (line[line.find_first_not_of(' ')] == '}' && !outside.empty()) {
+      defined = outside.back();
+      outside.pop_back();
+    }
     std::smatch left;
     const bool defines = std::regex_search(line, left, definition);
     const bool head = line.find("func.func") != std::string::npos;
     const std::string own = defines ? left[1].str() : "";
     const std::string uses = defines ? line.substr(left[0].str().size()) : line;
     for (auto at = std::sregex_iterator(uses.begin(), uses.end(), value); at != std::sregex_iterator(); ++at) {
-      if (head) defined.insert(at->str());
-      if (!defined.contains(at->str())) return at->str() + " is not defined: " + line;
+      const std::string name = (*at)[1].str();
+      if (head || (*at)[2].matched) defined.insert(name);
+      if (!defined.contains(name)) return name + " is not defined: " + line;
     }
     if (defines && !defined.insert(own).second) return own + " is defined twice";
+    if (line.ends_with("{")) outside.push_back(defined);
   }
   return "";
 }
@@ -124,6 +134,23 @@ Tensors logic(const Tensors& in) {
 
 Tensors functions(const Tensors& in) { return {ferrite::exp2(in[0]), ferrite::softplus(in[0]), ferrite::erf(in[0])}; }
 
+/// h' = tanh(h . w + x) from the last step to the first; w is read from outside.
+Tensors recurrence(const Tensors& in) {
+  const auto step = [&](const Tensors& carry, const Tensors& x) -> ferrite::ScanStep {
+    const Tensor h = ferrite::tanh(ferrite::matmul(carry[0], in[2]) + x[0]);
+    return {{h}, {h}};
+  };
+  const ferrite::ScanResult r = ferrite::scan(step, {in[0]}, {in[1]}, {.reverse = true});
+  return {r.carry[0], r.y[0]};
+}
+
+/// Its gradient by w: a loop that adds up.
+Tensors recurrence_gradient(const Tensors& in) {
+  ferrite::Tape tape;
+  const Tensor w = tape.watch(in[2]);
+  return tape.grad(ferrite::sum(recurrence({in[0], in[1], w})[1]), {w});
+}
+
 void check_golden(const std::string& name, const Function& f, const std::vector<Spec>& specs) {
   const std::string text = text_of(f, specs, {.name = name});
   if (std::getenv("FERRITE_REGENERATE")) std::ofstream(golden_path(name)) << text;
@@ -142,6 +169,8 @@ BOOST_AUTO_TEST_CASE(golden_texts) {
   check_golden("indexing", indexing, {{{3, 4}}, {{3, 2}, Dtype::i64}});
   check_golden("logic", logic, {{{4}}, {{2}, Dtype::i64}});
   check_golden("functions", functions, {{{2}}});
+  check_golden("recurrence", recurrence, {{{1, 2}}, {{5, 1, 2}}, {{2, 2}}});
+  check_golden("recurrence_gradient", recurrence_gradient, {{{1, 2}}, {{5, 1, 2}}, {{2, 2}}});
 }
 
 BOOST_AUTO_TEST_CASE(the_check_of_texts_finds_faults) {
@@ -149,20 +178,30 @@ BOOST_AUTO_TEST_CASE(the_check_of_texts_finds_faults) {
   BOOST_TEST(fault_in(" %0 = stablehlo.add %1, %1 : t\n").starts_with("%1 is not defined"));
   BOOST_TEST(fault_in(" %0 = stablehlo.iota dim = 0 : t\n %0 = stablehlo.iota dim = 0 : t\n") == "%0 is defined twice");
   BOOST_TEST(fault_in(" %0 = stablehlo.iota dim = 0 : t\n %1 = stablehlo.add , %0 : t\n").starts_with("an operand"));
+  const std::string loop = "{\n %0 = stablehlo.iota dim = 0 : t\n %1:2 = stablehlo.while(%now = %0) : t\n cond {\n";
+  BOOST_TEST(fault_in(loop + " %2 = stablehlo.abs %now : t\n } do {\n %2 = stablehlo.abs %0 : t\n }\n") == "");
+  BOOST_TEST(fault_in(loop + " %2 = stablehlo.abs %now : t\n } do {\n %3 = stablehlo.abs %2 : t\n }\n") ==
+             "%2 is not defined:  %3 = stablehlo.abs %2 : t");
 }
 
 BOOST_AUTO_TEST_CASE(every_operation_is_written_or_refused) {
   int written = 0, without = 0;
+  const auto check_either = [&](const Primitive& op) {
+    BOOST_TEST(io::has_stablehlo(op) != refused(op),
+               op.name << " needs a lowering in io/detail, or a reason in the list of refusals");
+    without += refused(op) ? 1 : 0;
+  };
+  for (const char* name : {"scan", "scan_checkpointed", "scan_checkpointed_grad"})
+    check_either(*ferrite::detail::find_scan(name));
+  const int scans_without = without;
   for (const Primitive* op : ferrite::primitives()) {
-    BOOST_TEST(io::has_stablehlo(*op) != refused(*op),
-               op->name << " needs a lowering in io/detail, or a reason in the list of refusals");
-    without += refused(*op) ? 1 : 0;
+    check_either(*op);
     const auto cases = io_test::operation_cases(*op);
     BOOST_TEST(cases.empty() == refused(*op), op->name);
     for (const io_test::StablehloCase& c : cases) BOOST_TEST(fault_in(io::to_stablehlo(c.graph)) == "", c.name);
     written += cases.empty() ? 0 : 1;
   }
-  BOOST_TEST(written + without == static_cast<int>(ferrite::primitives().size()));
+  BOOST_TEST(written + without - scans_without == static_cast<int>(ferrite::primitives().size()));
   BOOST_TEST(without == static_cast<int>(io::stablehlo_refusals().size()), "a refusal names no operation");
 }
 
@@ -233,13 +272,75 @@ BOOST_AUTO_TEST_CASE(a_cell_that_is_written_stays_an_argument) {
   BOOST_TEST(text.starts_with("// %arg1: cell 'net.w'\n// result 1: cell 'net.w'\n"));
 }
 
-BOOST_AUTO_TEST_CASE(the_text_grows_with_the_steps_and_no_faster) {
-  const ferrite::nn::Gru gru(3, 4);
-  const auto lines = [&](std::int64_t steps) {
-    const auto forward = [&](const Tensors& in) -> Tensors { return {gru(in[0])}; };
-    return static_cast<std::int64_t>(count(text_of(forward, {{{2, steps, 3}}}), "\n"));
+/// Lines of the text of a GRU's forward pass and of its gradient.
+std::pair<std::int64_t, std::int64_t> lines_of_gru(std::int64_t steps, ferrite::nn::Form form, io::ScanExport scan) {
+  const ferrite::nn::Gru gru(3, 4, {.form = form});
+  const auto forward = [&](const Tensors& in) -> Tensors { return {gru(in[0])}; };
+  const auto gradient = [&](const Tensors& in) -> Tensors {
+    ferrite::Tape tape;
+    return tape.grad(ferrite::sum(gru(in[0])), gru.parameters());
   };
-  BOOST_TEST(lines(12) - lines(8) == lines(8) - lines(4));
+  const auto lines = [&](const Function& f) {
+    const std::string text = text_of(f, {{{2, steps, 3}}}, {.scan = scan});
+    BOOST_TEST(fault_in(text) == "");
+    return static_cast<std::int64_t>(count(text, "\n"));
+  };
+  return {lines(forward), lines(gradient)};
+}
+
+BOOST_AUTO_TEST_CASE(the_text_grows_with_the_steps_and_no_faster) {
+  using ferrite::nn::Form;
+  for (const Form form : {Form::fused, Form::scan}) {
+    const auto [a, da] = lines_of_gru(4, form, io::ScanExport::unrolled);
+    const auto [b, db] = lines_of_gru(8, form, io::ScanExport::unrolled);
+    const auto [c, dc] = lines_of_gru(12, form, io::ScanExport::unrolled);
+    BOOST_TEST(c - b == b - a);
+    BOOST_TEST(dc - db == db - da);
+    BOOST_TEST(b > a);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_text_of_a_loop_does_not_grow) {
+  const auto few = lines_of_gru(5, ferrite::nn::Form::scan, io::ScanExport::as_while);
+  const auto many = lines_of_gru(100'000, ferrite::nn::Form::scan, io::ScanExport::as_while);
+  BOOST_TEST(few.first == many.first);
+  BOOST_TEST(few.second == many.second);
+}
+
+BOOST_AUTO_TEST_CASE(the_text_of_kept_carries_does_not_grow) {
+  const auto lines = [](std::int64_t steps) {
+    const auto gradient = [](const Tensors& in) -> Tensors {
+      ferrite::Tape tape;
+      const Tensor w = tape.watch(in[0]);
+      const auto step = [&](const Tensors& carry, const Tensors& x) -> ferrite::ScanStep {
+        return {{ferrite::tanh(carry[0] * w + x[0])}, {}};
+      };
+      return tape.grad(sum(ferrite::scan(step, {in[1]}, {in[2]}, {.checkpoint_every = 10}).carry[0]), {w});
+    };
+    return count(text_of(gradient, {{{3}}, {{3}}, {{steps, 3}}}), "\n");
+  };
+  BOOST_TEST(lines(1007) == lines(35));
+}
+
+BOOST_AUTO_TEST_CASE(what_nothing_reads_does_not_go_round) {
+  const std::vector<Spec> specs = {{{1, 2}}, {{5, 1, 2}}, {{2, 2}}};
+  const auto last = [](const Tensors& in) -> Tensors { return {recurrence(in)[0]}; };
+  BOOST_TEST(text_of(recurrence, specs).find("dynamic_update_slice") != std::string::npos);
+  for (const io::ScanExport form : {io::ScanExport::as_while, io::ScanExport::unrolled}) {
+    const std::string text = text_of(last, specs, {.scan = form});
+    BOOST_TEST(text.find("dynamic_update_slice") == std::string::npos);
+    BOOST_TEST(text.find("concatenate") == std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(scans_are_written) {
+  for (const io_test::StablehloCase& c : io_test::scan_cases()) {
+    const std::string text = io::to_stablehlo(c.graph, c.options);
+    BOOST_TEST(fault_in(text) == "", c.name);
+    const bool loop = text.find("stablehlo.while") != std::string::npos;
+    const bool no_steps = std::regex_search(c.name, std::regex("(0|no) steps"));
+    BOOST_TEST(loop == (c.options.scan == io::ScanExport::as_while && !no_steps), c.name);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
