@@ -33,8 +33,9 @@ struct StablehloOptions {
 /// order of `constants`. Results: the outputs, then the cells it writes in the order of `writes`. Comments at the head
 /// of the text name the arguments and results that are cells or constants. Elements are exact: one repeated value
 /// stands in decimals that read back as the same number, all else as hexadecimal bytes, little-endian. What no result
-/// depends on is left out. Sequences of recurrent layers, and their gradients, are written step by step, so that the
-/// length of the text is proportional to the number of steps.
+/// depends on is left out. A scan (compile/scan.h), its gradient and recurrent layers with `nn::Form::scan` are written
+/// as `stablehlo.while`, or step by step where the options say so; other forms of recurrent layers, and their
+/// gradients, step by step, so that the length of the text is proportional to the number of steps.
 ///
 /// Not the same as here: an index out of range, an error here, is clamped to the range by StableHLO, or its update
 /// dropped; sums are taken in an order of the compiler's, so that values agree to rounding, not to the bit.

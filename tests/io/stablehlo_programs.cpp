@@ -97,9 +97,12 @@ std::vector<StablehloCase> recurrent_cases() {
       return all;
     };
     list.push_back(with_cells(kind.name + " forward", forward, {numbers({kBatch, kSteps, kFeatures}, 7)}));
-    list.push_back(with_cells(kind.name + " gradients", gradients, {numbers({kBatch, kSteps, kFeatures}, 7)}));
-    list.push_back(training_step(kind.name + " sgd step", kind.form, sgd));
-    list.push_back(training_step(kind.name + " adam step", kind.form, adam));
+    if (kind.form == nn::Form::scan)
+      list.push_back(with_cells(kind.name + " gradients", gradients, {numbers({kBatch, kSteps, kFeatures}, 7)}));
+    if (kind.scan == io::ScanExport::as_while) {
+      list.push_back(training_step(kind.name + " sgd step", kind.form, sgd));
+      list.push_back(training_step(kind.name + " adam step", kind.form, adam));
+    }
     for (std::size_t i = first; i < list.size(); ++i) list[i].options.scan = kind.scan;
   }
   return list;
