@@ -1,5 +1,6 @@
 #include "ferrite/dsl/detail/dry_run.h"
 
+#include "ferrite/compile/detail/scan_body.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::dsl::detail {
@@ -14,12 +15,28 @@ class Shapes : public Recorder {
   bool tracing() const override { return true; }
 };
 
+/// Multiply-adds of the products of a program, with those of the programs in it.
+std::int64_t multiply_adds_of(const Graph& g) {
+  std::int64_t n = 0;
+  for (const Graph::Node& node : g.nodes) {
+    if (node.op->name == "matmul") n += g.values[node.out[0]].shape.numel() * g.values[node.in[0]].shape[-1];
+    if (node.attrs.body)
+      n += node.attrs.get<std::int64_t>("steps") * multiply_adds_of(ferrite::detail::ScanBody::of(node.attrs).graph());
+  }
+  return n;
+}
+
 /// Also counts the multiply-adds of products.
 class Counter final : public Shapes {
  public:
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override {
     if (op.name == "matmul") multiply_adds += out[0].numel() * in[0].shape()[-1];
-    if (op.reference) (void)op.reference(in, attrs);  // an operation does what its composition does
+    if (attrs.body) {
+      multiply_adds +=
+          attrs.get<std::int64_t>("steps") * multiply_adds_of(ferrite::detail::ScanBody::of(attrs).graph());
+    } else if (op.reference) {
+      (void)op.reference(in, attrs);  // an operation does what its composition does
+    }
   }
   std::int64_t multiply_adds = 0;
 };

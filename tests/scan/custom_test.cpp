@@ -108,6 +108,8 @@ BOOST_AUTO_TEST_CASE(a_stream_gives_the_sequence) {
   }
   const std::string summary = net.summary();
   BOOST_TEST(summary.find("peephole_lstm") != std::string::npos, summary);
+  // Two layers of 4 gates: 3 features and 6 units, then 6 and 6, and the last layer's 6 by 2.
+  BOOST_TEST(summary.find(std::to_string((3 + 6) * 24 + (6 + 6) * 24)) != std::string::npos, summary);
   BOOST_TEST(net.parameters()[0].name() == "memory.cell_l0.w_x");
 }
 
