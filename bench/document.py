@@ -47,7 +47,8 @@ def peers(options, own=False):
     result = json.loads(path.read_text())
     names = list(result["versions"])
     lines = [f"{result['processor']}; " + ", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
-             compare.header(names, "fused" if own else "limit"), *(compare.show(row, names) for row in result["cells"]), ""]
+             compare.header(names, "fused" if own else "limit"),
+             *(compare.show(row, names) for row in result["cells"]), ""]
     lines.append("Lost: " + ("; ".join(result["lost"]) if result["lost"] else "none") + ".")
     for name, reasons in result["left_out"].items():
         for reason, cells in reasons.items():
@@ -56,8 +57,8 @@ def peers(options, own=False):
 
 
 def grid_table(cells, job, kind):
-    """One row for H and B, one column for T: ours over the yardstick (of a user's cell the fused layer), or over the bound
-    where there is none."""
+    """One row for H and B, one column for T: ours over the yardstick (of a user's cell the fused layer), or over the
+    bound where there is none."""
     chosen = [c for c in cells if c["job"] == job and c["kind"] == kind]
     lengths = sorted({c["T"] for c in chosen})
     over = {(c["H"], c["B"], c["T"]): c["ours"] / (c["limit"] or c["bound"]) for c in chosen}

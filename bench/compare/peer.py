@@ -53,7 +53,7 @@ def microseconds(call, seconds):
 
 
 def serve(version, make, last_step=None):
-    """make(job, kind, H, T, B) gives a function to time, which returns outputs or the loss; last_step(outputs) [B, H]."""
+    """make(job, kind, H, T, B) gives a function to time that returns outputs or the loss; last_step(outputs) [B, H]."""
     print(version, flush=True)
     last, call = None, None
     for line in sys.stdin:

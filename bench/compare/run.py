@@ -5,8 +5,8 @@
 
 Every program answers the same questions (peer.py) and waits while the others are asked, once in each round; a time is
 the median of the rounds that took at most 1.15 times the least, since others were disturbed. A peer that is not installed, or cannot do a cell, is left out and named.
-With --own the layers of users' cells, beside the built-in fused one as well; before a time is taken, the peers have to give
-what we give from the same parameters.
+With --own the layers of users' cells, beside the built-in fused one as well; before a time is taken, the peers have to
+give what we give from the same parameters.
 """
 import argparse
 import json
