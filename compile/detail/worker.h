@@ -116,6 +116,7 @@ class Worker {
   /// Where the elements of a tile stand in a buffer that is read or written in place.
   std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t,
                    bool of_rows = false) const {
+    if (t.row == 0 && t.column == 0) return address(p);
     const std::int64_t row = t.row == 0 ? 0 : Rows(extents(of_rows), strides, t.row).offset();
     return address(p) + (row + t.column * strides[-1]) * bytes;
   }
@@ -139,6 +140,7 @@ class Worker {
   };
   std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t,
                    const Corner& corner) const {
+    if (corner.outer == 0 && t.column == 0) return address(p);
     return address(p) + (corner.offset(strides) + t.column * strides[-1]) * bytes;
   }
 
