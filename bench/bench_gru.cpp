@@ -4,4 +4,4 @@
 //   bench_gru --serve        answers lines for bench/compare: see jobs.h
 #include "jobs.h"
 
-int main(int argc, char** argv) { return bench::run_grid({"forward", "stream"}, argc, argv); }
+int main(int argc, char** argv) { return bench::run_grid({"forward", "stream"}, {"gru", "lstm", "rnn"}, argc, argv); }

@@ -3,4 +3,4 @@
 //   bench_train [--full] [--kinds gru,lstm,rnn] [--seconds 0.15] [--json FILE]
 #include "jobs.h"
 
-int main(int argc, char** argv) { return bench::run_grid({"train"}, argc, argv); }
+int main(int argc, char** argv) { return bench::run_grid({"train"}, {"gru", "lstm", "rnn"}, argc, argv); }

@@ -39,14 +39,16 @@ def program(options, name):
     return options.build / "bench" / name
 
 
-def peers(options):
-    path = ROOT / "docs" / "benchmarks-compare.json"
+def peers(options, own=False):
+    path = ROOT / "docs" / ("benchmarks-cells-compare.json" if own else "benchmarks-compare.json")
     output(sys.executable, ROOT / "bench" / "compare" / "run.py", "--build", options.build, "--out", path,
-           *(["--full"] if options.full else []), *(["--cells", *options.cells] if options.cells else []))
+           *(["--own"] if own else ["--full"] if options.full else []),
+           *(["--cells", *options.cells] if options.cells else []))
     result = json.loads(path.read_text())
     names = list(result["versions"])
     lines = [f"{result['processor']}; " + ", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
-             compare.header(names), *(compare.show(row, names) for row in result["cells"]), ""]
+             compare.header(names, "fused" if own else "limit"),
+             *(compare.show(row, names) for row in result["cells"]), ""]
     lines.append("Lost: " + ("; ".join(result["lost"]) if result["lost"] else "none") + ".")
     for name, reasons in result["left_out"].items():
         for reason, cells in reasons.items():
@@ -55,11 +57,12 @@ def peers(options):
 
 
 def grid_table(cells, job, kind):
-    """One row for H and B, one column for T: ours over the yardstick, or over the bound where there is none."""
+    """One row for H and B, one column for T: ours over the yardstick (of a user's cell the fused layer), or over the
+    bound where there is none."""
     chosen = [c for c in cells if c["job"] == job and c["kind"] == kind]
     lengths = sorted({c["T"] for c in chosen})
     over = {(c["H"], c["B"], c["T"]): c["ours"] / (c["limit"] or c["bound"]) for c in chosen}
-    against = "limit" if chosen[0]["limit"] else "bound"
+    against = "fused" if kind in compare.OWN else "limit" if chosen[0]["limit"] else "bound"
     title = "a step" if job == "stream" else ""
     lines = [f"| {job}, {kind}: ours / {against} | " + " | ".join(title or f"T = {T}" for T in lengths) + " |",
              "|---" * (len(lengths) + 1) + "|"]
@@ -68,14 +71,14 @@ def grid_table(cells, job, kind):
     return "\n".join(lines)
 
 
-def limit(options):
+def limit(options, names=("bench_gru", "bench_train"), out="benchmarks-limit.json"):
     cells, head = [], {}
-    for name in ("bench_gru", "bench_train"):
+    for name in names:
         path = options.build / f"{name}.json"
         output(program(options, name), "--json", path, *(["--full"] if options.full else []))
         head = json.loads(path.read_text())
         cells += head.pop("cells")
-    (ROOT / "docs" / "benchmarks-limit.json").write_text(json.dumps(head | {"cells": cells}, indent=1) + "\n")
+    (ROOT / "docs" / out).write_text(json.dumps(head | {"cells": cells}, indent=1) + "\n")
     jobs = dict.fromkeys((c["job"], c["kind"]) for c in cells)
     intro = f"{head['processor']}, peak {head['peak_gflops']:.0f} GFLOP/s."
     return "\n\n".join([intro, *(grid_table(cells, job, kind) for job, kind in jobs)])
@@ -84,6 +87,8 @@ def limit(options):
 SECTIONS = {
     "peers": peers,
     "limit": limit,
+    "cells": lambda o: limit(o, ("bench_cells",), "benchmarks-cells.json"),
+    "cell-peers": lambda o: peers(o, own=True),
     "steps": lambda o: fenced(program(o, "bench_compile")),
     "chains": lambda o: fenced(program(o, "bench_fusion"), "chains") + "\n\n" + fenced(program(o, "bench_fusion"), "rotary"),
     "adam": lambda o: fenced(program(o, "bench_adam")),

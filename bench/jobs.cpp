@@ -17,6 +17,7 @@
 #include "ferrite/tensor/denormals.h"
 #include "limit/limit.h"
 #include "machine.h"
+#include "own_cells.h"
 #include "timing.h"
 
 using namespace ferrite;
@@ -24,7 +25,10 @@ using namespace ferrite;
 namespace bench {
 namespace {
 
-std::int64_t gates_of(const std::string& kind) { return kind == "gru" ? 3 : kind == "lstm" ? 4 : 1; }
+std::int64_t gates_of(const std::string& kind) {
+  if (is_own(kind)) return own_gates(kind);
+  return kind == "gru" ? 3 : kind == "lstm" ? 4 : 1;
+}
 
 std::int64_t features_of(const Cell& c) { return c.kind == "mlp" ? 784 : c.kind == "vowels" ? 12 : c.H; }
 
@@ -99,7 +103,7 @@ limit::Weights weights_of(const Network& n) {
 
 limit::Sizes sizes_of(const Cell& c) { return {features_of(c), c.H, c.T, c.B}; }
 
-bool has_limit(const Cell& c) { return limit::available() && c.kind != "lstm" && c.kind != "rnn"; }
+bool has_limit(const Cell& c) { return limit::available() && c.kind != "lstm" && c.kind != "rnn" && !is_own(c.kind); }
 bool trains(const std::string& job) { return job == "train" || job == "compiled"; }
 
 std::shared_ptr<limit::Training> limit_training(const Cell& c, const Network& n) {
@@ -192,6 +196,7 @@ void check_forward(const Cell& c) {
 }  // namespace
 
 std::function<void()> job(const std::string& name, const Cell& c) {
+  if (is_own(c.kind)) return own_job(name, c);
   if (name.starts_with("limit_")) return limit_job(name.substr(6), c);
   const bool unrolled = name.starts_with("unrolled_");
   const std::string what = unrolled ? name.substr(9) : name;
@@ -234,6 +239,7 @@ double Bounds::seconds(const std::string& name, const Cell& c) {
 
 void serve() {
   const FlushDenormals guard;  // as XLA does, and torch where asked
+  std::cout.precision(9);
   std::string name, last;
   Cell c;
   double seconds = 0;
@@ -242,9 +248,12 @@ void serve() {
     const std::string key =
         name + " " + c.kind + " " + std::to_string(c.H) + " " + std::to_string(c.T) + " " + std::to_string(c.B);
     if (key != last) run = nullptr;  // frees the memory before the next is made
-    if (key != last) run = job(name, c);
+    if (key != last && !name.starts_with("check_")) run = job(name, c);
     last = key;
-    if (run) {
+    if (name.starts_with("check_")) {
+      for (const float v : own_values(name.substr(6), c)) std::cout << v << ' ';
+      std::cout << std::endl;
+    } else if (run) {
       std::cout << 1e6 * interleaved_for({run}, seconds)[0] << std::endl;
     } else {
       std::cout << "none" << std::endl;

@@ -10,7 +10,8 @@
 namespace bench {
 
 /// One entry of the grid. A net is a layer -> last step -> linear(10): gru, lstm or rnn of D = H features, vowels (the
-/// demo's GRU, of 12 features), or mlp, which has no steps: linear(H) -> relu on 784 features.
+/// demo's GRU, of 12 features), or mlp, which has no steps: linear(H) -> relu on 784 features. Layers of users' cells
+/// (own_cells.h) stand alone.
 struct Cell {
   std::string kind;
   std::int64_t H = 1, T = 1, B = 1;
@@ -39,9 +40,12 @@ class Bounds {
   std::vector<std::pair<double, double>> bandwidths_;
 };
 
-/// Times the jobs over the grid and prints a table; options as the programs' first lines say. Returns an exit code.
-int run_grid(const std::vector<std::string>& jobs, int argc, const char* const* argv);
-/// Answers lines "job kind H T B seconds" with microseconds ("none" where there is no such thing).
+/// Times the jobs over the grid of these kinds and prints a table; options as the programs' first lines say. Returns an
+/// exit code.
+int run_grid(const std::vector<std::string>& jobs, const std::vector<std::string>& kinds, int argc,
+             const char* const* argv);
+/// Answers lines "job kind H T B seconds" with microseconds ("none" where there is no such thing); of users' cells,
+/// "check_forward" and "check_train" with what own_values gives.
 void serve();
 
 }  // namespace bench

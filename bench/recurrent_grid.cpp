@@ -6,6 +6,7 @@
 #include "jobs.h"
 #include "limit/limit.h"
 #include "machine.h"
+#include "own_cells.h"
 #include "timing.h"
 
 namespace bench {
@@ -16,7 +17,7 @@ struct Options {
   bool serve = false;
   double seconds = 0.15;
   std::string json;
-  std::vector<std::string> kinds{"gru", "lstm", "rnn"};
+  std::vector<std::string> kinds;
 };
 
 std::vector<std::string> words(const std::string& list) {
@@ -26,8 +27,9 @@ std::vector<std::string> words(const std::string& list) {
   return out;
 }
 
-Options parse(int argc, const char* const* argv) {
+Options parse(const std::vector<std::string>& kinds, int argc, const char* const* argv) {
   Options o;
+  o.kinds = kinds;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const auto value = [&] { return std::string(i + 1 < argc ? argv[++i] : ""); };
@@ -42,9 +44,10 @@ Options parse(int argc, const char* const* argv) {
 
 std::vector<Cell> grid(const std::string& job, const Options& o) {
   using List = std::vector<std::int64_t>;
-  const List widths = o.full ? List{4, 8, 16, 24, 32, 64, 128, 256, 512} : List{4, 16, 32, 64, 128, 256};
+  List widths = o.full ? List{4, 8, 16, 24, 32, 64, 128, 256, 512} : List{4, 16, 32, 64, 128, 256};
   List lengths = o.full ? List{1, 10, 50, 100} : List{1, 10, 100};
   if (job == "stream") lengths = {1};
+  if (is_own(o.kinds.front())) widths = {16, 64, 128, 256}, lengths = {10, 100};
   const List batches = o.full ? List{1, 32, 128} : List{1, 32};
   std::vector<Cell> cells;
   for (const std::string& kind : o.kinds)
@@ -102,8 +105,9 @@ void write_json(const std::string& path, const std::vector<Row>& rows, double pe
 
 }  // namespace
 
-int run_grid(const std::vector<std::string>& jobs, int argc, const char* const* argv) {
-  const Options options = parse(argc, argv);
+int run_grid(const std::vector<std::string>& jobs, const std::vector<std::string>& kinds, int argc,
+             const char* const* argv) {
+  const Options options = parse(kinds, argc, argv);
   if (options.serve) {
     serve();
     return 0;

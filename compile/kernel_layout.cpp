@@ -326,6 +326,9 @@ class Layouting {
       if (writes && owns && slot.scratch < 0) slot.scratch = kept ? k_.scratch_pieces++ : take(free);
       release(i, t, last, free);
     }
+    std::int64_t widest = 4;
+    for (const Kernel::SlotInfo& s : k_.slots) widest = std::max(widest, s.bytes);
+    k_.piece_bytes = (k_.tile * widest + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;
   }
 
   std::int64_t take(std::vector<std::int64_t>& free) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""jax.jit of lax.scan: the recurrent layers as JAX users write them, the input product hoisted, one thread; and of a
-perceptron."""
+"""jax.jit of lax.scan: the recurrent layers as JAX users write them, the input product hoisted, one thread; of a
+perceptron; and of users' cells."""
 import os
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+import jax_cells
 from peer import CLASSES, GATES, features, serve
 
 
@@ -51,7 +52,8 @@ def adam(p, g, m, v, t, rate=1e-3, b1=0.9, b2=0.999, eps=1e-8):
     return p - rate / (1 - b1**t) * m / (jnp.sqrt(v / (1 - b2**t)) + eps), m, v
 
 
-def make(job, kind, H, T, B):
+def data_of(kind, H, T, B):
+    """Parameters by name and x [T, B, D]."""
     random = np.random.default_rng(1)
     columns = GATES.get(kind, 1) * H
     D = features(kind, H)
@@ -62,31 +64,40 @@ def make(job, kind, H, T, B):
     w = {"ih": uniform(D, columns), "b_ih": uniform(columns), "out": uniform(H, CLASSES), "b_out": uniform(CLASSES)}
     if kind != "mlp":
         w |= {"hh": uniform(H, columns), "b_hh": uniform(columns)}
-    x = jnp.asarray(random.uniform(-1, 1, (T, B, D)).astype(np.float32))
+    return w, jnp.asarray(random.uniform(-1, 1, (T, B, D)).astype(np.float32))
+
+
+def make(job, kind, H, T, B):
+    own = kind in jax_cells.STEPS
+    w, x = (jax_cells.data_of if own else data_of)(kind, H, T, B)
+    outputs = jax_cells.layer if own else layer
     if job == "forward":
-        run = jax.jit(lambda w, x: layer(kind, w, x))
+        run = jax.jit(lambda w, x: outputs(kind, w, x))
         return lambda: run(w, x).block_until_ready()
 
     targets = jnp.arange(B) % CLASSES
 
     def loss_of(w):
-        h = jax.nn.relu(x[0] @ w["ih"] + w["b_ih"]) if kind == "mlp" else layer(kind, w, x)[-1]
+        if own:
+            return jnp.mean(jnp.square(outputs(kind, w, x)))
+        h = jax.nn.relu(x[0] @ w["ih"] + w["b_ih"]) if kind == "mlp" else outputs(kind, w, x)[-1]
         logits = h @ w["out"] + w["b_out"]
         return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), targets[:, None], axis=1))
 
     @jax.jit
     def step(w, m, v, t):
-        g = jax.grad(loss_of)(w)
+        loss, g = jax.value_and_grad(loss_of)(w)
         new = {k: adam(w[k], g[k], m[k], v[k], t) for k in w}
-        return tuple({k: new[k][j] for k in w} for j in range(3)) + (t + 1,)
+        return tuple({k: new[k][j] for k in w} for j in range(3)) + (t + 1,), loss
 
     state = [(w, jax.tree.map(jnp.zeros_like, w), jax.tree.map(jnp.zeros_like, w), jnp.float32(1))]
 
     def train():
-        state[0] = jax.block_until_ready(step(*state[0]))
+        state[0], loss = jax.block_until_ready(step(*state[0]))
+        return loss
 
     return train
 
 
 if __name__ == "__main__":
-    serve(f"jax {jax.__version__}", make)
+    serve(f"jax {jax.__version__}", make, lambda y: y[-1])

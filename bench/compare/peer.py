@@ -2,7 +2,9 @@
 microseconds, or with "none" and a reason. Jobs: forward, x [B, T, D] (or [T, B, D], as the peer likes it) -> all
 outputs; train, the net -> mean cross-entropy, gradients, Adam, as is compiled: each peer has forms of its own. Nets:
 layer -> last step -> linear(10) with gru, lstm or rnn of D = H features or vowels, a GRU of 12, for a layer; or mlp,
-linear(H) -> relu -> linear(10) on 784 features.
+linear(H) -> relu -> linear(10) on 784 features. Layers of users' cells (examples/custom_cell/cells.h and
+nn::LayerNormGruCell) stand alone, D = H: train is the mean square of all outputs, gradients, Adam; and before anything
+else is asked "check_forward" is answered with the outputs of the last step, "check_train" with the first three losses.
 """
 import statistics
 import sys
@@ -11,6 +13,13 @@ import time
 CLASSES = 10
 GATES = {"gru": 3, "vowels": 3, "lstm": 4, "rnn": 1}
 FEATURES = {"mlp": 784, "vowels": 12}
+OWN = {  # users' cells: their parameters in our order, with columns over H
+    "plain_gru": {"w_x": 3, "w_h": 3, "b_x": 3, "b_h": 3},
+    "peephole_lstm": {"w_x": 4, "w_h": 4, "b": 4, "p_i": 1, "p_f": 1, "p_o": 1},
+    "minimal_gated": {"w_f": 1, "u_f": 1, "b_f": 1, "w_n": 1, "u_n": 1, "b_n": 1},
+    "layer_norm_gru": {"weight_ih": 3, "weight_hh": 3, "scale_ih": 3, "shift_ih": 3, "scale_hh": 3, "shift_hh": 3},
+}
+TOLERANCE = 1e-5  # of what "check_" asks for, beside ours
 
 
 def features(kind, H):
@@ -43,12 +52,12 @@ def microseconds(call, seconds):
     return 1e6 * undisturbed_median(times)
 
 
-def serve(version, make):
-    """make(job, kind, H, T, B) gives a function to time."""
+def serve(version, make, last_step=None):
+    """make(job, kind, H, T, B) gives a function to time that returns outputs or the loss; last_step(outputs) [B, H]."""
     print(version, flush=True)
     last, call = None, None
     for line in sys.stdin:
-        job, kind, *rest = line.split()
+        job, kind, *rest = line.removeprefix("check_").split()
         H, T, B = (int(n) for n in rest[:3])
         key = (job, kind, H, T, B)
         try:
@@ -57,6 +66,11 @@ def serve(version, make):
                 call = make(job, kind, H, T, B)
             if call is None:
                 raise Absent("not ready")
-            print(microseconds(call, float(rest[3])), flush=True)
+            if not line.startswith("check_"):
+                print(microseconds(call, float(rest[3])), flush=True)
+            elif job == "train":
+                print(*(call().item() for _ in range(3)), flush=True)
+            else:
+                print(*last_step(call()).flatten().tolist(), flush=True)
         except Absent as reason:
             print("none", reason, flush=True)

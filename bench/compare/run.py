@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Our nets and the peers' in one run, in turn, on one core: one table of ratios, peer / ours, and JSON.
 
-    python3 bench/compare/run.py [--build build/bench] [--full] [--out docs/benchmarks-compare.json]
+    python3 bench/compare/run.py [--build build/bench] [--full | --own] [--out docs/benchmarks-compare.json]
 
 Every program answers the same questions (peer.py) and waits while the others are asked, once in each round; a time is
 the median of the rounds that took at most 1.15 times the least, since others were disturbed. A peer that is not installed, or cannot do a cell, is left out and named.
+With --own the layers of users' cells, beside the built-in fused one as well; before a time is taken, the peers have to
+give what we give from the same parameters.
 """
 import argparse
 import json
@@ -14,7 +16,7 @@ import platform
 import subprocess
 import sys
 
-from peer import undisturbed_median
+from peer import OWN, TOLERANCE, undisturbed_median
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = {
@@ -41,6 +43,9 @@ DEFAULT += [(job, kind, H, T, B) for kind, H, T, batches in (("mlp", 128, 1, (1,
             for B in batches for job in ("train", "compiled")]
 FULL = [(job, kind, H, T, B) for job in ("forward", "train") for kind in ("gru", "lstm", "rnn") for B in (1, 32, 128)
         for H in (4, 8, 16, 24, 32, 64, 128, 256, 512) for T in (1, 10, 50, 100)]
+OWN_GRID = [(job, kind, H, T, B) for job in ("forward", "train") for kind in OWN
+       for T, B in ((10, 1), (100, 1), (100, 32)) for H in (16, 64, 256)]
+OWN_PEERS = ["torch", "torch.compile", "TorchScript", "jax.jit"]
 
 
 class Peer:
@@ -53,7 +58,8 @@ class Peer:
         self.version = self.process.stdout.readline().strip() if tells_version else ""
         self.alive = bool(self.version) or not tells_version
 
-    def ask(self, job, kind, H, T, B, seconds):
+    def ask(self, job, kind, H, T, B, seconds=0):
+        """The numbers of the answer, or None."""
         try:
             self.process.stdin.write(f"{job} {kind} {H} {T} {B} {seconds}\n")
             self.process.stdin.flush()
@@ -64,9 +70,9 @@ class Peer:
             self.alive = False
             return None
         if answer.startswith("none"):
-            self.why.setdefault(answer[5:].strip(), []).append(f"{job} {kind} {H}/{T}/{B}")
+            self.why.setdefault(answer[5:].strip(), []).append(f"{job.removeprefix('check_')} {kind} {H}/{T}/{B}")
             return None
-        return float(answer)
+        return [float(number) for number in answer.split()]
 
 
 def start_peers(build, wanted):
@@ -86,15 +92,38 @@ def start_peers(build, wanted):
     return peers
 
 
+def same(ours, peers, cell):
+    """The peers that can do this cell of a user; they give what we give, or all ends here."""
+    asked = ("check_" + cell[0], *cell[1:])
+    wanted = ours.ask(*asked)
+    able = {}
+    for name, peer in peers.items():
+        values = peer.ask(*asked) if peer.alive else None
+        if values is None:
+            continue
+        gap = max(abs(a - b) for a, b in zip(values, wanted, strict=True))
+        if not gap <= TOLERANCE:
+            raise SystemExit(f"{name} differs from ours by {gap} in {cell}")
+        able[name] = peer
+    return able
+
+
 def measure(ours, peers, cell, rounds, seconds):
     job, kind, H, T, B = cell
+    if kind in OWN:
+        peers = same(ours, peers, cell)
     answers = {"ours": [], "limit": []} | {name: [] for name in peers}
+
+    def ask(program, job):
+        times = program.ask(job, *cell[1:], seconds)
+        return times and times[0]
+
     for _ in range(rounds):
-        answers["ours"].append(ours.ask(*cell, seconds))
-        answers["limit"].append(ours.ask("limit_" + job, *cell[1:], seconds))
+        answers["ours"].append(ask(ours, job))
+        answers["limit"].append(ask(ours, "limit_" + job))
         for name, peer in peers.items():
             if peer.alive and None not in answers[name]:
-                answers[name].append(peer.ask(*cell, seconds))
+                answers[name].append(ask(peer, job))
     own = undisturbed_median(answers["ours"])
     row = {"job": job, "kind": kind, "H": H, "T": T, "B": B, "ours_us": round(own, 3), "ratios": {}}
     for name, times in answers.items():
@@ -130,8 +159,8 @@ def show(row, peers):
     return f"| {row['job']} | {row['kind']} | {sizes} | {row['ours_us']:.1f} | {' | '.join(columns)} |"
 
 
-def header(peers):
-    names = ["", "layer", "H", "T", "B", "ours, us", "ours / limit", *peers]
+def header(peers, limit="limit"):
+    names = ["", "layer", "H", "T", "B", "ours, us", f"ours / {limit}", *peers]
     return "| " + " | ".join(names) + " |\n" + "|---" * len(names) + "|"
 
 
@@ -152,6 +181,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/bench", help="where bench_gru is")
     parser.add_argument("--full", action="store_true", help="the whole grid: hours")
+    parser.add_argument("--own", action="store_true", help="layers of users' cells; their `limit` is the fused layer")
     parser.add_argument("--cells", nargs="*", help="only these, as job/kind/H/T/B; the others of --out stay")
     parser.add_argument("--peers", nargs="*", help="only these")
     parser.add_argument("--rounds", type=int, default=5)
@@ -161,14 +191,14 @@ def main():
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     build = pathlib.Path(options.build).resolve()
-    cells = FULL if options.full else DEFAULT
+    cells = OWN_GRID if options.own else FULL if options.full else DEFAULT
     if options.cells:
         cells = [(c.split("/")[0], c.split("/")[1], *map(int, c.split("/")[2:])) for c in options.cells]
     ours = Peer([str(build / "bench" / "bench_gru"), "--serve"], tells_version=False)
-    peers = start_peers(build, options.peers)
+    peers = start_peers(build, options.peers or (OWN_PEERS if options.own else None))
     print("ratios, peer / ours (bold: the peer is faster), medians of", options.rounds, "rounds, one pinned thread;",
           ", ".join(dict.fromkeys(peer.version for peer in peers.values())))
-    print("\n" + header(peers), flush=True)
+    print("\n" + header(peers, "fused" if options.own else "limit"), flush=True)
     rows = []
     for cell in cells:
         rows.append(measure(ours, peers, cell, options.rounds, options.seconds))

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""torch.nn.GRU, LSTM and RNN, and a perceptron, one thread: torch_peer.py eager|compile|script."""
+"""torch.nn.GRU, LSTM and RNN, a perceptron and users' cells, one thread: torch_peer.py eager|compile|script."""
 import os
 import signal
 import sys
 
 import torch
 
+import torch_cells
 from peer import CLASSES, Absent, features, serve
 
 PATIENCE = int(os.environ.get("FERRITE_COMPILE_SECONDS", "20"))  # for torch.compile, a cell
@@ -72,19 +73,25 @@ def main():
 
     def make(job, kind, H, T, B):
         torch.manual_seed(1)
-        x = torch.rand(*((B,) if kind == "mlp" else (B, T)), features(kind, H)) * 2 - 1
-        model = perceptron(H) if kind == "mlp" else Model(kind, H)
+        own = kind in torch_cells.LAYERS
+        if own:
+            x = torch_cells.data(H, T, B)
+            model = torch_cells.layer(kind, H)
+        else:
+            x = torch.rand(*((B,) if kind == "mlp" else (B, T)), features(kind, H)) * 2 - 1
+            model = perceptron(H) if kind == "mlp" else Model(kind, H)
         if job == "forward":
-            layer = model.layer.eval()
+            layer = (model if own else model.layer).eval()
+            outputs = layer if own else Outputs(layer).eval()
             with torch.no_grad():
                 if form == "compile":
-                    layer = compiled(lambda v, run=layer: run(v)[0], job, kind, T, x)
+                    layer = compiled(lambda v, run=outputs: run(v), job, kind, T, x)
                 if form == "script":
-                    layer = torch.jit.freeze(torch.jit.script(Outputs(layer).eval()))
+                    layer = torch.jit.freeze(torch.jit.script(outputs))
 
             def forward():
                 with torch.no_grad():
-                    layer(x)
+                    return layer(x)
 
             return forward
         targets = torch.arange(B) % CLASSES
@@ -92,23 +99,22 @@ def main():
         run = torch.jit.script(model) if form == "script" else model
 
         def loss_of(v):
+            if own:
+                return run(v).square().mean()
             return torch.nn.functional.cross_entropy(run(v), targets)
 
-        def backward(v):
-            loss_of(v).backward()
-
-        if form == "compile":
-            whole = compiled(loss_of, job, kind, T, x)
-            backward = lambda v: whole(v).backward()
+        whole = compiled(loss_of, job, kind, T, x) if form == "compile" else loss_of
 
         def train():
             adam.zero_grad(set_to_none=True)
-            backward(x)
+            loss = whole(x)
+            loss.backward()
             adam.step()
+            return loss
 
         return train
 
-    serve(f"torch {torch.__version__}", make)
+    serve(f"torch {torch.__version__}", make, lambda y: y[:, -1])
 
 
 if __name__ == "__main__":

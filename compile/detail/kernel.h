@@ -146,6 +146,7 @@ struct Kernel {
   std::int64_t pieces = 1;     ///< tiles in a row where rows are cut
   bool far = false;            ///< several operands come from memory: tiles are small, and asked for ahead
   std::int64_t scratch_pieces = 0;
+  std::int64_t piece_bytes = 0;  ///< whole lines, and one more
   std::vector<Load> loads;
   std::vector<Filling> fillings;
   std::vector<Store> stores;

@@ -41,14 +41,11 @@ inline Scratch& scratch() {
 class Worker {
  public:
   Worker(const Kernel& k, std::byte* const* bases) : k_(k), bases_(bases) {
-    std::int64_t widest = 4;
-    for (const Kernel::SlotInfo& s : k.slots) widest = std::max(widest, s.bytes);
-    piece_ = (k.tile * widest + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;  // whole lines, and one more
     const auto lines = static_cast<std::int64_t>(k.repeated_loads.size()) * kLineBytes;
     const auto table = static_cast<std::int64_t>(k.slots.size() * sizeof(std::byte*));
-    std::byte* memory = scratch().take(static_cast<std::size_t>(k.scratch_pieces * piece_ + lines + table));
+    std::byte* memory = scratch().take(static_cast<std::size_t>(k.scratch_pieces * k.piece_bytes + lines + table));
     pieces_ = memory;
-    lines_ = memory + k.scratch_pieces * piece_;
+    lines_ = memory + k.scratch_pieces * k.piece_bytes;
     at_ = reinterpret_cast<std::byte**>(lines_ + lines);
     place_slots();
   }
@@ -98,7 +95,7 @@ class Worker {
   void place_slots() {
     for (std::size_t s = 0; s < k_.slots.size(); ++s) {
       const Kernel::SlotInfo& slot = k_.slots[s];
-      at_[s] = slot.scratch >= 0 ? pieces_ + slot.scratch * piece_ : nullptr;
+      at_[s] = slot.scratch >= 0 ? pieces_ + slot.scratch * k_.piece_bytes : nullptr;
       if (slot.kind == Kernel::Slot::repeated) at_[s] = line(slot.index);
     }
     for (std::size_t j = 0; j < k_.repeated_loads.size(); ++j) {
@@ -116,6 +113,7 @@ class Worker {
   /// Where the elements of a tile stand in a buffer that is read or written in place.
   std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t,
                    bool of_rows = false) const {
+    if (t.row == 0 && t.column == 0) return address(p);
     const std::int64_t row = t.row == 0 ? 0 : Rows(extents(of_rows), strides, t.row).offset();
     return address(p) + (row + t.column * strides[-1]) * bytes;
   }
@@ -139,6 +137,7 @@ class Worker {
   };
   std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t,
                    const Corner& corner) const {
+    if (corner.outer == 0 && t.column == 0) return address(p);
     return address(p) + (corner.offset(strides) + t.column * strides[-1]) * bytes;
   }
 
@@ -163,7 +162,7 @@ class Worker {
       const bool whole_lines = t.elements() * slot.bytes % kLineBytes == 0 ||
                                (last && !store.window && begin * slot.bytes % kLineBytes == 0);
       at_[s] = whole_lines && !streams(store) ? start(store.to, store.strides, store.bytes, t, corner)
-                                              : pieces_ + slot.scratch * piece_;
+                                              : pieces_ + slot.scratch * k_.piece_bytes;
     }
   }
 
@@ -252,7 +251,6 @@ class Worker {
   const Kernel& k_;
   std::byte* const* bases_;
   bool streamed_ = false;
-  std::int64_t piece_ = 0;
   std::byte* pieces_ = nullptr;
   std::byte* lines_ = nullptr;
   std::byte** at_ = nullptr;

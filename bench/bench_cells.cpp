@@ -1,0 +1,6 @@
+// Layers of cells that users write: microseconds of a forward pass and of a training step with Adam, beside those of
+// the built-in fused layer that is nearest (the column `limit`).
+//   bench_cells [--kinds plain_gru,peephole_lstm,minimal_gated,layer_norm_gru] [--seconds 0.15] [--json FILE]
+#include "own_cells.h"
+
+int main(int argc, char** argv) { return bench::run_grid({"forward", "train"}, bench::own_kinds(), argc, argv); }
