@@ -1,6 +1,8 @@
 // scan against the same steps written as a loop: values, gradients, gradients of gradients.
 #include "ferrite/compile/scan.h"
 
+#include <thread>
+
 #include "ferrite/autograd/gradcheck.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
@@ -302,6 +304,27 @@ BOOST_AUTO_TEST_CASE(few_carries_kept_the_same_bits) {
       },
       {draw({3}, 1), draw({3}, 2), draw({5, 3}, 3)}, {.order = 2});
   BOOST_TEST(report.ok, report.str());
+}
+
+BOOST_AUTO_TEST_CASE(several_threads_run_one_scan) {
+  const Cell2 cell(3, 17, Dtype::f32);
+  const auto once = [&](std::uint64_t stream) {
+    Tape tape;
+    const Tensor x = tape.watch(draw({40, 2, 3}, stream, Dtype::f32));
+    const ScanResult r = scan(cell, {draw({2, 17}, 7, Dtype::f32), draw({2, 17}, 8, Dtype::f32)},
+                              {x, draw({40, 2, 17}, 6, Dtype::f32)});
+    return tape.grad(sum(r.y[0] * r.y[0]), {x})[0];
+  };
+  std::vector<Tensor> wanted, got(4);
+  for (std::uint64_t k = 0; k < 4; ++k) wanted.push_back(once(50 + k));
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t k = 0; k < 4; ++k)
+      threads.emplace_back([&, k] {
+        for (int i = 0; i < 20; ++i) got[k] = once(50 + k);
+      });
+  }
+  for (std::size_t k = 0; k < 4; ++k) BOOST_TEST(identical(got[k], wanted[k]), "thread " << k);
 }
 
 BOOST_AUTO_TEST_CASE(mistakes) {
