@@ -16,7 +16,7 @@ function(ferrite_set_flags target)
     # False alarms of g++ 12 on its own AVX-512 headers, on small arrays after inlining and on std::string.
     target_compile_options(${target} PRIVATE
       -Wno-maybe-uninitialized -Wno-uninitialized -Wno-ignored-attributes -Wno-array-bounds -Wno-restrict
-      -Wno-stringop-overflow)
+      -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
   if(FERRITE_ISA STREQUAL "avx2")
     target_compile_options(${target} PRIVATE -march=x86-64-v3)
@@ -36,4 +36,14 @@ function(ferrite_set_flags target)
                                              -fno-omit-frame-pointer -g1)
     target_link_options(${target} PUBLIC -fsanitize=${FERRITE_SANITIZE})
   endif()
+endfunction()
+
+# Reads headers once for all sources of a target. A subproject does without: there every source is seen to include what
+# it needs.
+function(ferrite_precompile target)
+  if(NOT FERRITE_PRECOMPILE)
+    return()
+  endif()
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+  target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endfunction()

@@ -7,6 +7,7 @@ option(FERRITE_BUILD_TOOLS "Build the ferrite command" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_BUILD_BENCH "Build the benchmarks" OFF)
 option(FERRITE_BUILD_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
+option(FERRITE_PRECOMPILE "Precompile the headers that most sources include" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_INSTALL "Make the install targets" ON)
 set(FERRITE_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
 
@@ -17,6 +18,8 @@ endif()
 if(PROJECT_IS_TOP_LEVEL)
   find_program(FERRITE_CCACHE ccache)
   if(FERRITE_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${FERRITE_CCACHE}")
+    # What precompiled headers define does not depend on the source; without this nothing that uses them is kept.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${FERRITE_CCACHE}")
   endif()
 endif()

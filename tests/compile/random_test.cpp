@@ -2,13 +2,14 @@
 #include <cstdlib>
 
 #include "programs.h"
+#include "support/sanitized.h"
 
 namespace {
 
 /// FERRITE_PROGRAMS asks for more (or FERRITE_SEED for one).
 std::uint64_t programs_to_run() {
   const char* n = std::getenv("FERRITE_PROGRAMS");
-  return n ? std::strtoull(n, nullptr, 10) : 2000;
+  return n ? std::strtoull(n, nullptr, 10) : support::unless_sanitized(2000U, 200U);
 }
 
 void check(std::uint64_t seed, const programs::Mix& mix) {

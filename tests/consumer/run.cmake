@@ -1,4 +1,4 @@
-# Builds and runs one consumer: cmake -DKIND=... -DSOURCE=... -DBUILD=... -DWORK=... -DCOMPILER=... -P run.cmake
+# Builds and runs one consumer: cmake -DKIND=... -DSOURCE=... -DBUILD=... -DWORK=... -DCOMPILER=... -DLAUNCHER=... -P run.cmake
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -18,6 +18,7 @@ if(NOT KIND STREQUAL "fetch_content")
 endif()
 file(MAKE_DIRECTORY "${tree}")
 set(program "${tree}/build/consumer")
+set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${LAUNCHER}")  # ccache, or nothing
 
 if(KIND STREQUAL "find_package" OR KIND STREQUAL "pkg_config")
   run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${tree}/prefix")

@@ -8,6 +8,7 @@
 #include "counting.h"
 #include "ferrite/tensor/error.h"
 #include "hostile_zip.h"
+#include "support/sanitized.h"
 
 namespace {
 
@@ -199,6 +200,7 @@ BOOST_AUTO_TEST_CASE(the_writer_refuses_names) {
 /// 65535 and more members need zip64. The directory is what reading may take ten times of.
 BOOST_AUTO_TEST_CASE(many_members_take_little_memory) {
   for (const int count : {65534, 65535, 65536, 100'000}) {
+    if (support::kSanitized && count != 65535) continue;
     ZipWriter writer;
     for (int i = 0; i < count; ++i) writer.add(std::to_string((i * 7919LL) % count) + "/" + std::to_string(i), {});
     const std::vector<std::byte> bytes = writer.finish();

@@ -311,8 +311,8 @@ BOOST_AUTO_TEST_CASE(several_threads_run_one_scan) {
   const auto once = [&](std::uint64_t stream) {
     Tape tape;
     const Tensor x = tape.watch(draw({40, 2, 3}, stream, Dtype::f32));
-    const ScanResult r = scan(cell, {draw({2, 17}, 7, Dtype::f32), draw({2, 17}, 8, Dtype::f32)},
-                              {x, draw({40, 2, 17}, 6, Dtype::f32)});
+    const ScanResult r =
+        scan(cell, {draw({2, 17}, 7, Dtype::f32), draw({2, 17}, 8, Dtype::f32)}, {x, draw({40, 2, 17}, 6, Dtype::f32)});
     return tape.grad(sum(r.y[0] * r.y[0]), {x})[0];
   };
   std::vector<Tensor> wanted, got(4);
