@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "ferrite/autograd/tape.h"
+#include "ferrite/compile/scan.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
@@ -29,6 +30,31 @@ BOOST_AUTO_TEST_CASE(a_training_step_of_a_gru_keeps_its_gates_once) {
   BOOST_TEST_MESSAGE("a step needs " << mib << " MiB");
   BOOST_TEST(mib > 60);  // four gates and the outputs are kept: less would be another plan
   BOOST_TEST(mib <= 100);
+}
+
+/// Beyond the inputs, for the gradient of a recurrence over 8192 steps: with carries kept every 64 steps, those and what
+/// 64 steps keep.
+BOOST_AUTO_TEST_CASE(few_carries_need_little_memory) {
+  const std::int64_t T = 8192, H = 64;
+  const Tensor w = uniform({H, H}, {1, 1, 0}, -0.1, 0.1), x = uniform({T, 1, H}, {1, 2, 0}, -1, 1);
+  const auto mib = [&](std::int64_t every) {
+    const auto step = [&] {
+      Tape tape;
+      const Tensor watched = tape.watch(w);
+      const auto body = [&](const Tensors& c, const Tensors& in) {
+        return ScanStep{{c[0] + sigmoid(in[0]) * tanh(matmul(c[0], watched))}, {}};
+      };
+      return tape.grad(sum(scan(body, {zeros({1, H})}, {x}, {.checkpoint_every = every}).carry[0]), {watched})[0];
+    };
+    (void)step();
+    release_cached_memory();
+    (void)step();
+    return static_cast<double>(cached_memory()) / (1 << 20);
+  };
+  const double all = mib(0), few = mib(64);
+  BOOST_TEST_MESSAGE("all kept: " << all << " MiB, every 64th: " << few << " MiB");
+  BOOST_TEST(all > 3 * 2);  // three values of every step, 2 MiB each
+  BOOST_TEST(few < all / 8);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

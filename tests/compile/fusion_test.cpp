@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(rotary_position_embedding_is_one_kernel) {
 
 BOOST_AUTO_TEST_CASE(random_stacks_of_views_are_one_kernel) {
   const char* asked = std::getenv("FERRITE_PROGRAMS");
-  const std::uint64_t stacks = asked ? std::strtoull(asked, nullptr, 10) : support::unless_sanitized(2000U, 200U);
+  const std::uint64_t stacks = asked ? std::strtoull(asked, nullptr, 10) : support::unless_sanitized(2000U, 800U);
   int fused = 0;
   int all = 0;
   for (std::uint64_t seed = 1; seed <= stacks; ++seed) {
