@@ -32,8 +32,8 @@ BOOST_AUTO_TEST_CASE(a_training_step_of_a_gru_keeps_its_gates_once) {
   BOOST_TEST(mib <= 100);
 }
 
-/// Beyond the inputs, for the gradient of a recurrence over 8192 steps: with carries kept every 64 steps, those and what
-/// 64 steps keep.
+/// Beyond the inputs, for the gradient of a recurrence over 8192 steps: with carries kept every 64 steps, those and
+/// what 64 steps keep.
 BOOST_AUTO_TEST_CASE(few_carries_need_little_memory) {
   const std::int64_t T = 8192, H = 64;
   const Tensor w = uniform({H, H}, {1, 1, 0}, -0.1, 0.1), x = uniform({T, 1, H}, {1, 2, 0}, -1, 1);

@@ -165,6 +165,31 @@ BOOST_AUTO_TEST_CASE(a_layer_is_taken_apart) {
   BOOST_TEST(detail::ScanBody::of(list[1]->attrs).program().step_report().kernels == 2U);
 }
 
+BOOST_AUTO_TEST_CASE(no_cell_is_known_by_name_or_order) {
+  // A GRU with other names and another order of its operations takes as many kernels and products a step.
+  const Tensor w_x = draw({6, 15}, 1), w_h = draw({5, 15}, 2), b = draw({15}, 3), c = draw({15}, 4);
+  const Graph g = traced(
+      [&](const Tensors& in) -> Tensors {
+        return {scan(
+                    [&](const Tensors& state, const Tensors& x) -> ScanStep {
+                      const Tensor& before = state[0];
+                      const Tensors q = split(c + matmul(before, w_h), 5, 1), p = split(b + matmul(x[0], w_x), 5, 1);
+                      const Tensor keep = sigmoid(q[1] + p[1]);
+                      const Tensor fresh = tanh(q[2] * sigmoid(q[0] + p[0]) + p[2]);
+                      const Tensor after = (before - fresh) * keep + fresh;
+                      return {{after}, {after}};
+                    },
+                    {in[0]}, {in[1]})
+                    .y[0]};
+      },
+      {draw({2, 5}, 5), draw({9, 2, 6}, 6)});
+  BOOST_REQUIRE_EQUAL(scans_of(g).size(), 1U);
+  const detail::ScanBody& body = detail::ScanBody::of(scans_of(g)[0]->attrs);
+  BOOST_TEST(count(body.program().parts().before.graph, "matmul") == 1U);
+  BOOST_TEST(body.program().step_report().products == 1U);
+  BOOST_TEST(body.program().step_report().kernels == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(the_input_gradient_is_one_product_for_many_steps) {
   const nn::Gru gru(6, 5, {.form = nn::Form::scan}, {2, {}, Dtype::f64});
   const Graph g = traced(
