@@ -26,19 +26,10 @@ void copy(Inputs in, std::span<Tensor> out, const Attrs&) { copy_to(Writer::raw(
 
 constexpr std::uint8_t kTotal[] = {2};
 
-/// An operation that only plans know: shapes are those of what it stands for.
-constexpr Primitive in_plans(std::string_view name, std::string_view summary,
-                             void (*eval)(Inputs, std::span<Tensor>, const Attrs&),
-                             std::span<const std::uint8_t> in_place) {
-  Primitive p;
-  p.name = name;
-  p.summary = summary;
-  p.eval = eval;
-  p.in_place = in_place;
-  return p;
-}
-constexpr Primitive kAddProduct = in_plans("add_product", "total + a . b", add_to_total, kTotal);
-constexpr Primitive kTurn = in_plans("turn", "a view in its own order", copy, {});
+// Operations that only plans know: shapes are those of what they stand for.
+constexpr Primitive kAddProduct = {
+    .name = "add_product", .summary = "total + a . b", .eval = add_to_total, .in_place = kTotal};
+constexpr Primitive kTurn = {.name = "turn", .summary = "a view in its own order", .eval = copy};
 
 bool are_matrices(const Graph& g, const Graph::Node& n) {
   return g.values[n.in[0]].shape.rank() == 2 && g.values[n.in[1]].shape.rank() == 2;

@@ -113,13 +113,8 @@ constexpr Primitive kCompiled = {.name = "compiled",
                                  .arity = -1,
                                  .infer = CompiledCall::infer,
                                  .eval = CompiledCall::eval,
-                                 .in_place = {},
                                  .vjp = CompiledCall::vjp,
-                                 .reads = reads_all,
-                                 .onnx = "",
-                                 .stablehlo = "",
-                                 .domain = {},
-                                 .kinks = {}};
+                                 .reads = reads_all};
 
 /// The values that a graph starts from, as one list of inputs: the cells it reads become arguments.
 Graph closed(const Graph& g) {

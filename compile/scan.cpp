@@ -4,7 +4,7 @@
 #include <list>
 #include <mutex>
 
-#include "ferrite/compile/detail/scan_body.h"
+#include "ferrite/compile/detail/scan_op.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/ops.h"
 
@@ -40,11 +40,7 @@ Bodies& bodies() {
   return *b;
 }
 
-Spec step_of(const Tensor& x) {
-  Shape s;
-  for (int k = 1; k < x.rank(); ++k) s.push_back(x.shape()[k]);
-  return {s, x.dtype()};
-}
+Spec step_of(const Tensor& x) { return {detail::without_steps(x.shape()), x.dtype()}; }
 
 std::int64_t steps_of(const Tensors& xs, const ScanOptions& o) {
   std::int64_t steps = o.steps;
@@ -109,11 +105,10 @@ std::shared_ptr<const Traced> trace_body(const ScanBodyFunction& f, const Tensor
 }
 
 ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::int64_t steps, const ScanOptions& o) {
-  Tensors operands = init;
-  for (const Tensor& x : xs) operands.push_back(x);
-  for (const Tracer::Capture& c : t.captures) operands.push_back(c.cell ? c.cell.value() : c.tensor);
-  InlineVector<const Tensor*, 16> in;
-  for (const Tensor& x : operands) in.push_back(&x);
+  detail::ScanOperands operands;
+  for (const Tensor& c : init) operands.add(c);
+  for (const Tensor& x : xs) operands.add(x);
+  for (const Tracer::Capture& c : t.captures) operands.add(c.cell ? c.cell.value() : c.tensor);
   const detail::Frame& now = detail::frame();
   for (Recorder* r : now.recorders)
     for (const TracedFlag& f : t.flags) r->flag(f.flag, f.value);
@@ -122,7 +117,7 @@ ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::i
   Attrs attrs = ScanBody::attrs_of(keeps_all ? t.body->saving() : t.body, steps, o.reverse);
   if (keeps_few) attrs.push_back({"every", o.checkpoint_every});
   const Primitive& op = keeps_few ? detail::scan_checkpointed_primitive() : detail::scan_primitive();
-  const Tensors all = op.apply({in.data(), in.size()}, attrs);
+  const Tensors all = operands.apply(op, attrs);
   ScanResult r;
   for (std::size_t k = 0; k < init.size(); ++k) r.carry.push_back(all[k]);
   for (std::size_t k = 0; k < t.ys; ++k) r.y.push_back(all[init.size() + k]);

@@ -31,12 +31,7 @@ Tensor part(const Tensor& stack, const Segment& s) {
 }
 /// One step of a stack.
 Tensor slot(const Tensor& stack, std::int64_t i) {
-  Shape shape, strides;
-  for (int k = 1; k < stack.rank(); ++k) {
-    shape.push_back(stack.shape()[k]);
-    strides.push_back(stack.strides()[k]);
-  }
-  return stack.view(shape, strides, i * stack.strides()[0]);
+  return stack.view(without_steps(stack.shape()), without_steps(stack.strides()), i * stack.strides()[0]);
 }
 
 void copy_into(Tensor to, const Tensor& from) { copy_to(Writer::raw(to), from); }
@@ -238,26 +233,15 @@ constexpr Primitive kCheckpointedGrad = {.name = "scan_checkpointed_grad",
                                          .summary = "the gradient of scan_checkpointed",
                                          .arity = -1,
                                          .infer = CheckpointedGrad::infer,
-                                         .eval = CheckpointedGrad::eval,
-                                         .in_place = {},
-                                         .reads = reads_nothing,
-                                         .onnx = "",
-                                         .stablehlo = "",
-                                         .domain = {},
-                                         .kinks = {}};
+                                         .eval = CheckpointedGrad::eval};
 
 constexpr Primitive kCheckpointed = {.name = "scan_checkpointed",
                                      .summary = "a scan that keeps its carries every so many steps for the gradient",
                                      .arity = -1,
                                      .infer = Checkpointed::infer,
                                      .eval = Checkpointed::eval,
-                                     .in_place = {},
                                      .vjp = Checkpointed::vjp,
                                      .reads = reads_all,
-                                     .onnx = "",
-                                     .stablehlo = "",
-                                     .domain = {},
-                                     .kinks = {},
                                      .reference = Checkpointed::reference,
                                      .second_order_by_reference = true};
 

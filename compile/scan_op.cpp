@@ -6,12 +6,6 @@
 
 namespace ferrite::detail {
 
-Shape with_steps(std::int64_t steps, const Shape& s) {
-  Shape all{steps};
-  for (const std::int64_t e : s) all.push_back(e);
-  return all;
-}
-
 Specs infer_scan(Inputs in, const Attrs& attrs) {
   const ScanBody& body = ScanBody::of(attrs);
   const ScanSignature& s = body.signature();
@@ -125,13 +119,9 @@ constexpr Primitive kScan = {.name = "scan",
                              .arity = -1,
                              .infer = Scan::infer,
                              .eval = Scan::eval,
-                             .in_place = {},
                              .vjp = Scan::vjp,
                              .reads = reads_all,
-                             .onnx = "",
-                             .stablehlo = "while",
-                             .domain = {},
-                             .kinks = {}};
+                             .stablehlo = "while"};
 
 }  // namespace
 

@@ -101,7 +101,8 @@ class ScanRun {
 
   void run_steps() {
     if (p_.once_) run_once();
-    for (const Spec& s : p_.parts_.chunks) chunks_.push_back(kept({chunk_shape(s), s.dtype}));
+    for (const Spec& s : p_.parts_.chunks)
+      chunks_.push_back(kept({with_steps(std::min(p_.chunk_, steps_), s.shape), s.dtype}));
     pack();
     place_step();
     const std::int64_t chunk = p_.chunk_;
@@ -116,11 +117,6 @@ class ScanRun {
     }
   }
 
-  Shape chunk_shape(const Spec& s) const {
-    Shape all{std::min(p_.chunk_, steps_)};
-    for (const std::int64_t e : s.shape) all.push_back(e);
-    return all;
-  }
   /// Memory whose elements change: nothing that stands there may be packed.
   static Tensor kept(const Spec& s) {
     Tensor t = Tensor::empty(s);

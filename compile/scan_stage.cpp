@@ -83,11 +83,7 @@ void StageWriter::add_outsiders() {
   }
 }
 
-Spec StageWriter::stacked(const Spec& s) const {
-  Shape all{chunk_};
-  for (const std::int64_t e : s.shape) all.push_back(e);
-  return {all, s.dtype};
-}
+Spec StageWriter::stacked(const Spec& s) const { return {with_steps(chunk_, s.shape), s.dtype}; }
 
 void StageWriter::add(const Graph::Node& n) {
   if (chunk_ && std::any_of(n.in.begin(), n.in.end(), differs_)) return stack(n);

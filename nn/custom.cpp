@@ -7,10 +7,6 @@
 namespace ferrite::nn {
 namespace {
 
-std::string suffix_of(std::int64_t layer, bool reverse) {
-  return "_l" + std::to_string(layer) + (reverse ? "_reverse" : "");
-}
-
 RecurrentSizes sizes_of(std::int64_t input_size, std::int64_t hidden_size, const CustomOptions& o) {
   return {.input_size = input_size,
           .hidden_size = hidden_size,
@@ -52,9 +48,7 @@ Custom::Custom(Make make, std::unique_ptr<CustomCell> first, std::int64_t input_
 }
 
 const CustomCell& Custom::cell(std::int64_t layer, bool reverse) const {
-  if (layer < 0 || layer >= sizes().layers || (reverse && !sizes().bidirectional))
-    throw ValueError(kind() + ": has no cell" + suffix_of(layer, reverse));
-  return *cells_[static_cast<std::size_t>(layer * sizes().directions() + (reverse ? 1 : 0))];
+  return *cells_[index_of("cell", layer, reverse)];
 }
 
 std::unique_ptr<Layer> Custom::clone() const {

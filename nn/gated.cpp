@@ -14,9 +14,6 @@ std::string text(std::int64_t n) { return std::to_string(n); }
 
 Tensor value_of(const Parameter& p) { return p ? p.value() : Tensor(); }
 
-/// Names of the parameters of a layer and direction: "weight_ih_l1_reverse".
-std::string suffix_of(std::int64_t layer, bool reverse) { return "_l" + text(layer) + (reverse ? "_reverse" : ""); }
-
 /// Matrices are turned in files.
 FileLayout layout_of(const Shape& shape) { return shape.rank() == 2 ? FileLayout::transposed : FileLayout::same; }
 
@@ -61,10 +58,7 @@ GatedRecurrent::GatedRecurrent(const CellKind& cell, const RecurrentSizes& sizes
 }
 
 const RecurrentWeights& GatedRecurrent::weights(std::int64_t layer, bool reverse) const {
-  if (layer < 0 || layer >= sizes().layers || (reverse && !sizes().bidirectional))
-    throw ValueError(kind() + ": has no weights" + suffix_of(layer, reverse) + "; it has " + text(sizes().layers) +
-                     (sizes().bidirectional ? " bidirectional" : " forward") + " layers");
-  return weights_[static_cast<std::size_t>(layer * sizes().directions() + (reverse ? 1 : 0))];
+  return weights_[index_of("weights", layer, reverse)];
 }
 
 Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,

@@ -123,6 +123,17 @@ Recurrent::Recurrent(std::string name, bool has_memory, const RecurrentSizes& si
   }
 }
 
+std::string Recurrent::suffix_of(std::int64_t layer, bool reverse) {
+  return "_l" + text(layer) + (reverse ? "_reverse" : "");
+}
+
+std::size_t Recurrent::index_of(const char* what, std::int64_t layer, bool reverse) const {
+  if (layer < 0 || layer >= sizes_.layers || (reverse && !sizes_.bidirectional))
+    throw ValueError(name_ + ": has no " + what + suffix_of(layer, reverse) + "; it has " + text(sizes_.layers) +
+                     (sizes_.bidirectional ? " bidirectional" : " forward") + " layers");
+  return static_cast<std::size_t>(layer * sizes_.directions() + (reverse ? 1 : 0));
+}
+
 RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
   const Dtype type = dtype();
   Call call(name_, sizes_, x, context, type);

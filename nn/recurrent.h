@@ -75,6 +75,11 @@ class Recurrent : public Layer {
     return layer == 0 ? sizes_.input_size : sizes_.state_size() * sizes_.directions();
   }
 
+  /// "_l1_reverse", as the names of what belongs to a layer and direction end.
+  static std::string suffix_of(std::int64_t layer, bool reverse);
+  /// Where it stands, layer by layer, forward before backward. Throws ValueError for one that is not there.
+  std::size_t index_of(const char* what, std::int64_t layer, bool reverse) const;
+
   virtual Dtype dtype() const = 0;
   /// One direction of one layer (counted layer by layer, forward before backward): the outputs; `state` goes from the
   /// initial to the last one.

@@ -131,13 +131,13 @@ struct Primitive {
   /// for dtypes whose result has another.
   RowReduction (*row_reduction)(Dtype) = nullptr;
   /// By output: `eval` may write it into the buffer of this input, where nobody reads that afterwards. Empty: none.
-  std::span<const std::uint8_t> in_place;
+  std::span<const std::uint8_t> in_place{};
   Tensors (*vjp)(const Vjp&) = nullptr;  ///< null: not differentiable
-  Reads reads;
-  std::string_view onnx;
-  std::string_view stablehlo;
-  Range domain;                                        ///< pointwise: where tests sample
-  std::span<const double> kinks;                       ///< pointwise: where no derivative exists
+  Reads reads{};
+  std::string_view onnx{};
+  std::string_view stablehlo{};
+  Range domain{};                                      ///< pointwise: where tests sample
+  std::span<const double> kinks{};                     ///< pointwise: where no derivative exists
   double (*scalar)(const double* operands) = nullptr;  ///< pointwise: the oracle
   void (*oracle)(std::span<const Dense> in, std::span<Dense> out, const Attrs&) = nullptr;  ///< structured
   std::span<const Sample> (*samples)() = nullptr;                                           ///< structured

@@ -21,6 +21,16 @@ const Primitive& scan_checkpointed_primitive();
 /// One of these operations and of their gradients, or null.
 const Primitive* find_scan(std::string_view name);
 
+/// A stack of so many steps, and one step of a stack.
+inline Shape with_steps(std::int64_t steps, Shape s) {
+  s.insert(0, steps);
+  return s;
+}
+inline Shape without_steps(Shape s) {
+  s.erase(0);
+  return s;
+}
+
 /// The number of values of a kind that a body has.
 struct ScanSignature {
   std::size_t carries = 0;  ///< first inputs and first outputs

@@ -26,7 +26,4 @@ ScanBack::Wish wish_of(const Vjp& v, const ScanSignature& s, std::size_t ys);
 /// Gradients of a way back, as it gives them, by input of the body.
 Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Wish& wish, const Tensors& grads);
 
-/// [steps, ...]
-Shape with_steps(std::int64_t steps, const Shape& s);
-
 }  // namespace ferrite::detail
