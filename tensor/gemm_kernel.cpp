@@ -226,8 +226,9 @@ class BlockProduct {
   /// Few rows: B is read in place.
   void direct() {
     std::int64_t j = 0;
-    if (M_ <= 3)
-      for (; j + 2 * Tile<T>::width <= N_; j += 2 * Tile<T>::width) direct_panel<2 * Tile<T>::packets, 2>(j);
+    if (M_ < Tile<T>::rows)
+      for (; j + 2 * Tile<T>::width <= N_; j += 2 * Tile<T>::width)
+        direct_panel<2 * Tile<T>::packets, Tile<T>::rows / 2>(j);
     for (; j + Tile<T>::width <= N_; j += Tile<T>::width) direct_panel<Tile<T>::packets, Tile<T>::rows>(j);
     for (; j + 2 * Tile<T>::lanes <= N_; j += 2 * Tile<T>::lanes) direct_panel<2, Tile<T>::rows>(j);
     for (; j + Tile<T>::lanes <= N_; j += Tile<T>::lanes) direct_panel<1, Tile<T>::rows>(j);

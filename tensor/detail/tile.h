@@ -47,7 +47,9 @@ template <class T, int MR, int U, int G>
   const T* columns[static_cast<std::size_t>(U)];
 #pragma GCC unroll 16
   for (int u = 0; u < U; ++u) columns[u] = b + u * w.u_step;
-  for (std::int64_t k = 0; k < K; ++k) {
+  constexpr int kHalf = MR > 4 ? MR / 2 : MR;  // rows that one pointer reaches: with more, addresses leave the registers
+  const T* below = a + kHalf * a_row;
+  for (const T* const end = a + K; a != end; ++a, ++below) {
     RawPacket<T> bv[static_cast<std::size_t>(U)][static_cast<std::size_t>(G)];
 #pragma GCC unroll 16
     for (int u = 0; u < U; ++u) {
@@ -57,7 +59,7 @@ template <class T, int MR, int U, int G>
     }
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m) {
-      const RawPacket<T> x = ei::pset1<RawPacket<T>>(a[m * a_row + k]);
+      const RawPacket<T> x = ei::pset1<RawPacket<T>>((m < kHalf ? a : below)[m % kHalf * a_row]);
 #pragma GCC unroll 16
       for (int u = 0; u < U; ++u)
 #pragma GCC unroll 16
@@ -81,8 +83,11 @@ template <class T, int MR, int U, int G>
   for (std::int64_t k = kBlockK; k < w.K; k += kBlockK) {
     TileOf<Packet<T>, MR, U, G> more;
     tile_chain<T, MR, U, G>(a + k, a_row, b + k * w.k_step, w, std::min(w.K - k, kBlockK), more);
+#pragma GCC unroll 16
     for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
       for (int u = 0; u < U; ++u)
+#pragma GCC unroll 16
         for (int g = 0; g < G; ++g) sums[m][u][g] = sums[m][u][g] + more[m][u][g];
   }
 }
@@ -139,11 +144,19 @@ class EachUnit {
     constexpr std::int64_t W = kLanes<T>;
     TileOf<Packet<T>, MR, U, G> sums;
     tile_product<T, MR, U, G>(a_ + row * a_row_, a_row_, w_, block, sums);
-    for (int m = 0; m < MR; ++m)
-      for (int u = 0; u < U; ++u) {
-        const std::int64_t j = (block + u) * W;
-        f_(row + m, j, std::min(W, w_.units - j), sums[m][u]);
-      }
+    const auto finish = [&](int m, int u) {
+      const std::int64_t j = (block + u) * W;
+      f_(row + m, j, std::min(W, w_.units - j), sums[m][u]);
+    };
+    if constexpr (std::is_same_v<T, float>) {  // unrolled, sums stay in registers; f64, for checks, stays small
+#pragma GCC unroll 16
+      for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+        for (int u = 0; u < U; ++u) finish(m, u);
+    } else {
+      for (int m = 0; m < MR; ++m)
+        for (int u = 0; u < U; ++u) finish(m, u);
+    }
   }
 
   const GateMatrix<T>& w_;
