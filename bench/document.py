@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 
@@ -24,11 +25,14 @@ def pinned():
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def output(*command):
+def run(*command, **options):
     print("running", *command, flush=True)
-    done = subprocess.run([str(part) for part in command], cwd=ROOT, check=True, capture_output=True, text=True,
-                          preexec_fn=pinned, env=os.environ | compare.ONE_THREAD)
-    return done.stdout
+    return subprocess.run([str(part) for part in command], cwd=ROOT, check=True, text=True, preexec_fn=pinned,
+                          env=os.environ | compare.ONE_THREAD, **options)
+
+
+def output(*command):
+    return run(*command, capture_output=True).stdout
 
 
 def fenced(*command):
@@ -39,21 +43,51 @@ def program(options, name):
     return options.build / "bench" / name
 
 
+def run_peers(path, options, *arguments):
+    run(sys.executable, ROOT / "bench" / "compare" / "run.py", "--build", options.build, "--out", path, *arguments)
+    return json.loads(path.read_text())
+
+
+def left_out(result):
+    for name, reasons in result["left_out"].items():
+        for reason, cells in reasons.items():
+            yield f"{name} without {', '.join(cells) if len(cells) < 4 else f'{len(cells)} cells'}: {reason}."
+
+
 def peers(options, own=False):
     path = ROOT / "docs" / ("benchmarks-cells-compare.json" if own else "benchmarks-compare.json")
-    output(sys.executable, ROOT / "bench" / "compare" / "run.py", "--build", options.build, "--out", path,
-           *(["--own"] if own else ["--full"] if options.full else []),
-           *(["--cells", *options.cells] if options.cells else []))
-    result = json.loads(path.read_text())
+    result = run_peers(path, options, *(["--own"] if own else []), *(["--cells", *options.cells] if options.cells else []))
     names = list(result["versions"])
     lines = [f"{result['processor']}; " + ", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
              compare.header(names, "fused" if own else "limit"),
              *(compare.show(row, names) for row in result["cells"]), ""]
     lines.append("Lost: " + ("; ".join(result["lost"]) if result["lost"] else "none") + ".")
-    for name, reasons in result["left_out"].items():
-        for reason, cells in reasons.items():
-            lines.append(f"{name} without {', '.join(cells) if len(cells) < 4 else f'{len(cells)} cells'}: {reason}.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *left_out(result)])
+
+
+def peer_grid(options):
+    """The whole grid in short: of every job, layer, batch and peer the median and the least ratio, and all lost cells."""
+    names = [name for name in compare.PEERS if name != "torch.compile"]  # compiling every cell would take hours
+    result = run_peers(ROOT / "docs" / "benchmarks-compare-full.json", options, "--full", "--rounds", "3", "--seconds",
+                       "0.03", "--peers", *names)
+    lines = [f"{result['processor']}; " + ", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
+             "|  | layer | B | cells | " + " | ".join(names) + " |", "|---" * (4 + len(names)) + "|"]
+    groups = {}
+    for row in result["cells"]:
+        groups.setdefault((row["job"], row["kind"], row["B"]), []).append(row)
+    for (job, kind, B), rows in groups.items():
+        columns = []
+        for name in names:
+            ratios = [row["ratios"][name] for row in rows if name in row["ratios"]]
+            columns.append(f"{statistics.median(ratios):.2f}, {min(ratios):.2f}" if ratios else "-")
+        lines.append(f"| {job} | {kind} | {B} | {len(rows)} | " + " | ".join(columns) + " |")
+    lost = {}
+    for entry in result["lost"]:
+        cell, name, ratio = re.fullmatch(r"(.*) to (.*) (\(.*\))", entry).groups()
+        lost.setdefault(name, []).append(f"{cell} {ratio}")
+    lines.append("")
+    lines += [f"Lost to {name}, {len(cells)} cells: {'; '.join(cells)}." for name, cells in lost.items()]
+    return "\n".join([*lines, *left_out(result)])
 
 
 def grid_table(cells, job, kind):
@@ -86,6 +120,7 @@ def limit(options, names=("bench_gru", "bench_train"), out="benchmarks-limit.jso
 
 SECTIONS = {
     "peers": peers,
+    "peer-grid": peer_grid,
     "limit": limit,
     "cells": lambda o: limit(o, ("bench_cells",), "benchmarks-cells.json"),
     "cell-peers": lambda o: peers(o, own=True),
@@ -104,11 +139,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all if none is named")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "bench")
-    parser.add_argument("--full", action="store_true", help="the whole grid of recurrent layers: hours")
+    parser.add_argument("--full", action="store_true", help="the whole grid of recurrent layers: an hour or two")
     parser.add_argument("--cells", nargs="*", help="of peers: measure only these, as job/kind/H/T/B")
     options = parser.parse_args()
     options.build = options.build.resolve()
-    for name in options.sections or (["peers"] if options.cells else SECTIONS):
+    every = [name for name in SECTIONS if options.full or name != "peer-grid"]
+    for name in options.sections or (["peers"] if options.cells else every):
         if name not in SECTIONS:
             parser.error(f"no such section: {name}")
         text = SECTIONS[name](options)

@@ -1,5 +1,6 @@
 #include "ferrite/tensor/random.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -9,23 +10,56 @@
 namespace ferrite {
 namespace {
 
+using PhiloxKey = std::array<std::uint32_t, 2>;
+
 constexpr std::uint32_t kMultiply0 = 0xD2511F53;
 constexpr std::uint32_t kMultiply1 = 0xCD9E8D57;
 constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
 constexpr std::uint32_t kWeyl1 = 0xBB67AE85;
 
-}  // namespace
-
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> key) {
+/// All rounds for N counters side by side: counters c[0..3][n].
+template <std::size_t N>
+inline void philox_rounds(std::uint32_t (&c)[4][N], PhiloxKey key) {
   for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = std::uint64_t{kMultiply0} * c[0];
-    const std::uint64_t p1 = std::uint64_t{kMultiply1} * c[2];
-    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ key[0], static_cast<std::uint32_t>(p1),
-         static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ key[1], static_cast<std::uint32_t>(p0)};
+    for (std::size_t n = 0; n < N; ++n) {
+      const std::uint64_t p0 = std::uint64_t{kMultiply0} * c[0][n];
+      const std::uint64_t p1 = std::uint64_t{kMultiply1} * c[2][n];
+      c[0][n] = static_cast<std::uint32_t>(p1 >> 32) ^ c[1][n] ^ key[0];
+      c[1][n] = static_cast<std::uint32_t>(p1);
+      c[2][n] = static_cast<std::uint32_t>(p0 >> 32) ^ c[3][n] ^ key[1];
+      c[3][n] = static_cast<std::uint32_t>(p0);
+    }
     key[0] += kWeyl0;
     key[1] += kWeyl1;
   }
-  return c;
+}
+
+/// The seed and the stream, mixed; call and element make the counter.
+PhiloxKey philox_key(const RandomKey& key) {
+  std::uint64_t k = key.seed + 0x9E3779B97F4A7C15U * (key.stream | 1U);
+  k = (k ^ (k >> 30)) * 0xBF58476D1CE4E5B9U;
+  k = (k ^ (k >> 27)) * 0x94D049BB133111EBU;
+  k ^= k >> 31;
+  return {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32)};
+}
+
+/// The counters of elements index .. index + N - 1.
+template <std::size_t N>
+inline void set_counters(const RandomKey& key, std::uint64_t index, std::uint32_t (&c)[4][N]) {
+  for (std::size_t n = 0; n < N; ++n) {
+    c[0][n] = static_cast<std::uint32_t>(index + n);
+    c[1][n] = static_cast<std::uint32_t>((index + n) >> 32);
+    c[2][n] = key.call;
+    c[3][n] = static_cast<std::uint32_t>(key.stream >> 32);
+  }
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, PhiloxKey key) {
+  std::uint32_t c[4][1] = {{counter[0]}, {counter[1]}, {counter[2]}, {counter[3]}};
+  philox_rounds(c, key);
+  return {c[0][0], c[1][0], c[2][0], c[3][0]};
 }
 
 std::uint64_t stream_of(std::string_view name) {
@@ -40,19 +74,23 @@ std::uint64_t stream_of(std::string_view name) {
 namespace detail {
 
 std::array<std::uint32_t, 4> words_of(const RandomKey& key, std::uint64_t index) {
-  // The seed and the stream are mixed into the 64-bit key; call and element make the counter.
-  std::uint64_t k = key.seed + 0x9E3779B97F4A7C15U * (key.stream | 1U);
-  k = (k ^ (k >> 30)) * 0xBF58476D1CE4E5B9U;
-  k = (k ^ (k >> 27)) * 0x94D049BB133111EBU;
-  k ^= k >> 31;
-  return philox({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), key.call,
-                 static_cast<std::uint32_t>(key.stream >> 32)},
-                {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32)});
+  std::uint32_t c[4][1];
+  set_counters(key, index, c);
+  philox_rounds(c, philox_key(key));
+  return {c[0][0], c[1][0], c[2][0], c[3][0]};
 }
 
 std::uint64_t bits64(const RandomKey& key, std::uint64_t index) {
   const auto w = words_of(key, index);
   return (std::uint64_t{w[1]} << 32) | w[0];
+}
+
+void draw(const RandomKey& key, std::uint64_t first, Drawn& to) {
+  std::uint32_t c[4][kDrawn];
+  set_counters(key, first, c);
+  philox_rounds(c, philox_key(key));
+  std::copy_n(c[0], kDrawn, to.low);
+  std::copy_n(c[1], kDrawn, to.high);
 }
 
 double log_positive(double x) {

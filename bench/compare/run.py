@@ -180,7 +180,7 @@ def processor():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/bench", help="where bench_gru is")
-    parser.add_argument("--full", action="store_true", help="the whole grid: hours")
+    parser.add_argument("--full", action="store_true", help="the whole grid")
     parser.add_argument("--own", action="store_true", help="layers of users' cells; their `limit` is the fused layer")
     parser.add_argument("--cells", nargs="*", help="only these, as job/kind/H/T/B; the others of --out stay")
     parser.add_argument("--peers", nargs="*", help="only these")

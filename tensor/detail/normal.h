@@ -11,6 +11,15 @@ std::array<std::uint32_t, 4> words_of(const RandomKey& key, std::uint64_t index)
 /// 64 random bits for element `index` of a draw.
 std::uint64_t bits64(const RandomKey& key, std::uint64_t index);
 
+/// Elements whose words `draw` gives at once.
+inline constexpr std::uint64_t kDrawn = 64;
+struct Drawn {
+  alignas(64) std::uint32_t low[kDrawn];   ///< the first of the four words
+  alignas(64) std::uint32_t high[kDrawn];  ///< the second
+};
+/// The words of elements first .. first + kDrawn - 1, as `words_of` gives them one by one.
+void draw(const RandomKey& key, std::uint64_t first, Drawn& to);
+
 /// ln x for normal positive x, in plain f64 arithmetic: the same bits on every machine. Within 2 ULP.
 double log_positive(double x);
 /// The x with P(normal < x) = p, 0 < p < 1 (Wichura 1988, AS 241, PPND16): relative error about 1e-16.

@@ -1,6 +1,7 @@
 #include "ferrite/tensor/random.h"
 
 #include <cmath>
+#include <limits>
 
 #include "ferrite/tensor/detail/define.h"
 #include "ferrite/tensor/detail/normal.h"
@@ -19,6 +20,10 @@ RandomKey key_of(const Attrs& attrs) {
 Specs infer_random(const Attrs& attrs) { return {{attrs.get<Shape>("shape"), attrs.get<Dtype>("dtype")}}; }
 
 /// [0, 1) from 53 bits.
+double unit_of(std::uint32_t low, std::uint32_t high) {
+  const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;
+  return static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-53;
+}
 double unit(const RandomKey& key, std::uint64_t i) { return static_cast<double>(bits64(key, i) >> 11) * 0x1p-53; }
 
 /// [0, 1) from 24 bits.
@@ -26,15 +31,21 @@ float unit_float(const RandomKey& key, std::uint64_t i) {
   return static_cast<float>(words_of(key, i)[0] >> 8) * 0x1p-24F;
 }
 
+/// f(low word, high word, element) for every element.
 template <class F>
-void fill(Tensor& out, F&& f) {
+void fill(Tensor& out, const RandomKey& key, F&& f) {
   constexpr std::int64_t kChunk = 1 << 14;
   const std::int64_t n = out.numel();
   const auto run = [&](auto* to) {
     parallel_for((n + kChunk - 1) / kChunk, [&](std::int64_t c) {
       const std::int64_t end = std::min(n, (c + 1) * kChunk);
-      for (std::int64_t i = c * kChunk; i < end; ++i)
-        to[i] = static_cast<std::remove_reference_t<decltype(*to)>>(f(static_cast<std::uint64_t>(i)));
+      constexpr auto kStep = static_cast<std::int64_t>(kDrawn);
+      Drawn words;
+      for (std::int64_t i = c * kChunk; i < end; i += kStep) {
+        draw(key, static_cast<std::uint64_t>(i), words);
+        const std::int64_t m = std::min(kStep, end - i);
+        for (std::int64_t j = 0; j < m; ++j) f(words.low[j], words.high[j], to[i + j]);
+      }
     });
   };
   if (out.dtype() == Dtype::f32) {
@@ -64,7 +75,7 @@ struct Uniform {
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     RandomKey key = key_of(attrs);
     if (in.size()) key.call += static_cast<std::uint32_t>(in[0].item<std::int64_t>());
-    fill(out[0], [&](std::uint64_t i) { return value(key, i, out[0].dtype(), attrs); });
+    fill(out[0], key, Values(attrs));
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
     RandomKey key = key_of(attrs);
@@ -74,7 +85,8 @@ struct Uniform {
   static std::vector<Sample> samples() {
     return {{.attrs = random_attrs({3, 5}, {7, 11, 2}, Dtype::f32, -1, 2)},
             {.inputs = {{{}, Dtype::i64}}, .attrs = random_attrs({4}, {7, 11, 2}, Dtype::f32, 0, 1), .indices = {5}},
-            {.attrs = random_attrs({40}, {7, 11, 2}, Dtype::f64, 0, 1)}};
+            {.attrs = random_attrs({150}, {7, 11, 2}, Dtype::f32, 0, 1)},
+            {.attrs = random_attrs({150}, {7, 11, 2}, Dtype::f64, 0, 1)}};
   }
   static Attrs random_attrs(const Shape& shape, const RandomKey& key, Dtype dtype, double low, double high) {
     return {{"shape", shape},
@@ -87,6 +99,25 @@ struct Uniform {
   }
 
  private:
+  /// The elements from words: `value`, its constants ready.
+  struct Values {
+    explicit Values(const Attrs& attrs)
+        : low(attrs.get<double>("low")),
+          width(attrs.get<double>("high") - low),
+          end(width > 0 ? static_cast<float>(attrs.get<double>("high")) : std::numeric_limits<float>::infinity()),
+          last(std::nextafter(end, static_cast<float>(low))) {}
+    void operator()(std::uint32_t word, std::uint32_t, float& to) const {
+      const float unit = static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24F;
+      const auto v = static_cast<float>(low + width * static_cast<double>(unit));
+      to = v >= end ? last : v;
+    }
+    void operator()(std::uint32_t word, std::uint32_t high_word, double& to) const {
+      to = low + width * unit_of(word, high_word);
+    }
+    double low, width;
+    float end, last;
+  };
+
   static double value(const RandomKey& key, std::uint64_t i, Dtype dtype, const Attrs& attrs) {
     const double low = attrs.get<double>("low");
     const double width = attrs.get<double>("high") - low;
@@ -101,25 +132,29 @@ struct Normal {
   static constexpr auto name = "normal", onnx = "", stablehlo = "";
   static constexpr auto summary = "normal: the inverse distribution function of a 53-bit uniform, in plain f64";
 
+  /// low is the mean, high the deviation.
   static Specs infer(Inputs, const Attrs& attrs) { return infer_random(attrs); }
   static void eval(Inputs, std::span<Tensor> out, const Attrs& attrs) {
     const RandomKey key = key_of(attrs);
-    fill(out[0], [&](std::uint64_t i) { return value(key, i, attrs); });
+    const double mean = attrs.get<double>("low"), deviation = attrs.get<double>("high");
+    fill(out[0], key, [=](std::uint32_t low, std::uint32_t high, auto& to) {
+      to = static_cast<std::remove_reference_t<decltype(to)>>(value(unit_of(low, high), mean, deviation));
+    });
   }
   static void oracle(std::span<const Dense>, std::span<Dense> out, const Attrs& attrs) {
     const RandomKey key = key_of(attrs);
-    fill_oracle(out[0], [&](std::uint64_t i) { return value(key, i, attrs); });
+    fill_oracle(out[0], [&](std::uint64_t i) {
+      return value(unit(key, i), attrs.get<double>("low"), attrs.get<double>("high"));
+    });
   }
   static std::vector<Sample> samples() {
     return {{.attrs = Uniform::random_attrs({3, 5}, {7, 11, 2}, Dtype::f32, 0, 1)},
-            {.attrs = Uniform::random_attrs({40}, {8, 11, 2}, Dtype::f64, -3, 2)}};
+            {.attrs = Uniform::random_attrs({150}, {8, 11, 2}, Dtype::f64, -3, 2)}};
   }
 
  private:
-  /// low is the mean, high the deviation.
-  static double value(const RandomKey& key, std::uint64_t i, const Attrs& attrs) {
-    const double p = unit(key, i) + 0x1p-54;  // never 0 or 1
-    return attrs.get<double>("low") + attrs.get<double>("high") * inverse_normal(p);
+  static double value(double unit, double mean, double deviation) {
+    return mean + deviation * inverse_normal(unit + 0x1p-54);  // never of 0 or 1
   }
 };
 
