@@ -19,9 +19,7 @@ Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
     operands.push_back(v.wants(i) ? tape.watch(v.in(i)) : v.in(i));
     if (v.wants(i)) variables.push_back(operands[i]);
   }
-  InlineVector<const Tensor*, 8> in;
-  for (const Tensor& x : operands) in.push_back(&x);
-  const Tensors out = op.reference({in.data(), in.size()}, v.attrs);
+  const Tensors out = op.reference(OperandList(operands), v.attrs);
   Tensor total;
   for (std::size_t k = 0; k < out.size(); ++k) {
     if (!v.grad(k)) continue;

@@ -125,9 +125,7 @@ class Compiled {
   }
   template <class Result, class Body>
   Result call(std::span<const Tensor> arguments, Body body) const {
-    InlineVector<const Tensor*, 8> pointers;
-    for (const Tensor& t : arguments) pointers.push_back(&t);
-    Tensors out = compilation_.call({pointers.data(), pointers.size()}, detail::Compilation::Body(body));
+    Tensors out = compilation_.call(OperandList(arguments), detail::Compilation::Body(body));
     return detail::FromTensors<Result>::get(out);
   }
 

@@ -77,9 +77,7 @@ class Validation {
       use(v);
       stand_ins.push_back(Tensor::abstract(g_.values[v]));
     }
-    InlineVector<const Tensor*, 8> in;
-    for (const Tensor& t : stand_ins) in.push_back(&t);
-    const Specs specs = n.op->infer(*n.op, {in.data(), in.size()}, n.attrs);
+    const Specs specs = n.op->infer(*n.op, OperandList(stand_ins), n.attrs);
     if (specs.size() != n.out.size())
       invalid(std::string(n.op->name) + " gives " + std::to_string(specs.size()) + " results, the node has " +
               std::to_string(n.out.size()));

@@ -57,9 +57,7 @@ Tensors Plan::evaluate(std::span<const Tensor* const> arguments) const {
 }
 
 Tensors Plan::run(std::span<const Tensor> inputs) const {
-  InlineVector<const Tensor*, 8> pointers;
-  for (const Tensor& t : inputs) pointers.push_back(&t);
-  return run(std::span<const Tensor* const>(pointers.data(), pointers.size()));
+  return run(std::span<const Tensor* const>(OperandList(inputs)));
 }
 
 Tensors Plan::run(std::span<const Tensor* const> inputs) const {

@@ -62,9 +62,7 @@ struct CompiledCall {
 
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     const std::shared_ptr<Program> p = registry().find(attrs);
-    InlineVector<const Tensor*, 16> arguments;
-    for (const Tensor& t : in) arguments.push_back(&t);
-    const Tensors ends = p->gradient().run->plan().evaluate({arguments.data(), arguments.size()});
+    const Tensors ends = p->gradient().run->plan().evaluate(OperandList(in));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = ends[i];
   }
 

@@ -59,9 +59,7 @@ class Run {
   void in(const Tensor& t) { in_.push_back(t); }
   void out(const Tensor& t) { out_.push_back(t); }
   void run(const ScanProgram& p, std::int64_t steps, bool reverse, ScanSums& sums) {
-    InlineVector<const Tensor*, 16> pointers;
-    for (const Tensor& t : in_) pointers.push_back(&t);
-    p.run({pointers.data(), pointers.size()}, {out_.data(), out_.size()}, steps, reverse, sums);
+    p.run(OperandList(in_), {out_.data(), out_.size()}, steps, reverse, sums);
   }
 
  private:

@@ -36,8 +36,11 @@ Format format_of(std::span<const std::byte> head, std::uint64_t file_size) {
   return Format::unknown;
 }
 
-/// Whether the first member of an archive is named as NumPy's are.
+/// Whether the first member of an archive is named as NumPy's are. One without members is NumPy's: PyTorch's have a
+/// pickle.
 bool is_npz(std::span<const std::byte> head) {
+  constexpr std::array kEndRecord = {std::byte{'P'}, std::byte{'K'}, std::byte{5}, std::byte{6}};
+  if (head.size() >= kEndRecord.size() && std::equal(kEndRecord.begin(), kEndRecord.end(), head.begin())) return true;
   constexpr std::size_t kNameLength = 26, kName = 30;  // in a local header
   if (head.size() < kName) return false;
   const auto length = static_cast<std::size_t>(head[kNameLength]) | static_cast<std::size_t>(head[kNameLength + 1])

@@ -40,6 +40,20 @@ class Inputs {
   std::size_t size_ = 0;
 };
 
+/// A list of tensors as operands. Borrowed too: the list must live as long.
+class OperandList {
+ public:
+  template <class List>
+  explicit OperandList(const List& tensors) {
+    for (const Tensor& t : tensors) pointers_.push_back(&t);
+  }
+  operator Inputs() const { return {pointers_.data(), pointers_.size()}; }
+  operator std::span<const Tensor* const>() const { return {pointers_.data(), pointers_.size()}; }
+
+ private:
+  InlineVector<const Tensor*, 16> pointers_;
+};
+
 /// Which values a vector-Jacobian product reads, one bit for each input and output; the tape drops the rest.
 struct Reads {
   std::uint8_t in = 0;

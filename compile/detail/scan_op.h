@@ -8,11 +8,7 @@ namespace ferrite::detail {
 class ScanOperands {
  public:
   void add(const Tensor& t) { tensors_.push_back(t); }
-  Tensors apply(const Primitive& op, const Attrs& attrs) const {
-    InlineVector<const Tensor*, 16> in;
-    for (const Tensor& t : tensors_) in.push_back(&t);
-    return op.apply({in.data(), in.size()}, attrs);
-  }
+  Tensors apply(const Primitive& op, const Attrs& attrs) const { return op.apply(OperandList(tensors_), attrs); }
 
  private:
   InlineVector<Tensor, 16> tensors_;

@@ -72,9 +72,7 @@ class Folding {
   static Tensors apply(const Graph::Node& n, const Attrs& attrs, auto operand) {
     Tensors operands;
     for (const ValueId v : n.in) operands.push_back(operand(v));
-    InlineVector<const Tensor*, 8> in;
-    for (const Tensor& t : operands) in.push_back(&t);
-    return n.op->apply({in.data(), in.size()}, attrs);
+    return n.op->apply(OperandList(operands), attrs);
   }
 
   void keep(const Graph::Node& n, const Tensors& out) {

@@ -35,11 +35,7 @@ namespace {
 HloValues elementwise(HloBuilder& b, const HloCall& c) { return {b.elementwise(c.op.stablehlo, c.in)}; }
 
 HloValues composition(HloBuilder& b, const HloCall& c) {
-  const auto apply = [&](const Tensors& in) {
-    InlineVector<const Tensor*, 16> pointers;
-    for (const Tensor& x : in) pointers.push_back(&x);
-    return c.op.reference({pointers.data(), pointers.size()}, c.attrs);
-  };
+  const auto apply = [&](const Tensors& in) { return c.op.reference(OperandList(in), c.attrs); };
   return lower_traced(b, apply, c.in);
 }
 

@@ -41,9 +41,7 @@ Tensors gradients(const HloCall& c, const Tensors& in) {
     operands.back() = tape.watch(operands.back());
     variables.push_back(operands.back());
   }
-  InlineVector<const Tensor*, 16> pointers;
-  for (const Tensor& x : operands) pointers.push_back(&x);
-  const Tensor total = weighted(at.sequence->reference({pointers.data(), pointers.size()}, c.attrs), in, at);
+  const Tensor total = weighted(at.sequence->reference(OperandList(operands), c.attrs), in, at);
   Tensors found;
   if (total && !variables.empty())
     found = tape.grad(total, std::span<const Tensor>(variables.data(), variables.size()));

@@ -121,9 +121,7 @@ class Segments {
 };
 
 Tensors apply(std::shared_ptr<const ScanBody> body, const Tensors& operands, std::int64_t steps, bool reverse) {
-  InlineVector<const Tensor*, 16> pointers;
-  for (const Tensor& t : operands) pointers.push_back(&t);
-  return ferrite::detail::scan_primitive().apply({pointers.data(), pointers.size()},
+  return ferrite::detail::scan_primitive().apply(OperandList(operands),
                                                  ScanBody::attrs_of(std::move(body), steps, reverse));
 }
 

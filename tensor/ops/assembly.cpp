@@ -197,14 +197,8 @@ struct Pad {
   }
 };
 
-using Pointers = InlineVector<const Tensor*, 16>;
-
-Pointers pointers_to(std::span<const Tensor> parts, std::string_view where) {
+void check_some(std::span<const Tensor> parts, std::string_view where) {
   if (parts.empty()) throw_shape(where, "nothing to join");
-  Pointers p;
-  p.reserve(parts.size());
-  for (const Tensor& t : parts) p.push_back(&t);
-  return p;
 }
 
 }  // namespace
@@ -217,18 +211,18 @@ Family assembly_family() {
 }  // namespace detail
 
 Tensor concat(std::span<const Tensor> parts, std::int64_t axis) {
-  const detail::Pointers in = detail::pointers_to(parts, "concat");
+  detail::check_some(parts, "concat");
   const std::int64_t at = axis_of(axis, parts[0].rank(), "concat");
-  return detail::call(detail::structured<detail::Concat>, {in.data(), in.size()}, {{"axis", at}});
+  return detail::call(detail::structured<detail::Concat>, OperandList(parts), {{"axis", at}});
 }
 Tensor concat(std::initializer_list<Tensor> parts, std::int64_t axis) {
   return concat(std::span<const Tensor>(parts.begin(), parts.size()), axis);
 }
 
 Tensor stack(std::span<const Tensor> parts, std::int64_t axis) {
-  const detail::Pointers in = detail::pointers_to(parts, "stack");
+  detail::check_some(parts, "stack");
   const std::int64_t at = axis_of(axis, parts[0].rank() + 1, "stack");
-  return detail::call(detail::structured<detail::Stack>, {in.data(), in.size()}, {{"axis", at}});
+  return detail::call(detail::structured<detail::Stack>, OperandList(parts), {{"axis", at}});
 }
 Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis) {
   return stack(std::span<const Tensor>(parts.begin(), parts.size()), axis);

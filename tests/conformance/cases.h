@@ -24,9 +24,7 @@ using ferrite::Tensors;
 
 /// Applies an operation to tensors.
 inline Tensors apply(const Primitive& op, const Tensors& in, const Attrs& attrs = {}) {
-  ferrite::InlineVector<const Tensor*, 8> pointers;
-  for (const Tensor& x : in) pointers.push_back(&x);
-  return op.apply({pointers.data(), pointers.size()}, attrs);
+  return op.apply(ferrite::OperandList(in), attrs);
 }
 
 /// A tensor of any dtype from doubles.
@@ -91,9 +89,7 @@ inline double ulps(double computed, double exact, Dtype dtype) {
 /// An operation that carries its composition gives the composition's bits.
 inline std::int64_t difference_from_reference(const Primitive& op, const Tensors& in, const Attrs& attrs = {}) {
   if (!op.reference) return -1;
-  ferrite::InlineVector<const Tensor*, 8> pointers;
-  for (const Tensor& x : in) pointers.push_back(&x);
-  const Tensors composed = op.reference({pointers.data(), pointers.size()}, attrs);
+  const Tensors composed = op.reference(ferrite::OperandList(in), attrs);
   return first_difference(doubles(apply(op, in, attrs)[0]), doubles(composed[0]));
 }
 

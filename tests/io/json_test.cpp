@@ -7,6 +7,7 @@
 #include "ferrite/nn/lstm.h"
 #include "io/counting.h"
 #include "io/temporary_folder.h"
+#include "support/comma_locale.h"
 #include "support/compare.h"
 #include "support/sanitized.h"
 
@@ -46,6 +47,19 @@ BOOST_AUTO_TEST_CASE(weights_are_named_lists) {
   BOOST_TEST(f.tensor("c").shape().str() == "[0]");
   BOOST_TEST(f.tensor("d").shape().str() == "[2, 1, 1]");
   BOOST_TEST(f.info("a").dtype == "F32");
+}
+
+BOOST_AUTO_TEST_CASE(numbers_have_points_in_every_locale) {
+  nn::Sequential net;
+  net.add("a", std::make_unique<nn::Gru>(1, 3));
+  net.add("b", std::make_unique<nn::Linear>(3, 1));
+  const std::string written = io::serialize_rtneural(net);
+  const support::CommaLocale locale;
+  BOOST_TEST(identical(weights(R"({"a": [1.5, -2.25e3, 12345.5]})").tensor("a"),
+                       Tensor::from<float>({1.5F, -2250, 12345.5F})));
+  BOOST_TEST(io::serialize_rtneural(net) == written);
+  const Tensor x = draw({1, 4, 1}, 3);
+  BOOST_TEST(within((*net_of(written))(x), net(x), 1e-6));
 }
 
 /// Beyond the text: ten times its length and 1 MiB, whatever it holds.

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "counting.h"
+#include "ferrite/io/any_file.h"
 #include "ferrite/tensor/ops.h"
 #include "hostile_numpy.h"
 #include "support/fixtures.h"
@@ -146,6 +147,7 @@ BOOST_AUTO_TEST_CASE(archives_of_numpy) {
       BOOST_TEST(file.metadata().empty());
     }
   BOOST_TEST(io::read_npz(fixtures() / "empty.npz").size() == 0u);
+  BOOST_TEST(io::read_tensors(fixtures() / "empty.npz").size() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(other_arrays_of_an_archive_can_be_had) {

@@ -21,9 +21,7 @@ using ferrite::Tensor;
 using ferrite::Tensors;
 
 Tensors apply(const Primitive& op, const Tensors& in, const Attrs& attrs) {
-  ferrite::InlineVector<const Tensor*, 16> pointers;
-  for (const Tensor& x : in) pointers.push_back(&x);
-  return op.apply({pointers.data(), pointers.size()}, attrs);
+  return op.apply(ferrite::OperandList(in), attrs);
 }
 
 Tensor random(const Primitive& op, const Spec& spec, std::uint64_t number, double low, double high) {

@@ -29,9 +29,7 @@ Tensors operands(const Shape& shape, Dtype dtype, std::uint32_t call = 0) {
 }
 
 Tensors as_definition(const Tensors& in, const AdamConstants& constants) {
-  InlineVector<const Tensor*, 8> pointers;
-  for (const Tensor& x : in) pointers.push_back(&x);
-  return adam_op().reference({pointers.data(), pointers.size()}, detail::adam_attrs(constants));
+  return adam_op().reference(OperandList(in), detail::adam_attrs(constants));
 }
 Tensors as_operation(const Tensors& in, const AdamConstants& constants) {
   return adam_update(in[0], in[1], in[2], in[3], in[4], in[5], in[6], constants);

@@ -1,11 +1,11 @@
 // Damaged data, classes out of range, and programs whose locale writes 1.234,5.
-#include <locale>
 #include <sstream>
 
 #include "ferrite/train/confusion.h"
 #include "ferrite/train/dataset.h"
 #include "ferrite/train/line_chart.h"
 #include "ferrite/train/progress.h"
+#include "support/comma_locale.h"
 #include "support/compare.h"
 
 using namespace ferrite;
@@ -13,24 +13,6 @@ using namespace ferrite::train;
 using support::says;
 
 namespace {
-
-struct Comma : std::numpunct<char> {
-  char do_decimal_point() const override { return ','; }
-  char do_thousands_sep() const override { return '.'; }
-  std::string do_grouping() const override { return "\3"; }
-};
-
-/// The program's locale writes 1.234,5 while it lives.
-class CommaLocale {
- public:
-  CommaLocale() : kept_(std::locale::global(std::locale(std::locale::classic(), new Comma))) {}
-  ~CommaLocale() { std::locale::global(kept_); }
-  CommaLocale(const CommaLocale&) = delete;
-  CommaLocale& operator=(const CommaLocale&) = delete;
-
- private:
-  std::locale kept_;
-};
 
 Tensor i64s(std::initializer_list<std::int64_t> values) { return Tensor::from<std::int64_t>(values); }
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -70,7 +52,7 @@ BOOST_AUTO_TEST_CASE(large_counts_stay_apart) {
 BOOST_AUTO_TEST_CASE(numbers_do_not_follow_the_locale) {
   const std::vector<Series> series = {{"a", {0, 1, 2000}, {1, 0.5, 0.3}}};
   const std::string wanted = line_chart(series, {.width = 2000});
-  const CommaLocale locale;
+  const support::CommaLocale locale;
   BOOST_TEST(line_chart(series, {.width = 2000}) == wanted);
   std::ostringstream out;
   Progress p(out, false, 1, 10);
