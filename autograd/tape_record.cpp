@@ -120,14 +120,14 @@ void TapeRecord::record(const Primitive& op, const Attrs& attrs, Inputs in, std:
 void TapeRecord::read(const Cell& cell, Tensor& value) {
   if (cell.kind() != CellKind::parameter || !is_float(value.dtype())) return;
   if (const Leaves::Leaf* leaf = leaves_.find(cell.identity())) {
-    if (leaf->value.identity() != value.identity())
+    if (!leaf->value.is(value))
       throw TapeError("tape: parameter '" + cell.name() +
                       "' was assigned after this tape read it; use a new tape after an optimiser's step");
     value.mark(id_, leaf->slot);
     return;
   }
   const std::uint32_t slot = new_slots(1);
-  leaves_.add({cell.identity(), slot, value.unmarked()});
+  leaves_.add({cell.identity(), slot, Seen(value)});
   value.mark(id_, slot);
 }
 

@@ -321,6 +321,7 @@ class WayBack {
     if (projects_) through_projection(t, at, begin, end);
     for (std::int64_t b = begin; b < end; ++b) one_row(n, t, at + b, b);
     if (r_.cell == CellType::gru_reset_before) through_reset(t, at, begin, end);
+    if (n == 0 && !g_.wants_state) return;
     T* const d = rows_.d + (at + begin) * rows_.places;
     each_unit<T, 1>(g_.turned.hh, end - begin, d, rows_.places,
                     [&](std::int64_t row, std::int64_t j, std::int64_t, const Packet<T>* sums) {

@@ -193,6 +193,7 @@ TensorImpl* new_tensor(const Shape& shape, Dtype dtype) {
   if (n > kMostElements) [[unlikely]]
     throw ShapeError("tensor: too large: " + Spec{shape, dtype}.str());
   Storage* s = take_block(static_cast<std::size_t>(n * size_of(dtype)));
+  s->begin_content();
   auto* impl = ::new (static_cast<void*>(s->first_impl())) TensorImpl;
   impl->dtype = dtype;
   impl->storage = s;

@@ -29,9 +29,12 @@ struct alignas(64) Storage {
   std::size_t block_bytes = 0;
   std::size_t capacity = 0;  ///< bytes of elements, a multiple of 64
   Storage* next_free = nullptr;
-  std::atomic<Storage*> packs{nullptr};  ///< copies in other orders, a list (detail/pack.h)
-  std::atomic<std::uint32_t> uses{0};    ///< as the constant side of a product
-  bool rewritten = false;                ///< elements change while tensors stand on it: nothing is packed
+  std::atomic<Storage*> packs{nullptr};   ///< copies in other orders, a list (detail/pack.h)
+  std::atomic<std::uint32_t> uses{0};     ///< as the constant side of a product
+  bool rewritten = false;                 ///< elements change while tensors stand on it: nothing is packed
+  std::atomic<std::uint64_t> content{0};  ///< counts what has stood here: another number, other elements
+
+  void begin_content() { content.store(content.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
   static constexpr std::size_t kImplAt = 64;
   static constexpr std::size_t kDataAt = 256;

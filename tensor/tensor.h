@@ -164,6 +164,7 @@ struct Writer {
 
  private:
   static void begin(Tensor& t) {
+    t.impl_->storage->begin_content();
     if (t.impl_->storage->uses.load(std::memory_order_relaxed)) [[unlikely]]
       detail::drop_packs(t.impl_->storage);
   }

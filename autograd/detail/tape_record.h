@@ -23,13 +23,31 @@ struct Entry {
   std::span<Tensor> out;
 };
 
+/// Which value a parameter had, told without holding it: an optimiser may update in place what a tape is done with.
+class Seen {
+ public:
+  explicit Seen(const Tensor& t)
+      : impl_(t.impl()),
+        content_(t.is_abstract() ? 0 : t.impl()->storage->content.load(std::memory_order_relaxed)),
+        abstract_(t.is_abstract() ? t.unmarked() : Tensor()) {}
+  bool is(const Tensor& t) const {
+    return impl_ == t.impl() &&
+           (t.is_abstract() || content_ == t.impl()->storage->content.load(std::memory_order_relaxed));
+  }
+
+ private:
+  const void* impl_;
+  std::uint64_t content_;
+  Tensor abstract_;  ///< has no elements to tell it by: held
+};
+
 /// Where the parameters read under a tape stand on it, by identity of the cell.
 class Leaves {
  public:
   struct Leaf {
     const void* cell;
     std::uint32_t slot;
-    Tensor value;
+    Seen value;
   };
   Leaf* find(const void* cell);
   void add(Leaf leaf);

@@ -132,14 +132,14 @@ def measure(ours, peers, cell, rounds, seconds):
     return row
 
 
-def merged(path, result):
-    """Cells that were measured now, and the others of the file."""
-    old = json.loads(path.read_text())
+def merged(old, result):
+    """Cells that were measured now, and the others of an earlier result."""
     key = lambda row: (row["job"], row["kind"], row["H"], row["T"], row["B"])
     now = {key(row): row for row in result["cells"]}
     cells = [now.pop(key(row), row) for row in old["cells"]] + list(now.values())
     names = {f"{r['job']} {r['kind']} {r['H']}/{r['T']}/{r['B']}" for r in result["cells"]}
-    left_out = result["left_out"]
+    left_out = {name: {reason: list(missing) for reason, missing in why.items()}
+                for name, why in result["left_out"].items()}
     for name, reasons in old["left_out"].items():
         for reason, missing in reasons.items():
             kept = [cell for cell in missing if cell not in names]
@@ -200,23 +200,26 @@ def main():
           ", ".join(dict.fromkeys(peer.version for peer in peers.values())))
     print("\n" + header(peers, "fused" if options.own else "limit"), flush=True)
     rows = []
+
+    def save():
+        result = {"processor": processor(), "versions": {name: peer.version for name, peer in peers.items()},
+                  "rounds": options.rounds, "cells": rows, "lost": lost(rows),
+                  "left_out": {name: peer.why for name, peer in peers.items() if peer.why}}
+        if old:
+            result = merged(old, result)
+        path.write_text(json.dumps(result, indent=1) + "\n")
+
+    path = pathlib.Path(options.out or os.devnull)
+    old = json.loads(path.read_text()) if options.cells and path.is_file() else None
     for cell in cells:
         rows.append(measure(ours, peers, cell, options.rounds, options.seconds))
         print(show(rows[-1], peers), flush=True)
+        save()
     losses = lost(rows)
     print("\nlost: " + ("; ".join(losses) if losses else "none"))
-    left_out = {name: peer.why for name, peer in peers.items() if peer.why}
-    for name, why in left_out.items():
-        for reason, missing in why.items():
+    for name, peer in peers.items():
+        for reason, missing in peer.why.items():
             print(f"{name} without {', '.join(missing)}: {reason}")
-    if options.out:
-        result = {"processor": processor(), "versions": {name: peer.version for name, peer in peers.items()},
-                  "rounds": options.rounds, "cells": rows, "lost": losses, "left_out": left_out}
-        path = pathlib.Path(options.out)
-        if options.cells and path.exists():
-            result = merged(path, result)
-        path.write_text(json.dumps(result, indent=1) + "\n")
-
 
 if __name__ == "__main__":
     main()

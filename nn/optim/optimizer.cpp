@@ -84,6 +84,7 @@ bool Optimizer::step(std::span<const Tensor> grads) {
       throw ShapeError("optimizer: the gradient of '" + parameters_[i].name() + "' has shape " +
                        grads[i].shape().str() + ", the parameter " + parameters_[i].shape().str());
   if (skip_nonfinite_ && !all_finite(grads)) return false;
+  const NoTapes frame;  // an update is no part of a gradient: what a tape has read it does not read again
   begin();
   const Tensor rate = rate_.value();
   Tensor as_parameter;

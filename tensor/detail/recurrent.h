@@ -121,6 +121,7 @@ struct RecurrenceGrad {
   Rows<const T*> y;
   const T* saved;
   Rows<const T*> dy;  ///< or none
+  bool wants_state;   ///< false: what reaches the first state is of no interest
   T* dh;              ///< [B, P]: from the cotangent of the last state to that of the first
   T* dc;              ///< likewise [B, H], or null
   Rows<T*> dx;        ///< or none

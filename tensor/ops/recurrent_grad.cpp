@@ -37,17 +37,20 @@ class Turned {
 template <class T>
 class AllTurned {
  public:
-  AllTurned(const Prepared<T>& r)
-      : hh_(r.w_hh(), r->cell == CellType::gru_reset_before ? 2 * r->H : r->columns()),
+  /// `goes_back`: whether anything passes from a step to the one before.
+  AllTurned(const Prepared<T>& r, bool goes_back)
+      : hh_(r.w_hh(), !goes_back                              ? 0
+                      : r->cell == CellType::gru_reset_before ? 2 * r->H
+                                                              : r->columns()),
         hh_n_(r->cell == CellType::gru_reset_before ? std::optional<Turned<T>>(std::in_place, r.w_hh(), r->H)
                                                     : std::nullopt),
         hr_(r.w_hr() ? std::optional<Turned<T>>(std::in_place, r.w_hr(), r->P) : std::nullopt),
         ih_(r.w_ih().template data<T>()) {
     const std::int64_t H = r->H;
-    if (r->cell == CellType::gru) {
+    if (goes_back && r->cell == CellType::gru) {
       hh_.columns(r.w_hh(), 2 * H, H, 0);
       hh_.columns(r.w_hh(), 0, 2 * H, H);
-    } else {
+    } else if (goes_back) {
       hh_.columns(r.w_hh(), 0, hh_.matrix().K, 0);
     }
     if (hh_n_) hh_n_->columns(r.w_hh(), 2 * H, H, 0);
@@ -98,12 +101,14 @@ void way_back(CellType cell, Inputs in, std::span<Tensor> out, const Attrs& attr
   Room<T> dh_room(r->B * r->P), dc_room(r->B * r->H);
   T* const dh = wanted(o.h0) ? wanted(o.h0) : dh_room.get();
   T* const dc = wanted(o.c0) ? wanted(o.c0) : dc_room.get();
-  AllTurned<T> turned(r);
+  const bool wants_state = wanted(o.h0) || (o.c0 >= 0 && wanted(o.c0));
+  AllTurned<T> turned(r, r->T_ > 1 || wants_state);
   Tensor* const dx = wanted(o.x) ? &out[0] : nullptr;
   run_recurrence_back<T>(*r, {.turned = turned.weights(),
                               .y = rows_of<T>(y, axes),
                               .saved = saved_of(cell) > 0 ? saved.data<T>() : nullptr,
                               .dy = dy ? rows_of<T>(dy, axes) : Rows<const T*>{},
+                              .wants_state = wants_state,
                               .dh = begun(in[GradOperands::dh], dh, r->B * r->P),
                               .dc = at.dc < 0 ? nullptr : begun(in[static_cast<std::size_t>(at.dc)], dc, r->B * r->H),
                               .dx = dx ? writable_rows<T>(*dx, axes) : Rows<T*>{},

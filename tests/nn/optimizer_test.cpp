@@ -1,4 +1,5 @@
 // What optimisers do besides their formulas, which tests/golden compares with PyTorch.
+#include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/schedule.h"
@@ -19,6 +20,31 @@ BOOST_AUTO_TEST_CASE(an_undefined_gradient_leaves_everything_alone) {
   adam.step({Tensor(), ones({2})});
   BOOST_TEST(identical(a.peek(), ones({2})));
   BOOST_TEST(!identical(b.peek(), ones({2})));
+}
+
+/// The usual loop: the tape lives until the end of the step. It holds nothing that it is done with.
+BOOST_AUTO_TEST_CASE(a_step_under_a_living_tape_updates_in_place) {
+  const Parameter p("p", full({300}, 2));
+  const std::vector<Parameter> all{p};
+  nn::Adam adam(all, {.learning_rate = 0.5});
+  const void* const before = p.peek().identity();
+  Tape tape;
+  const Tensor loss = sum(p.value() * p.value());
+  adam.step(tape.grad(loss, all));
+  BOOST_TEST(p.peek().identity() == before);
+  BOOST_TEST(within(p.peek(), full({300}, 1.5), 1e-6));
+  BOOST_CHECK_EXCEPTION((void)p.value(), TapeError, says("parameter 'p' was assigned after this tape read it"));
+}
+
+BOOST_AUTO_TEST_CASE(a_value_that_a_tape_still_needs_is_kept) {
+  const Parameter p("p", full({300}, 2));
+  const std::vector<Parameter> all{p};
+  nn::Adam adam(all, {.learning_rate = 0.5});
+  Tape tape;
+  const Tensor loss = sum(p.value() * p.value());
+  adam.step(tape.grad(loss, all, {.retain = true}));
+  BOOST_TEST(within(p.peek(), full({300}, 1.5), 1e-6));
+  BOOST_TEST(identical(tape.grad(loss, all)[0], full({300}, 4)));  // of the value that was read
 }
 
 BOOST_AUTO_TEST_CASE(nonfinite_gradients_are_skipped_if_asked) {
