@@ -145,7 +145,8 @@ def merged(old, result):
             kept = [cell for cell in missing if cell not in names]
             if kept:
                 left_out.setdefault(name, {}).setdefault(reason, [])[:0] = kept
-    return old | result | {"versions": old["versions"] | result["versions"], "cells": cells, "lost": lost(cells)}
+    return old | result | {"versions": old["versions"] | result["versions"], "cells": cells, "lost": lost(cells),
+                           "left_out": left_out}
 
 
 def show(row, peers):
