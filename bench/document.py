@@ -56,7 +56,8 @@ def left_out(result):
 
 def peers(options, own=False):
     path = ROOT / "docs" / ("benchmarks-cells-compare.json" if own else "benchmarks-compare.json")
-    result = run_peers(path, options, *(["--own"] if own else []), *(["--cells", *options.cells] if options.cells else []))
+    result = run_peers(path, options, *(["--own"] if own else []),
+                       *(["--cells", *options.cells] if options.cells else []))
     names = list(result["versions"])
     lines = [f"{result['processor']}; " + ", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
              compare.header(names, "fused" if own else "limit"),
@@ -81,12 +82,12 @@ def peer_grid(options):
             ratios = [row["ratios"][name] for row in rows if name in row["ratios"]]
             columns.append(f"{statistics.median(ratios):.2f}, {min(ratios):.2f}" if ratios else "-")
         lines.append(f"| {job} | {kind} | {B} | {len(rows)} | " + " | ".join(columns) + " |")
-    lost = {}
-    for entry in result["lost"]:
-        cell, name, ratio = re.fullmatch(r"(.*) to (.*) (\(.*\))", entry).groups()
-        lost.setdefault(name, []).append(f"{cell} {ratio}")
     lines.append("")
-    lines += [f"Lost to {name}, {len(cells)} cells: {'; '.join(cells)}." for name, cells in lost.items()]
+    for name in names:
+        lost = [f"{compare.title(row)} ({row['ratios'][name]:.2f})" for row in result["cells"]
+                if row["ratios"].get(name, 1) < 1]
+        if lost:
+            lines.append(f"Lost to {name}, {len(lost)} cells: {'; '.join(lost)}.")
     return "\n".join([*lines, *left_out(result)])
 
 

@@ -7,6 +7,7 @@
 #include "ferrite/io/detail/input_file.h"
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/detail/zip.h"
+#include "ferrite/io/detail/zip_format.h"
 #include "ferrite/io/json_weights.h"
 #include "ferrite/io/numpy.h"
 #include "ferrite/io/safetensors.h"
@@ -39,8 +40,7 @@ Format format_of(std::span<const std::byte> head, std::uint64_t file_size) {
 /// Whether the first member of an archive is named as NumPy's are. One without members is NumPy's: PyTorch's have a
 /// pickle.
 bool is_npz(std::span<const std::byte> head) {
-  constexpr std::array kEndRecord = {std::byte{'P'}, std::byte{'K'}, std::byte{5}, std::byte{6}};
-  if (head.size() >= kEndRecord.size() && std::equal(kEndRecord.begin(), kEndRecord.end(), head.begin())) return true;
+  if (detail::zip::number<std::uint32_t>(head, 0) == detail::zip::kEnd) return true;
   constexpr std::size_t kNameLength = 26, kName = 30;  // in a local header
   if (head.size() < kName) return false;
   const auto length = static_cast<std::size_t>(head[kNameLength]) | static_cast<std::size_t>(head[kNameLength + 1])

@@ -1,6 +1,5 @@
 #include "ferrite/tensor/random.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -86,11 +85,8 @@ std::uint64_t bits64(const RandomKey& key, std::uint64_t index) {
 }
 
 void draw(const RandomKey& key, std::uint64_t first, Drawn& to) {
-  std::uint32_t c[4][kDrawn];
-  set_counters(key, first, c);
-  philox_rounds(c, philox_key(key));
-  std::copy_n(c[0], kDrawn, to.low);
-  std::copy_n(c[1], kDrawn, to.high);
+  set_counters(key, first, to.words);
+  philox_rounds(to.words, philox_key(key));
 }
 
 double log_positive(double x) {

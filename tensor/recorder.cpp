@@ -61,12 +61,9 @@ NewFrame::NewFrame(Recorder& only) : NewFrame() { detail::add(frame_, &only); }
 NewFrame::~NewFrame() { detail::top = frame_.outer; }
 
 NoTapes::NoTapes() {
-  frame_.outer = &detail::frame();
   for (Recorder* r : frame_.outer->recorders)
     if (!r->differentiates()) detail::add(frame_, r);
-  detail::top = &frame_;
 }
-NoTapes::~NoTapes() { detail::top = frame_.outer; }
 
 Recording::Recording(Recorder& recorder) : recorder_(&recorder) { detail::add(detail::frame(), recorder_); }
 Recording::~Recording() {

@@ -59,21 +59,15 @@ class NewFrame {
   NewFrame(const NewFrame&) = delete;
   NewFrame& operator=(const NewFrame&) = delete;
 
- private:
+ protected:
   detail::Frame frame_;
 };
 
 /// A frame with those recorders of the innermost one that do not differentiate: what runs inside is traced, but no part
 /// of a gradient.
-class NoTapes {
+class NoTapes : private NewFrame {
  public:
   NoTapes();
-  ~NoTapes();
-  NoTapes(const NoTapes&) = delete;
-  NoTapes& operator=(const NoTapes&) = delete;
-
- private:
-  detail::Frame frame_;
 };
 
 /// Adds a recorder to the innermost frame while it lives. Belongs to its thread.

@@ -139,7 +139,9 @@ Storage* take_block(std::size_t data_bytes) {
     ++pool.counts.misses;
   }
   const std::size_t bytes = 64 * (kPooling && bin < kBins ? lines_of(bin) : lines);
+  static std::atomic<std::uint64_t> blocks{0};  // another block at the same address counts its contents from elsewhere
   auto* s = ::new (system_block(bytes)) Storage;
+  s->content.store(blocks.fetch_add(1, std::memory_order_relaxed) << 32, std::memory_order_relaxed);
   s->bin = static_cast<std::uint32_t>(bin);
   s->block_bytes = bytes;
   s->capacity = bytes - Storage::kDataAt;

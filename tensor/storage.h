@@ -32,7 +32,7 @@ struct alignas(64) Storage {
   std::atomic<Storage*> packs{nullptr};   ///< copies in other orders, a list (detail/pack.h)
   std::atomic<std::uint32_t> uses{0};     ///< as the constant side of a product
   bool rewritten = false;                 ///< elements change while tensors stand on it: nothing is packed
-  std::atomic<std::uint64_t> content{0};  ///< counts what has stood here: another number, other elements
+  std::atomic<std::uint64_t> content{0};  ///< what stands here: no other content at this address has this number
 
   void begin_content() { content.store(content.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 

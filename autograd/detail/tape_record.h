@@ -26,19 +26,19 @@ struct Entry {
 /// Which value a parameter had, told without holding it: an optimiser may update in place what a tape is done with.
 class Seen {
  public:
-  explicit Seen(const Tensor& t)
-      : impl_(t.impl()),
-        content_(t.is_abstract() ? 0 : t.impl()->storage->content.load(std::memory_order_relaxed)),
-        abstract_(t.is_abstract() ? t.unmarked() : Tensor()) {}
-  bool is(const Tensor& t) const {
-    return impl_ == t.impl() &&
-           (t.is_abstract() || content_ == t.impl()->storage->content.load(std::memory_order_relaxed));
+  explicit Seen(const Tensor& t) : impl_(t.impl()), content_(content_of(t)) {
+    if (t.is_abstract() || t.impl() != t.impl()->storage->first_impl()) held_ = t.unmarked();
   }
+  bool is(const Tensor& t) const { return impl_ == t.impl() && content_ == content_of(t); }
 
  private:
-  const void* impl_;
+  static std::uint64_t content_of(const Tensor& t) {
+    return t.is_abstract() ? 0 : t.impl()->storage->content.load(std::memory_order_relaxed);
+  }
+
+  const TensorImpl* impl_;
   std::uint64_t content_;
-  Tensor abstract_;  ///< has no elements to tell it by: held
+  Tensor held_;  ///< a value that does not stand at the beginning of its block: another may come to stand there unseen
 };
 
 /// Where the parameters read under a tape stand on it, by identity of the cell.

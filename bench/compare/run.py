@@ -137,7 +137,7 @@ def merged(old, result):
     key = lambda row: (row["job"], row["kind"], row["H"], row["T"], row["B"])
     now = {key(row): row for row in result["cells"]}
     cells = [now.pop(key(row), row) for row in old["cells"]] + list(now.values())
-    names = {f"{r['job']} {r['kind']} {r['H']}/{r['T']}/{r['B']}" for r in result["cells"]}
+    names = {title(row) for row in result["cells"]}
     left_out = {name: {reason: list(missing) for reason, missing in why.items()}
                 for name, why in result["left_out"].items()}
     for name, reasons in old["left_out"].items():
@@ -165,9 +165,13 @@ def header(peers, limit="limit"):
     return "| " + " | ".join(names) + " |\n" + "|---" * len(names) + "|"
 
 
+def title(row):
+    return f"{row['job']} {row['kind']} {row['H']}/{row['T']}/{row['B']}"
+
+
 def lost(rows):
-    return [f"{r['job']} {r['kind']} {r['H']}/{r['T']}/{r['B']} to {name} ({ratio:.2f})" for r in rows
-            for name, ratio in r["ratios"].items() if name != "limit" and ratio < 1]
+    return [f"{title(row)} to {name} ({ratio:.2f})" for row in rows
+            for name, ratio in row["ratios"].items() if name != "limit" and ratio < 1]
 
 
 def processor():
@@ -200,27 +204,23 @@ def main():
     print("ratios, peer / ours (bold: the peer is faster), medians of", options.rounds, "rounds, one pinned thread;",
           ", ".join(dict.fromkeys(peer.version for peer in peers.values())))
     print("\n" + header(peers, "fused" if options.own else "limit"), flush=True)
+    path = options.out and pathlib.Path(options.out)
+    old = json.loads(path.read_text()) if path and options.cells and path.exists() else None
     rows = []
-
-    def save():
-        result = {"processor": processor(), "versions": {name: peer.version for name, peer in peers.items()},
-                  "rounds": options.rounds, "cells": rows, "lost": lost(rows),
-                  "left_out": {name: peer.why for name, peer in peers.items() if peer.why}}
-        if old:
-            result = merged(old, result)
-        path.write_text(json.dumps(result, indent=1) + "\n")
-
-    path = pathlib.Path(options.out or os.devnull)
-    old = json.loads(path.read_text()) if options.cells and path.is_file() else None
     for cell in cells:
         rows.append(measure(ours, peers, cell, options.rounds, options.seconds))
         print(show(rows[-1], peers), flush=True)
-        save()
+        result = {"processor": processor(), "versions": {name: peer.version for name, peer in peers.items()},
+                  "rounds": options.rounds, "cells": rows, "lost": lost(rows),
+                  "left_out": {name: peer.why for name, peer in peers.items() if peer.why}}
+        if path:  # after each cell: the whole grid takes long
+            path.write_text(json.dumps(merged(old, result) if old else result, indent=1) + "\n")
     losses = lost(rows)
     print("\nlost: " + ("; ".join(losses) if losses else "none"))
     for name, peer in peers.items():
         for reason, missing in peer.why.items():
             print(f"{name} without {', '.join(missing)}: {reason}")
+
 
 if __name__ == "__main__":
     main()

@@ -14,8 +14,7 @@ std::uint64_t bits64(const RandomKey& key, std::uint64_t index);
 /// Elements whose words `draw` gives at once.
 inline constexpr std::uint64_t kDrawn = 64;
 struct Drawn {
-  alignas(64) std::uint32_t low[kDrawn];   ///< the first of the four words
-  alignas(64) std::uint32_t high[kDrawn];  ///< the second
+  alignas(64) std::uint32_t words[4][kDrawn];
 };
 /// The words of elements first .. first + kDrawn - 1, as `words_of` gives them one by one.
 void draw(const RandomKey& key, std::uint64_t first, Drawn& to);

@@ -47,8 +47,8 @@ template <class T, int MR, int U, int G>
   const T* columns[static_cast<std::size_t>(U)];
 #pragma GCC unroll 16
   for (int u = 0; u < U; ++u) columns[u] = b + u * w.u_step;
-  constexpr int kHalf =
-      MR > 4 ? MR / 2 : MR;  // rows that one pointer reaches: with more, addresses leave the registers
+  // Rows that one pointer reaches: with more, addresses leave the registers.
+  constexpr int kHalf = MR > 4 ? MR / 2 : MR;
   const T* below = a + kHalf * a_row;
   for (const T* const end = a + K; a != end; ++a, ++below) {
     RawPacket<T> bv[static_cast<std::size_t>(U)][static_cast<std::size_t>(G)];

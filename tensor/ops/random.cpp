@@ -40,11 +40,11 @@ void fill(Tensor& out, const RandomKey& key, F&& f) {
     parallel_for((n + kChunk - 1) / kChunk, [&](std::int64_t c) {
       const std::int64_t end = std::min(n, (c + 1) * kChunk);
       constexpr auto kStep = static_cast<std::int64_t>(kDrawn);
-      Drawn words;
+      Drawn drawn;
       for (std::int64_t i = c * kChunk; i < end; i += kStep) {
-        draw(key, static_cast<std::uint64_t>(i), words);
+        draw(key, static_cast<std::uint64_t>(i), drawn);
         const std::int64_t m = std::min(kStep, end - i);
-        for (std::int64_t j = 0; j < m; ++j) f(words.low[j], words.high[j], to[i + j]);
+        for (std::int64_t j = 0; j < m; ++j) f(drawn.words[0][j], drawn.words[1][j], to[i + j]);
       }
     });
   };
@@ -130,9 +130,9 @@ struct Uniform {
 
 struct Normal {
   static constexpr auto name = "normal", onnx = "", stablehlo = "";
+  // The constants `low` and `high` are the mean and the deviation.
   static constexpr auto summary = "normal: the inverse distribution function of a 53-bit uniform, in plain f64";
 
-  /// low is the mean, high the deviation.
   static Specs infer(Inputs, const Attrs& attrs) { return infer_random(attrs); }
   static void eval(Inputs, std::span<Tensor> out, const Attrs& attrs) {
     const RandomKey key = key_of(attrs);

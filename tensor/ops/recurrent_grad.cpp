@@ -38,31 +38,26 @@ template <class T>
 class AllTurned {
  public:
   /// `goes_back`: whether anything passes from a step to the one before.
-  AllTurned(const Prepared<T>& r, bool goes_back)
-      : hh_(r.w_hh(), !goes_back                              ? 0
-                      : r->cell == CellType::gru_reset_before ? 2 * r->H
-                                                              : r->columns()),
-        hh_n_(r->cell == CellType::gru_reset_before ? std::optional<Turned<T>>(std::in_place, r.w_hh(), r->H)
-                                                    : std::nullopt),
-        hr_(r.w_hr() ? std::optional<Turned<T>>(std::in_place, r.w_hr(), r->P) : std::nullopt),
-        ih_(r.w_ih().template data<T>()) {
+  AllTurned(const Prepared<T>& r, bool goes_back) : ih_(r.w_ih().template data<T>()) {
     const std::int64_t H = r->H;
-    if (goes_back && r->cell == CellType::gru) {
-      hh_.columns(r.w_hh(), 2 * H, H, 0);
-      hh_.columns(r.w_hh(), 0, 2 * H, H);
-    } else if (goes_back) {
-      hh_.columns(r.w_hh(), 0, hh_.matrix().K, 0);
+    const bool before = r->cell == CellType::gru_reset_before;
+    if (goes_back) hh_.emplace(r.w_hh(), before ? 2 * H : r->columns());
+    if (hh_ && r->cell == CellType::gru) {
+      hh_->columns(r.w_hh(), 2 * H, H, 0);
+      hh_->columns(r.w_hh(), 0, 2 * H, H);
+    } else if (hh_) {
+      hh_->columns(r.w_hh(), 0, hh_->matrix().K, 0);
     }
-    if (hh_n_) hh_n_->columns(r.w_hh(), 2 * H, H, 0);
-    if (hr_) hr_->columns(r.w_hr(), 0, r->P, 0);
+    if (before) hh_n_.emplace(r.w_hh(), H).columns(r.w_hh(), 2 * H, H, 0);
+    if (r.w_hr()) hr_.emplace(r.w_hr(), r->P).columns(r.w_hr(), 0, r->P, 0);
   }
   TurnedWeights<T> weights() {
-    return {hh_.matrix(), hh_n_ ? hh_n_->matrix() : GateMatrix<T>{}, hr_ ? hr_->matrix() : GateMatrix<T>{}, ih_};
+    const auto matrix = [](std::optional<Turned<T>>& t) { return t ? t->matrix() : GateMatrix<T>{}; };
+    return {matrix(hh_), matrix(hh_n_), matrix(hr_), ih_};
   }
 
  private:
-  Turned<T> hh_;
-  std::optional<Turned<T>> hh_n_, hr_;
+  std::optional<Turned<T>> hh_, hh_n_, hr_;
   const T* ih_;
 };
 

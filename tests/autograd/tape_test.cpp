@@ -116,6 +116,27 @@ BOOST_AUTO_TEST_CASE(a_parameter_assigned_after_it_was_read) {
   BOOST_CHECK_EXCEPTION((void)p.value(), TapeError, says("parameter 'p' was assigned after this tape read it"));
 }
 
+/// A tape does not hold the values it has seen: others come to stand at their addresses.
+BOOST_AUTO_TEST_CASE(another_value_at_the_address_of_the_first) {
+  const auto refused = says("parameter 'p' was assigned after this tape read it");
+  for (const bool through_system : {false, true}) {
+    const Parameter p("p", ones({100'000}));
+    Tape tape;
+    (void)p.value();
+    p.assign(full({100'000}, 2));
+    if (through_system) release_cached_memory();
+    p.assign(full({100'000}, 3));
+    BOOST_CHECK_EXCEPTION((void)p.value(), TapeError, refused);
+  }
+  const Tensor rows = uniform({3, 4}, {1, 2, 3});
+  const Parameter p("p", select(rows, 0, 0));
+  Tape tape;
+  (void)p.value();
+  p.assign(select(rows, 0, 1));
+  p.assign(select(rows, 0, 2));
+  BOOST_CHECK_EXCEPTION((void)p.value(), TapeError, refused);
+}
+
 BOOST_AUTO_TEST_CASE(states_and_buffers_are_not_differentiated) {
   const State s("s", ones({2}));
   Tape tape;
