@@ -1,0 +1,236 @@
+// Cells of scripts/bench-gate: layers and networks, forward, in training, streamed, scanned and compiled.
+#include <memory>
+
+#include "cells.h"
+#include "ferrite/ferrite.h"
+
+using namespace ferrite;
+
+namespace gate {
+namespace {
+
+struct Sizes {
+  std::int64_t H, T, B;
+};
+
+std::string named(const std::string& what, const Sizes& s) {
+  return what + "/" + std::to_string(s.H) + "/" + std::to_string(s.T) + "/" + std::to_string(s.B);
+}
+
+nn::Init init() { return {.seed = 1, .prefix = "layer"}; }
+
+Tensor data(const Shape& shape) { return uniform(shape, {1, 1, 1}, -1, 1); }
+
+Tensor labels(std::int64_t B, std::int64_t classes) {
+  std::vector<std::int64_t> t;
+  for (std::int64_t b = 0; b < B; ++b) t.push_back(b % classes);
+  return Tensor::from(std::span<const std::int64_t>(t), {B});
+}
+
+/// A cell that no built-in layer computes.
+struct MinimalGated final : nn::CustomCell {
+  std::int64_t H;
+  Parameter w_x, w_h, b;
+  MinimalGated(std::int64_t D, std::int64_t units, const nn::Init& i) : H(units) {
+    const nn::Fill fill = nn::init::xavier_uniform();
+    w_x = parameter("weight_x", {D, 2 * H}, fill, i);
+    w_h = parameter("weight_h", {H, 2 * H}, fill, i);
+    b = parameter("bias", {2 * H}, nn::init::constant(0), i);
+  }
+  std::string kind() const override { return "minimal_gated"; }
+  RecurrentState step(const Tensor& x, const RecurrentState& s) const override {
+    const Tensor i = matmul(x, w_x) + b, g = matmul(s.h, w_h);
+    const Tensor f = sigmoid(slice(i, 1, 0, H) + slice(g, 1, 0, H));
+    const Tensor n = tanh(slice(i, 1, H, 2 * H) + f * slice(g, 1, H, 2 * H));
+    return {n + f * (s.h - n)};
+  }
+};
+
+using LayerMaker = std::function<std::shared_ptr<nn::Layer>(std::int64_t H)>;
+
+LayerMaker gru(const nn::GruOptions& options = {}) {
+  return [options](std::int64_t H) { return std::make_shared<nn::Gru>(H, H, options, init()); };
+}
+LayerMaker lstm() {
+  return [](std::int64_t H) { return std::make_shared<nn::Lstm>(H, H, nn::LstmOptions{}, init()); };
+}
+LayerMaker rnn() {
+  return [](std::int64_t H) { return std::make_shared<nn::Rnn>(H, H, nn::RnnOptions{}, init()); };
+}
+LayerMaker custom() {
+  return [](std::int64_t H) {
+    return std::make_shared<nn::Custom>(nn::custom<MinimalGated>(H, H, nn::CustomOptions{}, init()));
+  };
+}
+
+/// x [B, T, H] -> all outputs.
+Cell forward(const std::string& kind, const LayerMaker& make, const Sizes& s, const nn::Context& context = {}) {
+  return {named("forward/" + kind, s), [=]() -> Run {
+            const auto layer = make(s.H);
+            const Tensor x = data({s.B, s.T, s.H});
+            return [=] { bench::keep(layer->forward(x, context)); };
+          }};
+}
+
+/// A layer and the mean of its squared outputs, with gradients and Adam.
+Cell training(const std::string& kind, const LayerMaker& make, const Sizes& s) {
+  return {named("train/" + kind, s), [=]() -> Run {
+            const auto layer = make(s.H);
+            const auto adam = std::make_shared<nn::Adam>(layer->parameters());
+            const Tensor x = data({s.B, s.T, s.H});
+            return [=] {
+              Tape tape;
+              const Tensor loss = mean(square(layer->forward(x, {})));
+              adam->step(tape.grad(loss, adam->parameters()));
+            };
+          }};
+}
+
+/// A network with its optimiser on one batch.
+struct Classifier {
+  Classifier(dsl::Network n, Tensor batch, std::int64_t classes)
+      : net(std::move(n)), adam(net.parameters()), x(std::move(batch)), y(labels(x.shape()[0], classes)) {}
+  Tensor step(const Tensor& in, const Tensor& target) {
+    Tape tape;
+    const Tensor loss = nn::cross_entropy(net(in), target);
+    adam.step(tape.grad(loss, net.parameters()));
+    return loss;
+  }
+  dsl::Network net;
+  nn::Adam adam;
+  Tensor x, y;
+};
+
+std::shared_ptr<Classifier> perceptron(std::int64_t B) {
+  return std::make_shared<Classifier>(dsl::features(784).linear(128).relu().linear(10).build(1), data({B, 784}), 10);
+}
+/// The demo's network.
+std::shared_ptr<Classifier> vowels(std::int64_t B) {
+  return std::make_shared<Classifier>(dsl::sequence(12).gru(64).last_step().linear(9).build(1), data({B, 16, 12}), 9);
+}
+std::shared_ptr<Classifier> words(std::int64_t B) {
+  return std::make_shared<Classifier>(dsl::sequence(24)
+                                          .layer_norm()
+                                          .gru(32, nn::GruOptions{.layers = 2, .dropout = 0.2})
+                                          .last_step()
+                                          .linear(9)
+                                          .build(1),
+                                      data({B, 20, 24}), 9);
+}
+
+template <class Make>
+Cell eager(const std::string& name, Make make) {
+  return {"train/" + name, [=]() -> Run {
+            const std::shared_ptr<Classifier> c = make();
+            return [c] { bench::keep(c->step(c->x, c->y)); };
+          }};
+}
+
+template <class Make>
+Cell compiled(const std::string& name, Make make) {
+  return {"compiled/" + name, [=]() -> Run {
+            const std::shared_ptr<Classifier> c = make();
+            const auto step = compile([c](const Tensor& x, const Tensor& y) { return c->step(x, y); });
+            return [c, step] { bench::keep(step(c->x, c->y)); };
+          }};
+}
+
+Cell compiled_layer(const std::string& kind, const LayerMaker& make, const Sizes& s) {
+  return {named("compiled/" + kind, s), [=]() -> Run {
+            const auto layer = make(s.H);
+            const auto adam = std::make_shared<nn::Adam>(layer->parameters());
+            const Tensor x = data({s.B, s.T, s.H});
+            const auto step = compile([=](const Tensor& in) {
+              Tape tape;
+              const Tensor loss = mean(square(layer->forward(in, {})));
+              adam->step(tape.grad(loss, adam->parameters()));
+              return loss;
+            });
+            return [=] { bench::keep(step(x)); };
+          }};
+}
+
+Cell stream(const std::string& name, std::int64_t features, std::int64_t outputs,
+            const std::function<std::shared_ptr<nn::Layer>()>& make) {
+  return {"stream/" + name, [=]() -> Run {
+            const auto stream = std::make_shared<nn::Stream>(make()->stream(1));
+            const auto x = std::make_shared<std::vector<float>>(static_cast<std::size_t>(features), 0.25F);
+            const auto y = std::make_shared<std::vector<float>>(static_cast<std::size_t>(outputs));
+            return [=] { stream->step(std::span<const float>(*x), std::span<float>(*y)); };
+          }};
+}
+
+/// A scan written by hand, outside any layer: T steps of h = tanh(x W + h U), with the gradient of its last state.
+Cell scanned(const Sizes& s, std::int64_t every) {
+  return {named(every ? "scan/checkpoint" : "scan/gradient", s), [=]() -> Run {
+            const Tensor w = 0.1 * data({s.H, s.H}), u = 0.2 * data({s.H, s.H}), xs = data({s.T, s.B, s.H});
+            const Tensor h0 = zeros({s.B, s.H});
+            return [=] {
+              Tape tape;
+              const Tensor tw = tape.watch(w), tu = tape.watch(u);
+              const ScanResult r =
+                  scan([&](const Tensors& carry,
+                           const Tensors& x) -> ScanStep { return {{tanh(matmul(x[0], tw) + matmul(carry[0], tu))}}; },
+                       {h0}, {xs}, {.checkpoint_every = every});
+              bench::keep(tape.grad(sum(r.carry[0]), {tw, tu}));
+            };
+          }};
+}
+
+nn::Context lengths(std::int64_t B, std::int64_t T) {
+  std::vector<std::int64_t> n;
+  for (std::int64_t b = 0; b < B; ++b) n.push_back(1 + (b * 7) % T);
+  nn::Context context;
+  context.lengths = Tensor::from(std::span<const std::int64_t>(n), {B});
+  return context;
+}
+
+}  // namespace
+
+std::vector<Cell> layer_cells() {
+  return {
+      forward("gru", gru(), {16, 1, 1}),
+      forward("gru", gru(), {64, 100, 1}),
+      forward("gru", gru(), {256, 50, 1}),
+      forward("gru", gru(), {64, 50, 32}),
+      forward("gru", gru(), {256, 10, 32}),
+      forward("gru-lengths", gru(), {64, 50, 16}, lengths(16, 50)),
+      forward("gru-both-ways", gru({.layers = 2, .bidirectional = true}), {32, 50, 8}),
+      forward("lstm", lstm(), {128, 50, 1}),
+      forward("lstm", lstm(), {64, 50, 32}),
+      forward("rnn", rnn(), {64, 50, 16}),
+      forward("custom", custom(), {64, 100, 1}),
+      forward("custom", custom(), {64, 50, 32}),
+      training("gru", gru(), {16, 10, 1}),
+      training("gru", gru(), {64, 50, 1}),
+      training("gru", gru(), {64, 50, 32}),
+      training("gru", gru(), {256, 10, 32}),
+      training("gru-unrolled", gru({.form = nn::Form::unrolled}), {32, 20, 4}),
+      training("lstm", lstm(), {32, 50, 16}),
+      training("rnn", rnn(), {64, 20, 16}),
+      training("custom", custom(), {64, 50, 1}),
+      training("custom", custom(), {32, 50, 32}),
+      eager("perceptron/1", [] { return perceptron(1); }),
+      eager("perceptron/32", [] { return perceptron(32); }),
+      eager("vowels/32", [] { return vowels(32); }),
+      eager("words/16", [] { return words(16); }),
+      compiled("perceptron/1", [] { return perceptron(1); }),
+      compiled("perceptron/32", [] { return perceptron(32); }),
+      compiled("vowels/1", [] { return vowels(1); }),
+      compiled("vowels/32", [] { return vowels(32); }),
+      compiled("words/16", [] { return words(16); }),
+      compiled_layer("custom", custom(), {32, 50, 8}),
+      compiled_layer("gru-unrolled", gru({.form = nn::Form::unrolled}), {32, 20, 4}),
+      scanned({64, 50, 4}, 0),
+      scanned({64, 50, 4}, 7),
+      stream("gru-16", 16, 16, [] { return gru()(16); }),
+      stream("gru-128", 128, 128, [] { return gru()(128); }),
+      stream("lstm-64", 64, 64, [] { return lstm()(64); }),
+      stream("network", 12, 9,
+             [] {
+               return std::make_shared<dsl::Network>(dsl::sequence(12).linear(24).relu().gru(48).linear(9).build(1));
+             }),
+  };
+}
+
+}  // namespace gate
