@@ -23,6 +23,7 @@
 #include "ferrite/nn/sequential.h"
 #include "ferrite/nn/stream.h"
 #include "ferrite/tensor/denormals.h"
+#include "ferrite/tensor/generator.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/threads.h"

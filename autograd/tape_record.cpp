@@ -98,7 +98,7 @@ void TapeRecord::record(const Primitive& op, const Attrs& attrs, Inputs in, std:
 
   Entry* e = new_entry();
   e->op = &op;
-  if (!attrs.empty()) e->attrs = ::new (arena_.take(sizeof(Attrs))) Attrs(attrs);
+  if (!attrs.empty() || attrs.body) e->attrs = ::new (arena_.take(sizeof(Attrs))) Attrs(attrs);
   e->in_slots = arena_.make<std::uint32_t>(in.size());
   for (std::size_t i = 0; i < in.size(); ++i) e->in_slots[i] = slot_of(in[i]);
   e->in_specs = keep_specs(in.size(), [&](std::size_t i) { return in[i].spec(); });

@@ -8,14 +8,21 @@
 #include <utility>
 
 #include "ferrite/compile/plan.h"
+#include "ferrite/tensor/error.h"
 
 namespace ferrite {
 
 namespace detail {
 
-/// The plans of one compiled function. Copies share them.
+/// The plans of one compiled function. Copies share them. No lock is held while the function runs or a log is written:
+/// both may ask for plans and reports.
 class Compilation {
  public:
+  /// What a call is given: tensors, and the identities of the variables that other arguments hold.
+  struct Arguments {
+    std::span<const Tensor* const> tensors;
+    std::span<const void* const> variables;
+  };
   /// A borrowed function of tensors.
   class Body {
    public:
@@ -30,7 +37,8 @@ class Compilation {
   };
 
   explicit Compilation(const PlanOptions& options);
-  Tensors call(std::span<const Tensor* const> arguments, const Body& f) const;
+  Tensors call(const Arguments& arguments, const Body& f) const;
+  void verify(const Arguments& arguments, const Body& f) const;
   std::size_t plans() const;
   PlanReport report() const;
   Graph graph() const;
@@ -51,9 +59,6 @@ template <std::size_t N>
 Tensors to_tensors(const std::array<Tensor, N>& t) {
   return Tensors(t.begin(), t.end());
 }
-
-template <class T, class>
-using Always = T;
 
 /// A function's result from the tensors of its trace.
 template <class R>
@@ -78,35 +83,56 @@ struct FromTensors<void> {
 
 }  // namespace detail
 
+/// An argument of a compiled function that is no tensor but holds variables (nn::Carry): the function is given it as it
+/// is, and one that holds other variables has a program of its own.
+template <class T>
+concept HoldsVariables = requires(const T& t) {
+  { t.variables() } -> std::convertible_to<std::span<const State>>;
+};
+
 /// A function that is traced when first called and replayed from then on. See `compile`.
 template <class F>
 class Compiled {
  public:
-  Compiled(F f, const PlanOptions& options) : f_(std::move(f)), compilation_(options) {}
+  /// Throws ValueError for a null function.
+  Compiled(F f, const PlanOptions& options) : f_(std::move(f)), compilation_(options) {
+    if constexpr (requires { f_ == nullptr; }) {
+      if (f_ == nullptr) throw ValueError("compile: the function is null");
+    }
+  }
 
-  /// Calls it with tensors (or parameters). Throws what the function throws while it is traced, and TraceError when it
-  /// reads values of a tensor made inside.
+  /// Calls it with tensors (or parameters) and what holds variables. Throws what the function throws while it is
+  /// traced, and TraceError when it reads values of a tensor made inside.
   template <class... A>
-  requires(std::is_convertible_v<const A&, Tensor>&&...) auto operator()(const A&... arguments) const {
-    using Result = std::invoke_result_t<const F&, detail::Always<Tensor, A>...>;
-    const Tensor tensors[] = {Tensor(arguments)..., Tensor()};
-    return call<Result>(std::span<const Tensor>(tensors, sizeof...(A)),
-                        [this](const Tensors& in) { return invoke<Result>(in, std::index_sequence_for<A...>{}); });
+  requires((std::is_convertible_v<const A&, Tensor> || HoldsVariables<A>)&&...) auto operator()(const A&... a) const {
+    using Result = std::invoke_result_t<const F&, Passed<A>...>;
+    return with_arguments(
+        [&](const detail::Compilation::Arguments& arguments, const detail::Compilation::Body& body) {
+          Tensors out = compilation_.call(arguments, body);
+          return detail::FromTensors<Result>::get(out);
+        },
+        a...);
+  }
+  /// Traces the function again for these arguments, of which a call has been made, and throws TraceError, naming the
+  /// first difference, where the program is no longer the one that was planned: C++ values that the function captures
+  /// have changed, which a call does not notice. Computes nothing and changes no variable.
+  template <class... A>
+  requires((std::is_convertible_v<const A&, Tensor> || HoldsVariables<A>)&&...) void verify(const A&... a) const {
+    with_arguments([&](const detail::Compilation::Arguments& arguments,
+                       const detail::Compilation::Body& body) { compilation_.verify(arguments, body); },
+                   a...);
   }
   /// For a function of a list: f(const Tensors&).
   auto operator()(const Tensors& arguments) const requires std::is_invocable_v<const F&, const Tensors&> {
     using Result = std::invoke_result_t<const F&, const Tensors&>;
-    return call<Result>(std::span<const Tensor>(arguments.data(), arguments.size()), [this](const Tensors& in) {
-      if constexpr (std::is_void_v<Result>) {
-        f_(in);
-        return Tensors();
-      } else {
-        return detail::to_tensors(f_(in));
-      }
-    });
+    auto body = [&](const Tensors& in) { return results<Result>([&]() -> decltype(auto) { return f_(in); }); };
+    const OperandList operands(arguments);
+    Tensors out = compilation_.call({operands, {}}, detail::Compilation::Body(body));
+    return detail::FromTensors<Result>::get(out);
   }
 
-  /// Number of plans so far: one for each combination of shapes, dtypes and switches read.
+  /// Number of plans that are kept: one for each combination of shapes, dtypes, switches read and variables given, at
+  /// most PlanOptions::most_plans.
   std::size_t plans() const { return compilation_.plans(); }
   /// What the plan made last does. Throws Error when there is none yet.
   PlanReport report() const { return compilation_.report(); }
@@ -114,19 +140,50 @@ class Compiled {
   Graph graph() const { return compilation_.graph(); }
 
  private:
-  template <class Result, std::size_t... I>
-  Tensors invoke(const Tensors& in, std::index_sequence<I...>) const {
-    if constexpr (std::is_void_v<Result>) {
-      f_(in[I]...);
-      return {};
+  /// As what the function is given an argument.
+  template <class A>
+  using Passed = std::conditional_t<HoldsVariables<A>, const A&, Tensor>;
+
+  template <class Then, class... A>
+  auto with_arguments(Then then, const A&... a) const {
+    using Result = std::invoke_result_t<const F&, Passed<A>...>;
+    InlineVector<Tensor, 8> tensors;
+    InlineVector<const void*, 8> variables;
+    (add_argument(a, tensors, variables), ...);
+    auto body = [&](const Tensors& in) {
+      [[maybe_unused]] std::size_t next = 0;
+      std::tuple<Passed<A>...> all{argument(a, in, next)...};  // braces: from left to right
+      return results<Result>([&]() -> decltype(auto) { return std::apply(f_, std::move(all)); });
+    };
+    const OperandList operands(tensors);
+    return then({operands, {variables.data(), variables.size()}}, detail::Compilation::Body(body));
+  }
+  template <class A>
+  static void add_argument(const A& a, InlineVector<Tensor, 8>& tensors, InlineVector<const void*, 8>& variables) {
+    if constexpr (HoldsVariables<A>) {
+      for (const State& s : std::span<const State>(a.variables())) variables.push_back(s.identity());
+      variables.push_back(nullptr);  // the end of this one's
     } else {
-      return detail::to_tensors(f_(in[I]...));
+      tensors.push_back(Tensor(a));
     }
   }
-  template <class Result, class Body>
-  Result call(std::span<const Tensor> arguments, Body body) const {
-    Tensors out = compilation_.call(OperandList(arguments), detail::Compilation::Body(body));
-    return detail::FromTensors<Result>::get(out);
+  template <class A>
+  static decltype(auto) argument(const A& a, const Tensors& in, std::size_t& next) {
+    if constexpr (HoldsVariables<A>) {
+      return (a);
+    } else {
+      return Tensor(in[next++]);
+    }
+  }
+  /// What the function gives, as tensors.
+  template <class Result, class Call>
+  static Tensors results(const Call& call) {
+    if constexpr (std::is_void_v<Result>) {
+      call();
+      return {};
+    } else {
+      return detail::to_tensors(call());
+    }
   }
 
   F f_;
@@ -144,12 +201,13 @@ class Compiled {
 ///     return loss;
 ///   });
 ///
-/// The function takes tensors, or one `const Tensors&`, and gives a Tensor, Tensors, a tuple, a pair or an array of
-/// them, or nothing. Cells (parameters, running statistics, optimiser state, step counts, learning rates, draw
-/// counters) are read and written in every call. Any other C++ state is read once, while tracing; captured tensors are
-/// constants. Reading values inside throws TraceError. Under a Tape a call is one entry, and its gradient is compiled
-/// as well; inside another compiled function it becomes part of that one. May be called by several threads at once as
-/// far as the function writes no cells. Copies share their plans. What the function refers to must outlive it.
+/// The function takes tensors and what holds variables (an nn::Carry, by const reference), or one `const Tensors&`, and
+/// gives a Tensor, Tensors, a tuple, a pair or an array of them, or nothing. Cells (parameters, running statistics,
+/// optimiser state, step counts, learning rates, draw counters) are read and written in every call. Any other C++ state
+/// is read once, while tracing (`verify` tells whether it has changed since); captured tensors are constants. Reading
+/// values inside throws TraceError. Under a Tape a call is one entry, and its gradient is compiled as well; inside
+/// another compiled function it becomes part of that one. May be called by several threads at once as far as the
+/// function writes no cells. Copies share their plans. What the function refers to must outlive it.
 template <class F>
 Compiled<std::decay_t<F>> compile(F&& f, const PlanOptions& options = {}) {
   return {std::forward<F>(f), options};

@@ -199,7 +199,7 @@ std::size_t Fuser::new_group(std::size_t position, const Shape& extents) {
 
 void Fuser::visit_single(std::size_t i) {
   const Graph::Node& n = g_.nodes[i];
-  bool any = false;
+  bool any = refuses_values(g_, n);
   for (const ValueId v : n.out) any |= is_read(v) && !is_empty(v);
   if (!any) return;
   for (const ValueId v : n.out) out_.stored[v] = true;

@@ -1,7 +1,5 @@
 #include <charconv>
 #include <cstring>
-#include <mutex>
-#include <set>
 #include <unordered_map>
 
 #include "ferrite/compile/detail/scan_body.h"
@@ -12,15 +10,6 @@
 
 namespace ferrite {
 namespace {
-
-/// Names of attributes live as long as the process: records hold them by view.
-std::string_view interned(std::string_view s) {
-  static std::mutex mutex;
-  static std::set<std::string, std::less<>> names;
-  const std::lock_guard lock(mutex);
-  const auto at = names.find(s);
-  return at != names.end() ? *at : *names.emplace(s).first;
-}
 
 /// One line, read from the left.
 class Line {
@@ -101,6 +90,7 @@ class Line {
   }
   Attr::Value attr() {
     if (!rest_.empty() && rest_[0] == '[') return shape();
+    if (!rest_.empty() && rest_[0] == '"') return Label::of(quoted());
     std::string_view w = word(" ");
     const bool literal = w[0] == '~';
     if (literal) w.remove_prefix(1);
@@ -286,7 +276,7 @@ class Parser {
     }
     bool has_body = false;
     while (!line.done() && !(has_body = line.accept("{"))) {
-      const std::string_view key = interned(line.word("="));
+      const std::string_view key = Label::of(line.word("=")).text();  // records hold names by view
       line.expect("=");
       n.attrs.push_back({key, line.attr()});
     }

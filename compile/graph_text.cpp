@@ -9,6 +9,16 @@
 
 namespace ferrite {
 namespace detail {
+
+std::string in_quotes(std::string_view s) {
+  std::string out = "\"";
+  for (const char c : s) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
 namespace {
 
 template <class T, class... Format>
@@ -33,6 +43,7 @@ struct PrintAttr {
     return "~" + (v.is_floating() ? real(v.real()) : std::to_string(v.integer()));
   }
   std::string operator()(const Shape& v) const { return v.str(); }
+  std::string operator()(const Label& v) const { return in_quotes(v.text()); }
 };
 
 }  // namespace
@@ -67,15 +78,6 @@ bool one_value(const Tensor& t) {
 
 namespace {
 
-std::string in_quotes(std::string_view s) {
-  std::string out = "\"";
-  for (const char c : s) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
-
 std::string kind_name(CellKind kind) {
   switch (kind) {
     case CellKind::parameter: return "parameter";
@@ -103,7 +105,7 @@ class Printer {
     for (std::size_t i = 0; i < g_.cells.size(); ++i) {
       const Cell& c = g_.cells[i];
       line("cell @" + std::to_string(i) + ": " + Spec{c.shape(), c.dtype()}.str() + " = " + kind_name(c.kind()) + " " +
-           in_quotes(c.name()));
+           detail::in_quotes(c.name()));
     }
     for (const Graph::CellValue& r : g_.reads) line(typed(r.value) + " = read @" + std::to_string(r.cell));
     for (const Graph::Constant& c : g_.constants) line("constant " + typed(c.value) + " = " + elements(c.tensor));
@@ -167,7 +169,7 @@ std::string Graph::str(std::int64_t most_inline) const { return Printer(*this, m
 std::string Graph::graphviz() const {
   std::string s = "digraph program {\n  node [shape=box, fontname=monospace];\n";
   const auto point = [&](ValueId v, const std::string& label, const char* style) {
-    s += "  v" + std::to_string(v) + " [label=" + in_quotes(label + "\n" + values[v].str()) + style + "];\n";
+    s += "  v" + std::to_string(v) + " [label=" + detail::in_quotes(label + "\n" + values[v].str()) + style + "];\n";
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) point(inputs[i], "input " + std::to_string(i), ", shape=ellipse");
   for (const CellValue& r : reads) point(r.value, cells[r.cell].name(), ", shape=cylinder");
@@ -181,7 +183,7 @@ std::string Graph::graphviz() const {
       for (const ValueId to : n.out) s += "  v" + std::to_string(from) + " -> v" + std::to_string(to) + ";\n";
   }
   const auto sink = [&](const std::string& id, const std::string& label, ValueId from) {
-    s += "  " + id + " [label=" + in_quotes(label) + ", shape=ellipse, style=bold];\n";
+    s += "  " + id + " [label=" + detail::in_quotes(label) + ", shape=ellipse, style=bold];\n";
     s += "  v" + std::to_string(from) + " -> " + id + ";\n";
   };
   for (std::size_t i = 0; i < outputs.size(); ++i)

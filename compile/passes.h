@@ -5,8 +5,8 @@ namespace ferrite::passes {
 
 // Each pass rewrites a graph into one that computes the same bits.
 
-/// Drops nodes, constants, reads and cells that no output and no written cell depends on, and numbers the values that
-/// are left in order of definition.
+/// Drops nodes, constants, reads and cells that no output and no written cell depends on, but for what refuses values
+/// (labels, lengths, indices), and numbers the values that are left in order of definition.
 void remove_dead_code(Graph& g);
 
 /// Merges applications of one operation to the same values with the same constants. Constants are compared by their
@@ -28,8 +28,8 @@ void join_padded_sums(Graph& g);
 /// cross-entropy need not be computed for every class. The same elements meet the same operations.
 void sink_gathers(Graph& g);
 
-/// Scans: what nobody reads is not carried, stacked or summed; a single step stands for itself; of two scans of which
-/// one gives all that the other does and more, one is left.
+/// Scans: what nobody reads is not carried, stacked or summed; a single step without sums stands for itself; of two
+/// scans of which one gives all that the other does and more, one is left.
 void simplify_scans(Graph& g);
 
 /// All passes that keep bits, in their order.

@@ -16,6 +16,9 @@ struct PlanOptions {
   bool fuse = true;   ///< elementwise operations run together; off: one kernel each
   bool guard = true;  ///< what would be computed many times is computed once; off: for measuring what that saves
   bool reuse = true;  ///< buffers are used again after their last reader; off: for finding faults, the same results
+  /// Plans that a compiled function keeps, one for each combination of shapes; the one not used for longest goes first,
+  /// with a line in the log. 0: any number.
+  std::size_t most_plans = 128;
 };
 
 /// What a plan does, in numbers and words.

@@ -1,6 +1,6 @@
 #include "ferrite/compile/detail/program.h"
 
-#include <unordered_map>
+#include <algorithm>
 
 #include "ferrite/compile/detail/pull_back.h"
 #include "ferrite/compile/passes.h"
@@ -9,37 +9,7 @@
 namespace ferrite::detail {
 namespace {
 
-/// Programs by number: an entry of a tape holds the number among its constants.
-class Registry {
- public:
-  std::int64_t next() { return ++last_; }
-  void add(std::int64_t id, const std::weak_ptr<Program>& p) {
-    const std::lock_guard lock(mutex_);
-    programs_[id] = p;
-  }
-  void remove(std::int64_t id) {
-    const std::lock_guard lock(mutex_);
-    programs_.erase(id);
-  }
-  std::shared_ptr<Program> find(const Attrs& attrs) {
-    const std::lock_guard lock(mutex_);
-    const auto at = programs_.find(attrs.get<std::int64_t>("program"));
-    std::shared_ptr<Program> p = at == programs_.end() ? nullptr : at->second.lock();
-    if (!p)
-      throw TapeError("compile: a compiled function ended before its gradient was taken; keep it as long as the tape");
-    return p;
-  }
-
- private:
-  std::atomic<std::int64_t> last_{0};
-  std::mutex mutex_;
-  std::unordered_map<std::int64_t, std::weak_ptr<Program>> programs_;
-};
-
-Registry& registry() {
-  static auto* r = new Registry;  // outlives every compiled function with static lifetime
-  return *r;
-}
+const Program& program_of(const Attrs& attrs) { return static_cast<const Program&>(*attrs.body); }
 
 std::vector<const Tensor*> pointers_to(const std::vector<Tensor>& list) {
   std::vector<const Tensor*> p;
@@ -53,28 +23,26 @@ std::vector<const Tensor*> pointers_to(const std::vector<Tensor>& list) {
 /// those of the program, what it writes to cells, and what its gradient needs.
 struct CompiledCall {
   static Specs infer(const Primitive&, Inputs, const Attrs& attrs) {
-    const std::shared_ptr<Program> p = registry().find(attrs);
-    const Graph& g = p->gradient().forward;
+    const Graph& g = program_of(attrs).gradient().forward;
     Specs s;
     for (const ValueId v : g.outputs) s.push_back(g.values[v]);
     return s;
   }
 
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    const std::shared_ptr<Program> p = registry().find(attrs);
-    const Tensors ends = p->gradient().run->plan().evaluate(OperandList(in));
+    const Tensors ends = program_of(attrs).gradient().run->plan().evaluate(OperandList(in));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = ends[i];
   }
 
   static Tensors vjp(const Vjp& v) {
-    const std::shared_ptr<Program> p = registry().find(v.attrs);
-    const Program::Gradient& g = p->gradient();
+    const Program& p = program_of(v.attrs);
+    const Program::Gradient& g = p.gradient();
     bool through_residuals = false;
     for (std::size_t k = g.results; k < v.outputs(); ++k) through_residuals |= v.grad(k).defined();
     if (through_residuals) return recomputed(*g.run, v);
     std::vector<Tensor> residuals;
     for (std::size_t k = g.results; k < v.outputs(); ++k) residuals.push_back(v.out(k));
-    return pull_back(*p, v, residuals);
+    return pull_back(p, v, residuals);
   }
 
   /// Where a gradient of a gradient arrives at what the first one saved, the saved values are results like others: the
@@ -127,23 +95,19 @@ Graph closed(const Graph& g) {
 
 }  // namespace
 
-Program::Program(Graph graph, std::vector<TracedFlag> flags, const PlanOptions& options)
-    : graph_(std::move(graph)),
-      flags_(std::move(flags)),
+Program::Program(Traced traced, const PlanOptions& options)
+    : graph_(std::move(traced.graph)),
+      flags_(std::move(traced.flags)),
+      variables_(std::move(traced.variables)),
       options_(options),
-      plan_(graph_, options),
-      id_(registry().next()) {}
+      plan_(graph_, options) {}
 
-Program::~Program() { registry().remove(id_); }
-
-std::shared_ptr<Program> Program::make(Graph graph, std::vector<TracedFlag> flags, const PlanOptions& options) {
-  std::shared_ptr<Program> p(new Program(std::move(graph), std::move(flags), options));
-  registry().add(p->id_, p);
-  return p;
+std::shared_ptr<Program> Program::make(Traced traced, const PlanOptions& options) {
+  return std::shared_ptr<Program>(new Program(std::move(traced), options));
 }
 
-bool Program::fits(std::span<const Tensor* const> arguments) const {
-  if (arguments.size() != graph_.inputs.size()) return false;
+bool Program::fits(std::span<const Tensor* const> arguments, std::span<const void* const> variables) const {
+  if (arguments.size() != graph_.inputs.size() || !std::ranges::equal(variables, variables_)) return false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Spec& s = graph_.values[graph_.inputs[i]];
     if (s.dtype != arguments[i]->dtype() || !(s.shape == arguments[i]->shape())) return false;
@@ -161,7 +125,9 @@ Tensors Program::apply(std::span<const Tensor* const> arguments) const {
     return replay(graph_, in);
   }
   if (now.recorders.empty()) return plan_.evaluate(arguments);
-  Tensors out = kCompiled.apply({arguments.data(), arguments.size()}, Attrs().with("program", id_));
+  Attrs attrs;
+  attrs.body = shared_from_this();
+  Tensors out = kCompiled.apply({arguments.data(), arguments.size()}, attrs);
   Tensors results;
   for (std::size_t i = 0; i < gradient().results; ++i) results.push_back(out[i]);
   return results;
@@ -240,7 +206,7 @@ const Program::Gradient& Program::gradient() const {
   Graph joint = trace_gradient(*g);
   passes::simplify(joint);
   cut(joint, *g);
-  g->run = make(g->forward, {}, options_);
+  g->run = make({g->forward, {}, {}}, options_);
   gradient_ = std::move(g);
   return *gradient_;
 }
@@ -254,7 +220,7 @@ std::shared_ptr<Program> Program::backward(const std::vector<bool>& wants) const
   b.outputs.clear();
   for (std::size_t k = 0; k < wants.size(); ++k)
     if (wants[k]) b.outputs.push_back(g.backward.outputs[k]);
-  gradient_->variants.push_back({wants, make(std::move(b), {}, options_)});
+  gradient_->variants.push_back({wants, make({std::move(b), {}, {}}, options_)});
   return gradient_->variants.back().run;
 }
 

@@ -160,31 +160,50 @@ Tensors with_mask(const Tensors& init, const Tensors& xs, std::int64_t steps, co
   for (std::size_t k = 0; k < init.size(); ++k) check_rows("carry", k, init[k].shape(), 0, B);
   for (std::size_t i = 0; i < xs.size(); ++i) check_rows("x", i, xs[i].shape(), 1, B);
   Tensors all = xs;
-  all.push_back(less(reshape(arange(steps), {steps, 1}), reshape(lengths, {1, B})));
+  const Tensor in_range = checked(lengths, 0, steps, "scan: a length of");
+  all.push_back(less(reshape(arange(steps), {steps, 1}), reshape(in_range, {1, B})));
   return all;
+}
+
+void check_body(const ScanBodyFunction& body) {
+  if (!body) throw ValueError("scan: the body is null");
 }
 
 }  // namespace
 
 struct Scan::State {
+  static constexpr std::size_t kMost = 128;  ///< combinations of types that are kept, those used last
+  using List = std::list<std::shared_ptr<const Traced>>;
+
   ScanBodyFunction plain, masked;
   std::mutex mutex;
-  std::vector<std::shared_ptr<const Traced>> traced[2];  ///< without and with lengths
+  List traced[2];  ///< without and with lengths, the one used last first
 
-  /// What was traced for such types; a body that refers to tensors is traced anew: they may be others now.
+  /// What was traced for such types; a body that refers to tensors is traced anew: they may be others now. No lock is
+  /// held while the body runs.
   std::shared_ptr<const Traced> find(const ScanBodyFunction& body, bool with_lengths, const Tensors& init,
                                      const Tensors& xs) {
-    const std::lock_guard lock(mutex);
-    for (const std::shared_ptr<const Traced>& t : traced[with_lengths])
-      if (t->fits(init, xs)) return t;
+    List& list = traced[with_lengths];
+    {
+      const std::lock_guard lock(mutex);
+      for (auto at = list.begin(); at != list.end(); ++at) {
+        if (!(*at)->fits(init, xs)) continue;
+        list.splice(list.begin(), list, at);
+        return list.front();
+      }
+    }
     std::shared_ptr<const Traced> t = trace_body(body, init, xs);
     const auto is_tensor = [](const Tracer::Capture& c) { return !c.cell; };
-    if (std::none_of(t->captures.begin(), t->captures.end(), is_tensor)) traced[with_lengths].push_back(t);
+    if (std::any_of(t->captures.begin(), t->captures.end(), is_tensor)) return t;
+    const std::lock_guard lock(mutex);
+    list.push_front(t);
+    if (list.size() > kMost) list.pop_back();
     return t;
   }
 };
 
 Scan::Scan(ScanBodyFunction body) : state_(std::make_shared<State>()) {
+  check_body(body);
   state_->masked = [body](const Tensors& carry, const Tensors& x) { return masked_step(body, carry, x); };
   state_->plain = std::move(body);
 }
@@ -197,6 +216,7 @@ ScanResult Scan::operator()(const Tensors& init, const Tensors& xs, const ScanOp
 }
 
 ScanResult scan(const ScanBodyFunction& body, const Tensors& init, const Tensors& xs, const ScanOptions& o) {
+  check_body(body);
   const std::int64_t steps = steps_of(xs, o);
   if (!o.lengths) return apply(*trace_body(body, init, xs), init, xs, steps, o);
   const Tensors all = with_mask(init, xs, steps, o.lengths);

@@ -1,8 +1,5 @@
 #include "ferrite/compile/detail/scan_body.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "ferrite/compile/detail/rewrite.h"
 #include "ferrite/compile/detail/scan_run.h"
 #include "ferrite/compile/passes.h"
@@ -11,36 +8,6 @@ namespace ferrite::detail {
 namespace {
 
 std::string count(std::size_t n, const char* what) { return std::to_string(n) + " " + what; }
-
-bool same_constant(const Tensor& a, const Tensor& b) {
-  if (a.identity() == b.identity()) return true;
-  if (a.spec() != b.spec()) return false;
-  return visit_dtype(a.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const std::vector<T> x = a.to_vector<T>(), y = b.to_vector<T>();
-    if constexpr (std::is_same_v<T, bool>) {
-      return x == y;
-    } else {
-      return std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
-    }
-  });
-}
-
-bool same_graph(const Graph& a, const Graph& b) {
-  if (a.values != b.values || a.inputs != b.inputs || a.outputs != b.outputs || a.nodes.size() != b.nodes.size() ||
-      a.constants.size() != b.constants.size())
-    return false;
-  for (std::size_t i = 0; i < a.nodes.size(); ++i) {
-    const Graph::Node &m = a.nodes[i], &n = b.nodes[i];
-    if (m.op != n.op || !std::ranges::equal(m.in, n.in) || !std::ranges::equal(m.out, n.out) ||
-        !same_bits(m.attrs, n.attrs))
-      return false;
-  }
-  for (std::size_t i = 0; i < a.constants.size(); ++i)
-    if (a.constants[i].value != b.constants[i].value || !same_constant(a.constants[i].tensor, b.constants[i].tensor))
-      return false;
-  return true;
-}
 
 }  // namespace
 

@@ -114,21 +114,25 @@ struct Checkpointed {
 // ---- backward ------------------------------------------------------------------------------------------
 
 /// carries kept, xs, captures, cotangents of the float carries, then of the ys that have one -> gradients as a way back
-/// gives them. Its constants say which are wanted (`inputs`) and which cotangents arrive (`ys`), bit by bit.
+/// gives them. Its constants say which are wanted (`inputs`) and which cotangents arrive (`ys`): a digit 0 or 1 for
+/// each.
 struct CheckpointedGrad {
-  static constexpr int kMostBits = 63;
-
-  static std::int64_t bits(const ScanBack::Wish::Flags& list) {
-    std::int64_t b = 0;
-    for (std::size_t i = 0; i < list.size() && i < kMostBits; ++i) b |= std::int64_t{list[i] != 0} << i;
-    return b;
+  static Label digits(const ScanBack::Wish::Flags& flags) {
+    std::string s;
+    for (const char f : flags) s += f ? '1' : '0';
+    return Label::of(s);
+  }
+  static ScanBack::Wish::Flags flags(const Attrs& attrs, std::string_view name, std::size_t count) {
+    const std::string_view digits = attrs.get<Label>(name).text();
+    if (digits.size() != count || digits.find_first_not_of("01") != std::string_view::npos)
+      throw TraceError("scan_checkpointed_grad: '" + std::string(name) + "' must be " + std::to_string(count) +
+                       " digits 0 or 1, got '" + std::string(digits) + "'");
+    ScanBack::Wish::Flags f;
+    for (const char d : digits) f.push_back(d == '1');
+    return f;
   }
   static ScanBack::Wish wish_of(const Attrs& attrs, const ScanBody& body) {
-    const std::int64_t inputs = attrs.get<std::int64_t>("inputs"), ys = attrs.get<std::int64_t>("ys");
-    ScanBack::Wish w;
-    for (std::size_t k = 0; k < body.ys(); ++k) w.ys.push_back((ys >> k & 1) != 0);
-    for (std::size_t i = 0; i < body.graph().inputs.size(); ++i) w.inputs.push_back((inputs >> i & 1) != 0);
-    return w;
+    return {flags(attrs, "ys", body.ys()), flags(attrs, "inputs", body.graph().inputs.size())};
   }
 
   static Specs infer(const Primitive&, Inputs, const Attrs& attrs) {
@@ -255,12 +259,16 @@ Tensors Checkpointed::vjp(const Vjp& v) {
   for (std::size_t k = 0; k < ys; ++k)
     if (wish.ys[k]) operands.add(v.grad(c.s.carries + k));
   Attrs attrs = v.attrs;
-  attrs.push_back({"inputs", CheckpointedGrad::bits(wish.inputs)});
-  attrs.push_back({"ys", CheckpointedGrad::bits(wish.ys)});
+  attrs.push_back({"inputs", CheckpointedGrad::digits(wish.inputs)});
+  attrs.push_back({"ys", CheckpointedGrad::digits(wish.ys)});
   return by_input(v, c.s, wish, operands.apply(kCheckpointedGrad, attrs));
 }
 
 }  // namespace
+
+ScanBack::Wish checkpointed_wish(const Attrs& attrs, const ScanBody& body) {
+  return CheckpointedGrad::wish_of(attrs, body);
+}
 
 const Primitive& scan_checkpointed_primitive() { return kCheckpointed; }
 

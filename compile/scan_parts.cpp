@@ -136,6 +136,8 @@ class TakingApart {
       need(t.a);
       need(t.b);
     }
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i)
+      if (refuses_values(g_, g_.nodes[i])) needed_[i] = true;
     for (std::size_t i = g_.nodes.size(); i-- > 0;)
       if (needed_[i])
         for (const ValueId v : g_.nodes[i].in) need(v);

@@ -101,6 +101,7 @@ Graph Tracer::finish(std::span<const Tensor> outputs) {
 }
 
 Graph trace(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs) {
+  if (!f) throw ValueError("trace: the function is null");
   Tracer tracer;
   const NewFrame frame(tracer);
   Tensors in;

@@ -67,7 +67,7 @@ Tensor Embedding::forward(const Tensor& tokens, const Context&) const {
   if (!is_integer(tokens.dtype())) throw DtypeError("embedding: tokens must be i64 or i32, got " + tokens.spec().str());
   Shape shape = tokens.shape();
   shape.push_back(weight.shape()[1]);
-  return reshape(index_select(weight, 0, reshape(tokens, {-1})), shape);
+  return reshape(index_select(weight, 0, reshape(tokens, {-1}), {"embedding: token"}), shape);
 }
 
 std::unique_ptr<Step> Embedding::make_step(const StepRows& in) const {
@@ -109,12 +109,11 @@ Dropout::Dropout(double probability, const Init& init) : probability_(probabilit
 Tensor Dropout::forward(const Tensor& x, const Context&) const {
   if (!training() || probability_ == 0) return x;
   if (probability_ == 1) return x * 0;
-  const std::span<const std::int64_t> k = key.peek().values<std::int64_t>();
   const Tensor call = calls.value();
-  calls.assign(call + 1);
   const double keep = 1 - probability_;
-  const RandomKey drawn{std::bit_cast<std::uint64_t>(k[0]), std::bit_cast<std::uint64_t>(k[1]), 0};
-  return x * (bernoulli(x.shape(), drawn, keep, x.dtype(), call) / keep);
+  const Tensor mask = bernoulli(x.shape(), key.value(), call, keep, x.dtype()) / keep;
+  calls.assign(call + 1);
+  return x * mask;
 }
 
 std::unique_ptr<Step> Dropout::make_step(const StepRows& in) const { return detail::identity_step(in); }
@@ -173,8 +172,8 @@ std::unique_ptr<Step> Activation::make_step(const StepRows& in) const {
 Tensor LastStep::forward(const Tensor& x, const Context& context) const {
   check_sequence("last_step", x);
   if (!context.lengths) return select(x, 1, -1);
-  detail::check_lengths("last_step", context.lengths, x.shape()[0], x.shape()[1]);
-  const Tensor at = reshape(context.lengths - 1, {-1, 1, 1});
+  const Tensor lengths = detail::checked_lengths("last_step: a length of", context.lengths, x.shape()[0], x.shape()[1]);
+  const Tensor at = reshape(lengths - 1, {-1, 1, 1});
   return squeeze(gather(x, 1, expand(at, {x.shape()[0], 1, x.shape()[2]})), 1);
 }
 
@@ -183,10 +182,11 @@ std::unique_ptr<Step> LastStep::make_step(const StepRows& in) const { return det
 Tensor MeanOverTime::forward(const Tensor& x, const Context& context) const {
   check_sequence("mean_over_time", x);
   if (!context.lengths) return mean(x, {1});
-  detail::check_lengths("mean_over_time", context.lengths, x.shape()[0], x.shape()[1]);
-  const Tensor valid = less(arange(x.shape()[1]), unsqueeze(context.lengths, 1));  // [B, T]
+  const Tensor lengths =
+      unsqueeze(detail::checked_lengths("mean_over_time: a length of", context.lengths, x.shape()[0], x.shape()[1]), 1);
+  const Tensor valid = less(arange(x.shape()[1]), lengths);  // [B, T]
   const Tensor total = sum(where(unsqueeze(valid, 2), x, 0), {1});
-  return total / cast(unsqueeze(context.lengths, 1), x.dtype());
+  return total / cast(lengths, x.dtype());
 }
 
 }  // namespace ferrite::nn

@@ -71,6 +71,7 @@ void Module::copy_modes(const Module& from) const {
 
 namespace {
 
+/// Where a program is traced, the copying is part of it.
 template <class C>
 void copy_cells(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
   if (from.size() != to.size())
@@ -79,7 +80,7 @@ void copy_cells(const std::vector<Named<C>>& from, const std::vector<Named<C>>& 
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (from[i].name != to[i].name)
       throw Error("copy_values: names differ: '" + from[i].name + "' and '" + to[i].name + "'");
-    to[i].cell.assign(from[i].cell.peek());
+    to[i].cell.assign(from[i].cell.value());
   }
 }
 
@@ -90,6 +91,7 @@ StepInput Layer::step_input() const {
 }
 
 void copy_values(const Module& from, const Module& to) {
+  const NoTapes frame;
   copy_cells(from.named_parameters(), to.named_parameters());
   copy_cells(from.named_buffers(), to.named_buffers());
   copy_cells(from.named_states(), to.named_states());

@@ -16,8 +16,13 @@ std::string text(std::int64_t n) { return std::to_string(n); }
 /// A call's shapes, checked.
 class Call {
  public:
-  Call(const std::string& name, const RecurrentSizes& sizes, const Tensor& x, const Context& context, Dtype dtype)
-      : name_(name), sizes_(sizes), batched_(x.rank() == 3), batch_first_(sizes.batch_first || !batched_) {
+  Call(const std::string& name, Label lengths_name, const RecurrentSizes& sizes, const Tensor& x,
+       const Context& context, Dtype dtype)
+      : name_(name),
+        lengths_name_(lengths_name),
+        sizes_(sizes),
+        batched_(x.rank() == 3),
+        batch_first_(sizes.batch_first || !batched_) {
     check_input(x, dtype);
     input = batched_ ? x : unsqueeze(x, 0);
     B = input.shape()[batch_first_ ? 0 : 1];
@@ -76,8 +81,7 @@ class Call {
 
   void read_lengths(const Tensor& lengths) {
     if (!lengths) return;
-    detail::check_lengths(name_, lengths, B, T);
-    lengths_ = lengths;
+    lengths_ = detail::checked_lengths(lengths_name_, lengths, B, T);
   }
 
   void read_resets(const Tensor& mask) {
@@ -89,6 +93,7 @@ class Call {
   }
 
   const std::string& name_;
+  Label lengths_name_;
   const RecurrentSizes& sizes_;
   bool batched_;
   bool batch_first_;
@@ -114,7 +119,10 @@ void detail::check_dtype(const std::string& name, const Tensor& x, Dtype dtype, 
 }
 
 Recurrent::Recurrent(std::string name, bool has_memory, const RecurrentSizes& sizes, const Init& init)
-    : name_(std::move(name)), has_memory_(has_memory), sizes_(sizes) {
+    : name_(std::move(name)),
+      lengths_name_(Label::of(name_ + ": a length of")),
+      has_memory_(has_memory),
+      sizes_(sizes) {
   detail::check_sizes(name_, sizes);
   for (std::int64_t k = 0; k + 1 < sizes.layers && sizes.dropout > 0; ++k) {
     const std::string dropout = "dropout_l" + text(k);
@@ -136,7 +144,7 @@ std::size_t Recurrent::index_of(const char* what, std::int64_t layer, bool rever
 
 RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
   const Dtype type = dtype();
-  Call call(name_, sizes_, x, context, type);
+  Call call(name_, lengths_name_, sizes_, x, context, type);
   const std::vector<State> carried = carried_states(context, call.B);
   const bool memory = has_memory_;
   Tensors h = call.initial(carried.empty() ? context.state : carried[0].value(), sizes_.state_size(), type);

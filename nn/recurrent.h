@@ -91,6 +91,7 @@ class Recurrent : public Layer {
   std::vector<State> carried_states(const Context& context, std::int64_t batch) const;
 
   std::string name_;
+  Label lengths_name_;  ///< what an error calls a length
   bool has_memory_;
   RecurrentSizes sizes_;
   std::vector<Dropout> dropouts_;  // after all layers but the last

@@ -2,10 +2,23 @@
 
 #include <charconv>
 #include <functional>
+#include <mutex>
+#include <set>
 
 #include "ferrite/tensor/error.h"
 
 namespace ferrite {
+
+Label Label::of(std::string_view text) {
+  static auto* const texts = new std::set<std::string, std::less<>>;  // outlives everything with static lifetime
+  static std::mutex mutex;
+  Label l;
+  const std::lock_guard lock(mutex);
+  const auto at = texts->find(text);
+  l.text_ = at != texts->end() ? *at : *texts->emplace(text).first;
+  return l;
+}
+
 namespace {
 
 std::string shortest(double v) {
@@ -21,6 +34,7 @@ struct Print {
   std::string operator()(Dtype v) const { return std::string(name_of(v)); }
   std::string operator()(const Scalar& v) const { return v.str(); }
   std::string operator()(const Shape& v) const { return v.str(); }
+  std::string operator()(const Label& v) const { return std::string(v.text()); }
 };
 
 struct Hash {
@@ -28,6 +42,7 @@ struct Hash {
   std::size_t operator()(std::int64_t v) const { return std::hash<std::int64_t>{}(v); }
   std::size_t operator()(double v) const { return std::hash<double>{}(v); }
   std::size_t operator()(Dtype v) const { return static_cast<std::size_t>(v); }
+  std::size_t operator()(const Label& v) const { return std::hash<std::string_view>{}(v.text()); }
   std::size_t operator()(const Scalar& v) const { return (*this)(v.real()) + (v.is_floating() ? 1 : 0); }
   std::size_t operator()(const Shape& v) const {
     std::size_t h = static_cast<std::size_t>(v.rank());

@@ -11,9 +11,26 @@
 
 namespace ferrite {
 
+/// A short text that lives as long as the process: a string literal, or one interned by `of`. Compared by its letters.
+class Label {
+ public:
+  constexpr Label() = default;
+  template <std::size_t N>
+  consteval Label(const char (&literal)[N]) : text_(literal, N - 1) {}
+  /// The same letters always give the same stored text. Meant for texts of which a program has few.
+  static Label of(std::string_view text);
+
+  constexpr std::string_view text() const { return text_; }
+  constexpr bool empty() const { return text_.empty(); }
+  constexpr bool operator==(const Label&) const = default;
+
+ private:
+  std::string_view text_{};
+};
+
 /// One named constant of an application: an axis, a bound, a flag, a literal operand. Names are string literals.
 struct Attr {
-  using Value = std::variant<bool, std::int64_t, double, Dtype, Scalar, Shape>;
+  using Value = std::variant<bool, std::int64_t, double, Dtype, Scalar, Shape, Label>;
   std::string_view name;
   Value value;
   bool operator==(const Attr&) const = default;

@@ -15,6 +15,12 @@ Tensor Cell::value() const {
   return v;
 }
 
+const Tensor& Cell::peek() const {
+  if (detail::frame().tracing)
+    throw TraceError("peek: '" + body().name + "' would be read past the program that is traced; use value()");
+  return body().value;
+}
+
 void Cell::assign(const Tensor& value) const {
   Body& b = body();
   if (value.dtype() != b.value.dtype())

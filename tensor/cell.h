@@ -26,8 +26,9 @@ class Cell {
   /// traced value outside its trace.
   void assign(const Tensor& value) const;
 
-  /// The value without telling the recorders: for saving, loading and printing.
-  const Tensor& peek() const { return body().value; }
+  /// The value without telling the recorders: for saving, loading and printing. Throws TraceError while a function is
+  /// traced: its program would keep the value of that moment for ever.
+  const Tensor& peek() const;
   const std::string& name() const { return body().name; }
   CellKind kind() const { return body().kind; }
   const Shape& shape() const { return body().value.shape(); }

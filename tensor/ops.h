@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/operand.h"
 #include "ferrite/tensor/random.h"
 #include "ferrite/tensor/tensor.h"
@@ -181,16 +182,29 @@ Tensor stack(std::span<const Tensor> parts, std::int64_t axis = 0);
 Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
 /// Adds before[i] and after[i] elements of `value` around axis i; negative amounts crop.
 Tensor pad(const Tensor& x, const Shape& before, const Shape& after, Scalar value = 0);
+/// How an operation takes the values of an index.
+struct IndexOptions {
+  /// Empty: negative ones count from the end. Else they are refused, as those from n on, and errors begin so:
+  /// "embedding: token" gives "embedding: token -1 lies outside 0..9".
+  Label who{};
+};
 /// x[.., index[j], ..]: rows chosen by a rank-1 i64 (or i32) index along an axis. Throws ShapeError when an
-/// index lies outside [-n, n).
-Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index);
+/// index lies outside [-n, n); in compiled programs too, though nobody reads the result.
+Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index, const IndexOptions& options = {});
 /// Picks along one axis: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; index has x's rank, and extents not
 /// above x's on the other axes. Out-of-range indices as for index_select.
-Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index);
+Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index, const IndexOptions& options = {});
 /// x with the elements of `source` added at `index` (of source's shape) along an axis: the adjoint of gather.
 /// Repeated indices add up in row-major order.
-Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source);
-/// [...] i64 -> [..., classes], 1 at the index. Not differentiable.
+Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
+                   const IndexOptions& options = {});
+/// x itself, checked: throws where an element lies outside low..high or is NaN, ShapeError for integers, ValueError for
+/// floats, in the words "<who> <value> lies outside <low>..<high>". The check is part of the program: a compiled,
+/// scanned or differentiated function runs it too, before it writes any variable, whether or not the result is read.
+/// Gradients pass unchanged. Bool is refused with DtypeError.
+Tensor checked(const Tensor& x, Scalar low, Scalar high, Label who);
+/// [...] i64 -> [..., classes], 1 at the index. Not differentiable. Throws ShapeError for an index outside [0,
+/// classes).
 Tensor one_hot(const Tensor& index, std::int64_t classes, Dtype dtype = Dtype::f32);
 
 // ---- composed layers' functions ----------------------------------------------------------------------------
@@ -226,7 +240,7 @@ Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tens
 struct SequenceOptions {
   bool reverse = false;      ///< from the last step to the first
   bool batch_first = false;  ///< x [B, T, D] -> y [B, T, H], else [T, B, ...]
-  Tensor lengths{};          ///< i64 [B], each in 1..T: y is 0 beyond, states stay; undefined: all T
+  Tensor lengths{};          ///< i64 [B], each in 0..T: y is 0 beyond, states stay; undefined: all T
   Tensor resets{};           ///< bool [B, T]: before these steps (reversed: after them) states are 0; undefined: never
   bool recompute = false;    ///< gates are not kept for the gradient but computed again there: less memory, more time
 };
@@ -253,7 +267,7 @@ struct SequenceWeights {
 /// All steps of a layer in one direction as one operation, from its input x [T, B, D] (or batch first) -> {y [T, B, H],
 /// last h [B, H]}: the input product of all steps at once, one product a step whose gates are finished before the next
 /// units begin. Values are those of the steps, to the bit; the gradient runs as one operation too, and a gradient of a
-/// gradient is that of the steps. Throws ShapeError, DtypeError.
+/// gradient is that of the steps. Throws ShapeError, also for a length outside 0..T, and DtypeError.
 Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, const SequenceOptions& options = {},
                      bool reset_after = true);
 /// -> {y, last h, last c}.

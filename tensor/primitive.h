@@ -157,6 +157,9 @@ struct Primitive {
   std::span<const Sample> (*samples)() = nullptr;                                           ///< structured
   /// The same in other operations, where there is such a composition: an exporter's fallback; tests compare the bits.
   Tensors (*reference)(Inputs, const Attrs&) = nullptr;
+  /// Whether an application to operands of these types refuses some of their values, and so is kept though nobody reads
+  /// its results. Null: no value is refused.
+  bool (*refuses)(std::span<const Spec> in, const Attrs&) = nullptr;
   /// The gradient is made of operations without gradients: where it must be differentiated itself, that of `reference`
   /// is taken. The reference may leave out last results that nothing but the gradient reads.
   bool second_order_by_reference = false;

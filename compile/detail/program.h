@@ -7,20 +7,27 @@
 
 namespace ferrite::detail {
 
-/// A traced function made ready: its plan, and the plans of its gradient, made when a tape first asks for them. Always
-/// held by a shared_ptr, so that what a tape has recorded can find it again.
-class Program : public std::enable_shared_from_this<Program> {
+/// A function as traced: its program, the switches that it read, and the variables that its arguments held.
+struct Traced {
+  Graph graph;
+  std::vector<TracedFlag> flags;
+  std::vector<const void*> variables;
+};
+
+/// A traced function made ready: its plan, and the plans of its gradient, made when a tape first asks for them. What a
+/// tape has recorded holds it.
+class Program final : public Subprogram, public std::enable_shared_from_this<Program> {
  public:
-  static std::shared_ptr<Program> make(Graph graph, std::vector<TracedFlag> flags, const PlanOptions& options);
-  ~Program();
+  static std::shared_ptr<Program> make(Traced traced, const PlanOptions& options);
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
   const Graph& graph() const { return graph_; }
   const Plan& plan() const { return plan_; }
   /// Whether it was traced for such arguments and the switches stand as they stood then.
-  bool fits(std::span<const Tensor* const> arguments) const;
+  bool fits(std::span<const Tensor* const> arguments, std::span<const void* const> variables) const;
 
+  bool equals(const Subprogram& other) const override { return this == &other; }
   /// Runs it where recorders listen (or part of a trace): arguments as for Plan::evaluate, results too.
   Tensors apply(std::span<const Tensor* const> arguments) const;
 
@@ -40,7 +47,7 @@ class Program : public std::enable_shared_from_this<Program> {
     };
     std::vector<Variant> variants;  ///< of `backward`, by the gradients that are wanted
   };
-  Program(Graph graph, std::vector<TracedFlag> flags, const PlanOptions& options);
+  Program(Traced traced, const PlanOptions& options);
 
   const Gradient& gradient() const;
   Graph trace_gradient(Gradient& g) const;
@@ -49,9 +56,9 @@ class Program : public std::enable_shared_from_this<Program> {
 
   Graph graph_;
   std::vector<TracedFlag> flags_;
+  std::vector<const void*> variables_;  ///< alive: the graph holds those that it reads
   PlanOptions options_;
   Plan plan_;
-  std::int64_t id_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<Gradient> gradient_;
 };

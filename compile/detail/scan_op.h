@@ -19,6 +19,8 @@ Specs infer_scan(Inputs in, const Attrs& attrs);
 
 /// Which gradients of a body are wanted.
 ScanBack::Wish wish_of(const Vjp& v, const ScanSignature& s, std::size_t ys);
+/// The same as the constants of a checkpointed scan's gradient say. Throws TraceError for constants that do not fit.
+ScanBack::Wish checkpointed_wish(const Attrs& attrs, const ScanBody& body);
 /// Gradients of a way back, as it gives them, by input of the body.
 Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Wish& wish, const Tensors& grads);
 

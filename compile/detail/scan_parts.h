@@ -24,7 +24,8 @@ struct ScanPlace {
 struct ScanStage {
   Graph graph;
   std::vector<ScanPlace> in, out;
-  bool empty() const { return graph.outputs.empty(); }
+  /// Nothing runs in it: no value goes out, and none is refused.
+  bool empty() const { return graph.outputs.empty() && graph.nodes.empty(); }
 };
 
 /// A term of a sum over all steps, as sums over rows: a^T b of [rows, a], [rows, b], or the rows b themselves.

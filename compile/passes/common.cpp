@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
 #include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/detail/scan_body.h"
 #include "ferrite/compile/passes.h"
 
 namespace ferrite {
@@ -27,6 +29,18 @@ bool same_bits(const Attrs& a, const Attrs& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i].name != b[i].name || !same_value(a[i].value, b[i].value)) return false;
   return a.body == b.body || (a.body && b.body && a.body->equals(*b.body));
+}
+
+bool refuses_values(const Graph& g, const Graph::Node& n) {
+  if (n.attrs.body) return refuses_values(ScanBody::of(n.attrs).graph());
+  if (!n.op->refuses) return false;
+  InlineVector<Spec, 8> in;
+  for (const ValueId v : n.in) in.push_back(g.values[v]);
+  return n.op->refuses({in.data(), in.size()}, n.attrs);
+}
+
+bool refuses_values(const Graph& g) {
+  return std::any_of(g.nodes.begin(), g.nodes.end(), [&](const Graph::Node& n) { return refuses_values(g, n); });
 }
 
 const Records& records() {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ferrite/compile/detail/rewrite.h"
 #include "ferrite/compile/passes.h"
 
 namespace ferrite::passes {
@@ -62,7 +63,8 @@ void remove_dead_code(Graph& g) {
   std::vector<char> dead(g.nodes.size());
   for (std::size_t i = g.nodes.size(); i-- > 0;) {
     const Graph::Node& n = g.nodes[i];
-    dead[i] = std::none_of(n.out.begin(), n.out.end(), [&](ValueId v) { return live[v]; });
+    dead[i] =
+        std::none_of(n.out.begin(), n.out.end(), [&](ValueId v) { return live[v]; }) && !detail::refuses_values(g, n);
     if (!dead[i])
       for (const ValueId v : n.in) live[v] = true;
   }

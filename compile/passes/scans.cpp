@@ -27,7 +27,7 @@ class Scans {
     for (Graph::Node& n : old) {
       if (!n.op) continue;  // another one computes it
       to_.apply(n);
-      if (is_scan(n) && n.attrs.get<std::int64_t>("steps") == 1) {
+      if (is_scan(n) && stands_for_itself(n)) {
         inline_step(n);
       } else {
         if (is_scan(n)) drop_unused(n);
@@ -67,6 +67,11 @@ class Scans {
   }
 
   // ---- a single step -------------------------------------------------------------------------------------
+
+  /// Sums over steps have an order of their own (docs/numerics.md, rule 4), which no other operation has.
+  static bool stands_for_itself(const Graph::Node& n) {
+    return n.attrs.get<std::int64_t>("steps") == 1 && ScanBody::of(n.attrs).signature().sums == 0;
+  }
 
   ValueId reshaped(ValueId v, const Shape& shape) {
     return g_.add_node(*detail::records().reshape, shape_attr(shape), {v}, {shape, Dtype(g_.values[v].dtype)});
@@ -109,7 +114,8 @@ class Scans {
         if (outputs[k]) live[b.outputs[k]] = true;
       for (std::size_t i = b.nodes.size(); i-- > 0;) {
         const Graph::Node& n = b.nodes[i];
-        if (std::none_of(n.out.begin(), n.out.end(), [&](ValueId v) { return live[v] != 0; })) continue;
+        const bool read = std::any_of(n.out.begin(), n.out.end(), [&](ValueId v) { return live[v] != 0; });
+        if (!read && !detail::refuses_values(b, n)) continue;
         for (const ValueId v : n.in) live[v] = true;
       }
       for (std::size_t k = 0; k < body.signature().carries; ++k) {
@@ -129,6 +135,9 @@ class Scans {
     const ScanSignature& s = body.signature();
     std::vector<char> outputs;
     for (const ValueId v : n.out) outputs.push_back(uses_[v] > 0);
+    const bool read = std::any_of(outputs.begin(), outputs.end(), [](char c) { return c != 0; });
+    if (!read && !detail::refuses_values(body.graph())) return;  // dead code
+    if (!read) outputs[0] = true;                                // a node has a result
     const std::vector<char> inputs = find_live(body, outputs);
     const auto all = [](const std::vector<char>& list) {
       return std::all_of(list.begin(), list.end(), [](char c) { return c != 0; });

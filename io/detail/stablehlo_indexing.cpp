@@ -29,6 +29,9 @@ HloValues index_select(HloBuilder& b, const HloCall& c) {
 
 HloValues gather(HloBuilder& b, const HloCall& c) { return {b.gather_elements(c.in[0], coordinates(b, c.in[1], c))}; }
 
+/// StableHLO refuses no values: what is checked here is the caller's part there.
+HloValues checked(HloBuilder&, const HloCall& c) { return {c.in[0]}; }
+
 HloValues scatter_add(HloBuilder& b, const HloCall& c) {
   if (c.in[1].shape().numel() == 0) return {c.in[0]};
   return {b.scatter_add(c.in[0], coordinates(b, c.in[1], c), c.in[2])};
@@ -38,7 +41,7 @@ HloValues scatter_add(HloBuilder& b, const HloCall& c) {
 
 HloFamily hlo_indexing() {
   static constexpr NamedHloLowering list[] = {
-      {"index_select", index_select}, {"gather", gather}, {"scatter_add", scatter_add}};
+      {"index_select", index_select}, {"gather", gather}, {"scatter_add", scatter_add}, {"checked", checked}};
   return list;
 }
 

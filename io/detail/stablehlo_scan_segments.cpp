@@ -2,7 +2,7 @@
 /// computed again to save memory is computed again in the program that is written too.
 #include <algorithm>
 
-#include "ferrite/compile/detail/scan_body.h"
+#include "ferrite/compile/detail/scan_op.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/io/detail/stablehlo_lowering.h"
 #include "ferrite/tensor/ops.h"
@@ -143,9 +143,7 @@ Tensors backward(const HloCall& c, const Tensors& in) {
   const ScanBody& body = ScanBody::of(c.attrs);
   const ScanSignature& s = body.signature();
   const std::shared_ptr<const ScanBody> saving = body.saving();
-  ScanBack::Wish wish;
-  for (std::size_t k = 0; k < body.ys(); ++k) wish.ys.push_back(c.number("ys") >> k & 1);
-  for (std::size_t i = 0; i < body.graph().inputs.size(); ++i) wish.inputs.push_back(c.number("inputs") >> i & 1);
+  const ScanBack::Wish wish = ferrite::detail::checkpointed_wish(c.attrs, body);
   const ScanBack::Way& way = saving->back()->way(wish);
   const ScanSignature& w = way.body->signature();
   const std::size_t cotangents = body.graph().inputs.size();

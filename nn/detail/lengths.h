@@ -1,12 +1,12 @@
 #pragma once
-#include <string_view>
-
+/// Lengths of the sequences of a batch.
+#include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::nn::detail {
 
-/// Throws ShapeError, beginning with `where`, unless lengths are i64 [B], each in 1..T. Values are not looked at while
-/// they are being traced.
-void check_lengths(std::string_view where, const Tensor& lengths, std::int64_t B, std::int64_t T);
+/// The lengths i64 [B], checked as part of the program to lie in 1..T each (tensor/ops.h: checked). Throws ShapeError
+/// in the words of `who`, "gru: a length of".
+Tensor checked_lengths(Label who, const Tensor& lengths, std::int64_t B, std::int64_t T);
 
 }  // namespace ferrite::nn::detail

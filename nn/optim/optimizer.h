@@ -19,6 +19,7 @@ class Optimizer {
   bool step(std::span<const Tensor> grads);
   bool step(const Tensors& grads) { return step(std::span<const Tensor>(grads.data(), grads.size())); }
 
+  /// Throws TraceError inside a compiled function, which takes the rate from `learning_rate_cell`.
   double learning_rate() const;
   /// Throws ValueError below 0.
   void set_learning_rate(double rate) const;

@@ -190,6 +190,7 @@ inline constexpr Primitive pointwise = {
     .oracle = nullptr,
     .samples = nullptr,
     .reference = reference_of<Op>(),
+    .refuses = nullptr,
     .second_order_by_reference = false};
 
 // ---- structured ----------------------------------------------------------------------------------------
@@ -259,6 +260,14 @@ constexpr auto vjp_of() -> Tensors (*)(const Vjp&) {
   }
 }
 template <class Op>
+constexpr auto refuses_of() -> bool (*)(std::span<const Spec>, const Attrs&) {
+  if constexpr (requires { &Op::refuses; }) {
+    return &Op::refuses;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
 std::span<const Sample> samples_of() {
   static const std::vector<Sample> samples = Op::samples();
   return samples;
@@ -285,6 +294,7 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .oracle = &Op::oracle,
                                          .samples = samples_of<Op>,
                                          .reference = reference_of<Op>(),
+                                         .refuses = refuses_of<Op>(),
                                          .second_order_by_reference = requires {Op::second_order_by_reference;
 }  // namespace ferrite::detail
 }
@@ -324,6 +334,7 @@ Family view_family();
 Family window_family();
 Family assembly_family();
 Family indexing_family();
+Family check_family();
 Family creation_family();
 Family random_family();
 Family recurrent_family();

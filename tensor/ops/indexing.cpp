@@ -1,3 +1,4 @@
+/// Operations that read positions from a tensor of integers.
 #include <cstring>
 
 #include "ferrite/tensor/detail/define.h"
@@ -12,15 +13,24 @@ void check_index_dtype(std::string_view where, const Tensor& index) {
   if (!is_integer(index.dtype())) throw_dtype(where, "the index must be i64 or i32, got " + index.spec().str());
 }
 
-/// The values of an index as non-negative positions below n. Throws ShapeError for one outside [-n, n).
-PooledVector<std::int64_t> positions(std::string_view where, const Tensor& index, std::int64_t n) {
+/// An index that was in range where it was first read, in the gradient of what read it.
+constexpr std::string_view kKnown = "known";
+
+/// The values of an index as non-negative positions below n. Throws ShapeError for one outside [-n, n), or outside
+/// [0, n) where the application names who refuses negative ones.
+PooledVector<std::int64_t> positions(std::string_view where, const Attrs& attrs, const Tensor& index, std::int64_t n) {
+  const Attr::Value* const strict = attrs.find("who");
+  const std::int64_t least = strict ? 0 : -n;
   PooledVector<std::int64_t> out;
   out.reserve(static_cast<std::size_t>(index.numel()));
   visit_dtype(index.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for_each_offset(index.shape(), index.strides(), [&](std::int64_t at) {
       const auto i = static_cast<std::int64_t>(index.data<T>()[at]);
-      if (i < -n || i >= n)
+      if ((i < least || i >= n) && strict)
+        throw ShapeError(std::string(std::get<Label>(*strict).text()) + " " + std::to_string(i) + " lies outside 0.." +
+                         std::to_string(n - 1));
+      if (i < least || i >= n)
         throw_shape(where,
                     "index " + std::to_string(i) + " is out of range for an axis of extent " + std::to_string(n));
       out.push_back(i < 0 ? i + n : i);
@@ -33,6 +43,17 @@ std::int64_t position(double index, std::int64_t n) {
   const auto i = static_cast<std::int64_t>(index);
   return i < 0 ? i + n : i;
 }
+
+bool refuses_indices(const Attrs& attrs) { return !attrs.get_or(kKnown, false); }
+Attrs along(std::int64_t axis, const IndexOptions& o) {
+  Attrs attrs{{"axis", axis}};
+  if (!o.who.empty()) attrs.push_back({"who", o.who});
+  return attrs;
+}
+
+/// Gradients of each other: the index has been read before.
+Tensor scatter_known(const Spec& x, std::int64_t axis, const Tensor& index, const Tensor& source);
+Tensor gather_known(const Tensor& x, std::int64_t axis, const Tensor& index);
 
 struct IndexSelect {
   static constexpr auto name = "index_select", onnx = "Gather", stablehlo = "gather";
@@ -52,20 +73,21 @@ struct IndexSelect {
     const std::int64_t bytes = size_of(x.dtype());
     Shape slice_shape = x.shape();
     slice_shape[axis] = 1;
-    const PooledVector<std::int64_t> rows = positions(name, in[1], x.shape()[axis]);
+    const PooledVector<std::int64_t> rows = positions(name, attrs, in[1], x.shape()[axis]);
     std::byte* to = Writer::raw(out[0]);
     for (const std::int64_t i : rows) {
       copy_strided(to, out[0].strides(), x.raw() + i * x.strides()[axis] * bytes, x.strides(), slice_shape, bytes);
       to += out[0].strides()[axis] * bytes;
     }
   }
+  static bool refuses(std::span<const Spec>, const Attrs& attrs) { return refuses_indices(attrs); }
   static Tensors vjp(const Vjp& v) {
     const std::int64_t axis = v.attrs.get<std::int64_t>("axis");
     const Spec& x = v.in_spec(0);
-    Shape along = Shape::filled(x.shape.rank(), 1);
-    along[static_cast<int>(axis)] = -1;
-    const Tensor index = expand(reshape(v.in(1), along), v.grad().shape());
-    return {scatter_add(zeros(x.shape, x.dtype), axis, index, v.grad()), Tensor()};
+    Shape one_axis = Shape::filled(x.shape.rank(), 1);
+    one_axis[static_cast<int>(axis)] = -1;
+    const Tensor index = expand(reshape(v.in(1), one_axis), v.grad().shape());
+    return {scatter_known(x, axis, index, v.grad()), Tensor()};
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
     const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
@@ -106,7 +128,7 @@ struct Gather {
     const Tensor& x = in[0];
     const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
     const auto bytes = static_cast<std::size_t>(size_of(x.dtype()));
-    const PooledVector<std::int64_t> at = positions(name, in[1], x.shape()[axis]);
+    const PooledVector<std::int64_t> at = positions(name, attrs, in[1], x.shape()[axis]);
     Shape others = x.strides();
     others[axis] = 0;
     std::byte* to = Writer::raw(out[0]);
@@ -117,9 +139,10 @@ struct Gather {
       to += bytes;
     });
   }
+  static bool refuses(std::span<const Spec>, const Attrs& attrs) { return refuses_indices(attrs); }
   static Tensors vjp(const Vjp& v) {
     const Spec& x = v.in_spec(0);
-    return {scatter_add(zeros(x.shape, x.dtype), v.attrs.get<std::int64_t>("axis"), v.in(1), v.grad()), Tensor()};
+    return {scatter_known(x, v.attrs.get<std::int64_t>("axis"), v.in(1), v.grad()), Tensor()};
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
     const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
@@ -155,7 +178,7 @@ struct ScatterAdd {
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
     copy_to(Writer::raw(out[0]), in[0]);
-    const PooledVector<std::int64_t> at = positions(name, in[1], in[0].shape()[axis]);
+    const PooledVector<std::int64_t> at = positions(name, attrs, in[1], in[0].shape()[axis]);
     const Tensor source = contiguous(in[2]);
     Shape others = out[0].strides();
     const std::int64_t step = others[axis];
@@ -172,10 +195,11 @@ struct ScatterAdd {
       });
     });
   }
+  static bool refuses(std::span<const Spec>, const Attrs& attrs) { return refuses_indices(attrs); }
   static Tensors vjp(const Vjp& v) {
     Tensors g(3);
     if (v.wants(0)) g[0] = v.grad();
-    if (v.wants(2)) g[2] = gather(v.grad(), v.attrs.get<std::int64_t>("axis"), v.in(1));
+    if (v.wants(2)) g[2] = gather_known(v.grad(), v.attrs.get<std::int64_t>("axis"), v.in(1));
     return g;
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
@@ -197,6 +221,14 @@ struct ScatterAdd {
   }
 };
 
+Tensor scatter_known(const Spec& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
+  const Tensor none = zeros(x.shape, x.dtype);
+  return call(structured<ScatterAdd>, {{&none, &index, &source}}, {{"axis", axis}, {kKnown, true}});
+}
+Tensor gather_known(const Tensor& x, std::int64_t axis, const Tensor& index) {
+  return call(structured<Gather>, {{&x, &index}}, {{"axis", axis}, {kKnown, true}});
+}
+
 }  // namespace
 
 Family indexing_family() {
@@ -206,26 +238,27 @@ Family indexing_family() {
 
 }  // namespace detail
 
-Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index) {
+Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index, const IndexOptions& options) {
   const std::int64_t at = axis_of(axis, x.rank(), "index_select");
-  return detail::call(detail::structured<detail::IndexSelect>, {{&x, &index}}, {{"axis", at}});
+  return detail::call(detail::structured<detail::IndexSelect>, {{&x, &index}}, detail::along(at, options));
 }
 
-Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index) {
+Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index, const IndexOptions& options) {
   const std::int64_t at = axis_of(axis, x.rank(), "gather");
-  return detail::call(detail::structured<detail::Gather>, {{&x, &index}}, {{"axis", at}});
+  return detail::call(detail::structured<detail::Gather>, {{&x, &index}}, detail::along(at, options));
 }
 
-Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
+Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
+                   const IndexOptions& options) {
   const std::int64_t at = axis_of(axis, x.rank(), "scatter_add");
-  return detail::call(detail::structured<detail::ScatterAdd>, {{&x, &index, &source}}, {{"axis", at}});
+  return detail::call(detail::structured<detail::ScatterAdd>, {{&x, &index, &source}}, detail::along(at, options));
 }
 
 Tensor one_hot(const Tensor& index, std::int64_t classes, Dtype dtype) {
   if (classes < 1) throw ValueError("one_hot: the number of classes must be positive, got " + std::to_string(classes));
   if (index.dtype() != Dtype::i64)
     detail::throw_dtype("one_hot", "the index must be i64, got " + index.spec().str() + "; cast it first");
-  return cast(equal(unsqueeze(index, -1), arange(classes)), dtype);
+  return cast(equal(unsqueeze(checked(index, 0, classes - 1, "one_hot: index"), -1), arange(classes)), dtype);
 }
 
 }  // namespace ferrite

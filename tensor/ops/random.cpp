@@ -17,7 +17,34 @@ RandomKey key_of(const Attrs& attrs) {
           static_cast<std::uint32_t>(attrs.get<std::int64_t>("call"))};
 }
 
-Specs infer_random(const Attrs& attrs) { return {{attrs.get<Shape>("shape"), attrs.get<Dtype>("dtype")}}; }
+/// Operands: none, a counter, or a key and a counter.
+Specs infer_random(std::string_view name, Inputs in, const Attrs& attrs) {
+  if (in.size() > 2) throw_shape(name, "takes a key and a counter, got " + std::to_string(in.size()) + " operands");
+  if (in.size() == 2 && in[0].spec() != Spec{{2}, Dtype::i64})
+    throw_shape(name, "the key must be i64[2], seed and stream, got " + in[0].spec().str());
+  if (in.size() > 0 && (in[in.size() - 1].dtype() != Dtype::i64 || in[in.size() - 1].numel() != 1))
+    throw_shape(name, "the counter must be i64 of one element, got " + in[in.size() - 1].spec().str());
+  return {{attrs.get<Shape>("shape"), attrs.get<Dtype>("dtype")}};
+}
+
+/// The key of an application: the values of its operands go before the constants.
+RandomKey key_of(Inputs in, const Attrs& attrs) {
+  RandomKey key = key_of(attrs);
+  if (in.size() == 2) {
+    const Tensor given = dense(in[0]);
+    key.seed = static_cast<std::uint64_t>(given.data<std::int64_t>()[0]);
+    key.stream = static_cast<std::uint64_t>(given.data<std::int64_t>()[1]);
+  }
+  if (in.size() > 0) key.call += static_cast<std::uint32_t>(in[in.size() - 1].item<std::int64_t>());
+  return key;
+}
+RandomKey key_of(std::span<const Dense> in, const Attrs& attrs) {
+  RandomKey key = key_of(attrs);
+  if (in.size() == 2)
+    key = {static_cast<std::uint64_t>(in[0].values[0]), static_cast<std::uint64_t>(in[0].values[1]), key.call};
+  if (!in.empty()) key.call += static_cast<std::uint32_t>(in.back().values[0]);
+  return key;
+}
 
 /// [0, 1) from 53 bits.
 double unit_of(std::uint32_t low, std::uint32_t high) {
@@ -67,24 +94,20 @@ struct Uniform {
   static constexpr auto name = "uniform", onnx = "", stablehlo = "";
   static constexpr auto summary = "uniform in [low, high): Philox4x32-10, one counter for each element";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
-    if (in.size() && (in[0].dtype() != Dtype::i64 || in[0].numel() != 1))
-      throw_shape(name, "the counter must be i64 of one element, got " + in[0].spec().str());
-    return infer_random(attrs);
-  }
+  static Specs infer(Inputs in, const Attrs& attrs) { return infer_random(name, in, attrs); }
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    RandomKey key = key_of(attrs);
-    if (in.size()) key.call += static_cast<std::uint32_t>(in[0].item<std::int64_t>());
-    fill(out[0], key, Values(attrs));
+    fill(out[0], key_of(in, attrs), Values(attrs));
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    RandomKey key = key_of(attrs);
-    if (!in.empty()) key.call += static_cast<std::uint32_t>(in[0].values[0]);
+    const RandomKey key = key_of(in, attrs);
     fill_oracle(out[0], [&](std::uint64_t i) { return value(key, i, out[0].dtype, attrs); });
   }
   static std::vector<Sample> samples() {
     return {{.attrs = random_attrs({3, 5}, {7, 11, 2}, Dtype::f32, -1, 2)},
             {.inputs = {{{}, Dtype::i64}}, .attrs = random_attrs({4}, {7, 11, 2}, Dtype::f32, 0, 1), .indices = {5}},
+            {.inputs = {{{2}, Dtype::i64}, {{}, Dtype::i64}},
+             .attrs = random_attrs({4}, {7, 11, 2}, Dtype::f32, 0, 1),
+             .indices = {5, 3}},
             {.attrs = random_attrs({150}, {7, 11, 2}, Dtype::f32, 0, 1)},
             {.attrs = random_attrs({150}, {7, 11, 2}, Dtype::f64, 0, 1)}};
   }
@@ -133,22 +156,28 @@ struct Normal {
   // The constants `low` and `high` are the mean and the deviation.
   static constexpr auto summary = "normal: the inverse distribution function of a 53-bit uniform, in plain f64";
 
-  static Specs infer(Inputs, const Attrs& attrs) { return infer_random(attrs); }
-  static void eval(Inputs, std::span<Tensor> out, const Attrs& attrs) {
-    const RandomKey key = key_of(attrs);
+  static Specs infer(Inputs in, const Attrs& attrs) { return infer_random(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const RandomKey key = key_of(in, attrs);
     const double mean = attrs.get<double>("low"), deviation = attrs.get<double>("high");
     fill(out[0], key, [=](std::uint32_t low, std::uint32_t high, auto& to) {
       to = static_cast<std::remove_reference_t<decltype(to)>>(value(unit_of(low, high), mean, deviation));
     });
   }
-  static void oracle(std::span<const Dense>, std::span<Dense> out, const Attrs& attrs) {
-    const RandomKey key = key_of(attrs);
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const RandomKey key = key_of(in, attrs);
     fill_oracle(out[0], [&](std::uint64_t i) {
       return value(unit(key, i), attrs.get<double>("low"), attrs.get<double>("high"));
     });
   }
   static std::vector<Sample> samples() {
     return {{.attrs = Uniform::random_attrs({3, 5}, {7, 11, 2}, Dtype::f32, 0, 1)},
+            {.inputs = {{{1}, Dtype::i64}},
+             .attrs = Uniform::random_attrs({4}, {7, 11, 2}, Dtype::f32, 0, 1),
+             .indices = {5}},
+            {.inputs = {{{2}, Dtype::i64}, {{}, Dtype::i64}},
+             .attrs = Uniform::random_attrs({4}, {7, 11, 2}, Dtype::f64, 0, 1),
+             .indices = {5, 3}},
             {.attrs = Uniform::random_attrs({150}, {8, 11, 2}, Dtype::f64, -3, 2)}};
   }
 
@@ -176,27 +205,65 @@ void check_random(const Shape& shape, Dtype dtype, std::string_view where) {
 
 }  // namespace
 
-Tensor uniform(const Shape& shape, const RandomKey& key, double low, double high, Dtype dtype, const Tensor& counter) {
+namespace {
+
+/// What a draw takes: a key and a counter, a counter alone, or nothing.
+class Operands {
+ public:
+  explicit Operands(const Tensor& counter) : count_(counter.defined() ? 1 : 0) { list_[0] = &counter; }
+  Operands(const Tensor& key, const Tensor& counter) : list_{&key, &counter}, count_(2) {}
+  operator Inputs() const { return {list_, count_}; }
+
+ private:
+  const Tensor* list_[2] = {};
+  std::size_t count_;
+};
+
+Tensor draw_uniform(const Shape& shape, const RandomKey& key, double low, double high, Dtype dtype, Inputs in) {
   check_random(shape, dtype, "uniform");
   if (!(low <= high))
     throw ValueError("uniform: low must not exceed high, got " + std::to_string(low) + " and " + std::to_string(high));
-  const Tensor* in[] = {&counter};
-  return detail::call(detail::structured<detail::Uniform>, Inputs(in, counter ? 1 : 0),
+  return detail::call(detail::structured<detail::Uniform>, in,
                       detail::Uniform::random_attrs(shape, key, dtype, low, high));
 }
 
-Tensor normal(const Shape& shape, const RandomKey& key, double mean, double deviation, Dtype dtype) {
+Tensor draw_normal(const Shape& shape, const RandomKey& key, double mean, double deviation, Dtype dtype, Inputs in) {
   check_random(shape, dtype, "normal");
   if (!(deviation >= 0))
     throw ValueError("normal: the deviation must not be negative, got " + std::to_string(deviation));
-  return detail::call(detail::structured<detail::Normal>, {},
+  return detail::call(detail::structured<detail::Normal>, in,
                       detail::Uniform::random_attrs(shape, key, dtype, mean, deviation));
 }
 
-Tensor bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype, const Tensor& counter) {
+Tensor draw_bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype, Inputs in) {
   if (!(probability >= 0 && probability <= 1))
     throw ValueError("bernoulli: the probability must lie in [0, 1], got " + std::to_string(probability));
-  return cast(less(uniform(shape, key, 0, 1, Dtype::f64, counter), probability), dtype);
+  return cast(less(draw_uniform(shape, key, 0, 1, Dtype::f64, in), probability), dtype);
+}
+
+}  // namespace
+
+Tensor uniform(const Shape& shape, const RandomKey& key, double low, double high, Dtype dtype, const Tensor& counter) {
+  return draw_uniform(shape, key, low, high, dtype, Operands(counter));
+}
+Tensor uniform(const Shape& shape, const Tensor& key, const Tensor& counter, double low, double high, Dtype dtype) {
+  return draw_uniform(shape, {}, low, high, dtype, Operands(key, counter));
+}
+
+Tensor normal(const Shape& shape, const RandomKey& key, double mean, double deviation, Dtype dtype,
+              const Tensor& counter) {
+  return draw_normal(shape, key, mean, deviation, dtype, Operands(counter));
+}
+Tensor normal(const Shape& shape, const Tensor& key, const Tensor& counter, double mean, double deviation,
+              Dtype dtype) {
+  return draw_normal(shape, {}, mean, deviation, dtype, Operands(key, counter));
+}
+
+Tensor bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype, const Tensor& counter) {
+  return draw_bernoulli(shape, key, probability, dtype, Operands(counter));
+}
+Tensor bernoulli(const Shape& shape, const Tensor& key, const Tensor& counter, double probability, Dtype dtype) {
+  return draw_bernoulli(shape, {}, probability, dtype, Operands(key, counter));
 }
 
 }  // namespace ferrite

@@ -1,5 +1,7 @@
 /// One direction of a recurrent layer as one operation. Its steps are defined in recurrent_steps.cpp, its gradient is
 /// the operation of recurrent_grad.cpp.
+#include <algorithm>
+
 #include "ferrite/tensor/detail/define.h"
 #include "ferrite/tensor/detail/recurrent_ops.h"
 #include "ferrite/tensor/recorder.h"
@@ -127,6 +129,16 @@ void check_sequence(std::string_view name, CellType cell, Inputs in, const Seque
   if (o.resets >= 0 && at(o.resets).spec() != Spec{{B, T}, Dtype::boolean}) refuse("resets must be bool [B, T]");
 }
 
+namespace {
+
+void check_lengths(std::string_view name, const Tensor& lengths, std::int64_t steps) {
+  for (const std::int64_t n : dense(lengths).values<std::int64_t>())
+    if (n < 0 || n > steps)
+      throw_shape(name, "a length of " + std::to_string(n) + " lies outside 0.." + std::to_string(steps));
+}
+
+}  // namespace
+
 Spec saved_spec(CellType cell, Inputs in, const SequenceOperands& o, const Attrs& attrs) {
   const Shape& x = in[static_cast<std::size_t>(o.x)].shape();
   const SequenceAxes axes(attrs);
@@ -184,6 +196,10 @@ struct Sequence {
     }
   }
 
+  static bool refuses(std::span<const Spec> in, const Attrs&) {
+    return std::any_of(in.begin(), in.end(), [](const Spec& s) { return s.dtype == Dtype::i64; });  // lengths
+  }
+
   static Tensors vjp(const Vjp& v) {
     const CellType cell = cell_type<Kind>(v.attrs);
     const Spec nothing{{0}, v.in_spec(0).dtype};
@@ -218,10 +234,13 @@ struct Sequence {
   template <class T>
   static void run(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     const CellType cell = cell_type<Kind>(attrs);
+    const SequenceOperands o = operands_of(cell, in);
+    if (o.lengths >= 0)
+      check_lengths(name, in[static_cast<std::size_t>(o.lengths)], in[0].shape()[SequenceAxes(attrs).time]);
     Tensor& saved = out.back();
     if (out[0].numel() == 0) return;
-    run_forward<T>(Prepared<T>(cell, in, operands_of(cell, in), attrs), attrs, out[0], out[1],
-                   has_memory(cell) ? &out[2] : nullptr, saved.numel() ? &saved : nullptr);
+    run_forward<T>(Prepared<T>(cell, in, o, attrs), attrs, out[0], out[1], has_memory(cell) ? &out[2] : nullptr,
+                   saved.numel() ? &saved : nullptr);
   }
 };
 

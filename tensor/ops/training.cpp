@@ -343,19 +343,27 @@ Attrs adam_attrs(const AdamConstants& c) {
   return attrs;
 }
 
-void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs) {
+namespace {
+
+/// The update written over the old values, where nobody records it and nobody else holds the moments.
+bool update_in_place(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs) {
+  if (!frame().recorders.empty() || g.is_abstract()) return false;
   const Tensor &w = cells.w.peek(), &m = cells.m.peek(), &v = cells.v.peek();
-  const bool ours = owned_alone(m) && owned_alone(v) && !(cells.m == cells.v);
-  if (frame().recorders.empty() && ours && !g.is_abstract()) {
-    const Tensor* const operands[] = {&w, &g, &m, &v, &pace.rate, &pace.correction1, &pace.correction2};
-    const Inputs in(operands);
-    AdamUpdate::check(in);
-    const bool w_too = owned_alone(w);
-    Tensor out[] = {w_too ? w : Tensor::empty(w.spec()), m, v};
-    AdamUpdate::eval(in, out, attrs);
-    if (!w_too) cells.w.assign(out[0]);
-    return;
-  }
+  if (!owned_alone(m) || !owned_alone(v) || cells.m == cells.v) return false;
+  const Tensor* const operands[] = {&w, &g, &m, &v, &pace.rate, &pace.correction1, &pace.correction2};
+  const Inputs in(operands);
+  AdamUpdate::check(in);
+  const bool w_too = owned_alone(w);
+  Tensor out[] = {w_too ? w : Tensor::empty(w.spec()), m, v};
+  AdamUpdate::eval(in, out, attrs);
+  if (!w_too) cells.w.assign(out[0]);
+  return true;
+}
+
+}  // namespace
+
+void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs) {
+  if (update_in_place(cells, g, pace, attrs)) return;
   const Tensor w_read = cells.w.value(), m_read = cells.m.value(), v_read = cells.v.value();
   const Tensor* const operands[] = {&w_read, &g, &m_read, &v_read, &pace.rate, &pace.correction1, &pace.correction2};
   const Tensors out = structured<AdamUpdate>.apply(Inputs(operands), attrs);

@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(reading_values_inside_is_an_error) {
   BOOST_CHECK_THROW(kept + 1, TraceError);
 }
 
-BOOST_AUTO_TEST_CASE(a_function_that_ended_before_its_gradient_says_so) {
+BOOST_AUTO_TEST_CASE(a_gradient_outlives_its_function) {
   Tape tape;
   const Tensor x = tape.watch(full({2}, 1.0));
   Tensor y;
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_function_that_ended_before_its_gradient_says_so) {
     const auto f = compile([](const Tensor& t) { return exp(t); });
     y = sum(f(x));
   }
-  BOOST_CHECK_EXCEPTION(tape.grad(y, {x}), TapeError, says("ended before its gradient"));
+  BOOST_TEST(identical(tape.grad(y, {x})[0], exp(full({2}, 1.0))));
 }
 
 BOOST_AUTO_TEST_CASE(a_compiled_layer_follows_its_weights) {

@@ -1,0 +1,87 @@
+/// Checks of values as part of a program: what eager execution refuses, a compiled, scanned or streamed program refuses
+/// in the same words.
+#include <sstream>
+
+#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/detail/strided.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+template <class T>
+std::string text_of(T v) {
+  if constexpr (std::is_integral_v<T>) {
+    return std::to_string(v);
+  } else {
+    std::ostringstream s;
+    s.imbue(std::locale::classic());
+    s << v;
+    return s.str();
+  }
+}
+
+template <class T>
+[[noreturn]] void throw_outside(const Attrs& attrs, T value, T low, T high) {
+  const std::string text = std::string(attrs.get<Label>("who").text()) + " " + text_of(value) + " lies outside " +
+                           text_of(low) + ".." + text_of(high);
+  if constexpr (std::is_integral_v<T>) throw ShapeError(text);
+  throw ValueError(text);
+}
+
+template <class T>
+T bound(const Attrs& attrs, std::string_view name) {
+  const Scalar& s = attrs.get<Scalar>(name);
+  if constexpr (std::is_floating_point_v<T>) return static_cast<T>(s.real());
+  if (s.integer() < static_cast<std::int64_t>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+  if (s.integer() > static_cast<std::int64_t>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+  return static_cast<T>(s.integer());
+}
+
+struct Checked {
+  static constexpr auto name = "checked", onnx = "Identity", stablehlo = "";
+  static constexpr auto summary = "x itself; refuses a value outside low..high, and NaN, in the name of `who`";
+
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
+    if (attrs.get<Label>("who").empty()) throw ValueError("checked: a name is needed for what is refused");
+    return {in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    copy_to(Writer::raw(out[0]), in[0]);
+    visit_dtype(in[0].dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (!std::is_same_v<T, bool>) {
+        const T low = bound<T>(attrs, "low"), high = bound<T>(attrs, "high");
+        for (const T v : out[0].values<T>())
+          if (!(v >= low && v <= high)) throw_outside(attrs, v, low, high);
+      }
+    });
+  }
+  static bool refuses(std::span<const Spec>, const Attrs&) { return true; }
+  static Tensors vjp(const Vjp& v) { return {v.grad()}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs&) { out[0].values = in[0].values; }
+  static std::vector<Sample> samples() {
+    const auto within = [](const Scalar& low, const Scalar& high) {
+      return Attrs{{"low", low}, {"high", high}, {"who", Label("samples: value")}};
+    };
+    return {{.inputs = {{{3, 5}}}, .attrs = within(-3.0, 3.0)},
+            {.inputs = {{{4}, Dtype::i64}}, .attrs = within(-1, 3), .indices = {3, 0, -1, 1}},
+            {.inputs = {{{0}, Dtype::i32}}, .attrs = within(0, 0), .indices = {0}}};
+  }
+};
+
+}  // namespace
+
+Family check_family() {
+  static constexpr const Primitive* list[] = {&structured<Checked>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor checked(const Tensor& x, Scalar low, Scalar high, Label who) {
+  return detail::call(detail::structured<detail::Checked>, {{&x}}, {{"low", low}, {"high", high}, {"who", who}});
+}
+
+}  // namespace ferrite
