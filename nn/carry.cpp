@@ -1,53 +1,48 @@
+/// States of a model's recurrent layers between calls.
 #include "ferrite/nn/carry.h"
 
 #include <algorithm>
 
-#include "ferrite/tensor/recorder.h"
+#include "ferrite/nn/recurrent.h"
 
 namespace ferrite::nn {
 
-std::vector<Tensor> Carry::save() const {
-  std::vector<Tensor> all;
-  for (const Entry& e : entries_)
-    for (const State& s : e.states) all.push_back(s.peek());
-  return all;
+Carry::Carry(const Module& model, std::int64_t batch) : of_(model.carried_states()), batch_(batch) {
+  if (batch < 0) throw ValueError("carry: the batch must not be negative, got " + std::to_string(batch));
+  const NewFrame frame;
+  for (const CarriedState& s : of_) states_.emplace_back(s.name, zeros({s.layers, batch, s.width}, s.dtype));
 }
 
-void Carry::restore(const std::vector<Tensor>& states) {
-  std::vector<Entry> entries;
-  for (const Tensor& s : states) entries.push_back({nullptr, {State("carry", s)}});
-  entries_ = std::move(entries);
+void Carry::reset() const {
+  for (const State& s : states_) s.assign(zeros(s.shape(), s.dtype()));
 }
 
-Carry::Entry* Carry::find(const void* owner, std::size_t count) {
-  const auto is = [](const void* whose) { return [whose](const Entry& e) { return e.owner == whose; }; };
-  const auto own = std::find_if(entries_.begin(), entries_.end(), is(owner));
-  if (own != entries_.end()) return &*own;
-  const auto free = std::find_if(entries_.begin(), entries_.end(), is(nullptr));  // restored, not yet asked for
-  if (free == entries_.end()) return nullptr;
-  if (static_cast<std::size_t>(entries_.end() - free) < count)
-    throw ValueError("carry: a layer has " + std::to_string(count) + " states, fewer are left of those restored");
-  for (std::size_t i = 1; i < count; ++i) free->states.push_back((free + static_cast<std::ptrdiff_t>(i))->states[0]);
-  entries_.erase(free + 1, free + static_cast<std::ptrdiff_t>(count));
-  free->owner = owner;
-  return &*free;
-}
+std::vector<Tensor> Carry::save() const { return {states_.begin(), states_.end()}; }
 
-const std::vector<State>& Carry::states_of(const void* owner, std::span<const Spec> wanted) {
-  Entry* entry = find(owner, wanted.size());
-  if (!entry) {
-    const NewFrame frame;
-    entries_.push_back({owner, {}});
-    entry = &entries_.back();
-    for (const Spec& s : wanted) entry->states.emplace_back("carry", zeros(s.shape, s.dtype));
+void Carry::restore(std::span<const Tensor> states) const {
+  if (states.size() != states_.size())
+    throw ValueError("carry: the model has " + std::to_string(states_.size()) + " states, got " +
+                     std::to_string(states.size()));
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const Spec own{states_[i].shape(), states_[i].dtype()};
+    const std::string text = "carry: '" + states_[i].name() + "' is " + own.str() + ", got ";
+    if (states[i].dtype() != own.dtype) throw DtypeError(text + states[i].spec().str());
+    if (states[i].shape() != own.shape) throw ShapeError(text + states[i].spec().str());
   }
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const Spec held{entry->states[i].shape(), entry->states[i].dtype()};
-    if (held != wanted[i])
-      throw ShapeError("carry: holds a state " + held.str() + ", the layer needs " + wanted[i].str() +
-                       "; reset the carry for another batch");
-  }
-  return entry->states;
+  for (std::size_t i = 0; i < states.size(); ++i) states_[i].assign(states[i]);
+}
+
+std::span<const State> Carry::states_of(const Recurrent& layer, std::int64_t batch) const {
+  const auto own = [&](const CarriedState& s) { return layer.is_layer_of(s); };
+  const auto first = std::find_if(of_.begin(), of_.end(), own);
+  if (first == of_.end())
+    throw ValueError("carry: a " + layer.kind() + " has no states here; the carry was made for another model");
+  if (batch != batch_)
+    throw ShapeError("carry: was made for a batch of " + std::to_string(batch_) + ", got " + std::to_string(batch) +
+                     "; make a carry for each size of batch");
+  const auto count = std::count_if(first, of_.end(), own);
+  return std::span<const State>(states_).subspan(static_cast<std::size_t>(first - of_.begin()),
+                                                 static_cast<std::size_t>(count));
 }
 
 std::vector<Tensor> pieces(const Tensor& x, std::int64_t n) {

@@ -1,4 +1,5 @@
 #pragma once
+/// States of a model's recurrent layers between calls.
 #include <span>
 #include <vector>
 
@@ -11,40 +12,46 @@ class Recurrent;
 /// The states of a model's recurrent layers between calls: truncated back-propagation through time, and any sequence
 /// that comes in pieces. What is left here is cut off from every tape: gradients stop at the border of a piece.
 ///
-///   nn::Carry carry;
-///   for (const Tensor& piece : nn::pieces(x, 35)) {  // [B, 35, D] at a time
-///     Tape tape;
-///     const Tensor loss = nn::mse_loss(net(piece, {.carry = &carry}), ...);
-///     adam.step(tape.grad(loss, net.parameters()));
+///   const nn::Carry carry(net, batch_size);
+///   for (int epoch = 0; epoch < epochs; ++epoch) {
+///     carry.reset();
+///     for (const Tensor& piece : nn::pieces(x, 35)) {  // [B, 35, D] at a time
+///       Tape tape;
+///       const Tensor loss = nn::mse_loss(net(piece, {.carry = &carry}), ...);
+///       adam.step(tape.grad(loss, net.parameters()));
+///     }
 ///   }
 ///
-/// States are cells, so recorders see them. A carry belongs to one model, which must stay where it is; not for use
-/// by several threads at once.
+/// The states are variables, made with the carry and only assigned from then on, so a compiled function follows
+/// `reset` and `restore`. Where another carry may be used from call to call, make it an argument of the compiled
+/// function: `compile([&](const Tensor& x, const nn::Carry& carry) { ... })`. A carry belongs to one model, which may
+/// be moved; a clone needs its own. Layers of two directions take no part. Not for use by several threads at once.
 class Carry {
  public:
-  Carry() = default;
+  /// Zeros for so many rows of a batch, for every recurrent layer that the model has registered. Throws ValueError for
+  /// a batch below 0.
+  Carry(const Module& model, std::int64_t batch);
   Carry(Carry&&) = default;
-  Carry& operator=(Carry&&) = default;
+  Carry& operator=(Carry&&) = delete;  // a compiled function refers to the variables: assign their values
 
-  /// Forgets all states: the next call begins from zeros.
-  void reset() { entries_.clear(); }
-  /// The states, in the order in which the layers are first called: h, then of an LSTM c, each [L, B, H].
+  /// All states become zeros.
+  void reset() const;
+  /// The states, layer by layer as the model has registered them: h, then of an LSTM c, each [L, B, H].
   std::vector<Tensor> save() const;
-  /// Takes over states that `save` gave, of this model or a copy of it.
-  void restore(const std::vector<Tensor>& states);
+  /// Takes over states that `save` gave, of this carry or of that of a like model. Throws ValueError for another number
+  /// of them, ShapeError and DtypeError for other types; nothing has changed then.
+  void restore(std::span<const Tensor> states) const;
+  /// The variables, in the order of `save`.
+  std::span<const State> variables() const { return states_; }
 
  private:
   friend class Recurrent;
-  struct Entry {
-    const void* owner;  ///< null until the layer that it belongs to calls
-    std::vector<State> states;
-  };
-  /// The state cells of a layer, of these shapes; zeros where there were none yet. Throws ShapeError when they are of
-  /// other shapes.
-  const std::vector<State>& states_of(const void* owner, std::span<const Spec> wanted);
-  Entry* find(const void* owner, std::size_t count);
+  /// Those of a layer. Throws ValueError for one that is not in the model, ShapeError for another batch.
+  std::span<const State> states_of(const Recurrent& layer, std::int64_t batch) const;
 
-  std::vector<Entry> entries_;
+  std::vector<CarriedState> of_;  ///< by state: whose it is
+  std::vector<State> states_;
+  std::int64_t batch_;
 };
 
 /// x [B, T, ...] cut along its steps into views of n, the last one shorter. Throws ValueError for n below 1.

@@ -53,6 +53,10 @@ State Module::state(std::string_view name, Tensor value) {
   return s;
 }
 
+void Module::carries(std::string_view name, std::int64_t layers, std::int64_t width, Dtype dtype) {
+  carried_.push_back({std::string(name), mode_, layers, width, dtype});
+}
+
 void Module::adopt(std::string_view name, const Module& child) {
   const std::string prefix = name.empty() ? std::string() : std::string(name) + ".";
   check_names(parameters_, prefix, child.parameters_);
@@ -61,6 +65,10 @@ void Module::adopt(std::string_view name, const Module& child) {
   for (const auto& p : child.parameters_) parameters_.push_back({prefix + p.name, p.cell});
   for (const auto& b : child.buffers_) buffers_.push_back({prefix + b.name, b.cell});
   for (const auto& s : child.states_) states_.push_back({prefix + s.name, s.cell});
+  for (const CarriedState& s : child.carried_) {
+    carried_.push_back(s);
+    carried_.back().name = prefix + s.name;
+  }
   modes_.insert(modes_.end(), child.modes_.begin(), child.modes_.end());
 }
 

@@ -27,7 +27,7 @@ struct Context {
   Tensor state{};
   Tensor cell{};
   /// Where recurrent layers find and leave their states (nn/carry.h); null: nowhere.
-  Carry* carry = nullptr;
+  const Carry* carry = nullptr;
 };
 
 /// A cell under its dotted name in a model.
@@ -35,6 +35,15 @@ template <class C>
 struct Named {
   std::string name;
   C cell;
+};
+
+/// A state that a recurrent layer of a model can carry from one call to the next (nn/carry.h): [layers, B, width].
+struct CarriedState {
+  std::string name;                   ///< "encoder.gru.h"
+  std::shared_ptr<const void> layer;  ///< identity of the layer, which may be moved
+  std::int64_t layers = 1;
+  std::int64_t width = 0;
+  Dtype dtype = Dtype::f32;
 };
 
 /// Something with named parameters. Move-only; its cells are shared handles, so a module that holds others
@@ -54,6 +63,10 @@ class Module {
   const std::vector<Named<Parameter>>& named_parameters() const { return parameters_; }
   const std::vector<Named<Buffer>>& named_buffers() const { return buffers_; }
   const std::vector<Named<State>>& named_states() const { return states_; }
+  /// What the recurrent layers in it carry from call to call.
+  const std::vector<CarriedState>& carried_states() const { return carried_; }
+  /// Whether a state is carried by this very layer.
+  bool is_layer_of(const CarriedState& s) const { return s.layer == mode_; }
   /// Every parameter once, tied ones too, as torch.nn.Module.parameters().
   std::vector<Parameter> parameters() const;
   /// Elements of `parameters()`.
@@ -73,6 +86,8 @@ class Module {
                       FileLayout layout = FileLayout::same);
   Buffer buffer(std::string_view name, Tensor value);
   State state(std::string_view name, Tensor value);
+  /// Registers a state that this layer carries from call to call.
+  void carries(std::string_view name, std::int64_t layers, std::int64_t width, Dtype dtype);
   /// Registers the cells of another module under "<name>.". Throws ValueError when that gives two parameters, buffers
   /// or states one full name; nothing is registered then.
   void adopt(std::string_view name, const Module& child);
@@ -86,6 +101,7 @@ class Module {
   std::vector<Named<Parameter>> parameters_;
   std::vector<Named<Buffer>> buffers_;
   std::vector<Named<State>> states_;
+  std::vector<CarriedState> carried_;
 };
 
 /// A module that maps one tensor to one tensor, and so fits into a chain.

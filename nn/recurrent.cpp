@@ -124,6 +124,8 @@ Recurrent::Recurrent(std::string name, bool has_memory, const RecurrentSizes& si
       has_memory_(has_memory),
       sizes_(sizes) {
   detail::check_sizes(name_, sizes);
+  if (!sizes.bidirectional) carries("h", sizes.layers, sizes.state_size(), init.dtype);
+  if (!sizes.bidirectional && has_memory) carries("c", sizes.layers, sizes.hidden_size, init.dtype);
   for (std::int64_t k = 0; k + 1 < sizes.layers && sizes.dropout > 0; ++k) {
     const std::string dropout = "dropout_l" + text(k);
     dropouts_.emplace_back(sizes.dropout, init.child(dropout));
@@ -145,7 +147,7 @@ std::size_t Recurrent::index_of(const char* what, std::int64_t layer, bool rever
 RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
   const Dtype type = dtype();
   Call call(name_, lengths_name_, sizes_, x, context, type);
-  const std::vector<State> carried = carried_states(context, call.B);
+  const std::span<const State> carried = states_in(context, call.B);
   const bool memory = has_memory_;
   Tensors h = call.initial(carried.empty() ? context.state : carried[0].value(), sizes_.state_size(), type);
   Tensors c;
@@ -169,15 +171,12 @@ RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
   return {call.result(y), call.collected(h), memory ? call.collected(c) : Tensor()};
 }
 
-std::vector<State> Recurrent::carried_states(const Context& context, std::int64_t batch) const {
+std::span<const State> Recurrent::states_in(const Context& context, std::int64_t batch) const {
   if (!context.carry) return {};
   if (!causal()) throw ValueError(name_ + ": a backward direction cannot be carried on");
-  if (context.state || context.cell)
+  if (context.state.defined() || context.cell.defined())
     throw ValueError(name_ + ": the context has both an initial state and a carry; give one of them");
-  const Dtype type = dtype();
-  const std::array<Spec, 2> specs = {Spec{{sizes_.layers, batch, sizes_.state_size()}, type},
-                                     Spec{{sizes_.layers, batch, sizes_.hidden_size}, type}};
-  return context.carry->states_of(this, std::span(specs).first(has_memory_ ? 2 : 1));
+  return context.carry->states_of(*this, batch);
 }
 
 std::unique_ptr<Layer> Recurrent::copy_to(std::unique_ptr<Recurrent> to) const {

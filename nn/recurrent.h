@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <vector>
 
 #include "ferrite/nn/layers.h"
@@ -87,8 +88,8 @@ class Recurrent : public Layer {
                                RecurrentState& state) const = 0;
 
  private:
-  /// The state cells of a carry, empty without one.
-  std::vector<State> carried_states(const Context& context, std::int64_t batch) const;
+  /// The variables of a carry for this layer, empty without one.
+  std::span<const State> states_in(const Context& context, std::int64_t batch) const;
 
   std::string name_;
   Label lengths_name_;  ///< what an error calls a length

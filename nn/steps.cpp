@@ -181,9 +181,13 @@ class Chain final : public Step {
 class OnTensors final : public Step {
  public:
   OnTensors(const Layer& layer, const StepRows& in)
-      : layer_(layer.clone()), parameters_(layer.named_parameters()), buffers_(layer.named_buffers()), in_(in) {
+      : layer_(layer.clone()),
+        parameters_(layer.named_parameters()),
+        buffers_(layer.named_buffers()),
+        carry_(*layer_, in.batch),
+        in_(in) {
     layer_->eval();
-    const Tensor y = call(zeros(shape(), in.dtype), carry_);
+    const Tensor y = call(zeros(shape(), in.dtype));
     if (y.shape()[0] != in.batch)
       throw ShapeError("stream: " + layer.kind() + " gives " + y.shape().str() + " for " + std::to_string(in.batch) +
                        " rows");
@@ -191,7 +195,13 @@ class OnTensors final : public Step {
     OnTensors::reset();
   }
   OnTensors(const OnTensors& o)
-      : Step(o), layer_(o.layer_->clone()), parameters_(o.parameters_), buffers_(o.buffers_), in_(o.in_), out_(o.out_) {
+      : Step(o),
+        layer_(o.layer_->clone()),
+        parameters_(o.parameters_),
+        buffers_(o.buffers_),
+        carry_(*layer_, o.in_.batch),
+        in_(o.in_),
+        out_(o.out_) {
     carry_.restore(o.carry_.save());
   }
 
@@ -199,38 +209,31 @@ class OnTensors final : public Step {
   void run(const void* x, void* y) override {
     Tensor rows = Tensor::empty({shape(), in_.dtype});
     std::copy_n(static_cast<const std::byte*>(x), bytes_of(in_), Writer::raw(rows));
-    const Tensor result = contiguous(call(rows, carry_));
+    const Tensor result = contiguous(call(rows));
     std::copy_n(result.raw(), bytes_of(out_), static_cast<std::byte*>(y));
   }
   void refresh() override {
     take_values(parameters_, layer_->named_parameters());
     take_values(buffers_, layer_->named_buffers());
   }
-  void reset() override {
-    std::vector<Tensor> states = carry_.save();
-    for (Tensor& s : states) s = zeros(s.shape(), s.dtype());
-    carry_.restore(states);
-  }
+  void reset() override { carry_.reset(); }
   void save(std::vector<Tensor>& states) const override {
     for (const Tensor& s : carry_.save()) states.push_back(s);
   }
   std::size_t restore(std::span<const Tensor> states) override {
-    const std::vector<Tensor> own = carry_.save();
-    if (states.size() < own.size()) throw ValueError("stream: fewer states than the model has");
-    for (std::size_t i = 0; i < own.size(); ++i)
-      if (states[i].spec() != own[i].spec())
-        throw ShapeError("stream: holds a state " + own[i].spec().str() + ", got " + states[i].spec().str());
-    carry_.restore({states.begin(), states.begin() + static_cast<std::ptrdiff_t>(own.size())});
-    return own.size();
+    const std::size_t own = carry_.variables().size();
+    if (states.size() < own) throw ValueError("stream: fewer states than the model has");
+    carry_.restore(states.first(own));
+    return own;
   }
   std::size_t on_tensors() const override { return 1; }
   std::unique_ptr<Step> clone() const override { return std::make_unique<OnTensors>(*this); }
 
  private:
   Shape shape() const { return is_integer(in_.dtype) ? Shape{in_.batch, 1} : Shape{in_.batch, 1, in_.width}; }
-  Tensor call(const Tensor& x, Carry& carry) const {
+  Tensor call(const Tensor& x) const {
     const NewFrame frame;
-    return (*layer_)(x, {.carry = &carry});
+    return (*layer_)(x, {.carry = &carry_});
   }
 
   std::unique_ptr<Layer> layer_;

@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_in_pieces_has_its_bits) {
     const auto net = layer(kind, {.H = 19, .B = 3, .T = 40, .layers = 2}, nn::Form::fused, Dtype::f32);
     const Tensor x = draw({3, 40, 3}, 9, Dtype::f32);
     const Tensor whole = (*net)(x);
-    nn::Carry carry;
+    const nn::Carry carry(*net, 3);
     std::int64_t at = 0;
     for (const std::int64_t n : {1, 7, 30, 2}) {
       const Tensor piece = (*net)(slice(x, 1, at, at + n), {.carry = &carry});

@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(cut_anywhere_gives_the_same_bits) {
 BOOST_AUTO_TEST_CASE(truncated_back_propagation_equals_detaching_by_hand) {
   const nn::Gru gru(2, 4, {.layers = 2});
   const Tensor x = draw({3, 10, 2}, 12);
-  nn::Carry carry;
+  const nn::Carry carry(gru, 3);
   Tensor by_hand;
   int count = 0;
   for (const Tensor& piece : nn::pieces(x, 4)) {
@@ -148,20 +148,29 @@ BOOST_AUTO_TEST_CASE(truncated_back_propagation_equals_detaching_by_hand) {
   BOOST_TEST(count == 3);
   BOOST_TEST(identical(carry.save()[0], by_hand));
   carry.reset();
-  BOOST_TEST(carry.save().empty());
+  BOOST_TEST(identical(carry.save()[0], zeros({2, 3, 4})));
 }
 
 BOOST_AUTO_TEST_CASE(a_carry_refuses_what_it_cannot_do) {
-  nn::Carry carry;
-  const nn::Gru both_ways(2, 3, {.bidirectional = true});
-  BOOST_CHECK_EXCEPTION(both_ways(draw({1, 2, 2}, 1), {.carry = &carry}), ValueError,
+  const nn::Gru both_ways(2, 3, {.bidirectional = true}, {.seed = 1}), gru(2, 3, {}, {.seed = 1});
+  const nn::Carry nothing(both_ways, 1), carry(gru, 1);
+  BOOST_TEST(nothing.variables().empty());
+  const Tensor x = draw({1, 2, 2}, 1);
+  BOOST_CHECK_EXCEPTION(both_ways(x, {.carry = &nothing}), ValueError,
                         says("gru: a backward direction cannot be carried on"));
-  const nn::Gru gru(2, 3);
-  BOOST_CHECK_EXCEPTION(gru(draw({1, 2, 2}, 1), {.state = zeros({1, 3}), .carry = &carry}), ValueError,
+  BOOST_CHECK_EXCEPTION(gru(x, {.state = zeros({1, 3}), .carry = &carry}), ValueError,
                         says("both an initial state and a carry"));
-  (void)gru(draw({1, 2, 2}, 1), {.carry = &carry});
+  (void)gru(x, {.carry = &carry});
   BOOST_CHECK_EXCEPTION(gru(draw({2, 2, 2}, 1), {.carry = &carry}), ShapeError,
-                        says("carry: holds a state f32[1, 1, 3], the layer needs f32[1, 2, 3]; reset the carry"));
+                        says("carry: was made for a batch of 1, got 2; make a carry for each size of batch"));
+  const auto copy = gru.clone();
+  BOOST_CHECK_EXCEPTION((*copy)(x, {.carry = &carry}), ValueError, says("was made for another model"));
+  BOOST_CHECK_EXCEPTION(nn::Carry(gru, -1), ValueError, says("the batch must not be negative"));
+  const std::vector<Tensor> before = carry.save();
+  BOOST_CHECK_EXCEPTION(carry.restore({}), ValueError, says("carry: the model has 1 states, got 0"));
+  BOOST_CHECK_EXCEPTION(carry.restore(std::vector<Tensor>{ones({1, 2, 3})}), ShapeError,
+                        says("carry: 'h' is f32[1, 1, 3], got f32[1, 2, 3]"));
+  BOOST_TEST(identical(carry.save()[0], before[0]));
   BOOST_CHECK_EXCEPTION((void)nn::pieces(zeros({1, 4, 2}), 0), ValueError, says("pieces: the length must be positive"));
 }
 
