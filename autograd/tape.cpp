@@ -22,9 +22,9 @@ Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
   const Tensors out = op.reference(OperandList(operands), v.attrs);
   Tensor total;
   for (std::size_t k = 0; k < out.size(); ++k) {
-    if (!v.grad(k)) continue;
+    if (!v.grad(k).defined()) continue;
     const Tensor part = sum(out[k] * v.grad(k));
-    total = total ? total + part : part;
+    total = total.defined() ? total + part : part;
   }
   const Tensors g = tape.grad(total, variables, {.retain = true, .create_graph = true});
   Tensors all(v.inputs());
@@ -90,7 +90,7 @@ class Walker {
     const bool by_reference = e.op->second_order_by_reference && frame().differentiated;
     Tensors g = by_reference ? gradient_of_reference(*e.op, v) : e.op->vjp(v);
     for (std::size_t i = 0; i < e.in_slots.size(); ++i) {
-      if (!e.in_slots[i] || !g[i]) continue;
+      if (!e.in_slots[i] || !g[i].defined()) continue;
       const Shape& shape = e.in_specs[i]->shape;
       give(e.in_slots[i],
            g[i].shape() == shape ? std::move(g[i]) : sum_to(g[i], shape));  // undo broadcasting: here only
@@ -99,7 +99,7 @@ class Walker {
 
   void give(std::uint32_t slot, Tensor&& d) {
     Tensor& total = grads_[slot];
-    if (!total) {
+    if (!total.defined()) {
       total = std::move(d);
     } else {
       accumulate(total, d);
@@ -131,7 +131,7 @@ TapeRecord* record_of_frame() {
 }
 
 Tensor seed_of(const Tensor& of, const Tensor& cotangent) {
-  if (!cotangent) {
+  if (!cotangent.defined()) {
     if (of.numel() != 1)
       throw ShapeError("grad: the differentiated tensor must hold one element, got " + of.shape().str() +
                        "; pass a cotangent");
@@ -170,7 +170,7 @@ Tensors walk_back(detail::TapeRecord& record, bool nested, const Tensor& of, std
   const Paused pause(record);
   Tensors g = record.walk(of, slots, detail::seed_of(of, cotangent), options.retain);
   for (Tensor& x : g)
-    if (x) x = x.unmarked();
+    if (x.defined()) x = x.unmarked();
   return g;
 }
 
@@ -187,7 +187,7 @@ Tensors Tape::grad(const Tensor& of, std::span<const Tensor> wrt, GradOptions op
   }
   Tensors g = walk_back(*record_, nested_, of, {slots.data(), slots.size()}, options, cotangent);
   for (std::size_t i = 0; i < wrt.size(); ++i)
-    if (!g[i]) g[i] = zeros(wrt[i].shape(), wrt[i].dtype());
+    if (!g[i].defined()) g[i] = zeros(wrt[i].shape(), wrt[i].dtype());
   return g;
 }
 
@@ -200,7 +200,7 @@ Tensors Tape::grad(const Tensor& of, std::span<const Parameter> wrt, GradOptions
   for (const Parameter& p : wrt) slots.push_back(record_->slot_of(p));
   Tensors g = walk_back(*record_, nested_, of, {slots.data(), slots.size()}, options, cotangent);
   for (std::size_t i = 0; i < wrt.size(); ++i)
-    if (slots[i] && !g[i]) g[i] = zeros(wrt[i].shape(), wrt[i].dtype());
+    if (slots[i] && !g[i].defined()) g[i] = zeros(wrt[i].shape(), wrt[i].dtype());
   return g;
 }
 

@@ -249,7 +249,7 @@ class Parser {
     }
     const std::string name = line.quoted();
     Cell c = options_.cell ? options_.cell(name) : Cell();
-    g_.cells.push_back(c ? c : Cell(name, zeros(spec.shape, spec.dtype), kind));
+    g_.cells.push_back(c.defined() ? c : Cell(name, zeros(spec.shape, spec.dtype), kind));
   }
 
   void write(Line& line) {

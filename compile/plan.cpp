@@ -14,8 +14,8 @@ Plan::~Plan() = default;
 Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 
-const PlanReport& Plan::report() const { return body_->report; }
-const Graph& Plan::graph() const { return body_->graph; }
+const PlanReport& Plan::report() const& { return body_->report; }
+const Graph& Plan::graph() const& { return body_->graph; }
 
 namespace {
 

@@ -67,9 +67,11 @@ class Plan {
   /// outputs, then values for the cells written.
   Tensors evaluate(std::span<const Tensor* const> arguments) const;
 
-  const PlanReport& report() const;
+  const PlanReport& report() const&;
+  PlanReport report() const&& { return report(); }
   /// The simplified graph that runs.
-  const Graph& graph() const;
+  const Graph& graph() const&;
+  Graph graph() const&& { return graph(); }
 
  private:
   std::unique_ptr<const detail::PlanBody> body_;

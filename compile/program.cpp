@@ -114,6 +114,8 @@ bool Program::fits(std::span<const Tensor* const> arguments, std::span<const voi
   }
   for (const TracedFlag& f : flags_)
     if (f.flag->load(std::memory_order_relaxed) != f.value) return false;
+  for (const Cell& c : graph_.cells)
+    if (c.tied()) return false;  // two cells of the program are one by now
   return true;
 }
 

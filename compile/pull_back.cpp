@@ -10,7 +10,7 @@ Tensors pull_back(Tape& tape, const Tensors& results, const std::vector<Tensor>&
   Tensor total;
   for (std::size_t k = 0; k < which.size(); ++k) {
     const Tensor part = sum(results[which[k]] * cotangents[k]);
-    total = total ? total + part : part;
+    total = total.defined() ? total + part : part;
   }
   return tape.grad(total, variables);
 }

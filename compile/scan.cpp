@@ -108,7 +108,7 @@ ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::i
   detail::ScanOperands operands;
   for (const Tensor& c : init) operands.add(c);
   for (const Tensor& x : xs) operands.add(x);
-  for (const Tracer::Capture& c : t.captures) operands.add(c.cell ? c.cell.value() : c.tensor);
+  for (const Tracer::Capture& c : t.captures) operands.add(c.cell.defined() ? c.cell.value() : c.tensor);
   const detail::Frame& now = detail::frame();
   for (Recorder* r : now.recorders)
     for (const TracedFlag& f : t.flags) r->flag(f.flag, f.value);
@@ -193,7 +193,7 @@ struct Scan::State {
       }
     }
     std::shared_ptr<const Traced> t = trace_body(body, init, xs);
-    const auto is_tensor = [](const Tracer::Capture& c) { return !c.cell; };
+    const auto is_tensor = [](const Tracer::Capture& c) { return !c.cell.defined(); };
     if (std::any_of(t->captures.begin(), t->captures.end(), is_tensor)) return t;
     const std::lock_guard lock(mutex);
     list.push_front(t);
@@ -210,7 +210,7 @@ Scan::Scan(ScanBodyFunction body) : state_(std::make_shared<State>()) {
 
 ScanResult Scan::operator()(const Tensors& init, const Tensors& xs, const ScanOptions& o) const {
   const std::int64_t steps = steps_of(xs, o);
-  if (!o.lengths) return apply(*state_->find(state_->plain, false, init, xs), init, xs, steps, o);
+  if (!o.lengths.defined()) return apply(*state_->find(state_->plain, false, init, xs), init, xs, steps, o);
   const Tensors all = with_mask(init, xs, steps, o.lengths);
   return apply(*state_->find(state_->masked, true, init, all), init, all, steps, o);
 }
@@ -218,7 +218,7 @@ ScanResult Scan::operator()(const Tensors& init, const Tensors& xs, const ScanOp
 ScanResult scan(const ScanBodyFunction& body, const Tensors& init, const Tensors& xs, const ScanOptions& o) {
   check_body(body);
   const std::int64_t steps = steps_of(xs, o);
-  if (!o.lengths) return apply(*trace_body(body, init, xs), init, xs, steps, o);
+  if (!o.lengths.defined()) return apply(*trace_body(body, init, xs), init, xs, steps, o);
   const Tensors all = with_mask(init, xs, steps, o.lengths);
   const auto masked = [&](const Tensors& carry, const Tensors& x) { return masked_step(body, carry, x); };
   return apply(*trace_body(masked, init, all), init, all, steps, o);

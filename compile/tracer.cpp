@@ -52,7 +52,7 @@ Tracer::CellState& Tracer::state_of(const Cell& cell) {
 
 void Tracer::read(const Cell& cell, Tensor& value) {
   CellState& s = state_of(cell);
-  if (!s.value) {
+  if (!s.value.defined()) {
     s.value = Tensor::abstract(value.spec());
     const ValueId v = define(s.value);
     if (outside_ == Outside::captures) {
@@ -83,7 +83,7 @@ void Tracer::flag(const std::shared_ptr<const std::atomic<bool>>& flag, bool val
 Graph Tracer::finish(std::span<const Tensor> outputs) {
   InlineVector<ValueId, 8> ends;
   for (const Tensor& y : outputs) {
-    if (!y) throw TraceError("trace: a result of the traced function is undefined");
+    if (!y.defined()) throw TraceError("trace: a result of the traced function is undefined");
     ends.push_back(number_of(y));  // one that nothing was applied to is known from here on
   }
   Graph g = graph_;

@@ -42,9 +42,9 @@ class Tracer final : public Recorder {
     Tensor tensor{};
     Cell cell{};
   };
-  const std::vector<Capture>& captures() const { return captures_; }
+  const std::vector<Capture>& captures() const& { return captures_; }
   /// The switches that were read so far.
-  const std::vector<TracedFlag>& flags() const { return flags_; }
+  const std::vector<TracedFlag>& flags() const& { return flags_; }
 
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override;
   void read(const Cell& cell, Tensor& value) override;

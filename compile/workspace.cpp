@@ -133,7 +133,7 @@ std::unique_ptr<Workspace> PlanBody::borrow() const {
 void PlanBody::give_back(std::unique_ptr<Workspace> w) const noexcept {
   for (Tensor& t : w->results) t = Tensor();
   for (Tensor& t : w->copies)
-    if (t) t = Tensor();
+    if (t.defined()) t = Tensor();
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(w));  // there was room when it was borrowed
 }

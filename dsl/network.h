@@ -31,7 +31,8 @@ class Network final : public nn::Sequential {
  public:
   Network(Input input, std::vector<SummaryRow> rows) : input_(input), rows_(std::move(rows)) {}
 
-  const Input& input() const { return input_; }
+  const Input& input() const& { return input_; }
+  Input input() const&& { return input_; }
   std::string kind() const override { return "network"; }
   std::unique_ptr<nn::Layer> clone() const override;
   /// An independent copy, as a Network.
@@ -39,7 +40,8 @@ class Network final : public nn::Sequential {
 
   /// A table: layer, kind, output shape, parameters, multiply-adds; totals at the end.
   std::string summary() const;
-  const std::vector<SummaryRow>& rows() const { return rows_; }
+  const std::vector<SummaryRow>& rows() const& { return rows_; }
+  std::vector<SummaryRow> rows() const&& { return rows_; }
 
  private:
   friend class Builder;

@@ -26,13 +26,13 @@ void convert(const TensorFile& file, const std::string& prefix, std::vector<Name
     if (kernel.rank() != 2)
       detail::refuse(where, "is no matrix of a Dense layer: its shape is " + kernel.shape().str());
     out.push_back({prefix + "weight", in_files(kernel)});
-    if (bias) out.push_back({prefix + "bias", bias});
+    if (bias.defined()) out.push_back({prefix + "bias", bias});
     return;
   }
   const detail::KerasLayer layer(kernel, file.tensor(prefix + "recurrent_kernel"), bias, where);
   out.push_back({prefix + "weight_ih_l0", in_files(detail::keras_gates(layer.kernel, layer.H))});
   out.push_back({prefix + "weight_hh_l0", in_files(detail::keras_gates(layer.recurrent, layer.H))});
-  if (!bias) return;
+  if (!bias.defined()) return;
   out.push_back({prefix + "bias_ih_l0", detail::keras_gates(layer.bias_ih(), layer.H)});
   out.push_back({prefix + "bias_hh_l0", detail::keras_gates(layer.bias_hh(), layer.H)});
 }

@@ -83,7 +83,7 @@ ModuleContents contents(const nn::Module& module, const SaveOptions& options) {
   std::unordered_map<const void*, std::string> written;
   for (const Slot& slot : detail::slots_of(module, options, where)) {
     const auto [first, fresh] = written.emplace(slot.cell.identity(), slot.name);
-    if (!fresh) {
+    if (!fresh && !options.every_name) {
       out.metadata[std::string(detail::kAliasPrefix) + slot.name] = first->second;
       continue;
     }

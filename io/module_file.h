@@ -19,6 +19,9 @@ struct SaveOptions {
   std::vector<nn::Named<State>> states{};
   /// Also the module's own states (the counters of dropout), under "state.<name>".
   bool module_states = false;
+  /// A tied cell under each of its names, as PyTorch's state_dict has it: for `write_torch`, whose files PyTorch loads
+  /// strictly.
+  bool every_name = false;
   /// More strings for `__metadata__`; keys that begin with "alias:" are taken.
   Metadata metadata{};
 };

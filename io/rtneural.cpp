@@ -134,7 +134,7 @@ class Writer {
     if (const auto* linear = dynamic_cast<const nn::Linear*>(&l)) {
       const bool follows = i + 1 < net_.size() && dynamic_cast<const nn::Activation*>(&net_[i + 1]);
       const Tensor w = linear->weight.peek();
-      const Tensor bias = linear->bias ? linear->bias.peek() : zeros({w.shape()[1]});
+      const Tensor bias = linear->bias.defined() ? linear->bias.peek() : zeros({w.shape()[1]});
       entry("dense", follows ? checked_activation(net_[i + 1].kind()) : "", w.shape(), {w, bias});
       return follows ? 1 : 0;
     }

@@ -33,7 +33,7 @@ class SafetensorsSource final : public TensorSource {
   TensorInfo info(std::size_t i) const override {
     const TensorEntry& entry = index_.tensors[i];
     const std::span<const std::int64_t> shape = index_.shape(entry);
-    return {.dtype = detail::name_of(entry.dtype),
+    return {.dtype = std::string(detail::name_of(entry.dtype)),
             .loads_as = detail::loads_as(entry.dtype),
             .shape = {shape.begin(), shape.end()},
             .bytes = entry.end - entry.begin};

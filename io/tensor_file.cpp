@@ -58,7 +58,7 @@ class MemorySource final : public TensorSource {
   TensorInfo info(std::size_t i) const override {
     const Tensor& t = tensors_[i].tensor;
     const std::int64_t* extents = t.shape().begin();
-    return {.dtype = detail::name_of(detail::written_as(t.dtype())),
+    return {.dtype = std::string(detail::name_of(detail::written_as(t.dtype()))),
             .loads_as = t.dtype(),
             .shape = {extents, extents + t.rank()},
             .bytes = static_cast<std::uint64_t>(t.numel() * size_of(t.dtype()))};
@@ -76,7 +76,7 @@ class MemorySource final : public TensorSource {
 
 }  // namespace
 
-std::vector<std::string_view> TensorFile::names() const {
+std::vector<std::string_view> TensorFile::names() const& {
   std::vector<std::string_view> names;
   names.reserve(size());
   for (std::size_t i = 0; i < size(); ++i) names.push_back(source_->name(i));

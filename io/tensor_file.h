@@ -24,7 +24,7 @@ using Metadata = std::map<std::string, std::string>;
 
 /// What a file says of a tensor.
 struct TensorInfo {
-  std::string_view dtype;         ///< as the file spells it, "BF16"
+  std::string dtype;              ///< as the file spells it, "BF16"
   std::optional<Dtype> loads_as;  ///< the dtype `tensor` gives; nothing where the file's is not supported
   std::vector<std::int64_t> shape;
   std::uint64_t bytes = 0;
@@ -50,10 +50,12 @@ class TensorFile {
       : where_(std::move(where)), source_(std::move(source)) {}
 
   /// What errors call the file: its path.
-  const std::string& where() const { return where_; }
+  const std::string& where() const& { return where_; }
+  std::string where() const&& { return where_; }
   std::size_t size() const { return source_->size(); }
   /// In the order of the file. Valid as long as the file or a copy of it lives.
-  std::vector<std::string_view> names() const;
+  std::vector<std::string_view> names() const&;
+  std::vector<std::string_view> names() const&& = delete;  // name the file first
   bool contains(std::string_view name) const { return source_->find(name).has_value(); }
   /// Throws IoError for an unknown name.
   TensorInfo info(std::string_view name) const;

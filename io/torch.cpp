@@ -34,7 +34,7 @@ class TorchSource final : public TensorSource {
     const std::span<const std::int64_t> shape = index().shape(tensor);
     std::uint64_t bytes = dtype.bytes;
     for (const std::int64_t extent : shape) bytes *= static_cast<std::uint64_t>(extent);
-    return {.dtype = dtype.name,
+    return {.dtype = std::string(dtype.name),
             .loads_as = dtype.type ? detail::loads_as(*dtype.type) : std::nullopt,
             .shape = {shape.begin(), shape.end()},
             .bytes = bytes};

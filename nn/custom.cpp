@@ -47,7 +47,7 @@ Custom::Custom(Make make, std::unique_ptr<CustomCell> first, std::int64_t input_
   }
 }
 
-const CustomCell& Custom::cell(std::int64_t layer, bool reverse) const {
+const CustomCell& Custom::cell(std::int64_t layer, bool reverse) const& {
   return *cells_[index_of("cell", layer, reverse)];
 }
 

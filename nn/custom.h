@@ -55,7 +55,8 @@ class Custom final : public Recurrent {
          const Init& init = {});
 
   /// Throws ValueError for a layer or direction that is not there.
-  const CustomCell& cell(std::int64_t layer = 0, bool reverse = false) const;
+  const CustomCell& cell(std::int64_t layer = 0, bool reverse = false) const&;
+  const CustomCell& cell(std::int64_t layer = 0, bool reverse = false) const&& = delete;
   std::unique_ptr<Layer> clone() const override;
 
  private:

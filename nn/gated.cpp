@@ -12,7 +12,7 @@ using detail::check_dtype;
 
 std::string text(std::int64_t n) { return std::to_string(n); }
 
-Tensor value_of(const Parameter& p) { return p ? p.value() : Tensor(); }
+Tensor value_of(const Parameter& p) { return p.defined() ? p.value() : Tensor(); }
 
 /// Matrices are turned in files.
 FileLayout layout_of(const Shape& shape) { return shape.rank() == 2 ? FileLayout::transposed : FileLayout::same; }
@@ -57,7 +57,7 @@ GatedRecurrent::GatedRecurrent(const CellKind& cell, const RecurrentSizes& sizes
     }
 }
 
-const RecurrentWeights& GatedRecurrent::weights(std::int64_t layer, bool reverse) const {
+const RecurrentWeights& GatedRecurrent::weights(std::int64_t layer, bool reverse) const& {
   return weights_[index_of("weights", layer, reverse)];
 }
 
@@ -102,7 +102,7 @@ RecurrentState RecurrentCell::step(const Tensor& x, const RecurrentState& before
   const Tensor rows = batched ? x : unsqueeze(x, 0);
   const Shape wanted = {rows.shape()[0], hidden_size()};
   const auto state = [&](const Tensor& given) {
-    if (!given) return zeros(wanted, x.dtype());
+    if (!given.defined()) return zeros(wanted, x.dtype());
     check_dtype(std::string(cell_.name), given, x.dtype(), "a state");
     const Tensor s = batched || given.rank() != 1 ? given : unsqueeze(given, 0);
     if (s.shape() != wanted)

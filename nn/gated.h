@@ -41,7 +41,8 @@ struct CellKind {
 class GatedRecurrent : public Recurrent {
  public:
   /// Throws ValueError for a layer or direction that is not there.
-  const RecurrentWeights& weights(std::int64_t layer = 0, bool reverse = false) const;
+  const RecurrentWeights& weights(std::int64_t layer = 0, bool reverse = false) const&;
+  RecurrentWeights weights(std::int64_t layer = 0, bool reverse = false) const&& { return weights(layer, reverse); }
 
   StepInput step_input() const override;
   std::unique_ptr<Step> make_step(const StepRows& in) const override;
@@ -63,7 +64,8 @@ class GatedRecurrent : public Recurrent {
 /// weight_ih, weight_hh, bias_ih, bias_hh, as PyTorch's cells.
 class RecurrentCell : public Module {
  public:
-  const RecurrentWeights& weights() const { return weights_; }
+  const RecurrentWeights& weights() const& { return weights_; }
+  RecurrentWeights weights() const&& { return weights_; }
   std::int64_t input_size() const { return weights_.weight_ih.shape()[0]; }
   std::int64_t hidden_size() const { return weights_.weight_hh.shape()[0]; }
 

@@ -45,7 +45,7 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, const Init& 
 Tensor Linear::forward(const Tensor& x, const Context&) const {
   if (x.rank() < 1 || x.shape()[-1] != in_features())
     throw ShapeError("linear: expects " + std::to_string(in_features()) + " features, got " + x.shape().str());
-  return affine(x, weight, bias ? bias.value() : Tensor());
+  return affine(x, weight, bias.defined() ? bias.value() : Tensor());
 }
 
 std::unique_ptr<Step> Linear::make_step(const StepRows& in) const {
@@ -53,7 +53,7 @@ std::unique_ptr<Step> Linear::make_step(const StepRows& in) const {
 }
 
 std::unique_ptr<Layer> Linear::clone() const {
-  return with_values_of(*this, std::make_unique<Linear>(in_features(), out_features(), like(weight), bool(bias)));
+  return with_values_of(*this, std::make_unique<Linear>(in_features(), out_features(), like(weight), bias.defined()));
 }
 
 // ---- embedding -----------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ std::unique_ptr<Step> Activation::make_step(const StepRows& in) const {
 
 Tensor LastStep::forward(const Tensor& x, const Context& context) const {
   check_sequence("last_step", x);
-  if (!context.lengths) return select(x, 1, -1);
+  if (!context.lengths.defined()) return select(x, 1, -1);
   const Tensor lengths = detail::checked_lengths("last_step: a length of", context.lengths, x.shape()[0], x.shape()[1]);
   const Tensor at = reshape(lengths - 1, {-1, 1, 1});
   return squeeze(gather(x, 1, expand(at, {x.shape()[0], 1, x.shape()[2]})), 1);
@@ -181,7 +181,7 @@ std::unique_ptr<Step> LastStep::make_step(const StepRows& in) const { return det
 
 Tensor MeanOverTime::forward(const Tensor& x, const Context& context) const {
   check_sequence("mean_over_time", x);
-  if (!context.lengths) return mean(x, {1});
+  if (!context.lengths.defined()) return mean(x, {1});
   const Tensor lengths =
       unsqueeze(detail::checked_lengths("mean_over_time: a length of", context.lengths, x.shape()[0], x.shape()[1]), 1);
   const Tensor valid = less(arange(x.shape()[1]), lengths);  // [B, T]

@@ -1,10 +1,25 @@
 #include "ferrite/nn/module.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace ferrite::nn {
 namespace {
+
+template <class C>
+void check_free(const std::vector<Named<C>>& own, std::string_view name) {
+  for (const Named<C>& c : own)
+    if (c.name == name) throw ValueError("module: the name '" + c.name + "' is taken");
+}
+
+/// Puts a cell on a list; what is given back belongs into the module.
+template <class C>
+C registered(std::vector<Named<C>>& list, std::string_view name, C cell) {
+  list.push_back({std::string(name), cell});
+  cell.mark_registered();
+  return cell;
+}
 
 template <class C>
 void check_names(const std::vector<Named<C>>& own, const std::string& prefix, const std::vector<Named<C>>& more) {
@@ -12,6 +27,16 @@ void check_names(const std::vector<Named<C>>& own, const std::string& prefix, co
   for (const Named<C>& c : own) taken.insert(c.name);
   for (const Named<C>& c : more)
     if (!taken.insert(prefix + c.name).second) throw ValueError("adopt: the name '" + prefix + c.name + "' is taken");
+}
+
+/// Ties what is tied in `from`.
+template <class C>
+void copy_ties(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
+  std::unordered_map<const void*, std::size_t> first;
+  for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
+    const auto [at, fresh] = first.try_emplace(from[i].cell.identity(), i);
+    if (!fresh) to[i].cell.tie(to[at->second].cell);
+  }
 }
 
 }  // namespace
@@ -36,26 +61,35 @@ void Module::train(bool on) const {
 
 Parameter Module::parameter(std::string_view name, const Shape& shape, const Fill& fill, const Init& init,
                             FileLayout layout) {
-  Parameter p(init.full_name(name), fill(shape, init.key(name), init.dtype), layout);
-  parameters_.push_back({std::string(name), p});
-  return p;
+  check_free(parameters_, name);
+  return registered(parameters_, name,
+                    Parameter(init.full_name(name), fill(shape, init.key(name), init.dtype), layout));
 }
 
 Buffer Module::buffer(std::string_view name, Tensor value) {
-  Buffer b(std::string(name), std::move(value));
-  buffers_.push_back({std::string(name), b});
-  return b;
+  check_free(buffers_, name);
+  return registered(buffers_, name, Buffer(std::string(name), std::move(value)));
 }
 
 State Module::state(std::string_view name, Tensor value) {
-  State s(std::string(name), std::move(value));
-  states_.push_back({std::string(name), s});
-  return s;
+  check_free(states_, name);
+  return registered(states_, name, State(std::string(name), std::move(value)));
 }
 
 void Module::carries(std::string_view name, std::int64_t layers, std::int64_t width, Dtype dtype) {
   carried_.push_back({std::string(name), mode_, layers, width, dtype});
 }
+
+Module::Adoption& Module::Adoption::operator=(Adoption&& o) {
+  if (done && !o.done)
+    throw ValueError(
+        "module: was adopted by another module, which would go on with the old cells; assign first and then "
+        "adopt, or copy the values (copy_values)");
+  done = o.done;
+  return *this;
+}
+
+void Module::throw_moved_from() { throw Error("module: was moved from, it has no cells"); }
 
 void Module::adopt(std::string_view name, const Module& child) {
   const std::string prefix = name.empty() ? std::string() : std::string(name) + ".";
@@ -70,9 +104,13 @@ void Module::adopt(std::string_view name, const Module& child) {
     carried_.back().name = prefix + s.name;
   }
   modes_.insert(modes_.end(), child.modes_.begin(), child.modes_.end());
+  child.adoption_.done = true;
 }
 
-void Module::copy_modes(const Module& from) const {
+void Module::take_after(const Module& from) const {
+  copy_ties(from.parameters_, parameters_);
+  copy_ties(from.buffers_, buffers_);
+  copy_ties(from.states_, states_);
   const std::size_t n = std::min(modes_.size(), from.modes_.size());
   for (std::size_t i = 0; i < n; ++i) modes_[i]->store(from.modes_[i]->load(std::memory_order_relaxed));
 }

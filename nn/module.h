@@ -34,7 +34,7 @@ struct Context {
 template <class C>
 struct Named {
   std::string name;
-  C cell;
+  C cell{};
 };
 
 /// A state that a recurrent layer of a model can carry from one call to the next (nn/carry.h): [layers, B, width].
@@ -60,11 +60,15 @@ class Module {
   virtual ~Module() = default;
 
   /// All parameters, own and adopted, in order of registration; one held under two names (tied) stands twice.
-  const std::vector<Named<Parameter>>& named_parameters() const { return parameters_; }
-  const std::vector<Named<Buffer>>& named_buffers() const { return buffers_; }
-  const std::vector<Named<State>>& named_states() const { return states_; }
+  const std::vector<Named<Parameter>>& named_parameters() const& { return parameters_; }
+  const std::vector<Named<Buffer>>& named_buffers() const& { return buffers_; }
+  const std::vector<Named<State>>& named_states() const& { return states_; }
+  std::vector<Named<Parameter>> named_parameters() const&& { return parameters_; }
+  std::vector<Named<Buffer>> named_buffers() const&& { return buffers_; }
+  std::vector<Named<State>> named_states() const&& { return states_; }
   /// What the recurrent layers in it carry from call to call.
-  const std::vector<CarriedState>& carried_states() const { return carried_; }
+  const std::vector<CarriedState>& carried_states() const& { return carried_; }
+  std::vector<CarriedState> carried_states() const&& { return carried_; }
   /// Whether a state is carried by this very layer.
   bool is_layer_of(const CarriedState& s) const { return s.layer == mode_; }
   /// Every parameter once, tied ones too, as torch.nn.Module.parameters().
@@ -74,14 +78,25 @@ class Module {
   /// Training mode, on from the start: only `Dropout` and the like care. Told to all adopted modules.
   void train(bool on = true) const;
   void eval() const { train(false); }
-  bool training() const { return detail::read_flag(mode_); }
+  bool training() const {
+    check_whole();
+    return detail::read_flag(mode_);
+  }
 
  protected:
   Module() : modes_{mode_} {}
   Module(Module&&) = default;
+  /// Throws ValueError when another module adopted this one: that would go on with the old cells.
   Module& operator=(Module&&) = default;
 
-  /// Registers a parameter of this module, filled from the stream of its full name.
+  /// Throws Error when this module was moved from, and so has no cells.
+  void check_whole() const {
+    if (!mode_) [[unlikely]]
+      throw_moved_from();
+  }
+
+  /// Registers a parameter of this module, filled from the stream of its full name. Throws ValueError, as `buffer` and
+  /// `state` do, for a name that is taken.
   Parameter parameter(std::string_view name, const Shape& shape, const Fill& fill, const Init& init,
                       FileLayout layout = FileLayout::same);
   Buffer buffer(std::string_view name, Tensor value);
@@ -91,17 +106,29 @@ class Module {
   /// Registers the cells of another module under "<name>.". Throws ValueError when that gives two parameters, buffers
   /// or states one full name; nothing is registered then.
   void adopt(std::string_view name, const Module& child);
-  /// Takes over whether `from` and what it adopted are training. Both must have adopted alike, as clones have.
-  void copy_modes(const Module& from) const;
+  /// Takes over which parameters of `from` are tied and whether it and what it adopted are training. Both must have
+  /// registered alike, as clones have.
+  void take_after(const Module& from) const;
 
  private:
   using Mode = std::shared_ptr<std::atomic<bool>>;
+  /// Whether another module registered what this one holds. Stands first, so that a refused assignment changes nothing.
+  struct Adoption {
+    Adoption() = default;
+    Adoption(Adoption&&) = default;
+    Adoption& operator=(Adoption&& o);
+    bool done = false;
+  };
+
+  mutable Adoption adoption_;
   Mode mode_ = std::make_shared<std::atomic<bool>>(true);
   std::vector<Mode> modes_;
   std::vector<Named<Parameter>> parameters_;
   std::vector<Named<Buffer>> buffers_;
   std::vector<Named<State>> states_;
   std::vector<CarriedState> carried_;
+
+  [[noreturn]] static void throw_moved_from();
 };
 
 /// A module that maps one tensor to one tensor, and so fits into a chain.
@@ -121,13 +148,17 @@ class Layer : public Module {
   /// An independent copy with the same values.
   virtual std::unique_ptr<Layer> clone() const = 0;
 
-  Tensor operator()(const Tensor& x) const { return forward(x, {}); }
-  Tensor operator()(const Tensor& x, const Context& context) const { return forward(x, context); }
+  Tensor operator()(const Tensor& x) const { return (*this)(x, Context{}); }
+  Tensor operator()(const Tensor& x, const Context& context) const {
+    check_whole();
+    return forward(x, context);
+  }
   /// The layer as a compiled function of its input (compile/compile.h): the same bits from a planned, fused program. It
   /// follows the layer's parameters and its training mode; the layer must outlive it and stay where it is.
-  auto compiled() const {
+  auto compiled() const& {
     return compile([this](const Tensor& x) { return forward(x, {}); });
   }
+  auto compiled() const&& = delete;
   /// Runs the layer step by step on its present weights (nn/stream.h). Throws ValueError when it is not causal.
   Stream stream(std::int64_t batch = 1) const;
 };

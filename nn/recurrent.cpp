@@ -48,7 +48,7 @@ class Call {
 
   /// An initial state for each layer and direction.
   Tensors initial(const Tensor& given, std::int64_t width, Dtype dtype) const {
-    if (!given) {
+    if (!given.defined()) {
       const Tensor zero = zeros({B, width}, dtype);
       Tensors all;
       for (std::int64_t i = 0; i < count(); ++i) all.push_back(zero);
@@ -80,12 +80,12 @@ class Call {
   }
 
   void read_lengths(const Tensor& lengths) {
-    if (!lengths) return;
+    if (!lengths.defined()) return;
     lengths_ = detail::checked_lengths(lengths_name_, lengths, B, T);
   }
 
   void read_resets(const Tensor& mask) {
-    if (!mask) return;
+    if (!mask.defined()) return;
     if (mask.dtype() != Dtype::boolean || mask.shape() != Shape{B, T})
       throw ShapeError(name_ + ": expects a reset mask bool[" + text(B) + ", " + text(T) + "], got " +
                        mask.spec().str());
@@ -181,7 +181,7 @@ std::span<const State> Recurrent::states_in(const Context& context, std::int64_t
 
 std::unique_ptr<Layer> Recurrent::copy_to(std::unique_ptr<Recurrent> to) const {
   copy_values(*this, *to);
-  to->copy_modes(*this);
+  to->take_after(*this);
   return to;
 }
 

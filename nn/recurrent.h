@@ -52,7 +52,8 @@ struct RecurrentSizes {
 /// states are taken from there and left there instead.
 class Recurrent : public Layer {
  public:
-  const RecurrentSizes& sizes() const { return sizes_; }
+  const RecurrentSizes& sizes() const& { return sizes_; }
+  RecurrentSizes sizes() const&& { return sizes_; }
   std::int64_t input_size() const { return sizes_.input_size; }
   std::int64_t hidden_size() const { return sizes_.hidden_size; }
 

@@ -37,7 +37,7 @@ class PackedLayer {
       return packed_gates<T>(begin, K, n, units);
     };
     const auto bias = [&](const Parameter& b) -> const T* {
-      if (!b) return nullptr;
+      if (!b.defined()) return nullptr;
       const Tensor values = contiguous(b.peek());
       T* const begin = std::copy_n(values.data<T>(), row, at) - row;
       at += padded<T>(row);
@@ -49,7 +49,7 @@ class PackedLayer {
     weights_.ih = gates(contiguous(cells_.weight_ih.peek()), 0, D_, G, H_);
     weights_.hh = gates(w_hh, 0, P_, before ? 2 : G, H_);
     if (before) weights_.hh_n = gates(w_hh, 2 * H_, H_, 1, H_);
-    if (cells_.weight_hr) weights_.hr = gates(contiguous(cells_.weight_hr.peek()), 0, H_, 1, P_);
+    if (cells_.weight_hr.defined()) weights_.hr = gates(contiguous(cells_.weight_hr.peek()), 0, H_, 1, P_);
     weights_.b_ih = bias(cells_.bias_ih);
     weights_.b_hh = bias(cells_.bias_hh);
   }
@@ -69,7 +69,7 @@ class PackedLayer {
   std::int64_t size() const {
     using ferrite::detail::gate_pack_size;
     const std::int64_t G = gates_of(cell_);
-    const std::int64_t projection = cells_.weight_hr ? gate_pack_size<T>(H_, 1, P_) : 0;
+    const std::int64_t projection = cells_.weight_hr.defined() ? gate_pack_size<T>(H_, 1, P_) : 0;
     return gate_pack_size<T>(D_, G, H_) + gate_pack_size<T>(P_, G, H_) + projection + 2 * padded<T>(G * H_);
   }
 

@@ -16,7 +16,7 @@ void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
 }
 
 Tensor Sequential::forward(const Tensor& x, const Context& context) const {
-  if (context.state || context.cell)
+  if (context.state.defined() || context.cell.defined())
     throw ValueError(kind() +
                      ": the context has an initial state, which a chain cannot place; use a carry, or call the "
                      "recurrent layer's run");
@@ -51,7 +51,7 @@ std::unique_ptr<Step> Sequential::make_step(const StepRows& in) const { return m
 
 void Sequential::clone_into(Sequential& to) const {
   for (const Item& item : layers_) to.add(item.name, item.layer->clone());
-  to.copy_modes(*this);
+  to.take_after(*this);
 }
 
 std::unique_ptr<Layer> Sequential::clone() const {

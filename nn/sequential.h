@@ -13,8 +13,10 @@ class Sequential : public Layer {
   void add(std::string name, std::unique_ptr<Layer> layer);
 
   std::size_t size() const { return layers_.size(); }
-  const Layer& operator[](std::size_t i) const { return *layers_[i].layer; }
-  const std::string& name(std::size_t i) const { return layers_[i].name; }
+  const Layer& operator[](std::size_t i) const& { return *layers_[i].layer; }
+  const Layer& operator[](std::size_t i) const&& = delete;
+  const std::string& name(std::size_t i) const& { return layers_[i].name; }
+  std::string name(std::size_t i) const&& { return layers_[i].name; }
 
   std::string kind() const override { return "sequential"; }
   /// Whether all its layers are.

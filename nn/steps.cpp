@@ -54,13 +54,13 @@ class LinearStep final : public Step {
         N_(weight.shape()[1]),
         batch_(batch),
         packed_(ferrite::detail::gate_pack_size<T>(D_, 1, N_)),
-        added_(bias ? N_ : 0) {
+        added_(bias.defined() ? N_ : 0) {
     refresh();
   }
   StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
   void run(const void* x, void* y) override {
     const GateMatrix<T> w = ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_);
-    const T* const b = bias_ ? added_.get() : nullptr;
+    const T* const b = bias_.defined() ? added_.get() : nullptr;
     T* const out = static_cast<T*>(y);
     each_unit<T, 1>(w, batch_, static_cast<const T*>(x), D_,
                     [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {
@@ -70,7 +70,9 @@ class LinearStep final : public Step {
   void refresh() override {
     const Tensor w = contiguous(weight_.peek());
     ferrite::detail::pack_gates(w.data<T>(), N_, D_, 1, N_, N_, packed_.get());
-    if (bias_) std::copy_n(contiguous(bias_.peek()).data<T>(), N_, added_.get());
+    if (!bias_.defined()) return;
+    const Tensor b = contiguous(bias_.peek());
+    std::copy_n(b.data<T>(), N_, added_.get());
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<LinearStep>(*this); }
 

@@ -61,17 +61,22 @@ class Attrs : public InlineVector<Attr, 4> {
   /// What the operation runs; null for nearly all.
   std::shared_ptr<const Subprogram> body{};
 
-  const Attr::Value* find(std::string_view name) const {
+  const Attr::Value* find(std::string_view name) const& {
     for (const Attr& a : *this)
       if (a.name == name) return &a.value;
     return nullptr;
   }
+  const Attr::Value* find(std::string_view name) const&& = delete;
   /// The value of a constant that the operation always sets. Throws Error when it is absent.
   template <class T>
-  const T& get(std::string_view name) const {
+  const T& get(std::string_view name) const& {
     const Attr::Value* v = find(name);
     if (!v || !std::holds_alternative<T>(*v)) throw_missing(name);
     return *std::get_if<T>(v);
+  }
+  template <class T>
+  T get(std::string_view name) const&& {
+    return get<T>(name);
   }
   /// The value, or `otherwise` when it is not set.
   template <class T>

@@ -18,6 +18,12 @@ class Cell {
  public:
   Cell() = default;
   Cell(std::string name, Tensor value, CellKind kind);
+  Cell(const Cell& o) : body_(o.resolved()) {}
+  Cell(Cell&&) noexcept = default;
+  /// The handle stands for the other cell from now on; one that a module registered is tied instead: see `tie`.
+  Cell& operator=(const Cell& o);
+  Cell& operator=(Cell&& o);
+  ~Cell() = default;
 
   /// The value, as the recorders see it. Throws Error when the cell is empty or undefined.
   Tensor value() const;
@@ -25,34 +31,66 @@ class Cell {
   /// Gives the cell a new value of the same shape and dtype. Throws ShapeError, DtypeError; TraceError for a
   /// traced value outside its trace.
   void assign(const Tensor& value) const;
+  /// Makes this cell and `other` one, whose value and name are those of `other`: every handle to this cell, in modules
+  /// and elsewhere, becomes one to that. Modules keep both names for it; it is counted, trained and saved once, and
+  /// files that hold it under both names (PyTorch's do) load. For good, and exclusive like `assign`; copies of a module
+  /// are tied alike. Throws ValueError for another kind, ShapeError, DtypeError, Error for an empty handle; nothing has
+  /// changed then.
+  ///
+  ///   b.weight.tie(a.weight);
+  void tie(const Cell& other) const;
 
   /// The value without telling the recorders: for saving, loading and printing. Throws TraceError while a function is
   /// traced: its program would keep the value of that moment for ever.
-  const Tensor& peek() const;
-  const std::string& name() const { return body().name; }
+  const Tensor& peek() const&;
+  Tensor peek() const&& { return peek(); }
+  const std::string& name() const& { return body().name; }
+  std::string name() const&& { return body().name; }
   CellKind kind() const { return body().kind; }
-  const Shape& shape() const { return body().value.shape(); }
+  const Shape& shape() const& { return body().value.shape(); }
+  Shape shape() const&& { return body().value.shape(); }
   Dtype dtype() const { return body().value.dtype(); }
   std::int64_t numel() const { return body().value.numel(); }
   /// Identity: equal for handles to the same cell.
-  const void* identity() const noexcept { return body_.get(); }
-  bool operator==(const Cell& o) const noexcept { return body_ == o.body_; }
-  explicit operator bool() const noexcept { return body_ != nullptr; }
+  const void* identity() const noexcept { return resolved().get(); }
+  bool operator==(const Cell& o) const noexcept { return identity() == o.identity(); }
+  /// False for an empty handle. There is no conversion to bool: see Tensor::defined.
+  bool defined() const noexcept { return body_ != nullptr; }
+
+  // ---- for modules, optimisers and recorders -------------------------------------------------------------
+
+  /// Marks the handle that a module registers: assigning another cell to it ties, so that what the module holds and
+  /// what it registered stay the same. Copies of the handle are not marked.
+  void mark_registered() noexcept { registered_ = true; }
+  /// Whether the cell that this handle stood for was tied to another one since.
+  bool tied() const noexcept { return body_ && body_->tied_to; }
+
+ protected:
+  /// Whether assigning `o` to this handle ties.
+  bool ties_to(const Cell& o) const noexcept { return registered_ && body_ && !o.registered_; }
 
  private:
   struct Body {
     std::string name;
     Tensor value;
     CellKind kind;
+    std::shared_ptr<Body> tied_to{};  ///< stands for this one
   };
+  const std::shared_ptr<Body>& resolved() const noexcept {
+    const std::shared_ptr<Body>* at = &body_;
+    while (*at && (*at)->tied_to) at = &(*at)->tied_to;
+    return *at;
+  }
   Body& body() const {
-    if (!body_) [[unlikely]]
+    Body* b = resolved().get();
+    if (!b) [[unlikely]]
       throw_empty();
-    return *body_;
+    return *b;
   }
   [[noreturn]] static void throw_empty();
 
   std::shared_ptr<Body> body_;
+  bool registered_ = false;
 };
 
 /// How the layout of a parameter in files differs from that in memory.
@@ -67,8 +105,15 @@ class Parameter : public Cell {
   Parameter() = default;
   Parameter(std::string name, Tensor value, FileLayout layout = FileLayout::same)
       : Cell(std::move(name), std::move(value), CellKind::parameter), layout_(layout) {}
+  Parameter(const Parameter&) = default;
+  Parameter(Parameter&&) noexcept = default;
+  Parameter& operator=(const Parameter& o);
+  Parameter& operator=(Parameter&& o);
+  ~Parameter() = default;
 
   FileLayout layout() const { return layout_; }
+  /// As Cell::tie. Throws ValueError, too, when one is transposed in files and the other is not.
+  void tie(const Parameter& other) const;
 
  private:
   FileLayout layout_ = FileLayout::same;

@@ -64,7 +64,7 @@ const Tensor& Vjp::undefined() {
 }
 
 Tensor Vjp::grad_or_zeros(std::size_t i) const {
-  return grads_[i] ? grads_[i] : zeros(out_spec(i).shape, out_spec(i).dtype);
+  return grads_[i].defined() ? grads_[i] : zeros(out_spec(i).shape, out_spec(i).dtype);
 }
 
 std::span<const Primitive* const> primitives() {

@@ -23,6 +23,8 @@ EigenMap<T> as_eigen(const Tensor& x) {
   const bool column = x.rank() == 1;
   return {x.data<T>(), x.shape()[0], column ? 1 : x.shape()[1], {x.strides()[0], column ? 1 : x.strides()[1]}};
 }
+template <class T>
+EigenMap<T> as_eigen(const Tensor&& x) = delete;  // nothing would be left to map
 
 /// A copy of a dense Eigen expression, [rows, columns].
 template <class Derived>

@@ -51,18 +51,23 @@ class InlineVector {
 
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
-  T* data() noexcept { return heap_ ? heap_ : local(); }
-  const T* data() const noexcept { return heap_ ? heap_ : local(); }
+  T* data() & noexcept { return heap_ ? heap_ : local(); }
+  const T* data() const& noexcept { return heap_ ? heap_ : local(); }
+  const T* data() const&& = delete;  // of a temporary list nothing would be left to point to
   T* begin() noexcept { return data(); }
   T* end() noexcept { return data() + size_; }
   const T* begin() const noexcept { return data(); }
   const T* end() const noexcept { return data() + size_; }
-  T& operator[](std::size_t i) noexcept { return data()[i]; }
-  const T& operator[](std::size_t i) const noexcept { return data()[i]; }
-  T& front() noexcept { return data()[0]; }
-  const T& front() const noexcept { return data()[0]; }
-  T& back() noexcept { return data()[size_ - 1]; }
-  const T& back() const noexcept { return data()[size_ - 1]; }
+  T& operator[](std::size_t i) & noexcept { return data()[i]; }
+  const T& operator[](std::size_t i) const& noexcept { return data()[i]; }
+  /// An element of a temporary list is moved out of it.
+  T operator[](std::size_t i) && noexcept { return std::move(data()[i]); }
+  T& front() & noexcept { return data()[0]; }
+  const T& front() const& noexcept { return data()[0]; }
+  T front() && noexcept { return std::move(data()[0]); }
+  T& back() & noexcept { return data()[size_ - 1]; }
+  const T& back() const& noexcept { return data()[size_ - 1]; }
+  T back() && noexcept { return std::move(data()[size_ - 1]); }
 
   void reserve(std::size_t n) {
     if (n > capacity_) grow(n);

@@ -32,8 +32,9 @@ class Shape {
 
   constexpr int rank() const { return rank_; }
   /// Extent of an axis; negative axes count from the end. Not checked: see `axis`.
-  constexpr std::int64_t operator[](int i) const { return at_[static_cast<unsigned>(i < 0 ? i + rank_ : i)]; }
-  constexpr std::int64_t& operator[](int i) { return at_[static_cast<unsigned>(i < 0 ? i + rank_ : i)]; }
+  constexpr std::int64_t operator[](int i) const& { return at_[static_cast<unsigned>(i < 0 ? i + rank_ : i)]; }
+  constexpr std::int64_t operator[](int i) const&& { return at_[static_cast<unsigned>(i < 0 ? i + rank_ : i)]; }
+  constexpr std::int64_t& operator[](int i) & { return at_[static_cast<unsigned>(i < 0 ? i + rank_ : i)]; }
   constexpr const std::int64_t* begin() const { return at_.data(); }
   constexpr const std::int64_t* end() const { return at_.data() + rank_; }
 

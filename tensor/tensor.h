@@ -66,13 +66,15 @@ class Tensor {
     return t;
   }
 
-  /// False for a default-constructed handle.
-  explicit operator bool() const noexcept { return impl_ != nullptr; }
+  /// False for a default-constructed handle. There is no conversion to bool: a comparison of tensors is a tensor, which
+  /// `if` must not take for an answer; `item<bool>()` is one.
   bool defined() const noexcept { return impl_ != nullptr; }
 
-  const Shape& shape() const { return checked()->shape; }
+  const Shape& shape() const& { return checked()->shape; }
+  Shape shape() const&& { return checked()->shape; }
   /// Strides in elements; 0 along a broadcast axis, negative along a flipped one.
-  const Shape& strides() const { return checked()->strides; }
+  const Shape& strides() const& { return checked()->strides; }
+  Shape strides() const&& { return checked()->strides; }
   Dtype dtype() const { return checked()->dtype; }
   Spec spec() const { return {shape(), dtype()}; }
   int rank() const { return shape().rank(); }
@@ -83,9 +85,12 @@ class Tensor {
   bool is_abstract() const { return checked()->storage == nullptr; }
 
   /// The elements in row-major order, without a copy. Throws DtypeError for another type, TraceError for an
-  /// abstract tensor and ShapeError when the tensor is not contiguous (call `contiguous(t)` first).
+  /// abstract tensor and ShapeError when the tensor is not contiguous (call `contiguous(t)` first). Valid as long as a
+  /// handle to the tensor lives, so a temporary has none: name it, or take `to_vector()`.
   template <class T>
-  std::span<const T> values() const;
+  std::span<const T> values() const&;
+  template <class T>
+  std::span<const T> values() const&& = delete;
   /// A row-major copy of the elements, whatever the strides.
   template <class T>
   std::vector<T> to_vector() const;
@@ -110,10 +115,13 @@ class Tensor {
   }
   /// First element. No checks.
   template <class T>
-  const T* data() const {
+  const T* data() const& {
     return reinterpret_cast<const T*>(impl_->storage->data()) + impl_->offset;
   }
-  const std::byte* raw() const { return impl_->storage->data() + impl_->offset * size_of(impl_->dtype); }
+  template <class T>
+  const T* data() const&& = delete;
+  const std::byte* raw() const& { return impl_->storage->data() + impl_->offset * size_of(impl_->dtype); }
+  const std::byte* raw() const&& = delete;
   detail::TensorImpl* impl() const noexcept { return impl_; }
   /// The same values without their place on a tape.
   Tensor unmarked() const {
@@ -178,7 +186,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor& t);
 // ---- templates -----------------------------------------------------------------------------------------
 
 template <class T>
-std::span<const T> Tensor::values() const {
+std::span<const T> Tensor::values() const& {
   check_readable(dtype_of<T>, true, "values");
   return {data<T>(), static_cast<std::size_t>(numel())};
 }

@@ -48,6 +48,7 @@ struct BatchOptions {
 class Batches {
  public:
   Batches(const SequenceSet& data, std::int64_t size, const BatchOptions& options);
+  Batches(const SequenceSet&& data, std::int64_t size, const BatchOptions& options) = delete;
 
   std::int64_t count() const { return (data_->size() + size_ - 1) / size_; }
   /// Throws ShapeError unless 0 <= i < count().
@@ -67,8 +68,8 @@ class Batches {
     const Batches* of_;
     std::int64_t at_;
   };
-  Iterator begin() const { return {this, 0}; }
-  Iterator end() const { return {this, count()}; }
+  Iterator begin() const& { return {this, 0}; }
+  Iterator end() const& { return {this, count()}; }
 
  private:
   const SequenceSet* data_;
@@ -78,5 +79,6 @@ class Batches {
 
 /// Batches of `size` sequences. `data` must outlive them. Throws ValueError for size < 1.
 Batches batches(const SequenceSet& data, std::int64_t size, const BatchOptions& options = {});
+Batches batches(const SequenceSet&& data, std::int64_t size, const BatchOptions& options = {}) = delete;
 
 }  // namespace ferrite::train

@@ -43,7 +43,7 @@ class Folding {
  private:
   bool fold(const Graph::Node& n) {
     for (const ValueId v : n.in)
-      if (!known_[v]) return false;
+      if (!known_[v].defined()) return false;
     if (n.op == detail::records().full) return fold_full(n);
     if (n.op->is_pointwise() && all_repeat(n)) return fold_repeated(n);
     std::int64_t elements = 0;

@@ -18,7 +18,7 @@ KerasLayer::KerasLayer(Tensor k, Tensor r, Tensor b, std::string_view where)
     : kernel(std::move(k)), recurrent(std::move(r)), bias(std::move(b)) {
   const auto refuse_shapes = [&](const char* what) {
     refuse(where, std::string(what) + ": kernel " + kernel.shape().str() + ", recurrent_kernel " +
-                      recurrent.shape().str() + (bias ? ", bias " + bias.shape().str() : std::string()));
+                      recurrent.shape().str() + (bias.defined() ? ", bias " + bias.shape().str() : std::string()));
   };
   if (kernel.rank() != 2 || recurrent.rank() != 2 || kernel.shape()[1] != recurrent.shape()[1])
     refuse_shapes("the matrices of a recurrent layer do not fit each other");
@@ -26,7 +26,7 @@ KerasLayer::KerasLayer(Tensor k, Tensor r, Tensor b, std::string_view where)
   const std::int64_t columns = recurrent.shape()[1];
   if (H == 0 || columns % H != 0 || (columns / H != 1 && columns / H != 3 && columns / H != 4))
     refuse_shapes("is no SimpleRNN, GRU or LSTM");
-  if (bias && bias.shape() != Shape{columns} && bias.shape() != Shape{2, columns})
+  if (bias.defined() && bias.shape() != Shape{columns} && bias.shape() != Shape{2, columns})
     refuse_shapes("the bias does not fit");
 }
 
@@ -42,7 +42,7 @@ Tensor keras_gates(const Tensor& x, std::int64_t hidden_size) {
 void set_from_keras(const nn::RecurrentWeights& to, const KerasLayer& layer, std::string_view where) {
   assign(to.weight_ih, keras_gates(layer.kernel, layer.H), where);
   assign(to.weight_hh, keras_gates(layer.recurrent, layer.H), where);
-  if (!layer.bias) return;
+  if (!layer.bias.defined()) return;
   assign(to.bias_ih, keras_gates(layer.bias_ih(), layer.H), where);
   assign(to.bias_hh, keras_gates(layer.bias_hh(), layer.H), where);
 }

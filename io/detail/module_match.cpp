@@ -19,7 +19,9 @@ std::string shape_text(const Shape& shape) { return bracketed({shape.begin(), sh
 bool same_bytes(const Tensor& a, const Tensor& b) {
   if (!(a.spec() == b.spec())) return false;
   const auto bytes = static_cast<std::size_t>(a.numel() * size_of(a.dtype()));
-  return bytes == 0 || std::memcmp(contiguous(a).raw(), contiguous(b).raw(), bytes) == 0;
+  const Tensor left = contiguous(a);
+  const Tensor right = contiguous(b);
+  return bytes == 0 || std::memcmp(left.raw(), right.raw(), bytes) == 0;
 }
 
 /// U8 always becomes i32; between floats it is as the caller wishes.

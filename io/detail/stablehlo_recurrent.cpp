@@ -25,7 +25,7 @@ Tensor weighted(const Tensors& results, const Tensors& in, const GradLayout& at)
     const Tensor& g = in[GradLayout::first_cotangent + k];
     if (g.numel() == 0) continue;
     const Tensor part = sum(results[k] * g);
-    total = total ? total + part : part;
+    total = total.defined() ? total + part : part;
   }
   return total;
 }
@@ -43,12 +43,12 @@ Tensors gradients(const HloCall& c, const Tensors& in) {
   }
   const Tensor total = weighted(at.sequence->reference(OperandList(operands), c.attrs), in, at);
   Tensors found;
-  if (total && !variables.empty())
+  if (total.defined() && !variables.empty())
     found = tape.grad(total, std::span<const Tensor>(variables.data(), variables.size()));
   Tensors out;
   std::size_t next = 0;
   for (std::size_t k = 0; k < c.out.size(); ++k)
-    out.push_back(wanted(k) && total ? found[next++] : zeros(c.out[k].shape, c.out[k].dtype));
+    out.push_back(wanted(k) && total.defined() ? found[next++] : zeros(c.out[k].shape, c.out[k].dtype));
   return out;
 }
 

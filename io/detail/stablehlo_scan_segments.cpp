@@ -37,13 +37,13 @@ struct Cut {
     return slice(stack, 0, begin, begin + rest);
   }
   Tensor join(Tensor wholes, const Tensor& last) const {
-    if (wholes) {
+    if (wholes.defined()) {
       Shape shape = wholes.shape();
       shape.erase(0);
       shape[0] = whole * every;
       wholes = reshape(wholes, shape);
     }
-    if (!wholes || !last) return wholes ? wholes : last;
+    if (!wholes.defined() || !last.defined()) return wholes.defined() ? wholes : last;
     return reverse ? concat({last, wholes}, 0) : concat({wholes, last}, 0);
   }
   /// From the order of the stack, one for each whole segment, to that in which they run, and back.

@@ -1,5 +1,6 @@
 #include "ferrite/nn/optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,7 +19,7 @@ bool finite(const Tensor& g) {
 /// Whether to skip is decided outside of programs: what a traced program does never depends on values.
 bool all_finite(std::span<const Tensor> grads) {
   for (const Tensor& g : grads) {
-    if (!g || !g.numel()) continue;
+    if (!g.defined() || !g.numel()) continue;
     if (g.is_abstract())
       throw TraceError("optimizer: skip_nonfinite: a traced gradient " + g.spec().str() +
                        " has no values to decide by; compile the gradients and step outside, or replace what is not "
@@ -30,6 +31,11 @@ bool all_finite(std::span<const Tensor> grads) {
 
 void check_rate(double rate) {
   if (!(rate >= 0)) throw ValueError("optimizer: the learning rate must not be negative, got " + std::to_string(rate));
+}
+
+/// Parameters may have been tied since the optimiser was made.
+bool any_tied(const std::vector<Parameter>& parameters) {
+  return std::any_of(parameters.begin(), parameters.end(), [](const Parameter& p) { return p.tied(); });
 }
 
 /// A second update would start from the first one's result.
@@ -79,8 +85,9 @@ bool Optimizer::step(std::span<const Tensor> grads) {
   if (grads.size() != parameters_.size())
     throw ValueError("optimizer: " + std::to_string(grads.size()) + " gradients for " +
                      std::to_string(parameters_.size()) + " parameters");
+  if (any_tied(parameters_)) check_unique(parameters_);
   for (std::size_t i = 0; i < grads.size(); ++i)
-    if (grads[i] && grads[i].shape() != parameters_[i].shape())
+    if (grads[i].defined() && grads[i].shape() != parameters_[i].shape())
       throw ShapeError("optimizer: the gradient of '" + parameters_[i].name() + "' has shape " +
                        grads[i].shape().str() + ", the parameter " + parameters_[i].shape().str());
   if (skip_nonfinite_ && !all_finite(grads)) return false;
@@ -89,9 +96,9 @@ bool Optimizer::step(std::span<const Tensor> grads) {
   const Tensor rate = rate_.value();
   Tensor as_parameter;
   for (std::size_t i = 0; i < grads.size(); ++i) {
-    if (!grads[i]) continue;
+    if (!grads[i].defined()) continue;
     const Dtype dtype = parameters_[i].dtype();
-    if (!as_parameter || as_parameter.dtype() != dtype) as_parameter = cast(rate, dtype);
+    if (!as_parameter.defined() || as_parameter.dtype() != dtype) as_parameter = cast(rate, dtype);
     update(i, grads[i], as_parameter);
   }
   return true;
@@ -101,14 +108,14 @@ ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm) {
   if (!(max_norm > 0)) throw ValueError("clip_grad_norm: max_norm must be positive, got " + std::to_string(max_norm));
   Tensor total;
   for (const Tensor& g : grads) {
-    if (!g) continue;
+    if (!g.defined()) continue;
     const Tensor squares = sum(square(g));
-    total = total ? total + squares : squares;
+    total = total.defined() ? total + squares : squares;
   }
   ClippedGradients out;
-  out.norm = total ? sqrt(total) : zeros({});
+  out.norm = total.defined() ? sqrt(total) : zeros({});
   const Tensor scale = minimum(max_norm / (out.norm + 1e-6), 1.0);
-  for (const Tensor& g : grads) out.grads.push_back(g ? g * scale : Tensor());
+  for (const Tensor& g : grads) out.grads.push_back(g.defined() ? g * scale : Tensor());
   return out;
 }
 

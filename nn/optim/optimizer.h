@@ -14,7 +14,8 @@ class Optimizer {
 
   /// One update. grads[i] belongs to the i-th parameter and has its shape; an undefined one leaves the parameter and
   /// its state alone. With `skip_nonfinite`, an update with a NaN or infinity anywhere in the gradients is left out
-  /// and false returned. Throws ValueError for another number of gradients, ShapeError for another shape, and
+  /// and false returned. Throws ValueError for another number of gradients and
+  /// where two parameters were tied since the optimiser was made, ShapeError for another shape, and
   /// TraceError for `skip_nonfinite` inside a compiled function: a program cannot depend on values.
   bool step(std::span<const Tensor> grads);
   bool step(const Tensors& grads) { return step(std::span<const Tensor>(grads.data(), grads.size())); }
@@ -24,12 +25,15 @@ class Optimizer {
   /// Throws ValueError below 0.
   void set_learning_rate(double rate) const;
   /// The learning rate as schedules and files see it: f64, rank 0.
-  const State& learning_rate_cell() const { return rate_; }
+  const State& learning_rate_cell() const& { return rate_; }
+  State learning_rate_cell() const&& { return rate_; }
 
-  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::vector<Parameter>& parameters() const& { return parameters_; }
+  std::vector<Parameter> parameters() const&& { return parameters_; }
   /// Every state cell under its name, e.g. "exp_avg.gru.weight_ih_l0": for saving and restoring. A second parameter of
   /// one name gets "#2" behind it, and so on.
-  const std::vector<Named<State>>& states() const { return states_; }
+  const std::vector<Named<State>>& states() const& { return states_; }
+  std::vector<Named<State>> states() const&& { return states_; }
 
  protected:
   /// Throws ValueError for a rate below 0 or a parameter that is given twice.

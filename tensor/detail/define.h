@@ -303,9 +303,7 @@ inline constexpr Primitive structured = {.name = Op::name,
 // ---- calling -------------------------------------------------------------------------------------------
 
 /// Applies an operation with one result.
-inline Tensor call(const Primitive& op, Inputs in, const Attrs& attrs = {}) {
-  return std::move(op.apply(in, attrs)[0]);
-}
+inline Tensor call(const Primitive& op, Inputs in, const Attrs& attrs = {}) { return op.apply(in, attrs)[0]; }
 
 /// Applies a pointwise operation of operands that may be literals. Throws ValueError when all of them are.
 Tensor call_pointwise(const Primitive& op, std::initializer_list<const Operand*> operands);

@@ -42,7 +42,8 @@ Recurrence<T> with_matrices(const Prepared<T>& prepared) {
   r.w.ih = gate_matrix<T>(prepared.w_ih(), 0, gates, r.H, is_worth_packing(prepared.w_ih(), (r.T_ * r.B + 7) / 8));
   r.w.hh = gate_matrix<T>(prepared.w_hh(), 0, before ? 2 : gates, r.H, packs_hh);
   if (before) r.w.hh_n = gate_matrix<T>(prepared.w_hh(), 2 * r.H, 1, r.H, packs_hh);
-  if (const Tensor& w_hr = prepared.w_hr()) r.w.hr = gate_matrix<T>(w_hr, 0, 1, r.P, is_worth_packing(w_hr, passes));
+  if (const Tensor& w_hr = prepared.w_hr(); w_hr.defined())
+    r.w.hr = gate_matrix<T>(w_hr, 0, 1, r.P, is_worth_packing(w_hr, passes));
   return r;
 }
 
@@ -65,7 +66,7 @@ Prepared<T>::Prepared(CellType cell, Inputs in, const SequenceOperands& o, const
   h0_ = take(o.h0), c0_ = take(o.c0), w_ih_ = take(o.w_ih), w_hh_ = take(o.w_hh), b_ih_ = take(o.b_ih);
   b_hh_ = take(o.b_hh), w_hr_ = take(o.w_hr), lengths_ = take(o.lengths), resets_ = take(o.resets);
   const SequenceAxes axes(attrs);
-  const auto data = [](const Tensor& t) { return t ? t.data<T>() : nullptr; };
+  const auto data = [](const Tensor& t) { return t.defined() ? t.data<T>() : nullptr; };
   r_ = {.cell = cell,
         .T_ = x_.shape()[axes.time],
         .B = x_.shape()[axes.batch()],
@@ -77,8 +78,9 @@ Prepared<T>::Prepared(CellType cell, Inputs in, const SequenceOperands& o, const
         .w = {},
         .h0 = data(h0_),
         .c0 = data(c0_),
-        .lengths = lengths_ ? lengths_.data<std::int64_t>() : nullptr,
-        .resets = resets_ ? Rows<const bool*>{resets_.data<bool>(), 1, resets_.strides()[0]} : Rows<const bool*>{}};
+        .lengths = lengths_.defined() ? lengths_.data<std::int64_t>() : nullptr,
+        .resets =
+            resets_.defined() ? Rows<const bool*>{resets_.data<bool>(), 1, resets_.strides()[0]} : Rows<const bool*>{}};
   r_.w.b_ih = data(b_ih_);
   r_.w.b_hh = data(b_hh_);
 }
@@ -132,7 +134,8 @@ void check_sequence(std::string_view name, CellType cell, Inputs in, const Seque
 namespace {
 
 void check_lengths(std::string_view name, const Tensor& lengths, std::int64_t steps) {
-  for (const std::int64_t n : dense(lengths).values<std::int64_t>())
+  const Tensor all = dense(lengths);
+  for (const std::int64_t n : all.values<std::int64_t>())
     if (n < 0 || n > steps)
       throw_shape(name, "a length of " + std::to_string(n) + " lies outside 0.." + std::to_string(steps));
 }
@@ -206,7 +209,7 @@ struct Sequence {
     const Tensor none = Tensor::empty(nothing);
     const std::size_t states = has_memory(cell) ? 2 : 1;
     InlineVector<const Tensor*, 16> in = {&v.out(0), &v.out(1 + states)};
-    for (std::size_t k = 0; k <= states; ++k) in.push_back(v.grad(k) ? &v.grad(k) : &none);
+    for (std::size_t k = 0; k <= states; ++k) in.push_back(v.grad(k).defined() ? &v.grad(k) : &none);
     std::int64_t wants = 0;
     for (std::size_t k = 0; k < v.inputs(); ++k) {
       in.push_back(&v.in(k));
@@ -250,7 +253,7 @@ Tensors sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState
                  bool flag) {
   InlineVector<const Tensor*, 16> in = {&x, &before.h};
   for (const Tensor* t : {&before.c, &w.w_ih, &w.w_hh, &w.b_ih, &w.b_hh, &w.w_hr, &o.lengths, &o.resets})
-    if (*t) in.push_back(t);
+    if (t->defined()) in.push_back(t);
   Attrs attrs = Attrs()
                     .with("reverse", o.reverse)
                     .with("batch_first", o.batch_first)

@@ -49,7 +49,7 @@ class AllTurned {
       hh_->columns(r.w_hh(), 0, hh_->matrix().K, 0);
     }
     if (before) hh_n_.emplace(r.w_hh(), H).columns(r.w_hh(), 2 * H, H, 0);
-    if (r.w_hr()) hr_.emplace(r.w_hr(), r->P).columns(r.w_hr(), 0, r->P, 0);
+    if (r.w_hr().defined()) hr_.emplace(r.w_hr(), r->P).columns(r.w_hr(), 0, r->P, 0);
   }
   TurnedWeights<T> weights() {
     const auto matrix = [](std::optional<Turned<T>>& t) { return t ? t->matrix() : GateMatrix<T>{}; };
@@ -89,7 +89,7 @@ void way_back(CellType cell, Inputs in, std::span<Tensor> out, const Attrs& attr
     saved = Tensor::empty(saved_spec(cell, in, o, attrs));
     Tensor again = Tensor::empty(y.spec()), h = Tensor::empty(in[static_cast<std::size_t>(o.h0)].spec());
     Tensor c = o.c0 >= 0 ? Tensor::empty(in[static_cast<std::size_t>(o.c0)].spec()) : Tensor();
-    run_forward<T>(r, attrs, again, h, c ? &c : nullptr, &saved);
+    run_forward<T>(r, attrs, again, h, c.defined() ? &c : nullptr, &saved);
   }
   const Tensor& given = in[GradOperands::dy];
   const Tensor dy = given.numel() ? dense(given) : Tensor();
@@ -102,7 +102,7 @@ void way_back(CellType cell, Inputs in, std::span<Tensor> out, const Attrs& attr
   run_recurrence_back<T>(*r, {.turned = turned.weights(),
                               .y = rows_of<T>(y, axes),
                               .saved = saved_of(cell) > 0 ? saved.data<T>() : nullptr,
-                              .dy = dy ? rows_of<T>(dy, axes) : Rows<const T*>{},
+                              .dy = dy.defined() ? rows_of<T>(dy, axes) : Rows<const T*>{},
                               .wants_state = wants_state,
                               .dh = begun(in[GradOperands::dh], dh, r->B * r->P),
                               .dc = at.dc < 0 ? nullptr : begun(in[static_cast<std::size_t>(at.dc)], dc, r->B * r->H),

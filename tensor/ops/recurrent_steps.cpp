@@ -5,7 +5,7 @@ namespace ferrite {
 
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Tensor y = matmul(x, weight);
-  return bias ? y + bias : y;
+  return bias.defined() ? y + bias : y;
 }
 
 Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
@@ -21,7 +21,7 @@ Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tens
 Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
   const std::int64_t H = h.shape()[1];
   const auto part = [&](const Tensor& t, std::int64_t from, std::int64_t to) {
-    return t ? slice(t, -1, from * H, to * H) : t;
+    return t.defined() ? slice(t, -1, from * H, to * H) : t;
   };
   const Tensors from_x = split(i, H, 1);  // r, z, n
   const Tensors from_h = split(affine(h, part(w_hh, 0, 2), part(b_hh, 0, 2)), H, 1);
@@ -37,7 +37,7 @@ RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Te
   const Tensors gates = split(sums, before.c.shape()[1], 1);  // i, f, g, o
   const Tensor c = sigmoid(gates[1]) * before.c + sigmoid(gates[0]) * tanh(gates[2]);
   const Tensor h = sigmoid(gates[3]) * tanh(c);
-  return {w_hr ? matmul(h, w_hr) : h, c};
+  return {w_hr.defined() ? matmul(h, w_hr) : h, c};
 }
 
 Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu) {
@@ -51,11 +51,11 @@ namespace {
 struct StepMasks {
   StepMasks(const SequenceOptions& o, std::int64_t steps) {
     Tensor inside;  // [T, B, 1]
-    if (o.lengths) inside = less(reshape(arange(steps), {steps, 1, 1}), reshape(o.lengths, {1, -1, 1}));
-    if (o.lengths) valid = unbind(inside, 0);
-    if (!o.resets) return;
+    if (o.lengths.defined()) inside = less(reshape(arange(steps), {steps, 1, 1}), reshape(o.lengths, {1, -1, 1}));
+    if (o.lengths.defined()) valid = unbind(inside, 0);
+    if (!o.resets.defined()) return;
     const Tensor borders = unsqueeze(transpose(o.resets), 2);
-    anew = unbind(o.lengths ? logical_and(borders, inside) : borders, 0);
+    anew = unbind(o.lengths.defined() ? logical_and(borders, inside) : borders, 0);
   }
   Tensors valid;  ///< within the length
   Tensors anew;   ///< begins anew
@@ -64,7 +64,7 @@ struct StepMasks {
 }  // namespace
 
 Tensor without_padding(const Tensor& x, const SequenceOptions& o) {
-  if (!o.lengths) return x;
+  if (!o.lengths.defined()) return x;
   const std::int64_t B = o.lengths.numel();
   const std::int64_t T = x.shape()[o.batch_first ? 1 : 0];
   const Tensor inside = o.batch_first ? less(reshape(arange(T), {1, T, 1}), reshape(o.lengths, {B, 1, 1}))
@@ -84,7 +84,7 @@ Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentSte
     if (!masks.anew.empty() && !(o.reverse && n == 0)) {
       const Tensor& anew = masks.anew[o.reverse ? t + 1 : t];  // a border lies before the step that begins anew
       state.h = where(anew, 0, state.h);
-      if (state.c) state.c = where(anew, 0, state.c);
+      if (state.c.defined()) state.c = where(anew, 0, state.c);
     }
     RecurrentState next = step(inputs[t], state);
     if (masks.valid.empty()) {
@@ -94,10 +94,10 @@ Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentSte
     }
     outputs[t] = where(masks.valid[t], next.h, 0);
     state.h = where(masks.valid[t], next.h, state.h);
-    if (state.c) state.c = where(masks.valid[t], next.c, state.c);
+    if (state.c.defined()) state.c = where(masks.valid[t], next.c, state.c);
   }
   Tensors out = {stack(outputs, time), state.h};
-  if (state.c) out.push_back(state.c);
+  if (state.c.defined()) out.push_back(state.c);
   return out;
 }
 

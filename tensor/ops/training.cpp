@@ -301,7 +301,7 @@ struct AdamBegin {
     const std::string_view names[] = {"beta1", "beta2"};
     for (std::size_t k = 0; k < 2; ++k) {
       const double beta = v.attrs.get<double>(names[k]);
-      if (beta > 0 && v.grad(k + 1)) to_t = to_t - std::log(beta) * v.grad(k + 1) * (1 - v.out(k + 1));
+      if (beta > 0 && v.grad(k + 1).defined()) to_t = to_t - std::log(beta) * v.grad(k + 1) * (1 - v.out(k + 1));
     }
     return {to_t};
   }

@@ -50,7 +50,7 @@ class Program {
     const int steps = pick(random, 1, mix_.most_steps);
     for (int i = 0; i < steps; ++i) {
       Tensor next = step(random, live);
-      if (next && next.numel() <= 4096) live.push_back(std::move(next));
+      if (next.defined() && next.numel() <= 4096) live.push_back(std::move(next));
     }
     Tensors out{live.back()};
     if (mix_.chain) return out;

@@ -51,9 +51,9 @@ Tensors with_gradient(const Primitive& op, const Tensors& in, const Attrs& attrs
   for (const Tensor& y : out) {
     if (!ferrite::is_float(y.dtype())) continue;
     const Tensor part = ferrite::cast(ferrite::sum(y * y), Dtype::f64);
-    total = total ? total + part : part;
+    total = total.defined() ? total + part : part;
   }
-  if (!total || variables.empty()) return out;
+  if (!total.defined() || variables.empty()) return out;
   return tape.grad(total, std::span<const Tensor>(variables.data(), variables.size()));
 }
 

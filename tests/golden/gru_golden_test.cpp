@@ -66,7 +66,7 @@ void check(int number, Dtype dtype) {
     BOOST_TEST(within(g[i], c[std::string("g") + kNames[i]], c.tolerance(std::string("g") + kNames[i])),
                "gradient of " << kNames[i]);
   BOOST_TEST(within(tape.grad(loss, {x}, {.retain = true})[0], c["gx"], c.tolerance("gx")));
-  if (h0) BOOST_TEST(within(tape.grad(loss, {h0})[0], c["gh0"], c.tolerance("gh0")));
+  if (h0.defined()) BOOST_TEST(within(tape.grad(loss, {h0})[0], c["gh0"], c.tolerance("gh0")));
 }
 
 void check_double_backward(int number) {
@@ -79,13 +79,13 @@ void check_double_backward(int number) {
   const Tensor loss = c.loss(gru.run(x, {.state = h0}));
   const Tensors g = tape.grad(loss, parameters(gru), {.create_graph = true});
   Tensor total = sum(tape.grad(loss, {x}, {.create_graph = true})[0] * c["u_x"]);
-  if (h0) total = total + sum(tape.grad(loss, {h0}, {.create_graph = true})[0] * c["u_h0"]);
+  if (h0.defined()) total = total + sum(tape.grad(loss, {h0}, {.create_graph = true})[0] * c["u_h0"]);
   for (std::size_t i = 0; i < 4; ++i) total = total + sum(g[i] * c[std::string("u_") + kNames[i]]);
   const Tensors d = tape.grad(total, parameters(gru), {.retain = true});
   for (std::size_t i = 0; i < 4; ++i)
     BOOST_TEST(within(d[i], c[std::string("d_") + kNames[i]], kTolerance), "second gradient of " << kNames[i]);
   BOOST_TEST(within(tape.grad(total, {x}, {.retain = true})[0], c["d_x"], kTolerance));
-  if (h0) BOOST_TEST(within(tape.grad(total, {h0})[0], c["d_h0"], kTolerance));
+  if (h0.defined()) BOOST_TEST(within(tape.grad(total, {h0})[0], c["d_h0"], kTolerance));
 }
 
 /// How far the last state of a case is from PyTorch's when the columns of gates a and b are exchanged.

@@ -228,8 +228,8 @@ struct Case {
   }
   std::vector<Shape> variable_shapes() const {
     std::vector<Shape> all = {x.shape()};
-    if (h0) all.push_back(h0.shape());
-    if (c0) all.push_back(c0.shape());
+    if (h0.defined()) all.push_back(h0.shape());
+    if (c0.defined()) all.push_back(c0.shape());
     for (const Parameter& p : parameters) all.push_back(file_shape(p));
     return all;
   }

@@ -20,9 +20,9 @@ struct Run {
 
 void run(const Case& c, Run& r) {
   r.inputs.push_back(r.tape.watch(c.x));
-  if (c.h0) r.inputs.push_back(r.tape.watch(c.h0));
-  if (c.c0) r.inputs.push_back(r.tape.watch(c.c0));
-  r.results = c.run(r.inputs[0], c.h0 ? r.inputs[1] : Tensor(), c.c0 ? r.inputs[2] : Tensor());
+  if (c.h0.defined()) r.inputs.push_back(r.tape.watch(c.h0));
+  if (c.c0.defined()) r.inputs.push_back(r.tape.watch(c.c0));
+  r.results = c.run(r.inputs[0], c.h0.defined() ? r.inputs[1] : Tensor(), c.c0.defined() ? r.inputs[2] : Tensor());
   r.loss = sum(r.results[0] * c.cotangents[0]);
   for (std::size_t i = 1; i < r.results.size(); ++i) r.loss = r.loss + sum(r.results[i] * c.cotangents[i]);
 }

@@ -79,9 +79,9 @@ Tensors everything(const std::string& kind, const Setting& s, nn::Form form, Dty
   if (has_memory(kind)) context.cell = c0;
   const nn::RecurrentResult r = net->run(x, context);
   Tensor loss = sum(r.output * draw(r.output.shape(), 5, dtype)) + sum(r.state * draw(r.state.shape(), 6, dtype));
-  if (r.cell) loss = loss + sum(r.cell * draw(r.cell.shape(), 7, dtype));
+  if (r.cell.defined()) loss = loss + sum(r.cell * draw(r.cell.shape(), 7, dtype));
   Tensors all = {r.output, r.state};
-  if (r.cell) all.push_back(r.cell);
+  if (r.cell.defined()) all.push_back(r.cell);
   for (const Tensor& g : tape.grad(loss, {x, h0, c0}, {.retain = true})) all.push_back(g);
   for (const Tensor& g : tape.grad(loss, net->parameters())) all.push_back(g);
   return all;

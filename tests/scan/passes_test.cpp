@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_single_step_stands_for_itself) {
 
 BOOST_AUTO_TEST_CASE(a_single_step_carries_its_state_on) {
   const nn::Gru gru(3, 4, {.form = nn::Form::scan}, {2});
-  nn::Carry once, again;
+  nn::Carry once(gru, 2), again(gru, 2);
   const auto step = compile([&](const Tensor& x) {
     nn::Context context;
     context.carry = &again;

@@ -74,7 +74,7 @@ Tensors everything(Runner run, std::int64_t T, std::int64_t B, std::int64_t D, s
     for (const Tensor& t : *list) {
       all.push_back(t);
       const Tensor part = sum(t * draw(t.shape(), stream++, dtype));
-      loss = loss ? loss + part : part;
+      loss = loss.defined() ? loss + part : part;
     }
   for (const Tensor& g : tape.grad(loss, {cell.w_x, cell.w_h, cell.b, cell.v, x, u, h0, c0})) all.push_back(g);
   return all;

@@ -62,7 +62,8 @@ BOOST_AUTO_TEST_CASE(sets_that_do_not_fit) {
   BOOST_CHECK_EXCEPTION(SequenceSet(zeros({3}), two, two), ShapeError, says("frames must be [N, D]"));
   BOOST_CHECK_EXCEPTION(SequenceSet(zeros({1, 1}), Tensor::from<std::int64_t>({0, 1}), two), ShapeError,
                         says("a length of 0"));
-  BOOST_CHECK_EXCEPTION((void)batches(small_set(), 0), ValueError, says("size must be positive"));
+  const SequenceSet data = small_set();
+  BOOST_CHECK_EXCEPTION((void)batches(data, 0), ValueError, says("size must be positive"));
 }
 
 BOOST_AUTO_TEST_CASE(progress_on_a_plain_stream) {
