@@ -24,6 +24,7 @@ struct Mix {
 /// A program that is the same for the same seed, whatever the values of its inputs: f(inputs) -> some of its values.
 class Program {
  public:
+  virtual ~Program() = default;
   explicit Program(std::uint64_t seed, const Mix& mix = {}) : seed_(seed), mix_(mix) {
     std::mt19937_64 random(seed);
     const int inputs = pick(random, 1, 3);
@@ -49,8 +50,8 @@ class Program {
     std::vector<Tensor> live(in.begin(), in.end());
     const int steps = pick(random, 1, mix_.most_steps);
     for (int i = 0; i < steps; ++i) {
-      Tensor next = step(random, live);
-      if (next.defined() && next.numel() <= 4096) live.push_back(std::move(next));
+      Tensor made = next(random, live);
+      if (made.numel() <= 4096) live.push_back(std::move(made));
     }
     Tensors out{live.back()};
     if (mix_.chain) return out;
@@ -58,8 +59,12 @@ class Program {
     return out;
   }
 
- private:
+ protected:
   using Random = std::mt19937_64;
+  std::uint64_t seed() const { return seed_; }
+  /// One more value from those there are.
+  virtual Tensor next(Random& r, const std::vector<Tensor>& live) const { return step(r, live); }
+
   static int pick(Random& r, int low, int high) {
     return low + static_cast<int>(r() % static_cast<std::uint64_t>(high - low + 1));
   }
@@ -126,6 +131,7 @@ class Program {
   static Tensor view(Random& r, const Tensor& x) {
     const int rank = x.rank();
     if (rank == 0) return expand(x, {pick(r, 1, 4), pick(r, 1, 4)});
+    if (x.numel() == 0) return pick(r, 0, 1) ? flip(x, {0}) : unsqueeze(x, rank < 6 ? 1 : 0);
     const int axis = pick(r, 0, rank - 1);
     const std::int64_t n = x.shape()[axis];
     switch (pick(r, 0, 8)) {
