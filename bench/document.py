@@ -119,8 +119,15 @@ def limit(options, names=("bench_gru", "bench_train"), out="benchmarks-limit.jso
     return "\n\n".join([intro, *(grid_table(cells, job, kind) for job, kind in jobs)])
 
 
+def strengths(options):
+    result = ROOT / "docs" / "benchmarks-strengths.json"
+    return output(sys.executable, ROOT / "bench" / "compare" / "strengths.py", "--build", options.build,
+                  "--out", result).strip("\n")
+
+
 SECTIONS = {
     "peers": peers,
+    "strengths": strengths,
     "peer-grid": peer_grid,
     "limit": limit,
     "cells": lambda o: limit(o, ("bench_cells",), "benchmarks-cells.json"),
