@@ -122,6 +122,15 @@ MemoryLayout by_size(std::span<const Lifetime> buffers) {
 
 }  // namespace
 
+void check_bytes(std::span<const Spec> values) {
+  constexpr auto where = "plan: the bytes of all values";
+  std::int64_t bytes = 0;
+  for (const Spec& s : values) {
+    const std::int64_t lines = checked_add(checked_mul(s.shape.numel("plan"), size_of(s.dtype), where), 128, where);
+    bytes = checked_add(bytes, lines, where);
+  }
+}
+
 MemoryLayout lay_out(std::span<const Lifetime> buffers) {
   const std::int64_t bound = bound_of(buffers);
   MemoryLayout best = in_order(buffers);

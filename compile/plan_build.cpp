@@ -383,6 +383,7 @@ class Builder {
 std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, PlanFor use) {
   auto body = std::make_unique<PlanBody>();
   passes::simplify(graph);
+  check_bytes(graph.values);
   body->graph = std::move(graph);
   Builder(*body, options, use).run();
   return body;

@@ -8,7 +8,8 @@ namespace ferrite::detail {
 bool owned_alone(const Tensor& t) {
   const TensorImpl* impl = t.impl();
   return impl->refs.load(std::memory_order_acquire) == 1 && impl->storage && impl->contiguous &&
-         impl == impl->storage->first_impl() && impl->storage->refs.load(std::memory_order_acquire) == 1;
+         impl == impl->storage->first_impl() && impl->storage->refs.load(std::memory_order_acquire) == 1 &&
+         impl->storage->writable;
 }
 
 namespace {

@@ -10,8 +10,20 @@ namespace {
   throw TraceError(std::string(op.name) + ": a traced tensor " + x.spec().str() + " was used outside its trace");
 }
 
+/// A tensor of a result's type by make(spec); one that is too large is the operation's fault.
+template <class Make>
+Tensor make_result(const Primitive& op, const Spec& spec, Make make) {
+  try {
+    return make(spec);
+  } catch (const ShapeError& e) {
+    const std::string_view what = e.what();
+    detail::throw_shape(op.name, std::string(what.substr(what.find(": ") + 2)));
+  }
+}
+
+/// Where nothing stands, there is no element to begin at.
 Tensor make_window(const Tensor& x, const Spec& spec, const Layout& layout) {
-  return x.view(spec.shape, layout.strides, layout.offset);
+  return x.view(spec.shape, layout.strides, spec.shape.numel() == 0 ? 0 : layout.offset);
 }
 
 /// Views where there are such; false leaves the work to the kernel.
@@ -19,7 +31,7 @@ bool compute_views(const Primitive& op, const Tensor& x, const Specs& specs, con
   for (std::size_t i = 0; i < specs.size(); ++i) {
     Layout layout;
     if (!op.view(x, specs[i], attrs, i, layout)) return false;
-    out.push_back(make_window(x, specs[i], layout));
+    out.push_back(make_result(op, specs[i], [&](const Spec& s) { return make_window(x, s, layout); }));
   }
   return true;
 }
@@ -33,7 +45,7 @@ Tensors compute(const Primitive& op, Inputs in, const Specs& specs, const Attrs&
     out.clear();
   }
   out.reserve(specs.size());
-  for (const Spec& s : specs) out.push_back(Tensor::empty(s));
+  for (const Spec& s : specs) out.push_back(make_result(op, s, Tensor::empty));
   if (op.is_pointwise()) {
     detail::eval_pointwise(op, in, out[0], attrs);
   } else {
@@ -42,9 +54,9 @@ Tensors compute(const Primitive& op, Inputs in, const Specs& specs, const Attrs&
   return out;
 }
 
-Tensors abstract(const Specs& specs) {
+Tensors abstract(const Primitive& op, const Specs& specs) {
   Tensors out;
-  for (const Spec& s : specs) out.push_back(Tensor::abstract(s));
+  for (const Spec& s : specs) out.push_back(make_result(op, s, Tensor::abstract));
   return out;
 }
 
@@ -53,7 +65,7 @@ Tensors abstract(const Specs& specs) {
 Tensors Primitive::apply(Inputs in, const Attrs& attrs) const {
   const Specs specs = infer(*this, in, attrs);  // 1. check: the only place that rejects shapes
   const detail::Frame& frame = detail::frame();
-  Tensors out = frame.tracing ? abstract(specs) : compute(*this, in, specs, attrs);           // 2. compute
+  Tensors out = frame.tracing ? abstract(*this, specs) : compute(*this, in, specs, attrs);    // 2. compute
   for (Recorder* r : frame.recorders) r->record(*this, attrs, in, {out.data(), out.size()});  // 3. tell
   return out;
 }
@@ -95,6 +107,14 @@ Tensor dense(const Tensor& x) {
   return contiguous(x);
 }
 
+void check_literal(std::string_view where, Scalar literal, Dtype dtype) {
+  if (literal.is_floating() && !is_float(dtype))
+    throw_dtype(where, "float literal " + literal.str() + " with a tensor of " + std::string(name_of(dtype)) +
+                           "; cast the tensor to a float first");
+  if (dtype == Dtype::i32 && literal.integer() != static_cast<std::int32_t>(literal.integer()))
+    throw ValueError(std::string(where) + ": i32 cannot hold the literal " + literal.str() +
+                     "; cast the tensor to i64 first");
+}
 void throw_shape(std::string_view where, const std::string& what) {
   throw ShapeError(std::string(where) + ": " + what);
 }

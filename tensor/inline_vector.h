@@ -95,6 +95,7 @@ class InlineVector {
   T* local() noexcept { return std::launder(reinterpret_cast<T*>(bytes_)); }
   const T* local() const noexcept { return std::launder(reinterpret_cast<const T*>(bytes_)); }
   void grow(std::size_t n) {
+    if (n > static_cast<std::size_t>(-1) / 2 / sizeof(T)) throw std::bad_alloc();
     T* fresh = static_cast<T*>(detail::take_pooled(n * sizeof(T)));
     std::uninitialized_move_n(data(), size_, fresh);
     std::destroy_n(data(), size_);

@@ -204,10 +204,7 @@ class Evaluation {
 void check_literals(const Primitive& op, const Attrs& attrs, Dtype dtype) {
   for (std::size_t j = 0; j < kMostOperands; ++j) {
     const Attr::Value* v = attrs.find(kNames[j]);
-    const Scalar* s = v ? std::get_if<Scalar>(v) : nullptr;
-    if (s && s->is_floating() && !is_float(dtype))
-      throw_dtype(op.name, "float literal " + s->str() + " with a tensor of " + std::string(name_of(dtype)) +
-                               "; cast the tensor to a float first");
+    if (const Scalar* s = v ? std::get_if<Scalar>(v) : nullptr) check_literal(op.name, *s, dtype);
   }
 }
 

@@ -8,6 +8,11 @@
 
 namespace ferrite {
 
+void detail::throw_overflow(std::string_view where, std::int64_t a, char sign, std::int64_t b) {
+  throw ShapeError(std::string(where) + ": more than 64 bits can count: " + std::to_string(a) + ' ' + sign + ' ' +
+                   std::to_string(b));
+}
+
 std::string Shape::str() const {
   std::string s = "[";
   for (int i = 0; i < rank_; ++i) {
@@ -19,10 +24,16 @@ std::string Shape::str() const {
 
 void Shape::throw_rank() { throw ShapeError("shape: more than " + std::to_string(kMaxRank) + " axes"); }
 
-std::int64_t Shape::checked_numel() const {
-  for (int i = 0; i < rank_; ++i)
-    if ((*this)[i] < 0) throw ShapeError("shape: negative extent: " + str());
-  throw ShapeError("shape: too many elements: " + str());
+std::int64_t Shape::checked_numel(std::string_view where) const {
+  std::int64_t n = 1;
+  bool empty = false;
+  for (const std::int64_t e : *this) {
+    if (e < 0) throw ShapeError(std::string(where) + ": negative extent: " + str());
+    empty |= e == 0;
+    if (e > 0 && (detail::mul_overflows(n, e, n) || n > kMostElements))
+      throw ShapeError(std::string(where) + ": too many elements: " + str());
+  }
+  return empty ? 0 : n;
 }
 
 void Shape::insert(int at, std::int64_t e) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ferrite/tensor/dtype.h"
+#include "ferrite/tensor/extents.h"
 
 namespace ferrite {
 
@@ -15,6 +16,7 @@ namespace ferrite {
 class Shape {
  public:
   static constexpr int kMaxRank = 8;
+  static constexpr std::int64_t kMostElements = std::int64_t{1} << 62;
 
   constexpr Shape() = default;
   constexpr Shape(std::initializer_list<std::int64_t> extents) {
@@ -53,17 +55,18 @@ class Shape {
     return true;
   }
 
-  /// Product of the extents. Throws ShapeError when an extent is negative or the product exceeds 2^62.
-  std::int64_t numel() const {
+  /// Product of the extents. Throws ShapeError when an extent is negative or the product of those that are not 0
+  /// exceeds 2^62: strides and offsets of every shape that passes are below that. The message begins with `where`.
+  std::int64_t numel(std::string_view where = "shape") const {
     std::int64_t n = 1;
-    bool bad = false;
+    bool plain = true;
     for (int i = 0; i < rank_; ++i) {
       const std::int64_t e = at_[static_cast<unsigned>(i)];
-      bad |= e < 0;
-      bad |= __builtin_mul_overflow(n, e, &n);
+      plain &= e > 0;
+      plain &= !detail::mul_overflows(n, e, n);
     }
-    if (bad || n > (std::int64_t{1} << 62)) [[unlikely]]
-      return checked_numel();
+    if (!plain || n > kMostElements) [[unlikely]]
+      return checked_numel(where);
     return n;
   }
   /// Row-major strides, in elements.
@@ -86,7 +89,7 @@ class Shape {
 
  private:
   [[noreturn]] static void throw_rank();
-  std::int64_t checked_numel() const;
+  std::int64_t checked_numel(std::string_view where) const;
 
   std::array<std::int64_t, kMaxRank> at_{};
   int rank_ = 0;

@@ -2,7 +2,12 @@
 
 #include <bit>
 #include <cstdlib>
+#include <mutex>
 #include <new>
+#include <utility>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "ferrite/tensor/error.h"
 #include "ferrite/tensor/inline_vector.h"
@@ -25,8 +30,11 @@ constexpr bool kPooling = true;
 
 /// Bins are four steps to each power of two of the block's size in lines of 64 bytes.
 constexpr std::size_t kBins = 96;
-constexpr std::size_t kMostCached = std::size_t{512} << 20;
 constexpr std::size_t kMostViews = 4096;
+/// What other threads may have returned to a pool that has not asked for it yet.
+constexpr std::size_t kMostReturned = std::size_t{64} << 20;
+
+std::atomic<std::size_t> most_cached{std::size_t{512} << 20};
 
 std::size_t bin_of(std::size_t lines) {
   if (lines < 4) return lines;
@@ -40,25 +48,126 @@ std::size_t lines_of(std::size_t bin) {
   return (bin % 4 + 4) << (bin / 4 - 1);
 }
 
-/// What a thread keeps for reuse. Trivial, so that reaching it costs no check: `Ending` empties it.
+std::size_t block_bytes(const Storage* s) { return Storage::kDataAt + s->capacity; }
+
+}  // namespace
+
+struct PoolOwner {
+  std::atomic<Storage*> returned{nullptr};  ///< a list; `closed` while no thread has this pool
+  std::atomic<std::size_t> returned_bytes{0};
+  PoolOwner* next_idle = nullptr;
+};
+
+namespace {
+
+constinit Storage closed{};
+constinit PoolOwner nobody{};
+
+/// Pools whose threads have ended. Their blocks may live on, so owners never go: the next thread takes one over.
+class IdleOwners {
+ public:
+  static IdleOwners& get() {
+    static auto* const all = new IdleOwners;  // outlives every thread and every tensor with static lifetime
+    return *all;
+  }
+  PoolOwner* take() {
+    PoolOwner* owner = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (first_) owner = std::exchange(first_, first_->next_idle);
+    }
+    if (!owner) return new PoolOwner;
+    owner->returned.store(nullptr, std::memory_order_relaxed);
+    return owner;
+  }
+  void give(PoolOwner* owner) noexcept {
+    const std::lock_guard lock(mutex_);
+    owner->next_idle = std::exchange(first_, owner);
+  }
+
+ private:
+  std::mutex mutex_;
+  PoolOwner* first_ = nullptr;
+};
+
+void free_block(Storage* s) noexcept { std::free(s); }
+
+/// Gives a block to the pool of another thread, which takes it the next time it misses one. Where that has ended, or
+/// does not come for its blocks, the system takes it.
+void return_block(Storage* s) noexcept {
+  PoolOwner& owner = *s->owner;
+  const std::size_t bytes = block_bytes(s);
+  Storage* head = owner.returned.load(std::memory_order_relaxed);
+  if (head == &closed) return std::free(s);
+  if (owner.returned_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <= kMostReturned) {
+    do {
+      if (head == &closed) break;
+      s->packs.store(head, std::memory_order_relaxed);
+      if (owner.returned.compare_exchange_weak(head, s, std::memory_order_release, std::memory_order_relaxed)) return;
+    } while (true);
+  }
+  owner.returned_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  std::free(s);
+}
+
+/// What a thread holds for reuse. Trivial, so that reaching it costs no check: `Ending` empties it.
 struct Pool {
   Storage* blocks[kBins];
   TensorImpl* views;
   std::size_t cached;
   std::size_t cached_views;
   PoolCounts counts;
-  bool ended;  ///< the thread is ending: tensors with static lifetime are freed directly
+  PoolOwner* owner;  ///< none before the first block and after the thread's end
+  bool ended;        ///< the thread is ending: what it still makes has no pool
 
+  Storage* take(std::size_t bin) noexcept {
+    Storage* s = blocks[bin];
+    if (!s) return nullptr;
+    blocks[bin] = s->packs.load(std::memory_order_relaxed);
+    s->packs.store(nullptr, std::memory_order_relaxed);
+    cached -= block_bytes(s);
+    s->refs.store(1, std::memory_order_relaxed);
+    return s;
+  }
+  void give(Storage* s) noexcept {
+    if (cached + block_bytes(s) > most_cached.load(std::memory_order_relaxed)) return std::free(s);
+    s->packs.store(blocks[s->bin], std::memory_order_relaxed);
+    blocks[s->bin] = s;
+    cached += block_bytes(s);
+  }
+  /// The same after what other threads have returned is here.
+  Storage* take_returned(std::size_t bin) noexcept {
+    if (!owner || !owner->returned.load(std::memory_order_relaxed)) return nullptr;
+    take_over(nullptr);
+    return take(bin);
+  }
+  void begin();
+  void end() noexcept;
   void clear() noexcept;
+
+ private:
+  /// Takes the list of what was returned and leaves `rest` in its place.
+  void take_over(Storage* rest) noexcept {
+    Storage* s = owner->returned.exchange(rest, std::memory_order_acquire);
+    std::size_t bytes = 0;
+    while (s) {
+      Storage* next = s->packs.load(std::memory_order_relaxed);
+      bytes += block_bytes(s);
+      give(s);
+      s = next;
+    }
+    owner->returned_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  }
 };
 thread_local constinit Pool pool{};
 
 TensorImpl*& next_view(TensorImpl* impl) { return *reinterpret_cast<TensorImpl**>(impl); }
 
 void Pool::clear() noexcept {
+  if (owner) take_over(nullptr);
   for (Storage*& head : blocks) {
     while (head) {
-      Storage* next = head->next_free;
+      Storage* next = head->packs.load(std::memory_order_relaxed);
       std::free(head);
       head = next;
     }
@@ -72,19 +181,32 @@ void Pool::clear() noexcept {
   cached_views = 0;
 }
 
+void Pool::end() noexcept {
+  ended = true;
+  if (owner) take_over(&closed);
+  PoolOwner* const last = std::exchange(owner, nullptr);
+  clear();
+  if (last) IdleOwners::get().give(last);
+}
+
 /// Empties the pool when its thread ends.
 struct Ending {
   bool armed = false;
-  ~Ending() {
-    pool.clear();
-    pool.ended = true;
-  }
+  ~Ending() { pool.end(); }
 };
 thread_local Ending ending;
 
-void* system_block(std::size_t bytes) {
+void Pool::begin() {
+  owner = IdleOwners::get().take();
   ending.armed = true;  // from the first block on, this thread has something to give back
+}
+
+void* system_block(std::size_t bytes) {
   void* p = std::aligned_alloc(64, bytes);
+  if (!p) {  // of what is held for reuse, nothing was of this size
+    pool.clear();
+    p = std::aligned_alloc(64, bytes);
+  }
   if (!p) throw std::bad_alloc();
   return p;
 }
@@ -92,7 +214,7 @@ void* system_block(std::size_t bytes) {
 constexpr std::size_t kViewBytes = (sizeof(TensorImpl) + 63) / 64 * 64;
 
 TensorImpl* take_view() {
-  if (kPooling && !pool.ended) {
+  if (kPooling) {
     ++pool.counts.requests;
     if (TensorImpl* impl = pool.views) {
       pool.views = next_view(impl);
@@ -104,8 +226,9 @@ TensorImpl* take_view() {
   return ::new (system_block(kViewBytes)) TensorImpl;
 }
 
+/// Views stay where they end: they are small, and few of them are held.
 void give_view(TensorImpl* impl) noexcept {
-  if (kPooling && !pool.ended && pool.cached_views < kMostViews) {
+  if (kPooling && pool.owner && pool.cached_views < kMostViews) {
     next_view(impl) = pool.views;
     pool.views = impl;
     ++pool.cached_views;
@@ -125,37 +248,43 @@ bool is_contiguous(const Shape& shape, const Shape& strides) {
 
 }  // namespace
 
-Storage* take_block(std::size_t data_bytes) {
-  const std::size_t lines = (Storage::kDataAt + data_bytes + 63) / 64 + 1;
-  const std::size_t bin = bin_of(lines);
-  if (kPooling && !pool.ended && bin < kBins) {
-    ++pool.counts.requests;
-    if (Storage* s = pool.blocks[bin]) {
-      pool.blocks[bin] = s->next_free;
-      pool.cached -= s->block_bytes;
-      s->refs.store(1, std::memory_order_relaxed);
-      return s;
-    }
+namespace {
+
+/// A block that this thread does not hold: from other threads, or from the system.
+[[gnu::noinline]] Storage* new_block(std::size_t lines, std::size_t bin) {
+  if (kPooling && bin < kBins) {
+    if (Storage* s = pool.take_returned(bin)) return s;
     ++pool.counts.misses;
+    if (!pool.owner && !pool.ended) pool.begin();
   }
-  const std::size_t bytes = 64 * (kPooling && bin < kBins ? lines_of(bin) : lines);
+  const bool pooled = kPooling && bin < kBins && !pool.ended;
+  const std::size_t bytes = 64 * (pooled ? lines_of(bin) : lines);
   static std::atomic<std::uint64_t> blocks{0};  // another block at the same address counts its contents from elsewhere
   auto* s = ::new (system_block(bytes)) Storage;
   s->content.store(blocks.fetch_add(1, std::memory_order_relaxed) << 32, std::memory_order_relaxed);
-  s->bin = static_cast<std::uint32_t>(bin);
-  s->block_bytes = bytes;
+  s->owner = pooled ? pool.owner : &nobody;
+  s->release = pooled ? return_block : free_block;
+  s->elements = reinterpret_cast<std::byte*>(s) + Storage::kDataAt;
   s->capacity = bytes - Storage::kDataAt;
+  s->bin = static_cast<std::uint8_t>(pooled ? bin : 0);
   return s;
 }
 
-void give_block(Storage* s) noexcept {
-  if (kPooling && !pool.ended && s->bin < kBins && pool.cached + s->block_bytes <= kMostCached) {
-    s->next_free = pool.blocks[s->bin];
-    pool.blocks[s->bin] = s;
-    pool.cached += s->block_bytes;
-    return;
+}  // namespace
+
+Storage* take_block(std::size_t data_bytes) {
+  const std::size_t lines = (Storage::kDataAt + data_bytes + 63) / 64 + 1;
+  const std::size_t bin = bin_of(lines);
+  if (kPooling && bin < kBins) {
+    ++pool.counts.requests;
+    if (Storage* s = pool.take(bin)) return s;
   }
-  std::free(s);
+  return new_block(lines, bin);
+}
+
+void give_block(Storage* s) noexcept {
+  if (s->owner != pool.owner) return s->release(s);
+  pool.give(s);
 }
 
 void* take_pooled(std::size_t bytes) { return take_block(bytes)->data(); }
@@ -191,8 +320,7 @@ void release_storage(Storage* s) noexcept {
 
 TensorImpl* new_tensor(const Shape& shape, Dtype dtype) {
   const std::int64_t n = shape.numel();
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 44;
-  if (n > kMostElements) [[unlikely]]
+  if (n > kMostStored) [[unlikely]]
     throw ShapeError("tensor: too large: " + Spec{shape, dtype}.str());
   Storage* s = take_block(static_cast<std::size_t>(n * size_of(dtype)));
   s->begin_content();
@@ -233,8 +361,22 @@ void destroy(TensorImpl* impl) noexcept {
 
 }  // namespace detail
 
-std::size_t cached_memory() { return detail::pool.cached; }
-void release_cached_memory() { detail::pool.clear(); }
+std::size_t cached_memory() {
+  const detail::Pool& p = detail::pool;
+  const std::size_t returned = p.owner ? p.owner->returned_bytes.load(std::memory_order_relaxed) : 0;
+  return p.cached + p.cached_views * detail::kViewBytes + returned;
+}
+void trim() {
+  detail::pool.clear();
+#if defined(__GLIBC__)
+  (void)malloc_trim(0);  // the C library holds freed memory, too
+#endif
+}
+void set_cache_limit(std::size_t bytes) {
+  detail::most_cached.store(bytes, std::memory_order_relaxed);
+  if (cached_memory() > bytes) detail::pool.clear();
+}
+std::size_t cache_limit() { return detail::most_cached.load(std::memory_order_relaxed); }
 PoolCounts pool_counts() { return detail::pool.counts; }
 
 }  // namespace ferrite

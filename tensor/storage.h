@@ -9,6 +9,9 @@ namespace ferrite::detail {
 
 struct Storage;
 
+/// Elements that a tensor may hold in memory: more are refused before memory is asked for.
+inline constexpr std::int64_t kMostStored = std::int64_t{1} << 44;
+
 /// What a Tensor handle points to: a strided window on a Storage. Immutable once its tensor is handed out.
 struct TensorImpl {
   std::atomic<std::uint32_t> refs{1};
@@ -20,25 +23,31 @@ struct TensorImpl {
   Shape strides;
 };
 
-/// A reference-counted buffer from a per-thread pool, aligned to 64 bytes, padded to whole lines of 64 and one line
-/// more, so that whole packets may be read and written at any row of it. One block of memory holds the counts, the
-/// first TensorImpl and the elements.
+/// The pool of one thread, as the blocks that it made know it: they return there, whichever thread frees them.
+struct PoolOwner;
+
+/// A reference-counted buffer, aligned to 64 bytes, padded to whole lines of 64 and one line more, so that whole
+/// packets may be read and written at any row of it. One block of memory from the pool of a thread holds this header,
+/// the first TensorImpl and the elements; elements that stand elsewhere have a header of their own kind, with another
+/// `release`.
 struct alignas(64) Storage {
-  std::atomic<std::uint32_t> refs{1};  ///< number of TensorImpls on it
-  std::uint32_t bin = 0;
-  std::size_t block_bytes = 0;
-  std::size_t capacity = 0;  ///< bytes of elements, a multiple of 64
-  Storage* next_free = nullptr;
-  std::atomic<Storage*> packs{nullptr};   ///< copies in other orders, a list (detail/pack.h)
-  std::atomic<std::uint32_t> uses{0};     ///< as the constant side of a product
-  bool rewritten = false;                 ///< elements change while tensors stand on it: nothing is packed
+  std::atomic<std::uint32_t> refs{1};            ///< number of TensorImpls on it
+  std::atomic<std::uint32_t> uses{0};            ///< as the constant side of a product
+  PoolOwner* owner = nullptr;                    ///< of the block; on this owner's thread its pool takes it back itself
+  void (*release)(Storage*) noexcept = nullptr;  ///< takes the block back on every other thread
+  std::byte* elements = nullptr;
+  std::size_t capacity = 0;               ///< bytes of elements, a multiple of 64
+  std::atomic<Storage*> packs{nullptr};   ///< copies in other orders, a list (detail/pack.h); of a free block: the next
   std::atomic<std::uint64_t> content{0};  ///< what stands here: no other content at this address has this number
+  std::uint8_t bin = 0;                   ///< of the pool
+  bool rewritten = false;                 ///< elements change while tensors stand on it: nothing is packed
+  bool writable = true;                   ///< false: no operation may take the buffer for its result
 
   void begin_content() { content.store(content.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
   static constexpr std::size_t kImplAt = 64;
   static constexpr std::size_t kDataAt = 256;
-  std::byte* data() { return reinterpret_cast<std::byte*>(this) + kDataAt; }
+  std::byte* data() { return elements; }
   TensorImpl* first_impl() { return reinterpret_cast<TensorImpl*>(reinterpret_cast<std::byte*>(this) + kImplAt); }
 };
 static_assert(sizeof(Storage) <= Storage::kImplAt);
@@ -69,10 +78,15 @@ inline void release(TensorImpl* impl) noexcept {
 
 namespace ferrite {
 
-/// Bytes of freed tensors kept by this thread for reuse.
+/// Bytes of freed tensors that this thread holds for reuse, those included that other threads freed for it: a tensor's
+/// memory returns to the thread that made it.
 std::size_t cached_memory();
-/// Gives the memory cached by this thread back to the system.
-void release_cached_memory();
+/// Gives all of it back to the system.
+void trim();
+/// The most that a thread holds for reuse, in bytes; what exceeds it goes back to the system at once. For all threads,
+/// from now on; 512 MiB at first. A training step runs fastest where all that it frees fits in.
+void set_cache_limit(std::size_t bytes);
+std::size_t cache_limit();
 /// Counts of the pool on this thread: blocks asked for, and those that had to come from the system.
 struct PoolCounts {
   std::uint64_t requests = 0;

@@ -1,10 +1,14 @@
 #include "ferrite/tensor/threads.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -15,6 +19,7 @@ namespace ferrite {
 namespace detail {
 namespace {
 
+constexpr int kMostThreads = 1024;
 std::atomic<int> wanted_threads{1};
 thread_local bool inside = false;
 
@@ -42,11 +47,25 @@ struct Loop {
 /// Helpers that sleep until there is a loop. Only one loop runs at a time; a second caller works alone.
 class Pool {
  public:
+  /// Has so many helpers at least. Where the system gives fewer, those that were begun end again, and it throws.
+  void grow(int helpers) {
+    const std::lock_guard growing(growing_);
+    const std::size_t before = helpers_.size();
+    try {
+      while (static_cast<int>(helpers_.size()) < helpers)
+        helpers_.emplace_back([this](const std::stop_token& stop) { live(stop); });
+    } catch (const std::system_error& e) {
+      const std::size_t given = helpers_.size();
+      helpers_.resize(before);
+      throw ValueError("set_threads: the system gives no more threads: wanted " + std::to_string(helpers + 1) +
+                       ", got " + std::to_string(given + 1) + ": " + e.what());
+    }
+  }
+
   /// Runs the loop with up to `helpers` more threads; false when another loop is running.
   bool run(Loop& loop, int helpers) {
     const std::unique_lock turn(turn_, std::try_to_lock);
     if (!turn.owns_lock()) return false;
-    grow(helpers);
     {
       const std::lock_guard lock(mutex_);
       loop_ = &loop;
@@ -62,11 +81,6 @@ class Pool {
   }
 
  private:
-  void grow(int helpers) {
-    while (static_cast<int>(helpers_.size()) < helpers)
-      helpers_.emplace_back([this](const std::stop_token& stop) { live(stop); });
-  }
-
   void live(const std::stop_token& stop) {
     inside = true;
     set_denormal_mode(0);  // a thread begins in the mode of the one that started it
@@ -86,6 +100,7 @@ class Pool {
     }
   }
 
+  std::mutex growing_;
   std::mutex turn_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
@@ -97,9 +112,17 @@ class Pool {
   std::vector<std::jthread> helpers_;  // last: joined before the rest goes
 };
 
+/// The pool of this process. In a process that was forked from one with helpers there are none: it begins with a new
+/// pool, and what is left of the old one stays untouched.
 Pool& pool() {
-  static Pool p;
-  return p;
+  static std::unique_ptr<Pool> current;
+  static const bool begun = [] {
+    current = std::make_unique<Pool>();
+    pthread_atfork(nullptr, nullptr, [] { (void)current.release(), current = std::make_unique<Pool>(); });
+    return true;
+  }();
+  (void)begun;
+  return *current;
 }
 
 }  // namespace
@@ -123,6 +146,10 @@ void parallel_for(std::int64_t n, LoopBody f) {
 
 void set_threads(int n) {
   if (n < 1) throw ValueError("set_threads: at least one thread is needed, got " + std::to_string(n));
+  if (n > detail::kMostThreads)
+    throw ValueError("set_threads: at most " + std::to_string(detail::kMostThreads) + " threads, got " +
+                     std::to_string(n));
+  if (n > 1) detail::pool().grow(n - 1);
   detail::wanted_threads.store(n, std::memory_order_relaxed);
 }
 

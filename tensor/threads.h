@@ -6,7 +6,8 @@
 namespace ferrite {
 
 /// Threads that operations of this process may use; 1 at first, since the library lives inside other people's
-/// programs. Results do not depend on it. Throws ValueError below 1.
+/// programs. Results do not depend on it. Starts the threads that are missing. Throws ValueError below 1, above
+/// 1024 and where the system gives no more threads: the number stays what it was then.
 void set_threads(int n);
 int threads();
 

@@ -11,7 +11,10 @@ namespace ferrite::train {
 Confusion::Confusion(std::int64_t classes) : classes_(classes) {
   if (classes < 1)
     throw ValueError("confusion: the number of classes must be positive, got " + std::to_string(classes));
-  counts_.resize(static_cast<std::size_t>(classes * classes));
+  const std::int64_t counts = ferrite::detail::checked_mul(classes, classes, "confusion: pairs of classes");
+  if (counts > ferrite::detail::kMostStored)
+    throw ShapeError("confusion: too many pairs of classes: " + std::to_string(counts));
+  counts_.resize(static_cast<std::size_t>(counts));
 }
 
 void Confusion::check(std::int64_t c) const {

@@ -51,11 +51,13 @@ Tensor SequenceSet::sequence(std::int64_t i) const {
 }
 
 std::int64_t SequenceSet::classes() const {
-  return labels_.empty() ? 0 : *std::max_element(labels_.begin(), labels_.end()) + 1;
+  if (labels_.empty()) return 0;
+  return ferrite::detail::checked_add(*std::max_element(labels_.begin(), labels_.end()), 1, "sequence set: classes");
 }
 
 Batches::Batches(const SequenceSet& data, std::int64_t size, const BatchOptions& options) : data_(&data), size_(size) {
   if (size < 1) throw ValueError("batches: the size must be positive, got " + std::to_string(size));
+  size_ = std::min(size, std::max<std::int64_t>(1, data.size()));
   if (options.shuffle) {
     const RandomKey key{options.seed, stream_of("batches"), static_cast<std::uint32_t>(options.epoch)};
     order_ = permutation(data.size(), key).to_vector<std::int64_t>();

@@ -4,7 +4,13 @@
 #include <span>
 #include <vector>
 
+#include "ferrite/tensor/shape.h"
+
 namespace ferrite::detail {
+
+/// Every number of bytes in a plan is a sum over some of its values: where the sum over all of them can be counted, so
+/// can those. Throws ShapeError where it cannot.
+void check_bytes(std::span<const Spec> values);
 
 /// How long a buffer lives: from the step that fills it to the last one that reads it, both included.
 struct Lifetime {

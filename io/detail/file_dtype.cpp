@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ferrite/io/detail/text.h"
+#include "ferrite/tensor/extents.h"
 
 namespace ferrite::io::detail {
 namespace {
@@ -124,7 +125,7 @@ std::optional<std::uint64_t> elements_of(std::span<const std::int64_t> shape) {
   for (const std::int64_t extent : shape) {
     empty = empty || extent == 0;
     const std::uint64_t factor = extent == 0 ? 1 : static_cast<std::uint64_t>(extent);
-    if (__builtin_mul_overflow(product, factor, &product) || product > kMost) return std::nullopt;
+    if (ferrite::detail::mul_overflows(product, factor, product) || product > kMost) return std::nullopt;
   }
   return empty ? 0 : product;
 }

@@ -4,6 +4,7 @@
 
 #include "ferrite/io/detail/npy.h"
 #include "ferrite/io/detail/text.h"
+#include "ferrite/tensor/extents.h"
 
 namespace ferrite::io::detail {
 namespace {
@@ -132,8 +133,8 @@ class DictReader {
     if (at_ < text_.size() && text_[at_] == '-') refuse_at("an extent that is not negative");
     std::int64_t value = 0;
     for (; at_ < text_.size() && is_digit(text_[at_]); ++at_)
-      if (__builtin_mul_overflow(value, std::int64_t{10}, &value) ||
-          __builtin_add_overflow(value, std::int64_t{text_[at_] - '0'}, &value))
+      if (ferrite::detail::mul_overflows(value, std::int64_t{10}, value) ||
+          ferrite::detail::add_overflows(value, std::int64_t{text_[at_] - '0'}, value))
         refuse(where_, "an extent above 2^63 - 1: " + quote(text_.substr(begin, 40)));
     if (at_ == begin) refuse_at("an integer");
     if (text_[begin] == '0' && at_ - begin > 1) {
@@ -186,7 +187,7 @@ void check_size(const NpyHeader& header, std::uint64_t data_bytes, std::string_v
   const std::string spec = quote(header.dtype) + " " + bracketed(header.shape);
   const auto elements = elements_of(header.shape);
   std::uint64_t wanted = 0;
-  if (!elements || __builtin_mul_overflow(*elements, bits_of(*header.type) / 8, &wanted))
+  if (!elements || ferrite::detail::mul_overflows(*elements, bits_of(*header.type) / 8, wanted))
     refuse(where, "more elements than can be counted: " + spec);
   if (wanted != data_bytes)
     refuse(where, "the array has " + counted(data_bytes, "byte") + ", its dtype and shape need " +

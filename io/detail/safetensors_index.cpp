@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ferrite/io/detail/text.h"
+#include "ferrite/tensor/extents.h"
 
 namespace ferrite::io::detail {
 namespace {
@@ -79,7 +80,7 @@ class IndexChecker {
 
   void check_size(const TensorEntry& tensor) const {
     std::uint64_t bits = 0;
-    if (__builtin_mul_overflow(elements(tensor), bits_of(tensor.dtype), &bits))
+    if (ferrite::detail::mul_overflows(elements(tensor), bits_of(tensor.dtype), bits))
       refuse_tensor(tensor, "has more bits than can be counted: shape " + bracketed(index_.shape(tensor)));
     if (bits % 8 != 0) refuse_tensor(tensor, "does not end at a byte: " + std::to_string(bits) + " bits");
     if (bits / 8 != tensor.end - tensor.begin)

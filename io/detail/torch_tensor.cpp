@@ -4,6 +4,7 @@
 
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/detail/torch_index.h"
+#include "ferrite/tensor/extents.h"
 
 namespace ferrite::io::detail {
 namespace {
@@ -30,7 +31,7 @@ std::uint64_t count_of(const Pickle& pickle, PickleValue value, std::string_view
 
 std::uint64_t product(std::uint64_t a, std::uint64_t b, std::string_view what, std::string_view place) {
   std::uint64_t result = 0;
-  if (__builtin_mul_overflow(a, b, &result) || result > kMostElements)
+  if (ferrite::detail::mul_overflows(a, b, result) || result > kMostElements)
     refuse(place, std::string(what) + " is more than can be counted: " + std::to_string(a) + " x " + std::to_string(b));
   return result;
 }

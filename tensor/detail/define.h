@@ -344,5 +344,7 @@ Tensor dense(const Tensor& x);
 
 [[noreturn]] void throw_shape(std::string_view where, const std::string& what);
 [[noreturn]] void throw_dtype(std::string_view where, const std::string& what);
+/// Throws DtypeError for a float literal with integers, ValueError for an integer that i32 cannot hold.
+void check_literal(std::string_view where, Scalar literal, Dtype dtype);
 
 }  // namespace ferrite::detail

@@ -31,7 +31,7 @@ struct Concat {
       if (same != s.shape)
         throw_shape(name, "shapes differ outside axis " + std::to_string(axis) + ": " + in[0].shape().str() + " and " +
                               t.shape.str());
-      s.shape[axis] += t.shape[axis];
+      s.shape[axis] = checked_add(s.shape[axis], t.shape[axis], name);
     }
     return {s};
   }
@@ -125,14 +125,15 @@ struct Pad {
     Spec s = in[0].spec();
     const Shape& before = attrs.get<Shape>("before");
     const Shape& after = attrs.get<Shape>("after");
-    for (int i = 0; i < s.shape.rank(); ++i) s.shape[i] += before[i] + after[i];
+    for (int i = 0; i < s.shape.rank(); ++i) {
+      check_amounts(before[i], after[i]);
+      s.shape[i] = checked_add(s.shape[i], checked_add(before[i], after[i], name), name);
+    }
     for (const std::int64_t e : s.shape)
       if (e < 0)
         throw_shape(name,
                     "before " + before.str() + " and after " + after.str() + " crop more than " + in[0].shape().str());
-    const Scalar& value = attrs.get<Scalar>("value");
-    if (value.is_floating() && !is_float(s.dtype))
-      throw_dtype(name, "float value " + value.str() + " with a tensor of " + std::string(name_of(s.dtype)));
+    check_literal(name, attrs.get<Scalar>("value"), s.dtype);
     return {s};
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
@@ -143,7 +144,7 @@ struct Pad {
     for (int i = 0; i < x.rank(); ++i) {
       const std::int64_t before = attrs.get<Shape>("before")[i];
       const std::int64_t after = attrs.get<Shape>("after")[i];
-      const std::int64_t cut = std::max<std::int64_t>(0, -before);
+      const std::int64_t cut = std::min(std::max<std::int64_t>(0, -before), x.shape()[i]);
       shape.push_back(std::max<std::int64_t>(0, x.shape()[i] - cut - std::max<std::int64_t>(0, -after)));
       to.push_back(std::max<std::int64_t>(0, before));
       at += cut * x.strides()[i];
@@ -189,6 +190,13 @@ struct Pad {
   }
 
  private:
+  /// Amounts can be negated and added to extents.
+  static void check_amounts(std::int64_t before, std::int64_t after) {
+    for (const std::int64_t n : {before, after})
+      if (n < -Shape::kMostElements || n > Shape::kMostElements)
+        throw_shape(name,
+                    "an amount beyond 2^62: before " + std::to_string(before) + ", after " + std::to_string(after));
+  }
   static void fill(Tensor& out, const Scalar& value) {
     visit_dtype(out.dtype(), [&](auto zero) {
       using T = decltype(zero);

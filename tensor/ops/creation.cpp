@@ -47,7 +47,11 @@ struct Arange {
         for (std::int64_t i = 0; i < n; ++i)
           to[i] = static_cast<T>(begin.real() + static_cast<double>(i) * step.real());
       } else {
-        for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(begin.integer() + i * step.integer());
+        // Unsigned: the product may wrap on the way to a sum that fits.
+        const auto first = static_cast<std::uint64_t>(begin.integer()),
+                   each = static_cast<std::uint64_t>(step.integer());
+        for (std::int64_t i = 0; i < n; ++i)
+          to[i] = static_cast<T>(static_cast<std::int64_t>(first + static_cast<std::uint64_t>(i) * each));
       }
     });
   }
@@ -66,20 +70,35 @@ struct Arange {
   }
 };
 
+bool are_integers(std::same_as<Scalar> auto... s) { return !(s.is_floating() || ...); }
+
 std::int64_t arange_count(Scalar begin, Scalar end, Scalar step) {
   if (step.real() == 0) throw ValueError("arange: step must not be 0");
   double n = std::ceil((end.real() - begin.real()) / step.real());
-  if (!begin.is_floating() && !end.is_floating() && !step.is_floating()) {
-    const std::int64_t s = step.integer();
-    std::int64_t span = 0;
-    if (__builtin_sub_overflow(end.integer(), begin.integer(), &span))
-      n = INFINITY;
-    else
-      n = (s > 0) == (span > 0) ? static_cast<double>((span + s - (s > 0 ? 1 : -1)) / s) : 0;
+  if (are_integers(begin, end, step)) {
+    // Unsigned: the distance of two integers may have 64 bits.
+    const auto from = static_cast<std::uint64_t>(begin.integer()), to = static_cast<std::uint64_t>(end.integer());
+    const auto by = static_cast<std::uint64_t>(step.integer());
+    const bool up = step.integer() > 0;
+    const bool some = up ? begin.integer() < end.integer() : begin.integer() > end.integer();
+    n = some ? static_cast<double>(((up ? to - from : from - to) - 1) / (up ? by : 0 - by)) + 1 : 0;
   }
-  if (!(n < 1e15))
+  if (!(n <= static_cast<double>(kMostStored)))
     throw ValueError("arange: too many values from " + begin.str() + " to " + end.str() + " by " + step.str());
   return std::max<std::int64_t>(0, static_cast<std::int64_t>(n));
+}
+
+/// Throws ValueError unless an integer dtype holds the first and the last value, and so all of them.
+void check_range(Scalar begin, Scalar step, std::int64_t count, Dtype dtype) {
+  if (!is_integer(dtype) || count == 0) return;
+  const bool narrow = dtype == Dtype::i32;
+  double low = begin.real(), high = low + static_cast<double>(count - 1) * step.real();
+  if (low > high) std::swap(low, high);
+  const double bound = narrow ? 0x1p31 : 0x1p63;
+  if (!narrow && are_integers(begin, step)) return;  // between two numbers of 64 bits
+  if (low <= (narrow ? -bound - 1 : -bound * (1 + 0x1p-52)) || high >= bound)
+    throw ValueError("arange: " + std::string(name_of(dtype)) + " cannot hold " + begin.str() + " and " +
+                     std::to_string(count - 1) + " times " + step.str() + " more");
 }
 
 }  // namespace
@@ -92,9 +111,7 @@ Family creation_family() {
 }  // namespace detail
 
 Tensor full(const Shape& shape, Scalar value, Dtype dtype) {
-  if (value.is_floating() && !is_float(dtype))
-    detail::throw_dtype("full", "float value " + value.str() + " for a tensor of " + std::string(name_of(dtype)));
-  (void)shape.numel();
+  detail::check_literal("full", value, dtype);
   return detail::call(detail::structured<detail::Full>, {}, {{"shape", shape}, {"value", value}, {"dtype", dtype}});
 }
 Tensor zeros(const Shape& shape, Dtype dtype) { return full(shape, 0, dtype); }
@@ -109,12 +126,14 @@ Tensor arange(Scalar begin, Scalar end, Scalar step) {
 }
 Tensor arange(Scalar begin, Scalar end, Scalar step, Dtype dtype) {
   const std::int64_t count = detail::arange_count(begin, end, step);
+  detail::check_range(begin, step, count, dtype);
   return detail::call(detail::structured<detail::Arange>, {},
                       {{"begin", begin}, {"step", step}, {"count", count}, {"dtype", dtype}});
 }
 
 Tensor linspace(double begin, double end, std::int64_t n, Dtype dtype) {
   if (n < 1) throw ValueError("linspace: at least one value is needed, got " + std::to_string(n));
+  if (n > detail::kMostStored) detail::throw_shape("linspace", "too large: [" + std::to_string(n) + "]");
   if (!is_float(dtype)) detail::throw_dtype("linspace", "dtype must be a float, got " + std::string(name_of(dtype)));
   const auto fill = [&](auto out) {
     using T = typename decltype(out)::value_type;
@@ -127,7 +146,11 @@ Tensor linspace(double begin, double end, std::int64_t n, Dtype dtype) {
 }
 
 Tensor eye(std::int64_t n, std::int64_t m, Dtype dtype) {
+  if (n < 0 || m < -1)
+    throw ValueError("eye: sizes must not be negative, got " + std::to_string(n) + " and " + std::to_string(m));
   const std::int64_t columns = m < 0 ? n : m;
+  if (Shape{n, columns}.numel("eye") > detail::kMostStored)
+    detail::throw_shape("eye", "too large: " + Shape{n, columns}.str());
   return cast(equal(unsqueeze(arange(n), 1), arange(columns)), dtype);
 }
 

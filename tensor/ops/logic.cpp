@@ -102,8 +102,7 @@ struct Where {
     }
     for (const std::string_view at : {"b", "c"}) {
       const Attr::Value* v = attrs.find(at);
-      if (v && std::get<Scalar>(*v).is_floating() && !is_float(s.dtype))
-        throw_dtype(name, "float literal with a tensor of " + std::string(name_of(s.dtype)));
+      if (v) check_literal(name, std::get<Scalar>(*v), s.dtype);
     }
     return s;
   }

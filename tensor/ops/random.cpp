@@ -199,7 +199,7 @@ Family random_family() {
 namespace {
 
 void check_random(const Shape& shape, Dtype dtype, std::string_view where) {
-  (void)shape.numel();
+  (void)shape.numel(where);
   if (!is_float(dtype)) detail::throw_dtype(where, "dtype must be a float, got " + std::string(name_of(dtype)));
 }
 

@@ -124,6 +124,7 @@ void check_sequence(std::string_view name, CellType cell, Inputs in, const Seque
     refuse("shapes do not fit each other");
   if (o.w_hr < 0 ? P != H : !has_memory(cell) || at(o.w_hr).shape() != Shape{H, P})
     refuse("the state does not fit the gates");
+  if (P == 0) refuse("the state has no units");
   if (o.c0 >= 0 && at(o.c0).shape() != Shape{B, H}) refuse("c0 does not fit");
   if (o.b_ih >= 0 && (at(o.b_ih).shape() != Shape{columns} || at(o.b_hh).shape() != Shape{columns}))
     refuse("the biases do not fit");

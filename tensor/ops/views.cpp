@@ -36,7 +36,12 @@ struct Reshape {
   static constexpr auto name = "reshape", onnx = "Reshape", stablehlo = "reshape";
   static constexpr auto summary = "the elements in row-major order in another shape; a view where strides allow";
 
-  static Specs infer(Inputs in, const Attrs& attrs) { return {{attrs.get<Shape>("shape"), in[0].dtype()}}; }
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    const Shape& shape = attrs.get<Shape>("shape");
+    if (shape.numel(name) != in[0].numel())
+      throw_shape(name, "numbers of elements differ: " + in[0].shape().str() + " to " + shape.str());
+    return {{shape, in[0].dtype()}};
+  }
   static bool view(const Tensor& x, const Spec& out, const Attrs&, std::size_t, Layout& layout) {
     return reshaped_strides(x, out.shape, layout.strides);
   }
@@ -106,7 +111,11 @@ struct Expand {
   static constexpr auto name = "expand", onnx = "Expand", stablehlo = "broadcast_in_dim";
   static constexpr auto summary = "repeats axes of extent 1 and new leading axes, without copying";
 
-  static Specs infer(Inputs in, const Attrs& attrs) { return {{attrs.get<Shape>("shape"), in[0].dtype()}}; }
+  static Specs infer(Inputs in, const Attrs& attrs) {
+    const Shape& shape = attrs.get<Shape>("shape");
+    (void)shape.numel(name);
+    return {{shape, in[0].dtype()}};
+  }
   static bool view(const Tensor& x, const Spec& out, const Attrs&, std::size_t, Layout& layout) {
     layout.strides = broadcast_strides(x.shape(), x.strides(), out.shape);
     return true;
@@ -142,11 +151,11 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
       unknown = i;
     } else {
       if (s[i] < 0) detail::throw_shape("reshape", "extents must be positive, one at most -1: " + shape.str());
-      known *= s[i];
+      known = detail::checked_mul(known, s[i], "reshape");
     }
   }
   if (unknown >= 0 && known > 0 && x.numel() % known == 0) s[unknown] = x.numel() / known;
-  if ((unknown >= 0 && s[unknown] < 0) || s.numel() != x.numel())
+  if (unknown >= 0 && s[unknown] < 0)
     detail::throw_shape("reshape", "numbers of elements differ: " + x.shape().str() + " to " + shape.str());
   if (s == x.shape()) return x;
   return detail::call(detail::structured<detail::Reshape>, {{&x}}, {{"shape", s}});

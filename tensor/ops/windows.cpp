@@ -170,6 +170,7 @@ struct Split {
     const std::int64_t size = attrs.get<std::int64_t>("size");
     const std::int64_t extent = s.shape[axis];
     Specs out;
+    out.reserve(static_cast<std::size_t>(extent / size + 1));
     for (std::int64_t at = 0; at < extent; at += size) {
       s.shape[axis] = std::min(size, extent - at);
       out.push_back(s);
@@ -233,6 +234,7 @@ Tensor slice(const Tensor& x, std::int64_t axis, std::int64_t begin, std::int64_
   const std::int64_t at = axis_of(axis, x.rank(), "slice");
   const std::int64_t n = x.shape()[static_cast<int>(at)];
   const detail::Bounds b = detail::resolve(n, begin, end, std::clamp(step, -kEnd, kEnd));
+  if (b.count <= 1) step = 1;  // no element follows
   if (step == 1 && b.count == n) return x;
   return detail::call(detail::structured<detail::Slice>, {{&x}},
                       Attrs().with("axis", at).with("begin", b.begin).with("count", b.count).with("step", step));
@@ -273,7 +275,7 @@ Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t
   std::int64_t total = 0;
   for (const std::int64_t s : sizes) {
     if (s < 0) throw ValueError("split: the size of a piece must not be negative, got " + std::to_string(s));
-    total += s;
+    total = detail::checked_add(total, s, "split");
   }
   if (total != x.shape()[at])
     detail::throw_shape("split", "sizes add up to " + std::to_string(total) + ", axis " + std::to_string(at) + " of " +
@@ -290,7 +292,8 @@ Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t
 Tensors chunk(const Tensor& x, std::int64_t n, std::int64_t axis) {
   if (n < 1) throw ValueError("chunk: the number of pieces must be positive, got " + std::to_string(n));
   const int at = axis_of(axis, x.rank(), "chunk");
-  return split(x, std::max<std::int64_t>(1, (x.shape()[at] + n - 1) / n), at);
+  const std::int64_t extent = x.shape()[at];
+  return split(x, std::max<std::int64_t>(1, extent / n + (extent % n != 0)), at);
 }
 
 }  // namespace ferrite

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(another_value_at_the_address_of_the_first) {
     Tape tape;
     (void)p.value();
     p.assign(full({100'000}, 2));
-    if (through_system) release_cached_memory();
+    if (through_system) trim();
     p.assign(full({100'000}, 3));
     BOOST_CHECK_EXCEPTION((void)p.value(), TapeError, refused);
   }

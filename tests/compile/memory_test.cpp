@@ -4,6 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 
+#include "ferrite/tensor/error.h"
+
 using namespace ferrite::detail;
 
 namespace {
@@ -50,6 +52,17 @@ BOOST_AUTO_TEST_CASE(a_chain_needs_two_buffers) {
   const MemoryLayout m = lay_out(chain);
   BOOST_TEST(m.bound == 1280);
   BOOST_TEST(m.bytes == 1280);
+}
+
+/// Four values whose bytes add up to 0 in 64 bits, and one whose bytes do.
+BOOST_AUTO_TEST_CASE(bytes_that_wrap_are_refused) {
+  using ferrite::Dtype, ferrite::ShapeError, ferrite::Spec;
+  constexpr std::int64_t quarter = std::int64_t{1} << 62;
+  const std::vector<Spec> many(4, Spec{{quarter}, Dtype::boolean});
+  BOOST_CHECK_THROW(check_bytes(many), ShapeError);
+  const std::vector<Spec> one = {{{quarter}, Dtype::f32}};
+  BOOST_CHECK_THROW(check_bytes(one), ShapeError);
+  check_bytes(std::vector<Spec>{{{1 << 20, 1 << 20}, Dtype::f64}, {{}, Dtype::f32}});
 }
 
 BOOST_AUTO_TEST_CASE(nothing_needs_nothing) {

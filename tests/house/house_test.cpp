@@ -143,6 +143,13 @@ std::vector<std::string> machine_paths(const Source& s) {
   return matches(s.text, pattern, "a path of somebody's machine");
 }
 
+/// Extents and offsets come from users and files: tensor/extents.h is where they are added and multiplied.
+std::vector<std::string> unchecked_arithmetic(const Source& s) {
+  if (!in_library(s) || s.path == "tensor/extents.h") return {};
+  static const std::regex pattern(R"(__builtin_\w+_overflow)");
+  return matches(s.text, pattern, "checked arithmetic outside tensor/extents.h");
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(house)
@@ -175,6 +182,9 @@ BOOST_AUTO_TEST_CASE(the_library_neither_prints_nor_aborts) {
   enforce(printing_or_aborting, {"nn/x.cpp", "void f() { std::cout << 1; abort(); }  // printf(\n"}, 2);
 }
 BOOST_AUTO_TEST_CASE(headers_are_guarded) { enforce(headers_without_guard, {"nn/x.h", "int x;\n"}); }
+BOOST_AUTO_TEST_CASE(one_checked_arithmetic) {
+  enforce(unchecked_arithmetic, {"io/x.cpp", "if (__builtin_mul_overflow(a, b, &c)) f();\n"});
+}
 BOOST_AUTO_TEST_CASE(no_stray_blanks) { enforce(blanks, {"nn/x.cpp", "\tint x; \n//"}, 3); }
 BOOST_AUTO_TEST_CASE(no_paths_of_machines) {
   enforce(machine_paths, {"docs/x.md", "see /home/me/x and \"/opt/y\"\n"}, 2);

@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(blocks_are_reused) {
   for (int i = 0; i < 100; ++i) (void)(ones({10}) + 1);
   const auto after = pool_counts();
   BOOST_TEST(after.misses == before.misses);
-  release_cached_memory();
+  trim();
   BOOST_TEST(cached_memory() == 0U);
 }
 

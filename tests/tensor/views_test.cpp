@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(creation) {
   BOOST_TEST(identical(cast(eye(2, 3), Dtype::i64), ints({1, 0, 0, 0, 1, 0}, {2, 3})));
   BOOST_TEST(identical(linspace(0, 1, 3, Dtype::f64), Tensor::from({0.0, 0.5, 1.0})));
   BOOST_CHECK_EXCEPTION((void)arange(0, 1, 0), ValueError, says("step must not be 0"));
-  BOOST_CHECK_EXCEPTION((void)full({2}, 0.5, Dtype::i32), DtypeError, says("float value 0.5"));
+  BOOST_CHECK_EXCEPTION((void)full({2}, 0.5, Dtype::i32), DtypeError, says("float literal 0.5"));
 }
 
 BOOST_AUTO_TEST_CASE(reductions_of_nothing) {

@@ -1,4 +1,5 @@
 // Damaged data, classes out of range, and programs whose locale writes 1.234,5.
+#include <limits>
 #include <sstream>
 
 #include "ferrite/train/confusion.h"
@@ -31,6 +32,17 @@ BOOST_AUTO_TEST_CASE(damaged_sets_are_refused) {
   const SequenceSet set(zeros({1, 1}), i64s({1}), i64s({0}));
   BOOST_CHECK_EXCEPTION((void)set.sequence(1), ShapeError, says("index 1 is out of range for 1"));
   BOOST_CHECK_EXCEPTION((void)batches(set, 1)[-1], ShapeError, says("batches: index -1 is out of range for 1"));
+}
+
+BOOST_AUTO_TEST_CASE(batches_of_any_size_and_labels_to_the_end) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const SequenceSet set(zeros({3, 1}), i64s({1, 2}), i64s({0, 1}));
+  BOOST_TEST(batches(set, most).count() == 1);
+  BOOST_TEST(batches(set, most)[0].size() == 2);
+  const SequenceSet far(zeros({1, 1}), i64s({1}), i64s({most}));
+  BOOST_CHECK_EXCEPTION((void)far.classes(), ShapeError, says("sequence set: classes: "));
+  BOOST_CHECK_EXCEPTION(Confusion{most}, ShapeError, says("confusion: "));
+  BOOST_CHECK_EXCEPTION(Confusion(std::int64_t{1} << 31), ShapeError, says("confusion: too many pairs of classes"));
 }
 
 BOOST_AUTO_TEST_CASE(confusion_refuses_and_keeps_its_counts) {
