@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "ferrite/compile/detail/kernel.h"
@@ -54,6 +55,9 @@ class Builder {
   }
 
   int new_slot(std::int64_t bytes, bool of_rows = false) {
+    if (k_.slots.size() > std::numeric_limits<std::uint16_t>::max())  // instructions name slots by 16 bits
+      throw Error(
+          "plan: a fused kernel has more than 65536 operands and intermediates; use PlanOptions{.fuse = false}");
     k_.slots.push_back({});
     k_.slots.back().bytes = bytes;
     k_.slots.back().of_rows = of_rows;

@@ -117,17 +117,24 @@ void Module::take_after(const Module& from) const {
 
 namespace {
 
-/// Where a program is traced, the copying is part of it.
+/// Throws unless the cells of two modules have the same names and types.
 template <class C>
-void copy_cells(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
+void check_alike(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
   if (from.size() != to.size())
     throw Error("copy_values: the modules hold " + std::to_string(from.size()) + " and " + std::to_string(to.size()) +
                 " cells of a kind");
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (from[i].name != to[i].name)
       throw Error("copy_values: names differ: '" + from[i].name + "' and '" + to[i].name + "'");
-    to[i].cell.assign(from[i].cell.value());
+    const Spec a{from[i].cell.shape(), from[i].cell.dtype()}, b{to[i].cell.shape(), to[i].cell.dtype()};
+    if (a != b) throw Error("copy_values: '" + from[i].name + "' is " + a.str() + " and " + b.str());
   }
+}
+
+/// Where a program is traced, the copying is part of it.
+template <class C>
+void copy_cells(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
+  for (std::size_t i = 0; i < from.size(); ++i) to[i].cell.assign(from[i].cell.value());
 }
 
 }  // namespace
@@ -138,6 +145,9 @@ StepInput Layer::step_input() const {
 
 void copy_values(const Module& from, const Module& to) {
   const NoTapes frame;
+  check_alike(from.named_parameters(), to.named_parameters());
+  check_alike(from.named_buffers(), to.named_buffers());
+  check_alike(from.named_states(), to.named_states());
   copy_cells(from.named_parameters(), to.named_parameters());
   copy_cells(from.named_buffers(), to.named_buffers());
   copy_cells(from.named_states(), to.named_states());

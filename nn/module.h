@@ -163,8 +163,8 @@ class Layer : public Module {
   Stream stream(std::int64_t batch = 1) const;
 };
 
-/// Gives the cells of `to` the values of the cells of the same names in `from`. Throws Error when names or
-/// shapes differ.
+/// Gives the cells of `to` the values of the cells of the same names in `from`. Throws Error when names, shapes or
+/// dtypes differ; nothing has changed then.
 void copy_values(const Module& from, const Module& to);
 
 }  // namespace ferrite::nn

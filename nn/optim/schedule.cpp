@@ -3,11 +3,17 @@
 #include <cmath>
 #include <numbers>
 
+#include "ferrite/tensor/recorder.h"
+
 namespace ferrite::nn {
 
 void Schedule::advance() { set_steps(steps_ + 1); }
 
 void Schedule::set_steps(std::int64_t steps) {
+  if (ferrite::detail::frame().tracing)
+    throw TraceError(
+        "schedule: its count of steps is no part of the program that is traced, the rate would stay what it is now; "
+        "advance after the compiled step");
   steps_ = steps;
   optimizer_->set_learning_rate(rate(steps_, base_));
 }

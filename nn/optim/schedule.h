@@ -3,7 +3,8 @@
 
 namespace ferrite::nn {
 
-/// Learning rate as a function of the number of finished steps (or epochs). Call `advance` after each.
+/// Learning rate as a function of the number of finished steps (or epochs). Call `advance` after each, outside of
+/// compiled functions: there it throws TraceError. A compiled step follows the rate.
 class Schedule {
  public:
   virtual ~Schedule() = default;

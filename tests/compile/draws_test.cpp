@@ -4,6 +4,7 @@
 #include "ferrite/compile/scan.h"
 #include "ferrite/nn/layers.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/schedule.h"
 #include "ferrite/nn/sequential.h"
 #include "ferrite/tensor/generator.h"
 #include "support/compare.h"
@@ -89,6 +90,19 @@ BOOST_AUTO_TEST_CASE(reading_past_the_program_is_refused_while_tracing) {
   const State s("s", ones({2}));
   const auto f = compile([&](const Tensor& x) { return x + s.peek(); });
   BOOST_CHECK_EXCEPTION((void)f(ones({2})), TraceError, says("peek: 's'"));
+}
+
+/// So would a schedule's count of steps.
+BOOST_AUTO_TEST_CASE(a_schedule_advances_outside_of_compiled_functions) {
+  const nn::Linear layer(2, 1, {.seed = 1, .prefix = "layer"});
+  nn::Adam adam(layer.parameters());
+  nn::CosineSchedule cosine(adam, 10);
+  const auto f = compile([&](const Tensor& x) {
+    cosine.advance();
+    return layer(x);
+  });
+  BOOST_CHECK_EXCEPTION((void)f(ones({1, 2})), TraceError, says("schedule: its count of steps"));
+  BOOST_TEST(cosine.steps() == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -8,6 +8,7 @@
 #include "support/compare.h"
 
 using namespace ferrite;
+using support::identical;
 using support::says;
 using support::within;
 
@@ -106,6 +107,22 @@ BOOST_AUTO_TEST_CASE(small_binary_losses_keep_their_digits) {
     BOOST_TEST(std::fabs(at(x, 1) - exact) <= 1e-5F * exact);
     BOOST_TEST(std::fabs(at(-x, 0) - exact) <= 1e-5F * exact);
   }
+}
+
+/// A mismatch found late leaves what came before it alone.
+BOOST_AUTO_TEST_CASE(copying_values_is_all_or_nothing) {
+  struct Two : nn::Module {
+    nn::Linear a{2, 2, {.seed = 1, .prefix = "a"}};
+    nn::Linear b;
+    explicit Two(std::int64_t width, std::uint64_t seed) : b(2, width, {.seed = seed, .prefix = "b"}) {
+      nn::copy_values(nn::Linear(2, 2, {.seed = seed, .prefix = "a"}), a);
+      adopt("a", a), adopt("b", b);
+    }
+  };
+  const Two from(3, 1), to(4, 2);
+  const Tensor before = to.a.weight.peek() + 0;
+  BOOST_CHECK_EXCEPTION(nn::copy_values(from, to), Error, says("copy_values: 'b.weight' is f32[2, 3] and f32[2, 4]"));
+  BOOST_TEST(identical(to.a.weight.peek(), before));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
