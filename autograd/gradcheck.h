@@ -34,7 +34,7 @@ struct GradcheckReport {
 
 /// Compares the gradients of f at `inputs` (all f64) with central differences. f maps the inputs to one tensor of
 /// any shape and must not depend on anything that changes. Throws DtypeError for inputs that are not f64 and
-/// ValueError for an order other than 1 or 2.
+/// ValueError for a null function and an order other than 1 or 2.
 GradcheckReport gradcheck(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs,
                           const GradcheckOptions& options = {});
 

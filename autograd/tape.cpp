@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ferrite/autograd/detail/lenient_grad.h"
 #include "ferrite/autograd/detail/tape_record.h"
 #include "ferrite/tensor/detail/accumulate.h"
 
@@ -26,7 +27,8 @@ Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
     const Tensor part = sum(out[k] * v.grad(k));
     total = total.defined() ? total + part : part;
   }
-  const Tensors g = tape.grad(total, variables, {.retain = true, .create_graph = true});
+  const Tensors g =
+      lenient_grad(tape, total, {variables.data(), variables.size()}, {.retain = true, .create_graph = true});
   Tensors all(v.inputs());
   for (std::size_t i = 0, next = 0; i < v.inputs(); ++i)
     if (v.wants(i)) all[i] = g[next++];
@@ -126,8 +128,21 @@ namespace {
 
 TapeRecord* record_of_frame() {
   for (Recorder* r : frame().recorders)
-    if (auto* t = dynamic_cast<TapeRecord*>(r)) return t;
+    if (auto* t = dynamic_cast<TapeRecord*>(r); t && !t->stopped()) return t;
   return nullptr;
+}
+
+/// A gradient of what no tape saw would be zeros, and training with it nothing.
+void check_on(const TapeRecord& record, const Tensor& of) {
+  if (record.slot_of(of)) return;
+  const std::string what = "grad: the differentiated tensor " + of.spec().str();
+  if (record.stopped())
+    throw TapeError(what +
+                    " is not on this tape, which ended with an earlier gradient; make a new tape for every "
+                    "gradient, or pass retain to the earlier one");
+  throw TapeError(what +
+                  " is not on this tape: it was computed before the tape was made, on another thread, from neither "
+                  "parameters nor watched tensors, or was detached; compute it while the tape lives");
 }
 
 Tensor seed_of(const Tensor& of, const Tensor& cotangent) {
@@ -147,6 +162,7 @@ Tensor seed_of(const Tensor& of, const Tensor& cotangent) {
 }  // namespace detail
 
 Tape::Tape() : nested_(false) {
+  detail::departed()->take(false);
   if (detail::TapeRecord* outer = detail::record_of_frame()) {
     record_ = outer->shared_from_this();
     nested_ = true;
@@ -156,27 +172,32 @@ Tape::Tape() : nested_(false) {
   record_->start();
 }
 
-Tape::~Tape() = default;
+Tape::~Tape() {
+  if (nested_) return;
+  record_->stop();
+  if (!record_->on_its_thread()) detail::TapeRecord::leave(std::move(record_));
+}
 
 Tensor Tape::watch(const Tensor& x) { return record_->watch(x); }
 std::size_t Tape::size() const { return record_->size(); }
 
-namespace {
-
-Tensors walk_back(detail::TapeRecord& record, bool nested, const Tensor& of, std::span<const std::uint32_t> slots,
-                  GradOptions options, const Tensor& cotangent) {
-  const bool create = options.create_graph || nested;
-  if (create) return record.walk(of, slots, detail::seed_of(of, cotangent), true);
-  const Paused pause(record);
-  Tensors g = record.walk(of, slots, detail::seed_of(of, cotangent), options.retain);
+Tensors Tape::walk_back(const Tensor& of, std::span<const std::uint32_t> slots, GradOptions options,
+                        const Tensor& cotangent) {
+  const Tensor seed = detail::seed_of(of, cotangent);
+  if (options.create_graph || nested_) return record_->walk(of, slots, seed, true);
+  Tensors g;
+  {
+    const Paused pause(*record_);
+    g = record_->walk(of, slots, seed, options.retain);
+  }
   for (Tensor& x : g)
     if (x.defined()) x = x.unmarked();
+  if (!options.retain) record_->stop();
   return g;
 }
 
-}  // namespace
-
-Tensors Tape::grad(const Tensor& of, std::span<const Tensor> wrt, GradOptions options, const Tensor& cotangent) {
+Tensors Tape::grad_of_tensors(const Tensor& of, std::span<const Tensor> wrt, GradOptions options,
+                              const Tensor& cotangent) {
   InlineVector<std::uint32_t, 16> slots;
   for (const Tensor& x : wrt) {
     const std::uint32_t s = record_->slot_of(x);
@@ -185,10 +206,15 @@ Tensors Tape::grad(const Tensor& of, std::span<const Tensor> wrt, GradOptions op
                       " was never watched on this tape; use the handle that watch returned");
     slots.push_back(s);
   }
-  Tensors g = walk_back(*record_, nested_, of, {slots.data(), slots.size()}, options, cotangent);
+  Tensors g = walk_back(of, {slots.data(), slots.size()}, options, cotangent);
   for (std::size_t i = 0; i < wrt.size(); ++i)
     if (!g[i].defined()) g[i] = zeros(wrt[i].shape(), wrt[i].dtype());
   return g;
+}
+
+Tensors Tape::grad(const Tensor& of, std::span<const Tensor> wrt, GradOptions options, const Tensor& cotangent) {
+  detail::check_on(*record_, of);
+  return grad_of_tensors(of, wrt, options, cotangent);
 }
 
 Tensors Tape::grad(const Tensor& of, std::initializer_list<Tensor> wrt, GradOptions options, const Tensor& cotangent) {
@@ -196,9 +222,14 @@ Tensors Tape::grad(const Tensor& of, std::initializer_list<Tensor> wrt, GradOpti
 }
 
 Tensors Tape::grad(const Tensor& of, std::span<const Parameter> wrt, GradOptions options, const Tensor& cotangent) {
+  detail::check_on(*record_, of);
   InlineVector<std::uint32_t, 16> slots;
-  for (const Parameter& p : wrt) slots.push_back(record_->slot_of(p));
-  Tensors g = walk_back(*record_, nested_, of, {slots.data(), slots.size()}, options, cotangent);
+  for (const Parameter& p : wrt) {
+    if (!p.defined())
+      throw TapeError("grad: parameter " + std::to_string(slots.size()) + " of the list is an empty handle");
+    slots.push_back(record_->slot_of(p));
+  }
+  Tensors g = walk_back(of, {slots.data(), slots.size()}, options, cotangent);
   for (std::size_t i = 0; i < wrt.size(); ++i)
     if (slots[i] && !g[i].defined()) g[i] = zeros(wrt[i].shape(), wrt[i].dtype());
   return g;
@@ -208,11 +239,17 @@ Tensors Tape::grad(const Tensor& of, const std::vector<Parameter>& wrt, GradOpti
   return grad(of, std::span<const Parameter>(wrt), options, cotangent);
 }
 
+Tensors detail::lenient_grad(Tape& tape, const Tensor& of, std::span<const Tensor> wrt, GradOptions options,
+                             const Tensor& cotangent) {
+  return tape.grad_of_tensors(of, wrt, options, cotangent);
+}
+
 std::function<Tensor(const Tensor&)> grad(std::function<Tensor(const Tensor&)> f) {
+  if (!f) throw ValueError("grad: the function is null");
   return [f = std::move(f)](const Tensor& x) {
     Tape tape;
     const Tensor variable = tape.watch(x);
-    return tape.grad(f(variable), {variable})[0];
+    return detail::lenient_grad(tape, f(variable), {&variable, 1})[0];
   };
 }
 

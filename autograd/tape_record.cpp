@@ -61,6 +61,22 @@ TapeRecord::~TapeRecord() {
   }
 }
 
+void TapeRecord::start() {
+  thread_ = std::this_thread::get_id();
+  departed_ = departed();
+  recording_.emplace(*this);
+}
+
+void TapeRecord::stop() {
+  stopped_.store(true, std::memory_order_relaxed);
+  if (on_its_thread()) recording_.reset();
+}
+
+void TapeRecord::leave(std::shared_ptr<TapeRecord> record) {
+  const std::shared_ptr<Departed> where = record->departed_;
+  where->leave(std::move(record));
+}
+
 Entry* TapeRecord::new_entry() {
   Entry* e = arena_.make<Entry>(1).data();
   e->before = last_;
@@ -92,6 +108,7 @@ std::uint32_t TapeRecord::new_slots(std::size_t n) {
 }
 
 void TapeRecord::record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) {
+  if (stopped()) return;
   bool depends = false;
   for (const Tensor& x : in) depends |= slot_of(x) != 0;
   if (!depends || !op.differentiable()) return;
@@ -118,11 +135,12 @@ void TapeRecord::record(const Primitive& op, const Attrs& attrs, Inputs in, std:
 }
 
 void TapeRecord::read(const Cell& cell, Tensor& value) {
-  if (cell.kind() != CellKind::parameter || !is_float(value.dtype())) return;
+  if (stopped() || cell.kind() != CellKind::parameter || !is_float(value.dtype())) return;
   if (const Leaves::Leaf* leaf = leaves_.find(cell.identity())) {
     if (!leaf->value.is(value))
       throw TapeError("tape: parameter '" + cell.name() +
-                      "' was assigned after this tape read it; use a new tape after an optimiser's step");
+                      "' was assigned after this tape read it; take the last gradient without retain or create_graph, "
+                      "which ends the tape, or read it with peek() or in a NewFrame");
     value.mark(id_, leaf->slot);
     return;
   }
@@ -137,6 +155,8 @@ std::uint32_t TapeRecord::slot_of(const Cell& cell) {
 }
 
 Tensor TapeRecord::watch(const Tensor& x) {
+  if (stopped())
+    throw TapeError("watch: this tape ended with its gradient; make a new one, or pass retain to that gradient");
   if (!is_float(x.dtype())) throw DtypeError("watch: only floats have gradients, got " + x.spec().str());
   const std::uint32_t from = slot_of(x);
   Tensor variable = x.unmarked();

@@ -1,16 +1,24 @@
 #include "ferrite/tensor/recorder.h"
 
+#include "ferrite/tensor/detail/departed.h"
+
 namespace ferrite {
 namespace detail {
 namespace {
 
 thread_local constinit Frame* top = nullptr;
 
-/// The outermost frame of this thread, made when first asked for.
-Frame& outermost() {
-  thread_local Frame base;
-  if (!top) top = &base;
-  return base;
+/// What a thread has from its first look at its frames until its end.
+struct Base {
+  Frame frame;
+  std::shared_ptr<Departed> departed = std::make_shared<Departed>();
+  Base() { top = &frame; }
+  ~Base() { departed->take(true); }
+};
+
+Base& base() {
+  thread_local Base b;
+  return b;
 }
 
 void refresh(Frame& f) {
@@ -41,8 +49,22 @@ void add(Frame& f, Recorder* r) {
 
 Frame& frame() {
   if (!top) [[unlikely]]
-    return outermost();
+    return base().frame;
   return *top;
+}
+
+const std::shared_ptr<Departed>& departed() { return base().departed; }
+
+void Departed::leave(std::shared_ptr<Recorder> recorder) {
+  const std::lock_guard lock(mutex_);
+  if (!over_) left_.push_back(std::move(recorder));
+}
+
+void Departed::take(bool last) {
+  std::vector<std::shared_ptr<Recorder>> ended;
+  const std::lock_guard lock(mutex_);
+  over_ |= last;
+  ended.swap(left_);
 }
 
 bool read_flag(const std::shared_ptr<std::atomic<bool>>& flag) {

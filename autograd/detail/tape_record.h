@@ -1,9 +1,13 @@
 #pragma once
+#include <atomic>
+#include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "ferrite/autograd/detail/arena.h"
 #include "ferrite/autograd/tape.h"
+#include "ferrite/tensor/detail/departed.h"
 #include "ferrite/tensor/detail/pooled.h"
 
 namespace ferrite::detail {
@@ -66,7 +70,14 @@ class TapeRecord final : public Recorder, public std::enable_shared_from_this<Ta
   TapeRecord();
   ~TapeRecord() override;
 
-  void start() { recording_.emplace(*this); }
+  /// Listens to this thread until `stop`.
+  void start();
+  /// On the thread that it began on: no longer listens. On another one: hears nothing more, and still has to `leave`.
+  void stop();
+  bool on_its_thread() const { return thread_ == std::this_thread::get_id(); }
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  /// Has a record that ends on another thread taken down by its own.
+  static void leave(std::shared_ptr<TapeRecord> record);
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override;
   void read(const Cell& cell, Tensor& value) override;
   bool write(const Cell&, const Tensor&) override { return false; }
@@ -96,6 +107,9 @@ class TapeRecord final : public Recorder, public std::enable_shared_from_this<Ta
   Leaves leaves_;
   const Spec* recent_[4] = {};  ///< specs kept last: neighbours on a tape mostly share them
   unsigned recent_at_ = 0;
+  std::thread::id thread_;
+  std::shared_ptr<Departed> departed_;  ///< of that thread
+  std::atomic<bool> stopped_ = false;
   std::optional<Recording> recording_;
 };
 

@@ -1,6 +1,7 @@
 #include "ferrite/nn/optim/adam.h"
 
 #include "ferrite/tensor/detail/adam.h"
+#include "ferrite/tensor/detail/define.h"
 
 namespace ferrite::nn {
 namespace {
@@ -35,6 +36,8 @@ Adam::Adam(std::vector<Parameter> parameters, const AdamOptions& options, bool d
 }
 
 void Adam::begin() {
+  pending_.clear();  // of a step that threw
+  pending_.reserve(parameters().size());
   const Tensors begun = detail::begin_adam(steps_.value(), betas_);
   steps_.assign(begun[0]);
   correction1_ = begun[1];
@@ -42,7 +45,18 @@ void Adam::begin() {
 }
 
 void Adam::update(std::size_t i, const Tensor& grad, const Tensor& rate) {
-  detail::update_by_adam({parameters()[i], mean_[i], square_[i]}, grad, {rate, correction1_, correction2_}, constants_);
+  const detail::AdamCells cells{parameters()[i], mean_[i], square_[i]};
+  const detail::AdamPace pace{rate, correction1_, correction2_};
+  if (recorded() || !detail::adam_fits_in_place(cells, grad, pace))
+    return detail::update_by_adam(cells, grad, pace, constants_);
+  pending_.push_back({i, detail::dense(grad), rate, detail::room_for_adam(cells)});
+}
+
+void Adam::finish() {
+  for (const Pending& p : pending_)
+    detail::update_in_place_by_adam({parameters()[p.i], mean_[p.i], square_[p.i]}, p.grad,
+                                    {p.rate, correction1_, correction2_}, p.fresh, constants_);
+  pending_.clear();
 }
 
 }  // namespace ferrite::nn

@@ -34,12 +34,21 @@ class Adam : public Optimizer {
  private:
   void begin() override;
   void update(std::size_t i, const Tensor& grad, const Tensor& rate) override;
+  void finish() override;
+
+  /// An update in place, ready to run.
+  struct Pending {
+    std::size_t i = 0;
+    Tensor grad, rate;
+    Tensor fresh;  ///< where the new value goes when somebody else holds the old one
+  };
 
   Attrs betas_;      ///< constants of `adam_begin`
   Attrs constants_;  ///< of `adam_update`
   std::vector<State> mean_, square_;
   State steps_;                       ///< f64, rank 0
   Tensor correction1_, correction2_;  ///< 1 - beta^t of the running update
+  std::vector<Pending> pending_;
 };
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, arXiv 1711.05101), as torch.optim.AdamW: before the

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ferrite/nn/detail/journal.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn {
@@ -30,7 +31,9 @@ bool all_finite(std::span<const Tensor> grads) {
 }
 
 void check_rate(double rate) {
-  if (!(rate >= 0)) throw ValueError("optimizer: the learning rate must not be negative, got " + std::to_string(rate));
+  if (!(rate >= 0) || std::isinf(rate))
+    throw ValueError("optimizer: the learning rate must be finite and must not be negative, got " +
+                     std::to_string(rate));
 }
 
 /// Parameters may have been tied since the optimiser was made.
@@ -46,12 +49,20 @@ void check_unique(const std::vector<Parameter>& parameters) {
       throw ValueError("optimizer: the parameter '" + p.name() + "' is given twice");
 }
 
+void check_parameters(const std::vector<Parameter>& parameters) {
+  if (parameters.empty()) throw ValueError("optimizer: there are no parameters to train");
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (!parameters[i].defined())
+      throw ValueError("optimizer: parameter " + std::to_string(i) + " of the list is an empty handle");
+  check_unique(parameters);
+}
+
 }  // namespace
 
 Optimizer::Optimizer(std::vector<Parameter> parameters, double learning_rate, bool skip_nonfinite)
     : parameters_(std::move(parameters)), skip_nonfinite_(skip_nonfinite) {
   check_rate(learning_rate);
-  check_unique(parameters_);
+  check_parameters(parameters_);
   rate_ = scalar_state("learning_rate", learning_rate);
 }
 
@@ -81,17 +92,52 @@ void Optimizer::set_learning_rate(double rate) const {
   rate_.assign(full({}, rate, Dtype::f64));
 }
 
-bool Optimizer::step(std::span<const Tensor> grads) {
+void Optimizer::check_gradients(std::span<const Tensor> grads) const {
   if (grads.size() != parameters_.size())
     throw ValueError("optimizer: " + std::to_string(grads.size()) + " gradients for " +
                      std::to_string(parameters_.size()) + " parameters");
   if (any_tied(parameters_)) check_unique(parameters_);
-  for (std::size_t i = 0; i < grads.size(); ++i)
-    if (grads[i].defined() && grads[i].shape() != parameters_[i].shape())
-      throw ShapeError("optimizer: the gradient of '" + parameters_[i].name() + "' has shape " +
-                       grads[i].shape().str() + ", the parameter " + parameters_[i].shape().str());
+  bool any = false;
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    const Tensor& g = grads[i];
+    if (!g.defined()) continue;
+    any = true;
+    const Parameter& p = parameters_[i];
+    if (g.shape() != p.shape())
+      throw ShapeError("optimizer: the gradient of '" + p.name() + "' has shape " + g.shape().str() +
+                       ", the parameter " + p.shape().str());
+    if (g.dtype() != p.dtype())
+      throw DtypeError("optimizer: the gradient of '" + p.name() + "' is " + g.spec().str() + ", the parameter " +
+                       Spec{p.shape(), p.dtype()}.str() + "; cast one of them");
+  }
+  if (!any)
+    throw ValueError("optimizer: no gradient of " + std::to_string(grads.size()) +
+                     " is defined, so nothing would be trained; was the loss computed from these parameters?");
+}
+
+bool Optimizer::step(std::span<const Tensor> grads) {
+  check_gradients(grads);
   if (skip_nonfinite_ && !all_finite(grads)) return false;
   const NoTapes frame;  // an update is no part of a gradient: what a tape has read it does not read again
+  recorded_ = !ferrite::detail::frame().recorders.empty();
+  if (ferrite::detail::frame().tracing) {  // nothing is assigned before the trace has ended
+    update_all(grads);
+    finish();
+    return true;
+  }
+  detail::Journal journal;
+  try {
+    const Recording recording(journal);
+    update_all(grads);
+  } catch (...) {
+    journal.undo();
+    throw;
+  }
+  finish();
+  return true;
+}
+
+void Optimizer::update_all(std::span<const Tensor> grads) {
   begin();
   const Tensor rate = rate_.value();
   Tensor as_parameter;
@@ -101,7 +147,6 @@ bool Optimizer::step(std::span<const Tensor> grads) {
     if (!as_parameter.defined() || as_parameter.dtype() != dtype) as_parameter = cast(rate, dtype);
     update(i, grads[i], as_parameter);
   }
-  return true;
 }
 
 ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm) {
@@ -112,8 +157,11 @@ ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm) {
     const Tensor squares = sum(square(g));
     total = total.defined() ? total + squares : squares;
   }
+  if (!total.defined())
+    throw ValueError("clip_grad_norm: no gradient of " + std::to_string(grads.size()) +
+                     " is defined; was the loss computed from these parameters?");
   ClippedGradients out;
-  out.norm = total.defined() ? sqrt(total) : zeros({});
+  out.norm = sqrt(total);
   const Tensor scale = minimum(max_norm / (out.norm + 1e-6), 1.0);
   for (const Tensor& g : grads) out.grads.push_back(g.defined() ? g * scale : Tensor());
   return out;

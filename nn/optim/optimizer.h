@@ -12,17 +12,19 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// One update. grads[i] belongs to the i-th parameter and has its shape; an undefined one leaves the parameter and
-  /// its state alone. With `skip_nonfinite`, an update with a NaN or infinity anywhere in the gradients is left out
-  /// and false returned. Throws ValueError for another number of gradients and
-  /// where two parameters were tied since the optimiser was made, ShapeError for another shape, and
+  /// One update. grads[i] belongs to the i-th parameter and has its shape and dtype; an undefined one leaves the
+  /// parameter and its state alone. With `skip_nonfinite`, an update with a NaN or infinity anywhere in the gradients
+  /// is left out and false returned. A step that throws has changed nothing: no parameter, no moment, no count.
+  ///
+  /// Throws ValueError for another number of gradients, when none is defined (nothing would be trained) and where two
+  /// parameters were tied since the optimiser was made, ShapeError for another shape, DtypeError for another dtype, and
   /// TraceError for `skip_nonfinite` inside a compiled function: a program cannot depend on values.
   bool step(std::span<const Tensor> grads);
   bool step(const Tensors& grads) { return step(std::span<const Tensor>(grads.data(), grads.size())); }
 
   /// Throws TraceError inside a compiled function, which takes the rate from `learning_rate_cell`.
   double learning_rate() const;
-  /// Throws ValueError below 0.
+  /// Throws ValueError unless it is finite and not negative.
   void set_learning_rate(double rate) const;
   /// The learning rate as schedules and files see it: f64, rank 0.
   const State& learning_rate_cell() const& { return rate_; }
@@ -36,14 +38,19 @@ class Optimizer {
   std::vector<Named<State>> states() const&& { return states_; }
 
  protected:
-  /// Throws ValueError for a rate below 0 or a parameter that is given twice.
+  /// Throws ValueError for a rate below 0, no parameters, an empty handle or a parameter that is given twice.
   Optimizer(std::vector<Parameter> parameters, double learning_rate, bool skip_nonfinite);
   Optimizer(Optimizer&&) = default;
 
   /// Begins an update: counts the step and the like.
   virtual void begin() {}
-  /// Updates the i-th parameter with a gradient; `rate` has the parameter's dtype.
+  /// Updates the i-th parameter with a gradient; `rate` has the parameter's dtype. What it and `begin` assign is taken
+  /// back when one of them throws.
   virtual void update(std::size_t i, const Tensor& grad, const Tensor& rate) = 0;
+  /// Ends an update, when all that may throw has been done: writes over buffers in place. Must not throw.
+  virtual void finish() {}
+  /// Whether recorders other than tapes see this update, so that nothing may be written in place.
+  bool recorded() const { return recorded_; }
 
   /// A state cell of rank 0 for the whole optimiser, or zeros like every parameter.
   State scalar_state(std::string_view name, double value, Dtype dtype = Dtype::f64);
@@ -52,12 +59,17 @@ class Optimizer {
  private:
   std::vector<Parameter> parameters_;
   std::vector<Named<State>> states_;
+  void check_gradients(std::span<const Tensor> grads) const;
+  void update_all(std::span<const Tensor> grads);
+
   State rate_;
   bool skip_nonfinite_;
+  bool recorded_ = false;
 };
 
 /// Gradients scaled together so that their joint 2-norm is at most `max_norm`: each is multiplied by
-/// min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Undefined entries stay so.
+/// min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Undefined entries stay so. Throws ValueError
+/// when none is defined, and for a max_norm that is not positive; DtypeError for gradients of different dtypes.
 struct ClippedGradients {
   Tensors grads;
   Tensor norm;  ///< before clipping, rank 0

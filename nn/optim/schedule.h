@@ -8,10 +8,11 @@ namespace ferrite::nn {
 class Schedule {
  public:
   virtual ~Schedule() = default;
-  /// Counts one step and sets the optimiser's learning rate.
+  /// Counts one step and sets the optimiser's learning rate. Throws TraceError inside a compiled function, which would
+  /// do so once and for all; ValueError, before anything has changed, when the rate comes out negative or not finite.
   void advance();
   std::int64_t steps() const { return steps_; }
-  /// Goes to a given number of finished steps.
+  /// Goes to a given number of finished steps. Throws as `advance`, and ValueError below 0.
   void set_steps(std::int64_t steps);
   /// The rate before the first step.
   double base() const { return base_; }
@@ -19,12 +20,13 @@ class Schedule {
   void restore(std::int64_t steps, double base);
 
  protected:
-  explicit Schedule(Optimizer& optimizer) : optimizer_(&optimizer), base_(optimizer.learning_rate()) {}
+  explicit Schedule(const Optimizer& optimizer)
+      : rate_(optimizer.learning_rate_cell()), base_(optimizer.learning_rate()) {}
   /// The rate after so many steps, from the rate at first.
   virtual double rate(std::int64_t steps, double base) const = 0;
 
  private:
-  Optimizer* optimizer_;
+  State rate_;
   double base_;
   std::int64_t steps_ = 0;
 };
@@ -32,8 +34,8 @@ class Schedule {
 /// base * factor^(steps / every), as torch.optim.lr_scheduler.StepLR.
 class StepSchedule final : public Schedule {
  public:
-  /// Throws ValueError for every < 1.
-  StepSchedule(Optimizer& optimizer, std::int64_t every, double factor = 0.1);
+  /// Throws ValueError for every < 1 and a factor that is negative or not finite.
+  StepSchedule(const Optimizer& optimizer, std::int64_t every, double factor = 0.1);
 
  private:
   double rate(std::int64_t steps, double base) const override;
@@ -45,8 +47,8 @@ class StepSchedule final : public Schedule {
 /// (arXiv 1608.03983).
 class CosineSchedule final : public Schedule {
  public:
-  /// Throws ValueError for length < 1.
-  CosineSchedule(Optimizer& optimizer, std::int64_t length, double low = 0);
+  /// Throws ValueError for length < 1 and a lowest rate that is negative or not finite.
+  CosineSchedule(const Optimizer& optimizer, std::int64_t length, double low = 0);
 
  private:
   double rate(std::int64_t steps, double base) const override;

@@ -25,8 +25,15 @@ struct AdamPace {
   const Tensor& correction2;
 };
 
-/// Reads the cells, applies `adam_update` and assigns what it gives. Where nobody is recording and nobody else holds
-/// the values, their own buffers take the new ones; the bits are the same. Throws as `adam_update`.
+/// Whether the buffers of the moments can take their new values: nobody else holds them. Throws as `adam_update`.
+bool adam_fits_in_place(const AdamCells& cells, const Tensor& g, const AdamPace& pace);
+/// A buffer for the new value of the parameter where somebody else holds the old one; else undefined.
+Tensor room_for_adam(const AdamCells& cells);
+/// `adam_update` written over the old values, the same bits; nobody may be recording. g is row-major. Throws nothing.
+void update_in_place_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Tensor& fresh,
+                             const Attrs& attrs);
+
+/// Reads the cells, applies `adam_update` and assigns what it gives. Throws as `adam_update`.
 void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs);
 
 }  // namespace ferrite::detail

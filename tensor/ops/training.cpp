@@ -345,25 +345,35 @@ Attrs adam_attrs(const AdamConstants& c) {
 
 namespace {
 
-/// The update written over the old values, where nobody records it and nobody else holds the moments.
-bool update_in_place(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs) {
-  if (!frame().recorders.empty() || g.is_abstract()) return false;
-  const Tensor &w = cells.w.peek(), &m = cells.m.peek(), &v = cells.v.peek();
-  if (!owned_alone(m) || !owned_alone(v) || cells.m == cells.v) return false;
-  const Tensor* const operands[] = {&w, &g, &m, &v, &pace.rate, &pace.correction1, &pace.correction2};
-  const Inputs in(operands);
-  AdamUpdate::check(in);
-  const bool w_too = owned_alone(w);
-  Tensor out[] = {w_too ? w : Tensor::empty(w.spec()), m, v};
-  AdamUpdate::eval(in, out, attrs);
-  if (!w_too) cells.w.assign(out[0]);
-  return true;
-}
+struct AdamOperands {
+  AdamOperands(const AdamCells& cells, const Tensor& g, const AdamPace& pace)
+      : list{&cells.w.peek(), &g, &cells.m.peek(), &cells.v.peek(), &pace.rate, &pace.correction1, &pace.correction2} {}
+  const Tensor* list[7];
+};
 
 }  // namespace
 
+bool adam_fits_in_place(const AdamCells& cells, const Tensor& g, const AdamPace& pace) {
+  if (g.is_abstract() || cells.m == cells.v) return false;
+  if (!owned_alone(cells.m.peek()) || !owned_alone(cells.v.peek())) return false;
+  AdamUpdate::check(Inputs(AdamOperands(cells, g, pace).list));
+  return true;
+}
+
+Tensor room_for_adam(const AdamCells& cells) {
+  const Tensor& w = cells.w.peek();
+  return owned_alone(w) ? Tensor() : Tensor::empty(w.spec());
+}
+
+void update_in_place_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Tensor& fresh,
+                             const Attrs& attrs) {
+  const AdamOperands operands(cells, g, pace);
+  Tensor out[] = {fresh.defined() ? fresh : *operands.list[0], *operands.list[2], *operands.list[3]};
+  AdamUpdate::eval(Inputs(operands.list), out, attrs);
+  if (fresh.defined()) cells.w.assign(fresh);
+}
+
 void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs) {
-  if (update_in_place(cells, g, pace, attrs)) return;
   const Tensor w_read = cells.w.value(), m_read = cells.m.value(), v_read = cells.v.value();
   const Tensor* const operands[] = {&w_read, &g, &m_read, &v_read, &pace.rate, &pace.correction1, &pace.correction2};
   const Tensors out = structured<AdamUpdate>.apply(Inputs(operands), attrs);

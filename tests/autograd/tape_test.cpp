@@ -1,6 +1,11 @@
 // Tapes: nesting, retaining, any order, what is undefined and what is zero, and how they end.
 #include "ferrite/autograd/tape.h"
+
+#include <memory>
+#include <thread>
+
 #include "ferrite/autograd/gradcheck.h"
+#include "ferrite/compile/compile.h"
 #include "support/compare.h"
 #include "support/sanitized.h"
 
@@ -75,7 +80,115 @@ BOOST_AUTO_TEST_CASE(undefined_zero_and_refused) {
   BOOST_CHECK_EXCEPTION((void)tape.grad(x, {x}), ShapeError, says("must hold one element, got [2]; pass a cotangent"));
   BOOST_CHECK_EXCEPTION((void)tape.grad(x, {x}, {}, ones({3})), ShapeError, says("cotangent f32[3] does not fit"));
   BOOST_CHECK_EXCEPTION((void)tape.watch(arange(3)), DtypeError, says("only floats have gradients"));
-  BOOST_TEST(identical(tape.grad(ones({}), {x})[0], zeros({2})));  // a constant depends on nothing
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_that_is_not_on_the_tape_is_refused) {
+  const Parameter p("p", ones({2}));
+  const std::vector<Parameter> all{p};
+  const auto loss_of = [&] { return sum(p.value() * p.value()); };
+  const auto refused =
+      says("grad: the differentiated tensor f32[] is not on this tape: it was computed before the tape");
+  const Tensor before = loss_of();
+  Tape tape;
+  const Tensor loss = loss_of();
+  Tensor elsewhere;
+  std::thread([&] { elsewhere = loss_of(); }).join();
+  for (const Tensor& off : {before, detach(loss), elsewhere, ones({})})
+    BOOST_CHECK_EXCEPTION((void)tape.grad(off, all), TapeError, refused);
+  const Tensor x = tape.watch(ones({2}));
+  BOOST_CHECK_EXCEPTION((void)tape.grad(ones({}), {x}), TapeError, refused);
+  BOOST_CHECK_EXCEPTION((void)tape.grad(loss, std::vector<Parameter>(1)), TapeError,
+                        says("parameter 0 of the list is an empty"));
+  BOOST_TEST(identical(tape.grad(loss, all)[0], full({2}, 2)));
+}
+
+BOOST_AUTO_TEST_CASE(functions_that_do_not_depend_on_their_variable_have_zeros) {
+  BOOST_TEST(grad([](const Tensor&) { return scalar(3); })(scalar(2)).item<double>() == 0.0);
+  const Tensors in = {Tensor::from({1.0, 2.0})};
+  BOOST_TEST(gradcheck([](const Tensors& x) { return detach(x[0]) * 0; }, in).ok);
+  const auto f = compile([](const Tensor& x, const Tensor& y) { return std::pair(x * 2, y * 1); });
+  Tape tape;
+  const Tensor x = tape.watch(ones({2})), y = tape.watch(ones({2}));
+  const auto [a, b] = f(x, y);
+  BOOST_TEST(identical(tape.grad(sum(a), {x, y})[1], zeros({2})));
+}
+
+BOOST_AUTO_TEST_CASE(null_functions_are_refused) {
+  BOOST_CHECK_EXCEPTION((void)grad(std::function<Tensor(const Tensor&)>()), ValueError,
+                        says("grad: the function is null"));
+  BOOST_CHECK_EXCEPTION((void)gradcheck(nullptr, {scalar(1)}), ValueError, says("gradcheck: the function is null"));
+}
+
+/// Evaluating, averaging weights and logging them after a step, while the tape still lives.
+BOOST_AUTO_TEST_CASE(parameters_are_read_freely_after_the_gradient) {
+  const Parameter p("p", ones({2}));
+  const std::vector<Parameter> all{p};
+  const auto loss_of = [&] { return sum(p.value() * p.value()); };
+  Tape tape;
+  const Tensors g = tape.grad(loss_of(), all);
+  p.assign(p.value() - g[0]);
+  BOOST_TEST(identical(loss_of(), full({}, 2)));
+  const std::size_t recorded = tape.size();
+  (void)loss_of();
+  BOOST_TEST(tape.size() == recorded);
+  const auto ended = says("which ended with an earlier gradient; make a new tape for every gradient, or pass retain");
+  BOOST_CHECK_EXCEPTION((void)tape.grad(loss_of(), all), TapeError, ended);
+  BOOST_CHECK_EXCEPTION((void)tape.watch(ones({2})), TapeError, says("watch: this tape ended with its gradient"));
+  Tape next;  // not inside the old one
+  BOOST_TEST(identical(next.grad(loss_of(), all)[0], full({2}, -2)));
+}
+
+BOOST_AUTO_TEST_CASE(a_retained_tape_goes_on_watching) {
+  const Parameter p("p", ones({2}));
+  const std::vector<Parameter> all{p};
+  Tape tape;
+  const Tensor loss = sum(p.value() * p.value());
+  (void)tape.grad(loss, all, {.retain = true});
+  p.assign(full({2}, 5));
+  BOOST_CHECK_EXCEPTION((void)p.value(), TapeError, says("take the last gradient without retain or create_graph"));
+  BOOST_TEST(identical(p.peek(), full({2}, 5)));
+  {
+    const NewFrame frame;
+    BOOST_TEST(identical(p.value(), full({2}, 5)));
+  }
+  (void)tape.grad(loss, all);
+  BOOST_TEST(identical(p.value(), full({2}, 5)));
+}
+
+BOOST_AUTO_TEST_CASE(a_tape_may_end_on_another_thread) {
+  const Parameter p("p", ones({2}));
+  const std::vector<Parameter> all{p};
+  const auto gradient = [&] {
+    Tape tape;
+    return tape.grad(sum(p.value() * p.value()), all)[0];
+  };
+  for (int i = 0; i < 3; ++i) {
+    auto tape = std::make_unique<Tape>();
+    Tensor loss = sum(p.value() * p.value());
+    std::thread([&, taken = std::move(tape)]() mutable {
+      if (i == 1) BOOST_TEST(identical(taken->grad(loss, all)[0], full({2}, 2)));
+      taken.reset();
+    }).join();
+    loss = Tensor();
+    (void)(p.value() * 2);
+    BOOST_TEST(identical(gradient(), full({2}, 2)));
+    BOOST_TEST(detail::frame().recorders.empty());
+  }
+  // The thread that it began on has ended before it.
+  std::unique_ptr<Tape> orphan;
+  std::thread([&] {
+    orphan = std::make_unique<Tape>();
+    (void)p.value();
+  }).join();
+  orphan.reset();
+  BOOST_TEST(identical(gradient(), full({2}, 2)));
+  // Its thread ends afterwards, without another tape.
+  std::thread([&] {
+    auto tape = std::make_unique<Tape>();
+    (void)(p.value() * 2);
+    std::thread([taken = std::move(tape)]() mutable { taken.reset(); }).join();
+  }).join();
+  BOOST_TEST(identical(gradient(), full({2}, 2)));
 }
 
 BOOST_AUTO_TEST_CASE(gradient_with_respect_to_an_intermediate) {
@@ -112,8 +225,8 @@ BOOST_AUTO_TEST_CASE(a_parameter_assigned_after_it_was_read) {
   Tape tape;
   const Tensor loss = sum(p.value() * p.value());
   p.assign(full({2}, 5));
-  BOOST_TEST(identical(tape.grad(loss, std::vector<Parameter>{p})[0], full({2}, 2)));  // the value that was read
   BOOST_CHECK_EXCEPTION((void)p.value(), TapeError, says("parameter 'p' was assigned after this tape read it"));
+  BOOST_TEST(identical(tape.grad(loss, std::vector<Parameter>{p})[0], full({2}, 2)));  // the value that was read
 }
 
 /// A tape does not hold the values it has seen: others come to stand at their addresses.

@@ -4,6 +4,7 @@
 
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/tensor/detail/adam.h"
+#include "ferrite/tensor/detail/define.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/recorder.h"
@@ -58,7 +59,12 @@ class Counter final : public Recorder {
 struct Cells {
   explicit Cells(const Tensors& in) : w("w", in[0] + 0), m("m", in[2] + 0), v("v", in[3] + 0) {}
   void update(const Tensors& in, const AdamConstants& constants) const {
-    detail::update_by_adam({w, m, v}, in[1], {in[4], in[5], in[6]}, detail::adam_attrs(constants));
+    const detail::AdamCells cells{w, m, v};
+    const detail::AdamPace pace{in[4], in[5], in[6]};
+    const Attrs attrs = detail::adam_attrs(constants);
+    if (!detail::frame().recorders.empty() || !detail::adam_fits_in_place(cells, in[1], pace))
+      return detail::update_by_adam(cells, in[1], pace, attrs);
+    detail::update_in_place_by_adam(cells, detail::dense(in[1]), pace, detail::room_for_adam(cells), attrs);
   }
   Parameter w;
   State m, v;
