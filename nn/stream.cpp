@@ -94,7 +94,9 @@ Stream Stream::clone() const {
   copy.buffers_ = buffers_;
   if (model_) copy.model_ = model_->clone();
   if (!step_) return copy;
-  copy.step_ = step_->clone();
+  // A step holds the cells of the model that it was made of: the copy's step has to hold those of the copy's model.
+  copy.step_ = model_ ? detail::step_of(*copy.model_, in_) : step_->clone();
+  if (model_) copy.step_->restore(save());
   copy.prepare(in_.width);
   return copy;
 }

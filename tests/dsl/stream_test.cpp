@@ -1,8 +1,13 @@
 // Streams against the layer on the whole sequence, to the bit.
 #include "ferrite/nn/stream.h"
 
-#include "ferrite/dsl/builder.h"
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/layers.h"
 #include "ferrite/nn/lstm.h"
 #include "ferrite/nn/sequential.h"
 #include "support/compare.h"
@@ -37,6 +42,36 @@ dsl::Network network() {
       .rnn(5)
       .linear(2)
       .build(1);
+}
+
+/// x - mean, the mean a buffer: a layer without a step of its own.
+struct Centred final : nn::Layer {
+  Buffer mean;
+  Centred() : mean(buffer("mean", zeros({3}))) {}
+  std::string kind() const override { return "centred"; }
+  Tensor forward(const Tensor& x, const nn::Context&) const override { return x - mean.value(); }
+  bool causal() const override { return true; }
+  std::unique_ptr<nn::Layer> clone() const override {
+    auto copy = std::make_unique<Centred>();
+    nn::copy_values(*this, *copy);
+    return copy;
+  }
+};
+
+/// A layer of each kind alone, and some together.
+std::vector<std::pair<std::string, dsl::Builder>> kinds() {
+  const auto sequence = [] { return dsl::sequence(3); };
+  return {{"linear", sequence().linear(4)},
+          {"gru", sequence().gru(4)},
+          {"two layers of a gru", sequence().gru(4, {.layers = 2})},
+          {"gru, reset before", sequence().gru(4, {.reset_after = false})},
+          {"lstm", sequence().lstm(4)},
+          {"lstm, projected", sequence().lstm(4, {.proj_size = 2})},
+          {"rnn", sequence().rnn(4)},
+          {"layer norm", sequence().layer_norm()},
+          {"a cell of one's own", sequence().recurrent<nn::LayerNormGruCell>(4)},
+          {"linear and a cell of one's own", sequence().linear(4).recurrent<nn::LayerNormGruCell>(4)},
+          {"a chain", sequence().linear(4).tanh().gru(6).residual([](dsl::Builder& b) { b.rnn(6); }).linear(2)}};
 }
 
 }  // namespace
@@ -95,6 +130,59 @@ BOOST_AUTO_TEST_CASE(clone_save_and_restore_continue_where_the_stream_was) {
   BOOST_TEST(identical(streamed(stream, tail, 2), wanted));
 }
 
+/// States go to where the next step reads them, after any number of steps.
+BOOST_AUTO_TEST_CASE(states_are_restored_after_any_number_of_steps) {
+  const Tensor x = draw({2, 9, 3}, 10);
+  for (const auto& [name, words] : kinds()) {
+    const dsl::Network net = words.build(1);
+    const std::int64_t N = net(x).shape()[2];
+    nn::Stream stream = net.stream(2);
+    (void)streamed(stream, slice(x, 1, 0, 4), N);
+    const std::vector<Tensor> saved = stream.save();
+    const Tensor wanted = streamed(stream, slice(x, 1, 4), N);
+    for (std::int64_t more = 0; more < 3; ++more) {
+      if (more > 0) (void)streamed(stream, slice(x, 1, 0, more), N);
+      stream.restore(saved);
+      BOOST_TEST(identical(streamed(stream, slice(x, 1, 4), N), wanted), name << ", after " << more << " more");
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(states_of_another_shape_are_refused_and_nothing_changes) {
+  const auto net = dsl::sequence(3).lstm(4).build(1);
+  const Tensor x = draw({2, 5, 3}, 11);
+  nn::Stream stream = net.stream(2);
+  (void)streamed(stream, slice(x, 1, 0, 2), 4);
+  const std::vector<Tensor> good = stream.save();
+  BOOST_REQUIRE(good.size() == 2U);
+  const Tensor h = draw({1, 2, 4}, 12);
+  BOOST_CHECK_EXCEPTION(stream.restore({h, draw({1, 2, 5}, 13)}), ShapeError,
+                        says("stream: holds a state f32[1, 2, 4], got f32[1, 2, 5]"));
+  BOOST_CHECK_EXCEPTION(stream.restore({h, zeros({1, 2, 4}, Dtype::f64)}), ShapeError, says("got f64[1, 2, 4]"));
+  BOOST_CHECK_EXCEPTION(stream.restore({draw({1, 3, 4}, 13), h}), ShapeError, says("got f32[1, 3, 4]"));
+  BOOST_CHECK_EXCEPTION(stream.restore({h}), ValueError, says("fewer states than the model has"));
+  BOOST_CHECK_EXCEPTION(stream.restore({h, h, h}), ValueError, says("3 states given, the model has 2"));
+  const std::vector<Tensor> still = stream.save();
+  for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(identical(still[i], good[i]));
+}
+
+/// Running statistics are part of what a refresh takes.
+BOOST_AUTO_TEST_CASE(refresh_takes_buffers_too) {
+  nn::Sequential net;
+  net.add("linear", std::make_unique<nn::Linear>(3, 3, nn::Init{.seed = 1, .prefix = "linear"}));
+  net.add("centred", std::make_unique<Centred>());
+  const auto& layer = dynamic_cast<const Centred&>(net[1]);
+  nn::Stream stream = net.stream();
+  const Tensor x = draw({1, 4, 3}, 14);
+  const Tensor before = net(x);
+  BOOST_TEST(identical(streamed(stream, x, 3), before));
+  layer.mean.assign(draw({3}, 15));
+  BOOST_TEST(identical(streamed(stream, x, 3), before));
+  stream.refresh();
+  BOOST_TEST(identical(streamed(stream, x, 3), net(x)));
+  BOOST_TEST(!identical(net(x), before));
+}
+
 BOOST_AUTO_TEST_CASE(weights_are_a_snapshot_until_refresh) {
   const auto net = dsl::sequence(3).gru(4).build(1);
   const auto other = dsl::sequence(3).gru(4).build(2);
@@ -107,6 +195,33 @@ BOOST_AUTO_TEST_CASE(weights_are_a_snapshot_until_refresh) {
   stream.reset();
   stream.refresh();
   BOOST_TEST(identical(streamed(stream, x, 4), other(x)));
+}
+
+/// A clone shares nothing: neither weights and biases that the other takes anew, nor memory that ends with it.
+BOOST_AUTO_TEST_CASE(a_clone_and_its_original_do_not_touch_each_other) {
+  const Tensor x = draw({2, 9, 3}, 9);
+  const Tensor head = slice(x, 1, 0, 3), tail = slice(x, 1, 3);
+  for (const auto& [name, words] : kinds()) {
+    BOOST_TEST_CONTEXT(name) {
+      const dsl::Network net = words.build(1), other = words.build(2);
+      const std::int64_t N = net(x).shape()[2];
+      auto whole = std::make_unique<nn::Stream>(net.stream(2));
+      auto original = std::make_unique<nn::Stream>(net.stream(2));
+      auto second = std::make_unique<nn::Stream>(net.stream(2));
+      for (nn::Stream* s : {whole.get(), original.get(), second.get()}) (void)streamed(*s, head, N);
+      nn::Stream clone = original->clone(), refreshed = second->clone();
+      const Tensor wanted = streamed(*whole, tail, N);
+      nn::copy_values(other, net);
+      original->refresh();
+      (void)streamed(*original, tail, N);
+      original.reset();
+      BOOST_TEST(identical(streamed(clone, tail, N), wanted), "after the original's refresh and end");
+      refreshed.refresh();
+      BOOST_TEST(identical(streamed(*second, tail, N), wanted), "after the clone's refresh");
+      refreshed.reset();
+      BOOST_TEST(identical(streamed(refreshed, x, N), other(x)), "the clone, refreshed");
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(blocks_and_tokens) {
