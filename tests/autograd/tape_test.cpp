@@ -286,6 +286,12 @@ BOOST_AUTO_TEST_CASE(ties_share_the_gradient) {
   BOOST_TEST(identical(tape.grad(sum(m), {x})[0], Tensor::from({0.5, 1.0, 0.0})));
 }
 
+BOOST_AUTO_TEST_CASE(clamp_passes_the_gradient_at_its_bounds) {
+  Tape tape;
+  const Tensor x = tape.watch(Tensor::from({-2.0, -1.0, 0.0, 3.0, 4.0}));
+  BOOST_TEST(identical(tape.grad(sum(clamp(x, -1, 3)), {x})[0], Tensor::from({0.0, 1.0, 1.0, 1.0, 0.0})));
+}
+
 BOOST_AUTO_TEST_CASE(a_nan_in_the_branch_not_taken_gives_gradient_zero) {
   Tape tape;
   const Tensor x = tape.watch(Tensor::from({4.0, -1.0}));

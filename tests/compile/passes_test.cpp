@@ -138,6 +138,13 @@ BOOST_AUTO_TEST_CASE(a_cast_that_loses_stays) {
       },
       {special()}, {passes::simplify_exactly, passes::remove_dead_code});
   BOOST_TEST(count(g, "cast") == 3U);
+  const Tensor whole = Tensor::from<std::int32_t>({16777217, -2147483647, 5, 0});  // the first is no f32
+  const Graph of_integers = after(
+      [](const Tensors& x) {
+        return Tensors{cast(cast(x[0], Dtype::f32), Dtype::i32), cast(cast(x[0], Dtype::f64), Dtype::i32)};
+      },
+      {whole}, {passes::simplify_exactly, passes::remove_dead_code});
+  BOOST_TEST(count(of_integers, "cast") == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(sums_of_padded_pieces_become_one_concatenation) {
@@ -158,7 +165,9 @@ BOOST_AUTO_TEST_CASE(overlapping_or_shared_pieces_stay_sums) {
   const Graph g = after(
       [](const Tensors& x) {
         const Tensor left = pad(x[0], {0}, {8});
-        return Tensors{left + pad(x[0], {7}, {1}), pad(x[0], {0}, {8}, 1.0) + pad(x[0], {8}, {0}), left};
+        return Tensors{left + pad(x[0], {8}, {0}), left,  // shared
+                       pad(exp(x[0]), {0}, {8}) + pad(x[0], {7}, {1}), pad(x[0], {0}, {8}, 1.0) + pad(x[0], {8}, {0}),
+                       pad(x[0], {0}, {8}, -0.0) + pad(x[0], {8}, {0}, -0.0)};  // -0 + -0 is -0
       },
       {special()}, {passes::join_padded_sums, passes::remove_dead_code});
   BOOST_TEST(count(g, "concat") == 0U);

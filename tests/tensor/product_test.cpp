@@ -59,6 +59,17 @@ BOOST_AUTO_TEST_CASE(every_shape_follows_the_rule_to_the_bit) {
     }
 }
 
+/// A chain begins with 0: no sum is -0, not even one of a single term.
+BOOST_AUTO_TEST_CASE(sums_of_negative_zeros_are_zero) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const std::int64_t M : {1, 3, 70})
+      for (const std::int64_t N : {1, 5, 16, 40, 131, 150})
+        for (const std::int64_t K : {1, 2, 300}) {
+          const Tensor zero = full({M, K}, 0.0, dtype), minus = full({K, N}, -1.0, dtype);
+          BOOST_TEST(identical(matmul(zero, minus), zeros({M, N}, dtype)), M << " x " << K << " x " << N);
+        }
+}
+
 BOOST_AUTO_TEST_CASE(transposed_and_strided_operands_give_the_same_bits) {
   for (const std::int64_t M : {1, 3, 8, 19}) {
     const Tensor a = draw({M, 300}, 1);
