@@ -51,7 +51,7 @@ bool is_npz(std::span<const std::byte> head) {
 
 }  // namespace
 
-TensorFile read_tensors(const std::filesystem::path& path) {
+TensorFile read_tensors(const std::filesystem::path& path, const ReadOptions& options) {
   std::array<std::byte, 512> bytes{};
   detail::InputFile file(path);
   const std::string& where = file.where();
@@ -61,8 +61,8 @@ TensorFile read_tensors(const std::filesystem::path& path) {
   file.read(head);
   switch (format_of(head, size)) {
     case Format::safetensors: return read_safetensors(path);
-    case Format::legacy_torch: return read_torch(path);
-    case Format::zip: return is_npz(head) ? read_npz(path) : read_torch(path);
+    case Format::legacy_torch: return read_torch(path, "", options);
+    case Format::zip: return is_npz(head) ? read_npz(path, options) : read_torch(path, "", options);
     case Format::npy: return tensor_file_of({{"array", read_npy(path)}}, where);
     case Format::json: return read_json_weights(path);
     case Format::unknown: break;

@@ -65,13 +65,14 @@ LoadReport load(const nn::Module& module, const TensorFile& file, const LoadOpti
   match.check();
   std::vector<Tensor> values;
   for (const Match::Pair& pair : match.pairs()) values.push_back(value_of(pair, file));
+  for (std::size_t i = 0; i < values.size() && options.check; ++i) options.check(match.pairs()[i].source, values[i]);
   for (std::size_t i = 0; i < values.size(); ++i) match.pairs()[i].slot->cell.assign(values[i]);
   log_loaded(match, file);
   return match.report();
 }
 
 LoadReport load(const nn::Module& module, const std::filesystem::path& path, const LoadOptions& options) {
-  return load(module, read_tensors(path), options);
+  return load(module, read_tensors(path, options.read), options);
 }
 
 ModuleContents contents(const nn::Module& module, const SaveOptions& options) {

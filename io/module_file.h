@@ -1,6 +1,8 @@
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ferrite/io/tensor_file.h"
@@ -38,6 +40,11 @@ struct LoadOptions {
   std::vector<nn::Named<State>> states{};
   /// Also the module's own states, from "state.<name>". Otherwise such names in the file are left alone.
   bool module_states = false;
+  /// How the file is read, where a path is given.
+  ReadOptions read{};
+  /// Called with each name in the file and the value that its cell would get, before any cell gets one: what it throws,
+  /// `load` throws.
+  std::function<void(std::string_view name, const Tensor& value)> check{};
 };
 
 /// What loading without `strict` passed over, by names in the file.

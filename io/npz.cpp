@@ -35,12 +35,12 @@ std::vector<NpyHeader> read_headers(const ZipArchive& archive, std::string_view 
 
 class NpzSource final : public TensorSource {
  public:
-  NpzSource(Bytes bytes, std::string_view where)
-      : where_(where), archive_(bytes, where), headers_(read_headers(archive_, where)) {}
-  NpzSource(Block owned, std::string_view where)
+  NpzSource(Bytes bytes, std::string_view where, const ReadOptions& options)
+      : where_(where), archive_(bytes, where, options.most_inflated), headers_(read_headers(archive_, where)) {}
+  NpzSource(Block owned, std::string_view where, const ReadOptions& options)
       : where_(where),
         owned_(std::move(owned)),
-        archive_(owned_.span(), where),
+        archive_(owned_.span(), where, options.most_inflated),
         headers_(read_headers(archive_, where)) {}
 
   std::size_t size() const override { return headers_.size(); }
@@ -99,14 +99,14 @@ std::vector<std::byte> archive_of(std::span<const NamedTensor> tensors, std::str
 
 }  // namespace
 
-TensorFile parse_npz(std::span<const std::byte> bytes, std::string_view where) {
-  return {std::string(where), std::make_shared<NpzSource>(bytes, where)};
+TensorFile parse_npz(std::span<const std::byte> bytes, std::string_view where, const ReadOptions& options) {
+  return {std::string(where), std::make_shared<NpzSource>(bytes, where, options)};
 }
 
-TensorFile read_npz(const std::filesystem::path& path) {
+TensorFile read_npz(const std::filesystem::path& path, const ReadOptions& options) {
   detail::WholeFile file = detail::read_whole(path);
   const std::size_t size = file.bytes.span().size();
-  auto source = std::make_shared<NpzSource>(std::move(file.bytes), file.where);
+  auto source = std::make_shared<NpzSource>(std::move(file.bytes), file.where, options);
   ferrite::detail::log_debug(file.where + ": read " + detail::counted(source->size(), "tensor") + ", " +
                              detail::counted(size, "byte"));
   return {std::move(file.where), std::move(source)};

@@ -40,13 +40,14 @@ void write_npy(const std::filesystem::path& path, const Tensor& tensor);
 /// Throws IoError, its message beginning with `where`, for archives that are damaged or ambiguous (members encrypted,
 /// overlapping, twice, or with an absolute or climbing name), for a member that is no ".npy", and for headers that
 /// parse_npy refuses. Tensors of dtypes that we do not support may be there; asking for one throws, as it does for a
-/// member whose checksum is wrong or that inflates to more than 200 times its bytes. Beyond the bytes given, memory
-/// stays below ten times the headers and the archive's directory.
-TensorFile parse_npz(std::span<const std::byte> bytes, std::string_view where = "npz");
+/// member whose checksum is wrong or that declares more than `options.most_inflated` bytes. Beyond the bytes given and
+/// the tensor asked for, memory stays below ten times the headers and the archive's directory, and what a compressed
+/// member inflates to while its tensor is made.
+TensorFile parse_npz(std::span<const std::byte> bytes, std::string_view where = "npz", const ReadOptions& options = {});
 
 /// Reads a file whole (it is not mapped: a file that shrinks later does no harm). Throws IoError as above, and for
 /// what is missing, not readable or no regular file.
-TensorFile read_npz(const std::filesystem::path& path);
+TensorFile read_npz(const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// The bytes of an archive of the tensors in the order given, not compressed, every member as serialize_npy writes it
 /// and with its elements at a multiple of 64. Equal tensors give equal bytes. Throws IoError for a name that occurs

@@ -30,6 +30,14 @@ struct TensorInfo {
   std::uint64_t bytes = 0;
 };
 
+/// What a reader may take.
+struct ReadOptions {
+  /// Bytes that a compressed member of an archive (npz, .pt) may inflate to, 4 GiB. It is compared with the size that
+  /// the member declares, before memory is taken: zeros deflate 1000 to 1, so that how tightly something is packed
+  /// tells nothing. What is not compressed is bounded by the file.
+  std::uint64_t most_inflated = std::uint64_t{4} << 30;
+};
+
 /// What the reader of one format provides; tensors are numbered in the order of the file.
 class TensorSource {
  public:

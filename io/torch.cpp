@@ -106,24 +106,27 @@ void check_front(std::span<const std::byte> front, std::string_view where) {
                             hex(front.first(std::min<std::size_t>(front.size(), 8))));
 }
 
-TorchContents contents_of(std::span<const std::byte> bytes, std::string_view key, std::string_view where) {
+TorchContents contents_of(std::span<const std::byte> bytes, std::string_view key, std::string_view where,
+                          const ReadOptions& options) {
   check_front(bytes.first(std::min(bytes.size(), kFront)), where);
-  if (detail::looks_like_zip(bytes)) return detail::read_torch_zip(bytes, key, where);
+  if (detail::looks_like_zip(bytes)) return detail::read_torch_zip(bytes, key, where, options);
   return detail::read_torch_legacy(bytes, key, where);
 }
 
-TensorFile file_of(std::span<const std::byte> bytes, std::string_view key, const std::string& where, Block owned) {
-  TorchContents contents = contents_of(bytes, key, where);
+TensorFile file_of(std::span<const std::byte> bytes, std::string_view key, const std::string& where, Block owned,
+                   const ReadOptions& options) {
+  TorchContents contents = contents_of(bytes, key, where, options);
   return {where, std::make_shared<TorchSource>(where, std::move(contents), bytes, std::move(owned))};
 }
 
 }  // namespace
 
-TensorFile parse_torch(std::span<const std::byte> bytes, std::string_view key, std::string_view where) {
-  return file_of(bytes, key, std::string(where), Block());
+TensorFile parse_torch(std::span<const std::byte> bytes, std::string_view key, std::string_view where,
+                       const ReadOptions& options) {
+  return file_of(bytes, key, std::string(where), Block(), options);
 }
 
-TensorFile read_torch(const std::filesystem::path& path, std::string_view key) {
+TensorFile read_torch(const std::filesystem::path& path, std::string_view key, const ReadOptions& options) {
   detail::InputFile file(path);
   const std::string& where = file.where();
   if (file.size() > std::numeric_limits<std::size_t>::max())
@@ -137,7 +140,7 @@ TensorFile read_torch(const std::filesystem::path& path, std::string_view key) {
   file.read(block.span().subspan(front.size()));
   file.expect_end();
   const std::span<const std::byte> bytes = block.span();
-  TensorFile contents = file_of(bytes, key, where, std::move(block));
+  TensorFile contents = file_of(bytes, key, where, std::move(block), options);
   ferrite::detail::log_debug(where + ": read " + detail::counted(contents.size(), "tensor") + ", " +
                              detail::counted(bytes.size(), "byte"));
   return contents;

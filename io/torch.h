@@ -30,13 +30,14 @@ namespace ferrite::io {
 /// sparse and quantised tensors), TorchScript, big-endian files of the older form, tensors that are not inside of their
 /// storage or show its elements more often than it has (2^28 elements by stride 0 apart), storages whose size is not
 /// the one claimed, a key that names nothing, more than 100 levels, names that occur twice, values that contain
-/// themselves. A storage that the archive compresses is checked when a tensor of it is asked for, the others at once.
-/// Beyond the bytes given, memory stays below 1 MiB and ten times the pickle and the archive's directory, but for the
-/// tensors.
-TensorFile parse_torch(std::span<const std::byte> bytes, std::string_view key = "", std::string_view where = "torch");
+/// themselves, a compressed storage above `options.most_inflated`. A storage that the archive compresses is checked
+/// when a tensor of it is asked for, the others at once. Beyond the bytes given, memory stays below 1 MiB and ten times
+/// the pickle and the archive's directory, but for the tensors.
+TensorFile parse_torch(std::span<const std::byte> bytes, std::string_view key = "", std::string_view where = "torch",
+                       const ReadOptions& options = {});
 
 /// Reads a file whole. Throws IoError as above, and for what is missing, not readable or no regular file.
-TensorFile read_torch(const std::filesystem::path& path, std::string_view key = "");
+TensorFile read_torch(const std::filesystem::path& path, std::string_view key = "", const ReadOptions& options = {});
 
 /// The bytes of a file that torch.load(path, weights_only=True) takes for a state_dict: an OrderedDict in the order
 /// given. Dtypes stay as they are. Tensors that share memory share a storage in the file too, where that is not larger

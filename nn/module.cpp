@@ -7,26 +7,10 @@
 namespace ferrite::nn {
 namespace {
 
+/// Of a name among the cells of a kind.
 template <class C>
-void check_free(const std::vector<Named<C>>& own, std::string_view name) {
-  for (const Named<C>& c : own)
-    if (c.name == name) throw ValueError("module: the name '" + c.name + "' is taken");
-}
-
-/// Puts a cell on a list; what is given back belongs into the module.
-template <class C>
-C registered(std::vector<Named<C>>& list, std::string_view name, C cell) {
-  list.push_back({std::string(name), cell});
-  cell.mark_registered();
-  return cell;
-}
-
-template <class C>
-void check_names(const std::vector<Named<C>>& own, const std::string& prefix, const std::vector<Named<C>>& more) {
-  std::unordered_set<std::string> taken;
-  for (const Named<C>& c : own) taken.insert(c.name);
-  for (const Named<C>& c : more)
-    if (!taken.insert(prefix + c.name).second) throw ValueError("adopt: the name '" + prefix + c.name + "' is taken");
+std::size_t hash_of(const std::string& name) {
+  return std::hash<std::string>()(name) * 3 + (std::is_same_v<C, Parameter> ? 0 : std::is_same_v<C, Buffer> ? 1 : 2);
 }
 
 /// Ties what is tied in `from`.
@@ -40,6 +24,22 @@ void copy_ties(const std::vector<Named<C>>& from, const std::vector<Named<C>>& t
 }
 
 }  // namespace
+
+template <class C>
+void Module::check_free(const std::vector<Named<C>>& own, const char* where, const std::string& name) const {
+  if (!names_.contains(hash_of<C>(name))) return;
+  for (const Named<C>& c : own)
+    if (c.name == name) throw ValueError(std::string(where) + ": the name '" + name + "' is taken");
+}
+
+/// Puts a cell on a list; what is given back belongs into the module.
+template <class C>
+C Module::registered(std::vector<Named<C>>& list, std::string_view name, C cell) {
+  list.push_back({std::string(name), cell});
+  names_.insert(hash_of<C>(list.back().name));
+  cell.mark_registered();
+  return cell;
+}
 
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> list;
@@ -61,18 +61,18 @@ void Module::train(bool on) const {
 
 Parameter Module::parameter(std::string_view name, const Shape& shape, const Fill& fill, const Init& init,
                             FileLayout layout) {
-  check_free(parameters_, name);
+  check_free(parameters_, "module", std::string(name));
   return registered(parameters_, name,
                     Parameter(init.full_name(name), fill(shape, init.key(name), init.dtype), layout));
 }
 
 Buffer Module::buffer(std::string_view name, Tensor value) {
-  check_free(buffers_, name);
+  check_free(buffers_, "module", std::string(name));
   return registered(buffers_, name, Buffer(std::string(name), std::move(value)));
 }
 
 State Module::state(std::string_view name, Tensor value) {
-  check_free(states_, name);
+  check_free(states_, "module", std::string(name));
   return registered(states_, name, State(std::string(name), std::move(value)));
 }
 
@@ -93,12 +93,17 @@ void Module::throw_moved_from() { throw Error("module: was moved from, it has no
 
 void Module::adopt(std::string_view name, const Module& child) {
   const std::string prefix = name.empty() ? std::string() : std::string(name) + ".";
-  check_names(parameters_, prefix, child.parameters_);
-  check_names(buffers_, prefix, child.buffers_);
-  check_names(states_, prefix, child.states_);
-  for (const auto& p : child.parameters_) parameters_.push_back({prefix + p.name, p.cell});
-  for (const auto& b : child.buffers_) buffers_.push_back({prefix + b.name, b.cell});
-  for (const auto& s : child.states_) states_.push_back({prefix + s.name, s.cell});
+  const auto check = [&](const auto& own, const auto& more) {
+    for (const auto& c : more) check_free(own, "adopt", prefix + c.name);
+  };
+  const auto add = [&](auto& own, const auto& more) {
+    for (const auto& c : more) {
+      own.push_back({prefix + c.name, c.cell});
+      names_.insert(hash_of<std::remove_cvref_t<decltype(c.cell)>>(own.back().name));
+    }
+  };
+  check(parameters_, child.parameters_), check(buffers_, child.buffers_), check(states_, child.states_);
+  add(parameters_, child.parameters_), add(buffers_, child.buffers_), add(states_, child.states_);
   for (const CarriedState& s : child.carried_) {
     carried_.push_back(s);
     carried_.back().name = prefix + s.name;

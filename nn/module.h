@@ -2,6 +2,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -127,6 +128,12 @@ class Module {
   std::vector<Named<Buffer>> buffers_;
   std::vector<Named<State>> states_;
   std::vector<CarriedState> carried_;
+  std::unordered_set<std::size_t> names_;  ///< hashes of all names of cells
+
+  template <class C>
+  void check_free(const std::vector<Named<C>>& own, const char* where, const std::string& name) const;
+  template <class C>
+  C registered(std::vector<Named<C>>& list, std::string_view name, C cell);
 
   [[noreturn]] static void throw_moved_from();
 };

@@ -9,9 +9,9 @@ namespace ferrite::nn {
 void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
   if (!layer) throw ValueError("sequential: the layer '" + name + "' is null");
   if (name.empty()) throw ValueError("sequential: a layer needs a name");
-  for (const Item& item : layers_)
-    if (item.name == name) throw ValueError("sequential: the name '" + name + "' is taken");
+  if (names_.contains(name)) throw ValueError("sequential: the name '" + name + "' is taken");
   adopt(name, *layer);
+  names_.insert(name);
   layers_.push_back({std::move(name), std::move(layer)});
 }
 

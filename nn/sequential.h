@@ -1,4 +1,7 @@
 #pragma once
+#include <string>
+#include <unordered_set>
+
 #include "ferrite/nn/module.h"
 
 namespace ferrite::nn {
@@ -36,6 +39,7 @@ class Sequential : public Layer {
 
  private:
   std::vector<Item> layers_;
+  std::unordered_set<std::string> names_;
 };
 
 /// x + f(x), f a chain (arXiv 1512.03385). Throws ShapeError when f changes the shape.

@@ -1,7 +1,7 @@
 #include "ferrite/train/checkpoint.h"
 
 #include <charconv>
-#include <optional>
+#include <cmath>
 
 #include "ferrite/io/checksum.h"
 #include "ferrite/io/safetensors.h"
@@ -18,6 +18,11 @@ std::string exact(double value) {
   return {std::begin(digits), end};
 }
 
+[[noreturn]] void refuse(const io::TensorFile& file, std::string_view key, const std::string& what) {
+  throw IoError(file.where() + ": '" + std::string(key) + "' " + what);
+}
+
+/// A number of at least 0.
 template <class T>
 T number(const io::TensorFile& file, const io::Metadata& metadata, const std::string& key) {
   const auto at = metadata.find(std::string(kOwn) + key);
@@ -27,8 +32,9 @@ T number(const io::TensorFile& file, const io::Metadata& metadata, const std::st
   const std::string& text = at->second;
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    throw IoError(file.where() + ": '" + at->first + "' is no number: '" + text + "'");
+  if (error != std::errc() || end != text.data() + text.size()) refuse(file, at->first, "is no number: '" + text + "'");
+  if (!(value >= 0) || !std::isfinite(static_cast<double>(value)))
+    refuse(file, at->first, "must be at least 0 and finite, is " + text);
   return value;
 }
 
@@ -72,7 +78,16 @@ Position load_checkpoint(const std::filesystem::path& path, const nn::Module& mo
                           .seed = number<std::uint64_t>(file, metadata, "seed")};
   const auto steps = schedule ? number<std::int64_t>(file, metadata, "schedule_steps") : 0;
   const auto base = schedule ? number<double>(file, metadata, "schedule_base") : 0.0;
-  io::load(model, file, {.states = optimizer.states(), .module_states = true});
+  const auto rate = schedule ? schedule->rate_at(steps, base) : 0.0;
+  if (!(rate >= 0) || !std::isfinite(rate))
+    refuse(file, std::string(kOwn) + "schedule_base", "gives the schedule a learning rate of " + std::to_string(rate));
+  const auto check = [&](std::string_view name, const Tensor& value) {
+    constexpr std::string_view prefix = "optimizer.";
+    if (!name.starts_with(prefix)) return;
+    const std::string wrong = optimizer.fault_of(name.substr(prefix.size()), value);
+    if (!wrong.empty()) refuse(file, name, wrong);
+  };
+  io::load(model, file, {.states = optimizer.states(), .module_states = true, .check = check});
   if (schedule) schedule->restore(steps, base);
   return position;
 }

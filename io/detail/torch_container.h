@@ -21,7 +21,8 @@ struct TorchContents {
 bool looks_like_legacy(std::span<const std::byte> bytes);
 
 /// Reads and checks everything but compressed storages. Throws IoError.
-TorchContents read_torch_zip(std::span<const std::byte> bytes, std::string_view key, std::string_view where);
+TorchContents read_torch_zip(std::span<const std::byte> bytes, std::string_view key, std::string_view where,
+                             const ReadOptions& options);
 TorchContents read_torch_legacy(std::span<const std::byte> bytes, std::string_view key, std::string_view where);
 
 }  // namespace ferrite::io::detail

@@ -108,8 +108,9 @@ TorchIndex read_pickle_of(const ZipArchive& archive, const std::string& folder, 
 
 }  // namespace
 
-TorchContents read_torch_zip(std::span<const std::byte> bytes, std::string_view key, std::string_view where) {
-  auto archive = std::make_unique<ZipArchive>(bytes, where);
+TorchContents read_torch_zip(std::span<const std::byte> bytes, std::string_view key, std::string_view where,
+                             const ReadOptions& options) {
+  auto archive = std::make_unique<ZipArchive>(bytes, where, options.most_inflated);
   const std::string folder = folder_of(*archive, where);
   TorchContents contents;
   contents.order = read_notes(*archive, folder, where);

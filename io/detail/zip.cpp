@@ -101,8 +101,12 @@ std::unique_ptr<std::byte[]> memory_for(std::uint64_t size, std::string_view whe
 
 }  // namespace
 
-ZipArchive::ZipArchive(Bytes bytes, std::string_view where)
-    : bytes_(bytes), where_(where), entries_(zip::read_directory(bytes, where)), by_name_(entries_.size()) {
+ZipArchive::ZipArchive(Bytes bytes, std::string_view where, std::uint64_t most_inflated)
+    : bytes_(bytes),
+      where_(where),
+      most_inflated_(most_inflated),
+      entries_(zip::read_directory(bytes, where)),
+      by_name_(entries_.size()) {
   std::iota(by_name_.begin(), by_name_.end(), std::uint32_t{0});
   const auto name = [this](std::uint32_t i) { return std::string_view(entries_[i].name); };
   std::ranges::sort(by_name_, {}, name);
@@ -125,10 +129,12 @@ ZipData ZipArchive::read(const ZipEntry& entry, std::uint64_t most) const {
     check_crc(payload, entry.crc, place);
     return ZipData(payload);
   }
-  if (entry.size > entry.packed_size * kMostRatio)
-    refuse(place, "is packed too tightly to be trusted: " + counted(entry.packed_size, "byte") + " that inflate to " +
-                      std::to_string(entry.size) + ", above " + std::to_string(kMostRatio) +
-                      " to 1; save it without compression");
+  if (entry.size > most_inflated_)
+    refuse(place, "inflates to more than is allowed: " + counted(entry.size, "byte") + ", at most " +
+                      std::to_string(most_inflated_) + "; raise ReadOptions::most_inflated for a file that you trust");
+  if (entry.size / kMostOfAByte > entry.packed_size)
+    refuse(place, "claims to inflate to more than it can: " + counted(entry.packed_size, "byte") + " to " +
+                      std::to_string(entry.size));
   std::unique_ptr<std::byte[]> memory = memory_for(entry.size, place);
   const std::span<std::byte> contents(memory.get(), static_cast<std::size_t>(entry.size));
   Inflater(payload, place).run(contents);

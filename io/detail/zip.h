@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ferrite/io/tensor_file.h"
+
 namespace ferrite::io::detail {
 
 /// One file in an archive, as the central directory and its local header agree on it.
@@ -40,17 +42,19 @@ class ZipData {
 /// when a member is read, a wrong CRC or size. Memory: ten times the central directory at most.
 class ZipArchive {
  public:
-  /// What a deflated member may grow to, beside what the caller of `read` allows.
-  static constexpr std::uint64_t kMostRatio = 200;
+  /// A byte of deflate gives at most so many.
+  static constexpr std::uint64_t kMostOfAByte = 1032;
 
-  ZipArchive(std::span<const std::byte> bytes, std::string_view where);
+  /// No deflated member may grow to more than `most_inflated` bytes.
+  ZipArchive(std::span<const std::byte> bytes, std::string_view where,
+             std::uint64_t most_inflated = ReadOptions().most_inflated);
 
   /// In the order of the central directory.
   std::span<const ZipEntry> entries() const { return entries_; }
   /// Null where there is none.
   const ZipEntry* find(std::string_view name) const;
-  /// The contents, their CRC checked. Refuses more than `most` bytes and a ratio above `kMostRatio` before memory is
-  /// taken.
+  /// The contents, their CRC checked. Refuses more than `most` bytes, more than a member may grow to and more than
+  /// deflate can give before memory is taken.
   ZipData read(const ZipEntry& entry, std::uint64_t most) const;
   /// The first `most` bytes of the contents, or all there are. Neither CRC nor size is checked.
   ZipData front(const ZipEntry& entry, std::uint64_t most) const;
@@ -60,6 +64,7 @@ class ZipArchive {
 
   std::span<const std::byte> bytes_;
   std::string where_;
+  std::uint64_t most_inflated_;
   std::vector<ZipEntry> entries_;       // in the order of the central directory
   std::vector<std::uint32_t> by_name_;  // indices, in the order of names
 };

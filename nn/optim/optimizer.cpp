@@ -85,6 +85,13 @@ std::vector<State> Optimizer::states_like_parameters(std::string_view name) {
   return list;
 }
 
+std::string Optimizer::fault_of(std::string_view name, const Tensor& value) const {
+  if (name != "learning_rate" && name != "step") return {};
+  const double v = cast(value, Dtype::f64).item<double>();
+  if (!(v >= 0) || !std::isfinite(v)) return "must be at least 0 and finite, is " + std::to_string(v);
+  return name == "step" && v != std::floor(v) ? "must be a whole number, is " + std::to_string(v) : std::string();
+}
+
 double Optimizer::learning_rate() const { return rate_.peek().item<double>(); }
 
 void Optimizer::set_learning_rate(double rate) const {

@@ -36,6 +36,9 @@ class Optimizer {
   /// one name gets "#2" behind it, and so on.
   const std::vector<Named<State>>& states() const& { return states_; }
   std::vector<Named<State>> states() const&& { return states_; }
+  /// What is wrong with a value for the state of that name, as one reads it in a file: a learning rate below 0 or not
+  /// finite, a number of steps that is none. Empty where nothing is.
+  std::string fault_of(std::string_view name, const Tensor& value) const;
 
  protected:
   /// Throws ValueError for a rate below 0, no parameters, an empty handle or a parameter that is given twice.

@@ -18,6 +18,8 @@ class Schedule {
   double base() const { return base_; }
   /// Goes to where another schedule was: for resuming.
   void restore(std::int64_t steps, double base);
+  /// The rate that this schedule has after so many steps from a rate at first.
+  double rate_at(std::int64_t steps, double base) const { return rate(steps, base); }
 
  protected:
   explicit Schedule(const Optimizer& optimizer)

@@ -13,9 +13,11 @@
 #include "ferrite/io/torch.h"
 #include "ferrite/tensor/ops.h"
 #include "operations.h"
+#include "support/compare.h"
 #include "support/sanitized.h"
 #include "temporary_folder.h"
 #include "torch_builder.h"
+#include "zip_builder.h"
 
 namespace {
 
@@ -249,6 +251,27 @@ BOOST_AUTO_TEST_CASE(a_large_file_is_read_once_and_lightly) {
     BOOST_TEST(file.size() == 10u);
     BOOST_TEST(reads.bytes() == size);
   });
+}
+
+/// PyTorch stores what it writes; a zip tool may have packed it again, and zeros then shrink a thousand times.
+BOOST_AUTO_TEST_CASE(constant_storages_may_be_compressed) {
+  using zip_test::packed, zip_test::stored;
+  constexpr std::size_t n = 1 << 20;
+  TensorParts parts;
+  parts.numel = integer(n);
+  parts.size = tuple(integer(n));
+  parts.stride = tuple(integer(1));
+  const std::string file =
+      zip_test::archive_of({stored("a/data.pkl", named(parts.str())), packed("a/data/0", std::string(4 * n, '\0')),
+                            stored("a/version", "3\n")});
+  BOOST_TEST(file.size() < 10'000u);
+  BOOST_TEST(support::identical(io::parse_torch(as_bytes(file)).tensor("a"), ferrite::zeros({n})));
+  const std::size_t bytes = counting::peak([&] {
+    const io::TensorFile small = io::parse_torch(as_bytes(file), "", "torch", {.most_inflated = 1 << 20});
+    BOOST_CHECK_EXCEPTION((void)small.tensor("a"), IoError,
+                          support::says("'a/data/0': inflates to more than is allowed: 4194304 bytes"));
+  });
+  BOOST_TEST(bytes <= 1u << 20);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

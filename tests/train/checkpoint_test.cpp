@@ -9,6 +9,7 @@
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/dsl/builder.h"
+#include "ferrite/io/checksum.h"
 #include "ferrite/io/safetensors.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
@@ -124,6 +125,44 @@ BOOST_AUTO_TEST_CASE(damage_and_other_files_are_refused_and_change_nothing) {
   BOOST_CHECK_EXCEPTION(train::save_checkpoint(folder / "b", t.net, t.adam, {}, nullptr, {{"training.step", "1"}}),
                         IoError, says("the metadata key 'training.step' is taken"));
   BOOST_TEST(equal(other.net, untouched.net));
+}
+
+/// A whole file with its checksum, of numbers with which nobody can train.
+BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused_and_change_nothing) {
+  const TemporaryFolder folder;
+  Training t(1);
+  t.run_to(3);
+  t.save(folder / "good.safetensors");
+  const io::TensorFile good = io::read_safetensors(folder / "good.safetensors");
+  const auto refused = [&](const std::string& key, const std::string& text, const Tensor& value = {}) {
+    io::Metadata metadata = good.metadata();
+    metadata.erase("checksum");
+    if (!value.defined()) metadata[key] = text;
+    std::vector<io::NamedTensor> tensors;
+    for (const std::string_view name : good.names())
+      tensors.push_back({std::string(name), name == key ? value : good.tensor(name)});
+    metadata["checksum"] = io::checksum(tensors, metadata);
+    io::write_safetensors(folder / "bad.safetensors", tensors, metadata);
+    Training other(2);
+    const Training untouched(2);
+    other.run_to(2);
+    Training before(2);
+    before.run_to(2);
+    BOOST_CHECK_EXCEPTION(other.load(folder / "bad.safetensors"), IoError, says("bad.safetensors: '" + key + "' "));
+    BOOST_TEST(equal(other.net, before.net), key << " " << text);
+    BOOST_TEST((other.at == before.at));
+    BOOST_TEST(other.schedule.base() == before.schedule.base());
+    BOOST_TEST(other.schedule.steps() == before.schedule.steps());
+    for (std::size_t i = 0; i < before.adam.states().size(); ++i)
+      BOOST_TEST(identical(other.adam.states()[i].cell.peek(), before.adam.states()[i].cell.peek()));
+  };
+  for (const char* text : {"nan", "-1", "inf", "-inf", "1e999", "", "0.1x"}) refused("training.schedule_base", text);
+  for (const char* key : {"training.schedule_steps", "training.epoch", "training.batch", "training.step"})
+    for (const char* text : {"-1", "9223372036854775808", "1.5", "nan"}) refused(key, text);
+  for (const double rate : {std::nan(""), -1.0, HUGE_VAL})
+    refused("optimizer.learning_rate", std::to_string(rate), full({}, rate, Dtype::f64));
+  for (const double steps : {std::nan(""), -3.0, 1.5, HUGE_VAL})
+    refused("optimizer.step", std::to_string(steps), full({}, steps, Dtype::f64));
 }
 
 BOOST_AUTO_TEST_CASE(layers_of_equal_names_keep_their_own_moments) {

@@ -1,0 +1,62 @@
+#pragma once
+/// JSON read as a stream of events: no tree of what stands in a file is ever made.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ferrite::io::detail {
+
+/// Levels of lists and objects within each other that are read.
+inline constexpr std::size_t kMostJsonLevels = 32;
+
+/// Hears what stands in a JSON text, in its order. What a function throws ends the reading.
+class JsonEvents {
+ public:
+  virtual ~JsonEvents() = default;
+  virtual void number(float value) = 0;
+  virtual void text(std::string_view value) = 0;
+  virtual void other() = 0;  ///< null, true, false
+  virtual void begin_object() = 0;
+  virtual void key(std::string_view name) = 0;
+  virtual void end_object() = 0;
+  virtual void begin_list() = 0;
+  virtual void end_list() = 0;
+};
+
+/// Reads a whole text, in time and memory in proportion to it. Throws IoError beginning with `where`: not UTF-8 or not
+/// JSON, more than 32 levels, numbers beyond f32. Keys that occur twice are left to the listener.
+void read_json(std::string_view text, std::string_view where, JsonEvents& events);
+
+/// Names one after another in one piece of memory, which is below 4 GiB.
+class NamePool {
+ public:
+  void add(std::string_view name);
+  std::size_t size() const { return ends_.size(); }
+  std::string_view operator[](std::size_t i) const;
+  /// The numbers of all names in the order of their bytes, equal ones in the order in which they came.
+  std::vector<std::uint32_t> sorted() const;
+  /// A name that occurs twice, given the numbers in order.
+  std::optional<std::string_view> twice(const std::vector<std::uint32_t>& sorted) const;
+
+ private:
+  std::string bytes_;
+  std::vector<std::uint32_t> ends_;
+};
+
+/// The keys of the objects that are open, checked when an object ends.
+class KeyCheck {
+ public:
+  void begin_object() { open_.emplace_back(); }
+  void key(std::string_view name) { open_.back().add(name); }
+  /// Throws IoError beginning with `where` for a key that occurs twice.
+  void end_object(std::string_view where);
+
+ private:
+  std::vector<NamePool> open_;
+};
+
+[[noreturn]] void refuse_twice(std::string_view where, std::string_view key);
+
+}  // namespace ferrite::io::detail
