@@ -20,6 +20,11 @@ void check(const AdamOptions& o, double weight_decay) {
 
 }  // namespace
 
+struct Adam::Pending {
+  std::size_t i = 0;  ///< of the parameter
+  detail::AdamInPlace update{};
+};
+
 Adam::Adam(std::vector<Parameter> parameters, const AdamOptions& options, bool decoupled)
     : Optimizer(std::move(parameters), options.learning_rate, options.skip_nonfinite),
       betas_{{"beta1", options.beta1}, {"beta2", options.beta2}} {
@@ -35,6 +40,9 @@ Adam::Adam(std::vector<Parameter> parameters, const AdamOptions& options, bool d
   steps_ = scalar_state("step", 0);
 }
 
+Adam::Adam(Adam&&) noexcept = default;
+Adam::~Adam() = default;
+
 void Adam::begin() {
   pending_.clear();  // of a step that threw
   pending_.reserve(parameters().size());
@@ -47,15 +55,15 @@ void Adam::begin() {
 void Adam::update(std::size_t i, const Tensor& grad, const Tensor& rate) {
   const detail::AdamCells cells{parameters()[i], mean_[i], square_[i]};
   const detail::AdamPace pace{rate, correction1_, correction2_};
-  if (recorded() || !detail::adam_fits_in_place(cells, grad, pace))
-    return detail::update_by_adam(cells, grad, pace, constants_);
-  pending_.push_back({i, detail::dense(grad), rate, detail::room_for_adam(cells)});
+  Pending& p = pending_.emplace_back();
+  p.i = i;
+  if (!recorded() && p.update.prepare(cells, grad, pace)) return;
+  pending_.pop_back();
+  detail::update_by_adam(cells, grad, pace, constants_);
 }
 
 void Adam::finish() {
-  for (const Pending& p : pending_)
-    detail::update_in_place_by_adam({parameters()[p.i], mean_[p.i], square_[p.i]}, p.grad,
-                                    {p.rate, correction1_, correction2_}, p.fresh, constants_);
+  for (Pending& p : pending_) p.update.run(parameters()[p.i], constants_);
   pending_.clear();
 }
 

@@ -28,6 +28,9 @@ class Adam : public Optimizer {
   explicit Adam(std::vector<Parameter> parameters, const AdamOptions& options = {})
       : Adam(std::move(parameters), options, false) {}
 
+  Adam(Adam&&) noexcept;
+  ~Adam() override;
+
  protected:
   Adam(std::vector<Parameter> parameters, const AdamOptions& options, bool decoupled);
 
@@ -36,19 +39,14 @@ class Adam : public Optimizer {
   void update(std::size_t i, const Tensor& grad, const Tensor& rate) override;
   void finish() override;
 
-  /// An update in place, ready to run.
-  struct Pending {
-    std::size_t i = 0;
-    Tensor grad, rate;
-    Tensor fresh;  ///< where the new value goes when somebody else holds the old one
-  };
+  struct Pending;
 
   Attrs betas_;      ///< constants of `adam_begin`
   Attrs constants_;  ///< of `adam_update`
   std::vector<State> mean_, square_;
   State steps_;                       ///< f64, rank 0
   Tensor correction1_, correction2_;  ///< 1 - beta^t of the running update
-  std::vector<Pending> pending_;
+  std::vector<Pending> pending_;      ///< updates in place, ready to run
 };
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, arXiv 1711.05101), as torch.optim.AdamW: before the

@@ -147,12 +147,13 @@ bool Optimizer::step(std::span<const Tensor> grads) {
 void Optimizer::update_all(std::span<const Tensor> grads) {
   begin();
   const Tensor rate = rate_.value();
-  Tensor as_parameter;
+  rate_f32_ = rate_f64_ = Tensor();
   for (std::size_t i = 0; i < grads.size(); ++i) {
     if (!grads[i].defined()) continue;
-    const Dtype dtype = parameters_[i].dtype();
-    if (!as_parameter.defined() || as_parameter.dtype() != dtype) as_parameter = cast(rate, dtype);
-    update(i, grads[i], as_parameter);
+    const Dtype dtype = grads[i].dtype();  // the parameter's
+    Tensor& same_dtype = dtype == Dtype::f64 ? rate_f64_ : rate_f32_;
+    if (!same_dtype.defined()) same_dtype = cast(rate, dtype);
+    update(i, grads[i], same_dtype);
   }
 }
 

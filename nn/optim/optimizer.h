@@ -48,7 +48,7 @@ class Optimizer {
   /// Begins an update: counts the step and the like.
   virtual void begin() {}
   /// Updates the i-th parameter with a gradient; `rate` has the parameter's dtype. What it and `begin` assign is taken
-  /// back when one of them throws.
+  /// back when one of them throws. Gradient and rate stay where they are until `finish` has ended.
   virtual void update(std::size_t i, const Tensor& grad, const Tensor& rate) = 0;
   /// Ends an update, when all that may throw has been done: writes over buffers in place. Must not throw.
   virtual void finish() {}
@@ -60,12 +60,13 @@ class Optimizer {
   std::vector<State> states_like_parameters(std::string_view name);
 
  private:
-  std::vector<Parameter> parameters_;
-  std::vector<Named<State>> states_;
   void check_gradients(std::span<const Tensor> grads) const;
   void update_all(std::span<const Tensor> grads);
 
+  std::vector<Parameter> parameters_;
+  std::vector<Named<State>> states_;
   State rate_;
+  Tensor rate_f32_, rate_f64_;  ///< of the running update
   bool skip_nonfinite_;
   bool recorded_ = false;
 };

@@ -25,13 +25,21 @@ struct AdamPace {
   const Tensor& correction2;
 };
 
-/// Whether the buffers of the moments can take their new values: nobody else holds them. Throws as `adam_update`.
-bool adam_fits_in_place(const AdamCells& cells, const Tensor& g, const AdamPace& pace);
-/// A buffer for the new value of the parameter where somebody else holds the old one; else undefined.
-Tensor room_for_adam(const AdamCells& cells);
-/// `adam_update` written over the old values, the same bits; nobody may be recording. g is row-major. Throws nothing.
-void update_in_place_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Tensor& fresh,
-                             const Attrs& attrs);
+/// `adam_update` written over the old values, the same bits, in two steps: all that may throw is done when it is made.
+/// Nobody may be recording. What it was made of must stay until it has run.
+class AdamInPlace {
+ public:
+  /// Whether the buffers of the moments can take their new values: nobody else holds them. The operands are those of an
+  /// optimiser, whose types have been checked there. Throws std::bad_alloc.
+  bool prepare(const AdamCells& cells, const Tensor& g, const AdamPace& pace);
+  /// Throws nothing.
+  void run(const Cell& w, const Attrs& attrs);
+
+ private:
+  const Tensor* operands_[7] = {};
+  Tensor dense_;  ///< the gradient, where it does not lie row-major
+  Tensor fresh_;  ///< for the new value of the parameter, where somebody else holds the old one
+};
 
 /// Reads the cells, applies `adam_update` and assigns what it gives. Throws as `adam_update`.
 void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs);

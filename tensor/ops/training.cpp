@@ -343,34 +343,21 @@ Attrs adam_attrs(const AdamConstants& c) {
   return attrs;
 }
 
-namespace {
-
-struct AdamOperands {
-  AdamOperands(const AdamCells& cells, const Tensor& g, const AdamPace& pace)
-      : list{&cells.w.peek(), &g, &cells.m.peek(), &cells.v.peek(), &pace.rate, &pace.correction1, &pace.correction2} {}
-  const Tensor* list[7];
-};
-
-}  // namespace
-
-bool adam_fits_in_place(const AdamCells& cells, const Tensor& g, const AdamPace& pace) {
-  if (g.is_abstract() || cells.m == cells.v) return false;
-  if (!owned_alone(cells.m.peek()) || !owned_alone(cells.v.peek())) return false;
-  AdamUpdate::check(Inputs(AdamOperands(cells, g, pace).list));
+bool AdamInPlace::prepare(const AdamCells& cells, const Tensor& g, const AdamPace& pace) {
+  const Tensor &w = cells.w.peek(), &m = cells.m.peek(), &v = cells.v.peek();
+  if (g.is_abstract() || &m == &v || !owned_alone(m) || !owned_alone(v)) return false;
+  const Tensor* const all[] = {&w, &g, &m, &v, &pace.rate, &pace.correction1, &pace.correction2};
+  std::copy(std::begin(all), std::end(all), operands_);
+  if (!g.contiguous()) dense_ = dense(g);
+  if (!owned_alone(w)) fresh_ = Tensor::empty(w.spec());
   return true;
 }
 
-Tensor room_for_adam(const AdamCells& cells) {
-  const Tensor& w = cells.w.peek();
-  return owned_alone(w) ? Tensor() : Tensor::empty(w.spec());
-}
-
-void update_in_place_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Tensor& fresh,
-                             const Attrs& attrs) {
-  const AdamOperands operands(cells, g, pace);
-  Tensor out[] = {fresh.defined() ? fresh : *operands.list[0], *operands.list[2], *operands.list[3]};
-  AdamUpdate::eval(Inputs(operands.list), out, attrs);
-  if (fresh.defined()) cells.w.assign(fresh);
+void AdamInPlace::run(const Cell& w, const Attrs& attrs) {
+  if (dense_.defined()) operands_[1] = &dense_;
+  Tensor out[] = {fresh_.defined() ? fresh_ : *operands_[0], *operands_[2], *operands_[3]};
+  AdamUpdate::eval(Inputs(operands_, 7), out, attrs);
+  if (fresh_.defined()) w.assign(fresh_);
 }
 
 void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs) {
