@@ -7,6 +7,10 @@
 
 namespace ferrite {
 
+namespace detail {
+class AdamInPlace;
+}
+
 /// What a cell holds: tapes differentiate with respect to parameters only.
 enum class CellKind : std::uint8_t { parameter, buffer, state };
 
@@ -76,6 +80,10 @@ class Cell {
     CellKind kind;
     std::shared_ptr<Body> tied_to{};  ///< stands for this one
   };
+  friend class detail::AdamInPlace;
+  /// The value, where it is known that nothing is being traced.
+  const Tensor& held() const { return body().value; }
+
   const std::shared_ptr<Body>& resolved() const noexcept {
     const std::shared_ptr<Body>* at = &body_;
     while (*at && (*at)->tied_to) at = &(*at)->tied_to;

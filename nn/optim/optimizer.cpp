@@ -36,11 +36,6 @@ void check_rate(double rate) {
                      std::to_string(rate));
 }
 
-/// Parameters may have been tied since the optimiser was made.
-bool any_tied(const std::vector<Parameter>& parameters) {
-  return std::any_of(parameters.begin(), parameters.end(), [](const Parameter& p) { return p.tied(); });
-}
-
 /// A second update would start from the first one's result.
 void check_unique(const std::vector<Parameter>& parameters) {
   std::unordered_set<const void*> seen;
@@ -103,13 +98,13 @@ void Optimizer::check_gradients(std::span<const Tensor> grads) const {
   if (grads.size() != parameters_.size())
     throw ValueError("optimizer: " + std::to_string(grads.size()) + " gradients for " +
                      std::to_string(parameters_.size()) + " parameters");
-  if (any_tied(parameters_)) check_unique(parameters_);
-  bool any = false;
+  bool any = false, any_tied = false;
   for (std::size_t i = 0; i < grads.size(); ++i) {
     const Tensor& g = grads[i];
+    const Parameter& p = parameters_[i];
+    any_tied |= p.tied();
     if (!g.defined()) continue;
     any = true;
-    const Parameter& p = parameters_[i];
     if (g.shape() != p.shape())
       throw ShapeError("optimizer: the gradient of '" + p.name() + "' has shape " + g.shape().str() +
                        ", the parameter " + p.shape().str());
@@ -117,6 +112,7 @@ void Optimizer::check_gradients(std::span<const Tensor> grads) const {
       throw DtypeError("optimizer: the gradient of '" + p.name() + "' is " + g.spec().str() + ", the parameter " +
                        Spec{p.shape(), p.dtype()}.str() + "; cast one of them");
   }
+  if (any_tied) check_unique(parameters_);  // tied since the optimiser was made
   if (!any)
     throw ValueError("optimizer: no gradient of " + std::to_string(grads.size()) +
                      " is defined, so nothing would be trained; was the loss computed from these parameters?");

@@ -344,7 +344,7 @@ Attrs adam_attrs(const AdamConstants& c) {
 }
 
 bool AdamInPlace::prepare(const AdamCells& cells, const Tensor& g, const AdamPace& pace) {
-  const Tensor &w = cells.w.peek(), &m = cells.m.peek(), &v = cells.v.peek();
+  const Tensor &w = cells.w.held(), &m = cells.m.held(), &v = cells.v.held();
   if (g.is_abstract() || &m == &v || !owned_alone(m) || !owned_alone(v)) return false;
   const Tensor* const all[] = {&w, &g, &m, &v, &pace.rate, &pace.correction1, &pace.correction2};
   std::copy(std::begin(all), std::end(all), operands_);
