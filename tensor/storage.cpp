@@ -34,7 +34,7 @@ constexpr std::size_t kMostViews = 4096;
 /// What other threads may have returned to a pool that has not asked for it yet.
 constexpr std::size_t kMostReturned = std::size_t{64} << 20;
 
-std::atomic<std::size_t> most_cached{std::size_t{512} << 20};
+std::atomic<std::size_t> most_cached{std::size_t{128} << 20};
 
 std::size_t bin_of(std::size_t lines) {
   if (lines < 4) return lines;
@@ -116,6 +116,7 @@ struct Pool {
   TensorImpl* views;
   std::size_t cached;
   std::size_t cached_views;
+  std::size_t emptied;  ///< the bin that makes room
   PoolCounts counts;
   PoolOwner* owner;  ///< none before the first block and after the thread's end
   bool ended;        ///< the thread is ending: what it still makes has no pool
@@ -130,10 +131,27 @@ struct Pool {
     return s;
   }
   void give(Storage* s) noexcept {
-    if (cached + block_bytes(s) > most_cached.load(std::memory_order_relaxed)) return std::free(s);
+    const std::size_t most = most_cached.load(std::memory_order_relaxed);
+    if (cached + block_bytes(s) > most && !make_room(block_bytes(s), most)) return std::free(s);
     s->packs.store(blocks[s->bin], std::memory_order_relaxed);
     blocks[s->bin] = s;
     cached += block_bytes(s);
+  }
+  /// Frees what is held, bin by bin, until so many bytes more are within the limit: what is used now goes before what
+  /// was used once. False where they are more than the limit.
+  [[gnu::noinline]] bool make_room(std::size_t bytes, std::size_t most) noexcept {
+    if (bytes > most) return false;
+    while (cached + bytes > most) {
+      Storage* const s = blocks[emptied];
+      if (!s) {
+        emptied = (emptied + 1) % kBins;
+        continue;
+      }
+      blocks[emptied] = s->packs.load(std::memory_order_relaxed);
+      cached -= block_bytes(s);
+      std::free(s);
+    }
+    return true;
   }
   /// The same after what other threads have returned is here.
   Storage* take_returned(std::size_t bin) noexcept {

@@ -185,4 +185,19 @@ BOOST_AUTO_TEST_CASE(a_limit_on_what_a_thread_holds) {
   set_cache_limit(before);
 }
 
+/// A full pool gives up what was used once for what is used now.
+BOOST_AUTO_TEST_CASE(a_full_pool_holds_what_is_used_now) {
+  const std::size_t before = cache_limit();
+  on_a_thread([] {
+    set_cache_limit(8 * kMiB);
+    (void)some(60, 1 << 15);  // 7.5 MiB of one size, never used again
+    (void)some(20, 1 << 16);  // 5 MiB of another
+    const std::uint64_t missed = pool_counts().misses;
+    for (int i = 0; i < 5; ++i) (void)some(20, 1 << 16);
+    BOOST_TEST(pool_counts().misses == missed);
+    BOOST_TEST(cached_memory() <= 8 * kMiB + 64 * 1024);
+  });
+  set_cache_limit(before);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
