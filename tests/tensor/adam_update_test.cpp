@@ -62,9 +62,10 @@ struct Cells {
     const detail::AdamCells cells{w, m, v};
     const detail::AdamPace pace{in[4], in[5], in[6]};
     const Attrs attrs = detail::adam_attrs(constants);
-    if (!detail::frame().recorders.empty() || !detail::adam_fits_in_place(cells, in[1], pace))
+    detail::AdamInPlace in_place;
+    if (!detail::frame().recorders.empty() || !in_place.prepare(cells, in[1], pace))
       return detail::update_by_adam(cells, in[1], pace, attrs);
-    detail::update_in_place_by_adam(cells, detail::dense(in[1]), pace, detail::room_for_adam(cells), attrs);
+    in_place.run(w, attrs);
   }
   Parameter w;
   State m, v;
