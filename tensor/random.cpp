@@ -33,9 +33,16 @@ inline void philox_rounds(std::uint32_t (&c)[4][N], PhiloxKey key) {
   }
 }
 
+/// A stream as an odd factor. The hash of a name goes without its last bit; numbers that people give by hand are below
+/// 2^32 and all told apart.
+std::uint64_t odd_factor(std::uint64_t stream) {
+  const bool is_even_number = stream >> 32 == 0 && stream % 2 == 0;
+  return is_even_number ? ~stream : stream | 1U;
+}
+
 /// The seed and the stream, mixed; call and element make the counter.
 PhiloxKey philox_key(const RandomKey& key) {
-  std::uint64_t k = key.seed + 0x9E3779B97F4A7C15U * (key.stream | 1U);
+  std::uint64_t k = key.seed + 0x9E3779B97F4A7C15U * odd_factor(key.stream);
   k = (k ^ (k >> 30)) * 0xBF58476D1CE4E5B9U;
   k = (k ^ (k >> 27)) * 0x94D049BB133111EBU;
   k ^= k >> 31;

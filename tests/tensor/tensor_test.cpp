@@ -1,4 +1,5 @@
 // Handles, storage, literals, printing, random numbers and the Eigen bridge.
+#include <set>
 #include <thread>
 
 #include "ferrite/tensor/eigen.h"
@@ -100,6 +101,21 @@ BOOST_AUTO_TEST_CASE(philox_known_answers) {
   BOOST_TEST(pi[1] == 0x94fdcceb);
   BOOST_TEST(pi[2] == 0x5001e420U);
   BOOST_TEST(pi[3] == 0x24126ea1U);
+}
+
+/// Every part of a key makes other numbers: streams that are numbered by hand, and those of names.
+BOOST_AUTO_TEST_CASE(draws_of_different_keys_differ) {
+  std::vector<RandomKey> keys;
+  for (std::uint64_t stream = 0; stream < 40; ++stream) keys.push_back({1, stream, 0});
+  for (std::uint64_t seed = 2; seed < 20; ++seed) keys.push_back({seed, 1, 0});
+  for (std::uint32_t call = 1; call < 20; ++call) keys.push_back({1, 1, call});
+  for (const char* name : {"a", "b", "weight_ih_l0", "weight_hh_l0", "bias_ih_l0"})
+    keys.push_back({1, stream_of(name), 0});
+  keys.push_back({1, std::uint64_t{1} << 32, 0});
+  keys.push_back({1, std::uint64_t{1} << 63, 0});
+  std::set<std::vector<double>> draws;
+  for (const RandomKey& key : keys) draws.insert(uniform({4}, key, 0, 1, Dtype::f64).to_vector<double>());
+  BOOST_TEST(draws.size() == keys.size());
 }
 
 BOOST_AUTO_TEST_CASE(draws_have_their_moments) {
