@@ -135,6 +135,20 @@ BOOST_AUTO_TEST_CASE(gone_when_a_block_is_used_again) {
   }
 }
 
+/// Elements that are written without a kernel, too.
+BOOST_AUTO_TEST_CASE(gone_when_a_block_is_filled_from_values) {
+  const Tensor x = draw({4, 9, 5}, 1), w_ih = draw({5, 36}, 7), h0 = zeros({4, 12});
+  const auto run = [&](const Tensor& w) { return gru_sequence(x, {w_ih, w}, h0, {.batch_first = true})[0]; };
+  for (std::uint64_t k = 0; k < 6; ++k) {
+    const Tensor values = draw({12, 36}, 200 + 2 * k);
+    const std::vector<float> list = values.to_vector<float>();
+    const Tensor wanted = run(values);
+    for (int i = 0; i < 2; ++i) BOOST_TEST(identical(run(Tensor::from(list, {12, 36})), wanted), "from, " << k);
+    const auto fill = [&](std::span<float> to) { std::copy(list.begin(), list.end(), to.begin()); };
+    BOOST_TEST(identical(run(Tensor::build<float>({12, 36}, fill)), wanted), "build, " << k);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(two_threads_make_them_at_once) {
   for (int round = 0; round < 20; ++round) {
     const nn::Gru gru(5, 33, {.seed = static_cast<std::uint64_t>(round)});
