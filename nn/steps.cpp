@@ -101,7 +101,7 @@ class EmbeddingStep final : public Step {
 
  private:
   [[noreturn]] void throw_token(std::int64_t token) const {
-    throw ShapeError("embedding: token " + std::to_string(token) + " is outside 0.." +
+    throw ShapeError("embedding: token " + std::to_string(token) + " lies outside 0.." +
                      std::to_string(table_.shape()[0] - 1));
   }
 
