@@ -36,8 +36,8 @@ inline void philox_rounds(std::uint32_t (&c)[4][N], PhiloxKey key) {
 /// A stream as an odd factor. The hash of a name goes without its last bit; numbers that people give by hand are below
 /// 2^32 and all told apart.
 std::uint64_t odd_factor(std::uint64_t stream) {
-  const bool is_even_number = stream >> 32 == 0 && stream % 2 == 0;
-  return is_even_number ? ~stream : stream | 1U;
+  const bool is_odd_number = stream >> 32 == 0 && stream % 2 == 1;
+  return is_odd_number ? ~(stream - 1) : stream | 1U;
 }
 
 /// The seed and the stream, mixed; call and element make the counter.
