@@ -16,12 +16,12 @@ using Layer = std::unique_ptr<nn::Recurrent>;
 
 template <class C>
 Layer layer_of(std::int64_t H) {
-  return std::make_unique<nn::Custom>(nn::custom<C>(H, H));
+  return std::make_unique<nn::Custom>(nn::custom<C>(H, H, {}, {.seed = 1}));
 }
 
 template <class L>
 Layer built_in(std::int64_t H) {
-  return std::make_unique<L>(H, H);
+  return std::make_unique<L>(H, H, nn::Init{.seed = 1});
 }
 
 struct Own {

@@ -168,7 +168,11 @@ Builder& Builder::add(std::unique_ptr<nn::Layer> layer, std::string name) {
   if (!layer) throw ValueError("add: the layer is null");
   std::string kind = layer->kind();
   const std::shared_ptr<const nn::Layer> original = std::move(layer);
-  return word(std::move(kind), std::move(name), [original](const Flow&, const nn::Init&) { return original->clone(); });
+  return word(std::move(kind), std::move(name), [original](const Flow&, const nn::Init& init) {
+    std::unique_ptr<nn::Layer> copy = original->clone();
+    if (init.seed) copy->draw(init);
+    return copy;
+  });
 }
 
 void Builder::build_into(nn::Sequential& chain, Flow flow, const nn::Init& init, std::vector<SummaryRow>* rows) const {
@@ -199,7 +203,7 @@ void Builder::build_into(nn::Sequential& chain, Flow flow, const nn::Init& init,
   }
 }
 
-Network Builder::build(std::uint64_t seed, Dtype dtype) const {
+Network Builder::build(std::optional<std::uint64_t> seed, Dtype dtype) const {
   if (words_.empty()) throw ValueError("build: the network has no layers");
   Network net(input_, {});
   std::vector<SummaryRow> rows;

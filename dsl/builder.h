@@ -2,6 +2,7 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,16 +81,17 @@ class Builder {
   Builder& residual(const Part& part, std::string name = {});
   /// The words of the part, n times over.
   Builder& repeat(int n, const Part& part);
-  /// Any layer; every `build` takes a copy.
+  /// Any layer; every `build` takes a copy, and draws what has no value yet.
   Builder& add(std::unique_ptr<nn::Layer> layer, std::string name = {});
   template <std::derived_from<nn::Layer> L>
   Builder& add(L layer, std::string name = {}) {
     return add(std::make_unique<L>(std::move(layer)), std::move(name));
   }
 
-  /// Makes the network; one seed fixes all weights. Throws ShapeError when a layer does not fit the one before it,
+  /// Makes the network; one seed fixes all weights. Without one they have no values yet: what adopts the network draws
+  /// them, or a file gives them (see nn::Init). Throws ShapeError when a layer does not fit the one before it,
   /// naming position, kind, name and both shapes, and ValueError for sizes, names and options out of range.
-  Network build(std::uint64_t seed = 0, Dtype dtype = Dtype::f32) const;
+  Network build(std::optional<std::uint64_t> seed = {}, Dtype dtype = Dtype::f32) const;
 
  private:
   using Make = std::function<std::unique_ptr<nn::Layer>(const Flow& in, const nn::Init& init)>;

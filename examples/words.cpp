@@ -50,7 +50,7 @@ int main(int argc, char** argv) try {
   CLI11_PARSE(app, argc, argv);
   const std::vector<Tokens> words = read_words(path);
   const auto held_out = std::span(words).first(words.size() / 10), training = std::span(words).subspan(held_out.size());
-  const auto net = dsl::tokens(kVocabulary).embedding(32).gru(64).linear(kVocabulary).build();
+  const auto net = dsl::tokens(kVocabulary).embedding(32).gru(64).linear(kVocabulary).build(0);
   nn::Adam adam(net.parameters(), {.learning_rate = 3e-3});
   train::Progress progress(std::cout, isatty(STDOUT_FILENO) != 0, epochs, std::ssize(training));
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {

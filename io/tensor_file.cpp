@@ -76,29 +76,36 @@ class MemorySource final : public TensorSource {
 
 }  // namespace
 
+const TensorSource& TensorFile::source_of() const {
+  if (!source_) throw Error("tensor file: has no contents: it was moved from, or made of a null source");
+  return *source_;
+}
+
 std::vector<std::string_view> TensorFile::names() const& {
   std::vector<std::string_view> names;
   names.reserve(size());
-  for (std::size_t i = 0; i < size(); ++i) names.push_back(source_->name(i));
+  for (std::size_t i = 0; i < size(); ++i) names.push_back(source_of().name(i));
   return names;
 }
 
-TensorInfo TensorFile::info(std::string_view name) const { return source_->info(index_of(name)); }
+TensorInfo TensorFile::info(std::string_view name) const { return source_of().info(index_of(name)); }
 
-Tensor TensorFile::tensor(std::string_view name) const { return source_->tensor(index_of(name)); }
+Tensor TensorFile::tensor(std::string_view name) const { return source_of().tensor(index_of(name)); }
 
 Metadata TensorFile::metadata() const {
   Metadata all;
-  for (const auto& [key, value] : source_->metadata()) all.emplace(key, value);
+  for (const auto& [key, value] : source_of().metadata()) all.emplace(key, value);
   return all;
 }
 
 TensorFile TensorFile::renamed(const std::function<std::string(std::string_view)>& f) const {
+  if (!f) throw ValueError("renamed: the function is null");
+  (void)source_of();
   return {where_, std::make_shared<RenamedSource>(source_, f, where_)};
 }
 
 std::size_t TensorFile::index_of(std::string_view name) const {
-  if (const auto i = source_->find(name)) return *i;
+  if (const auto i = source_of().find(name)) return *i;
   const std::string_view near = detail::nearest(name, names());
   const std::string advice = near.empty() ? "" : "; did you mean " + detail::quote(near) + "?";
   detail::refuse(where_, "no tensor of this name: " + detail::quote(name) + advice);

@@ -55,16 +55,18 @@ class TensorSource {
 class TensorFile {
  public:
   TensorFile(std::string where, std::shared_ptr<const TensorSource> source)
-      : where_(std::move(where)), source_(std::move(source)) {}
+      : where_(std::move(where)), source_(std::move(source)) {
+    (void)source_of();
+  }
 
   /// What errors call the file: its path.
   const std::string& where() const& { return where_; }
   std::string where() const&& { return where_; }
-  std::size_t size() const { return source_->size(); }
+  std::size_t size() const { return source_of().size(); }
   /// In the order of the file. Valid as long as the file or a copy of it lives.
   std::vector<std::string_view> names() const&;
   std::vector<std::string_view> names() const&& = delete;  // name the file first
-  bool contains(std::string_view name) const { return source_->find(name).has_value(); }
+  bool contains(std::string_view name) const { return source_of().find(name).has_value(); }
   /// Throws IoError for an unknown name.
   TensorInfo info(std::string_view name) const;
   /// A new tensor. F32, F64, I32, I64 and BOOL come as they are, F16 and BF16 become f32, U8, I8 and I16 become
@@ -75,11 +77,13 @@ class TensorFile {
   Metadata metadata() const;
 
   /// The same tensors under other names: what f makes of each; those for which it gives "" are left out. Throws
-  /// IoError when two get one name.
+  /// IoError when two get one name, ValueError for a null function.
   TensorFile renamed(const std::function<std::string(std::string_view)>& f) const;
 
  private:
   std::size_t index_of(std::string_view name) const;
+  /// Throws Error for a file that was moved from, or made of nothing.
+  const TensorSource& source_of() const;
 
   std::string where_;
   std::shared_ptr<const TensorSource> source_;

@@ -1,5 +1,6 @@
 #include "ferrite/nn/custom.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ferrite/nn/detail/recurrent_scan.h"
@@ -17,11 +18,18 @@ RecurrentSizes sizes_of(std::int64_t input_size, std::int64_t hidden_size, const
           .form = o.form};
 }
 
+std::unique_ptr<CustomCell> made(const Custom::Make& make, std::int64_t input_size, const Init& init) {
+  if (!make) throw ValueError("custom: the function that makes cells is null");
+  std::unique_ptr<CustomCell> cell = make(input_size, init);
+  if (!cell) throw ValueError("custom: the function that makes cells gave null for '" + init.prefix + "'");
+  return cell;
+}
+
 }  // namespace
 
 Custom::Custom(Make make, std::int64_t input_size, std::int64_t hidden_size, const CustomOptions& options,
                const Init& init)
-    : Custom(make, make(input_size, init.child("cell_l0")), input_size, hidden_size, options, init) {}
+    : Custom(make, made(make, input_size, init.child("cell_l0")), input_size, hidden_size, options, init) {}
 
 Custom::Custom(Make make, std::unique_ptr<CustomCell> first, std::int64_t input_size, std::int64_t hidden_size,
                const CustomOptions& options, const Init& init)
@@ -34,7 +42,7 @@ Custom::Custom(Make make, std::unique_ptr<CustomCell> first, std::int64_t input_
   for (std::int64_t k = 0; k < options.layers; ++k)
     for (std::int64_t d = 0; d < sizes().directions(); ++d) {
       const std::string name = "cell" + suffix_of(k, d == 1);
-      cells_.push_back(first ? std::move(first) : make_(features_into(k), init.child(name)));
+      cells_.push_back(first ? std::move(first) : made(make_, features_into(k), init.child(name)));
       adopt(name, *cells_.back());
       const CustomCell* const cell = cells_.back().get();
       scans_.push_back(
@@ -52,7 +60,12 @@ const CustomCell& Custom::cell(std::int64_t layer, bool reverse) const& {
 }
 
 std::unique_ptr<Layer> Custom::clone() const {
-  return copy_to(std::make_unique<Custom>(make_, input_size(), hidden_size(), options_, like()));
+  // A cell may ask for its seed; the values are those of this layer in any case.
+  const auto& all = named_parameters();
+  const bool drawn = std::all_of(all.begin(), all.end(), [](const auto& p) { return p.cell.drawn(); });
+  Init init = like();
+  if (drawn) init.seed = 0;
+  return copy_to(std::make_unique<Custom>(make_, input_size(), hidden_size(), options_, init));
 }
 
 Tensor Custom::run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,

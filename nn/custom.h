@@ -50,7 +50,8 @@ class Custom final : public Recurrent {
   /// Makes the cell of one layer and direction for an input of so many features.
   using Make = std::function<std::unique_ptr<CustomCell>(std::int64_t input_size, const Init& init)>;
 
-  /// Throws ValueError for Form::fused and for sizes and options out of range; what `make` throws.
+  /// Throws ValueError for a `make` that is null or gives null, for Form::fused and for sizes and options out of range;
+  /// what `make` throws.
   Custom(Make make, std::int64_t input_size, std::int64_t hidden_size, const CustomOptions& options = {},
          const Init& init = {});
 

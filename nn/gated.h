@@ -51,7 +51,10 @@ class GatedRecurrent : public Recurrent {
   GatedRecurrent(const CellKind& cell, const RecurrentSizes& sizes, const Init& init);
 
  private:
-  Dtype dtype() const override { return weights_[0].weight_ih.dtype(); }
+  Dtype dtype() const override {
+    (void)whole();
+    return weights_[0].weight_ih.dtype();
+  }
   Tensor run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,
                        RecurrentState& state) const override;
 

@@ -52,6 +52,19 @@ void orthonormalise(std::vector<double>& a, std::size_t rows, std::size_t column
 
 }  // namespace
 
+Tensor Fill::operator()(const Shape& shape, const RandomKey& key, Dtype dtype) const {
+  const Tensor t = f_(shape, key, dtype);
+  if (t.shape() != shape) throw ShapeError("fill: gives " + t.shape().str() + " for a parameter " + shape.str());
+  if (t.dtype() != dtype)
+    throw DtypeError("fill: gives " + t.spec().str() + " for a parameter " + Spec{shape, dtype}.str());
+  return t;
+}
+
+RandomKey Init::key(std::string_view name) const {
+  if (!seed) throw ValueError("init: there is no seed to draw '" + full_name(name) + "' from");
+  return {*seed, stream_of(full_name(name)), 0};
+}
+
 Init Init::child(std::string_view name) const { return {seed, full_name(name), dtype}; }
 
 std::string Init::full_name(std::string_view name) const {
@@ -61,7 +74,7 @@ std::string Init::full_name(std::string_view name) const {
 namespace init {
 
 Fill constant(double value) {
-  return [=](const Shape& s, const RandomKey&, Dtype dtype) { return full(s, value, dtype); };
+  return Fill([=](const Shape& s, const RandomKey&, Dtype dtype) { return full(s, value, dtype); }, /*random=*/false);
 }
 Fill uniform(double low, double high) {
   return [=](const Shape& s, const RandomKey& key, Dtype dtype) { return ferrite::uniform(s, key, low, high, dtype); };

@@ -23,7 +23,7 @@ std::unique_ptr<Layer> with_values_of(const L& from, std::unique_ptr<L> to) {
   return to;
 }
 
-Init like(const Parameter& p) { return {0, {}, p.dtype()}; }
+Init like(const Parameter& p) { return {.dtype = p.dtype()}; }
 
 void check_sequence(const char* where, const Tensor& x) {
   if (x.rank() != 3) throw ShapeError(std::string(where) + ": expects [B, T, D], got " + x.shape().str());
@@ -98,12 +98,21 @@ std::unique_ptr<Layer> LayerNorm::clone() const {
 
 // ---- dropout -------------------------------------------------------------------------------------------
 
+namespace {
+constexpr std::string_view kKey = "key";
+}
+
 Dropout::Dropout(double probability, const Init& init) : probability_(probability) {
   if (!(probability >= 0 && probability <= 1))
     throw ValueError("dropout: the probability must lie in [0, 1], got " + std::to_string(probability));
   calls = state("calls", full({}, 0, Dtype::i64));
-  const RandomKey k = init.key("dropout");
-  key = state("key", Tensor::from({std::bit_cast<std::int64_t>(k.seed), std::bit_cast<std::int64_t>(k.stream)}, {2}));
+  // The stream's name is "<layer>.dropout".
+  const auto draw = [](std::string_view full_name, std::uint64_t seed) {
+    full_name.remove_suffix(kKey.size());
+    const std::uint64_t stream = stream_of(std::string(full_name) + "dropout");
+    return Tensor::from({std::bit_cast<std::int64_t>(seed), std::bit_cast<std::int64_t>(stream)}, {2});
+  };
+  key = state(kKey, {{2}, Dtype::i64}, draw, init);
 }
 
 Tensor Dropout::forward(const Tensor& x, const Context&) const {
@@ -159,6 +168,10 @@ std::vector<std::string> activation_names() {
   std::vector<std::string> names;
   for (const NamedFunction& a : kActivations) names.emplace_back(a.name);
   return names;
+}
+
+Activation::Activation(std::string name, Function f) : name_(std::move(name)), f_(f) {
+  if (!f_) throw ValueError("activation: the function of '" + name_ + "' is null");
 }
 
 std::unique_ptr<Step> Activation::make_step(const StepRows& in) const {

@@ -59,8 +59,8 @@ class LayerNorm final : public Layer {
 
 /// While training, zeroes each element with the given probability and scales the others by 1 / (1 - p)
 /// (arXiv 1207.0580); else the identity. Draws are a function of the seed, the layer's full name and the number of
-/// the call, which is a state cell. With p = 1 all becomes 0. Throws
-/// ValueError for p outside [0, 1].
+/// the call, which is a state cell. Without a seed they wait for that of the module that adopts it (see Init): drawing
+/// before throws Error. With p = 1 all becomes 0. Throws ValueError for p outside [0, 1].
 class Dropout final : public Layer {
  public:
   explicit Dropout(double probability, const Init& init = {});
@@ -83,7 +83,8 @@ class Dropout final : public Layer {
 class Activation final : public Layer {
  public:
   using Function = Tensor (*)(const Tensor&);
-  Activation(std::string name, Function f) : name_(std::move(name)), f_(f) {}
+  /// Throws ValueError for a null function.
+  Activation(std::string name, Function f);
 
   std::string kind() const override { return name_; }
   Tensor forward(const Tensor& x, const Context&) const override { return f_(x); }

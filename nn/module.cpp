@@ -23,6 +23,15 @@ void copy_ties(const std::vector<Named<C>>& from, const std::vector<Named<C>>& t
   }
 }
 
+/// Names a cell and draws it if there is a seed to do it by; else it only takes the name, as long as it may.
+void settle(const Cell& cell, const std::string& name, const Init& by) {
+  if (by.seed) {
+    cell.draw(by.full_name(name), *by.seed);
+  } else {
+    cell.rename(by.full_name(name));
+  }
+}
+
 }  // namespace
 
 template <class C>
@@ -44,7 +53,7 @@ C Module::registered(std::vector<Named<C>>& list, std::string_view name, C cell)
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> list;
   std::unordered_set<const void*> seen;
-  for (const Named<Parameter>& p : parameters_)
+  for (const Named<Parameter>& p : named_parameters())
     if (seen.insert(p.cell.identity()).second) list.push_back(p.cell);
   return list;
 }
@@ -56,14 +65,28 @@ std::int64_t Module::parameter_count() const {
 }
 
 void Module::train(bool on) const {
-  for (const Mode& m : modes_) m->store(on, std::memory_order_relaxed);
+  for (const Mode& m : whole().modes_) m->store(on, std::memory_order_relaxed);
+}
+
+void Module::draw(const Init& init) const {
+  if (!init.seed) throw ValueError("draw: the init has no seed");
+  for (const auto& p : named_parameters()) settle(p.cell, p.name, init);
+  for (const auto& s : named_states()) settle(s.cell, s.name, init);
 }
 
 Parameter Module::parameter(std::string_view name, const Shape& shape, const Fill& fill, const Init& init,
                             FileLayout layout) {
   check_free(parameters_, "module", std::string(name));
-  return registered(parameters_, name,
-                    Parameter(init.full_name(name), fill(shape, init.key(name), init.dtype), layout));
+  if (init.seed)
+    return registered(parameters_, name,
+                      Parameter(init.full_name(name), fill(shape, init.key(name), init.dtype), layout));
+  const auto draw = [=, dtype = init.dtype](std::string_view full_name, std::uint64_t seed) {
+    return fill(shape, {seed, stream_of(full_name), 0}, dtype);
+  };
+  const Parameter p(init.full_name(name), {shape, init.dtype}, draw, layout);
+  if (!fill.random()) p.assign(fill(shape, {}, init.dtype));
+  if (init_.seed) p.draw(init_.full_name(name), *init_.seed);
+  return registered(parameters_, name, p);
 }
 
 Buffer Module::buffer(std::string_view name, Tensor value) {
@@ -74,6 +97,14 @@ Buffer Module::buffer(std::string_view name, Tensor value) {
 State Module::state(std::string_view name, Tensor value) {
   check_free(states_, "module", std::string(name));
   return registered(states_, name, State(std::string(name), std::move(value)));
+}
+
+State Module::state(std::string_view name, const Spec& spec, Cell::Draw draw, const Init& init) {
+  check_free(states_, "module", std::string(name));
+  const State s(init.full_name(name), spec, std::move(draw));
+  const Init& by = init.seed ? init : init_;
+  if (by.seed) s.draw(by.full_name(name), *by.seed);
+  return registered(states_, name, s);
 }
 
 void Module::carries(std::string_view name, std::int64_t layers, std::int64_t width, Dtype dtype) {
@@ -93,6 +124,8 @@ void Module::throw_moved_from() { throw Error("module: was moved from, it has no
 
 void Module::adopt(std::string_view name, const Module& child) {
   const std::string prefix = name.empty() ? std::string() : std::string(name) + ".";
+  (void)whole();
+  (void)child.whole();
   const auto check = [&](const auto& own, const auto& more) {
     for (const auto& c : more) check_free(own, "adopt", prefix + c.name);
   };
@@ -103,6 +136,8 @@ void Module::adopt(std::string_view name, const Module& child) {
     }
   };
   check(parameters_, child.parameters_), check(buffers_, child.buffers_), check(states_, child.states_);
+  for (const auto& p : child.parameters_) settle(p.cell, prefix + p.name, init_);
+  for (const auto& s : child.states_) settle(s.cell, prefix + s.name, init_);
   add(parameters_, child.parameters_), add(buffers_, child.buffers_), add(states_, child.states_);
   for (const CarriedState& s : child.carried_) {
     carried_.push_back(s);
@@ -132,6 +167,8 @@ void check_alike(const std::vector<Named<C>>& from, const std::vector<Named<C>>&
     if (from[i].name != to[i].name)
       throw Error("copy_values: names differ: '" + from[i].name + "' and '" + to[i].name + "'");
     const Spec a{from[i].cell.shape(), from[i].cell.dtype()}, b{to[i].cell.shape(), to[i].cell.dtype()};
+    if (!from[i].cell.drawn() && to[i].cell.drawn())
+      throw Error("copy_values: '" + from[i].name + "' has no value to copy yet");
     if (a != b) throw Error("copy_values: '" + from[i].name + "' is " + a.str() + " and " + b.str());
   }
 }
@@ -139,7 +176,8 @@ void check_alike(const std::vector<Named<C>>& from, const std::vector<Named<C>>&
 /// Where a program is traced, the copying is part of it.
 template <class C>
 void copy_cells(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
-  for (std::size_t i = 0; i < from.size(); ++i) to[i].cell.assign(from[i].cell.value());
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (from[i].cell.drawn()) to[i].cell.assign(from[i].cell.value());
 }
 
 }  // namespace

@@ -51,22 +51,22 @@ struct CarriedState {
 /// registers them once with `adopt` and may then be moved freely. Reading a module from several threads is safe.
 ///
 ///   struct Translator : nn::Module {
-///     nn::Gru encoder{29, 64, {.seed = 0, .prefix = "encoder"}};
-///     nn::Linear head{64, 74, {.seed = 0, .prefix = "head"}};  // seed and name choose the random stream
-///     Translator() { adopt("encoder", encoder), adopt("head", head); }
-///     Tensor forward(const Tensor& x) const { return head(encoder(x)); }
+///     nn::Gru encoder{29, 64};
+///     nn::Linear head{64, 74};
+///     explicit Translator(std::uint64_t seed) : Module({.seed = seed}) { adopt("encoder", encoder), adopt("head",
+///     head); } Tensor forward(const Tensor& x) const { return head(encoder(x)); }
 ///   };
 class Module {
  public:
   virtual ~Module() = default;
 
   /// All parameters, own and adopted, in order of registration; one held under two names (tied) stands twice.
-  const std::vector<Named<Parameter>>& named_parameters() const& { return parameters_; }
-  const std::vector<Named<Buffer>>& named_buffers() const& { return buffers_; }
-  const std::vector<Named<State>>& named_states() const& { return states_; }
-  std::vector<Named<Parameter>> named_parameters() const&& { return parameters_; }
-  std::vector<Named<Buffer>> named_buffers() const&& { return buffers_; }
-  std::vector<Named<State>> named_states() const&& { return states_; }
+  const std::vector<Named<Parameter>>& named_parameters() const& { return whole().parameters_; }
+  const std::vector<Named<Buffer>>& named_buffers() const& { return whole().buffers_; }
+  const std::vector<Named<State>>& named_states() const& { return whole().states_; }
+  std::vector<Named<Parameter>> named_parameters() const&& { return whole().parameters_; }
+  std::vector<Named<Buffer>> named_buffers() const&& { return whole().buffers_; }
+  std::vector<Named<State>> named_states() const&& { return whole().states_; }
   /// What the recurrent layers in it carry from call to call.
   const std::vector<CarriedState>& carried_states() const& { return carried_; }
   std::vector<CarriedState> carried_states() const&& { return carried_; }
@@ -74,38 +74,44 @@ class Module {
   bool is_layer_of(const CarriedState& s) const { return s.layer == mode_; }
   /// Every parameter once, tied ones too, as torch.nn.Module.parameters().
   std::vector<Parameter> parameters() const;
+  /// Gives every parameter and state that has no value yet its first one, from the seed and its full name, as adopting
+  /// it in a module with that seed and prefix would. Throws ValueError for an init without a seed.
+  void draw(const Init& init) const;
   /// Elements of `parameters()`.
   std::int64_t parameter_count() const;
   /// Training mode, on from the start: only `Dropout` and the like care. Told to all adopted modules.
   void train(bool on = true) const;
   void eval() const { train(false); }
-  bool training() const {
-    check_whole();
-    return detail::read_flag(mode_);
-  }
+  bool training() const { return detail::read_flag(whole().mode_); }
 
  protected:
-  Module() : modes_{mode_} {}
+  /// With a seed, what it adopts and registers without one of its own is drawn from this one and its full name here,
+  /// "<prefix>.<name>". Without, that is left to the module that adopts this one.
+  explicit Module(Init init = {}) : init_(std::move(init)), modes_{mode_} {}
   Module(Module&&) = default;
   /// Throws ValueError when another module adopted this one: that would go on with the old cells.
   Module& operator=(Module&&) = default;
 
-  /// Throws Error when this module was moved from, and so has no cells.
-  void check_whole() const {
+  /// This module. Throws Error when it was moved from, and so has no cells.
+  const Module& whole() const {
     if (!mode_) [[unlikely]]
       throw_moved_from();
+    return *this;
   }
 
-  /// Registers a parameter of this module, filled from the stream of its full name. Throws ValueError, as `buffer` and
-  /// `state` do, for a name that is taken.
+  /// Registers a parameter of this module, filled from the stream of its full name; without a seed in `init` from that
+  /// of the module, and without one there, later: see Init. Throws ValueError, as `buffer` and `state` do, for a name
+  /// that is taken.
   Parameter parameter(std::string_view name, const Shape& shape, const Fill& fill, const Init& init,
                       FileLayout layout = FileLayout::same);
   Buffer buffer(std::string_view name, Tensor value);
   State state(std::string_view name, Tensor value);
+  /// A state that is drawn as a parameter is.
+  State state(std::string_view name, const Spec& spec, Cell::Draw draw, const Init& init);
   /// Registers a state that this layer carries from call to call.
   void carries(std::string_view name, std::int64_t layers, std::int64_t width, Dtype dtype);
-  /// Registers the cells of another module under "<name>.". Throws ValueError when that gives two parameters, buffers
-  /// or states one full name; nothing is registered then.
+  /// Registers the cells of another module under "<name>.", and draws those without a value if this one has a seed.
+  /// Throws ValueError when that gives two parameters, buffers or states one full name; nothing is registered then.
   void adopt(std::string_view name, const Module& child);
   /// Takes over which parameters of `from` are tied and whether it and what it adopted are training. Both must have
   /// registered alike, as clones have.
@@ -122,6 +128,7 @@ class Module {
   };
 
   mutable Adoption adoption_;
+  Init init_;
   Mode mode_ = std::make_shared<std::atomic<bool>>(true);
   std::vector<Mode> modes_;
   std::vector<Named<Parameter>> parameters_;
@@ -140,6 +147,9 @@ class Module {
 
 /// A module that maps one tensor to one tensor, and so fits into a chain.
 class Layer : public Module {
+ protected:
+  explicit Layer(Init init = {}) : Module(std::move(init)) {}
+
  public:
   /// The word for it: "gru", "linear".
   virtual std::string kind() const = 0;
@@ -157,7 +167,7 @@ class Layer : public Module {
 
   Tensor operator()(const Tensor& x) const { return (*this)(x, Context{}); }
   Tensor operator()(const Tensor& x, const Context& context) const {
-    check_whole();
+    (void)whole();
     return forward(x, context);
   }
   /// The layer as a compiled function of its input (compile/compile.h): the same bits from a planned, fused program. It

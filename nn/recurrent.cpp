@@ -138,6 +138,7 @@ std::string Recurrent::suffix_of(std::int64_t layer, bool reverse) {
 }
 
 std::size_t Recurrent::index_of(const char* what, std::int64_t layer, bool reverse) const {
+  (void)whole();
   if (layer < 0 || layer >= sizes_.layers || (reverse && !sizes_.bidirectional))
     throw ValueError(name_ + ": has no " + what + suffix_of(layer, reverse) + "; it has " + text(sizes_.layers) +
                      (sizes_.bidirectional ? " bidirectional" : " forward") + " layers");
@@ -145,6 +146,7 @@ std::size_t Recurrent::index_of(const char* what, std::int64_t layer, bool rever
 }
 
 RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
+  (void)whole();
   const Dtype type = dtype();
   Call call(name_, lengths_name_, sizes_, x, context, type);
   const std::span<const State> carried = states_in(context, call.B);

@@ -70,7 +70,7 @@ class Recurrent : public Layer {
   Recurrent(std::string name, bool has_memory, const RecurrentSizes& sizes, const Init& init);
   /// Gives a new layer of equal sizes the values and modes of this one.
   std::unique_ptr<Layer> copy_to(std::unique_ptr<Recurrent> to) const;
-  Init like() const { return {0, {}, dtype()}; }
+  Init like() const { return {.dtype = dtype()}; }
   bool has_memory() const { return has_memory_; }
   /// Features that come into a layer.
   std::int64_t features_into(std::int64_t layer) const {

@@ -7,6 +7,7 @@
 namespace ferrite::nn {
 
 void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
+  (void)whole();
   if (!layer) throw ValueError("sequential: the layer '" + name + "' is null");
   if (name.empty()) throw ValueError("sequential: a layer needs a name");
   if (names_.contains(name)) throw ValueError("sequential: the name '" + name + "' is taken");
@@ -16,6 +17,7 @@ void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
 }
 
 Tensor Sequential::forward(const Tensor& x, const Context& context) const {
+  (void)whole();
   if (context.state.defined() || context.cell.defined())
     throw ValueError(kind() +
                      ": the context has an initial state, which a chain cannot place; use a carry, or call the "
@@ -50,6 +52,7 @@ std::unique_ptr<Step> Sequential::make_chain(const StepRows& in, bool adds) cons
 std::unique_ptr<Step> Sequential::make_step(const StepRows& in) const { return make_chain(in, false); }
 
 void Sequential::clone_into(Sequential& to) const {
+  (void)whole();
   for (const Item& item : layers_) to.add(item.name, item.layer->clone());
   to.take_after(*this);
 }

@@ -10,7 +10,8 @@ namespace ferrite::nn {
 /// context with an initial state: it would be the state of every recurrent layer.
 class Sequential : public Layer {
  public:
-  Sequential() = default;
+  /// With a seed, layers without one are drawn when they are added.
+  explicit Sequential(Init init = {}) : Layer(std::move(init)) {}
 
   /// Appends a layer under a name. Throws ValueError for a null layer or an empty or taken name.
   void add(std::string name, std::unique_ptr<Layer> layer);
@@ -45,6 +46,7 @@ class Sequential : public Layer {
 /// x + f(x), f a chain (arXiv 1512.03385). Throws ShapeError when f changes the shape.
 class Residual final : public Sequential {
  public:
+  using Sequential::Sequential;
   std::string kind() const override { return "residual"; }
   Tensor forward(const Tensor& x, const Context& context) const override;
   std::unique_ptr<Step> make_step(const StepRows& in) const override { return make_chain(in, true); }

@@ -22,6 +22,7 @@ Stream& Stream::operator=(Stream&&) noexcept = default;
 Stream::~Stream() = default;
 
 Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch) {
+  (void)model.named_parameters();  // throws where it was moved from
   if (batch < 1) throw ValueError("stream: the batch must be positive, got " + std::to_string(batch));
   if (!model.causal())
     throw ValueError("stream: " + model.kind() +
@@ -53,6 +54,7 @@ void Stream::advance(std::span<const In> x, std::span<Out> y) {
   if (in_.dtype != dtype_of<In>)
     throw DtypeError("stream: the model takes " + std::string(name_of(in_.dtype)) + ", got " +
                      std::string(name_of(dtype_of<In>)));
+  if (!step_ && !model_) throw Error("stream: was moved from");
   if (!step_ && n > 0 && n % batch_ == 0) prepare(n / batch_);
   if (n != batch_ * in_.width || !step_)
     throw ShapeError("stream: a step takes " +

@@ -9,29 +9,71 @@ Cell::Cell(std::string name, Tensor value, CellKind kind) {
   body_ = std::make_shared<Body>(Body{std::move(name), value.unmarked(), kind});
 }
 
+Cell::Cell(std::string name, const Spec& spec, Draw draw, CellKind kind) {
+  if (!draw) throw ValueError("cell '" + name + "': the function that draws its first value is null");
+  body_ = std::make_shared<Body>(Body{std::move(name), Tensor(), kind, false, spec, std::move(draw)});
+}
+
 Tensor Cell::value() const {
-  Tensor v = body().value;
-  for (Recorder* r : detail::frame().recorders) r->read(*this, v);
+  const Body& b = body();
+  const detail::Frame& frame = detail::frame();
+  Tensor v = b.value;
+  if (!v.defined()) [[unlikely]] {
+    if (!frame.tracing) b.throw_undrawn();
+    v = Tensor::abstract(b.declared);
+  }
+  for (Recorder* r : frame.recorders) r->read(*this, v);
   return v;
 }
 
 const Tensor& Cell::peek() const& {
+  const Body& b = body();
   if (detail::frame().tracing)
-    throw TraceError("peek: '" + body().name + "' would be read past the program that is traced; use value()");
-  return body().value;
+    throw TraceError("peek: '" + b.name + "' would be read past the program that is traced; use value()");
+  if (!b.value.defined()) [[unlikely]]
+    b.throw_undrawn();
+  return b.value;
 }
 
 void Cell::assign(const Tensor& value) const {
   Body& b = body();
-  if (value.dtype() != b.value.dtype())
-    throw DtypeError("assign: '" + b.name + "' holds " + b.value.spec().str() + ", got " + value.spec().str());
-  if (value.shape() != b.value.shape())
-    throw ShapeError("assign: '" + b.name + "' has shape " + b.value.shape().str() + ", got " + value.shape().str());
+  if (value.dtype() != b.dtype())
+    throw DtypeError("assign: '" + b.name + "' holds " + b.spec().str() + ", got " + value.spec().str());
+  if (value.shape() != b.shape())
+    throw ShapeError("assign: '" + b.name + "' has shape " + b.shape().str() + ", got " + value.shape().str());
   bool kept = false;
   for (Recorder* r : detail::frame().recorders) kept |= r->write(*this, value);
   if (kept) return;
   if (value.is_abstract()) throw TraceError("assign: '" + b.name + "' was given a traced value outside its trace");
   b.value = value.unmarked();
+}
+
+void Cell::draw(std::string_view full_name, std::uint64_t seed) const {
+  Body& b = body();
+  if (b.named) return;
+  if (!b.value.defined()) {
+    const NewFrame frame;
+    const Tensor first = b.draw(full_name, seed);
+    if (first.spec() != b.declared)
+      throw ShapeError("draw: '" + std::string(full_name) + "' is " + b.declared.str() + ", its first value " +
+                       first.spec().str());
+    b.value = first.unmarked();
+  }
+  b.name = full_name;
+  b.named = true;
+  b.draw = nullptr;
+}
+
+void Cell::rename(std::string_view name) const {
+  Body& b = body();
+  if (!b.named) b.name = name;
+}
+
+void Cell::Body::throw_undrawn() const {
+  throw Error(
+      "'" + name +
+      "' has no value yet: its layer was made without a seed; give the layer one (nn::Init{.seed = 0}), adopt it "
+      "in a module that has one, or load or assign the value");
 }
 
 Cell& Cell::operator=(const Cell& o) {
@@ -59,11 +101,12 @@ void Cell::tie(const Cell& other) const {
     return "tie: '" + mine.name + "' and '" + theirs->name + "'" + what;
   };
   if (mine.kind != theirs->kind) throw ValueError(both(" are cells of different kinds"));
-  if (mine.value.dtype() != theirs->value.dtype())
-    throw DtypeError(both(" hold " + mine.value.spec().str() + " and " + theirs->value.spec().str()));
-  if (mine.value.shape() != theirs->value.shape())
-    throw ShapeError(both(" have shapes " + mine.value.shape().str() + " and " + theirs->value.shape().str()));
+  if (mine.dtype() != theirs->dtype())
+    throw DtypeError(both(" hold " + mine.spec().str() + " and " + theirs->spec().str()));
+  if (mine.shape() != theirs->shape())
+    throw ShapeError(both(" have shapes " + mine.shape().str() + " and " + theirs->shape().str()));
   mine.value = Tensor();
+  mine.draw = nullptr;
   mine.tied_to = theirs;
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +23,11 @@ class Cell {
  public:
   Cell() = default;
   Cell(std::string name, Tensor value, CellKind kind);
+  /// How a cell gets its first value: from the seed of a model and the cell's full name in it.
+  using Draw = std::function<Tensor(std::string_view full_name, std::uint64_t seed)>;
+  /// A cell that is declared and has no value yet: `draw`, `assign` or a file gives it one. Until it is drawn its name
+  /// follows the modules that adopt it.
+  Cell(std::string name, const Spec& spec, Draw draw, CellKind kind);
   Cell(const Cell& o) : body_(o.resolved()) {}
   Cell(Cell&&) noexcept = default;
   /// The handle stands for the other cell from now on; one that a module registered is tied instead: see `tie`.
@@ -29,7 +35,7 @@ class Cell {
   Cell& operator=(Cell&& o);
   ~Cell() = default;
 
-  /// The value, as the recorders see it. Throws Error when the cell is empty or undefined.
+  /// The value, as the recorders see it. Throws Error when the handle is empty or the cell has no value yet.
   Tensor value() const;
   operator Tensor() const { return value(); }
   /// Gives the cell a new value of the same shape and dtype. Throws ShapeError, DtypeError; TraceError for a
@@ -51,10 +57,13 @@ class Cell {
   const std::string& name() const& { return body().name; }
   std::string name() const&& { return body().name; }
   CellKind kind() const { return body().kind; }
-  const Shape& shape() const& { return body().value.shape(); }
-  Shape shape() const&& { return body().value.shape(); }
-  Dtype dtype() const { return body().value.dtype(); }
-  std::int64_t numel() const { return body().value.numel(); }
+  const Shape& shape() const& { return body().shape(); }
+  Shape shape() const&& { return body().shape(); }
+  Dtype dtype() const { return body().dtype(); }
+  std::int64_t numel() const { return shape().numel(); }
+  Spec spec() const { return {shape(), dtype()}; }
+  /// Whether it has a value.
+  bool drawn() const { return body().value.defined(); }
   /// Identity: equal for handles to the same cell.
   const void* identity() const noexcept { return resolved().get(); }
   bool operator==(const Cell& o) const noexcept { return identity() == o.identity(); }
@@ -63,6 +72,10 @@ class Cell {
 
   // ---- for modules, optimisers and recorders -------------------------------------------------------------
 
+  /// What a seed makes of a cell that was declared: its full name, and its first value unless it has one. Else nothing.
+  void draw(std::string_view full_name, std::uint64_t seed) const;
+  /// The name in a module that adopts it, where no seed has fixed it yet.
+  void rename(std::string_view name) const;
   /// Marks the handle that a module registers: assigning another cell to it ties, so that what the module holds and
   /// what it registered stay the same. Copies of the handle are not marked.
   void mark_registered() noexcept { registered_ = true; }
@@ -76,9 +89,17 @@ class Cell {
  private:
   struct Body {
     std::string name;
-    Tensor value;
+    Tensor value;  ///< undefined before the first one
     CellKind kind;
+    bool named = true;  ///< for good
+    Spec declared{};    ///< of a cell without a value
+    Draw draw{};
     std::shared_ptr<Body> tied_to{};  ///< stands for this one
+
+    const Shape& shape() const { return value.defined() ? value.shape() : declared.shape; }
+    Dtype dtype() const { return value.defined() ? value.dtype() : declared.dtype; }
+    Spec spec() const { return {shape(), dtype()}; }
+    [[noreturn]] void throw_undrawn() const;
   };
   friend class detail::AdamInPlace;
   /// The value, where it is known that nothing is being traced.
@@ -113,6 +134,8 @@ class Parameter : public Cell {
   Parameter() = default;
   Parameter(std::string name, Tensor value, FileLayout layout = FileLayout::same)
       : Cell(std::move(name), std::move(value), CellKind::parameter), layout_(layout) {}
+  Parameter(std::string name, const Spec& spec, Draw draw, FileLayout layout = FileLayout::same)
+      : Cell(std::move(name), spec, std::move(draw), CellKind::parameter), layout_(layout) {}
   Parameter(const Parameter&) = default;
   Parameter(Parameter&&) noexcept = default;
   Parameter& operator=(const Parameter& o);
@@ -139,6 +162,8 @@ class State : public Cell {
  public:
   State() = default;
   State(std::string name, Tensor value) : Cell(std::move(name), std::move(value), CellKind::state) {}
+  State(std::string name, const Spec& spec, Draw draw)
+      : Cell(std::move(name), spec, std::move(draw), CellKind::state) {}
 };
 
 }  // namespace ferrite

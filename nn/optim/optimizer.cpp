@@ -49,6 +49,8 @@ void check_parameters(const std::vector<Parameter>& parameters) {
   for (std::size_t i = 0; i < parameters.size(); ++i)
     if (!parameters[i].defined())
       throw ValueError("optimizer: parameter " + std::to_string(i) + " of the list is an empty handle");
+  for (const Parameter& p : parameters)
+    if (!p.drawn()) (void)p.peek();  // throws, and says what to do
   check_unique(parameters);
 }
 

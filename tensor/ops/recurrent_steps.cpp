@@ -73,6 +73,7 @@ Tensor without_padding(const Tensor& x, const SequenceOptions& o) {
 }
 
 Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentStep& step, const SequenceOptions& o) {
+  if (!step) throw ValueError("unroll: the step is null");
   const std::int64_t time = o.batch_first ? 1 : 0;
   const Tensors inputs = unbind(i, time);
   const std::size_t T = inputs.size();

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_step_of_a_stream_allocates_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(layers_that_run_on_tensors_miss_no_pool) {
-  const auto net = dsl::sequence(8).gru(16).layer_norm().softmax().linear(3).build();
+  const auto net = dsl::sequence(8).gru(16).layer_norm().softmax().linear(3).build(0);
   nn::Stream stream = net.stream();
   std::vector<float> x(8, 0.5F), y(3);
   BOOST_TEST(stream.on_tensors() == 2U);

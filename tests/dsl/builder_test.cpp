@@ -49,31 +49,32 @@ BOOST_AUTO_TEST_CASE(every_word) {
 }
 
 BOOST_AUTO_TEST_CASE(flatten_words) {
-  const auto net = dsl::sequence(3).tanh().relu().log_softmax().last_step().flatten().build();
+  const auto net = dsl::sequence(3).tanh().relu().log_softmax().last_step().flatten().build(0);
   BOOST_TEST(net(zeros({2, 5, 3})).shape().str() == "[2, 3]");
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_when_building) {
   BOOST_CHECK_EXCEPTION(
-      (void)dsl::sequence(12).gru(32).add(nn::Linear(64, 9), "head").build(), ShapeError,
+      (void)dsl::sequence(12).gru(32).add(nn::Linear(64, 9), "head").build(0), ShapeError,
       says("layer 1 (linear \"head\"): linear: expects 64 features, got [B, T, 32]; the layer before it "
            "gives [B, T, 32]"));
-  BOOST_CHECK_EXCEPTION((void)dsl::features(784).gru(64).build(), ShapeError,
+  BOOST_CHECK_EXCEPTION((void)dsl::features(784).gru(64).build(0), ShapeError,
                         says("layer 0 (gru \"0\"): gru: expects input [B, T, 784], got [B, 784]"));
-  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).last_step().last_step().build(), ShapeError,
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).last_step().last_step().build(0), ShapeError,
                         says("layer 1 (last_step \"1\")"));
-  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).embedding(4).build(), ShapeError,
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).embedding(4).build(0), ShapeError,
                         says("start with dsl::tokens(vocabulary)"));
-  BOOST_CHECK_EXCEPTION((void)dsl::tokens(3).linear(4).build(), ShapeError, says("expects features"));
-  BOOST_CHECK_EXCEPTION((void)dsl::features(3).linear(4, "a").linear(4, "a").build(), ValueError, says("'a' is taken"));
-  BOOST_CHECK_EXCEPTION((void)dsl::features(3).linear(0).build(), ValueError,
+  BOOST_CHECK_EXCEPTION((void)dsl::tokens(3).linear(4).build(0), ShapeError, says("expects features"));
+  BOOST_CHECK_EXCEPTION((void)dsl::features(3).linear(4, "a").linear(4, "a").build(0), ValueError,
+                        says("'a' is taken"));
+  BOOST_CHECK_EXCEPTION((void)dsl::features(3).linear(0).build(0), ValueError,
                         says("layer 0 (linear \"0\"): linear: sizes must be positive"));
-  BOOST_CHECK_EXCEPTION((void)dsl::features(3).dropout(2).build(), ValueError, says("dropout: the probability"));
+  BOOST_CHECK_EXCEPTION((void)dsl::features(3).dropout(2).build(0), ValueError, says("dropout: the probability"));
   BOOST_CHECK_EXCEPTION((void)dsl::features(3).activation("swoosh"), ValueError,
                         says("'swoosh' is unknown; known are relu"));
-  BOOST_CHECK_EXCEPTION((void)dsl::features(3).build(), ValueError, says("has no layers"));
+  BOOST_CHECK_EXCEPTION((void)dsl::features(3).build(0), ValueError, says("has no layers"));
   BOOST_CHECK_EXCEPTION((void)dsl::sequence(0), ValueError, says("sequence: the size must be positive"));
-  BOOST_CHECK_EXCEPTION((void)dsl::features(4).residual([](dsl::Builder& b) { b.linear(3); }).build(), ShapeError,
+  BOOST_CHECK_EXCEPTION((void)dsl::features(4).residual([](dsl::Builder& b) { b.linear(3); }).build(0), ShapeError,
                         says("residual: the chain changes the shape: [B, 4] to [B, 3]"));
 }
 

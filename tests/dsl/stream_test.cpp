@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_network_streams_with_the_bits_of_the_whole_sequence) {
 }
 
 BOOST_AUTO_TEST_CASE(last_step_is_the_step) {
-  const auto net = dsl::sequence(3).gru(4).last_step().linear(2).build();
+  const auto net = dsl::sequence(3).gru(4).last_step().linear(2).build(0);
   const Tensor x = draw({1, 5, 3}, 2);
   nn::Stream stream = net.stream();
   BOOST_TEST(identical(select(streamed(stream, x, 2), 1, -1), net(x)));
@@ -225,14 +225,14 @@ BOOST_AUTO_TEST_CASE(a_clone_and_its_original_do_not_touch_each_other) {
 }
 
 BOOST_AUTO_TEST_CASE(blocks_and_tokens) {
-  const auto net = dsl::tokens(7).embedding(3).gru(4).build();
+  const auto net = dsl::tokens(7).embedding(3).gru(4).build(0);
   const std::vector<std::int64_t> tokens = {3, 1, 6};
   nn::Stream stream = net.stream();
   std::vector<float> y(4);
   for (const std::int64_t& t : tokens) stream.step(std::span(&t, 1), y);
   BOOST_TEST(identical(Tensor::from(y, {1, 4}), select(net(Tensor::from(tokens, {1, 3})), 1, -1)));
 
-  const auto sound = dsl::sequence(1).gru(4).linear(1).build();
+  const auto sound = dsl::sequence(1).gru(4).linear(1).build(0);
   const Tensor x = draw({1, 16, 1}, 7);
   const std::vector<float> in = x.to_vector<float>();
   std::vector<float> out(16);
@@ -245,9 +245,9 @@ BOOST_AUTO_TEST_CASE(blocks_and_tokens) {
 BOOST_AUTO_TEST_CASE(what_cannot_be_streamed_is_refused) {
   const nn::Lstm both_ways(2, 3, {.bidirectional = true});
   BOOST_CHECK_EXCEPTION((void)both_ways.stream(), ValueError, says("stream: lstm is not causal"));
-  const auto mean = dsl::sequence(3).gru(4).mean_over_time().build();
+  const auto mean = dsl::sequence(3).gru(4).mean_over_time().build(0);
   BOOST_CHECK_EXCEPTION((void)mean.stream(), ValueError, says("is not causal"));
-  const nn::Gru gru(2, 3);
+  const nn::Gru gru(2, 3, {}, {.seed = 0});
   BOOST_CHECK_EXCEPTION((void)gru.stream(0), ValueError, says("stream: the batch must be positive"));
   nn::Stream stream = gru.stream(2);
   std::vector<float> x(3), y(6);
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_streamed_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_chain_refuses_an_initial_state) {
-  const auto net = dsl::sequence(3).gru(4).gru(4).build();
+  const auto net = dsl::sequence(3).gru(4).gru(4).build(0);
   BOOST_CHECK_EXCEPTION((void)net(draw({1, 2, 3}, 8), {.state = zeros({1, 4})}), ValueError,
                         says("has an initial state, which a chain cannot place"));
 }

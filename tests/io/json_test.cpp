@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(weights_are_named_lists) {
 
 BOOST_AUTO_TEST_CASE(numbers_have_points_in_every_locale) {
   nn::Sequential net;
-  net.add("a", std::make_unique<nn::Gru>(1, 3));
-  net.add("b", std::make_unique<nn::Linear>(3, 1));
+  net.add("a", std::make_unique<nn::Gru>(1, 3, nn::Init{.seed = 0}));
+  net.add("b", std::make_unique<nn::Linear>(3, 1, nn::Init{.seed = 0}));
   const std::string written = io::serialize_rtneural(net);
   const support::CommaLocale locale;
   BOOST_TEST(identical(weights(R"({"a": [1.5, -2.25e3, 12345.5]})").tensor("a"),
@@ -143,11 +143,11 @@ BOOST_AUTO_TEST_CASE(hostile_nets_are_refused_in_one_sentence) {
 
 BOOST_AUTO_TEST_CASE(a_net_comes_back_as_it_was_written) {
   nn::Sequential net;
-  net.add("a", std::make_unique<nn::Linear>(2, 3));
+  net.add("a", std::make_unique<nn::Linear>(2, 3, nn::Init{.seed = 0}));
   net.add("b", std::make_unique<nn::Activation>("tanh", nn::activation("tanh")));
-  net.add("c", std::make_unique<nn::Gru>(3, 4, nn::GruOptions{.layers = 2}));
-  net.add("d", std::make_unique<nn::Lstm>(4, 3));
-  net.add("e", std::make_unique<nn::Linear>(3, 1));
+  net.add("c", std::make_unique<nn::Gru>(3, 4, nn::GruOptions{.layers = 2}, nn::Init{.seed = 0}));
+  net.add("d", std::make_unique<nn::Lstm>(4, 3, nn::Init{.seed = 0}));
+  net.add("e", std::make_unique<nn::Linear>(3, 1, nn::Init{.seed = 0}));
   const TemporaryFolder folder;
   io::save_rtneural(net, folder / "net.json");
   const auto back = io::read_rtneural(folder / "net.json");
@@ -165,11 +165,15 @@ BOOST_AUTO_TEST_CASE(what_rtneural_lacks_is_not_written) {
     BOOST_CHECK_EXCEPTION((void)io::serialize_rtneural(net), IoError, says(message));
   };
   refuses(std::make_unique<nn::LayerNorm>(3), "layer 0 (layer_norm): cannot be written");
-  refuses(std::make_unique<nn::Gru>(2, 3, nn::GruOptions{.bidirectional = true}), "two directions cannot be written");
-  refuses(std::make_unique<nn::Gru>(2, 3, nn::GruOptions{.reset_after = false}), "the reset before the product");
-  refuses(std::make_unique<nn::Lstm>(2, 3, nn::LstmOptions{.proj_size = 2}), "a projection cannot be written");
-  refuses(std::make_unique<nn::Gru>(2, 3, nn::GruOptions{.bias = false}), "without bias cannot be written");
-  refuses(std::make_unique<nn::Gru>(2, 3, nn::Init{.dtype = Dtype::f64}), "not f32");
+  refuses(std::make_unique<nn::Gru>(2, 3, nn::GruOptions{.bidirectional = true}, nn::Init{.seed = 0}),
+          "two directions cannot be written");
+  refuses(std::make_unique<nn::Gru>(2, 3, nn::GruOptions{.reset_after = false}, nn::Init{.seed = 0}),
+          "the reset before the product");
+  refuses(std::make_unique<nn::Lstm>(2, 3, nn::LstmOptions{.proj_size = 2}, nn::Init{.seed = 0}),
+          "a projection cannot be written");
+  refuses(std::make_unique<nn::Gru>(2, 3, nn::GruOptions{.bias = false}, nn::Init{.seed = 0}),
+          "without bias cannot be written");
+  refuses(std::make_unique<nn::Gru>(2, 3, nn::Init{.seed = 0, .dtype = Dtype::f64}), "not f32");
   refuses(std::make_unique<nn::Activation>("tanh", nn::activation("tanh")), "cannot begin with an activation");
 }
 

@@ -30,7 +30,10 @@ inline Tensor counting(const Shape& shape, double first, Dtype dtype = Dtype::f3
 }
 
 inline nn::Fill from(double first) {
-  return [first](const Shape& shape, const ferrite::RandomKey&, Dtype dtype) { return counting(shape, first, dtype); };
+  const auto count = [first](const Shape& shape, const ferrite::RandomKey&, Dtype dtype) {
+    return counting(shape, first, dtype);
+  };
+  return nn::Fill(count, /*random=*/false);
 }
 
 inline nn::Init doubles() {

@@ -23,18 +23,18 @@ const nn::Context none;
 BOOST_AUTO_TEST_SUITE(layers)
 
 BOOST_AUTO_TEST_CASE(linear_is_a_product_and_a_sum) {
-  const nn::Linear l(2, 3);
+  const nn::Linear l(2, 3, {.seed = 0});
   l.weight.assign(Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {2, 3}));
   l.bias.assign(Tensor::from({10.0F, 20.0F, 30.0F}));
   BOOST_TEST(identical(l(Tensor::from({1.0F, -1.0F}, {1, 2})), Tensor::from({7.0F, 17.0F, 27.0F}, {1, 3})));
   BOOST_TEST(l(draw({4, 5, 2})).shape().str() == "[4, 5, 3]");
   BOOST_CHECK_EXCEPTION((void)l(draw({4, 3})), ShapeError, says("linear: expects 2 features, got [4, 3]"));
   BOOST_CHECK_EXCEPTION(nn::Linear(0, 3), ValueError, says("sizes must be positive"));
-  BOOST_TEST(amax(abs(nn::Linear(100, 50).weight.peek())).item() <= 0.1F);
+  BOOST_TEST(amax(abs(nn::Linear(100, 50, {.seed = 0}).weight.peek())).item() <= 0.1F);
 }
 
 BOOST_AUTO_TEST_CASE(embedding_picks_rows) {
-  const nn::Embedding e(4, 2);
+  const nn::Embedding e(4, 2, {.seed = 0});
   const Tensor tokens = Tensor::from<std::int64_t>({3, 0, 3, 1}, {2, 2});
   BOOST_TEST(identical(select(select(e(tokens), 0, 1), 0, 0), select(e.weight.peek(), 0, 3)));
   BOOST_CHECK_EXCEPTION((void)e(Tensor::from<std::int64_t>({4})), ShapeError,
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_cut_into_chunks_gives_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(gru_errors) {
-  const nn::Gru gru(2, 3);
+  const nn::Gru gru(2, 3, {}, {.seed = 0});
   BOOST_CHECK_EXCEPTION((void)gru(draw({4, 5, 3})), ShapeError, says("gru: expects input [B, T, 2], got [4, 5, 3]"));
   BOOST_CHECK_EXCEPTION((void)gru(draw({4, 0, 2})), ShapeError, says("no steps"));
   BOOST_CHECK_EXCEPTION((void)gru(draw({4, 5, 2}, 1, Dtype::f64)), DtypeError, says("the weights are f32"));
@@ -145,9 +145,9 @@ BOOST_AUTO_TEST_CASE(clones_are_independent) {
 
 BOOST_AUTO_TEST_CASE(sequential_and_residual_names) {
   nn::Sequential s;
-  s.add("first", std::make_unique<nn::Linear>(2, 2));
+  s.add("first", std::make_unique<nn::Linear>(2, 2, nn::Init{.seed = 0}));
   auto r = std::make_unique<nn::Residual>();
-  r->add("0", std::make_unique<nn::Linear>(2, 2));
+  r->add("0", std::make_unique<nn::Linear>(2, 2, nn::Init{.seed = 0}));
   s.add("skip", std::move(r));
   BOOST_TEST(s.named_parameters()[2].name == "skip.0.weight");
   BOOST_CHECK_EXCEPTION(s.add("first", std::make_unique<nn::LastStep>()), ValueError, says("'first' is taken"));

@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(the_other_gru_equals_a_scalar_loop) {
 
 /// A reset cuts a sequence into two that know nothing of each other, in both directions.
 BOOST_AUTO_TEST_CASE(a_reset_begins_a_new_sequence) {
-  const nn::Lstm lstm(2, 3, {.layers = 2, .bidirectional = true});
+  const nn::Lstm lstm(2, 3, {.layers = 2, .bidirectional = true}, {.seed = 0});
   const Tensor x = draw({2, 7, 2}, 2);
   const Tensor h0 = draw({4, 2, 3}, 3);
   const Tensor c0 = draw({4, 2, 3}, 4);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_reset_begins_a_new_sequence) {
 }
 
 BOOST_AUTO_TEST_CASE(no_gradient_crosses_a_reset) {
-  const nn::Gru gru(2, 3, {.layers = 2});
+  const nn::Gru gru(2, 3, {.layers = 2}, {.seed = 0});
   Tape tape;
   const Tensor x = tape.watch(draw({2, 6, 2}, 5));
   const Tensor h0 = tape.watch(draw({2, 2, 3}, 6));
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_crosses_a_reset) {
 }
 
 BOOST_AUTO_TEST_CASE(a_reset_in_the_padding_does_nothing) {
-  const nn::Gru gru(2, 3, {.bidirectional = true});
+  const nn::Gru gru(2, 3, {.bidirectional = true}, {.seed = 0});
   const Tensor x = draw({2, 5, 2}, 7);
   const Tensor h0 = draw({2, 2, 3}, 8);
   const Tensor lengths = Tensor::from(std::vector<std::int64_t>{3, 5}, {2});
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_reset_in_the_padding_does_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(cut_anywhere_gives_the_same_bits) {
-  const nn::Lstm lstm(3, 5, {.layers = 2});
+  const nn::Lstm lstm(3, 5, {.layers = 2}, {.seed = 0});
   const Tensor x = draw({3, 9, 3}, 9);
   const nn::RecurrentResult whole = lstm.run(x);
   for (std::int64_t cut = 1; cut < 9; ++cut) {
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(cut_anywhere_gives_the_same_bits) {
 
 /// The carry against detaching by hand: equal losses and gradients, to the bit.
 BOOST_AUTO_TEST_CASE(truncated_back_propagation_equals_detaching_by_hand) {
-  const nn::Gru gru(2, 4, {.layers = 2});
+  const nn::Gru gru(2, 4, {.layers = 2}, {.seed = 0});
   const Tensor x = draw({3, 10, 2}, 12);
   const nn::Carry carry(gru, 3);
   Tensor by_hand;
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(dropout_lies_between_the_layers_only) {
 }
 
 BOOST_AUTO_TEST_CASE(mistakes_are_named) {
-  const nn::Lstm lstm(2, 3, {.layers = 2, .bidirectional = true});
+  const nn::Lstm lstm(2, 3, {.layers = 2, .bidirectional = true}, {.seed = 0});
   const Tensor x = draw({4, 5, 2}, 14);
   BOOST_CHECK_EXCEPTION((void)lstm.run(draw({4, 5, 3}, 1)), ShapeError,
                         says("lstm: expects input [B, T, 2], got [4, 5, 3]"));
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
   BOOST_CHECK_EXCEPTION(nn::Rnn(2, 3, {.dropout = 1.5}), ValueError, says("rnn: dropout must lie in [0, 1]"));
   BOOST_CHECK_EXCEPTION((void)lstm.weights(2), ValueError, says("lstm: has no weights_l2"));
   BOOST_CHECK_EXCEPTION((void)nn::Gru(2, 3).weights(0, true), ValueError, says("gru: has no weights_l0_reverse"));
-  const nn::GruCell cell(2, 3);
+  const nn::GruCell cell(2, 3, {.seed = 0});
   BOOST_CHECK_EXCEPTION((void)cell(zeros({4, 3})), ShapeError, says("gru cell: expects input [B, 2], got [4, 3]"));
   BOOST_CHECK_EXCEPTION((void)cell(zeros({4, 2}), zeros({3, 3})), ShapeError,
                         says("gru cell: expects a state [4, 3], got [3, 3]"));

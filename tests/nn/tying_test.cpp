@@ -16,8 +16,8 @@ using support::says;
 namespace {
 
 struct Pair : nn::Module {
-  nn::Linear a{2, 2, {.prefix = "a"}, false};
-  nn::Linear b{2, 2, {.prefix = "b"}, false};
+  nn::Linear a{2, 2, {.seed = 0, .prefix = "a"}, false};
+  nn::Linear b{2, 2, {.seed = 0, .prefix = "b"}, false};
   Pair() { adopt("a", a), adopt("b", b); }
   Tensor forward(const Tensor& x) const { return b(a(x)); }
 };
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(assigning_to_a_registered_parameter_ties_it) {
   net.b.weight = net.a.weight;
   BOOST_TEST(net.parameters().size() == 1U);
   BOOST_TEST((net.named_parameters()[1].cell == net.b.weight));
-  nn::Linear c(2, 2, {}, false);
+  nn::Linear c(2, 2, {.seed = 0}, false);
   c.weight = Parameter("other", twos(), FileLayout::transposed);
   BOOST_TEST(identical(c.named_parameters()[0].cell.peek(), twos()));
   c.weight.assign(ones({2, 2}));
@@ -76,12 +76,13 @@ BOOST_AUTO_TEST_CASE(assigning_to_a_registered_parameter_ties_it) {
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_not_tied) {
-  nn::Linear a(2, 2, {.prefix = "a"});
-  nn::Linear b(2, 3, {.prefix = "b"});
-  const nn::Embedding table(2, 2, {.prefix = "t"});
+  nn::Linear a(2, 2, {.seed = 0, .prefix = "a"});
+  nn::Linear b(2, 3, {.seed = 0, .prefix = "b"});
+  const nn::Embedding table(2, 2, {.seed = 0, .prefix = "t"});
   BOOST_CHECK_EXCEPTION(b.weight.tie(a.weight), ShapeError, says("tie: 'b.weight' and 'a.weight' have shapes"));
   BOOST_CHECK_EXCEPTION(b.weight = a.weight, ShapeError, says("tie: 'b.weight' and 'a.weight' have shapes"));
-  BOOST_CHECK_EXCEPTION(a.weight.tie(nn::Linear(2, 2, {.dtype = Dtype::f64}).weight), DtypeError, says("hold f32"));
+  BOOST_CHECK_EXCEPTION(a.weight.tie(nn::Linear(2, 2, {.seed = 0, .dtype = Dtype::f64}).weight), DtypeError,
+                        says("hold f32"));
   BOOST_CHECK_EXCEPTION(a.weight.tie(table.weight), ValueError, says("one is transposed in files"));
   BOOST_CHECK_EXCEPTION(a.weight.tie(Parameter()), Error, says("tie: 'a.weight' was given an empty handle"));
   BOOST_CHECK_EXCEPTION(a.bias = Parameter(), Error, says("tie: 'a.bias' was given an empty handle"));
@@ -91,8 +92,8 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_not_tied) {
 
 BOOST_AUTO_TEST_CASE(clones_are_tied_as_the_original) {
   nn::Sequential net;
-  net.add("a", std::make_unique<nn::Linear>(2, 2));
-  net.add("b", std::make_unique<nn::Linear>(2, 2));
+  net.add("a", std::make_unique<nn::Linear>(2, 2, nn::Init{.seed = 0}));
+  net.add("b", std::make_unique<nn::Linear>(2, 2, nn::Init{.seed = 0}));
   net.named_parameters()[2].cell.tie(net.named_parameters()[0].cell);
   const auto copy = net.clone();
   BOOST_TEST(copy->parameters().size() == 3U);
@@ -147,7 +148,8 @@ BOOST_AUTO_TEST_CASE(files_hold_a_tied_parameter_once_and_may_hold_it_twice) {
 BOOST_AUTO_TEST_CASE(an_adopted_layer_cannot_be_replaced_unseen) {
   Pair net;
   const Tensor before = net.b.weight.peek();
-  BOOST_CHECK_EXCEPTION(net.b = nn::Linear(2, 2, {}, false), ValueError, says("module: was adopted by another module"));
+  BOOST_CHECK_EXCEPTION(net.b = nn::Linear(2, 2, {.seed = 0}, false), ValueError,
+                        says("module: was adopted by another module"));
   BOOST_TEST(identical(net.b.weight.peek(), before));
   Pair other;
   other.a.weight.assign(twos());

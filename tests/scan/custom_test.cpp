@@ -79,9 +79,12 @@ BOOST_AUTO_TEST_CASE(unrolled_it_is_the_same) {
     for (std::size_t i = 2; i < a.size(); ++i) BOOST_TEST(within(a[i], b[i], 1e-6), scanned.kind() << ", result " << i);
   };
   const nn::CustomOptions unrolled{.form = nn::Form::unrolled};
-  compare(nn::custom<cells::PeepholeLstm>(6, 17), nn::custom<cells::PeepholeLstm>(6, 17, unrolled));
-  compare(nn::custom<cells::MinimalGated>(6, 17), nn::custom<cells::MinimalGated>(6, 17, unrolled));
-  compare(nn::custom<nn::LayerNormGruCell>(6, 17), nn::custom<nn::LayerNormGruCell>(6, 17, unrolled));
+  compare(nn::custom<cells::PeepholeLstm>(6, 17, {}, {.seed = 0}),
+          nn::custom<cells::PeepholeLstm>(6, 17, unrolled, {.seed = 0}));
+  compare(nn::custom<cells::MinimalGated>(6, 17, {}, {.seed = 0}),
+          nn::custom<cells::MinimalGated>(6, 17, unrolled, {.seed = 0}));
+  compare(nn::custom<nn::LayerNormGruCell>(6, 17, {}, {.seed = 0}),
+          nn::custom<nn::LayerNormGruCell>(6, 17, unrolled, {.seed = 0}));
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_is_independent) {

@@ -167,8 +167,8 @@ BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused_and_change_nothing) {
 
 BOOST_AUTO_TEST_CASE(layers_of_equal_names_keep_their_own_moments) {
   struct Pair : nn::Module {
-    nn::Linear a{2, 2};
-    nn::Linear b{2, 2};
+    nn::Linear a{2, 2, {.seed = 0}};
+    nn::Linear b{2, 2, {.seed = 0}};
     Pair() { adopt("a", a), adopt("b", b); }
   };
   const Pair pair;
