@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +13,8 @@
 #include <cstdint>
 #include <random>
 #include <string_view>
+
+#include "ferrite/io/detail/system_calls.h"
 
 namespace ferrite::io::detail {
 namespace {
@@ -48,12 +51,19 @@ int owner_of(std::string_view name, std::string_view stem) {
 
 bool alive(int pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
 
+/// Opening what is no file can be felt: the writer at the other end of a FIFO would go on, to nobody.
+bool is_file(const std::filesystem::path& path) {
+  struct stat about {};
+  return ::lstat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+}
+
 /// Removes a temporary file unless somebody holds a lock on it. Process numbers are used again, after a restart of a
 /// container above all, so our own number proves nothing: the owner of a temporary file holds the lock as long as it
 /// lives. The lock is kept while the file is removed, so that an owner who has just created it, but not locked it yet,
 /// finds either the lock taken or the file gone, and takes another name.
 void remove_unlocked(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (!is_file(path)) return;
+  const int fd = system_calls().open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
   if (fd < 0) return;
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
   ::close(fd);

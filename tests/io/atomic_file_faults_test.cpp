@@ -1,10 +1,14 @@
 /// Saving while every system call fails in turn: an error with the system's words, and the old file.
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
+#include <functional>
 
 #include "ferrite/io/detail/system_calls.h"
 #include "ferrite/io/safetensors.h"
@@ -144,6 +148,134 @@ BOOST_AUTO_TEST_CASE(every_failing_call_is_reported) {
          "cannot create a temporary file in the same folder: Too many open files");
   broken([](SystemCalls& c) { c.open = [](const char*, int, mode_t) { return failing<EEXIST>(0); }; },
          "every name is taken");
+}
+
+/// Puts an obstacle where the first temporary file would be: each is left as it was, and another name is taken.
+BOOST_AUTO_TEST_CASE(a_taken_temporary_name_is_left_alone) {
+  static std::function<void(const std::string&)> obstruct;
+  static std::string taken;
+  static int tries;
+  const auto save_beside = [](const std::function<void(const std::string&)>& obstacle) {
+    const TemporaryFolder folder;
+    put(folder / "model", "old");
+    put(folder / "other", "not ours");
+    const std::filesystem::path before = std::filesystem::current_path();
+    std::filesystem::current_path(folder.path());
+    obstruct = obstacle;
+    taken.clear();
+    tries = 0;
+    {
+      Broken calls;
+      calls->open = [](const char* path, int flags, mode_t mode) {
+        if ((flags & O_EXCL) != 0 && tries++ == 0) obstruct(taken = path);
+        return ::open(path, flags, mode);
+      };
+      save("model", "new");
+    }
+    BOOST_TEST(tries == 2);
+    BOOST_TEST(content("model") == "new");
+    BOOST_TEST(content("other") == "not ours");
+    BOOST_TEST(std::filesystem::exists(std::filesystem::symlink_status(taken)));
+    BOOST_TEST(folder.leftovers() == 1);
+    std::filesystem::current_path(before);
+  };
+  save_beside([](const std::string& path) { put(path, "somebody's"); });
+  BOOST_TEST(tries == 2);
+  save_beside([](const std::string& path) { std::filesystem::create_directory(path); });
+  save_beside([](const std::string& path) { std::filesystem::create_symlink("other", path); });
+  save_beside([](const std::string& path) { std::filesystem::create_symlink("nowhere", path); });
+  save_beside([](const std::string& path) { BOOST_REQUIRE(::mkfifo(path.c_str(), 0600) == 0); });
+}
+
+/// A FIFO, a folder and a link under the name of a temporary file that nobody holds any more: none is ours, and a FIFO
+/// must not even be opened, since its writer would feel that.
+BOOST_AUTO_TEST_CASE(what_is_no_file_is_neither_opened_nor_removed) {
+  static std::vector<std::string> opened;
+  opened.clear();
+  const TemporaryFolder folder;
+  put(folder / "other", "not ours");
+  const std::string name = ".model.tmp." + std::to_string(::getpid()) + ".";
+  BOOST_REQUIRE(::mkfifo((folder / (name + "1")).c_str(), 0600) == 0);
+  std::filesystem::create_directory(folder / (name + "2"));
+  std::filesystem::create_symlink("other", folder / (name + "3"));
+  put(folder / (name + "4"), "stale");
+  {
+    Broken calls;
+    calls->open = [](const char* path, int flags, mode_t mode) {
+      opened.emplace_back(path);
+      return ::open(path, flags, mode);
+    };
+    save(folder / "model", "new");
+  }
+  BOOST_TEST(std::ranges::count(opened, (folder / (name + "4")).string()) == 1);
+  for (const char* kind : {"1", "2", "3"})
+    BOOST_TEST(std::ranges::count(opened, (folder / (name + kind)).string()) == 0);
+  BOOST_TEST(content(folder / "model") == "new");
+  BOOST_TEST(content(folder / "other") == "not ours");
+  BOOST_TEST(folder.leftovers() == 3);
+}
+
+/// The child dies at the n-th system call of a save, for every n: before it, and after it.
+BOOST_AUTO_TEST_CASE(a_death_at_any_system_call_leaves_a_whole_file) {
+  static int countdown;
+  static bool afterwards;
+  const auto tick = [](bool after) {
+    if (after == afterwards && countdown-- == 0) ::raise(SIGKILL);
+  };
+  static const auto ticked = tick;
+  bool saved = false;
+  for (int n = 0; !saved; ++n) {
+    for (const bool after : {false, true}) {
+      const TemporaryFolder folder;
+      put(folder / "model", "old");
+      const pid_t child = ::fork();
+      if (child == 0) {
+        countdown = n, afterwards = after;
+        SystemCalls& c = system_calls();
+        c.open = [](const char* path, int flags, mode_t mode) {
+          ticked(false);
+          const int fd = ::open(path, flags, mode);
+          return ticked(true), fd;
+        };
+        c.write = [](int fd, const void* bytes, std::size_t size) {
+          ticked(false);
+          const ssize_t put = ::write(fd, bytes, std::min<std::size_t>(size, 2));
+          return ticked(true), put;
+        };
+        c.fsync = [](int fd) {
+          ticked(false);
+          const int result = ::fsync(fd);
+          return ticked(true), result;
+        };
+        c.fchmod = [](int fd, mode_t mode) {
+          ticked(false);
+          const int result = ::fchmod(fd, mode);
+          return ticked(true), result;
+        };
+        c.rename = [](const char* from, const char* to) {
+          ticked(false);
+          const int result = ::rename(from, to);
+          return ticked(true), result;
+        };
+        c.close = [](int fd) {
+          ticked(false);
+          const int result = ::close(fd);
+          return ticked(true), result;
+        };
+        save(folder / "model", "longer");
+        ::_exit(0);
+      }
+      int status = 0;
+      BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+      saved = WIFEXITED(status);
+      const std::string found = content(folder / "model");
+      BOOST_TEST((found == "longer" || (found == "old" && !saved)), "after " << n << " calls: " << found);
+      save(folder / "model", "next");
+      BOOST_TEST(content(folder / "model") == "next");
+      BOOST_TEST(folder.leftovers() == 0);
+    }
+    BOOST_REQUIRE(n < 100);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(failures_after_the_rename_say_that_it_is_saved) {

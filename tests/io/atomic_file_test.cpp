@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
-#include <chrono>
 #include <thread>
 
 #include "ferrite/io/atomic_file.h"
 #include "ferrite/io/safetensors.h"
 #include "ferrite/tensor/ops.h"
+#include "killed.h"
 #include "saving.h"
 #include "temporary_folder.h"
 
@@ -232,17 +232,13 @@ BOOST_AUTO_TEST_CASE(twenty_kills_lose_nothing) {
   save_number(0);
   float last = 0;
   for (int kill = 0; kill < 20; ++kill) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      for (float number = last + 1;; ++number) save_number(number);
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(3000 + 1700 * kill));
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
+    io_test::kill_after(1 + kill % 4, [&](const auto& tell) {
+      for (float number = last + 1;; ++number) save_number(number), tell();
+    });
     const std::vector<float> values = io::read_safetensors(path).tensor("n").to_vector<float>();
     BOOST_TEST(values.size() == 100'000u);
     BOOST_TEST(std::ranges::count(values, values.front()) == 100'000);
-    BOOST_TEST(values.front() >= last);
+    BOOST_TEST(values.front() >= last + static_cast<float>(1 + kill % 4));
     last = values.front();
   }
   save_number(last + 1);
