@@ -33,7 +33,7 @@ Tensor lengths(const Question& c) {
   });
 }
 
-Tensor resets(const Question& c) { return less(uniform({c.B, c.T}, {3, 1, 1}, 0, 1), 0.05); }
+Tensor resets(const Question& c) { return lt(uniform({c.B, c.T}, {3, 1, 1}, 0, 1), 0.05); }
 
 std::function<void()> layer_job(const std::string& name, const Question& c) {
   const auto gru = std::make_shared<nn::Gru>(c.H, c.H, nn::GruOptions{}, nn::Init{.seed = 1, .prefix = "gru"});

@@ -161,7 +161,7 @@ Tensors with_mask(const Tensors& init, const Tensors& xs, std::int64_t steps, co
   for (std::size_t i = 0; i < xs.size(); ++i) check_rows("x", i, xs[i].shape(), 1, B);
   Tensors all = xs;
   const Tensor in_range = checked(lengths, 0, steps, "scan: a length of");
-  all.push_back(less(reshape(arange(steps), {steps, 1}), reshape(in_range, {1, B})));
+  all.push_back(lt(reshape(arange(steps), {steps, 1}), reshape(in_range, {1, B})));
   return all;
 }
 

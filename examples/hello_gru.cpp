@@ -11,7 +11,7 @@ int main() {
 
   const Tensor slope = uniform({64, 1, 1}, {.seed = 1}, -1, 1);
   const Tensor x = slope * reshape(linspace(0, 1, 10), {1, 10, 1});  // [B, T, D]
-  const Tensor y = cast(greater(reshape(slope, {64}), 0), Dtype::i64);
+  const Tensor y = cast(gt(reshape(slope, {64}), 0), Dtype::i64);
 
   nn::Adam adam(net.parameters(), {.learning_rate = 1e-2});
   for (int step = 0; step < 60; ++step) {

@@ -95,8 +95,8 @@ void check_reload(const dsl::Network& net, const Vowels& data, const Options& o)
   io::save(net, path);
   const dsl::Network again = build(data.training, o.hidden, o.seed + 1);
   io::load(again, path);
-  const Tensor same = equal(logits_of(net, data.test), logits_of(again, data.test));
-  if (sum(logical_not(same)).item<std::int64_t>() != 0) throw Error("reloaded weights give other logits");
+  if (sum(ne(logits_of(net, data.test), logits_of(again, data.test))).item<std::int64_t>() != 0)
+    throw Error("reloaded weights give other logits");
   std::cout << "saved to " << path.string() << ", reloaded: the same logits to the bit\n";
 }
 
@@ -117,7 +117,7 @@ void check_pytorch(const Vowels& data, const Reference& reference) {
   io::load(net, reference.weights);
   const Tensor logits = logits_of(net, data.test);
   const float gap = amax(abs(logits - expected.tensor("logits"))).item();
-  const std::int64_t differing = sum(not_equal(argmax(logits, 1), expected.tensor("predictions"))).item<std::int64_t>();
+  const std::int64_t differing = sum(ne(argmax(logits, 1), expected.tensor("predictions"))).item<std::int64_t>();
   std::cout << "weights trained in PyTorch: logits within " << gap << " of PyTorch's, " << data.test.size() - differing
             << " of " << data.test.size() << " predictions the same, accuracy "
             << 100 * nn::accuracy(logits, labels_of(data.test)) << "%\n";

@@ -197,7 +197,7 @@ Tensor MeanOverTime::forward(const Tensor& x, const Context& context) const {
   if (!context.lengths.defined()) return mean(x, {1});
   const Tensor lengths =
       unsqueeze(detail::checked_lengths("mean_over_time: a length of", context.lengths, x.shape()[0], x.shape()[1]), 1);
-  const Tensor valid = less(arange(x.shape()[1]), lengths);  // [B, T]
+  const Tensor valid = lt(arange(x.shape()[1]), lengths);  // [B, T]
   const Tensor total = sum(where(unsqueeze(valid, 2), x, 0), {1});
   return total / cast(lengths, x.dtype());
 }

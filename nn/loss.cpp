@@ -53,7 +53,7 @@ Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction red
 double accuracy(const Tensor& logits, const Tensor& targets) {
   check_classes("accuracy", logits, targets);
   const NewFrame frame;
-  return mean(cast(equal(argmax(logits, 1), cast(targets, Dtype::i64)), Dtype::f64)).item<double>();
+  return mean(cast(eq(argmax(logits, 1), cast(targets, Dtype::i64)), Dtype::f64)).item<double>();
 }
 
 }  // namespace ferrite::nn

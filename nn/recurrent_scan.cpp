@@ -11,10 +11,9 @@ Tensors carry_of(const RecurrentState& s) { return s.c.defined() ? Tensors{s.h, 
 /// [T, B]: whether the state begins anew before a step. Backward, a border lies behind the step that begins anew.
 Tensor borders(const SequenceOptions& o, std::int64_t steps) {
   Tensor anew = transpose(o.resets);
-  if (o.lengths.defined())
-    anew = logical_and(anew, less(reshape(arange(steps), {steps, 1}), reshape(o.lengths, {1, -1})));
+  if (o.lengths.defined()) anew = anew && reshape(arange(steps), {steps, 1}) < reshape(o.lengths, {1, -1});
   if (!o.reverse) return anew;
-  const Tensor none = logical_and(slice(anew, 0, 0, 1), logical_not(slice(anew, 0, 0, 1)));
+  const Tensor none = slice(anew, 0, 0, 1) && !slice(anew, 0, 0, 1);
   return concat({slice(anew, 0, 1, steps), none}, 0);
 }
 

@@ -40,7 +40,7 @@ class Pointwise final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<Pointwise>(*this); }
 
  private:
-  Block block_;
+  ferrite::detail::Block block_;
   StepRows rows_;
 };
 
@@ -210,7 +210,7 @@ class OnTensors final : public Step {
   StepRows result() const override { return out_; }
   void run(const void* x, void* y) override {
     Tensor rows = Tensor::empty({shape(), in_.dtype});
-    std::copy_n(static_cast<const std::byte*>(x), bytes_of(in_), Writer::raw(rows));
+    std::copy_n(static_cast<const std::byte*>(x), bytes_of(in_), ferrite::detail::Writer::raw(rows));
     const Tensor result = contiguous(call(rows));
     std::copy_n(result.raw(), bytes_of(out_), static_cast<std::byte*>(y));
   }

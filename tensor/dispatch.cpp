@@ -22,14 +22,14 @@ Tensor make_result(const Primitive& op, const Spec& spec, Make make) {
 }
 
 /// Where nothing stands, there is no element to begin at.
-Tensor make_window(const Tensor& x, const Spec& spec, const Layout& layout) {
+Tensor make_window(const Tensor& x, const Spec& spec, const detail::Layout& layout) {
   return x.view(spec.shape, layout.strides, spec.shape.numel() == 0 ? 0 : layout.offset);
 }
 
 /// Views where there are such; false leaves the work to the kernel.
 bool compute_views(const Primitive& op, const Tensor& x, const Specs& specs, const Attrs& attrs, Tensors& out) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    Layout layout;
+    detail::Layout layout;
     if (!op.view(x, specs[i], attrs, i, layout)) return false;
     out.push_back(make_result(op, specs[i], [&](const Spec& s) { return make_window(x, s, layout); }));
   }

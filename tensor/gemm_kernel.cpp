@@ -359,7 +359,7 @@ void gemm(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Matri
   constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
   const std::int64_t down = (M + kRows - 1) / kRows;
   const std::int64_t across = (N + kColumns - 1) / kColumns;
-  if (threads() == 1 || down * across == 1 || M * N * K < kWorthSharing) return serial(M, N, K, a, b, c, ldc, add);
+  if (thread_count() == 1 || down * across == 1 || M * N * K < kWorthSharing) return serial(M, N, K, a, b, c, ldc, add);
   parallel_for(down * across, [&](std::int64_t t) {
     const std::int64_t m = t % down * kRows;
     const std::int64_t j = t / down * kColumns;

@@ -88,15 +88,17 @@ Tensor log_sigmoid(const Tensor& x);
 
 // ---- comparisons and logic (not differentiable; results are bool) ------------------------------------------
 
-Tensor equal(const Operand& a, const Operand& b);
-Tensor not_equal(const Operand& a, const Operand& b);
-Tensor less(const Operand& a, const Operand& b);
-Tensor less_equal(const Operand& a, const Operand& b);
-Tensor greater(const Operand& a, const Operand& b);
-Tensor greater_equal(const Operand& a, const Operand& b);
-Tensor logical_and(const Tensor& a, const Tensor& b);
-Tensor logical_or(const Tensor& a, const Tensor& b);
-Tensor logical_not(const Tensor& a);
+/// Under PyTorch's short names, since `std::less` and the like would stand in their way.
+Tensor eq(const Operand& a, const Operand& b);
+Tensor ne(const Operand& a, const Operand& b);
+Tensor lt(const Operand& a, const Operand& b);
+Tensor le(const Operand& a, const Operand& b);
+Tensor gt(const Operand& a, const Operand& b);
+Tensor ge(const Operand& a, const Operand& b);
+/// Of bool tensors, element by element; both sides are always computed.
+Tensor operator&&(const Tensor& a, const Tensor& b);
+Tensor operator||(const Tensor& a, const Tensor& b);
+Tensor operator!(const Tensor& a);
 /// a where the bool tensor condition holds, else b. A NaN in the branch not taken gives gradient 0 there.
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b);
 /// The values in another dtype (float to integer truncates toward zero). Differentiable between floats.
@@ -305,9 +307,9 @@ inline Tensor operator-(const Operand& a, const Operand& b) { return sub(a, b); 
 inline Tensor operator*(const Operand& a, const Operand& b) { return mul(a, b); }
 inline Tensor operator/(const Operand& a, const Operand& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
-inline Tensor operator<(const Operand& a, const Operand& b) { return less(a, b); }
-inline Tensor operator<=(const Operand& a, const Operand& b) { return less_equal(a, b); }
-inline Tensor operator>(const Operand& a, const Operand& b) { return greater(a, b); }
-inline Tensor operator>=(const Operand& a, const Operand& b) { return greater_equal(a, b); }
+inline Tensor operator<(const Operand& a, const Operand& b) { return lt(a, b); }
+inline Tensor operator<=(const Operand& a, const Operand& b) { return le(a, b); }
+inline Tensor operator>(const Operand& a, const Operand& b) { return gt(a, b); }
+inline Tensor operator>=(const Operand& a, const Operand& b) { return ge(a, b); }
 
 }  // namespace ferrite

@@ -1,6 +1,6 @@
 #include "ferrite/tensor/oracle.h"
 
-namespace ferrite {
+namespace ferrite::detail {
 
 double Dense::broadcast_at(const Shape& index) const {
   const int lead = index.rank() - shape.rank();
@@ -20,4 +20,4 @@ void for_each_index(const Shape& shape, const std::function<void(const Shape&)>&
   }
 }
 
-}  // namespace ferrite
+}  // namespace ferrite::detail

@@ -4,7 +4,7 @@
 
 #include "ferrite/tensor/primitive.h"
 
-namespace ferrite {
+namespace ferrite::detail {
 
 /// A dense row-major array of doubles (integers and bool included).
 struct Dense {
@@ -40,4 +40,4 @@ struct Sample {
   bool smooth = true;                   ///< derivatives exist at random points of the range
 };
 
-}  // namespace ferrite
+}  // namespace ferrite::detail

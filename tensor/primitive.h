@@ -54,6 +54,9 @@ class OperandList {
   InlineVector<const Tensor*, 16> pointers_;
 };
 
+// What a record of an operation is made of: nothing that a program names.
+namespace detail {
+
 /// Which values a vector-Jacobian product reads, one bit for each input and output; the tape drops the rest.
 struct Reads {
   std::uint8_t in = 0;
@@ -63,6 +66,8 @@ inline constexpr Reads reads_nothing{0, 0};
 inline constexpr Reads reads_inputs{0xff, 0};
 inline constexpr Reads reads_outputs{0, 0xff};
 inline constexpr Reads reads_all{0xff, 0xff};
+
+}  // namespace detail
 
 /// One application as its vector-Jacobian product sees it. Shapes and dtypes of all operands and results are
 /// known; values only of those that the operation's `reads` names.
@@ -100,6 +105,8 @@ class Vjp {
   std::uint64_t wanted_;
 };
 
+namespace detail {
+
 /// A window that a view operation takes on its input.
 struct Layout {
   Shape strides;
@@ -125,6 +132,8 @@ struct Dense;
 /// One application that the conformance suite tries: specs, constants and the range of the values.
 struct Sample;
 
+}  // namespace detail
+
 /// One operation, as every part of the library sees it: the eager engine, the tape, the tracer, the fuser, the
 /// exporters and the tests. Built from a struct of a few lines by `pointwise<Op>` or `structured<Op>`
 /// (`tensor/detail/define.h`); never written by hand.
@@ -136,25 +145,26 @@ struct Primitive {
   /// Fills outputs that are allocated, contiguous and not zeroed.
   void (*eval)(Inputs, std::span<Tensor> out, const Attrs&) = nullptr;
   /// The window that output i takes on input 0; false where none exists and `eval` must copy.
-  bool (*view)(const Tensor& in, const Spec& out, const Attrs&, std::size_t i, Layout&) = nullptr;
-  Block block[kDtypes] = {};  ///< pointwise only, by the dtype of the operands
+  bool (*view)(const Tensor& in, const Spec& out, const Attrs&, std::size_t i, detail::Layout&) = nullptr;
+  detail::Block block[kDtypes] = {};  ///< pointwise only, by the dtype of the operands
   /// Structured operations that act on one element at a time: the kernel for an operand of that dtype, so that they can
   /// run together with pointwise ones.
-  Block (*element_block)(Dtype operand, const Attrs&) = nullptr;
+  detail::Block (*element_block)(Dtype operand, const Attrs&) = nullptr;
   /// Reductions: the kernel for rows of that dtype, so that they can run together with the operations around them; null
   /// for dtypes whose result has another.
-  RowReduction (*row_reduction)(Dtype) = nullptr;
+  detail::RowReduction (*row_reduction)(Dtype) = nullptr;
   /// By output: `eval` may write it into the buffer of this input, where nobody reads that afterwards. Empty: none.
   std::span<const std::uint8_t> in_place{};
   Tensors (*vjp)(const Vjp&) = nullptr;  ///< null: not differentiable
-  Reads reads{};
+  detail::Reads reads{};
   std::string_view onnx{};
   std::string_view stablehlo{};
-  Range domain{};                                      ///< pointwise: where tests sample
+  detail::Range domain{};                              ///< pointwise: where tests sample
   std::span<const double> kinks{};                     ///< pointwise: where no derivative exists
   double (*scalar)(const double* operands) = nullptr;  ///< pointwise: the oracle
-  void (*oracle)(std::span<const Dense> in, std::span<Dense> out, const Attrs&) = nullptr;  ///< structured
-  std::span<const Sample> (*samples)() = nullptr;                                           ///< structured
+  void (*oracle)(std::span<const detail::Dense> in, std::span<detail::Dense> out,
+                 const Attrs&) = nullptr;                  ///< structured
+  std::span<const detail::Sample> (*samples)() = nullptr;  ///< structured
   /// The same in other operations, where there is such a composition: an exporter's fallback; tests compare the bits.
   Tensors (*reference)(Inputs, const Attrs&) = nullptr;
   /// Whether an application to operands of these types refuses some of their values, and so is kept though nobody reads

@@ -204,7 +204,7 @@ class WeightGradients {
   /// Cuts what there is to do so that every thread finds several pieces, none too thin to be worth its packing.
   void count_tasks() {
     std::int64_t partial = 0;
-    const std::int64_t pieces = threads() == 1 ? 1 : 2 * threads();
+    const std::int64_t pieces = thread_count() == 1 ? 1 : 2 * thread_count();
     for (Sum& s : sums_) {
       s.partial = partial;
       partial += s.M * s.N;
@@ -272,7 +272,7 @@ class WayBack {
       : r_(r),
         g_(g),
         projects_(g.turned.hr.data != nullptr),
-        steps_(std::clamp<std::int64_t>((threads() == 1 ? 1 : 4) * kBlockK / r.B, 1, r.T_)),
+        steps_(std::clamp<std::int64_t>((thread_count() == 1 ? 1 : 4) * kBlockK / r.B, 1, r.T_)),
         P_(padded<T>(r.P)),
         H_(padded<T>(r.H)),
         rows_(r, kBlockK - 1 + steps_ * r.B, projects_),

@@ -291,7 +291,7 @@ class RowsThroughTime {
 std::int64_t rows_of_a_chunk(std::int64_t batch, std::int64_t work_of_a_row) {
   constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
   constexpr std::int64_t kRows = 8;                // of a tile
-  const std::int64_t sharers = threads();
+  const std::int64_t sharers = thread_count();
   if (sharers == 1 || batch <= kRows || batch * work_of_a_row < kWorthSharing) return batch;
   const std::int64_t each = (batch + sharers - 1) / sharers;
   return (each + kRows - 1) / kRows * kRows;

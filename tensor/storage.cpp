@@ -34,7 +34,7 @@ constexpr std::size_t kMostViews = 4096;
 /// What other threads may have returned to a pool that has not asked for it yet.
 constexpr std::size_t kMostReturned = std::size_t{64} << 20;
 
-std::atomic<std::size_t> most_cached{std::size_t{128} << 20};
+std::atomic<std::size_t> most_cached{std::size_t{256} << 20};
 
 std::size_t bin_of(std::size_t lines) {
   if (lines < 4) return lines;

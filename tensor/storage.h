@@ -84,7 +84,7 @@ std::size_t cached_memory();
 /// Gives all of it back to the system.
 void trim();
 /// The most that a thread holds for reuse, in bytes; what exceeds it goes back to the system at once. For all threads,
-/// from now on; 128 MiB at first. A program runs fastest where all that it frees and takes again fits in.
+/// from now on; 256 MiB at first. A program runs fastest where all that it frees and takes again fits in.
 void set_cache_limit(std::size_t bytes);
 std::size_t cache_limit();
 /// Counts of the pool on this thread: blocks asked for, and those that had to come from the system.

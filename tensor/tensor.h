@@ -14,6 +14,10 @@
 
 namespace ferrite {
 
+namespace detail {
+struct Writer;
+}  // namespace detail
+
 /// An immutable handle to a strided window on shared storage. Copies and views share elements; no operation
 /// changes them. A default-constructed tensor is undefined. May be abstract (shape and dtype, no elements)
 /// while a function is being traced.
@@ -138,7 +142,7 @@ class Tensor {
   }
 
  private:
-  friend struct Writer;
+  friend struct detail::Writer;
   explicit Tensor(detail::TensorImpl* impl) noexcept : impl_(impl) {}
   detail::TensorImpl* checked() const {
     if (!impl_) [[unlikely]]
@@ -157,6 +161,8 @@ class Tensor {
   std::uint32_t slot_ = 0;
 };
 
+namespace detail {
+
 /// The key to fresh elements, for kernels: nobody else may write into a tensor. Whoever turns it begins a new content:
 /// what was packed of the old one goes.
 struct Writer {
@@ -174,9 +180,11 @@ struct Writer {
   static void begin(Tensor& t) {
     t.impl_->storage->begin_content();
     if (t.impl_->storage->uses.load(std::memory_order_relaxed)) [[unlikely]]
-      detail::drop_packs(t.impl_->storage);
+      drop_packs(t.impl_->storage);
   }
 };
+
+}  // namespace detail
 
 using Tensors = InlineVector<Tensor, 8>;
 using Specs = InlineVector<Spec, 8>;

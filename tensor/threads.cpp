@@ -153,6 +153,6 @@ void set_threads(int n) {
   detail::wanted_threads.store(n, std::memory_order_relaxed);
 }
 
-int threads() { return detail::wanted_threads.load(std::memory_order_relaxed); }
+int thread_count() { return detail::wanted_threads.load(std::memory_order_relaxed); }
 
 }  // namespace ferrite

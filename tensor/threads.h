@@ -9,7 +9,7 @@ namespace ferrite {
 /// programs. Results do not depend on it. Starts the threads that are missing. Throws ValueError below 1, above
 /// 1024 and where the system gives no more threads: the number stays what it was then.
 void set_threads(int n);
-int threads();
+int thread_count();
 
 namespace detail {
 

@@ -25,7 +25,7 @@ double accuracy_of(dsl::Builder chain, int steps) {
   }
   const Tensor symbols = draw(1'000'000);
   const Tensor guess = argmax(net(one_hot(symbols, kSymbols)), 1);
-  const Tensor right = equal(guess, reshape(slice(symbols, 1, 0, 1), {kBatch}));
+  const Tensor right = eq(guess, reshape(slice(symbols, 1, 0, 1), {kBatch}));
   return mean(cast(right, Dtype::f64)).item<double>();
 }
 

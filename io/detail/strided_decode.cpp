@@ -86,7 +86,7 @@ Tensor gathered(FileDtype type, const Shape& shape, const Shape& strides, std::s
     const std::span<std::byte> packed(piece.data(), n * width);
     gatherer.fill(packed);
     const Tensor part = decode(type, {static_cast<std::int64_t>(n)}, packed, where, order);
-    std::memcpy(Writer::raw(result) + done * out_width, part.raw(), n * out_width);
+    std::memcpy(ferrite::detail::Writer::raw(result) + done * out_width, part.raw(), n * out_width);
     done += n;
   }
   return result;

@@ -93,7 +93,7 @@ struct Relu {
   }
   static double scalar(double x) { return x > 0 ? x : std::isnan(x) ? x : 0; }
   static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return where(greater(v.out, 0), v.grad, 0); });
+    return v.wanted([&] { return where(gt(v.out, 0), v.grad, 0); });
   }
 };
 

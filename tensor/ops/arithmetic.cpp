@@ -24,8 +24,8 @@ struct Div {
 
 /// The share of the gradient that goes to `mine`: all of it where it is chosen, half of it at a tie.
 Tensor share(const Tensor& grad, const Operand& chosen_more, const Operand& chosen_less) {
-  const Tensor less_share = cast(less(chosen_less, chosen_more), grad.dtype());
-  const Tensor equal_share = cast(equal(chosen_less, chosen_more), grad.dtype());
+  const Tensor less_share = cast(lt(chosen_less, chosen_more), grad.dtype());
+  const Tensor equal_share = cast(eq(chosen_less, chosen_more), grad.dtype());
   return grad * (less_share + 0.5 * equal_share);
 }
 
@@ -106,15 +106,15 @@ struct Pow {
 
  private:
   static Tensor base_gradient(const PointwiseVjp& v) {
-    if (!v.b.is_literal()) return where(equal(v.b, 0.0), 0.0, v.grad * (v.b * pow(v.a, v.b - 1.0)));
+    if (!v.b.is_literal()) return where(eq(v.b, 0.0), 0.0, v.grad * (v.b * pow(v.a, v.b - 1.0)));
     const double exponent = v.b.scalar().real();
     if (exponent == 0) return zeros_like(v.grad);
     return v.grad * (exponent * pow(v.a, exponent - 1));
   }
   static Tensor exponent_gradient(const PointwiseVjp& v) {
     if (v.a.is_literal()) return v.grad * (v.out * std::log(v.a.scalar().real()));
-    const Tensor zero_base = equal(v.a, 0.0);
-    const Tensor flat = logical_and(zero_base, greater_equal(v.b, 0.0));
+    const Tensor zero_base = eq(v.a, 0.0);
+    const Tensor flat = zero_base && ge(v.b, 0.0);
     return where(flat, 0.0, v.grad * (v.out * log(where(zero_base, 1.0, v.a))));
   }
 };
@@ -132,11 +132,9 @@ struct Clamp {
     return std::fmin(std::fmax(x, low), high);
   }
   static Tensors vjp(const PointwiseVjp& v) {
-    const auto inside = [&] {
-      return v.grad * cast(logical_and(greater_equal(v.a, v.b), less_equal(v.a, v.c)), v.grad.dtype());
-    };
-    const auto below = [&] { return v.grad * cast(logical_and(less(v.a, v.b), less_equal(v.b, v.c)), v.grad.dtype()); };
-    const auto above = [&] { return v.grad * cast(logical_or(greater(v.a, v.c), greater(v.b, v.c)), v.grad.dtype()); };
+    const auto inside = [&] { return v.grad * cast(ge(v.a, v.b) && le(v.a, v.c), v.grad.dtype()); };
+    const auto below = [&] { return v.grad * cast(lt(v.a, v.b) && le(v.b, v.c), v.grad.dtype()); };
+    const auto above = [&] { return v.grad * cast(gt(v.a, v.c) || gt(v.b, v.c), v.grad.dtype()); };
     return v.wanted(inside, below, above);
   }
 };

@@ -29,7 +29,7 @@ Shape sum_shape(const Shape& shape, const Shape& axes) {
 /// The largest element along axes as a constant, 0 where it is not finite: the shift that keeps exp in range.
 Tensor shift(const Tensor& x, const Shape& axes) {
   const Tensor m = detach(amax(detach(x), axes, true));
-  return where(less(abs(m), std::numeric_limits<double>::infinity()), m, 0.0);
+  return where(lt(abs(m), std::numeric_limits<double>::infinity()), m, 0.0);
 }
 
 }  // namespace

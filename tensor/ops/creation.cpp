@@ -151,7 +151,7 @@ Tensor eye(std::int64_t n, std::int64_t m, Dtype dtype) {
   const std::int64_t columns = m < 0 ? n : m;
   if (Shape{n, columns}.numel("eye") > detail::kMostStored)
     detail::throw_shape("eye", "too large: " + Shape{n, columns}.str());
-  return cast(equal(unsqueeze(arange(n), 1), arange(columns)), dtype);
+  return cast(eq(unsqueeze(arange(n), 1), arange(columns)), dtype);
 }
 
 }  // namespace ferrite

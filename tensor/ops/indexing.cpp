@@ -258,7 +258,7 @@ Tensor one_hot(const Tensor& index, std::int64_t classes, Dtype dtype) {
   if (classes < 1) throw ValueError("one_hot: the number of classes must be positive, got " + std::to_string(classes));
   if (index.dtype() != Dtype::i64)
     detail::throw_dtype("one_hot", "the index must be i64, got " + index.spec().str() + "; cast it first");
-  return cast(equal(unsqueeze(checked(index, 0, classes - 1, "one_hot: index"), -1), arange(classes)), dtype);
+  return cast(eq(unsqueeze(checked(index, 0, classes - 1, "one_hot: index"), -1), arange(classes)), dtype);
 }
 
 }  // namespace ferrite

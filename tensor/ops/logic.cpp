@@ -221,15 +221,15 @@ Family logic_family() {
 
 }  // namespace detail
 
-Tensor equal(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Equal>(a, b); }
-Tensor not_equal(const Operand& a, const Operand& b) { return logical_not(equal(a, b)); }
-Tensor less(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Less>(a, b); }
-Tensor less_equal(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::LessEqual>(a, b); }
-Tensor greater(const Operand& a, const Operand& b) { return less(b, a); }
-Tensor greater_equal(const Operand& a, const Operand& b) { return less_equal(b, a); }
-Tensor logical_and(const Tensor& a, const Tensor& b) { return detail::pointwise_call<detail::LogicalAnd>(a, b); }
-Tensor logical_or(const Tensor& a, const Tensor& b) { return detail::pointwise_call<detail::LogicalOr>(a, b); }
-Tensor logical_not(const Tensor& a) { return detail::pointwise_call<detail::LogicalNot>(a); }
+Tensor eq(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Equal>(a, b); }
+Tensor ne(const Operand& a, const Operand& b) { return !eq(a, b); }
+Tensor lt(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::Less>(a, b); }
+Tensor le(const Operand& a, const Operand& b) { return detail::pointwise_call<detail::LessEqual>(a, b); }
+Tensor gt(const Operand& a, const Operand& b) { return lt(b, a); }
+Tensor ge(const Operand& a, const Operand& b) { return le(b, a); }
+Tensor operator&&(const Tensor& a, const Tensor& b) { return detail::pointwise_call<detail::LogicalAnd>(a, b); }
+Tensor operator||(const Tensor& a, const Tensor& b) { return detail::pointwise_call<detail::LogicalOr>(a, b); }
+Tensor operator!(const Tensor& a) { return detail::pointwise_call<detail::LogicalNot>(a); }
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
   const Operand c(condition);
   return detail::call_pointwise(detail::pointwise<detail::Where>, {&c, &a, &b});

@@ -238,7 +238,7 @@ Tensor draw_normal(const Shape& shape, const RandomKey& key, double mean, double
 Tensor draw_bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype, Inputs in) {
   if (!(probability >= 0 && probability <= 1))
     throw ValueError("bernoulli: the probability must lie in [0, 1], got " + std::to_string(probability));
-  return cast(less(draw_uniform(shape, key, 0, 1, Dtype::f64, in), probability), dtype);
+  return cast(lt(draw_uniform(shape, key, 0, 1, Dtype::f64, in), probability), dtype);
 }
 
 }  // namespace

@@ -51,11 +51,11 @@ namespace {
 struct StepMasks {
   StepMasks(const SequenceOptions& o, std::int64_t steps) {
     Tensor inside;  // [T, B, 1]
-    if (o.lengths.defined()) inside = less(reshape(arange(steps), {steps, 1, 1}), reshape(o.lengths, {1, -1, 1}));
+    if (o.lengths.defined()) inside = lt(reshape(arange(steps), {steps, 1, 1}), reshape(o.lengths, {1, -1, 1}));
     if (o.lengths.defined()) valid = unbind(inside, 0);
     if (!o.resets.defined()) return;
     const Tensor borders = unsqueeze(transpose(o.resets), 2);
-    anew = unbind(o.lengths.defined() ? logical_and(borders, inside) : borders, 0);
+    anew = unbind(o.lengths.defined() ? borders && inside : borders, 0);
   }
   Tensors valid;  ///< within the length
   Tensors anew;   ///< begins anew
@@ -67,8 +67,8 @@ Tensor without_padding(const Tensor& x, const SequenceOptions& o) {
   if (!o.lengths.defined()) return x;
   const std::int64_t B = o.lengths.numel();
   const std::int64_t T = x.shape()[o.batch_first ? 1 : 0];
-  const Tensor inside = o.batch_first ? less(reshape(arange(T), {1, T, 1}), reshape(o.lengths, {B, 1, 1}))
-                                      : less(reshape(arange(T), {T, 1, 1}), reshape(o.lengths, {1, B, 1}));
+  const Tensor inside = o.batch_first ? lt(reshape(arange(T), {1, T, 1}), reshape(o.lengths, {B, 1, 1}))
+                                      : lt(reshape(arange(T), {T, 1, 1}), reshape(o.lengths, {1, B, 1}));
   return where(inside, x, 0);
 }
 

@@ -125,12 +125,12 @@ struct Prod {
     const Tensor& x = v.in(0);
     const Shape& axes = v.attrs.get<Shape>("axes");
     if (axes.rank() == 0) return {v.grad()};
-    const Tensor zero = equal(x, 0);
+    const Tensor zero = eq(x, 0);
     const Tensor zeros_here = sum(zero, axes, true);
     const Tensor others = where(zero, 1, x);
     const Tensor rest = prod(others, axes, true);
-    const Tensor at_zero = where(equal(zeros_here, 1), rest, 0);
-    const Tensor elsewhere = where(equal(zeros_here, 0), rest / others, 0);
+    const Tensor at_zero = where(eq(zeros_here, 1), rest, 0);
+    const Tensor elsewhere = where(eq(zeros_here, 0), rest / others, 0);
     return {kept(v.grad(), v) * where(zero, at_zero, elsewhere)};
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
@@ -154,7 +154,7 @@ Specs infer_extremum(std::string_view name, Inputs in, const Attrs& attrs) {
 
 /// Ties share the gradient evenly.
 Tensors extremum_vjp(const Vjp& v) {
-  const Tensor chosen = cast(equal(v.in(0), kept(v.out(), v)), v.grad().dtype());
+  const Tensor chosen = cast(eq(v.in(0), kept(v.out(), v)), v.grad().dtype());
   const Tensor ties = sum(chosen, v.attrs.get<Shape>("axes"), true);
   return {kept(v.grad(), v) * (chosen / (v.attrs.get<Shape>("axes").rank() ? ties : chosen))};
 }

@@ -15,7 +15,7 @@ Tensor draw(const Shape& shape, std::uint64_t stream) { return uniform(shape, {7
 struct OwnLoss {
   static Specs infer(const Primitive&, Inputs in, const Attrs&) { return {{{}, in[0].dtype()}}; }
   static void eval(Inputs in, std::span<Tensor> out, const Attrs&) {
-    *Writer::data<float>(out[0]) = sum(square(in[0])).item();
+    *ferrite::detail::Writer::data<float>(out[0]) = sum(square(in[0])).item();
   }
   static Tensors vjp(const Vjp& v) { return {2 * v.in(0)}; }
 };
@@ -25,7 +25,7 @@ constexpr Primitive kOwnLoss = {.name = "own_loss",
                                 .infer = OwnLoss::infer,
                                 .eval = OwnLoss::eval,
                                 .vjp = OwnLoss::vjp,
-                                .reads = reads_inputs};
+                                .reads = ferrite::detail::reads_inputs};
 
 }  // namespace
 

@@ -100,7 +100,7 @@ class Program {
       case 6: return 1.5 - x;
       case 7: return square(clamp(x, -4, 4));
       case 8: return -x;
-      case 9: return less(x, 0.25);
+      case 9: return lt(x, 0.25);
       case 10: return cast(cast(x, Dtype::f64) + 1.0, Dtype::f32);
       case 11: return cast(3 * square(cast(x * 9, Dtype::i32)) + 1, Dtype::f32);
       case 12: return cast(relu(1 - cast(x, Dtype::i64)) * -2, Dtype::f32);
@@ -117,7 +117,7 @@ class Program {
       case 1: return a - b;
       case 2: return a * clamp(b, -2, 2);
       case 3: return maximum(a, b);
-      case 4: return where(less(a, b), a, 0.5 * b);
+      case 4: return where(lt(a, b), a, 0.5 * b);
       default: return a / (1 + square(b));
     }
   }

@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(checked_is_the_identity) {
   const Tensor low = Tensor::from({0.75, -0.25});
   BOOST_CHECK_EXCEPTION((void)checked(low, 0.5, 1.0, "test: share"), ValueError,
                         says("test: share -0.25 lies outside 0.5..1"));
-  BOOST_CHECK_EXCEPTION((void)checked(less(x, 0), 0, 1, "test: flag"), DtypeError, says("bool is not supported"));
+  BOOST_CHECK_EXCEPTION((void)checked(lt(x, 0), 0, 1, "test: flag"), DtypeError, says("bool is not supported"));
 }
 
 /// The text of a program keeps the words of its errors.

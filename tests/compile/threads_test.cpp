@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(chunks_end_anywhere) {
     check(
         [](const Tensors& x) {
           const Tensor y = tanh(x[0]) * x[1] + x[2];
-          return Tensors{y, less(y, 0.5), cast(y, Dtype::f64) * 2, concat({y, -y}, -1), flip(y, {-1}) + 1};
+          return Tensors{y, lt(y, 0.5), cast(y, Dtype::f64) * 2, concat({y, -y}, -1), flip(y, {-1}) + 1};
         },
         in);
   }

@@ -13,14 +13,14 @@
 namespace conformance {
 
 using ferrite::Attrs;
-using ferrite::Dense;
 using ferrite::Dtype;
 using ferrite::Primitive;
-using ferrite::Sample;
 using ferrite::Shape;
 using ferrite::Spec;
 using ferrite::Tensor;
 using ferrite::Tensors;
+using ferrite::detail::Dense;
+using ferrite::detail::Sample;
 
 /// Applies an operation to tensors.
 inline Tensors apply(const Primitive& op, const Tensors& in, const Attrs& attrs = {}) {

@@ -6,7 +6,7 @@ namespace conformance {
 namespace {
 
 /// The inputs of a sample; float dtypes may be replaced.
-Tensors inputs_of(const Primitive& op, const Sample& sample, Dtype real, std::uint32_t call) {
+Tensors inputs_of(const Primitive& op, const ferrite::detail::Sample& sample, Dtype real, std::uint32_t call) {
   Tensors in;
   std::size_t next = 0;
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
@@ -24,28 +24,28 @@ Tensors inputs_of(const Primitive& op, const Sample& sample, Dtype real, std::ui
   return in;
 }
 
-std::vector<Dense> dense_of(const Tensors& in) {
-  std::vector<Dense> out;
+std::vector<ferrite::detail::Dense> dense_of(const Tensors& in) {
+  std::vector<ferrite::detail::Dense> out;
   for (const Tensor& x : in) {
-    Dense d(x.spec());
+    ferrite::detail::Dense d(x.spec());
     d.values = doubles(x);
     out.push_back(d);
   }
   return out;
 }
 
-std::string describe(const Primitive& op, const Sample& sample) {
+std::string describe(const Primitive& op, const ferrite::detail::Sample& sample) {
   std::string s(op.name);
   for (const Spec& in : sample.inputs) s += " " + in.str();
   return s + " " + sample.attrs.str();
 }
 
 /// Against the oracle of plain loops: exact where nothing is rounded, else within a few units of the largest term.
-void check_values(const Primitive& op, const Sample& sample, Dtype real, std::uint32_t call) {
+void check_values(const Primitive& op, const ferrite::detail::Sample& sample, Dtype real, std::uint32_t call) {
   const Tensors in = inputs_of(op, sample, real, call);
   const Tensors out = apply(op, in, sample.attrs);
-  const std::vector<Dense> dense = dense_of(in);
-  std::vector<Dense> wanted;
+  const std::vector<ferrite::detail::Dense> dense = dense_of(in);
+  std::vector<ferrite::detail::Dense> wanted;
   for (const Tensor& y : out) wanted.emplace_back(y.spec());
   op.oracle(dense, wanted, sample.attrs);
   for (std::size_t k = 0; k < out.size(); ++k) {
@@ -63,7 +63,7 @@ void check_values(const Primitive& op, const Sample& sample, Dtype real, std::ui
 }
 
 /// Strided and transposed operands give the bits of contiguous ones.
-void check_layouts(const Primitive& op, const Sample& sample, Dtype real) {
+void check_layouts(const Primitive& op, const ferrite::detail::Sample& sample, Dtype real) {
   const Tensors in = inputs_of(op, sample, real, 1);
   const Tensors wanted = apply(op, in, sample.attrs);
   Tensors strided, turned;
@@ -79,7 +79,7 @@ void check_layouts(const Primitive& op, const Sample& sample, Dtype real) {
   }
 }
 
-void check_gradients(const Primitive& op, const Sample& sample) {
+void check_gradients(const Primitive& op, const ferrite::detail::Sample& sample) {
   if (!op.differentiable() || !sample.smooth) return;
   const Tensors in = inputs_of(op, sample, Dtype::f64, 2);
   Tensors points;
@@ -116,7 +116,7 @@ void check_gradients(const Primitive& op, const Sample& sample) {
 void check_structured(const Primitive& op) {
   BOOST_TEST(!op.samples().empty());
   std::uint32_t call = 0;
-  for (const Sample& sample : op.samples()) {
+  for (const ferrite::detail::Sample& sample : op.samples()) {
     for (const Dtype real : {Dtype::f32, Dtype::f64}) {
       check_values(op, sample, real, call++);
       if (!sample.inputs.empty()) check_layouts(op, sample, real);

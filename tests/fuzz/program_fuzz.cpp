@@ -50,7 +50,7 @@ Tensor unary(Choices& c, const Tensor& any_type) {
     case 3: return -x;
     case 4: return 1.5 - x;
     case 5: return square(clamp(x, -4, 4));
-    case 6: return less(x, 0.25);
+    case 6: return lt(x, 0.25);
     case 7: return cast(cast(x, Dtype::f64) * 3, Dtype::f32);
     case 8: return x * 0.5;
     default: return sin(x);
@@ -65,7 +65,7 @@ Tensor binary(Choices& c, const Tensor& a_any, const Tensor& b_any) {
     case 1: return a - b;
     case 2: return a * clamp(b, -2, 2);
     case 3: return maximum(a, b);
-    default: return where(less(a, b), a, 0.5 * b);
+    default: return where(lt(a, b), a, 0.5 * b);
   }
 }
 

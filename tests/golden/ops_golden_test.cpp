@@ -60,7 +60,7 @@ const std::map<std::string, Function>& functions() {
       {"erf", [](In x) { return erf(x[0]); }},
       {"silu", [](In x) { return silu(x[0]); }},
       {"log_sigmoid", [](In x) { return log_sigmoid(x[0]); }},
-      {"where", [](In x) { return where(greater(x[0], 0), x[0] * x[1], x[1]); }},
+      {"where", [](In x) { return where(gt(x[0], 0), x[0] * x[1], x[1]); }},
       {"sum_all", [](In x) { return sum(x[0]); }},
       {"sum_axes",
        [](In x) {

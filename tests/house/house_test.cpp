@@ -150,6 +150,22 @@ std::vector<std::string> unchecked_arithmetic(const Source& s) {
   return matches(s.text, pattern, "checked arithmetic outside tensor/extents.h");
 }
 
+/// Public headers that a file reaches, itself among them.
+std::set<std::string> reached_from(const std::string& header) {
+  static const std::regex pattern(R"re(#include "ferrite/([^"]+)")re");
+  std::set<std::string> seen;
+  std::vector<std::string> next = {header};
+  while (!next.empty()) {
+    const std::string path = next.back();
+    next.pop_back();
+    if (!seen.insert(path).second) continue;
+    const std::string text = read(fs::path(FERRITE_SOURCE_DIR) / path);
+    for (auto at = std::sregex_iterator(text.begin(), text.end(), pattern); at != std::sregex_iterator(); ++at)
+      next.push_back((*at)[1]);
+  }
+  return seen;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(house)
@@ -165,6 +181,14 @@ BOOST_AUTO_TEST_CASE(sources_are_found) {
 BOOST_AUTO_TEST_CASE(includes_follow_the_layers) {
   enforce(includes_against_the_layers,
           {"nn/x.cpp", "#include \"ferrite/tensor/tensor.h\"\n#include \"ferrite/io/x.h\"\n"});
+}
+/// "Everything a program needs": all that is public, but what names Eigen and what only compilers and tests need.
+BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
+  const std::set<std::string> apart = {"tensor/eigen.h", "tensor/oracle.h", "compile/passes.h"};
+  const std::set<std::string> reached = reached_from("ferrite.h");
+  BOOST_TEST(reached.size() > 40U);
+  for (const Source& s : sources())
+    if (is_public_header(s)) BOOST_TEST(reached.contains(s.path) != apart.contains(s.path), s.path);
 }
 BOOST_AUTO_TEST_CASE(files_are_short) { enforce(long_files, {"nn/x.cpp", std::string(401, '\n')}); }
 BOOST_AUTO_TEST_CASE(kernels_may_be_longer) {

@@ -13,12 +13,12 @@ namespace {
 using ferrite::Attrs;
 using ferrite::Dtype;
 using ferrite::Primitive;
-using ferrite::Sample;
 using ferrite::Scalar;
 using ferrite::Shape;
 using ferrite::Spec;
 using ferrite::Tensor;
 using ferrite::Tensors;
+using ferrite::detail::Sample;
 
 Tensors apply(const Primitive& op, const Tensors& in, const Attrs& attrs) {
   return op.apply(ferrite::OperandList(in), attrs);
@@ -117,7 +117,7 @@ std::vector<StablehloCase> pointwise_cases(const Primitive& op) {
 }
 
 /// A sample's inputs; floats in the dtype asked for.
-Tensors sample_inputs(const Primitive& op, const Sample& sample, Dtype real) {
+Tensors sample_inputs(const Primitive& op, const ferrite::detail::Sample& sample, Dtype real) {
   Tensors in;
   std::size_t next = 0;
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
@@ -136,7 +136,7 @@ Tensors sample_inputs(const Primitive& op, const Sample& sample, Dtype real) {
 std::vector<StablehloCase> sample_cases(const Primitive& op) {
   std::vector<StablehloCase> list;
   int number = 0;
-  for (const Sample& sample : op.samples())
+  for (const ferrite::detail::Sample& sample : op.samples())
     for (const Dtype real : {Dtype::f32, Dtype::f64})
       list.push_back(application(op, sample_inputs(op, sample, real), sample.attrs, real,
                                  "sample " + std::to_string(number++) + " " + sample.attrs.str()));
@@ -165,7 +165,8 @@ void add_extremes(const Primitive& op, std::vector<StablehloCase>& list) {
 }
 
 /// The gradient of a sequence, as a tape over it makes it: with all results reached, and with the last one only.
-void add_gradients(const Primitive& op, const Sample& sample, int number, std::vector<StablehloCase>& list) {
+void add_gradients(const Primitive& op, const ferrite::detail::Sample& sample, int number,
+                   std::vector<StablehloCase>& list) {
   const Tensors in = sample_inputs(op, sample, Dtype::f64);
   for (const bool all : {true, false}) {
     const auto f = [&](const Tensors& x) {
@@ -192,7 +193,7 @@ std::vector<StablehloCase> gradient_cases(const Primitive& op) {
   const Primitive& sequence = *ferrite::find_primitive(op.name.substr(0, op.name.size() - 5));
   std::vector<StablehloCase> list;
   int number = 0;
-  for (const Sample& sample : sequence.samples()) add_gradients(sequence, sample, number++, list);
+  for (const ferrite::detail::Sample& sample : sequence.samples()) add_gradients(sequence, sample, number++, list);
   return list;
 }
 

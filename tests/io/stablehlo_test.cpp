@@ -127,7 +127,7 @@ Tensors indexing(const Tensors& in) {
 
 Tensors logic(const Tensors& in) {
   const Tensor mask = Tensor::from({true, false, true, true});
-  const Tensor chosen = ferrite::where(ferrite::logical_and(mask, in[0] < 2.5), in[0], -1.0);
+  const Tensor chosen = ferrite::where(mask && in[0] < 2.5, in[0], -1.0);
   return {ferrite::cast(chosen, Dtype::i32), ferrite::cast(in[1], Dtype::i32), ferrite::clamp(in[0], -1, 1),
           ferrite::sum(ferrite::cast(mask, Dtype::i32))};
 }

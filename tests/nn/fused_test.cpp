@@ -66,10 +66,10 @@ Tensors everything(const std::string& kind, const Setting& s, nn::Form form, Dty
   for (std::int64_t b = 0; b < s.B; ++b) lengths.push_back(1 + (b * 5 + 2) % s.T);
   if (s.lengths) context.lengths = Tensor::from(lengths, {s.B});
   if (s.lengths) {  // what stands in the padding is nobody's business
-    const Tensor valid = less(arange(s.T), unsqueeze(context.lengths, 1));
+    const Tensor valid = lt(arange(s.T), unsqueeze(context.lengths, 1));
     x = where(unsqueeze(valid, 2), x, std::nan(""));
   }
-  if (s.resets) context.reset_mask = less(draw({s.B, s.T}, 2, Dtype::f32), -0.4);
+  if (s.resets) context.reset_mask = lt(draw({s.B, s.T}, 2, Dtype::f32), -0.4);
   Tape tape;
   x = tape.watch(x);
   const std::int64_t count = s.layers * (s.both_ways ? 2 : 1);

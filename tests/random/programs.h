@@ -125,7 +125,7 @@ class WideProgram final : public Program {
     const std::int64_t B = x.shape()[base.batch_first ? 0 : 1], T = x.shape()[base.batch_first ? 1 : 0];
     const std::int64_t D = x.shape()[2], H = pick(r, 1, 6);
     if (pick(r, 0, 1)) o.lengths = integers(r, {B}, 0, T);
-    if (pick(r, 0, 2) == 0) o.resets = less(uniform({B, T}, {seed(), r(), 0}, 0, 1), 0.3);
+    if (pick(r, 0, 2) == 0) o.resets = lt(uniform({B, T}, {seed(), r(), 0}, 0, 1), 0.3);
     const int cell = pick(r, 0, 4);
     const std::int64_t columns = (cell <= 1 ? 3 : cell == 2 ? 4 : 1) * H;
     const auto weights = [&](const Shape& s) { return uniform(s, {seed(), r(), 0}, -1, 1) + mean(x) * 0.125; };

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_plain_gru_is_the_built_in_one) {
             nn::Context context;
             context.state = draw({layers * (both ? 2 : 1), B, H}, 2);
             if (ragged) context.lengths = Tensor::from<std::int64_t>({7, 1, 4, 6});
-            if (resets) context.reset_mask = less(draw({B, T}, 3), -0.5);
+            if (resets) context.reset_mask = lt(draw({B, T}, 3), -0.5);
             const Tensors a = everything(layer, context, draw({B, T, D}, 1)),
                           b = everything(gru, context, draw({B, T, D}, 1));
             BOOST_REQUIRE_EQUAL(a.size(), b.size());
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(one_mask_for_all_steps) {
   const Tensor x = ones({3, 10, 64});
   const Tensor y = layer(x), again = layer(x);
   BOOST_TEST(identical(y, expand(slice(y, 1, 0, 1), {3, 10, 64})));
-  const double kept = mean(cast(greater(y, 0), Dtype::f64)).item<double>();
+  const double kept = mean(cast(gt(y, 0), Dtype::f64)).item<double>();
   BOOST_TEST((kept > 0.3 && kept < 0.7));
   BOOST_TEST(amax(y, {0, 1, 2}).item() == 2);
   BOOST_TEST(!identical(y, again));  // drawn anew for every sequence

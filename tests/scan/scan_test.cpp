@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(rows_of_different_lengths) {
   const Tensor lengths = Tensor::from<std::int64_t>({4, 0, 6, 1});
   const Cell2 cell(3, 5, Dtype::f64);
   const std::int64_t T = 6, B = 4;
-  const Tensor valid = less(reshape(arange(T), {T, 1, 1}), reshape(lengths, {1, B, 1}));
+  const Tensor valid = lt(reshape(arange(T), {T, 1, 1}), reshape(lengths, {1, B, 1}));
   for (const bool reverse : {false, true}) {
     Tape tape;
     Cell2 watched = cell;

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(literals_that_i32_cannot_hold_are_refused) {
   BOOST_CHECK_EXCEPTION((void)(x + beyond), ValueError, refused);
   BOOST_CHECK_EXCEPTION((void)full({2}, beyond, Dtype::i32), ValueError, refused);
   BOOST_CHECK_EXCEPTION((void)pad(x, {1}, {0}, beyond), ValueError, refused);
-  BOOST_CHECK_EXCEPTION((void)where(equal(x, 0), x, beyond), ValueError, refused);
+  BOOST_CHECK_EXCEPTION((void)where(eq(x, 0), x, beyond), ValueError, refused);
   BOOST_TEST(identical(x + (-beyond), full({2}, -beyond, Dtype::i32)));
 }
 

@@ -43,7 +43,7 @@ concept IsCondition = requires(T&& t) {
 };
 template <class T>
 concept IsNegated = requires(T&& t) {
-  !static_cast<T&&>(t);
+  !static_cast<T&&>(t) ? 1 : 0;
 };
 template <class T>
 concept HasNames = requires(T&& t) {

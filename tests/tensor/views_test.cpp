@@ -152,8 +152,8 @@ BOOST_AUTO_TEST_CASE(dtype_rules) {
   BOOST_CHECK_EXCEPTION((void)mean(i), DtypeError, says("mean: dtype i64"));
   BOOST_CHECK_EXCEPTION((void)exp(i), DtypeError, says("f32 or f64"));
   BOOST_CHECK_EXCEPTION((void)add(1, 2), ValueError, says("every operand is a literal"));
-  BOOST_TEST((sum(less(i, 2)).dtype() == Dtype::i64));
-  BOOST_TEST(sum(less(i, 2)).item<std::int64_t>() == 2);
+  BOOST_TEST((sum(lt(i, 2)).dtype() == Dtype::i64));
+  BOOST_TEST(sum(lt(i, 2)).item<std::int64_t>() == 2);
   BOOST_TEST((argmax(i).dtype() == Dtype::i64));
   BOOST_CHECK_EXCEPTION((void)(ones({2, 3}) + ones({4})), ShapeError,
                         says("add: shapes do not broadcast: [2, 3] with [4]"));

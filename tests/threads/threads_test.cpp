@@ -122,16 +122,16 @@ bool a_loop_is_whole() {
 int ask_for_too_many() {
   const rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};
   if (setrlimit(RLIMIT_AS, &limit) != 0) return 1;
-  const int before = ferrite::threads();
+  const int before = thread_count();
   try {
     set_threads(1000);
     return 2;
   } catch (const ValueError& e) {
     if (!says("set_threads: the system gives no more threads: wanted 1000")(e)) return 3;
   }
-  if (ferrite::threads() != before || !a_loop_is_whole()) return 4;
+  if (thread_count() != before || !a_loop_is_whole()) return 4;
   set_threads(3);
-  return ferrite::threads() == 3 && a_loop_is_whole() ? 0 : 5;
+  return thread_count() == 3 && a_loop_is_whole() ? 0 : 5;
 }
 
 /// What f gives in a process forked from this one, or -1 where it does not end within 60 seconds.
@@ -149,7 +149,7 @@ int forked(int (*f)()) {
 
 BOOST_AUTO_TEST_CASE(more_threads_than_the_system_gives_are_refused) {
   BOOST_CHECK_EXCEPTION(set_threads(100000), ValueError, says("set_threads: at most 1024 threads, got 100000"));
-  BOOST_TEST(ferrite::threads() == 1);
+  BOOST_TEST(thread_count() == 1);
   BOOST_TEST(a_loop_is_whole());
   if (!support::kSanitized) BOOST_TEST(forked(ask_for_too_many) == 0);  // a sanitizer maps more memory than there is
 }
