@@ -57,3 +57,23 @@ configure() {
 }
 
 seconds_since() { echo "$(($(date +%s) - $1)) s"; }
+
+# python_with FOLDER OPTION...: a virtual environment in build/ with what `pip install OPTION...` installs; FERRITE_PYTHON
+# names its Python from then on. Made anew when a requirements file among the options has changed.
+python_with() {
+  local folder="build/$1" stamp
+  shift
+  command -v python3 >/dev/null 2>&1 || ensure_packages python3
+  stamp="$(cat "${@: -1}" | cksum) $(python3 --version)"
+  if [ "$(cat "$folder/stamp" 2>/dev/null)" != "$stamp" ]; then
+    python3 -m venv --clear "$folder" >/dev/null 2>&1 || { ensure_packages python3-venv && python3 -m venv --clear "$folder"; }
+    if ! "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@" >"$folder/pip.log" 2>&1; then
+      tail -n 20 "$folder/pip.log"
+      say "a Python with $* could not be made; it takes Python 3.11 on x86-64 and a registry of packages"
+      return 1
+    fi
+    printf '%s' "$stamp" >"$folder/stamp"
+  fi
+  FERRITE_PYTHON="$ROOT/$folder/bin/python"
+  export FERRITE_PYTHON
+}
