@@ -69,15 +69,17 @@ Tensor log1p(const Tensor& x);
 Tensor log2(const Tensor& x);
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
+/// Within 3 units in the last place for every x.
 Tensor tanh(const Tensor& x);
-/// 1 / (1 + e^-x), without overflow at either end.
+/// 1 / (1 + e^-x), without overflow at either end. Within 6 units in the last place for every x, but that a result
+/// which would be subnormal may be 0.
 Tensor sigmoid(const Tensor& x);
 /// max(x, 0); NaN stays; gradient 0 at 0.
 Tensor relu(const Tensor& x);
 Tensor erf(const Tensor& x);
 /// How `gelu` is computed: x Phi(x) exactly, or Hendrycks and Gimpel's tanh form.
 enum class GeluForm : std::uint8_t { exact, tanh };
-/// x Phi(x) (arXiv 1606.08415).
+/// x Phi(x) (arXiv 1606.08415). Exact form: within 40 units in the last place or 3e-7 (f32; f64: 1e-15) for every x.
 Tensor gelu(const Tensor& x, GeluForm form = GeluForm::exact);
 /// log(1 + e^x), without overflow.
 Tensor softplus(const Tensor& x);
