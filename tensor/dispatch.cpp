@@ -84,9 +84,10 @@ std::span<const Primitive* const> primitives() {
     std::vector<const Primitive*> list;
     for (const detail::Family family :
          {detail::arithmetic_family(), detail::functions_family(), detail::logic_family(), detail::reduction_family(),
-          detail::product_family(), detail::view_family(), detail::window_family(), detail::assembly_family(),
-          detail::indexing_family(), detail::check_family(), detail::creation_family(), detail::random_family(),
-          detail::recurrent_family(), detail::recurrent_grad_family(), detail::training_family()})
+          detail::prod_others_family(), detail::product_family(), detail::view_family(), detail::window_family(),
+          detail::assembly_family(), detail::indexing_family(), detail::check_family(), detail::creation_family(),
+          detail::random_family(), detail::recurrent_family(), detail::recurrent_grad_family(),
+          detail::training_family()})
       list.insert(list.end(), family.begin(), family.end());
     return list;
   }();

@@ -37,7 +37,9 @@ struct Sample {
   Attrs attrs{};
   Range range{};                        ///< of float values; integer inputs take indices from `indices`
   std::vector<std::int64_t> indices{};  ///< values of the integer inputs, repeated as often as needed
-  bool smooth = true;                   ///< derivatives exist at random points of the range
+  std::vector<double> values{};         ///< of the float inputs in place of random ones, repeated as often as needed
+  bool smooth = true;                   ///< derivatives exist at random points of the range, or at `values`
+  bool smooth_at_ties = true;           ///< and where elements are 0 or equal
 };
 
 }  // namespace ferrite::detail

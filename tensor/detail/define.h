@@ -327,6 +327,7 @@ Family arithmetic_family();
 Family functions_family();
 Family logic_family();
 Family reduction_family();
+Family prod_others_family();
 Family product_family();
 Family view_family();
 Family window_family();

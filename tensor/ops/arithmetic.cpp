@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "ferrite/tensor/detail/cheap.h"
 #include "ferrite/tensor/detail/define.h"
@@ -90,8 +91,9 @@ struct Sign {
   }
 };
 
-/// a^b. The exponent's gradient where a = 0 is 0 for b >= 0, as PyTorch's.
+/// a^b. Where a = 0 the base's gradient is 0 for b = 0, and the exponent's for b >= 0, as PyTorch's.
 struct Pow {
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr auto name = "pow", onnx = "Pow", stablehlo = "power";
   static constexpr auto summary = "a^b";
   static constexpr std::size_t arity = 2;
@@ -105,17 +107,26 @@ struct Pow {
   }
 
  private:
+  /// b a^(b - 1). Where that is 0 times infinity or NaN, for b = 0 at a = 0 or NaN, both are replaced, so that
+  /// gradients of it stay finite, too.
   static Tensor base_gradient(const PointwiseVjp& v) {
-    if (!v.b.is_literal()) return where(eq(v.b, 0.0), 0.0, v.grad * (v.b * pow(v.a, v.b - 1.0)));
-    const double exponent = v.b.scalar().real();
-    if (exponent == 0) return zeros_like(v.grad);
-    return v.grad * (exponent * pow(v.a, exponent - 1));
+    if (v.b.is_literal()) {
+      const double exponent = v.b.scalar().real();
+      if (exponent == 0) return zeros_like(v.grad);
+      return v.grad * (exponent * pow(v.a, exponent - 1));
+    }
+    const Tensor flat = eq(v.b, 0.0) && !ne(v.a, 0.0);
+    return where(flat, 0.0, v.grad * (v.b * pow(where(flat, 1.0, v.a), v.b - 1.0)));
   }
+  /// a^b ln a.
   static Tensor exponent_gradient(const PointwiseVjp& v) {
-    if (v.a.is_literal()) return v.grad * (v.out * std::log(v.a.scalar().real()));
-    const Tensor zero_base = eq(v.a, 0.0);
-    const Tensor flat = zero_base && ge(v.b, 0.0);
-    return where(flat, 0.0, v.grad * (v.out * log(where(zero_base, 1.0, v.a))));
+    if (v.a.is_literal()) {
+      const double base = v.a.scalar().real();
+      if (base == 0) return v.grad * where(ge(v.b, 0.0), 0.0, full({}, -kInfinity, v.grad.dtype()));
+      return v.grad * (v.out * std::log(base));
+    }
+    const Tensor flat = eq(v.a, 0.0) && ge(v.b, 0.0);
+    return where(flat, 0.0, v.grad * (v.out * log(where(flat, 1.0, v.a))));
   }
 };
 

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/detail/prod_others.h"
 #include "ferrite/tensor/detail/reduce.h"
 #include "ferrite/tensor/detail/strided.h"
 
@@ -122,16 +123,9 @@ struct Prod {
   static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::prod, t); }
   /// The product of the other elements: also where one or more of them are 0.
   static Tensors vjp(const Vjp& v) {
-    const Tensor& x = v.in(0);
     const Shape& axes = v.attrs.get<Shape>("axes");
     if (axes.rank() == 0) return {v.grad()};
-    const Tensor zero = eq(x, 0);
-    const Tensor zeros_here = sum(zero, axes, true);
-    const Tensor others = where(zero, 1, x);
-    const Tensor rest = prod(others, axes, true);
-    const Tensor at_zero = where(eq(zeros_here, 1), rest, 0);
-    const Tensor elsewhere = where(eq(zeros_here, 0), rest / others, 0);
-    return {kept(v.grad(), v) * where(zero, at_zero, elsewhere)};
+    return {kept(v.grad(), v) * prod_others(v.in(0), axes)};
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
     for (double& y : out[0].values) y = 1;
@@ -140,6 +134,8 @@ struct Prod {
   static std::vector<Sample> samples() {
     std::vector<Sample> list = reduction_samples(true);
     for (Sample& s : list) s.range = {0.5, 1.5};  // products of many terms stay near 1
+    list.push_back({.inputs = {{{4, 3}}}, .attrs = list[1].attrs, .values = {2, 0, 3, 0, 0, 5, 0, 0, 0, 1, 2, 4}});
+    list.push_back({.inputs = {{{2, 3, 2}}}, .attrs = list[2].attrs, .values = {2, 0, 3, 0.5, 0, 5, 1, 2, 1}});
     return list;
   }
 };
@@ -150,6 +146,12 @@ Specs infer_extremum(std::string_view name, Inputs in, const Attrs& attrs) {
   if (in[0].numel() == 0 && out[0].shape.numel() != 0)
     throw_shape(name, "no elements to choose from: " + in[0].shape().str());
   return out;
+}
+
+std::vector<Sample> extremum_samples() {
+  std::vector<Sample> list = reduction_samples(false);
+  for (Sample& s : list) s.smooth_at_ties = false;
+  return list;
 }
 
 /// Ties share the gradient evenly.
@@ -177,7 +179,7 @@ struct Amax {
       if (x > y || std::isnan(x)) y = x;
     });
   }
-  static std::vector<Sample> samples() { return reduction_samples(false); }
+  static std::vector<Sample> samples() { return extremum_samples(); }
 };
 
 struct Amin {
@@ -198,7 +200,7 @@ struct Amin {
       if (x < y || std::isnan(x)) y = x;
     });
   }
-  static std::vector<Sample> samples() { return reduction_samples(false); }
+  static std::vector<Sample> samples() { return extremum_samples(); }
 };
 
 /// Index of the first element that `better` prefers to all before it; a NaN beats everything.

@@ -9,10 +9,17 @@ namespace {
 Tensors inputs_of(const Primitive& op, const ferrite::detail::Sample& sample, Dtype real, std::uint32_t call) {
   Tensors in;
   std::size_t next = 0;
+  std::size_t next_value = 0;
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
     Spec s = sample.inputs[i];
     if (ferrite::is_float(s.dtype)) {
       s.dtype = real;
+      if (!sample.values.empty()) {
+        std::vector<double> v(static_cast<std::size_t>(s.shape.numel()));
+        for (double& x : v) x = sample.values[next_value++ % sample.values.size()];
+        in.push_back(tensor_of(v, s.shape, s.dtype));
+        continue;
+      }
       const ferrite::RandomKey key{3, ferrite::stream_of(op.name) + i, call};
       in.push_back(ferrite::uniform(s.shape, key, sample.range.low, sample.range.high, s.dtype));
       continue;
@@ -111,18 +118,39 @@ void check_gradients(const Primitive& op, const ferrite::detail::Sample& sample)
   BOOST_TEST(report.ok, describe(op, sample) << ": " << report.str());
 }
 
+void check_sample(const Primitive& op, const Sample& sample, std::uint32_t& call) {
+  for (const Dtype real : {Dtype::f32, Dtype::f64}) {
+    check_values(op, sample, real, call++);
+    if (!sample.inputs.empty()) check_layouts(op, sample, real);
+    check_planned(op, inputs_of(op, sample, real, 1), sample.attrs);
+  }
+  check_gradients(op, sample);
+}
+
+/// What random values never are: zeros, equal elements, ties between some. Where the range holds them.
+std::vector<Sample> corners_of(const Sample& sample) {
+  bool any = false;
+  for (const Spec& s : sample.inputs) any |= ferrite::is_float(s.dtype) && s.shape.numel() > 0;
+  if (!any || !sample.values.empty() || !(sample.range.low < 0) || !(sample.range.high > 0)) return {};
+  const double high = std::min(1.0, sample.range.high), low = std::max(-1.0, sample.range.low);
+  std::vector<Sample> list;
+  for (const std::vector<double>& values :
+       {std::vector<double>{0}, std::vector<double>{high}, std::vector<double>{0, high, 0, low, -0.0, high, high}}) {
+    list.push_back(sample);
+    list.back().values = values;
+    list.back().smooth = sample.smooth && sample.smooth_at_ties && !sample.attrs.get_or("relu", false);
+  }
+  return list;
+}
+
 }  // namespace
 
 void check_structured(const Primitive& op) {
   BOOST_TEST(!op.samples().empty());
   std::uint32_t call = 0;
-  for (const ferrite::detail::Sample& sample : op.samples()) {
-    for (const Dtype real : {Dtype::f32, Dtype::f64}) {
-      check_values(op, sample, real, call++);
-      if (!sample.inputs.empty()) check_layouts(op, sample, real);
-      check_planned(op, inputs_of(op, sample, real, 1), sample.attrs);
-    }
-    check_gradients(op, sample);
+  for (const Sample& sample : op.samples()) {
+    check_sample(op, sample, call);
+    for (const Sample& corner : corners_of(sample)) check_sample(op, corner, call);
   }
 }
 

@@ -1,0 +1,130 @@
+/// The gradient of a product: each element's is the product of the others, to any order, also where some are 0.
+#include "ferrite/tensor/detail/prod_others.h"
+#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/detail/strided.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+/// The axes of a product seen as one, the last of a matrix [rows, n]; and back.
+class Folded {
+ public:
+  Folded(const Shape& shape, const Shape& axes) {
+    std::int64_t n = 1;
+    Shape last;
+    for (int i = 0; i < shape.rank(); ++i) {
+      bool reduced = false;
+      for (const std::int64_t a : axes) reduced |= a == i;
+      (reduced ? last : order_).push_back(i);
+      if (reduced) n *= shape[i];
+    }
+    for (const std::int64_t i : last) order_.push_back(i);
+    back_ = order_;
+    for (int k = 0; k < order_.rank(); ++k) {
+      back_[static_cast<int>(order_[k])] = k;
+      permuted_.push_back(shape[static_cast<int>(order_[k])]);
+    }
+    matrix_ = {n ? shape.numel() / n : 0, n};
+  }
+  Tensor operator()(const Tensor& x) const { return reshape(permute(x, order_), matrix_); }
+  Tensor unfolded(const Tensor& m) const { return permute(reshape(m, permuted_), back_); }
+  std::int64_t n() const { return matrix_[1]; }
+
+ private:
+  Shape order_, back_, permuted_, matrix_;
+};
+
+/// Moved by n places along the last axis, `value` in what becomes free.
+Tensor moved(const Tensor& x, std::int64_t n, double value) { return pad(x, {0, n}, {0, -n}, value); }
+
+/// Elements p + q e of numbers with e^2 = 0: values and derivatives along a direction.
+struct Dual {
+  Tensor p, q;
+};
+
+/// The products of all elements before each (step 1) or behind it (-1), by doubling.
+Dual exclusive(const Dual& x, std::int64_t n, std::int64_t step) {
+  Dual y{moved(x.p, step, 1), moved(x.q, step, 0)};
+  for (std::int64_t s = 1; s < n; s *= 2) {
+    const Dual far{moved(y.p, s * step, 1), moved(y.q, s * step, 0)};
+    y = {y.p * far.p, y.p * far.q + y.q * far.p};
+  }
+  return y;
+}
+
+struct ProdOthers {
+  static constexpr auto name = "prod_others", onnx = "", stablehlo = "";
+  static constexpr auto summary = "for each element the product of the others along axes: the gradient of prod";
+  static constexpr Reads reads = reads_inputs;
+
+  static Specs infer(Inputs in, const Attrs&) {
+    if (!is_float(in[0].dtype())) throw_dtype(name, "takes floats, got " + in[0].spec().str());
+    return {in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const NewFrame frame;
+    copy_to(Writer::raw(out[0]), reference(in, attrs)[0]);
+  }
+  /// The whole product without the element, where at most one is 0.
+  static Tensors reference(Inputs in, const Attrs& attrs) {
+    const Tensor& x = in[0];
+    const Shape& axes = attrs.get<Shape>("axes");
+    const Tensor zero = eq(x, 0);
+    const Tensor zeros_here = sum(zero, axes, true);
+    const Tensor others = where(zero, 1, x);
+    const Tensor rest = prod(others, axes, true);
+    const Tensor at_zero = where(eq(zeros_here, 1), rest, 0);
+    const Tensor elsewhere = where(eq(zeros_here, 0), rest / others, 0);
+    return {where(zero, at_zero, elsewhere)};
+  }
+  /// The derivative along c of the product of the others is theirs in numbers x + c e. No division: differentiable
+  /// itself.
+  static Tensors vjp(const Vjp& v) {
+    const Folded fold(v.in_spec(0).shape, v.attrs.get<Shape>("axes"));
+    const Dual x{fold(v.in(0)), fold(v.grad())};
+    const Dual before = exclusive(x, fold.n(), 1), behind = exclusive(x, fold.n(), -1);
+    return {fold.unfolded(before.p * behind.q + before.q * behind.p)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const Shape& axes = attrs.get<Shape>("axes");
+    for_each_index(in[0].shape, [&](const Shape& i) {
+      double& y = out[0].at(i);
+      y = 1;
+      for_each_index(in[0].shape, [&](const Shape& j) {
+        bool other = false, same_row = true;
+        for (int k = 0; k < i.rank(); ++k) {
+          bool reduced = false;
+          for (const std::int64_t a : axes) reduced |= a == k;
+          if (i[k] != j[k]) (reduced ? other : same_row) = reduced;
+        }
+        if (other && same_row) y *= in[0].at(j);
+      });
+    });
+  }
+  static std::vector<Sample> samples() {
+    const auto over = [](const Shape& axes) { return Attrs{{"axes", axes}}; };
+    const std::vector<double> zeros{2, 0, 3, 0, 0, 5, 1.5, 0, 1, 2, 4, 0.5};
+    return {{.inputs = {{{3, 4}}}, .attrs = over({1}), .range = {0.5, 1.5}},
+            {.inputs = {{{4, 3}}}, .attrs = over({1}), .values = zeros},
+            {.inputs = {{{2, 3, 2}}}, .attrs = over({0, 2}), .values = zeros},
+            {.inputs = {{{5}}}, .attrs = over({0}), .values = {0, 2, 3, 1, 4}},
+            {.inputs = {{{1, 3}}}, .attrs = over({0}), .values = {0, 2, 3}},
+            {.inputs = {{{0, 3}}}, .attrs = over({1})}};
+  }
+};
+
+}  // namespace
+
+Tensor prod_others(const Tensor& x, const Shape& axes) {
+  return call(structured<ProdOthers>, {{&x}}, Attrs().with("axes", axes));
+}
+
+Family prod_others_family() {
+  static constexpr const Primitive* list[] = {&structured<ProdOthers>};
+  return list;
+}
+
+}  // namespace detail
+}  // namespace ferrite
