@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """PyTorch's answers to strengths.py: strengths_torch.py eager|compile."""
-import os
 import signal
 import sys
 import time
@@ -8,9 +7,8 @@ import time
 import torch
 
 from peer import Absent, microseconds
-from strengths import LAYERS, lengths, resets, serve
+from strengths import LAYERS, PATIENCE, lengths, resets, serve
 
-PATIENCE = int(os.environ.get("FERRITE_COMPILE_SECONDS", "120"))
 
 
 class LayerNormGru(torch.nn.Module):

@@ -1,6 +1,5 @@
 #include "ferrite/compile/detail/rewrite.h"
 #include "ferrite/compile/passes.h"
-#include "ferrite/tensor/ops.h"
 
 namespace ferrite::passes {
 namespace {
@@ -25,10 +24,7 @@ class Sinking {
       if (n.op == gather && few(n)) {
         gather_ = n;
         gather_.in[1] = to_[n.in[1]];
-        gathers_ = 0;
-        const ValueId picked_value = picked(n.in[0], kMostDepth);
-        if (gathers_ == 0) keep_check(n);
-        to_.replace(n.out[0], picked_value);
+        to_.replace(n.out[0], picked(n.in[0], kMostDepth));
         continue;
       }
       g_.nodes.push_back(n);
@@ -47,20 +43,11 @@ class Sinking {
            (*old_)[static_cast<std::size_t>(producer_[v])].op->is_pointwise();
   }
 
-  /// Where nothing is picked any more, the index is still read: it may be out of range.
-  void keep_check(const Graph::Node& n) {
-    const Spec x = g_.values[n.in[0]], out = g_.values[n.out[0]];
-    const ValueId zero = g_.add_constant(zeros({}, x.dtype));
-    const ValueId wide = g_.add_node(*detail::records().expand, {{"shape", x.shape}}, {zero}, x);
-    g_.add_node(*gather_.op, gather_.attrs, {wide, gather_.in[1]}, out);
-  }
-
   /// The value at the picked places.
   ValueId picked(ValueId v, int depth) {
     const Spec spec = g_.values[v];
     const Shape index = g_.values[gather_.in[1]].shape;  // values grow meanwhile
     if (depth == 0 || !is_pointwise(v)) {
-      ++gathers_;
       return g_.add_node(*gather_.op, gather_.attrs, {to_[v], gather_.in[1]}, {index, spec.dtype});
     }
     const Graph::Node& n = (*old_)[static_cast<std::size_t>(producer_[v])];
@@ -85,7 +72,6 @@ class Sinking {
     if (same) return to_[x];
     const ValueId wide =
         g_.add_node(*detail::records().expand, {{"shape", shape}}, {to_[x]}, {shape, g_.values[x].dtype});
-    ++gathers_;
     return g_.add_node(*gather_.op, gather_.attrs, {wide, gather_.in[1]}, {index, g_.values[x].dtype});
   }
 
@@ -94,7 +80,6 @@ class Sinking {
   detail::Substitution to_;
   const std::vector<Graph::Node>* old_ = nullptr;
   Graph::Node gather_;
-  int gathers_ = 0;  ///< written for the present one
 };
 
 }  // namespace
