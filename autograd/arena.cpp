@@ -8,10 +8,14 @@ namespace {
 constexpr std::size_t kChunk = 1 << 16;
 constexpr std::size_t kMostSpare = 256;
 
+/// Outlives `spare`: tapes that wait for the end of their thread may be ended after it.
+thread_local constinit bool spare_ended = false;
+
 struct Spare {
   std::vector<std::byte*> chunks;
   ~Spare() {
     for (std::byte* c : chunks) ::operator delete(c);
+    spare_ended = true;
   }
 };
 thread_local Spare spare;
@@ -23,7 +27,7 @@ void* Arena::refill(std::size_t bytes) {
     large_.push_back(static_cast<std::byte*>(::operator new(bytes)));
     return large_.back();
   }
-  if (spare.chunks.empty()) {
+  if (spare_ended || spare.chunks.empty()) {
     chunks_.push_back(static_cast<std::byte*>(::operator new(kChunk)));
   } else {
     chunks_.push_back(spare.chunks.back());
@@ -37,7 +41,7 @@ void* Arena::refill(std::size_t bytes) {
 Arena::~Arena() {
   for (std::byte* p : large_) ::operator delete(p);
   for (std::byte* c : chunks_) {
-    if (spare.chunks.size() < kMostSpare) {
+    if (!spare_ended && spare.chunks.size() < kMostSpare) {
       spare.chunks.push_back(c);
     } else {
       ::operator delete(c);
