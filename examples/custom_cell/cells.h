@@ -38,6 +38,13 @@ struct PlainGru final : nn::CustomCell {
   }
 };
 
+/// The biases of an LSTM's gates (i, f, g, o): 1 for f, so that the memory reaches back before anything is learnt
+/// (Jozefowicz et al. 2015), and 0 for the others.
+inline Tensor remembers(const Shape& shape, const ferrite::RandomKey&, ferrite::Dtype dtype) {
+  const std::int64_t H = shape[0] / 4;
+  return ferrite::concat({ferrite::zeros({H}, dtype), ferrite::full({H}, 1, dtype), ferrite::zeros({2 * H}, dtype)}, 0);
+}
+
 /// An LSTM whose gates look at the memory (Gers and Schmidhuber 2000).
 struct PeepholeLstm final : nn::CustomCell {
   std::int64_t H;
@@ -45,7 +52,7 @@ struct PeepholeLstm final : nn::CustomCell {
   PeepholeLstm(std::int64_t D, std::int64_t units, const nn::Init& init) : H(units) {
     w_x = parameter("w_x", {D, 4 * H}, spread(H), init);
     w_h = parameter("w_h", {H, 4 * H}, spread(H), init);
-    b = parameter("b", {4 * H}, spread(H), init);
+    b = parameter("b", {4 * H}, remembers, init);
     p_i = parameter("p_i", {H}, spread(H), init);
     p_f = parameter("p_f", {H}, spread(H), init);
     p_o = parameter("p_o", {H}, spread(H), init);
