@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ferrite/autograd/detail/composed_gradient.h"
 #include "ferrite/autograd/detail/lenient_grad.h"
 #include "ferrite/autograd/detail/tape_record.h"
 #include "ferrite/tensor/detail/accumulate.h"
@@ -12,7 +13,7 @@ namespace detail {
 namespace {
 
 /// The gradient of an operation as that of its composition, recorded as any other: for operations whose own gradient is
-/// a kernel that cannot be differentiated.
+/// a kernel that cannot be differentiated, and for these kernels.
 Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
   Tape tape;
   Tensors operands, variables;
@@ -20,7 +21,8 @@ Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
     operands.push_back(v.wants(i) ? tape.watch(v.in(i)) : v.in(i));
     if (v.wants(i)) variables.push_back(operands[i]);
   }
-  const Tensors out = op.reference(OperandList(operands), v.attrs);
+  const Tensors out =
+      is_sequence_grad(op) ? composed_gradient(op, operands, v.attrs) : op.reference(OperandList(operands), v.attrs);
   Tensor total;
   for (std::size_t k = 0; k < out.size(); ++k) {
     if (!v.grad(k).defined()) continue;
@@ -89,7 +91,7 @@ class Walker {
       if (e.in_slots[i]) wanted |= std::uint64_t{1} << i;
     const Vjp v(e.attrs ? *e.attrs : none, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()},
                 wanted);
-    const bool by_reference = e.op->second_order_by_reference && frame().differentiated;
+    const bool by_reference = !e.op->vjp || (e.op->second_order_by_reference && frame().differentiated);
     Tensors g = by_reference ? gradient_of_reference(*e.op, v) : e.op->vjp(v);
     for (std::size_t i = 0; i < e.in_slots.size(); ++i) {
       if (!e.in_slots[i] || !g[i].defined()) continue;

@@ -118,6 +118,7 @@ template <class Kind>
 struct SequenceGrad {
   static constexpr auto name = Kind::grad_name, onnx = "", stablehlo = "";
   static constexpr auto summary = "the gradient of the operation before: of every operand that bits of `wants` name";
+  static constexpr Reads reads = reads_inputs;  // by whoever differentiates it: autograd/composed_gradient.cpp
 
   static Specs infer(Inputs in, const Attrs& attrs) {
     const CellType cell = cell_type<Kind>(attrs);

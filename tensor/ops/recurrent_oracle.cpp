@@ -317,6 +317,7 @@ std::vector<Sample> sequence_samples(CellType cell) {
   std::vector<Sample> list;
   each_sample(cell, [&](const Extents& e, const Given& g) {
     Sample s{.attrs = attrs_of(g).with("save", false)};
+    s.smooth_at_ties = cell != CellType::rnn_relu;
     push_operands(cell, e, g, s);
     list.push_back(s);
   });

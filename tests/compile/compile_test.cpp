@@ -237,6 +237,25 @@ BOOST_AUTO_TEST_CASE(plans_refuse_other_arguments) {
   BOOST_CHECK_EXCEPTION((void)f.report(), Error, says("before the first call"));
 }
 
+/// The gradient of a compiled gradient is that of the function, also where an operation's own cannot be differentiated.
+BOOST_AUTO_TEST_CASE(second_derivatives_through_a_compiled_function) {
+  const nn::Gru gru(2, 3, {}, {.seed = 1, .dtype = Dtype::f64});
+  const auto product = [](const Tensor& x) { return prod(x, {1}); };
+  const auto states = [&](const Tensor& x) { return gru(x); };
+  const auto second = [](const auto& f, const Tensor& at) {
+    Tape tape;
+    const Tensor x = tape.watch(at);
+    const Tensor y = f(x);
+    const Tensor g = tape.grad(y, {x}, {.create_graph = true}, uniform(y.shape(), {3, 1, 1}, -1, 1, Dtype::f64))[0];
+    return tape.grad(g, {x}, {}, uniform(g.shape(), {3, 2, 1}, -1, 1, Dtype::f64))[0];
+  };
+  const Tensor zeros_inside = Tensor::from({2.0, 0.0, 3.0, 0.0, 0.0, 5.0}, {2, 3});
+  BOOST_TEST(support::within(second(compile(product), zeros_inside), second(product, zeros_inside), 1e-13));
+  BOOST_TEST(amax(abs(second(product, zeros_inside))).item<double>() > 0.1);
+  const Tensor x = uniform({2, 4, 2}, {3, 3, 1}, -1, 1, Dtype::f64);
+  BOOST_TEST(support::within(second(compile(states), x), second(states, x), 1e-13));
+}
+
 BOOST_AUTO_TEST_CASE(what_a_function_throws_comes_through_and_leaves_it_usable) {
   const Tensor table = sample({4, 2}, 1);
   const auto f = compile([&](const Tensor& index) { return index_select(table, 0, index) * 2; });

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <map>
 
@@ -225,6 +226,25 @@ void check_gradients(const Primitive& op) {
   BOOST_TEST(broadcast.ok, op.name << " broadcast: " << broadcast.str());
 }
 
+/// Zeros, equal operands and whole numbers, where derivatives exist: random points are never these. Ties of the largest
+/// and the smallest are in tests/golden/corners_golden_test.cpp.
+void check_corner_gradients(const Primitive& op) {
+  if (!op.differentiable() || op.name == "maximum" || op.name == "minimum" || op.arity > 2) return;
+  std::vector<double> values;
+  for (const double x : {0.0, -0.0, 1.0, -1.0, 0.5})
+    if (x > op.domain.low && x < op.domain.high && std::find(op.kinks.begin(), op.kinks.end(), x) == op.kinks.end())
+      values.push_back(x);
+  std::vector<std::vector<double>> columns(static_cast<std::size_t>(op.arity));
+  for (const double a : values)
+    for (const double b : values) {
+      columns[0].push_back(a);
+      if (op.arity == 2) columns[1].push_back(b);
+    }
+  const auto f = [&](const Tensors& x) { return apply(op, x)[0]; };
+  const auto report = ferrite::gradcheck(f, operands_of(op, columns, Dtype::f64), {.order = 2, .directions = 8});
+  BOOST_TEST(report.ok, op.name << " at its corners: " << report.str());
+}
+
 /// At a kink the gradient is a number, not an accident of the formula (an infinite slope is one).
 void check_kinks(const Primitive& op) {
   for (const double kink : op.kinks) {
@@ -248,6 +268,7 @@ void check_pointwise(const Primitive& op) {
   BOOST_TEST(difference_from_reference(op, operands_of(op, columns_of(op, Dtype::f32), Dtype::f32)) == -1,
              op.name << " and its composition");
   check_gradients(op);
+  check_corner_gradients(op);
   check_kinks(op);
 }
 

@@ -6,7 +6,7 @@ namespace conformance {
 namespace {
 
 /// The inputs of a sample; float dtypes may be replaced.
-Tensors inputs_of(const Primitive& op, const ferrite::detail::Sample& sample, Dtype real, std::uint32_t call) {
+Tensors inputs_of(const Primitive& op, const Sample& sample, Dtype real, std::uint32_t call) {
   Tensors in;
   std::size_t next = 0;
   std::size_t next_value = 0;
@@ -41,14 +41,14 @@ std::vector<ferrite::detail::Dense> dense_of(const Tensors& in) {
   return out;
 }
 
-std::string describe(const Primitive& op, const ferrite::detail::Sample& sample) {
+std::string describe(const Primitive& op, const Sample& sample) {
   std::string s(op.name);
   for (const Spec& in : sample.inputs) s += " " + in.str();
   return s + " " + sample.attrs.str();
 }
 
 /// Against the oracle of plain loops: exact where nothing is rounded, else within a few units of the largest term.
-void check_values(const Primitive& op, const ferrite::detail::Sample& sample, Dtype real, std::uint32_t call) {
+void check_values(const Primitive& op, const Sample& sample, Dtype real, std::uint32_t call) {
   const Tensors in = inputs_of(op, sample, real, call);
   const Tensors out = apply(op, in, sample.attrs);
   const std::vector<ferrite::detail::Dense> dense = dense_of(in);
@@ -70,7 +70,7 @@ void check_values(const Primitive& op, const ferrite::detail::Sample& sample, Dt
 }
 
 /// Strided and transposed operands give the bits of contiguous ones.
-void check_layouts(const Primitive& op, const ferrite::detail::Sample& sample, Dtype real) {
+void check_layouts(const Primitive& op, const Sample& sample, Dtype real) {
   const Tensors in = inputs_of(op, sample, real, 1);
   const Tensors wanted = apply(op, in, sample.attrs);
   Tensors strided, turned;
@@ -86,7 +86,7 @@ void check_layouts(const Primitive& op, const ferrite::detail::Sample& sample, D
   }
 }
 
-void check_gradients(const Primitive& op, const ferrite::detail::Sample& sample) {
+void check_gradients(const Primitive& op, const Sample& sample) {
   if (!op.differentiable() || !sample.smooth) return;
   const Tensors in = inputs_of(op, sample, Dtype::f64, 2);
   Tensors points;
@@ -138,7 +138,7 @@ std::vector<Sample> corners_of(const Sample& sample) {
        {std::vector<double>{0}, std::vector<double>{high}, std::vector<double>{0, high, 0, low, -0.0, high, high}}) {
     list.push_back(sample);
     list.back().values = values;
-    list.back().smooth = sample.smooth && sample.smooth_at_ties && !sample.attrs.get_or("relu", false);
+    list.back().smooth = sample.smooth && sample.smooth_at_ties;
   }
   return list;
 }

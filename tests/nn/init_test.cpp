@@ -65,6 +65,11 @@ BOOST_AUTO_TEST_CASE(a_model_draws_from_its_seed_and_full_names) {
   BOOST_TEST(identical(model.second.drop.key.peek(), drop.key.peek()));
   const Model part({.seed = 3, .prefix = "encoder"});
   BOOST_TEST(identical(part.first.q.weight.peek(), weight_of(3, "encoder.first.q")));
+  struct Own : nn::Module {
+    Parameter w;
+    Own() : Module({.seed = 3, .prefix = "own"}) { w = parameter("weight", {4, 4}, nn::init::uniform(-0.5, 0.5), {}); }
+  };
+  BOOST_TEST(identical(Own().w.peek(), weight_of(3, "own")));
   const Projections inner({.seed = 5});  // an inner seed is its own
   BOOST_TEST(identical(inner.q.weight.peek(), weight_of(5, "q")));
 }
