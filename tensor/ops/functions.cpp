@@ -254,13 +254,7 @@ struct Gelu {
   static constexpr auto types = Types::floats;
   static constexpr Range domain{-6, 6};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) {
-    using P = std::remove_cvref_t<decltype(x)>;
-    using T = typename P::Element;
-    const P half_erfc = P(T(0.5)) * erfc(x * P(T(-1 / std::numbers::sqrt2)));
-    // -inf times 0 is 0 here: the limit.
-    return select(x < P(T(-40)), P(T(-0.0)), x * half_erfc);
-  }
+  static auto f(const auto& x) { return gelu(x); }
   static double scalar(double x) { return x < -40 ? -0.0 : 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * slope(v.a.tensor()); });

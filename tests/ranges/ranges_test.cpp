@@ -1,0 +1,167 @@
+// The bounds that tensor/detail/packet.h gives, for every exponent of f32 and f64, both signs, and mantissas between
+// and at their ends. Compiled for one instruction set and without the library, so that a build may have it for several.
+#include <bit>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ferrite/tensor/detail/packet.h"
+
+namespace {
+
+using ferrite::detail::kLanes;
+using ferrite::detail::Packet;
+
+template <class T>
+struct Format;
+template <>
+struct Format<float> {
+  using Bits = std::uint32_t;
+  static constexpr int digits = 23, exponents = 256, mantissas = 400;
+};
+template <>
+struct Format<double> {
+  using Bits = std::uint64_t;
+  static constexpr int digits = 52, exponents = 2048, mantissas = 40;
+};
+
+/// Every exponent, those of denormals, infinity and NaN among them, with its first and last mantissas, powers of two,
+/// and more from a sequence that fills the interval evenly; both signs.
+template <class T>
+std::vector<T> all_exponents() {
+  using Bits = typename Format<T>::Bits;
+  constexpr Bits one = 1;
+  constexpr Bits most = (one << Format<T>::digits) - 1;
+  std::vector<Bits> mantissas = {0, 1, 2, 3, most, most - 1, most - 2, most / 2, most / 2 + 1};
+  for (int d = 0; d < Format<T>::digits; ++d) mantissas.push_back(one << d);
+  Bits at = 0;
+  for (int i = 0; i < Format<T>::mantissas; ++i) {
+    at += static_cast<Bits>(0.6180339887498949 * static_cast<double>(most));
+    mantissas.push_back(at & most);
+  }
+  std::vector<T> values;
+  for (int e = 0; e < Format<T>::exponents; ++e)
+    for (const Bits m : mantissas) {
+      const T x = std::bit_cast<T>(static_cast<Bits>(e) << Format<T>::digits | m);
+      values.push_back(x);
+      values.push_back(-x);
+    }
+  while (values.size() % 64 != 0) values.push_back(0);
+  return values;
+}
+
+template <class T>
+std::vector<T> applied(Packet<T> (*f)(Packet<T>), const std::vector<T>& x) {
+  std::vector<T> y(x.size());
+  for (std::size_t i = 0; i < x.size(); i += static_cast<std::size_t>(kLanes<T>))
+    f(Packet<T>::load(&x[i])).store(&y[i]);
+  return y;
+}
+
+/// |computed - exact| in units of the last place of the exact value in T; below the least normal number, in those of
+/// that.
+template <class T>
+long double units(T computed, long double exact) {
+  if (std::isnan(computed) || std::isnan(exact)) return std::isnan(computed) && std::isnan(exact) ? 0 : INFINITY;
+  if (std::isinf(static_cast<T>(exact))) exact = std::copysign(static_cast<long double>(INFINITY), exact);
+  if (computed == exact) return 0;
+  if (std::isinf(computed) || std::isinf(exact)) return INFINITY;
+  const auto least = static_cast<long double>(std::numeric_limits<T>::min());
+  const int exponent = std::ilogb(std::fmax(std::fabs(exact), least));
+  return std::fabs(computed - exact) / std::ldexp(1.0L, exponent - Format<T>::digits);
+}
+
+/// Every value within its bound in units, which may depend on x; the worst one is told.
+template <class T, class Exact, class Bound>
+void check_each(const char* name, Packet<T> (*f)(Packet<T>), Exact exact, Bound bound) {
+  static const std::vector<T> x = all_exponents<T>();
+  const std::vector<T> y = applied(f, x);
+  long double worst = 0, share = 0;
+  T at = 0;
+  int failures = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const long double e = exact(static_cast<long double>(x[i])), off = units(y[i], e), most = bound(x[i]);
+    if (off > worst) worst = off;
+    if (off / most > share) share = off / most, at = x[i];
+    const bool signs_fit = std::isnan(e) || std::signbit(y[i]) == std::signbit(e);
+    if (off <= most && signs_fit) continue;
+    if (++failures > 5) continue;
+    BOOST_ERROR(name << " of " << std::hexfloat << x[i] << " (" << std::defaultfloat << x[i] << ") is " << y[i]
+                     << ", exact " << static_cast<double>(e) << ": " << off << " units, at most " << most);
+  }
+  BOOST_TEST_MESSAGE(name << (sizeof(T) == 4 ? " f32" : " f64") << ", " << kLanes<T> << " lanes, " << x.size()
+                          << " values: worst " << worst << " units, " << share << " of its bound at " << at);
+}
+
+template <class T, class Exact>
+void check(const char* name, Packet<T> (*f)(Packet<T>), Exact exact, double most) {
+  check_each(name, f, exact, [most](T) { return most; });
+}
+
+long double exact_sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
+long double exact_gelu(long double x) {
+  if (x == -INFINITY) return -0.0L;
+  return 0.5L * x * std::erfc(-x * std::sqrt(0.5L));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(ranges)
+
+BOOST_AUTO_TEST_CASE(tanh_over_all_exponents) {
+  const auto exact = [](long double x) { return std::tanh(x); };
+  check<float>(
+      "tanh", [](Packet<float> x) { return tanh(x); }, exact, 2.5);
+  check<double>(
+      "tanh", [](Packet<double> x) { return tanh(x); }, exact, 2);
+}
+
+/// Where the exact value is a denormal number, 0 is as good.
+BOOST_AUTO_TEST_CASE(sigmoid_over_all_exponents) {
+  const auto bound = [](double most, auto least) {
+    using T = decltype(least);
+    return [most](T x) { return exact_sigmoid(x) < std::numeric_limits<T>::min() ? 0x1p60 : most; };
+  };
+  check_each<float>(
+      "sigmoid", [](Packet<float> x) { return sigmoid(x); }, exact_sigmoid, bound(2.5, 0.0F));
+  check_each<double>(
+      "sigmoid", [](Packet<double> x) { return sigmoid(x); }, exact_sigmoid, bound(3, 0.0));
+}
+
+BOOST_AUTO_TEST_CASE(gelu_over_all_exponents) {
+  const auto bound = [](double most, double growth, auto zero) {
+    using T = decltype(zero);
+    return [=](T x) { return x < 0 ? most + growth * static_cast<double>(x) * static_cast<double>(x) : most; };
+  };
+  check_each<float>(
+      "gelu", [](Packet<float> x) { return gelu(x); }, exact_gelu, bound(6, 1.3, 0.0F));
+  check_each<double>(
+      "gelu", [](Packet<double> x) { return gelu(x); }, exact_gelu, bound(3, 2, 0.0));
+}
+
+BOOST_AUTO_TEST_CASE(erf_over_all_exponents) {
+  check<float>(
+      "erf", [](Packet<float> x) { return erf(x); }, [](long double x) { return std::erf(x); }, 4);
+}
+
+BOOST_AUTO_TEST_CASE(exponentials_over_all_exponents) {
+  check<float>(
+      "exp", [](Packet<float> x) { return exp(x); }, [](long double x) { return std::exp(x); }, 1.5);
+  check<float>(
+      "exp2", [](Packet<float> x) { return exp2(x); }, [](long double x) { return std::exp2(x); }, 1.5);
+  check<float>(
+      "expm1", [](Packet<float> x) { return expm1(x); }, [](long double x) { return std::expm1(x); }, 2);
+}
+
+BOOST_AUTO_TEST_CASE(logarithms_over_all_exponents) {
+  check<float>(
+      "log", [](Packet<float> x) { return log(x); }, [](long double x) { return std::log(x); }, 2);
+  check<float>(
+      "log1p", [](Packet<float> x) { return log1p(x); }, [](long double x) { return std::log1p(x); }, 2.5);
+  check<float>(
+      "log2", [](Packet<float> x) { return log2(x); }, [](long double x) { return std::log2(x); }, 2);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,65 @@
+#pragma once
+/// What the files of every released version hold: a small net whose numbers follow from their places alone, so that no
+/// kernel, draw or rounding of a version has a part in them. Do not change it: what has been written is to be read for
+/// ever.
+#include <filesystem>
+#include <string>
+
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/schedule.h"
+#include "ferrite/train/checkpoint.h"
+
+namespace released {
+
+/// Element i of the tensor of that number: sixteenths between -2 and 2, each an exact f32.
+inline ferrite::Tensor numbers(std::int64_t number, const ferrite::Shape& shape, ferrite::Dtype dtype) {
+  const std::int64_t n = shape.numel();
+  const ferrite::Tensor i = ferrite::arange(0, n, 1, ferrite::Dtype::f64);
+  std::vector<double> values = i.to_vector<double>();
+  for (double& v : values) v = (static_cast<double>((static_cast<std::int64_t>(v) * 29 + number * 17) % 64) - 32) / 16;
+  return ferrite::cast(ferrite::Tensor::from(values, shape), dtype);
+}
+
+/// A GRU and a linear layer: what RTNeural has, too.
+inline ferrite::dsl::Network network() { return ferrite::dsl::sequence(3).gru(4).linear(2).build(0); }
+
+/// The k-th cell of a list gets the numbers of first + k.
+template <class Cells>
+void assign_numbers(const Cells& cells, std::int64_t first) {
+  for (std::size_t k = 0; k < cells.size(); ++k) {
+    const auto& c = cells[k].cell;
+    c.assign(numbers(first + static_cast<std::int64_t>(k), c.shape(), c.dtype()));
+  }
+}
+
+/// Everything in training: the net's numbers from 0 on, the optimiser's from 100 on but for what must be positive.
+struct Training {
+  Training() { assign_numbers(net.named_parameters(), 0); }
+  void begin() {
+    assign_numbers(adam.states(), 100);
+    adam.set_learning_rate(0.25);
+    for (const auto& s : adam.states())
+      if (s.name == "step") s.cell.assign(ferrite::full({}, 7, s.cell.dtype()));
+    schedule.restore(3, 0.5);
+  }
+
+  ferrite::dsl::Network net = network();
+  ferrite::nn::Adam adam{net.parameters(), {.learning_rate = 1}};
+  ferrite::nn::StepSchedule schedule{adam, 1, 0.5};
+  ferrite::train::Position at{.epoch = 2, .batch = 5, .step = 7, .seed = 11};
+};
+
+/// A tensor of every dtype, under these names.
+inline std::vector<ferrite::io::NamedTensor> tensors() {
+  using ferrite::Dtype;
+  return {{"f32", numbers(1, {2, 3}, Dtype::f32)},
+          {"f64", numbers(2, {4}, Dtype::f64)},
+          {"i32", ferrite::arange(-3, 3, 1, Dtype::i32)},
+          {"i64", ferrite::arange(0, 5)},
+          {"bool", ferrite::Tensor::from({true, false, true})},
+          {"none", ferrite::zeros({0, 2})},
+          {"one", ferrite::full({}, 0.5)}};
+}
+
+}  // namespace released
