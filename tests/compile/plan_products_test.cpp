@@ -80,8 +80,9 @@ BOOST_AUTO_TEST_CASE(sums_of_products_keep_their_bits_whoever_reads_them) {
   const auto f = [](const Tensors& in) {
     const Tensor p = matmul(in[0], in[1]), q = matmul(in[1], in[0]), s = p + q;
     const Tensor twice = matmul(in[0], in[0]) + matmul(in[0], in[0]);
-    const Tensor wide = matmul(in[2], transpose(in[2])) + matmul(in[0], in[1]);          // 300 terms and 12
-    const Tensor last = matmul(in[0], in[1] * 3) + matmul(in[2] * 2, transpose(in[2]));  // 12 terms, then 300
+    const Tensor wide = matmul(in[2], transpose(in[2])) + matmul(in[0], in[1]);               // 300 terms and 12
+    const Tensor few = matmul(in[0], in[1] * 3), many = matmul(in[2] * 2, transpose(in[2]));  // 300 terms, after 12
+    const Tensor last = few + many;
     return Tensors{s, q, relu(s + matmul(in[1], in[1])) + twice, wide, last, (s - p) + matmul(in[0], in[1])};
   };
   const Tensors in{draw({12, 12}, 1), draw({12, 12}, 2), draw({12, 300}, 3)};
