@@ -171,6 +171,15 @@ GradcheckReport gradcheck(const Function& f, const Tensors& inputs, const Gradch
   if (options.order != 1 && options.order != 2)
     throw ValueError("gradcheck: order must be 1 or 2, got " + std::to_string(options.order));
   if (!f) throw ValueError("gradcheck: the function is null");
+  if (inputs.empty()) throw ValueError("gradcheck: there are no inputs, so nothing would be compared");
+  if (!(options.step > 0) || std::isinf(options.step))
+    throw ValueError("gradcheck: the step must be finite and positive, got " + std::to_string(options.step));
+  if (!(options.tolerance >= 0) || std::isinf(options.tolerance))
+    throw ValueError("gradcheck: the tolerance must be finite and must not be negative, got " +
+                     std::to_string(options.tolerance));
+  if (options.directions < 0)
+    throw ValueError("gradcheck: the number of directions must not be negative, got " +
+                     std::to_string(options.directions));
   for (const Tensor& x : inputs)
     if (x.dtype() != Dtype::f64)
       throw DtypeError("gradcheck: inputs must be f64, got " + x.spec().str() + "; cast them");

@@ -34,7 +34,8 @@ struct GradcheckReport {
 
 /// Compares the gradients of f at `inputs` (all f64) with central differences. f maps the inputs to one tensor of
 /// any shape and must not depend on anything that changes. Throws DtypeError for inputs that are not f64 and
-/// ValueError for a null function and an order other than 1 or 2.
+/// ValueError for a null function, no inputs, an order other than 1 or 2, and a step, tolerance or number of directions
+/// with which nothing could be found.
 GradcheckReport gradcheck(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs,
                           const GradcheckOptions& options = {});
 

@@ -22,8 +22,7 @@ using ferrite::detail::log_info;
 Tensor value_of(const Match::Pair& pair, const TensorFile& file) {
   Tensor value = file.tensor(pair.source);
   if (pair.slot->transposed) value = detail::turned(value);
-  if (value.dtype() != pair.slot->cell.dtype()) value = cast(value, pair.slot->cell.dtype());
-  return contiguous(value);
+  return detail::converted(contiguous(value), pair.slot->cell.dtype(), pair.source, file.where());
 }
 
 /// Whether the file holds the value in another dtype than the cell.

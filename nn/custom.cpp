@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ferrite/nn/detail/recurrent_checks.h"
 #include "ferrite/nn/detail/recurrent_scan.h"
 
 namespace ferrite::nn {
@@ -39,6 +40,9 @@ Custom::Custom(Make make, std::unique_ptr<CustomCell> first, std::int64_t input_
       dtype_(init.dtype) {
   if (options.form == Form::fused)
     throw ValueError(kind() + ": there is no fused kernel for a cell of one's own; use Form::scan or Form::unrolled");
+  if (!(options.variational_dropout >= 0 && options.variational_dropout <= 1))
+    throw ValueError(kind() + ": variational_dropout must lie in [0, 1], got " +
+                     std::to_string(options.variational_dropout));
   for (std::int64_t k = 0; k < options.layers; ++k)
     for (std::int64_t d = 0; d < sizes().directions(); ++d) {
       const std::string name = "cell" + suffix_of(k, d == 1);
@@ -98,6 +102,7 @@ Tensor Custom::run_direction(std::size_t at, const Tensor& x, const SequenceOpti
 
 LayerNormGruCell::LayerNormGruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init)
     : H_(hidden_size) {
+  detail::check_sizes("layer_norm_gru", {.input_size = input_size, .hidden_size = hidden_size});
   const double bound = 1 / std::sqrt(static_cast<double>(hidden_size));
   const Fill fill = init::uniform(-bound, bound), one = init::constant(1), zero = init::constant(0);
   const Shape gates{3 * hidden_size};

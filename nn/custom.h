@@ -94,6 +94,7 @@ Custom custom(std::int64_t input_size, std::int64_t hidden_size, const CustomOpt
 /// Parameters: weight_ih [D, 3H], weight_hh [H, 3H] (in files transposed), scale_ih, shift_ih, scale_hh, shift_hh [3H].
 class LayerNormGruCell final : public CustomCell {
  public:
+  /// Throws ValueError for sizes below 1.
   LayerNormGruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {});
   std::string kind() const override { return "layer_norm_gru"; }
   RecurrentState step(const Tensor& x, const RecurrentState& before) const override;

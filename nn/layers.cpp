@@ -82,6 +82,8 @@ std::unique_ptr<Layer> Embedding::clone() const {
 
 LayerNorm::LayerNorm(std::int64_t features, const Init& init, double epsilon) : epsilon_(epsilon) {
   check_positive("layer_norm", features);
+  if (!(epsilon >= 0) || std::isinf(epsilon))
+    throw ValueError("layer_norm: epsilon must be finite and must not be negative, got " + std::to_string(epsilon));
   weight = parameter("weight", {features}, init::constant(1), init);
   bias = parameter("bias", {features}, init::constant(0), init);
 }

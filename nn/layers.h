@@ -40,7 +40,7 @@ class Embedding final : public Layer {
 };
 
 /// (x - mean) / sqrt(var + epsilon) * weight + bias over the last axis (arXiv 1607.06450). weight [D] starts as 1,
-/// bias [D] as 0.
+/// bias [D] as 0. Throws ValueError for no features, and an epsilon below 0 or not finite.
 class LayerNorm final : public Layer {
  public:
   explicit LayerNorm(std::int64_t features, const Init& init = {}, double epsilon = 1e-5);

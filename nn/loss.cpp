@@ -53,7 +53,8 @@ Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction red
 double accuracy(const Tensor& logits, const Tensor& targets) {
   check_classes("accuracy", logits, targets);
   const NewFrame frame;
-  return mean(cast(eq(argmax(logits, 1), cast(targets, Dtype::i64)), Dtype::f64)).item<double>();
+  const Tensor classes = checked(cast(targets, Dtype::i64), 0, logits.shape()[1] - 1, {"accuracy: target"});
+  return mean(cast(eq(argmax(logits, 1), classes), Dtype::f64)).item<double>();
 }
 
 }  // namespace ferrite::nn

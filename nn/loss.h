@@ -18,7 +18,8 @@ Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reducti
 /// never negative, so small losses keep their digits; softplus(x) - x y has none left beyond x = 17 in f32.
 Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean);
 
-/// Share of rows of logits [B, C] whose largest entry stands at the target [B]. Not differentiable.
+/// Share of rows of logits [B, C] whose largest entry stands at the target [B]. Not differentiable. Throws as
+/// cross_entropy does.
 double accuracy(const Tensor& logits, const Tensor& targets);
 
 }  // namespace ferrite::nn

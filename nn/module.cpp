@@ -182,6 +182,13 @@ void copy_cells(const std::vector<Named<C>>& from, const std::vector<Named<C>>& 
 
 }  // namespace
 
+void Layer::check_takes_state() const {
+  if (takes_state()) return;
+  throw ValueError(kind() +
+                   ": the context has an initial state, which only a recurrent layer takes; call that layer's run, or "
+                   "let a carry bring the states of a chain");
+}
+
 StepInput Layer::step_input() const {
   return {0, named_parameters().empty() ? Dtype::f32 : named_parameters()[0].cell.dtype()};
 }

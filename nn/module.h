@@ -162,12 +162,16 @@ class Layer : public Module {
   /// One step of this layer on plain rows that `step_input` allows (nn/step.h); null: a stream runs the layer on
   /// tensors.
   virtual std::unique_ptr<Step> make_step(const StepRows&) const { return nullptr; }
+  /// Whether the layer reads `context.state` and `context.cell`. A layer that does not say so is not called with them.
+  virtual bool takes_state() const { return false; }
   /// An independent copy with the same values.
   virtual std::unique_ptr<Layer> clone() const = 0;
 
   Tensor operator()(const Tensor& x) const { return (*this)(x, Context{}); }
+  /// Throws ValueError for an initial state that the layer does not take.
   Tensor operator()(const Tensor& x, const Context& context) const {
     (void)whole();
+    if (context.state.defined() || context.cell.defined()) check_takes_state();
     return forward(x, context);
   }
   /// The layer as a compiled function of its input (compile/compile.h): the same bits from a planned, fused program. It
@@ -178,6 +182,10 @@ class Layer : public Module {
   auto compiled() const&& = delete;
   /// Runs the layer step by step on its present weights (nn/stream.h). Throws ValueError when it is not causal.
   Stream stream(std::int64_t batch = 1) const;
+
+ protected:
+  /// Throws ValueError unless the layer takes an initial state.
+  void check_takes_state() const;
 };
 
 /// Gives the cells of `to` the values of the cells of the same names in `from`. Throws Error when names, shapes or

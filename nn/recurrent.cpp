@@ -151,6 +151,8 @@ RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
   Call call(name_, lengths_name_, sizes_, x, context, type);
   const std::span<const State> carried = states_in(context, call.B);
   const bool memory = has_memory_;
+  if (context.cell.defined() && !memory)
+    throw ValueError(name_ + ": the context has an initial memory (cell), this cell has none; give its state alone");
   Tensors h = call.initial(carried.empty() ? context.state : carried[0].value(), sizes_.state_size(), type);
   Tensors c;
   if (memory) c = call.initial(carried.empty() ? context.cell : carried[1].value(), sizes_.hidden_size, type);

@@ -59,10 +59,12 @@ class Recurrent : public Layer {
 
   std::string kind() const override { return name_; }
   bool causal() const override { return !sizes_.bidirectional; }
+  bool takes_state() const override { return true; }
   /// The output alone.
   Tensor forward(const Tensor& x, const Context& context) const override { return run(x, context).output; }
   /// Output and last states. Throws ShapeError for another shape of x, states, lengths or mask, for T = 0 and for
-  /// lengths outside 1..T; DtypeError for another dtype than the weights'; ValueError for a carry of two directions.
+  /// lengths outside 1..T; DtypeError for another dtype than the weights'; ValueError for a carry of two directions and
+  /// for an initial memory of a cell that has none.
   RecurrentResult run(const Tensor& x, const Context& context = {}) const;
 
  protected:

@@ -18,10 +18,7 @@ void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
 
 Tensor Sequential::forward(const Tensor& x, const Context& context) const {
   (void)whole();
-  if (context.state.defined() || context.cell.defined())
-    throw ValueError(kind() +
-                     ": the context has an initial state, which a chain cannot place; use a carry, or call the "
-                     "recurrent layer's run");
+  if (context.state.defined() || context.cell.defined()) check_takes_state();
   Tensor y = x;
   for (const Item& item : layers_) y = item.layer->forward(y, context);
   return y;

@@ -77,7 +77,10 @@ template void Stream::advance(std::span<const double>, std::span<double>);
 template void Stream::advance(std::span<const std::int64_t>, std::span<float>);
 
 void Stream::steps(std::int64_t n, std::span<const float> x, std::span<float> y) {
-  if (n < 0 || (n > 0 && (x.size() % static_cast<std::size_t>(n) || y.size() % static_cast<std::size_t>(n))))
+  const auto fits = [&](std::size_t values) {
+    return n == 0 ? values == 0 : values % static_cast<std::size_t>(n) == 0;
+  };
+  if (n < 0 || !fits(x.size()) || !fits(y.size()))
     throw ShapeError("stream: " + std::to_string(x.size()) + " and " + std::to_string(y.size()) +
                      " values cannot be cut into " + std::to_string(n) + " steps");
   for (std::size_t i = 0, count = static_cast<std::size_t>(n); i < count; ++i) {

@@ -124,7 +124,8 @@ Tensor argmax(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
 Tensor argmin(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
 /// log(sum(exp(x))) without overflow; -inf for no or only -inf elements.
 Tensor logsumexp(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Variance; divides by n - correction.
+/// Variance; divides by n - correction, by 0 where there are not more elements (as PyTorch: NaN or infinity). Throws
+/// ValueError for a correction that is not finite.
 Tensor var(const Tensor& x, const Shape& axes = {}, bool keepdim = false, double correction = 1);
 Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);

@@ -26,7 +26,8 @@ std::uint64_t stream_of(std::string_view name);
 // are values of the program, which a compiled function reads from variables anew in every run (tensor/generator.h).
 // None is differentiable. All throw ShapeError and DtypeError for operands of other types.
 
-/// Uniform in [low, high), from 24 bits (f32) or 53 bits (f64) of Philox. Throws ValueError for low > high.
+/// Uniform in [low, high), from 24 bits (f32) or 53 bits (f64) of Philox. Throws ValueError for low > high
+/// and for bounds, or a distance of them, that are not finite in the dtype.
 Tensor uniform(const Shape& shape, const RandomKey& key, double low = 0, double high = 1, Dtype dtype = Dtype::f32,
                const Tensor& counter = {});
 Tensor uniform(const Shape& shape, const Tensor& key, const Tensor& counter, double low = 0, double high = 1,

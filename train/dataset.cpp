@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace ferrite::train {
 namespace {
@@ -44,10 +45,19 @@ SequenceSet::SequenceSet(Tensor frames, Tensor lengths, Tensor labels) : frames_
                      std::to_string(frames_there) + " frames");
 }
 
-Tensor SequenceSet::sequence(std::int64_t i) const {
+std::int64_t SequenceSet::length(std::int64_t i) const {
   check_index("sequence set", i, size());
-  const std::int64_t begin = begins_[static_cast<std::size_t>(i)];
-  return slice(frames_, 0, begin, begin + length(i));
+  return lengths_[static_cast<std::size_t>(i)];
+}
+
+std::int64_t SequenceSet::label(std::int64_t i) const {
+  check_index("sequence set", i, size());
+  return labels_[static_cast<std::size_t>(i)];
+}
+
+Tensor SequenceSet::sequence(std::int64_t i) const {
+  const std::int64_t n = length(i), begin = begins_[static_cast<std::size_t>(i)];
+  return slice(frames_, 0, begin, begin + n);
 }
 
 std::int64_t SequenceSet::classes() const {
@@ -57,6 +67,8 @@ std::int64_t SequenceSet::classes() const {
 
 Batches::Batches(const SequenceSet& data, std::int64_t size, const BatchOptions& options) : data_(&data), size_(size) {
   if (size < 1) throw ValueError("batches: the size must be positive, got " + std::to_string(size));
+  if (!std::in_range<std::uint32_t>(options.epoch))
+    throw ValueError("batches: the epoch must lie in 0..4294967295, got " + std::to_string(options.epoch));
   size_ = std::min(size, std::max<std::int64_t>(1, data.size()));
   if (options.shuffle) {
     const RandomKey key{options.seed, stream_of("batches"), static_cast<std::uint32_t>(options.epoch)};

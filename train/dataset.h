@@ -16,9 +16,9 @@ class SequenceSet {
 
   std::int64_t size() const { return static_cast<std::int64_t>(lengths_.size()); }
   std::int64_t features() const { return frames_.shape()[1]; }
-  std::int64_t length(std::int64_t i) const { return lengths_[static_cast<std::size_t>(i)]; }
-  std::int64_t label(std::int64_t i) const { return labels_[static_cast<std::size_t>(i)]; }
-  /// The frames of one sequence [T, D], a view. Throws ShapeError unless 0 <= i < size().
+  /// Of one sequence: its length, its label, its frames [T, D], a view. Throw ShapeError unless 0 <= i < size().
+  std::int64_t length(std::int64_t i) const;
+  std::int64_t label(std::int64_t i) const;
   Tensor sequence(std::int64_t i) const;
   /// Largest label + 1.
   std::int64_t classes() const;
@@ -41,7 +41,7 @@ struct Batch {
 struct BatchOptions {
   bool shuffle = true;
   std::uint64_t seed = 0;
-  std::int64_t epoch = 0;  ///< every epoch has its own order
+  std::int64_t epoch = 0;  ///< every epoch has its own order; below 2^32
 };
 
 /// The batches of one pass over a set, made when asked for. The last one may be smaller.
@@ -77,7 +77,8 @@ class Batches {
   std::vector<std::int64_t> order_;
 };
 
-/// Batches of `size` sequences. `data` must outlive them. Throws ValueError for size < 1.
+/// Batches of `size` sequences. `data` must outlive them. Throws ValueError for size < 1 and for an epoch outside
+/// 0..2^32 - 1.
 Batches batches(const SequenceSet& data, std::int64_t size, const BatchOptions& options = {});
 Batches batches(const SequenceSet&& data, std::int64_t size, const BatchOptions& options = {}) = delete;
 

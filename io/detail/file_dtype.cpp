@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "ferrite/io/detail/text.h"
 #include "ferrite/tensor/extents.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::io::detail {
 namespace {
@@ -149,6 +151,16 @@ Tensor decode(FileDtype type, const Shape& shape, std::span<const std::byte> byt
     default: break;
   }
   refuse(where, "unsupported dtype: " + std::string(name_of(type)));
+}
+
+Tensor converted(const Tensor& value, Dtype dtype, std::string_view name, std::string_view where) {
+  if (value.dtype() == dtype) return value;
+  Tensor result = cast(value, dtype);
+  if (value.dtype() == Dtype::f64 && dtype == Dtype::f32)
+    for (const double v : value.values<double>())
+      if (std::isfinite(v) && std::isinf(static_cast<float>(v)))
+        refuse(where, quote(name) + " holds a number that f32 cannot: " + Scalar(v).str());
+  return result;
 }
 
 }  // namespace ferrite::io::detail

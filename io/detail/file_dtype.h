@@ -52,6 +52,10 @@ FileDtype written_as(Dtype type);
 /// others: a shape like [0, 2^62, 4] has no strides.
 std::optional<std::uint64_t> elements_of(std::span<const std::int64_t> shape);
 
+/// A value that was read, in the dtype of the model. Throws IoError where a finite number is beyond the range of that
+/// dtype; the message begins with `where` and names the tensor.
+Tensor converted(const Tensor& value, Dtype dtype, std::string_view name, std::string_view where);
+
 enum class ByteOrder : std::uint8_t { little, big };
 
 /// A tensor from packed elements at any alignment. The type is supported and `bytes` holds exactly the elements of

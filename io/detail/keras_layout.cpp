@@ -1,15 +1,19 @@
 #include "ferrite/io/detail/keras_layout.h"
 
+#include <utility>
+#include <vector>
+
+#include "ferrite/io/detail/file_dtype.h"
 #include "ferrite/io/detail/text.h"
 
 namespace ferrite::io::detail {
 namespace {
 
-/// Assigns with the shapes in the error.
-void assign(const Parameter& to, const Tensor& value, std::string_view where) {
+/// A parameter's value. Throws with the shapes in the error.
+Tensor value_of(const Parameter& to, const Tensor& value, std::string_view where) {
   if (to.shape() != value.shape())
     refuse(where, quote(to.name()) + " has shape " + value.shape().str() + ", the layer needs " + to.shape().str());
-  to.assign(cast(contiguous(value), to.dtype()));
+  return converted(contiguous(value), to.dtype(), to.name(), where);
 }
 
 }  // namespace
@@ -40,11 +44,14 @@ Tensor keras_gates(const Tensor& x, std::int64_t hidden_size) {
 }
 
 void set_from_keras(const nn::RecurrentWeights& to, const KerasLayer& layer, std::string_view where) {
-  assign(to.weight_ih, keras_gates(layer.kernel, layer.H), where);
-  assign(to.weight_hh, keras_gates(layer.recurrent, layer.H), where);
-  if (!layer.bias.defined()) return;
-  assign(to.bias_ih, keras_gates(layer.bias_ih(), layer.H), where);
-  assign(to.bias_hh, keras_gates(layer.bias_hh(), layer.H), where);
+  std::vector<std::pair<Parameter, Tensor>> values;
+  const auto put = [&](const Parameter& p, const Tensor& value) {
+    values.emplace_back(p, value_of(p, keras_gates(value, layer.H), where));
+  };
+  put(to.weight_ih, layer.kernel);
+  put(to.weight_hh, layer.recurrent);
+  if (layer.bias.defined()) put(to.bias_ih, layer.bias_ih()), put(to.bias_hh, layer.bias_hh());
+  for (const auto& [parameter, value] : values) parameter.assign(value);
 }
 
 }  // namespace ferrite::io::detail

@@ -1,5 +1,7 @@
 #include "ferrite/nn/optim/adam.h"
 
+#include <cmath>
+
 #include "ferrite/tensor/detail/adam.h"
 #include "ferrite/tensor/detail/define.h"
 
@@ -13,9 +15,10 @@ void check(const AdamOptions& o, double weight_decay) {
   if (outside(o.beta1) || outside(o.beta2))
     throw ValueError("adam: betas must lie in [0, 1), got " + std::to_string(o.beta1) + " and " +
                      std::to_string(o.beta2));
-  if (!(o.epsilon >= 0) || !(weight_decay >= 0))
-    throw ValueError("adam: epsilon and weight_decay must not be negative, got " + std::to_string(o.epsilon) + " and " +
-                     std::to_string(weight_decay));
+  const auto refused = [](double x) { return !(x >= 0) || std::isinf(x); };
+  if (refused(o.epsilon) || refused(weight_decay))
+    throw ValueError("adam: epsilon and weight_decay must be finite and must not be negative, got " +
+                     std::to_string(o.epsilon) + " and " + std::to_string(weight_decay));
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numbers>
 
@@ -42,9 +44,11 @@ Tensor mean(const Tensor& x, const Shape& axes, bool keepdim) {
 
 Tensor var(const Tensor& x, const Shape& axes, bool keepdim, double correction) {
   check_float(x, "var");
+  if (!std::isfinite(correction))
+    throw ValueError("var: the correction must be finite, got " + std::to_string(correction));
   const Shape over = axes_of(axes, x.rank(), "var");
   const Tensor centred = x - mean(x, axes, true);
-  return sum(square(centred), axes, keepdim) / (count(x.shape(), over) - correction);
+  return sum(square(centred), axes, keepdim) / std::max(0.0, count(x.shape(), over) - correction);
 }
 
 Tensor logsumexp(const Tensor& x, const Shape& axes, bool keepdim) {
@@ -77,6 +81,8 @@ Tensor layer_norm(const Tensor& x, int axes, double epsilon) {
   check_float(x, "layer_norm");
   if (axes < 1 || axes > x.rank())
     detail::throw_shape("layer_norm", std::to_string(axes) + " axes of a tensor of rank " + std::to_string(x.rank()));
+  if (!(epsilon >= 0) || std::isinf(epsilon))
+    throw ValueError("layer_norm: epsilon must be finite and must not be negative, got " + std::to_string(epsilon));
   Shape over;
   for (int i = x.rank() - axes; i < x.rank(); ++i) over.push_back(i);
   const Tensor centred = x - mean(x, over, true);

@@ -198,6 +198,10 @@ Family random_family() {
 
 namespace {
 
+bool is_finite(double v, Dtype dtype) {
+  return std::isfinite(dtype == Dtype::f32 ? static_cast<double>(static_cast<float>(v)) : v);
+}
+
 void check_random(const Shape& shape, Dtype dtype, std::string_view where) {
   (void)shape.numel(where);
   if (!is_float(dtype)) detail::throw_dtype(where, "dtype must be a float, got " + std::string(name_of(dtype)));
@@ -221,16 +225,18 @@ class Operands {
 
 Tensor draw_uniform(const Shape& shape, const RandomKey& key, double low, double high, Dtype dtype, Inputs in) {
   check_random(shape, dtype, "uniform");
-  if (!(low <= high))
-    throw ValueError("uniform: low must not exceed high, got " + std::to_string(low) + " and " + std::to_string(high));
+  if (!(low <= high) || !is_finite(low, dtype) || !is_finite(high, dtype) || !is_finite(high - low, dtype))
+    throw ValueError("uniform: the bounds must be in order, and they and their distance finite in " +
+                     std::string(name_of(dtype)) + ", got " + Scalar(low).str() + " and " + Scalar(high).str());
   return detail::call(detail::structured<detail::Uniform>, in,
                       detail::Uniform::random_attrs(shape, key, dtype, low, high));
 }
 
 Tensor draw_normal(const Shape& shape, const RandomKey& key, double mean, double deviation, Dtype dtype, Inputs in) {
   check_random(shape, dtype, "normal");
-  if (!(deviation >= 0))
-    throw ValueError("normal: the deviation must not be negative, got " + std::to_string(deviation));
+  if (!(deviation >= 0) || !is_finite(deviation, dtype) || !is_finite(mean, dtype))
+    throw ValueError("normal: mean and deviation must be finite in " + std::string(name_of(dtype)) +
+                     ", and the deviation not negative, got " + Scalar(mean).str() + " and " + Scalar(deviation).str());
   return detail::call(detail::structured<detail::Normal>, in,
                       detail::Uniform::random_attrs(shape, key, dtype, mean, deviation));
 }

@@ -363,4 +363,17 @@ BOOST_AUTO_TEST_CASE(wants_doubles) {
                         says("order must be 1 or 2"));
 }
 
+/// Options with which every gradient would pass, or none.
+BOOST_AUTO_TEST_CASE(options_that_check_nothing) {
+  const auto f = [](const Tensors& x) { return x[0]; };
+  const Tensors in = {ones({2}, Dtype::f64)};
+  BOOST_CHECK_EXCEPTION((void)gradcheck(f, {}), ValueError, says("gradcheck: there are no inputs"));
+  for (const double bad : {-1.0, std::nan(""), HUGE_VAL}) {
+    BOOST_CHECK_EXCEPTION((void)gradcheck(f, in, {.step = bad}), ValueError, says("gradcheck: the step must be"));
+    BOOST_CHECK_EXCEPTION((void)gradcheck(f, in, {.tolerance = bad}), ValueError, says("gradcheck: the tolerance"));
+  }
+  BOOST_CHECK_EXCEPTION((void)gradcheck(f, in, {.step = 0}), ValueError, says("gradcheck: the step must be"));
+  BOOST_CHECK_EXCEPTION((void)gradcheck(f, in, {.directions = -1}), ValueError, says("number of directions"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_streamed_is_refused) {
 BOOST_AUTO_TEST_CASE(a_chain_refuses_an_initial_state) {
   const auto net = dsl::sequence(3).gru(4).gru(4).build(0);
   BOOST_CHECK_EXCEPTION((void)net(draw({1, 2, 3}, 8), {.state = zeros({1, 4})}), ValueError,
-                        says("has an initial state, which a chain cannot place"));
+                        says("has an initial state, which only a recurrent layer takes"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

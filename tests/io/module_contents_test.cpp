@@ -32,6 +32,21 @@ BOOST_AUTO_TEST_CASE(floats_are_converted_unless_forbidden) {
              "  'bias' has dtype F64, the model needs f32");
 }
 
+/// 1e39 would load as infinity.
+BOOST_AUTO_TEST_CASE(numbers_beyond_the_dtype_of_the_parameter) {
+  const Dense wide(2, 1, 1, doubles());
+  wide.weight.assign(Tensor::from({1e39, -1e39}, wide.weight.shape()));
+  const Dense single(2, 1, 1);
+  const Tensor before = single.bias.peek();
+  wide.bias.assign(wide.bias.peek() + 1);
+  BOOST_TEST(error_of(single, file_of(wide)).find("m.safetensors: 'weight' holds a number that f32 cannot: 1e+39") ==
+             0U);
+  BOOST_TEST(values(single.bias) == before.to_vector<float>(), tt::per_element());
+  wide.weight.assign(Tensor::from({HUGE_VAL, 1e-50}, wide.weight.shape()));
+  io::load(single, file_of(wide));
+  BOOST_TEST(values(single.weight) == list({HUGE_VALF, 0}), tt::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(halves_become_the_dtype_of_the_parameter) {
   const std::string bytes = hostile::file_of(
       R"({"weight":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]},"bias":{"dtype":"BF16","shape":[1],"data_offsets":[4,6]}})",

@@ -1,14 +1,26 @@
-// Null functions, null cells and objects that were moved from: errors that say so, never a crash.
+// Null functions, null cells and objects that were moved from, and calls and options that nothing could come of: errors
+// that say so, never a crash or a wrong number.
+#include <limits>
+
 #include "ferrite/dsl/builder.h"
 #include "ferrite/io/module_file.h"
 #include "ferrite/nn/custom.h"
+#include "ferrite/nn/gru.h"
 #include "ferrite/nn/layers.h"
+#include "ferrite/nn/loss.h"
 #include "ferrite/nn/lstm.h"
+#include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/sgd.h"
+#include "ferrite/nn/rnn.h"
 #include "ferrite/nn/stream.h"
 #include "support/compare.h"
 
 using namespace ferrite;
 using support::says;
+
+namespace {
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+}
 
 BOOST_AUTO_TEST_SUITE(misuse)
 
@@ -94,6 +106,87 @@ BOOST_AUTO_TEST_CASE(streams_and_files_that_were_moved_from) {
   BOOST_CHECK_EXCEPTION((void)file.size(), Error, says("tensor file: has no contents"));
   BOOST_CHECK_EXCEPTION((void)file.names(), Error, says("tensor file: has no contents"));
   BOOST_CHECK_EXCEPTION((void)file.tensor("a"), Error, says("tensor file: has no contents"));
+}
+
+// ---- calls that would be answered with a wrong number ------------------------------------------------------------
+
+namespace {
+
+template <class L>
+void check_takes_no_state(const L& layer, const Tensor& x, const Tensor& s) {
+  const auto refused = says(layer.kind() + ": the context has an initial state, which only a recurrent layer takes");
+  BOOST_CHECK_EXCEPTION((void)layer(x, {.state = s}), ValueError, refused);
+  BOOST_CHECK_EXCEPTION((void)layer(x, {.cell = s}), ValueError, refused);
+}
+
+struct OwnCell final : nn::CustomCell {
+  std::string kind() const override { return "own"; }
+  RecurrentState step(const Tensor& x, const RecurrentState& before) const override { return {before.h + x}; }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(initial_states_that_nobody_reads) {
+  const Tensor x = ones({2, 3, 4}), s = ones({2, 4});
+  check_takes_no_state(nn::Linear(4, 4, {.seed = 1}), x, s);
+  check_takes_no_state(nn::Embedding(4, 4, {.seed = 1}), zeros({2, 3}, Dtype::i64), s);
+  check_takes_no_state(nn::LayerNorm(4), x, s);
+  check_takes_no_state(nn::Dropout(0.5, {.seed = 1}), x, s);
+  check_takes_no_state(nn::Activation("relu", nn::activation("relu")), x, s);
+  check_takes_no_state(nn::LastStep(), x, s);
+  check_takes_no_state(nn::MeanOverTime(), x, s);
+  check_takes_no_state(nn::Flatten(), x, s);
+  check_takes_no_state(dsl::sequence(4).gru(4).build(1), x, s);
+  const auto no_memory = says("the context has an initial memory (cell), this cell has none");
+  const nn::Init init{.seed = 1};
+  BOOST_CHECK_EXCEPTION((void)nn::Gru(4, 4, {}, init)(x, {.state = s, .cell = s}), ValueError, no_memory);
+  BOOST_CHECK_EXCEPTION((void)nn::Rnn(4, 4, {}, init)(x, {.cell = s}), ValueError, no_memory);
+  const auto own = [](std::int64_t, const nn::Init&) { return std::make_unique<OwnCell>(); };
+  BOOST_CHECK_EXCEPTION((void)nn::Custom(own, 4, 4)(x, {.cell = s}), ValueError, no_memory);
+  BOOST_TEST(nn::Lstm(4, 4, {}, init)(x, {.state = s, .cell = s}).shape() == x.shape());
+}
+
+BOOST_AUTO_TEST_CASE(options_that_give_no_layer) {
+  for (const double epsilon : {-1e-5, kNan, kInfinity}) {
+    BOOST_CHECK_EXCEPTION(nn::LayerNorm(4, {}, epsilon), ValueError, says("layer_norm: epsilon must be finite"));
+    BOOST_CHECK_EXCEPTION((void)layer_norm(ones({2, 4}), 1, epsilon), ValueError, says("layer_norm: epsilon"));
+  }
+  const auto own = [](std::int64_t, const nn::Init&) { return std::make_unique<OwnCell>(); };
+  for (const double p : {-0.1, 1.1, kNan})
+    BOOST_CHECK_EXCEPTION(nn::Custom(own, 4, 4, {.variational_dropout = p}), ValueError,
+                          says("own: variational_dropout must lie in [0, 1]"));
+  BOOST_CHECK_EXCEPTION(nn::LayerNormGruCell(0, 3), ValueError, says("layer_norm_gru: sizes must be positive"));
+  BOOST_CHECK_EXCEPTION(nn::LayerNormGruCell(3, 0), ValueError, says("layer_norm_gru: sizes must be positive"));
+  const std::vector<Parameter> some{Parameter("p", ones({2}))};
+  for (const double bad : {-1.0, kNan, kInfinity}) {
+    BOOST_CHECK_EXCEPTION(nn::Adam(some, {.epsilon = bad}), ValueError, says("adam: epsilon and weight_decay"));
+    BOOST_CHECK_EXCEPTION(nn::Adam(some, {.weight_decay = bad}), ValueError, says("adam: epsilon and weight_decay"));
+    BOOST_CHECK_EXCEPTION(nn::Sgd(some, {.momentum = bad}), ValueError, says("sgd: momentum and weight_decay"));
+    BOOST_CHECK_EXCEPTION(nn::Sgd(some, {.weight_decay = bad}), ValueError, says("sgd: momentum and weight_decay"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_steps_of_something) {
+  const auto net = dsl::sequence(3).gru(2).build(1);
+  nn::Stream stream = net.stream();
+  std::vector<float> x(6), y(4);
+  stream.steps(2, x, y);
+  stream.steps(0, {}, {});
+  const auto refused = says("values cannot be cut into 0 steps");
+  BOOST_CHECK_EXCEPTION(stream.steps(0, x, y), ShapeError, refused);
+  BOOST_CHECK_EXCEPTION(stream.steps(0, x, {}), ShapeError, refused);
+  BOOST_CHECK_EXCEPTION(stream.steps(0, {}, y), ShapeError, refused);
+}
+
+BOOST_AUTO_TEST_CASE(labels_of_no_class) {
+  const Tensor logits = ones({2, 3});
+  for (const std::int64_t label : {-1, 3}) {
+    const Tensor targets = Tensor::from({std::int64_t{0}, label});
+    const auto refused = says("accuracy: target " + std::to_string(label) + " lies outside 0..2");
+    BOOST_CHECK_EXCEPTION((void)nn::accuracy(logits, targets), ShapeError, refused);
+    BOOST_CHECK_EXCEPTION((void)nn::accuracy(logits, cast(targets, Dtype::i32)), ShapeError, refused);
+  }
+  BOOST_TEST(nn::accuracy(logits, Tensor::from({std::int64_t{0}, std::int64_t{2}})) == 0.5);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

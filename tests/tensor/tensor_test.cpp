@@ -140,6 +140,30 @@ BOOST_AUTO_TEST_CASE(normal_draws_follow_the_distribution) {
   BOOST_TEST(std::fabs(share_below(2.3263478740408408) - 0.99) < 0.001);
 }
 
+BOOST_AUTO_TEST_CASE(bounds_between_which_there_is_nothing) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+  for (const double bad : {kNan, kInf, 1e39}) {
+    BOOST_CHECK_EXCEPTION((void)uniform({2}, {1, 1, 1}, 0, bad), ValueError, says("uniform: the bounds must be"));
+    BOOST_CHECK_EXCEPTION((void)uniform({2}, {1, 1, 1}, -bad, 0), ValueError, says("uniform: the bounds must be"));
+    BOOST_CHECK_EXCEPTION((void)normal({2}, {1, 1, 1}, bad, 1), ValueError, says("normal: mean and deviation must"));
+    BOOST_CHECK_EXCEPTION((void)normal({2}, {1, 1, 1}, 0, bad), ValueError, says("normal: mean and deviation must"));
+    BOOST_CHECK_EXCEPTION((void)linspace(0, bad, 3), ValueError, says("linspace: the ends must be finite in f32"));
+    BOOST_CHECK_EXCEPTION((void)linspace(-bad, 0, 3), ValueError, says("linspace: the ends must be finite in f32"));
+  }
+  BOOST_CHECK_EXCEPTION((void)uniform({2}, {1, 1, 1}, -1.7e308, 1.7e308, Dtype::f64), ValueError, says("uniform"));
+  BOOST_TEST(uniform({2}, {1, 1, 1}, 1e39, 2e39, Dtype::f64).to_vector<double>()[0] >= 1e39);
+}
+
+/// As PyTorch: of no more elements than the correction there is no variance, and no negative one.
+BOOST_AUTO_TEST_CASE(a_variance_of_too_few_elements) {
+  BOOST_TEST(std::isnan(var(ones({1})).item<float>()));
+  BOOST_TEST(std::isnan(var(zeros({0})).item<float>()));
+  BOOST_TEST(std::isinf(var(Tensor::from({1.0F, 2.0F}), {}, false, 3).item<float>()));
+  BOOST_TEST(var(Tensor::from({1.0F, 2.0F}), {}, false, -2).item<float>() == 0.125F);
+  BOOST_CHECK_EXCEPTION((void)var(ones({2}), {}, false, std::numeric_limits<double>::quiet_NaN()), ValueError,
+                        says("var: the correction must be finite"));
+}
+
 BOOST_AUTO_TEST_CASE(a_permutation_holds_every_number_once) {
   const std::vector<std::int64_t> p = permutation(1000, {3, 1, 0}).to_vector<std::int64_t>();
   std::vector<bool> seen(1000);

@@ -25,6 +25,20 @@ SequenceSet small_set() {
 
 BOOST_AUTO_TEST_SUITE(training)
 
+BOOST_AUTO_TEST_CASE(sequences_that_are_not_there) {
+  const SequenceSet set = small_set();
+  for (const std::int64_t i : {std::int64_t{-1}, std::int64_t{4}}) {
+    const auto refused = says("sequence set: index " + std::to_string(i) + " is out of range for 4");
+    BOOST_CHECK_EXCEPTION((void)set.length(i), ShapeError, refused);
+    BOOST_CHECK_EXCEPTION((void)set.label(i), ShapeError, refused);
+    BOOST_CHECK_EXCEPTION((void)set.sequence(i), ShapeError, refused);
+  }
+  for (const std::int64_t epoch : {std::int64_t{-1}, std::int64_t{1} << 32})
+    BOOST_CHECK_EXCEPTION((void)batches(set, 2, {.epoch = epoch}), ValueError,
+                          says("batches: the epoch must lie in 0..4294967295, got " + std::to_string(epoch)));
+  BOOST_TEST(batches(set, 2, {.epoch = 4294967295}).count() == 2);
+}
+
 BOOST_AUTO_TEST_CASE(batches_are_padded_with_lengths) {
   const SequenceSet set = small_set();
   const Batches all = batches(set, 3, {.shuffle = false});
