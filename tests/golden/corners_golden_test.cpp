@@ -1,11 +1,10 @@
 // Operations, their gradients and the gradients of these at zeros, ties, equal elements, ends of domains and exponents
 // 0, against PyTorch 2.13: tests/data/make_corner_fixtures.py writes the cases.
-#include <functional>
-#include <map>
 #include <set>
 
 #include "ferrite/autograd/detail/lenient_grad.h"
 #include "ferrite/nn/loss.h"
+#include "golden/functions.h"
 #include "support/compare.h"
 #include "support/fixtures.h"
 
@@ -14,35 +13,10 @@ using namespace ferrite;
 namespace {
 
 using In = const Tensors&;
-using Function = std::function<Tensor(In)>;
 
 /// The counterpart of every case of the fixture.
-const std::map<std::string, Function>& functions() {
-  static const std::map<std::string, Function> table = {
-      {"abs", [](In x) { return abs(x[0]); }},
-      {"sign", [](In x) { return sign(x[0]); }},
-      {"square", [](In x) { return square(x[0]); }},
-      {"neg", [](In x) { return -x[0]; }},
-      {"sqrt", [](In x) { return sqrt(x[0]); }},
-      {"rsqrt", [](In x) { return rsqrt(x[0]); }},
-      {"reciprocal", [](In x) { return reciprocal(x[0]); }},
-      {"exp", [](In x) { return exp(x[0]); }},
-      {"exp2", [](In x) { return exp2(x[0]); }},
-      {"expm1", [](In x) { return expm1(x[0]); }},
-      {"log", [](In x) { return log(x[0]); }},
-      {"log1p", [](In x) { return log1p(x[0]); }},
-      {"log2", [](In x) { return log2(x[0]); }},
-      {"sin", [](In x) { return sin(x[0]); }},
-      {"cos", [](In x) { return cos(x[0]); }},
-      {"tanh", [](In x) { return tanh(x[0]); }},
-      {"sigmoid", [](In x) { return sigmoid(x[0]); }},
-      {"relu", [](In x) { return relu(x[0]); }},
-      {"erf", [](In x) { return erf(x[0]); }},
-      {"gelu", [](In x) { return gelu(x[0]); }},
-      {"gelu_tanh", [](In x) { return gelu(x[0], GeluForm::tanh); }},
-      {"softplus", [](In x) { return softplus(x[0]); }},
-      {"silu", [](In x) { return silu(x[0]); }},
-      {"log_sigmoid", [](In x) { return log_sigmoid(x[0]); }},
+const golden::Functions& functions() {
+  static const golden::Functions table = golden::with_unary({
       {"add", [](In x) { return x[0] + x[1]; }},
       {"sub", [](In x) { return x[0] - x[1]; }},
       {"mul", [](In x) { return x[0] * x[1]; }},
@@ -93,7 +67,7 @@ const std::map<std::string, Function>& functions() {
       {"mse_loss", [](In x) { return nn::mse_loss(x[0], x[1]); }},
       {"l1_loss", [](In x) { return nn::l1_loss(x[0], x[1]); }},
       {"bce_with_logits", [](In x) { return nn::bce_with_logits(x[0], x[1]); }},
-  };
+  });
   return table;
 }
 
@@ -124,7 +98,7 @@ void compare(const Tensor& got, const io::TensorFile& file, const std::string& n
     BOOST_TEST(close(a[i], b[i]), name << "[" << i << "] is " << a[i] << ", PyTorch's " << b[i]);
 }
 
-void check(const std::string& name, const Function& f) {
+void check(const std::string& name, const golden::Function& f) {
   const io::TensorFile file = support::fixture("corners.safetensors");
   Tape tape;
   Tensors in;

@@ -1,11 +1,10 @@
 // Operations and their gradients against PyTorch 2.13: tests/data/make_op_fixtures.py writes the cases.
-#include <functional>
-#include <map>
 #include <set>
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/layers.h"
 #include "ferrite/nn/loss.h"
+#include "golden/functions.h"
 #include "support/compare.h"
 #include "support/fixtures.h"
 
@@ -15,13 +14,12 @@ using support::within;
 namespace {
 
 using In = const Tensors&;
-using Function = std::function<Tensor(In)>;
 
 Tensor as_float(const Tensor& x) { return cast(x, Dtype::f64); }
 
 /// The counterpart of every case of the fixture.
-const std::map<std::string, Function>& functions() {
-  static const std::map<std::string, Function> table = {
+const golden::Functions& functions() {
+  static const golden::Functions table = golden::with_unary({
       {"add", [](In x) { return x[0] + x[1]; }},
       {"add_broadcast", [](In x) { return x[0] + x[1]; }},
       {"sub", [](In x) { return x[0] - x[1]; }},
@@ -29,37 +27,13 @@ const std::map<std::string, Function>& functions() {
       {"mul_broadcast", [](In x) { return x[0] * x[1]; }},
       {"div", [](In x) { return x[0] / x[1]; }},
       {"literals", [](In x) { return (2.5 - x[0]) * 3 / (x[0] + 7) + 1; }},
-      {"neg", [](In x) { return -x[0]; }},
       {"pow", [](In x) { return pow(x[0], x[1]); }},
       {"pow_literal", [](In x) { return pow(x[0], 3); }},
       {"pow_base", [](In x) { return pow(2.5, x[0]); }},
       {"maximum", [](In x) { return maximum(x[0], x[1]); }},
       {"maximum_tie", [](In x) { return maximum(x[0], x[1]); }},
       {"minimum", [](In x) { return minimum(x[0], x[1]); }},
-      {"abs", [](In x) { return abs(x[0]); }},
-      {"sign", [](In x) { return sign(x[0]); }},
-      {"square", [](In x) { return square(x[0]); }},
       {"clamp", [](In x) { return clamp(x[0], -0.5, 0.75); }},
-      {"sqrt", [](In x) { return sqrt(x[0]); }},
-      {"rsqrt", [](In x) { return rsqrt(x[0]); }},
-      {"reciprocal", [](In x) { return reciprocal(x[0]); }},
-      {"exp", [](In x) { return exp(x[0]); }},
-      {"exp2", [](In x) { return exp2(x[0]); }},
-      {"expm1", [](In x) { return expm1(x[0]); }},
-      {"log", [](In x) { return log(x[0]); }},
-      {"log1p", [](In x) { return log1p(x[0]); }},
-      {"log2", [](In x) { return log2(x[0]); }},
-      {"sin", [](In x) { return sin(x[0]); }},
-      {"cos", [](In x) { return cos(x[0]); }},
-      {"tanh", [](In x) { return tanh(x[0]); }},
-      {"sigmoid", [](In x) { return sigmoid(x[0]); }},
-      {"relu", [](In x) { return relu(x[0]); }},
-      {"gelu", [](In x) { return gelu(x[0]); }},
-      {"gelu_tanh", [](In x) { return gelu(x[0], GeluForm::tanh); }},
-      {"softplus", [](In x) { return softplus(x[0]); }},
-      {"erf", [](In x) { return erf(x[0]); }},
-      {"silu", [](In x) { return silu(x[0]); }},
-      {"log_sigmoid", [](In x) { return log_sigmoid(x[0]); }},
       {"where", [](In x) { return where(gt(x[0], 0), x[0] * x[1], x[1]); }},
       {"sum_all", [](In x) { return sum(x[0]); }},
       {"sum_axes",
@@ -78,10 +52,7 @@ const std::map<std::string, Function>& functions() {
       {"prod_zero", [](In x) { return prod(x[0], {1}); }},
       {"logsumexp", [](In x) { return logsumexp(x[0], {1}); }},
       {"var", [](In x) { return var(x[0], {1}); }},
-      {"var_biased",
-       [](In x) {
-         return var(x[0], {0, 1}, false, 0);
-       }},
+      {"var_biased", [](In x) { return var(x[0], {0, 1}, false, 0); }},
       {"softmax", [](In x) { return softmax(x[0]); }},
       {"softmax_axis0", [](In x) { return softmax(x[0], 0); }},
       {"log_softmax", [](In x) { return log_softmax(x[0], 1); }},
@@ -95,56 +66,29 @@ const std::map<std::string, Function>& functions() {
       {"matmul_folded", [](In x) { return matmul(x[0], x[1]); }},
       {"matmul_broadcast", [](In x) { return matmul(x[0], x[1]); }},
       {"matmul_transposed", [](In x) { return matmul(transpose(x[0]), transpose(x[1])); }},
-      {"reshape",
-       [](In x) {
-         return reshape(x[0], {4, 3}) * 2;
-       }},
-      {"permute",
-       [](In x) {
-         return permute(x[0], {2, 0, 1});
-       }},
+      {"reshape", [](In x) { return reshape(x[0], {4, 3}) * 2; }},
+      {"permute", [](In x) { return permute(x[0], {2, 0, 1}); }},
       {"transpose", [](In x) { return transpose(x[0], 0, 2); }},
       {"slice", [](In x) { return slice(slice(x[0], 0, 1), 1, 0, -1); }},
       {"slice_step", [](In x) { return slice(x[0], 1, 1, kEnd, 2); }},
       {"slice_negative_step", [](In x) { return slice(x[0], 0, kEnd, kEnd, -3); }},
       {"select", [](In x) { return select(x[0], 1, -2); }},
-      {"expand",
-       [](In x) {
-         return expand(x[0], {2, 3, 4});
-       }},
+      {"expand", [](In x) { return expand(x[0], {2, 3, 4}); }},
       {"squeeze", [](In x) { return squeeze(x[0], 1); }},
       {"unsqueeze", [](In x) { return unsqueeze(x[0], 1); }},
-      {"flip",
-       [](In x) {
-         return flip(x[0], {0, 1});
-       }},
-      {"concat",
-       [](In x) {
-         return concat({x[0], x[1]}, 1);
-       }},
-      {"stack",
-       [](In x) {
-         return stack({x[0], x[1]}, 1);
-       }},
+      {"flip", [](In x) { return flip(x[0], {0, 1}); }},
+      {"concat", [](In x) { return concat({x[0], x[1]}, 1); }},
+      {"stack", [](In x) { return stack({x[0], x[1]}, 1); }},
       {"split", [](In x) { return split(x[0], 2, 1)[0] * 2 + split(x[0], 2, 1)[1]; }},
       {"chunk", [](In x) { return chunk(x[0], 3)[2]; }},
       {"unbind", [](In x) { return unbind(x[0], 1)[2]; }},
-      {"pad",
-       [](In x) {
-         return pad(x[0], {0, 1}, {3, 2}, 1.5);
-       }},
-      {"pad_crop",
-       [](In x) {
-         return pad(x[0], {0, -1}, {0, 2});
-       }},
+      {"pad", [](In x) { return pad(x[0], {0, 1}, {3, 2}, 1.5); }},
+      {"pad_crop", [](In x) { return pad(x[0], {0, -1}, {0, 2}); }},
       {"gather", [](In x) { return gather(x[0], 1, x[1]); }},
       {"index_select", [](In x) { return index_select(x[0], 0, x[1]); }},
       {"scatter_add", [](In x) { return scatter_add(x[0], 0, x[1], x[2]); }},
       {"one_hot", [](In x) { return one_hot(x[0], 5, Dtype::f64); }},
-      {"embedding",
-       [](In x) {
-         return reshape(index_select(x[0], 0, reshape(x[1], {-1})), {2, 2, 3});
-       }},
+      {"embedding", [](In x) { return reshape(index_select(x[0], 0, reshape(x[1], {-1})), {2, 2, 3}); }},
       {"layer_norm", [](In x) { return layer_norm(x[0]); }},
       {"layer_norm_2", [](In x) { return layer_norm(x[0], 2); }},
       {"cross_entropy", [](In x) { return nn::cross_entropy(x[0], x[1]); }},
@@ -154,11 +98,11 @@ const std::map<std::string, Function>& functions() {
       {"l1_loss", [](In x) { return nn::l1_loss(x[0], x[1]); }},
       {"bce_with_logits", [](In x) { return nn::bce_with_logits(x[0], x[1]); }},
       {"linear", [](In x) { return matmul(x[0], transpose(x[1])) + x[2]; }},
-  };
+  });
   return table;
 }
 
-void check(const std::string& name, const Function& f) {
+void check(const std::string& name, const golden::Function& f) {
   const io::TensorFile file = support::fixture("ops.safetensors");
   Tape tape;
   Tensors in;
