@@ -21,5 +21,7 @@ struct Cell {
 std::vector<Cell> layer_cells();
 /// Single operations, eager and recorded, products, optimisers, random draws.
 std::vector<Cell> operation_cells();
+/// One small call each, whose instructions are worth counting.
+std::vector<Cell> small_cells();
 
 }  // namespace gate

@@ -1,6 +1,8 @@
 // What runs again and again asks nobody for memory: streams never after they are made, calls and training steps from
 // the third on.
 #include <boost/test/unit_test.hpp>
+#include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 #include "counted.h"
@@ -104,6 +106,22 @@ BOOST_AUTO_TEST_CASE(a_training_step_allocates_nothing_from_the_third_on) {
       BOOST_TEST(counted::during(step) == 0, kind << " H " << H << ", third step");
       BOOST_TEST(counted::during(step) == 0, kind << " H " << H << ", fourth step");
     }
+}
+
+/// scripts/digests compares locks as it compares allocations.
+BOOST_AUTO_TEST_CASE(locks_are_counted) {
+  std::mutex one;
+  std::shared_mutex shared;
+  const std::uint64_t before = counted::counts().locks;
+  {
+    const std::lock_guard lock(one);
+    const std::shared_lock reads(shared);
+  }
+  shared.lock();
+  shared.unlock();
+  BOOST_TEST(one.try_lock());
+  one.unlock();
+  BOOST_TEST(counted::counts().locks - before == 4U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

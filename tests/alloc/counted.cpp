@@ -1,6 +1,7 @@
 #include "counted.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 
@@ -18,6 +19,12 @@ void* __libc_memalign(std::size_t, std::size_t);
 namespace {
 
 thread_local constinit counted::Counts seen{};
+
+/// The function of that name which a call would reach without this file.
+template <class Lock>
+auto following(const char* name) {
+  return reinterpret_cast<int (*)(Lock*)>(dlsym(RTLD_NEXT, name));
+}
 
 }  // namespace
 
@@ -51,5 +58,27 @@ void* mmap(void* address, std::size_t n, int protection, int flags, int file, of
   static const Map next = reinterpret_cast<Map>(dlsym(RTLD_NEXT, "mmap"));
   ++seen.maps;
   return next(address, n, protection, flags, file, offset);
+}
+
+// Mutexes and shared mutexes are the C library's, whoever asks.
+int pthread_mutex_lock(pthread_mutex_t* m) {
+  static const auto next = following<pthread_mutex_t>("pthread_mutex_lock");
+  ++seen.locks;
+  return next(m);
+}
+int pthread_mutex_trylock(pthread_mutex_t* m) {
+  static const auto next = following<pthread_mutex_t>("pthread_mutex_trylock");
+  ++seen.locks;
+  return next(m);
+}
+int pthread_rwlock_rdlock(pthread_rwlock_t* l) {
+  static const auto next = following<pthread_rwlock_t>("pthread_rwlock_rdlock");
+  ++seen.locks;
+  return next(l);
+}
+int pthread_rwlock_wrlock(pthread_rwlock_t* l) {
+  static const auto next = following<pthread_rwlock_t>("pthread_rwlock_wrlock");
+  ++seen.locks;
+  return next(l);
 }
 }

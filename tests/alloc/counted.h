@@ -1,5 +1,6 @@
 #pragma once
-/// Every way in which this thread asks the system for memory, counted: malloc and its kin, and mmap.
+/// Every way in which this thread asks the system for memory, counted: malloc and its kin, and mmap; and the locks that
+/// it takes.
 #include <cstddef>
 #include <cstdint>
 
@@ -8,6 +9,7 @@ namespace counted {
 struct Counts {
   std::uint64_t allocations = 0;
   std::uint64_t maps = 0;
+  std::uint64_t locks = 0;
 };
 Counts counts();
 

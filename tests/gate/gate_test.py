@@ -78,6 +78,12 @@ expect(1, "cell3 does not run: there is no such cell", "a cell that fails now", 
 expect(0, "no slower", "more time for equal instructions, judged by these", same, cells(20, (2e-3,)), "--instructions")
 expect(1, "cell3", "more instructions in equal time, judged by these", same, same | {"cell3": ([1e-3], 2e6)},
        "--instructions")
+expect(0, "no slower", "a small call with more time for equal instructions", same | {"small/add": ([1e-6], 1e4)},
+       same | {"small/add": ([2e-6], 1e4)})
+expect(1, "slower by more than 5%: small/add", "a small call with more instructions in equal time",
+       same | {"small/add": ([1e-6], 1e4)}, same | {"small/add": ([1e-6], 1.1e4)})
+expect(1, "slower by more than 5%: small/add", "a slower small call where instructions are not counted",
+       same | {"small/add": ([1e-6], -1)}, same | {"small/add": ([2e-6], -1)})
 expect(2, "no cell has such a name", "a name of no cell", same, same, "--cells", "nowhere")
 expect(0, "1 cells", "one chosen cell", same, same | {"cell3": ([9e-3], 1e6)}, "--cells", "cell17")
 print(f"{failures} failures" if failures else "the verdicts are right")

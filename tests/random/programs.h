@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "compile/programs.h"
-#include "ferrite/autograd/tape.h"
 #include "ferrite/compile/scan.h"
+#include "support/derivative.h"
 
 namespace programs {
 
@@ -37,29 +37,9 @@ class WideProgram final : public Program {
   }
 
   /// Values, or of order 1 and 2 gradients with respect to all inputs.
-  Tensors run(const Tensors& in) const {
-    if (order_ == 0) return (*this)(in);
-    Tape tape;
-    Tensors watched;
-    for (const Tensor& x : in) watched.push_back(tape.watch(x));
-    Tensor total = weighted_sum((*this)(watched));
-    if (!depends(total)) return {total};
-    Tensors g = tape.grad(total, watched, {.retain = order_ == 2, .create_graph = order_ == 2});
-    if (order_ == 1) return g;
-    total = weighted_sum(g);
-    return depends(total) ? tape.grad(total, watched) : Tensors{total};
-  }
+  Tensors run(const Tensors& in) const { return support::derivative(*this, in, {}, order_); }
 
  private:
-  static bool depends(const Tensor& x) { return x.tape_slot() != 0; }
-
-  static Tensor weighted_sum(const Tensors& list) {
-    Tensor total = zeros({});
-    double weight = 1;
-    for (const Tensor& x : list) total = total + sum(real(x)) * (weight *= 0.75);
-    return total;
-  }
-
   static Tensor with_special_values(const Tensor& x, std::uint64_t stream) {
     constexpr float kInf = std::numeric_limits<float>::infinity();
     constexpr float kValues[] = {0.F, -0.F, 1.F, -1.F, kInf, -kInf, std::numeric_limits<float>::quiet_NaN(), 1e-40F};

@@ -1,0 +1,168 @@
+// Every layer that is not recurrent, initialiser, loss and container, with its options.
+#include "digests.h"
+#include "ferrite/nn/loss.h"
+
+namespace digests {
+namespace {
+
+const nn::Init kInit{.seed = 3, .prefix = "layer"};
+
+nn::Init init(Dtype dtype = Dtype::f32) {
+  nn::Init i = kInit;
+  i.dtype = dtype;
+  return i;
+}
+
+using Layer = std::function<std::shared_ptr<nn::Layer>()>;
+
+Case of(const std::string& name, Layer make, const Tensor& x, const nn::Context& context = {}, bool train = true) {
+  return derivatives("layer/" + name, [=]() -> Instance {
+    const std::shared_ptr<nn::Layer> layer = make();
+    layer->train(train);
+    return {{x}, [=](const Tensors& in) { return Tensors{(*layer)(in[0], context)}; }, layer->parameters()};
+  });
+}
+
+template <class L, class... A>
+Layer make(A... a) {
+  return [=] { return std::make_shared<L>(a...); };
+}
+
+void add_layers(std::vector<Case>& all) {
+  all.push_back(of("linear", make<nn::Linear>(7, 19, init()), data({5, 7})));
+  all.push_back(of("linear/no-bias", make<nn::Linear>(7, 19, init(), false), data({5, 7})));
+  all.push_back(of("linear/f64", make<nn::Linear>(7, 19, init(Dtype::f64)), data({5, 7}, 1, Dtype::f64)));
+  all.push_back(of("linear/vector", make<nn::Linear>(7, 4, init()), data({7})));
+  all.push_back(of("linear/sequence", make<nn::Linear>(7, 4, init()), data({2, 3, 7})));
+  all.push_back(of("linear/empty", make<nn::Linear>(7, 4, init()), data({0, 7})));
+  all.push_back(of("linear/refused", make<nn::Linear>(7, 4, init()), data({2, 6})));
+  all.push_back(of("linear/dtype", make<nn::Linear>(7, 4, init()), data({2, 7}, 1, Dtype::f64)));
+  all.push_back(of("embedding", make<nn::Embedding>(11, 5, init()), below(11, {3, 4})));
+  all.push_back(of("embedding/f64", make<nn::Embedding>(11, 5, init(Dtype::f64)), below(11, {6})));
+  all.push_back(of("embedding/refused", make<nn::Embedding>(5, 3, init()), below(11, {30})));
+  all.push_back(of("layer_norm", make<nn::LayerNorm>(19, init()), data({3, 4, 19})));
+  all.push_back(of("layer_norm/epsilon", make<nn::LayerNorm>(6, init(), 0.1), data({3, 6})));
+  all.push_back(of("layer_norm/f64", make<nn::LayerNorm>(6, init(Dtype::f64)), data({3, 6}, 1, Dtype::f64)));
+  for (const double p : {0.0, 0.3, 1.0}) {
+    const std::string n = "dropout/" + std::to_string(p).substr(0, 3);
+    all.push_back(of(n, make<nn::Dropout>(p, init()), data({5, 37})));
+    all.push_back(of(n + "/eval", make<nn::Dropout>(p, init()), data({5, 37}), {}, false));
+    all.push_back(of(n + "/f64", make<nn::Dropout>(p, init()), data({5, 37}, 1, Dtype::f64)));
+  }
+  for (const std::string& name : nn::activation_names())
+    all.push_back(of("activation/" + name, make<nn::Activation>(name, nn::activation(name)), data({4, 21})));
+  nn::Context lengths;
+  lengths.lengths = Tensor::from<std::int64_t>({5, 1, 3});
+  const Tensor x = data({3, 5, 7});
+  all.push_back(of("last_step", make<nn::LastStep>(), x));
+  all.push_back(of("last_step/lengths", make<nn::LastStep>(), x, lengths));
+  all.push_back(of("mean_over_time", make<nn::MeanOverTime>(), x));
+  all.push_back(of("mean_over_time/lengths", make<nn::MeanOverTime>(), x, lengths));
+  all.push_back(of("flatten", make<nn::Flatten>(), x));
+}
+
+void add_losses(std::vector<Case>& all) {
+  const Tensor a = data({6, 9}, 1, Dtype::f32, -4, 4), b = data({6, 9}, 2, Dtype::f32, 0, 1), y = below(9, {6});
+  const auto loss = [&](const std::string& name, const Tensors& in,
+                        std::function<Tensor(const Tensors&, nn::Reduction)> f) {
+    for (const auto& [reduction, how] : {std::pair{nn::Reduction::mean, "/mean"}, std::pair{nn::Reduction::sum, "/sum"},
+                                         std::pair{nn::Reduction::none, "/none"}})
+      all.push_back(derivatives("loss/" + name + how, [=, r = reduction]() -> Instance {
+        return {in, [=](const Tensors& t) { return Tensors{f(t, r)}; }, {}};
+      }));
+  };
+  const auto entropy = [](const Tensors& t, nn::Reduction r) { return nn::cross_entropy(t[0], t[1], r); };
+  loss("cross_entropy", {a, y}, entropy);
+  loss("cross_entropy/i32", {a, cast(y, Dtype::i32)}, entropy);
+  loss("cross_entropy/f64", {cast(a, Dtype::f64), y}, entropy);
+  loss("cross_entropy/refused", {a, y + 5}, entropy);
+  loss("cross_entropy/shapes", {a, below(9, {5})}, entropy);
+  loss("mse", {a, b}, [](const Tensors& t, nn::Reduction r) { return nn::mse_loss(t[0], t[1], r); });
+  loss("mse/shapes", {a, data({6, 1})}, [](const Tensors& t, nn::Reduction r) { return nn::mse_loss(t[0], t[1], r); });
+  loss("l1", {a, b}, [](const Tensors& t, nn::Reduction r) { return nn::l1_loss(t[0], t[1], r); });
+  loss("bce", {a, b}, [](const Tensors& t, nn::Reduction r) { return nn::bce_with_logits(t[0], t[1], r); });
+  loss("bce/large", {a * 100, b}, [](const Tensors& t, nn::Reduction r) { return nn::bce_with_logits(t[0], t[1], r); });
+  all.push_back(text("loss/accuracy", [=] { return std::to_string(nn::accuracy(a, y)); }));
+}
+
+void add_fills(std::vector<Case>& all) {
+  const std::vector<std::pair<std::string, nn::Fill>> fills = {{"constant", nn::init::constant(0.5)},
+                                                               {"uniform", nn::init::uniform(-1, 2)},
+                                                               {"normal", nn::init::normal(1, 2)},
+                                                               {"xavier_uniform", nn::init::xavier_uniform()},
+                                                               {"xavier_normal", nn::init::xavier_normal()},
+                                                               {"kaiming_uniform", nn::init::kaiming_uniform()},
+                                                               {"kaiming_normal", nn::init::kaiming_normal(1)},
+                                                               {"orthogonal", nn::init::orthogonal()}};
+  for (const auto& [name, fill] : fills)
+    all.push_back(values("init/" + name, [fill = fill] {
+      const RandomKey key = kInit.key("weight");
+      return Tensors{fill({7, 12}, key, Dtype::f32), fill({12, 5}, key, Dtype::f64)};
+    }));
+}
+
+/// The weights of a network as its seed makes them, under their names.
+void add_network(std::vector<Case>& all, const std::string& name, const dsl::Builder& words, const Tensor& x,
+                 const nn::Context& context = {}) {
+  const auto build = [=] { return std::make_shared<dsl::Network>(words.build(5)); };
+  all.push_back(text("network/" + name + "/summary", [=] {
+    const auto net = build();
+    std::string s = net->summary();
+    for (const auto& p : net->named_parameters()) s += p.name + " " + p.cell.spec().str() + "\n";
+    for (const auto& p : net->named_states()) s += p.name + " " + p.cell.spec().str() + "\n";
+    return s;
+  }));
+  all.push_back(values("network/" + name + "/weights", [=] {
+    Tensors w;
+    for (const Parameter& p : build()->parameters()) w.push_back(p.peek());
+    return w;
+  }));
+  for (const bool train : {true, false})
+    all.push_back(derivatives("network/" + name + (train ? "/train" : "/eval"), [=]() -> Instance {
+      const auto net = build();
+      net->train(train);
+      return {{x}, [=](const Tensors& in) { return Tensors{(*net)(in[0], context)}; }, net->parameters()};
+    }));
+}
+
+void add_networks(std::vector<Case>& all) {
+  const Tensor x = data({3, 5, 7});
+  nn::Context lengths;
+  lengths.lengths = Tensor::from<std::int64_t>({5, 1, 3});
+  add_network(all, "perceptron", dsl::features(12).linear(20).relu().linear(6).log_softmax(), data({4, 12}));
+  add_network(all, "normed", dsl::features(12).linear(20).layer_norm().gelu().dropout(0.25).linear(6), data({4, 12}));
+  add_network(all, "gru", dsl::sequence(7).gru(9).last_step().linear(4), x);
+  add_network(all, "gru-lengths", dsl::sequence(7).gru(9).last_step().linear(4), x, lengths);
+  add_network(all, "words",
+              dsl::tokens(13).embedding(6).lstm(8, {.layers = 2, .dropout = 0.3}).mean_over_time().linear(5),
+              below(13, {3, 5}));
+  add_network(all, "both-ways", dsl::sequence(7).rnn(5, {.bidirectional = true}).mean_over_time().linear(3), x,
+              lengths);
+  add_network(
+      all, "residual",
+      dsl::features(10)
+          .repeat(2,
+                  [](dsl::Builder& b) { b.residual([](dsl::Builder& part) { part.layer_norm().linear(10).silu(); }); })
+          .linear(2),
+      data({4, 10}));
+  add_network(all, "stage",
+              dsl::sequence(7)
+                  .stage("encoder", [](dsl::Builder& b) { b.linear(6, "in").tanh().gru(5); })
+                  .last_step()
+                  .linear(3, "head"),
+              x);
+  add_network(all, "cells", dsl::sequence(7).recurrent<nn::LayerNormGruCell>(5).last_step().linear(3), x);
+}
+
+}  // namespace
+
+std::vector<Case> layer_cases() {
+  std::vector<Case> all;
+  add_layers(all);
+  add_losses(all);
+  add_fills(all);
+  add_networks(all);
+  return all;
+}
+
+}  // namespace digests
