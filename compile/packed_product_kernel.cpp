@@ -28,7 +28,7 @@ PackedMatrix pack(const Tensor& w, Tensor& room) {
 template <class T>
 void product(const Tensor& a, const PackedMatrix& w, const Tensor& out) {
   const TensorImpl& to = *out.impl();
-  T* const c = reinterpret_cast<T*>(to.storage->data()) + to.offset;
+  T* const c = reinterpret_cast<T*>(to.first);
   const GateMatrix<T> matrix = packed_gates(static_cast<const T*>(w.data), w.K, 1, w.N);
   each_unit<T, 1>(matrix, to.shape[0], a.data<T>(), a.strides()[0],
                   [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {

@@ -74,7 +74,7 @@ class ScanRun {
   void run() {
     for (std::size_t k = 0; k < s_.carries; ++k) carries_.push_back(home_of(operands_[k]));
     if (steps_ > 0) run_steps();
-    for (std::size_t k = 0; k < s_.carries; ++k) std::memcpy(Writer::raw(out_[k]), carries_[k].data(), bytes(out_[k]));
+    for (std::size_t k = 0; k < s_.carries; ++k) std::memcpy(Writer::raw(out_[k]), carries_[k].first, bytes(out_[k]));
   }
 
  private:
@@ -151,8 +151,9 @@ class ScanRun {
   /// Of a step in the present chunk; stacks that came in or go out hold all steps.
   Home home(const ScanPlace& at, std::int64_t step, std::int64_t stride) const {
     if (at.kind == Kind::carry) return carries_[at.index];
-    Home h = home_of(tensor(at));
-    h.offset += (at.kind == Kind::chunk ? step : first_ + step) * stride;
+    const Tensor& t = tensor(at);
+    Home h = home_of(t);
+    h.first += (at.kind == Kind::chunk ? step : first_ + step) * stride * size_of(t.dtype());
     return h;
   }
 
@@ -167,8 +168,8 @@ class ScanRun {
     for (std::size_t o = 0; o < stage.out.size(); ++o) {  // one value in several places
       const Home to = home(stage.out[o], 0, stride(stage.out[o]));
       const std::byte* const from = w->data(plan.bases.results + plan.ends[o]);
-      if (to.data() != from)
-        std::memcpy(to.data(), from, static_cast<std::size_t>(bytes_of(plan.graph.values[plan.results[plan.ends[o]]])));
+      if (to.first != from)
+        std::memcpy(to.first, from, static_cast<std::size_t>(bytes_of(plan.graph.values[plan.results[plan.ends[o]]])));
     }
   }
 
@@ -228,18 +229,18 @@ class ScanRun {
     for (const Turning& t : turning_) step_->put(t.base, home_of(t.buffers[turn_]));
     turn_ ^= 1U;
     for (const auto& [k, to] : p_.parts_.carried)
-      std::memcpy(home(to, i, stride(to)).data(), carries_[k].data(), bytes(operands_[k]));
+      std::memcpy(home(to, i, stride(to)).first, carries_[k].first, bytes(operands_[k]));
     step_->run_in_place();
     for (const Copy& c : copies_)
-      std::memcpy(home(c.to, i, stride(c.to)).data(), step_->data(c.from), static_cast<std::size_t>(c.bytes));
+      std::memcpy(home(c.to, i, stride(c.to)).first, step_->data(c.from), static_cast<std::size_t>(c.bytes));
     for (std::size_t k = 0; k < s_.carries; ++k) carries_[k] = step_->home(next_[k]);
   }
 
   void add_term(std::size_t k) {
     const ScanTerm& t = p_.parts_.terms[k];
     const std::int64_t by_a = t.a_width ? stride(t.a) : 0, by_b = stride(t.b);
-    const std::byte* b = home(t.b, 0, by_b).data();
-    const std::byte* a = t.a_width ? home(t.a, 0, by_a).data() : nullptr;
+    const std::byte* b = home(t.b, 0, by_b).first;
+    const std::byte* a = t.a_width ? home(t.a, 0, by_a).first : nullptr;
     if (!reverse_) return sums_.add(k, a, b, count_ * t.rows);
     const std::int64_t bytes = size_of(sum(t.sum).dtype());
     for (std::int64_t i = count_ - 1; i >= 0; --i)

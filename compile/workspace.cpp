@@ -36,13 +36,12 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
   TensorImpl* impl = tensor.impl();
   impl->strides = t.strides;
   impl->contiguous = t.strides == t.spec.shape.strides() || t.spec.shape.numel() <= 1;
-  const std::int64_t offset = t.offset / size_of(t.spec.dtype);
   windows_.push_back(impl);
   if (const Home& home = homes_[t.base]; home.storage) {
     impl->storage = home.storage;
-    impl->offset = offset + home.offset;
+    impl->first = home.first + t.offset;
   } else {
-    moving_.push_back({impl, t.base, offset});
+    moving_.push_back({impl, t.base, t.offset});
   }
 }
 
@@ -63,7 +62,7 @@ void Workspace::bind(bool updates) {
 void Workspace::point() {
   for (const Moving& m : moving_) {
     m.impl->storage = homes_[m.base].storage;
-    m.impl->offset = homes_[m.base].offset + m.offset;
+    m.impl->first = homes_[m.base].first + m.offset;
   }
 }
 
@@ -112,7 +111,7 @@ void Workspace::run_products(const PlannedStep& s) {
 void Workspace::take_rows(const PlannedProduct& p, std::int64_t first, std::int64_t rows) {
   Call& c = calls_[static_cast<std::size_t>(p.call)];
   TensorImpl* from = c.in[0].impl();
-  from->offset += first * from->strides[0];
+  from->first += first * from->strides[0] * size_of(from->dtype);
   from->shape[0] = rows;
   c.out[0].impl()->shape[0] = rows;
 }

@@ -13,7 +13,8 @@ PackKey* key_of(Storage* pack) { return std::launder(reinterpret_cast<PackKey*>(
 }  // namespace
 
 PackKey pack_key(const Tensor& w, std::int32_t gates) {
-  return {w.dtype(), gates, w.impl()->offset, w.shape()[0], w.shape()[1], w.strides()[0], w.strides()[1]};
+  const std::int64_t offset = (w.raw() - w.impl()->storage->data()) / size_of(w.dtype());
+  return {w.dtype(), gates, offset, w.shape()[0], w.shape()[1], w.strides()[0], w.strides()[1]};
 }
 
 const void* find_pack(const Tensor& w, const PackKey& key) {

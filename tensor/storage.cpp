@@ -264,10 +264,6 @@ bool is_contiguous(const Shape& shape, const Shape& strides) {
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 /// A block that this thread does not hold: from other threads, or from the system.
 [[gnu::noinline]] Storage* new_block(std::size_t lines, std::size_t bin) {
   if (kPooling && bin < kBins) {
@@ -345,6 +341,7 @@ TensorImpl* new_tensor(const Shape& shape, Dtype dtype) {
   auto* impl = ::new (static_cast<void*>(s->first_impl())) TensorImpl;
   impl->dtype = dtype;
   impl->storage = s;
+  impl->first = s->elements;
   impl->shape = shape;
   shape.write_strides(impl->strides);
   return impl;
@@ -355,7 +352,7 @@ TensorImpl* new_view(TensorImpl* base, const Shape& shape, const Shape& strides,
   impl->dtype = base->dtype;
   impl->storage = base->storage;
   if (base->storage) base->storage->refs.fetch_add(1, std::memory_order_relaxed);
-  impl->offset = base->offset + offset;
+  if (base->first) impl->first = base->first + offset * size_of(base->dtype);
   impl->shape = shape;
   impl->strides = strides;
   impl->contiguous = is_contiguous(shape, strides);

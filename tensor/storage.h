@@ -18,7 +18,7 @@ struct TensorImpl {
   Dtype dtype = Dtype::f32;
   bool contiguous = true;      ///< row-major without gaps
   Storage* storage = nullptr;  ///< null: an abstract tensor, known by shape and dtype alone
-  std::int64_t offset = 0;     ///< of the first element, in elements
+  std::byte* first = nullptr;  ///< its first element; null where it is abstract
   Shape shape;
   Shape strides;
 };
@@ -55,7 +55,8 @@ static_assert(Storage::kImplAt + sizeof(TensorImpl) <= Storage::kDataAt);
 
 /// A fresh contiguous tensor with uninitialised elements; one reference. Throws ShapeError, std::bad_alloc.
 TensorImpl* new_tensor(const Shape& shape, Dtype dtype);
-/// A window on the storage of `base` (or an abstract one where base is abstract); one reference.
+/// A window on the storage of `base` (or an abstract one where base is abstract), from an element of it on, counted
+/// from the first; one reference.
 TensorImpl* new_view(TensorImpl* base, const Shape& shape, const Shape& strides, std::int64_t offset);
 /// A tensor without values; one reference.
 TensorImpl* new_abstract(const Shape& shape, Dtype dtype);

@@ -120,11 +120,11 @@ class Tensor {
   /// First element. No checks.
   template <class T>
   const T* data() const& {
-    return reinterpret_cast<const T*>(impl_->storage->data()) + impl_->offset;
+    return reinterpret_cast<const T*>(impl_->first);
   }
   template <class T>
   const T* data() const&& = delete;
-  const std::byte* raw() const& { return impl_->storage->data() + impl_->offset * size_of(impl_->dtype); }
+  const std::byte* raw() const& { return impl_->first; }
   const std::byte* raw() const&& = delete;
   detail::TensorImpl* impl() const noexcept { return impl_; }
   /// The same values without their place on a tape.
@@ -153,7 +153,7 @@ class Tensor {
   void check_readable(Dtype wanted, bool want_contiguous, const char* where) const;
   template <class T>
   T* mutable_data() {
-    return reinterpret_cast<T*>(impl_->storage->data()) + impl_->offset;
+    return reinterpret_cast<T*>(impl_->first);
   }
 
   detail::TensorImpl* impl_ = nullptr;
@@ -168,7 +168,7 @@ namespace detail {
 struct Writer {
   static std::byte* raw(Tensor& t) {
     begin(t);
-    return t.impl_->storage->data() + t.impl_->offset * size_of(t.impl_->dtype);
+    return t.impl_->first;
   }
   template <class T>
   static T* data(Tensor& t) {

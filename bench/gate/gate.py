@@ -3,9 +3,10 @@
 
     python3 bench/gate/gate.py BASE_PROGRAM PRESENT_PROGRAM [--instructions] [--cells TEXT ...]
 
-Both programs run on one core and wait while the other is asked. A repetition starts both again and asks them in turn,
-each so many times for a cell, for equal numbers of calls; the least time counts, of cells "small/..." the least number
-of instructions where the system counts them. A cell fails when it is slower by more
+Both programs run on one core and wait while the other is asked. A repetition starts both several times, since where a
+process has its memory makes short calls up to a fifth slower or faster, and asks them in turn, each so many times for a
+cell, for equal numbers of calls; the least time counts, of cells "small/..." the least number of instructions where the
+system counts them. A cell fails when it is slower by more
 than 5 % in two of three repetitions; all cells together fail when the geometric mean of their ratios is above 1.01.
 Exit status: 0 no slower, 1 slower, 2 the programs could not be compared.
 """
@@ -80,8 +81,20 @@ def geometric_mean(values):
 
 
 def repetition(options, cells):
-    """One comparison of all cells by new processes: {cell: ((base, present) seconds, (base, present) instructions)}, and
-    {cell: reason} of those that the present program cannot run."""
+    """One comparison of all cells: {cell: ((base, present) seconds, (base, present) instructions)}, the least of several
+    starts of both programs, and {cell: reason} of those that the present program cannot run."""
+    results, broken = {}, {}
+    for _ in range(options.starts):
+        measured, failures = measure(options, cells)
+        for cell, figures in measured.items():
+            before = results.get(cell, figures)
+            results[cell] = tuple(tuple(map(min, old, new)) for old, new in zip(before, figures))
+        broken |= failures
+    return {cell: figures for cell, figures in results.items() if cell not in broken}, broken
+
+
+def measure(options, cells):
+    """What `repetition` gives, of one start of both programs."""
     base, present = Program(options.base), Program(options.present)
     results, broken = {}, {}
     for cell in cells:
@@ -143,7 +156,8 @@ def main():
     parser.add_argument("base", type=pathlib.Path)
     parser.add_argument("present", type=pathlib.Path)
     parser.add_argument("--cells", nargs="*", default=[], help="only cells whose names contain one of these")
-    parser.add_argument("--samples", type=int, default=15, help="the least of so many counts")
+    parser.add_argument("--starts", type=int, default=4, help="the least of so many starts of both programs counts")
+    parser.add_argument("--samples", type=int, default=8, help="and the least of so many samples of each")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--instructions", action="store_true",
                         help="judge by instructions in place of time: on a machine that others use")

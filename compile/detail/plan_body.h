@@ -53,13 +53,10 @@ class PlanBody;
 /// Where what belongs to a base begins.
 struct Home {
   Storage* storage = nullptr;
-  std::int64_t offset = 0;   ///< elements
-  std::int64_t element = 1;  ///< bytes of one
-
-  std::byte* data() const { return storage->data() + offset * element; }
+  std::byte* first = nullptr;
 };
 /// The first element of a tensor; only read through it, unless the tensor is fresh.
-inline Home home_of(const Tensor& t) { return {t.impl()->storage, t.impl()->offset, size_of(t.dtype())}; }
+inline Home home_of(const Tensor& t) { return {t.impl()->storage, t.impl()->first}; }
 
 /// Memory and tensors of one call at a time.
 class Workspace {
@@ -83,7 +80,7 @@ class Workspace {
   void run_in_place();
   void put(std::size_t base, const Home& home) {
     homes_[base] = home;
-    bases_[base] = home.data();
+    bases_[base] = home.first;
   }
   const Home& home(std::size_t base) const { return homes_[base]; }
   std::byte* data(std::size_t base) const { return bases_[base]; }
@@ -99,7 +96,7 @@ class Workspace {
   struct Moving {
     TensorImpl* impl;
     std::uint32_t base;
-    std::int64_t offset;  ///< elements
+    std::int64_t offset;  ///< bytes
   };
   void make(const PlannedTensor& t, Tensor& tensor);
   void bind(bool updates);

@@ -255,14 +255,12 @@ struct AdamUpdate {
 
   template <class T>
   static void run(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    const Tensor w = dense(in[0]), g = dense(in[1]), m = dense(in[2]), v = dense(in[3]);
-    const AdamRun<T> run{w.data<T>(),
-                         g.data<T>(),
-                         m.data<T>(),
-                         v.data<T>(),
-                         Writer::data<T>(out[0]),
-                         Writer::data<T>(out[1]),
-                         Writer::data<T>(out[2])};
+    Tensor copies[4];  // of operands that do not lie row-major; counting handles would cost as much as a small update
+    const auto read = [&](std::size_t i) {
+      return (in[i].contiguous() ? in[i] : copies[i] = dense(in[i])).template data<T>();
+    };
+    const AdamRun<T> run{
+        read(0), read(1), read(2), read(3), Writer::data<T>(out[0]), Writer::data<T>(out[1]), Writer::data<T>(out[2])};
     const AdamNumbers<T> numbers(attrs, number<T>(in[4]), number<T>(in[5]), number<T>(in[6]));
     AdamJob<T>{numbers, run, out[0].numel()}.all();
   }

@@ -43,7 +43,7 @@ def run(base, present, *options):
             path.write_text(FAKE.format(python=sys.executable, folder=folder, name=name, times=json.dumps(times)))
             path.chmod(0o755)
             programs.append(str(path))
-        done = subprocess.run([sys.executable, str(GATE), *programs, "--samples", "2", *options],
+        done = subprocess.run([sys.executable, str(GATE), *programs, "--starts", "1", "--samples", "2", *options],
                               capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
 
