@@ -32,7 +32,7 @@ class Sweep {
   }
 
  private:
-  float* at(std::size_t k) { return Writer::data<float>(buffers_[k]); }
+  float* at(std::size_t k) { return detail::Writer::data<float>(buffers_[k]); }
 
   std::int64_t n_;
   Tensor buffers_[4];
