@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "bench" / "compare"))
 import run as compare  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
+RESULTS = ROOT / "bench" / "results"  # what was measured, as JSON
 
 
 def pinned():
@@ -55,7 +56,7 @@ def left_out(result):
 
 
 def peers(options, own=False):
-    path = ROOT / "docs" / ("benchmarks-cells-compare.json" if own else "benchmarks-compare.json")
+    path = RESULTS / ("cells-compare.json" if own else "compare.json")
     result = run_peers(path, options, *(["--own"] if own else []),
                        *(["--cells", *options.cells] if options.cells else []))
     names = list(result["versions"])
@@ -69,8 +70,8 @@ def peers(options, own=False):
 def peer_grid(options):
     """The whole grid in short: of every job, layer, batch and peer the median and the least ratio, and all lost cells."""
     names = [name for name in compare.PEERS if name != "torch.compile"]  # compiling every cell would take hours
-    result = run_peers(ROOT / "docs" / "benchmarks-compare-full.json", options, "--full", "--rounds", "3", "--seconds",
-                       "0.03", "--peers", *names)
+    result = run_peers(RESULTS / "compare-full.json", options, "--full", "--rounds", "3", "--seconds", "0.03",
+                       "--peers", *names)
     lines = [f"{result['processor']}; " + ", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
              "|  | layer | B | cells | " + " | ".join(names) + " |", "|---" * (4 + len(names)) + "|"]
     groups = {}
@@ -106,21 +107,21 @@ def grid_table(cells, job, kind):
     return "\n".join(lines)
 
 
-def limit(options, names=("bench_gru", "bench_train"), out="benchmarks-limit.json"):
+def limit(options, names=("bench_gru", "bench_train"), out="limit.json"):
     cells, head = [], {}
     for name in names:
         path = options.build / f"{name}.json"
         output(program(options, name), "--json", path, *(["--full"] if options.full else []))
         head = json.loads(path.read_text())
         cells += head.pop("cells")
-    (ROOT / "docs" / out).write_text(json.dumps(head | {"cells": cells}, indent=1) + "\n")
+    (RESULTS / out).write_text(json.dumps(head | {"cells": cells}, indent=1) + "\n")
     jobs = dict.fromkeys((c["job"], c["kind"]) for c in cells)
     intro = f"{head['processor']}, peak {head['peak_gflops']:.0f} GFLOP/s."
     return "\n\n".join([intro, *(grid_table(cells, job, kind) for job, kind in jobs)])
 
 
 def strengths(options):
-    result = ROOT / "docs" / "benchmarks-strengths.json"
+    result = RESULTS / "strengths.json"
     return output(sys.executable, ROOT / "bench" / "compare" / "strengths.py", "--build", options.build,
                   "--out", result).strip("\n")
 
@@ -130,7 +131,7 @@ SECTIONS = {
     "strengths": strengths,
     "peer-grid": peer_grid,
     "limit": limit,
-    "cells": lambda o: limit(o, ("bench_cells",), "benchmarks-cells.json"),
+    "cells": lambda o: limit(o, ("bench_cells",), "cells.json"),
     "cell-peers": lambda o: peers(o, own=True),
     "steps": lambda o: fenced(program(o, "bench_compile")),
     "chains": lambda o: fenced(program(o, "bench_fusion"), "chains") + "\n\n" + fenced(program(o, "bench_fusion"), "rotary"),

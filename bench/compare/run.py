@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Our nets and the peers' in one run, in turn, on one core: one table of ratios, peer / ours, and JSON.
 
-    python3 bench/compare/run.py [--build build/bench] [--full | --own] [--out docs/benchmarks-compare.json]
+    python3 bench/compare/run.py [--build build/bench] [--full | --own] [--out bench/results/compare.json]
 
 Every program answers the same questions (peer.py) and waits while the others are asked, once in each round; a time is
 the median of the rounds that took at most 1.15 times the least, since others were disturbed. A peer that is not installed, or cannot do a cell, is left out and named.

@@ -2,7 +2,7 @@
 """What recurrent programs ask for beside plain sequences, ours and the peers' in one run, in turn, on one core: lengths,
 resets, the first step of a user's cell, the same bits for any batch, many small layers. Prints tables, writes JSON.
 
-    python3 bench/compare/strengths.py [--build build/bench] [--out docs/benchmarks-strengths.json]
+    python3 bench/compare/strengths.py [--build build/bench] [--out bench/results/strengths.json]
 """
 import argparse
 import json

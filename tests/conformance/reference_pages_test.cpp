@@ -1,5 +1,4 @@
-// docs/operations.md and docs/operations.json are generated from the records; this test keeps them current.
-// FERRITE_REGENERATE=1 writes them.
+// docs/operations.md is generated from the records; this test keeps it current. FERRITE_REGENERATE=1 writes it.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -55,21 +54,6 @@ std::string markdown() {
   return s.str();
 }
 
-std::string json() {
-  std::ostringstream s;
-  s << "[\n";
-  bool first = true;
-  for (const Primitive* op : ferrite::primitives()) {
-    s << (first ? "" : ",\n") << " {\"name\": \"" << op->name << "\", \"kind\": \"" << kind_of(*op)
-      << "\", \"dtypes\": \"" << dtypes_of(*op)
-      << "\", \"differentiable\": " << (op->differentiable() ? "true" : "false") << ", \"onnx\": \"" << op->onnx
-      << "\", \"stablehlo\": \"" << op->stablehlo << "\", \"summary\": \"" << op->summary << "\"}";
-    first = false;
-  }
-  s << "\n]\n";
-  return s.str();
-}
-
 void check(const std::string& name, const std::string& wanted) {
   const std::string path = std::string(FERRITE_SOURCE_DIR) + "/docs/" + name;
   if (std::getenv("FERRITE_REGENERATE")) std::ofstream(path) << wanted;
@@ -83,6 +67,5 @@ void check(const std::string& name, const std::string& wanted) {
 BOOST_AUTO_TEST_SUITE(reference_pages)
 
 BOOST_AUTO_TEST_CASE(operations_md) { check("operations.md", markdown()); }
-BOOST_AUTO_TEST_CASE(operations_json) { check("operations.json", json()); }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -39,12 +39,14 @@ Outcome outcome_of(F&& f) {
   }
 }
 
+/// One a line, so that a difference shows those that changed.
 std::string elements(const Tensor& t) {
   std::string s;
+  std::size_t i = 0;
   visit_dtype(t.dtype(), [&](auto zero) {
     for (const auto v : t.to_vector<decltype(zero)>()) {
-      char text[60];
-      std::snprintf(text, sizeof text, " %.17g (%a)", static_cast<double>(v), static_cast<double>(v));
+      char text[80];
+      std::snprintf(text, sizeof text, "\n  [%zu] %.17g (%a)", i++, static_cast<double>(v), static_cast<double>(v));
       s += text;
     }
   });
@@ -56,7 +58,7 @@ std::string describe(const Outcome& o, bool full) {
   std::string s = digest_of(o.results);
   for (const Tensor& t : o.results) {
     s += " " + (t.defined() ? t.spec().str() : "undefined");
-    if (full && t.defined()) s += "\n" + elements(t) + "\n";
+    if (full && t.defined()) s += elements(t) + "\n";
   }
   return s;
 }
@@ -232,8 +234,8 @@ Case values(const std::string& name, std::function<Tensors()> f) {
   return {name, [=](Printer& out) { out.line("values", describe(outcome_of(f), out.full())); }};
 }
 
-Case text(const std::string& name, std::function<std::string()> f) {
-  return {name, [=](Printer& out) { out.line("values", f()); }};
+Case text(const std::string& name, const std::string& section, std::function<std::string()> f) {
+  return {name, [=](Printer& out) { out.line(section, f()); }};
 }
 
 }  // namespace digests

@@ -64,8 +64,8 @@ Case streamed(const std::string& name, std::function<std::unique_ptr<nn::Layer>(
 
 /// Results that nothing is differentiated by and no plan computes.
 Case values(const std::string& name, std::function<Tensors()> f);
-/// A text.
-Case text(const std::string& name, std::function<std::string()> f);
+/// A text, which tells of values, a graph, a plan, ...
+Case text(const std::string& name, const std::string& section, std::function<std::string()> f);
 
 std::vector<Case> random_cases(std::uint64_t first, std::uint64_t count);
 std::vector<Case> operation_cases();

@@ -82,7 +82,7 @@ void add_losses(std::vector<Case>& all) {
   loss("l1", {a, b}, [](const Tensors& t, nn::Reduction r) { return nn::l1_loss(t[0], t[1], r); });
   loss("bce", {a, b}, [](const Tensors& t, nn::Reduction r) { return nn::bce_with_logits(t[0], t[1], r); });
   loss("bce/large", {a * 100, b}, [](const Tensors& t, nn::Reduction r) { return nn::bce_with_logits(t[0], t[1], r); });
-  all.push_back(text("loss/accuracy", [=] { return std::to_string(nn::accuracy(a, y)); }));
+  all.push_back(text("loss/accuracy", "values", [=] { return std::to_string(nn::accuracy(a, y)); }));
 }
 
 void add_fills(std::vector<Case>& all) {
@@ -105,7 +105,7 @@ void add_fills(std::vector<Case>& all) {
 void add_network(std::vector<Case>& all, const std::string& name, const dsl::Builder& words, const Tensor& x,
                  const nn::Context& context = {}) {
   const auto build = [=] { return std::make_shared<dsl::Network>(words.build(5)); };
-  all.push_back(text("network/" + name + "/summary", [=] {
+  all.push_back(text("network/" + name + "/summary", "values", [=] {
     const auto net = build();
     std::string s = net->summary();
     for (const auto& p : net->named_parameters()) s += p.name + " " + p.cell.spec().str() + "\n";

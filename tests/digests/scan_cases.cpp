@@ -111,7 +111,7 @@ void add_compositions(std::vector<Case>& all) {
   for (const auto& [name, options] :
        {std::pair{"unfused", PlanOptions{.fuse = false}}, std::pair{"unguarded", PlanOptions{.guard = false}},
         std::pair{"no-reuse", PlanOptions{.reuse = false}}})
-    all.push_back(text(std::string("composed/plan/") + name, [=, o = options] {
+    all.push_back(text(std::string("composed/plan/") + name, "plan", [=, o = options] {
       const Spec specs[] = {in[0].spec(), in[1].spec()};
       const Plan plan(trace([&](const Tensors& t) { return Tensors{f(t[0], t[1]), sum(t[0], {0})}; }, specs), o);
       return plan.report().str() + plan.graph().str();

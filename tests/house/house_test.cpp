@@ -1,4 +1,5 @@
 // The rules of the house, read off the sources. Every rule is tried on a bad example first, so that it can fail.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -166,6 +167,17 @@ std::set<std::string> reached_from(const std::string& header) {
   return seen;
 }
 
+/// Folders of tests that have no line in the table of tests/README.md, and lines of folders that are not there.
+std::vector<std::string> untold_folders(const std::string& page, const std::set<std::string>& folders) {
+  std::set<std::string> told;
+  static const std::regex pattern(R"(\n\| `([a-z_]+)` \|)");
+  for (auto at = std::sregex_iterator(page.begin(), page.end(), pattern); at != std::sregex_iterator(); ++at)
+    told.insert((*at)[1]);
+  std::vector<std::string> faults;
+  std::ranges::set_symmetric_difference(folders, told, std::back_inserter(faults));
+  return faults;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(house)
@@ -212,6 +224,18 @@ BOOST_AUTO_TEST_CASE(one_checked_arithmetic) {
 BOOST_AUTO_TEST_CASE(no_stray_blanks) { enforce(blanks, {"nn/x.cpp", "\tint x; \n//"}, 3); }
 BOOST_AUTO_TEST_CASE(no_paths_of_machines) {
   enforce(machine_paths, {"docs/x.md", "see /home/me/x and \"/opt/y\"\n"}, 2);
+}
+BOOST_AUTO_TEST_CASE(every_folder_of_tests_has_its_line) {
+  BOOST_TEST(untold_folders("\n| `nn` | layers |\n| `gone` | x |\n", {"io", "nn"}).size() == 2U);
+  std::set<std::string> folders;
+  std::string page;
+  for (const Source& s : sources()) {
+    if (s.path == "tests/README.md") page = s.text;
+    const std::size_t end = s.path.find('/', 6);
+    if (s.path.starts_with("tests/") && end != std::string::npos) folders.insert(s.path.substr(6, end - 6));
+  }
+  for (const std::string& folder : untold_folders(page, folders))
+    BOOST_ERROR("tests/README.md and the folders of tests/ differ in " + folder);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
