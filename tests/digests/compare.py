@@ -10,8 +10,8 @@ costs. For a few cases whose values, programs or plans differ the programs are a
 is printed.
 
 FILE explains differences: lines "<case> <section>: <reason>" with shell patterns for case and section, # for comments.
-An entry that explains nothing in any pair fails, too, and so does a case that the present program has lost. A case that
-only the present program has is counted.
+An entry that explains nothing in any pair fails, too, and so does a case that the present program has lost. Cases and
+sections that only the present program has are counted.
 
 Exit status: 0 nothing differs but what is explained; 1 something does; 2 a program or file could not be used.
 """
@@ -25,9 +25,9 @@ import subprocess
 import sys
 import tempfile
 
-KINDS = ["values", "gradients", "second", "graph", "plan", "scan", "saved", "cost", "FAULT"]
+KINDS = ["values", "gradients", "second", "graph", "export", "plan", "scan", "saved", "cost", "FAULT"]
 TITLES = {"values": "values", "gradients": "gradients", "second": "second gradients", "graph": "graphs",
-          "plan": "plans", "scan": "scans", "saved": "what a tape saves", "cost": "allocations and locks",
+          "export": "exported programs", "plan": "plans", "scan": "scans", "saved": "what a tape saves", "cost": "allocations and locks",
           "FAULT": "eager and planned runs disagree"}
 
 
@@ -52,7 +52,7 @@ def read_entries(path):
 
 def kind_of(section):
     parts = section.split(".")
-    for kind in ("FAULT", "cost", "scan", "plan"):
+    for kind in ("FAULT", "cost", "scan", "plan", "export"):
         if kind in parts:
             return kind
     if "traced" in parts or "graph" in parts:
@@ -78,16 +78,18 @@ def run_both(programs, options, folder):
 
 
 def differences(base, present):
-    """[(case, section, base texts, present texts), ...], [lost cases], [new cases]"""
+    """[(case, section, base texts, present texts), ...], [lost cases], [new cases], {new sections}"""
     found = []
+    known = {section for sections in base.values() for section in sections}
+    new = {s for sections in present.values() for s in sections if s not in known and "FAULT" not in s}
     for case, sections in present.items():
         old = base.get(case)
         if old is None or old == sections:
             continue
         for section in [*sections, *(s for s in old if s not in sections)]:
-            if old.get(section, []) != sections.get(section, []):
+            if section not in new and old.get(section, []) != sections.get(section, []):
                 found.append((case, section, old.get(section, []), sections.get(section, [])))
-    return found, [c for c in base if c not in present], [c for c in present if c not in base]
+    return found, [c for c in base if c not in present], [c for c in present if c not in base], new
 
 
 def words_of(text):
@@ -132,7 +134,7 @@ def compare(name, programs, options, entries):
     for program, status, cases in ((programs[0], base_status, base), (programs[1], present_status, present)):
         if status not in (0, 1) or not cases:
             raise SystemExit(f"{program} ended with status {status}, last case: {list(cases)[-1] if cases else 'none'}")
-    found, lost, new = differences(base, present)
+    found, lost, new, sections = differences(base, present)
     explained = collections.Counter()
     open_ones = []
     for item in found:
@@ -144,7 +146,7 @@ def compare(name, programs, options, entries):
             open_ones.append(item)
     lines = sum(len(texts) for sections in present.values() for texts in sections.values())
     print(f"{name}: {lines} lines of {len(present)} cases; {len(open_ones)} lines differ, {sum(explained.values())} more "
-          f"are explained; {len(new)} new cases")
+          f"are explained; {len(new)} new cases" + (f", new sections: {', '.join(sorted(sections))}" if sections else ""))
     for line, count in explained.items():
         print(f"  {count} explained by: {line}")
     show(open_ones, options.show)

@@ -9,6 +9,7 @@
 
 #include "alloc/counted.h"
 #include "digest.h"
+#include "ferrite/compile/passes.h"
 #include "support/derivative.h"
 
 namespace digests {
@@ -74,9 +75,22 @@ std::string describe(const Graph& g, bool full) {
   return full ? s + "\n" + program : s;
 }
 
+/// The simplified program as StableHLO has it.
+std::string exported(Graph g, bool full) {
+  try {
+    passes::simplify(g);
+    const std::string program = io::to_stablehlo(g);
+    const std::string s = digest_of(program) + " " + std::to_string(program.size()) + " bytes";
+    return full ? s + "\n" + program : s;
+  } catch (const Error& e) {
+    return "error " + type_of(e) + ": " + e.what();
+  }
+}
+
 void describe_plan(Printer& out, const std::string& section, const Graph& traced, const Plan& plan) {
   out.line(section + ".traced", describe(traced, out.full()));
   out.line(section + ".graph", describe(plan.graph(), out.full()));
+  out.line(section + ".export", exported(traced, out.full()));
   out.line(section + ".plan", plan.report().str());
   for (const std::string& scan : scans_of(plan.graph())) out.line(section + ".scan", scan);
 }

@@ -67,6 +67,7 @@ def main():
     for case, section, title in [
             ("random/3", "values", "  values: 1 lines"), (gru, "gradients", "  gradients: 1 lines"),
             (gru, "second", "  second gradients: 1 lines"), ("fusion/chain", "values.graph", "  graphs: 1 lines"),
+            ("fusion/chain", "gradients.export", "  exported programs: 1 lines"),
             ("fusion/chain", "values.plan", "  plans: 1 lines"), (gru, "saved", "  what a tape saves: 1 lines"),
             ("scan/elman/forward/0", "gradients.scan", "  scans: 1 lines"),
             ("training/gru/fused", "values.cost.compiled", "  allocations and locks: 1 lines"),
@@ -87,6 +88,8 @@ def main():
     expect(0, "1 new cases", "a new case", without, text)
     expect(1, "disagree", "eager and planned runs that differ", text, text + "fusion/x values 1\nfusion/x values.FAULT 2\n")
     expect(1, "(no such line)", "a line more", text, text + "fusion/chain values.scan another\n")
+    expect(0, "new sections: values.colour", "a section that the base's program does not know", text,
+           text + "fusion/chain values.colour blue\n")
     expect(2, "ended with status 0", "a program that prints nothing", text, "")
     print(f"{failures} failures" if failures else "the verdicts are right")
     return 1 if failures else 0

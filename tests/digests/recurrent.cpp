@@ -148,6 +148,9 @@ void add_options(std::vector<Case>& all, const std::string& name, const Make& ma
   state.state = data({3, width}, 9);
   with(
       "state", [](Common&) {}, x, state);
+  state.cell = data({3, 5}, 10);
+  with(
+      "state-and-cell", [](Common&) {}, x, state);
   with(
       "nan", [](Common&) {}, where(gt(x, 0.9), x / zeros({}), x), contexts()[1].second);
 }

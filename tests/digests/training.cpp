@@ -105,12 +105,60 @@ void add_networks(std::vector<Case>& all) {
   }
 }
 
+/// What holds variables besides parameters and optimisers: states carried from piece to piece, tied weights,
+/// generators.
+void add_variables(std::vector<Case>& all) {
+  for (const auto& [name, form] : {std::pair{"fused", nn::Form::fused}, std::pair{"scan", nn::Form::scan}})
+    all.push_back(training(std::string("training/carried/") + name, [form = form]() -> Training {
+      const auto layer = std::make_shared<nn::Lstm>(5, 7, nn::LstmOptions{.layers = 2, .form = form},
+                                                    nn::Init{.seed = 4, .prefix = "layer"});
+      const auto carry = std::make_shared<nn::Carry>(*layer, 3);
+      const auto adam = std::make_shared<nn::Adam>(layer->parameters());
+      std::vector<Cell> variables = cells_of(*adam);
+      for (const State& s : carry->variables()) variables.push_back(s);
+      return {{data({3, 4, 5})},
+              [=](const Tensors& in) {
+                nn::Context context;
+                context.carry = carry.get();
+                Tape tape;
+                const Tensor loss = mean(square((*layer)(in[0], context)));
+                adam->step(tape.grad(loss, layer->parameters()));
+                return Tensors{loss};
+              },
+              variables};
+    }));
+  all.push_back(training("training/tied", []() -> Training {
+    const auto a = std::make_shared<nn::Linear>(6, 6, nn::Init{.seed = 1, .prefix = "a"});
+    const auto b = std::make_shared<nn::Linear>(6, 6, nn::Init{.seed = 2, .prefix = "b"});
+    b->weight.tie(a->weight);
+    const std::vector<Parameter> list = {a->weight, a->bias, b->bias};
+    const auto adam = std::make_shared<nn::Adam>(list);
+    return {{data({3, 6})},
+            [=](const Tensors& in) {
+              Tape tape;
+              const Tensor loss = mean(square((*b)(tanh((*a)(in[0])))));
+              adam->step(tape.grad(loss, list));
+              return Tensors{loss};
+            },
+            cells_of(*adam)};
+  }));
+  all.push_back(training("training/generator", []() -> Training {
+    const auto noise = std::make_shared<Generator>(7);
+    return {{data({3, 6})},
+            [=](const Tensors& in) {
+              return Tensors{in[0] + noise->normal({3, 6}), noise->uniform({6}) * in[0], noise->bernoulli({5}, 0.5)};
+            },
+            {noise->calls, noise->key}};
+  }));
+}
+
 }  // namespace
 
 std::vector<Case> training_cases() {
   std::vector<Case> all;
   add_optimizers(all);
   add_networks(all);
+  add_variables(all);
   return all;
 }
 
