@@ -1,6 +1,6 @@
-#include "ferrite/autograd/detail/composed_gradient.h"
+#include "ferrite/autograd/composed_gradient.h"
 
-#include "ferrite/autograd/detail/lenient_grad.h"
+#include "ferrite/autograd/lenient_grad.h"
 
 namespace ferrite::detail {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "ferrite/autograd/detail/lenient_grad.h"
+#include "ferrite/autograd/lenient_grad.h"
 
 namespace ferrite {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "ferrite/autograd/detail/composed_gradient.h"
-#include "ferrite/autograd/detail/lenient_grad.h"
+#include "ferrite/autograd/composed_gradient.h"
 #include "ferrite/autograd/detail/tape_record.h"
-#include "ferrite/tensor/detail/accumulate.h"
+#include "ferrite/autograd/lenient_grad.h"
+#include "ferrite/tensor/accumulate.h"
 
 namespace ferrite {
 namespace detail {

@@ -1,6 +1,6 @@
 #include "ferrite/autograd/detail/tape_record.h"
 
-#include "ferrite/autograd/detail/composed_gradient.h"
+#include "ferrite/autograd/composed_gradient.h"
 
 #include <atomic>
 #include <bit>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/tensor/detail/adam.h"
+#include "ferrite/tensor/ops/adam.h"
 #include "ferrite/tensor/primitive.h"
 #include "timing.h"
 

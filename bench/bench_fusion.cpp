@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "ferrite/compile/compile.h"
-#include "ferrite/tensor/detail/packet.h"
+#include "ferrite/tensor/kernel/packet.h"
 #include "ferrite/tensor/ops.h"
 #include "timing.h"
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <thread>
 
-#include "ferrite/tensor/detail/gemm.h"
-#include "ferrite/tensor/detail/packet.h"
+#include "ferrite/tensor/kernel/gemm.h"
+#include "ferrite/tensor/kernel/packet.h"
 #include "ferrite/tensor/ops.h"
 #include "machine.h"
 #include "timing.h"

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/nn/custom.h"
-#include "ferrite/nn/gru.h"
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/nn/stream.h"
+#include "ferrite/nn/recurrent/custom.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/stream/stream.h"
 #include "ferrite/tensor/denormals.h"
 #include "timing.h"
 

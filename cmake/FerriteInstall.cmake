@@ -1,11 +1,15 @@
-# cmake --install: headers of the rooms (internal ones, in detail/, stay here), the library, and files for
-# find_package and pkg-config.
+# cmake --install: headers of the rooms, the library, and files for find_package and pkg-config. What is internal stays
+# here: folders called detail, and the rooms inside rooms but those of nn/.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 foreach(room ${FERRITE_ROOMS})
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${room}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/${room}"
-          FILES_MATCHING PATTERN "*.h" PATTERN "detail" EXCLUDE)
+  file(GLOB headers "${PROJECT_SOURCE_DIR}/${room}/*.h")
+  install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/${room}")
+endforeach()
+foreach(room nn/layers nn/recurrent nn/stream nn/optim)
+  file(GLOB headers "${PROJECT_SOURCE_DIR}/${room}/*.h")
+  install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/${room}")
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/ferrite.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite")
 

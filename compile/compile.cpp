@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "ferrite/compile/detail/program.h"
-#include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/tensor/log.h"
 
 namespace ferrite::detail {

@@ -62,6 +62,17 @@ struct Graph {
   std::string graphviz() const;
 };
 
+namespace detail {
+
+/// A program that an application carries among its constants: the body of a scan.
+class Body : public Subprogram {
+ public:
+  virtual const Graph& graph() const = 0;
+  static const Body& of(const Attrs& attrs) { return static_cast<const Body&>(*attrs.body); }
+};
+
+}  // namespace detail
+
 /// What a text cannot hold.
 struct ParseOptions {
   /// Tensors that stand as `#0`, `#1`, ... in the text.

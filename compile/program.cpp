@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/detail/pull_back.h"
+#include "ferrite/compile/graph/pull_back.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/tensor/ops.h"
 

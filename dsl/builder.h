@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "ferrite/dsl/network.h"
-#include "ferrite/nn/custom.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/lstm.h"
-#include "ferrite/nn/rnn.h"
+#include "ferrite/nn/recurrent/custom.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
 
 namespace ferrite::dsl {
 
@@ -45,7 +45,8 @@ class Builder {
   Builder& rnn(std::int64_t hidden_size, Name name) {
     return rnn(hidden_size, nn::RnnOptions{}, std::move(name));
   }
-  /// A layer of cells of one's own (nn/custom.h), C(input_size, hidden_size, init): .recurrent<MinimalGated>(64).
+  /// A layer of cells of one's own (nn/recurrent/custom.h), C(input_size, hidden_size, init):
+  /// .recurrent<MinimalGated>(64).
   template <std::derived_from<nn::CustomCell> C>
   Builder& recurrent(std::int64_t hidden_size, const nn::CustomOptions& options = {}, std::string name = {}) {
     return recurrent(

@@ -1,6 +1,6 @@
 #include "ferrite/dsl/detail/dry_run.h"
 
-#include "ferrite/compile/detail/scan_body.h"
+#include "ferrite/compile/graph.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::dsl::detail {
@@ -21,7 +21,7 @@ std::int64_t multiply_adds_of(const Graph& g) {
   for (const Graph::Node& node : g.nodes) {
     if (node.op->name == "matmul") n += g.values[node.out[0]].shape.numel() * g.values[node.in[0]].shape[-1];
     if (node.attrs.body)
-      n += node.attrs.get<std::int64_t>("steps") * multiply_adds_of(ferrite::detail::ScanBody::of(node.attrs).graph());
+      n += node.attrs.get<std::int64_t>("steps") * multiply_adds_of(ferrite::detail::Body::of(node.attrs).graph());
   }
   return n;
 }
@@ -32,8 +32,7 @@ class Counter final : public Shapes {
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override {
     if (op.name == "matmul") multiply_adds += out[0].numel() * in[0].shape()[-1];
     if (attrs.body) {
-      multiply_adds +=
-          attrs.get<std::int64_t>("steps") * multiply_adds_of(ferrite::detail::ScanBody::of(attrs).graph());
+      multiply_adds += attrs.get<std::int64_t>("steps") * multiply_adds_of(ferrite::detail::Body::of(attrs).graph());
     } else if (op.reference) {
       (void)op.reference(in, attrs);  // an operation does what its composition does
     }

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/nn/sequential.h"
+#include "ferrite/nn/layers/sequential.h"
 
 namespace ferrite::dsl {
 

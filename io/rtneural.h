@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "ferrite/nn/sequential.h"
+#include "ferrite/nn/layers/sequential.h"
 
 /// RTNeural's JSON: layers with their weights in Keras's layout. Its other form, a state_dict as nested lists, is read
 /// with io/json_weights.h.

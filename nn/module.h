@@ -27,7 +27,7 @@ struct Context {
   /// Initial state of one recurrent layer, and an LSTM's initial memory; undefined: zeros. A chain refuses them.
   Tensor state{};
   Tensor cell{};
-  /// Where recurrent layers find and leave their states (nn/carry.h); null: nowhere.
+  /// Where recurrent layers find and leave their states (nn/recurrent/carry.h); null: nowhere.
   const Carry* carry = nullptr;
 };
 
@@ -38,7 +38,8 @@ struct Named {
   C cell{};
 };
 
-/// A state that a recurrent layer of a model can carry from one call to the next (nn/carry.h): [layers, B, width].
+/// A state that a recurrent layer of a model can carry from one call to the next (nn/recurrent/carry.h): [layers, B,
+/// width].
 struct CarriedState {
   std::string name;                   ///< "encoder.gru.h"
   std::shared_ptr<const void> layer;  ///< identity of the layer, which may be moved
@@ -180,7 +181,7 @@ class Layer : public Module {
     return compile([this](const Tensor& x) { return forward(x, {}); });
   }
   auto compiled() const&& = delete;
-  /// Runs the layer step by step on its present weights (nn/stream.h). Throws ValueError when it is not causal.
+  /// Runs the layer step by step on its present weights (nn/stream/stream.h). Throws ValueError when it is not causal.
   Stream stream(std::int64_t batch = 1) const;
 
  protected:

@@ -1,6 +1,7 @@
-#include "ferrite/tensor/detail/accumulate.h"
+#include "ferrite/tensor/accumulate.h"
 
-#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/detail/pointwise.h"
+#include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::detail {

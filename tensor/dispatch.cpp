@@ -1,6 +1,5 @@
-#include <array>
-
-#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/detail/pointwise.h"
+#include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite {
@@ -79,34 +78,7 @@ Tensor Vjp::grad_or_zeros(std::size_t i) const {
   return grads_[i].defined() ? grads_[i] : zeros(out_spec(i).shape, out_spec(i).dtype);
 }
 
-std::span<const Primitive* const> primitives() {
-  static const std::vector<const Primitive*> all = [] {
-    std::vector<const Primitive*> list;
-    for (const detail::Family family :
-         {detail::arithmetic_family(), detail::functions_family(), detail::logic_family(), detail::reduction_family(),
-          detail::prod_others_family(), detail::product_family(), detail::view_family(), detail::window_family(),
-          detail::assembly_family(), detail::indexing_family(), detail::check_family(), detail::creation_family(),
-          detail::random_family(), detail::recurrent_family(), detail::recurrent_grad_family(),
-          detail::training_family()})
-      list.insert(list.end(), family.begin(), family.end());
-    return list;
-  }();
-  return all;
-}
-
-const Primitive* find_primitive(std::string_view name) {
-  for (const Primitive* p : primitives())
-    if (p->name == name) return p;
-  return nullptr;
-}
-
 namespace detail {
-
-Tensor dense(const Tensor& x) {
-  if (x.contiguous()) return x;
-  const NewFrame frame;
-  return contiguous(x);
-}
 
 void check_literal(std::string_view where, Scalar literal, Dtype dtype) {
   if (literal.is_floating() && !is_float(dtype))

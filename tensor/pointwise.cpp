@@ -2,8 +2,8 @@
 #include <array>
 #include <cstring>
 
-#include "ferrite/tensor/detail/define.h"
-#include "ferrite/tensor/detail/strided.h"
+#include "ferrite/tensor/detail/pointwise.h"
+#include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite::detail {
@@ -265,7 +265,7 @@ Tensor call_pointwise(const Primitive& op, std::initializer_list<const Operand*>
     ++j;
   }
   if (tensors.empty()) throw ValueError(std::string(op.name) + ": every operand is a literal; one must be a tensor");
-  return call(op, {tensors.data(), tensors.size()}, attrs);
+  return op.apply({tensors.data(), tensors.size()}, attrs)[0];
 }
 
 }  // namespace ferrite::detail

@@ -136,7 +136,7 @@ struct Sample;
 
 /// One operation, as every part of the library sees it: the eager engine, the tape, the tracer, the fuser, the
 /// exporters and the tests. Built from a struct of a few lines by `pointwise<Op>` or `structured<Op>`
-/// (`tensor/detail/define.h`); never written by hand.
+/// (`tensor/ops/define.h`); never written by hand.
 struct Primitive {
   std::string_view name;
   std::string_view summary;  ///< one line for the reference pages: formula, ties, conventions

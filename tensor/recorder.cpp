@@ -1,6 +1,6 @@
 #include "ferrite/tensor/recorder.h"
 
-#include "ferrite/tensor/detail/departed.h"
+#include "ferrite/tensor/departed.h"
 
 namespace ferrite {
 namespace detail {

@@ -37,7 +37,7 @@ struct alignas(64) Storage {
   void (*release)(Storage*) noexcept = nullptr;  ///< takes the block back on every other thread
   std::byte* elements = nullptr;
   std::size_t capacity = 0;               ///< bytes of elements, a multiple of 64
-  std::atomic<Storage*> packs{nullptr};   ///< copies in other orders, a list (detail/pack.h); of a free block: the next
+  std::atomic<Storage*> packs{nullptr};   ///< copies in other orders, a list (kernel/pack.h); of a free block: the next
   std::atomic<std::uint64_t> content{0};  ///< what stands here: no other content at this address has this number
   std::uint8_t bin = 0;                   ///< of the pool
   bool rewritten = false;                 ///< elements change while tensors stand on it: nothing is packed

@@ -1,7 +1,10 @@
-#include "ferrite/tensor/detail/strided.h"
+#include "ferrite/tensor/strided.h"
 
 #include <algorithm>
 #include <cstring>
+
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite::detail {
 namespace {
@@ -88,6 +91,12 @@ void copy_to(std::byte* dst, const Tensor& x) {
     return;
   }
   copy_strided(dst, x.shape().strides(), x.raw(), x.strides(), x.shape(), bytes);
+}
+
+Tensor dense(const Tensor& x) {
+  if (x.contiguous()) return x;
+  const NewFrame frame;
+  return contiguous(x);
 }
 
 }  // namespace ferrite::detail

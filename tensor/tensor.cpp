@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include "ferrite/tensor/detail/strided.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <span>
 
-#include "ferrite/tensor/detail/pooled.h"
+#include "ferrite/tensor/pooled.h"
 
 namespace ferrite::detail {
 

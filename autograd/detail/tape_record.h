@@ -7,8 +7,8 @@
 
 #include "ferrite/autograd/detail/arena.h"
 #include "ferrite/autograd/tape.h"
-#include "ferrite/tensor/detail/departed.h"
-#include "ferrite/tensor/detail/pooled.h"
+#include "ferrite/tensor/departed.h"
+#include "ferrite/tensor/pooled.h"
 
 namespace ferrite::detail {
 

@@ -2,8 +2,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "ferrite/compile/detail/rewrite.h"
-#include "ferrite/compile/detail/scan_body.h"
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 
 namespace ferrite {
@@ -32,7 +31,7 @@ bool same_bits(const Attrs& a, const Attrs& b) {
 }
 
 bool refuses_values(const Graph& g, const Graph::Node& n) {
-  if (n.attrs.body) return refuses_values(ScanBody::of(n.attrs).graph());
+  if (n.attrs.body) return refuses_values(Body::of(n.attrs).graph());
   if (!n.op->refuses) return false;
   InlineVector<Spec, 8> in;
   for (const ValueId v : n.in) in.push_back(g.values[v]);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 
 namespace ferrite::passes {

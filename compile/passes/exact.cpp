@@ -1,8 +1,8 @@
 #include <cmath>
 #include <optional>
 
-#include "ferrite/compile/detail/rewrite.h"
-#include "ferrite/compile/detail/text.h"
+#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/graph/text.h"
 #include "ferrite/compile/passes.h"
 
 namespace ferrite::passes {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "ferrite/compile/detail/rewrite.h"
-#include "ferrite/compile/detail/text.h"
+#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/graph/text.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/tensor/recorder.h"
 

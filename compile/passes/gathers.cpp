@@ -1,4 +1,4 @@
-#include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 
 namespace ferrite::passes {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <optional>
 
-#include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 
 namespace ferrite::passes {

@@ -3,7 +3,7 @@
 
 #include "ferrite/nn/module.h"
 #include "ferrite/nn/step.h"
-#include "ferrite/tensor/detail/room.h"
+#include "ferrite/tensor/kernel/room.h"
 #include "ferrite/tensor/primitive.h"
 
 namespace ferrite::nn::detail {

@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include "ferrite/tensor/detail/adam.h"
-#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/ops/adam.h"
 
 namespace ferrite::nn {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ferrite/nn/detail/journal.h"
+#include "ferrite/nn/optim/detail/journal.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn {

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ferrite/tensor/detail/cheap.h"
-#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/cheap.h"
 
 namespace ferrite {
 namespace detail {

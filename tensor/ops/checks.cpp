@@ -2,8 +2,8 @@
 /// in the same words.
 #include <sstream>
 
-#include "ferrite/tensor/detail/define.h"
-#include "ferrite/tensor/detail/strided.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite {
 namespace detail {

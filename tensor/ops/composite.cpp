@@ -3,7 +3,7 @@
 #include <limits>
 #include <numbers>
 
-#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/ops/define.h"
 
 // Operations composed of others: gradients, tracing, fusion and export come by themselves.
 

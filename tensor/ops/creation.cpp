@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/ops/define.h"
 
 namespace ferrite {
 namespace detail {

@@ -1,9 +1,9 @@
 /// Operations that read positions from a tensor of integers.
 #include <cstring>
 
-#include "ferrite/tensor/detail/define.h"
-#include "ferrite/tensor/detail/pooled.h"
-#include "ferrite/tensor/detail/strided.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/pooled.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite {
 namespace detail {

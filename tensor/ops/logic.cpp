@@ -2,7 +2,7 @@
 #include <bit>
 #include <cmath>
 
-#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/ops/define.h"
 
 namespace ferrite {
 namespace detail {

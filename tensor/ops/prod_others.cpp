@@ -1,8 +1,8 @@
 /// The gradient of a product: each element's is the product of the others, to any order, also where some are 0.
-#include "ferrite/tensor/detail/prod_others.h"
-#include "ferrite/tensor/detail/define.h"
-#include "ferrite/tensor/detail/strided.h"
+#include "ferrite/tensor/ops/detail/prod_others.h"
+#include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite {
 namespace detail {

@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "ferrite/tensor/detail/define.h"
-#include "ferrite/tensor/detail/gemm.h"
-#include "ferrite/tensor/detail/product.h"
-#include "ferrite/tensor/detail/strided.h"
-#include "ferrite/tensor/detail/tile.h"
+#include "ferrite/tensor/kernel/gemm.h"
+#include "ferrite/tensor/kernel/product.h"
+#include "ferrite/tensor/kernel/tile.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite {
 namespace detail {

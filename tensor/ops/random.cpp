@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ferrite/tensor/detail/define.h"
 #include "ferrite/tensor/detail/normal.h"
+#include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite {

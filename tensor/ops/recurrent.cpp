@@ -2,8 +2,8 @@
 /// the operation of recurrent_grad.cpp.
 #include <algorithm>
 
-#include "ferrite/tensor/detail/define.h"
-#include "ferrite/tensor/detail/recurrent_ops.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/recurrent_ops.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite {

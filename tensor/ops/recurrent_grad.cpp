@@ -2,9 +2,9 @@
 /// where a tape listens, that of the steps is taken (autograd/tape.cpp).
 #include <algorithm>
 
-#include "ferrite/tensor/detail/define.h"
-#include "ferrite/tensor/detail/recurrent_ops.h"
-#include "ferrite/tensor/detail/room.h"
+#include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/recurrent_ops.h"
 
 namespace ferrite::detail {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ferrite/tensor/detail/recurrent_ops.h"
+#include "ferrite/tensor/ops/detail/recurrent_ops.h"
 
 namespace ferrite::detail {
 namespace {

@@ -1,10 +1,10 @@
 #include <cmath>
 #include <limits>
 
-#include "ferrite/tensor/detail/define.h"
-#include "ferrite/tensor/detail/prod_others.h"
-#include "ferrite/tensor/detail/reduce.h"
-#include "ferrite/tensor/detail/strided.h"
+#include "ferrite/tensor/kernel/reduce.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/prod_others.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite {
 namespace detail {

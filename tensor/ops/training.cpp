@@ -3,9 +3,9 @@
 #include <cstring>
 #include <limits>
 
-#include "ferrite/tensor/detail/accumulate.h"
-#include "ferrite/tensor/detail/adam.h"
-#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/accumulate.h"
+#include "ferrite/tensor/ops/adam.h"
+#include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/threads.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "ferrite/tensor/detail/define.h"
-#include "ferrite/tensor/detail/strided.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite {
 namespace detail {

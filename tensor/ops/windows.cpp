@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ferrite/tensor/detail/define.h"
+#include "ferrite/tensor/ops/define.h"
 
 namespace ferrite {
 namespace detail {

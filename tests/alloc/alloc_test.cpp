@@ -10,7 +10,7 @@
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/nn/stream.h"
+#include "ferrite/nn/stream/stream.h"
 #include "ferrite/tensor/threads.h"
 
 using namespace ferrite;

@@ -5,10 +5,10 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/tracer.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/recurrent/gru.h"
 
 using namespace ferrite;
 

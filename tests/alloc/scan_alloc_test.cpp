@@ -4,9 +4,9 @@
 #include "counted.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/scan.h"
-#include "ferrite/nn/custom.h"
-#include "ferrite/nn/gru.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/recurrent/custom.h"
+#include "ferrite/nn/recurrent/gru.h"
 
 using namespace ferrite;
 

@@ -6,13 +6,13 @@
 #include "ferrite/autograd/gradcheck.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
+#include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/schedule.h"
 #include "ferrite/nn/optim/sgd.h"
-#include "ferrite/nn/sequential.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "support/compare.h"
 
 using namespace ferrite;

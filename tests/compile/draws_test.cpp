@@ -2,10 +2,10 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
+#include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/schedule.h"
-#include "ferrite/nn/sequential.h"
 #include "ferrite/tensor/generator.h"
 #include "support/compare.h"
 

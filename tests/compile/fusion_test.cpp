@@ -4,9 +4,9 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/dsl/builder.h"
-#include "ferrite/nn/gru.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "programs.h"
 #include "support/sanitized.h"
 

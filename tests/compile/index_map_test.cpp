@@ -1,9 +1,9 @@
 // Index maps against an evaluator that goes element by element through every view.
-#include "ferrite/compile/detail/index_map.h"
+#include "ferrite/compile/fuse/index_map.h"
 
 #include <random>
 
-#include "ferrite/compile/detail/rewrite.h"
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/tensor/oracle.h"
 #include "programs.h"
 

@@ -6,7 +6,7 @@
 
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
-#include "ferrite/nn/gru.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "support/compare.h"
 
 using namespace ferrite;

@@ -1,11 +1,11 @@
 // Products in plans: summed up in place, transposed operands copied once, cells updated in their own buffers.
-#include "ferrite/tensor/detail/product.h"
+#include "ferrite/tensor/kernel/product.h"
 
 #include <algorithm>
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
 #include "support/compare.h"

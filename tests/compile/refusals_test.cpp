@@ -4,12 +4,12 @@
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/compile/tracer.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/loss.h"
-#include "ferrite/nn/lstm.h"
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/nn/rnn.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
 #include "support/compare.h"
 
 using namespace ferrite;

@@ -1,7 +1,7 @@
 // What a graph's text does not show of a scan: how its body is taken apart and planned. The only file of these that
 // needs internals of the library.
 #include "digests.h"
-#include "ferrite/compile/detail/scan_run.h"
+#include "ferrite/compile/scan/detail/run.h"
 
 namespace digests {
 namespace {

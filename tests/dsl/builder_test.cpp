@@ -1,6 +1,6 @@
 // The builder: sizes inferred, names, refusals with both shapes, and the summary.
 #include "ferrite/dsl/builder.h"
-#include "ferrite/nn/gru.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "support/compare.h"
 
 using namespace ferrite;

@@ -1,5 +1,5 @@
 // Streams against the layer on the whole sequence, to the bit.
-#include "ferrite/nn/stream.h"
+#include "ferrite/nn/stream/stream.h"
 
 #include <memory>
 #include <string>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "ferrite/dsl/builder.h"
-#include "ferrite/nn/layers.h"
-#include "ferrite/nn/lstm.h"
-#include "ferrite/nn/sequential.h"
+#include "ferrite/nn/layers/layers.h"
+#include "ferrite/nn/layers/sequential.h"
+#include "ferrite/nn/recurrent/lstm.h"
 #include "support/compare.h"
 
 using namespace ferrite;

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ferrite/io/detail/zip.h"
 #include "ferrite/io/torch.h"
+#include "ferrite/io/zip/zip.h"
 #include "tensors.h"
 
 namespace {

@@ -2,7 +2,7 @@
 // 0, against PyTorch 2.13: tests/data/make_corner_fixtures.py writes the cases.
 #include <set>
 
-#include "ferrite/autograd/detail/lenient_grad.h"
+#include "ferrite/autograd/lenient_grad.h"
 #include "ferrite/nn/loss.h"
 #include "golden/functions.h"
 #include "support/compare.h"

@@ -1,6 +1,6 @@
 // nn::Gru against torch.nn.GRU: tests/data/make_gru_fixtures.py writes the cases.
 #include "ferrite/autograd/tape.h"
-#include "ferrite/nn/gru.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "support/compare.h"
 #include "support/fixtures.h"
 

@@ -2,7 +2,7 @@
 #include <set>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/loss.h"
 #include "golden/functions.h"
 #include "support/compare.h"

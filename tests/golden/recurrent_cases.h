@@ -4,9 +4,9 @@
 #include <set>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/lstm.h"
-#include "ferrite/nn/rnn.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
 #include "support/compare.h"
 #include "support/fixtures.h"
 

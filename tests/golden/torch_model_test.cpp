@@ -1,9 +1,9 @@
 // A model of every kind of recurrent layer, saved by torch.save(model.state_dict()): loaded in one line, it gives
 // PyTorch's numbers. tests/data/make_torch_model.py writes it.
 #include "ferrite/io/module_file.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/lstm.h"
-#include "ferrite/nn/rnn.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
 #include "support/compare.h"
 #include "support/fixtures.h"
 

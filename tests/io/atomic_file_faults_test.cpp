@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <functional>
 
-#include "ferrite/io/detail/system_calls.h"
+#include "ferrite/io/file/system_calls.h"
 #include "ferrite/io/safetensors.h"
 #include "ferrite/tensor/ops.h"
 #include "saving.h"

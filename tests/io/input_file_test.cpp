@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <fstream>
 
-#include "ferrite/io/detail/system_calls.h"
+#include "ferrite/io/file/system_calls.h"
 #include "ferrite/io/safetensors.h"
 #include "hostile_safetensors.h"
 #include "temporary_folder.h"

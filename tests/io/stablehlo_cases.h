@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ferrite/compile/graph.h"
-#include "ferrite/io/stablehlo.h"
+#include "ferrite/exchange/stablehlo.h"
 #include "ferrite/tensor/primitive.h"
 
 namespace io_test {

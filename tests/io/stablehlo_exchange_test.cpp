@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "ferrite/exchange/stablehlo.h"
 #include "ferrite/io/numpy.h"
-#include "ferrite/io/stablehlo.h"
 #include "stablehlo_cases.h"
 #include "temporary_folder.h"
 

@@ -1,7 +1,7 @@
 /// Scans for other implementations of StableHLO: as loops and step by step, forwards and their gradients.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/scan.h"
-#include "ferrite/nn/gru.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/tensor/ops.h"
 #include "stablehlo_cases.h"
 

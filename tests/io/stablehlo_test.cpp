@@ -1,4 +1,4 @@
-#include "ferrite/io/stablehlo.h"
+#include "ferrite/exchange/stablehlo.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
@@ -8,10 +8,10 @@
 #include <set>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/compile/detail/scan_body.h"
 #include "ferrite/compile/scan.h"
+#include "ferrite/compile/scan_body.h"
 #include "ferrite/compile/tracer.h"
-#include "ferrite/nn/gru.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/tensor/ops.h"
 #include "stablehlo_cases.h"
 

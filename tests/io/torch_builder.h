@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ferrite/io/detail/zip.h"
+#include "ferrite/io/zip/zip.h"
 
 namespace torch_builder {
 

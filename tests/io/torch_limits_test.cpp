@@ -9,7 +9,7 @@
 #include <span>
 
 #include "counting.h"
-#include "ferrite/io/detail/system_calls.h"
+#include "ferrite/io/file/system_calls.h"
 #include "ferrite/io/torch.h"
 #include "ferrite/tensor/ops.h"
 #include "operations.h"

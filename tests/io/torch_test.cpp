@@ -11,7 +11,7 @@
 
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/safetensors.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/tensor/ops.h"
 #include "support/fixtures.h"
 #include "temporary_folder.h"

@@ -1,6 +1,6 @@
 /// Zip archives: every hostile one a named case, what is written is read, and the memory that reading takes. With
 /// FERRITE_WRITE_CORPUS=<folder> the small ones are also written to npz/ there, as seeds for tests/fuzz/npz_fuzz.cpp.
-#include "ferrite/io/detail/zip.h"
+#include "ferrite/io/zip/zip.h"
 
 #include <boost/test/unit_test.hpp>
 #include <span>

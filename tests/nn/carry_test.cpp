@@ -1,13 +1,13 @@
 // States between calls: a compiled function follows reset, restore and another carry; a model may be moved.
-#include "ferrite/nn/carry.h"
+#include "ferrite/nn/recurrent/carry.h"
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/loss.h"
-#include "ferrite/nn/lstm.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
 #include "support/compare.h"
 
 using namespace ferrite;

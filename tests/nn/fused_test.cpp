@@ -1,10 +1,10 @@
 // The fused form and the scan against the unrolled one: values to the bit, gradients within rounding; rows and chunks
 // to the bit.
 #include "ferrite/autograd/tape.h"
-#include "ferrite/nn/carry.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/lstm.h"
-#include "ferrite/nn/rnn.h"
+#include "ferrite/nn/recurrent/carry.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
 #include "ferrite/tensor/threads.h"
 #include "support/compare.h"
 

@@ -6,9 +6,9 @@
 #include "ferrite/dsl/builder.h"
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/safetensors.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/nn/stream.h"
+#include "ferrite/nn/stream/stream.h"
 #include "support/compare.h"
 
 using namespace ferrite;

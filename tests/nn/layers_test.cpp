@@ -1,9 +1,9 @@
 // Layers against closed forms and scalar loops; parameters that are exchanged must be noticed.
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/autograd/tape.h"
-#include "ferrite/nn/gru.h"
+#include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/loss.h"
-#include "ferrite/nn/sequential.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "support/compare.h"
 
 using namespace ferrite;

@@ -4,15 +4,15 @@
 
 #include "ferrite/dsl/builder.h"
 #include "ferrite/io/module_file.h"
-#include "ferrite/nn/custom.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/loss.h"
-#include "ferrite/nn/lstm.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/sgd.h"
-#include "ferrite/nn/rnn.h"
-#include "ferrite/nn/stream.h"
+#include "ferrite/nn/recurrent/custom.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
+#include "ferrite/nn/stream/stream.h"
 #include "support/compare.h"
 
 using namespace ferrite;

@@ -1,10 +1,10 @@
 // Names, tied parameters, modes and what optimisers refuse.
 #include "ferrite/autograd/tape.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
+#include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/sgd.h"
-#include "ferrite/nn/sequential.h"
 #include "support/compare.h"
 
 using namespace ferrite;

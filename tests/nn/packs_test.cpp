@@ -2,10 +2,10 @@
 #include <thread>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/nn/gru.h"
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/tensor/detail/accumulate.h"
-#include "ferrite/tensor/detail/pack.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/tensor/accumulate.h"
+#include "ferrite/tensor/kernel/pack.h"
 #include "support/compare.h"
 #include "support/sanitized.h"
 

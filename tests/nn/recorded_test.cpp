@@ -1,9 +1,9 @@
 // What a recorder sees of a recurrent layer: how many products there are.
 #include <map>
 
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/lstm.h"
-#include "ferrite/nn/rnn.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
 #include "ferrite/tensor/recorder.h"
 #include "support/compare.h"
 

@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/nn/carry.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/lstm.h"
-#include "ferrite/nn/rnn.h"
+#include "ferrite/nn/recurrent/carry.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
 #include "support/compare.h"
 
 using namespace ferrite;

@@ -4,9 +4,9 @@
 #include "ferrite/compile/compile.h"
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/torch.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
+#include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/optim/sgd.h"
-#include "ferrite/nn/sequential.h"
 #include "support/compare.h"
 
 using namespace ferrite;

@@ -1,4 +1,4 @@
-// The bounds that tensor/detail/packet.h gives, for every exponent of f32 and f64, both signs, and mantissas between
+// The bounds that tensor/kernel/packet.h gives, for every exponent of f32 and f64, both signs, and mantissas between
 // and at their ends. Compiled for one instruction set and without the library, so that a build may have it for several.
 #include <bit>
 #include <boost/test/unit_test.hpp>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/tensor/detail/packet.h"
+#include "ferrite/tensor/kernel/packet.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/numpy.h"
 #include "ferrite/io/rtneural.h"
-#include "ferrite/nn/gru.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "released/contents.h"
 #include "support/compare.h"
 

@@ -4,9 +4,9 @@
 #include "ferrite/io/json_weights.h"
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/rtneural.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/layers.h"
-#include "ferrite/nn/lstm.h"
+#include "ferrite/nn/layers/layers.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
 #include "samples.h"
 #include "support/compare.h"
 

@@ -2,12 +2,12 @@
 #include "ferrite/compile/passes.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
-#include "ferrite/compile/detail/scan_body.h"
-#include "ferrite/compile/detail/scan_run.h"
 #include "ferrite/compile/scan.h"
+#include "ferrite/compile/scan/detail/run.h"
+#include "ferrite/compile/scan_body.h"
 #include "ferrite/compile/tracer.h"
-#include "ferrite/nn/carry.h"
-#include "ferrite/nn/gru.h"
+#include "ferrite/nn/recurrent/carry.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "support/compare.h"
 
 using namespace ferrite;

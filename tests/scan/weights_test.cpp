@@ -2,7 +2,7 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
-#include "ferrite/nn/custom.h"
+#include "ferrite/nn/recurrent/custom.h"
 #include "support/compare.h"
 
 using namespace ferrite;

@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/tensor/detail/adam.h"
-#include "ferrite/tensor/detail/define.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/ops/adam.h"
+#include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/threads.h"

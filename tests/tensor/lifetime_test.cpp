@@ -4,10 +4,10 @@
 
 #include "ferrite/dsl/builder.h"
 #include "ferrite/io/tensor_file.h"
-#include "ferrite/nn/custom.h"
-#include "ferrite/nn/gru.h"
-#include "ferrite/nn/layers.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/recurrent/custom.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/tensor/eigen.h"
 #include "ferrite/train/dataset.h"
 #include "support/compare.h"

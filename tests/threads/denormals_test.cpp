@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "ferrite/nn/gru.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/threads.h"
 #include "support/compare.h"

@@ -9,7 +9,7 @@
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/nn/stream.h"
+#include "ferrite/nn/stream/stream.h"
 #include "support/compare.h"
 
 using namespace ferrite;

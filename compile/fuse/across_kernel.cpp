@@ -1,0 +1,188 @@
+#include "ferrite/compile/fuse/detail/worker.h"
+#include "ferrite/tensor/threads.h"
+
+namespace ferrite::detail {
+namespace {
+
+/// Memory of a call for what its threads reduce.
+Scratch& partial_memory() {
+  thread_local Scratch s;
+  return s;
+}
+/// Memory of a thread for the lanes, or the elements, of one block.
+Scratch& block_memory() {
+  thread_local Scratch s;
+  return s;
+}
+
+/// Runs a kernel block by block: each block of a reduction becomes a partial result, and these are joined in order.
+class AcrossRun {
+ public:
+  AcrossRun(const Kernel& k, std::byte* const* bases)
+      : k_(k),
+        bases_(bases),
+        blocks_((k.across_elements + kReductionBlock - 1) / kReductionBlock),
+        results_(k.rows * k.length / k.across_elements) {
+    std::int64_t bytes = 0;
+    for (const Kernel::Total& t : k.totals) bytes += lines(blocks_ * results_ * size_of(t.dtype));
+    partials_ = partial_memory().take(static_cast<std::size_t>(bytes));
+  }
+
+  void run() {
+    const std::int64_t tasks = count();
+    const auto task = [&](std::int64_t i) { run_task(i); };
+    if (k_.rows * k_.length < 2 * kChunkElements) {
+      for (std::int64_t i = 0; i < tasks; ++i) task(i);
+    } else {
+      parallel_for(tasks, task);
+    }
+    for (std::size_t i = 0; i < k_.totals.size(); ++i) join(i);
+  }
+
+ private:
+  static constexpr std::int64_t kChunkBlocks = kChunkElements / kReductionBlock;
+
+  static std::int64_t lines(std::int64_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
+  bool in_pieces() const { return k_.length == k_.across_elements; }
+  std::int64_t chunks() const { return (blocks_ + kChunkBlocks - 1) / kChunkBlocks; }
+  std::int64_t columns_of(std::int64_t piece) const {
+    return k_.tile_rows ? k_.length : std::min(k_.tile, k_.length - piece * k_.tile);
+  }
+
+  std::int64_t count() const {
+    if (k_.across == Across::columns) return blocks_ * (results_ / k_.length) * k_.pieces;
+    return in_pieces() ? results_ * chunks() : results_;
+  }
+  void run_task(std::int64_t i) {
+    if (k_.across == Across::columns) return columns(i);
+    if (in_pieces()) return row_in_pieces(i / chunks(), i % chunks());
+    row_in_lines(i);
+  }
+
+  std::byte* partial(std::size_t total, std::int64_t block, std::int64_t result) const {
+    std::byte* at = partials_;
+    for (std::size_t i = 0; i < total; ++i) at += lines(blocks_ * results_ * size_of(k_.totals[i].dtype));
+    return at + (block * results_ + result) * size_of(k_.totals[total].dtype);
+  }
+
+  /// A row whose elements follow each other: tiles are blocks.
+  void row_in_pieces(std::int64_t row, std::int64_t chunk) {
+    Worker worker(k_, bases_);
+    const std::int64_t first = chunk * kChunkBlocks;
+    for (std::int64_t b = first; b < std::min(blocks_, first + kChunkBlocks); ++b) {
+      const Tile t{row, 1, b * kReductionBlock, std::min(kReductionBlock, k_.length - b * kReductionBlock)};
+      worker.run(t, b == first);
+      for (std::size_t i = 0; i < k_.totals.size(); ++i)
+        k_.totals[i].rows(worker.slot(k_.totals[i].slot), 1, t.columns, partial(i, b, row));
+    }
+    worker.end();
+  }
+
+  /// A row of several lines: tiles are gathered until they make a block.
+  void row_in_lines(std::int64_t row) {
+    Worker worker(k_, bases_);
+    std::byte* memory = block_memory().take(k_.totals.size() * kReductionBlock * 8);
+    const std::int64_t lines = k_.across_elements / k_.length;
+    const std::int64_t step = k_.tile_rows ? k_.tile_rows : 1;
+    std::int64_t done = 0;
+    for (std::int64_t line = 0; line < lines; line += step)
+      for (std::int64_t piece = 0; piece < (k_.tile_rows ? 1 : k_.pieces); ++piece) {
+        const Tile t{row * lines + line, std::min(step, lines - line), piece * k_.tile, columns_of(piece)};
+        worker.run(t, done == 0);
+        for (std::size_t i = 0; i < k_.totals.size(); ++i)
+          gather_block(i, row, worker.slot(k_.totals[i].slot), done, t.elements(), memory);
+        done += t.elements();
+      }
+    worker.end();
+  }
+
+  /// Takes n more elements of a row of which `done` were taken, and reduces each block that is full.
+  void gather_block(std::size_t total, std::int64_t row, const std::byte* from, std::int64_t done, std::int64_t n,
+                    std::byte* memory) const {
+    const Kernel::Total& t = k_.totals[total];
+    const std::int64_t bytes = size_of(t.dtype);
+    std::byte* block = memory + static_cast<std::int64_t>(total) * kReductionBlock * 8;
+    while (n > 0) {
+      const std::int64_t at = done % kReductionBlock;
+      const std::int64_t some = std::min(n, kReductionBlock - at);
+      std::memcpy(block + at * bytes, from, static_cast<std::size_t>(some * bytes));
+      from += some * bytes;
+      done += some;
+      n -= some;
+      if (at + some == kReductionBlock || done == k_.across_elements)
+        t.rows(block, 1, at + some, partial(total, (done - 1) / kReductionBlock, row));
+    }
+  }
+
+  /// A block of rows, in a piece of their columns: rows are dealt out to lanes, lanes halved.
+  void columns(std::int64_t task) {
+    Worker worker(k_, bases_);
+    const std::int64_t middle = results_ / k_.length;  // rows of the kernel for one of the reduction
+    const std::int64_t piece = task % k_.pieces;
+    const std::int64_t at = task / k_.pieces % middle;
+    const std::int64_t block = task / k_.pieces / middle;
+    const std::int64_t width = columns_of(piece);
+    std::int64_t widest = 4;
+    for (const Kernel::Total& t : k_.totals) widest = std::max(widest, size_of(t.dtype));
+    const std::int64_t lane_bytes = lines(width * widest);
+    constexpr std::int64_t kMostLanes = 16;
+    std::byte* memory = block_memory().take(k_.totals.size() * static_cast<std::size_t>(kMostLanes * lane_bytes));
+    const std::int64_t first = block * kReductionBlock;
+    const std::int64_t last = std::min(k_.across_elements, first + kReductionBlock);
+    for (std::size_t i = 0; i < k_.totals.size(); ++i) {
+      const JoinRuns runs = join_runs(k_.totals[i].kind, k_.totals[i].dtype);
+      const std::int64_t used = std::min(runs.lanes, last - first);
+      for (std::int64_t l = 0; l < used; ++l) runs.clear(lane(memory, i, l, lane_bytes), width);
+    }
+    const std::int64_t step = k_.tile_rows ? k_.tile_rows : 1;
+    for (std::int64_t r = first; r < last; r += step) {
+      const Tile t{r * middle + at, std::min(step, last - r), piece * k_.tile * (k_.tile_rows ? 0 : 1), width};
+      worker.run(t, r == first);
+      for (std::size_t i = 0; i < k_.totals.size(); ++i) deal(i, worker, t, r - first, memory, lane_bytes);
+    }
+    worker.end();
+    for (std::size_t i = 0; i < k_.totals.size(); ++i)
+      fold(i, memory, lane_bytes, last - first, width, partial(i, block, at * k_.length + piece * k_.tile));
+  }
+  static std::byte* lane(std::byte* memory, std::size_t total, std::int64_t lane, std::int64_t lane_bytes) {
+    return memory + (static_cast<std::int64_t>(total) * 16 + lane) * lane_bytes;
+  }
+  void deal(std::size_t i, const Worker& worker, const Tile& t, std::int64_t row, std::byte* memory,
+            std::int64_t lane_bytes) const {
+    const Kernel::Total& total = k_.totals[i];
+    join_runs(total.kind, total.dtype)
+        .deal({worker.slot(total.slot), t.rows, t.columns, row, lane(memory, i, 0, lane_bytes), lane_bytes});
+  }
+  /// Lanes that no row reached are left out, as the eager reduction does.
+  void fold(std::size_t i, std::byte* memory, std::int64_t lane_bytes, std::int64_t rows, std::int64_t width,
+            std::byte* to) const {
+    const Kernel::Total& total = k_.totals[i];
+    const JoinRuns runs = join_runs(total.kind, total.dtype);
+    const std::int64_t used = std::min(runs.lanes, rows);
+    for (std::int64_t half = runs.lanes / 2; half >= 1; half /= 2)
+      for (std::int64_t l = 0; l < std::min(half, used - half); ++l)
+        runs.join(lane(memory, i, l, lane_bytes), lane(memory, i, l + half, lane_bytes), width);
+    std::memcpy(to, lane(memory, i, 0, lane_bytes), static_cast<std::size_t>(width * size_of(total.dtype)));
+  }
+
+  /// Blocks ascending.
+  void join(std::size_t i) const {
+    const Kernel::Total& total = k_.totals[i];
+    const JoinRuns runs = join_runs(total.kind, total.dtype);
+    std::byte* to = bases_[total.to.base] + total.to.offset;
+    std::memcpy(to, partial(i, 0, 0), static_cast<std::size_t>(results_ * size_of(total.dtype)));
+    for (std::int64_t b = 1; b < blocks_; ++b) runs.join(to, partial(i, b, 0), results_);
+  }
+
+  const Kernel& k_;
+  std::byte* const* bases_;
+  std::int64_t blocks_;
+  std::int64_t results_;
+  std::byte* partials_;
+};
+
+}  // namespace
+
+void Kernel::run_across(std::byte* const* bases) const { AcrossRun(*this, bases).run(); }
+
+}  // namespace ferrite::detail

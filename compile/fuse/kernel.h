@@ -1,0 +1,189 @@
+#pragma once
+/// A group as it runs: a small program over tiles of a few kilobytes that stay in the first cache, interpreted one
+/// instruction at a time by the records' own kernels.
+#include <cstddef>
+#include <vector>
+
+#include "ferrite/compile/fuse/fusion.h"
+#include "ferrite/tensor/kernel/chain.h"
+#include "ferrite/tensor/kernel/reduce.h"
+
+namespace ferrite::detail {
+
+/// An address that is known when a program runs: a base (the arena, an input, an output, ...) and an offset in bytes.
+struct Place {
+  std::uint32_t base = 0;
+  std::int64_t offset = 0;
+};
+
+inline constexpr std::int64_t kLineBytes = 64;
+inline constexpr std::int64_t kStreamBytes = 16 << 20;   ///< results beyond this go past the caches
+inline constexpr std::int64_t kChunkElements = 1 << 15;  ///< one thread's share
+
+inline constexpr std::uint32_t kMostOperands = 8;  ///< of one instruction
+inline constexpr std::size_t kMostLinks = 12;      ///< operations of one chain
+
+/// One value repeated over a line.
+struct alignas(64) RepeatedLine {
+  std::byte bytes[kLineBytes];
+};
+RepeatedLine repeated_line(const Scalar& s, Dtype dtype);
+
+struct Kernel {
+  enum class Step : std::uint8_t {
+    load,
+    fill,
+    apply,
+    chain,   ///< several cheap operations in a row
+    spread,  ///< one element of each row to all of the row
+    reduce,  ///< each row to one element
+    store,
+    across,  ///< joined into a result over many tiles
+  };
+  /// How a slot gets its elements.
+  enum class Slot : std::uint8_t {
+    scratch,   ///< in the tile's own memory
+    direct,    ///< points into a buffer that lies in the order of the domain
+    repeated,  ///< a line of one value
+    rows,      ///< as direct, but something stands between the rows of the domain: for chains only
+  };
+
+  struct Load {
+    Place from;
+    Shape strides;      ///< in elements, for each axis of the kernel
+    Box box;            ///< where the buffer may be read
+    bool whole = true;  ///< the box is everything
+    bool once = false;  ///< the same for every row: gathered once
+    bool of_rows = false;
+    std::int64_t bytes = 4;
+    RepeatedLine outside;  ///< what stands outside the box
+  };
+  struct Filling {
+    Box box;
+    std::int64_t bytes = 4;
+    bool of_rows = false;
+    RepeatedLine outside;
+  };
+  struct Store {
+    Place to;
+    Shape strides;
+    bool dense = true;
+    bool window = false;  ///< something else follows in the buffer
+    bool of_rows = false;
+    std::int64_t bytes = 4;
+  };
+  struct Instruction {
+    Step step = Step::apply;
+    std::uint16_t slot = 0;                ///< what is written (read by a store)
+    std::uint16_t in[kMostOperands] = {};  ///< slots read
+    std::uint32_t index = 0;               ///< of the load, filling or store; of operations, how many slots they read
+    int chain = -1;                        ///< of a chain: which
+    const Primitive* op = nullptr;
+    Block block = nullptr;
+    RowReduction reduction = nullptr;
+    std::ptrdiff_t run[3] = {};  ///< 1 for a run of values, 0 for a repeated line
+    bool of_rows = false;        ///< acts on one element for each row
+
+    /// How many of `in` are read.
+    std::uint32_t reads() const {
+      if (step == Step::apply || step == Step::chain) return index;
+      return step == Step::load || step == Step::store ? 0 : 1;
+    }
+    bool reads_slot(std::uint16_t s) const {
+      for (std::uint32_t j = 0; j < reads(); ++j)
+        if (in[j] == s) return true;
+      return step == Step::store && slot == s;
+    }
+  };
+  struct Chain {
+    struct Operation {
+      const Primitive* op;
+      std::uint32_t at;       ///< the operand that the chain gives
+      std::uint32_t operand;  ///< the other one's place in `in`; 0: there is none
+      std::uint32_t factor;   ///< the place of what it is multiplied by; 0: by nothing
+    };
+    /// A link as it runs: its code, and the slots of what it reads or writes.
+    struct Stage {
+      const LinkKernel* kernel;
+      std::uint16_t slot, slot2;
+      std::ptrdiff_t skip, skip2;
+    };
+    std::vector<Operation> links;
+    std::vector<Stage> stages;  ///< the beginning, the operations, the end
+    bool by_rows = false;
+  };
+  struct SlotInfo {
+    Slot kind = Slot::scratch;
+    std::int64_t scratch = -1;  ///< number of the piece of scratch memory; -1: none
+    std::int64_t bytes = 4;
+    std::uint32_t index = 0;  ///< direct, rows: the load or store; repeated: the line, literals first
+    bool output = false;      ///< direct, rows: into the buffer of a store
+    bool of_rows = false;     ///< one element for each row
+  };
+
+  /// A result of many tiles: what a slot holds is reduced block by block (docs/numerics.md, rule 3).
+  struct Total {
+    Place to;
+    std::uint16_t slot = 0;
+    Reduction kind{};
+    Dtype dtype{};
+    RowReduction rows = nullptr;  ///< one block of a row
+  };
+  Across across = Across::none;
+  std::int64_t across_elements = 0;  ///< of each result
+  std::vector<Total> totals;
+
+  /// Where a group reduces: elements of one of its rows, which a tile holds whole; else 0. Rows of `length` elements
+  /// are what the last axis has; one of these rows may be several of those.
+  std::int64_t reduced = 0;
+  int outer = 0;      ///< axes before those that are reduced
+  Shape row_extents;  ///< the outer axes, and a last one of extent 1: what has one element for each row lives on these
+  Shape extents;      ///< neighbouring axes merged where all loads and stores allow it; at least one
+  std::int64_t length = 1;
+  std::int64_t rows = 1;
+  std::int64_t tile = 1024;    ///< elements, at most
+  std::int64_t tile_rows = 1;  ///< whole rows in a tile; 0: rows are cut
+  std::int64_t pieces = 1;     ///< tiles in a row where rows are cut
+  bool far = false;            ///< several operands come from memory: tiles are small, and asked for ahead
+  std::int64_t scratch_pieces = 0;
+  std::int64_t piece_bytes = 0;  ///< whole lines, and one more
+  std::vector<Load> loads;
+  std::vector<Filling> fillings;
+  std::vector<Store> stores;
+  std::vector<SlotInfo> slots;
+  std::vector<RepeatedLine> literals;
+  std::vector<std::uint32_t> repeated_loads;  ///< loads of one element: by line, after the literals
+  std::vector<std::uint16_t> directs;         ///< slots whose address changes from tile to tile
+  std::vector<Instruction> program;
+  std::vector<Chain> chains;
+  int operations = 0;  ///< elementwise operations in it
+
+  std::int64_t tiles() const { return tile_rows ? (rows + tile_rows - 1) / tile_rows : rows * pieces; }
+  /// Runs it; bases are the addresses that places refer to.
+  void run(std::byte* const* bases) const;
+  /// Runs some of its tiles.
+  void run(std::byte* const* bases, std::int64_t first, std::int64_t last) const;
+
+ private:
+  void run_across(std::byte* const* bases) const;
+};
+
+/// What a builder needs to know of memory.
+class Locations {
+ public:
+  virtual ~Locations() = default;
+  virtual Place place_of(ValueId v) const = 0;
+  virtual Shape strides_of(ValueId v) const = 0;
+};
+
+/// Makes cheap operations of which one reads the other's result one instruction.
+void chain_operations(Kernel& k);
+/// Gives chains their code, when it is known where their operands stand.
+void resolve_chains(Kernel& k);
+/// Merges axes, chooses tiles, and gives every slot its kind and memory: after the program has been written.
+void lay_out_kernel(Kernel& k);
+
+/// The program of a group.
+Kernel build_kernel(const Graph& g, const Group& group, const Locations& where);
+
+}  // namespace ferrite::detail

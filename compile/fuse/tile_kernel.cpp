@@ -1,0 +1,24 @@
+#include "ferrite/compile/fuse/detail/worker.h"
+#include "ferrite/tensor/threads.h"
+
+namespace ferrite::detail {
+
+void Kernel::run(std::byte* const* bases) const {
+  if (across != Across::none) return run_across(bases);
+  run(bases, 0, tiles());
+}
+
+void Kernel::run(std::byte* const* bases, std::int64_t first, std::int64_t last) const {
+  const std::int64_t count = last - first;
+  const std::int64_t per_tile = tile_rows ? tile_rows * length : tile;
+  if (std::min(count * per_tile, rows * length) < 2 * kChunkElements) {
+    Worker(*this, bases).run(first, last);
+    return;
+  }
+  const std::int64_t per_chunk = std::max<std::int64_t>(1, kChunkElements / per_tile);
+  parallel_for((count + per_chunk - 1) / per_chunk, [&](std::int64_t c) {
+    Worker(*this, bases).run(first + c * per_chunk, std::min(last, first + (c + 1) * per_chunk));
+  });
+}
+
+}  // namespace ferrite::detail

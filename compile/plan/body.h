@@ -1,0 +1,170 @@
+#pragma once
+#include <mutex>
+
+#include "ferrite/compile/fuse/kernel.h"
+#include "ferrite/compile/plan.h"
+#include "ferrite/compile/plan/packed_product.h"
+
+namespace ferrite::detail {
+
+/// A window on a buffer, as operations that run alone take it.
+struct PlannedTensor {
+  std::uint32_t base = 0;
+  std::int64_t offset = 0;  ///< bytes
+  Spec spec;
+  Shape strides;
+};
+
+/// One operation that runs alone.
+struct PlannedCall {
+  const Primitive* op = nullptr;
+  Attrs attrs;
+  std::vector<PlannedTensor> in;
+  std::vector<PlannedTensor> out;
+};
+
+/// A matrix product whose rows the kernel of its step reads as soon as they are there.
+struct PlannedProduct {
+  int call = -1;
+  std::uint32_t base = 0;      ///< in blocks of rows: what the kernel takes for the whole matrix; 0: it is whole
+  std::int64_t offset = 0;     ///< bytes in the arena, of the block
+  std::int64_t row_bytes = 0;  ///< of the result
+};
+
+struct PlannedStep {
+  int kernel = -1;
+  int call = -1;
+  std::vector<PlannedProduct> products{};  ///< of a kernel
+  std::int64_t rows = 0;                   ///< of these products
+  std::int64_t block_rows = 0;             ///< so many at a time; 0: all
+  std::int64_t block_tiles = 0;            ///< tiles of the kernel over so many rows
+};
+
+/// Bases of places: the arena, then arguments, constants, results.
+struct Bases {
+  std::size_t arguments = 1;
+  std::size_t constants = 1;
+  std::size_t results = 1;
+  std::size_t count = 1;
+};
+
+class PlanBody;
+
+/// Where what belongs to a base begins.
+struct Home {
+  Storage* storage = nullptr;
+  std::byte* first = nullptr;
+};
+/// The first element of a tensor; only read through it, unless the tensor is fresh.
+inline Home home_of(const Tensor& t) { return {t.impl()->storage, t.impl()->first}; }
+
+/// Memory and tensors of one call at a time.
+class Workspace {
+ public:
+  explicit Workspace(const PlanBody& plan);
+  ~Workspace();
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  /// What a call fills before it runs, by number: row-major tensors.
+  std::vector<const Tensor*> arguments;
+  /// Fresh tensors of the plan's results; whoever called takes them.
+  std::vector<Tensor> results;
+  /// Row-major copies of arguments that were not.
+  std::vector<Tensor> copies;
+
+  /// With `updates` results may take the buffers of the cells that they will be assigned to.
+  void run(bool updates);
+  /// The same where whoever calls has put every argument and every result in its place: `arguments`, `results` and
+  /// `copies` are not looked at.
+  void run_in_place();
+  void put(std::size_t base, const Home& home) {
+    homes_[base] = home;
+    bases_[base] = home.first;
+  }
+  const Home& home(std::size_t base) const { return homes_[base]; }
+  std::byte* data(std::size_t base) const { return bases_[base]; }
+  /// Computes the product that is this call from packed weights from now on, `none` to end that.
+  void pack(std::size_t call, const PackedMatrix& weights) { packed_[call] = weights; }
+
+ private:
+  /// The tensors of one call, made once; those on arguments and results are pointed at their buffers in every run.
+  struct Call {
+    std::vector<Tensor> in, out;
+    std::vector<const Tensor*> pointers;
+  };
+  struct Moving {
+    TensorImpl* impl;
+    std::uint32_t base;
+    std::int64_t offset;  ///< bytes
+  };
+  void make(const PlannedTensor& t, Tensor& tensor);
+  void bind(bool updates);
+  void point();
+  void call(int index);
+  void run_products(const PlannedStep& s);
+  void take_rows(const PlannedProduct& p, std::int64_t first, std::int64_t rows);
+
+  const PlanBody& plan_;
+  Tensor arena_;
+  std::vector<std::byte*> bases_;
+  std::vector<TensorImpl*> windows_;
+  std::vector<Moving> moving_;
+  std::vector<Call> calls_;
+  std::vector<PackedMatrix> packed_;  ///< by call
+  std::vector<Home> homes_;           ///< by base, in this run
+};
+
+class PlanBody {
+ public:
+  Graph graph;
+  Bases bases;
+  std::vector<Kernel> kernels;
+  std::vector<PlannedCall> calls;
+  std::vector<PlannedStep> steps;
+  std::vector<Tensor> constants;      ///< in the order of their bases
+  std::vector<ValueId> results;       ///< values with a buffer of their own, in the order of their bases
+  std::vector<std::size_t> ends;      ///< outputs, then written cells: which result each is
+  std::vector<std::int64_t> updates;  ///< by result: the argument, a cell, whose buffer it may take; else -1
+  std::int64_t arena_bytes = 0;
+  PlanReport report;
+
+  /// A workspace that nobody uses, made if there is none.
+  std::unique_ptr<Workspace> borrow() const;
+  void give_back(std::unique_ptr<Workspace> w) const noexcept;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Workspace>> idle_;
+  mutable std::size_t made_ = 0;
+};
+
+/// A workspace for the time of a call.
+class Borrowed {
+ public:
+  explicit Borrowed(const PlanBody& plan) : plan_(plan), workspace_(plan.borrow()) {}
+  ~Borrowed() { plan_.give_back(std::move(workspace_)); }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  Workspace& operator*() const { return *workspace_; }
+  Workspace* operator->() const { return workspace_.get(); }
+
+ private:
+  const PlanBody& plan_;
+  std::unique_ptr<Workspace> workspace_;
+};
+
+/// What a plan is for.
+enum class PlanFor : std::uint8_t {
+  calls,    ///< each result is a tensor of its own
+  windows,  ///< results are windows on stacks, something else may follow them
+  steps,    ///< so too; whoever runs it packs what products multiply by, so that nothing is turned here
+};
+
+/// Fills in the report.
+void describe_plan(PlanBody& body, const Fused& fused);
+
+/// Simplifies, fuses, places.
+std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, PlanFor use = PlanFor::calls);
+
+}  // namespace ferrite::detail

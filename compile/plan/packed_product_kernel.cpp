@@ -1,0 +1,57 @@
+#include "ferrite/compile/plan/packed_product.h"
+#include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/kernel/packet.h"
+
+namespace ferrite::detail {
+namespace {
+
+template <class T>
+PackedMatrix pack(const Tensor& w, Tensor& room) {
+  const std::int64_t K = w.shape()[0], N = w.shape()[1];
+  const std::int64_t size = gate_pack_size<T>(K, 1, N);
+  const auto fill = [&](T* to) {
+    if (w.strides()[1] == 1 || N == 1) {
+      pack_gates(w.data<T>(), w.strides()[0], K, 1, N, N, to);
+    } else {
+      pack_turned(w.data<T>(), w.strides()[1], K, N, to, K * kLanes<T>);
+    }
+  };
+  if (!w.impl()->storage->rewritten) {
+    (void)count_use(w);  // a new content drops the packs of a storage in use
+    return {pack_of<T>(w, pack_key(w, 1), size, fill), K, N};
+  }
+  room = Tensor::empty({{size}, w.dtype()});
+  fill(Writer::data<T>(room));
+  return {room.data<T>(), K, N};
+}
+
+template <class T>
+void product(const Tensor& a, const PackedMatrix& w, const Tensor& out) {
+  const TensorImpl& to = *out.impl();
+  T* const c = reinterpret_cast<T*>(to.first);
+  const GateMatrix<T> matrix = packed_gates(static_cast<const T*>(w.data), w.K, 1, w.N);
+  each_unit<T, 1>(matrix, to.shape[0], a.data<T>(), a.strides()[0],
+                  [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {
+                    put(c + row * w.N + j, sums[0], n);
+                  });
+}
+
+}  // namespace
+
+bool can_pack(const Tensor& w) {
+  return w.rank() == 2 && is_float(w.dtype()) && w.numel() > 0 && (w.strides()[1] == 1 || w.strides()[0] == 1);
+}
+
+PackedMatrix pack_matrix(const Tensor& w, Tensor& room) {
+  return w.dtype() == Dtype::f32 ? pack<float>(w, room) : pack<double>(w, room);
+}
+
+void packed_product(const Tensor& a, const PackedMatrix& w, const Tensor& out) {
+  if (a.dtype() == Dtype::f32) {
+    product<float>(a, w, out);
+  } else {
+    product<double>(a, w, out);
+  }
+}
+
+}  // namespace ferrite::detail

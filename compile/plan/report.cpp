@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include "ferrite/compile/fuse/products.h"
+#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/plan/body.h"
+
+namespace ferrite::detail {
+namespace {
+
+/// Says what a plan does.
+class Reporter {
+ public:
+  Reporter(PlanBody& body, const Fused& fused) : body_(body), g_(body.graph), fused_(fused) {}
+
+  void run() {
+    PlanReport& r = body_.report;
+    r.operations = g_.nodes.size();
+    r.refusals = fused_.refusals;
+    for (const Task& t : fused_.tasks) r.steps.push_back(t.group >= 0 ? describe_group(t) : describe_call(t));
+    for (const PlanReport::Step& s : r.steps) r.bytes_moved += s.bytes;
+    for (const ValueId v : body_.results) r.result_bytes += bytes_of(v);
+    for (const Tensor& c : body_.constants) r.constant_bytes += (c.contiguous() ? c.numel() : 1) * size_of(c.dtype());
+  }
+
+ private:
+  std::int64_t bytes_of(ValueId v) const { return g_.values[v].shape.numel() * size_of(g_.values[v].dtype); }
+
+  PlanReport::Step describe_group(const Task& t) {
+    const Group& group = fused_.groups[static_cast<std::size_t>(t.group)];
+    PlanReport::Step s;
+    s.kernel = true;
+    ++body_.report.kernels;
+    std::vector<std::pair<std::size_t, std::string_view>> names;
+    std::vector<ValueId> read;
+    const std::vector<char> live = live_expressions(group);
+    for (std::size_t i = 0; i < group.expressions.size(); ++i) {
+      if (!live[i]) continue;
+      const Expression& e = group.expressions[i];
+      names.emplace_back(e.order, e.node ? e.node->op->name : "copy");
+      s.operations += e.node ? 1 : 0;
+      for (const GroupOperand& o : e.operands)
+        if (o.value != kNoValue && o.expression < 0) read.push_back(o.value);
+    }
+    std::sort(names.begin(), names.end());
+    for (const auto& [order, name] : names) s.what += (s.what.empty() ? "" : " ") + std::string(name);
+    std::sort(read.begin(), read.end());
+    read.erase(std::unique(read.begin(), read.end()), read.end());
+    for (const ValueId v : read) s.bytes += bytes_of(v);
+    for (const std::size_t node : t.products) add_product(s, node);
+    for (const GroupOutput& o : group.outputs) {
+      const Expression& e = group.expressions[static_cast<std::size_t>(o.expression)];
+      s.bytes += e.map.shape.numel() * size_of(e.dtype);
+    }
+    return s;
+  }
+
+  /// A product that runs with a kernel: its result never leaves the caches.
+  void add_product(PlanReport::Step& s, std::size_t node) {
+    const Graph::Node& n = g_.nodes[node];
+    s.what = std::string(n.op->name) + " " + s.what;
+    s.operations += 1;
+    ++body_.report.products;
+    ++body_.report.epilogues;
+    for (const ValueId v : n.in) s.bytes += bytes_of(v);
+    s.bytes -= bytes_of(n.out[0]);
+  }
+
+  PlanReport::Step describe_call(const Task& t) {
+    const Graph::Node& n = g_.nodes[t.single];
+    PlanReport::Step s;
+    s.what = n.op->name;
+    s.operations = 1;
+    ++(is_product(*n.op) ? body_.report.products : body_.report.others);
+    for (const ValueId v : n.in) s.bytes += bytes_of(v);
+    for (const ValueId v : n.out) s.bytes += bytes_of(v);
+    return s;
+  }
+
+  PlanBody& body_;
+  const Graph& g_;
+  const Fused& fused_;
+};
+
+}  // namespace
+
+void describe_plan(PlanBody& body, const Fused& fused) { Reporter(body, fused).run(); }
+
+}  // namespace ferrite::detail

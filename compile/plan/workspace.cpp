@@ -1,0 +1,140 @@
+#include "ferrite/compile/plan/body.h"
+
+#include <algorithm>
+
+#include "ferrite/tensor/accumulate.h"
+
+namespace ferrite::detail {
+Workspace::Workspace(const PlanBody& plan) : plan_(plan), bases_(plan.bases.count), homes_(plan.bases.count) {
+  arena_ = Tensor::empty({{plan.arena_bytes + kLineBytes}, Dtype::boolean});
+  arena_.impl()->storage->rewritten = true;  // in every run: nothing that stands there may be packed
+  put(0, home_of(arena_));
+  for (std::size_t i = 0; i < plan.constants.size(); ++i) put(plan.bases.constants + i, home_of(plan.constants[i]));
+  arguments.resize(plan.bases.constants - plan.bases.arguments);
+  results.resize(plan.results.size());
+  copies.resize(arguments.size());
+  calls_.resize(plan.calls.size());
+  packed_.resize(plan.calls.size());
+  for (std::size_t c = 0; c < calls_.size(); ++c) {
+    const PlannedCall& planned = plan.calls[c];
+    Call& call = calls_[c];
+    call.in.resize(planned.in.size());
+    call.out.resize(planned.out.size());
+    for (std::size_t i = 0; i < planned.in.size(); ++i) make(planned.in[i], call.in[i]);
+    for (std::size_t i = 0; i < planned.out.size(); ++i) make(planned.out[i], call.out[i]);
+    for (const Tensor& t : call.in) call.pointers.push_back(&t);
+  }
+}
+
+/// The windows borrow storage without counting: they let go of it before they end.
+Workspace::~Workspace() {
+  for (TensorImpl* w : windows_) w->storage = nullptr;
+}
+
+void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
+  tensor = Tensor::abstract(t.spec);
+  TensorImpl* impl = tensor.impl();
+  impl->strides = t.strides;
+  impl->contiguous = t.strides == t.spec.shape.strides() || t.spec.shape.numel() <= 1;
+  windows_.push_back(impl);
+  if (const Home& home = homes_[t.base]; home.storage) {
+    impl->storage = home.storage;
+    impl->first = home.first + t.offset;
+  } else {
+    moving_.push_back({impl, t.base, t.offset});
+  }
+}
+
+/// Takes the arguments and the results of this call: fresh ones, or cells that nobody else holds.
+void Workspace::bind(bool updates) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) put(plan_.bases.arguments + i, home_of(*arguments[i]));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::int64_t cell = updates ? plan_.updates[i] : -1;
+    const bool in_place = cell >= 0 && owned_alone(*arguments[static_cast<std::size_t>(cell)]);
+    results[i] =
+        in_place ? *arguments[static_cast<std::size_t>(cell)] : Tensor::empty(plan_.graph.values[plan_.results[i]]);
+    (void)Writer::raw(results[i]);  // a new content begins
+    put(plan_.bases.results + i, home_of(results[i]));
+  }
+}
+
+/// Points the windows at what they are windows of.
+void Workspace::point() {
+  for (const Moving& m : moving_) {
+    m.impl->storage = homes_[m.base].storage;
+    m.impl->first = homes_[m.base].first + m.offset;
+  }
+}
+
+void Workspace::run(bool updates) {
+  bind(updates);
+  run_in_place();
+}
+
+void Workspace::run_in_place() {
+  point();
+  for (const PlannedStep& s : plan_.steps) {
+    if (s.kernel < 0) {
+      call(s.call);
+    } else if (s.block_rows) {
+      run_products(s);
+    } else {
+      for (const PlannedProduct& p : s.products) call(p.call);
+      plan_.kernels[static_cast<std::size_t>(s.kernel)].run(bases_.data());
+    }
+  }
+}
+
+void Workspace::call(int index) {
+  const PlannedCall& planned = plan_.calls[static_cast<std::size_t>(index)];
+  Call& c = calls_[static_cast<std::size_t>(index)];
+  if (const PackedMatrix& weights = packed_[static_cast<std::size_t>(index)])
+    return packed_product(c.in[0], weights, c.out[0]);
+  planned.op->eval({c.pointers.data(), c.pointers.size()}, c.out, planned.attrs);
+}
+
+/// Some rows of the products, then the kernel over them while they are in the caches.
+void Workspace::run_products(const PlannedStep& s) {
+  const Kernel& kernel = plan_.kernels[static_cast<std::size_t>(s.kernel)];
+  for (std::int64_t row = 0, tile = 0; row < s.rows; row += s.block_rows, tile += s.block_tiles) {
+    for (const PlannedProduct& p : s.products) {
+      take_rows(p, row, std::min(s.block_rows, s.rows - row));
+      call(p.call);
+      bases_[p.base] = bases_[0] + p.offset - row * p.row_bytes;
+      take_rows(p, -row, s.block_rows);
+    }
+    kernel.run(bases_.data(), tile, std::min(tile + s.block_tiles, kernel.tiles()));
+  }
+}
+
+/// Moves the window on a product's first operand by some rows, and makes it and the result so many.
+void Workspace::take_rows(const PlannedProduct& p, std::int64_t first, std::int64_t rows) {
+  Call& c = calls_[static_cast<std::size_t>(p.call)];
+  TensorImpl* from = c.in[0].impl();
+  from->first += first * from->strides[0] * size_of(from->dtype);
+  from->shape[0] = rows;
+  c.out[0].impl()->shape[0] = rows;
+}
+
+std::unique_ptr<Workspace> PlanBody::borrow() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Workspace> w = std::move(idle_.back());
+      idle_.pop_back();
+      return w;
+    }
+    idle_.reserve(++made_);
+  }
+  return std::make_unique<Workspace>(*this);
+}
+
+void PlanBody::give_back(std::unique_ptr<Workspace> w) const noexcept {
+  for (Tensor& t : w->results) t = Tensor();
+  for (Tensor& t : w->copies)
+    if (t.defined()) t = Tensor();
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(w));  // there was room when it was borrowed
+}
+
+}  // namespace ferrite::detail

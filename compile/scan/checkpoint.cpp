@@ -1,0 +1,280 @@
+/// Scans that keep carries every so many steps: the steps between are computed again on the way back, a segment at a
+/// time, and the sums go on from segment to segment, so that nothing differs by a bit.
+#include <algorithm>
+
+#include "ferrite/compile/scan/detail/operation.h"
+#include "ferrite/compile/scan/detail/run.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/strided.h"
+
+namespace ferrite::detail {
+namespace {
+
+/// Some steps that follow each other.
+struct Segment {
+  std::int64_t number, first, steps;  ///< first: in the order of the stacks
+};
+
+std::int64_t segments_of(std::int64_t steps, std::int64_t every) { return (steps + every - 1) / every; }
+
+Segment segment(std::int64_t number, std::int64_t steps, std::int64_t every, bool reverse) {
+  const std::int64_t begin = number * every, n = std::min(every, steps - begin);
+  return {number, reverse ? steps - begin - n : begin, n};
+}
+
+/// The steps of a segment in a stack.
+Tensor part(const Tensor& stack, const Segment& s) {
+  Shape shape = stack.shape();
+  shape[0] = s.steps;
+  return stack.view(shape, stack.strides(), s.first * stack.strides()[0]);
+}
+/// One step of a stack.
+Tensor slot(const Tensor& stack, std::int64_t i) {
+  return stack.view(without_steps(stack.shape()), without_steps(stack.strides()), i * stack.strides()[0]);
+}
+
+void copy_into(Tensor to, const Tensor& from) { copy_to(Writer::raw(to), from); }
+
+/// What an application is.
+struct Call {
+  explicit Call(const Attrs& attrs)
+      : body(ScanBody::of(attrs)),
+        s(body.signature()),
+        steps(attrs.get<std::int64_t>("steps")),
+        every(attrs.get<std::int64_t>("every")),
+        reverse(attrs.get<bool>("reverse")) {}
+  const ScanBody& body;
+  const ScanSignature& s;
+  std::int64_t steps, every;
+  bool reverse;
+
+  std::int64_t segments() const { return segments_of(steps, every); }
+  Segment at(std::int64_t number) const { return segment(number, steps, every, reverse); }
+};
+
+/// Operands and results of the program of a segment.
+class Run {
+ public:
+  void in(const Tensor& t) { in_.push_back(t); }
+  void out(const Tensor& t) { out_.push_back(t); }
+  void run(const ScanProgram& p, std::int64_t steps, bool reverse, ScanSums& sums) {
+    p.run(OperandList(in_), {out_.data(), out_.size()}, steps, reverse, sums);
+  }
+
+ private:
+  InlineVector<Tensor, 16> in_, out_;
+};
+
+// ---- forward -------------------------------------------------------------------------------------------
+
+struct Checkpointed {
+  static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) {
+    const Call c(attrs);
+    if (c.every < 1) throw ValueError("scan: checkpoint_every must be positive, got " + std::to_string(c.every));
+    Specs out = infer_scan(in, attrs);
+    for (std::size_t k = 0; k < c.s.carries; ++k)
+      out.push_back({with_steps(c.segments(), c.body.input(k).shape), c.body.input(k).dtype});
+    return out;
+  }
+
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    const Call c(attrs);
+    const std::size_t ys = c.body.ys(), carries = c.s.carries;
+    const ScanProgram& p = c.body.program();
+    ScanSums sums(p.parts().terms);
+    Tensors carry;
+    for (std::size_t k = 0; k < carries; ++k) carry.push_back(dense(in[k]));
+    for (std::int64_t j = 0; j < c.segments(); ++j) {
+      const Segment s = c.at(j);
+      Run run;
+      for (std::size_t k = 0; k < carries; ++k) {
+        const Tensor kept = slot(out[carries + ys + k], j);
+        copy_into(kept, carry[k]);
+        run.in(kept);
+      }
+      for (std::size_t i = carries; i < in.size(); ++i) run.in(i < carries + c.s.xs ? part(in[i], s) : in[i]);
+      for (std::size_t k = 0; k < carries; ++k) run.out(out[k]);
+      for (std::size_t k = 0; k < ys; ++k) run.out(part(out[carries + k], s));
+      run.run(p, s.steps, c.reverse, sums);
+      for (std::size_t k = 0; k < carries; ++k) carry[k] = out[k];
+    }
+    if (c.steps == 0)
+      for (std::size_t k = 0; k < carries; ++k) copy_into(out[k], carry[k]);
+  }
+
+  static Tensors vjp(const Vjp& v);
+  static Tensors reference(Inputs in, const Attrs& attrs) {
+    const Call c(attrs);
+    const auto body = std::static_pointer_cast<const ScanBody>(attrs.body);
+    return scan_primitive().apply(in, ScanBody::attrs_of(body, c.steps, c.reverse));
+  }
+};
+
+// ---- backward ------------------------------------------------------------------------------------------
+
+/// carries kept, xs, captures, cotangents of the float carries, then of the ys that have one -> gradients as a way back
+/// gives them. Its constants say which are wanted (`inputs`) and which cotangents arrive (`ys`): a digit 0 or 1 for
+/// each.
+struct CheckpointedGrad {
+  static Label digits(const ScanBack::Wish::Flags& flags) {
+    std::string s;
+    for (const char f : flags) s += f ? '1' : '0';
+    return Label::of(s);
+  }
+  static ScanBack::Wish::Flags flags(const Attrs& attrs, std::string_view name, std::size_t count) {
+    const std::string_view digits = attrs.get<Label>(name).text();
+    if (digits.size() != count || digits.find_first_not_of("01") != std::string_view::npos)
+      throw TraceError("scan_checkpointed_grad: '" + std::string(name) + "' must be " + std::to_string(count) +
+                       " digits 0 or 1, got '" + std::string(digits) + "'");
+    ScanBack::Wish::Flags f;
+    for (const char d : digits) f.push_back(d == '1');
+    return f;
+  }
+  static ScanBack::Wish wish_of(const Attrs& attrs, const ScanBody& body) {
+    return {flags(attrs, "ys", body.ys()), flags(attrs, "inputs", body.graph().inputs.size())};
+  }
+
+  static Specs infer(const Primitive&, Inputs, const Attrs& attrs) {
+    const Call c(attrs);
+    const ScanBack::Way& way = c.body.saving()->back()->way(wish_of(attrs, c.body));
+    const ScanSignature& s = way.body->signature();
+    Specs out;
+    for (std::size_t k = 0; k < way.body->graph().outputs.size(); ++k) {
+      Spec spec = way.body->output(k);
+      if (k >= s.carries + s.sums) spec.shape = with_steps(c.steps, spec.shape);
+      out.push_back(spec);
+    }
+    return out;
+  }
+
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) { CheckpointedGrad(in, out, attrs).run(); }
+
+  CheckpointedGrad(Inputs in, std::span<Tensor> out, const Attrs& attrs)
+      : c_(attrs),
+        in_(in),
+        out_(out),
+        saving_(c_.body.saving()),
+        way_(saving_->back()->way(wish_of(attrs, c_.body))),
+        sums_(way_.body->program().parts().terms) {}
+
+  void run() {
+    const ScanSignature& w = way_.body->signature();
+    const std::size_t first = c_.body.graph().inputs.size();  // of the cotangents
+    for (std::size_t k = 0; k < w.carries; ++k) d_.push_back(dense(in_[first + k]));
+    first_dy_ = first + w.carries;
+    for (std::size_t k = 0; k < saving_->graph().outputs.size(); ++k) {
+      Spec spec = saving_->output(k);
+      if (k >= c_.s.carries) spec.shape = with_steps(std::min(c_.every, c_.steps), spec.shape);
+      again_.push_back(Tensor::empty(spec));
+    }
+    for (std::int64_t j = c_.segments(); j-- > 0;) {
+      const Segment s = c_.at(j);
+      compute_again(s);
+      go_back(s);
+    }
+    for (std::size_t k = 0; k < w.carries; ++k) copy_into(out_[k], d_[k]);
+    sums_.give(out_.subspan(w.carries, w.sums));
+  }
+
+ private:
+  Tensor operand(std::size_t i, const Segment& s) const {
+    if (i < c_.s.carries) return slot(in_[i], s.number);
+    return i < c_.s.carries + c_.s.xs ? part(in_[i], s) : in_[i];
+  }
+  /// The first steps of a stack that holds a segment.
+  Tensor held(std::size_t k, const Segment& s) const {
+    return k < c_.s.carries ? again_[k] : part(again_[k], {0, 0, s.steps});
+  }
+
+  void compute_again(const Segment& s) {
+    Run run;
+    for (std::size_t i = 0; i < c_.body.graph().inputs.size(); ++i) run.in(operand(i, s));
+    for (std::size_t k = 0; k < again_.size(); ++k) run.out(held(k, s));
+    const ScanProgram& p = saving_->program();
+    ScanSums none(p.parts().terms);
+    run.run(p, s.steps, c_.reverse, none);
+  }
+
+  void go_back(const Segment& s) {
+    const ScanSignature& w = way_.body->signature();
+    Run run;
+    for (const Tensor& d : d_) run.in(d);
+    for (const std::size_t k : way_.saved) run.in(held(c_.body.graph().outputs.size() + k, s));
+    for (const std::size_t k : way_.xs) run.in(operand(c_.s.carries + k, s));
+    std::size_t dy = 0;
+    const ScanBack::Wish& wish = way_.wish;
+    for (std::size_t k = 0; k < wish.ys.size(); ++k) {
+      if (!wish.ys[k]) continue;
+      if (std::find(way_.ys.begin(), way_.ys.end(), k) != way_.ys.end()) run.in(part(in_[first_dy_ + dy], s));
+      ++dy;
+    }
+    for (const std::size_t k : way_.captures) run.in(in_[c_.s.carries + c_.s.xs + k]);
+    Tensors next;
+    for (const Tensor& d : d_) next.push_back(Tensor::empty(d.spec()));
+    for (const Tensor& d : next) run.out(d);
+    for (std::size_t k = 0; k < w.sums; ++k) run.out(out_[w.carries + k]);
+    for (std::size_t k = w.carries + w.sums; k < out_.size(); ++k) run.out(part(out_[k], s));
+    run.run(way_.body->program(), s.steps, !c_.reverse, sums_);
+    d_ = std::move(next);
+  }
+
+  const Call c_;
+  Inputs in_;
+  std::span<Tensor> out_;
+  std::shared_ptr<const ScanBody> saving_;
+  const ScanBack::Way& way_;
+  ScanSums sums_;
+  Tensors d_;
+  InlineVector<Tensor, 16> again_;  ///< results of the saving body over a segment
+  std::size_t first_dy_ = 0;
+};
+
+/// Never differentiated: where a tape listens, the plain scan is (autograd/tape.cpp).
+constexpr Primitive kCheckpointedGrad = {.name = "scan_checkpointed_grad",
+                                         .summary = "the gradient of scan_checkpointed",
+                                         .arity = -1,
+                                         .infer = CheckpointedGrad::infer,
+                                         .eval = CheckpointedGrad::eval};
+
+constexpr Primitive kCheckpointed = {.name = "scan_checkpointed",
+                                     .summary = "a scan that keeps its carries every so many steps for the gradient",
+                                     .arity = -1,
+                                     .infer = Checkpointed::infer,
+                                     .eval = Checkpointed::eval,
+                                     .vjp = Checkpointed::vjp,
+                                     .reads = reads_all,
+                                     .reference = Checkpointed::reference,
+                                     .second_order_by_reference = true};
+
+Tensors Checkpointed::vjp(const Vjp& v) {
+  const Call c(v.attrs);
+  const std::size_t ys = c.body.ys();
+  const ScanBack::Wish wish = wish_of(v, c.s, ys);
+  ScanOperands operands;
+  for (std::size_t k = 0; k < c.s.carries; ++k) operands.add(v.out(c.s.carries + ys + k));
+  for (std::size_t i = c.s.carries; i < v.inputs(); ++i) operands.add(v.in(i));
+  for (std::size_t k = 0; k < c.s.carries; ++k)
+    if (is_float(v.in_spec(k).dtype)) operands.add(v.grad_or_zeros(k));
+  for (std::size_t k = 0; k < ys; ++k)
+    if (wish.ys[k]) operands.add(v.grad(c.s.carries + k));
+  Attrs attrs = v.attrs;
+  attrs.push_back({"inputs", CheckpointedGrad::digits(wish.inputs)});
+  attrs.push_back({"ys", CheckpointedGrad::digits(wish.ys)});
+  return by_input(v, c.s, wish, operands.apply(kCheckpointedGrad, attrs));
+}
+
+}  // namespace
+
+ScanBack::Wish checkpointed_wish(const Attrs& attrs, const ScanBody& body) {
+  return CheckpointedGrad::wish_of(attrs, body);
+}
+
+const Primitive& scan_checkpointed_primitive() { return kCheckpointed; }
+
+const Primitive* find_scan(std::string_view name) {
+  for (const Primitive* p : {&scan_primitive(), &kCheckpointed, &kCheckpointedGrad})
+    if (p->name == name) return p;
+  return nullptr;
+}
+
+}  // namespace ferrite::detail

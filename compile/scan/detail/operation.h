@@ -1,0 +1,25 @@
+#pragma once
+/// What the operations that run bodies share.
+#include "ferrite/compile/scan_body.h"
+
+namespace ferrite::detail {
+
+/// Operands of an application: no allocations beyond the pool of tensors.
+class ScanOperands {
+ public:
+  void add(const Tensor& t) { tensors_.push_back(t); }
+  Tensors apply(const Primitive& op, const Attrs& attrs) const { return op.apply(OperandList(tensors_), attrs); }
+
+ private:
+  InlineVector<Tensor, 16> tensors_;
+};
+
+/// The types of a scan's results. Throws ShapeError, ValueError for operands that are not those of the body.
+Specs infer_scan(Inputs in, const Attrs& attrs);
+
+/// Which gradients of a body are wanted.
+ScanBack::Wish wish_of(const Vjp& v, const ScanSignature& s, std::size_t ys);
+/// Gradients of a way back, as it gives them, by input of the body.
+Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Wish& wish, const Tensors& grads);
+
+}  // namespace ferrite::detail

@@ -1,0 +1,124 @@
+#pragma once
+#include <algorithm>
+#include <cstring>
+
+#include "ferrite/compile/scan/detail/parts.h"
+#include "ferrite/tensor/kernel/gemm.h"
+#include "ferrite/tensor/kernel/room.h"
+
+namespace ferrite::detail {
+
+/// Sums over rows that come a few at a time: total [A, B] = sum of a_i^T b_i over rows a_i [A], b_i [B]; without a,
+/// total [B] = sum of b_i. Always in the order in which they come and in blocks of 256 (docs/numerics.md, rule 4):
+/// the bits do not depend on how many come at a time.
+template <class T>
+class RowSums {
+ public:
+  RowSums(std::int64_t a_width, std::int64_t b_width)
+      : A_(a_width),
+        B_(b_width),
+        a_(kBlock * a_width),
+        b_(a_width ? kBlock * b_width : 0),
+        partial_(size()),
+        total_(size()) {}
+
+  void add(const T* a, const T* b, std::int64_t rows) {
+    while (rows > 0) {
+      const std::int64_t n = std::min(rows, kBlock - waiting_);
+      if (A_) {
+        std::copy_n(a, n * A_, a_.get() + waiting_ * A_);
+        std::copy_n(b, n * B_, b_.get() + waiting_ * B_);
+        a += n * A_;
+      } else {
+        for (std::int64_t i = 0; i < n; ++i) add_row(b + i * B_, waiting_ + i == 0);
+      }
+      b += n * B_;
+      rows -= n;
+      waiting_ += n;
+      if (waiting_ == kBlock) flush();
+    }
+  }
+
+  /// Adds the total to `to`.
+  void give(T* to) {
+    if (waiting_) flush();
+    if (!first_) add_to(to, total_.get());
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 256;
+
+  std::int64_t size() const { return std::max<std::int64_t>(A_, 1) * B_; }
+  void add_to(T* to, const T* more) const {
+    for (std::int64_t i = 0; i < size(); ++i) to[i] += more[i];
+  }
+  void add_row(const T* b, bool begins) {
+    T* const p = partial_.get();
+    if (begins) {
+      std::copy_n(b, B_, p);
+    } else {
+      add_to(p, b);
+    }
+  }
+  void flush() {
+    T* const p = first_ && A_ ? total_.get() : partial_.get();
+    if (A_) gemm<T>(A_, B_, waiting_, {a_.get(), 1, A_}, {b_.get(), B_, 1}, p, B_);
+    if (!first_) {
+      add_to(total_.get(), p);
+    } else if (!A_) {
+      std::copy_n(p, B_, total_.get());
+    }
+    first_ = false;
+    waiting_ = 0;
+  }
+
+  std::int64_t A_, B_;
+  Room<T> a_, b_, partial_, total_;
+  std::int64_t waiting_ = 0;
+  bool first_ = true;
+};
+
+/// The sums of a scan, term by term.
+class ScanSums {
+ public:
+  explicit ScanSums(const std::vector<ScanTerm>& terms) : terms_(terms) {
+    for (const ScanTerm& t : terms) {
+      if (t.dtype == Dtype::f32) {
+        at_.push_back(f32_.size());
+        f32_.emplace_back(t.a_width, t.b_width);
+      } else {
+        at_.push_back(f64_.size());
+        f64_.emplace_back(t.a_width, t.b_width);
+      }
+    }
+  }
+
+  /// Rows of a term.
+  void add(std::size_t k, const std::byte* a, const std::byte* b, std::int64_t rows) {
+    if (terms_[k].dtype == Dtype::f32) {
+      f32_[at_[k]].add(reinterpret_cast<const float*>(a), reinterpret_cast<const float*>(b), rows);
+    } else {
+      f64_[at_[k]].add(reinterpret_cast<const double*>(a), reinterpret_cast<const double*>(b), rows);
+    }
+  }
+
+  /// Ends the sums: fills them.
+  void give(std::span<Tensor> to) {
+    for (Tensor& t : to) std::memset(Writer::raw(t), 0, static_cast<std::size_t>(t.numel() * size_of(t.dtype())));
+    for (std::size_t k = 0; k < terms_.size(); ++k) {
+      if (terms_[k].dtype == Dtype::f32) {
+        f32_[at_[k]].give(Writer::data<float>(to[terms_[k].sum]));
+      } else {
+        f64_[at_[k]].give(Writer::data<double>(to[terms_[k].sum]));
+      }
+    }
+  }
+
+ private:
+  const std::vector<ScanTerm>& terms_;
+  InlineVector<RowSums<float>, 8> f32_;
+  InlineVector<RowSums<double>, 8> f64_;
+  InlineVector<std::size_t, 8> at_;
+};
+
+}  // namespace ferrite::detail

@@ -1,0 +1,130 @@
+#include "ferrite/compile/scan/detail/operation.h"
+
+#include "ferrite/compile/scan/detail/run.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::detail {
+
+Specs infer_scan(Inputs in, const Attrs& attrs) {
+  const ScanBody& body = ScanBody::of(attrs);
+  const ScanSignature& s = body.signature();
+  const std::int64_t steps = attrs.get<std::int64_t>("steps");
+  if (steps < 0) throw ValueError("scan: the number of steps must not be negative, got " + std::to_string(steps));
+  if (in.size() != body.graph().inputs.size())
+    throw ValueError("scan: the body takes " + std::to_string(body.graph().inputs.size()) + " operands, got " +
+                     std::to_string(in.size()));
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    Spec wanted = body.input(i);
+    const bool x = i >= s.carries && i < s.carries + s.xs;
+    if (x) wanted.shape = with_steps(steps, wanted.shape);
+    if (in[i].spec() != wanted)
+      throw ShapeError("scan: operand " + std::to_string(i) + " must be " + wanted.str() + ", got " +
+                       in[i].spec().str());
+  }
+  Specs out;
+  for (std::size_t k = 0; k < body.graph().outputs.size(); ++k) {
+    Spec spec = body.output(k);
+    if (k >= s.carries + s.sums) spec.shape = with_steps(steps, spec.shape);
+    out.push_back(spec);
+  }
+  return out;
+}
+
+ScanBack::Wish wish_of(const Vjp& v, const ScanSignature& s, std::size_t ys) {
+  ScanBack::Wish wish;
+  for (std::size_t k = 0; k < ys; ++k) wish.ys.push_back(v.grad(s.carries + s.sums + k).defined());
+  for (std::size_t i = 0; i < v.inputs(); ++i) wish.inputs.push_back(i < s.carries || v.wants(i));
+  return wish;
+}
+
+Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Wish& wish, const Tensors& grads) {
+  Tensors all(v.inputs());
+  std::size_t next = 0;
+  const auto take = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      if (is_float(v.in_spec(i).dtype) && wish.inputs[i]) all[i] = grads[next++];
+  };
+  take(0, s.carries);
+  take(s.carries + s.xs, v.inputs());
+  take(s.carries, s.carries + s.xs);
+  return all;
+}
+
+namespace {
+
+/// A scan as one operation, whatever the number of its steps is.
+struct Scan {
+  static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) { return infer_scan(in, attrs); }
+
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+    ScanBody::of(attrs).program().run(in, out, attrs.get<std::int64_t>("steps"), attrs.get<bool>("reverse"));
+  }
+
+  static Tensors vjp(const Vjp& v) {
+    const ScanBody& body = ScanBody::of(v.attrs);
+    const ScanSignature& s = body.signature();
+    const std::size_t first_y = s.carries + s.sums;
+    const ScanBack* back = body.back();
+    std::size_t ys = body.ys();
+    InlineVector<Tensor, 16> saved;
+    if (back) {
+      const std::size_t own = ys - back->saved();
+      bool arrives = false;  // at what was saved: then the saved values are results like others
+      for (std::size_t k = own; k < ys; ++k) arrives |= v.grad(first_y + k).defined();
+      if (arrives) {
+        back = nullptr;
+      } else {
+        for (std::size_t k = own; k < ys; ++k) saved.push_back(v.out(first_y + k));
+        ys = own;
+      }
+    }
+    if (!back) {
+      const std::shared_ptr<const ScanBody> saving = body.saving();
+      ScanOperands operands;
+      for (std::size_t i = 0; i < v.inputs(); ++i) operands.add(v.in(i));
+      const Tensors all = apply(saving, v, operands, false);
+      saved.clear();
+      saved.append(all.begin() + body.graph().outputs.size(), all.end());
+      back = saving->back();
+    }
+    return pull_back(*back, v, s, ys, saved);
+  }
+
+ private:
+  static Tensors apply(const std::shared_ptr<const ScanBody>& body, const Vjp& v, const ScanOperands& operands,
+                       bool back) {
+    return operands.apply(scan_primitive(), ScanBody::attrs_of(body, v.attrs.get<std::int64_t>("steps"),
+                                                               v.attrs.get<bool>("reverse") != back));
+  }
+
+  static Tensors pull_back(const ScanBack& back, const Vjp& v, const ScanSignature& s, std::size_t ys,
+                           const InlineVector<Tensor, 16>& saved) {
+    const ScanBack::Wish wish = wish_of(v, s, ys);
+    const ScanBack::Way& way = back.way(wish);
+    ScanOperands operands;
+    for (std::size_t k = 0; k < s.carries; ++k)
+      if (is_float(v.in_spec(k).dtype)) operands.add(v.grad_or_zeros(k));
+    for (const std::size_t k : way.saved) operands.add(saved[k]);
+    for (const std::size_t k : way.xs) operands.add(v.in(s.carries + k));
+    for (const std::size_t k : way.ys) operands.add(v.grad(s.carries + s.sums + k));
+    for (const std::size_t k : way.captures) operands.add(v.in(s.carries + s.xs + k));
+    for (const std::size_t k : way.sums) operands.add(v.grad_or_zeros(s.carries + k));
+    return by_input(v, s, wish, apply(way.body, v, operands, true));
+  }
+};
+
+constexpr Primitive kScan = {.name = "scan",
+                             .summary = "a body applied step by step, its carries going from each to the next",
+                             .arity = -1,
+                             .infer = Scan::infer,
+                             .eval = Scan::eval,
+                             .vjp = Scan::vjp,
+                             .reads = reads_all,
+                             .stablehlo = "while"};
+
+}  // namespace
+
+const Primitive& scan_primitive() { return kScan; }
+
+}  // namespace ferrite::detail

@@ -1,0 +1,176 @@
+#include <algorithm>
+
+#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/passes.h"
+#include "ferrite/compile/scan_body.h"
+
+namespace ferrite::passes {
+namespace {
+
+using detail::ScanBody;
+using detail::ScanSignature;
+
+bool is_scan(const Graph::Node& n) { return n.op == &detail::scan_primitive(); }
+
+Attrs shape_attr(const Shape& s) { return {{"shape", s}}; }
+
+/// Writes a graph anew, node by node.
+class Scans {
+ public:
+  explicit Scans(Graph& g) : g_(g), uses_(detail::count_uses(g)), to_(g.values.size()) {}
+
+  void run() {
+    if (std::none_of(g_.nodes.begin(), g_.nodes.end(), is_scan)) return;
+    std::vector<Graph::Node> old = std::move(g_.nodes);
+    g_.nodes.clear();
+    share(old);
+    for (Graph::Node& n : old) {
+      if (!n.op) continue;  // another one computes it
+      to_.apply(n);
+      if (is_scan(n) && stands_for_itself(n)) {
+        inline_step(n);
+      } else {
+        if (is_scan(n)) drop_unused(n);
+        g_.nodes.push_back(std::move(n));
+      }
+    }
+    to_.apply_ends(g_);
+  }
+
+ private:
+  // ---- the same scan twice -------------------------------------------------------------------------------
+
+  /// Where one scan only gives more than another, that one is enough: the steps of a program and those that its
+  /// gradient asks for.
+  void share(std::vector<Graph::Node>& nodes) {
+    for (Graph::Node& a : nodes) {
+      if (!a.op || !is_scan(a)) continue;
+      for (Graph::Node& b : nodes) {
+        if (!b.op || !is_scan(b) || &a == &b || !gives_more(b, a)) continue;
+        for (std::size_t k = 0; k < a.out.size(); ++k) to_.replace(a.out[k], b.out[k]);
+        for (std::size_t k = 0; k < a.out.size(); ++k) uses_[b.out[k]] += uses_[a.out[k]];
+        if (&a < &b) {  // where the first of the two stands
+          a = std::move(b);
+          b = {};
+        } else {
+          a = {};
+        }
+        break;
+      }
+    }
+  }
+  static bool gives_more(const Graph::Node& b, const Graph::Node& a) {
+    return a.attrs.get<std::int64_t>("steps") != 1 && std::ranges::equal(a.in, b.in) &&
+           ScanBody::of(b.attrs).base().get() == a.attrs.body.get() &&
+           a.attrs.get<std::int64_t>("steps") == b.attrs.get<std::int64_t>("steps") &&
+           a.attrs.get<bool>("reverse") == b.attrs.get<bool>("reverse");
+  }
+
+  // ---- a single step -------------------------------------------------------------------------------------
+
+  /// Sums over steps have an order of their own (docs/numerics.md, rule 4), which no other operation has.
+  static bool stands_for_itself(const Graph::Node& n) {
+    return n.attrs.get<std::int64_t>("steps") == 1 && ScanBody::of(n.attrs).signature().sums == 0;
+  }
+
+  ValueId reshaped(ValueId v, const Shape& shape) {
+    return g_.add_node(*detail::records().reshape, shape_attr(shape), {v}, {shape, Dtype(g_.values[v].dtype)});
+  }
+
+  void inline_step(const Graph::Node& n) {
+    const ScanBody& body = ScanBody::of(n.attrs);
+    const Graph& b = body.graph();
+    const ScanSignature& s = body.signature();
+    std::vector<ValueId> local(b.values.size());
+    for (std::size_t i = 0; i < b.inputs.size(); ++i) {
+      const bool x = i >= s.carries && i < s.carries + s.xs;
+      local[b.inputs[i]] = x ? reshaped(n.in[i], body.input(i).shape) : n.in[i];
+    }
+    for (const Graph::Constant& c : b.constants) local[c.value] = g_.add_constant(c.tensor);
+    for (const Graph::Node& step : b.nodes) {
+      Graph::Node copy = step;
+      for (ValueId& v : copy.in) v = local[v];
+      for (ValueId& v : copy.out) {
+        local[v] = g_.add_value(b.values[v]);
+        v = local[v];
+      }
+      g_.nodes.push_back(std::move(copy));
+    }
+    for (std::size_t k = 0; k < b.outputs.size(); ++k) {
+      const bool y = k >= s.carries + s.sums;
+      to_.replace(n.out[k], y ? reshaped(local[b.outputs[k]], g_.values[n.out[k]].shape) : local[b.outputs[k]]);
+    }
+  }
+
+  // ---- what nobody reads ---------------------------------------------------------------------------------
+
+  /// Marks the inputs of a body that the outputs marked depend on; a carry that is read must also be computed.
+  static std::vector<char> find_live(const ScanBody& body, std::vector<char>& outputs) {
+    const Graph& b = body.graph();
+    std::vector<char> live(b.values.size());
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t k = 0; k < outputs.size(); ++k)
+        if (outputs[k]) live[b.outputs[k]] = true;
+      for (std::size_t i = b.nodes.size(); i-- > 0;) {
+        const Graph::Node& n = b.nodes[i];
+        const bool read = std::any_of(n.out.begin(), n.out.end(), [&](ValueId v) { return live[v] != 0; });
+        if (!read && !detail::refuses_values(b, n)) continue;
+        for (const ValueId v : n.in) live[v] = true;
+      }
+      for (std::size_t k = 0; k < body.signature().carries; ++k) {
+        if (outputs[k] || !live[b.inputs[k]]) continue;
+        outputs[k] = true;
+        more = true;
+      }
+    }
+    std::vector<char> inputs;
+    for (const ValueId v : b.inputs) inputs.push_back(live[v]);
+    for (std::size_t k = 0; k < body.signature().carries; ++k) inputs[k] = outputs[k];
+    return inputs;
+  }
+
+  void drop_unused(Graph::Node& n) {
+    const ScanBody& body = ScanBody::of(n.attrs);
+    const ScanSignature& s = body.signature();
+    std::vector<char> outputs;
+    for (const ValueId v : n.out) outputs.push_back(uses_[v] > 0);
+    const bool read = std::any_of(outputs.begin(), outputs.end(), [](char c) { return c != 0; });
+    if (!read && !detail::refuses_values(body.graph())) return;  // dead code
+    if (!read) outputs[0] = true;                                // a node has a result
+    const std::vector<char> inputs = find_live(body, outputs);
+    const auto all = [](const std::vector<char>& list) {
+      return std::all_of(list.begin(), list.end(), [](char c) { return c != 0; });
+    };
+    if (all(inputs) && all(outputs)) return;
+    Graph b = body.graph();
+    ScanSignature kept;
+    for (std::size_t k = 0; k < s.carries; ++k) kept.carries += outputs[k] != 0;
+    for (std::size_t i = s.carries; i < s.carries + s.xs; ++i) kept.xs += inputs[i] != 0;
+    for (std::size_t k = s.carries; k < s.carries + s.sums; ++k) kept.sums += outputs[k] != 0;
+    keep(b.outputs, outputs);
+    remove_dead_code(b);
+    keep(b.inputs, inputs);
+    keep(n.in, inputs);
+    keep(n.out, outputs);
+    n.attrs = ScanBody::attrs_of(std::make_shared<const ScanBody>(std::move(b), kept),
+                                 n.attrs.get<std::int64_t>("steps"), n.attrs.get<bool>("reverse"));
+  }
+  template <class List>
+  static void keep(List& list, const std::vector<char>& kept) {
+    const List old = list;
+    list.clear();
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      if (kept[i]) list.push_back(old[i]);
+  }
+
+  Graph& g_;
+  std::vector<std::uint32_t> uses_;
+  detail::Substitution to_;
+};
+
+}  // namespace
+
+void simplify_scans(Graph& g) { Scans(g).run(); }
+
+}  // namespace ferrite::passes

@@ -1,0 +1,227 @@
+#include "ferrite/compile/scan.h"
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+
+#include "ferrite/compile/scan/detail/operation.h"
+#include "ferrite/compile/tracer.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite {
+namespace {
+
+using detail::ScanBody;
+
+/// Bodies that were used last, so that equal ones share their plans.
+class Bodies {
+ public:
+  std::shared_ptr<const ScanBody> shared(Graph graph, const detail::ScanSignature& signature) {
+    auto made = std::make_shared<const ScanBody>(std::move(graph), signature);
+    const std::lock_guard lock(mutex_);
+    for (auto at = bodies_.begin(); at != bodies_.end(); ++at) {
+      if (!(*at)->equals(*made)) continue;
+      bodies_.splice(bodies_.begin(), bodies_, at);
+      return bodies_.front();
+    }
+    bodies_.push_front(made);
+    if (bodies_.size() > kMost) bodies_.pop_back();
+    return made;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 128;
+  std::mutex mutex_;
+  std::list<std::shared_ptr<const ScanBody>> bodies_;
+};
+
+Bodies& bodies() {
+  static auto* b = new Bodies;  // outlives every scan with static lifetime
+  return *b;
+}
+
+Spec step_of(const Tensor& x) { return {detail::without_steps(x.shape()), x.dtype()}; }
+
+std::int64_t steps_of(const Tensors& xs, const ScanOptions& o) {
+  std::int64_t steps = o.steps;
+  if (o.checkpoint_every < 0)
+    throw ValueError("scan: checkpoint_every must not be negative, got " + std::to_string(o.checkpoint_every));
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    if (xs[i].rank() == 0)
+      throw ShapeError("scan: x " + std::to_string(i) + " has no axis of time: " + xs[i].spec().str());
+    const std::int64_t T = xs[i].shape()[0];
+    if (steps >= 0 && T != steps)
+      throw ShapeError("scan: x " + std::to_string(i) + " " + xs[i].shape().str() + " has " + std::to_string(T) +
+                       " steps, expected " + std::to_string(steps));
+    steps = T;
+  }
+  if (steps < 0) throw ValueError("scan: without xs the number of steps must be given; set ScanOptions::steps");
+  return steps;
+}
+
+/// A body as traced for some types, and what it refers to.
+struct Traced {
+  std::shared_ptr<const ScanBody> body;
+  std::vector<Spec> specs;
+  std::size_t ys = 0;
+  std::vector<Tracer::Capture> captures;
+  std::vector<TracedFlag> flags;
+
+  bool fits(const Tensors& init, const Tensors& xs) const {
+    std::size_t i = 0;
+    if (specs.size() != init.size() + xs.size()) return false;
+    for (const Tensor& t : init)
+      if (specs[i++] != t.spec()) return false;
+    for (const Tensor& x : xs)
+      if (specs[i++] != step_of(x)) return false;
+    return std::all_of(flags.begin(), flags.end(), [](const TracedFlag& f) { return f.flag->load() == f.value; });
+  }
+};
+
+std::shared_ptr<const Traced> trace_body(const ScanBodyFunction& f, const Tensors& init, const Tensors& xs) {
+  const auto made = std::make_shared<Traced>();
+  Traced& t = *made;
+  Tracer tracer(Tracer::Outside::captures);
+  ScanStep step;
+  {
+    const NewFrame frame(tracer);
+    Tensors carry, x;
+    for (const Tensor& c : init) t.specs.push_back(c.spec());
+    for (const Tensor& s : xs) t.specs.push_back(step_of(s));
+    for (std::size_t i = 0; i < t.specs.size(); ++i) (i < init.size() ? carry : x).push_back(tracer.input(t.specs[i]));
+    step = f(carry, x);
+    if (step.carry.size() != init.size())
+      throw ShapeError("scan: the body takes " + std::to_string(init.size()) + " carries and gives " +
+                       std::to_string(step.carry.size()));
+  }
+  t.ys = step.y.size();
+  Tensors ends = step.carry;
+  for (const Tensor& y : step.y) ends.push_back(y);
+  Graph g = tracer.finish(ends);
+  t.captures = tracer.captures();
+  t.flags = tracer.flags();
+  t.body = bodies().shared(std::move(g), {init.size(), xs.size(), 0});
+  return made;
+}
+
+ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::int64_t steps, const ScanOptions& o) {
+  detail::ScanOperands operands;
+  for (const Tensor& c : init) operands.add(c);
+  for (const Tensor& x : xs) operands.add(x);
+  for (const Tracer::Capture& c : t.captures) operands.add(c.cell.defined() ? c.cell.value() : c.tensor);
+  const detail::Frame& now = detail::frame();
+  for (Recorder* r : now.recorders)
+    for (const TracedFlag& f : t.flags) r->flag(f.flag, f.value);
+  const bool keeps_few = now.differentiated && o.checkpoint_every > 0;
+  const bool keeps_all = now.differentiated && !keeps_few;
+  Attrs attrs = ScanBody::attrs_of(keeps_all ? t.body->saving() : t.body, steps, o.reverse);
+  if (keeps_few) attrs.push_back({"every", o.checkpoint_every});
+  const Primitive& op = keeps_few ? detail::scan_checkpointed_primitive() : detail::scan_primitive();
+  const Tensors all = operands.apply(op, attrs);
+  ScanResult r;
+  for (std::size_t k = 0; k < init.size(); ++k) r.carry.push_back(all[k]);
+  for (std::size_t k = 0; k < t.ys; ++k) r.y.push_back(all[init.size() + k]);
+  return r;
+}
+
+/// [B, 1, ...]: a mask of rows beside a value of that rank.
+Tensor beside(const Tensor& rows, int rank) {
+  Shape s{rows.shape()[0]};
+  for (int k = 1; k < rank; ++k) s.push_back(1);
+  return reshape(rows, s);
+}
+
+void check_rows(const char* what, std::size_t i, const Shape& s, int axis, std::int64_t B) {
+  if (s.rank() <= axis || s[axis] != B)
+    throw ShapeError(std::string("scan: lengths for ") + std::to_string(B) + " rows do not fit " + what + " " +
+                     std::to_string(i) + " " + s.str());
+}
+
+/// A body with one x more: which rows still have a step. The others keep their carries, and nothing of them is read.
+ScanStep masked_step(const ScanBodyFunction& body, const Tensors& carry, const Tensors& x) {
+  const Tensor& inside = x[x.size() - 1];
+  Tensors clean;
+  for (std::size_t i = 0; i + 1 < x.size(); ++i)
+    clean.push_back(where(beside(inside, x[i].rank()), x[i], zeros({}, x[i].dtype())));
+  ScanStep step = body(carry, clean);
+  for (std::size_t k = 0; k < step.carry.size() && k < carry.size(); ++k)
+    step.carry[k] = where(beside(inside, carry[k].rank()), step.carry[k], carry[k]);
+  for (std::size_t k = 0; k < step.y.size(); ++k) {
+    check_rows("y", k, step.y[k].shape(), 0, inside.shape()[0]);
+    step.y[k] = where(beside(inside, step.y[k].rank()), step.y[k], zeros({}, step.y[k].dtype()));
+  }
+  return step;
+}
+
+Tensors with_mask(const Tensors& init, const Tensors& xs, std::int64_t steps, const Tensor& lengths) {
+  if (lengths.rank() != 1 || lengths.dtype() != Dtype::i64)
+    throw ShapeError("scan: lengths must be i64[B], got " + lengths.spec().str());
+  const std::int64_t B = lengths.numel();
+  for (std::size_t k = 0; k < init.size(); ++k) check_rows("carry", k, init[k].shape(), 0, B);
+  for (std::size_t i = 0; i < xs.size(); ++i) check_rows("x", i, xs[i].shape(), 1, B);
+  Tensors all = xs;
+  const Tensor in_range = checked(lengths, 0, steps, "scan: a length of");
+  all.push_back(lt(reshape(arange(steps), {steps, 1}), reshape(in_range, {1, B})));
+  return all;
+}
+
+void check_body(const ScanBodyFunction& body) {
+  if (!body) throw ValueError("scan: the body is null");
+}
+
+}  // namespace
+
+struct Scan::State {
+  static constexpr std::size_t kMost = 128;  ///< combinations of types that are kept, those used last
+  using List = std::list<std::shared_ptr<const Traced>>;
+
+  ScanBodyFunction plain, masked;
+  std::mutex mutex;
+  List traced[2];  ///< without and with lengths, the one used last first
+
+  /// What was traced for such types; a body that refers to tensors is traced anew: they may be others now. No lock is
+  /// held while the body runs.
+  std::shared_ptr<const Traced> find(const ScanBodyFunction& body, bool with_lengths, const Tensors& init,
+                                     const Tensors& xs) {
+    List& list = traced[with_lengths];
+    {
+      const std::lock_guard lock(mutex);
+      for (auto at = list.begin(); at != list.end(); ++at) {
+        if (!(*at)->fits(init, xs)) continue;
+        list.splice(list.begin(), list, at);
+        return list.front();
+      }
+    }
+    std::shared_ptr<const Traced> t = trace_body(body, init, xs);
+    const auto is_tensor = [](const Tracer::Capture& c) { return !c.cell.defined(); };
+    if (std::any_of(t->captures.begin(), t->captures.end(), is_tensor)) return t;
+    const std::lock_guard lock(mutex);
+    list.push_front(t);
+    if (list.size() > kMost) list.pop_back();
+    return t;
+  }
+};
+
+Scan::Scan(ScanBodyFunction body) : state_(std::make_shared<State>()) {
+  check_body(body);
+  state_->masked = [body](const Tensors& carry, const Tensors& x) { return masked_step(body, carry, x); };
+  state_->plain = std::move(body);
+}
+
+ScanResult Scan::operator()(const Tensors& init, const Tensors& xs, const ScanOptions& o) const {
+  const std::int64_t steps = steps_of(xs, o);
+  if (!o.lengths.defined()) return apply(*state_->find(state_->plain, false, init, xs), init, xs, steps, o);
+  const Tensors all = with_mask(init, xs, steps, o.lengths);
+  return apply(*state_->find(state_->masked, true, init, all), init, all, steps, o);
+}
+
+ScanResult scan(const ScanBodyFunction& body, const Tensors& init, const Tensors& xs, const ScanOptions& o) {
+  check_body(body);
+  const std::int64_t steps = steps_of(xs, o);
+  if (!o.lengths.defined()) return apply(*trace_body(body, init, xs), init, xs, steps, o);
+  const Tensors all = with_mask(init, xs, steps, o.lengths);
+  const auto masked = [&](const Tensors& carry, const Tensors& x) { return masked_step(body, carry, x); };
+  return apply(*trace_body(masked, init, all), init, all, steps, o);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,154 @@
+#include "ferrite/compile/scan/detail/stage.h"
+
+#include <algorithm>
+
+#include "ferrite/compile/fuse/fusion.h"
+#include "ferrite/compile/graph/rewrite.h"
+
+namespace ferrite::detail {
+namespace {
+
+/// Attributes with one value changed.
+template <class T>
+Attrs with(Attrs attrs, std::string_view name, const T& value) {
+  for (Attr& a : attrs)
+    if (a.name == name) a.value = value;
+  return attrs;
+}
+
+Shape moved_up(const Shape& axes, bool keep_first) {
+  Shape up;
+  if (keep_first) up.push_back(0);
+  for (const std::int64_t a : axes) up.push_back(a + 1);
+  return up;
+}
+
+bool reduces(const Primitive& op) {
+  return op.name == "sum" || op.name == "prod" || op.name == "amax" || op.name == "amin";
+}
+
+}  // namespace
+
+bool can_stack(const Graph& g, const Graph::Node& n, const std::function<bool(ValueId)>& differs) {
+  const Records& r = records();
+  constexpr int kMostAxes = 7;  // one more must fit
+  for (const ValueId v : n.in)
+    if (g.values[v].shape.rank() > kMostAxes) return false;
+  if (n.out.size() != 1 || g.values[n.out[0]].shape.rank() > kMostAxes) return false;
+  if (n.op == r.matmul)
+    return differs(n.in[0]) && !differs(n.in[1]) && g.values[n.in[1]].shape.rank() == 2 &&
+           g.values[n.in[0]].shape.rank() == 2;
+  if (n.op == r.concat || n.op == r.stack) return std::all_of(n.in.begin(), n.in.end(), differs);
+  if (n.op == r.reshape || n.op == r.permute || n.op == r.expand || n.op == r.slice || n.op == r.contiguous)
+    return true;
+  return is_elementwise(*n.op) || reduces(*n.op);
+}
+
+ScanStage StageWriter::write(std::int64_t chunk, const std::function<bool(ValueId)>& differs) {
+  chunk_ = chunk;
+  differs_ = differs;
+  local_.assign(g_.values.size(), kNoValue);
+  find_needed();
+  add_outsiders();
+  for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
+    const Graph::Node& n = g_.nodes[i];
+    if (runs_(i) && std::any_of(n.out.begin(), n.out.end(), [&](ValueId v) { return needed_[v] != 0; })) add(n);
+  }
+  for (const Out& o : outs_) {
+    stage_.graph.outputs.push_back(local_[o.value]);
+    stage_.out.push_back(o.to);
+  }
+  return std::move(stage_);
+}
+
+void StageWriter::find_needed() {
+  needed_.assign(g_.values.size(), 0);
+  for (const Out& o : outs_) needed_[o.value] = 1;
+  for (std::size_t i = g_.nodes.size(); i-- > 0;) {
+    const Graph::Node& n = g_.nodes[i];
+    if (!runs_(i)) continue;
+    if (refuses_values(g_, n)) needed_[n.out[0]] = 1;
+    if (std::none_of(n.out.begin(), n.out.end(), [&](ValueId v) { return needed_[v] != 0; })) continue;
+    for (const ValueId v : n.in) needed_[v] = 1;
+  }
+}
+
+void StageWriter::add_outsiders() {
+  Graph& to = stage_.graph;
+  for (const Graph::Constant& c : g_.constants)
+    if (needed_[c.value]) local_[c.value] = to.add_constant(c.tensor);
+  for (ValueId v = 0; v < g_.values.size(); ++v) {
+    if (!needed_[v] || local_[v] != kNoValue || (maker_[v] != kNoNode && runs_(maker_[v]))) continue;
+    local_[v] = to.add_value(chunk_ && differs_(v) ? stacked(g_.values[v]) : g_.values[v]);
+    to.inputs.push_back(local_[v]);
+    stage_.in.push_back(outside_(v));
+  }
+}
+
+Spec StageWriter::stacked(const Spec& s) const { return {with_steps(chunk_, s.shape), s.dtype}; }
+
+void StageWriter::add(const Graph::Node& n) {
+  if (chunk_ && std::any_of(n.in.begin(), n.in.end(), differs_)) return stack(n);
+  Graph::Node copy = n;
+  for (ValueId& v : copy.in) v = local_[v];
+  for (ValueId& v : copy.out) {
+    local_[v] = stage_.graph.add_value(g_.values[v]);
+    v = local_[v];
+  }
+  stage_.graph.nodes.push_back(std::move(copy));
+}
+
+ValueId StageWriter::view(const Primitive& op, std::string_view name, const Shape& shape, ValueId v) {
+  Graph& to = stage_.graph;
+  if (to.values[v].shape == shape) return v;
+  const Dtype dtype = to.values[v].dtype;
+  return to.add_node(op, {{name, shape}}, {v}, {shape, dtype});
+}
+
+/// An operand of which every step has that many axes.
+ValueId StageWriter::widened(ValueId v, int rank) {
+  const ValueId here = local_[v];
+  if (!differs_(v)) return here;
+  Shape wide{chunk_};
+  const Shape& own = g_.values[v].shape;
+  for (int k = own.rank(); k < rank; ++k) wide.push_back(1);
+  for (const std::int64_t e : own) wide.push_back(e);
+  return view(*records().reshape, "shape", wide, here);
+}
+
+void StageWriter::stack(const Graph::Node& n) {
+  const Records& r = records();
+  Graph& to = stage_.graph;
+  const Spec out = stacked(g_.values[n.out[0]]);
+  const int rank = g_.values[n.out[0]].shape.rank();
+  ValueId& result = local_[n.out[0]];
+  if (n.op == r.matmul) {  // one product of all rows
+    const Shape a = g_.values[n.in[0]].shape;
+    const Shape rows{chunk_ * a[0], a[1]};
+    const Shape product{rows[0], out.shape[-1]};
+    const ValueId flat = view(*r.reshape, "shape", rows, local_[n.in[0]]);
+    result =
+        view(*r.reshape, "shape", out.shape, to.add_node(*r.matmul, {}, {flat, local_[n.in[1]]}, {product, out.dtype}));
+    return;
+  }
+  if (n.op == r.reshape) {
+    result = view(*r.reshape, "shape", out.shape, local_[n.in[0]]);
+    return;
+  }
+  if (n.op == r.expand) {
+    result = view(*r.expand, "shape", out.shape, widened(n.in[0], rank));
+    return;
+  }
+  Graph::Node copy = n;
+  const bool elementwise = is_elementwise(*n.op);
+  for (ValueId& v : copy.in) v = elementwise ? widened(v, rank) : local_[v];
+  if (n.op == r.permute) copy.attrs = with(n.attrs, "order", moved_up(n.attrs.get<Shape>("order"), true));
+  if (n.op == r.slice || n.op == r.concat || n.op == r.stack)
+    copy.attrs = with(n.attrs, "axis", n.attrs.get<std::int64_t>("axis") + 1);
+  if (reduces(*n.op)) copy.attrs = with(n.attrs, "axes", moved_up(n.attrs.get<Shape>("axes"), false));
+  result = to.add_value(out);
+  copy.out[0] = result;
+  to.nodes.push_back(std::move(copy));
+}
+
+}  // namespace ferrite::detail

@@ -1,0 +1,60 @@
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ferrite/compile/graph.h"
+#include "ferrite/exchange/export_error.h"
+
+/// StableHLO, the portable language of programs on tensors that XLA, IREE and other compilers take
+/// (openxla.org/stablehlo/spec), as text.
+namespace ferrite::io {
+
+/// How a scan is written.
+enum class ScanExport : std::uint8_t {
+  as_while,  ///< as one loop: the length of the text does not depend on the number of steps
+  unrolled,  ///< step by step, for compilers that take no loops
+};
+
+struct StablehloOptions {
+  /// Of the module; letters, digits and underscores, no digit first.
+  std::string name = "ferrite";
+  /// Cells that the program reads and never writes stand in the text with their present values, instead of being
+  /// arguments: a program that needs nothing but its inputs.
+  bool inline_cells = false;
+  /// Constants of more than one element are arguments, behind all others, instead of standing in the text.
+  bool constants_as_arguments = false;
+  ScanExport scan = ScanExport::as_while;
+};
+
+/// A traced program as the text of a module with one function, `@main`.
+///
+/// Arguments: the graph's inputs, then the cells it reads in the order of `reads`, then, if asked for, constants in the
+/// order of `constants`. Results: the outputs, then the cells it writes in the order of `writes`. Comments at the head
+/// of the text name the arguments and results that are cells or constants. Elements are exact: one repeated value
+/// stands in decimals that read back as the same number, all else as hexadecimal bytes, little-endian. What no result
+/// depends on is left out. A scan (compile/scan.h), its gradient and recurrent layers with `nn::Form::scan` are written
+/// as `stablehlo.while`, or step by step where the options say so; other forms of recurrent layers, and their
+/// gradients, step by step, so that the length of the text is proportional to the number of steps.
+///
+/// Not the same as here: an index out of range, an error here, is clamped to the range by StableHLO, or its update
+/// dropped; sums are taken in an order of the compiler's, so that values agree to rounding, not to the bit.
+///
+/// Throws ExportError for an operation that is listed in `stablehlo_refusals` or that has no lowering, ValueError for a
+/// name that is none, TraceError for a graph that is not valid.
+std::string to_stablehlo(const Graph& graph, const StablehloOptions& options = {});
+
+/// An operation that StableHLO cannot hold.
+struct StablehloRefusal {
+  std::string_view operation;
+  std::string_view reason;
+  std::string_view hint;
+};
+
+/// All of them.
+std::span<const StablehloRefusal> stablehlo_refusals();
+
+/// Whether `to_stablehlo` takes an operation.
+bool has_stablehlo(const Primitive& op);
+
+}  // namespace ferrite::io

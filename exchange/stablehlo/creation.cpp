@@ -1,0 +1,31 @@
+#include "ferrite/exchange/stablehlo/lowering.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::io::detail {
+namespace {
+
+HloValues full(HloBuilder& b, const HloCall& c) { return {b.constant(c.attrs.get<Scalar>("value"), c.out[0])}; }
+
+/// Floats are computed here, in f64 as the operation does: not every target has that.
+HloValue evaluated(HloBuilder& b, const HloCall& c) {
+  const NewFrame frame;
+  return b.constant(c.op.apply({}, c.attrs)[0]);
+}
+
+HloValues arange(HloBuilder& b, const HloCall& c) {
+  const Scalar begin = c.attrs.get<Scalar>("begin"), step = c.attrs.get<Scalar>("step");
+  if (begin.is_floating() || step.is_floating()) return {evaluated(b, c)};
+  HloValue x = b.iota({c.out[0].shape, Dtype::i64}, 0);
+  if (step.integer() != 1) x = b.multiply(x, b.constant_like(step, x));
+  if (begin.integer() != 0) x = b.add(x, b.constant_like(begin, x));
+  return {b.convert(x, c.out[0].dtype)};
+}
+
+}  // namespace
+
+HloFamily hlo_creation() {
+  static constexpr NamedHloLowering list[] = {{"full", full}, {"arange", arange}};
+  return list;
+}
+
+}  // namespace ferrite::io::detail

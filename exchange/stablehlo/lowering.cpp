@@ -1,0 +1,172 @@
+#include "ferrite/exchange/stablehlo/lowering.h"
+
+#include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/stablehlo.h"
+
+namespace ferrite::io {
+namespace {
+
+constexpr std::string_view kDraws =
+    "its numbers are those of Philox4x32-10 with a counter for each element; StableHLO's generators give others";
+constexpr std::string_view kDrawsHint =
+    "draw outside of the traced function and give the numbers as an input; dropout is the identity in evaluation";
+
+constexpr StablehloRefusal kRefusals[] = {{"uniform", kDraws, kDrawsHint}, {"normal", kDraws, kDrawsHint}};
+
+const StablehloRefusal* find_refusal(const Primitive& op) {
+  for (const StablehloRefusal& r : kRefusals)
+    if (r.operation == op.name) return &r;
+  return nullptr;
+}
+
+}  // namespace
+
+std::span<const StablehloRefusal> stablehlo_refusals() { return kRefusals; }
+bool has_stablehlo(const Primitive& op) { return !find_refusal(op) && detail::find_hlo_lowering(op) != nullptr; }
+
+namespace detail {
+namespace {
+
+[[noreturn]] void refuse(const Primitive& op, std::string_view what, std::string_view hint) {
+  throw ExportError("to_stablehlo: no lowering of " + std::string(op.name) + ": " + std::string(what) + "; " +
+                    std::string(hint));
+}
+
+HloValues elementwise(HloBuilder& b, const HloCall& c) { return {b.elementwise(c.op.stablehlo, c.in)}; }
+
+HloValues composition(HloBuilder& b, const HloCall& c) {
+  const auto apply = [&](const Tensors& in) { return c.op.reference(OperandList(in), c.attrs); };
+  return lower_traced(b, apply, c.in);
+}
+
+/// The operands of a pointwise operation, literals among them, in the result's shape.
+HloValues spread(HloBuilder& b, const Graph::Node& n, const HloValues& in, const Spec& out) {
+  static constexpr std::string_view kSlots[] = {"a", "b", "c"};
+  const Dtype literals = out.dtype == Dtype::boolean ? in[0].dtype() : out.dtype;
+  HloValues all;
+  std::size_t next = 0;
+  for (int k = 0; k < n.op->arity; ++k) {
+    const Attr::Value* literal = n.attrs.find(kSlots[k]);
+    all.push_back(literal ? b.constant(std::get<Scalar>(*literal), {out.shape, literals})
+                          : b.broadcast(in[next++], out.shape));
+  }
+  return all;
+}
+
+/// Whether an operation can do without what a sequence keeps for its gradient: that gradient itself, and a scan that
+/// hands it on.
+bool does_without(const Primitive& op) {
+  for (const HloFamily family : {hlo_recurrent(), hlo_scan()})
+    for (const NamedHloLowering& l : family)
+      if (l.operation == op.name) return true;
+  return false;
+}
+
+/// Writes nodes one after the other.
+class GraphLowering {
+ public:
+  GraphLowering(HloBuilder& b, const Graph& g, std::vector<HloValue> given, const std::vector<bool>& read)
+      : b_(b), g_(g), values_(std::move(given)), live_(g.values.size()) {
+    values_.resize(g.values.size());
+    mark(read);
+  }
+
+  HloValues run() {
+    for (const Graph::Constant& c : g_.constants)
+      if (live_[c.value] && values_[c.value].name.empty()) values_[c.value] = b_.constant(c.tensor);
+    for (const Graph::Node& n : g_.nodes)
+      if (is_live(n)) lower(n);
+    HloValues results;
+    for (const ValueId v : g_.outputs) results.push_back(values_[v]);
+    for (const Graph::CellValue& w : g_.writes) results.push_back(values_[w.value]);
+    return results;
+  }
+
+ private:
+  bool is_live(const Graph::Node& n) const {
+    for (const ValueId v : n.out)
+      if (live_[v]) return true;
+    return false;
+  }
+
+  /// What the results depend on.
+  void mark(const std::vector<bool>& read) {
+    for (std::size_t i = 0; i < g_.outputs.size(); ++i)
+      if (read.empty() || read[i]) live_[g_.outputs[i]] = true;
+    for (const Graph::CellValue& w : g_.writes) live_[w.value] = true;
+    for (auto n = g_.nodes.rbegin(); n != g_.nodes.rend(); ++n) {
+      if (!is_live(*n)) continue;
+      for (const ValueId v : n->in) live_[v] = true;
+    }
+  }
+
+  void lower(const Graph::Node& n) {
+    std::vector<Spec> out;
+    std::vector<bool> read;
+    std::int64_t elements = 0;
+    for (const ValueId v : n.out) {
+      out.push_back(g_.values[v]);
+      read.push_back(live_[v]);
+      elements += out.back().shape.numel();
+    }
+    HloValues results = elements ? written(n, out, read) : HloValues();
+    results.resize(out.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (out[i].shape.numel() == 0) results[i] = b_.constant(0, out[i]);
+      if (results[i].name.empty()) results[i].spec = out[i];
+      if (results[i].spec != out[i])
+        refuse(*n.op, "it is written with a result " + results[i].spec.str() + " for " + out[i].str(), "report it");
+      values_[n.out[i]] = std::move(results[i]);
+    }
+  }
+
+  HloValues written(const Graph::Node& n, const std::vector<Spec>& out, const std::vector<bool>& read) {
+    if (const StablehloRefusal* r = find_refusal(*n.op)) refuse(*n.op, r->reason, r->hint);
+    const HloLowering lowering = find_hlo_lowering(*n.op);
+    if (!lowering) refuse(*n.op, "none is written", "express it in other operations");
+    HloValues in;
+    for (const ValueId v : n.in) in.push_back(operand(n, v));
+    if (n.op->is_pointwise()) in = spread(b_, n, in, out[0]);
+    return lowering(b_, {*n.op, in, n.attrs, out, read});
+  }
+
+  /// What a sequence keeps for its gradient is not written; only that gradient asks for it.
+  HloValue operand(const Graph::Node& n, ValueId v) const {
+    if (values_[v].name.empty() && !does_without(*n.op))
+      refuse(*n.op, "it reads what a recurrent sequence keeps for its gradient", "read the sequence's outputs");
+    return values_[v];
+  }
+
+  HloBuilder& b_;
+  const Graph& g_;
+  std::vector<HloValue> values_;
+  std::vector<char> live_;
+};
+
+}  // namespace
+
+HloLowering find_hlo_lowering(const Primitive& op) {
+  for (const HloFamily family : {hlo_pointwise(), hlo_error_functions(), hlo_reductions(), hlo_views(), hlo_indexing(),
+                                 hlo_creation(), hlo_recurrent(), hlo_scan()})
+    for (const NamedHloLowering& l : family)
+      if (l.operation == op.name) return l.lower;
+  if (op.is_pointwise() && !op.stablehlo.empty()) return elementwise;
+  return op.reference ? composition : nullptr;
+}
+
+HloValues lower_graph(HloBuilder& b, const Graph& graph, std::vector<HloValue> given, const std::vector<bool>& read) {
+  return GraphLowering(b, graph, std::move(given), read).run();
+}
+
+HloValues lower_traced(HloBuilder& b, const std::function<Tensors(const Tensors&)>& f, const HloValues& in,
+                       const std::vector<bool>& read) {
+  std::vector<Spec> specs;
+  for (const HloValue& x : in) specs.push_back(x.spec);
+  const Graph graph = trace(f, specs);
+  std::vector<HloValue> given(graph.values.size());
+  for (std::size_t i = 0; i < in.size(); ++i) given[graph.inputs[i]] = in[i];
+  return lower_graph(b, graph, std::move(given), read);
+}
+
+}  // namespace detail
+}  // namespace ferrite::io

@@ -1,0 +1,60 @@
+#pragma once
+/// How each operation is written in StableHLO. Pointwise operations whose record names an operation of StableHLO with
+/// the same operands need nothing more; an operation with a composition (`reference`) is written as that; all others
+/// have a function here, by family.
+#include "ferrite/compile/graph.h"
+#include "ferrite/exchange/stablehlo/builder.h"
+
+namespace ferrite::io::detail {
+
+/// One application. Pointwise operations get all operands in the result's shape, literals among them as constants; the
+/// others what the node has.
+struct HloCall {
+  const Primitive& op;
+  const HloValues& in;
+  const Attrs& attrs;
+  const std::vector<Spec>& out;
+  const std::vector<bool>& read;  ///< by result: whether anything depends on it
+
+  int axis() const { return static_cast<int>(attrs.get<std::int64_t>("axis")); }
+  std::int64_t number(std::string_view name) const { return attrs.get<std::int64_t>(name); }
+};
+
+/// Writes an application and gives its results. A result that nothing depends on may stay without a name, and so does
+/// one that a reference does not have. At most
+/// one argument of a call may write something: compilers differ in the order of evaluation, and the text would.
+using HloLowering = HloValues (*)(HloBuilder&, const HloCall&);
+
+struct NamedHloLowering {
+  std::string_view operation;
+  HloLowering lower;
+};
+using HloFamily = std::span<const NamedHloLowering>;
+HloFamily hlo_pointwise();
+HloFamily hlo_error_functions();
+HloFamily hlo_reductions();
+HloFamily hlo_views();
+HloFamily hlo_indexing();
+HloFamily hlo_creation();
+HloFamily hlo_recurrent();
+HloFamily hlo_scan();
+
+/// Scans that keep few carries, and their gradients: loops around loops.
+HloValues scan_checkpointed(HloBuilder& b, const HloCall& c);
+HloValues scan_checkpointed_grad(HloBuilder& b, const HloCall& c);
+
+/// How an operation is written, or null.
+HloLowering find_hlo_lowering(const Primitive& op);
+
+/// Writes the part of a graph that its outputs and writes depend on. `given` are the values of inputs, cells read and,
+/// where they are no part of the text, constants, by number; constants without a value are written. Gives the outputs,
+/// then what is written to cells. `read` says which outputs are asked for, where not all are; the others may come
+/// without a name. Throws ExportError.
+HloValues lower_graph(HloBuilder& b, const Graph& graph, std::vector<HloValue> given,
+                      const std::vector<bool>& read = {});
+
+/// Traces a function and writes it, applied to these values.
+HloValues lower_traced(HloBuilder& b, const std::function<Tensors(const Tensors&)>& f, const HloValues& in,
+                       const std::vector<bool>& read = {});
+
+}  // namespace ferrite::io::detail

@@ -1,0 +1,191 @@
+/// Scans that keep few carries: a loop over segments around the loop over steps, forwards and back, so that what is
+/// computed again to save memory is computed again in the program that is written too.
+#include <algorithm>
+
+#include "ferrite/compile/scan.h"
+#include "ferrite/compile/scan_body.h"
+#include "ferrite/exchange/stablehlo/lowering.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::io::detail {
+namespace {
+
+using ferrite::detail::ScanBack;
+using ferrite::detail::ScanBody;
+using ferrite::detail::ScanSignature;
+
+/// How the steps are cut: whole segments and, run last, a shorter one of what is left.
+struct Cut {
+  explicit Cut(const Attrs& attrs)
+      : every(attrs.get<std::int64_t>("every")),
+        whole(attrs.get<std::int64_t>("steps") / every),
+        rest(attrs.get<std::int64_t>("steps") % every),
+        reverse(attrs.get<bool>("reverse")) {}
+  std::int64_t every, whole, rest;
+  bool reverse;
+
+  /// The whole segments of a stack of all steps [whole, every, ...], in the order of the stack.
+  Tensor wholes_of(const Tensor& stack) const {
+    const std::int64_t begin = reverse ? rest : 0;
+    Shape shape = stack.shape();
+    shape[0] = every;
+    shape.insert(0, whole);
+    return reshape(slice(stack, 0, begin, begin + whole * every), shape);
+  }
+  Tensor rest_of(const Tensor& stack) const {
+    const std::int64_t begin = reverse ? 0 : whole * every;
+    return slice(stack, 0, begin, begin + rest);
+  }
+  Tensor join(Tensor wholes, const Tensor& last) const {
+    if (wholes.defined()) {
+      Shape shape = wholes.shape();
+      shape.erase(0);
+      shape[0] = whole * every;
+      wholes = reshape(wholes, shape);
+    }
+    if (!wholes.defined() || !last.defined()) return wholes.defined() ? wholes : last;
+    return reverse ? concat({last, wholes}, 0) : concat({wholes, last}, 0);
+  }
+  /// From the order of the stack, one for each whole segment, to that in which they run, and back.
+  Tensor in_order(const Tensor& wholes) const { return reverse ? flip(wholes, {0}) : wholes; }
+};
+
+/// What goes into a segment and comes out: values that go round, stacks of its steps, one value for each segment.
+struct Part {
+  Tensors carry, stacks, singles;
+};
+using SegmentBody = std::function<Part(const Part& in, std::int64_t steps)>;
+
+Tensors joined(Tensors a, const Tensors& b) {
+  for (const Tensor& t : b) a.push_back(t);
+  return a;
+}
+Tensors part_of(const Tensors& list, std::size_t begin, std::size_t count) {
+  const auto first = list.begin() + static_cast<std::ptrdiff_t>(begin);
+  return {first, first + static_cast<std::ptrdiff_t>(count)};
+}
+
+/// Runs all segments; `in` and the result have stacks of all steps and of all segments.
+class Segments {
+ public:
+  Segments(const Cut& cut, const SegmentBody& body) : cut_(cut), body_(body) {}
+
+  Part run(const Part& in, bool back) {
+    Tensors carry = in.carry;
+    if (back) carry = last(carry, in);
+    carry = wholes(carry, in, back);
+    if (!back) carry = last(carry, in);
+    Part out{carry, {}, {}};
+    const Part &a = wholes_, &b = last_;
+    for (std::size_t k = 0; k < std::max(a.stacks.size(), b.stacks.size()); ++k)
+      out.stacks.push_back(cut_.join(cut_.whole ? a.stacks[k] : Tensor(), cut_.rest ? b.stacks[k] : Tensor()));
+    for (std::size_t k = 0; k < std::max(a.singles.size(), b.singles.size()); ++k) {
+      Tensors parts;
+      if (cut_.whole) parts.push_back(cut_.in_order(a.singles[k]));
+      if (cut_.rest) parts.push_back(unsqueeze(b.singles[k], 0));
+      out.singles.push_back(concat(parts, 0));
+    }
+    return out;
+  }
+
+ private:
+  Tensors wholes(const Tensors& carry, const Part& in, bool back) {
+    if (cut_.whole == 0) return carry;
+    Tensors xs;
+    for (const Tensor& s : in.stacks) xs.push_back(cut_.wholes_of(s));
+    for (const Tensor& s : in.singles) xs.push_back(cut_.in_order(slice(s, 0, 0, cut_.whole)));
+    std::size_t stacks = 0;
+    const auto step = [&](const Tensors& now, const Tensors& x) -> ScanStep {
+      const std::size_t n = in.stacks.size();
+      Part out = body_({now, part_of(x, 0, n), part_of(x, n, x.size() - n)}, cut_.every);
+      stacks = out.stacks.size();
+      return {out.carry, joined(out.stacks, out.singles)};
+    };
+    const ScanResult r = scan(step, carry, xs, {.reverse = cut_.reverse != back, .steps = cut_.whole});
+    wholes_ = {{}, part_of(r.y, 0, stacks), part_of(r.y, stacks, r.y.size() - stacks)};
+    return r.carry;
+  }
+
+  Tensors last(const Tensors& carry, const Part& in) {
+    if (cut_.rest == 0) return carry;
+    Part x{carry, {}, {}};
+    for (const Tensor& s : in.stacks) x.stacks.push_back(cut_.rest_of(s));
+    for (const Tensor& s : in.singles) x.singles.push_back(select(s, 0, cut_.whole));
+    last_ = body_(x, cut_.rest);
+    return last_.carry;
+  }
+
+  const Cut& cut_;
+  const SegmentBody& body_;
+  Part wholes_, last_;
+};
+
+Tensors apply(std::shared_ptr<const ScanBody> body, const Tensors& operands, std::int64_t steps, bool reverse) {
+  return ferrite::detail::scan_primitive().apply(OperandList(operands),
+                                                 ScanBody::attrs_of(std::move(body), steps, reverse));
+}
+
+Tensors forward(const HloCall& c, const Tensors& in) {
+  const auto body = std::static_pointer_cast<const ScanBody>(c.attrs.body);
+  const ScanSignature& s = body->signature();
+  const Cut cut(c.attrs);
+  const Tensors captures = part_of(in, s.carries + s.xs, body->captures());
+  const SegmentBody segment = [&](const Part& x, std::int64_t steps) -> Part {
+    const Tensors out = apply(body, joined(joined(x.carry, x.stacks), captures), steps, cut.reverse);
+    return {part_of(out, 0, s.carries), part_of(out, s.carries, body->ys()), x.carry};
+  };
+  const Part all = Segments(cut, segment).run({part_of(in, 0, s.carries), part_of(in, s.carries, s.xs), {}}, false);
+  return joined(joined(all.carry, all.stacks), all.singles);
+}
+
+/// Its operands are the carries kept, xs, captures, cotangents of the float carries, of the ys that have one.
+Tensors backward(const HloCall& c, const Tensors& in) {
+  const ScanBody& body = ScanBody::of(c.attrs);
+  const ScanSignature& s = body.signature();
+  const std::shared_ptr<const ScanBody> saving = body.saving();
+  const ScanBack::Wish wish = ferrite::detail::checkpointed_wish(c.attrs, body);
+  const ScanBack::Way& way = saving->back()->way(wish);
+  const ScanSignature& w = way.body->signature();
+  const std::size_t cotangents = body.graph().inputs.size();
+  const Tensors captures = part_of(in, s.carries + s.xs, body.captures());
+  const Cut cut(c.attrs);
+
+  const SegmentBody segment = [&](const Part& x, std::int64_t steps) -> Part {
+    const Tensors xs = part_of(x.stacks, 0, s.xs), dys = part_of(x.stacks, s.xs, x.stacks.size() - s.xs);
+    const Tensors again = apply(saving, joined(joined(x.singles, xs), captures), steps, cut.reverse);
+    Tensors operands = part_of(x.carry, 0, w.carries);
+    for (const std::size_t k : way.saved) operands.push_back(again[body.graph().outputs.size() + k]);
+    for (const std::size_t k : way.xs) operands.push_back(xs[k]);
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < wish.ys.size(); ++k) {
+      if (!wish.ys[k]) continue;
+      if (std::find(way.ys.begin(), way.ys.end(), k) != way.ys.end()) operands.push_back(dys[next]);
+      ++next;
+    }
+    for (const std::size_t k : way.captures) operands.push_back(captures[k]);
+    const Tensors out = apply(way.body, operands, steps, !cut.reverse);
+    Tensors carry = part_of(out, 0, w.carries);
+    for (std::size_t k = 0; k < w.sums; ++k) carry.push_back(x.carry[w.carries + k] + out[w.carries + k]);
+    return {carry, part_of(out, w.carries + w.sums, out.size() - w.carries - w.sums), {}};
+  };
+  Part first{part_of(in, cotangents, w.carries), part_of(in, s.carries, s.xs), part_of(in, 0, s.carries)};
+  for (std::size_t k = 0; k < w.sums; ++k)
+    first.carry.push_back(zeros(c.out[w.carries + k].shape, c.out[w.carries + k].dtype));
+  first.stacks = joined(first.stacks, part_of(in, cotangents + w.carries, in.size() - cotangents - w.carries));
+  const Part all = Segments(cut, segment).run(first, true);
+  return joined(all.carry, all.stacks);
+}
+
+}  // namespace
+
+HloValues scan_checkpointed(HloBuilder& b, const HloCall& c) {
+  return lower_traced(
+      b, [&](const Tensors& in) { return forward(c, in); }, c.in, c.read);
+}
+
+HloValues scan_checkpointed_grad(HloBuilder& b, const HloCall& c) {
+  return lower_traced(
+      b, [&](const Tensors& in) { return backward(c, in); }, c.in, c.read);
+}
+
+}  // namespace ferrite::io::detail

@@ -1,0 +1,82 @@
+#include "ferrite/io/any_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "ferrite/io/detail/text.h"
+#include "ferrite/io/file/input_file.h"
+#include "ferrite/io/json_weights.h"
+#include "ferrite/io/numpy.h"
+#include "ferrite/io/safetensors.h"
+#include "ferrite/io/torch.h"
+#include "ferrite/io/zip/zip.h"
+#include "ferrite/io/zip/zip_format.h"
+
+namespace ferrite::io {
+namespace {
+
+enum class Format { safetensors, zip, legacy_torch, npy, json, unknown };
+
+/// The first bytes tell: safetensors has the length of its header there, and '{' behind it.
+Format format_of(std::span<const std::byte> head, std::uint64_t file_size) {
+  const auto begins = [&](std::string_view magic) {
+    return head.size() >= magic.size() && std::memcmp(head.data(), magic.data(), magic.size()) == 0;
+  };
+  if (begins("\x93NUMPY")) return Format::npy;
+  if (detail::looks_like_zip(head)) return Format::zip;
+  if (begins("\x80")) return Format::legacy_torch;
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < 8 && i < head.size(); ++i) length |= static_cast<std::uint64_t>(head[i]) << (8 * i);
+  if (head.size() > 8 && length + 8 <= file_size) return Format::safetensors;
+  for (const std::byte b : head) {
+    const char c = static_cast<char>(b);
+    if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
+    return c == '{' || c == '[' ? Format::json : Format::unknown;
+  }
+  return Format::unknown;
+}
+
+/// Whether the first member of an archive is named as NumPy's are. One without members is NumPy's: PyTorch's have a
+/// pickle.
+bool is_npz(std::span<const std::byte> head) {
+  if (detail::zip::number<std::uint32_t>(head, 0) == detail::zip::kEnd) return true;
+  constexpr std::size_t kNameLength = 26, kName = 30;  // in a local header
+  if (head.size() < kName) return false;
+  const auto length = static_cast<std::size_t>(head[kNameLength]) | static_cast<std::size_t>(head[kNameLength + 1])
+                                                                        << 8;
+  if (head.size() < kName + length) return false;
+  return std::string_view(reinterpret_cast<const char*>(head.data()) + kName, length).ends_with(".npy");
+}
+
+}  // namespace
+
+TensorFile read_tensors(const std::filesystem::path& path, const ReadOptions& options) {
+  std::array<std::byte, 512> bytes{};
+  detail::InputFile file(path);
+  const std::string& where = file.where();
+  const std::uint64_t size = file.size();
+  const std::span<std::byte> head =
+      std::span(bytes).first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), size)));
+  file.read(head);
+  switch (format_of(head, size)) {
+    case Format::safetensors: return read_safetensors(path);
+    case Format::legacy_torch: return read_torch(path, "", options);
+    case Format::zip: return is_npz(head) ? read_npz(path, options) : read_torch(path, "", options);
+    case Format::npy: return tensor_file_of({{"array", read_npy(path)}}, where);
+    case Format::json: return read_json_weights(path);
+    case Format::unknown: break;
+  }
+  detail::refuse(where, "is in no format that is known here: safetensors, PyTorch's .pt, .npz, .npy, JSON");
+}
+
+void write_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors, const Metadata& metadata) {
+  const std::string ending = path.extension().string();
+  if (ending == ".safetensors") return write_safetensors(path, tensors, metadata);
+  if (ending == ".pt" || ending == ".pth") return write_torch(path, tensors);
+  if (ending == ".npz") return write_npz(path, tensors);
+  detail::refuse(detail::shown(path),
+                 "ends with " + detail::quote(ending) + ", which tells no format; use .safetensors, .pt, .pth or .npz");
+}
+
+}  // namespace ferrite::io

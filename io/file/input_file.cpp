@@ -1,0 +1,83 @@
+#include "ferrite/io/file/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "ferrite/io/detail/text.h"
+#include "ferrite/io/file/system_calls.h"
+
+namespace ferrite::io::detail {
+namespace {
+
+/// One call reads no more than this: Linux stops at 2^31 - 4096, macOS refuses more than 2^31 - 1.
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
+
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "something else";
+}
+
+}  // namespace
+
+InputFile::InputFile(const std::filesystem::path& path) : where_(shown(path)) {
+  if (path.empty()) refuse("load", "the path is empty: ''");
+  if (path.native().find('\0') != std::string::npos) refuse(where_, "the path holds a NUL");
+  do {
+    fd_ = system_calls().open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+  } while (fd_ < 0 && errno == EINTR);
+  if (fd_ < 0) refuse_errno(where_, "cannot open the file", errno);
+  try {
+    check_regular();
+  } catch (...) {
+    system_calls().close(fd_);
+    throw;
+  }
+}
+
+InputFile::~InputFile() { system_calls().close(fd_); }
+
+void InputFile::check_regular() {
+  struct stat about {};
+  if (system_calls().fstat(fd_, &about) != 0) refuse_errno(where_, "cannot examine the file", errno);
+  if (!S_ISREG(about.st_mode)) refuse(where_, "not a regular file: it is " + std::string(kind_of(about.st_mode)));
+  size_ = static_cast<std::uint64_t>(about.st_size);
+}
+
+std::size_t InputFile::read_some(std::span<std::byte> out) {
+  ssize_t got = 0;
+  do {
+    got = system_calls().read(fd_, out.data(), std::min(out.size(), kMostAtOnce));
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) refuse_errno(where_, "cannot read the file", errno);
+  return static_cast<std::size_t>(got);
+}
+
+void InputFile::read(std::span<std::byte> out) {
+  while (!out.empty()) {
+    const std::size_t got = read_some(out);
+    if (got == 0) refuse(where_, "the file ended while it was being read: " + counted(out.size(), "byte") + " missing");
+    out = out.subspan(got);
+  }
+}
+
+void InputFile::expect_end() {
+  std::array<std::byte, 1> more{};
+  if (read_some(more) != 0) refuse(where_, "the file grew while it was being read: it had " + counted(size_, "byte"));
+}
+
+WholeFile read_whole(const std::filesystem::path& path) {
+  InputFile file(path);
+  WholeFile whole{file.where(), Block(file.size(), file.where())};
+  file.read(whole.bytes.span());
+  file.expect_end();
+  return whole;
+}
+
+}  // namespace ferrite::io::detail

@@ -1,0 +1,60 @@
+#include "ferrite/io/keras.h"
+
+#include "ferrite/io/detail/text.h"
+#include "ferrite/io/json/keras_layout.h"
+
+namespace ferrite::io {
+namespace {
+
+/// What stands before "kernel" and the like; nothing where the name does not end so.
+std::optional<std::string> prefix_of(std::string_view name, std::string_view last) {
+  if (name == last) return std::string();
+  if (!name.ends_with(last)) return std::nullopt;
+  const char before = name[name.size() - last.size() - 1];
+  if (before != '.' && before != '/') return std::nullopt;
+  return std::string(name.substr(0, name.size() - last.size()));
+}
+
+Tensor in_files(const Tensor& matrix) { return contiguous(transpose(matrix)); }
+
+/// The layer whose kernel is at `prefix`, under PyTorch's names.
+void convert(const TensorFile& file, const std::string& prefix, std::vector<NamedTensor>& out) {
+  const std::string where = file.where() + ": " + detail::quote(prefix + "kernel");
+  const Tensor kernel = file.tensor(prefix + "kernel");
+  const Tensor bias = file.contains(prefix + "bias") ? file.tensor(prefix + "bias") : Tensor();
+  if (!file.contains(prefix + "recurrent_kernel")) {
+    if (kernel.rank() != 2)
+      detail::refuse(where, "is no matrix of a Dense layer: its shape is " + kernel.shape().str());
+    out.push_back({prefix + "weight", in_files(kernel)});
+    if (bias.defined()) out.push_back({prefix + "bias", bias});
+    return;
+  }
+  const detail::KerasLayer layer(kernel, file.tensor(prefix + "recurrent_kernel"), bias, where);
+  out.push_back({prefix + "weight_ih_l0", in_files(detail::keras_gates(layer.kernel, layer.H))});
+  out.push_back({prefix + "weight_hh_l0", in_files(detail::keras_gates(layer.recurrent, layer.H))});
+  if (!bias.defined()) return;
+  out.push_back({prefix + "bias_ih_l0", detail::keras_gates(layer.bias_ih(), layer.H)});
+  out.push_back({prefix + "bias_hh_l0", detail::keras_gates(layer.bias_hh(), layer.H)});
+}
+
+}  // namespace
+
+TensorFile from_keras(const TensorFile& file) {
+  std::vector<NamedTensor> out;
+  for (const std::string_view name : file.names()) {
+    if (const auto prefix = prefix_of(name, "kernel")) {
+      convert(file, *prefix, out);
+      continue;
+    }
+    const auto recurrent = prefix_of(name, "recurrent_kernel");
+    const auto bias = prefix_of(name, "bias");
+    if (recurrent && !file.contains(*recurrent + "kernel"))
+      detail::refuse(file.where(), detail::quote(name) + " has no kernel beside it");
+    if (recurrent || (bias && file.contains(*bias + "kernel"))) continue;
+    const auto table = prefix_of(name, "embeddings");
+    out.push_back({table ? *table + "weight" : std::string(name), file.tensor(name)});
+  }
+  return tensor_file_of(std::move(out), file.where(), file.metadata());
+}
+
+}  // namespace ferrite::io

@@ -1,0 +1,131 @@
+#include "ferrite/io/json/reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "ferrite/io/detail/text.h"
+
+namespace ferrite::io::detail {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The events of nlohmann's parser as ours, with limits; every refusal is thrown.
+class Adapter {
+ public:
+  Adapter(std::string_view text, std::string_view where, JsonEvents& events)
+      : text_(text), where_(where), events_(events) {}
+
+  bool null() { return other(); }
+  bool boolean(bool) { return other(); }
+  bool number_integer(Json::number_integer_t v) { return number(static_cast<double>(v)); }
+  bool number_unsigned(Json::number_unsigned_t v) { return number(static_cast<double>(v)); }
+  bool number_float(Json::number_float_t v, const std::string&) { return number(v); }
+  bool binary(Json::binary_t&) { return other(); }
+  bool string(const std::string& s) {
+    events_.text(s);
+    return true;
+  }
+  bool key(const std::string& name) {
+    events_.key(name);
+    return true;
+  }
+  bool start_object(std::size_t) {
+    open();
+    events_.begin_object();
+    return true;
+  }
+  bool end_object() {
+    --levels_;
+    events_.end_object();
+    return true;
+  }
+  bool start_array(std::size_t) {
+    open();
+    events_.begin_list();
+    return true;
+  }
+  bool end_array() {
+    --levels_;
+    events_.end_list();
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const Json::exception& e) {
+    const bool too_large = e.id == 406;
+    refuse(where_, too_large ? "a number is too large, before byte " + std::to_string(position)
+                             : "is not JSON: stopped at byte " + std::to_string(position) + " of " +
+                                   std::to_string(text_.size()));
+  }
+
+ private:
+  bool other() {
+    events_.other();
+    return true;
+  }
+  bool number(double d) {
+    const auto f = static_cast<float>(d);
+    if (std::isfinite(d) && !std::isfinite(f)) refuse(where_, "a number does not fit f32: " + std::to_string(d));
+    events_.number(f);
+    return true;
+  }
+  void open() {
+    if (levels_ == kMostJsonLevels)
+      refuse(where_, "is nested deeper than " + std::to_string(kMostJsonLevels) + " levels");
+    ++levels_;
+  }
+
+  std::string_view text_;
+  std::string_view where_;
+  JsonEvents& events_;
+  std::size_t levels_ = 0;
+};
+
+}  // namespace
+
+void read_json(std::string_view text, std::string_view where, JsonEvents& events) {
+  if (text.size() > std::numeric_limits<std::uint32_t>::max()) refuse(where, "is more than 4 GiB of JSON");
+  if (const auto bad = invalid_utf8(text)) refuse(where, "is not UTF-8: byte " + std::to_string(*bad));
+  Adapter adapter(text, where, events);
+  Json::sax_parse(text.begin(), text.end(), &adapter);
+}
+
+void NamePool::add(std::string_view name) {
+  bytes_ += name;
+  ends_.push_back(static_cast<std::uint32_t>(bytes_.size()));
+}
+
+std::string_view NamePool::operator[](std::size_t i) const {
+  const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
+  return std::string_view(bytes_).substr(begin, ends_[i] - begin);
+}
+
+std::vector<std::uint32_t> NamePool::sorted() const {
+  std::vector<std::uint32_t> order(size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+    const int c = (*this)[a].compare((*this)[b]);
+    return c != 0 ? c < 0 : a < b;
+  });
+  return order;
+}
+
+std::optional<std::string_view> NamePool::twice(const std::vector<std::uint32_t>& sorted) const {
+  const auto at = std::adjacent_find(sorted.begin(), sorted.end(),
+                                     [this](std::uint32_t a, std::uint32_t b) { return (*this)[a] == (*this)[b]; });
+  return at == sorted.end() ? std::nullopt : std::optional((*this)[*at]);
+}
+
+void KeyCheck::end_object(std::string_view where) {
+  const NamePool& keys = open_.back();
+  if (const auto key = keys.twice(keys.sorted())) refuse_twice(where, *key);
+  open_.pop_back();
+}
+
+void refuse_twice(std::string_view where, std::string_view key) {
+  refuse(where, "the key " + quote(key) + " occurs twice");
+}
+
+}  // namespace ferrite::io::detail

@@ -1,0 +1,200 @@
+#include "ferrite/io/module/match.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "ferrite/io/detail/file_dtype.h"
+#include "ferrite/io/detail/suggest.h"
+#include "ferrite/io/detail/text.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::io::detail {
+namespace {
+
+constexpr std::size_t kMostListed = 100;  // of a hostile file's million names
+
+std::string shape_text(const Shape& shape) { return bracketed({shape.begin(), shape.end()}); }
+
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  if (!(a.spec() == b.spec())) return false;
+  const auto bytes = static_cast<std::size_t>(a.numel() * size_of(a.dtype()));
+  const Tensor left = contiguous(a);
+  const Tensor right = contiguous(b);
+  return bytes == 0 || std::memcmp(left.raw(), right.raw(), bytes) == 0;
+}
+
+/// U8 always becomes i32; between floats it is as the caller wishes.
+bool dtype_fits(const TensorInfo& info, Dtype wanted, bool convert) {
+  if (!info.loads_as) return false;
+  if (*info.loads_as == wanted && !is_float(wanted)) return true;
+  if (!is_float(*info.loads_as) || !is_float(wanted)) return false;
+  return convert || held_as(info, wanted);
+}
+
+std::vector<std::string_view> views(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
+
+}  // namespace
+
+bool held_as(const TensorInfo& info, Dtype dtype) {
+  const auto elements = elements_of(info.shape);
+  return info.loads_as == dtype && elements && info.bytes == *elements * static_cast<std::uint64_t>(size_of(dtype));
+}
+
+Shape Slot::file_shape() const {
+  Shape shape = cell.shape();
+  if (transposed) std::swap(shape[-1], shape[-2]);
+  return shape;
+}
+
+Tensor turned(const Tensor& matrix) { return contiguous(transpose(matrix.unmarked(), -2, -1)); }
+
+std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
+                           const std::vector<nn::Named<State>>& states, bool module_states, std::string_view where) {
+  std::vector<Slot> slots;
+  for (const auto& [name, cell] : module.named_parameters()) {
+    const bool turns = cell.layout() == FileLayout::transposed && cell.shape().rank() >= 2;
+    slots.push_back({prefix + name, cell, turns});
+  }
+  for (const auto& [name, cell] : module.named_buffers()) slots.push_back({prefix + name, cell, false});
+  for (const auto& [name, cell] : states) slots.push_back({std::string(kStatePrefix) + name, cell, false});
+  if (module_states)
+    for (const auto& [name, cell] : module.named_states())
+      slots.push_back({std::string(kModuleStatePrefix) + name, cell, false});
+  std::unordered_set<std::string_view> seen;
+  for (const Slot& slot : slots)
+    if (!seen.insert(slot.name).second) refuse(where, "two cells claim one name: " + quote(slot.name));
+  return slots;
+}
+
+Match::Match(const std::vector<Slot>& slots, const TensorFile& file, const LoadOptions& options)
+    : file_(file), options_(options) {
+  read_names();
+  for (const Slot& slot : slots) match(slot);
+  find_missing(slots);
+  find_unexpected();
+}
+
+void Match::read_names() {
+  names_ = file_.names();
+  known_.insert(names_.begin(), names_.end());
+  metadata_ = file_.metadata();
+}
+
+/// The name itself, or the one for which the file says that it is an alias.
+std::optional<std::string_view> Match::source_of(const std::string& name) const {
+  const auto direct = known_.find(name);
+  if (direct != known_.end()) return *direct;
+  const auto alias = metadata_.find(std::string(kAliasPrefix) + name);
+  if (alias == metadata_.end()) return std::nullopt;
+  const auto target = known_.find(alias->second);
+  if (target == known_.end()) return std::nullopt;
+  return *target;
+}
+
+void Match::match(const Slot& slot) {
+  const std::optional<std::string_view> source = source_of(slot.name);
+  if (!source) return;
+  used_.insert(*source);
+  const auto [first, fresh] = first_source_.emplace(slot.cell.identity(), *source);
+  if (!fresh && first->second != *source) check_equal(slot, first->second, *source);
+  if (!fresh) return;
+  check_fit(slot, *source);
+  pairs_.push_back({&slot, *source});
+}
+
+void Match::check_fit(const Slot& slot, std::string_view source) {
+  const TensorInfo info = file_.info(source);
+  const Shape wanted = slot.file_shape();
+  const Dtype dtype = slot.cell.dtype();
+  if (!std::ranges::equal(info.shape, wanted))
+    problems_.push_back(quote(source) + " has shape " + bracketed(info.shape) + ", the model needs " +
+                        shape_text(wanted));
+  if (!dtype_fits(info, dtype, options_.convert))
+    problems_.push_back(quote(source) + " has dtype " + std::string(info.dtype) + ", the model needs " +
+                        std::string(name_of(dtype)));
+}
+
+/// Two entries of the file for one cell of the module: harmless only if they say the same.
+void Match::check_equal(const Slot& slot, std::string_view first, std::string_view second) {
+  const TensorInfo a = file_.info(first);
+  const TensorInfo b = file_.info(second);
+  const bool comparable = a.shape == b.shape && a.dtype == b.dtype && a.loads_as.has_value();
+  if (comparable && same_bytes(file_.tensor(first), file_.tensor(second))) return;
+  problems_.push_back(quote(first) + " and " + quote(second) + " differ, in the model they are one " +
+                      (slot.cell.kind() == CellKind::parameter ? "parameter" : "cell"));
+}
+
+void Match::find_missing(const std::vector<Slot>& slots) {
+  const bool no_states = lacks_all_states();
+  if (no_states) problems_.push_back("there is no state of an optimiser: no name begins with 'optimizer.'");
+  for (const Slot& slot : slots) {
+    if (first_source_.contains(slot.cell.identity())) continue;
+    if (no_states && slot.cell.kind() == CellKind::state) continue;
+    report_.missing.push_back(slot.name);
+    missing_shapes_.push_back(slot.file_shape());
+  }
+}
+
+bool Match::lacks_all_states() const {
+  const auto is_state = [](std::string_view name) { return name.starts_with(kStatePrefix); };
+  return !options_.states.empty() && std::ranges::none_of(names_, is_state);
+}
+
+/// Whether a name of the file is any business of this load.
+bool Match::concerns_us(std::string_view name) const {
+  if (name.starts_with(kStatePrefix)) return !options_.states.empty();
+  if (name.starts_with(kModuleStatePrefix) && !options_.module_states) return false;
+  return name.starts_with(options_.prefix);
+}
+
+void Match::find_unexpected() {
+  for (const std::string_view name : names_)
+    if (!used_.contains(name) && concerns_us(name)) report_.unexpected.emplace_back(name);
+}
+
+/// What to do when whole names differ by a prefix; else empty.
+std::string Match::prefix_advice() const {
+  const std::vector<std::string_view> missing = views(report_.missing);
+  const std::vector<std::string_view> all_unexpected = views(report_.unexpected);
+  if (const auto prefix = common_prefix(missing, names_))
+    return "; names in the file begin with " + quote(*prefix) + ": did you mean to load with the prefix " +
+           quote(*prefix + options_.prefix) + "?";
+  if (const auto prefix = common_prefix(all_unexpected, missing))
+    return "; names in the model begin with " + quote(*prefix) + ", those in the file do not: load that part of it";
+  return "";
+}
+
+/// The lines about names that only one side has.
+std::vector<std::string> Match::name_problems(bool hints) const {
+  std::vector<std::string> lines;
+  const std::vector<std::string_view> candidates = views(report_.unexpected);
+  for (std::size_t i = 0; i < report_.missing.size() && i < kMostListed; ++i) {
+    const std::string& name = report_.missing[i];
+    const std::string_view near = hints ? nearest(name, candidates) : std::string_view();
+    lines.push_back(quote(name) + " " + shape_text(missing_shapes_[i]) + " is missing from the file" +
+                    (near.empty() ? "" : "; is it " + quote(near) + "?"));
+  }
+  for (std::size_t i = 0; i < report_.unexpected.size() && i < kMostListed; ++i) {
+    const std::string& name = report_.unexpected[i];
+    lines.push_back(quote(name) + " " + bracketed(file_.info(name).shape) + " is not in the model");
+  }
+  return lines;
+}
+
+void Match::check() const {
+  const std::size_t of_names = options_.strict ? report_.missing.size() + report_.unexpected.size() : 0;
+  const std::size_t total = problems_.size() + of_names;
+  if (total == 0) return;
+  const std::string advice = of_names > 0 ? prefix_advice() : "";
+  std::vector<std::string> lines = problems_;
+  if (lines.size() > kMostListed) lines.resize(kMostListed);
+  if (of_names > 0) std::ranges::move(name_problems(advice.empty()), std::back_inserter(lines));
+  if (total == 1) refuse(file_.where(), lines.front() + advice);
+  std::string text = "does not fit the model: " + counted(total, "problem");
+  for (const std::string& line : lines) text += "\n  " + line;
+  if (lines.size() < total) text += "\n  and " + std::to_string(total - lines.size()) + " more";
+  refuse(file_.where(), text + (advice.empty() ? "" : "\n" + advice.substr(2)));
+}
+
+}  // namespace ferrite::io::detail

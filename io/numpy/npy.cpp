@@ -1,0 +1,85 @@
+#include "ferrite/io/numpy/npy.h"
+
+#include <algorithm>
+
+#include "ferrite/io/detail/text.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::io::detail {
+namespace {
+
+constexpr std::size_t kAlignment = 64;  // of the elements
+constexpr std::size_t kGrowth = 21;     // NumPy leaves room for a first extent of so many digits
+constexpr std::size_t kPrefix = 10;     // magic, version, a length of two bytes
+
+std::string_view descr_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f32: return "<f4";
+    case Dtype::f64: return "<f8";
+    case Dtype::i32: return "<i4";
+    case Dtype::i64: return "<i8";
+    case Dtype::boolean: break;
+  }
+  return "|b1";
+}
+
+/// "()", "(3,)", "(2, 3)".
+std::string tuple_of(const Shape& shape) {
+  std::string out = "(";
+  for (const std::int64_t extent : shape) {
+    if (out.size() > 1) out += ' ';
+    out += std::to_string(extent) + ',';
+  }
+  if (shape.rank() > 1) out.pop_back();
+  return out + ")";
+}
+
+/// The axes from the last to the first.
+Shape reversed_axes(std::size_t rank) {
+  std::vector<std::int64_t> axes;
+  for (std::size_t i = rank; i > 0; --i) axes.push_back(static_cast<std::int64_t>(i) - 1);
+  return Shape(axes);
+}
+
+}  // namespace
+
+void check_supported(const NpyHeader& header, std::string_view where) {
+  if (!header.type || !loads_as(*header.type))
+    refuse(where,
+           "unsupported dtype: " + quote(header.dtype) + "; supported are f4, f8, f2, i8, i4, i2, i1, u1 and b1");
+  if (header.shape.size() > Shape::kMaxRank)
+    refuse(where, "too many dimensions: " + std::to_string(header.shape.size()) + ", at most " +
+                      std::to_string(Shape::kMaxRank) + " are supported");
+}
+
+Tensor read_npy_data(const NpyHeader& header, std::span<const std::byte> data, std::string_view where) {
+  check_supported(header, where);
+  if (!header.fortran_order) return decode(*header.type, Shape(header.shape), data, where, header.order);
+  const std::vector<std::int64_t> reversed(header.shape.rbegin(), header.shape.rend());
+  return permute(decode(*header.type, Shape(reversed), data, where, header.order), reversed_axes(reversed.size()));
+}
+
+std::string npy_front(const Tensor& tensor) {
+  std::string header = "{'descr': '" + std::string(descr_of(tensor.dtype())) +
+                       "', 'fortran_order': False, 'shape': " + tuple_of(tensor.shape()) + ", }";
+  if (tensor.rank() > 0) header.append(kGrowth - std::to_string(tensor.shape()[0]).size(), ' ');
+  header.append(kAlignment - (kPrefix + header.size() + 1) % kAlignment, ' ');
+  header += '\n';
+  std::string front("\x93NUMPY\x01\x00", 8);
+  front += static_cast<char>(header.size() & 0xff);
+  front += static_cast<char>(header.size() >> 8);
+  return front + header;
+}
+
+Tensor npy_data(const Tensor& tensor, std::string_view where) {
+  if (!tensor.defined() || tensor.is_abstract())
+    refuse(where, "the tensor has no values: it is undefined or being traced");
+  return contiguous(tensor.unmarked());
+}
+
+std::span<const std::byte> npy_bytes(const Tensor& dense) {
+  const auto size = static_cast<std::size_t>(dense.numel()) * static_cast<std::size_t>(size_of(dense.dtype()));
+  return size > 0 ? std::span(dense.raw(), size) : std::span<const std::byte>();
+}
+
+}  // namespace ferrite::io::detail

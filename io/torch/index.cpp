@@ -1,0 +1,293 @@
+#include "ferrite/io/torch/index.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "ferrite/io/detail/text.h"
+
+namespace ferrite::io::detail {
+namespace {
+
+using Kind = PickleKind;
+
+constexpr std::size_t kMostDepth = 100;
+constexpr std::size_t kFreeBytes = std::size_t{900} << 10;
+constexpr std::size_t kMostKey = 20;  ///< digits of a storage's key
+constexpr std::string_view kBareName = "tensor";
+
+bool is_container(PickleValue v) {
+  return v.kind() == Kind::dictionary || v.kind() == Kind::list || v.kind() == Kind::tuple;
+}
+
+std::string real_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  const double size = std::fabs(value);
+  const bool fixed = size == 0 || (size >= 1e-4 && size < 1e16);  // as Python's repr
+  std::array<char, 40> digits{};
+  const auto form = fixed ? std::chars_format::fixed : std::chars_format::scientific;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, form).ptr;
+  std::string text(digits.data(), end);
+  if (fixed && text.find('.') == std::string::npos) text += ".0";
+  return text;
+}
+
+/// The text of a dictionary's key; nothing where it has none.
+std::optional<std::string> key_text(const Pickle& pickle, PickleValue key) {
+  if (key.kind() == Kind::global || key.kind() == Kind::object) return std::nullopt;
+  return plain_text(pickle, key);
+}
+
+class Flattener {
+ public:
+  Flattener(const Pickle& pickle, std::string_view where)
+      : pickle_(pickle),
+        where_(where),
+        most_bytes_(kFreeBytes + 9 * pickle.size() - std::min(pickle.memory(), kFreeBytes + 8 * pickle.size())),
+        visits_(1000 + pickle.size()) {}
+
+  TorchIndex run(PickleValue root) {
+    if (is_tensor(pickle_, root)) {
+      name_ = kBareName;
+      add_tensor(root);
+    } else if (is_container(root)) {
+      walk(root);
+    } else {
+      refuse(where_, "holds no tensors: it is " + std::string(with_article(root.kind())) +
+                         "; save a dictionary of tensors, such as model.state_dict()");
+    }
+    sort_names();
+    return std::move(index_);
+  }
+
+ private:
+  /// A container on the way from the root.
+  struct Frame {
+    PickleValue container;
+    Pickle::Items items;
+    std::size_t name_size;  ///< of the container's own name
+    std::size_t next = 0;   ///< the next item's position
+  };
+
+  [[noreturn]] void fail(const std::string& what) const { refuse(place(), what); }
+  std::string place() const { return where_ + ": " + quote(name_); }
+
+  void enter(PickleValue container) {
+    if (frames_.size() == kMostDepth) fail("nested too deeply: more than 100 levels");
+    for (const Frame& frame : frames_)
+      if (frame.container == container && pickle_.items(container).next()) fail("contains itself");
+    frames_.push_back({container, pickle_.items(container), name_.size()});
+  }
+
+  void walk(PickleValue root) {
+    enter(root);
+    while (!frames_.empty()) {
+      Frame& frame = frames_.back();
+      name_.resize(frame.name_size);
+      const auto first = frame.items.next();
+      if (!first) {
+        frames_.pop_back();
+        continue;
+      }
+      if (frames_.size() > 1) name_ += '.';
+      if (frame.container.kind() == Kind::dictionary) {
+        append_key(*first);
+        visit(*frame.items.next());  // a dictionary holds pairs
+      } else {
+        name_ += std::to_string(frame.next++);
+        visit(*first);
+      }
+    }
+  }
+
+  void append_key(PickleValue key) {
+    const auto text = key_text(pickle_, key);
+    if (!text)
+      fail("a dictionary's key is neither a string nor a number: " + std::string(with_article(key.kind())) +
+           "; name the part you want by its key");
+    name_ += *text;
+  }
+
+  void visit(PickleValue value) {
+    if (visits_-- == 0) fail("the same values are used again and again: more than the file has bytes");
+    if (is_tensor(pickle_, value)) return add_tensor(value);
+    if (value.kind() == Kind::persistent) fail("a bare storage; save a tensor");
+    if (!is_container(value)) {
+      if (const auto text = plain_text(pickle_, value)) add_metadata(*text);
+      return;
+    }
+    if (value.kind() != Kind::dictionary) {
+      if (const auto text = plain_list(value)) return add_metadata(*text);
+    }
+    enter(value);
+  }
+
+  /// A list of scalars in Python's words, "[0, 1]"; nothing when it holds anything else.
+  std::optional<std::string> plain_list(PickleValue list) {
+    const bool tuple = list.kind() == Kind::tuple;
+    std::string text = tuple ? "(" : "[";
+    std::size_t n = 0;
+    Pickle::Items items = pickle_.items(list);
+    while (const auto item = items.next()) {
+      if (item->kind() != Kind::none && item->kind() != Kind::boolean && item->kind() != Kind::integer &&
+          item->kind() != Kind::real)
+        return std::nullopt;
+      if (visits_-- == 0) fail("the same values are used again and again: more than the file has bytes");
+      if (n++ > 0) text += ", ";
+      text += *plain_text(pickle_, *item);
+      check_memory(2 * text.size(), 0, 0);
+    }
+    text += tuple ? (n == 1 ? ",)" : ")") : "]";
+    return text;
+  }
+
+  void add_tensor(PickleValue value) {
+    check_memory(name_.size() + kMostKey, 1, 0);
+    if (name_.find('\0') != std::string::npos) fail("a name holds a NUL");
+    TorchTensor tensor = tensor_of(pickle_, value, index_, place());
+    tensor.name = pooled(name_);
+    index_.tensors.push_back(tensor);
+  }
+
+  void add_metadata(std::string_view text) {
+    check_memory(name_.size() + text.size(), 0, 1);
+    const TextRange key = pooled(name_);
+    index_.metadata.push_back({key, pooled(text)});
+  }
+
+  TextRange pooled(std::string_view text) {
+    const TextRange range{static_cast<std::uint32_t>(index_.pool.size()), static_cast<std::uint32_t>(text.size())};
+    index_.pool += text;
+    return range;
+  }
+
+  /// What a table takes for so much more: where it has to grow, the old memory lives beside the new.
+  template <class T>
+  static std::size_t taken_by(const T& table, std::size_t more) {
+    const std::size_t grown = std::max(2 * table.capacity(), table.size() + more);
+    return (table.capacity() + (table.size() + more > table.capacity() ? grown : 0)) * sizeof(*table.data());
+  }
+
+  /// Refuses before the tables outgrow what a pickle of this size may need.
+  void check_memory(std::size_t text, std::size_t tensors, std::size_t values) const {
+    const std::size_t bytes = taken_by(index_.pool, text) + taken_by(index_.extents, tensors * 2 * kMostRank) +
+                              taken_by(index_.tensors, tensors) + taken_by(index_.metadata, values);
+    if (bytes > most_bytes_)
+      fail("the names and values need more memory than a file of this size warrants: " + std::to_string(bytes) +
+           " bytes; name the part you want by its key");
+  }
+
+  void sort_names() {
+    index_.by_name.resize(index_.tensors.size());
+    std::iota(index_.by_name.begin(), index_.by_name.end(), 0u);
+    const auto name = [this](std::uint32_t i) { return index_.name(i); };
+    std::ranges::sort(index_.by_name, {}, name);
+    const auto twice = std::ranges::adjacent_find(index_.by_name, {}, name);
+    if (twice != index_.by_name.end())
+      refuse(where_, "a name occurs twice: " + quote(name(*twice)) + "; name the part you want by its key");
+  }
+
+  const Pickle& pickle_;
+  std::string where_;
+  std::size_t most_bytes_;
+  std::size_t visits_;
+  TorchIndex index_;
+  std::vector<Frame> frames_;
+  std::string name_;
+};
+
+/// The names in a container, as advice.
+std::string names_in(const Pickle& pickle, PickleValue container) {
+  std::string names;
+  Pickle::Items items = pickle.items(container);
+  int n = 0;
+  while (const auto key = items.next()) {
+    if (container.kind() != Kind::dictionary) break;
+    items.next();
+    const auto text = key_text(pickle, *key);
+    if (!text) continue;
+    if (++n > 8) return names + ", ...";
+    names += (n > 1 ? ", " : "") + quote(*text);
+  }
+  return names;
+}
+
+/// The item of a container under the longest name that the path begins with, and the rest of the path.
+struct Step {
+  std::optional<PickleValue> value;
+  std::size_t taken = 0;
+};
+
+Step step_into(const Pickle& pickle, PickleValue container, std::string_view path) {
+  Step best;
+  Pickle::Items items = pickle.items(container);
+  for (std::size_t i = 0;; ++i) {
+    const auto first = items.next();
+    if (!first) return best;
+    const bool dictionary = container.kind() == Kind::dictionary;
+    const auto value = dictionary ? items.next() : first;
+    const auto text = dictionary ? key_text(pickle, *first) : std::to_string(i);
+    if (!text || !path.starts_with(*text)) continue;
+    if (path.size() != text->size() && path[text->size()] != '.') continue;
+    if (!best.value || text->size() >= best.taken) best = {value, text->size()};
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> plain_text(const Pickle& pickle, PickleValue v) {
+  switch (v.kind()) {
+    case Kind::none: return "None";
+    case Kind::boolean: return pickle.boolean(v) ? "True" : "False";
+    case Kind::real: return real_text(pickle.real(v));
+    case Kind::text: return std::string(pickle.text(v));
+    case Kind::integer: {
+      const auto value = pickle.integer(v);
+      return value ? std::to_string(*value) : "an integer of more than 64 bits";
+    }
+    case Kind::global: {
+      const PickleGlobal& global = pickle.global(v);
+      if (global.kind != GlobalKind::dtype) return std::nullopt;
+      return std::string(global.module) + "." + std::string(global.name);
+    }
+    case Kind::object: {
+      const PickleValue arguments = pickle.arguments(v);
+      if (pickle.maker(v).kind != GlobalKind::device || pickle.tuple_size(arguments) == 0) return std::nullopt;
+      const auto item = [&](std::size_t i) { return pickle.tuple_item(arguments, i); };
+      if (item(0).kind() != Kind::text) return std::nullopt;
+      std::string text(pickle.text(item(0)));
+      if (pickle.tuple_size(arguments) == 2 && item(1).kind() == Kind::integer)
+        text += ":" + std::to_string(pickle.integer(item(1)).value_or(-1));
+      return text;
+    }
+    default: return std::nullopt;
+  }
+}
+
+std::optional<std::size_t> TorchIndex::find(std::string_view wanted) const {
+  const auto key = [this](std::uint32_t i) { return name(i); };
+  const auto found = std::ranges::lower_bound(by_name, wanted, {}, key);
+  if (found == by_name.end() || key(*found) != wanted) return std::nullopt;
+  return *found;
+}
+
+TorchIndex flatten(const Pickle& pickle, std::string_view key, std::string_view where) {
+  PickleValue part = pickle.root();
+  std::string_view path = key;
+  while (!path.empty()) {
+    const Step step = is_container(part) ? step_into(pickle, part, path) : Step{};
+    if (!step.value) {
+      const std::string names = is_container(part) ? names_in(pickle, part) : "";
+      refuse(where,
+             "the checkpoint has no part of this name: " + quote(key) + (names.empty() ? "" : "; there are " + names));
+    }
+    part = *step.value;
+    path.remove_prefix(std::min(path.size(), step.taken + 1));
+  }
+  return Flattener(pickle, where).run(part);
+}
+
+}  // namespace ferrite::io::detail

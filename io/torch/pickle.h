@@ -1,0 +1,123 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ferrite/io/torch/pickle_globals.h"
+
+namespace ferrite::io::detail {
+
+inline constexpr std::size_t kMostPickleBytes = 100'000'000;
+
+enum class PickleKind : std::uint8_t {
+  none,
+  boolean,
+  integer,  ///< also those beyond 64 bits
+  real,
+  text,
+  bytes,
+  tuple,
+  list,
+  dictionary,  ///< dict, OrderedDict, Counter, defaultdict
+  set,
+  global,      ///< a name from the closed table
+  object,      ///< such a name and its arguments; what it means is for the caller to say
+  persistent,  ///< a persistent id: a storage
+};
+
+/// "a tuple", as errors say it.
+std::string_view with_article(PickleKind kind);
+
+/// A value of a pickle in four bytes: a scalar is the place of its opcode, the rest are places in tables.
+class PickleValue {
+ public:
+  constexpr PickleValue() = default;
+  constexpr PickleValue(PickleKind kind, std::uint32_t place)
+      : bits_((static_cast<std::uint32_t>(kind) << 28) | place) {}
+  PickleKind kind() const { return static_cast<PickleKind>(bits_ >> 28); }
+  std::uint32_t place() const { return bits_ & 0x0fffffffu; }
+  bool operator==(const PickleValue&) const = default;
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
+/// A list, dictionary or set in pieces of consecutive items; dictionaries hold key, value, key, value.
+struct PickleNode {
+  std::uint32_t begin = 0;
+  std::uint32_t count = 0;
+  std::uint32_t next = 0;  ///< the next piece's number; 0 for none
+  std::uint32_t last = 0;  ///< of the first piece: the last one's number
+};
+
+/// The values of one pickle. They refer to each other by number, may be shared and may even contain themselves; no
+/// destructor follows them. The bytes must outlive it.
+class Pickle {
+ public:
+  explicit Pickle(std::span<const std::byte> bytes) : bytes_(bytes), nodes_(1) {}
+
+  PickleValue root() const { return root_; }
+  /// Bytes of the pickle, from its first opcode to its STOP.
+  std::size_t size() const { return size_; }
+  /// Bytes of memory that the values took.
+  std::size_t memory() const { return memory_; }
+
+  bool boolean(PickleValue v) const { return v.place() != 0; }
+  /// Nothing where it does not fit 64 bits.
+  std::optional<std::int64_t> integer(PickleValue v) const;
+  double real(PickleValue v) const;
+  std::string_view text(PickleValue v) const;
+  const PickleGlobal& global(PickleValue v) const { return global_at(v.place()); }
+
+  std::size_t tuple_size(PickleValue v) const;
+  /// An item of a tuple; not checked.
+  PickleValue tuple_item(PickleValue v, std::size_t i) const { return pool_[v.place() + 1 + i]; }
+
+  /// What an object was made by, and its arguments: always a tuple.
+  const PickleGlobal& maker(PickleValue object) const { return global(pool_[object.place()]); }
+  PickleValue arguments(PickleValue object) const { return pool_[object.place() + 1]; }
+  /// What a persistent id holds.
+  PickleValue persistent_id(PickleValue v) const { return pool_[v.place()]; }
+
+  /// All persistent ids, in the order in which they were met.
+  const std::deque<PickleValue>& persistent_ids() const { return persistent_ids_; }
+
+  /// Walks over the items of a tuple, list, dictionary or set.
+  class Items {
+   public:
+    Items(const Pickle& pickle, PickleValue container);
+    std::optional<PickleValue> next();
+
+   private:
+    const Pickle* pickle_;
+    std::uint32_t at_ = 0;
+    std::uint32_t left_ = 0;
+    std::uint32_t next_ = 0;
+  };
+  Items items(PickleValue container) const { return {*this, container}; }
+
+ private:
+  friend class PickleState;
+  friend class PickleMachine;
+  /// Marks an OrderedDict in the place of a dictionary.
+  static constexpr std::uint32_t kOrderedBit = 1u << 27;
+
+  std::span<const std::byte> bytes_;
+  std::size_t size_ = 0;
+  std::size_t memory_ = 0;
+  PickleValue root_;
+  std::deque<PickleValue> pool_;
+  std::deque<PickleValue> persistent_ids_;
+  std::deque<PickleNode> nodes_;  // the first stands for none
+};
+
+/// Reads the pickle at the front of the bytes: protocols 2 to 5, the opcodes that data needs, names from the closed
+/// table. Nothing is ever called or imported. Throws IoError, its message beginning with `where`, for anything else,
+/// above 100 MB, and where memory would exceed eight times the bytes read and half a MiB.
+Pickle read_pickle(std::span<const std::byte> bytes, std::string_view where);
+
+}  // namespace ferrite::io::detail

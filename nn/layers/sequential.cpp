@@ -1,0 +1,76 @@
+#include "ferrite/nn/layers/sequential.h"
+
+#include <algorithm>
+
+#include "ferrite/nn/detail/steps.h"
+
+namespace ferrite::nn {
+
+void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
+  (void)whole();
+  if (!layer) throw ValueError("sequential: the layer '" + name + "' is null");
+  if (name.empty()) throw ValueError("sequential: a layer needs a name");
+  if (names_.contains(name)) throw ValueError("sequential: the name '" + name + "' is taken");
+  adopt(name, *layer);
+  names_.insert(name);
+  layers_.push_back({std::move(name), std::move(layer)});
+}
+
+Tensor Sequential::forward(const Tensor& x, const Context& context) const {
+  (void)whole();
+  if (context.state.defined() || context.cell.defined()) check_takes_state();
+  Tensor y = x;
+  for (const Item& item : layers_) y = item.layer->forward(y, context);
+  return y;
+}
+
+bool Sequential::causal() const {
+  return std::all_of(layers_.begin(), layers_.end(), [](const Item& item) { return item.layer->causal(); });
+}
+
+StepInput Sequential::step_input() const {
+  for (const Item& item : layers_) {
+    const StepInput input = item.layer->step_input();
+    if (input.width > 0 || !input.keeps_width) return input;
+  }
+  return {0, Dtype::f32, true};
+}
+
+std::unique_ptr<Step> Sequential::make_chain(const StepRows& in, bool adds) const {
+  std::vector<std::unique_ptr<Step>> steps;
+  StepRows rows = in;
+  for (const Item& item : layers_) {
+    steps.push_back(detail::step_of(*item.layer, rows));
+    rows = steps.back()->result();
+  }
+  return detail::chain_step(std::move(steps), in, adds);
+}
+
+std::unique_ptr<Step> Sequential::make_step(const StepRows& in) const { return make_chain(in, false); }
+
+void Sequential::clone_into(Sequential& to) const {
+  (void)whole();
+  for (const Item& item : layers_) to.add(item.name, item.layer->clone());
+  to.take_after(*this);
+}
+
+std::unique_ptr<Layer> Sequential::clone() const {
+  auto copy = std::make_unique<Sequential>();
+  clone_into(*copy);
+  return copy;
+}
+
+Tensor Residual::forward(const Tensor& x, const Context& context) const {
+  const Tensor y = Sequential::forward(x, context);
+  if (y.shape() != x.shape())
+    throw ShapeError("residual: the chain changes the shape: " + x.shape().str() + " to " + y.shape().str());
+  return x + y;
+}
+
+std::unique_ptr<Layer> Residual::clone() const {
+  auto copy = std::make_unique<Residual>();
+  clone_into(*copy);
+  return copy;
+}
+
+}  // namespace ferrite::nn

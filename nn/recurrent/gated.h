@@ -1,0 +1,85 @@
+#pragma once
+#include <vector>
+
+#include "ferrite/compile/scan.h"
+#include "ferrite/nn/recurrent/recurrent.h"
+
+/// The layers whose cells are gates of x W_ih + b_ih and h W_hh + b_hh. A kind adds only its step (nn/recurrent/gru.h,
+/// nn/recurrent/lstm.h, nn/recurrent/rnn.h).
+namespace ferrite::detail {
+enum class CellType : std::uint8_t;
+}
+
+namespace ferrite::nn {
+
+/// Parameters of one layer in one direction. G gates side by side; D features come in.
+struct RecurrentWeights {
+  Parameter weight_ih;    ///< [D, G H], in files [G H, D]
+  Parameter weight_hh;    ///< [H, G H], in files [G H, H]; of an LSTM with projection [P, G H]
+  Parameter bias_ih{};    ///< [G H], or empty
+  Parameter bias_hh{};    ///< [G H], or empty
+  Parameter weight_hr{};  ///< the LSTM's projection [H, P], in files [P, H], or empty
+};
+
+/// The values of these, as one call reads them; undefined where there are none.
+SequenceWeights values_of(const RecurrentWeights& weights);
+
+/// A kind of recurrent cell: what its step computes from i = x W_ih + b_ih [B, G H] and the state before.
+struct CellKind {
+  using Step = RecurrentState (*)(const Tensor& i, const RecurrentState& before, const SequenceWeights& w);
+  using Sequence = Tensors (*)(const Tensor& x, const RecurrentState& before, const SequenceWeights& w,
+                               const SequenceOptions& options);
+  std::string_view name;  ///< "gru"
+  int gates;
+  bool has_memory;  ///< whether there is a c
+  Step step;
+  Sequence sequence;                 ///< all steps as one operation
+  ferrite::detail::CellType kernel;  ///< what runs it
+};
+
+/// A recurrent layer of one of these kinds. Names and initial values are PyTorch's.
+class GatedRecurrent : public Recurrent {
+ public:
+  /// Throws ValueError for a layer or direction that is not there.
+  const RecurrentWeights& weights(std::int64_t layer = 0, bool reverse = false) const&;
+  RecurrentWeights weights(std::int64_t layer = 0, bool reverse = false) const&& { return weights(layer, reverse); }
+
+  StepInput step_input() const override;
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+
+ protected:
+  GatedRecurrent(const CellKind& cell, const RecurrentSizes& sizes, const Init& init);
+
+ private:
+  Dtype dtype() const override {
+    (void)whole();
+    return weights_[0].weight_ih.dtype();
+  }
+  Tensor run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,
+                       RecurrentState& state) const override;
+
+  CellKind cell_;
+  std::vector<RecurrentWeights> weights_;  // layer by layer, forward before backward
+  std::vector<Scan> scans_;                // the same for Form::scan, else none
+};
+
+/// One step of a kind as a module: x [B, D], state [B, H] -> state; unbatched [D], [H] -> [H]. Parameters are named
+/// weight_ih, weight_hh, bias_ih, bias_hh, as PyTorch's cells.
+class RecurrentCell : public Module {
+ public:
+  const RecurrentWeights& weights() const& { return weights_; }
+  RecurrentWeights weights() const&& { return weights_; }
+  std::int64_t input_size() const { return weights_.weight_ih.shape()[0]; }
+  std::int64_t hidden_size() const { return weights_.weight_hh.shape()[0]; }
+
+ protected:
+  RecurrentCell(const CellKind& cell, std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias);
+  /// Undefined states are zeros. Throws ShapeError, DtypeError.
+  RecurrentState step(const Tensor& x, const RecurrentState& before) const;
+
+ private:
+  CellKind cell_;
+  RecurrentWeights weights_;
+};
+
+}  // namespace ferrite::nn

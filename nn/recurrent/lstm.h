@@ -1,0 +1,48 @@
+#pragma once
+#include "ferrite/nn/recurrent/gated.h"
+
+namespace ferrite::nn {
+
+struct LstmOptions {
+  std::int64_t layers = 1;
+  bool bidirectional = false;
+  double dropout = 0;  ///< between layers, while training
+  bool bias = true;
+  bool batch_first = true;
+  Form form = Form::fused;     ///< for tests and experts
+  bool recompute = false;      ///< gates are computed again for the gradient instead of kept: less memory, more time
+  std::int64_t proj_size = 0;  ///< P < H: h' = (o * tanh(c')) W_hr (arXiv 1402.1128); 0: none
+};
+
+/// Long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates), as torch.nn.LSTM(input_size,
+/// hidden_size, batch_first=True).
+///
+///   i  = sigmoid(x W_ii + b_ii + h W_hi + b_hi)
+///   f  = sigmoid(x W_if + b_if + h W_hf + b_hf)
+///   g  = tanh   (x W_ig + b_ig + h W_hg + b_hg)
+///   o  = sigmoid(x W_io + b_io + h W_ho + b_ho)
+///   c' = f * c + i * g
+///   h' = o * tanh(c')
+///
+/// Parameters, the blocks of columns being i, f, g, o: weight_ih_l0 [D, 4H], weight_hh_l0 [H, 4H] (in files [4H, D]
+/// and [4H, H]), bias_ih_l0 [4H], bias_hh_l0 [4H], with a projection weight_hr_l0 [H, P], then _l0_reverse, _l1, ...;
+/// all start as U(-1/sqrt(H), 1/sqrt(H)). `run` gives h in `state` and c in `cell`. Shapes, lengths, resets and
+/// states: see Recurrent; with a projection h is P wide.
+class Lstm final : public GatedRecurrent {
+ public:
+  Lstm(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
+      : Lstm(input_size, hidden_size, LstmOptions{}, init) {}
+  Lstm(std::int64_t input_size, std::int64_t hidden_size, const LstmOptions& options, const Init& init = {});
+
+  std::unique_ptr<Layer> clone() const override;
+};
+
+/// torch.nn.LSTMCell.
+class LstmCell final : public RecurrentCell {
+ public:
+  LstmCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true);
+  /// The next h and c, from zeros where a state is undefined.
+  RecurrentState operator()(const Tensor& x, const RecurrentState& before = {}) const { return step(x, before); }
+};
+
+}  // namespace ferrite::nn

@@ -1,0 +1,192 @@
+#include "ferrite/nn/recurrent/recurrent.h"
+
+#include <array>
+
+#include "ferrite/nn/detail/lengths.h"
+#include "ferrite/nn/recurrent/carry.h"
+#include "ferrite/nn/recurrent/detail/recurrent_checks.h"
+
+namespace ferrite::nn {
+namespace {
+
+using detail::check_dtype;
+
+std::string text(std::int64_t n) { return std::to_string(n); }
+
+/// A call's shapes, checked.
+class Call {
+ public:
+  Call(const std::string& name, Label lengths_name, const RecurrentSizes& sizes, const Tensor& x,
+       const Context& context, Dtype dtype)
+      : name_(name),
+        lengths_name_(lengths_name),
+        sizes_(sizes),
+        batched_(x.rank() == 3),
+        batch_first_(sizes.batch_first || !batched_) {
+    check_input(x, dtype);
+    input = batched_ ? x : unsqueeze(x, 0);
+    B = input.shape()[batch_first_ ? 0 : 1];
+    T = input.shape()[batch_first_ ? 1 : 0];
+    if (T == 0) throw ShapeError(name + ": the sequence has no steps: " + x.shape().str());
+    read_lengths(context.lengths);
+    read_resets(context.reset_mask);
+  }
+
+  std::int64_t B, T;
+  Tensor input;  ///< [B, T, D] or [T, B, D]
+
+  SequenceOptions options(bool reverse) const {
+    return {.reverse = reverse,
+            .batch_first = batch_first_,
+            .lengths = lengths_,
+            .resets = resets_,
+            .recompute = sizes_.recompute};
+  }
+  std::int64_t count() const { return sizes_.layers * sizes_.directions(); }
+  /// What a state of the given width must look like over all layers.
+  Shape all_states(std::int64_t width) const { return {count(), B, width}; }
+
+  /// An initial state for each layer and direction.
+  Tensors initial(const Tensor& given, std::int64_t width, Dtype dtype) const {
+    if (!given.defined()) {
+      const Tensor zero = zeros({B, width}, dtype);
+      Tensors all;
+      for (std::int64_t i = 0; i < count(); ++i) all.push_back(zero);
+      return all;
+    }
+    check_dtype(name_, given, dtype, "a state");
+    const Shape whole = batched_ ? all_states(width) : Shape{count(), width};
+    const Shape single = batched_ ? Shape{B, width} : Shape{width};
+    if (given.shape() != whole && given.shape() != all_states(width) && !(count() == 1 && given.shape() == single))
+      throw ShapeError(name_ + ": expects a state " + (count() == 1 ? single : whole).str() + ", got " +
+                       given.shape().str());
+    return unbind(given.shape() == all_states(width) ? given : reshape(given, all_states(width)), 0);
+  }
+
+  /// The last states in the shape of the result.
+  Tensor collected(const Tensors& states) const {
+    if (count() == 1) return batched_ ? states[0] : squeeze(states[0], 0);
+    const Tensor all = stack(states);
+    return batched_ ? all : squeeze(all, 1);
+  }
+  Tensor result(const Tensor& output) const { return batched_ ? output : squeeze(output, 0); }
+
+ private:
+  void check_input(const Tensor& x, Dtype dtype) const {
+    if ((x.rank() != 3 && x.rank() != 2) || x.shape()[-1] != sizes_.input_size)
+      throw ShapeError(name_ + ": expects input " + (sizes_.batch_first ? "[B, T, " : "[T, B, ") +
+                       text(sizes_.input_size) + "], got " + x.shape().str());
+    check_dtype(name_, x, dtype, "input");
+  }
+
+  void read_lengths(const Tensor& lengths) {
+    if (!lengths.defined()) return;
+    lengths_ = detail::checked_lengths(lengths_name_, lengths, B, T);
+  }
+
+  void read_resets(const Tensor& mask) {
+    if (!mask.defined()) return;
+    if (mask.dtype() != Dtype::boolean || mask.shape() != Shape{B, T})
+      throw ShapeError(name_ + ": expects a reset mask bool[" + text(B) + ", " + text(T) + "], got " +
+                       mask.spec().str());
+    resets_ = mask;
+  }
+
+  const std::string& name_;
+  Label lengths_name_;
+  const RecurrentSizes& sizes_;
+  bool batched_;
+  bool batch_first_;
+  Tensor lengths_, resets_;
+};
+
+}  // namespace
+
+void detail::check_sizes(const std::string& name, const RecurrentSizes& s) {
+  if (s.input_size < 1 || s.hidden_size < 1)
+    throw ValueError(name + ": sizes must be positive, got " + text(s.input_size) + " and " + text(s.hidden_size));
+  if (s.layers < 1) throw ValueError(name + ": needs at least one layer, got " + text(s.layers));
+  if (!(s.dropout >= 0 && s.dropout <= 1))
+    throw ValueError(name + ": dropout must lie in [0, 1], got " + std::to_string(s.dropout));
+  if (s.proj_size < 0 || s.proj_size >= s.hidden_size)
+    throw ValueError(name + ": proj_size must lie in 0.." + text(s.hidden_size - 1) + ", got " + text(s.proj_size));
+}
+
+void detail::check_dtype(const std::string& name, const Tensor& x, Dtype dtype, const char* what) {
+  if (x.dtype() != dtype)
+    throw DtypeError(name + ": the weights are " + std::string(name_of(dtype)) + ", got " + what + " " +
+                     x.spec().str() + "; cast one of them");
+}
+
+Recurrent::Recurrent(std::string name, bool has_memory, const RecurrentSizes& sizes, const Init& init)
+    : name_(std::move(name)),
+      lengths_name_(Label::of(name_ + ": a length of")),
+      has_memory_(has_memory),
+      sizes_(sizes) {
+  detail::check_sizes(name_, sizes);
+  if (!sizes.bidirectional) carries("h", sizes.layers, sizes.state_size(), init.dtype);
+  if (!sizes.bidirectional && has_memory) carries("c", sizes.layers, sizes.hidden_size, init.dtype);
+  for (std::int64_t k = 0; k + 1 < sizes.layers && sizes.dropout > 0; ++k) {
+    const std::string dropout = "dropout_l" + text(k);
+    dropouts_.emplace_back(sizes.dropout, init.child(dropout));
+    adopt(dropout, dropouts_.back());
+  }
+}
+
+std::string Recurrent::suffix_of(std::int64_t layer, bool reverse) {
+  return "_l" + text(layer) + (reverse ? "_reverse" : "");
+}
+
+std::size_t Recurrent::index_of(const char* what, std::int64_t layer, bool reverse) const {
+  (void)whole();
+  if (layer < 0 || layer >= sizes_.layers || (reverse && !sizes_.bidirectional))
+    throw ValueError(name_ + ": has no " + what + suffix_of(layer, reverse) + "; it has " + text(sizes_.layers) +
+                     (sizes_.bidirectional ? " bidirectional" : " forward") + " layers");
+  return static_cast<std::size_t>(layer * sizes_.directions() + (reverse ? 1 : 0));
+}
+
+RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
+  (void)whole();
+  const Dtype type = dtype();
+  Call call(name_, lengths_name_, sizes_, x, context, type);
+  const std::span<const State> carried = states_in(context, call.B);
+  const bool memory = has_memory_;
+  if (context.cell.defined() && !memory)
+    throw ValueError(name_ + ": the context has an initial memory (cell), this cell has none; give its state alone");
+  Tensors h = call.initial(carried.empty() ? context.state : carried[0].value(), sizes_.state_size(), type);
+  Tensors c;
+  if (memory) c = call.initial(carried.empty() ? context.cell : carried[1].value(), sizes_.hidden_size, type);
+
+  Tensor y = call.input;
+  for (std::int64_t k = 0; k < sizes_.layers; ++k) {
+    std::array<Tensor, 2> outputs;
+    for (std::int64_t d = 0; d < sizes_.directions(); ++d) {
+      const auto at = static_cast<std::size_t>(k * sizes_.directions() + d);
+      RecurrentState state{h[at], memory ? c[at] : Tensor()};
+      outputs[static_cast<std::size_t>(d)] = run_direction(at, y, call.options(d == 1), state);
+      h[at] = std::move(state.h);
+      if (memory) c[at] = std::move(state.c);
+    }
+    y = sizes_.bidirectional ? concat({outputs[0], outputs[1]}, -1) : outputs[0];
+    if (k + 1 < sizes_.layers && !dropouts_.empty()) y = dropouts_[static_cast<std::size_t>(k)](y);
+  }
+  if (!carried.empty()) carried[0].assign(stack(h));
+  if (!carried.empty() && memory) carried[1].assign(stack(c));
+  return {call.result(y), call.collected(h), memory ? call.collected(c) : Tensor()};
+}
+
+std::span<const State> Recurrent::states_in(const Context& context, std::int64_t batch) const {
+  if (!context.carry) return {};
+  if (!causal()) throw ValueError(name_ + ": a backward direction cannot be carried on");
+  if (context.state.defined() || context.cell.defined())
+    throw ValueError(name_ + ": the context has both an initial state and a carry; give one of them");
+  return context.carry->states_of(*this, batch);
+}
+
+std::unique_ptr<Layer> Recurrent::copy_to(std::unique_ptr<Recurrent> to) const {
+  copy_values(*this, *to);
+  to->take_after(*this);
+  return to;
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,104 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "ferrite/nn/layers/layers.h"
+
+namespace ferrite::nn {
+
+struct RecurrentResult {
+  Tensor output;   ///< [B, T, H], of two directions [B, T, 2H]; time first, if the layer is so
+  Tensor state{};  ///< h after the last (valid) step [B, H]; of several layers or directions [L * 2, B, H]
+  Tensor cell{};   ///< the second state of a cell that has one (the LSTM's memory c), likewise
+};
+
+using ferrite::RecurrentState;
+
+/// How a recurrent layer is run; all give the same values, and gradients within rounding.
+enum class Form : std::uint8_t {
+  fused,     ///< one operation for all steps of a layer and direction (tensor/ops.h: gru_sequence)
+  unrolled,  ///< step by step in operations: the definition
+  scan,      ///< one step in operations, traced once and stepped through (compile/scan.h): what any cell can have
+};
+
+/// Sizes and options that all recurrent layers know.
+struct RecurrentSizes {
+  std::int64_t input_size = 1;
+  std::int64_t hidden_size = 1;
+  std::int64_t layers = 1;
+  bool bidirectional = false;
+  bool bias = true;
+  double dropout = 0;
+  bool batch_first = true;
+  std::int64_t proj_size = 0;
+  Form form = Form::fused;
+  bool recompute = false;
+
+  std::int64_t directions() const { return bidirectional ? 2 : 1; }
+  /// Width of h.
+  std::int64_t state_size() const { return proj_size ? proj_size : hidden_size; }
+};
+
+/// A recurrent layer: a cell run over sequences, in layers and directions. Semantics are PyTorch's.
+///
+/// x [B, T, D] -> [B, T, H] ([T, B, D] -> [T, B, H] with batch_first = false; unbatched [T, D] -> [T, H], states
+/// without the batch axis then). Between layers come dropout (while training) and, of two directions, forward and
+/// backward outputs side by side: [.., 2H]. The order of states is layer by layer, in each forward, then backward.
+///
+/// context.lengths i64 [B] (sorted or not) is PyTorch's packed sequence: outputs past the end are 0, the state is the
+/// one at the last valid step, the backward direction starts there, no gradient reaches the padding, whatever it
+/// holds. context.reset_mask bool [B, T]: before a step where it is set the state starts anew from 0, and no gradient
+/// crosses (backward: after it). context.state, context.cell: initial states, zeros if undefined. context.carry: the
+/// states are taken from there and left there instead.
+class Recurrent : public Layer {
+ public:
+  const RecurrentSizes& sizes() const& { return sizes_; }
+  RecurrentSizes sizes() const&& { return sizes_; }
+  std::int64_t input_size() const { return sizes_.input_size; }
+  std::int64_t hidden_size() const { return sizes_.hidden_size; }
+
+  std::string kind() const override { return name_; }
+  bool causal() const override { return !sizes_.bidirectional; }
+  bool takes_state() const override { return true; }
+  /// The output alone.
+  Tensor forward(const Tensor& x, const Context& context) const override { return run(x, context).output; }
+  /// Output and last states. Throws ShapeError for another shape of x, states, lengths or mask, for T = 0 and for
+  /// lengths outside 1..T; DtypeError for another dtype than the weights'; ValueError for a carry of two directions and
+  /// for an initial memory of a cell that has none.
+  RecurrentResult run(const Tensor& x, const Context& context = {}) const;
+
+ protected:
+  /// Throws ValueError for sizes below 1, dropout outside [0, 1] and a projection that is not smaller than H.
+  Recurrent(std::string name, bool has_memory, const RecurrentSizes& sizes, const Init& init);
+  /// Gives a new layer of equal sizes the values and modes of this one.
+  std::unique_ptr<Layer> copy_to(std::unique_ptr<Recurrent> to) const;
+  Init like() const { return {.dtype = dtype()}; }
+  bool has_memory() const { return has_memory_; }
+  /// Features that come into a layer.
+  std::int64_t features_into(std::int64_t layer) const {
+    return layer == 0 ? sizes_.input_size : sizes_.state_size() * sizes_.directions();
+  }
+
+  /// "_l1_reverse", as the names of what belongs to a layer and direction end.
+  static std::string suffix_of(std::int64_t layer, bool reverse);
+  /// Where it stands, layer by layer, forward before backward. Throws ValueError for one that is not there.
+  std::size_t index_of(const char* what, std::int64_t layer, bool reverse) const;
+
+  virtual Dtype dtype() const = 0;
+  /// One direction of one layer (counted layer by layer, forward before backward): the outputs; `state` goes from the
+  /// initial to the last one.
+  virtual Tensor run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,
+                               RecurrentState& state) const = 0;
+
+ private:
+  /// The variables of a carry for this layer, empty without one.
+  std::span<const State> states_in(const Context& context, std::int64_t batch) const;
+
+  std::string name_;
+  Label lengths_name_;  ///< what an error calls a length
+  bool has_memory_;
+  RecurrentSizes sizes_;
+  std::vector<Dropout> dropouts_;  // after all layers but the last
+};
+
+}  // namespace ferrite::nn

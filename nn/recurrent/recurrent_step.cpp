@@ -1,0 +1,195 @@
+#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/recurrent/gated.h"
+#include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/kernel/recurrent.h"
+
+namespace ferrite::nn {
+namespace {
+
+using detail::StepMemory;
+using ferrite::detail::CellType;
+using ferrite::detail::gates_of;
+using ferrite::detail::padded;
+using ferrite::detail::RecurrenceWeights;
+
+/// The weights of one layer in the order in which the kernel reads them.
+template <class T>
+class PackedLayer {
+ public:
+  PackedLayer(CellType cell, const RecurrentWeights& cells, std::int64_t H)
+      : cell_(cell),
+        cells_(cells),
+        H_(H),
+        D_(cells.weight_ih.shape()[0]),
+        P_(cells.weight_hh.shape()[0]),
+        memory_(size()) {
+    refresh();
+  }
+
+  void refresh() {
+    using namespace ferrite::detail;
+    const std::int64_t G = gates_of(cell_), row = G * H_;
+    T* at = memory_.get();
+    const auto gates = [&](const Tensor& w, std::int64_t column, std::int64_t K, std::int64_t n, std::int64_t units) {
+      T* const begin = at;
+      pack_gates(w.data<T>() + column, w.shape()[1], K, n, units, units, begin);
+      at += gate_pack_size<T>(K, n, units);
+      return packed_gates<T>(begin, K, n, units);
+    };
+    const auto bias = [&](const Parameter& b) -> const T* {
+      if (!b.defined()) return nullptr;
+      const Tensor values = contiguous(b.peek());
+      T* const begin = std::copy_n(values.data<T>(), row, at) - row;
+      at += padded<T>(row);
+      return begin;
+    };
+    const Tensor w_hh = contiguous(cells_.weight_hh.peek());
+    const bool before = cell_ == CellType::gru_reset_before;
+    weights_ = {};
+    weights_.ih = gates(contiguous(cells_.weight_ih.peek()), 0, D_, G, H_);
+    weights_.hh = gates(w_hh, 0, P_, before ? 2 : G, H_);
+    if (before) weights_.hh_n = gates(w_hh, 2 * H_, H_, 1, H_);
+    if (cells_.weight_hr.defined()) weights_.hr = gates(contiguous(cells_.weight_hr.peek()), 0, H_, 1, P_);
+    weights_.b_ih = bias(cells_.bias_ih);
+    weights_.b_hh = bias(cells_.bias_hh);
+  }
+
+  const RecurrenceWeights<T>& weights() const { return weights_; }
+  PackedLayer(PackedLayer&&) = default;
+  PackedLayer(const PackedLayer& o)
+      : cell_(o.cell_), cells_(o.cells_), H_(o.H_), D_(o.D_), P_(o.P_), memory_(o.memory_), weights_(o.weights_) {
+    const std::ptrdiff_t moved = memory_.get() - o.memory_.get();
+    for (auto* w : {&weights_.ih, &weights_.hh, &weights_.hh_n, &weights_.hr})
+      if (w->data) w->data += moved;
+    for (const T** b : {&weights_.b_ih, &weights_.b_hh})
+      if (*b) *b += moved;
+  }
+
+ private:
+  std::int64_t size() const {
+    using ferrite::detail::gate_pack_size;
+    const std::int64_t G = gates_of(cell_);
+    const std::int64_t projection = cells_.weight_hr.defined() ? gate_pack_size<T>(H_, 1, P_) : 0;
+    return gate_pack_size<T>(D_, G, H_) + gate_pack_size<T>(P_, G, H_) + projection + 2 * padded<T>(G * H_);
+  }
+
+  CellType cell_;
+  RecurrentWeights cells_;
+  std::int64_t H_, D_, P_;
+  StepMemory<T> memory_;
+  RecurrenceWeights<T> weights_{};
+};
+
+/// One step of all layers of a recurrent layer.
+template <class T>
+class RecurrentStepOf final : public Step {
+ public:
+  RecurrentStepOf(CellType cell, const RecurrentSizes& sizes, const std::vector<RecurrentWeights>& weights,
+                  std::int64_t batch)
+      : cell_(cell),
+        L_(sizes.layers),
+        B_(batch),
+        H_(sizes.hidden_size),
+        P_(sizes.state_size()),
+        h_(L_ * B_ * padded<T>(P_)),
+        next_(L_ * B_ * padded<T>(P_)),
+        c_(has_memory(cell) ? L_ * B_ * padded<T>(H_) : 0),
+        room_(B_ * (gates_of(cell) + 1) * padded<T>(H_) + B_ * padded<T>(P_)) {
+    for (const RecurrentWeights& w : weights) layers_.emplace_back(cell, w, H_);
+  }
+
+  StepRows result() const override { return {B_, P_, dtype_of<T>}; }
+
+  void run(const void* x, void* y) override {
+    const std::int64_t Hp = padded<T>(H_), Pp = padded<T>(P_), G = gates_of(cell_);
+    T* const i = room_.get();
+    T* const between = i + B_ * G * Hp;
+    const T* at = static_cast<const T*>(x);
+    std::int64_t row = layers_[0].weights().ih.K;
+    T* const now = turn_ ? next_.get() : h_.get();
+    T* const after = turn_ ? h_.get() : next_.get();
+    for (std::int64_t k = 0; k < L_; ++k) {
+      const RecurrenceWeights<T>& w = layers_[static_cast<std::size_t>(k)].weights();
+      const std::int64_t state = k * B_ * Pp;
+      T* const c = c_.get() + (has_memory(cell_) ? k * B_ * Hp : 0);
+      input_product(cell_, w, B_, at, row, i, Hp, G * Hp);
+      run_step(cell_, w,
+               ferrite::detail::RecurrenceStep<T>{.rows = B_,
+                                                  .i = i,
+                                                  .i_gate = Hp,
+                                                  .i_row = G * Hp,
+                                                  .save = false,
+                                                  .h = now + state,
+                                                  .next = after + state,
+                                                  .c = c,
+                                                  .c_next = c,
+                                                  .between = between,
+                                                  .P_ = Pp,
+                                                  .H_ = Hp,
+                                                  .y = k + 1 == L_ ? static_cast<T*>(y) : between + B_ * Hp,
+                                                  .y_row = P_});
+      at = after + state;
+      row = Pp;
+    }
+    turn_ = !turn_;
+  }
+
+  void refresh() override {
+    for (PackedLayer<T>& l : layers_) l.refresh();
+  }
+  void reset() override {
+    h_.clear(), next_.clear(), c_.clear();
+    turn_ = false;
+  }
+  void save(std::vector<Tensor>& states) const override {
+    states.push_back(taken(turn_ ? next_.get() : h_.get(), P_));
+    if (has_memory(cell_)) states.push_back(taken(c_.get(), H_));
+  }
+  std::size_t restore(std::span<const Tensor> states) override {
+    const std::size_t own = has_memory(cell_) ? 2 : 1;
+    if (states.size() < own) throw ValueError("stream: fewer states than the model has");
+    check(states[0], P_);
+    if (own == 2) check(states[1], H_);
+    put_back(states[0], turn_ ? next_.get() : h_.get(), P_);
+    if (own == 2) put_back(states[1], c_.get(), H_);
+    return own;
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<RecurrentStepOf>(*this); }
+
+ private:
+  Tensor taken(const T* rows, std::int64_t width) const {
+    return Tensor::build<T>({L_, B_, width}, [&](std::span<T> to) {
+      for (std::int64_t k = 0; k < L_ * B_; ++k) std::copy_n(rows + k * padded<T>(width), width, to.data() + k * width);
+    });
+  }
+  void check(const Tensor& state, std::int64_t width) const {
+    const Spec wanted{{L_, B_, width}, dtype_of<T>};
+    if (state.spec() != wanted)
+      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
+  }
+  static void put_back(const Tensor& state, T* rows, std::int64_t width) {
+    const Tensor dense = contiguous(state);
+    const std::int64_t n = dense.numel() / width;
+    for (std::int64_t k = 0; k < n; ++k) std::copy_n(dense.data<T>() + k * width, width, rows + k * padded<T>(width));
+  }
+
+  CellType cell_;
+  std::int64_t L_, B_, H_, P_;
+  std::vector<PackedLayer<T>> layers_;
+  StepMemory<T> h_, next_, c_;
+  StepMemory<T> room_;
+  bool turn_ = false;  ///< the states stand in `next_`
+};
+
+}  // namespace
+
+StepInput GatedRecurrent::step_input() const { return {sizes().input_size, weights_[0].weight_ih.dtype()}; }
+
+std::unique_ptr<Step> GatedRecurrent::make_step(const StepRows& in) const {
+  if (!causal()) return nullptr;
+  if (in.dtype == Dtype::f64)
+    return std::make_unique<RecurrentStepOf<double>>(cell_.kernel, sizes(), weights_, in.batch);
+  return std::make_unique<RecurrentStepOf<float>>(cell_.kernel, sizes(), weights_, in.batch);
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,47 @@
+#pragma once
+#include "ferrite/nn/recurrent/gated.h"
+
+namespace ferrite::nn {
+
+enum class Nonlinearity : std::uint8_t { tanh, relu };
+
+struct RnnOptions {
+  std::int64_t layers = 1;
+  bool bidirectional = false;
+  double dropout = 0;  ///< between layers, while training
+  bool bias = true;
+  bool batch_first = true;
+  Form form = Form::fused;  ///< for tests and experts
+  bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
+  Nonlinearity nonlinearity = Nonlinearity::tanh;
+};
+
+/// Elman's recurrent network (1990), as torch.nn.RNN(input_size, hidden_size, batch_first=True).
+///
+///   h' = tanh(x W_ih + b_ih + h W_hh + b_hh)         or relu
+///
+/// Parameters: weight_ih_l0 [D, H], weight_hh_l0 [H, H] (in files turned), bias_ih_l0 [H], bias_hh_l0 [H], then
+/// _l0_reverse, _l1, ...; all start as U(-1/sqrt(H), 1/sqrt(H)). Shapes, lengths, resets and states: see Recurrent.
+class Rnn final : public GatedRecurrent {
+ public:
+  Rnn(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
+      : Rnn(input_size, hidden_size, RnnOptions{}, init) {}
+  Rnn(std::int64_t input_size, std::int64_t hidden_size, const RnnOptions& options, const Init& init = {});
+
+  Nonlinearity nonlinearity() const { return nonlinearity_; }
+  std::unique_ptr<Layer> clone() const override;
+
+ private:
+  Nonlinearity nonlinearity_;
+};
+
+/// torch.nn.RNNCell.
+class RnnCell final : public RecurrentCell {
+ public:
+  RnnCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true,
+          Nonlinearity nonlinearity = Nonlinearity::tanh);
+  /// The next state, from zeros where h is undefined.
+  Tensor operator()(const Tensor& x, const Tensor& h = {}) const { return step(x, {h}).h; }
+};
+
+}  // namespace ferrite::nn

@@ -1,0 +1,280 @@
+#include <array>
+
+#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/recurrent/carry.h"
+#include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/log.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::nn::detail {
+namespace {
+
+using ferrite::detail::each_unit;
+using ferrite::detail::GateMatrix;
+using ferrite::detail::Packet;
+
+std::int64_t bytes_of(const StepRows& r) { return r.batch * r.width * size_of(r.dtype); }
+
+class Identity final : public Step {
+ public:
+  explicit Identity(const StepRows& rows) : rows_(rows) {}
+  StepRows result() const override { return rows_; }
+  void run(const void* x, void* y) override {
+    std::copy_n(static_cast<const std::byte*>(x), bytes_of(rows_), static_cast<std::byte*>(y));
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<Identity>(*this); }
+
+ private:
+  StepRows rows_;
+};
+
+class Pointwise final : public Step {
+ public:
+  Pointwise(const Primitive& op, const StepRows& rows)
+      : block_(op.block[static_cast<std::size_t>(rows.dtype)]), rows_(rows) {}
+  StepRows result() const override { return rows_; }
+  void run(const void* x, void* y) override {
+    const std::ptrdiff_t run = 1;
+    block_(&x, &run, y, rows_.batch * rows_.width);
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<Pointwise>(*this); }
+
+ private:
+  ferrite::detail::Block block_;
+  StepRows rows_;
+};
+
+template <class T>
+class LinearStep final : public Step {
+ public:
+  LinearStep(const Parameter& weight, const Parameter& bias, std::int64_t batch)
+      : weight_(weight),
+        bias_(bias),
+        D_(weight.shape()[0]),
+        N_(weight.shape()[1]),
+        batch_(batch),
+        packed_(ferrite::detail::gate_pack_size<T>(D_, 1, N_)),
+        added_(bias.defined() ? N_ : 0) {
+    refresh();
+  }
+  StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
+  void run(const void* x, void* y) override {
+    const GateMatrix<T> w = ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_);
+    const T* const b = bias_.defined() ? added_.get() : nullptr;
+    T* const out = static_cast<T*>(y);
+    each_unit<T, 1>(w, batch_, static_cast<const T*>(x), D_,
+                    [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {
+                      put(out + row * N_ + j, b ? sums[0] + Packet<T>::load(b + j) : sums[0], n);
+                    });
+  }
+  void refresh() override {
+    const Tensor w = contiguous(weight_.peek());
+    ferrite::detail::pack_gates(w.data<T>(), N_, D_, 1, N_, N_, packed_.get());
+    if (!bias_.defined()) return;
+    const Tensor b = contiguous(bias_.peek());
+    std::copy_n(b.data<T>(), N_, added_.get());
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<LinearStep>(*this); }
+
+ private:
+  Parameter weight_, bias_;
+  std::int64_t D_, N_, batch_;
+  StepMemory<T> packed_, added_;
+};
+
+class EmbeddingStep final : public Step {
+ public:
+  EmbeddingStep(const Parameter& weight, std::int64_t batch) : weight_(weight), batch_(batch) {
+    EmbeddingStep::refresh();
+  }
+  StepRows result() const override { return {batch_, table_.shape()[1], table_.dtype()}; }
+  void run(const void* x, void* y) override {
+    const auto* const tokens = static_cast<const std::int64_t*>(x);
+    const std::int64_t row = table_.shape()[1] * size_of(table_.dtype());
+    for (std::int64_t b = 0; b < batch_; ++b)
+      if (tokens[b] < 0 || tokens[b] >= table_.shape()[0]) throw_token(tokens[b]);
+    for (std::int64_t b = 0; b < batch_; ++b)
+      std::copy_n(table_.raw() + tokens[b] * row, row, static_cast<std::byte*>(y) + b * row);
+  }
+  void refresh() override { table_ = contiguous(weight_.peek()); }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<EmbeddingStep>(*this); }
+
+ private:
+  [[noreturn]] void throw_token(std::int64_t token) const {
+    throw ShapeError("embedding: token " + std::to_string(token) + " lies outside 0.." +
+                     std::to_string(table_.shape()[0] - 1));
+  }
+
+  Parameter weight_;
+  std::int64_t batch_;
+  Tensor table_;  ///< immutable: the snapshot needs no copy
+};
+
+class Chain final : public Step {
+ public:
+  Chain(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds)
+      : steps_(std::move(steps)), in_(in), adds_(adds), half_(room_between(steps_)), room_(2 * half_ / 8) {
+    const StepRows out = result();
+    if (adds_ && (out.width != in_.width || out.dtype != in_.dtype))
+      throw ShapeError("residual: the chain changes the shape: " + std::to_string(in_.width) + " to " +
+                       std::to_string(out.width) + " features");
+  }
+  Chain(const Chain& o) : Step(o), in_(o.in_), adds_(o.adds_), half_(o.half_), room_(o.room_) {
+    for (const auto& s : o.steps_) steps_.push_back(s->clone());
+  }
+
+  StepRows result() const override { return steps_.empty() ? in_ : steps_.back()->result(); }
+  void run(const void* x, void* y) override {
+    const void* at = x;
+    for (std::size_t k = 0; k < steps_.size(); ++k) {
+      const bool last = k + 1 == steps_.size();
+      void* const to = last ? y : reinterpret_cast<std::byte*>(room_.get()) + (k % 2 ? half_ : 0);
+      steps_[k]->run(at, to);
+      at = to;
+    }
+    if (steps_.empty()) std::copy_n(static_cast<const std::byte*>(x), bytes_of(in_), static_cast<std::byte*>(y));
+    if (adds_) add(x, y);
+  }
+  void refresh() override {
+    for (const auto& s : steps_) s->refresh();
+  }
+  void reset() override {
+    for (const auto& s : steps_) s->reset();
+  }
+  void save(std::vector<Tensor>& states) const override {
+    for (const auto& s : steps_) s->save(states);
+  }
+  std::size_t restore(std::span<const Tensor> states) override {
+    std::size_t used = 0;
+    for (const auto& s : steps_) used += s->restore(states.subspan(used));
+    return used;
+  }
+  std::size_t on_tensors() const override {
+    std::size_t n = 0;
+    for (const auto& s : steps_) n += s->on_tensors();
+    return n;
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<Chain>(*this); }
+
+ private:
+  /// x + f(x), in the order of Residual.
+  void add(const void* x, void* y) const {
+    static const Primitive* const op = find_primitive("add");
+    const std::array<const void*, 2> in = {x, y};
+    const std::array<std::ptrdiff_t, 2> run = {1, 1};
+    op->block[static_cast<std::size_t>(in_.dtype)](in.data(), run.data(), y, in_.batch * in_.width);
+  }
+
+  /// Bytes for the largest rows that go from step to step, and one line more: a step may write whole packets.
+  static std::int64_t room_between(const std::vector<std::unique_ptr<Step>>& steps) {
+    std::int64_t most = 0;
+    for (const auto& s : steps) most = std::max(most, bytes_of(s->result()));
+    return (most + 127) / 64 * 64;
+  }
+
+  std::vector<std::unique_ptr<Step>> steps_;
+  StepRows in_;
+  bool adds_;
+  std::int64_t half_;
+  StepMemory<double> room_;
+};
+
+/// A layer without a step of its own: a copy of it on tensors, as any call.
+class OnTensors final : public Step {
+ public:
+  OnTensors(const Layer& layer, const StepRows& in)
+      : layer_(layer.clone()),
+        parameters_(layer.named_parameters()),
+        buffers_(layer.named_buffers()),
+        carry_(*layer_, in.batch),
+        in_(in) {
+    layer_->eval();
+    const Tensor y = call(zeros(shape(), in.dtype));
+    if (y.shape()[0] != in.batch)
+      throw ShapeError("stream: " + layer.kind() + " gives " + y.shape().str() + " for " + std::to_string(in.batch) +
+                       " rows");
+    out_ = {in.batch, y.numel() / in.batch, y.dtype()};
+    OnTensors::reset();
+  }
+  OnTensors(const OnTensors& o)
+      : Step(o),
+        layer_(o.layer_->clone()),
+        parameters_(o.parameters_),
+        buffers_(o.buffers_),
+        carry_(*layer_, o.in_.batch),
+        in_(o.in_),
+        out_(o.out_) {
+    carry_.restore(o.carry_.save());
+  }
+
+  StepRows result() const override { return out_; }
+  void run(const void* x, void* y) override {
+    Tensor rows = Tensor::empty({shape(), in_.dtype});
+    std::copy_n(static_cast<const std::byte*>(x), bytes_of(in_), ferrite::detail::Writer::raw(rows));
+    const Tensor result = contiguous(call(rows));
+    std::copy_n(result.raw(), bytes_of(out_), static_cast<std::byte*>(y));
+  }
+  void refresh() override {
+    take_values(parameters_, layer_->named_parameters());
+    take_values(buffers_, layer_->named_buffers());
+  }
+  void reset() override { carry_.reset(); }
+  void save(std::vector<Tensor>& states) const override {
+    for (const Tensor& s : carry_.save()) states.push_back(s);
+  }
+  std::size_t restore(std::span<const Tensor> states) override {
+    const std::size_t own = carry_.variables().size();
+    if (states.size() < own) throw ValueError("stream: fewer states than the model has");
+    carry_.restore(states.first(own));
+    return own;
+  }
+  std::size_t on_tensors() const override { return 1; }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<OnTensors>(*this); }
+
+ private:
+  Shape shape() const { return is_integer(in_.dtype) ? Shape{in_.batch, 1} : Shape{in_.batch, 1, in_.width}; }
+  Tensor call(const Tensor& x) const {
+    const NewFrame frame;
+    return (*layer_)(x, {.carry = &carry_});
+  }
+
+  std::unique_ptr<Layer> layer_;
+  std::vector<Named<Parameter>> parameters_;
+  std::vector<Named<Buffer>> buffers_;
+  Carry carry_;
+  StepRows in_, out_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in) {
+  const StepInput wanted = layer.step_input();
+  if (wanted.width > 0 && (wanted.width != in.width || wanted.dtype != in.dtype))
+    throw ShapeError("stream: " + layer.kind() + " takes " + std::to_string(wanted.width) + " values of " +
+                     std::string(name_of(wanted.dtype)) + " a row, the layer before it gives " +
+                     std::to_string(in.width) + " of " + std::string(name_of(in.dtype)));
+  if (auto own = layer.make_step(in)) return own;
+  ferrite::detail::log_info("stream: " + layer.kind() + " has no step of its own: it runs on tensors");
+  return std::make_unique<OnTensors>(layer, in);
+}
+
+std::unique_ptr<Step> identity_step(const StepRows& rows) { return std::make_unique<Identity>(rows); }
+
+std::unique_ptr<Step> pointwise_step(const Primitive& op, const StepRows& rows) {
+  return std::make_unique<Pointwise>(op, rows);
+}
+
+std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias, std::int64_t batch) {
+  if (weight.dtype() == Dtype::f64) return std::make_unique<LinearStep<double>>(weight, bias, batch);
+  return std::make_unique<LinearStep<float>>(weight, bias, batch);
+}
+
+std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch) {
+  return std::make_unique<EmbeddingStep>(weight, batch);
+}
+
+std::unique_ptr<Step> chain_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds) {
+  return std::make_unique<Chain>(std::move(steps), in, adds);
+}
+
+}  // namespace ferrite::nn::detail

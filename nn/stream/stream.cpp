@@ -1,0 +1,145 @@
+#include "ferrite/nn/stream/stream.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ferrite/nn/detail/steps.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::nn {
+
+/// Where the caller's rows stand while whole packets are read and written around them.
+struct Stream::Room {
+  Room(std::int64_t in, std::int64_t out) : x((in + 7) / 8), y((out + 7) / 8) {}
+  detail::StepMemory<double> x, y;
+};
+
+Stream Layer::stream(std::int64_t batch) const { return Stream(*this, batch); }
+
+Stream::Stream() = default;
+Stream::Stream(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&&) noexcept = default;
+Stream::~Stream() = default;
+
+Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch) {
+  (void)model.named_parameters();  // throws where it was moved from
+  if (batch < 1) throw ValueError("stream: the batch must be positive, got " + std::to_string(batch));
+  if (!model.causal())
+    throw ValueError("stream: " + model.kind() +
+                     " is not causal: its output at a step needs other steps' inputs (a backward direction, a mean "
+                     "over time), or one of its layers does not declare `causal`");
+  const NewFrame frame;
+  const StepInput input = model.step_input();
+  in_ = {batch, input.width, input.dtype};
+  if (input.width > 0) {
+    step_ = detail::step_of(model, in_);
+    prepare(input.width);
+  } else {
+    model_ = model.clone();
+    parameters_ = model.named_parameters();
+    buffers_ = model.named_buffers();
+  }
+}
+
+void Stream::prepare(std::int64_t width) {
+  in_.width = width;
+  if (!step_) step_ = detail::step_of(*model_, in_);
+  const StepRows out = step_->result();
+  room_ = std::make_unique<Room>(batch_ * width * size_of(in_.dtype), out.batch * out.width * size_of(out.dtype));
+}
+
+template <class In, class Out>
+void Stream::advance(std::span<const In> x, std::span<Out> y) {
+  const auto n = static_cast<std::int64_t>(x.size());
+  if (in_.dtype != dtype_of<In>)
+    throw DtypeError("stream: the model takes " + std::string(name_of(in_.dtype)) + ", got " +
+                     std::string(name_of(dtype_of<In>)));
+  if (!step_ && !model_) throw Error("stream: was moved from");
+  if (!step_ && n > 0 && n % batch_ == 0) prepare(n / batch_);
+  if (n != batch_ * in_.width || !step_)
+    throw ShapeError("stream: a step takes " +
+                     (step_ ? Shape{batch_, in_.width}.str() : "a multiple of " + std::to_string(batch_)) +
+                     " values, got " + std::to_string(n));
+  const StepRows out = step_->result();
+  if (out.dtype != dtype_of<Out>)
+    throw DtypeError("stream: the model gives " + std::string(name_of(out.dtype)) + ", there is room for " +
+                     std::string(name_of(dtype_of<Out>)));
+  if (out.batch * out.width != static_cast<std::int64_t>(y.size()))
+    throw ShapeError("stream: a step gives " + std::to_string(out.batch * out.width) + " values, there is room for " +
+                     std::to_string(y.size()));
+  std::memcpy(room_->x.get(), x.data(), x.size_bytes());
+  step_->run(room_->x.get(), room_->y.get());
+  std::memcpy(y.data(), room_->y.get(), y.size_bytes());
+}
+
+template void Stream::advance(std::span<const float>, std::span<float>);
+template void Stream::advance(std::span<const double>, std::span<double>);
+template void Stream::advance(std::span<const std::int64_t>, std::span<float>);
+
+void Stream::steps(std::int64_t n, std::span<const float> x, std::span<float> y) {
+  const auto fits = [&](std::size_t values) {
+    return n == 0 ? values == 0 : values % static_cast<std::size_t>(n) == 0;
+  };
+  if (n < 0 || !fits(x.size()) || !fits(y.size()))
+    throw ShapeError("stream: " + std::to_string(x.size()) + " and " + std::to_string(y.size()) +
+                     " values cannot be cut into " + std::to_string(n) + " steps");
+  for (std::size_t i = 0, count = static_cast<std::size_t>(n); i < count; ++i) {
+    const std::size_t in = x.size() / count;
+    const std::size_t out = y.size() / count;
+    step(x.subspan(i * in, in), y.subspan(i * out, out));
+  }
+}
+
+Stream Stream::clone() const {
+  Stream copy;
+  const NewFrame frame;
+  copy.batch_ = batch_;
+  copy.in_ = in_;
+  copy.parameters_ = parameters_;
+  copy.buffers_ = buffers_;
+  if (model_) copy.model_ = model_->clone();
+  if (!step_) return copy;
+  // A step holds the cells of the model that it was made of: the copy's step has to hold those of the copy's model.
+  copy.step_ = model_ ? detail::step_of(*copy.model_, in_) : step_->clone();
+  if (model_) copy.step_->restore(save());
+  copy.prepare(in_.width);
+  return copy;
+}
+
+void Stream::reset() {
+  if (step_) step_->reset();
+}
+
+std::vector<Tensor> Stream::save() const {
+  const NewFrame frame;
+  std::vector<Tensor> states;
+  if (step_) step_->save(states);
+  return states;
+}
+
+void Stream::restore(const std::vector<Tensor>& states) {
+  const NewFrame frame;
+  const std::vector<Tensor> before = save();
+  try {
+    const std::size_t used = step_ ? step_->restore(states) : 0;
+    if (used != states.size())
+      throw ValueError("stream: " + std::to_string(states.size()) + " states given, the model has " +
+                       std::to_string(used));
+  } catch (...) {
+    if (step_) step_->restore(before);
+    throw;
+  }
+}
+
+void Stream::refresh() {
+  const NewFrame frame;
+  if (model_) {
+    detail::take_values(parameters_, model_->named_parameters());
+    detail::take_values(buffers_, model_->named_buffers());
+  }
+  if (step_) step_->refresh();
+}
+
+std::size_t Stream::on_tensors() const { return step_ ? step_->on_tensors() : 0; }
+
+}  // namespace ferrite::nn

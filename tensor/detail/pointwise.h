@@ -1,0 +1,36 @@
+#pragma once
+/// What the records of operations check and run alike: literals, common shapes and dtypes, pointwise evaluation.
+#include <string>
+#include <string_view>
+
+#include "ferrite/tensor/operand.h"
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite::detail {
+
+/// Which dtypes an operation takes.
+enum class Types : std::uint8_t { floats, numeric, any, boolean };
+
+constexpr bool accepts(Types types, Dtype t) {
+  switch (types) {
+    case Types::floats: return is_float(t);
+    case Types::numeric: return t != Dtype::boolean;
+    case Types::boolean: return t == Dtype::boolean;
+    case Types::any: break;
+  }
+  return true;
+}
+
+/// Common shape and dtype of tensors and literals. Throws ShapeError, DtypeError.
+void infer_pointwise(const Primitive& op, Types types, Inputs in, const Attrs& attrs, Spec& out);
+/// Fills `out` (allocated, contiguous) with a pointwise operation of broadcast, strided operands.
+void eval_pointwise(const Primitive& op, Inputs in, Tensor& out, const Attrs& attrs);
+/// Applies a pointwise operation of operands that may be literals. Throws ValueError when all of them are.
+Tensor call_pointwise(const Primitive& op, std::initializer_list<const Operand*> operands);
+
+/// Throws DtypeError for a float literal with integers, ValueError for an integer that i32 cannot hold.
+void check_literal(std::string_view where, Scalar literal, Dtype dtype);
+[[noreturn]] void throw_shape(std::string_view where, const std::string& what);
+[[noreturn]] void throw_dtype(std::string_view where, const std::string& what);
+
+}  // namespace ferrite::detail

@@ -1,0 +1,96 @@
+#pragma once
+/// The loops around the function of a pointwise operation.
+#include <utility>
+
+#include "ferrite/tensor/kernel/packet.h"
+
+namespace ferrite::detail {
+
+template <class Op, class P, std::size_t... I>
+inline auto load_and_apply(const void* const* in, const std::ptrdiff_t* step, std::int64_t i,
+                           std::index_sequence<I...>) {
+  using T = typename P::Element;
+  return Op::f(P::load(static_cast<const T*>(in[I]) + i * step[I])...);
+}
+
+/// The packets of one operand: a run of them, or one value repeated, loaded once.
+template <class T, bool Run>
+struct PacketsOf {
+  explicit PacketsOf(const void* from) : at(static_cast<const T*>(from)), first(Packet<T>::load(at)) {}
+  Packet<T> operator[](std::int64_t i) const {
+    if constexpr (Run) {
+      return Packet<T>::load(at + i);
+    } else {
+      return first;
+    }
+  }
+  const T* at;
+  Packet<T> first;
+};
+
+/// Two operands of which it is known when compiling whether they are runs.
+template <class Op, class T, bool RunA, bool RunB>
+void packet_pair(const void* const* in, T* to, std::int64_t n) {
+  const PacketsOf<T, RunA> a(in[0]);
+  const PacketsOf<T, RunB> b(in[1]);
+  for (std::int64_t i = 0; i < n; i += kLanes<T>) Op::f(a[i], b[i]).store(to + i);
+}
+
+/// Floats: whole packets.
+template <class Op, class T>
+void packet_block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
+  T* to = static_cast<T*>(out);
+  if constexpr (Op::arity == 1) {
+    if (step[0] == 1) {
+      const T* a = static_cast<const T*>(in[0]);
+      for (std::int64_t i = 0; i < n; i += kLanes<T>) Op::f(Packet<T>::load(a + i)).store(to + i);
+      return;
+    }
+  }
+  if constexpr (Op::arity == 2) {
+    if (step[0] == 1 && step[1] == 1) return packet_pair<Op, T, true, true>(in, to, n);
+    if (step[0] == 1) return packet_pair<Op, T, true, false>(in, to, n);
+    if (step[1] == 1) return packet_pair<Op, T, false, true>(in, to, n);
+  }
+  for (std::int64_t i = 0; i < n; i += kLanes<T>)
+    load_and_apply<Op, Packet<T>>(in, step, i, std::make_index_sequence<Op::arity>{}).store(to + i);
+}
+
+template <class R, class V>
+R lane_result(V v) {
+  if constexpr (std::is_same_v<V, bool>) {
+    return v;
+  } else {
+    return v.v;
+  }
+}
+
+/// Integers, bool and comparisons: plain loops, one for each pattern of runs and repeated values.
+template <class Op, class T, class R>
+void lane_block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
+  R* to = static_cast<R*>(out);
+  const T* a = static_cast<const T*>(in[0]);
+  using L = Lane<T>;
+  if constexpr (Op::arity == 1) {
+    const std::ptrdiff_t sa = step[0];
+    for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(a[i * sa])));
+  } else if constexpr (Op::arity == 2) {
+    const T* b = static_cast<const T*>(in[1]);
+    if (step[0] == 1 && step[1] == 1) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(a[i]), L(b[i])));
+    } else if (step[0] == 1) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(a[i]), L(*b)));
+    } else if (step[1] == 1) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(*a), L(b[i])));
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = lane_result<R>(Op::f(L(*a), L(*b)));
+    }
+  } else {
+    const T* b = static_cast<const T*>(in[1]);
+    const T* c = static_cast<const T*>(in[2]);
+    for (std::int64_t i = 0; i < n; ++i)
+      to[i] = lane_result<R>(Op::f(L(a[i * step[0]]), L(b[i * step[1]]), L(c[i * step[2]])));
+  }
+}
+
+}  // namespace ferrite::detail

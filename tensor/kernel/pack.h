@@ -1,0 +1,117 @@
+#pragma once
+/// Copies of a matrix in the order in which a kernel reads it, kept with the storage that it stands on for as long as
+/// the elements stay what they are.
+#include <algorithm>
+#include <cstdint>
+
+#include "ferrite/tensor/kernel/tile.h"
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite::detail {
+
+/// What a pack is a copy of. Two with equal keys on one storage hold the same elements.
+struct PackKey {
+  Dtype dtype{};
+  std::int32_t gates = 1;
+  std::int64_t offset = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row_step = 0;
+  std::int64_t column_step = 0;
+  bool operator==(const PackKey&) const = default;
+};
+PackKey pack_key(const Tensor& w, std::int32_t gates);
+
+/// The pack of this key on w's storage, or null.
+const void* find_pack(const Tensor& w, const PackKey& key);
+/// Room for a pack that nobody sees yet.
+class NewPack {
+ public:
+  NewPack(const PackKey& key, std::int64_t elements);
+  ~NewPack();
+  NewPack(const NewPack&) = delete;
+  NewPack& operator=(const NewPack&) = delete;
+  template <class T>
+  T* data() const {
+    return static_cast<T*>(elements());
+  }
+  /// Hangs it on w's storage for every thread to find. It lives until the elements of w change or go; where another
+  /// thread has published the same meanwhile, both stay.
+  const void* publish(const Tensor& w);
+
+ private:
+  void* elements() const;
+  Storage* block_;
+};
+
+/// The pack of a matrix, made by fill(T*) if there is none.
+template <class T, class Fill>
+const T* pack_of(const Tensor& w, const PackKey& key, std::int64_t elements, Fill&& fill) {
+  if (const void* found = find_pack(w, key)) return static_cast<const T*>(found);
+  NewPack made(key, elements);
+  fill(made.data<T>());
+  return static_cast<const T*>(made.publish(w));
+}
+
+/// Counts a use of w as the constant side of a product; how often these elements have been so used before.
+std::uint32_t count_use(const Tensor& w);
+
+// ---- gates ---------------------------------------------------------------------------------------------
+
+/// Elements of the pack of [K, G * units].
+template <class T>
+std::int64_t gate_pack_size(std::int64_t K, std::int64_t gates, std::int64_t units) {
+  return packets_of<T>(units) * kLanes<T> * gates * K;
+}
+
+/// w [K, G * units], row-major, as blocks of one packet of units: of every row all gates side by side.
+template <class T>
+void pack_gates(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t gates, std::int64_t units,
+                std::int64_t gate_step, T* to) {
+  constexpr std::int64_t W = kLanes<T>;
+  for (std::int64_t j = 0; j < units; j += W) {
+    const std::int64_t n = std::min(W, units - j);
+    for (std::int64_t k = 0; k < K; ++k)
+      for (std::int64_t g = 0; g < gates; ++g, to += W) {
+        const T* from = w + k * row_step + g * gate_step + j;
+        if (n == W) {
+          Packet<T>::load(from).store(to);
+        } else {
+          std::copy_n(from, n, to);
+          std::fill(to + n, to + W, T(0));
+        }
+      }
+  }
+}
+
+/// The transpose of rows [0, units) and columns [0, K) of w, as one gate: to multiply by w from the other side.
+template <class T>
+void pack_turned(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t units, T* to,
+                 std::int64_t block_step) {
+  constexpr std::int64_t W = kLanes<T>;
+  for (std::int64_t j = 0; j < units; j += W, to += block_step) {
+    const std::int64_t n = std::min(W, units - j);
+    std::int64_t k = 0;
+    if constexpr (W > 1) {
+      for (; n == W && k + W <= K; k += W) transpose_square<T>(w + j * row_step + k, row_step, to + k * W, W);
+    }
+    for (; k < K; ++k) {
+      for (std::int64_t i = 0; i < n; ++i) to[k * W + i] = w[(j + i) * row_step + k];
+      std::fill(to + k * W + n, to + (k + 1) * W, T(0));
+    }
+  }
+}
+
+/// How a pack of gates is read.
+template <class T>
+GateMatrix<T> packed_gates(const T* data, std::int64_t K, std::int64_t gates, std::int64_t units) {
+  return {data, K, units, gates * kLanes<T>, K * gates * kLanes<T>, kLanes<T>};
+}
+/// How a row-major matrix is read as it stands.
+template <class T>
+GateMatrix<T> plain_gates(const T* data, std::int64_t row_step, std::int64_t K, std::int64_t units,
+                          std::int64_t gate_step) {
+  return {data, K, units, row_step, kLanes<T>, gate_step};
+}
+
+}  // namespace ferrite::detail

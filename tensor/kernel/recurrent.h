@@ -1,0 +1,141 @@
+#pragma once
+/// The steps of one direction of a recurrent layer as one kernel: the input product of many steps at once, then one
+/// product a step whose gates are finished before the next packet of units begins, and the state in place. Roundings
+/// are those of the composition (ops/recurrent_steps.cpp).
+#include <cstdint>
+
+#include "ferrite/tensor/kernel/tile.h"
+
+namespace ferrite::detail {
+
+/// A kind of cell that has a kernel.
+enum class CellType : std::uint8_t { gru, gru_reset_before, lstm, rnn_tanh, rnn_relu };
+
+constexpr bool is_gru(CellType c) { return c == CellType::gru || c == CellType::gru_reset_before; }
+constexpr std::int64_t gates_of(CellType c) { return is_gru(c) ? 3 : c == CellType::lstm ? 4 : 1; }
+constexpr bool has_memory(CellType c) { return c == CellType::lstm; }
+/// Values of H that a step saves for the way back, gates first: r, z, n and h W_hn + b_hn; r, z, n; i, f, g, o, c';
+/// or none.
+constexpr std::int64_t saved_of(CellType c) {
+  return c == CellType::gru ? 4 : c == CellType::gru_reset_before ? 3 : c == CellType::lstm ? 5 : 0;
+}
+
+/// Rows of adjacent elements that stand at data + t * step + b * row.
+template <class P>
+struct Rows {
+  P data = nullptr;
+  std::int64_t step = 0;
+  std::int64_t row = 0;
+  P at(std::int64_t t, std::int64_t b) const { return data + t * step + b * row; }
+  explicit operator bool() const { return data != nullptr; }
+};
+
+/// The weights of a direction as its kernel reads them.
+template <class T>
+struct RecurrenceWeights {
+  GateMatrix<T> ih;    ///< [D, G H]
+  GateMatrix<T> hh;    ///< [P, G H]; of a GRU with the reset before the product r and z alone
+  GateMatrix<T> hh_n;  ///< of that one n
+  GateMatrix<T> hr{};  ///< [H, P], or empty: no projection
+  const T* b_ih;       ///< [G H] or null
+  const T* b_hh;       ///< likewise
+};
+
+/// What one direction computes with. T steps, B rows of D features, H units, states of P; lengths and resets may be
+/// absent.
+template <class T>
+struct Recurrence {
+  CellType cell;
+  std::int64_t T_, B, D, H, P;
+  bool reverse;
+  Rows<const T*> x;  ///< [.., D]
+  RecurrenceWeights<T> w;
+  const T* h0;  ///< [B, P]
+  const T* c0;  ///< [B, H] or null
+  const std::int64_t* lengths;
+  Rows<const bool*> resets;
+
+  std::int64_t columns() const { return gates_of(cell) * H; }
+  std::int64_t time(std::int64_t n) const { return reverse ? T_ - 1 - n : n; }
+  bool valid(std::int64_t t, std::int64_t b) const { return !lengths || t < lengths[b]; }
+  /// Whether the state begins anew before the n-th step in the order of computing.
+  bool anew(std::int64_t n, std::int64_t b) const {
+    if (!resets || (reverse && n == 0)) return false;
+    const std::int64_t t = reverse ? time(n) + 1 : time(n);
+    return valid(t, b) && *resets.at(t, b);
+  }
+};
+
+/// Forward: outputs y, the last states, and what is saved.
+template <class T>
+struct RecurrenceOut {
+  Rows<T*> y;
+  T* h;      ///< [B, P]
+  T* c;      ///< [B, H] or null
+  T* saved;  ///< [T, B, S H], or null: nothing is saved
+};
+template <class T>
+void run_recurrence(const Recurrence<T>& r, const RecurrenceOut<T>& out);
+
+/// One step of some rows: products, gates, the new state.
+template <class T>
+struct RecurrenceStep {
+  std::int64_t rows;
+  T* i;  ///< x W_ih, gates i_gate apart; where something is saved, it takes the place
+  std::int64_t i_gate, i_row;
+  bool save;
+  const T* h;  ///< before, rows P_ apart
+  T* next;     ///< after, likewise
+  const T* c;  ///< before, rows H_ apart; or null
+  T* c_next;   ///< after; may be the same
+  T* between;  ///< room for rows of H_: what goes from one product to the next
+  std::int64_t P_, H_;
+  T* y;  ///< outputs, exactly P of a row
+  std::int64_t y_row;
+};
+template <class T>
+void input_product(CellType cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row,
+                   T* i, std::int64_t i_gate, std::int64_t i_row);
+template <class T>
+void run_step(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s);
+
+/// n rounded up to whole packets: distance of rows that are stored without a mask.
+template <class T>
+constexpr std::int64_t padded(std::int64_t n) {
+  return packets_of<T>(n) * kLanes<T>;
+}
+
+/// The same weights turned, as the way back reads them.
+template <class T>
+struct TurnedWeights {
+  GateMatrix<T> hh;    ///< [G H, P]; of a GRU columns n, r, z; with the reset before the product r, z
+  GateMatrix<T> hh_n;  ///< with the reset before the product n [H, H]
+  GateMatrix<T> hr;    ///< [P, H]
+  const T* ih;         ///< W_ih itself, row-major [D, G H]
+};
+
+/// Backward: from the outputs, what was saved and the cotangents of y (or null), to those of everything wanted.
+template <class T>
+struct RecurrenceGrad {
+  TurnedWeights<T> turned;
+  Rows<const T*> y;
+  const T* saved;
+  Rows<const T*> dy;  ///< or none
+  bool wants_state;   ///< false: what reaches the first state is of no interest
+  T* dh;              ///< [B, P]: from the cotangent of the last state to that of the first
+  T* dc;              ///< likewise [B, H], or null
+  Rows<T*> dx;        ///< or none
+  T* dw_ih;           ///< each of the weights' gradients may be null: not wanted
+  T* dw_hh;
+  T* db_ih;
+  T* db_hh;
+  T* dw_hr;
+};
+/// Weight gradients sum rows in the order of going back, b ascending, in blocks of 256 (docs/numerics.md, rule 4).
+template <class T>
+void run_recurrence_back(const Recurrence<T>& r, const RecurrenceGrad<T>& g);
+
+/// Rows of a batch that one thread takes through time together.
+std::int64_t rows_of_a_chunk(std::int64_t batch, std::int64_t work_of_a_row);
+
+}  // namespace ferrite::detail

@@ -1,0 +1,185 @@
+#pragma once
+/// The innermost loop of products whose sums are finished in registers: some rows against some packets of columns.
+/// Summation as everywhere: blocks of 256 k, ascending, each one chain (docs/numerics.md, rule 2).
+#include <algorithm>
+#include <cstdint>
+
+#include "ferrite/tensor/kernel/packet.h"
+
+namespace ferrite::detail {
+
+inline constexpr std::int64_t kBlockK = 256;  ///< the order of summation: never changed without changing every result
+inline constexpr bool kManyRegisters = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
+
+/// A matrix [K, G * units] whose columns belong to G gates of some units: packet (unit block u, gate g) of row k is
+/// at data + k * k_step + u * u_step + g * g_step. Packed or as it stands: both are read by the same loop.
+template <class T>
+struct GateMatrix {
+  const T* data = nullptr;
+  std::int64_t K = 0;
+  std::int64_t units = 0;
+  std::int64_t k_step = 0;
+  std::int64_t u_step = 0;
+  std::int64_t g_step = 0;
+};
+
+/// Number of packets that hold n elements.
+template <class T>
+constexpr std::int64_t packets_of(std::int64_t n) {
+  return (n + kLanes<T> - 1) / kLanes<T>;
+}
+
+/// A packet of sums for every row, unit block and gate of a tile.
+template <class P, int MR, int U, int G>
+using TileOf = P[static_cast<std::size_t>(MR)][static_cast<std::size_t>(U)][static_cast<std::size_t>(G)];
+
+/// sums[m][u][g] = one chain over k in [0, K), K at most kBlockK.
+template <class T, int MR, int U, int G>
+[[gnu::always_inline]] inline void tile_chain(const T* a, std::int64_t a_row, const T* b, const GateMatrix<T>& w,
+                                              std::int64_t K, TileOf<Packet<T>, MR, U, G>& sums) {
+  TileOf<RawPacket<T>, MR, U, G> acc;
+#pragma GCC unroll 16
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+    for (int u = 0; u < U; ++u)
+#pragma GCC unroll 16
+      for (int g = 0; g < G; ++g) acc[m][u][g] = ei::pset1<RawPacket<T>>(T(0));
+  const T* columns[static_cast<std::size_t>(U)];
+#pragma GCC unroll 16
+  for (int u = 0; u < U; ++u) columns[u] = b + u * w.u_step;
+  // Rows that one pointer reaches: with more, addresses leave the registers.
+  constexpr int kHalf = MR > 4 ? MR / 2 : MR;
+  const T* below = a + kHalf * a_row;
+  for (const T* const end = a + K; a != end; ++a, ++below) {
+    RawPacket<T> bv[static_cast<std::size_t>(U)][static_cast<std::size_t>(G)];
+#pragma GCC unroll 16
+    for (int u = 0; u < U; ++u) {
+#pragma GCC unroll 16
+      for (int g = 0; g < G; ++g) bv[u][g] = ei::ploadu<RawPacket<T>>(columns[u] + g * w.g_step);
+      columns[u] += w.k_step;
+    }
+#pragma GCC unroll 16
+    for (int m = 0; m < MR; ++m) {
+      const RawPacket<T> x = ei::pset1<RawPacket<T>>((m < kHalf ? a : below)[m % kHalf * a_row]);
+#pragma GCC unroll 16
+      for (int u = 0; u < U; ++u)
+#pragma GCC unroll 16
+        for (int g = 0; g < G; ++g) acc[m][u][g] = ei::pmadd(x, bv[u][g], acc[m][u][g]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+    for (int u = 0; u < U; ++u)
+#pragma GCC unroll 16
+      for (int g = 0; g < G; ++g) sums[m][u][g] = acc[m][u][g];
+}
+
+/// All K rows of w, from its unit block `block` on.
+template <class T, int MR, int U, int G>
+[[gnu::always_inline]] inline void tile_product(const T* a, std::int64_t a_row, const GateMatrix<T>& w,
+                                                std::int64_t block, TileOf<Packet<T>, MR, U, G>& sums) {
+  const T* b = w.data + block * w.u_step;
+  tile_chain<T, MR, U, G>(a, a_row, b, w, std::min(w.K, kBlockK), sums);
+  for (std::int64_t k = kBlockK; k < w.K; k += kBlockK) {
+    TileOf<Packet<T>, MR, U, G> more;
+    tile_chain<T, MR, U, G>(a + k, a_row, b + k * w.k_step, w, std::min(w.K - k, kBlockK), more);
+#pragma GCC unroll 16
+    for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+      for (int u = 0; u < U; ++u)
+#pragma GCC unroll 16
+        for (int g = 0; g < G; ++g) sums[m][u][g] = sums[m][u][g] + more[m][u][g];
+  }
+}
+
+/// Most rows of a tile with G gates, and the next smaller number of rows for what is left.
+template <int G>
+inline constexpr int kMostRows = kManyRegisters ? (G == 4 ? 6 : 8) : (G == 4 ? 3 : 4);
+constexpr int fewer_rows(int rows) { return rows == 8 ? 4 : rows == 6 || rows == 4 ? 2 : 1; }
+/// Unit blocks that a tile of so many rows takes at once: enough chains to hide their latency, few enough registers.
+/// One row waits for the memory of its weights rather than for its chains: the fewer at once, the more of the gates
+/// before overlap with the product behind.
+constexpr int units_at_once(int rows, int gates) {
+  const int chains = rows == 1 ? (kManyRegisters ? 4 : 8) : (kManyRegisters ? 24 : 12);
+  const int most = std::max(1, chains / (rows * gates));
+  return most >= 8 ? 8 : most >= 4 ? 4 : most >= 2 ? 2 : 1;
+}
+
+/// f(row, first unit, number of units, sums[G]) for every packet of units and every row of a . w. f may be called in
+/// any order; the sums of lanes beyond the units are of no meaning.
+template <class T, int G, class F>
+class EachUnit {
+ public:
+  EachUnit(const GateMatrix<T>& w, const T* a, std::int64_t a_row, const F& f) : w_(w), a_(a), a_row_(a_row), f_(f) {}
+
+  void run(std::int64_t rows) {
+    constexpr std::int64_t kStaysNear = 768 * 1024;  // bytes
+    const std::int64_t blocks = packets_of<T>(w_.units);
+    if (w_.K * G * w_.units * static_cast<std::int64_t>(sizeof(T)) <= kStaysNear || rows <= kMostRows<G>)
+      return row_groups<kMostRows<G>>(0, rows, 0, blocks);
+    constexpr std::int64_t kAtOnce = units_at_once(kMostRows<G>, G);
+    for (std::int64_t block = 0; block < blocks; block += kAtOnce)
+      row_groups<kMostRows<G>>(0, rows, block, std::min(blocks, block + kAtOnce));
+  }
+
+ private:
+  template <int MR>
+  void row_groups(std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t last) {
+    for (; row + MR <= rows; row += MR) unit_groups<MR, units_at_once(MR, G)>(row, first, last);
+    if constexpr (MR > 1) {
+      if (row < rows) row_groups<fewer_rows(MR)>(row, rows, first, last);
+    }
+  }
+
+  template <int MR, int U>
+  void unit_groups(std::int64_t row, std::int64_t block, std::int64_t last) {
+    for (; block + U <= last; block += U) tile<MR, U>(row, block);
+    if constexpr (U > 1) {
+      if (block < last) unit_groups<MR, U / 2>(row, block, last);
+    }
+  }
+
+  template <int MR, int U>
+  void tile(std::int64_t row, std::int64_t block) {
+    constexpr std::int64_t W = kLanes<T>;
+    TileOf<Packet<T>, MR, U, G> sums;
+    tile_product<T, MR, U, G>(a_ + row * a_row_, a_row_, w_, block, sums);
+    const auto finish = [&](int m, int u) {
+      const std::int64_t j = (block + u) * W;
+      f_(row + m, j, std::min(W, w_.units - j), sums[m][u]);
+    };
+    if constexpr (std::is_same_v<T, float>) {  // unrolled, sums stay in registers; f64, for checks, stays small
+#pragma GCC unroll 16
+      for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+        for (int u = 0; u < U; ++u) finish(m, u);
+    } else {
+      for (int m = 0; m < MR; ++m)
+        for (int u = 0; u < U; ++u) finish(m, u);
+    }
+  }
+
+  const GateMatrix<T>& w_;
+  const T* a_;
+  std::int64_t a_row_;
+  const F& f_;
+};
+
+template <class T, int G, class F>
+void each_unit(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const F& f) {
+  EachUnit<T, G, F>(w, a, a_row, f).run(rows);
+}
+
+/// Transposes a square of W by W elements: `from` has W rows, `from_step` apart; row k of the result goes to
+/// to + k * to_step.
+template <class T>
+inline void transpose_square(const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
+  constexpr int W = kLanes<T>;
+  ei::PacketBlock<RawPacket<T>, W> block;
+  for (int i = 0; i < W; ++i) block.packet[i] = ei::ploadu<RawPacket<T>>(from + i * from_step);
+  ei::ptranspose(block);
+  for (int i = 0; i < W; ++i) ei::pstoreu(to + i * to_step, block.packet[i]);
+}
+
+}  // namespace ferrite::detail

@@ -1,0 +1,149 @@
+#pragma once
+/// What the operations on sequences share: where their operands stand, and how a kernel is given them.
+#include <optional>
+
+#include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/kernel/recurrent.h"
+#include "ferrite/tensor/oracle.h"
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite::detail {
+
+/// Positions of a sequence's operands, -1 for what is absent:
+///
+///   x, h0, (c0,) w_ih, w_hh, (b_ih, b_hh,) (w_hr,) (lengths,) (resets)
+///
+/// What may be absent is told by rank and dtype: biases are vectors of floats, w_hr is a matrix, lengths are i64,
+/// resets bool.
+struct SequenceOperands {
+  struct Item {
+    Dtype dtype;
+    int rank;
+  };
+  template <class ItemAt>
+  SequenceOperands(CellType cell, std::size_t n, ItemAt item_at, std::size_t begin = 0)
+      : first(static_cast<int>(begin)) {
+    int k = first;
+    x = k++, h0 = k++;
+    if (has_memory(cell)) c0 = k++;
+    w_ih = k++, w_hh = k++;
+    count = static_cast<int>(n);
+    if (k > count) return;
+    floats = k;
+    for (; k < count; ++k) place(k, item_at(static_cast<std::size_t>(k)));
+  }
+  /// Whether the operands make up a sequence at all.
+  bool complete() const { return floats > 0 && rest_fits && (b_ih < 0) == (b_hh < 0); }
+  /// Gradients of a sequence: one for each operand of floats.
+  int gradients() const { return floats - first; }
+
+  int first = 0, count = 0, floats = 0;
+  int x = -1, h0 = -1, c0 = -1, w_ih = -1, w_hh = -1, b_ih = -1, b_hh = -1, w_hr = -1, lengths = -1, resets = -1;
+  bool rest_fits = true;
+
+ private:
+  void place(int k, Item item) {
+    int& at = item.dtype == Dtype::i64       ? lengths
+              : item.dtype == Dtype::boolean ? resets
+              : item.rank == 2               ? w_hr
+              : b_ih < 0                     ? b_ih
+                                             : b_hh;
+    rest_fits &= at < 0;
+    at = k;
+    if (is_float(item.dtype)) floats = k + 1;
+  }
+};
+
+/// Operands of an application, from the `begin`-th on.
+SequenceOperands operands_of(CellType cell, Inputs in, std::size_t begin = 0);
+
+/// Axes of time and batch in x and y.
+struct SequenceAxes {
+  explicit SequenceAxes(const Attrs& attrs) : time(attrs.get<bool>("batch_first") ? 1 : 0) {}
+  int time;
+  int batch() const { return 1 - time; }
+};
+
+/// The shapes and dtypes of a sequence's operands, checked. Throws ShapeError, DtypeError.
+void check_sequence(std::string_view name, CellType cell, Inputs in, const SequenceOperands& o, const Attrs& attrs);
+/// What stands behind the last result: values saved for the way back.
+Spec saved_spec(CellType cell, Inputs in, const SequenceOperands& o, const Attrs& attrs);
+
+template <class T>
+Rows<const T*> rows_of(const Tensor& x, const SequenceAxes& axes) {
+  return {x.data<T>(), x.strides()[axes.time], x.strides()[axes.batch()]};
+}
+template <class T>
+Rows<T*> writable_rows(Tensor& x, const SequenceAxes& axes) {
+  return {Writer::data<T>(x), x.strides()[axes.time], x.strides()[axes.batch()]};
+}
+
+/// Operands as a kernel reads them, but for the matrices, whose order is the matter of either pass. Lives as long as
+/// the kernel runs.
+template <class T>
+class Prepared {
+ public:
+  Prepared(CellType cell, Inputs in, const SequenceOperands& o, const Attrs& attrs);
+  const Recurrence<T>& operator*() const { return r_; }
+  const Recurrence<T>* operator->() const { return &r_; }
+  const Tensor& w_ih() const { return w_ih_; }
+  const Tensor& w_hh() const { return w_hh_; }
+  const Tensor& w_hr() const { return w_hr_; }
+
+ private:
+  Tensor x_, h0_, c0_, w_ih_, w_hh_, b_ih_, b_hh_, w_hr_, lengths_, resets_;
+  Recurrence<T> r_;
+};
+extern template class Prepared<float>;
+extern template class Prepared<double>;
+
+/// Computes y, the last states and, where `saved` is given, what the way back needs.
+template <class T>
+void run_forward(const Prepared<T>& r, const Attrs& attrs, Tensor& y, Tensor& h, Tensor* c, Tensor* saved);
+
+/// The gradient of a sequence as an operation of its own: y, what was saved, the cotangents of y, h and c (of shape [0]
+/// where nothing arrived), then the operands of the sequence -> a gradient for each operand of floats, of shape [0]
+/// where bit i of `wants` is not set.
+const Primitive& sequence_grad(CellType cell);
+
+void sequence_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs);
+void sequence_grad_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs);
+std::vector<Sample> sequence_samples(CellType cell);
+std::vector<Sample> sequence_grad_samples(CellType cell);
+
+/// The kinds of cell as operations: a name, and which kernel its attributes choose.
+struct GruSequence {
+  static constexpr auto name = "gru_sequence", grad_name = "gru_sequence_grad";
+  static constexpr auto summary = "all steps of a GRU: outputs, last h, and what the gradient needs";
+  static constexpr auto flag = "reset_before";
+  static constexpr CellType kinds[2] = {CellType::gru, CellType::gru_reset_before};
+};
+struct LstmSequence {
+  static constexpr auto name = "lstm_sequence", grad_name = "lstm_sequence_grad";
+  static constexpr auto summary = "all steps of an LSTM: outputs, last h, last c, and what the gradient needs";
+  static constexpr auto flag = "";
+  static constexpr CellType kinds[2] = {CellType::lstm, CellType::lstm};
+};
+struct RnnSequence {
+  static constexpr auto name = "rnn_sequence", grad_name = "rnn_sequence_grad";
+  static constexpr auto summary = "all steps of an Elman network: outputs, last h, and an empty tensor";
+  static constexpr auto flag = "relu";
+  static constexpr CellType kinds[2] = {CellType::rnn_tanh, CellType::rnn_relu};
+};
+template <class Kind>
+CellType cell_type(const Attrs& attrs) {
+  return Kind::kinds[attrs.get_or<bool>(Kind::flag, false) ? 1 : 0];
+}
+/// The samples of all kernels that an operation chooses from.
+template <class Kind>
+std::vector<Sample> samples_of_kinds(std::vector<Sample> (*samples)(CellType)) {
+  std::vector<Sample> all = samples(Kind::kinds[0]);
+  if (Kind::kinds[1] == Kind::kinds[0]) return all;
+  for (Sample& s : samples(Kind::kinds[1])) {
+    s.attrs = std::move(s.attrs).with(Kind::flag, true);
+    all.push_back(std::move(s));
+  }
+  return all;
+}
+
+}  // namespace ferrite::detail
