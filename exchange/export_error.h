@@ -1,7 +1,7 @@
 #pragma once
 #include "ferrite/tensor/error.h"
 
-namespace ferrite::io {
+namespace ferrite::exchange {
 
 /// A program holds what another format does not have.
 class ExportError : public Error {
@@ -9,4 +9,4 @@ class ExportError : public Error {
   using Error::Error;
 };
 
-}  // namespace ferrite::io
+}  // namespace ferrite::exchange

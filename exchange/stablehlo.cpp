@@ -4,7 +4,7 @@
 
 #include "ferrite/exchange/stablehlo/lowering.h"
 
-namespace ferrite::io {
+namespace ferrite::exchange {
 namespace {
 
 using detail::HloBuilder;
@@ -100,4 +100,4 @@ std::string to_stablehlo(const Graph& graph, const StablehloOptions& options) {
   return Module(graph, options).text();
 }
 
-}  // namespace ferrite::io
+}  // namespace ferrite::exchange

@@ -8,7 +8,7 @@
 
 /// StableHLO, the portable language of programs on tensors that XLA, IREE and other compilers take
 /// (openxla.org/stablehlo/spec), as text.
-namespace ferrite::io {
+namespace ferrite::exchange {
 
 /// How a scan is written.
 enum class ScanExport : std::uint8_t {
@@ -57,4 +57,4 @@ std::span<const StablehloRefusal> stablehlo_refusals();
 /// Whether `to_stablehlo` takes an operation.
 bool has_stablehlo(const Primitive& op);
 
-}  // namespace ferrite::io
+}  // namespace ferrite::exchange

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 using std::to_string;
@@ -281,4 +281,4 @@ HloValues HloBuilder::loop(std::int64_t steps, const HloValues& first, const Loo
   return last;
 }
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

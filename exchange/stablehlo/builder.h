@@ -10,7 +10,7 @@
 
 #include "ferrite/tensor/tensor.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 
 /// A value in the text.
 struct HloValue {
@@ -107,4 +107,4 @@ class HloBuilder {
   std::unordered_map<std::string, HloValue> constants_;
 };
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

@@ -1,7 +1,7 @@
 #include "ferrite/exchange/stablehlo/lowering.h"
 #include "ferrite/tensor/recorder.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 HloValues full(HloBuilder& b, const HloCall& c) { return {b.constant(c.attrs.get<Scalar>("value"), c.out[0])}; }
@@ -28,4 +28,4 @@ HloFamily hlo_creation() {
   return list;
 }
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

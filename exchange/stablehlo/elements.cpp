@@ -5,7 +5,7 @@
 
 #include "ferrite/exchange/stablehlo/builder.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 template <class T>
@@ -91,4 +91,4 @@ std::string hlo_elements(const Tensor& tensor) {
   });
 }
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

@@ -4,7 +4,7 @@
 
 #include "ferrite/exchange/stablehlo/lowering.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 /// The highest power first.
@@ -109,4 +109,4 @@ HloFamily hlo_error_functions() {
   return list;
 }
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

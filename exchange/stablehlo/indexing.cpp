@@ -1,6 +1,6 @@
 #include "ferrite/exchange/stablehlo/lowering.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 /// Negative indices count from the end.
@@ -45,4 +45,4 @@ HloFamily hlo_indexing() {
   return list;
 }
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

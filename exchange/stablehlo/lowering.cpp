@@ -3,7 +3,7 @@
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/stablehlo.h"
 
-namespace ferrite::io {
+namespace ferrite::exchange {
 namespace {
 
 constexpr std::string_view kDraws =
@@ -169,4 +169,4 @@ HloValues lower_traced(HloBuilder& b, const std::function<Tensors(const Tensors&
 }
 
 }  // namespace detail
-}  // namespace ferrite::io
+}  // namespace ferrite::exchange

@@ -5,7 +5,7 @@
 #include "ferrite/compile/graph.h"
 #include "ferrite/exchange/stablehlo/builder.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 
 /// One application. Pointwise operations get all operands in the result's shape, literals among them as constants; the
 /// others what the node has.
@@ -57,4 +57,4 @@ HloValues lower_graph(HloBuilder& b, const Graph& graph, std::vector<HloValue> g
 HloValues lower_traced(HloBuilder& b, const std::function<Tensors(const Tensors&)>& f, const HloValues& in,
                        const std::vector<bool>& read = {});
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

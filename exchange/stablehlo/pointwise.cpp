@@ -3,7 +3,7 @@
 
 #include "ferrite/exchange/stablehlo/lowering.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 HloValues clamp(HloBuilder& b, const HloCall& c) { return {b.elementwise("clamp", {c.in[1], c.in[0], c.in[2]})}; }
@@ -102,4 +102,4 @@ HloFamily hlo_pointwise() {
   return list;
 }
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

@@ -2,7 +2,7 @@
 #include "ferrite/autograd/composed_gradient.h"
 #include "ferrite/exchange/stablehlo/lowering.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 HloValues sequence_grad(HloBuilder& b, const HloCall& c) {
@@ -19,4 +19,4 @@ HloFamily hlo_recurrent() {
   return list;
 }
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

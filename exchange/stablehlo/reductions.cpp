@@ -3,7 +3,7 @@
 
 #include "ferrite/exchange/stablehlo/lowering.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 /// The smallest value of a dtype, or the largest.
@@ -75,4 +75,4 @@ HloFamily hlo_reductions() {
   return list;
 }
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

@@ -3,7 +3,7 @@
 #include "ferrite/exchange/export_error.h"
 #include "ferrite/exchange/stablehlo/lowering.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 using ferrite::detail::ScanBody;
@@ -150,4 +150,4 @@ HloFamily hlo_scan() {
   return list;
 }
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

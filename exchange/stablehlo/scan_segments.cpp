@@ -7,7 +7,7 @@
 #include "ferrite/exchange/stablehlo/lowering.h"
 #include "ferrite/tensor/ops.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 using ferrite::detail::ScanBack;
@@ -188,4 +188,4 @@ HloValues scan_checkpointed_grad(HloBuilder& b, const HloCall& c) {
       b, [&](const Tensors& in) { return backward(c, in); }, c.in, c.read);
 }
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

@@ -3,7 +3,7 @@
 
 #include "ferrite/exchange/stablehlo/lowering.h"
 
-namespace ferrite::io::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 HloValues reshape(HloBuilder& b, const HloCall& c) { return {b.reshape(c.in[0], c.out[0].shape)}; }
@@ -77,4 +77,4 @@ HloFamily hlo_views() {
   return list;
 }
 
-}  // namespace ferrite::io::detail
+}  // namespace ferrite::exchange::detail

@@ -79,7 +79,7 @@ std::string describe(const Graph& g, bool full) {
 std::string exported(Graph g, bool full) {
   try {
     passes::simplify(g);
-    const std::string program = io::to_stablehlo(g);
+    const std::string program = exchange::to_stablehlo(g);
     const std::string s = digest_of(program) + " " + std::to_string(program.size()) + " bytes";
     return full ? s + "\n" + program : s;
   } catch (const Error& e) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "exchange/stablehlo_cases.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/layers/layers.h"
@@ -9,9 +10,8 @@
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/sgd.h"
 #include "ferrite/nn/recurrent/gru.h"
-#include "stablehlo_cases.h"
 
-namespace io_test {
+namespace exchange_test {
 namespace {
 
 using ferrite::Dtype;
@@ -20,7 +20,7 @@ using ferrite::Parameter;
 using ferrite::Tape;
 using ferrite::Tensor;
 using ferrite::Tensors;
-namespace io = ferrite::io;
+namespace exchange = ferrite::exchange;
 namespace nn = ferrite::nn;
 
 constexpr std::int64_t kBatch = 2, kSteps = 5, kFeatures = 3, kHidden = 4;
@@ -80,11 +80,11 @@ std::vector<StablehloCase> recurrent_cases() {
   struct Kind {
     std::string name;
     nn::Form form;
-    io::ScanExport scan = io::ScanExport::as_while;
+    exchange::ScanExport scan = exchange::ScanExport::as_while;
   };
   for (const Kind& kind :
        {Kind{"gru unrolled", nn::Form::unrolled}, Kind{"gru fused", nn::Form::fused}, Kind{"gru scan", nn::Form::scan},
-        Kind{"gru scan unrolled", nn::Form::scan, io::ScanExport::unrolled}}) {
+        Kind{"gru scan unrolled", nn::Form::scan, exchange::ScanExport::unrolled}}) {
     const std::size_t first = list.size();
     const Net net(kind.form);
     const auto forward = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
@@ -99,7 +99,7 @@ std::vector<StablehloCase> recurrent_cases() {
     list.push_back(with_cells(kind.name + " forward", forward, {numbers({kBatch, kSteps, kFeatures}, 7)}));
     if (kind.form == nn::Form::scan)
       list.push_back(with_cells(kind.name + " gradients", gradients, {numbers({kBatch, kSteps, kFeatures}, 7)}));
-    if (kind.scan == io::ScanExport::as_while) {
+    if (kind.scan == exchange::ScanExport::as_while) {
       list.push_back(training_step(kind.name + " sgd step", kind.form, sgd));
       list.push_back(training_step(kind.name + " adam step", kind.form, adam));
     }
@@ -133,4 +133,4 @@ std::vector<StablehloCase> option_cases() {
   return list;
 }
 
-}  // namespace io_test
+}  // namespace exchange_test

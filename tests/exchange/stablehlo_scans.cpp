@@ -1,11 +1,11 @@
 /// Scans for other implementations of StableHLO: as loops and step by step, forwards and their gradients.
+#include "exchange/stablehlo_cases.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/tensor/ops.h"
-#include "stablehlo_cases.h"
 
-namespace io_test {
+namespace exchange_test {
 namespace {
 
 using ferrite::Dtype;
@@ -16,7 +16,7 @@ using ferrite::Shape;
 using ferrite::Tape;
 using ferrite::Tensor;
 using ferrite::Tensors;
-namespace io = ferrite::io;
+namespace exchange = ferrite::exchange;
 
 constexpr double kTolerance = 1e-10;
 
@@ -98,8 +98,8 @@ Tensors counting(const Tensors& in) {
 }
 
 void add(const std::string& name, const Function& f, const Tensors& in, std::vector<StablehloCase>& list) {
-  for (const io::ScanExport form : {io::ScanExport::as_while, io::ScanExport::unrolled}) {
-    list.push_back(case_of(name + (form == io::ScanExport::unrolled ? ", unrolled" : ""), f, in, kTolerance));
+  for (const exchange::ScanExport form : {exchange::ScanExport::as_while, exchange::ScanExport::unrolled}) {
+    list.push_back(case_of(name + (form == exchange::ScanExport::unrolled ? ", unrolled" : ""), f, in, kTolerance));
     list.back().options.scan = form;
   }
 }
@@ -140,4 +140,4 @@ std::vector<StablehloCase> scan_cases() {
   return list;
 }
 
-}  // namespace io_test
+}  // namespace exchange_test

@@ -5,15 +5,16 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "exchange/stablehlo_cases.h"
 #include "ferrite/exchange/stablehlo.h"
 #include "ferrite/io/numpy.h"
-#include "stablehlo_cases.h"
-#include "temporary_folder.h"
+#include "io/temporary_folder.h"
 
 namespace {
 
+using exchange_test::StablehloCase;
 using ferrite::Tensor;
-using io_test::StablehloCase;
+namespace exchange = ferrite::exchange;
 namespace io = ferrite::io;
 
 const std::string kScripts = std::string(FERRITE_SOURCE_DIR) + "/tests/exchange/";
@@ -38,7 +39,7 @@ void write(const std::filesystem::path& folder, const std::vector<StablehloCase>
   std::ofstream list(folder / "cases.txt");
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const StablehloCase& c = cases[i];
-    std::ofstream(folder / (std::to_string(i) + ".mlir")) << io::to_stablehlo(c.graph, c.options);
+    std::ofstream(folder / (std::to_string(i) + ".mlir")) << exchange::to_stablehlo(c.graph, c.options);
     std::vector<io::NamedTensor> tensors;
     for (const Tensor& x : c.arguments) tensors.push_back({"argument" + std::to_string(tensors.size()), x});
     const std::size_t first = tensors.size();
@@ -56,23 +57,23 @@ void check(const std::string& script, const std::vector<StablehloCase>& cases) {
 
 /// Scans are compiled as loops only: what they are step by step, the recurrent layers show.
 std::vector<StablehloCase> compiled_programs() {
-  std::vector<StablehloCase> all = io_test::recurrent_cases();
-  for (StablehloCase& c : io_test::scan_cases())
-    if (c.options.scan == io::ScanExport::as_while) all.push_back(std::move(c));
+  std::vector<StablehloCase> all = exchange_test::recurrent_cases();
+  for (StablehloCase& c : exchange_test::scan_cases())
+    if (c.options.scan == exchange::ScanExport::as_while) all.push_back(std::move(c));
   return all;
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(stablehlo_exchange)
+BOOST_AUTO_TEST_SUITE(interpreters)
 
 BOOST_AUTO_TEST_CASE(the_reference_interpreter_gives_our_numbers, *boost::unit_test::precondition(have_jaxlib)) {
   std::vector<StablehloCase> cases;
   for (const ferrite::Primitive* op : ferrite::primitives())
-    for (StablehloCase& c : io_test::operation_cases(*op)) cases.push_back(std::move(c));
-  for (StablehloCase& c : io_test::option_cases()) cases.push_back(std::move(c));
-  for (StablehloCase& c : io_test::recurrent_cases()) cases.push_back(std::move(c));
-  for (StablehloCase& c : io_test::scan_cases()) cases.push_back(std::move(c));
+    for (StablehloCase& c : exchange_test::operation_cases(*op)) cases.push_back(std::move(c));
+  for (StablehloCase& c : exchange_test::option_cases()) cases.push_back(std::move(c));
+  for (StablehloCase& c : exchange_test::recurrent_cases()) cases.push_back(std::move(c));
+  for (StablehloCase& c : exchange_test::scan_cases()) cases.push_back(std::move(c));
   check("check_stablehlo.py", cases);
 }
 

@@ -1,4 +1,4 @@
-#include "stablehlo_cases.h"
+#include "exchange/stablehlo_cases.h"
 
 #include <cmath>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/oracle.h"
 
-namespace io_test {
+namespace exchange_test {
 namespace {
 
 using ferrite::Attrs;
@@ -207,7 +207,7 @@ StablehloCase case_of(const std::string& name, const std::function<Tensors(const
 }
 
 std::vector<StablehloCase> operation_cases(const Primitive& op) {
-  if (!ferrite::io::has_stablehlo(op)) return {};
+  if (!ferrite::exchange::has_stablehlo(op)) return {};
   if (op.is_pointwise()) return pointwise_cases(op);
   if (op.name.ends_with("_sequence_grad")) return gradient_cases(op);
   std::vector<StablehloCase> list = sample_cases(op);
@@ -215,4 +215,4 @@ std::vector<StablehloCase> operation_cases(const Primitive& op) {
   return list;
 }
 
-}  // namespace io_test
+}  // namespace exchange_test

@@ -7,13 +7,13 @@
 #include <regex>
 #include <set>
 
+#include "exchange/stablehlo_cases.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/tensor/ops.h"
-#include "stablehlo_cases.h"
 
 namespace {
 
@@ -25,12 +25,12 @@ using ferrite::Shape;
 using ferrite::Spec;
 using ferrite::Tensor;
 using ferrite::Tensors;
-namespace io = ferrite::io;
+namespace exchange = ferrite::exchange;
 
 using Function = std::function<Tensors(const Tensors&)>;
 
-std::string text_of(const Function& f, std::vector<Spec> specs, const io::StablehloOptions& options = {}) {
-  return io::to_stablehlo(ferrite::trace(f, specs), options);
+std::string text_of(const Function& f, std::vector<Spec> specs, const exchange::StablehloOptions& options = {}) {
+  return exchange::to_stablehlo(ferrite::trace(f, specs), options);
 }
 
 /// Read before they are regenerated (FERRITE_REGENERATE=1) and committed: they are what the exporter promises.
@@ -81,16 +81,16 @@ std::string fault_in(const std::string& text) {
 }
 
 bool refused(const Primitive& op) {
-  for (const io::StablehloRefusal& r : io::stablehlo_refusals())
+  for (const exchange::StablehloRefusal& r : exchange::stablehlo_refusals())
     if (r.operation == op.name) return true;
   return false;
 }
 
 /// The error of an export, or "" where there is none.
 template <class Error>
-std::string error_of(const Graph& g, const io::StablehloOptions& options = {}) {
+std::string error_of(const Graph& g, const exchange::StablehloOptions& options = {}) {
   try {
-    (void)io::to_stablehlo(g, options);
+    (void)exchange::to_stablehlo(g, options);
   } catch (const Error& e) {
     return e.what();
   }
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(the_check_of_texts_finds_faults) {
 BOOST_AUTO_TEST_CASE(every_operation_is_written_or_refused) {
   int written = 0, without = 0;
   const auto check_either = [&](const Primitive& op) {
-    BOOST_TEST(io::has_stablehlo(op) != refused(op),
+    BOOST_TEST(exchange::has_stablehlo(op) != refused(op),
                op.name << " needs a lowering in io/detail, or a reason in the list of refusals");
     without += refused(op) ? 1 : 0;
   };
@@ -196,55 +196,57 @@ BOOST_AUTO_TEST_CASE(every_operation_is_written_or_refused) {
   const int scans_without = without;
   for (const Primitive* op : ferrite::primitives()) {
     check_either(*op);
-    const auto cases = io_test::operation_cases(*op);
+    const auto cases = exchange_test::operation_cases(*op);
     BOOST_TEST(cases.empty() == refused(*op), op->name);
-    for (const io_test::StablehloCase& c : cases) BOOST_TEST(fault_in(io::to_stablehlo(c.graph)) == "", c.name);
+    for (const exchange_test::StablehloCase& c : cases)
+      BOOST_TEST(fault_in(exchange::to_stablehlo(c.graph)) == "", c.name);
     written += cases.empty() ? 0 : 1;
   }
   BOOST_TEST(written + without - scans_without == static_cast<int>(ferrite::primitives().size()));
-  BOOST_TEST(without == static_cast<int>(io::stablehlo_refusals().size()), "a refusal names no operation");
+  BOOST_TEST(without == static_cast<int>(exchange::stablehlo_refusals().size()), "a refusal names no operation");
 }
 
 BOOST_AUTO_TEST_CASE(refusals_say_why) {
   const auto draw = [](const Tensors& in) -> Tensors { return {in[0] + ferrite::uniform({2}, {.seed = 1})}; };
   const std::vector<Spec> specs = {{{2}}};
-  const std::string message = error_of<io::ExportError>(ferrite::trace(draw, specs));
+  const std::string message = error_of<exchange::ExportError>(ferrite::trace(draw, specs));
   BOOST_TEST(std::regex_match(message, std::regex("to_stablehlo: no lowering of uniform: .*Philox.*; draw outside .*")),
              message);
   const auto unread = [](const Tensors& in) -> Tensors {
     (void)ferrite::uniform({2}, {.seed = 1});
     return {in[0]};
   };
-  BOOST_TEST(error_of<io::ExportError>(ferrite::trace(unread, specs)) == "");
+  BOOST_TEST(error_of<exchange::ExportError>(ferrite::trace(unread, specs)) == "");
 }
 
 BOOST_AUTO_TEST_CASE(an_operation_in_neither_list_throws) {
   Primitive unknown = *ferrite::find_primitive("reshape");
   unknown.name = "twist";
-  BOOST_TEST(!io::has_stablehlo(unknown));
+  BOOST_TEST(!exchange::has_stablehlo(unknown));
   Graph g;
   g.inputs.push_back(g.add_value({{2, 3}}));
   g.outputs.push_back(g.add_node(unknown, {{"shape", Shape{6}}}, {g.inputs[0]}, {{6}}));
-  BOOST_TEST(error_of<io::ExportError>(g).starts_with("to_stablehlo: no lowering of twist: "));
+  BOOST_TEST(error_of<exchange::ExportError>(g).starts_with("to_stablehlo: no lowering of twist: "));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_sequence_keeps_is_not_written) {
   const ferrite::nn::Gru gru(2, 3);
   Graph g = ferrite::trace([&](const Tensors& in) -> Tensors { return {gru(in[0])}; }, std::vector<Spec>{{{1, 2, 2}}});
-  BOOST_TEST(fault_in(io::to_stablehlo(g)) == "");
+  BOOST_TEST(fault_in(exchange::to_stablehlo(g)) == "");
   for (const Graph::Node& n : g.nodes)
     if (n.op->name == "gru_sequence") g.outputs = {n.out.back()};
-  BOOST_TEST(error_of<io::ExportError>(g).find("do not return it") != std::string::npos);
+  BOOST_TEST(error_of<exchange::ExportError>(g).find("do not return it") != std::string::npos);
   const Spec spec = g.values[g.outputs[0]];
   g.outputs = {g.add_node(*ferrite::find_primitive("neg"), {}, {g.outputs[0]}, spec)};
-  BOOST_TEST(error_of<io::ExportError>(g).starts_with("to_stablehlo: no lowering of neg: it reads what a recurrent"));
+  BOOST_TEST(
+      error_of<exchange::ExportError>(g).starts_with("to_stablehlo: no lowering of neg: it reads what a recurrent"));
 }
 
 BOOST_AUTO_TEST_CASE(names_and_graphs_are_checked) {
   const Graph g = ferrite::trace(affine, std::vector<Spec>{{{2, 3}}});
   for (const char* bad : {"", "1st", "a b", "a@", "\n"})
     BOOST_TEST(error_of<ferrite::ValueError>(g, {.name = bad}).starts_with("to_stablehlo: the module's name"), bad);
-  BOOST_TEST(io::to_stablehlo(g, {.name = "_a9"}).find("module @_a9 {") != std::string::npos);
+  BOOST_TEST(exchange::to_stablehlo(g, {.name = "_a9"}).find("module @_a9 {") != std::string::npos);
   Graph broken = g;
   broken.outputs = {99};
   BOOST_TEST(error_of<ferrite::TraceError>(broken) != "");
@@ -273,7 +275,8 @@ BOOST_AUTO_TEST_CASE(a_cell_that_is_written_stays_an_argument) {
 }
 
 /// Lines of the text of a GRU's forward pass and of its gradient.
-std::pair<std::int64_t, std::int64_t> lines_of_gru(std::int64_t steps, ferrite::nn::Form form, io::ScanExport scan) {
+std::pair<std::int64_t, std::int64_t> lines_of_gru(std::int64_t steps, ferrite::nn::Form form,
+                                                   exchange::ScanExport scan) {
   const ferrite::nn::Gru gru(3, 4, {.form = form});
   const auto forward = [&](const Tensors& in) -> Tensors { return {gru(in[0])}; };
   const auto gradient = [&](const Tensors& in) -> Tensors {
@@ -291,9 +294,9 @@ std::pair<std::int64_t, std::int64_t> lines_of_gru(std::int64_t steps, ferrite::
 BOOST_AUTO_TEST_CASE(the_text_grows_with_the_steps_and_no_faster) {
   using ferrite::nn::Form;
   for (const Form form : {Form::fused, Form::scan}) {
-    const auto [a, da] = lines_of_gru(4, form, io::ScanExport::unrolled);
-    const auto [b, db] = lines_of_gru(8, form, io::ScanExport::unrolled);
-    const auto [c, dc] = lines_of_gru(12, form, io::ScanExport::unrolled);
+    const auto [a, da] = lines_of_gru(4, form, exchange::ScanExport::unrolled);
+    const auto [b, db] = lines_of_gru(8, form, exchange::ScanExport::unrolled);
+    const auto [c, dc] = lines_of_gru(12, form, exchange::ScanExport::unrolled);
     BOOST_TEST(c - b == b - a);
     BOOST_TEST(dc - db == db - da);
     BOOST_TEST(b > a);
@@ -301,8 +304,8 @@ BOOST_AUTO_TEST_CASE(the_text_grows_with_the_steps_and_no_faster) {
 }
 
 BOOST_AUTO_TEST_CASE(the_text_of_a_loop_does_not_grow) {
-  const auto few = lines_of_gru(5, ferrite::nn::Form::scan, io::ScanExport::as_while);
-  const auto many = lines_of_gru(100'000, ferrite::nn::Form::scan, io::ScanExport::as_while);
+  const auto few = lines_of_gru(5, ferrite::nn::Form::scan, exchange::ScanExport::as_while);
+  const auto many = lines_of_gru(100'000, ferrite::nn::Form::scan, exchange::ScanExport::as_while);
   BOOST_TEST(few.first == many.first);
   BOOST_TEST(few.second == many.second);
 }
@@ -326,7 +329,7 @@ BOOST_AUTO_TEST_CASE(what_nothing_reads_does_not_go_round) {
   const std::vector<Spec> specs = {{{1, 2}}, {{5, 1, 2}}, {{2, 2}}};
   const auto last = [](const Tensors& in) -> Tensors { return {recurrence(in)[0]}; };
   BOOST_TEST(text_of(recurrence, specs).find("dynamic_update_slice") != std::string::npos);
-  for (const io::ScanExport form : {io::ScanExport::as_while, io::ScanExport::unrolled}) {
+  for (const exchange::ScanExport form : {exchange::ScanExport::as_while, exchange::ScanExport::unrolled}) {
     const std::string text = text_of(last, specs, {.scan = form});
     BOOST_TEST(text.find("dynamic_update_slice") == std::string::npos);
     BOOST_TEST(text.find("concatenate") == std::string::npos);
@@ -334,12 +337,12 @@ BOOST_AUTO_TEST_CASE(what_nothing_reads_does_not_go_round) {
 }
 
 BOOST_AUTO_TEST_CASE(scans_are_written) {
-  for (const io_test::StablehloCase& c : io_test::scan_cases()) {
-    const std::string text = io::to_stablehlo(c.graph, c.options);
+  for (const exchange_test::StablehloCase& c : exchange_test::scan_cases()) {
+    const std::string text = exchange::to_stablehlo(c.graph, c.options);
     BOOST_TEST(fault_in(text) == "", c.name);
     const bool loop = text.find("stablehlo.while") != std::string::npos;
     const bool no_steps = std::regex_search(c.name, std::regex("(0|no) steps"));
-    BOOST_TEST(loop == (c.options.scan == io::ScanExport::as_while && !no_steps), c.name);
+    BOOST_TEST(loop == (c.options.scan == exchange::ScanExport::as_while && !no_steps), c.name);
   }
 }
 

@@ -8,12 +8,12 @@
 #include "ferrite/exchange/stablehlo.h"
 #include "ferrite/tensor/primitive.h"
 
-namespace io_test {
+namespace exchange_test {
 
 struct StablehloCase {
   std::string name;
   ferrite::Graph graph;
-  ferrite::io::StablehloOptions options{};
+  ferrite::exchange::StablehloOptions options{};
   ferrite::Tensors arguments;  ///< of the text's function
   ferrite::Tensors results;
   double tolerance = 0;  ///< of |a - b| / max(1, |b|), element by element
@@ -35,4 +35,4 @@ std::vector<StablehloCase> option_cases();
 StablehloCase case_of(const std::string& name, const std::function<ferrite::Tensors(const ferrite::Tensors&)>& f,
                       const ferrite::Tensors& in, double tolerance);
 
-}  // namespace io_test
+}  // namespace exchange_test
