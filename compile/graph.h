@@ -73,6 +73,9 @@ class Body : public Subprogram {
 
 }  // namespace detail
 
+/// What running all nodes of a graph once costs.
+Cost cost_of(const Graph& graph);
+
 /// What a text cannot hold.
 struct ParseOptions {
   /// Tensors that stand as `#0`, `#1`, ... in the text.

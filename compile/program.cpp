@@ -29,6 +29,10 @@ struct CompiledCall {
     return s;
   }
 
+  static std::int64_t multiply_adds(std::span<const Spec>, std::span<const Spec>, const Attrs& attrs) {
+    return cost_of(program_of(attrs).gradient().forward).multiply_adds;
+  }
+
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
     const Tensors ends = program_of(attrs).gradient().run->plan().evaluate(OperandList(in));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = ends[i];
@@ -80,7 +84,8 @@ constexpr Primitive kCompiled = {.name = "compiled",
                                  .infer = CompiledCall::infer,
                                  .eval = CompiledCall::eval,
                                  .vjp = CompiledCall::vjp,
-                                 .reads = reads_all};
+                                 .reads = reads_all,
+                                 .multiply_adds = CompiledCall::multiply_adds};
 
 /// The values that a graph starts from, as one list of inputs: the cells it reads become arguments.
 Graph closed(const Graph& g) {

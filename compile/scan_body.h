@@ -120,6 +120,9 @@ class ScanBack {
   mutable std::vector<std::unique_ptr<const Way>> ways_;
 };
 
+/// Multiply-adds of a scan: its body's, step by step.
+std::int64_t scan_multiply_adds(std::span<const Spec> in, std::span<const Spec> out, const Attrs& attrs);
+
 /// Which gradients of a body the constants of a checkpointed scan's gradient ask for. Throws TraceError for constants
 /// that do not fit.
 ScanBack::Wish checkpointed_wish(const Attrs& attrs, const ScanBody& body);

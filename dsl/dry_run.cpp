@@ -1,6 +1,5 @@
 #include "ferrite/dsl/detail/dry_run.h"
 
-#include "ferrite/compile/graph.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::dsl::detail {
@@ -15,29 +14,16 @@ class Shapes : public Recorder {
   bool tracing() const override { return true; }
 };
 
-/// Multiply-adds of the products of a program, with those of the programs in it.
-std::int64_t multiply_adds_of(const Graph& g) {
-  std::int64_t n = 0;
-  for (const Graph::Node& node : g.nodes) {
-    if (node.op->name == "matmul") n += g.values[node.out[0]].shape.numel() * g.values[node.in[0]].shape[-1];
-    if (node.attrs.body)
-      n += node.attrs.get<std::int64_t>("steps") * multiply_adds_of(ferrite::detail::Body::of(node.attrs).graph());
-  }
-  return n;
-}
-
-/// Also counts the multiply-adds of products.
+/// Also adds up what the operations cost.
 class Counter final : public Shapes {
  public:
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override {
-    if (op.name == "matmul") multiply_adds += out[0].numel() * in[0].shape()[-1];
-    if (attrs.body) {
-      multiply_adds += attrs.get<std::int64_t>("steps") * multiply_adds_of(ferrite::detail::Body::of(attrs).graph());
-    } else if (op.reference) {
-      (void)op.reference(in, attrs);  // an operation does what its composition does
-    }
+    Specs from, to;
+    for (const Tensor& x : in) from.push_back(x.spec());
+    for (const Tensor& x : out) to.push_back(x.spec());
+    cost += cost_of(op, {from.data(), from.size()}, {to.data(), to.size()}, attrs);
   }
-  std::int64_t multiply_adds = 0;
+  Cost cost;
 };
 
 void replace_leading(std::string& text, const std::string& from, const std::string& to) {
@@ -59,7 +45,7 @@ std::int64_t multiply_adds(const nn::Layer& layer, const Spec& input) {
   Counter counter;
   const NewFrame frame(counter);
   (void)layer(Tensor::abstract(input));
-  return counter.multiply_adds;
+  return counter.cost.multiply_adds;
 }
 
 bool has_time(const Spec& spec) {

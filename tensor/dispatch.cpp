@@ -69,6 +69,15 @@ Tensors Primitive::apply(Inputs in, const Attrs& attrs) const {
   return out;
 }
 
+Cost cost_of(const Primitive& op, std::span<const Spec> in, std::span<const Spec> out, const Attrs& attrs) {
+  Cost cost;
+  if (op.multiply_adds) cost.multiply_adds = op.multiply_adds(in, out, attrs);
+  if (op.view) return cost;
+  for (const std::span<const Spec> side : {in, out})
+    for (const Spec& s : side) cost.bytes += s.shape.numel() * size_of(s.dtype);
+  return cost;
+}
+
 const Tensor& Vjp::undefined() {
   static const Tensor none;
   return none;

@@ -134,6 +134,18 @@ struct Sample;
 
 }  // namespace detail
 
+/// What one application of an operation costs.
+struct Cost {
+  std::int64_t multiply_adds = 0;  ///< those of products; what acts on elements counts as its bytes alone
+  std::int64_t bytes = 0;          ///< of operands and results; none for a window
+
+  Cost& operator+=(const Cost& o) {
+    multiply_adds += o.multiply_adds;
+    bytes += o.bytes;
+    return *this;
+  }
+};
+
 /// One operation, as every part of the library sees it: the eager engine, the tape, the tracer, the fuser, the
 /// exporters and the tests. Built from a struct of a few lines by `pointwise<Op>` or `structured<Op>`
 /// (`tensor/ops/define.h`); never written by hand.
@@ -170,6 +182,8 @@ struct Primitive {
   /// Whether an application to operands of these types refuses some of their values, and so is kept though nobody reads
   /// its results. Null: no value is refused.
   bool (*refuses)(std::span<const Spec> in, const Attrs&) = nullptr;
+  /// Multiply-adds of an application to operands of these types. Null: none.
+  std::int64_t (*multiply_adds)(std::span<const Spec> in, std::span<const Spec> out, const Attrs&) = nullptr;
   /// The gradient is made of operations without gradients: where it must be differentiated itself, that of `reference`
   /// is taken. The reference may leave out last results that nothing but the gradient reads.
   bool second_order_by_reference = false;
@@ -181,6 +195,9 @@ struct Primitive {
   /// Checks the shapes, computes (or, under a tracer, does not), tells the recorders.
   Tensors apply(Inputs in, const Attrs& attrs = {}) const;
 };
+
+/// What an application to operands of these types costs.
+Cost cost_of(const Primitive& op, std::span<const Spec> in, std::span<const Spec> out, const Attrs& attrs);
 
 /// Every operation of the library, in the order of the families.
 std::span<const Primitive* const> primitives();

@@ -72,6 +72,8 @@ class Validation {
   }
   void check(const Graph::Node& n) {
     if (!n.op) invalid("a node has no operation");
+    if (!n.op->infer)
+      invalid("'" + std::string(n.op->name) + "' is a step of a plan, which no program has; trace anew");
     Tensors stand_ins;
     for (const ValueId v : n.in) {
       use(v);
@@ -96,6 +98,20 @@ class Validation {
 }  // namespace
 
 void Graph::validate() const { Validation(*this).run(); }
+
+Cost cost_of(const Graph& graph) {
+  const auto specs_of = [&](const auto& values) {
+    Specs specs;
+    for (const ValueId v : values) specs.push_back(graph.values[v]);
+    return specs;
+  };
+  Cost cost;
+  for (const Graph::Node& n : graph.nodes) {
+    const Specs in = specs_of(n.in), out = specs_of(n.out);
+    cost += cost_of(*n.op, {in.data(), in.size()}, {out.data(), out.size()}, n.attrs);
+  }
+  return cost;
+}
 
 Tensors replay(const Graph& graph, std::span<const Tensor> inputs) {
   if (inputs.size() != graph.inputs.size() + graph.reads.size())

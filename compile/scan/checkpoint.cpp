@@ -149,6 +149,14 @@ struct CheckpointedGrad {
 
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) { CheckpointedGrad(in, out, attrs).run(); }
 
+  /// The steps once more, and the way back.
+  static std::int64_t multiply_adds(std::span<const Spec>, std::span<const Spec>, const Attrs& attrs) {
+    const Call c(attrs);
+    const auto saving = c.body.saving();
+    const ScanBack::Way& way = saving->back()->way(wish_of(attrs, c.body));
+    return c.steps * (cost_of(saving->graph()).multiply_adds + cost_of(way.body->graph()).multiply_adds);
+  }
+
   CheckpointedGrad(Inputs in, std::span<Tensor> out, const Attrs& attrs)
       : c_(attrs),
         in_(in),
@@ -234,7 +242,8 @@ constexpr Primitive kCheckpointedGrad = {.name = "scan_checkpointed_grad",
                                          .summary = "the gradient of scan_checkpointed",
                                          .arity = -1,
                                          .infer = CheckpointedGrad::infer,
-                                         .eval = CheckpointedGrad::eval};
+                                         .eval = CheckpointedGrad::eval,
+                                         .multiply_adds = CheckpointedGrad::multiply_adds};
 
 constexpr Primitive kCheckpointed = {.name = "scan_checkpointed",
                                      .summary = "a scan that keeps its carries every so many steps for the gradient",
@@ -244,6 +253,7 @@ constexpr Primitive kCheckpointed = {.name = "scan_checkpointed",
                                      .vjp = Checkpointed::vjp,
                                      .reads = reads_all,
                                      .reference = Checkpointed::reference,
+                                     .multiply_adds = scan_multiply_adds,
                                      .second_order_by_reference = true};
 
 Tensors Checkpointed::vjp(const Vjp& v) {

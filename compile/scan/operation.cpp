@@ -6,6 +6,10 @@
 
 namespace ferrite::detail {
 
+std::int64_t scan_multiply_adds(std::span<const Spec>, std::span<const Spec>, const Attrs& attrs) {
+  return attrs.get<std::int64_t>("steps") * cost_of(ScanBody::of(attrs).graph()).multiply_adds;
+}
+
 Specs infer_scan(Inputs in, const Attrs& attrs) {
   const ScanBody& body = ScanBody::of(attrs);
   const ScanSignature& s = body.signature();
@@ -121,7 +125,8 @@ constexpr Primitive kScan = {.name = "scan",
                              .eval = Scan::eval,
                              .vjp = Scan::vjp,
                              .reads = reads_all,
-                             .stablehlo = "while"};
+                             .stablehlo = "while",
+                             .multiply_adds = scan_multiply_adds};
 
 }  // namespace
 

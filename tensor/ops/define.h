@@ -174,6 +174,7 @@ inline constexpr Primitive pointwise = {
     .samples = nullptr,
     .reference = reference_of<Op>(),
     .refuses = nullptr,
+    .multiply_adds = nullptr,
     .second_order_by_reference = false};
 
 // ---- structured ----------------------------------------------------------------------------------------
@@ -251,6 +252,14 @@ constexpr auto refuses_of() -> bool (*)(std::span<const Spec>, const Attrs&) {
   }
 }
 template <class Op>
+constexpr auto multiply_adds_of() -> std::int64_t (*)(std::span<const Spec>, std::span<const Spec>, const Attrs&) {
+  if constexpr (requires { &Op::multiply_adds; }) {
+    return &Op::multiply_adds;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
 constexpr bool second_order_by_reference_of() {
   return requires { Op::second_order_by_reference; };
 }
@@ -282,6 +291,7 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .samples = samples_of<Op>,
                                          .reference = reference_of<Op>(),
                                          .refuses = refuses_of<Op>(),
+                                         .multiply_adds = multiply_adds_of<Op>(),
                                          .second_order_by_reference = second_order_by_reference_of<Op>()};
 
 // ---- calling -------------------------------------------------------------------------------------------

@@ -81,6 +81,10 @@ struct MatMul {
     }
   }
 
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec> out, const Attrs&) {
+    return out[0].shape.numel() * in[0].shape[-1];
+  }
+
   static Tensors vjp(const Vjp& v) {
     Tensors g(2);
     const Tensor& a = v.in(0);

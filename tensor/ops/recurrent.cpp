@@ -229,6 +229,10 @@ struct Sequence {
   }
 
   static Tensors reference(Inputs in, const Attrs& attrs) { return composed(cell_type<Kind>(attrs), in, attrs); }
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attrs& attrs) {
+    const SequenceCost c(cell_type<Kind>(attrs), in);
+    return c.rows * (c.w_ih + c.w_hh + c.w_hr);
+  }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
     sequence_oracle(cell_type<Kind>(attrs), in, out, attrs);
   }

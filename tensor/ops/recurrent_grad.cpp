@@ -146,6 +146,16 @@ struct SequenceGrad {
     sequence_grad_oracle(cell_type<Kind>(attrs), in, out, attrs);
   }
   static std::vector<Sample> samples() { return samples_of_kinds<Kind>(sequence_grad_samples); }
+  /// One product a step for what goes on to the step before, and one for each gradient that is wanted.
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attrs& attrs) {
+    const CellType cell = cell_type<Kind>(attrs);
+    const GradOperands grad(cell);
+    const SequenceCost c(cell, in, grad.begin);
+    const std::int64_t wants = attrs.get<std::int64_t>("wants");
+    const auto wanted = [&](int k) { return k < 0 ? 0 : wants >> (k - c.at.first) & 1; };
+    return c.rows * (c.w_ih * (wanted(c.at.x) + wanted(c.at.w_ih)) + c.w_hh * (1 + wanted(c.at.w_hh)) +
+                     c.w_hr * (1 + wanted(c.at.w_hr)));
+  }
 
  private:
   /// No rows: nothing arrives anywhere.

@@ -57,6 +57,24 @@ struct SequenceOperands {
 /// Operands of an application, from the `begin`-th on.
 SequenceOperands operands_of(CellType cell, Inputs in, std::size_t begin = 0);
 
+/// Rows of all steps, and elements of the matrices that each meets.
+struct SequenceCost {
+  SequenceCost(CellType cell, std::span<const Spec> in, std::size_t begin = 0)
+      : at(
+            cell, in.size(),
+            [&](std::size_t i) {
+              return SequenceOperands::Item{in[i].dtype, in[i].shape.rank()};
+            },
+            begin) {
+    const auto elements = [&](int k) { return k < 0 ? 0 : in[static_cast<std::size_t>(k)].shape.numel(); };
+    const Shape& x = in[static_cast<std::size_t>(at.x)].shape;
+    rows = x[0] * x[1];
+    w_ih = elements(at.w_ih), w_hh = elements(at.w_hh), w_hr = elements(at.w_hr);
+  }
+  SequenceOperands at;
+  std::int64_t rows = 0, w_ih = 0, w_hh = 0, w_hr = 0;
+};
+
 /// Axes of time and batch in x and y.
 struct SequenceAxes {
   explicit SequenceAxes(const Attrs& attrs) : time(attrs.get<bool>("batch_first") ? 1 : 0) {}
