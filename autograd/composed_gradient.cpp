@@ -1,18 +1,23 @@
 #include "ferrite/autograd/composed_gradient.h"
 
 #include "ferrite/autograd/lenient_grad.h"
+#include "ferrite/tensor/operations.h"
 
 namespace ferrite::detail {
 namespace {
 
-constexpr std::string_view kSuffix = "_sequence_grad";
+/// The operation whose gradient this one is, where it is a recurrent sequence; else null.
+const Primitive* sequence_of(const Primitive& grad) {
+  if (&grad == ops::gru_sequence_grad) return ops::gru_sequence;
+  if (&grad == ops::lstm_sequence_grad) return ops::lstm_sequence;
+  return &grad == ops::rnn_sequence_grad ? ops::rnn_sequence : nullptr;
+}
 
 /// Where the operands of a gradient stand: y, what was saved, the cotangents of y and of the states, then those of the
 /// sequence.
 struct GradLayout {
   explicit GradLayout(const Primitive& op)
-      : sequence(find_primitive(op.name.substr(0, op.name.size() - std::string_view("_grad").size()))),
-        cotangents(sequence->name == "lstm_sequence" ? 3 : 2) {}
+      : sequence(sequence_of(op)), cotangents(sequence == ops::lstm_sequence ? 3 : 2) {}
   static constexpr std::size_t first_cotangent = 2;
   std::size_t first_operand() const { return first_cotangent + cotangents; }
 
@@ -34,7 +39,7 @@ Tensor weighted(const Tensors& results, const Tensors& in, const GradLayout& at)
 
 }  // namespace
 
-bool is_sequence_grad(const Primitive& op) { return !op.differentiable() && op.name.ends_with(kSuffix); }
+bool is_sequence_grad(const Primitive& op) { return sequence_of(op) != nullptr; }
 
 Tensors composed_gradient(const Primitive& op, const Tensors& in, const Attrs& attrs) {
   const GradLayout at(op);

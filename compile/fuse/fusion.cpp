@@ -59,8 +59,8 @@ void materialize_ends(Graph& g) {
   std::vector<ValueId> copy(g.values.size(), kNoValue);
   const auto ensure = [&](ValueId& v) {
     const std::size_t i = v < maker.size() ? maker[v] : kNowhere;
-    if (i != kNowhere && !g.nodes[i].op->view && g.nodes[i].op != records().pad) return;
-    if (copy[v] == kNoValue) copy[v] = g.add_node(*records().contiguous, {}, {v}, Spec(g.values[v]));
+    if (i != kNowhere && !g.nodes[i].op->view && g.nodes[i].op != ops::pad) return;
+    if (copy[v] == kNoValue) copy[v] = g.add_node(*ops::contiguous, {}, {v}, Spec(g.values[v]));
     v = copy[v];
   };
   for (ValueId& v : g.outputs) ensure(v);
@@ -68,14 +68,13 @@ void materialize_ends(Graph& g) {
 }
 
 void move_copies_up(Graph& g) {
-  const Records& r = records();
   std::vector<std::size_t> behind(g.values.size(), 0);  // by value: after how many nodes that stay it is there
   std::vector<std::vector<std::size_t>> moved(g.nodes.size() + 1);
   std::size_t stay = 0;
   std::vector<char> moves(g.nodes.size());
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
     const Graph::Node& n = g.nodes[i];
-    moves[i] = n.op == r.contiguous || n.op == r.concat || n.op == r.stack;
+    moves[i] = n.op == ops::contiguous || n.op == ops::concat || n.op == ops::stack;
     std::size_t at = 0;
     for (const ValueId v : n.in) at = std::max(at, behind[v]);
     if (moves[i]) {
@@ -144,16 +143,15 @@ Fused Fuser::run() {
 
 void Fuser::visit(std::size_t i) {
   const Graph::Node& n = g_.nodes[i];
-  const Records& r = records();
   if (is_elementwise(*n.op)) return visit_elementwise(i);
-  if (n.op == r.contiguous) {
+  if (n.op == ops::contiguous) {
     if (!is_read(n.out[0])) return;
     const std::size_t beside = options_.fuse ? horizontal(n, n.out[0]).group : kNoNode;
     return copy_group(i, n.out[0], n.in[0], beside);
   }
   if (options_.fuse && n.op->row_reduction) return visit_reduction(i);
-  if (n.op == r.concat || n.op == r.stack) return visit_join(i);
-  if (n.op->view || n.op == r.pad) return visit_view(i);
+  if (n.op == ops::concat || n.op == ops::stack) return visit_join(i);
+  if (n.op->view || n.op == ops::pad) return visit_view(i);
   visit_single(i);
 }
 
@@ -231,7 +229,7 @@ const Window& Fuser::window_of(ValueId v) {
     }
     refuse(v, "its strides leave no window for an operation that runs alone; it is copied");
   }
-  const bool copied = p != kNoNode && (g_.nodes[p].op->view || g_.nodes[p].op == records().pad);
+  const bool copied = p != kNoNode && (g_.nodes[p].op->view || g_.nodes[p].op == ops::pad);
   if (copied) must_copy_[v] = true;
   w = {v, spec.shape.strides(), 0};
   return w;

@@ -244,9 +244,9 @@ bool Fuser::resolve_once(Group& group, GroupOperand& o, ValueId& v) {
   const std::size_t p = producer_[v];
   if (p == kNoNode || must_copy_[v]) return false;
   const Graph::Node& n = g_.nodes[p];
-  const bool is_pad = n.op == records().pad;
+  const bool is_pad = n.op == ops::pad;
   if (!n.op->view && !is_pad) return false;
-  if (is_empty(n.in[0]) || n.op->name == "contiguous") {
+  if (is_empty(n.in[0]) || n.op == ops::contiguous) {
     if (is_pad || n.op->view) must_copy_[v] = true;
     return false;
   }

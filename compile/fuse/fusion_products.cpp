@@ -40,7 +40,7 @@ void Fuser::attach_products() {
   std::vector<char> attached(out_.tasks.size());
   for (std::size_t t = out_.tasks.size(); t-- > 0;) {
     const Task& task = out_.tasks[t];
-    if (task.group >= 0 || g_.nodes[task.single].op != records().matmul) continue;
+    if (task.group >= 0 || g_.nodes[task.single].op != ops::matmul) continue;
     const ValueId v = g_.nodes[task.single].out[0];
     const std::size_t group = epilogue_of(v);
     if (group == kNoNode || task_of[group] == kNoNode) continue;

@@ -41,7 +41,7 @@ std::int64_t IndexMap::position(const Shape& i) const {
 }
 
 std::optional<ViewRule> rule_of_view(const Graph& g, const Graph::Node& n, std::size_t result) {
-  if (!n.op->view || n.op == records().reshape || n.in.size() != 1) return {};
+  if (!n.op->view || n.op == ops::reshape || n.in.size() != 1) return {};
   const Shape& in = g.values[n.in[0]].shape;
   const int axes = g.values[n.out[result]].shape.rank();
   ViewRule r{in, {}, Shape::filled(axes, -1), Shape::filled(axes, 0)};

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ferrite/compile/fuse/kernel.h"
+#include "ferrite/tensor/operations.h"
 
 namespace ferrite::detail {
 
@@ -117,9 +118,9 @@ class Builder {
   }
 
   static Reduction kind_of(const Primitive& op) {
-    if (op.name == "sum") return Reduction::sum;
-    if (op.name == "prod") return Reduction::prod;
-    return op.name == "amax" ? Reduction::max : Reduction::min;
+    if (&op == ops::sum) return Reduction::sum;
+    if (&op == ops::prod) return Reduction::prod;
+    return &op == ops::amax ? Reduction::max : Reduction::min;
   }
 
   /// The slot that an expression reads, of rows where it works on rows.

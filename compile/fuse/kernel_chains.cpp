@@ -51,7 +51,7 @@ class Chaining {
     const Kernel::Instruction* const before = chain_before(i, j);
     if (!before || !link_through_product(*i.op, 0, false, false)) return false;
     const Kernel::Chain& c = chain_of(*before);
-    return c.links.size() == 1 && c.links[0].op == records().mul;
+    return c.links.size() == 1 && c.links[0].op == ops::mul;
   }
 
   /// The operand that becomes the value of a chain, if there is room in it; else -1.

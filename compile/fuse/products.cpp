@@ -62,7 +62,7 @@ class Accumulating {
   bool is_summand(ValueId v) const {
     if (uses_[v] != 1 || producer_[v] == kNoNode) return false;
     const Graph::Node& n = g_.nodes[producer_[v]];
-    if (n.op != records().matmul || !are_matrices(g_, n)) return false;
+    if (n.op != ops::matmul || !are_matrices(g_, n)) return false;
     const std::int64_t terms = g_.values[n.in[0]].shape[1];
     return terms > 0 && terms <= kMostTermsAdded;
   }
@@ -70,14 +70,13 @@ class Accumulating {
   bool is_sum(ValueId v) const {
     if (uses_[v] != 1 || producer_[v] == kNoNode) return false;
     const Graph::Node& n = g_.nodes[producer_[v]];
-    return (n.op == records().matmul && are_matrices(g_, n)) || n.op == &kAddProduct ||
-           chosen_[producer_[v]] != kNoValue;
+    return (n.op == ops::matmul && are_matrices(g_, n)) || n.op == &kAddProduct || chosen_[producer_[v]] != kNoValue;
   }
 
   /// The operand of a sum that becomes a product added to the other one: the later one, if either would do.
   void choose(std::size_t i) {
     const Graph::Node& n = g_.nodes[i];
-    if (n.op != records().add || n.in.size() != 2 || n.in[0] == n.in[1]) return;
+    if (n.op != ops::add || n.in.size() != 2 || n.in[0] == n.in[1]) return;
     const Spec& out = g_.values[n.out[0]];
     if (g_.values[n.in[0]] != out || g_.values[n.in[1]] != out || out.shape.numel() == 0) return;
     const std::size_t late = producer_[n.in[1]] > producer_[n.in[0]] ? 1 : 0;
@@ -121,7 +120,7 @@ void accumulate_products(Graph& g) { Accumulating(g).run(); }
 void copy_turned_operands(Graph& g) {
   std::vector<std::uint32_t> readers(g.values.size());
   const auto reads_few_rows = [&](const Graph::Node& n) {
-    if (n.op != records().matmul && n.op != &kAddProduct) return false;
+    if (n.op != ops::matmul && n.op != &kAddProduct) return false;
     return are_matrices(g, n) && g.values[n.in[0]].shape[0] <= kFewRows;
   };
   for (const Graph::Node& n : g.nodes)
@@ -131,7 +130,7 @@ void copy_turned_operands(Graph& g) {
   nodes.swap(g.nodes);
   for (Graph::Node& n : nodes) {
     if (reads_few_rows(n) && copy_of[n.in[1]] != kNoValue) n.in[1] = copy_of[n.in[1]];
-    const bool turns = n.op == records().permute;
+    const bool turns = n.op == ops::permute;
     g.nodes.push_back(std::move(n));
     if (!turns) continue;
     const ValueId v = g.nodes.back().out[0];
@@ -139,6 +138,6 @@ void copy_turned_operands(Graph& g) {
   }
 }
 
-bool is_product(const Primitive& op) { return &op == records().matmul || &op == &kAddProduct; }
+bool is_product(const Primitive& op) { return &op == ops::matmul || &op == &kAddProduct; }
 
 }  // namespace ferrite::detail

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "ferrite/compile/graph.h"
+#include "ferrite/tensor/operations.h"
 
 namespace ferrite::detail {
 
@@ -46,27 +47,5 @@ bool same_graph(const Graph& a, const Graph& b);
 std::string first_difference(const Graph& was, const Graph& is);
 /// Bits of the constants of an application: equal bits give equal results. (Attrs compares 0 and -0 as equal.)
 bool same_bits(const Attrs& a, const Attrs& b);
-
-/// The records that passes and the planner know by name.
-struct Records {
-  const Primitive* reshape;
-  const Primitive* contiguous;
-  const Primitive* permute;
-  const Primitive* expand;
-  const Primitive* slice;
-  const Primitive* pad;
-  const Primitive* concat;
-  const Primitive* stack;
-  const Primitive* full;
-  const Primitive* cast;
-  const Primitive* add;
-  const Primitive* sub;
-  const Primitive* mul;
-  const Primitive* div;
-  const Primitive* neg;
-  const Primitive* matmul;
-  const Primitive* sum;
-};
-const Records& records();
 
 }  // namespace ferrite::detail

@@ -42,16 +42,6 @@ bool refuses_values(const Graph& g) {
   return std::any_of(g.nodes.begin(), g.nodes.end(), [&](const Graph::Node& n) { return refuses_values(g, n); });
 }
 
-const Records& records() {
-  static const Records all = {find_primitive("reshape"), find_primitive("contiguous"), find_primitive("permute"),
-                              find_primitive("expand"),  find_primitive("slice"),      find_primitive("pad"),
-                              find_primitive("concat"),  find_primitive("stack"),      find_primitive("full"),
-                              find_primitive("cast"),    find_primitive("add"),        find_primitive("sub"),
-                              find_primitive("mul"),     find_primitive("div"),        find_primitive("neg"),
-                              find_primitive("matmul"),  find_primitive("sum")};
-  return all;
-}
-
 }  // namespace detail
 
 namespace passes {

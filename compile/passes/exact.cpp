@@ -28,18 +28,17 @@ class Simplifying {
  private:
   /// The value that the node's result equals to the bit, in shape too.
   std::optional<ValueId> equal_to(const Graph::Node& n) const {
-    const detail::Records& r = detail::records();
     if (n.in.empty()) return {};
     const ValueId x = n.in[0];
-    if (n.op == r.contiguous) return x;
-    if ((n.op == r.reshape || n.op == r.expand) && same_type(x, n)) return x;
-    if (n.op == r.permute && in_order(n.attrs.get<Shape>("order"))) return x;
-    if (n.op == r.cast) return cast_back(n);
-    if (n.op == r.neg) return operand_of(x, r.neg);  // turns the sign bit, of zeros and NaN too
-    if (n.op == r.mul) return neutral(n, 1.0, true);
-    if (n.op == r.div) return neutral(n, 1.0, false);
-    if (n.op == r.add) return neutral(n, -0.0, true);
-    if (n.op == r.sub) return neutral(n, 0.0, false);
+    if (n.op == detail::ops::contiguous) return x;
+    if ((n.op == detail::ops::reshape || n.op == detail::ops::expand) && same_type(x, n)) return x;
+    if (n.op == detail::ops::permute && in_order(n.attrs.get<Shape>("order"))) return x;
+    if (n.op == detail::ops::cast) return cast_back(n);
+    if (n.op == detail::ops::neg) return operand_of(x, detail::ops::neg);  // turns the sign bit, of zeros and NaN too
+    if (n.op == detail::ops::mul) return neutral(n, 1.0, true);
+    if (n.op == detail::ops::div) return neutral(n, 1.0, false);
+    if (n.op == detail::ops::add) return neutral(n, -0.0, true);
+    if (n.op == detail::ops::sub) return neutral(n, 0.0, false);
     return {};
   }
 

@@ -44,7 +44,7 @@ class Folding {
   bool fold(const Graph::Node& n) {
     for (const ValueId v : n.in)
       if (!known_[v].defined()) return false;
-    if (n.op == detail::records().full) return fold_full(n);
+    if (n.op == detail::ops::full) return fold_full(n);
     if (n.op->is_pointwise() && all_repeat(n)) return fold_repeated(n);
     std::int64_t elements = 0;
     for (const ValueId v : n.out) elements += g_.values[v].shape.numel();

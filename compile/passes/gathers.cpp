@@ -16,12 +16,11 @@ class Sinking {
   }
 
   void run() {
-    static const Primitive* const gather = find_primitive("gather");
     std::vector<Graph::Node> nodes;
     nodes.swap(g_.nodes);
     old_ = &nodes;
     for (const Graph::Node& n : nodes) {
-      if (n.op == gather && few(n)) {
+      if (n.op == detail::ops::gather && few(n)) {
         gather_ = n;
         gather_.in[1] = to_[n.in[1]];
         to_.replace(n.out[0], picked(n.in[0], kMostDepth));
@@ -70,8 +69,7 @@ class Sinking {
     bool same = axis < lead || own[axis - lead] == 1;
     for (int a = 0; a < shape.rank(); ++a) same = same && (a == axis || index[a] == shape[a]);
     if (same) return to_[x];
-    const ValueId wide =
-        g_.add_node(*detail::records().expand, {{"shape", shape}}, {to_[x]}, {shape, g_.values[x].dtype});
+    const ValueId wide = g_.add_node(*detail::ops::expand, {{"shape", shape}}, {to_[x]}, {shape, g_.values[x].dtype});
     return g_.add_node(*gather_.op, gather_.attrs, {wide, gather_.in[1]}, {index, g_.values[x].dtype});
   }
 

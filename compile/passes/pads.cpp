@@ -20,7 +20,7 @@ struct Pieces {
 
 /// A value padded with zeros along one axis only.
 std::optional<Pieces> padded(const Graph& g, const Graph::Node& n) {
-  if (n.op != detail::records().pad || !is_float(g.values[n.out[0]].dtype)) return {};
+  if (n.op != detail::ops::pad || !is_float(g.values[n.out[0]].dtype)) return {};
   const Scalar& fill = n.attrs.get<Scalar>("value");
   if (fill.real() != 0 || std::signbit(fill.real())) return {};
   const Shape& before = n.attrs.get<Shape>("before");
@@ -77,7 +77,7 @@ class Joining {
     for (const Graph::Node& n : g_.nodes) {
       const ValueId v = n.out[0];
       if (std::optional<Pieces> p = padded(g_, n)) pieces_[v] = std::move(p);
-      if (n.op != detail::records().add || n.in.size() != 2) continue;
+      if (n.op != detail::ops::add || n.in.size() != 2) continue;
       const ValueId a = n.in[0];
       const ValueId b = n.in[1];
       if (!pieces_[a] || !pieces_[b] || uses_[a] != 1 || uses_[b] != 1 || g_.values[a] != g_.values[b]) continue;
@@ -91,7 +91,7 @@ class Joining {
 
   ValueId concatenation(const Pieces& p, const Spec& spec) {
     Graph::Node n;
-    n.op = detail::records().concat;
+    n.op = detail::ops::concat;
     n.attrs = {{"axis", std::int64_t{p.axis}}};
     std::int64_t at = 0;
     const auto gap = [&](std::int64_t end) {
@@ -100,7 +100,7 @@ class Joining {
     for (const Pieces::Piece& piece : p.list) {
       gap(piece.begin);
       const ValueId x = to_[piece.value];
-      n.in.push_back(g_.add_node(*detail::records().add, {{"b", Scalar(0.0)}}, {x}, Spec(g_.values[x])));
+      n.in.push_back(g_.add_node(*detail::ops::add, {{"b", Scalar(0.0)}}, {x}, Spec(g_.values[x])));
       at = piece.end;
     }
     gap(spec.shape[p.axis]);

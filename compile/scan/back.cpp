@@ -131,10 +131,9 @@ class ScanCut {
 
   /// Views that make nothing smaller, and cheap operations on what is there anyway.
   bool is_worth_repeating(const Graph::Node& n, const std::vector<char>& read, const std::vector<char>& there) const {
-    const Records& r = records();
-    if (n.in.empty()) return n.op == r.full;
+    if (n.in.empty()) return n.op == ops::full;
     if (n.op->view && joint_.values[n.in[0]].shape.numel() <= joint_.values[n.out[0]].shape.numel()) return true;
-    const bool cheap = n.op == r.add || n.op == r.sub || n.op == r.mul || n.op == r.neg;
+    const bool cheap = n.op == ops::add || n.op == ops::sub || n.op == ops::mul || n.op == ops::neg;
     return cheap && std::all_of(n.in.begin(), n.in.end(), [&](ValueId v) { return read[v] || there[v]; });
   }
 

@@ -46,33 +46,31 @@ class TakingApart {
   }
 
   void add_terms(std::size_t sum, ValueId v) {
-    const Records& r = records();
     const Graph::Node* n = maker_in_body(v);
-    if (n && n->op == r.add && n->in.size() == 2 && same_shapes(*n)) {
+    if (n && n->op == ops::add && n->in.size() == 2 && same_shapes(*n)) {
       const ValueId a = n->in[0], b = n->in[1];
       add_terms(sum, a);
       add_terms(sum, b);
-    } else if (n && n->op == r.permute && is_matrix_product(n->in[0])) {  // (a^T b)^T = b^T a
+    } else if (n && n->op == ops::permute && is_matrix_product(n->in[0])) {  // (a^T b)^T = b^T a
       const Graph::Node product = *maker_in_body(n->in[0]);
       terms_.push_back({sum, product.in[1], turned(product.in[0])});
-    } else if (n && n->op == r.reshape) {
+    } else if (n && n->op == ops::reshape) {
       add_terms(sum, n->in[0]);
     } else if (is_matrix_product(v)) {
       const ValueId b = n->in[1];
       terms_.push_back({sum, turned(n->in[0]), b});
-    } else if (n && n->op == r.sum && sums_rows(*n)) {
+    } else if (n && n->op == ops::sum && sums_rows(*n)) {
       terms_.push_back({sum, kNoValue, n->in[0]});
     } else {
       const Shape row{1, g_.values[v].shape.numel()};
       const Dtype dtype = g_.values[v].dtype;
       const bool is_row = g_.values[v].shape == row;
-      terms_.push_back({sum, kNoValue, is_row ? v : g_.add_node(*r.reshape, {{"shape", row}}, {v}, {row, dtype})});
+      terms_.push_back({sum, kNoValue, is_row ? v : g_.add_node(*ops::reshape, {{"shape", row}}, {v}, {row, dtype})});
     }
   }
   bool is_matrix_product(ValueId v) const {
     const Graph::Node* n = maker_in_body(v);
-    return n && n->op == records().matmul && g_.values[n->in[0]].shape.rank() == 2 &&
-           g_.values[n->in[1]].shape.rank() == 2;
+    return n && n->op == ops::matmul && g_.values[n->in[0]].shape.rank() == 2 && g_.values[n->in[1]].shape.rank() == 2;
   }
   bool same_shapes(const Graph::Node& n) const {
     return g_.values[n.in[0]] == g_.values[n.out[0]] && g_.values[n.in[1]] == g_.values[n.out[0]];
@@ -82,10 +80,9 @@ class TakingApart {
   }
   /// The transpose.
   ValueId turned(ValueId v) {
-    const Records& r = records();
-    if (const Graph::Node* n = maker_in_body(v); n && n->op == r.permute) return n->in[0];
+    if (const Graph::Node* n = maker_in_body(v); n && n->op == ops::permute) return n->in[0];
     const Spec s = g_.values[v];
-    return g_.add_node(*r.permute, {{"order", Shape{1, 0}}}, {v}, {{s.shape[1], s.shape[0]}, s.dtype});
+    return g_.add_node(*ops::permute, {{"order", Shape{1, 0}}}, {v}, {{s.shape[1], s.shape[0]}, s.dtype});
   }
 
   // ---- when ----------------------------------------------------------------------------------------------
@@ -118,7 +115,7 @@ class TakingApart {
     when_.resize(g_.nodes.size());
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
       const Graph::Node& n = g_.nodes[i];
-      const bool free = n.in.empty() || n.op->is_view() || n.op == records().reshape;
+      const bool free = n.in.empty() || n.op->is_view() || n.op == ops::reshape;
       when_[i] = free ? When::anywhere : depends_[n.out[0]] == 0 ? When::once : When::step;
     }
   }
@@ -164,7 +161,6 @@ class TakingApart {
 
   /// Products, reductions and costly functions of the xs, and what follows from these: for a chunk at once.
   void choose_before() {
-    const Records& r = records();
     std::vector<char>& can = before_too_;
     can.assign(g_.nodes.size(), false);
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
@@ -177,7 +173,8 @@ class TakingApart {
         follows |= from != kNoNode && when_[from] == When::before;
       }
       can[i] = ready;
-      const bool cheap = n.op == r.add || n.op == r.sub || n.op == r.mul || n.op == r.neg || n.op == r.cast;
+      const bool cheap =
+          n.op == ops::add || n.op == ops::sub || n.op == ops::mul || n.op == ops::neg || n.op == ops::cast;
       if (ready && (follows || !cheap)) when_[i] = When::before;
     }
   }
@@ -202,7 +199,7 @@ class TakingApart {
         const std::size_t from = root(v);
         follows |= from != kNoNode && late[from];
       }
-      late[i] = ready && (follows || n.op == records().matmul);
+      late[i] = ready && (follows || n.op == ops::matmul);
     }
     // What a step needs is computed in the step.
     for (std::size_t i = g_.nodes.size(); i-- > 0;) {

@@ -74,7 +74,7 @@ class Scans {
   }
 
   ValueId reshaped(ValueId v, const Shape& shape) {
-    return g_.add_node(*detail::records().reshape, shape_attr(shape), {v}, {shape, Dtype(g_.values[v].dtype)});
+    return g_.add_node(*detail::ops::reshape, shape_attr(shape), {v}, {shape, Dtype(g_.values[v].dtype)});
   }
 
   void inline_step(const Graph::Node& n) {

@@ -47,7 +47,7 @@ const ScanProgram::ChunkPlans& ScanProgram::plans(std::int64_t steps) const {
 void ScanProgram::find_packable() {
   for (std::size_t c = 0; c < step_->calls.size(); ++c) {
     const PlannedCall& call = step_->calls[c];
-    if (call.op != records().matmul || call.in[0].spec.shape.rank() != 2) continue;
+    if (call.op != ops::matmul || call.in[0].spec.shape.rank() != 2) continue;
     const PlannedTensor& w = call.in[1];
     if (w.base < step_->bases.arguments || w.base >= step_->bases.constants || call.in[0].strides[1] != 1) continue;
     const ScanPlace& at = parts_.step.in[w.base - step_->bases.arguments];

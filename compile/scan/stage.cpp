@@ -24,22 +24,22 @@ Shape moved_up(const Shape& axes, bool keep_first) {
 }
 
 bool reduces(const Primitive& op) {
-  return op.name == "sum" || op.name == "prod" || op.name == "amax" || op.name == "amin";
+  return &op == ops::sum || &op == ops::prod || &op == ops::amax || &op == ops::amin;
 }
 
 }  // namespace
 
 bool can_stack(const Graph& g, const Graph::Node& n, const std::function<bool(ValueId)>& differs) {
-  const Records& r = records();
   constexpr int kMostAxes = 7;  // one more must fit
   for (const ValueId v : n.in)
     if (g.values[v].shape.rank() > kMostAxes) return false;
   if (n.out.size() != 1 || g.values[n.out[0]].shape.rank() > kMostAxes) return false;
-  if (n.op == r.matmul)
+  if (n.op == ops::matmul)
     return differs(n.in[0]) && !differs(n.in[1]) && g.values[n.in[1]].shape.rank() == 2 &&
            g.values[n.in[0]].shape.rank() == 2;
-  if (n.op == r.concat || n.op == r.stack) return std::all_of(n.in.begin(), n.in.end(), differs);
-  if (n.op == r.reshape || n.op == r.permute || n.op == r.expand || n.op == r.slice || n.op == r.contiguous)
+  if (n.op == ops::concat || n.op == ops::stack) return std::all_of(n.in.begin(), n.in.end(), differs);
+  if (n.op == ops::reshape || n.op == ops::permute || n.op == ops::expand || n.op == ops::slice ||
+      n.op == ops::contiguous)
     return true;
   return is_elementwise(*n.op) || reduces(*n.op);
 }
@@ -113,37 +113,36 @@ ValueId StageWriter::widened(ValueId v, int rank) {
   const Shape& own = g_.values[v].shape;
   for (int k = own.rank(); k < rank; ++k) wide.push_back(1);
   for (const std::int64_t e : own) wide.push_back(e);
-  return view(*records().reshape, "shape", wide, here);
+  return view(*ops::reshape, "shape", wide, here);
 }
 
 void StageWriter::stack(const Graph::Node& n) {
-  const Records& r = records();
   Graph& to = stage_.graph;
   const Spec out = stacked(g_.values[n.out[0]]);
   const int rank = g_.values[n.out[0]].shape.rank();
   ValueId& result = local_[n.out[0]];
-  if (n.op == r.matmul) {  // one product of all rows
+  if (n.op == ops::matmul) {  // one product of all rows
     const Shape a = g_.values[n.in[0]].shape;
     const Shape rows{chunk_ * a[0], a[1]};
     const Shape product{rows[0], out.shape[-1]};
-    const ValueId flat = view(*r.reshape, "shape", rows, local_[n.in[0]]);
-    result =
-        view(*r.reshape, "shape", out.shape, to.add_node(*r.matmul, {}, {flat, local_[n.in[1]]}, {product, out.dtype}));
+    const ValueId flat = view(*ops::reshape, "shape", rows, local_[n.in[0]]);
+    result = view(*ops::reshape, "shape", out.shape,
+                  to.add_node(*ops::matmul, {}, {flat, local_[n.in[1]]}, {product, out.dtype}));
     return;
   }
-  if (n.op == r.reshape) {
-    result = view(*r.reshape, "shape", out.shape, local_[n.in[0]]);
+  if (n.op == ops::reshape) {
+    result = view(*ops::reshape, "shape", out.shape, local_[n.in[0]]);
     return;
   }
-  if (n.op == r.expand) {
-    result = view(*r.expand, "shape", out.shape, widened(n.in[0], rank));
+  if (n.op == ops::expand) {
+    result = view(*ops::expand, "shape", out.shape, widened(n.in[0], rank));
     return;
   }
   Graph::Node copy = n;
   const bool elementwise = is_elementwise(*n.op);
   for (ValueId& v : copy.in) v = elementwise ? widened(v, rank) : local_[v];
-  if (n.op == r.permute) copy.attrs = with(n.attrs, "order", moved_up(n.attrs.get<Shape>("order"), true));
-  if (n.op == r.slice || n.op == r.concat || n.op == r.stack)
+  if (n.op == ops::permute) copy.attrs = with(n.attrs, "order", moved_up(n.attrs.get<Shape>("order"), true));
+  if (n.op == ops::slice || n.op == ops::concat || n.op == ops::stack)
     copy.attrs = with(n.attrs, "axis", n.attrs.get<std::int64_t>("axis") + 1);
   if (reduces(*n.op)) copy.attrs = with(n.attrs, "axes", moved_up(n.attrs.get<Shape>("axes"), false));
   result = to.add_value(out);

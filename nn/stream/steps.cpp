@@ -4,6 +4,7 @@
 #include "ferrite/nn/recurrent/carry.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/log.h"
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn::detail {
@@ -159,7 +160,7 @@ class Chain final : public Step {
  private:
   /// x + f(x), in the order of Residual.
   void add(const void* x, void* y) const {
-    static const Primitive* const op = find_primitive("add");
+    const Primitive* const op = ferrite::detail::ops::add;
     const std::array<const void*, 2> in = {x, y};
     const std::array<std::ptrdiff_t, 2> run = {1, 1};
     op->block[static_cast<std::size_t>(in_.dtype)](in.data(), run.data(), y, in_.batch * in_.width);

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/cheap.h"
 
@@ -151,6 +152,14 @@ struct Clamp {
 };
 
 }  // namespace
+
+namespace ops {
+constinit const Primitive* const add = &pointwise<Add>;
+constinit const Primitive* const sub = &pointwise<Sub>;
+constinit const Primitive* const mul = &pointwise<Mul>;
+constinit const Primitive* const div = &pointwise<Div>;
+constinit const Primitive* const neg = &pointwise<Neg>;
+}  // namespace ops
 
 Family arithmetic_family() {
   static constexpr const Primitive* list[] = {&pointwise<Add>,  &pointwise<Sub>,     &pointwise<Mul>,

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/strided.h"
 
@@ -210,6 +211,12 @@ void check_some(std::span<const Tensor> parts, std::string_view where) {
 }
 
 }  // namespace
+
+namespace ops {
+constinit const Primitive* const pad = &structured<Pad>;
+constinit const Primitive* const concat = &structured<Concat>;
+constinit const Primitive* const stack = &structured<Stack>;
+}  // namespace ops
 
 Family assembly_family() {
   static constexpr const Primitive* list[] = {&structured<Concat>, &structured<Stack>, &structured<Pad>};

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 
 namespace ferrite {
@@ -102,6 +103,10 @@ void check_range(Scalar begin, Scalar step, std::int64_t count, Dtype dtype) {
 }
 
 }  // namespace
+
+namespace ops {
+constinit const Primitive* const full = &structured<Full>;
+}  // namespace ops
 
 Family creation_family() {
   static constexpr const Primitive* list[] = {&structured<Full>, &structured<Arange>};

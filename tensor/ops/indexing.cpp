@@ -1,6 +1,7 @@
 /// Operations that read positions from a tensor of integers.
 #include <cstring>
 
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/pooled.h"
 #include "ferrite/tensor/strided.h"
@@ -230,6 +231,10 @@ Tensor gather_known(const Tensor& x, std::int64_t axis, const Tensor& index) {
 }
 
 }  // namespace
+
+namespace ops {
+constinit const Primitive* const gather = &structured<Gather>;
+}  // namespace ops
 
 Family indexing_family() {
   static constexpr const Primitive* list[] = {&structured<IndexSelect>, &structured<Gather>, &structured<ScatterAdd>};

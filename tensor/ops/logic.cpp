@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 
 namespace ferrite {
@@ -211,6 +212,10 @@ struct Cast {
 };
 
 }  // namespace
+
+namespace ops {
+constinit const Primitive* const cast = &structured<Cast>;
+}  // namespace ops
 
 Family logic_family() {
   static constexpr const Primitive* list[] = {&pointwise<Equal>,      &pointwise<Less>,      &pointwise<LessEqual>,

@@ -3,6 +3,7 @@
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/product.h"
 #include "ferrite/tensor/kernel/tile.h"
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/strided.h"
 
@@ -194,6 +195,10 @@ void add_product(const Tensor& a, const Tensor& b, Tensor& total) {
   if (total.dtype() == Dtype::f32) return add_matrices<float>(a, b, total);
   add_matrices<double>(a, b, total);
 }
+
+namespace ops {
+constinit const Primitive* const matmul = &structured<MatMul>;
+}  // namespace ops
 
 Family product_family() {
   static constexpr const Primitive* list[] = {&structured<MatMul>};

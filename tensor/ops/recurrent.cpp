@@ -2,6 +2,7 @@
 /// the operation of recurrent_grad.cpp.
 #include <algorithm>
 
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/recurrent_ops.h"
 #include "ferrite/tensor/recorder.h"
@@ -270,6 +271,12 @@ Tensors sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState
 }
 
 }  // namespace
+
+namespace ops {
+constinit const Primitive* const gru_sequence = &structured<Sequence<GruSequence>>;
+constinit const Primitive* const lstm_sequence = &structured<Sequence<LstmSequence>>;
+constinit const Primitive* const rnn_sequence = &structured<Sequence<RnnSequence>>;
+}  // namespace ops
 
 Family recurrent_family() {
   static constexpr const Primitive* list[] = {&structured<Sequence<GruSequence>>, &structured<Sequence<LstmSequence>>,

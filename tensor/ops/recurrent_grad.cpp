@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/recurrent_ops.h"
 
@@ -171,6 +172,12 @@ const Primitive& sequence_grad(CellType cell) {
   if (cell == CellType::lstm) return structured<SequenceGrad<LstmSequence>>;
   return structured<SequenceGrad<RnnSequence>>;
 }
+
+namespace ops {
+constinit const Primitive* const gru_sequence_grad = &structured<SequenceGrad<GruSequence>>;
+constinit const Primitive* const lstm_sequence_grad = &structured<SequenceGrad<LstmSequence>>;
+constinit const Primitive* const rnn_sequence_grad = &structured<SequenceGrad<RnnSequence>>;
+}  // namespace ops
 
 Family recurrent_grad_family() {
   static constexpr const Primitive* list[] = {&structured<SequenceGrad<GruSequence>>,

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ferrite/tensor/kernel/reduce.h"
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/prod_others.h"
 #include "ferrite/tensor/strided.h"
@@ -299,6 +300,13 @@ Tensor arg_call(const Primitive& op, const Tensor& x, std::int64_t axis, bool ke
 }
 
 }  // namespace
+
+namespace ops {
+constinit const Primitive* const sum = &structured<Sum>;
+constinit const Primitive* const prod = &structured<Prod>;
+constinit const Primitive* const amax = &structured<Amax>;
+constinit const Primitive* const amin = &structured<Amin>;
+}  // namespace ops
 
 Family reduction_family() {
   static constexpr const Primitive* list[] = {&structured<Sum>,  &structured<Prod>,   &structured<Amax>,

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/strided.h"
 
@@ -133,6 +134,13 @@ struct Expand {
 };
 
 }  // namespace
+
+namespace ops {
+constinit const Primitive* const reshape = &structured<Reshape>;
+constinit const Primitive* const contiguous = &structured<Contiguous>;
+constinit const Primitive* const permute = &structured<Permute>;
+constinit const Primitive* const expand = &structured<Expand>;
+}  // namespace ops
 
 Family view_family() {
   static constexpr const Primitive* list[] = {&structured<Reshape>, &structured<Contiguous>, &structured<Permute>,

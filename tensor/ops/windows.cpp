@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 
 namespace ferrite {
@@ -220,6 +221,10 @@ Bounds resolve(std::int64_t n, std::int64_t begin, std::int64_t end, std::int64_
 }
 
 }  // namespace
+
+namespace ops {
+constinit const Primitive* const slice = &structured<Slice>;
+}  // namespace ops
 
 Family window_family() {
   static constexpr const Primitive* list[] = {&structured<Slice>, &structured<Select>, &structured<Unbind>,

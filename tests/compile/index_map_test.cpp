@@ -74,7 +74,7 @@ bool compose(const Chain& c, Domain& domain, IndexMap& map, std::vector<Box>& bo
   for (std::size_t i = c.g.nodes.size(); i-- > 0;) {
     const Graph::Node& n = c.g.nodes[i];
     const Shape& operand = c.g.values[n.in[0]].shape;
-    if (n.op == records().pad) {
+    if (n.op == ops::pad) {
       map = through_pad(map, n.attrs.get<Shape>("before"), operand);
       const auto box = valid(map, domain.extents());
       if (!box) return false;

@@ -233,6 +233,14 @@ std::vector<std::string> machine_paths(const Source& s) {
   return matches(s.text, pattern, "a path of somebody's machine");
 }
 
+/// The library knows operations by identity (tensor/operations.h); names are for texts, files and errors.
+std::vector<std::string> operations_by_name(const Source& s) {
+  static const std::set<std::string> texts = {"compile/parse.cpp"};
+  if (!in_library(s) || room_of(s.path) == "exchange" || texts.contains(s.path)) return {};
+  static const std::regex pattern(R"(find_primitive\(\"|\bop(->|\.)name(\(\))? [=!]= \")");
+  return matches(s.text, pattern, "an operation by its name");
+}
+
 /// Extents and offsets come from users and files: tensor/extents.h is where they are added and multiplied.
 std::vector<std::string> unchecked_arithmetic(const Source& s) {
   if (!in_library(s) || s.path == "tensor/extents.h") return {};
@@ -301,11 +309,17 @@ BOOST_AUTO_TEST_CASE(internals_are_left_alone) {
 }
 /// "Everything a program needs": all that is public, but what names Eigen and what only compilers and tests need.
 BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
-  const std::set<std::string> apart = {"tensor/eigen.h",          "tensor/oracle.h",
-                                       "compile/passes.h",        "compile/scan_body.h",
-                                       "tensor/accumulate.h",     "tensor/departed.h",
-                                       "tensor/pooled.h",         "tensor/strided.h",
-                                       "autograd/lenient_grad.h", "autograd/composed_gradient.h"};
+  const std::set<std::string> apart = {"tensor/eigen.h",
+                                       "tensor/oracle.h",
+                                       "compile/passes.h",
+                                       "compile/scan_body.h",
+                                       "tensor/accumulate.h",
+                                       "tensor/departed.h",
+                                       "tensor/pooled.h",
+                                       "tensor/strided.h",
+                                       "tensor/operations.h",
+                                       "autograd/lenient_grad.h",
+                                       "autograd/composed_gradient.h"};
   const std::set<std::string> reached = reached_from("ferrite.h");
   BOOST_TEST(reached.size() > 40U);
   for (const Source& s : sources())
@@ -327,6 +341,9 @@ BOOST_AUTO_TEST_CASE(the_library_neither_prints_nor_aborts) {
   enforce(printing_or_aborting, {"nn/x.cpp", "void f() { std::cout << 1; abort(); }  // printf(\n"}, 2);
 }
 BOOST_AUTO_TEST_CASE(headers_are_guarded) { enforce(headers_without_guard, {"nn/x.h", "int x;\n"}); }
+BOOST_AUTO_TEST_CASE(operations_are_known_by_identity) {
+  enforce(operations_by_name, {"compile/x.cpp", "if (n.op->name == \"matmul\") f(find_primitive(\"add\"));\n"}, 2);
+}
 BOOST_AUTO_TEST_CASE(one_checked_arithmetic) {
   enforce(unchecked_arithmetic, {"io/x.cpp", "if (__builtin_mul_overflow(a, b, &c)) f();\n"});
 }

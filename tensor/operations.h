@@ -1,0 +1,57 @@
+#pragma once
+/// The operations that the library itself knows, by identity: what rewrites, fuses, steps and differentiates programs
+/// asks for these. Any other operation is known by its record alone.
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite::detail::ops {
+
+// tensor/ops/arithmetic.cpp
+extern const Primitive* const add;
+extern const Primitive* const sub;
+extern const Primitive* const mul;
+extern const Primitive* const div;
+extern const Primitive* const neg;
+
+// tensor/ops/views.cpp
+extern const Primitive* const reshape;
+extern const Primitive* const contiguous;
+extern const Primitive* const permute;
+extern const Primitive* const expand;
+
+// tensor/ops/windows.cpp
+extern const Primitive* const slice;
+
+// tensor/ops/assembly.cpp
+extern const Primitive* const pad;
+extern const Primitive* const concat;
+extern const Primitive* const stack;
+
+// tensor/ops/creation.cpp
+extern const Primitive* const full;
+
+// tensor/ops/logic.cpp
+extern const Primitive* const cast;
+
+// tensor/ops/product.cpp
+extern const Primitive* const matmul;
+
+// tensor/ops/reductions.cpp
+extern const Primitive* const sum;
+extern const Primitive* const prod;
+extern const Primitive* const amax;
+extern const Primitive* const amin;
+
+// tensor/ops/indexing.cpp
+extern const Primitive* const gather;
+
+// tensor/ops/recurrent.cpp
+extern const Primitive* const gru_sequence;
+extern const Primitive* const lstm_sequence;
+extern const Primitive* const rnn_sequence;
+
+// tensor/ops/recurrent_grad.cpp
+extern const Primitive* const gru_sequence_grad;
+extern const Primitive* const lstm_sequence_grad;
+extern const Primitive* const rnn_sequence_grad;
+
+}  // namespace ferrite::detail::ops
