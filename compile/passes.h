@@ -32,7 +32,10 @@ void sink_gathers(Graph& g);
 /// scans of which one gives all that the other does and more, one is left.
 void simplify_scans(Graph& g);
 
-/// All passes that keep bits, in their order.
+/// Drops `detach`: for a program that is run, and not differentiated any more.
+void drop_detach(Graph& g);
+
+/// All passes that keep bits, in their order; none that changes what a gradient would be.
 void simplify(Graph& g);
 
 }  // namespace ferrite::passes

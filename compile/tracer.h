@@ -1,6 +1,8 @@
 #pragma once
 #include <atomic>
+#include <map>
 #include <memory>
+#include <tuple>
 #include <unordered_map>
 
 #include "ferrite/compile/graph.h"
@@ -57,17 +59,22 @@ class Tracer final : public Recorder {
     std::uint32_t index = 0;
     Tensor value;  ///< what a read gives
     bool written = false;
+    bool cut = false;  ///< no gradient passes from what is read to what was written
   };
   ValueId number_of(const Tensor& t);
   ValueId from_outside(const Tensor& t);
   ValueId define(const Tensor& t);
+  /// A value without its gradient.
+  Tensor detached(const Tensor& t);
   CellState& state_of(const Cell& cell);
 
   Outside outside_;
+  std::uint64_t began_ = Cell::made();  ///< cells up to now are from outside
   Graph graph_;
   std::vector<Capture> captures_;
   std::vector<Tensor> alive_;  ///< so that no address is used again
   std::unordered_map<const void*, ValueId> numbers_;
+  std::map<std::tuple<const void*, std::uint64_t, std::uint32_t>, ValueId> captured_;  ///< by where they stand on tapes
   std::unordered_map<const void*, CellState> cells_;
   std::vector<TracedFlag> flags_;
 };

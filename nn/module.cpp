@@ -44,6 +44,7 @@ void Module::check_free(const std::vector<Named<C>>& own, const char* where, con
 /// Puts a cell on a list; what is given back belongs into the module.
 template <class C>
 C Module::registered(std::vector<Named<C>>& list, std::string_view name, C cell) {
+  check_open(name);
   list.push_back({std::string(name), cell});
   names_.insert(hash_of<C>(list.back().name));
   cell.mark_registered();
@@ -108,6 +109,7 @@ State Module::state(std::string_view name, const Spec& spec, Cell::Draw draw, co
 }
 
 void Module::carries(std::string_view name, std::int64_t layers, std::int64_t width, Dtype dtype) {
+  check_open(name);
   carried_.push_back({std::string(name), mode_, layers, width, dtype});
 }
 
@@ -120,12 +122,21 @@ Module::Adoption& Module::Adoption::operator=(Adoption&& o) {
   return *this;
 }
 
+void Module::check_open(std::string_view name) const {
+  if (adoption_.done)
+    throw ValueError("module: '" + std::string(name) +
+                     "' comes too late: another module has adopted this one, and would neither train nor save it; "
+                     "register all there is first");
+}
+
 void Module::throw_moved_from() { throw Error("module: was moved from, it has no cells"); }
 
 void Module::adopt(std::string_view name, const Module& child) {
   const std::string prefix = name.empty() ? std::string() : std::string(name) + ".";
   (void)whole();
   (void)child.whole();
+  check_open(name);
+  if (&child == this) throw ValueError("adopt: a module cannot adopt itself, as '" + std::string(name) + "'");
   const auto check = [&](const auto& own, const auto& more) {
     for (const auto& c : more) check_free(own, "adopt", prefix + c.name);
   };

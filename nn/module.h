@@ -112,7 +112,8 @@ class Module {
   /// Registers a state that this layer carries from call to call.
   void carries(std::string_view name, std::int64_t layers, std::int64_t width, Dtype dtype);
   /// Registers the cells of another module under "<name>.", and draws those without a value if this one has a seed.
-  /// Throws ValueError when that gives two parameters, buffers or states one full name; nothing is registered then.
+  /// Throws ValueError when that gives two parameters, buffers or states one full name, for the module itself, and when
+  /// another module has adopted this one; nothing is registered then.
   void adopt(std::string_view name, const Module& child);
   /// Takes over which parameters of `from` are tied and whether it and what it adopted are training. Both must have
   /// registered alike, as clones have.
@@ -143,6 +144,8 @@ class Module {
   template <class C>
   C registered(std::vector<Named<C>>& list, std::string_view name, C cell);
 
+  /// Throws ValueError when another module has adopted this one: it holds what was registered then.
+  void check_open(std::string_view name) const;
   [[noreturn]] static void throw_moved_from();
 };
 

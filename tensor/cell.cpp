@@ -1,8 +1,16 @@
 #include "ferrite/tensor/cell.h"
 
+#include <atomic>
+
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite {
+namespace {
+std::atomic<std::uint64_t> last_number{0};
+}
+
+std::uint64_t Cell::made() { return last_number.load(std::memory_order_relaxed); }
+std::uint64_t Cell::next_number() { return last_number.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 Cell::Cell(std::string name, Tensor value, CellKind kind) {
   if (!value.defined()) throw Error("cell '" + name + "': the first value is undefined");

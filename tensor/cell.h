@@ -79,6 +79,9 @@ class Cell {
   /// Marks the handle that a module registers: assigning another cell to it ties, so that what the module holds and
   /// what it registered stay the same. Copies of the handle are not marked.
   void mark_registered() noexcept { registered_ = true; }
+  /// Cells are numbered in the order in which they are made: this one's number, and the last one that there is.
+  std::uint64_t number() const { return body().number; }
+  static std::uint64_t made();
   /// Whether the cell that this handle stood for was tied to another one since.
   bool tied() const noexcept { return body_ && body_->tied_to; }
 
@@ -87,6 +90,7 @@ class Cell {
   bool ties_to(const Cell& o) const noexcept { return registered_ && body_ && !o.registered_; }
 
  private:
+  static std::uint64_t next_number();
   struct Body {
     std::string name;
     Tensor value;  ///< undefined before the first one
@@ -95,6 +99,7 @@ class Cell {
     Spec declared{};    ///< of a cell without a value
     Draw draw{};
     std::shared_ptr<Body> tied_to{};  ///< stands for this one
+    std::uint64_t number = next_number();
 
     const Shape& shape() const { return value.defined() ? value.shape() : declared.shape; }
     Dtype dtype() const { return value.defined() ? value.dtype() : declared.dtype; }

@@ -17,6 +17,7 @@ extern const Primitive* const reshape;
 extern const Primitive* const contiguous;
 extern const Primitive* const permute;
 extern const Primitive* const expand;
+extern const Primitive* const detach;
 
 // tensor/ops/windows.cpp
 extern const Primitive* const slice;

@@ -24,6 +24,8 @@ class Recorder {
   virtual bool write(const Cell& cell, const Tensor& value) = 0;
   /// A switch outside the tensors is read (whether a module trains): what runs may depend on it.
   virtual void flag(const std::shared_ptr<const std::atomic<bool>>&, bool) {}
+  /// Whether a tensor is known here as one that gradients may be asked for.
+  virtual bool holds(const Tensor&) const { return false; }
   /// Whether applications are only to be recorded, not computed: results are abstract.
   virtual bool tracing() const { return false; }
   /// Whether what is recorded may be differentiated later: gradients are then made of operations that have gradients

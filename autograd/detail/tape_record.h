@@ -82,6 +82,7 @@ class TapeRecord final : public Recorder, public std::enable_shared_from_this<Ta
   void read(const Cell& cell, Tensor& value) override;
   bool write(const Cell&, const Tensor&) override { return false; }
   bool differentiates() const override { return true; }
+  bool holds(const Tensor& x) const override { return slot_of(x) != 0; }
 
   Tensor watch(const Tensor& x);
   std::uint32_t slot_of(const Tensor& x) const { return x.tape_id() == id_ ? x.tape_slot() : 0; }

@@ -1,5 +1,7 @@
 #include "ferrite/compile/tracer.h"
 
+#include "ferrite/tensor/operations.h"
+
 namespace ferrite {
 
 Tensor Tracer::input(const Spec& spec) {
@@ -23,13 +25,33 @@ ValueId Tracer::number_of(const Tensor& t) {
 
 ValueId Tracer::from_outside(const Tensor& t) {
   if (outside_ == Outside::captures) {
-    captures_.push_back({define(t), t});
-    return captures_.back().value;
+    // The same tensor as a variable and without a tape is captured twice: gradients reach the one alone.
+    const auto [at, fresh] = captured_.try_emplace({t.identity(), t.tape_id(), t.tape_slot()});
+    if (!fresh) return at->second;
+    alive_.push_back(t.unmarked());
+    captures_.push_back({at->second = graph_.add_value(t.spec()), t});
+    return at->second;
   }
+  for (const detail::Frame* f = detail::frame().outer; f; f = f->outer)
+    for (const Recorder* r : f->recorders)
+      if (r->holds(t))
+        throw TraceError("trace: a captured tensor " + t.spec().str() +
+                         " stands on a tape, and as a constant it would have no gradient; make it an argument, or "
+                         "detach it outside");
   if (t.is_abstract()) throw TraceError("trace: a traced tensor " + t.spec().str() + " was used outside its trace");
   const ValueId v = define(t);
   graph_.constants.push_back({v, t.unmarked()});
   return v;
+}
+
+Tensor Tracer::detached(const Tensor& t) {
+  Tensor cut = Tensor::abstract(t.spec());
+  Graph::Node n;
+  n.op = detail::ops::detach;
+  n.in.push_back(number_of(t));
+  n.out.push_back(define(cut));
+  graph_.nodes.push_back(std::move(n));
+  return cut;
 }
 
 void Tracer::record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) {
@@ -44,6 +66,10 @@ void Tracer::record(const Primitive& op, const Attrs& attrs, Inputs in, std::spa
 Tracer::CellState& Tracer::state_of(const Cell& cell) {
   const auto [at, fresh] = cells_.try_emplace(cell.identity());
   if (fresh) {
+    if (cell.number() > began_)
+      throw TraceError("trace: the cell '" + cell.name() +
+                       "' was made inside the traced function, where it would live on from call to call; make it "
+                       "outside");
     at->second.index = static_cast<std::uint32_t>(graph_.cells.size());
     graph_.cells.push_back(cell);
   }
@@ -61,6 +87,10 @@ void Tracer::read(const Cell& cell, Tensor& value) {
       graph_.reads.push_back({s.index, v});
     }
   }
+  if (s.written && !s.cut) {
+    s.value = detached(s.value);
+    s.cut = true;
+  }
   value = s.value;
 }
 
@@ -71,6 +101,7 @@ bool Tracer::write(const Cell& cell, const Tensor& value) {
   (void)number_of(value);
   s.value = value.unmarked();
   s.written = true;
+  s.cut = false;
   return true;
 }
 

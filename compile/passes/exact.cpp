@@ -99,6 +99,16 @@ class Simplifying {
 
 void simplify_exactly(Graph& g) { Simplifying(g).run(); }
 
+void drop_detach(Graph& g) {
+  detail::Substitution to(g.values.size());
+  for (Graph::Node& n : g.nodes) {
+    to.apply(n);
+    if (n.op == detail::ops::detach) to.replace(n.out[0], n.in[0]);
+  }
+  std::erase_if(g.nodes, [](const Graph::Node& n) { return n.op == detail::ops::detach; });
+  to.apply_ends(g);
+}
+
 void simplify(Graph& g) {
   remove_dead_code(g);
   simplify_scans(g);

@@ -382,6 +382,7 @@ class Builder {
 
 std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, PlanFor use) {
   auto body = std::make_unique<PlanBody>();
+  passes::drop_detach(graph);
   passes::simplify(graph);
   check_bytes(graph.values);
   body->graph = std::move(graph);

@@ -4,6 +4,7 @@
 
 #include "ferrite/compile/fuse/fusion.h"
 #include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/passes.h"
 #include "ferrite/compile/scan/detail/stage.h"
 
 namespace ferrite::detail {
@@ -15,7 +16,11 @@ constexpr std::size_t kNoNode = StageWriter::kNoNode;
 /// Decides for every node when it runs, then writes the stages.
 class TakingApart {
  public:
-  TakingApart(const ScanBody& body, std::int64_t chunk) : body_(body), chunk_(chunk), g_(body.graph()) {}
+  TakingApart(const ScanBody& body, std::int64_t chunk) : body_(body), chunk_(chunk), g_(body.graph()) {
+    const std::size_t nodes = g_.nodes.size();
+    passes::drop_detach(g_);
+    if (g_.nodes.size() < nodes) passes::simplify(g_);
+  }
 
   ScanParts run() {
     const ScanSignature& s = body_.signature();

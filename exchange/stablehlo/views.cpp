@@ -62,6 +62,8 @@ HloValues stack(HloBuilder& b, const HloCall& c) {
   return {b.concatenate(parts, c.axis())};
 }
 
+HloValues detach(HloBuilder&, const HloCall& c) { return {c.in[0]}; }
+
 HloValues pad(HloBuilder& b, const HloCall& c) {
   const HloValue value = b.constant(c.attrs.get<Scalar>("value"), {{}, c.in[0].dtype()});
   return {b.pad(c.in[0], value, c.attrs.get<Shape>("before"), c.attrs.get<Shape>("after"))};
@@ -73,7 +75,7 @@ HloFamily hlo_views() {
   static constexpr NamedHloLowering list[] = {
       {"reshape", reshape}, {"contiguous", contiguous}, {"permute", permute}, {"expand", expand},
       {"slice", slice},     {"select", select},         {"unbind", unbind},   {"split", split},
-      {"concat", concat},   {"stack", stack},           {"pad", pad}};
+      {"concat", concat},   {"stack", stack},           {"pad", pad},         {"detach", detach}};
   return list;
 }
 

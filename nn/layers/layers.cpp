@@ -176,6 +176,8 @@ Activation::Activation(std::string name, Function f) : name_(std::move(name)), f
   if (!f_) throw ValueError("activation: the function of '" + name_ + "' is null");
 }
 
+bool Activation::causal() const { return activation(name_) == f_; }
+
 std::unique_ptr<Step> Activation::make_step(const StepRows& in) const {
   const Primitive* const op = activation(name_) == f_ ? find_primitive(name_) : nullptr;
   if (!op || op->arity != 1 || !op->block[static_cast<std::size_t>(in.dtype)]) return nullptr;

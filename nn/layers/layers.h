@@ -88,7 +88,8 @@ class Activation final : public Layer {
 
   std::string kind() const override { return name_; }
   Tensor forward(const Tensor& x, const Context&) const override { return f_(x); }
-  bool causal() const override { return true; }
+  /// Of the functions that `activation` knows; another one may look at other steps.
+  bool causal() const override;
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
   std::unique_ptr<Step> make_step(const StepRows& in) const override;
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Activation>(name_, f_); }

@@ -205,6 +205,7 @@ class OnTensors final : public Step {
         carry_(*layer_, o.in_.batch),
         in_(o.in_),
         out_(o.out_) {
+    layer_->eval();
     carry_.restore(o.carry_.save());
   }
 

@@ -44,6 +44,9 @@ struct Checked {
 
   static Specs infer(Inputs in, const Attrs& attrs) {
     if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
+    for (const std::string_view bound : {"low", "high"})
+      if (is_integer(in[0].dtype()) && attrs.get<Scalar>(bound).is_floating())
+        throw_dtype(name, "float bound " + attrs.get<Scalar>(bound).str() + " for " + in[0].spec().str());
     if (attrs.get<Label>("who").empty()) throw ValueError("checked: a name is needed for what is refused");
     return {in[0].spec()};
   }

@@ -142,9 +142,9 @@ Tensor linspace(double begin, double end, std::int64_t n, Dtype dtype) {
   if (!is_float(dtype)) detail::throw_dtype("linspace", "dtype must be a float, got " + std::string(name_of(dtype)));
   const auto fill = [&](auto out) {
     using T = typename decltype(out)::value_type;
-    if (!std::isfinite(static_cast<T>(begin)) || !std::isfinite(static_cast<T>(end)))
-      throw ValueError("linspace: the ends must be finite in " + std::string(name_of(dtype)) + ", got " +
-                       Scalar(begin).str() + " and " + Scalar(end).str());
+    if (!std::isfinite(static_cast<T>(begin)) || !std::isfinite(static_cast<T>(end)) || !std::isfinite(end - begin))
+      throw ValueError("linspace: the ends and their distance must be finite in " + std::string(name_of(dtype)) +
+                       ", got " + Scalar(begin).str() + " and " + Scalar(end).str());
     for (std::int64_t i = 0; i < n; ++i) {
       const double t = n == 1 ? 0 : static_cast<double>(i) / static_cast<double>(n - 1);
       out[static_cast<std::size_t>(i)] = static_cast<T>(i == n - 1 && n > 1 ? end : begin + t * (end - begin));

@@ -2,6 +2,7 @@
 
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite {
@@ -73,6 +74,21 @@ struct Contiguous {
   }
 };
 
+struct Detach {
+  static constexpr auto name = "detach", onnx = "Identity", stablehlo = "";
+  static constexpr auto summary = "the same values; no gradient passes";
+
+  static Specs infer(Inputs in, const Attrs&) { return {in[0].spec()}; }
+  static bool view(const Tensor& x, const Spec&, const Attrs&, std::size_t, Layout& layout) {
+    layout.strides = x.strides();
+    return true;
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs&) { copy_oracle(in, out); }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 5}}}}, {.inputs = {{{}}}}, {.inputs = {{{0, 2}, Dtype::i64}}, .indices = {0}}};
+  }
+};
+
 struct Permute {
   static constexpr auto name = "permute", onnx = "Transpose", stablehlo = "transpose";
   static constexpr auto summary = "axis i of the result is axis order[i]";
@@ -140,11 +156,12 @@ constinit const Primitive* const reshape = &structured<Reshape>;
 constinit const Primitive* const contiguous = &structured<Contiguous>;
 constinit const Primitive* const permute = &structured<Permute>;
 constinit const Primitive* const expand = &structured<Expand>;
+constinit const Primitive* const detach = &structured<Detach>;
 }  // namespace ops
 
 Family view_family() {
   static constexpr const Primitive* list[] = {&structured<Reshape>, &structured<Contiguous>, &structured<Permute>,
-                                              &structured<Expand>};
+                                              &structured<Expand>, &structured<Detach>};
   return list;
 }
 
@@ -246,6 +263,10 @@ Tensor flatten(const Tensor& x, std::int64_t first, std::int64_t last) {
   return reshape(x, s);
 }
 
-Tensor detach(const Tensor& x) { return x.unmarked(); }
+Tensor detach(const Tensor& x) {
+  // A program says where gradients end: it may be differentiated after it has been traced.
+  if (detail::frame().tracing) return detail::call(detail::structured<detail::Detach>, {{&x}}).unmarked();
+  return x.unmarked();
+}
 
 }  // namespace ferrite

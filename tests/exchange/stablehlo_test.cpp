@@ -27,6 +27,9 @@ using ferrite::Tensor;
 using ferrite::Tensors;
 namespace exchange = ferrite::exchange;
 
+const Parameter kBias("b", Tensor::from({0.5F, -1.0F}));
+const Parameter kWeight("net.w", Tensor::from({1.0, 2.0, 3.0}));
+
 using Function = std::function<Tensors(const Tensors&)>;
 
 std::string text_of(const Function& f, std::vector<Spec> specs, const exchange::StablehloOptions& options = {}) {
@@ -99,16 +102,14 @@ std::string error_of(const Graph& g, const exchange::StablehloOptions& options =
 
 /// x . w + b with a constant w and a cell b.
 Tensors affine(const Tensors& in) {
-  static const Parameter b("b", Tensor::from({0.5F, -1.0F}));
   const Tensor w = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {3, 2});
-  return {0.5 * ferrite::relu(ferrite::matmul(in[0], w) + b)};
+  return {0.5 * ferrite::relu(ferrite::matmul(in[0], w) + kBias)};
 }
 
 Tensors training_step(const Tensors& in) {
-  static const Parameter w("net.w", Tensor::from({1.0, 2.0, 3.0}));
   ferrite::Tape tape;
-  const Tensor loss = ferrite::sum(ferrite::square(in[0] * w.value()));
-  w.assign(w.value() - 0.1 * tape.grad(loss, std::vector<Parameter>{w})[0]);
+  const Tensor loss = ferrite::sum(ferrite::square(in[0] * kWeight.value()));
+  kWeight.assign(kWeight.value() - 0.1 * tape.grad(loss, std::vector<Parameter>{kWeight})[0]);
   return {loss};
 }
 

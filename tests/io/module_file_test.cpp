@@ -31,6 +31,17 @@ BOOST_AUTO_TEST_CASE(saved_and_loaded_to_the_bit) {
   BOOST_TEST(report.unexpected.empty());
 }
 
+/// A length of header like 128 begins as a pickle does.
+BOOST_AUTO_TEST_CASE(headers_of_every_length_are_recognised) {
+  const TemporaryFolder folder;
+  for (int k = 1; k < 140; ++k) {
+    const Dense net(2, 1, 1);
+    const std::string prefix(static_cast<std::size_t>(k), 'a');
+    io::save(net, folder / "x.safetensors", {.prefix = prefix});
+    BOOST_CHECK_NO_THROW(io::load(net, folder / "x.safetensors", {.prefix = prefix}));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(loaded_from_arrays_of_numpy) {
   const Net net;
   const std::vector<std::byte> bytes = io::serialize_npz(io::contents(net).tensors);

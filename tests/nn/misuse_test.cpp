@@ -189,4 +189,32 @@ BOOST_AUTO_TEST_CASE(labels_of_no_class) {
   BOOST_TEST(nn::accuracy(logits, Tensor::from({std::int64_t{0}, std::int64_t{2}})) == 0.5);
 }
 
+/// What adopted a module holds what it had then.
+BOOST_AUTO_TEST_CASE(layers_that_come_after_adoption) {
+  struct Net : nn::Module {
+    nn::Sequential body;
+    Net() : Module({.seed = 0}) { adopt("body", body); }
+  };
+  Net net;
+  BOOST_CHECK_EXCEPTION(net.body.add("x", std::make_unique<nn::Linear>(2, 2, nn::Init{.seed = 5})), ValueError,
+                        says("'x' comes too late: another module has adopted this one"));
+  BOOST_TEST(net.body.size() == 0U);
+  struct Itself : nn::Module {
+    Itself() : Module({.seed = 0}) { adopt("me", *this); }
+  };
+  BOOST_CHECK_EXCEPTION(Itself(), ValueError, says("adopt: a module cannot adopt itself"));
+}
+
+BOOST_AUTO_TEST_CASE(functions_that_look_at_other_steps) {
+  const nn::Activation centre("centre", [](const Tensor& x) { return x - mean(x, {1}, true); });
+  BOOST_TEST(!centre.causal());
+  BOOST_CHECK_EXCEPTION((void)centre.stream(), ValueError, says("not causal"));
+  BOOST_TEST(nn::Activation("relu", nn::activation("relu")).causal());
+}
+
+BOOST_AUTO_TEST_CASE(float_bounds_of_integers) {
+  BOOST_CHECK_EXCEPTION((void)checked(Tensor::from<std::int64_t>({0}), 0.5, 9, {"a: b"}), DtypeError,
+                        says("checked: float bound 0.5 for i64[1]"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -147,10 +147,11 @@ BOOST_AUTO_TEST_CASE(bounds_between_which_there_is_nothing) {
     BOOST_CHECK_EXCEPTION((void)uniform({2}, {1, 1, 1}, -bad, 0), ValueError, says("uniform: the bounds must be"));
     BOOST_CHECK_EXCEPTION((void)normal({2}, {1, 1, 1}, bad, 1), ValueError, says("normal: mean and deviation must"));
     BOOST_CHECK_EXCEPTION((void)normal({2}, {1, 1, 1}, 0, bad), ValueError, says("normal: mean and deviation must"));
-    BOOST_CHECK_EXCEPTION((void)linspace(0, bad, 3), ValueError, says("linspace: the ends must be finite in f32"));
-    BOOST_CHECK_EXCEPTION((void)linspace(-bad, 0, 3), ValueError, says("linspace: the ends must be finite in f32"));
+    BOOST_CHECK_EXCEPTION((void)linspace(0, bad, 3), ValueError, says("distance must be finite in f32"));
+    BOOST_CHECK_EXCEPTION((void)linspace(-bad, 0, 3), ValueError, says("distance must be finite in f32"));
   }
   BOOST_CHECK_EXCEPTION((void)uniform({2}, {1, 1, 1}, -1.7e308, 1.7e308, Dtype::f64), ValueError, says("uniform"));
+  BOOST_CHECK_EXCEPTION((void)linspace(-1e308, 1e308, 3, Dtype::f64), ValueError, says("distance must be finite"));
   BOOST_TEST(uniform({2}, {1, 1, 1}, 1e39, 2e39, Dtype::f64).to_vector<double>()[0] >= 1e39);
 }
 
