@@ -174,9 +174,7 @@ GradcheckReport gradcheck(const Function& f, const Tensors& inputs, const Gradch
   if (inputs.empty()) throw ValueError("gradcheck: there are no inputs, so nothing would be compared");
   if (!(options.step > 0) || std::isinf(options.step))
     throw ValueError("gradcheck: the step must be finite and positive, got " + std::to_string(options.step));
-  if (!(options.tolerance >= 0) || std::isinf(options.tolerance))
-    throw ValueError("gradcheck: the tolerance must be finite and must not be negative, got " +
-                     std::to_string(options.tolerance));
+  detail::check_not_negative("gradcheck: the tolerance", {options.tolerance});
   if (options.directions < 0)
     throw ValueError("gradcheck: the number of directions must not be negative, got " +
                      std::to_string(options.directions));

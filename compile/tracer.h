@@ -64,8 +64,6 @@ class Tracer final : public Recorder {
   ValueId number_of(const Tensor& t);
   ValueId from_outside(const Tensor& t);
   ValueId define(const Tensor& t);
-  /// A value without its gradient.
-  Tensor detached(const Tensor& t);
   CellState& state_of(const Cell& cell);
 
   Outside outside_;

@@ -1,6 +1,8 @@
 #pragma once
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace ferrite {
 
@@ -47,4 +49,10 @@ class IoError : public Error {
   using Error::Error;
 };
 
+namespace detail {
+
+/// Throws ValueError "<what> must be finite and must not be negative, got <the values>" unless all are so.
+void check_not_negative(std::string_view what, std::initializer_list<double> values);
+
+}  // namespace detail
 }  // namespace ferrite

@@ -3,6 +3,7 @@
 
 #include "cells.h"
 #include "ferrite/ferrite.h"
+#include "minimal_gated.h"
 
 using namespace ferrite;
 
@@ -26,25 +27,6 @@ Tensor labels(std::int64_t B, std::int64_t classes) {
   for (std::int64_t b = 0; b < B; ++b) t.push_back(b % classes);
   return Tensor::from(std::span<const std::int64_t>(t), {B});
 }
-
-/// A cell that no built-in layer computes.
-struct MinimalGated final : nn::CustomCell {
-  std::int64_t H;
-  Parameter w_x, w_h, b;
-  MinimalGated(std::int64_t D, std::int64_t units, const nn::Init& i) : H(units) {
-    const nn::Fill fill = nn::init::xavier_uniform();
-    w_x = parameter("weight_x", {D, 2 * H}, fill, i);
-    w_h = parameter("weight_h", {H, 2 * H}, fill, i);
-    b = parameter("bias", {2 * H}, nn::init::constant(0), i);
-  }
-  std::string kind() const override { return "minimal_gated"; }
-  RecurrentState step(const Tensor& x, const RecurrentState& s) const override {
-    const Tensor i = matmul(x, w_x) + b, g = matmul(s.h, w_h);
-    const Tensor f = sigmoid(slice(i, 1, 0, H) + slice(g, 1, 0, H));
-    const Tensor n = tanh(slice(i, 1, H, 2 * H) + f * slice(g, 1, H, 2 * H));
-    return {n + f * (s.h - n)};
-  }
-};
 
 using LayerMaker = std::function<std::shared_ptr<nn::Layer>(std::int64_t H)>;
 

@@ -1,6 +1,6 @@
 #include "ferrite/compile/tracer.h"
 
-#include "ferrite/tensor/operations.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite {
 
@@ -44,16 +44,6 @@ ValueId Tracer::from_outside(const Tensor& t) {
   return v;
 }
 
-Tensor Tracer::detached(const Tensor& t) {
-  Tensor cut = Tensor::abstract(t.spec());
-  Graph::Node n;
-  n.op = detail::ops::detach;
-  n.in.push_back(number_of(t));
-  n.out.push_back(define(cut));
-  graph_.nodes.push_back(std::move(n));
-  return cut;
-}
-
 void Tracer::record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) {
   Graph::Node n;
   n.op = &op;
@@ -88,7 +78,7 @@ void Tracer::read(const Cell& cell, Tensor& value) {
     }
   }
   if (s.written && !s.cut) {
-    s.value = detached(s.value);
+    s.value = detach(s.value);
     s.cut = true;
   }
   value = s.value;

@@ -27,10 +27,10 @@ Format format_of(std::span<const std::byte> head, std::uint64_t file_size) {
   if (detail::looks_like_zip(head)) return Format::zip;
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < 8 && i < head.size(); ++i) length |= static_cast<std::uint64_t>(head[i]) << (8 * i);
-  const bool opens = head.size() > 8 && head[8] == std::byte{'{'};
-  if (opens && length <= file_size && length + 8 <= file_size) return Format::safetensors;
+  const bool fits = head.size() > 8 && length <= file_size && length + 8 <= file_size;
+  if (fits && head[8] == std::byte{'{'}) return Format::safetensors;
   if (begins("\x80")) return Format::legacy_torch;
-  if (head.size() > 8 && length <= file_size && length + 8 <= file_size) return Format::safetensors;
+  if (fits) return Format::safetensors;
   for (const std::byte b : head) {
     const char c = static_cast<char>(b);
     if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;

@@ -82,8 +82,7 @@ std::unique_ptr<Layer> Embedding::clone() const {
 
 LayerNorm::LayerNorm(std::int64_t features, const Init& init, double epsilon) : epsilon_(epsilon) {
   check_positive("layer_norm", features);
-  if (!(epsilon >= 0) || std::isinf(epsilon))
-    throw ValueError("layer_norm: epsilon must be finite and must not be negative, got " + std::to_string(epsilon));
+  ferrite::detail::check_not_negative("layer_norm: epsilon", {epsilon});
   weight = parameter("weight", {features}, init::constant(1), init);
   bias = parameter("bias", {features}, init::constant(0), init);
 }

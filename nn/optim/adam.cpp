@@ -1,7 +1,5 @@
 #include "ferrite/nn/optim/adam.h"
 
-#include <cmath>
-
 #include "ferrite/tensor/ops/adam.h"
 
 namespace ferrite::nn {
@@ -14,10 +12,7 @@ void check(const AdamOptions& o, double weight_decay) {
   if (outside(o.beta1) || outside(o.beta2))
     throw ValueError("adam: betas must lie in [0, 1), got " + std::to_string(o.beta1) + " and " +
                      std::to_string(o.beta2));
-  const auto refused = [](double x) { return !(x >= 0) || std::isinf(x); };
-  if (refused(o.epsilon) || refused(weight_decay))
-    throw ValueError("adam: epsilon and weight_decay must be finite and must not be negative, got " +
-                     std::to_string(o.epsilon) + " and " + std::to_string(weight_decay));
+  ferrite::detail::check_not_negative("adam: epsilon and weight_decay", {o.epsilon, weight_decay});
 }
 
 }  // namespace

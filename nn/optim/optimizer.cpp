@@ -30,11 +30,7 @@ bool all_finite(std::span<const Tensor> grads) {
   return true;
 }
 
-void check_rate(double rate) {
-  if (!(rate >= 0) || std::isinf(rate))
-    throw ValueError("optimizer: the learning rate must be finite and must not be negative, got " +
-                     std::to_string(rate));
-}
+void check_rate(double rate) { ferrite::detail::check_not_negative("optimizer: the learning rate", {rate}); }
 
 /// A second update would start from the first one's result.
 void check_unique(const std::vector<Parameter>& parameters) {

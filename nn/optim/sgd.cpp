@@ -1,15 +1,10 @@
 #include "ferrite/nn/optim/sgd.h"
 
-#include <cmath>
-
 namespace ferrite::nn {
 
 Sgd::Sgd(std::vector<Parameter> parameters, const SgdOptions& options)
     : Optimizer(std::move(parameters), options.learning_rate, options.skip_nonfinite), options_(options) {
-  const auto refused = [](double x) { return !(x >= 0) || std::isinf(x); };
-  if (refused(options.momentum) || refused(options.weight_decay))
-    throw ValueError("sgd: momentum and weight_decay must be finite and must not be negative, got " +
-                     std::to_string(options.momentum) + " and " + std::to_string(options.weight_decay));
+  ferrite::detail::check_not_negative("sgd: momentum and weight_decay", {options.momentum, options.weight_decay});
   if (options.nesterov && options.momentum == 0) throw ValueError("sgd: nesterov needs a momentum");
   if (options.momentum > 0) velocity_ = states_like_parameters("momentum");
 }

@@ -81,8 +81,7 @@ Tensor layer_norm(const Tensor& x, int axes, double epsilon) {
   check_float(x, "layer_norm");
   if (axes < 1 || axes > x.rank())
     detail::throw_shape("layer_norm", std::to_string(axes) + " axes of a tensor of rank " + std::to_string(x.rank()));
-  if (!(epsilon >= 0) || std::isinf(epsilon))
-    throw ValueError("layer_norm: epsilon must be finite and must not be negative, got " + std::to_string(epsilon));
+  detail::check_not_negative("layer_norm: epsilon", {epsilon});
   Shape over;
   for (int i = x.rank() - axes; i < x.rank(); ++i) over.push_back(i);
   const Tensor centred = x - mean(x, over, true);

@@ -1,27 +1,9 @@
 // Recurrent layers of cells that users write.
+#include "../bench/gate/minimal_gated.h"
 #include "digests.h"
 
 namespace digests {
 namespace {
-
-/// One gate, as in docs/custom-cells.md.
-struct MinimalGated final : nn::CustomCell {
-  std::int64_t H;
-  Parameter w_x, w_h, b;
-  MinimalGated(std::int64_t D, std::int64_t units, const nn::Init& i) : H(units) {
-    const nn::Fill fill = nn::init::xavier_uniform();
-    w_x = parameter("weight_x", {D, 2 * H}, fill, i);
-    w_h = parameter("weight_h", {H, 2 * H}, fill, i);
-    b = parameter("bias", {2 * H}, nn::init::constant(0.1), i);
-  }
-  std::string kind() const override { return "minimal_gated"; }
-  RecurrentState step(const Tensor& x, const RecurrentState& s) const override {
-    const Tensor i = matmul(x, w_x) + b, g = matmul(s.h, w_h);
-    const Tensor f = sigmoid(slice(i, 1, 0, H) + slice(g, 1, 0, H));
-    const Tensor n = tanh(slice(i, 1, H, 2 * H) + f * slice(g, 1, H, 2 * H));
-    return {n + f * (s.h - n)};
-  }
-};
 
 /// A cell with a memory that its gates look at.
 struct Peephole final : nn::CustomCell {
@@ -52,14 +34,7 @@ void add(std::vector<Case>& all, const std::string& cell, nn::Form form, const s
     all.push_back(derivatives("custom/" + cell + "/" + form_name + "/" + what, [=]() -> Instance {
       const auto layer = std::make_shared<nn::Custom>(
           nn::custom<Cell>(x.shape()[-1], hidden, options, {.seed = 4, .prefix = "layer", .dtype = x.dtype()}));
-      return {{x},
-              [=](const Tensors& in) {
-                const nn::RecurrentResult r = layer->run(in[0], context);
-                Tensors out{r.output, r.state};
-                if (r.cell.defined()) out.push_back(r.cell);
-                return out;
-              },
-              layer->parameters()};
+      return {{x}, [=](const Tensors& in) { return results_of(layer->run(in[0], context)); }, layer->parameters()};
     }));
   };
   const Tensor x = data({3, 5, 3});
@@ -88,7 +63,7 @@ std::vector<Case> custom_cases() {
   std::vector<Case> all;
   for (const auto& [name, form] : {std::pair{"scan", nn::Form::scan}, std::pair{"unrolled", nn::Form::unrolled},
                                    std::pair{"fused", nn::Form::fused}}) {
-    add<MinimalGated>(all, "minimal_gated", form, name);
+    add<gate::MinimalGated>(all, "minimal_gated", form, name);
     add<Peephole>(all, "peephole", form, name);
     add<nn::LayerNormGruCell>(all, "layer_norm_gru", form, name);
   }

@@ -79,6 +79,13 @@ std::vector<Case> stream_cases();
 /// How the scans in a graph are taken apart: what is hoisted, what is left of a step, what is saved.
 std::vector<std::string> scans_of(const Graph& g);
 
+/// All results of a recurrent layer as one list.
+inline Tensors results_of(const nn::RecurrentResult& r) {
+  Tensors all{r.output, r.state};
+  if (r.cell.defined()) all.push_back(r.cell);
+  return all;
+}
+
 /// Numbers from low to high, the same for the same stream.
 inline Tensor data(const Shape& shape, std::uint64_t stream = 1, Dtype dtype = Dtype::f32, double low = -1,
                    double high = 1) {

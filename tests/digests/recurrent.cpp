@@ -74,14 +74,7 @@ Case of(const std::string& name, const Make& make, const Common& c, const Tensor
       "recurrent/" + name,
       [=]() -> Instance {
         const std::shared_ptr<nn::Recurrent> layer = make(c);
-        return {{x},
-                [=](const Tensors& in) {
-                  const nn::RecurrentResult r = layer->run(in[0], context);
-                  Tensors out{r.output, r.state};
-                  if (r.cell.defined()) out.push_back(r.cell);
-                  return out;
-                },
-                layer->parameters()};
+        return {{x}, [=](const Tensors& in) { return results_of(layer->run(in[0], context)); }, layer->parameters()};
       },
       costs);
 }
