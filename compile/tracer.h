@@ -2,6 +2,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
@@ -61,9 +62,16 @@ class Tracer final : public Recorder {
     bool written = false;
     bool cut = false;  ///< no gradient passes from what is read to what was written
   };
+  /// What the trace knows of a tensor.
+  struct Known {
+    ValueId value = 0;
+    bool cut = false;  ///< made or read where nothing is part of a gradient
+    std::optional<ValueId> detached{};
+  };
   ValueId number_of(const Tensor& t);
   ValueId from_outside(const Tensor& t);
   ValueId define(const Tensor& t);
+  void know(const Tensor& t, const Known& what);
   CellState& state_of(const Cell& cell);
 
   Outside outside_;
@@ -71,7 +79,7 @@ class Tracer final : public Recorder {
   Graph graph_;
   std::vector<Capture> captures_;
   std::vector<Tensor> alive_;  ///< so that no address is used again
-  std::unordered_map<const void*, ValueId> numbers_;
+  std::unordered_map<const void*, Known> known_;
   std::map<std::tuple<const void*, std::uint64_t, std::uint32_t>, ValueId> captured_;  ///< by where they stand on tapes
   std::unordered_map<const void*, CellState> cells_;
   std::vector<TracedFlag> flags_;

@@ -45,6 +45,9 @@ FlushDenormals::FlushDenormals() noexcept : before_(detail::denormal_mode()) {
 }
 FlushDenormals::~FlushDenormals() { detail::set_denormal_mode(before_); }
 
+KeepDenormals::KeepDenormals() noexcept : before_(detail::denormal_mode()) { detail::set_denormal_mode(0); }
+KeepDenormals::~KeepDenormals() { detail::set_denormal_mode(before_); }
+
 bool FlushDenormals::supported() noexcept { return detail::kFlush != 0; }
 bool FlushDenormals::active() noexcept { return supported() && detail::denormal_mode() == detail::kFlush; }
 

@@ -31,4 +31,17 @@ class [[nodiscard]] FlushDenormals {
   std::uint64_t before_;
 };
 
+/// The opposite: denormals are numbers like any other on this thread while the guard lives, whatever guard was made
+/// before it. For results that must not depend on the mode of the thread.
+class [[nodiscard]] KeepDenormals {
+ public:
+  KeepDenormals() noexcept;
+  ~KeepDenormals();
+  KeepDenormals(const KeepDenormals&) = delete;
+  KeepDenormals& operator=(const KeepDenormals&) = delete;
+
+ private:
+  std::uint64_t before_;
+};
+
 }  // namespace ferrite

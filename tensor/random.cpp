@@ -49,13 +49,15 @@ PhiloxKey philox_key(const RandomKey& key) {
   return {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32)};
 }
 
-/// The counters of elements index .. index + N - 1.
+/// The counters of elements index .. index + N - 1: two words of the element, one of the call and one of the stream.
+/// What of the call exceeds a word stands in the upper half of the element's second one, from 2^48 elements on shared.
 template <std::size_t N>
 inline void set_counters(const RandomKey& key, std::uint64_t index, std::uint32_t (&c)[4][N]) {
+  const std::uint32_t beyond = std::rotl(static_cast<std::uint32_t>(key.call >> 32), 16);
   for (std::size_t n = 0; n < N; ++n) {
     c[0][n] = static_cast<std::uint32_t>(index + n);
-    c[1][n] = static_cast<std::uint32_t>((index + n) >> 32);
-    c[2][n] = key.call;
+    c[1][n] = static_cast<std::uint32_t>((index + n) >> 32) ^ beyond;
+    c[2][n] = static_cast<std::uint32_t>(key.call);
     c[3][n] = static_cast<std::uint32_t>(key.stream >> 32);
   }
 }

@@ -15,7 +15,7 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::a
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;  ///< which variable: `stream_of` its full name
-  std::uint32_t call = 0;    ///< which draw of that variable
+  std::uint64_t call = 0;    ///< which draw of that variable
 };
 
 /// FNV-1a of a name: adding a layer leaves the streams of the others alone.

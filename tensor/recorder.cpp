@@ -83,6 +83,7 @@ NewFrame::NewFrame(Recorder& only) : NewFrame() { detail::add(frame_, &only); }
 NewFrame::~NewFrame() { detail::top = frame_.outer; }
 
 NoTapes::NoTapes() {
+  frame_.cut = true;
   for (Recorder* r : frame_.outer->recorders)
     if (!r->differentiates()) detail::add(frame_, r);
 }

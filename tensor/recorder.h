@@ -40,6 +40,7 @@ struct Frame {
   InlineVector<Recorder*, 4> recorders;
   bool tracing = false;
   bool differentiated = false;
+  bool cut = false;  ///< nothing made here is part of a gradient
   Frame* outer = nullptr;
 };
 

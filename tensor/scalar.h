@@ -1,19 +1,23 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <type_traits>
 
 #include "ferrite/tensor/dtype.h"
 
 namespace ferrite {
 
 /// A literal in an expression (`2 * x`, `x + 0.5`): a weak integer or a weak float. It takes the dtype of the
-/// tensor beside it; a float literal beside an integer tensor is a DtypeError. Never a rank-0 tensor.
+/// tensor beside it; a float literal beside an integer tensor is a DtypeError. An unsigned integer that i64 cannot hold
+/// counts as a float. Never a rank-0 tensor.
 class Scalar {
  public:
   constexpr Scalar() = default;
   template <std::integral T>
-  constexpr Scalar(T v) : integer_(static_cast<std::int64_t>(v)), real_(static_cast<double>(v)) {}
+  constexpr Scalar(T v)
+      : integer_(fits(v) ? static_cast<std::int64_t>(v) : 0), real_(static_cast<double>(v)), floating_(!fits(v)) {}
   template <std::floating_point T>
   constexpr Scalar(T v) : real_(static_cast<double>(v)), floating_(true) {}
 
@@ -31,6 +35,12 @@ class Scalar {
   std::string str() const;
 
  private:
+  template <std::integral T>
+  static constexpr bool fits(T v) {
+    return std::is_signed_v<T> ||
+           static_cast<std::uint64_t>(v) <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  }
+
   std::int64_t integer_ = 0;
   double real_ = 0;
   bool floating_ = false;

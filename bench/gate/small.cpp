@@ -94,7 +94,7 @@ std::vector<Cell> small_cells() {
       operation("add", {4, 4}, [row](const Tensor& x) { return x + row; }),
       operation("literal", {4}, [](const Tensor& x) { return 2 * x; }),
       operation("tanh", {4}, [](const Tensor& x) { return tanh(x); }),
-      operation("where", {4}, [](const Tensor& x) { return where(lt(x, 1), x, 0); }),
+      operation("where", {4}, [](const Tensor& x) { return where(x < 1, x, 0); }),
       operation("cast", {4}, [](const Tensor& x) { return cast(x, Dtype::f64); }),
       operation("sum", {4, 4}, [](const Tensor& x) { return sum(x, {1}); }),
       operation("softmax", {4, 4}, [](const Tensor& x) { return softmax(x); }),

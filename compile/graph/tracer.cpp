@@ -1,5 +1,6 @@
 #include "ferrite/compile/tracer.h"
 
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite {
@@ -12,15 +13,29 @@ Tensor Tracer::input(const Spec& spec) {
 
 ValueId Tracer::define(const Tensor& t) {
   const ValueId v = graph_.add_value(t.spec());
-  numbers_[t.identity()] = v;
-  alive_.push_back(t.unmarked());
+  know(t, {v});
   return v;
 }
 
+void Tracer::know(const Tensor& t, const Known& what) {
+  known_[t.identity()] = what;
+  alive_.push_back(t.unmarked());
+}
+
+/// The number of a value as it is seen here: what is no part of a gradient is detached where it leaves its frame.
 ValueId Tracer::number_of(const Tensor& t) {
-  const auto at = numbers_.find(t.identity());
-  if (at != numbers_.end()) return at->second;
-  return from_outside(t);
+  const auto at = known_.find(t.identity());
+  if (at == known_.end()) return from_outside(t);
+  Known& k = at->second;
+  if (!k.cut || detail::frame().cut) return k.value;
+  if (!k.detached) {
+    Graph::Node n;
+    n.op = detail::ops::detach;
+    n.in.push_back(k.value);
+    n.out.push_back(*(k.detached = graph_.add_value(t.spec())));
+    graph_.nodes.push_back(std::move(n));
+  }
+  return *k.detached;
 }
 
 ValueId Tracer::from_outside(const Tensor& t) {
@@ -49,7 +64,10 @@ void Tracer::record(const Primitive& op, const Attrs& attrs, Inputs in, std::spa
   n.op = &op;
   n.attrs = attrs;
   for (const Tensor& x : in) n.in.push_back(number_of(x));
-  for (const Tensor& y : out) n.out.push_back(define(y));
+  for (const Tensor& y : out) {
+    n.out.push_back(graph_.add_value(y.spec()));
+    know(y, {n.out.back(), detail::frame().cut});
+  }
   graph_.nodes.push_back(std::move(n));
 }
 
@@ -82,6 +100,10 @@ void Tracer::read(const Cell& cell, Tensor& value) {
     s.cut = true;
   }
   value = s.value;
+  if (detail::frame().cut) {
+    value = Tensor::abstract(s.value.spec());
+    know(value, {known_.at(s.value.identity()).value, true});
+  }
 }
 
 bool Tracer::write(const Cell& cell, const Tensor& value) {
@@ -116,7 +138,7 @@ Graph Tracer::finish(std::span<const Tensor> outputs) {
   }
   for (const Cell& c : g.cells) {
     const CellState& s = cells_.at(c.identity());
-    if (s.written) g.writes.push_back({s.index, numbers_.at(s.value.identity())});
+    if (s.written) g.writes.push_back({s.index, known_.at(s.value.identity()).value});
   }
   return g;
 }

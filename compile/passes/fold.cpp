@@ -3,6 +3,7 @@
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/graph/text.h"
 #include "ferrite/compile/passes.h"
+#include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::passes {
@@ -33,6 +34,7 @@ class Folding {
 
   void run() {
     const NewFrame frame;
+    const KeepDenormals as_anywhere;  // the program may run outside the guard under which it is compiled
     std::vector<Graph::Node> kept;
     kept.reserve(g_.nodes.size());
     for (Graph::Node& n : g_.nodes)

@@ -140,10 +140,9 @@ void check_rows(const char* what, std::size_t i, const Shape& s, int axis, std::
 /// A body with one x more: which rows still have a step. The others keep their carries, and nothing of them is read.
 ScanStep masked_step(const ScanBodyFunction& body, const Tensors& carry, const Tensors& x) {
   const Tensor& inside = x[x.size() - 1];
-  Tensors clean;
-  for (std::size_t i = 0; i + 1 < x.size(); ++i)
-    clean.push_back(where(beside(inside, x[i].rank()), x[i], zeros({}, x[i].dtype())));
-  ScanStep step = body(carry, clean);
+  Tensors own;
+  for (std::size_t i = 0; i + 1 < x.size(); ++i) own.push_back(x[i]);
+  ScanStep step = body(carry, own);
   for (std::size_t k = 0; k < step.carry.size() && k < carry.size(); ++k)
     step.carry[k] = where(beside(inside, carry[k].rank()), step.carry[k], carry[k]);
   for (std::size_t k = 0; k < step.y.size(); ++k) {
@@ -159,8 +158,9 @@ Tensors with_mask(const Tensors& init, const Tensors& xs, std::int64_t steps, co
   const std::int64_t B = lengths.numel();
   for (std::size_t k = 0; k < init.size(); ++k) check_rows("carry", k, init[k].shape(), 0, B);
   for (std::size_t i = 0; i < xs.size(); ++i) check_rows("x", i, xs[i].shape(), 1, B);
-  Tensors all = xs;
   const Tensor in_range = checked(lengths, 0, steps, "scan: a length of");
+  Tensors all;
+  for (const Tensor& x : xs) all.push_back(without_padding(x, {.lengths = in_range}));
   all.push_back(lt(reshape(arange(steps), {steps, 1}), reshape(in_range, {1, B})));
   return all;
 }

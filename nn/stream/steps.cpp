@@ -184,12 +184,11 @@ class Chain final : public Step {
 class OnTensors final : public Step {
  public:
   OnTensors(const Layer& layer, const StepRows& in)
-      : layer_(layer.clone()),
+      : layer_(evaluating(layer)),
         parameters_(layer.named_parameters()),
         buffers_(layer.named_buffers()),
         carry_(*layer_, in.batch),
         in_(in) {
-    layer_->eval();
     const Tensor y = call(zeros(shape(), in.dtype));
     if (y.shape()[0] != in.batch)
       throw ShapeError("stream: " + layer.kind() + " gives " + y.shape().str() + " for " + std::to_string(in.batch) +
@@ -199,13 +198,12 @@ class OnTensors final : public Step {
   }
   OnTensors(const OnTensors& o)
       : Step(o),
-        layer_(o.layer_->clone()),
+        layer_(evaluating(*o.layer_)),
         parameters_(o.parameters_),
         buffers_(o.buffers_),
         carry_(*layer_, o.in_.batch),
         in_(o.in_),
         out_(o.out_) {
-    layer_->eval();
     carry_.restore(o.carry_.save());
   }
 
@@ -234,6 +232,12 @@ class OnTensors final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<OnTensors>(*this); }
 
  private:
+  static std::unique_ptr<Layer> evaluating(const Layer& layer) {
+    std::unique_ptr<Layer> copy = layer.clone();
+    copy->eval();
+    return copy;
+  }
+
   Shape shape() const { return is_integer(in_.dtype) ? Shape{in_.batch, 1} : Shape{in_.batch, 1, in_.width}; }
   Tensor call(const Tensor& x) const {
     const NewFrame frame;

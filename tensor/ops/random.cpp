@@ -14,7 +14,7 @@ namespace {
 RandomKey key_of(const Attrs& attrs) {
   return {static_cast<std::uint64_t>(attrs.get<std::int64_t>("seed")),
           static_cast<std::uint64_t>(attrs.get<std::int64_t>("stream")),
-          static_cast<std::uint32_t>(attrs.get<std::int64_t>("call"))};
+          static_cast<std::uint64_t>(attrs.get<std::int64_t>("call"))};
 }
 
 /// Operands: none, a counter, or a key and a counter.
@@ -35,14 +35,14 @@ RandomKey key_of(Inputs in, const Attrs& attrs) {
     key.seed = static_cast<std::uint64_t>(given.data<std::int64_t>()[0]);
     key.stream = static_cast<std::uint64_t>(given.data<std::int64_t>()[1]);
   }
-  if (in.size() > 0) key.call += static_cast<std::uint32_t>(in[in.size() - 1].item<std::int64_t>());
+  if (in.size() > 0) key.call += static_cast<std::uint64_t>(in[in.size() - 1].item<std::int64_t>());
   return key;
 }
 RandomKey key_of(std::span<const Dense> in, const Attrs& attrs) {
   RandomKey key = key_of(attrs);
   if (in.size() == 2)
     key = {static_cast<std::uint64_t>(in[0].values[0]), static_cast<std::uint64_t>(in[0].values[1]), key.call};
-  if (!in.empty()) key.call += static_cast<std::uint32_t>(in.back().values[0]);
+  if (!in.empty()) key.call += static_cast<std::uint64_t>(in.back().values[0]);
   return key;
 }
 
@@ -90,6 +90,16 @@ void fill_oracle(Dense& out, F&& f) {
   }
 }
 
+/// Rounding must not reach the upper bound, which a draw leaves out.
+template <class T>
+struct BelowHigh {
+  BelowHigh(double low, double high)
+      : end(high > low ? static_cast<T>(high) : std::numeric_limits<T>::infinity()),
+        last(std::nextafter(end, static_cast<T>(low))) {}
+  T of(T v) const { return v >= end ? last : v; }
+  T end, last;
+};
+
 struct Uniform {
   static constexpr auto name = "uniform", onnx = "", stablehlo = "";
   static constexpr auto summary = "uniform in [low, high): Philox4x32-10, one counter for each element";
@@ -116,7 +126,7 @@ struct Uniform {
             {"dtype", dtype},
             {"seed", static_cast<std::int64_t>(key.seed)},
             {"stream", static_cast<std::int64_t>(key.stream)},
-            {"call", std::int64_t{key.call}},
+            {"call", static_cast<std::int64_t>(key.call)},
             {"low", low},
             {"high", high}};
   }
@@ -127,27 +137,28 @@ struct Uniform {
     explicit Values(const Attrs& attrs)
         : low(attrs.get<double>("low")),
           width(attrs.get<double>("high") - low),
-          end(width > 0 ? static_cast<float>(attrs.get<double>("high")) : std::numeric_limits<float>::infinity()),
-          last(std::nextafter(end, static_cast<float>(low))) {}
+          single(low, attrs.get<double>("high")),
+          twofold(low, attrs.get<double>("high")) {}
     void operator()(std::uint32_t word, std::uint32_t, float& to) const {
       const float unit = static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24F;
-      const auto v = static_cast<float>(low + width * static_cast<double>(unit));
-      to = v >= end ? last : v;
+      to = single.of(static_cast<float>(low + width * static_cast<double>(unit)));
     }
     void operator()(std::uint32_t word, std::uint32_t high_word, double& to) const {
-      to = low + width * unit_of(word, high_word);
+      to = twofold.of(low + width * unit_of(word, high_word));
     }
+
+   private:
     double low, width;
-    float end, last;
+    BelowHigh<float> single;
+    BelowHigh<double> twofold;
   };
 
   static double value(const RandomKey& key, std::uint64_t i, Dtype dtype, const Attrs& attrs) {
-    const double low = attrs.get<double>("low");
-    const double width = attrs.get<double>("high") - low;
-    if (dtype == Dtype::f64) return low + width * unit(key, i);
-    const auto v = static_cast<float>(low + width * static_cast<double>(unit_float(key, i)));
-    const auto high = static_cast<float>(attrs.get<double>("high"));
-    return width > 0 && v >= high ? std::nextafter(high, static_cast<float>(low)) : v;  // rounding must not reach high
+    const double low = attrs.get<double>("low"), high = attrs.get<double>("high");
+    const double unit_value = dtype == Dtype::f64 ? unit(key, i) : static_cast<double>(unit_float(key, i));
+    const double v = low + (high - low) * unit_value;
+    return dtype == Dtype::f64 ? BelowHigh<double>(low, high).of(v)
+                               : static_cast<double>(BelowHigh<float>(low, high).of(static_cast<float>(v)));
   }
 };
 
@@ -183,7 +194,7 @@ struct Normal {
 
  private:
   static double value(double unit, double mean, double deviation) {
-    return mean + deviation * inverse_normal(unit + 0x1p-54);  // never of 0 or 1
+    return mean + deviation * inverse_normal(std::min(unit + 0x1p-54, 1 - 0x1p-53));  // never of 0 or 1
   }
 };
 

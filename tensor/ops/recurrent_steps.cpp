@@ -64,12 +64,25 @@ struct StepMasks {
 }  // namespace
 
 Tensor without_padding(const Tensor& x, const SequenceOptions& o) {
-  if (!o.lengths.defined()) return x;
-  const std::int64_t B = o.lengths.numel();
-  const std::int64_t T = x.shape()[o.batch_first ? 1 : 0];
-  const Tensor inside = o.batch_first ? lt(reshape(arange(T), {1, T, 1}), reshape(o.lengths, {B, 1, 1}))
-                                      : lt(reshape(arange(T), {T, 1, 1}), reshape(o.lengths, {1, B, 1}));
-  return where(inside, x, 0);
+  if (!o.lengths.defined() || x.numel() == 0) return x;
+  const std::int64_t time = o.batch_first ? 1 : 0, rows = 1 - time;
+  const std::int64_t B = x.shape()[static_cast<int>(rows)], T = x.shape()[static_cast<int>(time)];
+  // A row's extents beside those of one value of x: [1, B, 1, ...] or [B, 1, 1, ...].
+  const auto beside = [&](const Tensor& of_rows) {
+    Shape s = Shape::filled(x.rank(), 1);
+    s[static_cast<int>(rows)] = B;
+    return reshape(of_rows, s);
+  };
+  const Tensor steps = reshape(arange(T), o.batch_first ? Shape{1, T} : Shape{T, 1});
+  Tensor inside = steps < reshape(o.lengths, o.batch_first ? Shape{B, 1} : Shape{1, B});
+  for (int axis = 2; axis < x.rank(); ++axis) inside = unsqueeze(inside, axis);
+  // The last step of every row; a row without steps takes that of the longest one.
+  Shape one = x.shape();
+  one[static_cast<int>(time)] = 1;
+  const Tensor at = expand(beside(clamp(o.lengths - 1, 0, T - 1)), one);
+  const Tensor row = where(o.lengths > 0, arange(B), argmax(o.lengths, 0, true));
+  const Tensor last = index_select(gather(detach(x), time, at), rows, row);
+  return where(inside, x, where(amax(o.lengths) > 0, last, 0));
 }
 
 Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentStep& step, const SequenceOptions& o) {

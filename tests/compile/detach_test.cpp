@@ -62,6 +62,63 @@ BOOST_AUTO_TEST_CASE(a_straight_through_estimator) {
   check_alike([](const Tensor& x) { return sum(x * detach(x) + detach(square(x)) * x); }, at);
 }
 
+/// What is computed under NoTapes is no part of a gradient, in whichever way it is used outside.
+BOOST_AUTO_TEST_CASE(what_no_tape_sees) {
+  const Tensor at = uniform({5}, {.seed = 2}, 0.5, 1, Dtype::f64);
+  const Parameter w("w", uniform({5}, {.seed = 3}, -1, 1, Dtype::f64));
+  const Function normalised = [](const Tensor& x) {
+    Tensor scale, twice;
+    {
+      const NoTapes frame;
+      scale = sum(square(x));
+      twice = scale * x;
+    }
+    return sum(x * x / scale + twice * x + twice);
+  };
+  check_alike(normalised, at);
+  // A variable read under it is a constant, and the same variable read outside is none.
+  for (const bool first : {true, false}) {
+    const auto f = [&](const Tensor& x) {
+      const auto constant = [&] {
+        const NoTapes frame;
+        return w.value();
+      };
+      const Tensor c = first ? constant() : Tensor();
+      const Tensor v = w.value();
+      return sum(x * v * (first ? c : constant()));
+    };
+    const auto compiled = compile(f);
+    const auto of_w = [&](const Function& g) {
+      Tape tape;
+      return tape.grad(g(at), {w})[0];
+    };
+    const Tensor wanted = of_w(f);
+    BOOST_TEST(identical(wanted, at * w.peek()));
+    BOOST_TEST(identical(of_w([&](const Tensor& x) { return compiled(x); }), wanted));
+  }
+  // Within the body of a scan.
+  const auto scanned = [&](const Tensor& v) {
+    const auto body = [&](const Tensors& c, const Tensors& x) -> ScanStep {
+      Tensor size;
+      {
+        const NoTapes frame;
+        size = 1 + square(c[0] * v);
+      }
+      return {{c[0] * v / size + x[0]}};
+    };
+    return scan(body, {full({}, 1.0, Dtype::f64)}, {at}).carry[0];
+  };
+  const auto looped = [&](const Tensor& v) {
+    Tensor c = full({}, 1.0, Dtype::f64);
+    for (const Tensor& x : unbind(at)) c = c * v / (1 + square(detach(c * v))) + x;
+    return c;
+  };
+  const Tensor v = full({}, 0.7, Dtype::f64);
+  const double wanted = gradient(looped, v).item<double>();
+  BOOST_TEST(std::fabs(gradient(scanned, v).item<double>() - wanted) < 1e-14);
+  BOOST_TEST(std::fabs(gradient(compile(scanned), v).item<double>() - wanted) < 1e-14);
+}
+
 BOOST_AUTO_TEST_CASE(variables_that_are_assigned_and_read_again) {
   const State s("s", full({}, 2.0, Dtype::f64));
   const Tensor at = full({}, 3.0, Dtype::f64);

@@ -58,6 +58,14 @@ struct Centred final : nn::Layer {
   }
 };
 
+/// Dropout that a user wrote: a layer without a step of its own that does something else while it trains.
+struct Noisy final : nn::Layer {
+  std::string kind() const override { return "noisy"; }
+  Tensor forward(const Tensor& x, const nn::Context&) const override { return training() ? x * 0 : x * 2; }
+  bool causal() const override { return true; }
+  std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Noisy>(); }
+};
+
 /// A layer of each kind alone, and some together.
 std::vector<std::pair<std::string, dsl::Builder>> kinds() {
   const auto sequence = [] { return dsl::sequence(3); };
@@ -94,6 +102,16 @@ BOOST_AUTO_TEST_CASE(last_step_is_the_step) {
   const Tensor x = draw({1, 5, 3}, 2);
   nn::Stream stream = net.stream();
   BOOST_TEST(identical(select(streamed(stream, x, 2), 1, -1), net(x)));
+}
+
+/// A copy of a stream evaluates too: what is off in evaluation stays off.
+BOOST_AUTO_TEST_CASE(a_clone_of_a_stream_drops_nothing) {
+  const auto net = dsl::sequence(3).add(Noisy()).linear(2).build(1);
+  const Tensor x = draw({1, 4, 3}, 5);
+  const nn::Stream stream = net.stream();
+  nn::Stream clone = stream.clone();
+  net.eval();
+  BOOST_TEST(identical(streamed(clone, x, 2), net(x)));
 }
 
 BOOST_AUTO_TEST_CASE(streams_do_not_touch_each_other) {

@@ -1,8 +1,12 @@
 // Handles, storage, literals, printing, random numbers and the Eigen bridge.
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <thread>
 
 #include "ferrite/tensor/eigen.h"
+#include "ferrite/tensor/generator.h"
 #include "support/compare.h"
 
 using namespace ferrite;
@@ -116,6 +120,47 @@ BOOST_AUTO_TEST_CASE(draws_of_different_keys_differ) {
   std::set<std::vector<double>> draws;
   for (const RandomKey& key : keys) draws.insert(uniform({4}, key, 0, 1, Dtype::f64).to_vector<double>());
   BOOST_TEST(draws.size() == keys.size());
+}
+
+/// Bounds between which there is no number: half of all draws round up to the one that is left out.
+BOOST_AUTO_TEST_CASE(uniform_never_gives_its_upper_bound) {
+  const RandomKey key{.seed = 3};
+  for (const double low : {1.0, -1.0}) {
+    const double high = std::nextafter(low, 2);
+    const std::vector<double> wide = uniform({100}, key, low, high, Dtype::f64).to_vector<double>();
+    BOOST_TEST((std::count(wide.begin(), wide.end(), low) == 100));
+    const float end = std::nextafter(static_cast<float>(low), 2.0F);
+    const std::vector<float> narrow = uniform({100}, key, low, end).to_vector<float>();
+    BOOST_TEST((std::count(narrow.begin(), narrow.end(), static_cast<float>(low)) == 100));
+  }
+  BOOST_TEST(identical(uniform({9}, key, 2, 2, Dtype::f64), full({9}, 2, Dtype::f64)));
+}
+
+/// A call has 64 bits: nothing repeats after 2^32 draws.
+BOOST_AUTO_TEST_CASE(draws_go_on_after_four_billion) {
+  const std::uint64_t far = std::uint64_t{1} << 32;
+  const Generator g(7, "noise");
+  const Tensor first = g.uniform({8}), second = g.uniform({8});
+  g.calls.assign(full({}, far, Dtype::i64));
+  const Tensor wrapped = g.uniform({8});
+  BOOST_TEST(!identical(wrapped, first));
+  BOOST_TEST(!identical(g.uniform({8}), second));
+  BOOST_TEST(identical(wrapped, uniform({8}, {7, stream_of("noise"), far})));
+  BOOST_TEST(
+      identical(wrapped, uniform({8}, {7, stream_of("noise"), far - 5}, 0, 1, Dtype::f32, full({}, 5, Dtype::i64))));
+}
+
+/// An unsigned number that i64 cannot hold is a number still.
+BOOST_AUTO_TEST_CASE(literals_beyond_i64) {
+  constexpr std::uint64_t k = std::uint64_t{1} << 63;
+  BOOST_TEST((full({}, 2.0) * k).item() == 0x1p64F);
+  BOOST_TEST(full({}, k, Dtype::f64).item<double>() == 0x1p63);
+  BOOST_TEST((full({}, 5, Dtype::i64) + (k - 1)).item<std::int64_t>() == std::numeric_limits<std::int64_t>::min() + 4);
+  const Tensor i = full({2}, -1, Dtype::i64);
+  BOOST_CHECK_THROW((void)(i + k), DtypeError);
+  BOOST_CHECK_THROW((void)eq(i, std::numeric_limits<std::uint64_t>::max()), DtypeError);
+  BOOST_CHECK_THROW((void)full({}, k, Dtype::i64), DtypeError);
+  BOOST_CHECK_THROW((void)checked(i, 0, k, "an index"), Error);
 }
 
 BOOST_AUTO_TEST_CASE(draws_have_their_moments) {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "ferrite/compile/compile.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/threads.h"
@@ -94,6 +95,28 @@ BOOST_AUTO_TEST_CASE(an_inner_guard_leaves_the_outer_one) {
     BOOST_TEST(flushes());
   }
   BOOST_TEST(flushes());
+}
+
+BOOST_AUTO_TEST_CASE(kept_within_a_guard_that_flushes) {
+  const FlushDenormals guard;
+  {
+    const KeepDenormals kept;
+    BOOST_TEST(keeps());
+    const FlushDenormals again;
+    BOOST_TEST(flushes());
+  }
+  BOOST_TEST(flushes());
+}
+
+/// What a compiled function computes once, for all calls, is not what the guard made of it at the first one.
+BOOST_AUTO_TEST_CASE(constants_of_a_compiled_function_are_those_of_any_call) {
+  const auto f = compile([](const Tensor& x) { return x * (full({33}, 1e-30) * 1e-10); });
+  const Tensor x = full({33}, 0x1p100);
+  {
+    const FlushDenormals guard;
+    (void)f(x);
+  }
+  BOOST_TEST(identical(f(x), x * (full({33}, 1e-30) * 1e-10)));
 }
 
 BOOST_AUTO_TEST_CASE(other_threads_go_on_as_they_were) {
