@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ferrite/compile/graph/pull_back.h"
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/tensor/ops.h"
 
@@ -53,6 +54,9 @@ struct CompiledCall {
   /// program that gives them is differentiated instead, its own residuals computed anew.
   static Tensors recomputed(const Program& forward, const Vjp& v) {
     const Program::Gradient& g = forward.gradient();
+    if (effects_of(g.forward).communicates)
+      throw TapeError(
+          "compiled: a gradient of this gradient would run the function again, which communicates; take both inside");
     std::vector<const Tensor*> arguments;
     for (std::size_t i = 0; i < v.inputs(); ++i) arguments.push_back(&v.in(i));
     const Tensors ends = g.run->apply(arguments);

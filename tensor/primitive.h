@@ -146,6 +146,29 @@ struct Cost {
   }
 };
 
+/// What running an operation does beside giving its results; nothing, for nearly all. A compiler may drop an
+/// application whose results nobody reads, give one result to equal applications, compute it once for all runs or for
+/// all steps of a loop, and compute it again for a gradient, as far as its effects allow. Effects keep their order.
+struct Effects {
+  bool throws = false;  ///< it refuses some values of its operands: runs though nobody reads its results
+  bool draws = false;   ///< its results are random numbers: a function of key and counter, so equal ones are merged
+  bool communicates = false;  ///< others take part: runs in its place and as often as the program says
+  bool allocates = false;     ///< its kernel takes memory of its own, and there may be none left
+
+  /// Whether it runs though nobody reads its results.
+  constexpr bool must_run() const { return throws || communicates; }
+  /// Whether a run may end here: what must not change when it does is written afterwards.
+  constexpr bool may_fail() const { return throws || communicates || allocates; }
+  constexpr Effects& operator|=(const Effects& o) {
+    throws |= o.throws;
+    draws |= o.draws;
+    communicates |= o.communicates;
+    allocates |= o.allocates;
+    return *this;
+  }
+  constexpr bool operator==(const Effects&) const = default;
+};
+
 /// One operation, as every part of the library sees it: the eager engine, the tape, the tracer, the fuser, the
 /// exporters and the tests. Built from a struct of a few lines by `pointwise<Op>` or `structured<Op>`
 /// (`tensor/ops/define.h`); never written by hand.
@@ -179,9 +202,8 @@ struct Primitive {
   std::span<const detail::Sample> (*samples)() = nullptr;  ///< structured
   /// The same in other operations, where there is such a composition: an exporter's fallback; tests compare the bits.
   Tensors (*reference)(Inputs, const Attrs&) = nullptr;
-  /// Whether an application to operands of these types refuses some of their values, and so is kept though nobody reads
-  /// its results. Null: no value is refused.
-  bool (*refuses)(std::span<const Spec> in, const Attrs&) = nullptr;
+  /// Of an application to operands of these types. Null: none. What a body does is no part of it (`attrs.body`).
+  Effects (*effects)(std::span<const Spec> in, const Attrs&) = nullptr;
   /// Multiply-adds of an application to operands of these types. Null: none.
   std::int64_t (*multiply_adds)(std::span<const Spec> in, std::span<const Spec> out, const Attrs&) = nullptr;
   /// The gradient is made of operations without gradients: where it must be differentiated itself, that of `reference`

@@ -197,7 +197,7 @@ std::size_t Fuser::new_group(std::size_t position, const Shape& extents) {
 
 void Fuser::visit_single(std::size_t i) {
   const Graph::Node& n = g_.nodes[i];
-  bool any = refuses_values(g_, n);
+  bool any = effects_of(g_, n).must_run();
   for (const ValueId v : n.out) any |= is_read(v) && !is_empty(v);
   if (!any) return;
   for (const ValueId v : n.out) out_.stored[v] = true;

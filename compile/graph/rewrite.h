@@ -36,11 +36,10 @@ inline std::vector<std::uint32_t> count_uses(const Graph& g) {
   return uses;
 }
 
-/// Whether a node refuses some values of its operands, itself or in the body that it runs: it is kept though nobody
-/// reads its results.
-bool refuses_values(const Graph& g, const Graph::Node& n);
-/// The same for any node of a graph.
-bool refuses_values(const Graph& g);
+/// The effects of a node, of the body that it runs among them.
+Effects effects_of(const Graph& g, const Graph::Node& n);
+/// Those of all nodes of a graph.
+Effects effects_of(const Graph& g);
 /// Whether two graphs have the same nodes and constants, to the bit.
 bool same_graph(const Graph& a, const Graph& b);
 /// Where a graph first differs from what it was, in words; empty where it does not.

@@ -30,16 +30,19 @@ bool same_bits(const Attrs& a, const Attrs& b) {
   return a.body == b.body || (a.body && b.body && a.body->equals(*b.body));
 }
 
-bool refuses_values(const Graph& g, const Graph::Node& n) {
-  if (n.attrs.body) return refuses_values(Body::of(n.attrs).graph());
-  if (!n.op->refuses) return false;
+Effects effects_of(const Graph& g, const Graph::Node& n) {
+  Effects all;
+  if (n.attrs.body) all = effects_of(Body::of(n.attrs).graph());
+  if (!n.op->effects) return all;
   InlineVector<Spec, 8> in;
   for (const ValueId v : n.in) in.push_back(g.values[v]);
-  return n.op->refuses({in.data(), in.size()}, n.attrs);
+  return all |= n.op->effects({in.data(), in.size()}, n.attrs);
 }
 
-bool refuses_values(const Graph& g) {
-  return std::any_of(g.nodes.begin(), g.nodes.end(), [&](const Graph::Node& n) { return refuses_values(g, n); });
+Effects effects_of(const Graph& g) {
+  Effects all;
+  for (const Graph::Node& n : g.nodes) all |= effects_of(g, n);
+  return all;
 }
 
 }  // namespace detail
@@ -69,6 +72,7 @@ void merge_common_subexpressions(Graph& g) {
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
     Graph::Node& n = g.nodes[i];
     to.apply(n);
+    if (detail::effects_of(g, n).communicates) continue;
     const std::size_t h = hash_of(n);
     const auto [first, last] = seen.equal_range(h);
     auto at = first;

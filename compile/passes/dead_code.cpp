@@ -63,8 +63,8 @@ void remove_dead_code(Graph& g) {
   std::vector<char> dead(g.nodes.size());
   for (std::size_t i = g.nodes.size(); i-- > 0;) {
     const Graph::Node& n = g.nodes[i];
-    dead[i] =
-        std::none_of(n.out.begin(), n.out.end(), [&](ValueId v) { return live[v]; }) && !detail::refuses_values(g, n);
+    dead[i] = std::none_of(n.out.begin(), n.out.end(), [&](ValueId v) { return live[v]; }) &&
+              !detail::effects_of(g, n).must_run();
     if (!dead[i])
       for (const ValueId v : n.in) live[v] = true;
   }

@@ -51,17 +51,11 @@ class Folding {
     std::int64_t elements = 0;
     for (const ValueId v : n.out) elements += g_.values[v].shape.numel();
     if (!n.op->view && elements > kMostElements) return false;
-    if (n.op->refuses) return fold_unless_refused(n);
-    keep(n, apply(n, n.attrs, [&](ValueId v) { return known_[v]; }));
-    return true;
-  }
-
-  /// What refuses these constants does so when the program runs, in its turn among other errors.
-  bool fold_unless_refused(const Graph::Node& n) {
+    if (detail::effects_of(g_, n).communicates) return false;
     try {
       keep(n, apply(n, n.attrs, [&](ValueId v) { return known_[v]; }));
       return true;
-    } catch (const Error&) {
+    } catch (const Error&) {  // what refuses these constants does so when the program runs, in its turn among others
       return false;
     }
   }

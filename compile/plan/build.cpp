@@ -178,24 +178,27 @@ class Builder {
     }
     body_.updates.assign(body_.results.size(), -1);
     if (!options_.reuse) return;
-    const std::size_t last_to_throw = find_last_to_throw();
+    const std::size_t last_to_fail = find_last_to_fail();
     for (std::size_t s = 0; s < body_.steps.size(); ++s) {
       const PlannedStep& step = body_.steps[s];
       if (step.kernel >= 0) {
         write_in_place(body_.kernels[static_cast<std::size_t>(step.kernel)], s);
       } else {
-        write_in_place(body_.calls[static_cast<std::size_t>(step.call)], s, s > last_to_throw);
+        write_in_place(body_.calls[static_cast<std::size_t>(step.call)], s, s > last_to_fail);
       }
     }
   }
 
-  /// The last step that may reject what it reads: from there on cells may be written before the program has ended.
-  std::size_t find_last_to_throw() const {
+  /// The last step with which a run may end: from there on cells may be written before the program has ended.
+  std::size_t find_last_to_fail() const {
     std::size_t last = 0;
     for (std::size_t s = 0; s < body_.steps.size(); ++s) {
       if (body_.steps[s].kernel >= 0) continue;
-      const Primitive& op = *body_.calls[static_cast<std::size_t>(body_.steps[s].call)].op;
-      if (op.in_place.empty() && !is_product(op)) last = s;
+      const PlannedCall& c = body_.calls[static_cast<std::size_t>(body_.steps[s].call)];
+      if (!c.op->effects && !c.attrs.body) continue;
+      InlineVector<Spec, 8> in;
+      for (const PlannedTensor& t : c.in) in.push_back(t.spec);
+      if (c.attrs.body || c.op->effects({in.data(), in.size()}, c.attrs).may_fail()) last = s;
     }
     return last;
   }

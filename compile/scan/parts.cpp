@@ -121,7 +121,8 @@ class TakingApart {
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
       const Graph::Node& n = g_.nodes[i];
       const bool free = n.in.empty() || n.op->is_view() || n.op == ops::reshape;
-      when_[i] = free ? When::anywhere : depends_[n.out[0]] == 0 ? When::once : When::step;
+      const bool same = depends_[n.out[0]] == 0 && !effects_of(g_, n).communicates;
+      when_[i] = free ? When::anywhere : same ? When::once : When::step;
     }
   }
 
@@ -139,7 +140,7 @@ class TakingApart {
       need(t.b);
     }
     for (std::size_t i = 0; i < g_.nodes.size(); ++i)
-      if (refuses_values(g_, g_.nodes[i])) needed_[i] = true;
+      if (effects_of(g_, g_.nodes[i]).must_run()) needed_[i] = true;
     for (std::size_t i = g_.nodes.size(); i-- > 0;)
       if (needed_[i])
         for (const ValueId v : g_.nodes[i].in) need(v);

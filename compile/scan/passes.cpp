@@ -115,7 +115,7 @@ class Scans {
       for (std::size_t i = b.nodes.size(); i-- > 0;) {
         const Graph::Node& n = b.nodes[i];
         const bool read = std::any_of(n.out.begin(), n.out.end(), [&](ValueId v) { return live[v] != 0; });
-        if (!read && !detail::refuses_values(b, n)) continue;
+        if (!read && !detail::effects_of(b, n).must_run()) continue;
         for (const ValueId v : n.in) live[v] = true;
       }
       for (std::size_t k = 0; k < body.signature().carries; ++k) {
@@ -136,8 +136,8 @@ class Scans {
     std::vector<char> outputs;
     for (const ValueId v : n.out) outputs.push_back(uses_[v] > 0);
     const bool read = std::any_of(outputs.begin(), outputs.end(), [](char c) { return c != 0; });
-    if (!read && !detail::refuses_values(body.graph())) return;  // dead code
-    if (!read) outputs[0] = true;                                // a node has a result
+    if (!read && !detail::effects_of(body.graph()).must_run()) return;  // dead code
+    if (!read) outputs[0] = true;                                       // a node has a result
     const std::vector<char> inputs = find_live(body, outputs);
     const auto all = [](const std::vector<char>& list) {
       return std::all_of(list.begin(), list.end(), [](char c) { return c != 0; });

@@ -4,6 +4,7 @@
 #include <list>
 #include <mutex>
 
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/scan/detail/operation.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/ops.h"
@@ -11,6 +12,7 @@
 namespace ferrite {
 namespace {
 
+using detail::effects_of;
 using detail::ScanBody;
 
 /// Bodies that were used last, so that equal ones share their plans.
@@ -113,6 +115,8 @@ ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::i
   for (Recorder* r : now.recorders)
     for (const TracedFlag& f : t.flags) r->flag(f.flag, f.value);
   const bool keeps_few = now.differentiated && o.checkpoint_every > 0;
+  if (keeps_few && effects_of(t.body->graph()).communicates)
+    throw ValueError("scan: checkpoint_every computes steps again, and the body communicates; leave it 0");
   const bool keeps_all = now.differentiated && !keeps_few;
   Attrs attrs = ScanBody::attrs_of(keeps_all ? t.body->saving() : t.body, steps, o.reverse);
   if (keeps_few) attrs.push_back({"every", o.checkpoint_every});

@@ -67,7 +67,7 @@ void StageWriter::find_needed() {
   for (std::size_t i = g_.nodes.size(); i-- > 0;) {
     const Graph::Node& n = g_.nodes[i];
     if (!runs_(i)) continue;
-    if (refuses_values(g_, n)) needed_[n.out[0]] = 1;
+    if (effects_of(g_, n).must_run()) needed_[n.out[0]] = 1;
     if (std::none_of(n.out.begin(), n.out.end(), [&](ValueId v) { return needed_[v] != 0; })) continue;
     for (const ValueId v : n.in) needed_[v] = 1;
   }

@@ -61,7 +61,7 @@ struct Checked {
       }
     });
   }
-  static bool refuses(std::span<const Spec>, const Attrs&) { return true; }
+  static constexpr Effects effects{.throws = true, .allocates = true};
   static Tensors vjp(const Vjp& v) { return {v.grad()}; }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs&) { out[0].values = in[0].values; }
   static std::vector<Sample> samples() {

@@ -173,7 +173,7 @@ inline constexpr Primitive pointwise = {
     .oracle = nullptr,
     .samples = nullptr,
     .reference = reference_of<Op>(),
-    .refuses = nullptr,
+    .effects = nullptr,
     .multiply_adds = nullptr,
     .second_order_by_reference = false};
 
@@ -243,13 +243,18 @@ constexpr auto vjp_of() -> Tensors (*)(const Vjp&) {
     return nullptr;
   }
 }
+/// Of an operation that says nothing: its kernel may copy operands that lie otherwise than it reads them.
 template <class Op>
-constexpr auto refuses_of() -> bool (*)(std::span<const Spec>, const Attrs&) {
-  if constexpr (requires { &Op::refuses; }) {
-    return &Op::refuses;
+Effects effects_of(std::span<const Spec> in, const Attrs& attrs) {
+  if constexpr (requires { Op::effects(in, attrs); }) {
+    return Op::effects(in, attrs);
+  } else if constexpr (requires { Effects(Op::effects); }) {
+    return Op::effects;
   } else {
-    return nullptr;
+    return {.allocates = requires {&Op::eval;
   }
+};
+}  // namespace ferrite::detail
 }
 template <class Op>
 constexpr auto multiply_adds_of() -> std::int64_t (*)(std::span<const Spec>, std::span<const Spec>, const Attrs&) {
@@ -290,7 +295,7 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .oracle = &Op::oracle,
                                          .samples = samples_of<Op>,
                                          .reference = reference_of<Op>(),
-                                         .refuses = refuses_of<Op>(),
+                                         .effects = effects_of<Op>,
                                          .multiply_adds = multiply_adds_of<Op>(),
                                          .second_order_by_reference = second_order_by_reference_of<Op>()};
 

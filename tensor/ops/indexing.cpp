@@ -45,7 +45,7 @@ std::int64_t position(double index, std::int64_t n) {
   return i < 0 ? i + n : i;
 }
 
-bool refuses_indices(const Attrs& attrs) { return !attrs.get_or(kKnown, false); }
+Effects effects_of_index(const Attrs& attrs) { return {.throws = !attrs.get_or(kKnown, false), .allocates = true}; }
 Attrs along(std::int64_t axis, const IndexOptions& o) {
   Attrs attrs{{"axis", axis}};
   if (!o.who.empty()) attrs.push_back({"who", o.who});
@@ -81,7 +81,7 @@ struct IndexSelect {
       to += out[0].strides()[axis] * bytes;
     }
   }
-  static bool refuses(std::span<const Spec>, const Attrs& attrs) { return refuses_indices(attrs); }
+  static Effects effects(std::span<const Spec>, const Attrs& attrs) { return effects_of_index(attrs); }
   static Tensors vjp(const Vjp& v) {
     const std::int64_t axis = v.attrs.get<std::int64_t>("axis");
     const Spec& x = v.in_spec(0);
@@ -140,7 +140,7 @@ struct Gather {
       to += bytes;
     });
   }
-  static bool refuses(std::span<const Spec>, const Attrs& attrs) { return refuses_indices(attrs); }
+  static Effects effects(std::span<const Spec>, const Attrs& attrs) { return effects_of_index(attrs); }
   static Tensors vjp(const Vjp& v) {
     const Spec& x = v.in_spec(0);
     return {scatter_known(x, v.attrs.get<std::int64_t>("axis"), v.in(1), v.grad()), Tensor()};
@@ -196,7 +196,7 @@ struct ScatterAdd {
       });
     });
   }
-  static bool refuses(std::span<const Spec>, const Attrs& attrs) { return refuses_indices(attrs); }
+  static Effects effects(std::span<const Spec>, const Attrs& attrs) { return effects_of_index(attrs); }
   static Tensors vjp(const Vjp& v) {
     Tensors g(3);
     if (v.wants(0)) g[0] = v.grad();

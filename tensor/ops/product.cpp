@@ -54,6 +54,7 @@ struct MatMul {
   static constexpr auto name = "matmul", onnx = "MatMul", stablehlo = "dot_general";
   static constexpr auto summary = "matrix product of the last two axes, leading axes broadcast";
   static constexpr Reads reads = reads_inputs;
+  static constexpr Effects effects{};  // operands are read where they lie, and the room of a thread is taken once
 
   static Specs infer(Inputs in, const Attrs&) {
     const Shape& a = in[0].shape();

@@ -102,6 +102,7 @@ struct BelowHigh {
 
 struct Uniform {
   static constexpr auto name = "uniform", onnx = "", stablehlo = "";
+  static constexpr Effects effects{.draws = true};
   static constexpr auto summary = "uniform in [low, high): Philox4x32-10, one counter for each element";
 
   static Specs infer(Inputs in, const Attrs& attrs) { return infer_random(name, in, attrs); }
@@ -164,6 +165,7 @@ struct Uniform {
 
 struct Normal {
   static constexpr auto name = "normal", onnx = "", stablehlo = "";
+  static constexpr Effects effects{.draws = true};
   // The constants `low` and `high` are the mean and the deviation.
   static constexpr auto summary = "normal: the inverse distribution function of a 53-bit uniform, in plain f64";
 

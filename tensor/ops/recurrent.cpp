@@ -201,8 +201,9 @@ struct Sequence {
     }
   }
 
-  static bool refuses(std::span<const Spec> in, const Attrs&) {
-    return std::any_of(in.begin(), in.end(), [](const Spec& s) { return s.dtype == Dtype::i64; });  // lengths
+  static Effects effects(std::span<const Spec> in, const Attrs&) {
+    const bool lengths = std::any_of(in.begin(), in.end(), [](const Spec& s) { return s.dtype == Dtype::i64; });
+    return {.throws = lengths, .allocates = true};
   }
 
   static Tensors vjp(const Vjp& v) {

@@ -140,6 +140,7 @@ struct AdamUpdate {
       "correction1 * m' / (sqrt(v') / sqrt(correction2) + epsilon)";
   static constexpr Reads reads = reads_all;
   static constexpr std::uint8_t in_place[] = {0, 2, 3};
+  static constexpr Effects effects{};
 
   /// The only place that rejects operands.
   static void check(Inputs in) {

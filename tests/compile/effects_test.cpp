@@ -1,0 +1,148 @@
+// What an operation does beside giving results is kept by every stage of the compiler: how often, in which order, and
+// before any variable has changed.
+#include "ferrite/autograd/tape.h"
+#include "ferrite/compile/compile.h"
+#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/scan.h"
+#include "ferrite/compile/tracer.h"
+#include "ferrite/nn/optim/adam.h"
+#include "ferrite/tensor/ops/define.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::identical;
+using support::says;
+
+namespace {
+
+std::vector<double> sent;  ///< what each run of `send` was given, in order
+bool connected = true;
+
+/// x, sent to others: what an exchange between processes is to a compiler.
+struct Send {
+  static constexpr auto name = "send", onnx = "", stablehlo = "", summary = "x, sent to others";
+  static constexpr Effects effects{.communicates = true};
+
+  static Specs infer(Inputs in, const Attrs&) { return {in[0].spec()}; }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs&) {
+    if (!connected) throw ValueError("send: nobody listens");
+    const Tensor x = cast(in[0], Dtype::f64);
+    sent.push_back(sum(x).item<double>());
+    detail::copy_to(detail::Writer::raw(out[0]), in[0]);
+  }
+  static Tensors vjp(const Vjp& v) { return {detail::call(detail::structured<Send>, {{&v.grad()}})}; }
+  static void oracle(std::span<const detail::Dense> in, std::span<detail::Dense> out, const Attrs&) {
+    out[0].values = in[0].values;
+  }
+  static std::vector<detail::Sample> samples() { return {{.inputs = {{{2}}}}}; }
+};
+
+Tensor send(const Tensor& x) { return detail::call(detail::structured<Send>, {{&x}}); }
+
+/// What a run sends.
+template <class F>
+std::vector<double> sent_by(F&& f) {
+  sent.clear();
+  f();
+  return sent;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(effects)
+
+BOOST_AUTO_TEST_CASE(every_application_runs_once_in_its_order) {
+  const auto f = [](const Tensor& x) {
+    (void)send(x);              // nobody reads it
+    const Tensor a = send(x);   // an equal one
+    (void)send(full({}, 5.0));  // of a constant
+    (void)send(x * 2 + a);
+    return a + send(x) + send(zeros({0}) + 1);  // empty
+  };
+  const auto compiled = compile(f);
+  const Tensor x = full({}, 3.0);
+  const std::vector<double> wanted = sent_by([&] { (void)f(x); });
+  BOOST_TEST(wanted.size() == 6U);
+  for (int run = 0; run < 2; ++run) {
+    const std::vector<double> got = sent_by([&] { (void)compiled(x); });
+    BOOST_TEST(got == wanted, boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_scan_sends_in_every_step) {
+  const Tensor x = full({}, 3.0), xs = arange(4.0);
+  const auto f = [](const Tensor& same, const Tensor& by_step) {
+    const auto body = [&](const Tensors& c, const Tensors& in) -> ScanStep {
+      (void)send(same * 2);  // does not depend on the step
+      (void)send(in[0]);     // nor on the carry
+      return {{send(c[0] + in[0])}};
+    };
+    return scan(body, {full({}, 0.0)}, {by_step}).carry[0];
+  };
+  const std::vector<double> wanted = {6, 0, 0, 6, 1, 1, 6, 2, 3, 6, 3, 6};
+  BOOST_TEST(sent_by([&] { (void)f(x, xs); }) == wanted, boost::test_tools::per_element());
+  const auto compiled = compile(f);
+  BOOST_TEST(sent_by([&] { (void)compiled(x, xs); }) == wanted, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(gradients_send_theirs) {
+  const auto f = [](const Tensor& x) { return sum(square(send(x * 2))); };
+  const auto both = [](const auto& g) {
+    Tape tape;
+    const Tensor x = tape.watch(full({}, 3.0));
+    (void)tape.grad(g(x), {x});
+  };
+  const std::vector<double> wanted = {6, 12};
+  BOOST_TEST(sent_by([&] { both(f); }) == wanted, boost::test_tools::per_element());
+  const auto compiled = compile(f);
+  BOOST_TEST(sent_by([&] { both(compiled); }) == wanted, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_sent_again_for_a_gradient) {
+  Tape tape;
+  const Tensor c = tape.watch(full({}, 1.0));
+  const auto body = [](const Tensors& in, const Tensors& x) -> ScanStep { return {{send(in[0] * x[0])}}; };
+  BOOST_CHECK_EXCEPTION((void)scan(body, {c}, {arange(4.0)}, {.checkpoint_every = 2}), ValueError,
+                        says("checkpoint_every computes steps again"));
+}
+
+/// A run that ends in the middle has changed no variable.
+BOOST_AUTO_TEST_CASE(what_may_fail_comes_before_what_is_written) {
+  for (const bool early : {true, false}) {
+    const Parameter w("w", uniform({40}, {.seed = 1}));
+    nn::Adam adam({w});
+    const auto step = compile([&](const Tensor& x) {
+      Tape tape;
+      const Tensor loss = sum(square(w.value() * x));
+      const Tensors g = tape.grad(loss, {w});
+      const Tensor before = early ? send(loss) : loss;
+      adam.step(g);
+      return early ? before : send(loss);
+    });
+    const Tensor x = uniform({40}, {.seed = 2});
+    connected = true;
+    (void)step(x);
+    (void)step(x);
+    const Tensor kept = contiguous(w.peek() + 0);
+    connected = false;
+    BOOST_CHECK_EXCEPTION((void)step(x), ValueError, says("nobody listens"));
+    connected = true;
+    BOOST_TEST(identical(w.peek(), kept));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(records_say_what_they_do) {
+  const Spec f32{{3}, Dtype::f32}, i64{{3}, Dtype::i64};
+  const auto of = [](const Primitive& p, std::vector<Spec> in) { return p.effects ? p.effects(in, {}) : Effects{}; };
+  BOOST_TEST(of(*find_primitive("gather"), {f32, i64}).throws);
+  BOOST_TEST(of(*find_primitive("checked"), {f32}).throws);
+  BOOST_TEST(of(*find_primitive("uniform"), {}).draws);
+  BOOST_TEST(of(*find_primitive("normal"), {}).draws);
+  BOOST_TEST(of(*find_primitive("gru_sequence"), {f32, i64}).throws);
+  BOOST_TEST(!of(*find_primitive("gru_sequence"), {f32}).throws);
+  BOOST_TEST((of(*find_primitive("adam_update"), {f32}) == Effects{}));
+  BOOST_TEST((of(*find_primitive("add"), {f32, f32}) == Effects{}));
+  for (const Primitive* p : primitives()) BOOST_TEST(!of(*p, {f32, f32}).communicates, p->name);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
