@@ -6,22 +6,13 @@
 namespace ferrite::detail {
 namespace {
 
-/// The operation whose gradient this one is, where it is a recurrent sequence; else null.
-const Primitive* sequence_of(const Primitive& grad) {
-  if (&grad == ops::gru_sequence_grad) return ops::gru_sequence;
-  if (&grad == ops::lstm_sequence_grad) return ops::lstm_sequence;
-  return &grad == ops::rnn_sequence_grad ? ops::rnn_sequence : nullptr;
-}
-
 /// Where the operands of a gradient stand: y, what was saved, the cotangents of y and of the states, then those of the
 /// sequence.
 struct GradLayout {
-  explicit GradLayout(const Primitive& op)
-      : sequence(sequence_of(op)), cotangents(sequence == ops::lstm_sequence ? 3 : 2) {}
+  explicit GradLayout(const Primitive& op) : cotangents(&op == ops::lstm_sequence_grad ? 3 : 2) {}
   static constexpr std::size_t first_cotangent = 2;
   std::size_t first_operand() const { return first_cotangent + cotangents; }
 
-  const Primitive* sequence;
   std::size_t cotangents;
 };
 
@@ -39,14 +30,16 @@ Tensor weighted(const Tensors& results, const Tensors& in, const GradLayout& at)
 
 }  // namespace
 
-bool is_sequence_grad(const Primitive& op) { return sequence_of(op) != nullptr; }
+bool is_sequence_grad(const Primitive& op) {
+  return &op == ops::gru_sequence_grad || &op == ops::lstm_sequence_grad || &op == ops::rnn_sequence_grad;
+}
 
 Tensors composed_gradient(const Primitive& op, const Tensors& in, const Attrs& attrs) {
   const GradLayout at(op);
   const OperandList operands_of_op(in);
   const Specs specs = op.infer(op, operands_of_op, attrs);
-  const std::int64_t wants = attrs.get<std::int64_t>("wants");
-  const auto wanted = [&](std::size_t k) { return (wants >> k & 1) != 0; };
+  const SequenceOfGrad sequence = sequence_of(op, attrs);
+  const auto wanted = [&](std::size_t k) { return (sequence.wants >> k & 1) != 0; };
   Tape tape;
   Tensors operands, variables;
   for (std::size_t k = 0; at.first_operand() + k < in.size(); ++k) {
@@ -55,7 +48,7 @@ Tensors composed_gradient(const Primitive& op, const Tensors& in, const Attrs& a
     operands.back() = tape.watch(operands.back());
     variables.push_back(operands.back());
   }
-  const Tensor total = weighted(at.sequence->reference(OperandList(operands), attrs), in, at);
+  const Tensor total = weighted(sequence.op->reference(OperandList(operands), sequence.attrs), in, at);
   Tensors found;
   if (total.defined() && !variables.empty()) found = lenient_grad(tape, total, {variables.data(), variables.size()});
   Tensors out;

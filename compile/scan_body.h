@@ -39,6 +39,28 @@ struct ScanSignature {
   bool operator==(const ScanSignature&) const = default;
 };
 
+/// The constants of a scan: those of its signature, the number of steps and their direction.
+struct ScanAttrs {
+  Shape parts{};
+  std::int64_t steps = 0;
+  bool reverse = false;
+  static constexpr auto fields = std::tuple(attr("parts", &ScanAttrs::parts), attr("steps", &ScanAttrs::steps),
+                                            attr("reverse", &ScanAttrs::reverse));
+};
+/// Those of a scan that keeps its carries every so many steps.
+struct CheckpointedScanAttrs : ScanAttrs {
+  std::int64_t every = 0;
+  static constexpr auto fields =
+      std::tuple_cat(ScanAttrs::fields, std::tuple(attr("every", &CheckpointedScanAttrs::every)));
+};
+/// Those of its gradient: which gradients are wanted and which cotangents of the ys arrive, a digit 0 or 1 for each.
+struct CheckpointedGradAttrs : CheckpointedScanAttrs {
+  Label inputs{}, ys{};
+  static constexpr auto fields = std::tuple_cat(
+      CheckpointedScanAttrs::fields,
+      std::tuple(attr("inputs", &CheckpointedGradAttrs::inputs), attr("ys", &CheckpointedGradAttrs::ys)));
+};
+
 /// One step of a scan: carries, one step of the xs, captures -> carries, terms of the sums, one step of the ys.
 /// Immutable but for what is made from it when first needed; may be used by several threads.
 class ScanBody final : public Body, public std::enable_shared_from_this<ScanBody> {
@@ -53,6 +75,8 @@ class ScanBody final : public Body, public std::enable_shared_from_this<ScanBody
   static void give(Attrs& attrs, Graph graph);
   /// Constants of an application.
   static Attrs attrs_of(std::shared_ptr<const ScanBody> body, std::int64_t steps, bool reverse);
+  /// The same for one that keeps its carries every so many steps.
+  static Attrs attrs_of(std::shared_ptr<const ScanBody> body, std::int64_t steps, bool reverse, std::int64_t every);
 
   const Graph& graph() const override { return graph_; }
   const ScanSignature& signature() const { return signature_; }

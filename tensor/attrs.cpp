@@ -1,6 +1,8 @@
 #include "ferrite/tensor/attrs.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -53,35 +55,98 @@ struct Hash {
 
 }  // namespace
 
+namespace {
+
+bool same_value(const AttrValue& a, const AttrValue& b) {
+  const auto same = [](double x, double y) { return std::memcmp(&x, &y, sizeof x) == 0; };
+  if (a.index() != b.index()) return false;
+  if (const auto* x = std::get_if<double>(&a)) return same(*x, *std::get_if<double>(&b));
+  if (const auto* x = std::get_if<Scalar>(&a)) {
+    const Scalar& y = *std::get_if<Scalar>(&b);
+    return x->is_floating() == y.is_floating() && x->integer() == y.integer() && same(x->real(), y.real());
+  }
+  return a == b;
+}
+
+constexpr std::string_view kTypes[] = {"true or false", "an integer", "a float", "a dtype",
+                                       "a literal",     "a list",     "a text"};
+static_assert(std::size(kTypes) == std::variant_size_v<AttrValue>);
+
+std::string names_of(const AttrFields& fields) {
+  std::string s;
+  for (const AttrField& f : fields) s += (s.empty() ? "" : ", ") + std::string(f.name);
+  return s.empty() ? "none" : s;
+}
+
+}  // namespace
+
+Attrs Attrs::from(const AttrFields& fields, std::span<const std::pair<std::string_view, AttrValue>> given,
+                  std::string_view where) {
+  const auto refuse = [&](std::string_view name, const std::string& what) {
+    throw ValueError(std::string(where) + ": attribute '" + std::string(name) + "' " + what);
+  };
+  InlineVector<const AttrValue*, 8> by_field;
+  for (std::size_t i = 0; i < fields.size(); ++i) by_field.push_back(nullptr);
+  for (const auto& [name, value] : given) {
+    const auto f = std::ranges::find(fields, name, &AttrField::name);
+    if (f == fields.end()) refuse(name, "is unknown; there are: " + names_of(fields));
+    const AttrValue*& to = by_field[static_cast<std::size_t>(f - fields.begin())];
+    if (to) refuse(name, "is given twice");
+    if (value.index() != f->type)
+      refuse(name, "must be " + std::string(kTypes[f->type]) + ", got " + std::string(kTypes[value.index()]));
+    if (f->narrow && *std::get_if<std::int64_t>(&value) != static_cast<int>(*std::get_if<std::int64_t>(&value)))
+      refuse(name, "must be an integer of 32 bits, got " + std::visit(Print{}, value));
+    to = &value;
+  }
+  Attrs attrs;
+  attrs.fields_ = &fields;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (!by_field[i] && !fields[i].optional) refuse(fields[i].name, "is missing");
+    if (!by_field[i]) continue;
+    attrs.set_ |= std::uint32_t{1} << i;
+    attrs.values_.push_back(*by_field[i]);
+  }
+  return attrs;
+}
+
+bool Attrs::same_fields(const Attrs& o) const {
+  if (set_ != o.set_) return false;
+  return values_.empty() || fields_ == o.fields_ || std::ranges::equal(*fields_, *o.fields_);
+}
+
 bool Attrs::operator==(const Attrs& o) const {
-  if (size() != o.size()) return false;
-  for (std::size_t i = 0; i < size(); ++i)
-    if (!((*this)[i] == o[i])) return false;
-  return body == o.body || (body && o.body && body->equals(*o.body));
+  return same_fields(o) && std::equal(values_.begin(), values_.end(), o.values_.begin()) &&
+         (body == o.body || (body && o.body && body->equals(*o.body)));
+}
+
+bool Attrs::same_bits(const Attrs& o) const {
+  return same_fields(o) && std::equal(values_.begin(), values_.end(), o.values_.begin(), same_value) &&
+         (body == o.body || (body && o.body && body->equals(*o.body)));
 }
 
 std::size_t Attrs::hash() const {
-  std::size_t h = 14695981039346656037U;
-  for (const Attr& a : *this) {
-    h = (h ^ std::hash<std::string_view>{}(a.name)) * 1099511628211U;
-    h = (h ^ std::visit(Hash{}, a.value)) * 1099511628211U;
-  }
+  std::size_t h = 14695981039346656037U ^ set_;
+  for (const AttrValue& v : values_) h = (h ^ std::visit(Hash{}, v)) * 1099511628211U;
   return h;
 }
 
 std::string Attrs::str() const {
   std::string s;
-  for (const Attr& a : *this) {
+  each([&](std::string_view name, const AttrValue& value) {
     if (!s.empty()) s += ' ';
-    s += a.name;
+    s += name;
     s += '=';
-    s += std::visit(Print{}, a.value);
-  }
+    s += std::visit(Print{}, value);
+  });
   return s;
 }
 
-void Attrs::throw_missing(std::string_view name) {
-  throw Error("attrs: no constant named '" + std::string(name) + "'");
+void Attrs::check_begins_with(const AttrFields& wanted, std::string_view where) const {
+  const AttrFields own = fields_ ? *fields_ : AttrFields();
+  const bool unset = values_.empty() && std::ranges::all_of(wanted, &AttrField::optional);
+  if (unset || (own.size() >= wanted.size() && std::ranges::equal(own.first(wanted.size()), wanted))) return;
+  throw Error(std::string(where) + ": attributes of another operation: wants " + names_of(wanted) + ", got " +
+              names_of(own));
 }
 
 }  // namespace ferrite

@@ -1,8 +1,14 @@
 #pragma once
+/// The constants of an application of an operation: how an operation declares them, and how all of them are carried.
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <variant>
 
 #include "ferrite/tensor/inline_vector.h"
@@ -28,12 +34,101 @@ class Label {
   std::string_view text_{};
 };
 
-/// One named constant of an application: an axis, a bound, a flag, a literal operand. Names are string literals.
-struct Attr {
-  using Value = std::variant<bool, std::int64_t, double, Dtype, Scalar, Shape, Label>;
+/// The value of a constant: an axis, a bound, a flag, a literal operand.
+using AttrValue = std::variant<bool, std::int64_t, double, Dtype, Scalar, Shape, Label>;
+
+/// What is known of one constant of an operation.
+struct AttrField {
+  std::string_view name;  ///< a string literal
+  std::size_t type = 0;   ///< position in AttrValue
+  bool optional = false;
+  bool narrow = false;  ///< a number that must fit an `int`
+  bool operator==(const AttrField&) const = default;
+};
+/// All constants of an operation, in the order of its struct.
+using AttrFields = std::span<const AttrField>;
+
+namespace detail {
+
+/// How a member of a struct of constants is carried.
+template <class T>
+struct AttrMember {
+  using Stored = T;
+  static constexpr bool optional = false;
+};
+template <>
+struct AttrMember<int> {
+  using Stored = std::int64_t;
+  static constexpr bool optional = false;
+};
+template <class T>
+struct AttrMember<std::optional<T>> {
+  using Stored = typename AttrMember<T>::Stored;
+  static constexpr bool optional = true;
+};
+
+template <class T, class... All>
+constexpr std::size_t position_in(const std::variant<All...>*) {
+  constexpr bool same[] = {std::is_same_v<T, All>...};
+  std::size_t at = 0;
+  while (at < sizeof...(All) && !same[at]) ++at;
+  return at;
+}
+
+/// A member and its name.
+template <class S, class T>
+struct NamedMember {
   std::string_view name;
-  Value value;
-  bool operator==(const Attr&) const = default;
+  T S::*member;
+  constexpr AttrField field() const {
+    using Member = AttrMember<T>;
+    constexpr std::size_t type = position_in<typename Member::Stored>(static_cast<const AttrValue*>(nullptr));
+    static_assert(type < std::variant_size_v<AttrValue>, "no constant can have this type");
+    return {name, type, Member::optional, std::is_same_v<T, int> || std::is_same_v<T, std::optional<int>>};
+  }
+};
+
+}  // namespace detail
+
+/// Names a member in the list `fields` of a struct of constants. The member is a bool, an int, an std::int64_t, a
+/// double, a Dtype, a Scalar, a Shape or a Label, or an std::optional of one, which need not be set.
+template <class S, class T>
+constexpr detail::NamedMember<S, T> attr(std::string_view name, T S::*member) {
+  return {name, member};
+}
+
+/// The constants of an operation as its code uses them: a struct whose `fields` names every member, in the order in
+/// which texts give them. The only place where the names of an operation's constants are written.
+///
+///     struct SliceAttrs {
+///       int axis = 0;
+///       std::int64_t begin = 0, count = 0, step = 1;
+///       static constexpr auto fields = std::tuple(attr("axis", &SliceAttrs::axis), attr("begin", &SliceAttrs::begin),
+///                                                 attr("count", &SliceAttrs::count), attr("step", &SliceAttrs::step));
+///     };
+template <class S>
+concept AttrStruct = requires {
+  std::tuple_size<std::remove_cvref_t<decltype(S::fields)>>::value;
+};
+
+namespace detail {
+
+template <class S>
+constexpr auto attr_table() {
+  return std::apply([](const auto&... m) { return std::array<AttrField, sizeof...(m)>{m.field()...}; }, S::fields);
+}
+template <AttrStruct S>
+inline constexpr auto kAttrTable = attr_table<S>();
+
+}  // namespace detail
+
+/// The fields of a struct of constants.
+template <AttrStruct S>
+inline constexpr AttrFields attr_fields = detail::kAttrTable<S>;
+
+/// The struct of an operation without constants.
+struct NoAttrs {
+  static constexpr auto fields = std::tuple();
 };
 
 /// A program that an operation runs again and again, as far as those know it who only carry it along.
@@ -43,55 +138,95 @@ class Subprogram {
   virtual bool equals(const Subprogram& other) const = 0;
 };
 
-/// The named constants of one application of an operation. Equality, hashing and printing are written here,
-/// once for all operations.
-class Attrs : public InlineVector<Attr, 4> {
+/// The constants of one application of an operation, as tapes, graphs and plans carry them: made from the operation's
+/// struct and converted back by position. Equality, hashing and printing are written here, once for all operations.
+class Attrs {
  public:
   Attrs() = default;
-  Attrs(std::initializer_list<Attr> list) : InlineVector(list) {}
-  /// Appends a constant in place: for operations that are called often.
-  template <class T>
-  Attrs&& with(std::string_view name, const T& value) && {
-    Attr& a = emplace_back();
-    a.name = name;
-    a.value.template emplace<T>(value);
-    return std::move(*this);
+  template <AttrStruct S>
+  Attrs(const S& s) : fields_(&attr_fields<S>) {
+    static_assert(attr_fields<S>.size() <= 32, "the bits of set_");
+    std::apply(
+        [&](const auto&... m) {
+          std::size_t i = 0;
+          (put(i++, s.*m.member), ...);
+        },
+        S::fields);
+  }
+  /// Constants read from a text. Throws ValueError, its message begun with `where`, for a name that the operation does
+  /// not have or that comes twice, for a value of another type, and where one that must be set is missing.
+  static Attrs from(const AttrFields& fields, std::span<const std::pair<std::string_view, AttrValue>> given,
+                    std::string_view where);
+
+  /// The constants as the struct of their operation, or as a struct whose fields theirs begin with. Throws Error, its
+  /// message begun with `where`, where they are those of another operation.
+  template <AttrStruct S>
+  S as(std::string_view where = "attrs") const {
+    if constexpr (attr_fields<S>.size() > 0)
+      if (fields_ != &attr_fields<S>) check_begins_with(attr_fields<S>, where);
+    S s;
+    std::apply(
+        [&](const auto&... m) {
+          [[maybe_unused]] const AttrValue* next = values_.data();  // no field, nothing to take
+          std::size_t i = 0;
+          (take(i++, next, s.*m.member), ...);
+        },
+        S::fields);
+    return s;
+  }
+
+  /// Whether none is set.
+  bool empty() const { return values_.empty(); }
+  /// The value of the i-th field; null where it is not set.
+  const AttrValue* at(std::size_t i) const {
+    const std::uint32_t before = set_ & ((std::uint32_t{1} << i) - 1);
+    return is_set(i) ? &values_[static_cast<std::size_t>(std::popcount(before))] : nullptr;
+  }
+  /// Calls f(name, value) for every constant that is set, in the order of the fields.
+  template <class F>
+  void each(F&& f) const {
+    std::size_t next = 0;
+    for (std::size_t i = 0; next < values_.size(); ++i)
+      if (is_set(i)) f((*fields_)[i].name, values_[next++]);
   }
 
   /// What the operation runs; null for nearly all.
   std::shared_ptr<const Subprogram> body{};
 
-  const Attr::Value* find(std::string_view name) const& {
-    for (const Attr& a : *this)
-      if (a.name == name) return &a.value;
-    return nullptr;
-  }
-  const Attr::Value* find(std::string_view name) const&& = delete;
-  /// The value of a constant that the operation always sets. Throws Error when it is absent.
-  template <class T>
-  const T& get(std::string_view name) const& {
-    const Attr::Value* v = find(name);
-    if (!v || !std::holds_alternative<T>(*v)) throw_missing(name);
-    return *std::get_if<T>(v);
-  }
-  template <class T>
-  T get(std::string_view name) const&& {
-    return get<T>(name);
-  }
-  /// The value, or `otherwise` when it is not set.
-  template <class T>
-  T get_or(std::string_view name, T otherwise) const {
-    const Attr::Value* v = find(name);
-    return v && std::holds_alternative<T>(*v) ? *std::get_if<T>(v) : otherwise;
-  }
-
   bool operator==(const Attrs& o) const;
+  /// Whether the values are equal to the bit: 0 is not -0, and a NaN is itself.
+  bool same_bits(const Attrs& o) const;
   std::size_t hash() const;
   /// "axis=1 begin=0", empty for no constants.
   std::string str() const;
 
  private:
-  [[noreturn]] static void throw_missing(std::string_view name);
+  bool is_set(std::size_t i) const { return (set_ >> i & 1) != 0; }
+
+  template <class T>
+  void put(std::size_t i, const T& v) {
+    using Stored = typename detail::AttrMember<T>::Stored;
+    set_ |= std::uint32_t{1} << i;
+    values_.emplace_back(std::in_place_type<Stored>, static_cast<Stored>(v));
+  }
+  template <class T>
+  void put(std::size_t i, const std::optional<T>& v) {
+    if (v) put(i, *v);
+  }
+  template <class T>
+  void take(std::size_t, const AttrValue*& next, T& to) const {
+    to = static_cast<T>(*std::get_if<typename detail::AttrMember<T>::Stored>(next++));
+  }
+  template <class T>
+  void take(std::size_t i, const AttrValue*& next, std::optional<T>& to) const {
+    if (is_set(i)) take(i, next, to.emplace());
+  }
+  bool same_fields(const Attrs& o) const;
+  void check_begins_with(const AttrFields& wanted, std::string_view where) const;
+
+  const AttrFields* fields_ = nullptr;  ///< null: none
+  std::uint32_t set_ = 0;               ///< bit i: field i is set
+  InlineVector<AttrValue, 4> values_;   ///< of those that are set, in order
 };
 
 }  // namespace ferrite

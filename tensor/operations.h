@@ -1,6 +1,7 @@
 #pragma once
 /// The operations that the library itself knows, by identity: what rewrites, fuses, steps and differentiates programs
 /// asks for these. Any other operation is known by its record alone.
+#include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/primitive.h"
 
 namespace ferrite::detail::ops {
@@ -56,3 +57,16 @@ extern const Primitive* const lstm_sequence_grad;
 extern const Primitive* const rnn_sequence_grad;
 
 }  // namespace ferrite::detail::ops
+
+namespace ferrite::detail {
+
+/// The sequence that an application of a sequence's gradient is the gradient of.
+struct SequenceOfGrad {
+  const Primitive* op;
+  Attrs attrs;
+  std::int64_t wants;  ///< bit i is set where the gradient of operand i is asked for
+};
+/// `grad` is one of the three gradients of sequences, `attrs` are the constants of its application.
+SequenceOfGrad sequence_of(const Primitive& grad, const Attrs& attrs);
+
+}  // namespace ferrite::detail

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/detail/pointwise.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
@@ -9,8 +10,7 @@
 namespace ferrite::detail {
 namespace {
 
-constexpr std::size_t kMostOperands = 3;
-constexpr std::string_view kNames[kMostOperands] = {"a", "b", "c"};
+constexpr std::size_t kMostOperands = Literals::kMost;
 constexpr std::int64_t kTile = 1024;      ///< elements of a gathered run: stays in the first cache
 constexpr std::int64_t kShortRow = 16;    ///< shorter rows are gathered whole, not row by row
 constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
@@ -62,10 +62,9 @@ class Evaluation {
     const bool literals = in.size() < count_;
     for (std::size_t j = 0; j < count_; ++j) {
       Argument& a = arguments_[j];
-      const Attr::Value* literal = literals ? attrs.find(kNames[j]) : nullptr;
-      if (literal) {
+      if (const Scalar* literal = literals ? literal_of(attrs, j) : nullptr) {
         a.bytes = size_of(key);
-        repeat_literal(a.repeated, *std::get_if<Scalar>(literal), key);
+        repeat_literal(a.repeated, *literal, key);
         continue;
       }
       a.tensor = &in[input++];
@@ -202,10 +201,8 @@ class Evaluation {
 }
 
 void check_literals(const Primitive& op, const Attrs& attrs, Dtype dtype) {
-  for (std::size_t j = 0; j < kMostOperands; ++j) {
-    const Attr::Value* v = attrs.find(kNames[j]);
-    if (const Scalar* s = v ? std::get_if<Scalar>(v) : nullptr) check_literal(op.name, *s, dtype);
-  }
+  for (std::size_t j = 0; j < kMostOperands; ++j)
+    if (const Scalar* s = literal_of(attrs, j)) check_literal(op.name, *s, dtype);
 }
 
 }  // namespace
@@ -254,18 +251,18 @@ void eval_pointwise(const Primitive& op, Inputs in, Tensor& out, const Attrs& at
 
 Tensor call_pointwise(const Primitive& op, std::initializer_list<const Operand*> operands) {
   InlineVector<const Tensor*, kMostOperands> tensors;
-  Attrs attrs;
+  Literals literals;
   std::size_t j = 0;
   for (const Operand* o : operands) {
     if (o->is_literal()) {
-      std::move(attrs).with(kNames[j], o->scalar());
+      literals[j] = o->scalar();
     } else {
       tensors.push_back(&o->tensor());
     }
     ++j;
   }
   if (tensors.empty()) throw ValueError(std::string(op.name) + ": every operand is a literal; one must be a tensor");
-  return op.apply({tensors.data(), tensors.size()}, attrs)[0];
+  return op.apply({tensors.data(), tensors.size()}, literals)[0];
 }
 
 }  // namespace ferrite::detail

@@ -209,6 +209,8 @@ struct Primitive {
   /// The gradient is made of operations without gradients: where it must be differentiated itself, that of `reference`
   /// is taken. The reference may leave out last results that nothing but the gradient reads.
   bool second_order_by_reference = false;
+  /// The constants that an application has, in the order in which texts give them.
+  const AttrFields* attributes = &attr_fields<NoAttrs>;
 
   bool is_pointwise() const { return scalar != nullptr; }
   bool is_view() const { return view != nullptr && eval == nullptr; }

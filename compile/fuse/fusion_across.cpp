@@ -35,7 +35,7 @@ void Fuser::visit_across(std::size_t i) {
   const Graph::Node& n = g_.nodes[i];
   const ValueId v = n.out[0];
   const Spec& operand = g_.values[n.in[0]];
-  const Shape& axes = n.attrs.get<Shape>("axes");
+  const Shape axes = n.attrs.as<ReductionAttrs>().axes;
   const std::size_t maker = producer_[source_of(n.in[0])];
   const bool computed = maker != kNoNode && is_elementwise(*g_.nodes[maker].op);
   if (!computed || !n.op->row_reduction(operand.dtype)) return visit_single(i);

@@ -186,10 +186,9 @@ void Fuser::add_operands(std::size_t group, int expression) {
   const Expression& e = out_.groups[group].expressions[static_cast<std::size_t>(expression)];
   const Graph::Node& n = *e.node;
   const auto arity = n.op->is_pointwise() ? static_cast<std::size_t>(n.op->arity) : n.in.size();
-  constexpr std::string_view kNames[3] = {"a", "b", "c"};
   std::size_t next = 0;
   for (std::size_t j = 0; j < arity; ++j) {
-    const Attr::Value* literal = n.in.size() < arity ? n.attrs.find(kNames[j]) : nullptr;
+    const Scalar* literal = n.in.size() < arity ? literal_of(n.attrs, j) : nullptr;
     if (!literal) {
       const ValueId v = n.in[next++];
       add_operand(group, expression, v,
@@ -198,7 +197,7 @@ void Fuser::add_operands(std::size_t group, int expression) {
       continue;
     }
     GroupOperand o;
-    o.literal = *std::get_if<Scalar>(literal);
+    o.literal = *literal;
     out_.groups[group].expressions[static_cast<std::size_t>(expression)].operands.push_back(std::move(o));
   }
 }
@@ -251,7 +250,8 @@ bool Fuser::resolve_once(Group& group, GroupOperand& o, ValueId& v) {
     return false;
   }
   if (is_pad) {
-    const IndexMap inner = through_pad(o.map, n.attrs.get<Shape>("before"), g_.values[n.in[0]].shape);
+    const auto constants = n.attrs.as<PadAttrs>();
+    const IndexMap inner = through_pad(o.map, constants.before, g_.values[n.in[0]].shape);
     const std::optional<Box> box = valid(inner, group.domain.extents());
     if (!box) {
       refuse(v, "its padding is no box in the kernel that reads it; it is copied");
@@ -259,7 +259,7 @@ bool Fuser::resolve_once(Group& group, GroupOperand& o, ValueId& v) {
       return false;
     }
     o.map = inner;
-    if (!is_whole(*box, group.domain.extents())) o.fills.insert(o.fills.begin(), {*box, n.attrs.get<Scalar>("value")});
+    if (!is_whole(*box, group.domain.extents())) o.fills.insert(o.fills.begin(), {*box, constants.value});
   } else if (const std::optional<ViewRule> rule = rule_of_view(g_, n, result_[v])) {
     o.map = through(o.map, *rule);
   } else {

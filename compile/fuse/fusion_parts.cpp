@@ -68,7 +68,7 @@ void Fuser::visit_join(std::size_t i) {
   const Graph::Node& n = g_.nodes[i];
   const ValueId whole = n.out[0];
   if (!is_read(whole) || is_empty(whole)) return;
-  const int axis = static_cast<int>(n.attrs.get<std::int64_t>("axis"));
+  const int axis = n.attrs.as<AxisAttrs>().axis;
   const bool stacked = n.op == ops::stack;
   const Shape strides = g_.values[whole].shape.strides();
   std::int64_t begin = 0;

@@ -42,7 +42,7 @@ bool Fuser::new_rows(std::size_t i, Verdict& verdict) {
   const Spec& operand = g_.values[n.in[0]];
   const Shape& results = g_.values[n.out[0]].shape;
   Shape kept, reduced;
-  if (!n.op->row_reduction(operand.dtype) || !trailing(operand.shape, n.attrs.get<Shape>("axes"), kept, reduced))
+  if (!n.op->row_reduction(operand.dtype) || !trailing(operand.shape, n.attrs.as<ReductionAttrs>().axes, kept, reduced))
     return false;
   const std::int64_t elements = reduced.numel();
   // Of many axes a map may need more than there are.
@@ -83,7 +83,7 @@ void Fuser::find_rows() {
     const std::int64_t results = g_.values[n.out[0]].shape.numel();
     Shape kept, reduced;
     if (n.op->row_reduction) {
-      if (!trailing(g_.values[n.in[0]].shape, n.attrs.get<Shape>("axes"), kept, reduced)) continue;
+      if (!trailing(g_.values[n.in[0]].shape, n.attrs.as<ReductionAttrs>().axes, kept, reduced)) continue;
       const std::int64_t elements = reduced.numel();
       if (elements >= 2 && elements <= kMostRowElements && n.op->row_reduction(g_.values[n.out[0]].dtype))
         rows = elements;
@@ -122,7 +122,7 @@ bool Fuser::reduces_rows(std::size_t i, Verdict& verdict) {
   };
   if (group.across != Across::none) return no("the kernel that reads it reduces other rows");
   if (!n.op->row_reduction(operand.dtype)) return no("its result has another dtype than its operand");
-  if (!trailing(operand.shape, n.attrs.get<Shape>("axes"), kept, reduced))
+  if (!trailing(operand.shape, n.attrs.as<ReductionAttrs>().axes, kept, reduced))
     return no("it reduces other axes than the last");
   const std::int64_t elements = reduced.numel();
   if (elements < 2 || elements > kMostRowElements) return no("its rows have " + std::to_string(elements) + " elements");

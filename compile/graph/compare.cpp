@@ -31,7 +31,7 @@ bool same_graph(const Graph& a, const Graph& b) {
   for (std::size_t i = 0; i < a.nodes.size(); ++i) {
     const Graph::Node &m = a.nodes[i], &n = b.nodes[i];
     if (m.op != n.op || !std::ranges::equal(m.in, n.in) || !std::ranges::equal(m.out, n.out) ||
-        !same_bits(m.attrs, n.attrs))
+        !m.attrs.same_bits(n.attrs))
       return false;
   }
   for (std::size_t i = 0; i < a.constants.size(); ++i)

@@ -1,5 +1,7 @@
 #include "ferrite/compile/graph.h"
 
+#include "ferrite/tensor/attributes.h"
+
 namespace ferrite {
 
 ValueId Graph::add_value(const Spec& spec) {
@@ -74,6 +76,7 @@ class Validation {
     if (!n.op) invalid("a node has no operation");
     if (!n.op->infer)
       invalid("'" + std::string(n.op->name) + "' is a step of a plan, which no program has; trace anew");
+    if (n.op->is_pointwise()) check_operands(n);
     Tensors stand_ins;
     for (const ValueId v : n.in) {
       use(v);
@@ -89,6 +92,15 @@ class Validation {
         invalid(std::string(n.op->name) + " gives " + specs[i].str() + ", " + name(n.out[i]) + " is " +
                 g_.values[n.out[i]].str());
     }
+  }
+
+  /// Every operand of a pointwise operation is a tensor or a literal, one at least a tensor.
+  static void check_operands(const Graph::Node& n) {
+    std::size_t literals = 0;
+    for (std::size_t i = 0; i < detail::Literals::kMost; ++i) literals += detail::literal_of(n.attrs, i) != nullptr;
+    if (n.in.empty() || n.in.size() + literals != static_cast<std::size_t>(n.op->arity))
+      invalid(std::string(n.op->name) + " takes " + std::to_string(n.op->arity) + " operands, got " +
+              std::to_string(n.in.size()) + " tensors and " + std::to_string(literals) + " literals");
   }
 
   const Graph& g_;

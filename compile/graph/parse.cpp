@@ -88,7 +88,7 @@ class Line {
     skip();
     return s;
   }
-  Attr::Value attr() {
+  AttrValue attr() {
     if (!rest_.empty() && rest_[0] == '[') return shape();
     if (!rest_.empty() && rest_[0] == '"') return Label::of(quoted());
     std::string_view w = word(" ");
@@ -276,10 +276,16 @@ class Parser {
       line.accept(",");
     }
     bool has_body = false;
+    std::vector<std::pair<std::string_view, AttrValue>> given;
     while (!line.done() && !(has_body = line.accept("{"))) {
-      const std::string_view key = Label::of(line.word("=")).text();  // records hold names by view
+      const std::string_view key = line.word("=");
       line.expect("=");
-      n.attrs.push_back({key, line.attr()});
+      given.emplace_back(key, line.attr());
+    }
+    try {
+      n.attrs = Attrs::from(*n.op->attributes, given, n.op->name);
+    } catch (const ValueError& e) {
+      line.fail(e.what());
     }
     if (has_body != operations_.has_body(*n.op)) line.fail("a scan has a body, nothing else has");
     if (has_body) operations_.give_body(n.attrs, block(depth + 1));

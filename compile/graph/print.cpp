@@ -64,7 +64,13 @@ std::string element_text(T v) {
   }
 }
 
-std::string attr_text(const Attr::Value& value) { return std::visit(PrintAttr{}, value); }
+std::string attrs_text(const Attrs& attrs) {
+  std::string s;
+  attrs.each([&](std::string_view name, const AttrValue& value) {
+    s += " " + std::string(name) + "=" + std::visit(PrintAttr{}, value);
+  });
+  return s;
+}
 
 bool one_value(const Tensor& t) {
   if (t.numel() == 1) return true;
@@ -150,7 +156,7 @@ class Printer {
     std::string s;
     for (const ValueId v : n.out) s += (s.empty() ? "" : ", ") + typed(v);
     s += " = " + std::string(n.op->name) + "(" + list(n.in) + ")";
-    for (const Attr& a : n.attrs) s += " " + std::string(a.name) + "=" + detail::attr_text(a.value);
+    s += detail::attrs_text(n.attrs);
     return n.attrs.body ? s + " {" : s;
   }
 
@@ -176,7 +182,7 @@ std::string Graph::graphviz() const {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& n = nodes[i];
     std::string label(n.op->name);
-    for (const Attr& a : n.attrs) label += " " + std::string(a.name) + "=" + detail::attr_text(a.value);
+    label += detail::attrs_text(n.attrs);
     for (const ValueId v : n.out) point(v, label, "");
     for (const ValueId from : n.in)
       for (const ValueId to : n.out) s += "  v" + std::to_string(from) + " -> v" + std::to_string(to) + ";\n";

@@ -44,7 +44,5 @@ Effects effects_of(const Graph& g);
 bool same_graph(const Graph& a, const Graph& b);
 /// Where a graph first differs from what it was, in words; empty where it does not.
 std::string first_difference(const Graph& was, const Graph& is);
-/// Bits of the constants of an application: equal bits give equal results. (Attrs compares 0 and -0 as equal.)
-bool same_bits(const Attrs& a, const Attrs& b);
 
 }  // namespace ferrite::detail

@@ -7,8 +7,9 @@
 
 namespace ferrite::detail {
 
-/// true, 1, 2.0, f32, ~3, [2, 3], "text": the type can be told from the text. A literal has a ~ in front.
-std::string attr_text(const Attr::Value& value);
+/// " name=value" for every constant that is set. The type of a value can be told from its text: true, 1, 2.0, f32, ~3
+/// for a literal, [2, 3], "text".
+std::string attrs_text(const Attrs& attrs);
 /// "text", with a backslash before quotes and backslashes.
 std::string in_quotes(std::string_view text);
 /// Whether every element is the same one in memory.

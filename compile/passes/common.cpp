@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <unordered_map>
 
 #include "ferrite/compile/graph/rewrite.h"
@@ -7,28 +6,6 @@
 
 namespace ferrite {
 namespace detail {
-namespace {
-
-bool same_double(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
-
-bool same_value(const Attr::Value& a, const Attr::Value& b) {
-  if (a.index() != b.index()) return false;
-  if (const auto* x = std::get_if<double>(&a)) return same_double(*x, std::get<double>(b));
-  if (const auto* x = std::get_if<Scalar>(&a)) {
-    const Scalar& y = std::get<Scalar>(b);
-    return x->is_floating() == y.is_floating() && x->integer() == y.integer() && same_double(x->real(), y.real());
-  }
-  return a == b;
-}
-
-}  // namespace
-
-bool same_bits(const Attrs& a, const Attrs& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (a[i].name != b[i].name || !same_value(a[i].value, b[i].value)) return false;
-  return a.body == b.body || (a.body && b.body && a.body->equals(*b.body));
-}
 
 Effects effects_of(const Graph& g, const Graph::Node& n) {
   Effects all;
@@ -60,7 +37,7 @@ bool same(const Graph::Node& a, const Graph::Node& b) {
   if (a.op != b.op || a.in.size() != b.in.size()) return false;
   for (std::size_t i = 0; i < a.in.size(); ++i)
     if (a.in[i] != b.in[i]) return false;
-  return detail::same_bits(a.attrs, b.attrs);
+  return a.attrs.same_bits(b.attrs);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class Simplifying {
     const ValueId x = n.in[0];
     if (n.op == detail::ops::contiguous) return x;
     if ((n.op == detail::ops::reshape || n.op == detail::ops::expand) && same_type(x, n)) return x;
-    if (n.op == detail::ops::permute && in_order(n.attrs.get<Shape>("order"))) return x;
+    if (n.op == detail::ops::permute && in_order(n.attrs.as<detail::PermuteAttrs>().order)) return x;
     if (n.op == detail::ops::cast) return cast_back(n);
     if (n.op == detail::ops::neg) return operand_of(x, detail::ops::neg);  // turns the sign bit, of zeros and NaN too
     if (n.op == detail::ops::mul) return neutral(n, 1.0, true);
@@ -72,9 +72,9 @@ class Simplifying {
     if (!is_float(g_.values[n.out[0]].dtype)) return {};
     const auto is_neutral = [&](double v) { return v == element && std::signbit(v) == std::signbit(element); };
     if (n.in.size() == 1) {
-      const Attr::Value* a = n.attrs.find("a");
-      const Attr::Value* b = n.attrs.find("b");
-      const Scalar* literal = b ? std::get_if<Scalar>(b) : a && commutes ? std::get_if<Scalar>(a) : nullptr;
+      const Scalar* const first = detail::literal_of(n.attrs, 0);
+      const Scalar* const second = detail::literal_of(n.attrs, 1);
+      const Scalar* const literal = second ? second : commutes ? first : nullptr;
       return literal && is_neutral(literal->real()) ? std::optional(n.in[0]) : std::nullopt;
     }
     if (n.in.size() != 2) return {};

@@ -19,13 +19,6 @@ Tensor repeated(const Tensor& element, const Shape& shape) {
   return element.view(shape, Shape::filled(shape.rank(), 0), 0);
 }
 
-Attrs with_shape(const Attrs& attrs, const Shape& shape) {
-  Attrs a = attrs;
-  for (Attr& one : a)
-    if (one.name == "shape") one.value = shape;
-  return a;
-}
-
 class Folding {
  public:
   explicit Folding(Graph& g) : g_(g), known_(g.values.size()) {
@@ -61,7 +54,9 @@ class Folding {
   }
 
   bool fold_full(const Graph::Node& n) {
-    const Tensors one = n.op->apply({}, with_shape(n.attrs, {}));
+    auto element = n.attrs.as<detail::FullAttrs>(n.op->name);
+    element.shape = {};
+    const Tensors one = n.op->apply({}, element);
     keep(n, {repeated(one[0], g_.values[n.out[0]].shape)});
     return true;
   }

@@ -64,12 +64,13 @@ class Sinking {
     if (g_.values[x].shape == shape) return picked(x, depth - 1);
     const Shape index = g_.values[gather_.in[1]].shape;  // values grow meanwhile
     const Shape own = g_.values[x].shape;
-    const auto axis = static_cast<int>(gather_.attrs.get<std::int64_t>("axis"));
+    const int axis = gather_.attrs.as<detail::AxisAttrs>("gather").axis;
     const int lead = shape.rank() - own.rank();
     bool same = axis < lead || own[axis - lead] == 1;
     for (int a = 0; a < shape.rank(); ++a) same = same && (a == axis || index[a] == shape[a]);
     if (same) return to_[x];
-    const ValueId wide = g_.add_node(*detail::ops::expand, {{"shape", shape}}, {to_[x]}, {shape, g_.values[x].dtype});
+    const ValueId wide =
+        g_.add_node(*detail::ops::expand, detail::ShapeAttrs{shape}, {to_[x]}, {shape, g_.values[x].dtype});
     return g_.add_node(*gather_.op, gather_.attrs, {wide, gather_.in[1]}, {index, g_.values[x].dtype});
   }
 

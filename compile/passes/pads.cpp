@@ -21,10 +21,8 @@ struct Pieces {
 /// A value padded with zeros along one axis only.
 std::optional<Pieces> padded(const Graph& g, const Graph::Node& n) {
   if (n.op != detail::ops::pad || !is_float(g.values[n.out[0]].dtype)) return {};
-  const Scalar& fill = n.attrs.get<Scalar>("value");
+  const auto [before, after, fill] = n.attrs.as<detail::PadAttrs>();
   if (fill.real() != 0 || std::signbit(fill.real())) return {};
-  const Shape& before = n.attrs.get<Shape>("before");
-  const Shape& after = n.attrs.get<Shape>("after");
   Pieces p;
   int axes = 0;
   for (int i = 0; i < before.rank(); ++i) {
@@ -92,7 +90,7 @@ class Joining {
   ValueId concatenation(const Pieces& p, const Spec& spec) {
     Graph::Node n;
     n.op = detail::ops::concat;
-    n.attrs = {{"axis", std::int64_t{p.axis}}};
+    n.attrs = detail::AxisAttrs{p.axis};
     std::int64_t at = 0;
     const auto gap = [&](std::int64_t end) {
       if (at < end) n.in.push_back(zeros_of(spec, p.axis, end - at));
@@ -100,7 +98,7 @@ class Joining {
     for (const Pieces::Piece& piece : p.list) {
       gap(piece.begin);
       const ValueId x = to_[piece.value];
-      n.in.push_back(g_.add_node(*detail::ops::add, {{"b", Scalar(0.0)}}, {x}, Spec(g_.values[x])));
+      n.in.push_back(g_.add_node(*detail::ops::add, detail::Literals{.b = Scalar(0.0)}, {x}, Spec(g_.values[x])));
       at = piece.end;
     }
     gap(spec.shape[p.axis]);

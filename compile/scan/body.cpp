@@ -9,6 +9,10 @@ namespace {
 
 std::string count(std::size_t n, const char* what) { return std::to_string(n) + " " + what; }
 
+Shape parts_of(const ScanSignature& s) {
+  return {static_cast<std::int64_t>(s.carries), static_cast<std::int64_t>(s.xs), static_cast<std::int64_t>(s.sums)};
+}
+
 }  // namespace
 
 ScanBody::ScanBody(Graph graph, const ScanSignature& signature) : graph_(std::move(graph)), signature_(signature) {
@@ -29,7 +33,7 @@ ScanBody::ScanBody(Graph graph, const ScanSignature& signature) : graph_(std::mo
 ScanBody::~ScanBody() = default;
 
 void ScanBody::give(Attrs& attrs, Graph graph) {
-  const Shape& parts = attrs.get<Shape>("parts");
+  const Shape parts = attrs.as<ScanAttrs>("scan").parts;
   if (parts.rank() != 3 || parts[0] < 0 || parts[1] < 0 || parts[2] < 0)
     throw TraceError("scan: parts must be the numbers of carries, xs and sums, got " + parts.str());
   const auto at = [&](int i) { return static_cast<std::size_t>(parts[i]); };
@@ -37,12 +41,12 @@ void ScanBody::give(Attrs& attrs, Graph graph) {
 }
 
 Attrs ScanBody::attrs_of(std::shared_ptr<const ScanBody> body, std::int64_t steps, bool reverse) {
-  const ScanSignature& s = body->signature();
-  Attrs attrs;
-  attrs.push_back({"parts", Shape{static_cast<std::int64_t>(s.carries), static_cast<std::int64_t>(s.xs),
-                                  static_cast<std::int64_t>(s.sums)}});
-  attrs.push_back({"steps", steps});
-  attrs.push_back({"reverse", reverse});
+  Attrs attrs = ScanAttrs{parts_of(body->signature()), steps, reverse};
+  attrs.body = std::move(body);
+  return attrs;
+}
+Attrs ScanBody::attrs_of(std::shared_ptr<const ScanBody> body, std::int64_t steps, bool reverse, std::int64_t every) {
+  Attrs attrs = CheckpointedScanAttrs{{parts_of(body->signature()), steps, reverse}, every};
   attrs.body = std::move(body);
   return attrs;
 }

@@ -36,17 +36,13 @@ Tensor slot(const Tensor& stack, std::int64_t i) {
 void copy_into(Tensor to, const Tensor& from) { copy_to(Writer::raw(to), from); }
 
 /// What an application is.
-struct Call {
+struct Call : CheckpointedScanAttrs {
   explicit Call(const Attrs& attrs)
-      : body(ScanBody::of(attrs)),
-        s(body.signature()),
-        steps(attrs.get<std::int64_t>("steps")),
-        every(attrs.get<std::int64_t>("every")),
-        reverse(attrs.get<bool>("reverse")) {}
+      : CheckpointedScanAttrs(attrs.as<CheckpointedScanAttrs>("scan")),
+        body(ScanBody::of(attrs)),
+        s(body.signature()) {}
   const ScanBody& body;
   const ScanSignature& s;
-  std::int64_t steps, every;
-  bool reverse;
 
   std::int64_t segments() const { return segments_of(steps, every); }
   Segment at(std::int64_t number) const { return segment(number, steps, every, reverse); }
@@ -121,8 +117,8 @@ struct CheckpointedGrad {
     for (const char f : flags) s += f ? '1' : '0';
     return Label::of(s);
   }
-  static ScanBack::Wish::Flags flags(const Attrs& attrs, std::string_view name, std::size_t count) {
-    const std::string_view digits = attrs.get<Label>(name).text();
+  static ScanBack::Wish::Flags flags(const Label& label, std::string_view name, std::size_t count) {
+    const std::string_view digits = label.text();
     if (digits.size() != count || digits.find_first_not_of("01") != std::string_view::npos)
       throw TraceError("scan_checkpointed_grad: '" + std::string(name) + "' must be " + std::to_string(count) +
                        " digits 0 or 1, got '" + std::string(digits) + "'");
@@ -131,7 +127,8 @@ struct CheckpointedGrad {
     return f;
   }
   static ScanBack::Wish wish_of(const Attrs& attrs, const ScanBody& body) {
-    return {flags(attrs, "ys", body.ys()), flags(attrs, "inputs", body.graph().inputs.size())};
+    const auto a = attrs.as<CheckpointedGradAttrs>("scan_checkpointed_grad");
+    return {flags(a.ys, "ys", body.ys()), flags(a.inputs, "inputs", body.graph().inputs.size())};
   }
 
   static Specs infer(const Primitive&, Inputs, const Attrs& attrs) {
@@ -243,7 +240,8 @@ constexpr Primitive kCheckpointedGrad = {.name = "scan_checkpointed_grad",
                                          .arity = -1,
                                          .infer = CheckpointedGrad::infer,
                                          .eval = CheckpointedGrad::eval,
-                                         .multiply_adds = CheckpointedGrad::multiply_adds};
+                                         .multiply_adds = CheckpointedGrad::multiply_adds,
+                                         .attributes = &attr_fields<CheckpointedGradAttrs>};
 
 constexpr Primitive kCheckpointed = {.name = "scan_checkpointed",
                                      .summary = "a scan that keeps its carries every so many steps for the gradient",
@@ -254,7 +252,8 @@ constexpr Primitive kCheckpointed = {.name = "scan_checkpointed",
                                      .reads = reads_all,
                                      .reference = Checkpointed::reference,
                                      .multiply_adds = scan_multiply_adds,
-                                     .second_order_by_reference = true};
+                                     .second_order_by_reference = true,
+                                     .attributes = &attr_fields<CheckpointedScanAttrs>};
 
 Tensors Checkpointed::vjp(const Vjp& v) {
   const Call c(v.attrs);
@@ -267,9 +266,8 @@ Tensors Checkpointed::vjp(const Vjp& v) {
     if (is_float(v.in_spec(k).dtype)) operands.add(v.grad_or_zeros(k));
   for (std::size_t k = 0; k < ys; ++k)
     if (wish.ys[k]) operands.add(v.grad(c.s.carries + k));
-  Attrs attrs = v.attrs;
-  attrs.push_back({"inputs", CheckpointedGrad::digits(wish.inputs)});
-  attrs.push_back({"ys", CheckpointedGrad::digits(wish.ys)});
+  Attrs attrs = CheckpointedGradAttrs{c, CheckpointedGrad::digits(wish.inputs), CheckpointedGrad::digits(wish.ys)};
+  attrs.body = v.attrs.body;
   return by_input(v, c.s, wish, operands.apply(kCheckpointedGrad, attrs));
 }
 

@@ -7,13 +7,13 @@
 namespace ferrite::detail {
 
 std::int64_t scan_multiply_adds(std::span<const Spec>, std::span<const Spec>, const Attrs& attrs) {
-  return attrs.get<std::int64_t>("steps") * cost_of(ScanBody::of(attrs).graph()).multiply_adds;
+  return attrs.as<ScanAttrs>("scan").steps * cost_of(ScanBody::of(attrs).graph()).multiply_adds;
 }
 
 Specs infer_scan(Inputs in, const Attrs& attrs) {
   const ScanBody& body = ScanBody::of(attrs);
   const ScanSignature& s = body.signature();
-  const std::int64_t steps = attrs.get<std::int64_t>("steps");
+  const std::int64_t steps = attrs.as<ScanAttrs>("scan").steps;
   if (steps < 0) throw ValueError("scan: the number of steps must not be negative, got " + std::to_string(steps));
   if (in.size() != body.graph().inputs.size())
     throw ValueError("scan: the body takes " + std::to_string(body.graph().inputs.size()) + " operands, got " +
@@ -62,7 +62,8 @@ struct Scan {
   static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) { return infer_scan(in, attrs); }
 
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    ScanBody::of(attrs).program().run(in, out, attrs.get<std::int64_t>("steps"), attrs.get<bool>("reverse"));
+    const auto a = attrs.as<ScanAttrs>("scan");
+    ScanBody::of(attrs).program().run(in, out, a.steps, a.reverse);
   }
 
   static Tensors vjp(const Vjp& v) {
@@ -98,8 +99,8 @@ struct Scan {
  private:
   static Tensors apply(const std::shared_ptr<const ScanBody>& body, const Vjp& v, const ScanOperands& operands,
                        bool back) {
-    return operands.apply(scan_primitive(), ScanBody::attrs_of(body, v.attrs.get<std::int64_t>("steps"),
-                                                               v.attrs.get<bool>("reverse") != back));
+    const auto a = v.attrs.as<ScanAttrs>("scan");
+    return operands.apply(scan_primitive(), ScanBody::attrs_of(body, a.steps, a.reverse != back));
   }
 
   static Tensors pull_back(const ScanBack& back, const Vjp& v, const ScanSignature& s, std::size_t ys,
@@ -126,7 +127,8 @@ constexpr Primitive kScan = {.name = "scan",
                              .vjp = Scan::vjp,
                              .reads = reads_all,
                              .stablehlo = "while",
-                             .multiply_adds = scan_multiply_adds};
+                             .multiply_adds = scan_multiply_adds,
+                             .attributes = &attr_fields<ScanAttrs>};
 
 }  // namespace
 

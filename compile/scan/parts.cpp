@@ -70,7 +70,7 @@ class TakingApart {
       const Shape row{1, g_.values[v].shape.numel()};
       const Dtype dtype = g_.values[v].dtype;
       const bool is_row = g_.values[v].shape == row;
-      terms_.push_back({sum, kNoValue, is_row ? v : g_.add_node(*ops::reshape, {{"shape", row}}, {v}, {row, dtype})});
+      terms_.push_back({sum, kNoValue, is_row ? v : g_.add_node(*ops::reshape, ShapeAttrs{row}, {v}, {row, dtype})});
     }
   }
   bool is_matrix_product(ValueId v) const {
@@ -81,13 +81,13 @@ class TakingApart {
     return g_.values[n.in[0]] == g_.values[n.out[0]] && g_.values[n.in[1]] == g_.values[n.out[0]];
   }
   bool sums_rows(const Graph::Node& n) const {
-    return g_.values[n.in[0]].shape.rank() == 2 && n.attrs.get<Shape>("axes") == Shape{0};
+    return g_.values[n.in[0]].shape.rank() == 2 && n.attrs.as<ReductionAttrs>().axes == Shape{0};
   }
   /// The transpose.
   ValueId turned(ValueId v) {
     if (const Graph::Node* n = maker_in_body(v); n && n->op == ops::permute) return n->in[0];
     const Spec s = g_.values[v];
-    return g_.add_node(*ops::permute, {{"order", Shape{1, 0}}}, {v}, {{s.shape[1], s.shape[0]}, s.dtype});
+    return g_.add_node(*ops::permute, PermuteAttrs{{1, 0}}, {v}, {{s.shape[1], s.shape[0]}, s.dtype});
   }
 
   // ---- when ----------------------------------------------------------------------------------------------

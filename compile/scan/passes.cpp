@@ -12,7 +12,7 @@ using detail::ScanSignature;
 
 bool is_scan(const Graph::Node& n) { return n.op == &detail::scan_primitive(); }
 
-Attrs shape_attr(const Shape& s) { return {{"shape", s}}; }
+detail::ScanAttrs constants_of(const Graph::Node& n) { return n.attrs.as<detail::ScanAttrs>(n.op->name); }
 
 /// Writes a graph anew, node by node.
 class Scans {
@@ -60,21 +60,21 @@ class Scans {
     }
   }
   static bool gives_more(const Graph::Node& b, const Graph::Node& a) {
-    return a.attrs.get<std::int64_t>("steps") != 1 && std::ranges::equal(a.in, b.in) &&
-           ScanBody::of(b.attrs).base().get() == a.attrs.body.get() &&
-           a.attrs.get<std::int64_t>("steps") == b.attrs.get<std::int64_t>("steps") &&
-           a.attrs.get<bool>("reverse") == b.attrs.get<bool>("reverse");
+    const detail::ScanAttrs of_a = constants_of(a), of_b = constants_of(b);
+    return of_a.steps != 1 && std::ranges::equal(a.in, b.in) &&
+           ScanBody::of(b.attrs).base().get() == a.attrs.body.get() && of_a.steps == of_b.steps &&
+           of_a.reverse == of_b.reverse;
   }
 
   // ---- a single step -------------------------------------------------------------------------------------
 
   /// Sums over steps have an order of their own (docs/numerics.md, rule 4), which no other operation has.
   static bool stands_for_itself(const Graph::Node& n) {
-    return n.attrs.get<std::int64_t>("steps") == 1 && ScanBody::of(n.attrs).signature().sums == 0;
+    return constants_of(n).steps == 1 && ScanBody::of(n.attrs).signature().sums == 0;
   }
 
   ValueId reshaped(ValueId v, const Shape& shape) {
-    return g_.add_node(*detail::ops::reshape, shape_attr(shape), {v}, {shape, Dtype(g_.values[v].dtype)});
+    return g_.add_node(*detail::ops::reshape, detail::ShapeAttrs{shape}, {v}, {shape, Dtype(g_.values[v].dtype)});
   }
 
   void inline_step(const Graph::Node& n) {
@@ -153,8 +153,9 @@ class Scans {
     keep(b.inputs, inputs);
     keep(n.in, inputs);
     keep(n.out, outputs);
-    n.attrs = ScanBody::attrs_of(std::make_shared<const ScanBody>(std::move(b), kept),
-                                 n.attrs.get<std::int64_t>("steps"), n.attrs.get<bool>("reverse"));
+    const detail::ScanAttrs constants = constants_of(n);
+    n.attrs =
+        ScanBody::attrs_of(std::make_shared<const ScanBody>(std::move(b), kept), constants.steps, constants.reverse);
   }
   template <class List>
   static void keep(List& list, const std::vector<char>& kept) {

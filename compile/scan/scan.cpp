@@ -118,8 +118,8 @@ ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::i
   if (keeps_few && effects_of(t.body->graph()).communicates)
     throw ValueError("scan: checkpoint_every computes steps again, and the body communicates; leave it 0");
   const bool keeps_all = now.differentiated && !keeps_few;
-  Attrs attrs = ScanBody::attrs_of(keeps_all ? t.body->saving() : t.body, steps, o.reverse);
-  if (keeps_few) attrs.push_back({"every", o.checkpoint_every});
+  const Attrs attrs = keeps_few ? ScanBody::attrs_of(t.body, steps, o.reverse, o.checkpoint_every)
+                                : ScanBody::attrs_of(keeps_all ? t.body->saving() : t.body, steps, o.reverse);
   const Primitive& op = keeps_few ? detail::scan_checkpointed_primitive() : detail::scan_primitive();
   const Tensors all = operands.apply(op, attrs);
   ScanResult r;

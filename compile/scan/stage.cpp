@@ -8,12 +8,12 @@
 namespace ferrite::detail {
 namespace {
 
-/// Attributes with one value changed.
-template <class T>
-Attrs with(Attrs attrs, std::string_view name, const T& value) {
-  for (Attr& a : attrs)
-    if (a.name == name) a.value = value;
-  return attrs;
+/// The constants of a node after a change of their struct.
+template <class S, class Change>
+Attrs changed(const Graph::Node& n, Change change) {
+  S constants = n.attrs.as<S>(n.op->name);
+  change(constants);
+  return constants;
 }
 
 Shape moved_up(const Shape& axes, bool keep_first) {
@@ -98,11 +98,11 @@ void StageWriter::add(const Graph::Node& n) {
   stage_.graph.nodes.push_back(std::move(copy));
 }
 
-ValueId StageWriter::view(const Primitive& op, std::string_view name, const Shape& shape, ValueId v) {
+ValueId StageWriter::view(const Primitive& op, const Shape& shape, ValueId v) {
   Graph& to = stage_.graph;
   if (to.values[v].shape == shape) return v;
   const Dtype dtype = to.values[v].dtype;
-  return to.add_node(op, {{name, shape}}, {v}, {shape, dtype});
+  return to.add_node(op, ShapeAttrs{shape}, {v}, {shape, dtype});
 }
 
 /// An operand of which every step has that many axes.
@@ -113,7 +113,7 @@ ValueId StageWriter::widened(ValueId v, int rank) {
   const Shape& own = g_.values[v].shape;
   for (int k = own.rank(); k < rank; ++k) wide.push_back(1);
   for (const std::int64_t e : own) wide.push_back(e);
-  return view(*ops::reshape, "shape", wide, here);
+  return view(*ops::reshape, wide, here);
 }
 
 void StageWriter::stack(const Graph::Node& n) {
@@ -125,26 +125,28 @@ void StageWriter::stack(const Graph::Node& n) {
     const Shape a = g_.values[n.in[0]].shape;
     const Shape rows{chunk_ * a[0], a[1]};
     const Shape product{rows[0], out.shape[-1]};
-    const ValueId flat = view(*ops::reshape, "shape", rows, local_[n.in[0]]);
-    result = view(*ops::reshape, "shape", out.shape,
-                  to.add_node(*ops::matmul, {}, {flat, local_[n.in[1]]}, {product, out.dtype}));
+    const ValueId flat = view(*ops::reshape, rows, local_[n.in[0]]);
+    result =
+        view(*ops::reshape, out.shape, to.add_node(*ops::matmul, {}, {flat, local_[n.in[1]]}, {product, out.dtype}));
     return;
   }
   if (n.op == ops::reshape) {
-    result = view(*ops::reshape, "shape", out.shape, local_[n.in[0]]);
+    result = view(*ops::reshape, out.shape, local_[n.in[0]]);
     return;
   }
   if (n.op == ops::expand) {
-    result = view(*ops::expand, "shape", out.shape, widened(n.in[0], rank));
+    result = view(*ops::expand, out.shape, widened(n.in[0], rank));
     return;
   }
   Graph::Node copy = n;
   const bool elementwise = is_elementwise(*n.op);
   for (ValueId& v : copy.in) v = elementwise ? widened(v, rank) : local_[v];
-  if (n.op == ops::permute) copy.attrs = with(n.attrs, "order", moved_up(n.attrs.get<Shape>("order"), true));
-  if (n.op == ops::slice || n.op == ops::concat || n.op == ops::stack)
-    copy.attrs = with(n.attrs, "axis", n.attrs.get<std::int64_t>("axis") + 1);
-  if (reduces(*n.op)) copy.attrs = with(n.attrs, "axes", moved_up(n.attrs.get<Shape>("axes"), false));
+  if (n.op == ops::permute)
+    copy.attrs = changed<PermuteAttrs>(n, [](PermuteAttrs& a) { a.order = moved_up(a.order, true); });
+  if (n.op == ops::slice) copy.attrs = changed<SliceAttrs>(n, [](SliceAttrs& a) { ++a.axis; });
+  if (n.op == ops::concat || n.op == ops::stack) copy.attrs = changed<AxisAttrs>(n, [](AxisAttrs& a) { ++a.axis; });
+  if (reduces(*n.op))
+    copy.attrs = changed<ReductionAttrs>(n, [](ReductionAttrs& a) { a.axes = moved_up(a.axes, false); });
   result = to.add_value(out);
   copy.out[0] = result;
   to.nodes.push_back(std::move(copy));

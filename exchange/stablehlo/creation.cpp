@@ -4,7 +4,10 @@
 namespace ferrite::exchange::detail {
 namespace {
 
-HloValues full(HloBuilder& b, const HloCall& c) { return {b.constant(c.attrs.get<Scalar>("value"), c.out[0])}; }
+using ferrite::detail::ArangeAttrs;
+using ferrite::detail::FullAttrs;
+
+HloValues full(HloBuilder& b, const HloCall& c) { return {b.constant(c.as<FullAttrs>().value, c.out[0])}; }
 
 /// Floats are computed here, in f64 as the operation does: not every target has that.
 HloValue evaluated(HloBuilder& b, const HloCall& c) {
@@ -13,7 +16,7 @@ HloValue evaluated(HloBuilder& b, const HloCall& c) {
 }
 
 HloValues arange(HloBuilder& b, const HloCall& c) {
-  const Scalar begin = c.attrs.get<Scalar>("begin"), step = c.attrs.get<Scalar>("step");
+  const auto [begin, step, count, dtype] = c.as<ArangeAttrs>();
   if (begin.is_floating() || step.is_floating()) return {evaluated(b, c)};
   HloValue x = b.iota({c.out[0].shape, Dtype::i64}, 0);
   if (step.integer() != 1) x = b.multiply(x, b.constant_like(step, x));

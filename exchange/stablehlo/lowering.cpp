@@ -41,14 +41,12 @@ HloValues composition(HloBuilder& b, const HloCall& c) {
 
 /// The operands of a pointwise operation, literals among them, in the result's shape.
 HloValues spread(HloBuilder& b, const Graph::Node& n, const HloValues& in, const Spec& out) {
-  static constexpr std::string_view kSlots[] = {"a", "b", "c"};
   const Dtype literals = out.dtype == Dtype::boolean ? in[0].dtype() : out.dtype;
   HloValues all;
   std::size_t next = 0;
   for (int k = 0; k < n.op->arity; ++k) {
-    const Attr::Value* literal = n.attrs.find(kSlots[k]);
-    all.push_back(literal ? b.constant(std::get<Scalar>(*literal), {out.shape, literals})
-                          : b.broadcast(in[next++], out.shape));
+    const Scalar* literal = ferrite::detail::literal_of(n.attrs, static_cast<std::size_t>(k));
+    all.push_back(literal ? b.constant(*literal, {out.shape, literals}) : b.broadcast(in[next++], out.shape));
   }
   return all;
 }

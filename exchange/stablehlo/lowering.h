@@ -4,6 +4,7 @@
 /// have a function here, by family.
 #include "ferrite/compile/graph.h"
 #include "ferrite/exchange/stablehlo/builder.h"
+#include "ferrite/tensor/attributes.h"
 
 namespace ferrite::exchange::detail {
 
@@ -16,8 +17,12 @@ struct HloCall {
   const std::vector<Spec>& out;
   const std::vector<bool>& read;  ///< by result: whether anything depends on it
 
-  int axis() const { return static_cast<int>(attrs.get<std::int64_t>("axis")); }
-  std::int64_t number(std::string_view name) const { return attrs.get<std::int64_t>(name); }
+  /// The constants as the struct of the operation.
+  template <class S>
+  S as() const {
+    return attrs.as<S>(op.name);
+  }
+  int axis() const { return as<ferrite::detail::AxisAttrs>().axis; }
 };
 
 /// Writes an application and gives its results. A result that nothing depends on may stay without a name, and so does

@@ -18,7 +18,7 @@ Scalar extreme(Dtype dtype, bool smallest) {
 
 HloValue reduce(HloBuilder& b, const HloCall& c, std::string_view op, Scalar init) {
   const HloValue x = b.convert(c.in[0], c.out[0].dtype);
-  const Shape& axes = c.attrs.get<Shape>("axes");
+  const Shape axes = c.as<ferrite::detail::ReductionAttrs>().axes;
   if (axes.rank() == 0) return x;
   const HloValue dropped = b.reduce(op, x, b.constant(init, {{}, x.dtype()}), axes);
   return b.reshape(dropped, c.out[0].shape);

@@ -6,6 +6,7 @@
 namespace ferrite::exchange::detail {
 namespace {
 
+using ferrite::detail::ScanAttrs;
 using ferrite::detail::ScanBody;
 using ferrite::detail::ScanSignature;
 
@@ -26,8 +27,8 @@ class ScanLowering {
         body_(ScanBody::of(c.attrs)),
         s_(body_.signature()),
         first_y_(s_.carries + s_.sums),
-        steps_(c.number("steps")),
-        reverse_(c.attrs.get<bool>("reverse")),
+        steps_(c.as<ScanAttrs>().steps),
+        reverse_(c.as<ScanAttrs>().reverse),
         asked_(c.read),
         shared_(body_.graph().values.size()) {
     for (std::size_t k = 0; k < s_.carries; ++k) asked_[k] = true;
@@ -139,7 +140,7 @@ class ScanLowering {
 
 HloValues scan(HloBuilder& b, const HloCall& c) {
   ScanLowering s(b, c);
-  return b.unrolls() || c.number("steps") == 0 ? s.unrolled() : s.loop();
+  return b.unrolls() || c.as<ScanAttrs>().steps == 0 ? s.unrolled() : s.loop();
 }
 
 }  // namespace

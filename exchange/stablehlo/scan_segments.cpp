@@ -10,17 +10,15 @@
 namespace ferrite::exchange::detail {
 namespace {
 
+using ferrite::detail::CheckpointedScanAttrs;
 using ferrite::detail::ScanBack;
 using ferrite::detail::ScanBody;
 using ferrite::detail::ScanSignature;
 
 /// How the steps are cut: whole segments and, run last, a shorter one of what is left.
 struct Cut {
-  explicit Cut(const Attrs& attrs)
-      : every(attrs.get<std::int64_t>("every")),
-        whole(attrs.get<std::int64_t>("steps") / every),
-        rest(attrs.get<std::int64_t>("steps") % every),
-        reverse(attrs.get<bool>("reverse")) {}
+  explicit Cut(const CheckpointedScanAttrs& a)
+      : every(a.every), whole(a.steps / every), rest(a.steps % every), reverse(a.reverse) {}
   std::int64_t every, whole, rest;
   bool reverse;
 
@@ -128,7 +126,7 @@ Tensors apply(std::shared_ptr<const ScanBody> body, const Tensors& operands, std
 Tensors forward(const HloCall& c, const Tensors& in) {
   const auto body = std::static_pointer_cast<const ScanBody>(c.attrs.body);
   const ScanSignature& s = body->signature();
-  const Cut cut(c.attrs);
+  const Cut cut(c.as<CheckpointedScanAttrs>());
   const Tensors captures = part_of(in, s.carries + s.xs, body->captures());
   const SegmentBody segment = [&](const Part& x, std::int64_t steps) -> Part {
     const Tensors out = apply(body, joined(joined(x.carry, x.stacks), captures), steps, cut.reverse);
@@ -148,7 +146,7 @@ Tensors backward(const HloCall& c, const Tensors& in) {
   const ScanSignature& w = way.body->signature();
   const std::size_t cotangents = body.graph().inputs.size();
   const Tensors captures = part_of(in, s.carries + s.xs, body.captures());
-  const Cut cut(c.attrs);
+  const Cut cut(c.as<CheckpointedScanAttrs>());
 
   const SegmentBody segment = [&](const Part& x, std::int64_t steps) -> Part {
     const Tensors xs = part_of(x.stacks, 0, s.xs), dys = part_of(x.stacks, s.xs, x.stacks.size() - s.xs);

@@ -6,16 +6,21 @@
 namespace ferrite::exchange::detail {
 namespace {
 
+using ferrite::detail::PadAttrs;
+using ferrite::detail::PermuteAttrs;
+using ferrite::detail::SelectAttrs;
+using ferrite::detail::SliceAttrs;
+
 HloValues reshape(HloBuilder& b, const HloCall& c) { return {b.reshape(c.in[0], c.out[0].shape)}; }
 HloValues contiguous(HloBuilder&, const HloCall& c) { return {c.in[0]}; }
-HloValues permute(HloBuilder& b, const HloCall& c) { return {b.transpose(c.in[0], c.attrs.get<Shape>("order"))}; }
+HloValues permute(HloBuilder& b, const HloCall& c) { return {b.transpose(c.in[0], c.as<PermuteAttrs>().order)}; }
 HloValues expand(HloBuilder& b, const HloCall& c) { return {b.broadcast(c.in[0], c.out[0].shape)}; }
 
 /// A step backwards is a step forwards, reversed.
 HloValues slice(HloBuilder& b, const HloCall& c) {
-  const std::int64_t begin = c.number("begin"), count = c.number("count"), step = c.number("step");
-  if (step > 0) return {b.slice(c.in[0], c.axis(), begin, count, step)};
-  return {b.reverse(b.slice(c.in[0], c.axis(), begin + (count - 1) * step, count, -step), c.axis())};
+  const auto [axis, begin, count, step] = c.as<SliceAttrs>();
+  if (step > 0) return {b.slice(c.in[0], axis, begin, count, step)};
+  return {b.reverse(b.slice(c.in[0], axis, begin + (count - 1) * step, count, -step), axis)};
 }
 
 /// One index along an axis, which is dropped.
@@ -25,7 +30,7 @@ HloValue picked(HloBuilder& b, const HloValue& x, int axis, std::int64_t index) 
   return b.reshape(b.slice(x, axis, index, 1), s);
 }
 
-HloValues select(HloBuilder& b, const HloCall& c) { return {picked(b, c.in[0], c.axis(), c.number("index"))}; }
+HloValues select(HloBuilder& b, const HloCall& c) { return {picked(b, c.in[0], c.axis(), c.as<SelectAttrs>().index)}; }
 
 HloValues unbind(HloBuilder& b, const HloCall& c) {
   HloValues out;
@@ -65,8 +70,8 @@ HloValues stack(HloBuilder& b, const HloCall& c) {
 HloValues detach(HloBuilder&, const HloCall& c) { return {c.in[0]}; }
 
 HloValues pad(HloBuilder& b, const HloCall& c) {
-  const HloValue value = b.constant(c.attrs.get<Scalar>("value"), {{}, c.in[0].dtype()});
-  return {b.pad(c.in[0], value, c.attrs.get<Shape>("before"), c.attrs.get<Shape>("after"))};
+  const auto [before, after, value] = c.as<PadAttrs>();
+  return {b.pad(c.in[0], b.constant(value, {{}, c.in[0].dtype()}), before, after)};
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct Adam::Pending {
 
 Adam::Adam(std::vector<Parameter> parameters, const AdamOptions& options, bool decoupled)
     : Optimizer(std::move(parameters), options.learning_rate, options.skip_nonfinite),
-      betas_{{"beta1", options.beta1}, {"beta2", options.beta2}} {
+      betas_(detail::AdamBetas{options.beta1, options.beta2}) {
   const double weight_decay = options.weight_decay.value_or(decoupled ? kDecoupledDecay : 0);
   check(options, weight_decay);
   constants_ = detail::adam_attrs({.beta1 = options.beta1,

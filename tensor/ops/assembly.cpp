@@ -18,12 +18,13 @@ void place(Tensor& out, const Tensor& part, const Shape& begin) {
 }
 
 struct Concat {
+  using Attributes = AxisAttrs;
   static constexpr auto name = "concat", onnx = "Concat", stablehlo = "concatenate";
   static constexpr auto summary = "joins along an axis";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) {
     Spec s = in[0].spec();
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    const int axis = attrs.axis;
     for (std::size_t i = 1; i < in.size(); ++i) {
       const Spec t = in[i].spec();
       if (t.dtype != s.dtype) throw_dtype(name, "dtypes differ: " + in[0].spec().str() + " and " + t.str());
@@ -36,16 +37,16 @@ struct Concat {
     }
     return {s};
   }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     Shape begin = Shape::filled(out[0].rank(), 0);
     for (const Tensor& x : in) {
       place(out[0], x, begin);
       begin[axis] += x.shape()[axis];
     }
   }
-  static Tensors vjp(const Vjp& v) {
-    const std::int64_t axis = v.attrs.get<std::int64_t>("axis");
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const std::int64_t axis = attrs.axis;
     Tensors g(v.inputs());
     std::int64_t at = 0;
     for (std::size_t i = 0; i < v.inputs(); ++i) {
@@ -55,8 +56,8 @@ struct Concat {
     }
     return g;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     std::int64_t begin = 0;
     for (const Dense& x : in) {
       for_each_index(x.shape, [&](const Shape& i) {
@@ -68,27 +69,28 @@ struct Concat {
     }
   }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3}}, {{4, 3}}}, .attrs = {{"axis", std::int64_t{0}}}},
-            {.inputs = {{{2, 1}}, {{2, 3}}, {{2, 2}}}, .attrs = {{"axis", std::int64_t{1}}}},
-            {.inputs = {{{0, 2}}, {{3, 2}}}, .attrs = {{"axis", std::int64_t{0}}}}};
+    return {{.inputs = {{{2, 3}}, {{4, 3}}}, .attrs = AxisAttrs{0}},
+            {.inputs = {{{2, 1}}, {{2, 3}}, {{2, 2}}}, .attrs = AxisAttrs{1}},
+            {.inputs = {{{0, 2}}, {{3, 2}}}, .attrs = AxisAttrs{0}}};
   }
 };
 
 struct Stack {
+  using Attributes = AxisAttrs;
   static constexpr auto name = "stack", onnx = "", stablehlo = "";
   static constexpr auto summary = "joins along a new axis";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) {
     Spec s = in[0].spec();
     for (const Tensor& x : in) {
       if (x.dtype() != s.dtype) throw_dtype(name, "dtypes differ: " + s.str() + " and " + x.spec().str());
       if (x.shape() != s.shape) throw_shape(name, "shapes differ: " + s.shape.str() + " and " + x.shape().str());
     }
-    s.shape.insert(static_cast<int>(attrs.get<std::int64_t>("axis")), static_cast<std::int64_t>(in.size()));
+    s.shape.insert(attrs.axis, static_cast<std::int64_t>(in.size()));
     return {s};
   }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     Shape strides = out[0].strides();
     const std::int64_t bytes = size_of(out[0].dtype());
     const std::int64_t step = strides[axis] * bytes;
@@ -99,9 +101,9 @@ struct Stack {
       to += step;
     }
   }
-  static Tensors vjp(const Vjp& v) { return unbind(v.grad(), v.attrs.get<std::int64_t>("axis")); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) { return unbind(v.grad(), attrs.axis); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     for (std::size_t k = 0; k < in.size(); ++k)
       for_each_index(in[k].shape, [&](const Shape& i) {
         Shape to = i;
@@ -110,22 +112,23 @@ struct Stack {
       });
   }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3}}, {{2, 3}}}, .attrs = {{"axis", std::int64_t{0}}}},
-            {.inputs = {{{2, 3}}, {{2, 3}}, {{2, 3}}}, .attrs = {{"axis", std::int64_t{2}}}},
-            {.inputs = {{{}}, {{}}}, .attrs = {{"axis", std::int64_t{0}}}}};
+    return {{.inputs = {{{2, 3}}, {{2, 3}}}, .attrs = AxisAttrs{0}},
+            {.inputs = {{{2, 3}}, {{2, 3}}, {{2, 3}}}, .attrs = AxisAttrs{2}},
+            {.inputs = {{{}}, {{}}}, .attrs = AxisAttrs{0}}};
   }
 };
 
 /// Negative amounts crop.
 struct Pad {
+  using Attributes = PadAttrs;
   static constexpr auto name = "pad", onnx = "Pad", stablehlo = "pad";
   static constexpr auto summary =
       "adds before[i] and after[i] elements of a value around axis i; negative amounts crop";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) {
     Spec s = in[0].spec();
-    const Shape& before = attrs.get<Shape>("before");
-    const Shape& after = attrs.get<Shape>("after");
+    const Shape& before = attrs.before;
+    const Shape& after = attrs.after;
     for (int i = 0; i < s.shape.rank(); ++i) {
       check_amounts(before[i], after[i]);
       s.shape[i] = checked_add(s.shape[i], checked_add(before[i], after[i], name), name);
@@ -134,17 +137,17 @@ struct Pad {
       if (e < 0)
         throw_shape(name,
                     "before " + before.str() + " and after " + after.str() + " crop more than " + in[0].shape().str());
-    check_literal(name, attrs.get<Scalar>("value"), s.dtype);
+    check_literal(name, attrs.value, s.dtype);
     return {s};
   }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    fill(out[0], attrs.get<Scalar>("value"));
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    fill(out[0], attrs.value);
     const Tensor& x = in[0];
     Shape shape, to;
     std::int64_t at = 0;
     for (int i = 0; i < x.rank(); ++i) {
-      const std::int64_t before = attrs.get<Shape>("before")[i];
-      const std::int64_t after = attrs.get<Shape>("after")[i];
+      const std::int64_t before = attrs.before[i];
+      const std::int64_t after = attrs.after[i];
       const std::int64_t cut = std::min(std::max<std::int64_t>(0, -before), x.shape()[i]);
       shape.push_back(std::max<std::int64_t>(0, x.shape()[i] - cut - std::max<std::int64_t>(0, -after)));
       to.push_back(std::max<std::int64_t>(0, before));
@@ -153,9 +156,9 @@ struct Pad {
     if (shape.numel() == 0) return;
     place(out[0], x.view(shape, x.strides(), at), to);
   }
-  static Tensors vjp(const Vjp& v) {
-    Shape before = v.attrs.get<Shape>("before");
-    Shape after = v.attrs.get<Shape>("after");
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    Shape before = attrs.before;
+    Shape after = attrs.after;
     bool crops_only = true;
     for (int i = 0; i < before.rank(); ++i) {
       crops_only &= before[i] >= 0 && after[i] >= 0;
@@ -167,22 +170,20 @@ struct Pad {
     for (int i = 0; i < before.rank(); ++i) g = slice(g, i, -before[i], -before[i] + v.in_spec(0).shape[i]);
     return {g};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    for (double& y : out[0].values) y = attrs.get<Scalar>("value").real();
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    for (double& y : out[0].values) y = attrs.value.real();
     for_each_index(in[0].shape, [&](const Shape& i) {
       Shape to = i;
       bool inside = true;
       for (int k = 0; k < i.rank(); ++k) {
-        to[k] += attrs.get<Shape>("before")[k];
+        to[k] += attrs.before[k];
         inside &= to[k] >= 0 && to[k] < out[0].shape[k];
       }
       if (inside) out[0].at(to) = in[0].at(i);
     });
   }
   static std::vector<Sample> samples() {
-    const auto around = [](Shape before, Shape after, Scalar value) {
-      return Attrs{{"before", before}, {"after", after}, {"value", value}};
-    };
+    const auto around = [](Shape before, Shape after, Scalar value) { return PadAttrs{before, after, value}; };
     return {{.inputs = {{{2, 3}}}, .attrs = around({1, 0}, {0, 2}, 0)},
             {.inputs = {{{2, 3}}}, .attrs = around({-1, 1}, {2, -2}, 1.5)},
             {.inputs = {{{4}}}, .attrs = around({-1}, {-1}, 0)},
@@ -227,8 +228,8 @@ Family assembly_family() {
 
 Tensor concat(std::span<const Tensor> parts, std::int64_t axis) {
   detail::check_some(parts, "concat");
-  const std::int64_t at = axis_of(axis, parts[0].rank(), "concat");
-  return detail::call(detail::structured<detail::Concat>, OperandList(parts), {{"axis", at}});
+  const int at = axis_of(axis, parts[0].rank(), "concat");
+  return detail::call(detail::structured<detail::Concat>, OperandList(parts), detail::AxisAttrs{at});
 }
 Tensor concat(std::initializer_list<Tensor> parts, std::int64_t axis) {
   return concat(std::span<const Tensor>(parts.begin(), parts.size()), axis);
@@ -236,8 +237,8 @@ Tensor concat(std::initializer_list<Tensor> parts, std::int64_t axis) {
 
 Tensor stack(std::span<const Tensor> parts, std::int64_t axis) {
   detail::check_some(parts, "stack");
-  const std::int64_t at = axis_of(axis, parts[0].rank() + 1, "stack");
-  return detail::call(detail::structured<detail::Stack>, OperandList(parts), {{"axis", at}});
+  const int at = axis_of(axis, parts[0].rank() + 1, "stack");
+  return detail::call(detail::structured<detail::Stack>, OperandList(parts), detail::AxisAttrs{at});
 }
 Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis) {
   return stack(std::span<const Tensor>(parts.begin(), parts.size()), axis);
@@ -247,8 +248,7 @@ Tensor pad(const Tensor& x, const Shape& before, const Shape& after, Scalar valu
   if (before.rank() != x.rank() || after.rank() != x.rank())
     detail::throw_shape("pad", "before " + before.str() + " and after " + after.str() +
                                    " need one amount for each axis of " + x.shape().str());
-  return detail::call(detail::structured<detail::Pad>, {{&x}},
-                      {{"before", before}, {"after", after}, {"value", value}});
+  return detail::call(detail::structured<detail::Pad>, {{&x}}, detail::PadAttrs{before, after, value});
 }
 
 }  // namespace ferrite

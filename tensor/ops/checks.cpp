@@ -9,6 +9,13 @@ namespace ferrite {
 namespace detail {
 namespace {
 
+struct CheckedAttrs {
+  Scalar low{}, high{};
+  Label who{};
+  static constexpr auto fields =
+      std::tuple(attr("low", &CheckedAttrs::low), attr("high", &CheckedAttrs::high), attr("who", &CheckedAttrs::who));
+};
+
 template <class T>
 std::string text_of(T v) {
   if constexpr (std::is_integral_v<T>) {
@@ -22,16 +29,15 @@ std::string text_of(T v) {
 }
 
 template <class T>
-[[noreturn]] void throw_outside(const Attrs& attrs, T value, T low, T high) {
-  const std::string text = std::string(attrs.get<Label>("who").text()) + " " + text_of(value) + " lies outside " +
-                           text_of(low) + ".." + text_of(high);
+[[noreturn]] void throw_outside(const CheckedAttrs& attrs, T value, T low, T high) {
+  const std::string text =
+      std::string(attrs.who.text()) + " " + text_of(value) + " lies outside " + text_of(low) + ".." + text_of(high);
   if constexpr (std::is_integral_v<T>) throw ShapeError(text);
   throw ValueError(text);
 }
 
 template <class T>
-T bound(const Attrs& attrs, std::string_view name) {
-  const Scalar& s = attrs.get<Scalar>(name);
+T bound(const Scalar& s) {
   if constexpr (std::is_floating_point_v<T>) return static_cast<T>(s.real());
   if (s.integer() < static_cast<std::int64_t>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
   if (s.integer() > static_cast<std::int64_t>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
@@ -39,35 +45,36 @@ T bound(const Attrs& attrs, std::string_view name) {
 }
 
 struct Checked {
+  using Attributes = CheckedAttrs;
   static constexpr auto name = "checked", onnx = "Identity", stablehlo = "";
   static constexpr auto summary = "x itself; refuses a value outside low..high, and NaN, in the name of `who`";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) {
     if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
-    for (const std::string_view bound : {"low", "high"})
-      if (is_integer(in[0].dtype()) && attrs.get<Scalar>(bound).is_floating())
-        throw_dtype(name, "float bound " + attrs.get<Scalar>(bound).str() + " for " + in[0].spec().str());
-    if (attrs.get<Label>("who").empty()) throw ValueError("checked: a name is needed for what is refused");
+    for (const Scalar& end : {attrs.low, attrs.high})
+      if (is_integer(in[0].dtype()) && end.is_floating())
+        throw_dtype(name, "float bound " + end.str() + " for " + in[0].spec().str());
+    if (attrs.who.empty()) throw ValueError("checked: a name is needed for what is refused");
     return {in[0].spec()};
   }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     copy_to(Writer::raw(out[0]), in[0]);
     visit_dtype(in[0].dtype(), [&](auto zero) {
       using T = decltype(zero);
       if constexpr (!std::is_same_v<T, bool>) {
-        const T low = bound<T>(attrs, "low"), high = bound<T>(attrs, "high");
+        const T low = bound<T>(attrs.low), high = bound<T>(attrs.high);
         for (const T v : out[0].values<T>())
           if (!(v >= low && v <= high)) throw_outside(attrs, v, low, high);
       }
     });
   }
   static constexpr Effects effects{.throws = true, .allocates = true};
-  static Tensors vjp(const Vjp& v) { return {v.grad()}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs&) { out[0].values = in[0].values; }
+  static Tensors vjp(const Vjp& v, const Attributes&) { return {v.grad()}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) {
+    out[0].values = in[0].values;
+  }
   static std::vector<Sample> samples() {
-    const auto within = [](const Scalar& low, const Scalar& high) {
-      return Attrs{{"low", low}, {"high", high}, {"who", Label("samples: value")}};
-    };
+    const auto within = [](const Scalar& low, const Scalar& high) { return CheckedAttrs{low, high, "samples: value"}; };
     return {{.inputs = {{{3, 5}}}, .attrs = within(-3.0, 3.0)},
             {.inputs = {{{4}, Dtype::i64}}, .attrs = within(-1, 3), .indices = {3, 0, -1, 1}},
             {.inputs = {{{0}, Dtype::i32}}, .attrs = within(0, 0), .indices = {0}}};
@@ -84,7 +91,7 @@ Family check_family() {
 }  // namespace detail
 
 Tensor checked(const Tensor& x, Scalar low, Scalar high, Label who) {
-  return detail::call(detail::structured<detail::Checked>, {{&x}}, {{"low", low}, {"high", high}, {"who", who}});
+  return detail::call(detail::structured<detail::Checked>, {{&x}}, detail::CheckedAttrs{low, high, who});
 }
 
 }  // namespace ferrite

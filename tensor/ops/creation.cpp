@@ -9,37 +9,37 @@ namespace detail {
 namespace {
 
 struct Full {
+  using Attributes = FullAttrs;
   static constexpr auto name = "full", onnx = "ConstantOfShape", stablehlo = "constant";
   static constexpr auto summary = "a tensor of one value";
 
-  static Specs infer(Inputs, const Attrs& attrs) { return {{attrs.get<Shape>("shape"), attrs.get<Dtype>("dtype")}}; }
-  static void eval(Inputs, std::span<Tensor> out, const Attrs& attrs) {
+  static Specs infer(Inputs, const Attributes& attrs) { return {{attrs.shape, attrs.dtype}}; }
+  static void eval(Inputs, std::span<Tensor> out, const Attributes& attrs) {
     visit_dtype(out[0].dtype(), [&](auto zero) {
       using T = decltype(zero);
-      std::fill_n(Writer::data<T>(out[0]), out[0].numel(), attrs.get<Scalar>("value").as<T>());
+      std::fill_n(Writer::data<T>(out[0]), out[0].numel(), attrs.value.as<T>());
     });
   }
-  static void oracle(std::span<const Dense>, std::span<Dense> out, const Attrs& attrs) {
-    for (double& y : out[0].values) y = attrs.get<Scalar>("value").real();
+  static void oracle(std::span<const Dense>, std::span<Dense> out, const Attributes& attrs) {
+    for (double& y : out[0].values) y = attrs.value.real();
   }
   static std::vector<Sample> samples() {
-    return {{.attrs = {{"shape", Shape{2, 3}}, {"value", Scalar(1.5)}, {"dtype", Dtype::f32}}},
-            {.attrs = {{"shape", Shape{}}, {"value", Scalar(-7)}, {"dtype", Dtype::i64}}},
-            {.attrs = {{"shape", Shape{0, 3}}, {"value", Scalar(1)}, {"dtype", Dtype::boolean}}}};
+    return {{.attrs = FullAttrs{Shape{2, 3}, 1.5, Dtype::f32}},
+            {.attrs = FullAttrs{Shape{}, -7, Dtype::i64}},
+            {.attrs = FullAttrs{Shape{0, 3}, 1, Dtype::boolean}}};
   }
 };
 
 /// begin + i step, computed in f64 (integers exactly).
 struct Arange {
+  using Attributes = ArangeAttrs;
   static constexpr auto name = "arange", onnx = "Range", stablehlo = "iota";
   static constexpr auto summary = "count values begin + i step";
 
-  static Specs infer(Inputs, const Attrs& attrs) {
-    return {{{attrs.get<std::int64_t>("count")}, attrs.get<Dtype>("dtype")}};
-  }
-  static void eval(Inputs, std::span<Tensor> out, const Attrs& attrs) {
-    const Scalar begin = attrs.get<Scalar>("begin");
-    const Scalar step = attrs.get<Scalar>("step");
+  static Specs infer(Inputs, const Attributes& attrs) { return {{{attrs.count}, attrs.dtype}}; }
+  static void eval(Inputs, std::span<Tensor> out, const Attributes& attrs) {
+    const Scalar begin = attrs.begin;
+    const Scalar step = attrs.step;
     const std::int64_t n = out[0].numel();
     visit_dtype(out[0].dtype(), [&](auto zero) {
       using T = decltype(zero);
@@ -56,13 +56,13 @@ struct Arange {
       }
     });
   }
-  static void oracle(std::span<const Dense>, std::span<Dense> out, const Attrs& attrs) {
+  static void oracle(std::span<const Dense>, std::span<Dense> out, const Attributes& attrs) {
     for (std::size_t i = 0; i < out[0].values.size(); ++i)
-      out[0].values[i] = attrs.get<Scalar>("begin").real() + static_cast<double>(i) * attrs.get<Scalar>("step").real();
+      out[0].values[i] = attrs.begin.real() + static_cast<double>(i) * attrs.step.real();
   }
   static std::vector<Sample> samples() {
     const auto range = [](Scalar begin, Scalar step, std::int64_t count, Dtype dtype) {
-      return Attrs{{"begin", begin}, {"step", step}, {"count", count}, {"dtype", dtype}};
+      return ArangeAttrs{begin, step, count, dtype};
     };
     return {{.attrs = range(0, 1, 5, Dtype::i64)},
             {.attrs = range(3, -2, 4, Dtype::i32)},
@@ -117,7 +117,7 @@ Family creation_family() {
 
 Tensor full(const Shape& shape, Scalar value, Dtype dtype) {
   detail::check_literal("full", value, dtype);
-  return detail::call(detail::structured<detail::Full>, {}, {{"shape", shape}, {"value", value}, {"dtype", dtype}});
+  return detail::call(detail::structured<detail::Full>, {}, detail::FullAttrs{shape, value, dtype});
 }
 Tensor zeros(const Shape& shape, Dtype dtype) { return full(shape, 0, dtype); }
 Tensor ones(const Shape& shape, Dtype dtype) { return full(shape, 1, dtype); }
@@ -132,8 +132,7 @@ Tensor arange(Scalar begin, Scalar end, Scalar step) {
 Tensor arange(Scalar begin, Scalar end, Scalar step, Dtype dtype) {
   const std::int64_t count = detail::arange_count(begin, end, step);
   detail::check_range(begin, step, count, dtype);
-  return detail::call(detail::structured<detail::Arange>, {},
-                      {{"begin", begin}, {"step", step}, {"count", count}, {"dtype", dtype}});
+  return detail::call(detail::structured<detail::Arange>, {}, detail::ArangeAttrs{begin, step, count, dtype});
 }
 
 Tensor linspace(double begin, double end, std::int64_t n, Dtype dtype) {

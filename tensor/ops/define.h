@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/detail/pointwise.h"
 #include "ferrite/tensor/kernel/block.h"
 #include "ferrite/tensor/operand.h"
@@ -45,13 +46,12 @@ class PointwiseVjp {
   }
 
  private:
-  static constexpr std::string_view kNames[3] = {"a", "b", "c"};
-  static bool is_literal(const Vjp& v, std::size_t at) { return v.attrs.find(kNames[at]) != nullptr; }
+  static bool is_literal(const Vjp& v, std::size_t at) { return literal_of(v.attrs, at) != nullptr; }
   static Operand operand(const Vjp& v, std::size_t at) {
     std::size_t input = 0;
     for (std::size_t i = 0; i < at; ++i)
       if (!is_literal(v, i)) ++input;
-    if (const Attr::Value* literal = v.attrs.find(kNames[at])) return Operand(*std::get_if<Scalar>(literal));
+    if (const Scalar* literal = literal_of(v.attrs, at)) return Operand(*literal);
     return input < v.inputs() ? Operand(v.in(input)) : Operand();
   }
 
@@ -130,9 +130,13 @@ constexpr std::span<const double> kinks_of() {
 }
 
 template <class Op>
-constexpr auto reference_of() -> Tensors (*)(Inputs, const Attrs&) {
+Tensors pointwise_reference(Inputs in, const Attrs&) {
+  return Op::reference(in);
+}
+template <class Op>
+constexpr auto pointwise_reference_of() -> Tensors (*)(Inputs, const Attrs&) {
   if constexpr (requires { &Op::reference; }) {
-    return &Op::reference;
+    return pointwise_reference<Op>;
   } else {
     return nullptr;
   }
@@ -172,17 +176,32 @@ inline constexpr Primitive pointwise = {
     .scalar = scalar_of<Op>,
     .oracle = nullptr,
     .samples = nullptr,
-    .reference = reference_of<Op>(),
+    .reference = pointwise_reference_of<Op>(),
     .effects = nullptr,
     .multiply_adds = nullptr,
-    .second_order_by_reference = false};
+    .second_order_by_reference = false,
+    .attributes = &attr_fields<Literals>};
 
 // ---- structured ----------------------------------------------------------------------------------------
 
-/// Any other operation: a shape rule, a kernel or a view, an oracle of plain loops, samples, and a gradient where
-/// there is one.
 template <class Op>
-concept StructuredOp = requires(Inputs in, const Attrs& a, std::span<const Dense> dense, std::span<Dense> result) {
+struct AttributesOfOp {
+  using Type = NoAttrs;
+};
+template <class Op>
+requires requires { typename Op::Attributes; }
+struct AttributesOfOp<Op> {
+  using Type = typename Op::Attributes;
+};
+/// The struct of constants that an operation names as its `Attributes`; without one it has none.
+template <class Op>
+using AttributesOf = typename AttributesOfOp<Op>::Type;
+
+/// Any other operation: a shape rule, a kernel or a view, an oracle of plain loops, samples, and a gradient where
+/// there is one. Its functions take the constants as its own struct.
+template <class Op>
+concept StructuredOp = AttrStruct<AttributesOf<Op>> &&
+    requires(Inputs in, const AttributesOf<Op>& a, std::span<const Dense> dense, std::span<Dense> result) {
   { Op::name } -> std::convertible_to<std::string_view>;
   { Op::summary } -> std::convertible_to<std::string_view>;
   { Op::infer(in, a) } -> std::same_as<Specs>;
@@ -190,15 +209,38 @@ concept StructuredOp = requires(Inputs in, const Attrs& a, std::span<const Dense
   { Op::stablehlo } -> std::convertible_to<std::string_view>;
   Op::oracle(dense, result, a);
   { Op::samples() } -> std::same_as<std::vector<Sample>>;
-}
-&&(
-    requires(Inputs in, std::span<Tensor> out, const Attrs& a) { Op::eval(in, out, a); } ||
-    requires(const Tensor& x, const Spec& s, const Attrs& a, Layout& l) { Op::view(x, s, a, std::size_t{}, l); });
+} &&(
+    requires(Inputs in, std::span<Tensor> out, const AttributesOf<Op>& a) { Op::eval(in, out, a); } ||
+    requires(const Tensor& x, const Spec& s, const AttributesOf<Op>& a, Layout& l) {
+      Op::view(x, s, a, std::size_t{}, l);
+    });
+
+/// The functions of an operation as its record has them: the constants as all operations carry them.
+template <class Op>
+struct Recorded {
+  using A = AttributesOf<Op>;
+  static A of(const Attrs& attrs) { return attrs.as<A>(Op::name); }
+
+  static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) { return Op::infer(in, of(attrs)); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) { Op::eval(in, out, of(attrs)); }
+  static bool view(const Tensor& x, const Spec& out, const Attrs& attrs, std::size_t i, Layout& layout) {
+    return Op::view(x, out, of(attrs), i, layout);
+  }
+  static Block element_block(Dtype operand, const Attrs& attrs) { return Op::element_block(operand, of(attrs)); }
+  static Tensors vjp(const Vjp& v) { return Op::vjp(v, of(v.attrs)); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    Op::oracle(in, out, of(attrs));
+  }
+  static Tensors reference(Inputs in, const Attrs& attrs) { return Op::reference(in, of(attrs)); }
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec> out, const Attrs& attrs) {
+    return Op::multiply_adds(in, out, of(attrs));
+  }
+};
 
 template <class Op>
 constexpr auto eval_of() -> void (*)(Inputs, std::span<Tensor>, const Attrs&) {
   if constexpr (requires { &Op::eval; }) {
-    return &Op::eval;
+    return &Recorded<Op>::eval;
   } else {
     return nullptr;
   }
@@ -221,8 +263,8 @@ constexpr std::span<const std::uint8_t> in_place_of() {
 }
 template <class Op>
 constexpr auto element_block_of() -> Block (*)(Dtype, const Attrs&) {
-  if constexpr (requires(Dtype t, const Attrs& a) { Op::element_block(t, a); }) {
-    return &Op::element_block;
+  if constexpr (requires { &Op::element_block; }) {
+    return &Recorded<Op>::element_block;
   } else {
     return nullptr;
   }
@@ -230,7 +272,7 @@ constexpr auto element_block_of() -> Block (*)(Dtype, const Attrs&) {
 template <class Op>
 constexpr auto view_of() -> bool (*)(const Tensor&, const Spec&, const Attrs&, std::size_t, Layout&) {
   if constexpr (requires { &Op::view; }) {
-    return &Op::view;
+    return &Recorded<Op>::view;
   } else {
     return nullptr;
   }
@@ -238,7 +280,15 @@ constexpr auto view_of() -> bool (*)(const Tensor&, const Spec&, const Attrs&, s
 template <class Op>
 constexpr auto vjp_of() -> Tensors (*)(const Vjp&) {
   if constexpr (requires { &Op::vjp; }) {
-    return &Op::vjp;
+    return &Recorded<Op>::vjp;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr auto reference_of() -> Tensors (*)(Inputs, const Attrs&) {
+  if constexpr (requires { &Op::reference; }) {
+    return &Recorded<Op>::reference;
   } else {
     return nullptr;
   }
@@ -246,20 +296,18 @@ constexpr auto vjp_of() -> Tensors (*)(const Vjp&) {
 /// Of an operation that says nothing: its kernel may copy operands that lie otherwise than it reads them.
 template <class Op>
 Effects effects_of(std::span<const Spec> in, const Attrs& attrs) {
-  if constexpr (requires { Op::effects(in, attrs); }) {
-    return Op::effects(in, attrs);
+  if constexpr (requires { Op::effects(in, Recorded<Op>::of(attrs)); }) {
+    return Op::effects(in, Recorded<Op>::of(attrs));
   } else if constexpr (requires { Effects(Op::effects); }) {
     return Op::effects;
   } else {
-    return {.allocates = requires {&Op::eval;
+    return {.allocates = eval_of<Op>() != nullptr};
   }
-};
-}  // namespace ferrite::detail
 }
 template <class Op>
 constexpr auto multiply_adds_of() -> std::int64_t (*)(std::span<const Spec>, std::span<const Spec>, const Attrs&) {
   if constexpr (requires { &Op::multiply_adds; }) {
-    return &Op::multiply_adds;
+    return &Recorded<Op>::multiply_adds;
   } else {
     return nullptr;
   }
@@ -273,16 +321,12 @@ std::span<const Sample> samples_of() {
   static const std::vector<Sample> samples = Op::samples();
   return samples;
 }
-template <class Op>
-Specs structured_infer(const Primitive&, Inputs in, const Attrs& attrs) {
-  return Op::infer(in, attrs);
-}
 
 template <StructuredOp Op>
 inline constexpr Primitive structured = {.name = Op::name,
                                          .summary = Op::summary,
                                          .arity = -1,
-                                         .infer = structured_infer<Op>,
+                                         .infer = Recorded<Op>::infer,
                                          .eval = eval_of<Op>(),
                                          .view = view_of<Op>(),
                                          .element_block = element_block_of<Op>(),
@@ -292,12 +336,13 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .reads = reads_of<Op>(),
                                          .onnx = Op::onnx,
                                          .stablehlo = Op::stablehlo,
-                                         .oracle = &Op::oracle,
+                                         .oracle = Recorded<Op>::oracle,
                                          .samples = samples_of<Op>,
                                          .reference = reference_of<Op>(),
                                          .effects = effects_of<Op>,
                                          .multiply_adds = multiply_adds_of<Op>(),
-                                         .second_order_by_reference = second_order_by_reference_of<Op>()};
+                                         .second_order_by_reference = second_order_by_reference_of<Op>(),
+                                         .attributes = &attr_fields<AttributesOf<Op>>};
 
 // ---- calling -------------------------------------------------------------------------------------------
 

@@ -175,7 +175,7 @@ struct TanhGrad {
   static constexpr Reads reads = reads_inputs;
   static auto f(const auto& g, const auto& y) { return g * (std::remove_cvref_t<decltype(y)>(1) - y * y); }
   static double scalar(double g, double y) { return g * (1 - y * y); }
-  static Tensors reference(Inputs in, const Attrs&) { return {in[0] * (1 - in[1] * in[1])}; }
+  static Tensors reference(Inputs in) { return {in[0] * (1 - in[1] * in[1])}; }
   static Tensors vjp(const PointwiseVjp& v);
 };
 
@@ -189,7 +189,7 @@ struct SigmoidGrad {
   static constexpr Reads reads = reads_inputs;
   static auto f(const auto& g, const auto& y) { return g * (y * (std::remove_cvref_t<decltype(y)>(1) - y)); }
   static double scalar(double g, double y) { return g * (y * (1 - y)); }
-  static Tensors reference(Inputs in, const Attrs&) { return {in[0] * (in[1] * (1 - in[1]))}; }
+  static Tensors reference(Inputs in) { return {in[0] * (in[1] * (1 - in[1]))}; }
   static Tensors vjp(const PointwiseVjp& v);
 };
 

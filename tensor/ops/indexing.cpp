@@ -14,22 +14,27 @@ void check_index_dtype(std::string_view where, const Tensor& index) {
   if (!is_integer(index.dtype())) throw_dtype(where, "the index must be i64 or i32, got " + index.spec().str());
 }
 
-/// An index that was in range where it was first read, in the gradient of what read it.
-constexpr std::string_view kKnown = "known";
+struct IndexAttrs {
+  int axis = 0;
+  std::optional<Label> who{};   ///< in whose name negative positions are refused too
+  std::optional<bool> known{};  ///< the index was in range where it was first read: in the gradient of what read it
+  static constexpr auto fields =
+      std::tuple(attr("axis", &IndexAttrs::axis), attr("who", &IndexAttrs::who), attr("known", &IndexAttrs::known));
+};
 
 /// The values of an index as non-negative positions below n. Throws ShapeError for one outside [-n, n), or outside
 /// [0, n) where the application names who refuses negative ones.
-PooledVector<std::int64_t> positions(std::string_view where, const Attrs& attrs, const Tensor& index, std::int64_t n) {
-  const Attr::Value* const strict = attrs.find("who");
-  const std::int64_t least = strict ? 0 : -n;
+PooledVector<std::int64_t> positions(std::string_view where, const IndexAttrs& attrs, const Tensor& index,
+                                     std::int64_t n) {
+  const std::int64_t least = attrs.who ? 0 : -n;
   PooledVector<std::int64_t> out;
   out.reserve(static_cast<std::size_t>(index.numel()));
   visit_dtype(index.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for_each_offset(index.shape(), index.strides(), [&](std::int64_t at) {
       const auto i = static_cast<std::int64_t>(index.data<T>()[at]);
-      if ((i < least || i >= n) && strict)
-        throw ShapeError(std::string(std::get<Label>(*strict).text()) + " " + std::to_string(i) + " lies outside 0.." +
+      if ((i < least || i >= n) && attrs.who)
+        throw ShapeError(std::string(attrs.who->text()) + " " + std::to_string(i) + " lies outside 0.." +
                          std::to_string(n - 1));
       if (i < least || i >= n)
         throw_shape(where,
@@ -45,32 +50,35 @@ std::int64_t position(double index, std::int64_t n) {
   return i < 0 ? i + n : i;
 }
 
-Effects effects_of_index(const Attrs& attrs) { return {.throws = !attrs.get_or(kKnown, false), .allocates = true}; }
-Attrs along(std::int64_t axis, const IndexOptions& o) {
-  Attrs attrs{{"axis", axis}};
-  if (!o.who.empty()) attrs.push_back({"who", o.who});
+Effects effects_of_index(const IndexAttrs& attrs) {
+  return {.throws = !attrs.known.value_or(false), .allocates = true};
+}
+IndexAttrs along(int axis, const IndexOptions& o) {
+  IndexAttrs attrs{.axis = axis};
+  if (!o.who.empty()) attrs.who = o.who;
   return attrs;
 }
 
 /// Gradients of each other: the index has been read before.
-Tensor scatter_known(const Spec& x, std::int64_t axis, const Tensor& index, const Tensor& source);
-Tensor gather_known(const Tensor& x, std::int64_t axis, const Tensor& index);
+Tensor scatter_known(const Spec& x, int axis, const Tensor& index, const Tensor& source);
+Tensor gather_known(const Tensor& x, int axis, const Tensor& index);
 
 struct IndexSelect {
+  using Attributes = IndexAttrs;
   static constexpr auto name = "index_select", onnx = "Gather", stablehlo = "gather";
   static constexpr auto summary = "slices of x chosen by a rank-1 index along an axis";
   static constexpr Reads reads{0b10, 0};
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) {
     check_index_dtype(name, in[1]);
     if (in[1].rank() != 1) throw_shape(name, "the index must have rank 1, got " + in[1].shape().str());
     Spec s = in[0].spec();
-    s.shape[static_cast<int>(attrs.get<std::int64_t>("axis"))] = in[1].shape()[0];
+    s.shape[attrs.axis] = in[1].shape()[0];
     return {s};
   }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     const Tensor& x = in[0];
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    const int axis = attrs.axis;
     const std::int64_t bytes = size_of(x.dtype());
     Shape slice_shape = x.shape();
     slice_shape[axis] = 1;
@@ -81,17 +89,17 @@ struct IndexSelect {
       to += out[0].strides()[axis] * bytes;
     }
   }
-  static Effects effects(std::span<const Spec>, const Attrs& attrs) { return effects_of_index(attrs); }
-  static Tensors vjp(const Vjp& v) {
-    const std::int64_t axis = v.attrs.get<std::int64_t>("axis");
+  static Effects effects(std::span<const Spec>, const Attributes& attrs) { return effects_of_index(attrs); }
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const int axis = attrs.axis;
     const Spec& x = v.in_spec(0);
     Shape one_axis = Shape::filled(x.shape.rank(), 1);
-    one_axis[static_cast<int>(axis)] = -1;
+    one_axis[axis] = -1;
     const Tensor index = expand(reshape(v.in(1), one_axis), v.grad().shape());
     return {scatter_known(x, axis, index, v.grad()), Tensor()};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     for_each_index(out[0].shape, [&](const Shape& i) {
       Shape from = i;
       from[axis] = position(in[1].at({i[axis]}), in[0].shape[axis]);
@@ -99,10 +107,9 @@ struct IndexSelect {
     });
   }
   static std::vector<Sample> samples() {
-    return {
-        {.inputs = {{{4, 3}}, {{5}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {3, 0, -1, 1, 0}},
-        {.inputs = {{{2, 3}}, {{2}, Dtype::i32}}, .attrs = {{"axis", std::int64_t{1}}}, .indices = {2, 2}},
-        {.inputs = {{{2, 3}}, {{0}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {0}}};
+    return {{.inputs = {{{4, 3}}, {{5}, Dtype::i64}}, .attrs = IndexAttrs{0}, .indices = {3, 0, -1, 1, 0}},
+            {.inputs = {{{2, 3}}, {{2}, Dtype::i32}}, .attrs = IndexAttrs{1}, .indices = {2, 2}},
+            {.inputs = {{{2, 3}}, {{0}, Dtype::i64}}, .attrs = IndexAttrs{0}, .indices = {0}}};
   }
 };
 
@@ -117,17 +124,18 @@ void check_gather(std::string_view where, const Tensor& x, const Tensor& index, 
 }
 
 struct Gather {
+  using Attributes = IndexAttrs;
   static constexpr auto name = "gather", onnx = "GatherElements", stablehlo = "gather";
   static constexpr auto summary = "out[i][j] = x[index[i][j]][j] for axis 0, and so on";
   static constexpr Reads reads{0b10, 0};
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
-    check_gather(name, in[0], in[1], static_cast<int>(attrs.get<std::int64_t>("axis")));
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    check_gather(name, in[0], in[1], attrs.axis);
     return {{in[1].shape(), in[0].dtype()}};
   }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     const Tensor& x = in[0];
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    const int axis = attrs.axis;
     const auto bytes = static_cast<std::size_t>(size_of(x.dtype()));
     const PooledVector<std::int64_t> at = positions(name, attrs, in[1], x.shape()[axis]);
     Shape others = x.strides();
@@ -140,13 +148,13 @@ struct Gather {
       to += bytes;
     });
   }
-  static Effects effects(std::span<const Spec>, const Attrs& attrs) { return effects_of_index(attrs); }
-  static Tensors vjp(const Vjp& v) {
+  static Effects effects(std::span<const Spec>, const Attributes& attrs) { return effects_of_index(attrs); }
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Spec& x = v.in_spec(0);
-    return {scatter_known(x, v.attrs.get<std::int64_t>("axis"), v.in(1), v.grad()), Tensor()};
+    return {scatter_known(x, attrs.axis, v.in(1), v.grad()), Tensor()};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     for_each_index(out[0].shape, [&](const Shape& i) {
       Shape from = i;
       from[axis] = position(in[1].at(i), in[0].shape[axis]);
@@ -154,21 +162,20 @@ struct Gather {
     });
   }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}},
-             .attrs = {{"axis", std::int64_t{0}}},
-             .indices = {3, 0, 1, 1, -4, 2}},
-            {.inputs = {{{3, 5}}, {{2, 2}, Dtype::i64}}, .attrs = {{"axis", std::int64_t{1}}}, .indices = {4, 4, 0, 1}},
-            {.inputs = {{{6}}, {{3}, Dtype::i32}}, .attrs = {{"axis", std::int64_t{0}}}, .indices = {5, 5, 2}}};
+    return {{.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}}, .attrs = IndexAttrs{0}, .indices = {3, 0, 1, 1, -4, 2}},
+            {.inputs = {{{3, 5}}, {{2, 2}, Dtype::i64}}, .attrs = IndexAttrs{1}, .indices = {4, 4, 0, 1}},
+            {.inputs = {{{6}}, {{3}, Dtype::i32}}, .attrs = IndexAttrs{0}, .indices = {5, 5, 2}}};
   }
 };
 
 struct ScatterAdd {
+  using Attributes = IndexAttrs;
   static constexpr auto name = "scatter_add", onnx = "ScatterElements", stablehlo = "scatter";
   static constexpr auto summary = "x with the source's elements added at an index along an axis, in row-major order";
   static constexpr Reads reads{0b10, 0};
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
-    check_gather(name, in[0], in[1], static_cast<int>(attrs.get<std::int64_t>("axis")));
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    check_gather(name, in[0], in[1], attrs.axis);
     if (in[2].shape() != in[1].shape())
       throw_shape(name, "index " + in[1].shape().str() + " and source " + in[2].shape().str() + " differ");
     if (in[2].dtype() != in[0].dtype())
@@ -176,8 +183,8 @@ struct ScatterAdd {
     if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
     return {in[0].spec()};
   }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     copy_to(Writer::raw(out[0]), in[0]);
     const PooledVector<std::int64_t> at = positions(name, attrs, in[1], in[0].shape()[axis]);
     const Tensor source = contiguous(in[2]);
@@ -196,15 +203,15 @@ struct ScatterAdd {
       });
     });
   }
-  static Effects effects(std::span<const Spec>, const Attrs& attrs) { return effects_of_index(attrs); }
-  static Tensors vjp(const Vjp& v) {
+  static Effects effects(std::span<const Spec>, const Attributes& attrs) { return effects_of_index(attrs); }
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     Tensors g(3);
     if (v.wants(0)) g[0] = v.grad();
-    if (v.wants(2)) g[2] = gather_known(v.grad(), v.attrs.get<std::int64_t>("axis"), v.in(1));
+    if (v.wants(2)) g[2] = gather_known(v.grad(), attrs.axis, v.in(1));
     return g;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     out[0].values = in[0].values;
     for_each_index(in[1].shape, [&](const Shape& i) {
       Shape to = i;
@@ -213,21 +220,20 @@ struct ScatterAdd {
     });
   }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}, {{2, 3}}},
-             .attrs = {{"axis", std::int64_t{0}}},
-             .indices = {3, 0, 1, 3, -4, 2}},
-            {.inputs = {{{2, 3}}, {{2, 4}, Dtype::i64}, {{2, 4}}},
-             .attrs = {{"axis", std::int64_t{1}}},
-             .indices = {0, 0, 0, 2, 1, 1, 2, 2}}};
+    return {
+        {.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}, {{2, 3}}}, .attrs = IndexAttrs{0}, .indices = {3, 0, 1, 3, -4, 2}},
+        {.inputs = {{{2, 3}}, {{2, 4}, Dtype::i64}, {{2, 4}}},
+         .attrs = IndexAttrs{1},
+         .indices = {0, 0, 0, 2, 1, 1, 2, 2}}};
   }
 };
 
-Tensor scatter_known(const Spec& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
+Tensor scatter_known(const Spec& x, int axis, const Tensor& index, const Tensor& source) {
   const Tensor none = zeros(x.shape, x.dtype);
-  return call(structured<ScatterAdd>, {{&none, &index, &source}}, {{"axis", axis}, {kKnown, true}});
+  return call(structured<ScatterAdd>, {{&none, &index, &source}}, IndexAttrs{.axis = axis, .known = true});
 }
-Tensor gather_known(const Tensor& x, std::int64_t axis, const Tensor& index) {
-  return call(structured<Gather>, {{&x, &index}}, {{"axis", axis}, {kKnown, true}});
+Tensor gather_known(const Tensor& x, int axis, const Tensor& index) {
+  return call(structured<Gather>, {{&x, &index}}, IndexAttrs{.axis = axis, .known = true});
 }
 
 }  // namespace
@@ -244,18 +250,18 @@ Family indexing_family() {
 }  // namespace detail
 
 Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index, const IndexOptions& options) {
-  const std::int64_t at = axis_of(axis, x.rank(), "index_select");
+  const int at = axis_of(axis, x.rank(), "index_select");
   return detail::call(detail::structured<detail::IndexSelect>, {{&x, &index}}, detail::along(at, options));
 }
 
 Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index, const IndexOptions& options) {
-  const std::int64_t at = axis_of(axis, x.rank(), "gather");
+  const int at = axis_of(axis, x.rank(), "gather");
   return detail::call(detail::structured<detail::Gather>, {{&x, &index}}, detail::along(at, options));
 }
 
 Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
                    const IndexOptions& options) {
-  const std::int64_t at = axis_of(axis, x.rank(), "scatter_add");
+  const int at = axis_of(axis, x.rank(), "scatter_add");
   return detail::call(detail::structured<detail::ScatterAdd>, {{&x, &index, &source}}, detail::along(at, options));
 }
 

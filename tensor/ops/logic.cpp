@@ -75,10 +75,8 @@ struct LogicalNot {
 /// The common dtype of two operands of which either may be a literal: that of the tensors, else f32 or i64.
 Dtype dtype_of_branches(const Primitive& op, Inputs in, const Attrs& attrs) {
   if (in.size() > 1) return in[1].dtype();
-  for (const std::string_view name : {"b", "c"}) {
-    const Attr::Value* v = attrs.find(name);
-    if (v && std::get<Scalar>(*v).is_floating()) return Dtype::f32;
-  }
+  for (const std::size_t branch : {1U, 2U})
+    if (const Scalar* s = literal_of(attrs, branch); s && s->is_floating()) return Dtype::f32;
   (void)op;
   return Dtype::i64;
 }
@@ -93,7 +91,8 @@ struct Where {
   static constexpr Reads reads{1, 0};
 
   static Spec infer(const Primitive& op, Inputs in, const Attrs& attrs) {
-    if (in.size() == 0 || attrs.find("a")) throw_dtype(name, "the condition must be a tensor of bool, got a literal");
+    if (in.size() == 0 || literal_of(attrs, 0))
+      throw_dtype(name, "the condition must be a tensor of bool, got a literal");
     if (in[0].dtype() != Dtype::boolean) throw_dtype(name, "the condition must be bool, got " + in[0].spec().str());
     Spec s{in[0].shape(), dtype_of_branches(op, in, attrs)};
     for (std::size_t i = 1; i < in.size(); ++i) {
@@ -101,10 +100,8 @@ struct Where {
         throw_dtype(name, "dtypes differ: " + in[1].spec().str() + " and " + in[i].spec().str() + "; cast one of them");
       s.shape = broadcast(s.shape, in[i].shape(), name);
     }
-    for (const std::string_view at : {"b", "c"}) {
-      const Attr::Value* v = attrs.find(at);
-      if (v) check_literal(name, std::get<Scalar>(*v), s.dtype);
-    }
+    for (const std::size_t branch : {1U, 2U})
+      if (const Scalar* literal = literal_of(attrs, branch)) check_literal(name, *literal, s.dtype);
     return s;
   }
   template <class T>
@@ -171,28 +168,28 @@ void convert_run(const void* const* in, const std::ptrdiff_t* step, void* out, s
 
 /// Between any two dtypes; floats to integers truncate toward zero, anything to bool is "not zero".
 struct Cast {
+  using Attributes = CastAttrs;
   static constexpr auto name = "cast", onnx = "Cast", stablehlo = "convert";
   static constexpr auto summary = "the values in another dtype; differentiable between floats";
 
-  static Specs infer(Inputs in, const Attrs& attrs) { return {{in[0].shape(), attrs.get<Dtype>("dtype")}}; }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) { return {{in[0].shape(), attrs.dtype}}; }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     const Tensor x = contiguous(in[0]);
     const void* from = x.raw();
     const std::ptrdiff_t run = 1;
     element_block(x.dtype(), attrs)(&from, &run, Writer::raw(out[0]), x.numel());
   }
-  static Block element_block(Dtype operand, const Attrs& attrs) {
+  static Block element_block(Dtype operand, const Attributes& attrs) {
     return visit_dtype(operand, [&](auto from) {
-      return visit_dtype(attrs.get<Dtype>("dtype"),
-                         [](auto to) -> Block { return convert_run<decltype(from), decltype(to)>; });
+      return visit_dtype(attrs.dtype, [](auto to) -> Block { return convert_run<decltype(from), decltype(to)>; });
     });
   }
-  static Tensors vjp(const Vjp& v) {
+  static Tensors vjp(const Vjp& v, const Attributes&) {
     if (!is_float(v.in_spec(0).dtype)) return {Tensor()};
     return {cast(v.grad(), v.in_spec(0).dtype)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const Dtype to = attrs.get<Dtype>("dtype");
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const Dtype to = attrs.dtype;
     for (std::size_t i = 0; i < in[0].values.size(); ++i) {
       const double v = in[0].values[i];
       out[0].values[i] = to == Dtype::boolean ? v != 0
@@ -205,8 +202,7 @@ struct Cast {
     std::vector<Sample> list;
     for (const Dtype from : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
       for (const Dtype to : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
-        list.push_back(
-            {.inputs = {{{3, 5}, from}}, .attrs = {{"dtype", to}}, .range = {-9, 9}, .indices = {0, 1, 5, 2}});
+        list.push_back({.inputs = {{{3, 5}, from}}, .attrs = CastAttrs{to}, .range = {-9, 9}, .indices = {0, 1, 5, 2}});
     return list;
   }
 };
@@ -241,7 +237,7 @@ Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
 }
 Tensor cast(const Tensor& x, Dtype dtype) {
   if (x.dtype() == dtype) return x;
-  return detail::call(detail::structured<detail::Cast>, {{&x}}, {{"dtype", dtype}});
+  return detail::call(detail::structured<detail::Cast>, {{&x}}, detail::CastAttrs{dtype});
 }
 
 }  // namespace ferrite

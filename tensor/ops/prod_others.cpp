@@ -54,23 +54,29 @@ Dual exclusive(const Dual& x, std::int64_t n, std::int64_t step) {
   return y;
 }
 
+struct ProdOthersAttrs {
+  Shape axes{};
+  static constexpr auto fields = std::tuple(attr("axes", &ProdOthersAttrs::axes));
+};
+
 struct ProdOthers {
+  using Attributes = ProdOthersAttrs;
   static constexpr auto name = "prod_others", onnx = "", stablehlo = "";
   static constexpr auto summary = "for each element the product of the others along axes: the gradient of prod";
   static constexpr Reads reads = reads_inputs;
 
-  static Specs infer(Inputs in, const Attrs&) {
+  static Specs infer(Inputs in, const Attributes&) {
     if (!is_float(in[0].dtype())) throw_dtype(name, "takes floats, got " + in[0].spec().str());
     return {in[0].spec()};
   }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     const NewFrame frame;
     copy_to(Writer::raw(out[0]), reference(in, attrs)[0]);
   }
   /// The whole product without the element, where at most one is 0.
-  static Tensors reference(Inputs in, const Attrs& attrs) {
+  static Tensors reference(Inputs in, const Attributes& attrs) {
     const Tensor& x = in[0];
-    const Shape& axes = attrs.get<Shape>("axes");
+    const Shape& axes = attrs.axes;
     const Tensor zero = eq(x, 0);
     const Tensor zeros_here = sum(zero, axes, true);
     const Tensor others = where(zero, 1, x);
@@ -81,14 +87,14 @@ struct ProdOthers {
   }
   /// The derivative along c of the product of the others is theirs in numbers x + c e. No division: differentiable
   /// itself.
-  static Tensors vjp(const Vjp& v) {
-    const Folded fold(v.in_spec(0).shape, v.attrs.get<Shape>("axes"));
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const Folded fold(v.in_spec(0).shape, attrs.axes);
     const Dual x{fold(v.in(0)), fold(v.grad())};
     const Dual before = exclusive(x, fold.n(), 1), behind = exclusive(x, fold.n(), -1);
     return {fold.unfolded(before.p * behind.q + before.q * behind.p)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const Shape& axes = attrs.get<Shape>("axes");
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const Shape& axes = attrs.axes;
     for_each_index(in[0].shape, [&](const Shape& i) {
       double& y = out[0].at(i);
       y = 1;
@@ -104,7 +110,7 @@ struct ProdOthers {
     });
   }
   static std::vector<Sample> samples() {
-    const auto over = [](const Shape& axes) { return Attrs{{"axes", axes}}; };
+    const auto over = [](const Shape& axes) { return ProdOthersAttrs{axes}; };
     const std::vector<double> zeros{2, 0, 3, 0, 0, 5, 1.5, 0, 1, 2, 4, 0.5};
     return {{.inputs = {{{3, 4}}}, .attrs = over({1}), .range = {0.5, 1.5}},
             {.inputs = {{{4, 3}}}, .attrs = over({1}), .values = zeros},
@@ -118,7 +124,7 @@ struct ProdOthers {
 }  // namespace
 
 Tensor prod_others(const Tensor& x, const Shape& axes) {
-  return call(structured<ProdOthers>, {{&x}}, Attrs().with("axes", axes));
+  return call(structured<ProdOthers>, {{&x}}, ProdOthersAttrs{axes});
 }
 
 Family prod_others_family() {

@@ -56,7 +56,7 @@ struct MatMul {
   static constexpr Reads reads = reads_inputs;
   static constexpr Effects effects{};  // operands are read where they lie, and the room of a thread is taken once
 
-  static Specs infer(Inputs in, const Attrs&) {
+  static Specs infer(Inputs in, const NoAttrs&) {
     const Shape& a = in[0].shape();
     const Shape& b = in[1].shape();
     const Dtype dtype = in[0].dtype();
@@ -75,7 +75,7 @@ struct MatMul {
     return out;
   }
 
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs&) {
+  static void eval(Inputs in, std::span<Tensor> out, const NoAttrs&) {
     if (out[0].dtype() == Dtype::f32) {
       product<float>(in[0], in[1], out[0]);
     } else {
@@ -83,11 +83,11 @@ struct MatMul {
     }
   }
 
-  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec> out, const Attrs&) {
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec> out, const NoAttrs&) {
     return out[0].shape.numel() * in[0].shape[-1];
   }
 
-  static Tensors vjp(const Vjp& v) {
+  static Tensors vjp(const Vjp& v, const NoAttrs&) {
     Tensors g(2);
     const Tensor& a = v.in(0);
     const Tensor& b = v.in(1);
@@ -101,7 +101,7 @@ struct MatMul {
     return g;
   }
 
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs&) {
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     const std::int64_t K = in[0].shape[-1];
     for_each_index(out[0].shape, [&](const Shape& i) {
       Shape ia = i;

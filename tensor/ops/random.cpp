@@ -11,24 +11,35 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-RandomKey key_of(const Attrs& attrs) {
-  return {static_cast<std::uint64_t>(attrs.get<std::int64_t>("seed")),
-          static_cast<std::uint64_t>(attrs.get<std::int64_t>("stream")),
-          static_cast<std::uint64_t>(attrs.get<std::int64_t>("call"))};
+/// Of a normal distribution, `low` and `high` are the mean and the deviation.
+struct RandomAttrs {
+  Shape shape{};
+  Dtype dtype = Dtype::f32;
+  std::int64_t seed = 0, stream = 0, call = 0;
+  double low = 0, high = 1;
+  static constexpr auto fields =
+      std::tuple(attr("shape", &RandomAttrs::shape), attr("dtype", &RandomAttrs::dtype),
+                 attr("seed", &RandomAttrs::seed), attr("stream", &RandomAttrs::stream),
+                 attr("call", &RandomAttrs::call), attr("low", &RandomAttrs::low), attr("high", &RandomAttrs::high));
+};
+
+RandomKey key_of(const RandomAttrs& attrs) {
+  return {static_cast<std::uint64_t>(attrs.seed), static_cast<std::uint64_t>(attrs.stream),
+          static_cast<std::uint64_t>(attrs.call)};
 }
 
 /// Operands: none, a counter, or a key and a counter.
-Specs infer_random(std::string_view name, Inputs in, const Attrs& attrs) {
+Specs infer_random(std::string_view name, Inputs in, const RandomAttrs& attrs) {
   if (in.size() > 2) throw_shape(name, "takes a key and a counter, got " + std::to_string(in.size()) + " operands");
   if (in.size() == 2 && in[0].spec() != Spec{{2}, Dtype::i64})
     throw_shape(name, "the key must be i64[2], seed and stream, got " + in[0].spec().str());
   if (in.size() > 0 && (in[in.size() - 1].dtype() != Dtype::i64 || in[in.size() - 1].numel() != 1))
     throw_shape(name, "the counter must be i64 of one element, got " + in[in.size() - 1].spec().str());
-  return {{attrs.get<Shape>("shape"), attrs.get<Dtype>("dtype")}};
+  return {{attrs.shape, attrs.dtype}};
 }
 
 /// The key of an application: the values of its operands go before the constants.
-RandomKey key_of(Inputs in, const Attrs& attrs) {
+RandomKey key_of(Inputs in, const RandomAttrs& attrs) {
   RandomKey key = key_of(attrs);
   if (in.size() == 2) {
     const Tensor given = dense(in[0]);
@@ -38,7 +49,7 @@ RandomKey key_of(Inputs in, const Attrs& attrs) {
   if (in.size() > 0) key.call += static_cast<std::uint64_t>(in[in.size() - 1].item<std::int64_t>());
   return key;
 }
-RandomKey key_of(std::span<const Dense> in, const Attrs& attrs) {
+RandomKey key_of(std::span<const Dense> in, const RandomAttrs& attrs) {
   RandomKey key = key_of(attrs);
   if (in.size() == 2)
     key = {static_cast<std::uint64_t>(in[0].values[0]), static_cast<std::uint64_t>(in[0].values[1]), key.call};
@@ -101,15 +112,16 @@ struct BelowHigh {
 };
 
 struct Uniform {
+  using Attributes = RandomAttrs;
   static constexpr auto name = "uniform", onnx = "", stablehlo = "";
   static constexpr Effects effects{.draws = true};
   static constexpr auto summary = "uniform in [low, high): Philox4x32-10, one counter for each element";
 
-  static Specs infer(Inputs in, const Attrs& attrs) { return infer_random(name, in, attrs); }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) { return infer_random(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     fill(out[0], key_of(in, attrs), Values(attrs));
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     const RandomKey key = key_of(in, attrs);
     fill_oracle(out[0], [&](std::uint64_t i) { return value(key, i, out[0].dtype, attrs); });
   }
@@ -122,24 +134,21 @@ struct Uniform {
             {.attrs = random_attrs({150}, {7, 11, 2}, Dtype::f32, 0, 1)},
             {.attrs = random_attrs({150}, {7, 11, 2}, Dtype::f64, 0, 1)}};
   }
-  static Attrs random_attrs(const Shape& shape, const RandomKey& key, Dtype dtype, double low, double high) {
-    return {{"shape", shape},
-            {"dtype", dtype},
-            {"seed", static_cast<std::int64_t>(key.seed)},
-            {"stream", static_cast<std::int64_t>(key.stream)},
-            {"call", static_cast<std::int64_t>(key.call)},
-            {"low", low},
-            {"high", high}};
+  static RandomAttrs random_attrs(const Shape& shape, const RandomKey& key, Dtype dtype, double low, double high) {
+    return {shape,
+            dtype,
+            static_cast<std::int64_t>(key.seed),
+            static_cast<std::int64_t>(key.stream),
+            static_cast<std::int64_t>(key.call),
+            low,
+            high};
   }
 
  private:
   /// The elements from words: `value`, its constants ready.
   struct Values {
-    explicit Values(const Attrs& attrs)
-        : low(attrs.get<double>("low")),
-          width(attrs.get<double>("high") - low),
-          single(low, attrs.get<double>("high")),
-          twofold(low, attrs.get<double>("high")) {}
+    explicit Values(const RandomAttrs& attrs)
+        : low(attrs.low), width(attrs.high - low), single(low, attrs.high), twofold(low, attrs.high) {}
     void operator()(std::uint32_t word, std::uint32_t, float& to) const {
       const float unit = static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24F;
       to = single.of(static_cast<float>(low + width * static_cast<double>(unit)));
@@ -154,8 +163,8 @@ struct Uniform {
     BelowHigh<double> twofold;
   };
 
-  static double value(const RandomKey& key, std::uint64_t i, Dtype dtype, const Attrs& attrs) {
-    const double low = attrs.get<double>("low"), high = attrs.get<double>("high");
+  static double value(const RandomKey& key, std::uint64_t i, Dtype dtype, const Attributes& attrs) {
+    const double low = attrs.low, high = attrs.high;
     const double unit_value = dtype == Dtype::f64 ? unit(key, i) : static_cast<double>(unit_float(key, i));
     const double v = low + (high - low) * unit_value;
     return dtype == Dtype::f64 ? BelowHigh<double>(low, high).of(v)
@@ -164,24 +173,22 @@ struct Uniform {
 };
 
 struct Normal {
+  using Attributes = RandomAttrs;
   static constexpr auto name = "normal", onnx = "", stablehlo = "";
   static constexpr Effects effects{.draws = true};
-  // The constants `low` and `high` are the mean and the deviation.
   static constexpr auto summary = "normal: the inverse distribution function of a 53-bit uniform, in plain f64";
 
-  static Specs infer(Inputs in, const Attrs& attrs) { return infer_random(name, in, attrs); }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) { return infer_random(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     const RandomKey key = key_of(in, attrs);
-    const double mean = attrs.get<double>("low"), deviation = attrs.get<double>("high");
+    const double mean = attrs.low, deviation = attrs.high;
     fill(out[0], key, [=](std::uint32_t low, std::uint32_t high, auto& to) {
       to = static_cast<std::remove_reference_t<decltype(to)>>(value(unit_of(low, high), mean, deviation));
     });
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     const RandomKey key = key_of(in, attrs);
-    fill_oracle(out[0], [&](std::uint64_t i) {
-      return value(unit(key, i), attrs.get<double>("low"), attrs.get<double>("high"));
-    });
+    fill_oracle(out[0], [&](std::uint64_t i) { return value(unit(key, i), attrs.low, attrs.high); });
   }
   static std::vector<Sample> samples() {
     return {{.attrs = Uniform::random_attrs({3, 5}, {7, 11, 2}, Dtype::f32, 0, 1)},

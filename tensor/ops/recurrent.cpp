@@ -60,13 +60,13 @@ SequenceOperands operands_of(CellType cell, Inputs in, std::size_t begin) {
 }
 
 template <class T>
-Prepared<T>::Prepared(CellType cell, Inputs in, const SequenceOperands& o, const Attrs& attrs) {
+Prepared<T>::Prepared(CellType cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order) {
   const auto take = [&](int k) { return k < 0 ? Tensor() : dense(in[static_cast<std::size_t>(k)]); };
   const Tensor& x = in[static_cast<std::size_t>(o.x)];
   x_ = x.strides()[2] == 1 || x.shape()[2] == 1 ? x : dense(x);
   h0_ = take(o.h0), c0_ = take(o.c0), w_ih_ = take(o.w_ih), w_hh_ = take(o.w_hh), b_ih_ = take(o.b_ih);
   b_hh_ = take(o.b_hh), w_hr_ = take(o.w_hr), lengths_ = take(o.lengths), resets_ = take(o.resets);
-  const SequenceAxes axes(attrs);
+  const SequenceAxes axes(order);
   const auto data = [](const Tensor& t) { return t.defined() ? t.data<T>() : nullptr; };
   r_ = {.cell = cell,
         .T_ = x_.shape()[axes.time],
@@ -74,7 +74,7 @@ Prepared<T>::Prepared(CellType cell, Inputs in, const SequenceOperands& o, const
         .D = x_.shape()[2],
         .H = w_hh_.shape()[1] / gates_of(cell),
         .P = h0_.shape()[1],
-        .reverse = attrs.get<bool>("reverse"),
+        .reverse = order.reverse,
         .x = rows_of<T>(x_, axes),
         .w = {},
         .h0 = data(h0_),
@@ -89,16 +89,17 @@ template class Prepared<float>;
 template class Prepared<double>;
 
 template <class T>
-void run_forward(const Prepared<T>& r, const Attrs& attrs, Tensor& y, Tensor& h, Tensor* c, Tensor* saved) {
-  run_recurrence<T>(with_matrices(r), {.y = writable_rows<T>(y, SequenceAxes(attrs)),
+void run_forward(const Prepared<T>& r, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c, Tensor* saved) {
+  run_recurrence<T>(with_matrices(r), {.y = writable_rows<T>(y, SequenceAxes(order)),
                                        .h = Writer::data<T>(h),
                                        .c = c ? Writer::data<T>(*c) : nullptr,
                                        .saved = saved && saved_of(r->cell) > 0 ? Writer::data<T>(*saved) : nullptr});
 }
-template void run_forward(const Prepared<float>&, const Attrs&, Tensor&, Tensor&, Tensor*, Tensor*);
-template void run_forward(const Prepared<double>&, const Attrs&, Tensor&, Tensor&, Tensor*, Tensor*);
+template void run_forward(const Prepared<float>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
+template void run_forward(const Prepared<double>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
 
-void check_sequence(std::string_view name, CellType cell, Inputs in, const SequenceOperands& o, const Attrs& attrs) {
+void check_sequence(std::string_view name, CellType cell, Inputs in, const SequenceOperands& o,
+                    const SequenceOrder& order) {
   const auto at = [in](int k) -> const Tensor& { return in[static_cast<std::size_t>(k)]; };
   if (!o.complete())
     throw_shape(name, "needs x, h0, " + std::string(has_memory(cell) ? "c0, " : "") +
@@ -117,7 +118,7 @@ void check_sequence(std::string_view name, CellType cell, Inputs in, const Seque
       throw_dtype(name, "operands are " + at(o.x).spec().str() + " and " + at(k).spec().str());
   if (x.rank() != 3 || h0.rank() != 2 || w_ih.rank() != 2 || w_hh.rank() != 2)
     refuse("needs x of rank 3, h0 and weights of rank 2");
-  const SequenceAxes axes(attrs);
+  const SequenceAxes axes(order);
   const std::int64_t T = x[axes.time], B = x[axes.batch()], columns = w_hh[1], gates = gates_of(cell);
   const std::int64_t H = columns / gates, P = h0[1];
   if (T == 0) refuse("the sequence has no steps");
@@ -144,9 +145,9 @@ void check_lengths(std::string_view name, const Tensor& lengths, std::int64_t st
 
 }  // namespace
 
-Spec saved_spec(CellType cell, Inputs in, const SequenceOperands& o, const Attrs& attrs) {
+Spec saved_spec(CellType cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order) {
   const Shape& x = in[static_cast<std::size_t>(o.x)].shape();
-  const SequenceAxes axes(attrs);
+  const SequenceAxes axes(order);
   const std::int64_t H = in[static_cast<std::size_t>(o.w_hh)].shape()[1] / gates_of(cell);
   return {{x[axes.time], x[axes.batch()], saved_of(cell) * H}, in[static_cast<std::size_t>(o.x)].dtype()};
 }
@@ -154,7 +155,7 @@ Spec saved_spec(CellType cell, Inputs in, const SequenceOperands& o, const Attrs
 namespace {
 
 /// The same, step by step in operations. Without what is saved: nothing reads that.
-Tensors composed(CellType cell, Inputs in, const Attrs& attrs) {
+Tensors composed(CellType cell, Inputs in, const SequenceOrder& order) {
   const SequenceOperands o = operands_of(cell, in);
   const auto value = [in](int k) { return k < 0 ? Tensor() : in[static_cast<std::size_t>(k)]; };
   const SequenceWeights w{value(o.w_ih), value(o.w_hh), value(o.b_ih), value(o.b_hh), value(o.w_hr)};
@@ -164,8 +165,8 @@ Tensors composed(CellType cell, Inputs in, const Attrs& attrs) {
     if (cell == CellType::lstm) return lstm_step(i, s, w.w_hh, w.b_hh, w.w_hr);
     return {rnn_step(i, s.h, w.w_hh, w.b_hh, cell == CellType::rnn_relu)};
   };
-  const SequenceOptions options{.reverse = attrs.get<bool>("reverse"),
-                                .batch_first = attrs.get<bool>("batch_first"),
+  const SequenceOptions options{.reverse = order.reverse,
+                                .batch_first = order.batch_first,
                                 .lengths = value(o.lengths),
                                 .resets = value(o.resets)};
   const Tensor i = affine(without_padding(value(o.x), options), w.w_ih, w.b_ih);
@@ -175,11 +176,12 @@ Tensors composed(CellType cell, Inputs in, const Attrs& attrs) {
 template <class Kind>
 struct Sequence {
   static constexpr auto name = Kind::name, onnx = "", stablehlo = "", summary = Kind::summary;
+  using Attributes = SequenceAttrs<Kind>;
   static constexpr Reads reads = reads_all;
   static constexpr bool second_order_by_reference = true;
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
-    const CellType cell = cell_type<Kind>(attrs);
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    const CellType cell = attrs.cell();
     const SequenceOperands o = operands_of(cell, in);
     check_sequence(name, cell, in, o, attrs);
     const Spec state = in[1].spec();
@@ -188,12 +190,12 @@ struct Sequence {
     out[0].shape[2] = state.shape[1];
     out.push_back(state);
     if (o.c0 >= 0) out.push_back(in[2].spec());
-    const bool saves = attrs.get<bool>("save") && saved_of(cell) > 0;
+    const bool saves = attrs.save && saved_of(cell) > 0;
     out.push_back(saves ? saved_spec(cell, in, o, attrs) : Spec{{0}, state.dtype});
     return out;
   }
 
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     if (out[0].dtype() == Dtype::f32) {
       run<float>(in, out, attrs);
     } else {
@@ -201,13 +203,13 @@ struct Sequence {
     }
   }
 
-  static Effects effects(std::span<const Spec> in, const Attrs&) {
+  static Effects effects(std::span<const Spec> in, const Attributes&) {
     const bool lengths = std::any_of(in.begin(), in.end(), [](const Spec& s) { return s.dtype == Dtype::i64; });
     return {.throws = lengths, .allocates = true};
   }
 
-  static Tensors vjp(const Vjp& v) {
-    const CellType cell = cell_type<Kind>(v.attrs);
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const CellType cell = attrs.cell();
     const Spec nothing{{0}, v.in_spec(0).dtype};
     const Tensor none = Tensor::empty(nothing);
     const std::size_t states = has_memory(cell) ? 2 : 1;
@@ -218,32 +220,28 @@ struct Sequence {
       in.push_back(&v.in(k));
       if (v.wants(k)) wants |= std::int64_t{1} << k;
     }
-    Attrs attrs = Attrs()
-                      .with("reverse", v.attrs.get<bool>("reverse"))
-                      .with("batch_first", v.attrs.get<bool>("batch_first"))
-                      .with("wants", wants);
-    if (cell == Kind::kinds[1] && Kind::kinds[0] != Kind::kinds[1]) attrs = std::move(attrs).with(Kind::flag, true);
-    Tensors g = sequence_grad(cell).apply({in.data(), in.size()}, attrs);
+    const SequenceGradAttrs<Kind> of_grad({attrs, wants}, attrs.second.value_or(false));
+    Tensors g = sequence_grad(cell).apply({in.data(), in.size()}, of_grad);
     while (g.size() < v.inputs()) g.push_back(Tensor());  // lengths and resets have none
     for (std::size_t k = 0; k < g.size(); ++k)
       if (!v.wants(k)) g[k] = Tensor();
     return g;
   }
 
-  static Tensors reference(Inputs in, const Attrs& attrs) { return composed(cell_type<Kind>(attrs), in, attrs); }
-  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attrs& attrs) {
-    const SequenceCost c(cell_type<Kind>(attrs), in);
+  static Tensors reference(Inputs in, const Attributes& attrs) { return composed(attrs.cell(), in, attrs); }
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes& attrs) {
+    const SequenceCost c(attrs.cell(), in);
     return c.rows * (c.w_ih + c.w_hh + c.w_hr);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    sequence_oracle(cell_type<Kind>(attrs), in, out, attrs);
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    sequence_oracle(attrs.cell(), in, out, attrs);
   }
-  static std::vector<Sample> samples() { return samples_of_kinds<Kind>(sequence_samples); }
+  static std::vector<Sample> samples() { return samples_of_kinds<Kind, SequenceSaves>(sequence_samples); }
 
  private:
   template <class T>
-  static void run(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    const CellType cell = cell_type<Kind>(attrs);
+  static void run(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const CellType cell = attrs.cell();
     const SequenceOperands o = operands_of(cell, in);
     if (o.lengths >= 0)
       check_lengths(name, in[static_cast<std::size_t>(o.lengths)], in[0].shape()[SequenceAxes(attrs).time]);
@@ -257,15 +255,12 @@ struct Sequence {
 /// Calls a sequence; what is saved stays inside.
 template <class Kind>
 Tensors sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before, const SequenceOptions& o,
-                 bool flag) {
+                 bool second) {
   InlineVector<const Tensor*, 16> in = {&x, &before.h};
   for (const Tensor* t : {&before.c, &w.w_ih, &w.w_hh, &w.b_ih, &w.b_hh, &w.w_hr, &o.lengths, &o.resets})
     if (t->defined()) in.push_back(t);
-  Attrs attrs = Attrs()
-                    .with("reverse", o.reverse)
-                    .with("batch_first", o.batch_first)
-                    .with("save", !o.recompute && !frame().recorders.empty());
-  if (flag) attrs = std::move(attrs).with(Kind::flag, true);
+  const bool saves = !o.recompute && !frame().recorders.empty();
+  const SequenceAttrs<Kind> attrs({{o.reverse, o.batch_first}, saves}, second);
   Tensors out = structured<Sequence<Kind>>.apply({in.data(), in.size()}, attrs);
   out.pop_back();
   return out;

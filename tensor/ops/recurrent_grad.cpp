@@ -75,11 +75,11 @@ T* begun(const Tensor& grad, T* to, std::int64_t n) {
 }
 
 template <class T>
-void way_back(CellType cell, Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+void way_back(CellType cell, Inputs in, std::span<Tensor> out, const SequenceOrder& order) {
   const GradOperands at(cell);
   const SequenceOperands o = operands_of(cell, in, at.begin);
-  const Prepared<T> r(cell, in, o, attrs);
-  const SequenceAxes axes(attrs);
+  const Prepared<T> r(cell, in, o, order);
+  const SequenceAxes axes(order);
   const auto wanted = [&](int k) -> T* {
     const auto i = static_cast<std::size_t>(k - o.first);
     return k < 0 || out[i].numel() == 0 ? nullptr : Writer::data<T>(out[i]);
@@ -87,10 +87,10 @@ void way_back(CellType cell, Inputs in, std::span<Tensor> out, const Attrs& attr
   const Tensor y = dense(in[GradOperands::y]);
   Tensor saved = dense(in[GradOperands::saved]);
   if (saved_of(cell) > 0 && saved.numel() == 0) {  // not kept: computed again
-    saved = Tensor::empty(saved_spec(cell, in, o, attrs));
+    saved = Tensor::empty(saved_spec(cell, in, o, order));
     Tensor again = Tensor::empty(y.spec()), h = Tensor::empty(in[static_cast<std::size_t>(o.h0)].spec());
     Tensor c = o.c0 >= 0 ? Tensor::empty(in[static_cast<std::size_t>(o.c0)].spec()) : Tensor();
-    run_forward<T>(r, attrs, again, h, c.defined() ? &c : nullptr, &saved);
+    run_forward<T>(r, order, again, h, c.defined() ? &c : nullptr, &saved);
   }
   const Tensor& given = in[GradOperands::dy];
   const Tensor dy = given.numel() ? dense(given) : Tensor();
@@ -117,16 +117,17 @@ void way_back(CellType cell, Inputs in, std::span<Tensor> out, const Attrs& attr
 
 template <class Kind>
 struct SequenceGrad {
+  using Attributes = SequenceGradAttrs<Kind>;
   static constexpr auto name = Kind::grad_name, onnx = "", stablehlo = "";
   static constexpr auto summary = "the gradient of the operation before: of every operand that bits of `wants` name";
   static constexpr Reads reads = reads_inputs;  // by whoever differentiates it: autograd/composed_gradient.cpp
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
-    const CellType cell = cell_type<Kind>(attrs);
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    const CellType cell = attrs.cell();
     const GradOperands at(cell);
     const SequenceOperands o = operands_of(cell, in, at.begin);
     check_sequence(name, cell, in, o, attrs);
-    const std::int64_t wants = attrs.get<std::int64_t>("wants");
+    const std::int64_t wants = attrs.wants;
     Specs out;
     for (int k = 0; k < o.gradients(); ++k) {
       const Spec& spec = in[at.begin + static_cast<std::size_t>(k)].spec();
@@ -134,8 +135,8 @@ struct SequenceGrad {
     }
     return out;
   }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    const CellType cell = cell_type<Kind>(attrs);
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const CellType cell = attrs.cell();
     if (in[0].numel() == 0) return fill_zero(out);
     if (in[0].dtype() == Dtype::f32) {
       way_back<float>(cell, in, out, attrs);
@@ -143,16 +144,16 @@ struct SequenceGrad {
       way_back<double>(cell, in, out, attrs);
     }
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    sequence_grad_oracle(cell_type<Kind>(attrs), in, out, attrs);
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    sequence_grad_oracle(attrs.cell(), in, out, attrs);
   }
-  static std::vector<Sample> samples() { return samples_of_kinds<Kind>(sequence_grad_samples); }
+  static std::vector<Sample> samples() { return samples_of_kinds<Kind, SequenceWants>(sequence_grad_samples); }
   /// One product a step for what goes on to the step before, and one for each gradient that is wanted.
-  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attrs& attrs) {
-    const CellType cell = cell_type<Kind>(attrs);
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes& attrs) {
+    const CellType cell = attrs.cell();
     const GradOperands grad(cell);
     const SequenceCost c(cell, in, grad.begin);
-    const std::int64_t wants = attrs.get<std::int64_t>("wants");
+    const std::int64_t wants = attrs.wants;
     const auto wanted = [&](int k) { return k < 0 ? 0 : wants >> (k - c.at.first) & 1; };
     return c.rows * (c.w_ih * (wanted(c.at.x) + wanted(c.at.w_ih)) + c.w_hh * (1 + wanted(c.at.w_hh)) +
                      c.w_hr * (1 + wanted(c.at.w_hr)));
@@ -166,6 +167,22 @@ struct SequenceGrad {
 };
 
 }  // namespace
+
+namespace {
+
+template <class Kind>
+SequenceOfGrad sequence_of(const Primitive& sequence, const Attrs& of_grad) {
+  const auto a = of_grad.as<SequenceGradAttrs<Kind>>(Kind::grad_name);
+  return {&sequence, SequenceAttrs<Kind>({a, false}, a.second.value_or(false)), a.wants};
+}
+
+}  // namespace
+
+SequenceOfGrad sequence_of(const Primitive& grad, const Attrs& attrs) {
+  if (&grad == ops::gru_sequence_grad) return sequence_of<GruSequence>(*ops::gru_sequence, attrs);
+  if (&grad == ops::lstm_sequence_grad) return sequence_of<LstmSequence>(*ops::lstm_sequence, attrs);
+  return sequence_of<RnnSequence>(*ops::rnn_sequence, attrs);
+}
 
 const Primitive& sequence_grad(CellType cell) {
   if (is_gru(cell)) return structured<SequenceGrad<GruSequence>>;

@@ -14,7 +14,7 @@ double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 /// One row through a sequence of dense operands.
 class DenseSequence {
  public:
-  DenseSequence(CellType cell, std::span<const Dense> in, const Attrs& attrs, std::size_t begin = 0)
+  DenseSequence(CellType cell, std::span<const Dense> in, const SequenceOrder& order, std::size_t begin = 0)
       : cell_(cell),
         in_(in),
         o_(
@@ -23,8 +23,8 @@ class DenseSequence {
               return SequenceOperands::Item{in[k].dtype, in[k].shape.rank()};
             },
             begin),
-        axes_(attrs),
-        reverse_(attrs.get<bool>("reverse")) {
+        axes_(order),
+        reverse_(order.reverse) {
     T = at(o_.x).shape[axes_.time], B = at(o_.h0).shape[0], D = at(o_.x).shape[2], P = at(o_.h0).shape[1];
     H = at(o_.w_hh).shape[1] / gates_of(cell);
   }
@@ -112,8 +112,8 @@ class DenseSequence {
 /// One row on the way back, from what the forward pass is said to have left.
 class DenseWayBack {
  public:
-  DenseWayBack(CellType cell, std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs)
-      : cell_(cell), in_(in), out_(out), s_(cell, in, attrs, has_memory(cell) ? 5 : 4) {}
+  DenseWayBack(CellType cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order)
+      : cell_(cell), in_(in), out_(out), s_(cell, in, order, has_memory(cell) ? 5 : 4) {}
 
   void run(std::int64_t b) {
     Row dh = given(3, b, s_.P), dc = has_memory(cell_) ? given(4, b, s_.H) : Row();
@@ -254,7 +254,7 @@ struct Given {
   bool reverse = false, batch_first = false, bias = false, lengths = false, resets = false;
 };
 
-Attrs attrs_of(const Given& g) { return {{"reverse", g.reverse}, {"batch_first", g.batch_first}}; }
+SequenceOrder order_of(const Given& g) { return {g.reverse, g.batch_first}; }
 
 void push_operands(CellType cell, const Extents& e, const Given& g, Sample& s) {
   const std::int64_t columns = gates_of(cell) * e.H;
@@ -290,8 +290,8 @@ void each_sample(CellType cell, F&& f) {
 
 }  // namespace
 
-void sequence_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-  const DenseSequence s(cell, in, attrs);
+void sequence_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order) {
+  const DenseSequence s(cell, in, order);
   for (std::int64_t b = 0; b < s.B; ++b) {
     Row h = s.row(s.operands().h0, b, s.P), c = s.row(s.operands().c0, b, s.H);
     for (std::int64_t n = 0; n < s.T; ++n) {
@@ -308,21 +308,21 @@ void sequence_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> 
   }
 }
 
-void sequence_grad_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+void sequence_grad_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order) {
   const std::int64_t rows = in[has_memory(cell) ? 6 : 5].shape[0];
-  for (std::int64_t b = 0; b < rows; ++b) DenseWayBack(cell, in, out, attrs).run(b);
+  for (std::int64_t b = 0; b < rows; ++b) DenseWayBack(cell, in, out, order).run(b);
 }
 
 std::vector<Sample> sequence_samples(CellType cell) {
   std::vector<Sample> list;
   each_sample(cell, [&](const Extents& e, const Given& g) {
-    Sample s{.attrs = attrs_of(g).with("save", false)};
+    Sample s{.attrs = SequenceSaves{order_of(g), false}};
     s.smooth_at_ties = cell != CellType::rnn_relu;
     push_operands(cell, e, g, s);
     list.push_back(s);
   });
   Sample saving = list[1];
-  saving.attrs = {{"reverse", false}, {"batch_first", false}, {"save", true}};
+  saving.attrs = SequenceSaves{{}, true};
   saving.smooth = false;  // what is saved has no gradient
   list.push_back(saving);
   return list;
@@ -332,7 +332,7 @@ std::vector<Sample> sequence_grad_samples(CellType cell) {
   std::vector<Sample> list;
   each_sample(cell, [&](const Extents& e, const Given& g) {
     for (const bool all : {true, false}) {
-      Sample s{.attrs = attrs_of(g).with("wants", std::int64_t{all ? 0x7ff : 0x2c})};
+      Sample s{.attrs = SequenceWants{order_of(g), all ? 0x7ff : 0x2c}};
       const auto state = [&](std::int64_t width) { return Spec{all ? Shape{e.B, width} : Shape{0}}; };
       const Shape y = g.batch_first ? Shape{e.B, e.T, e.P} : Shape{e.T, e.B, e.P};
       s.inputs = {{y}, {{e.T, e.B, saved_of(cell) * e.H}}, {y}, state(e.P)};

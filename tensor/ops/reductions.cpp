@@ -33,30 +33,30 @@ Shape reduced_shape(const Shape& s, const Shape& axes, bool keepdim) {
   return out;
 }
 
-Specs infer_reduction(Inputs in, const Attrs& attrs) {
+Specs infer_reduction(Inputs in, const ReductionAttrs& attrs) {
   Specs out;
   Spec& s = out.emplace_back();
   s.dtype = in[0].dtype();
-  reduce_shape(in[0].shape(), attrs.get<Shape>("axes"), attrs.get<bool>("keepdim"), s.shape);
+  reduce_shape(in[0].shape(), attrs.axes, attrs.keepdim, s.shape);
   return out;
 }
 
 /// A result or its gradient in a shape that broadcasts to the operand's: the reduced axes back, as extents of 1. Where
 /// only leading axes are gone, broadcasting puts them back itself.
-Tensor kept(const Tensor& y, const Vjp& v) {
-  const Shape& axes = v.attrs.get<Shape>("axes");
-  if (v.attrs.get<bool>("keepdim")) return y;
+Tensor kept(const Tensor& y, const Vjp& v, const ReductionAttrs& attrs) {
+  const Shape& axes = attrs.axes;
+  if (attrs.keepdim) return y;
   bool leading = true;
   for (int k = 0; k < axes.rank(); ++k) leading = leading && is_reduced(axes, k);
   if (leading) return y;
-  return reshape(y, reduced_shape(v.in_spec(0).shape, v.attrs.get<Shape>("axes"), true));
+  return reshape(y, reduced_shape(v.in_spec(0).shape, attrs.axes, true));
 }
 
 /// Calls f(index of the result, element) for every element, in order.
 template <class F>
-void each_reduced(const Dense& x, const Attrs& attrs, F&& f) {
-  const Shape& axes = attrs.get<Shape>("axes");
-  const bool keepdim = attrs.get<bool>("keepdim");
+void each_reduced(const Dense& x, const ReductionAttrs& attrs, F&& f) {
+  const Shape& axes = attrs.axes;
+  const bool keepdim = attrs.keepdim;
   for_each_index(x.shape, [&](const Shape& i) {
     Shape to;
     for (int k = 0; k < i.rank(); ++k) {
@@ -71,7 +71,7 @@ void each_reduced(const Dense& x, const Attrs& attrs, F&& f) {
 }
 
 std::vector<Sample> reduction_samples(bool with_empty) {
-  const auto over = [](Shape axes, bool keepdim) { return Attrs{{"axes", axes}, {"keepdim", keepdim}}; };
+  const auto over = [](Shape axes, bool keepdim) { return ReductionAttrs{axes, keepdim}; };
   std::vector<Sample> list = {
       {.inputs = {{{3, 4}}}, .attrs = over({0}, false)},
       {.inputs = {{{3, 4}}}, .attrs = over({1}, true)},
@@ -87,25 +87,28 @@ std::vector<Sample> reduction_samples(bool with_empty) {
 }
 
 struct Sum {
+  using Attributes = ReductionAttrs;
   static constexpr auto name = "sum", onnx = "ReduceSum", stablehlo = "reduce";
   static constexpr auto summary = "sum over axes; i64 for bool and i32; 0 for no elements";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) {
     Specs s = infer_reduction(in, attrs);
     if (!is_float(s[0].dtype)) s[0].dtype = Dtype::i64;
     return s;
   }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    reduce(Reduction::sum, in[0], attrs.get<Shape>("axes"), out[0]);
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    reduce(Reduction::sum, in[0], attrs.axes, out[0]);
   }
   static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::sum, t); }
-  static Tensors vjp(const Vjp& v) { return {expand(kept(v.grad(), v), v.in_spec(0).shape)}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    return {expand(kept(v.grad(), v, attrs), v.in_spec(0).shape)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     each_reduced(in[0], attrs, [&](const Shape& to, double x) { out[0].at(to) += x; });
   }
   static std::vector<Sample> samples() {
     std::vector<Sample> list = reduction_samples(true);
-    const Attrs all{{"axes", Shape{0}}, {"keepdim", false}};
+    const ReductionAttrs all{{0}, false};
     list.push_back({.inputs = {{{5}, Dtype::boolean}}, .attrs = all, .indices = {1, 0, 1}});
     list.push_back({.inputs = {{{5}, Dtype::i32}}, .attrs = all, .indices = {2147483647, 1}});
     return list;
@@ -113,22 +116,23 @@ struct Sum {
 };
 
 struct Prod {
+  using Attributes = ReductionAttrs;
   static constexpr auto name = "prod", onnx = "ReduceProd", stablehlo = "reduce";
   static constexpr auto summary = "product over axes; i64 for bool and i32; 1 for no elements";
   static constexpr Reads reads = reads_inputs;
 
-  static Specs infer(Inputs in, const Attrs& attrs) { return Sum::infer(in, attrs); }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    reduce(Reduction::prod, in[0], attrs.get<Shape>("axes"), out[0]);
+  static Specs infer(Inputs in, const Attributes& attrs) { return Sum::infer(in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    reduce(Reduction::prod, in[0], attrs.axes, out[0]);
   }
   static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::prod, t); }
   /// The product of the other elements: also where one or more of them are 0.
-  static Tensors vjp(const Vjp& v) {
-    const Shape& axes = v.attrs.get<Shape>("axes");
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const Shape& axes = attrs.axes;
     if (axes.rank() == 0) return {v.grad()};
-    return {kept(v.grad(), v) * prod_others(v.in(0), axes)};
+    return {kept(v.grad(), v, attrs) * prod_others(v.in(0), axes)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     for (double& y : out[0].values) y = 1;
     each_reduced(in[0], attrs, [&](const Shape& to, double x) { out[0].at(to) *= x; });
   }
@@ -141,7 +145,7 @@ struct Prod {
   }
 };
 
-Specs infer_extremum(std::string_view name, Inputs in, const Attrs& attrs) {
+Specs infer_extremum(std::string_view name, Inputs in, const ReductionAttrs& attrs) {
   if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
   const Specs out = infer_reduction(in, attrs);
   if (in[0].numel() == 0 && out[0].shape.numel() != 0)
@@ -156,24 +160,25 @@ std::vector<Sample> extremum_samples() {
 }
 
 /// Ties share the gradient evenly.
-Tensors extremum_vjp(const Vjp& v) {
-  const Tensor chosen = cast(eq(v.in(0), kept(v.out(), v)), v.grad().dtype());
-  const Tensor ties = sum(chosen, v.attrs.get<Shape>("axes"), true);
-  return {kept(v.grad(), v) * (chosen / (v.attrs.get<Shape>("axes").rank() ? ties : chosen))};
+Tensors extremum_vjp(const Vjp& v, const ReductionAttrs& attrs) {
+  const Tensor chosen = cast(eq(v.in(0), kept(v.out(), v, attrs)), v.grad().dtype());
+  const Tensor ties = sum(chosen, attrs.axes, true);
+  return {kept(v.grad(), v, attrs) * (chosen / (attrs.axes.rank() ? ties : chosen))};
 }
 
 struct Amax {
+  using Attributes = ReductionAttrs;
   static constexpr auto name = "amax", onnx = "ReduceMax", stablehlo = "reduce";
   static constexpr auto summary = "largest element; NaN if there is one; ties share the gradient evenly";
   static constexpr Reads reads = reads_all;
 
-  static Specs infer(Inputs in, const Attrs& attrs) { return infer_extremum(name, in, attrs); }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    reduce(Reduction::max, in[0], attrs.get<Shape>("axes"), out[0]);
+  static Specs infer(Inputs in, const Attributes& attrs) { return infer_extremum(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    reduce(Reduction::max, in[0], attrs.axes, out[0]);
   }
   static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::max, t); }
-  static Tensors vjp(const Vjp& v) { return extremum_vjp(v); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) { return extremum_vjp(v, attrs); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     for (double& y : out[0].values) y = -INFINITY;
     each_reduced(in[0], attrs, [&](const Shape& to, double x) {
       double& y = out[0].at(to);
@@ -184,17 +189,18 @@ struct Amax {
 };
 
 struct Amin {
+  using Attributes = ReductionAttrs;
   static constexpr auto name = "amin", onnx = "ReduceMin", stablehlo = "reduce";
   static constexpr auto summary = "smallest element; NaN if there is one; ties share the gradient evenly";
   static constexpr Reads reads = reads_all;
 
-  static Specs infer(Inputs in, const Attrs& attrs) { return infer_extremum(name, in, attrs); }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    reduce(Reduction::min, in[0], attrs.get<Shape>("axes"), out[0]);
+  static Specs infer(Inputs in, const Attributes& attrs) { return infer_extremum(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    reduce(Reduction::min, in[0], attrs.axes, out[0]);
   }
   static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::min, t); }
-  static Tensors vjp(const Vjp& v) { return extremum_vjp(v); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) { return extremum_vjp(v, attrs); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     for (double& y : out[0].values) y = INFINITY;
     each_reduced(in[0], attrs, [&](const Shape& to, double x) {
       double& y = out[0].at(to);
@@ -229,17 +235,17 @@ void arg_extremum(const Tensor& x, int axis, Tensor& out, Better better) {
   });
 }
 
-Specs infer_arg(std::string_view name, Inputs in, const Attrs& attrs) {
+Specs infer_arg(std::string_view name, Inputs in, const ArgAttrs& attrs) {
   const Shape& s = in[0].shape();
-  const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  const int axis = attrs.axis;
   if (s[axis] == 0) throw_shape(name, "no elements to choose from: axis " + std::to_string(axis) + " of " + s.str());
-  return {{reduced_shape(s, {axis}, attrs.get<bool>("keepdim")), Dtype::i64}};
+  return {{reduced_shape(s, {axis}, attrs.keepdim), Dtype::i64}};
 }
 
 template <class Better>
-void arg_oracle(const Dense& x, Dense& out, const Attrs& attrs, Better better) {
-  const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
-  const bool keepdim = attrs.get<bool>("keepdim");
+void arg_oracle(const Dense& x, Dense& out, const ArgAttrs& attrs, Better better) {
+  const int axis = attrs.axis;
+  const bool keepdim = attrs.keepdim;
   for_each_index(out.shape, [&](const Shape& i) {
     Shape from = i;
     if (!keepdim) from.insert(axis, 0);
@@ -253,7 +259,7 @@ void arg_oracle(const Dense& x, Dense& out, const Attrs& attrs, Better better) {
 }
 
 std::vector<Sample> arg_samples() {
-  const auto along = [](std::int64_t axis, bool keepdim) { return Attrs{{"axis", axis}, {"keepdim", keepdim}}; };
+  const auto along = [](int axis, bool keepdim) { return ArgAttrs{axis, keepdim}; };
   return {{.inputs = {{{3, 4}}}, .attrs = along(0, false)},
           {.inputs = {{{3, 4}}}, .attrs = along(1, true)},
           {.inputs = {{{7}, Dtype::i64}}, .attrs = along(0, false), .indices = {2, 5, 5, 1}},
@@ -261,42 +267,43 @@ std::vector<Sample> arg_samples() {
 }
 
 struct Argmax {
+  using Attributes = ArgAttrs;
   static constexpr auto name = "argmax", onnx = "ArgMax", stablehlo = "";
   static constexpr auto summary = "i64 index of the first largest element; a NaN counts as largest";
 
-  static Specs infer(Inputs in, const Attrs& attrs) { return infer_arg(name, in, attrs); }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static Specs infer(Inputs in, const Attributes& attrs) { return infer_arg(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     arg_extremum(in[0], axis, out[0], [](auto a, auto b) { return a > b; });
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     arg_oracle(in[0], out[0], attrs, [](double a, double b) { return a > b; });
   }
   static std::vector<Sample> samples() { return arg_samples(); }
 };
 
 struct Argmin {
+  using Attributes = ArgAttrs;
   static constexpr auto name = "argmin", onnx = "ArgMin", stablehlo = "";
   static constexpr auto summary = "i64 index of the first smallest element; a NaN counts as smallest";
 
-  static Specs infer(Inputs in, const Attrs& attrs) { return infer_arg(name, in, attrs); }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static Specs infer(Inputs in, const Attributes& attrs) { return infer_arg(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     arg_extremum(in[0], axis, out[0], [](auto a, auto b) { return a < b; });
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     arg_oracle(in[0], out[0], attrs, [](double a, double b) { return a < b; });
   }
   static std::vector<Sample> samples() { return arg_samples(); }
 };
 
 Tensor reduce_call(const Primitive& op, const Tensor& x, const Shape& axes, bool keepdim) {
-  return call(op, {{&x}}, Attrs().with("axes", axes_of(axes, x.rank(), op.name)).with("keepdim", keepdim));
+  return call(op, {{&x}}, ReductionAttrs{axes_of(axes, x.rank(), op.name), keepdim});
 }
 
 Tensor arg_call(const Primitive& op, const Tensor& x, std::int64_t axis, bool keepdim) {
-  const std::int64_t at = axis_of(axis, x.rank(), op.name);
-  return call(op, {{&x}}, {{"axis", at}, {"keepdim", keepdim}});
+  return call(op, {{&x}}, ArgAttrs{axis_of(axis, x.rank(), op.name), keepdim});
 }
 
 }  // namespace

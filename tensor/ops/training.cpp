@@ -21,18 +21,18 @@ enum class Decay : std::uint8_t { none, gradient, weights };
 /// The numbers of one update, rounded as the operations of the reference round them.
 template <class T>
 struct AdamNumbers {
-  AdamNumbers(const Attrs& attrs, T rate, T correction1, T correction2)
-      : beta1(static_cast<T>(attrs.get<double>("beta1"))),
-        rest1(static_cast<T>(1 - attrs.get<double>("beta1"))),
-        beta2(static_cast<T>(attrs.get<double>("beta2"))),
-        rest2(static_cast<T>(1 - attrs.get<double>("beta2"))),
-        epsilon(static_cast<T>(attrs.get<double>("epsilon"))),
-        weight_decay(static_cast<T>(attrs.get_or("weight_decay", 0.0))),
-        shrink(rate * static_cast<T>(attrs.get_or("decoupled_decay", 0.0))),
+  AdamNumbers(const AdamAttrs& attrs, T rate, T correction1, T correction2)
+      : beta1(static_cast<T>(attrs.beta1)),
+        rest1(static_cast<T>(1 - attrs.beta1)),
+        beta2(static_cast<T>(attrs.beta2)),
+        rest2(static_cast<T>(1 - attrs.beta2)),
+        epsilon(static_cast<T>(attrs.epsilon)),
+        weight_decay(static_cast<T>(attrs.weight_decay.value_or(0))),
+        shrink(rate * static_cast<T>(attrs.decoupled_decay.value_or(0))),
         root2(std::sqrt(correction2)),
         pace(rate / correction1) {
-    if (attrs.find("weight_decay")) decay = Decay::gradient;
-    if (attrs.find("decoupled_decay")) decay = Decay::weights;
+    if (attrs.weight_decay) decay = Decay::gradient;
+    if (attrs.decoupled_decay) decay = Decay::weights;
     if constexpr (kRoundsOnce && std::is_same_v<T, float>) {
       reciprocal = root2 >= 0x1p-20F && root2 <= 1;
       const double exact = 1 / static_cast<double>(root2);
@@ -134,6 +134,7 @@ T number(const Tensor& x) {
 
 /// One parameter's update by Adam.
 struct AdamUpdate {
+  using Attributes = AdamAttrs;
   static constexpr auto name = "adam_update", onnx = "", stablehlo = "";
   static constexpr auto summary =
       "Adam's update of w by g: m' = beta1 m + (1 - beta1) g, v' = beta2 v + (1 - beta2) g^2, w' = w - rate / "
@@ -156,13 +157,13 @@ struct AdamUpdate {
     }
   }
 
-  static Specs infer(Inputs in, const Attrs&) {
+  static Specs infer(Inputs in, const Attributes&) {
     check(in);
     const Spec spec = in[0].spec();
     return {spec, spec, spec};
   }
 
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     if (in[0].dtype() == Dtype::f32) {
       run<float>(in, out, attrs);
     } else {
@@ -171,28 +172,27 @@ struct AdamUpdate {
   }
 
   /// The definition, in other operations.
-  static Tensors reference(Inputs in, const Attrs& attrs) {
-    const double beta1 = attrs.get<double>("beta1"), beta2 = attrs.get<double>("beta2");
+  static Tensors reference(Inputs in, const Attributes& attrs) {
+    const double beta1 = attrs.beta1, beta2 = attrs.beta2;
     const Dtype dtype = in[0].dtype();
     const Tensor rate = cast(in[4], dtype);
     Tensor w = in[0], g = in[1];
-    if (attrs.find("decoupled_decay")) w = w - (rate * attrs.get<double>("decoupled_decay")) * w;
-    if (attrs.find("weight_decay")) g = g + attrs.get<double>("weight_decay") * w;
+    if (attrs.decoupled_decay) w = w - (rate * *attrs.decoupled_decay) * w;
+    if (attrs.weight_decay) g = g + *attrs.weight_decay * w;
     const Tensor m = beta1 * in[2] + (1 - beta1) * g;
     const Tensor v = beta2 * in[3] + (1 - beta2) * square(g);
-    const Tensor denominator = sqrt(v) / sqrt(cast(in[6], dtype)) + attrs.get<double>("epsilon");
+    const Tensor denominator = sqrt(v) / sqrt(cast(in[6], dtype)) + attrs.epsilon;
     return {w - (rate / cast(in[5], dtype)) * (m / denominator), m, v};
   }
 
-  static Tensors vjp(const Vjp& v) {
-    const Attrs& attrs = v.attrs;
-    const double beta1 = attrs.get<double>("beta1"), beta2 = attrs.get<double>("beta2");
-    const double decay = attrs.get_or("weight_decay", 0.0), decoupled = attrs.get_or("decoupled_decay", 0.0);
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const double beta1 = attrs.beta1, beta2 = attrs.beta2;
+    const double decay = attrs.weight_decay.value_or(0), decoupled = attrs.decoupled_decay.value_or(0);
     const Dtype dtype = v.in_spec(0).dtype;
     const Tensor rate = cast(v.in(4), dtype), correction1 = cast(v.in(5), dtype), correction2 = cast(v.in(6), dtype);
     const Tensor g = decay > 0 ? v.in(1) + decay * v.in(0) : v.in(1);
     const Tensor &m = v.out(1), root = sqrt(v.out(2)), root2 = sqrt(correction2);
-    const Tensor denominator = root / root2 + attrs.get<double>("epsilon");
+    const Tensor denominator = root / root2 + attrs.epsilon;
     const Tensor dw = v.grad_or_zeros(0), step = dw / denominator, pace = rate / correction1;
     const Tensor d_denominator = pace * step * m / denominator;
     const Tensor dm = v.grad_or_zeros(1) - pace * step;
@@ -214,17 +214,16 @@ struct AdamUpdate {
             cast(to_correction2, v.in_spec(6).dtype)};
   }
 
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const double beta1 = attrs.get<double>("beta1"), beta2 = attrs.get<double>("beta2");
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const double beta1 = attrs.beta1, beta2 = attrs.beta2;
     const double rate = in[4].values[0], correction1 = in[5].values[0], correction2 = in[6].values[0];
     for (std::size_t i = 0; i < in[0].values.size(); ++i) {
       const double w = in[0].values[i];
-      const double g = in[1].values[i] + attrs.get_or("weight_decay", 0.0) * w;
+      const double g = in[1].values[i] + attrs.weight_decay.value_or(0) * w;
       const double m = out[1].values[i] = beta1 * in[2].values[i] + (1 - beta1) * g;
       const double v = out[2].values[i] = beta2 * in[3].values[i] + (1 - beta2) * g * g;
-      const double shrunk = w * (1 - rate * attrs.get_or("decoupled_decay", 0.0));
-      out[0].values[i] =
-          shrunk - rate * (m / correction1) / (std::sqrt(v / correction2) + attrs.get<double>("epsilon"));
+      const double shrunk = w * (1 - rate * attrs.decoupled_decay.value_or(0));
+      out[0].values[i] = shrunk - rate * (m / correction1) / (std::sqrt(v / correction2) + attrs.epsilon);
     }
   }
 
@@ -255,7 +254,7 @@ struct AdamUpdate {
   }
 
   template <class T>
-  static void run(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  static void run(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     Tensor copies[4];  // of operands that do not lie row-major; counting handles would cost as much as a small update
     const auto read = [&](std::size_t i) {
       return (in[i].contiguous() ? in[i] : copies[i] = dense(in[i])).template data<T>();
@@ -269,17 +268,18 @@ struct AdamUpdate {
 
 /// What an update by Adam begins with.
 struct AdamBegin {
+  using Attributes = AdamBetas;
   static constexpr auto name = "adam_begin", onnx = "", stablehlo = "";
   static constexpr auto summary = "t' = t + 1, 1 - beta1^t' and 1 - beta2^t', computed in f64";
   static constexpr Reads reads = reads_outputs;
 
-  static Specs infer(Inputs in, const Attrs&) {
+  static Specs infer(Inputs in, const Attributes&) {
     const Spec spec = in[0].spec();
     if (!is_float(spec.dtype)) throw_dtype(name, "t is " + spec.str() + "; it takes f32 or f64");
     return {spec, spec, spec};
   }
 
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     if (in[0].dtype() == Dtype::f32) {
       run<float>(in[0], out, attrs);
     } else {
@@ -287,42 +287,40 @@ struct AdamBegin {
     }
   }
 
-  static Tensors reference(Inputs in, const Attrs& attrs) {
+  static Tensors reference(Inputs in, const Attributes& attrs) {
     const Tensor t = in[0] + 1, exact = cast(t, Dtype::f64);
-    const auto correction = [&](std::string_view beta) {
-      return cast(1 - pow(attrs.get<double>(beta), exact), t.dtype());
-    };
-    return {t, correction("beta1"), correction("beta2")};
+    const auto correction = [&](double beta) { return cast(1 - pow(beta, exact), t.dtype()); };
+    return {t, correction(attrs.beta1), correction(attrs.beta2)};
   }
 
-  static Tensors vjp(const Vjp& v) {
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     Tensor to_t = v.grad_or_zeros(0);
-    const std::string_view names[] = {"beta1", "beta2"};
+    const double betas[] = {attrs.beta1, attrs.beta2};
     for (std::size_t k = 0; k < 2; ++k) {
-      const double beta = v.attrs.get<double>(names[k]);
+      const double beta = betas[k];
       if (beta > 0 && v.grad(k + 1).defined()) to_t = to_t - std::log(beta) * v.grad(k + 1) * (1 - v.out(k + 1));
     }
     return {to_t};
   }
 
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     for (std::size_t i = 0; i < in[0].values.size(); ++i) {
       const double t = out[0].values[i] = in[0].values[i] + 1;
-      out[1].values[i] = -std::expm1(t * std::log(attrs.get<double>("beta1")));
-      out[2].values[i] = -std::expm1(t * std::log(attrs.get<double>("beta2")));
+      out[1].values[i] = -std::expm1(t * std::log(attrs.beta1));
+      out[2].values[i] = -std::expm1(t * std::log(attrs.beta2));
     }
   }
 
   static std::vector<Sample> samples() {
-    const Attrs attrs{{"beta1", 0.8}, {"beta2", 0.95}};
+    const AdamBetas attrs{0.8, 0.95};
     return {{.inputs = {{{}}}, .attrs = attrs, .range = {0, 5}},
             {.inputs = {{{2, 3}}}, .attrs = attrs, .range = {0, 20}}};
   }
 
  private:
   template <class T>
-  static void run(const Tensor& t, std::span<Tensor> out, const Attrs& attrs) {
-    const double beta1 = attrs.get<double>("beta1"), beta2 = attrs.get<double>("beta2");
+  static void run(const Tensor& t, std::span<Tensor> out, const Attributes& attrs) {
+    const double beta1 = attrs.beta1, beta2 = attrs.beta2;
     const Tensor steps = dense(t);
     for (std::int64_t i = 0; i < t.numel(); ++i) {
       const T next = steps.data<T>()[i] + 1;
@@ -336,9 +334,8 @@ struct AdamBegin {
 }  // namespace
 
 Attrs adam_attrs(const AdamConstants& c) {
-  Attrs attrs{{"beta1", c.beta1}, {"beta2", c.beta2}, {"epsilon", c.epsilon}};
-  if (c.weight_decay > 0)
-    return std::move(attrs).with(c.decoupled ? "decoupled_decay" : "weight_decay", c.weight_decay);
+  AdamAttrs attrs{{c.beta1, c.beta2}, c.epsilon};
+  if (c.weight_decay > 0) (c.decoupled ? attrs.decoupled_decay : attrs.weight_decay) = c.weight_decay;
   return attrs;
 }
 
@@ -355,7 +352,7 @@ bool AdamInPlace::prepare(const AdamCells& cells, const Tensor& g, const AdamPac
 void AdamInPlace::run(const Cell& w, const Attrs& attrs) {
   if (dense_.defined()) operands_[1] = &dense_;
   Tensor out[] = {fresh_.defined() ? fresh_ : *operands_[0], *operands_[2], *operands_[3]};
-  AdamUpdate::eval(Inputs(operands_, 7), out, attrs);
+  AdamUpdate::eval(Inputs(operands_, 7), out, attrs.as<AdamAttrs>());
   if (fresh_.defined()) w.assign(fresh_);
 }
 

@@ -35,27 +35,28 @@ bool reshaped_strides(const Tensor& x, const Shape& shape, Shape& strides) {
 void copy_oracle(std::span<const Dense> in, std::span<Dense> out) { out[0].values = in[0].values; }
 
 struct Reshape {
+  using Attributes = ShapeAttrs;
   static constexpr auto name = "reshape", onnx = "Reshape", stablehlo = "reshape";
   static constexpr auto summary = "the elements in row-major order in another shape; a view where strides allow";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
-    const Shape& shape = attrs.get<Shape>("shape");
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    const Shape& shape = attrs.shape;
     if (shape.numel(name) != in[0].numel())
       throw_shape(name, "numbers of elements differ: " + in[0].shape().str() + " to " + shape.str());
     return {{shape, in[0].dtype()}};
   }
-  static bool view(const Tensor& x, const Spec& out, const Attrs&, std::size_t, Layout& layout) {
+  static bool view(const Tensor& x, const Spec& out, const Attributes&, std::size_t, Layout& layout) {
     return reshaped_strides(x, out.shape, layout.strides);
   }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs&) { copy_to(Writer::raw(out[0]), in[0]); }
-  static Tensors vjp(const Vjp& v) { return {reshape(v.grad(), v.in_spec(0).shape)}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs&) { copy_oracle(in, out); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes&) { copy_to(Writer::raw(out[0]), in[0]); }
+  static Tensors vjp(const Vjp& v, const Attributes&) { return {reshape(v.grad(), v.in_spec(0).shape)}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) { copy_oracle(in, out); }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 6}}}, .attrs = {{"shape", Shape{3, 4}}}},
-            {.inputs = {{{2, 3, 4}}}, .attrs = {{"shape", Shape{24}}}},
-            {.inputs = {{{}}}, .attrs = {{"shape", Shape{1, 1}}}},
-            {.inputs = {{{0, 3}}}, .attrs = {{"shape", Shape{3, 0, 2}}}},
-            {.inputs = {{{4, 1, 2}, Dtype::i64}}, .attrs = {{"shape", Shape{2, 4}}}, .indices = {1, 2, 3}}};
+    return {{.inputs = {{{2, 6}}}, .attrs = ShapeAttrs{Shape{3, 4}}},
+            {.inputs = {{{2, 3, 4}}}, .attrs = ShapeAttrs{Shape{24}}},
+            {.inputs = {{{}}}, .attrs = ShapeAttrs{Shape{1, 1}}},
+            {.inputs = {{{0, 3}}}, .attrs = ShapeAttrs{Shape{3, 0, 2}}},
+            {.inputs = {{{4, 1, 2}, Dtype::i64}}, .attrs = ShapeAttrs{Shape{2, 4}}, .indices = {1, 2, 3}}};
   }
 };
 
@@ -63,10 +64,10 @@ struct Contiguous {
   static constexpr auto name = "contiguous", onnx = "Identity", stablehlo = "";
   static constexpr auto summary = "the same values, row-major without gaps";
 
-  static Specs infer(Inputs in, const Attrs&) { return {in[0].spec()}; }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs&) { copy_to(Writer::raw(out[0]), in[0]); }
-  static Tensors vjp(const Vjp& v) { return {v.grad()}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs&) { copy_oracle(in, out); }
+  static Specs infer(Inputs in, const NoAttrs&) { return {in[0].spec()}; }
+  static void eval(Inputs in, std::span<Tensor> out, const NoAttrs&) { copy_to(Writer::raw(out[0]), in[0]); }
+  static Tensors vjp(const Vjp& v, const NoAttrs&) { return {v.grad()}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) { copy_oracle(in, out); }
   static std::vector<Sample> samples() {
     return {{.inputs = {{{3, 5}}}},
             {.inputs = {{{2, 3, 4}, Dtype::boolean}}, .indices = {0, 1, 1}},
@@ -78,39 +79,40 @@ struct Detach {
   static constexpr auto name = "detach", onnx = "Identity", stablehlo = "";
   static constexpr auto summary = "the same values; no gradient passes";
 
-  static Specs infer(Inputs in, const Attrs&) { return {in[0].spec()}; }
-  static bool view(const Tensor& x, const Spec&, const Attrs&, std::size_t, Layout& layout) {
+  static Specs infer(Inputs in, const NoAttrs&) { return {in[0].spec()}; }
+  static bool view(const Tensor& x, const Spec&, const NoAttrs&, std::size_t, Layout& layout) {
     layout.strides = x.strides();
     return true;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs&) { copy_oracle(in, out); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) { copy_oracle(in, out); }
   static std::vector<Sample> samples() {
     return {{.inputs = {{{3, 5}}}}, {.inputs = {{{}}}}, {.inputs = {{{0, 2}, Dtype::i64}}, .indices = {0}}};
   }
 };
 
 struct Permute {
+  using Attributes = PermuteAttrs;
   static constexpr auto name = "permute", onnx = "Transpose", stablehlo = "transpose";
   static constexpr auto summary = "axis i of the result is axis order[i]";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
-    const Shape& order = attrs.get<Shape>("order");
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    const Shape& order = attrs.order;
     Shape s;
     for (const std::int64_t i : order) s.push_back(in[0].shape()[static_cast<int>(i)]);
     return {{s, in[0].dtype()}};
   }
-  static bool view(const Tensor& x, const Spec&, const Attrs& attrs, std::size_t, Layout& layout) {
-    for (const std::int64_t i : attrs.get<Shape>("order")) layout.strides.push_back(x.strides()[static_cast<int>(i)]);
+  static bool view(const Tensor& x, const Spec&, const Attributes& attrs, std::size_t, Layout& layout) {
+    for (const std::int64_t i : attrs.order) layout.strides.push_back(x.strides()[static_cast<int>(i)]);
     return true;
   }
-  static Tensors vjp(const Vjp& v) {
-    const Shape& order = v.attrs.get<Shape>("order");
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const Shape& order = attrs.order;
     Shape back = order;
     for (int i = 0; i < order.rank(); ++i) back[static_cast<int>(order[i])] = i;
     return {permute(v.grad(), back)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const Shape& order = attrs.get<Shape>("order");
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const Shape& order = attrs.order;
     for_each_index(out[0].shape, [&](const Shape& i) {
       Shape from = i;
       for (int k = 0; k < order.rank(); ++k) from[static_cast<int>(order[k])] = i[k];
@@ -118,34 +120,35 @@ struct Permute {
     });
   }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 4}}}, .attrs = {{"order", Shape{2, 0, 1}}}},
-            {.inputs = {{{3, 5}}}, .attrs = {{"order", Shape{1, 0}}}},
-            {.inputs = {{{0, 2}}}, .attrs = {{"order", Shape{1, 0}}}}};
+    return {{.inputs = {{{2, 3, 4}}}, .attrs = PermuteAttrs{Shape{2, 0, 1}}},
+            {.inputs = {{{3, 5}}}, .attrs = PermuteAttrs{Shape{1, 0}}},
+            {.inputs = {{{0, 2}}}, .attrs = PermuteAttrs{Shape{1, 0}}}};
   }
 };
 
 struct Expand {
+  using Attributes = ShapeAttrs;
   static constexpr auto name = "expand", onnx = "Expand", stablehlo = "broadcast_in_dim";
   static constexpr auto summary = "repeats axes of extent 1 and new leading axes, without copying";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
-    const Shape& shape = attrs.get<Shape>("shape");
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    const Shape& shape = attrs.shape;
     (void)shape.numel(name);
     return {{shape, in[0].dtype()}};
   }
-  static bool view(const Tensor& x, const Spec& out, const Attrs&, std::size_t, Layout& layout) {
+  static bool view(const Tensor& x, const Spec& out, const Attributes&, std::size_t, Layout& layout) {
     layout.strides = broadcast_strides(x.shape(), x.strides(), out.shape);
     return true;
   }
-  static Tensors vjp(const Vjp& v) { return {sum_to(v.grad(), v.in_spec(0).shape)}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs&) {
+  static Tensors vjp(const Vjp& v, const Attributes&) { return {sum_to(v.grad(), v.in_spec(0).shape)}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) {
     for_each_index(out[0].shape, [&](const Shape& i) { out[0].at(i) = in[0].broadcast_at(i); });
   }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{1, 4}}}, .attrs = {{"shape", Shape{3, 4}}}},
-            {.inputs = {{{}}}, .attrs = {{"shape", Shape{2, 3}}}},
-            {.inputs = {{{3, 1}}}, .attrs = {{"shape", Shape{2, 3, 5}}}},
-            {.inputs = {{{1, 2}}}, .attrs = {{"shape", Shape{0, 2}}}}};
+    return {{.inputs = {{{1, 4}}}, .attrs = ShapeAttrs{Shape{3, 4}}},
+            {.inputs = {{{}}}, .attrs = ShapeAttrs{Shape{2, 3}}},
+            {.inputs = {{{3, 1}}}, .attrs = ShapeAttrs{Shape{2, 3, 5}}},
+            {.inputs = {{{1, 2}}}, .attrs = ShapeAttrs{Shape{0, 2}}}};
   }
 };
 
@@ -183,7 +186,7 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   if (unknown >= 0 && s[unknown] < 0)
     detail::throw_shape("reshape", "numbers of elements differ: " + x.shape().str() + " to " + shape.str());
   if (s == x.shape()) return x;
-  return detail::call(detail::structured<detail::Reshape>, {{&x}}, {{"shape", s}});
+  return detail::call(detail::structured<detail::Reshape>, {{&x}}, detail::ShapeAttrs{s});
 }
 
 Tensor contiguous(const Tensor& x) {
@@ -196,7 +199,7 @@ Tensor permute(const Tensor& x, const Shape& order) {
   if (order.rank()) (void)axes_of(order, x.rank(), "permute");  // each axis once
   Shape o;
   for (const std::int64_t i : order) o.push_back(axis_of(i, x.rank(), "permute"));
-  return detail::call(detail::structured<detail::Permute>, {{&x}}, {{"order", o}});
+  return detail::call(detail::structured<detail::Permute>, {{&x}}, detail::PermuteAttrs{o});
 }
 
 Tensor transpose(const Tensor& x, std::int64_t a, std::int64_t b) {
@@ -205,7 +208,7 @@ Tensor transpose(const Tensor& x, std::int64_t a, std::int64_t b) {
   const int i = axis_of(a, x.rank(), "transpose");
   const int j = axis_of(b, x.rank(), "transpose");
   std::swap(order[i], order[j]);
-  return detail::call(detail::structured<detail::Permute>, {{&x}}, {{"order", order}});
+  return detail::call(detail::structured<detail::Permute>, {{&x}}, detail::PermuteAttrs{order});
 }
 
 Tensor expand(const Tensor& x, const Shape& shape) {
@@ -219,7 +222,7 @@ Tensor expand(const Tensor& x, const Shape& shape) {
   }
   if (!fits) detail::throw_shape("expand", x.shape().str() + " does not broadcast to " + shape.str());
   if (s == x.shape()) return x;
-  return detail::call(detail::structured<detail::Expand>, {{&x}}, {{"shape", s}});
+  return detail::call(detail::structured<detail::Expand>, {{&x}}, detail::ShapeAttrs{s});
 }
 
 Tensor squeeze(const Tensor& x, std::int64_t axis) {

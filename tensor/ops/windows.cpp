@@ -7,30 +7,30 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// Bounds are resolved: begin is the first element taken, count how many, step may be negative.
 struct Slice {
+  using Attributes = SliceAttrs;
   static constexpr auto name = "slice", onnx = "Slice", stablehlo = "slice";
   static constexpr auto summary = "count elements from begin along an axis, step apart";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) {
     Specs out;
     Spec& s = out.emplace_back(in[0].spec());
-    s.shape[static_cast<int>(attrs.get<std::int64_t>("axis"))] = attrs.get<std::int64_t>("count");
+    s.shape[attrs.axis] = attrs.count;
     return out;
   }
-  static bool view(const Tensor& x, const Spec& out, const Attrs& attrs, std::size_t, Layout& layout) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static bool view(const Tensor& x, const Spec& out, const Attributes& attrs, std::size_t, Layout& layout) {
+    const int axis = attrs.axis;
     layout.strides = x.strides();
-    layout.strides[axis] *= attrs.get<std::int64_t>("step");
-    layout.offset = out.shape[axis] == 0 ? 0 : attrs.get<std::int64_t>("begin") * x.strides()[axis];
+    layout.strides[axis] *= attrs.step;
+    layout.offset = out.shape[axis] == 0 ? 0 : attrs.begin * x.strides()[axis];
     return true;
   }
-  static Tensors vjp(const Vjp& v) {
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Shape& s = v.in_spec(0).shape;
-    const int axis = static_cast<int>(v.attrs.get<std::int64_t>("axis"));
-    const std::int64_t begin = v.attrs.get<std::int64_t>("begin");
-    const std::int64_t count = v.attrs.get<std::int64_t>("count");
-    const std::int64_t step = v.attrs.get<std::int64_t>("step");
+    const int axis = attrs.axis;
+    const std::int64_t begin = attrs.begin;
+    const std::int64_t count = attrs.count;
+    const std::int64_t step = attrs.step;
     if (step != 1) return {spread(v.grad(), s, axis, begin, count, step)};
     Shape before = Shape::filled(s.rank(), 0);
     Shape after = before;
@@ -38,17 +38,17 @@ struct Slice {
     after[axis] = s[axis] - begin - count;
     return {pad(v.grad(), before, after)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     for_each_index(out[0].shape, [&](const Shape& i) {
       Shape from = i;
-      from[axis] = attrs.get<std::int64_t>("begin") + i[axis] * attrs.get<std::int64_t>("step");
+      from[axis] = attrs.begin + i[axis] * attrs.step;
       out[0].at(i) = in[0].at(from);
     });
   }
   static std::vector<Sample> samples() {
-    const auto cut = [](std::int64_t axis, std::int64_t begin, std::int64_t count, std::int64_t step) {
-      return Attrs{{"axis", axis}, {"begin", begin}, {"count", count}, {"step", step}};
+    const auto cut = [](int axis, std::int64_t begin, std::int64_t count, std::int64_t step) {
+      return SliceAttrs{axis, begin, count, step};
     };
     return {{.inputs = {{{5, 4}}}, .attrs = cut(0, 1, 3, 1)},
             {.inputs = {{{5, 4}}}, .attrs = cut(1, 0, 2, 2)},
@@ -80,52 +80,54 @@ struct Slice {
 };
 
 struct Select {
+  using Attributes = SelectAttrs;
   static constexpr auto name = "select", onnx = "Gather", stablehlo = "";
   static constexpr auto summary = "one index along an axis, which is dropped";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) {
     Spec s = in[0].spec();
-    s.shape.erase(static_cast<int>(attrs.get<std::int64_t>("axis")));
+    s.shape.erase(attrs.axis);
     return {s};
   }
-  static bool view(const Tensor& x, const Spec&, const Attrs& attrs, std::size_t, Layout& layout) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static bool view(const Tensor& x, const Spec&, const Attributes& attrs, std::size_t, Layout& layout) {
+    const int axis = attrs.axis;
     layout.strides = x.strides();
     layout.strides.erase(axis);
-    layout.offset = attrs.get<std::int64_t>("index") * x.strides()[axis];
+    layout.offset = attrs.index * x.strides()[axis];
     return true;
   }
-  static Tensors vjp(const Vjp& v) {
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Shape& s = v.in_spec(0).shape;
-    const int axis = static_cast<int>(v.attrs.get<std::int64_t>("axis"));
+    const int axis = attrs.axis;
     Shape before = Shape::filled(s.rank(), 0);
     Shape after = before;
-    before[axis] = v.attrs.get<std::int64_t>("index");
+    before[axis] = attrs.index;
     after[axis] = s[axis] - 1 - before[axis];
     return {pad(unsqueeze(v.grad(), axis), before, after)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     for_each_index(out[0].shape, [&](const Shape& i) {
       Shape from = i;
-      from.insert(static_cast<int>(attrs.get<std::int64_t>("axis")), attrs.get<std::int64_t>("index"));
+      from.insert(attrs.axis, attrs.index);
       out[0].at(i) = in[0].at(from);
     });
   }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{5, 4}}}, .attrs = {{"axis", std::int64_t{0}}, {"index", std::int64_t{3}}}},
-            {.inputs = {{{5, 4}}}, .attrs = {{"axis", std::int64_t{1}}, {"index", std::int64_t{0}}}},
-            {.inputs = {{{3}}}, .attrs = {{"axis", std::int64_t{0}}, {"index", std::int64_t{2}}}}};
+    return {{.inputs = {{{5, 4}}}, .attrs = SelectAttrs{0, 3}},
+            {.inputs = {{{5, 4}}}, .attrs = SelectAttrs{1, 0}},
+            {.inputs = {{{3}}}, .attrs = SelectAttrs{0, 2}}};
   }
 };
 
 /// All slices along an axis at once: one operation, and one stack on the way back.
 struct Unbind {
+  using Attributes = AxisAttrs;
   static constexpr auto name = "unbind", onnx = "Split", stablehlo = "";
   static constexpr auto summary = "the slices along an axis, the axis dropped; all views";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) {
     Spec s = in[0].spec();
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+    const int axis = attrs.axis;
     const std::int64_t n = s.shape[axis];
     s.shape.erase(axis);
     Specs out;
@@ -133,42 +135,48 @@ struct Unbind {
     for (std::int64_t i = 0; i < n; ++i) out.push_back(s);
     return out;
   }
-  static bool view(const Tensor& x, const Spec&, const Attrs& attrs, std::size_t i, Layout& layout) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static bool view(const Tensor& x, const Spec&, const Attributes& attrs, std::size_t i, Layout& layout) {
+    const int axis = attrs.axis;
     layout.strides = x.strides();
     layout.strides.erase(axis);
     layout.offset = static_cast<std::int64_t>(i) * x.strides()[axis];
     return true;
   }
-  static Tensors vjp(const Vjp& v) {
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     Tensors parts;
     parts.reserve(v.outputs());
     for (std::size_t i = 0; i < v.outputs(); ++i) parts.push_back(v.grad_or_zeros(i));
-    return {stack(std::span<const Tensor>(parts.data(), parts.size()), v.attrs.get<std::int64_t>("axis"))};
+    return {stack(std::span<const Tensor>(parts.data(), parts.size()), attrs.axis)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     for (std::size_t k = 0; k < out.size(); ++k)
       for_each_index(out[k].shape, [&](const Shape& i) {
         Shape from = i;
-        from.insert(static_cast<int>(attrs.get<std::int64_t>("axis")), static_cast<std::int64_t>(k));
+        from.insert(attrs.axis, static_cast<std::int64_t>(k));
         out[k].at(i) = in[0].at(from);
       });
   }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 2}}}, .attrs = {{"axis", std::int64_t{0}}}},
-            {.inputs = {{{2, 3, 4}}}, .attrs = {{"axis", std::int64_t{1}}}}};
+    return {{.inputs = {{{3, 2}}}, .attrs = AxisAttrs{0}}, {.inputs = {{{2, 3, 4}}}, .attrs = AxisAttrs{1}}};
   }
+};
+
+struct SplitAttrs {
+  int axis = 0;
+  std::int64_t size = 1;
+  static constexpr auto fields = std::tuple(attr("axis", &SplitAttrs::axis), attr("size", &SplitAttrs::size));
 };
 
 /// Pieces of equal size; the last one may be smaller.
 struct Split {
+  using Attributes = SplitAttrs;
   static constexpr auto name = "split", onnx = "Split", stablehlo = "";
   static constexpr auto summary = "pieces of a size along an axis, the last one smaller; all views";
 
-  static Specs infer(Inputs in, const Attrs& attrs) {
+  static Specs infer(Inputs in, const Attributes& attrs) {
     Spec s = in[0].spec();
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
-    const std::int64_t size = attrs.get<std::int64_t>("size");
+    const int axis = attrs.axis;
+    const std::int64_t size = attrs.size;
     const std::int64_t extent = s.shape[axis];
     Specs out;
     out.reserve(static_cast<std::size_t>(extent / size + 1));
@@ -178,29 +186,28 @@ struct Split {
     }
     return out;
   }
-  static bool view(const Tensor& x, const Spec&, const Attrs& attrs, std::size_t i, Layout& layout) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static bool view(const Tensor& x, const Spec&, const Attributes& attrs, std::size_t i, Layout& layout) {
+    const int axis = attrs.axis;
     layout.strides = x.strides();
-    layout.offset = static_cast<std::int64_t>(i) * attrs.get<std::int64_t>("size") * x.strides()[axis];
+    layout.offset = static_cast<std::int64_t>(i) * attrs.size * x.strides()[axis];
     return true;
   }
-  static Tensors vjp(const Vjp& v) {
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     Tensors parts;
     for (std::size_t i = 0; i < v.outputs(); ++i) parts.push_back(v.grad_or_zeros(i));
-    return {concat(std::span<const Tensor>(parts.data(), parts.size()), v.attrs.get<std::int64_t>("axis"))};
+    return {concat(std::span<const Tensor>(parts.data(), parts.size()), attrs.axis)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const int axis = static_cast<int>(attrs.get<std::int64_t>("axis"));
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const int axis = attrs.axis;
     for (std::size_t k = 0; k < out.size(); ++k)
       for_each_index(out[k].shape, [&](const Shape& i) {
         Shape from = i;
-        from[axis] += static_cast<std::int64_t>(k) * attrs.get<std::int64_t>("size");
+        from[axis] += static_cast<std::int64_t>(k) * attrs.size;
         out[k].at(i) = in[0].at(from);
       });
   }
   static std::vector<Sample> samples() {
-    return {{.inputs = {{{5, 2}}}, .attrs = {{"axis", std::int64_t{0}}, {"size", std::int64_t{2}}}},
-            {.inputs = {{{2, 9}}}, .attrs = {{"axis", std::int64_t{1}}, {"size", std::int64_t{3}}}}};
+    return {{.inputs = {{{5, 2}}}, .attrs = SplitAttrs{0, 2}}, {.inputs = {{{2, 9}}}, .attrs = SplitAttrs{1, 3}}};
   }
 };
 
@@ -236,23 +243,22 @@ Family window_family() {
 
 Tensor slice(const Tensor& x, std::int64_t axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
   if (step == 0) throw ValueError("slice: step must not be 0");
-  const std::int64_t at = axis_of(axis, x.rank(), "slice");
-  const std::int64_t n = x.shape()[static_cast<int>(at)];
+  const int at = axis_of(axis, x.rank(), "slice");
+  const std::int64_t n = x.shape()[at];
   const detail::Bounds b = detail::resolve(n, begin, end, std::clamp(step, -kEnd, kEnd));
   if (b.count <= 1) step = 1;  // no element follows
   if (step == 1 && b.count == n) return x;
-  return detail::call(detail::structured<detail::Slice>, {{&x}},
-                      Attrs().with("axis", at).with("begin", b.begin).with("count", b.count).with("step", step));
+  return detail::call(detail::structured<detail::Slice>, {{&x}}, detail::SliceAttrs{at, b.begin, b.count, step});
 }
 
 Tensor select(const Tensor& x, std::int64_t axis, std::int64_t index) {
-  const std::int64_t at = axis_of(axis, x.rank(), "select");
-  const std::int64_t n = x.shape()[static_cast<int>(at)];
+  const int at = axis_of(axis, x.rank(), "select");
+  const std::int64_t n = x.shape()[at];
   if (index < -n || index >= n)
     detail::throw_shape("select", "index " + std::to_string(index) + " is out of range for axis " + std::to_string(at) +
                                       " of " + x.shape().str());
   return detail::call(detail::structured<detail::Select>, {{&x}},
-                      {{"axis", at}, {"index", index < 0 ? index + n : index}});
+                      detail::SelectAttrs{at, index < 0 ? index + n : index});
 }
 
 Tensor flip(const Tensor& x, const Shape& axes) {
@@ -263,16 +269,16 @@ Tensor flip(const Tensor& x, const Shape& axes) {
 }
 
 Tensors unbind(const Tensor& x, std::int64_t axis) {
-  const std::int64_t at = axis_of(axis, x.rank(), "unbind");
+  const int at = axis_of(axis, x.rank(), "unbind");
   const Tensor* in[] = {&x};
-  return detail::structured<detail::Unbind>.apply(in, {{"axis", at}});
+  return detail::structured<detail::Unbind>.apply(in, detail::AxisAttrs{at});
 }
 
 Tensors split(const Tensor& x, std::int64_t size, std::int64_t axis) {
   if (size < 1) throw ValueError("split: the size of a piece must be positive, got " + std::to_string(size));
-  const std::int64_t at = axis_of(axis, x.rank(), "split");
+  const int at = axis_of(axis, x.rank(), "split");
   const Tensor* in[] = {&x};
-  return detail::structured<detail::Split>.apply(in, Attrs().with("axis", at).with("size", size));
+  return detail::structured<detail::Split>.apply(in, detail::SplitAttrs{at, size});
 }
 
 Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t axis) {

@@ -23,15 +23,15 @@ struct Send {
   static constexpr auto name = "send", onnx = "", stablehlo = "", summary = "x, sent to others";
   static constexpr Effects effects{.communicates = true};
 
-  static Specs infer(Inputs in, const Attrs&) { return {in[0].spec()}; }
-  static void eval(Inputs in, std::span<Tensor> out, const Attrs&) {
+  static Specs infer(Inputs in, const NoAttrs&) { return {in[0].spec()}; }
+  static void eval(Inputs in, std::span<Tensor> out, const NoAttrs&) {
     if (!connected) throw ValueError("send: nobody listens");
     const Tensor x = cast(in[0], Dtype::f64);
     sent.push_back(sum(x).item<double>());
     detail::copy_to(detail::Writer::raw(out[0]), in[0]);
   }
-  static Tensors vjp(const Vjp& v) { return {detail::call(detail::structured<Send>, {{&v.grad()}})}; }
-  static void oracle(std::span<const detail::Dense> in, std::span<detail::Dense> out, const Attrs&) {
+  static Tensors vjp(const Vjp& v, const NoAttrs&) { return {detail::call(detail::structured<Send>, {{&v.grad()}})}; }
+  static void oracle(std::span<const detail::Dense> in, std::span<detail::Dense> out, const NoAttrs&) {
     out[0].values = in[0].values;
   }
   static std::vector<detail::Sample> samples() { return {{.inputs = {{{2}}}}}; }
@@ -133,7 +133,9 @@ BOOST_AUTO_TEST_CASE(what_may_fail_comes_before_what_is_written) {
 
 BOOST_AUTO_TEST_CASE(records_say_what_they_do) {
   const Spec f32{{3}, Dtype::f32}, i64{{3}, Dtype::i64};
-  const auto of = [](const Primitive& p, std::vector<Spec> in) { return p.effects ? p.effects(in, {}) : Effects{}; };
+  const auto of = [](const Primitive& p, std::vector<Spec> in) {
+    return p.effects ? p.effects(in, p.samples().front().attrs) : Effects{};
+  };
   BOOST_TEST(of(*find_primitive("gather"), {f32, i64}).throws);
   BOOST_TEST(of(*find_primitive("checked"), {f32}).throws);
   BOOST_TEST(of(*find_primitive("uniform"), {}).draws);

@@ -164,6 +164,40 @@ BOOST_AUTO_TEST_CASE(bad_texts_name_their_line) {
   for (const auto& [text, message] : cases) BOOST_CHECK_EXCEPTION(parse_graph(text), Error, says(message));
 }
 
+BOOST_AUTO_TEST_CASE(texts_with_wrong_attributes_are_refused) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"slice(%0) axis=0 begin=0 count=2", "line 3: slice: attribute 'step' is missing"},
+      {"slice(%0) axis=0 begin=0 count=2 step=1 stride=1",
+       "slice: attribute 'stride' is unknown; there are: axis, begin, count, step"},
+      {"slice(%0) axis=0 begin=0 count=2 step=1 step=1", "slice: attribute 'step' is given twice"},
+      {"slice(%0) axis=0.0 begin=0 count=2 step=1", "slice: attribute 'axis' must be an integer, got a float"},
+      {"slice(%0) axis=9999999999 begin=0 count=2 step=1",
+       "slice: attribute 'axis' must be an integer of 32 bits, got 9999999999"},
+      {"cast(%0) dtype=\"f32\"", "cast: attribute 'dtype' must be a dtype, got a text"},
+      {"reshape(%0)", "reshape: attribute 'shape' is missing"},
+      {"sum(%0) axes=[0] keepdim=~1", "sum: attribute 'keepdim' must be true or false, got a literal"},
+      {"contiguous(%0) axis=0", "contiguous: attribute 'axis' is unknown; there are: none"},
+      {"exp(%0) d=~1", "exp: attribute 'd' is unknown; there are: a, b, c"},
+      {"add(%0) b=1", "add: attribute 'b' must be a literal, got an integer"},
+      {"add(%0) =1", "a word is missing"},
+      {"add(%0)", "add takes 2 operands, got 1 tensors and 0 literals"},
+      {"add(%0, %0) b=~1", "add takes 2 operands, got 2 tensors and 1 literals"},
+      {"exp(%0) c=~1", "exp takes 1 operands, got 1 tensors and 1 literals"},
+      {"add() a=~1 b=~2", "add takes 2 operands, got 0 tensors and 2 literals"},
+      {"scan(%0) steps=2 reverse=false {\n    return\n  }", "scan: attribute 'parts' is missing"}};
+  for (const auto& [application, message] : cases) {
+    const std::string text = std::string("graph {\n  input %0: f32[2]\n  %1: f32[2] = ") + application + "\n}\n";
+    BOOST_CHECK_EXCEPTION(parse_graph(text), TraceError, says(message));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(attributes_of_a_text_come_into_the_order_of_their_operation) {
+  const auto text = [](const char* attributes) {
+    return std::string("graph {\n  input %0: f32[4]\n  %1: f32[2] = slice(%0) ") + attributes + "\n  return %1\n}\n";
+  };
+  BOOST_TEST(parse_graph(text("step=2 count=2 begin=0 axis=0")).str() == text("axis=0 begin=0 count=2 step=2"));
+}
+
 BOOST_AUTO_TEST_CASE(validation_finds_wrong_types) {
   Graph g = traced([](const Tensors& x) { return Tensors{exp(x[0])}; }, {{{2}, Dtype::f32}});
   Graph wrong = g;

@@ -75,7 +75,7 @@ bool compose(const Chain& c, Domain& domain, IndexMap& map, std::vector<Box>& bo
     const Graph::Node& n = c.g.nodes[i];
     const Shape& operand = c.g.values[n.in[0]].shape;
     if (n.op == ops::pad) {
-      map = through_pad(map, n.attrs.get<Shape>("before"), operand);
+      map = through_pad(map, n.attrs.as<PadAttrs>().before, operand);
       const auto box = valid(map, domain.extents());
       if (!box) return false;
       boxes.push_back(*box);

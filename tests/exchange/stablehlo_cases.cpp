@@ -5,6 +5,7 @@
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
+#include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/oracle.h"
 
 namespace exchange_test {
@@ -18,6 +19,10 @@ using ferrite::Shape;
 using ferrite::Spec;
 using ferrite::Tensor;
 using ferrite::Tensors;
+using ferrite::detail::ArgAttrs;
+using ferrite::detail::CastAttrs;
+using ferrite::detail::Literals;
+using ferrite::detail::ReductionAttrs;
 using ferrite::detail::Sample;
 
 Tensors apply(const Primitive& op, const Tensors& in, const Attrs& attrs) {
@@ -110,8 +115,9 @@ std::vector<StablehloCase> pointwise_cases(const Primitive& op) {
     const Scalar literal = is_float(dtype) ? Scalar(0.75) : Scalar(3);
     Tensors in = pointwise_inputs(op, dtype, {{6}, {6}, {6}});
     in.pop_back();
-    list.push_back(application(op, in, {{op.arity == 3 ? "c" : "b", literal}}, dtype, type + " last one literal"));
-    if (op.arity == 2) list.push_back(application(op, in, {{"a", literal}}, dtype, type + " first one literal"));
+    list.push_back(application(op, in, op.arity == 3 ? Literals{.c = literal} : Literals{.b = literal}, dtype,
+                               type + " last one literal"));
+    if (op.arity == 2) list.push_back(application(op, in, Literals{.a = literal}, dtype, type + " first one literal"));
   }
   return list;
 }
@@ -151,17 +157,16 @@ void add_extremes(const Primitive& op, std::vector<StablehloCase>& list) {
   if (op.name == "cast") {
     for (const Dtype from : {Dtype::f32, Dtype::f64})
       for (const Dtype to : {Dtype::i32, Dtype::i64, Dtype::boolean, Dtype::f64})
-        list.push_back(application(op, {ferrite::cast(x, from)}, {{"dtype", to}}, from, "extremes"));
+        list.push_back(application(op, {ferrite::cast(x, from)}, CastAttrs{to}, from, "extremes"));
     const Tensor wide = Tensor::from<std::int64_t>(
         {std::int64_t{1} << 32, -1, (std::int64_t{1} << 31) + 5, -(std::int64_t{1} << 40) - 7});
-    list.push_back(application(op, {wide}, {{"dtype", Dtype::i32}}, Dtype::f64, "wraps"));
+    list.push_back(application(op, {wide}, CastAttrs{Dtype::i32}, Dtype::f64, "wraps"));
   }
   const Tensor rows = Tensor::from(
       {1.0, std::nan(""), 3.0, std::nan(""), 2.0, 5.0, 5.0, -1.0, -infinity, -infinity, -infinity, -infinity}, {3, 4});
   const bool extremum = op.name == "amax" || op.name == "amin";
-  if (extremum) list.push_back(application(op, {rows}, {{"axes", Shape{1}}, {"keepdim", false}}, Dtype::f64, "NaN"));
-  if (op.name.starts_with("arg"))
-    list.push_back(application(op, {rows}, {{"axis", std::int64_t{1}}, {"keepdim", false}}, Dtype::f64, "NaN"));
+  if (extremum) list.push_back(application(op, {rows}, ReductionAttrs{{1}, false}, Dtype::f64, "NaN"));
+  if (op.name.starts_with("arg")) list.push_back(application(op, {rows}, ArgAttrs{1, false}, Dtype::f64, "NaN"));
 }
 
 /// The gradient of a sequence, as a tape over it makes it: with all results reached, and with the last one only.

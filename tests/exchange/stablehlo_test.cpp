@@ -13,6 +13,7 @@
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/ops.h"
 
 namespace {
@@ -226,7 +227,7 @@ BOOST_AUTO_TEST_CASE(an_operation_in_neither_list_throws) {
   BOOST_TEST(!exchange::has_stablehlo(unknown));
   Graph g;
   g.inputs.push_back(g.add_value({{2, 3}}));
-  g.outputs.push_back(g.add_node(unknown, {{"shape", Shape{6}}}, {g.inputs[0]}, {{6}}));
+  g.outputs.push_back(g.add_node(unknown, ferrite::detail::ShapeAttrs{{6}}, {g.inputs[0]}, {{6}}));
   BOOST_TEST(error_of<exchange::ExportError>(g).starts_with("to_stablehlo: no lowering of twist: "));
 }
 

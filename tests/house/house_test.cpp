@@ -241,6 +241,36 @@ std::vector<std::string> operations_by_name(const Source& s) {
   return matches(s.text, pattern, "an operation by its name");
 }
 
+/// What the structs of all operations call their constants.
+const std::set<std::string>& attribute_names() {
+  static const std::set<std::string> all = [] {
+    static const std::regex pattern(R"re(\battr\("(\w+)",)re");
+    std::set<std::string> names;
+    for (const Source& s : sources())
+      for (auto at = std::sregex_iterator(s.text.begin(), s.text.end(), pattern); at != std::sregex_iterator(); ++at)
+        if (in_library(s)) names.insert((*at)[1]);
+    return names;
+  }();
+  return all;
+}
+
+/// The name of an operation's constant stands in the struct that declares it (`attr`). What reads texts hands names on,
+/// and knows none; what exporters call a constant stands in their own tables. Above the operations, variables and keys
+/// of files may have the same names.
+std::vector<std::string> attributes_by_name(const Source& s) {
+  static const std::set<std::string> texts = {"compile/graph/parse.cpp", "tensor/attrs.cpp"};
+  static const std::set<std::string> sees = {"tensor", "autograd", "compile"};
+  if (!in_library(s) || texts.contains(s.path)) return {};
+  static const std::regex calls(
+      R"re(\battrs(\(\))?(\.|->)(?!as<)\w+(<[^>\n]*>)?\(\s*\{*"|\bAttrs::from\(|\bAttrs\b[^;\n(]*\{\{")re");
+  std::vector<std::string> faults = matches(s.text, calls, "a constant of an operation by its name");
+  static const std::regex compared(R"re([=!]= "(\w+)")re");
+  for (auto at = std::sregex_iterator(s.text.begin(), s.text.end(), compared); at != std::sregex_iterator(); ++at)
+    if (sees.contains(room_of(s.path)) && attribute_names().contains((*at)[1]))
+      faults.push_back("a constant of an operation by its name: " + at->str());
+  return faults;
+}
+
 /// Extents and offsets come from users and files: tensor/extents.h is where they are added and multiplied.
 std::vector<std::string> unchecked_arithmetic(const Source& s) {
   if (!in_library(s) || s.path == "tensor/extents.h") return {};
@@ -309,17 +339,10 @@ BOOST_AUTO_TEST_CASE(internals_are_left_alone) {
 }
 /// "Everything a program needs": all that is public, but what names Eigen and what only compilers and tests need.
 BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
-  const std::set<std::string> apart = {"tensor/eigen.h",
-                                       "tensor/oracle.h",
-                                       "compile/passes.h",
-                                       "compile/scan_body.h",
-                                       "tensor/accumulate.h",
-                                       "tensor/departed.h",
-                                       "tensor/pooled.h",
-                                       "tensor/strided.h",
-                                       "tensor/operations.h",
-                                       "autograd/lenient_grad.h",
-                                       "autograd/composed_gradient.h"};
+  const std::set<std::string> apart = {
+      "tensor/eigen.h",      "tensor/oracle.h",     "compile/passes.h",        "compile/scan_body.h",
+      "tensor/accumulate.h", "tensor/departed.h",   "tensor/pooled.h",         "tensor/strided.h",
+      "tensor/attributes.h", "tensor/operations.h", "autograd/lenient_grad.h", "autograd/composed_gradient.h"};
   const std::set<std::string> reached = reached_from("ferrite.h");
   BOOST_TEST(reached.size() > 40U);
   for (const Source& s : sources())
@@ -343,6 +366,16 @@ BOOST_AUTO_TEST_CASE(the_library_neither_prints_nor_aborts) {
 BOOST_AUTO_TEST_CASE(headers_are_guarded) { enforce(headers_without_guard, {"nn/x.h", "int x;\n"}); }
 BOOST_AUTO_TEST_CASE(operations_are_known_by_identity) {
   enforce(operations_by_name, {"compile/x.cpp", "if (n.op->name == \"matmul\") f(find_primitive(\"add\"));\n"}, 2);
+}
+BOOST_AUTO_TEST_CASE(attributes_are_named_by_their_structs) {
+  BOOST_TEST(attribute_names().size() > 30U);
+  enforce(attributes_by_name,
+          {"compile/x.cpp",
+           "const auto axis = n.attrs.get<std::int64_t>(\"axis\");\n"
+           "n.attrs.each([&](auto name, auto& v) { if (name == \"axis\") f(v); });\n"
+           "const Attrs a{{\"axis\", 1}}, b = Attrs::from(fields, {}, op.name);\n"},
+          4);
+  BOOST_TEST(attributes_by_name({"compile/x.cpp", "n.attrs.as<ScanAttrs>(\"scan\").steps"}).empty());
 }
 BOOST_AUTO_TEST_CASE(one_checked_arithmetic) {
   enforce(unchecked_arithmetic, {"io/x.cpp", "if (__builtin_mul_overflow(a, b, &c)) f();\n"});

@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(and_of_special_values) {
 }
 
 BOOST_AUTO_TEST_CASE(what_an_update_begins_with_has_the_bits_of_its_definition) {
-  const Attrs betas{{"beta1", 0.9}, {"beta2", 0.999}};
+  const Attrs betas = detail::AdamBetas{0.9, 0.999};
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const double t : {0.0, 1.0, 17.0, 1e5, 16777215.0}) {
       const Tensor steps = full({}, t, dtype);

@@ -34,7 +34,7 @@ class StageWriter {
   void add_outsiders();
   void add(const Graph::Node& n);
   void stack(const Graph::Node& n);
-  ValueId view(const Primitive& op, std::string_view name, const Shape& shape, ValueId v);
+  ValueId view(const Primitive& op, const Shape& shape, ValueId v);
   ValueId widened(ValueId v, int rank);
   Spec stacked(const Spec& s) const;
 

@@ -75,17 +75,25 @@ struct SequenceCost {
   std::int64_t rows = 0, w_ih = 0, w_hh = 0, w_hr = 0;
 };
 
+/// What the constants of all sequences and of their gradients begin with.
+struct SequenceOrder {
+  bool reverse = false, batch_first = false;
+  static constexpr auto fields =
+      std::tuple(attr("reverse", &SequenceOrder::reverse), attr("batch_first", &SequenceOrder::batch_first));
+};
+
 /// Axes of time and batch in x and y.
 struct SequenceAxes {
-  explicit SequenceAxes(const Attrs& attrs) : time(attrs.get<bool>("batch_first") ? 1 : 0) {}
+  explicit SequenceAxes(const SequenceOrder& order) : time(order.batch_first ? 1 : 0) {}
   int time;
   int batch() const { return 1 - time; }
 };
 
 /// The shapes and dtypes of a sequence's operands, checked. Throws ShapeError, DtypeError.
-void check_sequence(std::string_view name, CellType cell, Inputs in, const SequenceOperands& o, const Attrs& attrs);
+void check_sequence(std::string_view name, CellType cell, Inputs in, const SequenceOperands& o,
+                    const SequenceOrder& order);
 /// What stands behind the last result: values saved for the way back.
-Spec saved_spec(CellType cell, Inputs in, const SequenceOperands& o, const Attrs& attrs);
+Spec saved_spec(CellType cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order);
 
 template <class T>
 Rows<const T*> rows_of(const Tensor& x, const SequenceAxes& axes) {
@@ -101,7 +109,7 @@ Rows<T*> writable_rows(Tensor& x, const SequenceAxes& axes) {
 template <class T>
 class Prepared {
  public:
-  Prepared(CellType cell, Inputs in, const SequenceOperands& o, const Attrs& attrs);
+  Prepared(CellType cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order);
   const Recurrence<T>& operator*() const { return r_; }
   const Recurrence<T>* operator->() const { return &r_; }
   const Tensor& w_ih() const { return w_ih_; }
@@ -117,49 +125,86 @@ extern template class Prepared<double>;
 
 /// Computes y, the last states and, where `saved` is given, what the way back needs.
 template <class T>
-void run_forward(const Prepared<T>& r, const Attrs& attrs, Tensor& y, Tensor& h, Tensor* c, Tensor* saved);
+void run_forward(const Prepared<T>& r, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c, Tensor* saved);
 
 /// The gradient of a sequence as an operation of its own: y, what was saved, the cotangents of y, h and c (of shape [0]
 /// where nothing arrived), then the operands of the sequence -> a gradient for each operand of floats, of shape [0]
 /// where bit i of `wants` is not set.
 const Primitive& sequence_grad(CellType cell);
 
-void sequence_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs);
-void sequence_grad_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs);
+void sequence_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order);
+void sequence_grad_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order);
+/// Their constants are the `SequenceSaves` and the `SequenceWants`: what all kinds of cell have.
 std::vector<Sample> sequence_samples(CellType cell);
 std::vector<Sample> sequence_grad_samples(CellType cell);
 
-/// The kinds of cell as operations: a name, and which kernel its attributes choose.
+/// The constants of a sequence of any kind of cell: whether it saves what its gradient reads.
+struct SequenceSaves : SequenceOrder {
+  bool save = false;
+  static constexpr auto fields = std::tuple_cat(SequenceOrder::fields, std::tuple(attr("save", &SequenceSaves::save)));
+};
+/// Those of the gradient: bit i is set where that of operand i is wanted.
+struct SequenceWants : SequenceOrder {
+  std::int64_t wants = 0;
+  static constexpr auto fields =
+      std::tuple_cat(SequenceOrder::fields, std::tuple(attr("wants", &SequenceWants::wants)));
+};
+
+/// The kinds of cell as operations: a name, and which kernel its constants choose.
 struct GruSequence {
   static constexpr auto name = "gru_sequence", grad_name = "gru_sequence_grad";
   static constexpr auto summary = "all steps of a GRU: outputs, last h, and what the gradient needs";
-  static constexpr auto flag = "reset_before";
+  template <class A>
+  static constexpr auto choice() {
+    return std::tuple(attr("reset_before", &A::second));
+  }
   static constexpr CellType kinds[2] = {CellType::gru, CellType::gru_reset_before};
 };
 struct LstmSequence {
   static constexpr auto name = "lstm_sequence", grad_name = "lstm_sequence_grad";
   static constexpr auto summary = "all steps of an LSTM: outputs, last h, last c, and what the gradient needs";
-  static constexpr auto flag = "";
+  template <class A>
+  static constexpr auto choice() {
+    return std::tuple();
+  }
   static constexpr CellType kinds[2] = {CellType::lstm, CellType::lstm};
 };
 struct RnnSequence {
   static constexpr auto name = "rnn_sequence", grad_name = "rnn_sequence_grad";
   static constexpr auto summary = "all steps of an Elman network: outputs, last h, and an empty tensor";
-  static constexpr auto flag = "relu";
+  template <class A>
+  static constexpr auto choice() {
+    return std::tuple(attr("relu", &A::second));
+  }
   static constexpr CellType kinds[2] = {CellType::rnn_tanh, CellType::rnn_relu};
 };
+/// The constants of an operation on sequences: what those of all kinds have, and which cell of its kind is meant.
+template <class Kind, class Common>
+struct KindAttrs : Common {
+  std::optional<bool> second{};
+  static constexpr auto fields = std::tuple_cat(Common::fields, Kind::template choice<KindAttrs>());
+
+  KindAttrs() = default;
+  KindAttrs(const Common& common, bool is_second) : Common(common) {
+    if (is_second) second = true;
+  }
+  CellType cell() const { return Kind::kinds[second.value_or(false) ? 1 : 0]; }
+};
 template <class Kind>
-CellType cell_type(const Attrs& attrs) {
-  return Kind::kinds[attrs.get_or<bool>(Kind::flag, false) ? 1 : 0];
-}
+using SequenceAttrs = KindAttrs<Kind, SequenceSaves>;
+template <class Kind>
+using SequenceGradAttrs = KindAttrs<Kind, SequenceWants>;
+
 /// The samples of all kernels that an operation chooses from.
-template <class Kind>
+template <class Kind, class Common>
 std::vector<Sample> samples_of_kinds(std::vector<Sample> (*samples)(CellType)) {
-  std::vector<Sample> all = samples(Kind::kinds[0]);
-  if (Kind::kinds[1] == Kind::kinds[0]) return all;
-  for (Sample& s : samples(Kind::kinds[1])) {
-    s.attrs = std::move(s.attrs).with(Kind::flag, true);
-    all.push_back(std::move(s));
+  std::vector<Sample> all;
+  for (const bool second : {false, true}) {
+    if (second && Kind::kinds[1] == Kind::kinds[0]) break;
+    for (Sample& s : samples(Kind::kinds[second ? 1 : 0])) {
+      s.attrs = KindAttrs<Kind, Common>(s.attrs.as<Common>(), second);
+      all.push_back(std::move(s));
+    }
   }
   return all;
 }

@@ -1,0 +1,102 @@
+#pragma once
+/// The constants of operations that more than one file reads or writes: passes, plans, exporters and tests. Those of
+/// any other operation stand beside it.
+#include "ferrite/tensor/attrs.h"
+
+namespace ferrite::detail {
+
+/// Operands of a pointwise operation that are literals, in place of tensors.
+struct Literals {
+  std::optional<Scalar> a{}, b{}, c{};
+  static constexpr auto fields = std::tuple(attr("a", &Literals::a), attr("b", &Literals::b), attr("c", &Literals::c));
+
+  static constexpr std::size_t kMost = 3;
+  std::optional<Scalar>& operator[](std::size_t operand) { return operand == 0 ? a : operand == 1 ? b : c; }
+};
+/// The literal that stands for that operand of a pointwise operation; null for a tensor.
+inline const Scalar* literal_of(const Attrs& attrs, std::size_t operand) {
+  const AttrValue* v = attrs.at(operand);
+  return v ? std::get_if<Scalar>(v) : nullptr;
+}
+
+/// Of `reshape` and `expand`: the shape of the result.
+struct ShapeAttrs {
+  Shape shape{};
+  static constexpr auto fields = std::tuple(attr("shape", &ShapeAttrs::shape));
+};
+
+/// Of `permute`: axis i of the result is axis order[i].
+struct PermuteAttrs {
+  Shape order{};
+  static constexpr auto fields = std::tuple(attr("order", &PermuteAttrs::order));
+};
+
+/// Of `concat`, `stack` and `unbind`. The constants of all operations along one axis begin with it.
+struct AxisAttrs {
+  int axis = 0;
+  static constexpr auto fields = std::tuple(attr("axis", &AxisAttrs::axis));
+};
+
+/// Of `slice`. Bounds are resolved: begin is the first element taken, count how many, step may be negative.
+struct SliceAttrs {
+  int axis = 0;
+  std::int64_t begin = 0, count = 0, step = 1;
+  static constexpr auto fields = std::tuple(attr("axis", &SliceAttrs::axis), attr("begin", &SliceAttrs::begin),
+                                            attr("count", &SliceAttrs::count), attr("step", &SliceAttrs::step));
+};
+
+/// Of `select`.
+struct SelectAttrs {
+  int axis = 0;
+  std::int64_t index = 0;
+  static constexpr auto fields = std::tuple(attr("axis", &SelectAttrs::axis), attr("index", &SelectAttrs::index));
+};
+
+/// Of `pad`: elements of a value around each axis; negative amounts crop.
+struct PadAttrs {
+  Shape before{}, after{};
+  Scalar value{};
+  static constexpr auto fields =
+      std::tuple(attr("before", &PadAttrs::before), attr("after", &PadAttrs::after), attr("value", &PadAttrs::value));
+};
+
+/// Of `full`.
+struct FullAttrs {
+  Shape shape{};
+  Scalar value{};
+  Dtype dtype = Dtype::f32;
+  static constexpr auto fields =
+      std::tuple(attr("shape", &FullAttrs::shape), attr("value", &FullAttrs::value), attr("dtype", &FullAttrs::dtype));
+};
+
+/// Of `arange`: begin + i step for i below count.
+struct ArangeAttrs {
+  Scalar begin{}, step{};
+  std::int64_t count = 0;
+  Dtype dtype = Dtype::i64;
+  static constexpr auto fields = std::tuple(attr("begin", &ArangeAttrs::begin), attr("step", &ArangeAttrs::step),
+                                            attr("count", &ArangeAttrs::count), attr("dtype", &ArangeAttrs::dtype));
+};
+
+/// Of `cast`: the dtype of the result.
+struct CastAttrs {
+  Dtype dtype = Dtype::f32;
+  static constexpr auto fields = std::tuple(attr("dtype", &CastAttrs::dtype));
+};
+
+/// Of `sum`, `prod`, `amax` and `amin`. Axes are resolved and ascend.
+struct ReductionAttrs {
+  Shape axes{};
+  bool keepdim = false;
+  static constexpr auto fields =
+      std::tuple(attr("axes", &ReductionAttrs::axes), attr("keepdim", &ReductionAttrs::keepdim));
+};
+
+/// Of `argmax` and `argmin`.
+struct ArgAttrs {
+  int axis = 0;
+  bool keepdim = false;
+  static constexpr auto fields = std::tuple(attr("axis", &ArgAttrs::axis), attr("keepdim", &ArgAttrs::keepdim));
+};
+
+}  // namespace ferrite::detail
