@@ -58,7 +58,11 @@ class Walker {
       }
       grads_[from] = cotangent;
       // What was recorded before the oldest variable does not depend on any.
-      for (Entry* e = record_.last_; e && e->first_out > oldest; e = e->before) visit(*e);
+      Scoped scope(frame().scope);
+      for (Entry* e = record_.last_; e && e->first_out > oldest; e = e->before) {
+        scope.enter(e->scope);
+        visit(*e);
+      }
     }
     for (const std::uint32_t s : wrt) out.push_back(grads_[s]);
     return out;

@@ -117,6 +117,7 @@ void TapeRecord::record(const Primitive& op, const Attrs& attrs, Inputs in, std:
 
   Entry* e = new_entry();
   e->op = &op;
+  e->scope = frame().scope;
   if (!attrs.empty() || attrs.body) e->attrs = ::new (arena_.take(sizeof(Attrs))) Attrs(attrs);
   e->in_slots = arena_.make<std::uint32_t>(in.size());
   for (std::size_t i = 0; i < in.size(); ++i) e->in_slots[i] = slot_of(in[i]);
@@ -167,6 +168,7 @@ Tensor TapeRecord::watch(const Tensor& x) {
   if (!from) return variable;
   // A variable inside a variable: its own slot, so that an inner gradient sees only what depends on it here.
   Entry* e = new_entry();
+  e->scope = frame().scope;
   e->in_slots = arena_.make<std::uint32_t>(1);
   e->in_slots[0] = from;
   e->in_specs = keep_specs(1, [&](std::size_t) { return x.spec(); });

@@ -8,6 +8,7 @@
 
 #include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/primitive.h"
+#include "ferrite/tensor/scope.h"
 
 namespace ferrite {
 
@@ -23,6 +24,8 @@ struct Graph {
     Attrs attrs{};
     InlineVector<ValueId, 3> in{};
     InlineVector<ValueId, 1> out{};
+    /// The layer that applied it, or whose gradient it is part of. In a body: empty for the layer of the scan.
+    Scope scope{};
   };
   struct Constant {
     ValueId value = 0;
@@ -48,7 +51,8 @@ struct Graph {
   /// A new constant.
   ValueId add_constant(const Tensor& tensor);
   /// A new node at the end with one result of that type; gives the result.
-  ValueId add_node(const Primitive& op, const Attrs& attrs, std::initializer_list<ValueId> in, const Spec& out);
+  ValueId add_node(const Primitive& op, const Attrs& attrs, std::initializer_list<ValueId> in, const Spec& out,
+                   Scope scope = {});
 
   /// Throws TraceError where a value is used before it is defined, defined twice or out of range, or where the types of
   /// a node's results are not what its operation's shape rule says.
@@ -56,8 +60,9 @@ struct Graph {
 
   /// One line for every value, in order; the same program always gives the same text, and `parse_graph` reads it back.
   /// Floats of constants are hexadecimal, so nothing is rounded. Constants of more than `most_inline` elements stand as
-  /// `#0`, `#1`, ... in the order of `constants`.
-  std::string str(std::int64_t most_inline = 64) const;
+  /// `#0`, `#1`, ... in the order of `constants`. With `scopes`, the lines of nodes that belong to a layer end with its
+  /// path: `scope="encoder.0"`, which is read back, too.
+  std::string str(std::int64_t most_inline = 64, bool scopes = false) const;
   /// The same as a drawing in the language of Graphviz.
   std::string graphviz() const;
 };
@@ -75,6 +80,20 @@ class Body : public Subprogram {
 
 /// What running all nodes of a graph once costs.
 Cost cost_of(const Graph& graph);
+
+/// What the nodes of one layer cost.
+struct LayerCost {
+  Scope scope{};               ///< empty: of no layer
+  std::size_t operations = 0;  ///< nodes; those of a body count as their scan
+  Cost cost{};
+};
+
+/// The cost of a graph by layers, in the order of their first nodes: it adds up to `cost_of(graph)`. Each node counts
+/// for the innermost layer that it belongs to, those of a gradient for the layer whose gradient they are; a scan counts
+/// for the layer that runs it.
+std::vector<LayerCost> cost_by_layer(const Graph& graph);
+/// The same as a table, with the total at its end.
+std::string cost_table(const Graph& graph);
 
 /// What a text cannot hold.
 struct ParseOptions {

@@ -28,6 +28,7 @@ struct PlanReport {
     std::size_t operations = 0;  ///< how many
     bool kernel = false;         ///< a fused kernel; else an operation that runs alone
     std::int64_t bytes = 0;      ///< read and written
+    std::vector<Scope> layers;   ///< whose operations it runs, in order, each once; none for those of no layer
   };
   std::vector<Step> steps;
   std::size_t operations = 0;         ///< nodes of the simplified graph
@@ -42,7 +43,9 @@ struct PlanReport {
   std::int64_t constant_bytes = 0;    ///< captured tensors
   std::vector<std::string> refusals;  ///< what was not fused, and why
 
-  std::string str() const;
+  /// A line for the whole, one for each step and one for each refusal. With `layers`, the lines of steps end with the
+  /// layers whose operations they run: "in encoder.0, head".
+  std::string str(bool layers = false) const;
 };
 
 /// A graph made ready to run: kernels built, views resolved, buffers placed in one arena. Immutable; may be run by

@@ -27,7 +27,7 @@ void check_name(std::string_view name) {
 class Module {
  public:
   Module(const Graph& g, const StablehloOptions& o)
-      : g_(g), options_(o), values_(g.values.size()), body_("    ", o.scan == ScanExport::unrolled) {}
+      : g_(g), options_(o), values_(g.values.size()), body_("    ", o.scan == ScanExport::unrolled, o.locations) {}
 
   std::string text() {
     declare_arguments();

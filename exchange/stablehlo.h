@@ -25,6 +25,9 @@ struct StablehloOptions {
   /// Constants of more than one element are arguments, behind all others, instead of standing in the text.
   bool constants_as_arguments = false;
   ScanExport scan = ScanExport::as_while;
+  /// What a layer of a model computes has its path as location, `loc("encoder.0")`, which compilers name in their
+  /// errors and profiles.
+  bool locations = false;
 };
 
 /// A traced program as the text of a module with one function, `@main`.

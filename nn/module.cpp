@@ -1,3 +1,4 @@
+/// Modules: what they register and adopt, and where they stand.
 #include "ferrite/nn/module.h"
 
 #include <algorithm>
@@ -156,6 +157,33 @@ void Module::adopt(std::string_view name, const Module& child) {
   }
   modes_.insert(modes_.end(), child.modes_.begin(), child.modes_.end());
   child.adoption_.done = true;
+  if (child.place_->in) return;
+  child.place_->name = name;
+  child.place_->in = place_;
+}
+
+std::string Module::path() const {
+  std::string path;
+  for (const Place* p = whole().place_.get(); p->in; p = p->in.get())
+    if (!p->name.empty()) path = path.empty() ? p->name : p->name + "." + path;
+  return path;
+}
+
+void Module::take_path(const Module& from) const {
+  whole().place_->name = from.whole().place_->name;
+  place_->in = from.place_->in;
+}
+
+void Module::enter(std::optional<ferrite::detail::Scoped>& scoped) const {
+  const Scope here = Scope::of(path());
+  if (!here.empty()) scoped.emplace(here);
+}
+
+void Module::name_in(Error& e) const noexcept {
+  try {
+    if (place_) e.set_layer(path());
+  } catch (const std::bad_alloc&) {  // the error is told without its place
+  }
 }
 
 void Module::take_after(const Module& from) const {

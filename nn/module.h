@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -84,6 +85,11 @@ class Module {
   void train(bool on = true) const;
   void eval() const { train(false); }
   bool training() const { return detail::read_flag(whole().mode_); }
+  /// Where it stands in the outermost module that holds it, as the names of its parameters begin there: "encoder.gru";
+  /// empty for one that no module has adopted. Of several modules that adopted it the first one counts.
+  std::string path() const;
+  /// Goes by the path of another module from now on: a copy that runs in its place.
+  void take_path(const Module& from) const;
 
  protected:
   /// With a seed, what it adopts and registers without one of its own is drawn from this one and its full name here,
@@ -92,6 +98,22 @@ class Module {
   Module(Module&&) = default;
   /// Throws ValueError when another module adopted this one: that would go on with the old cells.
   Module& operator=(Module&&) = default;
+
+  /// What f gives, run as a part of this module: what a tracer records meanwhile carries the module's path
+  /// (Graph::Node::scope), and an Error names it (Error::layer). Layers run so when they are called, recurrent layers
+  /// and cells in `run` and `step`, too. For modules with functions of their own:
+  ///
+  ///   Tensor forward(const Tensor& x) const { return inside([&] { return matmul(x, weight); }); }
+  template <class F>
+  auto inside(const F& f) const {
+    const Inside here(*this);
+    try {
+      return f();
+    } catch (Error& e) {
+      name_in(e);
+      throw;
+    }
+  }
 
   /// This module. Throws Error when it was moved from, and so has no cells.
   const Module& whole() const {
@@ -128,10 +150,28 @@ class Module {
     Adoption& operator=(Adoption&& o);
     bool done = false;
   };
+  /// What a module shares with those that it adopts: where it stands. Also holds whether it trains.
+  struct Place {
+    std::atomic<bool> training = true;
+    std::string name;
+    std::shared_ptr<const Place> in;  ///< of the module that adopted it first
+  };
+  /// While it lives, what a tracer records belongs to a module; nothing where nobody traces.
+  class Inside {
+   public:
+    explicit Inside(const Module& m) {
+      if (ferrite::detail::frame().tracing) [[unlikely]]
+        m.enter(scoped_);
+    }
+
+   private:
+    std::optional<ferrite::detail::Scoped> scoped_;
+  };
 
   mutable Adoption adoption_;
   Init init_;
-  Mode mode_ = std::make_shared<std::atomic<bool>>(true);
+  std::shared_ptr<Place> place_ = std::make_shared<Place>();
+  Mode mode_{place_, &place_->training};
   std::vector<Mode> modes_;
   std::vector<Named<Parameter>> parameters_;
   std::vector<Named<Buffer>> buffers_;
@@ -146,6 +186,8 @@ class Module {
 
   /// Throws ValueError when another module has adopted this one: it holds what was registered then.
   void check_open(std::string_view name) const;
+  void enter(std::optional<ferrite::detail::Scoped>& scoped) const;
+  void name_in(Error& e) const noexcept;
   [[noreturn]] static void throw_moved_from();
 };
 
@@ -175,13 +217,15 @@ class Layer : public Module {
   /// Throws ValueError for an initial state that the layer does not take.
   Tensor operator()(const Tensor& x, const Context& context) const {
     (void)whole();
-    if (context.state.defined() || context.cell.defined()) check_takes_state();
-    return forward(x, context);
+    return inside([&] {
+      if (context.state.defined() || context.cell.defined()) check_takes_state();
+      return forward(x, context);
+    });
   }
   /// The layer as a compiled function of its input (compile/compile.h): the same bits from a planned, fused program. It
   /// follows the layer's parameters and its training mode; the layer must outlive it and stay where it is.
   auto compiled() const& {
-    return compile([this](const Tensor& x) { return forward(x, {}); });
+    return compile([this](const Tensor& x) { return (*this)(x); });
   }
   auto compiled() const&& = delete;
   /// Runs the layer step by step on its present weights (nn/stream/stream.h). Throws ValueError when it is not causal.

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "ferrite/tensor/scope.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::nn {
@@ -43,10 +44,17 @@ class Step {
   virtual std::size_t on_tensors() const { return 0; }
   virtual std::unique_ptr<Step> clone() const = 0;
 
+  /// The layer whose step it is: errors name it.
+  Scope scope() const { return scope_; }
+  void set_scope(Scope scope) { scope_ = scope; }
+
  protected:
   Step() = default;
   Step(const Step&) = default;
   Step& operator=(const Step&) = default;
+
+ private:
+  Scope scope_{};
 };
 
 }  // namespace ferrite::nn

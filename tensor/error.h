@@ -1,5 +1,6 @@
 #pragma once
 #include <initializer_list>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -7,10 +8,22 @@
 namespace ferrite {
 
 /// Base of everything the library throws. Messages read
-/// `<where>: <what is wrong>: <the values seen>[; <what to do>]`.
+/// `<where>: <what is wrong>: <the values seen>[; <what to do>]`, and begin with "in <path>: " where a layer of a model
+/// threw it: "in encoder.gru: matmul: inner extents differ: [2, 3] . [4, 5]".
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+
+  const char* what() const noexcept override;
+  /// The path of the layer that threw it, as the names of its parameters begin; empty outside of layers.
+  std::string_view layer() const noexcept;
+  /// Says which layer threw it. The first to say so, which is the innermost one, is right; an empty path says nothing.
+  /// Leaves the message as it is where there is no memory for a longer one.
+  void set_layer(std::string_view path) noexcept;
+
+ private:
+  struct Located;
+  std::shared_ptr<const Located> located_{};
 };
 
 /// Shapes, extents, axes or indices that do not fit.

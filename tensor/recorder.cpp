@@ -84,6 +84,7 @@ NewFrame::~NewFrame() { detail::top = frame_.outer; }
 
 NoTapes::NoTapes() {
   frame_.cut = true;
+  frame_.scope = frame_.outer->scope;
   for (Recorder* r : frame_.outer->recorders)
     if (!r->differentiates()) detail::add(frame_, r);
 }

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "ferrite/tensor/primitive.h"
+#include "ferrite/tensor/scope.h"
 
 namespace ferrite {
 
@@ -41,11 +42,31 @@ struct Frame {
   bool tracing = false;
   bool differentiated = false;
   bool cut = false;  ///< nothing made here is part of a gradient
+  Scope scope{};     ///< of the layer that runs; known only while something is traced
   Frame* outer = nullptr;
 };
 
 /// The innermost frame of this thread.
 Frame& frame();
+
+/// Says to which layer the applications in the present frame belong while it lives: a tracer writes that to the nodes
+/// of its graph, and a tape takes the gradient of an application in its layer.
+class Scoped {
+ public:
+  explicit Scoped(Scope scope) : frame_(&frame()), before_(frame_->scope) { frame_->scope = scope; }
+  ~Scoped() { frame_->scope = before_; }
+  Scoped(const Scoped&) = delete;
+  Scoped& operator=(const Scoped&) = delete;
+
+  /// Goes on in another layer.
+  void enter(Scope scope) { frame_->scope = scope; }
+  /// The layer that ran before.
+  Scope before() const { return before_; }
+
+ private:
+  Frame* frame_;
+  Scope before_;
+};
 
 /// The value of a switch, told to the recorders.
 bool read_flag(const std::shared_ptr<std::atomic<bool>>& flag);

@@ -20,6 +20,7 @@ struct Entry {
   Entry* before = nullptr;
   std::uint32_t first_out = 0;
   bool freed = false;
+  Scope scope;                        ///< of the layer that applied it; known only while a program is traced
   std::span<std::uint32_t> in_slots;  ///< 0: a constant
   std::span<const Spec*> in_specs;
   std::span<const Spec*> out_specs;

@@ -60,7 +60,8 @@ void materialize_ends(Graph& g) {
   const auto ensure = [&](ValueId& v) {
     const std::size_t i = v < maker.size() ? maker[v] : kNowhere;
     if (i != kNowhere && !g.nodes[i].op->view && g.nodes[i].op != ops::pad) return;
-    if (copy[v] == kNoValue) copy[v] = g.add_node(*ops::contiguous, {}, {v}, Spec(g.values[v]));
+    const Scope scope = i != kNowhere ? g.nodes[i].scope : Scope();
+    if (copy[v] == kNoValue) copy[v] = g.add_node(*ops::contiguous, {}, {v}, Spec(g.values[v]), scope);
     v = copy[v];
   };
   for (ValueId& v : g.outputs) ensure(v);

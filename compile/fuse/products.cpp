@@ -134,7 +134,7 @@ void copy_turned_operands(Graph& g) {
     g.nodes.push_back(std::move(n));
     if (!turns) continue;
     const ValueId v = g.nodes.back().out[0];
-    if (readers[v] > 1) copy_of[v] = g.add_node(kTurn, {}, {v}, Spec(g.values[v]));
+    if (readers[v] > 1) copy_of[v] = g.add_node(kTurn, {}, {v}, Spec(g.values[v]), g.nodes.back().scope);
   }
 }
 

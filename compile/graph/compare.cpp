@@ -30,7 +30,7 @@ bool same_graph(const Graph& a, const Graph& b) {
     return false;
   for (std::size_t i = 0; i < a.nodes.size(); ++i) {
     const Graph::Node &m = a.nodes[i], &n = b.nodes[i];
-    if (m.op != n.op || !std::ranges::equal(m.in, n.in) || !std::ranges::equal(m.out, n.out) ||
+    if (m.op != n.op || m.scope != n.scope || !std::ranges::equal(m.in, n.in) || !std::ranges::equal(m.out, n.out) ||
         !m.attrs.same_bits(n.attrs))
       return false;
   }

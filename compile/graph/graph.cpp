@@ -1,6 +1,8 @@
+/// Programs: how they are put together, checked and applied.
 #include "ferrite/compile/graph.h"
 
 #include "ferrite/tensor/attributes.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite {
 
@@ -15,13 +17,15 @@ ValueId Graph::add_constant(const Tensor& tensor) {
   return v;
 }
 
-ValueId Graph::add_node(const Primitive& op, const Attrs& attrs, std::initializer_list<ValueId> in, const Spec& out) {
+ValueId Graph::add_node(const Primitive& op, const Attrs& attrs, std::initializer_list<ValueId> in, const Spec& out,
+                        Scope scope) {
   const ValueId v = add_value(out);
   Node& n = nodes.emplace_back();
   n.op = &op;
   n.attrs = attrs;
   n.in.append(in.begin(), in.end());
   n.out.push_back(v);
+  n.scope = scope;
   return v;
 }
 
@@ -111,20 +115,6 @@ class Validation {
 
 void Graph::validate() const { Validation(*this).run(); }
 
-Cost cost_of(const Graph& graph) {
-  const auto specs_of = [&](const auto& values) {
-    Specs specs;
-    for (const ValueId v : values) specs.push_back(graph.values[v]);
-    return specs;
-  };
-  Cost cost;
-  for (const Graph::Node& n : graph.nodes) {
-    const Specs in = specs_of(n.in), out = specs_of(n.out);
-    cost += cost_of(*n.op, {in.data(), in.size()}, {out.data(), out.size()}, n.attrs);
-  }
-  return cost;
-}
-
 Tensors replay(const Graph& graph, std::span<const Tensor> inputs) {
   if (inputs.size() != graph.inputs.size() + graph.reads.size())
     throw ValueError("replay: the graph takes " + std::to_string(graph.inputs.size() + graph.reads.size()) +
@@ -133,10 +123,12 @@ Tensors replay(const Graph& graph, std::span<const Tensor> inputs) {
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) values[graph.inputs[i]] = inputs[i];
   for (std::size_t i = 0; i < graph.reads.size(); ++i) values[graph.reads[i].value] = inputs[graph.inputs.size() + i];
   for (const Graph::Constant& c : graph.constants) values[c.value] = c.tensor;
+  detail::Scoped scope(detail::frame().scope);
   for (const Graph::Node& n : graph.nodes) {
     InlineVector<const Tensor*, 8> in;
     for (const ValueId v : n.in) in.push_back(&values[v]);
-    Tensors out = n.op->apply({in.data(), in.size()}, n.attrs);
+    scope.enter(n.scope.or_else(scope.before()));
+    Tensors out = detail::in_layer(n.scope, [&] { return n.op->apply({in.data(), in.size()}, n.attrs); });
     for (std::size_t i = 0; i < out.size(); ++i) values[n.out[i]] = std::move(out[i]);
   }
   Tensors results;

@@ -280,7 +280,11 @@ class Parser {
     while (!line.done() && !(has_body = line.accept("{"))) {
       const std::string_view key = line.word("=");
       line.expect("=");
-      given.emplace_back(key, line.attr());
+      if (key == detail::kScopeWord) {
+        n.scope = Scope::of(line.quoted());
+      } else {
+        given.emplace_back(key, line.attr());
+      }
     }
     try {
       n.attrs = Attrs::from(*n.op->attributes, given, n.op->name);

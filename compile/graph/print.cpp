@@ -95,8 +95,8 @@ std::string kind_name(CellKind kind) {
 /// Writes a graph line by line.
 class Printer {
  public:
-  Printer(const Graph& g, std::int64_t most_inline, std::string indent = "  ")
-      : g_(g), most_inline_(most_inline), indent_(std::move(indent)) {}
+  Printer(const Graph& g, std::int64_t most_inline, bool scopes, std::string indent = "  ")
+      : g_(g), most_inline_(most_inline), scopes_(scopes), indent_(std::move(indent)) {}
 
   std::string run() {
     text_ = "graph {\n";
@@ -123,7 +123,7 @@ class Printer {
   }
   /// The program of a scan, with all its constants, indented.
   void body(const Graph& g) {
-    Printer p(g, std::numeric_limits<std::int64_t>::max(), indent_ + "  ");
+    Printer p(g, std::numeric_limits<std::int64_t>::max(), scopes_, indent_ + "  ");
     p.block();
     text_ += p.text_ + indent_ + "}\n";
   }
@@ -157,11 +157,14 @@ class Printer {
     for (const ValueId v : n.out) s += (s.empty() ? "" : ", ") + typed(v);
     s += " = " + std::string(n.op->name) + "(" + list(n.in) + ")";
     s += detail::attrs_text(n.attrs);
+    if (scopes_ && !n.scope.empty())
+      s += " " + std::string(detail::kScopeWord) + "=" + detail::in_quotes(n.scope.path());
     return n.attrs.body ? s + " {" : s;
   }
 
   const Graph& g_;
   std::int64_t most_inline_;
+  bool scopes_;
   std::string indent_;
   std::string text_;
   int references_ = 0;
@@ -169,7 +172,9 @@ class Printer {
 
 }  // namespace
 
-std::string Graph::str(std::int64_t most_inline) const { return Printer(*this, most_inline).run(); }
+std::string Graph::str(std::int64_t most_inline, bool scopes) const {
+  return Printer(*this, most_inline, scopes).run();
+}
 
 std::string Graph::graphviz() const {
   std::string s = "digraph program {\n  node [shape=box, fontname=monospace];\n";

@@ -7,6 +7,9 @@
 
 namespace ferrite::detail {
 
+/// Stands before the layer of a node, behind its attributes; no operation has an attribute of that name.
+inline constexpr std::string_view kScopeWord = "scope";
+
 /// " name=value" for every constant that is set. The type of a value can be told from its text: true, 1, 2.0, f32, ~3
 /// for a literal, [2, 3], "text".
 std::string attrs_text(const Attrs& attrs);

@@ -31,6 +31,7 @@ ValueId Tracer::number_of(const Tensor& t) {
   if (!k.detached) {
     Graph::Node n;
     n.op = detail::ops::detach;
+    n.scope = detail::frame().scope;
     n.in.push_back(k.value);
     n.out.push_back(*(k.detached = graph_.add_value(t.spec())));
     graph_.nodes.push_back(std::move(n));
@@ -63,6 +64,7 @@ void Tracer::record(const Primitive& op, const Attrs& attrs, Inputs in, std::spa
   Graph::Node n;
   n.op = &op;
   n.attrs = attrs;
+  n.scope = detail::frame().scope;
   for (const Tensor& x : in) n.in.push_back(number_of(x));
   for (const Tensor& y : out) {
     n.out.push_back(graph_.add_value(y.spec()));

@@ -47,12 +47,13 @@ class Sinking {
     const Spec spec = g_.values[v];
     const Shape index = g_.values[gather_.in[1]].shape;  // values grow meanwhile
     if (depth == 0 || !is_pointwise(v)) {
-      return g_.add_node(*gather_.op, gather_.attrs, {to_[v], gather_.in[1]}, {index, spec.dtype});
+      return g_.add_node(*gather_.op, gather_.attrs, {to_[v], gather_.in[1]}, {index, spec.dtype}, gather_.scope);
     }
     const Graph::Node& n = (*old_)[static_cast<std::size_t>(producer_[v])];
     Graph::Node smaller;
     smaller.op = n.op;
     smaller.attrs = n.attrs;
+    smaller.scope = n.scope;
     for (const ValueId x : n.in) smaller.in.push_back(operand(x, spec.shape, depth));
     smaller.out.push_back(g_.add_value({index, spec.dtype}));
     g_.nodes.push_back(smaller);
@@ -69,9 +70,9 @@ class Sinking {
     bool same = axis < lead || own[axis - lead] == 1;
     for (int a = 0; a < shape.rank(); ++a) same = same && (a == axis || index[a] == shape[a]);
     if (same) return to_[x];
-    const ValueId wide =
-        g_.add_node(*detail::ops::expand, detail::ShapeAttrs{shape}, {to_[x]}, {shape, g_.values[x].dtype});
-    return g_.add_node(*gather_.op, gather_.attrs, {wide, gather_.in[1]}, {index, g_.values[x].dtype});
+    const ValueId wide = g_.add_node(*detail::ops::expand, detail::ShapeAttrs{shape}, {to_[x]},
+                                     {shape, g_.values[x].dtype}, gather_.scope);
+    return g_.add_node(*gather_.op, gather_.attrs, {wide, gather_.in[1]}, {index, g_.values[x].dtype}, gather_.scope);
   }
 
   Graph& g_;

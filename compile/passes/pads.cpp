@@ -64,7 +64,7 @@ class Joining {
         g_.nodes.push_back(std::move(n));
         continue;
       }
-      to_.replace(v, concatenation(*pieces_[v], Spec(g_.values[v])));
+      to_.replace(v, concatenation(*pieces_[v], Spec(g_.values[v]), n.scope));
     }
     to_.apply_ends(g_);
   }
@@ -87,8 +87,9 @@ class Joining {
   }
   bool absorbed(ValueId v) const { return absorbed_[v]; }
 
-  ValueId concatenation(const Pieces& p, const Spec& spec) {
+  ValueId concatenation(const Pieces& p, const Spec& spec, Scope scope) {
     Graph::Node n;
+    n.scope = scope;
     n.op = detail::ops::concat;
     n.attrs = detail::AxisAttrs{p.axis};
     std::int64_t at = 0;
@@ -98,7 +99,8 @@ class Joining {
     for (const Pieces::Piece& piece : p.list) {
       gap(piece.begin);
       const ValueId x = to_[piece.value];
-      n.in.push_back(g_.add_node(*detail::ops::add, detail::Literals{.b = Scalar(0.0)}, {x}, Spec(g_.values[x])));
+      n.in.push_back(
+          g_.add_node(*detail::ops::add, detail::Literals{.b = Scalar(0.0)}, {x}, Spec(g_.values[x]), scope));
       at = piece.end;
     }
     gap(spec.shape[p.axis]);

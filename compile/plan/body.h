@@ -21,6 +21,7 @@ struct PlannedCall {
   Attrs attrs;
   std::vector<PlannedTensor> in;
   std::vector<PlannedTensor> out;
+  Scope scope{};  ///< what its errors name
 };
 
 /// A matrix product whose rows the kernel of its step reads as soon as they are there.

@@ -74,6 +74,7 @@ class Builder {
     PlannedCall call;
     call.op = n.op;
     call.attrs = n.attrs;
+    call.scope = n.scope;
     for (const ValueId v : n.in) {
       const Window& w = fused_.windows[v];
       call.in.push_back({w.base, w.offset * size_of(g_.values[v].dtype), g_.values[v], w.strides});

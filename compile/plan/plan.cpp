@@ -76,16 +76,20 @@ Tensors Plan::run(std::span<const Tensor* const> inputs) const {
   return outputs;
 }
 
-std::string PlanReport::str() const {
+std::string PlanReport::str(bool layers) const {
   std::string s = std::to_string(operations) + " operations in " + std::to_string(steps.size()) +
                   " steps: " + std::to_string(kernels) + " fused kernels, " + std::to_string(products) + " products (" +
                   std::to_string(epilogues) + " in the step of a kernel), " + std::to_string(others) + " others; " +
                   std::to_string(bytes_moved) + " bytes moved; intermediates " + std::to_string(arena_bytes) +
                   " bytes (at least " + std::to_string(bound_bytes) + "), results " + std::to_string(result_bytes) +
                   ", constants " + std::to_string(constant_bytes) + "\n";
-  for (const Step& step : steps)
+  for (const Step& step : steps) {
     s += std::string("  ") + (step.kernel ? "kernel: " : "alone:  ") + step.what + " (" + std::to_string(step.bytes) +
-         " bytes)\n";
+         " bytes)";
+    for (std::size_t i = 0; layers && i < step.layers.size(); ++i)
+      s += (i ? ", " : " in ") + std::string(step.layers[i].path());
+    s += "\n";
+  }
   for (const std::string& r : refusals) s += "  not fused: " + r + "\n";
   return s;
 }

@@ -31,16 +31,21 @@ class Reporter {
     s.kernel = true;
     ++body_.report.kernels;
     std::vector<std::pair<std::size_t, std::string_view>> names;
+    std::vector<std::pair<std::size_t, Scope>> scopes;
     std::vector<ValueId> read;
     const std::vector<char> live = live_expressions(group);
     for (std::size_t i = 0; i < group.expressions.size(); ++i) {
       if (!live[i]) continue;
       const Expression& e = group.expressions[i];
       names.emplace_back(e.order, e.node ? e.node->op->name : "copy");
+      if (e.node) scopes.emplace_back(e.order, e.node->scope);
       s.operations += e.node ? 1 : 0;
       for (const GroupOperand& o : e.operands)
         if (o.value != kNoValue && o.expression < 0) read.push_back(o.value);
     }
+    for (const std::size_t node : t.products) name_layer(s, g_.nodes[node].scope);
+    std::sort(scopes.begin(), scopes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [order, scope] : scopes) name_layer(s, scope);
     std::sort(names.begin(), names.end());
     for (const auto& [order, name] : names) s.what += (s.what.empty() ? "" : " ") + std::string(name);
     std::sort(read.begin(), read.end());
@@ -52,6 +57,11 @@ class Reporter {
       s.bytes += e.map.shape.numel() * size_of(e.dtype);
     }
     return s;
+  }
+
+  static void name_layer(PlanReport::Step& s, Scope scope) {
+    if (!scope.empty() && std::find(s.layers.begin(), s.layers.end(), scope) == s.layers.end())
+      s.layers.push_back(scope);
   }
 
   /// A product that runs with a kernel: its result never leaves the caches.
@@ -70,6 +80,7 @@ class Reporter {
     PlanReport::Step s;
     s.what = n.op->name;
     s.operations = 1;
+    name_layer(s, n.scope);
     ++(is_product(*n.op) ? body_.report.products : body_.report.others);
     for (const ValueId v : n.in) s.bytes += bytes_of(v);
     for (const ValueId v : n.out) s.bytes += bytes_of(v);

@@ -90,7 +90,7 @@ void Workspace::call(int index) {
   Call& c = calls_[static_cast<std::size_t>(index)];
   if (const PackedMatrix& weights = packed_[static_cast<std::size_t>(index)])
     return packed_product(c.in[0], weights, c.out[0]);
-  planned.op->eval({c.pointers.data(), c.pointers.size()}, c.out, planned.attrs);
+  in_layer(planned.scope, [&] { planned.op->eval({c.pointers.data(), c.pointers.size()}, c.out, planned.attrs); });
 }
 
 /// Some rows of the products, then the kernel over them while they are in the caches.

@@ -70,8 +70,13 @@ class TakingApart {
       const Shape row{1, g_.values[v].shape.numel()};
       const Dtype dtype = g_.values[v].dtype;
       const bool is_row = g_.values[v].shape == row;
-      terms_.push_back({sum, kNoValue, is_row ? v : g_.add_node(*ops::reshape, ShapeAttrs{row}, {v}, {row, dtype})});
+      terms_.push_back(
+          {sum, kNoValue, is_row ? v : g_.add_node(*ops::reshape, ShapeAttrs{row}, {v}, {row, dtype}, scope_of(v))});
     }
+  }
+  Scope scope_of(ValueId v) const {
+    const Graph::Node* n = maker_in_body(v);
+    return n ? n->scope : Scope();
   }
   bool is_matrix_product(ValueId v) const {
     const Graph::Node* n = maker_in_body(v);
@@ -87,7 +92,7 @@ class TakingApart {
   ValueId turned(ValueId v) {
     if (const Graph::Node* n = maker_in_body(v); n && n->op == ops::permute) return n->in[0];
     const Spec s = g_.values[v];
-    return g_.add_node(*ops::permute, PermuteAttrs{{1, 0}}, {v}, {{s.shape[1], s.shape[0]}, s.dtype});
+    return g_.add_node(*ops::permute, PermuteAttrs{{1, 0}}, {v}, {{s.shape[1], s.shape[0]}, s.dtype}, scope_of(v));
   }
 
   // ---- when ----------------------------------------------------------------------------------------------

@@ -73,8 +73,9 @@ class Scans {
     return constants_of(n).steps == 1 && ScanBody::of(n.attrs).signature().sums == 0;
   }
 
-  ValueId reshaped(ValueId v, const Shape& shape) {
-    return g_.add_node(*detail::ops::reshape, detail::ShapeAttrs{shape}, {v}, {shape, Dtype(g_.values[v].dtype)});
+  ValueId reshaped(ValueId v, const Shape& shape, Scope scope) {
+    return g_.add_node(*detail::ops::reshape, detail::ShapeAttrs{shape}, {v}, {shape, Dtype(g_.values[v].dtype)},
+                       scope);
   }
 
   void inline_step(const Graph::Node& n) {
@@ -84,11 +85,12 @@ class Scans {
     std::vector<ValueId> local(b.values.size());
     for (std::size_t i = 0; i < b.inputs.size(); ++i) {
       const bool x = i >= s.carries && i < s.carries + s.xs;
-      local[b.inputs[i]] = x ? reshaped(n.in[i], body.input(i).shape) : n.in[i];
+      local[b.inputs[i]] = x ? reshaped(n.in[i], body.input(i).shape, n.scope) : n.in[i];
     }
     for (const Graph::Constant& c : b.constants) local[c.value] = g_.add_constant(c.tensor);
     for (const Graph::Node& step : b.nodes) {
       Graph::Node copy = step;
+      copy.scope = step.scope.or_else(n.scope);
       for (ValueId& v : copy.in) v = local[v];
       for (ValueId& v : copy.out) {
         local[v] = g_.add_value(b.values[v]);
@@ -98,7 +100,8 @@ class Scans {
     }
     for (std::size_t k = 0; k < b.outputs.size(); ++k) {
       const bool y = k >= s.carries + s.sums;
-      to_.replace(n.out[k], y ? reshaped(local[b.outputs[k]], g_.values[n.out[k]].shape) : local[b.outputs[k]]);
+      to_.replace(n.out[k],
+                  y ? reshaped(local[b.outputs[k]], g_.values[n.out[k]].shape, n.scope) : local[b.outputs[k]]);
     }
   }
 

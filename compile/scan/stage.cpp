@@ -102,7 +102,7 @@ ValueId StageWriter::view(const Primitive& op, const Shape& shape, ValueId v) {
   Graph& to = stage_.graph;
   if (to.values[v].shape == shape) return v;
   const Dtype dtype = to.values[v].dtype;
-  return to.add_node(op, ShapeAttrs{shape}, {v}, {shape, dtype});
+  return to.add_node(op, ShapeAttrs{shape}, {v}, {shape, dtype}, scope_);
 }
 
 /// An operand of which every step has that many axes.
@@ -117,6 +117,7 @@ ValueId StageWriter::widened(ValueId v, int rank) {
 }
 
 void StageWriter::stack(const Graph::Node& n) {
+  scope_ = n.scope;
   Graph& to = stage_.graph;
   const Spec out = stacked(g_.values[n.out[0]]);
   const int rank = g_.values[n.out[0]].shape.rank();
@@ -126,8 +127,8 @@ void StageWriter::stack(const Graph::Node& n) {
     const Shape rows{chunk_ * a[0], a[1]};
     const Shape product{rows[0], out.shape[-1]};
     const ValueId flat = view(*ops::reshape, rows, local_[n.in[0]]);
-    result =
-        view(*ops::reshape, out.shape, to.add_node(*ops::matmul, {}, {flat, local_[n.in[1]]}, {product, out.dtype}));
+    result = view(*ops::reshape, out.shape,
+                  to.add_node(*ops::matmul, {}, {flat, local_[n.in[1]]}, {product, out.dtype}, scope_));
     return;
   }
   if (n.op == ops::reshape) {

@@ -48,8 +48,25 @@ std::string hlo_list(const Shape& list) {
 
 HloValue HloBuilder::emit(const std::string& right_hand_side, const Spec& spec) {
   HloValue v{"%" + to_string(next_++), spec};
-  text_ += indent_ + v.name + " = " + right_hand_side + "\n";
+  text_ += indent_ + v.name + " = " + right_hand_side + location() + "\n";
   return v;
+}
+
+std::string HloBuilder::location() const {
+  if (!locates_ || layer_.empty()) return {};
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string text = " loc(\"";
+  for (const char c : layer_.path()) {
+    if (c >= ' ' && c <= '~' && c != '"' && c != '\\') {
+      text += c;
+      continue;
+    }
+    const auto code = static_cast<unsigned char>(c);
+    text += '\\';
+    text += kDigits[code >> 4U];
+    text += kDigits[code & 15U];
+  }
+  return text + "\")";
 }
 
 HloValue HloBuilder::constant(const Tensor& tensor) {
@@ -277,7 +294,7 @@ HloValues HloBuilder::loop(std::int64_t steps, const HloValues& first, const Loo
     next.insert(next.begin(), add(step, constant_like(1, step)));
     return next;
   });
-  text_ += indent_ + "}\n";
+  text_ += indent_ + "}" + location() + "\n";
   return last;
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ferrite/tensor/scope.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::exchange::detail {
@@ -33,8 +34,14 @@ std::string hlo_elements(const Tensor& tensor);
 
 class HloBuilder {
  public:
-  /// Loops are written as loops, or step by step (`unroll`).
-  explicit HloBuilder(std::string indent, bool unroll = false) : indent_(std::move(indent)), unroll_(unroll) {}
+  /// Loops are written as loops, or step by step (`unroll`). With `locations`, operations are followed by the layer to
+  /// which they belong.
+  explicit HloBuilder(std::string indent, bool unroll = false, bool locations = false)
+      : indent_(std::move(indent)), unroll_(unroll), locates_(locations) {}
+
+  /// The layer to which what is written from now on belongs.
+  Scope layer() const { return layer_; }
+  void set_layer(Scope layer) { layer_ = layer; }
 
   bool unrolls() const { return unroll_; }
 
@@ -97,11 +104,15 @@ class HloBuilder {
 
  private:
   HloValue emit(const std::string& right_hand_side, const Spec& spec);
+  /// ` loc("encoder.0")`, or nothing.
+  std::string location() const;
   /// A block of lines further in, which ends with its results.
   void region(const std::function<HloValues()>& write);
 
   std::string indent_;
   bool unroll_;
+  bool locates_;
+  Scope layer_{};
   std::string text_;
   int next_ = 0;
   std::unordered_map<std::string, HloValue> constants_;

@@ -107,6 +107,8 @@ class GraphLowering {
       read.push_back(live_[v]);
       elements += out.back().shape.numel();
     }
+    const Scope outer = b_.layer();
+    b_.set_layer(n.scope.or_else(outer));
     HloValues results = elements ? written(n, out, read) : HloValues();
     results.resize(out.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -116,6 +118,7 @@ class GraphLowering {
         refuse(*n.op, "it is written with a result " + results[i].spec.str() + " for " + out[i].str(), "report it");
       values_[n.out[i]] = std::move(results[i]);
     }
+    b_.set_layer(outer);
   }
 
   HloValues written(const Graph::Node& n, const std::vector<Spec>& out, const std::vector<bool>& read) {

@@ -20,7 +20,7 @@ Tensor Sequential::forward(const Tensor& x, const Context& context) const {
   (void)whole();
   if (context.state.defined() || context.cell.defined()) check_takes_state();
   Tensor y = x;
-  for (const Item& item : layers_) y = item.layer->forward(y, context);
+  for (const Item& item : layers_) y = (*item.layer)(y, context);
   return y;
 }
 

@@ -94,6 +94,10 @@ RecurrentCell::RecurrentCell(const CellKind& cell, std::int64_t input_size, std:
 }
 
 RecurrentState RecurrentCell::step(const Tensor& x, const RecurrentState& before) const {
+  return inside([&] { return advance(x, before); });
+}
+
+RecurrentState RecurrentCell::advance(const Tensor& x, const RecurrentState& before) const {
   const bool batched = x.rank() == 2;
   if ((!batched && x.rank() != 1) || x.shape()[-1] != input_size())
     throw ShapeError(std::string(cell_.name) + " cell: expects input [B, " + text(input_size()) + "], got " +

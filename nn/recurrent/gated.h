@@ -78,6 +78,8 @@ class RecurrentCell : public Module {
   RecurrentState step(const Tensor& x, const RecurrentState& before) const;
 
  private:
+  RecurrentState advance(const Tensor& x, const RecurrentState& before) const;
+
   CellKind cell_;
   RecurrentWeights weights_;
 };

@@ -147,6 +147,10 @@ std::size_t Recurrent::index_of(const char* what, std::int64_t layer, bool rever
 
 RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
   (void)whole();
+  return inside([&] { return run_layers(x, context); });
+}
+
+RecurrentResult Recurrent::run_layers(const Tensor& x, const Context& context) const {
   const Dtype type = dtype();
   Call call(name_, lengths_name_, sizes_, x, context, type);
   const std::span<const State> carried = states_in(context, call.B);

@@ -91,6 +91,7 @@ class Recurrent : public Layer {
                                RecurrentState& state) const = 0;
 
  private:
+  RecurrentResult run_layers(const Tensor& x, const Context& context) const;
   /// The variables of a carry for this layer, empty without one.
   std::span<const State> states_in(const Context& context, std::int64_t batch) const;
 

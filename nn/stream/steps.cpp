@@ -130,7 +130,7 @@ class Chain final : public Step {
     for (std::size_t k = 0; k < steps_.size(); ++k) {
       const bool last = k + 1 == steps_.size();
       void* const to = last ? y : reinterpret_cast<std::byte*>(room_.get()) + (k % 2 ? half_ : 0);
-      steps_[k]->run(at, to);
+      ferrite::detail::in_layer(steps_[k]->scope(), [&] { steps_[k]->run(at, to); });
       at = to;
     }
     if (steps_.empty()) std::copy_n(static_cast<const std::byte*>(x), bytes_of(in_), static_cast<std::byte*>(y));
@@ -235,6 +235,7 @@ class OnTensors final : public Step {
   static std::unique_ptr<Layer> evaluating(const Layer& layer) {
     std::unique_ptr<Layer> copy = layer.clone();
     copy->eval();
+    copy->take_path(layer);
     return copy;
   }
 
@@ -259,9 +260,13 @@ std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in) {
     throw ShapeError("stream: " + layer.kind() + " takes " + std::to_string(wanted.width) + " values of " +
                      std::string(name_of(wanted.dtype)) + " a row, the layer before it gives " +
                      std::to_string(in.width) + " of " + std::string(name_of(in.dtype)));
-  if (auto own = layer.make_step(in)) return own;
-  ferrite::detail::log_info("stream: " + layer.kind() + " has no step of its own: it runs on tensors");
-  return std::make_unique<OnTensors>(layer, in);
+  std::unique_ptr<Step> step = layer.make_step(in);
+  if (!step) {
+    ferrite::detail::log_info("stream: " + layer.kind() + " has no step of its own: it runs on tensors");
+    step = std::make_unique<OnTensors>(layer, in);
+  }
+  step->set_scope(Scope::of(layer.path()));
+  return step;
 }
 
 std::unique_ptr<Step> identity_step(const StepRows& rows) { return std::make_unique<Identity>(rows); }

@@ -36,6 +36,7 @@ Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch) {
     prepare(input.width);
   } else {
     model_ = model.clone();
+    model_->take_path(model);
     parameters_ = model.named_parameters();
     buffers_ = model.named_buffers();
   }
@@ -68,7 +69,7 @@ void Stream::advance(std::span<const In> x, std::span<Out> y) {
     throw ShapeError("stream: a step gives " + std::to_string(out.batch * out.width) + " values, there is room for " +
                      std::to_string(y.size()));
   std::memcpy(room_->x.get(), x.data(), x.size_bytes());
-  step_->run(room_->x.get(), room_->y.get());
+  ferrite::detail::in_layer(step_->scope(), [&] { step_->run(room_->x.get(), room_->y.get()); });
   std::memcpy(y.data(), room_->y.get(), y.size_bytes());
 }
 
@@ -97,7 +98,10 @@ Stream Stream::clone() const {
   copy.in_ = in_;
   copy.parameters_ = parameters_;
   copy.buffers_ = buffers_;
-  if (model_) copy.model_ = model_->clone();
+  if (model_) {
+    copy.model_ = model_->clone();
+    copy.model_->take_path(*model_);
+  }
   if (!step_) return copy;
   // A step holds the cells of the model that it was made of: the copy's step has to hold those of the copy's model.
   copy.step_ = model_ ? detail::step_of(*copy.model_, in_) : step_->clone();

@@ -6,6 +6,7 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/layers/layers.h"
+#include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/sgd.h"
@@ -130,6 +131,21 @@ std::vector<StablehloCase> option_cases() {
   list.push_back(with_cells("gru with its weights", forward, in));
   list.back().options.inline_cells = true;
   list.back().arguments = in;
+  for (const nn::Form form : {nn::Form::unrolled, nn::Form::scan}) {
+    const Net parts(form);
+    nn::Sequential named;
+    named.add("the \"gru\" of \xC3\xBC", parts.gru.clone());
+    named.add("head", parts.head.clone());
+    const auto all = [&](const Tensors& x) -> Tensors {
+      Tape tape;
+      const Tensor loss = ferrite::sum(ferrite::square(named(x[0])));
+      Tensors out{loss};
+      for (const Tensor& g : tape.grad(loss, named.parameters())) out.push_back(g);
+      return out;
+    };
+    list.push_back(with_cells("layers as locations", all, in));
+    list.back().options.locations = true;
+  }
   return list;
 }
 

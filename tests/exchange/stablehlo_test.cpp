@@ -338,6 +338,26 @@ BOOST_AUTO_TEST_CASE(what_nothing_reads_does_not_go_round) {
   }
 }
 
+/// Locations are all that differs, and each names a layer.
+BOOST_AUTO_TEST_CASE(layers_are_locations_on_demand) {
+  std::size_t seen = 0;
+  for (exchange_test::StablehloCase& c : exchange_test::option_cases()) {
+    if (!c.options.locations) continue;
+    ++seen;
+    std::string text = exchange::to_stablehlo(c.graph, c.options);
+    const std::string gru = R"( loc("the \22gru\22 of \C3\BC"))", head = R"( loc("head"))";
+    BOOST_TEST(count(text, gru) > 0U);
+    BOOST_TEST(count(text, head) >= 3U);  // the product, and those of its gradient
+    BOOST_TEST(count(text, "}" + gru + "\n") == count(text, "stablehlo.while"));
+    for (const std::string& place : {gru, head})
+      for (std::size_t at = text.find(place); at != std::string::npos; at = text.find(place))
+        text.erase(at, place.size());
+    c.options.locations = false;
+    BOOST_TEST(text == exchange::to_stablehlo(c.graph, c.options));
+  }
+  BOOST_TEST(seen == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(scans_are_written) {
   for (const exchange_test::StablehloCase& c : exchange_test::scan_cases()) {
     const std::string text = exchange::to_stablehlo(c.graph, c.options);

@@ -47,6 +47,7 @@ class StageWriter {
   std::vector<Out> outs_;
   std::vector<char> needed_;  ///< by value
   std::vector<ValueId> local_;
+  Scope scope_{};  ///< of the node that is written
   ScanStage stage_;
 };
 
