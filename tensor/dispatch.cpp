@@ -103,6 +103,9 @@ void throw_shape(std::string_view where, const std::string& what) {
 void throw_dtype(std::string_view where, const std::string& what) {
   throw DtypeError(std::string(where) + ": " + what);
 }
+void throw_axis(std::string_view where, std::int64_t axis, int rank) {
+  throw_shape(where, "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
+}
 
 }  // namespace detail
 }  // namespace ferrite

@@ -32,5 +32,21 @@ Tensor call_pointwise(const Primitive& op, std::initializer_list<const Operand*>
 void check_literal(std::string_view where, Scalar literal, Dtype dtype);
 [[noreturn]] void throw_shape(std::string_view where, const std::string& what);
 [[noreturn]] void throw_dtype(std::string_view where, const std::string& what);
+[[noreturn]] void throw_axis(std::string_view where, std::int64_t axis, int rank);
+
+/// Throws ShapeError unless a constant is one of the axes 0..rank - 1: functions resolve axes, the text of a program
+/// may say anything.
+inline void check_axis(std::string_view where, std::int64_t axis, int rank) {
+  if (axis < 0 || axis >= rank) throw_axis(where, axis, rank);
+}
+/// The same for a list of axes, none of which stands there twice.
+inline void check_axes(std::string_view where, const Shape& axes, int rank) {
+  std::uint32_t used = 0;
+  for (const std::int64_t a : axes) {
+    check_axis(where, a, rank);
+    if ((used >> a & 1) != 0) throw_shape(where, "axis " + std::to_string(a) + " is given twice");
+    used |= std::uint32_t{1} << a;
+  }
+}
 
 }  // namespace ferrite::detail

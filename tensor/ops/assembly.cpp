@@ -23,8 +23,10 @@ struct Concat {
   static constexpr auto summary = "joins along an axis";
 
   static Specs infer(Inputs in, const Attributes& attrs) {
+    if (in.size() == 0) throw_shape(name, "nothing to join");
     Spec s = in[0].spec();
     const int axis = attrs.axis;
+    check_axis(name, axis, s.shape.rank());
     for (std::size_t i = 1; i < in.size(); ++i) {
       const Spec t = in[i].spec();
       if (t.dtype != s.dtype) throw_dtype(name, "dtypes differ: " + in[0].spec().str() + " and " + t.str());
@@ -81,7 +83,9 @@ struct Stack {
   static constexpr auto summary = "joins along a new axis";
 
   static Specs infer(Inputs in, const Attributes& attrs) {
+    if (in.size() == 0) throw_shape(name, "nothing to join");
     Spec s = in[0].spec();
+    check_axis(name, attrs.axis, s.shape.rank() + 1);
     for (const Tensor& x : in) {
       if (x.dtype() != s.dtype) throw_dtype(name, "dtypes differ: " + s.str() + " and " + x.spec().str());
       if (x.shape() != s.shape) throw_shape(name, "shapes differ: " + s.shape.str() + " and " + x.shape().str());
@@ -129,6 +133,9 @@ struct Pad {
     Spec s = in[0].spec();
     const Shape& before = attrs.before;
     const Shape& after = attrs.after;
+    if (before.rank() != s.shape.rank() || after.rank() != s.shape.rank())
+      throw_shape(name, "before " + before.str() + " and after " + after.str() + " need one amount for each axis of " +
+                            s.shape.str());
     for (int i = 0; i < s.shape.rank(); ++i) {
       check_amounts(before[i], after[i]);
       s.shape[i] = checked_add(s.shape[i], checked_add(before[i], after[i], name), name);
@@ -245,9 +252,6 @@ Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis) {
 }
 
 Tensor pad(const Tensor& x, const Shape& before, const Shape& after, Scalar value) {
-  if (before.rank() != x.rank() || after.rank() != x.rank())
-    detail::throw_shape("pad", "before " + before.str() + " and after " + after.str() +
-                                   " need one amount for each axis of " + x.shape().str());
   return detail::call(detail::structured<detail::Pad>, {{&x}}, detail::PadAttrs{before, after, value});
 }
 

@@ -13,7 +13,10 @@ struct Full {
   static constexpr auto name = "full", onnx = "ConstantOfShape", stablehlo = "constant";
   static constexpr auto summary = "a tensor of one value";
 
-  static Specs infer(Inputs, const Attributes& attrs) { return {{attrs.shape, attrs.dtype}}; }
+  static Specs infer(Inputs, const Attributes& attrs) {
+    check_literal(name, attrs.value, attrs.dtype);
+    return {{attrs.shape, attrs.dtype}};
+  }
   static void eval(Inputs, std::span<Tensor> out, const Attributes& attrs) {
     visit_dtype(out[0].dtype(), [&](auto zero) {
       using T = decltype(zero);
@@ -116,7 +119,6 @@ Family creation_family() {
 }  // namespace detail
 
 Tensor full(const Shape& shape, Scalar value, Dtype dtype) {
-  detail::check_literal("full", value, dtype);
   return detail::call(detail::structured<detail::Full>, {}, detail::FullAttrs{shape, value, dtype});
 }
 Tensor zeros(const Shape& shape, Dtype dtype) { return full(shape, 0, dtype); }

@@ -73,6 +73,7 @@ struct IndexSelect {
     check_index_dtype(name, in[1]);
     if (in[1].rank() != 1) throw_shape(name, "the index must have rank 1, got " + in[1].shape().str());
     Spec s = in[0].spec();
+    check_axis(name, attrs.axis, s.shape.rank());
     s.shape[attrs.axis] = in[1].shape()[0];
     return {s};
   }
@@ -116,6 +117,7 @@ struct IndexSelect {
 /// Shared by gather and scatter_add: index has x's rank and fits inside x off the axis.
 void check_gather(std::string_view where, const Tensor& x, const Tensor& index, int axis) {
   check_index_dtype(where, index);
+  check_axis(where, axis, x.rank());
   bool fits = index.rank() == x.rank();
   for (int i = 0; i < x.rank() && fits; ++i) fits = i == axis || index.shape()[i] <= x.shape()[i];
   if (!fits)

@@ -65,8 +65,9 @@ struct ProdOthers {
   static constexpr auto summary = "for each element the product of the others along axes: the gradient of prod";
   static constexpr Reads reads = reads_inputs;
 
-  static Specs infer(Inputs in, const Attributes&) {
+  static Specs infer(Inputs in, const Attributes& attrs) {
     if (!is_float(in[0].dtype())) throw_dtype(name, "takes floats, got " + in[0].spec().str());
+    check_axes(name, attrs.axes, in[0].rank());
     return {in[0].spec()};
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {

@@ -30,6 +30,7 @@ RandomKey key_of(const RandomAttrs& attrs) {
 
 /// Operands: none, a counter, or a key and a counter.
 Specs infer_random(std::string_view name, Inputs in, const RandomAttrs& attrs) {
+  if (!is_float(attrs.dtype)) throw_dtype(name, "dtype must be a float, got " + std::string(name_of(attrs.dtype)));
   if (in.size() > 2) throw_shape(name, "takes a key and a counter, got " + std::to_string(in.size()) + " operands");
   if (in.size() == 2 && in[0].spec() != Spec{{2}, Dtype::i64})
     throw_shape(name, "the key must be i64[2], seed and stream, got " + in[0].spec().str());

@@ -33,12 +33,20 @@ Shape reduced_shape(const Shape& s, const Shape& axes, bool keepdim) {
   return out;
 }
 
-Specs infer_reduction(Inputs in, const ReductionAttrs& attrs) {
+Specs infer_reduction(std::string_view name, Inputs in, const ReductionAttrs& attrs) {
   Specs out;
   Spec& s = out.emplace_back();
   s.dtype = in[0].dtype();
+  check_axes(name, attrs.axes, in[0].rank());
   reduce_shape(in[0].shape(), attrs.axes, attrs.keepdim, s.shape);
   return out;
+}
+
+/// Sums and products of bool and i32 are i64.
+Specs infer_total(std::string_view name, Inputs in, const ReductionAttrs& attrs) {
+  Specs s = infer_reduction(name, in, attrs);
+  if (!is_float(s[0].dtype)) s[0].dtype = Dtype::i64;
+  return s;
 }
 
 /// A result or its gradient in a shape that broadcasts to the operand's: the reduced axes back, as extents of 1. Where
@@ -91,11 +99,7 @@ struct Sum {
   static constexpr auto name = "sum", onnx = "ReduceSum", stablehlo = "reduce";
   static constexpr auto summary = "sum over axes; i64 for bool and i32; 0 for no elements";
 
-  static Specs infer(Inputs in, const Attributes& attrs) {
-    Specs s = infer_reduction(in, attrs);
-    if (!is_float(s[0].dtype)) s[0].dtype = Dtype::i64;
-    return s;
-  }
+  static Specs infer(Inputs in, const Attributes& attrs) { return infer_total(name, in, attrs); }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     reduce(Reduction::sum, in[0], attrs.axes, out[0]);
   }
@@ -121,7 +125,7 @@ struct Prod {
   static constexpr auto summary = "product over axes; i64 for bool and i32; 1 for no elements";
   static constexpr Reads reads = reads_inputs;
 
-  static Specs infer(Inputs in, const Attributes& attrs) { return Sum::infer(in, attrs); }
+  static Specs infer(Inputs in, const Attributes& attrs) { return infer_total(name, in, attrs); }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     reduce(Reduction::prod, in[0], attrs.axes, out[0]);
   }
@@ -147,7 +151,7 @@ struct Prod {
 
 Specs infer_extremum(std::string_view name, Inputs in, const ReductionAttrs& attrs) {
   if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
-  const Specs out = infer_reduction(in, attrs);
+  const Specs out = infer_reduction(name, in, attrs);
   if (in[0].numel() == 0 && out[0].shape.numel() != 0)
     throw_shape(name, "no elements to choose from: " + in[0].shape().str());
   return out;
@@ -238,6 +242,7 @@ void arg_extremum(const Tensor& x, int axis, Tensor& out, Better better) {
 Specs infer_arg(std::string_view name, Inputs in, const ArgAttrs& attrs) {
   const Shape& s = in[0].shape();
   const int axis = attrs.axis;
+  check_axis(name, axis, s.rank());
   if (s[axis] == 0) throw_shape(name, "no elements to choose from: axis " + std::to_string(axis) + " of " + s.str());
   return {{reduced_shape(s, {axis}, attrs.keepdim), Dtype::i64}};
 }

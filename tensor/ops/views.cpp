@@ -90,6 +90,11 @@ struct Detach {
   }
 };
 
+void check_order(const Shape& shape, const Shape& order) {
+  if (order.rank() != shape.rank())
+    throw_shape("permute", "order " + order.str() + " does not fit shape " + shape.str());
+}
+
 struct Permute {
   using Attributes = PermuteAttrs;
   static constexpr auto name = "permute", onnx = "Transpose", stablehlo = "transpose";
@@ -97,6 +102,8 @@ struct Permute {
 
   static Specs infer(Inputs in, const Attributes& attrs) {
     const Shape& order = attrs.order;
+    check_order(in[0].shape(), order);
+    check_axes(name, order, order.rank());
     Shape s;
     for (const std::int64_t i : order) s.push_back(in[0].shape()[static_cast<int>(i)]);
     return {{s, in[0].dtype()}};
@@ -134,6 +141,11 @@ struct Expand {
   static Specs infer(Inputs in, const Attributes& attrs) {
     const Shape& shape = attrs.shape;
     (void)shape.numel(name);
+    const Shape& own = in[0].shape();
+    const int lead = shape.rank() - own.rank();
+    bool fits = lead >= 0;
+    for (int i = 0; i < own.rank() && fits; ++i) fits = own[i] == 1 || own[i] == shape[lead + i];
+    if (!fits) throw_shape(name, own.str() + " does not broadcast to " + shape.str());
     return {{shape, in[0].dtype()}};
   }
   static bool view(const Tensor& x, const Spec& out, const Attributes&, std::size_t, Layout& layout) {
@@ -194,9 +206,7 @@ Tensor contiguous(const Tensor& x) {
 }
 
 Tensor permute(const Tensor& x, const Shape& order) {
-  if (order.rank() != x.rank())
-    detail::throw_shape("permute", "order " + order.str() + " does not fit shape " + x.shape().str());
-  if (order.rank()) (void)axes_of(order, x.rank(), "permute");  // each axis once
+  detail::check_order(x.shape(), order);
   Shape o;
   for (const std::int64_t i : order) o.push_back(axis_of(i, x.rank(), "permute"));
   return detail::call(detail::structured<detail::Permute>, {{&x}}, detail::PermuteAttrs{o});

@@ -15,6 +15,8 @@ struct Slice {
   static Specs infer(Inputs in, const Attributes& attrs) {
     Specs out;
     Spec& s = out.emplace_back(in[0].spec());
+    check_axis(name, attrs.axis, s.shape.rank());
+    if (!is_inside(attrs, s.shape[attrs.axis])) throw_outside(attrs, s);
     s.shape[attrs.axis] = attrs.count;
     return out;
   }
@@ -58,6 +60,20 @@ struct Slice {
   }
 
  private:
+  /// Whether all that is taken is among n elements.
+  static bool is_inside(const Attributes& a, std::int64_t n) {
+    if (a.begin < -1 || a.begin > n || a.count < 0) return false;
+    if (a.count == 0) return true;
+    if (a.begin < 0 || a.begin >= n || a.step == 0) return false;
+    if (a.step == 1) return a.count <= n - a.begin;
+    const std::int64_t most = a.step > 0 ? (n - 1 - a.begin) / a.step : -(a.begin / a.step);
+    return a.count - 1 <= most;
+  }
+  [[noreturn]] static void throw_outside(const Attributes& a, const Spec& s) {
+    throw_shape(name, std::to_string(a.count) + " elements from " + std::to_string(a.begin) + ", " +
+                          std::to_string(a.step) + " apart, are not on axis " + std::to_string(a.axis) + " of " +
+                          s.shape.str());
+  }
   /// The adjoint of a slice with a step: g set apart by the step, zeros between.
   static Tensor spread(const Tensor& g, const Shape& shape, int axis, std::int64_t begin, std::int64_t count,
                        std::int64_t step) {
@@ -86,6 +102,10 @@ struct Select {
 
   static Specs infer(Inputs in, const Attributes& attrs) {
     Spec s = in[0].spec();
+    check_axis(name, attrs.axis, s.shape.rank());
+    if (attrs.index < 0 || attrs.index >= s.shape[attrs.axis])
+      throw_shape(name, "index " + std::to_string(attrs.index) + " is out of range for axis " +
+                            std::to_string(attrs.axis) + " of " + s.shape.str());
     s.shape.erase(attrs.axis);
     return {s};
   }
@@ -128,6 +148,7 @@ struct Unbind {
   static Specs infer(Inputs in, const Attributes& attrs) {
     Spec s = in[0].spec();
     const int axis = attrs.axis;
+    check_axis(name, axis, s.shape.rank());
     const std::int64_t n = s.shape[axis];
     s.shape.erase(axis);
     Specs out;
@@ -177,6 +198,8 @@ struct Split {
     Spec s = in[0].spec();
     const int axis = attrs.axis;
     const std::int64_t size = attrs.size;
+    check_axis(name, axis, s.shape.rank());
+    if (size < 1) throw ValueError("split: the size of a piece must be positive, got " + std::to_string(size));
     const std::int64_t extent = s.shape[axis];
     Specs out;
     out.reserve(static_cast<std::size_t>(extent / size + 1));
@@ -275,7 +298,6 @@ Tensors unbind(const Tensor& x, std::int64_t axis) {
 }
 
 Tensors split(const Tensor& x, std::int64_t size, std::int64_t axis) {
-  if (size < 1) throw ValueError("split: the size of a piece must be positive, got " + std::to_string(size));
   const int at = axis_of(axis, x.rank(), "split");
   const Tensor* in[] = {&x};
   return detail::structured<detail::Split>.apply(in, detail::SplitAttrs{at, size});

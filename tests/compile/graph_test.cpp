@@ -191,6 +191,53 @@ BOOST_AUTO_TEST_CASE(texts_with_wrong_attributes_are_refused) {
   }
 }
 
+/// Functions resolve axes and bounds before an operation has them; a text does not.
+BOOST_AUTO_TEST_CASE(attributes_of_a_text_that_no_function_gives_are_refused) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"slice(%0) axis=2 begin=0 count=2 step=1", "slice: axis 2 is out of range for rank 2"},
+      {"slice(%0) axis=-1 begin=0 count=2 step=1", "slice: axis -1 is out of range for rank 2"},
+      {"slice(%0) axis=100000 begin=0 count=2 step=1", "slice: axis 100000 is out of range for rank 2"},
+      {"slice(%0) axis=0 begin=1 count=2 step=1", "slice: 2 elements from 1, 1 apart, are not on axis 0 of [2, 3]"},
+      {"slice(%0) axis=1 begin=0 count=3 step=2", "slice: 3 elements from 0, 2 apart"},
+      {"slice(%0) axis=1 begin=0 count=2 step=-1", "slice: 2 elements from 0, -1 apart"},
+      {"slice(%0) axis=1 begin=2 count=2 step=-9223372036854775808", "slice: 2 elements from 2"},
+      {"slice(%0) axis=1 begin=0 count=9223372036854775807 step=9223372036854775807", "slice: 9223372036854775807"},
+      {"slice(%0) axis=1 begin=0 count=-1 step=1", "slice: -1 elements"},
+      {"slice(%0) axis=1 begin=-9223372036854775808 count=0 step=1", "slice: 0 elements"},
+      {"slice(%0) axis=1 begin=0 count=1 step=0", "slice: 1 elements"},
+      {"select(%0) axis=0 index=2", "select: index 2 is out of range for axis 0 of [2, 3]"},
+      {"select(%0) axis=0 index=-1", "select: index -1 is out of range"},
+      {"select(%0) axis=2 index=0", "select: axis 2 is out of range"},
+      {"unbind(%0) axis=8", "unbind: axis 8 is out of range"},
+      {"split(%0) axis=5 size=1", "split: axis 5 is out of range"},
+      {"split(%0) axis=0 size=0", "split: the size of a piece must be positive, got 0"},
+      {"concat(%0, %0) axis=2", "concat: axis 2 is out of range"},
+      {"concat() axis=0", "concat: nothing to join"},
+      {"stack(%0, %0) axis=3", "stack: axis 3 is out of range for rank 3"},
+      {"stack() axis=0", "stack: nothing to join"},
+      {"pad(%0) before=[1] after=[1] value=~0",
+       "pad: before [1] and after [1] need one amount for each axis of [2, 3]"},
+      {"permute(%0) order=[0]", "permute: order [0] does not fit shape [2, 3]"},
+      {"permute(%0) order=[0, 9]", "permute: axis 9 is out of range"},
+      {"permute(%0) order=[1, 1]", "permute: axis 1 is given twice"},
+      {"expand(%0) shape=[3]", "expand: [2, 3] does not broadcast to [3]"},
+      {"expand(%0) shape=[4, 3]", "expand: [2, 3] does not broadcast to [4, 3]"},
+      {"sum(%0) axes=[2] keepdim=false", "sum: axis 2 is out of range"},
+      {"prod(%0) axes=[-1] keepdim=false", "prod: axis -1 is out of range"},
+      {"amax(%0) axes=[1, 1] keepdim=true", "amax: axis 1 is given twice"},
+      {"argmax(%0) axis=4 keepdim=true", "argmax: axis 4 is out of range"},
+      {"prod_others(%0) axes=[7]", "prod_others: axis 7 is out of range"},
+      {"index_select(%0, %9) axis=2", "index_select: axis 2 is out of range"},
+      {"gather(%0, %9) axis=-3", "gather: axis -3 is out of range"},
+      {"full() shape=[2] value=~1.5 dtype=i64", "full: float literal 1.5"},
+      {"uniform() shape=[2] dtype=bool seed=1 stream=1 call=1 low=0.0 high=1.0", "uniform: dtype must be a float"}};
+  for (const auto& [application, message] : cases) {
+    const std::string text =
+        std::string("graph {\n  input %0: f32[2, 3]\n  input %9: i64[2]\n  %1: f32[2] = ") + application + "\n}\n";
+    BOOST_TEST_CONTEXT(application) BOOST_CHECK_EXCEPTION(parse_graph(text), Error, says(message));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(attributes_of_a_text_come_into_the_order_of_their_operation) {
   const auto text = [](const char* attributes) {
     return std::string("graph {\n  input %0: f32[4]\n  %1: f32[2] = slice(%0) ") + attributes + "\n  return %1\n}\n";

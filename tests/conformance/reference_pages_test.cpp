@@ -23,6 +23,15 @@ std::string kind_of(const Primitive& op) {
   return op.is_pointwise() ? "pointwise" : op.is_view() ? "view" : "structured";
 }
 
+/// The constants by name; those that need not be set in brackets.
+std::string attributes_of(const Primitive& op) {
+  if (op.is_pointwise()) return "";
+  std::string s;
+  for (const ferrite::AttrField& f : *op.attributes)
+    s += (s.empty() ? "" : " ") + (f.optional ? "[" + std::string(f.name) + "]" : std::string(f.name));
+  return s;
+}
+
 std::string number(double v) {
   std::ostringstream s;
   s << v;
@@ -32,15 +41,17 @@ std::string number(double v) {
 std::string markdown() {
   std::ostringstream s;
   s << "# Operations\n\nGenerated from the records in `tensor/ops/`; do not edit. Functions that are composed of these "
-       "(mean, softmax, layer_norm, ...) are in `tensor/ops/composite.cpp`.\n\n"
-    << "| operation | what it gives | kind | dtypes | gradient | sampled on | ONNX | StableHLO |\n"
-    << "|---|---|---|---|---|---|---|---|\n";
+       "(mean, softmax, layer_norm, ...) are in `tensor/ops/composite.cpp`. A pointwise operation has as constants "
+       "`[a] [b] [c]`, "
+       "literals in place of operands; those in brackets need not be set.\n\n"
+    << "| operation | what it gives | kind | constants | dtypes | gradient | sampled on | ONNX | StableHLO |\n"
+    << "|---|---|---|---|---|---|---|---|---|\n";
   for (const Primitive* op : ferrite::primitives()) {
     std::string summary(op->summary);
     for (std::size_t at = summary.find('|'); at != std::string::npos; at = summary.find('|', at + 2))
       summary.insert(at, "\\");
-    s << "| `" << op->name << "` | " << summary << " | " << kind_of(*op) << " | " << dtypes_of(*op) << " | "
-      << (op->differentiable() ? "yes" : "no") << " | ";
+    s << "| `" << op->name << "` | " << summary << " | " << kind_of(*op) << " | " << attributes_of(*op) << " | "
+      << dtypes_of(*op) << " | " << (op->differentiable() ? "yes" : "no") << " | ";
     if (op->is_pointwise()) s << '[' << number(op->domain.low) << ", " << number(op->domain.high) << ']';
     s << " | " << op->onnx << " | " << op->stablehlo << " |\n";
   }
