@@ -174,10 +174,7 @@ void Module::take_path(const Module& from) const {
   place_->in = from.place_->in;
 }
 
-void Module::enter(std::optional<ferrite::detail::Scoped>& scoped) const {
-  const Scope here = Scope::of(path());
-  if (!here.empty()) scoped.emplace(here);
-}
+Scope Module::scope() const { return Scope::of(path()).or_else(ferrite::detail::frame().scope); }
 
 void Module::name_in(Error& e) const noexcept {
   try {

@@ -1,7 +1,6 @@
 #pragma once
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -105,9 +104,12 @@ class Module {
   ///
   ///   Tensor forward(const Tensor& x) const { return inside([&] { return matmul(x, weight); }); }
   template <class F>
-  auto inside(const F& f) const {
-    const Inside here(*this);
+  [[gnu::always_inline]] auto inside(const F& f) const {
     try {
+      if (ferrite::detail::frame().tracing) [[unlikely]] {
+        const ferrite::detail::Scoped scoped(scope());
+        return f();
+      }
       return f();
     } catch (Error& e) {
       name_in(e);
@@ -156,17 +158,6 @@ class Module {
     std::string name;
     std::shared_ptr<const Place> in;  ///< of the module that adopted it first
   };
-  /// While it lives, what a tracer records belongs to a module; nothing where nobody traces.
-  class Inside {
-   public:
-    explicit Inside(const Module& m) {
-      if (ferrite::detail::frame().tracing) [[unlikely]]
-        m.enter(scoped_);
-    }
-
-   private:
-    std::optional<ferrite::detail::Scoped> scoped_;
-  };
 
   mutable Adoption adoption_;
   Init init_;
@@ -186,7 +177,8 @@ class Module {
 
   /// Throws ValueError when another module has adopted this one: it holds what was registered then.
   void check_open(std::string_view name) const;
-  void enter(std::optional<ferrite::detail::Scoped>& scoped) const;
+  /// To which layer what it computes belongs: without a path, to the one that runs already.
+  Scope scope() const;
   void name_in(Error& e) const noexcept;
   [[noreturn]] static void throw_moved_from();
 };

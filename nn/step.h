@@ -45,7 +45,8 @@ class Step {
   virtual std::unique_ptr<Step> clone() const = 0;
 
   /// The layer whose step it is: errors name it.
-  Scope scope() const { return scope_; }
+  const Scope& scope() const& { return scope_; }
+  Scope scope() const&& { return scope_; }
   void set_scope(Scope scope) { scope_ = scope; }
 
  protected:

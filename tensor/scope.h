@@ -26,9 +26,10 @@ class Scope {
 
 namespace detail {
 
-/// What f gives; an Error that it throws says that it comes from this layer, unless it says so of another one.
+/// What f gives; an Error that it throws says that it comes from this layer, unless it says so of another one. Until
+/// then the scope is not looked at.
 template <class F>
-decltype(auto) in_layer(Scope scope, const F& f) {
+[[gnu::always_inline]] inline decltype(auto) in_layer(const Scope& scope, const F& f) {
   try {
     return f();
   } catch (Error& e) {
