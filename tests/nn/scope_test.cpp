@@ -6,6 +6,7 @@
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/scan.h"
+#include "ferrite/compile/scan/detail/parts.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/sequential.h"
@@ -14,11 +15,11 @@
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"
-#include "ferrite/nn/stream/stream.h"
+#include "nn/scoped_nets.h"
 #include "support/compare.h"
 
 using namespace ferrite;
-using support::says;
+using namespace scoped_nets;
 
 namespace {
 
@@ -58,43 +59,6 @@ Graph traced_gradient(const nn::Layer& net, const Spec& input) {
       std::vector<Spec>{input});
 }
 
-/// The sum of squares, so that a loss is a layer, too.
-struct Squares final : nn::Layer {
-  std::string kind() const override { return "squares"; }
-  Tensor forward(const Tensor& x, const nn::Context&) const override { return sum(square(x)); }
-  std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Squares>(); }
-};
-
-constexpr std::int64_t kIn = 6, kUnits = 4;
-const Spec kSequence{{3, 5, kIn}, Dtype::f32};
-const Spec kOneStep{{3, 1, kIn}, Dtype::f32};
-
-/// A module that is no layer, in one that is.
-struct Encoder : nn::Module {
-  nn::Linear first{kIn, kUnits};
-  nn::Residual rest;
-  Parameter scale;
-  Encoder() {
-    rest.add("0", std::make_unique<nn::Linear>(kUnits, kUnits));
-    rest.add("act", std::make_unique<nn::Activation>("tanh", nn::activation("tanh")));
-    scale = parameter("scale", {kUnits}, nn::init::constant(2), {});
-    adopt("first", first), adopt("rest", rest);
-  }
-  Tensor encode(const Tensor& x) const {
-    return inside([&] { return rest(first(x)) * scale.value(); });
-  }
-};
-struct Translator final : nn::Layer {
-  Encoder encoder;
-  nn::Linear head{kUnits, 2};
-  Squares loss;
-  explicit Translator(std::uint64_t seed) : Layer({.seed = seed}) {
-    adopt("encoder", encoder), adopt("head", head), adopt("loss", loss);
-  }
-  std::string kind() const override { return "translator"; }
-  Tensor forward(const Tensor& x, const nn::Context&) const override { return loss(head(encoder.encode(x))); }
-  std::unique_ptr<nn::Layer> clone() const override { return nullptr; }
-};
 const Paths kAll{"encoder", "encoder.first", "encoder.rest", "encoder.rest.0", "encoder.rest.act", "head", "loss"};
 
 /// A cell of a user's with a layer inside.
@@ -108,14 +72,6 @@ struct OwnCell final : nn::CustomCell {
     return {tanh(gates(concat({x, before.h}, 1)))};
   }
 };
-
-/// One layer and the loss.
-nn::Sequential chain(const std::string& name, std::unique_ptr<nn::Layer> layer) {
-  nn::Sequential net({.seed = 3});
-  net.add(name, std::move(layer));
-  net.add("loss", std::make_unique<Squares>());
-  return net;
-}
 
 /// Forward, with gradients, and both as plans run them.
 std::vector<Graph> programs_of(const nn::Layer& net, const Spec& input) {
@@ -169,6 +125,73 @@ BOOST_AUTO_TEST_CASE(what_passes_write_has_the_path_of_what_it_stands_for) {
   const Paths wanted{"head", "loss"};
   for (const Graph& p : programs_of(net, {{3, kIn}, Dtype::f32}))
     BOOST_TEST(paths_of(p) == wanted, boost::test_tools::per_element());
+}
+
+/// What a layer computes outside of gradients is its own, too, and so is the copy of a result that is a view.
+BOOST_AUTO_TEST_CASE(frozen_parts_and_copies_of_results_have_their_path) {
+  struct Centred final : nn::Layer {
+    std::string kind() const override { return "centred"; }
+    Tensor forward(const Tensor& x, const nn::Context&) const override {
+      const auto largest = [&] {
+        const NoTapes frame;
+        return amax(x, {1}, true);
+      };
+      return transpose(x - largest());
+    }
+    std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Centred>(); }
+  };
+  nn::Sequential net;
+  net.add("centred", std::make_unique<Centred>());
+  const Graph g = traced(net, {{3, kIn}, Dtype::f32});
+  const Paths wanted{"centred"};
+  BOOST_TEST(paths_of(g) == wanted, boost::test_tools::per_element());
+  const Plan plan(g);
+  BOOST_TEST((plan.graph().nodes.back().op == find_primitive("contiguous")));
+  BOOST_TEST(paths_of(plan.graph()) == wanted, boost::test_tools::per_element());
+}
+
+/// The gradients of two slices become one concatenation.
+BOOST_AUTO_TEST_CASE(joined_gradients_of_slices_have_their_path) {
+  struct Halves final : nn::Layer {
+    Parameter scale = parameter("scale", {kIn}, nn::init::constant(2), {});
+    std::string kind() const override { return "halves"; }
+    Tensor forward(const Tensor& x, const nn::Context&) const override {
+      const Tensor h = x * scale.value();
+      return concat({exp(slice(h, 1, 0, kIn / 2)), sin(slice(h, 1, kIn / 2, kIn))}, 1);
+    }
+    std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Halves>(); }
+  };
+  const Graph g = simplified(traced_gradient(chain("halves", std::make_unique<Halves>()), {{3, kIn}, Dtype::f32}));
+  const Paths wanted{"halves", "loss"};
+  BOOST_TEST(paths_of(g) == wanted, boost::test_tools::per_element());
+  const auto joins = [](const Graph::Node& n) { return n.op->name == "concat"; };
+  BOOST_TEST(std::count_if(g.nodes.begin(), g.nodes.end(), joins) == 2);  // the layer's own, and that of its gradient
+}
+
+/// The stages of a scan, in which operations act on many steps at once.
+BOOST_AUTO_TEST_CASE(the_stages_of_a_scan_have_the_paths_of_its_body) {
+  struct Apart final : nn::CustomCell {
+    nn::Linear in, back;
+    Apart(std::int64_t features, std::int64_t units, const nn::Init& init)
+        : in(features, units, init.child("in")), back(units, units, init.child("back")) {
+      adopt("in", in), adopt("back", back);
+    }
+    std::string kind() const override { return "apart"; }
+    RecurrentState step(const Tensor& x, const RecurrentState& before) const override {
+      return {in(x) + back(before.h)};
+    }
+  };
+  const nn::Sequential net = chain("own", std::make_unique<nn::Custom>(nn::custom<Apart>(kIn, kUnits)));
+  std::size_t scans = 0;
+  for (const Graph::Node& n : traced(net, kSequence).nodes) {
+    if (!n.attrs.body) continue;
+    ++scans;
+    const detail::ScanParts parts = detail::take_apart(detail::ScanBody::of(n.attrs), 4);
+    const Paths hoisted{"own.cell_l0.in"};
+    BOOST_TEST(paths_of(parts.before.graph) == hoisted, boost::test_tools::per_element());
+    BOOST_TEST(paths_of(parts.step.graph).contains("own.cell_l0.back"));
+  }
+  BOOST_TEST(scans == 1U);
 }
 
 /// A product of a layer and the two of its gradient.
@@ -290,96 +313,6 @@ BOOST_AUTO_TEST_CASE(costs_by_layer_add_up_to_the_whole) {
   for (const std::string& path : kAll) BOOST_TEST(table.find("\n" + path + " ") != std::string::npos, path);
   BOOST_TEST(table.find("total") != std::string::npos);
   BOOST_TEST(cost_by_layer(Graph()).empty());
-}
-
-// ---- errors ----------------------------------------------------------------------------------------------
-
-BOOST_AUTO_TEST_CASE(an_error_names_the_innermost_layer) {
-  const Translator net(1);
-  const std::string wanted = "in encoder.first: linear: expects 6 features, got [3, 7]";
-  const auto is_wanted = [&](const ShapeError& e) { return e.what() == wanted && e.layer() == "encoder.first"; };
-  BOOST_CHECK_EXCEPTION((void)net(ones({3, 7})), ShapeError, is_wanted);
-  BOOST_CHECK_EXCEPTION((void)compile([&](const Tensor& x) { return net(x); })(ones({3, 7})), ShapeError, is_wanted);
-  // One that no module has adopted has no path.
-  const auto plain = [](const ShapeError& e) {
-    return std::string(e.what()).starts_with("linear: ") && e.layer().empty();
-  };
-  BOOST_CHECK_EXCEPTION((void)nn::Linear(6, 2, {.seed = 1})(ones({3, 7})), ShapeError, plain);
-}
-
-/// Values are refused in the same words by every mode of execution.
-BOOST_AUTO_TEST_CASE(an_error_in_a_value_names_its_layer_in_every_mode) {
-  nn::Sequential net({.seed = 1});
-  auto inner = std::make_unique<nn::Sequential>();
-  inner->add("words", std::make_unique<nn::Embedding>(5, 3));
-  inner->add("gru", std::make_unique<nn::Gru>(3, 4));
-  net.add("encoder", std::move(inner));
-  const Tensor bad = Tensor::from({std::int64_t{1}, std::int64_t{7}}, {1, 2});
-  const auto is_wanted = says("in encoder.words: embedding: token 7 lies outside 0..4");
-  BOOST_CHECK_EXCEPTION((void)net(bad), ShapeError, is_wanted);
-  const auto f = compile([&](const Tensor& x) { return net(x); });
-  BOOST_CHECK_EXCEPTION((void)f(bad), ShapeError, is_wanted);
-  const auto step = compile([&](const Tensor& x) {
-    Tape tape;
-    return tape.grad(sum(net(x)), net.parameters());
-  });
-  BOOST_CHECK_EXCEPTION((void)step(bad), ShapeError, is_wanted);
-  {
-    const Tape tape;
-    BOOST_CHECK_EXCEPTION((void)f(bad), ShapeError, is_wanted);
-  }
-  const Graph g = trace([&](const Tensors& x) { return Tensors{net(x[0])}; }, std::vector<Spec>{bad.spec()});
-  std::vector<Tensor> arguments{bad};
-  for (const Graph::CellValue& r : g.reads) arguments.push_back(g.cells[r.cell].peek());
-  BOOST_CHECK_EXCEPTION((void)replay(g, arguments), ShapeError, is_wanted);
-  nn::Stream stream = net.stream();
-  std::vector<float> y(4);
-  const std::int64_t token = 7;
-  BOOST_CHECK_EXCEPTION(stream.step(std::span(&token, 1), y), ShapeError, is_wanted);
-}
-
-/// A check inside the body of a scan: the layer of the scan, or the one inside its cell.
-BOOST_AUTO_TEST_CASE(an_error_in_a_step_names_its_layer) {
-  struct Picky final : nn::CustomCell {
-    Parameter scale;
-    Picky(std::int64_t, std::int64_t units, const nn::Init& init) {
-      scale = parameter("scale", {units}, nn::init::constant(1), init);
-    }
-    std::string kind() const override { return "picky"; }
-    RecurrentState step(const Tensor& x, const RecurrentState& before) const override {
-      const Tensor at = checked(cast(x, Dtype::i64), 0, 3, "picky: a value of");
-      return {before.h + scale.value() * cast(at, Dtype::f32)};
-    }
-  };
-  for (const nn::Form form : {nn::Form::unrolled, nn::Form::scan}) {
-    const nn::Sequential net = chain("own", std::make_unique<nn::Custom>(nn::custom<Picky>(1, 1, {.form = form})));
-    const Tensor bad = Tensor::from({1.0F, 9.0F}, {1, 2, 1});
-    const auto is_wanted = says("in own: picky: a value of 9 lies outside 0..3");
-    BOOST_CHECK_EXCEPTION((void)net(bad), ShapeError, is_wanted);
-    BOOST_CHECK_EXCEPTION((void)compile([&](const Tensor& x) { return net(x); })(bad), ShapeError, is_wanted);
-  }
-}
-
-BOOST_AUTO_TEST_CASE(an_error_keeps_its_type_and_first_layer) {
-  struct Broken final : nn::Layer {
-    std::string kind() const override { return "broken"; }
-    Tensor forward(const Tensor&, const nn::Context&) const override { throw ValueError("broken: as always"); }
-    std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Broken>(); }
-  };
-  nn::Sequential net;
-  auto inner = std::make_unique<nn::Residual>();
-  inner->add("bad", std::make_unique<Broken>());
-  net.add("0", std::move(inner));
-  BOOST_CHECK_EXCEPTION((void)net(ones({1})), ValueError,
-                        [](const ValueError& e) { return std::string(e.what()) == "in 0.bad: broken: as always"; });
-  ValueError e("what");
-  e.set_layer("");
-  BOOST_TEST(e.what() == std::string("what"));
-  e.set_layer("a");
-  e.set_layer("b");
-  BOOST_TEST(e.what() == std::string("in a: what"));
-  const ValueError copy = e;
-  BOOST_TEST(copy.layer() == "a");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
