@@ -101,6 +101,8 @@ struct ParseOptions {
   std::span<const Tensor> constants{};
   /// The cell of a name; where there is none, a new cell of zeros is made.
   std::function<Cell(std::string_view name)> cell{};
+  /// Operations besides the library's: those that a program wrote (tensor/define.h).
+  std::span<const Primitive* const> operations{};
 };
 
 /// A graph from its text form. Throws TraceError, naming the line, for what is not one.

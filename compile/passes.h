@@ -5,6 +5,9 @@ namespace ferrite::passes {
 
 // Each pass rewrites a graph into one that computes the same bits.
 
+/// Replaces composites that stand as one node by the operations that they are made of. The first pass of all plans.
+void expand_composites(Graph& g);
+
 /// Drops nodes, constants, reads and cells that no output and no written cell depends on, but for what refuses values
 /// (labels, lengths, indices), and numbers the values that are left in order of definition.
 void remove_dead_code(Graph& g);

@@ -32,7 +32,13 @@ class Tracer final : public Recorder {
     constants,  ///< tensors are constants of the graph, cells its own
     captures,   ///< both become further inputs, in the order of `captures()`
   };
-  explicit Tracer(Outside outside = Outside::constants) : outside_(outside) {}
+  /// What becomes of functions that are composed of operations: softmax, layer_norm.
+  enum class Composites : std::uint8_t {
+    parts,  ///< the operations that they are made of, which can be differentiated, fused and exported
+    whole,  ///< one node each, for exporters whose language has a word for them; where no tape listens
+  };
+  explicit Tracer(Outside outside = Outside::constants, Composites composites = Composites::parts)
+      : outside_(outside), composites_(composites) {}
 
   /// A new input of the program.
   Tensor input(const Spec& spec);
@@ -54,6 +60,7 @@ class Tracer final : public Recorder {
   bool write(const Cell& cell, const Tensor& value) override;
   void flag(const std::shared_ptr<const std::atomic<bool>>& flag, bool value) override;
   bool tracing() const override { return true; }
+  bool keeps_composites() const override { return composites_ == Composites::whole; }
 
  private:
   struct CellState {
@@ -75,6 +82,7 @@ class Tracer final : public Recorder {
   CellState& state_of(const Cell& cell);
 
   Outside outside_;
+  Composites composites_;
   std::uint64_t began_ = Cell::made();  ///< cells up to now are from outside
   Graph graph_;
   std::vector<Capture> captures_;
@@ -86,6 +94,7 @@ class Tracer final : public Recorder {
 };
 
 /// Runs f once on abstract tensors of these types and yields what it applies. Nothing is computed and no cell changes.
-Graph trace(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs);
+Graph trace(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
+            Tracer::Composites composites = Tracer::Composites::parts);
 
 }  // namespace ferrite

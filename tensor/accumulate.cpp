@@ -1,8 +1,8 @@
 #include "ferrite/tensor/accumulate.h"
 
-#include "ferrite/tensor/detail/pointwise.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::detail {

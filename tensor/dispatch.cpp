@@ -1,5 +1,5 @@
-#include "ferrite/tensor/detail/pointwise.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite {

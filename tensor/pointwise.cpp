@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "ferrite/tensor/attributes.h"
-#include "ferrite/tensor/detail/pointwise.h"
+#include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
 

@@ -201,6 +201,7 @@ struct Primitive {
                  const Attrs&) = nullptr;                  ///< structured
   std::span<const detail::Sample> (*samples)() = nullptr;  ///< structured
   /// The same in other operations, where there is such a composition: an exporter's fallback; tests compare the bits.
+  /// Of a composite it is all there is: recorders see these operations, unless one asks for it as a whole.
   Tensors (*reference)(Inputs, const Attrs&) = nullptr;
   /// Of an application to operands of these types. Null: none. What a body does is no part of it (`attrs.body`).
   Effects (*effects)(std::span<const Spec> in, const Attrs&) = nullptr;
@@ -213,6 +214,7 @@ struct Primitive {
   const AttrFields* attributes = &attr_fields<NoAttrs>;
 
   bool is_pointwise() const { return scalar != nullptr; }
+  bool is_composite() const { return reference != nullptr && !eval && !view && !scalar; }
   bool is_view() const { return view != nullptr && eval == nullptr; }
   bool differentiable() const { return vjp != nullptr; }
 
@@ -223,9 +225,11 @@ struct Primitive {
 /// What an application to operands of these types costs.
 Cost cost_of(const Primitive& op, std::span<const Spec> in, std::span<const Spec> out, const Attrs& attrs);
 
-/// Every operation of the library, in the order of the families.
+/// Every operation of the library that runs as one, in the order of the families.
 std::span<const Primitive* const> primitives();
-/// The operation of that name, or null.
+/// The public functions that are composed of operations: softmax, layer_norm, a step of a GRU.
+std::span<const Primitive* const> composites();
+/// The operation or composite of that name, or null.
 const Primitive* find_primitive(std::string_view name);
 
 }  // namespace ferrite

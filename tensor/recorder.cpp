@@ -24,9 +24,11 @@ Base& base() {
 void refresh(Frame& f) {
   f.tracing = false;
   f.differentiated = false;
+  f.keeps_composites = !f.recorders.empty();
   for (const Recorder* r : f.recorders) {
     f.tracing |= r->tracing();
     f.differentiated |= r->differentiates();
+    f.keeps_composites &= r->keeps_composites();
   }
 }
 

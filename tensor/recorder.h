@@ -32,6 +32,8 @@ class Recorder {
   /// Whether what is recorded may be differentiated later: gradients are then made of operations that have gradients
   /// themselves.
   virtual bool differentiates() const { return false; }
+  /// Whether composites are recorded as one application each, not as the operations that they are made of.
+  virtual bool keeps_composites() const { return false; }
 };
 
 namespace detail {
@@ -41,6 +43,7 @@ struct Frame {
   InlineVector<Recorder*, 4> recorders;
   bool tracing = false;
   bool differentiated = false;
+  bool keeps_composites = false;
   bool cut = false;  ///< nothing made here is part of a gradient
   Scope scope{};     ///< of the layer that runs; known only while something is traced
   Frame* outer = nullptr;

@@ -127,8 +127,11 @@ Tensors replay(const Graph& graph, std::span<const Tensor> inputs) {
   for (const Graph::Node& n : graph.nodes) {
     InlineVector<const Tensor*, 8> in;
     for (const ValueId v : n.in) in.push_back(&values[v]);
+    const Inputs operands{in.data(), in.size()};
     scope.enter(n.scope.or_else(scope.before()));
-    Tensors out = detail::in_layer(n.scope, [&] { return n.op->apply({in.data(), in.size()}, n.attrs); });
+    Tensors out = detail::in_layer(n.scope, [&] {
+      return n.op->is_composite() ? n.op->reference(operands, n.attrs) : n.op->apply(operands, n.attrs);
+    });
     for (std::size_t i = 0; i < out.size(); ++i) values[n.out[i]] = std::move(out[i]);
   }
   Tensors results;

@@ -298,7 +298,10 @@ class Parser {
 
   const Primitive* find(std::string_view name) {
     const auto [at, fresh] = found_.try_emplace(name, nullptr);
-    if (fresh) at->second = operations_.find(name);
+    if (!fresh) return at->second;
+    for (const Primitive* own : options_.operations)
+      if (own->name == name) return at->second = own;
+    at->second = operations_.find(name);
     return at->second;
   }
 

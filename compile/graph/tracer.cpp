@@ -145,9 +145,10 @@ Graph Tracer::finish(std::span<const Tensor> outputs) {
   return g;
 }
 
-Graph trace(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs) {
+Graph trace(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
+            Tracer::Composites composites) {
   if (!f) throw ValueError("trace: the function is null");
-  Tracer tracer;
+  Tracer tracer(Tracer::Outside::constants, composites);
   const NewFrame frame(tracer);
   Tensors in;
   for (const Spec& s : inputs) in.push_back(tracer.input(s));

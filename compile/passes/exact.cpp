@@ -110,6 +110,7 @@ void drop_detach(Graph& g) {
 }
 
 void simplify(Graph& g) {
+  expand_composites(g);
   remove_dead_code(g);
   simplify_scans(g);
   fold_constants(g);

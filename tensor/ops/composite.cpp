@@ -1,19 +1,19 @@
+/// Functions of floats that are composed of operations: gradients, tracing, fusion and export come by themselves.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "ferrite/tensor/ops/define.h"
-
-// Operations composed of others: gradients, tracing, fusion and export come by themselves.
+#include "ferrite/tensor/ops/detail/groups.h"
 
 namespace ferrite {
+namespace detail {
 namespace {
 
 void check_float(const Tensor& x, std::string_view where) {
   if (!is_float(x.dtype()))
-    detail::throw_dtype(where,
-                        "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
+    throw_dtype(where, "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
 }
 
 double count(const Shape& shape, const Shape& axes) {
@@ -22,7 +22,7 @@ double count(const Shape& shape, const Shape& axes) {
   return n;
 }
 
-Shape sum_shape(const Shape& shape, const Shape& axes) {
+Shape without_axes(const Shape& shape, const Shape& axes) {
   Shape out = shape;
   for (int i = axes.rank() - 1; i >= 0; --i) out.erase(static_cast<int>(axes[i]));
   return out;
@@ -34,68 +34,285 @@ Tensor shift(const Tensor& x, const Shape& axes) {
   return where(lt(abs(m), std::numeric_limits<double>::infinity()), m, 0.0);
 }
 
+double mean_of(const std::vector<double>& v) {
+  double total = 0;
+  for (const double x : v) total += x;
+  return total / static_cast<double>(v.size());
+}
+/// Sum of the squares of the distances from the mean.
+double spread_of(const std::vector<double>& v) {
+  const double centre = mean_of(v);
+  double total = 0;
+  for (const double x : v) total += (x - centre) * (x - centre);
+  return total;
+}
+double logsumexp_of(const std::vector<double>& v) {
+  double largest = -std::numeric_limits<double>::infinity(), total = 0;
+  for (const double x : v) largest = std::max(largest, x);
+  if (!std::isfinite(largest)) largest = 0;
+  for (const double x : v) total += std::exp(x - largest);
+  return std::log(total) + largest;
+}
+
+/// Samples of what reduces or normalises along axes.
+std::vector<Sample> reduced() {
+  return {{.inputs = {{{3, 5}}}, .attrs = ReductionAttrs{{1}}},
+          {.inputs = {{{3, 5}}}, .attrs = ReductionAttrs{{0}, true}},
+          {.inputs = {{{2, 3, 4}}}, .attrs = ReductionAttrs{{0, 2}}},
+          {.inputs = {{{2, 3, 4}}}, .attrs = ReductionAttrs{{0, 1, 2}}},
+          {.inputs = {{{}}}, .attrs = ReductionAttrs{}},
+          {.inputs = {{{0, 3}}}, .attrs = ReductionAttrs{{1}}}};
+}
+std::vector<Sample> normalised() {
+  return {{.inputs = {{{3, 5}}}, .attrs = AxisAttrs{1}},
+          {.inputs = {{{3, 5}}}, .attrs = AxisAttrs{0}},
+          {.inputs = {{{2, 3, 4}}}, .attrs = AxisAttrs{1}},
+          {.inputs = {{{2, 3}}}, .attrs = AxisAttrs{1}, .range = {-800, 800}, .smooth = false},
+          {.inputs = {{{0, 3}}}, .attrs = AxisAttrs{1}}};
+}
+
+struct Mean {
+  using Attributes = ReductionAttrs;
+  static constexpr auto name = "mean", onnx = "ReduceMean";
+  static constexpr auto summary = "sum over axes / number of elements; NaN of none";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    return {sum(in[0], a.axes, a.keepdim) / count(in[0].shape(), a.axes)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    reduce_groups(in[0], a.axes, out[0], mean_of);
+  }
+  static std::vector<Sample> samples() { return reduced(); }
+};
+
+struct VarAttrs {
+  Shape axes{};
+  bool keepdim = false;
+  double correction = 1;
+  static constexpr auto fields = std::tuple(attr("axes", &VarAttrs::axes), attr("keepdim", &VarAttrs::keepdim),
+                                            attr("correction", &VarAttrs::correction));
+};
+
+struct Var {
+  using Attributes = VarAttrs;
+  static constexpr auto name = "var", onnx = "";
+  static constexpr auto summary = "sum of (x - mean)^2 over axes / (number of elements - correction)";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    const Tensor& x = in[0];
+    const Tensor squares = square(x - mean(x, a.axes, true));
+    return {sum(squares, a.axes, a.keepdim) / std::max(0.0, count(x.shape(), a.axes) - a.correction)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) {
+      return spread_of(v) / std::max(0.0, static_cast<double>(v.size()) - a.correction);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 5}}}, .attrs = VarAttrs{{1}}},
+            {.inputs = {{{3, 5}}}, .attrs = VarAttrs{{0}, true, 0}},
+            {.inputs = {{{2, 3, 4}}}, .attrs = VarAttrs{{0, 1, 2}, false, 2.5}},
+            {.inputs = {{{0, 3}}}, .attrs = VarAttrs{{1}}}};
+  }
+};
+
+struct LogSumExp {
+  using Attributes = ReductionAttrs;
+  static constexpr auto name = "logsumexp", onnx = "ReduceLogSumExp";
+  static constexpr auto summary = "ln of the sum of e^x over axes, without overflow; -inf of none";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    const Tensor& x = in[0];
+    if (a.axes.rank() == 0) return {x};
+    if (x.numel() == 0) return {log(sum(x, a.axes, a.keepdim))};
+    const Tensor m = shift(x, a.axes);
+    const Tensor y = log(sum(exp(x - m), a.axes, true)) + m;
+    return {a.keepdim ? y : reshape(y, without_axes(x.shape(), a.axes))};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    reduce_groups(in[0], a.axes, out[0], logsumexp_of);
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> all = reduced();
+    all.push_back({.inputs = {{{2, 3}}}, .attrs = ReductionAttrs{{1}}, .range = {-800, 800}, .smooth = false});
+    return all;
+  }
+};
+
+struct Softmax {
+  using Attributes = AxisAttrs;
+  static constexpr auto name = "softmax", onnx = "Softmax";
+  static constexpr auto summary = "e^x / sum of e^x along an axis, without overflow";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    if (in[0].numel() == 0) return {in[0]};
+    const Tensor e = exp(in[0] - shift(in[0], {a.axis}));
+    return {e / sum(e, {a.axis}, true)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
+      const double all = logsumexp_of(v);
+      for (double& x : v) x = std::exp(x - all);
+    });
+  }
+  static std::vector<Sample> samples() { return normalised(); }
+};
+
+struct LogSoftmax {
+  using Attributes = AxisAttrs;
+  static constexpr auto name = "log_softmax", onnx = "LogSoftmax";
+  static constexpr auto summary = "x - ln of the sum of e^x along an axis, without overflow";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    if (in[0].numel() == 0) return {in[0]};
+    const Tensor centred = in[0] - shift(in[0], {a.axis});
+    return {centred - log(sum(exp(centred), {a.axis}, true))};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
+      const double all = logsumexp_of(v);
+      for (double& x : v) x -= all;
+    });
+  }
+  static std::vector<Sample> samples() { return normalised(); }
+};
+
+struct LayerNormAttrs {
+  int axes = 1;
+  double epsilon = 1e-5;
+  static constexpr auto fields =
+      std::tuple(attr("axes", &LayerNormAttrs::axes), attr("epsilon", &LayerNormAttrs::epsilon));
+};
+
+struct LayerNorm {
+  using Attributes = LayerNormAttrs;
+  static constexpr auto name = "layer_norm", onnx = "LayerNormalization";
+  static constexpr auto summary = "(x - mean) / sqrt(variance + epsilon) over the last axes, the variance uncorrected";
+
+  static Shape last(int rank, int axes) {
+    Shape over;
+    for (int i = rank - axes; i < rank; ++i) over.push_back(i);
+    return over;
+  }
+  static Tensors parts(Inputs in, const Attributes& a) {
+    const Tensor& x = in[0];
+    const Shape over = last(x.rank(), a.axes);
+    const Tensor centred = x - mean(x, over, true);
+    return {centred * rsqrt(mean(square(centred), over, true) + a.epsilon)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    map_groups(in[0], last(in[0].shape.rank(), a.axes), out[0], [&](std::vector<double>& v) {
+      const double centre = mean_of(v), spread = spread_of(v) / static_cast<double>(v.size());
+      for (double& x : v) x = (x - centre) / std::sqrt(spread + a.epsilon);
+    });
+  }
+  static std::vector<Sample> samples() {
+    // Where all elements are equal, an epsilon of 1e-5 bends too sharply for a difference quotient.
+    return {{.inputs = {{{3, 5}}}, .attrs = LayerNormAttrs{}, .smooth_at_ties = false},
+            {.inputs = {{{2, 3, 4}}}, .attrs = LayerNormAttrs{2, 0.1}},
+            {.inputs = {{{0, 3}}}, .attrs = LayerNormAttrs{}}};
+  }
+};
+
+/// Of functions of one number.
+template <class F>
+void map_oracle(std::span<const Dense> in, std::span<Dense> out, F f) {
+  std::transform(in[0].values.begin(), in[0].values.end(), out[0].values.begin(), f);
+}
+std::vector<Sample> numbers() { return {{.inputs = {{{3, 5}}}, .range = {-20, 20}}, {.inputs = {{{}}}}}; }
+
+struct GeluTanh {
+  static constexpr auto name = "gelu_tanh", onnx = "Gelu";
+  static constexpr auto summary = "x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): gelu in its form by tanh";
+
+  static Tensors parts(Inputs in, const NoAttrs&) {
+    const Tensor& x = in[0];
+    const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+    const Tensor inner = scale * (x + 0.044715 * (x * x * x));
+    return {0.5 * x * (1 + tanh(inner))};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    map_oracle(in, out, [](double x) {
+      return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    });
+  }
+  static std::vector<Sample> samples() { return numbers(); }
+};
+
+struct Silu {
+  static constexpr auto name = "silu", onnx = "";
+  static constexpr auto summary = "x / (1 + e^-x)";
+
+  static Tensors parts(Inputs in, const NoAttrs&) { return {in[0] * sigmoid(in[0])}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    map_oracle(in, out, [](double x) { return x / (1 + std::exp(-x)); });
+  }
+  static std::vector<Sample> samples() { return numbers(); }
+};
+
+struct LogSigmoid {
+  static constexpr auto name = "log_sigmoid", onnx = "";
+  static constexpr auto summary = "-ln(1 + e^-x), without overflow";
+
+  static Tensors parts(Inputs in, const NoAttrs&) { return {-softplus(-in[0])}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    map_oracle(in, out, [](double x) { return -std::log1p(std::exp(-x)); });
+  }
+  static std::vector<Sample> samples() { return numbers(); }
+};
+
 }  // namespace
 
+Family composite_family() {
+  static constexpr const Primitive* list[] = {&composite<Mean>,     &composite<Var>,        &composite<LogSumExp>,
+                                              &composite<Softmax>,  &composite<LogSoftmax>, &composite<LayerNorm>,
+                                              &composite<GeluTanh>, &composite<Silu>,       &composite<LogSigmoid>};
+  return list;
+}
+
+}  // namespace detail
+
+using detail::composed;
+
 Tensor mean(const Tensor& x, const Shape& axes, bool keepdim) {
-  check_float(x, "mean");
-  const Shape over = axes_of(axes, x.rank(), "mean");
-  return sum(x, axes, keepdim) / count(x.shape(), over);
+  detail::check_float(x, "mean");
+  return composed<detail::Mean>({{&x}}, {axes_of(axes, x.rank(), "mean"), keepdim})[0];
 }
 
 Tensor var(const Tensor& x, const Shape& axes, bool keepdim, double correction) {
-  check_float(x, "var");
+  detail::check_float(x, "var");
   if (!std::isfinite(correction))
     throw ValueError("var: the correction must be finite, got " + std::to_string(correction));
-  const Shape over = axes_of(axes, x.rank(), "var");
-  const Tensor centred = x - mean(x, axes, true);
-  return sum(square(centred), axes, keepdim) / std::max(0.0, count(x.shape(), over) - correction);
+  return composed<detail::Var>({{&x}}, {axes_of(axes, x.rank(), "var"), keepdim, correction})[0];
 }
 
 Tensor logsumexp(const Tensor& x, const Shape& axes, bool keepdim) {
-  check_float(x, "logsumexp");
-  const Shape over = axes_of(axes, x.rank(), "logsumexp");
-  if (over.rank() == 0) return x;
-  if (x.numel() == 0) return log(sum(x, axes, keepdim));
-  const Tensor m = shift(x, over);
-  const Tensor y = log(sum(exp(x - m), over, true)) + m;
-  return keepdim ? y : reshape(y, sum_shape(x.shape(), over));
+  detail::check_float(x, "logsumexp");
+  return composed<detail::LogSumExp>({{&x}}, {axes_of(axes, x.rank(), "logsumexp"), keepdim})[0];
 }
 
 Tensor softmax(const Tensor& x, std::int64_t axis) {
-  check_float(x, "softmax");
-  const Shape over{axis_of(axis, x.rank(), "softmax")};
-  if (x.numel() == 0) return x;
-  const Tensor e = exp(x - shift(x, over));
-  return e / sum(e, over, true);
+  detail::check_float(x, "softmax");
+  return composed<detail::Softmax>({{&x}}, {axis_of(axis, x.rank(), "softmax")})[0];
 }
 
 Tensor log_softmax(const Tensor& x, std::int64_t axis) {
-  check_float(x, "log_softmax");
-  const Shape over{axis_of(axis, x.rank(), "log_softmax")};
-  if (x.numel() == 0) return x;
-  const Tensor centred = x - shift(x, over);
-  return centred - log(sum(exp(centred), over, true));
+  detail::check_float(x, "log_softmax");
+  return composed<detail::LogSoftmax>({{&x}}, {axis_of(axis, x.rank(), "log_softmax")})[0];
 }
 
 Tensor layer_norm(const Tensor& x, int axes, double epsilon) {
-  check_float(x, "layer_norm");
+  detail::check_float(x, "layer_norm");
   if (axes < 1 || axes > x.rank())
     detail::throw_shape("layer_norm", std::to_string(axes) + " axes of a tensor of rank " + std::to_string(x.rank()));
   detail::check_not_negative("layer_norm: epsilon", {epsilon});
-  Shape over;
-  for (int i = x.rank() - axes; i < x.rank(); ++i) over.push_back(i);
-  const Tensor centred = x - mean(x, over, true);
-  return centred * rsqrt(mean(square(centred), over, true) + epsilon);
+  return composed<detail::LayerNorm>({{&x}}, {axes, epsilon})[0];
 }
 
 Tensor gelu(const Tensor& x, GeluForm form) {
-  if (form == GeluForm::exact) return detail::gelu_exact(x);
-  const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  const Tensor inner = scale * (x + 0.044715 * (x * x * x));
-  return 0.5 * x * (1 + tanh(inner));
+  return form == GeluForm::exact ? detail::gelu_exact(x) : composed<detail::GeluTanh>({{&x}})[0];
 }
-
-Tensor silu(const Tensor& x) { return x * sigmoid(x); }
-Tensor log_sigmoid(const Tensor& x) { return -softplus(-x); }
+Tensor silu(const Tensor& x) { return composed<detail::Silu>({{&x}})[0]; }
+Tensor log_sigmoid(const Tensor& x) { return composed<detail::LogSigmoid>({{&x}})[0]; }
 
 }  // namespace ferrite

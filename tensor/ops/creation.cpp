@@ -137,30 +137,4 @@ Tensor arange(Scalar begin, Scalar end, Scalar step, Dtype dtype) {
   return detail::call(detail::structured<detail::Arange>, {}, detail::ArangeAttrs{begin, step, count, dtype});
 }
 
-Tensor linspace(double begin, double end, std::int64_t n, Dtype dtype) {
-  if (n < 1) throw ValueError("linspace: at least one value is needed, got " + std::to_string(n));
-  if (n > detail::kMostStored) detail::throw_shape("linspace", "too large: [" + std::to_string(n) + "]");
-  if (!is_float(dtype)) detail::throw_dtype("linspace", "dtype must be a float, got " + std::string(name_of(dtype)));
-  const auto fill = [&](auto out) {
-    using T = typename decltype(out)::value_type;
-    if (!std::isfinite(static_cast<T>(begin)) || !std::isfinite(static_cast<T>(end)) || !std::isfinite(end - begin))
-      throw ValueError("linspace: the ends and their distance must be finite in " + std::string(name_of(dtype)) +
-                       ", got " + Scalar(begin).str() + " and " + Scalar(end).str());
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double t = n == 1 ? 0 : static_cast<double>(i) / static_cast<double>(n - 1);
-      out[static_cast<std::size_t>(i)] = static_cast<T>(i == n - 1 && n > 1 ? end : begin + t * (end - begin));
-    }
-  };
-  return dtype == Dtype::f32 ? Tensor::build<float>({n}, fill) : Tensor::build<double>({n}, fill);
-}
-
-Tensor eye(std::int64_t n, std::int64_t m, Dtype dtype) {
-  if (n < 0 || m < -1)
-    throw ValueError("eye: sizes must not be negative, got " + std::to_string(n) + " and " + std::to_string(m));
-  const std::int64_t columns = m < 0 ? n : m;
-  if (Shape{n, columns}.numel("eye") > detail::kMostStored)
-    detail::throw_shape("eye", "too large: " + Shape{n, columns}.str());
-  return cast(eq(unsqueeze(arange(n), 1), arange(columns)), dtype);
-}
-
 }  // namespace ferrite

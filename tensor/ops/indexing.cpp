@@ -267,11 +267,4 @@ Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, cons
   return detail::call(detail::structured<detail::ScatterAdd>, {{&x, &index, &source}}, detail::along(at, options));
 }
 
-Tensor one_hot(const Tensor& index, std::int64_t classes, Dtype dtype) {
-  if (classes < 1) throw ValueError("one_hot: the number of classes must be positive, got " + std::to_string(classes));
-  if (index.dtype() != Dtype::i64)
-    detail::throw_dtype("one_hot", "the index must be i64, got " + index.spec().str() + "; cast it first");
-  return cast(eq(unsqueeze(checked(index, 0, classes - 1, "one_hot: index"), -1), arange(classes)), dtype);
-}
-
 }  // namespace ferrite

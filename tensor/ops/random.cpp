@@ -208,7 +208,46 @@ struct Normal {
   }
 };
 
+struct BernoulliAttrs {
+  Shape shape{};
+  Dtype dtype = Dtype::f32;
+  std::int64_t seed = 0, stream = 0, call = 0;
+  double probability = 0.5;
+  static constexpr auto fields =
+      std::tuple(attr("shape", &BernoulliAttrs::shape), attr("dtype", &BernoulliAttrs::dtype),
+                 attr("seed", &BernoulliAttrs::seed), attr("stream", &BernoulliAttrs::stream),
+                 attr("call", &BernoulliAttrs::call), attr("probability", &BernoulliAttrs::probability));
+
+  RandomAttrs uniform() const { return {shape, Dtype::f64, seed, stream, call, 0, 1}; }
+};
+
+struct Bernoulli {
+  using Attributes = BernoulliAttrs;
+  static constexpr auto name = "bernoulli", onnx = "",
+                        summary = "1 where a uniform number lies below the probability, else 0";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    return {cast(lt(call(structured<Uniform>, in, a.uniform()), a.probability), a.dtype)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    Dense numbers(Spec{a.shape, Dtype::f64});
+    Uniform::oracle(in, {&numbers, 1}, a.uniform());
+    for (std::size_t i = 0; i < numbers.values.size(); ++i) out[0].values[i] = numbers.values[i] < a.probability;
+  }
+  static std::vector<Sample> samples() {
+    return {{.attrs = BernoulliAttrs{{40}, Dtype::f32, 7, 11, 2, 0.3}},
+            {.inputs = {{{2}, Dtype::i64}, {{}, Dtype::i64}},
+             .attrs = BernoulliAttrs{{3, 5}, Dtype::boolean, 0, 0, 0, 0.6},
+             .indices = {5, 3}}};
+  }
+};
+
 }  // namespace
+
+Family composite_random_family() {
+  static constexpr const Primitive* list[] = {&composite<Bernoulli>};
+  return list;
+}
 
 Family random_family() {
   static constexpr const Primitive* list[] = {&structured<Uniform>, &structured<Normal>};
@@ -265,7 +304,9 @@ Tensor draw_normal(const Shape& shape, const RandomKey& key, double mean, double
 Tensor draw_bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype, Inputs in) {
   if (!(probability >= 0 && probability <= 1))
     throw ValueError("bernoulli: the probability must lie in [0, 1], got " + std::to_string(probability));
-  return cast(lt(draw_uniform(shape, key, 0, 1, Dtype::f64, in), probability), dtype);
+  return detail::composed<detail::Bernoulli>(
+      in, {shape, dtype, static_cast<std::int64_t>(key.seed), static_cast<std::int64_t>(key.stream),
+           static_cast<std::int64_t>(key.call), probability})[0];
 }
 
 }  // namespace

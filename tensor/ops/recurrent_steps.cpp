@@ -1,48 +1,296 @@
 /// The steps of recurrent layers in operations: their definition, and what the sequences of recurrent.cpp are held to.
-#include "ferrite/tensor/ops.h"
+#include <algorithm>
+#include <cmath>
+
+#include "ferrite/tensor/ops/define.h"
 
 namespace ferrite {
 
+namespace detail {
+namespace {
+
+/// An operand that may be left out, as the last one.
+Tensor or_none(Inputs in, std::size_t i) { return i < in.size() ? in[i] : Tensor(); }
+
+double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
+
+/// Row b of x times column j of w, and the bias, where there is one.
+double product_of(const Dense& x, std::int64_t b, const Dense& w, std::int64_t j, std::span<const Dense> bias) {
+  double total = bias.empty() ? 0 : bias[0].values[static_cast<std::size_t>(j)];
+  for (std::int64_t k = 0; k < w.shape[0]; ++k) total += x.at({b, k}) * w.at({k, j});
+  return total;
+}
+
+/// Operands from the i-th on.
+std::span<const Dense> from(std::span<const Dense> in, std::size_t i) { return in.subspan(std::min(i, in.size())); }
+
+struct Affine {
+  static constexpr auto name = "affine", onnx = "", summary = "x . weight + bias";
+
+  static Tensors parts(Inputs in, const NoAttrs&) {
+    const Tensor y = matmul(in[0], in[1]);
+    return {in.size() > 2 ? y + in[2] : y};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    for_each_index(out[0].shape,
+                   [&](const Shape& i) { out[0].at(i) = product_of(in[0], i[0], in[1], i[1], from(in, 2)); });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{2, 3}}, {{3, 4}}, {{4}}}}, {.inputs = {{{2, 3}}, {{3, 4}}}}};
+  }
+};
+
+/// Samples of a step: i [2, G H], h [2, H], for a memory c [2, H], then w_hh [H, G H], with and without its bias.
+std::vector<Sample> steps(std::int64_t gates, bool memory) {
+  const std::int64_t H = 3;
+  std::vector<Spec> in = {{{2, gates * H}}, {{2, H}}};
+  if (memory) in.push_back({{2, H}});
+  in.push_back({{H, gates * H}});
+  std::vector<Spec> with_bias = in;
+  with_bias.push_back({{gates * H}});
+  return {{.inputs = in}, {.inputs = with_bias}};
+}
+
+struct GruStep {
+  static constexpr auto name = "gru_step", onnx = "";
+  static constexpr auto summary = "a GRU's next h from i = x . w_ih + b_ih, h and w_hh; the reset after the product";
+
+  static Tensors parts(Inputs in, const NoAttrs&) {
+    const Tensor& h = in[1];
+    const std::int64_t H = h.shape()[1];
+    const Tensors from_x = split(in[0], H, 1);  // r, z, n
+    const Tensors from_h = split(affine(h, in[2], or_none(in, 3)), H, 1);
+    const Tensor r = sigmoid(from_x[0] + from_h[0]);
+    const Tensor z = sigmoid(from_x[1] + from_h[1]);
+    const Tensor n = tanh(from_x[2] + r * from_h[2]);
+    return {n + z * (h - n)};  // = (1 - z) * n + z * h
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    const std::int64_t H = in[1].shape[1];
+    for_each_index(out[0].shape, [&](const Shape& at) {
+      const std::int64_t b = at[0], j = at[1];
+      const auto sum = [&](std::int64_t gate) { return product_of(in[1], b, in[2], gate * H + j, from(in, 3)); };
+      const double r = sigmoid_of(in[0].at({b, j}) + sum(0)), z = sigmoid_of(in[0].at({b, H + j}) + sum(1));
+      const double n = std::tanh(in[0].at({b, 2 * H + j}) + r * sum(2));
+      out[0].at(at) = (1 - z) * n + z * in[1].at(at);
+    });
+  }
+  static std::vector<Sample> samples() { return steps(3, false); }
+};
+
+struct GruStepResetBefore {
+  static constexpr auto name = "gru_step_reset_before", onnx = "";
+  static constexpr auto summary = "the same with the reset before the product, as in arXiv 1406.1078";
+
+  static Tensors parts(Inputs in, const NoAttrs&) {
+    const Tensor &h = in[1], &w_hh = in[2], b_hh = or_none(in, 3);
+    const std::int64_t H = h.shape()[1];
+    const auto part = [&](const Tensor& t, std::int64_t begin, std::int64_t end) {
+      return t.defined() ? slice(t, -1, begin * H, end * H) : t;
+    };
+    const Tensors from_x = split(in[0], H, 1);  // r, z, n
+    const Tensors from_h = split(affine(h, part(w_hh, 0, 2), part(b_hh, 0, 2)), H, 1);
+    const Tensor r = sigmoid(from_x[0] + from_h[0]);
+    const Tensor z = sigmoid(from_x[1] + from_h[1]);
+    const Tensor n = tanh(from_x[2] + affine(r * h, part(w_hh, 2, 3), part(b_hh, 2, 3)));
+    return {n + z * (h - n)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    const std::int64_t H = in[1].shape[1];
+    Dense reset = in[1];
+    const auto gate = [&](const Dense& h, std::int64_t b, std::int64_t column) {
+      return in[0].at({b, column}) + product_of(h, b, in[2], column, from(in, 3));
+    };
+    for_each_index(out[0].shape, [&](const Shape& at) { reset.at(at) *= sigmoid_of(gate(in[1], at[0], at[1])); });
+    for_each_index(out[0].shape, [&](const Shape& at) {
+      const double z = sigmoid_of(gate(in[1], at[0], H + at[1])), n = std::tanh(gate(reset, at[0], 2 * H + at[1]));
+      out[0].at(at) = (1 - z) * n + z * in[1].at(at);
+    });
+  }
+  static std::vector<Sample> samples() { return steps(3, false); }
+};
+
+struct LstmStepAttrs {
+  bool bias = true, projection = false;
+  static constexpr auto fields =
+      std::tuple(attr("bias", &LstmStepAttrs::bias), attr("projection", &LstmStepAttrs::projection));
+};
+
+struct LstmStep {
+  using Attributes = LstmStepAttrs;
+  static constexpr auto name = "lstm_step", onnx = "";
+  static constexpr auto summary = "an LSTM's next h and c from i = x . w_ih + b_ih, h, c and w_hh, h projected by w_hr";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    const Tensor sums = in[0] + affine(in[1], in[3], a.bias ? in[4] : Tensor());
+    const Tensors gates = split(sums, in[2].shape()[1], 1);  // i, f, g, o
+    const Tensor c = sigmoid(gates[1]) * in[2] + sigmoid(gates[0]) * tanh(gates[2]);
+    const Tensor h = sigmoid(gates[3]) * tanh(c);
+    return {a.projection ? matmul(h, in[a.bias ? 5 : 4]) : h, c};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const std::int64_t H = in[2].shape[1];
+    Dense h = in[2];
+    for_each_index(in[2].shape, [&](const Shape& at) {
+      const auto gate = [&](std::int64_t g) {
+        const std::int64_t column = g * H + at[1];
+        return in[0].at({at[0], column}) +
+               product_of(in[1], at[0], in[3], column, a.bias ? from(in, 4) : std::span<const Dense>());
+      };
+      const double c = sigmoid_of(gate(1)) * in[2].at(at) + sigmoid_of(gate(0)) * std::tanh(gate(2));
+      out[1].at(at) = c;
+      h.at(at) = sigmoid_of(gate(3)) * std::tanh(c);
+    });
+    for_each_index(out[0].shape, [&](const Shape& at) {
+      out[0].at(at) = a.projection ? product_of(h, at[0], in[a.bias ? 5 : 4], at[1], {}) : h.at(at);
+    });
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> all = steps(4, true);
+    all[0].attrs = LstmStepAttrs{.bias = false};
+    all[1].attrs = LstmStepAttrs{};
+    all.push_back({.inputs = {{{2, 12}}, {{2, 2}}, {{2, 3}}, {{2, 12}}, {{12}}, {{3, 2}}},
+                   .attrs = LstmStepAttrs{.projection = true}});
+    return all;
+  }
+};
+
+struct RnnStepAttrs {
+  bool relu = false;
+  static constexpr auto fields = std::tuple(attr("relu", &RnnStepAttrs::relu));
+};
+
+struct RnnStep {
+  using Attributes = RnnStepAttrs;
+  static constexpr auto name = "rnn_step", onnx = "", summary = "tanh, or relu, of i + h . w_hh + b_hh";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    const Tensor x = in[0] + affine(in[1], in[2], or_none(in, 3));
+    return {a.relu ? relu(x) : tanh(x)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for_each_index(out[0].shape, [&](const Shape& at) {
+      const double x = in[0].at(at) + product_of(in[1], at[0], in[2], at[1], from(in, 3));
+      out[0].at(at) = a.relu ? std::max(0.0, x) : std::tanh(x);
+    });
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> all = steps(1, false);
+    all[0].attrs = RnnStepAttrs{true};
+    all[0].smooth_at_ties = false;
+    all[1].attrs = RnnStepAttrs{};
+    return all;
+  }
+};
+
+struct PaddingAttrs {
+  bool batch_first = false;
+  static constexpr auto fields = std::tuple(attr("batch_first", &PaddingAttrs::batch_first));
+};
+
+struct WithoutPadding {
+  using Attributes = PaddingAttrs;
+  static constexpr auto name = "without_padding", onnx = "";
+  static constexpr auto summary =
+      "x whose rows repeat their last step beyond their lengths; no gradient into the copies";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    const Tensor &x = in[0], &lengths = in[1];
+    if (x.numel() == 0) return {x};
+    const std::int64_t time = a.batch_first ? 1 : 0, rows = 1 - time;
+    const std::int64_t B = x.shape()[static_cast<int>(rows)], T = x.shape()[static_cast<int>(time)];
+    // A row's extents beside those of one value of x: [1, B, 1, ...] or [B, 1, 1, ...].
+    const auto beside = [&](const Tensor& of_rows) {
+      Shape s = Shape::filled(x.rank(), 1);
+      s[static_cast<int>(rows)] = B;
+      return reshape(of_rows, s);
+    };
+    const Tensor steps = reshape(arange(T), a.batch_first ? Shape{1, T} : Shape{T, 1});
+    Tensor inside = steps < reshape(lengths, a.batch_first ? Shape{B, 1} : Shape{1, B});
+    for (int axis = 2; axis < x.rank(); ++axis) inside = unsqueeze(inside, axis);
+    // The last step of every row; a row without steps takes that of the longest one.
+    Shape one = x.shape();
+    one[static_cast<int>(time)] = 1;
+    const Tensor at = expand(beside(clamp(lengths - 1, 0, T - 1)), one);
+    const Tensor row = where(lengths > 0, arange(B), argmax(lengths, 0, true));
+    const Tensor last = index_select(gather(detach(x), time, at), rows, row);
+    return {where(inside, x, where(amax(lengths) > 0, last, 0))};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const Dense& lengths = in[1];
+    const int time = a.batch_first ? 1 : 0;
+    const auto longest = std::max_element(lengths.values.begin(), lengths.values.end()) - lengths.values.begin();
+    for_each_index(out[0].shape, [&](const Shape& at) {
+      Shape from_step = at;
+      if (lengths.at({at[1 - time]}) == 0) from_step[1 - time] = longest;
+      const auto last = static_cast<std::int64_t>(lengths.at({from_step[1 - time]})) - 1;
+      const bool inside = at[time] < static_cast<std::int64_t>(lengths.at({at[1 - time]}));
+      if (!inside) from_step[time] = last;
+      out[0].at(at) = inside || last >= 0 ? in[0].at(inside ? at : from_step) : 0;
+    });
+  }
+  static std::vector<Sample> samples() {
+    // A difference quotient sees the copies, which the gradient leaves out: smooth where there is none.
+    return {
+        {.inputs = {{{4, 3, 2}}, {{3}, Dtype::i64}}, .attrs = PaddingAttrs{}, .indices = {2, 0, 3}, .smooth = false},
+        {.inputs = {{{3, 4}}, {{3}, Dtype::i64}}, .attrs = PaddingAttrs{true}, .indices = {1, 4, 0}, .smooth = false},
+        {.inputs = {{{4, 2}}, {{2}, Dtype::i64}}, .attrs = PaddingAttrs{}, .indices = {4, 4}},
+        {.inputs = {{{4, 2}}, {{2}, Dtype::i64}}, .attrs = PaddingAttrs{}, .indices = {0, 0}}};
+  }
+};
+
+}  // namespace
+
+Family composite_recurrent_family() {
+  static constexpr const Primitive* list[] = {&composite<Affine>,   &composite<GruStep>, &composite<GruStepResetBefore>,
+                                              &composite<LstmStep>, &composite<RnnStep>, &composite<WithoutPadding>};
+  return list;
+}
+
+}  // namespace detail
+
+using detail::composed;
+
+namespace {
+
+/// Operands without those that are undefined.
+struct Given {
+  Given(std::initializer_list<const Tensor*> operands) {
+    for (const Tensor* t : operands)
+      if (t->defined()) list.push_back(t);
+  }
+  operator Inputs() const { return {list.data(), list.size()}; }
+  InlineVector<const Tensor*, 8> list;
+};
+
+}  // namespace
+
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const Tensor y = matmul(x, weight);
-  return bias.defined() ? y + bias : y;
+  return composed<detail::Affine>(Given{&x, &weight, &bias})[0];
 }
 
 Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
-  const std::int64_t H = h.shape()[1];
-  const Tensors from_x = split(i, H, 1);  // r, z, n
-  const Tensors from_h = split(affine(h, w_hh, b_hh), H, 1);
-  const Tensor r = sigmoid(from_x[0] + from_h[0]);
-  const Tensor z = sigmoid(from_x[1] + from_h[1]);
-  const Tensor n = tanh(from_x[2] + r * from_h[2]);
-  return n + z * (h - n);  // = (1 - z) * n + z * h
+  return composed<detail::GruStep>(Given{&i, &h, &w_hh, &b_hh})[0];
 }
 
 Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
-  const std::int64_t H = h.shape()[1];
-  const auto part = [&](const Tensor& t, std::int64_t from, std::int64_t to) {
-    return t.defined() ? slice(t, -1, from * H, to * H) : t;
-  };
-  const Tensors from_x = split(i, H, 1);  // r, z, n
-  const Tensors from_h = split(affine(h, part(w_hh, 0, 2), part(b_hh, 0, 2)), H, 1);
-  const Tensor r = sigmoid(from_x[0] + from_h[0]);
-  const Tensor z = sigmoid(from_x[1] + from_h[1]);
-  const Tensor n = tanh(from_x[2] + affine(r * h, part(w_hh, 2, 3), part(b_hh, 2, 3)));
-  return n + z * (h - n);
+  return composed<detail::GruStepResetBefore>(Given{&i, &h, &w_hh, &b_hh})[0];
 }
 
 RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
                          const Tensor& w_hr) {
-  const Tensor sums = i + affine(before.h, w_hh, b_hh);
-  const Tensors gates = split(sums, before.c.shape()[1], 1);  // i, f, g, o
-  const Tensor c = sigmoid(gates[1]) * before.c + sigmoid(gates[0]) * tanh(gates[2]);
-  const Tensor h = sigmoid(gates[3]) * tanh(c);
-  return {w_hr.defined() ? matmul(h, w_hr) : h, c};
+  const Tensors next = composed<detail::LstmStep>(Given{&i, &before.h, &before.c, &w_hh, &b_hh, &w_hr},
+                                                  {b_hh.defined(), w_hr.defined()});
+  return {next[0], next[1]};
 }
 
 Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu) {
-  const Tensor x = i + affine(h, w_hh, b_hh);
-  return with_relu ? relu(x) : tanh(x);
+  return composed<detail::RnnStep>(Given{&i, &h, &w_hh, &b_hh}, {with_relu})[0];
+}
+
+Tensor without_padding(const Tensor& x, const SequenceOptions& o) {
+  if (!o.lengths.defined()) return x;
+  return composed<detail::WithoutPadding>({{&x, &o.lengths}}, {o.batch_first})[0];
 }
 
 namespace {
@@ -62,28 +310,6 @@ struct StepMasks {
 };
 
 }  // namespace
-
-Tensor without_padding(const Tensor& x, const SequenceOptions& o) {
-  if (!o.lengths.defined() || x.numel() == 0) return x;
-  const std::int64_t time = o.batch_first ? 1 : 0, rows = 1 - time;
-  const std::int64_t B = x.shape()[static_cast<int>(rows)], T = x.shape()[static_cast<int>(time)];
-  // A row's extents beside those of one value of x: [1, B, 1, ...] or [B, 1, 1, ...].
-  const auto beside = [&](const Tensor& of_rows) {
-    Shape s = Shape::filled(x.rank(), 1);
-    s[static_cast<int>(rows)] = B;
-    return reshape(of_rows, s);
-  };
-  const Tensor steps = reshape(arange(T), o.batch_first ? Shape{1, T} : Shape{T, 1});
-  Tensor inside = steps < reshape(o.lengths, o.batch_first ? Shape{B, 1} : Shape{1, B});
-  for (int axis = 2; axis < x.rank(); ++axis) inside = unsqueeze(inside, axis);
-  // The last step of every row; a row without steps takes that of the longest one.
-  Shape one = x.shape();
-  one[static_cast<int>(time)] = 1;
-  const Tensor at = expand(beside(clamp(o.lengths - 1, 0, T - 1)), one);
-  const Tensor row = where(o.lengths > 0, arange(B), argmax(o.lengths, 0, true));
-  const Tensor last = index_select(gather(detach(x), time, at), rows, row);
-  return where(inside, x, where(amax(o.lengths) > 0, last, 0));
-}
 
 Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentStep& step, const SequenceOptions& o) {
   if (!step) throw ValueError("unroll: the step is null");

@@ -349,15 +349,4 @@ Tensor argmin(const Tensor& x, std::int64_t axis, bool keepdim) {
   return detail::arg_call(detail::structured<detail::Argmin>, x, axis, keepdim);
 }
 
-Tensor sum_to(const Tensor& x, const Shape& shape) {
-  if (x.shape() == shape) return x;
-  const int lead = x.rank() - shape.rank();
-  Shape axes;
-  for (int i = 0; i < x.rank(); ++i) {
-    const bool summed = i < lead || (shape[i - lead] == 1 && x.shape()[i] != 1);
-    if (summed && x.shape()[i] != 1) axes.push_back(i);
-  }
-  return reshape(axes.rank() ? sum(x, axes) : x, shape);
-}
-
 }  // namespace ferrite

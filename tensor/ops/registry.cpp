@@ -5,24 +5,37 @@
 
 namespace ferrite {
 
+namespace {
+
+std::vector<const Primitive*> joined(std::initializer_list<detail::Family> families) {
+  std::vector<const Primitive*> list;
+  for (const detail::Family& f : families) list.insert(list.end(), f.begin(), f.end());
+  return list;
+}
+
+}  // namespace
+
 std::span<const Primitive* const> primitives() {
-  static const std::vector<const Primitive*> all = [] {
-    std::vector<const Primitive*> list;
-    for (const detail::Family family :
-         {detail::arithmetic_family(), detail::functions_family(), detail::logic_family(), detail::reduction_family(),
-          detail::prod_others_family(), detail::product_family(), detail::view_family(), detail::window_family(),
-          detail::assembly_family(), detail::indexing_family(), detail::check_family(), detail::creation_family(),
-          detail::random_family(), detail::recurrent_family(), detail::recurrent_grad_family(),
-          detail::training_family()})
-      list.insert(list.end(), family.begin(), family.end());
-    return list;
-  }();
+  static const std::vector<const Primitive*> all =
+      joined({detail::arithmetic_family(), detail::functions_family(), detail::logic_family(),
+              detail::reduction_family(), detail::prod_others_family(), detail::product_family(), detail::view_family(),
+              detail::window_family(), detail::assembly_family(), detail::indexing_family(), detail::check_family(),
+              detail::creation_family(), detail::random_family(), detail::recurrent_family(),
+              detail::recurrent_grad_family(), detail::training_family()});
+  return all;
+}
+
+std::span<const Primitive* const> composites() {
+  static const std::vector<const Primitive*> all =
+      joined({detail::composite_family(), detail::composite_shape_family(), detail::composite_value_family(),
+              detail::composite_recurrent_family(), detail::composite_random_family()});
   return all;
 }
 
 const Primitive* find_primitive(std::string_view name) {
-  for (const Primitive* p : primitives())
-    if (p->name == name) return p;
+  for (const std::span<const Primitive* const> list : {primitives(), composites()})
+    for (const Primitive* p : list)
+      if (p->name == name) return p;
   return nullptr;
 }
 

@@ -212,15 +212,6 @@ Tensor permute(const Tensor& x, const Shape& order) {
   return detail::call(detail::structured<detail::Permute>, {{&x}}, detail::PermuteAttrs{o});
 }
 
-Tensor transpose(const Tensor& x, std::int64_t a, std::int64_t b) {
-  Shape order;
-  for (int i = 0; i < x.rank(); ++i) order.push_back(i);
-  const int i = axis_of(a, x.rank(), "transpose");
-  const int j = axis_of(b, x.rank(), "transpose");
-  std::swap(order[i], order[j]);
-  return detail::call(detail::structured<detail::Permute>, {{&x}}, detail::PermuteAttrs{order});
-}
-
 Tensor expand(const Tensor& x, const Shape& shape) {
   Shape s = shape;
   const int lead = s.rank() - x.rank();
@@ -233,47 +224,6 @@ Tensor expand(const Tensor& x, const Shape& shape) {
   if (!fits) detail::throw_shape("expand", x.shape().str() + " does not broadcast to " + shape.str());
   if (s == x.shape()) return x;
   return detail::call(detail::structured<detail::Expand>, {{&x}}, detail::ShapeAttrs{s});
-}
-
-Tensor squeeze(const Tensor& x, std::int64_t axis) {
-  const int at = axis_of(axis, x.rank(), "squeeze");
-  if (x.shape()[at] != 1)
-    detail::throw_shape("squeeze", "axis " + std::to_string(axis) + " of " + x.shape().str() + " is not of extent 1");
-  Shape s = x.shape();
-  s.erase(at);
-  return reshape(x, s);
-}
-
-Tensor squeeze(const Tensor& x) {
-  Shape s;
-  for (const std::int64_t e : x.shape())
-    if (e != 1) s.push_back(e);
-  return reshape(x, s);
-}
-
-Tensor unsqueeze(const Tensor& x, std::int64_t axis) {
-  Shape s = x.shape();
-  s.insert(axis_of(axis, x.rank() + 1, "unsqueeze"), 1);
-  return reshape(x, s);
-}
-
-Tensor flatten(const Tensor& x, std::int64_t first, std::int64_t last) {
-  if (x.rank() == 0) return reshape(x, {1});
-  const int a = axis_of(first, x.rank(), "flatten");
-  const int b = axis_of(last, x.rank(), "flatten");
-  if (a > b)
-    detail::throw_shape("flatten", "axes " + std::to_string(first) + " to " + std::to_string(last) + " run backwards");
-  Shape s;
-  std::int64_t n = 1;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (i < a || i > b) {
-      s.push_back(x.shape()[i]);
-      continue;
-    }
-    n *= x.shape()[i];
-    if (i == b) s.push_back(n);
-  }
-  return reshape(x, s);
 }
 
 Tensor detach(const Tensor& x) {

@@ -284,13 +284,6 @@ Tensor select(const Tensor& x, std::int64_t axis, std::int64_t index) {
                       detail::SelectAttrs{at, index < 0 ? index + n : index});
 }
 
-Tensor flip(const Tensor& x, const Shape& axes) {
-  Tensor y = x;
-  if (axes.rank() == 0) return y;
-  for (const std::int64_t a : axes_of(axes, x.rank(), "flip")) y = slice(y, a, kEnd, kEnd, -1);
-  return y;
-}
-
 Tensors unbind(const Tensor& x, std::int64_t axis) {
   const int at = axis_of(axis, x.rank(), "unbind");
   const Tensor* in[] = {&x};
@@ -320,13 +313,6 @@ Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t
     begin += s;
   }
   return out;
-}
-
-Tensors chunk(const Tensor& x, std::int64_t n, std::int64_t axis) {
-  if (n < 1) throw ValueError("chunk: the number of pieces must be positive, got " + std::to_string(n));
-  const int at = axis_of(axis, x.rank(), "chunk");
-  const std::int64_t extent = x.shape()[at];
-  return split(x, std::max<std::int64_t>(1, extent / n + (extent % n != 0)), at);
 }
 
 }  // namespace ferrite

@@ -24,7 +24,8 @@ using ferrite::detail::Sample;
 
 /// Applies an operation to tensors.
 inline Tensors apply(const Primitive& op, const Tensors& in, const Attrs& attrs = {}) {
-  return op.apply(ferrite::OperandList(in), attrs);
+  const ferrite::OperandList operands(in);
+  return op.is_composite() ? op.reference(operands, attrs) : op.apply(operands, attrs);
 }
 
 /// A tensor of any dtype from doubles.
@@ -98,5 +99,8 @@ void check_pointwise(const Primitive& op);
 void check_structured(const Primitive& op);
 /// Eager = planned = fused for one application.
 void check_planned(const Primitive& op, const Tensors& in, const Attrs& attrs);
+
+/// A composite as one node of a graph: its text, its plan and its replay.
+void check_whole(const Primitive& op, const Tensors& in, const Attrs& attrs);
 
 }  // namespace conformance

@@ -4,6 +4,7 @@
 #include "cases.h"
 #include "ferrite/compile/plan.h"
 #include "ferrite/compile/tracer.h"
+#include "ferrite/tensor/pointwise.h"
 #include "support/compare.h"
 
 namespace conformance {
@@ -67,9 +68,35 @@ void check_planned(const Primitive& op, const Tensors& in, const Attrs& attrs) {
       what, [&](const Tensors& x) { return apply(op, x, attrs); }, in);
   check(
       what + " between others", [&](const Tensors& x) { return surrounded(op, x, attrs); }, in);
-  if (op.differentiable() && op.second_order_by_reference == false)
+  if ((op.differentiable() || op.is_composite()) && op.second_order_by_reference == false)
     check(
         what + " and its gradient", [&](const Tensors& x) { return with_gradient(op, x, attrs); }, in);
+}
+
+void check_whole(const Primitive& op, const Tensors& in, const Attrs& attrs) {
+  std::vector<Spec> specs;
+  Tensors operands;
+  for (const Tensor& x : in) specs.push_back(x.spec());
+  ferrite::Tracer tracer(ferrite::Tracer::Outside::constants, ferrite::Tracer::Composites::whole);
+  ferrite::Graph g;
+  {
+    const ferrite::NewFrame frame(tracer);
+    for (const Spec& s : specs) operands.push_back(tracer.input(s));
+    g = tracer.finish(ferrite::detail::record_composite(op, ferrite::OperandList(operands), attrs));
+  }
+  BOOST_TEST((g.nodes.size() == 1 && g.nodes[0].op == &op), op.name);
+  const Primitive* const known[] = {&op};
+  const ferrite::Graph parsed = ferrite::parse_graph(g.str(), {.operations = known});
+  BOOST_TEST(parsed.str() == g.str());
+  const Tensors wanted = apply(op, in, attrs);
+  for (const ferrite::Graph& one : {g, parsed}) {
+    const std::span<const Tensor> list(in.data(), in.size());
+    const Tensors planned = ferrite::Plan(one).run(list), replayed = ferrite::replay(one, list);
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+      BOOST_TEST(support::identical(planned[k], wanted[k]), op.name << ": as one node it differs when planned");
+      BOOST_TEST(support::identical(replayed[k], wanted[k]), op.name << ": as one node it differs when replayed");
+    }
+  }
 }
 
 }  // namespace conformance

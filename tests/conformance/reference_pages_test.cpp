@@ -40,10 +40,8 @@ std::string number(double v) {
 
 std::string markdown() {
   std::ostringstream s;
-  s << "# Operations\n\nGenerated from the records in `tensor/ops/`; do not edit. Functions that are composed of these "
-       "(mean, softmax, layer_norm, ...) are in `tensor/ops/composite.cpp`. A pointwise operation has as constants "
-       "`[a] [b] [c]`, "
-       "literals in place of operands; those in brackets need not be set.\n\n"
+  s << "# Operations\n\nGenerated from the records in `tensor/ops/`; do not edit. A pointwise operation has as constants "
+       "`[a] [b] [c]`, literals in place of operands; those in brackets need not be set.\n\n"
     << "| operation | what it gives | kind | constants | dtypes | gradient | sampled on | ONNX | StableHLO |\n"
     << "|---|---|---|---|---|---|---|---|---|\n";
   for (const Primitive* op : ferrite::primitives()) {
@@ -61,7 +59,11 @@ std::string markdown() {
     for (const double at : op->kinks) {
       s << (kinks++ ? ", " : " ") << '`' << op->name << "` at " << number(at);
     }
-  s << " (" << kinks << ").\n";
+  s << " (" << kinks << ").\n\n## Functions composed of them\n\n"
+    << "Their gradients, kernels and exports are those of their parts.\n\n"
+    << "| function | what it gives | ONNX |\n|---|---|---|\n";
+  for (const Primitive* op : ferrite::composites())
+    s << "| `" << op->name << "` | " << op->summary << " | " << op->onnx << " |\n";
   return s.str();
 }
 

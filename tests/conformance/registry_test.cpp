@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
+#include "../consumer/own_operations.h"
 #include "cases.h"
 
 namespace {
@@ -9,9 +10,24 @@ namespace {
 using boost::unit_test::make_test_case;
 using boost::unit_test::framework::current_auto_test_suite;
 
+std::vector<const ferrite::Primitive*> all() {
+  const auto one = ferrite::primitives(), other = ferrite::composites();
+  std::vector<const ferrite::Primitive*> list(one.begin(), one.end());
+  list.insert(list.end(), other.begin(), other.end());
+  return list;
+}
+
+/// Those that a program wrote.
+std::vector<const ferrite::Primitive*> own_operations() {
+  namespace define = ferrite::define;
+  return {&define::pointwise<own::Softsign>, &define::structured<own::Cumsum>, &define::composite<own::LogCosh>};
+}
+
 /// Runs while the program starts, like the macros that register fixed cases.
 const bool registered = [] {
-  for (const ferrite::Primitive* op : ferrite::primitives()) {
+  std::vector<const ferrite::Primitive*> tried = all();
+  for (const ferrite::Primitive* op : own_operations()) tried.push_back(op);
+  for (const ferrite::Primitive* op : tried) {
     const auto check = [op] {
       if (op->is_pointwise()) {
         conformance::check_pointwise(*op);
@@ -29,7 +45,7 @@ const bool registered = [] {
 BOOST_AUTO_TEST_CASE(names_are_unique_and_found) {
   BOOST_TEST(registered);
   std::set<std::string_view> names;
-  for (const ferrite::Primitive* op : ferrite::primitives()) {
+  for (const ferrite::Primitive* op : all()) {
     BOOST_TEST(names.insert(op->name).second, "two operations are named " << op->name);
     BOOST_TEST((ferrite::find_primitive(op->name) == op));
     BOOST_TEST(!op->summary.empty());

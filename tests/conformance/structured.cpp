@@ -87,7 +87,7 @@ void check_layouts(const Primitive& op, const Sample& sample, Dtype real) {
 }
 
 void check_gradients(const Primitive& op, const Sample& sample) {
-  if (!op.differentiable() || !sample.smooth) return;
+  if (!(op.differentiable() || op.is_composite()) || !sample.smooth) return;
   const Tensors in = inputs_of(op, sample, Dtype::f64, 2);
   Tensors points;
   std::int64_t elements = 0;
@@ -123,6 +123,7 @@ void check_sample(const Primitive& op, const Sample& sample, std::uint32_t& call
     check_values(op, sample, real, call++);
     if (!sample.inputs.empty()) check_layouts(op, sample, real);
     check_planned(op, inputs_of(op, sample, real, 1), sample.attrs);
+    if (op.is_composite()) check_whole(op, inputs_of(op, sample, real, 1), sample.attrs);
   }
   check_gradients(op, sample);
 }

@@ -294,17 +294,6 @@ std::set<std::string> reached_from(const std::string& header) {
   return seen;
 }
 
-/// Folders of tests that have no line in the table of tests/README.md, and lines of folders that are not there.
-std::vector<std::string> untold_folders(const std::string& page, const std::set<std::string>& folders) {
-  std::set<std::string> told;
-  static const std::regex pattern(R"(\n\| `([a-z_]+)` \|)");
-  for (auto at = std::sregex_iterator(page.begin(), page.end(), pattern); at != std::sregex_iterator(); ++at)
-    told.insert((*at)[1]);
-  std::vector<std::string> faults;
-  std::ranges::set_symmetric_difference(folders, told, std::back_inserter(faults));
-  return faults;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(house)
@@ -340,18 +329,22 @@ BOOST_AUTO_TEST_CASE(internals_are_left_alone) {
 /// "Everything a program needs": all that is public, but what names Eigen and what only compilers and tests need.
 BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
   const std::set<std::string> apart = {
-      "tensor/eigen.h",      "tensor/oracle.h",     "compile/passes.h",        "compile/scan_body.h",
-      "tensor/accumulate.h", "tensor/departed.h",   "tensor/pooled.h",         "tensor/strided.h",
-      "tensor/attributes.h", "tensor/operations.h", "autograd/lenient_grad.h", "autograd/composed_gradient.h"};
+      "tensor/eigen.h",     "tensor/oracle.h",     "compile/passes.h",        "compile/scan_body.h",
+      "tensor/strided.h",   "tensor/accumulate.h", "tensor/departed.h",       "tensor/pooled.h",
+      "tensor/pointwise.h", "tensor/operations.h", "autograd/lenient_grad.h", "autograd/composed_gradient.h"};
+  const auto writes_operations = [](const std::string& path) {
+    return path.starts_with("tensor/define") || path == "tensor/attributes.h";
+  };
   const std::set<std::string> reached = reached_from("ferrite.h");
   BOOST_TEST(reached.size() > 40U);
   for (const Source& s : sources())
-    if (is_public_header(s)) BOOST_TEST(reached.contains(s.path) != apart.contains(s.path), s.path);
+    if (is_public_header(s) && !writes_operations(s.path))
+      BOOST_TEST(reached.contains(s.path) != apart.contains(s.path), s.path);
 }
 BOOST_AUTO_TEST_CASE(files_are_short) { enforce(long_files, {"nn/x.cpp", std::string(401, '\n')}); }
 BOOST_AUTO_TEST_CASE(kernels_may_be_longer) {
-  BOOST_TEST(long_files({"tensor/x_kernel.cpp", std::string(600, '\n')}).empty());
-  BOOST_TEST(long_files({"tensor/x_kernel.cpp", std::string(601, '\n')}).size() == 1U);
+  for (const std::size_t n : {600U, 601U})
+    BOOST_TEST(long_files({"tensor/x_kernel.cpp", std::string(n, '\n')}).size() == n - 600);
 }
 BOOST_AUTO_TEST_CASE(public_headers_name_no_third_party) {
   enforce(foreign_public_headers, {"tensor/x.h", "#include <Eigen/Core>\n#include <fmt/core.h>\n#include <zlib.h>\n"},
@@ -383,18 +376,6 @@ BOOST_AUTO_TEST_CASE(one_checked_arithmetic) {
 BOOST_AUTO_TEST_CASE(no_stray_blanks) { enforce(blanks, {"nn/x.cpp", "\tint x; \n//"}, 3); }
 BOOST_AUTO_TEST_CASE(no_paths_of_machines) {
   enforce(machine_paths, {"docs/x.md", "see /home/me/x and \"/opt/y\"\n"}, 2);
-}
-BOOST_AUTO_TEST_CASE(every_folder_of_tests_has_its_line) {
-  BOOST_TEST(untold_folders("\n| `nn` | layers |\n| `gone` | x |\n", {"io", "nn"}).size() == 2U);
-  std::set<std::string> folders;
-  std::string page;
-  for (const Source& s : sources()) {
-    if (s.path == "tests/README.md") page = s.text;
-    const std::size_t end = s.path.find('/', 6);
-    if (s.path.starts_with("tests/") && end != std::string::npos) folders.insert(s.path.substr(6, end - 6));
-  }
-  for (const std::string& folder : untold_folders(page, folders))
-    BOOST_ERROR("tests/README.md and the folders of tests/ differ in " + folder);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -28,6 +28,11 @@ void eval_pointwise(const Primitive& op, Inputs in, Tensor& out, const Attrs& at
 /// Applies a pointwise operation of operands that may be literals. Throws ValueError when all of them are.
 Tensor call_pointwise(const Primitive& op, std::initializer_list<const Operand*> operands);
 
+/// Types of a composite's results, by running its parts on types alone.
+Specs infer_composite(const Primitive& op, Inputs in, const Attrs& attrs);
+/// Records an application of a composite as one. What listens records it so and computes nothing.
+Tensors record_composite(const Primitive& op, Inputs in, const Attrs& attrs);
+
 /// Throws DtypeError for a float literal with integers, ValueError for an integer that i32 cannot hold.
 void check_literal(std::string_view where, Scalar literal, Dtype dtype);
 [[noreturn]] void throw_shape(std::string_view where, const std::string& what);

@@ -1,0 +1,36 @@
+/// Composites as single applications: for recorders that ask for them as a whole.
+#include "ferrite/tensor/pointwise.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::detail {
+namespace {
+
+/// Lets operations check and infer, and compute nothing.
+class TypesAlone final : public Recorder {
+ public:
+  void record(const Primitive&, const Attrs&, Inputs, std::span<Tensor>) override {}
+  void read(const Cell&, Tensor&) override {}
+  bool write(const Cell&, const Tensor&) override { return true; }
+  bool tracing() const override { return true; }
+};
+
+}  // namespace
+
+Specs infer_composite(const Primitive& op, Inputs in, const Attrs& attrs) {
+  TypesAlone types;
+  const NewFrame frame(types);
+  Tensors operands;
+  for (const Tensor& x : in) operands.push_back(Tensor::abstract(x.spec()));
+  Specs specs;
+  for (const Tensor& y : op.reference(OperandList(operands), attrs)) specs.push_back(y.spec());
+  return specs;
+}
+
+Tensors record_composite(const Primitive& op, Inputs in, const Attrs& attrs) {
+  Tensors out;
+  for (const Spec& s : infer_composite(op, in, attrs)) out.push_back(Tensor::abstract(s));
+  for (Recorder* r : frame().recorders) r->record(op, attrs, in, {out.data(), out.size()});
+  return out;
+}
+
+}  // namespace ferrite::detail

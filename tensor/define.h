@@ -1,0 +1,243 @@
+#pragma once
+/// How an operation is written, by the library and by programs: a struct with its name, rule, kernel and gradient,
+/// turned into the one record that the whole library reads. The concepts say what a struct must contain; without its
+/// oracle and its domain or samples an operation does not compile, so none can be registered untested.
+/// docs/own-operations.md has one of each kind.
+#include <concepts>
+#include <type_traits>
+
+#include "ferrite/tensor/define_pointwise.h"
+#include "ferrite/tensor/operations.h"
+#include "ferrite/tensor/oracle.h"
+#include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/strided.h"
+
+namespace ferrite::detail {
+
+// ---- structured ----------------------------------------------------------------------------------------
+
+template <class Op>
+struct AttributesOfOp {
+  using Type = NoAttrs;
+};
+template <class Op>
+requires requires { typename Op::Attributes; }
+struct AttributesOfOp<Op> {
+  using Type = typename Op::Attributes;
+};
+/// The struct of constants that an operation names as its `Attributes`; without one it has none.
+template <class Op>
+using AttributesOf = typename AttributesOfOp<Op>::Type;
+
+/// Any other operation: a shape rule, a kernel or a view, an oracle of plain loops, samples, and a gradient where
+/// there is one. Its functions take the constants as its own struct.
+template <class Op>
+concept StructuredOp = AttrStruct<AttributesOf<Op>> &&
+    requires(Inputs in, const AttributesOf<Op>& a, std::span<const Dense> dense, std::span<Dense> result) {
+  { Op::name } -> std::convertible_to<std::string_view>;
+  { Op::summary } -> std::convertible_to<std::string_view>;
+  { Op::infer(in, a) } -> std::same_as<Specs>;
+  { Op::onnx } -> std::convertible_to<std::string_view>;
+  { Op::stablehlo } -> std::convertible_to<std::string_view>;
+  Op::oracle(dense, result, a);
+  { Op::samples() } -> std::same_as<std::vector<Sample>>;
+} &&(
+    requires(Inputs in, std::span<Tensor> out, const AttributesOf<Op>& a) { Op::eval(in, out, a); } ||
+    requires(const Tensor& x, const Spec& s, const AttributesOf<Op>& a, Layout& l) {
+      Op::view(x, s, a, std::size_t{}, l);
+    });
+
+/// The functions of an operation as its record has them: the constants as all operations carry them.
+template <class Op>
+struct Recorded {
+  using A = AttributesOf<Op>;
+  static A of(const Attrs& attrs) { return attrs.as<A>(Op::name); }
+
+  static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) { return Op::infer(in, of(attrs)); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) { Op::eval(in, out, of(attrs)); }
+  static bool view(const Tensor& x, const Spec& out, const Attrs& attrs, std::size_t i, Layout& layout) {
+    return Op::view(x, out, of(attrs), i, layout);
+  }
+  static Block element_block(Dtype operand, const Attrs& attrs) { return Op::element_block(operand, of(attrs)); }
+  static Tensors vjp(const Vjp& v) { return Op::vjp(v, of(v.attrs)); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    Op::oracle(in, out, of(attrs));
+  }
+  static Tensors reference(Inputs in, const Attrs& attrs) { return Op::reference(in, of(attrs)); }
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec> out, const Attrs& attrs) {
+    return Op::multiply_adds(in, out, of(attrs));
+  }
+};
+
+template <class Op>
+constexpr auto eval_of() -> void (*)(Inputs, std::span<Tensor>, const Attrs&) {
+  if constexpr (requires { &Op::eval; }) {
+    return &Recorded<Op>::eval;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr auto row_reduction_of() -> RowReduction (*)(Dtype) {
+  if constexpr (requires(Dtype t) { Op::row_reduction(t); }) {
+    return &Op::row_reduction;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr std::span<const std::uint8_t> in_place_of() {
+  if constexpr (requires { Op::in_place; }) {
+    return Op::in_place;
+  } else {
+    return {};
+  }
+}
+template <class Op>
+constexpr auto element_block_of() -> Block (*)(Dtype, const Attrs&) {
+  if constexpr (requires { &Op::element_block; }) {
+    return &Recorded<Op>::element_block;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr auto view_of() -> bool (*)(const Tensor&, const Spec&, const Attrs&, std::size_t, Layout&) {
+  if constexpr (requires { &Op::view; }) {
+    return &Recorded<Op>::view;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr auto vjp_of() -> Tensors (*)(const Vjp&) {
+  if constexpr (requires { &Op::vjp; }) {
+    return &Recorded<Op>::vjp;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr auto reference_of() -> Tensors (*)(Inputs, const Attrs&) {
+  if constexpr (requires { &Op::reference; }) {
+    return &Recorded<Op>::reference;
+  } else {
+    return nullptr;
+  }
+}
+/// Of an operation that says nothing: its kernel may copy operands that lie otherwise than it reads them.
+template <class Op>
+Effects effects_of(std::span<const Spec> in, const Attrs& attrs) {
+  if constexpr (requires { Op::effects(in, Recorded<Op>::of(attrs)); }) {
+    return Op::effects(in, Recorded<Op>::of(attrs));
+  } else if constexpr (requires { Effects(Op::effects); }) {
+    return Op::effects;
+  } else {
+    return {.allocates = eval_of<Op>() != nullptr};
+  }
+}
+template <class Op>
+constexpr auto multiply_adds_of() -> std::int64_t (*)(std::span<const Spec>, std::span<const Spec>, const Attrs&) {
+  if constexpr (requires { &Op::multiply_adds; }) {
+    return &Recorded<Op>::multiply_adds;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr bool second_order_by_reference_of() {
+  return requires { Op::second_order_by_reference; };
+}
+template <class Op>
+std::span<const Sample> samples_of() {
+  static const std::vector<Sample> samples = Op::samples();
+  return samples;
+}
+
+template <StructuredOp Op>
+inline constexpr Primitive structured = {.name = Op::name,
+                                         .summary = Op::summary,
+                                         .arity = -1,
+                                         .infer = Recorded<Op>::infer,
+                                         .eval = eval_of<Op>(),
+                                         .view = view_of<Op>(),
+                                         .element_block = element_block_of<Op>(),
+                                         .row_reduction = row_reduction_of<Op>(),
+                                         .in_place = in_place_of<Op>(),
+                                         .vjp = vjp_of<Op>(),
+                                         .reads = reads_of<Op>(),
+                                         .onnx = Op::onnx,
+                                         .stablehlo = Op::stablehlo,
+                                         .oracle = Recorded<Op>::oracle,
+                                         .samples = samples_of<Op>,
+                                         .reference = reference_of<Op>(),
+                                         .effects = effects_of<Op>,
+                                         .multiply_adds = multiply_adds_of<Op>(),
+                                         .second_order_by_reference = second_order_by_reference_of<Op>(),
+                                         .attributes = &attr_fields<AttributesOf<Op>>};
+
+// ---- composites ----------------------------------------------------------------------------------------
+
+/// A function that is composed of operations, `parts`, which give it its gradient, its kernels and its exports. Its
+/// record holds facts: what it gives, an oracle of plain loops, samples.
+template <class Op>
+concept CompositeOp = AttrStruct<AttributesOf<Op>> &&
+    requires(Inputs in, const AttributesOf<Op>& a, std::span<const Dense> dense, std::span<Dense> result) {
+  { Op::name } -> std::convertible_to<std::string_view>;
+  { Op::summary } -> std::convertible_to<std::string_view>;
+  { Op::parts(in, a) } -> std::same_as<Tensors>;
+  { Op::onnx } -> std::convertible_to<std::string_view>;
+  Op::oracle(dense, result, a);
+  { Op::samples() } -> std::same_as<std::vector<Sample>>;
+};
+
+template <class Op>
+Tensors composite_reference(Inputs in, const Attrs& attrs) {
+  return Op::parts(in, attrs.as<AttributesOf<Op>>(Op::name));
+}
+
+template <CompositeOp Op>
+inline constexpr Primitive composite = {.name = Op::name,
+                                        .summary = Op::summary,
+                                        .infer = infer_composite,
+                                        .onnx = Op::onnx,
+                                        .oracle = Recorded<Op>::oracle,
+                                        .samples = samples_of<Op>,
+                                        .reference = composite_reference<Op>,
+                                        .attributes = &attr_fields<AttributesOf<Op>>};
+
+/// A composite's results: those of its parts, or one application where all who listen ask for that.
+template <CompositeOp Op>
+Tensors composed(Inputs in, const AttributesOf<Op>& attrs = {}) {
+  if (frame().keeps_composites) [[unlikely]]
+    return record_composite(composite<Op>, in, attrs);
+  return Op::parts(in, attrs);
+}
+
+}  // namespace ferrite::detail
+
+/// The words with which programs write operations of their own.
+namespace ferrite::define {
+
+using detail::call;
+using detail::composed;
+using detail::composite;
+using detail::Dense;
+using detail::dense;
+using detail::for_each_index;
+using detail::Layout;
+using detail::pointwise;
+using detail::pointwise_call;
+using detail::PointwiseVjp;
+using detail::Range;
+using detail::Reads;
+using detail::reads_all;
+using detail::reads_inputs;
+using detail::reads_nothing;
+using detail::reads_outputs;
+using detail::Sample;
+using detail::structured;
+using detail::Types;
+using detail::Writer;
+
+}  // namespace ferrite::define

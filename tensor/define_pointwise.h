@@ -1,0 +1,216 @@
+#pragma once
+/// How a pointwise operation is written: see tensor/define.h.
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+#include "ferrite/tensor/attributes.h"
+#include "ferrite/tensor/operand.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/pointwise.h"
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite::detail {
+
+/// What the gradient of a pointwise operation reads. An operand is a tensor or a literal.
+class PointwiseVjp {
+ public:
+  explicit PointwiseVjp(const Vjp& v)
+      : grad(v.grad()), out(v.out()), a(operand(v, 0)), b(operand(v, 1)), c(operand(v, 2)), vjp_(v) {}
+
+  const Tensor& grad;
+  const Tensor& out;
+  const Operand a, b, c;
+
+  /// The gradients that are wanted: one function for each operand, called only where needed.
+  template <class... F>
+  Tensors wanted(F&&... f) const {
+    Tensors g;
+    std::size_t at = 0;
+    std::size_t input = 0;
+    const auto form = [&](auto& make) {
+      const bool literal = is_literal(vjp_, at++);
+      if (literal) return;
+      g.push_back(vjp_.wants(input) ? make() : Tensor());
+      ++input;
+    };
+    (form(f), ...);
+    return g;
+  }
+
+ private:
+  static bool is_literal(const Vjp& v, std::size_t at) { return literal_of(v.attrs, at) != nullptr; }
+  static Operand operand(const Vjp& v, std::size_t at) {
+    std::size_t input = 0;
+    for (std::size_t i = 0; i < at; ++i)
+      if (!is_literal(v, i)) ++input;
+    if (const Scalar* literal = literal_of(v.attrs, at)) return Operand(*literal);
+    return input < v.inputs() ? Operand(v.in(input)) : Operand();
+  }
+
+  const Vjp& vjp_;
+};
+
+/// A pointwise operation.
+template <class Op>
+concept PointwiseOp = requires {
+  { Op::name } -> std::convertible_to<std::string_view>;
+  { Op::summary } -> std::convertible_to<std::string_view>;
+  { Op::arity } -> std::convertible_to<std::size_t>;
+  { Op::types } -> std::convertible_to<Types>;
+  { Op::domain } -> std::convertible_to<Range>;
+  { Op::onnx } -> std::convertible_to<std::string_view>;
+  { Op::stablehlo } -> std::convertible_to<std::string_view>;
+  &Op::scalar;
+};
+
+template <class Op>
+inline constexpr bool kToBool = requires {
+  requires Op::to_bool;
+};
+
+/// The loop around a function of numbers, `of`, which a compiler may make packets of.
+template <class Op, class T, class R>
+void scalar_block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
+  R* to = static_cast<R*>(out);
+  const auto each = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = Op::of(static_cast<const T*>(in[I])[i * step[I]]...);
+  };
+  each(std::make_index_sequence<Op::arity>{});
+}
+
+/// Whether an operation has a function of numbers, for a compiler to make packets of.
+template <class Op>
+concept OfNumbers = requires(double x) {
+  Op::of(x);
+}
+|| requires(double x) { Op::of(x, x); }
+|| requires(double x) { Op::of(x, x, x); };
+template <class Op, class T>
+concept HasBlock = requires {
+  Op::template block<T>;
+};
+
+/// The kernel of a pointwise operation for one dtype, unless it has a `block` of its own.
+template <class Op, class T>
+struct BlockOf {
+  static_assert(OfNumbers<Op>, "a pointwise operation needs a function of numbers, `of`");
+  static constexpr Block kernel = scalar_block<Op, T, std::conditional_t<kToBool<Op>, bool, T>>;
+};
+
+template <class Op, class T>
+constexpr Block block_of() {
+  if constexpr (HasBlock<Op, T>) {
+    return Op::template block<T>;
+  } else if constexpr (accepts(Op::types, dtype_of<T>)) {
+    return BlockOf<Op, T>::kernel;
+  } else {
+    return nullptr;
+  }
+}
+
+template <class Op, std::size_t... I>
+double call_scalar(const double* operands, std::index_sequence<I...>) {
+  return Op::scalar(operands[I]...);
+}
+template <class Op>
+double scalar_of(const double* operands) {
+  return call_scalar<Op>(operands, std::make_index_sequence<Op::arity>{});
+}
+
+template <class Op>
+Tensors pointwise_vjp(const Vjp& v) {
+  return Op::vjp(PointwiseVjp(v));
+}
+template <class Op>
+constexpr auto pointwise_vjp_of() -> Tensors (*)(const Vjp&) {
+  if constexpr (requires(const PointwiseVjp& v) { Op::vjp(v); }) {
+    return pointwise_vjp<Op>;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr Reads reads_of() {
+  if constexpr (requires { Op::reads; }) {
+    return Op::reads;
+  } else {
+    return reads_nothing;
+  }
+}
+template <class Op>
+constexpr std::span<const double> kinks_of() {
+  if constexpr (requires { Op::kinks; }) {
+    return Op::kinks;
+  } else {
+    return {};
+  }
+}
+
+template <class Op>
+Tensors pointwise_reference(Inputs in, const Attrs&) {
+  return Op::reference(in);
+}
+template <class Op>
+constexpr auto pointwise_reference_of() -> Tensors (*)(Inputs, const Attrs&) {
+  if constexpr (requires { &Op::reference; }) {
+    return pointwise_reference<Op>;
+  } else {
+    return nullptr;
+  }
+}
+
+template <class Op>
+Specs pointwise_infer(const Primitive& op, Inputs in, const Attrs& attrs) {
+  if constexpr (requires { Op::infer(op, in, attrs); }) {
+    return {Op::infer(op, in, attrs)};
+  } else {
+    Specs s;
+    infer_pointwise(op, Op::types, in, attrs, s.emplace_back());
+    if constexpr (kToBool<Op>) s[0].dtype = Dtype::boolean;
+    return s;
+  }
+}
+
+template <PointwiseOp Op>
+inline constexpr Primitive pointwise = {
+    .name = Op::name,
+    .summary = Op::summary,
+    .arity = static_cast<int>(Op::arity),
+    .infer = pointwise_infer<Op>,
+    .eval = nullptr,
+    .view = nullptr,
+    .block = {block_of<Op, float>(), block_of<Op, double>(), block_of<Op, std::int32_t>(), block_of<Op, std::int64_t>(),
+              block_of<Op, bool>()},
+    .element_block = nullptr,
+    .row_reduction = nullptr,
+    .in_place = {},
+    .vjp = pointwise_vjp_of<Op>(),
+    .reads = reads_of<Op>(),
+    .onnx = Op::onnx,
+    .stablehlo = Op::stablehlo,
+    .domain = Op::domain,
+    .kinks = kinks_of<Op>(),
+    .scalar = scalar_of<Op>,
+    .oracle = nullptr,
+    .samples = nullptr,
+    .reference = pointwise_reference_of<Op>(),
+    .effects = nullptr,
+    .multiply_adds = nullptr,
+    .second_order_by_reference = false,
+    .attributes = &attr_fields<Literals>};
+
+/// Applies an operation with one result.
+inline Tensor call(const Primitive& op, Inputs in, const Attrs& attrs = {}) { return op.apply(in, attrs)[0]; }
+
+template <class Op>
+Tensor pointwise_call(const Tensor& x) {
+  return call(pointwise<Op>, {{&x}});
+}
+template <class Op>
+Tensor pointwise_call(const Operand& a, const Operand& b) {
+  if (!a.is_literal() && !b.is_literal()) return call(pointwise<Op>, {{&a.tensor(), &b.tensor()}});
+  return call_pointwise(pointwise<Op>, {&a, &b});
+}
+
+}  // namespace ferrite::detail

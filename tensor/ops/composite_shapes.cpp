@@ -1,0 +1,254 @@
+/// Functions that give the elements of a tensor another shape or order, composed of views.
+#include <algorithm>
+
+#include "ferrite/tensor/extents.h"
+#include "ferrite/tensor/ops/define.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+/// The elements in the order in which they lie.
+void same_elements(std::span<const Dense> in, std::span<Dense> out) { out[0].values = in[0].values; }
+
+struct TransposeAttrs {
+  int a = -2, b = -1;
+  static constexpr auto fields = std::tuple(attr("a", &TransposeAttrs::a), attr("b", &TransposeAttrs::b));
+};
+
+struct Transpose {
+  using Attributes = TransposeAttrs;
+  static constexpr auto name = "transpose", onnx = "", summary = "two axes exchanged";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    Shape order;
+    for (int i = 0; i < in[0].rank(); ++i) order.push_back(i);
+    std::swap(order[a.a], order[a.b]);
+    return {call(*ops::permute, in, PermuteAttrs{order})};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      Shape from = i;
+      std::swap(from[a.a], from[a.b]);
+      out[0].at(i) = in[0].at(from);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{2, 3}}}, .attrs = TransposeAttrs{0, 1}},
+            {.inputs = {{{2, 3, 4}}}, .attrs = TransposeAttrs{2, 0}},
+            {.inputs = {{{2, 0, 4}, Dtype::i64}}, .attrs = TransposeAttrs{1, 1}, .indices = {1}}};
+  }
+};
+
+struct SqueezeAttrs {
+  std::optional<int> axis{};
+  static constexpr auto fields = std::tuple(attr("axis", &SqueezeAttrs::axis));
+};
+
+struct Squeeze {
+  using Attributes = SqueezeAttrs;
+  static constexpr auto name = "squeeze", onnx = "Squeeze", summary = "without an axis, or all axes, of extent 1";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    Shape s;
+    for (int i = 0; i < in[0].rank(); ++i)
+      if (a.axis ? i != *a.axis : in[0].shape()[i] != 1) s.push_back(in[0].shape()[i]);
+    return {reshape(in[0], s)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) { same_elements(in, out); }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{2, 1, 3, 1}}}, .attrs = SqueezeAttrs{}},
+            {.inputs = {{{2, 1, 3, 1}}}, .attrs = SqueezeAttrs{1}}};
+  }
+};
+
+struct Unsqueeze {
+  using Attributes = AxisAttrs;
+  static constexpr auto name = "unsqueeze", onnx = "Unsqueeze", summary = "with an axis of extent 1 at `axis`";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    Shape s = in[0].shape();
+    s.insert(a.axis, 1);
+    return {reshape(in[0], s)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) { same_elements(in, out); }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{2, 3}}}, .attrs = AxisAttrs{0}}, {.inputs = {{{2, 3}}}, .attrs = AxisAttrs{2}}};
+  }
+};
+
+struct FlattenAttrs {
+  int first = 0, last = 0;
+  static constexpr auto fields = std::tuple(attr("first", &FlattenAttrs::first), attr("last", &FlattenAttrs::last));
+};
+
+struct Flatten {
+  using Attributes = FlattenAttrs;
+  static constexpr auto name = "flatten", onnx = "", summary = "the axes from first to last as one";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    Shape s;
+    std::int64_t n = 1;
+    for (int i = 0; i < in[0].rank(); ++i) {
+      const std::int64_t extent = in[0].shape()[i];
+      if (i < a.first || i > a.last) s.push_back(extent);
+      if (i >= a.first && i <= a.last) n = checked_mul(n, extent, name);
+      if (i == a.last) s.push_back(n);
+    }
+    return {reshape(in[0], in[0].rank() == 0 ? Shape{1} : s)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) { same_elements(in, out); }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{2, 3, 4}}}, .attrs = FlattenAttrs{0, 2}},
+            {.inputs = {{{2, 3, 4, 2}}}, .attrs = FlattenAttrs{1, 2}},
+            {.inputs = {{{}}}, .attrs = FlattenAttrs{}}};
+  }
+};
+
+struct AxesAttrs {
+  Shape axes{};
+  static constexpr auto fields = std::tuple(attr("axes", &AxesAttrs::axes));
+};
+
+struct Flip {
+  using Attributes = AxesAttrs;
+  static constexpr auto name = "flip", onnx = "", summary = "the elements backwards along axes";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    Tensor y = in[0];
+    for (const std::int64_t axis : a.axes) y = slice(y, axis, kEnd, kEnd, -1);
+    return {y};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      Shape from = i;
+      for (const std::int64_t axis : a.axes) {
+        const int k = static_cast<int>(axis);
+        from[k] = in[0].shape[k] - 1 - i[k];
+      }
+      out[0].at(i) = in[0].at(from);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{4, 3}}}, .attrs = AxesAttrs{{0}}},
+            {.inputs = {{{2, 3, 4}}}, .attrs = AxesAttrs{{0, 2}}},
+            {.inputs = {{{0, 3}}}, .attrs = AxesAttrs{{1}}}};
+  }
+};
+
+struct ChunkAttrs {
+  int axis = 0;
+  std::int64_t n = 1;
+  static constexpr auto fields = std::tuple(attr("axis", &ChunkAttrs::axis), attr("n", &ChunkAttrs::n));
+};
+
+struct Chunk {
+  using Attributes = ChunkAttrs;
+  static constexpr auto name = "chunk", onnx = "",
+                        summary = "at most n pieces of equal size along an axis, the last may be smaller";
+
+  static std::int64_t size(std::int64_t extent, std::int64_t n) {
+    return std::max<std::int64_t>(1, extent / n + (extent % n != 0));
+  }
+  static Tensors parts(Inputs in, const Attributes& a) {
+    return split(in[0], size(in[0].shape()[a.axis], a.n), a.axis);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for (std::size_t k = 0; k < out.size(); ++k)
+      for_each_index(out[k].shape, [&](const Shape& i) {
+        Shape from = i;
+        from[a.axis] += static_cast<std::int64_t>(k) * out[0].shape[a.axis];
+        out[k].at(i) = in[0].at(from);
+      });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{7, 2}}}, .attrs = ChunkAttrs{0, 3}}, {.inputs = {{{2, 3}}}, .attrs = ChunkAttrs{1, 5}}};
+  }
+};
+
+struct SumTo {
+  using Attributes = ShapeAttrs;
+  static constexpr auto name = "sum_to", onnx = "",
+                        summary = "sums over what broadcasting repeats: the adjoint of expand";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    const Tensor& x = in[0];
+    const int lead = x.rank() - a.shape.rank();
+    Shape axes;
+    for (int i = 0; i < x.rank(); ++i) {
+      const bool summed = i < lead || (a.shape[i - lead] == 1 && x.shape()[i] != 1);
+      if (summed && x.shape()[i] != 1) axes.push_back(i);
+    }
+    return {reshape(axes.rank() ? sum(x, axes) : x, a.shape)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) {
+    for_each_index(in[0].shape, [&](const Shape& i) {
+      Shape to = out[0].shape;
+      const int lead = i.rank() - to.rank();
+      for (int k = 0; k < to.rank(); ++k) to[k] = to[k] == 1 ? 0 : i[k + lead];
+      out[0].at(to) += in[0].at(i);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{4, 3}}}, .attrs = ShapeAttrs{{3}}},
+            {.inputs = {{{2, 4, 3}}}, .attrs = ShapeAttrs{{4, 1}}},
+            {.inputs = {{{2, 3}}}, .attrs = ShapeAttrs{{}}}};
+  }
+};
+
+}  // namespace
+
+Family composite_shape_family() {
+  static constexpr const Primitive* list[] = {&composite<Transpose>, &composite<Squeeze>, &composite<Unsqueeze>,
+                                              &composite<Flatten>,   &composite<Flip>,    &composite<Chunk>,
+                                              &composite<SumTo>};
+  return list;
+}
+
+}  // namespace detail
+
+using detail::composed;
+
+Tensor transpose(const Tensor& x, std::int64_t a, std::int64_t b) {
+  const int i = axis_of(a, x.rank(), "transpose");
+  return composed<detail::Transpose>({{&x}}, {i, axis_of(b, x.rank(), "transpose")})[0];
+}
+
+Tensor squeeze(const Tensor& x, std::int64_t axis) {
+  const int at = axis_of(axis, x.rank(), "squeeze");
+  if (x.shape()[at] != 1)
+    detail::throw_shape("squeeze", "axis " + std::to_string(axis) + " of " + x.shape().str() + " is not of extent 1");
+  return composed<detail::Squeeze>({{&x}}, {at})[0];
+}
+
+Tensor squeeze(const Tensor& x) { return composed<detail::Squeeze>({{&x}})[0]; }
+
+Tensor unsqueeze(const Tensor& x, std::int64_t axis) {
+  return composed<detail::Unsqueeze>({{&x}}, {axis_of(axis, x.rank() + 1, "unsqueeze")})[0];
+}
+
+Tensor flatten(const Tensor& x, std::int64_t first, std::int64_t last) {
+  if (x.rank() == 0) return composed<detail::Flatten>({{&x}})[0];
+  const int a = axis_of(first, x.rank(), "flatten");
+  const int b = axis_of(last, x.rank(), "flatten");
+  if (a > b)
+    detail::throw_shape("flatten", "axes " + std::to_string(first) + " to " + std::to_string(last) + " run backwards");
+  return composed<detail::Flatten>({{&x}}, {a, b})[0];
+}
+
+Tensor flip(const Tensor& x, const Shape& axes) {
+  if (axes.rank() == 0) return x;
+  return composed<detail::Flip>({{&x}}, {axes_of(axes, x.rank(), "flip")})[0];
+}
+
+Tensors chunk(const Tensor& x, std::int64_t n, std::int64_t axis) {
+  if (n < 1) throw ValueError("chunk: the number of pieces must be positive, got " + std::to_string(n));
+  return composed<detail::Chunk>({{&x}}, {axis_of(axis, x.rank(), "chunk"), n});
+}
+
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  return composed<detail::SumTo>({{&x}}, {shape})[0];
+}
+
+}  // namespace ferrite

@@ -1,0 +1,86 @@
+// Every public function of tensors has a record: what it gives, an oracle, samples that the conformance suite tries.
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "ferrite/tensor/primitive.h"
+
+namespace {
+
+/// Functions whose record has another name, which graphs and files spell.
+const std::map<std::string, std::string> kSpelled = {{"eq", "equal"},
+                                                     {"lt", "less"},
+                                                     {"le", "less_equal"},
+                                                     {"operator&&", "logical_and"},
+                                                     {"operator||", "logical_or"},
+                                                     {"operator!", "logical_not"},
+                                                     {"max", "amax"},
+                                                     {"min", "amin"}};
+
+/// Functions without a record, and why.
+const std::map<std::string, std::string> kWithout = {{"ne", "the negation of eq"},
+                                                     {"gt", "lt with its operands exchanged"},
+                                                     {"ge", "le with its operands exchanged"},
+                                                     {"zeros", "full of 0"},
+                                                     {"ones", "full of 1"},
+                                                     {"zeros_like", "full of 0"},
+                                                     {"ones_like", "full of 1"},
+                                                     {"permutation", "numbers drawn once, no part of a program"},
+                                                     {"unroll", "its steps are a function of the caller's"}};
+
+/// The functions that a header declares and that give tensors.
+std::set<std::string> functions_of(const std::string& header) {
+  static const std::regex pattern(R"(\n(?:Tensor|Tensors|RecurrentState) (operator[^\s(]+|\w+)\()");
+  std::set<std::string> names;
+  for (auto at = std::sregex_iterator(header.begin(), header.end(), pattern); at != std::sregex_iterator(); ++at)
+    names.insert((*at)[1]);
+  return names;
+}
+
+/// Those that nothing is known of.
+std::set<std::string> unknown(const std::set<std::string>& functions) {
+  std::set<std::string> names;
+  for (const std::string& f : functions) {
+    const auto spelled = kSpelled.find(f);
+    if (!ferrite::find_primitive(spelled == kSpelled.end() ? f : spelled->second) && !kWithout.contains(f))
+      names.insert(f);
+  }
+  return names;
+}
+
+std::set<std::string> public_functions() {
+  std::set<std::string> all;
+  for (const char* header : {"tensor/ops.h", "tensor/random.h"}) {
+    std::ifstream file(std::string(FERRITE_SOURCE_DIR) + "/" + header);
+    all.merge(functions_of({std::istreambuf_iterator<char>(file), {}}));
+  }
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(functions)
+
+BOOST_AUTO_TEST_CASE(every_public_function_has_a_record) {
+  const std::set<std::string> all = public_functions();
+  BOOST_TEST(all.size() > 100U);
+  for (const std::string& f : unknown(all)) BOOST_ERROR(f << " has no record; see CONTRIBUTING.md");
+  BOOST_TEST(kWithout.size() <= 20U);
+  for (const auto& [f, reason] : kWithout) {
+    BOOST_TEST(all.contains(f), f << " is no function");
+    BOOST_TEST(!ferrite::find_primitive(f), f << " has a record");
+    BOOST_TEST(!reason.empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_function_without_one_is_found) {
+  const std::string header =
+      "\n/// x twice\nTensor twice(const Tensor& x);\nTensors split(const Tensor& x);\nint f();\n";
+  BOOST_TEST((unknown(functions_of(header)) == std::set<std::string>{"twice"}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
