@@ -3,8 +3,9 @@
 #include <cstdio>
 #include <vector>
 
+#include "ferrite/nn/operations.h"
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/tensor/ops/adam.h"
+#include "ferrite/nn/optim/detail/adam_in_place.h"
 #include "ferrite/tensor/primitive.h"
 #include "timing.h"
 
@@ -59,8 +60,8 @@ class Composed {
   Parameter w_;
   State m_, v_, steps_;
   Tensor rate_ = full({}, 1e-3, Dtype::f64);
-  Attrs attrs_ = detail::adam_attrs({});
-  const Primitive* op_ = find_primitive("adam_update");
+  Attrs attrs_ = nn::detail::adam_attrs({});
+  const Primitive* op_ = nn::operations()[1];
 };
 
 }  // namespace

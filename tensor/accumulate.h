@@ -1,10 +1,15 @@
 #pragma once
+#include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
 
 /// Whether nobody but this handle holds the tensor and its whole buffer.
 bool owned_alone(const Tensor& t);
+
+/// The value of a variable past the recorders: for those who write it in place, where it is known that nothing is being
+/// recorded.
+const Tensor& held_by(const Cell& cell);
 
 /// total + d, as the operation `add`. Where nobody is recording and nobody else holds `total`, its own buffer takes
 /// the sum; the bits are the same.

@@ -8,8 +8,10 @@
 
 namespace ferrite {
 
+class Cell;
+
 namespace detail {
-class AdamInPlace;
+const Tensor& held_by(const Cell& cell);
 }
 
 /// What a cell holds: tapes differentiate with respect to parameters only.
@@ -106,7 +108,7 @@ class Cell {
     Spec spec() const { return {shape(), dtype()}; }
     [[noreturn]] void throw_undrawn() const;
   };
-  friend class detail::AdamInPlace;
+  friend const Tensor& detail::held_by(const Cell& cell);
   /// The value, where it is known that nothing is being traced.
   const Tensor& held() const { return body().value; }
 

@@ -225,7 +225,7 @@ struct Primitive {
 /// What an application to operands of these types costs.
 Cost cost_of(const Primitive& op, std::span<const Spec> in, std::span<const Spec> out, const Attrs& attrs);
 
-/// Every operation of the library that runs as one, in the order of the families.
+/// Every operation of tensors that runs as one, in the order of the families; nn::operations() are those of layers.
 std::span<const Primitive* const> primitives();
 /// The public functions that are composed of operations: softmax, layer_norm, a step of a GRU.
 std::span<const Primitive* const> composites();

@@ -1,6 +1,6 @@
 #include "ferrite/nn/optim/adam.h"
 
-#include "ferrite/tensor/ops/adam.h"
+#include "ferrite/nn/optim/detail/adam_in_place.h"
 
 namespace ferrite::nn {
 namespace {

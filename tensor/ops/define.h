@@ -40,7 +40,6 @@ Family creation_family();
 Family random_family();
 Family recurrent_family();
 Family recurrent_grad_family();
-Family training_family();
 // Of composites.
 Family composite_family();
 Family composite_shape_family();

@@ -4,7 +4,9 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <vector>
 
+#include "ferrite/nn/operations.h"
 #include "ferrite/tensor/primitive.h"
 
 namespace {
@@ -38,13 +40,21 @@ std::string number(double v) {
   return s.str();
 }
 
+std::vector<const Primitive*> all() {
+  std::vector<const Primitive*> list;
+  for (const auto& some : {ferrite::primitives(), ferrite::nn::operations()})
+    list.insert(list.end(), some.begin(), some.end());
+  return list;
+}
+
 std::string markdown() {
   std::ostringstream s;
-  s << "# Operations\n\nGenerated from the records in `tensor/ops/`; do not edit. A pointwise operation has as constants "
+  s << "# Operations\n\nGenerated from the records in `tensor/ops/` and `nn/`; do not edit. A pointwise operation has "
+       "as constants "
        "`[a] [b] [c]`, literals in place of operands; those in brackets need not be set.\n\n"
     << "| operation | what it gives | kind | constants | dtypes | gradient | sampled on | ONNX | StableHLO |\n"
     << "|---|---|---|---|---|---|---|---|---|\n";
-  for (const Primitive* op : ferrite::primitives()) {
+  for (const Primitive* op : all()) {
     std::string summary(op->summary);
     for (std::size_t at = summary.find('|'); at != std::string::npos; at = summary.find('|', at + 2))
       summary.insert(at, "\\");
@@ -53,9 +63,9 @@ std::string markdown() {
     if (op->is_pointwise()) s << '[' << number(op->domain.low) << ", " << number(op->domain.high) << ']';
     s << " | " << op->onnx << " | " << op->stablehlo << " |\n";
   }
-  s << "\n" << ferrite::primitives().size() << " operations. Kinks, where no derivative exists:";
+  s << "\n" << all().size() << " operations. Kinks, where no derivative exists:";
   std::size_t kinks = 0;
-  for (const Primitive* op : ferrite::primitives())
+  for (const Primitive* op : all())
     for (const double at : op->kinks) {
       s << (kinks++ ? ", " : " ") << '`' << op->name << "` at " << number(at);
     }

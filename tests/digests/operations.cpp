@@ -238,8 +238,8 @@ void add_rest(std::vector<Case>& all) {
   for (const bool decoupled : {false, true})
     all.push_back(on(std::string("adam_update/") + (decoupled ? "decoupled" : "added"),
                      {data({37}), data({37}, 2), data({37}, 3), square(data({37}, 4))}, [=](const Tensors& t) {
-                       return adam_update(t[0], t[1], t[2], t[3], one, one * 2, one * 3,
-                                          {.weight_decay = 0.1, .decoupled = decoupled});
+                       return nn::adam_update(t[0], t[1], t[2], t[3], one, one * 2, one * 3,
+                                              {.weight_decay = 0.1, .decoupled = decoupled});
                      }));
 }
 

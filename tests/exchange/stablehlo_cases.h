@@ -6,6 +6,7 @@
 
 #include "ferrite/compile/graph.h"
 #include "ferrite/exchange/stablehlo.h"
+#include "ferrite/nn/operations.h"
 #include "ferrite/tensor/primitive.h"
 
 namespace exchange_test {
@@ -18,6 +19,14 @@ struct StablehloCase {
   ferrite::Tensors results;
   double tolerance = 0;  ///< of |a - b| / max(1, |b|), element by element
 };
+
+/// Those of tensors and those of layers.
+inline std::vector<const ferrite::Primitive*> all_operations() {
+  std::vector<const ferrite::Primitive*> all;
+  for (const auto& some : {ferrite::primitives(), ferrite::nn::operations()})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
 
 /// The samples of one operation. Empty for one that StableHLO does not get.
 std::vector<StablehloCase> operation_cases(const ferrite::Primitive& op);

@@ -114,16 +114,28 @@ std::vector<std::string> includes_against_the_layers(const Source& s) {
 const std::map<std::string, std::vector<std::string>> kInnerRooms = {
     {"tensor", {"", "kernel", "ops"}},
     {"compile", {"graph", "passes", "fuse", "plan", "scan", ""}},
-    {"nn", {"", "optim", "layers", "recurrent", "stream"}},
+    {"nn", {"", "optim", "layers", "recurrent", "stream", "operations"}},
     {"io", {"", "file", "zip", "safetensors", "torch", "numpy", "json", "any", "module"}},
 };
 /// The inner room that a public header of a room belongs to, where it is not the room itself.
 const std::map<std::string, std::string> kInnerRoomOfHeader = {
-    {"compile/graph.h", "graph"}, {"compile/tracer.h", "graph"}, {"compile/passes.h", "passes"},
-    {"compile/plan.h", "plan"},   {"compile/scan.h", "scan"},    {"compile/scan_body.h", "scan"},
-    {"io/atomic_file.h", "file"}, {"io/torch.h", "torch"},       {"io/safetensors.h", "safetensors"},
-    {"io/numpy.h", "numpy"},      {"io/keras.h", "json"},        {"io/json_weights.h", "json"},
-    {"io/rtneural.h", "json"},    {"io/any_file.h", "any"},      {"io/module_file.h", "module"},
+    {"compile/graph.h", "graph"},
+    {"compile/tracer.h", "graph"},
+    {"compile/passes.h", "passes"},
+    {"compile/plan.h", "plan"},
+    {"compile/scan.h", "scan"},
+    {"compile/scan_body.h", "scan"},
+    {"io/atomic_file.h", "file"},
+    {"io/torch.h", "torch"},
+    {"io/safetensors.h", "safetensors"},
+    {"io/numpy.h", "numpy"},
+    {"io/keras.h", "json"},
+    {"io/json_weights.h", "json"},
+    {"io/rtneural.h", "json"},
+    {"io/any_file.h", "any"},
+    {"io/module_file.h", "module"},
+    {"nn/operations.h", "operations"},
+    {"nn/operations.cpp", "operations"},
 };
 
 std::string inner_room_of(const std::string& path) {
@@ -159,7 +171,6 @@ const std::set<std::pair<std::string, std::string>> kStill = {
     {"compile/scan/detail/sums.h", "tensor/kernel/gemm.h"},
     {"compile/scan/detail/sums.h", "tensor/kernel/room.h"},
     {"nn/detail/steps.h", "tensor/kernel/room.h"},
-    {"nn/optim/adam.cpp", "tensor/ops/adam.h"},
     {"nn/recurrent/gru.cpp", "tensor/kernel/recurrent.h"},
     {"nn/recurrent/lstm.cpp", "tensor/kernel/recurrent.h"},
     {"nn/recurrent/rnn.cpp", "tensor/kernel/recurrent.h"},

@@ -2,10 +2,10 @@
 // of threads and whether the moments' own buffers are written.
 #include <limits>
 
+#include "ferrite/nn/operations.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/detail/adam_in_place.h"
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/ops/adam.h"
-#include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/threads.h"
@@ -17,7 +17,7 @@ using support::says;
 
 namespace {
 
-const Primitive& adam_op() { return *find_primitive("adam_update"); }
+const Primitive& adam_op() { return *nn::operations()[1]; }
 
 /// w, g, m, v (which is not negative) and the three numbers.
 Tensors operands(const Shape& shape, Dtype dtype, std::uint32_t call = 0) {
@@ -29,19 +29,20 @@ Tensors operands(const Shape& shape, Dtype dtype, std::uint32_t call = 0) {
   return in;
 }
 
-Tensors as_definition(const Tensors& in, const AdamConstants& constants) {
-  return adam_op().reference(OperandList(in), detail::adam_attrs(constants));
+Tensors as_definition(const Tensors& in, const nn::AdamConstants& constants) {
+  return adam_op().reference(OperandList(in), nn::detail::adam_attrs(constants));
 }
-Tensors as_operation(const Tensors& in, const AdamConstants& constants) {
-  return adam_update(in[0], in[1], in[2], in[3], in[4], in[5], in[6], constants);
+Tensors as_operation(const Tensors& in, const nn::AdamConstants& constants) {
+  return nn::adam_update(in[0], in[1], in[2], in[3], in[4], in[5], in[6], constants);
 }
 
-void check_same(const Tensors& in, const AdamConstants& constants) {
+void check_same(const Tensors& in, const nn::AdamConstants& constants) {
   const Tensors got = as_operation(in, constants), wanted = as_definition(in, constants);
   for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(identical(got[k], wanted[k]));
 }
 
-const AdamConstants kKinds[] = {{}, {.weight_decay = 0.05}, {.beta1 = 0.5, .weight_decay = 0.05, .decoupled = true}};
+const nn::AdamConstants kKinds[] = {
+    {}, {.weight_decay = 0.05}, {.beta1 = 0.5, .weight_decay = 0.05, .decoupled = true}};
 
 /// Counts applications and names the first.
 class Counter final : public Recorder {
@@ -58,13 +59,13 @@ class Counter final : public Recorder {
 
 struct Cells {
   explicit Cells(const Tensors& in) : w("w", in[0] + 0), m("m", in[2] + 0), v("v", in[3] + 0) {}
-  void update(const Tensors& in, const AdamConstants& constants) const {
-    const detail::AdamCells cells{w, m, v};
-    const detail::AdamPace pace{in[4], in[5], in[6]};
-    const Attrs attrs = detail::adam_attrs(constants);
-    detail::AdamInPlace in_place;
+  void update(const Tensors& in, const nn::AdamConstants& constants) const {
+    const nn::detail::AdamCells cells{w, m, v};
+    const nn::detail::AdamPace pace{in[4], in[5], in[6]};
+    const Attrs attrs = nn::detail::adam_attrs(constants);
+    nn::detail::AdamInPlace in_place;
     if (!detail::frame().recorders.empty() || !in_place.prepare(cells, in[1], pace))
-      return detail::update_by_adam(cells, in[1], pace, attrs);
+      return nn::detail::update_by_adam(cells, in[1], pace, attrs);
     in_place.run(w, attrs);
   }
   Parameter w;
@@ -76,7 +77,7 @@ struct Cells {
 BOOST_AUTO_TEST_SUITE(adam)
 
 BOOST_AUTO_TEST_CASE(the_operation_has_the_bits_of_its_definition_at_every_length) {
-  for (const AdamConstants& constants : kKinds)
+  for (const nn::AdamConstants& constants : kKinds)
     for (const Dtype dtype : {Dtype::f32, Dtype::f64})
       for (std::int64_t n = 0; n <= 67; ++n) check_same(operands({n}, dtype, static_cast<std::uint32_t>(n)), constants);
 }
@@ -120,19 +121,19 @@ BOOST_AUTO_TEST_CASE(and_of_special_values) {
     in[1] = cast(Tensor::from({0.0, -0.0, 1.0, 1.0, inf, -least, nan}), dtype);
     in[2] = cast(Tensor::from({-0.0, least, -inf, 0.0, 0.0, least, 0.0}), dtype);
     in[3] = cast(Tensor::from({0.0, least, inf, 0.0, 0.0, least, 1.0}), dtype);
-    for (const AdamConstants& constants : kKinds) check_same(in, constants);
+    for (const nn::AdamConstants& constants : kKinds) check_same(in, constants);
     check_same(in, {.epsilon = 0});
   }
 }
 
 BOOST_AUTO_TEST_CASE(what_an_update_begins_with_has_the_bits_of_its_definition) {
-  const Attrs betas = detail::AdamBetas{0.9, 0.999};
+  const Attrs betas = nn::detail::AdamBetas{0.9, 0.999};
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const double t : {0.0, 1.0, 17.0, 1e5, 16777215.0}) {
       const Tensor steps = full({}, t, dtype);
       const Tensor* const in[] = {&steps};
-      const Tensors got = detail::begin_adam(steps, betas);
-      const Tensors wanted = find_primitive("adam_begin")->reference(Inputs(in), betas);
+      const Tensors got = nn::detail::begin_adam(steps, betas);
+      const Tensors wanted = nn::operations()[0]->reference(Inputs(in), betas);
       for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(identical(got[k], wanted[k]));
     }
 }

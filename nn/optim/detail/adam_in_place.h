@@ -1,9 +1,11 @@
 #pragma once
+/// The update of Adam as an operation, and in place. Records and constants: adam_update.h is what programs call.
+#include "ferrite/nn/optim/adam_update.h"
 #include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/cell.h"
-#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/primitive.h"
 
-namespace ferrite::detail {
+namespace ferrite::nn::detail {
 
 /// The constants of `adam_begin`.
 struct AdamBetas {
@@ -59,4 +61,4 @@ class AdamInPlace {
 /// Reads the cells, applies `adam_update` and assigns what it gives. Throws as `adam_update`.
 void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs);
 
-}  // namespace ferrite::detail
+}  // namespace ferrite::nn::detail

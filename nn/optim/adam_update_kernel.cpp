@@ -3,14 +3,17 @@
 #include <cstring>
 #include <limits>
 
+#include "ferrite/nn/optim/detail/adam_in_place.h"
 #include "ferrite/tensor/accumulate.h"
-#include "ferrite/tensor/ops/adam.h"
-#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/define.h"
+#include "ferrite/tensor/kernel/packet.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/threads.h"
 
-namespace ferrite {
+namespace ferrite::nn {
 namespace detail {
+using namespace ferrite::detail;
+
 namespace {
 
 constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
@@ -340,7 +343,7 @@ Attrs adam_attrs(const AdamConstants& c) {
 }
 
 bool AdamInPlace::prepare(const AdamCells& cells, const Tensor& g, const AdamPace& pace) {
-  const Tensor &w = cells.w.held(), &m = cells.m.held(), &v = cells.v.held();
+  const Tensor &w = held_by(cells.w), &m = held_by(cells.m), &v = held_by(cells.v);
   if (g.is_abstract() || &m == &v || !owned_alone(m) || !owned_alone(v)) return false;
   const Tensor* const all[] = {&w, &g, &m, &v, &pace.rate, &pace.correction1, &pace.correction2};
   std::copy(std::begin(all), std::end(all), operands_);
@@ -367,7 +370,7 @@ void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pac
 
 Tensors begin_adam(const Tensor& steps, const Attrs& betas) { return structured<AdamBegin>.apply({{&steps}}, betas); }
 
-Family training_family() {
+std::span<const Primitive* const> adam_operations() {
   static constexpr const Primitive* list[] = {&structured<AdamBegin>, &structured<AdamUpdate>};
   return list;
 }
@@ -376,8 +379,8 @@ Family training_family() {
 
 Tensors adam_update(const Tensor& w, const Tensor& g, const Tensor& m, const Tensor& v, const Tensor& rate,
                     const Tensor& correction1, const Tensor& correction2, const AdamConstants& constants) {
-  return detail::structured<detail::AdamUpdate>.apply({{&w, &g, &m, &v, &rate, &correction1, &correction2}},
-                                                      detail::adam_attrs(constants));
+  return ferrite::detail::structured<detail::AdamUpdate>.apply({{&w, &g, &m, &v, &rate, &correction1, &correction2}},
+                                                               detail::adam_attrs(constants));
 }
 
-}  // namespace ferrite
+}  // namespace ferrite::nn

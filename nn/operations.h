@@ -1,0 +1,12 @@
+#pragma once
+#include <span>
+
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite::nn {
+
+/// The operations that layers and optimisers add to those of tensors (`primitives()`), in the order of the families.
+/// `parse_graph` reads texts that name them where it is given them: `{.operations = nn::operations()}`.
+std::span<const Primitive* const> operations();
+
+}  // namespace ferrite::nn
