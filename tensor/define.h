@@ -185,7 +185,7 @@ concept CompositeOp = AttrStruct<AttributesOf<Op>> &&
     requires(Inputs in, const AttributesOf<Op>& a, std::span<const Dense> dense, std::span<Dense> result) {
   { Op::name } -> std::convertible_to<std::string_view>;
   { Op::summary } -> std::convertible_to<std::string_view>;
-  { Op::parts(in, a) } -> std::same_as<Tensors>;
+  requires std::same_as<decltype(Op::parts(in, a)), Tensor> || std::same_as<decltype(Op::parts(in, a)), Tensors>;
   { Op::onnx } -> std::convertible_to<std::string_view>;
   Op::oracle(dense, result, a);
   { Op::samples() } -> std::same_as<std::vector<Sample>>;
@@ -193,7 +193,13 @@ concept CompositeOp = AttrStruct<AttributesOf<Op>> &&
 
 template <class Op>
 Tensors composite_reference(Inputs in, const Attrs& attrs) {
-  return Op::parts(in, attrs.as<AttributesOf<Op>>(Op::name));
+  Tensors out;
+  if constexpr (std::same_as<decltype(Op::parts(in, attrs.as<AttributesOf<Op>>())), Tensor>) {
+    out.push_back(Op::parts(in, attrs.as<AttributesOf<Op>>(Op::name)));
+  } else {
+    out = Op::parts(in, attrs.as<AttributesOf<Op>>(Op::name));
+  }
+  return out;
 }
 
 template <CompositeOp Op>
@@ -206,11 +212,17 @@ inline constexpr Primitive composite = {.name = Op::name,
                                         .reference = composite_reference<Op>,
                                         .attributes = &attr_fields<AttributesOf<Op>>};
 
-/// A composite's results: those of its parts, or one application where all who listen ask for that.
+/// A composite's result, or results: those of its parts, or one application where all who listen ask for that.
 template <CompositeOp Op>
-Tensors composed(Inputs in, const AttributesOf<Op>& attrs = {}) {
-  if (frame().keeps_composites) [[unlikely]]
-    return record_composite(composite<Op>, in, attrs);
+auto composed(Inputs in, const AttributesOf<Op>& attrs = {}) {
+  using Result = decltype(Op::parts(in, attrs));
+  if (frame().keeps_composites) [[unlikely]] {
+    if constexpr (std::same_as<Result, Tensor>) {
+      return record_composite(composite<Op>, in, attrs)[0];
+    } else {
+      return record_composite(composite<Op>, in, attrs);
+    }
+  }
   return Op::parts(in, attrs);
 }
 

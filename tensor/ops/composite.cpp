@@ -76,8 +76,8 @@ struct Mean {
   static constexpr auto name = "mean", onnx = "ReduceMean";
   static constexpr auto summary = "sum over axes / number of elements; NaN of none";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
-    return {sum(in[0], a.axes, a.keepdim) / count(in[0].shape(), a.axes)};
+  static Tensor parts(Inputs in, const Attributes& a) {
+    return sum(in[0], a.axes, a.keepdim) / count(in[0].shape(), a.axes);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     reduce_groups(in[0], a.axes, out[0], mean_of);
@@ -98,10 +98,10 @@ struct Var {
   static constexpr auto name = "var", onnx = "";
   static constexpr auto summary = "sum of (x - mean)^2 over axes / (number of elements - correction)";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor& x = in[0];
     const Tensor squares = square(x - mean(x, a.axes, true));
-    return {sum(squares, a.axes, a.keepdim) / std::max(0.0, count(x.shape(), a.axes) - a.correction)};
+    return sum(squares, a.axes, a.keepdim) / std::max(0.0, count(x.shape(), a.axes) - a.correction);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) {
@@ -121,13 +121,13 @@ struct LogSumExp {
   static constexpr auto name = "logsumexp", onnx = "ReduceLogSumExp";
   static constexpr auto summary = "ln of the sum of e^x over axes, without overflow; -inf of none";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor& x = in[0];
-    if (a.axes.rank() == 0) return {x};
-    if (x.numel() == 0) return {log(sum(x, a.axes, a.keepdim))};
+    if (a.axes.rank() == 0) return x;
+    if (x.numel() == 0) return log(sum(x, a.axes, a.keepdim));
     const Tensor m = shift(x, a.axes);
     const Tensor y = log(sum(exp(x - m), a.axes, true)) + m;
-    return {a.keepdim ? y : reshape(y, without_axes(x.shape(), a.axes))};
+    return a.keepdim ? y : reshape(y, without_axes(x.shape(), a.axes));
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     reduce_groups(in[0], a.axes, out[0], logsumexp_of);
@@ -144,10 +144,10 @@ struct Softmax {
   static constexpr auto name = "softmax", onnx = "Softmax";
   static constexpr auto summary = "e^x / sum of e^x along an axis, without overflow";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
-    if (in[0].numel() == 0) return {in[0]};
+  static Tensor parts(Inputs in, const Attributes& a) {
+    if (in[0].numel() == 0) return in[0];
     const Tensor e = exp(in[0] - shift(in[0], {a.axis}));
-    return {e / sum(e, {a.axis}, true)};
+    return e / sum(e, {a.axis}, true);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
@@ -163,10 +163,10 @@ struct LogSoftmax {
   static constexpr auto name = "log_softmax", onnx = "LogSoftmax";
   static constexpr auto summary = "x - ln of the sum of e^x along an axis, without overflow";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
-    if (in[0].numel() == 0) return {in[0]};
+  static Tensor parts(Inputs in, const Attributes& a) {
+    if (in[0].numel() == 0) return in[0];
     const Tensor centred = in[0] - shift(in[0], {a.axis});
-    return {centred - log(sum(exp(centred), {a.axis}, true))};
+    return centred - log(sum(exp(centred), {a.axis}, true));
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
@@ -194,11 +194,11 @@ struct LayerNorm {
     for (int i = rank - axes; i < rank; ++i) over.push_back(i);
     return over;
   }
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor& x = in[0];
     const Shape over = last(x.rank(), a.axes);
     const Tensor centred = x - mean(x, over, true);
-    return {centred * rsqrt(mean(square(centred), over, true) + a.epsilon)};
+    return centred * rsqrt(mean(square(centred), over, true) + a.epsilon);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     map_groups(in[0], last(in[0].shape.rank(), a.axes), out[0], [&](std::vector<double>& v) {
@@ -225,11 +225,11 @@ struct GeluTanh {
   static constexpr auto name = "gelu_tanh", onnx = "Gelu";
   static constexpr auto summary = "x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): gelu in its form by tanh";
 
-  static Tensors parts(Inputs in, const NoAttrs&) {
+  static Tensor parts(Inputs in, const NoAttrs&) {
     const Tensor& x = in[0];
     const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
     const Tensor inner = scale * (x + 0.044715 * (x * x * x));
-    return {0.5 * x * (1 + tanh(inner))};
+    return 0.5 * x * (1 + tanh(inner));
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     map_oracle(in, out, [](double x) {
@@ -243,7 +243,7 @@ struct Silu {
   static constexpr auto name = "silu", onnx = "";
   static constexpr auto summary = "x / (1 + e^-x)";
 
-  static Tensors parts(Inputs in, const NoAttrs&) { return {in[0] * sigmoid(in[0])}; }
+  static Tensor parts(Inputs in, const NoAttrs&) { return in[0] * sigmoid(in[0]); }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     map_oracle(in, out, [](double x) { return x / (1 + std::exp(-x)); });
   }
@@ -254,7 +254,7 @@ struct LogSigmoid {
   static constexpr auto name = "log_sigmoid", onnx = "";
   static constexpr auto summary = "-ln(1 + e^-x), without overflow";
 
-  static Tensors parts(Inputs in, const NoAttrs&) { return {-softplus(-in[0])}; }
+  static Tensor parts(Inputs in, const NoAttrs&) { return -softplus(-in[0]); }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     map_oracle(in, out, [](double x) { return -std::log1p(std::exp(-x)); });
   }
@@ -276,29 +276,29 @@ using detail::composed;
 
 Tensor mean(const Tensor& x, const Shape& axes, bool keepdim) {
   detail::check_float(x, "mean");
-  return composed<detail::Mean>({{&x}}, {axes_of(axes, x.rank(), "mean"), keepdim})[0];
+  return composed<detail::Mean>({{&x}}, {axes_of(axes, x.rank(), "mean"), keepdim});
 }
 
 Tensor var(const Tensor& x, const Shape& axes, bool keepdim, double correction) {
   detail::check_float(x, "var");
   if (!std::isfinite(correction))
     throw ValueError("var: the correction must be finite, got " + std::to_string(correction));
-  return composed<detail::Var>({{&x}}, {axes_of(axes, x.rank(), "var"), keepdim, correction})[0];
+  return composed<detail::Var>({{&x}}, {axes_of(axes, x.rank(), "var"), keepdim, correction});
 }
 
 Tensor logsumexp(const Tensor& x, const Shape& axes, bool keepdim) {
   detail::check_float(x, "logsumexp");
-  return composed<detail::LogSumExp>({{&x}}, {axes_of(axes, x.rank(), "logsumexp"), keepdim})[0];
+  return composed<detail::LogSumExp>({{&x}}, {axes_of(axes, x.rank(), "logsumexp"), keepdim});
 }
 
 Tensor softmax(const Tensor& x, std::int64_t axis) {
   detail::check_float(x, "softmax");
-  return composed<detail::Softmax>({{&x}}, {axis_of(axis, x.rank(), "softmax")})[0];
+  return composed<detail::Softmax>({{&x}}, {axis_of(axis, x.rank(), "softmax")});
 }
 
 Tensor log_softmax(const Tensor& x, std::int64_t axis) {
   detail::check_float(x, "log_softmax");
-  return composed<detail::LogSoftmax>({{&x}}, {axis_of(axis, x.rank(), "log_softmax")})[0];
+  return composed<detail::LogSoftmax>({{&x}}, {axis_of(axis, x.rank(), "log_softmax")});
 }
 
 Tensor layer_norm(const Tensor& x, int axes, double epsilon) {
@@ -306,13 +306,13 @@ Tensor layer_norm(const Tensor& x, int axes, double epsilon) {
   if (axes < 1 || axes > x.rank())
     detail::throw_shape("layer_norm", std::to_string(axes) + " axes of a tensor of rank " + std::to_string(x.rank()));
   detail::check_not_negative("layer_norm: epsilon", {epsilon});
-  return composed<detail::LayerNorm>({{&x}}, {axes, epsilon})[0];
+  return composed<detail::LayerNorm>({{&x}}, {axes, epsilon});
 }
 
 Tensor gelu(const Tensor& x, GeluForm form) {
-  return form == GeluForm::exact ? detail::gelu_exact(x) : composed<detail::GeluTanh>({{&x}})[0];
+  return form == GeluForm::exact ? detail::gelu_exact(x) : composed<detail::GeluTanh>({{&x}});
 }
-Tensor silu(const Tensor& x) { return composed<detail::Silu>({{&x}})[0]; }
-Tensor log_sigmoid(const Tensor& x) { return composed<detail::LogSigmoid>({{&x}})[0]; }
+Tensor silu(const Tensor& x) { return composed<detail::Silu>({{&x}}); }
+Tensor log_sigmoid(const Tensor& x) { return composed<detail::LogSigmoid>({{&x}}); }
 
 }  // namespace ferrite

@@ -20,11 +20,11 @@ struct Transpose {
   using Attributes = TransposeAttrs;
   static constexpr auto name = "transpose", onnx = "", summary = "two axes exchanged";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     Shape order;
     for (int i = 0; i < in[0].rank(); ++i) order.push_back(i);
     std::swap(order[a.a], order[a.b]);
-    return {call(*ops::permute, in, PermuteAttrs{order})};
+    return call(*ops::permute, in, PermuteAttrs{order});
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     for_each_index(out[0].shape, [&](const Shape& i) {
@@ -49,11 +49,11 @@ struct Squeeze {
   using Attributes = SqueezeAttrs;
   static constexpr auto name = "squeeze", onnx = "Squeeze", summary = "without an axis, or all axes, of extent 1";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     Shape s;
     for (int i = 0; i < in[0].rank(); ++i)
       if (a.axis ? i != *a.axis : in[0].shape()[i] != 1) s.push_back(in[0].shape()[i]);
-    return {reshape(in[0], s)};
+    return reshape(in[0], s);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) { same_elements(in, out); }
   static std::vector<Sample> samples() {
@@ -66,10 +66,10 @@ struct Unsqueeze {
   using Attributes = AxisAttrs;
   static constexpr auto name = "unsqueeze", onnx = "Unsqueeze", summary = "with an axis of extent 1 at `axis`";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     Shape s = in[0].shape();
     s.insert(a.axis, 1);
-    return {reshape(in[0], s)};
+    return reshape(in[0], s);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) { same_elements(in, out); }
   static std::vector<Sample> samples() {
@@ -86,7 +86,7 @@ struct Flatten {
   using Attributes = FlattenAttrs;
   static constexpr auto name = "flatten", onnx = "", summary = "the axes from first to last as one";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     Shape s;
     std::int64_t n = 1;
     for (int i = 0; i < in[0].rank(); ++i) {
@@ -95,7 +95,7 @@ struct Flatten {
       if (i >= a.first && i <= a.last) n = checked_mul(n, extent, name);
       if (i == a.last) s.push_back(n);
     }
-    return {reshape(in[0], in[0].rank() == 0 ? Shape{1} : s)};
+    return reshape(in[0], in[0].rank() == 0 ? Shape{1} : s);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) { same_elements(in, out); }
   static std::vector<Sample> samples() {
@@ -114,10 +114,10 @@ struct Flip {
   using Attributes = AxesAttrs;
   static constexpr auto name = "flip", onnx = "", summary = "the elements backwards along axes";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     Tensor y = in[0];
     for (const std::int64_t axis : a.axes) y = slice(y, axis, kEnd, kEnd, -1);
-    return {y};
+    return y;
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     for_each_index(out[0].shape, [&](const Shape& i) {
@@ -171,7 +171,7 @@ struct SumTo {
   static constexpr auto name = "sum_to", onnx = "",
                         summary = "sums over what broadcasting repeats: the adjoint of expand";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor& x = in[0];
     const int lead = x.rank() - a.shape.rank();
     Shape axes;
@@ -179,7 +179,7 @@ struct SumTo {
       const bool summed = i < lead || (a.shape[i - lead] == 1 && x.shape()[i] != 1);
       if (summed && x.shape()[i] != 1) axes.push_back(i);
     }
-    return {reshape(axes.rank() ? sum(x, axes) : x, a.shape)};
+    return reshape(axes.rank() ? sum(x, axes) : x, a.shape);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) {
     for_each_index(in[0].shape, [&](const Shape& i) {
@@ -211,34 +211,34 @@ using detail::composed;
 
 Tensor transpose(const Tensor& x, std::int64_t a, std::int64_t b) {
   const int i = axis_of(a, x.rank(), "transpose");
-  return composed<detail::Transpose>({{&x}}, {i, axis_of(b, x.rank(), "transpose")})[0];
+  return composed<detail::Transpose>({{&x}}, {i, axis_of(b, x.rank(), "transpose")});
 }
 
 Tensor squeeze(const Tensor& x, std::int64_t axis) {
   const int at = axis_of(axis, x.rank(), "squeeze");
   if (x.shape()[at] != 1)
     detail::throw_shape("squeeze", "axis " + std::to_string(axis) + " of " + x.shape().str() + " is not of extent 1");
-  return composed<detail::Squeeze>({{&x}}, {at})[0];
+  return composed<detail::Squeeze>({{&x}}, {at});
 }
 
-Tensor squeeze(const Tensor& x) { return composed<detail::Squeeze>({{&x}})[0]; }
+Tensor squeeze(const Tensor& x) { return composed<detail::Squeeze>({{&x}}); }
 
 Tensor unsqueeze(const Tensor& x, std::int64_t axis) {
-  return composed<detail::Unsqueeze>({{&x}}, {axis_of(axis, x.rank() + 1, "unsqueeze")})[0];
+  return composed<detail::Unsqueeze>({{&x}}, {axis_of(axis, x.rank() + 1, "unsqueeze")});
 }
 
 Tensor flatten(const Tensor& x, std::int64_t first, std::int64_t last) {
-  if (x.rank() == 0) return composed<detail::Flatten>({{&x}})[0];
+  if (x.rank() == 0) return composed<detail::Flatten>({{&x}});
   const int a = axis_of(first, x.rank(), "flatten");
   const int b = axis_of(last, x.rank(), "flatten");
   if (a > b)
     detail::throw_shape("flatten", "axes " + std::to_string(first) + " to " + std::to_string(last) + " run backwards");
-  return composed<detail::Flatten>({{&x}}, {a, b})[0];
+  return composed<detail::Flatten>({{&x}}, {a, b});
 }
 
 Tensor flip(const Tensor& x, const Shape& axes) {
   if (axes.rank() == 0) return x;
-  return composed<detail::Flip>({{&x}}, {axes_of(axes, x.rank(), "flip")})[0];
+  return composed<detail::Flip>({{&x}}, {axes_of(axes, x.rank(), "flip")});
 }
 
 Tensors chunk(const Tensor& x, std::int64_t n, std::int64_t axis) {
@@ -248,7 +248,7 @@ Tensors chunk(const Tensor& x, std::int64_t n, std::int64_t axis) {
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  return composed<detail::SumTo>({{&x}}, {shape})[0];
+  return composed<detail::SumTo>({{&x}}, {shape});
 }
 
 }  // namespace ferrite

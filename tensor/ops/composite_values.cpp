@@ -25,12 +25,12 @@ struct Linspace {
   using Attributes = LinspaceAttrs;
   static constexpr auto name = "linspace", onnx = "", summary = "n values from begin to end, both included; a constant";
 
-  static Tensors parts(Inputs, const Attributes& a) {
+  static Tensor parts(Inputs, const Attributes& a) {
     const auto fill = [&](auto out) {
       using T = typename decltype(out)::value_type;
       for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<T>(a.at(static_cast<std::int64_t>(i)));
     };
-    return {a.dtype == Dtype::f32 ? Tensor::build<float>({a.n}, fill) : Tensor::build<double>({a.n}, fill)};
+    return a.dtype == Dtype::f32 ? Tensor::build<float>({a.n}, fill) : Tensor::build<double>({a.n}, fill);
   }
   static void oracle(std::span<const Dense>, std::span<Dense> out, const Attributes& a) {
     const double each = a.n > 1 ? (a.end - a.begin) / static_cast<double>(a.n - 1) : 0;
@@ -54,9 +54,7 @@ struct Eye {
   using Attributes = EyeAttrs;
   static constexpr auto name = "eye", onnx = "", summary = "1 on the diagonal, else 0";
 
-  static Tensors parts(Inputs, const Attributes& a) {
-    return {cast(eq(unsqueeze(arange(a.n), 1), arange(a.m)), a.dtype)};
-  }
+  static Tensor parts(Inputs, const Attributes& a) { return cast(eq(unsqueeze(arange(a.n), 1), arange(a.m)), a.dtype); }
   static void oracle(std::span<const Dense>, std::span<Dense> out, const Attributes&) {
     for_each_index(out[0].shape, [&](const Shape& i) { out[0].at(i) = i[0] == i[1]; });
   }
@@ -75,9 +73,9 @@ struct OneHot {
   using Attributes = OneHotAttrs;
   static constexpr auto name = "one_hot", onnx = "", summary = "1 at the index along a new last axis, else 0";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor index = checked(in[0], 0, a.classes - 1, "one_hot: index");
-    return {cast(eq(unsqueeze(index, -1), arange(a.classes)), a.dtype)};
+    return cast(eq(unsqueeze(index, -1), arange(a.classes)), a.dtype);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     const auto classes = static_cast<std::size_t>(a.classes);
@@ -111,7 +109,7 @@ Tensor linspace(double begin, double end, std::int64_t n, Dtype dtype) {
   if (!finite(begin) || !finite(end) || !std::isfinite(end - begin))
     throw ValueError("linspace: the ends and their distance must be finite in " + std::string(name_of(dtype)) +
                      ", got " + Scalar(begin).str() + " and " + Scalar(end).str());
-  return composed<detail::Linspace>({}, {begin, end, n, dtype})[0];
+  return composed<detail::Linspace>({}, {begin, end, n, dtype});
 }
 
 Tensor eye(std::int64_t n, std::int64_t m, Dtype dtype) {
@@ -120,14 +118,14 @@ Tensor eye(std::int64_t n, std::int64_t m, Dtype dtype) {
   const std::int64_t columns = m < 0 ? n : m;
   if (Shape{n, columns}.numel("eye") > detail::kMostStored)
     detail::throw_shape("eye", "too large: " + Shape{n, columns}.str());
-  return composed<detail::Eye>({}, {n, columns, dtype})[0];
+  return composed<detail::Eye>({}, {n, columns, dtype});
 }
 
 Tensor one_hot(const Tensor& index, std::int64_t classes, Dtype dtype) {
   if (classes < 1) throw ValueError("one_hot: the number of classes must be positive, got " + std::to_string(classes));
   if (index.dtype() != Dtype::i64)
     detail::throw_dtype("one_hot", "the index must be i64, got " + index.spec().str() + "; cast it first");
-  return composed<detail::OneHot>({{&index}}, {classes, dtype})[0];
+  return composed<detail::OneHot>({{&index}}, {classes, dtype});
 }
 
 }  // namespace ferrite

@@ -226,8 +226,8 @@ struct Bernoulli {
   static constexpr auto name = "bernoulli", onnx = "",
                         summary = "1 where a uniform number lies below the probability, else 0";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
-    return {cast(lt(call(structured<Uniform>, in, a.uniform()), a.probability), a.dtype)};
+  static Tensor parts(Inputs in, const Attributes& a) {
+    return cast(lt(call(structured<Uniform>, in, a.uniform()), a.probability), a.dtype);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     Dense numbers(Spec{a.shape, Dtype::f64});
@@ -306,7 +306,7 @@ Tensor draw_bernoulli(const Shape& shape, const RandomKey& key, double probabili
     throw ValueError("bernoulli: the probability must lie in [0, 1], got " + std::to_string(probability));
   return detail::composed<detail::Bernoulli>(
       in, {shape, dtype, static_cast<std::int64_t>(key.seed), static_cast<std::int64_t>(key.stream),
-           static_cast<std::int64_t>(key.call), probability})[0];
+           static_cast<std::int64_t>(key.call), probability});
 }
 
 }  // namespace

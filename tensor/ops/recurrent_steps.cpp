@@ -27,9 +27,9 @@ std::span<const Dense> from(std::span<const Dense> in, std::size_t i) { return i
 struct Affine {
   static constexpr auto name = "affine", onnx = "", summary = "x . weight + bias";
 
-  static Tensors parts(Inputs in, const NoAttrs&) {
+  static Tensor parts(Inputs in, const NoAttrs&) {
     const Tensor y = matmul(in[0], in[1]);
-    return {in.size() > 2 ? y + in[2] : y};
+    return in.size() > 2 ? y + in[2] : y;
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     for_each_index(out[0].shape,
@@ -55,7 +55,7 @@ struct GruStep {
   static constexpr auto name = "gru_step", onnx = "";
   static constexpr auto summary = "a GRU's next h from i = x . w_ih + b_ih, h and w_hh; the reset after the product";
 
-  static Tensors parts(Inputs in, const NoAttrs&) {
+  static Tensor parts(Inputs in, const NoAttrs&) {
     const Tensor& h = in[1];
     const std::int64_t H = h.shape()[1];
     const Tensors from_x = split(in[0], H, 1);  // r, z, n
@@ -63,7 +63,7 @@ struct GruStep {
     const Tensor r = sigmoid(from_x[0] + from_h[0]);
     const Tensor z = sigmoid(from_x[1] + from_h[1]);
     const Tensor n = tanh(from_x[2] + r * from_h[2]);
-    return {n + z * (h - n)};  // = (1 - z) * n + z * h
+    return n + z * (h - n);  // = (1 - z) * n + z * h
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     const std::int64_t H = in[1].shape[1];
@@ -82,7 +82,7 @@ struct GruStepResetBefore {
   static constexpr auto name = "gru_step_reset_before", onnx = "";
   static constexpr auto summary = "the same with the reset before the product, as in arXiv 1406.1078";
 
-  static Tensors parts(Inputs in, const NoAttrs&) {
+  static Tensor parts(Inputs in, const NoAttrs&) {
     const Tensor &h = in[1], &w_hh = in[2], b_hh = or_none(in, 3);
     const std::int64_t H = h.shape()[1];
     const auto part = [&](const Tensor& t, std::int64_t begin, std::int64_t end) {
@@ -93,7 +93,7 @@ struct GruStepResetBefore {
     const Tensor r = sigmoid(from_x[0] + from_h[0]);
     const Tensor z = sigmoid(from_x[1] + from_h[1]);
     const Tensor n = tanh(from_x[2] + affine(r * h, part(w_hh, 2, 3), part(b_hh, 2, 3)));
-    return {n + z * (h - n)};
+    return n + z * (h - n);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     const std::int64_t H = in[1].shape[1];
@@ -164,9 +164,9 @@ struct RnnStep {
   using Attributes = RnnStepAttrs;
   static constexpr auto name = "rnn_step", onnx = "", summary = "tanh, or relu, of i + h . w_hh + b_hh";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor x = in[0] + affine(in[1], in[2], or_none(in, 3));
-    return {a.relu ? relu(x) : tanh(x)};
+    return a.relu ? relu(x) : tanh(x);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     for_each_index(out[0].shape, [&](const Shape& at) {
@@ -194,9 +194,9 @@ struct WithoutPadding {
   static constexpr auto summary =
       "x whose rows repeat their last step beyond their lengths; no gradient into the copies";
 
-  static Tensors parts(Inputs in, const Attributes& a) {
+  static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor &x = in[0], &lengths = in[1];
-    if (x.numel() == 0) return {x};
+    if (x.numel() == 0) return x;
     const std::int64_t time = a.batch_first ? 1 : 0, rows = 1 - time;
     const std::int64_t B = x.shape()[static_cast<int>(rows)], T = x.shape()[static_cast<int>(time)];
     // A row's extents beside those of one value of x: [1, B, 1, ...] or [B, 1, 1, ...].
@@ -214,7 +214,7 @@ struct WithoutPadding {
     const Tensor at = expand(beside(clamp(lengths - 1, 0, T - 1)), one);
     const Tensor row = where(lengths > 0, arange(B), argmax(lengths, 0, true));
     const Tensor last = index_select(gather(detach(x), time, at), rows, row);
-    return {where(inside, x, where(amax(lengths) > 0, last, 0))};
+    return where(inside, x, where(amax(lengths) > 0, last, 0));
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     const Dense& lengths = in[1];
@@ -266,15 +266,16 @@ struct Given {
 }  // namespace
 
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return composed<detail::Affine>(Given{&x, &weight, &bias})[0];
+  if (!bias.defined()) return composed<detail::Affine>({{&x, &weight}});
+  return composed<detail::Affine>({{&x, &weight, &bias}});
 }
 
 Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
-  return composed<detail::GruStep>(Given{&i, &h, &w_hh, &b_hh})[0];
+  return composed<detail::GruStep>(Given{&i, &h, &w_hh, &b_hh});
 }
 
 Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
-  return composed<detail::GruStepResetBefore>(Given{&i, &h, &w_hh, &b_hh})[0];
+  return composed<detail::GruStepResetBefore>(Given{&i, &h, &w_hh, &b_hh});
 }
 
 RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
@@ -285,12 +286,12 @@ RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Te
 }
 
 Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu) {
-  return composed<detail::RnnStep>(Given{&i, &h, &w_hh, &b_hh}, {with_relu})[0];
+  return composed<detail::RnnStep>(Given{&i, &h, &w_hh, &b_hh}, {with_relu});
 }
 
 Tensor without_padding(const Tensor& x, const SequenceOptions& o) {
   if (!o.lengths.defined()) return x;
-  return composed<detail::WithoutPadding>({{&x, &o.lengths}}, {o.batch_first})[0];
+  return composed<detail::WithoutPadding>({{&x, &o.lengths}}, {o.batch_first});
 }
 
 namespace {
