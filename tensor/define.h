@@ -45,6 +45,9 @@ concept StructuredOp = AttrStruct<AttributesOf<Op>> &&
     requires(Inputs in, std::span<Tensor> out, const AttributesOf<Op>& a) { Op::eval(in, out, a); } ||
     requires(const Tensor& x, const Spec& s, const AttributesOf<Op>& a, Layout& l) {
       Op::view(x, s, a, std::size_t{}, l);
+    } ||
+    requires(const Tensor& x, const Spec& s, Layout& l) {
+      Op::view(x, s, l);  // one window, which the constants have given its shape
     });
 
 /// The functions of an operation as its record has them: the constants as all operations carry them.
@@ -56,7 +59,11 @@ struct Recorded {
   static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) { return Op::infer(in, of(attrs)); }
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) { Op::eval(in, out, of(attrs)); }
   static bool view(const Tensor& x, const Spec& out, const Attrs& attrs, std::size_t i, Layout& layout) {
-    return Op::view(x, out, of(attrs), i, layout);
+    if constexpr (requires { Op::view(x, out, layout); }) {
+      return Op::view(x, out, layout);
+    } else {
+      return Op::view(x, out, of(attrs), i, layout);
+    }
   }
   static Block element_block(Dtype operand, const Attrs& attrs) { return Op::element_block(operand, of(attrs)); }
   static Tensors vjp(const Vjp& v) { return Op::vjp(v, of(v.attrs)); }

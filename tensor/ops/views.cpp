@@ -32,6 +32,15 @@ bool reshaped_strides(const Tensor& x, const Shape& shape, Shape& strides) {
   return true;
 }
 
+/// The type of a view, without copies on the way.
+Specs one_result(const Shape& shape, Dtype dtype) {
+  Specs out;
+  Spec& s = out.emplace_back();
+  s.shape = shape;
+  s.dtype = dtype;
+  return out;
+}
+
 void copy_oracle(std::span<const Dense> in, std::span<Dense> out) { out[0].values = in[0].values; }
 
 struct Reshape {
@@ -43,9 +52,9 @@ struct Reshape {
     const Shape& shape = attrs.shape;
     if (shape.numel(name) != in[0].numel())
       throw_shape(name, "numbers of elements differ: " + in[0].shape().str() + " to " + shape.str());
-    return {{shape, in[0].dtype()}};
+    return one_result(shape, in[0].dtype());
   }
-  static bool view(const Tensor& x, const Spec& out, const Attributes&, std::size_t, Layout& layout) {
+  static bool view(const Tensor& x, const Spec& out, Layout& layout) {
     return reshaped_strides(x, out.shape, layout.strides);
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes&) { copy_to(Writer::raw(out[0]), in[0]); }
@@ -104,9 +113,11 @@ struct Permute {
     const Shape& order = attrs.order;
     check_order(in[0].shape(), order);
     check_axes(name, order, order.rank());
-    Shape s;
-    for (const std::int64_t i : order) s.push_back(in[0].shape()[static_cast<int>(i)]);
-    return {{s, in[0].dtype()}};
+    Specs out;
+    Spec& s = out.emplace_back();
+    for (const std::int64_t i : order) s.shape.push_back(in[0].shape()[static_cast<int>(i)]);
+    s.dtype = in[0].dtype();
+    return out;
   }
   static bool view(const Tensor& x, const Spec&, const Attributes& attrs, std::size_t, Layout& layout) {
     for (const std::int64_t i : attrs.order) layout.strides.push_back(x.strides()[static_cast<int>(i)]);
@@ -146,9 +157,9 @@ struct Expand {
     bool fits = lead >= 0;
     for (int i = 0; i < own.rank() && fits; ++i) fits = own[i] == 1 || own[i] == shape[lead + i];
     if (!fits) throw_shape(name, own.str() + " does not broadcast to " + shape.str());
-    return {{shape, in[0].dtype()}};
+    return one_result(shape, in[0].dtype());
   }
-  static bool view(const Tensor& x, const Spec& out, const Attributes&, std::size_t, Layout& layout) {
+  static bool view(const Tensor& x, const Spec& out, Layout& layout) {
     layout.strides = broadcast_strides(x.shape(), x.strides(), out.shape);
     return true;
   }
