@@ -38,6 +38,20 @@ struct Send {
   static std::vector<detail::Sample> samples() { return {{.inputs = {{{2}}}}}; }
 };
 
+/// The number of the call: what is received from others differs from call to call, for equal operands.
+struct Receive {
+  static constexpr auto name = "receive", onnx = "", stablehlo = "", summary = "the number of the call";
+  static constexpr Effects effects{.communicates = true};
+
+  static Specs infer(Inputs in, const NoAttrs&) { return {in[0].spec()}; }
+  static void eval(Inputs, std::span<Tensor> out, const NoAttrs&) {
+    static float calls = 0;
+    detail::Writer::data<float>(out[0])[0] = ++calls;
+  }
+  static void oracle(std::span<const detail::Dense>, std::span<detail::Dense>, const NoAttrs&) {}
+  static std::vector<detail::Sample> samples() { return {}; }
+};
+
 Tensor send(const Tensor& x) { return detail::call(detail::structured<Send>, {{&x}}); }
 
 /// What a run sends.
@@ -68,6 +82,16 @@ BOOST_AUTO_TEST_CASE(every_application_runs_once_in_its_order) {
     const std::vector<double> got = sent_by([&] { (void)compiled(x); });
     BOOST_TEST(got == wanted, boost::test_tools::per_element());
   }
+}
+
+BOOST_AUTO_TEST_CASE(equal_applications_receive_different_values) {
+  const auto f = [](const Tensor& x) {
+    const Tensor first = detail::call(detail::structured<Receive>, {{&x}});
+    return detail::call(detail::structured<Receive>, {{&x}}) - first;
+  };
+  const Tensor x = full({}, 3.0);
+  BOOST_TEST(f(x).item() == 1.0F);
+  BOOST_TEST(compile(f)(x).item() == 1.0F);
 }
 
 BOOST_AUTO_TEST_CASE(a_scan_sends_in_every_step) {
