@@ -83,6 +83,8 @@ enum class GeluForm : std::uint8_t { exact, tanh };
 Tensor gelu(const Tensor& x, GeluForm form = GeluForm::exact);
 /// log(1 + e^x), without overflow.
 Tensor softplus(const Tensor& x);
+/// x / (1 + |x|).
+Tensor softsign(const Tensor& x);
 /// x sigmoid(x).
 Tensor silu(const Tensor& x);
 /// log(sigmoid(x)) = -softplus(-x).

@@ -286,6 +286,22 @@ struct Softplus {
   }
 };
 
+struct Softsign {
+  static constexpr auto name = "softsign", onnx = "Softsign", stablehlo = "";
+  static constexpr auto summary = "x / (1 + |x|); the second derivative jumps at 0";
+  static constexpr std::size_t arity = 1;
+  static constexpr auto types = Types::floats;
+  static constexpr Range domain{-100, 100};
+  static constexpr double kinks[] = {0};
+  static constexpr Reads reads = reads_inputs;
+  static auto f(const auto& x) { return x / (std::remove_cvref_t<decltype(x)>(1) + abs(x)); }
+  static double scalar(double x) { return x / (1 + std::fabs(x)); }
+  static Tensors reference(Inputs in) { return {in[0] / (1 + abs(in[0]))}; }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad / square(1 + abs(v.a.tensor())); });
+  }
+};
+
 }  // namespace
 
 Family functions_family() {
@@ -293,7 +309,7 @@ Family functions_family() {
       &pointwise<Sqrt>,  &pointwise<Rsqrt>, &pointwise<Reciprocal>, &pointwise<Exp>,         &pointwise<Exp2>,
       &pointwise<Expm1>, &pointwise<Log>,   &pointwise<Log1p>,      &pointwise<Log2>,        &pointwise<Sin>,
       &pointwise<Cos>,   &pointwise<Tanh>,  &pointwise<TanhGrad>,   &pointwise<SigmoidGrad>, &pointwise<Sigmoid>,
-      &pointwise<Relu>,  &pointwise<Erf>,   &pointwise<Gelu>,       &pointwise<Softplus>};
+      &pointwise<Relu>,  &pointwise<Erf>,   &pointwise<Gelu>,       &pointwise<Softplus>, &pointwise<Softsign>};
   return list;
 }
 
@@ -301,6 +317,7 @@ Tensor gelu_exact(const Tensor& x) { return pointwise_call<Gelu>(x); }
 
 }  // namespace detail
 
+Tensor softsign(const Tensor& x) { return detail::pointwise_call<detail::Softsign>(x); }
 Tensor sqrt(const Tensor& x) { return detail::pointwise_call<detail::Sqrt>(x); }
 Tensor rsqrt(const Tensor& x) { return detail::pointwise_call<detail::Rsqrt>(x); }
 Tensor reciprocal(const Tensor& x) { return detail::pointwise_call<detail::Reciprocal>(x); }
