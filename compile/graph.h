@@ -101,7 +101,8 @@ struct ParseOptions {
   std::span<const Tensor> constants{};
   /// The cell of a name; where there is none, a new cell of zeros is made.
   std::function<Cell(std::string_view name)> cell{};
-  /// Operations besides the library's: those that a program wrote (tensor/define.h).
+  /// Operations besides those of tensors: of layers (`nn::operations()`), `composites()`, whose constants are believed,
+  /// and those that a program wrote (tensor/define.h).
   std::span<const Primitive* const> operations{};
 };
 

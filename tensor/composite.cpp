@@ -1,17 +1,27 @@
 /// Composites as single applications: for recorders that ask for them as a whole.
+#include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::detail {
 namespace {
 
-/// Lets operations check and infer, and compute nothing.
+/// Lets operations check and infer, and compute nothing. A composite is a function of its operands.
 class TypesAlone final : public Recorder {
  public:
   void record(const Primitive&, const Attrs&, Inputs, std::span<Tensor>) override {}
-  void read(const Cell&, Tensor&) override {}
-  bool write(const Cell&, const Tensor&) override { return true; }
+  void read(const Cell& cell, Tensor&) override { refuse(cell, "reads"); }
+  bool write(const Cell& cell, const Tensor&) override {
+    refuse(cell, "writes");
+    return false;
+  }
   bool tracing() const override { return true; }
+
+ private:
+  static void refuse(const Cell& cell, const char* what) {
+    throw TraceError(std::string("trace: a composite that is kept as one node ") + what + " the variable '" +
+                     cell.name() + "'; give it as an operand");
+  }
 };
 
 }  // namespace

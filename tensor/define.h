@@ -47,7 +47,7 @@ concept StructuredOp = AttrStruct<AttributesOf<Op>> &&
       Op::view(x, s, a, std::size_t{}, l);
     } ||
     requires(const Tensor& x, const Spec& s, Layout& l) {
-      Op::view(x, s, l);  // one window, which the constants have given its shape
+      Op::view(x, s, l);  // one window, which its shape alone decides
     });
 
 /// The functions of an operation as its record has them: the constants as all operations carry them.
@@ -209,6 +209,12 @@ Tensors composite_reference(Inputs in, const Attrs& attrs) {
   return out;
 }
 
+/// What the parts of a composite do is not known from outside: it runs in any case.
+template <class Op>
+Effects composite_effects(std::span<const Spec>, const Attrs&) {
+  return {.throws = true, .allocates = true};
+}
+
 template <CompositeOp Op>
 inline constexpr Primitive composite = {.name = Op::name,
                                         .summary = Op::summary,
@@ -217,6 +223,7 @@ inline constexpr Primitive composite = {.name = Op::name,
                                         .oracle = Recorded<Op>::oracle,
                                         .samples = samples_of<Op>,
                                         .reference = composite_reference<Op>,
+                                        .effects = composite_effects<Op>,
                                         .attributes = &attr_fields<AttributesOf<Op>>};
 
 /// A composite's result, or results: those of its parts, or one application where all who listen ask for that.

@@ -172,11 +172,19 @@ Specs pointwise_infer(const Primitive& op, Inputs in, const Attrs& attrs) {
   }
 }
 
+/// A pointwise operation is pure: what refuses values is `checked`, or structured.
+template <class Op>
+constexpr std::size_t arity_of() {
+  static_assert(
+      !requires { Op::effects; }, "a pointwise operation has no effects");
+  return Op::arity;
+}
+
 template <PointwiseOp Op>
 inline constexpr Primitive pointwise = {
     .name = Op::name,
     .summary = Op::summary,
-    .arity = static_cast<int>(Op::arity),
+    .arity = static_cast<int>(arity_of<Op>()),
     .infer = pointwise_infer<Op>,
     .eval = nullptr,
     .view = nullptr,

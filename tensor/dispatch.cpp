@@ -42,6 +42,8 @@ Tensors compute(const Primitive& op, Inputs in, const Specs& specs, const Attrs&
   if (op.view) {
     if (compute_views(op, in[0], specs, attrs, out)) return out;
     out.clear();
+    if (!op.eval)
+      throw Error(std::string(op.name) + ": no view of " + in[0].spec().str() + " with these strides, and no copy");
   }
   out.reserve(specs.size());
   for (const Spec& s : specs) out.push_back(make_result(op, s, Tensor::empty));

@@ -260,8 +260,8 @@ Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentSte
                const SequenceOptions& options = {});
 
 /// x whose padding, which may hold anything, is replaced: beyond its length every row repeats its last step, so that
-/// what a step computes there is as finite as within, and 0 times it is 0. A row of length 0 takes the last step of the
-/// longest row. x [T, B, ...] (or batch first) of any dtype. No gradient passes into the copies.
+/// what a step computes of x there is as finite as within, and 0 times it is 0. A row of length 0 takes the last step
+/// of the longest row. x [T, B, ...] (or batch first) of any dtype. No gradient passes into the copies.
 Tensor without_padding(const Tensor& x, const SequenceOptions& options);
 
 /// The weights of one layer in one direction. G gates side by side, D features, states of P (H, but for a projection).

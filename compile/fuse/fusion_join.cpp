@@ -262,6 +262,10 @@ bool Fuser::resolve_once(Group& group, GroupOperand& o, ValueId& v) {
     if (!is_whole(*box, group.domain.extents())) o.fills.insert(o.fills.begin(), {*box, constants.value});
   } else if (const std::optional<ViewRule> rule = rule_of_view(g_, n, result_[v])) {
     o.map = through(o.map, *rule);
+  } else if (n.op != ops::reshape) {
+    refuse(v, "it is a view that no axis of its operand follows; it is copied");
+    must_copy_[v] = true;
+    return false;
   } else {
     for (Fill& f : o.fills) group.domain.boxes.push_back(&f.box);
     const std::optional<IndexMap> inner = through_reshape(group.domain, o.map, g_.values[n.in[0]].shape);

@@ -1,4 +1,5 @@
 #include "ferrite/compile/plan/body.h"
+#include "ferrite/tensor/strided.h"
 
 #include <algorithm>
 
@@ -85,11 +86,26 @@ void Workspace::run_in_place() {
   }
 }
 
+namespace {
+
+/// What a view without a kernel of its own shows, copied: where what reads it follows no window.
+void copy_windows(const PlannedCall& planned, const Tensor& x, std::span<Tensor> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    Layout layout;
+    if (!planned.op->view(x, out[i].spec(), planned.attrs, i, layout))
+      throw Error(std::string(planned.op->name) + ": no view of " + x.spec().str() + ", and no copy");
+    copy_to(Writer::raw(out[i]), x.view(out[i].shape(), layout.strides, layout.offset));
+  }
+}
+
+}  // namespace
+
 void Workspace::call(int index) {
   const PlannedCall& planned = plan_.calls[static_cast<std::size_t>(index)];
   Call& c = calls_[static_cast<std::size_t>(index)];
   if (const PackedMatrix& weights = packed_[static_cast<std::size_t>(index)])
     return packed_product(c.in[0], weights, c.out[0]);
+  if (!planned.op->eval) return copy_windows(planned, c.in[0], c.out);
   in_layer(planned.scope, [&] { planned.op->eval({c.pointers.data(), c.pointers.size()}, c.out, planned.attrs); });
 }
 

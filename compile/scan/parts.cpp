@@ -125,8 +125,9 @@ class TakingApart {
     when_.resize(g_.nodes.size());
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
       const Graph::Node& n = g_.nodes[i];
-      const bool free = n.in.empty() || n.op->is_view() || n.op == ops::reshape;
-      const bool same = depends_[n.out[0]] == 0 && !effects_of(g_, n).communicates;
+      const bool communicates = effects_of(g_, n).communicates;
+      const bool free = !communicates && (n.in.empty() || n.op->is_view() || n.op == ops::reshape);
+      const bool same = !communicates && depends_[n.out[0]] == 0;
       when_[i] = free ? When::anywhere : same ? When::once : When::step;
     }
   }

@@ -309,7 +309,7 @@ Family functions_family() {
       &pointwise<Sqrt>,  &pointwise<Rsqrt>, &pointwise<Reciprocal>, &pointwise<Exp>,         &pointwise<Exp2>,
       &pointwise<Expm1>, &pointwise<Log>,   &pointwise<Log1p>,      &pointwise<Log2>,        &pointwise<Sin>,
       &pointwise<Cos>,   &pointwise<Tanh>,  &pointwise<TanhGrad>,   &pointwise<SigmoidGrad>, &pointwise<Sigmoid>,
-      &pointwise<Relu>,  &pointwise<Erf>,   &pointwise<Gelu>,       &pointwise<Softplus>, &pointwise<Softsign>};
+      &pointwise<Relu>,  &pointwise<Erf>,   &pointwise<Gelu>,       &pointwise<Softplus>,    &pointwise<Softsign>};
   return list;
 }
 

@@ -213,7 +213,8 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
 }
 
 Tensor contiguous(const Tensor& x) {
-  return x.contiguous() && !x.is_abstract() ? x : detail::call(detail::structured<detail::Contiguous>, {{&x}});
+  if (!x.contiguous() || x.is_abstract()) return detail::call(detail::structured<detail::Contiguous>, {{&x}});
+  return detail::frame().cut ? x.unmarked() : x;
 }
 
 Tensor permute(const Tensor& x, const Shape& order) {

@@ -76,6 +76,16 @@ BOOST_AUTO_TEST_CASE(what_no_tape_sees) {
     return sum(x * x / scale + twice * x + twice);
   };
   check_alike(normalised, at);
+  // What is its own copy is no part of a gradient either.
+  check_alike(
+      [](const Tensor& x) {
+        const auto copied = [&] {
+          const NoTapes frame;
+          return contiguous(x);
+        };
+        return sum(copied() * x);
+      },
+      at);
   // A variable read under it is a constant, and the same variable read outside is none.
   for (const bool first : {true, false}) {
     const auto f = [&](const Tensor& x) {

@@ -52,6 +52,11 @@ struct Receive {
   static std::vector<detail::Sample> samples() { return {}; }
 };
 
+struct Number : Receive {
+  static constexpr auto name = "number";
+  static Specs infer(Inputs, const NoAttrs&) { return {{{}, Dtype::f32}}; }
+};
+
 Tensor send(const Tensor& x) { return detail::call(detail::structured<Send>, {{&x}}); }
 
 /// What a run sends.
@@ -108,6 +113,19 @@ BOOST_AUTO_TEST_CASE(a_scan_sends_in_every_step) {
   BOOST_TEST(sent_by([&] { (void)f(x, xs); }) == wanted, boost::test_tools::per_element());
   const auto compiled = compile(f);
   BOOST_TEST(sent_by([&] { (void)compiled(x, xs); }) == wanted, boost::test_tools::per_element());
+}
+
+/// An application without operands stands in no step by what it reads: it runs in each all the same.
+BOOST_AUTO_TEST_CASE(a_scan_receives_in_every_step) {
+  const auto body = [](const Tensors& c, const Tensors& x) -> ScanStep {
+    const Tensor received = detail::call(detail::structured<Number>, {});
+    return {{c[0] + x[0] * received}, {received}};
+  };
+  const auto f = [&](const Tensor& xs) { return scan(body, {full({}, 0.0)}, {xs}).y[0]; };
+  const Tensor xs = arange(4.0);
+  const auto steps = [](const Tensor& y) { return slice(y, 0, 1) - slice(y, 0, 0, -1); };
+  BOOST_TEST(identical(steps(f(xs)), ones({3})));
+  BOOST_TEST(identical(steps(compile(f)(xs)), ones({3})));
 }
 
 BOOST_AUTO_TEST_CASE(gradients_send_theirs) {

@@ -22,7 +22,8 @@ std::vector<const ferrite::Primitive*> all() {
 /// Those that a program wrote.
 std::vector<const ferrite::Primitive*> own_operations() {
   namespace define = ferrite::define;
-  return {&define::pointwise<own::Softsign>, &define::structured<own::Cumsum>, &define::composite<own::LogCosh>};
+  return {&define::pointwise<own::Softsign>, &define::structured<own::Cumsum>, &define::structured<own::Diagonal>,
+          &define::composite<own::LogCosh>};
 }
 
 /// Runs while the program starts, like the macros that register fixed cases.

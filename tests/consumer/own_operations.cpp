@@ -33,6 +33,12 @@ int main() {
   check(identical(chain(x), own::softsign(x * 3 + 1) * x), "fused");
   check(chain.report().kernels == 1 && chain.report().others == 0, "in one kernel");
 
+  const Tensor square_matrix = reshape(arange(0.0, 9.0, 1, Dtype::f64), {3, 3});
+  const auto of_diagonal = [](const Tensor& t) { return own::diagonal(t) * 1.5; };
+  const Tensor wanted = Tensor::from({0.0, 6.0, 12.0}, {3});
+  check(identical(of_diagonal(square_matrix), wanted), "a view");
+  check(identical(compile(of_diagonal)(square_matrix), wanted), "a view, compiled");
+
   const auto step = [](const Tensors& carry, const Tensors& in) -> ScanStep {
     const Tensor h = own::softsign(own::cumsum(in[0]) + carry[0]);
     return {{h}, {own::log_cosh(h)}};

@@ -93,6 +93,30 @@ inline Tensor cumsum(const Tensor& x, bool reverse = false) {
   return define::call(define::structured<Cumsum>, {{&x}}, Cumsum::Attributes{reverse});
 }
 
+/// The diagonal of a square matrix: a view, which shares the elements of its operand.
+struct Diagonal {
+  static constexpr auto name = "own_diagonal", onnx = "", stablehlo = "", summary = "the diagonal of a square matrix";
+
+  static Specs infer(Inputs in, const ferrite::NoAttrs&) {
+    const ferrite::Spec x = in[0].spec();
+    if (x.shape.rank() != 2 || x.shape[0] != x.shape[1])
+      throw ferrite::ShapeError("own_diagonal: needs a square matrix, got " + x.str());
+    return {{{x.shape[0]}, x.dtype}};
+  }
+  static bool view(const Tensor& x, const ferrite::Spec&, define::Layout& layout) {
+    layout.strides.push_back(x.strides()[0] + x.strides()[1]);
+    return true;
+  }
+  static Tensors vjp(const ferrite::Vjp& v, const ferrite::NoAttrs&) {
+    return {ferrite::eye(v.in_spec(0).shape[0], -1, v.in_spec(0).dtype) * unsqueeze(v.grad(), 1)};
+  }
+  static void oracle(std::span<const define::Dense> in, std::span<define::Dense> out, const ferrite::NoAttrs&) {
+    for (std::int64_t i = 0; i < in[0].shape[0]; ++i) out[0].at({i}) = in[0].at({i, i});
+  }
+  static std::vector<define::Sample> samples() { return {{.inputs = {{{3, 3}}}}, {.inputs = {{{1, 1}}}}}; }
+};
+inline Tensor diagonal(const Tensor& x) { return define::call(define::structured<Diagonal>, {{&x}}); }
+
 /// ln cosh(x) without overflow: a function that is composed of operations, with what is known of it.
 struct LogCosh {
   static constexpr auto name = "own_log_cosh", onnx = "";
