@@ -20,6 +20,6 @@ if(PROJECT_IS_TOP_LEVEL)
   if(FERRITE_CCACHE)
     # What precompiled headers define does not depend on the source; without this nothing that uses them is kept.
     set(CMAKE_CXX_COMPILER_LAUNCHER
-        "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${FERRITE_CCACHE}")
+        "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_COMMENTS=1 "${FERRITE_CCACHE}")
   endif()
 endif()
