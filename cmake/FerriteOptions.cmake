@@ -19,6 +19,7 @@ if(PROJECT_IS_TOP_LEVEL)
   find_program(FERRITE_CCACHE ccache)
   if(FERRITE_CCACHE)
     # What precompiled headers define does not depend on the source; without this nothing that uses them is kept.
+    # They hold the sizes of their headers: one that was kept fits no longer once a comment has changed.
     set(CMAKE_CXX_COMPILER_LAUNCHER
         "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_COMMENTS=1 "${FERRITE_CCACHE}")
   endif()

@@ -9,8 +9,7 @@ Graph parse_graph(std::string_view text, const ParseOptions& options) {
       .find =
           [](std::string_view name) {
             const Primitive* const scan = detail::find_scan(name);
-            const Primitive* const other = scan ? scan : find_primitive(name);
-            return other && other->is_composite() ? nullptr : other;  // these check operands where they are called
+            return scan ? scan : find_primitive(name);
           },
       .has_body = [](const Primitive& op) { return detail::find_scan(op.name) != nullptr; },
       .give_body = detail::ScanBody::give,

@@ -65,9 +65,9 @@ class Tracer final : public Recorder {
  private:
   struct CellState {
     std::uint32_t index = 0;
-    Tensor value;  ///< what a read gives
+    Tensor value;     ///< what it holds
+    Tensor constant;  ///< the same as no part of a gradient: what a read gives after a write, or where nothing is
     bool written = false;
-    bool cut = false;  ///< no gradient passes from what is read to what was written
   };
   /// What the trace knows of a tensor.
   struct Known {

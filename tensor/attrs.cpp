@@ -53,10 +53,6 @@ struct Hash {
   }
 };
 
-}  // namespace
-
-namespace {
-
 bool same_value(const AttrValue& a, const AttrValue& b) {
   const auto same = [](double x, double y) { return std::memcmp(&x, &y, sizeof x) == 0; };
   if (a.index() != b.index()) return false;

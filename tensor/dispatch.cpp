@@ -42,8 +42,7 @@ Tensors compute(const Primitive& op, Inputs in, const Specs& specs, const Attrs&
   if (op.view) {
     if (compute_views(op, in[0], specs, attrs, out)) return out;
     out.clear();
-    if (!op.eval)
-      throw Error(std::string(op.name) + ": no view of " + in[0].spec().str() + " with these strides, and no copy");
+    if (!op.eval) detail::throw_no_view(op, in[0]);
   }
   out.reserve(specs.size());
   for (const Spec& s : specs) out.push_back(make_result(op, s, Tensor::empty));
@@ -98,6 +97,9 @@ void check_literal(std::string_view where, Scalar literal, Dtype dtype) {
   if (dtype == Dtype::i32 && literal.integer() != static_cast<std::int32_t>(literal.integer()))
     throw ValueError(std::string(where) + ": i32 cannot hold the literal " + literal.str() +
                      "; cast the tensor to i64 first");
+}
+void throw_no_view(const Primitive& op, const Tensor& x) {
+  throw Error(std::string(op.name) + ": no view of " + x.spec().str() + " with these strides, and no copy");
 }
 void throw_shape(std::string_view where, const std::string& what) {
   throw ShapeError(std::string(where) + ": " + what);

@@ -37,6 +37,8 @@ Tensors record_composite(const Primitive& op, Inputs in, const Attrs& attrs);
 void check_literal(std::string_view where, Scalar literal, Dtype dtype);
 [[noreturn]] void throw_shape(std::string_view where, const std::string& what);
 [[noreturn]] void throw_dtype(std::string_view where, const std::string& what);
+/// An operation without a kernel whose view of x does not exist.
+[[noreturn]] void throw_no_view(const Primitive& op, const Tensor& x);
 [[noreturn]] void throw_axis(std::string_view where, std::int64_t axis, int rank);
 
 /// Throws ShapeError unless a constant is one of the axes 0..rank - 1: functions resolve axes, the text of a program

@@ -171,7 +171,7 @@ struct Effects {
 
 /// One operation, as every part of the library sees it: the eager engine, the tape, the tracer, the fuser, the
 /// exporters and the tests. Built from a struct of a few lines by `pointwise<Op>` or `structured<Op>`
-/// (`tensor/ops/define.h`); never written by hand.
+/// (`tensor/define.h`); never written by hand.
 struct Primitive {
   std::string_view name;
   std::string_view summary;  ///< one line for the reference pages: formula, ties, conventions
@@ -229,7 +229,7 @@ Cost cost_of(const Primitive& op, std::span<const Spec> in, std::span<const Spec
 std::span<const Primitive* const> primitives();
 /// The public functions that are composed of operations: softmax, layer_norm, a step of a GRU.
 std::span<const Primitive* const> composites();
-/// The operation or composite of that name, or null.
+/// The one of `primitives()` of that name, or null.
 const Primitive* find_primitive(std::string_view name);
 
 }  // namespace ferrite

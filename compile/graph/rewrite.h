@@ -36,7 +36,9 @@ inline std::vector<std::uint32_t> count_uses(const Graph& g) {
   return uses;
 }
 
-/// The effects of a node, of the body that it runs among them.
+/// The effects of an application to operands of these types, of the body that it runs among them.
+Effects effects_of(const Primitive& op, std::span<const Spec> in, const Attrs& attrs);
+/// Those of a node.
 Effects effects_of(const Graph& g, const Graph::Node& n);
 /// Those of all nodes of a graph.
 Effects effects_of(const Graph& g);

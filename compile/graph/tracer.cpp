@@ -1,7 +1,6 @@
 #include "ferrite/compile/tracer.h"
 
 #include "ferrite/tensor/operations.h"
-#include "ferrite/tensor/ops.h"
 
 namespace ferrite {
 
@@ -97,15 +96,15 @@ void Tracer::read(const Cell& cell, Tensor& value) {
       graph_.reads.push_back({s.index, v});
     }
   }
-  if (s.written && !s.cut) {
-    s.value = detach(s.value);
-    s.cut = true;
+  if (!s.written && !detail::frame().cut) {
+    value = s.value;
+    return;
   }
-  value = s.value;
-  if (detail::frame().cut) {
-    value = Tensor::abstract(s.value.spec());
-    know(value, {known_.at(s.value.identity()).value, true});
+  if (!s.constant.defined()) {
+    s.constant = Tensor::abstract(s.value.spec());
+    know(s.constant, {known_.at(s.value.identity()).value, true});
   }
+  value = s.constant;
 }
 
 bool Tracer::write(const Cell& cell, const Tensor& value) {
@@ -114,8 +113,8 @@ bool Tracer::write(const Cell& cell, const Tensor& value) {
   CellState& s = state_of(cell);
   (void)number_of(value);
   s.value = value.unmarked();
+  s.constant = Tensor();
   s.written = true;
-  s.cut = false;
   return true;
 }
 

@@ -7,13 +7,19 @@
 namespace ferrite {
 namespace detail {
 
-Effects effects_of(const Graph& g, const Graph::Node& n) {
+Effects effects_of(const Primitive& op, std::span<const Spec> in, const Attrs& attrs) {
   Effects all;
-  if (n.attrs.body) all = effects_of(Body::of(n.attrs).graph());
-  if (!n.op->effects) return all;
+  if (op.effects) all = op.effects(in, attrs);
+  if (!attrs.body) return all;
+  all |= effects_of(Body::of(attrs).graph());
+  all |= {.allocates = true};  // room for what a step leaves
+  return all;
+}
+
+Effects effects_of(const Graph& g, const Graph::Node& n) {
   InlineVector<Spec, 8> in;
   for (const ValueId v : n.in) in.push_back(g.values[v]);
-  return all |= n.op->effects({in.data(), in.size()}, n.attrs);
+  return effects_of(*n.op, {in.data(), in.size()}, n.attrs);
 }
 
 Effects effects_of(const Graph& g) {
@@ -49,12 +55,11 @@ void merge_common_subexpressions(Graph& g) {
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
     Graph::Node& n = g.nodes[i];
     to.apply(n);
-    if (detail::effects_of(g, n).communicates) continue;
     const std::size_t h = hash_of(n);
     const auto [first, last] = seen.equal_range(h);
     auto at = first;
     while (at != last && !same(g.nodes[at->second], n)) ++at;
-    if (at == last) {
+    if (at == last || detail::effects_of(g, n).communicates) {
       seen.emplace(h, i);
       continue;
     }

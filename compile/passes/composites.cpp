@@ -1,5 +1,5 @@
+/// Composites that stand as one node, back to the operations that they are made of.
 #include <algorithm>
-#include <numeric>
 
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "ferrite/compile/fuse/products.h"
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/plan/body.h"
 #include "ferrite/compile/plan/detail/memory.h"
@@ -196,10 +197,9 @@ class Builder {
     for (std::size_t s = 0; s < body_.steps.size(); ++s) {
       if (body_.steps[s].kernel >= 0) continue;
       const PlannedCall& c = body_.calls[static_cast<std::size_t>(body_.steps[s].call)];
-      if (!c.op->effects && !c.attrs.body) continue;
       InlineVector<Spec, 8> in;
       for (const PlannedTensor& t : c.in) in.push_back(t.spec);
-      if (c.attrs.body || c.op->effects({in.data(), in.size()}, c.attrs).may_fail()) last = s;
+      if (effects_of(*c.op, {in.data(), in.size()}, c.attrs).may_fail()) last = s;
     }
     return last;
   }

@@ -1,9 +1,9 @@
-#include "ferrite/compile/plan/body.h"
-#include "ferrite/tensor/strided.h"
-
 #include <algorithm>
 
+#include "ferrite/compile/plan/body.h"
 #include "ferrite/tensor/accumulate.h"
+#include "ferrite/tensor/pointwise.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite::detail {
 Workspace::Workspace(const PlanBody& plan) : plan_(plan), bases_(plan.bases.count), homes_(plan.bases.count) {
@@ -92,8 +92,7 @@ namespace {
 void copy_windows(const PlannedCall& planned, const Tensor& x, std::span<Tensor> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     Layout layout;
-    if (!planned.op->view(x, out[i].spec(), planned.attrs, i, layout))
-      throw Error(std::string(planned.op->name) + ": no view of " + x.spec().str() + ", and no copy");
+    if (!planned.op->view(x, out[i].spec(), planned.attrs, i, layout)) throw_no_view(*planned.op, x);
     copy_to(Writer::raw(out[i]), x.view(out[i].shape(), layout.strides, layout.offset));
   }
 }

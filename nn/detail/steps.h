@@ -10,6 +10,8 @@ namespace ferrite::nn::detail {
 
 /// A layer's step: its own, or else the layer itself on tensors.
 std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in);
+/// A copy of a layer that stands where the layer stands: errors and costs name the same path.
+std::unique_ptr<Layer> copy_in_place_of(const Layer& layer);
 
 /// The cells of a copy take the values of the model's.
 template <class C>

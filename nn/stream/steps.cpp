@@ -233,9 +233,8 @@ class OnTensors final : public Step {
 
  private:
   static std::unique_ptr<Layer> evaluating(const Layer& layer) {
-    std::unique_ptr<Layer> copy = layer.clone();
+    std::unique_ptr<Layer> copy = copy_in_place_of(layer);
     copy->eval();
-    copy->take_path(layer);
     return copy;
   }
 
@@ -253,6 +252,12 @@ class OnTensors final : public Step {
 };
 
 }  // namespace
+
+std::unique_ptr<Layer> copy_in_place_of(const Layer& layer) {
+  std::unique_ptr<Layer> copy = layer.clone();
+  copy->take_path(layer);
+  return copy;
+}
 
 std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in) {
   const StepInput wanted = layer.step_input();

@@ -35,8 +35,7 @@ Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch) {
     step_ = detail::step_of(model, in_);
     prepare(input.width);
   } else {
-    model_ = model.clone();
-    model_->take_path(model);
+    model_ = detail::copy_in_place_of(model);
     parameters_ = model.named_parameters();
     buffers_ = model.named_buffers();
   }
@@ -98,10 +97,7 @@ Stream Stream::clone() const {
   copy.in_ = in_;
   copy.parameters_ = parameters_;
   copy.buffers_ = buffers_;
-  if (model_) {
-    copy.model_ = model_->clone();
-    copy.model_->take_path(*model_);
-  }
+  if (model_) copy.model_ = detail::copy_in_place_of(*model_);
   if (!step_) return copy;
   // A step holds the cells of the model that it was made of: the copy's step has to hold those of the copy's model.
   copy.step_ = model_ ? detail::step_of(*copy.model_, in_) : step_->clone();

@@ -11,16 +11,39 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// Of a normal distribution, `low` and `high` are the mean and the deviation.
-struct RandomAttrs {
+/// What every draw is given.
+struct DrawAttrs {
   Shape shape{};
   Dtype dtype = Dtype::f32;
   std::int64_t seed = 0, stream = 0, call = 0;
+  static constexpr auto fields =
+      std::tuple(attr("shape", &DrawAttrs::shape), attr("dtype", &DrawAttrs::dtype), attr("seed", &DrawAttrs::seed),
+                 attr("stream", &DrawAttrs::stream), attr("call", &DrawAttrs::call));
+
+  static DrawAttrs of(const Shape& shape, const RandomKey& key, Dtype dtype) {
+    return {shape, dtype, static_cast<std::int64_t>(key.seed), static_cast<std::int64_t>(key.stream),
+            static_cast<std::int64_t>(key.call)};
+  }
+};
+
+/// Of a normal distribution, `low` and `high` are the mean and the deviation.
+struct RandomAttrs : DrawAttrs {
   double low = 0, high = 1;
   static constexpr auto fields =
-      std::tuple(attr("shape", &RandomAttrs::shape), attr("dtype", &RandomAttrs::dtype),
-                 attr("seed", &RandomAttrs::seed), attr("stream", &RandomAttrs::stream),
-                 attr("call", &RandomAttrs::call), attr("low", &RandomAttrs::low), attr("high", &RandomAttrs::high));
+      std::tuple_cat(DrawAttrs::fields, std::tuple(attr("low", &RandomAttrs::low), attr("high", &RandomAttrs::high)));
+};
+
+struct BernoulliAttrs : DrawAttrs {
+  double probability = 0.5;
+  static constexpr auto fields =
+      std::tuple_cat(DrawAttrs::fields, std::tuple(attr("probability", &BernoulliAttrs::probability)));
+
+  /// Of the uniform numbers that the probability is compared with.
+  RandomAttrs uniform() const {
+    RandomAttrs u{*this, 0, 1};
+    u.dtype = Dtype::f64;
+    return u;
+  }
 };
 
 RandomKey key_of(const RandomAttrs& attrs) {
@@ -136,13 +159,7 @@ struct Uniform {
             {.attrs = random_attrs({150}, {7, 11, 2}, Dtype::f64, 0, 1)}};
   }
   static RandomAttrs random_attrs(const Shape& shape, const RandomKey& key, Dtype dtype, double low, double high) {
-    return {shape,
-            dtype,
-            static_cast<std::int64_t>(key.seed),
-            static_cast<std::int64_t>(key.stream),
-            static_cast<std::int64_t>(key.call),
-            low,
-            high};
+    return {DrawAttrs::of(shape, key, dtype), low, high};
   }
 
  private:
@@ -208,19 +225,6 @@ struct Normal {
   }
 };
 
-struct BernoulliAttrs {
-  Shape shape{};
-  Dtype dtype = Dtype::f32;
-  std::int64_t seed = 0, stream = 0, call = 0;
-  double probability = 0.5;
-  static constexpr auto fields =
-      std::tuple(attr("shape", &BernoulliAttrs::shape), attr("dtype", &BernoulliAttrs::dtype),
-                 attr("seed", &BernoulliAttrs::seed), attr("stream", &BernoulliAttrs::stream),
-                 attr("call", &BernoulliAttrs::call), attr("probability", &BernoulliAttrs::probability));
-
-  RandomAttrs uniform() const { return {shape, Dtype::f64, seed, stream, call, 0, 1}; }
-};
-
 struct Bernoulli {
   using Attributes = BernoulliAttrs;
   static constexpr auto name = "bernoulli", onnx = "",
@@ -235,9 +239,9 @@ struct Bernoulli {
     for (std::size_t i = 0; i < numbers.values.size(); ++i) out[0].values[i] = numbers.values[i] < a.probability;
   }
   static std::vector<Sample> samples() {
-    return {{.attrs = BernoulliAttrs{{40}, Dtype::f32, 7, 11, 2, 0.3}},
+    return {{.attrs = BernoulliAttrs{DrawAttrs::of({40}, {7, 11, 2}, Dtype::f32), 0.3}},
             {.inputs = {{{2}, Dtype::i64}, {{}, Dtype::i64}},
-             .attrs = BernoulliAttrs{{3, 5}, Dtype::boolean, 0, 0, 0, 0.6},
+             .attrs = BernoulliAttrs{DrawAttrs::of({3, 5}, {}, Dtype::boolean), 0.6},
              .indices = {5, 3}}};
   }
 };
@@ -304,9 +308,7 @@ Tensor draw_normal(const Shape& shape, const RandomKey& key, double mean, double
 Tensor draw_bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype, Inputs in) {
   if (!(probability >= 0 && probability <= 1))
     throw ValueError("bernoulli: the probability must lie in [0, 1], got " + std::to_string(probability));
-  return detail::composed<detail::Bernoulli>(
-      in, {shape, dtype, static_cast<std::int64_t>(key.seed), static_cast<std::int64_t>(key.stream),
-           static_cast<std::int64_t>(key.call), probability});
+  return detail::composed<detail::Bernoulli>(in, {detail::DrawAttrs::of(shape, key, dtype), probability});
 }
 
 }  // namespace

@@ -32,9 +32,8 @@ std::span<const Primitive* const> composites() {
 }
 
 const Primitive* find_primitive(std::string_view name) {
-  for (const std::span<const Primitive* const> list : {primitives(), composites()})
-    for (const Primitive* p : list)
-      if (p->name == name) return p;
+  for (const Primitive* p : primitives())
+    if (p->name == name) return p;
   return nullptr;
 }
 

@@ -1,4 +1,5 @@
 // Every public function of tensors has a record: what it gives, an oracle, samples that the conformance suite tries.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <iterator>
@@ -41,13 +42,17 @@ std::set<std::string> functions_of(const std::string& header) {
   return names;
 }
 
+bool has_record(std::string_view name) {
+  const auto named = [&](const ferrite::Primitive* p) { return p->name == name; };
+  return ferrite::find_primitive(name) || std::ranges::any_of(ferrite::composites(), named);
+}
+
 /// Those that nothing is known of.
 std::set<std::string> unknown(const std::set<std::string>& functions) {
   std::set<std::string> names;
   for (const std::string& f : functions) {
     const auto spelled = kSpelled.find(f);
-    if (!ferrite::find_primitive(spelled == kSpelled.end() ? f : spelled->second) && !kWithout.contains(f))
-      names.insert(f);
+    if (!has_record(spelled == kSpelled.end() ? f : spelled->second) && !kWithout.contains(f)) names.insert(f);
   }
   return names;
 }
@@ -72,7 +77,7 @@ BOOST_AUTO_TEST_CASE(every_public_function_has_a_record) {
   BOOST_TEST(kWithout.size() <= 20U);
   for (const auto& [f, reason] : kWithout) {
     BOOST_TEST(all.contains(f), f << " is no function");
-    BOOST_TEST(!ferrite::find_primitive(f), f << " has a record");
+    BOOST_TEST(!has_record(f), f << " has a record");
     BOOST_TEST(!reason.empty());
   }
 }
