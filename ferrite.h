@@ -29,6 +29,8 @@
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"
+#include "ferrite/nn/recurrent/sequence.h"
+#include "ferrite/nn/recurrent/steps.h"
 #include "ferrite/nn/stream/stream.h"
 #include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/generator.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ferrite/autograd/composed_gradient.h"
 #include "ferrite/autograd/detail/tape_record.h"
 #include "ferrite/autograd/lenient_grad.h"
 #include "ferrite/tensor/accumulate.h"
@@ -21,8 +20,7 @@ Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
     operands.push_back(v.wants(i) ? tape.watch(v.in(i)) : v.in(i));
     if (v.wants(i)) variables.push_back(operands[i]);
   }
-  const Tensors out =
-      is_sequence_grad(op) ? composed_gradient(op, operands, v.attrs) : op.reference(OperandList(operands), v.attrs);
+  const Tensors out = op.reference(OperandList(operands), v.attrs);
   Tensor total;
   for (std::size_t k = 0; k < out.size(); ++k) {
     if (!v.grad(k).defined()) continue;

@@ -1,7 +1,5 @@
 #include "ferrite/autograd/detail/tape_record.h"
 
-#include "ferrite/autograd/composed_gradient.h"
-
 #include <atomic>
 #include <bit>
 
@@ -113,7 +111,7 @@ void TapeRecord::record(const Primitive& op, const Attrs& attrs, Inputs in, std:
   if (stopped()) return;
   bool depends = false;
   for (const Tensor& x : in) depends |= slot_of(x) != 0;
-  if (!depends || (!op.differentiable() && !is_sequence_grad(op))) return;
+  if (!depends || (!op.differentiable() && !op.second_order_by_reference)) return;
 
   Entry* e = new_entry();
   e->op = &op;

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <vector>
 
-#include "ferrite/nn/operations.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/detail/adam_in_place.h"
 #include "ferrite/tensor/primitive.h"
@@ -61,7 +60,7 @@ class Composed {
   State m_, v_, steps_;
   Tensor rate_ = full({}, 1e-3, Dtype::f64);
   Attrs attrs_ = nn::detail::adam_attrs({});
-  const Primitive* op_ = nn::operations()[1];
+  const Primitive* op_ = nn::detail::adam_operations()[1];
 };
 
 }  // namespace

@@ -8,5 +8,7 @@ namespace ferrite::nn {
 /// The operations that layers and optimisers add to those of tensors (`primitives()`), in the order of the families.
 /// `parse_graph` reads texts that name them where it is given them: `{.operations = nn::operations()}`.
 std::span<const Primitive* const> operations();
+/// The functions of layers that are composed of operations: a step of a GRU.
+std::span<const Primitive* const> composites();
 
 }  // namespace ferrite::nn

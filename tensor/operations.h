@@ -46,27 +46,4 @@ extern const Primitive* const amin;
 // tensor/ops/indexing.cpp
 extern const Primitive* const gather;
 
-// tensor/ops/recurrent.cpp
-extern const Primitive* const gru_sequence;
-extern const Primitive* const lstm_sequence;
-extern const Primitive* const rnn_sequence;
-
-// tensor/ops/recurrent_grad.cpp
-extern const Primitive* const gru_sequence_grad;
-extern const Primitive* const lstm_sequence_grad;
-extern const Primitive* const rnn_sequence_grad;
-
 }  // namespace ferrite::detail::ops
-
-namespace ferrite::detail {
-
-/// The sequence that an application of a sequence's gradient is the gradient of.
-struct SequenceOfGrad {
-  const Primitive* op;
-  Attrs attrs;
-  std::int64_t wants;  ///< bit i is set where the gradient of operand i is asked for
-};
-/// `grad` is one of the three gradients of sequences, `attrs` are the constants of its application.
-SequenceOfGrad sequence_of(const Primitive& grad, const Attrs& attrs);
-
-}  // namespace ferrite::detail

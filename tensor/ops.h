@@ -222,68 +222,11 @@ Tensor layer_norm(const Tensor& x, int axes = 1, double epsilon = 1e-5);
 /// x W + b; the product alone where b is undefined.
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias);
 
-// ---- recurrences -------------------------------------------------------------------------------------------
-
-/// What goes from one step of a recurrent layer to the next.
-struct RecurrentState {
-  Tensor h;    ///< [B, H]
-  Tensor c{};  ///< an LSTM's memory [B, H]
-};
-
-/// One step of a GRU (arXiv 1406.1078, PyTorch's form) from i = x W_ih + b_ih [B, 3H], columns r, z, n: w_hh [H, 3H],
-/// b_hh [3H] or undefined -> h' [B, H]. In operations: the definition.
-Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
-/// The same with the reset gate before the product: n = tanh(i_n + (r h) W_hn + b_hn), Cho's first form and Keras's
-/// `reset_after=False`.
-Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
-/// One step of an LSTM from i = x W_ih + b_ih [B, 4H], columns i, f, g, o. With w_hr [H, P] the new h is projected to
-/// [B, P] (arXiv 1402.1128); w_hh is [P, 4H] then.
-RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
-                         const Tensor& w_hr = {});
-/// One step of an Elman network: tanh (or relu) of i + h W_hh + b_hh.
-Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu = false);
-
-/// How a sequence is walked.
-struct SequenceOptions {
-  bool reverse = false;      ///< from the last step to the first
-  bool batch_first = false;  ///< x [B, T, D] -> y [B, T, H], else [T, B, ...]
-  Tensor lengths{};          ///< i64 [B], each in 0..T: y is 0 beyond, states stay; undefined: all T
-  Tensor resets{};           ///< bool [B, T]: before these steps (reversed: after them) states are 0; undefined: never
-  bool recompute = false;    ///< gates are not kept for the gradient but computed again there: less memory, more time
-};
-
-/// One step of any recurrence from its projected input [B, G H].
-using RecurrentStep = std::function<RecurrentState(const Tensor& i, const RecurrentState& before)>;
-/// All steps of one direction, one after the other in operations -> {y, last h} and, where there is a c, last c. The
-/// definition of lengths and resets.
-Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentStep& step,
-               const SequenceOptions& options = {});
-
 /// x whose padding, which may hold anything, is replaced: beyond its length every row repeats its last step, so that
 /// what a step computes of x there is as finite as within, and 0 times it is 0. A row of length 0 takes the last step
-/// of the longest row. x [T, B, ...] (or batch first) of any dtype. No gradient passes into the copies.
-Tensor without_padding(const Tensor& x, const SequenceOptions& options);
-
-/// The weights of one layer in one direction. G gates side by side, D features, states of P (H, but for a projection).
-struct SequenceWeights {
-  Tensor w_ih;    ///< [D, G H]
-  Tensor w_hh;    ///< [P, G H]
-  Tensor b_ih{};  ///< [G H], or undefined; both or none
-  Tensor b_hh{};
-  Tensor w_hr{};  ///< an LSTM's projection [H, P], or undefined
-};
-
-/// All steps of a layer in one direction as one operation, from its input x [T, B, D] (or batch first) -> {y [T, B, H],
-/// last h [B, H]}: the input product of all steps at once, one product a step whose gates are finished before the next
-/// units begin. Values are those of the steps, to the bit; the gradient runs as one operation too, and a gradient of a
-/// gradient is that of the steps. Throws ShapeError, also for a length outside 0..T, and DtypeError.
-Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, const SequenceOptions& options = {},
-                     bool reset_after = true);
-/// -> {y, last h, last c}.
-Tensors lstm_sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before,
-                      const SequenceOptions& options = {});
-Tensors rnn_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, bool with_relu = false,
-                     const SequenceOptions& options = {});
+/// of the longest row. x [T, B, ...] (or batch first) of any dtype, lengths i64 [B]; undefined: all T, x itself. No
+/// gradient passes into the copies.
+Tensor without_padding(const Tensor& x, const Tensor& lengths, bool batch_first = false);
 
 // ---- operators ---------------------------------------------------------------------------------------------
 

@@ -208,7 +208,8 @@ struct Primitive {
   /// Multiply-adds of an application to operands of these types. Null: none.
   std::int64_t (*multiply_adds)(std::span<const Spec> in, std::span<const Spec> out, const Attrs&) = nullptr;
   /// The gradient is made of operations without gradients: where it must be differentiated itself, that of `reference`
-  /// is taken. The reference may leave out last results that nothing but the gradient reads.
+  /// is taken. The reference may leave out last results that nothing but the gradient reads. Without a `vjp`: the
+  /// operation is itself such a gradient, and `reference` gives it in operations.
   bool second_order_by_reference = false;
   /// The constants that an application has, in the order in which texts give them.
   const AttrFields* attributes = &attr_fields<NoAttrs>;
@@ -227,7 +228,8 @@ Cost cost_of(const Primitive& op, std::span<const Spec> in, std::span<const Spec
 
 /// Every operation of tensors that runs as one, in the order of the families; nn::operations() are those of layers.
 std::span<const Primitive* const> primitives();
-/// The public functions that are composed of operations: softmax, layer_norm, a step of a GRU.
+/// The public functions of tensors that are composed of operations: softmax, layer_norm; nn::composites() are those of
+/// layers.
 std::span<const Primitive* const> composites();
 /// The one of `primitives()` of that name, or null.
 const Primitive* find_primitive(std::string_view name);

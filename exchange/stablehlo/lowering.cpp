@@ -1,5 +1,7 @@
 #include "ferrite/exchange/stablehlo/lowering.h"
 
+#include <algorithm>
+
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/stablehlo.h"
 
@@ -54,10 +56,9 @@ HloValues spread(HloBuilder& b, const Graph::Node& n, const HloValues& in, const
 /// Whether an operation can do without what a sequence keeps for its gradient: that gradient itself, and a scan that
 /// hands it on.
 bool does_without(const Primitive& op) {
-  for (const HloFamily family : {hlo_recurrent(), hlo_scan()})
-    for (const NamedHloLowering& l : family)
-      if (l.operation == op.name) return true;
-  return false;
+  const HloFamily scans = hlo_scan();
+  return (op.second_order_by_reference && !op.differentiable()) ||
+         std::ranges::any_of(scans, [&](const NamedHloLowering& l) { return l.operation == op.name; });
 }
 
 /// Writes nodes one after the other.
@@ -148,7 +149,7 @@ class GraphLowering {
 
 HloLowering find_hlo_lowering(const Primitive& op) {
   for (const HloFamily family : {hlo_pointwise(), hlo_error_functions(), hlo_reductions(), hlo_views(), hlo_indexing(),
-                                 hlo_creation(), hlo_recurrent(), hlo_scan()})
+                                 hlo_creation(), hlo_scan()})
     for (const NamedHloLowering& l : family)
       if (l.operation == op.name) return l.lower;
   if (op.is_pointwise() && !op.stablehlo.empty()) return elementwise;

@@ -41,7 +41,6 @@ HloFamily hlo_reductions();
 HloFamily hlo_views();
 HloFamily hlo_indexing();
 HloFamily hlo_creation();
-HloFamily hlo_recurrent();
 HloFamily hlo_scan();
 
 /// Scans that keep few carries, and their gradients: loops around loops.

@@ -87,7 +87,7 @@ Tensor Custom::run_direction(std::size_t at, const Tensor& x, const SequenceOpti
   }
   Tensors all;
   if (options_.form == Form::unrolled) {
-    all = unroll(without_padding(x, options), state, step, options);
+    all = unroll(without_padding(x, options.lengths, options.batch_first), state, step, options);
   } else if (masked) {
     all = detail::run_scan(detail::scan_of(step), x, state, options);
   } else {

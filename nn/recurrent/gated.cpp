@@ -71,7 +71,7 @@ Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const Sequ
   } else {
     const SequenceWeights w = values_of(weights_[at]);
     // The input product does not depend on h: one for all steps.
-    const Tensor i = affine(without_padding(x, options), w.w_ih, w.b_ih);
+    const Tensor i = affine(without_padding(x, options.lengths, options.batch_first), w.w_ih, w.b_ih);
     const auto step = [&](const Tensor& i_t, const RecurrentState& before) { return cell_.step(i_t, before, w); };
     all = unroll(i, state, step, options);
   }

@@ -6,11 +6,11 @@
 
 /// The layers whose cells are gates of x W_ih + b_ih and h W_hh + b_hh. A kind adds only its step (nn/recurrent/gru.h,
 /// nn/recurrent/lstm.h, nn/recurrent/rnn.h).
-namespace ferrite::detail {
+namespace ferrite::nn {
+
+namespace detail {
 enum class CellType : std::uint8_t;
 }
-
-namespace ferrite::nn {
 
 /// Parameters of one layer in one direction. G gates side by side; D features come in.
 struct RecurrentWeights {
@@ -33,8 +33,8 @@ struct CellKind {
   int gates;
   bool has_memory;  ///< whether there is a c
   Step step;
-  Sequence sequence;                 ///< all steps as one operation
-  ferrite::detail::CellType kernel;  ///< what runs it
+  Sequence sequence;        ///< all steps as one operation
+  detail::CellType kernel;  ///< what runs it
 };
 
 /// A recurrent layer of one of these kinds. Names and initial values are PyTorch's.

@@ -1,7 +1,7 @@
 #include "ferrite/nn/recurrent/gru.h"
 
+#include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/nn/recurrent/detail/recurrent_options.h"
-#include "ferrite/tensor/kernel/recurrent.h"
 
 namespace ferrite::nn {
 namespace {
@@ -17,9 +17,9 @@ Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceW
   return gru_sequence(x, w, before.h, options, kResetAfter);
 }
 
-constexpr CellKind kGru = {"gru", 3, false, one_step<gru_step>, all_steps<true>, ferrite::detail::CellType::gru};
+constexpr CellKind kGru = {"gru", 3, false, one_step<gru_step>, all_steps<true>, detail::CellType::gru};
 constexpr CellKind kGruResetBefore = {
-    "gru", 3, false, one_step<gru_step_reset_before>, all_steps<false>, ferrite::detail::CellType::gru_reset_before};
+    "gru", 3, false, one_step<gru_step_reset_before>, all_steps<false>, detail::CellType::gru_reset_before};
 
 }  // namespace
 

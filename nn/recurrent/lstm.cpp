@@ -1,7 +1,7 @@
 #include "ferrite/nn/recurrent/lstm.h"
 
+#include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/nn/recurrent/detail/recurrent_options.h"
-#include "ferrite/tensor/kernel/recurrent.h"
 
 namespace ferrite::nn {
 namespace {
@@ -15,7 +15,7 @@ Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceW
   return lstm_sequence(x, w, before, options);
 }
 
-constexpr CellKind kLstm = {"lstm", 4, true, one_step, all_steps, ferrite::detail::CellType::lstm};
+constexpr CellKind kLstm = {"lstm", 4, true, one_step, all_steps, detail::CellType::lstm};
 
 }  // namespace
 

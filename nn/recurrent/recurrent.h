@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ferrite/nn/layers/layers.h"
+#include "ferrite/nn/recurrent/sequence.h"
 
 namespace ferrite::nn {
 
@@ -12,11 +13,9 @@ struct RecurrentResult {
   Tensor cell{};   ///< the second state of a cell that has one (the LSTM's memory c), likewise
 };
 
-using ferrite::RecurrentState;
-
 /// How a recurrent layer is run; all give the same values, and gradients within rounding.
 enum class Form : std::uint8_t {
-  fused,     ///< one operation for all steps of a layer and direction (tensor/ops.h: gru_sequence)
+  fused,     ///< one operation for all steps of a layer and direction (sequence.h: gru_sequence)
   unrolled,  ///< step by step in operations: the definition
   scan,      ///< one step in operations, traced once and stepped through (compile/scan.h): what any cell can have
 };

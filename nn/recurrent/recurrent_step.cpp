@@ -1,16 +1,16 @@
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/nn/recurrent/gated.h"
 #include "ferrite/tensor/kernel/pack.h"
-#include "ferrite/tensor/kernel/recurrent.h"
 
 namespace ferrite::nn {
 namespace {
 
+using detail::CellType;
+using detail::gates_of;
+using detail::padded;
+using detail::RecurrenceWeights;
 using detail::StepMemory;
-using ferrite::detail::CellType;
-using ferrite::detail::gates_of;
-using ferrite::detail::padded;
-using ferrite::detail::RecurrenceWeights;
 
 /// The weights of one layer in the order in which the kernel reads them.
 template <class T>
@@ -114,20 +114,20 @@ class RecurrentStepOf final : public Step {
       T* const c = c_.get() + (has_memory(cell_) ? k * B_ * Hp : 0);
       input_product(cell_, w, B_, at, row, i, Hp, G * Hp);
       run_step(cell_, w,
-               ferrite::detail::RecurrenceStep<T>{.rows = B_,
-                                                  .i = i,
-                                                  .i_gate = Hp,
-                                                  .i_row = G * Hp,
-                                                  .save = false,
-                                                  .h = now + state,
-                                                  .next = after + state,
-                                                  .c = c,
-                                                  .c_next = c,
-                                                  .between = between,
-                                                  .P_ = Pp,
-                                                  .H_ = Hp,
-                                                  .y = k + 1 == L_ ? static_cast<T*>(y) : between + B_ * Hp,
-                                                  .y_row = P_});
+               detail::RecurrenceStep<T>{.rows = B_,
+                                         .i = i,
+                                         .i_gate = Hp,
+                                         .i_row = G * Hp,
+                                         .save = false,
+                                         .h = now + state,
+                                         .next = after + state,
+                                         .c = c,
+                                         .c_next = c,
+                                         .between = between,
+                                         .P_ = Pp,
+                                         .H_ = Hp,
+                                         .y = k + 1 == L_ ? static_cast<T*>(y) : between + B_ * Hp,
+                                         .y_row = P_});
       at = after + state;
       row = Pp;
     }

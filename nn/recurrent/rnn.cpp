@@ -1,7 +1,7 @@
 #include "ferrite/nn/recurrent/rnn.h"
 
+#include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/nn/recurrent/detail/recurrent_options.h"
-#include "ferrite/tensor/kernel/recurrent.h"
 
 namespace ferrite::nn {
 namespace {
@@ -17,8 +17,8 @@ Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceW
   return rnn_sequence(x, w, before.h, kRelu, options);
 }
 
-constexpr CellKind kTanh = {"rnn", 1, false, one_step<false>, all_steps<false>, ferrite::detail::CellType::rnn_tanh};
-constexpr CellKind kRelu = {"rnn", 1, false, one_step<true>, all_steps<true>, ferrite::detail::CellType::rnn_relu};
+constexpr CellKind kTanh = {"rnn", 1, false, one_step<false>, all_steps<false>, detail::CellType::rnn_tanh};
+constexpr CellKind kRelu = {"rnn", 1, false, one_step<true>, all_steps<true>, detail::CellType::rnn_relu};
 
 const CellKind& kind_of(Nonlinearity f) { return f == Nonlinearity::relu ? kRelu : kTanh; }
 

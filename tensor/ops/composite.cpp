@@ -261,12 +261,32 @@ struct LogSigmoid {
   static std::vector<Sample> samples() { return numbers(); }
 };
 
+struct Affine {
+  static constexpr auto name = "affine", onnx = "", summary = "x . weight + bias";
+
+  static Tensor parts(Inputs in, const NoAttrs&) {
+    const Tensor y = matmul(in[0], in[1]);
+    return in.size() > 2 ? y + in[2] : y;
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      double total = in.size() > 2 ? in[2].at({i[1]}) : 0;
+      for (std::int64_t k = 0; k < in[1].shape[0]; ++k) total += in[0].at({i[0], k}) * in[1].at({k, i[1]});
+      out[0].at(i) = total;
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{2, 3}}, {{3, 4}}, {{4}}}}, {.inputs = {{{2, 3}}, {{3, 4}}}}};
+  }
+};
+
 }  // namespace
 
 Family composite_family() {
   static constexpr const Primitive* list[] = {&composite<Mean>,     &composite<Var>,        &composite<LogSumExp>,
                                               &composite<Softmax>,  &composite<LogSoftmax>, &composite<LayerNorm>,
-                                              &composite<GeluTanh>, &composite<Silu>,       &composite<LogSigmoid>};
+                                              &composite<GeluTanh>, &composite<Silu>,       &composite<LogSigmoid>,
+                                              &composite<Affine>};
   return list;
 }
 
@@ -314,5 +334,10 @@ Tensor gelu(const Tensor& x, GeluForm form) {
 }
 Tensor silu(const Tensor& x) { return composed<detail::Silu>({{&x}}); }
 Tensor log_sigmoid(const Tensor& x) { return composed<detail::LogSigmoid>({{&x}}); }
+
+Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (!bias.defined()) return composed<detail::Affine>({{&x, &weight}});
+  return composed<detail::Affine>({{&x, &weight, &bias}});
+}
 
 }  // namespace ferrite

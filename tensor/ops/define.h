@@ -38,13 +38,11 @@ Family indexing_family();
 Family check_family();
 Family creation_family();
 Family random_family();
-Family recurrent_family();
-Family recurrent_grad_family();
 // Of composites.
 Family composite_family();
 Family composite_shape_family();
 Family composite_value_family();
-Family composite_recurrent_family();
+Family composite_padding_family();
 Family composite_random_family();
 
 }  // namespace ferrite::detail

@@ -16,18 +16,18 @@ std::vector<const Primitive*> joined(std::initializer_list<detail::Family> famil
 }  // namespace
 
 std::span<const Primitive* const> primitives() {
-  static const std::vector<const Primitive*> all = joined(
-      {detail::arithmetic_family(), detail::functions_family(), detail::logic_family(), detail::reduction_family(),
-       detail::prod_others_family(), detail::product_family(), detail::view_family(), detail::window_family(),
-       detail::assembly_family(), detail::indexing_family(), detail::check_family(), detail::creation_family(),
-       detail::random_family(), detail::recurrent_family(), detail::recurrent_grad_family()});
+  static const std::vector<const Primitive*> all =
+      joined({detail::arithmetic_family(), detail::functions_family(), detail::logic_family(),
+              detail::reduction_family(), detail::prod_others_family(), detail::product_family(), detail::view_family(),
+              detail::window_family(), detail::assembly_family(), detail::indexing_family(), detail::check_family(),
+              detail::creation_family(), detail::random_family()});
   return all;
 }
 
 std::span<const Primitive* const> composites() {
   static const std::vector<const Primitive*> all =
       joined({detail::composite_family(), detail::composite_shape_family(), detail::composite_value_family(),
-              detail::composite_recurrent_family(), detail::composite_random_family()});
+              detail::composite_padding_family(), detail::composite_random_family()});
   return all;
 }
 

@@ -3,8 +3,10 @@
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/compile/tracer.h"
+#include "ferrite/nn/recurrent/sequence.h"
 #include "ferrite/tensor/oracle.h"
 #include "support/compare.h"
+#include "support/operations.h"
 
 using namespace ferrite;
 using support::says;
@@ -36,7 +38,7 @@ BOOST_AUTO_TEST_CASE(products_count_their_terms_and_all_else_its_bytes) {
 /// One operation for all steps costs what its composition does.
 BOOST_AUTO_TEST_CASE(sequences_cost_what_their_steps_do) {
   for (const char* name : {"gru_sequence", "lstm_sequence", "rnn_sequence"}) {
-    const Primitive& op = *find_primitive(name);
+    const Primitive& op = support::operation(name);
     for (const detail::Sample& s : op.samples()) {
       std::vector<Spec> in;
       for (const auto& i : s.inputs) in.push_back({i.shape, i.dtype});

@@ -72,8 +72,8 @@ std::string markdown() {
   s << " (" << kinks << ").\n\n## Functions composed of them\n\n"
     << "Their gradients, kernels and exports are those of their parts.\n\n"
     << "| function | what it gives | ONNX |\n|---|---|---|\n";
-  for (const Primitive* op : ferrite::composites())
-    s << "| `" << op->name << "` | " << op->summary << " | " << op->onnx << " |\n";
+  for (const auto& list : {ferrite::composites(), ferrite::nn::composites()})
+    for (const Primitive* op : list) s << "| `" << op->name << "` | " << op->summary << " | " << op->onnx << " |\n";
   return s.str();
 }
 

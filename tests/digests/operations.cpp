@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "digests.h"
+#include "ferrite/nn/recurrent/steps.h"
 
 namespace digests {
 namespace {

@@ -7,6 +7,7 @@
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/oracle.h"
+#include "support/operations.h"
 
 namespace exchange_test {
 namespace {
@@ -195,7 +196,7 @@ void add_gradients(const Primitive& op, const ferrite::detail::Sample& sample, i
 }
 
 std::vector<StablehloCase> gradient_cases(const Primitive& op) {
-  const Primitive& sequence = *ferrite::find_primitive(op.name.substr(0, op.name.size() - 5));
+  const Primitive& sequence = support::operation(op.name.substr(0, op.name.size() - 5));
   std::vector<StablehloCase> list;
   int number = 0;
   for (const ferrite::detail::Sample& sample : sequence.samples()) add_gradients(sequence, sample, number++, list);

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "ferrite/nn/operations.h"
 #include "ferrite/tensor/primitive.h"
 
 namespace {
@@ -44,7 +45,9 @@ std::set<std::string> functions_of(const std::string& header) {
 
 bool has_record(std::string_view name) {
   const auto named = [&](const ferrite::Primitive* p) { return p->name == name; };
-  return ferrite::find_primitive(name) || std::ranges::any_of(ferrite::composites(), named);
+  const std::span<const ferrite::Primitive* const> lists[] = {ferrite::primitives(), ferrite::composites(),
+                                                              ferrite::nn::operations(), ferrite::nn::composites()};
+  return std::ranges::any_of(lists, [&](const auto& list) { return std::ranges::any_of(list, named); });
 }
 
 /// Those that nothing is known of.
@@ -59,7 +62,8 @@ std::set<std::string> unknown(const std::set<std::string>& functions) {
 
 std::set<std::string> public_functions() {
   std::set<std::string> all;
-  for (const char* header : {"tensor/ops.h", "tensor/random.h"}) {
+  for (const char* header : {"tensor/ops.h", "tensor/random.h", "nn/recurrent/steps.h", "nn/recurrent/sequence.h",
+                             "nn/optim/adam_update.h"}) {
     std::ifstream file(std::string(FERRITE_SOURCE_DIR) + "/" + header);
     all.merge(functions_of({std::istreambuf_iterator<char>(file), {}}));
   }

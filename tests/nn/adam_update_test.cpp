@@ -2,7 +2,6 @@
 // of threads and whether the moments' own buffers are written.
 #include <limits>
 
-#include "ferrite/nn/operations.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/detail/adam_in_place.h"
 #include "ferrite/tensor/ops.h"
@@ -10,6 +9,7 @@
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/threads.h"
 #include "support/compare.h"
+#include "support/operations.h"
 
 using namespace ferrite;
 using support::identical;
@@ -17,7 +17,7 @@ using support::says;
 
 namespace {
 
-const Primitive& adam_op() { return *nn::operations()[1]; }
+const Primitive& adam_op() { return support::operation("adam_update"); }
 
 /// w, g, m, v (which is not negative) and the three numbers.
 Tensors operands(const Shape& shape, Dtype dtype, std::uint32_t call = 0) {
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(what_an_update_begins_with_has_the_bits_of_its_definition) 
       const Tensor steps = full({}, t, dtype);
       const Tensor* const in[] = {&steps};
       const Tensors got = nn::detail::begin_adam(steps, betas);
-      const Tensors wanted = nn::operations()[0]->reference(Inputs(in), betas);
+      const Tensors wanted = support::operation("adam_begin").reference(Inputs(in), betas);
       for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(identical(got[k], wanted[k]));
     }
 }

@@ -5,6 +5,7 @@
 
 #include "compile/programs.h"
 #include "ferrite/compile/scan.h"
+#include "ferrite/nn/recurrent/sequence.h"
 #include "support/derivative.h"
 
 namespace programs {

@@ -1,13 +1,16 @@
-/// The way back through a sequence as an operation, so that a tracer sees it. Its own gradient is never asked for:
-/// where a tape listens, that of the steps is taken (autograd/tape.cpp).
+/// The way back through a sequence as an operation, so that a tracer sees it. Where it is differentiated itself, that
+/// is the gradient of its reference: the tape of the steps.
 #include <algorithm>
 
+#include "ferrite/autograd/lenient_grad.h"
+#include "ferrite/nn/recurrent/detail/sequence_operands.h"
+#include "ferrite/nn/recurrent/sequence.h"
+#include "ferrite/tensor/define.h"
 #include "ferrite/tensor/kernel/room.h"
-#include "ferrite/tensor/operations.h"
-#include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/recurrent_ops.h"
 
-namespace ferrite::detail {
+namespace ferrite::nn::detail {
+using namespace ferrite::detail;
+
 namespace {
 
 /// Positions of the operands before those of the sequence.
@@ -120,7 +123,8 @@ struct SequenceGrad {
   using Attributes = SequenceGradAttrs<Kind>;
   static constexpr auto name = Kind::grad_name, onnx = "", stablehlo = "";
   static constexpr auto summary = "the gradient of the operation before: of every operand that bits of `wants` name";
-  static constexpr Reads reads = reads_inputs;  // by whoever differentiates it: autograd/composed_gradient.cpp
+  static constexpr Reads reads = reads_inputs;
+  static constexpr bool second_order_by_reference = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) {
     const CellType cell = attrs.cell();
@@ -144,6 +148,30 @@ struct SequenceGrad {
       way_back<double>(cell, in, out, attrs);
     }
   }
+  /// From the tape of the steps. What the sequence saved for the kernel is not read.
+  static Tensors reference(Inputs in, const Attributes& attrs) {
+    const GradOperands at(attrs.cell());
+    const auto wanted = [&](std::size_t k) { return (attrs.wants >> k & 1) != 0; };
+    const Specs specs = infer(in, attrs);
+    Tape tape;
+    Tensors operands, variables;
+    for (std::size_t k = 0; at.begin + k < in.size(); ++k) {
+      operands.push_back(in[at.begin + k]);
+      if (k >= specs.size() || !wanted(k)) continue;
+      operands.back() = tape.watch(operands.back());
+      variables.push_back(operands.back());
+    }
+    const SequenceAttrs<Kind> sequence({attrs, false}, attrs.second.value_or(false));
+    const Tensors results = sequence_operation(attrs.cell()).reference(OperandList(operands), sequence);
+    const Tensor total = weighted(results, in, at);
+    Tensors found;
+    if (total.defined() && !variables.empty()) found = lenient_grad(tape, total, {variables.data(), variables.size()});
+    Tensors out;
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < specs.size(); ++k)
+      out.push_back(wanted(k) && total.defined() ? found[next++] : zeros(specs[k].shape, specs[k].dtype));
+    return out;
+  }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     sequence_grad_oracle(attrs.cell(), in, out, attrs);
   }
@@ -160,6 +188,17 @@ struct SequenceGrad {
   }
 
  private:
+  /// The sum of results times their cotangents, of which those that nothing reached are empty; undefined where all are.
+  static Tensor weighted(const Tensors& results, Inputs in, const GradOperands& at) {
+    Tensor total;
+    for (std::size_t k = 0; GradOperands::dy + k < at.begin; ++k) {
+      const Tensor& g = in[GradOperands::dy + k];
+      if (g.numel() == 0) continue;
+      const Tensor part = sum(results[k] * g);
+      total = total.defined() ? total + part : part;
+    }
+    return total;
+  }
   /// No rows: nothing arrives anywhere.
   static void fill_zero(std::span<Tensor> out) {
     for (Tensor& t : out) std::fill_n(Writer::raw(t), t.numel() * size_of(t.dtype()), std::byte{0});
@@ -168,39 +207,17 @@ struct SequenceGrad {
 
 }  // namespace
 
-namespace {
-
-template <class Kind>
-SequenceOfGrad sequence_of(const Primitive& sequence, const Attrs& of_grad) {
-  const auto a = of_grad.as<SequenceGradAttrs<Kind>>(Kind::grad_name);
-  return {&sequence, SequenceAttrs<Kind>({a, false}, a.second.value_or(false)), a.wants};
-}
-
-}  // namespace
-
-SequenceOfGrad sequence_of(const Primitive& grad, const Attrs& attrs) {
-  if (&grad == ops::gru_sequence_grad) return sequence_of<GruSequence>(*ops::gru_sequence, attrs);
-  if (&grad == ops::lstm_sequence_grad) return sequence_of<LstmSequence>(*ops::lstm_sequence, attrs);
-  return sequence_of<RnnSequence>(*ops::rnn_sequence, attrs);
-}
-
 const Primitive& sequence_grad(CellType cell) {
   if (is_gru(cell)) return structured<SequenceGrad<GruSequence>>;
   if (cell == CellType::lstm) return structured<SequenceGrad<LstmSequence>>;
   return structured<SequenceGrad<RnnSequence>>;
 }
 
-namespace ops {
-constinit const Primitive* const gru_sequence_grad = &structured<SequenceGrad<GruSequence>>;
-constinit const Primitive* const lstm_sequence_grad = &structured<SequenceGrad<LstmSequence>>;
-constinit const Primitive* const rnn_sequence_grad = &structured<SequenceGrad<RnnSequence>>;
-}  // namespace ops
-
-Family recurrent_grad_family() {
+std::span<const Primitive* const> sequence_grad_operations() {
   static constexpr const Primitive* list[] = {&structured<SequenceGrad<GruSequence>>,
                                               &structured<SequenceGrad<LstmSequence>>,
                                               &structured<SequenceGrad<RnnSequence>>};
   return list;
 }
 
-}  // namespace ferrite::detail
+}  // namespace ferrite::nn::detail

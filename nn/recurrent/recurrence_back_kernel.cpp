@@ -1,12 +1,14 @@
 #include <algorithm>
 
+#include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/packet.h"
-#include "ferrite/tensor/kernel/recurrent.h"
 #include "ferrite/tensor/kernel/room.h"
 #include "ferrite/tensor/threads.h"
 
-namespace ferrite::detail {
+namespace ferrite::nn::detail {
+using namespace ferrite::detail;
+
 namespace {
 
 /// Cotangents of the sums before the gates, as one row keeps them. A GRU's stand as n of h W_hn, r, z, n of x W_in: the
@@ -443,4 +445,4 @@ void run_recurrence_back(const Recurrence<T>& r, const RecurrenceGrad<T>& g) {
 template void run_recurrence_back<float>(const Recurrence<float>&, const RecurrenceGrad<float>&);
 template void run_recurrence_back<double>(const Recurrence<double>&, const RecurrenceGrad<double>&);
 
-}  // namespace ferrite::detail
+}  // namespace ferrite::nn::detail

@@ -1,11 +1,13 @@
 #include <algorithm>
 
+#include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/tensor/kernel/packet.h"
-#include "ferrite/tensor/kernel/recurrent.h"
 #include "ferrite/tensor/kernel/room.h"
 #include "ferrite/tensor/threads.h"
 
-namespace ferrite::detail {
+namespace ferrite::nn::detail {
+using namespace ferrite::detail;
+
 namespace {
 
 /// What the gates of one packet of units of one row read and write. Each kind of cell finishes its sums in a function
@@ -335,4 +337,4 @@ template void run_step(CellType, const RecurrenceWeights<double>&, const Recurre
 template void run_recurrence(const Recurrence<float>&, const RecurrenceOut<float>&);
 template void run_recurrence(const Recurrence<double>&, const RecurrenceOut<double>&);
 
-}  // namespace ferrite::detail
+}  // namespace ferrite::nn::detail

@@ -1,12 +1,15 @@
-/// The steps of recurrent layers in operations: their definition, and what the sequences of recurrent.cpp are held to.
+/// The steps of recurrent layers in operations: their definition, and what the sequences of sequence.cpp are held to.
+#include "ferrite/nn/recurrent/steps.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/define.h"
 
-namespace ferrite {
-
+namespace ferrite::nn {
 namespace detail {
+using namespace ferrite::detail;
+
 namespace {
 
 /// An operand that may be left out, as the last one.
@@ -23,22 +26,6 @@ double product_of(const Dense& x, std::int64_t b, const Dense& w, std::int64_t j
 
 /// Operands from the i-th on.
 std::span<const Dense> from(std::span<const Dense> in, std::size_t i) { return in.subspan(std::min(i, in.size())); }
-
-struct Affine {
-  static constexpr auto name = "affine", onnx = "", summary = "x . weight + bias";
-
-  static Tensor parts(Inputs in, const NoAttrs&) {
-    const Tensor y = matmul(in[0], in[1]);
-    return in.size() > 2 ? y + in[2] : y;
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    for_each_index(out[0].shape,
-                   [&](const Shape& i) { out[0].at(i) = product_of(in[0], i[0], in[1], i[1], from(in, 2)); });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3}}, {{3, 4}}, {{4}}}}, {.inputs = {{{2, 3}}, {{3, 4}}}}};
-  }
-};
 
 /// Samples of a step: i [2, G H], h [2, H], for a memory c [2, H], then w_hh [H, G H], with and without its bias.
 std::vector<Sample> steps(std::int64_t gates, bool memory) {
@@ -183,73 +170,17 @@ struct RnnStep {
   }
 };
 
-struct PaddingAttrs {
-  bool batch_first = false;
-  static constexpr auto fields = std::tuple(attr("batch_first", &PaddingAttrs::batch_first));
-};
-
-struct WithoutPadding {
-  using Attributes = PaddingAttrs;
-  static constexpr auto name = "without_padding", onnx = "";
-  static constexpr auto summary =
-      "x whose rows repeat their last step beyond their lengths; no gradient into the copies";
-
-  static Tensor parts(Inputs in, const Attributes& a) {
-    const Tensor &x = in[0], &lengths = in[1];
-    if (x.numel() == 0) return x;
-    const std::int64_t time = a.batch_first ? 1 : 0, rows = 1 - time;
-    const std::int64_t B = x.shape()[static_cast<int>(rows)], T = x.shape()[static_cast<int>(time)];
-    // A row's extents beside those of one value of x: [1, B, 1, ...] or [B, 1, 1, ...].
-    const auto beside = [&](const Tensor& of_rows) {
-      Shape s = Shape::filled(x.rank(), 1);
-      s[static_cast<int>(rows)] = B;
-      return reshape(of_rows, s);
-    };
-    const Tensor steps = reshape(arange(T), a.batch_first ? Shape{1, T} : Shape{T, 1});
-    Tensor inside = steps < reshape(lengths, a.batch_first ? Shape{B, 1} : Shape{1, B});
-    for (int axis = 2; axis < x.rank(); ++axis) inside = unsqueeze(inside, axis);
-    // The last step of every row; a row without steps takes that of the longest one.
-    Shape one = x.shape();
-    one[static_cast<int>(time)] = 1;
-    const Tensor at = expand(beside(clamp(lengths - 1, 0, T - 1)), one);
-    const Tensor row = where(lengths > 0, arange(B), argmax(lengths, 0, true));
-    const Tensor last = index_select(gather(detach(x), time, at), rows, row);
-    return where(inside, x, where(amax(lengths) > 0, last, 0));
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const Dense& lengths = in[1];
-    const int time = a.batch_first ? 1 : 0;
-    const auto longest = std::max_element(lengths.values.begin(), lengths.values.end()) - lengths.values.begin();
-    for_each_index(out[0].shape, [&](const Shape& at) {
-      Shape from_step = at;
-      if (lengths.at({at[1 - time]}) == 0) from_step[1 - time] = longest;
-      const auto last = static_cast<std::int64_t>(lengths.at({from_step[1 - time]})) - 1;
-      const bool inside = at[time] < static_cast<std::int64_t>(lengths.at({at[1 - time]}));
-      if (!inside) from_step[time] = last;
-      out[0].at(at) = inside || last >= 0 ? in[0].at(inside ? at : from_step) : 0;
-    });
-  }
-  static std::vector<Sample> samples() {
-    // A difference quotient sees the copies, which the gradient leaves out: smooth where there is none.
-    return {
-        {.inputs = {{{4, 3, 2}}, {{3}, Dtype::i64}}, .attrs = PaddingAttrs{}, .indices = {2, 0, 3}, .smooth = false},
-        {.inputs = {{{3, 4}}, {{3}, Dtype::i64}}, .attrs = PaddingAttrs{true}, .indices = {1, 4, 0}, .smooth = false},
-        {.inputs = {{{4, 2}}, {{2}, Dtype::i64}}, .attrs = PaddingAttrs{}, .indices = {4, 4}},
-        {.inputs = {{{4, 2}}, {{2}, Dtype::i64}}, .attrs = PaddingAttrs{}, .indices = {0, 0}}};
-  }
-};
-
 }  // namespace
 
-Family composite_recurrent_family() {
-  static constexpr const Primitive* list[] = {&composite<Affine>,   &composite<GruStep>, &composite<GruStepResetBefore>,
-                                              &composite<LstmStep>, &composite<RnnStep>, &composite<WithoutPadding>};
+std::span<const Primitive* const> step_composites() {
+  static constexpr const Primitive* list[] = {&composite<GruStep>, &composite<GruStepResetBefore>, &composite<LstmStep>,
+                                              &composite<RnnStep>};
   return list;
 }
 
 }  // namespace detail
 
-using detail::composed;
+using ferrite::detail::composed;
 
 namespace {
 
@@ -264,11 +195,6 @@ struct Given {
 };
 
 }  // namespace
-
-Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (!bias.defined()) return composed<detail::Affine>({{&x, &weight}});
-  return composed<detail::Affine>({{&x, &weight, &bias}});
-}
 
 Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
   return composed<detail::GruStep>(Given{&i, &h, &w_hh, &b_hh});
@@ -287,11 +213,6 @@ RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Te
 
 Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu) {
   return composed<detail::RnnStep>(Given{&i, &h, &w_hh, &b_hh}, {with_relu});
-}
-
-Tensor without_padding(const Tensor& x, const SequenceOptions& o) {
-  if (!o.lengths.defined()) return x;
-  return composed<detail::WithoutPadding>({{&x, &o.lengths}}, {o.batch_first});
 }
 
 namespace {
@@ -342,4 +263,4 @@ Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentSte
   return out;
 }
 
-}  // namespace ferrite
+}  // namespace ferrite::nn

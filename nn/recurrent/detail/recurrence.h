@@ -1,12 +1,16 @@
 #pragma once
 /// The steps of one direction of a recurrent layer as one kernel: the input product of many steps at once, then one
 /// product a step whose gates are finished before the next packet of units begins, and the state in place. Roundings
-/// are those of the composition (ops/recurrent_steps.cpp).
+/// are those of the composition (nn/recurrent/steps.cpp).
 #include <cstdint>
 
 #include "ferrite/tensor/kernel/tile.h"
 
-namespace ferrite::detail {
+namespace ferrite::nn::detail {
+
+using ferrite::detail::GateMatrix;
+using ferrite::detail::kLanes;
+using ferrite::detail::packets_of;
 
 /// A kind of cell that has a kernel.
 enum class CellType : std::uint8_t { gru, gru_reset_before, lstm, rnn_tanh, rnn_relu };
@@ -138,4 +142,4 @@ void run_recurrence_back(const Recurrence<T>& r, const RecurrenceGrad<T>& g);
 /// Rows of a batch that one thread takes through time together.
 std::int64_t rows_of_a_chunk(std::int64_t batch, std::int64_t work_of_a_row);
 
-}  // namespace ferrite::detail
+}  // namespace ferrite::nn::detail

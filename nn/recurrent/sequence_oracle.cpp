@@ -2,9 +2,11 @@
 #include <cmath>
 #include <vector>
 
-#include "ferrite/tensor/ops/detail/recurrent_ops.h"
+#include "ferrite/nn/recurrent/detail/sequence_operands.h"
 
-namespace ferrite::detail {
+namespace ferrite::nn::detail {
+using namespace ferrite::detail;
+
 namespace {
 
 using Row = std::vector<double>;
@@ -345,4 +347,4 @@ std::vector<Sample> sequence_grad_samples(CellType cell) {
   return list;
 }
 
-}  // namespace ferrite::detail
+}  // namespace ferrite::nn::detail

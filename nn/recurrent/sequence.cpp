@@ -1,14 +1,17 @@
-/// One direction of a recurrent layer as one operation. Its steps are defined in recurrent_steps.cpp, its gradient is
-/// the operation of recurrent_grad.cpp.
+/// One direction of a recurrent layer as one operation. Its steps are defined in steps.cpp, its gradient is the
+/// operation of sequence_grad.cpp.
+#include "ferrite/nn/recurrent/sequence.h"
+
 #include <algorithm>
 
-#include "ferrite/tensor/operations.h"
-#include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/recurrent_ops.h"
+#include "ferrite/nn/recurrent/detail/sequence_operands.h"
+#include "ferrite/tensor/define.h"
 #include "ferrite/tensor/recorder.h"
 
-namespace ferrite {
+namespace ferrite::nn {
 namespace detail {
+using namespace ferrite::detail;
+
 namespace {
 
 /// Whether to read a packed copy of w in so many passes, or w as it stands because the copy does not pay.
@@ -169,7 +172,7 @@ Tensors composed(CellType cell, Inputs in, const SequenceOrder& order) {
                                 .batch_first = order.batch_first,
                                 .lengths = value(o.lengths),
                                 .resets = value(o.resets)};
-  const Tensor i = affine(without_padding(value(o.x), options), w.w_ih, w.b_ih);
+  const Tensor i = affine(without_padding(value(o.x), options.lengths, options.batch_first), w.w_ih, w.b_ih);
   return unroll(i, {value(o.h0), value(o.c0)}, step, options);
 }
 
@@ -268,13 +271,13 @@ Tensors sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState
 
 }  // namespace
 
-namespace ops {
-constinit const Primitive* const gru_sequence = &structured<Sequence<GruSequence>>;
-constinit const Primitive* const lstm_sequence = &structured<Sequence<LstmSequence>>;
-constinit const Primitive* const rnn_sequence = &structured<Sequence<RnnSequence>>;
-}  // namespace ops
+const Primitive& sequence_operation(CellType cell) {
+  if (is_gru(cell)) return structured<Sequence<GruSequence>>;
+  if (cell == CellType::lstm) return structured<Sequence<LstmSequence>>;
+  return structured<Sequence<RnnSequence>>;
+}
 
-Family recurrent_family() {
+std::span<const Primitive* const> sequence_operations() {
   static constexpr const Primitive* list[] = {&structured<Sequence<GruSequence>>, &structured<Sequence<LstmSequence>>,
                                               &structured<Sequence<RnnSequence>>};
   return list;
@@ -295,4 +298,4 @@ Tensors rnn_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0
   return detail::sequence<detail::RnnSequence>(x, w, {h0, {}}, options, with_relu);
 }
 
-}  // namespace ferrite
+}  // namespace ferrite::nn

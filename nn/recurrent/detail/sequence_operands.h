@@ -2,12 +2,16 @@
 /// What the operations on sequences share: where their operands stand, and how a kernel is given them.
 #include <optional>
 
+#include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/tensor/kernel/pack.h"
-#include "ferrite/tensor/kernel/recurrent.h"
 #include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/primitive.h"
 
-namespace ferrite::detail {
+namespace ferrite::nn::detail {
+
+using ferrite::detail::Dense;
+using ferrite::detail::Sample;
+using ferrite::detail::Writer;
 
 /// Positions of a sequence's operands, -1 for what is absent:
 ///
@@ -127,6 +131,8 @@ extern template class Prepared<double>;
 template <class T>
 void run_forward(const Prepared<T>& r, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c, Tensor* saved);
 
+/// The operation of a kind of cell.
+const Primitive& sequence_operation(CellType cell);
 /// The gradient of a sequence as an operation of its own: y, what was saved, the cotangents of y, h and c (of shape [0]
 /// where nothing arrived), then the operands of the sequence -> a gradient for each operand of floats, of shape [0]
 /// where bit i of `wants` is not set.
@@ -209,4 +215,4 @@ std::vector<Sample> samples_of_kinds(std::vector<Sample> (*samples)(CellType)) {
   return all;
 }
 
-}  // namespace ferrite::detail
+}  // namespace ferrite::nn::detail

@@ -1,0 +1,80 @@
+/// Rows of different lengths in one tensor.
+#include <algorithm>
+
+#include "ferrite/tensor/ops/define.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+struct PaddingAttrs {
+  bool batch_first = false;
+  static constexpr auto fields = std::tuple(attr("batch_first", &PaddingAttrs::batch_first));
+};
+
+struct WithoutPadding {
+  using Attributes = PaddingAttrs;
+  static constexpr auto name = "without_padding", onnx = "";
+  static constexpr auto summary =
+      "x whose rows repeat their last step beyond their lengths; no gradient into the copies";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Tensor &x = in[0], &lengths = in[1];
+    if (x.numel() == 0) return x;
+    const std::int64_t time = a.batch_first ? 1 : 0, rows = 1 - time;
+    const std::int64_t B = x.shape()[static_cast<int>(rows)], T = x.shape()[static_cast<int>(time)];
+    // A row's extents beside those of one value of x: [1, B, 1, ...] or [B, 1, 1, ...].
+    const auto beside = [&](const Tensor& of_rows) {
+      Shape s = Shape::filled(x.rank(), 1);
+      s[static_cast<int>(rows)] = B;
+      return reshape(of_rows, s);
+    };
+    const Tensor steps = reshape(arange(T), a.batch_first ? Shape{1, T} : Shape{T, 1});
+    Tensor inside = steps < reshape(lengths, a.batch_first ? Shape{B, 1} : Shape{1, B});
+    for (int axis = 2; axis < x.rank(); ++axis) inside = unsqueeze(inside, axis);
+    // The last step of every row; a row without steps takes that of the longest one.
+    Shape one = x.shape();
+    one[static_cast<int>(time)] = 1;
+    const Tensor at = expand(beside(clamp(lengths - 1, 0, T - 1)), one);
+    const Tensor row = where(lengths > 0, arange(B), argmax(lengths, 0, true));
+    const Tensor last = index_select(gather(detach(x), time, at), rows, row);
+    return where(inside, x, where(amax(lengths) > 0, last, 0));
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const Dense& lengths = in[1];
+    const int time = a.batch_first ? 1 : 0;
+    const auto longest = std::max_element(lengths.values.begin(), lengths.values.end()) - lengths.values.begin();
+    for_each_index(out[0].shape, [&](const Shape& at) {
+      Shape from_step = at;
+      if (lengths.at({at[1 - time]}) == 0) from_step[1 - time] = longest;
+      const auto last = static_cast<std::int64_t>(lengths.at({from_step[1 - time]})) - 1;
+      const bool inside = at[time] < static_cast<std::int64_t>(lengths.at({at[1 - time]}));
+      if (!inside) from_step[time] = last;
+      out[0].at(at) = inside || last >= 0 ? in[0].at(inside ? at : from_step) : 0;
+    });
+  }
+  static std::vector<Sample> samples() {
+    // A difference quotient sees the copies, which the gradient leaves out: smooth where there is none.
+    return {
+        {.inputs = {{{4, 3, 2}}, {{3}, Dtype::i64}}, .attrs = PaddingAttrs{}, .indices = {2, 0, 3}, .smooth = false},
+        {.inputs = {{{3, 4}}, {{3}, Dtype::i64}}, .attrs = PaddingAttrs{true}, .indices = {1, 4, 0}, .smooth = false},
+        {.inputs = {{{4, 2}}, {{2}, Dtype::i64}}, .attrs = PaddingAttrs{}, .indices = {4, 4}},
+        {.inputs = {{{4, 2}}, {{2}, Dtype::i64}}, .attrs = PaddingAttrs{}, .indices = {0, 0}}};
+  }
+};
+
+}  // namespace
+
+Family composite_padding_family() {
+  static constexpr const Primitive* list[] = {&composite<WithoutPadding>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor without_padding(const Tensor& x, const Tensor& lengths, bool batch_first) {
+  if (!lengths.defined()) return x;
+  return detail::composed<detail::WithoutPadding>({{&x, &lengths}}, {batch_first});
+}
+
+}  // namespace ferrite
