@@ -26,7 +26,7 @@ Map view(const Tensor& t) { return {t.data<float>(), t.numel()}; }
 /// One loop over whole packets of four operands, as somebody would write it with the library's own functions.
 template <class F>
 void loop(const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d, float* out, F f) {
-  using P = detail::Packet<float>;
+  using P = detail::FERRITE_LEVEL::Packet<float>;
   for (std::int64_t i = 0; i < a.numel(); i += P::width)
     f(P::load(a.data<float>() + i), P::load(b.data<float>() + i), P::load(c.data<float>() + i),
       P::load(d.data<float>() + i))

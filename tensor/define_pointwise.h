@@ -87,27 +87,25 @@ concept OfNumbers = requires(double x) {
 || requires(double x) { Op::of(x, x); }
 || requires(double x) { Op::of(x, x, x); };
 template <class Op, class T>
-concept HasBlock = requires {
-  Op::template block<T>;
-};
-
-/// The kernel of a pointwise operation for one dtype, unless it has a `block` of its own.
-template <class Op, class T>
-struct BlockOf {
-  static_assert(OfNumbers<Op>, "a pointwise operation needs a function of numbers, `of`");
-  static constexpr Block kernel = scalar_block<Op, T, std::conditional_t<kToBool<Op>, bool, T>>;
-};
-
-template <class Op, class T>
-constexpr Block block_of() {
-  if constexpr (HasBlock<Op, T>) {
-    return Op::template block<T>;
-  } else if constexpr (accepts(Op::types, dtype_of<T>)) {
-    return BlockOf<Op, T>::kernel;
+constexpr Block block_of_numbers() {
+  if constexpr (accepts(Op::types, dtype_of<T>)) {
+    return scalar_block<Op, T, std::conditional_t<kToBool<Op>, bool, T>>;
   } else {
     return nullptr;
   }
 }
+
+/// Where the kernels of a pointwise operation stand: here its own, of numbers. Those of the library's operations stand
+/// in the table of the instruction set (tensor/ops/define.h).
+template <class Op>
+struct KernelsOf {
+  static_assert(OfNumbers<Op>, "a pointwise operation needs a function of numbers, `of`");
+  static constexpr Blocks blocks{{block_of_numbers<Op, float>(), block_of_numbers<Op, double>(),
+                                  block_of_numbers<Op, std::int32_t>(), block_of_numbers<Op, std::int64_t>(),
+                                  block_of_numbers<Op, bool>()}};
+  static constexpr const Blocks* own = &blocks;
+  static constexpr TableRow row{};
+};
 
 template <class Op, std::size_t... I>
 double call_scalar(const double* operands, std::index_sequence<I...>) {
@@ -181,32 +179,31 @@ constexpr std::size_t arity_of() {
 }
 
 template <PointwiseOp Op>
-inline constexpr Primitive pointwise = {
-    .name = Op::name,
-    .summary = Op::summary,
-    .arity = static_cast<int>(arity_of<Op>()),
-    .infer = pointwise_infer<Op>,
-    .eval = nullptr,
-    .view = nullptr,
-    .block = {block_of<Op, float>(), block_of<Op, double>(), block_of<Op, std::int32_t>(), block_of<Op, std::int64_t>(),
-              block_of<Op, bool>()},
-    .element_block = nullptr,
-    .row_reduction = nullptr,
-    .in_place = {},
-    .vjp = pointwise_vjp_of<Op>(),
-    .reads = reads_of<Op>(),
-    .onnx = Op::onnx,
-    .stablehlo = Op::stablehlo,
-    .domain = Op::domain,
-    .kinks = kinks_of<Op>(),
-    .scalar = scalar_of<Op>,
-    .oracle = nullptr,
-    .samples = nullptr,
-    .reference = pointwise_reference_of<Op>(),
-    .effects = nullptr,
-    .multiply_adds = nullptr,
-    .second_order_by_reference = false,
-    .attributes = &attr_fields<Literals>};
+inline constexpr Primitive pointwise = {.name = Op::name,
+                                        .summary = Op::summary,
+                                        .arity = static_cast<int>(arity_of<Op>()),
+                                        .infer = pointwise_infer<Op>,
+                                        .eval = nullptr,
+                                        .view = nullptr,
+                                        .own_blocks = KernelsOf<Op>::own,
+                                        .row = KernelsOf<Op>::row,
+                                        .element_block = nullptr,
+                                        .row_reduction = nullptr,
+                                        .in_place = {},
+                                        .vjp = pointwise_vjp_of<Op>(),
+                                        .reads = reads_of<Op>(),
+                                        .onnx = Op::onnx,
+                                        .stablehlo = Op::stablehlo,
+                                        .domain = Op::domain,
+                                        .kinks = kinks_of<Op>(),
+                                        .scalar = scalar_of<Op>,
+                                        .oracle = nullptr,
+                                        .samples = nullptr,
+                                        .reference = pointwise_reference_of<Op>(),
+                                        .effects = nullptr,
+                                        .multiply_adds = nullptr,
+                                        .second_order_by_reference = false,
+                                        .attributes = &attr_fields<Literals>};
 
 /// Applies an operation with one result.
 inline Tensor call(const Primitive& op, Inputs in, const Attrs& attrs = {}) { return op.apply(in, attrs)[0]; }

@@ -8,19 +8,6 @@
 
 namespace ferrite::detail {
 
-/// Which dtypes an operation takes.
-enum class Types : std::uint8_t { floats, numeric, any, boolean };
-
-constexpr bool accepts(Types types, Dtype t) {
-  switch (types) {
-    case Types::floats: return is_float(t);
-    case Types::numeric: return t != Dtype::boolean;
-    case Types::boolean: return t == Dtype::boolean;
-    case Types::any: break;
-  }
-  return true;
-}
-
 /// Common shape and dtype of tensors and literals. Throws ShapeError, DtypeError.
 void infer_pointwise(const Primitive& op, Types types, Inputs in, const Attrs& attrs, Spec& out);
 /// Fills `out` (allocated, contiguous) with a pointwise operation of broadcast, strided operands.

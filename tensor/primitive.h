@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "ferrite/tensor/attrs.h"
+#include "ferrite/tensor/block.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite {
@@ -113,14 +114,6 @@ struct Layout {
   std::int64_t offset = 0;
 };
 
-/// Evaluates n elements of a pointwise operation. Operand j is read at in[j] + i * step[j], where step is 1
-/// for a run of values and 0 for a value repeated over a whole packet of 64 bytes. Whole packets only: `out`
-/// and every run must be readable and writable up to n rounded up to 64 bytes.
-using Block = void (*)(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n);
-
-/// Reduces each of `rows` contiguous runs of n elements to one result, in the order of docs/numerics.md, rule 3.
-using RowReduction = void (*)(const void* x, std::int64_t rows, std::int64_t n, void* out);
-
 /// An interval that tests sample; the ends are sampled too.
 struct Range {
   double low = -3;
@@ -181,7 +174,10 @@ struct Primitive {
   void (*eval)(Inputs, std::span<Tensor> out, const Attrs&) = nullptr;
   /// The window that output i takes on input 0; false where none exists and `eval` must copy.
   bool (*view)(const Tensor& in, const Spec& out, const Attrs&, std::size_t i, detail::Layout&) = nullptr;
-  detail::Block block[kDtypes] = {};  ///< pointwise only, by the dtype of the operands
+  /// Pointwise only: the kernels of an operation that has its own. Null: they stand in the table of the instruction set
+  /// in use, at `row`.
+  const detail::Blocks* own_blocks = nullptr;
+  detail::TableRow row{};
   /// Structured operations that act on one element at a time: the kernel for an operand of that dtype, so that they can
   /// run together with pointwise ones.
   detail::Block (*element_block)(Dtype operand, const Attrs&) = nullptr;
@@ -218,6 +214,8 @@ struct Primitive {
   bool is_composite() const { return reference != nullptr && !eval && !view && !scalar; }
   bool is_view() const { return view != nullptr && eval == nullptr; }
   bool differentiable() const { return vjp != nullptr; }
+  /// The kernel of a pointwise operation for operands of that dtype; null where it takes none.
+  detail::Block block(Dtype operands) const;
 
   /// Checks the shapes, computes (or, under a tracer, does not), tells the recorders.
   Tensors apply(Inputs in, const Attrs& attrs = {}) const;

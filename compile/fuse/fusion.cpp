@@ -18,7 +18,7 @@ Block block_of(const Graph& g, const Graph::Node& n) {
   const Dtype first = n.in.empty() ? Dtype::f32 : g.values[n.in[0]].dtype;
   if (!n.op->is_pointwise()) return n.op->element_block(first, n.attrs);
   const Dtype out = g.values[n.out[0]].dtype;
-  return n.op->block[static_cast<int>(out == Dtype::boolean ? first : out)];
+  return n.op->block(out == Dtype::boolean ? first : out);
 }
 
 bool is_dense(const IndexMap& map, const Shape& extents, int axes) {

@@ -34,7 +34,7 @@ class Chaining {
 
  private:
   static bool is_cheap(const Kernel::Instruction& i) {
-    return i.op && i.block == i.op->block[static_cast<std::size_t>(Dtype::f32)] && link_through(*i.op, 0, false);
+    return i.op && i.block == i.op->block(Dtype::f32) && link_through(*i.op, 0, false);
   }
   Kernel::Chain& chain_of(const Kernel::Instruction& i) const { return k_.chains[static_cast<std::size_t>(i.chain)]; }
 

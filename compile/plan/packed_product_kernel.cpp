@@ -3,6 +3,7 @@
 #include "ferrite/tensor/kernel/packet.h"
 
 namespace ferrite::detail {
+using namespace FERRITE_LEVEL;
 namespace {
 
 template <class T>

@@ -179,7 +179,7 @@ bool Activation::causal() const { return activation(name_) == f_; }
 
 std::unique_ptr<Step> Activation::make_step(const StepRows& in) const {
   const Primitive* const op = activation(name_) == f_ ? find_primitive(name_) : nullptr;
-  if (!op || op->arity != 1 || !op->block[static_cast<std::size_t>(in.dtype)]) return nullptr;
+  if (!op || op->arity != 1 || !op->block(in.dtype)) return nullptr;
   return detail::pointwise_step(*op, in);
 }
 

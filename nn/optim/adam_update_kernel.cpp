@@ -13,6 +13,7 @@
 namespace ferrite::nn {
 namespace detail {
 using namespace ferrite::detail;
+using namespace ferrite::detail::FERRITE_LEVEL;
 
 namespace {
 

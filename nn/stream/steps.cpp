@@ -10,9 +10,9 @@
 namespace ferrite::nn::detail {
 namespace {
 
-using ferrite::detail::each_unit;
 using ferrite::detail::GateMatrix;
-using ferrite::detail::Packet;
+using ferrite::detail::FERRITE_LEVEL::each_unit;
+using ferrite::detail::FERRITE_LEVEL::Packet;
 
 std::int64_t bytes_of(const StepRows& r) { return r.batch * r.width * size_of(r.dtype); }
 
@@ -31,8 +31,7 @@ class Identity final : public Step {
 
 class Pointwise final : public Step {
  public:
-  Pointwise(const Primitive& op, const StepRows& rows)
-      : block_(op.block[static_cast<std::size_t>(rows.dtype)]), rows_(rows) {}
+  Pointwise(const Primitive& op, const StepRows& rows) : block_(op.block(rows.dtype)), rows_(rows) {}
   StepRows result() const override { return rows_; }
   void run(const void* x, void* y) override {
     const std::ptrdiff_t run = 1;
@@ -163,7 +162,7 @@ class Chain final : public Step {
     const Primitive* const op = ferrite::detail::ops::add;
     const std::array<const void*, 2> in = {x, y};
     const std::array<std::ptrdiff_t, 2> run = {1, 1};
-    op->block[static_cast<std::size_t>(in_.dtype)](in.data(), run.data(), y, in_.batch * in_.width);
+    op->block(in_.dtype)(in.data(), run.data(), y, in_.batch * in_.width);
   }
 
   /// Bytes for the largest rows that go from step to step, and one line more: a step may write whole packets.

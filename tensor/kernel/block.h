@@ -1,10 +1,13 @@
 #pragma once
-/// The loops around the function of a pointwise operation.
+/// The loops around the function of a pointwise operation, and its kernels by dtype.
 #include <utility>
 
+#include "ferrite/tensor/kernel/functors.h"
+#include "ferrite/tensor/kernel/lane.h"
 #include "ferrite/tensor/kernel/packet.h"
+#include "ferrite/tensor/kernel/parts.h"
 
-namespace ferrite::detail {
+namespace ferrite::detail::FERRITE_LEVEL {
 
 template <class Op, class P, std::size_t... I>
 inline auto load_and_apply(const void* const* in, const std::ptrdiff_t* step, std::int64_t i,
@@ -93,4 +96,27 @@ void lane_block(const void* const* in, const std::ptrdiff_t* step, void* out, st
   }
 }
 
-}  // namespace ferrite::detail
+/// The kernel of a functor for operands of T, or null where it takes none.
+template <class F, class T>
+constexpr Block block_of() {
+  if constexpr (!accepts(F::types, dtype_of<T>)) {
+    return nullptr;
+  } else if constexpr (requires { F::template block<T>; }) {
+    return F::template block<T>;
+  } else if constexpr (requires { F::to_bool; }) {
+    return lane_block<F, T, bool>;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return packet_block<F, T>;
+  } else {
+    return lane_block<F, T, T>;
+  }
+}
+
+/// The kernels of a family, in the order of its list.
+template <class... F>
+constexpr BlockRows<FunctorList<F...>> block_rows(FunctorList<F...>) {
+  return {{Blocks{{block_of<F, float>(), block_of<F, double>(), block_of<F, std::int32_t>(),
+                   block_of<F, std::int64_t>(), block_of<F, bool>()}}...}};
+}
+
+}  // namespace ferrite::detail::FERRITE_LEVEL

@@ -4,22 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/primitive.h"
 
 namespace ferrite::detail {
-
-/// The code of a link, for blocks of several sizes.
-struct LinkKernel;
-
-/// One link: of the first, where the values come from; of the last, where they go.
-struct Link {
-  const LinkKernel* kernel;
-  const float* at;      ///< element 0 of row 0, or one line of a repeated value
-  std::ptrdiff_t skip;  ///< from the end of a row to the next one
-  /// The same of the second factor, where the other operand is a product.
-  const float* at2;
-  std::ptrdiff_t skip2;
-};
 
 /// The code that begins a chain.
 const LinkKernel* link_from(bool repeated);

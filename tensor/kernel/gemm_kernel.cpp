@@ -9,6 +9,7 @@
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite::detail {
+using namespace FERRITE_LEVEL;
 namespace {
 
 constexpr std::int64_t kDirectRows = 64;  ///< up to here, packing B costs more than it saves

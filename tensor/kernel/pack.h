@@ -8,6 +8,7 @@
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
+using namespace FERRITE_LEVEL;
 
 /// What a pack is a copy of. Two with equal keys on one storage hold the same elements.
 struct PackKey {

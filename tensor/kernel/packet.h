@@ -15,7 +15,9 @@
 #include <numbers>
 #include <type_traits>
 
-namespace ferrite::detail {
+#include "ferrite/tensor/kernel/level.h"
+
+namespace ferrite::detail::FERRITE_LEVEL {
 
 namespace ei = Eigen::internal;
 
@@ -132,6 +134,11 @@ Packet<T> max(Packet<T> a, std::type_identity_t<Packet<T>> b) {
 template <class T>
 Packet<T> min(Packet<T> a, std::type_identity_t<Packet<T>> b) {
   return select(a < b, a, select(is_nan(a), a, b));
+}
+/// The machine's own maximum, which keeps a NaN that is its first operand.
+template <class T>
+Packet<T> first_max(Packet<T> a, std::type_identity_t<Packet<T>> b) {
+  return ei::pmax(a.raw, b.raw);
 }
 template <class T>
 Packet<T> sqrt(Packet<T> x) {
@@ -353,48 +360,4 @@ inline Packet<float> pow(Packet<float> x, Packet<float> y) {
   return select((x == P(0.0F)) & (y < P(0.0F)) & (y == whole), signed_zero_power, generic_power(x, y));
 }
 
-// ---- any dtype, one element at a time --------------------------------------------------------------------
-
-/// The same arithmetic for integers and bool: a packet of one, in loops that the compiler vectorises.
-template <class T>
-struct Lane {
-  using Element = T;
-  T v;
-
-  Lane() = default;
-  constexpr Lane(T x) : v(x) {}
-
-  // Integer arithmetic wraps, as NumPy's does: computed unsigned, where overflow is defined.
-  friend Lane operator+(Lane a, Lane b) { return wrap(bits(a) + bits(b)); }
-  friend Lane operator-(Lane a, Lane b) { return wrap(bits(a) - bits(b)); }
-  friend Lane operator*(Lane a, Lane b) { return wrap(bits(a) * bits(b)); }
-  friend Lane operator-(Lane a) { return wrap(std::uint64_t{0} - bits(a)); }
-  friend bool operator<(Lane a, Lane b) { return a.v < b.v; }
-  friend bool operator<=(Lane a, Lane b) { return a.v <= b.v; }
-  friend bool operator>(Lane a, Lane b) { return a.v > b.v; }
-  friend bool operator>=(Lane a, Lane b) { return a.v >= b.v; }
-  friend bool operator==(Lane a, Lane b) { return a.v == b.v; }
-
- private:
-  static std::uint64_t bits(Lane a) { return static_cast<std::uint64_t>(a.v); }
-  static Lane wrap(std::uint64_t b) { return Lane(static_cast<T>(b)); }
-};
-
-template <class T>
-Lane<T> select(bool m, Lane<T> a, std::type_identity_t<Lane<T>> b) {
-  return m ? a : b;
-}
-template <class T>
-Lane<T> abs(Lane<T> x) {
-  return x.v < 0 ? -x : x;
-}
-template <class T>
-Lane<T> max(Lane<T> a, std::type_identity_t<Lane<T>> b) {
-  return a.v > b.v ? a : b;
-}
-template <class T>
-Lane<T> min(Lane<T> a, std::type_identity_t<Lane<T>> b) {
-  return a.v < b.v ? a : b;
-}
-
-}  // namespace ferrite::detail
+}  // namespace ferrite::detail::FERRITE_LEVEL

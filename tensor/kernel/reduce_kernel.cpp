@@ -7,6 +7,7 @@
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite::detail {
+using namespace FERRITE_LEVEL;
 namespace {
 
 constexpr std::int64_t kBlock = kReductionBlock;

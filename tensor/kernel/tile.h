@@ -4,24 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "ferrite/tensor/kernel/gate_matrix.h"
 #include "ferrite/tensor/kernel/packet.h"
 
-namespace ferrite::detail {
+namespace ferrite::detail::FERRITE_LEVEL {
 
-inline constexpr std::int64_t kBlockK = 256;  ///< the order of summation: never changed without changing every result
 inline constexpr bool kManyRegisters = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
-
-/// A matrix [K, G * units] whose columns belong to G gates of some units: packet (unit block u, gate g) of row k is
-/// at data + k * k_step + u * u_step + g * g_step. Packed or as it stands: both are read by the same loop.
-template <class T>
-struct GateMatrix {
-  const T* data = nullptr;
-  std::int64_t K = 0;
-  std::int64_t units = 0;
-  std::int64_t k_step = 0;
-  std::int64_t u_step = 0;
-  std::int64_t g_step = 0;
-};
 
 /// Number of packets that hold n elements.
 template <class T>
@@ -182,4 +170,4 @@ inline void transpose_square(const T* from, std::int64_t from_step, T* to, std::
   for (int i = 0; i < W; ++i) ei::pstoreu(to + i * to_step, block.packet[i]);
 }
 
-}  // namespace ferrite::detail
+}  // namespace ferrite::detail::FERRITE_LEVEL

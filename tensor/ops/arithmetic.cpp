@@ -9,15 +9,12 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-struct Div {
+struct Div : functors::Div {
   static constexpr auto name = "div", onnx = "Div", stablehlo = "divide";
   static constexpr auto summary = "a / b";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-10, 10};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_all;
-  static auto f(const auto& a, const auto& b) { return a / b; }
   static double scalar(double a, double b) { return a / b; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad / v.b; }, [&] { return -v.grad * v.out / v.b; });
@@ -31,61 +28,45 @@ Tensor share(const Tensor& grad, const Operand& chosen_more, const Operand& chos
   return grad * (less_share + 0.5 * equal_share);
 }
 
-struct Maximum {
+struct Maximum : functors::Maximum {
   static constexpr auto name = "maximum", onnx = "Max", stablehlo = "maximum";
   static constexpr auto summary = "max(a, b); NaN if either is; ties share the gradient evenly";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::numeric;
   static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& a, const auto& b) { return max(a, b); }
   static double scalar(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return share(v.grad, v.a, v.b); }, [&] { return share(v.grad, v.b, v.a); });
   }
 };
 
-struct Minimum {
+struct Minimum : functors::Minimum {
   static constexpr auto name = "minimum", onnx = "Min", stablehlo = "minimum";
   static constexpr auto summary = "min(a, b); NaN if either is; ties share the gradient evenly";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::numeric;
   static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& a, const auto& b) { return min(a, b); }
   static double scalar(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmin(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return share(v.grad, v.b, v.a); }, [&] { return share(v.grad, v.a, v.b); });
   }
 };
 
-struct Abs {
+struct Abs : functors::Abs {
   static constexpr auto name = "abs", onnx = "Abs", stablehlo = "abs";
   static constexpr auto summary = "|x|; gradient 0 at 0";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::numeric;
   static constexpr Range domain{-100, 100};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) { return abs(x); }
   static double scalar(double x) { return std::fabs(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * sign(v.a.tensor()); });
   }
 };
 
-struct Sign {
+struct Sign : functors::Sign {
   static constexpr auto name = "sign", onnx = "Sign", stablehlo = "sign";
   static constexpr auto summary = "-1, 0 or 1; NaN stays; gradient 0";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::numeric;
   static constexpr Range domain{-10, 10};
   static constexpr double kinks[] = {0};
-  static auto f(const auto& x) {
-    using P = std::remove_cvref_t<decltype(x)>;
-    const P zero(0);
-    return select(x > zero, P(1), select(x < zero, P(-1), x));
-  }
   static double scalar(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return zeros_like(v.grad); });
@@ -93,15 +74,12 @@ struct Sign {
 };
 
 /// a^b. Where a = 0 the base's gradient is 0 for b = 0, and the exponent's for b >= 0, as PyTorch's.
-struct Pow {
+struct Pow : functors::Pow {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr auto name = "pow", onnx = "Pow", stablehlo = "power";
   static constexpr auto summary = "a^b";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{0.1, 6};
   static constexpr Reads reads = reads_all;
-  static auto f(const auto& a, const auto& b) { return pow(a, b); }
   static double scalar(double a, double b) { return std::pow(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return base_gradient(v); }, [&] { return exponent_gradient(v); });
@@ -131,14 +109,11 @@ struct Pow {
   }
 };
 
-struct Clamp {
+struct Clamp : functors::Clamp {
   static constexpr auto name = "clamp", onnx = "Clip", stablehlo = "clamp";
   static constexpr auto summary = "min(max(x, low), high); gradient 1 inside and at the bounds, else 0";
-  static constexpr std::size_t arity = 3;
-  static constexpr auto types = Types::numeric;
   static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x, const auto& low, const auto& high) { return min(max(x, low), high); }
   static double scalar(double x, double low, double high) {
     if (std::isnan(x) || std::isnan(low) || std::isnan(high)) return NAN;
     return std::fmin(std::fmax(x, low), high);

@@ -1,23 +1,36 @@
 #pragma once
-/// What the library's own operations have beside tensor/define.h: kernels of packets, and the lists of their families.
+/// What the library's own operations have beside tensor/define.h: functors for packets, and the lists of their
+/// families.
 #include "ferrite/tensor/define.h"
-#include "ferrite/tensor/kernel/block.h"
+#include "ferrite/tensor/kernel/functors.h"
 
 namespace ferrite::detail {
 
-/// Operations on packets: their function `f` takes a packet of floats, or one lane of anything else.
-template <class Op, class T>
-requires(!OfNumbers<Op> && !HasBlock<Op, T>) struct BlockOf<Op, T> {
-  static constexpr Block choose() {
-    if constexpr (kToBool<Op>) {
-      return lane_block<Op, T, bool>;
-    } else if constexpr (std::is_floating_point_v<T>) {
-      return packet_block<Op, T>;
-    } else {
-      return lane_block<Op, T, T>;
-    }
-  }
-  static constexpr Block kernel = choose();
+namespace functors = FERRITE_LEVEL;
+
+/// The place of a record that inherits from a functor in the functor's family; -1: it is none of this family.
+template <class Op, class... F>
+constexpr int place_in(functors::FunctorList<F...>) {
+  int at = 0, found = -1;
+  ((std::is_base_of_v<F, Op> ? found = at++ : at++), ...);
+  return found;
+}
+template <class Op>
+inline constexpr int kPlaces[3] = {place_in<Op>(functors::Arithmetic{}), place_in<Op>(functors::Functions{}),
+                                  place_in<Op>(functors::Logic{})};
+template <class Op>
+constexpr int family_of() {
+  for (int f = 0; f < 3; ++f)
+    if (kPlaces<Op>[f] >= 0) return f;
+  return -1;
+}
+
+/// Operations with a functor: their kernels are those of the instruction set in use.
+template <class Op>
+requires(family_of<Op>() >= 0) struct KernelsOf<Op> {
+  static constexpr const Blocks* own = nullptr;
+  static constexpr TableRow row{static_cast<std::uint8_t>(family_of<Op>()),
+                                static_cast<std::uint8_t>(kPlaces<Op>[family_of<Op>()])};
 };
 
 /// x Phi(x), the primitive behind `gelu`.

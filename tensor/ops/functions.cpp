@@ -8,157 +8,124 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-struct Sqrt {
+struct Sqrt : functors::Sqrt {
   static constexpr auto name = "sqrt", onnx = "Sqrt", stablehlo = "sqrt";
   static constexpr auto summary = "sqrt(x), correctly rounded; infinite slope at 0";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{0, 1000};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_outputs;
-  static auto f(const auto& x) { return sqrt(x); }
   static double scalar(double x) { return std::sqrt(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return 0.5 * v.grad / v.out; });
   }
 };
 
-struct Rsqrt {
+struct Rsqrt : functors::Rsqrt {
   static constexpr auto name = "rsqrt", onnx = "", stablehlo = "rsqrt";
   static constexpr auto summary = "1 / sqrt(x)";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{0.01, 1000};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_outputs;
-  static auto f(const auto& x) { return std::remove_cvref_t<decltype(x)>(1) / sqrt(x); }
   static double scalar(double x) { return 1 / std::sqrt(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return -0.5 * v.grad * (v.out * v.out * v.out); });
   }
 };
 
-struct Reciprocal {
+struct Reciprocal : functors::Reciprocal {
   static constexpr auto name = "reciprocal", onnx = "Reciprocal", stablehlo = "";
   static constexpr auto summary = "1 / x";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{0.1, 100};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_outputs;
-  static auto f(const auto& x) { return std::remove_cvref_t<decltype(x)>(1) / x; }
   static double scalar(double x) { return 1 / x; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return -v.grad * (v.out * v.out); });
   }
 };
 
-struct Exp {
+struct Exp : functors::Exp {
   static constexpr auto name = "exp", onnx = "Exp", stablehlo = "exponential";
   static constexpr auto summary = "e^x; 0 at -inf";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-87, 88};
   static constexpr Reads reads = reads_outputs;
-  static auto f(const auto& x) { return exp(x); }
   static double scalar(double x) { return std::exp(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * v.out; });
   }
 };
 
-struct Exp2 {
+struct Exp2 : functors::Exp2 {
   static constexpr auto name = "exp2", onnx = "", stablehlo = "";
   static constexpr auto summary = "2^x";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-125, 127};
   static constexpr Reads reads = reads_outputs;
-  static auto f(const auto& x) { return exp2(x); }
   static double scalar(double x) { return std::exp2(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * (v.out * std::numbers::ln2); });
   }
 };
 
-struct Expm1 {
+struct Expm1 : functors::Expm1 {
   static constexpr auto name = "expm1", onnx = "", stablehlo = "exponential_minus_one";
   static constexpr auto summary = "e^x - 1, accurate near 0";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-20, 88};
   static constexpr Reads reads = reads_outputs;
-  static auto f(const auto& x) { return expm1(x); }
   static double scalar(double x) { return std::expm1(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * (v.out + 1); });
   }
 };
 
-struct Log {
+struct Log : functors::Log {
   static constexpr auto name = "log", onnx = "Log", stablehlo = "log";
   static constexpr auto summary = "ln(x); -inf at 0, NaN below";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{0.001, 1000};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) { return log(x); }
   static double scalar(double x) { return std::log(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad / v.a; });
   }
 };
 
-struct Log1p {
+struct Log1p : functors::Log1p {
   static constexpr auto name = "log1p", onnx = "", stablehlo = "log_plus_one";
   static constexpr auto summary = "ln(1 + x), accurate near 0";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-0.99, 1000};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) { return log1p(x); }
   static double scalar(double x) { return std::log1p(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad / (v.a + 1); });
   }
 };
 
-struct Log2 {
+struct Log2 : functors::Log2 {
   static constexpr auto name = "log2", onnx = "", stablehlo = "";
   static constexpr auto summary = "log to base 2";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{0.001, 1000};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) { return log2(x); }
   static double scalar(double x) { return std::log2(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad / (v.a * std::numbers::ln2); });
   }
 };
 
-struct Sin {
+struct Sin : functors::Sin {
   static constexpr auto name = "sin", onnx = "Sin", stablehlo = "sine";
   static constexpr auto summary = "sin(x), radians";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) { return sin(x); }
   static double scalar(double x) { return std::sin(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * cos(v.a.tensor()); });
   }
 };
 
-struct Cos {
+struct Cos : functors::Cos {
   static constexpr auto name = "cos", onnx = "Cos", stablehlo = "cosine";
   static constexpr auto summary = "cos(x), radians";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) { return cos(x); }
   static double scalar(double x) { return std::cos(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return -v.grad * sin(v.a.tensor()); });
@@ -166,28 +133,22 @@ struct Cos {
 };
 
 /// The gradient of tanh as one operation: composed, it costs three times as much on small tensors.
-struct TanhGrad {
+struct TanhGrad : functors::TanhGrad {
   static constexpr auto name = "tanh_grad", onnx = "", stablehlo = "";
   static constexpr auto summary = "g (1 - y^2): what a cotangent g becomes behind y = tanh(x)";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-1, 1};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& g, const auto& y) { return g * (std::remove_cvref_t<decltype(y)>(1) - y * y); }
   static double scalar(double g, double y) { return g * (1 - y * y); }
   static Tensors reference(Inputs in) { return {in[0] * (1 - in[1] * in[1])}; }
   static Tensors vjp(const PointwiseVjp& v);
 };
 
 /// The gradient of sigmoid as one operation.
-struct SigmoidGrad {
+struct SigmoidGrad : functors::SigmoidGrad {
   static constexpr auto name = "sigmoid_grad", onnx = "", stablehlo = "";
   static constexpr auto summary = "g y (1 - y): what a cotangent g becomes behind y = sigmoid(x)";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-1, 1};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& g, const auto& y) { return g * (y * (std::remove_cvref_t<decltype(y)>(1) - y)); }
   static double scalar(double g, double y) { return g * (y * (1 - y)); }
   static Tensors reference(Inputs in) { return {in[0] * (in[1] * (1 - in[1]))}; }
   static Tensors vjp(const PointwiseVjp& v);
@@ -203,14 +164,11 @@ Tensors SigmoidGrad::vjp(const PointwiseVjp& v) {
   return v.wanted([&] { return sigmoid_grad(v.grad, v.b.tensor()); }, [&] { return v.grad * v.a * (1 - 2 * v.b); });
 }
 
-struct Tanh {
+struct Tanh : functors::Tanh {
   static constexpr auto name = "tanh", onnx = "Tanh", stablehlo = "tanh";
   static constexpr auto summary = "hyperbolic tangent";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-20, 20};
   static constexpr Reads reads = reads_outputs;
-  static auto f(const auto& x) { return tanh(x); }
   static double scalar(double x) { return std::tanh(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return tanh_grad(v.grad, v.out); });
@@ -218,28 +176,22 @@ struct Tanh {
 };
 
 /// 1 / (1 + e^-x). Saturates at both ends without overflow.
-struct Sigmoid {
+struct Sigmoid : functors::Sigmoid {
   static constexpr auto name = "sigmoid", onnx = "Sigmoid", stablehlo = "logistic";
   static constexpr auto summary = "1 / (1 + e^-x)";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_outputs;
-  static auto f(const auto& x) { return sigmoid(x); }
   static double scalar(double x) { return 1 / (1 + std::exp(-x)); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return sigmoid_grad(v.grad, v.out); });
   }
 };
 
-struct Erf {
+struct Erf : functors::Erf {
   static constexpr auto name = "erf", onnx = "Erf", stablehlo = "";
   static constexpr auto summary = "2 / sqrt(pi) times the integral of e^-t^2 from 0 to x";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-5, 5};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) { return erf(x); }
   static double scalar(double x) { return std::erf(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * (2 * std::numbers::inv_sqrtpi * exp(-square(v.a.tensor()))); });
@@ -247,14 +199,11 @@ struct Erf {
 };
 
 /// x Phi(x) = x erfc(-x / sqrt 2) / 2: no cancellation on the negative side.
-struct Gelu {
+struct Gelu : functors::Gelu {
   static constexpr auto name = "gelu", onnx = "", stablehlo = "";
   static constexpr auto summary = "x Phi(x), Phi the normal distribution function (arXiv 1606.08415)";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-6, 6};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) { return gelu(x); }
   static double scalar(double x) { return x < -40 ? -0.0 : 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * slope(v.a.tensor()); });
@@ -270,14 +219,11 @@ struct Gelu {
 };
 
 /// max(x, 0) + log1p(e^-|x|).
-struct Softplus {
+struct Softplus : functors::Softplus {
   static constexpr auto name = "softplus", onnx = "Softplus", stablehlo = "";
   static constexpr auto summary = "ln(1 + e^x), without overflow";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-80, 100};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) { return max(x, std::remove_cvref_t<decltype(x)>(0)) + log1p(exp(-abs(x))); }
   static double scalar(double x) {
     return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))) + (std::isnan(x) ? x : 0);
   }
@@ -286,15 +232,12 @@ struct Softplus {
   }
 };
 
-struct Softsign {
+struct Softsign : functors::Softsign {
   static constexpr auto name = "softsign", onnx = "Softsign", stablehlo = "";
   static constexpr auto summary = "x / (1 + |x|); the second derivative jumps at 0";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::floats;
   static constexpr Range domain{-100, 100};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_inputs;
-  static auto f(const auto& x) { return x / (std::remove_cvref_t<decltype(x)>(1) + abs(x)); }
   static double scalar(double x) { return x / (1 + std::fabs(x)); }
   static Tensors reference(Inputs in) { return {in[0] / (1 + abs(in[0]))}; }
   static Tensors vjp(const PointwiseVjp& v) {

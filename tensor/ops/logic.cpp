@@ -1,7 +1,6 @@
-#include <algorithm>
-#include <bit>
 #include <cmath>
 
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 
@@ -9,66 +8,45 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-struct Equal {
+struct Equal : functors::Equal {
   static constexpr auto name = "equal", onnx = "Equal", stablehlo = "compare";
   static constexpr auto summary = "a = b, as bool; false with NaN";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::any;
-  static constexpr bool to_bool = true;
   static constexpr Range domain{-3, 3};
-  static bool f(const auto& a, const auto& b) { return a == b; }
   static double scalar(double a, double b) { return a == b; }
 };
 
-struct Less {
+struct Less : functors::Less {
   static constexpr auto name = "less", onnx = "Less", stablehlo = "compare";
   static constexpr auto summary = "a < b, as bool; false with NaN";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::any;
-  static constexpr bool to_bool = true;
   static constexpr Range domain{-3, 3};
-  static bool f(const auto& a, const auto& b) { return a < b; }
   static double scalar(double a, double b) { return a < b; }
 };
 
-struct LessEqual {
+struct LessEqual : functors::LessEqual {
   static constexpr auto name = "less_equal", onnx = "LessOrEqual", stablehlo = "compare";
   static constexpr auto summary = "a <= b, as bool; false with NaN";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::any;
-  static constexpr bool to_bool = true;
   static constexpr Range domain{-3, 3};
-  static bool f(const auto& a, const auto& b) { return a <= b; }
   static double scalar(double a, double b) { return a <= b; }
 };
 
-struct LogicalAnd {
+struct LogicalAnd : functors::LogicalAnd {
   static constexpr auto name = "logical_and", onnx = "And", stablehlo = "and";
   static constexpr auto summary = "a and b";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::boolean;
   static constexpr Range domain{0, 1};
-  static auto f(const auto& a, const auto& b) { return min(a, b); }
   static double scalar(double a, double b) { return a != 0 && b != 0; }
 };
 
-struct LogicalOr {
+struct LogicalOr : functors::LogicalOr {
   static constexpr auto name = "logical_or", onnx = "Or", stablehlo = "or";
   static constexpr auto summary = "a or b";
-  static constexpr std::size_t arity = 2;
-  static constexpr auto types = Types::boolean;
   static constexpr Range domain{0, 1};
-  static auto f(const auto& a, const auto& b) { return max(a, b); }
   static double scalar(double a, double b) { return a != 0 || b != 0; }
 };
 
-struct LogicalNot {
+struct LogicalNot : functors::LogicalNot {
   static constexpr auto name = "logical_not", onnx = "Not", stablehlo = "not";
   static constexpr auto summary = "not a";
-  static constexpr std::size_t arity = 1;
-  static constexpr auto types = Types::boolean;
   static constexpr Range domain{0, 1};
-  static Lane<bool> f(const auto& a) { return !a.v; }
   static double scalar(double a) { return a == 0; }
 };
 
@@ -82,11 +60,9 @@ Dtype dtype_of_branches(const Primitive& op, Inputs in, const Attrs& attrs) {
 }
 
 /// condition ? a : b. The condition is bool, the branches share a dtype.
-struct Where {
+struct Where : functors::Where {
   static constexpr auto name = "where", onnx = "Where", stablehlo = "select";
   static constexpr auto summary = "a where the condition holds, else b; the branch not taken gets gradient 0";
-  static constexpr std::size_t arity = 3;
-  static constexpr auto types = Types::any;
   static constexpr Range domain{-3, 3};
   static constexpr Reads reads{1, 0};
 
@@ -104,67 +80,12 @@ struct Where {
       if (const Scalar* literal = literal_of(attrs, branch)) check_literal(name, *literal, s.dtype);
     return s;
   }
-  template <class T>
-  static void block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
-    const bool* m = static_cast<const bool*>(in[0]);
-    const T* a = static_cast<const T*>(in[1]);
-    const T* b = static_cast<const T*>(in[2]);
-    T* to = static_cast<T*>(out);
-    if (step[0] == 1 && step[1] == 1 && step[2] == 1) {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = chosen(m[i], a[i], b[i]);
-    } else if (step[0] == 1 && step[1] == 1) {
-      const T other = *b;
-      for (std::int64_t i = 0; i < n; ++i) to[i] = chosen(m[i], a[i], other);
-    } else if (step[0] == 1 && step[2] == 1) {
-      const T other = *a;
-      for (std::int64_t i = 0; i < n; ++i) to[i] = chosen(m[i], other, b[i]);
-    } else {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = m[i * step[0]] ? a[i * step[1]] : b[i * step[2]];
-    }
-  }
-  /// m ? a : b in bits: compilers make many at once of it, and no branch.
-  template <class T>
-  static T chosen(bool m, T a, T b) {
-    using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
-                                    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint8_t>>;
-    const Bits all = static_cast<Bits>(Bits{0} - static_cast<Bits>(m));
-    return std::bit_cast<T>(
-        static_cast<Bits>((std::bit_cast<Bits>(a) & all) | (std::bit_cast<Bits>(b) & static_cast<Bits>(~all))));
-  }
   static double scalar(double m, double a, double b) { return m != 0 ? a : b; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([] { return Tensor(); }, [&] { return where(v.a.tensor(), v.grad, 0); },
                     [&] { return where(v.a.tensor(), 0, v.grad); });
   }
 };
-
-/// Values that do not fit an integer saturate; NaN gives 0. (The C++ conversion would be undefined.)
-template <class To, class From>
-To convert(From v) {
-  if constexpr (std::is_same_v<To, bool>) {
-    return v != From(0);
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    constexpr From high = static_cast<From>(std::numeric_limits<To>::max());
-    constexpr From low = static_cast<From>(std::numeric_limits<To>::min());
-    if (!(v == v)) return 0;
-    if (v >= high) return std::numeric_limits<To>::max();
-    return v <= low ? std::numeric_limits<To>::min() : static_cast<To>(v);
-  } else {
-    return static_cast<To>(v);
-  }
-}
-
-/// The same for a run of values, or one value repeated.
-template <class From, class To>
-void convert_run(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
-  const From* from = static_cast<const From*>(in[0]);
-  To* to = static_cast<To*>(out);
-  if (step[0] == 1) {
-    for (std::int64_t i = 0; i < n; ++i) to[i] = convert<To>(from[i]);
-  } else {
-    std::fill_n(to, n, convert<To>(*from));
-  }
-}
 
 /// Between any two dtypes; floats to integers truncate toward zero, anything to bool is "not zero".
 struct Cast {
@@ -180,9 +101,7 @@ struct Cast {
     element_block(x.dtype(), attrs)(&from, &run, Writer::raw(out[0]), x.numel());
   }
   static Block element_block(Dtype operand, const Attributes& attrs) {
-    return visit_dtype(operand, [&](auto from) {
-      return visit_dtype(attrs.dtype, [](auto to) -> Block { return convert_run<decltype(from), decltype(to)>; });
-    });
+    return kernels().conversions->between[static_cast<int>(operand)].to[static_cast<int>(attrs.dtype)];
   }
   static Tensors vjp(const Vjp& v, const Attributes&) {
     if (!is_float(v.in_spec(0).dtype)) return {Tensor()};

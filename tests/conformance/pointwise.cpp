@@ -26,7 +26,7 @@ Bound bound_of(const Primitive& op) {
   return it == bounds.end() ? Bound{} : it->second;
 }
 
-bool takes(const Primitive& op, Dtype dtype) { return op.block[static_cast<int>(dtype)] != nullptr; }
+bool takes(const Primitive& op, Dtype dtype) { return op.block(dtype) != nullptr; }
 
 /// Where the first operand of `where` is its condition, a bool beside operands of another dtype.
 Dtype operand_dtype(const Primitive& op, std::size_t operand, Dtype dtype) {

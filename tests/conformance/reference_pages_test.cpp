@@ -17,7 +17,8 @@ std::string dtypes_of(const Primitive& op) {
   if (!op.is_pointwise()) return "";
   std::string s;
   for (int d = 0; d < ferrite::kDtypes; ++d)
-    if (op.block[d]) s += (s.empty() ? "" : " ") + std::string(name_of(static_cast<ferrite::Dtype>(d)));
+    if (op.block(static_cast<ferrite::Dtype>(d)))
+      s += (s.empty() ? "" : " ") + std::string(name_of(static_cast<ferrite::Dtype>(d)));
   return s;
 }
 

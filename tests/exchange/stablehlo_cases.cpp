@@ -59,7 +59,7 @@ StablehloCase application(const Primitive& op, const Tensors& in, const Attrs& a
 std::vector<Dtype> dtypes_of(const Primitive& op) {
   std::vector<Dtype> list;
   for (const Dtype t : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
-    if (op.block[static_cast<int>(t)]) list.push_back(t);
+    if (op.block(t)) list.push_back(t);
   return list;
 }
 

@@ -11,8 +11,8 @@
 
 namespace {
 
-using ferrite::detail::kLanes;
-using ferrite::detail::Packet;
+using ferrite::detail::FERRITE_LEVEL::kLanes;
+using ferrite::detail::FERRITE_LEVEL::Packet;
 
 template <class T>
 struct Format;

@@ -9,8 +9,7 @@
 namespace ferrite::nn::detail {
 
 using ferrite::detail::GateMatrix;
-using ferrite::detail::kLanes;
-using ferrite::detail::packets_of;
+using namespace ferrite::detail::FERRITE_LEVEL;
 
 /// A kind of cell that has a kernel.
 enum class CellType : std::uint8_t { gru, gru_reset_before, lstm, rnn_tanh, rnn_relu };

@@ -1,10 +1,10 @@
-#include "ferrite/tensor/kernel/chain.h"
+/// The code of chains of cheap operations: one function for each link and number of packets, called by the one before.
+#include <utility>
 
-#include <array>
+#include "ferrite/tensor/kernel/packet.h"
+#include "ferrite/tensor/kernel/parts.h"
 
-#include "ferrite/tensor/ops/detail/cheap.h"
-
-namespace ferrite::detail {
+namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
 template <std::size_t>
@@ -78,20 +78,17 @@ using Four = Links<std::make_index_sequence<4>>;
 using Two = Links<std::make_index_sequence<2>>;
 using One = Links<std::make_index_sequence<1>>;
 
-}  // namespace
-
-struct LinkKernel {
-  Eight::Code eight = nullptr;
-  Four::Code four = nullptr;
-  Two::Code two = nullptr;
-  One::Code one = nullptr;
+struct LinkCode : LinkKernel {
+  constexpr LinkCode(Eight::Code e, Four::Code f, Two::Code t, One::Code o) : eight(e), four(f), two(t), one(o) {}
+  Eight::Code eight;
+  Four::Code four;
+  Two::Code two;
+  One::Code one;
 };
-
-namespace {
 
 template <std::size_t... I>
 typename Links<std::index_sequence<I...>>::Code Links<std::index_sequence<I...>>::next(const Link* link) {
-  const LinkKernel& k = *link[1].kernel;
+  const LinkCode& k = static_cast<const LinkCode&>(*link[1].kernel);
   if constexpr (sizeof...(I) == 8) return k.eight;
   if constexpr (sizeof...(I) == 4) return k.four;
   if constexpr (sizeof...(I) == 2) return k.two;
@@ -99,49 +96,16 @@ typename Links<std::index_sequence<I...>>::Code Links<std::index_sequence<I...>>
 }
 
 template <class Op>
-constexpr LinkKernel alone = {Eight::alone<Op>, Four::alone<Op>, Two::alone<Op>, One::alone<Op>};
+constexpr LinkCode alone = {Eight::alone<Op>, Four::alone<Op>, Two::alone<Op>, One::alone<Op>};
 template <class Op, std::size_t At, bool Repeated>
-constexpr LinkKernel with = {Eight::with<Op, At, Repeated>, Four::with<Op, At, Repeated>, Two::with<Op, At, Repeated>,
-                             One::with<Op, At, Repeated>};
+constexpr LinkCode with = {Eight::with<Op, At, Repeated>, Four::with<Op, At, Repeated>, Two::with<Op, At, Repeated>,
+                           One::with<Op, At, Repeated>};
 template <class Op, std::size_t At, bool R, bool R2>
-constexpr LinkKernel with_product = {Eight::with_product<Op, At, R, R2>, Four::with_product<Op, At, R, R2>,
-                                     Two::with_product<Op, At, R, R2>, One::with_product<Op, At, R, R2>};
-constexpr LinkKernel kEnd = {Eight::end, Four::end, Two::end, One::end};
+constexpr LinkCode with_product = {Eight::with_product<Op, At, R, R2>, Four::with_product<Op, At, R, R2>,
+                                   Two::with_product<Op, At, R, R2>, One::with_product<Op, At, R, R2>};
+constexpr LinkCode kEnd = {Eight::end, Four::end, Two::end, One::end};
 /// Chains begin without values: which of the two stands in the first link says its address only.
 constexpr LinkKernel kFromRun{}, kFromRepeated{};
-
-template <class Op>
-const LinkKernel* link_of(std::size_t at, bool repeated) {
-  if constexpr (Op::arity == 1) {
-    return &alone<Op>;
-  } else {
-    if (at == 0) return repeated ? &with<Op, 0, true> : &with<Op, 0, false>;
-    return repeated ? &with<Op, 1, true> : &with<Op, 1, false>;
-  }
-}
-
-template <class... Op>
-const LinkKernel* find_link(const Primitive& op, std::size_t at, bool repeated) {
-  const LinkKernel* found = nullptr;
-  ((found = &op == &pointwise<Op> ? link_of<Op>(at, repeated) : found), ...);
-  return found;
-}
-
-template <class Op, std::size_t At>
-const LinkKernel* product_at(bool repeated, bool repeated2) {
-  if (repeated2) return repeated ? &with_product<Op, At, true, true> : &with_product<Op, At, false, true>;
-  return repeated ? &with_product<Op, At, true, false> : &with_product<Op, At, false, false>;
-}
-
-template <class... Op>
-const LinkKernel* find_product(const Primitive& op, std::size_t at, bool repeated, bool repeated2) {
-  const LinkKernel* found = nullptr;
-  ((found = &op != &pointwise<Op> ? found
-            : at == 0             ? product_at<Op, 0>(repeated, repeated2)
-                                  : product_at<Op, 1>(repeated, repeated2)),
-   ...);
-  return found;
-}
 
 template <bool Repeated>
 void run(const Link* links, std::int64_t rows, std::int64_t columns) {
@@ -156,20 +120,48 @@ void run(const Link* links, std::int64_t rows, std::int64_t columns) {
   }
 }
 
-}  // namespace
-
-const LinkKernel* link_from(bool repeated) { return repeated ? &kFromRepeated : &kFromRun; }
-const LinkKernel* link_through(const Primitive& op, std::size_t at, bool repeated) {
-  return find_link<Add, Sub, Mul, Neg, Square, Relu>(op, at, repeated);
-}
-const LinkKernel* link_through_product(const Primitive& op, std::size_t at, bool repeated, bool repeated2) {
-  return find_product<Add, Sub, Mul>(op, at, repeated, repeated2);
-}
-const LinkKernel* link_to() { return &kEnd; }
-
 void run_chain(const Link* links, std::int64_t rows, std::int64_t columns) {
   if (links->kernel == &kFromRepeated) return run<true>(links, rows, columns);
   run<false>(links, rows, columns);
 }
 
-}  // namespace ferrite::detail
+/// The code of the cheap operations, in their order.
+template <class... Op>
+struct Table {
+  static constexpr ChainKernels chains(const ChainKernels& products) {
+    ChainKernels k = products;
+    std::size_t i = 0;
+    (through<Op>(k.through[i++]), ...);
+    return k;
+  }
+  static constexpr ChainKernels products() {
+    ChainKernels k = {.from = {&kFromRun, &kFromRepeated}, .through = {}, .product = {}, .to = &kEnd, .run = run_chain};
+    std::size_t i = 0;
+    (product<Op>(k.product[i++]), ...);
+    return k;
+  }
+
+ private:
+  template <class O>
+  static constexpr void through(const LinkKernel* (&to)[2][2]) {
+    if constexpr (O::arity == 1) {
+      to[0][0] = to[0][1] = to[1][0] = to[1][1] = &alone<O>;
+    } else {
+      to[0][0] = &with<O, 0, false>, to[0][1] = &with<O, 0, true>;
+      to[1][0] = &with<O, 1, false>, to[1][1] = &with<O, 1, true>;
+    }
+  }
+  template <class O>
+  static constexpr void product(const LinkKernel* (&to)[2][2][2]) {
+    to[0][0][0] = &with_product<O, 0, false, false>, to[0][0][1] = &with_product<O, 0, false, true>;
+    to[0][1][0] = &with_product<O, 0, true, false>, to[0][1][1] = &with_product<O, 0, true, true>;
+    to[1][0][0] = &with_product<O, 1, false, false>, to[1][0][1] = &with_product<O, 1, false, true>;
+    to[1][1][0] = &with_product<O, 1, true, false>, to[1][1][1] = &with_product<O, 1, true, true>;
+  }
+};
+
+}  // namespace
+
+constinit const ChainKernels chains = Table<Add, Sub, Mul, Neg, Square, Relu>::chains(Table<Add, Sub, Mul>::products());
+
+}  // namespace ferrite::detail::FERRITE_LEVEL

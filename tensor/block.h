@@ -1,0 +1,42 @@
+#pragma once
+/// How the kernels of operations on elements are called, and which dtypes such operations take.
+#include <cstddef>
+#include <cstdint>
+
+#include "ferrite/tensor/dtype.h"
+
+namespace ferrite::detail {
+
+/// Evaluates n elements of a pointwise operation. Operand j is read at in[j] + i * step[j], where step is 1
+/// for a run of values and 0 for a value repeated over a whole packet of 64 bytes. Whole packets only: `out`
+/// and every run must be readable and writable up to n rounded up to 64 bytes.
+using Block = void (*)(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n);
+
+/// The kernels of one pointwise operation, by the dtype of its operands; null where it takes none of that dtype.
+struct Blocks {
+  Block of[kDtypes] = {};
+};
+
+/// The place of an operation of the library in the tables of instruction sets (tensor/kernel/functors.h).
+struct TableRow {
+  std::uint8_t family = 0;
+  std::uint8_t row = 0;
+};
+
+/// Reduces each of `rows` contiguous runs of n elements to one result, in the order of docs/numerics.md, rule 3.
+using RowReduction = void (*)(const void* x, std::int64_t rows, std::int64_t n, void* out);
+
+/// Which dtypes an operation takes.
+enum class Types : std::uint8_t { floats, numeric, any, boolean };
+
+constexpr bool accepts(Types types, Dtype t) {
+  switch (types) {
+    case Types::floats: return is_float(t);
+    case Types::numeric: return t != Dtype::boolean;
+    case Types::boolean: return t == Dtype::boolean;
+    case Types::any: break;
+  }
+  return true;
+}
+
+}  // namespace ferrite::detail

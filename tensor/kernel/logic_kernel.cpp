@@ -1,0 +1,51 @@
+/// The kernels of comparisons, logic, choices and conversions.
+#include <limits>
+
+#include "ferrite/tensor/kernel/block.h"
+
+namespace ferrite::detail::FERRITE_LEVEL {
+namespace {
+
+/// Values that do not fit an integer saturate; NaN gives 0. (The C++ conversion would be undefined.)
+template <class To, class From>
+To convert(From v) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return v != From(0);
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    constexpr From high = static_cast<From>(std::numeric_limits<To>::max());
+    constexpr From low = static_cast<From>(std::numeric_limits<To>::min());
+    if (!(v == v)) return 0;
+    if (v >= high) return std::numeric_limits<To>::max();
+    return v <= low ? std::numeric_limits<To>::min() : static_cast<To>(v);
+  } else {
+    return static_cast<To>(v);
+  }
+}
+
+/// The same for a run of values, or one value repeated.
+template <class From, class To>
+void convert_run(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
+  const From* from = static_cast<const From*>(in[0]);
+  To* to = static_cast<To*>(out);
+  if (step[0] == 1) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = convert<To>(from[i]);
+  } else {
+    const To value = convert<To>(*from);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = value;
+  }
+}
+
+template <class From>
+constexpr Conversions::Row conversions_from() {
+  return {{convert_run<From, float>, convert_run<From, double>, convert_run<From, std::int32_t>,
+           convert_run<From, std::int64_t>, convert_run<From, bool>}};
+}
+
+}  // namespace
+
+constinit const BlockRows<Logic> logic_blocks = block_rows(Logic{});
+constinit const Conversions conversions = {{conversions_from<float>(), conversions_from<double>(),
+                                            conversions_from<std::int32_t>(), conversions_from<std::int64_t>(),
+                                            conversions_from<bool>()}};
+
+}  // namespace ferrite::detail::FERRITE_LEVEL
