@@ -154,9 +154,9 @@ Tensor seed_of(const Tensor& of, const Tensor& cotangent) {
     if (of.numel() != 1)
       throw ShapeError("grad: the differentiated tensor must hold one element, got " + of.shape().str() +
                        "; pass a cotangent");
-    return ones(of.shape(), of.dtype());
+    return ones(of.shape(), gradient_dtype(of.dtype()));
   }
-  if (cotangent.spec() != of.spec())
+  if (cotangent.shape() != of.shape() || cotangent.dtype() != gradient_dtype(of.dtype()))
     throw ShapeError("grad: the cotangent " + cotangent.spec().str() + " does not fit the differentiated tensor " +
                      of.spec().str());
   return cotangent;
@@ -212,7 +212,7 @@ Tensors Tape::grad_of_tensors(const Tensor& of, std::span<const Tensor> wrt, Gra
   }
   Tensors g = walk_back(of, {slots.data(), slots.size()}, options, cotangent);
   for (std::size_t i = 0; i < wrt.size(); ++i)
-    if (!g[i].defined()) g[i] = zeros(wrt[i].shape(), wrt[i].dtype());
+    if (!g[i].defined()) g[i] = zeros(wrt[i].shape(), gradient_dtype(wrt[i].dtype()));
   return g;
 }
 
@@ -235,7 +235,7 @@ Tensors Tape::grad(const Tensor& of, std::span<const Parameter> wrt, GradOptions
   }
   Tensors g = walk_back(of, {slots.data(), slots.size()}, options, cotangent);
   for (std::size_t i = 0; i < wrt.size(); ++i)
-    if (slots[i] && !g[i].defined()) g[i] = zeros(wrt[i].shape(), wrt[i].dtype());
+    if (slots[i] && !g[i].defined()) g[i] = zeros(wrt[i].shape(), gradient_dtype(wrt[i].dtype()));
   return g;
 }
 

@@ -136,7 +136,7 @@ void TapeRecord::record(const Primitive& op, const Attrs& attrs, Inputs in, std:
 }
 
 void TapeRecord::read(const Cell& cell, Tensor& value) {
-  if (stopped() || cell.kind() != CellKind::parameter || !is_float(value.dtype())) return;
+  if (stopped() || cell.kind() != CellKind::parameter || !has_gradient(value.dtype())) return;
   if (const Leaves::Leaf* leaf = leaves_.find(cell.identity())) {
     if (!leaf->value.is(value))
       throw TapeError("tape: parameter '" + cell.name() +
@@ -158,7 +158,7 @@ std::uint32_t TapeRecord::slot_of(const Cell& cell) {
 Tensor TapeRecord::watch(const Tensor& x) {
   if (stopped())
     throw TapeError("watch: this tape ended with its gradient; make a new one, or pass retain to that gradient");
-  if (!is_float(x.dtype())) throw DtypeError("watch: only floats have gradients, got " + x.spec().str());
+  if (!has_gradient(x.dtype())) throw DtypeError("watch: only floats have gradients, got " + x.spec().str());
   const std::uint32_t from = slot_of(x);
   Tensor variable = x.unmarked();
   const std::uint32_t slot = new_slots(1);

@@ -89,7 +89,8 @@ constexpr Primitive kCompiled = {.name = "compiled",
                                  .eval = CompiledCall::eval,
                                  .vjp = CompiledCall::vjp,
                                  .reads = reads_all,
-                                 .multiply_adds = CompiledCall::multiply_adds};
+                                 .multiply_adds = CompiledCall::multiply_adds,
+                                 .takes_storage_types = true};
 
 /// The values that a graph starts from, as one list of inputs: the cells it reads become arguments.
 Graph closed(const Graph& g) {
@@ -154,7 +155,7 @@ Graph Program::trace_gradient(Gradient& g) const {
   std::vector<Tensor> arguments, variables, cotangents;
   for (const ValueId v : program.inputs) {
     Tensor x = tracer.input(program.values[v]);
-    if (is_float(x.dtype())) {
+    if (has_gradient(x.dtype())) {
       x = tape.watch(x);
       variables.push_back(x);
       g.wanted.push_back(arguments.size());
@@ -164,8 +165,8 @@ Graph Program::trace_gradient(Gradient& g) const {
   Tensors ends = replay(program, arguments);
   const Tensors results = ends;
   for (std::size_t k = 0; k < graph_.outputs.size(); ++k) {
-    if (!is_float(results[k].dtype())) continue;
-    cotangents.push_back(tracer.input(results[k].spec()));
+    if (!has_gradient(results[k].dtype())) continue;
+    cotangents.push_back(tracer.input({results[k].shape(), gradient_dtype(results[k].dtype())}));
     g.cotangents.push_back(k);
   }
   if (!cotangents.empty() && !variables.empty())

@@ -10,7 +10,8 @@
 /// NumPy's .npy, one array behind a short header (numpy.org/doc/stable/reference/generated/numpy.lib.format.html), and
 /// .npz, a zip archive of such files (numpy.savez and numpy.savez_compressed).
 ///
-/// f4, f8, i4, i8 and b1 come as they are, f2 becomes f32, and u1, i1 and i2 i32; big-endian files are swapped, and
+/// f4, f8, i4, i8 and b1 come as they are, f2 becomes f32, and u1, i1 and i2 i32 (f2 and i1 asked for as they are
+/// stored: f16 and i8); big-endian files are swapped, and
 /// Fortran order gives the same tensor as C order. All other dtypes are refused; nothing in a file is ever executed:
 /// Python objects (pickles) are among what is refused. The header is taken by its grammar alone: a dict of 'descr' (a
 /// string), 'fortran_order' and 'shape' (a tuple of integers), in any order.
@@ -22,13 +23,14 @@ namespace ferrite::io {
 /// other than 1.0, 2.0 and 3.0, a header that is cut short, above 10000 bytes (NumPy's own limit) or not of the
 /// grammar, keys missing, unknown or twice; dtypes as above, more than 8 dimensions, sizes that overflow, bytes missing
 /// or left over, a bool that is neither 0 nor 1. Memory: the tensor, and ten times the header.
-Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where = "npy");
+Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where = "npy",
+                 Elements elements = Elements::for_computing);
 
 /// Reads a file whole. Throws IoError as above, and for what is missing, not readable or no regular file.
-Tensor read_npy(const std::filesystem::path& path);
+Tensor read_npy(const std::filesystem::path& path, Elements elements = Elements::for_computing);
 
 /// The bytes that numpy.save writes for the same array in C order: version 1.0, little-endian. Throws IoError for a
-/// tensor that is undefined or being traced.
+/// tensor that is undefined or being traced, and for bf16, which NumPy does not have.
 std::vector<std::byte> serialize_npy(const Tensor& tensor);
 
 /// Writes that file so that an old one is replaced as a whole or not at all (AtomicFile). Throws IoError.
@@ -51,7 +53,7 @@ TensorFile read_npz(const std::filesystem::path& path, const ReadOptions& option
 
 /// The bytes of an archive of the tensors in the order given, not compressed, every member as serialize_npy writes it
 /// and with its elements at a multiple of 64. Equal tensors give equal bytes. Throws IoError for a name that occurs
-/// twice or that parse_npz would refuse, and for undefined tensors.
+/// twice or that parse_npz would refuse, for undefined tensors and for bf16, which NumPy does not have.
 std::vector<std::byte> serialize_npz(std::span<const NamedTensor> tensors);
 
 /// Writes that file so that an old one is replaced as a whole or not at all (AtomicFile). Throws IoError.

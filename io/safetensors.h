@@ -28,9 +28,9 @@ TensorFile parse_safetensors(std::span<const std::byte> bytes, std::string_view 
 TensorFile read_safetensors(const std::filesystem::path& path);
 
 /// The bytes of a file that holds the tensors: widest dtype first, then by name, as the reference orders them;
-/// metadata in the order of its keys, left out when empty. f32, f64, i32, i64 and bool become F32, F64, I32, I64 and
-/// BOOL; strided tensors are written row-major. Throws IoError for a name that occurs twice, is `__metadata__`, holds
-/// a NUL or is not UTF-8, for undefined tensors, and for a header above 100 MB.
+/// metadata in the order of its keys, left out when empty. Dtypes stay: f32 becomes F32, bf16 BF16, bool BOOL; strided
+/// tensors are written row-major. Throws IoError for a name that occurs twice, is `__metadata__`, holds a NUL or is not
+/// UTF-8, for undefined tensors, and for a header above 100 MB.
 std::vector<std::byte> serialize_safetensors(std::span<const NamedTensor> tensors, const Metadata& metadata = {});
 
 /// Writes that file so that an old one is replaced as a whole or not at all (AtomicFile). Throws IoError.

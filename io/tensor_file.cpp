@@ -5,6 +5,7 @@
 #include "ferrite/io/detail/file_dtype.h"
 #include "ferrite/io/detail/suggest.h"
 #include "ferrite/io/detail/text.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::io {
 namespace {
@@ -31,7 +32,7 @@ class RenamedSource final : public TensorSource {
     return at == by_name_.end() ? std::nullopt : std::optional(at->second);
   }
   TensorInfo info(std::size_t i) const override { return of_->info(names_[i].second); }
-  Tensor tensor(std::size_t i) const override { return of_->tensor(names_[i].second); }
+  Tensor tensor(std::size_t i, Elements elements) const override { return of_->tensor(names_[i].second, elements); }
   std::vector<std::pair<std::string_view, std::string_view>> metadata() const override { return of_->metadata(); }
 
  private:
@@ -58,12 +59,17 @@ class MemorySource final : public TensorSource {
   TensorInfo info(std::size_t i) const override {
     const Tensor& t = tensors_[i].tensor;
     const std::int64_t* extents = t.shape().begin();
-    return {.dtype = std::string(detail::name_of(detail::written_as(t.dtype()))),
-            .loads_as = t.dtype(),
+    const detail::FileDtype type = detail::written_as(t.dtype());
+    return {.dtype = std::string(detail::name_of(type)),
+            .loads_as = detail::dtype_in_memory(type, Elements::for_computing),
+            .stored_as = detail::dtype_in_memory(type, Elements::as_stored),
             .shape = {extents, extents + t.rank()},
             .bytes = static_cast<std::uint64_t>(t.numel() * size_of(t.dtype()))};
   }
-  Tensor tensor(std::size_t i) const override { return tensors_[i].tensor; }
+  Tensor tensor(std::size_t i, Elements elements) const override {
+    const Tensor& t = tensors_[i].tensor;
+    return cast(t, *detail::dtype_in_memory(detail::written_as(t.dtype()), elements));
+  }
   std::vector<std::pair<std::string_view, std::string_view>> metadata() const override {
     return {metadata_.begin(), metadata_.end()};
   }
@@ -90,7 +96,9 @@ std::vector<std::string_view> TensorFile::names() const& {
 
 TensorInfo TensorFile::info(std::string_view name) const { return source_of().info(index_of(name)); }
 
-Tensor TensorFile::tensor(std::string_view name) const { return source_of().tensor(index_of(name)); }
+Tensor TensorFile::tensor(std::string_view name, Elements elements) const {
+  return source_of().tensor(index_of(name), elements);
+}
 
 Metadata TensorFile::metadata() const {
   Metadata all;

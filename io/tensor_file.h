@@ -1,4 +1,5 @@
 #pragma once
+/// Named tensors of a file, whatever its format.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -22,10 +23,17 @@ struct NamedTensor {
 /// Strings by key that a file carries beside its tensors.
 using Metadata = std::map<std::string, std::string>;
 
+/// In which dtype elements of a file come.
+enum class Elements : std::uint8_t {
+  for_computing,  ///< one that operations take: F16 and BF16 become f32, U8, I8 and I16 i32, the others stay
+  as_stored,      ///< the file's own, where there is a dtype for it: F16, BF16 and I8 become f16, bf16 and i8, too
+};
+
 /// What a file says of a tensor.
 struct TensorInfo {
-  std::string dtype;              ///< as the file spells it, "BF16"
-  std::optional<Dtype> loads_as;  ///< the dtype `tensor` gives; nothing where the file's is not supported
+  std::string dtype;               ///< as the file spells it, "BF16"
+  std::optional<Dtype> loads_as;   ///< the dtype `tensor` gives; nothing where the file's is not supported
+  std::optional<Dtype> stored_as;  ///< the dtype it gives of elements as they are stored; nothing likewise
   std::vector<std::int64_t> shape;
   std::uint64_t bytes = 0;
 };
@@ -46,7 +54,7 @@ class TensorSource {
   virtual std::string_view name(std::size_t i) const = 0;
   virtual std::optional<std::size_t> find(std::string_view name) const = 0;
   virtual TensorInfo info(std::size_t i) const = 0;
-  virtual Tensor tensor(std::size_t i) const = 0;
+  virtual Tensor tensor(std::size_t i, Elements elements) const = 0;
   virtual std::vector<std::pair<std::string_view, std::string_view>> metadata() const = 0;
 };
 
@@ -69,10 +77,9 @@ class TensorFile {
   bool contains(std::string_view name) const { return source_of().find(name).has_value(); }
   /// Throws IoError for an unknown name.
   TensorInfo info(std::string_view name) const;
-  /// A new tensor. F32, F64, I32, I64 and BOOL come as they are, F16 and BF16 become f32, U8, I8 and I16 become
-  /// i32. Throws IoError for an unknown name, another dtype, more than 8 dimensions, and a BOOL that is neither 0
-  /// nor 1.
-  Tensor tensor(std::string_view name) const;
+  /// A new tensor, in a dtype that operations take unless its elements are asked for as they are stored. Throws IoError
+  /// for an unknown name, a dtype that is not supported, more than 8 dimensions, and a BOOL that is neither 0 nor 1.
+  Tensor tensor(std::string_view name, Elements elements = Elements::for_computing) const;
 
   Metadata metadata() const;
 

@@ -21,7 +21,8 @@ namespace ferrite::io {
 /// words ("optimizer.param_groups.0.lr" is "0.001"), lists of numbers as one string "[0, 1]"; dtypes and devices too.
 /// Sets, bytes and complex numbers are passed over, and so are the attributes of tensors and dictionaries.
 ///
-/// `TensorInfo::dtype` is PyTorch's word, "float32". float16 and bfloat16 load as f32, uint8, int8 and int16 as i32;
+/// `TensorInfo::dtype` is PyTorch's word, "float32". float16 and bfloat16 load as f32, uint8, int8 and int16 as i32
+/// (float16, bfloat16 and int8 asked for as they are stored: f16, bf16 and i8);
 /// tensors of complex, other unsigned and 8-bit float types may be there, asking for one throws. Strided tensors
 /// become row-major, but axes of stride 0 stay that.
 ///

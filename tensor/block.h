@@ -14,7 +14,7 @@ using Block = void (*)(const void* const* in, const std::ptrdiff_t* step, void* 
 
 /// The kernels of one pointwise operation, by the dtype of its operands; null where it takes none of that dtype.
 struct Blocks {
-  Block of[kDtypes] = {};
+  Block of[kComputedDtypes] = {};
 };
 
 /// The place of an operation of the library in the tables of instruction sets (tensor/kernel/functors.h).

@@ -7,18 +7,28 @@
 namespace ferrite {
 namespace {
 std::atomic<std::uint64_t> last_number{0};
+
+/// Optimisers compute with parameters; buffers and states may be what is only stored.
+void check_kind(const std::string& name, const Spec& spec, CellKind kind) {
+  if (kind == CellKind::parameter && is_storage_only(spec.dtype))
+    throw DtypeError("parameter '" + name + "': " + std::string(name_of(spec.dtype)) +
+                     " is only stored, nothing is computed in it: " + spec.str() + "; cast it first");
 }
+
+}  // namespace
 
 std::uint64_t Cell::made() { return last_number.load(std::memory_order_relaxed); }
 std::uint64_t Cell::next_number() { return last_number.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 Cell::Cell(std::string name, Tensor value, CellKind kind) {
   if (!value.defined()) throw Error("cell '" + name + "': the first value is undefined");
+  check_kind(name, value.spec(), kind);
   body_ = std::make_shared<Body>(Body{std::move(name), value.unmarked(), kind});
 }
 
 Cell::Cell(std::string name, const Spec& spec, Draw draw, CellKind kind) {
   if (!draw) throw ValueError("cell '" + name + "': the function that draws its first value is null");
+  check_kind(name, spec, kind);
   body_ = std::make_shared<Body>(Body{std::move(name), Tensor(), kind, false, spec, std::move(draw)});
 }
 

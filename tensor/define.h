@@ -156,6 +156,14 @@ constexpr bool second_order_by_reference_of() {
   return requires { Op::second_order_by_reference; };
 }
 template <class Op>
+constexpr bool takes_storage_types_of() {
+  if constexpr (requires { Op::takes_storage_types; }) {
+    return Op::takes_storage_types;
+  } else {
+    return false;
+  }
+}
+template <class Op>
 std::span<const Sample> samples_of() {
   static const std::vector<Sample> samples = Op::samples();
   return samples;
@@ -181,6 +189,7 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .effects = effects_of<Op>,
                                          .multiply_adds = multiply_adds_of<Op>(),
                                          .second_order_by_reference = second_order_by_reference_of<Op>(),
+                                         .takes_storage_types = takes_storage_types_of<Op>(),
                                          .attributes = &attr_fields<AttributesOf<Op>>};
 
 // ---- composites ----------------------------------------------------------------------------------------
@@ -224,6 +233,7 @@ inline constexpr Primitive composite = {.name = Op::name,
                                         .samples = samples_of<Op>,
                                         .reference = composite_reference<Op>,
                                         .effects = composite_effects<Op>,
+                                        .takes_storage_types = true,  // its parts decide
                                         .attributes = &attr_fields<AttributesOf<Op>>};
 
 /// A composite's result, or results: those of its parts, or one application where all who listen ask for that.

@@ -1,3 +1,4 @@
+/// The engine: what every application of an operation goes through.
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/recorder.h"
@@ -7,6 +8,22 @@ namespace {
 
 [[noreturn]] void throw_escaped(const Primitive& op, const Tensor& x) {
   throw TraceError(std::string(op.name) + ": a traced tensor " + x.spec().str() + " was used outside its trace");
+}
+
+Spec type_of(const Tensor& x) { return x.spec(); }
+Spec type_of(const Spec& s) { return s; }
+
+/// Operands and results are refused alike.
+template <class List>
+[[noreturn]] void throw_storage_only(const Primitive& op, const List& list) {
+  for (const auto& x : list) {
+    const Spec s = type_of(x);
+    if (!is_storage_only(s.dtype)) continue;
+    const bool real = kind_of(s.dtype) == DtypeKind::floating;
+    detail::throw_dtype(op.name, std::string(name_of(s.dtype)) + " is only stored, nothing is computed in it: " +
+                                     s.str() + "; cast it to " + (real ? "f32" : "i32") + " first, and results back");
+  }
+  throw Error(std::string(op.name) + ": no type that is only stored");
 }
 
 /// A tensor of a result's type by make(spec); one that is too large is the operation's fault.
@@ -62,8 +79,20 @@ Tensors abstract(const Primitive& op, const Specs& specs) {
 
 }  // namespace
 
+Specs Primitive::types(Inputs in, const Attrs& attrs) const {
+  unsigned seen = 0;
+  for (const Tensor& x : in) seen |= static_cast<unsigned>(x.dtype());
+  if ((seen & detail::kStorageOnlyBit) != 0 && !takes_storage_types) [[unlikely]]
+    throw_storage_only(*this, in);
+  Specs specs = infer(*this, in, attrs);
+  for (const Spec& s : specs) seen |= static_cast<unsigned>(s.dtype);
+  if ((seen & detail::kStorageOnlyBit) != 0 && !takes_storage_types) [[unlikely]]
+    throw_storage_only(*this, specs);
+  return specs;
+}
+
 Tensors Primitive::apply(Inputs in, const Attrs& attrs) const {
-  const Specs specs = infer(*this, in, attrs);  // 1. check: the only place that rejects shapes
+  const Specs specs = types(in, attrs);  // 1. check: the only place that rejects shapes
   const detail::Frame& frame = detail::frame();
   Tensors out = frame.tracing ? abstract(*this, specs) : compute(*this, in, specs, attrs);    // 2. compute
   for (Recorder* r : frame.recorders) r->record(*this, attrs, in, {out.data(), out.size()});  // 3. tell
@@ -85,18 +114,20 @@ const Tensor& Vjp::undefined() {
 }
 
 Tensor Vjp::grad_or_zeros(std::size_t i) const {
-  return grads_[i].defined() ? grads_[i] : zeros(out_spec(i).shape, out_spec(i).dtype);
+  return grads_[i].defined() ? grads_[i] : zeros(out_spec(i).shape, gradient_dtype(out_spec(i).dtype));
 }
 
 namespace detail {
 
 void check_literal(std::string_view where, Scalar literal, Dtype dtype) {
-  if (literal.is_floating() && !is_float(dtype))
+  if (literal.is_floating() && kind_of(dtype) != DtypeKind::floating)
     throw_dtype(where, "float literal " + literal.str() + " with a tensor of " + std::string(name_of(dtype)) +
                            "; cast the tensor to a float first");
-  if (dtype == Dtype::i32 && literal.integer() != static_cast<std::int32_t>(literal.integer()))
-    throw ValueError(std::string(where) + ": i32 cannot hold the literal " + literal.str() +
-                     "; cast the tensor to i64 first");
+  if (kind_of(dtype) != DtypeKind::integer) return;
+  const std::int64_t bits = 8 * size_of(dtype), most = static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - bits));
+  if (literal.integer() > most || literal.integer() < -most - 1)
+    throw ValueError(std::string(where) + ": " + std::string(name_of(dtype)) + " cannot hold the literal " +
+                     literal.str() + "; cast the tensor to i64 first");
 }
 void throw_no_view(const Primitive& op, const Tensor& x) {
   throw Error(std::string(op.name) + ": no view of " + x.spec().str() + " with these strides, and no copy");

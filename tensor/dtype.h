@@ -1,68 +1,135 @@
 #pragma once
+/// The types of elements: one table, from which names, sizes, C++ types and the functions that visit them follow.
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "ferrite/tensor/half.h"
 
 namespace ferrite {
 
-/// Types of elements. f32 is the working type; f64 serves gradient checks.
-enum class Dtype : std::uint8_t { f32, f64, i32, i64, boolean };
+/// Types of elements. f32 is the working type; f64 serves gradient checks. bf16, f16 and i8 are only stored: they live
+/// in storage, views, `cast`, files and constants; every other operation refuses them. They alone have the bit 8.
+enum class Dtype : std::uint8_t { f32, f64, i32, i64, boolean, bf16 = 8, f16, i8 };
 
-inline constexpr int kDtypes = 5;
-
-/// Bytes of one element.
-constexpr std::int64_t size_of(Dtype t) {
-  constexpr std::int64_t bytes[kDtypes] = {4, 8, 4, 8, 1};
-  return bytes[static_cast<int>(t)];
-}
-constexpr bool is_float(Dtype t) { return t == Dtype::f32 || t == Dtype::f64; }
-constexpr bool is_integer(Dtype t) { return t == Dtype::i32 || t == Dtype::i64; }
-
-/// "f32", "f64", "i32", "i64" or "bool".
-constexpr std::string_view name_of(Dtype t) {
-  constexpr std::string_view names[kDtypes] = {"f32", "f64", "i32", "i64", "bool"};
-  return names[static_cast<int>(t)];
-}
+enum class DtypeKind : std::uint8_t { floating, integer, boolean };
 
 namespace detail {
+
+/// A row of the table: what stands for a dtype in C++, and its facts.
 template <class T>
-struct DtypeOf;
-template <>
-struct DtypeOf<float> {
-  static constexpr Dtype value = Dtype::f32;
+struct DtypeRow {
+  using Type = T;
+  Dtype dtype;
+  std::string_view name;
+  DtypeKind kind;
 };
-template <>
-struct DtypeOf<double> {
-  static constexpr Dtype value = Dtype::f64;
+
+/// The table. Types that operations compute with come first, in the order of their values.
+inline constexpr std::tuple kDtypeTable{
+    DtypeRow<float>{Dtype::f32, "f32", DtypeKind::floating},
+    DtypeRow<double>{Dtype::f64, "f64", DtypeKind::floating},
+    DtypeRow<std::int32_t>{Dtype::i32, "i32", DtypeKind::integer},
+    DtypeRow<std::int64_t>{Dtype::i64, "i64", DtypeKind::integer},
+    DtypeRow<bool>{Dtype::boolean, "bool", DtypeKind::boolean},
+    DtypeRow<bfloat16>{Dtype::bf16, "bf16", DtypeKind::floating},
+    DtypeRow<float16>{Dtype::f16, "f16", DtypeKind::floating},
+    DtypeRow<std::int8_t>{Dtype::i8, "i8", DtypeKind::integer},
 };
-template <>
-struct DtypeOf<std::int32_t> {
-  static constexpr Dtype value = Dtype::i32;
-};
-template <>
-struct DtypeOf<std::int64_t> {
-  static constexpr Dtype value = Dtype::i64;
-};
-template <>
-struct DtypeOf<bool> {
-  static constexpr Dtype value = Dtype::boolean;
-};
+inline constexpr std::size_t kDtypeRows = std::tuple_size_v<decltype(kDtypeTable)>;
+
+/// What `of` makes of each row, by the value of the dtype.
+template <class Fact, class F>
+constexpr auto by_dtype(F of) {
+  std::array<Fact, 11> facts{};
+  const auto put = [&](const auto&... row) { ((facts.at(static_cast<std::size_t>(row.dtype)) = of(row)), ...); };
+  std::apply(put, kDtypeTable);
+  return facts;
+}
+template <class T>
+constexpr std::int64_t bytes_of_row(const DtypeRow<T>&) {
+  return sizeof(T);
+}
+inline constexpr auto kDtypeBytes = by_dtype<std::int64_t>([](const auto& row) { return bytes_of_row(row); });
+inline constexpr auto kDtypeNames = by_dtype<std::string_view>([](const auto& row) { return row.name; });
+inline constexpr auto kDtypeKinds = by_dtype<DtypeKind>([](const auto& row) { return row.kind; });
+
+inline constexpr unsigned kStorageOnlyBit = 8;
+
+template <class T, std::size_t I = 0>
+constexpr Dtype dtype_of_row() {
+  static_assert(I < kDtypeRows, "no dtype has elements of this C++ type");
+  if constexpr (std::is_same_v<T, typename std::tuple_element_t<I, decltype(kDtypeTable)>::Type>) {
+    return std::get<I>(kDtypeTable).dtype;
+  } else {
+    return dtype_of_row<T, I + 1>();
+  }
+}
+
+template <std::size_t I, std::size_t End, class F>
+constexpr decltype(auto) visit_rows(Dtype t, F& f) {
+  if constexpr (I + 1 < End) {
+    if (t != std::get<I>(kDtypeTable).dtype) return visit_rows<I + 1, End>(t, f);
+  }
+  return f(typename std::tuple_element_t<I, decltype(kDtypeTable)>::Type{});
+}
+
 }  // namespace detail
 
-/// The Dtype of a C++ type: float, double, int32_t, int64_t or bool.
+/// All dtypes, in the order of the table.
+inline constexpr std::array kDtypes =
+    std::apply([](const auto&... row) { return std::array{row.dtype...}; }, detail::kDtypeTable);
+/// How many of them operations compute with: the first ones. Their values count from 0, so that they number entries.
+inline constexpr int kComputedDtypes = 5;
+
+/// The place of a dtype in the table, and in kDtypes.
+constexpr std::size_t position_of(Dtype t) {
+  const auto value = static_cast<std::size_t>(t);
+  return value < kComputedDtypes ? value : value - detail::kStorageOnlyBit + kComputedDtypes;
+}
+
+/// Bytes of one element.
+constexpr std::int64_t size_of(Dtype t) { return detail::kDtypeBytes[static_cast<std::size_t>(t)]; }
+/// "f32", "f64", "i32", "i64", "bool", "bf16", "f16" or "i8".
+constexpr std::string_view name_of(Dtype t) { return detail::kDtypeNames[static_cast<std::size_t>(t)]; }
+constexpr DtypeKind kind_of(Dtype t) { return detail::kDtypeKinds[static_cast<std::size_t>(t)]; }
+/// Whether no operation but `cast` and the views takes it: bf16, f16 and i8.
+constexpr bool is_storage_only(Dtype t) { return (static_cast<unsigned>(t) & detail::kStorageOnlyBit) != 0; }
+/// f32 or f64: what operations on floats take.
+constexpr bool is_float(Dtype t) { return kind_of(t) == DtypeKind::floating && !is_storage_only(t); }
+/// i32 or i64: what operations on integers take.
+constexpr bool is_integer(Dtype t) { return kind_of(t) == DtypeKind::integer && !is_storage_only(t); }
+/// Whether values of this type have gradients: floats, those that are only stored included.
+constexpr bool has_gradient(Dtype t) { return kind_of(t) == DtypeKind::floating; }
+/// The dtype of such gradients: that of the values, and f32 for floats that are only stored.
+constexpr Dtype gradient_dtype(Dtype t) { return is_storage_only(t) ? Dtype::f32 : t; }
+
+/// The Dtype of a C++ type: float, double, int32_t, int64_t, bool, bfloat16, float16 or int8_t.
 template <class T>
-inline constexpr Dtype dtype_of = detail::DtypeOf<T>::value;
+inline constexpr Dtype dtype_of = detail::dtype_of_row<T>();
 
 /// Calls f(T{}) with the C++ type that stands for t.
 template <class F>
 constexpr decltype(auto) visit_dtype(Dtype t, F&& f) {
-  switch (t) {
-    case Dtype::f32: return f(float{});
-    case Dtype::f64: return f(double{});
-    case Dtype::i32: return f(std::int32_t{});
-    case Dtype::i64: return f(std::int64_t{});
-    case Dtype::boolean: break;
-  }
-  return f(bool{});
+  return detail::visit_rows<0, detail::kDtypeRows>(t, f);
 }
+/// The same for a type that operations compute with: f takes no other.
+template <class F>
+constexpr decltype(auto) visit_computed(Dtype t, F&& f) {
+  return detail::visit_rows<0, kComputedDtypes>(t, f);
+}
+
+static_assert([] {
+  for (std::size_t i = 0; i < kDtypes.size(); ++i) {
+    const bool computed = i < kComputedDtypes;
+    if (is_storage_only(kDtypes[i]) == computed) return false;
+    if (position_of(kDtypes[i]) != i) return false;
+  }
+  return true;
+}());
 
 }  // namespace ferrite

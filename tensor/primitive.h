@@ -86,10 +86,10 @@ class Vjp {
   const Spec& in_spec(std::size_t i) const { return *in_specs_[i]; }
   const Tensor& out(std::size_t i = 0) const { return out_.empty() ? undefined() : out_[i]; }
   const Spec& out_spec(std::size_t i = 0) const { return *out_specs_[i]; }
-  /// Cotangent of an output, of its shape. Undefined where nothing reached that output (only possible for
-  /// operations with several outputs).
+  /// Cotangent of an output, of its shape and gradient_dtype. Undefined where nothing reached that output (only
+  /// possible for operations with several outputs).
   const Tensor& grad(std::size_t i = 0) const { return grads_[i]; }
-  /// The same with zeros for what nothing reached.
+  /// The same with zeros for what nothing reached: of the output's gradient_dtype.
   Tensor grad_or_zeros(std::size_t i) const;
   /// Whether the gradient of this input is needed at all.
   bool wants(std::size_t i) const { return i >= 64 || (wanted_ >> i & 1) != 0; }
@@ -169,7 +169,8 @@ struct Primitive {
   std::string_view name;
   std::string_view summary;  ///< one line for the reference pages: formula, ties, conventions
   int arity = -1;            ///< operands, literals included; -1: any number
-  Specs (*infer)(const Primitive&, Inputs, const Attrs&) = nullptr;  ///< the only place that rejects shapes
+  /// The only place that rejects shapes; called by `types` alone.
+  Specs (*infer)(const Primitive&, Inputs, const Attrs&) = nullptr;
   /// Fills outputs that are allocated, contiguous and not zeroed.
   void (*eval)(Inputs, std::span<Tensor> out, const Attrs&) = nullptr;
   /// The window that output i takes on input 0; false where none exists and `eval` must copy.
@@ -207,6 +208,9 @@ struct Primitive {
   /// is taken. The reference may leave out last results that nothing but the gradient reads. Without a `vjp`: the
   /// operation is itself such a gradient, and `reference` gives it in operations.
   bool second_order_by_reference = false;
+  /// Operands and results may be of types that are only stored, bf16, f16 and i8. Where this is false, `types` refuses
+  /// them; a composite leaves that to its parts.
+  bool takes_storage_types = false;
   /// The constants that an application has, in the order in which texts give them.
   const AttrFields* attributes = &attr_fields<NoAttrs>;
 
@@ -216,6 +220,10 @@ struct Primitive {
   bool differentiable() const { return vjp != nullptr; }
   /// The kernel of a pointwise operation for operands of that dtype; null where it takes none.
   detail::Block block(Dtype operands) const;
+
+  /// Types of the results, by `infer`. Throws as that does, and DtypeError for operands and results of types that are
+  /// only stored, unless the operation takes them.
+  Specs types(Inputs in, const Attrs& attrs) const;
 
   /// Checks the shapes, computes (or, under a tracer, does not), tells the recorders.
   Tensors apply(Inputs in, const Attrs& attrs = {}) const;

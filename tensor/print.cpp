@@ -1,3 +1,4 @@
+/// Tensors as text.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -15,23 +16,22 @@ constexpr std::int64_t kEdge = 3;             ///< elements at each end of a sho
 class Format {
  public:
   explicit Format(const Tensor& x) : x_(x) {
-    if (is_float(x.dtype())) choose();
+    if (kind_of(x.dtype()) == DtypeKind::floating) choose();
   }
 
   std::string operator()(std::int64_t at) const {
-    switch (x_.dtype()) {
-      case Dtype::f32: return number(static_cast<double>(x_.data<float>()[at]));
-      case Dtype::f64: return number(x_.data<double>()[at]);
-      case Dtype::i32: return std::to_string(x_.data<std::int32_t>()[at]);
-      case Dtype::i64: return std::to_string(x_.data<std::int64_t>()[at]);
-      case Dtype::boolean: break;
-    }
-    return x_.data<bool>()[at] ? "true" : "false";
+    return visit_dtype(x_.dtype(), [&](auto zero) -> std::string {
+      using T = decltype(zero);
+      const T v = x_.data<T>()[at];
+      if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
+      if constexpr (std::is_integral_v<T>) return std::to_string(v);
+      return number(static_cast<double>(v));
+    });
   }
 
  private:
   double real(std::int64_t at) const {
-    return x_.dtype() == Dtype::f32 ? static_cast<double>(x_.data<float>()[at]) : x_.data<double>()[at];
+    return visit_dtype(x_.dtype(), [&](auto zero) { return static_cast<double>(x_.data<decltype(zero)>()[at]); });
   }
 
   void choose() {

@@ -29,7 +29,8 @@ class Scalar {
   constexpr T as() const {
     if constexpr (std::is_same_v<T, bool>) return real_ != 0;
     if constexpr (std::is_integral_v<T>) return floating_ ? static_cast<T>(real_) : static_cast<T>(integer_);
-    return static_cast<T>(real_);
+    if constexpr (std::is_floating_point_v<T>) return static_cast<T>(real_);
+    return floating_ ? static_cast<T>(real_) : static_cast<T>(integer_);
   }
   constexpr bool operator==(const Scalar&) const = default;
   std::string str() const;

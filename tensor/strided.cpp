@@ -79,6 +79,7 @@ void copy_strided(std::byte* dst, const Shape& dst_strides, const std::byte* src
   for (int i = 0; i < shape.rank(); ++i) walk.push(shape[i], {dst_strides[i], src_strides[i]});
   switch (element_bytes) {
     case 1: return copy_walk<1>(dst, src, walk);
+    case 2: return copy_walk<2>(dst, src, walk);
     case 4: return copy_walk<4>(dst, src, walk);
     default: return copy_walk<8>(dst, src, walk);
   }

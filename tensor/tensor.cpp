@@ -1,3 +1,4 @@
+/// Handles on tensors: how elements are given, read and checked.
 #include "ferrite/tensor/tensor.h"
 
 #include <algorithm>
@@ -56,20 +57,32 @@ template Tensor Tensor::from<double>(std::span<const double>, const Shape&);
 template Tensor Tensor::from<std::int32_t>(std::span<const std::int32_t>, const Shape&);
 template Tensor Tensor::from<std::int64_t>(std::span<const std::int64_t>, const Shape&);
 template Tensor Tensor::from<bool>(std::span<const bool>, const Shape&);
+template Tensor Tensor::from<bfloat16>(std::span<const bfloat16>, const Shape&);
+template Tensor Tensor::from<float16>(std::span<const float16>, const Shape&);
+template Tensor Tensor::from<std::int8_t>(std::span<const std::int8_t>, const Shape&);
 template Tensor Tensor::from<float>(const std::vector<float>&, const Shape&);
 template Tensor Tensor::from<double>(const std::vector<double>&, const Shape&);
 template Tensor Tensor::from<std::int32_t>(const std::vector<std::int32_t>&, const Shape&);
 template Tensor Tensor::from<std::int64_t>(const std::vector<std::int64_t>&, const Shape&);
 template Tensor Tensor::from<bool>(const std::vector<bool>&, const Shape&);
+template Tensor Tensor::from<bfloat16>(const std::vector<bfloat16>&, const Shape&);
+template Tensor Tensor::from<float16>(const std::vector<float16>&, const Shape&);
+template Tensor Tensor::from<std::int8_t>(const std::vector<std::int8_t>&, const Shape&);
 template std::vector<float> Tensor::to_vector<float>() const;
 template std::vector<double> Tensor::to_vector<double>() const;
 template std::vector<std::int32_t> Tensor::to_vector<std::int32_t>() const;
 template std::vector<std::int64_t> Tensor::to_vector<std::int64_t>() const;
 template std::vector<bool> Tensor::to_vector<bool>() const;
+template std::vector<bfloat16> Tensor::to_vector<bfloat16>() const;
+template std::vector<float16> Tensor::to_vector<float16>() const;
+template std::vector<std::int8_t> Tensor::to_vector<std::int8_t>() const;
 template float Tensor::item<float>() const;
 template double Tensor::item<double>() const;
 template std::int32_t Tensor::item<std::int32_t>() const;
 template std::int64_t Tensor::item<std::int64_t>() const;
 template bool Tensor::item<bool>() const;
+template bfloat16 Tensor::item<bfloat16>() const;
+template float16 Tensor::item<float16>() const;
+template std::int8_t Tensor::item<std::int8_t>() const;
 
 }  // namespace ferrite

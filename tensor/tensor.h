@@ -47,8 +47,8 @@ class Tensor {
     std::swap(slot_, o.slot_);
   }
 
-  /// A copy of row-major values. T is float, double, int32_t, int64_t or bool. Throws ShapeError when the
-  /// number of values is not that of the shape.
+  /// A copy of row-major values. T is the C++ type of a dtype (tensor/dtype.h): float, bfloat16, bool. Throws
+  /// ShapeError when the number of values is not that of the shape.
   template <class T>
   static Tensor from(std::span<const T> values, const Shape& shape);
   template <class T>

@@ -94,22 +94,24 @@ void info(const std::filesystem::path& path, std::ostream& out) {
   print_metadata(file.metadata(), out);
 }
 
-void convert(const std::filesystem::path& from, const std::filesystem::path& to, std::ostream& out,
+void convert(const std::filesystem::path& from, const std::filesystem::path& to, std::ostream& out, bool widen,
              std::ostream* progress) {
   const io::TensorFile file = io::read_tensors(from);
   std::vector<io::NamedTensor> tensors;
   std::size_t widened = 0;
   for (const std::string_view name : file.names()) {
     const io::TensorInfo t = file.info(name);
-    tensors.push_back({std::string(name), file.tensor(name)});
-    widened += t.loads_as == Dtype::f32 && t.bytes < sizeof(float) * static_cast<std::uint64_t>(elements(t.shape));
+    tensors.push_back(
+        {std::string(name), file.tensor(name, widen ? io::Elements::for_computing : io::Elements::as_stored)});
+    const Tensor& stored = tensors.back().tensor;
+    widened += t.bytes < static_cast<std::uint64_t>(stored.numel() * size_of(stored.dtype()));
     if (progress) *progress << "\rread " << tensors.size() << " of " << file.size() << " tensors" << std::flush;
   }
   if (progress) *progress << "\rwriting " << to.string() << "          " << std::flush;
   io::write_tensors(to, tensors, file.metadata());
   if (progress) *progress << '\n';
   out << to.string() << ": " << tensors.size() << " tensors";
-  if (widened) out << ", " << widened << " of them widened to f32";
+  if (widened) out << ", " << widened << " of them widened";
   out << '\n';
 }
 

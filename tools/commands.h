@@ -8,8 +8,10 @@ namespace ferrite::tools {
 /// Names, dtypes, shapes and sizes of all tensors, the layers that they tell, metadata.
 void info(const std::filesystem::path& path, std::ostream& out);
 
-/// Writes the tensors of one file in the format that the other's name ends with. `progress` gets a line on long work.
-void convert(const std::filesystem::path& from, const std::filesystem::path& to, std::ostream& out,
+/// Writes the tensors of one file in the format that the other's name ends with, in the dtypes that they are stored in;
+/// `widen` makes f32 of F16 and BF16, i32 of I8. What has no dtype here becomes wider in any case (U8, I16), and `out`
+/// says so. `progress` gets a line on long work.
+void convert(const std::filesystem::path& from, const std::filesystem::path& to, std::ostream& out, bool widen,
              std::ostream* progress);
 
 /// Compares two files tensor by tensor: the largest difference, and relative to max(1, largest |b|). True: all names

@@ -30,11 +30,13 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   std::string a, b;
   double tolerance = 0;
+  bool widen = false;
   CLI::App* info = app.add_subcommand("info", "Names, dtypes, shapes, sizes, recognised layers, metadata");
   info->add_option("FILE", a, "A file of weights")->required();
   CLI::App* convert =
       app.add_subcommand("convert", "Writes the tensors in another format, told by the new name's ending");
   convert->add_option("IN", a, "A file of weights")->required();
+  convert->add_flag("--widen", widen, "Write F16 and BF16 as F32, and I8 as I32");
   convert->add_option("OUT", b, "Its new name: .safetensors, .pt, .pth or .npz")->required();
   CLI::App* diff = app.add_subcommand("diff", "Largest difference of each tensor; exit code 1 if there is any");
   diff->add_option("A", a, "A file of weights")->required();
@@ -48,7 +50,8 @@ int main(int argc, char** argv) {
   }
   try {
     if (info->parsed()) ferrite::tools::info(a, std::cout);
-    if (convert->parsed()) ferrite::tools::convert(a, b, std::cout, isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    if (convert->parsed())
+      ferrite::tools::convert(a, b, std::cout, widen, isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     if (diff->parsed()) return ferrite::tools::diff(a, b, tolerance, std::cout) ? 0 : kDifferent;
   } catch (const std::exception& e) {
     std::cerr << "ferrite: " << e.what() << '\n';

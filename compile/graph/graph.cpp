@@ -86,7 +86,7 @@ class Validation {
       use(v);
       stand_ins.push_back(Tensor::abstract(g_.values[v]));
     }
-    const Specs specs = n.op->infer(*n.op, OperandList(stand_ins), n.attrs);
+    const Specs specs = n.op->types(OperandList(stand_ins), n.attrs);
     if (specs.size() != n.out.size())
       invalid(std::string(n.op->name) + " gives " + std::to_string(specs.size()) + " results, the node has " +
               std::to_string(n.out.size()));

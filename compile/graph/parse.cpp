@@ -58,7 +58,7 @@ class Line {
     return number<ValueId>(word(" ,:)"));
   }
   Dtype dtype(std::string_view name) const {
-    for (const Dtype t : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
+    for (const Dtype t : kDtypes)
       if (name == name_of(t)) return t;
     fail("not a dtype '" + std::string(name) + "'");
   }
@@ -97,7 +97,7 @@ class Line {
     const bool is_real = w.find_first_of(".en") != std::string_view::npos && w != "true" && w != "false";
     if (literal) return is_real ? Scalar(real(w)) : Scalar(number<std::int64_t>(w));
     if (w == "true" || w == "false") return w == "true";
-    for (const Dtype t : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
+    for (const Dtype t : kDtypes)
       if (w == name_of(t)) return t;
     if (is_real) return real(w);
     return number<std::int64_t>(w);
@@ -115,6 +115,11 @@ class Line {
   }
 
  private:
+  template <class T>
+  T real_element(std::string_view w) const requires(sizeof(T) == 2) {
+    if (w.starts_with("nan:")) return T::from_bits(number<std::uint16_t>(w.substr(4), 16));
+    return T(real_element<float>(w));
+  }
   template <class T>
   T real_element(std::string_view w) const {
     if (w.starts_with("nan:")) {

@@ -53,6 +53,9 @@ std::string element_text(T v) {
     return v ? "true" : "false";
   } else if constexpr (std::is_integral_v<T>) {
     return std::to_string(v);
+  } else if constexpr (sizeof(T) == 2) {
+    const auto real = static_cast<float>(v);
+    return std::isnan(real) ? "nan:" + characters(v.bits(), 16) : element_text(real);
   } else {
     if (std::isnan(v)) {
       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t> bits = 0;

@@ -10,7 +10,7 @@ Tensors pull_back(Tape& tape, const Tensors& results, const std::vector<Tensor>&
   if (which.size() == 1) return lenient_grad(tape, results[which[0]], variables, {}, cotangents[0]);
   Tensor total;
   for (std::size_t k = 0; k < which.size(); ++k) {
-    const Tensor part = sum(results[which[k]] * cotangents[k]);
+    const Tensor part = sum(cast(results[which[k]], cotangents[k].dtype()) * cotangents[k]);
     total = total.defined() ? total + part : part;
   }
   return lenient_grad(tape, total, variables);

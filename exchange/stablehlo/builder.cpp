@@ -99,7 +99,8 @@ HloValue HloBuilder::elementwise(std::string_view op, const HloValues& operands)
 
 HloValue HloBuilder::compare(std::string_view direction, const HloValue& a, const HloValue& b) {
   const Spec out{a.shape(), Dtype::boolean};
-  const char* kind = is_float(a.dtype()) ? "FLOAT" : is_integer(a.dtype()) ? "SIGNED" : "UNSIGNED";
+  const DtypeKind of = kind_of(a.dtype());
+  const char* kind = of == DtypeKind::floating ? "FLOAT" : of == DtypeKind::integer ? "SIGNED" : "UNSIGNED";
   return emit("stablehlo.compare " + std::string(direction) + ", " + a.name + ", " + b.name + ", " + kind + " : " +
                   function_type({a, b}, out),
               out);

@@ -9,7 +9,9 @@ namespace ferrite::exchange::detail {
 namespace {
 
 template <class T>
-using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+using Bits = std::conditional_t<
+    sizeof(T) == 8, std::uint64_t,
+    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
 
 template <class T>
 Bits<T> bits_of(T v) {
@@ -36,9 +38,14 @@ std::string decimal(double v) {
 
 template <class T>
 std::string element(T v) {
-  if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
-  if constexpr (std::is_floating_point_v<T>) return std::isfinite(v) ? decimal(static_cast<double>(v)) : hex_number(v);
-  return std::to_string(v);
+  if constexpr (std::is_same_v<T, bool>) {
+    return v ? "true" : "false";
+  } else if constexpr (std::is_integral_v<T>) {
+    return std::to_string(v);
+  } else {
+    const auto real = static_cast<double>(v);
+    return std::isfinite(real) ? decimal(real) : hex_number(v);
+  }
 }
 
 /// Bytes, the lowest first, whatever the machine's order is.

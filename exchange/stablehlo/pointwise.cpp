@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 #include <numbers>
 
@@ -51,10 +52,11 @@ HloValues less_equal(HloBuilder& b, const HloCall& c) { return {b.compare("LE", 
 HloValues where(HloBuilder& b, const HloCall& c) { return {b.select(c.in[0], c.in[1], c.in[2])}; }
 
 /// What does not fit saturates and NaN gives 0: StableHLO leaves both open, so only what fits is converted.
-HloValue to_integer(HloBuilder& b, const HloValue& x, Dtype to) {
-  const bool small = to == Dtype::i32;
-  const double bound = small ? 0x1p31 : 0x1p63;
-  const std::int64_t most = small ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int64_t>::max();
+HloValue to_integer(HloBuilder& b, const HloValue& from, Dtype to) {
+  const HloValue x = is_storage_only(from.dtype()) ? b.convert(from, Dtype::f32) : from;  // it holds the bounds
+  const int bits = static_cast<int>(8 * size_of(to));
+  const double bound = std::ldexp(1.0, bits - 1);
+  const auto most = static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - bits));
   const std::int64_t least = -most - 1;
   const HloValue above = b.compare("GE", x, b.constant_like(bound, x));
   const HloValue below = b.compare("LT", x, b.constant_like(-bound, x));
@@ -65,11 +67,11 @@ HloValue to_integer(HloBuilder& b, const HloValue& x, Dtype to) {
   return b.select(below, b.constant(least, inside.spec), capped);
 }
 
-/// The low 32 bits, as in C++: StableHLO leaves open what happens to what does not fit.
-HloValue wrapped(HloBuilder& b, const HloValue& x) {
-  const HloValue places = b.constant_like(32, x);
+/// The low bits, as in C++: StableHLO leaves open what happens to what does not fit.
+HloValue wrapped(HloBuilder& b, const HloValue& x, Dtype to) {
+  const HloValue places = b.constant_like(8 * (size_of(x.dtype()) - size_of(to)), x);
   const HloValue low = b.elementwise("shift_left", {x, places});
-  return b.convert(b.elementwise("shift_right_arithmetic", {low, places}), Dtype::i32);
+  return b.convert(b.elementwise("shift_right_arithmetic", {low, places}), to);
 }
 
 HloValues cast(HloBuilder& b, const HloCall& c) {
@@ -77,8 +79,10 @@ HloValues cast(HloBuilder& b, const HloCall& c) {
   const Dtype to = c.out[0].dtype;
   if (x.dtype() == to) return {x};
   if (to == Dtype::boolean) return {b.compare("NE", x, b.constant_like(0, x))};
-  if (is_float(x.dtype()) && is_integer(to)) return {to_integer(b, x, to)};
-  if (x.dtype() == Dtype::i64 && to == Dtype::i32) return {wrapped(b, x)};
+  const DtypeKind from = kind_of(x.dtype());
+  if (kind_of(to) != DtypeKind::integer) return {b.convert(x, to)};
+  if (from == DtypeKind::floating) return {to_integer(b, x, to)};
+  if (from == DtypeKind::integer && size_of(to) < size_of(x.dtype())) return {wrapped(b, x, to)};
   return {b.convert(x, to)};
 }
 

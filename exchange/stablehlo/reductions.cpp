@@ -8,7 +8,7 @@ namespace {
 
 /// The smallest value of a dtype, or the largest.
 Scalar extreme(Dtype dtype, bool smallest) {
-  return visit_dtype(dtype, [&](auto zero) -> Scalar {
+  return visit_computed(dtype, [&](auto zero) -> Scalar {
     using T = decltype(zero);
     using Limits = std::numeric_limits<T>;
     if constexpr (std::is_floating_point_v<T>) return smallest ? -Limits::infinity() : Limits::infinity();

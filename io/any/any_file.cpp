@@ -65,7 +65,7 @@ TensorFile read_tensors(const std::filesystem::path& path, const ReadOptions& op
     case Format::safetensors: return read_safetensors(path);
     case Format::legacy_torch: return read_torch(path, "", options);
     case Format::zip: return is_npz(head) ? read_npz(path, options) : read_torch(path, "", options);
-    case Format::npy: return tensor_file_of({{"array", read_npy(path)}}, where);
+    case Format::npy: return tensor_file_of({{"array", read_npy(path, Elements::as_stored)}}, where);
     case Format::json: return read_json_weights(path);
     case Format::unknown: break;
   }

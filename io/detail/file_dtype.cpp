@@ -1,3 +1,4 @@
+/// Dtypes in files: what they are in memory, and their elements.
 #include "ferrite/io/detail/file_dtype.h"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ struct Row {
   std::string_view name;
   std::uint64_t bits;
   std::optional<Dtype> loads_as = std::nullopt;
+  std::optional<Dtype> stored_as = std::nullopt;  ///< what its bits are in memory, where that is another dtype
 };
 
 constexpr std::array<Row, kFileDtypes> kRows = {{
@@ -28,7 +30,7 @@ constexpr std::array<Row, kFileDtypes> kRows = {{
     {"F6_E2M3", 6},
     {"F6_E3M2", 6},
     {"U8", 8, Dtype::i32},
-    {"I8", 8, Dtype::i32},
+    {"I8", 8, Dtype::i32, Dtype::i8},
     {"F8_E5M2", 8},
     {"F8_E4M3", 8},
     {"F8_E5M2FNUZ", 8},
@@ -36,8 +38,8 @@ constexpr std::array<Row, kFileDtypes> kRows = {{
     {"F8_E8M0", 8},
     {"I16", 16, Dtype::i32},
     {"U16", 16},
-    {"F16", 16, Dtype::f32},
-    {"BF16", 16, Dtype::f32},
+    {"F16", 16, Dtype::f32, Dtype::f16},
+    {"BF16", 16, Dtype::f32, Dtype::bf16},
     {"I32", 32, Dtype::i32},
     {"U32", 32},
     {"F32", 32, Dtype::f32},
@@ -48,19 +50,6 @@ constexpr std::array<Row, kFileDtypes> kRows = {{
 }};
 
 const Row& row(FileDtype type) { return kRows[static_cast<std::size_t>(type)]; }
-
-float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-
-/// IEEE binary16 to binary32, exact; NaN payloads are kept.
-float from_f16(std::uint16_t bits) {
-  const std::uint32_t sign = (std::uint32_t{bits} & 0x8000u) << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1fu;
-  const std::uint32_t mantissa = bits & 0x3ffu;
-  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
-  if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
-  const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
-  return sign != 0 ? -magnitude : magnitude;
-}
 
 /// The i-th element of a file.
 template <class T>
@@ -88,6 +77,12 @@ Tensor copied(const Shape& shape, std::span<const std::byte> bytes, ByteOrder or
   });
 }
 
+/// Elements of a type that operations do not take in one that they do; exact.
+template <class From, class To>
+Tensor widened(const Shape& shape, std::span<const std::byte> bytes, ByteOrder order) {
+  return converted<To, From>(shape, bytes, order, [](From v) { return static_cast<To>(v); });
+}
+
 Tensor checked_bool(const Shape& shape, std::span<const std::byte> bytes, std::string_view where) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto value = std::to_integer<unsigned>(bytes[i]);
@@ -101,7 +96,6 @@ Tensor checked_bool(const Shape& shape, std::span<const std::byte> bytes, std::s
 
 std::string_view name_of(FileDtype type) { return row(type).name; }
 std::uint64_t bits_of(FileDtype type) { return row(type).bits; }
-std::optional<Dtype> loads_as(FileDtype type) { return row(type).loads_as; }
 
 std::optional<FileDtype> file_dtype(std::string_view name) {
   for (std::size_t i = 0; i < kRows.size(); ++i)
@@ -109,15 +103,19 @@ std::optional<FileDtype> file_dtype(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<Dtype> dtype_in_memory(FileDtype type, Elements elements) {
+  const Row& r = row(type);
+  return elements == Elements::as_stored && r.stored_as ? r.stored_as : r.loads_as;
+}
+
 FileDtype written_as(Dtype type) {
-  switch (type) {
-    case Dtype::f32: return FileDtype::f32;
-    case Dtype::f64: return FileDtype::f64;
-    case Dtype::i32: return FileDtype::i32;
-    case Dtype::i64: return FileDtype::i64;
-    case Dtype::boolean: break;
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    const auto file = static_cast<FileDtype>(i);
+    if (dtype_in_memory(file, Elements::as_stored) == type &&
+        kRows[i].bits == 8 * static_cast<std::uint64_t>(size_of(type)))
+      return file;
   }
-  return FileDtype::boolean;
+  throw Error("file: no type of element for " + std::string(ferrite::name_of(type)));
 }
 
 std::optional<std::uint64_t> elements_of(std::span<const std::int64_t> shape) {
@@ -133,20 +131,22 @@ std::optional<std::uint64_t> elements_of(std::span<const std::int64_t> shape) {
 }
 
 Tensor decode(FileDtype type, const Shape& shape, std::span<const std::byte> bytes, std::string_view where,
-              ByteOrder order) {
+              Elements elements, ByteOrder order) {
+  const bool as_stored = elements == Elements::as_stored;
   switch (type) {
     case FileDtype::f32: return copied<float>(shape, bytes, order);
     case FileDtype::f64: return copied<double>(shape, bytes, order);
     case FileDtype::i32: return copied<std::int32_t>(shape, bytes, order);
     case FileDtype::i64: return copied<std::int64_t>(shape, bytes, order);
-    case FileDtype::f16: return converted<float, std::uint16_t>(shape, bytes, order, from_f16);
-    case FileDtype::bf16: return converted<float, std::uint16_t>(shape, bytes, order, from_bf16);
-    case FileDtype::u8:
-      return converted<std::int32_t, std::uint8_t>(shape, bytes, order, [](std::uint8_t v) { return std::int32_t{v}; });
+    case FileDtype::f16:
+      return as_stored ? copied<float16>(shape, bytes, order) : widened<float16, float>(shape, bytes, order);
+    case FileDtype::bf16:
+      return as_stored ? copied<bfloat16>(shape, bytes, order) : widened<bfloat16, float>(shape, bytes, order);
     case FileDtype::i8:
-      return converted<std::int32_t, std::int8_t>(shape, bytes, order, [](std::int8_t v) { return std::int32_t{v}; });
-    case FileDtype::i16:
-      return converted<std::int32_t, std::int16_t>(shape, bytes, order, [](std::int16_t v) { return std::int32_t{v}; });
+      return as_stored ? copied<std::int8_t>(shape, bytes, order)
+                       : widened<std::int8_t, std::int32_t>(shape, bytes, order);
+    case FileDtype::u8: return widened<std::uint8_t, std::int32_t>(shape, bytes, order);
+    case FileDtype::i16: return widened<std::int16_t, std::int32_t>(shape, bytes, order);
     case FileDtype::boolean: return checked_bool(shape, bytes, where);
     default: break;
   }

@@ -1,11 +1,12 @@
 #pragma once
+/// Dtypes in files, those that safetensors has among them: one table, which all formats read.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
 
-#include "ferrite/tensor/tensor.h"
+#include "ferrite/io/tensor_file.h"
 
 namespace ferrite::io::detail {
 
@@ -42,10 +43,10 @@ std::string_view name_of(FileDtype type);
 std::uint64_t bits_of(FileDtype type);
 /// The type by its name in a file, case and all.
 std::optional<FileDtype> file_dtype(std::string_view name);
-/// What elements of a type become in memory: F16 and BF16 give f32, U8, I8 and I16 i32, unsupported ones
-/// nothing.
-std::optional<Dtype> loads_as(FileDtype type);
-/// The type in which a tensor is written.
+/// What elements of a type become in memory. For computing F16 and BF16 give f32, U8, I8 and I16 i32; as they are
+/// stored F16, BF16 and I8 give f16, bf16 and i8. Unsupported ones give nothing.
+std::optional<Dtype> dtype_in_memory(FileDtype type, Elements elements);
+/// The type in which a tensor is written: its own.
 FileDtype written_as(Dtype type);
 
 /// The number of elements of a shape without negative extents. Nothing above 2^62; an extent of 0 does not hide the
@@ -61,6 +62,6 @@ enum class ByteOrder : std::uint8_t { little, big };
 /// A tensor from packed elements at any alignment. The type is supported and `bytes` holds exactly the elements of
 /// `shape`. Throws IoError when a BOOL is neither 0 nor 1; the message begins with `where`.
 Tensor decode(FileDtype type, const Shape& shape, std::span<const std::byte> bytes, std::string_view where,
-              ByteOrder order = ByteOrder::little);
+              Elements elements = Elements::for_computing, ByteOrder order = ByteOrder::little);
 
 }  // namespace ferrite::io::detail

@@ -26,10 +26,11 @@ class JsonSource final : public TensorSource {
     const Shape s = shape(i);
     return {.dtype = "F32",
             .loads_as = Dtype::f32,
+            .stored_as = Dtype::f32,
             .shape = {s.begin(), s.end()},
             .bytes = static_cast<std::uint64_t>(s.numel()) * sizeof(float)};
   }
-  Tensor tensor(std::size_t i) const override {
+  Tensor tensor(std::size_t i, Elements /*elements*/) const override {
     return Tensor::build<float>(shape(i), [&](std::span<float> to) { numbers_.copy(entries_[i].first, to); });
   }
   std::vector<std::pair<std::string_view, std::string_view>> metadata() const override { return {}; }

@@ -26,6 +26,7 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 
 /// U8 always becomes i32; between floats it is as the caller wishes.
 bool dtype_fits(const TensorInfo& info, Dtype wanted, bool convert) {
+  if (is_storage_only(wanted)) return info.stored_as == wanted;
   if (!info.loads_as) return false;
   if (*info.loads_as == wanted && !is_float(wanted)) return true;
   if (!is_float(*info.loads_as) || !is_float(wanted)) return false;
@@ -36,9 +37,11 @@ std::vector<std::string_view> views(const std::vector<std::string>& names) { ret
 
 }  // namespace
 
+Elements elements_for(Dtype dtype) { return is_storage_only(dtype) ? Elements::as_stored : Elements::for_computing; }
+
 bool held_as(const TensorInfo& info, Dtype dtype) {
   const auto elements = elements_of(info.shape);
-  return info.loads_as == dtype && elements && info.bytes == *elements * static_cast<std::uint64_t>(size_of(dtype));
+  return info.stored_as == dtype && elements && info.bytes == *elements * static_cast<std::uint64_t>(size_of(dtype));
 }
 
 Shape Slot::file_shape() const {
@@ -120,7 +123,8 @@ void Match::check_equal(const Slot& slot, std::string_view first, std::string_vi
   const TensorInfo a = file_.info(first);
   const TensorInfo b = file_.info(second);
   const bool comparable = a.shape == b.shape && a.dtype == b.dtype && a.loads_as.has_value();
-  if (comparable && same_bytes(file_.tensor(first), file_.tensor(second))) return;
+  if (comparable && same_bytes(file_.tensor(first, Elements::as_stored), file_.tensor(second, Elements::as_stored)))
+    return;
   problems_.push_back(quote(first) + " and " + quote(second) + " differ, in the model they are one " +
                       (slot.cell.kind() == CellKind::parameter ? "parameter" : "cell"));
 }

@@ -24,6 +24,8 @@ struct Slot {
   Shape file_shape() const;
 };
 
+/// How elements are read for a cell: as they are stored, where its dtype is only stored.
+Elements elements_for(Dtype dtype);
 /// Whether a file holds a tensor in this very dtype, so that nothing is converted.
 bool held_as(const TensorInfo& info, Dtype dtype);
 

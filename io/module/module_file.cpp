@@ -20,7 +20,7 @@ using ferrite::detail::log_info;
 
 /// The value of a cell, made of its tensor in the file.
 Tensor value_of(const Match::Pair& pair, const TensorFile& file) {
-  Tensor value = file.tensor(pair.source);
+  Tensor value = file.tensor(pair.source, detail::elements_for(pair.slot->cell.dtype()));
   if (pair.slot->transposed) value = detail::turned(value);
   return detail::converted(contiguous(value), pair.slot->cell.dtype(), pair.source, file.where());
 }

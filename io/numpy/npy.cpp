@@ -12,15 +12,13 @@ constexpr std::size_t kAlignment = 64;  // of the elements
 constexpr std::size_t kGrowth = 21;     // NumPy leaves room for a first extent of so many digits
 constexpr std::size_t kPrefix = 10;     // magic, version, a length of two bytes
 
-std::string_view descr_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f32: return "<f4";
-    case Dtype::f64: return "<f8";
-    case Dtype::i32: return "<i4";
-    case Dtype::i64: return "<i8";
-    case Dtype::boolean: break;
-  }
-  return "|b1";
+/// "<f4"; a byte has no order.
+std::string descr_of(Dtype dtype, std::string_view where) {
+  const std::optional<std::string_view> name = npy_name(written_as(dtype));
+  if (!name)
+    refuse(where, "NumPy has no dtype for " + std::string(ferrite::name_of(dtype)) +
+                      "; cast the tensor to f32, or write safetensors or .pt");
+  return (size_of(dtype) == 1 ? "|" : "<") + std::string(*name);
 }
 
 /// "()", "(3,)", "(2, 3)".
@@ -44,7 +42,7 @@ Shape reversed_axes(std::size_t rank) {
 }  // namespace
 
 void check_supported(const NpyHeader& header, std::string_view where) {
-  if (!header.type || !loads_as(*header.type))
+  if (!header.type || !dtype_in_memory(*header.type, Elements::for_computing))
     refuse(where,
            "unsupported dtype: " + quote(header.dtype) + "; supported are f4, f8, f2, i8, i4, i2, i1, u1 and b1");
   if (header.shape.size() > Shape::kMaxRank)
@@ -52,15 +50,17 @@ void check_supported(const NpyHeader& header, std::string_view where) {
                       std::to_string(Shape::kMaxRank) + " are supported");
 }
 
-Tensor read_npy_data(const NpyHeader& header, std::span<const std::byte> data, std::string_view where) {
+Tensor read_npy_data(const NpyHeader& header, std::span<const std::byte> data, std::string_view where,
+                     Elements elements) {
   check_supported(header, where);
-  if (!header.fortran_order) return decode(*header.type, Shape(header.shape), data, where, header.order);
+  if (!header.fortran_order) return decode(*header.type, Shape(header.shape), data, where, elements, header.order);
   const std::vector<std::int64_t> reversed(header.shape.rbegin(), header.shape.rend());
-  return permute(decode(*header.type, Shape(reversed), data, where, header.order), reversed_axes(reversed.size()));
+  return permute(decode(*header.type, Shape(reversed), data, where, elements, header.order),
+                 reversed_axes(reversed.size()));
 }
 
-std::string npy_front(const Tensor& tensor) {
-  std::string header = "{'descr': '" + std::string(descr_of(tensor.dtype())) +
+std::string npy_front(const Tensor& tensor, std::string_view where) {
+  std::string header = "{'descr': '" + descr_of(tensor.dtype(), where) +
                        "', 'fortran_order': False, 'shape': " + tuple_of(tensor.shape()) + ", }";
   if (tensor.rank() > 0) header.append(kGrowth - std::to_string(tensor.shape()[0]).size(), ' ');
   header.append(kAlignment - (kPrefix + header.size() + 1) % kAlignment, ' ');

@@ -35,10 +35,14 @@ void check_supported(const NpyHeader& header, std::string_view where);
 
 /// The tensor behind a header. Throws IoError for types that are not supported, for more than 8 dimensions and for a
 /// bool that is neither 0 nor 1.
-Tensor read_npy_data(const NpyHeader& header, std::span<const std::byte> data, std::string_view where);
+Tensor read_npy_data(const NpyHeader& header, std::span<const std::byte> data, std::string_view where,
+                     Elements elements);
 
-/// Magic, version, length and header, as numpy.save writes them.
-std::string npy_front(const Tensor& tensor);
+/// NumPy's word for elements of a type, without the byte order: "f4". Nothing where it has none.
+std::optional<std::string_view> npy_name(FileDtype type);
+
+/// Magic, version, length and header, as numpy.save writes them. Throws IoError for a dtype that NumPy does not have.
+std::string npy_front(const Tensor& tensor, std::string_view where);
 
 /// The tensor in C order. Throws IoError for one that is undefined or being traced.
 Tensor npy_data(const Tensor& tensor, std::string_view where);

@@ -197,6 +197,11 @@ void check_size(const NpyHeader& header, std::uint64_t data_bytes, std::string_v
 
 }  // namespace
 
+std::optional<std::string_view> npy_name(FileDtype type) {
+  const auto known = std::ranges::find(kNames, type, &Name::type);
+  return known == kNames.end() ? std::nullopt : std::optional(known->kind);
+}
+
 NpyHeader read_npy_header(std::span<const std::byte> front, std::uint64_t file_bytes, std::string_view where) {
   const std::string_view text(reinterpret_cast<const char*>(front.data()), front.size());
   if (file_bytes < kVersionEnd + 2) refuse(where, "too short to be an npy file: " + counted(file_bytes, "byte"));

@@ -59,18 +59,19 @@ class NpzSource final : public TensorSource {
   TensorInfo info(std::size_t i) const override {
     const NpyHeader& header = headers_[i];
     return {.dtype = header.dtype,
-            .loads_as = header.type ? detail::loads_as(*header.type) : std::nullopt,
+            .loads_as = header.type ? detail::dtype_in_memory(*header.type, Elements::for_computing) : std::nullopt,
+            .stored_as = header.type ? detail::dtype_in_memory(*header.type, Elements::as_stored) : std::nullopt,
             .shape = header.shape,
             .bytes = archive_.entries()[i].size - header.data_begin};
   }
 
-  Tensor tensor(std::size_t i) const override {
+  Tensor tensor(std::size_t i, Elements elements) const override {
     const ZipEntry& entry = archive_.entries()[i];
     const std::string place = where_ + ": " + detail::quote(name(i));
     detail::check_supported(headers_[i], place);
     const detail::ZipData contents = archive_.read(entry, entry.size);
-    return detail::read_npy_data(headers_[i],
-                                 contents.bytes().subspan(static_cast<std::size_t>(headers_[i].data_begin)), place);
+    return detail::read_npy_data(
+        headers_[i], contents.bytes().subspan(static_cast<std::size_t>(headers_[i].data_begin)), place, elements);
   }
 
   std::vector<std::pair<std::string_view, std::string_view>> metadata() const override { return {}; }
@@ -90,8 +91,9 @@ std::vector<std::byte> archive_of(std::span<const NamedTensor> tensors, std::str
   detail::ZipWriter writer(kAlignment, where);
   writer.reserve(total, tensors.size());
   for (const NamedTensor& named : tensors) {
-    const Tensor dense = detail::npy_data(named.tensor, std::string(where) + ": " + detail::quote(named.name));
-    const std::string front = detail::npy_front(dense);
+    const std::string place = std::string(where) + ": " + detail::quote(named.name);
+    const Tensor dense = detail::npy_data(named.tensor, place);
+    const std::string front = detail::npy_front(dense, place);
     writer.add(named.name + std::string(kSuffix), std::as_bytes(std::span(front)), detail::npy_bytes(dense));
   }
   return writer.finish();

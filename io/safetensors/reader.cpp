@@ -34,15 +34,16 @@ class SafetensorsSource final : public TensorSource {
     const TensorEntry& entry = index_.tensors[i];
     const std::span<const std::int64_t> shape = index_.shape(entry);
     return {.dtype = std::string(detail::name_of(entry.dtype)),
-            .loads_as = detail::loads_as(entry.dtype),
+            .loads_as = detail::dtype_in_memory(entry.dtype, Elements::for_computing),
+            .stored_as = detail::dtype_in_memory(entry.dtype, Elements::as_stored),
             .shape = {shape.begin(), shape.end()},
             .bytes = entry.end - entry.begin};
   }
 
-  Tensor tensor(std::size_t i) const override {
+  Tensor tensor(std::size_t i, Elements elements) const override {
     const TensorEntry& entry = index_.tensors[i];
     const std::string place = where_ + ": " + detail::quote(index_.name(entry));
-    if (!detail::loads_as(entry.dtype))
+    if (!detail::dtype_in_memory(entry.dtype, elements))
       detail::refuse(place, "unsupported dtype: " + std::string(detail::name_of(entry.dtype)) +
                                 "; supported are F32, F64, F16, BF16, I64, I32, I16, I8, U8 and BOOL");
     if (entry.rank > Shape::kMaxRank)
@@ -50,7 +51,7 @@ class SafetensorsSource final : public TensorSource {
                                 std::to_string(Shape::kMaxRank) + " are supported");
     const std::span<const std::byte> bytes =
         data_.subspan(static_cast<std::size_t>(entry.begin), static_cast<std::size_t>(entry.end - entry.begin));
-    return detail::decode(entry.dtype, Shape(index_.shape(entry)), bytes, place);
+    return detail::decode(entry.dtype, Shape(index_.shape(entry)), bytes, place, elements);
   }
 
   std::vector<std::pair<std::string_view, std::string_view>> metadata() const override {

@@ -5,7 +5,7 @@
 namespace ferrite::io::detail {
 namespace {
 
-constexpr std::array<TorchDtype, 20> kDtypes = {{
+constexpr std::array<TorchDtype, 20> kTorchDtypes = {{
     {"float32", 4, FileDtype::f32},
     {"float64", 8, FileDtype::f64},
     {"float16", 2, FileDtype::f16},
@@ -29,9 +29,9 @@ constexpr std::array<TorchDtype, 20> kDtypes = {{
 }};
 
 constexpr std::uint8_t number_of(std::string_view name) {
-  for (std::uint8_t i = 0; i < kDtypes.size(); ++i)
-    if (kDtypes[i].name == name) return i;
-  return kDtypes.size();
+  for (std::uint8_t i = 0; i < kTorchDtypes.size(); ++i)
+    if (kTorchDtypes[i].name == name) return i;
+  return kTorchDtypes.size();
 }
 
 constexpr PickleGlobal storage_class(std::string_view name, std::string_view dtype) {
@@ -111,7 +111,13 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 
 }  // namespace
 
-const TorchDtype& torch_dtype(std::uint8_t number) { return kDtypes[number]; }
+const TorchDtype& torch_dtype(std::uint8_t number) { return kTorchDtypes[number]; }
+
+std::string_view storage_class_of(FileDtype type) {
+  for (const PickleGlobal& g : kGlobals)
+    if (g.kind == storage && kTorchDtypes[g.dtype].type == type) return g.name;
+  throw Error("torch: no class of storages for " + std::string(name_of(type)));
+}
 
 std::uint8_t torch_dtype_number(std::string_view name) { return number_of(name); }
 

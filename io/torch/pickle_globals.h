@@ -47,6 +47,8 @@ struct PickleGlobal {
 const TorchDtype& torch_dtype(std::uint8_t number);
 /// The number of a type by its name, "float32".
 std::uint8_t torch_dtype_number(std::string_view name);
+/// The class of storages of a type, "FloatStorage": one that tensors are written in.
+std::string_view storage_class_of(FileDtype type);
 
 /// Position of a name in the closed table; nothing for any other.
 std::optional<std::uint32_t> find_global(std::string_view module, std::string_view name);

@@ -35,16 +35,17 @@ class TorchSource final : public TensorSource {
     std::uint64_t bytes = dtype.bytes;
     for (const std::int64_t extent : shape) bytes *= static_cast<std::uint64_t>(extent);
     return {.dtype = std::string(dtype.name),
-            .loads_as = dtype.type ? detail::loads_as(*dtype.type) : std::nullopt,
+            .loads_as = dtype.type ? detail::dtype_in_memory(*dtype.type, Elements::for_computing) : std::nullopt,
+            .stored_as = dtype.type ? detail::dtype_in_memory(*dtype.type, Elements::as_stored) : std::nullopt,
             .shape = {shape.begin(), shape.end()},
             .bytes = bytes};
   }
 
-  Tensor tensor(std::size_t i) const override {
+  Tensor tensor(std::size_t i, Elements elements) const override {
     const TorchTensor& tensor = index().tensors[i];
     const std::string place = where_ + ": " + detail::quote(index().name(i));
     const TorchDtype& dtype = detail::torch_dtype(tensor.dtype);
-    if (!dtype.type || !detail::loads_as(*dtype.type)) refuse_dtype(dtype, place);
+    if (!dtype.type || !detail::dtype_in_memory(*dtype.type, elements)) refuse_dtype(dtype, place);
     if (tensor.rank > Shape::kMaxRank)
       detail::refuse(place, "too many dimensions: " + std::to_string(tensor.rank) + ", at most " +
                                 std::to_string(Shape::kMaxRank) + " are supported");
@@ -57,7 +58,8 @@ class TorchSource final : public TensorSource {
       storage = bytes_.subspan(static_cast<std::size_t>(tensor.record), static_cast<std::size_t>(tensor.storage_bytes));
     }
     return detail::decode_strided(*dtype.type, index().shape(tensor), index().strides(tensor),
-                                  storage.subspan(static_cast<std::size_t>(tensor.begin)), place, contents_.order);
+                                  storage.subspan(static_cast<std::size_t>(tensor.begin)), place, elements,
+                                  contents_.order);
   }
 
   std::vector<std::pair<std::string_view, std::string_view>> metadata() const override {

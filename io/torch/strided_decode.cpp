@@ -72,10 +72,10 @@ bool is_row_major(const Shape& shape, const Shape& strides) {
 }
 
 Tensor gathered(FileDtype type, const Shape& shape, const Shape& strides, std::span<const std::byte> bytes,
-                std::string_view where, ByteOrder order) {
+                std::string_view where, Elements elements, ByteOrder order) {
   constexpr std::size_t kPiece = std::size_t{1} << 15;
   const std::size_t width = bits_of(type) / 8;
-  const Dtype dtype = *loads_as(type);
+  const Dtype dtype = *dtype_in_memory(type, elements);
   const auto out_width = static_cast<std::size_t>(size_of(dtype));
   const auto total = static_cast<std::size_t>(shape.numel());
   Tensor result = Tensor::empty({shape, dtype});
@@ -85,7 +85,7 @@ Tensor gathered(FileDtype type, const Shape& shape, const Shape& strides, std::s
     const std::size_t n = std::min(piece.size() / width, total - done);
     const std::span<std::byte> packed(piece.data(), n * width);
     gatherer.fill(packed);
-    const Tensor part = decode(type, {static_cast<std::int64_t>(n)}, packed, where, order);
+    const Tensor part = decode(type, {static_cast<std::int64_t>(n)}, packed, where, elements, order);
     std::memcpy(ferrite::detail::Writer::raw(result) + done * out_width, part.raw(), n * out_width);
     done += n;
   }
@@ -95,9 +95,9 @@ Tensor gathered(FileDtype type, const Shape& shape, const Shape& strides, std::s
 }  // namespace
 
 Tensor decode_strided(FileDtype type, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
-                      std::span<const std::byte> bytes, std::string_view where, ByteOrder order) {
+                      std::span<const std::byte> bytes, std::string_view where, Elements elements, ByteOrder order) {
   const Shape whole(shape);
-  if (whole.numel() == 0) return decode(type, whole, {}, where);
+  if (whole.numel() == 0) return decode(type, whole, {}, where, elements);
   Shape dense;  // axes of stride 0 are read once
   bool repeats = false;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -107,8 +107,8 @@ Tensor decode_strided(FileDtype type, std::span<const std::int64_t> shape, std::
   }
   const Shape steps(strides);
   const std::size_t size = static_cast<std::size_t>(dense.numel()) * (bits_of(type) / 8);
-  const Tensor values = is_row_major(dense, steps) ? decode(type, dense, bytes.first(size), where, order)
-                                                   : gathered(type, dense, steps, bytes, where, order);
+  const Tensor values = is_row_major(dense, steps) ? decode(type, dense, bytes.first(size), where, elements, order)
+                                                   : gathered(type, dense, steps, bytes, where, elements, order);
   if (!repeats) return values;
   Shape out = dense.strides();
   for (int i = 0; i < whole.rank(); ++i)

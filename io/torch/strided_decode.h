@@ -12,6 +12,6 @@ namespace ferrite::io::detail {
 /// in elements and not negative. The result is row-major, but for axes of stride 0, which it keeps. The type is
 /// supported, at most 8 dimensions. Takes 64 KiB beside the result. Throws IoError as `decode`.
 Tensor decode_strided(FileDtype type, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
-                      std::span<const std::byte> bytes, std::string_view where, ByteOrder order = ByteOrder::little);
+                      std::span<const std::byte> bytes, std::string_view where, Elements elements, ByteOrder order);
 
 }  // namespace ferrite::io::detail

@@ -6,6 +6,7 @@
 #include "ferrite/io/atomic_file.h"
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/torch.h"
+#include "ferrite/io/torch/pickle_globals.h"
 #include "ferrite/io/zip/zip.h"
 #include "ferrite/tensor/ops.h"
 
@@ -14,17 +15,6 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;  ///< of the storages in the file, as PyTorch has it
 constexpr std::string_view kFolder = "archive/";
-
-std::string_view storage_class(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f32: return "FloatStorage";
-    case Dtype::f64: return "DoubleStorage";
-    case Dtype::i32: return "IntStorage";
-    case Dtype::i64: return "LongStorage";
-    case Dtype::boolean: break;
-  }
-  return "BoolStorage";
-}
 
 std::int64_t bytes_of(const Tensor& t) { return t.numel() * size_of(t.dtype()); }
 
@@ -157,7 +147,7 @@ class PickleWriter {
     global("torch._utils", "_rebuild_tensor_v2");
     out_ += "((";
     text("storage");
-    global("torch", storage_class(range.dtype));
+    global("torch", detail::storage_class_of(detail::written_as(range.dtype)));
     text(std::to_string(window.storage));
     text("cpu");
     integer(range.bytes / size_of(range.dtype));

@@ -4,12 +4,12 @@
 
 namespace ferrite::detail {
 
-/// From any dtype to any other.
+/// From any dtype to any other, those included that are only stored: no other kernel takes these.
 struct Conversions {
   struct Row {
-    Block to[kDtypes];
+    Block to[kDtypes.size()];
   };
-  Row between[kDtypes];  ///< by the dtype of the operands
+  Row between[kDtypes.size()];  ///< by the place of the operands' dtype in kDtypes, and then of the results'
 };
 
 /// The code of a link of a chain (chain.h), for blocks of several sizes: more of it only its level knows.

@@ -6,10 +6,16 @@
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
-/// Values that do not fit an integer saturate; NaN gives 0. (The C++ conversion would be undefined.)
+template <class T>
+constexpr bool kIsHalf = std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>;
+
+/// Floats that do not fit an integer saturate; NaN gives 0. (The C++ conversion would be undefined.) Integers that do
+/// not fit a narrower one lose their high bits. Floats are rounded once, to nearest even.
 template <class To, class From>
 To convert(From v) {
-  if constexpr (std::is_same_v<To, bool>) {
+  if constexpr (kIsHalf<From>) {
+    return convert<To>(static_cast<float>(v));
+  } else if constexpr (std::is_same_v<To, bool>) {
     return v != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     constexpr From high = static_cast<From>(std::numeric_limits<To>::max());
@@ -37,15 +43,28 @@ void convert_run(const void* const* in, const std::ptrdiff_t* step, void* out, s
 
 template <class From>
 constexpr Conversions::Row conversions_from() {
-  return {{convert_run<From, float>, convert_run<From, double>, convert_run<From, std::int32_t>,
-           convert_run<From, std::int64_t>, convert_run<From, bool>}};
+  Conversions::Row row{};
+  const auto put = [&]<class... To>(const DtypeRow<To>&...) {
+    std::size_t i = 0;
+    ((row.to[i++] = convert_run<From, To>), ...);
+  };
+  std::apply(put, kDtypeTable);
+  return row;
+}
+
+constexpr Conversions all_conversions() {
+  Conversions all{};
+  const auto put = [&]<class... From>(const DtypeRow<From>&...) {
+    std::size_t i = 0;
+    ((all.between[i++] = conversions_from<From>()), ...);
+  };
+  std::apply(put, kDtypeTable);
+  return all;
 }
 
 }  // namespace
 
 constinit const BlockRows<Logic> logic_blocks = block_rows(Logic{});
-constinit const Conversions conversions = {{conversions_from<float>(), conversions_from<double>(),
-                                            conversions_from<std::int32_t>(), conversions_from<std::int64_t>(),
-                                            conversions_from<bool>()}};
+constinit const Conversions conversions = all_conversions();
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

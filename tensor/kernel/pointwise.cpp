@@ -37,7 +37,7 @@ void repeat(Repeated& to, const std::byte* value, std::int64_t element_bytes) {
 }
 
 void repeat_literal(Repeated& to, const Scalar& s, Dtype dtype) {
-  visit_dtype(dtype, [&](auto zero) {
+  visit_computed(dtype, [&](auto zero) {
     const auto v = s.as<decltype(zero)>();
     std::byte bytes[sizeof v];
     std::memcpy(bytes, &v, sizeof v);

@@ -263,12 +263,10 @@ void reduce_typed(const Tensor& x, const Shape& axes, Tensor& out) {
 
 template <class Op>
 void reduce_any(const Tensor& x, const Shape& axes, Tensor& out) {
-  switch (x.dtype()) {
-    case Dtype::f32: return reduce_typed<Op, float>(x, axes, out);
-    case Dtype::f64: return reduce_typed<Op, double>(x, axes, out);
-    case Dtype::i32: return reduce_typed<Op, std::int32_t>(x, axes, out);
-    default: return reduce_typed<Op, std::int64_t>(x, axes, out);
-  }
+  visit_computed(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!std::is_same_v<T, bool>) reduce_typed<Op, T>(x, axes, out);  // bool has been widened
+  });
 }
 
 /// Integers and bool widened to i64, so that a sum has room.
@@ -276,7 +274,7 @@ Tensor widened(const Tensor& x) {
   if (is_float(x.dtype()) || x.dtype() == Dtype::i64) return x;
   Tensor wide = Tensor::empty({x.shape(), Dtype::i64});
   std::int64_t* to = Writer::data<std::int64_t>(wide);
-  visit_dtype(x.dtype(), [&](auto zero) {
+  visit_computed(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for_each_offset(x.shape(), x.strides(),
                     [&](std::int64_t at) { *to++ = static_cast<std::int64_t>(x.data<T>()[at]); });

@@ -207,7 +207,7 @@ struct Pad {
                     "an amount beyond 2^62: before " + std::to_string(before) + ", after " + std::to_string(after));
   }
   static void fill(Tensor& out, const Scalar& value) {
-    visit_dtype(out.dtype(), [&](auto zero) {
+    visit_computed(out.dtype(), [&](auto zero) {
       using T = decltype(zero);
       std::fill_n(Writer::data<T>(out), out.numel(), value.as<T>());
     });

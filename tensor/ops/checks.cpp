@@ -59,7 +59,7 @@ struct Checked {
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     copy_to(Writer::raw(out[0]), in[0]);
-    visit_dtype(in[0].dtype(), [&](auto zero) {
+    visit_computed(in[0].dtype(), [&](auto zero) {
       using T = decltype(zero);
       if constexpr (!std::is_same_v<T, bool>) {
         const T low = bound<T>(attrs.low), high = bound<T>(attrs.high);

@@ -12,6 +12,7 @@ struct Full {
   using Attributes = FullAttrs;
   static constexpr auto name = "full", onnx = "ConstantOfShape", stablehlo = "constant";
   static constexpr auto summary = "a tensor of one value";
+  static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs, const Attributes& attrs) {
     check_literal(name, attrs.value, attrs.dtype);
@@ -27,9 +28,9 @@ struct Full {
     for (double& y : out[0].values) y = attrs.value.real();
   }
   static std::vector<Sample> samples() {
-    return {{.attrs = FullAttrs{Shape{2, 3}, 1.5, Dtype::f32}},
-            {.attrs = FullAttrs{Shape{}, -7, Dtype::i64}},
-            {.attrs = FullAttrs{Shape{0, 3}, 1, Dtype::boolean}}};
+    return {{.attrs = FullAttrs{Shape{2, 3}, 1.5, Dtype::f32}},   {.attrs = FullAttrs{Shape{}, -7, Dtype::i64}},
+            {.attrs = FullAttrs{Shape{0, 3}, 1, Dtype::boolean}}, {.attrs = FullAttrs{Shape{3}, 0.75, Dtype::bf16}},
+            {.attrs = FullAttrs{Shape{2}, -1.5, Dtype::f16}},     {.attrs = FullAttrs{Shape{2}, -128, Dtype::i8}}};
   }
 };
 
@@ -44,7 +45,7 @@ struct Arange {
     const Scalar begin = attrs.begin;
     const Scalar step = attrs.step;
     const std::int64_t n = out[0].numel();
-    visit_dtype(out[0].dtype(), [&](auto zero) {
+    visit_computed(out[0].dtype(), [&](auto zero) {
       using T = decltype(zero);
       T* to = Writer::data<T>(out[0]);
       if (begin.is_floating() || step.is_floating()) {

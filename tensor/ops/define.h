@@ -17,7 +17,7 @@ constexpr int place_in(functors::FunctorList<F...>) {
 }
 template <class Op>
 inline constexpr int kPlaces[3] = {place_in<Op>(functors::Arithmetic{}), place_in<Op>(functors::Functions{}),
-                                  place_in<Op>(functors::Logic{})};
+                                   place_in<Op>(functors::Logic{})};
 template <class Op>
 constexpr int family_of() {
   for (int f = 0; f < 3; ++f)

@@ -29,7 +29,7 @@ PooledVector<std::int64_t> positions(std::string_view where, const IndexAttrs& a
   const std::int64_t least = attrs.who ? 0 : -n;
   PooledVector<std::int64_t> out;
   out.reserve(static_cast<std::size_t>(index.numel()));
-  visit_dtype(index.dtype(), [&](auto zero) {
+  visit_computed(index.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for_each_offset(index.shape(), index.strides(), [&](std::int64_t at) {
       const auto i = static_cast<std::int64_t>(index.data<T>()[at]);
@@ -193,7 +193,7 @@ struct ScatterAdd {
     Shape others = out[0].strides();
     const std::int64_t step = others[axis];
     others[axis] = 0;
-    visit_dtype(out[0].dtype(), [&](auto zero) {
+    visit_computed(out[0].dtype(), [&](auto zero) {
       using T = decltype(zero);
       T* to = Writer::data<T>(out[0]);
       const T* from = source.data<T>();

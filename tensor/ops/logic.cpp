@@ -91,7 +91,8 @@ struct Where : functors::Where {
 struct Cast {
   using Attributes = CastAttrs;
   static constexpr auto name = "cast", onnx = "Cast", stablehlo = "convert";
-  static constexpr auto summary = "the values in another dtype; differentiable between floats";
+  static constexpr auto summary = "the values in another dtype, rounded to nearest even; differentiable between floats";
+  static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) { return {{in[0].shape(), attrs.dtype}}; }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
@@ -101,26 +102,35 @@ struct Cast {
     element_block(x.dtype(), attrs)(&from, &run, Writer::raw(out[0]), x.numel());
   }
   static Block element_block(Dtype operand, const Attributes& attrs) {
-    return kernels().conversions->between[static_cast<int>(operand)].to[static_cast<int>(attrs.dtype)];
+    return kernels().conversions->between[position_of(operand)].to[position_of(attrs.dtype)];
   }
   static Tensors vjp(const Vjp& v, const Attributes&) {
-    if (!is_float(v.in_spec(0).dtype)) return {Tensor()};
-    return {cast(v.grad(), v.in_spec(0).dtype)};
+    const Dtype from = v.in_spec(0).dtype;
+    if (!has_gradient(from)) return {Tensor()};
+    return {cast(v.grad(), gradient_dtype(from))};
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     const Dtype to = attrs.dtype;
     for (std::size_t i = 0; i < in[0].values.size(); ++i) {
       const double v = in[0].values[i];
-      out[0].values[i] = to == Dtype::boolean ? v != 0
-                         : is_integer(to)     ? std::trunc(v)
-                         : to == Dtype::f32   ? static_cast<float>(v)
-                                              : v;
+      out[0].values[i] = to == Dtype::boolean                ? v != 0
+                         : kind_of(to) == DtypeKind::integer ? std::trunc(v)
+                         : to == Dtype::f32                  ? static_cast<float>(v)
+                         : to == Dtype::bf16                 ? nearest(v, 8, -126)
+                         : to == Dtype::f16                  ? nearest(v, 11, -14)
+                                                             : v;
     }
+  }
+  /// The nearest number of so many binary digits, ties to even; the least exponent is that of normal numbers.
+  static double nearest(double v, int digits, int least) {
+    if (v == 0 || !std::isfinite(v)) return v;
+    const int unit = std::max(std::ilogb(v), least) - digits + 1;
+    return std::ldexp(std::nearbyint(std::ldexp(v, -unit)), unit);
   }
   static std::vector<Sample> samples() {
     std::vector<Sample> list;
-    for (const Dtype from : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
-      for (const Dtype to : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
+    for (const Dtype from : kDtypes)
+      for (const Dtype to : kDtypes)
         list.push_back({.inputs = {{{3, 5}, from}}, .attrs = CastAttrs{to}, .range = {-9, 9}, .indices = {0, 1, 5, 2}});
     return list;
   }

@@ -224,7 +224,7 @@ void arg_extremum(const Tensor& x, int axis, Tensor& out, Better better) {
   shape.erase(axis);
   strides.erase(axis);
   std::int64_t* to = Writer::data<std::int64_t>(out);
-  visit_dtype(x.dtype(), [&](auto zero) {
+  visit_computed(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for_each_offset(shape, strides, [&](std::int64_t at) {
       const T* p = x.data<T>() + at;

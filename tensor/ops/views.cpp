@@ -47,6 +47,7 @@ struct Reshape {
   using Attributes = ShapeAttrs;
   static constexpr auto name = "reshape", onnx = "Reshape", stablehlo = "reshape";
   static constexpr auto summary = "the elements in row-major order in another shape; a view where strides allow";
+  static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) {
     const Shape& shape = attrs.shape;
@@ -72,6 +73,7 @@ struct Reshape {
 struct Contiguous {
   static constexpr auto name = "contiguous", onnx = "Identity", stablehlo = "";
   static constexpr auto summary = "the same values, row-major without gaps";
+  static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const NoAttrs&) { return {in[0].spec()}; }
   static void eval(Inputs in, std::span<Tensor> out, const NoAttrs&) { copy_to(Writer::raw(out[0]), in[0]); }
@@ -87,6 +89,7 @@ struct Contiguous {
 struct Detach {
   static constexpr auto name = "detach", onnx = "Identity", stablehlo = "";
   static constexpr auto summary = "the same values; no gradient passes";
+  static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const NoAttrs&) { return {in[0].spec()}; }
   static bool view(const Tensor& x, const Spec&, const NoAttrs&, std::size_t, Layout& layout) {
@@ -108,6 +111,7 @@ struct Permute {
   using Attributes = PermuteAttrs;
   static constexpr auto name = "permute", onnx = "Transpose", stablehlo = "transpose";
   static constexpr auto summary = "axis i of the result is axis order[i]";
+  static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) {
     const Shape& order = attrs.order;
@@ -148,6 +152,7 @@ struct Expand {
   using Attributes = ShapeAttrs;
   static constexpr auto name = "expand", onnx = "Expand", stablehlo = "broadcast_in_dim";
   static constexpr auto summary = "repeats axes of extent 1 and new leading axes, without copying";
+  static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) {
     const Shape& shape = attrs.shape;

@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(bad_texts_name_their_line) {
       {"", "line 0"},
       {"graph {\n  input %0: f32[2]\n", "too early"},
       {"graph {\n  %1: f32[2] = nonsense(%0)\n}\n", "unknown operation 'nonsense'"},
-      {"graph {\n  input %0: f16[2]\n}\n", "line 2: not a dtype 'f16'"},
+      {"graph {\n  input %0: f12[2]\n}\n", "line 2: not a dtype 'f12'"},
       {"graph {\n  input %0: f32[2]\n  %1: f32[3] = exp(%0)\n  return %1\n}\n", "exp gives f32[2]"},
       {"graph {\n  %1: f32[2] = exp(%0)\n}\n", "used before it is defined"},
       {"graph {\n  input %0: f32[2]\n  input %0: f32[2]\n}\n", "defined twice"},

@@ -53,6 +53,13 @@ inline Tensor scattered(const Tensor& x) {
   if (x.rank() == 0) return x;
   Shape order;
   for (int i = x.rank() - 1; i >= 0; --i) order.push_back(i);
+  if (ferrite::is_storage_only(x.dtype())) {  // which pad refuses
+    Shape twice = Shape::filled(x.rank() + 1, -1);
+    twice[x.rank()] = 2;
+    const Tensor apart =
+        ferrite::contiguous(ferrite::expand(ferrite::unsqueeze(ferrite::permute(x, order), -1), twice));
+    return ferrite::permute(ferrite::select(apart, -1, 0), order);
+  }
   Shape twice = Shape::filled(x.rank() + 1, 0);
   twice[x.rank()] = 1;
   const Tensor apart = ferrite::pad(ferrite::unsqueeze(ferrite::contiguous(ferrite::permute(x, order)), -1),

@@ -14,11 +14,10 @@ namespace {
 using ferrite::Primitive;
 
 std::string dtypes_of(const Primitive& op) {
-  if (!op.is_pointwise()) return "";
+  if (!op.is_pointwise()) return op.takes_storage_types ? "all" : "";
   std::string s;
-  for (int d = 0; d < ferrite::kDtypes; ++d)
-    if (op.block(static_cast<ferrite::Dtype>(d)))
-      s += (s.empty() ? "" : " ") + std::string(name_of(static_cast<ferrite::Dtype>(d)));
+  for (const ferrite::Dtype t : ferrite::kDtypes)
+    if (!is_storage_only(t) && op.block(t)) s += (s.empty() ? "" : " ") + std::string(name_of(t));
   return s;
 }
 
@@ -52,7 +51,8 @@ std::string markdown() {
   std::ostringstream s;
   s << "# Operations\n\nGenerated from the records in `tensor/ops/` and `nn/`; do not edit. A pointwise operation has "
        "as constants "
-       "`[a] [b] [c]`, literals in place of operands; those in brackets need not be set.\n\n"
+       "`[a] [b] [c]`, literals in place of operands; those in brackets need not be set. Dtypes: `all` are f32, f64, "
+       "i32, i64, bool and those that are only stored, bf16, f16 and i8; every other operation refuses these three.\n\n"
     << "| operation | what it gives | kind | constants | dtypes | gradient | sampled on | ONNX | StableHLO |\n"
     << "|---|---|---|---|---|---|---|---|---|\n";
   for (const Primitive* op : all()) {

@@ -12,16 +12,18 @@ Tensors inputs_of(const Primitive& op, const Sample& sample, Dtype real, std::ui
   std::size_t next_value = 0;
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
     Spec s = sample.inputs[i];
-    if (ferrite::is_float(s.dtype)) {
-      s.dtype = real;
+    if (ferrite::has_gradient(s.dtype)) {
+      const Dtype dtype = ferrite::is_float(s.dtype) ? real : s.dtype;
+      s.dtype = ferrite::is_float(s.dtype) ? real : Dtype::f32;
       if (!sample.values.empty()) {
         std::vector<double> v(static_cast<std::size_t>(s.shape.numel()));
         for (double& x : v) x = sample.values[next_value++ % sample.values.size()];
-        in.push_back(tensor_of(v, s.shape, s.dtype));
+        in.push_back(tensor_of(v, s.shape, dtype));
         continue;
       }
       const ferrite::RandomKey key{3, ferrite::stream_of(op.name) + i, call};
-      in.push_back(ferrite::uniform(s.shape, key, sample.range.low, sample.range.high, s.dtype));
+      const Tensor drawn = ferrite::uniform(s.shape, key, sample.range.low, sample.range.high, s.dtype);
+      in.push_back(ferrite::cast(drawn, dtype));
       continue;
     }
     std::vector<double> v(static_cast<std::size_t>(s.shape.numel()));

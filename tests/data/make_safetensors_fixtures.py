@@ -25,6 +25,8 @@ def main():
         "unicode": ({"straße": torch.ones(2), "重み": torch.zeros(2), 'quote"\\': torch.ones(1)}, None),
         "gru": (torch.nn.GRU(3, 4).state_dict(), None),
         "halves": ({"f16": torch.randn(5).half(), "bf16": torch.randn(3, 2).bfloat16(), "u8": torch.arange(7).to(torch.uint8)}, None),
+        "stored": ({name: (torch.arange(5) / 3 - 1).to(dtype) for name, dtype in
+                    {"f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8, "f32": torch.float32}.items()}, None),
     }
     for name, (tensors, metadata) in files.items():
         save_file(tensors, folder / f"{name}.safetensors", metadata)

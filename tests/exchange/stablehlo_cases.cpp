@@ -156,18 +156,30 @@ void add_extremes(const Primitive& op, std::vector<StablehloCase>& list) {
   const Tensor x = Tensor::from({1e30, -1e30, infinity, -infinity, std::nan(""), 2.9, -2.9, -0.0, 0x1p31, -0x1p31,
                                  0x1p63, -0x1p63, 0x1p31 - 1, 0x1p31 - 0.5, -0x1p31 - 1, 1e-310});
   if (op.name == "cast") {
-    for (const Dtype from : {Dtype::f32, Dtype::f64})
-      for (const Dtype to : {Dtype::i32, Dtype::i64, Dtype::boolean, Dtype::f64})
-        list.push_back(application(op, {ferrite::cast(x, from)}, CastAttrs{to}, from, "extremes"));
+    for (const Dtype from : {Dtype::f32, Dtype::f64, Dtype::f16, Dtype::bf16})
+      for (const Dtype to : {Dtype::i32, Dtype::i64, Dtype::i8, Dtype::boolean, Dtype::f64})
+        list.push_back(application(op, {ferrite::cast(x, from)}, CastAttrs{to}, from,
+                                   std::string(name_of(from)) + " extremes to " + std::string(name_of(to))));
+    const Tensor ties = Tensor::from<float>(
+        {1 + 0x1p-11F, 1 + 0x3p-11F, 1 + 0x1p-8F, 1 + 0x3p-8F, 65519, 65520, 0x1p-24F, 0x1p-25F, 0x1p-133F});
+    for (const Dtype to : {Dtype::f16, Dtype::bf16})
+      list.push_back(application(op, {ties}, CastAttrs{to}, Dtype::f32, "rounded to " + std::string(name_of(to))));
     const Tensor wide = Tensor::from<std::int64_t>(
         {std::int64_t{1} << 32, -1, (std::int64_t{1} << 31) + 5, -(std::int64_t{1} << 40) - 7});
-    list.push_back(application(op, {wide}, CastAttrs{Dtype::i32}, Dtype::f64, "wraps"));
+    for (const Dtype to : {Dtype::i32, Dtype::i8})
+      list.push_back(application(op, {wide}, CastAttrs{to}, Dtype::f64, "wraps to " + std::string(name_of(to))));
   }
   const Tensor rows = Tensor::from(
       {1.0, std::nan(""), 3.0, std::nan(""), 2.0, 5.0, 5.0, -1.0, -infinity, -infinity, -infinity, -infinity}, {3, 4});
   const bool extremum = op.name == "amax" || op.name == "amin";
   if (extremum) list.push_back(application(op, {rows}, ReductionAttrs{{1}, false}, Dtype::f64, "NaN"));
   if (op.name.starts_with("arg")) list.push_back(application(op, {rows}, ArgAttrs{1, false}, Dtype::f64, "NaN"));
+}
+
+/// The same values in a type that operations compute with; exact.
+Tensor computed(const Tensor& x) {
+  if (!ferrite::is_storage_only(x.dtype())) return x;
+  return ferrite::cast(x, ferrite::has_gradient(x.dtype()) ? Dtype::f32 : Dtype::i32);
 }
 
 /// The gradient of a sequence, as a tape over it makes it: with all results reached, and with the last one only.
@@ -207,9 +219,20 @@ std::vector<StablehloCase> gradient_cases(const Primitive& op) {
 
 StablehloCase case_of(const std::string& name, const std::function<Tensors(const Tensors&)>& f, const Tensors& in,
                       double tolerance) {
+  // Arguments and results travel in NumPy's files, which have no bf16: what is only stored is cast inside the program.
   std::vector<Spec> specs;
-  for (const Tensor& x : in) specs.push_back(x.spec());
-  return {name, ferrite::trace(f, specs), {}, in, f(in), tolerance};
+  Tensors given;
+  for (const Tensor& x : in) {
+    given.push_back(computed(x));
+    specs.push_back(given[given.size() - 1].spec());
+  }
+  const auto g = [&](const Tensors& x) {
+    Tensors operands, out;
+    for (std::size_t i = 0; i < in.size(); ++i) operands.push_back(ferrite::cast(x[i], in[i].dtype()));
+    for (const Tensor& y : f(operands)) out.push_back(computed(y));
+    return out;
+  };
+  return {name, ferrite::trace(g, specs), {}, given, g(given), tolerance};
 }
 
 std::vector<StablehloCase> operation_cases(const Primitive& op) {

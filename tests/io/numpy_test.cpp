@@ -63,13 +63,7 @@ void check_elements(const Tensor& tensor, bool is_unsigned) {
 
 void check_values(const Tensor& tensor, const std::string& spec, bool is_unsigned = false) {
   BOOST_TEST(tensor.spec().str() == spec);
-  switch (tensor.dtype()) {
-    case Dtype::f32: return check_elements<float>(tensor, is_unsigned);
-    case Dtype::f64: return check_elements<double>(tensor, is_unsigned);
-    case Dtype::i32: return check_elements<std::int32_t>(tensor, is_unsigned);
-    case Dtype::i64: return check_elements<std::int64_t>(tensor, is_unsigned);
-    case Dtype::boolean: return check_elements<bool>(tensor, is_unsigned);
-  }
+  visit_computed(tensor.dtype(), [&](auto zero) { check_elements<decltype(zero)>(tensor, is_unsigned); });
 }
 
 auto says(const std::string& text) {

@@ -74,8 +74,19 @@ template <class T>
 bool same_bits(T x, T y) {
   if constexpr (std::is_floating_point_v<T>)
     return (std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y));
-  else
+  else if constexpr (std::is_integral_v<T>)
     return x == y;
+  else
+    return same_bits(static_cast<float>(x), static_cast<float>(y));
+}
+
+/// An element as a message shows it.
+template <class T>
+auto shown_element(T x) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return +x;
+  else
+    return static_cast<float>(x);
 }
 
 /// Equal dtypes, shapes and bytes, which is how most comparisons end.
@@ -101,8 +112,8 @@ inline boost::test_tools::predicate_result identical(const ferrite::Tensor& a, c
     for (std::size_t i = 0; i < x.size() && result; ++i)
       if (!same_bits<T>(x[i], y[i])) {
         result = false;
-        result.message() << "element " << i << " of " << a.shape().str() << " differs in bits: " << +x[i] << " and "
-                         << +y[i];
+        result.message() << "element " << i << " of " << a.shape().str()
+                         << " differs in bits: " << shown_element<T>(x[i]) << " and " << shown_element<T>(y[i]);
       }
   });
   return result;

@@ -101,6 +101,7 @@ template <class F>
 void by_size(std::int64_t bytes, F&& f) {
   switch (bytes) {
     case 1: return f(std::uint8_t{});
+    case 2: return f(std::uint16_t{});
     case 4: return f(std::uint32_t{});
     default: return f(std::uint64_t{});
   }
