@@ -1,20 +1,11 @@
-#include <algorithm>
+/// The steps of recurrences on the way back: rows through the gates of a cell, and products with transposed weights.
+#include "ferrite/nn/recurrent/detail/recurrence_parts.h"
+#include "ferrite/tensor/kernel/tile.h"
 
-#include "ferrite/nn/recurrent/detail/recurrence.h"
-#include "ferrite/tensor/kernel/gemm.h"
-#include "ferrite/tensor/kernel/packet.h"
-#include "ferrite/tensor/kernel/room.h"
-#include "ferrite/tensor/threads.h"
-
-namespace ferrite::nn::detail {
-using namespace ferrite::detail;
-
+namespace ferrite::nn::detail::FERRITE_LEVEL {
 namespace {
 
-/// Cotangents of the sums before the gates, as one row keeps them. A GRU's stand as n of h W_hn, r, z, n of x W_in: the
-/// first three meet W_hh, the last three W_ih.
-constexpr std::int64_t places_of(CellType c) { return c == CellType::gru ? 4 : gates_of(c); }
-constexpr std::int64_t first_of_input(CellType c) { return c == CellType::gru ? 1 : 0; }
+using namespace ferrite::detail::FERRITE_LEVEL;
 
 /// Calls f(first element, number of elements) for every packet of a row; the last one may be part of a packet.
 template <class T, class F>
@@ -25,26 +16,20 @@ inline void each_packet(std::int64_t H, F&& f) {
   if (j < H) f(j, H - j);
 }
 
-/// One row of one step on the way back. dh and dc come in whole and leave as what passes by the product.
+/// What stands in a row, and where its results go.
 template <class T>
-struct RowBack {
-  const T* saved;
-  const T* y;         ///< of this step
-  const T* before;    ///< h before this step
-  const T* c_before;  ///< c before this step
-  const T* dwhole;    ///< cotangent of o tanh(c): dh, or what comes through a projection
-  T* dh;
-  T* dc;
-  T* d;      ///< the places of this row
-  T* whole;  ///< o tanh(c) goes here, for the gradient of a projection; or null
-  std::int64_t H;
-
-  Packet<T> value(std::int64_t k, std::int64_t j) const { return Packet<T>::load(saved + k * H + j); }
-  void give(std::int64_t place, std::int64_t j, Packet<T> v, std::int64_t n) const { put(d + place * H + j, v, n); }
+struct Row : RowBack<T> {
+  explicit Row(const RowBack<T>& s) : RowBack<T>(s) {}
+  [[gnu::always_inline]] Packet<T> value(std::int64_t k, std::int64_t j) const {
+    return Packet<T>::load(this->saved + k * this->H + j);
+  }
+  [[gnu::always_inline]] void give(std::int64_t place, std::int64_t j, Packet<T> v, std::int64_t n) const {
+    put(this->d + place * this->H + j, v, n);
+  }
 };
 
 template <class T>
-void gru_row_back(const RowBack<T>& s) {
+void gru_row_back(const Row<T>& s) {
   using P = Packet<T>;
   const P one(T(1));
   each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
@@ -63,7 +48,7 @@ void gru_row_back(const RowBack<T>& s) {
 
 /// All but r, which waits for the product with W_hn.
 template <class T>
-void gru_reset_before_row_back(const RowBack<T>& s) {
+void gru_reset_before_row_back(const Row<T>& s) {
   using P = Packet<T>;
   const P one(T(1));
   each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
@@ -76,7 +61,7 @@ void gru_reset_before_row_back(const RowBack<T>& s) {
 }
 
 template <class T>
-void lstm_row_back(const RowBack<T>& s) {
+void lstm_row_back(const Row<T>& s) {
   using P = Packet<T>;
   const P one(T(1));
   each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
@@ -94,7 +79,7 @@ void lstm_row_back(const RowBack<T>& s) {
 }
 
 template <class T, bool kRelu>
-void rnn_row_back(const RowBack<T>& s) {
+void rnn_row_back(const Row<T>& s) {
   using P = Packet<T>;
   each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
     const P y = P::load(s.y + j);
@@ -104,8 +89,11 @@ void rnn_row_back(const RowBack<T>& s) {
   });
 }
 
+}  // namespace
+
 template <class T>
-void row_back(CellType cell, const RowBack<T>& s) {
+void row_back(CellType cell, const RowBack<T>& row) {
+  const Row<T> s(row);
   switch (cell) {
     case CellType::gru: return gru_row_back(s);
     case CellType::gru_reset_before: return gru_reset_before_row_back(s);
@@ -116,333 +104,33 @@ void row_back(CellType cell, const RowBack<T>& s) {
 }
 
 template <class T>
-void add_to(T* total, const T* more, std::int64_t n) {
-  for (std::int64_t k = 0; k < n; ++k) total[k] += more[k];
+void product_back(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, T* to, std::int64_t to_row,
+                  bool add) {
+  each_unit<T, 1>(w, rows, a, a_row, [&](std::int64_t row, std::int64_t j, std::int64_t, const Packet<T>* sums) {
+    T* const at = to + row * to_row + j;
+    (add ? Packet<T>::load(at) + sums[0] : sums[0]).store(at);
+  });
 }
 
-/// Rows on the way back, waiting to be summed: the operands of the weights' gradients, side by side in time.
 template <class T>
-struct Waiting {
-  Waiting(const Recurrence<T>& r, std::int64_t most, bool projects)
-      : places(places_of(r.cell) * r.H),
-        x_room(most * r.D),
-        h_room(most * r.P),
-        d_room(most * places),
-        more_room(projects || r.cell == CellType::gru_reset_before ? most * r.H : 0),
-        dp_room(projects ? most * r.P : 0),
-        x(x_room.get()),
-        h(h_room.get()),
-        d(d_room.get()),
-        more(more_room.get()),
-        dp(dp_room.get()) {}
-
-  std::int64_t places;
-  Room<T> x_room, h_room, d_room, more_room, dp_room;
-  T* x;
-  T* h;
-  T* d;
-  T* more;  ///< r h, or o tanh(c) before a projection
-  T* dp;    ///< cotangents of projected outputs
-};
-
-/// Sums the weights' gradients over blocks of 256 waiting rows. Rows of the results are shared among threads.
-template <class T>
-class WeightGradients {
- public:
-  WeightGradients(const Recurrence<T>& r, const RecurrenceGrad<T>& g, const Waiting<T>& rows)
-      : r_(r), g_(g), rows_(rows), partial_(most_elements()) {
-    const std::int64_t G = r.columns(), H = r.H, width = rows.places;
-    const T* const di = rows.d + first_of_input(r.cell) * H;
-    const bool after = r.cell == CellType::gru;
-    const bool split = is_gru(r.cell);  // n stands elsewhere, or meets other rows
-    const T* const dn = after ? rows.d : rows.d + 2 * H;
-    const T* const rest = after ? rows.d + H : rows.d;
-    product(g.dw_ih, G, r.D, G, rows.x, r.D, di, width);
-    product(g.dw_hh, G, r.P, split ? 2 * H : G, rows.h, r.P, rest, width);
-    if (split && g.dw_hh) product(g.dw_hh + 2 * H, G, r.P, H, after ? rows.h : rows.more, after ? r.P : H, dn, width);
-    product(g.dw_hr, r.P, H, r.P, rows.more, H, rows.dp, r.P);
-    sum(g.db_ih, G, di);
-    sum(g.db_hh, split ? 2 * H : G, rest);
-    if (split && g.db_hh) sum(g.db_hh + 2 * H, H, dn);
-    count_tasks();
-  }
-
-  void add(std::int64_t begin, std::int64_t n) {
-    const auto task = [&](std::int64_t k) { run(k, begin, n); };
-    if (n * work_ < kWorthSharing) {
-      for (std::int64_t k = 0; k < tasks_; ++k) task(k);
-    } else {
-      parallel_for(tasks_, task);
-    }
-    first_ = false;
-  }
-
- private:
-  static constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
-
-  /// C [M, N] (+)= A^T B over rows; without A, C [N] (+)= the sum of the rows.
-  struct Sum {
-    T* c;
-    std::int64_t c_row, M, N;
-    const T* a;
-    std::int64_t a_row;
-    const T* b;
-    std::int64_t b_row;
-    std::int64_t partial = 0;      ///< where its partial sums stand
-    std::int64_t rows_a_task = 1;  ///< of C
-    std::int64_t first_task = 0;
-  };
-
-  void product(T* c, std::int64_t c_row, std::int64_t M, std::int64_t N, const T* a, std::int64_t a_row, const T* b,
-               std::int64_t b_row) {
-    if (c) sums_.push_back({c, c_row, M, N, a, a_row, b, b_row});
-  }
-  void sum(T* c, std::int64_t N, const T* b) {
-    if (c) sums_.push_back({c, N, 1, N, nullptr, 0, b, rows_.places});
-  }
-  std::int64_t most_elements() const {
-    return (r_.D + r_.P) * r_.columns() + r_.H * r_.P * (g_.dw_hr ? 1 : 0) + 2 * r_.columns();
-  }
-  /// Cuts what there is to do so that every thread finds several pieces, none too thin to be worth its packing.
-  void count_tasks() {
-    std::int64_t partial = 0;
-    const std::int64_t pieces = thread_count() == 1 ? 1 : 2 * thread_count();
-    for (Sum& s : sums_) {
-      s.partial = partial;
-      partial += s.M * s.N;
-      work_ += s.M * s.N;
-      s.rows_a_task = std::max<std::int64_t>(32, ((s.M + pieces - 1) / pieces + 15) / 16 * 16);
-      s.first_task = tasks_;
-      tasks_ += (s.M + s.rows_a_task - 1) / s.rows_a_task;
-    }
-  }
-
-  void run(std::int64_t task, std::int64_t begin, std::int64_t n) {
-    std::size_t k = sums_.size() - 1;
-    while (sums_[k].first_task > task) --k;
-    const Sum& s = sums_[k];
-    const std::int64_t m = (task - s.first_task) * s.rows_a_task;
-    const std::int64_t M = std::min(s.rows_a_task, s.M - m);
-    T* const total = s.c + m * s.c_row;
-    T* const sum = first_ ? total : partial_.get() + s.partial + m * s.N;
-    const std::int64_t row = first_ ? s.c_row : s.N;
-    const T* const b = s.b + begin * s.b_row;
-    if (s.a) {
-      gemm<T>(M, s.N, n, {s.a + begin * s.a_row + m, 1, s.a_row}, {b, s.b_row, 1}, sum, row);
-    } else {
-      std::copy_n(b, s.N, sum);
-      for (std::int64_t i = 1; i < n; ++i) add_to(sum, b + i * s.b_row, s.N);
-    }
-    for (std::int64_t i = 0; !first_ && i < M; ++i) add_to(total + i * s.c_row, sum + i * row, s.N);
-  }
-
-  const Recurrence<T>& r_;
-  const RecurrenceGrad<T>& g_;
-  const Waiting<T>& rows_;
-  Room<T> partial_;
-  InlineVector<Sum, 8> sums_;
-  std::int64_t tasks_ = 0;
-  std::int64_t work_ = 0;  ///< elements of all results
-  bool first_ = true;
-};
-
-/// The state before the n-th step of a row, as the forward pass had it.
-template <class T>
-struct Before {
-  const Recurrence<T>& r;
-  const RecurrenceGrad<T>& g;
-  const T* zeros;
-
-  const T* h(std::int64_t n, std::int64_t b) const {
-    if (r.anew(n, b)) return zeros;
-    const std::int64_t t = n > 0 ? r.time(n - 1) : 0;
-    return n > 0 && r.valid(t, b) ? g.y.at(t, b) : r.h0 + b * r.P;
-  }
-  const T* c(std::int64_t n, std::int64_t b) const {
-    if (r.anew(n, b)) return zeros;
-    const std::int64_t t = n > 0 ? r.time(n - 1) : 0;
-    if (n == 0 || !r.valid(t, b)) return r.c0 + b * r.H;
-    return g.saved + ((t * r.B + b) * saved_of(r.cell) + 4) * r.H;
-  }
-};
-
-/// The way back: some steps at a time for all rows, then the sums over what has come together.
-template <class T>
-class WayBack {
- public:
-  WayBack(const Recurrence<T>& r, const RecurrenceGrad<T>& g)
-      : r_(r),
-        g_(g),
-        projects_(g.turned.hr.data != nullptr),
-        steps_(std::clamp<std::int64_t>((thread_count() == 1 ? 1 : 4) * kBlockK / r.B, 1, r.T_)),
-        P_(padded<T>(r.P)),
-        H_(padded<T>(r.H)),
-        rows_(r, kBlockK - 1 + steps_ * r.B, projects_),
-        sums_(r, g, rows_),
-        room_(r.B * (P_ + (projects_ ? H_ : 0)) + std::max(H_, P_)),
-        dx_(g.dx ? steps_ * r.B * r.D : 0),
-        dh_(room_.get()),
-        dwhole_(dh_ + r.B * P_),
-        zeros_(room_.get() + r.B * (P_ + (projects_ ? H_ : 0))),
-        before_{r, g, zeros_},
-        chunk_(rows_of_a_chunk(r.B, steps_ * r.columns() * r.P)) {
-    std::fill_n(zeros_, std::max(H_, P_), T(0));
-  }
-
-  void run() {
-    for (std::int64_t b = 0; b < r_.B; ++b) std::copy_n(g_.dh + b * r_.P, r_.P, dh_ + b * P_);
-    for (std::int64_t last = r_.T_; last > 0; last -= steps_)
-      some_steps(std::max<std::int64_t>(0, last - steps_), last);
-    if (waiting_ > 0) sums_.add(0, waiting_);
-    for (std::int64_t b = 0; b < r_.B; ++b) std::copy_n(dh_ + b * P_, r_.P, g_.dh + b * r_.P);
-  }
-
- private:
-  /// Steps last - 1 down to first.
-  void some_steps(std::int64_t first, std::int64_t last) {
-    const auto chunk = [&](std::int64_t k) {
-      const std::int64_t begin = k * chunk_;
-      const std::int64_t end = std::min(r_.B, begin + chunk_);
-      for (std::int64_t n = last - 1; n >= first; --n) step(n, waiting_ + (last - 1 - n) * r_.B, begin, end);
-    };
-    parallel_for((r_.B + chunk_ - 1) / chunk_, chunk);
-    if (g_.dx) give_dx(first, last);
-    waiting_ += (last - first) * r_.B;
-    std::int64_t begin = 0;
-    for (; waiting_ - begin >= kBlockK; begin += kBlockK) sums_.add(begin, kBlockK);
-    keep_from(begin);
-  }
-
-  /// One step of some rows; `at` is where its first row waits.
-  void step(std::int64_t n, std::int64_t at, std::int64_t begin, std::int64_t end) {
-    const std::int64_t t = r_.time(n);
-    if (g_.dy) {
-      for (std::int64_t b = begin; b < end; ++b)
-        if (r_.valid(t, b)) add_to(dh_ + b * P_, g_.dy.at(t, b), r_.P);
-    }
-    if (projects_) through_projection(t, at, begin, end);
-    for (std::int64_t b = begin; b < end; ++b) one_row(n, t, at + b, b);
-    if (r_.cell == CellType::gru_reset_before) through_reset(t, at, begin, end);
-    if (n == 0 && !g_.wants_state) return;
-    T* const d = rows_.d + (at + begin) * rows_.places;
-    each_unit<T, 1>(g_.turned.hh, end - begin, d, rows_.places,
-                    [&](std::int64_t row, std::int64_t j, std::int64_t, const Packet<T>* sums) {
-                      T* const to = dh_ + (begin + row) * P_ + j;
-                      (Packet<T>::load(to) + sums[0]).store(to);
-                    });
-    for (std::int64_t b = begin; r_.resets && b < end; ++b) {
-      if (!r_.anew(n, b)) continue;
-      std::fill_n(dh_ + b * P_, P_, T(0));
-      if (g_.dc) std::fill_n(g_.dc + b * r_.H, r_.H, T(0));
-    }
-  }
-
-  void one_row(std::int64_t n, std::int64_t t, std::int64_t at, std::int64_t b) {
-    T* const d = rows_.d + at * rows_.places;
-    T* const h = rows_.h + at * r_.P;
-    std::copy_n(before_.h(n, b), r_.P, h);
-    if (!r_.valid(t, b)) {
-      std::fill_n(d, rows_.places, T(0));
-      std::fill_n(rows_.x + at * r_.D, r_.D, T(0));  // what stands in the padding may be NaN
-      if (projects_) std::fill_n(rows_.more + at * r_.H, r_.H, T(0));
-      return;
-    }
-    std::copy_n(r_.x.at(t, b), r_.D, rows_.x + at * r_.D);
-    T* const dh = dh_ + b * P_;
-    row_back<T>(r_.cell, {.saved = g_.saved + (t * r_.B + b) * saved_of(r_.cell) * r_.H,
-                          .y = g_.y.at(t, b),
-                          .before = h,
-                          .c_before = g_.dc ? before_.c(n, b) : nullptr,
-                          .dwhole = projects_ ? dwhole_ + b * H_ : dh,
-                          .dh = dh,
-                          .dc = g_.dc ? g_.dc + b * r_.H : nullptr,
-                          .d = d,
-                          .whole = projects_ ? rows_.more + at * r_.H : nullptr,
-                          .H = r_.H});
-    if (!is_gru(r_.cell)) std::fill_n(dh, P_, T(0));  // all of it goes through the gates
-  }
-
-  /// The cotangents of o tanh(c) from those of its projection.
-  void through_projection(std::int64_t t, std::int64_t at, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t b = begin; b < end; ++b) {
-      T* const dp = rows_.dp + (at + b) * r_.P;
-      if (r_.valid(t, b)) {
-        std::copy_n(dh_ + b * P_, r_.P, dp);
-      } else {
-        std::fill_n(dp, r_.P, T(0));
-      }
-    }
-    each_unit<T, 1>(g_.turned.hr, end - begin, rows_.dp + (at + begin) * r_.P, r_.P,
-                    [&](std::int64_t row, std::int64_t j, std::int64_t, const Packet<T>* sums) {
-                      sums[0].store(dwhole_ + (begin + row) * H_ + j);
-                    });
-  }
-
-  /// With the reset before the product: from n through W_hn to r and h.
-  void through_reset(std::int64_t t, std::int64_t at, std::int64_t begin, std::int64_t end) {
-    using P = Packet<T>;
-    const P one(T(1));
-    for (std::int64_t b = begin; b < end; ++b)
-      if (!r_.valid(t, b)) std::fill_n(rows_.more + (at + b) * r_.H, r_.H, T(0));
-    T* const d = rows_.d + (at + begin) * rows_.places;
-    each_unit<T, 1>(g_.turned.hh_n, end - begin, d + 2 * r_.H, rows_.places,
-                    [&](std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) {
-                      const std::int64_t b = begin + row;
-                      if (!r_.valid(t, b)) return;
-                      const P r = P::load(g_.saved + (t * r_.B + b) * 3 * r_.H + j);
-                      const P h = P::load(rows_.h + (at + b) * r_.P + j);
-                      T* const dh = dh_ + b * P_ + j;
-                      put(d + row * rows_.places + j, sums[0] * h * r * (one - r), n);
-                      put(rows_.more + (at + b) * r_.H + j, r * h, n);
-                      (P::load(dh) + sums[0] * r).store(dh);
-                    });
-  }
-
-  void give_dx(std::int64_t first, std::int64_t last) {
-    const std::int64_t n = (last - first) * r_.B;
-    const T* const d = rows_.d + waiting_ * rows_.places + first_of_input(r_.cell) * r_.H;
-    gemm<T>(n, r_.D, r_.columns(), {d, rows_.places, 1}, {g_.turned.ih, 1, r_.columns()}, dx_.get(), r_.D);
-    for (std::int64_t k = last - 1; k >= first; --k)
-      for (std::int64_t b = 0; b < r_.B; ++b)
-        std::copy_n(dx_.get() + ((last - 1 - k) * r_.B + b) * r_.D, r_.D, g_.dx.at(r_.time(k), b));
-  }
-
-  /// Rows before `begin` have been summed.
-  void keep_from(std::int64_t begin) {
-    if (begin == 0) return;
-    const std::int64_t n = waiting_ - begin;
-    const auto move = [&](T* rows, std::int64_t width) { std::copy_n(rows + begin * width, n * width, rows); };
-    move(rows_.x, r_.D);
-    move(rows_.h, r_.P);
-    move(rows_.d, rows_.places);
-    if (projects_ || r_.cell == CellType::gru_reset_before) move(rows_.more, r_.H);
-    if (projects_) move(rows_.dp, r_.P);
-    waiting_ = n;
-  }
-
-  const Recurrence<T>& r_;
-  const RecurrenceGrad<T>& g_;
-  bool projects_;
-  std::int64_t steps_, P_, H_;
-  Waiting<T> rows_;
-  WeightGradients<T> sums_;
-  Room<T> room_, dx_;
-  T* dh_;
-  T* dwhole_;
-  T* zeros_;
-  Before<T> before_;
-  std::int64_t chunk_;
-  std::int64_t waiting_ = 0;
-};
-
-}  // namespace
-
-template <class T>
-void run_recurrence_back(const Recurrence<T>& r, const RecurrenceGrad<T>& g) {
-  WayBack<T>(r, g).run();
+void reset_back(const ResetBack<T>& s) {
+  using P = Packet<T>;
+  const P one(T(1));
+  each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
+    const P product = P::load(s.product + j), r = P::load(s.r + j), h = P::load(s.h + j);
+    put(s.dr + j, product * h * r * (one - r), n);
+    put(s.rh + j, r * h, n);
+    (P::load(s.dh + j) + product * r).store(s.dh + j);
+  });
 }
 
-template void run_recurrence_back<float>(const Recurrence<float>&, const RecurrenceGrad<float>&);
-template void run_recurrence_back<double>(const Recurrence<double>&, const RecurrenceGrad<double>&);
+template void row_back(CellType, const RowBack<float>&);
+template void row_back(CellType, const RowBack<double>&);
+template void product_back(const GateMatrix<float>&, std::int64_t, const float*, std::int64_t, float*, std::int64_t,
+                           bool);
+template void product_back(const GateMatrix<double>&, std::int64_t, const double*, std::int64_t, double*, std::int64_t,
+                           bool);
+template void reset_back(const ResetBack<float>&);
+template void reset_back(const ResetBack<double>&);
 
-}  // namespace ferrite::nn::detail
+}  // namespace ferrite::nn::detail::FERRITE_LEVEL

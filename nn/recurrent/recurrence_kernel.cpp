@@ -1,14 +1,13 @@
+/// The steps of recurrences: products whose sums are finished by the gates of a cell, and rows through time.
 #include <algorithm>
 
-#include "ferrite/nn/recurrent/detail/recurrence.h"
-#include "ferrite/tensor/kernel/packet.h"
-#include "ferrite/tensor/kernel/room.h"
-#include "ferrite/tensor/threads.h"
+#include "ferrite/nn/recurrent/detail/recurrence_parts.h"
+#include "ferrite/tensor/kernel/tile.h"
 
-namespace ferrite::nn::detail {
-using namespace ferrite::detail;
-
+namespace ferrite::nn::detail::FERRITE_LEVEL {
 namespace {
+
+using namespace ferrite::detail::FERRITE_LEVEL;
 
 /// What the gates of one packet of units of one row read and write. Each kind of cell finishes its sums in a function
 /// object of its own, in line behind the product.
@@ -172,11 +171,32 @@ struct StoreInput {
   }
 };
 
+template <class T>
+void input_sums(CellType cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row, T* i,
+                std::int64_t i_gate, std::int64_t i_row) {
+  switch (gates_of(cell)) {
+    case 1: return each_unit<T, 1>(w.ih, rows, x, x_row, StoreInput<T, 1>{i, i_gate, i_row});
+    case 3: return each_unit<T, 3>(w.ih, rows, x, x_row, StoreInput<T, 3>{i, i_gate, i_row});
+    default: return each_unit<T, 4>(w.ih, rows, x, x_row, StoreInput<T, 4>{i, i_gate, i_row});
+  }
+}
+
+template <class T>
+void step_rows(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
+  switch (cell) {
+    case CellType::gru: return each_unit<T, 3>(w.hh, s.rows, s.h, s.P_, GruGates<T>(w, s));
+    case CellType::gru_reset_before: return reset_before_rows(w, s);
+    case CellType::lstm: return lstm_rows(w, s);
+    case CellType::rnn_tanh: return each_unit<T, 1>(w.hh, s.rows, s.h, s.P_, RnnGates<T, false>(w, s));
+    case CellType::rnn_relu: return each_unit<T, 1>(w.hh, s.rows, s.h, s.P_, RnnGates<T, true>(w, s));
+  }
+}
+
 /// The rows [begin, end) of a batch through all steps.
 template <class T>
 class RowsThroughTime {
  public:
-  RowsThroughTime(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t begin, std::int64_t end)
+  RowsThroughTime(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t begin, std::int64_t end, T* memory)
       : r_(r),
         out_(out),
         begin_(begin),
@@ -186,13 +206,15 @@ class RowsThroughTime {
         i_row_(out.saved ? saved_of(r.cell) * r.H : gates_of(r.cell) * H_),
         i_gate_(out.saved ? r.H : H_),
         steps_(steps_at_once()),
-        room_(rows_ * (2 * P_ + 3 * H_) + (out.saved ? 0 : steps_ * rows_ * i_row_)),
-        h_(room_.get()),
+        h_(memory),
         next_(h_ + rows_ * P_),
         c_(next_ + rows_ * P_),
         c_next_(r.lengths ? c_ + rows_ * H_ : c_),
         between_(c_ + 2 * rows_ * H_),
         i_(between_ + rows_ * H_) {}
+
+  /// Elements of `memory`.
+  std::int64_t size() const { return rows_ * (2 * P_ + 3 * H_) + (out_.saved ? 0 : steps_ * rows_ * i_row_); }
 
   void run() {
     for (std::int64_t b = 0; b < rows_; ++b) {
@@ -225,10 +247,10 @@ class RowsThroughTime {
     const std::int64_t step_row = out_.saved ? r_.B * i_row_ : rows_ * i_row_;
     if (rows_ < std::min<std::int64_t>(steps, kMostRows<3>)) {  // too few to fill a tile: along the steps
       for (std::int64_t b = 0; b < rows_; ++b)
-        input_product(r_.cell, r_.w, steps, r_.x.at(low_, begin_ + b), r_.x.step, i_at(low_, b), i_gate_, step_row);
+        input_sums(r_.cell, r_.w, steps, r_.x.at(low_, begin_ + b), r_.x.step, i_at(low_, b), i_gate_, step_row);
     } else {
       for (std::int64_t t = low_; t < low_ + steps; ++t)
-        input_product(r_.cell, r_.w, rows_, r_.x.at(t, begin_), r_.x.row, i_at(t, 0), i_gate_, i_row_);
+        input_sums(r_.cell, r_.w, rows_, r_.x.at(t, begin_), r_.x.row, i_at(t, 0), i_gate_, i_row_);
     }
     for (std::int64_t n = first; n < last; ++n) step(n);
   }
@@ -236,21 +258,21 @@ class RowsThroughTime {
   void step(std::int64_t n) {
     const std::int64_t t = r_.time(n);
     if (r_.resets) begin_anew(n);
-    run_step(r_.cell, r_.w,
-             RecurrenceStep<T>{.rows = rows_,
-                               .i = i_at(t, 0),
-                               .i_gate = i_gate_,
-                               .i_row = i_row_,
-                               .save = out_.saved != nullptr,
-                               .h = h_,
-                               .next = next_,
-                               .c = c_,
-                               .c_next = c_next_,
-                               .between = between_,
-                               .P_ = P_,
-                               .H_ = H_,
-                               .y = out_.y.at(t, begin_),
-                               .y_row = out_.y.row});
+    step_rows(r_.cell, r_.w,
+              RecurrenceStep<T>{.rows = rows_,
+                                .i = i_at(t, 0),
+                                .i_gate = i_gate_,
+                                .i_row = i_row_,
+                                .save = out_.saved != nullptr,
+                                .h = h_,
+                                .next = next_,
+                                .c = c_,
+                                .c_next = c_next_,
+                                .between = between_,
+                                .P_ = P_,
+                                .H_ = H_,
+                                .y = out_.y.at(t, begin_),
+                                .y_row = out_.y.row});
     if (r_.lengths) undo_padding(t);
     std::swap(h_, next_);
     std::swap(c_, c_next_);
@@ -279,7 +301,6 @@ class RowsThroughTime {
   const RecurrenceOut<T>& out_;
   std::int64_t begin_, rows_, P_, H_, i_row_, i_gate_, steps_;
   std::int64_t low_ = 0;  ///< first time of the steps at hand
-  Room<T> room_;
   T* h_;
   T* next_;
   T* c_;
@@ -288,53 +309,28 @@ class RowsThroughTime {
   T* i_;
 };
 
+template <class T>
+std::int64_t memory_of(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t rows) {
+  return RowsThroughTime<T>(r, out, 0, rows, nullptr).size();
+}
+template <class T>
+void run_rows(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t begin, std::int64_t end, T* memory) {
+  RowsThroughTime<T>(r, out, begin, end, memory).run();
+}
+
+template <class T>
+constexpr RecurrenceKernels<T> kernels_of() {
+  return {.memory = memory_of<T>,
+          .rows = run_rows<T>,
+          .input_product = input_sums<T>,
+          .step = step_rows<T>,
+          .row_back = row_back<T>,
+          .product_back = product_back<T>,
+          .reset_back = reset_back<T>};
+}
+
 }  // namespace
 
-std::int64_t rows_of_a_chunk(std::int64_t batch, std::int64_t work_of_a_row) {
-  constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
-  constexpr std::int64_t kRows = 8;                // of a tile
-  const std::int64_t sharers = thread_count();
-  if (sharers == 1 || batch <= kRows || batch * work_of_a_row < kWorthSharing) return batch;
-  const std::int64_t each = (batch + sharers - 1) / sharers;
-  return (each + kRows - 1) / kRows * kRows;
-}
+constinit const RecurrenceTable recurrence_table = {kernels_of<float>(), kernels_of<double>()};
 
-template <class T>
-void input_product(CellType cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row,
-                   T* i, std::int64_t i_gate, std::int64_t i_row) {
-  switch (gates_of(cell)) {
-    case 1: return each_unit<T, 1>(w.ih, rows, x, x_row, StoreInput<T, 1>{i, i_gate, i_row});
-    case 3: return each_unit<T, 3>(w.ih, rows, x, x_row, StoreInput<T, 3>{i, i_gate, i_row});
-    default: return each_unit<T, 4>(w.ih, rows, x, x_row, StoreInput<T, 4>{i, i_gate, i_row});
-  }
-}
-
-template <class T>
-void run_step(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-  switch (cell) {
-    case CellType::gru: return each_unit<T, 3>(w.hh, s.rows, s.h, s.P_, GruGates<T>(w, s));
-    case CellType::gru_reset_before: return reset_before_rows(w, s);
-    case CellType::lstm: return lstm_rows(w, s);
-    case CellType::rnn_tanh: return each_unit<T, 1>(w.hh, s.rows, s.h, s.P_, RnnGates<T, false>(w, s));
-    case CellType::rnn_relu: return each_unit<T, 1>(w.hh, s.rows, s.h, s.P_, RnnGates<T, true>(w, s));
-  }
-}
-
-template <class T>
-void run_recurrence(const Recurrence<T>& r, const RecurrenceOut<T>& out) {
-  const std::int64_t rows = rows_of_a_chunk(r.B, r.T_ * r.columns() * (r.P + r.D));
-  const auto chunk = [&](std::int64_t k) { RowsThroughTime<T>(r, out, k * rows, std::min(r.B, (k + 1) * rows)).run(); };
-  if (r.B == 0) return;
-  parallel_for((r.B + rows - 1) / rows, chunk);
-}
-
-template void input_product(CellType, const RecurrenceWeights<float>&, std::int64_t, const float*, std::int64_t, float*,
-                            std::int64_t, std::int64_t);
-template void input_product(CellType, const RecurrenceWeights<double>&, std::int64_t, const double*, std::int64_t,
-                            double*, std::int64_t, std::int64_t);
-template void run_step(CellType, const RecurrenceWeights<float>&, const RecurrenceStep<float>&);
-template void run_step(CellType, const RecurrenceWeights<double>&, const RecurrenceStep<double>&);
-template void run_recurrence(const Recurrence<float>&, const RecurrenceOut<float>&);
-template void run_recurrence(const Recurrence<double>&, const RecurrenceOut<double>&);
-
-}  // namespace ferrite::nn::detail
+}  // namespace ferrite::nn::detail::FERRITE_LEVEL

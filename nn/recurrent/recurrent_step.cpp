@@ -8,9 +8,9 @@ namespace {
 
 using detail::CellType;
 using detail::gates_of;
-using detail::padded;
 using detail::RecurrenceWeights;
 using detail::StepMemory;
+using ferrite::detail::padded;
 
 /// The weights of one layer in the order in which the kernel reads them.
 template <class T>

@@ -25,10 +25,10 @@ struct GradOperands {
 template <class T>
 class Turned {
  public:
-  Turned(const Tensor& w, std::int64_t K)
-      : room_(packets_of<T>(w.shape()[0]) * kLanes<T> * K), K_(K), units_(w.shape()[0]) {}
+  Turned(const Tensor& w, std::int64_t K) : room_(gate_pack_size<T>(K, 1, w.shape()[0])), K_(K), units_(w.shape()[0]) {}
   void columns(const Tensor& w, std::int64_t begin, std::int64_t n, std::int64_t at) {
-    pack_turned(w.data<T>() + begin, w.strides()[0], n, units_, room_.get() + at * kLanes<T>, K_ * kLanes<T>);
+    const std::int64_t lanes = kernels().floats<T>().lanes;
+    pack_transposed(w.data<T>() + begin, w.strides()[0], n, units_, room_.get() + at * lanes, K_);
   }
   GateMatrix<T> matrix() { return packed_gates<T>(room_.get(), K_, 1, units_); }
 

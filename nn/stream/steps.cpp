@@ -11,8 +11,6 @@ namespace ferrite::nn::detail {
 namespace {
 
 using ferrite::detail::GateMatrix;
-using ferrite::detail::FERRITE_LEVEL::each_unit;
-using ferrite::detail::FERRITE_LEVEL::Packet;
 
 std::int64_t bytes_of(const StepRows& r) { return r.batch * r.width * size_of(r.dtype); }
 
@@ -61,11 +59,8 @@ class LinearStep final : public Step {
   void run(const void* x, void* y) override {
     const GateMatrix<T> w = ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_);
     const T* const b = bias_.defined() ? added_.get() : nullptr;
-    T* const out = static_cast<T*>(y);
-    each_unit<T, 1>(w, batch_, static_cast<const T*>(x), D_,
-                    [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {
-                      put(out + row * N_ + j, b ? sums[0] + Packet<T>::load(b + j) : sums[0], n);
-                    });
+    ferrite::detail::kernels().floats<T>().packed_product(w, batch_, static_cast<const T*>(x), D_, b,
+                                                          static_cast<T*>(y));
   }
   void refresh() override {
     const Tensor w = contiguous(weight_.peek());

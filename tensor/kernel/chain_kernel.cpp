@@ -162,6 +162,7 @@ struct Table {
 
 }  // namespace
 
-constinit const ChainKernels chains = Table<Add, Sub, Mul, Neg, Square, Relu>::chains(Table<Add, Sub, Mul>::products());
+constinit const ChainKernels chain_kernels =
+    Table<Add, Sub, Mul, Neg, Square, Relu>::chains(Table<Add, Sub, Mul>::products());
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -1,15 +1,10 @@
 #pragma once
+/// The product of matrices in memory.
 #include <cstdint>
 
-namespace ferrite::detail {
+#include "ferrite/tensor/kernel/matrix.h"
 
-/// A matrix somewhere in memory: element (i, j) is at data[i * row + j * col].
-template <class T>
-struct MatrixView {
-  const T* data;
-  std::int64_t row;
-  std::int64_t col;
-};
+namespace ferrite::detail {
 
 /// C [M, N] = A [M, K] . B [K, N], C row-major with `ldc` elements from row to row. Every element of C is the sum,
 /// in ascending order, of blocks of 256 consecutive k, each block one ascending chain of fused multiply-adds

@@ -1,15 +1,13 @@
+/// The product of matrices, on one thread.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/packet.h"
-#include "ferrite/tensor/kernel/scratch.h"
+#include "ferrite/tensor/kernel/parts.h"
 #include "ferrite/tensor/kernel/tile.h"
-#include "ferrite/tensor/threads.h"
 
-namespace ferrite::detail {
-using namespace FERRITE_LEVEL;
+namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
 constexpr std::int64_t kDirectRows = 64;  ///< up to here, packing B costs more than it saves
@@ -33,8 +31,11 @@ struct ManyRowsTile {
   static constexpr int width = packets * kLanes<T>;
 };
 
-thread_local Scratch scratch_a;
-thread_local Scratch scratch_b;
+/// Memory of this thread for packed rows or panels, n elements.
+template <class T>
+T* packed_memory(PackedSide side, std::int64_t n) {
+  return reinterpret_cast<T*>(product_memory(side, static_cast<std::size_t>(n) * sizeof(T)));
+}
 
 /// One panel of B: `step` elements from one k to the next, columns adjacent.
 template <class T>
@@ -255,7 +256,7 @@ class BlockProduct {
     constexpr std::int64_t kWidth = Shape::width;
     constexpr std::int64_t kPanels = 24 / Shape::packets;
     constexpr std::int64_t kGroup = 12 * Shape::rows;
-    T* packed = scratch_b.get<T>(static_cast<std::size_t>(kPanels * kBlockK * kWidth));
+    T* packed = packed_memory<T>(PackedSide::panels, kPanels * kBlockK * kWidth);
     for (std::int64_t j0 = 0; j0 < N_; j0 += kPanels * kWidth) {
       const std::int64_t columns = std::min(kPanels * kWidth, N_ - j0);
       for (std::int64_t j = 0; j < columns; j += kWidth)
@@ -286,7 +287,7 @@ class BlockProduct {
   void packed_rows() {
     constexpr std::int64_t R = Tile<T>::rows;
     constexpr std::int64_t kGroup = 32 * R;
-    T* rows = scratch_a.get<T>(static_cast<std::size_t>(kGroup * kBlockK));
+    T* rows = packed_memory<T>(PackedSide::rows, kGroup * kBlockK);
     for (std::int64_t m = 0; m < M_; m += kGroup) {
       const std::int64_t n = std::min(kGroup, M_ - m);
       pack_rows<T>({a_.data + m * a_.row, a_.row, a_.col}, n, K_, rows);
@@ -297,7 +298,7 @@ class BlockProduct {
   void packed_groups(std::int64_t M, const T* rows, T* c) {
     constexpr std::int64_t R = Tile<T>::rows;
     constexpr std::int64_t kWidth = Tile<T>::width;
-    T* panel = scratch_b.get<T>(static_cast<std::size_t>(kBlockK * kWidth));
+    T* panel = packed_memory<T>(PackedSide::panels, kBlockK * kWidth);
     for (std::int64_t j = 0; j < N_; j += kWidth) {
       const std::int64_t width = std::min(kWidth, N_ - j);
       pack_panel<T>({b_.data + j * b_.col, b_.row, b_.col}, K_, width, kWidth, panel);
@@ -333,9 +334,11 @@ void tiny(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Matri
     }
 }
 
+}  // namespace
+
 template <class T>
-void serial(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
-            bool add) {
+void product(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
+             bool add) {
   constexpr std::int64_t kTiny = 128;  // multiply-adds
   if (K <= kBlockK && M * N * K <= kTiny) return tiny(M, N, K, a, b, c, ldc, add);
   for (std::int64_t k = 0; k < K; k += kBlockK) {
@@ -345,33 +348,9 @@ void serial(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Mat
         .run();
   }
 }
+template void product(std::int64_t, std::int64_t, std::int64_t, MatrixView<float>, MatrixView<float>, float*,
+                      std::int64_t, bool);
+template void product(std::int64_t, std::int64_t, std::int64_t, MatrixView<double>, MatrixView<double>, double*,
+                      std::int64_t, bool);
 
-}  // namespace
-
-template <class T>
-void gemm(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
-          bool add) {
-  if (K == 0) {
-    for (std::int64_t m = 0; m < M && !add; ++m) std::fill_n(c + m * ldc, N, T(0));
-    return;
-  }
-  constexpr std::int64_t kRows = 128;
-  constexpr std::int64_t kColumns = 4 * Tile<T>::width;
-  constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
-  const std::int64_t down = (M + kRows - 1) / kRows;
-  const std::int64_t across = (N + kColumns - 1) / kColumns;
-  if (thread_count() == 1 || down * across == 1 || M * N * K < kWorthSharing) return serial(M, N, K, a, b, c, ldc, add);
-  parallel_for(down * across, [&](std::int64_t t) {
-    const std::int64_t m = t % down * kRows;
-    const std::int64_t j = t / down * kColumns;
-    serial<T>(std::min(kRows, M - m), std::min(kColumns, N - j), K, {a.data + m * a.row, a.row, a.col},
-              {b.data + j * b.col, b.row, b.col}, c + m * ldc + j, ldc, add);
-  });
-}
-
-template void gemm<float>(std::int64_t, std::int64_t, std::int64_t, MatrixView<float>, MatrixView<float>, float*,
-                          std::int64_t, bool);
-template void gemm<double>(std::int64_t, std::int64_t, std::int64_t, MatrixView<double>, MatrixView<double>, double*,
-                           std::int64_t, bool);
-
-}  // namespace ferrite::detail
+}  // namespace ferrite::detail::FERRITE_LEVEL

@@ -1,6 +1,7 @@
 #pragma once
 /// The table through which the library reaches the kernels of an instruction set. Each level (level.h) exports one.
 #include "ferrite/tensor/block.h"
+#include "ferrite/tensor/kernel/matrix.h"
 
 namespace ferrite::detail {
 
@@ -36,10 +37,78 @@ struct ChainKernels {
   void (*run)(const Link* links, std::int64_t rows, std::int64_t columns);
 };
 
+enum class Reduction : std::uint8_t { sum, prod, max, min };
+inline constexpr std::int64_t kReductionBlock = 1024;  ///< elements (docs/numerics.md, rule 3)
+inline constexpr std::int64_t kReductionColumns = 64;  ///< that are reduced together, at most
+
+/// Rows of a block of which each joins the lane of its number, and these lanes.
+struct DealtRows {
+  const void* rows;  ///< dense
+  std::int64_t count;
+  std::int64_t width;
+  std::int64_t first;  ///< number of the first in its block
+  std::byte* lanes;
+  std::int64_t lane_bytes;  ///< from lane to lane
+};
+/// For kernels that reduce what they compute: n floats are joined into as many others, rows are dealt out, and an
+/// identity fills n.
+struct JoinRuns {
+  void (*join)(void* to, const void* x, std::int64_t n);
+  void (*deal)(const DealtRows& rows);
+  void (*clear)(void* to, std::int64_t n);
+  std::int64_t lanes;  ///< that a block is dealt out to
+};
+/// One reduction of one dtype.
+struct ReductionKernels {
+  RowReduction rows;
+  /// n rows of `width` columns, at most kReductionColumns, `stride` elements apart, reduced along the rows.
+  void (*columns)(const void* x, std::int64_t n, std::int64_t stride, std::int64_t width, void* out);
+  JoinRuns joins;
+};
+struct Reductions {
+  struct OfKind {
+    ReductionKernels dtype[4];  ///< f32, f64, i32, i64
+  };
+  OfKind of[4];  ///< by Reduction
+};
+
+/// What there is for f32 and f64.
+template <class T>
+struct FloatKernels {
+  std::int64_t lanes;            ///< of a packet
+  std::int64_t product_columns;  ///< of a thread's share of a product
+  /// gemm on one thread; K is not 0.
+  void (*product)(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c,
+                  std::int64_t ldc, bool add);
+  void (*pack_gates)(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t gates, std::int64_t units,
+                     std::int64_t gate_step, T* to);
+  void (*pack_transposed)(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t units, T* to,
+                          std::int64_t block_rows);
+  /// c [rows, units] = a . w, plus `bias` where there is one; one gate.
+  void (*packed_product)(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias,
+                         T* c);
+};
+
+/// Memory of a thread for what a product packs: `bytes` that are aligned to 64 bytes, until the next call for the same.
+enum class PackedSide : std::uint8_t { rows, panels };
+std::byte* product_memory(PackedSide side, std::size_t bytes);
+
 struct Kernels {
   const Blocks* pointwise[3];  ///< by the families of functors.h: arithmetic, functions, logic
   const Conversions* conversions;
   const ChainKernels* chains;
+  const Reductions* reductions;
+  FloatKernels<float> f32;
+  FloatKernels<double> f64;
+
+  template <class T>
+  const FloatKernels<T>& floats() const {
+    if constexpr (sizeof(T) == 4) {
+      return f32;
+    } else {
+      return f64;
+    }
+  }
 };
 
 /// The table of the level in use.

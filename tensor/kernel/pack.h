@@ -1,14 +1,12 @@
 #pragma once
 /// Copies of a matrix in the order in which a kernel reads it, kept with the storage that it stands on for as long as
 /// the elements stay what they are.
-#include <algorithm>
 #include <cstdint>
 
-#include "ferrite/tensor/kernel/tile.h"
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
-using namespace FERRITE_LEVEL;
 
 /// What a pack is a copy of. Two with equal keys on one storage hold the same elements.
 struct PackKey {
@@ -59,60 +57,45 @@ std::uint32_t count_use(const Tensor& w);
 
 // ---- gates ---------------------------------------------------------------------------------------------
 
+/// n rounded up to whole packets of the level in use: the distance of rows that are stored without a mask.
+template <class T>
+std::int64_t padded(std::int64_t n) {
+  const std::int64_t lanes = kernels().floats<T>().lanes;
+  return (n + lanes - 1) / lanes * lanes;
+}
+
 /// Elements of the pack of [K, G * units].
 template <class T>
 std::int64_t gate_pack_size(std::int64_t K, std::int64_t gates, std::int64_t units) {
-  return packets_of<T>(units) * kLanes<T> * gates * K;
+  return padded<T>(units) * gates * K;
 }
 
 /// w [K, G * units], row-major, as blocks of one packet of units: of every row all gates side by side.
 template <class T>
 void pack_gates(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t gates, std::int64_t units,
                 std::int64_t gate_step, T* to) {
-  constexpr std::int64_t W = kLanes<T>;
-  for (std::int64_t j = 0; j < units; j += W) {
-    const std::int64_t n = std::min(W, units - j);
-    for (std::int64_t k = 0; k < K; ++k)
-      for (std::int64_t g = 0; g < gates; ++g, to += W) {
-        const T* from = w + k * row_step + g * gate_step + j;
-        if (n == W) {
-          Packet<T>::load(from).store(to);
-        } else {
-          std::copy_n(from, n, to);
-          std::fill(to + n, to + W, T(0));
-        }
-      }
-  }
+  kernels().floats<T>().pack_gates(w, row_step, K, gates, units, gate_step, to);
 }
 
-/// The transpose of rows [0, units) and columns [0, K) of w, as one gate: to multiply by w from the other side.
+/// The transpose of rows [0, units) and columns [0, K) of w, as one gate: to multiply by w from the other side. Blocks
+/// hold `block_rows` rows.
 template <class T>
-void pack_turned(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t units, T* to,
-                 std::int64_t block_step) {
-  constexpr std::int64_t W = kLanes<T>;
-  for (std::int64_t j = 0; j < units; j += W, to += block_step) {
-    const std::int64_t n = std::min(W, units - j);
-    std::int64_t k = 0;
-    if constexpr (W > 1) {
-      for (; n == W && k + W <= K; k += W) transpose_square<T>(w + j * row_step + k, row_step, to + k * W, W);
-    }
-    for (; k < K; ++k) {
-      for (std::int64_t i = 0; i < n; ++i) to[k * W + i] = w[(j + i) * row_step + k];
-      std::fill(to + k * W + n, to + (k + 1) * W, T(0));
-    }
-  }
+void pack_transposed(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t units, T* to,
+                     std::int64_t block_rows) {
+  kernels().floats<T>().pack_transposed(w, row_step, K, units, to, block_rows);
 }
 
 /// How a pack of gates is read.
 template <class T>
 GateMatrix<T> packed_gates(const T* data, std::int64_t K, std::int64_t gates, std::int64_t units) {
-  return {data, K, units, gates * kLanes<T>, K * gates * kLanes<T>, kLanes<T>};
+  const std::int64_t lanes = kernels().floats<T>().lanes;
+  return {data, K, units, gates * lanes, K * gates * lanes, lanes};
 }
 /// How a row-major matrix is read as it stands.
 template <class T>
 GateMatrix<T> plain_gates(const T* data, std::int64_t row_step, std::int64_t K, std::int64_t units,
                           std::int64_t gate_step) {
-  return {data, K, units, row_step, kLanes<T>, gate_step};
+  return {data, K, units, row_step, kernels().floats<T>().lanes, gate_step};
 }
 
 }  // namespace ferrite::detail

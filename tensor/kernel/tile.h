@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ferrite/tensor/kernel/gate_matrix.h"
+#include "ferrite/tensor/kernel/matrix.h"
 #include "ferrite/tensor/kernel/packet.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
@@ -15,6 +15,12 @@ inline constexpr bool kManyRegisters = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >=
 template <class T>
 constexpr std::int64_t packets_of(std::int64_t n) {
   return (n + kLanes<T> - 1) / kLanes<T>;
+}
+
+/// n rounded up to whole packets: the distance of rows that are stored without a mask.
+template <class T>
+constexpr std::int64_t padded(std::int64_t n) {
+  return packets_of<T>(n) * kLanes<T>;
 }
 
 /// A packet of sums for every row, unit block and gate of a tile.

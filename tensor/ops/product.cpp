@@ -2,7 +2,6 @@
 
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/product.h"
-#include "ferrite/tensor/kernel/tile.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/strided.h"

@@ -4,12 +4,11 @@
 /// are those of the composition (nn/recurrent/steps.cpp).
 #include <cstdint>
 
-#include "ferrite/tensor/kernel/tile.h"
+#include "ferrite/tensor/kernel/matrix.h"
 
 namespace ferrite::nn::detail {
 
 using ferrite::detail::GateMatrix;
-using namespace ferrite::detail::FERRITE_LEVEL;
 
 /// A kind of cell that has a kernel.
 enum class CellType : std::uint8_t { gru, gru_reset_before, lstm, rnn_tanh, rnn_relu };
@@ -29,8 +28,8 @@ struct Rows {
   P data = nullptr;
   std::int64_t step = 0;
   std::int64_t row = 0;
-  P at(std::int64_t t, std::int64_t b) const { return data + t * step + b * row; }
-  explicit operator bool() const { return data != nullptr; }
+  [[gnu::always_inline]] P at(std::int64_t t, std::int64_t b) const { return data + t * step + b * row; }
+  [[gnu::always_inline]] explicit operator bool() const { return data != nullptr; }
 };
 
 /// The weights of a direction as its kernel reads them.
@@ -58,11 +57,11 @@ struct Recurrence {
   const std::int64_t* lengths;
   Rows<const bool*> resets;
 
-  std::int64_t columns() const { return gates_of(cell) * H; }
-  std::int64_t time(std::int64_t n) const { return reverse ? T_ - 1 - n : n; }
-  bool valid(std::int64_t t, std::int64_t b) const { return !lengths || t < lengths[b]; }
+  [[gnu::always_inline]] std::int64_t columns() const { return gates_of(cell) * H; }
+  [[gnu::always_inline]] std::int64_t time(std::int64_t n) const { return reverse ? T_ - 1 - n : n; }
+  [[gnu::always_inline]] bool valid(std::int64_t t, std::int64_t b) const { return !lengths || t < lengths[b]; }
   /// Whether the state begins anew before the n-th step in the order of computing.
-  bool anew(std::int64_t n, std::int64_t b) const {
+  [[gnu::always_inline]] bool anew(std::int64_t n, std::int64_t b) const {
     if (!resets || (reverse && n == 0)) return false;
     const std::int64_t t = reverse ? time(n) + 1 : time(n);
     return valid(t, b) && *resets.at(t, b);
@@ -101,12 +100,6 @@ void input_product(CellType cell, const RecurrenceWeights<T>& w, std::int64_t ro
                    T* i, std::int64_t i_gate, std::int64_t i_row);
 template <class T>
 void run_step(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s);
-
-/// n rounded up to whole packets: distance of rows that are stored without a mask.
-template <class T>
-constexpr std::int64_t padded(std::int64_t n) {
-  return packets_of<T>(n) * kLanes<T>;
-}
 
 /// The same weights turned, as the way back reads them.
 template <class T>

@@ -1,9 +1,8 @@
 #include "ferrite/compile/plan/packed_product.h"
+
 #include "ferrite/tensor/kernel/pack.h"
-#include "ferrite/tensor/kernel/packet.h"
 
 namespace ferrite::detail {
-using namespace FERRITE_LEVEL;
 namespace {
 
 template <class T>
@@ -14,7 +13,7 @@ PackedMatrix pack(const Tensor& w, Tensor& room) {
     if (w.strides()[1] == 1 || N == 1) {
       pack_gates(w.data<T>(), w.strides()[0], K, 1, N, N, to);
     } else {
-      pack_turned(w.data<T>(), w.strides()[1], K, N, to, K * kLanes<T>);
+      pack_transposed(w.data<T>(), w.strides()[1], K, N, to, K);
     }
   };
   if (!w.impl()->storage->rewritten) {
@@ -31,10 +30,7 @@ void product(const Tensor& a, const PackedMatrix& w, const Tensor& out) {
   const TensorImpl& to = *out.impl();
   T* const c = reinterpret_cast<T*>(to.first);
   const GateMatrix<T> matrix = packed_gates(static_cast<const T*>(w.data), w.K, 1, w.N);
-  each_unit<T, 1>(matrix, to.shape[0], a.data<T>(), a.strides()[0],
-                  [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {
-                    put(c + row * w.N + j, sums[0], n);
-                  });
+  kernels().floats<T>().packed_product(matrix, to.shape[0], a.data<T>(), a.strides()[0], nullptr, c);
 }
 
 }  // namespace

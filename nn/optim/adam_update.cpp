@@ -1,135 +1,56 @@
-/// What optimisers do to a parameter and its state in one sweep over memory.
+/// The operations of Adam: its update, and what one begins with.
+#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 
 #include "ferrite/nn/optim/detail/adam_in_place.h"
+#include "ferrite/nn/optim/detail/adam_kernel.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/define.h"
-#include "ferrite/tensor/kernel/packet.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite::nn {
 namespace detail {
 using namespace ferrite::detail;
-using namespace ferrite::detail::FERRITE_LEVEL;
+
+namespace FERRITE_BUILT_LEVEL {
+extern const AdamKernels adam_kernels;
+}
 
 namespace {
 
+/// The kernels of the level in use.
+constinit const AdamKernels* const adam_in_use = &nn::detail::FERRITE_BUILT_LEVEL::adam_kernels;
+
 constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
 
-/// What decay of the weights there is, and where it enters.
-enum class Decay : std::uint8_t { none, gradient, weights };
-
-/// The numbers of one update, rounded as the operations of the reference round them.
+/// The numbers of an update from the constants and what changes from one to the next.
 template <class T>
-struct AdamNumbers {
-  AdamNumbers(const AdamAttrs& attrs, T rate, T correction1, T correction2)
-      : beta1(static_cast<T>(attrs.beta1)),
-        rest1(static_cast<T>(1 - attrs.beta1)),
-        beta2(static_cast<T>(attrs.beta2)),
-        rest2(static_cast<T>(1 - attrs.beta2)),
-        epsilon(static_cast<T>(attrs.epsilon)),
-        weight_decay(static_cast<T>(attrs.weight_decay.value_or(0))),
-        shrink(rate * static_cast<T>(attrs.decoupled_decay.value_or(0))),
-        root2(std::sqrt(correction2)),
-        pace(rate / correction1) {
-    if (attrs.weight_decay) decay = Decay::gradient;
-    if (attrs.decoupled_decay) decay = Decay::weights;
-    if constexpr (kRoundsOnce && std::is_same_v<T, float>) {
-      reciprocal = root2 >= 0x1p-20F && root2 <= 1;
-      const double exact = 1 / static_cast<double>(root2);
-      high = static_cast<float>(exact);
-      low = static_cast<float>(exact - static_cast<double>(high));
-    }
-  }
-  T beta1, rest1, beta2, rest2, epsilon, weight_decay, shrink, root2, pace;
-  bool reciprocal = false;  ///< whether 1 / root2 is high + low
-  T high = 0, low = 0;
-  Decay decay = Decay::none;
-};
-
-/// Where the elements are read and written; the latter may be the same places.
-template <class T>
-struct AdamRun {
-  const T *w, *g, *m, *v;
-  T *w_out, *m_out, *v_out;
-
-  AdamRun from(std::int64_t at) const { return {w + at, g + at, m + at, v + at, w_out + at, m_out + at, v_out + at}; }
-};
-
-/// x / root2, correctly rounded, for x a square root. The kernel waits for the divider; where a multiply-add rounds
-/// once, this quotient is had without it: from the reciprocal in two parts a quotient that is off by less than one
-/// place, then its exact remainder times the reciprocal (Markstein 1990, IBM J. Res. Dev. 34, 1). Nothing is denormal
-/// on the way, since no square root is below 2^-75 and root2 lies in [2^-20, 1].
-template <class T>
-Packet<T> over_root(Packet<T> x, const AdamNumbers<T>& k) {
-  using P = Packet<T>;
-  if (!k.reciprocal) return x / P(k.root2);
-  const P high = k.high;
-  const P near = fma(x, high, x * P(k.low));
-  const P remainder = fma(-near, P(k.root2), x);
-  return select(x < P(std::numeric_limits<T>::infinity()), fma(remainder, high, near), x);
+AdamNumbers<T> numbers_of(const AdamAttrs& attrs, T rate, T correction1, T correction2) {
+  return {.beta1 = static_cast<T>(attrs.beta1),
+          .rest1 = static_cast<T>(1 - attrs.beta1),
+          .beta2 = static_cast<T>(attrs.beta2),
+          .rest2 = static_cast<T>(1 - attrs.beta2),
+          .epsilon = static_cast<T>(attrs.epsilon),
+          .weight_decay = static_cast<T>(attrs.weight_decay.value_or(0)),
+          .shrink = rate * static_cast<T>(attrs.decoupled_decay.value_or(0)),
+          .root2 = std::sqrt(correction2),
+          .pace = rate / correction1,
+          .decay = attrs.decoupled_decay ? Decay::weights
+                   : attrs.weight_decay  ? Decay::gradient
+                                         : Decay::none};
 }
 
-template <class T, Decay kind>
-[[gnu::always_inline]] inline void update_packet(const AdamNumbers<T>& k, const AdamRun<T>& at) {
-  using P = Packet<T>;
-  P w = P::load(at.w);
-  P g = P::load(at.g);
-  if constexpr (kind == Decay::gradient) g = g + P(k.weight_decay) * w;
-  if constexpr (kind == Decay::weights) w = w - P(k.shrink) * w;
-  const P m = P(k.beta1) * P::load(at.m) + P(k.rest1) * g;
-  const P v = P(k.beta2) * P::load(at.v) + P(k.rest2) * (g * g);
-  m.store(at.m_out);
-  v.store(at.v_out);
-  const P denominator = over_root(sqrt(v), k) + P(k.epsilon);
-  (w - P(k.pace) * (m / denominator)).store(at.w_out);
-}
+void sweep(const AdamNumbers<float>& k, const AdamRun<float>& run, std::int64_t n) { adam_in_use->f32(k, run, n); }
+void sweep(const AdamNumbers<double>& k, const AdamRun<double>& run, std::int64_t n) { adam_in_use->f64(k, run, n); }
 
-/// The last elements, fewer than a packet, through packets of their own.
-template <class T, Decay kind>
-void update_tail(const AdamNumbers<T>& k, const AdamRun<T>& at, std::int64_t n) {
-  alignas(64) T in[4][kLanes<T>] = {};
-  alignas(64) T out[3][kLanes<T>];
-  const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
-  const T* const from[4] = {at.w, at.g, at.m, at.v};
-  for (std::size_t j = 0; j < 4; ++j) std::memcpy(in[j], from[j], bytes);
-  update_packet<T, kind>(k, {in[0], in[1], in[2], in[3], out[0], out[1], out[2]});
-  T* const to[3] = {at.w_out, at.m_out, at.v_out};
-  for (std::size_t j = 0; j < 3; ++j) std::memcpy(to[j], out[j], bytes);
-}
-
-template <class T, Decay kind>
-void update_run(const AdamNumbers<T>& k, const AdamRun<T>& run, std::int64_t n) {
-  std::int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) update_packet<T, kind>(k, run.from(i));
-  if (i < n) update_tail<T, kind>(k, run.from(i), n - i);
-}
-
-/// One update and its share for each thread.
+/// An update, its share for each thread.
 template <class T>
-struct AdamJob {
-  AdamNumbers<T> numbers;
-  AdamRun<T> run;
-  std::int64_t n;
-
-  void all() const {
-    if (n < 2 * kChunk) return part(0, n);
-    parallel_for((n + kChunk - 1) / kChunk,
-                 [this](std::int64_t c) { part(c * kChunk, std::min(kChunk, n - c * kChunk)); });
-  }
-
- private:
-  void part(std::int64_t at, std::int64_t count) const {
-    switch (numbers.decay) {
-      case Decay::none: return update_run<T, Decay::none>(numbers, run.from(at), count);
-      case Decay::gradient: return update_run<T, Decay::gradient>(numbers, run.from(at), count);
-      case Decay::weights: return update_run<T, Decay::weights>(numbers, run.from(at), count);
-    }
-  }
-};
+void update(const AdamNumbers<T>& numbers, const AdamRun<T>& run, std::int64_t n) {
+  if (n < 2 * kChunk) return sweep(numbers, run, n);
+  parallel_for((n + kChunk - 1) / kChunk,
+               [&](std::int64_t c) { sweep(numbers, run.from(c * kChunk), std::min(kChunk, n - c * kChunk)); });
+}
 
 template <class T>
 T number(const Tensor& x) {
@@ -265,8 +186,7 @@ struct AdamUpdate {
     };
     const AdamRun<T> run{
         read(0), read(1), read(2), read(3), Writer::data<T>(out[0]), Writer::data<T>(out[1]), Writer::data<T>(out[2])};
-    const AdamNumbers<T> numbers(attrs, number<T>(in[4]), number<T>(in[5]), number<T>(in[6]));
-    AdamJob<T>{numbers, run, out[0].numel()}.all();
+    update(numbers_of<T>(attrs, number<T>(in[4]), number<T>(in[5]), number<T>(in[6])), run, out[0].numel());
   }
 };
 

@@ -1,0 +1,55 @@
+/// Recurrences forward: rows of a batch, shared among threads.
+#include <algorithm>
+
+#include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
+#include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/threads.h"
+
+namespace ferrite::nn::detail {
+
+namespace FERRITE_BUILT_LEVEL {
+extern const RecurrenceTable recurrence_table;
+}
+constinit const RecurrenceTable* const recurrence_in_use = &FERRITE_BUILT_LEVEL::recurrence_table;
+
+std::int64_t rows_of_a_chunk(std::int64_t batch, std::int64_t work_of_a_row) {
+  constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
+  constexpr std::int64_t kRows = 8;                // of a tile
+  const std::int64_t sharers = thread_count();
+  if (sharers == 1 || batch <= kRows || batch * work_of_a_row < kWorthSharing) return batch;
+  const std::int64_t each = (batch + sharers - 1) / sharers;
+  return (each + kRows - 1) / kRows * kRows;
+}
+
+template <class T>
+void run_recurrence(const Recurrence<T>& r, const RecurrenceOut<T>& out) {
+  const RecurrenceKernels<T>& k = recurrence_kernels<T>();
+  const std::int64_t rows = rows_of_a_chunk(r.B, r.T_ * r.columns() * (r.P + r.D));
+  if (r.B == 0) return;
+  ferrite::detail::parallel_for((r.B + rows - 1) / rows, [&](std::int64_t chunk) {
+    const std::int64_t begin = chunk * rows, end = std::min(r.B, begin + rows);
+    ferrite::detail::Room<T> memory(k.memory(r, out, end - begin));
+    k.rows(r, out, begin, end, memory.get());
+  });
+}
+template void run_recurrence(const Recurrence<float>&, const RecurrenceOut<float>&);
+template void run_recurrence(const Recurrence<double>&, const RecurrenceOut<double>&);
+
+template <class T>
+void input_product(CellType cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row,
+                   T* i, std::int64_t i_gate, std::int64_t i_row) {
+  recurrence_kernels<T>().input_product(cell, w, rows, x, x_row, i, i_gate, i_row);
+}
+template void input_product(CellType, const RecurrenceWeights<float>&, std::int64_t, const float*, std::int64_t, float*,
+                            std::int64_t, std::int64_t);
+template void input_product(CellType, const RecurrenceWeights<double>&, std::int64_t, const double*, std::int64_t,
+                            double*, std::int64_t, std::int64_t);
+
+template <class T>
+void run_step(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
+  recurrence_kernels<T>().step(cell, w, s);
+}
+template void run_step(CellType, const RecurrenceWeights<float>&, const RecurrenceStep<float>&);
+template void run_step(CellType, const RecurrenceWeights<double>&, const RecurrenceStep<double>&);
+
+}  // namespace ferrite::nn::detail
