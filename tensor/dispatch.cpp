@@ -6,8 +6,10 @@
 namespace ferrite {
 namespace {
 
-[[noreturn]] void throw_escaped(const Primitive& op, const Tensor& x) {
-  throw TraceError(std::string(op.name) + ": a traced tensor " + x.spec().str() + " was used outside its trace");
+[[noreturn]] void throw_escaped(const Primitive& op, Inputs in) {
+  std::size_t at = 0;
+  while (!in[at].is_abstract()) ++at;
+  throw TraceError(std::string(op.name) + ": a traced tensor " + in[at].spec().str() + " was used outside its trace");
 }
 
 Spec type_of(const Tensor& x) { return x.spec(); }
@@ -26,9 +28,33 @@ template <class List>
   throw Error(std::string(op.name) + ": no type that is only stored");
 }
 
+/// What the operands of an application are, told by one look at each.
+struct Operands {
+  unsigned dtypes = 0;  ///< their values joined: types that are only stored have a bit of their own
+  bool abstract = false;
+};
+
+/// The check that each application begins with; a few instructions for each operand.
+[[gnu::always_inline]] inline Operands checked_operands(const Primitive& op, Inputs in) {
+  Operands seen;
+  for (const Tensor& x : in) {
+    seen.dtypes |= static_cast<unsigned>(x.dtype());
+    seen.abstract |= x.is_abstract();
+  }
+  if ((seen.dtypes & detail::kStorageOnlyBit) != 0 && !op.takes_storage_types) [[unlikely]]
+    throw_storage_only(op, in);
+  return seen;
+}
+
+void check_result(const Primitive& op, const Spec& s) {
+  if (is_storage_only(s.dtype) && !op.takes_storage_types) [[unlikely]]
+    throw_storage_only(op, Specs{s});
+}
+
 /// A tensor of a result's type by make(spec); one that is too large is the operation's fault.
 template <class Make>
 Tensor make_result(const Primitive& op, const Spec& spec, Make make) {
+  check_result(op, spec);
   try {
     return make(spec);
   } catch (const ShapeError& e) {
@@ -53,8 +79,6 @@ bool compute_views(const Primitive& op, const Tensor& x, const Specs& specs, con
 }
 
 Tensors compute(const Primitive& op, Inputs in, const Specs& specs, const Attrs& attrs) {
-  for (const Tensor& x : in)
-    if (x.is_abstract()) throw_escaped(op, x);
   Tensors out;
   if (op.view) {
     if (compute_views(op, in[0], specs, attrs, out)) return out;
@@ -80,20 +104,18 @@ Tensors abstract(const Primitive& op, const Specs& specs) {
 }  // namespace
 
 Specs Primitive::types(Inputs in, const Attrs& attrs) const {
-  unsigned seen = 0;
-  for (const Tensor& x : in) seen |= static_cast<unsigned>(x.dtype());
-  if ((seen & detail::kStorageOnlyBit) != 0 && !takes_storage_types) [[unlikely]]
-    throw_storage_only(*this, in);
+  checked_operands(*this, in);
   Specs specs = infer(*this, in, attrs);
-  for (const Spec& s : specs) seen |= static_cast<unsigned>(s.dtype);
-  if ((seen & detail::kStorageOnlyBit) != 0 && !takes_storage_types) [[unlikely]]
-    throw_storage_only(*this, specs);
+  for (const Spec& s : specs) check_result(*this, s);
   return specs;
 }
 
 Tensors Primitive::apply(Inputs in, const Attrs& attrs) const {
-  const Specs specs = types(in, attrs);  // 1. check: the only place that rejects shapes
+  const Operands seen = checked_operands(*this, in);  // 1. check: the only place that rejects types
+  const Specs specs = infer(*this, in, attrs);        //    and shapes
   const detail::Frame& frame = detail::frame();
+  if (seen.abstract && !frame.tracing) [[unlikely]]
+    throw_escaped(*this, in);
   Tensors out = frame.tracing ? abstract(*this, specs) : compute(*this, in, specs, attrs);    // 2. compute
   for (Recorder* r : frame.recorders) r->record(*this, attrs, in, {out.data(), out.size()});  // 3. tell
   return out;

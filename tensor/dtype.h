@@ -60,6 +60,19 @@ inline constexpr auto kDtypeKinds = by_dtype<DtypeKind>([](const auto& row) { re
 
 inline constexpr unsigned kStorageOnlyBit = 8;
 
+/// Dtypes of a kind, one bit for each: the question takes no look at memory.
+constexpr unsigned dtypes_of_kind(DtypeKind kind, bool stored_only_too) {
+  unsigned bits = 0;
+  for (unsigned t = 0; t < kDtypeNames.size(); ++t)
+    if (!kDtypeNames[t].empty() && kDtypeKinds[t] == kind && (stored_only_too || (t & kStorageOnlyBit) == 0))
+      bits |= 1U << t;
+  return bits;
+}
+inline constexpr unsigned kFloatDtypes = dtypes_of_kind(DtypeKind::floating, false);
+inline constexpr unsigned kIntegerDtypes = dtypes_of_kind(DtypeKind::integer, false);
+inline constexpr unsigned kDtypesWithGradients = dtypes_of_kind(DtypeKind::floating, true);
+constexpr bool is_one_of(unsigned dtypes, Dtype t) { return (dtypes >> static_cast<unsigned>(t) & 1) != 0; }
+
 template <class T, std::size_t I = 0>
 constexpr Dtype dtype_of_row() {
   static_assert(I < kDtypeRows, "no dtype has elements of this C++ type");
@@ -100,11 +113,11 @@ constexpr DtypeKind kind_of(Dtype t) { return detail::kDtypeKinds[static_cast<st
 /// Whether no operation but `cast` and the views takes it: bf16, f16 and i8.
 constexpr bool is_storage_only(Dtype t) { return (static_cast<unsigned>(t) & detail::kStorageOnlyBit) != 0; }
 /// f32 or f64: what operations on floats take.
-constexpr bool is_float(Dtype t) { return kind_of(t) == DtypeKind::floating && !is_storage_only(t); }
+constexpr bool is_float(Dtype t) { return detail::is_one_of(detail::kFloatDtypes, t); }
 /// i32 or i64: what operations on integers take.
-constexpr bool is_integer(Dtype t) { return kind_of(t) == DtypeKind::integer && !is_storage_only(t); }
+constexpr bool is_integer(Dtype t) { return detail::is_one_of(detail::kIntegerDtypes, t); }
 /// Whether values of this type have gradients: floats, those that are only stored included.
-constexpr bool has_gradient(Dtype t) { return kind_of(t) == DtypeKind::floating; }
+constexpr bool has_gradient(Dtype t) { return detail::is_one_of(detail::kDtypesWithGradients, t); }
 /// The dtype of such gradients: that of the values, and f32 for floats that are only stored.
 constexpr Dtype gradient_dtype(Dtype t) { return is_storage_only(t) ? Dtype::f32 : t; }
 

@@ -1,8 +1,10 @@
 #pragma once
 /// Every operation of the library. Tensors are immutable: each function gives a new tensor, and a view (reshape,
 /// permute, slice, ...) shares elements with its input. All shapes broadcast by NumPy's rule. Errors: ShapeError
-/// names the operation and the shapes, DtypeError the dtypes; there is no promotion between tensors (`cast`).
-/// Differentiable unless said otherwise. Semantics follow PyTorch's function of the same name where one exists.
+/// names the operation and the shapes, DtypeError the dtypes; there is no promotion between tensors (`cast`). Of
+/// tensors that are only stored (bf16, f16, i8) there are casts and views, what computes refuses them with a
+/// DtypeError. Differentiable unless said otherwise. Semantics follow PyTorch's function of the same name where one
+/// exists.
 #include <functional>
 #include <limits>
 #include <span>
@@ -20,7 +22,8 @@ inline constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
 
 // ---- creation --------------------------------------------------------------------------------------------
 
-/// A tensor of one value. dtype f32 unless given.
+/// A tensor of one value, of any dtype, f32 unless given. Throws ValueError for an integer that an integer dtype cannot
+/// hold, DtypeError for a float in an integer dtype.
 Tensor full(const Shape& shape, Scalar value, Dtype dtype = Dtype::f32);
 Tensor zeros(const Shape& shape, Dtype dtype = Dtype::f32);
 Tensor ones(const Shape& shape, Dtype dtype = Dtype::f32);
@@ -105,7 +108,10 @@ Tensor operator||(const Tensor& a, const Tensor& b);
 Tensor operator!(const Tensor& a);
 /// a where the bool tensor condition holds, else b. A NaN in the branch not taken gives gradient 0 there.
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b);
-/// The values in another dtype (float to integer truncates toward zero). Differentiable between floats.
+/// The values in another dtype, those included that are only stored (bf16, f16, i8). Floats are rounded once, to
+/// nearest even; to integers they are truncated toward zero, and what does not fit saturates, NaN gives 0. Integers
+/// that do not fit a narrower one keep its low bits; anything to bool is "not zero". Differentiable between floats:
+/// through bf16 and f16 the gradient passes in f32.
 Tensor cast(const Tensor& x, Dtype dtype);
 
 // ---- reductions over axes (empty: all); keepdim leaves extents of 1 ----------------------------------------

@@ -41,7 +41,7 @@ void repeat_literal(Repeated& to, const Scalar& s, Dtype dtype) {
     const auto v = s.as<decltype(zero)>();
     std::byte bytes[sizeof v];
     std::memcpy(bytes, &v, sizeof v);
-    repeat(to, bytes, size_of(dtype));
+    repeat(to, bytes, sizeof v);
   });
 }
 
