@@ -53,9 +53,9 @@ struct CheckpointedScanAttrs : ScanAttrs {
   static constexpr auto fields =
       std::tuple_cat(ScanAttrs::fields, std::tuple(attr("every", &CheckpointedScanAttrs::every)));
 };
-/// Those of its gradient: which gradients are wanted and which cotangents of the ys arrive, a digit 0 or 1 for each.
+/// Those of its gradient: which gradients of inputs are wanted and which cotangents of the ys arrive.
 struct CheckpointedGradAttrs : CheckpointedScanAttrs {
-  Label inputs{}, ys{};
+  Positions inputs{}, ys{};
   static constexpr auto fields = std::tuple_cat(
       CheckpointedScanAttrs::fields,
       std::tuple(attr("inputs", &CheckpointedGradAttrs::inputs), attr("ys", &CheckpointedGradAttrs::ys)));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "ferrite/tensor/error.h"
 
@@ -19,6 +20,21 @@ Label Label::of(std::string_view text) {
   const auto at = texts->find(text);
   l.text_ = at != texts->end() ? *at : *texts->emplace(text).first;
   return l;
+}
+
+Positions Positions::of(std::span<const std::int64_t> positions) {
+  static auto* const lists = new std::set<std::vector<std::int64_t>>;  // outlives everything with static lifetime
+  static std::mutex mutex;
+  Positions p;
+  const std::lock_guard lock(mutex);
+  p.list_ = *lists->emplace(positions.begin(), positions.end()).first;
+  return p;
+}
+
+std::string Positions::str() const {
+  std::string s;
+  for (const std::int64_t p : list_) s += (s.empty() ? "" : ", ") + std::to_string(p);
+  return "{" + s + "}";
 }
 
 namespace {
@@ -37,6 +53,7 @@ struct Print {
   std::string operator()(const Scalar& v) const { return v.str(); }
   std::string operator()(const Shape& v) const { return v.str(); }
   std::string operator()(const Label& v) const { return std::string(v.text()); }
+  std::string operator()(const Positions& v) const { return v.str(); }
 };
 
 struct Hash {
@@ -46,8 +63,10 @@ struct Hash {
   std::size_t operator()(Dtype v) const { return static_cast<std::size_t>(v); }
   std::size_t operator()(const Label& v) const { return std::hash<std::string_view>{}(v.text()); }
   std::size_t operator()(const Scalar& v) const { return (*this)(v.real()) + (v.is_floating() ? 1 : 0); }
-  std::size_t operator()(const Shape& v) const {
-    std::size_t h = static_cast<std::size_t>(v.rank());
+  std::size_t operator()(const Shape& v) const { return list(v, static_cast<std::size_t>(v.rank())); }
+  std::size_t operator()(const Positions& v) const { return list(v.list(), v.list().size()); }
+  template <class List>
+  std::size_t list(const List& v, std::size_t h) const {
     for (const std::int64_t e : v) h = h * 1099511628211U + (*this)(e);
     return h;
   }
@@ -65,7 +84,7 @@ bool same_value(const AttrValue& a, const AttrValue& b) {
 }
 
 constexpr std::string_view kTypes[] = {"true or false", "an integer", "a float", "a dtype",
-                                       "a literal",     "a list",     "a text"};
+                                       "a literal",     "a list",     "a text",  "positions"};
 static_assert(std::size(kTypes) == std::variant_size_v<AttrValue>);
 
 std::string names_of(const AttrFields& fields) {

@@ -1,5 +1,6 @@
 #pragma once
 /// The constants of an application of an operation: how an operation declares them, and how all of them are carried.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -34,8 +35,25 @@ class Label {
   std::string_view text_{};
 };
 
+/// A list of positions, of any length, that lives as long as the process: which operands something concerns. Meant for
+/// lists of which a program has few; each is stored once.
+class Positions {
+ public:
+  constexpr Positions() = default;
+  /// The same positions always give the same stored list.
+  static Positions of(std::span<const std::int64_t> positions);
+
+  std::span<const std::int64_t> list() const { return list_; }
+  /// "{0, 2}"
+  std::string str() const;
+  bool operator==(const Positions& o) const { return std::ranges::equal(list_, o.list_); }
+
+ private:
+  std::span<const std::int64_t> list_{};
+};
+
 /// The value of a constant: an axis, a bound, a flag, a literal operand.
-using AttrValue = std::variant<bool, std::int64_t, double, Dtype, Scalar, Shape, Label>;
+using AttrValue = std::variant<bool, std::int64_t, double, Dtype, Scalar, Shape, Label, Positions>;
 
 /// What is known of one constant of an operation.
 struct AttrField {
@@ -91,7 +109,7 @@ struct NamedMember {
 }  // namespace detail
 
 /// Names a member in the list `fields` of a struct of constants. The member is a bool, an int, an std::int64_t, a
-/// double, a Dtype, a Scalar, a Shape or a Label, or an std::optional of one, which need not be set.
+/// double, a Dtype, a Scalar, a Shape, a Label or Positions, or an std::optional of one, which need not be set.
 template <class S, class T>
 constexpr detail::NamedMember<S, T> attr(std::string_view name, T S::*member) {
   return {name, member};

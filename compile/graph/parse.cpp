@@ -88,9 +88,18 @@ class Line {
     skip();
     return s;
   }
+  Positions positions() {
+    std::vector<std::int64_t> list;
+    while (!accept("}")) {
+      list.push_back(number<std::int64_t>(word(",}")));
+      accept(",");
+    }
+    return Positions::of(list);
+  }
   AttrValue attr() {
     if (!rest_.empty() && rest_[0] == '[') return shape();
     if (!rest_.empty() && rest_[0] == '"') return Label::of(quoted());
+    if (accept("{")) return positions();
     std::string_view w = word(" ");
     const bool literal = w[0] == '~';
     if (literal) w.remove_prefix(1);

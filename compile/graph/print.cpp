@@ -43,6 +43,7 @@ struct PrintAttr {
   }
   std::string operator()(const Shape& v) const { return v.str(); }
   std::string operator()(const Label& v) const { return in_quotes(v.text()); }
+  std::string operator()(const Positions& v) const { return v.str(); }
 };
 
 }  // namespace

@@ -109,21 +109,25 @@ struct Checkpointed {
 // ---- backward ------------------------------------------------------------------------------------------
 
 /// carries kept, xs, captures, cotangents of the float carries, then of the ys that have one -> gradients as a way back
-/// gives them. Its constants say which are wanted (`inputs`) and which cotangents arrive (`ys`): a digit 0 or 1 for
-/// each.
+/// gives them. Its constants say which are wanted (`inputs`) and which cotangents arrive (`ys`).
 struct CheckpointedGrad {
-  static Label digits(const ScanBack::Wish::Flags& flags) {
-    std::string s;
-    for (const char f : flags) s += f ? '1' : '0';
-    return Label::of(s);
+  static Positions positions(const ScanBack::Wish::Flags& flags) {
+    std::vector<std::int64_t> list;
+    for (std::size_t i = 0; i < flags.size(); ++i)
+      if (flags[i]) list.push_back(static_cast<std::int64_t>(i));
+    return Positions::of(list);
   }
-  static ScanBack::Wish::Flags flags(const Label& label, std::string_view name, std::size_t count) {
-    const std::string_view digits = label.text();
-    if (digits.size() != count || digits.find_first_not_of("01") != std::string_view::npos)
-      throw TraceError("scan_checkpointed_grad: '" + std::string(name) + "' must be " + std::to_string(count) +
-                       " digits 0 or 1, got '" + std::string(digits) + "'");
+  static ScanBack::Wish::Flags flags(const Positions& positions, std::string_view name, std::size_t count) {
     ScanBack::Wish::Flags f;
-    for (const char d : digits) f.push_back(d == '1');
+    for (std::size_t i = 0; i < count; ++i) f.push_back(false);
+    std::int64_t before = -1;
+    for (const std::int64_t at : positions.list()) {
+      if (at <= before || at >= static_cast<std::int64_t>(count))
+        throw TraceError("scan_checkpointed_grad: '" + std::string(name) + "' must be ascending positions below " +
+                         std::to_string(count) + ", got " + positions.str());
+      f[static_cast<std::size_t>(at)] = true;
+      before = at;
+    }
     return f;
   }
   static ScanBack::Wish wish_of(const Attrs& attrs, const ScanBody& body) {
@@ -266,7 +270,8 @@ Tensors Checkpointed::vjp(const Vjp& v) {
     if (is_float(v.in_spec(k).dtype)) operands.add(v.grad_or_zeros(k));
   for (std::size_t k = 0; k < ys; ++k)
     if (wish.ys[k]) operands.add(v.grad(c.s.carries + k));
-  Attrs attrs = CheckpointedGradAttrs{c, CheckpointedGrad::digits(wish.inputs), CheckpointedGrad::digits(wish.ys)};
+  Attrs attrs =
+      CheckpointedGradAttrs{c, CheckpointedGrad::positions(wish.inputs), CheckpointedGrad::positions(wish.ys)};
   attrs.body = v.attrs.body;
   return by_input(v, c.s, wish, operands.apply(kCheckpointedGrad, attrs));
 }

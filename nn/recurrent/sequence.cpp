@@ -218,10 +218,10 @@ struct Sequence {
     const std::size_t states = has_memory(cell) ? 2 : 1;
     InlineVector<const Tensor*, 16> in = {&v.out(0), &v.out(1 + states)};
     for (std::size_t k = 0; k <= states; ++k) in.push_back(v.grad(k).defined() ? &v.grad(k) : &none);
-    std::int64_t wants = 0;
+    Shape wants;
     for (std::size_t k = 0; k < v.inputs(); ++k) {
       in.push_back(&v.in(k));
-      if (v.wants(k)) wants |= std::int64_t{1} << k;
+      if (v.wants(k) && is_float(v.in_spec(k).dtype)) wants.push_back(static_cast<std::int64_t>(k));
     }
     const SequenceGradAttrs<Kind> of_grad({attrs, wants}, attrs.second.value_or(false));
     Tensors g = sequence_grad(cell).apply({in.data(), in.size()}, of_grad);

@@ -122,7 +122,7 @@ template <class Kind>
 struct SequenceGrad {
   using Attributes = SequenceGradAttrs<Kind>;
   static constexpr auto name = Kind::grad_name, onnx = "", stablehlo = "";
-  static constexpr auto summary = "the gradient of the operation before: of every operand that bits of `wants` name";
+  static constexpr auto summary = "the gradient of the operation before: of every operand that `wants` names";
   static constexpr Reads reads = reads_inputs;
   static constexpr bool second_order_by_reference = true;
 
@@ -131,11 +131,14 @@ struct SequenceGrad {
     const GradOperands at(cell);
     const SequenceOperands o = operands_of(cell, in, at.begin);
     check_sequence(name, cell, in, o, attrs);
-    const std::int64_t wants = attrs.wants;
+    for (int k = 0; k < attrs.wants.rank(); ++k)
+      if (attrs.wants[k] < (k ? attrs.wants[k - 1] + 1 : 0) || attrs.wants[k] >= o.gradients())
+        throw_shape(name, "`wants` must be ascending positions below " + std::to_string(o.gradients()) + ", got " +
+                              attrs.wants.str());
     Specs out;
     for (int k = 0; k < o.gradients(); ++k) {
       const Spec& spec = in[at.begin + static_cast<std::size_t>(k)].spec();
-      out.push_back(wants >> k & 1 ? spec : Spec{{0}, spec.dtype});
+      out.push_back(attrs.has(k) ? spec : Spec{{0}, spec.dtype});
     }
     return out;
   }
@@ -151,7 +154,7 @@ struct SequenceGrad {
   /// From the tape of the steps. What the sequence saved for the kernel is not read.
   static Tensors reference(Inputs in, const Attributes& attrs) {
     const GradOperands at(attrs.cell());
-    const auto wanted = [&](std::size_t k) { return (attrs.wants >> k & 1) != 0; };
+    const auto wanted = [&](std::size_t k) { return attrs.has(static_cast<std::int64_t>(k)); };
     const Specs specs = infer(in, attrs);
     Tape tape;
     Tensors operands, variables;
@@ -181,8 +184,7 @@ struct SequenceGrad {
     const CellType cell = attrs.cell();
     const GradOperands grad(cell);
     const SequenceCost c(cell, in, grad.begin);
-    const std::int64_t wants = attrs.wants;
-    const auto wanted = [&](int k) { return k < 0 ? 0 : wants >> (k - c.at.first) & 1; };
+    const auto wanted = [&](int k) { return k >= 0 && attrs.has(k - c.at.first) ? 1 : 0; };
     return c.rows * (c.w_ih * (wanted(c.at.x) + wanted(c.at.w_ih)) + c.w_hh * (1 + wanted(c.at.w_hh)) +
                      c.w_hr * (1 + wanted(c.at.w_hr)));
   }

@@ -334,13 +334,20 @@ std::vector<Sample> sequence_grad_samples(CellType cell) {
   std::vector<Sample> list;
   each_sample(cell, [&](const Extents& e, const Given& g) {
     for (const bool all : {true, false}) {
-      Sample s{.attrs = SequenceWants{order_of(g), all ? 0x7ff : 0x2c}};
+      Sample s;
       const auto state = [&](std::int64_t width) { return Spec{all ? Shape{e.B, width} : Shape{0}}; };
       const Shape y = g.batch_first ? Shape{e.B, e.T, e.P} : Shape{e.T, e.B, e.P};
       s.inputs = {{y}, {{e.T, e.B, saved_of(cell) * e.H}}, {y}, state(e.P)};
       if (saved_of(cell) == 0) s.inputs[1] = {{0}};
       if (has_memory(cell)) s.inputs.push_back(state(e.H));
+      const std::size_t begin = s.inputs.size();
       push_operands(cell, e, g, s);
+      Shape wants;
+      for (std::size_t k = begin; k < s.inputs.size(); ++k) {
+        const auto at = static_cast<std::int64_t>(k - begin);
+        if (is_float(s.inputs[k].dtype) && (all || at == 2 || at == 3 || at == 5)) wants.push_back(at);
+      }
+      s.attrs = SequenceWants{order_of(g), wants};
       list.push_back(s);
     }
   });

@@ -26,14 +26,16 @@ struct Everything {
   Scalar literal{};
   Shape list{};
   Label text{};
+  Positions positions{};
   std::optional<bool> maybe_flag{};
   std::optional<int> maybe_narrow{};
   std::optional<Label> maybe_text{};
   static constexpr auto fields = std::tuple(
       attr("flag", &Everything::flag), attr("narrow", &Everything::narrow), attr("wide", &Everything::wide),
       attr("real", &Everything::real), attr("dtype", &Everything::dtype), attr("literal", &Everything::literal),
-      attr("list", &Everything::list), attr("text", &Everything::text), attr("maybe_flag", &Everything::maybe_flag),
-      attr("maybe_narrow", &Everything::maybe_narrow), attr("maybe_text", &Everything::maybe_text));
+      attr("list", &Everything::list), attr("text", &Everything::text), attr("positions", &Everything::positions),
+      attr("maybe_flag", &Everything::maybe_flag), attr("maybe_narrow", &Everything::maybe_narrow),
+      attr("maybe_text", &Everything::maybe_text));
   bool operator==(const Everything&) const = default;
 };
 
@@ -44,7 +46,10 @@ struct Longer : AxisAttrs {
 };
 
 Everything some() {
-  return {true, -3, std::int64_t{1} << 40, 0.5, Dtype::i64, 2.5, {2, 3}, "words", false, {}, Label("more")};
+  return {true,   -3,         std::int64_t{1} << 40,
+          0.5,    Dtype::i64, 2.5,
+          {2, 3}, "words",    Positions::of(std::vector<std::int64_t>{0, 9}),
+          false,  {},         Label("more")};
 }
 
 using Given = std::vector<std::pair<std::string_view, AttrValue>>;
@@ -65,6 +70,7 @@ BOOST_AUTO_TEST_CASE(every_type_of_constant_comes_back) {
 BOOST_AUTO_TEST_CASE(what_is_not_set_is_not_printed) {
   BOOST_TEST(Attrs(some()).str() ==
              "flag=true narrow=-3 wide=1099511627776 real=0.5 dtype=i64 literal=2.5 list=[2, 3] text=words "
+             "positions={0, 9} "
              "maybe_flag=false maybe_text=more");
   BOOST_TEST(Attrs().str() == "");
   BOOST_TEST(Attrs(detail::Literals{}).str() == "");

@@ -1,5 +1,6 @@
 #pragma once
 /// What the operations on sequences share: where their operands stand, and how a kernel is given them.
+#include <algorithm>
 #include <optional>
 
 #include "ferrite/nn/recurrent/detail/recurrence.h"
@@ -135,7 +136,7 @@ void run_forward(const Prepared<T>& r, const SequenceOrder& order, Tensor& y, Te
 const Primitive& sequence_operation(CellType cell);
 /// The gradient of a sequence as an operation of its own: y, what was saved, the cotangents of y, h and c (of shape [0]
 /// where nothing arrived), then the operands of the sequence -> a gradient for each operand of floats, of shape [0]
-/// where bit i of `wants` is not set.
+/// where `wants` does not name it.
 const Primitive& sequence_grad(CellType cell);
 
 void sequence_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order);
@@ -149,11 +150,12 @@ struct SequenceSaves : SequenceOrder {
   bool save = false;
   static constexpr auto fields = std::tuple_cat(SequenceOrder::fields, std::tuple(attr("save", &SequenceSaves::save)));
 };
-/// Those of the gradient: bit i is set where that of operand i is wanted.
+/// Those of the gradient: the operands of the sequence whose gradients are wanted, ascending.
 struct SequenceWants : SequenceOrder {
-  std::int64_t wants = 0;
+  Shape wants{};
   static constexpr auto fields =
       std::tuple_cat(SequenceOrder::fields, std::tuple(attr("wants", &SequenceWants::wants)));
+  bool has(std::int64_t operand) const { return std::find(wants.begin(), wants.end(), operand) != wants.end(); }
 };
 
 /// The kinds of cell as operations: a name, and which kernel its constants choose.
