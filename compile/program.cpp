@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ferrite/compile/graph/oracle.h"
 #include "ferrite/compile/graph/pull_back.h"
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
@@ -50,6 +51,29 @@ struct CompiledCall {
     return pull_back(p, v, residuals);
   }
 
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
+    const std::vector<Dense> ends = evaluate_by_oracles(program_of(attrs).gradient().forward, in);
+    for (std::size_t k = 0; k < out.size(); ++k) out[k].values = ends[k].values;
+  }
+  /// A product, a nonlinearity and a result that the gradient does not need.
+  static std::span<const Sample> samples() {
+    static const std::vector<Sample> all = [] {
+      std::vector<Sample> list;
+      for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
+        const std::vector<Spec> in = {{{2, 3}, dtype}, {{3, 4}, dtype}, {{4}, dtype}};
+        const auto f = [](const Tensors& x) {
+          const Tensor y = tanh(matmul(x[0], x[1]) + x[2]);
+          return Tensors{y, sum(y * y, {1}), y < 0};
+        };
+        Sample s{.inputs = in, .range = {-1, 1}};
+        s.attrs.body = Program::make({trace(f, in), {}, {}}, {});
+        list.push_back(std::move(s));
+      }
+      return list;
+    }();
+    return all;
+  }
+
   /// Where a gradient of a gradient arrives at what the first one saved, the saved values are results like others: the
   /// program that gives them is differentiated instead, its own residuals computed anew.
   static Tensors recomputed(const Program& forward, const Vjp& v) {
@@ -89,6 +113,8 @@ constexpr Primitive kCompiled = {.name = "compiled",
                                  .eval = CompiledCall::eval,
                                  .vjp = CompiledCall::vjp,
                                  .reads = reads_all,
+                                 .oracle = CompiledCall::oracle,
+                                 .samples = CompiledCall::samples,
                                  .multiply_adds = CompiledCall::multiply_adds,
                                  .takes_storage_types = true};
 
@@ -104,6 +130,8 @@ Graph closed(const Graph& g) {
 }
 
 }  // namespace
+
+const Primitive& compiled_primitive() { return kCompiled; }
 
 Program::Program(Traced traced, const PlanOptions& options)
     : graph_(std::move(traced.graph)),

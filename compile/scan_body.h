@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "ferrite/compile/graph.h"
@@ -18,7 +19,9 @@ const Primitive& scan_primitive();
 /// The same that keeps carries only every so many steps (`every`) for its gradient, which computes the steps between
 /// again. Further results: the carries kept, stacks.
 const Primitive& scan_checkpointed_primitive();
-/// One of these operations and of their gradients, or null.
+/// These operations and the gradient of the second.
+std::span<const Primitive* const> scan_operations();
+/// One of them, or null.
 const Primitive* find_scan(std::string_view name);
 
 /// A stack of so many steps, and one step of a stack.

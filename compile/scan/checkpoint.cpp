@@ -2,7 +2,9 @@
 /// time, and the sums go on from segment to segment, so that nothing differs by a bit.
 #include <algorithm>
 
+#include "ferrite/autograd/lenient_grad.h"
 #include "ferrite/compile/scan/detail/operation.h"
+#include "ferrite/compile/scan/detail/oracle.h"
 #include "ferrite/compile/scan/detail/run.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/strided.h"
@@ -108,8 +110,9 @@ struct Checkpointed {
 
 // ---- backward ------------------------------------------------------------------------------------------
 
-/// carries kept, xs, captures, cotangents of the float carries, then of the ys that have one -> gradients as a way back
-/// gives them. Its constants say which are wanted (`inputs`) and which cotangents arrive (`ys`).
+/// carries kept, xs, captures, cotangents of the float carries, then of the ys that have one, the first carries ->
+/// gradients as a way back gives them. The first carries are there for the gradient of this gradient. Its constants say
+/// which are wanted (`inputs`) and which cotangents arrive (`ys`).
 struct CheckpointedGrad {
   static Positions positions(const ScanBack::Wish::Flags& flags) {
     std::vector<std::int64_t> list;
@@ -135,10 +138,12 @@ struct CheckpointedGrad {
     return {flags(a.ys, "ys", body.ys()), flags(a.inputs, "inputs", body.graph().inputs.size())};
   }
 
-  static Specs infer(const Primitive&, Inputs, const Attrs& attrs) {
+  static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) {
     const Call c(attrs);
     const ScanBack::Way& way = c.body.saving()->back()->way(wish_of(attrs, c.body));
     const ScanSignature& s = way.body->signature();
+    if (c.every < 1) throw ValueError("scan: checkpoint_every must be positive, got " + std::to_string(c.every));
+    check_operands(in, c, way.wish);
     Specs out;
     for (std::size_t k = 0; k < way.body->graph().outputs.size(); ++k) {
       Spec spec = way.body->output(k);
@@ -149,6 +154,46 @@ struct CheckpointedGrad {
   }
 
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) { CheckpointedGrad(in, out, attrs).run(); }
+
+  /// From the tape of the plain scan: no carry that was kept is read.
+  static Tensors reference(Inputs in, const Attrs& attrs) {
+    const Call c(attrs);
+    const ScanBack::Wish wish = wish_of(attrs, c.body);
+    const std::size_t inputs = wish.inputs.size(), first = in.size() - c.s.carries;
+    Tape tape;
+    std::vector<Tensor> operands, variables;
+    std::vector<std::size_t> variable_of(inputs, inputs);
+    for (std::size_t i = 0; i < inputs; ++i) {
+      operands.push_back(i < c.s.carries ? in[first + i] : in[i]);
+      if (!wish.inputs[i] || !is_float(operands[i].dtype())) continue;
+      operands[i] = tape.watch(operands[i]);
+      variable_of[i] = variables.size();
+      variables.push_back(operands[i]);
+    }
+    const auto body = std::static_pointer_cast<const ScanBody>(attrs.body);
+    const Tensors results = scan_primitive().apply(OperandList(operands), ScanBody::attrs_of(body, c.steps, c.reverse));
+    Tensor total;
+    std::size_t next = inputs;
+    const auto add = [&](std::size_t k) {
+      const Tensor part = sum(results[k] * in[next++]);
+      total = total.defined() ? total + part : part;
+    };
+    for (std::size_t k = 0; k < c.s.carries; ++k)
+      if (is_float(results[k].dtype())) add(k);
+    for (std::size_t k = 0; k < wish.ys.size(); ++k)
+      if (wish.ys[k]) add(c.s.carries + k);
+    Tensors found;
+    if (total.defined() && !variables.empty()) found = lenient_grad(tape, total, variables);
+    Tensors out;
+    const auto give = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        if (variable_of[i] < inputs) out.push_back(found.empty() ? zeros_like(operands[i]) : found[variable_of[i]]);
+    };
+    give(0, c.s.carries);
+    give(c.s.carries + c.s.xs, inputs);
+    give(c.s.carries, c.s.carries + c.s.xs);
+    return out;
+  }
 
   /// The steps once more, and the way back.
   static std::int64_t multiply_adds(std::span<const Spec>, std::span<const Spec>, const Attrs& attrs) {
@@ -186,6 +231,27 @@ struct CheckpointedGrad {
   }
 
  private:
+  static void check_operands(Inputs in, const Call& c, const ScanBack::Wish& wish) {
+    Specs wanted;
+    const auto stack = [](std::int64_t n, const Spec& s) { return Spec{with_steps(n, s.shape), s.dtype}; };
+    for (std::size_t i = 0; i < wish.inputs.size(); ++i) {
+      const Spec& s = c.body.input(i);
+      wanted.push_back(i < c.s.carries ? stack(c.segments(), s) : i < c.s.carries + c.s.xs ? stack(c.steps, s) : s);
+    }
+    for (std::size_t k = 0; k < c.s.carries; ++k)
+      if (is_float(c.body.input(k).dtype)) wanted.push_back(c.body.input(k));
+    for (std::size_t k = 0; k < wish.ys.size(); ++k)
+      if (wish.ys[k]) wanted.push_back(stack(c.steps, c.body.output(c.s.carries + k)));
+    for (std::size_t k = 0; k < c.s.carries; ++k) wanted.push_back(c.body.input(k));
+    if (in.size() != wanted.size())
+      throw ShapeError("scan_checkpointed_grad: takes " + std::to_string(wanted.size()) + " operands, got " +
+                       std::to_string(in.size()));
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (in[i].spec() != wanted[i])
+        throw ShapeError("scan_checkpointed_grad: operand " + std::to_string(i) + " must be " + wanted[i].str() +
+                         ", got " + in[i].spec().str());
+  }
+
   Tensor operand(std::size_t i, const Segment& s) const {
     if (i < c_.s.carries) return slot(in_[i], s.number);
     return i < c_.s.carries + c_.s.xs ? part(in_[i], s) : in_[i];
@@ -238,13 +304,18 @@ struct CheckpointedGrad {
   std::size_t first_dy_ = 0;
 };
 
-/// Never differentiated: where a tape listens, the plain scan is (autograd/tape.cpp).
+/// Where it is differentiated itself, that is the gradient of its reference.
 constexpr Primitive kCheckpointedGrad = {.name = "scan_checkpointed_grad",
                                          .summary = "the gradient of scan_checkpointed",
                                          .arity = -1,
                                          .infer = CheckpointedGrad::infer,
                                          .eval = CheckpointedGrad::eval,
+                                         .reads = reads_inputs,
+                                         .oracle = checkpointed_scan_grad_oracle,
+                                         .samples = checkpointed_scan_grad_samples,
+                                         .reference = CheckpointedGrad::reference,
                                          .multiply_adds = CheckpointedGrad::multiply_adds,
+                                         .second_order_by_reference = true,
                                          .attributes = &attr_fields<CheckpointedGradAttrs>};
 
 constexpr Primitive kCheckpointed = {.name = "scan_checkpointed",
@@ -254,6 +325,8 @@ constexpr Primitive kCheckpointed = {.name = "scan_checkpointed",
                                      .eval = Checkpointed::eval,
                                      .vjp = Checkpointed::vjp,
                                      .reads = reads_all,
+                                     .oracle = checkpointed_scan_oracle,
+                                     .samples = checkpointed_scan_samples,
                                      .reference = Checkpointed::reference,
                                      .multiply_adds = scan_multiply_adds,
                                      .second_order_by_reference = true,
@@ -270,6 +343,7 @@ Tensors Checkpointed::vjp(const Vjp& v) {
     if (is_float(v.in_spec(k).dtype)) operands.add(v.grad_or_zeros(k));
   for (std::size_t k = 0; k < ys; ++k)
     if (wish.ys[k]) operands.add(v.grad(c.s.carries + k));
+  for (std::size_t k = 0; k < c.s.carries; ++k) operands.add(v.in(k));
   Attrs attrs =
       CheckpointedGradAttrs{c, CheckpointedGrad::positions(wish.inputs), CheckpointedGrad::positions(wish.ys)};
   attrs.body = v.attrs.body;
@@ -284,8 +358,13 @@ ScanBack::Wish checkpointed_wish(const Attrs& attrs, const ScanBody& body) {
 
 const Primitive& scan_checkpointed_primitive() { return kCheckpointed; }
 
+std::span<const Primitive* const> scan_operations() {
+  static const Primitive* const all[] = {&scan_primitive(), &kCheckpointed, &kCheckpointedGrad};
+  return all;
+}
+
 const Primitive* find_scan(std::string_view name) {
-  for (const Primitive* p : {&scan_primitive(), &kCheckpointed, &kCheckpointedGrad})
+  for (const Primitive* p : scan_operations())
     if (p->name == name) return p;
   return nullptr;
 }

@@ -1,5 +1,6 @@
 #include "ferrite/compile/scan/detail/operation.h"
 
+#include "ferrite/compile/scan/detail/oracle.h"
 #include "ferrite/compile/scan/detail/run.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
@@ -127,6 +128,8 @@ constexpr Primitive kScan = {.name = "scan",
                              .vjp = Scan::vjp,
                              .reads = reads_all,
                              .stablehlo = "while",
+                             .oracle = scan_oracle,
+                             .samples = scan_samples,
                              .multiply_adds = scan_multiply_adds,
                              .attributes = &attr_fields<ScanAttrs>};
 

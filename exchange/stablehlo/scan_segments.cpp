@@ -136,7 +136,8 @@ Tensors forward(const HloCall& c, const Tensors& in) {
   return joined(joined(all.carry, all.stacks), all.singles);
 }
 
-/// Its operands are the carries kept, xs, captures, cotangents of the float carries, of the ys that have one.
+/// Its operands are the carries kept, xs, captures, cotangents of the float carries, of the ys that have one, and the
+/// first carries, which it does not read.
 Tensors backward(const HloCall& c, const Tensors& in) {
   const ScanBody& body = ScanBody::of(c.attrs);
   const ScanSignature& s = body.signature();
@@ -169,7 +170,8 @@ Tensors backward(const HloCall& c, const Tensors& in) {
   Part first{part_of(in, cotangents, w.carries), part_of(in, s.carries, s.xs), part_of(in, 0, s.carries)};
   for (std::size_t k = 0; k < w.sums; ++k)
     first.carry.push_back(zeros(c.out[w.carries + k].shape, c.out[w.carries + k].dtype));
-  first.stacks = joined(first.stacks, part_of(in, cotangents + w.carries, in.size() - cotangents - w.carries));
+  first.stacks =
+      joined(first.stacks, part_of(in, cotangents + w.carries, in.size() - cotangents - w.carries - s.carries));
   const Part all = Segments(cut, segment).run(first, true);
   return joined(all.carry, all.stacks);
 }

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <vector>
 
+#include "ferrite/compile/operations.h"
 #include "ferrite/nn/operations.h"
 #include "ferrite/tensor/primitive.h"
 
@@ -42,14 +43,15 @@ std::string number(double v) {
 
 std::vector<const Primitive*> all() {
   std::vector<const Primitive*> list;
-  for (const auto& some : {ferrite::primitives(), ferrite::nn::operations()})
+  for (const auto& some : {ferrite::primitives(), ferrite::nn::operations(), ferrite::program_operations()})
     list.insert(list.end(), some.begin(), some.end());
   return list;
 }
 
 std::string markdown() {
   std::ostringstream s;
-  s << "# Operations\n\nGenerated from the records in `tensor/ops/` and `nn/`; do not edit. A pointwise operation has "
+  s << "# Operations\n\nGenerated from the records in `tensor/ops/`, `nn/` and `compile/`; do not edit. A pointwise "
+       "operation has "
        "as constants "
        "`[a] [b] [c]`, literals in place of operands; those in brackets need not be set. Dtypes: `all` are f32, f64, "
        "i32, i64, bool and those that are only stored, bf16, f16 and i8; every other operation refuses these three.\n\n"

@@ -5,6 +5,7 @@
 
 #include "../consumer/own_operations.h"
 #include "cases.h"
+#include "ferrite/compile/operations.h"
 #include "ferrite/nn/operations.h"
 
 namespace {
@@ -14,8 +15,8 @@ using boost::unit_test::framework::current_auto_test_suite;
 
 std::vector<const ferrite::Primitive*> all() {
   std::vector<const ferrite::Primitive*> list;
-  for (const auto& some :
-       {ferrite::primitives(), ferrite::nn::operations(), ferrite::composites(), ferrite::nn::composites()})
+  for (const auto& some : {ferrite::primitives(), ferrite::nn::operations(), ferrite::program_operations(),
+                           ferrite::composites(), ferrite::nn::composites()})
     list.insert(list.end(), some.begin(), some.end());
   return list;
 }

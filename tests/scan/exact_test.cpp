@@ -9,6 +9,7 @@
 using namespace ferrite;
 using support::identical;
 using support::says;
+using support::within;
 
 namespace {
 
@@ -99,6 +100,37 @@ BOOST_AUTO_TEST_CASE(positions_that_do_not_fit_are_refused) {
     bad.replace(at, given.size(), wrong);
     BOOST_CHECK_EXCEPTION((void)parse_graph(bad), TraceError, says("ascending positions below 2"));
   }
+}
+
+/// A compiled function that takes a gradient through a checkpointed scan is differentiated from outside: what its
+/// program holds of that gradient has one itself.
+BOOST_AUTO_TEST_CASE(compiled_gradients_of_checkpointed_scans_have_gradients) {
+  const Tensors in = {uniform({3}, {1, 2, 0}, -1, 1, Dtype::f64), uniform({3}, {1, 3, 0}, -1, 1, Dtype::f64),
+                      uniform({5, 3}, {1, 4, 0}, -1, 1, Dtype::f64)};
+  const auto second = [&](std::int64_t every, bool compiled) {
+    const auto f = [=](const Tensors& x) -> Tensors {
+      Tape tape;
+      const Tensor w = tape.watch(x[0]);
+      const auto body = [&](const Tensors& c, const Tensors& s) -> ScanStep {
+        const Tensor h = tanh(c[0] * w + s[0]);
+        return {{h}, {h * h}};
+      };
+      const ScanResult r = scan(body, {x[1]}, {x[2]}, {.checkpoint_every = every});
+      return tape.grad(sum(r.y[0]) + sum(r.carry[0] * r.carry[0]), {w});
+    };
+    Tape tape;
+    Tensors watched;
+    for (const Tensor& t : in) watched.push_back(tape.watch(t));
+    const Tensor g = compiled ? compile(f)(watched)[0] : f(watched)[0];
+    return tape.grad(sum(g * g), {watched[0], watched[1], watched[2]});
+  };
+  const Tensors wanted = second(0, false);
+  for (const std::int64_t every : {1, 2, 9})
+    for (const bool compiled : {false, true}) {
+      const Tensors got = second(every, compiled);
+      for (std::size_t k = 0; k < got.size(); ++k)
+        BOOST_TEST(within(got[k], wanted[k], 1e-13), "every " << every << ", by input " << k);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
