@@ -169,7 +169,7 @@ struct Primitive {
   std::string_view name;
   std::string_view summary;  ///< one line for the reference pages: formula, ties, conventions
   int arity = -1;            ///< operands, literals included; -1: any number
-  /// The only place that rejects shapes; called by `types` alone.
+  /// The only place that rejects shapes; asked after types that are only stored have been refused.
   Specs (*infer)(const Primitive&, Inputs, const Attrs&) = nullptr;
   /// Fills outputs that are allocated, contiguous and not zeroed.
   void (*eval)(Inputs, std::span<Tensor> out, const Attrs&) = nullptr;
