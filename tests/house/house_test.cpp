@@ -1,92 +1,16 @@
 // The rules of the house, read off the sources. Every rule is tried on a bad example first, so that it can fail.
 #include <algorithm>
-#include <boost/test/unit_test.hpp>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "house/sources.h"
+
+using namespace house_rules;
+
 namespace {
-
-namespace fs = std::filesystem;
-
-struct Source {
-  std::string path;  ///< from the root, with slashes
-  std::string text;
-};
-
-const std::set<std::string> kRooms = {"tensor", "autograd", "compile", "nn", "dsl", "io", "exchange", "train"};
-
-std::string room_of(const std::string& path) { return path.substr(0, path.find('/')); }
-bool is_header(const Source& s) { return s.path.ends_with(".h"); }
-bool in_library(const Source& s) { return kRooms.contains(room_of(s.path)); }
-/// Whether a header is installed: those of the rooms, and of the rooms in nn/. A detail/ and the rooms inside other
-/// rooms are their own business.
-bool is_public_header(const Source& s) {
-  static const std::regex pattern(R"((\w+|nn/\w+)/\w+\.h)");
-  if (s.path == "ferrite.h") return true;
-  return in_library(s) && s.path.find("/detail/") == std::string::npos && std::regex_match(s.path, pattern);
-}
-
-/// The headers of ours that a source includes.
-std::vector<std::string> included_by(const Source& s) {
-  static const std::regex pattern(R"(#include\s*[<"]ferrite/([^">]+)[">])");
-  std::vector<std::string> found;
-  for (auto at = std::sregex_iterator(s.text.begin(), s.text.end(), pattern); at != std::sregex_iterator(); ++at)
-    found.push_back((*at)[1]);
-  return found;
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// All text files of the project that are ours.
-const std::vector<Source>& sources() {
-  static const std::vector<Source> all = [] {
-    std::vector<Source> list;
-    const fs::path root = FERRITE_SOURCE_DIR;
-    const std::set<std::string> skipped = {"build", ".git", "data", "corpus", ".cache"};
-    const std::set<std::string> kinds = {".h", ".cpp", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".sh", ""};
-    for (auto at = fs::recursive_directory_iterator(root); at != fs::recursive_directory_iterator(); ++at) {
-      const bool fixtures = at->path().filename() == "data" && at->path().parent_path().filename() == "tests";
-      if (at->is_directory() && skipped.contains(at->path().filename().string()) && !fixtures)
-        at.disable_recursion_pending();
-      const bool git = at->path().filename() == ".git";  // of a worktree
-      if (!at->is_regular_file() || git || !kinds.contains(at->path().extension().string())) continue;
-      list.push_back({fs::relative(at->path(), root).generic_string(), read(at->path())});
-    }
-    return list;
-  }();
-  return all;
-}
-
-using Rule = std::vector<std::string> (*)(const Source&);
-
-/// Every source obeys a rule, and a bad example is caught.
-void enforce(Rule rule, const Source& bad, std::size_t faults = 1) {
-  BOOST_TEST(rule(bad).size() == faults, "the rule does not catch its bad example");
-  for (const Source& s : sources())
-    for (const std::string& fault : rule(s)) BOOST_ERROR(s.path + ": " + fault);
-}
-
-std::vector<std::string> matches(const std::string& text, const std::regex& pattern, const std::string& what) {
-  std::vector<std::string> found;
-  for (auto at = std::sregex_iterator(text.begin(), text.end(), pattern); at != std::sregex_iterator(); ++at)
-    found.push_back(what + ": " + at->str());
-  return found;
-}
-
-/// Code without comments and string literals.
-std::string code_of(const std::string& text) {
-  static const std::regex pattern(R"(//[^\n]*|"(?:\\.|[^"\\\n])*")");
-  return std::regex_replace(text, pattern, "");
-}
 
 // ---- the rules -----------------------------------------------------------------------------------------
 
@@ -159,35 +83,6 @@ std::vector<std::string> includes_against_the_inner_rooms(const Source& s) {
   for (const std::string& header : included_by(s))
     if (room_of(header) == rooms->first && floor(header) > floor(s.path))
       faults.push_back("includes " + header + " of a room above it");
-  return faults;
-}
-
-/// Headers that a file reaches, itself among them.
-std::set<std::string> reached_from(const std::string& header) {
-  static const std::regex pattern(R"re(#include "ferrite/([^"]+)")re");
-  std::set<std::string> seen;
-  std::vector<std::string> next = {header};
-  while (!next.empty()) {
-    const std::string path = next.back();
-    next.pop_back();
-    if (!seen.insert(path).second) continue;
-    const std::string text = read(fs::path(FERRITE_SOURCE_DIR) / path);
-    for (auto at = std::sregex_iterator(text.begin(), text.end(), pattern); at != std::sregex_iterator(); ++at)
-      next.push_back((*at)[1]);
-  }
-  return seen;
-}
-/// Whether a header has packets, which only kernels read: *_kernel.cpp.
-bool has_packets(const std::string& header) { return reached_from(header).contains("tensor/kernel/packet.h"); }
-
-/// Packets, and Eigen behind them, are compiled once for each instruction set: what is no kernel reaches neither.
-std::vector<std::string> packets_outside_kernels(const Source& s) {
-  if (!in_library(s) || s.path == "tensor/eigen.h" || s.path == "tensor/kernel/packet.h") return {};
-  static const std::regex eigen(R"(#include\s*[<"](Eigen|unsupported)/[^\n]*)");
-  std::vector<std::string> faults = matches(s.text, eigen, "Eigen outside tensor/kernel/packet.h");
-  if (s.path.ends_with("_kernel.cpp") || is_header(s)) return faults;
-  for (const std::string& header : included_by(s))
-    if (has_packets(header)) faults.push_back("no kernel, but includes packets: " + header);
   return faults;
 }
 
@@ -330,11 +225,6 @@ BOOST_AUTO_TEST_CASE(internals_are_left_alone) {
   enforce(internals_of_others, {"nn/x.cpp", "#include \"ferrite/tensor/kernel/tile.h\"\n"});
   BOOST_TEST(internals_of_others({"nn/x_kernel.cpp", "#include \"ferrite/tensor/kernel/tile.h\"\n"}).empty());
   BOOST_TEST(internals_of_others({"nn/x.cpp", "#include \"ferrite/tensor/kernel/gemm.h\"\n"}).empty());
-}
-BOOST_AUTO_TEST_CASE(packets_stay_in_kernels) {
-  enforce(packets_outside_kernels,
-          {"tensor/x.cpp", "#include <Eigen/Core>\n#include \"ferrite/tensor/kernel/tile.h\"\n"}, 2);
-  BOOST_TEST(packets_outside_kernels({"nn/x_kernel.cpp", "#include \"ferrite/tensor/kernel/tile.h\"\n"}).empty());
 }
 /// "Everything a program needs": all that is public, but what names Eigen and what only compilers and tests need.
 BOOST_AUTO_TEST_CASE(one_header_reaches_all) {

@@ -10,24 +10,6 @@
 
 namespace {
 
-struct Close {
-  void operator()(std::FILE* f) const { pclose(f); }
-};
-
-/// What a command prints.
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<std::FILE, Close> pipe(popen(command.c_str(), "r"));
-  std::string text;
-  std::array<char, 4096> some{};
-  while (pipe)
-    if (const std::size_t n = std::fread(some.data(), 1, some.size(), pipe.get())) {
-      text.append(some.data(), n);
-    } else {
-      break;
-    }
-  return text;
-}
-
 /// Symbols of a list of nm --defined-only --extern-only --demangle (weak ones are among them) that another level may
 /// define, too: those whose name names none of the level's namespaces.
 std::vector<std::string> shared_symbols(const std::string& list, const std::string& level) {
@@ -66,6 +48,24 @@ BOOST_AUTO_TEST_CASE(symbols_that_levels_would_share_are_found) {
 }
 
 #ifdef FERRITE_KERNEL_OBJECTS
+struct Close {
+  void operator()(std::FILE* f) const { pclose(f); }
+};
+
+/// What a command prints.
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<std::FILE, Close> pipe(popen(command.c_str(), "r"));
+  std::string text;
+  std::array<char, 4096> some{};
+  while (pipe)
+    if (const std::size_t n = std::fread(some.data(), 1, some.size(), pipe.get())) {
+      text.append(some.data(), n);
+    } else {
+      break;
+    }
+  return text;
+}
+
 /// As it is: the same nm finds the symbols that must be there, and those of a source of no level, this program.
 BOOST_AUTO_TEST_CASE(a_level_defines_nothing_outside_its_namespaces) {
   std::istringstream objects(FERRITE_KERNEL_OBJECTS);

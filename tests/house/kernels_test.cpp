@@ -1,0 +1,48 @@
+// What kernels may include, and what includes them: they are compiled once for each instruction set.
+#include "house/sources.h"
+
+using namespace house_rules;
+
+namespace {
+
+/// Packets, and Eigen behind them, are compiled once for each instruction set: what is no kernel reaches neither.
+std::vector<std::string> packets_outside_kernels(const Source& s) {
+  if (!in_library(s) || s.path == "tensor/eigen.h" || s.path == "tensor/kernel/packet.h") return {};
+  static const std::regex eigen(R"(#include\s*[<"](Eigen|unsupported)/[^\n]*)");
+  std::vector<std::string> faults = matches(s.text, eigen, "Eigen outside tensor/kernel/packet.h");
+  if (s.path.ends_with("_kernel.cpp") || is_header(s)) return faults;
+  for (const std::string& header : included_by(s))
+    if (has_packets(header)) faults.push_back("no kernel, but includes packets: " + header);
+  return faults;
+}
+
+/// Kernels take numbers and plain structs: functions of containers, strings and the like would be compiled for their
+/// instruction set and serve all of the library.
+std::vector<std::string> containers_in_kernels(const Source& s) {
+  if (!in_library(s) || !s.path.ends_with("_kernel.cpp")) return {};
+  static const std::regex pattern(
+      R"(#include <(vector|string|map|set|list|deque|unordered_\w+|functional|memory|optional|variant|any|span|\w*stream|)"
+      R"(stdexcept|mutex|thread)>)");
+  std::vector<std::string> faults = matches(s.text, pattern, "a kernel includes");
+  for (const std::string& header : included_by(s))
+    for (const std::string& reached : reached_from(header))
+      if (std::regex_search(read(fs::path(FERRITE_SOURCE_DIR) / reached), pattern))
+        faults.push_back("a kernel reaches " + reached + " by " + header + ", which includes a container");
+  return faults;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(house_kernels)
+
+BOOST_AUTO_TEST_CASE(packets_stay_in_kernels) {
+  enforce(packets_outside_kernels,
+          {"tensor/x.cpp", "#include <Eigen/Core>\n#include \"ferrite/tensor/kernel/tile.h\"\n"}, 2);
+  BOOST_TEST(packets_outside_kernels({"nn/x_kernel.cpp", "#include \"ferrite/tensor/kernel/tile.h\"\n"}).empty());
+}
+BOOST_AUTO_TEST_CASE(kernels_have_no_containers) {
+  enforce(containers_in_kernels,
+          {"nn/x_kernel.cpp", "#include <vector>\n#include \"ferrite/tensor/kernel/scratch.h\"\n"}, 2);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
