@@ -83,7 +83,7 @@ class Module {
   /// Training mode, on from the start: only `Dropout` and the like care. Told to all adopted modules.
   void train(bool on = true) const;
   void eval() const { train(false); }
-  bool training() const { return detail::read_flag(whole().mode_); }
+  bool training() const { return ferrite::detail::read_flag(whole().mode_); }
   /// Where it stands in the outermost module that holds it, as the names of its parameters begin there: "encoder.gru";
   /// empty for one that no module has adopted. Of several modules that adopted it the first one counts.
   std::string path() const;
