@@ -103,13 +103,26 @@ void row_back(CellType cell, const RowBack<T>& row) {
   }
 }
 
+namespace {
+
+/// Stores the sums of a row as whole packets, or adds them.
+template <class T>
+struct StoreBack {
+  T* to;
+  std::int64_t to_row;
+  bool add;
+  [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t, const Packet<T>* sums) const {
+    T* const at = to + row * to_row + j;
+    (add ? Packet<T>::load(at) + sums[0] : sums[0]).store(at);
+  }
+};
+
+}  // namespace
+
 template <class T>
 void product_back(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, T* to, std::int64_t to_row,
                   bool add) {
-  each_unit<T, 1>(w, rows, a, a_row, [&](std::int64_t row, std::int64_t j, std::int64_t, const Packet<T>* sums) {
-    T* const at = to + row * to_row + j;
-    (add ? Packet<T>::load(at) + sums[0] : sums[0]).store(at);
-  });
+  each_unit<T, 1>(w, rows, a, a_row, StoreBack<T>{to, to_row, add});
 }
 
 template <class T>

@@ -42,11 +42,25 @@ void pack_transposed(const T* w, std::int64_t row_step, std::int64_t K, std::int
   }
 }
 
+namespace {
+
+/// Stores the sums of a row, plus the bias where there is one.
+template <class T>
+struct StoreRow {
+  T* c;
+  const T* bias;
+  std::int64_t columns;
+  [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n,
+                                         const Packet<T>* sums) const {
+    put(c + row * columns + j, bias ? sums[0] + Packet<T>::load(bias + j) : sums[0], n);
+  }
+};
+
+}  // namespace
+
 template <class T>
 void packed_product(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias, T* c) {
-  each_unit<T, 1>(w, rows, a, a_row, [&](std::int64_t row, std::int64_t j, std::int64_t n, const Packet<T>* sums) {
-    put(c + row * w.units + j, bias ? sums[0] + Packet<T>::load(bias + j) : sums[0], n);
-  });
+  each_unit<T, 1>(w, rows, a, a_row, StoreRow<T>{c, bias, w.units});
 }
 
 template void pack_gates(const float*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, float*);

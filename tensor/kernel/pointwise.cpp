@@ -31,7 +31,7 @@ struct alignas(64) Repeated {
   std::byte bytes[kLine];
 };
 
-void repeat(Repeated& to, const std::byte* value, std::int64_t element_bytes) {
+[[gnu::always_inline]] inline void repeat(Repeated& to, const std::byte* value, std::int64_t element_bytes) {
   for (std::int64_t at = 0; at < kLine; at += element_bytes)
     std::memcpy(to.bytes + at, value, static_cast<std::size_t>(element_bytes));
 }
