@@ -16,84 +16,81 @@ inline void each_packet(std::int64_t H, F&& f) {
   if (j < H) f(j, H - j);
 }
 
-/// What stands in a row, and where its results go.
 template <class T>
-struct Row : RowBack<T> {
-  explicit Row(const RowBack<T>& s) : RowBack<T>(s) {}
-  [[gnu::always_inline]] Packet<T> value(std::int64_t k, std::int64_t j) const {
-    return Packet<T>::load(this->saved + k * this->H + j);
-  }
-  [[gnu::always_inline]] void give(std::int64_t place, std::int64_t j, Packet<T> v, std::int64_t n) const {
-    put(this->d + place * this->H + j, v, n);
-  }
-};
+[[gnu::always_inline]] inline Packet<T> value(const RowBack<T>& s, std::int64_t k, std::int64_t j) {
+  return Packet<T>::load(s.saved + k * s.H + j);
+}
+template <class T>
+[[gnu::always_inline]] inline void give(const RowBack<T>& s, std::int64_t place, std::int64_t j, Packet<T> v,
+                                        std::int64_t n) {
+  put(s.d + place * s.H + j, v, n);
+}
 
 template <class T>
-void gru_row_back(const Row<T>& s) {
+void gru_row_back(const RowBack<T>& s) {
   using P = Packet<T>;
   const P one(T(1));
   each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
-    const P r = s.value(0, j), z = s.value(1, j), candidate = s.value(2, j), q = s.value(3, j);
+    const P r = value(s, 0, j), z = value(s, 1, j), candidate = value(s, 2, j), q = value(s, 3, j);
     const P dh = P::load(s.dh + j);
     const P dn = dh * (one - z) * (one - candidate * candidate);
     const P dz = dh * (P::load(s.before + j) - candidate) * z * (one - z);
     const P dr = dn * q * r * (one - r);
-    s.give(0, j, dn * r, n);
-    s.give(1, j, dr, n);
-    s.give(2, j, dz, n);
-    s.give(3, j, dn, n);
+    give(s, 0, j, dn * r, n);
+    give(s, 1, j, dr, n);
+    give(s, 2, j, dz, n);
+    give(s, 3, j, dn, n);
     put(s.dh + j, dh * z, n);
   });
 }
 
 /// All but r, which waits for the product with W_hn.
 template <class T>
-void gru_reset_before_row_back(const Row<T>& s) {
+void gru_reset_before_row_back(const RowBack<T>& s) {
   using P = Packet<T>;
   const P one(T(1));
   each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
-    const P z = s.value(1, j), candidate = s.value(2, j);
+    const P z = value(s, 1, j), candidate = value(s, 2, j);
     const P dh = P::load(s.dh + j);
-    s.give(1, j, dh * (P::load(s.before + j) - candidate) * z * (one - z), n);
-    s.give(2, j, dh * (one - z) * (one - candidate * candidate), n);
+    give(s, 1, j, dh * (P::load(s.before + j) - candidate) * z * (one - z), n);
+    give(s, 2, j, dh * (one - z) * (one - candidate * candidate), n);
     put(s.dh + j, dh * z, n);
   });
 }
 
 template <class T>
-void lstm_row_back(const Row<T>& s) {
+void lstm_row_back(const RowBack<T>& s) {
   using P = Packet<T>;
   const P one(T(1));
   each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
-    const P i = s.value(0, j), f = s.value(1, j), g = s.value(2, j), o = s.value(3, j);
-    const P tc = tanh(s.value(4, j));
+    const P i = value(s, 0, j), f = value(s, 1, j), g = value(s, 2, j), o = value(s, 3, j);
+    const P tc = tanh(value(s, 4, j));
     const P dh = P::load(s.dwhole + j);
     const P dc = P::load(s.dc + j) + dh * o * (one - tc * tc);
-    s.give(0, j, dc * g * i * (one - i), n);
-    s.give(1, j, dc * P::load(s.c_before + j) * f * (one - f), n);
-    s.give(2, j, dc * i * (one - g * g), n);
-    s.give(3, j, dh * tc * o * (one - o), n);
+    give(s, 0, j, dc * g * i * (one - i), n);
+    give(s, 1, j, dc * P::load(s.c_before + j) * f * (one - f), n);
+    give(s, 2, j, dc * i * (one - g * g), n);
+    give(s, 3, j, dh * tc * o * (one - o), n);
     put(s.dc + j, dc * f, n);
     if (s.whole) put(s.whole + j, o * tc, n);
   });
 }
 
 template <class T, bool kRelu>
-void rnn_row_back(const Row<T>& s) {
+void rnn_row_back(const RowBack<T>& s) {
   using P = Packet<T>;
   each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
     const P y = P::load(s.y + j);
     const P dh = P::load(s.dh + j);
     const P slope = kRelu ? select(y > P(T(0)), P(T(1)), P(T(0))) : P(T(1)) - y * y;
-    s.give(0, j, dh * slope, n);
+    give(s, 0, j, dh * slope, n);
   });
 }
 
 }  // namespace
 
 template <class T>
-void row_back(CellType cell, const RowBack<T>& row) {
-  const Row<T> s(row);
+void row_back(CellType cell, const RowBack<T>& s) {
   switch (cell) {
     case CellType::gru: return gru_row_back(s);
     case CellType::gru_reset_before: return gru_reset_before_row_back(s);
