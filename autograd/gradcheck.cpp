@@ -29,7 +29,7 @@ std::vector<Values> pull_back(const Function& f, const Tensors& inputs, const Te
   Tape tape;
   Tensors variables;
   for (const Tensor& x : inputs) variables.push_back(tape.watch(x));
-  const Tensors g = detail::lenient_grad(tape, f(variables), {variables.data(), variables.size()}, {}, cotangent);
+  const Tensors g = detail::lenient_grad(tape, {f(variables), cotangent}, {variables.data(), variables.size()});
   return values_of(g);
 }
 
@@ -145,8 +145,8 @@ Function gradient_of(const Function& f, const Tensors& inputs, std::uint64_t see
     Tape tape;
     Tensors variables;
     for (const Tensor& x : at) variables.push_back(tape.watch(x));
-    const Tensors g = detail::lenient_grad(tape, f(variables), {variables.data(), variables.size()},
-                                           {.create_graph = true}, cotangent);
+    const Tensors g = detail::lenient_grad(tape, {f(variables), cotangent}, {variables.data(), variables.size()},
+                                           {.create_graph = true});
     Tensors rows;
     for (const Tensor& x : g) rows.push_back(reshape(x, {-1}));
     return concat(std::span<const Tensor>(rows.data(), rows.size()), 0);

@@ -6,8 +6,10 @@
 
 namespace ferrite::detail {
 
-/// As Tape::grad, but zeros where `of` is not on the tape: the gradient of a constant.
-Tensors lenient_grad(Tape& tape, const Tensor& of, std::span<const Tensor> wrt, GradOptions options = {},
-                     const Tensor& cotangent = {});
+/// As Tape::grad, but what is not on the tape is a constant, and the gradient of constants is zeros.
+Tensors lenient_grad(Tape& tape, std::span<const GradOf> of, std::span<const Tensor> wrt, GradOptions options = {});
+inline Tensors lenient_grad(Tape& tape, const GradOf& of, std::span<const Tensor> wrt, GradOptions options = {}) {
+  return lenient_grad(tape, {&of, 1}, wrt, options);
+}
 
 }  // namespace ferrite::detail

@@ -21,14 +21,11 @@ Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
     if (v.wants(i)) variables.push_back(operands[i]);
   }
   const Tensors out = op.reference(OperandList(operands), v.attrs);
-  Tensor total;
-  for (std::size_t k = 0; k < out.size(); ++k) {
-    if (!v.grad(k).defined()) continue;
-    const Tensor part = sum(out[k] * v.grad(k));
-    total = total.defined() ? total + part : part;
-  }
-  const Tensors g =
-      lenient_grad(tape, total, {variables.data(), variables.size()}, {.retain = true, .create_graph = true});
+  InlineVector<GradOf, 4> arrived;
+  for (std::size_t k = 0; k < out.size(); ++k)
+    if (v.grad(k).defined()) arrived.push_back({out[k], v.grad(k)});
+  const Tensors g = lenient_grad(tape, {arrived.data(), arrived.size()}, {variables.data(), variables.size()},
+                                 {.retain = true, .create_graph = true});
   Tensors all(v.inputs());
   for (std::size_t i = 0, next = 0; i < v.inputs(); ++i)
     if (v.wants(i)) all[i] = g[next++];
@@ -44,17 +41,19 @@ class Walker {
     keep_.resize(record.next_slot_);
   }
 
-  Tensors run(const Tensor& of, std::span<const std::uint32_t> wrt, const Tensor& cotangent) {
+  Tensors run(std::span<const GradOf> of, std::span<const std::uint32_t> wrt) {
     Tensors out;
     out.reserve(wrt.size());
-    const std::uint32_t from = record_.slot_of(of);
-    if (from) {
-      std::uint32_t oldest = from;
+    std::uint32_t newest = 0;
+    for (const GradOf& g : of) newest = std::max(newest, record_.slot_of(g.of));
+    if (newest) {
+      std::uint32_t oldest = newest;
       for (const std::uint32_t s : wrt) {
         keep_[s] = 1;
         if (s) oldest = std::min(oldest, s);
       }
-      grads_[from] = cotangent;
+      for (const GradOf& g : of)
+        if (const std::uint32_t s = record_.slot_of(g.of)) give(s, Tensor(g.cotangent));
       // What was recorded before the oldest variable does not depend on any.
       Scoped scope(frame().scope);
       for (Entry* e = record_.last_; e && e->first_out > oldest; e = e->before) {
@@ -124,8 +123,8 @@ class Walker {
   PooledVector<char> keep_;     ///< slots whose cotangent is asked for
 };
 
-Tensors TapeRecord::walk(const Tensor& of, std::span<const std::uint32_t> wrt, const Tensor& cotangent, bool retain) {
-  return Walker(*this, retain).run(of, wrt, cotangent);
+Tensors TapeRecord::walk(std::span<const GradOf> of, std::span<const std::uint32_t> wrt, bool retain) {
+  return Walker(*this, retain).run(of, wrt);
 }
 
 namespace {
@@ -149,7 +148,9 @@ void check_on(const TapeRecord& record, const Tensor& of) {
                   "parameters nor watched tensors, or was detached; compute it while the tape lives");
 }
 
-Tensor seed_of(const Tensor& of, const Tensor& cotangent) {
+/// The cotangent of what is differentiated, checked.
+Tensor cotangent_of(const GradOf& g) {
+  const auto& [of, cotangent] = g;
   if (!cotangent.defined()) {
     if (of.numel() != 1)
       throw ShapeError("grad: the differentiated tensor must hold one element, got " + of.shape().str() +
@@ -185,14 +186,15 @@ Tape::~Tape() {
 Tensor Tape::watch(const Tensor& x) { return record_->watch(x); }
 std::size_t Tape::size() const { return record_->size(); }
 
-Tensors Tape::walk_back(const Tensor& of, std::span<const std::uint32_t> slots, GradOptions options,
-                        const Tensor& cotangent) {
-  const Tensor seed = detail::seed_of(of, cotangent);
-  if (options.create_graph || nested_) return record_->walk(of, slots, seed, true);
+Tensors Tape::walk_back(std::span<const GradOf> of, std::span<const std::uint32_t> slots, GradOptions options) {
+  InlineVector<GradOf, 4> seeds;
+  for (const GradOf& g : of) seeds.push_back({g.of, detail::cotangent_of(g)});
+  const std::span<const GradOf> from(seeds.data(), seeds.size());
+  if (options.create_graph || nested_) return record_->walk(from, slots, true);
   Tensors g;
   {
     const Paused pause(*record_);
-    g = record_->walk(of, slots, seed, options.retain);
+    g = record_->walk(from, slots, options.retain);
   }
   for (Tensor& x : g)
     if (x.defined()) x = x.unmarked();
@@ -200,8 +202,7 @@ Tensors Tape::walk_back(const Tensor& of, std::span<const std::uint32_t> slots, 
   return g;
 }
 
-Tensors Tape::grad_of_tensors(const Tensor& of, std::span<const Tensor> wrt, GradOptions options,
-                              const Tensor& cotangent) {
+Tensors Tape::grad_of_tensors(std::span<const GradOf> of, std::span<const Tensor> wrt, GradOptions options) {
   InlineVector<std::uint32_t, 16> slots;
   for (const Tensor& x : wrt) {
     const std::uint32_t s = record_->slot_of(x);
@@ -210,15 +211,48 @@ Tensors Tape::grad_of_tensors(const Tensor& of, std::span<const Tensor> wrt, Gra
                       " was never watched on this tape; use the handle that watch returned");
     slots.push_back(s);
   }
-  Tensors g = walk_back(of, {slots.data(), slots.size()}, options, cotangent);
+  Tensors g = walk_back(of, {slots.data(), slots.size()}, options);
   for (std::size_t i = 0; i < wrt.size(); ++i)
     if (!g[i].defined()) g[i] = zeros(wrt[i].shape(), gradient_dtype(wrt[i].dtype()));
   return g;
 }
 
+void Tape::check_on_tape(std::span<const GradOf> of) const {
+  if (of.empty()) throw ValueError("grad: the list of what is differentiated is empty");
+  for (const GradOf& g : of) detail::check_on(*record_, g.of);
+}
+
+Tensors Tape::grad(std::span<const GradOf> of, std::span<const Tensor> wrt, GradOptions options) {
+  check_on_tape(of);
+  return grad_of_tensors(of, wrt, options);
+}
+
+Tensors Tape::grad(std::span<const GradOf> of, std::span<const Parameter> wrt, GradOptions options) {
+  check_on_tape(of);
+  InlineVector<std::uint32_t, 16> slots;
+  for (const Parameter& p : wrt) {
+    if (!p.defined())
+      throw TapeError("grad: parameter " + std::to_string(slots.size()) + " of the list is an empty handle");
+    slots.push_back(record_->slot_of(p));
+  }
+  Tensors g = walk_back(of, {slots.data(), slots.size()}, options);
+  for (std::size_t i = 0; i < wrt.size(); ++i)
+    if (slots[i] && !g[i].defined()) g[i] = zeros(wrt[i].shape(), gradient_dtype(wrt[i].dtype()));
+  return g;
+}
+
+Tensors Tape::grad(std::initializer_list<GradOf> of, std::initializer_list<Tensor> wrt, GradOptions options) {
+  return grad(std::span<const GradOf>(of.begin(), of.size()), std::span<const Tensor>(wrt.begin(), wrt.size()),
+              options);
+}
+
+Tensors Tape::grad(std::initializer_list<GradOf> of, const std::vector<Parameter>& wrt, GradOptions options) {
+  return grad(std::span<const GradOf>(of.begin(), of.size()), std::span<const Parameter>(wrt), options);
+}
+
 Tensors Tape::grad(const Tensor& of, std::span<const Tensor> wrt, GradOptions options, const Tensor& cotangent) {
-  detail::check_on(*record_, of);
-  return grad_of_tensors(of, wrt, options, cotangent);
+  const GradOf g{of, cotangent};
+  return grad(std::span<const GradOf>(&g, 1), wrt, options);
 }
 
 Tensors Tape::grad(const Tensor& of, std::initializer_list<Tensor> wrt, GradOptions options, const Tensor& cotangent) {
@@ -226,26 +260,16 @@ Tensors Tape::grad(const Tensor& of, std::initializer_list<Tensor> wrt, GradOpti
 }
 
 Tensors Tape::grad(const Tensor& of, std::span<const Parameter> wrt, GradOptions options, const Tensor& cotangent) {
-  detail::check_on(*record_, of);
-  InlineVector<std::uint32_t, 16> slots;
-  for (const Parameter& p : wrt) {
-    if (!p.defined())
-      throw TapeError("grad: parameter " + std::to_string(slots.size()) + " of the list is an empty handle");
-    slots.push_back(record_->slot_of(p));
-  }
-  Tensors g = walk_back(of, {slots.data(), slots.size()}, options, cotangent);
-  for (std::size_t i = 0; i < wrt.size(); ++i)
-    if (slots[i] && !g[i].defined()) g[i] = zeros(wrt[i].shape(), gradient_dtype(wrt[i].dtype()));
-  return g;
+  const GradOf g{of, cotangent};
+  return grad(std::span<const GradOf>(&g, 1), wrt, options);
 }
 
 Tensors Tape::grad(const Tensor& of, const std::vector<Parameter>& wrt, GradOptions options, const Tensor& cotangent) {
   return grad(of, std::span<const Parameter>(wrt), options, cotangent);
 }
 
-Tensors detail::lenient_grad(Tape& tape, const Tensor& of, std::span<const Tensor> wrt, GradOptions options,
-                             const Tensor& cotangent) {
-  return tape.grad_of_tensors(of, wrt, options, cotangent);
+Tensors detail::lenient_grad(Tape& tape, std::span<const GradOf> of, std::span<const Tensor> wrt, GradOptions options) {
+  return tape.grad_of_tensors(of, wrt, options);
 }
 
 std::function<Tensor(const Tensor&)> grad(std::function<Tensor(const Tensor&)> f) {
@@ -253,7 +277,7 @@ std::function<Tensor(const Tensor&)> grad(std::function<Tensor(const Tensor&)> f
   return [f = std::move(f)](const Tensor& x) {
     Tape tape;
     const Tensor variable = tape.watch(x);
-    return detail::lenient_grad(tape, f(variable), {&variable, 1})[0];
+    return detail::lenient_grad(tape, {f(variable)}, {&variable, 1})[0];
   };
 }
 

@@ -11,13 +11,19 @@
 namespace ferrite {
 
 class Tape;
+struct GradOf;
 struct GradOptions;
 
 namespace detail {
 class TapeRecord;
-Tensors lenient_grad(Tape& tape, const Tensor& of, std::span<const Tensor> wrt, GradOptions options,
-                     const Tensor& cotangent);
+Tensors lenient_grad(Tape& tape, std::span<const GradOf> of, std::span<const Tensor> wrt, GradOptions options);
 }  // namespace detail
+
+/// One of several tensors that are differentiated together.
+struct GradOf {
+  Tensor of;
+  Tensor cotangent{};  ///< of its shape; undefined: 1, for a tensor of one element
+};
 
 struct GradOptions {
   /// Keep the entries, so that `grad` can be called again. Without it the values saved for the backward pass are
@@ -59,8 +65,14 @@ class Tape {
   Tensors grad(const Tensor& of, std::span<const Tensor> wrt, GradOptions options = {}, const Tensor& cotangent = {});
   Tensors grad(const Tensor& of, std::initializer_list<Tensor> wrt, GradOptions options = {},
                const Tensor& cotangent = {});
+  /// The gradient of several tensors together: of the sum of each times its cotangent, in one walk. Cotangents that
+  /// meet in one tensor are added in the order of the list. Throws ValueError for an empty list, else as above.
+  Tensors grad(std::span<const GradOf> of, std::span<const Tensor> wrt, GradOptions options = {});
+  Tensors grad(std::initializer_list<GradOf> of, std::initializer_list<Tensor> wrt, GradOptions options = {});
   /// The same for parameters; the entry of a parameter not read under this tape is undefined. Throws TapeError for an
   /// empty handle, too.
+  Tensors grad(std::span<const GradOf> of, std::span<const Parameter> wrt, GradOptions options = {});
+  Tensors grad(std::initializer_list<GradOf> of, const std::vector<Parameter>& wrt, GradOptions options = {});
   Tensors grad(const Tensor& of, std::span<const Parameter> wrt, GradOptions options = {},
                const Tensor& cotangent = {});
   Tensors grad(const Tensor& of, const std::vector<Parameter>& wrt, GradOptions options = {},
@@ -70,10 +82,10 @@ class Tape {
   std::size_t size() const;
 
  private:
-  friend Tensors detail::lenient_grad(Tape&, const Tensor&, std::span<const Tensor>, GradOptions, const Tensor&);
-  Tensors grad_of_tensors(const Tensor& of, std::span<const Tensor> wrt, GradOptions options, const Tensor& cotangent);
-  Tensors walk_back(const Tensor& of, std::span<const std::uint32_t> slots, GradOptions options,
-                    const Tensor& cotangent);
+  friend Tensors detail::lenient_grad(Tape&, std::span<const GradOf>, std::span<const Tensor>, GradOptions);
+  void check_on_tape(std::span<const GradOf> of) const;
+  Tensors grad_of_tensors(std::span<const GradOf> of, std::span<const Tensor> wrt, GradOptions options);
+  Tensors walk_back(std::span<const GradOf> of, std::span<const std::uint32_t> slots, GradOptions options);
 
   std::shared_ptr<detail::TapeRecord> record_;
   bool nested_;

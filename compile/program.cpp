@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ferrite/compile/graph/oracle.h"
-#include "ferrite/compile/graph/pull_back.h"
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/tensor/ops.h"
@@ -25,34 +24,33 @@ std::vector<const Tensor*> pointers_to(const std::vector<Tensor>& list) {
 /// those of the program, what it writes to cells, and what its gradient needs.
 struct CompiledCall {
   static Specs infer(const Primitive&, Inputs, const Attrs& attrs) {
-    const Graph& g = program_of(attrs).gradient().forward;
+    const Graph& g = program_of(attrs).gradient().forward->graph();
     Specs s;
     for (const ValueId v : g.outputs) s.push_back(g.values[v]);
     return s;
   }
 
   static std::int64_t multiply_adds(std::span<const Spec>, std::span<const Spec>, const Attrs& attrs) {
-    return cost_of(program_of(attrs).gradient().forward).multiply_adds;
+    return cost_of(program_of(attrs).gradient().forward->graph()).multiply_adds;
   }
 
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
-    const Tensors ends = program_of(attrs).gradient().run->plan().evaluate(OperandList(in));
+    const Tensors ends = program_of(attrs).gradient().forward->plan().evaluate(OperandList(in));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = ends[i];
   }
 
   static Tensors vjp(const Vjp& v) {
     const Program& p = program_of(v.attrs);
-    const Program::Gradient& g = p.gradient();
-    bool through_residuals = false;
-    for (std::size_t k = g.results; k < v.outputs(); ++k) through_residuals |= v.grad(k).defined();
-    if (through_residuals) return recomputed(*g.run, v);
+    const std::size_t results = v.outputs() - p.gradient().of.residuals();
+    for (std::size_t k = results; k < v.outputs(); ++k)
+      if (v.grad(k).defined()) return recomputed(*p.gradient().forward, v);
     std::vector<Tensor> residuals;
-    for (std::size_t k = g.results; k < v.outputs(); ++k) residuals.push_back(v.out(k));
+    for (std::size_t k = results; k < v.outputs(); ++k) residuals.push_back(v.out(k));
     return pull_back(p, v, residuals);
   }
 
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const std::vector<Dense> ends = evaluate_by_oracles(program_of(attrs).gradient().forward, in);
+    const std::vector<Dense> ends = evaluate_by_oracles(program_of(attrs).gradient().forward->graph(), in);
     for (std::size_t k = 0; k < out.size(); ++k) out[k].values = ends[k].values;
   }
   /// A product, a nonlinearity and a result that the gradient does not need.
@@ -76,30 +74,30 @@ struct CompiledCall {
 
   /// Where a gradient of a gradient arrives at what the first one saved, the saved values are results like others: the
   /// program that gives them is differentiated instead, its own residuals computed anew.
-  static Tensors recomputed(const Program& forward, const Vjp& v) {
-    const Program::Gradient& g = forward.gradient();
-    if (effects_of(g.forward).communicates)
+  static Tensors recomputed(const Program& p, const Vjp& v) {
+    const Program& forward = *p.gradient().forward;
+    if (effects_of(forward.graph()).communicates)
       throw TapeError(
           "compiled: a gradient of this gradient would run the function again, which communicates; take both inside");
     std::vector<const Tensor*> arguments;
     for (std::size_t i = 0; i < v.inputs(); ++i) arguments.push_back(&v.in(i));
-    const Tensors ends = g.run->apply(arguments);
-    return pull_back(forward, v, std::vector<Tensor>(ends.begin() + g.results, ends.end()));
+    const Tensors ends = forward.apply(arguments);
+    return pull_back(p, v, std::vector<Tensor>(ends.end() - p.gradient().of.residuals(), ends.end()));
   }
 
-  static Tensors pull_back(const Program& p, const Vjp& v, const std::vector<Tensor>& residuals) {
-    const Program::Gradient& g = p.gradient();
-    std::vector<bool> wants;
-    for (const std::size_t i : g.wanted) wants.push_back(v.wants(i));
-    std::vector<Tensor> arguments;
-    for (std::size_t i = 0; i < v.inputs(); ++i) arguments.push_back(v.in(i));
-    arguments.insert(arguments.end(), residuals.begin(), residuals.end());
-    for (const std::size_t k : g.cotangents) arguments.push_back(v.grad_or_zeros(k));
-    const Tensors grads = p.backward(wants)->apply(pointers_to(arguments));
+  static Tensors pull_back(const Program& p, const Vjp& v, std::vector<Tensor> operands) {
+    for (std::size_t i = 0; i < v.inputs(); ++i) operands.push_back(v.in(i));
+    std::vector<char> arriving, wanted;
+    for (std::size_t k = 0; k < p.graph().outputs.size(); ++k) {
+      arriving.push_back(v.grad(k).defined());
+      if (arriving.back()) operands.push_back(v.grad(k));
+    }
+    for (std::size_t i = 0; i < v.inputs(); ++i) wanted.push_back(v.wants(i));
+    const Tensors grads = p.backward(arriving, wanted)->apply(pointers_to(operands));
     Tensors all(v.inputs());
     std::size_t next = 0;
-    for (std::size_t k = 0; k < g.wanted.size(); ++k)
-      if (wants[k]) all[g.wanted[k]] = grads[next++];
+    for (std::size_t i = 0; i < v.inputs(); ++i)
+      if (wanted[i] && has_gradient(v.in_spec(i).dtype)) all[i] = grads[next++];
     return all;
   }
 };
@@ -169,99 +167,28 @@ Tensors Program::apply(std::span<const Tensor* const> arguments) const {
   attrs.body = shared_from_this();
   Tensors out = kCompiled.apply({arguments.data(), arguments.size()}, attrs);
   Tensors results;
-  for (std::size_t i = 0; i < gradient().results; ++i) results.push_back(out[i]);
+  for (std::size_t i = 0; i + gradient().of.residuals() < out.size(); ++i) results.push_back(out[i]);
   return results;
-}
-
-/// The program and its gradients as one graph: inputs are arguments and cotangents, outputs results and gradients.
-Graph Program::trace_gradient(Gradient& g) const {
-  const Graph program = closed(graph_);
-  g.results = program.outputs.size();
-  Tracer tracer;
-  const NewFrame frame(tracer);
-  Tape tape;
-  std::vector<Tensor> arguments, variables, cotangents;
-  for (const ValueId v : program.inputs) {
-    Tensor x = tracer.input(program.values[v]);
-    if (has_gradient(x.dtype())) {
-      x = tape.watch(x);
-      variables.push_back(x);
-      g.wanted.push_back(arguments.size());
-    }
-    arguments.push_back(x);
-  }
-  Tensors ends = replay(program, arguments);
-  const Tensors results = ends;
-  for (std::size_t k = 0; k < graph_.outputs.size(); ++k) {
-    if (!has_gradient(results[k].dtype())) continue;
-    cotangents.push_back(tracer.input({results[k].shape(), gradient_dtype(results[k].dtype())}));
-    g.cotangents.push_back(k);
-  }
-  if (!cotangents.empty() && !variables.empty())
-    for (const Tensor& d : pull_back(tape, results, cotangents, g.cotangents, variables)) ends.push_back(d);
-  return tracer.finish(ends);
-}
-
-/// Cuts the joint graph in two: what depends on the cotangents, and what does not. What the second part reads of the
-/// first is a residual.
-void Program::cut(const Graph& joint, Gradient& g) {
-  const std::size_t inputs = joint.inputs.size() - g.cotangents.size();
-  std::vector<char> late(joint.values.size());
-  std::vector<char> made(joint.values.size());
-  for (std::size_t i = inputs; i < joint.inputs.size(); ++i) late[joint.inputs[i]] = true;
-  g.forward = joint;
-  g.forward.nodes.clear();
-  g.forward.inputs.resize(inputs);
-  g.backward = g.forward;
-  for (const Graph::Node& n : joint.nodes) {
-    bool depends = false;
-    for (const ValueId v : n.in) depends |= late[v] != 0;
-    for (const ValueId v : n.out) {
-      late[v] = depends;
-      made[v] = true;
-    }
-    (depends ? g.backward : g.forward).nodes.push_back(n);
-  }
-  g.forward.outputs.resize(g.results);
-  g.backward.outputs.erase(g.backward.outputs.begin(),
-                           g.backward.outputs.begin() + static_cast<std::ptrdiff_t>(g.results));
-  std::vector<char> saved(joint.values.size());
-  const auto save = [&](ValueId v) {
-    if (late[v] || !made[v] || saved[v]) return;
-    saved[v] = true;
-    g.forward.outputs.push_back(v);
-    g.backward.inputs.push_back(v);
-  };
-  for (const Graph::Node& n : g.backward.nodes)
-    for (const ValueId v : n.in) save(v);
-  for (const ValueId v : g.backward.outputs) save(v);
-  g.backward.inputs.insert(g.backward.inputs.end(), joint.inputs.begin() + static_cast<std::ptrdiff_t>(inputs),
-                           joint.inputs.end());
 }
 
 const Program::Gradient& Program::gradient() const {
   const std::lock_guard lock(mutex_);
   if (gradient_) return *gradient_;
-  auto g = std::make_unique<Gradient>();
-  Graph joint = trace_gradient(*g);
-  passes::simplify(joint);
-  cut(joint, *g);
-  g->run = make({g->forward, {}, {}}, options_);
-  gradient_ = std::move(g);
+  const Graph program = closed(graph_);
+  GraphGradient of(program, std::vector<char>(program.inputs.size(), 1), graph_.outputs.size());
+  auto forward = make({of.forward(), {}, {}}, options_);
+  gradient_ = std::make_unique<Gradient>(Gradient{std::move(of), std::move(forward), {}});
   return *gradient_;
 }
 
-std::shared_ptr<Program> Program::backward(const std::vector<bool>& wants) const {
+std::shared_ptr<Program> Program::backward(std::vector<char> arriving, std::vector<char> wanted) const {
   const Gradient& g = gradient();
   const std::lock_guard lock(mutex_);
-  for (const Gradient::Variant& v : g.variants)
-    if (v.wants == wants) return v.run;
-  Graph b = g.backward;
-  b.outputs.clear();
-  for (std::size_t k = 0; k < wants.size(); ++k)
-    if (wants[k]) b.outputs.push_back(g.backward.outputs[k]);
-  gradient_->variants.push_back({wants, make({std::move(b), {}, {}}, options_)});
-  return gradient_->variants.back().run;
+  for (const Gradient::Backward& b : g.backward)
+    if (b.arriving == arriving && b.wanted == wanted) return b.run;
+  auto run = make({g.of.backward(arriving, wanted), {}, {}}, options_);
+  gradient_->backward.push_back({std::move(arriving), std::move(wanted), run});
+  return run;
 }
 
 }  // namespace ferrite::detail

@@ -10,6 +10,7 @@
 
 namespace ferrite::detail {
 
+class GraphGradient;
 class ScanProgram;
 class ScanBack;
 
@@ -129,20 +130,20 @@ class ScanBack {
     std::vector<std::size_t> saved, xs, ys, captures, sums;
   };
 
-  /// Differentiates a body: gives the forward body that saves, and the way back.
-  static std::shared_ptr<ScanBody> differentiate(const ScanBody& body, std::unique_ptr<const ScanBack>& back);
+  explicit ScanBack(const ScanBody& body);
+  ~ScanBack();
+  /// The step that also gives what the way back reads.
+  Graph forward() const;
+  /// How many values of a step that are.
+  std::size_t saved() const;
   const Way& way(const Wish& wish) const;
-  std::size_t saved() const { return saved_; }
 
  private:
-  friend class ScanCut;
   Way make(const Wish& wish) const;
 
-  /// d carries | saved, xs | captures | d sums | d ys -> d carries | d captures | d xs: all that there are.
-  Graph graph_;
-  ScanSignature of_;  ///< of the body that was differentiated
-  std::size_t saved_ = 0, captures_ = 0;
-  std::vector<std::size_t> float_carries_, float_sums_, float_ys_, float_xs_, float_captures_;
+  std::unique_ptr<const GraphGradient> gradient_;  ///< of one step
+  ScanSignature of_;                               ///< of the body that was differentiated
+  std::vector<char> float_inputs_, float_results_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<const Way>> ways_;
 };

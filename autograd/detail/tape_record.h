@@ -92,7 +92,7 @@ class TapeRecord final : public Recorder, public std::enable_shared_from_this<Ta
   std::size_t size() const { return size_; }
 
   /// Cotangents of the given slots (undefined where nothing arrived).
-  Tensors walk(const Tensor& of, std::span<const std::uint32_t> wrt, const Tensor& cotangent, bool retain);
+  Tensors walk(std::span<const GradOf> of, std::span<const std::uint32_t> wrt, bool retain);
 
  private:
   friend class Walker;

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "ferrite/compile/passes/gradient.h"
 #include "ferrite/compile/plan.h"
 #include "ferrite/compile/tracer.h"
 
@@ -33,26 +34,21 @@ class Program final : public Subprogram, public std::enable_shared_from_this<Pro
 
  private:
   friend struct CompiledCall;
-  /// Forward pass that also gives what the backward pass needs, and the backward pass.
+  /// The gradient, and what was made of it.
   struct Gradient {
-    Graph forward;                        ///< -> results, then residuals
-    Graph backward;                       ///< arguments, residuals, cotangents -> gradients of the float arguments
-    std::size_t results = 0;              ///< of the program, without residuals
-    std::vector<std::size_t> wanted;      ///< by gradient: which argument it belongs to
-    std::vector<std::size_t> cotangents;  ///< by cotangent: which result it belongs to
-    std::shared_ptr<Program> run;         ///< of `forward`
-    struct Variant {
-      std::vector<bool> wants;
+    GraphGradient of;
+    std::shared_ptr<Program> forward;  ///< gives the residuals, too
+    struct Backward {
+      std::vector<char> arriving, wanted;
       std::shared_ptr<Program> run;
     };
-    std::vector<Variant> variants;  ///< of `backward`, by the gradients that are wanted
+    std::vector<Backward> backward;
   };
   Program(Traced traced, const PlanOptions& options);
 
   const Gradient& gradient() const;
-  Graph trace_gradient(Gradient& g) const;
-  static void cut(const Graph& joint, Gradient& g);
-  std::shared_ptr<Program> backward(const std::vector<bool>& wants) const;
+  /// The way back for cotangents that arrive at these results, to those inputs whose gradients are wanted.
+  std::shared_ptr<Program> backward(std::vector<char> arriving, std::vector<char> wanted) const;
 
   Graph graph_;
   std::vector<TracedFlag> flags_;

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "ferrite/compile/fuse/index_map.h"
+#include "ferrite/compile/graph/rewrite.h"
 
 namespace ferrite::detail {
-
-inline constexpr ValueId kNoValue = ~ValueId{0};
 
 /// Elements outside a box are replaced by a value: what a padding does to the expression it pads.
 struct Fill {

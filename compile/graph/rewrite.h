@@ -6,6 +6,9 @@
 
 namespace ferrite::detail {
 
+/// Stands for no value.
+inline constexpr ValueId kNoValue = ~ValueId{0};
+
 /// Which value stands for which while a pass rewrites a graph.
 class Substitution {
  public:

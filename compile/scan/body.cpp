@@ -60,8 +60,8 @@ bool ScanBody::equals(const Subprogram& other) const {
 std::shared_ptr<const ScanBody> ScanBody::saving() const {
   const std::lock_guard lock(mutex_);
   if (!saving_) {
-    std::unique_ptr<const ScanBack> back;
-    const std::shared_ptr<ScanBody> forward = ScanBack::differentiate(*this, back);
+    auto back = std::make_unique<const ScanBack>(*this);
+    const auto forward = std::make_shared<ScanBody>(back->forward(), signature_);
     forward->back_ = std::move(back);
     forward->base_ = weak_from_this();
     saving_ = forward;

@@ -172,22 +172,17 @@ struct CheckpointedGrad {
     }
     const auto body = std::static_pointer_cast<const ScanBody>(attrs.body);
     const Tensors results = scan_primitive().apply(OperandList(operands), ScanBody::attrs_of(body, c.steps, c.reverse));
-    Tensor total;
+    InlineVector<GradOf, 8> arrived;
     std::size_t next = inputs;
-    const auto add = [&](std::size_t k) {
-      const Tensor part = sum(results[k] * in[next++]);
-      total = total.defined() ? total + part : part;
-    };
     for (std::size_t k = 0; k < c.s.carries; ++k)
-      if (is_float(results[k].dtype())) add(k);
+      if (is_float(results[k].dtype())) arrived.push_back({results[k], in[next++]});
     for (std::size_t k = 0; k < wish.ys.size(); ++k)
-      if (wish.ys[k]) add(c.s.carries + k);
-    Tensors found;
-    if (total.defined() && !variables.empty()) found = lenient_grad(tape, total, variables);
+      if (wish.ys[k]) arrived.push_back({results[c.s.carries + k], in[next++]});
+    const Tensors found = lenient_grad(tape, {arrived.data(), arrived.size()}, variables);
     Tensors out;
     const auto give = [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i)
-        if (variable_of[i] < inputs) out.push_back(found.empty() ? zeros_like(operands[i]) : found[variable_of[i]]);
+        if (variable_of[i] < inputs) out.push_back(found[variable_of[i]]);
     };
     give(0, c.s.carries);
     give(c.s.carries + c.s.xs, inputs);

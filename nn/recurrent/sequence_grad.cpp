@@ -166,13 +166,14 @@ struct SequenceGrad {
     }
     const SequenceAttrs<Kind> sequence({attrs, false}, attrs.second.value_or(false));
     const Tensors results = sequence_operation(attrs.cell()).reference(OperandList(operands), sequence);
-    const Tensor total = weighted(results, in, at);
-    Tensors found;
-    if (total.defined() && !variables.empty()) found = lenient_grad(tape, total, {variables.data(), variables.size()});
+    InlineVector<GradOf, 4> arrived;  // cotangents that nothing reached are empty
+    for (std::size_t k = 0; GradOperands::dy + k < at.begin; ++k)
+      if (const Tensor& g = in[GradOperands::dy + k]; g.numel() > 0) arrived.push_back({results[k], g});
+    const Tensors found = lenient_grad(tape, {arrived.data(), arrived.size()}, {variables.data(), variables.size()});
     Tensors out;
     std::size_t next = 0;
     for (std::size_t k = 0; k < specs.size(); ++k)
-      out.push_back(wanted(k) && total.defined() ? found[next++] : zeros(specs[k].shape, specs[k].dtype));
+      out.push_back(wanted(k) ? found[next++] : zeros(specs[k].shape, specs[k].dtype));
     return out;
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
@@ -190,17 +191,6 @@ struct SequenceGrad {
   }
 
  private:
-  /// The sum of results times their cotangents, of which those that nothing reached are empty; undefined where all are.
-  static Tensor weighted(const Tensors& results, Inputs in, const GradOperands& at) {
-    Tensor total;
-    for (std::size_t k = 0; GradOperands::dy + k < at.begin; ++k) {
-      const Tensor& g = in[GradOperands::dy + k];
-      if (g.numel() == 0) continue;
-      const Tensor part = sum(results[k] * g);
-      total = total.defined() ? total + part : part;
-    }
-    return total;
-  }
   /// No rows: nothing arrives anywhere.
   static void fill_zero(std::span<Tensor> out) {
     for (Tensor& t : out) std::fill_n(Writer::raw(t), t.numel() * size_of(t.dtype()), std::byte{0});

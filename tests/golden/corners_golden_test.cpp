@@ -112,7 +112,7 @@ void check(const std::string& name, const golden::Function& f) {
     const std::string at = std::to_string(j);
     compare(g[j], file, name + "/g" + at);
     const Tensor v = file.tensor(name + "/v" + at);
-    const Tensors h = detail::lenient_grad(tape, g[j], wrt, {.retain = true}, v);  // a constant one has zeros
+    const Tensors h = detail::lenient_grad(tape, {g[j], v}, wrt, {.retain = true});  // a constant one has zeros
     for (std::size_t k = 0; k < in.size(); ++k) compare(h[k], file, name + "/h" + at + std::to_string(k));
   }
 }

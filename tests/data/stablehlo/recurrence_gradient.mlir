@@ -39,7 +39,7 @@ module @recurrence_gradient {
       %28 = stablehlo.reshape %27 : (tensor<1x1x2xf32>) -> tensor<1x2xf32>
       %29 = stablehlo.dynamic_slice %19, %step22, %1, %1, sizes = [1, 1, 2] : (tensor<5x1x2xf32>, tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<1x1x2xf32>
       %30 = stablehlo.reshape %29 : (tensor<1x1x2xf32>) -> tensor<1x2xf32>
-      %31 = stablehlo.add %30, %now22_0 : tensor<1x2xf32>
+      %31 = stablehlo.add %now22_0, %30 : tensor<1x2xf32>
       %32 = stablehlo.constant dense<1.0> : tensor<1x2xf32>
       %33 = stablehlo.multiply %28, %28 : tensor<1x2xf32>
       %34 = stablehlo.subtract %32, %33 : tensor<1x2xf32>
