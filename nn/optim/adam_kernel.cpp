@@ -10,19 +10,24 @@ namespace {
 
 using namespace ferrite::detail::FERRITE_LEVEL;
 
-/// The numbers of an update, and those of its quotient.
+/// The numbers of an update in packets, read once: what is written may stand anywhere, for all that a compiler knows.
 template <class T>
-struct Numbers : AdamNumbers<T> {
-  explicit Numbers(const AdamNumbers<T>& numbers) : AdamNumbers<T>(numbers) {
-    if constexpr (kRoundsOnce && std::is_same_v<T, float>) {
-      reciprocal = this->root2 >= 0x1p-20F && this->root2 <= 1;
-      const double exact = 1 / static_cast<double>(this->root2);
-      high = static_cast<float>(exact);
-      low = static_cast<float>(exact - static_cast<double>(high));
-    }
-  }
-  bool reciprocal = false;  ///< whether 1 / root2 is high + low
-  T high = 0, low = 0;
+struct Repeated {
+  explicit Repeated(const AdamNumbers<T>& k)
+      : beta1(k.beta1),
+        rest1(k.rest1),
+        beta2(k.beta2),
+        rest2(k.rest2),
+        epsilon(k.epsilon),
+        weight_decay(k.weight_decay),
+        shrink(k.shrink),
+        root2(k.root2),
+        pace(k.pace),
+        high(k.high),
+        low(k.low),
+        reciprocal(kRoundsOnce && k.reciprocal) {}
+  Packet<T> beta1, rest1, beta2, rest2, epsilon, weight_decay, shrink, root2, pace, high, low;
+  bool reciprocal;
 };
 
 /// x / root2, correctly rounded, for x a square root. The kernel waits for the divider; where a multiply-add rounds
@@ -30,33 +35,32 @@ struct Numbers : AdamNumbers<T> {
 /// place, then its exact remainder times the reciprocal (Markstein 1990, IBM J. Res. Dev. 34, 1). Nothing is denormal
 /// on the way, since no square root is below 2^-75 and root2 lies in [2^-20, 1].
 template <class T>
-Packet<T> over_root(Packet<T> x, const Numbers<T>& k) {
+Packet<T> over_root(Packet<T> x, const Repeated<T>& k) {
   using P = Packet<T>;
-  if (!k.reciprocal) return x / P(k.root2);
-  const P high = k.high;
-  const P near = fma(x, high, x * P(k.low));
-  const P remainder = fma(-near, P(k.root2), x);
-  return select(x < P(std::numeric_limits<T>::infinity()), fma(remainder, high, near), x);
+  if (!k.reciprocal) return x / k.root2;
+  const P near = fma(x, k.high, x * k.low);
+  const P remainder = fma(-near, k.root2, x);
+  return select(x < P(std::numeric_limits<T>::infinity()), fma(remainder, k.high, near), x);
 }
 
 template <class T, Decay kind>
-[[gnu::always_inline]] inline void update_packet(const Numbers<T>& k, const AdamRun<T>& at) {
+[[gnu::always_inline]] inline void update_packet(const Repeated<T>& k, const AdamRun<T>& at) {
   using P = Packet<T>;
   P w = P::load(at.w);
   P g = P::load(at.g);
-  if constexpr (kind == Decay::gradient) g = g + P(k.weight_decay) * w;
-  if constexpr (kind == Decay::weights) w = w - P(k.shrink) * w;
-  const P m = P(k.beta1) * P::load(at.m) + P(k.rest1) * g;
-  const P v = P(k.beta2) * P::load(at.v) + P(k.rest2) * (g * g);
+  if constexpr (kind == Decay::gradient) g = g + k.weight_decay * w;
+  if constexpr (kind == Decay::weights) w = w - k.shrink * w;
+  const P m = k.beta1 * P::load(at.m) + k.rest1 * g;
+  const P v = k.beta2 * P::load(at.v) + k.rest2 * (g * g);
   m.store(at.m_out);
   v.store(at.v_out);
-  const P denominator = over_root(sqrt(v), k) + P(k.epsilon);
-  (w - P(k.pace) * (m / denominator)).store(at.w_out);
+  const P denominator = over_root(sqrt(v), k) + k.epsilon;
+  (w - k.pace * (m / denominator)).store(at.w_out);
 }
 
 /// The last elements, fewer than a packet, through packets of their own.
 template <class T, Decay kind>
-void update_tail(const Numbers<T>& k, const AdamRun<T>& at, std::int64_t n) {
+void update_tail(const Repeated<T>& k, const AdamRun<T>& at, std::int64_t n) {
   alignas(64) T in[4][kLanes<T>] = {};
   alignas(64) T out[3][kLanes<T>];
   const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
@@ -68,16 +72,16 @@ void update_tail(const Numbers<T>& k, const AdamRun<T>& at, std::int64_t n) {
 }
 
 template <class T, Decay kind>
-void update_run(const Numbers<T>& k, const AdamRun<T>& run, std::int64_t n) {
+void update_run(const AdamNumbers<T>& numbers, const AdamRun<T>& run, std::int64_t n) {
+  const Repeated<T> k(numbers);
   std::int64_t i = 0;
   for (; i + kLanes<T> <= n; i += kLanes<T>) update_packet<T, kind>(k, run.from(i));
   if (i < n) update_tail<T, kind>(k, run.from(i), n - i);
 }
 
 template <class T>
-void update(const AdamNumbers<T>& numbers, const AdamRun<T>& run, std::int64_t n) {
-  const Numbers<T> k(numbers);
-  switch (numbers.decay) {
+void update(const AdamNumbers<T>& k, const AdamRun<T>& run, std::int64_t n) {
+  switch (k.decay) {
     case Decay::none: return update_run<T, Decay::none>(k, run, n);
     case Decay::gradient: return update_run<T, Decay::gradient>(k, run, n);
     case Decay::weights: return update_run<T, Decay::weights>(k, run, n);

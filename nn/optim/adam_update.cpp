@@ -27,18 +27,25 @@ constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
 /// The numbers of an update from the constants and what changes from one to the next.
 template <class T>
 AdamNumbers<T> numbers_of(const AdamAttrs& attrs, T rate, T correction1, T correction2) {
-  return {.beta1 = static_cast<T>(attrs.beta1),
-          .rest1 = static_cast<T>(1 - attrs.beta1),
-          .beta2 = static_cast<T>(attrs.beta2),
-          .rest2 = static_cast<T>(1 - attrs.beta2),
-          .epsilon = static_cast<T>(attrs.epsilon),
-          .weight_decay = static_cast<T>(attrs.weight_decay.value_or(0)),
-          .shrink = rate * static_cast<T>(attrs.decoupled_decay.value_or(0)),
-          .root2 = std::sqrt(correction2),
-          .pace = rate / correction1,
-          .decay = attrs.decoupled_decay ? Decay::weights
-                   : attrs.weight_decay  ? Decay::gradient
-                                         : Decay::none};
+  AdamNumbers<T> k = {.beta1 = static_cast<T>(attrs.beta1),
+                      .rest1 = static_cast<T>(1 - attrs.beta1),
+                      .beta2 = static_cast<T>(attrs.beta2),
+                      .rest2 = static_cast<T>(1 - attrs.beta2),
+                      .epsilon = static_cast<T>(attrs.epsilon),
+                      .weight_decay = static_cast<T>(attrs.weight_decay.value_or(0)),
+                      .shrink = rate * static_cast<T>(attrs.decoupled_decay.value_or(0)),
+                      .root2 = std::sqrt(correction2),
+                      .pace = rate / correction1,
+                      .decay = attrs.decoupled_decay ? Decay::weights
+                               : attrs.weight_decay  ? Decay::gradient
+                                                     : Decay::none};
+  if constexpr (std::is_same_v<T, float>) {
+    k.reciprocal = k.root2 >= 0x1p-20F && k.root2 <= 1;
+    const double exact = 1 / static_cast<double>(k.root2);
+    k.high = static_cast<float>(exact);
+    k.low = static_cast<float>(exact - static_cast<double>(k.high));
+  }
+  return k;
 }
 
 void sweep(const AdamNumbers<float>& k, const AdamRun<float>& run, std::int64_t n) { adam_in_use->f32(k, run, n); }

@@ -51,16 +51,17 @@ class LinearStep final : public Step {
         D_(weight.shape()[0]),
         N_(weight.shape()[1]),
         batch_(batch),
+        has_bias_(bias.defined()),
         packed_(ferrite::detail::gate_pack_size<T>(D_, 1, N_)),
-        added_(bias.defined() ? N_ : 0) {
+        added_(bias.defined() ? N_ : 0),
+        matrix_(ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_)),
+        product_(ferrite::detail::kernels().floats<T>().packed_product) {
     refresh();
   }
   StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
   void run(const void* x, void* y) override {
-    const GateMatrix<T> w = ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_);
-    const T* const b = bias_.defined() ? added_.get() : nullptr;
-    ferrite::detail::kernels().floats<T>().packed_product(w, batch_, static_cast<const T*>(x), D_, b,
-                                                          static_cast<T*>(y));
+    matrix_.data = packed_.get();  // of a copy elsewhere
+    product_(matrix_, batch_, static_cast<const T*>(x), D_, has_bias_ ? added_.get() : nullptr, static_cast<T*>(y));
   }
   void refresh() override {
     const Tensor w = contiguous(weight_.peek());
@@ -74,7 +75,10 @@ class LinearStep final : public Step {
  private:
   Parameter weight_, bias_;
   std::int64_t D_, N_, batch_;
+  bool has_bias_;
   StepMemory<T> packed_, added_;
+  GateMatrix<T> matrix_;
+  decltype(ferrite::detail::FloatKernels<T>::packed_product) product_;
 };
 
 class EmbeddingStep final : public Step {

@@ -12,6 +12,9 @@ template <class T>
 struct AdamNumbers {
   T beta1, rest1, beta2, rest2, epsilon, weight_decay, shrink, root2, pace;
   Decay decay = Decay::none;
+  bool reciprocal =
+      false;  ///< whether 1 / root2 is high + low: f32, where a multiply-add that rounds once needs no more
+  T high = 0, low = 0;
 };
 
 /// Where the elements are read and written; the latter may be the same places.
