@@ -16,9 +16,11 @@ namespace {
 Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
   Tape tape;
   Tensors operands, variables;
+  // Integers that a tape knows as results of an operation are asked for like others, and have no gradient.
+  const auto is_variable = [&](std::size_t i) { return v.wants(i) && has_gradient(v.in_spec(i).dtype); };
   for (std::size_t i = 0; i < v.inputs(); ++i) {
-    operands.push_back(v.wants(i) ? tape.watch(v.in(i)) : v.in(i));
-    if (v.wants(i)) variables.push_back(operands[i]);
+    operands.push_back(is_variable(i) ? tape.watch(v.in(i)) : v.in(i));
+    if (is_variable(i)) variables.push_back(operands[i]);
   }
   const Tensors out = op.reference(OperandList(operands), v.attrs);
   InlineVector<GradOf, 4> arrived;
@@ -28,7 +30,7 @@ Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
                                  {.retain = true, .create_graph = true});
   Tensors all(v.inputs());
   for (std::size_t i = 0, next = 0; i < v.inputs(); ++i)
-    if (v.wants(i)) all[i] = g[next++];
+    if (is_variable(i)) all[i] = g[next++];
   return all;
 }
 

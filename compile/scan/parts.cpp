@@ -213,6 +213,17 @@ class TakingApart {
       }
       late[i] = ready && (follows || n.op == ops::matmul);
     }
+    // Sums and stacks read some results through views that act on one step alone.
+    const auto in_step = [&](ValueId v) {
+      if (const std::size_t from = v == kNoValue || views_batch(v) ? kNoNode : root(v); from != kNoNode)
+        late[from] = false;
+    };
+    for (std::size_t k = body_.signature().carries + body_.signature().sums; k < g_.outputs.size(); ++k)
+      in_step(g_.outputs[k]);
+    for (const Term& t : terms_) {
+      in_step(t.a);
+      in_step(t.b);
+    }
     // What a step needs is computed in the step.
     for (std::size_t i = g_.nodes.size(); i-- > 0;) {
       if (late[i] || !needed_[i] || when_[i] != When::step) continue;
@@ -234,9 +245,10 @@ class TakingApart {
     once_of_.assign(g_.values.size(), kNoNode);
   }
 
+  /// Where a value that is read as rows of all steps is written.
   When home(ValueId v) const {
-    const std::size_t from = root(v);
-    return from == kNoNode ? When::anywhere : when_[from];
+    const std::size_t from = is_batched(v) && views_batch(v) ? root(v) : kNoNode;
+    return from == kNoNode ? When::step : when_[from];
   }
 
   /// A value with a place that all stages after its own can read; if it has none yet, its stage gives it one.
@@ -266,10 +278,11 @@ class TakingApart {
     const auto outside = [this](ValueId v) {
       return place(v, maker_[v] == kNoNode ? step_ : writer_of(when_[maker_[v]]));
     };
+    const auto outside_after = [&](ValueId v) { return is_carry(v) ? carries_of_chunk(v) : outside(v); };
     const auto batched = [this](ValueId v) { return is_batched(v); };
     const auto runs_before = [this](std::size_t node) { return before_too_[node] || when_[node] == When::anywhere; };
     StageWriter once(g_, maker_, runs(When::once), outside), before(g_, maker_, runs_before, outside),
-        step(g_, maker_, runs(When::step), outside), after(g_, maker_, runs(When::after), outside);
+        step(g_, maker_, runs(When::step), outside), after(g_, maker_, runs(When::after), outside_after);
     once_ = &once, before_ = &before, step_ = &step, after_ = &after;
     const ScanSignature& s = body_.signature();
     for (const Term& t : terms_) add(t);
@@ -281,7 +294,7 @@ class TakingApart {
         parts_.carried.emplace_back(input_[v].index, y);
         continue;
       }
-      writer_of(is_batched(v) ? home(v) : When::step)->give(v, y);
+      writer_of(home(v))->give(v, y);
     }
     parts_.after = after.write(chunk_, batched);
     parts_.step = step.write(0, batched);
@@ -301,18 +314,21 @@ class TakingApart {
     if (t.a != kNoValue) term.a = rows(t.a);
     parts_.terms.push_back(term);
   }
+  bool is_carry(ValueId v) const { return maker_[v] == kNoNode && depends_[v] == kOnCarry; }
+  /// What a carry is when each step of a chunk begins.
+  ScanPlace carries_of_chunk(ValueId v) {
+    if (chunk_of_[v] == kNoNode) {
+      chunk_of_[v] = parts_.chunks.size();
+      parts_.chunks.push_back(g_.values[v]);
+      parts_.carried.emplace_back(input_[v].index, ScanPlace{ScanPlace::Kind::chunk, chunk_of_[v]});
+    }
+    return {ScanPlace::Kind::chunk, chunk_of_[v]};
+  }
   /// A value as rows that stand in memory.
   ScanPlace rows(ValueId v) {
     if (maker_[v] == kNoNode && input_[v].kind == ScanPlace::Kind::x) return input_[v];
-    if (maker_[v] == kNoNode && depends_[v] == kOnCarry) {
-      if (chunk_of_[v] == kNoNode) {
-        chunk_of_[v] = parts_.chunks.size();
-        parts_.chunks.push_back(g_.values[v]);
-        parts_.carried.emplace_back(input_[v].index, ScanPlace{ScanPlace::Kind::chunk, chunk_of_[v]});
-      }
-      return {ScanPlace::Kind::chunk, chunk_of_[v]};
-    }
-    const When w = is_batched(v) ? home(v) : When::step;
+    if (is_carry(v)) return carries_of_chunk(v);
+    const When w = home(v);
     StageWriter* const by = writer_of(w);
     if (maker_[v] != kNoNode && when_[maker_[v]] != When::anywhere && is_batched(v)) return place(v, by);
     if (chunk_of_[v] == kNoNode) {  // a view, a carry, or the same in all steps: a copy
