@@ -159,6 +159,13 @@ Tensor TapeRecord::watch(const Tensor& x) {
   if (stopped())
     throw TapeError("watch: this tape ended with its gradient; make a new one, or pass retain to that gradient");
   if (!has_gradient(x.dtype())) throw DtypeError("watch: only floats have gradients, got " + x.spec().str());
+  // What stands on a tape outside a traced program enters it by an operation: marked as this tape's, it would be a
+  // constant there.
+  if (frame().tracing && x.tape_id() != 0 && slot_of(x) == 0) {
+    Shape order;
+    for (int k = 0; k < x.rank(); ++k) order.push_back(k);
+    return watch(permute(x, order).unmarked());
+  }
   const std::uint32_t from = slot_of(x);
   Tensor variable = x.unmarked();
   const std::uint32_t slot = new_slots(1);

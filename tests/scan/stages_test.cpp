@@ -1,4 +1,5 @@
-// What a scan computes for many steps at once: products that no carry waits for, and views of these.
+// What a scan computes for many steps at once: products that no carry waits for, and views of these; and what bodies
+// with tapes of their own capture.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
@@ -143,6 +144,41 @@ BOOST_AUTO_TEST_CASE(a_compiled_gradient_of_a_checkpointed_scan_with_an_integer_
       for (std::size_t k = 0; k < in.size(); ++k)
         BOOST_TEST(within(got[k], wanted[k], 1e-11), "every " << every << ", by input " << k);
     }
+}
+
+/// What a body captures of a tape outside is a variable there, though a tape inside watches it, too.
+BOOST_AUTO_TEST_CASE(a_tape_in_a_body_that_watches_a_captured_variable_passes_gradients_on) {
+  const Tensors in = {draw({3}, 1), draw({3}, 2), draw({4, 3}, 3)};
+  const auto gradients = [&](int every) {
+    Tape tape;
+    Tensors v;
+    for (const Tensor& t : in) v.push_back(tape.watch(t));
+    const Body body = [&](const Tensors& c, const Tensors& x) -> ScanStep {
+      Tape inner;
+      const Tensor w = inner.watch(v[0]);
+      const Tensor g = inner.grad(sum(tanh(w * w) * v[0]), {w})[0];
+      return {{sin(c[0] + g * x[0])}, {g}};
+    };
+    const Tensors r = every < 0 ? looped(body, {v[1]}, v[2], false) : scanned(body, {v[1]}, v[2], false, every);
+    return tape.grad(sum(r[0]) + sum(square(r[1])), v);
+  };
+  const Tensors wanted = gradients(-1);
+  for (const int every : {0, 2}) {
+    const Tensors got = gradients(every);
+    for (std::size_t k = 0; k < in.size(); ++k)
+      BOOST_TEST(within(got[k], wanted[k], 1e-12), "every " << every << ", by input " << k);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_tape_in_a_compiled_function_watches_no_variable_of_a_tape_outside) {
+  Tape tape;
+  const Tensor v = tape.watch(draw({3}, 1));
+  const auto f = compile([&](const Tensor& x) {
+    Tape inner;
+    const Tensor w = inner.watch(v);
+    return inner.grad(sum(w * w * x), {w})[0];
+  });
+  BOOST_CHECK_EXCEPTION(f(draw({3}, 2)), TraceError, support::says("stands on a tape"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
