@@ -23,9 +23,19 @@ namespace ferrite::io {
 /// header.
 TensorFile parse_safetensors(std::span<const std::byte> bytes, std::string_view where = "safetensors");
 
-/// Reads a file whole (it is not mapped: a file that shrinks later does no harm). Throws IoError as above, and for
-/// what is missing, not readable or no regular file.
-TensorFile read_safetensors(const std::filesystem::path& path);
+/// Reads a file whole: one that changes or shrinks later does no harm. Throws IoError as above, and for what is
+/// missing, not readable or no regular file.
+///
+/// With `options.map` only the header is read, with all of the checks above; the elements stay in the file, which the
+/// system reads page by page when they are needed. A tensor in the dtype of its elements in the file is taken without a
+/// copy (Tensor::frozen) where its first byte is at a multiple of the size of an element and, behind its last, the file
+/// or the rest of its last page has enough bytes for kernels to read; BOOL, other dtypes (F16 for computing) and
+/// tensors at other places are copied when they are asked for. The file stays mapped as long as the result, a copy of
+/// it or a tensor on it lives. It may be closed, removed and replaced meanwhile: write_safetensors and save write
+/// another file and rename it, so that the elements of the old one stay. Who writes into the file itself changes
+/// tensors in the middle of a computation, and who cuts it short ends the process when the missing part is read
+/// (SIGBUS): map only files that nobody does that to. Throws IoError also where the system cannot map the file.
+TensorFile read_safetensors(const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// The bytes of a file that holds the tensors: widest dtype first, then by name, as the reference orders them;
 /// metadata in the order of its keys, left out when empty. Dtypes stay: f32 becomes F32, bf16 BF16, bool BOOL; strided

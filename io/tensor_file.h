@@ -44,6 +44,8 @@ struct ReadOptions {
   /// the member declares, before memory is taken: zeros deflate 1000 to 1, so that how tightly something is packed
   /// tells nothing. What is not compressed is bounded by the file.
   std::uint64_t most_inflated = std::uint64_t{4} << 30;
+  /// Maps a safetensors file in place of reading it: read_safetensors says what that means. Other formats are read.
+  bool map = false;
 };
 
 /// What the reader of one format provides; tensors are numbered in the order of the file.

@@ -57,11 +57,11 @@ struct PoolOwner {
   std::atomic<std::size_t> returned_bytes{0};
   PoolOwner* next_idle = nullptr;
 };
+constinit PoolOwner nobody{};
 
 namespace {
 
 constinit Storage closed{};
-constinit PoolOwner nobody{};
 
 /// Pools whose threads have ended. Their blocks may live on, so owners never go: the next thread takes one over.
 class IdleOwners {
@@ -273,9 +273,8 @@ bool is_contiguous(const Shape& shape, const Shape& strides) {
   }
   const bool pooled = kPooling && bin < kBins && !pool.ended;
   const std::size_t bytes = 64 * (pooled ? lines_of(bin) : lines);
-  static std::atomic<std::uint64_t> blocks{0};  // another block at the same address counts its contents from elsewhere
   auto* s = ::new (system_block(bytes)) Storage;
-  s->content.store(blocks.fetch_add(1, std::memory_order_relaxed) << 32, std::memory_order_relaxed);
+  s->content.store(blocks_made.fetch_add(1, std::memory_order_relaxed) << 32, std::memory_order_relaxed);
   s->owner = pooled ? pool.owner : &nobody;
   s->release = pooled ? return_block : free_block;
   s->elements = reinterpret_cast<std::byte*>(s) + Storage::kDataAt;

@@ -2,6 +2,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 
 #include "ferrite/tensor/shape.h"
 
@@ -25,18 +27,23 @@ struct TensorImpl {
 
 /// The pool of one thread, as the blocks that it made know it: they return there, whichever thread frees them.
 struct PoolOwner;
+/// Of blocks that belong to no pool.
+extern PoolOwner nobody;
+/// Blocks taken from the system so far: each counts its contents from the number of blocks before it, times 2^32, so
+/// that another block at the same address counts them from elsewhere.
+inline std::atomic<std::uint64_t> blocks_made{0};
 
 /// A reference-counted buffer, aligned to 64 bytes, padded to whole lines of 64 and one line more, so that whole
 /// packets may be read and written at any row of it. One block of memory from the pool of a thread holds this header,
-/// the first TensorImpl and the elements; elements that stand elsewhere have a header of their own kind, with another
-/// `release`.
+/// the first TensorImpl and the elements; elements that belong to somebody else have a header of their own kind
+/// (new_foreign), with another `release`: they are aligned to their size, as those of any view are, and only read.
 struct alignas(64) Storage {
   std::atomic<std::uint32_t> refs{1};            ///< number of TensorImpls on it
   std::atomic<std::uint32_t> uses{0};            ///< as the constant side of a product
   PoolOwner* owner = nullptr;                    ///< of the block; on this owner's thread its pool takes it back itself
   void (*release)(Storage*) noexcept = nullptr;  ///< takes the block back on every other thread
   std::byte* elements = nullptr;
-  std::size_t capacity = 0;               ///< bytes of elements, a multiple of 64
+  std::size_t capacity = 0;               ///< bytes that may be read from the first element on
   std::atomic<Storage*> packs{nullptr};   ///< copies in other orders, a list (kernel/pack.h); of a free block: the next
   std::atomic<std::uint64_t> content{0};  ///< what stands here: no other content at this address has this number
   std::uint8_t bin = 0;                   ///< of the pool
@@ -58,6 +65,11 @@ TensorImpl* new_tensor(const Shape& shape, Dtype dtype);
 /// A window on the storage of `base` (or an abstract one where base is abstract), from an element of it on, counted
 /// from the first; one reference.
 TensorImpl* new_view(TensorImpl* base, const Shape& shape, const Shape& strides, std::int64_t offset);
+/// Bytes that kernels may read from the first of `bytes` of elements on: whole lines of 64 and one line more.
+inline constexpr std::size_t readable_for(std::size_t bytes) { return (bytes + 63) / 64 * 64 + 64; }
+/// A contiguous tensor on elements that belong to somebody else, which `keeper` holds; one reference. They are aligned
+/// to their size, and readable_for(their bytes) may be read. Throws std::bad_alloc.
+TensorImpl* new_foreign(const Spec& spec, std::span<const std::byte> readable, std::shared_ptr<const void> keeper);
 /// A tensor without values; one reference.
 TensorImpl* new_abstract(const Shape& shape, Dtype dtype);
 /// Forgets the packs of a storage whose elements are about to change. Nobody may be reading it.

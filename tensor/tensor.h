@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -69,6 +70,21 @@ class Tensor {
     std::forward<F>(fill)(std::span<T>(t.mutable_data<T>(), static_cast<std::size_t>(shape.numel())));
     return t;
   }
+
+  /// A tensor on row-major elements that belong to somebody else and are frozen: weights that an application holds, a
+  /// mapped file. The first element is at readable.data(); all of `readable` may be read, and nobody writes to it,
+  /// until `keeper` is released (null: until the program ends). No operation, optimiser or plan writes to it either:
+  /// what changes such a value makes elements of its own.
+  ///
+  /// The elements are taken without a copy where kernels can read them as they stand: the address of the first is a
+  /// multiple of the size of an element, and `readable` reaches beyond the elements, to the next multiple of 64 bytes
+  /// from the first and 64 bytes more. Otherwise they are copied; `t.raw() == readable.data()` tells. `keeper` is
+  /// released when the last tensor on the elements goes, views included, by the thread that lets go of it (its deleter
+  /// must not throw); after a copy, before this returns.
+  ///
+  /// Throws ValueError when `readable` is shorter than the elements or a bool is neither 0 nor 1, ShapeError for a
+  /// shape that is too large.
+  static Tensor frozen(std::span<const std::byte> readable, const Spec& spec, std::shared_ptr<const void> keeper);
 
   /// False for a default-constructed handle. There is no conversion to bool: a comparison of tensors is a tensor, which
   /// `if` must not take for an answer; `item<bool>()` is one.

@@ -62,7 +62,7 @@ TensorFile read_tensors(const std::filesystem::path& path, const ReadOptions& op
       std::span(bytes).first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), size)));
   file.read(head);
   switch (format_of(head, size)) {
-    case Format::safetensors: return read_safetensors(path);
+    case Format::safetensors: return read_safetensors(path, options);
     case Format::legacy_torch: return read_torch(path, "", options);
     case Format::zip: return is_npz(head) ? read_npz(path, options) : read_torch(path, "", options);
     case Format::npy: return tensor_file_of({{"array", read_npy(path, Elements::as_stored)}}, where);

@@ -43,9 +43,14 @@ InputFile::InputFile(const std::filesystem::path& path) : where_(shown(path)) {
 
 InputFile::~InputFile() { system_calls().close(fd_); }
 
-void InputFile::check_regular() {
+struct stat InputFile::status() const {
   struct stat about {};
   if (system_calls().fstat(fd_, &about) != 0) refuse_errno(where_, "cannot examine the file", errno);
+  return about;
+}
+
+void InputFile::check_regular() {
+  const struct stat about = status();
   if (!S_ISREG(about.st_mode)) refuse(where_, "not a regular file: it is " + std::string(kind_of(about.st_mode)));
   size_ = static_cast<std::uint64_t>(about.st_size);
 }
@@ -70,6 +75,13 @@ void InputFile::read(std::span<std::byte> out) {
 void InputFile::expect_end() {
   std::array<std::byte, 1> more{};
   if (read_some(more) != 0) refuse(where_, "the file grew while it was being read: it had " + counted(size_, "byte"));
+}
+
+void InputFile::expect_size() const {
+  const auto now = static_cast<std::uint64_t>(status().st_size);
+  if (now != size_)
+    refuse(where_, "the file changed while it was being opened: it had " + counted(size_, "byte") + ", now " +
+                       std::to_string(now));
 }
 
 WholeFile read_whole(const std::filesystem::path& path) {

@@ -1,4 +1,6 @@
 #pragma once
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -27,8 +29,13 @@ class InputFile {
   void read(std::span<std::byte> out);
   /// Throws when more bytes follow: the file grew while being read.
   void expect_end();
+  /// Throws when the file has another size than when it was opened.
+  void expect_size() const;
+  /// Open as long as this lives.
+  int descriptor() const { return fd_; }
 
  private:
+  struct stat status() const;
   void check_regular();
   std::size_t read_some(std::span<std::byte> out);
 

@@ -1,6 +1,7 @@
 #include "ferrite/io/file/system_calls.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,7 +15,8 @@ int stat_file(int fd, struct stat* out) { return ::fstat(fd, out); }
 }  // namespace
 
 SystemCalls& system_calls() noexcept {
-  static SystemCalls calls = {open_file, stat_file, ::read, ::write, ::fchmod, ::fsync, ::close, std::rename};
+  static SystemCalls calls = {open_file, stat_file, ::read,   ::write, ::fchmod,
+                              ::fsync,   ::mmap,    ::munmap, ::close, std::rename};
   return calls;
 }
 

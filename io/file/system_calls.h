@@ -15,6 +15,8 @@ struct SystemCalls {
   ssize_t (*write)(int fd, const void* bytes, std::size_t n);
   int (*fchmod)(int fd, mode_t mode);
   int (*fsync)(int fd);
+  void* (*mmap)(void* at, std::size_t n, int protection, int flags, int fd, off_t offset);
+  int (*munmap)(void* at, std::size_t n);
   int (*close)(int fd);
   int (*rename)(const char* from, const char* to);
 };

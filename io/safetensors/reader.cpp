@@ -5,6 +5,7 @@
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/file/block.h"
 #include "ferrite/io/file/input_file.h"
+#include "ferrite/io/file/mapping.h"
 #include "ferrite/io/safetensors/index.h"
 #include "ferrite/tensor/log.h"
 
@@ -12,11 +13,17 @@ namespace ferrite::io {
 namespace {
 
 using detail::Block;
+using detail::Mapping;
 using detail::SafetensorsIndex;
 using detail::TensorEntry;
 
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Whether elements of a file are those of a tensor, byte for byte. A BOOL may be neither 0 nor 1.
+bool holds_as_in_memory(detail::FileDtype type, Elements elements) {
+  return type != detail::FileDtype::boolean && detail::written_as(*detail::dtype_in_memory(type, elements)) == type;
 }
 
 class SafetensorsSource final : public TensorSource {
@@ -25,6 +32,13 @@ class SafetensorsSource final : public TensorSource {
       : where_(std::move(where)), index_(std::move(index)), data_(data) {}
   SafetensorsSource(std::string where, SafetensorsIndex index, Block data)
       : where_(std::move(where)), index_(std::move(index)), owned_(std::move(data)), data_(owned_->span()) {}
+  /// The data follow `data_at` bytes of the mapped file.
+  SafetensorsSource(std::string where, SafetensorsIndex index, std::shared_ptr<const Mapping> file,
+                    std::uint64_t data_at)
+      : where_(std::move(where)),
+        index_(std::move(index)),
+        mapped_(std::move(file)),
+        data_(mapped_->readable().subspan(static_cast<std::size_t>(data_at))) {}
 
   std::size_t size() const override { return index_.tensors.size(); }
   std::string_view name(std::size_t i) const override { return index_.name(index_.tensors[i]); }
@@ -49,9 +63,12 @@ class SafetensorsSource final : public TensorSource {
     if (entry.rank > Shape::kMaxRank)
       detail::refuse(place, "too many dimensions: " + std::to_string(entry.rank) + ", at most " +
                                 std::to_string(Shape::kMaxRank) + " are supported");
-    const std::span<const std::byte> bytes =
-        data_.subspan(static_cast<std::size_t>(entry.begin), static_cast<std::size_t>(entry.end - entry.begin));
-    return detail::decode(entry.dtype, Shape(index_.shape(entry)), bytes, place, elements);
+    const std::span<const std::byte> from = data_.subspan(static_cast<std::size_t>(entry.begin));
+    const Shape shape(index_.shape(entry));
+    if (mapped_ && holds_as_in_memory(entry.dtype, elements))
+      return Tensor::frozen(from, {shape, *detail::dtype_in_memory(entry.dtype, elements)}, mapped_);
+    return detail::decode(entry.dtype, shape, from.first(static_cast<std::size_t>(entry.end - entry.begin)), place,
+                          elements);
   }
 
   std::vector<std::pair<std::string_view, std::string_view>> metadata() const override {
@@ -65,7 +82,8 @@ class SafetensorsSource final : public TensorSource {
   std::string where_;
   SafetensorsIndex index_;
   std::optional<Block> owned_;
-  std::span<const std::byte> data_;
+  std::shared_ptr<const Mapping> mapped_;
+  std::span<const std::byte> data_;  ///< of the tensors; of a mapped file, what may be read behind them, too
 };
 
 }  // namespace
@@ -78,7 +96,7 @@ TensorFile parse_safetensors(std::span<const std::byte> bytes, std::string_view 
   return {std::string(where), std::make_shared<SafetensorsSource>(std::string(where), std::move(index), data)};
 }
 
-TensorFile read_safetensors(const std::filesystem::path& path) {
+TensorFile read_safetensors(const std::filesystem::path& path, const ReadOptions& options) {
   detail::InputFile file(path);
   const std::string& where = file.where();
   std::array<std::byte, detail::kPrefixBytes> first{};
@@ -91,6 +109,13 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
     file.read(header.span());
     return detail::read_index(as_text(header.span()), data_bytes, where);
   }();
+  if (options.map) {
+    auto mapped = std::make_shared<const Mapping>(file);
+    ferrite::detail::log_debug(where + ": mapped " + detail::counted(index.tensors.size(), "tensor") + ", " +
+                               detail::counted(data_bytes, "byte"));
+    return {where,
+            std::make_shared<SafetensorsSource>(where, std::move(index), std::move(mapped), first.size() + length)};
+  }
   Block data(data_bytes, where);
   file.read(data.span());
   file.expect_end();

@@ -6,6 +6,7 @@
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/pointwise.h"
 #include "support/compare.h"
+#include "support/guarded.h"
 
 namespace conformance {
 namespace {
@@ -15,14 +16,19 @@ using Function = std::function<Tensors(const Tensors&)>;
 void check(const std::string& what, const Function& f, const Tensors& in) {
   const Tensors wanted = f(in);
   std::vector<Spec> specs;
-  for (const Tensor& x : in) specs.push_back(x.spec());
+  Tensors frozen;
+  for (const Tensor& x : in) specs.push_back(x.spec()), frozen.push_back(support::frozen_copy(x));
   const ferrite::Graph g = ferrite::trace(f, specs);
   for (const ferrite::PlanOptions& options : {ferrite::PlanOptions{}, ferrite::PlanOptions{.fuse = false}}) {
-    const Tensors got = ferrite::Plan(g, options).run(std::span<const Tensor>(in.data(), in.size()));
-    BOOST_TEST(got.size() == wanted.size());
-    for (std::size_t k = 0; k < wanted.size(); ++k)
-      BOOST_TEST(support::identical(got[k], wanted[k]),
-                 what << ": result " << k << " differs when planned" << (options.fuse ? " and fused" : ""));
+    const ferrite::Plan plan(g, options);
+    for (const Tensors* given : std::initializer_list<const Tensors*>{&in, &frozen}) {
+      const Tensors got = plan.run(std::span<const Tensor>(given->data(), given->size()));
+      BOOST_TEST(got.size() == wanted.size());
+      for (std::size_t k = 0; k < wanted.size(); ++k)
+        BOOST_TEST(support::identical(got[k], wanted[k]), what << ": result " << k << " differs when planned"
+                                                               << (options.fuse ? " and fused" : "")
+                                                               << (given == &frozen ? ", of frozen operands" : ""));
+    }
   }
 }
 

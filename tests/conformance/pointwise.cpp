@@ -3,6 +3,7 @@
 #include <map>
 
 #include "cases.h"
+#include "support/guarded.h"
 
 namespace conformance {
 namespace {
@@ -147,7 +148,8 @@ void check_places(const Primitive& op, Dtype dtype) {
   BOOST_TEST(failures == 0);
 }
 
-/// Broadcast, strided, transposed, zero-size and rank-0 operands give what contiguous copies give.
+/// Broadcast, strided, transposed, zero-size and rank-0 operands give what contiguous copies give, and so do operands
+/// on memory of somebody else, which can neither be written nor be read farther than documented.
 void check_layouts(const Primitive& op, Dtype dtype) {
   const std::vector<std::vector<Shape>> patterns = {
       {{3, 5}, {3, 5}, {3, 5}}, {{3, 5}, {5}, {3, 1}}, {{4, 1, 3}, {2, 1}, {1}}, {{}, {2, 3}, {}},
@@ -160,16 +162,20 @@ void check_layouts(const Primitive& op, Dtype dtype) {
       common = ferrite::broadcast(common, shapes[j], "test");
       plain.push_back(random_operand(op, j, shapes[j], dtype, call++));
     }
-    Tensors expanded, strided;
+    Tensors expanded, strided, frozen, off;
     for (const Tensor& x : plain) {
       expanded.push_back(ferrite::contiguous(ferrite::expand(x, common)));
       strided.push_back(scattered(x));
+      frozen.push_back(support::frozen_copy(x));
+      off.push_back(support::frozen_copy(x, static_cast<std::size_t>(size_of(x.dtype()))));
     }
     const std::vector<double> wanted = doubles(apply(op, expanded)[0]);
     BOOST_TEST(apply(op, plain)[0].shape().str() == common.str());
     BOOST_TEST(first_difference(doubles(apply(op, plain)[0]), wanted) == -1,
                op.name << " broadcast to " << common.str());
     BOOST_TEST(first_difference(doubles(apply(op, strided)[0]), wanted) == -1, op.name << " strided, " << common.str());
+    BOOST_TEST(first_difference(doubles(apply(op, frozen)[0]), wanted) == -1, op.name << " frozen, " << common.str());
+    BOOST_TEST(first_difference(doubles(apply(op, off)[0]), wanted) == -1, op.name << " unaligned, " << common.str());
     Tensors turned;
     for (const Tensor& x : expanded)
       turned.push_back(common.rank() < 2 ? x : ferrite::transpose(scattered(ferrite::transpose(x))));

@@ -2,6 +2,7 @@
 
 #include "cases.h"
 #include "ferrite/compile/graph.h"
+#include "support/guarded.h"
 
 namespace conformance {
 namespace {
@@ -72,20 +73,23 @@ void check_values(const Primitive& op, const Sample& sample, Dtype real, std::ui
   }
 }
 
-/// Strided and transposed operands give the bits of contiguous ones.
+/// Strided and transposed operands give the bits of contiguous ones, and so do those on memory of somebody else, which
+/// can neither be written nor be read farther than documented, aligned as tensors are or an element off.
 void check_layouts(const Primitive& op, const Sample& sample, Dtype real) {
   const Tensors in = inputs_of(op, sample, real, 1);
   const Tensors wanted = apply(op, in, sample.attrs);
-  Tensors strided, turned;
+  Tensors strided, turned, frozen, off;
   for (const Tensor& x : in) {
     strided.push_back(scattered(x));
     turned.push_back(x.rank() < 2 ? x : ferrite::transpose(ferrite::contiguous(ferrite::transpose(x))));
+    frozen.push_back(support::frozen_copy(x));
+    off.push_back(support::frozen_copy(x, static_cast<std::size_t>(size_of(x.dtype()))));
   }
-  for (const Tensors* other : {&strided, &turned}) {
+  for (const Tensors* other : {&strided, &turned, &frozen, &off}) {
     const Tensors got = apply(op, *other, sample.attrs);
     for (std::size_t k = 0; k < wanted.size(); ++k)
-      BOOST_TEST(first_difference(doubles(got[k]), doubles(wanted[k])) == -1, describe(op, sample)
-                                                                                  << ": strided operands differ");
+      BOOST_TEST(first_difference(doubles(got[k]), doubles(wanted[k])) == -1,
+                 describe(op, sample) << ": operands of another layout differ");
   }
 }
 

@@ -1,0 +1,57 @@
+#pragma once
+/// Elements in read-only memory that ends where nothing may be read: what kernels read too far, or write, ends the
+/// test.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "ferrite/tensor/ops.h"
+
+namespace support {
+
+/// A copy of elements at an address that is a multiple of 64 less `before` bytes, and behind them `behind` bytes of
+/// ones in all bits (NaN in floats), then a page that cannot be read.
+class Guarded {
+ public:
+  Guarded(const ferrite::Tensor& x, std::size_t behind, std::size_t before = 0) {
+    const ferrite::Tensor dense = ferrite::contiguous(x);
+    const std::size_t bytes = static_cast<std::size_t>(x.numel() * ferrite::size_of(x.dtype()));
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t pages = (before + bytes + behind + page - 1) / page * page;
+    auto* const at = static_cast<std::byte*>(
+        ::mmap(nullptr, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (at == MAP_FAILED) throw std::runtime_error("no memory for a guarded copy");
+    memory_ = std::shared_ptr<const void>(
+        at, [n = pages + page](const std::byte* p) { ::munmap(const_cast<std::byte*>(p), n); });
+    std::byte* const first = at + pages - before - behind - bytes;
+    readable_ = {first, before + bytes + behind};
+    std::memset(at, 0xff, pages);
+    if (bytes > 0) std::memcpy(first, dense.raw(), bytes);
+    if (::mprotect(at, pages, PROT_READ) != 0 || ::mprotect(at + pages, page, PROT_NONE) != 0)
+      throw std::runtime_error("no protection for a guarded copy");
+  }
+
+  /// From the first element on.
+  std::span<const std::byte> readable() const { return readable_; }
+  const std::shared_ptr<const void>& keeper() const { return memory_; }
+
+ private:
+  std::shared_ptr<const void> memory_;
+  std::span<const std::byte> readable_;
+};
+
+/// The elements frozen where they are: with exactly the bytes behind them that kernels may read, or `before` bytes off
+/// the alignment of tensors.
+inline ferrite::Tensor frozen_copy(const ferrite::Tensor& x, std::size_t before = 0) {
+  const auto bytes = static_cast<std::size_t>(x.numel() * ferrite::size_of(x.dtype()));
+  const std::size_t behind = (bytes + 63) / 64 * 64 + 64 - bytes;
+  const Guarded memory(x, behind, before);
+  ferrite::Tensor t = ferrite::Tensor::frozen(memory.readable(), x.spec(), memory.keeper());
+  if (bytes > 0 && t.raw() != memory.readable().data()) throw std::logic_error("the elements were copied");
+  return t;
+}
+
+}  // namespace support
