@@ -243,6 +243,30 @@ BOOST_AUTO_TEST_CASE(training_from_a_mapped_file_leaves_the_file) {
   BOOST_TEST((content(path) == before), "training has written to the file");
 }
 
+BOOST_AUTO_TEST_CASE(clones_train_apart_from_a_mapped_module) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "gru.safetensors";
+  io::save(nn::Gru(4, 8, {}, {.seed = 1}), path);
+  const std::string before = content(path);
+  const nn::Gru gru(4, 8);
+  io::load(gru, path, {.read = {.map = true}});
+  const std::vector<std::byte> loaded = snapshot(gru);
+  const Tensor x = ferrite::uniform({2, 5, 4}, {.seed = 2}, -1, 1);
+  {
+    const std::unique_ptr<nn::Layer> clone = gru.clone();
+    nn::Adam adam(clone->parameters());
+    for (int i = 0; i < 3; ++i) {
+      ferrite::Tape tape;
+      const Tensor y = (*clone)(x);
+      adam.step(tape.grad(ferrite::sum(y * y), clone->parameters()));
+    }
+    BOOST_TEST((snapshot(*clone) != loaded));
+  }
+  ferrite::trim();
+  BOOST_TEST((snapshot(gru) == loaded), "the clone has changed the module");
+  BOOST_TEST((content(path) == before), "training has written to the file");
+}
+
 BOOST_AUTO_TEST_CASE(compiled_training_and_momentum_leave_the_file) {
   const TemporaryFolder folder;
   const fs::path path = folder / "net.safetensors";
