@@ -17,6 +17,7 @@
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/sgd.h"
 #include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/stream/stream.h"
 #include "hostile_safetensors.h"
 #include "small_modules.h"
 #include "support/compare.h"
@@ -312,6 +313,22 @@ BOOST_AUTO_TEST_CASE(threads_may_read_it_together_and_let_it_go) {
     });
   for (std::thread& t : threads) t.join();
   for (const Tensor& result : results) BOOST_TEST(identical(result, wanted));
+}
+
+BOOST_AUTO_TEST_CASE(streams_of_a_mapped_module_give_the_same_values) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "gru.safetensors";
+  io::save(nn::Gru(4, 8, {}, {.seed = 1}), path);
+  std::vector<std::vector<float>> results;
+  for (const bool map : {false, true}) {
+    nn::Gru gru(4, 8);
+    io::load(gru, path, {.read = {.map = map}});
+    nn::Stream stream = gru.stream();
+    std::vector<float> x{0.5F, -1, 2, 0.25F}, y(8);
+    for (int t = 0; t < 5; ++t) stream.step(x, y);
+    results.push_back(y);
+  }
+  BOOST_TEST(results[0] == results[1], boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_mapped_is_refused) {
