@@ -48,11 +48,20 @@ class SmallFloat {
   /// Exact in float and double, NaN payloads included; to others as a float converts.
   template <class T>
   requires std::floating_point<T> || std::integral<T>
-  [[gnu::always_inline]] explicit constexpr operator T() const { return static_cast<T>(widened()); }
+  [[gnu::always_inline]] explicit constexpr operator T() const {
+    if constexpr (std::is_same_v<T, bool>) {
+      return (bits_ & 0x7fffU) != 0;
+    } else if constexpr (std::is_same_v<T, double>) {
+      return widened<double>();
+    } else {
+      return static_cast<T>(widened<float>());
+    }
+  }
 
   /// As numbers: 0 equals -0, NaN nothing.
   [[gnu::always_inline]] friend constexpr bool operator==(SmallFloat a, SmallFloat b) {
-    return a.widened() == b.widened();
+    const bool numbers = (a.bits_ & 0x7fffU) <= kInfinity && (b.bits_ & 0x7fffU) <= kInfinity;
+    return numbers && (a.bits_ == b.bits_ || ((a.bits_ | b.bits_) & 0x7fffU) == 0);
   }
 
  private:
@@ -97,21 +106,23 @@ class SmallFloat {
     return v < 0 ? -static_cast<double>(odd) : static_cast<double>(odd);
   }
 
-  [[gnu::always_inline]] constexpr float widened() const {
-    const std::uint32_t sign = (std::uint32_t{bits_} & 0x8000U) << 16;
-    const std::uint32_t size = bits_ & 0x7fffU;
-    constexpr int kAdded = FloatFormat<float>::mantissa - Mantissa;
-    if constexpr (kBias == FloatFormat<float>::bias) {
-      return std::bit_cast<float>(sign | (size << kAdded));
+  template <class F>
+  [[gnu::always_inline]] constexpr F widened() const {
+    using Format = FloatFormat<F>;
+    using Bits = typename Format::Bits;
+    constexpr int kAdded = Format::mantissa - Mantissa;
+    const Bits sign = static_cast<Bits>(bits_ & 0x8000U) << (8 * sizeof(Bits) - 16);
+    const Bits size = bits_ & 0x7fffU;
+    if constexpr (kBias == Format::bias) {
+      return std::bit_cast<F>(sign | (size << kAdded));
     } else {
-      constexpr std::uint32_t kRebias = FloatFormat<float>::bias - kBias;
-      const std::uint32_t field = size >> Mantissa;
-      if (size >= kInfinity) return std::bit_cast<float>(sign | 0x7f800000U | (size << kAdded));
-      if (field != 0) return std::bit_cast<float>(sign | ((size << kAdded) + (kRebias << 23)));
-      // A denormal here is a normal float.
-      constexpr float kUnit =
-          std::bit_cast<float>(std::uint32_t{FloatFormat<float>::bias + 1 - kBias - Mantissa} << 23);
-      const float v = static_cast<float>(size) * kUnit;
+      constexpr Bits kRebias = Format::bias - kBias;
+      constexpr Bits kInfinite = ~Bits{0} >> (Format::mantissa + 1) << Format::mantissa;
+      if (size >= kInfinity) return std::bit_cast<F>(sign | kInfinite | (size << kAdded));
+      if (size >> Mantissa != 0) return std::bit_cast<F>(sign | ((size << kAdded) + (kRebias << Format::mantissa)));
+      // A denormal here is a normal number there.
+      constexpr F kUnit = std::bit_cast<F>(static_cast<Bits>(Format::bias + 1 - kBias - Mantissa) << Format::mantissa);
+      const F v = static_cast<F>(size) * kUnit;
       return sign != 0 ? -v : v;
     }
   }

@@ -13,7 +13,9 @@ constexpr bool kIsHalf = std::is_same_v<T, bfloat16> || std::is_same_v<T, float1
 /// not fit a narrower one lose their high bits. Floats are rounded once, to nearest even.
 template <class To, class From>
 To convert(From v) {
-  if constexpr (kIsHalf<From>) {
+  if constexpr (kIsHalf<From> && (std::is_same_v<To, bool> || std::is_same_v<To, double>)) {
+    return static_cast<To>(v);  // not by way of a float, which may be a denormal
+  } else if constexpr (kIsHalf<From>) {
     return convert<To>(static_cast<float>(v));
   } else if constexpr (std::is_same_v<To, bool>) {
     return v != From(0);

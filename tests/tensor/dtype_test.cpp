@@ -86,6 +86,13 @@ BOOST_AUTO_TEST_CASE(half_has_denormals_whatever_the_mode_of_the_processor) {
     BOOST_TEST(casted<bfloat16>(std::bit_cast<float>(0x00010000U)).bits() == 0x0001);
     BOOST_TEST(std::bit_cast<std::uint32_t>(casted<float>(bfloat16::from_bits(3))) == 0x00030000U);
     BOOST_TEST(casted<float>(float16::from_bits(0x8001)) == -0x1p-24F);
+    const bfloat16 least = bfloat16::from_bits(1), negative = bfloat16::from_bits(0x8002);
+    BOOST_TEST(std::bit_cast<std::uint64_t>(casted<double>(least)) == std::uint64_t{1023 - 133} << 52);
+    BOOST_TEST(std::bit_cast<std::uint64_t>(casted<double>(negative)) == (std::uint64_t{0x800 | (1023 - 132)} << 52));
+    BOOST_TEST(casted<bool>(least));
+    BOOST_TEST(!casted<bool>(bfloat16::from_bits(0x8000)));
+    BOOST_TEST((least != bfloat16::from_bits(0) && bfloat16::from_bits(0x8000) == bfloat16::from_bits(0)));
+    BOOST_TEST((bfloat16::from_bits(0x7fc0) != bfloat16::from_bits(0x7fc0)));
   };
   check();
   const FlushDenormals guard;
