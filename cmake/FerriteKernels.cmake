@@ -1,6 +1,6 @@
 # Kernels, the sources called *_kernel.cpp, are compiled once for each instruction set that a library has, with flags and
 # a namespace of its own: a level (tensor/kernel/level.h). The objects of a level define nothing outside its namespaces,
-# so that several can be linked into one library; tests/symbols reads them.
+# so that several can be linked into one library; tests/house/symbols_test.cpp reads them.
 
 # The level that these options ask for.
 function(ferrite_choose_level result)

@@ -36,6 +36,8 @@ class Step {
   virtual void refresh() {}
   /// States become zeros.
   virtual void reset() {}
+  /// Those of one row of the batch become zeros. Whoever overrides `reset` overrides this, too.
+  virtual void reset_row(std::int64_t) {}
   /// Appends the states, h before c, each [L, B, H].
   virtual void save(std::vector<Tensor>&) const {}
   /// Takes its states from the front of a list that `save` made; their number. Throws ShapeError, ValueError.

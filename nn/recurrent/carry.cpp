@@ -17,6 +17,13 @@ void Carry::reset() const {
   for (const State& s : states_) s.assign(zeros(s.shape(), s.dtype()));
 }
 
+void Carry::reset(std::int64_t row) const {
+  if (row < 0 || row >= batch_)
+    throw ValueError("carry: row " + std::to_string(row) + " lies outside 0.." + std::to_string(batch_ - 1));
+  const Tensor own = reshape(eq(arange(batch_), row), {1, batch_, 1});
+  for (const State& s : states_) s.assign(where(own, 0, s.value()));
+}
+
 std::vector<Tensor> Carry::save() const { return {states_.begin(), states_.end()}; }
 
 void Carry::restore(std::span<const Tensor> states) const {

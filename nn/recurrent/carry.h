@@ -36,6 +36,8 @@ class Carry {
 
   /// All states become zeros.
   void reset() const;
+  /// Those of one row of the batch become zeros. Throws ValueError for a row outside 0..batch - 1.
+  void reset(std::int64_t row) const;
   /// The states, layer by layer as the model has registered them: h, then of an LSTM c, each [L, B, H].
   std::vector<Tensor> save() const;
   /// Takes over states that `save` gave, of this carry or of that of a like model. Throws ValueError for another number

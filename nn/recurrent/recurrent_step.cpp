@@ -141,6 +141,13 @@ class RecurrentStepOf final : public Step {
     h_.clear(), next_.clear(), c_.clear();
     turn_ = false;
   }
+  void reset_row(std::int64_t row) override {
+    T* const h = turn_ ? next_.get() : h_.get();
+    for (std::int64_t k = 0; k < L_; ++k) {
+      std::fill_n(h + (k * B_ + row) * padded<T>(P_), padded<T>(P_), T(0));
+      if (has_memory(cell_)) std::fill_n(c_.get() + (k * B_ + row) * padded<T>(H_), padded<T>(H_), T(0));
+    }
+  }
   void save(std::vector<Tensor>& states) const override {
     states.push_back(taken(turn_ ? next_.get() : h_.get(), P_));
     if (has_memory(cell_)) states.push_back(taken(c_.get(), H_));

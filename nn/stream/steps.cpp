@@ -140,6 +140,9 @@ class Chain final : public Step {
   void reset() override {
     for (const auto& s : steps_) s->reset();
   }
+  void reset_row(std::int64_t row) override {
+    for (const auto& s : steps_) s->reset_row(row);
+  }
   void save(std::vector<Tensor>& states) const override {
     for (const auto& s : steps_) s->save(states);
   }
@@ -217,6 +220,7 @@ class OnTensors final : public Step {
     take_values(buffers_, layer_->named_buffers());
   }
   void reset() override { carry_.reset(); }
+  void reset_row(std::int64_t row) override { carry_.reset(row); }
   void save(std::vector<Tensor>& states) const override {
     for (const Tensor& s : carry_.save()) states.push_back(s);
   }

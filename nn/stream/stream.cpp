@@ -107,7 +107,15 @@ Stream Stream::clone() const {
 }
 
 void Stream::reset() {
+  const NewFrame frame;
   if (step_) step_->reset();
+}
+
+void Stream::reset(std::int64_t row) {
+  if (row < 0 || row >= batch_)
+    throw ValueError("stream: row " + std::to_string(row) + " lies outside 0.." + std::to_string(batch_ - 1));
+  const NewFrame frame;
+  if (step_) step_->reset_row(row);
 }
 
 std::vector<Tensor> Stream::save() const {

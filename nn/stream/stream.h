@@ -39,6 +39,9 @@ class Stream {
 
   /// Begins anew from zero states.
   void reset();
+  /// One of the sequences begins anew, the others go on. Allocates nothing where a step does not. Throws ValueError for
+  /// a row outside 0..batch - 1.
+  void reset(std::int64_t row);
   /// An independent stream with equal weights and states.
   Stream clone() const;
   /// The states, for a later `restore` in this stream, or in another of the same model and batch: of each recurrent

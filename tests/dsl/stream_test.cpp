@@ -242,6 +242,34 @@ BOOST_AUTO_TEST_CASE(a_clone_and_its_original_do_not_touch_each_other) {
   }
 }
 
+/// One row begins anew, at any time, in streams and in their clones; the others have the bits of going on.
+BOOST_AUTO_TEST_CASE(one_row_begins_anew) {
+  const Tensor x = draw({3, 9, 3}, 10);
+  for (const auto& [name, words] : kinds()) {
+    BOOST_TEST_CONTEXT(name) {
+      const dsl::Network net = words.build(1);
+      const std::int64_t N = net(x).shape()[2];
+      for (const std::int64_t first : {1, 4}) {  // an odd and an even number of steps before
+        const Tensor head = slice(x, 1, 0, first), tail = slice(x, 1, first);
+        nn::Stream whole = net.stream(3), fresh = net.stream(3), stream = net.stream(3);
+        (void)streamed(whole, head, N);
+        (void)streamed(stream, head, N);
+        stream.reset(1);
+        nn::Stream clone = stream.clone();
+        const Tensor goes_on = streamed(whole, tail, N), begins = streamed(fresh, tail, N);
+        for (nn::Stream* s : {&stream, &clone}) {
+          const Tensor y = streamed(*s, tail, N);
+          for (std::int64_t row = 0; row < 3; ++row)
+            BOOST_TEST(identical(select(y, 0, row), select(row == 1 ? begins : goes_on, 0, row)), "row " << row);
+        }
+      }
+    }
+  }
+  nn::Stream stream = network().stream(2);
+  for (const std::int64_t row : {-1, 2})
+    BOOST_CHECK_EXCEPTION(stream.reset(row), ValueError, says("lies outside 0..1"));
+}
+
 BOOST_AUTO_TEST_CASE(blocks_and_tokens) {
   const auto net = dsl::tokens(7).embedding(3).gru(4).build(0);
   const std::vector<std::int64_t> tokens = {3, 1, 6};

@@ -60,6 +60,21 @@ BOOST_AUTO_TEST_CASE(a_compiled_step_begins_every_epoch_from_zeros) {
   }
 }
 
+/// One row begins anew, the others go on; so does a compiled function that reads the states.
+BOOST_AUTO_TEST_CASE(one_row_begins_anew) {
+  const Net net;
+  const nn::Carry carry(net, 3), fresh(net, 3), whole(net, 3);
+  const auto f = compile([&](const Tensor& x) { return net(x, carry); });
+  const Tensor head = draw({3, 4, 2}, 1), tail = draw({3, 5, 2}, 2);
+  (void)f(head);
+  (void)net(head, whole);
+  carry.reset(2);
+  const Tensor y = f(tail), goes_on = net(tail, whole), begins = net(tail, fresh);
+  for (std::int64_t row = 0; row < 3; ++row)
+    BOOST_TEST(identical(select(y, 0, row), select(row == 2 ? begins : goes_on, 0, row)), "row " << row);
+  for (const std::int64_t row : {-1, 3}) BOOST_CHECK_EXCEPTION(carry.reset(row), ValueError, says("lies outside 0..2"));
+}
+
 BOOST_AUTO_TEST_CASE(a_compiled_function_follows_restored_states) {
   const Net net;
   const nn::Carry carry(net, 3), other(net, 3);
