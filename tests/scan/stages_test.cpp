@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(stacks_of_products_of_a_carry_are_those_of_a_loop) {
       for (const auto& [name, view] : views) {
         const Tensor xs = draw({T, 3, 3}, 3);
         for (const bool of_carry : {true, false}) {
-          const Body body = [&](const Tensors& c, const Tensors& x) -> ScanStep {
+          const Body body = [&, &view = view](const Tensors& c, const Tensors& x) -> ScanStep {
             return {{tanh(c[0] + x[0])}, view(matmul(of_carry ? c[0] : x[0], w))};
           };
           const Tensors wanted = looped(body, {h}, xs, reverse);
