@@ -196,7 +196,7 @@ void step_rows(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceSte
 template <class T>
 class RowsThroughTime {
  public:
-  RowsThroughTime(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t begin, std::int64_t end, T* memory)
+  RowsThroughTime(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t begin, std::int64_t end)
       : r_(r),
         out_(out),
         begin_(begin),
@@ -205,18 +205,18 @@ class RowsThroughTime {
         H_(padded<T>(r.H)),
         i_row_(out.saved ? saved_of(r.cell) * r.H : gates_of(r.cell) * H_),
         i_gate_(out.saved ? r.H : H_),
-        steps_(steps_at_once()),
-        h_(memory),
-        next_(h_ + rows_ * P_),
-        c_(next_ + rows_ * P_),
-        c_next_(r.lengths ? c_ + rows_ * H_ : c_),
-        between_(c_ + 2 * rows_ * H_),
-        i_(between_ + rows_ * H_) {}
+        steps_(steps_at_once()) {}
 
-  /// Elements of `memory`.
+  /// Elements of the memory that `run` takes.
   std::int64_t size() const { return rows_ * (2 * P_ + 3 * H_) + (out_.saved ? 0 : steps_ * rows_ * i_row_); }
 
-  void run() {
+  void run(T* memory) {
+    h_ = memory;
+    next_ = h_ + rows_ * P_;
+    c_ = next_ + rows_ * P_;
+    c_next_ = r_.lengths ? c_ + rows_ * H_ : c_;
+    between_ = c_ + 2 * rows_ * H_;
+    i_ = between_ + rows_ * H_;
     for (std::int64_t b = 0; b < rows_; ++b) {
       std::copy_n(r_.h0 + (begin_ + b) * r_.P, r_.P, h_ + b * P_);
       if (r_.c0) std::copy_n(r_.c0 + (begin_ + b) * r_.H, r_.H, c_ + b * H_);
@@ -301,21 +301,21 @@ class RowsThroughTime {
   const RecurrenceOut<T>& out_;
   std::int64_t begin_, rows_, P_, H_, i_row_, i_gate_, steps_;
   std::int64_t low_ = 0;  ///< first time of the steps at hand
-  T* h_;
-  T* next_;
-  T* c_;
-  T* c_next_;
-  T* between_;
-  T* i_;
+  T* h_ = nullptr;
+  T* next_ = nullptr;
+  T* c_ = nullptr;
+  T* c_next_ = nullptr;
+  T* between_ = nullptr;
+  T* i_ = nullptr;
 };
 
 template <class T>
 std::int64_t memory_of(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t rows) {
-  return RowsThroughTime<T>(r, out, 0, rows, nullptr).size();
+  return RowsThroughTime<T>(r, out, 0, rows).size();
 }
 template <class T>
 void run_rows(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t begin, std::int64_t end, T* memory) {
-  RowsThroughTime<T>(r, out, begin, end, memory).run();
+  RowsThroughTime<T>(r, out, begin, end).run(memory);
 }
 
 template <class T>
