@@ -128,6 +128,7 @@ class ScanBack {
     Wish wish;
     std::shared_ptr<const ScanBody> body;
     std::vector<std::size_t> saved, xs, ys, captures, sums;
+    std::vector<std::size_t> arrived;  ///< by y named here: its place among those that a cotangent arrives at
   };
 
   explicit ScanBack(const ScanBody& body);

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstddef>
+#include <initializer_list>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/block.h"
@@ -231,6 +233,17 @@ struct Primitive {
 
 /// What an application to operands of these types costs.
 Cost cost_of(const Primitive& op, std::span<const Spec> in, std::span<const Spec> out, const Attrs& attrs);
+
+namespace detail {
+
+/// Several lists of operations as one.
+inline std::vector<const Primitive*> joined(std::initializer_list<std::span<const Primitive* const>> lists) {
+  std::vector<const Primitive*> all;
+  for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+}  // namespace detail
 
 /// Every operation of tensors that runs as one, in the order of the families; nn::operations() are those of layers.
 std::span<const Primitive* const> primitives();

@@ -11,9 +11,9 @@
 namespace ferrite::detail {
 namespace {
 
-/// Takes cotangents that do not arrive out of a way back, which is linear in its cotangents: what depends on these
-/// alone is not computed, a sum has its other operand, and only where an operation takes several at once do zeros stand
-/// for one.
+/// Removes from a backward pass the cotangents that do not arrive. The pass is linear in its cotangents, so what
+/// depends on these alone is zero and is not computed: a sum becomes its other operand, and zeros stand only where an
+/// operation takes several cotangents at once.
 class WithoutCotangents {
  public:
   WithoutCotangents(Graph& g, const std::vector<char>& late, std::span<const ValueId> absent)

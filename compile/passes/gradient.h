@@ -7,13 +7,13 @@
 
 namespace ferrite::detail {
 
-/// A program traced together with its gradient and cut in two: what depends on cotangents goes back, the rest goes
-/// forward. What the way back reads of the way forward is a residual, unless it is an input that the caller has anyway
-/// or cheap to compute again from what is there.
+/// A program traced together with its gradient and cut in two: what depends on cotangents is the backward pass, the
+/// rest the forward pass. What the backward pass reads of the forward pass is a residual, unless it is an input that
+/// the caller has anyway, or cheap to compute again.
 class GraphGradient {
  public:
-  /// `given`: by input, whether the way back has it. The first `results` outputs may have cotangents; the others are
-  /// values that are written to cells.
+  /// `given`: by input, whether the backward pass has it. The first `results` outputs may have cotangents; the others
+  /// are values that are written to cells.
   GraphGradient(const Graph& program, std::span<const char> given, std::size_t results);
 
   /// The program; after its outputs come the residuals.
@@ -36,7 +36,7 @@ class GraphGradient {
   std::size_t results_;
   Graph joint_;              ///< inputs, cotangents -> outputs, gradients of all inputs that have them
   std::vector<char> late_;   ///< by value: depends on a cotangent
-  std::vector<char> again_;  ///< by value: computed on the way back, too
+  std::vector<char> again_;  ///< by value: computed in the backward pass, too
   std::vector<ValueId> residuals_;
 };
 

@@ -84,6 +84,9 @@ ScanBack::Way ScanBack::make(const Wish& wish) const {
   b.inputs = used.take_all(carries);
   used.take(numbers(of_.carries, ends, is_real), way.sums, sums);
   used.take(numbers(ends, float_results_.size(), is_real), way.ys, ys);
+  for (const std::size_t k : way.ys)
+    way.arrived.push_back(
+        static_cast<std::size_t>(std::count_if(wish.ys.begin(), wish.ys.begin() + k, [](char f) { return f != 0; })));
   for (const std::vector<ValueId>* list : {&saved, &xs, &ys, &captures, &sums})
     b.inputs.insert(b.inputs.end(), list->begin(), list->end());
 

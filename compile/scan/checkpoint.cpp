@@ -271,13 +271,7 @@ struct CheckpointedGrad {
     for (const Tensor& d : d_) run.in(d);
     for (const std::size_t k : way_.saved) run.in(held(c_.body.graph().outputs.size() + k, s));
     for (const std::size_t k : way_.xs) run.in(operand(c_.s.carries + k, s));
-    std::size_t dy = 0;
-    const ScanBack::Wish& wish = way_.wish;
-    for (std::size_t k = 0; k < wish.ys.size(); ++k) {
-      if (!wish.ys[k]) continue;
-      if (std::find(way_.ys.begin(), way_.ys.end(), k) != way_.ys.end()) run.in(part(in_[first_dy_ + dy], s));
-      ++dy;
-    }
+    for (const std::size_t dy : way_.arrived) run.in(part(in_[first_dy_ + dy], s));
     for (const std::size_t k : way_.captures) run.in(in_[c_.s.carries + c_.s.xs + k]);
     Tensors next;
     for (const Tensor& d : d_) next.push_back(Tensor::empty(d.spec()));

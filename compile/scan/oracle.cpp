@@ -95,12 +95,7 @@ void checkpointed_scan_grad_oracle(std::span<const Dense> in, std::span<Dense> o
                           in.begin() + static_cast<std::ptrdiff_t>(first + w.carries));
   for (const std::size_t k : way.saved) back.push_back(results[body.graph().outputs.size() + k]);
   for (const std::size_t k : way.xs) back.push_back(in[s.carries + k]);
-  std::size_t dy = first + w.carries;
-  for (std::size_t k = 0; k < way.wish.ys.size(); ++k) {
-    if (!way.wish.ys[k]) continue;
-    if (std::find(way.ys.begin(), way.ys.end(), k) != way.ys.end()) back.push_back(in[dy]);
-    ++dy;
-  }
+  for (const std::size_t dy : way.arrived) back.push_back(in[first + w.carries + dy]);
   for (const std::size_t k : way.captures) back.push_back(in[s.carries + s.xs + k]);
   Walk{way.body->graph(), w, a.steps, !a.reverse}.run(back, out, nothing);
 }

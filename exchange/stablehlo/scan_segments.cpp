@@ -142,8 +142,7 @@ Tensors backward(const HloCall& c, const Tensors& in) {
   const ScanBody& body = ScanBody::of(c.attrs);
   const ScanSignature& s = body.signature();
   const std::shared_ptr<const ScanBody> saving = body.saving();
-  const ScanBack::Wish wish = ferrite::detail::checkpointed_wish(c.attrs, body);
-  const ScanBack::Way& way = saving->back()->way(wish);
+  const ScanBack::Way& way = saving->back()->way(ferrite::detail::checkpointed_wish(c.attrs, body));
   const ScanSignature& w = way.body->signature();
   const std::size_t cotangents = body.graph().inputs.size();
   const Tensors captures = part_of(in, s.carries + s.xs, body.captures());
@@ -155,12 +154,7 @@ Tensors backward(const HloCall& c, const Tensors& in) {
     Tensors operands = part_of(x.carry, 0, w.carries);
     for (const std::size_t k : way.saved) operands.push_back(again[body.graph().outputs.size() + k]);
     for (const std::size_t k : way.xs) operands.push_back(xs[k]);
-    std::size_t next = 0;
-    for (std::size_t k = 0; k < wish.ys.size(); ++k) {
-      if (!wish.ys[k]) continue;
-      if (std::find(way.ys.begin(), way.ys.end(), k) != way.ys.end()) operands.push_back(dys[next]);
-      ++next;
-    }
+    for (const std::size_t dy : way.arrived) operands.push_back(dys[dy]);
     for (const std::size_t k : way.captures) operands.push_back(captures[k]);
     const Tensors out = apply(way.body, operands, steps, !cut.reverse);
     Tensors carry = part_of(out, 0, w.carries);

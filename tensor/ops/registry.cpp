@@ -1,33 +1,21 @@
 /// The list of all operations, composed of the lists at the ends of the families' files.
-#include <vector>
-
 #include "ferrite/tensor/ops/define.h"
 
 namespace ferrite {
 
-namespace {
-
-std::vector<const Primitive*> joined(std::initializer_list<detail::Family> families) {
-  std::vector<const Primitive*> list;
-  for (const detail::Family& f : families) list.insert(list.end(), f.begin(), f.end());
-  return list;
-}
-
-}  // namespace
-
 std::span<const Primitive* const> primitives() {
-  static const std::vector<const Primitive*> all =
-      joined({detail::arithmetic_family(), detail::functions_family(), detail::logic_family(),
-              detail::reduction_family(), detail::prod_others_family(), detail::product_family(), detail::view_family(),
-              detail::window_family(), detail::assembly_family(), detail::indexing_family(), detail::check_family(),
-              detail::creation_family(), detail::random_family()});
+  static const std::vector<const Primitive*> all = detail::joined(
+      {detail::arithmetic_family(), detail::functions_family(), detail::logic_family(), detail::reduction_family(),
+       detail::prod_others_family(), detail::product_family(), detail::view_family(), detail::window_family(),
+       detail::assembly_family(), detail::indexing_family(), detail::check_family(), detail::creation_family(),
+       detail::random_family()});
   return all;
 }
 
 std::span<const Primitive* const> composites() {
   static const std::vector<const Primitive*> all =
-      joined({detail::composite_family(), detail::composite_shape_family(), detail::composite_value_family(),
-              detail::composite_padding_family(), detail::composite_random_family()});
+      detail::joined({detail::composite_family(), detail::composite_shape_family(), detail::composite_value_family(),
+                      detail::composite_padding_family(), detail::composite_random_family()});
   return all;
 }
 

@@ -42,10 +42,7 @@ std::string number(double v) {
 }
 
 std::vector<const Primitive*> all() {
-  std::vector<const Primitive*> list;
-  for (const auto& some : {ferrite::primitives(), ferrite::nn::operations(), ferrite::program_operations()})
-    list.insert(list.end(), some.begin(), some.end());
-  return list;
+  return ferrite::detail::joined({ferrite::primitives(), ferrite::nn::operations(), ferrite::program_operations()});
 }
 
 std::string markdown() {

@@ -14,11 +14,8 @@ using boost::unit_test::make_test_case;
 using boost::unit_test::framework::current_auto_test_suite;
 
 std::vector<const ferrite::Primitive*> all() {
-  std::vector<const ferrite::Primitive*> list;
-  for (const auto& some : {ferrite::primitives(), ferrite::nn::operations(), ferrite::program_operations(),
-                           ferrite::composites(), ferrite::nn::composites()})
-    list.insert(list.end(), some.begin(), some.end());
-  return list;
+  return ferrite::detail::joined({ferrite::primitives(), ferrite::nn::operations(), ferrite::program_operations(),
+                                  ferrite::composites(), ferrite::nn::composites()});
 }
 
 /// Those that a program wrote.

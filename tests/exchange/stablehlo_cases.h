@@ -22,10 +22,7 @@ struct StablehloCase {
 
 /// Those of tensors and those of layers.
 inline std::vector<const ferrite::Primitive*> all_operations() {
-  std::vector<const ferrite::Primitive*> all;
-  for (const auto& some : {ferrite::primitives(), ferrite::nn::operations()})
-    all.insert(all.end(), some.begin(), some.end());
-  return all;
+  return ferrite::detail::joined({ferrite::primitives(), ferrite::nn::operations()});
 }
 
 /// The samples of one operation. Empty for one that StableHLO does not get.
