@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Measures and writes the figures of docs/benchmarks.md: what stands between <!-- begin NAME --> and <!-- end NAME -->
-is replaced by what the program of that section gives now. Run by scripts/benchmarks.
+is replaced by what the program of that section gives now, and so is the short table of README.md. No figure is printed
+that a second run does not confirm (bench/confirm.py). Run by scripts/benchmarks.
 
     python3 bench/document.py [--build build/bench] [--full] [SECTION ...]
 """
@@ -15,9 +16,12 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench" / "compare"))
+sys.path.insert(0, str(ROOT / "bench"))
+import confirm  # noqa: E402
 import run as compare  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
+README = ROOT / "README.md"
 RESULTS = ROOT / "bench" / "results"  # what was measured, as JSON
 
 
@@ -37,7 +41,8 @@ def output(*command):
 
 
 def fenced(*command):
-    return "```text\n" + output(*command).strip("\n") + "\n```"
+    texts = [output(*command).strip("\n") for _ in range(confirm.RUNS)]
+    return "```text\n" + confirm.confirmed(texts) + "\n```"
 
 
 def program(options, name):
@@ -67,6 +72,25 @@ def peers(options, own=False):
     return "\n".join([*lines, *left_out(result)])
 
 
+SHOWN = [("forward", "gru", 16, 100, 1), ("forward", "gru", 64, 100, 1), ("forward", "gru", 256, 100, 1),
+         ("forward", "lstm", 256, 100, 1), ("forward", "gru", 64, 100, 32), ("forward", "gru", 512, 10, 128),
+         ("train", "gru", 32, 10, 1), ("train", "gru", 128, 10, 1), ("train", "gru", 128, 50, 32),
+         ("train", "gru", 256, 50, 128)]
+
+
+def readme(options):
+    """Some cells of the last comparison with the peers, those that are lost among them."""
+    result = json.loads((RESULTS / "compare.json").read_text())
+    names = ["torch", "jax.jit", "ONNX Runtime", "oneDNN"]
+    rows = {(row["job"], row["kind"], row["H"], row["T"], row["B"]): row for row in result["cells"]}
+    lines = ["| job | layer | H | T | B | Ferrite, us | " + " | ".join(names) + " |", "|---" * (6 + len(names)) + "|"]
+    for cell in SHOWN:
+        row = rows[cell]
+        ratios = [compare.ratio(row, name) for name in names]
+        lines.append("| " + " | ".join([*map(str, cell), f"{row['ours_us']:.1f}", *ratios]) + " |")
+    return "\n".join(lines)
+
+
 def peer_grid(options):
     """The whole grid in short: of every job, layer, batch and peer the median and the least ratio, and all lost cells."""
     names = [name for name in compare.PEERS if name != "torch.compile"]  # compiling every cell would take hours
@@ -92,18 +116,29 @@ def peer_grid(options):
     return "\n".join([*lines, *left_out(result)])
 
 
+def over_limit(cell):
+    return cell["ours"] / (cell["limit"] or cell["bound"])
+
+
+def middle_of(runs):
+    """The run of a cell with the median ratio, and whether another run confirms it."""
+    ordered = sorted(runs, key=over_limit)
+    middle = ordered.pop(len(ordered) // 2)
+    return middle | {"confirmed": any(confirm.agree(over_limit(middle), over_limit(other)) for other in ordered)}
+
+
 def grid_table(cells, job, kind):
     """One row for H and B, one column for T: ours over the yardstick (of a user's cell the fused layer), or over the
     bound where there is none."""
     chosen = [c for c in cells if c["job"] == job and c["kind"] == kind]
     lengths = sorted({c["T"] for c in chosen})
-    over = {(c["H"], c["B"], c["T"]): c["ours"] / (c["limit"] or c["bound"]) for c in chosen}
+    over = {(c["H"], c["B"], c["T"]): f"{over_limit(c):.2f}" if c.get("confirmed", True) else "-" for c in chosen}
     against = "fused" if kind in compare.OWN else "limit" if chosen[0]["limit"] else "bound"
     title = "a step" if job == "stream" else ""
     lines = [f"| {job}, {kind}: ours / {against} | " + " | ".join(title or f"T = {T}" for T in lengths) + " |",
              "|---" * (len(lengths) + 1) + "|"]
     for H, B in sorted({(c["H"], c["B"]) for c in chosen}, key=lambda size: (size[1], size[0])):
-        lines.append(f"| H = {H}, B = {B} | " + " | ".join(f"{over[H, B, T]:.2f}" for T in lengths) + " |")
+        lines.append(f"| H = {H}, B = {B} | " + " | ".join(over[H, B, T] for T in lengths) + " |")
     return "\n".join(lines)
 
 
@@ -111,9 +146,12 @@ def limit(options, names=("bench_gru", "bench_train"), out="limit.json"):
     cells, head = [], {}
     for name in names:
         path = options.build / f"{name}.json"
-        output(program(options, name), "--json", path, *(["--full"] if options.full else []))
-        head = json.loads(path.read_text())
-        cells += head.pop("cells")
+        runs = []
+        for _ in range(2 if options.full else confirm.RUNS):
+            output(program(options, name), "--json", path, *(["--full"] if options.full else []))
+            head = json.loads(path.read_text())
+            runs.append(head.pop("cells"))
+        cells += [middle_of(cell) for cell in zip(*runs, strict=True)]
     (RESULTS / out).write_text(json.dumps(head | {"cells": cells}, indent=1) + "\n")
     jobs = dict.fromkeys((c["job"], c["kind"]) for c in cells)
     intro = f"{head['processor']}, peak {head['peak_gflops']:.0f} GFLOP/s."
@@ -128,6 +166,7 @@ def strengths(options):
 
 SECTIONS = {
     "peers": peers,
+    "readme": readme,
     "strengths": strengths,
     "peer-grid": peer_grid,
     "limit": limit,
@@ -158,10 +197,11 @@ def main():
             parser.error(f"no such section: {name}")
         text = SECTIONS[name](options)
         pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.S)
-        page, count = pattern.subn(lambda m: m[1] + text + "\n" + m[2], PAGE.read_text())
+        path = README if name == "readme" else PAGE
+        page, count = pattern.subn(lambda m: m[1] + text + "\n" + m[2], path.read_text())
         if count != 1:
-            raise SystemExit(f"docs/benchmarks.md has {count} places for {name}")
-        PAGE.write_text(page)
+            raise SystemExit(f"{path.name} has {count} places for {name}")
+        path.write_text(page)
 
 
 if __name__ == "__main__":

@@ -30,9 +30,13 @@ class Absent(Exception):
     """There is no such thing in this peer, or it takes too long to get ready."""
 
 
+def undisturbed(times):
+    """The samples that took at most 1.15 times the least: others were disturbed by other programs."""
+    return [t for t in times if t <= 1.15 * min(times)]
+
+
 def undisturbed_median(times):
-    """Of the samples that took at most 1.15 times the least: others were disturbed by other programs."""
-    return statistics.median(t for t in times if t <= 1.15 * min(times))
+    return statistics.median(undisturbed(times))
 
 
 def microseconds(call, seconds):
