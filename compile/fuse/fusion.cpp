@@ -6,12 +6,6 @@
 #include "ferrite/compile/graph/rewrite.h"
 
 namespace ferrite::detail {
-namespace {
-
-constexpr std::size_t kNowhere = ~std::size_t{0};
-
-}  // namespace
-
 bool is_elementwise(const Primitive& op) { return op.is_pointwise() || op.element_block != nullptr; }
 
 Block block_of(const Graph& g, const Graph::Node& n) {
@@ -53,14 +47,12 @@ std::vector<char> live_expressions(const Group& group) {
 }
 
 void materialize_ends(Graph& g) {
-  std::vector<std::size_t> maker(g.values.size(), kNowhere);
-  for (std::size_t i = 0; i < g.nodes.size(); ++i)
-    for (const ValueId v : g.nodes[i].out) maker[v] = i;
+  const GraphView view(g);
   std::vector<ValueId> copy(g.values.size(), kNoValue);
   const auto ensure = [&](ValueId& v) {
-    const std::size_t i = v < maker.size() ? maker[v] : kNowhere;
-    if (i != kNowhere && !g.nodes[i].op->view && g.nodes[i].op != ops::pad) return;
-    const Scope scope = i != kNowhere ? g.nodes[i].scope : Scope();
+    const Graph::Node* const n = view.node_of(v);
+    if (n && !n->op->view && n->op != ops::pad) return;
+    const Scope scope = n ? n->scope : Scope();
     if (copy[v] == kNoValue) copy[v] = g.add_node(*ops::contiguous, {}, {v}, Spec(g.values[v]), scope);
     v = copy[v];
   };

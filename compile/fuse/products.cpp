@@ -1,3 +1,4 @@
+/// Products that are added up in place, and operands that are copied for several of them.
 #include "ferrite/compile/fuse/products.h"
 
 #include <cstring>
@@ -10,7 +11,6 @@
 namespace ferrite::detail {
 namespace {
 
-constexpr std::size_t kNoNode = ~std::size_t{0};
 constexpr std::int64_t kFewRows = 64;             ///< of a product that reads its right operand in place
 constexpr std::int64_t kStaysInCaches = 1 << 20;  ///< bytes of a sum that a kernel reads at no cost
 
@@ -37,13 +37,7 @@ bool are_matrices(const Graph& g, const Graph::Node& n) {
 
 class Accumulating {
  public:
-  explicit Accumulating(Graph& g)
-      : g_(g), uses_(count_uses(g)), producer_(g.values.size(), kNoNode), reader_(g.values.size(), kNoNode) {
-    for (std::size_t i = 0; i < g.nodes.size(); ++i) {
-      for (const ValueId v : g.nodes[i].in) reader_[v] = i;
-      for (const ValueId v : g.nodes[i].out) producer_[v] = i;
-    }
-  }
+  explicit Accumulating(Graph& g) : g_(g), view_(g) {}
 
   void run() {
     chosen_.assign(g_.nodes.size(), kNoValue);
@@ -60,17 +54,17 @@ class Accumulating {
  private:
   /// A product of matrices that nothing but one sum reads, with as many terms as can be added.
   bool is_summand(ValueId v) const {
-    if (uses_[v] != 1 || producer_[v] == kNoNode) return false;
-    const Graph::Node& n = g_.nodes[producer_[v]];
-    if (n.op != ops::matmul || !are_matrices(g_, n)) return false;
-    const std::int64_t terms = g_.values[n.in[0]].shape[1];
+    const Graph::Node* const n = view_.node_of(v);
+    if (view_.uses(v) != 1 || !n || n->op != ops::matmul || !are_matrices(g_, *n)) return false;
+    const std::int64_t terms = g_.values[n->in[0]].shape[1];
     return terms > 0 && terms <= kMostTermsAdded;
   }
   /// What a product may be added to: a product, or such a sum.
   bool is_sum(ValueId v) const {
-    if (uses_[v] != 1 || producer_[v] == kNoNode) return false;
-    const Graph::Node& n = g_.nodes[producer_[v]];
-    return (n.op == ops::matmul && are_matrices(g_, n)) || n.op == &kAddProduct || chosen_[producer_[v]] != kNoValue;
+    const Graph::Node* const n = view_.node_of(v);
+    if (view_.uses(v) != 1 || !n) return false;
+    return (n->op == ops::matmul && are_matrices(g_, *n)) || n->op == &kAddProduct ||
+           chosen_[view_.producer(v)] != kNoValue;
   }
 
   /// The operand of a sum that becomes a product added to the other one: the later one, if either would do.
@@ -79,7 +73,7 @@ class Accumulating {
     if (n.op != ops::add || n.in.size() != 2 || n.in[0] == n.in[1]) return;
     const Spec& out = g_.values[n.out[0]];
     if (g_.values[n.in[0]] != out || g_.values[n.in[1]] != out || out.shape.numel() == 0) return;
-    const std::size_t late = producer_[n.in[1]] > producer_[n.in[0]] ? 1 : 0;
+    const std::size_t late = view_.producer(n.in[1]) > view_.producer(n.in[0]) ? 1 : 0;
     for (const std::size_t k : {late, 1 - late})
       if (chosen_[i] == kNoValue && is_summand(n.in[k]) && is_sum(n.in[1 - k])) chosen_[i] = n.in[k];
   }
@@ -91,13 +85,13 @@ class Accumulating {
   /// A large sum that a kernel reads is better added up in that kernel, some rows at a time.
   bool worth(std::size_t i) const {
     const ValueId v = g_.nodes[i].out[0];
-    if (g_.values[v].shape.numel() * size_of(g_.values[v].dtype) <= kStaysInCaches || reader_[v] == kNoNode)
-      return true;
-    return chosen_[reader_[v]] != kNoValue || !is_elementwise(*g_.nodes[reader_[v]].op);
+    if (g_.values[v].shape.numel() * size_of(g_.values[v].dtype) <= kStaysInCaches) return true;
+    const std::size_t reader = view_.last_user(v);
+    return reader == kNoNode || chosen_[reader] != kNoValue || !is_elementwise(*g_.nodes[reader].op);
   }
 
   void rewrite(std::size_t i, std::vector<char>& gone) {
-    const std::size_t product = producer_[chosen_[i]];
+    const std::size_t product = view_.producer(chosen_[i]);
     const ValueId total = other(i);
     Graph::Node& n = g_.nodes[i];
     n.op = &kAddProduct;
@@ -108,8 +102,7 @@ class Accumulating {
   }
 
   Graph& g_;
-  std::vector<std::uint32_t> uses_;
-  std::vector<std::size_t> producer_, reader_;
+  GraphView view_;
   std::vector<ValueId> chosen_;  ///< by node: the operand that is a product added to the other one
 };
 

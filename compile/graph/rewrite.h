@@ -1,13 +1,11 @@
 #pragma once
+/// What passes over graphs share: replacing values, effects of nodes, comparing programs.
 #include <numeric>
 
-#include "ferrite/compile/graph.h"
+#include "ferrite/compile/graph/view.h"
 #include "ferrite/tensor/operations.h"
 
 namespace ferrite::detail {
-
-/// Stands for no value.
-inline constexpr ValueId kNoValue = ~ValueId{0};
 
 /// Which value stands for which while a pass rewrites a graph.
 class Substitution {
@@ -28,16 +26,6 @@ class Substitution {
  private:
   std::vector<ValueId> to_;
 };
-
-/// How often each value is read, by nodes and as a result.
-inline std::vector<std::uint32_t> count_uses(const Graph& g) {
-  std::vector<std::uint32_t> uses(g.values.size());
-  for (const Graph::Node& n : g.nodes)
-    for (const ValueId v : n.in) ++uses[v];
-  for (const ValueId v : g.outputs) ++uses[v];
-  for (const Graph::CellValue& w : g.writes) ++uses[w.value];
-  return uses;
-}
 
 /// The effects of an application to operands of these types, of the body that it runs among them.
 Effects effects_of(const Primitive& op, std::span<const Spec> in, const Attrs& attrs);

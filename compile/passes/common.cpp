@@ -1,4 +1,4 @@
-#include <algorithm>
+/// Equal applications are merged; what an application does beside its results.
 #include <unordered_map>
 
 #include "ferrite/compile/graph/rewrite.h"

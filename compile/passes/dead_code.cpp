@@ -1,17 +1,14 @@
-#include <algorithm>
-
+/// What nothing depends on goes, and values are numbered in order.
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 
 namespace ferrite::passes {
 namespace {
 
-constexpr ValueId kNone = ~ValueId{0};
-
 /// Numbers in order of definition; values that nothing defines have none.
 class Renumbering {
  public:
-  explicit Renumbering(Graph& g) : g_(g), to_(g.values.size(), kNone) {}
+  explicit Renumbering(Graph& g) : g_(g), to_(g.values.size(), detail::kNoValue) {}
 
   void run() {
     for (ValueId& v : g_.inputs) define(v);
@@ -40,12 +37,13 @@ class Renumbering {
 
 /// Cells that are neither read nor written any more.
 void drop_cells(Graph& g) {
-  std::vector<std::uint32_t> to(g.cells.size(), kNone);
+  constexpr std::uint32_t kGone = ~std::uint32_t{0};
+  std::vector<std::uint32_t> to(g.cells.size(), kGone);
   for (const Graph::CellValue& r : g.reads) to[r.cell] = 0;
   for (const Graph::CellValue& w : g.writes) to[w.cell] = 0;
   std::vector<Cell> kept;
   for (std::size_t i = 0; i < to.size(); ++i) {
-    if (to[i] == kNone) continue;
+    if (to[i] == kGone) continue;
     to[i] = static_cast<std::uint32_t>(kept.size());
     kept.push_back(std::move(g.cells[i]));
   }
@@ -60,21 +58,9 @@ void remove_dead_code(Graph& g) {
   std::vector<char> live(g.values.size());
   for (const ValueId v : g.outputs) live[v] = true;
   for (const Graph::CellValue& w : g.writes) live[w.value] = true;
-  std::vector<char> dead(g.nodes.size());
-  for (std::size_t i = g.nodes.size(); i-- > 0;) {
-    const Graph::Node& n = g.nodes[i];
-    dead[i] = std::none_of(n.out.begin(), n.out.end(), [&](ValueId v) { return live[v]; }) &&
-              !detail::effects_of(g, n).must_run();
-    if (!dead[i])
-      for (const ValueId v : n.in) live[v] = true;
-  }
+  const std::vector<char> needed = detail::mark_needed(g, live);
   std::size_t at = 0;
-  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
-    if (dead[i]) continue;
-    if (at != i) g.nodes[at] = std::move(g.nodes[i]);
-    ++at;
-  }
-  g.nodes.resize(at);
+  std::erase_if(g.nodes, [&](const Graph::Node&) { return !needed[at++]; });
   std::erase_if(g.constants, [&](const Graph::Constant& c) { return !live[c.value]; });
   std::erase_if(g.reads, [&](const Graph::CellValue& r) { return !live[r.value]; });
   drop_cells(g);

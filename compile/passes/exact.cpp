@@ -1,3 +1,4 @@
+/// Operations that change no bit go: neutral elements, views of all, pairs that cancel.
 #include <cmath>
 #include <optional>
 
@@ -11,14 +12,13 @@ namespace {
 /// One pass over the nodes in order; what a node's result equals is decided from nodes before it.
 class Simplifying {
  public:
-  explicit Simplifying(Graph& g) : g_(g), to_(g.values.size()), producer_(g.values.size()), known_(g.values.size()) {
+  explicit Simplifying(Graph& g) : g_(g), view_(g), to_(g.values.size()), known_(g.values.size()) {
     for (const Graph::Constant& c : g.constants) known_[c.value] = &c.tensor;
   }
 
   void run() {
     for (Graph::Node& n : g_.nodes) {
       to_.apply(n);
-      for (const ValueId v : n.out) producer_[v] = &n;
       if (n.out.size() != 1) continue;
       if (const std::optional<ValueId> same = equal_to(n)) to_.replace(n.out[0], *same);
     }
@@ -51,7 +51,7 @@ class Simplifying {
   }
 
   std::optional<ValueId> operand_of(ValueId v, const Primitive* op) const {
-    const Graph::Node* n = producer_[v];
+    const Graph::Node* n = view_.node_of(v);
     if (!n || n->op != op) return {};
     return n->in[0];
   }
@@ -90,9 +90,9 @@ class Simplifying {
   }
 
   Graph& g_;
+  detail::GraphView view_;
   detail::Substitution to_;
-  std::vector<const Graph::Node*> producer_;
-  std::vector<const Tensor*> known_;
+  std::vector<const Tensor*> known_;  ///< by value: constants
 };
 
 }  // namespace

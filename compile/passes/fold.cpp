@@ -1,3 +1,4 @@
+/// What depends on constants alone is computed.
 #include <algorithm>
 
 #include "ferrite/compile/graph/rewrite.h"

@@ -1,3 +1,4 @@
+/// Few elements picked of a pointwise result: its operands are picked from instead.
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 
@@ -10,16 +11,10 @@ constexpr std::int64_t kFewer = 4;  ///< so many times fewer elements must be pi
 /// Picks from the operands instead of from the result.
 class Sinking {
  public:
-  explicit Sinking(Graph& g) : g_(g), producer_(g.values.size(), -1), to_(g.values.size()) {
-    for (std::size_t i = 0; i < g.nodes.size(); ++i)
-      for (const ValueId v : g.nodes[i].out) producer_[v] = static_cast<int>(i);
-  }
+  explicit Sinking(Graph& g) : g_(g), view_(g), old_(std::move(g.nodes)), to_(g.values.size()) { g_.nodes.clear(); }
 
   void run() {
-    std::vector<Graph::Node> nodes;
-    nodes.swap(g_.nodes);
-    old_ = &nodes;
-    for (const Graph::Node& n : nodes) {
+    for (const Graph::Node& n : old_) {
       if (n.op == detail::ops::gather && few(n)) {
         gather_ = n;
         gather_.in[1] = to_[n.in[1]];
@@ -34,12 +29,11 @@ class Sinking {
 
  private:
   bool few(const Graph::Node& n) const {
-    if (producer_[n.in[0]] < 0 || !is_pointwise(n.in[0])) return false;
-    return g_.values[n.out[0]].shape.numel() * kFewer <= g_.values[n.in[0]].shape.numel();
+    return is_pointwise(n.in[0]) && g_.values[n.out[0]].shape.numel() * kFewer <= g_.values[n.in[0]].shape.numel();
   }
   bool is_pointwise(ValueId v) const {
-    return v < producer_.size() && producer_[v] >= 0 &&
-           (*old_)[static_cast<std::size_t>(producer_[v])].op->is_pointwise();
+    const std::size_t p = view_.producer(v);
+    return p != detail::kNoNode && old_[p].op->is_pointwise();
   }
 
   /// The value at the picked places.
@@ -49,7 +43,7 @@ class Sinking {
     if (depth == 0 || !is_pointwise(v)) {
       return g_.add_node(*gather_.op, gather_.attrs, {to_[v], gather_.in[1]}, {index, spec.dtype}, gather_.scope);
     }
-    const Graph::Node& n = (*old_)[static_cast<std::size_t>(producer_[v])];
+    const Graph::Node& n = old_[view_.producer(v)];
     Graph::Node smaller;
     smaller.op = n.op;
     smaller.attrs = n.attrs;
@@ -76,9 +70,9 @@ class Sinking {
   }
 
   Graph& g_;
-  std::vector<int> producer_;
+  detail::GraphView view_;
+  std::vector<Graph::Node> old_;
   detail::Substitution to_;
-  const std::vector<Graph::Node>* old_ = nullptr;
   Graph::Node gather_;
 };
 

@@ -1,3 +1,4 @@
+/// A program and its gradient, traced together and cut in two.
 #include "ferrite/compile/passes/gradient.h"
 
 #include <algorithm>
@@ -109,10 +110,7 @@ void GraphGradient::trace(const Graph& program) {
 void GraphGradient::find_late() {
   late_.assign(joint_.values.size(), 0);
   for (std::size_t i = inputs_; i < joint_.inputs.size(); ++i) late_[joint_.inputs[i]] = 1;
-  for (const Graph::Node& n : joint_.nodes) {
-    const bool late = std::any_of(n.in.begin(), n.in.end(), [&](ValueId v) { return late_[v] != 0; });
-    for (const ValueId v : n.out) late_[v] = late;
-  }
+  mark_dependents(joint_, late_);
 }
 
 void GraphGradient::choose_residuals() {

@@ -1,3 +1,4 @@
+/// Sums of zero-padded pieces that lie side by side become one concatenation.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -49,8 +50,7 @@ std::optional<Pieces> joined(const Pieces& a, const Pieces& b) {
 
 class Joining {
  public:
-  explicit Joining(Graph& g)
-      : g_(g), uses_(detail::count_uses(g)), pieces_(g.values.size()), sum_(g.values.size()), to_(g.values.size()) {}
+  explicit Joining(Graph& g) : g_(g), view_(g), pieces_(g.values.size()), sum_(g.values.size()), to_(g.values.size()) {}
 
   void run() {
     find();
@@ -78,7 +78,8 @@ class Joining {
       if (n.op != detail::ops::add || n.in.size() != 2) continue;
       const ValueId a = n.in[0];
       const ValueId b = n.in[1];
-      if (!pieces_[a] || !pieces_[b] || uses_[a] != 1 || uses_[b] != 1 || g_.values[a] != g_.values[b]) continue;
+      if (!pieces_[a] || !pieces_[b] || view_.uses(a) != 1 || view_.uses(b) != 1 || g_.values[a] != g_.values[b])
+        continue;
       pieces_[v] = joined(*pieces_[a], *pieces_[b]);
       if (!pieces_[v]) continue;
       sum_[v] = true;
@@ -122,7 +123,7 @@ class Joining {
   }
 
   Graph& g_;
-  std::vector<std::uint32_t> uses_;
+  detail::GraphView view_;
   std::vector<std::optional<Pieces>> pieces_;
   std::vector<char> sum_;       ///< the value is a sum of such pieces
   std::vector<char> absorbed_;  ///< and part of a larger one

@@ -32,12 +32,12 @@ namespace {
 /// Inputs of a graph in the order of their kinds, those without readers left out.
 class UsedInputs {
  public:
-  explicit UsedInputs(const Graph& g) : used_(count_uses(g)), from_(g.inputs) {}
+  explicit UsedInputs(const Graph& g) : view_(g), from_(g.inputs) {}
   /// The next inputs, one for each name in `of`; the names of those that are read go to `which`, themselves to `to`.
   void take(const std::vector<std::size_t>& of, std::vector<std::size_t>& which, std::vector<ValueId>& to) {
     for (const std::size_t name : of) {
       const ValueId v = from_[at_++];
-      if (!used_[v]) continue;
+      if (!view_.uses(v)) continue;
       which.push_back(name);
       to.push_back(v);
     }
@@ -50,7 +50,7 @@ class UsedInputs {
   }
 
  private:
-  std::vector<std::uint32_t> used_;
+  GraphView view_;
   std::vector<ValueId> from_;
   std::size_t at_ = 0;
 };

@@ -1,3 +1,4 @@
+/// Scans in a program: what nobody reads goes, a single step stands for itself, two that overlap become one.
 #include <algorithm>
 
 #include "ferrite/compile/graph/rewrite.h"
@@ -17,7 +18,7 @@ detail::ScanAttrs constants_of(const Graph::Node& n) { return n.attrs.as<detail:
 /// Writes a graph anew, node by node.
 class Scans {
  public:
-  explicit Scans(Graph& g) : g_(g), uses_(detail::count_uses(g)), to_(g.values.size()) {}
+  explicit Scans(Graph& g) : g_(g), view_(g), to_(g.values.size()) {}
 
   void run() {
     if (std::none_of(g_.nodes.begin(), g_.nodes.end(), is_scan)) return;
@@ -38,6 +39,8 @@ class Scans {
   }
 
  private:
+  bool is_read(ValueId v) const { return view_.uses(v) > 0 || std::ranges::count(also_read_, v) > 0; }
+
   // ---- the same scan twice -------------------------------------------------------------------------------
 
   /// Where one scan only gives more than another, that one is enough: the steps of a program and those that its
@@ -48,7 +51,8 @@ class Scans {
       for (Graph::Node& b : nodes) {
         if (!b.op || !is_scan(b) || &a == &b || !gives_more(b, a)) continue;
         for (std::size_t k = 0; k < a.out.size(); ++k) to_.replace(a.out[k], b.out[k]);
-        for (std::size_t k = 0; k < a.out.size(); ++k) uses_[b.out[k]] += uses_[a.out[k]];
+        for (std::size_t k = 0; k < a.out.size(); ++k)
+          if (is_read(a.out[k])) also_read_.push_back(b.out[k]);
         if (&a < &b) {  // where the first of the two stands
           a = std::move(b);
           b = {};
@@ -115,12 +119,7 @@ class Scans {
       more = false;
       for (std::size_t k = 0; k < outputs.size(); ++k)
         if (outputs[k]) live[b.outputs[k]] = true;
-      for (std::size_t i = b.nodes.size(); i-- > 0;) {
-        const Graph::Node& n = b.nodes[i];
-        const bool read = std::any_of(n.out.begin(), n.out.end(), [&](ValueId v) { return live[v] != 0; });
-        if (!read && !detail::effects_of(b, n).must_run()) continue;
-        for (const ValueId v : n.in) live[v] = true;
-      }
+      detail::mark_needed(b, live);
       for (std::size_t k = 0; k < body.signature().carries; ++k) {
         if (outputs[k] || !live[b.inputs[k]]) continue;
         outputs[k] = true;
@@ -137,7 +136,7 @@ class Scans {
     const ScanBody& body = ScanBody::of(n.attrs);
     const ScanSignature& s = body.signature();
     std::vector<char> outputs;
-    for (const ValueId v : n.out) outputs.push_back(uses_[v] > 0);
+    for (const ValueId v : n.out) outputs.push_back(is_read(v));
     const bool read = std::any_of(outputs.begin(), outputs.end(), [](char c) { return c != 0; });
     if (!read && !detail::effects_of(body.graph()).must_run()) return;  // dead code
     if (!read) outputs[0] = true;                                       // a node has a result
@@ -169,7 +168,8 @@ class Scans {
   }
 
   Graph& g_;
-  std::vector<std::uint32_t> uses_;
+  detail::GraphView view_;
+  std::vector<ValueId> also_read_;  ///< results of a scan that are read as those of one that goes
   detail::Substitution to_;
 };
 

@@ -48,12 +48,12 @@ ScanStage StageWriter::write(std::int64_t chunk, const std::function<bool(ValueI
   chunk_ = chunk;
   differs_ = differs;
   local_.assign(g_.values.size(), kNoValue);
-  find_needed();
+  needed_.assign(g_.values.size(), 0);
+  for (const Out& o : outs_) needed_[o.value] = 1;
+  const std::vector<char> nodes = mark_needed(g_, needed_, runs_);
   add_outsiders();
-  for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
-    const Graph::Node& n = g_.nodes[i];
-    if (runs_(i) && std::any_of(n.out.begin(), n.out.end(), [&](ValueId v) { return needed_[v] != 0; })) add(n);
-  }
+  for (std::size_t i = 0; i < g_.nodes.size(); ++i)
+    if (nodes[i]) add(g_.nodes[i]);
   for (const Out& o : outs_) {
     stage_.graph.outputs.push_back(local_[o.value]);
     stage_.out.push_back(o.to);
@@ -61,24 +61,12 @@ ScanStage StageWriter::write(std::int64_t chunk, const std::function<bool(ValueI
   return std::move(stage_);
 }
 
-void StageWriter::find_needed() {
-  needed_.assign(g_.values.size(), 0);
-  for (const Out& o : outs_) needed_[o.value] = 1;
-  for (std::size_t i = g_.nodes.size(); i-- > 0;) {
-    const Graph::Node& n = g_.nodes[i];
-    if (!runs_(i)) continue;
-    if (effects_of(g_, n).must_run()) needed_[n.out[0]] = 1;
-    if (std::none_of(n.out.begin(), n.out.end(), [&](ValueId v) { return needed_[v] != 0; })) continue;
-    for (const ValueId v : n.in) needed_[v] = 1;
-  }
-}
-
 void StageWriter::add_outsiders() {
   Graph& to = stage_.graph;
   for (const Graph::Constant& c : g_.constants)
     if (needed_[c.value]) local_[c.value] = to.add_constant(c.tensor);
   for (ValueId v = 0; v < g_.values.size(); ++v) {
-    if (!needed_[v] || local_[v] != kNoValue || (maker_[v] != kNoNode && runs_(maker_[v]))) continue;
+    if (!needed_[v] || local_[v] != kNoValue || (view_.producer(v) != kNoNode && runs_(view_.producer(v)))) continue;
     local_[v] = to.add_value(chunk_ && differs_(v) ? stacked(g_.values[v]) : g_.values[v]);
     to.inputs.push_back(local_[v]);
     stage_.in.push_back(outside_(v));

@@ -13,7 +13,6 @@ class Fuser {
   Fused run();
 
  private:
-  static constexpr std::size_t kNoNode = std::numeric_limits<std::size_t>::max();
   struct Use {
     std::size_t group;
     int expression;

@@ -35,7 +35,7 @@ struct ScanTerm {
   std::int64_t rows = 1;  ///< of one step
   std::int64_t a_width = 0;
   std::int64_t b_width = 0;
-  ScanPlace a, b;
+  ScanPlace a{}, b{};
 };
 
 /// A body taken apart. `before` and `after` act on a chunk of steps at once, all their values having a leading axis.

@@ -1,7 +1,8 @@
 #pragma once
+/// One stage of a scan, written as a graph of its own.
 #include <functional>
-#include <limits>
 
+#include "ferrite/compile/graph/view.h"
 #include "ferrite/compile/scan/detail/parts.h"
 
 namespace ferrite::detail {
@@ -13,12 +14,9 @@ bool can_stack(const Graph& g, const Graph::Node& n, const std::function<bool(Va
 /// Writes one stage of a scan: the nodes that run in it, as far as somebody reads their results.
 class StageWriter {
  public:
-  static constexpr std::size_t kNoNode = std::numeric_limits<std::size_t>::max();
-  /// `maker`: by value, the node that computes it. `runs`: whether a node may run here. `outside`: the place of a value
-  /// from elsewhere.
-  StageWriter(const Graph& g, const std::vector<std::size_t>& maker, std::function<bool(std::size_t)> runs,
-              std::function<ScanPlace(ValueId)> outside)
-      : g_(g), maker_(maker), runs_(std::move(runs)), outside_(std::move(outside)) {}
+  /// `runs`: whether a node may run here. `outside`: the place of a value from elsewhere.
+  StageWriter(const GraphView& view, std::function<bool(std::size_t)> runs, std::function<ScanPlace(ValueId)> outside)
+      : view_(view), g_(view.graph()), runs_(std::move(runs)), outside_(std::move(outside)) {}
 
   /// A value that goes to a place.
   void give(ValueId v, const ScanPlace& to) { outs_.push_back({v, to}); }
@@ -30,7 +28,6 @@ class StageWriter {
     ValueId value;
     ScanPlace to;
   };
-  void find_needed();
   void add_outsiders();
   void add(const Graph::Node& n);
   void stack(const Graph::Node& n);
@@ -38,8 +35,8 @@ class StageWriter {
   ValueId widened(ValueId v, int rank);
   Spec stacked(const Spec& s) const;
 
+  const GraphView& view_;
   const Graph& g_;
-  const std::vector<std::size_t>& maker_;
   std::function<bool(std::size_t)> runs_;
   std::function<ScanPlace(ValueId)> outside_;
   std::function<bool(ValueId)> differs_;
