@@ -11,7 +11,7 @@ using support::within;
 namespace {
 
 constexpr int kCases = 24;
-constexpr double kTolerance = 1e-12;  // f64, docs/numerics.md rule 8
+constexpr double kTolerance = 1e-12;  // f64, docs/numerics.md rule 11
 
 /// One case of the fixture; matrices of parameters turned to our layout.
 class Case {
@@ -31,7 +31,7 @@ class Case {
     g.weights().bias_hh.assign((*this)["b_hh"]);
     return g;
   }
-  /// What a result may be off by: in f32 twice PyTorch's own gap where that is more (docs/numerics.md rule 8), the
+  /// What a result may be off by: in f32 twice PyTorch's own gap where that is more (docs/numerics.md rule 11), the
   /// larger of those with and without fused multiplication and addition.
   double tolerance(const std::string& name) const {
     if (dtype_ == Dtype::f64) return kTolerance;

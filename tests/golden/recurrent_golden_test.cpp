@@ -9,7 +9,7 @@ using support::within;
 
 namespace {
 
-constexpr double kTolerance = 1e-12;  // f64, docs/numerics.md rule 8
+constexpr double kTolerance = 1e-12;  // f64, docs/numerics.md rule 11
 
 struct Run {
   Tape tape{};
