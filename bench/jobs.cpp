@@ -1,3 +1,4 @@
+// The work that benchmarks time, by name: ours and the same written by hand.
 #include "jobs.h"
 
 #include <cmath>

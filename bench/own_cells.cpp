@@ -1,3 +1,4 @@
+// Layers of the cells in examples/custom_cell, by name.
 #include "own_cells.h"
 
 #include <algorithm>

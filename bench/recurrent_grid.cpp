@@ -1,3 +1,4 @@
+// Times recurrent layers over a grid of sizes, prints a table and writes JSON; or answers bench/compare/run.py.
 #include <cstdio>
 #include <fstream>
 #include <sstream>

@@ -1,4 +1,5 @@
 #pragma once
+/// How benchmarks take times: samples in turn, medians without disturbed ones.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -1,3 +1,4 @@
+/// What the commands of `ferrite` do: info, convert, diff.
 #include "commands.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// The commands of `ferrite`.
 #include <filesystem>
 #include <iosfwd>
 

@@ -1,3 +1,4 @@
+// The code written by hand behind one interface; nothing where there is no AVX-512.
 #include "limit.h"
 
 #ifdef __AVX512F__

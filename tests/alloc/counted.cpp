@@ -1,3 +1,4 @@
+// Counts calls of the C library's allocator, in front of which it stands.
 #include "counted.h"
 
 #include <dlfcn.h>

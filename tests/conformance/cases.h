@@ -1,4 +1,5 @@
 #pragma once
+/// What the conformance tests share: applying operations to tensors made of doubles, and comparing.
 #include <cmath>
 #include <limits>
 #include <string>

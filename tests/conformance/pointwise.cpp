@@ -1,3 +1,4 @@
+// Conformance of pointwise operations: values over the domain, special values, layouts, derivatives.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <map>

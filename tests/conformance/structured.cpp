@@ -1,3 +1,4 @@
+// Conformance of structured operations on their samples: values, layouts, derivatives, plans.
 #include <boost/test/unit_test.hpp>
 
 #include "cases.h"

@@ -1,3 +1,4 @@
+// The programs that other implementations of StableHLO run.
 #include "exchange/stablehlo_cases.h"
 
 #include <cmath>

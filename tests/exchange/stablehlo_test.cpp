@@ -1,3 +1,4 @@
+// StableHLO: the text that is written, and what is refused.
 #include "ferrite/exchange/stablehlo.h"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,5 @@
 #pragma once
+/// What fuzz targets ask of a file that was read: all its tensors.
 #include <cstdint>
 #include <cstdlib>
 #include <limits>

@@ -1,4 +1,5 @@
 #pragma once
+/// Files as the tests of saving write and read them.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>

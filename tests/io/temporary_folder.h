@@ -1,4 +1,5 @@
 #pragma once
+/// A folder for the time of a test.
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
