@@ -91,6 +91,22 @@ def readme(options):
     return "\n".join(lines)
 
 
+def summary(options):
+    """The last comparison over the whole grid in one table: medians and least ratios, and how many cells are lost."""
+    cells = json.loads((RESULTS / "compare-full.json").read_text())["cells"]
+    names = [name for name in compare.PEERS if any(name in row["ratios"] for row in cells)]
+    lines = ["| beside | forward: median, least | training step: median, least | cells in which it wins |", "|---|---|---|---|"]
+    for name in names:
+        columns = []
+        for job in ("forward", "train"):
+            ratios = [row["ratios"][name] for row in cells if row["job"] == job and name in row["ratios"]]
+            columns.append(f"{statistics.median(ratios):.2f}, {min(ratios):.2f}" if ratios else "-")
+        ratios = [row["ratios"][name] for row in cells if name in row["ratios"]]
+        columns.append(f"{sum(ratio < 1 for ratio in ratios)} of {len(ratios)}")
+        lines.append(f"| {name} | " + " | ".join(columns) + " |")
+    return "\n".join(lines)
+
+
 def peer_grid(options):
     """The whole grid in short: of every job, layer, batch and peer the median and the least ratio, and all lost cells."""
     names = [name for name in compare.PEERS if name != "torch.compile"]  # compiling every cell would take hours
@@ -169,6 +185,7 @@ SECTIONS = {
     "readme": readme,
     "strengths": strengths,
     "peer-grid": peer_grid,
+    "summary": summary,
     "limit": limit,
     "cells": lambda o: limit(o, ("bench_cells",), "cells.json"),
     "cell-peers": lambda o: peers(o, own=True),
