@@ -2,239 +2,289 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/fuse/detail/fuser.h"
+#include "ferrite/compile/fuse/detail/placement.h"
+#include "ferrite/compile/fuse/detail/schedule.h"
 #include "ferrite/compile/graph/rewrite.h"
 
 namespace ferrite::detail {
-bool is_elementwise(const Primitive& op) { return op.is_pointwise() || op.element_block != nullptr; }
+namespace {
 
-Block block_of(const Graph& g, const Graph::Node& n) {
-  const Dtype first = n.in.empty() ? Dtype::f32 : g.values[n.in[0]].dtype;
-  if (!n.op->is_pointwise()) return n.op->element_block(first, n.attrs);
-  const Dtype out = g.values[n.out[0]].dtype;
-  return n.op->block(out == Dtype::boolean ? first : out);
+/// Whether axes are those from `first` on.
+bool are_from(const Shape& axes, int first) {
+  for (int i = 0; i < axes.rank(); ++i)
+    if (axes[i] != first + i) return false;
+  return axes.rank() > 0;
 }
 
-bool is_dense(const IndexMap& map, const Shape& extents, int axes) {
-  Shape leading;
-  for (int k = 0; k < axes; ++k) leading.push_back(extents[k]);
-  if (map.shape.numel() != leading.numel()) return false;
-  const Shape strides = map.shape.strides();
-  std::int64_t offset = 0;
-  for (int a = 0; a < map.shape.rank(); ++a) offset += map.offset[a] * strides[a];
-  if (offset != 0) return false;
-  const Shape wanted = leading.strides();
-  for (int k = 0; k < axes; ++k) {
-    if (extents[k] == 1) continue;
-    if (map.axis[k] < 0 || map.coefficient[k] * strides[static_cast<int>(map.axis[k])] != wanted[k]) return false;
+/// From the axes of a reduction's operand to its result.
+IndexMap map_of_result(const Shape& operand, const Shape& result, const Shape& axes) {
+  const bool keeps = result.rank() == operand.rank();
+  IndexMap map;
+  map.shape = result;
+  map.offset = Shape::filled(result.rank(), 0);
+  int next = 0;
+  for (int k = 0; k < operand.rank(); ++k) {
+    bool reduced = false;
+    for (const std::int64_t a : axes) reduced |= a == k;
+    map.axis.push_back(reduced ? -1 : keeps ? k : next);
+    map.coefficient.push_back(reduced ? 0 : 1);
+    next += reduced ? 0 : 1;
   }
-  return true;
+  return map;
 }
 
-std::vector<char> live_expressions(const Group& group) {
-  std::vector<char> live(group.expressions.size());
-  std::vector<int> open;
-  for (const GroupOutput& o : group.outputs) open.push_back(o.expression);
-  while (!open.empty()) {
-    const auto e = static_cast<std::size_t>(open.back());
-    open.pop_back();
-    if (live[e]) continue;
-    live[e] = true;
-    for (const GroupOperand& o : group.expressions[e].operands)
-      if (o.value != kNoValue && o.expression >= 0) open.push_back(o.expression);
+/// The group that writes a part: that of another part, one that reads what it reads, or a new one.
+std::size_t group_of_part(Groups& groups, std::size_t i, ValueId part, bool fuse, std::vector<std::size_t>& own) {
+  constexpr std::size_t kMostParts = 16;
+  const Shape& shape = groups.view().spec(part).shape;
+  std::size_t at = kNoNode;
+  if (fuse) {
+    for (const std::size_t k : own)
+      if (groups[k].root.shape == shape && groups[k].outputs.size() < kMostParts) at = k;
+    if (at != kNoNode) return at;
+    at = group_beside(groups, part, shape, groups.earliest_use(groups.view().graph().nodes[i].out[0]));
   }
-  return live;
+  if (at == kNoNode) at = groups.add_group(i, shape);
+  own.push_back(at);
+  return at;
 }
 
-void materialize_ends(Graph& g) {
+/// The parts of a concatenation or a stack are written where they belong, by the kernels that compute them.
+void write_parts(Groups& groups, std::size_t i, bool fuse) {
+  const GraphView& view = groups.view();
+  const Graph::Node& n = view.graph().nodes[i];
+  const ValueId whole = n.out[0];
+  const int axis = n.attrs.as<AxisAttrs>().axis;
+  const bool stacked = n.op == ops::stack;
+  const Shape strides = view.spec(whole).shape.strides();
+  std::int64_t begin = 0;
+  std::vector<std::size_t> own;  // groups of other parts
+  for (const ValueId part : n.in) {
+    const Shape& shape = view.spec(part).shape;
+    Layout layout{strides, begin * strides[axis]};
+    if (stacked) layout.strides.erase(axis);
+    begin += stacked ? 1 : shape[axis];
+    if (groups.is_empty(part)) continue;
+    const std::size_t at = group_of_part(groups, i, part, fuse, own);
+    const int e = groups.add_copy(i, view.spec(part).dtype, at);
+    groups[at].outputs.push_back({e, whole, true, layout});
+    groups.read(at, e, part, IndexMap(groups[at].root));
+  }
+}
+
+/// Walks a graph backwards and gives every node its place: in a group that reads its result, in a new one, or alone. A
+/// group runs where its last node stands.
+class Walk {
+ public:
+  Walk(const GraphView& view, const FusionOptions& options)
+      : g_(view.graph()),
+        options_(options),
+        rows_behind_(find_rows(g_)),
+        partition_{Groups(view), {}},
+        groups_(partition_.groups) {}
+
+  Partition run() {
+    for (std::size_t i = g_.nodes.size(); i-- > 0;) visit(i);
+    return std::move(partition_);
+  }
+
+ private:
+  void visit(std::size_t i) {
+    const Graph::Node& n = g_.nodes[i];
+    if (is_elementwise(*n.op)) return elementwise(i);
+    if (n.op == ops::contiguous) return copy(i);
+    if (options_.fuse && n.op->row_reduction) return reduction(i);
+    if (n.op == ops::concat || n.op == ops::stack) return concatenation(i);
+    if (!n.op->view && n.op != ops::pad) return alone(i);
+    for (const ValueId v : n.out)
+      if (groups_.must_copy(v) && !groups_.is_empty(v) && !groups_.copy_view(i, v)) alone(i);
+  }
+
+  bool is_dead(ValueId v) const { return !groups_.is_read(v) || groups_.is_empty(v); }
+  static std::span<const ValueId> operands(const Graph::Node& n) { return {n.in.data(), n.in.size()}; }
+
+  Placement refused(ValueId v, Placement at) {
+    if (!at.refusal.empty()) groups_.refuse(v, at.refusal);
+    return at;
+  }
+  Placement in_new_group(std::size_t i, const Shape& extents) {
+    const std::size_t at = groups_.add_group(i, extents);
+    return {at, groups_[at].root, whole_box(extents), true, false, {}};
+  }
+
+  void alone(std::size_t i) {
+    const Graph::Node& n = g_.nodes[i];
+    bool any = effects_of(g_, n).must_run();
+    for (const ValueId v : n.out) any |= !is_dead(v);
+    if (!any) return;
+    groups_.read_alone(i);
+    partition_.alone.push_back(i);
+  }
+
+  void concatenation(std::size_t i) {
+    if (!is_dead(g_.nodes[i].out[0])) write_parts(groups_, i, options_.fuse);
+  }
+
+  void copy(std::size_t i) {
+    const Graph::Node& n = g_.nodes[i];
+    const ValueId v = n.out[0];
+    if (is_dead(v)) return;
+    std::size_t at = options_.fuse ? beside_a_reader(groups_, operands(n), v).group : kNoNode;
+    if (at == kNoNode) at = groups_.add_group(i, g_.values[v].shape);
+    const int e = groups_.add_copy(i, g_.values[v].dtype, at);
+    groups_[at].outputs.push_back({e, v});
+    groups_.read(at, e, n.in[0], IndexMap(groups_[at].root));
+  }
+
+  // ---- elementwise operations ----------------------------------------------------------------------------
+
+  void elementwise(std::size_t i) {
+    const Graph::Node& n = g_.nodes[i];
+    const ValueId v = n.out[0];
+    if (is_dead(v)) return;
+    Placement at;
+    if (options_.fuse) at = in_a_reader(v);
+    if (options_.fuse && !at) at = beside_a_reader(groups_, operands(n), v);
+    if (!at) at = in_new_group(i, g_.values[v].shape);
+    for (;;) {
+      groups_.read_operands(at.group, groups_.add(i, v, at));
+      if (!at.in_parts) return;
+      const std::vector<Groups::Use>& uses = groups_.uses(v);
+      const auto left = std::find_if(uses.begin(), uses.end(), [&](const Groups::Use& u) {
+        return u.group == at.group && groups_.operand(u).expression < 0;
+      });
+      if (left == uses.end()) return;
+      at.map = groups_.operand(*left).map;
+      at.region = whole_box(groups_[at.group].domain.extents());
+    }
+  }
+
+  Placement in_a_reader(ValueId v) {
+    Placement at = in_earliest_reader(groups_, v);
+    if (!at) return refused(v, std::move(at));
+    Group& group = groups_[at.group];
+    if (rows_behind_[v] && !group.domain.has_rows())
+      if (const std::optional<int> axis = first_axis_of_rows(group, at.map, rows_behind_[v])) group.declare_rows(*axis);
+    return refused(v, unless_costly(groups_, v, std::move(at), options_.guard));
+  }
+
+  // ---- reductions ----------------------------------------------------------------------------------------
+
+  /// Into the group that reads its result: rows of the group's domain are what is reduced.
+  void reduction(std::size_t i) {
+    const Graph::Node& n = g_.nodes[i];
+    const ValueId v = n.out[0];
+    if (is_dead(v)) return;
+    Placement at = refused(v, in_earliest_reader(groups_, v));
+    std::optional<IndexMap> map;
+    if (at && take_rows(n, at)) map = map_of_rows(n, at);
+    if (!map) {
+      at = in_group_of_rows(i);
+      if (!at) return reduction_across(i);
+      map = map_of_rows(n, at);
+      if (!map) return reduction_across(i);
+    }
+    reduce(i, at, *map);
+  }
+
+  void reduce(std::size_t i, const Placement& at, const IndexMap& operand) {
+    const int e = groups_.add(i, g_.nodes[i].out[0], at);
+    groups_[at.group].expressions[static_cast<std::size_t>(e)].reduces = true;
+    groups_.read(at.group, e, g_.nodes[i].in[0], operand);
+  }
+
+  /// Gives the group that reads a reduction its rows; false where it cannot have them.
+  bool take_rows(const Graph::Node& n, Placement& at) {
+    Group& group = groups_[at.group];
+    const RowsInReader rows = rows_in_reader(groups_, n, at);
+    if (rows.how == RowsInReader::How::not_at_all) groups_.refuse(n.out[0], rows.refusal);
+    if (rows.how == RowsInReader::How::declared) group.declare_rows(rows.first_axis);
+    if (rows.how == RowsInReader::How::appended) append_rows(group, rows_of(g_, n).elements, at);
+    return rows.how != RowsInReader::How::not_at_all;
+  }
+  static void append_rows(Group& group, std::int64_t elements, Placement& at) {
+    group.domain.append(elements, followers_of(group, at));
+    for (Expression& e : group.expressions) e.of_rows = true;
+  }
+  static Followers followers_of(Group& group, Placement& at) {
+    Followers all = group.followers();
+    all.maps.push_back(&at.map);
+    all.boxes.push_back(&at.region);
+    return all;
+  }
+
+  /// A group of its own, for what the reduction reads.
+  Placement in_group_of_rows(std::size_t i) {
+    const Graph::Node& n = g_.nodes[i];
+    const RowsOfReduction rows = rows_of(g_, n);
+    const Shape& results = g_.values[n.out[0]].shape;
+    // Of many axes a map may need more than there are.
+    if (!rows.same_dtype || !rows.fit() || results.rank() + g_.values[n.in[0]].shape.rank() > Shape::kMaxRank)
+      return {};
+    Placement at = in_new_group(i, results);
+    append_rows(groups_[at.group], rows.elements, at);
+    return at;
+  }
+
+  /// The operand of a reduction runs over all of the domain: the result's place on the outer axes, then the row.
+  std::optional<IndexMap> map_of_rows(const Graph::Node& n, Placement& at) {
+    Group& group = groups_[at.group];
+    IndexMap whole = at.map;
+    for (int k = group.domain.outer(); k < group.domain.extents().rank(); ++k) {
+      whole.axis[k] = whole.shape.rank();
+      whole.coefficient[k] = 1;
+      whole.shape.push_back(group.domain.extents()[k]);
+      whole.offset.push_back(0);
+    }
+    return through_reshape(group.domain, followers_of(group, at), whole, g_.values[n.in[0]].shape);
+  }
+
+  /// A reduction of the first axes, or of rows too long for a tile: it ends the kernel that computes its operand.
+  void reduction_across(std::size_t i) {
+    const Graph::Node& n = g_.nodes[i];
+    const ValueId v = n.out[0];
+    const Spec& operand = g_.values[n.in[0]];
+    const Shape axes = n.attrs.as<ReductionAttrs>().axes;
+    const Graph::Node* const maker = groups_.view().node_of(groups_.view().root(n.in[0]));
+    if (!maker || !is_elementwise(*maker->op) || !n.op->row_reduction(operand.dtype)) return alone(i);
+    const bool last = g_.values[v].shape.numel() == 1 || are_from(axes, operand.shape.rank() - axes.rank());
+    const std::int64_t elements = operand.shape.numel() / g_.values[v].shape.numel();
+    if ((!last && !are_from(axes, 0)) || elements < 2) {
+      groups_.refuse(v, "it reduces neither the first axes nor the last; what it reads is written for it");
+      return alone(i);
+    }
+    Placement at = in_new_group(i, operand.shape);
+    at.map = map_of_result(operand.shape, g_.values[v].shape, axes);
+    groups_[at.group].across = last ? Across::long_rows : Across::columns;
+    groups_[at.group].across_elements = elements;
+    reduce(i, at, IndexMap(groups_[at.group].root));
+  }
+
+  const Graph& g_;
+  const FusionOptions& options_;
+  std::vector<std::int64_t> rows_behind_;  ///< by value: see find_rows
+  Partition partition_;
+  Groups& groups_;
+};
+
+}  // namespace
+
+Fused fuse(const Graph& g, const FusionOptions& options) {
   const GraphView view(g);
-  std::vector<ValueId> copy(g.values.size(), kNoValue);
-  const auto ensure = [&](ValueId& v) {
-    const Graph::Node* const n = view.node_of(v);
-    if (n && !n->op->view && n->op != ops::pad) return;
-    const Scope scope = n ? n->scope : Scope();
-    if (copy[v] == kNoValue) copy[v] = g.add_node(*ops::contiguous, {}, {v}, Spec(g.values[v]), scope);
-    v = copy[v];
-  };
-  for (ValueId& v : g.outputs) ensure(v);
-  for (Graph::CellValue& w : g.writes) ensure(w.value);
+  Partition partition = Walk(view, options).run();
+  const Groups& groups = partition.groups;
+  Outputs outputs = outputs_in_place(groups, options.fuse);
+  std::vector<Task> tasks;
+  for (const std::size_t node : partition.alone) tasks.push_back({node});
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    if (!outputs[k].empty()) tasks.push_back({groups[k].position, static_cast<int>(k)});
+  std::ranges::stable_sort(tasks, {}, &Task::position);
+  Schedule schedule{std::move(tasks), groups.refusals()};
+  if (options.fuse) schedule = with_products(groups, std::move(schedule));
+  Fused fused{{}, std::move(schedule.tasks), std::move(schedule.refusals), groups.windows()};
+  fused.groups = std::move(partition.groups).take();
+  for (std::size_t k = 0; k < outputs.size(); ++k) fused.groups[k].outputs = std::move(outputs[k]);
+  return fused;
 }
-
-void move_copies_up(Graph& g) {
-  std::vector<std::size_t> behind(g.values.size(), 0);  // by value: after how many nodes that stay it is there
-  std::vector<std::vector<std::size_t>> moved(g.nodes.size() + 1);
-  std::size_t stay = 0;
-  std::vector<char> moves(g.nodes.size());
-  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
-    const Graph::Node& n = g.nodes[i];
-    moves[i] = n.op == ops::contiguous || n.op == ops::concat || n.op == ops::stack;
-    std::size_t at = 0;
-    for (const ValueId v : n.in) at = std::max(at, behind[v]);
-    if (moves[i]) {
-      moved[at].push_back(i);
-    } else {
-      at = ++stay;
-    }
-    for (const ValueId v : n.out) behind[v] = at;
-  }
-  std::vector<Graph::Node> nodes;
-  nodes.reserve(g.nodes.size());
-  const auto add_moved = [&](std::size_t at) {
-    for (const std::size_t i : moved[at]) nodes.push_back(std::move(g.nodes[i]));
-  };
-  add_moved(0);
-  stay = 0;
-  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
-    if (moves[i]) continue;
-    nodes.push_back(std::move(g.nodes[i]));
-    add_moved(++stay);
-  }
-  g.nodes = std::move(nodes);
-}
-
-// ---- the walk ------------------------------------------------------------------------------------------
-
-Fuser::Fuser(const Graph& g, const FusionOptions& options)
-    : g_(g),
-      options_(options),
-      producer_(g.values.size(), kNoNode),
-      result_(g.values.size()),
-      uses_(g.values.size()),
-      first_reader_(g.values.size(), kNoNode),
-      needed_(g.values.size()),
-      must_copy_(g.values.size()),
-      rows_behind_(g.values.size()),
-      users_(g.values.size()) {
-  for (std::size_t i = 0; i < g.nodes.size(); ++i)
-    for (std::size_t k = 0; k < g.nodes[i].out.size(); ++k) {
-      producer_[g.nodes[i].out[k]] = i;
-      result_[g.nodes[i].out[k]] = k;
-    }
-  for (const ValueId v : g.outputs) needed_[v] = true;
-  for (const Graph::CellValue& w : g.writes) needed_[w.value] = true;
-  find_rows();
-  out_.stored.resize(g.values.size());
-  out_.windows.resize(g.values.size());
-  for (const Graph::Constant& c : g.constants) {
-    out_.windows[c.value] = {c.value, c.tensor.strides(), 0};
-    out_.stored[c.value] = true;
-  }
-}
-
-Fused Fuser::run() {
-  for (std::size_t i = g_.nodes.size(); i-- > 0;) visit(i);
-  if (options_.fuse) write_parts_in_place();
-  for (std::size_t k = 0; k < out_.groups.size(); ++k)
-    if (!out_.groups[k].outputs.empty()) out_.tasks.push_back({out_.groups[k].position, static_cast<int>(k), 0, {}});
-  std::stable_sort(out_.tasks.begin(), out_.tasks.end(),
-                   [](const Task& a, const Task& b) { return a.position < b.position; });
-  if (options_.fuse) attach_products();
-  for (Group& group : out_.groups)
-    for (const GroupOutput& o : group.outputs) out_.stored[o.value] = true;
-  return std::move(out_);
-}
-
-void Fuser::visit(std::size_t i) {
-  const Graph::Node& n = g_.nodes[i];
-  if (is_elementwise(*n.op)) return visit_elementwise(i);
-  if (n.op == ops::contiguous) {
-    if (!is_read(n.out[0])) return;
-    const std::size_t beside = options_.fuse ? horizontal(n, n.out[0]).group : kNoNode;
-    return copy_group(i, n.out[0], n.in[0], beside);
-  }
-  if (options_.fuse && n.op->row_reduction) return visit_reduction(i);
-  if (n.op == ops::concat || n.op == ops::stack) return visit_join(i);
-  if (n.op->view || n.op == ops::pad) return visit_view(i);
-  visit_single(i);
-}
-
-bool Fuser::is_read(ValueId v) const {
-  return needed_[v] || first_reader_[v] != kNoNode || !uses_[v].empty() || must_copy_[v];
-}
-
-bool Fuser::is_empty(ValueId v) const { return g_.values[v].shape.numel() == 0; }
-
-void Fuser::visit_view(std::size_t i) {
-  const Graph::Node& n = g_.nodes[i];
-  for (const ValueId v : n.out) {
-    if (!must_copy_[v] || is_empty(v)) continue;
-    copy_group(i, v, v);
-    if (out_.groups.back().expressions[0].operands[0].value != v) continue;
-    out_.groups.pop_back();  // more axes than a kernel has: the operation copies for itself
-    uses_[v].pop_back();
-    users_[v].pop_back();
-    visit_single(i);
-  }
-}
-
-void Fuser::copy_group(std::size_t i, ValueId target, ValueId source, std::size_t beside) {
-  if (is_empty(target)) return;
-  const std::size_t at = beside == kNoNode ? new_group(i, g_.values[target].shape) : beside;
-  if (source == target) must_copy_[source] = false;  // it is being resolved here, not read from memory
-  Expression& e = out_.groups[at].expressions.emplace_back();
-  e.order = i;
-  e.dtype = g_.values[target].dtype;
-  e.map = out_.groups[at].root;
-  e.region = whole_box(out_.groups[at].domain.extents());
-  const int expression = static_cast<int>(out_.groups[at].expressions.size()) - 1;
-  out_.groups[at].outputs.push_back({expression, target});
-  add_operand(at, expression, source, IndexMap(e.map));
-}
-
-std::size_t Fuser::new_group(std::size_t position, const Shape& extents) {
-  Group& group = out_.groups.emplace_back(extents);
-  group.position = position;
-  group.root = IndexMap::identity(extents);
-  return out_.groups.size() - 1;
-}
-
-void Fuser::visit_single(std::size_t i) {
-  const Graph::Node& n = g_.nodes[i];
-  bool any = effects_of(g_, n).must_run();
-  for (const ValueId v : n.out) any |= is_read(v) && !is_empty(v);
-  if (!any) return;
-  for (const ValueId v : n.out) out_.stored[v] = true;
-  for (const ValueId v : n.in) read_alone(i, v);
-  out_.tasks.push_back({i, -1, i, {}});
-}
-
-/// An operation that runs alone reads v through strides, from the nearest value in memory that has them.
-void Fuser::read_alone(std::size_t reader, ValueId v) {
-  const Window& w = window_of(v);
-  first_reader_[w.base] = std::min(first_reader_[w.base], reader);
-}
-
-const Window& Fuser::window_of(ValueId v) {
-  Window& w = out_.windows[v];
-  if (w.base != kNoValue) return w;
-  const Spec& spec = g_.values[v];
-  const std::size_t p = producer_[v];
-  if (p != kNoNode && g_.nodes[p].op->view && !must_copy_[v] && !is_empty(v)) {
-    const Graph::Node& n = g_.nodes[p];
-    const Window& from = window_of(n.in[0]);
-    const Tensor x = Tensor::abstract(g_.values[n.in[0]]);
-    x.impl()->strides = from.strides;
-    x.impl()->contiguous = from.strides == x.shape().strides();
-    Layout layout;
-    if (n.op->view(x, spec, n.attrs, result_[v], layout)) {
-      w = {from.base, layout.strides, from.offset + layout.offset};
-      return w;
-    }
-    refuse(v, "its strides leave no window for an operation that runs alone; it is copied");
-  }
-  const bool copied = p != kNoNode && (g_.nodes[p].op->view || g_.nodes[p].op == ops::pad);
-  if (copied) must_copy_[v] = true;
-  w = {v, spec.shape.strides(), 0};
-  return w;
-}
-
-void Fuser::refuse(ValueId v, const std::string& why) {
-  const std::size_t p = producer_[v];
-  out_.refusals.push_back("%" + std::to_string(v) + " " +
-                          (p == kNoNode ? "" : std::string(g_.nodes[p].op->name) + " ") + g_.values[v].str() + ": " +
-                          why);
-}
-
-Fused fuse(const Graph& g, const FusionOptions& options) { return Fuser(g, options).run(); }
 
 }  // namespace ferrite::detail

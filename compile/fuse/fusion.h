@@ -2,12 +2,11 @@
 /// Which operations of a graph run together: groups of elementwise operations with the views between them, and the
 /// operations that run alone, in an order in which everything is computed before it is read.
 #include <deque>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "ferrite/compile/fuse/index_map.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/graph/view.h"
 
 namespace ferrite::detail {
 
@@ -30,7 +29,6 @@ struct GroupOperand {
 
 /// One operation inside a group, or a plain copy of its operand (no node).
 struct Expression {
-  ValueId value = kNoValue;
   const Graph::Node* node = nullptr;
   std::size_t order = 0;  ///< position of the node in the graph: operands first
   Dtype dtype = Dtype::f32;
@@ -62,18 +60,17 @@ struct Group {
   int loads = 0;
   Across across = Across::none;
   std::int64_t across_elements = 0;  ///< that each result is reduced from
-};
 
-/// An operation that runs alone, through its record's `eval`.
-struct Single {
-  std::size_t node = 0;
+  /// All that is expressed in the axes of the domain.
+  Followers followers();
+  /// Makes the axes from this one on the rows of the domain.
+  void declare_rows(int first_axis);
 };
 
 /// What runs, in order.
 struct Task {
-  std::size_t position = 0;
-  int group = -1;          ///< index into `groups`, or
-  std::size_t single = 0;  ///< a node
+  std::size_t position = 0;  ///< of the node, or of the last one of the group
+  int group = -1;            ///< index into `groups`; -1: the node runs alone, through its record's `eval`
   /// Of a group: matrix products that nothing else reads, in the order of its rows. They run with it, rows by rows.
   std::vector<std::size_t> products{};
 };
@@ -88,7 +85,6 @@ struct Window {
 struct Fused {
   std::deque<Group> groups;
   std::vector<Task> tasks;
-  std::vector<char> stored;           ///< by value: is in memory once computed
   std::vector<std::string> refusals;  ///< what was not fused and why
   std::vector<Window> windows;        ///< by value: how operations that run alone see it
 };

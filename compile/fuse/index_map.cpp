@@ -125,12 +125,12 @@ void cut_map(IndexMap& m, int k, std::int64_t inner) {
 
 }  // namespace
 
-bool Domain::cut(int k, std::int64_t inner) {
+bool Domain::cut(int k, std::int64_t inner, const Followers& followers) {
   if (extents_.rank() == Shape::kMaxRank || extents_[k] % inner != 0) return false;
-  for (const Box* b : boxes)
+  for (const Box* b : followers.boxes)
     if (!can_cut(*b, k, extents_[k], inner)) return false;
-  for (Box* b : boxes) cut_box(*b, k, inner);
-  for (IndexMap* m : maps) cut_map(*m, k, inner);
+  for (Box* b : followers.boxes) cut_box(*b, k, inner);
+  for (IndexMap* m : followers.maps) cut_map(*m, k, inner);
   extents_[k] /= inner;
   extents_.insert(k + 1, inner);
   if (k < outer_) ++outer_;
@@ -143,17 +143,15 @@ std::int64_t Domain::row_elements() const {
   return n;
 }
 
-void Domain::append(const Shape& extents) {
-  for (const std::int64_t e : extents) {
-    extents_.push_back(e);
-    for (IndexMap* m : maps) {
-      m->axis.push_back(-1);
-      m->coefficient.push_back(0);
-    }
-    for (Box* b : boxes) {
-      b->begin.push_back(0);
-      b->end.push_back(e);
-    }
+void Domain::append(std::int64_t extent, const Followers& followers) {
+  extents_.push_back(extent);
+  for (IndexMap* m : followers.maps) {
+    m->axis.push_back(-1);
+    m->coefficient.push_back(0);
+  }
+  for (Box* b : followers.boxes) {
+    b->begin.push_back(0);
+    b->end.push_back(extent);
   }
 }
 
@@ -252,20 +250,15 @@ class Dealing {
 
 }  // namespace
 
-std::optional<IndexMap> through_reshape(Domain& domain, const IndexMap& view, const Shape& operand) {
+std::optional<IndexMap> through_reshape(Domain& domain, Followers followers, const IndexMap& view,
+                                        const Shape& operand) {
   IndexMap seen = view;
-  domain.maps.push_back(&seen);
-  std::optional<IndexMap> found;
+  followers.maps.push_back(&seen);
   for (;;) {
     Dealing dealing(linear(seen), domain.extents(), operand);
-    if (dealing.run()) {
-      found = dealing.map();
-      break;
-    }
-    if (dealing.inner == 0 || !domain.cut(dealing.axis, dealing.inner)) break;
+    if (dealing.run()) return dealing.map();
+    if (dealing.inner == 0 || !domain.cut(dealing.axis, dealing.inner, followers)) return {};
   }
-  std::erase(domain.maps, &seen);
-  return found;
 }
 
 void settle(IndexMap& map, const Shape& extents) {

@@ -52,7 +52,13 @@ IndexMap through_broadcast(const IndexMap& result, const Shape& operand);
 /// The map of what a padding pads, where `before` elements were added; its valid box is where the padding is not.
 IndexMap through_pad(const IndexMap& padded, const Shape& before, const Shape& operand);
 
-/// The axes over which a fused program runs, and what must follow when one of them is cut in two.
+/// What is expressed in the axes of a domain and follows when one of them is cut in two, or one is added.
+struct Followers {
+  std::vector<IndexMap*> maps{};
+  std::vector<Box*> boxes{};
+};
+
+/// The axes over which a fused program runs.
 class Domain {
  public:
   explicit Domain(const Shape& extents) : extents_(extents), outer_(extents.rank()) {}
@@ -64,25 +70,21 @@ class Domain {
   /// Elements of a row: points that share their place on the outer axes.
   std::int64_t row_elements() const;
   void set_outer(int outer) { outer_ = outer; }
-  /// Adds axes at the end, along which nothing moves yet.
-  void append(const Shape& extents);
-
-  /// Everything that is expressed in the domain's axes must be listed here while axes may be cut.
-  std::vector<IndexMap*> maps;
-  std::vector<Box*> boxes;
-
+  /// Adds an axis at the end, along which nothing moves yet.
+  void append(std::int64_t extent, const Followers& followers);
   /// Cuts axis k into k (extent / inner) and k + 1 (inner). False, and nothing changed, where a box does not allow it
   /// or there are too many axes.
-  bool cut(int k, std::int64_t inner);
+  bool cut(int k, std::int64_t inner, const Followers& followers);
 
  private:
   Shape extents_;
   int outer_;
 };
 
-/// The map of a reshape's operand. Axes of the domain are cut where the shapes ask for it; nothing where no affine map
-/// exists.
-std::optional<IndexMap> through_reshape(Domain& domain, const IndexMap& view, const Shape& operand);
+/// The map of a reshape's operand. Axes of the domain are cut where the shapes ask for it, and those follow; nothing
+/// where no affine map exists.
+std::optional<IndexMap> through_reshape(Domain& domain, Followers followers, const IndexMap& view,
+                                        const Shape& operand);
 
 /// Drops what moves nothing, so that equal maps compare equal: axes of the domain of extent 1, and axes of the value of
 /// extent 1 (whose index is 0 wherever the value matters).

@@ -65,7 +65,7 @@ class Builder {
       for (const std::size_t node : t.products) step.products.push_back({add_call(node), 0, 0, 0});
       if (options_.reuse) cut_rows(step);
     } else {
-      step.call = add_call(t.single);
+      step.call = add_call(t.position);
     }
     body_.steps.push_back(std::move(step));
   }

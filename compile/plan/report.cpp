@@ -76,7 +76,7 @@ class Reporter {
   }
 
   PlanReport::Step describe_call(const Task& t) {
-    const Graph::Node& n = g_.nodes[t.single];
+    const Graph::Node& n = g_.nodes[t.position];
     PlanReport::Step s;
     s.what = n.op->name;
     s.operations = 1;

@@ -69,8 +69,8 @@ struct Chain {
 
 /// Walks the chain back from its end; false where a view does not compose.
 bool compose(const Chain& c, Domain& domain, IndexMap& map, std::vector<Box>& boxes) {
+  Followers followers{{&map}, {}};
   boxes.reserve(c.g.nodes.size());
-  domain.maps = {&map};
   for (std::size_t i = c.g.nodes.size(); i-- > 0;) {
     const Graph::Node& n = c.g.nodes[i];
     const Shape& operand = c.g.values[n.in[0]].shape;
@@ -79,11 +79,11 @@ bool compose(const Chain& c, Domain& domain, IndexMap& map, std::vector<Box>& bo
       const auto box = valid(map, domain.extents());
       if (!box) return false;
       boxes.push_back(*box);
-      domain.boxes.push_back(&boxes.back());
+      followers.boxes.push_back(&boxes.back());
     } else if (const auto rule = rule_of_view(c.g, n, 0)) {
       map = through(map, *rule);
     } else {
-      const auto inner = through_reshape(domain, map, operand);
+      const auto inner = through_reshape(domain, followers, map, operand);
       if (!inner) return false;
       map = *inner;
     }
@@ -145,10 +145,10 @@ BOOST_AUTO_TEST_CASE(valid_boxes_are_where_indices_are_in_range) {
 BOOST_AUTO_TEST_CASE(an_axis_that_a_box_cuts_unevenly_is_not_split) {
   Domain d({12});
   Box box{{1}, {12}};
-  d.boxes = {&box};
-  BOOST_TEST(!d.cut(0, 4));
+  const Followers followers{{}, {&box}};
+  BOOST_TEST(!d.cut(0, 4, followers));
   box.begin[0] = 4;
-  BOOST_TEST(d.cut(0, 4));
+  BOOST_TEST(d.cut(0, 4, followers));
   BOOST_TEST((box == Box{{1, 0}, {3, 4}}));
   BOOST_TEST((d.extents() == Shape{3, 4}));
 }

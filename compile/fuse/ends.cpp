@@ -1,0 +1,55 @@
+/// How a graph is made ready for fusion: results with a buffer of their own, copies right behind what they copy.
+#include <algorithm>
+
+#include "ferrite/compile/fuse/fusion.h"
+#include "ferrite/compile/graph/rewrite.h"
+
+namespace ferrite::detail {
+
+void materialize_ends(Graph& g) {
+  const GraphView view(g);
+  std::vector<ValueId> copy(g.values.size(), kNoValue);
+  const auto ensure = [&](ValueId& v) {
+    const Graph::Node* const n = view.node_of(v);
+    if (n && !n->op->view && n->op != ops::pad) return;
+    const Scope scope = n ? n->scope : Scope();
+    if (copy[v] == kNoValue) copy[v] = g.add_node(*ops::contiguous, {}, {v}, Spec(g.values[v]), scope);
+    v = copy[v];
+  };
+  for (ValueId& v : g.outputs) ensure(v);
+  for (Graph::CellValue& w : g.writes) ensure(w.value);
+}
+
+void move_copies_up(Graph& g) {
+  std::vector<std::size_t> behind(g.values.size(), 0);  // by value: after how many nodes that stay it is there
+  std::vector<std::vector<std::size_t>> moved(g.nodes.size() + 1);
+  std::size_t stay = 0;
+  std::vector<char> moves(g.nodes.size());
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    const Graph::Node& n = g.nodes[i];
+    moves[i] = n.op == ops::contiguous || n.op == ops::concat || n.op == ops::stack;
+    std::size_t at = 0;
+    for (const ValueId v : n.in) at = std::max(at, behind[v]);
+    if (moves[i]) {
+      moved[at].push_back(i);
+    } else {
+      at = ++stay;
+    }
+    for (const ValueId v : n.out) behind[v] = at;
+  }
+  std::vector<Graph::Node> nodes;
+  nodes.reserve(g.nodes.size());
+  const auto add_moved = [&](std::size_t at) {
+    for (const std::size_t i : moved[at]) nodes.push_back(std::move(g.nodes[i]));
+  };
+  add_moved(0);
+  stay = 0;
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    if (moves[i]) continue;
+    nodes.push_back(std::move(g.nodes[i]));
+    add_moved(++stay);
+  }
+  g.nodes = std::move(nodes);
+}
+
+}  // namespace ferrite::detail
