@@ -66,7 +66,7 @@ int main(int argc, char** argv) try {
   CLI::App app("Words to phonemes (ARPAbet), by the network of the package g2p-en");
   std::vector<std::string> words = {"recurrent", "tensor"};
   std::string weights = FERRITE_BUILD "/example-data/g2p.npz";
-  app.add_option("WORDS", words, "Words in small letters");
+  app.add_option("WORDS", words, "Words in lower case");
   app.add_option("--weights", weights, "The package's arrays; scripts/example-data fetches them")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);

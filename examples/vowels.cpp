@@ -1,5 +1,5 @@
 // Who is speaking? A GRU learns nine speakers from recordings of two Japanese vowels, and weights trained in PyTorch
-// give PyTorch's numbers.
+// reproduce PyTorch's outputs.
 #include <ferrite/ferrite.h>
 #include <unistd.h>
 
@@ -106,9 +106,9 @@ struct Reference {
 };
 
 Reference read_reference(const std::filesystem::path& path) {
-  std::filesystem::path beside = path;
-  beside.replace_filename(path.stem().string() + "_logits" + path.extension().string());
-  return {io::read_safetensors(path), io::read_safetensors(beside)};
+  std::filesystem::path logits = path;
+  logits.replace_filename(path.stem().string() + "_logits" + path.extension().string());
+  return {io::read_safetensors(path), io::read_safetensors(logits)};
 }
 
 void check_pytorch(const Vowels& data, const Reference& reference) {
@@ -128,9 +128,9 @@ void run(const Options& o) {
   const auto start = std::chrono::steady_clock::now();
   set_threads(o.threads);
   const Vowels data = read_vowels(o.data);
-  const Reference reference = read_reference(o.weights);  // what is missing is said before the training
+  const Reference reference = read_reference(o.weights);  // a missing file is reported before the training
   std::filesystem::create_directories(o.out);
-  std::cout << data.training.size() << " recordings to learn from, " << data.test.size() << " to be tested on\n\n";
+  std::cout << data.training.size() << " training recordings, " << data.test.size() << " test recordings\n\n";
   const dsl::Network net = build(data.training, o.hidden, o.seed);
   std::cout << net.summary() << '\n';
   const std::vector<train::Series> curves = train_net(net, data, o);
@@ -139,7 +139,7 @@ void run(const Options& o) {
   confusion.add(argmax(logits_of(net, data.test), 1), labels_of(data.test));
   std::cout << "\n" << confusion.str() << "test accuracy " << 100 * confusion.accuracy() << "%\n\n";
   write_chart(curves, o.out / "loss.svg");
-  std::cout << "curves in " << (o.out / "loss.svg").string() << '\n';
+  std::cout << "training curves in " << (o.out / "loss.svg").string() << '\n';
   check_reload(net, data, o);
   check_pytorch(data, reference);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -1,4 +1,4 @@
-// A GRU learns the words of any text, letter by letter, and then makes up its own.
+// A GRU learns the words of any text, letter by letter, and then makes up new ones.
 #include <ferrite/ferrite.h>
 #include <unistd.h>
 

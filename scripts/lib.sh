@@ -5,12 +5,12 @@ cd "$ROOT"
 
 say() { printf '== %s\n' "$*"; }
 
-# ensure_packages PACKAGE...: installs the Debian packages that are missing, as root or through sudo; else prints what
-# to type.
+# ensure_packages PACKAGE...: installs the Debian packages that are missing, as root or through sudo; else prints the
+# command.
 ensure_packages() {
   local missing=() package
   if ! command -v dpkg >/dev/null 2>&1; then
-    say "not a Debian system: make sure that these are there, or their counterparts:"
+    say "not a Debian system: make sure that these packages, or their counterparts, are installed:"
     printf '   %s\n' "$*" \
       "dnf install gcc-c++ clang cmake ninja-build eigen3-devel spdlog-devel json-devel zlib-devel cli11-devel boost-devel" \
       "brew install cmake ninja eigen spdlog nlohmann-json zlib cli11 boost"
@@ -27,7 +27,7 @@ ensure_packages() {
     elif command -v sudo >/dev/null 2>&1 && [ -t 0 ]; then
       run=(sudo)
     else
-      say "these Debian packages are missing; type as root, then start again:"
+      say "these Debian packages are missing; run as root, then start again:"
       printf '   apt-get update && apt-get install -y --no-install-recommends %s\n' "${missing[*]}"
       printf '   (Fedora: dnf install gcc-c++ clang cmake ninja-build eigen3-devel spdlog-devel json-devel zlib-devel cli11-devel boost-devel)\n'
       printf '   (macOS:  brew install cmake ninja eigen spdlog nlohmann-json zlib cli11 boost)\n'
@@ -51,7 +51,7 @@ configure() {
   CMAKE="$cmake"
   if ! "$cmake" -S . -B "$folder" -G Ninja "$@" >"$folder.log" 2>&1; then
     cat "$folder.log"
-    say "configuring failed"
+    say "the configuration failed"
     exit 1
   fi
 }
@@ -59,7 +59,7 @@ configure() {
 seconds_since() { echo "$(($(date +%s) - $1)) s"; }
 
 # python_with FOLDER OPTION...: a virtual environment in build/ with what `pip install OPTION...` installs; FERRITE_PYTHON
-# names its Python from then on. Made anew when a requirements file among the options has changed.
+# names its Python from then on. Made again when a requirements file among the options has changed.
 python_with() {
   local folder="build/$1" stamp
   shift
@@ -69,7 +69,7 @@ python_with() {
     python3 -m venv --clear "$folder" >/dev/null 2>&1 || { ensure_packages python3-venv && python3 -m venv --clear "$folder"; }
     if ! "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@" >"$folder/pip.log" 2>&1; then
       tail -n 20 "$folder/pip.log"
-      say "a Python with $* could not be made; it takes Python 3.11 on x86-64 and a registry of packages"
+      say "could not install $*; this needs Python 3.11 on x86-64 and access to a package registry"
       return 1
     fi
     printf '%s' "$stamp" >"$folder/stamp"

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   CLI::App* info = app.add_subcommand("info", "Names, dtypes, shapes, sizes, recognised layers, metadata");
   info->add_option("FILE", a, "A file of weights")->required();
   CLI::App* convert =
-      app.add_subcommand("convert", "Writes the tensors in another format, told by the new name's ending");
+      app.add_subcommand("convert", "Writes the tensors in another format, chosen by the extension of OUT");
   convert->add_option("IN", a, "A file of weights")->required();
   convert->add_flag("--widen", widen, "Write F16 and BF16 as F32, and I8 as I32");
   convert->add_option("OUT", b, "Its new name: .safetensors, .pt, .pth or .npz")->required();

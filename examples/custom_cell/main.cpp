@@ -1,4 +1,4 @@
-// Four recurrent cells of one's own, trained on the same task: to remember the first of ten symbols.
+// Four custom recurrent cells, trained on the same task: to remember the first of ten symbols.
 #include <cstdio>
 
 #include "cells.h"

@@ -26,7 +26,7 @@ std::string kind_of(const Primitive& op) {
   return op.is_pointwise() ? "pointwise" : op.is_view() ? "view" : "structured";
 }
 
-/// The constants by name; those that need not be set in brackets.
+/// The constants by name; optional ones in brackets.
 std::string attributes_of(const Primitive& op) {
   if (op.is_pointwise()) return "";
   std::string s;
@@ -47,12 +47,15 @@ std::vector<const Primitive*> all() {
 
 std::string markdown() {
   std::ostringstream s;
-  s << "# Operations\n\nGenerated from the records in `tensor/ops/`, `nn/` and `compile/`; do not edit. A pointwise "
-       "operation has "
-       "as constants "
-       "`[a] [b] [c]`, literals in place of operands; those in brackets need not be set. Dtypes: `all` are f32, f64, "
-       "i32, i64, bool and those that are only stored, bf16, f16 and i8; every other operation refuses these three.\n\n"
-    << "| operation | what it gives | kind | constants | dtypes | gradient | sampled on | ONNX | StableHLO |\n"
+  s << "# Operations\n\nGenerated from the records in `tensor/ops/`, `nn/` and `compile/`; do not edit. `tensor/ops.h` "
+       "declares the functions.\n\n"
+       "* *Constants* are the attributes of an operation by name; those in brackets are optional. A pointwise "
+       "operation "
+       "has the constants `[a] [b] [c]`: literals in place of operands.\n"
+       "* *Dtypes*: `all` are f32, f64, i32, i64, bool and the storage types bf16, f16 and i8, which every other "
+       "operation refuses.\n"
+       "* *Sampled on* is the interval on which tests compare a pointwise operation with its oracle.\n\n"
+    << "| operation | result | kind | constants | dtypes | gradient | sampled on | ONNX | StableHLO |\n"
     << "|---|---|---|---|---|---|---|---|---|\n";
   for (const Primitive* op : all()) {
     std::string summary(op->summary);
@@ -63,15 +66,15 @@ std::string markdown() {
     if (op->is_pointwise()) s << '[' << number(op->domain.low) << ", " << number(op->domain.high) << ']';
     s << " | " << op->onnx << " | " << op->stablehlo << " |\n";
   }
-  s << "\n" << all().size() << " operations. Kinks, where no derivative exists:";
+  s << "\n" << all().size() << " operations. Points at which no derivative exists:";
   std::size_t kinks = 0;
   for (const Primitive* op : all())
     for (const double at : op->kinks) {
       s << (kinks++ ? ", " : " ") << '`' << op->name << "` at " << number(at);
     }
-  s << " (" << kinks << ").\n\n## Functions composed of them\n\n"
+  s << " (" << kinks << ").\n\n## Composed functions\n\n"
     << "Their gradients, kernels and exports are those of their parts.\n\n"
-    << "| function | what it gives | ONNX |\n|---|---|---|\n";
+    << "| function | result | ONNX |\n|---|---|---|\n";
   for (const auto& list : {ferrite::composites(), ferrite::nn::composites()})
     for (const Primitive* op : list) s << "| `" << op->name << "` | " << op->summary << " | " << op->onnx << " |\n";
   return s.str();
