@@ -197,8 +197,24 @@ class Layer : public Module {
   virtual bool causal() const { return false; }
   /// What a step of a stream takes.
   virtual StepInput step_input() const;
-  /// One step of this layer on plain rows that `step_input` allows (nn/step.h); null: a stream runs the layer on
-  /// tensors.
+  /// What the layer carries from one step of a stream to the next, for such rows. None, where not overridden.
+  virtual std::vector<StepState> states(const StepRows& in) const;
+  /// One step of `forward` in operations: x [B, D], of tokens i64 [B], and the states -> y [B, N] and the states after
+  /// the step, with the bits of `forward`. A stream traces it once and runs the program (nn/stream/stream.h). Where a
+  /// state grows, i64 [B] follows the states: how many steps each row has made. Where not overridden, a step of a layer
+  /// that carries nothing is `forward` on [B, 1, D]; one that carries states in layers of its own gives nothing, and a
+  /// stream runs it on tensors.
+  ///
+  ///   std::vector<StepState> states(const StepRows& in) const override {
+  ///     return {{.name = "before", .shape = {in.batch, in.width}, .dtype = in.dtype}};
+  ///   }
+  ///   StepResult step(const Tensor& x, const Tensors& states) const override { return {x - states[0], {x}}; }
+  virtual StepResult step(const Tensor& x, const Tensors& states) const;
+  /// `step`, run as a part of this layer: what layers call that contain others. Throws ShapeError for states of other
+  /// types than `states` says, given or returned, ValueError for a layer without a step.
+  StepResult advance(const Tensor& x, const Tensors& states) const;
+  /// One step of this layer on plain rows that `step_input` allows (nn/step.h), where that is faster than the program
+  /// of `step`; null: there is none.
   virtual std::unique_ptr<Step> make_step(const StepRows&) const { return nullptr; }
   /// Whether the layer reads `context.state` and `context.cell`. A layer that does not say so is not called with them.
   virtual bool takes_state() const { return false; }

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ferrite/tensor/scope.h"
@@ -22,16 +23,46 @@ struct StepInput {
   bool keeps_width = false;
 };
 
+/// A state that a layer carries from one step of a stream to the next (Layer::states); zeros at first.
+struct StepState {
+  std::string name;  ///< "taps": what errors call it
+  Shape shape;       ///< with the rows of the batch: [B, 2, D]
+  Dtype dtype = Dtype::f32;
+  int rows = 0;  ///< the axis of the batch; 0 where the state grows
+  /// 0: the step gives the next value, of the same shape. Above 0 the state grows: it holds what up to so many steps
+  /// gave. The step sees [B, capacity, ...], zeros where no step has written yet, and gives its own entry [B, ...],
+  /// which is appended. A step beyond the capacity throws CapacityError.
+  std::int64_t capacity = 0;
+
+  /// As a step sees it.
+  Spec spec() const;
+};
+
+/// What one step of a layer gives.
+struct StepResult {
+  Tensor y;          ///< [B, N]
+  Tensors states{};  ///< after the step, in the order of Layer::states; of one that grows the entry of this step
+};
+
+/// A state of a stream that grows is full.
+class CapacityError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// One step of a layer on plain rows: what a stream is made of. It holds handles to the model's cells, its own copy of
 /// their values in the order in which its kernel reads them, and its states. Once made it allocates nothing and takes
-/// no lock; an error is thrown before anything has changed.
+/// no lock; what throws has changed nothing.
 class Step {
  public:
   virtual ~Step() = default;
   /// The rows that `run` gives.
   virtual StepRows result() const = 0;
-  /// Rows in, rows out; both may be read up to 64 bytes past their ends, and y written.
+  /// Rows in, rows out; both may be read up to 64 bytes past their ends, and y written. The states stay what they are
+  /// until `commit`, so that a step of a chain that throws has changed none of them.
   virtual void run(const void* x, void* y) = 0;
+  /// The states become those after the last `run`.
+  virtual void commit() {}
   /// Takes the cells' present values; the states stay.
   virtual void refresh() {}
   /// States become zeros.

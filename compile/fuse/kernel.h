@@ -7,6 +7,7 @@
 #include "ferrite/compile/fuse/fusion.h"
 #include "ferrite/tensor/kernel/chain.h"
 #include "ferrite/tensor/kernel/reduce.h"
+#include "ferrite/tensor/kernel/scratch.h"
 
 namespace ferrite::detail {
 
@@ -163,6 +164,8 @@ struct Kernel {
   void run(std::byte* const* bases) const;
   /// Runs some of its tiles.
   void run(std::byte* const* bases, std::int64_t first, std::int64_t last) const;
+  /// Makes room for its runs on one thread.
+  void reserve(KernelMemory& memory) const;
 
  private:
   void run_across(std::byte* const* bases) const;

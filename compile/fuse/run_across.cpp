@@ -1,19 +1,9 @@
+/// Kernels that reduce: their blocks, in the order in which eager reductions add them.
 #include "ferrite/compile/fuse/detail/worker.h"
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite::detail {
 namespace {
-
-/// Memory of a call for what its threads reduce.
-Scratch& partial_memory() {
-  thread_local Scratch s;
-  return s;
-}
-/// Memory of a thread for the lanes, or the elements, of one block.
-Scratch& block_memory() {
-  thread_local Scratch s;
-  return s;
-}
 
 /// Runs a kernel block by block: each block of a reduction becomes a partial result, and these are joined in order.
 class AcrossRun {
@@ -22,13 +12,14 @@ class AcrossRun {
       : k_(k),
         bases_(bases),
         blocks_((k.across_elements + kReductionBlock - 1) / kReductionBlock),
-        results_(k.rows * k.length / k.across_elements) {
-    std::int64_t bytes = 0;
-    for (const Kernel::Total& t : k.totals) bytes += lines(blocks_ * results_ * size_of(t.dtype));
-    partials_ = partial_memory().take(static_cast<std::size_t>(bytes));
-  }
+        results_(k.rows * k.length / k.across_elements) {}
 
+  void reserve(KernelMemory& memory) const {
+    (void)memory.partials.take(partial_bytes());
+    (void)memory.blocks.take(std::max(line_bytes(), lane_bytes_of_all()));
+  }
   void run() {
+    partials_ = kernel_memory().partials.take(partial_bytes());
     const std::int64_t tasks = count();
     const auto task = [&](std::int64_t i) { run_task(i); };
     if (k_.rows * k_.length < 2 * kChunkElements) {
@@ -40,6 +31,7 @@ class AcrossRun {
   }
 
  private:
+  static constexpr std::int64_t kMostLanes = 16;
   static constexpr std::int64_t kChunkBlocks = kChunkElements / kReductionBlock;
 
   static std::int64_t lines(std::int64_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
@@ -47,6 +39,23 @@ class AcrossRun {
   std::int64_t chunks() const { return (blocks_ + kChunkBlocks - 1) / kChunkBlocks; }
   std::int64_t columns_of(std::int64_t piece) const {
     return k_.tile_rows ? k_.length : std::min(k_.tile, k_.length - piece * k_.tile);
+  }
+
+  std::size_t partial_bytes() const {
+    std::int64_t bytes = 0;
+    for (const Kernel::Total& t : k_.totals) bytes += lines(blocks_ * results_ * size_of(t.dtype));
+    return static_cast<std::size_t>(bytes);
+  }
+  /// The elements of a block that is gathered line by line.
+  std::size_t line_bytes() const { return k_.totals.size() * kReductionBlock * 8; }
+  /// The lanes of a block of rows in the widest piece of columns.
+  std::size_t lane_bytes_of_all() const {
+    return k_.totals.size() * static_cast<std::size_t>(kMostLanes * bytes_of_lane(columns_of(0)));
+  }
+  std::int64_t bytes_of_lane(std::int64_t width) const {
+    std::int64_t widest = 4;
+    for (const Kernel::Total& t : k_.totals) widest = std::max(widest, size_of(t.dtype));
+    return lines(width * widest);
   }
 
   std::int64_t count() const {
@@ -81,7 +90,7 @@ class AcrossRun {
   /// A row of several lines: tiles are gathered until they make a block.
   void row_in_lines(std::int64_t row) {
     Worker worker(k_, bases_);
-    std::byte* memory = block_memory().take(k_.totals.size() * kReductionBlock * 8);
+    std::byte* memory = kernel_memory().blocks.take(line_bytes());
     const std::int64_t lines = k_.across_elements / k_.length;
     const std::int64_t step = k_.tile_rows ? k_.tile_rows : 1;
     std::int64_t done = 0;
@@ -122,11 +131,8 @@ class AcrossRun {
     const std::int64_t at = task / k_.pieces % middle;
     const std::int64_t block = task / k_.pieces / middle;
     const std::int64_t width = columns_of(piece);
-    std::int64_t widest = 4;
-    for (const Kernel::Total& t : k_.totals) widest = std::max(widest, size_of(t.dtype));
-    const std::int64_t lane_bytes = lines(width * widest);
-    constexpr std::int64_t kMostLanes = 16;
-    std::byte* memory = block_memory().take(k_.totals.size() * static_cast<std::size_t>(kMostLanes * lane_bytes));
+    const std::int64_t lane_bytes = bytes_of_lane(width);
+    std::byte* memory = kernel_memory().blocks.take(lane_bytes_of_all());
     const std::int64_t first = block * kReductionBlock;
     const std::int64_t last = std::min(k_.across_elements, first + kReductionBlock);
     for (std::size_t i = 0; i < k_.totals.size(); ++i) {
@@ -145,7 +151,7 @@ class AcrossRun {
       fold(i, memory, lane_bytes, last - first, width, partial(i, block, at * k_.length + piece * k_.tile));
   }
   static std::byte* lane(std::byte* memory, std::size_t total, std::int64_t lane, std::int64_t lane_bytes) {
-    return memory + (static_cast<std::int64_t>(total) * 16 + lane) * lane_bytes;
+    return memory + (static_cast<std::int64_t>(total) * kMostLanes + lane) * lane_bytes;
   }
   void deal(std::size_t i, const Worker& worker, const Tile& t, std::int64_t row, std::byte* memory,
             std::int64_t lane_bytes) const {
@@ -178,10 +184,15 @@ class AcrossRun {
   std::byte* const* bases_;
   std::int64_t blocks_;
   std::int64_t results_;
-  std::byte* partials_;
+  std::byte* partials_ = nullptr;
 };
 
 }  // namespace
+
+void Kernel::reserve(KernelMemory& memory) const {
+  (void)memory.tiles.take(tile_bytes(*this));
+  if (across != Across::none) AcrossRun(*this, nullptr).reserve(memory);
+}
 
 void Kernel::run_across(std::byte* const* bases) const { AcrossRun(*this, bases).run(); }
 

@@ -140,7 +140,9 @@ ScanParts take_apart(const ScanBody& body, std::int64_t chunk) {
   const SummedBody summed = find_terms(running(body.graph()), s);
   const GraphView view(summed.graph);
   const BodyValues values(view, s);
-  return PartsWriter(values, choose_stages(values, s, summed.terms), s).run(summed.terms, chunk);
+  const Stages stages = chunk > 0 ? choose_stages(values, s, summed.terms)
+                                  : Stages{values.when(), std::vector<char>(summed.graph.nodes.size())};
+  return PartsWriter(values, stages, s).run(summed.terms, chunk);
 }
 
 }  // namespace ferrite::detail

@@ -28,7 +28,7 @@ ScanProgram::ScanProgram(const ScanBody& body)
     : body_(body), chunk_(steps_at_once(take_apart(body, 1))), parts_(take_apart(body, chunk_)) {
   if (!parts_.once.empty()) once_ = make_plan(parts_.once.graph, {});
   step_ = make_plan(parts_.step.graph, {}, PlanFor::steps);
-  find_packable();
+  packable_ = packable_products(*step_, parts_.step);
 }
 
 ScanProgram::~ScanProgram() = default;
@@ -44,16 +44,18 @@ const ScanProgram::ChunkPlans& ScanProgram::plans(std::int64_t steps) const {
   return at->second;
 }
 
-void ScanProgram::find_packable() {
-  for (std::size_t c = 0; c < step_->calls.size(); ++c) {
-    const PlannedCall& call = step_->calls[c];
+std::vector<PackableProduct> packable_products(const PlanBody& step, const ScanStage& stage) {
+  std::vector<PackableProduct> found;
+  for (std::size_t c = 0; c < step.calls.size(); ++c) {
+    const PlannedCall& call = step.calls[c];
     if (call.op != ops::matmul || call.in[0].spec.shape.rank() != 2) continue;
     const PlannedTensor& w = call.in[1];
-    if (w.base < step_->bases.arguments || w.base >= step_->bases.constants || call.in[0].strides[1] != 1) continue;
-    const ScanPlace& at = parts_.step.in[w.base - step_->bases.arguments];
+    if (w.base < step.bases.arguments || w.base >= step.bases.constants || call.in[0].strides[1] != 1) continue;
+    const ScanPlace& at = stage.in[w.base - step.bases.arguments];
     if (at.kind != Kind::capture && at.kind != Kind::once) continue;
-    packable_.push_back({c, at, w.spec.shape, w.strides, w.offset / size_of(w.spec.dtype), call.in[0].spec.shape[0]});
+    found.push_back({c, at, w.spec.shape, w.strides, w.offset / size_of(w.spec.dtype), call.in[0].spec.shape[0]});
   }
+  return found;
 }
 
 /// One run of a scan.
@@ -174,7 +176,7 @@ class ScanRun {
   }
 
   void pack() {
-    for (const ScanProgram::Packable& c : p_.packable_) {
+    for (const PackableProduct& c : p_.packable_) {
       const Tensor w = tensor(c.weights).view(c.shape, c.strides, c.offset);
       constexpr std::int64_t kFewPasses = 4;  // over all weights; making the copy costs about two
       const bool pays = steps_ * ((c.rows + 7) / 8) >= kFewPasses && can_pack(w);

@@ -10,6 +10,16 @@ namespace ferrite::nn::detail {
 
 /// A layer's step: its own, or else the layer itself on tensors.
 std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in);
+/// The program of `Layer::step`. Throws what tracing it throws.
+std::unique_ptr<Step> open_step(const Layer& layer, const StepRows& in);
+/// A step's x: [B, D], of tokens [B].
+inline Spec spec_of(const StepRows& r) {
+  return {is_integer(r.dtype) ? Shape{r.batch} : Shape{r.batch, r.width}, r.dtype};
+}
+/// What a tensor [B, D], or [B] of tokens, is as rows. Throws ShapeError for another rank.
+StepRows rows_of(const Tensor& x);
+/// The rows that a step of a layer with such states gives.
+StepRows rows_after(const Layer& layer, const StepRows& in, const std::vector<StepState>& states);
 /// A copy of a layer that stands where the layer stands: errors and costs name the same path.
 std::unique_ptr<Layer> copy_in_place_of(const Layer& layer);
 

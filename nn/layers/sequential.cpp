@@ -5,6 +5,15 @@
 #include "ferrite/nn/detail/steps.h"
 
 namespace ferrite::nn {
+namespace {
+
+Tensor added(const Tensor& x, const Tensor& y) {
+  if (y.shape() != x.shape())
+    throw ShapeError("residual: the chain changes the shape: " + x.shape().str() + " to " + y.shape().str());
+  return x + y;
+}
+
+}  // namespace
 
 void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
   (void)whole();
@@ -36,6 +45,38 @@ StepInput Sequential::step_input() const {
   return {0, Dtype::f32, true};
 }
 
+std::vector<StepState> Sequential::states(const StepRows& in) const {
+  std::vector<StepState> all;
+  StepRows rows = in;
+  for (const Item& item : layers_) {
+    const std::vector<StepState> own = item.layer->states(rows);
+    for (const StepState& s : own) {
+      all.push_back(s);
+      all.back().name = item.name + "." + s.name;
+    }
+    rows = detail::rows_after(*item.layer, rows, own);
+  }
+  return all;
+}
+
+StepResult Sequential::step(const Tensor& x, const Tensors& states) const {
+  StepResult r{x};
+  std::size_t next = 0;
+  for (const Item& item : layers_) {
+    Tensors given;
+    bool grows = false;
+    for (const StepState& s : item.layer->states(detail::rows_of(r.y))) {
+      given.push_back(states[next++]);
+      grows |= s.capacity > 0;
+    }
+    if (grows) given.push_back(states[states.size() - 1]);
+    StepResult of = item.layer->advance(r.y, given);
+    r.y = std::move(of.y);
+    for (Tensor& s : of.states) r.states.push_back(std::move(s));
+  }
+  return r;
+}
+
 std::unique_ptr<Step> Sequential::make_chain(const StepRows& in, bool adds) const {
   std::vector<std::unique_ptr<Step>> steps;
   StepRows rows = in;
@@ -61,10 +102,13 @@ std::unique_ptr<Layer> Sequential::clone() const {
 }
 
 Tensor Residual::forward(const Tensor& x, const Context& context) const {
-  const Tensor y = Sequential::forward(x, context);
-  if (y.shape() != x.shape())
-    throw ShapeError("residual: the chain changes the shape: " + x.shape().str() + " to " + y.shape().str());
-  return x + y;
+  return added(x, Sequential::forward(x, context));
+}
+
+StepResult Residual::step(const Tensor& x, const Tensors& states) const {
+  StepResult r = Sequential::step(x, states);
+  r.y = added(x, r.y);
+  return r;
 }
 
 std::unique_ptr<Layer> Residual::clone() const {

@@ -27,6 +27,9 @@ class Sequential : public Layer {
   bool causal() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
   StepInput step_input() const override;
+  /// Those of all its layers, "<layer>.<state>".
+  std::vector<StepState> states(const StepRows& in) const override;
+  StepResult step(const Tensor& x, const Tensors& states) const override;
   std::unique_ptr<Step> make_step(const StepRows& in) const override;
   std::unique_ptr<Layer> clone() const override;
 
@@ -49,6 +52,7 @@ class Residual final : public Sequential {
   using Sequential::Sequential;
   std::string kind() const override { return "residual"; }
   Tensor forward(const Tensor& x, const Context& context) const override;
+  StepResult step(const Tensor& x, const Tensors& states) const override;
   std::unique_ptr<Step> make_step(const StepRows& in) const override { return make_chain(in, true); }
   std::unique_ptr<Layer> clone() const override;
 };

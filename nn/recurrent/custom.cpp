@@ -98,6 +98,12 @@ Tensor Custom::run_direction(std::size_t at, const Tensor& x, const SequenceOpti
   return std::move(all[0]);
 }
 
+RecurrentState Custom::run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const {
+  if (!masks_.empty() && training())
+    throw ValueError(kind() + ": variational dropout is drawn for a whole sequence; call eval before single steps");
+  return cells_[at]->step(x, before);
+}
+
 // ---- a cell --------------------------------------------------------------------------------------------
 
 LayerNormGruCell::LayerNormGruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init)

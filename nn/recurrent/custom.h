@@ -66,6 +66,8 @@ class Custom final : public Recurrent {
   Dtype dtype() const override { return dtype_; }
   Tensor run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,
                        RecurrentState& state) const override;
+  /// Throws ValueError while training with variational dropout: its masks are those of a whole sequence.
+  RecurrentState run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const override;
 
   Make make_;
   CustomOptions options_;

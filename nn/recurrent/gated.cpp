@@ -80,6 +80,11 @@ Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const Sequ
   return std::move(all[0]);
 }
 
+RecurrentState GatedRecurrent::run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const {
+  const SequenceWeights w = values_of(weights_[at]);
+  return cell_.step(affine(x, w.w_ih, w.b_ih), before, w);
+}
+
 // ---- the cell ------------------------------------------------------------------------------------------
 
 RecurrentCell::RecurrentCell(const CellKind& cell, std::int64_t input_size, std::int64_t hidden_size, const Init& init,

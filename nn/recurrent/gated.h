@@ -44,7 +44,6 @@ class GatedRecurrent : public Recurrent {
   const RecurrentWeights& weights(std::int64_t layer = 0, bool reverse = false) const&;
   RecurrentWeights weights(std::int64_t layer = 0, bool reverse = false) const&& { return weights(layer, reverse); }
 
-  StepInput step_input() const override;
   std::unique_ptr<Step> make_step(const StepRows& in) const override;
 
  protected:
@@ -57,6 +56,7 @@ class GatedRecurrent : public Recurrent {
   }
   Tensor run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,
                        RecurrentState& state) const override;
+  RecurrentState run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const override;
 
   CellKind cell_;
   std::vector<RecurrentWeights> weights_;  // layer by layer, forward before backward

@@ -179,6 +179,34 @@ RecurrentResult Recurrent::run_layers(const Tensor& x, const Context& context) c
   return {call.result(y), call.collected(h), memory ? call.collected(c) : Tensor()};
 }
 
+std::vector<StepState> Recurrent::states(const StepRows& in) const {
+  if (!causal()) return {};
+  const auto state = [&](const char* name, std::int64_t width) {
+    return StepState{.name = name, .shape = {sizes_.layers, in.batch, width}, .dtype = dtype(), .rows = 1};
+  };
+  std::vector<StepState> all = {state("h", sizes_.state_size())};
+  if (has_memory_) all.push_back(state("c", sizes_.hidden_size));
+  return all;
+}
+
+StepResult Recurrent::step(const Tensor& x, const Tensors& states) const {
+  if (states.empty()) return {};
+  if (x.rank() != 2 || x.shape()[1] != sizes_.input_size)
+    throw ShapeError(name_ + ": a step expects input [B, " + text(sizes_.input_size) + "], got " + x.shape().str());
+  check_dtype(name_, x, dtype(), "input");
+  Tensors h = unbind(states[0], 0), c = has_memory_ ? unbind(states[1], 0) : Tensors();
+  Tensor y = x;
+  for (std::size_t k = 0; k < h.size(); ++k) {
+    RecurrentState next = run_step(k, y, {h[k], has_memory_ ? c[k] : Tensor()});
+    y = h[k] = std::move(next.h);
+    if (has_memory_) c[k] = std::move(next.c);
+    if (k + 1 < h.size() && !dropouts_.empty()) y = dropouts_[k](y);
+  }
+  StepResult r{y, {stack(h)}};
+  if (has_memory_) r.states.push_back(stack(c));
+  return r;
+}
+
 std::span<const State> Recurrent::states_in(const Context& context, std::int64_t batch) const {
   if (!context.carry) return {};
   if (!causal()) throw ValueError(name_ + ": a backward direction cannot be carried on");

@@ -65,6 +65,12 @@ class Recurrent : public Layer {
   /// lengths outside 1..T; DtypeError for another dtype than the weights'; ValueError for a carry of two directions and
   /// for an initial memory of a cell that has none.
   RecurrentResult run(const Tensor& x, const Context& context = {}) const;
+  StepInput step_input() const override { return {sizes_.input_size, dtype()}; }
+  /// h [layers, B, H], then c of a cell that has one. None of a layer of two directions.
+  std::vector<StepState> states(const StepRows& in) const override;
+  /// Dropout between layers is drawn for each step while training. Throws ShapeError, DtypeError for an x that does not
+  /// fit.
+  StepResult step(const Tensor& x, const Tensors& states) const override;
 
  protected:
   /// Throws ValueError for sizes below 1, dropout outside [0, 1] and a projection that is not smaller than H.
@@ -88,6 +94,8 @@ class Recurrent : public Layer {
   /// initial to the last one.
   virtual Tensor run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,
                                RecurrentState& state) const = 0;
+  /// One step of it: x [B, D], the state before -> the state after.
+  virtual RecurrentState run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const = 0;
 
  private:
   RecurrentResult run_layers(const Tensor& x, const Context& context) const;

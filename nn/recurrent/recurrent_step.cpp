@@ -94,6 +94,7 @@ class RecurrentStepOf final : public Step {
         h_(L_ * B_ * padded<T>(P_)),
         next_(L_ * B_ * padded<T>(P_)),
         c_(has_memory(cell) ? L_ * B_ * padded<T>(H_) : 0),
+        c_next_(c_.size()),
         room_(B_ * (gates_of(cell) + 1) * padded<T>(H_) + B_ * padded<T>(P_)) {
     for (const RecurrentWeights& w : weights) layers_.emplace_back(cell, w, H_);
   }
@@ -106,12 +107,14 @@ class RecurrentStepOf final : public Step {
     T* const between = i + B_ * G * Hp;
     const T* at = static_cast<const T*>(x);
     std::int64_t row = layers_[0].weights().ih.K;
-    T* const now = turn_ ? next_.get() : h_.get();
-    T* const after = turn_ ? h_.get() : next_.get();
+    T* const now = h();
+    T* const after = swapped_ ? h_.get() : next_.get();
+    T* const memory = c();
+    T* const memory_after = swapped_ ? c_.get() : c_next_.get();
     for (std::int64_t k = 0; k < L_; ++k) {
       const RecurrenceWeights<T>& w = layers_[static_cast<std::size_t>(k)].weights();
       const std::int64_t state = k * B_ * Pp;
-      T* const c = c_.get() + (has_memory(cell_) ? k * B_ * Hp : 0);
+      const std::int64_t of_memory = has_memory(cell_) ? k * B_ * Hp : 0;
       input_product(cell_, w, B_, at, row, i, Hp, G * Hp);
       run_step(cell_, w,
                detail::RecurrenceStep<T>{.rows = B_,
@@ -121,8 +124,8 @@ class RecurrentStepOf final : public Step {
                                          .save = false,
                                          .h = now + state,
                                          .next = after + state,
-                                         .c = c,
-                                         .c_next = c,
+                                         .c = memory + of_memory,
+                                         .c_next = memory_after + of_memory,
                                          .between = between,
                                          .P_ = Pp,
                                          .H_ = Hp,
@@ -131,39 +134,41 @@ class RecurrentStepOf final : public Step {
       at = after + state;
       row = Pp;
     }
-    turn_ = !turn_;
   }
+  void commit() override { swapped_ = !swapped_; }
 
   void refresh() override {
     for (PackedLayer<T>& l : layers_) l.refresh();
   }
   void reset() override {
-    h_.clear(), next_.clear(), c_.clear();
-    turn_ = false;
+    h_.clear(), next_.clear(), c_.clear(), c_next_.clear();
+    swapped_ = false;
   }
   void reset_row(std::int64_t row) override {
-    T* const h = turn_ ? next_.get() : h_.get();
     for (std::int64_t k = 0; k < L_; ++k) {
-      std::fill_n(h + (k * B_ + row) * padded<T>(P_), padded<T>(P_), T(0));
-      if (has_memory(cell_)) std::fill_n(c_.get() + (k * B_ + row) * padded<T>(H_), padded<T>(H_), T(0));
+      std::fill_n(h() + (k * B_ + row) * padded<T>(P_), padded<T>(P_), T(0));
+      if (has_memory(cell_)) std::fill_n(c() + (k * B_ + row) * padded<T>(H_), padded<T>(H_), T(0));
     }
   }
   void save(std::vector<Tensor>& states) const override {
-    states.push_back(taken(turn_ ? next_.get() : h_.get(), P_));
-    if (has_memory(cell_)) states.push_back(taken(c_.get(), H_));
+    states.push_back(taken(h(), P_));
+    if (has_memory(cell_)) states.push_back(taken(c(), H_));
   }
   std::size_t restore(std::span<const Tensor> states) override {
     const std::size_t own = has_memory(cell_) ? 2 : 1;
     if (states.size() < own) throw ValueError("stream: fewer states than the model has");
     check(states[0], P_);
     if (own == 2) check(states[1], H_);
-    put_back(states[0], turn_ ? next_.get() : h_.get(), P_);
-    if (own == 2) put_back(states[1], c_.get(), H_);
+    put_back(states[0], h(), P_);
+    if (own == 2) put_back(states[1], c(), H_);
     return own;
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<RecurrentStepOf>(*this); }
 
  private:
+  /// The states as the next step reads them.
+  T* h() const { return swapped_ ? next_.get() : h_.get(); }
+  T* c() const { return swapped_ ? c_next_.get() : c_.get(); }
   Tensor taken(const T* rows, std::int64_t width) const {
     return Tensor::build<T>({L_, B_, width}, [&](std::span<T> to) {
       for (std::int64_t k = 0; k < L_ * B_; ++k) std::copy_n(rows + k * padded<T>(width), width, to.data() + k * width);
@@ -183,14 +188,12 @@ class RecurrentStepOf final : public Step {
   CellType cell_;
   std::int64_t L_, B_, H_, P_;
   std::vector<PackedLayer<T>> layers_;
-  StepMemory<T> h_, next_, c_;
+  StepMemory<T> h_, next_, c_, c_next_;
   StepMemory<T> room_;
-  bool turn_ = false;  ///< the states stand in `next_`
+  bool swapped_ = false;  ///< the states stand in `next_` and `c_next_`
 };
 
 }  // namespace
-
-StepInput GatedRecurrent::step_input() const { return {sizes().input_size, weights_[0].weight_ih.dtype()}; }
 
 std::unique_ptr<Step> GatedRecurrent::make_step(const StepRows& in) const {
   if (!causal()) return nullptr;

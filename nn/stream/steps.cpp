@@ -134,6 +134,9 @@ class Chain final : public Step {
     if (steps_.empty()) std::copy_n(static_cast<const std::byte*>(x), bytes_of(in_), static_cast<std::byte*>(y));
     if (adds_) add(x, y);
   }
+  void commit() override {
+    for (const auto& s : steps_) s->commit();
+  }
   void refresh() override {
     for (const auto& s : steps_) s->refresh();
   }
@@ -195,6 +198,8 @@ class OnTensors final : public Step {
       throw ShapeError("stream: " + layer.kind() + " gives " + y.shape().str() + " for " + std::to_string(in.batch) +
                        " rows");
     out_ = {in.batch, y.numel() / in.batch, y.dtype()};
+    before_.resize(carry_.variables().size());
+    next_.resize(before_.size());
     OnTensors::reset();
   }
   OnTensors(const OnTensors& o)
@@ -204,7 +209,9 @@ class OnTensors final : public Step {
         buffers_(o.buffers_),
         carry_(*layer_, o.in_.batch),
         in_(o.in_),
-        out_(o.out_) {
+        out_(o.out_),
+        before_(o.before_.size()),
+        next_(o.next_.size()) {
     carry_.restore(o.carry_.save());
   }
 
@@ -212,9 +219,18 @@ class OnTensors final : public Step {
   void run(const void* x, void* y) override {
     Tensor rows = Tensor::empty({shape(), in_.dtype});
     std::copy_n(static_cast<const std::byte*>(x), bytes_of(in_), ferrite::detail::Writer::raw(rows));
-    const Tensor result = contiguous(call(rows));
-    std::copy_n(result.raw(), bytes_of(out_), static_cast<std::byte*>(y));
+    take(before_);
+    try {
+      const Tensor result = contiguous(call(rows));
+      std::copy_n(result.raw(), bytes_of(out_), static_cast<std::byte*>(y));
+    } catch (...) {
+      put_back(before_);
+      throw;
+    }
+    take(next_);
+    put_back(before_);
   }
+  void commit() override { put_back(next_); }
   void refresh() override {
     take_values(parameters_, layer_->named_parameters());
     take_values(buffers_, layer_->named_buffers());
@@ -240,6 +256,12 @@ class OnTensors final : public Step {
     return copy;
   }
 
+  void take(std::vector<Tensor>& states) const {
+    for (std::size_t i = 0; i < states.size(); ++i) states[i] = carry_.variables()[i].peek();
+  }
+  void put_back(const std::vector<Tensor>& states) const {
+    for (std::size_t i = 0; i < states.size(); ++i) carry_.variables()[i].assign(states[i]);
+  }
   Shape shape() const { return is_integer(in_.dtype) ? Shape{in_.batch, 1} : Shape{in_.batch, 1, in_.width}; }
   Tensor call(const Tensor& x) const {
     const NewFrame frame;
@@ -251,7 +273,21 @@ class OnTensors final : public Step {
   std::vector<Named<Buffer>> buffers_;
   Carry carry_;
   StepRows in_, out_;
+  std::vector<Tensor> before_, next_;  ///< states around the last run
 };
+
+/// The program of a layer's step; null where it has none. A layer that carries nothing is traced as it is called, which
+/// may fail: it may look at values.
+std::unique_ptr<Step> step_in_operations(const Layer& layer, const StepRows& in) {
+  if (!layer.states(in).empty()) return open_step(layer, in);
+  if (!layer.carried_states().empty()) return nullptr;
+  try {
+    return open_step(layer, in);
+  } catch (const TraceError& e) {
+    ferrite::detail::log_info("stream: the step of " + layer.kind() + " cannot be traced: " + e.what());
+    return nullptr;
+  }
+}
 
 }  // namespace
 
@@ -268,6 +304,7 @@ std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in) {
                      std::string(name_of(wanted.dtype)) + " a row, the layer before it gives " +
                      std::to_string(in.width) + " of " + std::string(name_of(in.dtype)));
   std::unique_ptr<Step> step = layer.make_step(in);
+  if (!step) step = step_in_operations(layer, in);
   if (!step) {
     ferrite::detail::log_info("stream: " + layer.kind() + " has no step of its own: it runs on tensors");
     step = std::make_unique<OnTensors>(layer, in);

@@ -38,6 +38,7 @@ Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch) {
     model_ = detail::copy_in_place_of(model);
     parameters_ = model.named_parameters();
     buffers_ = model.named_buffers();
+    any_float_ = input.keeps_width && parameters_.empty();
   }
 }
 
@@ -51,6 +52,7 @@ void Stream::prepare(std::int64_t width) {
 template <class In, class Out>
 void Stream::advance(std::span<const In> x, std::span<Out> y) {
   const auto n = static_cast<std::int64_t>(x.size());
+  if (!step_ && any_float_ && is_float(dtype_of<In>)) in_.dtype = dtype_of<In>;
   if (in_.dtype != dtype_of<In>)
     throw DtypeError("stream: the model takes " + std::string(name_of(in_.dtype)) + ", got " +
                      std::string(name_of(dtype_of<In>)));
@@ -69,12 +71,14 @@ void Stream::advance(std::span<const In> x, std::span<Out> y) {
                      std::to_string(y.size()));
   std::memcpy(room_->x.get(), x.data(), x.size_bytes());
   ferrite::detail::in_layer(step_->scope(), [&] { step_->run(room_->x.get(), room_->y.get()); });
+  step_->commit();
   std::memcpy(y.data(), room_->y.get(), y.size_bytes());
 }
 
 template void Stream::advance(std::span<const float>, std::span<float>);
 template void Stream::advance(std::span<const double>, std::span<double>);
 template void Stream::advance(std::span<const std::int64_t>, std::span<float>);
+template void Stream::advance(std::span<const std::int64_t>, std::span<double>);
 
 void Stream::steps(std::int64_t n, std::span<const float> x, std::span<float> y) {
   const auto fits = [&](std::size_t values) {
@@ -95,6 +99,7 @@ Stream Stream::clone() const {
   const NewFrame frame;
   copy.batch_ = batch_;
   copy.in_ = in_;
+  copy.any_float_ = any_float_;
   copy.parameters_ = parameters_;
   copy.buffers_ = buffers_;
   if (model_) copy.model_ = detail::copy_in_place_of(*model_);
@@ -126,15 +131,20 @@ std::vector<Tensor> Stream::save() const {
 }
 
 void Stream::restore(const std::vector<Tensor>& states) {
+  if (!step_ && states.empty()) return;
+  if (!step_)
+    throw ValueError(
+        "stream: how many values a row has is not known before the first step, and so no state; let the layer declare "
+        "`step_input`");
   const NewFrame frame;
   const std::vector<Tensor> before = save();
   try {
-    const std::size_t used = step_ ? step_->restore(states) : 0;
+    const std::size_t used = step_->restore(states);
     if (used != states.size())
       throw ValueError("stream: " + std::to_string(states.size()) + " states given, the model has " +
                        std::to_string(used));
   } catch (...) {
-    if (step_) step_->restore(before);
+    step_->restore(before);
     throw;
   }
 }

@@ -34,6 +34,7 @@ class Stream {
   void step(std::span<const double> x, std::span<double> y) { advance(x, y); }
   /// One token each for a model that begins with an embedding: [B] -> [B, N].
   void step(std::span<const std::int64_t> tokens, std::span<float> y) { advance(tokens, y); }
+  void step(std::span<const std::int64_t> tokens, std::span<double> y) { advance(tokens, y); }
   /// n steps, one after the other: x [n, B, D] -> y [n, B, N].
   void steps(std::int64_t n, std::span<const float> x, std::span<float> y);
 
@@ -70,6 +71,7 @@ class Stream {
   std::unique_ptr<Room> room_;
   StepRows in_;
   std::int64_t batch_ = 1;
+  bool any_float_ = false;  ///< the first step tells the dtype, too
 };
 
 }  // namespace ferrite::nn

@@ -10,8 +10,8 @@
 namespace ferrite::detail {
 
 std::byte* product_memory(PackedSide side, std::size_t bytes) {
-  thread_local Scratch rows, panels;
-  return (side == PackedSide::rows ? rows : panels).take(bytes);
+  KernelMemory& memory = kernel_memory();
+  return (side == PackedSide::rows ? memory.rows : memory.panels).take(bytes);
 }
 
 template <class T>

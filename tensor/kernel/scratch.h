@@ -1,4 +1,5 @@
 #pragma once
+/// Memory that kernels work in: that of the thread, or what whoever runs them has reserved.
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -31,6 +32,37 @@ class Scratch {
   }
   std::unique_ptr<std::byte[], Free> data_;
   std::size_t size_ = 0;
+};
+
+/// All that kernels of one thread work in.
+struct KernelMemory {
+  Scratch rows, panels;  ///< what a product packs
+  Scratch tiles;         ///< values between the operations of a tile
+  Scratch partials;      ///< what the threads of a reduction give
+  Scratch blocks;        ///< the lanes, or the elements, of one block of a reduction
+};
+
+/// Of the caller that lends some to this thread, or null.
+inline constinit thread_local KernelMemory* lent_kernel_memory = nullptr;
+
+/// What kernels on this thread work in.
+inline KernelMemory& kernel_memory() {
+  if (lent_kernel_memory) return *lent_kernel_memory;
+  thread_local KernelMemory own;
+  return own;
+}
+
+/// While it lives, kernels on this thread work in memory that was reserved for them: where it is large enough, they ask
+/// nobody for any, on whatever thread they run.
+class LendKernelMemory {
+ public:
+  explicit LendKernelMemory(KernelMemory& memory) : before_(lent_kernel_memory) { lent_kernel_memory = &memory; }
+  ~LendKernelMemory() { lent_kernel_memory = before_; }
+  LendKernelMemory(const LendKernelMemory&) = delete;
+  LendKernelMemory& operator=(const LendKernelMemory&) = delete;
+
+ private:
+  KernelMemory* before_;
 };
 
 }  // namespace ferrite::detail

@@ -65,8 +65,20 @@ BOOST_AUTO_TEST_CASE(a_step_of_a_stream_allocates_nothing) {
       }
 }
 
+/// A layer that looks at values has no program.
 BOOST_AUTO_TEST_CASE(layers_that_run_on_tensors_miss_no_pool) {
-  const auto net = dsl::sequence(8).gru(16).layer_norm().softmax().linear(3).build(0);
+  struct Looking final : nn::Layer {
+    std::string kind() const override { return "looking"; }
+    bool causal() const override { return true; }
+    Tensor forward(const Tensor& x, const nn::Context&) const override { return sum(x).item() > 0 ? x : -x; }
+    std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Looking>(); }
+  };
+  nn::Sequential net({.seed = 0});
+  net.add("gru", std::make_unique<nn::Gru>(8, 16));
+  net.add("looking", std::make_unique<Looking>());
+  net.add("softmax", std::make_unique<nn::Activation>("softmax", nn::activation("softmax")));
+  net.add("again", std::make_unique<Looking>());
+  net.add("linear", std::make_unique<nn::Linear>(16, 3));
   nn::Stream stream = net.stream();
   std::vector<float> x(8, 0.5F), y(3);
   BOOST_TEST(stream.on_tensors() == 2U);

@@ -57,34 +57,39 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_value_names_its_layer_in_every_mode) {
   BOOST_CHECK_EXCEPTION(stream.step(std::span(&token, 1), y), ShapeError, is_wanted);
 }
 
-/// A stream runs a copy of a layer that has no step of its own.
-BOOST_AUTO_TEST_CASE(an_error_in_a_layer_that_streams_on_tensors_names_it) {
+/// A stream runs a copy of a layer: as the program of its step, or on tensors where that cannot be traced.
+BOOST_AUTO_TEST_CASE(an_error_in_a_layer_of_a_stream_names_it) {
   struct Strict final : nn::Layer {
+    bool looks_at_values = false;
+    explicit Strict(bool looks) : looks_at_values(looks) {}
     std::string kind() const override { return "strict"; }
     Tensor forward(const Tensor& x, const nn::Context&) const override {
+      if (looks_at_values && (x + 1).to_vector<float>().empty()) return x;
       return x + cast(checked(cast(x, Dtype::i64), 0, 3, "strict: a value of"), Dtype::f32);
     }
-    std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Strict>(); }
+    std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Strict>(looks_at_values); }
   };
   struct Outer final : nn::Layer {
     Strict inner;
-    Outer() { adopt("inner", inner); }
+    explicit Outer(bool looks) : inner(looks) { adopt("inner", inner); }
     std::string kind() const override { return "outer"; }
     bool causal() const override { return true; }
     nn::StepInput step_input() const override { return {1, Dtype::f32}; }
     Tensor forward(const Tensor& x, const nn::Context&) const override { return inner(x); }
-    std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Outer>(); }
+    std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Outer>(inner.looks_at_values); }
   };
-  nn::Sequential net;
-  net.add("outer", std::make_unique<Outer>());
-  nn::Stream stream = net.stream();
-  BOOST_TEST(stream.on_tensors() == 1U);
-  const float x = 9;
-  float y = 0;
-  nn::Stream copy = stream.clone();
-  for (nn::Stream* s : {&stream, &copy})
-    BOOST_CHECK_EXCEPTION(s->step(std::span(&x, 1), std::span(&y, 1)), ShapeError,
-                          says("in outer.inner: strict: a value of 9 lies outside 0..3"));
+  for (const bool looks : {false, true}) {
+    nn::Sequential net;
+    net.add("outer", std::make_unique<Outer>(looks));
+    nn::Stream stream = net.stream();
+    BOOST_TEST(stream.on_tensors() == (looks ? 1U : 0U));
+    const float x = 9;
+    float y = 0;
+    nn::Stream copy = stream.clone();
+    for (nn::Stream* s : {&stream, &copy})
+      BOOST_CHECK_EXCEPTION(s->step(std::span(&x, 1), std::span(&y, 1)), ShapeError,
+                            says("in outer.inner: strict: a value of 9 lies outside 0..3"));
+  }
 }
 
 /// A check inside the body of a scan: the layer of the scan, or the one inside its cell.

@@ -31,22 +31,20 @@ inline void end_streaming() {
 #endif
 }
 
-/// Memory of one thread for its tiles.
-inline Scratch& scratch() {
-  thread_local Scratch s;
-  return s;
+/// What a worker needs for its tiles.
+inline std::size_t tile_bytes(const Kernel& k) {
+  const auto lines = static_cast<std::int64_t>(k.repeated_loads.size()) * kLineBytes;
+  const auto table = static_cast<std::int64_t>(k.slots.size() * sizeof(std::byte*));
+  return static_cast<std::size_t>(k.scratch_pieces * k.piece_bytes + lines + table);
 }
 
 /// One thread at work on some tiles of a kernel.
 class Worker {
  public:
   Worker(const Kernel& k, std::byte* const* bases) : k_(k), bases_(bases) {
-    const auto lines = static_cast<std::int64_t>(k.repeated_loads.size()) * kLineBytes;
-    const auto table = static_cast<std::int64_t>(k.slots.size() * sizeof(std::byte*));
-    std::byte* memory = scratch().take(static_cast<std::size_t>(k.scratch_pieces * k.piece_bytes + lines + table));
-    pieces_ = memory;
-    lines_ = memory + k.scratch_pieces * k.piece_bytes;
-    at_ = reinterpret_cast<std::byte**>(lines_ + lines);
+    pieces_ = kernel_memory().tiles.take(tile_bytes(k));
+    lines_ = pieces_ + k.scratch_pieces * k.piece_bytes;
+    at_ = reinterpret_cast<std::byte**>(lines_ + static_cast<std::int64_t>(k.repeated_loads.size()) * kLineBytes);
     place_slots();
   }
 

@@ -50,7 +50,8 @@ struct ScanParts {
   std::vector<Spec> chunks;  ///< one step of each value that stands in chunks
 };
 
-/// For chunks of so many steps. The parts but for the extents of leading axes do not depend on that number.
+/// For chunks of so many steps; 0: whoever runs it has one step at a time, so `before` and `after` are empty and `step`
+/// does their work. Else the parts but for the extents of leading axes do not depend on that number.
 ScanParts take_apart(const ScanBody& body, std::int64_t chunk);
 
 }  // namespace ferrite::detail

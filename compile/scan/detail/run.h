@@ -8,6 +8,16 @@
 
 namespace ferrite::detail {
 
+/// A product of a step with weights that are the same in all steps.
+struct PackableProduct {
+  std::size_t call;  ///< of the step's plan
+  ScanPlace weights;
+  Shape shape, strides;
+  std::int64_t offset;  ///< elements
+  std::int64_t rows;
+};
+std::vector<PackableProduct> packable_products(const PlanBody& step, const ScanStage& stage);
+
 /// A body made ready to run: planned once, then stepped through without shape rules, searches or allocations.
 /// Immutable but for plans of further chunk lengths; may be run by several threads at once.
 class ScanProgram {
@@ -29,22 +39,13 @@ class ScanProgram {
   struct ChunkPlans {
     std::unique_ptr<const PlanBody> before, after;
   };
-  /// A product of the step with weights that are the same in all steps.
-  struct Packable {
-    std::size_t call;
-    ScanPlace weights;
-    Shape shape, strides;
-    std::int64_t offset;  ///< elements
-    std::int64_t rows;
-  };
   const ChunkPlans& plans(std::int64_t steps) const;
-  void find_packable();
 
   const ScanBody& body_;
   std::int64_t chunk_;
   ScanParts parts_;
   std::unique_ptr<const PlanBody> once_, step_;
-  std::vector<Packable> packable_;
+  std::vector<PackableProduct> packable_;
   mutable std::mutex mutex_;
   mutable std::map<std::int64_t, ChunkPlans> plans_;
 };

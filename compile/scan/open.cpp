@@ -1,0 +1,247 @@
+/// Scans that stay open between their steps: one plan for a whole step, bound to its buffers once.
+#include "ferrite/compile/open_scan.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "ferrite/compile/scan/detail/run.h"
+#include "ferrite/compile/scan_body.h"
+#include "ferrite/tensor/strided.h"
+
+namespace ferrite::detail {
+
+/// What all copies of an open scan share.
+struct OpenScan::Program {
+  std::shared_ptr<const ScanBody> body;
+  std::vector<Tracer::Capture> captures;
+  ScanParts parts;  ///< all but `once` in `step`
+  std::unique_ptr<const PlanBody> once, step;
+  std::vector<PackableProduct> packable;
+
+  Program(Graph graph, const ScanSignature& signature, std::vector<Tracer::Capture> outside)
+      : body(std::make_shared<const ScanBody>(std::move(graph), signature)),
+        captures(std::move(outside)),
+        parts(take_apart(*body, 0)) {
+    if (!parts.once.empty()) once = make_plan(parts.once.graph, {});
+    step = make_plan(parts.step.graph, {}, PlanFor::steps);
+    packable = packable_products(*step, parts.step);
+  }
+};
+
+/// A plan at its buffers.
+struct OpenScan::Bound {
+  using Kind = ScanPlace::Kind;
+  struct Carry {
+    Tensor now, next;
+    std::size_t argument = 0;  ///< base; 0: no step reads it
+    std::size_t result = 0;    ///< base
+    bool owner = true;         ///< the result stands in `next`; else it is copied there
+  };
+
+  explicit Bound(std::shared_ptr<const Program> of) : p(std::move(of)), step(*p->step) {
+    const ScanSignature& s = p->body->signature();
+    for (std::size_t k = 0; k < s.carries; ++k) carries.push_back({kept(p->body->input(k)), kept(p->body->input(k))});
+    for (std::size_t k = 0; k < s.xs; ++k) xs.push_back(kept(p->body->input(s.carries + k)));
+    bind();
+    reserve();
+  }
+  /// The same values in other buffers.
+  Bound(const Bound& o) : Bound(o.p) {
+    captured = o.captured, once = o.once, packs = o.packs, matrices = o.matrices;
+    place_snapshot();
+    for (std::size_t k = 0; k < carries.size(); ++k)
+      std::memcpy(Writer::raw(carries[k].now), o.carries[k].now.raw(), bytes(carries[k].now));
+    for (std::size_t k = 0; k < xs.size(); ++k) std::memcpy(Writer::raw(xs[k]), o.xs[k].raw(), bytes(xs[k]));
+  }
+
+  /// Memory whose elements change, zeros at first: nothing that stands there may be packed.
+  static Tensor kept(const Spec& s) {
+    Tensor t = Tensor::empty(s);
+    t.impl()->storage->rewritten = true;
+    std::memset(Writer::raw(t), 0, bytes(t));
+    return t;
+  }
+  static std::size_t bytes(const Tensor& t) { return static_cast<std::size_t>(t.numel() * size_of(t.dtype())); }
+
+  /// Makes room for what kernels work in: a step asks nobody for memory, on whatever thread it runs.
+  void reserve() {
+    for (const Kernel& k : p->step->kernels) k.reserve(memory);
+    const LendKernelMemory lent(memory);
+    for (const PlannedCall& c : p->step->calls) {
+      if (c.op != ops::matmul) continue;
+      const Tensor a = like(c.in[0]), b = like(c.in[1]);
+      Tensor out = kept(c.out[0].spec);
+      const std::array<const Tensor*, 2> in = {&a, &b};
+      c.op->eval({in.data(), in.size()}, {&out, 1}, c.attrs);
+    }
+  }
+  /// Zeros that lie in memory as an operand does.
+  static Tensor like(const PlannedTensor& t) {
+    std::int64_t last = 0;
+    for (int k = 0; k < t.spec.shape.rank(); ++k) last += std::max<std::int64_t>(t.spec.shape[k] - 1, 0) * t.strides[k];
+    return kept({{last + 1}, t.spec.dtype}).view(t.spec.shape, t.strides, 0);
+  }
+
+  void bind() {
+    const ScanStage& stage = p->parts.step;
+    const PlanBody& plan = *p->step;
+    for (std::size_t i = 0; i < stage.in.size(); ++i) {
+      const std::size_t base = plan.bases.arguments + i;
+      if (stage.in[i].kind == Kind::carry) carries[stage.in[i].index].argument = base;
+      if (stage.in[i].kind == Kind::x) step.put(base, home_of(xs[stage.in[i].index]));
+    }
+    ys.resize(p->body->ys());
+    for (std::size_t r = 0; r < plan.results.size(); ++r) bind_result(r);
+    for (const auto& [carry, to] : p->parts.carried) ys[to.index] = {0, carry};
+  }
+
+  /// A result stands where the next step reads it as a carry, else in a buffer of its own.
+  void bind_result(std::size_t r) {
+    const ScanStage& stage = p->parts.step;
+    const PlanBody& plan = *p->step;
+    const std::size_t base = plan.bases.results + r;
+    bool carried = false;
+    for (std::size_t o = 0; o < stage.out.size(); ++o) {
+      if (plan.ends[o] != r) continue;
+      const ScanPlace& at = stage.out[o];
+      if (at.kind == Kind::y) ys[at.index] = {base, 0};
+      if (at.kind != Kind::carry) continue;
+      carries[at.index].result = base;
+      carries[at.index].owner = !carried;
+      carried = true;
+    }
+    if (carried) return;
+    outputs.push_back(kept(plan.graph.values[plan.results[r]]));
+    step.put(base, home_of(outputs.back()));
+  }
+
+  void refresh() {
+    std::vector<Tensor> values;
+    for (std::size_t i = 0; i < p->captures.size(); ++i) {
+      const Tracer::Capture& c = p->captures[i];
+      values.push_back(dense(c.cell.defined() ? c.cell.peek() : c.tensor));
+    }
+    once = compute_once(values);
+    captured = std::move(values);
+    packs.assign(p->packable.size(), Tensor());
+    matrices.clear();
+    for (std::size_t i = 0; i < p->packable.size(); ++i) {
+      const PackableProduct& c = p->packable[i];
+      const Tensor w = outside(c.weights).view(c.shape, c.strides, c.offset);
+      matrices.push_back(can_pack(w) ? pack_matrix(w, packs[i]) : PackedMatrix{});
+    }
+    place_snapshot();
+  }
+
+  const Tensor& outside(const ScanPlace& at) const {
+    return at.kind == Kind::once ? once[at.index] : captured[at.index];
+  }
+  void place_snapshot() {
+    for (std::size_t i = 0; i < matrices.size(); ++i) step.pack(p->packable[i].call, matrices[i]);
+    const ScanStage& stage = p->parts.step;
+    for (std::size_t i = 0; i < stage.in.size(); ++i)
+      if (stage.in[i].kind == Kind::capture || stage.in[i].kind == Kind::once)
+        step.put(p->step->bases.arguments + i, home_of(outside(stage.in[i])));
+  }
+
+  std::vector<Tensor> compute_once(const std::vector<Tensor>& values) const {
+    if (!p->once) return {};
+    const ScanStage& stage = p->parts.once;
+    const Borrowed w(*p->once);
+    for (std::size_t i = 0; i < stage.in.size(); ++i) w->arguments[i] = &values[stage.in[i].index];
+    w->run(false);
+    std::vector<Tensor> computed(stage.out.size());
+    for (std::size_t i = 0; i < stage.out.size(); ++i) computed[stage.out[i].index] = w->results[p->once->ends[i]];
+    return computed;
+  }
+
+  void run() {
+    const LendKernelMemory lent(memory);
+    for (const Carry& c : carries) {
+      if (c.argument) step.put(c.argument, home_of(c.now));
+      if (c.owner) step.put(c.result, home_of(c.next));
+    }
+    step.run_in_place();
+    for (Carry& c : carries)
+      if (!c.owner) std::memcpy(Writer::raw(c.next), step.data(c.result), bytes(c.next));
+  }
+
+  void commit() {
+    for (Carry& c : carries) std::swap(c.now, c.next);
+  }
+
+  struct Y {
+    std::size_t base = 0;  ///< of a result; 0: a carry as it came in
+    std::size_t carry = 0;
+  };
+
+  std::shared_ptr<const Program> p;
+  Workspace step;
+  KernelMemory memory;
+  std::vector<Carry> carries;
+  std::vector<Tensor> xs, outputs;
+  std::vector<Y> ys;
+  std::vector<Tensor> captured, once, packs;  ///< the snapshot of what is outside
+  std::vector<PackedMatrix> matrices;         ///< by packable product
+};
+
+namespace {
+
+struct TracedStep {
+  Graph graph;
+  std::vector<Tracer::Capture> captures;
+};
+
+TracedStep trace_step(const ScanBodyFunction& f, std::span<const Spec> carries, std::span<const Spec> xs) {
+  Tracer tracer(Tracer::Outside::captures);
+  const NewFrame frame(tracer);
+  Tensors carry, x;
+  for (const Spec& s : carries) carry.push_back(tracer.input(s));
+  for (const Spec& s : xs) x.push_back(tracer.input(s));
+  const ScanStep step = f(carry, x);
+  if (step.carry.size() != carries.size())
+    throw ShapeError("scan: the body takes " + std::to_string(carries.size()) + " carries and gives " +
+                     std::to_string(step.carry.size()));
+  Tensors ends = step.carry;
+  for (const Tensor& y : step.y) ends.push_back(y);
+  Graph g = tracer.finish(ends);
+  return {std::move(g), tracer.captures()};
+}
+
+}  // namespace
+
+OpenScan::OpenScan(const ScanBodyFunction& body, std::span<const Spec> carries, std::span<const Spec> xs,
+                   const Substitute& substitute) {
+  TracedStep t = trace_step(body, carries, xs);
+  if (substitute)
+    for (Tracer::Capture& c : t.captures)
+      if (c.cell.defined()) c.cell = substitute(c.cell);
+  bound_ = std::make_unique<Bound>(std::make_shared<const Program>(
+      std::move(t.graph), ScanSignature{carries.size(), xs.size(), 0}, std::move(t.captures)));
+  bound_->refresh();
+}
+
+OpenScan::OpenScan(const OpenScan& o) : bound_(std::make_unique<Bound>(*o.bound_)) {}
+
+OpenScan::~OpenScan() = default;
+
+std::size_t OpenScan::carries() const { return bound_->carries.size(); }
+
+const Spec& OpenScan::y_spec(std::size_t k) const {
+  return bound_->p->body->output(bound_->p->body->signature().carries + k);
+}
+
+std::byte* OpenScan::x(std::size_t k) { return home_of(bound_->xs[k]).first; }
+const std::byte* OpenScan::y(std::size_t k) const {
+  const Bound::Y& y = bound_->ys[k];
+  return y.base ? bound_->step.data(y.base) : carry(y.carry);
+}
+std::byte* OpenScan::carry(std::size_t k) { return home_of(bound_->carries[k].now).first; }
+const std::byte* OpenScan::carry(std::size_t k) const { return home_of(bound_->carries[k].now).first; }
+
+void OpenScan::run() { bound_->run(); }
+void OpenScan::commit() { bound_->commit(); }
+void OpenScan::refresh() { bound_->refresh(); }
+
+}  // namespace ferrite::detail

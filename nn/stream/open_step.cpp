@@ -1,0 +1,216 @@
+/// Steps of layers that are written in operations: traced and planned once, bound to their buffers for the life of a
+/// stream.
+#include <algorithm>
+#include <unordered_map>
+
+#include "ferrite/compile/open_scan.h"
+#include "ferrite/nn/detail/steps.h"
+#include "ferrite/tensor/log.h"
+
+namespace ferrite::nn::detail {
+namespace {
+
+using ferrite::detail::OpenScan;
+
+std::int64_t bytes_of(const Spec& s) { return s.shape.numel() * size_of(s.dtype); }
+
+/// By which variables of a layer those of its copy are replaced: the copy is traced, the stream follows the layer.
+class Originals {
+ public:
+  Originals(const Layer& layer, const Layer& copy) {
+    pair(layer.named_parameters(), copy.named_parameters());
+    pair(layer.named_buffers(), copy.named_buffers());
+    pair(layer.named_states(), copy.named_states());
+  }
+  Cell operator()(const Cell& of_copy) const {
+    const auto at = of_.find(of_copy.identity());
+    return at == of_.end() ? of_copy : at->second;
+  }
+
+ private:
+  template <class C>
+  void pair(const std::vector<Named<C>>& originals, const std::vector<Named<C>>& copies) {
+    for (std::size_t i = 0; i < std::min(originals.size(), copies.size()); ++i)
+      of_.emplace(copies[i].cell.identity(), originals[i].cell);
+  }
+  std::unordered_map<const void*, Cell> of_;
+};
+
+/// A layer's step as an open scan. What grows is an x of it, with the number of steps of every row, and the entries are
+/// ys: appending one copies nothing but itself.
+class OpenStep final : public Step {
+ public:
+  OpenStep(const Layer& layer, const StepRows& in)
+      : kind_(layer.kind()), in_(in), states_(layer.states(in)), steps_(static_cast<std::size_t>(in.batch)) {
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      check(states_[i]);
+      (states_[i].capacity ? growing_ : carried_).push_back(i);
+    }
+    open(layer);
+    const Spec& y = scan_->y_spec(0);
+    out_ = {in.batch, y.shape.numel() / in.batch, y.dtype};
+  }
+  OpenStep(const OpenStep& o)
+      : Step(o),
+        kind_(o.kind_),
+        in_(o.in_),
+        out_(o.out_),
+        states_(o.states_),
+        carried_(o.carried_),
+        growing_(o.growing_),
+        steps_(o.steps_),
+        scan_(std::make_unique<OpenScan>(*o.scan_)) {}
+
+  StepRows result() const override { return out_; }
+
+  void run(const void* x, void* y) override {
+    check_room();
+    std::copy_n(static_cast<const std::byte*>(x), in_.batch * in_.width * size_of(in_.dtype), scan_->x(0));
+    scan_->run();
+    std::copy_n(scan_->y(0), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
+  }
+  void commit() override {
+    scan_->commit();
+    if (growing_.empty()) return;
+    for (std::size_t g = 0; g < growing_.size(); ++g) append(g);
+    for (std::int64_t& n : steps_) ++n;
+    put_steps();
+  }
+  void refresh() override { scan_->refresh(); }
+
+  void reset() override {
+    for (std::int64_t row = 0; row < in_.batch; ++row) reset_row(row);
+  }
+  void reset_row(std::int64_t row) override {
+    for (std::size_t i = 0; i < states_.size(); ++i) clear(states_[i], memory(i), row);
+    steps_[static_cast<std::size_t>(row)] = 0;
+    put_steps();
+  }
+
+  void save(std::vector<Tensor>& states) const override {
+    for (std::size_t i = 0; i < states_.size(); ++i) states.push_back(tensor_of(states_[i].spec(), memory(i)));
+    if (!growing_.empty()) states.push_back(Tensor::from(steps_, {in_.batch}));
+  }
+  std::size_t restore(std::span<const Tensor> states) override {
+    const std::size_t own = states_.size() + (growing_.empty() ? 0 : 1);
+    if (states.size() < own) throw ValueError("stream: fewer states than the model has");
+    for (std::size_t i = 0; i < states_.size(); ++i) check_type(states[i], states_[i].spec());
+    std::vector<std::int64_t> steps = steps_;
+    if (!growing_.empty()) {
+      check_type(states[own - 1], {{in_.batch}, Dtype::i64});
+      steps = states[own - 1].to_vector<std::int64_t>();
+      for (const std::int64_t n : steps)
+        if (n < 0 || n > capacity())
+          throw ValueError("stream: a row of the states has made " + std::to_string(n) + " steps, outside 0.." +
+                           std::to_string(capacity()));
+    }
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      const Tensor dense = contiguous(states[i]);
+      std::copy_n(dense.raw(), bytes_of(dense.spec()), memory(i));
+    }
+    steps_ = std::move(steps);
+    put_steps();
+    return own;
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<OpenStep>(*this); }
+
+ private:
+  void check(const StepState& s) const {
+    const bool has_rows = s.rows >= 0 && s.rows < s.shape.rank() && s.shape[s.rows] == in_.batch;
+    if (s.capacity < 0 || !has_rows || (s.capacity > 0 && s.rows != 0))
+      throw ShapeError("stream: the state '" + s.name + "' of " + kind_ + " must have " + std::to_string(in_.batch) +
+                       " rows on axis " + std::to_string(s.capacity > 0 ? 0 : s.rows) + ", got " +
+                       Spec{s.shape, s.dtype}.str() + " with capacity " + std::to_string(s.capacity));
+  }
+  static void check_type(const Tensor& state, const Spec& wanted) {
+    if (state.spec() != wanted)
+      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
+  }
+
+  void open(const Layer& layer) {
+    const std::unique_ptr<Layer> copy = copy_in_place_of(layer);
+    copy->eval();
+    std::vector<Spec> carries, xs = {spec_of(in_)};
+    for (const std::size_t i : carried_) carries.push_back(states_[i].spec());
+    for (const std::size_t i : growing_) xs.push_back(states_[i].spec());
+    if (!growing_.empty()) xs.push_back({{in_.batch}, Dtype::i64});
+    const auto body = [&](const Tensors& carry, const Tensors& x) -> ScanStep {
+      Tensors given(states_.size());
+      for (std::size_t k = 0; k < carried_.size(); ++k) given[carried_[k]] = carry[k];
+      for (std::size_t k = 0; k < growing_.size(); ++k) given[growing_[k]] = x[1 + k];
+      if (!growing_.empty()) given.push_back(x[x.size() - 1]);
+      const StepResult r = copy->advance(x[0], given);
+      ScanStep step{{}, {r.y}};
+      for (const std::size_t i : carried_) step.carry.push_back(r.states[i]);
+      for (const std::size_t i : growing_) step.y.push_back(r.states[i]);
+      return step;
+    };
+    scan_ = std::make_unique<OpenScan>(body, carries, xs, Originals(layer, *copy));
+  }
+
+  // ---- states --------------------------------------------------------------------------------------------
+
+  /// Of a state as its next step reads it.
+  const std::byte* memory(std::size_t i) const { return const_cast<OpenStep*>(this)->memory(i); }
+  std::byte* memory(std::size_t i) {
+    const auto at = std::find(carried_.begin(), carried_.end(), i);
+    if (at != carried_.end()) return scan_->carry(static_cast<std::size_t>(at - carried_.begin()));
+    return scan_->x(1 + static_cast<std::size_t>(std::find(growing_.begin(), growing_.end(), i) - growing_.begin()));
+  }
+  static Tensor tensor_of(const Spec& spec, const std::byte* from) {
+    Tensor t = Tensor::empty(spec);
+    std::copy_n(from, bytes_of(spec), ferrite::detail::Writer::raw(t));
+    return t;
+  }
+  static void clear(const StepState& s, std::byte* memory, std::int64_t row) {
+    const Spec spec = s.spec();
+    std::int64_t outer = 1, inner = size_of(s.dtype);
+    for (int k = 0; k < spec.shape.rank(); ++k) (k < s.rows ? outer : inner) *= k == s.rows ? 1 : spec.shape[k];
+    for (std::int64_t o = 0; o < outer; ++o)
+      std::fill_n(memory + (o * spec.shape[s.rows] + row) * inner, inner, std::byte{0});
+  }
+
+  // ---- what grows ----------------------------------------------------------------------------------------
+
+  std::int64_t capacity() const {
+    std::int64_t least = states_[growing_[0]].capacity;
+    for (const std::size_t i : growing_) least = std::min(least, states_[i].capacity);
+    return least;
+  }
+  void check_room() const {
+    for (const std::size_t i : growing_)
+      for (std::size_t row = 0; row < steps_.size(); ++row)
+        if (steps_[row] >= states_[i].capacity) throw_full(states_[i], row);
+  }
+  [[noreturn]] void throw_full(const StepState& s, std::size_t row) const {
+    throw CapacityError("stream: '" + s.name + "' of " + kind_ + " is full: row " + std::to_string(row) + " has made " +
+                        std::to_string(s.capacity) + " steps; reset it, or declare a larger capacity");
+  }
+  void append(std::size_t g) {
+    const StepState& s = states_[growing_[g]];
+    const std::int64_t entry = bytes_of({s.shape, s.dtype}) / in_.batch;
+    for (std::int64_t row = 0; row < in_.batch; ++row)
+      std::copy_n(scan_->y(1 + g) + row * entry, entry,
+                  scan_->x(1 + g) + (row * s.capacity + steps_[static_cast<std::size_t>(row)]) * entry);
+  }
+  void put_steps() {
+    if (!growing_.empty())
+      std::copy_n(reinterpret_cast<const std::byte*>(steps_.data()), in_.batch * size_of(Dtype::i64),
+                  scan_->x(1 + growing_.size()));
+  }
+
+  std::string kind_;
+  StepRows in_, out_;
+  std::vector<StepState> states_;
+  std::vector<std::size_t> carried_, growing_;  ///< which of the states
+  std::vector<std::int64_t> steps_;             ///< by row, since it began
+  std::unique_ptr<OpenScan> scan_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> open_step(const Layer& layer, const StepRows& in) {
+  return std::make_unique<OpenStep>(layer, in);
+}
+
+}  // namespace ferrite::nn::detail

@@ -1,0 +1,83 @@
+// Steps of streams that are programs: nothing is asked of the system, of the pool or of a lock, from the first step on
+// and on any thread.
+#include <boost/test/unit_test.hpp>
+#include <thread>
+
+#include "counted.h"
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/stream/stream.h"
+#include "support/causal_layers.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::identical;
+
+namespace {
+
+constexpr std::int64_t kFeatures = 5;
+
+struct Asked {
+  std::uint64_t system = 0, pool = 0, locks = 0;
+};
+
+/// What the steps of x [B, T, D] ask for, each into its place of y [T, B, N].
+Asked asked_by(nn::Stream& stream, const std::vector<float>& x, std::vector<float>& y, std::int64_t steps) {
+  const std::uint64_t locks = counted::counts().locks, requests = pool_counts().requests;
+  Asked a;
+  a.system = counted::during([&] { stream.steps(steps, x, y); });
+  a.pool = pool_counts().requests - requests;
+  a.locks = counted::counts().locks - locks;
+  return a;
+}
+
+/// Streams three rows on this thread, then on one that has run nothing yet.
+void try_net(const std::string& name, const dsl::Builder& words, std::int64_t units) {
+  BOOST_TEST_CONTEXT(name) {
+    const std::int64_t B = 3, T = 40;
+    const dsl::Network net = words.build(1);
+    net.eval();
+    const Tensor x = uniform({B, T, kFeatures}, {6, 1, 0}, -1, 1), y = net(x);
+    const std::vector<float> in = contiguous(permute(x, {1, 0, 2})).to_vector<float>();
+    std::vector<float> out(static_cast<std::size_t>(T * B * units));
+    nn::Stream stream = net.stream(B);
+    BOOST_TEST(stream.on_tensors() == 0U);
+    const auto try_here = [&](const Asked& a, const char* where) {
+      BOOST_TEST(a.system == 0U, where);
+      BOOST_TEST(a.pool == 0U, where);
+      BOOST_TEST(a.locks == 0U, where);
+      BOOST_TEST(identical(permute(Tensor::from(out, {T, B, units}), {1, 0, 2}), y), where);
+    };
+    try_here(asked_by(stream, in, out, T), "here");
+    nn::Stream moved = net.stream(B);
+    Asked there;
+    std::thread([&] { there = asked_by(moved, in, out, T); }).join();
+    try_here(there, "on another thread");
+    BOOST_TEST(counted::during([&] { stream.reset(1), stream.reset(); }) == 0U);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(alloc)
+
+/// The yardstick: a short filter and a GRU in a residual.
+BOOST_AUTO_TEST_CASE(layers_of_a_user_stream_without_asking_for_anything) {
+  const nn::Init init{.seed = 4};
+  const auto words = [] { return dsl::sequence(kFeatures); };
+  try_net("a filter and a gru in a residual",
+          words().residual([&](dsl::Builder& b) { b.add(causal_layers::Fir(kFeatures, init)).gru(kFeatures); }),
+          kFeatures);
+  try_net("the same as one layer", words().add(causal_layers::FilteredGru(kFeatures, init)), kFeatures);
+  try_net("attention", words().add(causal_layers::Attention(kFeatures, 64, init)), kFeatures);
+  try_net("a cell", words().recurrent<nn::LayerNormGruCell>(17, {.layers = 2}), 17);
+}
+
+BOOST_AUTO_TEST_CASE(composed_layers_stream_without_asking_for_anything) {
+  const auto words = [] { return dsl::sequence(kFeatures); };
+  for (const std::string& name : nn::activation_names())
+    try_net(name, words().linear(kFeatures).activation(name), kFeatures);
+  try_net("layer_norm", words().layer_norm(), kFeatures);
+  try_net("a network", words().linear(24).silu().gru(24).layer_norm().softmax().linear(3), 3);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,260 @@
+// Every causal layer that the builder makes, and layers as users write them, streamed: the bits of the whole sequence,
+// whatever the stream goes through meanwhile.
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/stream/stream.h"
+#include "support/causal_layers.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::identical;
+using support::says;
+
+namespace {
+
+constexpr std::int64_t kFeatures = 3, kSteps = 9;
+
+/// A net around one word, made for a dtype.
+using Words = std::function<dsl::Builder()>;
+
+std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
+  const auto one = [](auto word) -> Words {
+    return [word] {
+      dsl::Builder b = dsl::sequence(kFeatures);
+      word(b);
+      return b;
+    };
+  };
+  using B = dsl::Builder;
+  const nn::Init init{.seed = 4, .prefix = {}, .dtype = dtype};
+  std::map<std::string, std::vector<Words>> all;
+  all["linear"] = {one([](B& b) { b.linear(4); })};
+  all["gru"] = {one([](B& b) { b.gru(4); }), one([](B& b) { b.gru(4, {.layers = 2}); }),
+                one([](B& b) { b.gru(4, {.reset_after = false}); })};
+  all["lstm"] = {one([](B& b) { b.lstm(4); }), one([](B& b) { b.lstm(4, {.layers = 2, .proj_size = 2}); })};
+  all["rnn"] = {one([](B& b) { b.rnn(4); })};
+  all["recurrent"] = {one([](B& b) { b.recurrent<nn::LayerNormGruCell>(4); }),
+                      one([](B& b) { b.recurrent<nn::LayerNormGruCell>(4, {.layers = 2}); })};
+  all["embedding"] = {[] { return dsl::tokens(7).embedding(4); }};
+  all["layer_norm"] = {one([](B& b) { b.layer_norm(); })};
+  all["dropout"] = {one([](B& b) { b.dropout(0.5); })};
+  all["last_step"] = {one([](B& b) { b.last_step(); })};
+  all["stage"] = {one([](B& b) { b.stage("part", [](B& s) { s.gru(4).layer_norm(); }); })};
+  all["residual"] = {one([](B& b) { b.residual([](B& r) { r.layer_norm().gru(kFeatures); }); })};
+  all["repeat"] = {one([](B& b) { b.repeat(2, [](B& r) { r.rnn(3).silu(); }); })};
+  all["add"] = {
+      one([init](B& b) { b.add(causal_layers::Fir(kFeatures, init)); }),
+      one([](B& b) { b.linear(4).add(causal_layers::Delays()); }),
+      one([init](B& b) { b.add(causal_layers::FilteredGru(kFeatures, init)); }),
+      one([init](B& b) { b.add(causal_layers::Attention(kFeatures, 2 * kSteps, init)); }), one([init](B& b) {
+        b.gru(kFeatures).residual([&](B& r) { r.add(causal_layers::Fir(kFeatures, init)).gru(kFeatures).softmax(); });
+      })};
+  for (const std::string& name : nn::activation_names()) {
+    all["activation"].push_back(one([name](B& b) { b.activation(name); }));
+    all[name] = {all["activation"].back()};
+  }
+  return all;
+}
+
+/// Words that are not causal, or not layers.
+const std::set<std::string> kNotCausal = {"mean_over_time", "flatten"};
+
+Tensor input(const dsl::Network& net, std::int64_t batch, Dtype dtype) {
+  if (net.input().kind == dsl::InputKind::tokens) return cast(uniform({batch, kSteps}, {5, 1, 0}, 0, 6.99), Dtype::i64);
+  return uniform({batch, kSteps, kFeatures}, {5, 2, 0}, -1, 1, dtype);
+}
+
+template <class In, class Out>
+Tensor stepped(nn::Stream& stream, const Tensor& x, std::int64_t width) {
+  const std::int64_t B = x.shape()[0], T = x.shape()[1];
+  Tensors steps;
+  for (std::int64_t t = 0; t < T; ++t) {
+    const std::vector<In> in = contiguous(select(x, 1, t)).template to_vector<In>();
+    std::vector<Out> out(static_cast<std::size_t>(B * width));
+    stream.step(std::span<const In>(in), std::span<Out>(out));
+    steps.push_back(Tensor::from(out, {B, width}));
+  }
+  return stack(std::span<const Tensor>(steps.data(), steps.size()), 1);
+}
+
+/// Outputs of a stream over x [B, T, ...] as [B, T, N].
+Tensor streamed(nn::Stream& stream, const Tensor& x, const Spec& y) {
+  const std::int64_t N = y.shape[-1];
+  if (x.dtype() == Dtype::i64)
+    return y.dtype == Dtype::f64 ? stepped<std::int64_t, double>(stream, x, N)
+                                 : stepped<std::int64_t, float>(stream, x, N);
+  return y.dtype == Dtype::f64 ? stepped<double, double>(stream, x, N) : stepped<float, float>(stream, x, N);
+}
+
+/// Rows of the outputs that a stream has to give: all steps, or of `last_step` those of growing pieces.
+Tensor whole(const nn::Layer& net, const Tensor& x) {
+  const Tensor y = net(x);
+  if (y.rank() == 3) return y;
+  Tensors steps;
+  for (std::int64_t t = 0; t < x.shape()[1]; ++t) steps.push_back(net(slice(x, 1, 0, t + 1)));
+  return stack(std::span<const Tensor>(steps.data(), steps.size()), 1);
+}
+
+Tensor row(const Tensor& y, std::int64_t b) { return select(y, 0, b); }
+
+void try_stream(const dsl::Network& net, std::int64_t batch, Dtype dtype) {
+  net.eval();
+  const Tensor x = input(net, batch, dtype), y = whole(net, x);
+  const auto piece = [&](std::int64_t from, std::int64_t to) { return slice(x, 1, from, to); };
+  const auto wanted = [&](std::int64_t from, std::int64_t to) { return slice(y, 1, from, to); };
+  nn::Stream stream = net.stream(batch);
+  BOOST_TEST(stream.on_tensors() == 0U);
+  BOOST_TEST(identical(streamed(stream, x, y.spec()), y), "the whole sequence");
+  stream.reset();
+  BOOST_TEST(identical(streamed(stream, piece(0, 4), y.spec()), wanted(0, 4)), "after reset");
+
+  nn::Stream clone = stream.clone();
+  const std::vector<Tensor> saved = stream.save();
+  BOOST_TEST(identical(streamed(clone, piece(4, kSteps), y.spec()), wanted(4, kSteps)), "a clone");
+  BOOST_TEST(identical(streamed(stream, piece(4, 7), y.spec()), wanted(4, 7)), "the original");
+  stream.restore(saved);
+  BOOST_TEST(identical(streamed(stream, piece(4, kSteps), y.spec()), wanted(4, kSteps)), "restored");
+  nn::Stream other = net.stream(batch);
+  other.restore(saved);
+  BOOST_TEST(identical(streamed(other, piece(4, 6), y.spec()), wanted(4, 6)), "restored in another stream");
+
+  // One row begins anew, with the first steps again; the others go on.
+  const std::int64_t fresh = batch - 1;
+  other.restore(saved);
+  other.reset(fresh);
+  const auto own = [&](std::int64_t b) { return b == fresh ? slice(x, 1, 0, 5) : piece(4, kSteps); };
+  Tensors rows;
+  for (std::int64_t b = 0; b < batch; ++b) rows.push_back(row(own(b), b));
+  const Tensor mixed = streamed(other, stack(std::span<const Tensor>(rows.data(), rows.size()), 0), y.spec());
+  for (std::int64_t b = 0; b < batch; ++b)
+    BOOST_TEST(identical(row(mixed, b), row(b == fresh ? wanted(0, 5) : wanted(4, kSteps), b)), "row " << b);
+
+  // Weights are a snapshot until refresh.
+  if (net.parameters().empty()) return;
+  stream.reset();
+  for (const Parameter& p : net.parameters()) p.assign(p.value() * 0.5);
+  BOOST_TEST(identical(streamed(stream, x, y.spec()), y), "a snapshot");
+  stream.reset();
+  stream.refresh();
+  BOOST_TEST(identical(streamed(stream, x, y.spec()), whole(net, x)), "refreshed");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(stream_layers)
+
+BOOST_AUTO_TEST_CASE(every_causal_layer_streams_with_the_bits_of_the_whole_sequence) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const auto& [word, nets] : catalogue(dtype))
+      for (std::size_t k = 0; k < nets.size(); ++k)
+        for (const std::int64_t batch : {1, 3})
+          BOOST_TEST_CONTEXT(word << " " << k << ", " << name_of(dtype) << ", batch " << batch)
+  try_stream(nets[k]().build(2, dtype), batch, dtype);
+}
+
+/// A word that somebody adds to the builder is streamed above, or is listed as one that cannot be.
+BOOST_AUTO_TEST_CASE(no_word_of_the_builder_is_left_out) {
+  std::ifstream file(std::string(FERRITE_SOURCE_DIR) + "/dsl/builder.h");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  static const std::regex pattern(R"(\n  Builder& (\w+)\()");
+  const auto tried = catalogue(Dtype::f32);
+  std::size_t found = 0;
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), pattern); at != std::sregex_iterator(); ++at) {
+    const std::string word = (*at)[1];
+    if (word == "word") continue;
+    ++found;
+    BOOST_TEST(tried.contains(word) != kNotCausal.contains(word), word);
+  }
+  BOOST_TEST(found > 20U);
+}
+
+/// Attention over all steps so far holds as many as were declared, and says so.
+BOOST_AUTO_TEST_CASE(a_state_that_grows_has_a_capacity) {
+  const nn::Init init{.seed = 4};
+  const auto net = dsl::sequence(kFeatures)
+                       .gru(kFeatures)
+                       .lstm(kFeatures)
+                       .add(causal_layers::Attention(kFeatures, 4, init), "attention")
+                       .recurrent<nn::LayerNormGruCell>(2)
+                       .build(1);
+  net.eval();
+  const Tensor x = uniform({2, 5, kFeatures}, {5, 2, 0}, -1, 1), y = net(x);
+  nn::Stream stream = net.stream(2);
+  BOOST_TEST(identical(streamed(stream, slice(x, 1, 0, 4), y.spec()), slice(y, 1, 0, 4)));
+  const std::vector<Tensor> before = stream.save();
+  const auto is_full = [](const nn::CapacityError& e) {
+    return says(
+               "in attention: stream: 'keys' of attention is full: row 0 has made 4 steps; reset it, or declare a "
+               "larger capacity")(e) &&
+           e.layer() == "attention";
+  };
+  for (int again = 0; again < 2; ++again)
+    BOOST_CHECK_EXCEPTION((void)streamed(stream, slice(x, 1, 4), y.spec()), nn::CapacityError, is_full);
+  const std::vector<Tensor> after = stream.save();
+  BOOST_REQUIRE(before.size() == after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) BOOST_TEST(identical(before[i], after[i]), "state " << i);
+  stream.reset(0);
+  BOOST_CHECK_EXCEPTION((void)streamed(stream, slice(x, 1, 4), y.spec()), nn::CapacityError,
+                        says("row 1 has made 4 steps"));
+  stream.reset();
+  BOOST_TEST(identical(streamed(stream, slice(x, 1, 0, 4), y.spec()), slice(y, 1, 0, 4)));
+  std::vector<Tensor> wrong = before;
+  wrong[5] = Tensor::from<std::int64_t>({1, 9});
+  BOOST_CHECK_EXCEPTION(stream.restore(wrong), ValueError, says("has made 9 steps, outside 0..4"));
+}
+
+/// What throws in the middle of a network has changed no state of it.
+BOOST_AUTO_TEST_CASE(a_step_that_throws_has_changed_nothing) {
+  struct Strict final : nn::Layer {
+    std::string kind() const override { return "strict"; }
+    bool causal() const override { return true; }
+    Tensor forward(const Tensor& x, const nn::Context&) const override {
+      return x + 0 * cast(checked(cast(x, Dtype::i64), -9, 9, "strict: a value of"), x.dtype());
+    }
+    std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Strict>(); }
+  };
+  /// A layer without a step: it looks at values.
+  struct Peeking final : nn::Layer {
+    nn::Gru gru{kFeatures, kFeatures, nn::Init{.seed = 3}};
+    Peeking() { adopt("gru", gru); }
+    std::string kind() const override { return "peeking"; }
+    bool causal() const override { return true; }
+    nn::StepInput step_input() const override { return gru.step_input(); }
+    Tensor forward(const Tensor& x, const nn::Context& c) const override { return gru(x, c); }
+    std::unique_ptr<nn::Layer> clone() const override {
+      auto copy = std::make_unique<Peeking>();
+      nn::copy_values(*this, *copy);
+      return copy;
+    }
+  };
+  const nn::Init init{.seed = 4};
+  const auto net = dsl::sequence(kFeatures)
+                       .residual([&](dsl::Builder& b) {
+                         b.gru(kFeatures).lstm(kFeatures).rnn(kFeatures).add(Peeking());
+                         b.add(causal_layers::FilteredGru(kFeatures, init));
+                         b.recurrent<nn::LayerNormGruCell>(kFeatures);
+                       })
+                       .add(Strict())
+                       .linear(2)
+                       .build(1);
+  net.eval();
+  const Tensor x = uniform({1, 6, kFeatures}, {5, 2, 0}, -0.5, 0.5), y = net(x);
+  nn::Stream stream = net.stream();
+  BOOST_TEST(stream.on_tensors() == 1U);
+  BOOST_TEST(identical(streamed(stream, slice(x, 1, 0, 3), y.spec()), slice(y, 1, 0, 3)));
+  const std::vector<Tensor> before = stream.save();
+  std::vector<float> out(2);
+  const std::vector<float> bad(kFeatures, 100.0F);
+  BOOST_CHECK_EXCEPTION(stream.step(bad, out), ShapeError, says("in 1: strict: a value of"));
+  const std::vector<Tensor> after = stream.save();
+  BOOST_REQUIRE(before.size() == after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) BOOST_TEST(identical(before[i], after[i]), "state " << i);
+  BOOST_TEST(identical(streamed(stream, slice(x, 1, 3), y.spec()), slice(y, 1, 3)));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
