@@ -7,6 +7,7 @@
 
 #include "ferrite/compile/scan/detail/run.h"
 #include "ferrite/compile/scan_body.h"
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite::detail {
