@@ -20,7 +20,7 @@ constexpr const char* kExamples =
     "  ferrite info model.pt                      what is in it, and which layers that makes\n"
     "  ferrite convert model.pt model.safetensors a form that every language reads\n"
     "  ferrite diff before.pt after.safetensors   by how much they differ, tensor by tensor\n"
-    "Exit codes: 0 done (diff: equal), 1 different, 2 an error, told in one sentence.";
+    "Exit codes: 0 done (diff: equal), 1 different, 2 an error, explained in one sentence.";
 
 }  // namespace
 

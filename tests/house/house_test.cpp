@@ -1,4 +1,5 @@
-// The rules of the house, read off the sources. Every rule is tried on a bad example first, so that it can fail.
+// Rules that all sources obey: layering, lengths, includes, names. Each is tried on a bad example first, so that it can
+// fail.
 #include <algorithm>
 #include <map>
 #include <regex>
@@ -24,25 +25,25 @@ std::vector<std::string> includes_against_the_layers(const Source& s) {
       {"io", {"tensor", "autograd", "compile", "nn"}},
       {"exchange", {"tensor", "autograd", "compile", "nn"}},
       {"train", {"tensor", "autograd", "compile", "nn", "dsl", "io"}}};
-  const std::string room = room_of(s.path);
-  if (!allowed.contains(room)) return {};
+  const std::string folder = folder_of(s.path);
+  if (!allowed.contains(folder)) return {};
   std::vector<std::string> faults;
   for (const std::string& header : included_by(s)) {
-    const std::string other = header == "ferrite.h" ? "ferrite" : room_of(header);
-    if (other != room && !allowed.at(room).contains(other)) faults.push_back(room + " includes " + other);
+    const std::string other = header == "ferrite.h" ? "ferrite" : folder_of(header);
+    if (other != folder && !allowed.at(folder).contains(other)) faults.push_back(folder + " includes " + other);
   }
   return faults;
 }
 
-/// The rooms inside a room from the ground up; "" is what stands in none of them.
-const std::map<std::string, std::vector<std::string>> kInnerRooms = {
+/// The subfolders of a folder, lowest first; "" stands for the folder itself.
+const std::map<std::string, std::vector<std::string>> kSubfolders = {
     {"tensor", {"", "kernel", "ops"}},
     {"compile", {"graph", "passes", "fuse", "plan", "scan", ""}},
     {"nn", {"", "optim", "layers", "recurrent", "stream", "operations"}},
     {"io", {"", "file", "zip", "safetensors", "torch", "numpy", "json", "any", "module"}},
 };
-/// The inner room that a public header of a room belongs to, where it is not the room itself.
-const std::map<std::string, std::string> kInnerRoomOfHeader = {
+/// The subfolder to which a public header at the top of a folder belongs, if there is one.
+const std::map<std::string, std::string> kSubfolderOfHeader = {
     {"compile/graph.h", "graph"},        {"compile/tracer.h", "graph"},     {"compile/passes.h", "passes"},
     {"compile/plan.h", "plan"},          {"compile/scan.h", "scan"},        {"compile/scan_body.h", "scan"},
     {"compile/open_scan.h", "scan"},     {"io/atomic_file.h", "file"},      {"io/torch.h", "torch"},
@@ -51,33 +52,33 @@ const std::map<std::string, std::string> kInnerRoomOfHeader = {
     {"io/module_file.h", "module"},      {"nn/operations.h", "operations"}, {"nn/operations.cpp", "operations"},
 };
 
-std::string inner_room_of(const std::string& path) {
-  const auto header = kInnerRoomOfHeader.find(path);
-  if (header != kInnerRoomOfHeader.end()) return header->second;
+std::string subfolder_of(const std::string& path) {
+  const auto header = kSubfolderOfHeader.find(path);
+  if (header != kSubfolderOfHeader.end()) return header->second;
   const std::size_t first = path.find('/'), second = path.find('/', first + 1);
   if (second == std::string::npos) return "";
   const std::string inner = path.substr(first + 1, second - first - 1);
   return inner == "detail" ? "" : inner;
 }
 
-std::vector<std::string> includes_against_the_inner_rooms(const Source& s) {
-  const auto rooms = kInnerRooms.find(room_of(s.path));
-  if (rooms == kInnerRooms.end()) return {};
+std::vector<std::string> includes_against_the_subfolders(const Source& s) {
+  const auto folders = kSubfolders.find(folder_of(s.path));
+  if (folders == kSubfolders.end()) return {};
   const auto floor = [&](const std::string& path) {
-    return std::find(rooms->second.begin(), rooms->second.end(), inner_room_of(path)) - rooms->second.begin();
+    return std::find(folders->second.begin(), folders->second.end(), subfolder_of(path)) - folders->second.begin();
   };
   std::vector<std::string> faults;
-  if (floor(s.path) == static_cast<std::ptrdiff_t>(rooms->second.size()))
-    faults.push_back(rooms->first + " has no room " + inner_room_of(s.path));
+  if (floor(s.path) == static_cast<std::ptrdiff_t>(folders->second.size()))
+    faults.push_back(folders->first + " has no subfolder " + subfolder_of(s.path));
   for (const std::string& header : included_by(s))
-    if (room_of(header) == rooms->first && floor(header) > floor(s.path))
-      faults.push_back("includes " + header + " of a room above it");
+    if (folder_of(header) == folders->first && floor(header) > floor(s.path))
+      faults.push_back("includes " + header + " of a subfolder above it");
   return faults;
 }
 
-/// Who may include a header: what stands in detail/ belongs to the folder that has it, and what stands in a room inside
-/// a room (but those of nn/) to the outer room. Headers of tensor/kernel/ are open to all rooms, those with packets to
-/// the kernels of all rooms.
+/// Who may include a header. Those in detail/ belong to the folder directly above, those in subfolders (except of nn/)
+/// to the top-level folder. Headers of tensor/kernel/ are open to all folders, those with packets to the kernels of
+/// all.
 std::vector<std::string> internals_of_others(const Source& s) {
   if (!in_library(s)) return {};
   std::vector<std::string> faults;
@@ -86,7 +87,8 @@ std::vector<std::string> internals_of_others(const Source& s) {
     const bool own = detail == std::string::npos || s.path.starts_with(header.substr(0, detail + 1));
     const bool kernel =
         header.starts_with("tensor/kernel/") && (s.path.ends_with("_kernel.cpp") || !has_packets(header));
-    const bool inside = room_of(header) == room_of(s.path) || header == "ferrite.h" || is_public_header({header, ""});
+    const bool inside =
+        folder_of(header) == folder_of(s.path) || header == "ferrite.h" || is_public_header({header, ""});
     if (!own || (!inside && !kernel)) faults.push_back("includes " + header + ", which is not open to it");
   }
   return faults;
@@ -144,7 +146,7 @@ std::vector<std::string> machine_paths(const Source& s) {
 /// The library knows operations by identity (tensor/operations.h); names are for texts, files and errors.
 std::vector<std::string> operations_by_name(const Source& s) {
   static const std::set<std::string> texts = {"compile/parse.cpp"};
-  if (!in_library(s) || room_of(s.path) == "exchange" || texts.contains(s.path)) return {};
+  if (!in_library(s) || folder_of(s.path) == "exchange" || texts.contains(s.path)) return {};
   static const std::regex pattern(R"(find_primitive\(\"|\bop(->|\.)name(\(\))? [=!]= \")");
   return matches(s.text, pattern, "an operation by its name");
 }
@@ -174,7 +176,7 @@ std::vector<std::string> attributes_by_name(const Source& s) {
   std::vector<std::string> faults = matches(s.text, calls, "a constant of an operation by its name");
   static const std::regex compared(R"re([=!]= "(\w+)")re");
   for (auto at = std::sregex_iterator(s.text.begin(), s.text.end(), compared); at != std::sregex_iterator(); ++at)
-    if (sees.contains(room_of(s.path)) && attribute_names().contains((*at)[1]))
+    if (sees.contains(folder_of(s.path)) && attribute_names().contains((*at)[1]))
       faults.push_back("a constant of an operation by its name: " + at->str());
   return faults;
 }
@@ -192,21 +194,21 @@ BOOST_AUTO_TEST_SUITE(house)
 
 BOOST_AUTO_TEST_CASE(sources_are_found) {
   BOOST_TEST(sources().size() > 100U);
-  std::set<std::string> rooms;
-  for (const Source& s : sources()) rooms.insert(room_of(s.path));
-  for (const char* room : {"tensor", "autograd", "nn", "dsl", "io", "exchange", "train", "tests", "examples"})
-    BOOST_TEST(rooms.contains(room), room);
+  std::set<std::string> folders;
+  for (const Source& s : sources()) folders.insert(folder_of(s.path));
+  for (const char* folder : {"tensor", "autograd", "nn", "dsl", "io", "exchange", "train", "tests", "examples"})
+    BOOST_TEST(folders.contains(folder), folder);
 }
 
 BOOST_AUTO_TEST_CASE(includes_follow_the_layers) {
   enforce(includes_against_the_layers,
           {"nn/x.cpp", "#include \"ferrite/tensor/tensor.h\"\n#include \"ferrite/io/x.h\"\n"});
 }
-BOOST_AUTO_TEST_CASE(includes_follow_the_inner_rooms) {
-  enforce(includes_against_the_inner_rooms,
+BOOST_AUTO_TEST_CASE(includes_follow_the_subfolders) {
+  enforce(includes_against_the_subfolders,
           {"compile/fuse/x.cpp", "#include \"ferrite/compile/graph.h\"\n#include \"ferrite/compile/plan/body.h\"\n"});
-  enforce(includes_against_the_inner_rooms, {"io/zip/x.cpp", "#include \"ferrite/io/any_file.h\"\n"});
-  enforce(includes_against_the_inner_rooms, {"nn/other/x.cpp", ""});
+  enforce(includes_against_the_subfolders, {"io/zip/x.cpp", "#include \"ferrite/io/any_file.h\"\n"});
+  enforce(includes_against_the_subfolders, {"nn/other/x.cpp", ""});
 }
 BOOST_AUTO_TEST_CASE(internals_are_left_alone) {
   enforce(internals_of_others, {"compile/plan/x.cpp", "#include \"ferrite/compile/fuse/detail/tiles.h\"\n"});

@@ -1,5 +1,5 @@
 #pragma once
-// The sources of the project as its house rules read them, and how a rule is tried.
+// The sources of the project as the rules of this folder read them, and how a rule is tried.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -18,13 +18,12 @@ struct Source {
   std::string text;
 };
 
-inline const std::set<std::string> kRooms = {"tensor", "autograd", "compile", "nn", "dsl", "io", "exchange", "train"};
+inline const std::set<std::string> kFolders = {"tensor", "autograd", "compile", "nn", "dsl", "io", "exchange", "train"};
 
-inline std::string room_of(const std::string& path) { return path.substr(0, path.find('/')); }
+inline std::string folder_of(const std::string& path) { return path.substr(0, path.find('/')); }
 inline bool is_header(const Source& s) { return s.path.ends_with(".h"); }
-inline bool in_library(const Source& s) { return kRooms.contains(room_of(s.path)); }
-/// Whether a header is installed: those of the rooms, and of the rooms in nn/. A detail/ and the rooms inside other
-/// rooms are their own business.
+inline bool in_library(const Source& s) { return kFolders.contains(folder_of(s.path)); }
+/// Whether a header is installed: those at the top of a folder, and in the subfolders of nn/ except detail/.
 inline bool is_public_header(const Source& s) {
   static const std::regex pattern(R"((\w+|nn/\w+)/\w+\.h)");
   if (s.path == "ferrite.h") return true;
