@@ -190,6 +190,7 @@ SECTIONS = {
     "cells": lambda o: limit(o, ("bench_cells",), "cells.json"),
     "cell-peers": lambda o: peers(o, own=True),
     "steps": lambda o: fenced(program(o, "bench_compile")),
+    "streams": lambda o: fenced(program(o, "bench_streams")),
     "chains": lambda o: fenced(program(o, "bench_fusion"), "chains") + "\n\n" + fenced(program(o, "bench_fusion"), "rotary"),
     "adam": lambda o: fenced(program(o, "bench_adam")),
     "ops": lambda o: fenced(program(o, "bench_ops")),
