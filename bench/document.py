@@ -91,6 +91,15 @@ def readme(options):
     return "\n".join(lines)
 
 
+def machine(options):
+    """Where the present figures come from: the processor as bench_gru found it, and the system and compiler of now."""
+    head = json.loads((RESULTS / "limit.json").read_text())
+    release = dict(re.findall(r'^(\w+)="?([^"\n]*)', pathlib.Path("/etc/os-release").read_text(), re.M))
+    compiler = subprocess.run(["g++", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
+    return (f"{head['processor']}, peak {head['peak_gflops']:.0f} GFLOP/s a core in f32 with packets of "
+            f"{head['floats_in_a_packet']} floats; {release.get('PRETTY_NAME', 'an unknown system')}, g++ {compiler}.")
+
+
 def summary(options):
     """The last comparison over the whole grid in one table: medians and least ratios, and how many cells are lost."""
     cells = json.loads((RESULTS / "compare-full.json").read_text())["cells"]
@@ -194,6 +203,7 @@ SECTIONS = {
     "chains": lambda o: fenced(program(o, "bench_fusion"), "chains") + "\n\n" + fenced(program(o, "bench_fusion"), "rotary"),
     "adam": lambda o: fenced(program(o, "bench_adam")),
     "ops": lambda o: fenced(program(o, "bench_ops")),
+    "machine": machine,
     "gemm": lambda o: fenced(program(o, "bench_gemm")),
     "demo": lambda o: fenced(program(o, "bench_vowels"), "data/japanese_vowels.safetensors"),
     "files": lambda o: fenced(program(o, "bench_files")),
