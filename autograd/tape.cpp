@@ -36,7 +36,7 @@ Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
 
 }  // namespace
 
-/// One walk back over the entries of a record.
+/// One backward walk over the entries of a record.
 class Walker {
  public:
   Walker(TapeRecord& record, bool retain) : record_(record), retain_(retain), grads_(record.next_slot_) {

@@ -23,7 +23,7 @@ using Out = Eigen::Map<Eigen::ArrayXf>;
 
 Map view(const Tensor& t) { return {t.data<float>(), t.numel()}; }
 
-/// One loop over whole packets of four operands, as somebody would write it with the library's own functions.
+/// One loop over whole packets of four operands, as one would write it with the library's own functions.
 template <class F>
 void loop(const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d, float* out, F f) {
   using P = detail::FERRITE_LEVEL::Packet<float>;
@@ -96,7 +96,7 @@ void measure(const char* name, Chain chain, Expression own, Expression expressio
 
 // ---- rotary position embedding -----------------------------------------------------------------------------
 
-/// The pairs (i, i + half) of each row turned by the row's angles, as anybody would write it.
+/// The pairs (i, i + half) of each row rotated by the row's angles, in a plain loop.
 void rotate_loop(const Tensor& x, const Tensor& c, const Tensor& s, float* out) {
   const std::int64_t half = c.shape()[1];
   const std::int64_t rows = x.numel() / (2 * half);

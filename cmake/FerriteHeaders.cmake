@@ -1,10 +1,10 @@
-# <build>/include/ferrite/ holds one link for each room, so that sources say "ferrite/tensor/tensor.h" before and
+# <build>/include/ferrite/ has one link for each top-level folder, so that sources say "ferrite/tensor/tensor.h" before and
 # after installation alike.
-function(ferrite_link_headers rooms)
+function(ferrite_link_headers components)
   set(folder "${PROJECT_BINARY_DIR}/include/ferrite")
   file(MAKE_DIRECTORY "${folder}")
-  foreach(room ${rooms})
-    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${room}" "${folder}/${room}" SYMBOLIC)
+  foreach(component ${components})
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${component}" "${folder}/${component}" SYMBOLIC)
   endforeach()
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/ferrite.h" "${folder}/ferrite.h" SYMBOLIC)
 endfunction()

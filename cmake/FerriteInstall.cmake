@@ -1,15 +1,15 @@
-# cmake --install: headers of the rooms, the library, and files for find_package and pkg-config. What is internal stays
-# here: folders called detail, and the rooms inside rooms but those of nn/.
+# cmake --install: public headers, the library, and files for find_package and pkg-config. Internal headers are not
+# installed: those in folders called detail, and in subfolders other than those of nn/.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-foreach(room ${FERRITE_ROOMS})
-  file(GLOB headers "${PROJECT_SOURCE_DIR}/${room}/*.h")
-  install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/${room}")
+foreach(component ${FERRITE_COMPONENTS})
+  file(GLOB headers "${PROJECT_SOURCE_DIR}/${component}/*.h")
+  install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/${component}")
 endforeach()
-foreach(room nn/layers nn/recurrent nn/stream nn/optim)
-  file(GLOB headers "${PROJECT_SOURCE_DIR}/${room}/*.h")
-  install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/${room}")
+foreach(component nn/layers nn/recurrent nn/stream nn/optim)
+  file(GLOB headers "${PROJECT_SOURCE_DIR}/${component}/*.h")
+  install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/${component}")
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/ferrite.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite")
 

@@ -51,7 +51,8 @@ int owner_of(std::string_view name, std::string_view stem) {
 
 bool alive(int pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
 
-/// Opening what is no file can be felt: the writer at the other end of a FIFO would go on, to nobody.
+/// Opening what is not a regular file has effects: the writer at the other end of a FIFO would continue, without a
+/// reader.
 bool is_file(const std::filesystem::path& path) {
   struct stat about {};
   return ::lstat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);

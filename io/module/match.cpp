@@ -24,7 +24,7 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
   return bytes == 0 || std::memcmp(left.raw(), right.raw(), bytes) == 0;
 }
 
-/// U8 always becomes i32; between floats it is as the caller wishes.
+/// U8 always becomes i32; between floats it is the caller's choice.
 bool dtype_fits(const TensorInfo& info, Dtype wanted, bool convert) {
   if (is_storage_only(wanted)) return info.stored_as == wanted;
   if (!info.loads_as) return false;
@@ -50,7 +50,7 @@ Shape Slot::file_shape() const {
   return shape;
 }
 
-Tensor turned(const Tensor& matrix) { return contiguous(transpose(matrix.unmarked(), -2, -1)); }
+Tensor transposed(const Tensor& matrix) { return contiguous(transpose(matrix.unmarked(), -2, -1)); }
 
 std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
                            const std::vector<nn::Named<State>>& states, bool module_states, std::string_view where) {

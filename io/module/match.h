@@ -40,7 +40,7 @@ std::vector<Slot> slots_of(const nn::Module& module, const Options& options, std
 }
 
 /// The axes of a matrix exchanged, row-major.
-Tensor turned(const Tensor& matrix);
+Tensor transposed(const Tensor& matrix);
 
 /// Which tensor of a file goes into which cell, and all that does not fit.
 class Match {

@@ -21,7 +21,7 @@ using ferrite::detail::log_info;
 /// The value of a cell, made of its tensor in the file.
 Tensor value_of(const Match::Pair& pair, const TensorFile& file) {
   Tensor value = file.tensor(pair.source, detail::elements_for(pair.slot->cell.dtype()));
-  if (pair.slot->transposed) value = detail::turned(value);
+  if (pair.slot->transposed) value = detail::transposed(value);
   return detail::converted(contiguous(value), pair.slot->cell.dtype(), pair.source, file.where());
 }
 
@@ -88,7 +88,7 @@ ModuleContents contents(const nn::Module& module, const SaveOptions& options) {
       continue;
     }
     const Tensor& value = slot.cell.peek();
-    out.tensors.push_back({slot.name, slot.transposed ? detail::turned(value) : value});
+    out.tensors.push_back({slot.name, slot.transposed ? detail::transposed(value) : value});
   }
   return out;
 }
