@@ -1,16 +1,15 @@
 #include "ferrite/nn/operations.h"
 
 #include "ferrite/nn/optim/adam_update.h"
-#include "ferrite/nn/recurrent/sequence.h"
+#include "ferrite/nn/recurrent/steps.h"
 
 namespace ferrite::nn {
 
 std::span<const Primitive* const> operations() {
-  static const auto all = ferrite::detail::joined(
-      {detail::sequence_operations(), detail::sequence_grad_operations(), detail::adam_operations()});
+  static const auto all = ferrite::detail::joined({detail::recurrent_operations(), detail::adam_operations()});
   return all;
 }
 
-std::span<const Primitive* const> composites() { return detail::step_composites(); }
+std::span<const Primitive* const> composites() { return detail::recurrent_composites(); }
 
 }  // namespace ferrite::nn

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ferrite/nn/recurrent/detail/cell_functions.h"
 #include "ferrite/nn/recurrent/detail/recurrent_checks.h"
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"
 
@@ -19,7 +20,7 @@ FileLayout layout_of(const Shape& shape) { return shape.rank() == 2 ? FileLayout
 
 /// The parameters of one layer and direction, each by make(name, shape, fill), in PyTorch's order.
 template <class Make>
-RecurrentWeights make_weights(const CellKind& cell, const RecurrentSizes& sizes, std::int64_t input_size,
+RecurrentWeights make_weights(const detail::GatedCell& cell, const RecurrentSizes& sizes, std::int64_t input_size,
                               const std::string& suffix, const Make& make) {
   const double bound = 1 / std::sqrt(static_cast<double>(sizes.hidden_size));
   const Fill fill = init::uniform(-bound, bound);
@@ -30,19 +31,21 @@ RecurrentWeights make_weights(const CellKind& cell, const RecurrentSizes& sizes,
   if (sizes.bias) w.bias_ih = make("bias_ih" + suffix, {gates}, fill);
   if (sizes.bias) w.bias_hh = make("bias_hh" + suffix, {gates}, fill);
   if (sizes.proj_size) w.weight_hr = make("weight_hr" + suffix, {sizes.hidden_size, sizes.proj_size}, fill);
+  if (cell.vectors) w.weight_ch = make("weight_ch" + suffix, {cell.vectors * sizes.hidden_size}, fill);
   return w;
 }
 
 }  // namespace
 
 SequenceWeights values_of(const RecurrentWeights& w) {
-  return {w.weight_ih.value(), w.weight_hh.value(), value_of(w.bias_ih), value_of(w.bias_hh), value_of(w.weight_hr)};
+  return {w.weight_ih.value(), w.weight_hh.value(),   value_of(w.bias_ih),
+          value_of(w.bias_hh), value_of(w.weight_hr), value_of(w.weight_ch)};
 }
 
 // ---- the layer -----------------------------------------------------------------------------------------
 
-GatedRecurrent::GatedRecurrent(const CellKind& cell, const RecurrentSizes& sizes, const Init& init)
-    : Recurrent(std::string(cell.name), cell.has_memory, sizes, init), cell_(cell) {
+GatedRecurrent::GatedRecurrent(const detail::GatedCell& cell, const RecurrentSizes& sizes, const Init& init)
+    : Recurrent(cell.name, cell.has_memory, sizes, init), cell_(&cell) {
   const auto make = [&](const std::string& name, const Shape& shape, const Fill& fill) {
     return parameter(name, shape, fill, init, layout_of(shape));
   };
@@ -50,9 +53,9 @@ GatedRecurrent::GatedRecurrent(const CellKind& cell, const RecurrentSizes& sizes
     for (std::int64_t d = 0; d < sizes.directions(); ++d) {
       weights_.push_back(make_weights(cell, sizes, features_into(k), suffix_of(k, d == 1), make));
       if (sizes.form != Form::scan) continue;
-      scans_.push_back(detail::scan_of([cell, cells = weights_.back()](const Tensor& x, const RecurrentState& before) {
+      scans_.push_back(detail::scan_of([&cell, cells = weights_.back()](const Tensor& x, const RecurrentState& before) {
         const SequenceWeights w = values_of(cells);
-        return cell.step(affine(x, w.w_ih, w.b_ih), before, w);
+        return cell.functions->step(affine(x, w.w_ih, w.b_ih), before, w);
       }));
     }
 }
@@ -65,18 +68,20 @@ Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const Sequ
                                      RecurrentState& state) const {
   Tensors all;
   if (sizes().form == Form::fused) {
-    all = cell_.sequence(x, state, values_of(weights_[at]), options);
+    all = cell_->functions->sequence(x, state, values_of(weights_[at]), options);
   } else if (sizes().form == Form::scan) {
     all = detail::run_scan(scans_[at], x, state, options);
   } else {
     const SequenceWeights w = values_of(weights_[at]);
     // The input product does not depend on h: one for all steps.
     const Tensor i = affine(without_padding(x, options.lengths, options.batch_first), w.w_ih, w.b_ih);
-    const auto step = [&](const Tensor& i_t, const RecurrentState& before) { return cell_.step(i_t, before, w); };
+    const auto step = [&](const Tensor& i_t, const RecurrentState& before) {
+      return cell_->functions->step(i_t, before, w);
+    };
     all = unroll(i, state, step, options);
   }
   state.h = std::move(all[1]);
-  if (cell_.has_memory) state.c = std::move(all[2]);
+  if (cell_->has_memory) state.c = std::move(all[2]);
   return std::move(all[0]);
 }
 
@@ -87,11 +92,11 @@ RecurrentState GatedRecurrent::run_step(std::size_t at, const Tensor& x, const R
 
 // ---- the cell ------------------------------------------------------------------------------------------
 
-RecurrentCell::RecurrentCell(const CellKind& cell, std::int64_t input_size, std::int64_t hidden_size, const Init& init,
-                             bool bias)
-    : cell_(cell) {
+RecurrentCell::RecurrentCell(const detail::GatedCell& cell, std::int64_t input_size, std::int64_t hidden_size,
+                             const Init& init, bool bias)
+    : cell_(&cell) {
   const RecurrentSizes sizes{.input_size = input_size, .hidden_size = hidden_size, .bias = bias};
-  detail::check_sizes(std::string(cell.name), sizes);
+  detail::check_sizes(cell.name, sizes);
   weights_ =
       make_weights(cell, sizes, input_size, "", [&](const std::string& name, const Shape& shape, const Fill& fill) {
         return parameter(name, shape, fill, init, layout_of(shape));
@@ -105,25 +110,25 @@ RecurrentState RecurrentCell::step(const Tensor& x, const RecurrentState& before
 RecurrentState RecurrentCell::advance(const Tensor& x, const RecurrentState& before) const {
   const bool batched = x.rank() == 2;
   if ((!batched && x.rank() != 1) || x.shape()[-1] != input_size())
-    throw ShapeError(std::string(cell_.name) + " cell: expects input [B, " + text(input_size()) + "], got " +
+    throw ShapeError(std::string(cell_->name) + " cell: expects input [B, " + text(input_size()) + "], got " +
                      x.shape().str());
-  check_dtype(std::string(cell_.name), x, weights_.weight_ih.dtype(), "input");
+  check_dtype(std::string(cell_->name), x, weights_.weight_ih.dtype(), "input");
   const Tensor rows = batched ? x : unsqueeze(x, 0);
   const Shape wanted = {rows.shape()[0], hidden_size()};
   const auto state = [&](const Tensor& given) {
     if (!given.defined()) return zeros(wanted, x.dtype());
-    check_dtype(std::string(cell_.name), given, x.dtype(), "a state");
+    check_dtype(std::string(cell_->name), given, x.dtype(), "a state");
     const Tensor s = batched || given.rank() != 1 ? given : unsqueeze(given, 0);
     if (s.shape() != wanted)
-      throw ShapeError(std::string(cell_.name) + " cell: expects a state " + wanted.str() + ", got " +
+      throw ShapeError(std::string(cell_->name) + " cell: expects a state " + wanted.str() + ", got " +
                        given.shape().str());
     return s;
   };
   const SequenceWeights w = values_of(weights_);
-  const RecurrentState from{state(before.h), cell_.has_memory ? state(before.c) : Tensor()};
-  RecurrentState next = cell_.step(affine(rows, w.w_ih, w.b_ih), from, w);
+  const RecurrentState from{state(before.h), cell_->has_memory ? state(before.c) : Tensor()};
+  RecurrentState next = cell_->functions->step(affine(rows, w.w_ih, w.b_ih), from, w);
   if (!batched) next.h = squeeze(next.h, 0);
-  if (!batched && cell_.has_memory) next.c = squeeze(next.c, 0);
+  if (!batched && cell_->has_memory) next.c = squeeze(next.c, 0);
   return next;
 }
 

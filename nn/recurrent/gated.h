@@ -4,12 +4,12 @@
 #include "ferrite/compile/scan.h"
 #include "ferrite/nn/recurrent/recurrent.h"
 
-/// The layers whose cells are gates of x W_ih + b_ih and h W_hh + b_hh. A kind adds only its step (nn/recurrent/gru.h,
-/// nn/recurrent/lstm.h, nn/recurrent/rnn.h).
+/// The layers whose cells are gates of x W_ih + b_ih and h W_hh + b_hh: nn/recurrent/gru.h, nn/recurrent/lstm.h,
+/// nn/recurrent/peephole_lstm.h, nn/recurrent/rnn.h.
 namespace ferrite::nn {
 
 namespace detail {
-enum class CellType : std::uint8_t;
+struct GatedCell;
 }
 
 /// Parameters of one layer in one direction. G gates side by side; D features come in.
@@ -19,25 +19,13 @@ struct RecurrentWeights {
   Parameter bias_ih{};    ///< [G H], or empty
   Parameter bias_hh{};    ///< [G H], or empty
   Parameter weight_hr{};  ///< the LSTM's projection [H, P], in files [P, H], or empty
+  Parameter weight_ch{};  ///< weights of single units [V H]: an LSTM's peepholes [3H]; or empty
 };
 
 /// The values of these, as one call reads them; undefined where there are none.
 SequenceWeights values_of(const RecurrentWeights& weights);
 
-/// A kind of recurrent cell: what its step computes from i = x W_ih + b_ih [B, G H] and the state before.
-struct CellKind {
-  using Step = RecurrentState (*)(const Tensor& i, const RecurrentState& before, const SequenceWeights& w);
-  using Sequence = Tensors (*)(const Tensor& x, const RecurrentState& before, const SequenceWeights& w,
-                               const SequenceOptions& options);
-  std::string_view name;  ///< "gru"
-  int gates;
-  bool has_memory;  ///< whether there is a c
-  Step step;
-  Sequence sequence;        ///< all steps as one operation
-  detail::CellType kernel;  ///< what runs it
-};
-
-/// A recurrent layer of one of these kinds. Names and initial values are PyTorch's.
+/// A recurrent layer of one of these cells. Names and initial values are PyTorch's.
 class GatedRecurrent : public Recurrent {
  public:
   /// Throws ValueError for a layer or direction that is not there.
@@ -47,7 +35,7 @@ class GatedRecurrent : public Recurrent {
   std::unique_ptr<Step> make_step(const StepRows& in) const override;
 
  protected:
-  GatedRecurrent(const CellKind& cell, const RecurrentSizes& sizes, const Init& init);
+  GatedRecurrent(const detail::GatedCell& cell, const RecurrentSizes& sizes, const Init& init);
 
  private:
   Dtype dtype() const override {
@@ -58,12 +46,12 @@ class GatedRecurrent : public Recurrent {
                        RecurrentState& state) const override;
   RecurrentState run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const override;
 
-  CellKind cell_;
+  const detail::GatedCell* cell_;
   std::vector<RecurrentWeights> weights_;  // layer by layer, forward before backward
   std::vector<Scan> scans_;                // the same for Form::scan, else none
 };
 
-/// One step of a kind as a module: x [B, D], state [B, H] -> state; unbatched [D], [H] -> [H]. Parameters are named
+/// One step of a cell as a module: x [B, D], state [B, H] -> state; unbatched [D], [H] -> [H]. Parameters are named
 /// weight_ih, weight_hh, bias_ih, bias_hh, as PyTorch's cells.
 class RecurrentCell : public Module {
  public:
@@ -73,14 +61,15 @@ class RecurrentCell : public Module {
   std::int64_t hidden_size() const { return weights_.weight_hh.shape()[0]; }
 
  protected:
-  RecurrentCell(const CellKind& cell, std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias);
+  RecurrentCell(const detail::GatedCell& cell, std::int64_t input_size, std::int64_t hidden_size, const Init& init,
+                bool bias);
   /// Undefined states are zeros. Throws ShapeError, DtypeError.
   RecurrentState step(const Tensor& x, const RecurrentState& before) const;
 
  private:
   RecurrentState advance(const Tensor& x, const RecurrentState& before) const;
 
-  CellKind cell_;
+  const detail::GatedCell* cell_;
   RecurrentWeights weights_;
 };
 

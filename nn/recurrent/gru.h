@@ -3,6 +3,19 @@
 
 namespace ferrite::nn {
 
+/// One step of a GRU (arXiv 1406.1078, PyTorch's form) from i = x W_ih + b_ih [B, 3H], columns r, z, n: w_hh [H, 3H],
+/// b_hh [3H] or undefined -> h' [B, H]. In operations: the definition.
+Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
+/// The same with the reset gate before the product: n = tanh(i_n + (r h) W_hn + b_hn), Cho's first form and Keras's
+/// `reset_after=False`.
+Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
+/// All steps of a layer in one direction as one operation, from its input x [T, B, D] (or batch first) -> {y [T, B, H],
+/// last h [B, H]}: the input product of all steps at once, one product a step whose gates are finished before the next
+/// units begin. Values are those of the steps, to the bit; the gradient runs as one operation too, and a gradient of a
+/// gradient is that of the steps. Throws ShapeError, also for a length outside 0..T, and DtypeError.
+Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, const SequenceOptions& options = {},
+                     bool reset_after = true);
+
 struct GruOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
@@ -48,3 +61,7 @@ class GruCell final : public RecurrentCell {
 };
 
 }  // namespace ferrite::nn
+
+namespace ferrite {
+using nn::gru_sequence, nn::gru_step, nn::gru_step_reset_before;
+}  // namespace ferrite

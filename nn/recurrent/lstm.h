@@ -3,6 +3,14 @@
 
 namespace ferrite::nn {
 
+/// One step of an LSTM from i = x W_ih + b_ih [B, 4H], columns i, f, g, o. With w_hr [H, P] the new h is projected to
+/// [B, P] (arXiv 1402.1128); w_hh is [P, 4H] then.
+RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
+                         const Tensor& w_hr = {});
+/// All steps of a layer in one direction -> {y, last h, last c}; see gru_sequence.
+Tensors lstm_sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before,
+                      const SequenceOptions& options = {});
+
 struct LstmOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
@@ -46,3 +54,7 @@ class LstmCell final : public RecurrentCell {
 };
 
 }  // namespace ferrite::nn
+
+namespace ferrite {
+using nn::lstm_sequence, nn::lstm_step;
+}  // namespace ferrite

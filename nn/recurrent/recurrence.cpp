@@ -29,27 +29,27 @@ void run_recurrence(const Recurrence<T>& r, const RecurrenceOut<T>& out) {
   ferrite::detail::parallel_for((r.B + rows - 1) / rows, [&](std::int64_t chunk) {
     const std::int64_t begin = chunk * rows, end = std::min(r.B, begin + rows);
     ferrite::detail::Room<T> memory(k.memory(r, out, end - begin));
-    k.rows(r, out, begin, end, memory.get());
+    k.rows(k.of(*r.cell), r, out, begin, end, memory.get());
   });
 }
 template void run_recurrence(const Recurrence<float>&, const RecurrenceOut<float>&);
 template void run_recurrence(const Recurrence<double>&, const RecurrenceOut<double>&);
 
 template <class T>
-void input_product(CellType cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row,
-                   T* i, std::int64_t i_gate, std::int64_t i_row) {
+void input_product(const GatedCell& cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x,
+                   std::int64_t x_row, T* i, std::int64_t i_gate, std::int64_t i_row) {
   recurrence_kernels<T>().input_product(cell, w, rows, x, x_row, i, i_gate, i_row);
 }
-template void input_product(CellType, const RecurrenceWeights<float>&, std::int64_t, const float*, std::int64_t, float*,
-                            std::int64_t, std::int64_t);
-template void input_product(CellType, const RecurrenceWeights<double>&, std::int64_t, const double*, std::int64_t,
-                            double*, std::int64_t, std::int64_t);
+template void input_product(const GatedCell&, const RecurrenceWeights<float>&, std::int64_t, const float*, std::int64_t,
+                            float*, std::int64_t, std::int64_t);
+template void input_product(const GatedCell&, const RecurrenceWeights<double>&, std::int64_t, const double*,
+                            std::int64_t, double*, std::int64_t, std::int64_t);
 
 template <class T>
-void run_step(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-  recurrence_kernels<T>().step(cell, w, s);
+void run_step(const GatedCell& cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
+  recurrence_kernels<T>().of(cell).step(w, s);
 }
-template void run_step(CellType, const RecurrenceWeights<float>&, const RecurrenceStep<float>&);
-template void run_step(CellType, const RecurrenceWeights<double>&, const RecurrenceStep<double>&);
+template void run_step(const GatedCell&, const RecurrenceWeights<float>&, const RecurrenceStep<float>&);
+template void run_step(const GatedCell&, const RecurrenceWeights<double>&, const RecurrenceStep<double>&);
 
 }  // namespace ferrite::nn::detail

@@ -1,4 +1,4 @@
-/// Recurrences on the way back: some steps at a time, and the sums that are the weights' gradients.
+/// Recurrences backward: some steps at a time, and the sums that are the weights' gradients.
 #include <algorithm>
 
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
@@ -12,25 +12,20 @@ using namespace ferrite::detail;
 
 namespace {
 
-/// Cotangents of the sums before the gates, as one row keeps them. A GRU's stand as n of h W_hn, r, z, n of x W_in: the
-/// first three meet W_hh, the last three W_ih.
-constexpr std::int64_t places_of(CellType c) { return c == CellType::gru ? 4 : gates_of(c); }
-constexpr std::int64_t first_of_input(CellType c) { return c == CellType::gru ? 1 : 0; }
-
 template <class T>
 void add_to(T* total, const T* more, std::int64_t n) {
   for (std::int64_t k = 0; k < n; ++k) total[k] += more[k];
 }
 
-/// Rows on the way back, waiting to be summed: the operands of the weights' gradients, side by side in time.
+/// Rows of the backward pass, waiting to be summed: the operands of the weights' gradients, side by side in time.
 template <class T>
 struct Waiting {
   Waiting(const Recurrence<T>& r, std::int64_t most, bool projects)
-      : places(places_of(r.cell) * r.H),
+      : places(r.cell->places * r.H),
         x_room(most * r.D),
         h_room(most * r.P),
         d_room(most * places),
-        more_room(projects || r.cell == CellType::gru_reset_before ? most * r.H : 0),
+        more_room(projects || r.cell->late_gates ? most * r.H : 0),
         dp_room(projects ? most * r.P : 0),
         x(x_room.get()),
         h(h_room.get()),
@@ -43,7 +38,7 @@ struct Waiting {
   T* x;
   T* h;
   T* d;
-  T* more;  ///< r h, or o tanh(c) before a projection
+  T* more;  ///< operands of late gates (r h), or of a projection (o tanh(c))
   T* dp;    ///< cotangents of projected outputs
 };
 
@@ -54,18 +49,18 @@ class WeightGradients {
   WeightGradients(const Recurrence<T>& r, const RecurrenceGrad<T>& g, const Waiting<T>& rows)
       : r_(r), g_(g), rows_(rows), partial_(most_elements()) {
     const std::int64_t G = r.columns(), H = r.H, width = rows.places;
-    const T* const di = rows.d + first_of_input(r.cell) * H;
-    const bool after = r.cell == CellType::gru;
-    const bool split = is_gru(r.cell);  // n stands elsewhere, or meets other rows
-    const T* const dn = after ? rows.d : rows.d + 2 * H;
-    const T* const rest = after ? rows.d + H : rows.d;
+    const T* const di = rows.d + r.cell->input_place * H;
+    GateBlock blocks[4];
+    const int count = blocks_of(*r.cell, blocks);
     product(g.dw_ih, G, r.D, G, rows.x, r.D, di, width);
-    product(g.dw_hh, G, r.P, split ? 2 * H : G, rows.h, r.P, rest, width);
-    if (split && g.dw_hh) product(g.dw_hh + 2 * H, G, r.P, H, after ? rows.h : rows.more, after ? r.P : H, dn, width);
+    for (const GateBlock* b = blocks; g.dw_hh && b != blocks + count; ++b)
+      product(g.dw_hh + b->gate * H, G, r.P, b->count * H, b->late ? rows.more : rows.h, b->late ? H : r.P,
+              rows.d + b->place * H, width);
     product(g.dw_hr, r.P, H, r.P, rows.more, H, rows.dp, r.P);
     sum(g.db_ih, G, di);
-    sum(g.db_hh, split ? 2 * H : G, rest);
-    if (split && g.db_hh) sum(g.db_hh + 2 * H, H, dn);
+    for (const GateBlock* b = blocks; g.db_hh && b != blocks + count; ++b)
+      sum(g.db_hh + b->gate * H, b->count * H, rows.d + b->place * H);
+    sum(g.dvectors, r.cell->vectors * H, rows.d + r.cell->vector_place * H);
     count_tasks();
   }
 
@@ -103,7 +98,7 @@ class WeightGradients {
     if (c) sums_.push_back({c, N, 1, N, nullptr, 0, b, rows_.places});
   }
   std::int64_t most_elements() const {
-    return (r_.D + r_.P) * r_.columns() + r_.H * r_.P * (g_.dw_hr ? 1 : 0) + 2 * r_.columns();
+    return (r_.D + r_.P) * r_.columns() + r_.H * r_.P * (g_.dw_hr ? 1 : 0) + 2 * r_.columns() + r_.cell->vectors * r_.H;
   }
   /// Cuts what there is to do so that every thread finds several pieces, none too thin to be worth its packing.
   void count_tasks() {
@@ -156,27 +151,27 @@ struct Before {
   const T* zeros;
 
   const T* h(std::int64_t n, std::int64_t b) const {
-    if (r.anew(n, b)) return zeros;
+    if (r.resets_at(n, b)) return zeros;
     const std::int64_t t = n > 0 ? r.time(n - 1) : 0;
     return n > 0 && r.valid(t, b) ? g.y.at(t, b) : r.h0 + b * r.P;
   }
   const T* c(std::int64_t n, std::int64_t b) const {
-    if (r.anew(n, b)) return zeros;
+    if (r.resets_at(n, b)) return zeros;
     const std::int64_t t = n > 0 ? r.time(n - 1) : 0;
     if (n == 0 || !r.valid(t, b)) return r.c0 + b * r.H;
-    return g.saved + ((t * r.B + b) * saved_of(r.cell) + 4) * r.H;
+    return g.saved + ((t * r.B + b) * r.cell->saved + r.cell->saved_c) * r.H;
   }
 };
 
-/// The way back: some steps at a time for all rows, then the sums over what has come together.
+/// Some steps at a time for all rows, then the sums over what has come together.
 template <class T>
-class WayBack {
+class BackwardPass {
  public:
-  WayBack(const Recurrence<T>& r, const RecurrenceGrad<T>& g)
+  BackwardPass(const Recurrence<T>& r, const RecurrenceGrad<T>& g)
       : r_(r),
         g_(g),
-        projects_(g.turned.hr.data != nullptr),
-        has_products_(projects_ || r.cell == CellType::gru_reset_before),
+        projects_(g.transposed.hr.data != nullptr),
+        has_products_(projects_ || r.cell->late_gates),
         steps_(std::clamp<std::int64_t>((thread_count() == 1 ? 1 : 4) * kBlockK / r.B, 1, r.T_)),
         P_(padded<T>(r.P)),
         H_(padded<T>(r.H)),
@@ -225,12 +220,12 @@ class WayBack {
     }
     if (projects_) through_projection(t, at, begin, end);
     for (std::int64_t b = begin; b < end; ++b) one_row(n, t, at + b, b);
-    if (r_.cell == CellType::gru_reset_before) through_reset(t, at, begin, end);
+    if (r_.cell->late_gates) through_late_gates(t, at, begin, end);
     if (n == 0 && !g_.wants_state) return;
     T* const d = rows_.d + (at + begin) * rows_.places;
-    k_.product_back(g_.turned.hh, end - begin, d, rows_.places, dh_ + begin * P_, P_, true);
+    k_.product_back(g_.transposed.hh, end - begin, d, rows_.places, dh_ + begin * P_, P_, true);
     for (std::int64_t b = begin; r_.resets && b < end; ++b) {
-      if (!r_.anew(n, b)) continue;
+      if (!r_.resets_at(n, b)) continue;
       std::fill_n(dh_ + b * P_, P_, T(0));
       if (g_.dc) std::fill_n(g_.dc + b * r_.H, r_.H, T(0));
     }
@@ -248,17 +243,18 @@ class WayBack {
     }
     std::copy_n(r_.x.at(t, b), r_.D, rows_.x + at * r_.D);
     T* const dh = dh_ + b * P_;
-    k_.row_back(r_.cell, {.saved = g_.saved + (t * r_.B + b) * saved_of(r_.cell) * r_.H,
-                          .y = g_.y.at(t, b),
-                          .before = h,
-                          .c_before = g_.dc ? before_.c(n, b) : nullptr,
-                          .dwhole = projects_ ? dwhole_ + b * H_ : dh,
-                          .dh = dh,
-                          .dc = g_.dc ? g_.dc + b * r_.H : nullptr,
-                          .d = d,
-                          .whole = projects_ ? rows_.more + at * r_.H : nullptr,
-                          .H = r_.H});
-    if (!is_gru(r_.cell)) std::fill_n(dh, P_, T(0));  // all of it goes through the gates
+    cell_.row_back({.saved = saved_at(t, b),
+                    .vectors = r_.w.vectors,
+                    .y = g_.y.at(t, b),
+                    .before = h,
+                    .c_before = g_.dc ? before_.c(n, b) : nullptr,
+                    .dwhole = projects_ ? dwhole_ + b * H_ : dh,
+                    .dh = dh,
+                    .dc = g_.dc ? g_.dc + b * r_.H : nullptr,
+                    .d = d,
+                    .whole = projects_ ? rows_.more + at * r_.H : nullptr,
+                    .H = r_.H});
+    if (!r_.cell->passes_h) std::fill_n(dh, P_, T(0));  // all of it goes through the gates
   }
 
   /// The cotangents of o tanh(c) from those of its projection.
@@ -271,33 +267,37 @@ class WayBack {
         std::fill_n(dp, r_.P, T(0));
       }
     }
-    k_.product_back(g_.turned.hr, end - begin, rows_.dp + (at + begin) * r_.P, r_.P, dwhole_ + begin * H_, H_, false);
+    k_.product_back(g_.transposed.hr, end - begin, rows_.dp + (at + begin) * r_.P, r_.P, dwhole_ + begin * H_, H_,
+                    false);
   }
 
-  /// With the reset before the product: from n through W_hn to r and h.
-  void through_reset(std::int64_t t, std::int64_t at, std::int64_t begin, std::int64_t end) {
+  /// Through the products of late gates to the gates before and to h.
+  void through_late_gates(std::int64_t t, std::int64_t at, std::int64_t begin, std::int64_t end) {
     T* const d = rows_.d + (at + begin) * rows_.places;
-    k_.product_back(g_.turned.hh_n, end - begin, d + 2 * r_.H, rows_.places, dwhole_ + begin * H_, H_, false);
+    k_.product_back(g_.transposed.late, end - begin, d + r_.cell->early_gates() * r_.H, rows_.places,
+                    dwhole_ + begin * H_, H_, false);
     for (std::int64_t b = begin; b < end; ++b) {
-      T* const rh = rows_.more + (at + b) * r_.H;
+      T* const operand = rows_.more + (at + b) * r_.H;
       if (!r_.valid(t, b)) {
-        std::fill_n(rh, r_.H, T(0));
+        std::fill_n(operand, r_.H, T(0));
         continue;
       }
-      k_.reset_back({.product = dwhole_ + b * H_,
-                     .r = g_.saved + (t * r_.B + b) * saved_of(r_.cell) * r_.H,
-                     .h = rows_.h + (at + b) * r_.P,
-                     .dr = d + (b - begin) * rows_.places,
-                     .rh = rh,
-                     .dh = dh_ + b * P_,
-                     .H = r_.H});
+      cell_.late_back({.product = dwhole_ + b * H_,
+                       .saved = saved_at(t, b),
+                       .before = rows_.h + (at + b) * r_.P,
+                       .d = d + (b - begin) * rows_.places,
+                       .operand = operand,
+                       .dh = dh_ + b * P_,
+                       .H = r_.H});
     }
   }
 
+  const T* saved_at(std::int64_t t, std::int64_t b) const { return g_.saved + (t * r_.B + b) * r_.cell->saved * r_.H; }
+
   void give_dx(std::int64_t first, std::int64_t last) {
     const std::int64_t n = (last - first) * r_.B;
-    const T* const d = rows_.d + waiting_ * rows_.places + first_of_input(r_.cell) * r_.H;
-    gemm<T>(n, r_.D, r_.columns(), {d, rows_.places, 1}, {g_.turned.ih, 1, r_.columns()}, dx_.get(), r_.D);
+    const T* const d = rows_.d + waiting_ * rows_.places + r_.cell->input_place * r_.H;
+    gemm<T>(n, r_.D, r_.columns(), {d, rows_.places, 1}, {g_.transposed.ih, 1, r_.columns()}, dx_.get(), r_.D);
     for (std::int64_t k = last - 1; k >= first; --k)
       for (std::int64_t b = 0; b < r_.B; ++b)
         std::copy_n(dx_.get() + ((last - 1 - k) * r_.B + b) * r_.D, r_.D, g_.dx.at(r_.time(k), b));
@@ -311,7 +311,7 @@ class WayBack {
     move(rows_.x, r_.D);
     move(rows_.h, r_.P);
     move(rows_.d, rows_.places);
-    if (projects_ || r_.cell == CellType::gru_reset_before) move(rows_.more, r_.H);
+    if (has_products_) move(rows_.more, r_.H);
     if (projects_) move(rows_.dp, r_.P);
     waiting_ = n;
   }
@@ -319,8 +319,9 @@ class WayBack {
   const Recurrence<T>& r_;
   const RecurrenceGrad<T>& g_;
   const RecurrenceKernels<T>& k_ = recurrence_kernels<T>();
+  const CellKernels<T>& cell_ = k_.of(*r_.cell);
   bool projects_;
-  bool has_products_;  ///< beside those with W_hh: of a projection, or with W_hn alone
+  bool has_products_;  ///< besides that with h: of late gates, or of a projection
   std::int64_t steps_, P_, H_;
   Waiting<T> rows_;
   WeightGradients<T> sums_;
@@ -337,7 +338,7 @@ class WayBack {
 
 template <class T>
 void run_recurrence_back(const Recurrence<T>& r, const RecurrenceGrad<T>& g) {
-  WayBack<T>(r, g).run();
+  BackwardPass<T>(r, g).run();
 }
 
 template void run_recurrence_back<float>(const Recurrence<float>&, const RecurrenceGrad<float>&);

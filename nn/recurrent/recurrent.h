@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "ferrite/nn/layers/layers.h"
-#include "ferrite/nn/recurrent/sequence.h"
+#include "ferrite/nn/recurrent/steps.h"
 
 namespace ferrite::nn {
 

@@ -1,6 +1,8 @@
 /// A layer's steps as a scan: the form that any cell can take.
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"
 
+#include "ferrite/nn/recurrent/detail/resets.h"
+
 namespace ferrite::nn::detail {
 namespace {
 
@@ -8,25 +10,12 @@ RecurrentState state_of(const Tensors& carry) { return {carry[0], carry.size() >
 
 Tensors carry_of(const RecurrentState& s) { return s.c.defined() ? Tensors{s.h, s.c} : Tensors{s.h}; }
 
-/// [T, B]: whether the state begins anew before a step. Backward, a border lies behind the step that begins anew.
-Tensor borders(const SequenceOptions& o, std::int64_t steps) {
-  Tensor anew = transpose(o.resets);
-  if (o.lengths.defined()) anew = anew && reshape(arange(steps), {steps, 1}) < reshape(o.lengths, {1, -1});
-  if (!o.reverse) return anew;
-  const Tensor none = slice(anew, 0, 0, 1) && !slice(anew, 0, 0, 1);
-  return concat({slice(anew, 0, 1, steps), none}, 0);
-}
-
 }  // namespace
 
 Scan scan_of(RecurrentStep step) {
   return Scan([step = std::move(step)](const Tensors& carry, const Tensors& x) -> ScanStep {
     RecurrentState before = state_of(carry);
-    if (x.size() > 1) {
-      const Tensor anew = unsqueeze(x[1], 1);
-      before.h = where(anew, 0, before.h);
-      if (before.c.defined()) before.c = where(anew, 0, before.c);
-    }
+    if (x.size() > 1) before = reset_where(unsqueeze(x[1], 1), before);
     const RecurrentState next = step(x[0], before);
     return {carry_of(next), {next.h}};
   });
@@ -35,7 +24,7 @@ Scan scan_of(RecurrentStep step) {
 Tensors run_scan(const Scan& scan, const Tensor& x, const RecurrentState& before, const SequenceOptions& o) {
   const Tensor by_time = o.batch_first ? permute(x, {1, 0, 2}) : x;
   Tensors xs = {by_time};
-  if (o.resets.defined()) xs.push_back(borders(o, by_time.shape()[0]));
+  if (o.resets.defined()) xs.push_back(reset_steps(o, by_time.shape()[0]));
   ScanResult r = scan(carry_of(before), xs, {.reverse = o.reverse, .lengths = o.lengths});
   Tensors out = {o.batch_first ? permute(r.y[0], {1, 0, 2}) : r.y[0]};
   for (Tensor& c : r.carry) out.push_back(std::move(c));

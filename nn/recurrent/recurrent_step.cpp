@@ -1,3 +1,4 @@
+/// One step of a recurrent layer for streams: its weights packed once, its states in place.
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/nn/recurrent/gated.h"
@@ -6,8 +7,7 @@
 namespace ferrite::nn {
 namespace {
 
-using detail::CellType;
-using detail::gates_of;
+using detail::GatedCell;
 using detail::RecurrenceWeights;
 using detail::StepMemory;
 using ferrite::detail::padded;
@@ -16,8 +16,8 @@ using ferrite::detail::padded;
 template <class T>
 class PackedLayer {
  public:
-  PackedLayer(CellType cell, const RecurrentWeights& cells, std::int64_t H)
-      : cell_(cell),
+  PackedLayer(const GatedCell& cell, const RecurrentWeights& cells, std::int64_t H)
+      : cell_(&cell),
         cells_(cells),
         H_(H),
         D_(cells.weight_ih.shape()[0]),
@@ -28,7 +28,7 @@ class PackedLayer {
 
   void refresh() {
     using namespace ferrite::detail;
-    const std::int64_t G = gates_of(cell_), row = G * H_;
+    const std::int64_t G = cell_->gates, early = cell_->early_gates();
     T* at = memory_.get();
     const auto gates = [&](const Tensor& w, std::int64_t column, std::int64_t K, std::int64_t n, std::int64_t units) {
       T* const begin = at;
@@ -36,22 +36,23 @@ class PackedLayer {
       at += gate_pack_size<T>(K, n, units);
       return packed_gates<T>(begin, K, n, units);
     };
-    const auto bias = [&](const Parameter& b) -> const T* {
-      if (!b.defined()) return nullptr;
-      const Tensor values = contiguous(b.peek());
-      T* const begin = std::copy_n(values.data<T>(), row, at) - row;
-      at += padded<T>(row);
+    const auto vector = [&](const Parameter& v) -> const T* {
+      if (!v.defined()) return nullptr;
+      const Tensor values = contiguous(v.peek());
+      T* const begin = at;
+      std::copy_n(values.data<T>(), values.numel(), begin);
+      at += padded<T>(values.numel());
       return begin;
     };
     const Tensor w_hh = contiguous(cells_.weight_hh.peek());
-    const bool before = cell_ == CellType::gru_reset_before;
     weights_ = {};
     weights_.ih = gates(contiguous(cells_.weight_ih.peek()), 0, D_, G, H_);
-    weights_.hh = gates(w_hh, 0, P_, before ? 2 : G, H_);
-    if (before) weights_.hh_n = gates(w_hh, 2 * H_, H_, 1, H_);
+    weights_.hh = gates(w_hh, 0, P_, early, H_);
+    if (cell_->late_gates) weights_.late = gates(w_hh, early * H_, H_, cell_->late_gates, H_);
     if (cells_.weight_hr.defined()) weights_.hr = gates(contiguous(cells_.weight_hr.peek()), 0, H_, 1, P_);
-    weights_.b_ih = bias(cells_.bias_ih);
-    weights_.b_hh = bias(cells_.bias_hh);
+    weights_.b_ih = vector(cells_.bias_ih);
+    weights_.b_hh = vector(cells_.bias_hh);
+    weights_.vectors = vector(cells_.weight_ch);
   }
 
   const RecurrenceWeights<T>& weights() const { return weights_; }
@@ -59,21 +60,22 @@ class PackedLayer {
   PackedLayer(const PackedLayer& o)
       : cell_(o.cell_), cells_(o.cells_), H_(o.H_), D_(o.D_), P_(o.P_), memory_(o.memory_), weights_(o.weights_) {
     const std::ptrdiff_t moved = memory_.get() - o.memory_.get();
-    for (auto* w : {&weights_.ih, &weights_.hh, &weights_.hh_n, &weights_.hr})
+    for (auto* w : {&weights_.ih, &weights_.hh, &weights_.late, &weights_.hr})
       if (w->data) w->data += moved;
-    for (const T** b : {&weights_.b_ih, &weights_.b_hh})
+    for (const T** b : {&weights_.b_ih, &weights_.b_hh, &weights_.vectors})
       if (*b) *b += moved;
   }
 
  private:
   std::int64_t size() const {
     using ferrite::detail::gate_pack_size;
-    const std::int64_t G = gates_of(cell_);
+    const std::int64_t G = cell_->gates;
     const std::int64_t projection = cells_.weight_hr.defined() ? gate_pack_size<T>(H_, 1, P_) : 0;
-    return gate_pack_size<T>(D_, G, H_) + gate_pack_size<T>(P_, G, H_) + projection + 2 * padded<T>(G * H_);
+    return gate_pack_size<T>(D_, G, H_) + gate_pack_size<T>(P_, G, H_) + projection + 2 * padded<T>(G * H_) +
+           padded<T>(cell_->vectors * H_);
   }
 
-  CellType cell_;
+  const GatedCell* cell_;
   RecurrentWeights cells_;
   std::int64_t H_, D_, P_;
   StepMemory<T> memory_;
@@ -84,25 +86,25 @@ class PackedLayer {
 template <class T>
 class RecurrentStepOf final : public Step {
  public:
-  RecurrentStepOf(CellType cell, const RecurrentSizes& sizes, const std::vector<RecurrentWeights>& weights,
+  RecurrentStepOf(const GatedCell& cell, const RecurrentSizes& sizes, const std::vector<RecurrentWeights>& weights,
                   std::int64_t batch)
-      : cell_(cell),
+      : cell_(&cell),
         L_(sizes.layers),
         B_(batch),
         H_(sizes.hidden_size),
         P_(sizes.state_size()),
         h_(L_ * B_ * padded<T>(P_)),
         next_(L_ * B_ * padded<T>(P_)),
-        c_(has_memory(cell) ? L_ * B_ * padded<T>(H_) : 0),
+        c_(cell.has_memory ? L_ * B_ * padded<T>(H_) : 0),
         c_next_(c_.size()),
-        room_(B_ * (gates_of(cell) + 1) * padded<T>(H_) + B_ * padded<T>(P_)) {
+        room_(B_ * (cell.gates + 1) * padded<T>(H_) + B_ * padded<T>(P_)) {
     for (const RecurrentWeights& w : weights) layers_.emplace_back(cell, w, H_);
   }
 
   StepRows result() const override { return {B_, P_, dtype_of<T>}; }
 
   void run(const void* x, void* y) override {
-    const std::int64_t Hp = padded<T>(H_), Pp = padded<T>(P_), G = gates_of(cell_);
+    const std::int64_t Hp = padded<T>(H_), Pp = padded<T>(P_), G = cell_->gates;
     T* const i = room_.get();
     T* const between = i + B_ * G * Hp;
     const T* at = static_cast<const T*>(x);
@@ -114,9 +116,9 @@ class RecurrentStepOf final : public Step {
     for (std::int64_t k = 0; k < L_; ++k) {
       const RecurrenceWeights<T>& w = layers_[static_cast<std::size_t>(k)].weights();
       const std::int64_t state = k * B_ * Pp;
-      const std::int64_t of_memory = has_memory(cell_) ? k * B_ * Hp : 0;
-      input_product(cell_, w, B_, at, row, i, Hp, G * Hp);
-      run_step(cell_, w,
+      const std::int64_t of_memory = cell_->has_memory ? k * B_ * Hp : 0;
+      input_product(*cell_, w, B_, at, row, i, Hp, G * Hp);
+      run_step(*cell_, w,
                detail::RecurrenceStep<T>{.rows = B_,
                                          .i = i,
                                          .i_gate = Hp,
@@ -147,15 +149,15 @@ class RecurrentStepOf final : public Step {
   void reset_row(std::int64_t row) override {
     for (std::int64_t k = 0; k < L_; ++k) {
       std::fill_n(h() + (k * B_ + row) * padded<T>(P_), padded<T>(P_), T(0));
-      if (has_memory(cell_)) std::fill_n(c() + (k * B_ + row) * padded<T>(H_), padded<T>(H_), T(0));
+      if (cell_->has_memory) std::fill_n(c() + (k * B_ + row) * padded<T>(H_), padded<T>(H_), T(0));
     }
   }
   void save(std::vector<Tensor>& states) const override {
     states.push_back(taken(h(), P_));
-    if (has_memory(cell_)) states.push_back(taken(c(), H_));
+    if (cell_->has_memory) states.push_back(taken(c(), H_));
   }
   std::size_t restore(std::span<const Tensor> states) override {
-    const std::size_t own = has_memory(cell_) ? 2 : 1;
+    const std::size_t own = cell_->has_memory ? 2 : 1;
     if (states.size() < own) throw ValueError("stream: fewer states than the model has");
     check(states[0], P_);
     if (own == 2) check(states[1], H_);
@@ -185,7 +187,7 @@ class RecurrentStepOf final : public Step {
     for (std::int64_t k = 0; k < n; ++k) std::copy_n(dense.data<T>() + k * width, width, rows + k * padded<T>(width));
   }
 
-  CellType cell_;
+  const GatedCell* cell_;
   std::int64_t L_, B_, H_, P_;
   std::vector<PackedLayer<T>> layers_;
   StepMemory<T> h_, next_, c_, c_next_;
@@ -197,9 +199,8 @@ class RecurrentStepOf final : public Step {
 
 std::unique_ptr<Step> GatedRecurrent::make_step(const StepRows& in) const {
   if (!causal()) return nullptr;
-  if (in.dtype == Dtype::f64)
-    return std::make_unique<RecurrentStepOf<double>>(cell_.kernel, sizes(), weights_, in.batch);
-  return std::make_unique<RecurrentStepOf<float>>(cell_.kernel, sizes(), weights_, in.batch);
+  if (in.dtype == Dtype::f64) return std::make_unique<RecurrentStepOf<double>>(*cell_, sizes(), weights_, in.batch);
+  return std::make_unique<RecurrentStepOf<float>>(*cell_, sizes(), weights_, in.batch);
 }
 
 }  // namespace ferrite::nn

@@ -1,15 +1,10 @@
-/// One direction of a recurrent layer as one operation. Its steps are defined in steps.cpp, its gradient is the
-/// operation of sequence_grad.cpp.
-#include "ferrite/nn/recurrent/sequence.h"
-
+/// One direction of a recurrent layer as one operation: what is the same for all cells. The steps are defined by the
+/// cells, the gradient is the operation of sequence_grad.cpp.
 #include <algorithm>
 
-#include "ferrite/nn/recurrent/detail/sequence_operands.h"
-#include "ferrite/tensor/define.h"
-#include "ferrite/tensor/recorder.h"
+#include "ferrite/nn/recurrent/detail/sequence_operation.h"
 
-namespace ferrite::nn {
-namespace detail {
+namespace ferrite::nn::detail {
 using namespace ferrite::detail;
 
 namespace {
@@ -39,13 +34,13 @@ GateMatrix<T> gate_matrix(const Tensor& w, std::int64_t column, std::int64_t gat
 template <class T>
 Recurrence<T> with_matrices(const Prepared<T>& prepared) {
   Recurrence<T> r = *prepared;
-  const std::int64_t gates = gates_of(r.cell);
+  const GatedCell& cell = *r.cell;
   const std::int64_t passes = r.T_ * ((r.B + 7) / 8);
-  const bool before = r.cell == CellType::gru_reset_before;
   const bool packs_hh = is_worth_packing(prepared.w_hh(), passes);
-  r.w.ih = gate_matrix<T>(prepared.w_ih(), 0, gates, r.H, is_worth_packing(prepared.w_ih(), (r.T_ * r.B + 7) / 8));
-  r.w.hh = gate_matrix<T>(prepared.w_hh(), 0, before ? 2 : gates, r.H, packs_hh);
-  if (before) r.w.hh_n = gate_matrix<T>(prepared.w_hh(), 2 * r.H, 1, r.H, packs_hh);
+  r.w.ih = gate_matrix<T>(prepared.w_ih(), 0, cell.gates, r.H, is_worth_packing(prepared.w_ih(), (r.T_ * r.B + 7) / 8));
+  r.w.hh = gate_matrix<T>(prepared.w_hh(), 0, cell.early_gates(), r.H, packs_hh);
+  if (cell.late_gates)
+    r.w.late = gate_matrix<T>(prepared.w_hh(), cell.early_gates() * r.H, cell.late_gates, r.H, packs_hh);
   if (const Tensor& w_hr = prepared.w_hr(); w_hr.defined())
     r.w.hr = gate_matrix<T>(w_hr, 0, 1, r.P, is_worth_packing(w_hr, passes));
   return r;
@@ -53,7 +48,7 @@ Recurrence<T> with_matrices(const Prepared<T>& prepared) {
 
 }  // namespace
 
-SequenceOperands operands_of(CellType cell, Inputs in, std::size_t begin) {
+SequenceOperands operands_of(const GatedCell& cell, Inputs in, std::size_t begin) {
   return SequenceOperands(
       cell, in.size(),
       [in](std::size_t k) {
@@ -63,19 +58,20 @@ SequenceOperands operands_of(CellType cell, Inputs in, std::size_t begin) {
 }
 
 template <class T>
-Prepared<T>::Prepared(CellType cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order) {
+Prepared<T>::Prepared(const GatedCell& cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order) {
   const auto take = [&](int k) { return k < 0 ? Tensor() : dense(in[static_cast<std::size_t>(k)]); };
   const Tensor& x = in[static_cast<std::size_t>(o.x)];
   x_ = x.strides()[2] == 1 || x.shape()[2] == 1 ? x : dense(x);
-  h0_ = take(o.h0), c0_ = take(o.c0), w_ih_ = take(o.w_ih), w_hh_ = take(o.w_hh), b_ih_ = take(o.b_ih);
+  h0_ = take(o.h0), c0_ = take(o.c0), w_ih_ = take(o.w_ih), w_hh_ = take(o.w_hh), w_ch_ = take(o.w_ch),
+  b_ih_ = take(o.b_ih);
   b_hh_ = take(o.b_hh), w_hr_ = take(o.w_hr), lengths_ = take(o.lengths), resets_ = take(o.resets);
   const SequenceAxes axes(order);
   const auto data = [](const Tensor& t) { return t.defined() ? t.data<T>() : nullptr; };
-  r_ = {.cell = cell,
+  r_ = {.cell = &cell,
         .T_ = x_.shape()[axes.time],
         .B = x_.shape()[axes.batch()],
         .D = x_.shape()[2],
-        .H = w_hh_.shape()[1] / gates_of(cell),
+        .H = w_hh_.shape()[1] / cell.gates,
         .P = h0_.shape()[1],
         .reverse = order.reverse,
         .x = rows_of<T>(x_, axes),
@@ -87,6 +83,7 @@ Prepared<T>::Prepared(CellType cell, Inputs in, const SequenceOperands& o, const
             resets_.defined() ? Rows<const bool*>{resets_.data<bool>(), 1, resets_.strides()[0]} : Rows<const bool*>{}};
   r_.w.b_ih = data(b_ih_);
   r_.w.b_hh = data(b_hh_);
+  r_.w.vectors = data(w_ch_);
 }
 template class Prepared<float>;
 template class Prepared<double>;
@@ -96,17 +93,18 @@ void run_forward(const Prepared<T>& r, const SequenceOrder& order, Tensor& y, Te
   run_recurrence<T>(with_matrices(r), {.y = writable_rows<T>(y, SequenceAxes(order)),
                                        .h = Writer::data<T>(h),
                                        .c = c ? Writer::data<T>(*c) : nullptr,
-                                       .saved = saved && saved_of(r->cell) > 0 ? Writer::data<T>(*saved) : nullptr});
+                                       .saved = saved && r->cell->saved > 0 ? Writer::data<T>(*saved) : nullptr});
 }
 template void run_forward(const Prepared<float>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
 template void run_forward(const Prepared<double>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
 
-void check_sequence(std::string_view name, CellType cell, Inputs in, const SequenceOperands& o,
+void check_sequence(std::string_view name, const GatedCell& cell, Inputs in, const SequenceOperands& o,
                     const SequenceOrder& order) {
   const auto at = [in](int k) -> const Tensor& { return in[static_cast<std::size_t>(k)]; };
   if (!o.complete())
-    throw_shape(name, "needs x, h0, " + std::string(has_memory(cell) ? "c0, " : "") +
-                          "w_ih, w_hh and, where there are any, two biases, lengths i64, resets bool");
+    throw_shape(name, "needs x, h0, " + std::string(cell.has_memory ? "c0, " : "") + "w_ih, w_hh" +
+                          (cell.vectors ? ", w_ch" : "") +
+                          " and, where there are any, two biases, lengths i64, resets bool");
   const Shape& x = at(o.x).shape();
   const Shape& h0 = at(o.h0).shape();
   const Shape& w_ih = at(o.w_ih).shape();
@@ -122,15 +120,17 @@ void check_sequence(std::string_view name, CellType cell, Inputs in, const Seque
   if (x.rank() != 3 || h0.rank() != 2 || w_ih.rank() != 2 || w_hh.rank() != 2)
     refuse("needs x of rank 3, h0 and weights of rank 2");
   const SequenceAxes axes(order);
-  const std::int64_t T = x[axes.time], B = x[axes.batch()], columns = w_hh[1], gates = gates_of(cell);
+  const std::int64_t T = x[axes.time], B = x[axes.batch()], columns = w_hh[1], gates = cell.gates;
   const std::int64_t H = columns / gates, P = h0[1];
   if (T == 0) refuse("the sequence has no steps");
   if (columns == 0 || columns % gates != 0 || w_ih != Shape{x[2], columns} || h0[0] != B || w_hh[0] != P)
     refuse("shapes do not fit each other");
-  if (o.w_hr < 0 ? P != H : !has_memory(cell) || at(o.w_hr).shape() != Shape{H, P})
+  if (o.w_hr < 0 ? P != H : !cell.projects || at(o.w_hr).shape() != Shape{H, P})
     refuse("the state does not fit the gates");
   if (P == 0) refuse("the state has no units");
   if (o.c0 >= 0 && at(o.c0).shape() != Shape{B, H}) refuse("c0 does not fit");
+  if (o.w_ch >= 0 && at(o.w_ch).shape() != Shape{cell.vectors * H})
+    throw_shape(name, "w_ch must be " + Shape{cell.vectors * H}.str() + ", got " + at(o.w_ch).shape().str());
   if (o.b_ih >= 0 && (at(o.b_ih).shape() != Shape{columns} || at(o.b_hh).shape() != Shape{columns}))
     refuse("the biases do not fit");
   if (o.lengths >= 0 && at(o.lengths).spec() != Spec{{B}, Dtype::i64}) refuse("lengths must be i64 [B]");
@@ -148,26 +148,18 @@ void check_lengths(std::string_view name, const Tensor& lengths, std::int64_t st
 
 }  // namespace
 
-Spec saved_spec(CellType cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order) {
+Spec saved_spec(const GatedCell& cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order) {
   const Shape& x = in[static_cast<std::size_t>(o.x)].shape();
   const SequenceAxes axes(order);
-  const std::int64_t H = in[static_cast<std::size_t>(o.w_hh)].shape()[1] / gates_of(cell);
-  return {{x[axes.time], x[axes.batch()], saved_of(cell) * H}, in[static_cast<std::size_t>(o.x)].dtype()};
+  const std::int64_t H = in[static_cast<std::size_t>(o.w_hh)].shape()[1] / cell.gates;
+  return {{x[axes.time], x[axes.batch()], cell.saved * H}, in[static_cast<std::size_t>(o.x)].dtype()};
 }
 
-namespace {
-
-/// The same, step by step in operations. Without what is saved: nothing reads that.
-Tensors composed(CellType cell, Inputs in, const SequenceOrder& order) {
+Tensors compose_sequence(const GatedCell& cell, Inputs in, const SequenceOrder& order) {
   const SequenceOperands o = operands_of(cell, in);
   const auto value = [in](int k) { return k < 0 ? Tensor() : in[static_cast<std::size_t>(k)]; };
-  const SequenceWeights w{value(o.w_ih), value(o.w_hh), value(o.b_ih), value(o.b_hh), value(o.w_hr)};
-  const auto step = [&](const Tensor& i, const RecurrentState& s) -> RecurrentState {
-    if (cell == CellType::gru) return {gru_step(i, s.h, w.w_hh, w.b_hh)};
-    if (cell == CellType::gru_reset_before) return {gru_step_reset_before(i, s.h, w.w_hh, w.b_hh)};
-    if (cell == CellType::lstm) return lstm_step(i, s, w.w_hh, w.b_hh, w.w_hr);
-    return {rnn_step(i, s.h, w.w_hh, w.b_hh, cell == CellType::rnn_relu)};
-  };
+  const SequenceWeights w{value(o.w_ih), value(o.w_hh), value(o.b_ih), value(o.b_hh), value(o.w_hr), value(o.w_ch)};
+  const auto step = [&](const Tensor& i, const RecurrentState& s) { return cell.functions->step(i, s, w); };
   const SequenceOptions options{.reverse = order.reverse,
                                 .batch_first = order.batch_first,
                                 .lengths = value(o.lengths),
@@ -176,126 +168,78 @@ Tensors composed(CellType cell, Inputs in, const SequenceOrder& order) {
   return unroll(i, {value(o.h0), value(o.c0)}, step, options);
 }
 
-template <class Kind>
-struct Sequence {
-  static constexpr auto name = Kind::name, onnx = "", stablehlo = "", summary = Kind::summary;
-  using Attributes = SequenceAttrs<Kind>;
-  static constexpr Reads reads = reads_all;
-  static constexpr bool second_order_by_reference = true;
-
-  static Specs infer(Inputs in, const Attributes& attrs) {
-    const CellType cell = attrs.cell();
-    const SequenceOperands o = operands_of(cell, in);
-    check_sequence(name, cell, in, o, attrs);
-    const Spec state = in[1].spec();
-    Specs out;
-    out.push_back({in[0].shape(), state.dtype});
-    out[0].shape[2] = state.shape[1];
-    out.push_back(state);
-    if (o.c0 >= 0) out.push_back(in[2].spec());
-    const bool saves = attrs.save && saved_of(cell) > 0;
-    out.push_back(saves ? saved_spec(cell, in, o, attrs) : Spec{{0}, state.dtype});
-    return out;
-  }
-
-  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    if (out[0].dtype() == Dtype::f32) {
-      run<float>(in, out, attrs);
-    } else {
-      run<double>(in, out, attrs);
-    }
-  }
-
-  static Effects effects(std::span<const Spec> in, const Attributes&) {
-    const bool lengths = std::any_of(in.begin(), in.end(), [](const Spec& s) { return s.dtype == Dtype::i64; });
-    return {.throws = lengths, .allocates = true};
-  }
-
-  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
-    const CellType cell = attrs.cell();
-    const Spec nothing{{0}, v.in_spec(0).dtype};
-    const Tensor none = Tensor::empty(nothing);
-    const std::size_t states = has_memory(cell) ? 2 : 1;
-    InlineVector<const Tensor*, 16> in = {&v.out(0), &v.out(1 + states)};
-    for (std::size_t k = 0; k <= states; ++k) in.push_back(v.grad(k).defined() ? &v.grad(k) : &none);
-    Shape wants;
-    for (std::size_t k = 0; k < v.inputs(); ++k) {
-      in.push_back(&v.in(k));
-      if (v.wants(k) && is_float(v.in_spec(k).dtype)) wants.push_back(static_cast<std::int64_t>(k));
-    }
-    const SequenceGradAttrs<Kind> of_grad({attrs, wants}, attrs.second.value_or(false));
-    Tensors g = sequence_grad(cell).apply({in.data(), in.size()}, of_grad);
-    while (g.size() < v.inputs()) g.push_back(Tensor());  // lengths and resets have none
-    for (std::size_t k = 0; k < g.size(); ++k)
-      if (!v.wants(k)) g[k] = Tensor();
-    return g;
-  }
-
-  static Tensors reference(Inputs in, const Attributes& attrs) { return composed(attrs.cell(), in, attrs); }
-  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes& attrs) {
-    const SequenceCost c(attrs.cell(), in);
-    return c.rows * (c.w_ih + c.w_hh + c.w_hr);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    sequence_oracle(attrs.cell(), in, out, attrs);
-  }
-  static std::vector<Sample> samples() { return samples_of_kinds<Kind, SequenceSaves>(sequence_samples); }
-
- private:
-  template <class T>
-  static void run(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    const CellType cell = attrs.cell();
-    const SequenceOperands o = operands_of(cell, in);
-    if (o.lengths >= 0)
-      check_lengths(name, in[static_cast<std::size_t>(o.lengths)], in[0].shape()[SequenceAxes(attrs).time]);
-    Tensor& saved = out.back();
-    if (out[0].numel() == 0) return;
-    run_forward<T>(Prepared<T>(cell, in, o, attrs), attrs, out[0], out[1], has_memory(cell) ? &out[2] : nullptr,
-                   saved.numel() ? &saved : nullptr);
-  }
-};
-
-/// Calls a sequence; what is saved stays inside.
-template <class Kind>
-Tensors sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before, const SequenceOptions& o,
-                 bool second) {
-  InlineVector<const Tensor*, 16> in = {&x, &before.h};
-  for (const Tensor* t : {&before.c, &w.w_ih, &w.w_hh, &w.b_ih, &w.b_hh, &w.w_hr, &o.lengths, &o.resets})
-    if (t->defined()) in.push_back(t);
-  const bool saves = !o.recompute && !frame().recorders.empty();
-  const SequenceAttrs<Kind> attrs({{o.reverse, o.batch_first}, saves}, second);
-  Tensors out = structured<Sequence<Kind>>.apply({in.data(), in.size()}, attrs);
-  out.pop_back();
+Specs infer_sequence(std::string_view name, const GatedCell& cell, Inputs in, const SequenceSaves& attrs) {
+  const SequenceOperands o = operands_of(cell, in);
+  check_sequence(name, cell, in, o, attrs);
+  const Spec state = in[1].spec();
+  Specs out;
+  out.push_back({in[0].shape(), state.dtype});
+  out[0].shape[2] = state.shape[1];
+  out.push_back(state);
+  if (o.c0 >= 0) out.push_back(in[2].spec());
+  out.push_back(attrs.save && cell.saved > 0 ? saved_spec(cell, in, o, attrs) : Spec{{0}, state.dtype});
   return out;
+}
+
+namespace {
+
+template <class T>
+void run(std::string_view name, const GatedCell& cell, Inputs in, std::span<Tensor> out, const SequenceSaves& attrs) {
+  const SequenceOperands o = operands_of(cell, in);
+  if (o.lengths >= 0)
+    check_lengths(name, in[static_cast<std::size_t>(o.lengths)], in[0].shape()[SequenceAxes(attrs).time]);
+  Tensor& saved = out.back();
+  if (out[0].numel() == 0) return;
+  run_forward<T>(Prepared<T>(cell, in, o, attrs), attrs, out[0], out[1], cell.has_memory ? &out[2] : nullptr,
+                 saved.numel() ? &saved : nullptr);
 }
 
 }  // namespace
 
-const Primitive& sequence_operation(CellType cell) {
-  if (is_gru(cell)) return structured<Sequence<GruSequence>>;
-  if (cell == CellType::lstm) return structured<Sequence<LstmSequence>>;
-  return structured<Sequence<RnnSequence>>;
+void run_sequence(std::string_view name, const GatedCell& cell, Inputs in, std::span<Tensor> out,
+                  const SequenceSaves& attrs) {
+  if (out[0].dtype() == Dtype::f32) {
+    run<float>(name, cell, in, out, attrs);
+  } else {
+    run<double>(name, cell, in, out, attrs);
+  }
 }
 
-std::span<const Primitive* const> sequence_operations() {
-  static constexpr const Primitive* list[] = {&structured<Sequence<GruSequence>>, &structured<Sequence<LstmSequence>>,
-                                              &structured<Sequence<RnnSequence>>};
-  return list;
+SequenceGradOperands::SequenceGradOperands(const GatedCell& cell, const Vjp& v)
+    : nothing(Tensor::empty({{0}, v.in_spec(0).dtype})) {
+  const std::size_t states = cell.has_memory ? 2 : 1;
+  in = {&v.out(0), &v.out(1 + states)};
+  for (std::size_t k = 0; k <= states; ++k) in.push_back(v.grad(k).defined() ? &v.grad(k) : &nothing);
+  for (std::size_t k = 0; k < v.inputs(); ++k) {
+    in.push_back(&v.in(k));
+    if (v.wants(k) && is_float(v.in_spec(k).dtype)) wants.push_back(static_cast<std::int64_t>(k));
+  }
 }
 
-}  // namespace detail
-
-Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, const SequenceOptions& options,
-                     bool reset_after) {
-  return detail::sequence<detail::GruSequence>(x, w, {h0, {}}, options, !reset_after);
-}
-Tensors lstm_sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before,
-                      const SequenceOptions& options) {
-  return detail::sequence<detail::LstmSequence>(x, w, before, options, false);
-}
-Tensors rnn_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, bool with_relu,
-                     const SequenceOptions& options) {
-  return detail::sequence<detail::RnnSequence>(x, w, {h0, {}}, options, with_relu);
+Tensors SequenceGradOperands::gradients(const Vjp& v, Tensors found) const {
+  while (found.size() < v.inputs()) found.push_back(Tensor());  // lengths and resets have none
+  for (std::size_t k = 0; k < found.size(); ++k)
+    if (!v.wants(k)) found[k] = Tensor();
+  return found;
 }
 
-}  // namespace ferrite::nn
+std::span<const Primitive* const> recurrent_operations() {
+  static const std::vector<const Primitive*> all = [] {
+    std::vector<const Primitive*> list;
+    for (const CellFamily* f : kFamilies) list.push_back(f->sequence);
+    for (const CellFamily* f : kFamilies) list.push_back(f->gradient);
+    return list;
+  }();
+  return all;
+}
+
+std::span<const Primitive* const> recurrent_composites() {
+  static const std::vector<const Primitive*> all = [] {
+    std::vector<const Primitive*> list;
+    for (const CellFamily* f : kFamilies) list.insert(list.end(), f->steps.begin(), f->steps.end());
+    return list;
+  }();
+  return all;
+}
+
+}  // namespace ferrite::nn::detail

@@ -2,21 +2,29 @@
 #include <cmath>
 #include <vector>
 
-#include "ferrite/nn/recurrent/detail/sequence_operands.h"
+#include "ferrite/nn/recurrent/detail/sequence_operation.h"
 
 namespace ferrite::nn::detail {
 using namespace ferrite::detail;
 
 namespace {
 
-using Row = std::vector<double>;
-
-double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+/// A row times column j of w.
+double product_of(const Row& row, const Dense& w, std::int64_t j) {
+  double sum = 0;
+  for (std::size_t k = 0; k < row.size(); ++k) sum += row[k] * w.at({static_cast<std::int64_t>(k), j});
+  return sum;
+}
+Row projected(const Row& whole, const Dense& w_hr) {
+  Row p;
+  for (std::int64_t j = 0; j < w_hr.shape[1]; ++j) p.push_back(product_of(whole, w_hr, j));
+  return p;
+}
 
 /// One row through a sequence of dense operands.
 class DenseSequence {
  public:
-  DenseSequence(CellType cell, std::span<const Dense> in, const SequenceOrder& order, std::size_t begin = 0)
+  DenseSequence(const GatedCell& cell, std::span<const Dense> in, const SequenceOrder& order, std::size_t begin = 0)
       : cell_(cell),
         in_(in),
         o_(
@@ -28,7 +36,7 @@ class DenseSequence {
         axes_(order),
         reverse_(order.reverse) {
     T = at(o_.x).shape[axes_.time], B = at(o_.h0).shape[0], D = at(o_.x).shape[2], P = at(o_.h0).shape[1];
-    H = at(o_.w_hh).shape[1] / gates_of(cell);
+    H = at(o_.w_hh).shape[1] / cell.gates;
   }
   std::int64_t T, B, D, P, H;
 
@@ -41,7 +49,7 @@ class DenseSequence {
   std::int64_t length(std::int64_t b) const {
     return o_.lengths < 0 ? T : static_cast<std::int64_t>(at(o_.lengths).at({b}));
   }
-  bool anew(std::int64_t t, std::int64_t b) const {
+  bool resets_at(std::int64_t t, std::int64_t b) const {
     const std::int64_t border = reverse_ ? t + 1 : t;
     return o_.resets >= 0 && border < length(b) && at(o_.resets).at({b, border}) != 0;
   }
@@ -54,83 +62,58 @@ class DenseSequence {
 
   /// What a step saves, gates first; h and c go on to the next step.
   Row step(std::int64_t t, std::int64_t b, Row& h, Row& c) const {
-    const auto x_part = [&](std::int64_t column) {
-      double s = bias(o_.b_ih, column);
-      for (std::int64_t k = 0; k < D; ++k) s += at(o_.x).at(index(t, b, k)) * at(o_.w_ih).at({k, column});
-      return s;
-    };
-    const auto h_part = [&](const Row& state, std::int64_t column) {
-      double s = bias(o_.b_hh, column);
-      for (std::int64_t k = 0; k < P; ++k) s += state[static_cast<std::size_t>(k)] * at(o_.w_hh).at({k, column});
-      return s;
-    };
-    const auto sum = [&](std::int64_t gate, std::int64_t j) { return x_part(gate * H + j) + h_part(h, gate * H + j); };
-    Row saved(static_cast<std::size_t>(saved_of(cell_) * H)), next(static_cast<std::size_t>(H)), reset = h;
-    const auto place = [&](std::int64_t k, std::int64_t j) -> double& {
-      return saved[static_cast<std::size_t>(k * H + j)];
-    };
-    for (std::int64_t j = 0; is_gru(cell_) && j < H; ++j) {
-      place(0, j) = logistic(sum(0, j));
-      place(1, j) = logistic(sum(1, j));
-      reset[static_cast<std::size_t>(j)] *= place(0, j);
-    }
-    for (std::int64_t j = 0; j < H; ++j) {
-      const auto u = static_cast<std::size_t>(j);
-      if (is_gru(cell_)) {
-        const bool after = cell_ == CellType::gru;
-        const double q = h_part(after ? h : reset, 2 * H + j), z = place(1, j);
-        place(2, j) = std::tanh(x_part(2 * H + j) + (after ? place(0, j) * q : q));
-        if (after) place(3, j) = q;
-        next[u] = (1 - z) * place(2, j) + z * h[u];
-      } else if (cell_ == CellType::lstm) {
-        for (const std::int64_t gate : {0, 1, 3}) place(gate, j) = logistic(sum(gate, j));
-        place(2, j) = std::tanh(sum(2, j));
-        c[u] = place(4, j) = place(1, j) * c[u] + place(0, j) * place(2, j);
-        next[u] = place(3, j) * std::tanh(c[u]);
-      } else {
-        next[u] = cell_ == CellType::rnn_relu ? std::max(0.0, sum(0, j)) : std::tanh(sum(0, j));
-      }
-    }
-    h = o_.w_hr < 0 ? next : projected(next);
-    return saved;
+    StepOracle s{.H = H,
+                 .input =
+                     [&](std::int64_t gate, std::int64_t j) {
+                       double sum = bias(o_.b_ih, gate * H + j);
+                       for (std::int64_t k = 0; k < D; ++k)
+                         sum += at(o_.x).at(index(t, b, k)) * at(o_.w_ih).at({k, gate * H + j});
+                       return sum;
+                     },
+                 .product =
+                     [&](const Row& operand, std::int64_t gate, std::int64_t j) {
+                       return product_of(operand, at(o_.w_hh), gate * H + j) + bias(o_.b_hh, gate * H + j);
+                     },
+                 .vector = [&](std::int64_t v, std::int64_t j) { return bias(o_.w_ch, v * H + j); },
+                 .h = h,
+                 .c = c,
+                 .next = Row(static_cast<std::size_t>(H)),
+                 .saved = Row(static_cast<std::size_t>(cell_.saved * H))};
+    cell_.functions->oracle(s);
+    c = s.c;
+    h = o_.w_hr < 0 ? s.next : projected(s.next, at(o_.w_hr));
+    return s.saved;
   }
 
  private:
-  Row projected(const Row& whole) const {
-    Row p(static_cast<std::size_t>(P));
-    for (std::int64_t j = 0; j < P; ++j)
-      for (std::int64_t k = 0; k < H; ++k)
-        p[static_cast<std::size_t>(j)] += whole[static_cast<std::size_t>(k)] * at(o_.w_hr).at({k, j});
-    return p;
-  }
-
-  CellType cell_;
+ private:
+  const GatedCell& cell_;
   std::span<const Dense> in_;
   SequenceOperands o_;
   SequenceAxes axes_;
   bool reverse_;
 };
 
-/// One row on the way back, from what the forward pass is said to have left.
-class DenseWayBack {
+/// One row of the backward pass, from what the forward pass is said to have saved.
+class DenseBackward {
  public:
-  DenseWayBack(CellType cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order)
-      : cell_(cell), in_(in), out_(out), s_(cell, in, order, has_memory(cell) ? 5 : 4) {}
+  DenseBackward(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order)
+      : cell_(cell), in_(in), out_(out), s_(cell, in, order, cell.has_memory ? 5 : 4) {}
 
   void run(std::int64_t b) {
-    Row dh = given(3, b, s_.P), dc = has_memory(cell_) ? given(4, b, s_.H) : Row();
+    Row dh = given(3, b, s_.P), dc = cell_.has_memory ? given(4, b, s_.H) : Row();
     for (std::int64_t n = s_.T - 1; n >= 0; --n) {
       const std::int64_t t = s_.time(n);
       if (t >= s_.length(b)) continue;
       for (std::int64_t j = 0; in_[2].values.size() && j < s_.P; ++j)
         dh[static_cast<std::size_t>(j)] += in_[2].at(s_.index(t, b, j));
       step(n, t, b, dh, dc);
-      if (!s_.anew(t, b)) continue;
+      if (!s_.resets_at(t, b)) continue;
       std::fill(dh.begin(), dh.end(), 0);
       std::fill(dc.begin(), dc.end(), 0);
     }
     for (std::int64_t j = 0; j < s_.P; ++j) add(s_.operands().h0, {b, j}, dh[static_cast<std::size_t>(j)]);
-    for (std::int64_t j = 0; has_memory(cell_) && j < s_.H; ++j)
+    for (std::int64_t j = 0; cell_.has_memory && j < s_.H; ++j)
       add(s_.operands().c0, {b, j}, dc[static_cast<std::size_t>(j)]);
   }
 
@@ -146,10 +129,10 @@ class DenseWayBack {
   /// A state before the n-th step.
   double before(std::int64_t n, std::int64_t b, std::int64_t j, bool memory) const {
     const std::int64_t t = s_.time(n);
-    if (s_.anew(t, b)) return 0;
+    if (s_.resets_at(t, b)) return 0;
     const std::int64_t earlier = n > 0 ? s_.time(n - 1) : -1;
     if (n == 0 || earlier >= s_.length(b)) return s_.at(memory ? s_.operands().c0 : s_.operands().h0).at({b, j});
-    return memory ? saved(earlier, b, 4, j) : in_[0].at(s_.index(earlier, b, j));
+    return memory ? saved(earlier, b, cell_.saved_c, j) : in_[0].at(s_.index(earlier, b, j));
   }
   void add(int k, const Shape& at, double v) {
     if (k < 0) return;
@@ -166,55 +149,37 @@ class DenseWayBack {
       add(o.x, s_.index(t, b, k), d * s_.at(o.w_ih).at({k, column}));
     }
   }
-  void of_state(const Row& h, std::int64_t column, double d, Row& dh) {
+  void of_product(const Row& operand, std::int64_t column, double d, Row& to) {
     const SequenceOperands& o = s_.operands();
     add(o.b_hh, {column}, d);
     for (std::int64_t k = 0; k < s_.P; ++k) {
-      add(o.w_hh, {k, column}, d * h[static_cast<std::size_t>(k)]);
-      dh[static_cast<std::size_t>(k)] += d * s_.at(o.w_hh).at({k, column});
+      add(o.w_hh, {k, column}, d * operand[static_cast<std::size_t>(k)]);
+      to[static_cast<std::size_t>(k)] += d * s_.at(o.w_hh).at({k, column});
     }
   }
 
   void step(std::int64_t n, std::int64_t t, std::int64_t b, Row& dh, Row& dc) {
-    const std::int64_t H = s_.H;
-    Row h, next(dh.size());
-    for (std::int64_t j = 0; j < s_.P; ++j) h.push_back(before(n, b, j, false));
-    const Row whole = cell_ == CellType::lstm ? through_projection(t, b, dh) : dh;
-    Row reset = h;
-    for (std::int64_t j = 0; j < H; ++j) {
-      const auto u = static_cast<std::size_t>(j);
-      const double d = whole[u];
-      if (is_gru(cell_)) {
-        const double r = saved(t, b, 0, j), z = saved(t, b, 1, j), c = saved(t, b, 2, j);
-        const double dn = d * (1 - z) * (1 - c * c), dz = d * (h[u] - c) * z * (1 - z);
-        next[u] += d * z;
-        of_input(t, b, 2 * H + j, dn);
-        of_input(t, b, H + j, dz);
-        of_state(h, H + j, dz, next);
-        reset[u] = r * h[u];
-        if (cell_ == CellType::gru_reset_before) continue;
-        const double dr = dn * saved(t, b, 3, j) * r * (1 - r);
-        of_input(t, b, j, dr);
-        of_state(h, j, dr, next);
-        of_state(h, 2 * H + j, dn * r, next);
-      } else if (cell_ == CellType::lstm) {
-        const double i = saved(t, b, 0, j), f = saved(t, b, 1, j), g = saved(t, b, 2, j), o = saved(t, b, 3, j);
-        const double tc = std::tanh(saved(t, b, 4, j)), m = dc[u] + d * o * (1 - tc * tc);
-        const double sums[4] = {m * g * i * (1 - i), m * before(n, b, j, true) * f * (1 - f), m * i * (1 - g * g),
-                                d * tc * o * (1 - o)};
-        for (std::int64_t gate = 0; gate < 4; ++gate) of_both(t, b, h, gate * H + j, sums[gate], next);
-        dc[u] = m * f;
-      } else {
-        const double y = in_[0].at(s_.index(t, b, j));
-        of_both(t, b, h, j, cell_ == CellType::rnn_relu ? (y > 0 ? d : 0) : d * (1 - y * y), next);
-      }
+    const SequenceOperands& o = s_.operands();
+    BackOracle s{.H = s_.H,
+                 .saved = [&](std::int64_t place, std::int64_t j) { return saved(t, b, place, j); },
+                 .vector = [&](std::int64_t v, std::int64_t j) { return s_.at(o.w_ch).at({v * s_.H + j}); },
+                 .y = {},
+                 .h = {},
+                 .c = {},
+                 .d = through_projection(t, b, dh),
+                 .dh = Row(dh.size()),
+                 .dc = dc,
+                 .add_input = [&](std::int64_t gate, std::int64_t j, double d) { of_input(t, b, gate * s_.H + j, d); },
+                 .add_product = [&](const Row& operand, std::int64_t gate, std::int64_t j, double d,
+                                    Row& to) { of_product(operand, gate * s_.H + j, d, to); },
+                 .add_vector = [&](std::int64_t v, std::int64_t j, double d) { add(o.w_ch, {v * s_.H + j}, d); }};
+    for (std::int64_t j = 0; j < s_.P; ++j) {
+      s.y.push_back(in_[0].at(s_.index(t, b, j)));
+      s.h.push_back(before(n, b, j, false));
     }
-    if (cell_ == CellType::gru_reset_before) through_reset(t, b, h, reset, whole, next);
-    dh = next;
-  }
-  void of_both(std::int64_t t, std::int64_t b, const Row& h, std::int64_t column, double d, Row& dh) {
-    of_input(t, b, column, d);
-    of_state(h, column, d, dh);
+    for (std::int64_t j = 0; cell_.has_memory && j < s_.H; ++j) s.c.push_back(before(n, b, j, true));
+    cell_.functions->oracle_back(s);
+    dh = s.dh, dc = s.dc;
   }
   Row through_projection(std::int64_t t, std::int64_t b, const Row& dp) {
     if (s_.operands().w_hr < 0) return dp;
@@ -227,22 +192,8 @@ class DenseWayBack {
       }
     return d;
   }
-  void through_reset(std::int64_t t, std::int64_t b, const Row& h, const Row& reset, const Row& dh, Row& next) {
-    const std::int64_t H = s_.H;
-    Row dreset(h.size());
-    for (std::int64_t j = 0; j < H; ++j) {
-      const double z = saved(t, b, 1, j), c = saved(t, b, 2, j);
-      of_state(reset, 2 * H + j, dh[static_cast<std::size_t>(j)] * (1 - z) * (1 - c * c), dreset);
-    }
-    for (std::int64_t j = 0; j < H; ++j) {
-      const auto u = static_cast<std::size_t>(j);
-      const double r = saved(t, b, 0, j);
-      of_both(t, b, h, j, dreset[u] * h[u] * r * (1 - r), next);
-      next[u] += dreset[u] * r;
-    }
-  }
 
-  CellType cell_;
+  const GatedCell& cell_;
   std::span<const Dense> in_;
   std::span<Dense> out_;
   DenseSequence s_;
@@ -258,14 +209,15 @@ struct Given {
 
 SequenceOrder order_of(const Given& g) { return {g.reverse, g.batch_first}; }
 
-void push_operands(CellType cell, const Extents& e, const Given& g, Sample& s) {
-  const std::int64_t columns = gates_of(cell) * e.H;
+void push_operands(const GatedCell& cell, const Extents& e, const Given& g, Sample& s) {
+  const std::int64_t columns = cell.gates * e.H;
   s.range = {-1, 1};
   s.inputs.push_back({g.batch_first ? Shape{e.B, e.T, e.D} : Shape{e.T, e.B, e.D}});
   s.inputs.push_back({{e.B, e.P}});
-  if (has_memory(cell)) s.inputs.push_back({{e.B, e.H}});
+  if (cell.has_memory) s.inputs.push_back({{e.B, e.H}});
   s.inputs.push_back({{e.D, columns}});
   s.inputs.push_back({{e.P, columns}});
+  if (cell.vectors) s.inputs.push_back({{cell.vectors * e.H}});
   for (int k = 0; g.bias && k < 2; ++k) s.inputs.push_back({{columns}});
   if (e.P != e.H) s.inputs.push_back({{e.H, e.P}});
   if (g.lengths) s.inputs.push_back({{e.B}, Dtype::i64});
@@ -277,7 +229,7 @@ void push_operands(CellType cell, const Extents& e, const Given& g, Sample& s) {
 }
 
 template <class F>
-void each_sample(CellType cell, F&& f) {
+void each_sample(const GatedCell& cell, F&& f) {
   f(Extents{1, 1, 1, 1, 1}, Given{.batch_first = true, .bias = true});
   f(Extents{3, 2, 3, 2, 2}, Given{.bias = true});
   f(Extents{2, 2, 1, 3, 3}, Given{.reverse = true, .batch_first = true});
@@ -286,40 +238,42 @@ void each_sample(CellType cell, F&& f) {
   f(Extents{4, 2, 2, 2, 2}, Given{.batch_first = true, .bias = true, .resets = true});
   f(Extents{4, 2, 2, 2, 2}, Given{.reverse = true, .resets = true});
   f(Extents{3, 2, 2, 2, 2}, Given{.reverse = true, .lengths = true, .resets = true});
-  if (cell == CellType::lstm) f(Extents{3, 2, 2, 3, 2}, Given{.bias = true});
-  if (cell == CellType::lstm) f(Extents{3, 2, 2, 3, 2}, Given{.batch_first = true, .lengths = true});
+  if (cell.projects) f(Extents{3, 2, 2, 3, 2}, Given{.bias = true});
+  if (cell.projects) f(Extents{3, 2, 2, 3, 2}, Given{.batch_first = true, .lengths = true});
 }
 
 }  // namespace
 
-void sequence_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order) {
+void sequence_oracle(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out,
+                     const SequenceOrder& order) {
   const DenseSequence s(cell, in, order);
   for (std::int64_t b = 0; b < s.B; ++b) {
     Row h = s.row(s.operands().h0, b, s.P), c = s.row(s.operands().c0, b, s.H);
     for (std::int64_t n = 0; n < s.T; ++n) {
       const std::int64_t t = s.time(n);
       if (t >= s.length(b)) continue;  // the outputs are zeros
-      if (s.anew(t, b)) std::fill(h.begin(), h.end(), 0), std::fill(c.begin(), c.end(), 0);
+      if (s.resets_at(t, b)) std::fill(h.begin(), h.end(), 0), std::fill(c.begin(), c.end(), 0);
       const Row saved = s.step(t, b, h, c);
       for (std::int64_t j = 0; j < s.P; ++j) out[0].at(s.index(t, b, j)) = h[static_cast<std::size_t>(j)];
       for (std::size_t k = 0; !out.back().values.empty() && k < saved.size(); ++k)
         out.back().at({t, b, static_cast<std::int64_t>(k)}) = saved[k];
     }
     for (std::int64_t j = 0; j < s.P; ++j) out[1].at({b, j}) = h[static_cast<std::size_t>(j)];
-    for (std::int64_t j = 0; has_memory(cell) && j < s.H; ++j) out[2].at({b, j}) = c[static_cast<std::size_t>(j)];
+    for (std::int64_t j = 0; cell.has_memory && j < s.H; ++j) out[2].at({b, j}) = c[static_cast<std::size_t>(j)];
   }
 }
 
-void sequence_grad_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order) {
-  const std::int64_t rows = in[has_memory(cell) ? 6 : 5].shape[0];
-  for (std::int64_t b = 0; b < rows; ++b) DenseWayBack(cell, in, out, order).run(b);
+void sequence_grad_oracle(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out,
+                          const SequenceOrder& order) {
+  const std::int64_t rows = in[cell.has_memory ? 6 : 5].shape[0];
+  for (std::int64_t b = 0; b < rows; ++b) DenseBackward(cell, in, out, order).run(b);
 }
 
-std::vector<Sample> sequence_samples(CellType cell) {
+std::vector<Sample> sequence_samples(const GatedCell& cell) {
   std::vector<Sample> list;
   each_sample(cell, [&](const Extents& e, const Given& g) {
     Sample s{.attrs = SequenceSaves{order_of(g), false}};
-    s.smooth_at_ties = cell != CellType::rnn_relu;
+    s.smooth_at_ties = &cell != &kRnnRelu;
     push_operands(cell, e, g, s);
     list.push_back(s);
   });
@@ -330,16 +284,16 @@ std::vector<Sample> sequence_samples(CellType cell) {
   return list;
 }
 
-std::vector<Sample> sequence_grad_samples(CellType cell) {
+std::vector<Sample> sequence_grad_samples(const GatedCell& cell) {
   std::vector<Sample> list;
   each_sample(cell, [&](const Extents& e, const Given& g) {
     for (const bool all : {true, false}) {
       Sample s;
       const auto state = [&](std::int64_t width) { return Spec{all ? Shape{e.B, width} : Shape{0}}; };
       const Shape y = g.batch_first ? Shape{e.B, e.T, e.P} : Shape{e.T, e.B, e.P};
-      s.inputs = {{y}, {{e.T, e.B, saved_of(cell) * e.H}}, {y}, state(e.P)};
-      if (saved_of(cell) == 0) s.inputs[1] = {{0}};
-      if (has_memory(cell)) s.inputs.push_back(state(e.H));
+      s.inputs = {{y}, {{e.T, e.B, cell.saved * e.H}}, {y}, state(e.P)};
+      if (cell.saved == 0) s.inputs[1] = {{0}};
+      if (cell.has_memory) s.inputs.push_back(state(e.H));
       const std::size_t begin = s.inputs.size();
       push_operands(cell, e, g, s);
       Shape wants;
@@ -352,6 +306,48 @@ std::vector<Sample> sequence_grad_samples(CellType cell) {
     }
   });
   return list;
+}
+
+void step_oracle(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out, bool bias, bool projection) {
+  const Dense& first = in[cell.has_memory ? 2 : 1];
+  const std::size_t w_hh = cell.has_memory ? 3 : 2, w_ch = w_hh + 1, b_hh = w_ch + (cell.vectors ? 1 : 0);
+  const std::int64_t B = first.shape[0], H = first.shape[1];
+  for (std::int64_t b = 0; b < B; ++b) {
+    const auto row = [&](const Dense& d) {
+      Row r;
+      for (std::int64_t j = 0; j < d.shape[1]; ++j) r.push_back(d.at({b, j}));
+      return r;
+    };
+    StepOracle s{.H = H,
+                 .input =
+                     [&](std::int64_t gate, std::int64_t j) {
+                       return in[0].at({b, gate * H + j});
+                     },
+                 .product =
+                     [&](const Row& operand, std::int64_t gate, std::int64_t j) {
+                       return product_of(operand, in[w_hh], gate * H + j) + (bias ? in[b_hh].at({gate * H + j}) : 0);
+                     },
+                 .vector = [&](std::int64_t v, std::int64_t j) { return in[w_ch].at({v * H + j}); },
+                 .h = row(in[1]),
+                 .c = cell.has_memory ? row(in[2]) : Row(),
+                 .next = Row(static_cast<std::size_t>(H)),
+                 .saved = Row(static_cast<std::size_t>(cell.saved * H))};
+    cell.functions->oracle(s);
+    const Row h = projection ? projected(s.next, in.back()) : s.next;
+    for (std::size_t j = 0; j < h.size(); ++j) out[0].at({b, static_cast<std::int64_t>(j)}) = h[j];
+    for (std::size_t j = 0; j < s.c.size(); ++j) out[1].at({b, static_cast<std::int64_t>(j)}) = s.c[j];
+  }
+}
+
+std::vector<Sample> step_samples(const GatedCell& cell) {
+  const std::int64_t H = 3, columns = cell.gates * H;
+  std::vector<Spec> in = {{{2, columns}}, {{2, H}}};
+  if (cell.has_memory) in.push_back({{2, H}});
+  in.push_back({{H, columns}});
+  if (cell.vectors) in.push_back({{cell.vectors * H}});
+  std::vector<Spec> with_bias = in;
+  with_bias.push_back({{columns}});
+  return {{.inputs = in}, {.inputs = with_bias}};
 }
 
 }  // namespace ferrite::nn::detail

@@ -1,5 +1,6 @@
 #pragma once
-/// The steps of recurrent layers in operations, and the loop over them: the definition of a recurrence.
+/// The operands of a recurrence, and the loop over its steps: the definition of lengths and resets. The steps and the
+/// operations of the cells stand in nn/recurrent/gru.h and its like.
 #include <functional>
 #include <span>
 
@@ -14,18 +15,15 @@ struct RecurrentState {
   Tensor c{};  ///< an LSTM's memory [B, H]
 };
 
-/// One step of a GRU (arXiv 1406.1078, PyTorch's form) from i = x W_ih + b_ih [B, 3H], columns r, z, n: w_hh [H, 3H],
-/// b_hh [3H] or undefined -> h' [B, H]. In operations: the definition.
-Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
-/// The same with the reset gate before the product: n = tanh(i_n + (r h) W_hn + b_hn), Cho's first form and Keras's
-/// `reset_after=False`.
-Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
-/// One step of an LSTM from i = x W_ih + b_ih [B, 4H], columns i, f, g, o. With w_hr [H, P] the new h is projected to
-/// [B, P] (arXiv 1402.1128); w_hh is [P, 4H] then.
-RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
-                         const Tensor& w_hr = {});
-/// One step of an Elman network: tanh (or relu) of i + h W_hh + b_hh.
-Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu = false);
+/// The weights of one layer in one direction. G gates side by side, D features, states of P (H, but for a projection).
+struct SequenceWeights {
+  Tensor w_ih;    ///< [D, G H]
+  Tensor w_hh;    ///< [P, G H]
+  Tensor b_ih{};  ///< [G H], or undefined; both or none
+  Tensor b_hh{};
+  Tensor w_hr{};  ///< an LSTM's projection [H, P], or undefined
+  Tensor w_ch{};  ///< weights of single units [V H]: an LSTM's peepholes [3H]; or undefined
+};
 
 /// How a sequence is walked.
 struct SequenceOptions {
@@ -44,14 +42,14 @@ Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentSte
                const SequenceOptions& options = {});
 
 namespace detail {
-/// The records of the steps.
-std::span<const Primitive* const> step_composites();
+/// The operations of all cells on sequences, with their gradients; their steps.
+std::span<const Primitive* const> recurrent_operations();
+std::span<const Primitive* const> recurrent_composites();
 }  // namespace detail
 
 }  // namespace ferrite::nn
 
 // Functions of tensors: called without a prefix, as all others are.
 namespace ferrite {
-using nn::gru_step, nn::gru_step_reset_before, nn::lstm_step, nn::rnn_step, nn::unroll;
-using nn::RecurrentState, nn::RecurrentStep, nn::SequenceOptions;
+using nn::RecurrentState, nn::RecurrentStep, nn::SequenceOptions, nn::SequenceWeights, nn::unroll;
 }  // namespace ferrite

@@ -7,6 +7,8 @@
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
 #include "support/compare.h"
 
 using namespace ferrite;

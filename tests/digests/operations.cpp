@@ -2,6 +2,9 @@
 #include <limits>
 
 #include "digests.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
 #include "ferrite/nn/recurrent/steps.h"
 
 namespace digests {

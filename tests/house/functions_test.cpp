@@ -1,8 +1,6 @@
 // Every public function of tensors has a record: what it gives, an oracle, samples that the conformance suite tries.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -10,6 +8,9 @@
 
 #include "ferrite/nn/operations.h"
 #include "ferrite/tensor/primitive.h"
+#include "house/sources.h"
+
+using namespace house_rules;
 
 namespace {
 
@@ -62,11 +63,10 @@ std::set<std::string> unknown(const std::set<std::string>& functions) {
 
 std::set<std::string> public_functions() {
   std::set<std::string> all;
-  for (const char* header : {"tensor/ops.h", "tensor/random.h", "nn/recurrent/steps.h", "nn/recurrent/sequence.h",
-                             "nn/optim/adam_update.h"}) {
-    std::ifstream file(std::string(FERRITE_SOURCE_DIR) + "/" + header);
-    all.merge(functions_of({std::istreambuf_iterator<char>(file), {}}));
-  }
+  for (const Source& s : sources())
+    if (s.path == "tensor/ops.h" || s.path == "tensor/random.h" || s.path == "nn/optim/adam_update.h" ||
+        (is_public_header(s) && s.path.starts_with("nn/recurrent/")))
+      all.merge(functions_of(s.text));
   return all;
 }
 

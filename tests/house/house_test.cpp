@@ -85,8 +85,7 @@ std::vector<std::string> internals_of_others(const Source& s) {
   for (const std::string& header : included_by(s)) {
     const std::size_t detail = header.find("/detail/");
     const bool own = detail == std::string::npos || s.path.starts_with(header.substr(0, detail + 1));
-    const bool kernel =
-        header.starts_with("tensor/kernel/") && (s.path.ends_with("_kernel.cpp") || !has_packets(header));
+    const bool kernel = header.starts_with("tensor/kernel/") && (is_kernel(s) || !has_packets(header));
     const bool inside =
         folder_of(header) == folder_of(s.path) || header == "ferrite.h" || is_public_header({header, ""});
     if (!own || (!inside && !kernel)) faults.push_back("includes " + header + ", which is not open to it");
@@ -97,7 +96,7 @@ std::vector<std::string> internals_of_others(const Source& s) {
 std::vector<std::string> long_files(const Source& s) {
   if (!s.path.ends_with(".h") && !s.path.ends_with(".cpp")) return {};
   const auto lines = std::count(s.text.begin(), s.text.end(), '\n');
-  const int most = s.path.ends_with("_kernel.cpp") ? 600 : 400;
+  const int most = is_kernel(s) ? 600 : 400;
   if (lines <= most) return {};
   return {std::to_string(lines) + " lines, at most " + std::to_string(most)};
 }

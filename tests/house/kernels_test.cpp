@@ -10,7 +10,7 @@ std::vector<std::string> packets_outside_kernels(const Source& s) {
   if (!in_library(s) || s.path == "tensor/eigen.h" || s.path == "tensor/kernel/packet.h") return {};
   static const std::regex eigen(R"(#include\s*[<"](Eigen|unsupported)/[^\n]*)");
   std::vector<std::string> faults = matches(s.text, eigen, "Eigen outside tensor/kernel/packet.h");
-  if (s.path.ends_with("_kernel.cpp") || is_header(s)) return faults;
+  if (is_kernel(s) || is_header(s)) return faults;
   for (const std::string& header : included_by(s))
     if (has_packets(header)) faults.push_back("no kernel, but includes packets: " + header);
   return faults;
@@ -19,7 +19,7 @@ std::vector<std::string> packets_outside_kernels(const Source& s) {
 /// Kernels take numbers and plain structs: functions of containers, strings and the like would be compiled for their
 /// instruction set and serve all of the library.
 std::vector<std::string> containers_in_kernels(const Source& s) {
-  if (!in_library(s) || !s.path.ends_with("_kernel.cpp")) return {};
+  if (!in_library(s) || !is_kernel(s)) return {};
   static const std::regex pattern(
       R"(#include <(vector|string|map|set|list|deque|unordered_\w+|functional|memory|optional|variant|any|span|\w*stream|)"
       R"(stdexcept|mutex|thread)>)");

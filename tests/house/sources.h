@@ -23,6 +23,8 @@ inline const std::set<std::string> kFolders = {"tensor", "autograd", "compile", 
 inline std::string folder_of(const std::string& path) { return path.substr(0, path.find('/')); }
 inline bool is_header(const Source& s) { return s.path.ends_with(".h"); }
 inline bool in_library(const Source& s) { return kFolders.contains(folder_of(s.path)); }
+/// What is compiled once for each instruction set, and headers of it alone.
+inline bool is_kernel(const Source& s) { return s.path.ends_with("_kernel.cpp") || s.path.ends_with("_kernel.h"); }
 /// Whether a header is installed: those at the top of a folder, and in the subfolders of nn/ except detail/.
 inline bool is_public_header(const Source& s) {
   static const std::regex pattern(R"((\w+|nn/\w+)/\w+\.h)");

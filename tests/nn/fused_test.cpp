@@ -4,6 +4,7 @@
 #include "ferrite/nn/recurrent/carry.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/peephole_lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"
 #include "ferrite/tensor/threads.h"
 #include "support/compare.h"
@@ -24,8 +25,9 @@ Tensor draw(const Shape& shape, std::uint64_t stream, Dtype dtype) {
   return uniform(shape, {41, stream, 0}, -1, 1, dtype);
 }
 
-const std::vector<std::string> kKinds = {"gru", "gru_reset_before", "lstm", "lstm_projected", "rnn_tanh", "rnn_relu"};
-bool has_memory(const std::string& kind) { return kind.starts_with("lstm"); }
+const std::vector<std::string> kKinds = {"gru",           "gru_reset_before", "lstm",    "lstm_projected",
+                                         "peephole_lstm", "rnn_tanh",         "rnn_relu"};
+bool has_memory(const std::string& kind) { return kind.find("lstm") != std::string::npos; }
 std::int64_t state_of(const std::string& kind, std::int64_t H) { return kind == "lstm_projected" && H > 1 ? H / 2 : H; }
 
 template <class Options>
@@ -47,6 +49,8 @@ std::unique_ptr<nn::Recurrent> layer(const std::string& kind, const Setting& s, 
     o.reset_after = kind == "gru";
     return std::make_unique<nn::Gru>(D, s.H, o, init);
   }
+  if (kind == "peephole_lstm")
+    return std::make_unique<nn::PeepholeLstm>(D, s.H, common<nn::PeepholeLstmOptions>(s, form), init);
   if (has_memory(kind)) {
     auto o = common<nn::LstmOptions>(s, form);
     if (kind == "lstm_projected" && s.H > 1) o.proj_size = s.H / 2;

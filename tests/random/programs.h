@@ -5,7 +5,9 @@
 
 #include "compile/programs.h"
 #include "ferrite/compile/scan.h"
-#include "ferrite/nn/recurrent/sequence.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
 #include "support/derivative.h"
 
 namespace programs {

@@ -3,6 +3,7 @@
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/nn/recurrent/custom.h"
+#include "ferrite/nn/recurrent/rnn.h"
 #include "support/compare.h"
 
 using namespace ferrite;

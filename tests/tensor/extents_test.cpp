@@ -1,7 +1,7 @@
 // Extents that add up or multiply beyond 64 bits are refused by the operation that meets them, before memory is taken.
 #include <limits>
 
-#include "ferrite/nn/recurrent/sequence.h"
+#include "ferrite/nn/recurrent/lstm.h"
 #include "support/compare.h"
 
 using namespace ferrite;

@@ -4,23 +4,12 @@
 /// are those of the composition (nn/recurrent/steps.cpp).
 #include <cstdint>
 
+#include "ferrite/nn/recurrent/detail/gated_cell.h"
 #include "ferrite/tensor/kernel/matrix.h"
 
 namespace ferrite::nn::detail {
 
 using ferrite::detail::GateMatrix;
-
-/// A kind of cell that has a kernel.
-enum class CellType : std::uint8_t { gru, gru_reset_before, lstm, rnn_tanh, rnn_relu };
-
-constexpr bool is_gru(CellType c) { return c == CellType::gru || c == CellType::gru_reset_before; }
-constexpr std::int64_t gates_of(CellType c) { return is_gru(c) ? 3 : c == CellType::lstm ? 4 : 1; }
-constexpr bool has_memory(CellType c) { return c == CellType::lstm; }
-/// Values of H that a step saves for the way back, gates first: r, z, n and h W_hn + b_hn; r, z, n; i, f, g, o, c';
-/// or none.
-constexpr std::int64_t saved_of(CellType c) {
-  return c == CellType::gru ? 4 : c == CellType::gru_reset_before ? 3 : c == CellType::lstm ? 5 : 0;
-}
 
 /// Rows of adjacent elements that stand at data + t * step + b * row.
 template <class P>
@@ -36,18 +25,19 @@ struct Rows {
 template <class T>
 struct RecurrenceWeights {
   GateMatrix<T> ih;    ///< [D, G H]
-  GateMatrix<T> hh;    ///< [P, G H]; of a GRU with the reset before the product r and z alone
-  GateMatrix<T> hh_n;  ///< of that one n
+  GateMatrix<T> hh;    ///< [P, G H]; without the columns of late gates
+  GateMatrix<T> late;  ///< those, or empty
   GateMatrix<T> hr{};  ///< [H, P], or empty: no projection
   const T* b_ih;       ///< [G H] or null
   const T* b_hh;       ///< likewise
+  const T* vectors;    ///< [V H] or null
 };
 
 /// What one direction computes with. T steps, B rows of D features, H units, states of P; lengths and resets may be
 /// absent.
 template <class T>
 struct Recurrence {
-  CellType cell;
+  const GatedCell* cell;
   std::int64_t T_, B, D, H, P;
   bool reverse;
   Rows<const T*> x;  ///< [.., D]
@@ -57,11 +47,11 @@ struct Recurrence {
   const std::int64_t* lengths;
   Rows<const bool*> resets;
 
-  [[gnu::always_inline]] std::int64_t columns() const { return gates_of(cell) * H; }
+  [[gnu::always_inline]] std::int64_t columns() const { return cell->gates * H; }
   [[gnu::always_inline]] std::int64_t time(std::int64_t n) const { return reverse ? T_ - 1 - n : n; }
   [[gnu::always_inline]] bool valid(std::int64_t t, std::int64_t b) const { return !lengths || t < lengths[b]; }
-  /// Whether the state begins anew before the n-th step in the order of computing.
-  [[gnu::always_inline]] bool anew(std::int64_t n, std::int64_t b) const {
+  /// Whether the state is reset before the n-th step in the order of computing.
+  [[gnu::always_inline]] bool resets_at(std::int64_t n, std::int64_t b) const {
     if (!resets || (reverse && n == 0)) return false;
     const std::int64_t t = reverse ? time(n) + 1 : time(n);
     return valid(t, b) && *resets.at(t, b);
@@ -96,16 +86,16 @@ struct RecurrenceStep {
   std::int64_t y_row;
 };
 template <class T>
-void input_product(CellType cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row,
-                   T* i, std::int64_t i_gate, std::int64_t i_row);
+void input_product(const GatedCell& cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x,
+                   std::int64_t x_row, T* i, std::int64_t i_gate, std::int64_t i_row);
 template <class T>
-void run_step(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s);
+void run_step(const GatedCell& cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s);
 
-/// The same weights turned, as the way back reads them.
+/// The same weights transposed, as the backward pass reads them.
 template <class T>
-struct TurnedWeights {
-  GateMatrix<T> hh;    ///< [G H, P]; of a GRU columns n, r, z; with the reset before the product r, z
-  GateMatrix<T> hh_n;  ///< with the reset before the product n [H, H]
+struct TransposedWeights {
+  GateMatrix<T> hh;    ///< [G H, P], rows in the order of the gates' places; without late gates
+  GateMatrix<T> late;  ///< those
   GateMatrix<T> hr;    ///< [P, H]
   const T* ih;         ///< W_ih itself, row-major [D, G H]
 };
@@ -113,7 +103,7 @@ struct TurnedWeights {
 /// Backward: from the outputs, what was saved and the cotangents of y (or null), to those of everything wanted.
 template <class T>
 struct RecurrenceGrad {
-  TurnedWeights<T> turned;
+  TransposedWeights<T> transposed;
   Rows<const T*> y;
   const T* saved;
   Rows<const T*> dy;  ///< or none
@@ -126,6 +116,7 @@ struct RecurrenceGrad {
   T* db_ih;
   T* db_hh;
   T* dw_hr;
+  T* dvectors;
 };
 /// Weight gradients sum rows in the order of going back, b ascending, in blocks of 256 (docs/numerics.md, rule 4).
 template <class T>

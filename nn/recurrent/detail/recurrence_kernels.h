@@ -1,13 +1,15 @@
 #pragma once
 /// What a level (tensor/kernel/level.h) has for recurrences.
+#include "ferrite/nn/recurrent/detail/cells.h"
 #include "ferrite/nn/recurrent/detail/recurrence.h"
 
 namespace ferrite::nn::detail {
 
-/// One row of one step on the way back. dh and dc come in whole and leave as what passes by the product.
+/// One row of one step of the backward pass. dh and dc come in whole and leave as what does not go through a product.
 template <class T>
 struct RowBack {
   const T* saved;
+  const T* vectors;   ///< the cell's, or null
   const T* y;         ///< of this step
   const T* before;    ///< h before this step
   const T* c_before;  ///< c before this step
@@ -19,16 +21,24 @@ struct RowBack {
   std::int64_t H;
 };
 
-/// One row with the reset before the product: from the cotangent of n's sum through W_hn to r and h.
+/// One row of a cell with late gates: from the cotangent of their operand to those of the gates before and of h.
 template <class T>
-struct ResetBack {
-  const T* product;  ///< the cotangent of r h
-  const T* r;
-  const T* h;  ///< before this step
-  T* dr;       ///< the place of r's sum
-  T* rh;       ///< r h goes here, for the gradient of W_hn
+struct LateBack {
+  const T* product;  ///< the cotangent of the operand
+  const T* saved;
+  const T* before;  ///< h before this step
+  T* d;             ///< the places of this row
+  T* operand;       ///< it goes here, for the gradient of the weights
   T* dh;
   std::int64_t H;
+};
+
+/// What a cell's folder defines.
+template <class T>
+struct CellKernels {
+  void (*step)(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) = nullptr;
+  void (*row_back)(const RowBack<T>& s) = nullptr;
+  void (*late_back)(const LateBack<T>& s) = nullptr;  ///< null: no gate is late
 };
 
 template <class T>
@@ -36,15 +46,16 @@ struct RecurrenceKernels {
   /// Elements of memory that `rows` needs for so many rows.
   std::int64_t (*memory)(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t rows);
   /// The rows [begin, end) of a batch through all steps.
-  void (*rows)(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t begin, std::int64_t end, T* memory);
-  void (*input_product)(CellType cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row,
-                        T* i, std::int64_t i_gate, std::int64_t i_row);
-  void (*step)(CellType cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s);
-  void (*row_back)(CellType cell, const RowBack<T>& s);
+  void (*rows)(const CellKernels<T>& cell, const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t begin,
+               std::int64_t end, T* memory);
+  void (*input_product)(const GatedCell& cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x,
+                        std::int64_t x_row, T* i, std::int64_t i_gate, std::int64_t i_row);
   /// to [rows, to_row] = a . w, or += with `add`; whole packets of `to` are written.
   void (*product_back)(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, T* to,
                        std::int64_t to_row, bool add);
-  void (*reset_back)(const ResetBack<T>& s);
+  const CellKernels<T>* cells[kCellCount];  ///< in the order of the list
+
+  const CellKernels<T>& of(const GatedCell& cell) const { return *cells[index_of(cell)]; }
 };
 struct RecurrenceTable {
   RecurrenceKernels<float> f32;

@@ -1,5 +1,5 @@
 #pragma once
-/// What the operations on sequences share: where their operands stand, and how a kernel is given them.
+/// What the operations on sequences share: the order of their operands, and how kernels read them.
 #include <algorithm>
 #include <optional>
 
@@ -16,22 +16,23 @@ using ferrite::detail::Writer;
 
 /// Positions of a sequence's operands, -1 for what is absent:
 ///
-///   x, h0, (c0,) w_ih, w_hh, (b_ih, b_hh,) (w_hr,) (lengths,) (resets)
+///   x, h0, (c0,) w_ih, w_hh, (w_ch,) (b_ih, b_hh,) (w_hr,) (lengths,) (resets)
 ///
-/// What may be absent is told by rank and dtype: biases are vectors of floats, w_hr is a matrix, lengths are i64,
-/// resets bool.
+/// A cell with a memory has c0, one with vectors w_ch. What else may be absent is told by rank and dtype: biases are
+/// vectors of floats, w_hr is a matrix, lengths are i64, resets bool.
 struct SequenceOperands {
   struct Item {
     Dtype dtype;
     int rank;
   };
   template <class ItemAt>
-  SequenceOperands(CellType cell, std::size_t n, ItemAt item_at, std::size_t begin = 0)
+  SequenceOperands(const GatedCell& cell, std::size_t n, ItemAt item_at, std::size_t begin = 0)
       : first(static_cast<int>(begin)) {
     int k = first;
     x = k++, h0 = k++;
-    if (has_memory(cell)) c0 = k++;
+    if (cell.has_memory) c0 = k++;
     w_ih = k++, w_hh = k++;
+    if (cell.vectors) w_ch = k++;
     count = static_cast<int>(n);
     if (k > count) return;
     floats = k;
@@ -43,7 +44,8 @@ struct SequenceOperands {
   int gradients() const { return floats - first; }
 
   int first = 0, count = 0, floats = 0;
-  int x = -1, h0 = -1, c0 = -1, w_ih = -1, w_hh = -1, b_ih = -1, b_hh = -1, w_hr = -1, lengths = -1, resets = -1;
+  int x = -1, h0 = -1, c0 = -1, w_ih = -1, w_hh = -1, w_ch = -1, b_ih = -1, b_hh = -1, w_hr = -1, lengths = -1,
+      resets = -1;
   bool rest_fits = true;
 
  private:
@@ -60,11 +62,11 @@ struct SequenceOperands {
 };
 
 /// Operands of an application, from the `begin`-th on.
-SequenceOperands operands_of(CellType cell, Inputs in, std::size_t begin = 0);
+SequenceOperands operands_of(const GatedCell& cell, Inputs in, std::size_t begin = 0);
 
 /// Rows of all steps, and elements of the matrices that each meets.
 struct SequenceCost {
-  SequenceCost(CellType cell, std::span<const Spec> in, std::size_t begin = 0)
+  SequenceCost(const GatedCell& cell, std::span<const Spec> in, std::size_t begin = 0)
       : at(
             cell, in.size(),
             [&](std::size_t i) {
@@ -95,10 +97,10 @@ struct SequenceAxes {
 };
 
 /// The shapes and dtypes of a sequence's operands, checked. Throws ShapeError, DtypeError.
-void check_sequence(std::string_view name, CellType cell, Inputs in, const SequenceOperands& o,
+void check_sequence(std::string_view name, const GatedCell& cell, Inputs in, const SequenceOperands& o,
                     const SequenceOrder& order);
-/// What stands behind the last result: values saved for the way back.
-Spec saved_spec(CellType cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order);
+/// The last result: what is saved for the gradient.
+Spec saved_spec(const GatedCell& cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order);
 
 template <class T>
 Rows<const T*> rows_of(const Tensor& x, const SequenceAxes& axes) {
@@ -114,7 +116,7 @@ Rows<T*> writable_rows(Tensor& x, const SequenceAxes& axes) {
 template <class T>
 class Prepared {
  public:
-  Prepared(CellType cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order);
+  Prepared(const GatedCell& cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order);
   const Recurrence<T>& operator*() const { return r_; }
   const Recurrence<T>* operator->() const { return &r_; }
   const Tensor& w_ih() const { return w_ih_; }
@@ -122,30 +124,17 @@ class Prepared {
   const Tensor& w_hr() const { return w_hr_; }
 
  private:
-  Tensor x_, h0_, c0_, w_ih_, w_hh_, b_ih_, b_hh_, w_hr_, lengths_, resets_;
+  Tensor x_, h0_, c0_, w_ih_, w_hh_, w_ch_, b_ih_, b_hh_, w_hr_, lengths_, resets_;
   Recurrence<T> r_;
 };
 extern template class Prepared<float>;
 extern template class Prepared<double>;
 
-/// Computes y, the last states and, where `saved` is given, what the way back needs.
+/// Computes y, the last states and, where `saved` is given, what the gradient reads.
 template <class T>
 void run_forward(const Prepared<T>& r, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c, Tensor* saved);
 
-/// The operation of a kind of cell.
-const Primitive& sequence_operation(CellType cell);
-/// The gradient of a sequence as an operation of its own: y, what was saved, the cotangents of y, h and c (of shape [0]
-/// where nothing arrived), then the operands of the sequence -> a gradient for each operand of floats, of shape [0]
-/// where `wants` does not name it.
-const Primitive& sequence_grad(CellType cell);
-
-void sequence_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order);
-void sequence_grad_oracle(CellType cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order);
-/// Their constants are the `SequenceSaves` and the `SequenceWants`: what all kinds of cell have.
-std::vector<Sample> sequence_samples(CellType cell);
-std::vector<Sample> sequence_grad_samples(CellType cell);
-
-/// The constants of a sequence of any kind of cell: whether it saves what its gradient reads.
+/// The constants of a sequence of any cell: whether it saves what its gradient reads.
 struct SequenceSaves : SequenceOrder {
   bool save = false;
   static constexpr auto fields = std::tuple_cat(SequenceOrder::fields, std::tuple(attr("save", &SequenceSaves::save)));
@@ -158,63 +147,17 @@ struct SequenceWants : SequenceOrder {
   bool has(std::int64_t operand) const { return std::find(wants.begin(), wants.end(), operand) != wants.end(); }
 };
 
-/// The kinds of cell as operations: a name, and which kernel its constants choose.
-struct GruSequence {
-  static constexpr auto name = "gru_sequence", grad_name = "gru_sequence_grad";
-  static constexpr auto summary = "all steps of a GRU: outputs, last h, and what the gradient needs";
-  template <class A>
-  static constexpr auto choice() {
-    return std::tuple(attr("reset_before", &A::second));
-  }
-  static constexpr CellType kinds[2] = {CellType::gru, CellType::gru_reset_before};
-};
-struct LstmSequence {
-  static constexpr auto name = "lstm_sequence", grad_name = "lstm_sequence_grad";
-  static constexpr auto summary = "all steps of an LSTM: outputs, last h, last c, and what the gradient needs";
-  template <class A>
-  static constexpr auto choice() {
-    return std::tuple();
-  }
-  static constexpr CellType kinds[2] = {CellType::lstm, CellType::lstm};
-};
-struct RnnSequence {
-  static constexpr auto name = "rnn_sequence", grad_name = "rnn_sequence_grad";
-  static constexpr auto summary = "all steps of an Elman network: outputs, last h, and an empty tensor";
-  template <class A>
-  static constexpr auto choice() {
-    return std::tuple(attr("relu", &A::second));
-  }
-  static constexpr CellType kinds[2] = {CellType::rnn_tanh, CellType::rnn_relu};
-};
-/// The constants of an operation on sequences: what those of all kinds have, and which cell of its kind is meant.
-template <class Kind, class Common>
-struct KindAttrs : Common {
+/// The constants of an operation on sequences: what those of all cells have, and which cell of its family is meant.
+template <class Family, class Common>
+struct FamilyAttrs : Common {
   std::optional<bool> second{};
-  static constexpr auto fields = std::tuple_cat(Common::fields, Kind::template choice<KindAttrs>());
+  static constexpr auto fields = std::tuple_cat(Common::fields, Family::template choice<FamilyAttrs>());
 
-  KindAttrs() = default;
-  KindAttrs(const Common& common, bool is_second) : Common(common) {
+  FamilyAttrs() = default;
+  FamilyAttrs(const Common& common, bool is_second) : Common(common) {
     if (is_second) second = true;
   }
-  CellType cell() const { return Kind::kinds[second.value_or(false) ? 1 : 0]; }
+  const GatedCell& cell() const { return *Family::cells[second.value_or(false) ? 1 : 0]; }
 };
-template <class Kind>
-using SequenceAttrs = KindAttrs<Kind, SequenceSaves>;
-template <class Kind>
-using SequenceGradAttrs = KindAttrs<Kind, SequenceWants>;
-
-/// The samples of all kernels that an operation chooses from.
-template <class Kind, class Common>
-std::vector<Sample> samples_of_kinds(std::vector<Sample> (*samples)(CellType)) {
-  std::vector<Sample> all;
-  for (const bool second : {false, true}) {
-    if (second && Kind::kinds[1] == Kind::kinds[0]) break;
-    for (Sample& s : samples(Kind::kinds[second ? 1 : 0])) {
-      s.attrs = KindAttrs<Kind, Common>(s.attrs.as<Common>(), second);
-      all.push_back(std::move(s));
-    }
-  }
-  return all;
-}
 
 }  // namespace ferrite::nn::detail

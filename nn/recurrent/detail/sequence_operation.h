@@ -1,0 +1,146 @@
+#pragma once
+/// The operation of a family of cells on sequences, and its gradient. A family has a name and one or two cells, of
+/// which a constant of the operation chooses:
+///
+///   struct RnnFamily {
+///     static constexpr auto name = "rnn_sequence", grad_name = "rnn_sequence_grad";
+///     static constexpr auto summary = "all steps of an Elman network: outputs, last h, and an empty tensor";
+///     template <class A> static constexpr auto choice() { return std::tuple(attr("relu", &A::second)); }
+///     static constexpr const GatedCell* cells[2] = {&kRnn, &kRnnRelu};
+///   };
+#include "ferrite/nn/recurrent/detail/cell_functions.h"
+#include "ferrite/nn/recurrent/detail/cells.h"
+#include "ferrite/nn/recurrent/detail/sequence_operands.h"
+#include "ferrite/nn/recurrent/steps.h"
+#include "ferrite/tensor/define.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::nn::detail {
+
+using ferrite::detail::composite;
+using ferrite::detail::Reads;
+using ferrite::detail::structured;
+
+Specs infer_sequence(std::string_view name, const GatedCell& cell, Inputs in, const SequenceSaves& attrs);
+void run_sequence(std::string_view name, const GatedCell& cell, Inputs in, std::span<Tensor> out,
+                  const SequenceSaves& attrs);
+/// The same, step by step in operations. Without what is saved: nothing reads that.
+Tensors compose_sequence(const GatedCell& cell, Inputs in, const SequenceOrder& order);
+void sequence_oracle(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out,
+                     const SequenceOrder& order);
+std::vector<Sample> sequence_samples(const GatedCell& cell);
+
+/// Operands of the gradient: y, what was saved, the cotangents of y, h and c (of shape [0] where nothing arrived), then
+/// the operands of the sequence. Its results are a gradient for each operand of floats, of shape [0] where `wants` does
+/// not name it.
+struct SequenceGradOperands {
+  SequenceGradOperands(const GatedCell& cell, const Vjp& v);
+  /// What the gradient has found, by operand of the sequence.
+  Tensors gradients(const Vjp& v, Tensors found) const;
+
+  Tensor nothing;
+  InlineVector<const Tensor*, 16> in;
+  Shape wants;
+};
+Specs infer_sequence_grad(std::string_view name, const GatedCell& cell, Inputs in, const SequenceWants& attrs);
+void run_sequence_grad(const GatedCell& cell, Inputs in, std::span<Tensor> out, const SequenceOrder& order);
+/// From the tape of the steps. What the sequence saved for the kernel is not read.
+Tensors reference_sequence_grad(const GatedCell& cell, Inputs in, const SequenceWants& attrs, const Specs& specs);
+/// One product a step for what goes on to the step before, and one for each gradient that is wanted.
+std::int64_t sequence_grad_multiply_adds(const GatedCell& cell, std::span<const Spec> in, const SequenceWants& attrs);
+void sequence_grad_oracle(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out,
+                          const SequenceOrder& order);
+std::vector<Sample> sequence_grad_samples(const GatedCell& cell);
+
+/// The samples of all cells of a family.
+template <class Family, class Common>
+std::vector<Sample> samples_of(std::vector<Sample> (*samples)(const GatedCell&)) {
+  std::vector<Sample> all;
+  for (const bool second : {false, true}) {
+    if (second && Family::cells[1] == Family::cells[0]) break;
+    for (Sample& s : samples(*Family::cells[second ? 1 : 0])) {
+      s.attrs = FamilyAttrs<Family, Common>(s.attrs.as<Common>(), second);
+      all.push_back(std::move(s));
+    }
+  }
+  return all;
+}
+
+template <class Family>
+struct SequenceGrad {
+  using Attributes = FamilyAttrs<Family, SequenceWants>;
+  static constexpr auto name = Family::grad_name, onnx = "", stablehlo = "";
+  static constexpr auto summary = "the gradient of the operation before: of every operand that `wants` names";
+  static constexpr Reads reads = ferrite::detail::reads_inputs;
+  static constexpr bool second_order_by_reference = true;
+
+  static Specs infer(Inputs in, const Attributes& a) { return infer_sequence_grad(name, a.cell(), in, a); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) { run_sequence_grad(a.cell(), in, out, a); }
+  static Tensors reference(Inputs in, const Attributes& a) {
+    return reference_sequence_grad(a.cell(), in, a, infer(in, a));
+  }
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes& a) {
+    return sequence_grad_multiply_adds(a.cell(), in, a);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    sequence_grad_oracle(a.cell(), in, out, a);
+  }
+  static std::vector<Sample> samples() { return samples_of<Family, SequenceWants>(sequence_grad_samples); }
+};
+
+template <class Family>
+struct Sequence {
+  using Attributes = FamilyAttrs<Family, SequenceSaves>;
+  static constexpr auto name = Family::name, onnx = "", stablehlo = "", summary = Family::summary;
+  static constexpr Reads reads = ferrite::detail::reads_all;
+  static constexpr bool second_order_by_reference = true;
+
+  static Specs infer(Inputs in, const Attributes& a) { return infer_sequence(name, a.cell(), in, a); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) { run_sequence(name, a.cell(), in, out, a); }
+  static Effects effects(std::span<const Spec> in, const Attributes&) {
+    const bool lengths = std::any_of(in.begin(), in.end(), [](const Spec& s) { return s.dtype == Dtype::i64; });
+    return {.throws = lengths, .allocates = true};
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& a) {
+    const SequenceGradOperands of(a.cell(), v);
+    const FamilyAttrs<Family, SequenceWants> attrs({a, of.wants}, a.second.value_or(false));
+    return of.gradients(v, structured<SequenceGrad<Family>>.apply({of.in.data(), of.in.size()}, attrs));
+  }
+  static Tensors reference(Inputs in, const Attributes& a) { return compose_sequence(a.cell(), in, a); }
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes& a) {
+    const SequenceCost c(a.cell(), in);
+    return c.rows * (c.w_ih + c.w_hh + c.w_hr);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    sequence_oracle(a.cell(), in, out, a);
+  }
+  static std::vector<Sample> samples() { return samples_of<Family, SequenceSaves>(sequence_samples); }
+};
+
+/// Operands without those that are undefined.
+class Defined {
+ public:
+  Defined(std::initializer_list<const Tensor*> operands) {
+    for (const Tensor* t : operands)
+      if (t->defined()) list_.push_back(t);
+  }
+  operator Inputs() const { return {list_.data(), list_.size()}; }
+
+ private:
+  InlineVector<const Tensor*, 16> list_;
+};
+
+/// Calls a sequence; what is saved stays inside.
+template <class Family>
+Tensors sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before, const SequenceOptions& o,
+                 bool second = false) {
+  const Defined in{&x,      &before.h, &before.c, &w.w_ih,    &w.w_hh,  &w.w_ch,
+                   &w.b_ih, &w.b_hh,   &w.w_hr,   &o.lengths, &o.resets};
+  const bool saves = !o.recompute && !ferrite::detail::frame().recorders.empty();
+  const FamilyAttrs<Family, SequenceSaves> attrs({{o.reverse, o.batch_first}, saves}, second);
+  Tensors out = structured<Sequence<Family>>.apply(in, attrs);
+  out.pop_back();
+  return out;
+}
+
+}  // namespace ferrite::nn::detail

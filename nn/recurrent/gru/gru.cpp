@@ -1,0 +1,158 @@
+/// The GRU: its step in operations and in plain numbers, its operation on sequences, and the layer.
+#include "ferrite/nn/recurrent/gru.h"
+
+#include "ferrite/nn/recurrent/detail/recurrent_options.h"
+#include "ferrite/nn/recurrent/detail/sequence_operation.h"
+
+namespace ferrite::nn {
+namespace detail {
+namespace {
+
+/// An operand that may be left out, as the last one.
+Tensor or_none(Inputs in, std::size_t i) { return i < in.size() ? in[i] : Tensor(); }
+
+struct GruStep {
+  static constexpr auto name = "gru_step", onnx = "";
+  static constexpr auto summary = "a GRU's next h from i = x . w_ih + b_ih, h and w_hh; the reset after the product";
+
+  static Tensor parts(Inputs in, const NoAttrs&) {
+    const Tensor& h = in[1];
+    const std::int64_t H = h.shape()[1];
+    const Tensors from_x = split(in[0], H, 1);  // r, z, n
+    const Tensors from_h = split(affine(h, in[2], or_none(in, 3)), H, 1);
+    const Tensor r = sigmoid(from_x[0] + from_h[0]);
+    const Tensor z = sigmoid(from_x[1] + from_h[1]);
+    const Tensor n = tanh(from_x[2] + r * from_h[2]);
+    return n + z * (h - n);  // = (1 - z) * n + z * h
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    step_oracle(kGru, in, out, in.size() > 3, false);
+  }
+  static std::vector<Sample> samples() { return step_samples(kGru); }
+};
+
+struct GruStepResetBefore {
+  static constexpr auto name = "gru_step_reset_before", onnx = "";
+  static constexpr auto summary = "the same with the reset before the product, as in arXiv 1406.1078";
+
+  static Tensor parts(Inputs in, const NoAttrs&) {
+    const Tensor &h = in[1], &w_hh = in[2], b_hh = or_none(in, 3);
+    const std::int64_t H = h.shape()[1];
+    const auto part = [&](const Tensor& t, std::int64_t begin, std::int64_t end) {
+      return t.defined() ? slice(t, -1, begin * H, end * H) : t;
+    };
+    const Tensors from_x = split(in[0], H, 1);  // r, z, n
+    const Tensors from_h = split(affine(h, part(w_hh, 0, 2), part(b_hh, 0, 2)), H, 1);
+    const Tensor r = sigmoid(from_x[0] + from_h[0]);
+    const Tensor z = sigmoid(from_x[1] + from_h[1]);
+    const Tensor n = tanh(from_x[2] + affine(r * h, part(w_hh, 2, 3), part(b_hh, 2, 3)));
+    return n + z * (h - n);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    step_oracle(kGruResetBefore, in, out, in.size() > 3, false);
+  }
+  static std::vector<Sample> samples() { return step_samples(kGruResetBefore); }
+};
+
+template <bool kResetAfter>
+void one_step(StepOracle& s) {
+  Row r_h = s.h;
+  for (std::int64_t j = 0; j < s.H; ++j) {
+    s.save(0, j) = logistic(s.sum(0, j));
+    s.save(1, j) = logistic(s.sum(1, j));
+    r_h[static_cast<std::size_t>(j)] *= s.save(0, j);
+  }
+  for (std::int64_t j = 0; j < s.H; ++j) {
+    const auto u = static_cast<std::size_t>(j);
+    const double q = s.product(kResetAfter ? s.h : r_h, 2, j), z = s.save(1, j);
+    const double n = std::tanh(s.input(2, j) + (kResetAfter ? s.save(0, j) * q : q));
+    s.save(2, j) = n;
+    if (kResetAfter) s.save(3, j) = q;
+    s.next[u] = (1 - z) * n + z * s.h[u];
+  }
+}
+
+template <bool kResetAfter>
+void one_step_back(BackOracle& s) {
+  Row r_h = s.h, d_r_h(s.h.size());
+  for (std::int64_t j = 0; j < s.H; ++j) {
+    const auto u = static_cast<std::size_t>(j);
+    const double r = s.saved(0, j), z = s.saved(1, j), n = s.saved(2, j);
+    const double dn = s.d[u] * (1 - z) * (1 - n * n);
+    s.dh[u] += s.d[u] * z;
+    r_h[u] *= r;
+    s.add_input(2, j, dn);
+    s.add_sum(1, j, s.d[u] * (s.h[u] - n) * z * (1 - z));
+    if (!kResetAfter) continue;
+    s.add_sum(0, j, dn * s.saved(3, j) * r * (1 - r));
+    s.add_product(s.h, 2, j, dn * r, s.dh);
+  }
+  for (std::int64_t j = 0; !kResetAfter && j < s.H; ++j) {
+    const double z = s.saved(1, j), n = s.saved(2, j);
+    s.add_product(r_h, 2, j, s.d[static_cast<std::size_t>(j)] * (1 - z) * (1 - n * n), d_r_h);
+  }
+  for (std::int64_t j = 0; !kResetAfter && j < s.H; ++j) {
+    const auto u = static_cast<std::size_t>(j);
+    const double r = s.saved(0, j);
+    s.add_sum(0, j, d_r_h[u] * s.h[u] * r * (1 - r));
+    s.dh[u] += d_r_h[u] * r;
+  }
+}
+
+struct GruFamily {
+  static constexpr auto name = "gru_sequence", grad_name = "gru_sequence_grad";
+  static constexpr auto summary = "all steps of a GRU: outputs, last h, and what the gradient needs";
+  template <class A>
+  static constexpr auto choice() {
+    return std::tuple(attr("reset_before", &A::second));
+  }
+  static constexpr const GatedCell* cells[2] = {&kGru, &kGruResetBefore};
+};
+
+template <Tensor (*kStep)(const Tensor&, const Tensor&, const Tensor&, const Tensor&)>
+RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
+  return {kStep(i, before.h, w.w_hh, w.b_hh)};
+}
+template <bool kResetAfter>
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceWeights& w, const SequenceOptions& o) {
+  return gru_sequence(x, w, before.h, o, kResetAfter);
+}
+
+constexpr const Primitive* kSteps[] = {&composite<GruStep>, &composite<GruStepResetBefore>};
+
+}  // namespace
+
+constinit const CellFunctions gru_functions = {step<gru_step>, all_steps<true>, one_step<true>, one_step_back<true>};
+constinit const CellFunctions gru_reset_before_functions = {step<gru_step_reset_before>, all_steps<false>,
+                                                            one_step<false>, one_step_back<false>};
+constinit const CellFamily gru_family = {&structured<Sequence<GruFamily>>, &structured<SequenceGrad<GruFamily>>,
+                                         kSteps};
+
+}  // namespace detail
+
+Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
+  return ferrite::detail::composed<detail::GruStep>(detail::Defined{&i, &h, &w_hh, &b_hh});
+}
+Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
+  return ferrite::detail::composed<detail::GruStepResetBefore>(detail::Defined{&i, &h, &w_hh, &b_hh});
+}
+Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, const SequenceOptions& options,
+                     bool reset_after) {
+  return detail::sequence<detail::GruFamily>(x, w, {h0, {}}, options, !reset_after);
+}
+
+Gru::Gru(std::int64_t input_size, std::int64_t hidden_size, const GruOptions& options, const Init& init)
+    : GatedRecurrent(options.reset_after ? detail::kGru : detail::kGruResetBefore,
+                     detail::sizes_of(input_size, hidden_size, options), init),
+      reset_after_(options.reset_after) {}
+
+std::unique_ptr<Layer> Gru::clone() const {
+  auto options = detail::options_of<GruOptions>(sizes());
+  options.reset_after = reset_after_;
+  return copy_to(std::make_unique<Gru>(input_size(), hidden_size(), options, like()));
+}
+
+GruCell::GruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias)
+    : RecurrentCell(detail::kGru, input_size, hidden_size, init, bias) {}
+
+}  // namespace ferrite::nn

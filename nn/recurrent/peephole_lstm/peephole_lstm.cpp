@@ -1,0 +1,108 @@
+/// The LSTM with peepholes: its step in operations and in plain numbers, its operation on sequences, and the layer.
+#include "ferrite/nn/recurrent/peephole_lstm.h"
+
+#include "ferrite/nn/recurrent/detail/recurrent_options.h"
+#include "ferrite/nn/recurrent/detail/sequence_operation.h"
+
+namespace ferrite::nn {
+namespace detail {
+namespace {
+
+struct PeepholeLstmStep {
+  static constexpr auto name = "peephole_lstm_step", onnx = "";
+  static constexpr auto summary = "an LSTM's next h and c, its gates seeing c by w_ch, from i, h, c, w_hh and w_ch";
+
+  static Tensors parts(Inputs in, const NoAttrs&) {
+    const Tensor& before = in[2];
+    const std::int64_t H = before.shape()[1];
+    const Tensors sums = split(in[0] + affine(in[1], in[3], in.size() > 5 ? in[5] : Tensor()), H, 1);  // i, f, g, o
+    const Tensors w = split(in[4], H, 0);                                                              // i, f, o
+    const Tensor i = sigmoid(sums[0] + w[0] * before);
+    const Tensor f = sigmoid(sums[1] + w[1] * before);
+    const Tensor c = f * before + i * tanh(sums[2]);
+    return {sigmoid(sums[3] + w[2] * c) * tanh(c), c};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    step_oracle(kPeepholeLstm, in, out, in.size() > 5, false);
+  }
+  static std::vector<Sample> samples() { return step_samples(kPeepholeLstm); }
+};
+
+void one_step(StepOracle& s) {
+  for (std::int64_t j = 0; j < s.H; ++j) {
+    const auto u = static_cast<std::size_t>(j);
+    const double i = logistic(s.sum(0, j) + s.vector(0, j) * s.c[u]);
+    const double f = logistic(s.sum(1, j) + s.vector(1, j) * s.c[u]);
+    const double g = std::tanh(s.sum(2, j));
+    s.c[u] = f * s.c[u] + i * g;
+    const double o = logistic(s.sum(3, j) + s.vector(2, j) * s.c[u]);
+    s.next[u] = o * std::tanh(s.c[u]);
+    for (const auto& [place, v] : {std::pair{0, i}, {1, f}, {2, g}, {3, o}, {4, s.c[u]}}) s.save(place, j) = v;
+  }
+}
+
+void one_step_back(BackOracle& s) {
+  for (std::int64_t j = 0; j < s.H; ++j) {
+    const auto u = static_cast<std::size_t>(j);
+    const double i = s.saved(0, j), f = s.saved(1, j), g = s.saved(2, j), o = s.saved(3, j), c = s.saved(4, j);
+    const double tc = std::tanh(c), d_o = s.d[u] * tc * o * (1 - o);
+    const double dc = s.dc[u] + s.d[u] * o * (1 - tc * tc) + d_o * s.vector(2, j);
+    const double d_i = dc * g * i * (1 - i), d_f = dc * s.c[u] * f * (1 - f);
+    s.add_sum(0, j, d_i), s.add_vector(0, j, d_i * s.c[u]);
+    s.add_sum(1, j, d_f), s.add_vector(1, j, d_f * s.c[u]);
+    s.add_sum(2, j, dc * i * (1 - g * g));
+    s.add_sum(3, j, d_o), s.add_vector(2, j, d_o * c);
+    s.dc[u] = dc * f + d_i * s.vector(0, j) + d_f * s.vector(1, j);
+  }
+}
+
+struct PeepholeLstmFamily {
+  static constexpr auto name = "peephole_lstm_sequence", grad_name = "peephole_lstm_sequence_grad";
+  static constexpr auto summary =
+      "all steps of an LSTM with peepholes: outputs, last h, last c, and what the gradient "
+      "needs";
+  template <class A>
+  static constexpr auto choice() {
+    return std::tuple();
+  }
+  static constexpr const GatedCell* cells[2] = {&kPeepholeLstm, &kPeepholeLstm};
+};
+
+RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
+  return peephole_lstm_step(i, before, w.w_hh, w.w_ch, w.b_hh);
+}
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceWeights& w, const SequenceOptions& o) {
+  return peephole_lstm_sequence(x, w, before, o);
+}
+
+constexpr const Primitive* kSteps[] = {&composite<PeepholeLstmStep>};
+
+}  // namespace
+
+constinit const CellFunctions peephole_lstm_functions = {step, all_steps, one_step, one_step_back};
+constinit const CellFamily peephole_lstm_family = {&structured<Sequence<PeepholeLstmFamily>>,
+                                                   &structured<SequenceGrad<PeepholeLstmFamily>>, kSteps};
+
+}  // namespace detail
+
+RecurrentState peephole_lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& w_ch,
+                                  const Tensor& b_hh) {
+  const Tensors next = ferrite::detail::composed<detail::PeepholeLstmStep>(
+      detail::Defined{&i, &before.h, &before.c, &w_hh, &w_ch, &b_hh});
+  return {next[0], next[1]};
+}
+Tensors peephole_lstm_sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before,
+                               const SequenceOptions& options) {
+  return detail::sequence<detail::PeepholeLstmFamily>(x, w, before, options);
+}
+
+PeepholeLstm::PeepholeLstm(std::int64_t input_size, std::int64_t hidden_size, const PeepholeLstmOptions& options,
+                           const Init& init)
+    : GatedRecurrent(detail::kPeepholeLstm, detail::sizes_of(input_size, hidden_size, options), init) {}
+
+std::unique_ptr<Layer> PeepholeLstm::clone() const {
+  const auto options = detail::options_of<PeepholeLstmOptions>(sizes());
+  return copy_to(std::make_unique<PeepholeLstm>(input_size(), hidden_size(), options, like()));
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,109 @@
+/// The Elman network: its step in operations and in plain numbers, its operation on sequences, and the layer.
+#include "ferrite/nn/recurrent/rnn.h"
+
+#include <algorithm>
+
+#include "ferrite/nn/recurrent/detail/recurrent_options.h"
+#include "ferrite/nn/recurrent/detail/sequence_operation.h"
+
+namespace ferrite::nn {
+namespace detail {
+namespace {
+
+struct RnnStepAttrs {
+  bool relu = false;
+  static constexpr auto fields = std::tuple(attr("relu", &RnnStepAttrs::relu));
+};
+
+struct RnnStep {
+  using Attributes = RnnStepAttrs;
+  static constexpr auto name = "rnn_step", onnx = "", summary = "tanh, or relu, of i + h . w_hh + b_hh";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Tensor x = in[0] + affine(in[1], in[2], in.size() > 3 ? in[3] : Tensor());
+    return a.relu ? relu(x) : tanh(x);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    step_oracle(a.relu ? kRnnRelu : kRnn, in, out, in.size() > 3, false);
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> all = step_samples(kRnn);
+    all[0].attrs = RnnStepAttrs{true};
+    all[0].smooth_at_ties = false;
+    all[1].attrs = RnnStepAttrs{};
+    return all;
+  }
+};
+
+template <bool kWithRelu>
+void one_step(StepOracle& s) {
+  for (std::int64_t j = 0; j < s.H; ++j)
+    s.next[static_cast<std::size_t>(j)] = kWithRelu ? std::max(0.0, s.sum(0, j)) : std::tanh(s.sum(0, j));
+}
+template <bool kWithRelu>
+void one_step_back(BackOracle& s) {
+  for (std::int64_t j = 0; j < s.H; ++j) {
+    const double y = s.y[static_cast<std::size_t>(j)], d = s.d[static_cast<std::size_t>(j)];
+    s.add_sum(0, j, kWithRelu ? (y > 0 ? d : 0) : d * (1 - y * y));
+  }
+}
+
+struct RnnFamily {
+  static constexpr auto name = "rnn_sequence", grad_name = "rnn_sequence_grad";
+  static constexpr auto summary = "all steps of an Elman network: outputs, last h, and an empty tensor";
+  template <class A>
+  static constexpr auto choice() {
+    return std::tuple(attr("relu", &A::second));
+  }
+  static constexpr const GatedCell* cells[2] = {&kRnn, &kRnnRelu};
+};
+
+template <bool kWithRelu>
+RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
+  return {rnn_step(i, before.h, w.w_hh, w.b_hh, kWithRelu)};
+}
+template <bool kWithRelu>
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceWeights& w, const SequenceOptions& o) {
+  return rnn_sequence(x, w, before.h, kWithRelu, o);
+}
+
+constexpr const Primitive* kSteps[] = {&composite<RnnStep>};
+
+}  // namespace
+
+constinit const CellFunctions rnn_functions = {step<false>, all_steps<false>, one_step<false>, one_step_back<false>};
+constinit const CellFunctions rnn_relu_functions = {step<true>, all_steps<true>, one_step<true>, one_step_back<true>};
+constinit const CellFamily rnn_family = {&structured<Sequence<RnnFamily>>, &structured<SequenceGrad<RnnFamily>>,
+                                         kSteps};
+
+}  // namespace detail
+
+Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu) {
+  return ferrite::detail::composed<detail::RnnStep>(detail::Defined{&i, &h, &w_hh, &b_hh}, {with_relu});
+}
+Tensors rnn_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, bool with_relu,
+                     const SequenceOptions& options) {
+  return detail::sequence<detail::RnnFamily>(x, w, {h0, {}}, options, with_relu);
+}
+
+namespace {
+
+const detail::GatedCell& cell_of(Nonlinearity f) { return f == Nonlinearity::relu ? detail::kRnnRelu : detail::kRnn; }
+
+}  // namespace
+
+Rnn::Rnn(std::int64_t input_size, std::int64_t hidden_size, const RnnOptions& options, const Init& init)
+    : GatedRecurrent(cell_of(options.nonlinearity), detail::sizes_of(input_size, hidden_size, options), init),
+      nonlinearity_(options.nonlinearity) {}
+
+std::unique_ptr<Layer> Rnn::clone() const {
+  auto options = detail::options_of<RnnOptions>(sizes());
+  options.nonlinearity = nonlinearity_;
+  return copy_to(std::make_unique<Rnn>(input_size(), hidden_size(), options, like()));
+}
+
+RnnCell::RnnCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias,
+                 Nonlinearity nonlinearity)
+    : RecurrentCell(cell_of(nonlinearity), input_size, hidden_size, init, bias) {}
+
+}  // namespace ferrite::nn

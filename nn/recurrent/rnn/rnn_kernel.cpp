@@ -1,0 +1,47 @@
+/// The step of an Elman network forward and backward.
+#include "ferrite/nn/recurrent/detail/cell_kernel.h"
+
+namespace ferrite::nn::detail::FERRITE_LEVEL {
+namespace {
+
+template <class T, bool kRelu>
+struct RnnGates : Gates<T> {
+  using typename Gates<T>::P;
+  using Gates<T>::Gates;
+  [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) const {
+    const P x = this->sum(row, 0, j, sums[0]);
+    this->set_state(row, j, kRelu ? max(x, T(0)) : tanh(x), n);
+  }
+};
+
+template <bool kRelu>
+struct RnnFunctors {
+  template <class T>
+  static void step(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
+    each_unit<T, 1>(w.hh, s.rows, s.h, s.P_, RnnGates<T, kRelu>(w, s));
+  }
+  template <class T>
+  static void row_back(const RowBack<T>& s) {
+    using P = Packet<T>;
+    each_packet<T>(s.H, [&](std::int64_t j, std::int64_t n) {
+      const P y = P::load(s.y + j);
+      const P dh = P::load(s.dh + j);
+      const P slope = kRelu ? select(y > P(T(0)), P(T(1)), P(T(0))) : P(T(1)) - y * y;
+      set(s, 0, j, dh * slope, n);
+    });
+  }
+};
+
+}  // namespace
+
+template <>
+struct CellFunctors<kRnn> : RnnFunctors<false> {};
+template struct KernelsOf<kRnn, float>;
+template struct KernelsOf<kRnn, double>;
+
+template <>
+struct CellFunctors<kRnnRelu> : RnnFunctors<true> {};
+template struct KernelsOf<kRnnRelu, float>;
+template struct KernelsOf<kRnnRelu, double>;
+
+}  // namespace ferrite::nn::detail::FERRITE_LEVEL
