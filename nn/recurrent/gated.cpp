@@ -87,7 +87,7 @@ Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const Sequ
 
 RecurrentState GatedRecurrent::run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const {
   const SequenceWeights w = values_of(weights_[at]);
-  return cell_.step(affine(x, w.w_ih, w.b_ih), before, w);
+  return cell_->functions->step(affine(x, w.w_ih, w.b_ih), before, w);
 }
 
 // ---- the cell ------------------------------------------------------------------------------------------
