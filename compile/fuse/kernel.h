@@ -1,6 +1,7 @@
 #pragma once
 /// A group as it runs: a small program over tiles of a few kilobytes that stay in the first cache, interpreted one
 /// instruction at a time by the records' own kernels.
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -28,26 +29,38 @@ inline constexpr std::size_t kMostLinks = 12;      ///< operations of one chain
 struct alignas(64) RepeatedLine {
   std::byte bytes[kLineBytes];
 };
-RepeatedLine repeated_line(const Scalar& s, Dtype dtype);
 
 struct Kernel {
-  enum class Step : std::uint8_t {
-    load,
-    fill,
-    apply,
-    chain,   ///< several cheap operations in a row
-    spread,  ///< one element of each row to all of the row
-    reduce,  ///< each row to one element
-    store,
-    across,  ///< joined into a result over many tiles
+  // ---- what it runs over -----------------------------------------------------------------------------------
+
+  struct Axes {
+    Shape extents;  ///< neighbouring axes merged where all loads and stores allow it; at least one
+    /// The outer axes, and a last one of extent 1: what has one element for each row lives on these.
+    Shape row_extents;
+    int outer = 0;  ///< axes before those that are reduced
+    /// Where a group reduces: elements of one of its rows, which a tile holds whole; else 0. Rows of `length` elements
+    /// are what the last axis has; one of these rows may be several of those.
+    std::int64_t reduced = 0;
+    Across across = Across::none;
+    std::int64_t across_elements = 0;  ///< of each result
+
+    bool reduces() const { return reduced != 0 || across != Across::none; }
+    const Shape& of(bool rows) const { return rows ? row_extents : extents; }
   };
-  /// How a slot gets its elements.
-  enum class Slot : std::uint8_t {
-    scratch,   ///< in the tile's own memory
-    direct,    ///< points into a buffer that lies in the order of the domain
-    repeated,  ///< a line of one value
-    rows,      ///< as direct, but something stands between the rows of the domain: for chains only
+
+  struct Tiling {
+    std::int64_t length = 1;
+    std::int64_t rows = 1;
+    std::int64_t tile = 1024;    ///< elements, at most
+    std::int64_t tile_rows = 1;  ///< whole rows in a tile; 0: rows are cut
+    std::int64_t pieces = 1;     ///< tiles in a row where rows are cut
+    bool far = false;            ///< several operands come from memory: tiles are small, and asked for ahead
+
+    std::int64_t elements() const { return rows * length; }
+    std::int64_t tiles() const { return tile_rows ? (rows + tile_rows - 1) / tile_rows : rows * pieces; }
   };
+
+  // ---- memory ----------------------------------------------------------------------------------------------
 
   struct Load {
     Place from;
@@ -72,6 +85,67 @@ struct Kernel {
     bool window = false;  ///< something else follows in the buffer
     bool of_rows = false;
     std::int64_t bytes = 4;
+  };
+  /// A result of many tiles: what a slot holds is reduced block by block (docs/numerics.md, rule 3).
+  struct Total {
+    Place to{};
+    std::uint16_t slot = 0;
+    Reduction kind{};
+    Dtype dtype{};
+    RowReduction rows = nullptr;  ///< one block of a row
+  };
+  struct Memory {
+    std::vector<Load> loads;
+    std::vector<Filling> fillings;
+    std::vector<Store> stores;
+    std::vector<Total> totals;
+  };
+
+  // ---- slots -----------------------------------------------------------------------------------------------
+
+  /// How a slot gets its elements.
+  enum class Slot : std::uint8_t {
+    scratch,   ///< in the tile's own memory
+    direct,    ///< points into a buffer that lies in the order of the domain
+    repeated,  ///< a line of one value
+    rows,      ///< as direct, but something stands between the rows of the domain: for chains only
+  };
+  struct SlotInfo {
+    Slot kind = Slot::scratch;
+    std::int64_t scratch = -1;  ///< number of the piece of scratch memory; -1: none
+    std::int64_t bytes = 4;
+    std::uint32_t index = 0;  ///< direct, rows: the load or store; repeated: the line, literals first
+    bool output = false;      ///< direct, rows: into the buffer of a store
+    bool of_rows = false;     ///< one element for each row
+  };
+  struct Slots {
+    std::vector<SlotInfo> all;
+    std::vector<RepeatedLine> literals;
+    std::vector<std::uint32_t> repeated_loads;  ///< loads of one element: by line, after the literals
+    std::vector<std::uint16_t> directs;         ///< slots whose address changes from tile to tile
+    std::int64_t scratch_pieces = 0;
+    std::int64_t piece_bytes = 0;  ///< whole lines, and one more
+
+    const SlotInfo& operator[](std::size_t s) const { return all[s]; }
+    SlotInfo& operator[](std::size_t s) { return all[s]; }
+    /// The most bytes that an element has, `least` at least.
+    std::int64_t widest(std::int64_t least) const {
+      for (const SlotInfo& s : all) least = std::max(least, s.bytes);
+      return least;
+    }
+  };
+
+  // ---- instructions ----------------------------------------------------------------------------------------
+
+  enum class Step : std::uint8_t {
+    load,
+    fill,
+    apply,
+    chain,   ///< several cheap operations in a row
+    spread,  ///< one element of each row to all of the row
+    reduce,  ///< each row to one element
+    store,
+    across,  ///< joined into a result over many tiles
   };
   struct Instruction {
     Step step = Step::apply;
@@ -113,53 +187,17 @@ struct Kernel {
     std::vector<Stage> stages;  ///< the beginning, the operations, the end
     bool by_rows = false;
   };
-  struct SlotInfo {
-    Slot kind = Slot::scratch;
-    std::int64_t scratch = -1;  ///< number of the piece of scratch memory; -1: none
-    std::int64_t bytes = 4;
-    std::uint32_t index = 0;  ///< direct, rows: the load or store; repeated: the line, literals first
-    bool output = false;      ///< direct, rows: into the buffer of a store
-    bool of_rows = false;     ///< one element for each row
+  struct Program {
+    std::vector<Instruction> instructions;
+    std::vector<Chain> chains;
   };
 
-  /// A result of many tiles: what a slot holds is reduced block by block (docs/numerics.md, rule 3).
-  struct Total {
-    Place to;
-    std::uint16_t slot = 0;
-    Reduction kind{};
-    Dtype dtype{};
-    RowReduction rows = nullptr;  ///< one block of a row
-  };
-  Across across = Across::none;
-  std::int64_t across_elements = 0;  ///< of each result
-  std::vector<Total> totals;
+  Axes axes;
+  Tiling tiling;
+  Memory memory;
+  Slots slots;
+  Program program;
 
-  /// Where a group reduces: elements of one of its rows, which a tile holds whole; else 0. Rows of `length` elements
-  /// are what the last axis has; one of these rows may be several of those.
-  std::int64_t reduced = 0;
-  int outer = 0;      ///< axes before those that are reduced
-  Shape row_extents;  ///< the outer axes, and a last one of extent 1: what has one element for each row lives on these
-  Shape extents;      ///< neighbouring axes merged where all loads and stores allow it; at least one
-  std::int64_t length = 1;
-  std::int64_t rows = 1;
-  std::int64_t tile = 1024;    ///< elements, at most
-  std::int64_t tile_rows = 1;  ///< whole rows in a tile; 0: rows are cut
-  std::int64_t pieces = 1;     ///< tiles in a row where rows are cut
-  bool far = false;            ///< several operands come from memory: tiles are small, and asked for ahead
-  std::int64_t scratch_pieces = 0;
-  std::int64_t piece_bytes = 0;  ///< whole lines, and one more
-  std::vector<Load> loads;
-  std::vector<Filling> fillings;
-  std::vector<Store> stores;
-  std::vector<SlotInfo> slots;
-  std::vector<RepeatedLine> literals;
-  std::vector<std::uint32_t> repeated_loads;  ///< loads of one element: by line, after the literals
-  std::vector<std::uint16_t> directs;         ///< slots whose address changes from tile to tile
-  std::vector<Instruction> program;
-  std::vector<Chain> chains;
-  int operations = 0;  ///< elementwise operations in it
-
-  std::int64_t tiles() const { return tile_rows ? (rows + tile_rows - 1) / tile_rows : rows * pieces; }
   /// Runs it; bases are the addresses that places refer to.
   void run(std::byte* const* bases) const;
   /// Runs some of its tiles.
@@ -179,14 +217,7 @@ class Locations {
   virtual Shape strides_of(ValueId v) const = 0;
 };
 
-/// Makes cheap operations of which one reads the other's result one instruction.
-void chain_operations(Kernel& k);
-/// Gives chains their code, when it is known where their operands stand.
-void resolve_chains(Kernel& k);
-/// Merges axes, chooses tiles, and gives every slot its kind and memory: after the program has been written.
-void lay_out_kernel(Kernel& k);
-
-/// The program of a group.
+/// The kernel of a group.
 Kernel build_kernel(const Graph& g, const Group& group, const Locations& where);
 
 }  // namespace ferrite::detail

@@ -1,13 +1,18 @@
+/// From a group to its kernel: the program as written, then stage by stage to one that runs.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
 
-#include "ferrite/compile/fuse/kernel.h"
+#include "ferrite/compile/fuse/detail/kernel_stages.h"
 #include "ferrite/tensor/operations.h"
 
 namespace ferrite::detail {
+
+namespace {
+
+constexpr std::int64_t kFewElements = 32;  ///< up to here, beginning a chain costs more than it saves
 
 RepeatedLine repeated_line(const Scalar& s, Dtype dtype) {
   RepeatedLine line;
@@ -19,60 +24,101 @@ RepeatedLine repeated_line(const Scalar& s, Dtype dtype) {
   return line;
 }
 
-namespace {
+/// Expressions in order: copies stand at the position of their node and read what stands before it.
+std::vector<std::size_t> in_order(const Group& group) {
+  std::vector<std::size_t> order(group.expressions.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t e) { return group.expressions[e].order; });
+  return order;
+}
 
-constexpr std::int64_t kFewElements = 32;  ///< up to here, beginning a chain costs more than it saves
+/// The first axis of the domain that is not of the first kind: reduced ones before kept ones, or the other way.
+int across_axes(const Group& group) {
+  const Shape& extents = group.domain.extents();
+  std::int64_t first =
+      group.across == Across::columns ? group.across_elements : extents.numel() / group.across_elements;
+  int k = 0;
+  for (; first > 1; ++k) first /= extents[k];
+  return k;
+}
 
-class Builder {
+Kernel::Axes axes_of(const Group& group) {
+  const Domain& domain = group.domain;
+  return {.extents = domain.extents(),
+          .row_extents = {},
+          .outer = group.across == Across::none ? domain.outer() : across_axes(group),
+          .reduced = domain.has_rows() ? domain.row_elements() : 0,
+          .across = group.across,
+          .across_elements = group.across_elements};
+}
+
+Reduction kind_of(const Primitive& op) {
+  if (&op == ops::sum) return Reduction::sum;
+  if (&op == ops::prod) return Reduction::prod;
+  return &op == ops::amax ? Reduction::max : Reduction::min;
+}
+
+/// Steps of the domain's axes, and the offset, in a buffer of these strides that a map leads to; in elements.
+Layout layout_through(const IndexMap& map, const Shape& strides) {
+  Layout layout;
+  for (int a = 0; a < map.shape.rank(); ++a) layout.offset += map.offset[a] * strides[a];
+  for (int k = 0; k < map.axis.rank(); ++k)
+    layout.strides.push_back(map.axis[k] < 0 ? 0 : map.coefficient[k] * strides[static_cast<int>(map.axis[k])]);
+  return layout;
+}
+
+/// A padding of a value in memory is part of its load.
+std::size_t filled_by_load(const GroupOperand& o) { return o.expression >= 0 || o.fills.empty() ? 0 : 1; }
+
+bool same_load(const GroupOperand& a, const GroupOperand& b) {
+  if (a.value != b.value || !(a.map == b.map) || !(a.region == b.region) || a.fills.empty() != b.fills.empty())
+    return false;
+  if (a.fills.empty()) return true;
+  const Scalar &x = a.fills[0].value, &y = b.fills[0].value;
+  return x == y && x.real() == y.real() && std::signbit(x.real()) == std::signbit(y.real());
+}
+
+/// Writes the program of a group, expression by expression.
+class Writing {
  public:
-  Builder(const Graph& g, const Group& group, const Locations& where) : g_(g), group_(group), where_(where) {}
+  Writing(const Graph& g, const Group& group, const Locations& where) : g_(g), group_(group), where_(where) {}
 
-  Kernel run() {
-    order();
-    slot_of_.resize(group_.expressions.size(), -1);
+  WrittenKernel run() {
+    slot_of_.resize(group_.expressions.size());
     const std::vector<char> live = live_expressions(group_);
-    for (const int e : order_)
-      if (live[static_cast<std::size_t>(e)]) emit(e);
-    k_.extents = group_.domain.extents();
-    k_.outer = group_.domain.outer();
-    k_.reduced = group_.domain.has_rows() ? group_.domain.row_elements() : 0;
-    k_.across = group_.across;
-    k_.across_elements = group_.across_elements;
-    if (k_.across != Across::none) k_.outer = across_axes();
-    if (k_.extents.numel() > kFewElements) chain_operations(k_);
-    lay_out_kernel(k_);
-    return std::move(k_);
+    for (const std::size_t e : in_order(group_))
+      if (live[e]) write(e);
+    to_.axes = axes_of(group_);
+    return std::move(to_);
   }
 
  private:
-  const Expression& expression(int e) const { return group_.expressions[static_cast<std::size_t>(e)]; }
-
-  void order() {
-    order_.resize(group_.expressions.size());
-    std::iota(order_.begin(), order_.end(), 0);
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](int a, int b) { return expression(a).order < expression(b).order; });
-    // Copies stand at the position of their node and read what stands before it.
-  }
-
-  int new_slot(std::int64_t bytes, bool of_rows = false) {
-    if (k_.slots.size() > std::numeric_limits<std::uint16_t>::max())  // instructions name slots by 16 bits
+  std::uint16_t new_slot(std::int64_t bytes, bool of_rows = false) {
+    if (to_.slots.all.size() > std::numeric_limits<std::uint16_t>::max())  // instructions name slots by 16 bits
       throw Error(
           "plan: a fused kernel has more than 65536 operands and intermediates; use PlanOptions{.fuse = false}");
-    k_.slots.push_back({});
-    k_.slots.back().bytes = bytes;
-    k_.slots.back().of_rows = of_rows;
-    return static_cast<int>(k_.slots.size() - 1);
+    to_.slots.all.push_back({.bytes = bytes, .of_rows = of_rows});
+    return static_cast<std::uint16_t>(to_.slots.all.size() - 1);
   }
 
-  void emit(int e) {
-    const Expression& x = expression(e);
+  Kernel::Instruction& add(Kernel::Step step, std::uint16_t slot, std::size_t index = 0) {
+    Kernel::Instruction& i = to_.program.instructions.emplace_back();
+    i.step = step;
+    i.slot = slot;
+    i.index = static_cast<std::uint32_t>(index);
+    return i;
+  }
+
+  void write(std::size_t e) {
+    const Expression& x = group_.expressions[e];
     Kernel::Instruction apply;
     apply.of_rows = x.of_rows;
-    for (std::size_t j = 0; j < x.operands.size(); ++j)
-      apply.in[j] = static_cast<std::uint16_t>(operand(x, x.operands[j]));
-    if (x.reduces && group_.across != Across::none) return total(e, x, apply);
+    apply.index = static_cast<std::uint32_t>(x.operands.size());
+    for (std::size_t j = 0; j < x.operands.size(); ++j) apply.in[j] = operand(x, x.operands[j]);
+    if (x.reduces && group_.across != Across::none) return total(e, x, apply.in[0]);
+    slot_of_[e] = x.node ? new_slot(size_of(x.dtype), x.of_rows) : apply.in[0];
     if (x.node) {
+      apply.slot = slot_of_[e];
       if (x.reduces) {
         apply.step = Kernel::Step::reduce;
         apply.reduction = x.node->op->row_reduction(x.dtype);
@@ -80,182 +126,124 @@ class Builder {
         apply.op = x.node->op;
         apply.block = block_of(g_, *x.node);
       }
-      apply.slot = static_cast<std::uint16_t>(new_slot(size_of(x.dtype), x.of_rows));
-      apply.index = static_cast<std::uint32_t>(x.operands.size());
-      slot_of_[static_cast<std::size_t>(e)] = apply.slot;
-      k_.program.push_back(apply);
-      ++k_.operations;
-    } else {
-      slot_of_[static_cast<std::size_t>(e)] = apply.in[0];
+      to_.program.instructions.push_back(apply);
     }
     for (const GroupOutput& o : group_.outputs)
-      if (o.expression == e) store(x, o, slot_of_[static_cast<std::size_t>(e)]);
+      if (static_cast<std::size_t>(o.expression) == e) store(x, o, slot_of_[e]);
   }
 
-  /// The first axis of the domain that is not of the first kind: reduced ones before kept ones, or the other way.
-  int across_axes() const {
-    const Shape& extents = group_.domain.extents();
-    std::int64_t first =
-        group_.across == Across::columns ? group_.across_elements : extents.numel() / group_.across_elements;
-    int k = 0;
-    for (; first > 1; ++k) first /= extents[k];
-    return k;
-  }
-
-  void total(int e, const Expression& x, Kernel::Instruction i) {
-    Kernel::Total t;
-    t.slot = i.in[0];
-    t.dtype = x.dtype;
-    t.kind = kind_of(*x.node->op);
+  void total(std::size_t e, const Expression& x, std::uint16_t slot) {
+    Kernel::Total t{.slot = slot, .kind = kind_of(*x.node->op), .dtype = x.dtype};
     t.rows = row_reduction(t.kind, t.dtype);
     for (const GroupOutput& o : group_.outputs)
-      if (o.expression == e) t.to = where_.place_of(o.value);
-    i.step = Kernel::Step::across;
-    i.slot = i.in[0];
-    k_.totals.push_back(t);
-    k_.program.push_back(i);
-    ++k_.operations;
-  }
-
-  static Reduction kind_of(const Primitive& op) {
-    if (&op == ops::sum) return Reduction::sum;
-    if (&op == ops::prod) return Reduction::prod;
-    return &op == ops::amax ? Reduction::max : Reduction::min;
+      if (static_cast<std::size_t>(o.expression) == e) t.to = where_.place_of(o.value);
+    Kernel::Instruction& i = add(Kernel::Step::across, slot);
+    i.of_rows = x.of_rows;
+    i.in[0] = slot;
+    to_.memory.totals.push_back(t);
   }
 
   /// The slot that an expression reads, of rows where it works on rows.
-  int operand(const Expression& x, const GroupOperand& o) {
+  std::uint16_t operand(const Expression& x, const GroupOperand& o) {
     if (o.value == kNoValue) return literal(x, o);
     const bool of_rows = x.of_rows && !x.reduces;
-    int slot = o.expression >= 0 ? slot_of_[static_cast<std::size_t>(o.expression)] : load(o, of_rows);
-    const Dtype dtype = g_.values[o.value].dtype;
-    if (!of_rows && k_.slots[static_cast<std::size_t>(slot)].of_rows) slot = spread(slot);
-    for (std::size_t f = filled_by_load(o); f < o.fills.size(); ++f) slot = fill(slot, o.fills[f], dtype, of_rows);
+    std::uint16_t slot = o.expression >= 0 ? slot_of_[static_cast<std::size_t>(o.expression)] : load(o, of_rows);
+    if (!of_rows && to_.slots[slot].of_rows) slot = spread(slot);
+    for (std::size_t f = filled_by_load(o); f < o.fills.size(); ++f)
+      slot = fill(slot, o.fills[f], g_.values[o.value].dtype, of_rows);
     return slot;
   }
 
-  int spread(int from) {
+  std::uint16_t spread(std::uint16_t from) {
     for (const auto& [rows, full] : spread_)
       if (rows == from) return full;
-    Kernel::Instruction i;
-    i.step = Kernel::Step::spread;
-    i.in[0] = static_cast<std::uint16_t>(from);
-    const int slot = new_slot(k_.slots[static_cast<std::size_t>(from)].bytes);
-    i.slot = static_cast<std::uint16_t>(slot);
-    k_.program.push_back(i);
+    const std::uint16_t slot = new_slot(to_.slots[from].bytes);
+    add(Kernel::Step::spread, slot).in[0] = from;
     spread_.emplace_back(from, slot);
     return slot;
   }
 
   /// A literal takes the dtype of the operands beside it.
-  int literal(const Expression& x, const GroupOperand& o) {
+  std::uint16_t literal(const Expression& x, const GroupOperand& o) {
     Dtype dtype = x.dtype;
     if (dtype == Dtype::boolean) dtype = g_.values[x.node->in[0]].dtype;
-    const int slot = new_slot(size_of(dtype));
-    k_.slots.back().kind = Kernel::Slot::repeated;
-    k_.slots.back().index = static_cast<std::uint32_t>(k_.literals.size());
-    k_.literals.push_back(repeated_line(o.literal, dtype));
+    const std::uint16_t slot = new_slot(size_of(dtype));
+    to_.slots[slot].kind = Kernel::Slot::repeated;
+    to_.slots[slot].index = static_cast<std::uint32_t>(to_.slots.literals.size());
+    to_.slots.literals.push_back(repeated_line(o.literal, dtype));
     return slot;
   }
 
-  /// A padding of a value in memory is part of its load.
-  static std::size_t filled_by_load(const GroupOperand& o) { return o.expression >= 0 || o.fills.empty() ? 0 : 1; }
-
-  int load(const GroupOperand& o, bool of_rows) {
+  std::uint16_t load(const GroupOperand& o, bool of_rows) {
     for (const Loaded& l : loaded_)
-      if (l.of_rows == of_rows && l.operand->value == o.value && l.operand->map == o.map &&
-          l.operand->region == o.region && same_fill(*l.operand, o))
-        return l.slot;
-    Kernel::Load l;
+      if (l.of_rows == of_rows && same_load(*l.operand, o)) return l.slot;
     const Dtype dtype = g_.values[o.value].dtype;
-    const Shape& extents = group_.domain.extents();
-    const Shape strides = where_.strides_of(o.value);
-    l.bytes = size_of(dtype);
-    l.from = where_.place_of(o.value);
-    for (int a = 0; a < o.map.shape.rank(); ++a) l.from.offset += o.map.offset[a] * strides[a] * l.bytes;
-    for (int k = 0; k < extents.rank(); ++k) {
-      const std::int64_t a = o.map.axis[k];
-      l.strides.push_back(a < 0 ? 0 : o.map.coefficient[k] * strides[static_cast<int>(a)]);
-    }
-    l.box = o.region;
-    l.whole = is_whole(l.box, extents);
-    l.outside = repeated_line(filled_by_load(o) ? o.fills[0].value : Scalar(0), dtype);
-    l.of_rows = of_rows;
-    const int slot = new_slot(l.bytes, of_rows);
-    Kernel::Instruction i;
-    i.step = Kernel::Step::load;
-    i.of_rows = of_rows;
-    i.slot = static_cast<std::uint16_t>(slot);
-    i.index = static_cast<std::uint32_t>(k_.loads.size());
-    k_.loads.push_back(l);
-    k_.program.push_back(i);
+    const Layout layout = layout_through(o.map, where_.strides_of(o.value));
+    Kernel::Load l{.from = where_.place_of(o.value),
+                   .strides = layout.strides,
+                   .box = o.region,
+                   .of_rows = of_rows,
+                   .bytes = size_of(dtype),
+                   .outside = repeated_line(filled_by_load(o) ? o.fills[0].value : Scalar(0), dtype)};
+    l.from.offset += layout.offset * l.bytes;
+    const std::uint16_t slot = new_slot(l.bytes, of_rows);
+    add(Kernel::Step::load, slot, to_.memory.loads.size()).of_rows = of_rows;
+    to_.memory.loads.push_back(l);
     loaded_.push_back({&o, slot, of_rows});
     return slot;
   }
 
-  static bool same_fill(const GroupOperand& a, const GroupOperand& b) {
-    if (a.fills.empty() || b.fills.empty()) return a.fills.empty() == b.fills.empty();
-    const double x = a.fills[0].value.real();
-    const double y = b.fills[0].value.real();
-    return x == y && std::signbit(x) == std::signbit(y) && a.fills[0].value == b.fills[0].value;
-  }
-
-  int fill(int from, const Fill& f, Dtype dtype, bool of_rows) {
-    Kernel::Instruction i;
-    i.step = Kernel::Step::fill;
+  std::uint16_t fill(std::uint16_t from, const Fill& f, Dtype dtype, bool of_rows) {
+    const std::uint16_t slot = new_slot(size_of(dtype), of_rows);
+    Kernel::Instruction& i = add(Kernel::Step::fill, slot, to_.memory.fillings.size());
     i.of_rows = of_rows;
-    i.in[0] = static_cast<std::uint16_t>(from);
-    i.index = static_cast<std::uint32_t>(k_.fillings.size());
-    k_.fillings.push_back({f.box, size_of(dtype), of_rows, repeated_line(f.value, dtype)});
-    i.slot = static_cast<std::uint16_t>(new_slot(size_of(dtype), of_rows));
-    k_.program.push_back(i);
-    return i.slot;
+    i.in[0] = from;
+    to_.memory.fillings.push_back({f.box, size_of(dtype), of_rows, repeated_line(f.value, dtype)});
+    return slot;
   }
 
-  void store(const Expression& x, const GroupOutput& o, int slot) {
+  void store(const Expression& x, const GroupOutput& o, std::uint16_t slot) {
     Kernel::Store s;
     s.bytes = size_of(x.dtype);
     s.to = where_.place_of(o.value);
-    const Shape& extents = group_.domain.extents();
-    Shape strides = where_.strides_of(o.value);
     s.window = o.window;
-    if (o.window) {
-      s.to.offset += o.layout.offset * s.bytes;
-      strides = o.layout.strides;
-    }
-    for (int k = 0; k < extents.rank(); ++k) {
-      const std::int64_t a = x.map.axis[k];
-      s.strides.push_back(a < 0 ? 0 : x.map.coefficient[k] * strides[static_cast<int>(a)]);
-    }
-    Kernel::Instruction i;
-    i.step = Kernel::Step::store;
-    i.of_rows = s.of_rows = x.of_rows;
-    i.slot = static_cast<std::uint16_t>(slot);
-    i.index = static_cast<std::uint32_t>(k_.stores.size());
-    k_.stores.push_back(s);
-    k_.program.push_back(i);
+    s.of_rows = x.of_rows;
+    if (o.window) s.to.offset += o.layout.offset * s.bytes;
+    s.strides = layout_through(x.map, o.window ? o.layout.strides : where_.strides_of(o.value)).strides;
+    add(Kernel::Step::store, slot, to_.memory.stores.size()).of_rows = x.of_rows;
+    to_.memory.stores.push_back(s);
   }
 
   struct Loaded {
     const GroupOperand* operand;
-    int slot;
+    std::uint16_t slot;
     bool of_rows;
   };
 
   const Graph& g_;
   const Group& group_;
   const Locations& where_;
-  Kernel k_;
-  std::vector<int> order_;
-  std::vector<int> slot_of_;
+  WrittenKernel to_;
+  std::vector<std::uint16_t> slot_of_;  ///< by expression
   std::vector<Loaded> loaded_;
-  std::vector<std::pair<int, int>> spread_;
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> spread_;  ///< of rows, of all elements
 };
 
 }  // namespace
 
 Kernel build_kernel(const Graph& g, const Group& group, const Locations& where) {
-  return Builder(g, group, where).run();
+  WrittenKernel written = Writing(g, group, where).run();
+  if (written.axes.extents.numel() > kFewElements)
+    written.program = with_chains(std::move(written.program), written.slots);
+  MergedAxes merged = merge_axes(std::move(written.axes), std::move(written.memory));
+  Kernel k;
+  k.axes = merged.axes;
+  k.tiling = choose_tiles(merged, written.slots, written.program);
+  PlacedSlots placed = place_slots(std::move(merged), std::move(written.slots), k.tiling, written.program);
+  k.program = resolve_program(std::move(written.program), placed, k.tiling);
+  k.slots = assign_scratch(std::move(placed.slots), placed.memory, k.tiling, k.program);
+  k.memory = std::move(placed.memory);
+  return k;
 }
 
 }  // namespace ferrite::detail

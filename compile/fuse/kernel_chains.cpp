@@ -1,5 +1,6 @@
-#include "ferrite/compile/fuse/kernel.h"
-#include "ferrite/compile/graph/rewrite.h"
+/// Cheap operations in a row as one instruction, whose values stay in registers.
+#include "ferrite/compile/fuse/detail/kernel_stages.h"
+#include "ferrite/tensor/operations.h"
 
 namespace ferrite::detail {
 namespace {
@@ -7,16 +8,21 @@ namespace {
 /// Makes cheap operations of which one reads nothing but the other's result and what stands in memory one instruction.
 class Chaining {
  public:
-  explicit Chaining(Kernel& k) : k_(k), reads_(k.slots.size()), writer_(k.slots.size(), -1), gone_(k.program.size()) {
-    for (const Kernel::Instruction& i : k.program) {
+  Chaining(Kernel::Program program, const Kernel::Slots& slots)
+      : to_(std::move(program)),
+        slots_(slots),
+        reads_(slots.all.size()),
+        writer_(slots.all.size(), -1),
+        gone_(to_.instructions.size()) {
+    for (const Kernel::Instruction& i : to_.instructions) {
       for (std::uint32_t j = 0; j < i.reads(); ++j) ++reads_[i.in[j]];
       if (i.step == Kernel::Step::store) ++reads_[i.slot];
     }
   }
 
-  void run() {
-    for (std::size_t t = 0; t < k_.program.size(); ++t) {
-      Kernel::Instruction& i = k_.program[t];
+  Kernel::Program run() {
+    for (std::size_t t = 0; t < to_.instructions.size(); ++t) {
+      Kernel::Instruction& i = to_.instructions[t];
       if (i.step != Kernel::Step::apply || !is_cheap(i)) continue;
       const int first = value_of(i);
       if (first >= 0) {
@@ -26,23 +32,24 @@ class Chaining {
       }
       writer_[i.slot] = static_cast<int>(t);
     }
-    std::size_t kept = 0;
-    for (std::size_t t = 0; t < k_.program.size(); ++t)
-      if (!gone_[t]) k_.program[kept++] = k_.program[t];
-    k_.program.resize(kept);
+    std::size_t t = 0;
+    std::erase_if(to_.instructions, [&](const Kernel::Instruction&) { return gone_[t++] != 0; });
+    return std::move(to_);
   }
 
  private:
   static bool is_cheap(const Kernel::Instruction& i) {
     return i.op && i.block == i.op->block(Dtype::f32) && link_through(*i.op, 0, false);
   }
-  Kernel::Chain& chain_of(const Kernel::Instruction& i) const { return k_.chains[static_cast<std::size_t>(i.chain)]; }
+  const Kernel::Chain& chain_of(const Kernel::Instruction& i) const {
+    return to_.chains[static_cast<std::size_t>(i.chain)];
+  }
 
   /// The chain that gives an operand for this instruction alone; null: there is none.
   const Kernel::Instruction* chain_before(const Kernel::Instruction& i, std::uint32_t j) const {
     const int w = writer_[i.in[j]];
     if (w < 0 || reads_[i.in[j]] != 1) return nullptr;
-    const Kernel::Instruction& before = k_.program[static_cast<std::size_t>(w)];
+    const Kernel::Instruction& before = to_.instructions[static_cast<std::size_t>(w)];
     return before.of_rows == i.of_rows ? &before : nullptr;
   }
 
@@ -66,16 +73,16 @@ class Chaining {
   }
 
   void begin(Kernel::Instruction& i) {
-    const bool second = i.index == 2 && k_.slots[i.in[0]].kind == Kernel::Slot::repeated;
+    const bool second = i.index == 2 && slots_[i.in[0]].kind == Kernel::Slot::repeated;
     i.step = Kernel::Step::chain;
-    i.chain = static_cast<int>(k_.chains.size());
+    i.chain = static_cast<int>(to_.chains.size());
     if (second) std::swap(i.in[0], i.in[1]);
-    k_.chains.emplace_back().links.push_back({i.op, second ? 1U : 0U, i.index - 1, 0});
+    to_.chains.emplace_back().links.push_back({i.op, second ? 1U : 0U, i.index - 1, 0});
   }
 
   /// The instruction takes the place of the one before, and its links.
   void lengthen(int writer, Kernel::Instruction& i, int value) {
-    const Kernel::Instruction& before = k_.program[static_cast<std::size_t>(writer)];
+    const Kernel::Instruction& before = to_.instructions[static_cast<std::size_t>(writer)];
     const bool two = i.index == 2;
     Kernel::Chain::Operation link{i.op, static_cast<std::uint32_t>(value), two ? before.index : 0, 0};
     std::uint16_t others[2] = {i.in[1 - value], 0};
@@ -87,7 +94,7 @@ class Chaining {
       link.factor = link.operand + 1;
       gone_[static_cast<std::size_t>(writer_[i.in[1 - value]])] = true;
     }
-    chain_of(before).links.push_back(link);
+    to_.chains[static_cast<std::size_t>(before.chain)].links.push_back(link);
     for (std::uint32_t j = 0; j < before.index; ++j) i.in[j] = before.in[j];
     i.index = before.index;
     if (link.operand) i.in[i.index++] = others[0];
@@ -99,7 +106,8 @@ class Chaining {
     gone_[static_cast<std::size_t>(writer)] = true;
   }
 
-  Kernel& k_;
+  Kernel::Program to_;
+  const Kernel::Slots& slots_;
   std::vector<int> reads_;   ///< by slot: how often, whatever reads it
   std::vector<int> writer_;  ///< by slot: the chain's instruction
   std::vector<char> gone_;
@@ -107,42 +115,52 @@ class Chaining {
 
 }  // namespace
 
-void chain_operations(Kernel& k) { Chaining(k).run(); }
+Kernel::Program with_chains(Kernel::Program program, const Kernel::Slots& slots) {
+  return Chaining(std::move(program), slots).run();
+}
 
 namespace {
 
 /// From the end of a row of a slot to the next one.
-std::ptrdiff_t skip_of(const Kernel& k, std::uint16_t s) {
-  const Kernel::SlotInfo& slot = k.slots[s];
+std::ptrdiff_t skip_of(const PlacedSlots& placed, std::uint16_t s, std::int64_t length) {
+  const Kernel::SlotInfo& slot = placed.slots[s];
   if (slot.kind != Kernel::Slot::rows) return 0;
-  return (slot.output ? k.stores[slot.index].strides : k.loads[slot.index].strides)[-2] - k.length;
+  return (slot.output ? placed.memory.stores[slot.index].strides : placed.memory.loads[slot.index].strides)[-2] -
+         length;
+}
+
+/// A chain's instruction, and its code.
+void resolve(Kernel::Instruction& i, Kernel::Chain& c, const PlacedSlots& placed, std::int64_t length) {
+  const auto is = [&](std::uint32_t j, Kernel::Slot kind) { return placed.slots[i.in[j]].kind == kind; };
+  c.by_rows = placed.slots[i.slot].kind == Kernel::Slot::rows;
+  for (std::uint32_t j = 0; j < i.index; ++j) c.by_rows |= is(j, Kernel::Slot::rows);
+  if (c.links.size() == 1 && !c.by_rows) {  // its own loop is as good
+    if (c.links[0].at == 1) std::swap(i.in[0], i.in[1]);
+    i.step = Kernel::Step::apply;
+    return;
+  }
+  const auto add = [&](const LinkKernel* kernel, std::uint16_t slot, std::uint16_t slot2) {
+    c.stages.push_back({kernel, slot, slot2, skip_of(placed, slot, length), skip_of(placed, slot2, length)});
+  };
+  add(link_from(is(0, Kernel::Slot::repeated)), i.in[0], i.in[0]);
+  for (const Kernel::Chain::Operation& o : c.links) {
+    const bool repeated = is(o.operand, Kernel::Slot::repeated), repeated2 = is(o.factor, Kernel::Slot::repeated);
+    add(o.factor ? link_through_product(*o.op, o.at, repeated, repeated2) : link_through(*o.op, o.at, repeated),
+        i.in[o.operand], i.in[o.factor]);
+  }
+  add(link_to(), i.slot, i.slot);
 }
 
 }  // namespace
 
-void resolve_chains(Kernel& k) {
-  for (Kernel::Instruction& i : k.program) {
-    if (i.step != Kernel::Step::chain) continue;
-    Kernel::Chain& c = k.chains[static_cast<std::size_t>(i.chain)];
-    const auto is = [&](std::uint32_t j, Kernel::Slot kind) { return k.slots[i.in[j]].kind == kind; };
-    c.by_rows = k.slots[i.slot].kind == Kernel::Slot::rows;
-    for (std::uint32_t j = 0; j < i.index; ++j) c.by_rows |= is(j, Kernel::Slot::rows);
-    if (c.links.size() == 1 && !c.by_rows) {  // its own loop is as good
-      if (c.links[0].at == 1) std::swap(i.in[0], i.in[1]);
-      i.step = Kernel::Step::apply;
-      continue;
-    }
-    const auto add = [&](const LinkKernel* kernel, std::uint16_t slot, std::uint16_t slot2) {
-      c.stages.push_back({kernel, slot, slot2, skip_of(k, slot), skip_of(k, slot2)});
-    };
-    add(link_from(is(0, Kernel::Slot::repeated)), i.in[0], i.in[0]);
-    for (const Kernel::Chain::Operation& o : c.links) {
-      const bool repeated = is(o.operand, Kernel::Slot::repeated), repeated2 = is(o.factor, Kernel::Slot::repeated);
-      add(o.factor ? link_through_product(*o.op, o.at, repeated, repeated2) : link_through(*o.op, o.at, repeated),
-          i.in[o.operand], i.in[o.factor]);
-    }
-    add(link_to(), i.slot, i.slot);
+Kernel::Program resolve_program(Kernel::Program program, const PlacedSlots& placed, const Kernel::Tiling& tiling) {
+  for (Kernel::Instruction& i : program.instructions) {
+    if (i.step == Kernel::Step::chain)
+      resolve(i, program.chains[static_cast<std::size_t>(i.chain)], placed, tiling.length);
+    if (i.step != Kernel::Step::apply) continue;
+    for (std::uint32_t j = 0; j < i.index; ++j) i.run[j] = placed.slots[i.in[j]].kind == Kernel::Slot::repeated ? 0 : 1;
   }
+  return program;
 }
 
 }  // namespace ferrite::detail

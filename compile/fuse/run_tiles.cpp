@@ -4,14 +4,14 @@
 namespace ferrite::detail {
 
 void Kernel::run(std::byte* const* bases) const {
-  if (across != Across::none) return run_across(bases);
-  run(bases, 0, tiles());
+  if (axes.across != Across::none) return run_across(bases);
+  run(bases, 0, tiling.tiles());
 }
 
 void Kernel::run(std::byte* const* bases, std::int64_t first, std::int64_t last) const {
   const std::int64_t count = last - first;
-  const std::int64_t per_tile = tile_rows ? tile_rows * length : tile;
-  if (std::min(count * per_tile, rows * length) < 2 * kChunkElements) {
+  const std::int64_t per_tile = tiling.tile_rows ? tiling.tile_rows * tiling.length : tiling.tile;
+  if (std::min(count * per_tile, tiling.elements()) < 2 * kChunkElements) {
     Worker(*this, bases).run(first, last);
     return;
   }

@@ -90,7 +90,7 @@ class Builder {
   void cut_rows(PlannedStep& s) {
     const Kernel& k = body_.kernels[static_cast<std::size_t>(s.kernel)];
     std::int64_t row_bytes = 0;
-    if (k.across != Across::none) return;
+    if (k.axes.across != Across::none) return;
     for (const PlannedProduct& p : s.products) {
       const PlannedCall& c = body_.calls[static_cast<std::size_t>(p.call)];
       const Spec& out = c.out[0].spec;
@@ -100,15 +100,16 @@ class Builder {
       row_bytes += out.shape[1] * size_of(out.dtype);
     }
     if (s.rows * row_bytes <= kWholeBytes) return;
-    const std::int64_t points = k.rows * k.length / s.rows;  // of the kernel's domain, for each row
-    const bool one_run = k.tile_rows == 0 && k.rows == 1;
-    const std::int64_t unit = one_run ? k.tile : (k.tile_rows ? k.tile_rows * k.length : k.length);
+    const std::int64_t points = k.tiling.elements() / s.rows;  // of the kernel's domain, for each row
+    const bool one_run = k.tiling.tile_rows == 0 && k.tiling.rows == 1;
+    const std::int64_t unit =
+        one_run ? k.tiling.tile : (k.tiling.tile_rows ? k.tiling.tile_rows * k.tiling.length : k.tiling.length);
     const std::int64_t even = unit / std::gcd(unit, points);  // so many rows end where a tile ends
     const std::int64_t wanted = std::max(kBlockBytes / row_bytes, kFewestRows);
     const std::int64_t block = (wanted + even - 1) / even * even;
     if (block * 2 > s.rows || block > 4 * wanted) return;
     s.block_rows = block;
-    s.block_tiles = block * points / unit * (one_run || k.tile_rows ? 1 : k.pieces);
+    s.block_tiles = block * points / unit * (one_run || k.tiling.tile_rows ? 1 : k.tiling.pieces);
     for (PlannedProduct& p : s.products) begin_block(p, block);
   }
 
@@ -170,9 +171,9 @@ class Builder {
       const PlannedStep& step = body_.steps[s];
       if (step.kernel >= 0) {
         const Kernel& k = body_.kernels[static_cast<std::size_t>(step.kernel)];
-        for (const Kernel::Load& l : k.loads) touch(l.from.base, s);
-        for (const Kernel::Store& st : k.stores) touch(st.to.base, s);
-        for (const Kernel::Total& t : k.totals) touch(t.to.base, s);
+        for (const Kernel::Load& l : k.memory.loads) touch(l.from.base, s);
+        for (const Kernel::Store& st : k.memory.stores) touch(st.to.base, s);
+        for (const Kernel::Total& t : k.memory.totals) touch(t.to.base, s);
         for (const PlannedProduct& p : step.products) touch_call(p.call, s);
       } else {
         touch_call(step.call, s);
@@ -235,16 +236,16 @@ class Builder {
   /// A result may take the place of an operand that dies here, where every element is read before it is written: both
   /// lie in the order of the kernel, and no instruction reads the operand after the result has been computed.
   void write_in_place(const Kernel& k, std::size_t step) {
-    for (const Kernel::Instruction& out : k.program) {
+    for (const Kernel::Instruction& out : k.program.instructions) {
       if (out.step != Kernel::Step::store || k.slots[out.slot].kind != Kernel::Slot::direct) continue;
-      const Kernel::Store& store = k.stores[out.index];
+      const Kernel::Store& store = k.memory.stores[out.index];
       const ValueId v = store.to.base;
       if (!store.dense || store.window || base_[v] != 0 || first_[v] != step || store.to.offset != 0 ||
           alias_[v] != kNoValue)
         continue;
-      for (const Kernel::Instruction& in : k.program)
+      for (const Kernel::Instruction& in : k.program.instructions)
         if (in.step == Kernel::Step::load && takes_place(k, out, in, step)) {
-          alias_[v] = k.loads[in.index].from.base;
+          alias_[v] = k.memory.loads[in.index].from.base;
           break;
         }
     }
@@ -252,14 +253,14 @@ class Builder {
 
   bool takes_place(const Kernel& k, const Kernel::Instruction& out, const Kernel::Instruction& in,
                    std::size_t step) const {
-    const Kernel::Load& l = k.loads[in.index];
+    const Kernel::Load& l = k.memory.loads[in.index];
     const ValueId u = l.from.base;
-    const ValueId v = k.stores[out.index].to.base;
+    const ValueId v = k.memory.stores[out.index].to.base;
     if (base_[u] != 0 || last_[u] != step || first_[u] == kNever || !whole_before(u, step)) return false;
     if (k.slots[in.slot].kind != Kernel::Slot::direct || l.from.offset != 0) return false;
-    if (l.bytes != k.stores[out.index].bytes || !(l.strides == k.extents.strides())) return false;
+    if (l.bytes != k.memory.stores[out.index].bytes || !(l.strides == k.axes.extents.strides())) return false;
     if (g_.values[u].shape.numel() != g_.values[v].shape.numel()) return false;
-    for (const Kernel::Load& other : k.loads)
+    for (const Kernel::Load& other : k.memory.loads)
       if (&other != &l && other.from.base == u) return false;
     for (const ValueId taken : alias_of(step))
       if (taken == u) return false;
@@ -282,7 +283,7 @@ class Builder {
   /// Operands whose place results of this step have taken.
   std::vector<ValueId> alias_of(std::size_t step) const {
     std::vector<ValueId> list;
-    for (const Kernel::Store& s : body_.kernels[static_cast<std::size_t>(body_.steps[step].kernel)].stores)
+    for (const Kernel::Store& s : body_.kernels[static_cast<std::size_t>(body_.steps[step].kernel)].memory.stores)
       if (alias_[s.to.base] != kNoValue && first_[s.to.base] == step) list.push_back(alias_[s.to.base]);
     return list;
   }
@@ -290,7 +291,7 @@ class Builder {
   /// Whether no instruction reads slot `in` after the one that writes slot `out`.
   static bool read_before(const Kernel& k, std::uint16_t in, std::uint16_t out) {
     bool written = false;
-    for (const Kernel::Instruction& i : k.program) {
+    for (const Kernel::Instruction& i : k.program.instructions) {
       const bool reads_in = i.reads_slot(in);
       if (reads_in && (written || i.step == Kernel::Step::across)) return false;
       if (i.slot == out && (i.step == Kernel::Step::apply || i.step == Kernel::Step::chain)) written = true;
@@ -345,12 +346,12 @@ class Builder {
     for (PlannedStep& s : body_.steps)
       if (s.block_rows) place_blocks(s);
     for (Kernel& k : body_.kernels) {
-      for (Kernel::Load& l : k.loads) resolve(l.from);
-      for (Kernel::Store& s : k.stores) {
+      for (Kernel::Load& l : k.memory.loads) resolve(l.from);
+      for (Kernel::Store& s : k.memory.stores) {
         resolve(s.to);
         s.window |= use_ != PlanFor::calls && s.to.base >= body_.bases.results;
       }
-      for (Kernel::Total& t : k.totals) resolve(t.to);
+      for (Kernel::Total& t : k.memory.totals) resolve(t.to);
     }
     for (PlannedCall& c : body_.calls)
       for (std::vector<PlannedTensor>* list : {&c.in, &c.out})

@@ -118,7 +118,7 @@ void Workspace::run_products(const PlannedStep& s) {
       bases_[p.base] = bases_[0] + p.offset - row * p.row_bytes;
       take_rows(p, -row, s.block_rows);
     }
-    kernel.run(bases_.data(), tile, std::min(tile + s.block_tiles, kernel.tiles()));
+    kernel.run(bases_.data(), tile, std::min(tile + s.block_tiles, kernel.tiling.tiles()));
   }
 }
 

@@ -33,18 +33,36 @@ inline void end_streaming() {
 
 /// What a worker needs for its tiles.
 inline std::size_t tile_bytes(const Kernel& k) {
-  const auto lines = static_cast<std::int64_t>(k.repeated_loads.size()) * kLineBytes;
-  const auto table = static_cast<std::int64_t>(k.slots.size() * sizeof(std::byte*));
-  return static_cast<std::size_t>(k.scratch_pieces * k.piece_bytes + lines + table);
+  const auto lines = static_cast<std::int64_t>(k.slots.repeated_loads.size()) * kLineBytes;
+  const auto table = static_cast<std::int64_t>(k.slots.all.size() * sizeof(std::byte*));
+  return static_cast<std::size_t>(k.slots.scratch_pieces * k.slots.piece_bytes + lines + table);
 }
+
+/// Where the rows of a tile begin: the index over the outer axes is the same for all.
+struct Corner {
+  Corner(const Shape& extents, std::int64_t row) : outer(row == 0 ? 0 : extents.rank() - 1) {
+    for (int k = outer - 1; k > 0; --k) {
+      index[k] = row % extents[k];
+      row /= extents[k];
+    }
+    if (outer > 0) index[0] = row;
+  }
+  std::int64_t offset(const Shape& strides) const {
+    std::int64_t at = 0;
+    for (int k = 0; k < outer; ++k) at += index[k] * strides[k];
+    return at;
+  }
+  int outer;
+  std::int64_t index[Shape::kMaxRank];
+};
 
 /// One thread at work on some tiles of a kernel.
 class Worker {
  public:
   Worker(const Kernel& k, std::byte* const* bases) : k_(k), bases_(bases) {
     pieces_ = kernel_memory().tiles.take(tile_bytes(k));
-    lines_ = pieces_ + k.scratch_pieces * k.piece_bytes;
-    at_ = reinterpret_cast<std::byte**>(lines_ + static_cast<std::int64_t>(k.repeated_loads.size()) * kLineBytes);
+    lines_ = pieces_ + k.slots.scratch_pieces * k.slots.piece_bytes;
+    at_ = reinterpret_cast<std::byte**>(lines_ + static_cast<std::int64_t>(k.slots.repeated_loads.size()) * kLineBytes);
     place_slots();
   }
 
@@ -57,12 +75,12 @@ class Worker {
   void run(const Tile& t, bool first) {
     point(t);
     const Tile rows = rows_of(t);
-    std::size_t next = k_.far ? 0 : k_.directs.size();
-    for (const Kernel::Instruction& step : k_.program) {
-      if (next < k_.directs.size()) fetch_ahead(k_.directs[next++], t);
+    std::size_t next = k_.tiling.far ? 0 : k_.slots.directs.size();
+    for (const Kernel::Instruction& step : k_.program.instructions) {
+      if (next < k_.slots.directs.size()) fetch_ahead(k_.slots.directs[next++], t);
       execute(step, step.of_rows ? rows : t, first);
     }
-    while (next < k_.directs.size()) fetch_ahead(k_.directs[next++], t);
+    while (next < k_.slots.directs.size()) fetch_ahead(k_.slots.directs[next++], t);
   }
   void end() {
     if (streamed_) end_streaming();
@@ -72,67 +90,50 @@ class Worker {
 
  private:
   Tile tile(std::int64_t i) const {
-    if (k_.tile_rows) {
-      const std::int64_t row = i * k_.tile_rows;
-      return {row, std::min(k_.tile_rows, k_.rows - row), 0, k_.length};
+    if (k_.tiling.tile_rows) {
+      const std::int64_t row = i * k_.tiling.tile_rows;
+      return {row, std::min(k_.tiling.tile_rows, k_.tiling.rows - row), 0, k_.tiling.length};
     }
-    const std::int64_t column = i % k_.pieces * k_.tile;
-    return {i / k_.pieces, 1, column, std::min(k_.tile, k_.length - column)};
+    const std::int64_t column = i % k_.tiling.pieces * k_.tiling.tile;
+    return {i / k_.tiling.pieces, 1, column, std::min(k_.tiling.tile, k_.tiling.length - column)};
   }
 
   /// The same tile of a reducing kernel, seen as one element for each of its rows.
   Tile rows_of(const Tile& t) const {
-    if (!k_.reduced) return t;
-    const std::int64_t lines = k_.reduced / k_.length;
+    if (!k_.axes.reduced) return t;
+    const std::int64_t lines = k_.axes.reduced / k_.tiling.length;
     return {t.row / lines, t.rows / lines, 0, 1};
   }
-  const Shape& extents(bool of_rows) const { return of_rows ? k_.row_extents : k_.extents; }
 
   std::byte* address(const Place& p) const { return bases_[p.base] + p.offset; }
 
   void place_slots() {
-    for (std::size_t s = 0; s < k_.slots.size(); ++s) {
+    for (std::size_t s = 0; s < k_.slots.all.size(); ++s) {
       const Kernel::SlotInfo& slot = k_.slots[s];
-      at_[s] = slot.scratch >= 0 ? pieces_ + slot.scratch * k_.piece_bytes : nullptr;
+      at_[s] = slot.scratch >= 0 ? pieces_ + slot.scratch * k_.slots.piece_bytes : nullptr;
       if (slot.kind == Kernel::Slot::repeated) at_[s] = line(slot.index);
     }
-    for (std::size_t j = 0; j < k_.repeated_loads.size(); ++j) {
-      const Kernel::Load& l = k_.loads[k_.repeated_loads[j]];
+    for (std::size_t j = 0; j < k_.slots.repeated_loads.size(); ++j) {
+      const Kernel::Load& l = k_.memory.loads[k_.slots.repeated_loads[j]];
       std::byte* to = lines_ + static_cast<std::int64_t>(j) * kLineBytes;
       for (std::int64_t b = 0; b < kLineBytes; b += l.bytes)
         std::memcpy(to + b, address(l.from), static_cast<std::size_t>(l.bytes));
     }
   }
   std::byte* line(std::uint32_t index) const {
-    if (index >= k_.literals.size()) return lines_ + static_cast<std::int64_t>(index - k_.literals.size()) * kLineBytes;
-    return const_cast<std::byte*>(k_.literals[index].bytes);  // only read
+    if (index >= k_.slots.literals.size())
+      return lines_ + static_cast<std::int64_t>(index - k_.slots.literals.size()) * kLineBytes;
+    return const_cast<std::byte*>(k_.slots.literals[index].bytes);  // only read
   }
 
   /// Where the elements of a tile stand in a buffer that is read or written in place.
   std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t,
                    bool of_rows = false) const {
     if (t.row == 0 && t.column == 0) return address(p);
-    const std::int64_t row = t.row == 0 ? 0 : Rows(extents(of_rows), strides, t.row).offset();
+    const std::int64_t row = t.row == 0 ? 0 : Rows(k_.axes.of(of_rows), strides, t.row).offset();
     return address(p) + (row + t.column * strides[-1]) * bytes;
   }
 
-  /// Where the rows of a tile begin: the index over the outer axes is the same for all.
-  struct Corner {
-    Corner(const Shape& extents, std::int64_t row) : outer(row == 0 ? 0 : extents.rank() - 1) {
-      for (int k = outer - 1; k > 0; --k) {
-        index[k] = row % extents[k];
-        row /= extents[k];
-      }
-      if (outer > 0) index[0] = row;
-    }
-    std::int64_t offset(const Shape& strides) const {
-      std::int64_t at = 0;
-      for (int k = 0; k < outer; ++k) at += index[k] * strides[k];
-      return at;
-    }
-    int outer;
-    std::int64_t index[Shape::kMaxRank];
-  };
   std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t,
                    const Corner& corner) const {
     if (corner.outer == 0 && t.column == 0) return address(p);
@@ -140,27 +141,27 @@ class Worker {
   }
 
   void point(const Tile& t) {
-    const Corner corner(k_.extents, t.row);
-    const std::int64_t begin = t.row * k_.length + t.column;
-    const bool last = begin + t.elements() == k_.rows * k_.length;
-    for (const std::uint16_t s : k_.directs) {
+    const Corner corner(k_.axes.extents, t.row);
+    const std::int64_t begin = t.row * k_.tiling.length + t.column;
+    const bool last = begin + t.elements() == k_.tiling.elements();
+    for (const std::uint16_t s : k_.slots.directs) {
       const Kernel::SlotInfo& slot = k_.slots[s];
       if (!slot.output) {
-        const Kernel::Load& l = k_.loads[slot.index];
+        const Kernel::Load& l = k_.memory.loads[slot.index];
         at_[s] = start(l.from, l.strides, l.bytes, t, corner);
         continue;
       }
       if (slot.kind == Kernel::Slot::rows) {
-        const Kernel::Store& to = k_.stores[slot.index];
+        const Kernel::Store& to = k_.memory.stores[slot.index];
         at_[s] = start(to.to, to.strides, to.bytes, t, corner);
         continue;
       }
       // Whole lines are written: what does not end on one goes through scratch, unless nothing follows.
-      const Kernel::Store& store = k_.stores[slot.index];
+      const Kernel::Store& store = k_.memory.stores[slot.index];
       const bool whole_lines = t.elements() * slot.bytes % kLineBytes == 0 ||
                                (last && !store.window && begin * slot.bytes % kLineBytes == 0);
       at_[s] = whole_lines && !streams(store) ? start(store.to, store.strides, store.bytes, t, corner)
-                                              : pieces_ + slot.scratch * k_.piece_bytes;
+                                              : pieces_ + slot.scratch * k_.slots.piece_bytes;
     }
   }
 
@@ -176,7 +177,7 @@ class Worker {
   /// Whether a result is so large that it leaves the caches before anybody reads it. One operand alone leaves the
   /// memory enough time: there the detour through scratch costs more than it saves.
   bool streams(const Kernel::Store& s) const {
-    return s.dense && !s.of_rows && k_.loads.size() > 1 && k_.rows * k_.length * s.bytes > kStreamBytes;
+    return s.dense && !s.of_rows && k_.memory.loads.size() > 1 && k_.tiling.elements() * s.bytes > kStreamBytes;
   }
 
   void execute(const Kernel::Instruction& i, const Tile& t, bool first) {
@@ -188,46 +189,45 @@ class Worker {
       case Kernel::Step::chain: return chain(i, t);
       case Kernel::Step::load: return load(i, t, first);
       case Kernel::Step::fill: {
-        const Kernel::Filling& f = k_.fillings[i.index];
+        const Kernel::Filling& f = k_.memory.fillings[i.index];
         return by_size(f.bytes,
-                       [&](auto z) { fill<decltype(z)>(extents(i.of_rows), f, t, at_[i.in[0]], at_[i.slot]); });
+                       [&](auto z) { fill<decltype(z)>(k_.axes.of(i.of_rows), f, t, at_[i.in[0]], at_[i.slot]); });
       }
       case Kernel::Step::spread:
         return by_size(k_.slots[i.slot].bytes, [&](auto z) { spread<decltype(z)>(t, at_[i.in[0]], at_[i.slot]); });
-      case Kernel::Step::reduce: return i.reduction(at_[i.in[0]], t.elements(), k_.reduced, at_[i.slot]);
+      case Kernel::Step::reduce: return i.reduction(at_[i.in[0]], t.elements(), k_.axes.reduced, at_[i.slot]);
       case Kernel::Step::store: return store(i, t);
       case Kernel::Step::across: return;  // whoever runs the tiles reads the slot
     }
   }
 
   void chain(const Kernel::Instruction& i, const Tile& t) const {
-    const Kernel::Chain& c = k_.chains[static_cast<std::size_t>(i.chain)];
-    Link links[kMostLinks + 2];
-    Link* next = links;
+    const Kernel::Chain& c = k_.program.chains[static_cast<std::size_t>(i.chain)];
+    const auto elements = [this](std::uint16_t s) { return reinterpret_cast<const float*>(at_[s]); };
+    Link links[kMostLinks + 2], *next = links;
     for (const Kernel::Chain::Stage& stage : c.stages)
       *next++ = {stage.kernel, elements(stage.slot), stage.skip, elements(stage.slot2), stage.skip2};
     if (c.by_rows) return run_chain(links, t.rows, t.columns);
     run_chain(links, 1, t.elements());
   }
-  const float* elements(std::uint16_t s) const { return reinterpret_cast<const float*>(at_[s]); }
 
   template <class T>
   void spread(const Tile& t, const std::byte* from, std::byte* to) const {
     const T* source = reinterpret_cast<const T*>(from);
     T* row = reinterpret_cast<T*>(to);
-    for (std::int64_t r = 0; r * k_.reduced < t.elements(); ++r, row += k_.reduced)
-      std::fill_n(row, k_.reduced, source[r]);
+    for (std::int64_t r = 0; r * k_.axes.reduced < t.elements(); ++r, row += k_.axes.reduced)
+      std::fill_n(row, k_.axes.reduced, source[r]);
   }
 
   void load(const Kernel::Instruction& i, const Tile& t, bool first) {
     if (k_.slots[i.slot].kind != Kernel::Slot::scratch) return;
-    const Kernel::Load& l = k_.loads[i.index];
+    const Kernel::Load& l = k_.memory.loads[i.index];
     if (l.once && !first) return;
-    by_size(l.bytes, [&](auto z) { gather<decltype(z)>(extents(i.of_rows), l, t, address(l.from), at_[i.slot]); });
+    by_size(l.bytes, [&](auto z) { gather<decltype(z)>(k_.axes.of(i.of_rows), l, t, address(l.from), at_[i.slot]); });
   }
 
   void store(const Kernel::Instruction& i, const Tile& t) {
-    const Kernel::Store& s = k_.stores[i.index];
+    const Kernel::Store& s = k_.memory.stores[i.index];
     if (k_.slots[i.slot].kind == Kernel::Slot::rows) return;
     std::byte* to = s.dense ? start(s.to, s.strides, s.bytes, t, i.of_rows) : nullptr;
     if (to == at_[i.slot]) return;
@@ -243,7 +243,7 @@ class Worker {
       std::memmove(to, at_[i.slot], static_cast<std::size_t>(t.elements() * s.bytes));
       return;
     }
-    by_size(s.bytes, [&](auto z) { scatter<decltype(z)>(extents(i.of_rows), s, t, at_[i.slot], address(s.to)); });
+    by_size(s.bytes, [&](auto z) { scatter<decltype(z)>(k_.axes.of(i.of_rows), s, t, at_[i.slot], address(s.to)); });
   }
 
   const Kernel& k_;
