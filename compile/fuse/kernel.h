@@ -203,21 +203,14 @@ struct Kernel {
   /// Runs some of its tiles.
   void run(std::byte* const* bases, std::int64_t first, std::int64_t last) const;
   /// Makes room for its runs on one thread.
-  void reserve(KernelMemory& memory) const;
+  void reserve(KernelMemory& working) const;
 
  private:
   void run_across(std::byte* const* bases) const;
 };
 
-/// What a builder needs to know of memory.
-class Locations {
- public:
-  virtual ~Locations() = default;
-  virtual Place place_of(ValueId v) const = 0;
-  virtual Shape strides_of(ValueId v) const = 0;
-};
-
-/// The kernel of a group.
-Kernel build_kernel(const Graph& g, const Group& group, const Locations& where);
+/// The kernel of a group. The base of each place is the number of its value, for addresses are not known yet; values
+/// that are windows on themselves have the strides of these.
+Kernel build_kernel(const Graph& g, const Group& group, std::span<const Window> windows);
 
 }  // namespace ferrite::detail

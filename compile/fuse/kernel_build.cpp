@@ -81,7 +81,8 @@ bool same_load(const GroupOperand& a, const GroupOperand& b) {
 /// Writes the program of a group, expression by expression.
 class Writing {
  public:
-  Writing(const Graph& g, const Group& group, const Locations& where) : g_(g), group_(group), where_(where) {}
+  Writing(const Graph& g, const Group& group, std::span<const Window> windows)
+      : g_(g), group_(group), windows_(windows) {}
 
   WrittenKernel run() {
     slot_of_.resize(group_.expressions.size());
@@ -107,6 +108,10 @@ class Writing {
     i.slot = slot;
     i.index = static_cast<std::uint32_t>(index);
     return i;
+  }
+
+  Shape strides_of(ValueId v) const {
+    return windows_[v].base == v ? windows_[v].strides : g_.values[v].shape.strides();
   }
 
   void write(std::size_t e) {
@@ -136,7 +141,7 @@ class Writing {
     Kernel::Total t{.slot = slot, .kind = kind_of(*x.node->op), .dtype = x.dtype};
     t.rows = row_reduction(t.kind, t.dtype);
     for (const GroupOutput& o : group_.outputs)
-      if (static_cast<std::size_t>(o.expression) == e) t.to = where_.place_of(o.value);
+      if (static_cast<std::size_t>(o.expression) == e) t.to.base = o.value;
     Kernel::Instruction& i = add(Kernel::Step::across, slot);
     i.of_rows = x.of_rows;
     i.in[0] = slot;
@@ -178,14 +183,13 @@ class Writing {
     for (const Loaded& l : loaded_)
       if (l.of_rows == of_rows && same_load(*l.operand, o)) return l.slot;
     const Dtype dtype = g_.values[o.value].dtype;
-    const Layout layout = layout_through(o.map, where_.strides_of(o.value));
-    Kernel::Load l{.from = where_.place_of(o.value),
+    const Layout layout = layout_through(o.map, strides_of(o.value));
+    Kernel::Load l{.from = {o.value, layout.offset * size_of(dtype)},
                    .strides = layout.strides,
                    .box = o.region,
                    .of_rows = of_rows,
                    .bytes = size_of(dtype),
                    .outside = repeated_line(filled_by_load(o) ? o.fills[0].value : Scalar(0), dtype)};
-    l.from.offset += layout.offset * l.bytes;
     const std::uint16_t slot = new_slot(l.bytes, of_rows);
     add(Kernel::Step::load, slot, to_.memory.loads.size()).of_rows = of_rows;
     to_.memory.loads.push_back(l);
@@ -205,11 +209,11 @@ class Writing {
   void store(const Expression& x, const GroupOutput& o, std::uint16_t slot) {
     Kernel::Store s;
     s.bytes = size_of(x.dtype);
-    s.to = where_.place_of(o.value);
+    s.to.base = o.value;
     s.window = o.window;
     s.of_rows = x.of_rows;
     if (o.window) s.to.offset += o.layout.offset * s.bytes;
-    s.strides = layout_through(x.map, o.window ? o.layout.strides : where_.strides_of(o.value)).strides;
+    s.strides = layout_through(x.map, o.window ? o.layout.strides : strides_of(o.value)).strides;
     add(Kernel::Step::store, slot, to_.memory.stores.size()).of_rows = x.of_rows;
     to_.memory.stores.push_back(s);
   }
@@ -222,7 +226,7 @@ class Writing {
 
   const Graph& g_;
   const Group& group_;
-  const Locations& where_;
+  std::span<const Window> windows_;  ///< by value
   WrittenKernel to_;
   std::vector<std::uint16_t> slot_of_;  ///< by expression
   std::vector<Loaded> loaded_;
@@ -231,8 +235,8 @@ class Writing {
 
 }  // namespace
 
-Kernel build_kernel(const Graph& g, const Group& group, const Locations& where) {
-  WrittenKernel written = Writing(g, group, where).run();
+Kernel build_kernel(const Graph& g, const Group& group, std::span<const Window> windows) {
+  WrittenKernel written = Writing(g, group, windows).run();
   if (written.axes.extents.numel() > kFewElements)
     written.program = with_chains(std::move(written.program), written.slots);
   MergedAxes merged = merge_axes(std::move(written.axes), std::move(written.memory));

@@ -191,9 +191,9 @@ class AcrossRun {
 
 }  // namespace
 
-void Kernel::reserve(KernelMemory& memory) const {
-  (void)memory.tiles.take(tile_bytes(*this));
-  if (axes.across != Across::none) AcrossRun(*this, nullptr).reserve(memory);
+void Kernel::reserve(KernelMemory& working) const {
+  (void)working.tiles.take(tile_bytes(*this));
+  if (axes.across != Across::none) AcrossRun(*this, nullptr).reserve(working);
 }
 
 void Kernel::run_across(std::byte* const* bases) const { AcrossRun(*this, bases).run(); }

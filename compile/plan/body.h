@@ -41,6 +41,13 @@ struct PlannedStep {
   std::int64_t block_tiles = 0;            ///< tiles of the kernel over so many rows
 };
 
+/// What runs, in order.
+struct PlannedProgram {
+  std::vector<Kernel> kernels;
+  std::vector<PlannedCall> calls;
+  std::vector<PlannedStep> steps;
+};
+
 /// Bases of places: the arena, then arguments, constants, results.
 struct Bases {
   std::size_t arguments = 1;
@@ -49,7 +56,15 @@ struct Bases {
   std::size_t count = 1;
 };
 
-class PlanBody;
+/// What a plan is given and gives.
+struct PlanEnds {
+  Bases bases{};
+  std::vector<Tensor> constants{};  ///< in the order of their bases
+  std::vector<ValueId> results{};   ///< values with a buffer of their own, in the order of their bases
+  std::vector<std::size_t> of{};    ///< outputs, then written cells: which result each is
+};
+
+struct PlanBody;
 
 /// Where what belongs to a base begins.
 struct Home {
@@ -116,35 +131,35 @@ class Workspace {
   std::vector<Home> homes_;           ///< by base, in this run
 };
 
-class PlanBody {
+/// Workspaces that nobody uses.
+class WorkspacePool {
  public:
+  /// One of them, made if there is none.
+  std::unique_ptr<Workspace> take(const PlanBody& plan);
+  void give_back(std::unique_ptr<Workspace> w) noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workspace>> idle_;
+  std::size_t made_ = 0;
+};
+
+/// A graph made ready to run.
+struct PlanBody {
   Graph graph;
-  Bases bases;
-  std::vector<Kernel> kernels;
-  std::vector<PlannedCall> calls;
-  std::vector<PlannedStep> steps;
-  std::vector<Tensor> constants;      ///< in the order of their bases
-  std::vector<ValueId> results;       ///< values with a buffer of their own, in the order of their bases
-  std::vector<std::size_t> ends;      ///< outputs, then written cells: which result each is
+  PlannedProgram program;
+  PlanEnds ends;
   std::vector<std::int64_t> updates;  ///< by result: the argument, a cell, whose buffer it may take; else -1
   std::int64_t arena_bytes = 0;
   PlanReport report;
-
-  /// A workspace that nobody uses, made if there is none.
-  std::unique_ptr<Workspace> borrow() const;
-  void give_back(std::unique_ptr<Workspace> w) const noexcept;
-
- private:
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Workspace>> idle_;
-  mutable std::size_t made_ = 0;
+  mutable WorkspacePool workspaces{};
 };
 
 /// A workspace for the time of a call.
 class Borrowed {
  public:
-  explicit Borrowed(const PlanBody& plan) : plan_(plan), workspace_(plan.borrow()) {}
-  ~Borrowed() { plan_.give_back(std::move(workspace_)); }
+  explicit Borrowed(const PlanBody& plan) : plan_(plan), workspace_(plan.workspaces.take(plan)) {}
+  ~Borrowed() { plan_.workspaces.give_back(std::move(workspace_)); }
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
   Workspace& operator*() const { return *workspace_; }
@@ -162,8 +177,8 @@ enum class PlanFor : std::uint8_t {
   steps,    ///< so too; whoever runs it packs what products multiply by, so that nothing is turned here
 };
 
-/// Fills in the report.
-void describe_plan(PlanBody& body, const Fused& fused);
+/// What a plan does, but for its memory.
+PlanReport describe_plan(const Graph& g, const Fused& fused, const PlanEnds& ends);
 
 /// Simplifies, fuses, places.
 std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, PlanFor use = PlanFor::calls);

@@ -52,7 +52,7 @@ Tensors Plan::evaluate(std::span<const Tensor* const> arguments) const {
                  *arguments[i]);
   w->run(false);
   Tensors ends;
-  for (const std::size_t i : body_->ends) ends.push_back(w->results[i]);
+  for (const std::size_t i : body_->ends.of) ends.push_back(w->results[i]);
   return ends;
 }
 
@@ -70,9 +70,9 @@ Tensors Plan::run(std::span<const Tensor* const> inputs) const {
     set_argument(*w, inputs.size() + i, g.values[g.reads[i].value], g.cells[g.reads[i].cell].peek());
   w->run(true);
   for (std::size_t i = 0; i < g.writes.size(); ++i)
-    g.cells[g.writes[i].cell].assign(w->results[body_->ends[g.outputs.size() + i]]);
+    g.cells[g.writes[i].cell].assign(w->results[body_->ends.of[g.outputs.size() + i]]);
   Tensors outputs;
-  for (std::size_t i = 0; i < g.outputs.size(); ++i) outputs.push_back(w->results[body_->ends[i]]);
+  for (std::size_t i = 0; i < g.outputs.size(); ++i) outputs.push_back(w->results[body_->ends.of[i]]);
   return outputs;
 }
 

@@ -10,16 +10,17 @@ namespace {
 /// Says what a plan does.
 class Reporter {
  public:
-  Reporter(PlanBody& body, const Fused& fused) : body_(body), g_(body.graph), fused_(fused) {}
+  Reporter(const Graph& g, const Fused& fused) : g_(g), fused_(fused) {}
 
-  void run() {
-    PlanReport& r = body_.report;
+  PlanReport run(const PlanEnds& ends) {
+    PlanReport& r = report_;
     r.operations = g_.nodes.size();
     r.refusals = fused_.refusals;
     for (const Task& t : fused_.tasks) r.steps.push_back(t.group >= 0 ? describe_group(t) : describe_call(t));
     for (const PlanReport::Step& s : r.steps) r.bytes_moved += s.bytes;
-    for (const ValueId v : body_.results) r.result_bytes += bytes_of(v);
-    for (const Tensor& c : body_.constants) r.constant_bytes += (c.contiguous() ? c.numel() : 1) * size_of(c.dtype());
+    for (const ValueId v : ends.results) r.result_bytes += bytes_of(v);
+    for (const Tensor& c : ends.constants) r.constant_bytes += (c.contiguous() ? c.numel() : 1) * size_of(c.dtype());
+    return std::move(report_);
   }
 
  private:
@@ -29,7 +30,7 @@ class Reporter {
     const Group& group = fused_.groups[static_cast<std::size_t>(t.group)];
     PlanReport::Step s;
     s.kernel = true;
-    ++body_.report.kernels;
+    ++report_.kernels;
     std::vector<std::pair<std::size_t, std::string_view>> names;
     std::vector<std::pair<std::size_t, Scope>> scopes;
     std::vector<ValueId> read;
@@ -69,8 +70,8 @@ class Reporter {
     const Graph::Node& n = g_.nodes[node];
     s.what = std::string(n.op->name) + " " + s.what;
     s.operations += 1;
-    ++body_.report.products;
-    ++body_.report.epilogues;
+    ++report_.products;
+    ++report_.epilogues;
     for (const ValueId v : n.in) s.bytes += bytes_of(v);
     s.bytes -= bytes_of(n.out[0]);
   }
@@ -81,19 +82,21 @@ class Reporter {
     s.what = n.op->name;
     s.operations = 1;
     name_layer(s, n.scope);
-    ++(is_product(*n.op) ? body_.report.products : body_.report.others);
+    ++(is_product(*n.op) ? report_.products : report_.others);
     for (const ValueId v : n.in) s.bytes += bytes_of(v);
     for (const ValueId v : n.out) s.bytes += bytes_of(v);
     return s;
   }
 
-  PlanBody& body_;
   const Graph& g_;
   const Fused& fused_;
+  PlanReport report_;
 };
 
 }  // namespace
 
-void describe_plan(PlanBody& body, const Fused& fused) { Reporter(body, fused).run(); }
+PlanReport describe_plan(const Graph& g, const Fused& fused, const PlanEnds& ends) {
+  return Reporter(g, fused).run(ends);
+}
 
 }  // namespace ferrite::detail

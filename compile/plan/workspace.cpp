@@ -6,18 +6,19 @@
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite::detail {
-Workspace::Workspace(const PlanBody& plan) : plan_(plan), bases_(plan.bases.count), homes_(plan.bases.count) {
+Workspace::Workspace(const PlanBody& plan) : plan_(plan), bases_(plan.ends.bases.count), homes_(plan.ends.bases.count) {
   arena_ = Tensor::empty({{plan.arena_bytes + kLineBytes}, Dtype::boolean});
   arena_.impl()->storage->rewritten = true;  // in every run: nothing that stands there may be packed
   put(0, home_of(arena_));
-  for (std::size_t i = 0; i < plan.constants.size(); ++i) put(plan.bases.constants + i, home_of(plan.constants[i]));
-  arguments.resize(plan.bases.constants - plan.bases.arguments);
-  results.resize(plan.results.size());
+  for (std::size_t i = 0; i < plan.ends.constants.size(); ++i)
+    put(plan.ends.bases.constants + i, home_of(plan.ends.constants[i]));
+  arguments.resize(plan.ends.bases.constants - plan.ends.bases.arguments);
+  results.resize(plan.ends.results.size());
   copies.resize(arguments.size());
-  calls_.resize(plan.calls.size());
-  packed_.resize(plan.calls.size());
+  calls_.resize(plan.program.calls.size());
+  packed_.resize(plan.program.calls.size());
   for (std::size_t c = 0; c < calls_.size(); ++c) {
-    const PlannedCall& planned = plan.calls[c];
+    const PlannedCall& planned = plan.program.calls[c];
     Call& call = calls_[c];
     call.in.resize(planned.in.size());
     call.out.resize(planned.out.size());
@@ -48,14 +49,14 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
 
 /// Takes the arguments and the results of this call: fresh ones, or cells that nobody else holds.
 void Workspace::bind(bool updates) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) put(plan_.bases.arguments + i, home_of(*arguments[i]));
+  for (std::size_t i = 0; i < arguments.size(); ++i) put(plan_.ends.bases.arguments + i, home_of(*arguments[i]));
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::int64_t cell = updates ? plan_.updates[i] : -1;
     const bool in_place = cell >= 0 && owned_alone(*arguments[static_cast<std::size_t>(cell)]);
-    results[i] =
-        in_place ? *arguments[static_cast<std::size_t>(cell)] : Tensor::empty(plan_.graph.values[plan_.results[i]]);
+    results[i] = in_place ? *arguments[static_cast<std::size_t>(cell)]
+                          : Tensor::empty(plan_.graph.values[plan_.ends.results[i]]);
     (void)Writer::raw(results[i]);  // a new content begins
-    put(plan_.bases.results + i, home_of(results[i]));
+    put(plan_.ends.bases.results + i, home_of(results[i]));
   }
 }
 
@@ -74,14 +75,14 @@ void Workspace::run(bool updates) {
 
 void Workspace::run_in_place() {
   point();
-  for (const PlannedStep& s : plan_.steps) {
+  for (const PlannedStep& s : plan_.program.steps) {
     if (s.kernel < 0) {
       call(s.call);
     } else if (s.block_rows) {
       run_products(s);
     } else {
       for (const PlannedProduct& p : s.products) call(p.call);
-      plan_.kernels[static_cast<std::size_t>(s.kernel)].run(bases_.data());
+      plan_.program.kernels[static_cast<std::size_t>(s.kernel)].run(bases_.data());
     }
   }
 }
@@ -100,7 +101,7 @@ void copy_windows(const PlannedCall& planned, const Tensor& x, std::span<Tensor>
 }  // namespace
 
 void Workspace::call(int index) {
-  const PlannedCall& planned = plan_.calls[static_cast<std::size_t>(index)];
+  const PlannedCall& planned = plan_.program.calls[static_cast<std::size_t>(index)];
   Call& c = calls_[static_cast<std::size_t>(index)];
   if (const PackedMatrix& weights = packed_[static_cast<std::size_t>(index)])
     return packed_product(c.in[0], weights, c.out[0]);
@@ -110,7 +111,7 @@ void Workspace::call(int index) {
 
 /// Some rows of the products, then the kernel over them while they are in the caches.
 void Workspace::run_products(const PlannedStep& s) {
-  const Kernel& kernel = plan_.kernels[static_cast<std::size_t>(s.kernel)];
+  const Kernel& kernel = plan_.program.kernels[static_cast<std::size_t>(s.kernel)];
   for (std::int64_t row = 0, tile = 0; row < s.rows; row += s.block_rows, tile += s.block_tiles) {
     for (const PlannedProduct& p : s.products) {
       take_rows(p, row, std::min(s.block_rows, s.rows - row));
@@ -131,7 +132,7 @@ void Workspace::take_rows(const PlannedProduct& p, std::int64_t first, std::int6
   c.out[0].impl()->shape[0] = rows;
 }
 
-std::unique_ptr<Workspace> PlanBody::borrow() const {
+std::unique_ptr<Workspace> WorkspacePool::take(const PlanBody& plan) {
   {
     const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
@@ -141,10 +142,10 @@ std::unique_ptr<Workspace> PlanBody::borrow() const {
     }
     idle_.reserve(++made_);
   }
-  return std::make_unique<Workspace>(*this);
+  return std::make_unique<Workspace>(plan);
 }
 
-void PlanBody::give_back(std::unique_ptr<Workspace> w) const noexcept {
+void WorkspacePool::give_back(std::unique_ptr<Workspace> w) noexcept {
   for (Tensor& t : w->results) t = Tensor();
   for (Tensor& t : w->copies)
     if (t.defined()) t = Tensor();

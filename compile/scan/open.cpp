@@ -67,9 +67,9 @@ struct OpenScan::Bound {
 
   /// Makes room for what kernels work in: a step asks nobody for memory, on whatever thread it runs.
   void reserve() {
-    for (const Kernel& k : p->step->kernels) k.reserve(memory);
+    for (const Kernel& k : p->step->program.kernels) k.reserve(memory);
     const LendKernelMemory lent(memory);
-    for (const PlannedCall& c : p->step->calls) {
+    for (const PlannedCall& c : p->step->program.calls) {
       if (c.op != ops::matmul) continue;
       const Tensor a = like(c.in[0]), b = like(c.in[1]);
       Tensor out = kept(c.out[0].spec);
@@ -88,12 +88,12 @@ struct OpenScan::Bound {
     const ScanStage& stage = p->parts.step;
     const PlanBody& plan = *p->step;
     for (std::size_t i = 0; i < stage.in.size(); ++i) {
-      const std::size_t base = plan.bases.arguments + i;
+      const std::size_t base = plan.ends.bases.arguments + i;
       if (stage.in[i].kind == Kind::carry) carries[stage.in[i].index].argument = base;
       if (stage.in[i].kind == Kind::x) step.put(base, home_of(xs[stage.in[i].index]));
     }
     ys.resize(p->body->ys());
-    for (std::size_t r = 0; r < plan.results.size(); ++r) bind_result(r);
+    for (std::size_t r = 0; r < plan.ends.results.size(); ++r) bind_result(r);
     for (const auto& [carry, to] : p->parts.carried) ys[to.index] = {0, carry};
   }
 
@@ -101,10 +101,10 @@ struct OpenScan::Bound {
   void bind_result(std::size_t r) {
     const ScanStage& stage = p->parts.step;
     const PlanBody& plan = *p->step;
-    const std::size_t base = plan.bases.results + r;
+    const std::size_t base = plan.ends.bases.results + r;
     bool carried = false;
     for (std::size_t o = 0; o < stage.out.size(); ++o) {
-      if (plan.ends[o] != r) continue;
+      if (plan.ends.of[o] != r) continue;
       const ScanPlace& at = stage.out[o];
       if (at.kind == Kind::y) ys[at.index] = {base, 0};
       if (at.kind != Kind::carry) continue;
@@ -113,7 +113,7 @@ struct OpenScan::Bound {
       carried = true;
     }
     if (carried) return;
-    outputs.push_back(kept(plan.graph.values[plan.results[r]]));
+    outputs.push_back(kept(plan.graph.values[plan.ends.results[r]]));
     step.put(base, home_of(outputs.back()));
   }
 
@@ -143,7 +143,7 @@ struct OpenScan::Bound {
     const ScanStage& stage = p->parts.step;
     for (std::size_t i = 0; i < stage.in.size(); ++i)
       if (stage.in[i].kind == Kind::capture || stage.in[i].kind == Kind::once)
-        step.put(p->step->bases.arguments + i, home_of(outside(stage.in[i])));
+        step.put(p->step->ends.bases.arguments + i, home_of(outside(stage.in[i])));
   }
 
   std::vector<Tensor> compute_once(const std::vector<Tensor>& values) const {
@@ -153,7 +153,7 @@ struct OpenScan::Bound {
     for (std::size_t i = 0; i < stage.in.size(); ++i) w->arguments[i] = &values[stage.in[i].index];
     w->run(false);
     std::vector<Tensor> computed(stage.out.size());
-    for (std::size_t i = 0; i < stage.out.size(); ++i) computed[stage.out[i].index] = w->results[p->once->ends[i]];
+    for (std::size_t i = 0; i < stage.out.size(); ++i) computed[stage.out[i].index] = w->results[p->once->ends.of[i]];
     return computed;
   }
 

@@ -46,12 +46,13 @@ const ScanProgram::ChunkPlans& ScanProgram::plans(std::int64_t steps) const {
 
 std::vector<PackableProduct> packable_products(const PlanBody& step, const ScanStage& stage) {
   std::vector<PackableProduct> found;
-  for (std::size_t c = 0; c < step.calls.size(); ++c) {
-    const PlannedCall& call = step.calls[c];
+  for (std::size_t c = 0; c < step.program.calls.size(); ++c) {
+    const PlannedCall& call = step.program.calls[c];
     if (call.op != ops::matmul || call.in[0].spec.shape.rank() != 2) continue;
     const PlannedTensor& w = call.in[1];
-    if (w.base < step.bases.arguments || w.base >= step.bases.constants || call.in[0].strides[1] != 1) continue;
-    const ScanPlace& at = stage.in[w.base - step.bases.arguments];
+    if (w.base < step.ends.bases.arguments || w.base >= step.ends.bases.constants || call.in[0].strides[1] != 1)
+      continue;
+    const ScanPlace& at = stage.in[w.base - step.ends.bases.arguments];
     if (at.kind != Kind::capture && at.kind != Kind::once) continue;
     found.push_back({c, at, w.spec.shape, w.strides, w.offset / size_of(w.spec.dtype), call.in[0].spec.shape[0]});
   }
@@ -132,7 +133,7 @@ class ScanRun {
     w->run(false);
     once_ = InlineVector<Tensor, 16>(p_.parts_.once.out.size());
     for (std::size_t i = 0; i < p_.parts_.once.out.size(); ++i)
-      once_[p_.parts_.once.out[i].index] = w->results[p_.once_->ends[i]];
+      once_[p_.parts_.once.out[i].index] = w->results[p_.once_->ends.of[i]];
   }
 
   const Tensor& tensor(const ScanPlace& at) const {
@@ -163,15 +164,16 @@ class ScanRun {
   void run_chunk(const PlanBody& plan, const ScanStage& stage) const {
     const Borrowed w(plan);
     for (std::size_t i = 0; i < stage.in.size(); ++i)
-      w->put(plan.bases.arguments + i, home(stage.in[i], 0, stride(stage.in[i])));
+      w->put(plan.ends.bases.arguments + i, home(stage.in[i], 0, stride(stage.in[i])));
     for (std::size_t o = 0; o < stage.out.size(); ++o)
-      w->put(plan.bases.results + plan.ends[o], home(stage.out[o], 0, stride(stage.out[o])));
+      w->put(plan.ends.bases.results + plan.ends.of[o], home(stage.out[o], 0, stride(stage.out[o])));
     w->run_in_place();
     for (std::size_t o = 0; o < stage.out.size(); ++o) {  // one value in several places
       const Home to = home(stage.out[o], 0, stride(stage.out[o]));
-      const std::byte* const from = w->data(plan.bases.results + plan.ends[o]);
+      const std::byte* const from = w->data(plan.ends.bases.results + plan.ends.of[o]);
       if (to.first != from)
-        std::memcpy(to.first, from, static_cast<std::size_t>(bytes_of(plan.graph.values[plan.results[plan.ends[o]]])));
+        std::memcpy(to.first, from,
+                    static_cast<std::size_t>(bytes_of(plan.graph.values[plan.ends.results[plan.ends.of[o]]])));
     }
   }
 
@@ -188,7 +190,7 @@ class ScanRun {
     const ScanStage& stage = p_.parts_.step;
     const PlanBody& plan = *p_.step_;
     for (std::size_t i = 0; i < stage.in.size(); ++i) {
-      const std::size_t base = plan.bases.arguments + i;
+      const std::size_t base = plan.ends.bases.arguments + i;
       const std::int64_t by = stride(stage.in[i]);
       if (stage.in[i].kind == Kind::capture || stage.in[i].kind == Kind::once) {
         step_->put(base, home_of(tensor(stage.in[i])));
@@ -197,7 +199,7 @@ class ScanRun {
       }
     }
     next_ = InlineVector<std::size_t, 4>(s_.carries);
-    for (std::size_t r = 0; r < plan.results.size(); ++r) place_result(r);
+    for (std::size_t r = 0; r < plan.ends.results.size(); ++r) place_result(r);
   }
 
   /// A result is written where it belongs: into a stack that goes out if there is one, else, if it is carried, in turn
@@ -205,12 +207,12 @@ class ScanRun {
   void place_result(std::size_t r) {
     const ScanStage& stage = p_.parts_.step;
     const PlanBody& plan = *p_.step_;
-    const std::size_t base = plan.bases.results + r;
-    const Spec& spec = plan.graph.values[plan.results[r]];
+    const std::size_t base = plan.ends.bases.results + r;
+    const Spec& spec = plan.graph.values[plan.ends.results[r]];
     bool carried = false;
     const ScanPlace* to = nullptr;
     for (std::size_t o = 0; o < stage.out.size(); ++o) {
-      if (plan.ends[o] != r) continue;
+      if (plan.ends.of[o] != r) continue;
       const ScanPlace& at = stage.out[o];
       if (at.kind == Kind::carry) next_[at.index] = base;
       carried |= at.kind == Kind::carry;
@@ -221,7 +223,7 @@ class ScanRun {
     if (to) results_.push_back({base, *to, stride(*to)});
     if (!to) turning_.push_back({base, {kept(spec), kept(spec)}});
     for (std::size_t o = 0; o < stage.out.size(); ++o)
-      if (plan.ends[o] == r && stage.out[o].kind != Kind::carry && &stage.out[o] != to)
+      if (plan.ends.of[o] == r && stage.out[o].kind != Kind::carry && &stage.out[o] != to)
         copies_.push_back({base, stage.out[o], bytes_of(spec)});
   }
 
