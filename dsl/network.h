@@ -39,7 +39,7 @@ class Network final : public nn::Sequential {
   Network copy() const;
 
   /// A table: layer, kind, output shape, parameters, multiply-adds; totals at the end.
-  std::string summary() const;
+  std::string summary() const override;
   const std::vector<SummaryRow>& rows() const& { return rows_; }
   std::vector<SummaryRow> rows() const&& { return rows_; }
 

@@ -191,6 +191,8 @@ class Layer : public Module {
  public:
   /// The word for it: "gru", "linear".
   virtual std::string kind() const = 0;
+  /// The layer in words: its kind and options, "gru(input_size=3, hidden_size=8, layers=2)".
+  virtual std::string summary() const { return kind(); }
   virtual Tensor forward(const Tensor& x, const Context& context) const = 0;
   /// Whether a step's output depends on that step's input and on carried states alone, so that the layer can be
   /// streamed. A layer that does not say so is taken not to be.

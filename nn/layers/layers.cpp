@@ -16,15 +16,6 @@ void check_positive(const char* where, std::int64_t a, std::int64_t b = 1) {
                      std::to_string(b));
 }
 
-template <class L>
-std::unique_ptr<Layer> with_values_of(const L& from, std::unique_ptr<L> to) {
-  copy_values(from, *to);
-  to->train(from.training());
-  return to;
-}
-
-Init like(const Parameter& p) { return {.dtype = p.dtype()}; }
-
 void check_sequence(const char* where, const Tensor& x) {
   if (x.rank() != 3) throw ShapeError(std::string(where) + ": expects [B, T, D], got " + x.shape().str());
   if (x.shape()[1] == 0) throw ShapeError(std::string(where) + ": the sequence has no steps: " + x.shape().str());
@@ -34,12 +25,12 @@ void check_sequence(const char* where, const Tensor& x) {
 
 // ---- linear --------------------------------------------------------------------------------------------
 
-Linear::Linear(std::int64_t in_features, std::int64_t out_features, const Init& init, bool with_bias) {
-  check_positive("linear", in_features, out_features);
-  const double bound = 1 / std::sqrt(static_cast<double>(in_features));
+Linear::Linear(const LinearOptions& o, const Init& init) : LayerOf(o, init) {
+  check_positive("linear", o.in_features, o.out_features);
+  const double bound = 1 / std::sqrt(static_cast<double>(o.in_features));
   const Fill fill = init::uniform(-bound, bound);
-  weight = parameter("weight", {in_features, out_features}, fill, init, FileLayout::transposed);
-  if (with_bias) bias = parameter("bias", {out_features}, fill, init);
+  weight = parameter("weight", {o.in_features, o.out_features}, fill, init, FileLayout::transposed);
+  if (o.bias) bias = parameter("bias", {o.out_features}, fill, init);
 }
 
 Tensor Linear::forward(const Tensor& x, const Context&) const {
@@ -52,15 +43,11 @@ std::unique_ptr<Step> Linear::make_step(const StepRows& in) const {
   return detail::linear_step(weight, bias, in.batch);
 }
 
-std::unique_ptr<Layer> Linear::clone() const {
-  return with_values_of(*this, std::make_unique<Linear>(in_features(), out_features(), like(weight), bias.defined()));
-}
-
 // ---- embedding -----------------------------------------------------------------------------------------
 
-Embedding::Embedding(std::int64_t vocabulary, std::int64_t features, const Init& init) {
-  check_positive("embedding", vocabulary, features);
-  weight = parameter("weight", {vocabulary, features}, init::normal(0, 1), init);
+Embedding::Embedding(const EmbeddingOptions& o, const Init& init) : LayerOf(o, init) {
+  check_positive("embedding", o.vocabulary, o.features);
+  weight = parameter("weight", {o.vocabulary, o.features}, init::normal(0, 1), init);
 }
 
 Tensor Embedding::forward(const Tensor& tokens, const Context&) const {
@@ -74,27 +61,19 @@ std::unique_ptr<Step> Embedding::make_step(const StepRows& in) const {
   return detail::embedding_step(weight, in.batch);
 }
 
-std::unique_ptr<Layer> Embedding::clone() const {
-  return with_values_of(*this, std::make_unique<Embedding>(weight.shape()[0], weight.shape()[1], like(weight)));
-}
-
 // ---- layer norm ----------------------------------------------------------------------------------------
 
-LayerNorm::LayerNorm(std::int64_t features, const Init& init, double epsilon) : epsilon_(epsilon) {
-  check_positive("layer_norm", features);
-  ferrite::detail::check_not_negative("layer_norm: epsilon", {epsilon});
-  weight = parameter("weight", {features}, init::constant(1), init);
-  bias = parameter("bias", {features}, init::constant(0), init);
+LayerNorm::LayerNorm(const LayerNormOptions& o, const Init& init) : LayerOf(o, init) {
+  check_positive("layer_norm", o.features);
+  ferrite::detail::check_not_negative("layer_norm: epsilon", {o.epsilon});
+  weight = parameter("weight", {o.features}, init::constant(1), init);
+  bias = parameter("bias", {o.features}, init::constant(0), init);
 }
 
 Tensor LayerNorm::forward(const Tensor& x, const Context&) const {
   if (x.rank() < 1 || x.shape()[-1] != weight.shape()[0])
     throw ShapeError("layer_norm: expects " + std::to_string(weight.shape()[0]) + " features, got " + x.shape().str());
-  return layer_norm(x, 1, epsilon_) * weight + bias;
-}
-
-std::unique_ptr<Layer> LayerNorm::clone() const {
-  return with_values_of(*this, std::make_unique<LayerNorm>(weight.shape()[0], like(weight), epsilon_));
+  return layer_norm(x, 1, options().epsilon) * weight + bias;
 }
 
 // ---- dropout -------------------------------------------------------------------------------------------
@@ -103,9 +82,9 @@ namespace {
 constexpr std::string_view kKey = "key";
 }
 
-Dropout::Dropout(double probability, const Init& init) : probability_(probability) {
-  if (!(probability >= 0 && probability <= 1))
-    throw ValueError("dropout: the probability must lie in [0, 1], got " + std::to_string(probability));
+Dropout::Dropout(const DropoutOptions& o, const Init& init) : LayerOf(o, init) {
+  if (!(o.probability >= 0 && o.probability <= 1))
+    throw ValueError("dropout: the probability must lie in [0, 1], got " + std::to_string(o.probability));
   calls = state("calls", full({}, 0, Dtype::i64));
   // The stream's name is "<layer>.dropout".
   const auto draw = [](std::string_view full_name, std::uint64_t seed) {
@@ -117,18 +96,17 @@ Dropout::Dropout(double probability, const Init& init) : probability_(probabilit
 }
 
 Tensor Dropout::forward(const Tensor& x, const Context&) const {
-  if (!training() || probability_ == 0) return x;
-  if (probability_ == 1) return x * 0;
+  const double p = options().probability;
+  if (!training() || p == 0) return x;
+  if (p == 1) return x * 0;
   const Tensor call = calls.value();
-  const double keep = 1 - probability_;
+  const double keep = 1 - p;
   const Tensor mask = bernoulli(x.shape(), key.value(), call, keep, x.dtype()) / keep;
   calls.assign(call + 1);
   return x * mask;
 }
 
 std::unique_ptr<Step> Dropout::make_step(const StepRows& in) const { return detail::identity_step(in); }
-
-std::unique_ptr<Layer> Dropout::clone() const { return with_values_of(*this, std::make_unique<Dropout>(probability_)); }
 
 // ---- activations ---------------------------------------------------------------------------------------
 
@@ -171,14 +149,14 @@ std::vector<std::string> activation_names() {
   return names;
 }
 
-Activation::Activation(std::string name, Function f) : name_(std::move(name)), f_(f) {
-  if (!f_) throw ValueError("activation: the function of '" + name_ + "' is null");
+Activation::Activation(const ActivationOptions& o) : LayerOf(o) {
+  if (!o.function) throw ValueError("activation: the function of '" + o.name + "' is null");
 }
 
-bool Activation::causal() const { return activation(name_) == f_; }
+bool Activation::causal() const { return activation(options().name) == options().function; }
 
 std::unique_ptr<Step> Activation::make_step(const StepRows& in) const {
-  const Primitive* const op = activation(name_) == f_ ? find_primitive(name_) : nullptr;
+  const Primitive* const op = causal() ? find_primitive(options().name) : nullptr;
   if (!op || op->arity != 1 || !op->block(in.dtype)) return nullptr;
   return detail::pointwise_step(*op, in);
 }

@@ -34,9 +34,8 @@ Custom::Custom(Make make, std::int64_t input_size, std::int64_t hidden_size, con
 
 Custom::Custom(Make make, std::unique_ptr<CustomCell> first, std::int64_t input_size, std::int64_t hidden_size,
                const CustomOptions& options, const Init& init)
-    : Recurrent(first->kind(), first->has_memory(), sizes_of(input_size, hidden_size, options), init),
+    : LayerOf(options, first->kind(), first->has_memory(), sizes_of(input_size, hidden_size, options), init),
       make_(std::move(make)),
-      options_(options),
       dtype_(init.dtype) {
   if (options.form == Form::fused)
     throw ValueError(kind() + ": there is no fused kernel for a cell of one's own; use Form::scan or Form::unrolled");
@@ -63,13 +62,12 @@ const CustomCell& Custom::cell(std::int64_t layer, bool reverse) const& {
   return *cells_[index_of("cell", layer, reverse)];
 }
 
-std::unique_ptr<Layer> Custom::clone() const {
-  // A cell may ask for its seed; the values are those of this layer in any case.
+std::unique_ptr<Custom> Custom::another(const Init& init) const {
   const auto& all = named_parameters();
   const bool drawn = std::all_of(all.begin(), all.end(), [](const auto& p) { return p.cell.drawn(); });
-  Init init = like();
-  if (drawn) init.seed = 0;
-  return copy_to(std::make_unique<Custom>(make_, input_size(), hidden_size(), options_, init));
+  Init seeded{.seed = init.seed, .prefix = init.prefix, .dtype = dtype_};
+  if (drawn) seeded.seed = 0;
+  return std::make_unique<Custom>(make_, input_size(), hidden_size(), options(), seeded);
 }
 
 Tensor Custom::run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,
@@ -86,7 +84,7 @@ Tensor Custom::run_direction(std::size_t at, const Tensor& x, const SequenceOpti
     };
   }
   Tensors all;
-  if (options_.form == Form::unrolled) {
+  if (sizes().form == Form::unrolled) {
     all = unroll(without_padding(x, options.lengths, options.batch_first), state, step, options);
   } else if (masked) {
     all = detail::run_scan(detail::scan_of(step), x, state, options);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "ferrite/compile/scan.h"
+#include "ferrite/nn/layer_of.h"
 #include "ferrite/nn/recurrent/recurrent.h"
 
 namespace ferrite::nn {
@@ -41,11 +42,15 @@ struct CustomOptions {
   double variational_dropout = 0;
   bool batch_first = true;
   Form form = Form::scan;  ///< or unrolled
+  static constexpr auto fields = std::tuple(
+      attr("layers", &CustomOptions::layers), attr("bidirectional", &CustomOptions::bidirectional),
+      attr("dropout", &CustomOptions::dropout), attr("variational_dropout", &CustomOptions::variational_dropout),
+      attr("batch_first", &CustomOptions::batch_first));
 };
 
 /// A recurrent layer of a user's cell: layers, directions, lengths, resets, states and streams are those of Recurrent.
 /// Parameters are those of the cells under "cell_l0.", "cell_l0_reverse.", "cell_l1.", ...
-class Custom final : public Recurrent {
+class Custom final : public LayerOf<Custom, CustomOptions, Recurrent> {
  public:
   /// Makes the cell of one layer and direction for an input of so many features.
   using Make = std::function<std::unique_ptr<CustomCell>(std::int64_t input_size, const Init& init)>;
@@ -58,7 +63,8 @@ class Custom final : public Recurrent {
   /// Throws ValueError for a layer or direction that is not there.
   const CustomCell& cell(std::int64_t layer = 0, bool reverse = false) const&;
   const CustomCell& cell(std::int64_t layer = 0, bool reverse = false) const&& = delete;
-  std::unique_ptr<Layer> clone() const override;
+  /// One without values of its own; a cell may ask for its seed.
+  std::unique_ptr<Custom> another(const Init& init) const;
 
  private:
   Custom(Make make, std::unique_ptr<CustomCell> first, std::int64_t input_size, std::int64_t hidden_size,
@@ -70,7 +76,6 @@ class Custom final : public Recurrent {
   RecurrentState run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const override;
 
   Make make_;
-  CustomOptions options_;
   Dtype dtype_;
   std::vector<std::unique_ptr<CustomCell>> cells_;  // layer by layer, forward before backward
   std::vector<Scan> scans_;

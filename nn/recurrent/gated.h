@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "ferrite/compile/scan.h"
+#include "ferrite/nn/layer_of.h"
 #include "ferrite/nn/recurrent/recurrent.h"
 
 /// The layers whose cells are gates of x W_ih + b_ih and h W_hh + b_hh: nn/recurrent/gru.h, nn/recurrent/lstm.h,

@@ -27,6 +27,11 @@ struct GruOptions {
   /// False: n = tanh(x W_in + b_in + (r * h) W_hn + b_hn), the GRU of arXiv 1406.1078v1, of Keras with
   /// reset_after=False and of ONNX with linear_before_reset = 0.
   bool reset_after = true;
+  static constexpr auto fields =
+      std::tuple(attr("layers", &GruOptions::layers), attr("bidirectional", &GruOptions::bidirectional),
+                 attr("dropout", &GruOptions::dropout), attr("bias", &GruOptions::bias),
+                 attr("batch_first", &GruOptions::batch_first), attr("recompute", &GruOptions::recompute),
+                 attr("reset_after", &GruOptions::reset_after));
 };
 
 /// Gated recurrent unit (arXiv 1406.1078), as torch.nn.GRU(input_size, hidden_size, batch_first=True).
@@ -39,17 +44,13 @@ struct GruOptions {
 /// Parameters, the blocks of columns being r, z, n: weight_ih_l0 [D, 3H], weight_hh_l0 [H, 3H] (in files [3H, D] and
 /// [3H, H]), bias_ih_l0 [3H], bias_hh_l0 [3H], then _l0_reverse, _l1, ...; all start as U(-1/sqrt(H), 1/sqrt(H)).
 /// Shapes, lengths, resets and states: see Recurrent.
-class Gru final : public GatedRecurrent {
+class Gru final : public LayerOf<Gru, GruOptions, GatedRecurrent> {
  public:
   Gru(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
       : Gru(input_size, hidden_size, GruOptions{}, init) {}
   Gru(std::int64_t input_size, std::int64_t hidden_size, const GruOptions& options, const Init& init = {});
 
-  bool reset_after() const { return reset_after_; }
-  std::unique_ptr<Layer> clone() const override;
-
- private:
-  bool reset_after_;
+  bool reset_after() const { return options().reset_after; }
 };
 
 /// torch.nn.GRUCell.

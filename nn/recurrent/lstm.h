@@ -20,6 +20,11 @@ struct LstmOptions {
   Form form = Form::fused;     ///< for tests and experts
   bool recompute = false;      ///< gates are computed again for the gradient instead of kept: less memory, more time
   std::int64_t proj_size = 0;  ///< P < H: h' = (o * tanh(c')) W_hr (arXiv 1402.1128); 0: none
+  static constexpr auto fields =
+      std::tuple(attr("layers", &LstmOptions::layers), attr("bidirectional", &LstmOptions::bidirectional),
+                 attr("dropout", &LstmOptions::dropout), attr("bias", &LstmOptions::bias),
+                 attr("batch_first", &LstmOptions::batch_first), attr("recompute", &LstmOptions::recompute),
+                 attr("proj_size", &LstmOptions::proj_size));
 };
 
 /// Long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates), as torch.nn.LSTM(input_size,
@@ -36,13 +41,11 @@ struct LstmOptions {
 /// and [4H, H]), bias_ih_l0 [4H], bias_hh_l0 [4H], with a projection weight_hr_l0 [H, P], then _l0_reverse, _l1, ...;
 /// all start as U(-1/sqrt(H), 1/sqrt(H)). `run` gives h in `state` and c in `cell`. Shapes, lengths, resets and
 /// states: see Recurrent; with a projection h is P wide.
-class Lstm final : public GatedRecurrent {
+class Lstm final : public LayerOf<Lstm, LstmOptions, GatedRecurrent> {
  public:
   Lstm(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
       : Lstm(input_size, hidden_size, LstmOptions{}, init) {}
   Lstm(std::int64_t input_size, std::int64_t hidden_size, const LstmOptions& options, const Init& init = {});
-
-  std::unique_ptr<Layer> clone() const override;
 };
 
 /// torch.nn.LSTMCell.

@@ -19,6 +19,10 @@ struct PeepholeLstmOptions {
   bool batch_first = true;
   Form form = Form::fused;  ///< for tests and experts
   bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
+  static constexpr auto fields = std::tuple(
+      attr("layers", &PeepholeLstmOptions::layers), attr("bidirectional", &PeepholeLstmOptions::bidirectional),
+      attr("dropout", &PeepholeLstmOptions::dropout), attr("bias", &PeepholeLstmOptions::bias),
+      attr("batch_first", &PeepholeLstmOptions::batch_first), attr("recompute", &PeepholeLstmOptions::recompute));
 };
 
 /// An LSTM whose gates see its memory (Gers, Schraudolph and Schmidhuber 2002), as tf.keras's PeepholeLSTMCell and
@@ -33,14 +37,12 @@ struct PeepholeLstmOptions {
 ///
 /// Parameters are those of Lstm and weight_ch_l0 [3H]: p_i, p_f, p_o; all start as U(-1/sqrt(H), 1/sqrt(H)). `run`
 /// gives h in `state` and c in `cell`. Shapes, lengths, resets and states: see Recurrent.
-class PeepholeLstm final : public GatedRecurrent {
+class PeepholeLstm final : public LayerOf<PeepholeLstm, PeepholeLstmOptions, GatedRecurrent> {
  public:
   PeepholeLstm(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
       : PeepholeLstm(input_size, hidden_size, PeepholeLstmOptions{}, init) {}
   PeepholeLstm(std::int64_t input_size, std::int64_t hidden_size, const PeepholeLstmOptions& options,
                const Init& init = {});
-
-  std::unique_ptr<Layer> clone() const override;
 };
 
 }  // namespace ferrite::nn

@@ -215,10 +215,4 @@ std::span<const State> Recurrent::states_in(const Context& context, std::int64_t
   return context.carry->states_of(*this, batch);
 }
 
-std::unique_ptr<Layer> Recurrent::copy_to(std::unique_ptr<Recurrent> to) const {
-  copy_values(*this, *to);
-  to->take_after(*this);
-  return to;
-}
-
 }  // namespace ferrite::nn

@@ -75,9 +75,6 @@ class Recurrent : public Layer {
  protected:
   /// Throws ValueError for sizes below 1, dropout outside [0, 1] and a projection that is not smaller than H.
   Recurrent(std::string name, bool has_memory, const RecurrentSizes& sizes, const Init& init);
-  /// Gives a new layer of equal sizes the values and modes of this one.
-  std::unique_ptr<Layer> copy_to(std::unique_ptr<Recurrent> to) const;
-  Init like() const { return {.dtype = dtype()}; }
   bool has_memory() const { return has_memory_; }
   /// Features that come into a layer.
   std::int64_t features_into(std::int64_t layer) const {

@@ -20,6 +20,10 @@ struct RnnOptions {
   Form form = Form::fused;  ///< for tests and experts
   bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
   Nonlinearity nonlinearity = Nonlinearity::tanh;
+  static constexpr auto fields =
+      std::tuple(attr("layers", &RnnOptions::layers), attr("bidirectional", &RnnOptions::bidirectional),
+                 attr("dropout", &RnnOptions::dropout), attr("bias", &RnnOptions::bias),
+                 attr("batch_first", &RnnOptions::batch_first), attr("recompute", &RnnOptions::recompute));
 };
 
 /// Elman's recurrent network (1990), as torch.nn.RNN(input_size, hidden_size, batch_first=True).
@@ -28,17 +32,13 @@ struct RnnOptions {
 ///
 /// Parameters: weight_ih_l0 [D, H], weight_hh_l0 [H, H] (in files turned), bias_ih_l0 [H], bias_hh_l0 [H], then
 /// _l0_reverse, _l1, ...; all start as U(-1/sqrt(H), 1/sqrt(H)). Shapes, lengths, resets and states: see Recurrent.
-class Rnn final : public GatedRecurrent {
+class Rnn final : public LayerOf<Rnn, RnnOptions, GatedRecurrent> {
  public:
   Rnn(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
       : Rnn(input_size, hidden_size, RnnOptions{}, init) {}
   Rnn(std::int64_t input_size, std::int64_t hidden_size, const RnnOptions& options, const Init& init = {});
 
-  Nonlinearity nonlinearity() const { return nonlinearity_; }
-  std::unique_ptr<Layer> clone() const override;
-
- private:
-  Nonlinearity nonlinearity_;
+  Nonlinearity nonlinearity() const { return options().nonlinearity; }
 };
 
 /// torch.nn.RNNCell.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ferrite/dsl/builder.h"
+#include "ferrite/nn/recurrent/peephole_lstm.h"
 #include "ferrite/nn/stream/stream.h"
 #include "support/causal_layers.h"
 #include "support/compare.h"
@@ -50,8 +51,10 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
   all["add"] = {
       one([init](B& b) { b.add(causal_layers::Fir(kFeatures, init)); }),
       one([](B& b) { b.linear(4).add(causal_layers::Delays()); }),
+      one([init](B& b) { b.add(nn::PeepholeLstm(kFeatures, 4, {.layers = 2}, init)); }),
       one([init](B& b) { b.add(causal_layers::FilteredGru(kFeatures, init)); }),
-      one([init](B& b) { b.add(causal_layers::Attention(kFeatures, 2 * kSteps, init)); }), one([init](B& b) {
+      one([init](B& b) { b.add(causal_layers::Attention(kFeatures, 2 * kSteps, init)); }),
+      one([init](B& b) {
         b.gru(kFeatures).residual([&](B& r) { r.add(causal_layers::Fir(kFeatures, init)).gru(kFeatures).softmax(); });
       })};
   for (const std::string& name : nn::activation_names()) {

@@ -20,19 +20,4 @@ RecurrentSizes sizes_of(std::int64_t input_size, std::int64_t hidden_size, const
   return s;
 }
 
-/// The way back.
-template <class Options>
-Options options_of(const RecurrentSizes& s) {
-  Options o;
-  o.layers = s.layers;
-  o.bidirectional = s.bidirectional;
-  o.bias = s.bias;
-  o.dropout = s.dropout;
-  o.batch_first = s.batch_first;
-  o.form = s.form;
-  o.recompute = s.recompute;
-  if constexpr (requires { o.proj_size; }) o.proj_size = s.proj_size;
-  return o;
-}
-
 }  // namespace ferrite::nn::detail

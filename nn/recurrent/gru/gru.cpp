@@ -142,15 +142,8 @@ Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0
 }
 
 Gru::Gru(std::int64_t input_size, std::int64_t hidden_size, const GruOptions& options, const Init& init)
-    : GatedRecurrent(options.reset_after ? detail::kGru : detail::kGruResetBefore,
-                     detail::sizes_of(input_size, hidden_size, options), init),
-      reset_after_(options.reset_after) {}
-
-std::unique_ptr<Layer> Gru::clone() const {
-  auto options = detail::options_of<GruOptions>(sizes());
-  options.reset_after = reset_after_;
-  return copy_to(std::make_unique<Gru>(input_size(), hidden_size(), options, like()));
-}
+    : LayerOf(options, options.reset_after ? detail::kGru : detail::kGruResetBefore,
+              detail::sizes_of(input_size, hidden_size, options), init) {}
 
 GruCell::GruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias)
     : RecurrentCell(detail::kGru, input_size, hidden_size, init, bias) {}

@@ -101,12 +101,7 @@ Tensors lstm_sequence(const Tensor& x, const SequenceWeights& w, const Recurrent
 }
 
 Lstm::Lstm(std::int64_t input_size, std::int64_t hidden_size, const LstmOptions& options, const Init& init)
-    : GatedRecurrent(detail::kLstm, detail::sizes_of(input_size, hidden_size, options), init) {}
-
-std::unique_ptr<Layer> Lstm::clone() const {
-  const auto options = detail::options_of<LstmOptions>(sizes());
-  return copy_to(std::make_unique<Lstm>(input_size(), hidden_size(), options, like()));
-}
+    : LayerOf(options, detail::kLstm, detail::sizes_of(input_size, hidden_size, options), init) {}
 
 LstmCell::LstmCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias)
     : RecurrentCell(detail::kLstm, input_size, hidden_size, init, bias) {}

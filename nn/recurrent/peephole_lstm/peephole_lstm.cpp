@@ -98,11 +98,6 @@ Tensors peephole_lstm_sequence(const Tensor& x, const SequenceWeights& w, const 
 
 PeepholeLstm::PeepholeLstm(std::int64_t input_size, std::int64_t hidden_size, const PeepholeLstmOptions& options,
                            const Init& init)
-    : GatedRecurrent(detail::kPeepholeLstm, detail::sizes_of(input_size, hidden_size, options), init) {}
-
-std::unique_ptr<Layer> PeepholeLstm::clone() const {
-  const auto options = detail::options_of<PeepholeLstmOptions>(sizes());
-  return copy_to(std::make_unique<PeepholeLstm>(input_size(), hidden_size(), options, like()));
-}
+    : LayerOf(options, detail::kPeepholeLstm, detail::sizes_of(input_size, hidden_size, options), init) {}
 
 }  // namespace ferrite::nn

@@ -93,14 +93,7 @@ const detail::GatedCell& cell_of(Nonlinearity f) { return f == Nonlinearity::rel
 }  // namespace
 
 Rnn::Rnn(std::int64_t input_size, std::int64_t hidden_size, const RnnOptions& options, const Init& init)
-    : GatedRecurrent(cell_of(options.nonlinearity), detail::sizes_of(input_size, hidden_size, options), init),
-      nonlinearity_(options.nonlinearity) {}
-
-std::unique_ptr<Layer> Rnn::clone() const {
-  auto options = detail::options_of<RnnOptions>(sizes());
-  options.nonlinearity = nonlinearity_;
-  return copy_to(std::make_unique<Rnn>(input_size(), hidden_size(), options, like()));
-}
+    : LayerOf(options, cell_of(options.nonlinearity), detail::sizes_of(input_size, hidden_size, options), init) {}
 
 RnnCell::RnnCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias,
                  Nonlinearity nonlinearity)

@@ -1,0 +1,103 @@
+#pragma once
+/// The base of layers that keep their options as a struct.
+#include <concepts>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "ferrite/nn/module.h"
+#include "ferrite/tensor/attrs.h"
+
+namespace ferrite::nn {
+
+/// The options of a layer that has none.
+struct NoOptions {
+  static constexpr auto fields = std::tuple();
+};
+
+namespace detail {
+/// "linear(in_features=3, out_features=4)": what is given, then the options that differ from their defaults.
+std::string summary_of(const std::string& kind, std::string given, const Attrs& options, const Attrs& defaults);
+}  // namespace detail
+
+/// The base of a layer that keeps its options as a struct and writes `kind`, `clone` and `summary` by it:
+///
+///   struct EchoOptions {
+///     std::int64_t features = 1;
+///     double decay = 0.5;
+///     static constexpr auto fields =
+///         std::tuple(attr("features", &EchoOptions::features), attr("decay", &EchoOptions::decay));
+///   };
+///   struct Echo final : nn::LayerOf<Echo, EchoOptions> {
+///     static constexpr auto name = "echo";  // its kind
+///     Parameter decay;
+///     explicit Echo(const EchoOptions& o, const nn::Init& init = {}) : LayerOf(o, init) {
+///       decay = parameter("decay", {o.features}, nn::init::constant(o.decay), init);
+///     }
+///     Tensor forward(const Tensor& x, const nn::Context&) const override { ... }
+///   };
+///
+/// A copy is made by the constructor Self(options, init), Self(options) or Self() (Self(input_size, hidden_size,
+/// options, init) of a recurrent layer) and given all values; a layer that is made otherwise declares `another`.
+/// `fields` (tensor/attrs.h: AttrStruct) is for `summary` alone and may be left out. Without a `name` the kind is that
+/// of Base.
+template <class Self, class Options = NoOptions, std::derived_from<Layer> Base = Layer>
+class LayerOf : public Base {
+ public:
+  const Options& options() const& { return options_; }
+  Options options() const&& { return options_; }
+
+  std::string kind() const override {
+    if constexpr (requires { std::string_view(Self::name); }) {
+      return std::string(Self::name);
+    } else if constexpr (!std::same_as<Base, Layer>) {
+      return Base::kind();
+    } else {
+      return "layer";
+    }
+  }
+  std::string summary() const override {
+    if constexpr (AttrStruct<Options> && std::default_initializable<Options>) {
+      std::string sizes;
+      if constexpr (requires { this->hidden_size(); })
+        sizes =
+            "input_size=" + std::to_string(this->input_size()) + ", hidden_size=" + std::to_string(this->hidden_size());
+      return detail::summary_of(this->kind(), std::move(sizes), Attrs(options_), Attrs(Options{}));
+    } else {
+      return this->kind();
+    }
+  }
+  std::unique_ptr<Layer> clone() const override {
+    const auto& parameters = this->named_parameters();
+    std::unique_ptr<Self> copy = static_cast<const Self&>(*this).another(
+        {.seed = {}, .prefix = {}, .dtype = parameters.empty() ? Dtype::f32 : parameters[0].cell.dtype()});
+    copy_values(*this, *copy);
+    copy->take_after(*this);
+    return copy;
+  }
+
+  /// A layer with the same options, of this dtype and not drawn: what `clone` fills.
+  std::unique_ptr<Self> another(const Init& init) const {
+    if constexpr (std::constructible_from<Self, const Options&, const Init&>) {
+      return std::make_unique<Self>(options_, init);
+    } else if constexpr (std::constructible_from<Self, std::int64_t, std::int64_t, const Options&, const Init&>) {
+      return std::make_unique<Self>(this->input_size(), this->hidden_size(), options_, init);
+    } else if constexpr (std::constructible_from<Self, const Options&>) {
+      return std::make_unique<Self>(options_);
+    } else {
+      return std::make_unique<Self>();
+    }
+  }
+
+ protected:
+  /// `more` is for Base: the Init of a plain layer.
+  template <class... More>
+  explicit LayerOf(Options options, More&&... more) : Base(std::forward<More>(more)...), options_(std::move(options)) {}
+  LayerOf() requires(std::default_initializable<Options>) = default;
+
+ private:
+  Options options_{};
+};
+
+}  // namespace ferrite::nn
