@@ -17,6 +17,7 @@
 #include "ferrite/io/rtneural.h"
 #include "ferrite/io/safetensors.h"
 #include "ferrite/io/torch.h"
+#include "ferrite/nn/graph_layer.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/loss.h"
