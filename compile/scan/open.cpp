@@ -42,8 +42,9 @@ struct OpenScan::Bound {
 
   explicit Bound(std::shared_ptr<const Program> of) : p(std::move(of)), step(*p->step) {
     const ScanSignature& s = p->body->signature();
-    for (std::size_t k = 0; k < s.carries; ++k) carries.push_back({kept(p->body->input(k)), kept(p->body->input(k))});
-    for (std::size_t k = 0; k < s.xs; ++k) xs.push_back(kept(p->body->input(s.carries + k)));
+    for (std::size_t k = 0; k < s.carries; ++k)
+      carries.push_back({zeroed(p->body->input(k)), zeroed(p->body->input(k))});
+    for (std::size_t k = 0; k < s.xs; ++k) xs.push_back(zeroed(p->body->input(s.carries + k)));
     bind();
     reserve();
   }
@@ -57,7 +58,7 @@ struct OpenScan::Bound {
   }
 
   /// Memory whose elements change, zeros at first: nothing that stands there may be packed.
-  static Tensor kept(const Spec& s) {
+  static Tensor zeroed(const Spec& s) {
     Tensor t = Tensor::empty(s);
     t.impl()->storage->rewritten = true;
     std::memset(Writer::raw(t), 0, bytes(t));
@@ -72,7 +73,7 @@ struct OpenScan::Bound {
     for (const PlannedCall& c : p->step->program.calls) {
       if (c.op != ops::matmul) continue;
       const Tensor a = like(c.in[0]), b = like(c.in[1]);
-      Tensor out = kept(c.out[0].spec);
+      Tensor out = zeroed(c.out[0].spec);
       const std::array<const Tensor*, 2> in = {&a, &b};
       c.op->eval({in.data(), in.size()}, {&out, 1}, c.attrs);
     }
@@ -81,7 +82,7 @@ struct OpenScan::Bound {
   static Tensor like(const PlannedTensor& t) {
     std::int64_t last = 0;
     for (int k = 0; k < t.spec.shape.rank(); ++k) last += std::max<std::int64_t>(t.spec.shape[k] - 1, 0) * t.strides[k];
-    return kept({{last + 1}, t.spec.dtype}).view(t.spec.shape, t.strides, 0);
+    return zeroed({{last + 1}, t.spec.dtype}).view(t.spec.shape, t.strides, 0);
   }
 
   void bind() {
@@ -113,7 +114,7 @@ struct OpenScan::Bound {
       carried = true;
     }
     if (carried) return;
-    outputs.push_back(kept(plan.graph.values[plan.ends.results[r]]));
+    outputs.push_back(zeroed(plan.graph.values[plan.ends.results[r]]));
     step.put(base, home_of(outputs.back()));
   }
 

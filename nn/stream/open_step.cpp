@@ -70,9 +70,9 @@ class OpenStep final : public Step {
     std::copy_n(scan_->y(0), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
   }
   void commit() override {
+    for (std::size_t g = 0; g < growing_.size(); ++g) append(g);  // an entry may be a state before the step
     scan_->commit();
     if (growing_.empty()) return;
-    for (std::size_t g = 0; g < growing_.size(); ++g) append(g);
     for (std::int64_t& n : steps_) ++n;
     put_steps();
   }

@@ -35,7 +35,7 @@ class Stream {
   /// One token each for a model that begins with an embedding: [B] -> [B, N].
   void step(std::span<const std::int64_t> tokens, std::span<float> y) { advance(tokens, y); }
   void step(std::span<const std::int64_t> tokens, std::span<double> y) { advance(tokens, y); }
-  /// n steps, one after the other: x [n, B, D] -> y [n, B, N].
+  /// n steps, one after the other: x [n, B, D] -> y [n, B, N]. Where one throws, those before it have been made.
   void steps(std::int64_t n, std::span<const float> x, std::span<float> y);
 
   /// Begins anew from zero states.

@@ -51,6 +51,9 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
   all["add"] = {
       one([init](B& b) { b.add(causal_layers::Fir(kFeatures, init)); }),
       one([](B& b) { b.linear(4).add(causal_layers::Delays()); }),
+      one([](B& b) { b.linear(4).add(causal_layers::History(2 * kSteps)); }),
+      one([](B& b) { b.linear(4).add(causal_layers::Same(true)); }),
+      one([](B& b) { b.linear(4).add(causal_layers::Same(false)); }),
       one([init](B& b) { b.add(nn::PeepholeLstm(kFeatures, 4, {.layers = 2}, init)); }),
       one([init](B& b) { b.add(causal_layers::FilteredGru(kFeatures, init)); }),
       one([init](B& b) { b.add(causal_layers::Attention(kFeatures, 2 * kSteps, init)); }),

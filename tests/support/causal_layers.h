@@ -1,5 +1,6 @@
 #pragma once
 /// Layers as users write them that stream: a filter over time, the same around a GRU, attention over all steps so far.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -65,6 +66,40 @@ struct Delays final : nn::Layer {
     return {2 * x - s[0] + s[2] + s[1] / 2, {x, x, s[0]}};
   }
   std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Delays>(); }
+};
+
+/// y_t = x_t + the sum over s < t of x_(s-1): what is appended is a state as it was before the step.
+struct History final : nn::Layer {
+  std::int64_t capacity;
+  explicit History(std::int64_t most_steps) : capacity(most_steps) {}
+  std::string kind() const override { return "history"; }
+  bool causal() const override { return true; }
+  Tensor forward(const Tensor& x, const nn::Context&) const override {
+    const std::int64_t B = x.shape()[0], T = x.shape()[1], D = x.shape()[2], C = std::max(capacity, T);
+    const Tensor nothing = zeros({B, 1, D}, x.dtype());
+    const Tensor delayed = concat({nothing, slice(x, 1, 0, T - 1), expand(nothing, {B, C - T, D})}, 1);
+    const Tensor before = lt(arange(C), reshape(arange(T), {T, 1}));  // [T, C]
+    return x + sum(where(unsqueeze(before, 2), unsqueeze(delayed, 1), 0), {2});
+  }
+  std::vector<nn::StepState> states(const nn::StepRows& in) const override {
+    const Shape row = {in.batch, in.width};
+    return {{.name = "last", .shape = row, .dtype = in.dtype},
+            {.name = "past", .shape = row, .dtype = in.dtype, .capacity = capacity}};
+  }
+  nn::StepResult step(const Tensor& x, const Tensors& s) const override { return {x + sum(s[1], {1}), {x, s[0]}}; }
+  std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<History>(capacity); }
+};
+
+/// What goes in, and what is the same in every step.
+struct Same final : nn::Layer {
+  bool identity;
+  explicit Same(bool gives_input) : identity(gives_input) {}
+  std::string kind() const override { return "same"; }
+  bool causal() const override { return true; }
+  Tensor forward(const Tensor& x, const nn::Context&) const override {
+    return identity ? x : expand(cast(Tensor::from<float>({1, 2, 3}), x.dtype()), {x.shape()[0], x.shape()[1], 3});
+  }
+  std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Same>(identity); }
 };
 
 /// x + gru(fir(x)) as one layer that holds the others.
