@@ -1,5 +1,5 @@
 /// Programs: how they are put together, checked and applied.
-#include "ferrite/compile/graph.h"
+#include "ferrite/compile/graph/rewrite.h"
 
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/recorder.h"
@@ -112,6 +112,21 @@ class Validation {
 };
 
 }  // namespace
+
+std::vector<ValueId> detail::splice(Graph& g, const Graph& part, std::span<const ValueId> inputs, Scope scope) {
+  std::vector<ValueId> here(part.values.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) here[part.inputs[i]] = inputs[i];
+  for (const Graph::Constant& c : part.constants) here[c.value] = g.add_constant(c.tensor);
+  for (Graph::Node n : part.nodes) {
+    n.scope = n.scope.or_else(scope);
+    for (ValueId& v : n.in) v = here[v];
+    for (ValueId& v : n.out) v = here[v] = g.add_value(part.values[v]);
+    g.nodes.push_back(std::move(n));
+  }
+  std::vector<ValueId> outputs;
+  for (const ValueId v : part.outputs) outputs.push_back(here[v]);
+  return outputs;
+}
 
 void Graph::validate() const { Validation(*this).run(); }
 

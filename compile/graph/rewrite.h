@@ -27,6 +27,23 @@ class Substitution {
   std::vector<ValueId> to_;
 };
 
+/// Rewrites the nodes of a graph in order: `each` gets a node with its operands replaced, and adds to the graph what
+/// takes its place.
+template <class Each>
+void rewrite_nodes(Graph& g, Substitution& to, Each each) {
+  std::vector<Graph::Node> nodes = std::move(g.nodes);
+  g.nodes.clear();
+  for (Graph::Node& n : nodes) {
+    to.apply(n);
+    each(n);
+  }
+  to.apply_ends(g);
+}
+
+/// Adds the constants and nodes of another graph to a graph, where these values stand for its inputs; gives its
+/// outputs. Its nodes belong to the layer `scope` where they have none.
+std::vector<ValueId> splice(Graph& g, const Graph& part, std::span<const ValueId> inputs, Scope scope);
+
 /// The effects of an application to operands of these types, of the body that it runs among them.
 Effects effects_of(const Primitive& op, std::span<const Spec> in, const Attrs& attrs);
 /// Those of a node.

@@ -50,28 +50,25 @@ std::optional<Pieces> joined(const Pieces& a, const Pieces& b) {
 
 class Joining {
  public:
-  explicit Joining(Graph& g) : g_(g), view_(g), pieces_(g.values.size()), sum_(g.values.size()), to_(g.values.size()) {}
+  explicit Joining(Graph& g)
+      : g_(g),
+        view_(g),
+        pieces_(g.values.size()),
+        sum_(g.values.size()),
+        absorbed_(g.values.size()),
+        to_(g.values.size()) {}
 
   void run() {
     find();
-    std::vector<Graph::Node> nodes;
-    nodes.swap(g_.nodes);
-    for (Graph::Node& n : nodes) {
-      to_.apply(n);
+    detail::rewrite_nodes(g_, to_, [&](Graph::Node& n) {
       const ValueId v = n.out[0];
-      const bool root = sum_[v] && !absorbed(v);
-      if (!root) {
-        g_.nodes.push_back(std::move(n));
-        continue;
-      }
+      if (!sum_[v] || absorbed_[v]) return g_.nodes.push_back(std::move(n));
       to_.replace(v, concatenation(*pieces_[v], Spec(g_.values[v]), n.scope));
-    }
-    to_.apply_ends(g_);
+    });
   }
 
  private:
   void find() {
-    absorbed_.resize(g_.values.size());
     for (const Graph::Node& n : g_.nodes) {
       const ValueId v = n.out[0];
       if (std::optional<Pieces> p = padded(g_, n)) pieces_[v] = std::move(p);
@@ -86,7 +83,6 @@ class Joining {
       absorbed_[a] = absorbed_[b] = true;
     }
   }
-  bool absorbed(ValueId v) const { return absorbed_[v]; }
 
   ValueId concatenation(const Pieces& p, const Spec& spec, Scope scope) {
     Graph::Node n;

@@ -5,8 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "ferrite/compile/scan/detail/operation.h"
 #include "ferrite/compile/scan/detail/run.h"
-#include "ferrite/compile/scan_body.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/strided.h"
 
@@ -59,8 +59,7 @@ struct OpenScan::Bound {
 
   /// Memory whose elements change, zeros at first: nothing that stands there may be packed.
   static Tensor zeroed(const Spec& s) {
-    Tensor t = Tensor::empty(s);
-    t.impl()->storage->rewritten = true;
+    Tensor t = rewritten_tensor(s);
     std::memset(Writer::raw(t), 0, bytes(t));
     return t;
   }
@@ -124,7 +123,8 @@ struct OpenScan::Bound {
       const Tracer::Capture& c = p->captures[i];
       values.push_back(dense(c.cell.defined() ? c.cell.peek() : c.tensor));
     }
-    once = compute_once(values);
+    if (p->once)
+      once = run_once(*p->once, p->parts.once, [&](const ScanPlace& at) -> const Tensor& { return values[at.index]; });
     captured = std::move(values);
     packs.assign(p->packable.size(), Tensor());
     matrices.clear();
@@ -145,17 +145,6 @@ struct OpenScan::Bound {
     for (std::size_t i = 0; i < stage.in.size(); ++i)
       if (stage.in[i].kind == Kind::capture || stage.in[i].kind == Kind::once)
         step.put(p->step->ends.bases.arguments + i, home_of(outside(stage.in[i])));
-  }
-
-  std::vector<Tensor> compute_once(const std::vector<Tensor>& values) const {
-    if (!p->once) return {};
-    const ScanStage& stage = p->parts.once;
-    const Borrowed w(*p->once);
-    for (std::size_t i = 0; i < stage.in.size(); ++i) w->arguments[i] = &values[stage.in[i].index];
-    w->run(false);
-    std::vector<Tensor> computed(stage.out.size());
-    for (std::size_t i = 0; i < stage.out.size(); ++i) computed[stage.out[i].index] = w->results[p->once->ends.of[i]];
-    return computed;
   }
 
   void run() {
@@ -184,34 +173,10 @@ struct OpenScan::Bound {
   std::vector<Carry> carries;
   std::vector<Tensor> xs, outputs;
   std::vector<Y> ys;
-  std::vector<Tensor> captured, once, packs;  ///< the snapshot of what is outside
-  std::vector<PackedMatrix> matrices;         ///< by packable product
+  std::vector<Tensor> captured, packs;  ///< the snapshot of what is outside
+  InlineVector<Tensor, 16> once;
+  std::vector<PackedMatrix> matrices;  ///< by packable product
 };
-
-namespace {
-
-struct TracedStep {
-  Graph graph;
-  std::vector<Tracer::Capture> captures;
-};
-
-TracedStep trace_step(const ScanBodyFunction& f, std::span<const Spec> carries, std::span<const Spec> xs) {
-  Tracer tracer(Tracer::Outside::captures);
-  const NewFrame frame(tracer);
-  Tensors carry, x;
-  for (const Spec& s : carries) carry.push_back(tracer.input(s));
-  for (const Spec& s : xs) x.push_back(tracer.input(s));
-  const ScanStep step = f(carry, x);
-  if (step.carry.size() != carries.size())
-    throw ShapeError("scan: the body takes " + std::to_string(carries.size()) + " carries and gives " +
-                     std::to_string(step.carry.size()));
-  Tensors ends = step.carry;
-  for (const Tensor& y : step.y) ends.push_back(y);
-  Graph g = tracer.finish(ends);
-  return {std::move(g), tracer.captures()};
-}
-
-}  // namespace
 
 OpenScan::OpenScan(const ScanBodyFunction& body, std::span<const Spec> carries, std::span<const Spec> xs,
                    const Substitute& substitute) {

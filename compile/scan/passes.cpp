@@ -22,20 +22,13 @@ class Scans {
 
   void run() {
     if (std::none_of(g_.nodes.begin(), g_.nodes.end(), is_scan)) return;
-    std::vector<Graph::Node> old = std::move(g_.nodes);
-    g_.nodes.clear();
-    share(old);
-    for (Graph::Node& n : old) {
-      if (!n.op) continue;  // another one computes it
-      to_.apply(n);
-      if (is_scan(n) && stands_for_itself(n)) {
-        inline_step(n);
-      } else {
-        if (is_scan(n)) drop_unused(n);
-        g_.nodes.push_back(std::move(n));
-      }
-    }
-    to_.apply_ends(g_);
+    share(g_.nodes);
+    detail::rewrite_nodes(g_, to_, [&](Graph::Node& n) {
+      if (!n.op) return;  // another one computes it
+      if (is_scan(n) && stands_for_itself(n)) return inline_step(n);
+      if (is_scan(n)) drop_unused(n);
+      g_.nodes.push_back(std::move(n));
+    });
   }
 
  private:
@@ -84,28 +77,13 @@ class Scans {
 
   void inline_step(const Graph::Node& n) {
     const ScanBody& body = ScanBody::of(n.attrs);
-    const Graph& b = body.graph();
     const ScanSignature& s = body.signature();
-    std::vector<ValueId> local(b.values.size());
-    for (std::size_t i = 0; i < b.inputs.size(); ++i) {
-      const bool x = i >= s.carries && i < s.carries + s.xs;
-      local[b.inputs[i]] = x ? reshaped(n.in[i], body.input(i).shape, n.scope) : n.in[i];
-    }
-    for (const Graph::Constant& c : b.constants) local[c.value] = g_.add_constant(c.tensor);
-    for (const Graph::Node& step : b.nodes) {
-      Graph::Node copy = step;
-      copy.scope = step.scope.or_else(n.scope);
-      for (ValueId& v : copy.in) v = local[v];
-      for (ValueId& v : copy.out) {
-        local[v] = g_.add_value(b.values[v]);
-        v = local[v];
-      }
-      g_.nodes.push_back(std::move(copy));
-    }
-    for (std::size_t k = 0; k < b.outputs.size(); ++k) {
+    std::vector<ValueId> in(n.in.begin(), n.in.end());
+    for (std::size_t i = s.carries; i < s.carries + s.xs; ++i) in[i] = reshaped(in[i], body.input(i).shape, n.scope);
+    const std::vector<ValueId> out = detail::splice(g_, body.graph(), in, n.scope);
+    for (std::size_t k = 0; k < out.size(); ++k) {
       const bool y = k >= s.carries + s.sums;
-      to_.replace(n.out[k],
-                  y ? reshaped(local[b.outputs[k]], g_.values[n.out[k]].shape, n.scope) : local[b.outputs[k]]);
+      to_.replace(n.out[k], y ? reshaped(out[k], g_.values[n.out[k]].shape, n.scope) : out[k]);
     }
   }
 

@@ -103,9 +103,10 @@ class ScanRun {
   Tensor& y(std::size_t k) const { return out_[s_.carries + s_.sums + k]; }
 
   void run_steps() {
-    if (p_.once_) run_once();
+    if (p_.once_)
+      once_ = run_once(*p_.once_, p_.parts_.once, [this](const ScanPlace& at) -> const Tensor& { return tensor(at); });
     for (const Spec& s : p_.parts_.chunks)
-      chunks_.push_back(kept({with_steps(std::min(p_.chunk_, steps_), s.shape), s.dtype}));
+      chunks_.push_back(rewritten_tensor({with_steps(std::min(p_.chunk_, steps_), s.shape), s.dtype}));
     pack();
     place_step();
     const std::int64_t chunk = p_.chunk_;
@@ -118,22 +119,6 @@ class ScanRun {
       if (plans.after) run_chunk(*plans.after, p_.parts_.after);
       for (std::size_t k = 0; k < p_.parts_.terms.size(); ++k) add_term(k);
     }
-  }
-
-  /// Memory whose elements change: nothing that stands there may be packed.
-  static Tensor kept(const Spec& s) {
-    Tensor t = Tensor::empty(s);
-    t.impl()->storage->rewritten = true;
-    return t;
-  }
-
-  void run_once() {
-    const Borrowed w(*p_.once_);
-    for (std::size_t i = 0; i < p_.parts_.once.in.size(); ++i) w->arguments[i] = &tensor(p_.parts_.once.in[i]);
-    w->run(false);
-    once_ = InlineVector<Tensor, 16>(p_.parts_.once.out.size());
-    for (std::size_t i = 0; i < p_.parts_.once.out.size(); ++i)
-      once_[p_.parts_.once.out[i].index] = w->results[p_.once_->ends.of[i]];
   }
 
   const Tensor& tensor(const ScanPlace& at) const {
@@ -221,7 +206,7 @@ class ScanRun {
     }
     if (carried && to && to->kind == Kind::chunk) to = nullptr;
     if (to) results_.push_back({base, *to, stride(*to)});
-    if (!to) turning_.push_back({base, {kept(spec), kept(spec)}});
+    if (!to) turning_.push_back({base, {rewritten_tensor(spec), rewritten_tensor(spec)}});
     for (std::size_t o = 0; o < stage.out.size(); ++o)
       if (plan.ends.of[o] == r && stage.out[o].kind != Kind::carry && &stage.out[o] != to)
         copies_.push_back({base, stage.out[o], bytes_of(spec)});

@@ -6,7 +6,6 @@
 
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/scan/detail/operation.h"
-#include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite {
@@ -61,13 +60,11 @@ std::int64_t steps_of(const Tensors& xs, const ScanOptions& o) {
   return steps;
 }
 
-/// A body as traced for some types, and what it refers to.
+/// A body as traced for some types.
 struct Traced {
+  detail::TracedStep step;
   std::shared_ptr<const ScanBody> body;
   std::vector<Spec> specs;
-  std::size_t ys = 0;
-  std::vector<Tracer::Capture> captures;
-  std::vector<TracedFlag> flags;
 
   bool fits(const Tensors& init, const Tensors& xs) const {
     std::size_t i = 0;
@@ -76,44 +73,29 @@ struct Traced {
       if (specs[i++] != t.spec()) return false;
     for (const Tensor& x : xs)
       if (specs[i++] != step_of(x)) return false;
+    const std::vector<TracedFlag>& flags = step.flags;
     return std::all_of(flags.begin(), flags.end(), [](const TracedFlag& f) { return f.flag->load() == f.value; });
   }
 };
 
 std::shared_ptr<const Traced> trace_body(const ScanBodyFunction& f, const Tensors& init, const Tensors& xs) {
-  const auto made = std::make_shared<Traced>();
-  Traced& t = *made;
-  Tracer tracer(Tracer::Outside::captures);
-  ScanStep step;
-  {
-    const NewFrame frame(tracer);
-    Tensors carry, x;
-    for (const Tensor& c : init) t.specs.push_back(c.spec());
-    for (const Tensor& s : xs) t.specs.push_back(step_of(s));
-    for (std::size_t i = 0; i < t.specs.size(); ++i) (i < init.size() ? carry : x).push_back(tracer.input(t.specs[i]));
-    step = f(carry, x);
-    if (step.carry.size() != init.size())
-      throw ShapeError("scan: the body takes " + std::to_string(init.size()) + " carries and gives " +
-                       std::to_string(step.carry.size()));
-  }
-  t.ys = step.y.size();
-  Tensors ends = step.carry;
-  for (const Tensor& y : step.y) ends.push_back(y);
-  Graph g = tracer.finish(ends);
-  t.captures = tracer.captures();
-  t.flags = tracer.flags();
-  t.body = bodies().shared(std::move(g), {init.size(), xs.size(), 0});
-  return made;
+  std::vector<Spec> specs;
+  for (const Tensor& c : init) specs.push_back(c.spec());
+  for (const Tensor& s : xs) specs.push_back(step_of(s));
+  const std::span<const Spec> all(specs);
+  detail::TracedStep step = detail::trace_step(f, all.first(init.size()), all.subspan(init.size()));
+  std::shared_ptr<const ScanBody> body = bodies().shared(std::move(step.graph), {init.size(), xs.size(), 0});
+  return std::make_shared<const Traced>(Traced{std::move(step), std::move(body), std::move(specs)});
 }
 
 ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::int64_t steps, const ScanOptions& o) {
   detail::ScanOperands operands;
   for (const Tensor& c : init) operands.add(c);
   for (const Tensor& x : xs) operands.add(x);
-  for (const Tracer::Capture& c : t.captures) operands.add(c.cell.defined() ? c.cell.value() : c.tensor);
+  for (const Tracer::Capture& c : t.step.captures) operands.add(c.cell.defined() ? c.cell.value() : c.tensor);
   const detail::Frame& now = detail::frame();
   for (Recorder* r : now.recorders)
-    for (const TracedFlag& f : t.flags) r->flag(f.flag, f.value);
+    for (const TracedFlag& f : t.step.flags) r->flag(f.flag, f.value);
   const bool keeps_few = now.differentiated && o.checkpoint_every > 0;
   if (keeps_few && effects_of(t.body->graph()).communicates)
     throw ValueError("scan: checkpoint_every computes steps again, and the body communicates; leave it 0");
@@ -124,7 +106,7 @@ ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::i
   const Tensors all = operands.apply(op, attrs);
   ScanResult r;
   for (std::size_t k = 0; k < init.size(); ++k) r.carry.push_back(all[k]);
-  for (std::size_t k = 0; k < t.ys; ++k) r.y.push_back(all[init.size() + k]);
+  for (std::size_t k = 0; k < t.step.ys; ++k) r.y.push_back(all[init.size() + k]);
   return r;
 }
 
@@ -175,6 +157,26 @@ void check_body(const ScanBodyFunction& body) {
 
 }  // namespace
 
+detail::TracedStep detail::trace_step(const ScanBodyFunction& f, std::span<const Spec> carries,
+                                      std::span<const Spec> xs) {
+  Tracer tracer(Tracer::Outside::captures);
+  ScanStep step;
+  {
+    const NewFrame frame(tracer);
+    Tensors carry, x;
+    for (const Spec& s : carries) carry.push_back(tracer.input(s));
+    for (const Spec& s : xs) x.push_back(tracer.input(s));
+    step = f(carry, x);
+    if (step.carry.size() != carries.size())
+      throw ShapeError("scan: the body takes " + std::to_string(carries.size()) + " carries and gives " +
+                       std::to_string(step.carry.size()));
+  }
+  Tensors ends = step.carry;
+  for (const Tensor& y : step.y) ends.push_back(y);
+  Graph g = tracer.finish(ends);
+  return {std::move(g), tracer.captures(), tracer.flags(), step.y.size()};
+}
+
 struct Scan::State {
   static constexpr std::size_t kMost = 128;  ///< combinations of types that are kept, those used last
   using List = std::list<std::shared_ptr<const Traced>>;
@@ -198,7 +200,7 @@ struct Scan::State {
     }
     std::shared_ptr<const Traced> t = trace_body(body, init, xs);
     const auto is_tensor = [](const Tracer::Capture& c) { return !c.cell.defined(); };
-    if (std::any_of(t->captures.begin(), t->captures.end(), is_tensor)) return t;
+    if (std::any_of(t->step.captures.begin(), t->step.captures.end(), is_tensor)) return t;
     const std::lock_guard lock(mutex);
     list.push_front(t);
     if (list.size() > kMost) list.pop_back();

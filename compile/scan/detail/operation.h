@@ -1,8 +1,20 @@
 #pragma once
 /// What the operations that run bodies share.
+#include "ferrite/compile/scan.h"
 #include "ferrite/compile/scan_body.h"
+#include "ferrite/compile/tracer.h"
 
 namespace ferrite::detail {
+
+/// A step, traced on tensors of some types, and what it refers to.
+struct TracedStep {
+  Graph graph;
+  std::vector<Tracer::Capture> captures;
+  std::vector<TracedFlag> flags;
+  std::size_t ys = 0;
+};
+/// Throws what the body throws, and ShapeError where it gives another number of carries.
+TracedStep trace_step(const ScanBodyFunction& f, std::span<const Spec> carries, std::span<const Spec> xs);
 
 /// Operands of an application: no allocations beyond the pool of tensors.
 class ScanOperands {

@@ -18,6 +18,24 @@ struct PackableProduct {
 };
 std::vector<PackableProduct> packable_products(const PlanBody& step, const ScanStage& stage);
 
+/// Memory whose elements change: nothing that stands there may be packed.
+inline Tensor rewritten_tensor(const Spec& s) {
+  Tensor t = Tensor::empty(s);
+  t.impl()->storage->rewritten = true;
+  return t;
+}
+
+/// The results of the stage that runs once, by the indices of their places. `at` gives the tensor of a place.
+template <class At>
+InlineVector<Tensor, 16> run_once(const PlanBody& plan, const ScanStage& stage, const At& at) {
+  const Borrowed w(plan);
+  for (std::size_t i = 0; i < stage.in.size(); ++i) w->arguments[i] = &at(stage.in[i]);
+  w->run(false);
+  InlineVector<Tensor, 16> computed(stage.out.size());
+  for (std::size_t i = 0; i < stage.out.size(); ++i) computed[stage.out[i].index] = w->results[plan.ends.of[i]];
+  return computed;
+}
+
 /// A body made ready to run: planned once, then stepped through without shape rules, searches or allocations.
 /// Immutable but for plans of further chunk lengths; may be run by several threads at once.
 class ScanProgram {
