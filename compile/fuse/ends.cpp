@@ -21,34 +21,23 @@ void materialize_ends(Graph& g) {
 }
 
 void move_copies_up(Graph& g) {
-  std::vector<std::size_t> behind(g.values.size(), 0);  // by value: after how many nodes that stay it is there
-  std::vector<std::vector<std::size_t>> moved(g.nodes.size() + 1);
+  std::vector<std::size_t> behind(g.values.size());  // by value: after how many nodes that stay it is there
+  std::vector<std::size_t> place(g.nodes.size()), order(g.nodes.size());
   std::size_t stay = 0;
-  std::vector<char> moves(g.nodes.size());
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
     const Graph::Node& n = g.nodes[i];
-    moves[i] = n.op == ops::contiguous || n.op == ops::concat || n.op == ops::stack;
-    std::size_t at = 0;
-    for (const ValueId v : n.in) at = std::max(at, behind[v]);
-    if (moves[i]) {
-      moved[at].push_back(i);
-    } else {
-      at = ++stay;
-    }
+    const bool moves = n.op == ops::contiguous || n.op == ops::concat || n.op == ops::stack;
+    std::size_t at = moves ? 0 : ++stay;
+    if (moves)
+      for (const ValueId v : n.in) at = std::max(at, behind[v]);
     for (const ValueId v : n.out) behind[v] = at;
+    place[i] = 2 * at + (moves ? 1 : 0);
+    order[i] = i;
   }
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return place[i]; });
   std::vector<Graph::Node> nodes;
-  nodes.reserve(g.nodes.size());
-  const auto add_moved = [&](std::size_t at) {
-    for (const std::size_t i : moved[at]) nodes.push_back(std::move(g.nodes[i]));
-  };
-  add_moved(0);
-  stay = 0;
-  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
-    if (moves[i]) continue;
-    nodes.push_back(std::move(g.nodes[i]));
-    add_moved(++stay);
-  }
+  nodes.reserve(order.size());
+  for (const std::size_t i : order) nodes.push_back(std::move(g.nodes[i]));
   g.nodes = std::move(nodes);
 }
 

@@ -65,10 +65,7 @@ void write_parts(Groups& groups, std::size_t i, bool fuse) {
     if (stacked) layout.strides.erase(axis);
     begin += stacked ? 1 : shape[axis];
     if (groups.is_empty(part)) continue;
-    const std::size_t at = group_of_part(groups, i, part, fuse, own);
-    const int e = groups.add_copy(i, view.spec(part).dtype, at);
-    groups[at].outputs.push_back({e, whole, true, layout});
-    groups.read(at, e, part, IndexMap(groups[at].root));
+    groups.add_copy(i, part, group_of_part(groups, i, part, fuse, own), {0, whole, true, layout});
   }
 }
 
@@ -131,9 +128,7 @@ class Walk {
     if (is_dead(v)) return;
     std::size_t at = options_.fuse ? beside_a_reader(groups_, operands(n), v).group : kNoNode;
     if (at == kNoNode) at = groups_.add_group(i, g_.values[v].shape);
-    const int e = groups_.add_copy(i, g_.values[v].dtype, at);
-    groups_[at].outputs.push_back({e, v});
-    groups_.read(at, e, n.in[0], IndexMap(groups_[at].root));
+    groups_.add_copy(i, n.in[0], at, {.value = v});
   }
 
   // ---- elementwise operations ----------------------------------------------------------------------------

@@ -65,14 +65,16 @@ int Groups::add(std::size_t node, ValueId v, const Placement& at) {
   return number;
 }
 
-int Groups::add_copy(std::size_t node, Dtype dtype, std::size_t at) {
+void Groups::add_copy(std::size_t node, ValueId source, std::size_t at, GroupOutput output) {
   Group& group = groups_[at];
+  output.expression = static_cast<int>(group.expressions.size());
+  group.outputs.push_back(output);
   Expression& e = group.expressions.emplace_back();
   e.order = node;
-  e.dtype = dtype;
+  e.dtype = view_.spec(source).dtype;
   e.map = group.root;
   e.region = whole_box(group.domain.extents());
-  return static_cast<int>(group.expressions.size()) - 1;
+  read(at, output.expression, source, IndexMap(group.root));
 }
 
 void Groups::read_operands(std::size_t group, int expression) {
@@ -147,9 +149,7 @@ bool Groups::follow_view(Group& group, GroupOperand& o) {
 bool Groups::copy_view(std::size_t node, ValueId v) {
   const std::size_t at = add_group(node, view_.spec(v).shape);
   must_copy_[v] = false;  // it is followed here, not read from memory
-  const int e = add_copy(node, view_.spec(v).dtype, at);
-  groups_[at].outputs.push_back({e, v});
-  read(at, e, v, IndexMap(groups_[at].root));
+  add_copy(node, v, at, {.value = v});
   if (groups_[at].expressions[0].operands[0].value != v) return true;
   groups_.pop_back();
   uses_[v].pop_back();

@@ -31,15 +31,6 @@ IndexMap IndexMap::identity(const Shape& shape) {
   return m;
 }
 
-std::int64_t IndexMap::position(const Shape& i) const {
-  Shape index = offset;
-  for (int k = 0; k < axis.rank(); ++k)
-    if (axis[k] >= 0) index[static_cast<int>(axis[k])] += coefficient[k] * i[k];
-  std::int64_t at = 0;
-  for (int a = 0; a < shape.rank(); ++a) at = at * shape[a] + index[a];
-  return at;
-}
-
 std::optional<ViewRule> rule_of_view(const Graph& g, const Graph::Node& n, std::size_t result) {
   if (!n.op->view || n.op == ops::reshape || n.in.size() != 1) return {};
   const Shape& in = g.values[n.in[0]].shape;

@@ -29,8 +29,6 @@ struct IndexMap {
   bool operator==(const IndexMap&) const = default;
 
   static IndexMap identity(const Shape& shape);
-  /// Position of the element of point i in row-major order: for tests.
-  std::int64_t position(const Shape& i) const;
 };
 
 /// One axis of a view's operand as a function of the view's axes: what a strided view does to indices.

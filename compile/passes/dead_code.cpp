@@ -5,35 +5,25 @@
 namespace ferrite::passes {
 namespace {
 
-/// Numbers in order of definition; values that nothing defines have none.
-class Renumbering {
- public:
-  explicit Renumbering(Graph& g) : g_(g), to_(g.values.size(), detail::kNoValue) {}
-
-  void run() {
-    for (ValueId& v : g_.inputs) define(v);
-    for (Graph::CellValue& r : g_.reads) define(r.value);
-    for (Graph::Constant& c : g_.constants) define(c.value);
-    for (Graph::Node& n : g_.nodes) {
-      for (ValueId& v : n.in) v = to_[v];
-      for (ValueId& v : n.out) define(v);
-    }
-    for (ValueId& v : g_.outputs) v = to_[v];
-    for (Graph::CellValue& w : g_.writes) w.value = to_[w.value];
-    g_.values = std::move(specs_);
+/// Numbers values in order of definition; those that nothing defines are dropped.
+void renumber(Graph& g) {
+  std::vector<ValueId> to(g.values.size(), detail::kNoValue);
+  std::vector<Spec> specs;
+  const auto define = [&](ValueId& v) {
+    specs.push_back(g.values[v]);
+    v = to[v] = static_cast<ValueId>(specs.size() - 1);
+  };
+  for (ValueId& v : g.inputs) define(v);
+  for (Graph::CellValue& r : g.reads) define(r.value);
+  for (Graph::Constant& c : g.constants) define(c.value);
+  for (Graph::Node& n : g.nodes) {
+    for (ValueId& v : n.in) v = to[v];
+    for (ValueId& v : n.out) define(v);
   }
-
- private:
-  void define(ValueId& v) {
-    to_[v] = static_cast<ValueId>(specs_.size());
-    specs_.push_back(g_.values[v]);
-    v = to_[v];
-  }
-
-  Graph& g_;
-  std::vector<ValueId> to_;
-  std::vector<Spec> specs_;
-};
+  for (ValueId& v : g.outputs) v = to[v];
+  for (Graph::CellValue& w : g.writes) w.value = to[w.value];
+  g.values = std::move(specs);
+}
 
 /// Cells that are neither read nor written any more.
 void drop_cells(Graph& g) {
@@ -64,7 +54,7 @@ void remove_dead_code(Graph& g) {
   std::erase_if(g.constants, [&](const Graph::Constant& c) { return !live[c.value]; });
   std::erase_if(g.reads, [&](const Graph::CellValue& r) { return !live[r.value]; });
   drop_cells(g);
-  Renumbering(g).run();
+  renumber(g);
 }
 
 }  // namespace ferrite::passes

@@ -101,12 +101,10 @@ void simplify_exactly(Graph& g) { Simplifying(g).run(); }
 
 void drop_detach(Graph& g) {
   detail::Substitution to(g.values.size());
-  for (Graph::Node& n : g.nodes) {
-    to.apply(n);
-    if (n.op == detail::ops::detach) to.replace(n.out[0], n.in[0]);
-  }
-  std::erase_if(g.nodes, [](const Graph::Node& n) { return n.op == detail::ops::detach; });
-  to.apply_ends(g);
+  detail::rewrite_nodes(g, to, [&](Graph::Node& n) {
+    if (n.op != detail::ops::detach) return g.nodes.push_back(std::move(n));
+    to.replace(n.out[0], n.in[0]);
+  });
 }
 
 void simplify(Graph& g) {

@@ -23,11 +23,9 @@ class WithoutCotangents {
   }
 
   void run() {
-    std::vector<Graph::Node> nodes;
-    nodes.swap(g_.nodes);
-    for (Graph::Node& n : nodes)
+    rewrite_nodes(g_, to_, [&](Graph::Node& n) {
       if (!drop(n)) g_.nodes.push_back(std::move(n));
-    to_.apply_ends(g_);
+    });
     for (ValueId& v : g_.outputs)
       if (is_absent(v)) v = zeros_for(v);
   }
@@ -38,24 +36,21 @@ class WithoutCotangents {
 
   /// Whether a node goes; one that stays reads zeros.
   bool drop(Graph::Node& n) {
-    const auto without = [&](ValueId v) { return is_absent(v); };
-    if (std::none_of(n.in.begin(), n.in.end(), without)) {
-      to_.apply(n);
-      return false;
-    }
+    if (std::none_of(n.in.begin(), n.in.end(), [&](ValueId v) { return is_absent(v); })) return false;
     const bool all = std::all_of(n.in.begin(), n.in.end(), [&](ValueId v) { return is_absent(v) || !is_late(v); });
     if (all && !effects_of(g_, n).communicates) {
       for (const ValueId v : n.out) absent_[v] = 1;
       return true;
     }
     if (n.op == ops::add && n.in.size() == 2 && !all) {
-      const ValueId other = to_[n.in[is_absent(n.in[0]) ? 1 : 0]];
+      const ValueId other = n.in[is_absent(n.in[0]) ? 1 : 0];
       if (g_.values[other] == g_.values[n.out[0]]) {
         to_.replace(n.out[0], other);
         return true;
       }
     }
-    for (ValueId& v : n.in) v = is_absent(v) ? zeros_for(v) : to_[v];
+    for (ValueId& v : n.in)
+      if (is_absent(v)) v = zeros_for(v);
     return false;
   }
 

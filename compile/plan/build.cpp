@@ -8,20 +8,20 @@ namespace ferrite::detail {
 
 PlacedEnds place_ends(const Graph& g, const PlannedProgram& program) {
   PlacedEnds to;
-  to.bases.own.resize(g.values.size());
-  to.bases.blocks.resize(g.values.size());
+  to.base.resize(g.values.size());
+  to.blocks.resize(g.values.size());
   Bases& bases = to.ends.bases;
   std::uint32_t next = static_cast<std::uint32_t>(bases.arguments);
-  for (const ValueId v : g.inputs) to.bases.own[v] = next++;
-  for (const Graph::CellValue& r : g.reads) to.bases.own[r.value] = next++;
+  for (const ValueId v : g.inputs) to.base[v] = next++;
+  for (const Graph::CellValue& r : g.reads) to.base[r.value] = next++;
   bases.constants = next;
   for (const Graph::Constant& c : g.constants) {
-    to.bases.own[c.value] = next++;
+    to.base[c.value] = next++;
     to.ends.constants.push_back(c.tensor);
   }
   bases.results = next;
   const auto end = [&](ValueId v) {
-    std::uint32_t& base = to.bases.own[v];
+    std::uint32_t& base = to.base[v];
     if (base == 0) {
       base = next++;
       to.ends.results.push_back(v);
@@ -33,7 +33,7 @@ PlacedEnds place_ends(const Graph& g, const PlannedProgram& program) {
   for (const PlannedStep& s : program.steps)
     if (s.block_rows)
       for (const PlannedProduct& p : s.products)
-        to.bases.blocks[program.calls[static_cast<std::size_t>(p.call)].out[0].base] = next++;
+        to.blocks[program.calls[static_cast<std::size_t>(p.call)].out[0].base] = next++;
   bases.count = next;
   return to;
 }
@@ -95,17 +95,17 @@ Arena lay_out_arena(const std::vector<std::int64_t>& bytes, const std::vector<st
 
 /// The program with addresses in place of values. A kernel sees blocks of rows through a base of their own, which moves
 /// from block to block. Behind results that are windows something else may follow.
-PlannedProgram with_addresses(PlannedProgram program, const ValueBases& bases, const Arena& arena,
+PlannedProgram with_addresses(PlannedProgram program, const PlacedEnds& placed, const Arena& arena,
                               std::size_t first_window) {
   const auto resolve = [&](Place& p) {
-    const std::uint32_t block = bases.blocks[p.base];
-    p = block ? Place{block, p.offset} : Place{bases.own[p.base], p.offset + arena.offset[p.base]};
+    const std::uint32_t block = placed.blocks[p.base];
+    p = block ? Place{block, p.offset} : Place{placed.base[p.base], p.offset + arena.offset[p.base]};
   };
   for (PlannedStep& s : program.steps) {
     if (!s.block_rows) continue;
     for (PlannedProduct& p : s.products) {
       const ValueId out = program.calls[static_cast<std::size_t>(p.call)].out[0].base;
-      p.base = bases.blocks[out];
+      p.base = placed.blocks[out];
       p.offset = arena.offset[out];
     }
   }
@@ -121,7 +121,7 @@ PlannedProgram with_addresses(PlannedProgram program, const ValueBases& bases, c
     for (std::vector<PlannedTensor>* list : {&c.in, &c.out})
       for (PlannedTensor& t : *list) {
         t.offset += arena.offset[t.base];
-        t.base = bases.own[t.base];
+        t.base = placed.base[t.base];
       }
   return program;
 }
@@ -135,13 +135,12 @@ std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& option
   PlacedEnds placed = place_ends(g, program);
   const std::vector<LiveRange> live = find_live_ranges(g, program);
   Reuse reuse = find_reuse(g, program, placed, live, options.reuse);
-  const Arena arena = lay_out_arena(bytes_of_values(g, program), placed.bases.own, live, reuse, options.reuse);
+  const Arena arena = lay_out_arena(bytes_of_values(g, program), placed.base, live, reuse, options.reuse);
   PlanReport report = describe_plan(g, fused, placed.ends);
   report.arena_bytes = arena.bytes;
   report.bound_bytes = arena.bound;
   const Bases& bases = placed.ends.bases;
-  program =
-      with_addresses(std::move(program), placed.bases, arena, use == PlanFor::calls ? bases.count : bases.results);
+  program = with_addresses(std::move(program), placed, arena, use == PlanFor::calls ? bases.count : bases.results);
   return std::unique_ptr<const PlanBody>(new PlanBody{std::move(g), std::move(program), std::move(placed.ends),
                                                       std::move(reuse.updates), arena.bytes, std::move(report)});
 }

@@ -66,7 +66,7 @@ class Reusing {
       : g_(g),
         program_(program),
         ends_(placed.ends),
-        base_(placed.bases.own),
+        base_(placed.base),
         live_(live),
         to_{std::vector<ValueId>(g.values.size(), kNoValue), std::vector<std::int64_t>(ends_.results.size(), -1)} {}
 

@@ -59,8 +59,8 @@ class Groups {
   std::size_t add_group(std::size_t position, const Shape& extents);
   /// A node's result, computed where a placement says; gives the number of its expression, which has no operands yet.
   int add(std::size_t node, ValueId v, const Placement& at);
-  /// A plain copy over all of a group's domain: likewise.
-  int add_copy(std::size_t node, Dtype dtype, std::size_t group);
+  /// A plain copy over all of a group's domain, and its output, whose expression it is.
+  void add_copy(std::size_t node, ValueId source, std::size_t group, GroupOutput output);
   /// The operands of an expression's node, in the order of its kernel: tensors, and literals from its constants.
   void read_operands(std::size_t group, int expression);
   /// An operand of an expression: v through a map, from what must be in memory or is computed behind its views.

@@ -10,14 +10,12 @@ namespace ferrite::detail {
 /// reads them are computed some rows at a time, into the same place again and again.
 PlannedProgram write_program(const Graph& g, const Fused& fused, bool blocks);
 
-/// Bases by value. 0: the arena, or none.
-struct ValueBases {
-  std::vector<std::uint32_t> own;     ///< of inputs, cells, constants, results
-  std::vector<std::uint32_t> blocks;  ///< of products computed in blocks, as the kernel that reads them sees them
-};
+/// What a plan is given and gives, and the bases of values; 0: the arena, or none.
 struct PlacedEnds {
   PlanEnds ends;
-  ValueBases bases;
+  std::vector<std::uint32_t> base;  ///< by value: of inputs, cells, constants, results
+  std::vector<std::uint32_t>
+      blocks;  ///< by value: of products computed in blocks, as the kernel that reads them sees them
 };
 PlacedEnds place_ends(const Graph& g, const PlannedProgram& program);
 

@@ -1,6 +1,8 @@
 #pragma once
+/// The sums of a scan, term by term, in an order that does not depend on how many steps come at a time.
 #include <algorithm>
 #include <cstring>
+#include <variant>
 
 #include "ferrite/compile/scan/detail/parts.h"
 #include "ferrite/tensor/kernel/gemm.h"
@@ -78,47 +80,36 @@ class RowSums {
   bool first_ = true;
 };
 
-/// The sums of a scan, term by term.
+/// All sums of a scan.
 class ScanSums {
  public:
   explicit ScanSums(const std::vector<ScanTerm>& terms) : terms_(terms) {
     for (const ScanTerm& t : terms) {
       if (t.dtype == Dtype::f32) {
-        at_.push_back(f32_.size());
-        f32_.emplace_back(t.a_width, t.b_width);
+        sums_.emplace_back(std::in_place_type<RowSums<float>>, t.a_width, t.b_width);
       } else {
-        at_.push_back(f64_.size());
-        f64_.emplace_back(t.a_width, t.b_width);
+        sums_.emplace_back(std::in_place_type<RowSums<double>>, t.a_width, t.b_width);
       }
     }
   }
 
   /// Rows of a term.
   void add(std::size_t k, const std::byte* a, const std::byte* b, std::int64_t rows) {
-    if (terms_[k].dtype == Dtype::f32) {
-      f32_[at_[k]].add(reinterpret_cast<const float*>(a), reinterpret_cast<const float*>(b), rows);
-    } else {
-      f64_[at_[k]].add(reinterpret_cast<const double*>(a), reinterpret_cast<const double*>(b), rows);
-    }
+    std::visit(
+        [&]<class T>(RowSums<T>& s) { s.add(reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b), rows); },
+        sums_[k]);
   }
 
   /// Ends the sums: fills them.
   void give(std::span<Tensor> to) {
     for (Tensor& t : to) std::memset(Writer::raw(t), 0, static_cast<std::size_t>(t.numel() * size_of(t.dtype())));
-    for (std::size_t k = 0; k < terms_.size(); ++k) {
-      if (terms_[k].dtype == Dtype::f32) {
-        f32_[at_[k]].give(Writer::data<float>(to[terms_[k].sum]));
-      } else {
-        f64_[at_[k]].give(Writer::data<double>(to[terms_[k].sum]));
-      }
-    }
+    for (std::size_t k = 0; k < terms_.size(); ++k)
+      std::visit([&]<class T>(RowSums<T>& s) { s.give(Writer::data<T>(to[terms_[k].sum])); }, sums_[k]);
   }
 
  private:
   const std::vector<ScanTerm>& terms_;
-  InlineVector<RowSums<float>, 8> f32_;
-  InlineVector<RowSums<double>, 8> f64_;
-  InlineVector<std::size_t, 8> at_;
+  InlineVector<std::variant<RowSums<float>, RowSums<double>>, 8> sums_;
 };
 
 }  // namespace ferrite::detail
