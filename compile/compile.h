@@ -1,4 +1,5 @@
 #pragma once
+/// Compiled functions: a function of tensors, traced once for each combination of types and replayed as one program.
 #include <array>
 #include <memory>
 #include <span>

@@ -1,4 +1,5 @@
 #pragma once
+/// Traced programs: applications of operations over numbered, typed values.
 #include <cstdint>
 #include <functional>
 #include <span>

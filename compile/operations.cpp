@@ -1,3 +1,4 @@
+/// The operations that the compiler adds to those of tensors.
 #include "ferrite/compile/operations.h"
 
 #include "ferrite/compile/detail/program.h"

@@ -1,4 +1,5 @@
 #pragma once
+/// Passes: from a graph to one that computes the same bits with less.
 #include "ferrite/compile/graph.h"
 
 namespace ferrite::passes {

@@ -1,4 +1,5 @@
 #pragma once
+/// Plans: graphs made ready to run, and reports of what they do.
 #include <memory>
 #include <span>
 #include <string>

@@ -1,3 +1,4 @@
+/// Compiled calls as operations on a tape, and the programs of their gradients.
 #include "ferrite/compile/detail/program.h"
 
 #include <algorithm>

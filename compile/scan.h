@@ -1,4 +1,5 @@
 #pragma once
+/// Scans: a step applied again and again, as one operation that can be differentiated.
 #include <functional>
 
 #include "ferrite/tensor/tensor.h"
@@ -56,7 +57,7 @@ using ScanBodyFunction = std::function<ScanStep(const Tensors& carry, const Tens
 ScanResult scan(const ScanBodyFunction& body, const Tensors& init, const Tensors& xs, const ScanOptions& options = {});
 
 /// The same for a function that is called with equal types again and again: traced once for each of them. Refers to
-/// parameters as `scan` does; captured tensors are traced anew in every call. Copies share what was traced. May be
+/// parameters as `scan` does; captured tensors are traced again in every call. Copies share what was traced. May be
 /// called by several threads.
 class Scan {
  public:

@@ -109,23 +109,23 @@ class ScanBody final : public Body, public std::enable_shared_from_this<ScanBody
   mutable std::unique_ptr<const ScanProgram> program_;
 };
 
-/// The way back through a body, as a scan in the other direction.
+/// The backward pass through a body, as a scan in the other direction.
 class ScanBack {
  public:
   /// Which cotangents arrive and which gradients are wanted.
-  struct Wish {
+  struct Request {
     using Flags = InlineVector<char, 16>;
     Flags ys;      ///< by y of the body that was differentiated: whether a cotangent arrives
     Flags inputs;  ///< by input of the body: whether its gradient is wanted; carries always
-    bool operator==(const Wish& o) const {
+    bool operator==(const Request& o) const {
       return std::ranges::equal(ys, o.ys) && std::ranges::equal(inputs, o.inputs);
     }
   };
   /// carries: cotangents of the float carries. xs: the saved ones and the xs named here, then cotangents of ys.
   /// captures: those named here, then cotangents of the float sums. Gives gradients of the first carries, as sums those
   /// of the captures wanted, as ys those of the xs wanted.
-  struct Way {
-    Wish wish;
+  struct Pass {
+    Request request;
     std::shared_ptr<const ScanBody> body;
     std::vector<std::size_t> saved, xs, ys, captures, sums;
     std::vector<std::size_t> arrived;  ///< by y named here: its place among those that a cotangent arrives at
@@ -133,20 +133,20 @@ class ScanBack {
 
   explicit ScanBack(const ScanBody& body);
   ~ScanBack();
-  /// The step that also gives what the way back reads.
+  /// The step that also gives what the backward pass reads.
   Graph forward() const;
   /// How many values of a step that are.
   std::size_t saved() const;
-  const Way& way(const Wish& wish) const;
+  const Pass& pass(const Request& request) const;
 
  private:
-  Way make(const Wish& wish) const;
+  Pass make(const Request& request) const;
 
   std::unique_ptr<const GraphGradient> gradient_;  ///< of one step
   ScanSignature of_;                               ///< of the body that was differentiated
   std::vector<char> float_inputs_, float_results_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<const Way>> ways_;
+  mutable std::vector<std::unique_ptr<const Pass>> passes_;
 };
 
 /// Multiply-adds of a scan: its body's, step by step.
@@ -154,6 +154,6 @@ std::int64_t scan_multiply_adds(std::span<const Spec> in, std::span<const Spec> 
 
 /// Which gradients of a body the constants of a checkpointed scan's gradient ask for. Throws TraceError for constants
 /// that do not fit.
-ScanBack::Wish checkpointed_wish(const Attrs& attrs, const ScanBody& body);
+ScanBack::Request checkpointed_request(const Attrs& attrs, const ScanBody& body);
 
 }  // namespace ferrite::detail

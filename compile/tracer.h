@@ -1,4 +1,5 @@
 #pragma once
+/// The recorder that yields a graph.
 #include <atomic>
 #include <map>
 #include <memory>

@@ -1,4 +1,5 @@
 #pragma once
+/// A traced function made ready to run and to be differentiated.
 #include <atomic>
 #include <mutex>
 
@@ -47,7 +48,7 @@ class Program final : public Subprogram, public std::enable_shared_from_this<Pro
   Program(Traced traced, const PlanOptions& options);
 
   const Gradient& gradient() const;
-  /// The way back for cotangents that arrive at these results, to those inputs whose gradients are wanted.
+  /// The backward pass from cotangents that arrive at these results to those inputs whose gradients are wanted.
   std::shared_ptr<Program> backward(std::vector<char> arriving, std::vector<char> wanted) const;
 
   Graph graph_;

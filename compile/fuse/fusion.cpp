@@ -1,3 +1,4 @@
+/// The walk that puts every operation of a graph into a group or lets it run alone.
 #include "ferrite/compile/fuse/fusion.h"
 
 #include <algorithm>
@@ -42,7 +43,7 @@ std::size_t group_of_part(Groups& groups, std::size_t i, ValueId part, bool fuse
     for (const std::size_t k : own)
       if (groups[k].root.shape == shape && groups[k].outputs.size() < kMostParts) at = k;
     if (at != kNoNode) return at;
-    at = group_beside(groups, part, shape, groups.earliest_use(groups.view().graph().nodes[i].out[0]));
+    at = sibling_of(groups, part, shape, groups.earliest_use(groups.view().graph().nodes[i].out[0]));
   }
   if (at == kNoNode) at = groups.add_group(i, shape);
   own.push_back(at);
@@ -126,7 +127,7 @@ class Walk {
     const Graph::Node& n = g_.nodes[i];
     const ValueId v = n.out[0];
     if (is_dead(v)) return;
-    std::size_t at = options_.fuse ? beside_a_reader(groups_, operands(n), v).group : kNoNode;
+    std::size_t at = options_.fuse ? with_sibling(groups_, operands(n), v).group : kNoNode;
     if (at == kNoNode) at = groups_.add_group(i, g_.values[v].shape);
     groups_.add_copy(i, n.in[0], at, {.value = v});
   }
@@ -139,7 +140,7 @@ class Walk {
     if (is_dead(v)) return;
     Placement at;
     if (options_.fuse) at = in_a_reader(v);
-    if (options_.fuse && !at) at = beside_a_reader(groups_, operands(n), v);
+    if (options_.fuse && !at) at = with_sibling(groups_, operands(n), v);
     if (!at) at = in_new_group(i, g_.values[v].shape);
     for (;;) {
       groups_.read_operands(at.group, groups_.add(i, v, at));

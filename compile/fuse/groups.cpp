@@ -1,3 +1,4 @@
+/// Groups while they grow: expressions, operands through views, windows for operations that run alone.
 #include "ferrite/compile/fuse/detail/groups.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Affine maps from a domain to the elements of values, through views, paddings and reshapes.
 #include "ferrite/compile/fuse/index_map.h"
 
 #include <algorithm>

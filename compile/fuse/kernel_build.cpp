@@ -32,7 +32,7 @@ std::vector<std::size_t> in_order(const Group& group) {
   return order;
 }
 
-/// The first axis of the domain that is not of the first kind: reduced ones before kept ones, or the other way.
+/// The first axis of the domain that is not of the first kind: reduced axes before those that stay, or the reverse.
 int across_axes(const Group& group) {
   const Shape& extents = group.domain.extents();
   std::int64_t first =

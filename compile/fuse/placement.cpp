@@ -1,3 +1,4 @@
+/// Which group may compute a value, and what speaks against it.
 #include "ferrite/compile/fuse/detail/placement.h"
 
 #include <algorithm>
@@ -137,7 +138,7 @@ Placement unless_costly(const Groups& groups, ValueId v, Placement at, bool guar
   return at;
 }
 
-std::size_t group_beside(const Groups& groups, ValueId operand, const Shape& shape, std::size_t until) {
+std::size_t sibling_of(const Groups& groups, ValueId operand, const Shape& shape, std::size_t until) {
   const std::vector<std::size_t>& users = groups.users(groups.view().root(operand));
   for (std::size_t k = 0; k < std::min(users.size(), kMostNeighbours); ++k) {
     const std::size_t at = users[users.size() - 1 - k];
@@ -148,9 +149,9 @@ std::size_t group_beside(const Groups& groups, ValueId operand, const Shape& sha
   return kNoNode;
 }
 
-Placement beside_a_reader(const Groups& groups, std::span<const ValueId> operands, ValueId v) {
+Placement with_sibling(const Groups& groups, std::span<const ValueId> operands, ValueId v) {
   for (const ValueId in : operands) {
-    const std::size_t at = group_beside(groups, in, groups.view().spec(v).shape, groups.earliest_use(v));
+    const std::size_t at = sibling_of(groups, in, groups.view().spec(v).shape, groups.earliest_use(v));
     if (at != kNoNode) return {at, groups[at].root, whole_box(groups[at].domain.extents()), true, false, {}};
   }
   return {};

@@ -110,7 +110,7 @@ class Accumulating {
 
 void accumulate_products(Graph& g) { Accumulating(g).run(); }
 
-void copy_turned_operands(Graph& g) {
+void copy_transposed_operands(Graph& g) {
   std::vector<std::uint32_t> readers(g.values.size());
   const auto reads_few_rows = [&](const Graph::Node& n) {
     if (n.op != ops::matmul && n.op != &kAddProduct) return false;

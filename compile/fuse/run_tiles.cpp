@@ -1,3 +1,4 @@
+/// Kernels that do not reduce across tiles: their tiles, dealt to threads.
 #include "ferrite/compile/fuse/detail/worker.h"
 #include "ferrite/tensor/threads.h"
 

@@ -1,3 +1,4 @@
+/// Programs evaluated in doubles by the oracles of their operations.
 #include "ferrite/compile/graph/oracle.h"
 
 #include "ferrite/tensor/attributes.h"

@@ -1,3 +1,4 @@
+/// Reads the text form of a graph, line by line.
 #include <charconv>
 #include <cstring>
 #include <unordered_map>

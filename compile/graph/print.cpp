@@ -1,3 +1,4 @@
+/// The text form of a graph, and its drawing.
 #include <charconv>
 #include <cmath>
 #include <cstring>

@@ -1,3 +1,4 @@
+/// What a tracer writes down of operations, variables and tensors from outside.
 #include "ferrite/compile/tracer.h"
 
 #include "ferrite/tensor/operations.h"

@@ -1,3 +1,4 @@
+/// The index over a graph, and what depends on which of its values.
 #include "ferrite/compile/graph/view.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// What a plan consists of, and the workspaces in which its calls run.
 #include <mutex>
 
 #include "ferrite/compile/fuse/kernel.h"
@@ -67,12 +68,12 @@ struct PlanEnds {
 struct PlanBody;
 
 /// Where what belongs to a base begins.
-struct Home {
+struct Address {
   Storage* storage = nullptr;
   std::byte* first = nullptr;
 };
 /// The first element of a tensor; only read through it, unless the tensor is fresh.
-inline Home home_of(const Tensor& t) { return {t.impl()->storage, t.impl()->first}; }
+inline Address address_of(const Tensor& t) { return {t.impl()->storage, t.impl()->first}; }
 
 /// Memory and tensors of one call at a time.
 class Workspace {
@@ -94,11 +95,11 @@ class Workspace {
   /// The same where whoever calls has put every argument and every result in its place: `arguments`, `results` and
   /// `copies` are not looked at.
   void run_in_place();
-  void put(std::size_t base, const Home& home) {
-    homes_[base] = home;
-    bases_[base] = home.first;
+  void put(std::size_t base, const Address& address) {
+    addresses_[base] = address;
+    bases_[base] = address.first;
   }
-  const Home& home(std::size_t base) const { return homes_[base]; }
+  const Address& address(std::size_t base) const { return addresses_[base]; }
   std::byte* data(std::size_t base) const { return bases_[base]; }
   /// Computes the product that is this call from packed weights from now on, `none` to end that.
   void pack(std::size_t call, const PackedMatrix& weights) { packed_[call] = weights; }
@@ -128,7 +129,7 @@ class Workspace {
   std::vector<Moving> moving_;
   std::vector<Call> calls_;
   std::vector<PackedMatrix> packed_;  ///< by call
-  std::vector<Home> homes_;           ///< by base, in this run
+  std::vector<Address> addresses_;    ///< by base, in this run
 };
 
 /// Workspaces that nobody uses.
@@ -174,7 +175,7 @@ class Borrowed {
 enum class PlanFor : std::uint8_t {
   calls,    ///< each result is a tensor of its own
   windows,  ///< results are windows on stacks, something else may follow them
-  steps,    ///< so too; whoever runs it packs what products multiply by, so that nothing is turned here
+  steps,    ///< so too; whoever runs it packs what products multiply by, so that nothing is transposed here
 };
 
 /// What a plan does, but for its memory.

@@ -47,7 +47,7 @@ Graph prepared(Graph g, const PlanOptions& options, PlanFor use) {
   check_bytes(g.values);
   if (options.fuse && use != PlanFor::steps) {
     accumulate_products(g);
-    copy_turned_operands(g);
+    copy_transposed_operands(g);
   }
   materialize_ends(g);
   if (options.fuse) move_copies_up(g);

@@ -1,3 +1,4 @@
+/// The arena: buffers in order of steps by best fit, or largest first.
 #include "ferrite/compile/plan/detail/memory.h"
 
 #include <algorithm>

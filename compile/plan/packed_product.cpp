@@ -1,3 +1,4 @@
+/// Products with weights packed once for many steps.
 #include "ferrite/compile/plan/packed_product.h"
 
 #include "ferrite/tensor/kernel/pack.h"

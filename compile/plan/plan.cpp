@@ -1,3 +1,4 @@
+/// How a plan is called: arguments are checked, variables assigned, the report written.
 #include "ferrite/compile/plan.h"
 
 #include "ferrite/compile/plan/body.h"

@@ -1,3 +1,4 @@
+/// What a plan does, in numbers and words.
 #include <algorithm>
 
 #include "ferrite/compile/fuse/products.h"

@@ -1,3 +1,4 @@
+/// One call of a plan: its tensors bound to buffers, its steps run.
 #include <algorithm>
 
 #include "ferrite/compile/plan/body.h"
@@ -6,12 +7,13 @@
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite::detail {
-Workspace::Workspace(const PlanBody& plan) : plan_(plan), bases_(plan.ends.bases.count), homes_(plan.ends.bases.count) {
+Workspace::Workspace(const PlanBody& plan)
+    : plan_(plan), bases_(plan.ends.bases.count), addresses_(plan.ends.bases.count) {
   arena_ = Tensor::empty({{plan.arena_bytes + kLineBytes}, Dtype::boolean});
   arena_.impl()->storage->rewritten = true;  // in every run: nothing that stands there may be packed
-  put(0, home_of(arena_));
+  put(0, address_of(arena_));
   for (std::size_t i = 0; i < plan.ends.constants.size(); ++i)
-    put(plan.ends.bases.constants + i, home_of(plan.ends.constants[i]));
+    put(plan.ends.bases.constants + i, address_of(plan.ends.constants[i]));
   arguments.resize(plan.ends.bases.constants - plan.ends.bases.arguments);
   results.resize(plan.ends.results.size());
   copies.resize(arguments.size());
@@ -39,9 +41,9 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
   impl->strides = t.strides;
   impl->contiguous = t.strides == t.spec.shape.strides() || t.spec.shape.numel() <= 1;
   windows_.push_back(impl);
-  if (const Home& home = homes_[t.base]; home.storage) {
-    impl->storage = home.storage;
-    impl->first = home.first + t.offset;
+  if (const Address& address = addresses_[t.base]; address.storage) {
+    impl->storage = address.storage;
+    impl->first = address.first + t.offset;
   } else {
     moving_.push_back({impl, t.base, t.offset});
   }
@@ -49,22 +51,22 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
 
 /// Takes the arguments and the results of this call: fresh ones, or cells that nobody else holds.
 void Workspace::bind(bool updates) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) put(plan_.ends.bases.arguments + i, home_of(*arguments[i]));
+  for (std::size_t i = 0; i < arguments.size(); ++i) put(plan_.ends.bases.arguments + i, address_of(*arguments[i]));
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::int64_t cell = updates ? plan_.updates[i] : -1;
     const bool in_place = cell >= 0 && owned_alone(*arguments[static_cast<std::size_t>(cell)]);
     results[i] = in_place ? *arguments[static_cast<std::size_t>(cell)]
                           : Tensor::empty(plan_.graph.values[plan_.ends.results[i]]);
     (void)Writer::raw(results[i]);  // a new content begins
-    put(plan_.ends.bases.results + i, home_of(results[i]));
+    put(plan_.ends.bases.results + i, address_of(results[i]));
   }
 }
 
 /// Points the windows at what they are windows of.
 void Workspace::point() {
   for (const Moving& m : moving_) {
-    m.impl->storage = homes_[m.base].storage;
-    m.impl->first = homes_[m.base].first + m.offset;
+    m.impl->storage = addresses_[m.base].storage;
+    m.impl->first = addresses_[m.base].first + m.offset;
   }
 }
 

@@ -1,4 +1,4 @@
-/// The way back through a scan: the gradient of one step, put into the order of a scan that goes the other way.
+/// The backward pass through a scan: the gradient of one step, put into the order of a scan in the other direction.
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes/gradient.h"
 #include "ferrite/compile/scan_body.h"
@@ -19,12 +19,12 @@ ScanBack::~ScanBack() = default;
 Graph ScanBack::forward() const { return gradient_->forward(); }
 std::size_t ScanBack::saved() const { return gradient_->residuals(); }
 
-const ScanBack::Way& ScanBack::way(const Wish& wish) const {
+const ScanBack::Pass& ScanBack::pass(const Request& request) const {
   const std::lock_guard lock(mutex_);
-  for (const std::unique_ptr<const Way>& way : ways_)
-    if (way->wish == wish) return *way;
-  ways_.push_back(std::make_unique<const Way>(make(wish)));
-  return *ways_.back();
+  for (const std::unique_ptr<const Pass>& pass : passes_)
+    if (pass->request == request) return *pass;
+  passes_.push_back(std::make_unique<const Pass>(make(request)));
+  return *passes_.back();
 }
 
 namespace {
@@ -57,11 +57,11 @@ class UsedInputs {
 
 }  // namespace
 
-ScanBack::Way ScanBack::make(const Wish& wish) const {
+ScanBack::Pass ScanBack::make(const Request& request) const {
   const std::size_t ends = of_.carries + of_.sums, inputs = float_inputs_.size();
   std::vector<char> arriving(float_results_.size(), 1);  // at carries and sums always
-  std::copy(wish.ys.begin(), wish.ys.end(), arriving.begin() + static_cast<std::ptrdiff_t>(ends));
-  Graph b = gradient_->backward(arriving, {wish.inputs.data(), wish.inputs.size()});
+  std::copy(request.ys.begin(), request.ys.end(), arriving.begin() + static_cast<std::ptrdiff_t>(ends));
+  Graph b = gradient_->backward(arriving, {request.inputs.data(), request.inputs.size()});
 
   const auto numbers = [](std::size_t begin, std::size_t end, const auto& counts) {
     std::vector<std::size_t> list;
@@ -71,22 +71,22 @@ ScanBack::Way ScanBack::make(const Wish& wish) const {
   };
   const auto all = [](std::size_t) { return true; };
   const auto is_real = [&](std::size_t k) { return float_results_[k] && arriving[k]; };
-  const auto has_gradient = [&](std::size_t i) { return float_inputs_[i] && wish.inputs[i]; };
+  const auto has_gradient = [&](std::size_t i) { return float_inputs_[i] && request.inputs[i]; };
   const std::size_t carries = numbers(0, of_.carries, is_real).size();
 
-  Way way;
-  way.wish = wish;
+  Pass pass;
+  pass.request = request;
   UsedInputs used(b);
   std::vector<ValueId> saved, xs, captures, sums, ys;
-  used.take(numbers(0, gradient_->residuals(), all), way.saved, saved);
-  used.take(numbers(of_.carries, of_.carries + of_.xs, all), way.xs, xs);
-  used.take(numbers(of_.carries + of_.xs, inputs, all), way.captures, captures);
+  used.take(numbers(0, gradient_->residuals(), all), pass.saved, saved);
+  used.take(numbers(of_.carries, of_.carries + of_.xs, all), pass.xs, xs);
+  used.take(numbers(of_.carries + of_.xs, inputs, all), pass.captures, captures);
   b.inputs = used.take_all(carries);
-  used.take(numbers(of_.carries, ends, is_real), way.sums, sums);
-  used.take(numbers(ends, float_results_.size(), is_real), way.ys, ys);
-  for (const std::size_t k : way.ys)
-    way.arrived.push_back(
-        static_cast<std::size_t>(std::count_if(wish.ys.begin(), wish.ys.begin() + k, [](char f) { return f != 0; })));
+  used.take(numbers(of_.carries, ends, is_real), pass.sums, sums);
+  used.take(numbers(ends, float_results_.size(), is_real), pass.ys, ys);
+  for (const std::size_t k : pass.ys)
+    pass.arrived.push_back(static_cast<std::size_t>(
+        std::count_if(request.ys.begin(), request.ys.begin() + k, [](char f) { return f != 0; })));
   for (const std::vector<ValueId>* list : {&saved, &xs, &ys, &captures, &sums})
     b.inputs.insert(b.inputs.end(), list->begin(), list->end());
 
@@ -95,9 +95,9 @@ ScanBack::Way ScanBack::make(const Wish& wish) const {
   const std::size_t stacks = numbers(of_.carries, of_.carries + of_.xs, has_gradient).size();
   std::rotate(first, first + static_cast<std::ptrdiff_t>(stacks), b.outputs.end());
   const std::size_t summed = b.outputs.size() - carries - stacks;
-  way.body = std::make_shared<const ScanBody>(std::move(b),
-                                              ScanSignature{carries, saved.size() + xs.size() + ys.size(), summed});
-  return way;
+  pass.body = std::make_shared<const ScanBody>(std::move(b),
+                                               ScanSignature{carries, saved.size() + xs.size() + ys.size(), summed});
+  return pass;
 }
 
 }  // namespace ferrite::detail

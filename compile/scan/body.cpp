@@ -1,3 +1,4 @@
+/// Bodies of scans: checked, compared, prepared for gradients and for running.
 #include "ferrite/compile/scan_body.h"
 
 #include "ferrite/compile/graph/rewrite.h"

@@ -1,5 +1,5 @@
-/// Scans that keep carries every so many steps: the steps between are computed again on the way back, a segment at a
-/// time, and the sums go on from segment to segment, so that nothing differs by a bit.
+/// Scans that keep carries every so many steps: the steps between are computed again in the backward pass, a segment at
+/// a time, and the sums go on from segment to segment, so that nothing differs by a bit.
 #include <algorithm>
 
 #include "ferrite/autograd/lenient_grad.h"
@@ -111,17 +111,17 @@ struct Checkpointed {
 // ---- backward ------------------------------------------------------------------------------------------
 
 /// carries kept, xs, captures, cotangents of the float carries, then of the ys that have one, the first carries ->
-/// gradients as a way back gives them. The first carries are there for the gradient of this gradient. Its constants say
-/// which are wanted (`inputs`) and which cotangents arrive (`ys`).
+/// gradients as a backward pass gives them. The first carries are there for the gradient of this gradient. Its
+/// constants say which are wanted (`inputs`) and which cotangents arrive (`ys`).
 struct CheckpointedGrad {
-  static Positions positions(const ScanBack::Wish::Flags& flags) {
+  static Positions positions(const ScanBack::Request::Flags& flags) {
     std::vector<std::int64_t> list;
     for (std::size_t i = 0; i < flags.size(); ++i)
       if (flags[i]) list.push_back(static_cast<std::int64_t>(i));
     return Positions::of(list);
   }
-  static ScanBack::Wish::Flags flags(const Positions& positions, std::string_view name, std::size_t count) {
-    ScanBack::Wish::Flags f;
+  static ScanBack::Request::Flags flags(const Positions& positions, std::string_view name, std::size_t count) {
+    ScanBack::Request::Flags f;
     for (std::size_t i = 0; i < count; ++i) f.push_back(false);
     std::int64_t before = -1;
     for (const std::int64_t at : positions.list()) {
@@ -133,20 +133,20 @@ struct CheckpointedGrad {
     }
     return f;
   }
-  static ScanBack::Wish wish_of(const Attrs& attrs, const ScanBody& body) {
+  static ScanBack::Request request_of(const Attrs& attrs, const ScanBody& body) {
     const auto a = attrs.as<CheckpointedGradAttrs>("scan_checkpointed_grad");
     return {flags(a.ys, "ys", body.ys()), flags(a.inputs, "inputs", body.graph().inputs.size())};
   }
 
   static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) {
     const Call c(attrs);
-    const ScanBack::Way& way = c.body.saving()->back()->way(wish_of(attrs, c.body));
-    const ScanSignature& s = way.body->signature();
+    const ScanBack::Pass& pass = c.body.saving()->back()->pass(request_of(attrs, c.body));
+    const ScanSignature& s = pass.body->signature();
     if (c.every < 1) throw ValueError("scan: checkpoint_every must be positive, got " + std::to_string(c.every));
-    check_operands(in, c, way.wish);
+    check_operands(in, c, pass.request);
     Specs out;
-    for (std::size_t k = 0; k < way.body->graph().outputs.size(); ++k) {
-      Spec spec = way.body->output(k);
+    for (std::size_t k = 0; k < pass.body->graph().outputs.size(); ++k) {
+      Spec spec = pass.body->output(k);
       if (k >= s.carries + s.sums) spec.shape = with_steps(c.steps, spec.shape);
       out.push_back(spec);
     }
@@ -158,14 +158,14 @@ struct CheckpointedGrad {
   /// From the tape of the plain scan: no carry that was kept is read.
   static Tensors reference(Inputs in, const Attrs& attrs) {
     const Call c(attrs);
-    const ScanBack::Wish wish = wish_of(attrs, c.body);
-    const std::size_t inputs = wish.inputs.size(), first = in.size() - c.s.carries;
+    const ScanBack::Request request = request_of(attrs, c.body);
+    const std::size_t inputs = request.inputs.size(), first = in.size() - c.s.carries;
     Tape tape;
     std::vector<Tensor> operands, variables;
     std::vector<std::size_t> variable_of(inputs, inputs);
     for (std::size_t i = 0; i < inputs; ++i) {
       operands.push_back(i < c.s.carries ? in[first + i] : in[i]);
-      if (!wish.inputs[i] || !is_float(operands[i].dtype())) continue;
+      if (!request.inputs[i] || !is_float(operands[i].dtype())) continue;
       operands[i] = tape.watch(operands[i]);
       variable_of[i] = variables.size();
       variables.push_back(operands[i]);
@@ -176,8 +176,8 @@ struct CheckpointedGrad {
     std::size_t next = inputs;
     for (std::size_t k = 0; k < c.s.carries; ++k)
       if (is_float(results[k].dtype())) arrived.push_back({results[k], in[next++]});
-    for (std::size_t k = 0; k < wish.ys.size(); ++k)
-      if (wish.ys[k]) arrived.push_back({results[c.s.carries + k], in[next++]});
+    for (std::size_t k = 0; k < request.ys.size(); ++k)
+      if (request.ys[k]) arrived.push_back({results[c.s.carries + k], in[next++]});
     const Tensors found = lenient_grad(tape, {arrived.data(), arrived.size()}, variables);
     Tensors out;
     const auto give = [&](std::size_t begin, std::size_t end) {
@@ -190,12 +190,12 @@ struct CheckpointedGrad {
     return out;
   }
 
-  /// The steps once more, and the way back.
+  /// The steps once more, and the backward pass.
   static std::int64_t multiply_adds(std::span<const Spec>, std::span<const Spec>, const Attrs& attrs) {
     const Call c(attrs);
     const auto saving = c.body.saving();
-    const ScanBack::Way& way = saving->back()->way(wish_of(attrs, c.body));
-    return c.steps * (cost_of(saving->graph()).multiply_adds + cost_of(way.body->graph()).multiply_adds);
+    const ScanBack::Pass& pass = saving->back()->pass(request_of(attrs, c.body));
+    return c.steps * (cost_of(saving->graph()).multiply_adds + cost_of(pass.body->graph()).multiply_adds);
   }
 
   CheckpointedGrad(Inputs in, std::span<Tensor> out, const Attrs& attrs)
@@ -203,11 +203,11 @@ struct CheckpointedGrad {
         in_(in),
         out_(out),
         saving_(c_.body.saving()),
-        way_(saving_->back()->way(wish_of(attrs, c_.body))),
-        sums_(way_.body->program().parts().terms) {}
+        pass_(saving_->back()->pass(request_of(attrs, c_.body))),
+        sums_(pass_.body->program().parts().terms) {}
 
   void run() {
-    const ScanSignature& w = way_.body->signature();
+    const ScanSignature& w = pass_.body->signature();
     const std::size_t first = c_.body.graph().inputs.size();  // of the cotangents
     for (std::size_t k = 0; k < w.carries; ++k) d_.push_back(dense(in_[first + k]));
     first_dy_ = first + w.carries;
@@ -226,17 +226,17 @@ struct CheckpointedGrad {
   }
 
  private:
-  static void check_operands(Inputs in, const Call& c, const ScanBack::Wish& wish) {
+  static void check_operands(Inputs in, const Call& c, const ScanBack::Request& request) {
     Specs wanted;
     const auto stack = [](std::int64_t n, const Spec& s) { return Spec{with_steps(n, s.shape), s.dtype}; };
-    for (std::size_t i = 0; i < wish.inputs.size(); ++i) {
+    for (std::size_t i = 0; i < request.inputs.size(); ++i) {
       const Spec& s = c.body.input(i);
       wanted.push_back(i < c.s.carries ? stack(c.segments(), s) : i < c.s.carries + c.s.xs ? stack(c.steps, s) : s);
     }
     for (std::size_t k = 0; k < c.s.carries; ++k)
       if (is_float(c.body.input(k).dtype)) wanted.push_back(c.body.input(k));
-    for (std::size_t k = 0; k < wish.ys.size(); ++k)
-      if (wish.ys[k]) wanted.push_back(stack(c.steps, c.body.output(c.s.carries + k)));
+    for (std::size_t k = 0; k < request.ys.size(); ++k)
+      if (request.ys[k]) wanted.push_back(stack(c.steps, c.body.output(c.s.carries + k)));
     for (std::size_t k = 0; k < c.s.carries; ++k) wanted.push_back(c.body.input(k));
     if (in.size() != wanted.size())
       throw ShapeError("scan_checkpointed_grad: takes " + std::to_string(wanted.size()) + " operands, got " +
@@ -266,19 +266,19 @@ struct CheckpointedGrad {
   }
 
   void go_back(const Segment& s) {
-    const ScanSignature& w = way_.body->signature();
+    const ScanSignature& w = pass_.body->signature();
     Run run;
     for (const Tensor& d : d_) run.in(d);
-    for (const std::size_t k : way_.saved) run.in(held(c_.body.graph().outputs.size() + k, s));
-    for (const std::size_t k : way_.xs) run.in(operand(c_.s.carries + k, s));
-    for (const std::size_t dy : way_.arrived) run.in(part(in_[first_dy_ + dy], s));
-    for (const std::size_t k : way_.captures) run.in(in_[c_.s.carries + c_.s.xs + k]);
+    for (const std::size_t k : pass_.saved) run.in(held(c_.body.graph().outputs.size() + k, s));
+    for (const std::size_t k : pass_.xs) run.in(operand(c_.s.carries + k, s));
+    for (const std::size_t dy : pass_.arrived) run.in(part(in_[first_dy_ + dy], s));
+    for (const std::size_t k : pass_.captures) run.in(in_[c_.s.carries + c_.s.xs + k]);
     Tensors next;
     for (const Tensor& d : d_) next.push_back(Tensor::empty(d.spec()));
     for (const Tensor& d : next) run.out(d);
     for (std::size_t k = 0; k < w.sums; ++k) run.out(out_[w.carries + k]);
     for (std::size_t k = w.carries + w.sums; k < out_.size(); ++k) run.out(part(out_[k], s));
-    run.run(way_.body->program(), s.steps, !c_.reverse, sums_);
+    run.run(pass_.body->program(), s.steps, !c_.reverse, sums_);
     d_ = std::move(next);
   }
 
@@ -286,7 +286,7 @@ struct CheckpointedGrad {
   Inputs in_;
   std::span<Tensor> out_;
   std::shared_ptr<const ScanBody> saving_;
-  const ScanBack::Way& way_;
+  const ScanBack::Pass& pass_;
   ScanSums sums_;
   Tensors d_;
   InlineVector<Tensor, 16> again_;  ///< results of the saving body over a segment
@@ -324,25 +324,25 @@ constexpr Primitive kCheckpointed = {.name = "scan_checkpointed",
 Tensors Checkpointed::vjp(const Vjp& v) {
   const Call c(v.attrs);
   const std::size_t ys = c.body.ys();
-  const ScanBack::Wish wish = wish_of(v, c.s, ys);
+  const ScanBack::Request request = request_of(v, c.s, ys);
   ScanOperands operands;
   for (std::size_t k = 0; k < c.s.carries; ++k) operands.add(v.out(c.s.carries + ys + k));
   for (std::size_t i = c.s.carries; i < v.inputs(); ++i) operands.add(v.in(i));
   for (std::size_t k = 0; k < c.s.carries; ++k)
     if (is_float(v.in_spec(k).dtype)) operands.add(v.grad_or_zeros(k));
   for (std::size_t k = 0; k < ys; ++k)
-    if (wish.ys[k]) operands.add(v.grad(c.s.carries + k));
+    if (request.ys[k]) operands.add(v.grad(c.s.carries + k));
   for (std::size_t k = 0; k < c.s.carries; ++k) operands.add(v.in(k));
   Attrs attrs =
-      CheckpointedGradAttrs{c, CheckpointedGrad::positions(wish.inputs), CheckpointedGrad::positions(wish.ys)};
+      CheckpointedGradAttrs{c, CheckpointedGrad::positions(request.inputs), CheckpointedGrad::positions(request.ys)};
   attrs.body = v.attrs.body;
-  return by_input(v, c.s, wish, operands.apply(kCheckpointedGrad, attrs));
+  return by_input(v, c.s, request, operands.apply(kCheckpointedGrad, attrs));
 }
 
 }  // namespace
 
-ScanBack::Wish checkpointed_wish(const Attrs& attrs, const ScanBody& body) {
-  return CheckpointedGrad::wish_of(attrs, body);
+ScanBack::Request checkpointed_request(const Attrs& attrs, const ScanBody& body) {
+  return CheckpointedGrad::request_of(attrs, body);
 }
 
 const Primitive& scan_checkpointed_primitive() { return kCheckpointed; }

@@ -90,7 +90,7 @@ struct OpenScan::Bound {
     for (std::size_t i = 0; i < stage.in.size(); ++i) {
       const std::size_t base = plan.ends.bases.arguments + i;
       if (stage.in[i].kind == Kind::carry) carries[stage.in[i].index].argument = base;
-      if (stage.in[i].kind == Kind::x) step.put(base, home_of(xs[stage.in[i].index]));
+      if (stage.in[i].kind == Kind::x) step.put(base, address_of(xs[stage.in[i].index]));
     }
     ys.resize(p->body->ys());
     for (std::size_t r = 0; r < plan.ends.results.size(); ++r) bind_result(r);
@@ -114,7 +114,7 @@ struct OpenScan::Bound {
     }
     if (carried) return;
     outputs.push_back(zeroed(plan.graph.values[plan.ends.results[r]]));
-    step.put(base, home_of(outputs.back()));
+    step.put(base, address_of(outputs.back()));
   }
 
   void refresh() {
@@ -144,14 +144,14 @@ struct OpenScan::Bound {
     const ScanStage& stage = p->parts.step;
     for (std::size_t i = 0; i < stage.in.size(); ++i)
       if (stage.in[i].kind == Kind::capture || stage.in[i].kind == Kind::once)
-        step.put(p->step->ends.bases.arguments + i, home_of(outside(stage.in[i])));
+        step.put(p->step->ends.bases.arguments + i, address_of(outside(stage.in[i])));
   }
 
   void run() {
     const LendKernelMemory lent(memory);
     for (const Carry& c : carries) {
-      if (c.argument) step.put(c.argument, home_of(c.now));
-      if (c.owner) step.put(c.result, home_of(c.next));
+      if (c.argument) step.put(c.argument, address_of(c.now));
+      if (c.owner) step.put(c.result, address_of(c.next));
     }
     step.run_in_place();
     for (Carry& c : carries)
@@ -199,13 +199,13 @@ const Spec& OpenScan::y_spec(std::size_t k) const {
   return bound_->p->body->output(bound_->p->body->signature().carries + k);
 }
 
-std::byte* OpenScan::x(std::size_t k) { return home_of(bound_->xs[k]).first; }
+std::byte* OpenScan::x(std::size_t k) { return address_of(bound_->xs[k]).first; }
 const std::byte* OpenScan::y(std::size_t k) const {
   const Bound::Y& y = bound_->ys[k];
   return y.base ? bound_->step.data(y.base) : carry(y.carry);
 }
-std::byte* OpenScan::carry(std::size_t k) { return home_of(bound_->carries[k].now).first; }
-const std::byte* OpenScan::carry(std::size_t k) const { return home_of(bound_->carries[k].now).first; }
+std::byte* OpenScan::carry(std::size_t k) { return address_of(bound_->carries[k].now).first; }
+const std::byte* OpenScan::carry(std::size_t k) const { return address_of(bound_->carries[k].now).first; }
 
 void OpenScan::run() { bound_->run(); }
 void OpenScan::commit() { bound_->commit(); }

@@ -1,3 +1,4 @@
+/// The scan as an operation: its types, its evaluation, its gradient.
 #include "ferrite/compile/scan/detail/operation.h"
 
 #include "ferrite/compile/scan/detail/oracle.h"
@@ -36,19 +37,19 @@ Specs infer_scan(Inputs in, const Attrs& attrs) {
   return out;
 }
 
-ScanBack::Wish wish_of(const Vjp& v, const ScanSignature& s, std::size_t ys) {
-  ScanBack::Wish wish;
-  for (std::size_t k = 0; k < ys; ++k) wish.ys.push_back(v.grad(s.carries + s.sums + k).defined());
-  for (std::size_t i = 0; i < v.inputs(); ++i) wish.inputs.push_back(i < s.carries || v.wants(i));
-  return wish;
+ScanBack::Request request_of(const Vjp& v, const ScanSignature& s, std::size_t ys) {
+  ScanBack::Request request;
+  for (std::size_t k = 0; k < ys; ++k) request.ys.push_back(v.grad(s.carries + s.sums + k).defined());
+  for (std::size_t i = 0; i < v.inputs(); ++i) request.inputs.push_back(i < s.carries || v.wants(i));
+  return request;
 }
 
-Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Wish& wish, const Tensors& grads) {
+Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Request& request, const Tensors& grads) {
   Tensors all(v.inputs());
   std::size_t next = 0;
   const auto take = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
-      if (is_float(v.in_spec(i).dtype) && wish.inputs[i]) all[i] = grads[next++];
+      if (is_float(v.in_spec(i).dtype) && request.inputs[i]) all[i] = grads[next++];
   };
   take(0, s.carries);
   take(s.carries + s.xs, v.inputs());
@@ -106,17 +107,17 @@ struct Scan {
 
   static Tensors pull_back(const ScanBack& back, const Vjp& v, const ScanSignature& s, std::size_t ys,
                            const InlineVector<Tensor, 16>& saved) {
-    const ScanBack::Wish wish = wish_of(v, s, ys);
-    const ScanBack::Way& way = back.way(wish);
+    const ScanBack::Request request = request_of(v, s, ys);
+    const ScanBack::Pass& pass = back.pass(request);
     ScanOperands operands;
     for (std::size_t k = 0; k < s.carries; ++k)
       if (is_float(v.in_spec(k).dtype)) operands.add(v.grad_or_zeros(k));
-    for (const std::size_t k : way.saved) operands.add(saved[k]);
-    for (const std::size_t k : way.xs) operands.add(v.in(s.carries + k));
-    for (const std::size_t k : way.ys) operands.add(v.grad(s.carries + s.sums + k));
-    for (const std::size_t k : way.captures) operands.add(v.in(s.carries + s.xs + k));
-    for (const std::size_t k : way.sums) operands.add(v.grad_or_zeros(s.carries + k));
-    return by_input(v, s, wish, apply(way.body, v, operands, true));
+    for (const std::size_t k : pass.saved) operands.add(saved[k]);
+    for (const std::size_t k : pass.xs) operands.add(v.in(s.carries + k));
+    for (const std::size_t k : pass.ys) operands.add(v.grad(s.carries + s.sums + k));
+    for (const std::size_t k : pass.captures) operands.add(v.in(s.carries + s.xs + k));
+    for (const std::size_t k : pass.sums) operands.add(v.grad_or_zeros(s.carries + k));
+    return by_input(v, s, request, apply(pass.body, v, operands, true));
   }
 };
 

@@ -1,3 +1,4 @@
+/// Scans in plain loops over doubles, and the samples that tests try.
 #include "ferrite/compile/scan/detail/oracle.h"
 
 #include "ferrite/compile/graph/oracle.h"
@@ -70,13 +71,13 @@ void checkpointed_scan_oracle(std::span<const Dense> in, std::span<Dense> out, c
       });
 }
 
-/// The steps from the carries that were kept, then the way back over all that they save.
+/// The steps from the carries that were saved, then the backward pass over all that they save.
 void checkpointed_scan_grad_oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
   const auto a = attrs.as<CheckpointedGradAttrs>("scan_checkpointed_grad");
   const ScanBody& body = ScanBody::of(attrs);
   const auto saving = body.saving();
   const ScanSignature& s = body.signature();
-  const ScanBack::Way& way = saving->back()->way(checkpointed_wish(attrs, body));
+  const ScanBack::Pass& pass = saving->back()->pass(checkpointed_request(attrs, body));
   std::vector<Dense> operands(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(body.graph().inputs.size()));
   for (std::size_t k = 0; k < s.carries; ++k) operands[k] = Dense(body.input(k));
   std::vector<Dense> results;
@@ -89,15 +90,15 @@ void checkpointed_scan_grad_oracle(std::span<const Dense> in, std::span<Dense> o
         for (std::size_t k = 0; k < carries.size() && n % a.every == 0; ++k) carries[k] = step_of(in[k], n / a.every);
       });
 
-  const ScanSignature& w = way.body->signature();
+  const ScanSignature& w = pass.body->signature();
   const std::size_t first = body.graph().inputs.size();
   std::vector<Dense> back(in.begin() + static_cast<std::ptrdiff_t>(first),
                           in.begin() + static_cast<std::ptrdiff_t>(first + w.carries));
-  for (const std::size_t k : way.saved) back.push_back(results[body.graph().outputs.size() + k]);
-  for (const std::size_t k : way.xs) back.push_back(in[s.carries + k]);
-  for (const std::size_t dy : way.arrived) back.push_back(in[first + w.carries + dy]);
-  for (const std::size_t k : way.captures) back.push_back(in[s.carries + s.xs + k]);
-  Walk{way.body->graph(), w, a.steps, !a.reverse}.run(back, out, nothing);
+  for (const std::size_t k : pass.saved) back.push_back(results[body.graph().outputs.size() + k]);
+  for (const std::size_t k : pass.xs) back.push_back(in[s.carries + k]);
+  for (const std::size_t dy : pass.arrived) back.push_back(in[first + w.carries + dy]);
+  for (const std::size_t k : pass.captures) back.push_back(in[s.carries + s.xs + k]);
+  Walk{pass.body->graph(), w, a.steps, !a.reverse}.run(back, out, nothing);
 }
 
 // ---- samples -------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ bool is_scan(const Graph::Node& n) { return n.op == &detail::scan_primitive(); }
 
 detail::ScanAttrs constants_of(const Graph::Node& n) { return n.attrs.as<detail::ScanAttrs>(n.op->name); }
 
-/// Writes a graph anew, node by node.
+/// Rewrites the scans of a graph, node by node.
 class Scans {
  public:
   explicit Scans(Graph& g) : g_(g), view_(g), to_(g.values.size()) {}

@@ -1,3 +1,4 @@
+/// A scan as it runs: chunk by chunk, step by step, without allocations.
 #include "ferrite/compile/scan/detail/run.h"
 
 #include <cstring>
@@ -75,7 +76,7 @@ class ScanRun {
   }
 
   void run() {
-    for (std::size_t k = 0; k < s_.carries; ++k) carries_.push_back(home_of(operands_[k]));
+    for (std::size_t k = 0; k < s_.carries; ++k) carries_.push_back(address_of(operands_[k]));
     if (steps_ > 0) run_steps();
     for (std::size_t k = 0; k < s_.carries; ++k) std::memcpy(Writer::raw(out_[k]), carries_[k].first, bytes(out_[k]));
   }
@@ -88,7 +89,7 @@ class ScanRun {
     std::int64_t stride;  ///< elements
   };
   /// A result of the step that no other place takes: two buffers in turn, for what is read while the next is written.
-  struct Turning {
+  struct Alternating {
     std::size_t base;
     Tensor buffers[2];
   };
@@ -137,10 +138,10 @@ class ScanRun {
     return at.kind == Kind::x || at.kind == Kind::y || at.kind == Kind::chunk ? tensor(at).strides()[0] : 0;
   }
   /// Of a step in the present chunk; stacks that came in or go out hold all steps.
-  Home home(const ScanPlace& at, std::int64_t step, std::int64_t stride) const {
+  Address address(const ScanPlace& at, std::int64_t step, std::int64_t stride) const {
     if (at.kind == Kind::carry) return carries_[at.index];
     const Tensor& t = tensor(at);
-    Home h = home_of(t);
+    Address h = address_of(t);
     h.first += (at.kind == Kind::chunk ? step : first_ + step) * stride * size_of(t.dtype());
     return h;
   }
@@ -149,12 +150,12 @@ class ScanRun {
   void run_chunk(const PlanBody& plan, const ScanStage& stage) const {
     const Borrowed w(plan);
     for (std::size_t i = 0; i < stage.in.size(); ++i)
-      w->put(plan.ends.bases.arguments + i, home(stage.in[i], 0, stride(stage.in[i])));
+      w->put(plan.ends.bases.arguments + i, address(stage.in[i], 0, stride(stage.in[i])));
     for (std::size_t o = 0; o < stage.out.size(); ++o)
-      w->put(plan.ends.bases.results + plan.ends.of[o], home(stage.out[o], 0, stride(stage.out[o])));
+      w->put(plan.ends.bases.results + plan.ends.of[o], address(stage.out[o], 0, stride(stage.out[o])));
     w->run_in_place();
     for (std::size_t o = 0; o < stage.out.size(); ++o) {  // one value in several places
-      const Home to = home(stage.out[o], 0, stride(stage.out[o]));
+      const Address to = address(stage.out[o], 0, stride(stage.out[o]));
       const std::byte* const from = w->data(plan.ends.bases.results + plan.ends.of[o]);
       if (to.first != from)
         std::memcpy(to.first, from,
@@ -178,7 +179,7 @@ class ScanRun {
       const std::size_t base = plan.ends.bases.arguments + i;
       const std::int64_t by = stride(stage.in[i]);
       if (stage.in[i].kind == Kind::capture || stage.in[i].kind == Kind::once) {
-        step_->put(base, home_of(tensor(stage.in[i])));
+        step_->put(base, address_of(tensor(stage.in[i])));
       } else {
         arguments_.push_back({base, stage.in[i], by});
       }
@@ -206,30 +207,30 @@ class ScanRun {
     }
     if (carried && to && to->kind == Kind::chunk) to = nullptr;
     if (to) results_.push_back({base, *to, stride(*to)});
-    if (!to) turning_.push_back({base, {rewritten_tensor(spec), rewritten_tensor(spec)}});
+    if (!to) alternating_.push_back({base, {rewritten_tensor(spec), rewritten_tensor(spec)}});
     for (std::size_t o = 0; o < stage.out.size(); ++o)
       if (plan.ends.of[o] == r && stage.out[o].kind != Kind::carry && &stage.out[o] != to)
         copies_.push_back({base, stage.out[o], bytes_of(spec)});
   }
 
   void step(std::int64_t i) {
-    for (const Moving& m : arguments_) step_->put(m.base, home(m.place, i, m.stride));
-    for (const Moving& m : results_) step_->put(m.base, home(m.place, i, m.stride));
-    for (const Turning& t : turning_) step_->put(t.base, home_of(t.buffers[turn_]));
+    for (const Moving& m : arguments_) step_->put(m.base, address(m.place, i, m.stride));
+    for (const Moving& m : results_) step_->put(m.base, address(m.place, i, m.stride));
+    for (const Alternating& t : alternating_) step_->put(t.base, address_of(t.buffers[turn_]));
     turn_ ^= 1U;
     for (const auto& [k, to] : p_.parts_.carried)
-      std::memcpy(home(to, i, stride(to)).first, carries_[k].first, bytes(operands_[k]));
+      std::memcpy(address(to, i, stride(to)).first, carries_[k].first, bytes(operands_[k]));
     step_->run_in_place();
     for (const Copy& c : copies_)
-      std::memcpy(home(c.to, i, stride(c.to)).first, step_->data(c.from), static_cast<std::size_t>(c.bytes));
-    for (std::size_t k = 0; k < s_.carries; ++k) carries_[k] = step_->home(next_[k]);
+      std::memcpy(address(c.to, i, stride(c.to)).first, step_->data(c.from), static_cast<std::size_t>(c.bytes));
+    for (std::size_t k = 0; k < s_.carries; ++k) carries_[k] = step_->address(next_[k]);
   }
 
   void add_term(std::size_t k) {
     const ScanTerm& t = p_.parts_.terms[k];
     const std::int64_t by_a = t.a_width ? stride(t.a) : 0, by_b = stride(t.b);
-    const std::byte* b = home(t.b, 0, by_b).first;
-    const std::byte* a = t.a_width ? home(t.a, 0, by_a).first : nullptr;
+    const std::byte* b = address(t.b, 0, by_b).first;
+    const std::byte* a = t.a_width ? address(t.a, 0, by_a).first : nullptr;
     if (!reverse_) return sums_.add(k, a, b, count_ * t.rows);
     const std::int64_t bytes = size_of(sum(t.sum).dtype());
     for (std::int64_t i = count_ - 1; i >= 0; --i)
@@ -245,10 +246,10 @@ class ScanRun {
   InlineVector<Tensor, 4> packs_;
   Borrowed step_;
   ScanSums& sums_;
-  InlineVector<Home, 4> carries_;
+  InlineVector<Address, 4> carries_;
   InlineVector<std::size_t, 4> next_;  ///< by carry: the base of the result that it is next
   InlineVector<Moving, 16> arguments_, results_;
-  InlineVector<Turning, 4> turning_;
+  InlineVector<Alternating, 4> alternating_;
   InlineVector<Copy, 4> copies_;
   std::int64_t first_ = 0, count_ = 0;  ///< of the present chunk
   unsigned turn_ = 0;

@@ -1,3 +1,4 @@
+/// The calls of a scan: tracing its body, masks of lengths, bodies that are shared.
 #include "ferrite/compile/scan.h"
 
 #include <algorithm>
@@ -111,7 +112,7 @@ ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::i
 }
 
 /// [B, 1, ...]: a mask of rows beside a value of that rank.
-Tensor beside(const Tensor& rows, int rank) {
+Tensor with_rank(const Tensor& rows, int rank) {
   Shape s{rows.shape()[0]};
   for (int k = 1; k < rank; ++k) s.push_back(1);
   return reshape(rows, s);
@@ -130,10 +131,10 @@ ScanStep masked_step(const ScanBodyFunction& body, const Tensors& carry, const T
   for (std::size_t i = 0; i + 1 < x.size(); ++i) own.push_back(x[i]);
   ScanStep step = body(carry, own);
   for (std::size_t k = 0; k < step.carry.size() && k < carry.size(); ++k)
-    step.carry[k] = where(beside(inside, carry[k].rank()), step.carry[k], carry[k]);
+    step.carry[k] = where(with_rank(inside, carry[k].rank()), step.carry[k], carry[k]);
   for (std::size_t k = 0; k < step.y.size(); ++k) {
     check_rows("y", k, step.y[k].shape(), 0, inside.shape()[0]);
-    step.y[k] = where(beside(inside, step.y[k].rank()), step.y[k], zeros({}, step.y[k].dtype()));
+    step.y[k] = where(with_rank(inside, step.y[k].rank()), step.y[k], zeros({}, step.y[k].dtype()));
   }
   return step;
 }
@@ -185,7 +186,7 @@ struct Scan::State {
   std::mutex mutex;
   List traced[2];  ///< without and with lengths, the one used last first
 
-  /// What was traced for such types; a body that refers to tensors is traced anew: they may be others now. No lock is
+  /// What was traced for such types; a body that refers to tensors is traced again: they may be others now. No lock is
   /// held while the body runs.
   std::shared_ptr<const Traced> find(const ScanBodyFunction& body, bool with_lengths, const Tensors& init,
                                      const Tensors& xs) {

@@ -1,3 +1,4 @@
+/// One stage of a scan written as a graph, for one step or for a chunk of steps.
 #include "ferrite/compile/scan/detail/stage.h"
 
 #include <algorithm>

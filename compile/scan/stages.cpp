@@ -1,3 +1,4 @@
+/// When the operations of a body run: what can leave the step does.
 #include "ferrite/compile/scan/detail/stages.h"
 
 #include "ferrite/compile/graph/rewrite.h"

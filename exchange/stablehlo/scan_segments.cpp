@@ -142,8 +142,8 @@ Tensors backward(const HloCall& c, const Tensors& in) {
   const ScanBody& body = ScanBody::of(c.attrs);
   const ScanSignature& s = body.signature();
   const std::shared_ptr<const ScanBody> saving = body.saving();
-  const ScanBack::Way& way = saving->back()->way(ferrite::detail::checkpointed_wish(c.attrs, body));
-  const ScanSignature& w = way.body->signature();
+  const ScanBack::Pass& pass = saving->back()->pass(ferrite::detail::checkpointed_request(c.attrs, body));
+  const ScanSignature& w = pass.body->signature();
   const std::size_t cotangents = body.graph().inputs.size();
   const Tensors captures = part_of(in, s.carries + s.xs, body.captures());
   const Cut cut(c.as<CheckpointedScanAttrs>());
@@ -152,11 +152,11 @@ Tensors backward(const HloCall& c, const Tensors& in) {
     const Tensors xs = part_of(x.stacks, 0, s.xs), dys = part_of(x.stacks, s.xs, x.stacks.size() - s.xs);
     const Tensors again = apply(saving, joined(joined(x.singles, xs), captures), steps, cut.reverse);
     Tensors operands = part_of(x.carry, 0, w.carries);
-    for (const std::size_t k : way.saved) operands.push_back(again[body.graph().outputs.size() + k]);
-    for (const std::size_t k : way.xs) operands.push_back(xs[k]);
-    for (const std::size_t dy : way.arrived) operands.push_back(dys[dy]);
-    for (const std::size_t k : way.captures) operands.push_back(captures[k]);
-    const Tensors out = apply(way.body, operands, steps, !cut.reverse);
+    for (const std::size_t k : pass.saved) operands.push_back(again[body.graph().outputs.size() + k]);
+    for (const std::size_t k : pass.xs) operands.push_back(xs[k]);
+    for (const std::size_t dy : pass.arrived) operands.push_back(dys[dy]);
+    for (const std::size_t k : pass.captures) operands.push_back(captures[k]);
+    const Tensors out = apply(pass.body, operands, steps, !cut.reverse);
     Tensors carry = part_of(out, 0, w.carries);
     for (std::size_t k = 0; k < w.sums; ++k) carry.push_back(x.carry[w.carries + k] + out[w.carries + k]);
     return {carry, part_of(out, w.carries + w.sums, out.size() - w.carries - w.sums), {}};

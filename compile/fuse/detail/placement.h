@@ -1,5 +1,6 @@
 #pragma once
-/// Where the result of an operation may be computed: inside a group that reads it, beside one that reads its operands.
+/// Where the result of an operation may be computed: inside a group that reads it, or in a sibling that reads its
+/// operands.
 #include "ferrite/compile/fuse/detail/groups.h"
 
 namespace ferrite::detail {
@@ -11,9 +12,9 @@ Placement in_earliest_reader(const Groups& groups, ValueId v);
 /// cost more than writing and reading it (`guard`).
 Placement unless_costly(const Groups& groups, ValueId v, Placement at, bool guard);
 /// In a group of that shape that reads what one of the operands is or is a view of, and runs before v is read.
-Placement beside_a_reader(const Groups& groups, std::span<const ValueId> operands, ValueId v);
+Placement with_sibling(const Groups& groups, std::span<const ValueId> operands, ValueId v);
 /// Such a group for one operand, running before node `until`; kNoNode where there is none.
-std::size_t group_beside(const Groups& groups, ValueId operand, const Shape& shape, std::size_t until);
+std::size_t sibling_of(const Groups& groups, ValueId operand, const Shape& shape, std::size_t until);
 
 // ---- rows that are reduced -----------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
 #pragma once
+/// Where buffers stand in one arena so that none overlaps another that lives at the same step.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -30,8 +30,8 @@ class ScanOperands {
 Specs infer_scan(Inputs in, const Attrs& attrs);
 
 /// Which gradients of a body are wanted.
-ScanBack::Wish wish_of(const Vjp& v, const ScanSignature& s, std::size_t ys);
-/// Gradients of a way back, as it gives them, by input of the body.
-Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Wish& wish, const Tensors& grads);
+ScanBack::Request request_of(const Vjp& v, const ScanSignature& s, std::size_t ys);
+/// Gradients in the order of a backward pass, by input of the body.
+Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Request& request, const Tensors& grads);
 
 }  // namespace ferrite::detail

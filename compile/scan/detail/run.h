@@ -1,4 +1,5 @@
 #pragma once
+/// A body planned: what runs once, what runs for a chunk of steps, what runs in each step.
 #include <map>
 #include <memory>
 #include <mutex>
