@@ -4,6 +4,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,32 @@ std::vector<std::string> long_files(const Source& s) {
   const int most = is_kernel(s) ? 600 : 400;
   if (lines <= most) return {};
   return {std::to_string(lines) + " lines, at most " + std::to_string(most)};
+}
+
+/// A class that is longer holds several concepts. Its end is the first line that closes a brace where it begins.
+std::vector<std::string> long_classes(const Source& s) {
+  static const std::set<std::string> longer = {"io/torch/pickle_machine.cpp"};  // a method for each opcode
+  if (!in_library(s) || longer.contains(s.path)) return {};
+  constexpr int kMost = 200;
+  static const std::regex begin(R"(^( *)(class|struct) \w[^;]*\{$)");
+  std::istringstream text(s.text);
+  std::vector<std::string> faults;
+  std::map<std::string, int> open;  // by indentation: the line of the class
+  int number = 0;
+  for (std::string line; std::getline(text, line);) {
+    ++number;
+    std::smatch match;
+    if (std::regex_match(line, match, begin)) {
+      open[match[1]] = number;
+    } else if (const std::size_t at = line.find_first_not_of(' '); at != std::string::npos && line[at] == '}') {
+      const auto found = open.find(line.substr(0, at));
+      if (found == open.end()) continue;
+      if (number - found->second >= kMost)
+        faults.push_back("a class of more than 200 lines ends at line " + std::to_string(number));
+      open.erase(found);
+    }
+  }
+  return faults;
 }
 
 std::vector<std::string> foreign_public_headers(const Source& s) {
@@ -232,6 +259,11 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
       BOOST_TEST(reached.contains(s.path) != apart.contains(s.path), s.path);
 }
 BOOST_AUTO_TEST_CASE(files_are_short) { enforce(long_files, {"nn/x.cpp", std::string(401, '\n')}); }
+BOOST_AUTO_TEST_CASE(classes_are_short) {
+  const auto of = [](std::size_t n) { return "class A {\n" + std::string(n - 2, '\n') + "};\n"; };
+  BOOST_TEST(long_classes({"nn/x.cpp", of(200)}).empty());
+  enforce(long_classes, {"nn/x.cpp", of(201)});
+}
 BOOST_AUTO_TEST_CASE(kernels_may_be_longer) {
   for (const std::size_t n : {600U, 601U})
     BOOST_TEST(long_files({"tensor/x_kernel.cpp", std::string(n, '\n')}).size() == n - 600);
