@@ -3,7 +3,7 @@
 is replaced by what the program of that section gives now, and so is the short table of README.md. No figure is printed
 that a second run does not confirm (bench/confirm.py). Run by scripts/benchmarks.
 
-    python3 bench/document.py [--build build/bench] [--full] [SECTION ...]
+    python3 bench/document.py [--build build/release] [--full] [SECTION ...]
 """
 import argparse
 import json
@@ -214,7 +214,7 @@ SECTIONS = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all if none is named")
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "bench")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--full", action="store_true", help="the whole grid of recurrent layers: an hour or two")
     parser.add_argument("--cells", nargs="*", help="of peers: measure only these, as job/kind/H/T/B")
     options = parser.parse_args()

@@ -56,6 +56,16 @@ configure() {
   fi
 }
 
+# configure_release OPTION...: build/release, the one build that the demo, the tests and the benchmarks share: each adds
+# its part and leaves the others as they are. Tests, which need Boost, are left out of a new one that does not ask for
+# them.
+configure_release() {
+  local start=()
+  [ -e build/release/CMakeCache.txt ] || start=(-DFERRITE_BUILD_TESTS=OFF)
+  mkdir -p build
+  configure build/release -DCMAKE_BUILD_TYPE=Release ${start[@]+"${start[@]}"} "$@"
+}
+
 seconds_since() { echo "$(($(date +%s) - $1)) s"; }
 
 # python_with FOLDER OPTION...: a virtual environment in build/ with what `pip install OPTION...` installs; FERRITE_PYTHON

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Our nets and the peers' in one run, in turn, on one core: one table of ratios, peer / ours, and JSON.
 
-    python3 bench/compare/run.py [--build build/bench] [--full | --own] [--out bench/results/compare.json]
+    python3 bench/compare/run.py [--build build/release] [--full | --own] [--out bench/results/compare.json]
 
 Every program answers the same questions (peer.py) and waits while the others are asked, once in each round; a time is
 the median of the rounds that took at most 1.15 times the least, since others were disturbed. A peer that is not installed, or cannot do a cell, is left out and named.
@@ -192,7 +192,7 @@ def processor():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/bench", help="where bench_gru is")
+    parser.add_argument("--build", default="build/release", help="where bench_gru is")
     parser.add_argument("--full", action="store_true", help="the whole grid")
     parser.add_argument("--own", action="store_true", help="layers of users' cells; their `limit` is the fused layer")
     parser.add_argument("--cells", nargs="*", help="only these, as job/kind/H/T/B; the others of --out stay")

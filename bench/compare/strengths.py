@@ -2,7 +2,7 @@
 """What recurrent programs ask for beside plain sequences, ours and the peers' in one run, in turn, on one core: lengths,
 resets, the first step of a user's cell, the same bits for any batch, many small layers. Prints tables, writes JSON.
 
-    python3 bench/compare/strengths.py [--build build/bench] [--out bench/results/strengths.json]
+    python3 bench/compare/strengths.py [--build build/release] [--out bench/results/strengths.json]
 """
 import argparse
 import json
@@ -134,7 +134,7 @@ def report(results, names):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/bench")
+    parser.add_argument("--build", default="build/release")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.05)
     parser.add_argument("--out", help="JSON")

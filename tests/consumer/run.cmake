@@ -7,13 +7,12 @@ function(run)
   endif()
 endfunction()
 
-# The two that build the library themselves share a build tree, configured afresh for each: what the first one compiled
-# has the same place and the same command in the second.
+# The two that build the library themselves share a build tree that stays from run to run, configured afresh for each:
+# what another run compiled has the same place and the same command, and Ninja compiles again what has changed since.
 set(tree "${WORK}/${KIND}")
 if(KIND STREQUAL "subdirectory" OR KIND STREQUAL "fetch_content")
   set(tree "${WORK}/from_source")
-endif()
-if(NOT KIND STREQUAL "fetch_content")
+else()
   file(REMOVE_RECURSE "${tree}")
 endif()
 file(MAKE_DIRECTORY "${tree}")
@@ -31,9 +30,17 @@ if(KIND STREQUAL "pkg_config")
   set(program "${tree}/consumer")
   run(sh -c "${COMPILER} -std=c++20 ${SOURCE}/tests/consumer/main.cpp -o ${program} $(pkg-config --cflags --libs ferrite)")
 else()
-  run("${CMAKE_COMMAND}" --fresh -G Ninja -S "${SOURCE}/tests/consumer/${KIND}" -B "${tree}/build"
+  set(configure "${CMAKE_COMMAND}" --fresh -G Ninja -S "${SOURCE}/tests/consumer/${KIND}" -B "${tree}/build"
       "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_PREFIX_PATH=${tree}/moved" "-DFERRITE_SOURCE=${SOURCE}")
+  run(${configure})
   run("${CMAKE_COMMAND}" --build "${tree}/build" -j 2)
+endif()
+if(KIND STREQUAL "subdirectory")
+  run(${configure})
+  execute_process(COMMAND "${CMAKE_COMMAND}" --build "${tree}/build" -j 2 OUTPUT_VARIABLE steps COMMAND_ERROR_IS_FATAL ANY)
+  if(steps MATCHES "/ferrite\\.dir/")
+    message(FATAL_ERROR "a second run compiles the library again:\n${steps}")
+  endif()
 endif()
 run("${program}")
 if(KIND STREQUAL "find_package")

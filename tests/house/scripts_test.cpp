@@ -1,0 +1,40 @@
+// The scripts that compile the library with the flags of a release share one build of it.
+#include <boost/test/unit_test.hpp>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "sources.h"
+
+namespace {
+
+using namespace house_rules;
+
+/// Calls of `configure` that make a build of their own with the compiler and the flags that build/release has.
+std::vector<std::string> builds_of_their_own(const Source& s) {
+  const bool script = s.path.starts_with("scripts/") || s.path.starts_with(".ci/");
+  if (!script || s.path == "scripts/lib.sh") return {};
+  static const std::regex continued(R"(\\\n)");
+  const std::string text = std::regex_replace(s.text, continued, " ");
+  static const std::regex call(R"([^\n]*\bconfigure build/[^\n]*)");
+  std::vector<std::string> found;
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), call); at != std::sregex_iterator(); ++at)
+    if (const std::string line = (*at)[0]; line.find("-DCMAKE_CXX_COMPILER=") == std::string::npos &&
+                                           line.find("-DCMAKE_TOOLCHAIN_FILE=") == std::string::npos)
+      found.push_back(s.path + ": " + line);
+  return found;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(scripts)
+
+BOOST_AUTO_TEST_CASE(the_demo_the_tests_and_the_benchmarks_share_one_build) {
+  BOOST_TEST(builds_of_their_own({"scripts/x", "  configure build/x -DCMAKE_BUILD_TYPE=Release\n"}).size() == 1U);
+  BOOST_TEST(builds_of_their_own({"scripts/x", "configure build/x \\\n  -DCMAKE_CXX_COMPILER=clang++-14\n"}).empty());
+  for (const Source& s : sources())
+    for (const std::string& line : builds_of_their_own(s))
+      BOOST_ERROR(line + "; use configure_release of scripts/lib.sh");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
