@@ -3,73 +3,54 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "ferrite/io/detail/json_parser.h"
 #include "ferrite/io/detail/text.h"
 
 namespace ferrite::io::detail {
 namespace {
 
-using Json = nlohmann::json;
-
-/// The events of nlohmann's parser as ours, with limits; every refusal is thrown.
-class Adapter {
+/// The events of the parser as those of this folder, with limits; every refusal is thrown.
+class Adapter final : public JsonHandler {
  public:
   Adapter(std::string_view text, std::string_view where, JsonEvents& events)
       : text_(text), where_(where), events_(events) {}
 
-  bool null() { return other(); }
-  bool boolean(bool) { return other(); }
-  bool number_integer(Json::number_integer_t v) { return number(static_cast<double>(v)); }
-  bool number_unsigned(Json::number_unsigned_t v) { return number(static_cast<double>(v)); }
-  bool number_float(Json::number_float_t v, const std::string&) { return number(v); }
-  bool binary(Json::binary_t&) { return other(); }
-  bool string(const std::string& s) {
-    events_.text(s);
-    return true;
-  }
-  bool key(const std::string& name) {
-    events_.key(name);
-    return true;
-  }
-  bool start_object(std::size_t) {
+  void null() override { events_.other(); }
+  void boolean(bool) override { events_.other(); }
+  void negative(std::int64_t v) override { number(static_cast<double>(v)); }
+  void natural(std::uint64_t v) override { number(static_cast<double>(v)); }
+  void real(double v, const std::string&) override { number(v); }
+  void string(const std::string& s) override { events_.text(s); }
+  void key(const std::string& name) override { events_.key(name); }
+  void begin_object() override {
     open();
     events_.begin_object();
-    return true;
   }
-  bool end_object() {
+  void end_object() override {
     --levels_;
     events_.end_object();
-    return true;
   }
-  bool start_array(std::size_t) {
+  void begin_list() override {
     open();
     events_.begin_list();
-    return true;
   }
-  bool end_array() {
+  void end_list() override {
     --levels_;
     events_.end_list();
-    return true;
   }
-  bool parse_error(std::size_t position, const std::string&, const Json::exception& e) {
-    const bool too_large = e.id == 406;
+  void error(std::size_t position, bool too_large) override {
     refuse(where_, too_large ? "a number is too large, before byte " + std::to_string(position)
                              : "is not JSON: stopped at byte " + std::to_string(position) + " of " +
                                    std::to_string(text_.size()));
   }
 
  private:
-  bool other() {
-    events_.other();
-    return true;
-  }
-  bool number(double d) {
+  void number(double d) {
     const auto f = static_cast<float>(d);
     if (std::isfinite(d) && !std::isfinite(f)) refuse(where_, "a number does not fit f32: " + std::to_string(d));
     events_.number(f);
-    return true;
   }
   void open() {
     if (levels_ == kMostJsonLevels)
@@ -89,7 +70,7 @@ void read_json(std::string_view text, std::string_view where, JsonEvents& events
   if (text.size() > std::numeric_limits<std::uint32_t>::max()) refuse(where, "is more than 4 GiB of JSON");
   if (const auto bad = invalid_utf8(text)) refuse(where, "is not UTF-8: byte " + std::to_string(*bad));
   Adapter adapter(text, where, events);
-  Json::sax_parse(text.begin(), text.end(), &adapter);
+  parse_json(text, adapter);
 }
 
 void NamePool::add(std::string_view name) {

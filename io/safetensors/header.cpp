@@ -1,51 +1,48 @@
 /// The words of a safetensors header, read as a stream of events: no tree is built, whatever the header holds.
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "ferrite/io/detail/json_parser.h"
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/safetensors/index.h"
 
 namespace ferrite::io::detail {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr int kDeepest = 128;  // as the reference
 constexpr std::size_t kLongestNumber = 1000;
 
-class HeaderReader {
+class HeaderReader final : public JsonHandler {
  public:
   HeaderReader(std::string_view header, std::string_view where) : header_(header), where_(where) {}
 
   SafetensorsIndex take() { return std::move(index_); }
 
-  // ---- the events of nlohmann's parser; every refusal is thrown ----------------------------------------------
+  // ---- the events of the parser; every refusal is thrown -----------------------------------------------------
 
-  bool null() {
+  void null() override {
     if (at_ == At::header && in_metadata_) return leave_metadata();
-    return scalar("null");
+    scalar("null");
   }
-  bool boolean(bool value) { return scalar(value ? "true" : "false"); }
-  bool number_integer(Json::number_integer_t value) { return scalar(std::to_string(value)); }
-  bool number_float(Json::number_float_t, const std::string& text) { return scalar(text); }
-  bool binary(Json::binary_t&) { return scalar("bytes"); }
-  bool number_unsigned(Json::number_unsigned_t value) {
+  void boolean(bool value) override { scalar(value ? "true" : "false"); }
+  void negative(std::int64_t value) override { scalar(std::to_string(value)); }
+  void real(double, const std::string& text) override { scalar(text); }
+  void natural(std::uint64_t value) override {
     if (at_ == At::shape) return add_extent(value);
     if (at_ == At::offsets) return add_offset(value);
-    return scalar(std::to_string(value));
+    scalar(std::to_string(value));
   }
-  bool string(std::string& value) {
+  void string(const std::string& value) override {
     if (at_ == At::metadata) return add_metadata(value);
     if (at_ == At::tensor && field_ == Field::dtype) return set_dtype(value);
-    return scalar("a string");
+    scalar("a string");
   }
-  bool key(std::string& name);
-  bool start_object(std::size_t);
-  bool end_object();
-  bool start_array(std::size_t);
-  bool end_array();
-  bool parse_error(std::size_t position, const std::string&, const Json::exception&) {
+  void key(const std::string& name) override;
+  void begin_object() override;
+  void end_object() override;
+  void begin_list() override;
+  void end_list() override;
+  void error(std::size_t position, bool) override {
     refuse(where_, "the header is not JSON: stopped at byte " + std::to_string(position) + " of " +
                        std::to_string(header_.size()));
   }
@@ -57,13 +54,13 @@ class HeaderReader {
   [[noreturn]] void refuse_tensor(std::string_view what) const {
     refuse(where_, quote(index_.text(tensor_.name)) + " " + std::string(what));
   }
-  bool scalar(std::string_view found);
-  bool ignore();
-  bool leave_metadata();
-  bool add_extent(std::uint64_t value);
-  bool add_offset(std::uint64_t value);
-  bool add_metadata(std::string_view value);
-  bool set_dtype(std::string_view name);
+  void scalar(std::string_view found);
+  void ignore();
+  void leave_metadata();
+  void add_extent(std::uint64_t value);
+  void add_offset(std::uint64_t value);
+  void add_metadata(std::string_view value);
+  void set_dtype(std::string_view name);
   void begin_tensor();
   void finish_tensor();
   void set_field(std::string_view name);
@@ -91,7 +88,7 @@ TextRange HeaderReader::keep(std::string_view text) {
 }
 
 /// A value that stands where no single value of its kind may.
-bool HeaderReader::scalar(std::string_view found) {
+void HeaderReader::scalar(std::string_view found) {
   const std::string value =
       found.size() > 40 ? "a number of " + counted(found.size(), "character") : std::string(found);
   switch (at_) {
@@ -102,41 +99,39 @@ bool HeaderReader::scalar(std::string_view found) {
     case At::metadata: refuse(where_, "the metadata's " + quote(index_.text(key_)) + " is not a string: " + value);
     case At::shape: refuse_tensor("has a shape that is not made of unsigned integers: " + value);
     case At::offsets: refuse_tensor("has data_offsets that are not two unsigned integers: " + value);
-    case At::ignored: return true;
+    case At::ignored: return;
     case At::tensor: break;
   }
   if (field_ == Field::dtype) refuse_tensor("has a dtype that is not a string: " + value);
   if (field_ == Field::shape) refuse_tensor("has a shape that is not a list: " + value);
   if (field_ == Field::offsets) refuse_tensor("has data_offsets that are not a list: " + value);
-  return true;
 }
 
-bool HeaderReader::key(std::string& name) {
-  if (at_ == At::ignored) return true;
+void HeaderReader::key(const std::string& name) {
+  if (at_ == At::ignored) return;
   if (at_ == At::tensor) {
     set_field(name);
-    return true;
+    return;
   }
   if (name.find('\0') != std::string::npos) refuse(where_, "a name holds a NUL: " + quote(name));
   in_metadata_ = at_ == At::header && name == kMetadataName;
   if (in_metadata_ && had_metadata_) refuse(where_, "__metadata__ occurs twice");
-  if (in_metadata_) return true;
+  if (in_metadata_) return;
   if (at_ == At::metadata) {
     key_ = keep(name);
-    return true;
+    return;
   }
   tensor_ = {};
   tensor_.name = keep(name);
-  return true;
 }
 
-bool HeaderReader::start_object(std::size_t) {
+void HeaderReader::begin_object() {
   switch (at_) {
-    case At::outside: at_ = At::header; return true;
+    case At::outside: at_ = At::header; return;
     case At::header:
       if (!in_metadata_) begin_tensor();
       at_ = in_metadata_ ? At::metadata : At::tensor;
-      return true;
+      return;
     case At::tensor:
       if (field_ == Field::other) return ignore();
       return scalar("an object");
@@ -145,81 +140,71 @@ bool HeaderReader::start_object(std::size_t) {
   }
 }
 
-bool HeaderReader::start_array(std::size_t) {
+void HeaderReader::begin_list() {
   if (at_ == At::ignored) return ignore();
   if (at_ != At::tensor) return scalar("a list");
   if (field_ == Field::other) return ignore();
   if (field_ == Field::dtype) return scalar("a list");
   at_ = field_ == Field::shape ? At::shape : At::offsets;
   if (at_ == At::offsets) offsets_ = 0;
-  return true;
 }
 
-bool HeaderReader::end_object() {
+void HeaderReader::end_object() {
   switch (at_) {
-    case At::ignored: return end_array();
+    case At::ignored: return end_list();
     case At::metadata: return leave_metadata();
     case At::tensor:
       finish_tensor();
       at_ = At::header;
-      return true;
-    default: at_ = At::outside; return true;
+      return;
+    default: at_ = At::outside; return;
   }
 }
 
-bool HeaderReader::end_array() {
+void HeaderReader::end_list() {
   if (at_ == At::ignored) {
     if (--ignored_depth_ == 0) at_ = At::tensor;
-    return true;
+    return;
   }
   if (at_ == At::offsets && offsets_ != 2)
     refuse_tensor("has data_offsets that are not two unsigned integers: it has " + std::to_string(offsets_));
   at_ = At::tensor;
-  return true;
 }
 
 /// Enters a value of a field that we do not know, to be read over.
-bool HeaderReader::ignore() {
+void HeaderReader::ignore() {
   at_ = At::ignored;
   if (++ignored_depth_ > kDeepest)
     refuse_tensor("has an unknown field nested too deeply: more than " + std::to_string(kDeepest) + " levels");
-  return true;
 }
 
-bool HeaderReader::leave_metadata() {
+void HeaderReader::leave_metadata() {
   at_ = At::header;
   in_metadata_ = false;
   had_metadata_ = true;
-  return true;
 }
 
-bool HeaderReader::add_extent(std::uint64_t value) {
+void HeaderReader::add_extent(std::uint64_t value) {
   if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     refuse_tensor("has an extent above 2^63 - 1: " + std::to_string(value));
   if (tensor_.rank == kMostDimensions)
     refuse_tensor("has too many dimensions: more than " + std::to_string(kMostDimensions));
   index_.extents.push_back(static_cast<std::int64_t>(value));
   ++tensor_.rank;
-  return true;
 }
 
-bool HeaderReader::add_offset(std::uint64_t value) {
+void HeaderReader::add_offset(std::uint64_t value) {
   if (offsets_ == 2) refuse_tensor("has data_offsets that are not two unsigned integers: it has more");
   (offsets_ == 0 ? tensor_.begin : tensor_.end) = value;
   ++offsets_;
-  return true;
 }
 
-bool HeaderReader::add_metadata(std::string_view value) {
-  index_.metadata.push_back({key_, keep(value)});
-  return true;
-}
+void HeaderReader::add_metadata(std::string_view value) { index_.metadata.push_back({key_, keep(value)}); }
 
-bool HeaderReader::set_dtype(std::string_view name) {
+void HeaderReader::set_dtype(std::string_view name) {
   const std::optional<FileDtype> dtype = file_dtype(name);
   if (!dtype) refuse_tensor("has an unknown dtype: " + quote(name));
   tensor_.dtype = *dtype;
-  return true;
 }
 
 void HeaderReader::begin_tensor() {
@@ -296,7 +281,7 @@ void check_text(std::string_view header, std::string_view where) {
 SafetensorsIndex read_header(std::string_view header, std::string_view where) {
   check_text(header, where);
   HeaderReader reader(header, where);
-  Json::sax_parse(header.data(), header.data() + header.size(), &reader);
+  parse_json(header, reader);
   return reader.take();
 }
 

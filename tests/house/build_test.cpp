@@ -1,4 +1,4 @@
-// The scripts that compile the library with the flags of a release share one build of it.
+// What is compiled once: the library, for all scripts that use the flags of a release, and templates that take long.
 #include <boost/test/unit_test.hpp>
 #include <regex>
 #include <string>
@@ -25,9 +25,17 @@ std::vector<std::string> builds_of_their_own(const Source& s) {
   return found;
 }
 
+/// Sources that compile the JSON parser's templates: two CPU seconds each.
+std::vector<std::string> parsers_of_json(const std::vector<Source>& all) {
+  std::vector<std::string> found;
+  for (const Source& s : all)
+    if (in_library(s) && s.text.find("#include <nlohmann/") != std::string::npos) found.push_back(s.path);
+  return found;
+}
+
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(scripts)
+BOOST_AUTO_TEST_SUITE(build)
 
 BOOST_AUTO_TEST_CASE(the_demo_the_tests_and_the_benchmarks_share_one_build) {
   BOOST_TEST(builds_of_their_own({"scripts/x", "  configure build/x -DCMAKE_BUILD_TYPE=Release\n"}).size() == 1U);
@@ -35,6 +43,13 @@ BOOST_AUTO_TEST_CASE(the_demo_the_tests_and_the_benchmarks_share_one_build) {
   for (const Source& s : sources())
     for (const std::string& line : builds_of_their_own(s))
       BOOST_ERROR(line + "; use configure_release of scripts/lib.sh");
+}
+
+BOOST_AUTO_TEST_CASE(one_source_compiles_the_json_parser) {
+  const Source parser{"io/x.cpp", "#include <nlohmann/json.hpp>\n"};
+  BOOST_TEST(parsers_of_json({parser, {"io/y.cpp", parser.text}, {"tests/x.cpp", parser.text}}).size() == 2U);
+  BOOST_TEST(parsers_of_json(sources()) == std::vector<std::string>{"io/detail/json_parser.cpp"},
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
