@@ -4,6 +4,7 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/operations.h"
+#include "ferrite/compile/symbols.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/exchange/stablehlo.h"

@@ -8,18 +8,20 @@ namespace {
 using LayerPtr = std::unique_ptr<nn::Layer>;
 
 std::int64_t features_of(const Flow& in) {
-  if (!is_float(in.spec.dtype) || in.spec.shape.rank() < 2)
-    throw ShapeError("expects features, the layer before it gives " + detail::symbolic(in.spec.str()));
-  return in.spec.shape[-1];
+  const std::optional<std::int64_t> features =
+      in.spec.shape.size() < 2 ? std::nullopt : in.spec.shape.back().constant();
+  if (!is_float(in.spec.dtype) || !features)
+    throw ShapeError("expects features, the layer before it gives " + detail::text_of(in.spec));
+  return *features;
 }
 
 Flow flow_of(const Input& input, Dtype dtype) {
   switch (input.kind) {
-    case InputKind::sequence: return {{{detail::kBatch, detail::kTime, input.size}, dtype}, 0};
-    case InputKind::features: return {{{detail::kBatch, input.size}, dtype}, 0};
+    case InputKind::sequence: return {{{detail::batch(), detail::time(), input.size}, dtype}, 0};
+    case InputKind::features: return {{{detail::batch(), input.size}, dtype}, 0};
     case InputKind::tokens: break;
   }
-  return {{{detail::kBatch, detail::kTime}, Dtype::i64}, input.size};
+  return {{{detail::batch(), detail::time()}, Dtype::i64}, input.size};
 }
 
 std::string label(std::size_t position, const std::string& kind, const std::string& name) {
@@ -33,8 +35,7 @@ void check_part(const char* word, const Builder::Part& part) {
 /// What came in, for the end of an error; a nested chain has said it already.
 std::string what_came(const std::string& message, std::size_t position, const Flow& in) {
   if (message.starts_with("layer ")) return {};
-  return std::string(position ? "; the layer before it gives " : "; the input is ") +
-         detail::symbolic(in.spec.shape.str());
+  return std::string(position ? "; the layer before it gives " : "; the input is ") + detail::shape_of(in.spec);
 }
 
 /// What makes a recurrent layer of one kind, by make(features, init).
@@ -43,9 +44,9 @@ auto batch_first_recurrent(const Options& options, Make make) {
   return [options, make](const Flow& in, const nn::Init& init) -> LayerPtr {
     if (!options.batch_first) throw ValueError("time-first input does not fit a chain, which is batch-first");
     std::unique_ptr<nn::Recurrent> layer = make(features_of(in), init);
-    if (in.spec.shape.rank() != 3)  // without a batch it would be a sequence: not in a chain
+    if (in.spec.shape.size() != 3)  // without a batch it would be a sequence: not in a chain
       throw ShapeError(layer->kind() + ": expects input [B, T, " + std::to_string(layer->input_size()) + "], got " +
-                       in.spec.shape.str());
+                       detail::shape_of(in.spec));
     return layer;
   };
 }
@@ -101,7 +102,7 @@ Builder& Builder::recurrent(nn::Custom::Make cell, std::int64_t hidden_size, con
 Builder& Builder::embedding(std::int64_t n, std::string name) {
   return word("embedding", std::move(name), [n](const Flow& in, const nn::Init& init) -> LayerPtr {
     if (in.vocabulary < 1)
-      throw ShapeError("expects tokens, the layer before it gives " + detail::symbolic(in.spec.str()) +
+      throw ShapeError("expects tokens, the layer before it gives " + detail::text_of(in.spec) +
                        "; start with dsl::tokens(vocabulary)");
     return std::make_unique<nn::Embedding>(in.vocabulary, n, init);
   });
@@ -179,16 +180,13 @@ void Builder::build_into(nn::Sequential& chain, Flow flow, const nn::Init& init,
   for (std::size_t i = 0; i < words_.size(); ++i) {
     const Word& w = words_[i];
     const std::string name = w.name.empty() ? std::to_string(i) : w.name;
-    const auto wrapped = [&](const std::exception& e) { return label(i, w.kind, name) + detail::symbolic(e.what()); };
+    const auto wrapped = [&](const std::exception& e) { return label(i, w.kind, name) + e.what(); };
     try {
       std::unique_ptr<nn::Layer> layer = w.make(flow, init.child(name));
-      const Spec output = detail::dry_run(*layer, flow.spec);
-      if (detail::depends_on_steps(*layer, flow.spec, output))
-        throw ShapeError(w.kind +
-                         ": the output's size depends on the number of steps; use last_step or mean_over_time");
+      const SymbolicSpec output = detail::dry_run(*layer, flow.spec, w.kind);
       if (rows)
-        rows->push_back({name, layer->kind(), detail::symbolic(output.shape.str()), layer->parameter_count(),
-                         detail::multiply_adds(*layer, detail::single(flow.spec))});
+        rows->push_back({name, layer->kind(), detail::shape_of(output), layer->parameter_count(),
+                         detail::multiply_adds(*layer, flow.spec)});
       flow = {output, 0};
       chain.add(name, std::move(layer));
     } catch (const ShapeError& e) {

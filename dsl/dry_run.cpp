@@ -1,3 +1,4 @@
+/// Layers run on types alone.
 #include "ferrite/dsl/detail/dry_run.h"
 
 #include "ferrite/tensor/recorder.h"
@@ -26,55 +27,43 @@ class Counter final : public Shapes {
   Cost cost;
 };
 
-void replace_leading(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + 1)) {
-    const char after = at + from.size() < text.size() ? text[at + from.size()] : ' ';
-    if (after == ',' || after == ']') text.replace(at, from.size(), to);
-  }
+const SymbolicTrial& trial() {
+  static const SymbolicTrial all({"B", "T"}, {2, 256});
+  return all;
 }
 
-}  // namespace
-
-Spec dry_run(const nn::Layer& layer, const Spec& input) {
+Spec output_of(const nn::Layer& layer, const Spec& input) {
   Shapes shapes;
   const NewFrame frame(shapes);
   return layer(Tensor::abstract(input)).spec();
 }
 
-std::int64_t multiply_adds(const nn::Layer& layer, const Spec& input) {
+/// Whether an extent is the same for all numbers of steps.
+bool is_steady(const SymbolicNumber& n) { return n.constant() || n == batch(); }
+
+}  // namespace
+
+std::string text_of(const SymbolicSpec& spec) { return spec.str(trial().symbols()); }
+std::string shape_of(const SymbolicSpec& spec) { return spec.shape_str(trial().symbols()); }
+
+SymbolicSpec dry_run(const nn::Layer& layer, const SymbolicSpec& input, const std::string& kind) {
+  std::vector<Spec> outputs;
+  for (const auto& sizes : trial().sizes()) outputs.push_back(output_of(layer, input.at(sizes)));
+  const std::optional<SymbolicSpec> output = trial().spec(outputs);
+  const auto fits = [&](std::size_t axis) {
+    return is_steady(output->shape[axis]) || (axis == 1 && output->shape[axis] == time());
+  };
+  for (std::size_t axis = 0; !output || axis < output->shape.size(); ++axis)
+    if (!output || !fits(axis))
+      throw ShapeError(kind + ": the output's size depends on the number of steps; use last_step or mean_over_time");
+  return *output;
+}
+
+std::int64_t multiply_adds(const nn::Layer& layer, const SymbolicSpec& input) {
   Counter counter;
   const NewFrame frame(counter);
-  (void)layer(Tensor::abstract(input));
+  (void)layer(Tensor::abstract(input.at(std::vector<std::int64_t>{1, 1})));
   return counter.cost.multiply_adds;
-}
-
-bool has_time(const Spec& spec) {
-  const int least = is_float(spec.dtype) ? 3 : 2;
-  return spec.shape.rank() >= least && spec.shape[1] == kTime;
-}
-
-bool depends_on_steps(const nn::Layer& layer, const Spec& input, const Spec& output) {
-  if (!has_time(input)) return false;
-  constexpr std::int64_t fewer = 2;
-  Spec other = input;
-  other.shape[1] = fewer;
-  Shape seen = dry_run(layer, other).shape;
-  if (has_time(output) && seen.rank() > 1 && seen[1] == fewer) seen[1] = kTime;
-  return seen != output.shape;
-}
-
-Spec single(const Spec& spec) {
-  Spec s = spec;
-  if (has_time(spec)) s.shape[1] = 1;
-  if (s.shape.rank() > 0 && s.shape[0] == kBatch) s.shape[0] = 1;
-  return s;
-}
-
-std::string symbolic(const std::string& text) {
-  std::string s = text;
-  replace_leading(s, "[" + std::to_string(kBatch), "[B");
-  replace_leading(s, "[B, " + std::to_string(kTime), "[B, T");
-  return s;
 }
 
 }  // namespace ferrite::dsl::detail

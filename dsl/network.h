@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "ferrite/compile/symbols.h"
 #include "ferrite/nn/layers/sequential.h"
 
 namespace ferrite::dsl {
@@ -15,7 +16,7 @@ struct Input {
 
 /// What flows from one layer to the next while a network is built.
 struct Flow {
-  Spec spec;                    ///< B and T stand for themselves: see `symbolic`
+  SymbolicSpec spec;            ///< for any batch B and any number of steps T
   std::int64_t vocabulary = 0;  ///< of tokens
 };
 

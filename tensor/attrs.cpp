@@ -134,6 +134,14 @@ bool Attrs::operator==(const Attrs& o) const {
          (body == o.body || (body && o.body && body->equals(*o.body)));
 }
 
+bool Attrs::same_bits(const AttrValue& a, const AttrValue& b) { return same_value(a, b); }
+
+void Attrs::replace(std::size_t i, const AttrValue& value) {
+  const AttrValue* const now = at(i);
+  if (!now || now->index() != value.index()) throw Error("attrs: the field is not set, or has another type");
+  values_[static_cast<std::size_t>(now - values_.begin())] = value;
+}
+
 bool Attrs::same_bits(const Attrs& o) const {
   return same_fields(o) && std::equal(values_.begin(), values_.end(), o.values_.begin(), same_value) &&
          (body == o.body || (body && o.body && body->equals(*o.body)));

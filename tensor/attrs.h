@@ -163,7 +163,7 @@ class Attrs {
   Attrs() = default;
   template <AttrStruct S>
   Attrs(const S& s) : fields_(&attr_fields<S>) {
-    static_assert(attr_fields<S>.size() <= 32, "the bits of set_");
+    static_assert(attr_fields<S>.size() <= kMaxFields, "the bits of set_");
     std::apply(
         [&](const auto&... m) {
           std::size_t i = 0;
@@ -193,6 +193,12 @@ class Attrs {
     return s;
   }
 
+  /// Most fields of a struct.
+  static constexpr std::size_t kMaxFields = 32;
+  static bool same_bits(const AttrValue& a, const AttrValue& b);
+  /// Gives the i-th field, which is set, another value of its type.
+  void replace(std::size_t i, const AttrValue& value);
+
   /// Whether none is set.
   bool empty() const { return values_.empty(); }
   /// The value of the i-th field; null where it is not set.
@@ -219,7 +225,7 @@ class Attrs {
   std::string str() const;
 
  private:
-  bool is_set(std::size_t i) const { return (set_ >> i & 1) != 0; }
+  bool is_set(std::size_t i) const { return i < kMaxFields && (set_ >> i & 1) != 0; }
 
   template <class T>
   void put(std::size_t i, const T& v) {

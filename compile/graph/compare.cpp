@@ -6,7 +6,6 @@
 #include "ferrite/compile/graph/rewrite.h"
 
 namespace ferrite::detail {
-namespace {
 
 bool same_constant(const Tensor& a, const Tensor& b) {
   if (a.identity() == b.identity()) return true;
@@ -21,8 +20,6 @@ bool same_constant(const Tensor& a, const Tensor& b) {
     }
   });
 }
-
-}  // namespace
 
 bool same_graph(const Graph& a, const Graph& b) {
   if (a.values != b.values || a.inputs != b.inputs || a.outputs != b.outputs || a.nodes.size() != b.nodes.size() ||

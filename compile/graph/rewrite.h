@@ -52,6 +52,8 @@ Effects effects_of(const Graph& g, const Graph::Node& n);
 Effects effects_of(const Graph& g);
 /// Whether two graphs have the same nodes and constants, to the bit.
 bool same_graph(const Graph& a, const Graph& b);
+/// Whether two constants have the same type and bits.
+bool same_constant(const Tensor& a, const Tensor& b);
 /// Where a graph first differs from what it was, in words; empty where it does not.
 std::string first_difference(const Graph& was, const Graph& is);
 

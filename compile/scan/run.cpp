@@ -5,6 +5,7 @@
 
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/scan/detail/sums.h"
+#include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite::detail {
@@ -166,8 +167,7 @@ class ScanRun {
   void pack() {
     for (const PackableProduct& c : p_.packable_) {
       const Tensor w = tensor(c.weights).view(c.shape, c.strides, c.offset);
-      constexpr std::int64_t kFewPasses = 4;  // over all weights; making the copy costs about two
-      const bool pays = steps_ * ((c.rows + 7) / 8) >= kFewPasses && can_pack(w);
+      const bool pays = packing_pays(steps_ * ((c.rows + 7) / 8)) && can_pack(w);
       step_->pack(c.call, pays ? pack_matrix(w, packs_.emplace_back()) : PackedMatrix{});
     }
   }

@@ -1,27 +1,20 @@
 #pragma once
+/// What layers give for any batch and any number of steps, found by running them on types alone.
 #include "ferrite/dsl/network.h"
 
 namespace ferrite::dsl::detail {
 
-/// Extents that stand for batch and time while shapes are inferred: primes that nobody chooses as a size.
-inline constexpr std::int64_t kBatch = 1013;
-inline constexpr std::int64_t kTime = 1009;
+/// The symbols of a chain: batch and time.
+inline SymbolicNumber batch() { return SymbolicNumber::symbol(0); }
+inline SymbolicNumber time() { return SymbolicNumber::symbol(1); }
+/// A type as text: "f32[B, T, 7]", and its shape alone.
+std::string text_of(const SymbolicSpec& spec);
+std::string shape_of(const SymbolicSpec& spec);
 
-/// What a layer gives, run on shapes alone: nothing is computed. Throws what the layer throws.
-Spec dry_run(const nn::Layer& layer, const Spec& input);
-/// Multiply-adds of the products that it consists of, step by step.
-std::int64_t multiply_adds(const nn::Layer& layer, const Spec& input);
-
-/// Whether extents of the layer's output, other than its axis of time, change with the number of steps.
-bool depends_on_steps(const nn::Layer& layer, const Spec& input, const Spec& output);
-
-/// Whether axis 1 is time: in sequences [B, T, ...] and in tokens [B, T].
-bool has_time(const Spec& spec);
-
-/// The same shape for one sample of one step.
-Spec single(const Spec& spec);
-
-/// A text in which leading extents kBatch and kTime of bracketed shapes read B and T.
-std::string symbolic(const std::string& text);
+/// What a layer gives. Nothing is computed. Throws what the layer throws, and ShapeError, begun with `kind`, where an
+/// extent other than an axis of time depends on the number of steps.
+SymbolicSpec dry_run(const nn::Layer& layer, const SymbolicSpec& input, const std::string& kind);
+/// Multiply-adds of the products that it consists of, for one sample of one step.
+std::int64_t multiply_adds(const nn::Layer& layer, const SymbolicSpec& input);
 
 }  // namespace ferrite::dsl::detail

@@ -11,9 +11,8 @@ namespace {
 
 /// Whether to read a packed copy of w in so many passes, or w as it stands because the copy does not pay.
 bool is_worth_packing(const Tensor& w, std::int64_t passes) {
-  constexpr std::int64_t kFewPasses = 4;  // over all weights; making the copy costs about two
   const bool used_before = count_use(w) > 0;
-  return !w.impl()->storage->rewritten && (used_before || passes >= kFewPasses);
+  return !w.impl()->storage->rewritten && (used_before || packing_pays(passes));
 }
 
 /// G gates of w (row-major), from a column on.

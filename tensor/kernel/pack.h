@@ -52,6 +52,9 @@ const T* pack_of(const Tensor& w, const PackKey& key, std::int64_t elements, Fil
   return static_cast<const T*>(made.publish(w));
 }
 
+/// Whether a packed copy pays where all of a matrix is read so many times: making it costs about two.
+constexpr bool packing_pays(std::int64_t passes) { return passes >= 4; }
+
 /// Counts a use of w as the constant side of a product; how often these elements have been so used before.
 std::uint32_t count_use(const Tensor& w);
 

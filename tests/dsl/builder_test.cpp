@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(flatten_words) {
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_when_building) {
   BOOST_CHECK_EXCEPTION(
       (void)dsl::sequence(12).gru(32).add(nn::Linear(64, 9), "head").build(0), ShapeError,
-      says("layer 1 (linear \"head\"): linear: expects 64 features, got [B, T, 32]; the layer before it "
+      says("layer 1 (linear \"head\"): linear: expects 64 features, got [2, 256, 32]; the layer before it "
            "gives [B, T, 32]"));
   BOOST_CHECK_EXCEPTION((void)dsl::features(784).gru(64).build(0), ShapeError,
                         says("layer 0 (gru \"0\"): gru: expects input [B, T, 784], got [B, 784]"));
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_when_building) {
   BOOST_CHECK_EXCEPTION((void)dsl::features(3).build(0), ValueError, says("has no layers"));
   BOOST_CHECK_EXCEPTION((void)dsl::sequence(0), ValueError, says("sequence: the size must be positive"));
   BOOST_CHECK_EXCEPTION((void)dsl::features(4).residual([](dsl::Builder& b) { b.linear(3); }).build(0), ShapeError,
-                        says("residual: the chain changes the shape: [B, 4] to [B, 3]"));
+                        says("residual: the chain changes the shape: [2, 4] to [2, 3]"));
 }
 
 /// Parameters: 3 H (D + H + 2) and (H + 1) C; multiply-adds a step: 3 H (D + H) and H C.

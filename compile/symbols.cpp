@@ -1,0 +1,303 @@
+/// Numbers that depend on symbols, and graphs whose extents and constants are such numbers.
+#include "ferrite/compile/symbols.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/scan_body.h"
+#include "ferrite/compile/tracer.h"
+
+namespace ferrite {
+
+using detail::checked_add, detail::checked_mul, detail::mul_overflows, detail::sub_overflows;
+
+// ---- numbers -------------------------------------------------------------------------------------------
+
+SymbolicNumber SymbolicNumber::symbol(std::size_t k) {
+  if (k >= kMaxSymbols)
+    throw ValueError("symbols: at most " + std::to_string(kMaxSymbols) + " are possible, got symbol " +
+                     std::to_string(k));
+  SymbolicNumber n;
+  n.factors_[std::size_t{1} << k] = 1;
+  return n;
+}
+
+std::optional<std::int64_t> SymbolicNumber::constant() const {
+  if (std::any_of(factors_.begin() + 1, factors_.end(), [](std::int64_t f) { return f != 0; })) return {};
+  return factors_[0];
+}
+
+std::int64_t SymbolicNumber::at(std::span<const std::int64_t> sizes) const {
+  std::int64_t sum = 0;
+  for (std::size_t set = 0; set < factors_.size(); ++set) {
+    std::int64_t product = factors_[set];
+    if (product == 0) continue;
+    for (std::size_t k = 0; k < kMaxSymbols; ++k) {
+      if (!(set >> k & 1)) continue;
+      if (k >= sizes.size())
+        throw ValueError("symbols: " + std::to_string(sizes.size()) + " sizes given, symbol " + std::to_string(k) +
+                         " has none");
+      product = checked_mul(product, sizes[k], "symbols");
+    }
+    sum = checked_add(sum, product, "symbols");
+  }
+  return sum;
+}
+
+std::string SymbolicNumber::str(std::span<const std::string> symbols) const {
+  std::string text;
+  for (std::size_t set = factors_.size(); set-- > 0;) {
+    const std::int64_t factor = factors_[set];
+    if (factor == 0 && (set > 0 || !text.empty())) continue;
+    if (!text.empty()) text += factor < 0 ? " - " : " + ";
+    std::string term = text.empty() || factor > 0 ? std::to_string(factor) : std::to_string(factor).substr(1);
+    if (set > 0 && (term == "1" || term == "-1")) term.pop_back();
+    for (std::size_t k = 0; k < symbols.size(); ++k) {
+      if (!(set >> k & 1)) continue;
+      if (!term.empty() && term != "-") term += "*";
+      term += symbols[k];
+    }
+    text += term;
+  }
+  return text;
+}
+
+Spec SymbolicSpec::at(std::span<const std::int64_t> sizes) const {
+  Spec spec{{}, dtype};
+  for (const SymbolicNumber& n : shape) spec.shape.push_back(n.at(sizes));
+  return spec;
+}
+
+std::string SymbolicSpec::str(std::span<const std::string> symbols) const {
+  return std::string(name_of(dtype)) + shape_str(symbols);
+}
+
+std::string SymbolicSpec::shape_str(std::span<const std::string> symbols) const {
+  std::string text = "[";
+  for (const SymbolicNumber& n : shape) text += (text.size() > 1 ? ", " : "") + n.str(symbols);
+  return text + "]";
+}
+
+// ---- trials --------------------------------------------------------------------------------------------
+
+SymbolicTrial::SymbolicTrial(std::vector<std::string> symbols, const std::vector<std::int64_t>& sizes)
+    : symbols_(std::move(symbols)) {
+  const std::size_t n = symbols_.size();
+  if (n == 0 || n > SymbolicNumber::kMaxSymbols || sizes.size() != n)
+    throw ValueError("symbols: " + std::to_string(n) + " symbols with " + std::to_string(sizes.size()) +
+                     " sizes; needs a size for each, and 1 to " + std::to_string(SymbolicNumber::kMaxSymbols) +
+                     " symbols");
+  for (const std::int64_t size : sizes)
+    if (size < 1) throw ValueError("symbols: a size must be positive, got " + std::to_string(size));
+  for (std::size_t set = 0; set < std::size_t{1} << n; ++set) {
+    sizes_.push_back(sizes);
+    for (std::size_t k = 0; k < n; ++k)
+      if (set >> k & 1) sizes_.back()[k] = checked_add(sizes[k], 1, "symbols");
+  }
+  sizes_.push_back(sizes);
+  for (std::size_t k = 0; k < n; ++k)
+    sizes_.back()[k] = checked_add(sizes[k], 3 + 2 * static_cast<std::int64_t>(k), "symbols");
+}
+
+std::optional<SymbolicNumber> SymbolicTrial::number(std::span<const std::int64_t> values) const {
+  if (std::all_of(values.begin(), values.end(), [&](std::int64_t v) { return v == values[0]; }))
+    return SymbolicNumber(values[0]);
+  // Differences along each symbol give the factors around the first sizes, s = s0 + (s - s0); then s0 is multiplied
+  // out.
+  const std::size_t corners = std::size_t{1} << symbols_.size();
+  SymbolicNumber n;
+  std::copy_n(values.begin(), corners, n.factors_.begin());
+  for (std::size_t k = 0; k < symbols_.size(); ++k)
+    for (std::size_t set = 0; set < corners; ++set)
+      if (set >> k & 1) {
+        std::int64_t& high = n.factors_[set];
+        std::int64_t& low = n.factors_[set ^ std::size_t{1} << k];
+        std::int64_t back = 0;
+        if (sub_overflows(high, low, high) || mul_overflows(high, sizes_[0][k], back) || sub_overflows(low, back, low))
+          return {};
+      }
+  for (std::size_t t = 0; t < sizes_.size(); ++t)
+    if (n.at(sizes_[t]) != values[t]) return {};
+  return n;
+}
+
+std::optional<SymbolicSpec> SymbolicTrial::spec(std::span<const Spec> specs) const {
+  SymbolicSpec found;
+  found.dtype = specs[0].dtype;
+  for (const Spec& s : specs)
+    if (s.dtype != found.dtype || s.shape.rank() != specs[0].shape.rank()) return {};
+  for (int axis = 0; axis < specs[0].shape.rank(); ++axis) {
+    std::vector<std::int64_t> values;
+    for (const Spec& s : specs) values.push_back(s.shape[axis]);
+    const std::optional<SymbolicNumber> n = number(values);
+    if (!n) return {};
+    found.shape.push_back(*n);
+  }
+  return found;
+}
+
+// ---- graphs --------------------------------------------------------------------------------------------
+
+namespace {
+
+std::string place_of(const Graph::Node& node, const std::string& where) {
+  const std::string path(node.scope.path());
+  return (path.empty() ? where : "in " + path + ": ") + std::string(node.op->name);
+}
+
+/// The whole numbers of a constant: none for what is none.
+std::optional<std::vector<std::int64_t>> whole_numbers(const AttrValue& v) {
+  const auto whole = [](double x) -> std::optional<std::vector<std::int64_t>> {
+    constexpr double kExact = 9007199254740992;  // 2^53
+    if (!(std::abs(x) <= kExact) || std::trunc(x) != x) return {};
+    return std::vector{static_cast<std::int64_t>(x)};
+  };
+  if (const auto* i = std::get_if<std::int64_t>(&v)) return std::vector{*i};
+  if (const auto* x = std::get_if<double>(&v)) return whole(*x);
+  if (const auto* s = std::get_if<Scalar>(&v)) return s->is_floating() ? whole(s->real()) : std::vector{s->integer()};
+  if (const auto* list = std::get_if<Shape>(&v)) return std::vector(list->begin(), list->end());
+  return {};
+}
+
+/// The same constant with another whole number.
+void put_number(AttrValue& v, int element, std::int64_t n) {
+  if (auto* i = std::get_if<std::int64_t>(&v)) *i = n;
+  if (auto* x = std::get_if<double>(&v)) *x = static_cast<double>(n);
+  if (auto* s = std::get_if<Scalar>(&v)) *s = s->is_floating() ? Scalar(static_cast<double>(n)) : Scalar(n);
+  if (auto* list = std::get_if<Shape>(&v)) (*list)[element] = n;
+}
+
+/// Whether constants are equal but for the values of their numbers.
+bool same_form(const Graph& a, const Graph& b) {
+  if (a.values.size() != b.values.size() || a.inputs != b.inputs || a.outputs != b.outputs ||
+      a.nodes.size() != b.nodes.size() || a.cells.size() != b.cells.size() || a.reads.size() != b.reads.size() ||
+      a.writes.size() != b.writes.size() || a.constants.size() != b.constants.size())
+    return false;
+  const auto same_cells = [](const Graph::CellValue& x, const Graph::CellValue& y) {
+    return x.cell == y.cell && x.value == y.value;
+  };
+  return std::ranges::equal(a.cells, b.cells) && std::ranges::equal(a.reads, b.reads, same_cells) &&
+         std::ranges::equal(a.writes, b.writes, same_cells);
+}
+
+}  // namespace
+
+SymbolicGraph::Table SymbolicGraph::compare(const SymbolicTrial& trial, std::span<const Graph* const> graphs,
+                                            const std::string& where) {
+  const Graph& first = *graphs[0];
+  for (const Graph* g : graphs) {
+    if (!same_form(first, *g))
+      throw TraceError(where + "the program has another form at other sizes: " + std::to_string(first.nodes.size()) +
+                       " and " + std::to_string(g->nodes.size()) +
+                       " operations; steps in a C++ loop need nn::Form::scan or fused");
+    for (std::size_t i = 0; i < first.constants.size(); ++i)
+      if (first.constants[i].value != g->constants[i].value ||
+          !detail::same_constant(first.constants[i].tensor, g->constants[i].tensor))
+        throw TraceError(where + "the constant %" + std::to_string(first.constants[i].value) + " " +
+                         first.constants[i].tensor.spec().str() + " is another tensor at other sizes");
+  }
+  Table table;
+  for (std::size_t v = 0; v < first.values.size(); ++v) {
+    std::vector<Spec> specs;
+    for (const Graph* g : graphs) specs.push_back(g->values[v]);
+    const std::optional<SymbolicSpec> spec = trial.spec(specs);
+    if (!spec) {
+      std::string types;
+      for (const Spec& s : specs) types += (types.empty() ? "" : ", ") + s.str();
+      throw TraceError(where + "the type of %" + std::to_string(v) + " is no sum of products of symbols: " + types);
+    }
+    table.values.push_back(*spec);
+  }
+  for (std::size_t i = 0; i < first.nodes.size(); ++i) {
+    const Graph::Node& node = first.nodes[i];
+    const std::string place = place_of(node, where);
+    for (const Graph* g : graphs) {
+      const Graph::Node& other = g->nodes[i];
+      if (node.op != other.op || !std::ranges::equal(node.in, other.in) || !std::ranges::equal(node.out, other.out) ||
+          (node.attrs.body == nullptr) != (other.attrs.body == nullptr))
+        throw TraceError(place + " is " + std::string(other.op->name) + " or has other operands at other sizes");
+    }
+    for (std::size_t field = 0; field < Attrs::kMaxFields; ++field) {
+      const AttrValue* const value = node.attrs.at(field);
+      const auto differs = [&](const Graph* g) {
+        const AttrValue* const other = g->nodes[i].attrs.at(field);
+        return (value == nullptr) != (other == nullptr) || (value && !Attrs::same_bits(*value, *other));
+      };
+      if (std::none_of(graphs.begin(), graphs.end(), differs)) continue;
+      std::vector<std::vector<std::int64_t>> lists;  // by trial
+      for (const Graph* g : graphs) {
+        const AttrValue* const other = g->nodes[i].attrs.at(field);
+        const auto list = other ? whole_numbers(*other) : std::nullopt;
+        if (list && (lists.empty() || lists[0].size() == list->size())) lists.push_back(*list);
+      }
+      bool found = lists.size() == graphs.size();
+      for (std::size_t e = 0; found && e < lists[0].size(); ++e) {
+        std::vector<std::int64_t> values;
+        for (const auto& list : lists) values.push_back(list[e]);
+        const std::optional<SymbolicNumber> n = trial.number(values);
+        found = n.has_value();
+        if (n && !n->constant()) table.numbers.push_back({i, field, static_cast<int>(e), *n});
+      }
+      if (!found)
+        throw TraceError(place + " has a constant that is no sum of products of symbols: " + node.attrs.str() + "; " +
+                         graphs.back()->nodes[i].attrs.str());
+    }
+    if (!node.attrs.body) continue;
+    std::vector<const Graph*> bodies;
+    for (const Graph* g : graphs) bodies.push_back(&detail::Body::of(g->nodes[i].attrs).graph());
+    const bool same =
+        std::all_of(bodies.begin(), bodies.end(), [&](const Graph* g) { return detail::same_graph(*bodies[0], *g); });
+    if (same) continue;
+    if (detail::find_scan(node.op->name) != node.op)
+      throw TraceError(place + ": what it runs depends on the symbols; call it as it is, not compiled");
+    table.bodies.emplace_back(i, compare(trial, bodies, place + ": "));
+  }
+  return table;
+}
+
+Graph SymbolicGraph::put(const Graph& graph, const Table& table, std::span<const std::int64_t> sizes) {
+  Graph g = graph;
+  for (std::size_t v = 0; v < g.values.size(); ++v) g.values[v] = table.values[v].at(sizes);
+  for (const Number& n : table.numbers) {
+    AttrValue value = *g.nodes[n.node].attrs.at(n.field);
+    put_number(value, n.element, n.value.at(sizes));
+    g.nodes[n.node].attrs.replace(n.field, value);
+  }
+  for (const auto& [node, body] : table.bodies) {
+    Attrs& attrs = g.nodes[node].attrs;
+    detail::ScanBody::give(attrs, put(detail::Body::of(attrs).graph(), body, sizes));
+  }
+  return g;
+}
+
+Graph SymbolicGraph::at(const std::vector<std::int64_t>& sizes) const {
+  if (sizes.size() != symbols_.size())
+    throw ValueError("symbols: the program has " + std::to_string(symbols_.size()) + ", got " +
+                     std::to_string(sizes.size()) + " sizes");
+  for (const std::int64_t size : sizes)
+    if (size < 1) throw ValueError("symbols: a size must be positive, got " + std::to_string(size));
+  Graph g = put(graph_, table_, sizes);
+  g.validate();
+  return g;
+}
+
+SymbolicGraph trace_symbolic(const std::function<Tensors(const Tensors&)>& f, std::vector<std::string> symbols,
+                             const std::vector<SymbolicSpec>& inputs, const std::vector<std::int64_t>& sizes) {
+  const SymbolicTrial trial(std::move(symbols), sizes);
+  std::vector<Graph> graphs;
+  for (const auto& at : trial.sizes()) {
+    std::vector<Spec> specs;
+    for (const SymbolicSpec& s : inputs) specs.push_back(s.at(at));
+    graphs.push_back(trace(f, specs));
+  }
+  std::vector<const Graph*> all;
+  for (const Graph& g : graphs) all.push_back(&g);
+  SymbolicGraph result;
+  result.table_ = SymbolicGraph::compare(trial, all, "");
+  result.symbols_ = trial.symbols();
+  result.graph_ = std::move(graphs[0]);
+  return result;
+}
+
+}  // namespace ferrite

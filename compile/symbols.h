@@ -1,0 +1,122 @@
+#pragma once
+#include <array>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ferrite/compile/graph.h"
+
+/// Programs whose extents depend on sizes that are chosen later: a batch, a number of steps. Such symbols stand beside
+/// shapes and graphs, which have numbers only: what is traced is traced at several sizes and compared.
+namespace ferrite {
+
+/// A whole number that may depend on symbols: a sum of products of different symbols, as 2 T - 1 or B T.
+class SymbolicNumber {
+ public:
+  /// Most symbols of a program.
+  static constexpr std::size_t kMaxSymbols = 3;
+
+  SymbolicNumber(std::int64_t constant = 0) { factors_[0] = constant; }
+  /// The k-th symbol. Throws ValueError beyond kMaxSymbols.
+  static SymbolicNumber symbol(std::size_t k);
+
+  /// Its value where it does not depend on symbols.
+  std::optional<std::int64_t> constant() const;
+  /// Its value at these sizes of the symbols. Throws ShapeError beyond 64 bits, ValueError for too few sizes.
+  std::int64_t at(std::span<const std::int64_t> sizes) const;
+  /// "2*T - 1"
+  std::string str(std::span<const std::string> symbols) const;
+  bool operator==(const SymbolicNumber&) const = default;
+
+ private:
+  friend class SymbolicTrial;
+  std::array<std::int64_t, std::size_t{1} << kMaxSymbols> factors_{};  ///< by set of symbols, a bit each
+};
+
+/// A type whose extents may depend on symbols.
+struct SymbolicSpec {
+  std::vector<SymbolicNumber> shape{};
+  Dtype dtype = Dtype::f32;
+
+  SymbolicSpec() = default;
+  SymbolicSpec(std::vector<SymbolicNumber> extents, Dtype type = Dtype::f32) : shape(std::move(extents)), dtype(type) {}
+  SymbolicSpec(const Spec& spec) : shape(spec.shape.begin(), spec.shape.end()), dtype(spec.dtype) {}
+  /// The type at these sizes.
+  Spec at(std::span<const std::int64_t> sizes) const;
+  /// "f32[B, T, 7]", and "[B, T, 7]".
+  std::string str(std::span<const std::string> symbols) const;
+  std::string shape_str(std::span<const std::string> symbols) const;
+  bool operator==(const SymbolicSpec&) const = default;
+};
+
+/// The sizes at which something is tried to see how it depends on symbols: every combination of two sizes for each
+/// symbol, which determine a number, and one more that has to agree.
+class SymbolicTrial {
+ public:
+  /// `sizes`: the smaller of the two sizes of each symbol. Throws ValueError for none, for more than
+  /// SymbolicNumber::kMaxSymbols, and for sizes below 1.
+  SymbolicTrial(std::vector<std::string> symbols, const std::vector<std::int64_t>& sizes);
+
+  const std::vector<std::string>& symbols() const& { return symbols_; }
+  /// All trials; the first one has the sizes given.
+  const std::vector<std::vector<std::int64_t>>& sizes() const& { return sizes_; }
+  /// The number that has this value in each trial; none if no sum of products has.
+  std::optional<SymbolicNumber> number(std::span<const std::int64_t> values) const;
+  /// The type that is this one in each trial.
+  std::optional<SymbolicSpec> spec(std::span<const Spec> specs) const;
+
+ private:
+  std::vector<std::string> symbols_;
+  std::vector<std::vector<std::int64_t>> sizes_;
+};
+
+/// A traced program at any sizes of its symbols.
+///
+///   const SymbolicNumber B = SymbolicNumber::symbol(0), T = SymbolicNumber::symbol(1);
+///   const SymbolicGraph g = trace_symbolic(f, {"B", "T"}, {{{B, T, 12}}}, {2, 16});
+///   const Graph long_one = g.at({1, 1000});
+class SymbolicGraph {
+ public:
+  /// The program at the first sizes that it was traced at.
+  const Graph& graph() const& { return graph_; }
+  const std::vector<std::string>& symbols() const& { return symbols_; }
+  /// The type of a value.
+  SymbolicSpec spec_of(ValueId value) const { return table_.values[value]; }
+  /// The program at other sizes: what tracing there gives, but for short cuts that tracing takes at size 1. Throws
+  /// ValueError for another number of sizes or sizes below 1, ShapeError where an operation does not fit its operands
+  /// there.
+  Graph at(const std::vector<std::int64_t>& sizes) const;
+
+ private:
+  friend SymbolicGraph trace_symbolic(const std::function<Tensors(const Tensors&)>&, std::vector<std::string>,
+                                      const std::vector<SymbolicSpec>&, const std::vector<std::int64_t>&);
+  /// A number among the constants of a node: of a list the `element`.
+  struct Number {
+    std::size_t node = 0, field = 0;
+    int element = 0;
+    SymbolicNumber value{};
+  };
+  /// What depends on symbols in a graph, and in the bodies of its nodes.
+  struct Table {
+    std::vector<SymbolicSpec> values;
+    std::vector<Number> numbers;
+    std::vector<std::pair<std::size_t, Table>> bodies;
+  };
+  static Table compare(const SymbolicTrial& trial, std::span<const Graph* const> graphs, const std::string& where);
+  static Graph put(const Graph& graph, const Table& table, std::span<const std::int64_t> sizes);
+
+  std::vector<std::string> symbols_;
+  Graph graph_;
+  Table table_;
+};
+
+/// Traces f at several sizes of the symbols and proves the programs alike but for numbers that are sums of products of
+/// symbols: extents, and constants of operations (the length of a range, the divisor of a mean). `sizes`: the smallest
+/// that are tried, for each symbol. Throws TraceError, naming the layer, the operation and what it found, where the
+/// program has another form, another captured tensor or any other number at another size; what f throws.
+SymbolicGraph trace_symbolic(const std::function<Tensors(const Tensors&)>& f, std::vector<std::string> symbols,
+                             const std::vector<SymbolicSpec>& inputs, const std::vector<std::int64_t>& sizes);
+
+}  // namespace ferrite
