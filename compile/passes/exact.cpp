@@ -1,4 +1,5 @@
 /// Operations that change no bit go: neutral elements, views of all, pairs that cancel.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -100,9 +101,11 @@ class Simplifying {
 void simplify_exactly(Graph& g) { Simplifying(g).run(); }
 
 void drop_detach(Graph& g) {
+  const auto detaches = [](const Graph::Node& n) { return n.op == detail::ops::detach; };
+  if (std::ranges::none_of(g.nodes, detaches)) return;
   detail::Substitution to(g.values.size());
   detail::rewrite_nodes(g, to, [&](Graph::Node& n) {
-    if (n.op != detail::ops::detach) return g.nodes.push_back(std::move(n));
+    if (!detaches(n)) return g.nodes.push_back(std::move(n));
     to.replace(n.out[0], n.in[0]);
   });
 }
