@@ -63,6 +63,8 @@ class Step {
   virtual void run(const void* x, void* y) = 0;
   /// The states become those after the last `run`.
   virtual void commit() {}
+  /// Whether `commit` does anything: asked once.
+  virtual bool commits() const { return true; }
   /// Takes the cells' present values; the states stay.
   virtual void refresh() {}
   /// States become zeros.

@@ -76,6 +76,7 @@ class OpenStep final : public Step {
     for (std::int64_t& n : steps_) ++n;
     put_steps();
   }
+  bool commits() const override { return !states_.empty(); }
   void refresh() override { scan_->refresh(); }
 
   void reset() override {

@@ -18,6 +18,7 @@ class Identity final : public Step {
  public:
   explicit Identity(const StepRows& rows) : rows_(rows) {}
   StepRows result() const override { return rows_; }
+  bool commits() const override { return false; }
   void run(const void* x, void* y) override {
     std::copy_n(static_cast<const std::byte*>(x), bytes_of(rows_), static_cast<std::byte*>(y));
   }
@@ -31,6 +32,7 @@ class Pointwise final : public Step {
  public:
   Pointwise(const Primitive& op, const StepRows& rows) : block_(op.block(rows.dtype)), rows_(rows) {}
   StepRows result() const override { return rows_; }
+  bool commits() const override { return false; }
   void run(const void* x, void* y) override {
     const std::ptrdiff_t run = 1;
     block_(&x, &run, y, rows_.batch * rows_.width);
@@ -59,6 +61,7 @@ class LinearStep final : public Step {
     refresh();
   }
   StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
+  bool commits() const override { return false; }
   void run(const void* x, void* y) override {
     matrix_.data = packed_.get();  // of a copy elsewhere
     product_(matrix_, batch_, static_cast<const T*>(x), D_, has_bias_ ? added_.get() : nullptr, static_cast<T*>(y));
@@ -87,6 +90,7 @@ class EmbeddingStep final : public Step {
     EmbeddingStep::refresh();
   }
   StepRows result() const override { return {batch_, table_.shape()[1], table_.dtype()}; }
+  bool commits() const override { return false; }
   void run(const void* x, void* y) override {
     const auto* const tokens = static_cast<const std::int64_t*>(x);
     const std::int64_t row = table_.shape()[1] * size_of(table_.dtype());
@@ -113,6 +117,7 @@ class Chain final : public Step {
  public:
   Chain(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds)
       : steps_(std::move(steps)), in_(in), adds_(adds), half_(room_between(steps_)), room_(2 * half_ / 8) {
+    find_committing();
     const StepRows out = result();
     if (adds_ && (out.width != in_.width || out.dtype != in_.dtype))
       throw ShapeError("residual: the chain changes the shape: " + std::to_string(in_.width) + " to " +
@@ -120,6 +125,7 @@ class Chain final : public Step {
   }
   Chain(const Chain& o) : Step(o), in_(o.in_), adds_(o.adds_), half_(o.half_), room_(o.room_) {
     for (const auto& s : o.steps_) steps_.push_back(s->clone());
+    find_committing();
   }
 
   StepRows result() const override { return steps_.empty() ? in_ : steps_.back()->result(); }
@@ -135,8 +141,9 @@ class Chain final : public Step {
     if (adds_) add(x, y);
   }
   void commit() override {
-    for (const auto& s : steps_) s->commit();
+    for (Step* const s : committing_) s->commit();
   }
+  bool commits() const override { return !committing_.empty(); }
   void refresh() override {
     for (const auto& s : steps_) s->refresh();
   }
@@ -170,6 +177,11 @@ class Chain final : public Step {
     op->block(in_.dtype)(in.data(), run.data(), y, in_.batch * in_.width);
   }
 
+  void find_committing() {
+    for (const auto& s : steps_)
+      if (s->commits()) committing_.push_back(s.get());
+  }
+
   /// Bytes for the largest rows that go from step to step, and one line more: a step may write whole packets.
   static std::int64_t room_between(const std::vector<std::unique_ptr<Step>>& steps) {
     std::int64_t most = 0;
@@ -178,6 +190,7 @@ class Chain final : public Step {
   }
 
   std::vector<std::unique_ptr<Step>> steps_;
+  std::vector<Step*> committing_;
   StepRows in_;
   bool adds_;
   std::int64_t half_;

@@ -45,6 +45,7 @@ Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch) {
 void Stream::prepare(std::int64_t width) {
   in_.width = width;
   if (!step_) step_ = detail::step_of(*model_, in_);
+  commits_ = step_->commits();
   const StepRows out = step_->result();
   room_ = std::make_unique<Room>(batch_ * width * size_of(in_.dtype), out.batch * out.width * size_of(out.dtype));
 }
@@ -71,7 +72,7 @@ void Stream::advance(std::span<const In> x, std::span<Out> y) {
                      std::to_string(y.size()));
   std::memcpy(room_->x.get(), x.data(), x.size_bytes());
   ferrite::detail::in_layer(step_->scope(), [&] { step_->run(room_->x.get(), room_->y.get()); });
-  step_->commit();
+  if (commits_) step_->commit();
   std::memcpy(y.data(), room_->y.get(), y.size_bytes());
 }
 

@@ -71,6 +71,7 @@ class Stream {
   std::unique_ptr<Room> room_;
   StepRows in_;
   std::int64_t batch_ = 1;
+  bool commits_ = false;
   bool any_float_ = false;  ///< the first step tells the dtype, too
 };
 
