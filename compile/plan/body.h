@@ -65,7 +65,7 @@ struct PlanEnds {
   std::vector<std::size_t> of{};    ///< outputs, then written cells: which result each is
 };
 
-struct PlanBody;
+class PlanBody;
 
 /// Where what belongs to a base begins.
 struct Address {
@@ -146,7 +146,8 @@ class WorkspacePool {
 };
 
 /// A graph made ready to run.
-struct PlanBody {
+class PlanBody {
+ public:
   Graph graph;
   PlannedProgram program;
   PlanEnds ends;
