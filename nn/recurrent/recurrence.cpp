@@ -35,21 +35,4 @@ void run_recurrence(const Recurrence<T>& r, const RecurrenceOut<T>& out) {
 template void run_recurrence(const Recurrence<float>&, const RecurrenceOut<float>&);
 template void run_recurrence(const Recurrence<double>&, const RecurrenceOut<double>&);
 
-template <class T>
-void input_product(const GatedCell& cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x,
-                   std::int64_t x_row, T* i, std::int64_t i_gate, std::int64_t i_row) {
-  recurrence_kernels<T>().input_product(cell, w, rows, x, x_row, i, i_gate, i_row);
-}
-template void input_product(const GatedCell&, const RecurrenceWeights<float>&, std::int64_t, const float*, std::int64_t,
-                            float*, std::int64_t, std::int64_t);
-template void input_product(const GatedCell&, const RecurrenceWeights<double>&, std::int64_t, const double*,
-                            std::int64_t, double*, std::int64_t, std::int64_t);
-
-template <class T>
-void run_step(const GatedCell& cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-  recurrence_kernels<T>().of(cell).step(w, s);
-}
-template void run_step(const GatedCell&, const RecurrenceWeights<float>&, const RecurrenceStep<float>&);
-template void run_step(const GatedCell&, const RecurrenceWeights<double>&, const RecurrenceStep<double>&);
-
 }  // namespace ferrite::nn::detail

@@ -1,6 +1,6 @@
 /// One step of a recurrent layer for streams: its weights packed once, its states in place.
 #include "ferrite/nn/detail/steps.h"
-#include "ferrite/nn/recurrent/detail/recurrence.h"
+#include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/nn/recurrent/gated.h"
 #include "ferrite/tensor/kernel/pack.h"
 
@@ -89,6 +89,8 @@ class RecurrentStepOf final : public Step {
   RecurrentStepOf(const GatedCell& cell, const RecurrentSizes& sizes, const std::vector<RecurrentWeights>& weights,
                   std::int64_t batch)
       : cell_(&cell),
+        input_product_(detail::recurrence_kernels<T>().input_product),
+        step_(detail::recurrence_kernels<T>().of(cell).step),
         L_(sizes.layers),
         B_(batch),
         H_(sizes.hidden_size),
@@ -117,9 +119,8 @@ class RecurrentStepOf final : public Step {
       const RecurrenceWeights<T>& w = layers_[static_cast<std::size_t>(k)].weights();
       const std::int64_t state = k * B_ * Pp;
       const std::int64_t of_memory = cell_->has_memory ? k * B_ * Hp : 0;
-      input_product(*cell_, w, B_, at, row, i, Hp, G * Hp);
-      run_step(*cell_, w,
-               detail::RecurrenceStep<T>{.rows = B_,
+      input_product_(*cell_, w, B_, at, row, i, Hp, G * Hp);
+      step_(w, detail::RecurrenceStep<T>{.rows = B_,
                                          .i = i,
                                          .i_gate = Hp,
                                          .i_row = G * Hp,
@@ -188,6 +189,8 @@ class RecurrentStepOf final : public Step {
   }
 
   const GatedCell* cell_;
+  decltype(detail::RecurrenceKernels<T>::input_product) input_product_;
+  decltype(detail::CellKernels<T>::step) step_;
   std::int64_t L_, B_, H_, P_;
   std::vector<PackedLayer<T>> layers_;
   StepMemory<T> h_, next_, c_, c_next_;

@@ -85,11 +85,6 @@ struct RecurrenceStep {
   T* y;  ///< outputs, exactly P of a row
   std::int64_t y_row;
 };
-template <class T>
-void input_product(const GatedCell& cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x,
-                   std::int64_t x_row, T* i, std::int64_t i_gate, std::int64_t i_row);
-template <class T>
-void run_step(const GatedCell& cell, const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s);
 
 /// The same weights transposed, as the backward pass reads them.
 template <class T>
