@@ -1,3 +1,4 @@
+/// The chunks of memory that tapes are recorded in, reused by each thread.
 #include "ferrite/autograd/detail/arena.h"
 
 #include <new>

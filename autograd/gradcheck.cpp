@@ -1,3 +1,4 @@
+/// Gradients of a function compared with central differences.
 #include "ferrite/autograd/gradcheck.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// Checks gradients of first and second order against central differences in f64.
 #include <cstdint>
 #include <functional>
 #include <string>

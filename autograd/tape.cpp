@@ -1,3 +1,4 @@
+/// The public face of a tape, and `grad(f)`: everything is done by its record.
 #include "ferrite/autograd/tape.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// The tape: records what runs on a thread and computes gradients from it.
 #include <functional>
 #include <initializer_list>
 #include <memory>

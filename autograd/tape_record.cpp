@@ -1,3 +1,4 @@
+/// Recording of applications, and the backward walk that computes gradients.
 #include "ferrite/autograd/detail/tape_record.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-/// The text form of graphs with all operations that there are.
+/// `parse_graph` with the operations of tensors and of programs.
 #include "ferrite/compile/graph/parse.h"
 #include "ferrite/compile/scan_body.h"
 

@@ -1,4 +1,6 @@
 #pragma once
+/// Programs whose extents depend on sizes that are chosen later: a batch, a number of steps. Such symbols stand beside
+/// shapes and graphs, which have numbers only: what is traced is traced at several sizes and compared.
 #include <array>
 #include <functional>
 #include <optional>
@@ -8,8 +10,6 @@
 
 #include "ferrite/compile/graph.h"
 
-/// Programs whose extents depend on sizes that are chosen later: a batch, a number of steps. Such symbols stand beside
-/// shapes and graphs, which have numbers only: what is traced is traced at several sizes and compared.
 namespace ferrite {
 
 /// A whole number that may depend on symbols: a sum of products of different symbols, as 2 T - 1 or B T.

@@ -1,3 +1,4 @@
+/// The words of the builder, each of which adds a layer of inferred size.
 #include "ferrite/dsl/builder.h"
 
 #include "ferrite/dsl/detail/dry_run.h"

@@ -1,4 +1,5 @@
 #pragma once
+/// The fluent builder: networks from one line, with sizes inferred from the layer before.
 #include <concepts>
 #include <functional>
 #include <memory>

@@ -1,3 +1,4 @@
+/// Networks that the builder made, and their summaries.
 #include "ferrite/dsl/network.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// A network that the builder made: a chain of layers with `summary()`, `stream()` and `compiled()`.
 #include <string>
 #include <vector>
 

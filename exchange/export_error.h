@@ -1,4 +1,5 @@
 #pragma once
+/// The error of a program that a format cannot express.
 #include "ferrite/tensor/error.h"
 
 namespace ferrite::exchange {

@@ -1,3 +1,4 @@
+/// Writes graphs as StableHLO: arguments, results, and one lowering for each node.
 #include "ferrite/exchange/stablehlo.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// Export of traced programs as StableHLO text.
 #include <span>
 #include <string>
 #include <string_view>

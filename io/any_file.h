@@ -1,4 +1,5 @@
 #pragma once
+/// Reading weights of any format, and which layers they belong to.
 #include <filesystem>
 #include <span>
 #include <string>

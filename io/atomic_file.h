@@ -1,4 +1,5 @@
 #pragma once
+/// Saving files atomically: readers see the old contents or the new, never a part.
 #include <cstddef>
 #include <filesystem>
 #include <span>

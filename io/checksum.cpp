@@ -1,3 +1,4 @@
+/// CRC-32 over the tensors and metadata of a file.
 #include "ferrite/io/checksum.h"
 
 #include <zlib.h>

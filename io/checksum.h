@@ -1,4 +1,5 @@
 #pragma once
+/// Checksums of files of weights that do not depend on the format.
 #include <span>
 #include <string>
 

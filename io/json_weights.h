@@ -1,4 +1,5 @@
 #pragma once
+/// Weights in JSON: objects of nested lists of numbers.
 #include <cstddef>
 #include <filesystem>
 #include <span>

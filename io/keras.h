@@ -1,4 +1,5 @@
 #pragma once
+/// Weights in Keras's layout.
 #include "ferrite/io/tensor_file.h"
 
 namespace ferrite::io {

@@ -1,4 +1,5 @@
 #pragma once
+/// Loading weights into modules and saving them.
 #include <filesystem>
 #include <functional>
 #include <string>

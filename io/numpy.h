@@ -1,4 +1,5 @@
 #pragma once
+/// NumPy's files: .npy and .npz.
 #include <cstddef>
 #include <filesystem>
 #include <span>

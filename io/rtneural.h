@@ -1,4 +1,5 @@
 #pragma once
+/// RTNeural's JSON files of networks.
 #include <cstddef>
 #include <filesystem>
 #include <memory>

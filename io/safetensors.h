@@ -1,4 +1,5 @@
 #pragma once
+/// The safetensors format: reading, mapping, writing.
 #include <cstddef>
 #include <filesystem>
 #include <span>

@@ -1,3 +1,4 @@
+/// Tensor files of any format: lookup, renaming, collecting.
 #include "ferrite/io/tensor_file.h"
 
 #include <unordered_map>

@@ -1,4 +1,5 @@
 #pragma once
+/// PyTorch's checkpoint files: reading without Python, and writing.
 #include <cstddef>
 #include <filesystem>
 #include <span>

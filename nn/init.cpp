@@ -1,3 +1,4 @@
+/// Initial values of parameters: distributions and their draws.
 #include "ferrite/nn/init.h"
 
 #include <cmath>

@@ -1,4 +1,5 @@
 #pragma once
+/// Initialisers: how the parameters of a layer get their first values.
 #include <concepts>
 #include <cstdint>
 #include <functional>

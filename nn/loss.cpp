@@ -1,3 +1,4 @@
+/// Losses, composed of operations, and accuracy.
 #include "ferrite/nn/loss.h"
 
 #include "ferrite/tensor/recorder.h"

@@ -1,4 +1,5 @@
 #pragma once
+/// Losses and accuracy.
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {

@@ -1,4 +1,4 @@
-/// Modules: what they register and adopt, and where they stand.
+/// Modules: registration, adoption, names, modes, and clones.
 #include "ferrite/nn/module.h"
 
 #include <algorithm>

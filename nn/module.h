@@ -1,4 +1,5 @@
 #pragma once
+/// Modules and layers: named parameters, buffers, states and submodules.
 #include <atomic>
 #include <memory>
 #include <string>

@@ -1,3 +1,4 @@
+/// The lists of the operations and composites that layers and optimisers add.
 #include "ferrite/nn/operations.h"
 
 #include "ferrite/nn/optim/adam_update.h"

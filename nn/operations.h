@@ -1,4 +1,5 @@
 #pragma once
+/// The operations and composites that layers and optimisers add to those of tensors.
 #include <span>
 
 #include "ferrite/tensor/primitive.h"

@@ -1,4 +1,5 @@
 #pragma once
+/// One layer of a stream: a time step on plain rows of floats.
 #include <memory>
 #include <span>
 #include <string>

@@ -1,3 +1,4 @@
+/// Sums added in place where nothing else can see the buffer.
 #include "ferrite/tensor/accumulate.h"
 
 #include "ferrite/tensor/operations.h"

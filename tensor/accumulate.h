@@ -1,4 +1,5 @@
 #pragma once
+/// Sums added in place where nothing else can see the buffer, with the bits of `add`.
 #include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/tensor.h"
 

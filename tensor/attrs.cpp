@@ -1,3 +1,4 @@
+/// The constants of an application: equality, hash, text.
 #include "ferrite/tensor/attrs.h"
 
 #include <algorithm>

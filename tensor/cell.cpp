@@ -1,3 +1,4 @@
+/// Variables: reading, assigning, drawing and tying.
 #include "ferrite/tensor/cell.h"
 
 #include <atomic>

@@ -1,4 +1,5 @@
 #pragma once
+/// Variables: parameters, buffers and states, the only mutable places for tensors.
 #include <functional>
 #include <memory>
 #include <string>

@@ -1,3 +1,4 @@
+/// Sets the processor's mode for denormal numbers on a thread and its helpers.
 #include "ferrite/tensor/denormals.h"
 
 #include "ferrite/tensor/detail/float_mode.h"

@@ -1,4 +1,5 @@
 #pragma once
+/// Guards that make denormal numbers count as zero on a thread, or keep them.
 #include <cstdint>
 
 namespace ferrite {

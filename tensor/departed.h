@@ -1,5 +1,5 @@
 #pragma once
-/// Recorders that end on another thread than the one they record on.
+/// Hands recorders that end on another thread back to the thread whose frames hold them.
 #include <memory>
 #include <mutex>
 #include <vector>

@@ -1,4 +1,5 @@
 #pragma once
+/// The exceptions of the library.
 #include <initializer_list>
 #include <memory>
 #include <stdexcept>

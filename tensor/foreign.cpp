@@ -1,4 +1,4 @@
-/// Tensors on elements that belong to somebody else: where kernels can read these as they stand, else on copies.
+/// Tensors on memory that belongs to someone else: used in place where kernels can read it, otherwise copied.
 #include <cstring>
 #include <new>
 #include <utility>

@@ -1,4 +1,4 @@
-/// A source of random tensors for programs that draw.
+/// Generators: random tensors that a compiled function draws afresh in every run.
 #include "ferrite/tensor/generator.h"
 
 #include <bit>

@@ -1,5 +1,5 @@
 #pragma once
-/// A source of random tensors for programs that draw.
+/// Generators: random tensors that a compiled function draws afresh in every run.
 #include <cstdint>
 #include <string_view>
 

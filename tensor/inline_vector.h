@@ -1,4 +1,5 @@
 #pragma once
+/// A vector that holds its first elements in place, and further ones in pooled memory.
 #include <cstddef>
 #include <initializer_list>
 #include <memory>

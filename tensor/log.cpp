@@ -1,3 +1,4 @@
+/// The log: where lines go, and from which level.
 #include "ferrite/tensor/log.h"
 
 #include <spdlog/logger.h>

@@ -1,4 +1,5 @@
 #pragma once
+/// The log of the library: off until a sink or FERRITE_LOG asks for it.
 #include <cstdint>
 #include <functional>
 #include <string_view>

@@ -1,4 +1,5 @@
 #pragma once
+/// What an arithmetic operator takes: a tensor, a parameter or a number.
 #include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/tensor.h"
 

@@ -1,3 +1,4 @@
+/// Dense arrays of doubles, as oracles use them.
 #include "ferrite/tensor/oracle.h"
 
 namespace ferrite::detail {

@@ -1,4 +1,5 @@
 #pragma once
+/// Dense arrays of doubles for the oracles of operations, and the samples of the conformance tests.
 #include <functional>
 #include <vector>
 

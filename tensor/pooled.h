@@ -1,4 +1,5 @@
 #pragma once
+/// An allocator for containers that takes memory from the pool of tensors.
 #include <cstdint>
 #include <new>
 #include <vector>

@@ -1,4 +1,5 @@
 #pragma once
+/// The record of an operation: everything that the library knows of it.
 #include <cstddef>
 #include <initializer_list>
 #include <span>

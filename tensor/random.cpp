@@ -1,3 +1,4 @@
+/// Philox4x32-10 and the numbers drawn from it.
 #include "ferrite/tensor/random.h"
 
 #include <bit>

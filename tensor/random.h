@@ -1,4 +1,5 @@
 #pragma once
+/// Random numbers as a function of seed, name and position.
 #include <array>
 #include <cstdint>
 #include <string_view>

@@ -1,3 +1,4 @@
+/// The stack of frames that says which recorders observe a thread.
 #include "ferrite/tensor/recorder.h"
 
 #include "ferrite/tensor/departed.h"

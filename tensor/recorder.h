@@ -1,4 +1,5 @@
 #pragma once
+/// Recorders, which observe what runs on a thread, and the frames that hold them.
 #include <atomic>
 #include <memory>
 #include <span>

@@ -1,4 +1,5 @@
 #pragma once
+/// Literals in expressions: numbers that take the dtype of the tensor beside them.
 #include <concepts>
 #include <cstdint>
 #include <limits>

@@ -1,5 +1,5 @@
 #pragma once
-/// The layer of a model that something belongs to.
+/// Scopes: the path of the layer that an operation, an error or a cost belongs to.
 #include <string_view>
 
 #include "ferrite/tensor/error.h"

@@ -1,3 +1,4 @@
+/// Shapes: text, broadcasting, strides.
 #include "ferrite/tensor/shape.h"
 
 #include <algorithm>

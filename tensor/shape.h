@@ -1,4 +1,5 @@
 #pragma once
+/// Shapes of tensors: extents, strides, the rule of broadcasting; and specs, shape with dtype.
 #include <array>
 #include <cstdint>
 #include <initializer_list>

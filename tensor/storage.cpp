@@ -1,3 +1,4 @@
+/// Storage of tensors, and the pools of freed blocks of each thread.
 #include "ferrite/tensor/storage.h"
 
 #include <bit>

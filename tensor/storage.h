@@ -1,4 +1,5 @@
 #pragma once
+/// Storage of tensors: reference-counted buffers from the pools of threads.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
+/// Row-major copies of strided tensors.
 #include "ferrite/tensor/strided.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// Tensors: immutable handles to strided views of shared storage.
 #include <functional>
 #include <iosfwd>
 #include <memory>

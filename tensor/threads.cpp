@@ -1,3 +1,4 @@
+/// The pool of threads, and how work is divided among them.
 #include "ferrite/tensor/threads.h"
 
 #include <pthread.h>

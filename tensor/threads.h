@@ -1,4 +1,5 @@
 #pragma once
+/// The pool of threads, one thread unless `set_threads` asks for more.
 #include <cstdint>
 #include <memory>
 #include <type_traits>

@@ -1,3 +1,4 @@
+/// Training checkpoints: writing, and checking everything before anything is replaced.
 #include "ferrite/train/checkpoint.h"
 
 #include <charconv>

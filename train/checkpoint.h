@@ -1,4 +1,5 @@
 #pragma once
+/// Training checkpoints: model, optimiser, position and schedule in one file.
 #include <filesystem>
 
 #include "ferrite/io/module_file.h"

@@ -1,3 +1,4 @@
+/// Confusion matrices as tables.
 #include "ferrite/train/confusion.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// Confusion matrices.
 #include <cstdint>
 #include <string>
 #include <vector>

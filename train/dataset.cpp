@@ -1,3 +1,4 @@
+/// Sequences, and batches of them padded to one length.
 #include "ferrite/train/dataset.h"
 
 #include <algorithm>

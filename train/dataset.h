@@ -1,4 +1,5 @@
 #pragma once
+/// Data sets of labelled sequences, and the batches of an epoch.
 #include <cstdint>
 #include <vector>
 

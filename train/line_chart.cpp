@@ -1,3 +1,4 @@
+/// Line charts as SVG: scales, grid, curves, legend.
 #include "ferrite/train/line_chart.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// Line charts as SVG text.
 #include <string>
 #include <vector>
 

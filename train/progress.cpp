@@ -1,3 +1,4 @@
+/// The progress line of a training.
 #include "ferrite/train/progress.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// A progress line for training: loss, accuracy, speed, remaining time.
 #include <chrono>
 #include <cstdint>
 #include <iosfwd>

@@ -1,4 +1,5 @@
 #pragma once
+/// Memory for the entries of a tape: handed out in order and released all at once.
 #include <cstddef>
 #include <memory>
 #include <span>

@@ -1,4 +1,5 @@
 #pragma once
+/// What a tape records: entries in an arena, the variables it watches, and the backward walk over them.
 #include <atomic>
 #include <memory>
 #include <optional>

@@ -1,6 +1,5 @@
 #pragma once
-/// A group as it runs: a small program over tiles of a few kilobytes that stay in the first cache, interpreted one
-/// instruction at a time by the records' own kernels.
+/// A fused kernel: a small program over tiles that stay in the L1 cache, interpreted with the records' own kernels.
 #include <algorithm>
 #include <cstddef>
 #include <vector>

@@ -1,6 +1,5 @@
 #pragma once
-/// What a plan does to the products of a program before it fuses and places: the bits stay. The operations that come in
-/// are no part of a program as it is traced, printed or differentiated.
+/// Passes over products before fusion: accumulation in place, copies of transposed operands. Bits stay the same.
 #include "ferrite/compile/graph.h"
 
 namespace ferrite::detail {

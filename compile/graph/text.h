@@ -1,5 +1,5 @@
 #pragma once
-/// The text form of constants and attributes, written in graph_text.cpp and read in graph_parse.cpp.
+/// The text form of constants and attributes: written in print.cpp, read in parse.cpp.
 #include <string>
 
 #include "ferrite/tensor/attrs.h"

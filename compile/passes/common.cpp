@@ -1,4 +1,4 @@
-/// Equal applications are merged; what an application does beside its results.
+/// Common subexpressions: merges equal applications, as far as their effects allow.
 #include <unordered_map>
 
 #include "ferrite/compile/graph/rewrite.h"

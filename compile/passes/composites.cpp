@@ -1,4 +1,4 @@
-/// Composites that stand as one node, back to the operations that they are made of.
+/// Replaces composites that are single nodes by the operations that define them.
 #include <algorithm>
 
 #include "ferrite/compile/graph/rewrite.h"

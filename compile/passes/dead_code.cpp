@@ -1,4 +1,4 @@
-/// What nothing depends on goes, and values are numbered in order.
+/// Dead code elimination, and renumbering of values in order.
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 

@@ -1,4 +1,4 @@
-/// Operations that change no bit go: neutral elements, views of all, pairs that cancel.
+/// Removes operations that change no bit: neutral elements, views of everything, pairs that cancel.
 #include <algorithm>
 #include <cmath>
 #include <optional>

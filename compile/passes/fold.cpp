@@ -1,4 +1,4 @@
-/// What depends on constants alone is computed.
+/// Constant folding: computes what depends on constants alone.
 #include <algorithm>
 
 #include "ferrite/compile/graph/rewrite.h"

@@ -1,4 +1,4 @@
-/// Few elements picked of a pointwise result: its operands are picked from instead.
+/// Gathers before computing: picks elements of the operands in place of those of a pointwise result.
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 

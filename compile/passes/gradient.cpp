@@ -1,4 +1,4 @@
-/// A program and its gradient, traced together and cut in two.
+/// The joint graph of a program and its gradient, and its cut into forward and backward pass.
 #include "ferrite/compile/passes/gradient.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Sums of zero-padded pieces that lie side by side become one concatenation.
+/// Replaces sums of zero-padded pieces that are side by side by one concatenation.
 #include <algorithm>
 #include <cmath>
 #include <optional>

@@ -1,4 +1,4 @@
-/// The backward pass through a scan: the gradient of one step, put into the order of a scan in the other direction.
+/// The backward pass of a scan: the gradient of one step, run as a scan in the other direction.
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes/gradient.h"
 #include "ferrite/compile/scan_body.h"

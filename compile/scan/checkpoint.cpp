@@ -1,5 +1,4 @@
-/// Scans that keep carries every so many steps: the steps between are computed again in the backward pass, a segment at
-/// a time, and the sums go on from segment to segment, so that nothing differs by a bit.
+/// Checkpointed scans: the backward pass recomputes the steps between saved carries, one segment at a time.
 #include <algorithm>
 
 #include "ferrite/autograd/lenient_grad.h"

@@ -1,4 +1,4 @@
-/// Scans in a program: what nobody reads goes, a single step stands for itself, two that overlap become one.
+/// Passes over scans in a program: unused results, single steps, and merging of scans that overlap.
 #include <algorithm>
 
 #include "ferrite/compile/graph/rewrite.h"

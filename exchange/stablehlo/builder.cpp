@@ -1,3 +1,4 @@
+/// Writes single StableHLO operations with their types.
 #include "ferrite/exchange/stablehlo/builder.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Lowering of operations that create tensors.
 #include "ferrite/exchange/stablehlo/lowering.h"
 #include "ferrite/tensor/recorder.h"
 

@@ -1,4 +1,4 @@
-/// Elements of constants in the language of MLIR.
+/// Elements of constants as MLIR text.
 #include <bit>
 #include <charconv>
 #include <cmath>

@@ -1,3 +1,4 @@
+/// Lowering of gathers and scatters.
 #include "ferrite/exchange/stablehlo/lowering.h"
 
 namespace ferrite::exchange::detail {

@@ -1,3 +1,4 @@
+/// Finds the lowering of an operation: by name, by function, by reference, or a refusal.
 #include "ferrite/exchange/stablehlo/lowering.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Lowering of pointwise operations that StableHLO lacks or names otherwise.
 #include <cmath>
 #include <limits>
 #include <numbers>

@@ -1,4 +1,4 @@
-/// Reductions and products.
+/// Lowering of reductions and products.
 #include <limits>
 
 #include "ferrite/exchange/stablehlo/lowering.h"

@@ -1,4 +1,4 @@
-/// Scans: as one loop, or step by step.
+/// Lowering of scans: as one loop, or step by step.
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/exchange/export_error.h"
 #include "ferrite/exchange/stablehlo/lowering.h"

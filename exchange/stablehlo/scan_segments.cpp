@@ -1,5 +1,4 @@
-/// Scans that keep few carries: a loop over segments around the loop over steps, forwards and back, so that what is
-/// computed again to save memory is computed again in the program that is written too.
+/// Lowering of checkpointed scans and their gradients: loops over segments around loops over steps.
 #include <algorithm>
 
 #include "ferrite/compile/scan.h"

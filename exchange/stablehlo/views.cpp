@@ -1,4 +1,4 @@
-/// What moves elements by rules alone: views, and what joins and pads.
+/// Lowering of views, concatenation and padding.
 #include <algorithm>
 
 #include "ferrite/exchange/stablehlo/lowering.h"

@@ -1,3 +1,4 @@
+/// Opens a file of weights of any format, recognised by its first bytes.
 #include "ferrite/io/any_file.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// Edit distance between names, for suggestions in errors.
 #include "ferrite/io/detail/suggest.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// Suggestions in errors: the name that was probably meant.
 #include <optional>
 #include <span>
 #include <string>

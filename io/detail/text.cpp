@@ -1,3 +1,4 @@
+/// Text of errors about files: quoted names, paths, shapes.
 #include "ferrite/io/detail/text.h"
 
 #include <cstring>

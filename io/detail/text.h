@@ -1,4 +1,5 @@
 #pragma once
+/// Text of errors about files: quoted and shortened names, paths, shapes.
 #include <cstdint>
 #include <filesystem>
 #include <optional>

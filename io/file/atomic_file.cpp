@@ -1,3 +1,4 @@
+/// Writes a temporary file, flushes it to disk, and renames it to the target.
 #include "ferrite/io/atomic_file.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/// Memory from the heap that is not cleared.
 #include "ferrite/io/file/block.h"
 
 #include <limits>

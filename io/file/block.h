@@ -1,4 +1,5 @@
 #pragma once
+/// Memory from the heap that is not cleared, for the contents of files.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,3 +1,4 @@
+/// Reads regular files and reports failures with their paths.
 #include "ferrite/io/file/input_file.h"
 
 #include <fcntl.h>

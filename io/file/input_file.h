@@ -1,4 +1,5 @@
 #pragma once
+/// Reading a regular file from front to back.
 #include <sys/stat.h>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Files in memory that the system fills when it is read.
+/// Files mapped into memory, page by page.
 #include "ferrite/io/file/mapping.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
 #pragma once
+/// A file mapped into memory.
 #include <cstddef>
 #include <span>
 

@@ -1,3 +1,4 @@
+/// Names temporary files, and removes those of processes that died.
 #include "ferrite/io/file/stale_files.h"
 
 #include <fcntl.h>

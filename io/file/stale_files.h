@@ -1,4 +1,5 @@
 #pragma once
+/// Temporary files of saves: their names, and the removal of abandoned ones.
 #include <filesystem>
 #include <string>
 

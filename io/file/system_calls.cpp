@@ -1,3 +1,4 @@
+/// The table of system calls that reading and saving use.
 #include "ferrite/io/file/system_calls.h"
 
 #include <fcntl.h>

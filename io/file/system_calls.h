@@ -1,4 +1,5 @@
 #pragma once
+/// The system calls that reading and saving use, replaceable by tests that make them fail.
 #include <sys/stat.h>
 #include <sys/types.h>
 

@@ -1,3 +1,4 @@
+/// Weights in Keras's layout, to and from modules.
 #include "ferrite/io/keras.h"
 
 #include "ferrite/io/detail/text.h"

@@ -1,3 +1,4 @@
+/// Reorders gates and splits biases between Keras's layout and ours.
 #include "ferrite/io/json/keras_layout.h"
 
 #include <utility>

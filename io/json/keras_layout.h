@@ -1,4 +1,5 @@
 #pragma once
+/// Keras's layout of recurrent layers: order of gates, forms of biases.
 #include <string_view>
 
 #include "ferrite/nn/recurrent/gated.h"

@@ -1,3 +1,4 @@
+/// Nested lists of numbers in JSON: reading with their shapes, and writing.
 #include "ferrite/io/json/numbers.h"
 
 #include <algorithm>

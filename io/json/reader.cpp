@@ -1,3 +1,4 @@
+/// The JSON reader: events, limits, and errors with their position.
 #include "ferrite/io/json/reader.h"
 
 #include <algorithm>

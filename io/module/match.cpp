@@ -1,3 +1,4 @@
+/// Matches the names of a file with the variables of a module, and reports everything that does not fit.
 #include "ferrite/io/module/match.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// Which variable of a module is which tensor of a file.
 #include <optional>
 #include <string>
 #include <string_view>

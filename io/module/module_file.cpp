@@ -1,3 +1,4 @@
+/// Loads files into modules and collects a module's contents for saving.
 #include "ferrite/io/module_file.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+/// Arrays in .npy form: elements to and from bytes.
 #include "ferrite/io/numpy/npy.h"
 
 #include <algorithm>

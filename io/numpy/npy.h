@@ -1,4 +1,5 @@
 #pragma once
+/// The .npy format: header and elements.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

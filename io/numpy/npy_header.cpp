@@ -1,3 +1,4 @@
+/// Reads the header of .npy files by Python's grammar of literals.
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -1,3 +1,4 @@
+/// Archives of arrays, .npz: reading on demand and writing.
 #include <string>
 
 #include "ferrite/io/atomic_file.h"

@@ -1,3 +1,4 @@
+/// The functions that read and write .npy files.
 #include "ferrite/io/numpy.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// The words of a safetensors header, read as a stream of events: no tree is built, whatever the header holds.
+/// Reads a safetensors header as a stream of events, without a tree.
 #include <algorithm>
 #include <limits>
 

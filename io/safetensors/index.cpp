@@ -1,3 +1,4 @@
+/// Builds and searches the index of a safetensors header.
 #include "ferrite/io/safetensors/index.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// The index of a safetensors file: names, types, shapes and positions in compact tables.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,3 +1,4 @@
+/// Tensors of safetensors files, read or mapped.
 #include "ferrite/io/safetensors.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+/// Writes safetensors files.
 #include <algorithm>
 #include <cstring>
 #include <functional>

@@ -1,4 +1,5 @@
 #pragma once
+/// What both forms of PyTorch's files are read into.
 #include <memory>
 #include <span>
 #include <string_view>

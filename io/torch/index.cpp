@@ -1,3 +1,4 @@
+/// Flattens the dictionaries of a checkpoint to dotted names.
 #include "ferrite/io/torch/index.h"
 
 #include <algorithm>

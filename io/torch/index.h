@@ -1,4 +1,5 @@
 #pragma once
+/// The tensors of a PyTorch checkpoint by name, as views of its storages.
 #include <cstdint>
 #include <optional>
 #include <span>

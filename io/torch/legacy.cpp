@@ -1,3 +1,4 @@
+/// Reads PyTorch's files from before version 1.6: a sequence of pickles.
 #include <algorithm>
 #include <array>
 #include <bit>

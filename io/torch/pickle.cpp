@@ -1,3 +1,4 @@
+/// The values of a pickle, in compact tables.
 #include "ferrite/io/torch/pickle.h"
 
 #include <array>

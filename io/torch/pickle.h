@@ -1,4 +1,5 @@
 #pragma once
+/// Pickles read as data: values, never code.
 #include <cstddef>
 #include <cstdint>
 #include <deque>

@@ -1,3 +1,4 @@
+/// The closed table of names that a pickle may mention.
 #include "ferrite/io/torch/pickle_globals.h"
 
 #include <array>

@@ -1,4 +1,5 @@
 #pragma once
+/// The closed table of names that a pickle may mention, and what they stand for.
 #include <cstdint>
 #include <optional>
 #include <string>

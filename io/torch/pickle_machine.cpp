@@ -1,3 +1,4 @@
+/// The machine that reads the opcodes of a pickle.
 #include "ferrite/io/torch/pickle_state.h"
 
 namespace ferrite::io::detail {

@@ -1,4 +1,5 @@
 #pragma once
+/// The opcodes of pickles that data needs.
 #include <cstdint>
 #include <string_view>
 

@@ -1,4 +1,5 @@
 #pragma once
+/// The state of the pickle machine: stack, marks, memo, values, all bounded.
 #include <algorithm>
 #include <deque>
 #include <span>

@@ -1,3 +1,4 @@
+/// Opens PyTorch files of either form.
 #include "ferrite/io/torch.h"
 
 #include <algorithm>

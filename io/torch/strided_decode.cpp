@@ -1,3 +1,4 @@
+/// Copies strided elements of a file into a row-major tensor.
 #include "ferrite/io/torch/strided_decode.h"
 
 #include <algorithm>

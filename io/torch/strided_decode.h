@@ -1,4 +1,5 @@
 #pragma once
+/// Tensors from strided elements of a file.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,3 +1,4 @@
+/// Reads the persistent ids and tensor calls of a PyTorch pickle.
 #include <algorithm>
 #include <limits>
 #include <string>

@@ -1,3 +1,4 @@
+/// Writes PyTorch files that `torch.load(weights_only=True)` reads.
 #include <algorithm>
 #include <cstring>
 #include <map>

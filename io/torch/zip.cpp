@@ -1,3 +1,4 @@
+/// Reads PyTorch files in zip archives.
 #include <algorithm>
 #include <string>
 

@@ -1,3 +1,4 @@
+/// Reads zip archives: entries and their contents.
 #include "ferrite/io/zip/zip.h"
 
 #include <zlib.h>

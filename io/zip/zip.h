@@ -1,4 +1,5 @@
 #pragma once
+/// Reading and writing zip archives.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,3 +1,4 @@
+/// Reads the central directory of a zip archive and compares it with the local headers.
 #include "ferrite/io/zip/zip_directory.h"
 
 #include <algorithm>

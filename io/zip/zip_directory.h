@@ -1,4 +1,5 @@
 #pragma once
+/// The central directory of a zip archive.
 #include <cstddef>
 #include <cstdint>
 #include <span>

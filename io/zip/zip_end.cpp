@@ -1,3 +1,4 @@
+/// Finds and checks the end records of a zip archive.
 #include <algorithm>
 #include <optional>
 #include <string>

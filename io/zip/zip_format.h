@@ -1,4 +1,5 @@
 #pragma once
+/// The records of the zip format, by field and offset.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,3 +1,4 @@
+/// Writes zip archives of stored members.
 #include <zlib.h>
 
 #include <algorithm>

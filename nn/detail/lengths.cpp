@@ -1,4 +1,4 @@
-/// Lengths of the sequences of a batch.
+/// Checks of the lengths of a batch's sequences, as part of the program.
 #include "ferrite/nn/detail/lengths.h"
 
 #include <string>

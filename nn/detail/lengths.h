@@ -1,5 +1,5 @@
 #pragma once
-/// Lengths of the sequences of a batch.
+/// Checks of the lengths of a batch's sequences, as part of the program.
 #include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/tensor.h"
 

@@ -1,4 +1,5 @@
 #pragma once
+/// What the steps of streams share: their memory, and copies of a layer's weights.
 #include <algorithm>
 
 #include "ferrite/nn/module.h"

@@ -1,3 +1,4 @@
+/// The layers without a recurrence: linear, embedding, normalisation, dropout, activations and the like.
 #include "ferrite/nn/layers/layers.h"
 
 #include <array>

@@ -1,4 +1,5 @@
 #pragma once
+/// The layers without a recurrence: linear, embedding, normalisation, dropout, activations and the like.
 #include "ferrite/nn/layer_of.h"
 
 namespace ferrite::nn {

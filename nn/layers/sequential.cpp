@@ -1,3 +1,4 @@
+/// Chains of layers.
 #include "ferrite/nn/layers/sequential.h"
 
 #include <algorithm>

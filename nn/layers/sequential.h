@@ -1,4 +1,5 @@
 #pragma once
+/// A chain of layers, as torch.nn.Sequential.
 #include <string>
 #include <unordered_set>
 

@@ -1,3 +1,4 @@
+/// Adam and AdamW as optimisers.
 #include "ferrite/nn/optim/adam.h"
 
 #include "ferrite/nn/optim/detail/adam_in_place.h"

@@ -1,4 +1,5 @@
 #pragma once
+/// Adam and AdamW.
 #include <optional>
 
 #include "ferrite/nn/optim/optimizer.h"

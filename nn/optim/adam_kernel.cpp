@@ -1,4 +1,4 @@
-/// What optimisers do to a parameter and its state in one sweep over memory.
+/// The kernel of Adam's update: one sweep over a parameter, its gradient and its moments.
 #include <cstring>
 #include <limits>
 

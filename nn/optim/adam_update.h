@@ -1,4 +1,5 @@
 #pragma once
+/// One update by Adam as a single operation.
 #include <span>
 
 #include "ferrite/tensor/primitive.h"

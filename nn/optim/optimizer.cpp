@@ -1,3 +1,4 @@
+/// The step that all optimisers share: checks, updates, undoing on errors.
 #include "ferrite/nn/optim/optimizer.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// The base class of optimisers, and the clipping of gradients.
 #include <span>
 #include <vector>
 

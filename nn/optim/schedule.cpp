@@ -1,3 +1,4 @@
+/// Schedules of the learning rate.
 #include "ferrite/nn/optim/schedule.h"
 
 #include <cmath>

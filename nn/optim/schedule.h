@@ -1,4 +1,5 @@
 #pragma once
+/// Schedules: the learning rate as a function of the number of steps.
 #include "ferrite/nn/optim/optimizer.h"
 
 namespace ferrite::nn {

@@ -1,3 +1,4 @@
+/// Stochastic gradient descent with momentum.
 #include "ferrite/nn/optim/sgd.h"
 
 namespace ferrite::nn {

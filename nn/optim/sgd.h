@@ -1,4 +1,5 @@
 #pragma once
+/// Stochastic gradient descent, with momentum and weight decay.
 #include "ferrite/nn/optim/optimizer.h"
 
 namespace ferrite::nn {

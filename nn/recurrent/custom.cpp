@@ -1,3 +1,4 @@
+/// Layers of cells that users write, and the layer-norm GRU.
 #include "ferrite/nn/recurrent/custom.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #pragma once
+/// Recurrent cells that users write, and the layers made of them.
 #include <concepts>
 #include <functional>
 #include <memory>

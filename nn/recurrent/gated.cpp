@@ -1,3 +1,4 @@
+/// Recurrent layers of gated cells: parameters, and the choice of a form.
 #include "ferrite/nn/recurrent/gated.h"
 
 #include <cmath>

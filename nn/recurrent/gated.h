@@ -1,4 +1,5 @@
 #pragma once
+/// Recurrent layers and cells made of gates: what GRU, LSTM and RNN share.
 #include <vector>
 
 #include "ferrite/compile/scan.h"

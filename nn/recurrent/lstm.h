@@ -1,4 +1,5 @@
 #pragma once
+/// The LSTM layer and its cell.
 #include "ferrite/nn/recurrent/gated.h"
 
 namespace ferrite::nn {

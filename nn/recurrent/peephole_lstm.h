@@ -1,4 +1,5 @@
 #pragma once
+/// The LSTM layer whose gates see its memory.
 #include "ferrite/nn/recurrent/gated.h"
 
 namespace ferrite::nn {

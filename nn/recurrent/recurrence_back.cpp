@@ -1,4 +1,4 @@
-/// Recurrences backward: some steps at a time, and the sums that are the weights' gradients.
+/// The backward pass of recurrences: chunks of steps, and the sums that are the weights' gradients.
 #include <algorithm>
 
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"

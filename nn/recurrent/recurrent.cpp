@@ -1,3 +1,4 @@
+/// What all recurrent layers share: directions, lengths, resets, states, dropout.
 #include "ferrite/nn/recurrent/recurrent.h"
 
 #include <array>

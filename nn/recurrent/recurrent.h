@@ -1,4 +1,5 @@
 #pragma once
+/// The base class of recurrent layers: a cell run over sequences, in layers and directions.
 #include <span>
 #include <vector>
 

@@ -1,4 +1,5 @@
 #pragma once
+/// The Elman layer (torch.nn.RNN) and its cell.
 #include "ferrite/nn/recurrent/gated.h"
 
 namespace ferrite::nn {

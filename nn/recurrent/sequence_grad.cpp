@@ -1,5 +1,4 @@
-/// The gradient of a sequence as an operation, so that a tracer sees it. Where it is differentiated itself, that is the
-/// gradient of its reference: the tape of the steps.
+/// The gradient of a sequence as an operation, visible to tracers; its own gradient is that of the reference.
 #include <algorithm>
 
 #include "ferrite/autograd/lenient_grad.h"

@@ -1,4 +1,4 @@
-/// Sequences and their gradients in plain loops over doubles, and the samples that tests try.
+/// Sequences and their gradients in plain loops over doubles, and the samples of the conformance tests.
 #include <cmath>
 #include <vector>
 

@@ -1,3 +1,4 @@
+/// The steps of layers without a recurrence, and the fallback that runs a layer on tensors.
 #include <array>
 
 #include "ferrite/nn/detail/steps.h"

@@ -1,3 +1,4 @@
+/// Streams: a chain of steps with states and weights of its own.
 #include "ferrite/nn/stream/stream.h"
 
 #include <algorithm>

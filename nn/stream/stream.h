@@ -1,4 +1,5 @@
 #pragma once
+/// Streams: networks that run one time step at a time.
 #include <memory>
 #include <span>
 #include <vector>

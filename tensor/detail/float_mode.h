@@ -1,4 +1,5 @@
 #pragma once
+/// The bits of the floating-point control register that concern denormals.
 #include <cstdint>
 
 namespace ferrite::detail {

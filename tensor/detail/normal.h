@@ -1,4 +1,5 @@
 #pragma once
+/// Random words of Philox, and normal numbers from them.
 #include <array>
 #include <cstdint>
 

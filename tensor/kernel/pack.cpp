@@ -1,3 +1,4 @@
+/// Packed copies of matrices, attached to the storage that they copy.
 #include "ferrite/tensor/kernel/pack.h"
 
 #include <new>

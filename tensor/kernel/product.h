@@ -1,4 +1,5 @@
 #pragma once
+/// Products added to a matrix in place.
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {

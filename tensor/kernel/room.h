@@ -1,4 +1,5 @@
 #pragma once
+/// Temporary memory for one call of a kernel, from the pool of tensors.
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {

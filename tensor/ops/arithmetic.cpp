@@ -1,3 +1,4 @@
+/// Arithmetic: sums, products, powers, extremes, signs.
 #include <cmath>
 #include <limits>
 

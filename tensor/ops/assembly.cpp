@@ -1,3 +1,4 @@
+/// Operations that put tensors together: concat, stack, pad.
 #include <algorithm>
 
 #include "ferrite/tensor/operations.h"

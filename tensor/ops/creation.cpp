@@ -1,3 +1,4 @@
+/// Operations that create tensors: full, arange.
 #include <algorithm>
 #include <cmath>
 

@@ -1,3 +1,4 @@
+/// Functions of one number: roots, exponentials, logarithms, trigonometry, activations.
 #include <cmath>
 #include <numbers>
 

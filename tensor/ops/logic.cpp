@@ -1,3 +1,4 @@
+/// Comparisons, logic, `where` and `cast`.
 #include <cmath>
 
 #include "ferrite/tensor/kernel/kernels.h"

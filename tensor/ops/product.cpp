@@ -1,3 +1,4 @@
+/// The matrix product.
 #include <algorithm>
 
 #include "ferrite/tensor/kernel/gemm.h"

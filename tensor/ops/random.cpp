@@ -1,3 +1,4 @@
+/// Random draws as operations.
 #include "ferrite/tensor/random.h"
 
 #include <cmath>

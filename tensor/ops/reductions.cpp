@@ -1,3 +1,4 @@
+/// Reductions: sum, prod, amax, amin, argmax, argmin.
 #include <cmath>
 #include <limits>
 

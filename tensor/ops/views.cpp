@@ -1,3 +1,4 @@
+/// Views: reshape, permute, expand, detach.
 #include <algorithm>
 
 #include "ferrite/tensor/operations.h"

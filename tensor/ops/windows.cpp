@@ -1,3 +1,4 @@
+/// Views of parts: slice, select, unbind, split.
 #include <algorithm>
 
 #include "ferrite/tensor/operations.h"

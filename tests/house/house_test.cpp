@@ -155,6 +155,15 @@ std::vector<std::string> headers_without_guard(const Source& s) {
   return {"no #pragma once"};
 }
 
+/// A stranger reads in the first line of a source what it is for.
+std::vector<std::string> sources_without_purpose(const Source& s) {
+  if (!s.path.ends_with(".h") && !s.path.ends_with(".cpp")) return {};
+  const std::string guard = "#pragma once\n";
+  const std::size_t begin = s.text.starts_with(guard) ? guard.size() : 0;
+  if (s.text.compare(begin, 2, "//") == 0) return {};
+  return {"does not begin with a sentence that says what it is for"};
+}
+
 std::vector<std::string> blanks(const Source& s) {
   std::vector<std::string> faults;
   if (s.text.find('\t') != std::string::npos) faults.push_back("a tab");
@@ -294,6 +303,9 @@ BOOST_AUTO_TEST_CASE(attributes_are_named_by_their_structs) {
 }
 BOOST_AUTO_TEST_CASE(one_checked_arithmetic) {
   enforce(unchecked_arithmetic, {"io/x.cpp", "if (__builtin_mul_overflow(a, b, &c)) f();\n"});
+}
+BOOST_AUTO_TEST_CASE(sources_say_what_they_are_for) {
+  enforce(sources_without_purpose, {"nn/x.h", "#pragma once\n#include <span>\n"});
 }
 BOOST_AUTO_TEST_CASE(no_stray_blanks) { enforce(blanks, {"nn/x.cpp", "\tint x; \n//"}, 3); }
 BOOST_AUTO_TEST_CASE(no_paths_of_machines) {

@@ -1,4 +1,5 @@
 #pragma once
+/// A locale with decimal commas, for tests of numbers in texts.
 #include <locale>
 
 namespace support {

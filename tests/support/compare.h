@@ -1,4 +1,5 @@
 #pragma once
+/// Comparisons of tensors that print both values and the first element that differs.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>

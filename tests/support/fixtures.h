@@ -1,4 +1,5 @@
 #pragma once
+/// The fixtures in tests/data.
 #include <cstdlib>
 #include <filesystem>
 #include <string>

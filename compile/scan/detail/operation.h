@@ -1,5 +1,5 @@
 #pragma once
-/// What the operations that run bodies share.
+/// What the operations `scan` and `scan_checkpointed` share: operands, shape rule, wanted gradients.
 #include "ferrite/compile/scan.h"
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/compile/tracer.h"

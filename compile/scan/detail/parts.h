@@ -1,5 +1,5 @@
 #pragma once
-/// The body of a scan taken apart: what is done once, for many steps at a time, and step by step.
+/// The body of a scan partitioned into stages: once, before, step, after.
 #include <vector>
 
 #include "ferrite/compile/scan_body.h"

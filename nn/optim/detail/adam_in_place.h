@@ -1,5 +1,5 @@
 #pragma once
-/// The update of Adam as an operation, and in place. Records and constants: adam_update.h is what programs call.
+/// Adam's update as an operation and in place: attributes and kernels' entry points. Programs use adam_update.h.
 #include "ferrite/nn/optim/adam_update.h"
 #include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/cell.h"

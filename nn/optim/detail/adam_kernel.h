@@ -1,5 +1,5 @@
 #pragma once
-/// The sweep of Adam's update over memory, as its kernels take it.
+/// What the kernel of Adam's update takes: constants of one update, pointers to elements.
 #include <cstdint>
 
 namespace ferrite::nn::detail {

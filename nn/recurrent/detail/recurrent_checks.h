@@ -1,4 +1,5 @@
 #pragma once
+/// Checks of the sizes and dtypes of recurrent layers.
 #include <string>
 
 #include "ferrite/nn/recurrent/recurrent.h"

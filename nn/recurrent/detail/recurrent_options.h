@@ -1,4 +1,5 @@
 #pragma once
+/// Conversions between the options of one kind of recurrent layer and those of all.
 #include "ferrite/nn/recurrent/recurrent.h"
 
 namespace ferrite::nn::detail {

@@ -1,4 +1,5 @@
 #pragma once
+/// A recurrent layer's steps as a scan.
 #include "ferrite/compile/scan.h"
 #include "ferrite/nn/recurrent/recurrent.h"
 
