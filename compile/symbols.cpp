@@ -251,7 +251,8 @@ SymbolicGraph::Table SymbolicGraph::compare(const SymbolicTrial& trial, std::spa
     if (same) continue;
     if (detail::find_scan(node.op->name) != node.op)
       throw TraceError(place + ": what it runs depends on the symbols; call it as it is, not compiled");
-    table.bodies.emplace_back(i, compare(trial, bodies, place + ": "));
+    table.scans.push_back(i);
+    table.bodies.push_back(compare(trial, bodies, place + ": "));
   }
   return table;
 }
@@ -264,9 +265,9 @@ Graph SymbolicGraph::put(const Graph& graph, const Table& table, std::span<const
     put_number(value, n.element, n.value.at(sizes));
     g.nodes[n.node].attrs.replace(n.field, value);
   }
-  for (const auto& [node, body] : table.bodies) {
-    Attrs& attrs = g.nodes[node].attrs;
-    detail::ScanBody::give(attrs, put(detail::Body::of(attrs).graph(), body, sizes));
+  for (std::size_t k = 0; k < table.scans.size(); ++k) {
+    Attrs& attrs = g.nodes[table.scans[k]].attrs;
+    detail::ScanBody::give(attrs, put(detail::Body::of(attrs).graph(), table.bodies[k], sizes));
   }
   return g;
 }

@@ -102,7 +102,8 @@ class SymbolicGraph {
   struct Table {
     std::vector<SymbolicSpec> values;
     std::vector<Number> numbers;
-    std::vector<std::pair<std::size_t, Table>> bodies;
+    std::vector<std::size_t> scans;  ///< nodes whose bodies do
+    std::vector<Table> bodies;       ///< of these
   };
   static Table compare(const SymbolicTrial& trial, std::span<const Graph* const> graphs, const std::string& where);
   static Graph put(const Graph& graph, const Table& table, std::span<const std::int64_t> sizes);
