@@ -7,6 +7,10 @@
 #include "ferrite/nn/recurrent/detail/kernels_of.h"
 #include "ferrite/tensor/kernel/tile.h"
 
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wundefined-var-template"  // the cells' sources instantiate what the table names
+#endif
+
 namespace ferrite::nn::detail::FERRITE_LEVEL {
 namespace {
 
