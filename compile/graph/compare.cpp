@@ -16,7 +16,7 @@ bool same_constant(const Tensor& a, const Tensor& b) {
     if constexpr (std::is_same_v<T, bool>) {
       return x == y;
     } else {
-      return std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
+      return x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
     }
   });
 }
