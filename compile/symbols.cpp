@@ -168,7 +168,7 @@ void put_number(AttrValue& v, int element, std::int64_t n) {
   if (auto* list = std::get_if<Shape>(&v)) (*list)[element] = n;
 }
 
-/// Whether constants are equal but for the values of their numbers.
+/// Whether two programs have as many of everything, and the same inputs, outputs and variables.
 bool same_form(const Graph& a, const Graph& b) {
   if (a.values.size() != b.values.size() || a.inputs != b.inputs || a.outputs != b.outputs ||
       a.nodes.size() != b.nodes.size() || a.cells.size() != b.cells.size() || a.reads.size() != b.reads.size() ||
@@ -181,67 +181,78 @@ bool same_form(const Graph& a, const Graph& b) {
          std::ranges::equal(a.writes, b.writes, same_cells);
 }
 
+void check_form(const Graph& first, const Graph& other, const std::string& where) {
+  if (!same_form(first, other))
+    throw TraceError(where + "the program has another form at other sizes: " + std::to_string(first.nodes.size()) +
+                     " and " + std::to_string(other.nodes.size()) +
+                     " operations; steps in a C++ loop need nn::Form::scan or fused");
+  for (std::size_t i = 0; i < first.constants.size(); ++i)
+    if (first.constants[i].value != other.constants[i].value ||
+        !detail::same_constant(first.constants[i].tensor, other.constants[i].tensor))
+      throw TraceError(where + "the constant %" + std::to_string(first.constants[i].value) + " " +
+                       first.constants[i].tensor.spec().str() + " is another tensor at other sizes");
+}
+
+void check_node(const Graph::Node& first, const Graph::Node& other, const std::string& place) {
+  if (first.op != other.op || !std::ranges::equal(first.in, other.in) || !std::ranges::equal(first.out, other.out) ||
+      (first.attrs.body == nullptr) != (other.attrs.body == nullptr))
+    throw TraceError(place + " is " + std::string(other.op->name) + " or has other operands at other sizes");
+}
+
 }  // namespace
+
+std::vector<SymbolicGraph::Number> SymbolicGraph::numbers_of(const SymbolicTrial& trial,
+                                                             std::span<const Graph* const> graphs, std::size_t node,
+                                                             std::size_t field, const std::string& place) {
+  const auto value = [&](const Graph* g) { return g->nodes[node].attrs.at(field); };
+  const AttrValue* const first = value(graphs[0]);
+  const auto differs = [&](const Graph* g) {
+    return (first == nullptr) != (value(g) == nullptr) || (first && !Attrs::same_bits(*first, *value(g)));
+  };
+  if (std::none_of(graphs.begin(), graphs.end(), differs)) return {};
+  std::vector<std::vector<std::int64_t>> lists;  // by trial
+  for (const Graph* g : graphs) {
+    const auto list = value(g) ? whole_numbers(*value(g)) : std::nullopt;
+    if (list && (lists.empty() || lists[0].size() == list->size())) lists.push_back(*list);
+  }
+  bool found = lists.size() == graphs.size();
+  std::vector<Number> numbers;
+  for (std::size_t e = 0; found && e < lists[0].size(); ++e) {
+    std::vector<std::int64_t> values;
+    for (const auto& list : lists) values.push_back(list[e]);
+    const std::optional<SymbolicNumber> n = trial.number(values);
+    found = n.has_value();
+    if (n && !n->constant()) numbers.push_back({node, field, static_cast<int>(e), *n});
+  }
+  if (!found)
+    throw TraceError(place + " has a constant that is no sum of products of symbols: " +
+                     graphs.front()->nodes[node].attrs.str() + "; " + graphs.back()->nodes[node].attrs.str());
+  return numbers;
+}
+
+SymbolicSpec SymbolicGraph::spec_of(const SymbolicTrial& trial, std::span<const Graph* const> graphs, std::size_t value,
+                                    const std::string& where) {
+  std::vector<Spec> specs;
+  for (const Graph* g : graphs) specs.push_back(g->values[value]);
+  if (const std::optional<SymbolicSpec> spec = trial.spec(specs)) return *spec;
+  std::string types;
+  for (const Spec& s : specs) types += (types.empty() ? "" : ", ") + s.str();
+  throw TraceError(where + "the type of %" + std::to_string(value) + " is no sum of products of symbols: " + types);
+}
 
 SymbolicGraph::Table SymbolicGraph::compare(const SymbolicTrial& trial, std::span<const Graph* const> graphs,
                                             const std::string& where) {
   const Graph& first = *graphs[0];
-  for (const Graph* g : graphs) {
-    if (!same_form(first, *g))
-      throw TraceError(where + "the program has another form at other sizes: " + std::to_string(first.nodes.size()) +
-                       " and " + std::to_string(g->nodes.size()) +
-                       " operations; steps in a C++ loop need nn::Form::scan or fused");
-    for (std::size_t i = 0; i < first.constants.size(); ++i)
-      if (first.constants[i].value != g->constants[i].value ||
-          !detail::same_constant(first.constants[i].tensor, g->constants[i].tensor))
-        throw TraceError(where + "the constant %" + std::to_string(first.constants[i].value) + " " +
-                         first.constants[i].tensor.spec().str() + " is another tensor at other sizes");
-  }
+  for (const Graph* g : graphs) check_form(first, *g, where);
   Table table;
-  for (std::size_t v = 0; v < first.values.size(); ++v) {
-    std::vector<Spec> specs;
-    for (const Graph* g : graphs) specs.push_back(g->values[v]);
-    const std::optional<SymbolicSpec> spec = trial.spec(specs);
-    if (!spec) {
-      std::string types;
-      for (const Spec& s : specs) types += (types.empty() ? "" : ", ") + s.str();
-      throw TraceError(where + "the type of %" + std::to_string(v) + " is no sum of products of symbols: " + types);
-    }
-    table.values.push_back(*spec);
-  }
+  for (std::size_t v = 0; v < first.values.size(); ++v) table.values.push_back(spec_of(trial, graphs, v, where));
   for (std::size_t i = 0; i < first.nodes.size(); ++i) {
     const Graph::Node& node = first.nodes[i];
     const std::string place = place_of(node, where);
-    for (const Graph* g : graphs) {
-      const Graph::Node& other = g->nodes[i];
-      if (node.op != other.op || !std::ranges::equal(node.in, other.in) || !std::ranges::equal(node.out, other.out) ||
-          (node.attrs.body == nullptr) != (other.attrs.body == nullptr))
-        throw TraceError(place + " is " + std::string(other.op->name) + " or has other operands at other sizes");
-    }
+    for (const Graph* g : graphs) check_node(node, g->nodes[i], place);
     for (std::size_t field = 0; field < Attrs::kMaxFields; ++field) {
-      const AttrValue* const value = node.attrs.at(field);
-      const auto differs = [&](const Graph* g) {
-        const AttrValue* const other = g->nodes[i].attrs.at(field);
-        return (value == nullptr) != (other == nullptr) || (value && !Attrs::same_bits(*value, *other));
-      };
-      if (std::none_of(graphs.begin(), graphs.end(), differs)) continue;
-      std::vector<std::vector<std::int64_t>> lists;  // by trial
-      for (const Graph* g : graphs) {
-        const AttrValue* const other = g->nodes[i].attrs.at(field);
-        const auto list = other ? whole_numbers(*other) : std::nullopt;
-        if (list && (lists.empty() || lists[0].size() == list->size())) lists.push_back(*list);
-      }
-      bool found = lists.size() == graphs.size();
-      for (std::size_t e = 0; found && e < lists[0].size(); ++e) {
-        std::vector<std::int64_t> values;
-        for (const auto& list : lists) values.push_back(list[e]);
-        const std::optional<SymbolicNumber> n = trial.number(values);
-        found = n.has_value();
-        if (n && !n->constant()) table.numbers.push_back({i, field, static_cast<int>(e), *n});
-      }
-      if (!found)
-        throw TraceError(place + " has a constant that is no sum of products of symbols: " + node.attrs.str() + "; " +
-                         graphs.back()->nodes[i].attrs.str());
+      const std::vector<Number> numbers = numbers_of(trial, graphs, i, field, place);
+      table.numbers.insert(table.numbers.end(), numbers.begin(), numbers.end());
     }
     if (!node.attrs.body) continue;
     std::vector<const Graph*> bodies;

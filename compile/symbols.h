@@ -105,6 +105,10 @@ class SymbolicGraph {
     std::vector<std::size_t> scans;  ///< nodes whose bodies do
     std::vector<Table> bodies;       ///< of these
   };
+  static SymbolicSpec spec_of(const SymbolicTrial& trial, std::span<const Graph* const> graphs, std::size_t value,
+                              const std::string& where);
+  static std::vector<Number> numbers_of(const SymbolicTrial& trial, std::span<const Graph* const> graphs,
+                                        std::size_t node, std::size_t field, const std::string& place);
   static Table compare(const SymbolicTrial& trial, std::span<const Graph* const> graphs, const std::string& where);
   static Graph put(const Graph& graph, const Table& table, std::span<const std::int64_t> sizes);
 

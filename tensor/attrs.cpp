@@ -96,6 +96,8 @@ std::string names_of(const AttrFields& fields) {
 
 }  // namespace
 
+std::string attr_text(const AttrValue& value) { return std::visit(Print{}, value); }
+
 Attrs Attrs::from(const AttrFields& fields, std::span<const std::pair<std::string_view, AttrValue>> given,
                   std::string_view where) {
   const auto refuse = [&](std::string_view name, const std::string& what) {
@@ -111,7 +113,7 @@ Attrs Attrs::from(const AttrFields& fields, std::span<const std::pair<std::strin
     if (value.index() != f->type)
       refuse(name, "must be " + std::string(kTypes[f->type]) + ", got " + std::string(kTypes[value.index()]));
     if (f->narrow && *std::get_if<std::int64_t>(&value) != static_cast<int>(*std::get_if<std::int64_t>(&value)))
-      refuse(name, "must be an integer of 32 bits, got " + std::visit(Print{}, value));
+      refuse(name, "must be an integer of 32 bits, got " + attr_text(value));
     to = &value;
   }
   Attrs attrs;
@@ -160,7 +162,7 @@ std::string Attrs::str() const {
     if (!s.empty()) s += ' ';
     s += name;
     s += '=';
-    s += std::visit(Print{}, value);
+    s += attr_text(value);
   });
   return s;
 }

@@ -55,6 +55,9 @@ class Positions {
 /// The value of a constant: an axis, a bound, a flag, a literal operand.
 using AttrValue = std::variant<bool, std::int64_t, double, Dtype, Scalar, Shape, Label, Positions>;
 
+/// It as texts and errors show it: "true", "0.5", "[2, 3]".
+std::string attr_text(const AttrValue& value);
+
 /// What is known of one constant of an operation.
 struct AttrField {
   std::string_view name;  ///< a string literal

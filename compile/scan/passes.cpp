@@ -65,7 +65,7 @@ class Scans {
 
   // ---- a single step -------------------------------------------------------------------------------------
 
-  /// Sums over steps have an order of their own (docs/numerics.md, rule 4), which no other operation has.
+  /// Sums over steps have an order of their own (docs/numerics.md, rule 6), which no other operation has.
   static bool stands_for_itself(const Graph::Node& n) {
     return constants_of(n).steps == 1 && ScanBody::of(n.attrs).signature().sums == 0;
   }

@@ -4,17 +4,19 @@
 namespace ferrite::nn {
 namespace {
 
-/// Whether a step lies within its row's length: [B, 1] for every step; empty without lengths.
-Tensors valid_steps(const SequenceOptions& o, std::int64_t steps) {
-  if (!o.lengths.defined()) return {};
-  return unbind(reshape(arange(steps), {steps, 1, 1}) < reshape(o.lengths, {1, -1, 1}), 0);
+/// bool [T, B]: whether a step lies within its row's length.
+Tensor valid_steps(const Tensor& lengths, std::int64_t steps) {
+  return reshape(arange(steps), {steps, 1}) < reshape(lengths, {1, -1});
 }
+
+/// A mask [T, B] as [B, 1] for every step.
+Tensors by_step(const Tensor& mask) { return unbind(unsqueeze(mask, 2), 0); }
 
 }  // namespace
 
 Tensor detail::reset_steps(const SequenceOptions& o, std::int64_t steps) {
   Tensor resets = transpose(o.resets);
-  if (o.lengths.defined()) resets = resets && reshape(arange(steps), {steps, 1}) < reshape(o.lengths, {1, -1});
+  if (o.lengths.defined()) resets = resets && valid_steps(o.lengths, steps);
   if (!o.reverse) return resets;
   const Tensor none = slice(resets, 0, 0, 1) && !slice(resets, 0, 0, 1);
   return concat({slice(resets, 0, 1, steps), none}, 0);
@@ -30,13 +32,13 @@ Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentSte
   const Tensors inputs = unbind(i, time);
   const std::size_t T = inputs.size();
   const auto steps = static_cast<std::int64_t>(T);
-  const Tensors valid = valid_steps(o, steps);
-  const Tensors resets = o.resets.defined() ? unbind(unsqueeze(detail::reset_steps(o, steps), 2), 0) : Tensors();
+  const Tensors valid = o.lengths.defined() ? by_step(valid_steps(o.lengths, steps)) : Tensors();
+  const Tensors resets = o.resets.defined() ? by_step(detail::reset_steps(o, steps)) : Tensors();
   RecurrentState state = before;
   Tensors outputs(T);
   for (std::size_t n = 0; n < T; ++n) {
     const std::size_t t = o.reverse ? T - 1 - n : n;
-    if (!resets.empty() && !(o.reverse && n == 0)) state = detail::reset_where(resets[t], state);
+    if (!resets.empty()) state = detail::reset_where(resets[t], state);
     RecurrentState next = step(inputs[t], state);
     if (valid.empty()) {
       outputs[t] = next.h;

@@ -11,7 +11,7 @@
 namespace ferrite::detail {
 
 /// Sums over rows that come a few at a time: total [A, B] = sum of a_i^T b_i over rows a_i [A], b_i [B]; without a,
-/// total [B] = sum of b_i. Always in the order in which they come and in blocks of 256 (docs/numerics.md, rule 4):
+/// total [B] = sum of b_i. Always in the order in which they come and in blocks of 256 (docs/numerics.md, rule 6):
 /// the bits do not depend on how many come at a time.
 template <class T>
 class RowSums {

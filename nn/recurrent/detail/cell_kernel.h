@@ -9,6 +9,8 @@
 ///   };
 ///   template struct KernelsOf<kGru, float>;
 ///   template struct KernelsOf<kGru, double>;
+#include <concepts>
+
 #include "ferrite/nn/recurrent/detail/kernels_of.h"
 #include "ferrite/tensor/kernel/tile.h"
 
@@ -68,6 +70,13 @@ class Gates {
     put(s_.y + row * s_.y_row + j, next, n);
   }
   bool saving() const { return s_.save; }
+  /// What a gradient reads, place by place, where one will.
+  template <std::same_as<P>... V>
+  [[gnu::always_inline]] void save(std::int64_t row, std::int64_t j, std::int64_t n, V... values) const {
+    if (!saving()) return;
+    std::int64_t place = 0;
+    (store(row, place++, j, values, n), ...);
+  }
 
  private:
   std::int64_t H_;

@@ -113,7 +113,8 @@ struct RecurrenceGrad {
   T* dw_hr;
   T* dvectors;
 };
-/// Weight gradients sum rows in the order of going back, b ascending, in blocks of 256 (docs/numerics.md, rule 4).
+/// Weight gradients sum rows in the order of the backward pass, b ascending, in blocks of 256 (docs/numerics.md, rule
+/// 6).
 template <class T>
 void run_recurrence_back(const Recurrence<T>& r, const RecurrenceGrad<T>& g);
 

@@ -14,12 +14,7 @@ struct GruGates : Gates<T> {
     const P q = this->recurrent(sums[2], 2, j);
     const P candidate = tanh(this->input(row, 2, j) + r * q);
     const P next = candidate + z * (this->before(row, j) - candidate);
-    if (this->saving()) {
-      this->store(row, 0, j, r, n);
-      this->store(row, 1, j, z, n);
-      this->store(row, 2, j, candidate, n);
-      this->store(row, 3, j, q, n);
-    }
+    this->save(row, j, n, r, z, candidate, q);
     this->set_state(row, j, next, n);
   }
 };

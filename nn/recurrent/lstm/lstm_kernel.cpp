@@ -14,13 +14,7 @@ struct LstmGates : Gates<T> {
     const P g = tanh(this->sum(row, 2, j, sums[2]));
     const P o = sigmoid(this->sum(row, 3, j, sums[3]));
     const P c = f * this->memory(row, j) + i * g;
-    if (this->saving()) {
-      this->store(row, 0, j, i, n);
-      this->store(row, 1, j, f, n);
-      this->store(row, 2, j, g, n);
-      this->store(row, 3, j, o, n);
-      this->store(row, 4, j, c, n);
-    }
+    this->save(row, j, n, i, f, g, o, c);
     this->set_memory(row, j, c);
     const P whole = o * tanh(c);
     if constexpr (kProjects) {
