@@ -12,8 +12,8 @@ namespace detail {
 
 namespace {
 
-/// The gradient of an operation as that of its composition, recorded as any other: for operations whose own gradient is
-/// a kernel that cannot be differentiated, and for these kernels.
+/// The gradient of an operation as that of its composition, recorded as any other: for operations that are gradients of
+/// others and have a kernel.
 Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
   Tape tape;
   Tensors operands, variables;
@@ -95,8 +95,7 @@ class Walker {
       if (e.in_slots[i]) wanted |= std::uint64_t{1} << i;
     const Vjp v(e.attrs ? *e.attrs : none, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()},
                 wanted);
-    const bool by_reference = !e.op->vjp || (e.op->second_order_by_reference && frame().differentiated);
-    Tensors g = by_reference ? gradient_of_reference(*e.op, v) : e.op->vjp(v);
+    Tensors g = e.op->vjp ? e.op->vjp(v) : gradient_of_reference(*e.op, v);
     for (std::size_t i = 0; i < e.in_slots.size(); ++i) {
       if (!e.in_slots[i] || !g[i].defined()) continue;
       const Shape& shape = e.in_specs[i]->shape;

@@ -5,9 +5,9 @@
 #include <memory>
 #include <span>
 
-#include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/variable.h"
 
 namespace ferrite {
 

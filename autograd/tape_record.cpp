@@ -20,20 +20,20 @@ bool reads_value(std::uint8_t mask, std::size_t i) { return i >= 8 ? mask == 0xf
 
 // ---- leaves --------------------------------------------------------------------------------------------
 
-std::size_t Leaves::place(const void* cell) const {
+std::size_t Leaves::place(const void* variable) const {
   const std::size_t mask = table_.size() - 1;
-  std::size_t at = (std::bit_cast<std::size_t>(cell) >> 4) * 0x9E3779B97F4A7C15U >> 20 & mask;
-  while (table_[at] != 0 && list_[table_[at] - 1].cell != cell) at = (at + 1) & mask;
+  std::size_t at = (std::bit_cast<std::size_t>(variable) >> 4) * 0x9E3779B97F4A7C15U >> 20 & mask;
+  while (table_[at] != 0 && list_[table_[at] - 1].variable != variable) at = (at + 1) & mask;
   return at;
 }
 
-Leaves::Leaf* Leaves::find(const void* cell) {
+Leaves::Leaf* Leaves::find(const void* variable) {
   if (!table_.empty()) {
-    const std::uint32_t i = table_[place(cell)];
+    const std::uint32_t i = table_[place(variable)];
     return i ? &list_[i - 1] : nullptr;
   }
   for (Leaf& leaf : list_)
-    if (leaf.cell == cell) return &leaf;
+    if (leaf.variable == variable) return &leaf;
   return nullptr;
 }
 
@@ -41,12 +41,12 @@ void Leaves::add(Leaf leaf) {
   list_.push_back(std::move(leaf));
   if (list_.size() <= kFewLeaves) return;
   if (2 * list_.size() > table_.size()) return rebuild();
-  table_[place(list_.back().cell)] = static_cast<std::uint32_t>(list_.size());
+  table_[place(list_.back().variable)] = static_cast<std::uint32_t>(list_.size());
 }
 
 void Leaves::rebuild() {
   table_.assign(std::bit_ceil(4 * list_.size()), 0);
-  for (std::size_t i = 0; i < list_.size(); ++i) table_[place(list_[i].cell)] = static_cast<std::uint32_t>(i + 1);
+  for (std::size_t i = 0; i < list_.size(); ++i) table_[place(list_[i].variable)] = static_cast<std::uint32_t>(i + 1);
 }
 
 // ---- recording -----------------------------------------------------------------------------------------
@@ -136,23 +136,23 @@ void TapeRecord::record(const Primitive& op, const Attrs& attrs, Inputs in, std:
   }
 }
 
-void TapeRecord::read(const Cell& cell, Tensor& value) {
-  if (stopped() || cell.kind() != CellKind::parameter || !has_gradient(value.dtype())) return;
-  if (const Leaves::Leaf* leaf = leaves_.find(cell.identity())) {
+void TapeRecord::read(const Variable& variable, Tensor& value) {
+  if (stopped() || variable.kind() != VariableKind::parameter || !has_gradient(value.dtype())) return;
+  if (const Leaves::Leaf* leaf = leaves_.find(variable.identity())) {
     if (!leaf->value.is(value))
-      throw TapeError("tape: parameter '" + cell.name() +
+      throw TapeError("tape: parameter '" + variable.name() +
                       "' was assigned after this tape read it; take the last gradient without retain or create_graph, "
                       "which ends the tape, or read it with peek() or in a NewFrame");
     value.mark(id_, leaf->slot);
     return;
   }
   const std::uint32_t slot = new_slots(1);
-  leaves_.add({cell.identity(), slot, Seen(value)});
+  leaves_.add({variable.identity(), slot, Seen(value)});
   value.mark(id_, slot);
 }
 
-std::uint32_t TapeRecord::slot_of(const Cell& cell) {
-  const Leaves::Leaf* leaf = leaves_.find(cell.identity());
+std::uint32_t TapeRecord::slot_of(const Variable& variable) {
+  const Leaves::Leaf* leaf = leaves_.find(variable.identity());
   return leaf ? leaf->slot : 0;
 }
 

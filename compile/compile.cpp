@@ -83,16 +83,17 @@ std::shared_ptr<Program> make_program(const Compilation::Arguments& arguments, c
   return p;
 }
 
-/// The call as one entry of the tapes that listen: parameters are read through them, cells written afterwards.
+/// The call as one entry of the tapes that listen: parameters are read through them, variables written afterwards.
 Tensors call_recorded(const Program& program, std::span<const Tensor* const> arguments) {
   const Graph& g = program.graph();
-  std::vector<Tensor> cells;
-  cells.reserve(g.reads.size());
-  for (const Graph::CellValue& r : g.reads) cells.push_back(g.cells[r.cell].value());
+  std::vector<Tensor> variables;
+  variables.reserve(g.reads.size());
+  for (const Graph::VariableValue& r : g.reads) variables.push_back(g.variables[r.variable].value());
   std::vector<const Tensor*> all(arguments.begin(), arguments.end());
-  for (const Tensor& t : cells) all.push_back(&t);
+  for (const Tensor& t : variables) all.push_back(&t);
   const Tensors ends = program.apply(all);
-  for (std::size_t i = 0; i < g.writes.size(); ++i) g.cells[g.writes[i].cell].assign(ends[g.outputs.size() + i]);
+  for (std::size_t i = 0; i < g.writes.size(); ++i)
+    g.variables[g.writes[i].variable].assign(ends[g.outputs.size() + i]);
   Tensors outputs;
   for (std::size_t i = 0; i < g.outputs.size(); ++i) outputs.push_back(ends[i]);
   return outputs;

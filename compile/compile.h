@@ -203,12 +203,12 @@ class Compiled {
 ///   });
 ///
 /// The function takes tensors and what holds variables (an nn::Carry, by const reference), or one `const Tensors&`, and
-/// gives a Tensor, Tensors, a tuple, a pair or an array of them, or nothing. Cells (parameters, running statistics,
+/// gives a Tensor, Tensors, a tuple, a pair or an array of them, or nothing. Variables (parameters, running statistics,
 /// optimiser state, step counts, learning rates, draw counters) are read and written in every call. Any other C++ state
 /// is read once, while tracing (`verify` tells whether it has changed since); captured tensors are constants. Reading
 /// values inside throws TraceError. Under a Tape a call is one entry, and its gradient is compiled as well; inside
 /// another compiled function it becomes part of that one. May be called by several threads at once as far as the
-/// function writes no cells. Copies share their plans. What the function refers to must outlive it.
+/// function writes no variables. Copies share their plans. What the function refers to must outlive it.
 template <class F>
 Compiled<std::decay_t<F>> compile(F&& f, const PlanOptions& options = {}) {
   return {std::forward<F>(f), options};

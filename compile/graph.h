@@ -7,18 +7,18 @@
 #include <string_view>
 #include <vector>
 
-#include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/scope.h"
+#include "ferrite/tensor/variable.h"
 
 namespace ferrite {
 
 /// Number of a value in a graph.
 using ValueId = std::uint32_t;
 
-/// A traced program: applications of operations, in order, over numbered and typed values. A value is an input, a cell
-/// as it was before the program ran, a constant, or one result of one node. Running the program computes the outputs
-/// and gives cells their new values.
+/// A traced program: applications of operations, in order, over numbered and typed values. A value is an input, a
+/// variable as it was before the program ran, a constant, or one result of one node. Running the program computes the
+/// outputs and gives variables their new values.
 struct Graph {
   struct Node {
     const Primitive* op = nullptr;
@@ -32,20 +32,20 @@ struct Graph {
     ValueId value = 0;
     Tensor tensor{};  ///< may be strided: a repeated value takes one element
   };
-  /// A cell and the value that it has at first (a read) or is given at the end (a write).
-  struct CellValue {
-    std::uint32_t cell = 0;  ///< index into `cells`
+  /// A variable and the value that it has at first (a read) or is given at the end (a write).
+  struct VariableValue {
+    std::uint32_t variable = 0;  ///< index into `variables`
     ValueId value = 0;
   };
 
   std::vector<Spec> values;  ///< by number
   std::vector<ValueId> inputs;
-  std::vector<Cell> cells;
-  std::vector<CellValue> reads;
+  std::vector<Variable> variables;
+  std::vector<VariableValue> reads;
   std::vector<Constant> constants;
   std::vector<Node> nodes;  ///< every operand stands before its reader
   std::vector<ValueId> outputs;
-  std::vector<CellValue> writes;
+  std::vector<VariableValue> writes;
 
   /// A new value of that type.
   ValueId add_value(const Spec& spec);
@@ -100,8 +100,8 @@ std::string cost_table(const Graph& graph);
 struct ParseOptions {
   /// Tensors that stand as `#0`, `#1`, ... in the text.
   std::span<const Tensor> constants{};
-  /// The cell of a name; where there is none, a new cell of zeros is made.
-  std::function<Cell(std::string_view name)> cell{};
+  /// The variable of a name; where there is none, a new variable of zeros is made.
+  std::function<Variable(std::string_view name)> variable{};
   /// Operations besides those of tensors: of layers (`nn::operations()`), `composites()`, whose constants are believed,
   /// and those that a program wrote (tensor/define.h).
   std::span<const Primitive* const> operations{};
@@ -110,9 +110,9 @@ struct ParseOptions {
 /// A graph from its text form. Throws TraceError, naming the line, for what is not one.
 Graph parse_graph(std::string_view text, const ParseOptions& options = {});
 
-/// Applies every node of a graph to tensors (traced or not) in the present frame, without its cells: `inputs` are those
-/// of the graph, then the values of the cells read. Gives the outputs, then the values of the cells written. This is
-/// the definition of what running a graph means.
+/// Applies every node of a graph to tensors (traced or not) in the present frame, without its variables: `inputs` are
+/// those of the graph, then the values of the variables read. Gives the outputs, then the values of the variables
+/// written. This is the definition of what running a graph means.
 Tensors replay(const Graph& graph, std::span<const Tensor> inputs);
 
 }  // namespace ferrite

@@ -12,7 +12,7 @@ namespace ferrite::detail {
 
 /// A scan that stays open between its steps. Its body is traced and planned once; the plan stays bound to buffers that
 /// are made with it, so a step does no shape rules, no searches, no allocations and takes no lock. What depends only on
-/// tensors and cells from outside is computed when it is made and by `refresh`: a snapshot.
+/// tensors and variables from outside is computed when it is made and by `refresh`: a snapshot.
 ///
 ///   OpenScan scan(body, carries, xs);
 ///   fill(scan.x(0)); scan.run(); read(scan.y(0)); scan.commit();
@@ -22,7 +22,7 @@ namespace ferrite::detail {
 class OpenScan {
  public:
   /// By which variable a variable that the body read is replaced; the value is taken from that one.
-  using Substitute = std::function<Cell(const Cell&)>;
+  using Substitute = std::function<Variable(const Variable&)>;
 
   /// Throws what the body throws while it is traced, ShapeError where a carry changes its type, and TraceError where it
   /// reads values of a tensor made inside or writes a variable.

@@ -9,8 +9,8 @@ namespace ferrite::passes {
 /// Replaces composites that stand as one node by the operations that they are made of. The first pass of all plans.
 void expand_composites(Graph& g);
 
-/// Drops nodes, constants, reads and cells that no output and no written cell depends on, but for what refuses values
-/// (labels, lengths, indices), and numbers the values that are left in order of definition.
+/// Drops nodes, constants, reads and variables that no output and no written variable depends on, but for what refuses
+/// values (labels, lengths, indices), and numbers the values that are left in order of definition.
 void remove_dead_code(Graph& g);
 
 /// Merges applications of one operation to the same values with the same constants. Constants are compared by their

@@ -40,7 +40,7 @@ struct PlanReport {
   std::int64_t bytes_moved = 0;       ///< read and written by all steps
   std::int64_t arena_bytes = 0;       ///< intermediates
   std::int64_t bound_bytes = 0;       ///< the largest sum of intermediates that live at one step
-  std::int64_t result_bytes = 0;      ///< outputs and new values of cells
+  std::int64_t result_bytes = 0;      ///< outputs and new values of variables
   std::int64_t constant_bytes = 0;    ///< captured tensors
   std::vector<std::string> refusals;  ///< what was not fused, and why
 
@@ -59,16 +59,16 @@ class Plan {
   Plan(Plan&&) noexcept;
   Plan& operator=(Plan&&) noexcept;
 
-  /// Computes the outputs from the inputs and the cells, and assigns the cells. Outputs are fresh tensors. From the
-  /// third call on nothing is allocated but tensors from the pool. Throws ShapeError or DtypeError for inputs of other
-  /// types.
+  /// Computes the outputs from the inputs and the variables, and assigns the variables. Outputs are fresh tensors. From
+  /// the third call on nothing is allocated but tensors from the pool. Throws ShapeError or DtypeError for inputs of
+  /// other types.
   Tensors run(std::span<const Tensor> inputs) const;
   Tensors run(std::initializer_list<Tensor> inputs) const {
     return run(std::span<const Tensor>(inputs.begin(), inputs.size()));
   }
   Tensors run(std::span<const Tensor* const> inputs) const;
-  /// The same without touching cells: `arguments` are the inputs, then values of the cells read; the results are the
-  /// outputs, then values for the cells written.
+  /// The same without touching variables: `arguments` are the inputs, then values of the variables read; the results
+  /// are the outputs, then values for the variables written.
   Tensors evaluate(std::span<const Tensor* const> arguments) const;
 
   const PlanReport& report() const&;

@@ -21,8 +21,8 @@ std::vector<const Tensor*> pointers_to(const std::vector<Tensor>& list) {
 
 }  // namespace
 
-/// A program as one operation on a tape: its arguments are those of the program and the cells it reads; its results are
-/// those of the program, what it writes to cells, and what its gradient needs.
+/// A program as one operation on a tape: its arguments are those of the program and the variables it reads; its results
+/// are those of the program, what it writes to variables, and what its gradient needs.
 struct CompiledCall {
   static Specs infer(const Primitive&, Inputs, const Attrs& attrs) {
     const Graph& g = program_of(attrs).gradient().forward->graph();
@@ -117,12 +117,12 @@ constexpr Primitive kCompiled = {.name = "compiled",
                                  .multiply_adds = CompiledCall::multiply_adds,
                                  .takes_storage_types = true};
 
-/// The values that a graph starts from, as one list of inputs: the cells it reads become arguments.
+/// The values that a graph starts from, as one list of inputs: the variables it reads become arguments.
 Graph closed(const Graph& g) {
   Graph c = g;
-  for (const Graph::CellValue& r : g.reads) c.inputs.push_back(r.value);
-  for (const Graph::CellValue& w : g.writes) c.outputs.push_back(w.value);
-  c.cells.clear();
+  for (const Graph::VariableValue& r : g.reads) c.inputs.push_back(r.value);
+  for (const Graph::VariableValue& w : g.writes) c.outputs.push_back(w.value);
+  c.variables.clear();
   c.reads.clear();
   c.writes.clear();
   return c;
@@ -151,8 +151,8 @@ bool Program::fits(std::span<const Tensor* const> arguments, std::span<const voi
   }
   for (const TracedFlag& f : flags_)
     if (f.flag->load(std::memory_order_relaxed) != f.value) return false;
-  for (const Cell& c : graph_.cells)
-    if (c.tied()) return false;  // two cells of the program are one by now
+  for (const Variable& c : graph_.variables)
+    if (c.tied()) return false;  // two variables of the program are one by now
   return true;
 }
 

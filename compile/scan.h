@@ -52,7 +52,7 @@ using ScanBodyFunction = std::function<ScanStep(const Tensors& carry, const Tens
 /// of another one, and be traced. Equal bodies share their plans, wherever they are called.
 ///
 /// Throws ShapeError for xs of different lengths, for a step whose carries change their types and for lengths that fit
-/// no carry; TraceError where the body reads values of a tensor made inside or writes a cell (a module that draws
+/// no carry; TraceError where the body reads values of a tensor made inside or writes a variable (a module that draws
 /// random numbers does): make it a carry; what the body throws.
 ScanResult scan(const ScanBodyFunction& body, const Tensors& init, const Tensors& xs, const ScanOptions& options = {});
 

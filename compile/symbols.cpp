@@ -171,14 +171,15 @@ void put_number(AttrValue& v, int element, std::int64_t n) {
 /// Whether two programs have as many of everything, and the same inputs, outputs and variables.
 bool same_form(const Graph& a, const Graph& b) {
   if (a.values.size() != b.values.size() || a.inputs != b.inputs || a.outputs != b.outputs ||
-      a.nodes.size() != b.nodes.size() || a.cells.size() != b.cells.size() || a.reads.size() != b.reads.size() ||
-      a.writes.size() != b.writes.size() || a.constants.size() != b.constants.size())
+      a.nodes.size() != b.nodes.size() || a.variables.size() != b.variables.size() ||
+      a.reads.size() != b.reads.size() || a.writes.size() != b.writes.size() ||
+      a.constants.size() != b.constants.size())
     return false;
-  const auto same_cells = [](const Graph::CellValue& x, const Graph::CellValue& y) {
-    return x.cell == y.cell && x.value == y.value;
+  const auto same_variables = [](const Graph::VariableValue& x, const Graph::VariableValue& y) {
+    return x.variable == y.variable && x.value == y.value;
   };
-  return std::ranges::equal(a.cells, b.cells) && std::ranges::equal(a.reads, b.reads, same_cells) &&
-         std::ranges::equal(a.writes, b.writes, same_cells);
+  return std::ranges::equal(a.variables, b.variables) && std::ranges::equal(a.reads, b.reads, same_variables) &&
+         std::ranges::equal(a.writes, b.writes, same_variables);
 }
 
 void check_form(const Graph& first, const Graph& other, const std::string& where) {

@@ -19,8 +19,8 @@ struct TracedFlag {
 };
 
 /// A recorder that keeps no values and yields a Graph. Tensors made while it listens are abstract; tensors from outside
-/// become constants; a cell read becomes an input of the graph, a cell written an output, and a read after a write sees
-/// the new value.
+/// become constants; a variable read becomes an input of the graph, a variable written an output, and a read after a
+/// write sees the new value.
 ///
 ///   Tracer tracer;
 ///   const NewFrame frame(tracer);
@@ -28,9 +28,9 @@ struct TracedFlag {
 ///   const Graph g = tracer.finish({f(x)});
 class Tracer final : public Recorder {
  public:
-  /// What becomes of tensors from outside, and of cells that are read.
+  /// What becomes of tensors from outside, and of variables that are read.
   enum class Outside : std::uint8_t {
-    constants,  ///< tensors are constants of the graph, cells its own
+    constants,  ///< tensors are constants of the graph, variables its own
     captures,   ///< both become further inputs, in the order of `captures()`
   };
   /// What becomes of functions that are composed of operations: softmax, layer_norm.
@@ -46,25 +46,25 @@ class Tracer final : public Recorder {
   /// The program up to here with these results. Throws TraceError for an undefined result or a tensor of another trace.
   Graph finish(std::span<const Tensor> outputs);
   Graph finish(const Tensors& outputs) { return finish(std::span<const Tensor>(outputs.data(), outputs.size())); }
-  /// A tensor from outside, as it was given, or a cell that was read.
+  /// A tensor from outside, as it was given, or a variable that was read.
   struct Capture {
     ValueId value = 0;
     Tensor tensor{};
-    Cell cell{};
+    Variable variable{};
   };
   const std::vector<Capture>& captures() const& { return captures_; }
   /// The switches that were read so far.
   const std::vector<TracedFlag>& flags() const& { return flags_; }
 
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override;
-  void read(const Cell& cell, Tensor& value) override;
-  bool write(const Cell& cell, const Tensor& value) override;
+  void read(const Variable& variable, Tensor& value) override;
+  bool write(const Variable& variable, const Tensor& value) override;
   void flag(const std::shared_ptr<const std::atomic<bool>>& flag, bool value) override;
   bool tracing() const override { return true; }
   bool keeps_composites() const override { return composites_ == Composites::whole; }
 
  private:
-  struct CellState {
+  struct VariableState {
     std::uint32_t index = 0;
     Tensor value;     ///< what it holds
     Tensor constant;  ///< the same as no part of a gradient: what a read gives after a write, or where nothing is
@@ -80,21 +80,22 @@ class Tracer final : public Recorder {
   ValueId from_outside(const Tensor& t);
   ValueId define(const Tensor& t);
   void know(const Tensor& t, const Known& what);
-  CellState& state_of(const Cell& cell);
+  VariableState& state_of(const Variable& variable);
 
   Outside outside_;
   Composites composites_;
-  std::uint64_t began_ = Cell::made();  ///< cells up to now are from outside
+  std::uint64_t began_ = Variable::made();  ///< variables up to now are from outside
   Graph graph_;
   std::vector<Capture> captures_;
   std::vector<Tensor> alive_;  ///< so that no address is used again
   std::unordered_map<const void*, Known> known_;
   std::map<std::tuple<const void*, std::uint64_t, std::uint32_t>, ValueId> captured_;  ///< by where they stand on tapes
-  std::unordered_map<const void*, CellState> cells_;
+  std::unordered_map<const void*, VariableState> variables_;
   std::vector<TracedFlag> flags_;
 };
 
-/// Runs f once on abstract tensors of these types and yields what it applies. Nothing is computed and no cell changes.
+/// Runs f once on abstract tensors of these types and yields what it applies. Nothing is computed and no variable
+/// changes.
 Graph trace(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
             Tracer::Composites composites = Tracer::Composites::parts);
 

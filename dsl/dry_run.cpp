@@ -10,8 +10,8 @@ namespace {
 class Shapes : public Recorder {
  public:
   void record(const Primitive&, const Attrs&, Inputs, std::span<Tensor>) override {}
-  void read(const Cell&, Tensor&) override {}
-  bool write(const Cell&, const Tensor&) override { return true; }
+  void read(const Variable&, Tensor&) override {}
+  bool write(const Variable&, const Tensor&) override { return true; }
   bool tracing() const override { return true; }
 };
 

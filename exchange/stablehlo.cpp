@@ -38,7 +38,7 @@ class Module {
         throw ExportError("to_stablehlo: a result " + r.spec.str() +
                           " has no lowering: it is what a sequence keeps for its gradient; do not return it");
     for (std::size_t i = 0; i < g_.writes.size(); ++i)
-      note("result " + std::to_string(g_.outputs.size() + i) + ": cell " + cell_name(g_.writes[i]));
+      note("result " + std::to_string(g_.outputs.size() + i) + ": variable " + variable_name(g_.writes[i]));
     return notes_ + "module @" + options_.name + " {\n  func.func public @main(" + list(arguments_, named) + ") -> (" +
            list(results, type) + ") {\n" + body_.text() + returned(results) + "  }\n}\n";
   }
@@ -57,7 +57,7 @@ class Module {
     return "    return " + list(results, name) + " : " + list(results, type) + "\n";
   }
 
-  std::string cell_name(const Graph::CellValue& c) const { return in_quotes(g_.cells[c.cell].name()); }
+  std::string variable_name(const Graph::VariableValue& c) const { return in_quotes(g_.variables[c.variable].name()); }
   void note(const std::string& what) { notes_ += "// " + what + "\n"; }
 
   const HloValue& argument(ValueId v) {
@@ -66,17 +66,17 @@ class Module {
     return values_[v];
   }
 
-  bool is_written(std::uint32_t cell) const {
-    return std::any_of(g_.writes.begin(), g_.writes.end(), [&](const auto& w) { return w.cell == cell; });
+  bool is_written(std::uint32_t variable) const {
+    return std::any_of(g_.writes.begin(), g_.writes.end(), [&](const auto& w) { return w.variable == variable; });
   }
 
   void declare_arguments() {
     for (const ValueId v : g_.inputs) argument(v);
-    for (const Graph::CellValue& r : g_.reads) {
-      if (options_.inline_cells && !is_written(r.cell)) {
-        values_[r.value] = body_.constant(g_.cells[r.cell].peek());
+    for (const Graph::VariableValue& r : g_.reads) {
+      if (options_.inline_variables && !is_written(r.variable)) {
+        values_[r.value] = body_.constant(g_.variables[r.variable].peek());
       } else {
-        note(argument(r.value).name + ": cell " + cell_name(r));
+        note(argument(r.value).name + ": variable " + variable_name(r));
       }
     }
     if (!options_.constants_as_arguments) return;

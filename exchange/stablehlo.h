@@ -20,9 +20,9 @@ enum class ScanExport : std::uint8_t {
 struct StablehloOptions {
   /// Of the module; letters, digits and underscores, no digit first.
   std::string name = "ferrite";
-  /// Cells that the program reads and never writes stand in the text with their present values, instead of being
+  /// Variables that the program reads and never writes stand in the text with their present values, instead of being
   /// arguments: a program that needs nothing but its inputs.
-  bool inline_cells = false;
+  bool inline_variables = false;
   /// Constants of more than one element are arguments, behind all others, instead of standing in the text.
   bool constants_as_arguments = false;
   ScanExport scan = ScanExport::as_while;
@@ -33,13 +33,14 @@ struct StablehloOptions {
 
 /// A traced program as the text of a module with one function, `@main`.
 ///
-/// Arguments: the graph's inputs, then the cells it reads in the order of `reads`, then, if asked for, constants in the
-/// order of `constants`. Results: the outputs, then the cells it writes in the order of `writes`. Comments at the head
-/// of the text name the arguments and results that are cells or constants. Elements are exact: one repeated value
-/// stands in decimals that read back as the same number, all else as hexadecimal bytes, little-endian. What no result
-/// depends on is left out. A scan (compile/scan.h), its gradient and recurrent layers with `nn::Form::scan` are written
-/// as `stablehlo.while`, or step by step where the options say so; other forms of recurrent layers, and their
-/// gradients, step by step, so that the length of the text is proportional to the number of steps.
+/// Arguments: the graph's inputs, then the variables it reads in the order of `reads`, then, if asked for, constants in
+/// the order of `constants`. Results: the outputs, then the variables it writes in the order of `writes`. Comments at
+/// the head of the text name the arguments and results that are variables or constants. Elements are exact: one
+/// repeated value stands in decimals that read back as the same number, all else as hexadecimal bytes, little-endian.
+/// What no result depends on is left out. A scan (compile/scan.h), its gradient and recurrent layers with
+/// `nn::Form::scan` are written as `stablehlo.while`, or step by step where the options say so; other forms of
+/// recurrent layers, and their gradients, step by step, so that the length of the text is proportional to the number of
+/// steps.
 ///
 /// Not the same as here: an index out of range, an error here, is clamped to the range by StableHLO, or its update
 /// dropped; sums are taken in an order of the compiler's, so that values agree to rounding, not to the bit.

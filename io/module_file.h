@@ -10,9 +10,9 @@
 #include "ferrite/nn/module.h"
 
 /// The parameters and buffers of a module in a file, under their dotted names and in PyTorch's layout: matrices whose
-/// parameter says so are transposed on the way. A cell that a module holds under two names (tied weights) is written
-/// once, under the first; `__metadata__` has "alias:<other name>" = "<first name>". The state of an optimiser lives
-/// in the same file under "optimizer.<name>".
+/// parameter says so are transposed on the way. A variable that a module holds under two names (tied weights) is
+/// written once, under the first; `__metadata__` has "alias:<other name>" = "<first name>". The state of an optimiser
+/// lives in the same file under "optimizer.<name>".
 namespace ferrite::io {
 
 struct SaveOptions {
@@ -22,8 +22,8 @@ struct SaveOptions {
   std::vector<nn::Named<State>> states{};
   /// Also the module's own states (the counters of dropout), under "state.<name>".
   bool module_states = false;
-  /// A tied cell under each of its names, as PyTorch's state_dict has it: for `write_torch`, whose files PyTorch loads
-  /// strictly.
+  /// A tied variable under each of its names, as PyTorch's state_dict has it: for `write_torch`, whose files PyTorch
+  /// loads strictly.
   bool every_name = false;
   /// More strings for `__metadata__`; keys that begin with "alias:" are taken.
   Metadata metadata{};
@@ -43,8 +43,8 @@ struct LoadOptions {
   bool module_states = false;
   /// How the file is read, where a path is given.
   ReadOptions read{};
-  /// Called with each name in the file and the value that its cell would get, before any cell gets one: what it throws,
-  /// `load` throws.
+  /// Called with each name in the file and the value that its variable would get, before any variable gets one: what it
+  /// throws, `load` throws.
   std::function<void(std::string_view name, const Tensor& value)> check{};
 };
 

@@ -18,7 +18,7 @@ Tensor swap_time(const Tensor& x) {
 /// The graph with its variables and named constants as further inputs, and these variables.
 struct GraphLayer::Program {
   Graph graph;
-  std::vector<Cell> read, written;
+  std::vector<Variable> read, written;
   Compiled<std::function<Tensors(const Tensors&)>> compiled;
   Scan scan;
 
@@ -34,7 +34,7 @@ struct GraphLayer::Program {
   /// In the present frame, variables included.
   Tensors apply(const Tensors& in) const {
     std::vector<Tensor> all(in.begin(), in.end());
-    for (const Cell& c : read) all.push_back(c.value());
+    for (const Variable& c : read) all.push_back(c.value());
     Tensors out = replay(graph, all);
     const std::size_t own = out.size() - written.size();
     for (std::size_t i = 0; i < written.size(); ++i) written[i].assign(out[own + i]);
@@ -70,17 +70,17 @@ GraphLayer::GraphLayer(const GraphOptions& o, const Init&) : LayerOf(o) {
 
   const auto program = std::make_shared<Program>(g);
   Graph& own = program->graph;
-  std::vector<Cell> cells;
-  for (const Cell& c : g.cells) cells.push_back(variable(c.name(), c.kind(), c.peek()));
-  for (const Graph::CellValue& r : g.reads) {
+  std::vector<Variable> variables;
+  for (const Variable& c : g.variables) variables.push_back(variable(c.name(), c.kind(), c.peek()));
+  for (const Graph::VariableValue& r : g.reads) {
     own.inputs.push_back(r.value);
-    program->read.push_back(cells[r.cell]);
+    program->read.push_back(variables[r.variable]);
   }
-  for (const Graph::CellValue& w : g.writes) {
+  for (const Graph::VariableValue& w : g.writes) {
     own.outputs.push_back(w.value);
-    program->written.push_back(cells[w.cell]);
+    program->written.push_back(variables[w.variable]);
   }
-  own.cells.clear(), own.reads.clear(), own.writes.clear();
+  own.variables.clear(), own.reads.clear(), own.writes.clear();
   for (const GraphVariable& v : o.variables) {
     if (v.constant >= g.constants.size())
       throw ValueError("graph: there is no constant " + std::to_string(v.constant) + " for '" + v.name +
@@ -96,9 +96,9 @@ GraphLayer::GraphLayer(const GraphOptions& o, const Init&) : LayerOf(o) {
   program_ = program;
 }
 
-Cell GraphLayer::variable(const std::string& name, CellKind kind, const Tensor& value) {
-  if (kind == CellKind::buffer) return buffer(name, value);
-  if (kind == CellKind::state) return state(name, value);
+Variable GraphLayer::variable(const std::string& name, VariableKind kind, const Tensor& value) {
+  if (kind == VariableKind::buffer) return buffer(name, value);
+  if (kind == VariableKind::state) return state(name, value);
   const Fill fill([value](const Shape&, const RandomKey&, Dtype) { return value; }, false);
   return parameter(name, value.shape(), fill, {.seed = {}, .prefix = {}, .dtype = value.dtype()});
 }

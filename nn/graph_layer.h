@@ -15,7 +15,7 @@ namespace ferrite::nn {
 struct GraphVariable {
   std::size_t constant = 0;  ///< position in Graph::constants
   std::string name;          ///< "head.weight"
-  CellKind kind = CellKind::parameter;
+  VariableKind kind = VariableKind::parameter;
 };
 
 /// A state of a graph that is one step.
@@ -65,7 +65,7 @@ class GraphLayer final : public LayerOf<GraphLayer, GraphOptions> {
  private:
   struct Program;
   void check(const Tensors& inputs) const;
-  Cell variable(const std::string& name, CellKind kind, const Tensor& value);
+  Variable variable(const std::string& name, VariableKind kind, const Tensor& value);
 
   std::shared_ptr<const Program> program_;
 };

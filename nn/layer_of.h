@@ -71,7 +71,7 @@ class LayerOf : public Base {
   std::unique_ptr<Layer> clone() const override {
     const auto& parameters = this->named_parameters();
     std::unique_ptr<Self> copy = static_cast<const Self&>(*this).another(
-        {.seed = {}, .prefix = {}, .dtype = parameters.empty() ? Dtype::f32 : parameters[0].cell.dtype()});
+        {.seed = {}, .prefix = {}, .dtype = parameters.empty() ? Dtype::f32 : parameters[0].variable.dtype()});
     copy_values(*this, *copy);
     copy->take_after(*this);
     return copy;

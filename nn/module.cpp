@@ -8,7 +8,7 @@
 namespace ferrite::nn {
 namespace {
 
-/// Of a name among the cells of a kind.
+/// Of a name among the variables of a kind.
 template <class C>
 std::size_t hash_of(const std::string& name) {
   return std::hash<std::string>()(name) * 3 + (std::is_same_v<C, Parameter> ? 0 : std::is_same_v<C, Buffer> ? 1 : 2);
@@ -19,17 +19,17 @@ template <class C>
 void copy_ties(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
   std::unordered_map<const void*, std::size_t> first;
   for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
-    const auto [at, fresh] = first.try_emplace(from[i].cell.identity(), i);
-    if (!fresh) to[i].cell.tie(to[at->second].cell);
+    const auto [at, fresh] = first.try_emplace(from[i].variable.identity(), i);
+    if (!fresh) to[i].variable.tie(to[at->second].variable);
   }
 }
 
-/// Names a cell and draws it if there is a seed to do it by; else it only takes the name, as long as it may.
-void settle(const Cell& cell, const std::string& name, const Init& by) {
+/// Names a variable and draws it if there is a seed to do it by; else it only takes the name, as long as it may.
+void settle(const Variable& variable, const std::string& name, const Init& by) {
   if (by.seed) {
-    cell.draw(by.full_name(name), *by.seed);
+    variable.draw(by.full_name(name), *by.seed);
   } else {
-    cell.rename(by.full_name(name));
+    variable.rename(by.full_name(name));
   }
 }
 
@@ -42,21 +42,21 @@ void Module::check_free(const std::vector<Named<C>>& own, const char* where, con
     if (c.name == name) throw ValueError(std::string(where) + ": the name '" + name + "' is taken");
 }
 
-/// Puts a cell on a list; what is given back belongs into the module.
+/// Puts a variable on a list; what is given back belongs into the module.
 template <class C>
-C Module::registered(std::vector<Named<C>>& list, std::string_view name, C cell) {
+C Module::registered(std::vector<Named<C>>& list, std::string_view name, C variable) {
   check_open(name);
-  list.push_back({std::string(name), cell});
+  list.push_back({std::string(name), variable});
   names_.insert(hash_of<C>(list.back().name));
-  cell.mark_registered();
-  return cell;
+  variable.mark_registered();
+  return variable;
 }
 
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> list;
   std::unordered_set<const void*> seen;
   for (const Named<Parameter>& p : named_parameters())
-    if (seen.insert(p.cell.identity()).second) list.push_back(p.cell);
+    if (seen.insert(p.variable.identity()).second) list.push_back(p.variable);
   return list;
 }
 
@@ -72,8 +72,8 @@ void Module::train(bool on) const {
 
 void Module::draw(const Init& init) const {
   if (!init.seed) throw ValueError("draw: the init has no seed");
-  for (const auto& p : named_parameters()) settle(p.cell, p.name, init);
-  for (const auto& s : named_states()) settle(s.cell, s.name, init);
+  for (const auto& p : named_parameters()) settle(p.variable, p.name, init);
+  for (const auto& s : named_states()) settle(s.variable, s.name, init);
 }
 
 Parameter Module::parameter(std::string_view name, const Shape& shape, const Fill& fill, const Init& init,
@@ -101,7 +101,7 @@ State Module::state(std::string_view name, Tensor value) {
   return registered(states_, name, State(std::string(name), std::move(value)));
 }
 
-State Module::state(std::string_view name, const Spec& spec, Cell::Draw draw, const Init& init) {
+State Module::state(std::string_view name, const Spec& spec, Variable::Draw draw, const Init& init) {
   check_free(states_, "module", std::string(name));
   const State s(init.full_name(name), spec, std::move(draw));
   const Init& by = init.seed ? init : init_;
@@ -117,7 +117,7 @@ void Module::carries(std::string_view name, std::int64_t layers, std::int64_t wi
 Module::Adoption& Module::Adoption::operator=(Adoption&& o) {
   if (done && !o.done)
     throw ValueError(
-        "module: was adopted by another module, which would go on with the old cells; assign first and then "
+        "module: was adopted by another module, which would go on with the old variables; assign first and then "
         "adopt, or copy the values (copy_values)");
   done = o.done;
   return *this;
@@ -130,7 +130,7 @@ void Module::check_open(std::string_view name) const {
                      "register all there is first");
 }
 
-void Module::throw_moved_from() { throw Error("module: was moved from, it has no cells"); }
+void Module::throw_moved_from() { throw Error("module: was moved from, it has no variables"); }
 
 void Module::adopt(std::string_view name, const Module& child) {
   const std::string prefix = name.empty() ? std::string() : std::string(name) + ".";
@@ -143,13 +143,13 @@ void Module::adopt(std::string_view name, const Module& child) {
   };
   const auto add = [&](auto& own, const auto& more) {
     for (const auto& c : more) {
-      own.push_back({prefix + c.name, c.cell});
-      names_.insert(hash_of<std::remove_cvref_t<decltype(c.cell)>>(own.back().name));
+      own.push_back({prefix + c.name, c.variable});
+      names_.insert(hash_of<std::remove_cvref_t<decltype(c.variable)>>(own.back().name));
     }
   };
   check(parameters_, child.parameters_), check(buffers_, child.buffers_), check(states_, child.states_);
-  for (const auto& p : child.parameters_) settle(p.cell, prefix + p.name, init_);
-  for (const auto& s : child.states_) settle(s.cell, prefix + s.name, init_);
+  for (const auto& p : child.parameters_) settle(p.variable, prefix + p.name, init_);
+  for (const auto& s : child.states_) settle(s.variable, prefix + s.name, init_);
   add(parameters_, child.parameters_), add(buffers_, child.buffers_), add(states_, child.states_);
   for (const CarriedState& s : child.carried_) {
     carried_.push_back(s);
@@ -193,17 +193,17 @@ void Module::take_after(const Module& from) const {
 
 namespace {
 
-/// Throws unless the cells of two modules have the same names and types.
+/// Throws unless the variables of two modules have the same names and types.
 template <class C>
 void check_alike(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
   if (from.size() != to.size())
     throw Error("copy_values: the modules hold " + std::to_string(from.size()) + " and " + std::to_string(to.size()) +
-                " cells of a kind");
+                " variables of a kind");
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (from[i].name != to[i].name)
       throw Error("copy_values: names differ: '" + from[i].name + "' and '" + to[i].name + "'");
-    const Spec a{from[i].cell.shape(), from[i].cell.dtype()}, b{to[i].cell.shape(), to[i].cell.dtype()};
-    if (!from[i].cell.drawn() && to[i].cell.drawn())
+    const Spec a{from[i].variable.shape(), from[i].variable.dtype()}, b{to[i].variable.shape(), to[i].variable.dtype()};
+    if (!from[i].variable.drawn() && to[i].variable.drawn())
       throw Error("copy_values: '" + from[i].name + "' has no value to copy yet");
     if (a != b) throw Error("copy_values: '" + from[i].name + "' is " + a.str() + " and " + b.str());
   }
@@ -211,9 +211,9 @@ void check_alike(const std::vector<Named<C>>& from, const std::vector<Named<C>>&
 
 /// Where a program is traced, the copying is part of it.
 template <class C>
-void copy_cells(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
+void copy_variables(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
   for (std::size_t i = 0; i < from.size(); ++i)
-    if (from[i].cell.drawn()) to[i].cell.assign(from[i].cell.value());
+    if (from[i].variable.drawn()) to[i].variable.assign(from[i].variable.value());
 }
 
 }  // namespace
@@ -226,7 +226,7 @@ void Layer::check_takes_state() const {
 }
 
 StepInput Layer::step_input() const {
-  return {0, named_parameters().empty() ? Dtype::f32 : named_parameters()[0].cell.dtype()};
+  return {0, named_parameters().empty() ? Dtype::f32 : named_parameters()[0].variable.dtype()};
 }
 
 void copy_values(const Module& from, const Module& to) {
@@ -234,9 +234,9 @@ void copy_values(const Module& from, const Module& to) {
   check_alike(from.named_parameters(), to.named_parameters());
   check_alike(from.named_buffers(), to.named_buffers());
   check_alike(from.named_states(), to.named_states());
-  copy_cells(from.named_parameters(), to.named_parameters());
-  copy_cells(from.named_buffers(), to.named_buffers());
-  copy_cells(from.named_states(), to.named_states());
+  copy_variables(from.named_parameters(), to.named_parameters());
+  copy_variables(from.named_buffers(), to.named_buffers());
+  copy_variables(from.named_states(), to.named_states());
 }
 
 }  // namespace ferrite::nn

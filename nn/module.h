@@ -10,9 +10,9 @@
 #include "ferrite/compile/compile.h"
 #include "ferrite/nn/init.h"
 #include "ferrite/nn/step.h"
-#include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/variable.h"
 
 namespace ferrite::nn {
 
@@ -32,11 +32,11 @@ struct Context {
   const Carry* carry = nullptr;
 };
 
-/// A cell under its dotted name in a model.
+/// A variable under its dotted name in a model.
 template <class C>
 struct Named {
   std::string name;
-  C cell{};
+  C variable{};
 };
 
 /// A state that a recurrent layer of a model can carry from one call to the next (nn/recurrent/carry.h): [layers, B,
@@ -49,7 +49,7 @@ struct CarriedState {
   Dtype dtype = Dtype::f32;
 };
 
-/// Something with named parameters. Move-only; its cells are shared handles, so a module that holds others
+/// Something with named parameters. Move-only; its variables are shared handles, so a module that holds others
 /// registers them once with `adopt` and may then be moved freely. Reading a module from several threads is safe.
 ///
 ///   struct Translator : nn::Module {
@@ -96,12 +96,12 @@ class Module {
   /// "<prefix>.<name>". Without, that is left to the module that adopts this one.
   explicit Module(Init init = {}) : init_(std::move(init)), modes_{mode_} {}
   Module(Module&&) = default;
-  /// Throws ValueError when another module adopted this one: that would go on with the old cells.
+  /// Throws ValueError when another module adopted this one: that would go on with the old variables.
   Module& operator=(Module&&) = default;
 
   /// What f gives, run as a part of this module: what a tracer records meanwhile carries the module's path
   /// (Graph::Node::scope), and an Error names it (Error::layer). Layers run so when they are called, recurrent layers
-  /// and cells in `run` and `step`, too. For modules with functions of their own:
+  /// and variables in `run` and `step`, too. For modules with functions of their own:
   ///
   ///   Tensor forward(const Tensor& x) const { return inside([&] { return matmul(x, weight); }); }
   template <class F>
@@ -118,7 +118,7 @@ class Module {
     }
   }
 
-  /// This module. Throws Error when it was moved from, and so has no cells.
+  /// This module. Throws Error when it was moved from, and so has no variables.
   const Module& whole() const {
     if (!mode_) [[unlikely]]
       throw_moved_from();
@@ -133,10 +133,10 @@ class Module {
   Buffer buffer(std::string_view name, Tensor value);
   State state(std::string_view name, Tensor value);
   /// A state that is drawn as a parameter is.
-  State state(std::string_view name, const Spec& spec, Cell::Draw draw, const Init& init);
+  State state(std::string_view name, const Spec& spec, Variable::Draw draw, const Init& init);
   /// Registers a state that this layer carries from call to call.
   void carries(std::string_view name, std::int64_t layers, std::int64_t width, Dtype dtype);
-  /// Registers the cells of another module under "<name>.", and draws those without a value if this one has a seed.
+  /// Registers the variables of another module under "<name>.", and draws those without a value if this one has a seed.
   /// Throws ValueError when that gives two parameters, buffers or states one full name, for the module itself, and when
   /// another module has adopted this one; nothing is registered then.
   void adopt(std::string_view name, const Module& child);
@@ -169,12 +169,12 @@ class Module {
   std::vector<Named<Buffer>> buffers_;
   std::vector<Named<State>> states_;
   std::vector<CarriedState> carried_;
-  std::unordered_set<std::size_t> names_;  ///< hashes of all names of cells
+  std::unordered_set<std::size_t> names_;  ///< hashes of all names of variables
 
   template <class C>
   void check_free(const std::vector<Named<C>>& own, const char* where, const std::string& name) const;
   template <class C>
-  C registered(std::vector<Named<C>>& list, std::string_view name, C cell);
+  C registered(std::vector<Named<C>>& list, std::string_view name, C variable);
 
   /// Throws ValueError when another module has adopted this one: it holds what was registered then.
   void check_open(std::string_view name) const;
@@ -247,8 +247,8 @@ class Layer : public Module {
   void check_takes_state() const;
 };
 
-/// Gives the cells of `to` the values of the cells of the same names in `from`. Throws Error when names, shapes or
-/// dtypes differ; nothing has changed then.
+/// Gives the variables of `to` the values of the variables of the same names in `from`. Throws Error when names, shapes
+/// or dtypes differ; nothing has changed then.
 void copy_values(const Module& from, const Module& to);
 
 }  // namespace ferrite::nn

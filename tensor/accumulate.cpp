@@ -27,7 +27,7 @@ bool one_run(const Tensor& d) {
 
 }  // namespace
 
-const Tensor& held_by(const Cell& cell) { return cell.held(); }
+const Tensor& held_by(const Variable& variable) { return variable.held(); }
 
 void accumulate(Tensor& total, const Tensor& d) {
   if (frame().recorders.empty() && owned_alone(total) && total.spec() == d.spec() && !d.is_abstract() && one_run(d)) {

@@ -1,7 +1,7 @@
 #pragma once
 /// Sums added in place where nothing else can see the buffer, with the bits of `add`.
-#include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/tensor.h"
+#include "ferrite/tensor/variable.h"
 
 namespace ferrite::detail {
 
@@ -10,7 +10,7 @@ bool owned_alone(const Tensor& t);
 
 /// The value of a variable past the recorders: for those who write it in place, where it is known that nothing is being
 /// recorded.
-const Tensor& held_by(const Cell& cell);
+const Tensor& held_by(const Variable& variable);
 
 /// total + d, as the operation `add`. Where nobody is recording and nobody else holds `total`, its own buffer takes
 /// the sum; the bits are the same.

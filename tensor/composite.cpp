@@ -1,7 +1,7 @@
 /// Composites as single applications: for recorders that ask for them as a whole.
-#include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/variable.h"
 
 namespace ferrite::detail {
 namespace {
@@ -10,17 +10,17 @@ namespace {
 class TypesAlone final : public Recorder {
  public:
   void record(const Primitive&, const Attrs&, Inputs, std::span<Tensor>) override {}
-  void read(const Cell& cell, Tensor&) override { refuse(cell, "reads"); }
-  bool write(const Cell& cell, const Tensor&) override {
-    refuse(cell, "writes");
+  void read(const Variable& variable, Tensor&) override { refuse(variable, "reads"); }
+  bool write(const Variable& variable, const Tensor&) override {
+    refuse(variable, "writes");
     return false;
   }
   bool tracing() const override { return true; }
 
  private:
-  static void refuse(const Cell& cell, const char* what) {
+  static void refuse(const Variable& variable, const char* what) {
     throw TraceError(std::string("trace: a composite that is kept as one node ") + what + " the variable '" +
-                     cell.name() + "'; give it as an operand");
+                     variable.name() + "'; give it as an operand");
   }
 };
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/random.h"
+#include "ferrite/tensor/variable.h"
 
 namespace ferrite {
 

@@ -1,7 +1,7 @@
 #pragma once
 /// What an arithmetic operator takes: a tensor, a parameter or a number.
-#include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/tensor.h"
+#include "ferrite/tensor/variable.h"
 
 namespace ferrite {
 
@@ -11,7 +11,7 @@ class Operand {
  public:
   Operand() = default;
   Operand(const Tensor& t) : tensor_(&t) {}
-  Operand(const Cell& c) : read_(c.value()), tensor_(&read_) {}
+  Operand(const Variable& c) : read_(c.value()), tensor_(&read_) {}
   Operand(Scalar s) : scalar_(s) {}
   template <class T>
   requires std::integral<T> || std::floating_point<T> Operand(T v) : scalar_(v) {}

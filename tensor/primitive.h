@@ -207,9 +207,8 @@ struct Primitive {
   Effects (*effects)(std::span<const Spec> in, const Attrs&) = nullptr;
   /// Multiply-adds of an application to operands of these types. Null: none.
   std::int64_t (*multiply_adds)(std::span<const Spec> in, std::span<const Spec> out, const Attrs&) = nullptr;
-  /// The gradient is made of operations without gradients: where it must be differentiated itself, that of `reference`
-  /// is taken. The reference may leave out last results that nothing but the gradient reads. Without a `vjp`: the
-  /// operation is itself such a gradient, and `reference` gives it in operations.
+  /// The gradient is an operation without a `vjp`, which is differentiated as its `reference`; set in both records. The
+  /// reference of the operation may leave out last results that nothing but the gradient reads.
   bool second_order_by_reference = false;
   /// Operands and results may be of types that are only stored, bf16, f16 and i8. Where this is false, `types` refuses
   /// them; a composite leaves that to its parts.

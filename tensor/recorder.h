@@ -9,10 +9,10 @@
 
 namespace ferrite {
 
-class Cell;
+class Variable;
 
 /// An observer of everything that runs on this thread: a Tape or a Tracer. It sees applications through
-/// `record`, and the cells that programs read and write, so that a whole training step (parameters, optimiser
+/// `record`, and the variables that programs read and write, so that a whole training step (parameters, optimiser
 /// state, random counters) can be told from its constants.
 class Recorder {
  public:
@@ -20,10 +20,10 @@ class Recorder {
 
   /// After an application. The recorder may mark the handles in `out`.
   virtual void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) = 0;
-  /// A cell is read: `value` may be replaced (a tracer hands out an abstract tensor) or marked (a tape).
-  virtual void read(const Cell& cell, Tensor& value) = 0;
-  /// A cell is given a new value. True: the recorder keeps the assignment and the cell must not change now.
-  virtual bool write(const Cell& cell, const Tensor& value) = 0;
+  /// A variable is read: `value` may be replaced (a tracer hands out an abstract tensor) or marked (a tape).
+  virtual void read(const Variable& variable, Tensor& value) = 0;
+  /// A variable is given a new value. True: the recorder keeps the assignment and the variable must not change now.
+  virtual bool write(const Variable& variable, const Tensor& value) = 0;
   /// A switch outside the tensors is read (whether a module trains): what runs may depend on it.
   virtual void flag(const std::shared_ptr<const std::atomic<bool>>&, bool) {}
   /// Whether a tensor is known here as one that gradients may be asked for.

@@ -47,20 +47,20 @@ class Seen {
   Tensor held_;  ///< a value that does not stand at the beginning of its block: another may come to stand there unseen
 };
 
-/// Where the parameters read under a tape stand on it, by identity of the cell.
+/// Where the parameters read under a tape stand on it, by identity of the variable.
 class Leaves {
  public:
   struct Leaf {
-    const void* cell;
+    const void* variable;
     std::uint32_t slot;
     Seen value;
   };
-  Leaf* find(const void* cell);
+  Leaf* find(const void* variable);
   void add(Leaf leaf);
 
  private:
   void rebuild();
-  std::size_t place(const void* cell) const;
+  std::size_t place(const void* variable) const;
 
   PooledVector<Leaf> list_;
   PooledVector<std::uint32_t> table_;  ///< open addressing, index + 1; built beyond a few leaves
@@ -81,15 +81,15 @@ class TapeRecord final : public Recorder, public std::enable_shared_from_this<Ta
   /// Has a record that ends on another thread taken down by its own.
   static void leave(std::shared_ptr<TapeRecord> record);
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override;
-  void read(const Cell& cell, Tensor& value) override;
-  bool write(const Cell&, const Tensor&) override { return false; }
+  void read(const Variable& variable, Tensor& value) override;
+  bool write(const Variable&, const Tensor&) override { return false; }
   bool differentiates() const override { return true; }
   bool holds(const Tensor& x) const override { return slot_of(x) != 0; }
 
   Tensor watch(const Tensor& x);
   std::uint32_t slot_of(const Tensor& x) const { return x.tape_id() == id_ ? x.tape_slot() : 0; }
   /// The slot of a parameter, 0 if it was not read.
-  std::uint32_t slot_of(const Cell& cell);
+  std::uint32_t slot_of(const Variable& variable);
   std::size_t size() const { return size_; }
 
   /// Cotangents of the given slots (undefined where nothing arrived).

@@ -60,8 +60,8 @@ class Program final : public Subprogram, public std::enable_shared_from_this<Pro
   mutable std::unique_ptr<Gradient> gradient_;
 };
 
-/// The operation that a tape records for a call of a program: its arguments and the cells it reads -> its results, what
-/// it writes, what its gradient needs. Its body is the program.
+/// The operation that a tape records for a call of a program: its arguments and the variables it reads -> its results,
+/// what it writes, what its gradient needs. Its body is the program.
 const Primitive& compiled_primitive();
 
 }  // namespace ferrite::detail

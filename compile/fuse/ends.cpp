@@ -17,7 +17,7 @@ void materialize_ends(Graph& g) {
     v = copy[v];
   };
   for (ValueId& v : g.outputs) ensure(v);
-  for (Graph::CellValue& w : g.writes) ensure(w.value);
+  for (Graph::VariableValue& w : g.writes) ensure(w.value);
 }
 
 void move_copies_up(Graph& g) {

@@ -57,8 +57,9 @@ std::string first_line(const std::string& was, const std::string& is) {
 std::string first_difference(const Graph& was, const Graph& is) {
   const std::string a = was.str(), b = is.str();
   if (a != b) return first_line(a, b);
-  for (std::size_t i = 0; i < was.cells.size(); ++i)
-    if (!(was.cells[i] == is.cells[i])) return "another variable '" + is.cells[i].name() + "' is read or written";
+  for (std::size_t i = 0; i < was.variables.size(); ++i)
+    if (!(was.variables[i] == is.variables[i]))
+      return "another variable '" + is.variables[i].name() + "' is read or written";
   for (std::size_t i = 0; i < was.constants.size(); ++i)
     if (!same_constant(was.constants[i].tensor, is.constants[i].tensor))
       return "the captured tensor %" + std::to_string(is.constants[i].value) + " " +

@@ -42,9 +42,9 @@ class Validation {
 
   void run() {
     for (const ValueId v : g_.inputs) define(v);
-    for (const Graph::CellValue& r : g_.reads) {
+    for (const Graph::VariableValue& r : g_.reads) {
       define(r.value);
-      check_cell(r);
+      check_variable(r);
     }
     for (const Graph::Constant& c : g_.constants) {
       define(c.value);
@@ -53,9 +53,9 @@ class Validation {
     }
     for (const Graph::Node& n : g_.nodes) check(n);
     for (const ValueId v : g_.outputs) use(v);
-    for (const Graph::CellValue& w : g_.writes) {
+    for (const Graph::VariableValue& w : g_.writes) {
       use(w.value);
-      check_cell(w);
+      check_variable(w);
     }
   }
 
@@ -68,12 +68,12 @@ class Validation {
   void use(ValueId v) const {
     if (v >= defined_.size() || !defined_[v]) invalid("value " + name(v) + " is used before it is defined");
   }
-  void check_cell(const Graph::CellValue& c) const {
-    if (c.cell >= g_.cells.size()) invalid("cell @" + std::to_string(c.cell) + " is not listed");
-    const Cell& cell = g_.cells[c.cell];
-    const Spec spec{cell.shape(), cell.dtype()};
+  void check_variable(const Graph::VariableValue& c) const {
+    if (c.variable >= g_.variables.size()) invalid("variable @" + std::to_string(c.variable) + " is not listed");
+    const Variable& variable = g_.variables[c.variable];
+    const Spec spec{variable.shape(), variable.dtype()};
     if (spec != g_.values[c.value])
-      invalid("cell '" + cell.name() + "' is " + spec.str() + ", its value " + name(c.value) + " " +
+      invalid("variable '" + variable.name() + "' is " + spec.str() + ", its value " + name(c.value) + " " +
               g_.values[c.value].str());
   }
   void check(const Graph::Node& n) {
@@ -151,7 +151,7 @@ Tensors replay(const Graph& graph, std::span<const Tensor> inputs) {
   }
   Tensors results;
   for (const ValueId v : graph.outputs) results.push_back(values[v]);
-  for (const Graph::CellValue& w : graph.writes) results.push_back(values[w.value]);
+  for (const Graph::VariableValue& w : graph.writes) results.push_back(values[w.value]);
   return results;
 }
 

@@ -9,7 +9,7 @@
 
 namespace ferrite::detail {
 
-/// The outputs of a program that neither reads nor writes cells. Nothing is rounded to the dtypes between.
+/// The outputs of a program that neither reads nor writes variables. Nothing is rounded to the dtypes between.
 std::vector<Dense> evaluate_by_oracles(const Graph& g, std::span<const Dense> in);
 
 }  // namespace ferrite::detail

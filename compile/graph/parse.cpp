@@ -199,7 +199,7 @@ class Parser {
   void statement(Line& line, int depth) {
     if (line.accept("input ")) return g_.inputs.push_back(typed(line));
     if (line.accept("constant ")) return constant(line);
-    if (line.accept("cell @")) return cell(line);
+    if (line.accept("variable @")) return variable(line);
     if (line.accept("write @")) return write(line);
     if (line.accept("return")) {
       while (!line.done()) {
@@ -250,28 +250,28 @@ class Parser {
     });
   }
 
-  void cell(Line& line) {
-    if (line.number<std::size_t>(line.word(":")) != g_.cells.size()) line.fail("cells are numbered in order");
+  void variable(Line& line) {
+    if (line.number<std::size_t>(line.word(":")) != g_.variables.size()) line.fail("variables are numbered in order");
     line.expect(":");
     const Spec spec = line.spec();
     line.expect("=");
-    CellKind kind = CellKind::state;
+    VariableKind kind = VariableKind::state;
     if (line.accept("parameter")) {
-      kind = CellKind::parameter;
+      kind = VariableKind::parameter;
     } else if (line.accept("buffer")) {
-      kind = CellKind::buffer;
+      kind = VariableKind::buffer;
     } else {
       line.expect("state");
     }
     const std::string name = line.quoted();
-    Cell c = options_.cell ? options_.cell(name) : Cell();
-    g_.cells.push_back(c.defined() ? c : Cell(name, zeros(spec.shape, spec.dtype), kind));
+    Variable c = options_.variable ? options_.variable(name) : Variable();
+    g_.variables.push_back(c.defined() ? c : Variable(name, zeros(spec.shape, spec.dtype), kind));
   }
 
   void write(Line& line) {
-    const auto cell = line.number<std::uint32_t>(line.word(" ="));
+    const auto variable = line.number<std::uint32_t>(line.word(" ="));
     line.expect("=");
-    g_.writes.push_back({cell, line.value()});
+    g_.writes.push_back({variable, line.value()});
   }
 
   void results(Line& line, int depth) {

@@ -88,11 +88,11 @@ bool one_value(const Tensor& t) {
 
 namespace {
 
-std::string kind_name(CellKind kind) {
+std::string kind_name(VariableKind kind) {
   switch (kind) {
-    case CellKind::parameter: return "parameter";
-    case CellKind::buffer: return "buffer";
-    case CellKind::state: break;
+    case VariableKind::parameter: return "parameter";
+    case VariableKind::buffer: return "buffer";
+    case VariableKind::state: break;
   }
   return "state";
 }
@@ -112,18 +112,19 @@ class Printer {
  private:
   void block() {
     for (const ValueId v : g_.inputs) line("input " + typed(v));
-    for (std::size_t i = 0; i < g_.cells.size(); ++i) {
-      const Cell& c = g_.cells[i];
-      line("cell @" + std::to_string(i) + ": " + Spec{c.shape(), c.dtype()}.str() + " = " + kind_name(c.kind()) + " " +
-           detail::in_quotes(c.name()));
+    for (std::size_t i = 0; i < g_.variables.size(); ++i) {
+      const Variable& c = g_.variables[i];
+      line("variable @" + std::to_string(i) + ": " + Spec{c.shape(), c.dtype()}.str() + " = " + kind_name(c.kind()) +
+           " " + detail::in_quotes(c.name()));
     }
-    for (const Graph::CellValue& r : g_.reads) line(typed(r.value) + " = read @" + std::to_string(r.cell));
+    for (const Graph::VariableValue& r : g_.reads) line(typed(r.value) + " = read @" + std::to_string(r.variable));
     for (const Graph::Constant& c : g_.constants) line("constant " + typed(c.value) + " = " + elements(c.tensor));
     for (const Graph::Node& n : g_.nodes) {
       line(node(n));
       if (n.attrs.body) body(detail::Body::of(n.attrs).graph());
     }
-    for (const Graph::CellValue& w : g_.writes) line("write @" + std::to_string(w.cell) + " = " + value(w.value));
+    for (const Graph::VariableValue& w : g_.writes)
+      line("write @" + std::to_string(w.variable) + " = " + value(w.value));
     line("return " + list(g_.outputs));
   }
   /// The program of a scan, with all its constants, indented.
@@ -187,7 +188,7 @@ std::string Graph::graphviz() const {
     s += "  v" + std::to_string(v) + " [label=" + detail::in_quotes(label + "\n" + values[v].str()) + style + "];\n";
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) point(inputs[i], "input " + std::to_string(i), ", shape=ellipse");
-  for (const CellValue& r : reads) point(r.value, cells[r.cell].name(), ", shape=cylinder");
+  for (const VariableValue& r : reads) point(r.value, variables[r.variable].name(), ", shape=cylinder");
   for (const Constant& c : constants) point(c.value, "constant", ", style=dashed");
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& n = nodes[i];
@@ -204,7 +205,7 @@ std::string Graph::graphviz() const {
   for (std::size_t i = 0; i < outputs.size(); ++i)
     sink("out" + std::to_string(i), "output " + std::to_string(i), outputs[i]);
   for (std::size_t i = 0; i < writes.size(); ++i)
-    sink("cell" + std::to_string(i), "write " + cells[writes[i].cell].name(), writes[i].value);
+    sink("variable" + std::to_string(i), "write " + variables[writes[i].variable].name(), writes[i].value);
   return s + "}\n";
 }
 

@@ -17,10 +17,10 @@ class Substitution {
   void apply(Graph::Node& n) const {
     for (ValueId& v : n.in) v = (*this)[v];
   }
-  /// Outputs and cells written.
+  /// Outputs and variables written.
   void apply_ends(Graph& g) const {
     for (ValueId& v : g.outputs) v = (*this)[v];
-    for (Graph::CellValue& w : g.writes) w.value = (*this)[w.value];
+    for (Graph::VariableValue& w : g.writes) w.value = (*this)[w.value];
   }
 
  private:

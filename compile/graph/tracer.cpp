@@ -73,26 +73,26 @@ void Tracer::record(const Primitive& op, const Attrs& attrs, Inputs in, std::spa
   graph_.nodes.push_back(std::move(n));
 }
 
-Tracer::CellState& Tracer::state_of(const Cell& cell) {
-  const auto [at, fresh] = cells_.try_emplace(cell.identity());
+Tracer::VariableState& Tracer::state_of(const Variable& variable) {
+  const auto [at, fresh] = variables_.try_emplace(variable.identity());
   if (fresh) {
-    if (cell.number() > began_)
-      throw TraceError("trace: the cell '" + cell.name() +
+    if (variable.number() > began_)
+      throw TraceError("trace: the variable '" + variable.name() +
                        "' was made inside the traced function, where it would live on from call to call; make it "
                        "outside");
-    at->second.index = static_cast<std::uint32_t>(graph_.cells.size());
-    graph_.cells.push_back(cell);
+    at->second.index = static_cast<std::uint32_t>(graph_.variables.size());
+    graph_.variables.push_back(variable);
   }
   return at->second;
 }
 
-void Tracer::read(const Cell& cell, Tensor& value) {
-  CellState& s = state_of(cell);
+void Tracer::read(const Variable& variable, Tensor& value) {
+  VariableState& s = state_of(variable);
   if (!s.value.defined()) {
     s.value = Tensor::abstract(value.spec());
     const ValueId v = define(s.value);
     if (outside_ == Outside::captures) {
-      captures_.push_back({v, {}, cell});
+      captures_.push_back({v, {}, variable});
     } else {
       graph_.reads.push_back({s.index, v});
     }
@@ -108,10 +108,10 @@ void Tracer::read(const Cell& cell, Tensor& value) {
   value = s.constant;
 }
 
-bool Tracer::write(const Cell& cell, const Tensor& value) {
+bool Tracer::write(const Variable& variable, const Tensor& value) {
   if (outside_ == Outside::captures)
-    throw TraceError("scan: the body writes the cell '" + cell.name() + "'; make it a carry");
-  CellState& s = state_of(cell);
+    throw TraceError("scan: the body writes the variable '" + variable.name() + "'; make it a carry");
+  VariableState& s = state_of(variable);
   (void)number_of(value);
   s.value = value.unmarked();
   s.constant = Tensor();
@@ -135,11 +135,11 @@ Graph Tracer::finish(std::span<const Tensor> outputs) {
   g.outputs.assign(ends.begin(), ends.end());
   if (outside_ == Outside::captures) {
     for (const Capture& c : captures_) g.inputs.push_back(c.value);
-    g.cells.clear();
+    g.variables.clear();
     return g;
   }
-  for (const Cell& c : g.cells) {
-    const CellState& s = cells_.at(c.identity());
+  for (const Variable& c : g.variables) {
+    const VariableState& s = variables_.at(c.identity());
     if (s.written) g.writes.push_back({s.index, known_.at(s.value.identity()).value});
   }
   return g;

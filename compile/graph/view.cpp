@@ -24,7 +24,7 @@ GraphView::GraphView(const Graph& g) : graph_(&g), values_(g.values.size()) {
     values_[v].end = true;
   };
   for (const ValueId v : g.outputs) end(v);
-  for (const Graph::CellValue& w : g.writes) end(w.value);
+  for (const Graph::VariableValue& w : g.writes) end(w.value);
 }
 
 std::vector<char> mark_needed(const Graph& g, std::vector<char>& values, const std::function<bool(std::size_t)>& among,
@@ -45,7 +45,7 @@ void mark_dependents(const Graph& g, std::vector<char>& values) {
   for (const Graph::Node& n : g.nodes) {
     char all = 0;
     for (const ValueId v : n.in) all = static_cast<char>(all | values[v]);
-    for (const ValueId v : n.out) values[v] = all;
+    for (const ValueId v : n.out) values[v] = static_cast<char>(values[v] | all);
   }
 }
 

@@ -20,7 +20,7 @@ class GraphView {
   const Graph& graph() const { return *graph_; }
   const Spec& spec(ValueId v) const { return graph_->values[v]; }
 
-  /// The position of the node that computes a value; kNoNode for inputs, constants and what cells hold.
+  /// The position of the node that computes a value; kNoNode for inputs, constants and what variables hold.
   std::size_t producer(ValueId v) const { return v < values_.size() ? values_[v].producer : kNoNode; }
   /// That node, or null.
   const Graph::Node* node_of(ValueId v) const {
@@ -29,11 +29,11 @@ class GraphView {
   }
   /// Which of its producer's results a value is.
   std::size_t result(ValueId v) const { return values_[v].result; }
-  /// How often a value is read: by nodes, as an output, and as what a cell is given.
+  /// How often a value is read: by nodes, as an output, and as what a variable is given.
   std::size_t uses(ValueId v) const { return values_[v].uses; }
   /// The last node that reads a value; kNoNode where none does.
   std::size_t last_user(ValueId v) const { return values_[v].last_user; }
-  /// Whether a value is an output of the program or written to a cell.
+  /// Whether a value is an output of the program or written to a variable.
   bool is_end(ValueId v) const { return values_[v].end; }
 
   /// What a value is a view of, through those producers for which `is_view(node position)` holds.
@@ -61,7 +61,8 @@ class GraphView {
 std::vector<char> mark_needed(const Graph& g, std::vector<char>& values,
                               const std::function<bool(std::size_t)>& among = {}, bool pure = false);
 
-/// Hands the marks of values on to what is computed from them: results get the bits of all their operands.
+/// Hands the marks of values on to what is computed from them: results get the bits of all their operands, beside their
+/// own.
 void mark_dependents(const Graph& g, std::vector<char>& values);
 
 }  // namespace ferrite::detail

@@ -13,7 +13,7 @@ namespace ferrite::detail {
 class GraphGradient {
  public:
   /// `given`: by input, whether the backward pass has it. The first `results` outputs may have cotangents; the others
-  /// are values that are written to cells.
+  /// are values that are written to variables.
   GraphGradient(const Graph& program, std::span<const char> given, std::size_t results);
 
   /// The program; after its outputs come the residuals.

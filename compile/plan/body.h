@@ -62,7 +62,7 @@ struct PlanEnds {
   Bases bases{};
   std::vector<Tensor> constants{};  ///< in the order of their bases
   std::vector<ValueId> results{};   ///< values with a buffer of their own, in the order of their bases
-  std::vector<std::size_t> of{};    ///< outputs, then written cells: which result each is
+  std::vector<std::size_t> of{};    ///< outputs, then written variables: which result each is
 };
 
 class PlanBody;
@@ -90,7 +90,7 @@ class Workspace {
   /// Row-major copies of arguments that were not.
   std::vector<Tensor> copies;
 
-  /// With `updates` results may take the buffers of the cells that they will be assigned to.
+  /// With `updates` results may take the buffers of the variables that they will be assigned to.
   void run(bool updates);
   /// The same where whoever calls has put every argument and every result in its place: `arguments`, `results` and
   /// `copies` are not looked at.
@@ -151,7 +151,7 @@ class PlanBody {
   Graph graph;
   PlannedProgram program;
   PlanEnds ends;
-  std::vector<std::int64_t> updates;  ///< by result: the argument, a cell, whose buffer it may take; else -1
+  std::vector<std::int64_t> updates;  ///< by result: the argument, a variable, whose buffer it may take; else -1
   std::int64_t arena_bytes = 0;
   PlanReport report;
   mutable WorkspacePool workspaces{};

@@ -13,7 +13,7 @@ PlacedEnds place_ends(const Graph& g, const PlannedProgram& program) {
   Bases& bases = to.ends.bases;
   std::uint32_t next = static_cast<std::uint32_t>(bases.arguments);
   for (const ValueId v : g.inputs) to.base[v] = next++;
-  for (const Graph::CellValue& r : g.reads) to.base[r.value] = next++;
+  for (const Graph::VariableValue& r : g.reads) to.base[r.value] = next++;
   bases.constants = next;
   for (const Graph::Constant& c : g.constants) {
     to.base[c.value] = next++;
@@ -29,7 +29,7 @@ PlacedEnds place_ends(const Graph& g, const PlannedProgram& program) {
     to.ends.of.push_back(base - bases.results);
   };
   for (const ValueId v : g.outputs) end(v);
-  for (const Graph::CellValue& w : g.writes) end(w.value);
+  for (const Graph::VariableValue& w : g.writes) end(w.value);
   for (const PlannedStep& s : program.steps)
     if (s.block_rows)
       for (const PlannedProduct& p : s.products)

@@ -68,10 +68,10 @@ Tensors Plan::run(std::span<const Tensor* const> inputs) const {
   const detail::Borrowed w(*body_);
   for (std::size_t i = 0; i < inputs.size(); ++i) set_argument(*w, i, g.values[g.inputs[i]], *inputs[i]);
   for (std::size_t i = 0; i < g.reads.size(); ++i)
-    set_argument(*w, inputs.size() + i, g.values[g.reads[i].value], g.cells[g.reads[i].cell].peek());
+    set_argument(*w, inputs.size() + i, g.values[g.reads[i].value], g.variables[g.reads[i].variable].peek());
   w->run(true);
   for (std::size_t i = 0; i < g.writes.size(); ++i)
-    g.cells[g.writes[i].cell].assign(w->results[body_->ends.of[g.outputs.size() + i]]);
+    g.variables[g.writes[i].variable].assign(w->results[body_->ends.of[g.outputs.size() + i]]);
   Tensors outputs;
   for (std::size_t i = 0; i < g.outputs.size(); ++i) outputs.push_back(w->results[body_->ends.of[i]]);
   return outputs;

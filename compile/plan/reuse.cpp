@@ -35,7 +35,7 @@ std::vector<LiveRange> find_live_ranges(const Graph& g, const PlannedProgram& pr
 
 namespace {
 
-/// The last step with which a run may end: from there on cells may be written before the program has ended.
+/// The last step with which a run may end: from there on variables may be written before the program has ended.
 std::size_t find_last_to_fail(const PlannedProgram& program) {
   std::size_t last = 0;
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
@@ -85,9 +85,9 @@ class Reusing {
   Reuse none() { return std::move(to_); }
 
  private:
-  /// A result of an operation that allows it takes the place of an operand that ends here; what is assigned to a cell
-  /// that of the cell's value, if at run time nobody else holds that.
-  void reuse_in(const PlannedCall& c, std::size_t step, bool to_cells) {
+  /// A result of an operation that allows it takes the place of an operand that ends here; what is assigned to a
+  /// variable that of the variable's value, if at run time nobody else holds that.
+  void reuse_in(const PlannedCall& c, std::size_t step, bool to_variables) {
     for (std::size_t k = 0; k < c.op->in_place.size(); ++k) {
       const PlannedTensor& in = c.in[c.op->in_place[k]];
       const ValueId u = in.base, v = c.out[k].base;
@@ -95,14 +95,14 @@ class Reusing {
       if (!alone || live_[u].last != step || live_[v].first != step || in.offset != 0) continue;
       if (in.spec != g_.values[u] || in.strides != in.spec.shape.strides()) continue;
       if (base_[u] == 0 && base_[v] == 0) to_.place_of[v] = u;
-      if (to_cells && base_[u] != 0 && base_[v] != 0) update_cell(u, v);
+      if (to_variables && base_[u] != 0 && base_[v] != 0) update_variable(u, v);
     }
   }
 
-  void update_cell(ValueId read, ValueId written) {
-    const auto from = std::ranges::find(g_.reads, read, &Graph::CellValue::value);
-    const auto to = std::ranges::find(g_.writes, written, &Graph::CellValue::value);
-    if (from == g_.reads.end() || to == g_.writes.end() || from->cell != to->cell) return;
+  void update_variable(ValueId read, ValueId written) {
+    const auto from = std::ranges::find(g_.reads, read, &Graph::VariableValue::value);
+    const auto to = std::ranges::find(g_.writes, written, &Graph::VariableValue::value);
+    if (from == g_.reads.end() || to == g_.writes.end() || from->variable != to->variable) return;
     const std::size_t result = base_[written] - ends_.bases.results;
     if (std::ranges::count(ends_.of, result) != 1) return;
     to_.updates[result] = base_[read] - static_cast<std::int64_t>(ends_.bases.arguments);

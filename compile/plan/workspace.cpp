@@ -49,13 +49,13 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
   }
 }
 
-/// Takes the arguments and the results of this call: fresh ones, or cells that nobody else holds.
+/// Takes the arguments and the results of this call: fresh ones, or variables that nobody else holds.
 void Workspace::bind(bool updates) {
   for (std::size_t i = 0; i < arguments.size(); ++i) put(plan_.ends.bases.arguments + i, address_of(*arguments[i]));
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const std::int64_t cell = updates ? plan_.updates[i] : -1;
-    const bool in_place = cell >= 0 && owned_alone(*arguments[static_cast<std::size_t>(cell)]);
-    results[i] = in_place ? *arguments[static_cast<std::size_t>(cell)]
+    const std::int64_t variable = updates ? plan_.updates[i] : -1;
+    const bool in_place = variable >= 0 && owned_alone(*arguments[static_cast<std::size_t>(variable)]);
+    results[i] = in_place ? *arguments[static_cast<std::size_t>(variable)]
                           : Tensor::empty(plan_.graph.values[plan_.ends.results[i]]);
     (void)Writer::raw(results[i]);  // a new content begins
     put(plan_.ends.bases.results + i, address_of(results[i]));

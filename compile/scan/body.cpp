@@ -18,7 +18,7 @@ Shape parts_of(const ScanSignature& s) {
 
 ScanBody::ScanBody(Graph graph, const ScanSignature& signature) : graph_(std::move(graph)), signature_(signature) {
   graph_.validate();
-  if (!graph_.reads.empty() || !graph_.writes.empty()) throw TraceError("scan: a body reads and writes no cells");
+  if (!graph_.reads.empty() || !graph_.writes.empty()) throw TraceError("scan: a body reads and writes no variables");
   if (graph_.inputs.size() < signature.carries + signature.xs ||
       graph_.outputs.size() < signature.carries + signature.sums)
     throw TraceError("scan: a body of " + count(graph_.inputs.size(), "inputs") + " and " +

@@ -121,7 +121,7 @@ struct OpenScan::Bound {
     std::vector<Tensor> values;
     for (std::size_t i = 0; i < p->captures.size(); ++i) {
       const Tracer::Capture& c = p->captures[i];
-      values.push_back(dense(c.cell.defined() ? c.cell.peek() : c.tensor));
+      values.push_back(dense(c.variable.defined() ? c.variable.peek() : c.tensor));
     }
     if (p->once)
       once = run_once(*p->once, p->parts.once, [&](const ScanPlace& at) -> const Tensor& { return values[at.index]; });
@@ -183,7 +183,7 @@ OpenScan::OpenScan(const ScanBodyFunction& body, std::span<const Spec> carries, 
   TracedStep t = trace_step(body, carries, xs);
   if (substitute)
     for (Tracer::Capture& c : t.captures)
-      if (c.cell.defined()) c.cell = substitute(c.cell);
+      if (c.variable.defined()) c.variable = substitute(c.variable);
   bound_ = std::make_unique<Bound>(std::make_shared<const Program>(
       std::move(t.graph), ScanSignature{carries.size(), xs.size(), 0}, std::move(t.captures)));
   bound_->refresh();

@@ -93,7 +93,7 @@ ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::i
   detail::ScanOperands operands;
   for (const Tensor& c : init) operands.add(c);
   for (const Tensor& x : xs) operands.add(x);
-  for (const Tracer::Capture& c : t.step.captures) operands.add(c.cell.defined() ? c.cell.value() : c.tensor);
+  for (const Tracer::Capture& c : t.step.captures) operands.add(c.variable.defined() ? c.variable.value() : c.tensor);
   const detail::Frame& now = detail::frame();
   for (Recorder* r : now.recorders)
     for (const TracedFlag& f : t.step.flags) r->flag(f.flag, f.value);
@@ -200,7 +200,7 @@ struct Scan::State {
       }
     }
     std::shared_ptr<const Traced> t = trace_body(body, init, xs);
-    const auto is_tensor = [](const Tracer::Capture& c) { return !c.cell.defined(); };
+    const auto is_tensor = [](const Tracer::Capture& c) { return !c.variable.defined(); };
     if (std::any_of(t->step.captures.begin(), t->step.captures.end(), is_tensor)) return t;
     const std::lock_guard lock(mutex);
     list.push_front(t);

@@ -16,6 +16,9 @@ BodyValues::BodyValues(const GraphView& view, const ScanSignature& s)
                            : x   ? ScanPlace{ScanPlace::Kind::x, i - s.carries}
                                  : ScanPlace{ScanPlace::Kind::capture, i - s.carries - s.xs};
   }
+  for (const Graph::Node& n : g.nodes)
+    if (effects_of(g, n).communicates)
+      for (const ValueId v : n.out) depends_[v] = kOnCarry;  // what is received differs from call to call
   mark_dependents(g, depends_);
   for (const Graph::Node& n : g.nodes) {
     const bool communicates = effects_of(g, n).communicates;

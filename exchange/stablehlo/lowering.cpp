@@ -78,7 +78,7 @@ class GraphLowering {
       if (is_live(n)) lower(n);
     HloValues results;
     for (const ValueId v : g_.outputs) results.push_back(values_[v]);
-    for (const Graph::CellValue& w : g_.writes) results.push_back(values_[w.value]);
+    for (const Graph::VariableValue& w : g_.writes) results.push_back(values_[w.value]);
     return results;
   }
 
@@ -93,7 +93,7 @@ class GraphLowering {
   void mark(const std::vector<bool>& read) {
     for (std::size_t i = 0; i < g_.outputs.size(); ++i)
       if (read.empty() || read[i]) live_[g_.outputs[i]] = true;
-    for (const Graph::CellValue& w : g_.writes) live_[w.value] = true;
+    for (const Graph::VariableValue& w : g_.writes) live_[w.value] = true;
     for (auto n = g_.nodes.rbegin(); n != g_.nodes.rend(); ++n) {
       if (!is_live(*n)) continue;
       for (const ValueId v : n->in) live_[v] = true;

@@ -50,10 +50,10 @@ HloValues scan_checkpointed_grad(HloBuilder& b, const HloCall& c);
 /// How an operation is written, or null.
 HloLowering find_hlo_lowering(const Primitive& op);
 
-/// Writes the part of a graph that its outputs and writes depend on. `given` are the values of inputs, cells read and,
-/// where they are no part of the text, constants, by number; constants without a value are written. Gives the outputs,
-/// then what is written to cells. `read` says which outputs are asked for, where not all are; the others may come
-/// without a name. Throws ExportError.
+/// Writes the part of a graph that its outputs and writes depend on. `given` are the values of inputs, variables read
+/// and, where they are no part of the text, constants, by number; constants without a value are written. Gives the
+/// outputs, then what is written to variables. `read` says which outputs are asked for, where not all are; the others
+/// may come without a name. Throws ExportError.
 HloValues lower_graph(HloBuilder& b, const Graph& graph, std::vector<HloValue> given,
                       const std::vector<bool>& read = {});
 

@@ -232,8 +232,8 @@ class Writer {
     where_ = "save_rtneural: layer " + std::to_string(i) + " (" + net_[i].kind() + ")";
     const nn::Layer& l = net_[i];
     for (const auto& p : l.named_parameters())
-      if (p.cell.dtype() != Dtype::f32)
-        detail::refuse(where_, "the weights are " + p.cell.peek().spec().str() + ", not f32");
+      if (p.variable.dtype() != Dtype::f32)
+        detail::refuse(where_, "the weights are " + p.variable.peek().spec().str() + ", not f32");
     if (const auto* linear = dynamic_cast<const nn::Linear*>(&l)) {
       const bool follows = i + 1 < net_.size() && dynamic_cast<const nn::Activation*>(&net_[i + 1]);
       const Tensor w = linear->weight.peek();

@@ -46,7 +46,7 @@ bool held_as(const TensorInfo& info, Dtype dtype) {
 }
 
 Shape Slot::file_shape() const {
-  Shape shape = cell.shape();
+  Shape shape = variable.shape();
   if (transposed) std::swap(shape[-1], shape[-2]);
   return shape;
 }
@@ -56,18 +56,18 @@ Tensor transposed(const Tensor& matrix) { return contiguous(transpose(matrix.unm
 std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
                            const std::vector<nn::Named<State>>& states, bool module_states, std::string_view where) {
   std::vector<Slot> slots;
-  for (const auto& [name, cell] : module.named_parameters()) {
-    const bool turns = cell.layout() == FileLayout::transposed && cell.shape().rank() >= 2;
-    slots.push_back({prefix + name, cell, turns});
+  for (const auto& [name, variable] : module.named_parameters()) {
+    const bool turns = variable.layout() == FileLayout::transposed && variable.shape().rank() >= 2;
+    slots.push_back({prefix + name, variable, turns});
   }
-  for (const auto& [name, cell] : module.named_buffers()) slots.push_back({prefix + name, cell, false});
-  for (const auto& [name, cell] : states) slots.push_back({std::string(kStatePrefix) + name, cell, false});
+  for (const auto& [name, variable] : module.named_buffers()) slots.push_back({prefix + name, variable, false});
+  for (const auto& [name, variable] : states) slots.push_back({std::string(kStatePrefix) + name, variable, false});
   if (module_states)
-    for (const auto& [name, cell] : module.named_states())
-      slots.push_back({std::string(kModuleStatePrefix) + name, cell, false});
+    for (const auto& [name, variable] : module.named_states())
+      slots.push_back({std::string(kModuleStatePrefix) + name, variable, false});
   std::unordered_set<std::string_view> seen;
   for (const Slot& slot : slots)
-    if (!seen.insert(slot.name).second) refuse(where, "two cells claim one name: " + quote(slot.name));
+    if (!seen.insert(slot.name).second) refuse(where, "two variables claim one name: " + quote(slot.name));
   return slots;
 }
 
@@ -100,7 +100,7 @@ void Match::match(const Slot& slot) {
   const std::optional<std::string_view> source = source_of(slot.name);
   if (!source) return;
   used_.insert(*source);
-  const auto [first, fresh] = first_source_.emplace(slot.cell.identity(), *source);
+  const auto [first, fresh] = first_source_.emplace(slot.variable.identity(), *source);
   if (!fresh && first->second != *source) check_equal(slot, first->second, *source);
   if (!fresh) return;
   check_fit(slot, *source);
@@ -110,7 +110,7 @@ void Match::match(const Slot& slot) {
 void Match::check_fit(const Slot& slot, std::string_view source) {
   const TensorInfo info = file_.info(source);
   const Shape wanted = slot.file_shape();
-  const Dtype dtype = slot.cell.dtype();
+  const Dtype dtype = slot.variable.dtype();
   if (!std::ranges::equal(info.shape, wanted))
     problems_.push_back(quote(source) + " has shape " + bracketed(info.shape) + ", the model needs " +
                         shape_text(wanted));
@@ -119,7 +119,7 @@ void Match::check_fit(const Slot& slot, std::string_view source) {
                         std::string(name_of(dtype)));
 }
 
-/// Two entries of the file for one cell of the module: harmless only if they say the same.
+/// Two entries of the file for one variable of the module: harmless only if they say the same.
 void Match::check_equal(const Slot& slot, std::string_view first, std::string_view second) {
   const TensorInfo a = file_.info(first);
   const TensorInfo b = file_.info(second);
@@ -127,15 +127,15 @@ void Match::check_equal(const Slot& slot, std::string_view first, std::string_vi
   if (comparable && same_bytes(file_.tensor(first, Elements::as_stored), file_.tensor(second, Elements::as_stored)))
     return;
   problems_.push_back(quote(first) + " and " + quote(second) + " differ, in the model they are one " +
-                      (slot.cell.kind() == CellKind::parameter ? "parameter" : "cell"));
+                      (slot.variable.kind() == VariableKind::parameter ? "parameter" : "cell"));
 }
 
 void Match::find_missing(const std::vector<Slot>& slots) {
   const bool no_states = lacks_all_states();
   if (no_states) problems_.push_back("there is no state of an optimiser: no name begins with 'optimizer.'");
   for (const Slot& slot : slots) {
-    if (first_source_.contains(slot.cell.identity())) continue;
-    if (no_states && slot.cell.kind() == CellKind::state) continue;
+    if (first_source_.contains(slot.variable.identity())) continue;
+    if (no_states && slot.variable.kind() == VariableKind::state) continue;
     report_.missing.push_back(slot.name);
     missing_shapes_.push_back(slot.file_shape());
   }

@@ -15,17 +15,17 @@ inline constexpr std::string_view kStatePrefix = "optimizer.";
 inline constexpr std::string_view kModuleStatePrefix = "state.";
 inline constexpr std::string_view kAliasPrefix = "alias:";
 
-/// A cell and where its value stands in a file.
+/// A variable and where its value stands in a file.
 struct Slot {
   std::string name;  ///< in the file
-  Cell cell;
+  Variable variable;
   bool transposed = false;
 
   /// The shape in the file.
   Shape file_shape() const;
 };
 
-/// How elements are read for a cell: as they are stored, where its dtype is only stored.
+/// How elements are read for a variable: as they are stored, where its dtype is only stored.
 Elements elements_for(Dtype dtype);
 /// Whether a file holds a tensor in this very dtype, so that nothing is converted.
 bool held_as(const TensorInfo& info, Dtype dtype);
@@ -33,7 +33,7 @@ bool held_as(const TensorInfo& info, Dtype dtype);
 std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
                            const std::vector<nn::Named<State>>& states, bool module_states, std::string_view where);
 
-/// All cells of a module as the options (for saving or loading) ask for them, then the states. Throws IoError when
+/// All variables of a module as the options (for saving or loading) ask for them, then the states. Throws IoError when
 /// two of them claim one name in the file.
 template <class Options>
 std::vector<Slot> slots_of(const nn::Module& module, const Options& options, std::string_view where) {
@@ -43,7 +43,7 @@ std::vector<Slot> slots_of(const nn::Module& module, const Options& options, std
 /// The axes of a matrix exchanged, row-major.
 Tensor transposed(const Tensor& matrix);
 
-/// Which tensor of a file goes into which cell, and all that does not fit.
+/// Which tensor of a file goes into which variable, and all that does not fit.
 class Match {
  public:
   struct Pair {
@@ -54,7 +54,7 @@ class Match {
   /// The slots must outlive the match.
   Match(const std::vector<Slot>& slots, const TensorFile& file, const LoadOptions& options);
 
-  /// One for every cell that gets a value.
+  /// One for every variable that gets a value.
   const std::vector<Pair>& pairs() const { return pairs_; }
   const LoadReport& report() const { return report_; }
   /// Throws the IoError that lists all problems, if there are any.
@@ -79,7 +79,7 @@ class Match {
   std::unordered_set<std::string_view> known_;
   Metadata metadata_;
   std::unordered_set<std::string_view> used_;
-  std::unordered_map<const void*, std::string_view> first_source_;  // of a cell
+  std::unordered_map<const void*, std::string_view> first_source_;  // of a variable
   std::vector<Pair> pairs_;
   std::vector<std::string> problems_;
   std::vector<Shape> missing_shapes_;  // beside report_.missing

@@ -19,16 +19,16 @@ using detail::Slot;
 using ferrite::detail::log_debug;
 using ferrite::detail::log_info;
 
-/// The value of a cell, made of its tensor in the file.
+/// The value of a variable, made of its tensor in the file.
 Tensor value_of(const Match::Pair& pair, const TensorFile& file) {
-  Tensor value = file.tensor(pair.source, detail::elements_for(pair.slot->cell.dtype()));
+  Tensor value = file.tensor(pair.source, detail::elements_for(pair.slot->variable.dtype()));
   if (pair.slot->transposed) value = detail::transposed(value);
-  return detail::converted(contiguous(value), pair.slot->cell.dtype(), pair.source, file.where());
+  return detail::converted(contiguous(value), pair.slot->variable.dtype(), pair.source, file.where());
 }
 
-/// Whether the file holds the value in another dtype than the cell.
+/// Whether the file holds the value in another dtype than the variable.
 bool converts(const Match::Pair& pair, const TensorFile& file) {
-  const Dtype dtype = pair.slot->cell.dtype();
+  const Dtype dtype = pair.slot->variable.dtype();
   return !detail::held_as(file.info(pair.source), dtype);
 }
 
@@ -38,7 +38,7 @@ void log_pair(const Match::Pair& pair, const TensorFile& file) {
   if (pair.slot->transposed) line += ", transposed";
   if (converts(pair, file))
     line += ", converted from " + std::string(file.info(pair.source).dtype) + " to " +
-            std::string(name_of(pair.slot->cell.dtype()));
+            std::string(name_of(pair.slot->variable.dtype()));
   log_debug(line);
 }
 
@@ -66,7 +66,7 @@ LoadReport load(const nn::Module& module, const TensorFile& file, const LoadOpti
   std::vector<Tensor> values;
   for (const Match::Pair& pair : match.pairs()) values.push_back(value_of(pair, file));
   for (std::size_t i = 0; i < values.size() && options.check; ++i) options.check(match.pairs()[i].source, values[i]);
-  for (std::size_t i = 0; i < values.size(); ++i) match.pairs()[i].slot->cell.assign(values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) match.pairs()[i].slot->variable.assign(values[i]);
   log_loaded(match, file);
   return match.report();
 }
@@ -83,12 +83,12 @@ ModuleContents contents(const nn::Module& module, const SaveOptions& options) {
       detail::refuse(where, "metadata keys that begin with 'alias:' are taken: " + detail::quote(key));
   std::unordered_map<const void*, std::string> written;
   for (const Slot& slot : detail::slots_of(module, options, where)) {
-    const auto [first, fresh] = written.emplace(slot.cell.identity(), slot.name);
+    const auto [first, fresh] = written.emplace(slot.variable.identity(), slot.name);
     if (!fresh && !options.every_name) {
       out.metadata[std::string(detail::kAliasPrefix) + slot.name] = first->second;
       continue;
     }
-    const Tensor& value = slot.cell.peek();
+    const Tensor& value = slot.variable.peek();
     out.tensors.push_back({slot.name, slot.transposed ? detail::transposed(value) : value});
   }
   return out;

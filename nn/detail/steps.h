@@ -27,7 +27,7 @@ std::unique_ptr<Layer> copy_in_place_of(const Layer& layer);
 /// The cells of a copy take the values of the model's.
 template <class C>
 void take_values(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
-  for (std::size_t i = 0; i < from.size(); ++i) to[i].cell.assign(from[i].cell.peek());
+  for (std::size_t i = 0; i < from.size(); ++i) to[i].variable.assign(from[i].variable.peek());
 }
 
 /// Memory of a step, kept for its life, zeros at first. A copy has its own.

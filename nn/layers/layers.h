@@ -89,8 +89,8 @@ struct DropoutOptions {
 
 /// While training, zeroes each element with the given probability and scales the others by 1 / (1 - p)
 /// (arXiv 1207.0580); else the identity. Draws are a function of the seed, the layer's full name and the number of
-/// the call, which is a state cell. Without a seed they wait for that of the module that adopts it (see Init): drawing
-/// before throws Error. With p = 1 all becomes 0. Throws ValueError for p outside [0, 1].
+/// the call, which is a state variable. Without a seed they wait for that of the module that adopts it (see Init):
+/// drawing before throws Error. With p = 1 all becomes 0. Throws ValueError for p outside [0, 1].
 class Dropout final : public LayerOf<Dropout, DropoutOptions> {
  public:
   static constexpr auto name = "dropout";

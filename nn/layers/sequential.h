@@ -7,8 +7,8 @@
 
 namespace ferrite::nn {
 
-/// Layers applied one after another; the cells of a layer are named "<its name>.<cell>". Throws ValueError for a
-/// context with an initial state: it would be the state of every recurrent layer.
+/// Layers applied one after another; the variables of a layer are named "<its name>.<variable>". Throws ValueError for
+/// a context with an initial state: it would be the state of every recurrent layer.
 class Sequential : public Layer {
  public:
   /// With a seed, layers without one are drawn when they are added.

@@ -51,13 +51,13 @@ void Adam::begin() {
 }
 
 void Adam::update(std::size_t i, const Tensor& grad, const Tensor& rate) {
-  const detail::AdamCells cells{parameters()[i], mean_[i], square_[i]};
+  const detail::AdamVariables variables{parameters()[i], mean_[i], square_[i]};
   const detail::AdamPace pace{rate, correction1_, correction2_};
   Pending& p = pending_.emplace_back();
   p.i = i;
-  if (!recorded() && p.update.prepare(cells, grad, pace)) return;
+  if (!recorded() && p.update.prepare(variables, grad, pace)) return;
   pending_.pop_back();
-  detail::update_by_adam(cells, grad, pace, constants_);
+  detail::update_by_adam(variables, grad, pace, constants_);
 }
 
 void Adam::finish() {

@@ -270,8 +270,8 @@ Attrs adam_attrs(const AdamConstants& c) {
   return attrs;
 }
 
-bool AdamInPlace::prepare(const AdamCells& cells, const Tensor& g, const AdamPace& pace) {
-  const Tensor &w = held_by(cells.w), &m = held_by(cells.m), &v = held_by(cells.v);
+bool AdamInPlace::prepare(const AdamVariables& variables, const Tensor& g, const AdamPace& pace) {
+  const Tensor &w = held_by(variables.w), &m = held_by(variables.m), &v = held_by(variables.v);
   if (g.is_abstract() || &m == &v || !owned_alone(m) || !owned_alone(v)) return false;
   const Tensor* const all[] = {&w, &g, &m, &v, &pace.rate, &pace.correction1, &pace.correction2};
   std::copy(std::begin(all), std::end(all), operands_);
@@ -280,20 +280,20 @@ bool AdamInPlace::prepare(const AdamCells& cells, const Tensor& g, const AdamPac
   return true;
 }
 
-void AdamInPlace::run(const Cell& w, const Attrs& attrs) {
+void AdamInPlace::run(const Variable& w, const Attrs& attrs) {
   if (dense_.defined()) operands_[1] = &dense_;
   Tensor out[] = {fresh_.defined() ? fresh_ : *operands_[0], *operands_[2], *operands_[3]};
   AdamUpdate::eval(Inputs(operands_, 7), out, attrs.as<AdamAttrs>());
   if (fresh_.defined()) w.assign(fresh_);
 }
 
-void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs) {
-  const Tensor w_read = cells.w.value(), m_read = cells.m.value(), v_read = cells.v.value();
+void update_by_adam(const AdamVariables& variables, const Tensor& g, const AdamPace& pace, const Attrs& attrs) {
+  const Tensor w_read = variables.w.value(), m_read = variables.m.value(), v_read = variables.v.value();
   const Tensor* const operands[] = {&w_read, &g, &m_read, &v_read, &pace.rate, &pace.correction1, &pace.correction2};
   const Tensors out = structured<AdamUpdate>.apply(Inputs(operands), attrs);
-  cells.m.assign(out[1]);
-  cells.v.assign(out[2]);
-  cells.w.assign(out[0]);
+  variables.m.assign(out[1]);
+  variables.v.assign(out[2]);
+  variables.w.assign(out[0]);
 }
 
 Tensors begin_adam(const Tensor& steps, const Attrs& betas) { return structured<AdamBegin>.apply({{&steps}}, betas); }

@@ -8,7 +8,7 @@
 namespace ferrite::nn {
 
 /// Updates parameters from their gradients. Everything it remembers (moments, step count, learning rate) is in state
-/// cells, read and written through the recorders, so a traced training step bakes none of it in.
+/// variables, read and written through the recorders, so a traced training step bakes none of it in.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -23,18 +23,18 @@ class Optimizer {
   bool step(std::span<const Tensor> grads);
   bool step(const Tensors& grads) { return step(std::span<const Tensor>(grads.data(), grads.size())); }
 
-  /// Throws TraceError inside a compiled function, which takes the rate from `learning_rate_cell`.
+  /// Throws TraceError inside a compiled function, which takes the rate from `learning_rate_variable`.
   double learning_rate() const;
   /// Throws ValueError unless it is finite and not negative.
   void set_learning_rate(double rate) const;
   /// The learning rate as schedules and files see it: f64, rank 0.
-  const State& learning_rate_cell() const& { return rate_; }
-  State learning_rate_cell() const&& { return rate_; }
+  const State& learning_rate_variable() const& { return rate_; }
+  State learning_rate_variable() const&& { return rate_; }
 
   const std::vector<Parameter>& parameters() const& { return parameters_; }
   std::vector<Parameter> parameters() const&& { return parameters_; }
-  /// Every state cell under its name, e.g. "exp_avg.gru.weight_ih_l0": for saving and restoring. A second parameter of
-  /// one name gets "#2" behind it, and so on.
+  /// Every state variable under its name, e.g. "exp_avg.gru.weight_ih_l0": for saving and restoring. A second parameter
+  /// of one name gets "#2" behind it, and so on.
   const std::vector<Named<State>>& states() const& { return states_; }
   std::vector<Named<State>> states() const&& { return states_; }
   /// What is wrong with a value for the state of that name, as one reads it in a file: a learning rate below 0 or not
@@ -56,7 +56,7 @@ class Optimizer {
   /// Whether recorders other than tapes see this update, so that nothing may be written in place.
   bool recorded() const { return recorded_; }
 
-  /// A state cell of rank 0 for the whole optimiser, or zeros like every parameter.
+  /// A state variable of rank 0 for the whole optimiser, or zeros like every parameter.
   State scalar_state(std::string_view name, double value, Dtype dtype = Dtype::f64);
   std::vector<State> states_like_parameters(std::string_view name);
 

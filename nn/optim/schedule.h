@@ -24,7 +24,7 @@ class Schedule {
 
  protected:
   explicit Schedule(const Optimizer& optimizer)
-      : rate_(optimizer.learning_rate_cell()), base_(optimizer.learning_rate()) {}
+      : rate_(optimizer.learning_rate_variable()), base_(optimizer.learning_rate()) {}
   /// The rate after so many steps, from the rate at first.
   virtual double rate(std::int64_t steps, double base) const = 0;
 

@@ -65,7 +65,7 @@ const CustomCell& Custom::cell(std::int64_t layer, bool reverse) const& {
 
 std::unique_ptr<Custom> Custom::another(const Init& init) const {
   const auto& all = named_parameters();
-  const bool drawn = std::all_of(all.begin(), all.end(), [](const auto& p) { return p.cell.drawn(); });
+  const bool drawn = std::all_of(all.begin(), all.end(), [](const auto& p) { return p.variable.drawn(); });
   Init seeded{.seed = init.seed, .prefix = init.prefix, .dtype = dtype_};
   if (drawn) seeded.seed = 0;
   return std::make_unique<Custom>(make_, input_size(), hidden_size(), options(), seeded);

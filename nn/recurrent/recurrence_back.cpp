@@ -47,7 +47,7 @@ template <class T>
 class WeightGradients {
  public:
   WeightGradients(const Recurrence<T>& r, const RecurrenceGrad<T>& g, const Waiting<T>& rows)
-      : r_(r), g_(g), rows_(rows), partial_(most_elements()) {
+      : rows_(rows), partial_(2 * r.columns() + r.cell->vectors * r.H) {
     const std::int64_t G = r.columns(), H = r.H, width = rows.places;
     const T* const di = rows.d + r.cell->input_place * H;
     GateBlock blocks[4];
@@ -85,7 +85,7 @@ class WeightGradients {
     std::int64_t a_row;
     const T* b;
     std::int64_t b_row;
-    std::int64_t partial = 0;      ///< where its partial sums stand
+    std::int64_t partial = 0;      ///< where the sum of a block of rows stands, without A
     std::int64_t rows_a_task = 1;  ///< of C
     std::int64_t first_task = 0;
   };
@@ -97,16 +97,13 @@ class WeightGradients {
   void sum(T* c, std::int64_t N, const T* b) {
     if (c) sums_.push_back({c, N, 1, N, nullptr, 0, b, rows_.places});
   }
-  std::int64_t most_elements() const {
-    return (r_.D + r_.P) * r_.columns() + r_.H * r_.P * (g_.dw_hr ? 1 : 0) + 2 * r_.columns() + r_.cell->vectors * r_.H;
-  }
   /// Cuts what there is to do so that every thread finds several pieces, none too thin to be worth its packing.
   void count_tasks() {
     std::int64_t partial = 0;
     const std::int64_t pieces = thread_count() == 1 ? 1 : 2 * thread_count();
     for (Sum& s : sums_) {
       s.partial = partial;
-      partial += s.M * s.N;
+      if (!s.a) partial += s.N;
       work_ += s.M * s.N;
       s.rows_a_task = std::max<std::int64_t>(32, ((s.M + pieces - 1) / pieces + 15) / 16 * 16);
       s.first_task = tasks_;
@@ -120,21 +117,16 @@ class WeightGradients {
     const Sum& s = sums_[k];
     const std::int64_t m = (task - s.first_task) * s.rows_a_task;
     const std::int64_t M = std::min(s.rows_a_task, s.M - m);
-    T* const total = s.c + m * s.c_row;
-    T* const sum = first_ ? total : partial_.get() + s.partial + m * s.N;
-    const std::int64_t row = first_ ? s.c_row : s.N;
     const T* const b = s.b + begin * s.b_row;
-    if (s.a) {
-      gemm<T>(M, s.N, n, {s.a + begin * s.a_row + m, 1, s.a_row}, {b, s.b_row, 1}, sum, row);
-    } else {
-      std::copy_n(b, s.N, sum);
-      for (std::int64_t i = 1; i < n; ++i) add_to(sum, b + i * s.b_row, s.N);
-    }
-    for (std::int64_t i = 0; !first_ && i < M; ++i) add_to(total + i * s.c_row, sum + i * row, s.N);
+    if (s.a)
+      return gemm<T>(M, s.N, n, {s.a + begin * s.a_row + m, 1, s.a_row}, {b, s.b_row, 1}, s.c + m * s.c_row, s.c_row,
+                     !first_);
+    T* const sum = first_ ? s.c : partial_.get() + s.partial;
+    std::copy_n(b, s.N, sum);
+    for (std::int64_t i = 1; i < n; ++i) add_to(sum, b + i * s.b_row, s.N);
+    if (!first_) add_to(s.c, sum, s.N);
   }
 
-  const Recurrence<T>& r_;
-  const RecurrenceGrad<T>& g_;
   const Waiting<T>& rows_;
   Room<T> partial_;
   InlineVector<Sum, 8> sums_;

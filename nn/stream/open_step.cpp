@@ -22,7 +22,7 @@ class Originals {
     pair(layer.named_buffers(), copy.named_buffers());
     pair(layer.named_states(), copy.named_states());
   }
-  Cell operator()(const Cell& of_copy) const {
+  Variable operator()(const Variable& of_copy) const {
     const auto at = of_.find(of_copy.identity());
     return at == of_.end() ? of_copy : at->second;
   }
@@ -31,9 +31,9 @@ class Originals {
   template <class C>
   void pair(const std::vector<Named<C>>& originals, const std::vector<Named<C>>& copies) {
     for (std::size_t i = 0; i < std::min(originals.size(), copies.size()); ++i)
-      of_.emplace(copies[i].cell.identity(), originals[i].cell);
+      of_.emplace(copies[i].variable.identity(), originals[i].variable);
   }
-  std::unordered_map<const void*, Cell> of_;
+  std::unordered_map<const void*, Variable> of_;
 };
 
 /// A layer's step as an open scan. What grows is an x of it, with the number of steps of every row, and the entries are

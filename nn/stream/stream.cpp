@@ -106,7 +106,7 @@ Stream Stream::clone() const {
   copy.buffers_ = buffers_;
   if (model_) copy.model_ = detail::copy_in_place_of(*model_);
   if (!step_) return copy;
-  // A step holds the cells of the model that it was made of: the copy's step has to hold those of the copy's model.
+  // A step holds the variables of the model that it was made of: the copy's step has to hold those of the copy's model.
   copy.step_ = model_ ? detail::step_of(*copy.model_, in_) : step_->clone();
   if (model_) copy.step_->restore(save());
   copy.prepare(in_.width);

@@ -64,7 +64,7 @@ class Stream {
   /// Makes the steps, now that the width of a row is known.
   void prepare(std::int64_t width);
 
-  /// A copy of the model, where its layers do not tell their width, and its own cells.
+  /// A copy of the model, where its layers do not tell their width, and its own variables.
   std::unique_ptr<Layer> model_;
   std::vector<Named<Parameter>> parameters_;
   std::vector<Named<Buffer>> buffers_;

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(fifty_training_steps_with_adam_and_a_schedule_equal_eager_o
     for (std::size_t i = 0; i < eager.net.parameters().size(); ++i)
       BOOST_TEST(identical(planned.net.parameters()[i].peek(), eager.net.parameters()[i].peek()));
     for (std::size_t i = 0; i < eager.adam.states().size(); ++i)
-      BOOST_TEST(identical(planned.adam.states()[i].cell.peek(), eager.adam.states()[i].cell.peek()));
+      BOOST_TEST(identical(planned.adam.states()[i].variable.peek(), eager.adam.states()[i].variable.peek()));
   }
 }
 
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(switches_choose_the_plan) {
   BOOST_TEST(identical(evaluating, net(x)));
   BOOST_TEST(!identical(training, evaluating));
   net.train();
-  BOOST_TEST(!identical(f(x), training));  // another draw: the counter is a cell
+  BOOST_TEST(!identical(f(x), training));  // another draw: the counter is a variable
   BOOST_TEST(f.plans() == 2U);
 }
 

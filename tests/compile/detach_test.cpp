@@ -217,13 +217,13 @@ BOOST_AUTO_TEST_CASE(captured_variables_would_have_no_gradient) {
   BOOST_TEST(tape.grad(meant(x), {x})[0].item<float>() == 3.0F);
 }
 
-BOOST_AUTO_TEST_CASE(cells_made_inside_a_traced_function) {
+BOOST_AUTO_TEST_CASE(variables_made_inside_a_traced_function) {
   const auto f = compile([](const Tensor& x) {
     const State s("own", zeros({}));
     s.assign(s.value() + x);
     return s.value();
   });
-  BOOST_CHECK_EXCEPTION((void)f(ones({})), TraceError, says("the cell 'own' was made inside the traced function"));
+  BOOST_CHECK_EXCEPTION((void)f(ones({})), TraceError, says("the variable 'own' was made inside the traced function"));
 }
 
 /// What is run and not differentiated any more is as if nothing had been detached.

@@ -44,13 +44,13 @@ BOOST_AUTO_TEST_CASE(a_trace_lists_what_was_applied) {
              "}\n");
 }
 
-BOOST_AUTO_TEST_CASE(cells_are_inputs_and_outputs) {
+BOOST_AUTO_TEST_CASE(variables_are_inputs_and_outputs) {
   Parameter w("w", full({2}, 1.0));
-  State count_cell("count", full({}, std::int64_t{3}, Dtype::i64));
+  State count_variable("count", full({}, std::int64_t{3}, Dtype::i64));
   const Graph g = traced(
       [&](const Tensors& x) {
-        count_cell.assign(count_cell.value() + 1);
-        const Tensor after = count_cell.value();  // sees what was written
+        count_variable.assign(count_variable.value() + 1);
+        const Tensor after = count_variable.value();  // sees what was written
         w.assign(w.value() * x[0]);
         return Tensors{cast(after, Dtype::f32) + w.value()};
       },
@@ -63,11 +63,11 @@ BOOST_AUTO_TEST_CASE(cells_are_inputs_and_outputs) {
   const Tensors out = plan.run({full({2}, 0.5)});
   BOOST_TEST(identical(out[0], full({2}, 4.5)));
   BOOST_TEST(identical(w.peek(), full({2}, 0.5)));
-  BOOST_TEST(count_cell.peek().item<std::int64_t>() == 4);
+  BOOST_TEST(count_variable.peek().item<std::int64_t>() == 4);
   BOOST_TEST(identical(plan.run({full({2}, 2.0)})[0], full({2}, 6.0)));
 }
 
-BOOST_AUTO_TEST_CASE(a_cell_written_only_is_no_input) {
+BOOST_AUTO_TEST_CASE(a_variable_written_only_is_no_input) {
   State s("s", zeros({2}));
   const Graph g = traced(
       [&](const Tensors& x) {
@@ -137,10 +137,10 @@ BOOST_AUTO_TEST_CASE(every_kind_of_constant_parses_back) {
   const Tensor given[] = {large};
   ParseOptions options;
   options.constants = given;
-  options.cell = [&](std::string_view name) { return name == "the \"w\"" ? static_cast<Cell>(w) : Cell(); };
+  options.variable = [&](std::string_view name) { return name == "the \"w\"" ? static_cast<Variable>(w) : Variable(); };
   const Graph back = parse_graph(text, options);
   BOOST_TEST(back.str() == text);
-  BOOST_TEST((back.cells[0] == w));
+  BOOST_TEST((back.variables[0] == w));
   const Tensor x = zeros({6});
   const Tensors wanted = Plan(g).run({x});
   const Tensors got = Plan(back).run({x});
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(validation_finds_wrong_types) {
   BOOST_CHECK_EXCEPTION(wrong.validate(), TraceError, says("%9"));
 }
 
-BOOST_AUTO_TEST_CASE(drawings_name_operations_and_cells) {
+BOOST_AUTO_TEST_CASE(drawings_name_operations_and_variables) {
   Parameter w("weight", zeros({2}));
   const Graph g = traced([&](const Tensors& x) { return Tensors{x[0] * w}; }, {{{2}, Dtype::f32}});
   const std::string drawing = g.graphviz();

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(dead_code_goes) {
       {special()}, {passes::remove_dead_code});
   BOOST_TEST(g.nodes.size() == 1U);
   BOOST_TEST(g.reads.empty());
-  BOOST_TEST(g.cells.empty());
+  BOOST_TEST(g.variables.empty());
   BOOST_TEST(g.outputs[0] == 1U);  // numbered anew
 }
 

@@ -1,4 +1,4 @@
-// Products in plans: summed up in place, transposed operands copied once, cells updated in their own buffers.
+// Products in plans: summed up in place, transposed operands copied once, variables updated in their own buffers.
 #include "ferrite/tensor/kernel/product.h"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(sums_of_products_keep_their_bits_whoever_reads_them) {
   for (std::size_t k = 0; k < wanted.size(); ++k) BOOST_TEST(identical(got[k], wanted[k]), "result " << k);
 }
 
-BOOST_AUTO_TEST_CASE(cells_are_updated_where_they_are_unless_somebody_holds_them) {
+BOOST_AUTO_TEST_CASE(variables_are_updated_where_they_are_unless_somebody_holds_them) {
   Training eager, planned;
   const auto step = compile([&](const Tensor& x, const Tensor& y) { return planned.step(x, y); });
   const Tensor x = draw({3, 6}, 1), y = labels({0, 3, 1});
@@ -113,7 +113,7 @@ namespace {
 std::vector<Tensor> values_of(const Training& t) {
   std::vector<Tensor> values;
   for (const Parameter& p : t.net.parameters()) values.push_back(p.peek() + 0);
-  for (const auto& s : t.adam.states()) values.push_back(s.cell.peek() + 0);
+  for (const auto& s : t.adam.states()) values.push_back(s.variable.peek() + 0);
   return values;
 }
 

@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_written_where_a_label_is_refused) {
   for (int i = 0; i < 3; ++i) (void)step(x, integers({0, 2}));
   const auto copies = [&] {
     std::vector<Tensor> all;
-    for (const auto& s : adam.states()) all.push_back(s.cell.peek() + 0);
+    for (const auto& s : adam.states()) all.push_back(s.variable.peek() + 0);
     for (const Parameter& p : layer.parameters()) all.push_back(p.peek() + 0);
     return all;
   };

@@ -35,7 +35,7 @@ SymbolicGraph holds(const Function& f, const std::vector<SymbolicSpec>& inputs) 
     }
     const Graph there = g.at(sizes), traced = trace(f, specs);
     if (sizes[0] > 1) BOOST_TEST(there.str() == traced.str());
-    for (const Graph::CellValue& r : there.reads) values.push_back(there.cells[r.cell].peek());
+    for (const Graph::VariableValue& r : there.reads) values.push_back(there.variables[r.variable].peek());
     const Tensors is = replay(there, values), wanted = replay(traced, values);
     for (std::size_t k = 0; k < wanted.size(); ++k) BOOST_TEST(identical(is[k], wanted[k]));
   }

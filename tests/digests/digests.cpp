@@ -205,7 +205,7 @@ Case training(const std::string& name, std::function<Training()> make, Planned p
               Tensors all;
               for (int i = 0; i < kSteps; ++i)
                 for (const Tensor& x : step(t.inputs)) all.push_back(x);
-              for (const Cell& c : t.variables) all.push_back(c.peek());
+              for (const Variable& c : t.variables) all.push_back(c.peek());
               return all;
             };
             const Training first = make(), second = make();

@@ -55,7 +55,7 @@ Case derivatives(const std::string& name, Make make, bool costs = true, Planned 
 struct Training {
   Tensors inputs{};
   std::function<Tensors(const Tensors&)> step{};
-  std::vector<Cell> variables{};
+  std::vector<Variable> variables{};
 };
 Case training(const std::string& name, std::function<Training()> make, Planned planned = Planned::same);
 

@@ -108,8 +108,8 @@ void add_network(std::vector<Case>& all, const std::string& name, const dsl::Bui
   all.push_back(text("network/" + name + "/summary", "values", [=] {
     const auto net = build();
     std::string s = net->summary();
-    for (const auto& p : net->named_parameters()) s += p.name + " " + p.cell.spec().str() + "\n";
-    for (const auto& p : net->named_states()) s += p.name + " " + p.cell.spec().str() + "\n";
+    for (const auto& p : net->named_parameters()) s += p.name + " " + p.variable.spec().str() + "\n";
+    for (const auto& p : net->named_states()) s += p.name + " " + p.variable.spec().str() + "\n";
     return s;
   }));
   all.push_back(values("network/" + name + "/weights", [=] {
@@ -151,7 +151,7 @@ void add_networks(std::vector<Case>& all) {
                   .last_step()
                   .linear(3, "head"),
               x);
-  add_network(all, "cells", dsl::sequence(7).recurrent<nn::LayerNormGruCell>(5).last_step().linear(3), x);
+  add_network(all, "variables", dsl::sequence(7).recurrent<nn::LayerNormGruCell>(5).last_step().linear(3), x);
 }
 
 }  // namespace

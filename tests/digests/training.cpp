@@ -5,9 +5,9 @@
 namespace digests {
 namespace {
 
-std::vector<Cell> cells_of(const nn::Optimizer& o) {
-  std::vector<Cell> all(o.parameters().begin(), o.parameters().end());
-  for (const auto& s : o.states()) all.push_back(s.cell);
+std::vector<Variable> variables_of(const nn::Optimizer& o) {
+  std::vector<Variable> all(o.parameters().begin(), o.parameters().end());
+  for (const auto& s : o.states()) all.push_back(s.variable);
   return all;
 }
 
@@ -27,7 +27,7 @@ void add_optimizer(std::vector<Case>& all, const std::string& name, const Option
                     own->step(tape.grad(loss, list));
                     return Tensors{loss};
                   },
-                  cells_of(*own)};
+                  variables_of(*own)};
         },
         options.skip_nonfinite ? Planned::own : Planned::same));
 }
@@ -70,8 +70,8 @@ void add_networks(std::vector<Case>& all) {
     all.push_back(training("training/" + name, [=]() -> Training {
       const auto net = std::make_shared<dsl::Network>(words.build(6));
       const auto adam = std::make_shared<nn::Adam>(net->parameters(), nn::AdamOptions{.learning_rate = 0.01});
-      std::vector<Cell> variables = cells_of(*adam);
-      for (const auto& s : net->named_states()) variables.push_back(s.cell);
+      std::vector<Variable> variables = variables_of(*adam);
+      for (const auto& s : net->named_states()) variables.push_back(s.variable);
       return {{x, below(4, {x.shape()[0]})},
               [=](const Tensors& in) {
                 Tape tape;
@@ -114,7 +114,7 @@ void add_variables(std::vector<Case>& all) {
                                                     nn::Init{.seed = 4, .prefix = "layer"});
       const auto carry = std::make_shared<nn::Carry>(*layer, 3);
       const auto adam = std::make_shared<nn::Adam>(layer->parameters());
-      std::vector<Cell> variables = cells_of(*adam);
+      std::vector<Variable> variables = variables_of(*adam);
       for (const State& s : carry->variables()) variables.push_back(s);
       return {{data({3, 4, 5})},
               [=](const Tensors& in) {
@@ -140,7 +140,7 @@ void add_variables(std::vector<Case>& all) {
               adam->step(tape.grad(loss, list));
               return Tensors{loss};
             },
-            cells_of(*adam)};
+            variables_of(*adam)};
   }));
   all.push_back(training("training/generator", []() -> Training {
     const auto noise = std::make_shared<Generator>(7);

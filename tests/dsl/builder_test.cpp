@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(builder)
 BOOST_AUTO_TEST_CASE(sizes_and_names) {
   const auto net = dsl::sequence(12).gru(64).last_step().linear(9).build(0);
   std::vector<std::string> names;
-  for (const auto& p : net.named_parameters()) names.push_back(p.name + p.cell.shape().str());
+  for (const auto& p : net.named_parameters()) names.push_back(p.name + p.variable.shape().str());
   const std::vector<std::string> wanted = {"0.weight_ih_l0[12, 192]", "0.weight_hh_l0[64, 192]", "0.bias_ih_l0[192]",
                                            "0.bias_hh_l0[192]",       "2.weight[64, 9]",         "2.bias[9]"};
   BOOST_TEST(names == wanted, boost::test_tools::per_element());

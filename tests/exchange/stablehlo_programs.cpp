@@ -47,15 +47,16 @@ Tensor numbers(const ferrite::Shape& shape, std::uint64_t seed) {
   return ferrite::uniform(shape, {seed}, -1, 1, Dtype::f64);
 }
 
-/// A program that reads cells, and perhaps writes them: what it gives from their present values.
-StablehloCase with_cells(const std::string& name, const std::function<Tensors(const Tensors&)>& f, const Tensors& in) {
+/// A program that reads variables, and perhaps writes them: what it gives from their present values.
+StablehloCase with_variables(const std::string& name, const std::function<Tensors(const Tensors&)>& f,
+                             const Tensors& in) {
   std::vector<ferrite::Spec> specs;
   for (const Tensor& x : in) specs.push_back(x.spec());
   StablehloCase c{name, ferrite::trace(f, specs), {}, in, {}, kTolerance};
-  for (const Graph::CellValue& r : c.graph.reads) c.arguments.push_back(c.graph.cells[r.cell].peek());
-  const std::vector<ferrite::Cell> cells = c.graph.cells;
+  for (const Graph::VariableValue& r : c.graph.reads) c.arguments.push_back(c.graph.variables[r.variable].peek());
+  const std::vector<ferrite::Variable> variables = c.graph.variables;
   c.results = f(in);
-  for (const Graph::CellValue& w : c.graph.writes) c.results.push_back(cells[w.cell].peek());
+  for (const Graph::VariableValue& w : c.graph.writes) c.results.push_back(variables[w.variable].peek());
   return c;
 }
 
@@ -69,7 +70,7 @@ StablehloCase training_step(const std::string& name, nn::Form form, Optimizer&& 
     optimizer.step(tape.grad(loss, net.parameters()));
     return {loss};
   };
-  return with_cells(name, step, {numbers({kBatch, kSteps, kFeatures}, 7), numbers({kBatch, kSteps, 2}, 8)});
+  return with_variables(name, step, {numbers({kBatch, kSteps, kFeatures}, 7), numbers({kBatch, kSteps, 2}, 8)});
 }
 
 }  // namespace
@@ -97,9 +98,9 @@ std::vector<StablehloCase> recurrent_cases() {
       all.push_back(tape.grad(loss, {x})[0]);
       return all;
     };
-    list.push_back(with_cells(kind.name + " forward", forward, {numbers({kBatch, kSteps, kFeatures}, 7)}));
+    list.push_back(with_variables(kind.name + " forward", forward, {numbers({kBatch, kSteps, kFeatures}, 7)}));
     if (kind.form == nn::Form::scan)
-      list.push_back(with_cells(kind.name + " gradients", gradients, {numbers({kBatch, kSteps, kFeatures}, 7)}));
+      list.push_back(with_variables(kind.name + " gradients", gradients, {numbers({kBatch, kSteps, kFeatures}, 7)}));
     if (kind.scan == exchange::ScanExport::as_while) {
       list.push_back(training_step(kind.name + " sgd step", kind.form, sgd));
       list.push_back(training_step(kind.name + " adam step", kind.form, adam));
@@ -128,8 +129,8 @@ std::vector<StablehloCase> option_cases() {
   const Net net(nn::Form::unrolled);
   const auto forward = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
   const Tensors in = {numbers({kBatch, kSteps, kFeatures}, 7)};
-  list.push_back(with_cells("gru with its weights", forward, in));
-  list.back().options.inline_cells = true;
+  list.push_back(with_variables("gru with its weights", forward, in));
+  list.back().options.inline_variables = true;
   list.back().arguments = in;
   for (const nn::Form form : {nn::Form::unrolled, nn::Form::scan}) {
     const Net parts(form);
@@ -143,7 +144,7 @@ std::vector<StablehloCase> option_cases() {
       for (const Tensor& g : tape.grad(loss, named.parameters())) out.push_back(g);
       return out;
     };
-    list.push_back(with_cells("layers as locations", all, in));
+    list.push_back(with_variables("layers as locations", all, in));
     list.back().options.locations = true;
   }
   return list;

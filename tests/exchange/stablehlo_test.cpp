@@ -102,7 +102,7 @@ std::string error_of(const Graph& g, const exchange::StablehloOptions& options =
   return "";
 }
 
-/// x . w + b with a constant w and a cell b.
+/// x . w + b with a constant w and a variable b.
 Tensors affine(const Tensors& in) {
   const Tensor w = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {3, 2});
   return {0.5 * ferrite::relu(ferrite::matmul(in[0], w) + kBias)};
@@ -262,8 +262,8 @@ BOOST_AUTO_TEST_CASE(weights_stand_in_the_text_or_are_arguments) {
   const std::string plain = text_of(affine, specs);
   BOOST_TEST(plain.find("dense<\"" + hex + "\"> : tensor<3x2xf32>") != std::string::npos);
   BOOST_TEST(plain.find("@main(%arg0: tensor<2x3xf32>, %arg1: tensor<2xf32>) ->") != std::string::npos);
-  BOOST_TEST(plain.find("// %arg1: cell 'b'\n") != std::string::npos);
-  const std::string inlined = text_of(affine, specs, {.inline_cells = true});
+  BOOST_TEST(plain.find("// %arg1: variable 'b'\n") != std::string::npos);
+  const std::string inlined = text_of(affine, specs, {.inline_variables = true});
   BOOST_TEST(inlined.find("dense<\"0x0000003F000080BF\"> : tensor<2xf32>") != std::string::npos);
   BOOST_TEST(inlined.find("@main(%arg0: tensor<2x3xf32>) ->") != std::string::npos);
   const std::string outside = text_of(affine, specs, {.constants_as_arguments = true});
@@ -272,10 +272,10 @@ BOOST_AUTO_TEST_CASE(weights_stand_in_the_text_or_are_arguments) {
   BOOST_TEST(outside.find("// %arg2: constant 0\n") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_cell_that_is_written_stays_an_argument) {
+BOOST_AUTO_TEST_CASE(a_variable_that_is_written_stays_an_argument) {
   const std::vector<Spec> specs = {{{2, 3}, Dtype::f64}};
-  const std::string text = text_of(training_step, specs, {.inline_cells = true});
-  BOOST_TEST(text.starts_with("// %arg1: cell 'net.w'\n// result 1: cell 'net.w'\n"));
+  const std::string text = text_of(training_step, specs, {.inline_variables = true});
+  BOOST_TEST(text.starts_with("// %arg1: variable 'net.w'\n// result 1: variable 'net.w'\n"));
 }
 
 /// Lines of the text of a GRU's forward pass and of its gradient.

@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(training_from_a_mapped_file_leaves_the_file) {
     const nn::Named<Parameter>& last = gru.named_parameters().back();
     const Tensor in_file = file.tensor(last.name);
     BOOST_TEST(last.name == "bias_hh_l1");
-    BOOST_TEST((last.cell.peek().raw() == in_file.raw()) == map);
+    BOOST_TEST((last.variable.peek().raw() == in_file.raw()) == map);
     for (int i = 0; i < 5; ++i) step(gru, adam);
     trained.push_back(snapshot(gru));
   }

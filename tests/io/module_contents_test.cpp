@@ -1,4 +1,4 @@
-/// Modules in files: dtypes, tied cells and the state of an optimiser.
+/// Modules in files: dtypes, tied variables and the state of an optimiser.
 #include <boost/test/unit_test.hpp>
 
 #include "ferrite/io/module_file.h"
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_bad_bool_leaves_the_module_alone) {
   BOOST_TEST(error_of(Flagged(), file) == "m.safetensors: 'flag': a BOOL is neither 0 nor 1: 7 at element 0");
 }
 
-BOOST_AUTO_TEST_CASE(tied_cells_are_written_once_and_come_back) {
+BOOST_AUTO_TEST_CASE(tied_variables_are_written_once_and_come_back) {
   const Tied tied;
   const io::TensorFile file = file_of(tied);
   BOOST_TEST(file.size() == 2u);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(an_alias_serves_a_model_that_is_not_tied) {
   BOOST_TEST(values(apart.b.weight) == list({1, 2, 3, 4}), tt::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(two_entries_for_one_cell_must_agree) {
+BOOST_AUTO_TEST_CASE(two_entries_for_one_variable_must_agree) {
   const Tied tied;
   const Tensor weight = counting({2, 2}, 8), bias = counting({2}, 9);
   io::load(tied, file_of({{"first.weight", weight}, {"second.weight", weight}, {"second.bias", bias}}));
@@ -142,8 +142,8 @@ BOOST_AUTO_TEST_CASE(optimiser_state_lives_in_the_same_file) {
   const std::vector<nn::Named<State>> fresh = {{"exp_avg.body.weight", State("m", ferrite::zeros({2, 3}))},
                                                {"step", State("t", Tensor::from({std::int64_t{0}}))}};
   io::load(alone, file, {.states = fresh});
-  BOOST_TEST(values(fresh[0].cell) == values(states[0].cell), tt::per_element());
-  BOOST_TEST(fresh[1].cell.peek().item<std::int64_t>() == 12);
+  BOOST_TEST(values(fresh[0].variable) == values(states[0].variable), tt::per_element());
+  BOOST_TEST(fresh[1].variable.peek().item<std::int64_t>() == 12);
 }
 
 BOOST_AUTO_TEST_CASE(optimiser_state_that_does_not_fit) {

@@ -122,14 +122,16 @@ inline std::string error_of(const nn::Module& module, const io::TensorFile& file
   return text;
 }
 
-inline std::vector<float> values(const ferrite::Cell& cell) { return cell.peek().to_vector<float>(); }
+inline std::vector<float> values(const ferrite::Variable& variable) { return variable.peek().to_vector<float>(); }
 inline std::vector<float> list(std::initializer_list<float> v) { return v; }
 
 inline bool equal_modules(const nn::Module& a, const nn::Module& b) { return snapshot(a) == snapshot(b); }
 
 inline void clear(const nn::Module& module) {
-  for (const auto& [name, cell] : module.named_parameters()) cell.assign(ferrite::zeros(cell.shape(), cell.dtype()));
-  for (const auto& [name, cell] : module.named_buffers()) cell.assign(ferrite::zeros(cell.shape(), cell.dtype()));
+  for (const auto& [name, variable] : module.named_parameters())
+    variable.assign(ferrite::zeros(variable.shape(), variable.dtype()));
+  for (const auto& [name, variable] : module.named_buffers())
+    variable.assign(ferrite::zeros(variable.shape(), variable.dtype()));
 }
 
 }  // namespace io_test

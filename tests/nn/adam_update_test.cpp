@@ -48,8 +48,8 @@ const nn::AdamConstants kKinds[] = {
 class Counter final : public Recorder {
  public:
   void record(const Primitive& op, const Attrs&, Inputs, std::span<Tensor>) override { names.emplace_back(op.name); }
-  void read(const Cell&, Tensor&) override { ++reads; }
-  bool write(const Cell&, const Tensor&) override {
+  void read(const Variable&, Tensor&) override { ++reads; }
+  bool write(const Variable&, const Tensor&) override {
     ++writes;
     return false;
   }
@@ -57,15 +57,15 @@ class Counter final : public Recorder {
   int reads = 0, writes = 0;
 };
 
-struct Cells {
-  explicit Cells(const Tensors& in) : w("w", in[0] + 0), m("m", in[2] + 0), v("v", in[3] + 0) {}
+struct Variables {
+  explicit Variables(const Tensors& in) : w("w", in[0] + 0), m("m", in[2] + 0), v("v", in[3] + 0) {}
   void update(const Tensors& in, const nn::AdamConstants& constants) const {
-    const nn::detail::AdamCells cells{w, m, v};
+    const nn::detail::AdamVariables variables{w, m, v};
     const nn::detail::AdamPace pace{in[4], in[5], in[6]};
     const Attrs attrs = nn::detail::adam_attrs(constants);
     nn::detail::AdamInPlace in_place;
-    if (!detail::frame().recorders.empty() || !in_place.prepare(cells, in[1], pace))
-      return nn::detail::update_by_adam(cells, in[1], pace, attrs);
+    if (!detail::frame().recorders.empty() || !in_place.prepare(variables, in[1], pace))
+      return nn::detail::update_by_adam(variables, in[1], pace, attrs);
     in_place.run(w, attrs);
   }
   Parameter w;
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(threads_give_the_bits_of_one) {
 BOOST_AUTO_TEST_CASE(what_nobody_else_holds_keeps_its_buffer) {
   const Tensors in = operands({50}, Dtype::f32);
   const Tensors wanted = as_definition(in, kKinds[2]);
-  const Cells alone(in);
+  const Variables alone(in);
   const void* const before[] = {alone.w.peek().raw(), alone.m.peek().raw(), alone.v.peek().raw()};
   alone.update(in, kKinds[2]);
   const void* const after[] = {alone.w.peek().raw(), alone.m.peek().raw(), alone.v.peek().raw()};
@@ -165,38 +165,38 @@ BOOST_AUTO_TEST_CASE(what_nobody_else_holds_keeps_its_buffer) {
 BOOST_AUTO_TEST_CASE(values_that_somebody_holds_do_not_change) {
   const Tensors in = operands({50}, Dtype::f32);
   const Tensors wanted = as_definition(in, {});
-  const Cells cells(in);
-  const Tensor m = cells.m.peek(), part_of_v = slice(cells.v.peek(), 0, 0, 50), w = cells.w.peek();
-  cells.update(in, {});
+  const Variables variables(in);
+  const Tensor m = variables.m.peek(), part_of_v = slice(variables.v.peek(), 0, 0, 50), w = variables.w.peek();
+  variables.update(in, {});
   BOOST_TEST(identical(m, in[2]));
   BOOST_TEST(identical(part_of_v, in[3]));
   BOOST_TEST(identical(w, in[0]));
-  BOOST_TEST(identical(cells.m.peek(), wanted[1]));
-  BOOST_TEST(identical(cells.v.peek(), wanted[2]));
+  BOOST_TEST(identical(variables.m.peek(), wanted[1]));
+  BOOST_TEST(identical(variables.v.peek(), wanted[2]));
 }
 
 BOOST_AUTO_TEST_CASE(weights_that_a_product_has_packed_are_packed_anew) {
   const Tensor x = uniform({16, 64}, {1, 2, 3}, -1, 1);
   Tensors in = operands({64, 96}, Dtype::f32);
-  const Cells cells(in);
-  for (int i = 0; i < 4; ++i) (void)matmul(x, cells.w.peek());
-  cells.update(in, {});
+  const Variables variables(in);
+  for (int i = 0; i < 4; ++i) (void)matmul(x, variables.w.peek());
+  variables.update(in, {});
   const Tensor copy = as_definition(in, {})[0];
-  for (int i = 0; i < 4; ++i) BOOST_TEST(identical(matmul(x, cells.w.peek()), matmul(x, copy)));
+  for (int i = 0; i < 4; ++i) BOOST_TEST(identical(matmul(x, variables.w.peek()), matmul(x, copy)));
 }
 
-BOOST_AUTO_TEST_CASE(a_recorder_sees_one_operation_and_every_cell) {
+BOOST_AUTO_TEST_CASE(a_recorder_sees_one_operation_and_every_variable) {
   const Tensors in = operands({4}, Dtype::f32);
-  const Cells cells(in);
+  const Variables variables(in);
   Counter counter;
   {
     const Recording recording(counter);
-    cells.update(in, {});
+    variables.update(in, {});
   }
   BOOST_TEST((counter.names == std::vector<std::string>{"adam_update"}));
   BOOST_TEST(counter.reads == 3);
   BOOST_TEST(counter.writes == 3);
-  BOOST_TEST(identical(cells.w.peek(), as_definition(in, {})[0]));
+  BOOST_TEST(identical(variables.w.peek(), as_definition(in, {})[0]));
 }
 
 BOOST_AUTO_TEST_CASE(an_optimiser_applies_it_once_for_each_parameter) {

@@ -208,8 +208,8 @@ BOOST_AUTO_TEST_CASE(gradients_of_constants_are_not_formed) {
       if (op.name != "gru_sequence_grad") return;
       for (const Tensor& t : out) numels.push_back(t.numel());
     }
-    void read(const Cell&, Tensor&) override {}
-    bool write(const Cell&, const Tensor&) override { return false; }
+    void read(const Variable&, Tensor&) override {}
+    bool write(const Variable&, const Tensor&) override { return false; }
   } sizes;
   Tape tape;
   const Tensor in = tape.watch(x);

@@ -34,8 +34,8 @@ BOOST_AUTO_TEST_CASE(a_traced_network_is_a_layer_with_its_parameters) {
     const auto& all = layer.named_parameters();
     const auto own = std::find_if(all.begin(), all.end(), [&](const auto& q) { return q.name == p.name; });
     BOOST_REQUIRE(own != all.end());
-    BOOST_TEST(identical(own->cell.peek(), p.cell.peek()), p.name);
-    BOOST_TEST(own->cell.identity() != p.cell.identity());
+    BOOST_TEST(identical(own->variable.peek(), p.variable.peek()), p.name);
+    BOOST_TEST(own->variable.identity() != p.variable.identity());
   }
   const Tensor y = net(x);
   BOOST_TEST(identical(layer(x), y));
@@ -63,8 +63,8 @@ BOOST_AUTO_TEST_CASE(constants_become_variables_where_they_are_named) {
   const auto f = [&](const Tensors& in) { return Tensors{matmul(in[0], w) + b}; };
   const nn::GraphLayer frozen = layer_of(f, {x.spec()});
   BOOST_TEST(frozen.named_parameters().empty());
-  const nn::GraphLayer layer =
-      layer_of(f, {x.spec()}, {.variables = {{0, "head.weight"}, {1, "offset", CellKind::buffer}}, .kind = "affine"});
+  const nn::GraphLayer layer = layer_of(
+      f, {x.spec()}, {.variables = {{0, "head.weight"}, {1, "offset", VariableKind::buffer}}, .kind = "affine"});
   BOOST_TEST(layer.summary() == "affine");
   BOOST_REQUIRE(layer.named_parameters().size() == 1U);
   BOOST_REQUIRE(layer.named_buffers().size() == 1U);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(what_a_program_writes_is_a_state_of_the_layer) {
   const Tensor x = draw({3}, 5);
   for (const float n : {0.F, 1.F, 2.F}) BOOST_TEST(identical(layer(x), x * n));
   BOOST_TEST(calls.peek().item<std::int64_t>() == 0);
-  BOOST_TEST(layer.named_states()[0].cell.peek().item<std::int64_t>() == 3);
+  BOOST_TEST(layer.named_states()[0].variable.peek().item<std::int64_t>() == 3);
 }
 
 /// A step as a graph: a layer over time, and a stream.

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(another_layer_leaves_the_others_alone) {
   small.add("a", std::make_unique<nn::Linear>(4, 4));
   large.add("before", std::make_unique<nn::Linear>(4, 4));
   large.add("a", std::make_unique<nn::Linear>(4, 4));
-  BOOST_TEST(identical(small.named_parameters()[0].cell.peek(), large.named_parameters()[2].cell.peek()));
+  BOOST_TEST(identical(small.named_parameters()[0].variable.peek(), large.named_parameters()[2].variable.peek()));
 }
 
 BOOST_AUTO_TEST_CASE(a_layer_that_nobody_gave_a_seed_says_what_to_do) {
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(networks_wait_too) {
   for (std::size_t i = 0; i < net.parameters().size(); ++i)
     BOOST_TEST(identical(net.parameters()[i].peek(), at_once.parameters()[i].peek()));
   for (std::size_t i = 0; i < net.named_states().size(); ++i)
-    BOOST_TEST(identical(net.named_states()[i].cell.peek(), at_once.named_states()[i].cell.peek()));
+    BOOST_TEST(identical(net.named_states()[i].variable.peek(), at_once.named_states()[i].variable.peek()));
   struct Two : nn::Module {
     dsl::Network a = dsl::features(4).linear(4).build();
     dsl::Network b = dsl::features(4).linear(4).build();

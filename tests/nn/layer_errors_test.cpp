@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_value_names_its_layer_in_every_mode) {
   }
   const Graph g = trace([&](const Tensors& x) { return Tensors{net(x[0])}; }, std::vector<Spec>{bad.spec()});
   std::vector<Tensor> arguments{bad};
-  for (const Graph::CellValue& r : g.reads) arguments.push_back(g.cells[r.cell].peek());
+  for (const Graph::VariableValue& r : g.reads) arguments.push_back(g.variables[r.variable].peek());
   BOOST_CHECK_EXCEPTION((void)replay(g, arguments), ShapeError, is_wanted);
   nn::Stream stream = net.stream();
   std::vector<float> y(4);

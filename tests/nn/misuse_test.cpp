@@ -1,5 +1,5 @@
-// Null functions, null cells and objects that were moved from, and calls and options that nothing could come of: errors
-// that say so, never a crash or a wrong number.
+// Null functions, null variables and objects that were moved from, and calls and options that nothing could come of:
+// errors that say so, never a crash or a wrong number.
 #include <limits>
 
 #include "ferrite/dsl/builder.h"
@@ -43,12 +43,12 @@ BOOST_AUTO_TEST_CASE(null_functions) {
 BOOST_AUTO_TEST_CASE(empty_handles) {
   const Parameter none;
   BOOST_TEST(!none.defined());
-  BOOST_CHECK_EXCEPTION((void)none.value(), Error, says("cell: empty handle"));
-  BOOST_CHECK_EXCEPTION((void)none.peek(), Error, says("cell: empty handle"));
-  BOOST_CHECK_EXCEPTION((void)(none * 2), Error, says("cell: empty handle"));
-  BOOST_CHECK_EXCEPTION(none.assign(ones({2})), Error, says("cell: empty handle"));
-  BOOST_CHECK_EXCEPTION((void)none.shape(), Error, says("cell: empty handle"));
-  BOOST_CHECK_EXCEPTION((void)none.name(), Error, says("cell: empty handle"));
+  BOOST_CHECK_EXCEPTION((void)none.value(), Error, says("variable: empty handle"));
+  BOOST_CHECK_EXCEPTION((void)none.peek(), Error, says("variable: empty handle"));
+  BOOST_CHECK_EXCEPTION((void)(none * 2), Error, says("variable: empty handle"));
+  BOOST_CHECK_EXCEPTION(none.assign(ones({2})), Error, says("variable: empty handle"));
+  BOOST_CHECK_EXCEPTION((void)none.shape(), Error, says("variable: empty handle"));
+  BOOST_CHECK_EXCEPTION((void)none.name(), Error, says("variable: empty handle"));
 }
 
 template <class L>

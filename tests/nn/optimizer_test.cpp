@@ -99,7 +99,7 @@ namespace {
 std::vector<Tensor> all_values(const nn::Optimizer& o) {
   std::vector<Tensor> values;
   for (const Parameter& p : o.parameters()) values.push_back(p.peek() + 0);
-  for (const auto& s : o.states()) values.push_back(s.cell.peek() + 0);
+  for (const auto& s : o.states()) values.push_back(s.variable.peek() + 0);
   return values;
 }
 

@@ -15,8 +15,8 @@ namespace {
 struct Counter final : Recorder {
   std::map<std::string, int, std::less<>> counts;
   void record(const Primitive& op, const Attrs&, Inputs, std::span<Tensor>) override { ++counts[std::string(op.name)]; }
-  void read(const Cell&, Tensor&) override {}
-  bool write(const Cell&, const Tensor&) override { return false; }
+  void read(const Variable&, Tensor&) override {}
+  bool write(const Variable&, const Tensor&) override { return false; }
   int of(std::string_view name) const {
     const auto at = counts.find(name);
     return at == counts.end() ? 0 : at->second;

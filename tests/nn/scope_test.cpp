@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(replaying_a_program_gives_its_paths_again) {
   const Graph again = trace(
       [&](const Tensors& x) {
         std::vector<Tensor> all{x[0]};
-        for (const Graph::CellValue& r : g.reads) all.push_back(g.cells[r.cell].value());
+        for (const Graph::VariableValue& r : g.reads) all.push_back(g.variables[r.variable].value());
         return replay(g, all);
       },
       std::vector<Spec>{{{3, kIn}, Dtype::f32}});

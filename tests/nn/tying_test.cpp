@@ -32,8 +32,8 @@ BOOST_AUTO_TEST_CASE(tied_layers_share_one_parameter_wherever_it_is_registered) 
   const Pair net;
   net.b.weight.tie(net.a.weight);
   BOOST_TEST((net.b.weight == net.a.weight));
-  BOOST_TEST((net.named_parameters()[1].cell == net.a.weight));
-  BOOST_TEST((net.b.named_parameters()[0].cell == net.a.weight));
+  BOOST_TEST((net.named_parameters()[1].variable == net.a.weight));
+  BOOST_TEST((net.b.named_parameters()[0].variable == net.a.weight));
   BOOST_TEST(net.named_parameters().size() == 2U);
   BOOST_TEST(net.parameters().size() == 1U);
   BOOST_TEST(net.parameter_count() == 4);
@@ -64,12 +64,12 @@ BOOST_AUTO_TEST_CASE(assigning_to_a_registered_parameter_ties_it) {
   Pair net;
   net.b.weight = net.a.weight;
   BOOST_TEST(net.parameters().size() == 1U);
-  BOOST_TEST((net.named_parameters()[1].cell == net.b.weight));
+  BOOST_TEST((net.named_parameters()[1].variable == net.b.weight));
   nn::Linear c(2, 2, {.seed = 0}, false);
   c.weight = Parameter("other", twos(), FileLayout::transposed);
-  BOOST_TEST(identical(c.named_parameters()[0].cell.peek(), twos()));
+  BOOST_TEST(identical(c.named_parameters()[0].variable.peek(), twos()));
   c.weight.assign(ones({2, 2}));
-  BOOST_TEST(identical(c.named_parameters()[0].cell.peek(), ones({2, 2})));
+  BOOST_TEST(identical(c.named_parameters()[0].variable.peek(), ones({2, 2})));
   Parameter handle = c.weight;  // a copy of a handle is free
   handle = net.a.weight;
   BOOST_TEST(!(c.weight == net.a.weight));
@@ -87,18 +87,18 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_not_tied) {
   BOOST_CHECK_EXCEPTION(a.weight.tie(Parameter()), Error, says("tie: 'a.weight' was given an empty handle"));
   BOOST_CHECK_EXCEPTION(a.bias = Parameter(), Error, says("tie: 'a.bias' was given an empty handle"));
   BOOST_TEST(a.parameters().size() == 2U);
-  BOOST_TEST((a.named_parameters()[0].cell == a.weight));
+  BOOST_TEST((a.named_parameters()[0].variable == a.weight));
 }
 
 BOOST_AUTO_TEST_CASE(clones_are_tied_as_the_original) {
   nn::Sequential net;
   net.add("a", std::make_unique<nn::Linear>(2, 2, nn::Init{.seed = 0}));
   net.add("b", std::make_unique<nn::Linear>(2, 2, nn::Init{.seed = 0}));
-  net.named_parameters()[2].cell.tie(net.named_parameters()[0].cell);
+  net.named_parameters()[2].variable.tie(net.named_parameters()[0].variable);
   const auto copy = net.clone();
   BOOST_TEST(copy->parameters().size() == 3U);
-  BOOST_TEST((copy->named_parameters()[2].cell == copy->named_parameters()[0].cell));
-  BOOST_TEST(!(copy->named_parameters()[0].cell == net.named_parameters()[0].cell));
+  BOOST_TEST((copy->named_parameters()[2].variable == copy->named_parameters()[0].variable));
+  BOOST_TEST(!(copy->named_parameters()[0].variable == net.named_parameters()[0].variable));
 }
 
 BOOST_AUTO_TEST_CASE(an_optimiser_made_before_tying_is_refused) {
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(an_adopted_layer_cannot_be_replaced_unseen) {
   Pair other;
   other.a.weight.assign(twos());
   net = std::move(other);  // all of it may be
-  BOOST_TEST((net.named_parameters()[0].cell == net.a.weight));
+  BOOST_TEST((net.named_parameters()[0].variable == net.a.weight));
   BOOST_TEST(identical(net.a.weight.peek(), twos()));
 }
 

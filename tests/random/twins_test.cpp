@@ -92,21 +92,21 @@ class Twin {
   std::unique_ptr<Twin> cloned() const { return std::make_unique<Twin>(net_->clone(), compiled_); }
 
   /// Every variable that a call may change.
-  std::vector<Cell> variables() const {
-    std::vector<Cell> all;
-    for (const auto& p : net_->named_parameters()) all.push_back(p.cell);
-    for (const auto& s : net_->named_states()) all.push_back(s.cell);
-    for (const auto& s : adam_.states()) all.push_back(s.cell);
+  std::vector<Variable> variables() const {
+    std::vector<Variable> all;
+    for (const auto& p : net_->named_parameters()) all.push_back(p.variable);
+    for (const auto& s : net_->named_states()) all.push_back(s.variable);
+    for (const auto& s : adam_.states()) all.push_back(s.variable);
     for (const nn::Carry& c : carries_) all.insert(all.end(), c.variables().begin(), c.variables().end());
     return all;
   }
   std::vector<Tensor> state() const {
     std::vector<Tensor> all;
-    for (const Cell& c : variables()) all.push_back(c.peek() + 0);
+    for (const Variable& c : variables()) all.push_back(c.peek() + 0);
     return all;
   }
   void set_state(const std::vector<Tensor>& values) const {
-    const std::vector<Cell> all = variables();
+    const std::vector<Variable> all = variables();
     for (std::size_t i = 0; i < all.size(); ++i) all[i].assign(values[i]);
   }
 

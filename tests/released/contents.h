@@ -24,11 +24,11 @@ inline ferrite::Tensor numbers(std::int64_t number, const ferrite::Shape& shape,
 /// A GRU and a linear layer: what RTNeural has, too.
 inline ferrite::dsl::Network network() { return ferrite::dsl::sequence(3).gru(4).linear(2).build(0); }
 
-/// The k-th cell of a list gets the numbers of first + k.
-template <class Cells>
-void assign_numbers(const Cells& cells, std::int64_t first) {
-  for (std::size_t k = 0; k < cells.size(); ++k) {
-    const auto& c = cells[k].cell;
+/// The k-th variable of a list gets the numbers of first + k.
+template <class Variables>
+void assign_numbers(const Variables& variables, std::int64_t first) {
+  for (std::size_t k = 0; k < variables.size(); ++k) {
+    const auto& c = variables[k].variable;
     c.assign(numbers(first + static_cast<std::int64_t>(k), c.shape(), c.dtype()));
   }
 }
@@ -40,7 +40,7 @@ struct Training {
     assign_numbers(adam.states(), 100);
     adam.set_learning_rate(0.25);
     for (const auto& s : adam.states())
-      if (s.name == "step") s.cell.assign(ferrite::full({}, 7, s.cell.dtype()));
+      if (s.name == "step") s.variable.assign(ferrite::full({}, 7, s.variable.dtype()));
     schedule.restore(3, 0.5);
   }
 

@@ -33,7 +33,7 @@ std::vector<fs::path> versions() {
 void check_numbers(const nn::Module& module, const std::string& what) {
   const auto& parameters = module.named_parameters();
   for (std::size_t k = 0; k < parameters.size(); ++k) {
-    const Parameter& p = parameters[k].cell;
+    const Parameter& p = parameters[k].variable;
     BOOST_TEST(identical(p.peek(), released::numbers(static_cast<std::int64_t>(k), p.shape(), p.dtype())),
                what << ": " << parameters[k].name);
   }
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(checkpoints) {
     BOOST_TEST(t.schedule.base() == 0.5);
     BOOST_TEST(t.adam.learning_rate() == 0.0625);  // 0.5 halved three times
     for (std::size_t k = 0; k < t.adam.states().size(); ++k)
-      BOOST_TEST(identical(t.adam.states()[k].cell.peek(), wanted.adam.states()[k].cell.peek()),
+      BOOST_TEST(identical(t.adam.states()[k].variable.peek(), wanted.adam.states()[k].variable.peek()),
                  t.adam.states()[k].name);
   }
 }

@@ -4,8 +4,8 @@
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/accumulate.h"
-#include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/storage.h"
+#include "ferrite/tensor/variable.h"
 #include "support/compare.h"
 #include "support/guarded.h"
 

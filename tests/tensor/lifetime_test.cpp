@@ -81,7 +81,7 @@ template <class T>
 constexpr bool answers =
     std::is_constructible_v<bool, T> || std::is_convertible_v<T, bool> || IsCondition<T> || IsNegated<T>;
 static_assert(!answers<Tensor> && !answers<Tensor&> && !answers<const Tensor&>);
-static_assert(!answers<Cell&> && !answers<Parameter&> && !answers<Buffer&> && !answers<State&>);
+static_assert(!answers<Variable&> && !answers<Parameter&> && !answers<Buffer&> && !answers<State&>);
 static_assert(!answers<const Operand&>);
 static_assert(std::same_as<decltype(std::declval<Tensor>() < std::declval<Tensor>()), Tensor>);
 
@@ -104,7 +104,7 @@ static_assert(by_value<decltype(std::declval<nn::Gru>().sizes())> &&
               by_value<decltype(std::declval<nn::Gru>().weights())>);
 static_assert(by_value<decltype(std::declval<nn::Adam>().parameters())> &&
               by_value<decltype(std::declval<nn::Adam>().states())>);
-static_assert(by_value<decltype(std::declval<nn::Adam>().learning_rate_cell())>);
+static_assert(by_value<decltype(std::declval<nn::Adam>().learning_rate_variable())>);
 static_assert(by_value<decltype(std::declval<Plan>().report())> && by_value<decltype(std::declval<Plan>().graph())>);
 static_assert(by_value<decltype(std::declval<io::TensorFile>().where())>);
 static_assert(by_value<decltype(io::TensorInfo::dtype)> &&

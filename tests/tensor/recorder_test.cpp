@@ -1,5 +1,5 @@
 // The interface of recorders, tested with a small tracer before the real one exists: a training step written once
-// runs eagerly and as a recording that takes its cells as inputs and outputs.
+// runs eagerly and as a recording that takes its variables as inputs and outputs.
 #include <map>
 #include <thread>
 
@@ -13,7 +13,7 @@ using support::says;
 
 namespace {
 
-/// Records applications over values numbered by identity; cells read become inputs, cells written outputs.
+/// Records applications over values numbered by identity; variables read become inputs, variables written outputs.
 class SmallTracer final : public Recorder {
  public:
   struct Node {
@@ -27,46 +27,46 @@ class SmallTracer final : public Recorder {
     for (const Tensor& y : out) n.out.push_back(keep(y));
     nodes.push_back(n);
   }
-  void read(const Cell& cell, Tensor& value) override {
-    auto [at, fresh] = cells.try_emplace(cell.identity(), Tensor::abstract(value.spec()));
-    if (fresh) inputs.emplace_back(cell, keep(at->second));
+  void read(const Variable& variable, Tensor& value) override {
+    auto [at, fresh] = variables.try_emplace(variable.identity(), Tensor::abstract(value.spec()));
+    if (fresh) inputs.emplace_back(variable, keep(at->second));
     value = at->second;
   }
-  bool write(const Cell& cell, const Tensor& value) override {
-    cells[cell.identity()] = value.unmarked();
-    outputs.emplace_back(cell, keep(value));
+  bool write(const Variable& variable, const Tensor& value) override {
+    variables[variable.identity()] = value.unmarked();
+    outputs.emplace_back(variable, keep(value));
     return true;
   }
   bool tracing() const override { return true; }
 
-  /// Runs what was recorded on the cells' present values and assigns the results.
+  /// Runs what was recorded on the variables' present values and assigns the results.
   void replay() const {
     std::map<const void*, Tensor> values;
     for (const auto& [id, t] : alive)
       if (!t.is_abstract()) values[id] = t;
-    for (const auto& [cell, id] : inputs) values[id] = cell.peek();
+    for (const auto& [variable, id] : inputs) values[id] = variable.peek();
     for (const Node& n : nodes) {
       InlineVector<const Tensor*, 4> in;
       for (const void* id : n.in) in.push_back(&values.at(id));
       const Tensors out = n.op->apply({in.data(), in.size()}, n.attrs);
       for (std::size_t i = 0; i < out.size(); ++i) values[n.out[i]] = out[i];
     }
-    for (const auto& [cell, id] : outputs) cell.assign(values.at(id));
+    for (const auto& [variable, id] : outputs) variable.assign(values.at(id));
   }
 
   std::vector<Node> nodes;
-  std::vector<std::pair<Cell, const void*>> inputs, outputs;
+  std::vector<std::pair<Variable, const void*>> inputs, outputs;
 
  private:
   const void* keep(const Tensor& t) {
     alive.try_emplace(t.identity(), t.unmarked());
     return t.identity();
   }
-  std::map<const void*, Tensor> cells;
+  std::map<const void*, Tensor> variables;
   std::map<const void*, Tensor> alive;
 };
 
-/// Linear regression by stochastic gradient descent, its rate in a cell.
+/// Linear regression by stochastic gradient descent, its rate in a variable.
 struct Regression {
   Parameter w{"w", uniform({3, 1}, {1, 1, 1})};
   Parameter b{"b", zeros({1})};

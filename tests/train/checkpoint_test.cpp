@@ -65,7 +65,7 @@ struct Training {
 
 bool equal(const nn::Module& a, const nn::Module& b) {
   for (std::size_t i = 0; i < a.named_parameters().size(); ++i)
-    if (!identical(a.named_parameters()[i].cell.peek(), b.named_parameters()[i].cell.peek())) return false;
+    if (!identical(a.named_parameters()[i].variable.peek(), b.named_parameters()[i].variable.peek())) return false;
   return true;
 }
 
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused_and_change_nothing) {
     BOOST_TEST(other.schedule.base() == before.schedule.base());
     BOOST_TEST(other.schedule.steps() == before.schedule.steps());
     for (std::size_t i = 0; i < before.adam.states().size(); ++i)
-      BOOST_TEST(identical(other.adam.states()[i].cell.peek(), before.adam.states()[i].cell.peek()));
+      BOOST_TEST(identical(other.adam.states()[i].variable.peek(), before.adam.states()[i].variable.peek()));
   };
   for (const char* text : {"nan", "-1", "inf", "-inf", "1e999", "", "0.1x"}) refused("training.schedule_base", text);
   for (const char* key : {"training.schedule_steps", "training.epoch", "training.batch", "training.step"})
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(layers_of_equal_names_keep_their_own_moments) {
   nn::Adam resumed(other.parameters());
   BOOST_TEST(train::load_checkpoint(folder / "a", other, resumed).step == 1);
   for (std::size_t i = 0; i < adam.states().size(); ++i)
-    BOOST_TEST(identical(resumed.states()[i].cell.peek(), adam.states()[i].cell.peek()));
+    BOOST_TEST(identical(resumed.states()[i].variable.peek(), adam.states()[i].variable.peek()));
 }
 
 /// A child saves one checkpoint after the other and is killed at some moment, 200 times: what lies there is always a

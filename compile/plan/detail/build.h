@@ -13,7 +13,7 @@ PlannedProgram write_program(const Graph& g, const Fused& fused, bool blocks);
 /// What a plan is given and gives, and the bases of values; 0: the arena, or none.
 struct PlacedEnds {
   PlanEnds ends;
-  std::vector<std::uint32_t> base;  ///< by value: of inputs, cells, constants, results
+  std::vector<std::uint32_t> base;  ///< by value: of inputs, variables, constants, results
   std::vector<std::uint32_t>
       blocks;  ///< by value: of products computed in blocks, as the kernel that reads them sees them
 };
@@ -28,7 +28,7 @@ std::vector<LiveRange> find_live_ranges(const Graph& g, const PlannedProgram& pr
 /// Results that take the place of operands which end with the step that computes them.
 struct Reuse {
   std::vector<ValueId> place_of;      ///< by value: whose place it takes; kNoValue: a place of its own
-  std::vector<std::int64_t> updates;  ///< by result: the argument, a cell, whose buffer it may take; else -1
+  std::vector<std::int64_t> updates;  ///< by result: the argument, a variable, whose buffer it may take; else -1
 
   /// The value whose place v has in the end.
   ValueId root(ValueId v) const {

@@ -19,14 +19,14 @@ class RowSums {
   RowSums(std::int64_t a_width, std::int64_t b_width)
       : A_(a_width),
         B_(b_width),
-        a_(kBlock * a_width),
-        b_(a_width ? kBlock * b_width : 0),
-        partial_(size()),
-        total_(size()) {}
+        a_(kBlockK * a_width),
+        b_(a_width ? kBlockK * b_width : 0),
+        partial_(a_width ? 0 : b_width),
+        total_(std::max<std::int64_t>(a_width, 1) * b_width) {}
 
   void add(const T* a, const T* b, std::int64_t rows) {
     while (rows > 0) {
-      const std::int64_t n = std::min(rows, kBlock - waiting_);
+      const std::int64_t n = std::min(rows, kBlockK - waiting_);
       if (A_) {
         std::copy_n(a, n * A_, a_.get() + waiting_ * A_);
         std::copy_n(b, n * B_, b_.get() + waiting_ * B_);
@@ -37,38 +37,34 @@ class RowSums {
       b += n * B_;
       rows -= n;
       waiting_ += n;
-      if (waiting_ == kBlock) flush();
+      if (waiting_ == kBlockK) flush();
     }
   }
 
   /// Adds the total to `to`.
   void give(T* to) {
     if (waiting_) flush();
-    if (!first_) add_to(to, total_.get());
+    if (!first_) add_to(to, total_.get(), std::max<std::int64_t>(A_, 1) * B_);
   }
 
  private:
-  static constexpr std::int64_t kBlock = 256;
-
-  std::int64_t size() const { return std::max<std::int64_t>(A_, 1) * B_; }
-  void add_to(T* to, const T* more) const {
-    for (std::int64_t i = 0; i < size(); ++i) to[i] += more[i];
+  static void add_to(T* to, const T* more, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] += more[i];
   }
+  /// `begins`: of the first row of a block.
   void add_row(const T* b, bool begins) {
-    T* const p = partial_.get();
+    T* const block = first_ ? total_.get() : partial_.get();
     if (begins) {
-      std::copy_n(b, B_, p);
+      std::copy_n(b, B_, block);
     } else {
-      add_to(p, b);
+      add_to(block, b, B_);
     }
   }
   void flush() {
-    T* const p = first_ && A_ ? total_.get() : partial_.get();
-    if (A_) gemm<T>(A_, B_, waiting_, {a_.get(), 1, A_}, {b_.get(), B_, 1}, p, B_);
-    if (!first_) {
-      add_to(total_.get(), p);
-    } else if (!A_) {
-      std::copy_n(p, B_, total_.get());
+    if (A_) {
+      gemm<T>(A_, B_, waiting_, {a_.get(), 1, A_}, {b_.get(), B_, 1}, total_.get(), B_, !first_);
+    } else if (!first_) {
+      add_to(total_.get(), partial_.get(), B_);
     }
     first_ = false;
     waiting_ = 0;

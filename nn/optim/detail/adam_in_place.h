@@ -2,8 +2,8 @@
 /// Adam's update as an operation and in place: attributes and kernels' entry points. Programs use adam_update.h.
 #include "ferrite/nn/optim/adam_update.h"
 #include "ferrite/tensor/attrs.h"
-#include "ferrite/tensor/cell.h"
 #include "ferrite/tensor/primitive.h"
+#include "ferrite/tensor/variable.h"
 
 namespace ferrite::nn::detail {
 
@@ -29,10 +29,10 @@ Attrs adam_attrs(const AdamConstants& constants);
 Tensors begin_adam(const Tensor& steps, const Attrs& betas);
 
 /// A parameter and its moments.
-struct AdamCells {
-  const Cell& w;
-  const Cell& m;
-  const Cell& v;
+struct AdamVariables {
+  const Variable& w;
+  const Variable& m;
+  const Variable& v;
 };
 
 /// The numbers of one update, rank 0.
@@ -48,9 +48,9 @@ class AdamInPlace {
  public:
   /// Whether the buffers of the moments can take their new values: nobody else holds them. The operands are those of an
   /// optimiser, whose types have been checked there. Throws std::bad_alloc.
-  bool prepare(const AdamCells& cells, const Tensor& g, const AdamPace& pace);
+  bool prepare(const AdamVariables& variables, const Tensor& g, const AdamPace& pace);
   /// Throws nothing.
-  void run(const Cell& w, const Attrs& attrs);
+  void run(const Variable& w, const Attrs& attrs);
 
  private:
   const Tensor* operands_[7] = {};
@@ -58,7 +58,7 @@ class AdamInPlace {
   Tensor fresh_;  ///< for the new value of the parameter, where somebody else holds the old one
 };
 
-/// Reads the cells, applies `adam_update` and assigns what it gives. Throws as `adam_update`.
-void update_by_adam(const AdamCells& cells, const Tensor& g, const AdamPace& pace, const Attrs& attrs);
+/// Reads the variables, applies `adam_update` and assigns what it gives. Throws as `adam_update`.
+void update_by_adam(const AdamVariables& variables, const Tensor& g, const AdamPace& pace, const Attrs& attrs);
 
 }  // namespace ferrite::nn::detail

@@ -1,4 +1,4 @@
-// %arg1: cell 'b'
+// %arg1: variable 'b'
 module @affine {
   func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<2xf32>) -> (tensor<2x2xf32>) {
     %0 = stablehlo.constant dense<"0x0000803F0000004000004040000080400000A0400000C040"> : tensor<3x2xf32>

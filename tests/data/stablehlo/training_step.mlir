@@ -1,5 +1,5 @@
-// %arg1: cell 'net.w'
-// result 1: cell 'net.w'
+// %arg1: variable 'net.w'
+// result 1: variable 'net.w'
 module @training_step {
   func.func public @main(%arg0: tensor<2x3xf64>, %arg1: tensor<3xf64>) -> (tensor<f64>, tensor<3xf64>) {
     %0 = stablehlo.broadcast_in_dim %arg1, dims = [1] : (tensor<3xf64>) -> tensor<2x3xf64>

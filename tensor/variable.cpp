@@ -1,5 +1,5 @@
 /// Variables: reading, assigning, drawing and tying.
-#include "ferrite/tensor/cell.h"
+#include "ferrite/tensor/variable.h"
 
 #include <atomic>
 
@@ -10,30 +10,30 @@ namespace {
 std::atomic<std::uint64_t> last_number{0};
 
 /// Optimisers compute with parameters; buffers and states may be what is only stored.
-void check_kind(const std::string& name, const Spec& spec, CellKind kind) {
-  if (kind == CellKind::parameter && is_storage_only(spec.dtype))
+void check_kind(const std::string& name, const Spec& spec, VariableKind kind) {
+  if (kind == VariableKind::parameter && is_storage_only(spec.dtype))
     throw DtypeError("parameter '" + name + "': " + std::string(name_of(spec.dtype)) +
                      " is only stored, nothing is computed in it: " + spec.str() + "; cast it first");
 }
 
 }  // namespace
 
-std::uint64_t Cell::made() { return last_number.load(std::memory_order_relaxed); }
-std::uint64_t Cell::next_number() { return last_number.fetch_add(1, std::memory_order_relaxed) + 1; }
+std::uint64_t Variable::made() { return last_number.load(std::memory_order_relaxed); }
+std::uint64_t Variable::next_number() { return last_number.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-Cell::Cell(std::string name, Tensor value, CellKind kind) {
-  if (!value.defined()) throw Error("cell '" + name + "': the first value is undefined");
+Variable::Variable(std::string name, Tensor value, VariableKind kind) {
+  if (!value.defined()) throw Error("variable '" + name + "': the first value is undefined");
   check_kind(name, value.spec(), kind);
   body_ = std::make_shared<Body>(Body{std::move(name), value.unmarked(), kind});
 }
 
-Cell::Cell(std::string name, const Spec& spec, Draw draw, CellKind kind) {
-  if (!draw) throw ValueError("cell '" + name + "': the function that draws its first value is null");
+Variable::Variable(std::string name, const Spec& spec, Draw draw, VariableKind kind) {
+  if (!draw) throw ValueError("variable '" + name + "': the function that draws its first value is null");
   check_kind(name, spec, kind);
   body_ = std::make_shared<Body>(Body{std::move(name), Tensor(), kind, false, spec, std::move(draw)});
 }
 
-Tensor Cell::value() const {
+Tensor Variable::value() const {
   const Body& b = body();
   const detail::Frame& frame = detail::frame();
   Tensor v = b.value;
@@ -45,7 +45,7 @@ Tensor Cell::value() const {
   return v;
 }
 
-const Tensor& Cell::peek() const& {
+const Tensor& Variable::peek() const& {
   const Body& b = body();
   if (detail::frame().tracing)
     throw TraceError("peek: '" + b.name + "' would be read past the program that is traced; use value()");
@@ -54,7 +54,7 @@ const Tensor& Cell::peek() const& {
   return b.value;
 }
 
-void Cell::assign(const Tensor& value) const {
+void Variable::assign(const Tensor& value) const {
   Body& b = body();
   if (value.dtype() != b.dtype())
     throw DtypeError("assign: '" + b.name + "' holds " + b.spec().str() + ", got " + value.spec().str());
@@ -67,7 +67,7 @@ void Cell::assign(const Tensor& value) const {
   b.value = value.unmarked();
 }
 
-void Cell::draw(std::string_view full_name, std::uint64_t seed) const {
+void Variable::draw(std::string_view full_name, std::uint64_t seed) const {
   Body& b = body();
   if (b.named) return;
   if (!b.value.defined()) {
@@ -83,25 +83,25 @@ void Cell::draw(std::string_view full_name, std::uint64_t seed) const {
   b.draw = nullptr;
 }
 
-void Cell::rename(std::string_view name) const {
+void Variable::rename(std::string_view name) const {
   Body& b = body();
   if (!b.named) b.name = name;
 }
 
-void Cell::Body::throw_undrawn() const {
+void Variable::Body::throw_undrawn() const {
   throw Error(
       "'" + name +
       "' has no value yet: its layer was made without a seed; give the layer one (nn::Init{.seed = 0}), adopt it "
       "in a module that has one, or load or assign the value");
 }
 
-Cell& Cell::operator=(const Cell& o) {
-  if (&o != this) *this = Cell(o);
+Variable& Variable::operator=(const Variable& o) {
+  if (&o != this) *this = Variable(o);
   return *this;
 }
 
 /// From one registered handle to another, a module is moved.
-Cell& Cell::operator=(Cell&& o) {
+Variable& Variable::operator=(Variable&& o) {
   if (ties_to(o)) {
     tie(o);
   } else {
@@ -111,7 +111,7 @@ Cell& Cell::operator=(Cell&& o) {
   return *this;
 }
 
-void Cell::tie(const Cell& other) const {
+void Variable::tie(const Variable& other) const {
   Body& mine = body();
   const std::shared_ptr<Body>& theirs = other.resolved();
   if (!theirs) throw Error("tie: '" + mine.name + "' was given an empty handle");
@@ -119,7 +119,7 @@ void Cell::tie(const Cell& other) const {
   const auto both = [&](const std::string& what) {
     return "tie: '" + mine.name + "' and '" + theirs->name + "'" + what;
   };
-  if (mine.kind != theirs->kind) throw ValueError(both(" are cells of different kinds"));
+  if (mine.kind != theirs->kind) throw ValueError(both(" are variables of different kinds"));
   if (mine.dtype() != theirs->dtype())
     throw DtypeError(both(" hold " + mine.spec().str() + " and " + theirs->spec().str()));
   if (mine.shape() != theirs->shape())
@@ -138,7 +138,7 @@ Parameter& Parameter::operator=(Parameter&& o) {
   if (ties_to(o)) {
     tie(o);
   } else {
-    Cell::operator=(std::move(o));
+    Variable::operator=(std::move(o));
     layout_ = o.layout_;
   }
   return *this;
@@ -147,9 +147,9 @@ Parameter& Parameter::operator=(Parameter&& o) {
 void Parameter::tie(const Parameter& other) const {
   if (defined() && other.defined() && layout() != other.layout())
     throw ValueError("tie: of '" + name() + "' and '" + other.name() + "' one is transposed in files");
-  Cell::tie(other);
+  Variable::tie(other);
 }
 
-void Cell::throw_empty() { throw Error("cell: empty handle"); }
+void Variable::throw_empty() { throw Error("variable: empty handle"); }
 
 }  // namespace ferrite
