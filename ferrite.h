@@ -25,6 +25,7 @@
 #include "ferrite/nn/operations.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/adam_update.h"
+#include "ferrite/nn/optim/rmsprop.h"
 #include "ferrite/nn/optim/schedule.h"
 #include "ferrite/nn/optim/sgd.h"
 #include "ferrite/nn/recurrent/carry.h"

@@ -31,6 +31,12 @@ OPTIMISERS = {
     "sgd": (lambda p: torch.optim.SGD(p, lr=0.1), False),
     "sgd_nesterov": (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=1e-3), False),
     "sgd_momentum": (lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.8), False),
+    "rmsprop": (lambda p: torch.optim.RMSprop(p), False),
+    "rmsprop_momentum": (lambda p: torch.optim.RMSprop(p, lr=3e-3, momentum=0.8), False),
+    "rmsprop_centered": (lambda p: torch.optim.RMSprop(p, alpha=0.95, centered=True), False),
+    "rmsprop_decay": (lambda p: torch.optim.RMSprop(p, eps=1e-3, weight_decay=1e-2), False),
+    "rmsprop_all": (lambda p: torch.optim.RMSprop(p, lr=2e-3, alpha=0.9, eps=1e-6, weight_decay=1e-2, momentum=0.7,
+                                                  centered=True), False),
     "adam_clip_cosine": (lambda p: torch.optim.Adam(p, lr=1e-2), True),
 }
 

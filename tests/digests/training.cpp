@@ -44,6 +44,11 @@ void add_optimizers(std::vector<Case>& all) {
   add_optimizer<nn::Adam>(all, "adam/skip", nn::AdamOptions{.skip_nonfinite = true});
   add_optimizer<nn::AdamW>(all, "adamw", nn::AdamOptions{});
   add_optimizer<nn::AdamW>(all, "adamw/decay", nn::AdamOptions{.weight_decay = 0.3});
+  add_optimizer<nn::RmsProp>(all, "rmsprop", nn::RmsPropOptions{});
+  add_optimizer<nn::RmsProp>(all, "rmsprop/momentum", nn::RmsPropOptions{.alpha = 0.9, .momentum = 0.9});
+  add_optimizer<nn::RmsProp>(all, "rmsprop/centered", nn::RmsPropOptions{.epsilon = 1e-3, .centered = true});
+  add_optimizer<nn::RmsProp>(all, "rmsprop/decay", nn::RmsPropOptions{.weight_decay = 0.1, .momentum = 0.5});
+  add_optimizer<nn::RmsProp>(all, "rmsprop/skip", nn::RmsPropOptions{.skip_nonfinite = true});
   all.push_back(values("optimizer/schedules", [] {
     nn::Sgd own({{"w", data({3})}}, {.learning_rate = 0.5});
     nn::StepSchedule steps(own, 3, 0.5);

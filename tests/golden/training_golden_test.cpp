@@ -6,6 +6,7 @@
 #include "ferrite/io/module_file.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/rmsprop.h"
 #include "ferrite/nn/optim/schedule.h"
 #include "ferrite/nn/optim/sgd.h"
 #include "support/compare.h"
@@ -66,6 +67,24 @@ BOOST_AUTO_TEST_CASE(sgd_with_momentum) {
 BOOST_AUTO_TEST_CASE(sgd_with_nesterov_and_decay) {
   check("sgd_nesterov",
         maker<nn::Sgd>(nn::SgdOptions{.learning_rate = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 1e-3}));
+}
+BOOST_AUTO_TEST_CASE(rmsprop) { check("rmsprop", maker<nn::RmsProp>(nn::RmsPropOptions{})); }
+BOOST_AUTO_TEST_CASE(rmsprop_with_momentum) {
+  check("rmsprop_momentum", maker<nn::RmsProp>(nn::RmsPropOptions{.learning_rate = 3e-3, .momentum = 0.8}));
+}
+BOOST_AUTO_TEST_CASE(rmsprop_centered) {
+  check("rmsprop_centered", maker<nn::RmsProp>(nn::RmsPropOptions{.alpha = 0.95, .centered = true}));
+}
+BOOST_AUTO_TEST_CASE(rmsprop_with_decay) {
+  check("rmsprop_decay", maker<nn::RmsProp>(nn::RmsPropOptions{.epsilon = 1e-3, .weight_decay = 1e-2}));
+}
+BOOST_AUTO_TEST_CASE(rmsprop_with_all_options) {
+  check("rmsprop_all", maker<nn::RmsProp>(nn::RmsPropOptions{.learning_rate = 2e-3,
+                                                             .alpha = 0.9,
+                                                             .epsilon = 1e-6,
+                                                             .weight_decay = 1e-2,
+                                                             .momentum = 0.7,
+                                                             .centered = true}));
 }
 BOOST_AUTO_TEST_CASE(adam_with_clipping_and_cosine) {
   check("adam_clip_cosine", maker<nn::Adam>(nn::AdamOptions{.learning_rate = 1e-2}), true);

@@ -5,6 +5,7 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/rmsprop.h"
 #include "ferrite/nn/optim/schedule.h"
 #include "ferrite/nn/optim/sgd.h"
 #include "support/compare.h"
@@ -128,6 +129,8 @@ BOOST_AUTO_TEST_CASE(a_step_that_throws_has_changed_nothing) {
   all.push_back(std::make_unique<nn::Adam>(std::vector{a, b}));
   all.push_back(std::make_unique<nn::AdamW>(std::vector{a, b}));
   all.push_back(std::make_unique<nn::Sgd>(std::vector{a, b}, nn::SgdOptions{.momentum = 0.9}));
+  all.push_back(
+      std::make_unique<nn::RmsProp>(std::vector{a, b}, nn::RmsPropOptions{.momentum = 0.9, .centered = true}));
   for (const auto& o : all) {
     BOOST_TEST(o->step(Tensors{ones({2}), ones({2})}));
     const std::vector<Tensor> before = all_values(*o);
@@ -159,6 +162,73 @@ BOOST_AUTO_TEST_CASE(state_is_named_and_complete) {
   std::vector<std::string> names;
   for (const auto& s : adam.states()) names.push_back(s.name);
   BOOST_TEST((names == std::vector<std::string>{"learning_rate", "exp_avg.layer.a", "exp_avg_sq.layer.a", "step"}));
+}
+
+BOOST_AUTO_TEST_CASE(rmsprop_names_its_states_as_pytorch_does_and_has_only_those_that_it_needs) {
+  const Parameter a("layer.a", ones({2}));
+  const auto names = [&](const nn::RmsPropOptions& options) {
+    std::vector<std::string> list;
+    for (const auto& s : nn::RmsProp({a}, options).states()) list.push_back(s.name);
+    return list;
+  };
+  using Names = std::vector<std::string>;
+  BOOST_TEST((names({}) == Names{"learning_rate", "square_avg.layer.a"}));
+  BOOST_TEST((names({.momentum = 0.5, .centered = true}) ==
+              Names{"learning_rate", "square_avg.layer.a", "momentum_buffer.layer.a", "grad_avg.layer.a"}));
+}
+
+BOOST_AUTO_TEST_CASE(rmsprop_refuses_options_out_of_range) {
+  const std::vector<Parameter> a{{"a", ones({2})}};
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  for (const double bad : {-0.1, 1.0, 1.5, nan, inf})
+    BOOST_CHECK_EXCEPTION(nn::RmsProp(a, {.alpha = bad}), ValueError, says("rmsprop: alpha must lie in [0, 1), got"));
+  for (const double bad : {-0.1, nan, inf}) {
+    const auto refuses = says("rmsprop: epsilon, weight_decay and momentum must be finite and must not be negative");
+    BOOST_CHECK_EXCEPTION(nn::RmsProp(a, {.epsilon = bad}), ValueError, refuses);
+    BOOST_CHECK_EXCEPTION(nn::RmsProp(a, {.weight_decay = bad}), ValueError, refuses);
+    BOOST_CHECK_EXCEPTION(nn::RmsProp(a, {.momentum = bad}), ValueError, refuses);
+    BOOST_CHECK_EXCEPTION(nn::RmsProp(a, {.learning_rate = bad}), ValueError, says("the learning rate must be finite"));
+  }
+}
+
+/// The average of squares less the square of the average is the square of a deviation, though f32 rounds it below 0.
+BOOST_AUTO_TEST_CASE(centered_rmsprop_under_a_gradient_that_does_not_change_gives_numbers) {
+  const Tensor g = uniform({64}, {.seed = 1}, 0.1, 3);
+  const Parameter a("a", zeros({64}));
+  nn::RmsProp centered({a}, {.alpha = 0.5, .epsilon = 1, .centered = true});
+  bool negative = false;
+  for (int step = 0; step < 60; ++step) {
+    centered.step({g});
+    const auto& s = centered.states();
+    negative |= amin(s[1].variable.peek() - square(s[2].variable.peek())).item() < 0;
+    BOOST_TEST_REQUIRE(std::isfinite(amax(abs(a.peek())).item()));
+  }
+  BOOST_TEST(negative);  // otherwise this test shows nothing
+}
+
+BOOST_AUTO_TEST_CASE(compiled_steps_of_rmsprop_have_the_bits_of_eager_ones) {
+  for (const nn::RmsPropOptions& options :
+       {nn::RmsPropOptions{}, nn::RmsPropOptions{.momentum = 0.9}, nn::RmsPropOptions{.centered = true},
+        nn::RmsPropOptions{.weight_decay = 0.1, .momentum = 0.9, .centered = true}}) {
+    const std::vector<Parameter> eager{{"w", uniform({5, 7}, {.seed = 1}, -1, 1)}, {"b", ones({37})}};
+    const std::vector<Parameter> planned{{"w", eager[0].peek()}, {"b", eager[1].peek()}};
+    nn::RmsProp first(eager, options), second(planned, options);
+    const auto train = [](const std::vector<Parameter>& p, nn::RmsProp& o, const Tensor& x) {
+      Tape tape;
+      const Tensor loss = sum(square(p[0] - x)) + sum(exp(p[1]));
+      o.step(tape.grad(loss, p));
+      return loss;
+    };
+    const auto step = compile([&](const Tensor& x) { return train(planned, second, x); });
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      const Tensor x = uniform({5, 7}, {.seed = 2 + i}, -1, 1);
+      BOOST_TEST_REQUIRE(identical(step(x), train(eager, first, x)), "step " << i);
+    }
+    const std::vector<Tensor> a = all_values(first), b = all_values(second);
+    BOOST_TEST_REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) BOOST_TEST(identical(a[i], b[i]), "value " << i);
+    BOOST_TEST(step.plans() == 1);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(clipping) {

@@ -9,6 +9,7 @@
 #include "ferrite/io/safetensors.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/rmsprop.h"
 #include "ferrite/train/dataset.h"
 #include "io/killed.h"
 #include "io/temporary_folder.h"
@@ -89,6 +90,31 @@ BOOST_AUTO_TEST_CASE(resumed_training_has_the_bits_of_training_that_never_stoppe
     BOOST_TEST(equal(second.net, whole.net), "stopped after " << stop);
     BOOST_TEST(second.adam.learning_rate() == whole.adam.learning_rate());
   }
+}
+
+BOOST_AUTO_TEST_CASE(rmsprop_resumed_in_mid_run_has_the_bits_of_training_that_never_stopped) {
+  const TemporaryFolder folder;
+  struct Run {
+    explicit Run(std::uint64_t seed) : net(dsl::features(3).linear(5).tanh().linear(1).build(seed)) {}
+    void step(std::int64_t i) {
+      Tape tape;
+      const Tensor x = uniform({8, 3}, {.seed = 4, .call = static_cast<std::uint64_t>(i)}, -1, 1);
+      rmsprop.step(tape.grad(mean(square(net(x) - sum(x, {1}, true))), net.parameters()));
+    }
+    dsl::Network net;
+    nn::RmsProp rmsprop{net.parameters(), {.weight_decay = 1e-3, .momentum = 0.9, .centered = true}};
+  };
+  Run whole(1);
+  for (std::int64_t i = 0; i < 12; ++i) whole.step(i);
+  Run first(1), second(7);  // other weights
+  for (std::int64_t i = 0; i < 5; ++i) first.step(i);
+  train::save_checkpoint(folder / "a.safetensors", first.net, first.rmsprop, {.step = 5});
+  second.step(0);
+  const train::Position at = train::load_checkpoint(folder / "a.safetensors", second.net, second.rmsprop);
+  for (std::int64_t i = at.step; i < 12; ++i) second.step(i);
+  BOOST_TEST(equal(second.net, whole.net));
+  const nn::RmsProp plain(second.net.parameters());  // has other states
+  BOOST_CHECK_THROW((void)train::load_checkpoint(folder / "a.safetensors", second.net, plain), IoError);
 }
 
 BOOST_AUTO_TEST_CASE(its_weights_can_be_loaded_alone) {

@@ -1,0 +1,39 @@
+#pragma once
+/// RMSprop, plain or centered, with momentum and weight decay.
+#include "ferrite/nn/optim/optimizer.h"
+
+namespace ferrite::nn {
+
+struct RmsPropOptions {
+  double learning_rate = 1e-2;
+  double alpha = 0.99;  ///< of the running averages, in [0, 1)
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  double momentum = 0;
+  bool centered = false;  ///< divides by an estimate of the standard deviation
+  bool skip_nonfinite = false;
+};
+
+/// RMSprop (Hinton, lecture 6e of "Neural Networks for Machine Learning"; centered: Graves, arXiv 1308.0850, equations
+/// 38 to 45), as torch.optim.RMSprop:
+///
+///   g += weight_decay w;  square_avg = alpha square_avg + (1 - alpha) g^2
+///   centered: grad_avg += (1 - alpha) (g - grad_avg);  d = sqrt(max(square_avg - grad_avg^2, 0)) + epsilon
+///   otherwise: d = sqrt(square_avg) + epsilon
+///   momentum_buffer = momentum momentum_buffer + g / d;  w -= rate momentum_buffer   (without momentum: rate g / d)
+///
+/// The difference below the root is never negative but by rounding, where PyTorch gives NaN. Its states have PyTorch's
+/// names; `grad_avg` and `momentum_buffer` exist only with `centered` and with a momentum.
+class RmsProp final : public Optimizer {
+ public:
+  /// Throws ValueError for an alpha outside [0, 1) or other options below 0.
+  explicit RmsProp(std::vector<Parameter> parameters, const RmsPropOptions& options = {});
+
+ private:
+  void update(std::size_t i, const Tensor& grad, const Tensor& rate) override;
+
+  RmsPropOptions options_;
+  std::vector<State> square_, velocity_, mean_;
+};
+
+}  // namespace ferrite::nn
