@@ -19,6 +19,7 @@
 #include "ferrite/io/safetensors.h"
 #include "ferrite/io/torch.h"
 #include "ferrite/nn/graph_layer.h"
+#include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/loss.h"

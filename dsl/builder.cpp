@@ -80,6 +80,21 @@ Builder& Builder::linear(std::int64_t n, std::string name) {
   });
 }
 
+Builder& Builder::causal_conv1d(std::int64_t out_channels, std::int64_t kernel_size,
+                                const nn::CausalConv1dOptions& options, std::string name) {
+  if (options.in_channels != 0 || options.out_channels != 0 || options.kernel_size != 0)
+    throw ValueError("causal_conv1d: the options give sizes, " + std::to_string(options.in_channels) + " to " +
+                     std::to_string(options.out_channels) + " channels and kernel_size " +
+                     std::to_string(options.kernel_size) + "; give the word the last two, it infers the first");
+  return word("causal_conv1d", std::move(name), [=](const Flow& in, const nn::Init& init) -> LayerPtr {
+    nn::CausalConv1dOptions all = options;
+    all.in_channels = features_of(in);
+    all.out_channels = out_channels;
+    all.kernel_size = kernel_size;
+    return std::make_unique<nn::CausalConv1d>(all, init);
+  });
+}
+
 Builder& Builder::gru(std::int64_t hidden_size, const nn::GruOptions& options, std::string name) {
   return word("gru", std::move(name), recurrent_of<nn::Gru>(hidden_size, options));
 }

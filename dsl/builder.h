@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ferrite/dsl/network.h"
+#include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/recurrent/custom.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
@@ -30,6 +31,10 @@ class Builder {
   explicit Builder(InputKind kind, std::int64_t size) : input_{kind, size} {}
 
   Builder& linear(std::int64_t features, std::string name = {});
+  /// A convolution over time that sees no later step; options as {.dilation = 2, .groups = 4, .bias = false}, whose
+  /// sizes stay 0.
+  Builder& causal_conv1d(std::int64_t out_channels, std::int64_t kernel_size,
+                         const nn::CausalConv1dOptions& options = {}, std::string name = {});
   /// Recurrent layers, batch first; options as {.layers = 2, .bidirectional = true, .dropout = 0.2}.
   Builder& gru(std::int64_t hidden_size, const nn::GruOptions& options = {}, std::string name = {});
   Builder& lstm(std::int64_t hidden_size, const nn::LstmOptions& options = {}, std::string name = {});

@@ -37,6 +37,13 @@ void add_layers(std::vector<Case>& all) {
   all.push_back(of("linear/empty", make<nn::Linear>(7, 4, init()), data({0, 7})));
   all.push_back(of("linear/refused", make<nn::Linear>(7, 4, init()), data({2, 6})));
   all.push_back(of("linear/dtype", make<nn::Linear>(7, 4, init()), data({2, 7}, 1, Dtype::f64)));
+  for (const std::int64_t groups : {1, 2, 6}) {
+    const nn::CausalConv1dOptions o{
+        .in_channels = 6, .out_channels = 12, .kernel_size = 3, .dilation = 2, .groups = groups};
+    const std::string n = "causal_conv1d/" + std::to_string(groups);
+    all.push_back(of(n, make<nn::CausalConv1d>(o, init()), data({2, 9, 6})));
+    all.push_back(of(n + "/f64", make<nn::CausalConv1d>(o, init(Dtype::f64)), data({2, 9, 6}, 1, Dtype::f64)));
+  }
   all.push_back(of("embedding", make<nn::Embedding>(11, 5, init()), below(11, {3, 4})));
   all.push_back(of("embedding/f64", make<nn::Embedding>(11, 5, init(Dtype::f64)), below(11, {6})));
   all.push_back(of("embedding/refused", make<nn::Embedding>(5, 3, init()), below(11, {30})));

@@ -179,6 +179,13 @@ std::vector<Case> stream_cases() {
     const Tensor x = data({8, B, 6});
     stream(
         "linear" + n, [=] { return std::make_unique<nn::Linear>(6, 19, init); }, x);
+    for (const std::int64_t groups : {1, 2, 6}) {
+      const nn::CausalConv1dOptions o{
+          .in_channels = 6, .out_channels = 12, .kernel_size = 3, .dilation = 2, .groups = groups};
+      stream(
+          "causal_conv1d/" + std::to_string(groups) + n, [=] { return std::make_unique<nn::CausalConv1d>(o, init); },
+          x);
+    }
     stream(
         "layer_norm" + n, [=] { return std::make_unique<nn::LayerNorm>(6, init); }, x);
     stream(

@@ -35,6 +35,10 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
   const nn::Init init{.seed = 4, .prefix = {}, .dtype = dtype};
   std::map<std::string, std::vector<Words>> all;
   all["linear"] = {one([](B& b) { b.linear(4); })};
+  all["causal_conv1d"] = {one([](B& b) { b.causal_conv1d(4, 1); }), one([](B& b) { b.causal_conv1d(4, 3); }),
+                          one([](B& b) { b.causal_conv1d(5, 2, {.dilation = 4, .bias = false}); }),
+                          one([](B& b) { b.causal_conv1d(3, 3, {.dilation = 2, .groups = 3}); }),
+                          one([](B& b) { b.causal_conv1d(6, 2).causal_conv1d(4, 2, {.dilation = 2, .groups = 2}); })};
   all["gru"] = {one([](B& b) { b.gru(4); }), one([](B& b) { b.gru(4, {.layers = 2}); }),
                 one([](B& b) { b.gru(4, {.reset_after = false}); })};
   all["lstm"] = {one([](B& b) { b.lstm(4); }), one([](B& b) { b.lstm(4, {.layers = 2, .proj_size = 2}); })};

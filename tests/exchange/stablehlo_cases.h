@@ -31,6 +31,9 @@ std::vector<StablehloCase> operation_cases(const ferrite::Primitive& op);
 /// GRUs and training steps.
 std::vector<StablehloCase> recurrent_cases();
 
+/// Causal convolutions and their gradients.
+std::vector<StablehloCase> convolution_cases();
+
 /// Scans and their gradients, as loops and step by step.
 std::vector<StablehloCase> scan_cases();
 

@@ -1,10 +1,11 @@
-/// Whole programs for other implementations of StableHLO: GRUs, their gradients, training steps.
+/// Whole programs for other implementations of StableHLO: GRUs, their gradients, training steps, causal convolutions.
 #include <cmath>
 #include <limits>
 
 #include "exchange/stablehlo_cases.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
+#include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/loss.h"
@@ -106,6 +107,29 @@ std::vector<StablehloCase> recurrent_cases() {
       list.push_back(training_step(kind.name + " adam step", kind.form, adam));
     }
     for (std::size_t i = first; i < list.size(); ++i) list[i].options.scan = kind.scan;
+  }
+  return list;
+}
+
+std::vector<StablehloCase> convolution_cases() {
+  std::vector<StablehloCase> list;
+  for (const std::int64_t groups : {1, 2, 4}) {
+    const nn::CausalConv1d layer(
+        {.in_channels = 4, .out_channels = 8, .kernel_size = 3, .dilation = 2, .groups = groups},
+        {.seed = 5, .dtype = Dtype::f64});
+    const std::string name = "causal convolution in " + std::to_string(groups) + " groups";
+    const Tensors in = {numbers({kBatch, 2 * kSteps, 4}, 9)};
+    list.push_back(with_variables(
+        name, [&](const Tensors& x) -> Tensors { return {layer(x[0])}; }, in));
+    const auto gradients = [&](const Tensors& given) -> Tensors {
+      Tape tape;
+      const Tensor x = tape.watch(given[0]);
+      const Tensor loss = ferrite::sum(ferrite::square(layer(x)));
+      Tensors all = tape.grad(loss, layer.parameters(), {.retain = true});
+      all.push_back(tape.grad(loss, {x})[0]);
+      return all;
+    };
+    list.push_back(with_variables(name + ", gradients", gradients, in));
   }
   return list;
 }

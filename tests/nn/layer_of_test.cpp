@@ -90,6 +90,8 @@ BOOST_AUTO_TEST_CASE(kinds_and_summaries) {
   both(nn::Linear(3, 4), "linear", "linear(in_features=3, out_features=4)");
   both(nn::Linear({.in_features = 3, .out_features = 4, .bias = false}), "linear",
        "linear(in_features=3, out_features=4, bias=false)");
+  both(nn::CausalConv1d({.in_channels = 3, .out_channels = 4, .kernel_size = 2, .dilation = 8}), "causal_conv1d",
+       "causal_conv1d(in_channels=3, out_channels=4, kernel_size=2, dilation=8)");
   both(nn::Embedding(7, 2), "embedding", "embedding(vocabulary=7, features=2)");
   both(nn::LayerNorm(3, {}, 1e-3), "layer_norm", "layer_norm(features=3, epsilon=0.001)");
   both(nn::Dropout(0.25), "dropout", "dropout(probability=0.25)");

@@ -1,0 +1,57 @@
+#pragma once
+/// The causal convolution over time.
+#include "ferrite/nn/layer_of.h"
+
+namespace ferrite::nn {
+
+struct CausalConv1dOptions {
+  std::int64_t in_channels = 0;  ///< the builder infers it
+  std::int64_t out_channels = 0;
+  std::int64_t kernel_size = 0;
+  std::int64_t dilation = 1;  ///< steps from one tap to the next
+  std::int64_t groups = 1;    ///< so many parts of the channels, each convolved by itself
+  bool bias = true;
+  static constexpr auto fields = std::tuple(
+      attr("in_channels", &CausalConv1dOptions::in_channels), attr("out_channels", &CausalConv1dOptions::out_channels),
+      attr("kernel_size", &CausalConv1dOptions::kernel_size), attr("dilation", &CausalConv1dOptions::dilation),
+      attr("groups", &CausalConv1dOptions::groups), attr("bias", &CausalConv1dOptions::bias));
+
+  /// (kernel_size - 1) * dilation: how many steps back the first tap is.
+  std::int64_t past() const { return (kernel_size - 1) * dilation; }
+};
+
+/// Convolution over time that sees no later step: torch.nn.functional.conv1d with stride 1 of the input padded with
+/// (kernel_size - 1) * dilation zeros before its first step.
+///
+///   y[b, t, o] = bias[o] + sum over k, i of weight[o, i, k] x[b, t - (kernel_size - 1 - k) dilation, g I + i]
+///
+/// with I = in_channels / groups and g = o / (out_channels / groups), the group of o. It is summed as a matrix product
+/// (docs/numerics.md, rule 2) of which k is the inner index; with several groups of one channel each, element by
+/// element with k ascending. x [B, T, in_channels] -> [B, T, out_channels], f32 or f64. weight [out_channels, I,
+/// kernel_size] and bias [out_channels], in memory as in files, start as U(-b, b) with b = 1 / sqrt(I kernel_size), as
+/// those of torch.nn.Conv1d.
+///
+/// A stream carries the last (kernel_size - 1) * dilation steps and gives the bits of the whole sequence.
+/// Throws ShapeError for another rank, another number of channels and a sequence without steps, DtypeError for another
+/// dtype than that of the weights, ValueError for a context with a carry or resets.
+class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions> {
+ public:
+  static constexpr auto name = "causal_conv1d";
+  /// Throws ValueError for sizes below 1, for groups that do not divide both numbers of channels, and where the first
+  /// tap is 2^31 or more steps back.
+  explicit CausalConv1d(const CausalConv1dOptions& options, const Init& init = {});
+
+  Tensor forward(const Tensor& x, const Context& context) const override;
+  bool causal() const override { return true; }
+  StepInput step_input() const override { return {options().in_channels, weight.dtype()}; }
+  std::vector<StepState> states(const StepRows& in) const override;
+  StepResult step(const Tensor& x, const Tensors& states) const override;
+
+  Parameter weight;
+  Parameter bias;  ///< empty without one
+
+ private:
+  Tensor convolved(const Tensors& taps) const;
+};
+
+}  // namespace ferrite::nn

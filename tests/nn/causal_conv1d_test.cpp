@@ -1,0 +1,178 @@
+// The causal convolution besides its values, which tests/golden compares with PyTorch.
+#include "ferrite/nn/layers/causal_conv1d.h"
+
+#include <cmath>
+
+#include "ferrite/autograd/gradcheck.h"
+#include "ferrite/autograd/tape.h"
+#include "ferrite/compile/compile.h"
+#include "ferrite/compile/symbols.h"
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/stream/stream.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::identical;
+using support::says;
+using support::within;
+
+namespace {
+
+nn::CausalConv1dOptions sizes(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t dilation = 1,
+                              std::int64_t groups = 1) {
+  return {.in_channels = in, .out_channels = out, .kernel_size = kernel, .dilation = dilation, .groups = groups};
+}
+
+/// Plain, wide enough for sums of several blocks, in groups, by channel, of one tap.
+const std::vector<nn::CausalConv1dOptions> kAll = {sizes(3, 5, 3, 2),       sizes(130, 7, 3),     sizes(6, 4, 2, 3, 2),
+                                                   sizes(40, 40, 5, 1, 40), sizes(3, 6, 3, 1, 3), sizes(4, 2, 1)};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(causal_conv1d)
+
+/// Loops over the definition; fails if taps, channels or groups are exchanged.
+BOOST_AUTO_TEST_CASE(is_the_sum_of_its_definition) {
+  for (const auto& o : kAll) {
+    const nn::CausalConv1d layer(o, {.seed = 1, .dtype = Dtype::f64});
+    const std::int64_t B = 2, T = 7, I = o.in_channels / o.groups, per_group = o.out_channels / o.groups;
+    const Tensor x = uniform({B, T, o.in_channels}, {.seed = 2}, -1, 1, Dtype::f64);
+    const std::vector<double> in = x.to_vector<double>(), w = layer.weight.peek().to_vector<double>(),
+                              bias = layer.bias.peek().to_vector<double>();
+    const auto at = [](const std::vector<double>& v, std::int64_t i) { return v[static_cast<std::size_t>(i)]; };
+    std::vector<double> wanted;
+    for (std::int64_t b = 0; b < B; ++b)
+      for (std::int64_t t = 0; t < T; ++t)
+        for (std::int64_t n = 0; n < o.out_channels; ++n) {
+          double y = at(bias, n);
+          for (std::int64_t k = 0; k < o.kernel_size; ++k)
+            for (std::int64_t i = 0; i < I; ++i) {
+              const std::int64_t from = t - (o.kernel_size - 1 - k) * o.dilation;
+              if (from < 0) continue;
+              y += at(w, (n * I + i) * o.kernel_size + k) *
+                   at(in, (b * T + from) * o.in_channels + n / per_group * I + i);
+            }
+          wanted.push_back(y);
+        }
+    BOOST_TEST(within(layer(x), Tensor::from(wanted, {B, T, o.out_channels}), 1e-13), layer.summary());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(begins_as_pytorchs_does) {
+  const nn::CausalConv1d layer(sizes(8, 64, 3, 1, 2), {.seed = 3});
+  const double bound = 1 / std::sqrt(4.0 * 3.0);
+  for (const Parameter& p : layer.parameters()) {
+    const double most = amax(abs(p.peek())).item();
+    BOOST_TEST(most <= bound);
+    BOOST_TEST(most > 0.9 * bound);
+  }
+  BOOST_TEST(layer.weight.shape().str() == "[64, 4, 3]");
+  BOOST_TEST(layer.bias.shape().str() == "[64]");
+  BOOST_TEST(layer.parameter_count() == 64 * 4 * 3 + 64);
+  nn::CausalConv1dOptions without = sizes(8, 64, 3);
+  without.bias = false;
+  BOOST_TEST(nn::CausalConv1d(without).parameters().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(streams_have_the_bits_of_the_whole_for_sums_of_several_blocks) {
+  for (const auto& o : kAll) {
+    const nn::CausalConv1d layer(o, {.seed = 1});
+    const Tensor x = uniform({1, 9, o.in_channels}, {.seed = 2}, -1, 1);
+    const std::vector<float> in = x.to_vector<float>();
+    std::vector<float> out(static_cast<std::size_t>(9 * o.out_channels));
+    nn::Stream stream = layer.stream();
+    stream.steps(9, in, out);
+    BOOST_TEST(stream.on_tensors() == 0U);
+    BOOST_TEST(identical(Tensor::from(out, {1, 9, o.out_channels}), layer(x)), layer.summary());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(later_steps_change_nothing) {
+  const nn::CausalConv1d layer(sizes(3, 5, 3, 2), {.seed = 1});
+  const Tensor x = uniform({2, 9, 3}, {.seed = 2}, -1, 1);
+  for (const std::int64_t t : {1, 4, 8})
+    BOOST_TEST(identical(contiguous(slice(layer(x), 1, 0, t)), layer(contiguous(slice(x, 1, 0, t)))));
+}
+
+BOOST_AUTO_TEST_CASE(a_row_alone_has_the_bits_of_the_row_in_a_batch) {
+  for (const auto& o : kAll) {
+    const nn::CausalConv1d layer(o, {.seed = 1});
+    const Tensor x = uniform({4, 6, o.in_channels}, {.seed = 2}, -1, 1), y = layer(x);
+    for (const std::int64_t b : {0, 3})
+      BOOST_TEST(identical(layer(slice(x, 0, b, b + 1)), slice(y, 0, b, b + 1)), layer.summary());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(compiled_training_has_the_bits_of_eager_training) {
+  for (const auto& o : kAll) {
+    const nn::CausalConv1d layer(o, {.seed = 1});
+    const auto f = [&](const Tensor& x) {
+      Tape tape;
+      const Tensor watched = tape.watch(x), loss = sum(square(layer(watched)));
+      Tensors all = tape.grad(loss, layer.parameters(), {.retain = true});
+      all.push_back(tape.grad(loss, {watched})[0]);
+      return all;
+    };
+    const auto planned = compile(f);
+    const Tensor x = uniform({2, 6, o.in_channels}, {.seed = 2}, -1, 1);
+    const Tensors a = f(x), b = planned(x);
+    BOOST_TEST_REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) BOOST_TEST(identical(a[i], b[i]), layer.summary() << " " << i);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(second_derivatives) {
+  for (const auto& o : {sizes(3, 2, 2, 2), sizes(4, 4, 3, 1, 2)}) {
+    const nn::CausalConv1d layer(o, {.seed = 1, .dtype = Dtype::f64});
+    const Tensor x = uniform({2, 4, o.in_channels}, {.seed = 2}, -1, 1, Dtype::f64);
+    const auto f = [&](const Tensors& in) { return tanh(layer(in[0])); };
+    const GradcheckReport report = gradcheck(f, {x}, {.order = 2});
+    BOOST_TEST(report.ok, report.str());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(one_program_for_every_batch_and_number_of_steps) {
+  const SymbolicNumber B = SymbolicNumber::symbol(0), T = SymbolicNumber::symbol(1);
+  for (const auto& o : kAll) {
+    const nn::CausalConv1d layer(o, {.seed = 1});
+    const auto f = [&](const Tensors& in) { return Tensors{layer(in[0])}; };
+    const SymbolicGraph g = trace_symbolic(f, {"B", "T"}, {{{B, T, o.in_channels}}}, {2, 16});
+    const Tensor x = uniform({3, 20, o.in_channels}, {.seed = 2}, -1, 1);
+    BOOST_TEST(g.spec_of(g.graph().outputs[0]).shape_str(g.symbols()) ==
+               "[B, T, " + std::to_string(o.out_channels) + "]");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_builder_has_a_word_for_it) {
+  const auto net =
+      dsl::sequence(6).causal_conv1d(8, 3, {.dilation = 4, .groups = 2}).relu().causal_conv1d(2, 1).build(1);
+  BOOST_TEST(net[0].summary() == "causal_conv1d(in_channels=6, out_channels=8, kernel_size=3, dilation=4, groups=2)");
+  BOOST_TEST(net[2].summary() == "causal_conv1d(in_channels=8, out_channels=2, kernel_size=1)");
+  BOOST_TEST(net.named_parameters()[0].name == "0.weight");
+  const std::string s = net.summary();
+  BOOST_TEST(s.find("0      causal_conv1d  [B, T, 8]") != std::string::npos, s);
+  BOOST_TEST(s.find("72") != std::string::npos, s);  // 8 * 3 * 3 multiply-adds a step
+}
+
+BOOST_AUTO_TEST_CASE(what_it_refuses) {
+  for (const auto& o : {sizes(0, 1, 1), sizes(1, 0, 1), sizes(1, 1, 0), sizes(1, 1, 1, 0), sizes(1, 1, 1, 1, 0)})
+    BOOST_CHECK_EXCEPTION(nn::CausalConv1d{o}, ValueError, says("kernel_size, dilation and groups must be positive"));
+  BOOST_CHECK_EXCEPTION(nn::CausalConv1d(sizes(4, 6, 1, 1, 4)), ValueError,
+                        says("groups must divide the numbers of channels, got 4 groups of 4 to 6"));
+  BOOST_CHECK_EXCEPTION(nn::CausalConv1d(sizes(1, 1, std::int64_t{1} << 40, std::int64_t{1} << 40)), ValueError,
+                        says("must be less than 2^31 steps back"));
+  const nn::CausalConv1d layer(sizes(3, 5, 3), {.seed = 1});
+  BOOST_CHECK_EXCEPTION((void)layer(ones({2, 4, 2})), ShapeError, says("expects [B, T, 3], got [2, 4, 2]"));
+  BOOST_CHECK_EXCEPTION((void)layer(ones({4, 3})), ShapeError, says("expects [B, T, 3], got [4, 3]"));
+  BOOST_CHECK_EXCEPTION((void)layer(ones({2, 0, 3})), ShapeError, says("the sequence has no steps: [2, 0, 3]"));
+  BOOST_CHECK_EXCEPTION((void)layer(ones({2, 4, 3}, Dtype::f64)), DtypeError,
+                        says("the weights are f32, got f64[2, 4"));
+  BOOST_TEST(layer(ones({0, 4, 3})).shape().str() == "[0, 4, 5]");
+  BOOST_CHECK_EXCEPTION(dsl::sequence(3).causal_conv1d(4, 2, {.in_channels = 3}), ValueError,
+                        says("causal_conv1d: the options give sizes"));
+  BOOST_CHECK_EXCEPTION(dsl::features(3).causal_conv1d(4, 2).build(1), ShapeError, says("expects [B, T, 3]"));
+  BOOST_CHECK_EXCEPTION(dsl::sequence(3).causal_conv1d(4, 2, {.groups = 2}).build(1), ValueError,
+                        says("layer 0 (causal_conv1d \"0\"): causal_conv1d: groups must divide"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
