@@ -23,12 +23,12 @@ class Stream;
 struct Context {
   /// i64 [B]: how many steps of each sequence count; undefined: all T.
   Tensor lengths{};
-  /// bool [B, T]: the states of recurrent layers start anew before these steps; undefined: never.
+  /// bool [B, T]: the states of layers start anew before these steps; undefined: never.
   Tensor reset_mask{};
   /// Initial state of one recurrent layer, and an LSTM's initial memory; undefined: zeros. A chain refuses them.
   Tensor state{};
   Tensor cell{};
-  /// Where recurrent layers find and leave their states (nn/recurrent/carry.h); null: nowhere.
+  /// Where layers find and leave the states that they carry (nn/carry.h); null: nowhere.
   const Carry* carry = nullptr;
 };
 
@@ -39,8 +39,7 @@ struct Named {
   C variable{};
 };
 
-/// A state that a recurrent layer of a model can carry from one call to the next (nn/recurrent/carry.h): [layers, B,
-/// width].
+/// A state that a layer of a model can carry from one call to the next (nn/carry.h): [layers, B, width].
 struct CarriedState {
   std::string name;                   ///< "encoder.gru.h"
   std::shared_ptr<const void> layer;  ///< identity of the layer, which may be moved
@@ -69,7 +68,7 @@ class Module {
   std::vector<Named<Parameter>> named_parameters() const&& { return whole().parameters_; }
   std::vector<Named<Buffer>> named_buffers() const&& { return whole().buffers_; }
   std::vector<Named<State>> named_states() const&& { return whole().states_; }
-  /// What the recurrent layers in it carry from call to call.
+  /// What the layers in it carry from call to call.
   const std::vector<CarriedState>& carried_states() const& { return carried_; }
   std::vector<CarriedState> carried_states() const&& { return carried_; }
   /// Whether a state is carried by this very layer.
@@ -134,7 +133,8 @@ class Module {
   State state(std::string_view name, Tensor value);
   /// A state that is drawn as a parameter is.
   State state(std::string_view name, const Spec& spec, Variable::Draw draw, const Init& init);
-  /// Registers a state that this layer carries from call to call.
+  /// Registers a state [layers, B, width] that this layer carries from call to call: in `forward` it reads and assigns
+  /// that of `context.carry->states_of(*this, B)` (nn/carry.h).
   void carries(std::string_view name, std::int64_t layers, std::int64_t width, Dtype dtype);
   /// Registers the variables of another module under "<name>.", and draws those without a value if this one has a seed.
   /// Throws ValueError when that gives two parameters, buffers or states one full name, for the module itself, and when

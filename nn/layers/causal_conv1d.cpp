@@ -1,8 +1,12 @@
 /// The causal convolution over time, as a matrix product of the inputs under all taps.
 #include "ferrite/nn/layers/causal_conv1d.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "ferrite/nn/carry.h"
+#include "ferrite/nn/detail/lengths.h"
 
 namespace ferrite::nn {
 namespace {
@@ -22,6 +26,18 @@ void check(const CausalConv1dOptions& o) {
            " with dilation " + std::to_string(o.dilation));
 }
 
+/// i64 [B, T]: the last step up to each one before which the mask is set, at least of those `reach` steps back; -reach
+/// where there is none. Each round doubles the number of steps that have been looked at.
+Tensor last_resets(const Tensor& mask, std::int64_t B, std::int64_t T, std::int64_t reach) {
+  if (mask.dtype() != Dtype::boolean || mask.shape() != Shape{B, T})
+    throw ShapeError("causal_conv1d: expects a reset mask bool[" + std::to_string(B) + ", " + std::to_string(T) +
+                     "], got " + mask.spec().str());
+  Tensor last = where(mask, arange(T), full({}, -reach, Dtype::i64));
+  for (std::int64_t n = 1; n < std::min(reach, T); n *= 2)
+    last = maximum(last, concat({full({B, n}, -reach, Dtype::i64), slice(last, 1, 0, T - n)}, 1));
+  return last;
+}
+
 }  // namespace
 
 CausalConv1d::CausalConv1d(const CausalConv1dOptions& o, const Init& init) : LayerOf(o, init) {
@@ -31,6 +47,7 @@ CausalConv1d::CausalConv1d(const CausalConv1dOptions& o, const Init& init) : Lay
   const Fill fill = init::uniform(-bound, bound);
   weight = parameter("weight", {o.out_channels, I, o.kernel_size}, fill, init);
   if (o.bias) bias = parameter("bias", {o.out_channels}, fill, init);
+  if (o.past() > 0) carries("past", o.past(), o.in_channels, init.dtype);
 }
 
 Tensor CausalConv1d::forward(const Tensor& x, const Context& context) const {
@@ -42,12 +59,37 @@ Tensor CausalConv1d::forward(const Tensor& x, const Context& context) const {
   if (x.dtype() != weight.dtype())
     throw DtypeError("causal_conv1d: the weights are " + std::string(name_of(weight.dtype())) + ", got " +
                      x.spec().str() + "; cast the input");
-  if (context.carry || context.reset_mask.defined())
-    throw ValueError("causal_conv1d: takes neither a carry nor resets; stream it, or give it whole sequences");
-  const Tensor padded = o.past() > 0 ? concat({zeros({B, o.past(), o.in_channels}, x.dtype()), x}, 1) : x;
+  const std::int64_t past = o.past();
+  if (past == 0) return convolved({x});
+  const Tensor before = context.carry ? transpose(context.carry->states_of(*this, B)[0], 0, 1)
+                                      : zeros({B, past, o.in_channels}, x.dtype());
+  const Tensor padded = concat({before, x}, 1);
+  const Tensor last = context.reset_mask.defined() ? last_resets(context.reset_mask, B, T, past) : Tensor();
   Tensors taps;
-  for (std::int64_t k = 0; k < o.kernel_size; ++k) taps.push_back(slice(padded, 1, k * o.dilation, k * o.dilation + T));
+  for (std::int64_t at = 0; at <= past; at += o.dilation) {
+    const Tensor tap = slice(padded, 1, at, at + T);
+    const bool cut = last.defined() && at < past;
+    taps.push_back(cut ? where(unsqueeze(lt(arange(T) - (past - at), last), 2), 0, tap) : tap);
+  }
+  if (context.carry) carry_on(padded, last, context);
   return convolved(taps);
+}
+
+/// Leaves the last steps of `padded` [B, past + T, C], of each row up to its length, to the next piece: zeros where
+/// they lie before the row's last reset.
+void CausalConv1d::carry_on(const Tensor& padded, const Tensor& last_reset, const Context& context) const {
+  const std::int64_t past = options().past(), B = padded.shape()[0], T = padded.shape()[1] - past;
+  const bool ragged = context.lengths.defined();
+  const Tensor lengths =
+      ragged ? detail::checked_lengths("causal_conv1d: a length of", context.lengths, B, T) : full({B}, T, Dtype::i64);
+  const Tensor steps = unsqueeze(lengths, 1) + arange(past);  // [B, past], those of `padded`
+  Tensor next =
+      ragged ? gather(padded, 1, expand(unsqueeze(steps, 2), {B, past, padded.shape()[2]})) : slice(padded, 1, T);
+  if (last_reset.defined()) {
+    const Tensor reset = gather(last_reset, 1, unsqueeze(lengths - 1, 1));  // [B, 1]
+    next = where(unsqueeze(lt(steps - past, reset), 2), 0, next);
+  }
+  context.carry->states_of(*this, B)[0].assign(contiguous(transpose(next, 0, 1)));
 }
 
 std::vector<StepState> CausalConv1d::states(const StepRows& in) const {

@@ -31,9 +31,12 @@ struct CausalConv1dOptions {
 /// kernel_size] and bias [out_channels], in memory as in files, start as U(-b, b) with b = 1 / sqrt(I kernel_size), as
 /// those of torch.nn.Conv1d.
 ///
-/// A stream carries the last (kernel_size - 1) * dilation steps and gives the bits of the whole sequence.
-/// Throws ShapeError for another rank, another number of channels and a sequence without steps, DtypeError for another
-/// dtype than that of the weights, ValueError for a context with a carry or resets.
+/// Before the first step there are zeros, or with `context.carry` the last steps of the piece before; no output looks
+/// back beyond a step at which `context.reset_mask` is set. `context.lengths` say where a row ends that is carried on.
+/// Pieces and streams have the outputs of the whole sequence bit for bit; both carry the last past() steps.
+///
+/// Throws ShapeError for another rank, another number of channels, a sequence without steps, and lengths and masks that
+/// do not fit, DtypeError for another dtype than that of the weights.
 class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions> {
  public:
   static constexpr auto name = "causal_conv1d";
@@ -52,6 +55,7 @@ class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions> {
 
  private:
   Tensor convolved(const Tensors& taps) const;
+  void carry_on(const Tensor& padded, const Tensor& last_reset, const Context& context) const;
 };
 
 }  // namespace ferrite::nn

@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/lengths.h"
-#include "ferrite/nn/recurrent/carry.h"
 #include "ferrite/nn/recurrent/detail/recurrent_checks.h"
 
 namespace ferrite::nn {

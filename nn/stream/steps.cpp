@@ -1,8 +1,8 @@
 /// The steps of layers without a recurrence, and the fallback that runs a layer on tensors.
 #include <array>
 
+#include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/steps.h"
-#include "ferrite/nn/recurrent/carry.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/operations.h"

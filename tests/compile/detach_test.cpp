@@ -5,7 +5,7 @@
 #include "ferrite/compile/scan.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/dsl/builder.h"
-#include "ferrite/nn/recurrent/carry.h"
+#include "ferrite/nn/carry.h"
 #include "ferrite/nn/recurrent/custom.h"
 #include "ferrite/tensor/recorder.h"
 #include "support/compare.h"

@@ -1,5 +1,5 @@
 // States between calls: a compiled function follows reset, restore and another carry; a model may be moved.
-#include "ferrite/nn/recurrent/carry.h"
+#include "ferrite/nn/carry.h"
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"

@@ -8,6 +8,8 @@
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/symbols.h"
 #include "ferrite/dsl/builder.h"
+#include "ferrite/nn/carry.h"
+#include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/stream/stream.h"
 #include "support/compare.h"
 
@@ -85,6 +87,106 @@ BOOST_AUTO_TEST_CASE(streams_have_the_bits_of_the_whole_for_sums_of_several_bloc
     BOOST_TEST(stream.on_tensors() == 0U);
     BOOST_TEST(identical(Tensor::from(out, {1, 9, o.out_channels}), layer(x)), layer.summary());
   }
+}
+
+BOOST_AUTO_TEST_CASE(pieces_have_the_bits_of_the_whole) {
+  const auto net =
+      dsl::sequence(3).causal_conv1d(4, 3, {.dilation = 2}).gru(4).causal_conv1d(2, 2, {.groups = 2}).build(1);
+  const Tensor x = uniform({3, 12, 3}, {.seed = 2}, -1, 1), y = net(x);
+  for (const std::int64_t length : {1, 2, 5, 12}) {  // shorter than what is carried, too
+    const nn::Carry carry(net, 3);
+    const auto planned = compile([&](const Tensor& piece) { return net(piece, {.carry = &carry}); });
+    for (const bool compiled : {false, true}) {
+      carry.reset();
+      Tensors parts;
+      for (const Tensor& piece : nn::pieces(x, length))
+        parts.push_back(compiled ? planned(piece) : net(piece, {.carry = &carry}));
+      BOOST_TEST(identical(concat(std::span<const Tensor>(parts.data(), parts.size()), 1), y), "pieces of " << length);
+    }
+  }
+  const nn::Carry carry(net, 3);
+  BOOST_TEST(carry.save().size() == 3U);
+  BOOST_TEST(carry.save()[0].shape().str() == "[4, 3, 3]");
+  (void)net(x, {.carry = &carry});
+  carry.reset(1);
+  const Tensor again = net(x, {.carry = &carry});
+  BOOST_TEST(identical(slice(again, 0, 1, 2), slice(y, 0, 1, 2)));
+  BOOST_TEST(!identical(slice(again, 0, 0, 1), slice(y, 0, 0, 1)));
+}
+
+BOOST_AUTO_TEST_CASE(a_reset_begins_a_sequence) {
+  for (const auto& o : kAll) {
+    const nn::CausalConv1d layer(o, {.seed = 1, .dtype = Dtype::f64});
+    const Tensor x = uniform({2, 17, o.in_channels}, {.seed = 2}, -1, 1, Dtype::f64);
+    for (const std::vector<std::int64_t>& at : {std::vector<std::int64_t>{}, {0}, {1, 2}, {5, 11, 12, 16}}) {
+      std::vector<std::int64_t> marks(34, 0), begins{0};
+      for (const std::int64_t t : at) {
+        marks[static_cast<std::size_t>(17 + t)] = 1;  // of the second row
+        if (t > 0) begins.push_back(t);
+      }
+      begins.push_back(17);
+      Tensors parts;
+      for (std::size_t i = 0; i + 1 < begins.size(); ++i)
+        parts.push_back(layer(slice(slice(x, 0, 1, 2), 1, begins[i], begins[i + 1])));
+      const Tensor mask = cast(Tensor::from(marks, {2, 17}), Dtype::boolean);
+      const Tensor y = layer(x, {.reset_mask = mask});
+      BOOST_TEST(identical(slice(y, 0, 1, 2), concat(std::span<const Tensor>(parts.data(), parts.size()), 1)));
+      BOOST_TEST(identical(slice(y, 0, 0, 1), layer(slice(x, 0, 0, 1))));
+      if (o.past() == 0) continue;
+      const nn::Carry carry(layer, 2);
+      Tensors pieces;
+      for (std::int64_t t = 0; t < 17; t += 3)
+        pieces.push_back(layer(slice(x, 1, t, t + 3), {.reset_mask = slice(mask, 1, t, t + 3), .carry = &carry}));
+      BOOST_TEST(identical(concat(std::span<const Tensor>(pieces.data(), pieces.size()), 1), y), layer.summary());
+    }
+  }
+}
+
+/// What follows a padded piece follows each row's last valid step.
+BOOST_AUTO_TEST_CASE(rows_of_different_lengths_are_carried_on_from_their_ends) {
+  const nn::CausalConv1d layer(sizes(3, 4, 3, 2), {.seed = 1});
+  const Tensor x = uniform({3, 9, 3}, {.seed = 2}, -1, 1);
+  const std::vector<std::int64_t> lengths = {5, 1, 3};
+  const nn::Carry carry(layer, 3);
+  Tensors first, rest;
+  for (std::int64_t b = 0; b < 3; ++b) {
+    const std::int64_t n = lengths[static_cast<std::size_t>(b)];
+    const Tensor row = slice(x, 0, b, b + 1);
+    first.push_back(concat({slice(row, 1, 0, n), full({1, 5 - n, 3}, NAN)}, 1));
+    rest.push_back(slice(row, 1, n, n + 4));
+  }
+  (void)layer(concat(std::span<const Tensor>(first.data(), 3), 0),
+              {.lengths = Tensor::from(lengths, {3}), .carry = &carry});
+  const Tensor y = layer(concat(std::span<const Tensor>(rest.data(), 3), 0), {.carry = &carry}), whole = layer(x);
+  for (std::int64_t b = 0; b < 3; ++b) {
+    const std::int64_t n = lengths[static_cast<std::size_t>(b)];
+    BOOST_TEST(identical(slice(y, 0, b, b + 1), slice(slice(whole, 0, b, b + 1), 1, n, n + 4)), "row " << b);
+  }
+}
+
+/// A layer of a user that holds one and has no step of its own runs on tensors, and must not forget.
+BOOST_AUTO_TEST_CASE(a_layer_that_holds_one_streams_with_the_bits_of_the_whole) {
+  struct Holder final : nn::Layer {
+    nn::CausalConv1d conv{sizes(3, 3, 2, 2), {.seed = 1}};
+    Holder() { adopt("conv", conv); }
+    std::string kind() const override { return "holder"; }
+    bool causal() const override { return true; }
+    nn::StepInput step_input() const override { return conv.step_input(); }
+    Tensor forward(const Tensor& x, const nn::Context& c) const override { return x + conv(x, c); }
+    std::unique_ptr<nn::Layer> clone() const override {
+      auto copy = std::make_unique<Holder>();
+      nn::copy_values(*this, *copy);
+      return copy;
+    }
+  };
+  const Holder layer;
+  const Tensor x = uniform({1, 9, 3}, {.seed = 2}, -1, 1);
+  const std::vector<float> in = x.to_vector<float>();
+  std::vector<float> out(27);
+  nn::Stream stream = layer.stream();
+  stream.steps(9, in, out);
+  BOOST_TEST(stream.on_tensors() == 1U);
+  BOOST_TEST(identical(Tensor::from(out, {1, 9, 3}), layer(x)));
 }
 
 BOOST_AUTO_TEST_CASE(later_steps_change_nothing) {
@@ -167,6 +269,15 @@ BOOST_AUTO_TEST_CASE(what_it_refuses) {
   BOOST_CHECK_EXCEPTION((void)layer(ones({2, 0, 3})), ShapeError, says("the sequence has no steps: [2, 0, 3]"));
   BOOST_CHECK_EXCEPTION((void)layer(ones({2, 4, 3}, Dtype::f64)), DtypeError,
                         says("the weights are f32, got f64[2, 4"));
+  BOOST_CHECK_EXCEPTION((void)layer(ones({2, 4, 3}), {.reset_mask = ones({2, 3}, Dtype::boolean)}), ShapeError,
+                        says("causal_conv1d: expects a reset mask bool[2, 4], got bool[2, 3]"));
+  const nn::Gru gru(3, 4);
+  const nn::Carry carry(layer, 2), other(gru, 2);
+  BOOST_CHECK_EXCEPTION((void)layer(ones({3, 4, 3}), {.carry = &carry}), ShapeError, says("a batch of 2, got 3"));
+  BOOST_CHECK_EXCEPTION((void)layer(ones({2, 4, 3}), {.carry = &other}), ValueError, says("made for another model"));
+  const nn::Context too_long{.lengths = Tensor::from<std::int64_t>({4, 5}), .carry = &carry};
+  BOOST_CHECK_EXCEPTION((void)layer(ones({2, 4, 3}), too_long), ShapeError, says("a length of 5 lies outside 1..4"));
+  BOOST_TEST(identical(carry.save()[0], zeros({2, 2, 3})));
   BOOST_TEST(layer(ones({0, 4, 3})).shape().str() == "[0, 4, 5]");
   BOOST_CHECK_EXCEPTION(dsl::sequence(3).causal_conv1d(4, 2, {.in_channels = 3}), ValueError,
                         says("causal_conv1d: the options give sizes"));

@@ -1,7 +1,7 @@
 // The fused form and the scan against the unrolled one: values to the bit, gradients within rounding; rows and chunks
 // to the bit.
 #include "ferrite/autograd/tape.h"
-#include "ferrite/nn/recurrent/carry.h"
+#include "ferrite/nn/carry.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
 #include "ferrite/nn/recurrent/peephole_lstm.h"

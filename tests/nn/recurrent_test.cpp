@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/nn/recurrent/carry.h"
+#include "ferrite/nn/carry.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"

@@ -6,11 +6,11 @@
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
+#include "ferrite/nn/carry.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/nn/recurrent/carry.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"

@@ -6,7 +6,7 @@
 #include "ferrite/compile/scan/detail/run.h"
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/compile/tracer.h"
-#include "ferrite/nn/recurrent/carry.h"
+#include "ferrite/nn/carry.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "support/compare.h"
 

@@ -1,9 +1,7 @@
-/// States of a model's recurrent layers between calls.
-#include "ferrite/nn/recurrent/carry.h"
+/// States of a model's layers between calls.
+#include "ferrite/nn/carry.h"
 
 #include <algorithm>
-
-#include "ferrite/nn/recurrent/recurrent.h"
 
 namespace ferrite::nn {
 
@@ -39,7 +37,7 @@ void Carry::restore(std::span<const Tensor> states) const {
   for (std::size_t i = 0; i < states.size(); ++i) states_[i].assign(states[i]);
 }
 
-std::span<const State> Carry::states_of(const Recurrent& layer, std::int64_t batch) const {
+std::span<const State> Carry::states_of(const Layer& layer, std::int64_t batch) const {
   const auto own = [&](const CarriedState& s) { return layer.is_layer_of(s); };
   const auto first = std::find_if(of_.begin(), of_.end(), own);
   if (first == of_.end())

@@ -1,5 +1,5 @@
 #pragma once
-/// States of a model's recurrent layers between calls.
+/// States of a model's layers between calls.
 #include <span>
 #include <vector>
 
@@ -7,10 +7,9 @@
 
 namespace ferrite::nn {
 
-class Recurrent;
-
-/// The states of a model's recurrent layers between calls: truncated back-propagation through time, and any sequence
-/// that comes in pieces. What is left here is cut off from every tape: gradients stop at the border of a piece.
+/// The states of a model's layers between calls, of recurrent ones and causal convolutions: truncated back-propagation
+/// through time, and any sequence that comes in pieces. What is left here is cut off from every tape: gradients stop at
+/// the border of a piece.
 ///
 ///   const nn::Carry carry(net, batch_size);
 ///   for (int epoch = 0; epoch < epochs; ++epoch) {
@@ -28,8 +27,8 @@ class Recurrent;
 /// be moved; a clone needs its own. Layers of two directions take no part. Not for use by several threads at once.
 class Carry {
  public:
-  /// Zeros for so many rows of a batch, for every recurrent layer that the model has registered. Throws ValueError for
-  /// a batch below 0.
+  /// Zeros for so many rows of a batch, for every state that layers of the model have registered (Module::carries).
+  /// Throws ValueError for a batch below 0.
   Carry(const Module& model, std::int64_t batch);
   Carry(Carry&&) = default;
   Carry& operator=(Carry&&) = delete;  // a compiled function refers to the variables: assign their values
@@ -38,19 +37,19 @@ class Carry {
   void reset() const;
   /// Those of one row of the batch become zeros. Throws ValueError for a row outside 0..batch - 1.
   void reset(std::int64_t row) const;
-  /// The states, layer by layer as the model has registered them: h, then of an LSTM c, each [L, B, H].
+  /// The states, layer by layer as the model has registered them: h, then of an LSTM c, each [L, B, H]; of a causal
+  /// convolution its last steps [(kernel_size - 1) * dilation, B, C].
   std::vector<Tensor> save() const;
   /// Takes over states that `save` gave, of this carry or of that of a like model. Throws ValueError for another number
   /// of them, ShapeError and DtypeError for other types; nothing has changed then.
   void restore(std::span<const Tensor> states) const;
   /// The variables, in the order of `save`.
   std::span<const State> variables() const { return states_; }
+  /// Those of one layer, in the order in which it has registered them: what its `forward` reads and assigns. Throws
+  /// ValueError for a layer that is not in the model or has registered none, ShapeError for another batch.
+  std::span<const State> states_of(const Layer& layer, std::int64_t batch) const;
 
  private:
-  friend class Recurrent;
-  /// Those of a layer. Throws ValueError for one that is not in the model, ShapeError for another batch.
-  std::span<const State> states_of(const Recurrent& layer, std::int64_t batch) const;
-
   std::vector<CarriedState> of_;  ///< by state: whose it is
   std::vector<State> states_;
   std::int64_t batch_;
