@@ -79,7 +79,7 @@ class Validation {
   void check(const Graph::Node& n) {
     if (!n.op) invalid("a node has no operation");
     if (!n.op->infer)
-      invalid("'" + std::string(n.op->name) + "' is a step of a plan, which no program has; trace anew");
+      invalid("'" + std::string(n.op->name) + "' is a step of a plan, which no program has; trace the function again");
     if (n.op->is_pointwise()) check_operands(n);
     Tensors stand_ins;
     for (const ValueId v : n.in) {

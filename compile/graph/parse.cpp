@@ -175,7 +175,7 @@ class Parser {
     std::swap(outer, g_);
     for (;;) {
       Line line = next();
-      if (depth > kDeepest) line.fail("programs stand in each other too deep");
+      if (depth > kDeepest) line.fail("programs are nested too deep");
       if (line.accept("}")) break;
       statement(line, depth);
       if (!line.done()) line.fail("something is left over");

@@ -52,7 +52,7 @@ ValueId Tracer::from_outside(const Tensor& t) {
     for (const Recorder* r : f->recorders)
       if (r->holds(t))
         throw TraceError("trace: a captured tensor " + t.spec().str() +
-                         " stands on a tape, and as a constant it would have no gradient; make it an argument, or "
+                         " is recorded on a tape, and as a constant it would have no gradient; make it an argument, or "
                          "detach it outside");
   if (t.is_abstract()) throw TraceError("trace: a traced tensor " + t.spec().str() + " was used outside its trace");
   const ValueId v = define(t);

@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(captured_variables_would_have_no_gradient) {
   const Tensor w = tape.watch(full({}, 3)), x = tape.watch(full({}, 2));
   const auto lost = compile([&](const Tensor& y) { return y * w; });
   BOOST_CHECK_EXCEPTION((void)lost(x), TraceError,
-                        says("stands on a tape, and as a constant it would have no gradient"));
+                        says("is recorded on a tape, and as a constant it would have no gradient"));
   const Tensor constant = detach(w);
   const auto meant = compile([&](const Tensor& y) { return y * constant; });
   BOOST_TEST(tape.grad(meant(x), {x})[0].item<float>() == 3.0F);

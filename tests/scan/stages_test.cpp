@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_tape_in_a_compiled_function_watches_no_variable_of_a_tape
     const Tensor w = inner.watch(v);
     return inner.grad(sum(w * w * x), {w})[0];
   });
-  BOOST_CHECK_EXCEPTION(f(draw({3}, 2)), TraceError, support::says("stands on a tape"));
+  BOOST_CHECK_EXCEPTION(f(draw({3}, 2)), TraceError, support::says("is recorded on a tape"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
