@@ -31,7 +31,7 @@ constinit const CellKernels<T> KernelsOf<kCell, T>::value = [] {
 }();
 
 /// What the gates of one packet of units of one row read and write. Each cell finishes its sums in a function object
-/// of its own, in line behind the product.
+/// of its own, in line behind the product; a call among them would put all sums into memory.
 template <class T>
 class Gates {
  public:
@@ -41,35 +41,37 @@ class Gates {
 
  protected:
   /// x W_ih + b_ih.
-  P input(std::int64_t row, std::int64_t gate, std::int64_t j) const {
+  [[gnu::always_inline]] P input(std::int64_t row, std::int64_t gate, std::int64_t j) const {
     const P x = stored(row, gate, j);
     return b_ih_ ? x + P::load(b_ih_ + gate * H_ + j) : x;
   }
   /// h W_hh + b_hh from the product.
-  P recurrent(P product, std::int64_t gate, std::int64_t j) const {
+  [[gnu::always_inline]] P recurrent(P product, std::int64_t gate, std::int64_t j) const {
     return b_hh_ ? product + P::load(b_hh_ + gate * H_ + j) : product;
   }
-  P sum(std::int64_t row, std::int64_t gate, std::int64_t j, P product) const {
+  [[gnu::always_inline]] P sum(std::int64_t row, std::int64_t gate, std::int64_t j, P product) const {
     return input(row, gate, j) + recurrent(product, gate, j);
   }
-  P vector(std::int64_t k, std::int64_t j) const { return P::load(vectors_ + k * H_ + j); }
-  P before(std::int64_t row, std::int64_t j) const { return P::load(s_.h + row * s_.P_ + j); }
-  P memory(std::int64_t row, std::int64_t j) const { return P::load(s_.c + row * s_.H_ + j); }
-  void set_memory(std::int64_t row, std::int64_t j, P c) const { c.store(s_.c_next + row * s_.H_ + j); }
+  [[gnu::always_inline]] P vector(std::int64_t k, std::int64_t j) const { return P::load(vectors_ + k * H_ + j); }
+  [[gnu::always_inline]] P before(std::int64_t row, std::int64_t j) const { return P::load(s_.h + row * s_.P_ + j); }
+  [[gnu::always_inline]] P memory(std::int64_t row, std::int64_t j) const { return P::load(s_.c + row * s_.H_ + j); }
+  [[gnu::always_inline]] void set_memory(std::int64_t row, std::int64_t j, P c) const {
+    c.store(s_.c_next + row * s_.H_ + j);
+  }
   /// The operand of a second product.
-  T* between(std::int64_t row, std::int64_t j) const { return s_.between + row * s_.H_ + j; }
+  [[gnu::always_inline]] T* between(std::int64_t row, std::int64_t j) const { return s_.between + row * s_.H_ + j; }
   /// A gate or another value of this step, for what comes later.
-  void store(std::int64_t row, std::int64_t place, std::int64_t j, P v, std::int64_t n) const {
+  [[gnu::always_inline]] void store(std::int64_t row, std::int64_t place, std::int64_t j, P v, std::int64_t n) const {
     put(s_.i + row * s_.i_row + place * s_.i_gate + j, v, n);
   }
-  P stored(std::int64_t row, std::int64_t place, std::int64_t j) const {
+  [[gnu::always_inline]] P stored(std::int64_t row, std::int64_t place, std::int64_t j) const {
     return P::load(s_.i + row * s_.i_row + place * s_.i_gate + j);
   }
-  void set_state(std::int64_t row, std::int64_t j, P next, std::int64_t n) const {
+  [[gnu::always_inline]] void set_state(std::int64_t row, std::int64_t j, P next, std::int64_t n) const {
     next.store(s_.next + row * s_.P_ + j);
     put(s_.y + row * s_.y_row + j, next, n);
   }
-  bool saving() const { return s_.save; }
+  [[gnu::always_inline]] bool saving() const { return s_.save; }
   /// What a gradient reads, place by place, where one will.
   template <std::same_as<P>... V>
   [[gnu::always_inline]] void save(std::int64_t row, std::int64_t j, std::int64_t n, V... values) const {
