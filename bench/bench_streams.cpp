@@ -1,5 +1,6 @@
 // A step of a stream: layers whose step is written by hand beside the program of their step in operations, in one run.
-// A step by hand stays where it takes less than 1 / 1.1 of the program's time (docs/benchmarks.md).
+// The last column is a step of 64 in one call. A step by hand stays where it takes less than 1 / 1.1 of the program's
+// time (docs/benchmarks.md).
 #include <cstdio>
 #include <memory>
 
@@ -28,21 +29,25 @@ class InOperations final : public nn::Layer {
   std::unique_ptr<nn::Layer> layer_;
 };
 
-std::function<void()> steps(const nn::Layer& layer, std::int64_t batch, std::int64_t features) {
+/// So many steps in a call.
+std::function<void()> steps(const nn::Layer& layer, std::int64_t batch, std::int64_t features, std::int64_t n = 1) {
   const auto stream = std::make_shared<nn::Stream>(layer.stream(batch));
-  const auto x = std::make_shared<std::vector<float>>(static_cast<std::size_t>(batch * features), 0.25F);
+  const auto x = std::make_shared<std::vector<float>>(static_cast<std::size_t>(n * batch * features), 0.25F);
   const std::int64_t width = layer(zeros({batch, 1, features})).numel();
-  const auto y = std::make_shared<std::vector<float>>(static_cast<std::size_t>(width));
-  return [=] { stream->step(std::span<const float>(*x), std::span<float>(*y)); };
+  const auto y = std::make_shared<std::vector<float>>(static_cast<std::size_t>(n * width));
+  if (n == 1) return [=] { stream->step(std::span<const float>(*x), std::span<float>(*y)); };
+  return [=] { stream->steps(n, std::span<const float>(*x), std::span<float>(*y)); };
 }
 
 void row(const char* name, std::int64_t size, std::int64_t batch, const dsl::Builder& words) {
   const dsl::Network net = words.build(1);
   net.eval();
   const InOperations whole(net.clone());
-  const std::vector<double> t = bench::interleaved({steps(net, batch, size), steps(whole, batch, size)});
-  std::printf("%-24s %5lld %5lld %9.3f %9.3f %7.2f\n", name, static_cast<long long>(size),
-              static_cast<long long>(batch), t[0] * 1e6, t[1] * 1e6, t[1] / t[0]);
+  constexpr std::int64_t kBlock = 64;
+  const std::vector<double> t =
+      bench::interleaved({steps(net, batch, size), steps(whole, batch, size), steps(net, batch, size, kBlock)});
+  std::printf("%-24s %5lld %5lld %9.3f %9.3f %7.2f %9.3f\n", name, static_cast<long long>(size),
+              static_cast<long long>(batch), t[0] * 1e6, t[1] * 1e6, t[1] / t[0], t[2] * 1e6 / kBlock);
   std::fflush(stdout);
 }
 
@@ -50,7 +55,7 @@ void row(const char* name, std::int64_t size, std::int64_t batch, const dsl::Bui
 
 int main() {
   const FlushDenormals guard;
-  std::printf("%-24s %5s %5s %9s %9s %7s\n", "us a step", "H", "B", "stream", "program", "ratio");
+  std::printf("%-24s %5s %5s %9s %9s %7s %9s\n", "us a step", "H", "B", "stream", "program", "ratio", "of 64");
   for (const std::int64_t H : {4, 16, 64, 256})
     for (const std::int64_t batch : {1, 8}) {
       const auto words = [&] { return dsl::sequence(H); };

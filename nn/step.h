@@ -51,9 +51,9 @@ class CapacityError : public Error {
   using Error::Error;
 };
 
-/// One step of a layer on plain rows: what a stream is made of. It holds handles to the model's cells, its own copy of
-/// their values in the order in which its kernel reads them, and its states. Once made it allocates nothing and takes
-/// no lock; what throws has changed nothing.
+/// One step of a layer on plain rows: what a stream is made of. It holds handles to the model's variables, its own copy
+/// of their values in the order in which its kernel reads them, and its states. Once made it allocates nothing and
+/// takes no lock; what throws has changed nothing.
 class Step {
  public:
   virtual ~Step() = default;
@@ -66,7 +66,11 @@ class Step {
   virtual void commit() {}
   /// Whether `commit` does anything: asked once.
   virtual bool commits() const { return true; }
-  /// Takes the cells' present values; the states stay.
+  /// How many steps `run_several` takes at most; 1: it is not to be called. A layer that says more never throws.
+  virtual std::int64_t most_at_once() const { return 1; }
+  /// n steps with their commits, n at most `most_at_once`: x [n, B, D] -> y [n, B, N], with the bits of single steps.
+  virtual void run_several(std::int64_t, const void*, void*) {}
+  /// Takes the variables' present values; the states stay.
   virtual void refresh() {}
   /// States become zeros.
   virtual void reset() {}

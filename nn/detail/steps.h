@@ -21,10 +21,15 @@ inline Spec spec_of(const StepRows& r) {
 StepRows rows_of(const Tensor& x);
 /// The rows that a step of a layer with such states gives.
 StepRows rows_after(const Layer& layer, const StepRows& in, const std::vector<StepState>& states);
+/// How many steps of so many bytes go from layer to layer at once: enough to share the work around them, few enough to
+/// stay near.
+inline std::int64_t steps_at_once(std::int64_t bytes) {
+  return std::clamp<std::int64_t>(64 * 1024 / std::max<std::int64_t>(bytes, 1), 1, 64);
+}
 /// A copy of a layer that stands where the layer stands: errors and costs name the same path.
 std::unique_ptr<Layer> copy_in_place_of(const Layer& layer);
 
-/// The cells of a copy take the values of the model's.
+/// The variables of a copy take the values of the model's.
 template <class C>
 void take_values(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i].variable.assign(from[i].variable.peek());

@@ -1,4 +1,6 @@
 /// One step of a recurrent layer for streams: its weights packed once, its states in place.
+#include <optional>
+
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/nn/recurrent/gated.h"
@@ -99,8 +101,12 @@ class RecurrentStepOf final : public Step {
         next_(L_ * B_ * padded<T>(P_)),
         c_(cell.has_memory ? L_ * B_ * padded<T>(H_) : 0),
         c_next_(c_.size()),
-        room_(B_ * (cell.gates + 1) * padded<T>(H_) + B_ * padded<T>(P_)) {
+        room_(B_ * (cell.gates + 1) * padded<T>(H_) + B_ * padded<T>(P_)),
+        at_once_(detail::steps_at_once(B_ * P_ * static_cast<std::int64_t>(sizeof(T)))),
+        sequence_(at_once_ > 1 ? 2 * at_once_ * B_ * P_ : 0),
+        states_(at_once_ > 1 ? B_ * (P_ + H_) : 0) {
     for (const RecurrentWeights& w : weights) layers_.emplace_back(cell, w, H_);
+    if (at_once_ > 1) rows_memory_.emplace(memory_of_a_sequence());
   }
 
   StepRows result() const override { return {B_, P_, dtype_of<T>}; }
@@ -140,6 +146,17 @@ class RecurrentStepOf final : public Step {
   }
   void commit() override { swapped_ = !swapped_; }
 
+  std::int64_t most_at_once() const override { return at_once_; }
+  void run_several(std::int64_t n, const void* x, void* y) override {
+    detail::Rows<const T*> from{static_cast<const T*>(x), B_ * layers_[0].weights().ih.K, layers_[0].weights().ih.K};
+    for (std::int64_t k = 0; k < L_; ++k) {
+      const bool last = k + 1 == L_;
+      T* const to = last ? static_cast<T*>(y) : sequence_.get() + k % 2 * at_once_ * B_ * P_;
+      run_layer(k, n, from, {to, B_ * P_, P_});
+      from = {to, B_ * P_, P_};
+    }
+  }
+
   void refresh() override {
     for (PackedLayer<T>& l : layers_) l.refresh();
   }
@@ -169,6 +186,48 @@ class RecurrentStepOf final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<RecurrentStepOf>(*this); }
 
  private:
+  detail::Recurrence<T> sequence(std::int64_t k, std::int64_t n, detail::Rows<const T*> x) {
+    return {.cell = cell_,
+            .T_ = n,
+            .B = B_,
+            .D = layers_[static_cast<std::size_t>(k)].weights().ih.K,
+            .H = H_,
+            .P = P_,
+            .reverse = false,
+            .x = x,
+            .w = layers_[static_cast<std::size_t>(k)].weights(),
+            .h0 = states_.get(),
+            .c0 = cell_->has_memory ? states_.get() + B_ * P_ : nullptr,
+            .lengths = nullptr,
+            .resets = {}};
+  }
+  /// Where the states after n steps go: where those before stood.
+  detail::RecurrenceOut<T> out_of(const detail::Recurrence<T>& r, detail::Rows<T*> y) {
+    return {.y = y, .h = states_.get(), .c = r.c0 ? states_.get() + B_ * P_ : nullptr, .saved = nullptr};
+  }
+  std::int64_t memory_of_a_sequence() {
+    const detail::Recurrence<T> r = sequence(0, at_once_, {});
+    return detail::recurrence_kernels<T>().memory(r, out_of(r, {}), B_);
+  }
+
+  /// n steps of layer k.
+  void run_layer(std::int64_t k, std::int64_t n, detail::Rows<const T*> x, detail::Rows<T*> y) {
+    const detail::Recurrence<T> r = sequence(k, n, x);
+    const detail::RecurrenceOut<T> out = out_of(r, y);
+    T* const h = this->h() + k * B_ * padded<T>(P_);
+    T* const c = this->c() + k * B_ * padded<T>(H_);
+    for (std::int64_t b = 0; b < B_; ++b) {
+      std::copy_n(h + b * padded<T>(P_), P_, out.h + b * P_);
+      if (out.c) std::copy_n(c + b * padded<T>(H_), H_, out.c + b * H_);
+    }
+    const detail::RecurrenceKernels<T>& kernels = detail::recurrence_kernels<T>();
+    kernels.rows(kernels.of(*cell_), r, out, 0, B_, rows_memory_->get());
+    for (std::int64_t b = 0; b < B_; ++b) {
+      std::copy_n(out.h + b * P_, P_, h + b * padded<T>(P_));
+      if (out.c) std::copy_n(out.c + b * H_, H_, c + b * padded<T>(H_));
+    }
+  }
+
   /// The states as the next step reads them.
   T* h() const { return swapped_ ? next_.get() : h_.get(); }
   T* c() const { return swapped_ ? c_next_.get() : c_.get(); }
@@ -195,6 +254,10 @@ class RecurrentStepOf final : public Step {
   std::vector<PackedLayer<T>> layers_;
   StepMemory<T> h_, next_, c_, c_next_;
   StepMemory<T> room_;
+  std::int64_t at_once_;    ///< steps that there is room for
+  StepMemory<T> sequence_;  ///< rows between two layers in so many steps
+  StepMemory<T> states_;    ///< of a layer, without the padding of rows
+  std::optional<StepMemory<T>> rows_memory_{};
   bool swapped_ = false;  ///< the states stand in `next_` and `c_next_`
 };
 

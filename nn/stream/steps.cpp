@@ -1,5 +1,6 @@
 /// The steps of layers without a recurrence, and the fallback that runs a layer on tensors.
 #include <array>
+#include <limits>
 
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/steps.h"
@@ -15,6 +16,9 @@ using ferrite::detail::GateMatrix;
 
 std::int64_t bytes_of(const StepRows& r) { return r.batch * r.width * size_of(r.dtype); }
 
+/// Of steps that a layer takes at once, where it carries nothing from one to the next.
+constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::max();
+
 class Identity final : public Step {
  public:
   explicit Identity(const StepRows& rows) : rows_(rows) {}
@@ -22,6 +26,10 @@ class Identity final : public Step {
   bool commits() const override { return false; }
   void run(const void* x, void* y) override {
     std::copy_n(static_cast<const std::byte*>(x), bytes_of(rows_), static_cast<std::byte*>(y));
+  }
+  std::int64_t most_at_once() const override { return kAnyNumber; }
+  void run_several(std::int64_t n, const void* x, void* y) override {
+    std::copy_n(static_cast<const std::byte*>(x), n * bytes_of(rows_), static_cast<std::byte*>(y));
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<Identity>(*this); }
 
@@ -34,9 +42,11 @@ class Pointwise final : public Step {
   Pointwise(const Primitive& op, const StepRows& rows) : block_(op.block(rows.dtype)), rows_(rows) {}
   StepRows result() const override { return rows_; }
   bool commits() const override { return false; }
-  void run(const void* x, void* y) override {
+  void run(const void* x, void* y) override { Pointwise::run_several(1, x, y); }
+  std::int64_t most_at_once() const override { return kAnyNumber; }
+  void run_several(std::int64_t n, const void* x, void* y) override {
     const std::ptrdiff_t run = 1;
-    block_(&x, &run, y, rows_.batch * rows_.width);
+    block_(&x, &run, y, n * rows_.batch * rows_.width);
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<Pointwise>(*this); }
 
@@ -63,9 +73,11 @@ class LinearStep final : public Step {
   }
   StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
   bool commits() const override { return false; }
-  void run(const void* x, void* y) override {
+  void run(const void* x, void* y) override { LinearStep::run_several(1, x, y); }
+  std::int64_t most_at_once() const override { return kAnyNumber; }
+  void run_several(std::int64_t n, const void* x, void* y) override {
     matrix_.data = packed_.get();  // of a copy elsewhere
-    product_(matrix_, batch_, static_cast<const T*>(x), D_, has_bias_ ? added_.get() : nullptr, static_cast<T*>(y));
+    product_(matrix_, n * batch_, static_cast<const T*>(x), D_, has_bias_ ? added_.get() : nullptr, static_cast<T*>(y));
   }
   void refresh() override {
     const Tensor w = contiguous(weight_.peek());
@@ -117,29 +129,32 @@ class EmbeddingStep final : public Step {
 class Chain final : public Step {
  public:
   Chain(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds)
-      : steps_(std::move(steps)), in_(in), adds_(adds), half_(room_between(steps_)), room_(2 * half_ / 8) {
+      : steps_(std::move(steps)),
+        in_(in),
+        adds_(adds),
+        half_(room_between(steps_)),
+        at_once_(most_of(steps_)),
+        room_(2 * at_once_ * half_ / 8) {
     find_committing();
     const StepRows out = result();
     if (adds_ && (out.width != in_.width || out.dtype != in_.dtype))
       throw ShapeError("residual: the chain changes the shape: " + std::to_string(in_.width) + " to " +
                        std::to_string(out.width) + " features");
   }
-  Chain(const Chain& o) : Step(o), in_(o.in_), adds_(o.adds_), half_(o.half_), room_(o.room_) {
+  Chain(const Chain& o) : Step(o), in_(o.in_), adds_(o.adds_), half_(o.half_), at_once_(o.at_once_), room_(o.room_) {
     for (const auto& s : o.steps_) steps_.push_back(s->clone());
     find_committing();
   }
 
   StepRows result() const override { return steps_.empty() ? in_ : steps_.back()->result(); }
   void run(const void* x, void* y) override {
-    const void* at = x;
-    for (std::size_t k = 0; k < steps_.size(); ++k) {
-      const bool last = k + 1 == steps_.size();
-      void* const to = last ? y : reinterpret_cast<std::byte*>(room_.get()) + (k % 2 ? half_ : 0);
-      ferrite::detail::in_layer(steps_[k]->scope(), [&] { steps_[k]->run(at, to); });
-      at = to;
-    }
-    if (steps_.empty()) std::copy_n(static_cast<const std::byte*>(x), bytes_of(in_), static_cast<std::byte*>(y));
-    if (adds_) add(x, y);
+    through(1, x, y, [](Step& s, const void* from, void* to) {
+      ferrite::detail::in_layer(s.scope(), [&] { s.run(from, to); });
+    });
+  }
+  std::int64_t most_at_once() const override { return at_once_; }
+  void run_several(std::int64_t n, const void* x, void* y) override {
+    through(n, x, y, [n](Step& s, const void* from, void* to) { s.run_several(n, from, to); });
   }
   void commit() override {
     for (Step* const s : committing_) s->commit();
@@ -170,12 +185,26 @@ class Chain final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<Chain>(*this); }
 
  private:
+  /// n steps of one layer after the other, by run(layer, from, to).
+  template <class F>
+  void through(std::int64_t n, const void* x, void* y, F&& run) {
+    const void* at = x;
+    for (std::size_t k = 0; k < steps_.size(); ++k) {
+      const bool last = k + 1 == steps_.size();
+      void* const to = last ? y : reinterpret_cast<std::byte*>(room_.get()) + (k % 2 ? at_once_ * half_ : 0);
+      run(*steps_[k], at, to);
+      at = to;
+    }
+    if (steps_.empty()) std::copy_n(static_cast<const std::byte*>(x), n * bytes_of(in_), static_cast<std::byte*>(y));
+    if (adds_) add(n, x, y);
+  }
+
   /// x + f(x), in the order of Residual.
-  void add(const void* x, void* y) const {
+  void add(std::int64_t n, const void* x, void* y) const {
     const Primitive* const op = ferrite::detail::ops::add;
     const std::array<const void*, 2> in = {x, y};
     const std::array<std::ptrdiff_t, 2> run = {1, 1};
-    op->block(in_.dtype)(in.data(), run.data(), y, in_.batch * in_.width);
+    op->block(in_.dtype)(in.data(), run.data(), y, n * in_.batch * in_.width);
   }
 
   void find_committing() {
@@ -189,12 +218,18 @@ class Chain final : public Step {
     for (const auto& s : steps) most = std::max(most, bytes_of(s->result()));
     return (most + 127) / 64 * 64;
   }
+  static std::int64_t most_of(const std::vector<std::unique_ptr<Step>>& steps) {
+    std::int64_t most = steps_at_once(room_between(steps));
+    for (const auto& s : steps) most = std::min(most, s->most_at_once());
+    return most;
+  }
 
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<Step*> committing_;
   StepRows in_;
   bool adds_;
-  std::int64_t half_;
+  std::int64_t half_;     ///< bytes of the rows between two layers
+  std::int64_t at_once_;  ///< steps that there is room for
   StepMemory<double> room_;
 };
 

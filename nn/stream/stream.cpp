@@ -48,11 +48,13 @@ void Stream::prepare(std::int64_t width) {
   if (!step_) step_ = detail::step_of(*model_, in_);
   commits_ = step_->commits();
   const StepRows out = step_->result();
-  room_ = std::make_unique<Room>(batch_ * width * size_of(in_.dtype), out.batch * out.width * size_of(out.dtype));
+  const std::int64_t x = batch_ * width * size_of(in_.dtype), y = out.batch * out.width * size_of(out.dtype);
+  at_once_ = std::min(step_->most_at_once(), detail::steps_at_once(std::max(x, y)));
+  room_ = std::make_unique<Room>(at_once_ * x, at_once_ * y);
 }
 
 template <class In, class Out>
-void Stream::advance(std::span<const In> x, std::span<Out> y) {
+void Stream::check(std::span<const In> x, std::span<Out> y) {
   const auto n = static_cast<std::int64_t>(x.size());
   if (!step_ && any_float_ && is_float(dtype_of<In>)) in_.dtype = dtype_of<In>;
   if (in_.dtype != dtype_of<In>)
@@ -71,6 +73,11 @@ void Stream::advance(std::span<const In> x, std::span<Out> y) {
   if (out.batch * out.width != static_cast<std::int64_t>(y.size()))
     throw ShapeError("stream: a step gives " + std::to_string(out.batch * out.width) + " values, there is room for " +
                      std::to_string(y.size()));
+}
+
+template <class In, class Out>
+void Stream::advance(std::span<const In> x, std::span<Out> y) {
+  check(x, y);
   std::memcpy(room_->x.get(), x.data(), x.size_bytes());
   ferrite::detail::in_layer(step_->scope(), [&] { step_->run(room_->x.get(), room_->y.get()); });
   if (commits_) step_->commit();
@@ -82,19 +89,36 @@ template void Stream::advance(std::span<const double>, std::span<double>);
 template void Stream::advance(std::span<const std::int64_t>, std::span<float>);
 template void Stream::advance(std::span<const std::int64_t>, std::span<double>);
 
-void Stream::steps(std::int64_t n, std::span<const float> x, std::span<float> y) {
+template <class In, class Out>
+void Stream::several(std::int64_t n, std::span<const In> x, std::span<Out> y) {
   const auto fits = [&](std::size_t values) {
     return n == 0 ? values == 0 : values % static_cast<std::size_t>(n) == 0;
   };
   if (n < 0 || !fits(x.size()) || !fits(y.size()))
     throw ShapeError("stream: " + std::to_string(x.size()) + " and " + std::to_string(y.size()) +
                      " values cannot be cut into " + std::to_string(n) + " steps");
-  for (std::size_t i = 0, count = static_cast<std::size_t>(n); i < count; ++i) {
-    const std::size_t in = x.size() / count;
-    const std::size_t out = y.size() / count;
-    step(x.subspan(i * in, in), y.subspan(i * out, out));
+  if (n == 0) return;
+  const std::size_t in = x.size() / static_cast<std::size_t>(n), out = y.size() / static_cast<std::size_t>(n);
+  check(x.first(in), y.first(out));
+  while (n > 0) {
+    const auto now = static_cast<std::size_t>(std::min(n, at_once_));
+    if (now == 1) {
+      advance(x.first(in), y.first(out));
+    } else {
+      std::memcpy(room_->x.get(), x.data(), now * in * sizeof(In));
+      step_->run_several(static_cast<std::int64_t>(now), room_->x.get(), room_->y.get());
+      std::memcpy(y.data(), room_->y.get(), now * out * sizeof(Out));
+    }
+    x = x.subspan(now * in);
+    y = y.subspan(now * out);
+    n -= static_cast<std::int64_t>(now);
   }
 }
+
+template void Stream::several(std::int64_t, std::span<const float>, std::span<float>);
+template void Stream::several(std::int64_t, std::span<const double>, std::span<double>);
+template void Stream::several(std::int64_t, std::span<const std::int64_t>, std::span<float>);
+template void Stream::several(std::int64_t, std::span<const std::int64_t>, std::span<double>);
 
 Stream Stream::clone() const {
   Stream copy;

@@ -36,8 +36,12 @@ class Stream {
   /// One token each for a model that begins with an embedding: [B] -> [B, N].
   void step(std::span<const std::int64_t> tokens, std::span<float> y) { advance(tokens, y); }
   void step(std::span<const std::int64_t> tokens, std::span<double> y) { advance(tokens, y); }
-  /// n steps, one after the other: x [n, B, D] -> y [n, B, N]. Where one throws, those before it have been made.
-  void steps(std::int64_t n, std::span<const float> x, std::span<float> y);
+  /// n steps: x [n, B, D] -> y [n, B, N], with the bits of n calls of `step` and in less time, as for the blocks of an
+  /// audio host. Where one throws, those before it have been made.
+  void steps(std::int64_t n, std::span<const float> x, std::span<float> y) { several(n, x, y); }
+  void steps(std::int64_t n, std::span<const double> x, std::span<double> y) { several(n, x, y); }
+  void steps(std::int64_t n, std::span<const std::int64_t> tokens, std::span<float> y) { several(n, tokens, y); }
+  void steps(std::int64_t n, std::span<const std::int64_t> tokens, std::span<double> y) { several(n, tokens, y); }
 
   /// Begins anew from zero states.
   void reset();
@@ -61,6 +65,11 @@ class Stream {
   Stream();
   template <class In, class Out>
   void advance(std::span<const In> x, std::span<Out> y);
+  template <class In, class Out>
+  void several(std::int64_t n, std::span<const In> x, std::span<Out> y);
+  /// Throws unless a step takes and gives such rows.
+  template <class In, class Out>
+  void check(std::span<const In> x, std::span<Out> y);
   /// Makes the steps, now that the width of a row is known.
   void prepare(std::int64_t width);
 
@@ -72,6 +81,7 @@ class Stream {
   std::unique_ptr<Room> room_;
   StepRows in_;
   std::int64_t batch_ = 1;
+  std::int64_t at_once_ = 1;  ///< steps that go through the layers together
   bool commits_ = false;
   bool any_float_ = false;  ///< the first step tells the dtype, too
 };

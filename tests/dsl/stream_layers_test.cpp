@@ -92,13 +92,24 @@ Tensor stepped(nn::Stream& stream, const Tensor& x, std::int64_t width) {
   return stack(std::span<const Tensor>(steps.data(), steps.size()), 1);
 }
 
-/// Outputs of a stream over x [B, T, ...] as [B, T, N].
-Tensor streamed(nn::Stream& stream, const Tensor& x, const Spec& y) {
+/// The same by `steps`.
+template <class In, class Out>
+Tensor at_once(nn::Stream& stream, const Tensor& x, std::int64_t width) {
+  const std::int64_t B = x.shape()[0], T = x.shape()[1];
+  const std::vector<In> in = contiguous(transpose(x, 0, 1)).template to_vector<In>();
+  std::vector<Out> out(static_cast<std::size_t>(T * B * width));
+  stream.steps(T, std::span<const In>(in), std::span<Out>(out));
+  return transpose(Tensor::from(out, {T, B, width}), 0, 1);
+}
+
+/// Outputs of a stream over x [B, T, ...] as [B, T, N]: step by step, or all at once.
+Tensor streamed(nn::Stream& stream, const Tensor& x, const Spec& y, bool all = false) {
   const std::int64_t N = y.shape[-1];
-  if (x.dtype() == Dtype::i64)
-    return y.dtype == Dtype::f64 ? stepped<std::int64_t, double>(stream, x, N)
-                                 : stepped<std::int64_t, float>(stream, x, N);
-  return y.dtype == Dtype::f64 ? stepped<double, double>(stream, x, N) : stepped<float, float>(stream, x, N);
+  const auto by = [&]<class In, class Out>(In, Out) {
+    return all ? at_once<In, Out>(stream, x, N) : stepped<In, Out>(stream, x, N);
+  };
+  if (x.dtype() == Dtype::i64) return y.dtype == Dtype::f64 ? by(std::int64_t(), 0.0) : by(std::int64_t(), 0.0F);
+  return y.dtype == Dtype::f64 ? by(0.0, 0.0) : by(0.0F, 0.0F);
 }
 
 /// Rows of the outputs that a stream has to give: all steps, or of `last_step` those of growing pieces.
@@ -132,6 +143,12 @@ void try_stream(const dsl::Network& net, std::int64_t batch, Dtype dtype) {
   nn::Stream other = net.stream(batch);
   other.restore(saved);
   BOOST_TEST(identical(streamed(other, piece(4, 6), y.spec()), wanted(4, 6)), "restored in another stream");
+
+  // Several steps at once, between single ones.
+  other.restore(saved);
+  BOOST_TEST(identical(streamed(other, piece(4, 7), y.spec(), true), wanted(4, 7)), "three steps at once");
+  BOOST_TEST(identical(streamed(other, piece(7, 8), y.spec()), wanted(7, 8)), "one after them");
+  BOOST_TEST(identical(streamed(other, piece(8, kSteps), y.spec(), true), wanted(8, kSteps)), "the rest at once");
 
   // One row begins anew, with the first steps again; the others go on.
   const std::int64_t fresh = batch - 1;

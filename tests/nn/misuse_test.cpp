@@ -171,11 +171,11 @@ BOOST_AUTO_TEST_CASE(no_steps_of_something) {
   nn::Stream stream = net.stream();
   std::vector<float> x(6), y(4);
   stream.steps(2, x, y);
-  stream.steps(0, {}, {});
+  stream.steps(0, std::span<const float>(), {});
   const auto refused = says("values cannot be cut into 0 steps");
   BOOST_CHECK_EXCEPTION(stream.steps(0, x, y), ShapeError, refused);
   BOOST_CHECK_EXCEPTION(stream.steps(0, x, {}), ShapeError, refused);
-  BOOST_CHECK_EXCEPTION(stream.steps(0, {}, y), ShapeError, refused);
+  BOOST_CHECK_EXCEPTION(stream.steps(0, std::span<const float>(), y), ShapeError, refused);
 }
 
 BOOST_AUTO_TEST_CASE(labels_of_no_class) {
