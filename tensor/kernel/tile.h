@@ -92,10 +92,10 @@ template <int G>
 inline constexpr int kMostRows = kManyRegisters ? (G == 4 ? 6 : 8) : (G == 4 ? 3 : 4);
 constexpr int fewer_rows(int rows) { return rows == 8 ? 4 : rows == 6 || rows == 4 ? 2 : 1; }
 /// Unit blocks that a tile of so many rows takes at once: enough chains to hide their latency, few enough registers.
-/// One row waits for the memory of its weights rather than for its chains: the fewer at once, the more of the gates
-/// before overlap with the product behind.
-constexpr int units_at_once(int rows, int gates) {
-  const int chains = rows == 1 ? (kManyRegisters ? 4 : 8) : (kManyRegisters ? 24 : 12);
+/// One row whose weights are `far`, beyond the first cache, waits for them rather than for its
+/// chains: the fewer at once, the more of the gates before overlap with the product behind.
+constexpr int units_at_once(int rows, int gates, bool far) {
+  const int chains = rows == 1 ? (kManyRegisters && far ? 4 : 8) : (kManyRegisters ? 24 : 12);
   const int most = std::max(1, chains / (rows * gates));
   return most >= 8 ? 8 : most >= 4 ? 4 : most >= 2 ? 2 : 1;
 }
@@ -108,11 +108,12 @@ class EachUnit {
   EachUnit(const GateMatrix<T>& w, const T* a, std::int64_t a_row, const F& f) : w_(w), a_(a), a_row_(a_row), f_(f) {}
 
   void run(std::int64_t rows) {
-    constexpr std::int64_t kStaysNear = 768 * 1024;  // bytes
+    constexpr std::int64_t kFirstCache = 48 * 1024, kStaysNear = 768 * 1024;  // bytes
     const std::int64_t blocks = packets_of<T>(w_.units);
-    if (w_.K * G * w_.units * static_cast<std::int64_t>(sizeof(T)) <= kStaysNear || rows <= kMostRows<G>)
-      return row_groups<kMostRows<G>>(0, rows, 0, blocks);
-    constexpr std::int64_t kAtOnce = units_at_once(kMostRows<G>, G);
+    const std::int64_t bytes = w_.K * G * w_.units * static_cast<std::int64_t>(sizeof(T));
+    far_ = bytes > kFirstCache;
+    if (bytes <= kStaysNear || rows <= kMostRows<G>) return row_groups<kMostRows<G>>(0, rows, 0, blocks);
+    constexpr std::int64_t kAtOnce = units_at_once(kMostRows<G>, G, true);
     for (std::int64_t block = 0; block < blocks; block += kAtOnce)
       row_groups<kMostRows<G>>(0, rows, block, std::min(blocks, block + kAtOnce));
   }
@@ -120,7 +121,14 @@ class EachUnit {
  private:
   template <int MR>
   void row_groups(std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t last) {
-    for (; row + MR <= rows; row += MR) unit_groups<MR, units_at_once(MR, G)>(row, first, last);
+    constexpr int kNear = units_at_once(MR, G, false), kFar = units_at_once(MR, G, true);
+    for (; row + MR <= rows; row += MR) {
+      if (kNear != kFar && far_) {
+        unit_groups<MR, kFar>(row, first, last);
+      } else {
+        unit_groups<MR, kNear>(row, first, last);
+      }
+    }
     if constexpr (MR > 1) {
       if (row < rows) row_groups<fewer_rows(MR)>(row, rows, first, last);
     }
@@ -158,6 +166,7 @@ class EachUnit {
   const T* a_;
   std::int64_t a_row_;
   const F& f_;
+  bool far_ = false;
 };
 
 template <class T, int G, class F>
