@@ -39,6 +39,7 @@
 #include "ferrite/nn/stream/stream.h"
 #include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/generator.h"
+#include "ferrite/tensor/instruction_set.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/threads.h"

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "ferrite/tensor/instruction_set.h"
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/packet.h"
 #include "ferrite/tensor/ops.h"
@@ -116,7 +117,8 @@ int main() {
   openblas_set_num_threads(1);
 #endif
   const double peak = bench::peak_flops();
-  std::printf("packets of %d floats, peak %.1f GFLOP/s\n", bench::kLanes, peak * 1e-9);
+  std::printf("packets of %d floats, peak %.1f GFLOP/s; kernels for %s\n", bench::kLanes, peak * 1e-9,
+              std::string(ferrite::instruction_set()).c_str());
   table(false, peak);
   table(true, peak);
   vectors();

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "ferrite/tensor/denormals.h"
+#include "ferrite/tensor/instruction_set.h"
 #include "jobs.h"
 #include "limit/limit.h"
 #include "machine.h"
@@ -89,7 +90,9 @@ void print(const Row& r) {
 void write_json(const std::string& path, const std::vector<Row>& rows, double peak) {
   std::ofstream out(path);
   out << "{\"processor\": \"" << processor() << "\", \"peak_gflops\": " << peak * 1e-9
-      << ", \"floats_in_a_packet\": " << kLanes << ", \"unit\": \"us\", \"cells\": [\n";
+      << ", \"floats_in_a_packet\": " << kLanes << ", \"instruction_set\": \"" << ferrite::instruction_set()
+      << "\""
+         ", \"unit\": \"us\", \"cells\": [\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& r = rows[i];
     out << " {\"job\": \"" << r.job << "\", \"kind\": \"" << r.cell.kind << "\", \"H\": " << r.cell.H
@@ -115,8 +118,8 @@ int run_grid(const std::vector<std::string>& jobs, const std::vector<std::string
   }
   const ferrite::FlushDenormals guard;
   Bounds bounds;
-  std::printf("%s, peak %.1f GFLOP/s in packets of %d floats; D = H; microseconds, medians, in turn\n",
-              processor().c_str(), bounds.peak() * 1e-9, kLanes);
+  std::printf("%s, peak %.1f GFLOP/s in packets of %d floats; kernels for %s; D = H; microseconds, medians, in turn\n",
+              processor().c_str(), bounds.peak() * 1e-9, kLanes, std::string(ferrite::instruction_set()).c_str());
   if (!limit::available()) std::printf("the hand-written GRU needs AVX-512: its column is left out\n");
   std::printf("%-8s %-5s %4s %4s %4s %11s %11s %11s %8s\n", "job", "layer", "H", "T", "B", "ours", "limit", "bound",
               "ratio");

@@ -1,4 +1,5 @@
-# Flags of every target of ours. No contraction behind our back and no fast math: docs/numerics.md, rule 5.
+# Flags of every target of ours, all of them compiled for any processor of the architecture but kernels
+# (FerriteKernels.cmake). No contraction behind our back and no fast math: docs/numerics.md, rule 4.
 function(ferrite_set_flags target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
                                              VISIBILITY_INLINES_HIDDEN ON)
@@ -17,15 +18,6 @@ function(ferrite_set_flags target)
     target_compile_options(${target} PRIVATE
       -Wno-maybe-uninitialized -Wno-uninitialized -Wno-ignored-attributes -Wno-array-bounds -Wno-restrict
       -Wno-stringop-overflow -Wno-stringop-overread)
-  endif()
-  if(FERRITE_ISA STREQUAL "avx2")
-    target_compile_options(${target} PRIVATE -march=x86-64-v3)
-  elseif(FERRITE_ISA STREQUAL "avx512")
-    target_compile_options(${target} PRIVATE -march=x86-64-v4)
-  elseif(FERRITE_ISA STREQUAL "" AND FERRITE_NATIVE)
-    target_compile_options(${target} PRIVATE -march=native)
-  elseif(NOT FERRITE_ISA MATCHES "^(sse)?$")
-    message(FATAL_ERROR "FERRITE_ISA must be empty, sse, avx2 or avx512, got '${FERRITE_ISA}'")
   endif()
   if(FERRITE_BUILD_FUZZ)  # libFuzzer sees only what is compiled so
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)

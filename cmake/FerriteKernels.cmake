@@ -1,33 +1,74 @@
 # Kernels, the sources called *_kernel.cpp, are compiled once for each instruction set that a library has, with flags and
 # a namespace of its own: a level (tensor/kernel/level.h). The objects of a level define nothing outside its namespaces,
-# so that several can be linked into one library; tests/house/symbols_test.cpp reads them.
+# so that all of them are linked into one library; tests/house/symbols_test.cpp reads them. Which level a process uses is
+# decided at run time (tensor/kernel/levels.cpp).
 
-# The level that these options ask for.
-function(ferrite_choose_level result)
-  if(FERRITE_ISA)
-    set(level "${FERRITE_ISA}")
-  elseif(FERRITE_NATIVE)
-    set(level native)
-  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-    set(level sse)
-  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-    set(level neon)
+# All levels of the architecture, the narrowest first.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
+  set(FERRITE_ALL_LEVELS sse2 avx2 avx512)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  set(FERRITE_ALL_LEVELS neon)
+else()
+  set(FERRITE_ALL_LEVELS generic)
+endif()
+
+# What processors of a level must have is what tensor/kernel/levels.cpp asks them for. The compilers schedule for what is
+# common today.
+set(FERRITE_FLAGS_sse2)
+set(FERRITE_FLAGS_avx2 -mavx2 -mfma -mbmi -mbmi2)
+set(FERRITE_FLAGS_avx512 ${FERRITE_FLAGS_avx2} -mavx512f -mavx512vl -mavx512dq -mavx512bw -mavx512cd)
+set(FERRITE_FLAGS_neon)
+set(FERRITE_FLAGS_generic)
+set(FERRITE_FLAGS_native -march=native)
+
+# The levels that FERRITE_ISA_LEVELS asks for, the narrowest first.
+function(ferrite_choose_levels result)
+  if(FERRITE_ISA_LEVELS STREQUAL "all")
+    set(levels ${FERRITE_ALL_LEVELS})
+  elseif(FERRITE_ISA_LEVELS STREQUAL "native")
+    set(levels native)
   else()
-    set(level generic)
+    set(levels ${FERRITE_ALL_LEVELS})
+    foreach(level ${FERRITE_ISA_LEVELS})
+      if(NOT level IN_LIST FERRITE_ALL_LEVELS)
+        message(FATAL_ERROR "FERRITE_ISA_LEVELS: no such instruction set: '${level}'; "
+                            "there are all, native, or some of ${FERRITE_ALL_LEVELS}")
+      endif()
+    endforeach()
+    foreach(level ${FERRITE_ALL_LEVELS})
+      if(NOT level IN_LIST FERRITE_ISA_LEVELS)
+        list(REMOVE_ITEM levels ${level})
+      endif()
+    endforeach()
+    if(NOT levels)
+      message(FATAL_ERROR "FERRITE_ISA_LEVELS is empty; there are all, native, or some of ${FERRITE_ALL_LEVELS}")
+    endif()
   endif()
-  set(${result} ${level} PARENT_SCOPE)
+  set(${result} ${levels} PARENT_SCOPE)
 endfunction()
 
-# Adds the objects of a level to the library; what follows are flags of it alone.
-function(ferrite_add_level library level)
-  set(target ferrite_kernels_${level})
-  add_library(${target} OBJECT ${FERRITE_KERNELS})
-  ferrite_set_flags(${target})
-  target_compile_definitions(${target} PRIVATE EIGEN_MPL2_ONLY FERRITE_LEVEL=${level} Eigen=ferrite_eigen_${level})
-  target_include_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}/include")
-  target_link_libraries(${target} PRIVATE Eigen3::Eigen)
-  target_compile_features(${target} PRIVATE cxx_std_20)
-  target_compile_options(${target} PRIVATE ${FERRITE_ALIGNED_FUNCTIONS} ${ARGN})
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_sources(${library} PRIVATE $<TARGET_OBJECTS:${target}>)
+# Adds levels to the library: the objects of each, and the header that names them all.
+function(ferrite_add_levels library levels)
+  list(LENGTH levels count)
+  foreach(level ${levels})
+    set(target ferrite_kernels_${level})
+    add_library(${target} OBJECT ${FERRITE_KERNELS})
+    ferrite_set_flags(${target})
+    target_compile_definitions(${target} PRIVATE EIGEN_MPL2_ONLY FERRITE_LEVEL=${level} Eigen=ferrite_eigen_${level})
+    target_include_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}/include")
+    target_link_libraries(${target} PRIVATE Eigen3::Eigen)
+    target_compile_features(${target} PRIVATE cxx_std_20)
+    target_compile_options(${target} PRIVATE ${FERRITE_ALIGNED_FUNCTIONS} ${FERRITE_FLAGS_${level}})
+    if(count GREATER 1)
+      # Functions of headers that all levels use are inlined only when optimizing. Where they are not, the linker takes
+      # one level's for all, which a processor may not have the instructions for.
+      target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Release,RelWithDebInfo>>:-O2>)
+    endif()
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_sources(${library} PRIVATE $<TARGET_OBJECTS:${target}>)
+  endforeach()
+  list(TRANSFORM levels REPLACE "(.+)" "f(\\1)" OUTPUT_VARIABLE calls)
+  list(JOIN calls " " FERRITE_LEVEL_CALLS)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/levels.h.in" "${PROJECT_BINARY_DIR}/levels/ferrite_levels.h" @ONLY)
+  target_include_directories(${library} PRIVATE "${PROJECT_BINARY_DIR}/levels")
 endfunction()

@@ -1,6 +1,6 @@
-# Choices of the person who builds. As a subproject Ferrite builds the library alone, for any machine.
-option(FERRITE_NATIVE "Use the instruction set of this machine" ${PROJECT_IS_TOP_LEVEL})
-set(FERRITE_ISA "" CACHE STRING "Instruction set instead: sse, avx2 or avx512")
+# Choices of the person who builds. As a subproject Ferrite builds the library alone.
+set(FERRITE_ISA_LEVELS "all" CACHE STRING
+    "Instruction sets that kernels are compiled for: all of the architecture, a list of them (x86-64: sse2;avx2;avx512), or native, this machine's alone")
 option(FERRITE_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_BUILD_TOOLS "Build the ferrite command" ${PROJECT_IS_TOP_LEVEL})

@@ -206,8 +206,11 @@ class Attrs {
   bool empty() const { return values_.empty(); }
   /// The value of the i-th field; null where it is not set.
   const AttrValue* at(std::size_t i) const {
-    const std::uint32_t before = set_ & ((std::uint32_t{1} << i) - 1);
-    return is_set(i) ? &values_[static_cast<std::size_t>(std::popcount(before))] : nullptr;
+    if (!is_set(i)) return nullptr;
+    const std::uint32_t all = (std::uint32_t{1} << i) - 1, before = set_ & all;
+    if (before == all) return &values_[i];
+    // Baseline x86-64 has no instruction that counts bits.
+    return &values_[before == 0 ? 0 : static_cast<std::size_t>(std::popcount(before))];
   }
   /// Calls f(name, value) for every constant that is set, in the order of the fields.
   template <class F>

@@ -6,33 +6,12 @@
 
 #include "ferrite/tensor/detail/normal.h"
 #include "ferrite/tensor/error.h"
+#include "ferrite/tensor/kernel/kernels.h"
 
 namespace ferrite {
 namespace {
 
 using PhiloxKey = std::array<std::uint32_t, 2>;
-
-constexpr std::uint32_t kMultiply0 = 0xD2511F53;
-constexpr std::uint32_t kMultiply1 = 0xCD9E8D57;
-constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
-constexpr std::uint32_t kWeyl1 = 0xBB67AE85;
-
-/// All rounds for N counters side by side: counters c[0..3][n].
-template <std::size_t N>
-inline void philox_rounds(std::uint32_t (&c)[4][N], PhiloxKey key) {
-  for (int round = 0; round < 10; ++round) {
-    for (std::size_t n = 0; n < N; ++n) {
-      const std::uint64_t p0 = std::uint64_t{kMultiply0} * c[0][n];
-      const std::uint64_t p1 = std::uint64_t{kMultiply1} * c[2][n];
-      c[0][n] = static_cast<std::uint32_t>(p1 >> 32) ^ c[1][n] ^ key[0];
-      c[1][n] = static_cast<std::uint32_t>(p1);
-      c[2][n] = static_cast<std::uint32_t>(p0 >> 32) ^ c[3][n] ^ key[1];
-      c[3][n] = static_cast<std::uint32_t>(p0);
-    }
-    key[0] += kWeyl0;
-    key[1] += kWeyl1;
-  }
-}
 
 /// A stream as an odd factor. The hash of a name goes without its last bit; numbers that people give by hand are below
 /// 2^32 and all told apart.
@@ -67,7 +46,7 @@ inline void set_counters(const RandomKey& key, std::uint64_t index, std::uint32_
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, PhiloxKey key) {
   std::uint32_t c[4][1] = {{counter[0]}, {counter[1]}, {counter[2]}, {counter[3]}};
-  philox_rounds(c, key);
+  detail::philox_rounds(c, key[0], key[1]);
   return {c[0][0], c[1][0], c[2][0], c[3][0]};
 }
 
@@ -85,7 +64,8 @@ namespace detail {
 std::array<std::uint32_t, 4> words_of(const RandomKey& key, std::uint64_t index) {
   std::uint32_t c[4][1];
   set_counters(key, index, c);
-  philox_rounds(c, philox_key(key));
+  const PhiloxKey k = philox_key(key);
+  philox_rounds(c, k[0], k[1]);
   return {c[0][0], c[1][0], c[2][0], c[3][0]};
 }
 
@@ -96,7 +76,8 @@ std::uint64_t bits64(const RandomKey& key, std::uint64_t index) {
 
 void draw(const RandomKey& key, std::uint64_t first, Drawn& to) {
   set_counters(key, first, to.words);
-  philox_rounds(to.words, philox_key(key));
+  const PhiloxKey k = philox_key(key);
+  kernels().draws->rounds(to, k[0], k[1]);
 }
 
 double log_positive(double x) {

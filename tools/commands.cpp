@@ -9,6 +9,7 @@
 
 #include "ferrite/io/any_file.h"
 #include "ferrite/io/detail/text.h"
+#include "ferrite/tensor/instruction_set.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::tools {
@@ -93,6 +94,16 @@ void info(const std::filesystem::path& path, std::ostream& out) {
   for (const io::RecognisedLayer& l : layers)
     out << "  " << (l.name.empty() ? "" : printable(l.name) + ": ") << l.description << '\n';
   print_metadata(file.metadata(), out);
+}
+
+void about(std::ostream& out) {
+  out << "instruction set " << instruction_set() << "; FERRITE_ISA may name";
+  const char* separator = " ";
+  for (const std::string_view name : instruction_sets()) {
+    out << separator << name;
+    separator = ", ";
+  }
+  out << '\n';
 }
 
 void convert(const std::filesystem::path& from, const std::filesystem::path& to, std::ostream& out, bool widen,

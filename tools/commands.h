@@ -9,6 +9,9 @@ namespace ferrite::tools {
 /// Names, dtypes, shapes and sizes of all tensors, the layers that they tell, metadata.
 void info(const std::filesystem::path& path, std::ostream& out);
 
+/// The instruction set in use, and those that FERRITE_ISA may name.
+void about(std::ostream& out);
+
 /// Writes the tensors of one file in the format that the other's name ends with, in the dtypes that they are stored in;
 /// `widen` makes f32 of F16 and BF16, i32 of I8. What has no dtype here becomes wider in any case (U8, I16), and `out`
 /// says so. `progress` gets a line on long work.

@@ -18,6 +18,7 @@ constexpr const char* kAbout =
 constexpr const char* kExamples =
     "Examples:\n"
     "  ferrite info model.pt                      what is in it, and which layers that makes\n"
+    "  ferrite info                               which instruction set the library uses here\n"
     "  ferrite convert model.pt model.safetensors a form that every language reads\n"
     "  ferrite diff before.pt after.safetensors   by how much they differ, tensor by tensor\n"
     "Exit codes: 0 done (diff: equal), 1 different, 2 an error, explained in one sentence.";
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
   double tolerance = 0;
   bool widen = false;
   CLI::App* info = app.add_subcommand("info", "Names, dtypes, shapes, sizes, recognised layers, metadata");
-  info->add_option("FILE", a, "A file of weights")->required();
+  info->add_option("FILE", a, "A file of weights; without one, the instruction sets of the library");
   CLI::App* convert =
       app.add_subcommand("convert", "Writes the tensors in another format, chosen by the extension of OUT");
   convert->add_option("IN", a, "A file of weights")->required();
@@ -49,7 +50,8 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : kFailed;
   }
   try {
-    if (info->parsed()) ferrite::tools::info(a, std::cout);
+    if (info->parsed() && a.empty()) ferrite::tools::about(std::cout);
+    if (info->parsed() && !a.empty()) ferrite::tools::info(a, std::cout);
     if (convert->parsed())
       ferrite::tools::convert(a, b, std::cout, widen, isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     if (diff->parsed()) return ferrite::tools::diff(a, b, tolerance, std::cout) ? 0 : kDifferent;

@@ -6,21 +6,28 @@
 #include "ferrite/nn/optim/detail/adam_kernel.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/define.h"
+#include "ferrite/tensor/kernel/levels.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/threads.h"
+#include "ferrite_levels.h"
 
 namespace ferrite::nn {
 namespace detail {
 using namespace ferrite::detail;
 
-namespace FERRITE_BUILT_LEVEL {
-extern const AdamKernels adam_kernels;
-}
+#define FERRITE_DECLARE(level)           \
+  namespace level {                      \
+  extern const AdamKernels adam_kernels; \
+  }
+FERRITE_EACH_LEVEL(FERRITE_DECLARE)
+#undef FERRITE_DECLARE
 
 namespace {
 
-/// The kernels of the level in use.
-constinit const AdamKernels* const adam_in_use = &nn::detail::FERRITE_BUILT_LEVEL::adam_kernels;
+#define FERRITE_TABLE(level) &nn::detail::level::adam_kernels,
+constexpr const AdamKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
+#undef FERRITE_TABLE
+constinit const TableInUse<AdamKernels> adam_in_use(kTables);
 
 constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
 
@@ -48,8 +55,10 @@ AdamNumbers<T> numbers_of(const AdamAttrs& attrs, T rate, T correction1, T corre
   return k;
 }
 
-void sweep(const AdamNumbers<float>& k, const AdamRun<float>& run, std::int64_t n) { adam_in_use->f32(k, run, n); }
-void sweep(const AdamNumbers<double>& k, const AdamRun<double>& run, std::int64_t n) { adam_in_use->f64(k, run, n); }
+void sweep(const AdamNumbers<float>& k, const AdamRun<float>& run, std::int64_t n) { adam_in_use.get().f32(k, run, n); }
+void sweep(const AdamNumbers<double>& k, const AdamRun<double>& run, std::int64_t n) {
+  adam_in_use.get().f64(k, run, n);
+}
 
 /// An update, its share for each thread.
 template <class T>

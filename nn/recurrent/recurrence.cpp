@@ -4,13 +4,24 @@
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/tensor/kernel/room.h"
 #include "ferrite/tensor/threads.h"
+#include "ferrite_levels.h"
 
 namespace ferrite::nn::detail {
 
-namespace FERRITE_BUILT_LEVEL {
-extern const RecurrenceTable recurrence_table;
-}
-constinit const RecurrenceTable* const recurrence_in_use = &FERRITE_BUILT_LEVEL::recurrence_table;
+#define FERRITE_DECLARE(level)                   \
+  namespace level {                              \
+  extern const RecurrenceTable recurrence_table; \
+  }
+FERRITE_EACH_LEVEL(FERRITE_DECLARE)
+#undef FERRITE_DECLARE
+
+namespace {
+#define FERRITE_TABLE(level) &level::recurrence_table,
+constexpr const RecurrenceTable* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
+#undef FERRITE_TABLE
+}  // namespace
+
+constinit const ferrite::detail::TableInUse<RecurrenceTable> recurrence_in_use(kTables);
 
 std::int64_t rows_of_a_chunk(std::int64_t batch, std::int64_t work_of_a_row) {
   constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds

@@ -12,11 +12,6 @@ using namespace ferrite::detail;
 
 namespace {
 
-template <class T>
-void add_to(T* total, const T* more, std::int64_t n) {
-  for (std::int64_t k = 0; k < n; ++k) total[k] += more[k];
-}
-
 /// Rows of the backward pass, waiting to be summed: the operands of the weights' gradients, side by side in time.
 template <class T>
 struct Waiting {
@@ -122,9 +117,9 @@ class WeightGradients {
       return gemm<T>(M, s.N, n, {s.a + begin * s.a_row + m, 1, s.a_row}, {b, s.b_row, 1}, s.c + m * s.c_row, s.c_row,
                      !first_);
     T* const sum = first_ ? s.c : partial_.get() + s.partial;
-    std::copy_n(b, s.N, sum);
-    for (std::int64_t i = 1; i < n; ++i) add_to(sum, b + i * s.b_row, s.N);
-    if (!first_) add_to(s.c, sum, s.N);
+    const RecurrenceKernels<T>& kernels = recurrence_kernels<T>();
+    kernels.sum_rows(b, s.b_row, n, s.N, sum);
+    if (!first_) kernels.add(s.c, sum, s.N);
   }
 
   const Waiting<T>& rows_;
@@ -208,7 +203,7 @@ class BackwardPass {
     const std::int64_t t = r_.time(n);
     if (g_.dy) {
       for (std::int64_t b = begin; b < end; ++b)
-        if (r_.valid(t, b)) add_to(dh_ + b * P_, g_.dy.at(t, b), r_.P);
+        if (r_.valid(t, b)) k_.add(dh_ + b * P_, g_.dy.at(t, b), r_.P);
     }
     if (projects_) through_projection(t, at, begin, end);
     for (std::int64_t b = begin; b < end; ++b) one_row(n, t, at + b, b);

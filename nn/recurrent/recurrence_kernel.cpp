@@ -182,12 +182,24 @@ void product_back(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::in
   each_unit<T, 1>(w, rows, a, a_row, StoreBack<T>{to, to_row, add});
 }
 
+template <class T>
+void add(T* to, const T* more, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) to[k] += more[k];
+}
+template <class T>
+void sum_rows(const T* rows, std::int64_t row_step, std::int64_t count, std::int64_t n, T* to) {
+  std::copy_n(rows, n, to);
+  for (std::int64_t i = 1; i < count; ++i) add(to, rows + i * row_step, n);
+}
+
 template <class T, int... kCell>
 constexpr RecurrenceKernels<T> kernels_of(std::integer_sequence<int, kCell...>) {
   return {.memory = memory_of<T>,
           .rows = run_rows<T>,
           .input_product = input_sums<T>,
           .product_back = product_back<T>,
+          .add = add<T>,
+          .sum_rows = sum_rows<T>,
           .cells = {&KernelsOf<*kCells[kCell], T>::value...}};
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "ferrite/tensor/kernel/draw.h"
 #include "ferrite/tensor/random.h"
 
 namespace ferrite::detail {
@@ -12,11 +13,6 @@ std::array<std::uint32_t, 4> words_of(const RandomKey& key, std::uint64_t index)
 /// 64 random bits for element `index` of a draw.
 std::uint64_t bits64(const RandomKey& key, std::uint64_t index);
 
-/// Elements whose words `draw` gives at once.
-inline constexpr std::uint64_t kDrawn = 64;
-struct Drawn {
-  alignas(64) std::uint32_t words[4][kDrawn];
-};
 /// The words of elements first .. first + kDrawn - 1, as `words_of` gives them one by one.
 void draw(const RandomKey& key, std::uint64_t first, Drawn& to);
 

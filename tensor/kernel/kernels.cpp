@@ -1,12 +1,23 @@
-/// Which level is in use: the one that is built.
+/// The tables of all levels, and which is in use.
 #include "ferrite/tensor/kernel/kernels.h"
+
+#include "ferrite_levels.h"
 
 namespace ferrite::detail {
 
-namespace FERRITE_BUILT_LEVEL {
-extern const Kernels table;
-}
+#define FERRITE_DECLARE(level) \
+  namespace level {            \
+  extern const Kernels table;  \
+  }
+FERRITE_EACH_LEVEL(FERRITE_DECLARE)
+#undef FERRITE_DECLARE
 
-constinit const Kernels* const kernels_in_use = &FERRITE_BUILT_LEVEL::table;
+namespace {
+#define FERRITE_TABLE(level) &level::table,
+constexpr const Kernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
+#undef FERRITE_TABLE
+}  // namespace
+
+constinit const TableInUse<Kernels> kernels_in_use(kTables);
 
 }  // namespace ferrite::detail

@@ -1,6 +1,8 @@
 #pragma once
 /// The table through which the library reaches the kernels of an instruction set. Each level (level.h) exports one.
 #include "ferrite/tensor/block.h"
+#include "ferrite/tensor/kernel/draw.h"
+#include "ferrite/tensor/kernel/levels.h"
 #include "ferrite/tensor/kernel/matrix.h"
 
 namespace ferrite::detail {
@@ -98,8 +100,10 @@ struct Kernels {
   const Conversions* conversions;
   const ChainKernels* chains;
   const Reductions* reductions;
+  const DrawKernels* draws;
   FloatKernels<float> f32;
   FloatKernels<double> f64;
+  bool rounds_once;  ///< whether multiply-adds of products are fused: rounded once (docs/numerics.md, rule 2)
 
   template <class T>
   const FloatKernels<T>& floats() const {
@@ -111,8 +115,8 @@ struct Kernels {
   }
 };
 
-/// The table of the level in use.
-extern const Kernels* const kernels_in_use;
-inline const Kernels& kernels() { return *kernels_in_use; }
+/// The table of the level in use. Throws ValueError where there is none (tensor/instruction_set.h).
+extern const TableInUse<Kernels> kernels_in_use;
+inline const Kernels& kernels() { return kernels_in_use.get(); }
 
 }  // namespace ferrite::detail

@@ -18,6 +18,7 @@ extern const BlockRows<Logic> logic_blocks;
 extern const Conversions conversions;
 extern const ChainKernels chain_kernels;
 extern const Reductions reductions;
+extern const DrawKernels draw_kernels;
 
 // What FloatKernels names.
 template <class T>

@@ -21,7 +21,9 @@ constinit const Kernels table = {.pointwise = {arithmetic_blocks.row, functions_
                                  .conversions = &conversions,
                                  .chains = &chain_kernels,
                                  .reductions = &reductions,
+                                 .draws = &draw_kernels,
                                  .f32 = float_kernels<float>(),
-                                 .f64 = float_kernels<double>()};
+                                 .f64 = float_kernels<double>(),
+                                 .rounds_once = kRoundsOnce};
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

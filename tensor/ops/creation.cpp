@@ -1,6 +1,8 @@
 /// Operations that create tensors: full, arange.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
@@ -22,7 +24,16 @@ struct Full {
   static void eval(Inputs, std::span<Tensor> out, const Attributes& attrs) {
     visit_dtype(out[0].dtype(), [&](auto zero) {
       using T = decltype(zero);
-      std::fill_n(Writer::data<T>(out[0]), out[0].numel(), attrs.value.as<T>());
+      const T value = attrs.value.as<T>();
+      const auto n = static_cast<std::size_t>(out[0].numel());
+      T* const to = Writer::data<T>(out[0]);
+      // The C library fills with bytes as fast as the processor can, on any.
+      constexpr std::array<std::byte, sizeof(T)> kZero{};
+      if (std::memcmp(&value, &kZero, sizeof(T)) == 0) {
+        if (n > 0) std::memset(to, 0, n * sizeof(T));
+      } else {
+        std::fill_n(to, n, value);
+      }
     });
   }
   static void oracle(std::span<const Dense>, std::span<Dense> out, const Attributes& attrs) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ferrite/tensor/detail/normal.h"
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/threads.h"
 
@@ -94,7 +95,7 @@ float unit_float(const RandomKey& key, std::uint64_t i) {
   return static_cast<float>(words_of(key, i)[0] >> 8) * 0x1p-24F;
 }
 
-/// f(low word, high word, element) for every element.
+/// f(drawn, to, n) for every n elements that are drawn together.
 template <class F>
 void fill(Tensor& out, const RandomKey& key, F&& f) {
   constexpr std::int64_t kChunk = 1 << 14;
@@ -107,7 +108,7 @@ void fill(Tensor& out, const RandomKey& key, F&& f) {
       for (std::int64_t i = c * kChunk; i < end; i += kStep) {
         draw(key, static_cast<std::uint64_t>(i), drawn);
         const std::int64_t m = std::min(kStep, end - i);
-        for (std::int64_t j = 0; j < m; ++j) f(drawn.words[0][j], drawn.words[1][j], to[i + j]);
+        f(drawn, to + i, m);
       }
     });
   };
@@ -128,13 +129,15 @@ void fill_oracle(Dense& out, F&& f) {
 
 /// Rounding must not reach the upper bound, which a draw leaves out.
 template <class T>
-struct BelowHigh {
-  BelowHigh(double low, double high)
-      : end(high > low ? static_cast<T>(high) : std::numeric_limits<T>::infinity()),
-        last(std::nextafter(end, static_cast<T>(low))) {}
-  T of(T v) const { return v >= end ? last : v; }
-  T end, last;
-};
+UniformNumbers<T> uniform_numbers(double low, double high) {
+  const T end = high > low ? static_cast<T>(high) : std::numeric_limits<T>::infinity();
+  return {low, high - low, end, std::nextafter(end, static_cast<T>(low))};
+}
+template <class T>
+double below_high(double v, const UniformNumbers<T>& u) {
+  const T rounded = static_cast<T>(v);
+  return static_cast<double>(rounded >= u.end ? u.last : rounded);
+}
 
 struct Uniform {
   using Attributes = RandomAttrs;
@@ -144,7 +147,16 @@ struct Uniform {
 
   static Specs infer(Inputs in, const Attributes& attrs) { return infer_random(name, in, attrs); }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    fill(out[0], key_of(in, attrs), Values(attrs));
+    const DrawKernels& kernel = *kernels().draws;
+    const auto single = uniform_numbers<float>(attrs.low, attrs.high);
+    const auto twofold = uniform_numbers<double>(attrs.low, attrs.high);
+    fill(out[0], key_of(in, attrs), [&](const Drawn& drawn, auto* to, std::int64_t n) {
+      if constexpr (std::is_same_v<decltype(to), float*>) {
+        kernel.uniform_f32(drawn, single, to, n);
+      } else {
+        kernel.uniform_f64(drawn, twofold, to, n);
+      }
+    });
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     const RandomKey key = key_of(in, attrs);
@@ -164,30 +176,12 @@ struct Uniform {
   }
 
  private:
-  /// The elements from words: `value`, its constants ready.
-  struct Values {
-    explicit Values(const RandomAttrs& attrs)
-        : low(attrs.low), width(attrs.high - low), single(low, attrs.high), twofold(low, attrs.high) {}
-    void operator()(std::uint32_t word, std::uint32_t, float& to) const {
-      const float unit = static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24F;
-      to = single.of(static_cast<float>(low + width * static_cast<double>(unit)));
-    }
-    void operator()(std::uint32_t word, std::uint32_t high_word, double& to) const {
-      to = twofold.of(low + width * unit_of(word, high_word));
-    }
-
-   private:
-    double low, width;
-    BelowHigh<float> single;
-    BelowHigh<double> twofold;
-  };
-
   static double value(const RandomKey& key, std::uint64_t i, Dtype dtype, const Attributes& attrs) {
     const double low = attrs.low, high = attrs.high;
     const double unit_value = dtype == Dtype::f64 ? unit(key, i) : static_cast<double>(unit_float(key, i));
     const double v = low + (high - low) * unit_value;
-    return dtype == Dtype::f64 ? BelowHigh<double>(low, high).of(v)
-                               : static_cast<double>(BelowHigh<float>(low, high).of(static_cast<float>(v)));
+    return dtype == Dtype::f64 ? below_high(v, uniform_numbers<double>(low, high))
+                               : below_high(v, uniform_numbers<float>(low, high));
   }
 };
 
@@ -201,8 +195,10 @@ struct Normal {
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     const RandomKey key = key_of(in, attrs);
     const double mean = attrs.low, deviation = attrs.high;
-    fill(out[0], key, [=](std::uint32_t low, std::uint32_t high, auto& to) {
-      to = static_cast<std::remove_reference_t<decltype(to)>>(value(unit_of(low, high), mean, deviation));
+    fill(out[0], key, [=](const Drawn& drawn, auto* to, std::int64_t n) {
+      for (std::int64_t i = 0; i < n; ++i)
+        to[i] = static_cast<std::remove_pointer_t<decltype(to)>>(
+            value(unit_of(drawn.words[0][i], drawn.words[1][i]), mean, deviation));
     });
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {

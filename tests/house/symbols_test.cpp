@@ -68,16 +68,22 @@ std::string output_of(const std::string& command) {
 
 /// As it is: the same nm finds the symbols that must be there, and those of a source of no level, this program.
 BOOST_AUTO_TEST_CASE(a_level_defines_nothing_outside_its_namespaces) {
-  std::istringstream objects(FERRITE_KERNEL_OBJECTS);
-  std::string command = FERRITE_NM " --defined-only --extern-only --demangle";
-  for (std::string object; std::getline(objects, object, ':');) command += " '" + object + "'";
-  const std::string list = output_of(command);
-  BOOST_TEST(list.find("ferrite::detail::" FERRITE_BUILT_LEVEL "::table") != std::string::npos,
-             "no table in " << command);
-  for (const std::string& symbol : shared_symbols(list, FERRITE_BUILT_LEVEL))
-    BOOST_ERROR("not a level's own: " + symbol);
-  const std::string self = output_of(FERRITE_NM " --defined-only --extern-only --demangle /proc/$PPID/exe");
-  BOOST_TEST(!shared_symbols(self, FERRITE_BUILT_LEVEL).empty());
+  std::istringstream levels(FERRITE_KERNEL_OBJECTS);
+  for (std::string of_level; std::getline(levels, of_level, '|');) {
+    std::istringstream objects(of_level);
+    std::string level;
+    std::getline(objects, level, ':');
+    std::string command = FERRITE_NM " --defined-only --extern-only --demangle";
+    for (std::string object; std::getline(objects, object, ':');) command += " '" + object + "'";
+    const std::string list = output_of(command);
+    for (const std::string table :
+         {"ferrite::detail::" + level + "::table", "ferrite::nn::detail::" + level + "::recurrence_table",
+          "ferrite::nn::detail::" + level + "::adam_kernels"})
+      BOOST_TEST(list.find(table) != std::string::npos, "no " << table << " in " << command);
+    for (const std::string& symbol : shared_symbols(list, level)) BOOST_ERROR("not of " + level + " alone: " + symbol);
+    const std::string self = output_of(FERRITE_NM " --defined-only --extern-only --demangle /proc/$PPID/exe");
+    BOOST_TEST(!shared_symbols(self, level).empty());
+  }
 }
 #endif
 

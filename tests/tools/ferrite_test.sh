@@ -34,6 +34,11 @@ expect 0 "3 tensors, 3 of them widened" "$tool" convert --widen "$halves" "$fold
 expect 0 "6 tensors compared, largest relative difference 0" "$tool" diff "$weights" "$folder/c.safetensors"
 expect 1 "only in" "$tool" diff "$weights" "$sources/data/vowels_torch_logits.safetensors"
 expect 0 "Exit codes" "$tool" --help
+expect 0 "instruction set" "$tool" info
+for set in $(env -u FERRITE_ISA "$tool" info | sed 's/.* may name //; s/,//g'); do
+  expect 0 "instruction set $set;" env FERRITE_ISA="$set" "$tool" info
+done
+expect 2 "FERRITE_ISA: the library has no kernels for the instruction set: 'avx3'; it has" env FERRITE_ISA=avx3 "$tool" info
 expect 0 "recognised layers" "$tool" info --help
 expect 2 "README.md: is in no format that is known here" "$tool" info "$sources/README.md"
 expect 2 "no_such_file: cannot open the file" "$tool" info no_such_file

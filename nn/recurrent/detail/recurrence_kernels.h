@@ -2,6 +2,7 @@
 /// What a level (tensor/kernel/level.h) has for recurrences.
 #include "ferrite/nn/recurrent/detail/cells.h"
 #include "ferrite/nn/recurrent/detail/recurrence.h"
+#include "ferrite/tensor/kernel/levels.h"
 
 namespace ferrite::nn::detail {
 
@@ -53,6 +54,10 @@ struct RecurrenceKernels {
   /// to [rows, to_row] = a . w, or += with `add`; whole packets of `to` are written.
   void (*product_back)(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, T* to,
                        std::int64_t to_row, bool add);
+  /// to [n] += more [n].
+  void (*add)(T* to, const T* more, std::int64_t n);
+  /// to [n] = the sum of `count` rows, `row_step` apart, ascending for each element.
+  void (*sum_rows)(const T* rows, std::int64_t row_step, std::int64_t count, std::int64_t n, T* to);
   const CellKernels<T>* cells[kCellCount];  ///< in the order of the list
 
   const CellKernels<T>& of(const GatedCell& cell) const { return *cells[index_of(cell)]; }
@@ -63,13 +68,13 @@ struct RecurrenceTable {
 };
 
 /// The table of the level in use.
-extern const RecurrenceTable* const recurrence_in_use;
+extern const ferrite::detail::TableInUse<RecurrenceTable> recurrence_in_use;
 template <class T>
 const RecurrenceKernels<T>& recurrence_kernels() {
   if constexpr (sizeof(T) == 4) {
-    return recurrence_in_use->f32;
+    return recurrence_in_use.get().f32;
   } else {
-    return recurrence_in_use->f64;
+    return recurrence_in_use.get().f64;
   }
 }
 

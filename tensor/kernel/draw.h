@@ -1,0 +1,49 @@
+#pragma once
+/// Random words of Philox4x32-10, many counters at once, and the uniform numbers that they make: what kernels and their
+/// callers share.
+#include <cstddef>
+#include <cstdint>
+
+namespace ferrite::detail {
+
+/// Elements whose words are drawn at once.
+inline constexpr std::size_t kDrawn = 64;
+/// Word w of element n at words[w][n]; before the rounds, its counter.
+struct Drawn {
+  alignas(64) std::uint32_t words[4][kDrawn];
+};
+
+/// All rounds for N counters side by side, c[0..3][n]. Inlined wherever it stands: instruction sets share no function.
+template <std::size_t N>
+[[gnu::always_inline]] inline void philox_rounds(std::uint32_t (&c)[4][N], std::uint32_t key0, std::uint32_t key1) {
+  for (int round = 0; round < 10; ++round) {
+    for (std::size_t n = 0; n < N; ++n) {
+      const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0][n];
+      const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * c[2][n];
+      c[0][n] = static_cast<std::uint32_t>(p1 >> 32) ^ c[1][n] ^ key0;
+      c[1][n] = static_cast<std::uint32_t>(p1);
+      c[2][n] = static_cast<std::uint32_t>(p0 >> 32) ^ c[3][n] ^ key1;
+      c[3][n] = static_cast<std::uint32_t>(p0);
+    }
+    key0 += 0x9E3779B9;
+    key1 += 0xBB67AE85;
+  }
+}
+
+/// What makes words uniform: low + width u, u in [0, 1) from 24 bits (f32) or 53 (f64), computed in f64; what rounding
+/// brings to `end` or beyond becomes `last`.
+template <class T>
+struct UniformNumbers {
+  double low, width;
+  T end, last;
+};
+
+/// What a level has of it (level.h).
+struct DrawKernels {
+  void (*rounds)(Drawn& drawn, std::uint32_t key0, std::uint32_t key1);
+  /// The first n elements.
+  void (*uniform_f32)(const Drawn& drawn, const UniformNumbers<float>& u, float* to, std::int64_t n);
+  void (*uniform_f64)(const Drawn& drawn, const UniformNumbers<double>& u, double* to, std::int64_t n);
+};
+
+}  // namespace ferrite::detail

@@ -1,0 +1,36 @@
+#pragma once
+/// Which of the library's levels (level.h) is in use: chosen once in a process, for all tables of kernels.
+#include <atomic>
+#include <cstddef>
+
+namespace ferrite::detail {
+
+/// The position of the level in use in the list of FERRITE_EACH_LEVEL. Chosen by the first call that does not
+/// throw what choose_level throws.
+std::size_t level_in_use();
+
+/// The tables of one kind, one for each level, and that of the level in use.
+template <class Table>
+class TableInUse {
+ public:
+  /// `of_levels`: in the order of FERRITE_EACH_LEVEL; constants.
+  explicit constexpr TableInUse(const Table* const* of_levels) : of_levels_(of_levels) {}
+
+  /// Throws what choose_level throws, at the first calls in a process.
+  const Table& get() const {
+    const Table* const chosen = chosen_.load(std::memory_order_relaxed);  // a constant: nothing else is published
+    return chosen ? *chosen : choose();
+  }
+
+ private:
+  [[gnu::cold, gnu::noinline]] const Table& choose() const {
+    const Table* const chosen = of_levels_[level_in_use()];
+    chosen_.store(chosen, std::memory_order_relaxed);
+    return *chosen;
+  }
+
+  const Table* const* of_levels_;
+  mutable std::atomic<const Table*> chosen_{nullptr};
+};
+
+}  // namespace ferrite::detail
