@@ -29,17 +29,15 @@ PhiloxKey philox_key(const RandomKey& key) {
   return {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32)};
 }
 
-/// The counters of elements index .. index + N - 1: two words of the element, one of the call and one of the stream.
-/// What of the call exceeds a word stands in the upper half of the element's second one, from 2^48 elements on shared.
-template <std::size_t N>
-inline void set_counters(const RandomKey& key, std::uint64_t index, std::uint32_t (&c)[4][N]) {
-  const std::uint32_t beyond = std::rotl(static_cast<std::uint32_t>(key.call >> 32), 16);
-  for (std::size_t n = 0; n < N; ++n) {
-    c[0][n] = static_cast<std::uint32_t>(index + n);
-    c[1][n] = static_cast<std::uint32_t>((index + n) >> 32) ^ beyond;
-    c[2][n] = static_cast<std::uint32_t>(key.call);
-    c[3][n] = static_cast<std::uint32_t>(key.stream >> 32);
-  }
+/// What the words of an element are made from. What of the call exceeds a word stands in the upper half of the
+/// element's second one, from 2^48 elements on shared.
+detail::DrawFrom draw_from(const RandomKey& key, std::uint64_t index) {
+  const PhiloxKey k = philox_key(key);
+  return {index,
+          std::rotl(static_cast<std::uint32_t>(key.call >> 32), 16),
+          static_cast<std::uint32_t>(key.call),
+          static_cast<std::uint32_t>(key.stream >> 32),
+          {k[0], k[1]}};
 }
 
 }  // namespace
@@ -62,10 +60,10 @@ std::uint64_t stream_of(std::string_view name) {
 namespace detail {
 
 std::array<std::uint32_t, 4> words_of(const RandomKey& key, std::uint64_t index) {
+  const DrawFrom from = draw_from(key, index);
   std::uint32_t c[4][1];
-  set_counters(key, index, c);
-  const PhiloxKey k = philox_key(key);
-  philox_rounds(c, k[0], k[1]);
+  set_counters(from, c);
+  philox_rounds(c, from.key[0], from.key[1]);
   return {c[0][0], c[1][0], c[2][0], c[3][0]};
 }
 
@@ -74,11 +72,7 @@ std::uint64_t bits64(const RandomKey& key, std::uint64_t index) {
   return (std::uint64_t{w[1]} << 32) | w[0];
 }
 
-void draw(const RandomKey& key, std::uint64_t first, Drawn& to) {
-  set_counters(key, first, to.words);
-  const PhiloxKey k = philox_key(key);
-  kernels().draws->rounds(to, k[0], k[1]);
-}
+void draw(const RandomKey& key, std::uint64_t first, Drawn& to) { kernels().draws->words(draw_from(key, first), to); }
 
 double log_positive(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x);

@@ -97,7 +97,8 @@ void info(const std::filesystem::path& path, std::ostream& out) {
 }
 
 void about(std::ostream& out) {
-  out << "instruction set " << instruction_set() << "; FERRITE_ISA may name";
+  const std::string_view used = instruction_set();
+  out << "instruction set " << used << "; FERRITE_ISA may name";
   const char* separator = " ";
   for (const std::string_view name : instruction_sets()) {
     out << separator << name;

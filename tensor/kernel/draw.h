@@ -8,12 +8,31 @@ namespace ferrite::detail {
 
 /// Elements whose words are drawn at once.
 inline constexpr std::size_t kDrawn = 64;
-/// Word w of element n at words[w][n]; before the rounds, its counter.
+/// Word w of element n at words[w][n].
 struct Drawn {
   alignas(64) std::uint32_t words[4][kDrawn];
 };
+/// What the words of an element and those behind it are made from.
+struct DrawFrom {
+  std::uint64_t index;   ///< of the element
+  std::uint32_t beyond;  ///< differs from the upper half of the index in the second word of the counter
+  std::uint32_t call, stream;
+  std::uint32_t key[2];
+};
 
-/// All rounds for N counters side by side, c[0..3][n]. Inlined wherever it stands: instruction sets share no function.
+/// The counters of N elements: two words of the element, one of the call and one of the stream. Inlined wherever it
+/// stands, as the rounds are: instruction sets share no function.
+template <std::size_t N>
+[[gnu::always_inline]] inline void set_counters(const DrawFrom& from, std::uint32_t (&c)[4][N]) {
+  for (std::size_t n = 0; n < N; ++n) {
+    c[0][n] = static_cast<std::uint32_t>(from.index + n);
+    c[1][n] = static_cast<std::uint32_t>((from.index + n) >> 32) ^ from.beyond;
+    c[2][n] = from.call;
+    c[3][n] = from.stream;
+  }
+}
+
+/// All rounds for N counters side by side, c[0..3][n].
 template <std::size_t N>
 [[gnu::always_inline]] inline void philox_rounds(std::uint32_t (&c)[4][N], std::uint32_t key0, std::uint32_t key1) {
   for (int round = 0; round < 10; ++round) {
@@ -40,7 +59,7 @@ struct UniformNumbers {
 
 /// What a level has of it (level.h).
 struct DrawKernels {
-  void (*rounds)(Drawn& drawn, std::uint32_t key0, std::uint32_t key1);
+  void (*words)(const DrawFrom& from, Drawn& to);
   /// The first n elements.
   void (*uniform_f32)(const Drawn& drawn, const UniformNumbers<float>& u, float* to, std::int64_t n);
   void (*uniform_f64)(const Drawn& drawn, const UniformNumbers<double>& u, double* to, std::int64_t n);

@@ -4,7 +4,10 @@
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
-void rounds(Drawn& drawn, std::uint32_t key0, std::uint32_t key1) { philox_rounds(drawn.words, key0, key1); }
+void words(const DrawFrom& from, Drawn& to) {
+  set_counters(from, to.words);
+  philox_rounds(to.words, from.key[0], from.key[1]);
+}
 
 void uniform_f32(const Drawn& drawn, const UniformNumbers<float>& u, float* to, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -24,6 +27,6 @@ void uniform_f64(const Drawn& drawn, const UniformNumbers<double>& u, double* to
 
 }  // namespace
 
-constinit const DrawKernels draw_kernels = {rounds, uniform_f32, uniform_f64};
+constinit const DrawKernels draw_kernels = {words, uniform_f32, uniform_f64};
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

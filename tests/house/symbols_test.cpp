@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_level_defines_nothing_outside_its_namespaces) {
     std::string command = FERRITE_NM " --defined-only --extern-only --demangle";
     for (std::string object; std::getline(objects, object, ':');) command += " '" + object + "'";
     const std::string list = output_of(command);
-    for (const std::string table :
+    for (const std::string& table :
          {"ferrite::detail::" + level + "::table", "ferrite::nn::detail::" + level + "::recurrence_table",
           "ferrite::nn::detail::" + level + "::adam_kernels"})
       BOOST_TEST(list.find(table) != std::string::npos, "no " << table << " in " << command);

@@ -169,7 +169,8 @@ def write_tree(mutants):
 def build(options):
     cmake = "/usr/bin/cmake" if os.access("/usr/bin/cmake", os.X_OK) else "cmake"
     subprocess.run([cmake, "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DFERRITE_WERROR=OFF",
-                    "-DFERRITE_BUILD_TESTS=ON", "-DFERRITE_BUILD_EXAMPLES=OFF", "-DFERRITE_BUILD_TOOLS=OFF"],
+                    "-DFERRITE_BUILD_TESTS=ON", "-DFERRITE_BUILD_EXAMPLES=OFF", "-DFERRITE_BUILD_TOOLS=OFF",
+                    "-DFERRITE_ISA_LEVELS=native"],
                    check=True, stdout=subprocess.DEVNULL)
     targets = [f"test_{p}" for p in PROGRAMS]
     subprocess.run([cmake, "--build", BUILD, "--parallel", str(options.jobs), "--target", *targets, "--", "-k", "0"], check=True)
