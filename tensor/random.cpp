@@ -6,7 +6,6 @@
 
 #include "ferrite/tensor/detail/normal.h"
 #include "ferrite/tensor/error.h"
-#include "ferrite/tensor/kernel/kernels.h"
 
 namespace ferrite {
 namespace {
@@ -29,17 +28,6 @@ PhiloxKey philox_key(const RandomKey& key) {
   return {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32)};
 }
 
-/// What the words of an element are made from. What of the call exceeds a word stands in the upper half of the
-/// element's second one, from 2^48 elements on shared.
-detail::DrawFrom draw_from(const RandomKey& key, std::uint64_t index) {
-  const PhiloxKey k = philox_key(key);
-  return {index,
-          std::rotl(static_cast<std::uint32_t>(key.call >> 32), 16),
-          static_cast<std::uint32_t>(key.call),
-          static_cast<std::uint32_t>(key.stream >> 32),
-          {k[0], k[1]}};
-}
-
 }  // namespace
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, PhiloxKey key) {
@@ -59,6 +47,14 @@ std::uint64_t stream_of(std::string_view name) {
 
 namespace detail {
 
+/// What of the call exceeds a word stands in the upper half of the element's second one, from 2^48 elements on shared.
+DrawFrom draw_from(const RandomKey& key, std::uint64_t index) {
+  const PhiloxKey k = philox_key(key);
+  const std::uint32_t beyond = std::rotl(static_cast<std::uint32_t>(key.call >> 32), 16);
+  const auto call = static_cast<std::uint32_t>(key.call);
+  return {index, beyond, call, static_cast<std::uint32_t>(key.stream >> 32), {k[0], k[1]}};
+}
+
 std::array<std::uint32_t, 4> words_of(const RandomKey& key, std::uint64_t index) {
   const DrawFrom from = draw_from(key, index);
   std::uint32_t c[4][1];
@@ -71,8 +67,6 @@ std::uint64_t bits64(const RandomKey& key, std::uint64_t index) {
   const auto w = words_of(key, index);
   return (std::uint64_t{w[1]} << 32) | w[0];
 }
-
-void draw(const RandomKey& key, std::uint64_t first, Drawn& to) { kernels().draws->words(draw_from(key, first), to); }
 
 double log_positive(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x);

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "ferrite/tensor/kernel/draw.h"
+#include "ferrite/tensor/detail/philox.h"
 #include "ferrite/tensor/random.h"
 
 namespace ferrite::detail {
@@ -13,8 +13,8 @@ std::array<std::uint32_t, 4> words_of(const RandomKey& key, std::uint64_t index)
 /// 64 random bits for element `index` of a draw.
 std::uint64_t bits64(const RandomKey& key, std::uint64_t index);
 
-/// The words of elements first .. first + kDrawn - 1, as `words_of` gives them one by one.
-void draw(const RandomKey& key, std::uint64_t first, Drawn& to);
+/// What those words, and those of the elements behind it, are made from.
+DrawFrom draw_from(const RandomKey& key, std::uint64_t index);
 
 /// ln x for normal positive x, in plain f64 arithmetic: the same bits on every machine. Within 2 ULP.
 double log_positive(double x);

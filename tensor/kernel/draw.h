@@ -1,8 +1,9 @@
 #pragma once
-/// Random words of Philox4x32-10, many counters at once, and the uniform numbers that they make: what kernels and their
-/// callers share.
+/// Random words of many elements at once, and the uniform numbers that they make: what kernels and their callers share.
 #include <cstddef>
 #include <cstdint>
+
+#include "ferrite/tensor/detail/philox.h"
 
 namespace ferrite::detail {
 
@@ -12,43 +13,6 @@ inline constexpr std::size_t kDrawn = 64;
 struct Drawn {
   alignas(64) std::uint32_t words[4][kDrawn];
 };
-/// What the words of an element and those behind it are made from.
-struct DrawFrom {
-  std::uint64_t index;   ///< of the element
-  std::uint32_t beyond;  ///< differs from the upper half of the index in the second word of the counter
-  std::uint32_t call, stream;
-  std::uint32_t key[2];
-};
-
-/// The counters of N elements: two words of the element, one of the call and one of the stream. Inlined wherever it
-/// stands, as the rounds are: instruction sets share no function.
-template <std::size_t N>
-[[gnu::always_inline]] inline void set_counters(const DrawFrom& from, std::uint32_t (&c)[4][N]) {
-  for (std::size_t n = 0; n < N; ++n) {
-    c[0][n] = static_cast<std::uint32_t>(from.index + n);
-    c[1][n] = static_cast<std::uint32_t>((from.index + n) >> 32) ^ from.beyond;
-    c[2][n] = from.call;
-    c[3][n] = from.stream;
-  }
-}
-
-/// All rounds for N counters side by side, c[0..3][n].
-template <std::size_t N>
-[[gnu::always_inline]] inline void philox_rounds(std::uint32_t (&c)[4][N], std::uint32_t key0, std::uint32_t key1) {
-  for (int round = 0; round < 10; ++round) {
-    for (std::size_t n = 0; n < N; ++n) {
-      const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0][n];
-      const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * c[2][n];
-      c[0][n] = static_cast<std::uint32_t>(p1 >> 32) ^ c[1][n] ^ key0;
-      c[1][n] = static_cast<std::uint32_t>(p1);
-      c[2][n] = static_cast<std::uint32_t>(p0 >> 32) ^ c[3][n] ^ key1;
-      c[3][n] = static_cast<std::uint32_t>(p0);
-    }
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
-  }
-}
-
 /// What makes words uniform: low + width u, u in [0, 1) from 24 bits (f32) or 53 (f64), computed in f64; what rounding
 /// brings to `end` or beyond becomes `last`.
 template <class T>
@@ -59,6 +23,7 @@ struct UniformNumbers {
 
 /// What a level has of it (level.h).
 struct DrawKernels {
+  /// As `words_of` gives them one by one (tensor/detail/normal.h).
   void (*words)(const DrawFrom& from, Drawn& to);
   /// The first n elements.
   void (*uniform_f32)(const Drawn& drawn, const UniformNumbers<float>& u, float* to, std::int64_t n);

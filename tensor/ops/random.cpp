@@ -100,13 +100,14 @@ template <class F>
 void fill(Tensor& out, const RandomKey& key, F&& f) {
   constexpr std::int64_t kChunk = 1 << 14;
   const std::int64_t n = out.numel();
+  const DrawKernels& kernel = *kernels().draws;
   const auto run = [&](auto* to) {
     parallel_for((n + kChunk - 1) / kChunk, [&](std::int64_t c) {
       const std::int64_t end = std::min(n, (c + 1) * kChunk);
       constexpr auto kStep = static_cast<std::int64_t>(kDrawn);
       Drawn drawn;
       for (std::int64_t i = c * kChunk; i < end; i += kStep) {
-        draw(key, static_cast<std::uint64_t>(i), drawn);
+        kernel.words(draw_from(key, static_cast<std::uint64_t>(i)), drawn);
         const std::int64_t m = std::min(kStep, end - i);
         f(drawn, to + i, m);
       }
