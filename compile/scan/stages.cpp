@@ -23,7 +23,7 @@ BodyValues::BodyValues(const GraphView& view, const ScanSignature& s)
   for (const Graph::Node& n : g.nodes) {
     const bool communicates = effects_of(g, n).communicates;
     const bool free = !communicates && (n.in.empty() || n.op->is_view() || n.op == ops::reshape);
-    const bool same = !communicates && depends_[n.out[0]] == 0;
+    const bool same = depends_[n.out[0]] == 0;
     when_.push_back(free ? When::anywhere : same ? When::once : When::step);
   }
 }

@@ -133,23 +133,24 @@ BOOST_AUTO_TEST_CASE(what_a_step_received_is_not_received_again_after_it) {
   const Tensor w = uniform({2, 2}, {.seed = 1}, 1, 2), xs = uniform({6, 3, 2}, {.seed = 2}, 1, 2);
   const auto body = [&](const Tensors& c, const Tensors& x) -> ScanStep {
     const Tensor received = detail::call(detail::structured<Number>, {});
-    return {{c[0] + received}, {received, matmul(x[0], w) * received}};
+    return {{c[0] + received}, {received, matmul(x[0], w) * received, matmul(expand(received, {3, 2}), w)}};
   };
   const auto f = [&](const Tensor& x) {
     const ScanResult r = scan(body, {full({}, 0.0)}, {x});
-    return std::vector<Tensor>{r.carry[0], r.y[0], r.y[1]};
+    return std::vector<Tensor>{r.carry[0], r.y[0], r.y[1], r.y[2]};
   };
   const auto check = [&](const std::vector<Tensor>& r) {
     BOOST_TEST(identical(r[0], sum(r[1])));
     BOOST_TEST(identical(r[2], matmul(xs, w) * reshape(r[1], {6, 1, 1})));
+    BOOST_TEST(identical(r[3], matmul(expand(reshape(r[1], {6, 1, 1}), {6, 3, 2}), w)));
   };
   check(f(xs));
   const auto compiled = compile([&](const Tensor& x) {
     const std::vector<Tensor> r = f(x);
-    return Tensors{r[0], r[1], r[2]};
+    return Tensors{r[0], r[1], r[2], r[3]};
   });
   const Tensors r = compiled(xs);
-  check({r[0], r[1], r[2]});
+  check({r[0], r[1], r[2], r[3]});
 }
 
 BOOST_AUTO_TEST_CASE(gradients_send_theirs) {

@@ -50,7 +50,8 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
   all["dropout"] = {one([](B& b) { b.dropout(0.5); })};
   all["last_step"] = {one([](B& b) { b.last_step(); })};
   all["stage"] = {one([](B& b) { b.stage("part", [](B& s) { s.gru(4).layer_norm(); }); })};
-  all["residual"] = {one([](B& b) { b.residual([](B& r) { r.layer_norm().gru(kFeatures); }); })};
+  all["residual"] = {one([](B& b) { b.residual([](B& r) { r.layer_norm().gru(kFeatures); }); }),
+                     one([](B& b) { b.linear(5).residual([](B& r) { r.gru(5).tanh(); }).lstm(4); })};
   all["repeat"] = {one([](B& b) { b.repeat(2, [](B& r) { r.rnn(3).silu(); }); })};
   all["add"] = {
       one([init](B& b) { b.add(causal_layers::Fir(kFeatures, init)); }),
