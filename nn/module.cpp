@@ -225,6 +225,25 @@ void Layer::check_takes_state() const {
                    "let a carry bring the states of a chain");
 }
 
+constinit thread_local bool detail::in_single_step = false;
+
+void Layer::check_carries(const Tensor& x, const Context& context) const {
+  const bool carried = !carried_states().empty();
+  if (only_chains() || (carried && context.carry) || context.state.defined() || x.rank() < 1) return;
+  const bool one_step = x.rank() == 1 || x.shape()[1] == 1;
+  if (!context.carry && !one_step) return;  // a sequence along another axis than time
+  if (!carried && states({x.shape()[0], x.rank() > 2 ? x.shape()[-1] : 1, x.dtype()}).empty()) return;
+  throw ValueError(
+      context.carry
+          ? kind() +
+                ": has states that are not in the carry, so every call would begin from zeros; register them "
+                "with Module::carries, and let forward begin from those of the carry"
+          : kind() +
+                ": has states, but the layer that contains it has none, so every step of the stream would begin "
+                "from zeros; " +
+                (carried ? "pass the context on to it" : "override states and step there, and call advance"));
+}
+
 StepInput Layer::step_input() const {
   return {0, named_parameters().empty() ? Dtype::f32 : named_parameters()[0].variable.dtype()};
 }

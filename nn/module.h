@@ -184,6 +184,11 @@ class Module {
   [[noreturn]] static void throw_moved_from();
 };
 
+namespace detail {
+/// Whether this thread calls a layer that says it carries nothing with the one step [B, 1, D] of a stream.
+extern constinit thread_local bool in_single_step;
+}  // namespace detail
+
 /// A module that maps one tensor to one tensor, and so fits into a chain.
 class Layer : public Module {
  protected:
@@ -225,11 +230,14 @@ class Layer : public Module {
   virtual std::unique_ptr<Layer> clone() const = 0;
 
   Tensor operator()(const Tensor& x) const { return (*this)(x, Context{}); }
-  /// Throws ValueError for an initial state that the layer does not take.
+  /// Throws ValueError for an initial state that the layer does not take, and where a call would silently begin from
+  /// zeros: with a carry in which the layer has registered nothing though it has `states`, and inside a step of a
+  /// stream whose layer has not said what it carries.
   Tensor operator()(const Tensor& x, const Context& context) const {
     (void)whole();
     return inside([&] {
       if (context.state.defined() || context.cell.defined()) check_takes_state();
+      check_goes_on(x, context);
       return forward(x, context);
     });
   }
@@ -245,6 +253,16 @@ class Layer : public Module {
  protected:
   /// Throws ValueError unless the layer takes an initial state.
   void check_takes_state() const;
+  /// Throws ValueError where a call with this context would begin from zeros though it goes on (operator()).
+  void check_goes_on(const Tensor& x, const Context& context) const {
+    if (context.carry || detail::in_single_step) [[unlikely]]
+      check_carries(x, context);
+  }
+
+ private:
+  /// Whether its states are those of the layers that it calls, which are checked themselves.
+  virtual bool only_chains() const { return false; }
+  void check_carries(const Tensor& x, const Context& context) const;
 };
 
 /// Gives the variables of `to` the values of the variables of the same names in `from`. Throws Error when names, shapes

@@ -46,6 +46,7 @@ std::vector<StepState> Layer::states(const StepRows&) const { return {}; }
 
 StepResult Layer::step(const Tensor& x, const Tensors&) const {
   if (!causal() || !carried_states().empty()) return {};
+  const detail::SingleStep single;
   const Tensor y = forward(unsqueeze(x, 1), {});
   const std::int64_t B = x.shape()[0];
   if (y.rank() < 1 || y.shape()[0] != B)

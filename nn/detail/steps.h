@@ -1,6 +1,7 @@
 #pragma once
 /// What the steps of streams share: their memory, and copies of a layer's weights.
 #include <algorithm>
+#include <utility>
 
 #include "ferrite/nn/module.h"
 #include "ferrite/nn/step.h"
@@ -28,6 +29,18 @@ inline std::int64_t steps_at_once(std::int64_t bytes) {
 }
 /// A copy of a layer that stands where the layer stands: errors and costs name the same path.
 std::unique_ptr<Layer> copy_in_place_of(const Layer& layer);
+
+/// While it lives, a layer that would begin from zeros where a stream goes on is refused (Layer::operator()).
+class SingleStep {
+ public:
+  SingleStep() : before_(std::exchange(in_single_step, true)) {}
+  ~SingleStep() { in_single_step = before_; }
+  SingleStep(const SingleStep&) = delete;
+  SingleStep& operator=(const SingleStep&) = delete;
+
+ private:
+  bool before_;
+};
 
 /// The variables of a copy take the values of the model's.
 template <class C>

@@ -43,6 +43,8 @@ class Sequential : public Layer {
   std::unique_ptr<Step> make_chain(const StepRows& in, bool adds) const;
 
  private:
+  bool only_chains() const override { return true; }
+
   std::vector<Item> layers_;
   std::unordered_set<std::string> names_;
 };

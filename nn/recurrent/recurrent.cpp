@@ -152,6 +152,7 @@ RecurrentResult Recurrent::run(const Tensor& x, const Context& context) const {
 }
 
 RecurrentResult Recurrent::run_layers(const Tensor& x, const Context& context) const {
+  check_goes_on(x, context);
   const Dtype type = dtype();
   Call call(name_, lengths_name_, sizes_, x, context, type);
   const std::span<const State> carried = states_in(context, call.B);

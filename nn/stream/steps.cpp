@@ -314,6 +314,7 @@ class OnTensors final : public Step {
   Shape shape() const { return is_integer(in_.dtype) ? Shape{in_.batch, 1} : Shape{in_.batch, 1, in_.width}; }
   Tensor call(const Tensor& x) const {
     const NewFrame frame;
+    const SingleStep single;
     return (*layer_)(x, {.carry = &carry_});
   }
 

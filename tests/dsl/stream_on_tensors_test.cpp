@@ -1,6 +1,8 @@
 // Layers that stream on tensors, because they look at values or contain recurrent layers without saying what a step is.
 #include "ferrite/dsl/builder.h"
+#include "ferrite/nn/carry.h"
 #include "ferrite/nn/stream/stream.h"
+#include "support/causal_layers.h"
 #include "support/compare.h"
 
 using namespace ferrite;
@@ -30,6 +32,24 @@ struct Scaled final : nn::Layer {
     return copy;
   }
 };
+
+/// A layer that says that it is causal, and calls another one by a function.
+struct Around final : nn::Layer {
+  using Call = Tensor (*)(const nn::Layer& inner, const Tensor& x, const nn::Context& context);
+  std::unique_ptr<nn::Layer> inner;
+  Call call;
+  Around(std::unique_ptr<nn::Layer> layer, Call function) : inner(std::move(layer)), call(function) {
+    adopt("inner", *inner);
+  }
+  std::string kind() const override { return "around"; }
+  bool causal() const override { return true; }
+  nn::StepInput step_input() const override { return inner->step_input(); }
+  Tensor forward(const Tensor& x, const nn::Context& context) const override { return call(*inner, x, context); }
+  std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Around>(inner->clone(), call); }
+};
+
+std::unique_ptr<nn::Layer> fir() { return std::make_unique<causal_layers::Fir>(4, nn::Init{.seed = 4}); }
+std::unique_ptr<nn::Layer> gru() { return std::make_unique<nn::Gru>(4, 4, nn::Init{.seed = 5}); }
 
 /// Rows [B, 4] of the steps of x [B, T, 3] in [begin, end).
 Tensor streamed(nn::Stream& stream, const Tensor& x, std::int64_t begin, std::int64_t end) {
@@ -78,6 +98,58 @@ BOOST_AUTO_TEST_CASE(refresh_takes_parameters_and_buffers) {
   stream.reset();
   BOOST_TEST(identical(streamed(stream, x, 0, 4), layer(x)));
   BOOST_TEST(!identical(before, layer(x)));
+}
+
+BOOST_AUTO_TEST_CASE(a_layer_that_would_begin_from_zeros_at_every_step_is_refused) {
+  const auto with_context = [](const nn::Layer& l, const Tensor& x, const nn::Context& c) { return l(x, c); };
+  const auto without = [](const nn::Layer& l, const Tensor& x, const nn::Context&) { return x + l(x); };
+  const auto looks_at_values = [](const nn::Layer& l, const Tensor& x, const nn::Context& c) {
+    return x.to_vector<float>().empty() ? x : l(x, c);
+  };
+  const auto by_run = [](const nn::Layer& l, const Tensor& x, const nn::Context&) {
+    return dynamic_cast<const nn::Gru&>(l).run(x).output;
+  };
+  const auto refused = [](std::unique_ptr<nn::Layer> inner, Around::Call call, const char* phrase) {
+    const Around layer(std::move(inner), call);
+    layer(zeros({2, 5, 4}));  // a whole sequence is right, and so is one of a single step
+    layer(zeros({2, 1, 4}));
+    BOOST_CHECK_EXCEPTION(layer.stream(2), ValueError, support::says(phrase));
+  };
+  refused(fir(), with_context, "override states and step there");
+  refused(fir(), without, "override states and step there");
+  refused(fir(), looks_at_values, "not in the carry");
+  refused(gru(), without, "pass the context on to it");
+  refused(gru(), by_run, "pass the context on to it");
+}
+
+BOOST_AUTO_TEST_CASE(inside_a_step_other_axes_and_given_states_begin_where_they_are_told) {
+  // A GRU along the features, and one whose state is given.
+  const auto across = [](const nn::Layer& l, const Tensor& x, const nn::Context&) {
+    const std::int64_t rows = x.shape()[0] * x.shape()[1];
+    const Tensor y = l(expand(reshape(x, {rows, x.shape()[2], 1}), {rows, x.shape()[2], 4}));
+    return reshape(mean(y, {2}), x.shape());
+  };
+  const auto given = [](const nn::Layer& l, const Tensor& x, const nn::Context&) {
+    Tensors y;
+    for (const Tensor& step : split(x, 1, 1)) y.push_back(l(step, {.state = ones({x.shape()[0], 4})}));
+    return concat(y, 1);
+  };
+  const Tensor x = uniform({2, 6, 4}, {.seed = 8}, -1, 1);
+  for (const Around::Call call : {Around::Call(across), Around::Call(given)}) {
+    const Around layer(gru(), call);
+    nn::Stream stream = layer.stream(2);
+    BOOST_TEST(identical(streamed(stream, x, 0, 6), layer(x)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_carry_refuses_a_layer_with_states_that_are_not_in_it) {
+  const auto net =
+      dsl::sequence(4).residual([](dsl::Builder& b) { b.add(causal_layers::Fir(4, {.seed = 9})); }).gru(4).build(1);
+  const nn::Carry carry(net, 2);
+  BOOST_CHECK_EXCEPTION(net(zeros({2, 5, 4}), {.carry = &carry}), ValueError, support::says("Module::carries"));
+  const auto stateless = dsl::sequence(4).residual([](dsl::Builder& b) { b.linear(4); }).gru(4).build(1);
+  const nn::Carry other(stateless, 2);
+  BOOST_TEST(stateless(zeros({2, 5, 4}), {.carry = &other}).shape() == Shape({2, 5, 4}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
