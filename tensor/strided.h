@@ -90,4 +90,21 @@ void copy_to(std::byte* dst, const Tensor& x);
 /// Row-major, whatever the caller gave: outside of all records.
 Tensor dense(const Tensor& x);
 
+/// What `dense` gives, borrowed from a tensor that lies row-major: counting a handle costs as much as a small kernel.
+/// Lives no longer than the tensor.
+class RowMajor {
+ public:
+  explicit RowMajor(const Tensor& x) : at_(&x) {
+    if (x.defined() && !x.contiguous()) at_ = &(copy_ = dense(x));
+  }
+  RowMajor(const RowMajor&) = delete;
+  RowMajor& operator=(const RowMajor&) = delete;
+  const Tensor& operator*() const { return *at_; }
+  const Tensor* operator->() const { return at_; }
+
+ private:
+  const Tensor* at_;
+  Tensor copy_;
+};
+
 }  // namespace ferrite::detail

@@ -22,25 +22,28 @@ struct Repeated {
         weight_decay(k.weight_decay),
         shrink(k.shrink),
         root2(k.root2),
+        minus_root2(-k.root2),
         pace(k.pace),
         high(k.high),
         low(k.low),
         reciprocal(kRoundsOnce && k.reciprocal) {}
-  Packet<T> beta1, rest1, beta2, rest2, epsilon, weight_decay, shrink, root2, pace, high, low;
+  Packet<T> beta1, rest1, beta2, rest2, epsilon, weight_decay, shrink, root2, minus_root2, pace, high, low;
   bool reciprocal;
 };
 
-/// x / root2, correctly rounded, for x a square root. The kernel waits for the divider; where a multiply-add rounds
-/// once, this quotient is had without it: from the reciprocal in two parts a quotient that is off by less than one
-/// place, then its exact remainder times the reciprocal (Markstein 1990, IBM J. Res. Dev. 34, 1). Nothing is denormal
-/// on the way, since no square root is below 2^-75 and root2 lies in [2^-20, 1].
+/// sqrt(v) / root2, both correctly rounded. The kernel waits for the divider; where a multiply-add rounds once, this
+/// quotient is had without it: from the reciprocal in two parts a quotient that is off by less than one place, then its
+/// exact remainder times the reciprocal (Markstein 1990, IBM J. Res. Dev. 34, 1). Nothing is denormal on the way, since
+/// no square root is below 2^-75 and root2 lies in [2^-20, 1]; an infinity has no remainder.
 template <class T>
-Packet<T> over_root(Packet<T> x, const Repeated<T>& k) {
+[[gnu::always_inline]] inline Packet<T> root_over_root(Packet<T> v, const Repeated<T>& k) {
   using P = Packet<T>;
+  const P x = sqrt(v);
   if (!k.reciprocal) return x / k.root2;
-  const P near = fma(x, k.high, x * k.low);
-  const P remainder = fma(-near, k.root2, x);
-  return select(x < P(std::numeric_limits<T>::infinity()), fma(remainder, k.high, near), x);
+  const Mask<T> finite = v < P(std::numeric_limits<T>::infinity());  // of v: it is known before the root is
+  const P near = fma(x, k.high, or_zero(finite, x * k.low));
+  const P remainder = or_zero(finite, fma(near, k.minus_root2, x));
+  return fma(remainder, k.high, near);
 }
 
 template <class T, Decay kind>
@@ -54,7 +57,7 @@ template <class T, Decay kind>
   const P v = k.beta2 * P::load(at.v) + k.rest2 * (g * g);
   m.store(at.m_out);
   v.store(at.v_out);
-  const P denominator = over_root(sqrt(v), k) + k.epsilon;
+  const P denominator = root_over_root(v, k) + k.epsilon;
   (w - k.pace * (m / denominator)).store(at.w_out);
 }
 
@@ -72,7 +75,7 @@ void update_tail(const Repeated<T>& k, const AdamRun<T>& at, std::int64_t n) {
 }
 
 template <class T, Decay kind>
-void update_run(const AdamNumbers<T>& numbers, const AdamRun<T>& run, std::int64_t n) {
+void update_run(const AdamNumbers<T>& numbers, AdamRun<T> run, std::int64_t n) {
   const Repeated<T> k(numbers);
   std::int64_t i = 0;
   for (; i + kLanes<T> <= n; i += kLanes<T>) update_packet<T, kind>(k, run.from(i));

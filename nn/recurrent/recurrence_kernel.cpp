@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ferrite/nn/recurrent/detail/kernels_of.h"
+#include "ferrite/tensor/kernel/parts.h"
 #include "ferrite/tensor/kernel/tile.h"
 
 #ifdef __clang__
@@ -30,6 +31,11 @@ struct StoreInput {
 template <class T>
 void input_sums(const GatedCell& cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row,
                 T* i, std::int64_t i_gate, std::int64_t i_row) {
+  constexpr std::int64_t kFirstCache = 48 * 1024;  // bytes
+  const std::int64_t columns = cell.gates * w.ih.units;
+  const bool row_major = w.ih.k_step == columns && w.ih.g_step == i_gate;
+  if (row_major && w.ih.K * columns * static_cast<std::int64_t>(sizeof(T)) > kFirstCache)
+    return product<T>(rows, columns, w.ih.K, {x, x_row, 1}, {w.ih.data, columns, 1}, i, i_row, false);
   switch (cell.gates) {
     case 1: return each_unit<T, 1>(w.ih, rows, x, x_row, StoreInput<T, 1>{i, i_gate, i_row});
     case 2: return each_unit<T, 2>(w.ih, rows, x, x_row, StoreInput<T, 2>{i, i_gate, i_row});

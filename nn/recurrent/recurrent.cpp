@@ -50,9 +50,10 @@ class Call {
   /// An initial state for each layer and direction.
   Tensors initial(const Tensor& given, std::int64_t width, Dtype dtype) const {
     if (!given.defined()) {
-      const Tensor zero = zeros({B, width}, dtype);
+      Tensor zero = zeros({B, width}, dtype);
       Tensors all;
-      for (std::int64_t i = 0; i < count(); ++i) all.push_back(zero);
+      for (std::int64_t i = 1; i < count(); ++i) all.push_back(zero);
+      all.push_back(std::move(zero));
       return all;
     }
     check_dtype(name_, given, dtype, "a state");
@@ -65,12 +66,12 @@ class Call {
   }
 
   /// The last states in the shape of the result.
-  Tensor collected(const Tensors& states) const {
-    if (count() == 1) return batched_ ? states[0] : squeeze(states[0], 0);
+  Tensor collected(Tensors&& states) const {
+    if (count() == 1) return batched_ ? std::move(states[0]) : squeeze(states[0], 0);
     const Tensor all = stack(states);
     return batched_ ? all : squeeze(all, 1);
   }
-  Tensor result(const Tensor& output) const { return batched_ ? output : squeeze(output, 0); }
+  Tensor result(Tensor output) const { return batched_ ? std::move(output) : squeeze(output, 0); }
 
  private:
   void check_input(const Tensor& x, Dtype dtype) const {
@@ -163,22 +164,22 @@ RecurrentResult Recurrent::run_layers(const Tensor& x, const Context& context) c
   Tensors c;
   if (memory) c = call.initial(carried.empty() ? context.cell : carried[1].value(), sizes_.hidden_size, type);
 
-  Tensor y = call.input;
+  Tensor y = std::move(call.input);
   for (std::int64_t k = 0; k < sizes_.layers; ++k) {
     std::array<Tensor, 2> outputs;
     for (std::int64_t d = 0; d < sizes_.directions(); ++d) {
       const auto at = static_cast<std::size_t>(k * sizes_.directions() + d);
-      RecurrentState state{h[at], memory ? c[at] : Tensor()};
+      RecurrentState state{std::move(h[at]), memory ? std::move(c[at]) : Tensor()};
       outputs[static_cast<std::size_t>(d)] = run_direction(at, y, call.options(d == 1), state);
       h[at] = std::move(state.h);
       if (memory) c[at] = std::move(state.c);
     }
-    y = sizes_.bidirectional ? concat({outputs[0], outputs[1]}, -1) : outputs[0];
+    y = sizes_.bidirectional ? concat({outputs[0], outputs[1]}, -1) : std::move(outputs[0]);
     if (k + 1 < sizes_.layers && !dropouts_.empty()) y = dropouts_[static_cast<std::size_t>(k)](y);
   }
   if (!carried.empty()) carried[0].assign(stack(h));
   if (!carried.empty() && memory) carried[1].assign(stack(c));
-  return {call.result(y), call.collected(h), memory ? call.collected(c) : Tensor()};
+  return {call.result(std::move(y)), call.collected(std::move(h)), memory ? call.collected(std::move(c)) : Tensor()};
 }
 
 std::vector<StepState> Recurrent::states(const StepRows& in) const {

@@ -29,6 +29,9 @@ GateMatrix<T> gate_matrix(const Tensor& w, std::int64_t column, std::int64_t gat
   return packed_gates(copy, K, gates, units);
 }
 
+/// Rows that the general product takes in one pass over a matrix as it stands.
+constexpr std::int64_t kRowsOfAPass = 64;
+
 /// The recurrence with its matrices as the forward pass reads them.
 template <class T>
 Recurrence<T> with_matrices(const Prepared<T>& prepared) {
@@ -36,7 +39,8 @@ Recurrence<T> with_matrices(const Prepared<T>& prepared) {
   const GatedCell& cell = *r.cell;
   const std::int64_t passes = r.T_ * ((r.B + 7) / 8);
   const bool packs_hh = is_worth_packing(prepared.w_hh(), passes);
-  r.w.ih = gate_matrix<T>(prepared.w_ih(), 0, cell.gates, r.H, is_worth_packing(prepared.w_ih(), (r.T_ * r.B + 7) / 8));
+  r.w.ih = gate_matrix<T>(prepared.w_ih(), 0, cell.gates, r.H,
+                          is_worth_packing(prepared.w_ih(), (r.T_ * r.B) / kRowsOfAPass));
   r.w.hh = gate_matrix<T>(prepared.w_hh(), 0, cell.early_gates(), r.H, packs_hh);
   if (cell.late_gates)
     r.w.late = gate_matrix<T>(prepared.w_hh(), cell.early_gates() * r.H, cell.late_gates, r.H, packs_hh);
@@ -56,30 +60,48 @@ SequenceOperands operands_of(const GatedCell& cell, Inputs in, std::size_t begin
       begin);
 }
 
+namespace {
+
+/// The k-th operand, or an undefined one.
+const Tensor& operand(Inputs in, int k) {
+  static const Tensor none;
+  return k < 0 ? none : in[static_cast<std::size_t>(k)];
+}
+
+}  // namespace
+
 template <class T>
-Prepared<T>::Prepared(const GatedCell& cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order) {
-  const auto take = [&](int k) { return k < 0 ? Tensor() : dense(in[static_cast<std::size_t>(k)]); };
-  const Tensor& x = in[static_cast<std::size_t>(o.x)];
-  x_ = x.strides()[2] == 1 || x.shape()[2] == 1 ? x : dense(x);
-  h0_ = take(o.h0), c0_ = take(o.c0), w_ih_ = take(o.w_ih), w_hh_ = take(o.w_hh), w_ch_ = take(o.w_ch),
-  b_ih_ = take(o.b_ih);
-  b_hh_ = take(o.b_hh), w_hr_ = take(o.w_hr), lengths_ = take(o.lengths), resets_ = take(o.resets);
+Prepared<T>::Prepared(const GatedCell& cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order)
+    : h0_(operand(in, o.h0)),
+      c0_(operand(in, o.c0)),
+      w_ih_(operand(in, o.w_ih)),
+      w_hh_(operand(in, o.w_hh)),
+      w_ch_(operand(in, o.w_ch)),
+      b_ih_(operand(in, o.b_ih)),
+      b_hh_(operand(in, o.b_hh)),
+      w_hr_(operand(in, o.w_hr)),
+      lengths_(operand(in, o.lengths)),
+      resets_(operand(in, o.resets)) {
+  const Tensor& given = operand(in, o.x);
+  const bool adjacent = given.strides()[2] == 1 || given.shape()[2] == 1;
+  if (!adjacent) x_ = dense(given);
+  const Tensor& x = adjacent ? given : x_;
   const SequenceAxes axes(order);
-  const auto data = [](const Tensor& t) { return t.defined() ? t.data<T>() : nullptr; };
+  const auto data = [](const Operand& t) { return t->defined() ? t->template data<T>() : nullptr; };
   r_ = {.cell = &cell,
-        .T_ = x_.shape()[axes.time],
-        .B = x_.shape()[axes.batch()],
-        .D = x_.shape()[2],
-        .H = w_hh_.shape()[1] / cell.gates,
-        .P = h0_.shape()[1],
+        .T_ = x.shape()[axes.time],
+        .B = x.shape()[axes.batch()],
+        .D = x.shape()[2],
+        .H = w_hh_->shape()[1] / cell.gates,
+        .P = h0_->shape()[1],
         .reverse = order.reverse,
-        .x = rows_of<T>(x_, axes),
+        .x = rows_of<T>(x, axes),
         .w = {},
         .h0 = data(h0_),
         .c0 = data(c0_),
-        .lengths = lengths_.defined() ? lengths_.data<std::int64_t>() : nullptr,
-        .resets =
-            resets_.defined() ? Rows<const bool*>{resets_.data<bool>(), 1, resets_.strides()[0]} : Rows<const bool*>{}};
+        .lengths = lengths_->defined() ? lengths_->template data<std::int64_t>() : nullptr,
+        .resets = resets_->defined() ? Rows<const bool*>{resets_->template data<bool>(), 1, resets_->strides()[0]}
+                                     : Rows<const bool*>{}};
   r_.w.b_ih = data(b_ih_);
   r_.w.b_hh = data(b_hh_);
   r_.w.vectors = data(w_ch_);

@@ -15,25 +15,9 @@
 #include <numbers>
 #include <type_traits>
 
-#include "ferrite/tensor/kernel/level.h"
+#include "ferrite/tensor/kernel/mask.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
-
-namespace ei = Eigen::internal;
-
-template <class T>
-using RawPacket = typename ei::packet_traits<T>::type;
-
-/// Lanes of a packet of T (float or double).
-template <class T>
-inline constexpr int kLanes = ei::unpacket_traits<RawPacket<T>>::size;
-
-template <class T>
-struct Mask {
-  RawPacket<T> raw;
-  friend Mask operator|(Mask a, Mask b) { return {ei::por(a.raw, b.raw)}; }
-  friend Mask operator&(Mask a, Mask b) { return {ei::pand(a.raw, b.raw)}; }
-};
 
 template <class T>
 struct Packet {
@@ -60,20 +44,25 @@ struct Packet {
       return ei::pnegate(a.raw);
     }
   }
-  friend Mask<T> operator<(Packet a, Packet b) { return {ei::pcmp_lt(a.raw, b.raw)}; }
-  friend Mask<T> operator<=(Packet a, Packet b) { return {ei::pcmp_le(a.raw, b.raw)}; }
-  friend Mask<T> operator>(Packet a, Packet b) { return {ei::pcmp_lt(b.raw, a.raw)}; }
-  friend Mask<T> operator>=(Packet a, Packet b) { return {ei::pcmp_le(b.raw, a.raw)}; }
-  friend Mask<T> operator==(Packet a, Packet b) { return {ei::pcmp_eq(a.raw, b.raw)}; }
+  friend Mask<T> operator<(Packet a, Packet b) { return less(a.raw, b.raw); }
+  friend Mask<T> operator<=(Packet a, Packet b) { return less_equal(a.raw, b.raw); }
+  friend Mask<T> operator>(Packet a, Packet b) { return less(b.raw, a.raw); }
+  friend Mask<T> operator>=(Packet a, Packet b) { return less_equal(b.raw, a.raw); }
+  friend Mask<T> operator==(Packet a, Packet b) { return equal(a.raw, b.raw); }
 };
 
 template <class T>
 Packet<T> select(Mask<T> m, Packet<T> a, std::type_identity_t<Packet<T>> b) {
-  return ei::pselect(m.raw, a.raw, b.raw);
+  return chosen(m, a.raw, b.raw);
+}
+/// a, or +0 where the mask is false: cheaper than to choose it.
+template <class T>
+Packet<T> or_zero(Mask<T> m, Packet<T> a) {
+  return masked(m, a.raw);
 }
 template <class T>
 Mask<T> is_nan(Packet<T> x) {
-  return {ei::pcmp_lt_or_nan(x.raw, ei::pset1<RawPacket<T>>(-std::numeric_limits<T>::infinity()))};
+  return unordered(x.raw);
 }
 /// Whether the machine has an instruction that rounds a * b + c once (x86: FMA; aarch64 always).
 #if defined(__FMA__) || defined(__aarch64__)

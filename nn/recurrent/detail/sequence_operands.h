@@ -7,6 +7,7 @@
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/primitive.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite::nn::detail {
 
@@ -119,12 +120,14 @@ class Prepared {
   Prepared(const GatedCell& cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order);
   const Recurrence<T>& operator*() const { return r_; }
   const Recurrence<T>* operator->() const { return &r_; }
-  const Tensor& w_ih() const { return w_ih_; }
-  const Tensor& w_hh() const { return w_hh_; }
-  const Tensor& w_hr() const { return w_hr_; }
+  const Tensor& w_ih() const { return *w_ih_; }
+  const Tensor& w_hh() const { return *w_hh_; }
+  const Tensor& w_hr() const { return *w_hr_; }
 
  private:
-  Tensor x_, h0_, c0_, w_ih_, w_hh_, w_ch_, b_ih_, b_hh_, w_hr_, lengths_, resets_;
+  using Operand = ferrite::detail::RowMajor;
+  Operand h0_, c0_, w_ih_, w_hh_, w_ch_, b_ih_, b_hh_, w_hr_, lengths_, resets_;
+  Tensor x_;  ///< a copy, where features do not lie side by side
   Recurrence<T> r_;
 };
 extern template class Prepared<float>;
