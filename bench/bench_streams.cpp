@@ -1,12 +1,14 @@
 // A step of a stream: layers whose step is written by hand beside the program of their step in operations, in one run.
 // The last column is a step of 64 in one call. A step by hand stays where it takes less than 1 / 1.1 of the program's
-// time (docs/benchmarks.md).
+// time (docs/benchmarks.md). Then small nets sample by sample, in blocks of 64, beside the same written by hand.
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/stream/stream.h"
 #include "ferrite/tensor/denormals.h"
+#include "limit/limit.h"
 #include "timing.h"
 
 using namespace ferrite;
@@ -51,10 +53,41 @@ void row(const char* name, std::int64_t size, std::int64_t batch, const dsl::Bui
   std::fflush(stdout);
 }
 
+/// x [1] -> layer -> linear(1) beside the limit; the outputs are compared.
+void samples(const char* name, std::int64_t H, std::int64_t gates, const dsl::Network& net) {
+  const auto values = [&](std::size_t k) {
+    return contiguous(net.named_parameters()[k].variable.peek()).to_vector<float>();
+  };
+  const std::vector<float> w_ih = values(0), w_hh = values(1), b_ih = values(2), b_hh = values(3), w_out = values(4),
+                           b_out = values(5);
+  const auto by_hand = limit::sample_by_sample(
+      H, gates, {w_ih.data(), w_hh.data(), b_ih.data(), b_hh.data(), w_out.data(), b_out.data()});
+  if (!by_hand) return;
+  constexpr std::size_t kBlock = 64;
+  std::vector<float> x(kBlock), ours(kBlock), limits(kBlock);
+  for (std::size_t i = 0; i < kBlock; ++i) x[i] = std::sin(0.1F * static_cast<float>(i));
+  nn::Stream stream = net.stream();
+  stream.steps(kBlock, std::span<const float>(x), std::span<float>(ours));
+  by_hand->run(x.data(), limits.data(), kBlock);
+  float most = 0;
+  for (std::size_t i = 0; i < kBlock; ++i) most = std::max(most, std::abs(ours[i] - limits[i]));
+  const std::vector<double> t =
+      bench::interleaved({[&] { stream.steps(kBlock, std::span<const float>(x), std::span<float>(ours)); },
+                          [&] { by_hand->run(x.data(), limits.data(), kBlock); }});
+  std::printf("%-24s %5lld %9.1f %9.1f %7.2f %9.0e\n", name, static_cast<long long>(H), t[0] * 1e9 / kBlock,
+              t[1] * 1e9 / kBlock, t[0] / t[1], static_cast<double>(most));
+}
+
 }  // namespace
 
 int main() {
   const FlushDenormals guard;
+  std::printf("%-24s %5s %9s %9s %7s %9s\n", "ns a sample", "H", "stream", "limit", "ratio", "differ");
+  for (const std::int64_t H : {8, 12, 16, 20, 24, 32, 40}) {
+    samples("gru, linear(1)", H, 3, dsl::sequence(1).gru(H).linear(1).build(1));
+    samples("lstm, linear(1)", H, 4, dsl::sequence(1).lstm(H).linear(1).build(1));
+  }
+  std::printf("\n");
   std::printf("%-24s %5s %5s %9s %9s %7s %9s\n", "us a step", "H", "B", "stream", "program", "ratio", "of 64");
   for (const std::int64_t H : {4, 16, 64, 256})
     for (const std::int64_t batch : {1, 8}) {

@@ -3,6 +3,7 @@
 
 #ifdef __AVX512F__
 #include "perceptron.h"
+#include "small_stream.h"
 #include "trainer.h"
 
 namespace limit {
@@ -30,9 +31,35 @@ class Sequence final : public Forward {
   Buffer x_, hs_, i_;
 };
 
+template <Index H, Index G>
+class Samples final : public SampleBySample {
+ public:
+  explicit Samples(const Weights& w) : stream_(w, w.w_out, *w.b_out) {}
+  void run(const float* x, float* y, std::int64_t n) override { stream_.run(x, y, n); }
+
+ private:
+  SmallStream<H, G> stream_;
+};
+template <Index G>
+std::unique_ptr<SampleBySample> samples_of(std::int64_t units, const Weights& w) {
+  switch (units) {
+    case 8: return std::make_unique<Samples<8, G>>(w);
+    case 12: return std::make_unique<Samples<12, G>>(w);
+    case 16: return std::make_unique<Samples<16, G>>(w);
+    case 20: return std::make_unique<Samples<20, G>>(w);
+    case 24: return std::make_unique<Samples<24, G>>(w);
+    case 32: return std::make_unique<Samples<32, G>>(w);
+    case 40: return std::make_unique<Samples<40, G>>(w);
+    default: return nullptr;
+  }
+}
+
 }  // namespace
 
 bool available() { return true; }
+std::unique_ptr<SampleBySample> sample_by_sample(std::int64_t units, std::int64_t gates, const Weights& w) {
+  return gates == 3 ? samples_of<3>(units, w) : samples_of<4>(units, w);
+}
 std::unique_ptr<Forward> forward(const Sizes& sizes, const Weights& weights, const float* x) {
   return std::make_unique<Sequence>(sizes, weights, x);
 }
@@ -52,6 +79,7 @@ std::unique_ptr<Training> perceptron(const Sizes& sizes, const Weights& weights,
 namespace limit {
 
 bool available() { return false; }
+std::unique_ptr<SampleBySample> sample_by_sample(std::int64_t, std::int64_t, const Weights&) { return nullptr; }
 std::unique_ptr<Forward> forward(const Sizes&, const Weights&, const float*) { return nullptr; }
 std::unique_ptr<Training> training(const Sizes&, const Weights&, const float*, const std::vector<std::int64_t>&) {
   return nullptr;

@@ -1,7 +1,7 @@
 #pragma once
 /// What this machine can do: a GRU written by hand for AVX-512 and for nothing else, in time and in training, and the
-/// training of a perceptron. Weights stay in the kernel's own order, sizes are padded with zeros, nothing is checked.
-/// The yardstick of bench_gru, bench_train and bench_compile.
+/// training of a perceptron and a small recurrent net sample by sample. Weights stay in the kernel's own order, sizes
+/// are padded with zeros, nothing is checked. The yardstick of bench_gru, bench_train, bench_streams and bench_compile.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -54,5 +54,15 @@ std::unique_ptr<Training> training(const Sizes& sizes, const Weights& weights, c
 /// The same for x [B, D] -> linear(H) -> relu -> linear(10), whose first layer is w_ih [D, H], b_ih [H]. T is 1.
 std::unique_ptr<Training> perceptron(const Sizes& sizes, const Weights& weights, const float* x,
                                      const std::vector<std::int64_t>& targets);
+
+/// x [1] -> GRU (3 gates) or LSTM (4) of units -> linear(1), one row, whose last layer is w_out [H], b_out [1]; goes on
+/// from run to run.
+class SampleBySample {
+ public:
+  virtual ~SampleBySample() = default;
+  virtual void run(const float* x, float* y, std::int64_t n) = 0;
+};
+/// Null where it does not run, and for other than 8, 12, 16, 20, 24, 32 and 40 units.
+std::unique_ptr<SampleBySample> sample_by_sample(std::int64_t units, std::int64_t gates, const Weights& weights);
 
 }  // namespace limit

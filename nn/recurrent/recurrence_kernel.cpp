@@ -57,10 +57,13 @@ class RowsThroughTime {
         H_(padded<T>(r.H)),
         i_row_(out.saved ? r.cell->saved * r.H : r.cell->gates * H_),
         i_gate_(out.saved ? r.H : H_),
+        gates_take_x_(!out.saved && gates_take_x(*r.cell, r.D)),
         steps_(steps_at_once()) {}
 
   /// Elements of the memory that `run` takes.
-  std::int64_t size() const { return rows_ * (2 * P_ + 3 * H_) + (out_.saved ? 0 : steps_ * rows_ * i_row_); }
+  std::int64_t size() const {
+    return rows_ * (2 * P_ + 3 * H_) + (out_.saved || gates_take_x_ ? 0 : steps_ * rows_ * i_row_);
+  }
 
   void run(const CellKernels<T>& cell, T* memory) {
     h_ = memory;
@@ -95,7 +98,12 @@ class RowsThroughTime {
 
   void some_steps(const CellKernels<T>& cell, std::int64_t first, std::int64_t last) {
     low_ = r_.reverse ? r_.T_ - last : first;
-    const std::int64_t steps = last - first;
+    if (!gates_take_x_) input_products(last - first);
+    for (std::int64_t n = first; n < last; ++n) step(cell, n);
+  }
+
+  /// Of so many steps from low_ on.
+  void input_products(std::int64_t steps) {
     const std::int64_t step_row = out_.saved ? r_.B * i_row_ : rows_ * i_row_;
     if (rows_ < std::min<std::int64_t>(steps, kMostRows<3>)) {  // too few to fill a tile: along the steps
       for (std::int64_t b = 0; b < rows_; ++b)
@@ -104,7 +112,6 @@ class RowsThroughTime {
       for (std::int64_t t = low_; t < low_ + steps; ++t)
         input_sums(*r_.cell, r_.w, rows_, r_.x.at(t, begin_), r_.x.row, i_at(t, 0), i_gate_, i_row_);
     }
-    for (std::int64_t n = first; n < last; ++n) step(cell, n);
   }
 
   void step(const CellKernels<T>& cell, std::int64_t n) {
@@ -114,6 +121,8 @@ class RowsThroughTime {
                                       .i = i_at(t, 0),
                                       .i_gate = i_gate_,
                                       .i_row = i_row_,
+                                      .x = gates_take_x_ ? r_.x.at(t, begin_) : nullptr,
+                                      .x_row = r_.x.row,
                                       .save = out_.saved != nullptr,
                                       .h = h_,
                                       .next = next_,
@@ -150,7 +159,9 @@ class RowsThroughTime {
 
   const Recurrence<T>& r_;
   const RecurrenceOut<T>& out_;
-  std::int64_t begin_, rows_, P_, H_, i_row_, i_gate_, steps_;
+  std::int64_t begin_, rows_, P_, H_, i_row_, i_gate_;
+  bool gates_take_x_;
+  std::int64_t steps_;
   std::int64_t low_ = 0;  ///< first time of the steps at hand
   T* h_ = nullptr;
   T* next_ = nullptr;

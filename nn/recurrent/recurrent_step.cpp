@@ -125,11 +125,14 @@ class RecurrentStepOf final : public Step {
       const RecurrenceWeights<T>& w = layers_[static_cast<std::size_t>(k)].weights();
       const std::int64_t state = k * B_ * Pp;
       const std::int64_t of_memory = cell_->has_memory ? k * B_ * Hp : 0;
-      input_product_(*cell_, w, B_, at, row, i, Hp, G * Hp);
+      const bool takes_x = detail::gates_take_x(*cell_, w.ih.K);
+      if (!takes_x) input_product_(*cell_, w, B_, at, row, i, Hp, G * Hp);
       step_(w, detail::RecurrenceStep<T>{.rows = B_,
                                          .i = i,
                                          .i_gate = Hp,
                                          .i_row = G * Hp,
+                                         .x = takes_x ? at : nullptr,
+                                         .x_row = row,
                                          .save = false,
                                          .h = now + state,
                                          .next = after + state,

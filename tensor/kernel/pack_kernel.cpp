@@ -56,10 +56,40 @@ struct StoreRow {
   }
 };
 
+/// One column: packets hold a packet's number of rows, so that no lane is idle. Returns how many rows it has taken.
+template <class T>
+std::int64_t one_column(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias,
+                        T* c) {
+  constexpr std::int64_t W = kLanes<T>;
+  using P = Packet<T>;
+  std::int64_t row = 0;
+  for (; row + W <= rows; row += W) {
+    P sum = T(0);
+    for (std::int64_t k = 0; k < w.K; k += W) {
+      ei::PacketBlock<RawPacket<T>, static_cast<int>(W)> square;  // of row, by k
+#pragma GCC unroll 16
+      for (int i = 0; i < W; ++i) square.packet[i] = ei::ploadu<RawPacket<T>>(a + (row + i) * a_row + k);
+      ei::ptranspose(square);
+      const std::int64_t n = std::min(W, w.K - k);
+#pragma GCC unroll 16
+      for (int i = 0; i < W; ++i)
+        if (i < n) sum = fma(P(square.packet[i]), P(w.data[(k + i) * w.k_step]), sum);
+    }
+    (bias ? sum + P(bias[0]) : sum).store(c + row);
+  }
+  return row;
+}
+
 }  // namespace
 
 template <class T>
 void packed_product(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias, T* c) {
+  if constexpr (kLanes < T >> 1) {
+    if (w.units == 1 && w.K <= kBlockK) {
+      const std::int64_t done = one_column(w, rows, a, a_row, bias, c);
+      a += done * a_row, c += done, rows -= done;
+    }
+  }
   each_unit<T, 1>(w, rows, a, a_row, StoreRow<T>{c, bias, w.units});
 }
 

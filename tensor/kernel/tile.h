@@ -95,9 +95,9 @@ constexpr int fewer_rows(int rows) { return rows == 8 ? 4 : rows == 6 || rows ==
 /// One row whose weights are `far`, beyond the first cache, waits for them rather than for its
 /// chains: the fewer at once, the more of the gates before overlap with the product behind.
 constexpr int units_at_once(int rows, int gates, bool far) {
-  const int chains = rows == 1 ? (kManyRegisters && far ? 4 : 8) : (kManyRegisters ? 24 : 12);
+  const int chains = rows == 1 ? (kManyRegisters && far ? 4 : 12) : (kManyRegisters ? 24 : 12);
   const int most = std::max(1, chains / (rows * gates));
-  return most >= 8 ? 8 : most >= 4 ? 4 : most >= 2 ? 2 : 1;
+  return most >= 8 ? 8 : most >= 4 ? 4 : rows == 1 ? most : most >= 2 ? 2 : 1;
 }
 
 /// f(row, first unit, number of units, sums[G]) for every packet of units and every row of a . w. f may be called in
@@ -134,11 +134,15 @@ class EachUnit {
     }
   }
 
+  static constexpr std::int64_t groups(std::int64_t blocks, int of) { return (blocks + of - 1) / std::max(1, of); }
   template <int MR, int U>
   void unit_groups(std::int64_t row, std::int64_t block, std::int64_t last) {
+    constexpr bool kAlike = MR == 1 && U > 1 && U <= 4;  // one row: groups that differ by one at most
+    if (kAlike && groups(last - block, U) == groups(last - block, U - 1))
+      return unit_groups<MR, std::max(1, U - 1)>(row, block, last);
     for (; block + U <= last; block += U) tile<MR, U>(row, block);
     if constexpr (U > 1) {
-      if (block < last) unit_groups<MR, U / 2>(row, block, last);
+      if (block < last) unit_groups<MR, kAlike ? U - 1 : U / 2>(row, block, last);
     }
   }
 

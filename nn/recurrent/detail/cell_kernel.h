@@ -37,12 +37,14 @@ class Gates {
  public:
   using P = Packet<T>;
   Gates(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s)
-      : H_(w.ih.units), b_ih_(w.b_ih), b_hh_(w.b_hh), vectors_(w.vectors), s_(s) {}
+      : H_(w.ih.units), ih_(w.ih), b_ih_(w.b_ih), b_hh_(w.b_hh), vectors_(w.vectors), s_(s) {}
 
  protected:
   /// x W_ih + b_ih.
   [[gnu::always_inline]] P input(std::int64_t row, std::int64_t gate, std::int64_t j) const {
-    const P x = stored(row, gate, j);
+    const P x =
+        s_.x ? fma(P(s_.x[row * s_.x_row]), P::load(ih_.data + j / kLanes<T> * ih_.u_step + gate * ih_.g_step), T(0))
+             : stored(row, gate, j);
     return b_ih_ ? x + P::load(b_ih_ + gate * H_ + j) : x;
   }
   /// h W_hh + b_hh from the product.
@@ -82,6 +84,7 @@ class Gates {
 
  private:
   std::int64_t H_;
+  const GateMatrix<T>& ih_;
   const T* b_ih_;
   const T* b_hh_;
   const T* vectors_;

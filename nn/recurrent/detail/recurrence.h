@@ -75,6 +75,8 @@ struct RecurrenceStep {
   std::int64_t rows;
   T* i;  ///< x W_ih, gates i_gate apart; where something is saved, it takes the place
   std::int64_t i_gate, i_row;
+  const T* x = nullptr;  ///< x itself, of one feature, rows x_row apart: its product is made where it is read, not in i
+  std::int64_t x_row = 0;
   bool save;
   const T* h;  ///< before, rows P_ apart
   T* next;     ///< after, likewise
@@ -85,6 +87,12 @@ struct RecurrenceStep {
   T* y;  ///< outputs, exactly P of a row
   std::int64_t y_row;
 };
+
+/// Whether the gates of a cell take x itself where nothing is saved: with one feature its product is one multiplication
+/// for each packet. The gates of a cell with late ones store something in the place of its product.
+[[gnu::always_inline]] inline bool gates_take_x(const GatedCell& cell, std::int64_t features) {
+  return features == 1 && cell.late_gates == 0;
+}
 
 /// The same weights transposed, as the backward pass reads them.
 template <class T>
