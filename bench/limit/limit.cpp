@@ -31,7 +31,7 @@ class Sequence final : public Forward {
   Buffer x_, hs_, i_;
 };
 
-template <Index H, Index G>
+template <std::size_t H, std::size_t G>
 class Samples final : public SampleBySample {
  public:
   explicit Samples(const Weights& w) : stream_(w, w.w_out, *w.b_out) {}
@@ -40,7 +40,7 @@ class Samples final : public SampleBySample {
  private:
   SmallStream<H, G> stream_;
 };
-template <Index G>
+template <std::size_t G>
 std::unique_ptr<SampleBySample> samples_of(std::int64_t units, const Weights& w) {
   switch (units) {
     case 8: return std::make_unique<Samples<8, G>>(w);

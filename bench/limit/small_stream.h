@@ -35,14 +35,14 @@ inline __m512 short_tanh(__m512 x) {
 }
 
 /// H units, G gates in the order of Weights: 3 of a GRU, 4 of an LSTM.
-template <Index H, Index G>
+template <std::size_t H, std::size_t G>
 class SmallStream {
  public:
   SmallStream(const Weights& w, const float* out, float out_bias) : bias_(out_bias) {
-    for (Index g = 0; g < G; ++g)
-      for (Index u = 0; u < H; ++u) {
-        const Index from = g * H + u;
-        for (Index k = 0; k < H; ++k) at(hh_, k, g, u) = w.w_hh[k * G * H + from];
+    for (std::size_t g = 0; g < G; ++g)
+      for (std::size_t u = 0; u < H; ++u) {
+        const std::size_t from = g * H + u;
+        for (std::size_t k = 0; k < H; ++k) at(hh_, k, g, u) = w.w_hh[k * G * H + from];
         at(ih_, 0, g, u) = w.w_ih[from];
         const bool apart = G == 3 && g == 2;  // the GRU's candidate multiplies one of its biases
         at(b_, 0, g, u) = apart ? w.b_ih[from] : w.b_ih[from] + w.b_hh[from];
@@ -51,61 +51,61 @@ class SmallStream {
     std::copy_n(out, H, out_);
   }
 
-  void run(const float* x, float* y, Index n) {
+  void run(const float* x, float* y, Index samples) {
     __m512 h[U], c[U];
-    for (Index u = 0; u < U; ++u) h[u] = _mm512_load_ps(h_ + u * 16), c[u] = _mm512_load_ps(c_ + u * 16);
-    for (Index t = 0; t < n; ++t) {
+    for (std::size_t u = 0; u < U; ++u) h[u] = _mm512_load_ps(h_ + u * 16), c[u] = _mm512_load_ps(c_ + u * 16);
+    for (Index t = 0; t < samples; ++t) {
       step(_mm512_set1_ps(x[t]), h, c);
       __m512 sum = _mm512_setzero_ps();
 #pragma GCC unroll 4
-      for (Index u = 0; u < U; ++u) {
+      for (std::size_t u = 0; u < U; ++u) {
         _mm512_store_ps(h_ + u * 16, h[u]);
         sum = _mm512_fmadd_ps(h[u], _mm512_load_ps(out_ + u * 16), sum);
       }
       y[t] = _mm512_reduce_add_ps(sum) + bias_;
     }
-    for (Index u = 0; u < U; ++u) _mm512_store_ps(c_ + u * 16, c[u]);
+    for (std::size_t u = 0; u < U; ++u) _mm512_store_ps(c_ + u * 16, c[u]);
   }
 
  private:
-  static constexpr Index U = (H + 15) / 16;
-  static constexpr Index kChains = U * G <= 4 ? 4 : U * G <= 9 ? 2 : 1;
+  static constexpr std::size_t U = (H + 15) / 16;
+  static constexpr std::size_t kChains = U * G <= 4 ? 4 : U * G <= 9 ? 2 : 1;
 
-  static float& at(float* packed, Index k, Index g, Index u) {
+  static float& at(float* packed, std::size_t k, std::size_t g, std::size_t u) {
     return packed[((k * G + g) * U + u / 16) * 16 + u % 16];
   }
 
   void step(__m512 x, __m512 (&h)[U], __m512 (&c)[U]) const {
     __m512 sums[kChains][G][U];
 #pragma GCC unroll 4
-    for (Index s = 0; s < kChains; ++s)
+    for (std::size_t s = 0; s < kChains; ++s)
 #pragma GCC unroll 4
-      for (Index g = 0; g < G; ++g)
+      for (std::size_t g = 0; g < G; ++g)
 #pragma GCC unroll 4
-        for (Index u = 0; u < U; ++u) sums[s][g][u] = _mm512_setzero_ps();
-#pragma GCC unroll 8
-    for (Index k = 0; k < H; ++k) {
-      const __m512 of_h = _mm512_set1_ps(h_[k]);
+        for (std::size_t u = 0; u < U; ++u) sums[s][g][u] = _mm512_setzero_ps();
+    for (std::size_t first = 0; first < H; first += kChains)
 #pragma GCC unroll 4
-      for (Index g = 0; g < G; ++g)
+      for (std::size_t s = 0; s < kChains; ++s) {
+        const std::size_t k = first + s;
+        const __m512 of_h = _mm512_set1_ps(h_[k]);
 #pragma GCC unroll 4
-        for (Index u = 0; u < U; ++u) {
-          __m512& sum = sums[k % kChains][g][u];
-          sum = _mm512_fmadd_ps(of_h, _mm512_load_ps(hh_ + ((k * G + g) * U + u) * 16), sum);
-        }
-    }
+        for (std::size_t g = 0; g < G; ++g)
 #pragma GCC unroll 4
-    for (Index u = 0; u < U; ++u) {
+          for (std::size_t u = 0; u < U; ++u)
+            sums[s][g][u] = _mm512_fmadd_ps(of_h, _mm512_load_ps(hh_ + ((k * G + g) * U + u) * 16), sums[s][g][u]);
+      }
+#pragma GCC unroll 4
+    for (std::size_t u = 0; u < U; ++u) {
       __m512 of[G];
 #pragma GCC unroll 4
-      for (Index g = 0; g < G; ++g) {
+      for (std::size_t g = 0; g < G; ++g) {
         of[g] = sums[0][g][u];
-        for (Index s = 1; s < kChains; ++s) of[g] = _mm512_add_ps(of[g], sums[s][g][u]);
+        for (std::size_t s = 1; s < kChains; ++s) of[g] = _mm512_add_ps(of[g], sums[s][g][u]);
       }
-      const auto input = [&](Index g) {
+      const auto input = [&](std::size_t g) {
         return _mm512_fmadd_ps(x, _mm512_load_ps(ih_ + (g * U + u) * 16), _mm512_load_ps(b_ + (g * U + u) * 16));
       };
-      const auto sum = [&](Index g) { return _mm512_add_ps(input(g), of[g]); };
+      const auto sum = [&](std::size_t g) { return _mm512_add_ps(input(g), of[g]); };
       if constexpr (G == 3) {
         const __m512 r = short_sigmoid(sum(0)), z = short_sigmoid(sum(1));
         const __m512 q = _mm512_add_ps(of[2], _mm512_load_ps(b_hn_ + u * 16));
