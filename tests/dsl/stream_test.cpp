@@ -86,6 +86,35 @@ std::vector<std::pair<std::string, dsl::Builder>> kinds() {
 
 BOOST_AUTO_TEST_SUITE(stream)
 
+BOOST_AUTO_TEST_CASE(one_feature_in_and_one_out_in_blocks_and_in_single_steps) {
+  for (const std::int64_t H : {1, 7, 8, 16, 20, 33, 40})
+    for (const std::int64_t batch : {1, 3}) {
+      const auto net = dsl::sequence(1).gru(H).lstm(H).linear(1).build(H);
+      net.eval();
+      const std::int64_t T = 70;
+      const Tensor x = draw({batch, T, 1}, 3), y = net(x);
+      nn::Stream single = net.stream(batch);
+      BOOST_TEST(identical(streamed(single, x, 1), y), "H " << H);
+      nn::Stream blocks = net.stream(batch);
+      const std::vector<float> in = contiguous(permute(x, {1, 0, 2})).to_vector<float>();
+      std::vector<float> out(in.size());
+      blocks.steps(T, in, out);
+      BOOST_TEST(identical(permute(Tensor::from(out, {T, batch, 1}), {1, 0, 2}), y), "H " << H);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(one_column_of_many_features_in_blocks) {
+  for (const std::int64_t D : {1, 15, 16, 250, 256, 257, 300}) {
+    const auto net = dsl::sequence(D).linear(1).build(D);
+    net.named_parameters()[1].variable.assign(full({1}, 0.7));
+    const Tensor x = draw({1, 40, D}, 5);
+    nn::Stream stream = net.stream();
+    std::vector<float> out(40);
+    stream.steps(40, x.to_vector<float>(), out);
+    BOOST_TEST(identical(Tensor::from(out, {1, 40, 1}), net(x)), "D " << D);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_network_streams_with_the_bits_of_the_whole_sequence) {
   const auto net = network();
   const Tensor x = draw({2, 7, 3}, 1);

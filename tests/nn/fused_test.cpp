@@ -19,6 +19,7 @@ struct Setting {
   std::int64_t H, B, T;
   int layers = 1;
   bool both_ways = false, lengths = false, resets = false, bias = true, recompute = false;
+  std::int64_t D = 3;
 };
 
 Tensor draw(const Shape& shape, std::uint64_t stream, Dtype dtype) {
@@ -43,7 +44,7 @@ Options common(const Setting& s, nn::Form form) {
 
 std::unique_ptr<nn::Recurrent> layer(const std::string& kind, const Setting& s, nn::Form form, Dtype dtype) {
   const nn::Init init{7, {}, dtype};
-  const std::int64_t D = 3;
+  const std::int64_t D = s.D;
   if (kind.starts_with("gru")) {
     auto o = common<nn::GruOptions>(s, form);
     o.reset_after = kind == "gru";
@@ -65,7 +66,7 @@ std::unique_ptr<nn::Recurrent> layer(const std::string& kind, const Setting& s, 
 Tensors everything(const std::string& kind, const Setting& s, nn::Form form, Dtype dtype) {
   const auto net = layer(kind, s, form, dtype);
   nn::Context context;
-  Tensor x = draw({s.B, s.T, 3}, 1, dtype);
+  Tensor x = draw({s.B, s.T, s.D}, 1, dtype);
   std::vector<std::int64_t> lengths;
   for (std::int64_t b = 0; b < s.B; ++b) lengths.push_back(1 + (b * 5 + 2) % s.T);
   if (s.lengths) context.lengths = Tensor::from(lengths, {s.B});
@@ -144,6 +145,27 @@ BOOST_AUTO_TEST_CASE(all_options) {
 }
 
 /// Weight gradients over more than one block of 256 rows.
+BOOST_AUTO_TEST_CASE(one_feature_with_and_without_a_gradient) {
+  for (const std::string& kind : kKinds)
+    for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+      for (const std::int64_t H : {1, 5, 16, 40})
+        for (const std::int64_t B : {1, 3, 33}) {
+          const Setting s{
+              .H = H, .B = B, .T = 7, .layers = 2, .both_ways = B == 3, .lengths = B == 33, .bias = H != 5, .D = 1};
+          compare(kind, s, dtype);
+          nn::Context context;
+          std::vector<std::int64_t> lengths;
+          for (std::int64_t b = 0; b < B; ++b) lengths.push_back(1 + b % 7);
+          if (s.lengths) context.lengths = Tensor::from(lengths, {B});
+          if (B == 1) context.reset_mask = lt(draw({B, 7}, 2, Dtype::f32), -0.4);
+          const Tensor x = draw({B, 7, 1}, 1, dtype);
+          const nn::RecurrentResult fused = layer(kind, s, nn::Form::fused, dtype)->run(x, context);
+          const nn::RecurrentResult unrolled = layer(kind, s, nn::Form::unrolled, dtype)->run(x, context);
+          BOOST_TEST(identical(fused.output, unrolled.output), kind << " H " << H << " B " << B);
+          BOOST_TEST(identical(fused.state, unrolled.state), kind << " H " << H << " B " << B);
+        }
+}
+
 BOOST_AUTO_TEST_CASE(long_sequences) {
   compare("gru", {.H = 3, .B = 7, .T = 100}, Dtype::f64);
   compare("lstm", {.H = 3, .B = 1, .T = 600}, Dtype::f64);
