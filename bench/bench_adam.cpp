@@ -6,6 +6,8 @@
 
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/detail/adam_in_place.h"
+#include "ferrite/nn/optim/rmsprop.h"
+#include "ferrite/nn/optim/sgd.h"
 #include "ferrite/tensor/instruction_set.h"
 #include "ferrite/tensor/primitive.h"
 #include "timing.h"
@@ -97,6 +99,25 @@ class Composed {
   const Primitive* op_ = nn::detail::adam_operations()[1];
 };
 
+/// The other optimisers, beside the same bound.
+void others() {
+  std::printf("\n%9s %12s %12s %12s %12s %12s\n", "elements", "sgd", "momentum", "rmsprop", "centered", "bound");
+  for (const std::int64_t n : {16, 1'000, 25'000, 100'000, 1'000'000}) {
+    const Tensors grads = {uniform({n}, {1, 1, 1}, -1, 1)};
+    const auto parameter = [n] { return std::vector<Parameter>{{"w", ones({n})}}; };
+    nn::Sgd sgd(parameter()), momentum(parameter(), {.momentum = 0.9});
+    nn::RmsProp rmsprop(parameter()), centered(parameter(), {.momentum = 0.9, .centered = true});
+    Sweep sweep(n);
+    const std::vector<double> t =
+        bench::interleaved({[&] { sgd.step(grads); }, [&] { momentum.step(grads); }, [&] { rmsprop.step(grads); },
+                            [&] { centered.step(grads); }, [&] { sweep.run(); }},
+                           21, 5e-3);
+    std::printf("%9ld", static_cast<long>(n));
+    for (const double seconds : t) std::printf(" %12.0f", 1e9 * seconds);
+    std::printf("\n");
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -117,4 +138,5 @@ int main() {
     std::printf("%9ld %12.0f %12.0f %12.0f %12.0f %10.2f %10.2f %10.2f\n", static_cast<long>(n), 1e9 * t[0], 1e9 * t[1],
                 1e9 * t[2], 1e9 * t[3], t[1] / t[0], t[0] / t[2], t[0] / t[3]);
   }
+  others();
 }

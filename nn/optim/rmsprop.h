@@ -1,8 +1,14 @@
 #pragma once
 /// RMSprop, plain or centered, with momentum and weight decay.
+#include <memory>
+
 #include "ferrite/nn/optim/optimizer.h"
 
 namespace ferrite::nn {
+
+namespace detail {
+class Sweeps;
+}
 
 struct RmsPropOptions {
   double learning_rate = 1e-2;
@@ -28,12 +34,16 @@ class RmsProp final : public Optimizer {
  public:
   /// Throws ValueError for an alpha outside [0, 1) or other options below 0.
   explicit RmsProp(std::vector<Parameter> parameters, const RmsPropOptions& options = {});
+  RmsProp(RmsProp&&) noexcept;
+  ~RmsProp() override;
 
  private:
+  void begin() override;
   void update(std::size_t i, const Tensor& grad, const Tensor& rate) override;
+  void finish() override;
 
   RmsPropOptions options_;
-  std::vector<State> square_, velocity_, mean_;
+  std::unique_ptr<detail::Sweeps> sweeps_;
 };
 
 }  // namespace ferrite::nn
