@@ -8,6 +8,7 @@
 #include "ferrite/tensor/define.h"
 #include "ferrite/tensor/kernel/levels.h"
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
 #include "ferrite_levels.h"
 
@@ -261,9 +262,9 @@ struct AdamBegin {
   template <class T>
   static void run(const Tensor& t, std::span<Tensor> out, const Attributes& attrs) {
     const double beta1 = attrs.beta1, beta2 = attrs.beta2;
-    const Tensor steps = dense(t);
+    const RowMajor steps(t);
     for (std::int64_t i = 0; i < t.numel(); ++i) {
-      const T next = steps.data<T>()[i] + 1;
+      const T next = steps->template data<T>()[i] + 1;
       Writer::data<T>(out[0])[i] = next;
       Writer::data<T>(out[1])[i] = static_cast<T>(1 - std::pow(beta1, static_cast<double>(next)));
       Writer::data<T>(out[2])[i] = static_cast<T>(1 - std::pow(beta2, static_cast<double>(next)));

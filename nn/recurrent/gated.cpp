@@ -14,6 +14,13 @@ using detail::check_dtype;
 
 std::string text(std::int64_t n) { return std::to_string(n); }
 
+/// The weights as they stand, where nobody records.
+detail::BorrowedWeights borrowed(const RecurrentWeights& w) {
+  static const Tensor none;
+  const auto at = [](const Parameter& p) { return p.defined() ? &p.peek() : &none; };
+  return {at(w.weight_ih), at(w.weight_hh), at(w.bias_ih), at(w.bias_hh), at(w.weight_hr), at(w.weight_ch)};
+}
+
 Tensor value_of(const Parameter& p) { return p.defined() ? p.value() : Tensor(); }
 
 /// Matrices are turned in files.
@@ -69,7 +76,9 @@ Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const Sequ
                                      RecurrentState& state) const {
   Tensors all;
   if (sizes().form == Form::fused) {
-    all = cell_->functions->sequence(x, state, values_of(weights_[at]), options);
+    const auto run = [&](const detail::BorrowedWeights& w) { return cell_->functions->sequence(x, state, w, options); };
+    const bool seen = !ferrite::detail::frame().recorders.empty();  // recorders are told what is read
+    all = seen ? run(detail::BorrowedWeights::of(values_of(weights_[at]))) : run(borrowed(weights_[at]));
   } else if (sizes().form == Form::scan) {
     all = detail::run_scan(scans_[at], x, state, options);
   } else {

@@ -4,6 +4,7 @@
 #include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite {
 namespace detail {
@@ -97,10 +98,10 @@ struct Cast {
 
   static Specs infer(Inputs in, const Attributes& attrs) { return {{in[0].shape(), attrs.dtype}}; }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    const Tensor x = contiguous(in[0]);
-    const void* from = x.raw();
+    const RowMajor x(in[0]);
+    const void* from = x->raw();
     const std::ptrdiff_t run = 1;
-    element_block(x.dtype(), attrs)(&from, &run, Writer::raw(out[0]), x.numel());
+    element_block(x->dtype(), attrs)(&from, &run, Writer::raw(out[0]), x->numel());
   }
   static Block element_block(Dtype operand, const Attributes& attrs) {
     return kernels().conversions->between[position_of(operand)].to[position_of(attrs.dtype)];

@@ -132,10 +132,9 @@ class Defined {
 
 /// Calls a sequence; what is saved stays inside.
 template <class Family>
-Tensors sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before, const SequenceOptions& o,
+Tensors sequence(const Tensor& x, const BorrowedWeights& w, const RecurrentState& before, const SequenceOptions& o,
                  bool second = false) {
-  const Defined in{&x,      &before.h, &before.c, &w.w_ih,    &w.w_hh,  &w.w_ch,
-                   &w.b_ih, &w.b_hh,   &w.w_hr,   &o.lengths, &o.resets};
+  const Defined in{&x, &before.h, &before.c, w.w_ih, w.w_hh, w.w_ch, w.b_ih, w.b_hh, w.w_hr, &o.lengths, &o.resets};
   const bool saves = !o.recompute && !ferrite::detail::frame().recorders.empty();
   const FamilyAttrs<Family, SequenceSaves> attrs({{o.reverse, o.batch_first}, saves}, second);
   Tensors out = structured<Sequence<Family>>.apply(in, attrs);

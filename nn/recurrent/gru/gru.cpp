@@ -114,8 +114,8 @@ RecurrentState step(const Tensor& i, const RecurrentState& before, const Sequenc
   return {kStep(i, before.h, w.w_hh, w.b_hh)};
 }
 template <bool kResetAfter>
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceWeights& w, const SequenceOptions& o) {
-  return gru_sequence(x, w, before.h, o, kResetAfter);
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
+  return sequence<GruFamily>(x, w, before, o, !kResetAfter);
 }
 
 constexpr const Primitive* kSteps[] = {&composite<GruStep>, &composite<GruStepResetBefore>};
@@ -138,7 +138,7 @@ Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_h
 }
 Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, const SequenceOptions& options,
                      bool reset_after) {
-  return detail::sequence<detail::GruFamily>(x, w, {h0, {}}, options, !reset_after);
+  return detail::sequence<detail::GruFamily>(x, detail::BorrowedWeights::of(w), {h0, {}}, options, !reset_after);
 }
 
 Gru::Gru(std::int64_t input_size, std::int64_t hidden_size, const GruOptions& options, const Init& init)

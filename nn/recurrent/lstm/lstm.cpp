@@ -75,8 +75,8 @@ struct LstmFamily {
 RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
   return lstm_step(i, before, w.w_hh, w.b_hh, w.w_hr);
 }
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceWeights& w, const SequenceOptions& o) {
-  return lstm_sequence(x, w, before, o);
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
+  return sequence<LstmFamily>(x, w, before, o);
 }
 
 constexpr const Primitive* kSteps[] = {&composite<LstmStep>};
@@ -97,7 +97,7 @@ RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Te
 }
 Tensors lstm_sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before,
                       const SequenceOptions& options) {
-  return detail::sequence<detail::LstmFamily>(x, w, before, options);
+  return detail::sequence<detail::LstmFamily>(x, detail::BorrowedWeights::of(w), before, options);
 }
 
 Lstm::Lstm(std::int64_t input_size, std::int64_t hidden_size, const LstmOptions& options, const Init& init)

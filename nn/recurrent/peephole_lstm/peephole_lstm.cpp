@@ -71,8 +71,8 @@ struct PeepholeLstmFamily {
 RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
   return peephole_lstm_step(i, before, w.w_hh, w.w_ch, w.b_hh);
 }
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceWeights& w, const SequenceOptions& o) {
-  return peephole_lstm_sequence(x, w, before, o);
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
+  return sequence<PeepholeLstmFamily>(x, w, before, o);
 }
 
 constexpr const Primitive* kSteps[] = {&composite<PeepholeLstmStep>};
@@ -93,7 +93,7 @@ RecurrentState peephole_lstm_step(const Tensor& i, const RecurrentState& before,
 }
 Tensors peephole_lstm_sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before,
                                const SequenceOptions& options) {
-  return detail::sequence<detail::PeepholeLstmFamily>(x, w, before, options);
+  return detail::sequence<detail::PeepholeLstmFamily>(x, detail::BorrowedWeights::of(w), before, options);
 }
 
 PeepholeLstm::PeepholeLstm(std::int64_t input_size, std::int64_t hidden_size, const PeepholeLstmOptions& options,

@@ -63,8 +63,8 @@ RecurrentState step(const Tensor& i, const RecurrentState& before, const Sequenc
   return {rnn_step(i, before.h, w.w_hh, w.b_hh, kWithRelu)};
 }
 template <bool kWithRelu>
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const SequenceWeights& w, const SequenceOptions& o) {
-  return rnn_sequence(x, w, before.h, kWithRelu, o);
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
+  return sequence<RnnFamily>(x, w, before, o, kWithRelu);
 }
 
 constexpr const Primitive* kSteps[] = {&composite<RnnStep>};
@@ -83,7 +83,7 @@ Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tens
 }
 Tensors rnn_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, bool with_relu,
                      const SequenceOptions& options) {
-  return detail::sequence<detail::RnnFamily>(x, w, {h0, {}}, options, with_relu);
+  return detail::sequence<detail::RnnFamily>(x, detail::BorrowedWeights::of(w), {h0, {}}, options, with_relu);
 }
 
 namespace {
