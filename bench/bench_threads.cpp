@@ -52,7 +52,6 @@ Times measure(const std::string& name, const bench::Cell& cell) {
   constexpr double kSeconds = 0.4;
   Times t{};
   {
-    stay_on(1);
     const Neighbour neighbour(name, cell, 0);
     const std::function<void()> f = bench::job(name, cell);
     usleep(100'000);
@@ -60,11 +59,6 @@ Times measure(const std::string& name, const bench::Cell& cell) {
   }
   const std::function<void()> f = bench::job(name, cell);
   t.one = bench::interleaved_for({f}, kSeconds)[0];
-  cpu_set_t both;
-  CPU_ZERO(&both);
-  CPU_SET(0, &both);
-  CPU_SET(1, &both);
-  sched_setaffinity(0, sizeof both, &both);
   ferrite::set_threads(2);
   t.two = bench::interleaved_for({f}, kSeconds)[0];
   ferrite::set_threads(1);
@@ -75,6 +69,10 @@ Times measure(const std::string& name, const bench::Cell& cell) {
 
 int main() {
   const ferrite::FlushDenormals guard;
+  stay_on(0);
+  ferrite::set_threads(2);  // the second one stays here, on a processor of its own
+  ferrite::set_threads(1);
+  stay_on(1);
   std::printf("%-10s %-5s %5s %5s %5s %12s %10s %14s\n", "us", "net", "H", "T", "B", "one thread", "two: times",
               "of 2 processes");
   const auto row = [](const char* name, const bench::Cell& c) {

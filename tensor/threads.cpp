@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -23,6 +24,15 @@ namespace {
 constexpr int kMostThreads = 1024;
 std::atomic<int> wanted_threads{1};
 thread_local bool inside = false;
+
+/// Tells the processor that its thread waits.
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
 
 /// One parallel loop: indices are handed out one by one.
 struct Loop {
@@ -45,7 +55,25 @@ struct Loop {
   }
 };
 
-/// Helpers that sleep until there is a loop. Only one loop runs at a time; a second caller works alone.
+/// Waits awake for a condition, a little longer than from one loop of a training step to the next: to be woken takes as
+/// long as a small loop. Not where threads may share a processor. Whether the condition holds.
+template <class F>
+bool soon(const F& condition) {
+  constexpr std::chrono::microseconds kAwake(50);
+  static const bool several = std::thread::hardware_concurrency() > 1;
+  if (!several) return condition();
+  const auto end = std::chrono::steady_clock::now() + kAwake;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (condition()) return true;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return condition();
+}
+
+/// Helpers that wait until there is a loop, awake at first, then asleep. Only one loop runs at a time; a second caller
+/// works alone.
 class Pool {
  public:
   /// Has so many helpers at least. Where the system gives fewer, those that were begun end again, and it throws.
@@ -75,8 +103,12 @@ class Pool {
     }
     wake_.notify_all();
     loop.work();
+    {
+      const std::lock_guard lock(mutex_);
+      loop_ = nullptr;
+    }
+    if (soon([&] { return busy_.load(std::memory_order_acquire) == 0; })) return true;
     std::unique_lock lock(mutex_);
-    loop_ = nullptr;
     done_.wait(lock, [&] { return busy_ == 0; });
     return true;
   }
@@ -98,6 +130,9 @@ class Pool {
       set_denormal_mode(0);
       lock.lock();
       if (--busy_ == 0) done_.notify_one();
+      lock.unlock();
+      soon([&] { return round_.load(std::memory_order_relaxed) != seen || stop.stop_requested(); });
+      lock.lock();
     }
   }
 
@@ -107,9 +142,9 @@ class Pool {
   std::condition_variable_any wake_;
   std::condition_variable done_;
   Loop* loop_ = nullptr;
-  std::uint64_t round_ = 0;
+  std::atomic<std::uint64_t> round_ = 0;
   int seats_ = 0;
-  int busy_ = 0;
+  std::atomic<int> busy_ = 0;          ///< helpers in the loop
   std::vector<std::jthread> helpers_;  // last: joined before the rest goes
 };
 

@@ -59,14 +59,18 @@ class WeightGradients {
     count_tasks();
   }
 
-  void add(std::int64_t begin, std::int64_t n) {
-    const auto task = [&](std::int64_t k) { run(k, begin, n); };
+  /// The first n rows, in blocks of 256 of which the last one may be shorter.
+  void add(std::int64_t n) {
+    const auto task = [&](std::int64_t k) {
+      for (std::int64_t begin = 0; begin < n; begin += kBlockK)
+        run(k, begin, std::min(kBlockK, n - begin), first_ && begin == 0);
+    };
     if (n * work_ < kWorthSharing) {
       for (std::int64_t k = 0; k < tasks_; ++k) task(k);
     } else {
       parallel_for(tasks_, task);
     }
-    first_ = false;
+    if (n > 0) first_ = false;
   }
 
  private:
@@ -106,7 +110,7 @@ class WeightGradients {
     }
   }
 
-  void run(std::int64_t task, std::int64_t begin, std::int64_t n) {
+  void run(std::int64_t task, std::int64_t begin, std::int64_t n, bool first) {
     std::size_t k = sums_.size() - 1;
     while (sums_[k].first_task > task) --k;
     const Sum& s = sums_[k];
@@ -115,11 +119,11 @@ class WeightGradients {
     const T* const b = s.b + begin * s.b_row;
     if (s.a)
       return gemm<T>(M, s.N, n, {s.a + begin * s.a_row + m, 1, s.a_row}, {b, s.b_row, 1}, s.c + m * s.c_row, s.c_row,
-                     !first_);
-    T* const sum = first_ ? s.c : partial_.get() + s.partial;
+                     !first);
+    T* const sum = first ? s.c : partial_.get() + s.partial;
     const RecurrenceKernels<T>& kernels = recurrence_kernels<T>();
     kernels.sum_rows(b, s.b_row, n, s.N, sum);
-    if (!first_) kernels.add(s.c, sum, s.N);
+    if (!first) kernels.add(s.c, sum, s.N);
   }
 
   const Waiting<T>& rows_;
@@ -178,7 +182,7 @@ class BackwardPass {
     for (std::int64_t b = 0; b < r_.B; ++b) std::copy_n(g_.dh + b * r_.P, r_.P, dh_ + b * P_);
     for (std::int64_t last = r_.T_; last > 0; last -= steps_)
       some_steps(std::max<std::int64_t>(0, last - steps_), last);
-    if (waiting_ > 0) sums_.add(0, waiting_);
+    sums_.add(waiting_);
     for (std::int64_t b = 0; b < r_.B; ++b) std::copy_n(dh_ + b * P_, r_.P, g_.dh + b * r_.P);
   }
 
@@ -193,9 +197,9 @@ class BackwardPass {
     parallel_for((r_.B + chunk_ - 1) / chunk_, chunk);
     if (g_.dx) give_dx(first, last);
     waiting_ += (last - first) * r_.B;
-    std::int64_t begin = 0;
-    for (; waiting_ - begin >= kBlockK; begin += kBlockK) sums_.add(begin, kBlockK);
-    keep_from(begin);
+    const std::int64_t whole = waiting_ / kBlockK * kBlockK;
+    sums_.add(whole);
+    keep_from(whole);
   }
 
   /// One step of some rows; `at` is where its first row waits.
