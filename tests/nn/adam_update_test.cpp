@@ -116,11 +116,11 @@ BOOST_AUTO_TEST_CASE(and_of_special_values) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
     const double least = dtype == Dtype::f32 ? 0x1p-149 : 0x1p-1074;
-    Tensors in = operands({7}, dtype);
-    in[0] = cast(Tensor::from({-0.0, 0.0, inf, nan, 1.0, least, 1.0}), dtype);
-    in[1] = cast(Tensor::from({0.0, -0.0, 1.0, 1.0, inf, -least, nan}), dtype);
-    in[2] = cast(Tensor::from({-0.0, least, -inf, 0.0, 0.0, least, 0.0}), dtype);
-    in[3] = cast(Tensor::from({0.0, least, inf, 0.0, 0.0, least, 1.0}), dtype);
+    Tensors in = operands({8}, dtype);
+    in[0] = cast(Tensor::from({-0.0, 0.0, inf, nan, 1.0, least, 1.0, 1.0}), dtype);
+    in[1] = cast(Tensor::from({0.0, -0.0, 1.0, 1.0, inf, -least, nan, 1.0}), dtype);
+    in[2] = cast(Tensor::from({-0.0, least, -inf, 0.0, 0.0, least, 0.0, 0.5}), dtype);
+    in[3] = cast(Tensor::from({0.0, least, inf, 0.0, 0.0, least, 1.0, inf}), dtype);
     for (const nn::AdamConstants& constants : kKinds) check_same(in, constants);
     check_same(in, {.epsilon = 0});
   }
