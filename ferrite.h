@@ -42,6 +42,7 @@
 #include "ferrite/tensor/instruction_set.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/profiler.h"
 #include "ferrite/tensor/threads.h"
 #include "ferrite/train/checkpoint.h"
 #include "ferrite/train/confusion.h"

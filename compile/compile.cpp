@@ -78,6 +78,7 @@ Traced trace_function(const Compilation::Arguments& arguments, const Compilation
 
 std::shared_ptr<Program> make_program(const Compilation::Arguments& arguments, const Compilation::Body& f,
                                       const PlanOptions& options) {
+  const ProfileEvent event("compile", frame().scope);
   std::shared_ptr<Program> p = Program::make(trace_function(arguments, f), options);
   if (log_enabled(LogLevel::debug)) log_debug("compiled: " + p->plan().report().str());
   return p;
@@ -99,6 +100,11 @@ Tensors call_recorded(const Program& program, std::span<const Tensor* const> arg
   return outputs;
 }
 
+[[gnu::noinline]] Tensors run_profiled(const Program& program, std::span<const Tensor* const> arguments) {
+  const ProfileEvent event(compiled_primitive().name, frame().scope);
+  return program.plan().run(arguments);
+}
+
 }  // namespace
 
 Tensors Compilation::call(const Arguments& arguments, const Body& f) const {
@@ -111,6 +117,8 @@ Tensors Compilation::call(const Arguments& arguments, const Body& f) const {
   std::shared_ptr<Program> program = state_->find(arguments);
   if (!program) program = state_->keep(make_program(arguments, f, state_->options), arguments);
   if (!now.recorders.empty()) return call_recorded(*program, arguments.tensors);
+  if (profiling()) [[unlikely]]
+    return run_profiled(*program, arguments.tensors);
   return program->plan().run(arguments.tensors);
 }
 

@@ -163,7 +163,10 @@ Tensors Program::apply(std::span<const Tensor* const> arguments) const {
     for (const Tensor* t : arguments) in.push_back(*t);
     return replay(graph_, in);
   }
-  if (now.recorders.empty()) return plan_.evaluate(arguments);
+  if (now.recorders.empty()) {
+    const ProfileEvent event(kCompiled.name, [&] { return now.scope; });
+    return plan_.evaluate(arguments);
+  }
   Attrs attrs;
   attrs.body = shared_from_this();
   Tensors out = kCompiled.apply({arguments.data(), arguments.size()}, attrs);

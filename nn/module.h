@@ -99,14 +99,14 @@ class Module {
   Module& operator=(Module&&) = default;
 
   /// What f gives, run as a part of this module: what a tracer records meanwhile carries the module's path
-  /// (Graph::Node::scope), and an Error names it (Error::layer). Layers run so when they are called, recurrent layers
-  /// and variables in `run` and `step`, too. For modules with functions of their own:
+  /// (Graph::Node::scope), a Profile counts it there, and an Error names it (Error::layer). Layers run so when they are
+  /// called, recurrent layers and variables in `run` and `step`, too. For modules with functions of their own:
   ///
   ///   Tensor forward(const Tensor& x) const { return inside([&] { return matmul(x, weight); }); }
   template <class F>
   [[gnu::always_inline]] auto inside(const F& f) const {
     try {
-      if (ferrite::detail::frame().tracing) [[unlikely]] {
+      if (ferrite::detail::observed()) [[unlikely]] {
         const ferrite::detail::Scoped scoped(scope());
         return f();
       }

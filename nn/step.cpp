@@ -36,6 +36,11 @@ StepRows detail::rows_after(const Layer& layer, const StepRows& in, const std::v
   return rows_of(layer.advance(tracer.input(spec_of(in)), given).y);
 }
 
+void Step::set_layer(std::string_view path, std::string_view kind) {
+  scope_ = Scope::of(path);
+  names_ = Label::of(std::string(kind) + " steps").text();
+}
+
 Spec StepState::spec() const {
   Shape all = shape;
   if (capacity > 0) all.insert(1, capacity);

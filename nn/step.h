@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ferrite/tensor/scope.h"
@@ -84,10 +85,14 @@ class Step {
   virtual std::size_t on_tensors() const { return 0; }
   virtual std::unique_ptr<Step> clone() const = 0;
 
-  /// The layer whose step it is: errors name it.
+  /// The layer whose step it is: errors and profiles name it.
   const Scope& scope() const& { return scope_; }
   Scope scope() const&& { return scope_; }
-  void set_scope(Scope scope) { scope_ = scope; }
+  /// By its path and kind.
+  void set_layer(std::string_view path, std::string_view kind);
+  /// What a profile calls `run` and `run_several`: "gru step" and "gru steps".
+  std::string_view step_name() const { return names_.substr(0, names_.size() - (names_.empty() ? 0 : 1)); }
+  std::string_view steps_name() const { return names_; }
 
  protected:
   Step() = default;
@@ -96,6 +101,7 @@ class Step {
 
  private:
   Scope scope_{};
+  std::string_view names_;  ///< lives as long as the process
 };
 
 }  // namespace ferrite::nn

@@ -56,6 +56,8 @@ Frame& frame() {
   return *top;
 }
 
+bool observed() { return observed(frame()); }
+
 const std::shared_ptr<Departed>& departed() { return base().departed; }
 
 void Departed::leave(std::shared_ptr<Recorder> recorder) {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "ferrite/tensor/primitive.h"
+#include "ferrite/tensor/profiled.h"
 #include "ferrite/tensor/scope.h"
 
 namespace ferrite {
@@ -46,15 +47,23 @@ struct Frame {
   bool differentiated = false;
   bool keeps_composites = false;
   bool cut = false;  ///< nothing made here is part of a gradient
-  Scope scope{};     ///< of the layer that runs; known only while something is traced
+  Scope scope{};     ///< of the layer that runs; known only while something is traced or profiled
   Frame* outer = nullptr;
 };
 
 /// The innermost frame of this thread.
 Frame& frame();
 
+/// Whether somebody wants more of what runs in this frame than its results: a tracer in place of them, a profile when
+/// and in which layer. For the library alone.
+[[gnu::always_inline]] inline bool observed(const Frame& f) {
+  return __builtin_expect(static_cast<long>(f.tracing) | static_cast<long>(profiling()), 0) != 0;
+}
+/// The same of the innermost frame of this thread.
+bool observed();
+
 /// Says to which layer the applications in the present frame belong while it lives: a tracer writes that to the nodes
-/// of its graph, and a tape takes the gradient of an application in its layer.
+/// of its graph, a profile counts kernels by it, and a tape takes the gradient of an application in its layer.
 class Scoped {
  public:
   explicit Scoped(Scope scope) : frame_(&frame()), before_(frame_->scope) { frame_->scope = scope; }

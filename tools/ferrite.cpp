@@ -1,9 +1,11 @@
-// The command line: ferrite info, convert, diff.
+// The command line: ferrite info, convert, diff, bench.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <string>
 
+#include "bench.h"
 #include "commands.h"
 #include "ferrite/tensor/error.h"
 
@@ -14,13 +16,15 @@ constexpr int kFailed = 2;
 
 constexpr const char* kAbout =
     "Looks into files of weights: safetensors, PyTorch's .pt and .pth, NumPy's .npz and .npy, JSON.\n"
-    "Nothing in a file is ever run.\n";
+    "Nothing in a file is ever run. Times nets, and says which kernels and layers take the time.\n";
 constexpr const char* kExamples =
     "Examples:\n"
     "  ferrite info model.pt                      what is in it, and which layers that makes\n"
     "  ferrite info                               which instruction set the library uses here\n"
     "  ferrite convert model.pt model.safetensors a form that every language reads\n"
     "  ferrite diff before.pt after.safetensors   by how much they differ, tensor by tensor\n"
+    "  ferrite bench \"sequence(12).gru(64).last_step().linear(9)\" --run compiled-train --batch 32 --profile\n"
+    "                                             how long a training step takes, and which kernels it consists of\n"
     "Exit codes: 0 done (diff: equal), 1 different, 2 an error, explained in one sentence.";
 
 }  // namespace
@@ -44,6 +48,24 @@ int main(int argc, char** argv) {
   diff->add_option("B", b, "Another one")->required();
   diff->add_option("--tolerance", tolerance, "Allowed difference, relative to max(1, largest |b|)")
       ->check(CLI::NonNegativeNumber);
+  ferrite::tools::BenchOptions timing;
+  CLI::App* bench = app.add_subcommand("bench", "Times a net on random numbers");
+  bench
+      ->add_option("NET", a,
+                   "In words: sequence(n), features(n) or tokens(n), then linear(n), gru(n), lstm(n), rnn(n), "
+                   "embedding(n), layer_norm(), last_step(), relu() and the like, with dots between; or a file of "
+                   "RTNeural's JSON")
+      ->required();
+  bench->add_option("--run", timing.run, "How: eager, compiled, stream, train or compiled-train")
+      ->capture_default_str();
+  bench->add_option("--batch", timing.batch, "Sequences at a time")->capture_default_str();
+  bench->add_option("--steps", timing.steps, "Steps of a sequence")->capture_default_str();
+  bench->add_option("--calls", timing.calls, "How many; 0: for a third of a second")->capture_default_str();
+  bench->add_option("--threads", timing.threads, "Threads of the pool")->capture_default_str();
+  bench->add_flag("--profile", timing.profile, "Time and calls of each kernel, by layer");
+  std::string by = "kernel-and-layer";
+  bench->add_option("--by", by, "Rows of the profile: kernel-and-layer, kernel or layer")->capture_default_str();
+  bench->add_option("--trace", timing.trace, "Writes a trace of the same calls for Perfetto and chrome://tracing");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -54,6 +76,8 @@ int main(int argc, char** argv) {
     if (info->parsed() && !a.empty()) ferrite::tools::info(a, std::cout);
     if (convert->parsed())
       ferrite::tools::convert(a, b, std::cout, widen, isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    timing.by = ferrite::tools::rows_by(by);
+    if (bench->parsed()) ferrite::tools::bench(a, timing, std::cout);
     if (diff->parsed()) return ferrite::tools::diff(a, b, tolerance, std::cout) ? 0 : kDifferent;
   } catch (const std::exception& e) {
     std::cerr << "ferrite: " << e.what() << '\n';

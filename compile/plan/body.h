@@ -5,6 +5,7 @@
 #include "ferrite/compile/fuse/kernel.h"
 #include "ferrite/compile/plan.h"
 #include "ferrite/compile/plan/packed_product.h"
+#include "ferrite/tensor/profiled.h"
 
 namespace ferrite::detail {
 
@@ -118,7 +119,11 @@ class Workspace {
   void make(const PlannedTensor& t, Tensor& tensor);
   void bind(bool updates);
   void point();
+  template <class F>
+  void run_step(const PlannedStep& s, const F& product);
+  void run_profiled();
   void call(int index);
+  void call_product(int index);
   void run_products(const PlannedStep& s);
   void take_rows(const PlannedProduct& p, std::int64_t first, std::int64_t rows);
 
@@ -145,6 +150,21 @@ class WorkspacePool {
   std::size_t made_ = 0;
 };
 
+/// What a profile calls the steps of a plan.
+class StepNames {
+ public:
+  struct Name {
+    Label kernel;  ///< as the report says it
+    Scope layers;
+  };
+  /// Made by the first run that is profiled.
+  const std::vector<Name>& of(const PlanReport& report) const;
+
+ private:
+  mutable std::once_flag made_;
+  mutable std::vector<Name> names_;
+};
+
 /// A graph made ready to run.
 class PlanBody {
  public:
@@ -155,6 +175,7 @@ class PlanBody {
   std::int64_t arena_bytes = 0;
   PlanReport report;
   mutable WorkspacePool workspaces{};
+  StepNames names{};
 };
 
 /// A workspace for the time of a call.

@@ -129,6 +129,7 @@ PlannedProgram with_addresses(PlannedProgram program, const PlacedEnds& placed, 
 }  // namespace
 
 std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, PlanFor use) {
+  const ProfileEvent event("plan", Scope());
   Graph g = prepared(std::move(graph), options, use);
   const Fused fused = fuse(g, {options.fuse, options.guard});
   PlannedProgram program = write_program(g, fused, options.reuse);

@@ -96,6 +96,17 @@ class Reporter {
 
 }  // namespace
 
+const std::vector<StepNames::Name>& StepNames::of(const PlanReport& report) const {
+  std::call_once(made_, [&] {
+    for (const PlanReport::Step& s : report.steps) {
+      std::string layers;
+      for (const Scope layer : s.layers) layers += (layers.empty() ? "" : ", ") + std::string(layer.path());
+      names_.push_back({Label::of(s.what), Scope::of(layers)});
+    }
+  });
+  return names_;
+}
+
 PlanReport describe_plan(const Graph& g, const Fused& fused, const PlanEnds& ends) {
   return Reporter(g, fused).run(ends);
 }

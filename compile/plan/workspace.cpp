@@ -77,16 +77,38 @@ void Workspace::run(bool updates) {
 
 void Workspace::run_in_place() {
   point();
-  for (const PlannedStep& s : plan_.program.steps) {
-    if (s.kernel < 0) {
-      call(s.call);
-    } else if (s.block_rows) {
-      run_products(s);
-    } else {
-      for (const PlannedProduct& p : s.products) call(p.call);
-      plan_.program.kernels[static_cast<std::size_t>(s.kernel)].run(bases_.data());
-    }
+  if (profiling()) [[unlikely]]
+    return run_profiled();
+  for (const PlannedStep& s : plan_.program.steps) run_step(s, [this](int product) { call(product); });
+}
+
+/// `product` runs one in the step of a kernel.
+template <class F>
+[[gnu::always_inline]] inline void Workspace::run_step(const PlannedStep& s, const F& product) {
+  if (s.kernel < 0) {
+    call(s.call);
+  } else if (s.block_rows) {
+    run_products(s);
+  } else {
+    for (const PlannedProduct& p : s.products) product(p.call);
+    plan_.program.kernels[static_cast<std::size_t>(s.kernel)].run(bases_.data());
   }
+}
+
+[[gnu::noinline]] void Workspace::run_profiled() {
+  auto name = plan_.names.of(plan_.report).begin();
+  for (const PlannedStep& s : plan_.program.steps) {
+    const ProfileEvent event(name->kernel.text(), name->layers);
+    run_step(s, [this](int product) { call_product(product); });
+    ++name;
+  }
+}
+
+/// A product in the step of a kernel: a profile sees it apart from the kernel.
+void Workspace::call_product(int index) {
+  const PlannedCall& planned = plan_.program.calls[static_cast<std::size_t>(index)];
+  const ProfileEvent event(planned.op->name, [&] { return planned.scope; });
+  call(index);
 }
 
 namespace {
@@ -117,7 +139,7 @@ void Workspace::run_products(const PlannedStep& s) {
   for (std::int64_t row = 0, tile = 0; row < s.rows; row += s.block_rows, tile += s.block_tiles) {
     for (const PlannedProduct& p : s.products) {
       take_rows(p, row, std::min(s.block_rows, s.rows - row));
-      call(p.call);
+      call_product(p.call);
       bases_[p.base] = bases_[0] + p.offset - row * p.row_bytes;
       take_rows(p, -row, s.block_rows);
     }

@@ -119,7 +119,7 @@ class ScanRun {
       if (plans.before) run_chunk(*plans.before, p_.parts_.before);
       for (std::int64_t i = 0; i < count_; ++i) step(reverse_ ? count_ - 1 - i : i);
       if (plans.after) run_chunk(*plans.after, p_.parts_.after);
-      for (std::size_t k = 0; k < p_.parts_.terms.size(); ++k) add_term(k);
+      add_terms();
     }
   }
 
@@ -165,6 +165,8 @@ class ScanRun {
   }
 
   void pack() {
+    if (p_.packable_.empty()) return;
+    const ProfileEvent event("pack", Scope());
     for (const PackableProduct& c : p_.packable_) {
       const Tensor w = tensor(c.weights).view(c.shape, c.strides, c.offset);
       const bool pays = packing_pays(steps_ * ((c.rows + 7) / 8)) && can_pack(w);
@@ -226,6 +228,11 @@ class ScanRun {
     for (std::size_t k = 0; k < s_.carries; ++k) carries_[k] = step_->address(next_[k]);
   }
 
+  void add_terms() {
+    if (p_.parts_.terms.empty()) return;
+    const ProfileEvent event("sums", Scope());
+    for (std::size_t k = 0; k < p_.parts_.terms.size(); ++k) add_term(k);
+  }
   void add_term(std::size_t k) {
     const ScanTerm& t = p_.parts_.terms[k];
     const std::int64_t by_a = t.a_width ? stride(t.a) : 0, by_b = stride(t.b);

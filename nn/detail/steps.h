@@ -7,6 +7,7 @@
 #include "ferrite/nn/step.h"
 #include "ferrite/tensor/kernel/room.h"
 #include "ferrite/tensor/primitive.h"
+#include "ferrite/tensor/profiled.h"
 
 namespace ferrite::nn::detail {
 
@@ -26,6 +27,21 @@ StepRows rows_after(const Layer& layer, const StepRows& in, const std::vector<St
 /// stay near.
 inline std::int64_t steps_at_once(std::int64_t bytes) {
   return std::clamp<std::int64_t>(64 * 1024 / std::max<std::int64_t>(bytes, 1), 1, 64);
+}
+/// What follows, as events of a profile.
+void run_profiled(Step& step, const void* x, void* y);
+void run_profiled(Step& step, std::int64_t n, const void* x, void* y);
+/// `run` of a layer's step; an Error that it throws names the layer.
+[[gnu::always_inline]] inline void run_step(Step& step, const void* x, void* y) {
+  if (ferrite::detail::profiling()) [[unlikely]]
+    return run_profiled(step, x, y);
+  ferrite::detail::in_layer(step.scope(), [&] { step.run(x, y); });
+}
+/// `run_several` of it.
+[[gnu::always_inline]] inline void run_steps(Step& step, std::int64_t n, const void* x, void* y) {
+  if (ferrite::detail::profiling()) [[unlikely]]
+    return run_profiled(step, n, x, y);
+  step.run_several(n, x, y);
 }
 /// A copy of a layer that stands where the layer stands: errors and costs name the same path.
 std::unique_ptr<Layer> copy_in_place_of(const Layer& layer);

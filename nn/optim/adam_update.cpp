@@ -293,6 +293,7 @@ bool AdamInPlace::prepare(const AdamVariables& variables, const Tensor& g, const
 void AdamInPlace::run(const Variable& w, const Attrs& attrs) {
   if (dense_.defined()) operands_[1] = &dense_;
   Tensor out[] = {fresh_.defined() ? fresh_ : *operands_[0], *operands_[2], *operands_[3]};
+  const ProfileEvent event(AdamUpdate::name, Scope());
   AdamUpdate::eval(Inputs(operands_, 7), out, attrs.as<AdamAttrs>());
   if (fresh_.defined()) w.assign(fresh_);
 }

@@ -5,6 +5,7 @@
 
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/kernel/levels.h"
+#include "ferrite/tensor/profiled.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
 #include "ferrite_levels.h"
@@ -98,6 +99,7 @@ bool Sweeps::prepare(const Variable& w, std::size_t i, const Tensor& grad, const
 
 void Sweeps::run() {
   for (Pending& p : pending_) {
+    const ProfileEvent event(states_.square.empty() ? "sgd_update" : "rmsprop_update", Scope());
     if (p.w->dtype() == Dtype::f32) {
       p.run<float>(rule_);
     } else {

@@ -148,13 +148,11 @@ class Chain final : public Step {
 
   StepRows result() const override { return steps_.empty() ? in_ : steps_.back()->result(); }
   void run(const void* x, void* y) override {
-    through(1, x, y, [](Step& s, const void* from, void* to) {
-      ferrite::detail::in_layer(s.scope(), [&] { s.run(from, to); });
-    });
+    through(1, x, y, [](Step& s, const void* from, void* to) { run_step(s, from, to); });
   }
   std::int64_t most_at_once() const override { return at_once_; }
   void run_several(std::int64_t n, const void* x, void* y) override {
-    through(n, x, y, [n](Step& s, const void* from, void* to) { s.run_several(n, from, to); });
+    through(n, x, y, [n](Step& s, const void* from, void* to) { run_steps(s, n, from, to); });
   }
   void commit() override {
     for (Step* const s : committing_) s->commit();
@@ -341,6 +339,16 @@ std::unique_ptr<Step> step_in_operations(const Layer& layer, const StepRows& in)
 
 }  // namespace
 
+void run_profiled(Step& step, const void* x, void* y) {
+  const ferrite::detail::ProfileEvent event(step.step_name(), step.scope());
+  ferrite::detail::in_layer(step.scope(), [&] { step.run(x, y); });
+}
+
+void run_profiled(Step& step, std::int64_t n, const void* x, void* y) {
+  const ferrite::detail::ProfileEvent event(step.steps_name(), step.scope());
+  step.run_several(n, x, y);
+}
+
 std::unique_ptr<Layer> copy_in_place_of(const Layer& layer) {
   std::unique_ptr<Layer> copy = layer.clone();
   copy->take_path(layer);
@@ -359,7 +367,7 @@ std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in) {
     ferrite::detail::log_info("stream: " + layer.kind() + " has no step of its own: it runs on tensors");
     step = std::make_unique<OnTensors>(layer, in);
   }
-  step->set_scope(Scope::of(layer.path()));
+  step->set_layer(layer.path(), layer.kind());
   return step;
 }
 

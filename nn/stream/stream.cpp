@@ -79,7 +79,7 @@ template <class In, class Out>
 void Stream::advance(std::span<const In> x, std::span<Out> y) {
   check(x, y);
   std::memcpy(room_->x.get(), x.data(), x.size_bytes());
-  ferrite::detail::in_layer(step_->scope(), [&] { step_->run(room_->x.get(), room_->y.get()); });
+  detail::run_step(*step_, room_->x.get(), room_->y.get());
   if (commits_) step_->commit();
   std::memcpy(y.data(), room_->y.get(), y.size_bytes());
 }
@@ -106,7 +106,7 @@ void Stream::several(std::int64_t n, std::span<const In> x, std::span<Out> y) {
       advance(x.first(in), y.first(out));
     } else {
       std::memcpy(room_->x.get(), x.data(), now * in * sizeof(In));
-      step_->run_several(static_cast<std::int64_t>(now), room_->x.get(), room_->y.get());
+      detail::run_steps(*step_, static_cast<std::int64_t>(now), room_->x.get(), room_->y.get());
       std::memcpy(y.data(), room_->y.get(), now * out * sizeof(Out));
     }
     x = x.subspan(now * in);

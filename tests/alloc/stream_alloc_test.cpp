@@ -6,6 +6,7 @@
 #include "counted.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/stream/stream.h"
+#include "ferrite/tensor/profiler.h"
 #include "support/causal_layers.h"
 #include "support/compare.h"
 
@@ -88,6 +89,26 @@ BOOST_AUTO_TEST_CASE(composed_layers_stream_without_asking_for_anything) {
   try_net("causal_conv1d", words().causal_conv1d(7, 3, {.dilation = 4}), 7);
   try_net("causal_conv1d by channel", words().causal_conv1d(kFeatures, 3, {.groups = kFeatures}), kFeatures);
   try_net("a network", words().linear(24).silu().gru(24).layer_norm().softmax().linear(3), 3);
+}
+
+/// A profile has its memory from the first steps on; where none runs any more, nothing is left of it.
+BOOST_AUTO_TEST_CASE(a_profiled_step_allocates_nothing_after_the_first) {
+  const dsl::Network net = dsl::sequence(kFeatures).linear(24).silu().gru(24).layer_norm().linear(3).build(1);
+  nn::Stream stream = net.stream();
+  const std::vector<float> x(kFeatures, 1);
+  std::vector<float> y(3);
+  stream.step(x, y);
+  {
+    const Profile profile({.trace_events = 1 << 10});
+    stream.step(x, y);
+    const std::uint64_t locks = counted::counts().locks;
+    BOOST_TEST(counted::during([&] {
+                 for (int i = 0; i < 400; ++i) stream.step(x, y);
+               }) == 0U);
+    BOOST_TEST(counted::counts().locks == locks);
+    BOOST_TEST(profile.dropped() > 0);
+  }
+  BOOST_TEST(counted::during([&] { stream.step(x, y); }) == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

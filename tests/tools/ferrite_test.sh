@@ -45,5 +45,40 @@ expect 2 "no_such_file: cannot open the file" "$tool" info no_such_file
 expect 2 "tells no format; use .safetensors" "$tool" convert "$weights" "$folder/a.bin"
 expect 2 "subcommand is required" "$tool"
 expect 2 "--speed" "$tool" info --speed "$weights"
+
+# ferrite bench: every way of running, the table, the trace.
+gru="sequence(3).gru(4).last_step().linear(2)"
+for run in eager compiled stream train compiled-train; do
+  expect 0 "$run on f32[2, 5, 3]: " "$tool" bench "$gru" --run $run --batch 2 --steps 5 --calls 4
+  expect 0 ", 4 calls, 1 thread" "$tool" bench "$gru" --run $run --batch 2 --steps 5 --calls 4
+done
+# profiled LINE COMMAND...: one line of the table, its times left out.
+profiled() {
+  line="$1"
+  shift
+  out="$("$@" 2>&1 | sed 's/  */ /g; s/\( [0-9][0-9.]*\)\{5\}$//')"
+  if ! echo "$out" | grep -qxF "$line"; then echo "'$line' is missing from: $out"; failures=$((failures + 1)); fi
+}
+profiled "gru_sequence 0 7" "$tool" bench "$gru" --calls 7 --profile
+profiled "compiled (no layer) 7" "$tool" bench "$gru" --run compiled --calls 7 --profile
+profiled "gru step 0 35" "$tool" bench "$gru" --run stream --steps 5 --calls 7 --profile
+profiled "gru_sequence_grad 7" "$tool" bench "$gru" --run compiled-train --calls 7 --profile --by kernel
+profiled "lstm step 1 12" "$tool" bench "tokens(9).embedding(3).lstm(4, 2).linear(9)" --run stream --steps 4 --calls 3 --profile
+expect 0 "open it with ui.perfetto.dev" "$tool" bench "features(3).linear(4).relu().linear(2)" --calls 5 --trace "$folder/trace.json"
+expect 0 '"name":"matmul","args":{"layer":"2"}' cat "$folder/trace.json"
+if command -v python3 >/dev/null; then expect 0 "" python3 -m json.tool "$folder/trace.json" "$folder/trace.txt"; fi
+expect 2 "cannot write the trace" "$tool" bench "features(3).linear(4)" --calls 1 --trace "$folder/none/trace.json"
+expect 2 "net: gru(): takes 1 or 2 numbers" "$tool" bench "sequence(3).gru()"
+expect 2 "net: linear(2.5): takes whole numbers" "$tool" bench "features(3).linear(2.5)"
+expect 2 "net: wavenet(3): is no word of a net" "$tool" bench "sequence(3).wavenet(3)"
+expect 2 "net: gru(4): a net begins with sequence(n)" "$tool" bench "gru(4)"
+expect 2 "net: cannot read 'linear(4'" "$tool" bench "features(3).linear(4"
+expect 2 "net: cannot read 'x)'" "$tool" bench "features(3).linear(x)"
+expect 2 "net: cannot read '; linear(2)'" "$tool" bench "features(3).linear(4); linear(2)"
+expect 2 "no_such_net: cannot open the file" "$tool" bench no_such_net
+expect 2 "--run must be eager" "$tool" bench "$gru" --run backwards
+expect 2 "--by must be kernel-and-layer, kernel or layer, got 'time'" "$tool" bench "$gru" --profile --by time
+expect 2 "only nets on sequences or tokens stream" "$tool" bench "features(3).linear(4)" --run stream
+expect 2 "batch and steps must be positive" "$tool" bench "$gru" --batch 0
 [ ! -e "$folder/a.bin" ]
 [ "$failures" -eq 0 ] && echo "the command does what it says"

@@ -7,6 +7,7 @@
 #include "ferrite/compile/scan/detail/parts.h"
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/profiled.h"
 
 namespace ferrite::detail {
 
@@ -98,6 +99,8 @@ class ScanSums {
 
   /// Ends the sums: fills them.
   void give(std::span<Tensor> to) {
+    if (to.empty()) return;
+    const ProfileEvent event("sums", Scope());
     for (Tensor& t : to) std::memset(Writer::raw(t), 0, static_cast<std::size_t>(t.numel() * size_of(t.dtype())));
     for (std::size_t k = 0; k < terms_.size(); ++k)
       std::visit([&]<class T>(RowSums<T>& s) { s.give(Writer::data<T>(to[terms_[k].sum])); }, sums_[k]);

@@ -1,0 +1,15 @@
+#pragma once
+/// Networks in words, as the command line takes them.
+#include <string>
+
+#include "ferrite/dsl/builder.h"
+
+namespace ferrite::tools {
+
+/// The builder's words as a text: "sequence(12).gru(64).last_step().linear(9)". The first word is sequence, features or
+/// tokens; then come linear, embedding, gru, lstm, rnn (units, and how many layers: gru(64, 2)), causal_conv1d
+/// (channels, kernel, dilation), layer_norm, dropout, last_step, mean_over_time, flatten and the activations. Throws
+/// ValueError, naming the word, for what is none of these or has other numbers.
+dsl::Builder parse_words(const std::string& text);
+
+}  // namespace ferrite::tools
