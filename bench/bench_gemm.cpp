@@ -2,6 +2,7 @@
 #include <Eigen/Core>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <thread>
 
 #include "ferrite/tensor/instruction_set.h"
@@ -19,8 +20,12 @@ void openblas_set_num_threads(int n);
 }
 #endif
 #ifdef FERRITE_BENCH_ONEDNN
+struct DnnlVersion {
+  int major, minor, patch;
+};
 extern "C" int dnnl_sgemm(char ta, char tb, long m, long n, long k, float alpha, const float* a, long lda,
                           const float* b, long ldb, float beta, float* c, long ldc);
+extern "C" const DnnlVersion* dnnl_version();
 #endif
 
 namespace {
@@ -28,13 +33,12 @@ namespace {
 using ferrite::Tensor;
 
 struct Operands {
-  Tensor a, b;
-  std::vector<float> c;
+  Tensor a, b, c;
   int m, n, k;
   Operands(int M, int N, int K)
       : a(ferrite::uniform({M, K}, {1, 1, 1}, -1, 1)),
         b(ferrite::uniform({K, N}, {1, 2, 1}, -1, 1)),
-        c(static_cast<std::size_t>(M) * static_cast<std::size_t>(N)),
+        c(ferrite::zeros({M, N})),
         m(M),
         n(N),
         k(K) {}
@@ -43,7 +47,7 @@ struct Operands {
 std::vector<double> measure(Operands& o, bool transposed) {
   const float* a = o.a.data<float>();
   const float* b = o.b.data<float>();
-  float* c = o.c.data();
+  float* const c = ferrite::detail::Writer::data<float>(o.c);
   const ferrite::detail::MatrixView<float> bv =
       transposed ? ferrite::detail::MatrixView<float>{b, 1, o.k} : ferrite::detail::MatrixView<float>{b, o.n, 1};
   std::vector<std::function<void()>> runs;
@@ -68,6 +72,8 @@ std::vector<double> measure(Operands& o, bool transposed) {
   runs.emplace_back(
       [=] { dnnl_sgemm('N', transposed ? 'T' : 'N', o.m, o.n, o.k, 1, a, o.k, b, transposed ? o.k : o.n, 0, c, o.n); });
 #endif
+  const ferrite::Tensor by_columns = transpose(reshape(o.b, {o.n, o.k}));
+  if (transposed) runs.emplace_back([&o, by_columns] { bench::keep(matmul(o.a, by_columns)); });
   return bench::interleaved(runs, 11, 1e-3);
 }
 
@@ -81,17 +87,27 @@ const char* const kPeers =
 #endif
     ;
 
-void table(bool transposed, double peak) {
-  std::printf("\nC [M, 3H] = A [M, H] . B%s: GFLOP/s, and ours as a share of the peak\n%5s %5s%s\n",
-              transposed ? "^T" : " [H, 3H]", "M", "H", kPeers);
-  for (const int H : {16, 32, 64, 128, 256, 512})
-    for (const int M : {2, 4, 8, 32, 128, 3200}) {
+struct Sizes {
+  std::vector<int> rows, hidden;
+};
+
+void table(bool transposed, double peak, const Sizes& sizes) {
+  std::printf(
+      "\nC [M, 3H] = A [M, H] . B%s: GFLOP/s, ours as a share of the peak and over the best of the others%s\n"
+      "%5s %5s%s\n",
+      transposed ? "^T" : " [H, 3H]", transposed ? ",\nand the same of matmul with a B that is used again" : "", "M",
+      "H", kPeers);
+  for (const int H : sizes.hidden)
+    for (const int M : sizes.rows) {
       Operands o(M, 3 * H, H);
       const std::vector<double> t = measure(o, transposed);
-      const double flops = 2.0 * M * 3 * H * H;
+      const auto peers_end = transposed ? t.end() - 1 : t.end();
+      const double flops = 2.0 * M * 3 * H * H, best = *std::min_element(t.begin() + 1, peers_end);
       std::printf("%5d %5d", M, H);
-      for (const double s : t) std::printf(" %11.1f", flops / s * 1e-9);
-      std::printf("  %5.1f%%\n", 100 * flops / t[0] / peak);
+      for (auto s = t.begin(); s != peers_end; ++s) std::printf(" %11.1f", flops / *s * 1e-9);
+      std::printf("  %5.1f%%  %5.2f", 100 * flops / t[0] / peak, best / t[0]);
+      if (transposed) std::printf("  %11.1f  %5.2f", flops / t.back() * 1e-9, best / t.back());
+      std::puts("");
     }
 }
 
@@ -108,9 +124,17 @@ void vectors() {
   }
 }
 
+std::vector<int> numbers(const char* list) {
+  std::vector<int> all;
+  std::istringstream in(list);
+  for (int n = 0; in >> n; in.ignore()) all.push_back(n);
+  return all;
+}
+
 }  // namespace
 
-int main() {
+/// Without arguments: the grid. Else the rows and the H to measure, each with commas.
+int main(int argc, char** argv) {
   Eigen::setNbThreads(1);
   setenv("OMP_NUM_THREADS", "1", 1);
 #ifdef FERRITE_BENCH_OPENBLAS
@@ -119,7 +143,12 @@ int main() {
   const double peak = bench::peak_flops();
   std::printf("packets of %d floats, peak %.1f GFLOP/s; kernels for %s\n", bench::kLanes, peak * 1e-9,
               std::string(ferrite::instruction_set()).c_str());
-  table(false, peak);
-  table(true, peak);
-  vectors();
+#ifdef FERRITE_BENCH_ONEDNN
+  std::printf("oneDNN %d.%d.%d\n", dnnl_version()->major, dnnl_version()->minor, dnnl_version()->patch);
+#endif
+  const Sizes sizes = argc == 3 ? Sizes{numbers(argv[1]), numbers(argv[2])}
+                                : Sizes{{1, 2, 4, 8, 32, 128, 3200}, {16, 32, 64, 128, 256, 512, 1024}};
+  table(false, peak, sizes);
+  table(true, peak, sizes);
+  if (argc != 3) vectors();
 }

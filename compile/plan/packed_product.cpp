@@ -9,20 +9,12 @@ namespace {
 template <class T>
 PackedMatrix pack(const Tensor& w, Tensor& room) {
   const std::int64_t K = w.shape()[0], N = w.shape()[1];
-  const std::int64_t size = gate_pack_size<T>(K, 1, N);
-  const auto fill = [&](T* to) {
-    if (w.strides()[1] == 1 || N == 1) {
-      pack_gates(w.data<T>(), w.strides()[0], K, 1, N, N, to);
-    } else {
-      pack_transposed(w.data<T>(), w.strides()[1], K, N, to, K);
-    }
-  };
   if (!w.impl()->storage->rewritten) {
     (void)count_use(w);  // a new content drops the packs of a storage in use
-    return {pack_of<T>(w, pack_key(w, 1), size, fill), K, N};
+    return {column_pack<T>(w), K, N};
   }
-  room = Tensor::empty({{size}, w.dtype()});
-  fill(Writer::data<T>(room));
+  room = Tensor::empty({{gate_pack_size<T>(K, 1, N)}, w.dtype()});
+  pack_columns(w, Writer::data<T>(room));
   return {room.data<T>(), K, N};
 }
 

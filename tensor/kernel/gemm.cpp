@@ -23,7 +23,6 @@ void gemm(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Matri
   }
   const FloatKernels<T>& k = kernels().floats<T>();
   constexpr std::int64_t kRows = 128;
-  constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
   if (thread_count() == 1 || M * N * K < kWorthSharing) return k.product(M, N, K, a, b, c, ldc, add);
   const std::int64_t columns = k.product_columns;
   const std::int64_t down = (M + kRows - 1) / kRows;

@@ -5,31 +5,18 @@
 
 #include "ferrite/tensor/kernel/packet.h"
 #include "ferrite/tensor/kernel/parts.h"
+#include "ferrite/tensor/kernel/product_tile.h"
 #include "ferrite/tensor/kernel/tile.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
-constexpr std::int64_t kDirectRows = 64;  ///< up to here, packing B costs more than it saves
-constexpr std::int64_t kManyRows = 512;   ///< from here on what is left over of a group of rows does not matter
-
-/// Shape of the micro-kernel: rows and packets that fill the registers without spilling.
+/// Rows of the largest tile: with three packets of columns it fills the registers without spilling. (f64, for checks,
+/// has fewer of them, and less code.)
 template <class T>
-struct Tile {
-  static constexpr int lanes = kLanes<T>;
-  static constexpr int rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
-  static constexpr int packets = 3;
-  static constexpr int width = packets * lanes;
-};
-
-/// The same for very many rows under packed panels: with 16 registers a panel of two packets leaves more of the first
-/// cache to the rows.
+inline constexpr int kRows = kManyRegisters ? (sizeof(T) == 4 ? 8 : 6) : 4;
 template <class T>
-struct ManyRowsTile {
-  static constexpr int rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 6;
-  static constexpr int packets = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 3 : 2;
-  static constexpr int width = packets * kLanes<T>;
-};
+inline constexpr std::int64_t kWidth = kPackets* kLanes<T>;
 
 /// Memory of this thread for packed rows or panels, n elements.
 template <class T>
@@ -37,77 +24,40 @@ T* packed_memory(PackedSide side, std::int64_t n) {
   return reinterpret_cast<T*>(product_memory(side, static_cast<std::size_t>(n) * sizeof(T)));
 }
 
-/// One panel of B: `step` elements from one k to the next, columns adjacent.
-template <class T>
-struct Panel {
-  const T* data;
-  std::int64_t step;
+/// f(std::integral_constant<int, n>), n in [Least, Most].
+template <int Least, int Most, class F>
+[[gnu::always_inline]] inline void with_constant(int n, const F& f) {
+  if constexpr (Least == Most) {
+    f(std::integral_constant<int, Most>());
+  } else if (n == Most) {
+    f(std::integral_constant<int, Most>());
+  } else {
+    with_constant<Least, Most - 1>(n, f);
+  }
+}
+
+/// Packets of the next panel, of so many that are left: no panel of one packet where it can be avoided, whose chains
+/// would wait for each other.
+constexpr int packets_of_panel(std::int64_t left) { return left == 4 || left == 2 ? 2 : left == 1 ? 1 : kPackets; }
+
+/// M rows in groups for tiles of at most `most`, as equal as can be.
+struct RowGroups {
+  RowGroups(std::int64_t M, std::int64_t most)
+      : count((M + most - 1) / most), rows(static_cast<int>(M / count)), larger(M % count) {}
+  int size(std::int64_t group) const { return group < larger ? rows + 1 : rows; }
+  /// f(rows of a group, first row, number of such groups) for groups [g, last).
+  template <class F>
+  void each(std::int64_t g, std::int64_t last, const F& f) const {
+    while (g < last) {
+      const std::int64_t same = std::min(last, g < larger ? larger : count) - g;
+      f(size(g), g * rows + std::min(g, larger), same);
+      g += same;
+    }
+  }
+  std::int64_t count;
+  int rows;
+  std::int64_t larger;  ///< so many groups have one row more
 };
-
-/// MR rows times NV packets of columns over K steps of one block. With `add` the block is added to C.
-template <class T, int MR, int NV>
-inline void micro(MatrixView<T> a, Panel<T> b, std::int64_t K, T* c, std::int64_t ldc, bool add) {
-  using P = RawPacket<T>;
-  constexpr int W = kLanes<T>;
-  P acc[static_cast<std::size_t>(MR)][static_cast<std::size_t>(NV)];
-#pragma GCC unroll 16
-  for (int m = 0; m < MR; ++m)
-#pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) acc[m][v] = ei::pset1<P>(T(0));
-  const T* pa = a.data;
-  const T* pb = b.data;
-  for (std::int64_t k = 0; k < K; ++k) {
-    P bv[static_cast<std::size_t>(NV)];
-#pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) bv[v] = ei::ploadu<P>(pb + v * W);
-#pragma GCC unroll 16
-    for (int m = 0; m < MR; ++m) {
-      const P x = ei::pset1<P>(pa[m * a.row]);
-#pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) acc[m][v] = ei::pmadd(x, bv[v], acc[m][v]);
-    }
-    pa += a.col;
-    pb += b.step;
-  }
-#pragma GCC unroll 16
-  for (int m = 0; m < MR; ++m)
-#pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) {
-      T* p = c + m * ldc + v * W;
-      ei::pstoreu(p, add ? ei::padd(ei::ploadu<P>(p), acc[m][v]) : acc[m][v]);
-    }
-}
-
-/// The same for a panel of which only `width` columns exist: through a tile in memory.
-template <class T, int MR, int NV>
-inline void micro_part(MatrixView<T> a, Panel<T> b, std::int64_t K, T* c, std::int64_t ldc, bool add,
-                       std::int64_t width) {
-  constexpr std::size_t kTile = static_cast<std::size_t>(NV) * static_cast<std::size_t>(kLanes<T>);
-  alignas(64) T tile[static_cast<std::size_t>(MR)][kTile];
-  if (add)
-    for (int m = 0; m < MR; ++m) std::copy_n(c + m * ldc, width, tile[m]);
-  micro<T, MR, NV>(a, b, K, tile[0], static_cast<std::int64_t>(kTile), add);
-  for (int m = 0; m < MR; ++m) std::copy_n(tile[m], width, c + m * ldc);
-}
-
-/// All rows of C under one panel of B.
-template <class T, int NV, int MR>
-void panel_rows(std::int64_t M, MatrixView<T> a, Panel<T> b, std::int64_t K, T* c, std::int64_t ldc, bool add,
-                std::int64_t width) {
-  const bool whole = width == NV * kLanes<T>;
-  std::int64_t m = 0;
-  for (; m + MR <= M; m += MR) {
-    const MatrixView<T> rows{a.data + m * a.row, a.row, a.col};
-    if (whole) {
-      micro<T, MR, NV>(rows, b, K, c + m * ldc, ldc, add);
-    } else {
-      micro_part<T, MR, NV>(rows, b, K, c + m * ldc, ldc, add, width);
-    }
-  }
-  if constexpr (MR > 1) {
-    if (m < M) panel_rows<T, NV, MR / 2>(M - m, {a.data + m * a.row, a.row, a.col}, b, K, c + m * ldc, ldc, add, width);
-  }
-}
 
 /// Copies columns [0, width) of B [K, .] into a panel of `panel_width` columns, zeros beyond.
 template <class T>
@@ -121,84 +71,68 @@ void pack_panel(MatrixView<T> b, std::int64_t K, std::int64_t width, std::int64_
     return;
   }
   std::int64_t squares = 0;
-  std::int64_t across = 0;
-  if (b.row == 1 && W > 1) {
+  if (b.row == 1 && W > 1 && width >= W) {
     squares = K / W * W;
-    across = width / W * W;
-    for (std::int64_t j = 0; j < across; j += W)
+    for (std::int64_t j = 0; j < width; j += W) {
+      const std::int64_t at = std::min(j, width - W);  // the last square overlaps the one before
       for (std::int64_t k = 0; k < squares; k += W)
-        transpose_square<T>(b.data + k + j * b.col, b.col, to + k * panel_width + j, panel_width);
+        transpose_square<T>(b.data + k + at * b.col, b.col, to + k * panel_width + at, panel_width);
+    }
   }
   for (std::int64_t k = 0; k < K; ++k) {
     T* row = to + k * panel_width;
-    for (std::int64_t j = k < squares ? across : 0; j < width; ++j) row[j] = b.data[k * b.row + j * b.col];
+    for (std::int64_t j = k < squares ? width : 0; j < width; ++j) row[j] = b.data[k * b.row + j * b.col];
     std::fill(row + width, row + panel_width, T(0));
   }
 }
 
-/// Copies A [M, K] so that the rows of a micro-kernel lie side by side: group g at to + g * rows * K.
+/// Copies A [M, K] to contiguous rows, `step` apart; up to whole packets behind each is written.
 template <class T>
-void pack_rows(MatrixView<T> a, std::int64_t M, std::int64_t K, T* to) {
-  constexpr std::int64_t R = Tile<T>::rows;
-  for (std::int64_t m = 0; m < M; m += R) {
-    const std::int64_t rows = std::min(R, M - m);
-    if (rows == R && a.row == 1) {
-      for (std::int64_t k = 0; k < K; ++k, to += R) std::memcpy(to, a.data + m + k * a.col, R * sizeof(T));
-      continue;
-    }
-    for (std::int64_t k = 0; k < K; ++k, to += R) {
-      const T* from = a.data + m * a.row + k * a.col;
-      for (std::int64_t i = 0; i < rows; ++i) to[i] = from[i * a.row];
-    }
+void pack_rows(MatrixView<T> a, std::int64_t M, std::int64_t K, T* to, std::int64_t step) {
+  constexpr int W = kLanes<T>;
+  const std::int64_t squares = W > 1 && a.row == 1 ? K / W * W : 0;
+  for (std::int64_t m = 0; m < M; m += W) {
+    const std::int64_t rows = std::min<std::int64_t>(W, M - m);
+    std::int64_t k = 0;
+    if (rows == W)
+      for (; k < squares; k += W) transpose_square<T>(a.data + m + k * a.col, a.col, to + m * step + k, step);
+    for (; k < K; ++k)
+      for (std::int64_t i = m; i < m + rows; ++i) to[i * step + k] = a.data[i * a.row + k * a.col];
   }
 }
 
-/// One block of k: C [M, N] (+)= A [M, K] . B [K, N], K at most kBlockK.
+/// One term each: rows of C [M, N] are multiples of the one row of B, which stays in registers.
 template <class T>
-class BlockProduct {
+class OuterProduct {
  public:
-  BlockProduct(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
+  OuterProduct(std::int64_t M, std::int64_t N, const T* a, std::int64_t a_row, const T* b, T* c, std::int64_t ldc,
                bool add)
-      : M_(M), N_(N), K_(K), a_(a), b_(b), c_(c), ldc_(ldc), add_(add) {}
+      : M_(M), N_(N), a_(a), a_row_(a_row), b_(b), c_(c), ldc_(ldc), add_(add) {}
 
   void run() {
-    if (b_.col == 1 && K_ == 1) return outer();
-    if (b_.col == 1 && M_ == 1) return vector();
-    if (b_.col == 1 && M_ <= kDirectRows) return direct();
-    if (a_.col != 1 && M_ > 1 && N_ > Tile<T>::width) return packed_rows();
-    if (M_ >= kManyRows) return packed_panels<ManyRowsTile<T>>();
-    packed_panels<Tile<T>>();
-  }
-
- private:
-  template <int NV, int MR>
-  void direct_panel(std::int64_t j) {
-    panel_rows<T, NV, MR>(M_, a_, {b_.data + j, b_.row}, K_, c_ + j, ldc_, add_, NV * Tile<T>::lanes);
-  }
-
-  /// One term each: rows of C are multiples of the one row of B, which stays in registers.
-  void outer() {
     std::int64_t j = 0;
-    outer_columns<8>(j);
-    outer_columns<2>(j);
-    outer_columns<1>(j);
+    columns<8>(j);
+    columns<2>(j);
+    columns<1>(j);
     if (j == N_) return;
-    const Packet<T> b = Packet<T>::load(b_.data + j);
+    const Packet<T> b = Packet<T>::load(b_ + j);
     for (std::int64_t m = 0; m < M_; ++m) {
       T* const to = c_ + m * ldc_ + j;
-      const Packet<T> term = fma(Packet<T>(a_.data[m * a_.row]), b, T(0));
+      const Packet<T> term = fma(Packet<T>(a_[m * a_row_]), b, T(0));
       put(to, add_ ? Packet<T>::load(to) + term : term, N_ - j);
     }
   }
+
+ private:
   template <int NV>
-  void outer_columns(std::int64_t& j) {
-    constexpr int W = Tile<T>::lanes;
+  void columns(std::int64_t& j) {
+    constexpr int W = kLanes<T>;
     for (; j + NV * W <= N_; j += NV * W) {
       Packet<T> b[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 8
-      for (int v = 0; v < NV; ++v) b[v] = Packet<T>::load(b_.data + j + v * W);
+      for (int v = 0; v < NV; ++v) b[v] = Packet<T>::load(b_ + j + v * W);
       for (std::int64_t m = 0; m < M_; ++m) {
-        const Packet<T> x = a_.data[m * a_.row];
+        const Packet<T> x = a_[m * a_row_];
         T* const to = c_ + m * ldc_ + j;
 #pragma GCC unroll 8
         for (int v = 0; v < NV; ++v) {
@@ -209,102 +143,180 @@ class BlockProduct {
     }
   }
 
-  /// One row: panels as wide as the registers allow, so that the chains hide their latency.
-  void vector() {
-    std::int64_t j = 0;
-    wide<12>(j);
-    wide<8>(j);
-    wide<6>(j);
-    wide<4>(j);
-    wide<2>(j);
-    wide<1>(j);
-    if (j < N_) direct_tail(j);
-  }
-  template <int NV>
-  void wide(std::int64_t& j) {
-    for (; j + NV * Tile<T>::lanes <= N_; j += NV * Tile<T>::lanes) direct_panel<NV, 1>(j);
-  }
+  std::int64_t M_, N_;
+  const T* a_;
+  std::int64_t a_row_;
+  const T* b_;
+  T* c_;
+  std::int64_t ldc_;
+  bool add_;
+};
 
-  /// Few rows: B is read in place.
-  void direct() {
-    std::int64_t j = 0;
-    if (M_ < Tile<T>::rows)
-      for (; j + 2 * Tile<T>::width <= N_; j += 2 * Tile<T>::width)
-        direct_panel<2 * Tile<T>::packets, Tile<T>::rows / 2>(j);
-    for (; j + Tile<T>::width <= N_; j += Tile<T>::width) direct_panel<Tile<T>::packets, Tile<T>::rows>(j);
-    for (; j + 2 * Tile<T>::lanes <= N_; j += 2 * Tile<T>::lanes) direct_panel<2, Tile<T>::rows>(j);
-    for (; j + Tile<T>::lanes <= N_; j += Tile<T>::lanes) direct_panel<1, Tile<T>::rows>(j);
-    if (j < N_) direct_tail(j);
-  }
+/// One block of k: C [M, N] (+)= A [M, K] . B [K, N], K at most kBlockK.
+template <class T>
+class BlockProduct {
+ public:
+  BlockProduct(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
+               bool add)
+      : M_(M), N_(N), K_(K), a_(a), b_(b), c_(c), ldc_(ldc), add_(add) {}
 
-  /// The last columns, fewer than a packet: read with what stands behind them, of which nothing is stored.
-  void direct_tail(std::int64_t j) {
-    if (a_.col == 1) {
-      const GateMatrix<T> rest{b_.data + j, K_, N_ - j, b_.row, Tile<T>::lanes, 0};
-      return each_unit<T, 1>(rest, M_, a_.data, a_.row,
-                             [&](std::int64_t m, std::int64_t, std::int64_t n, const Packet<T>* sums) {
-                               T* const to = c_ + m * ldc_ + j;
-                               put(to, add_ ? Packet<T>::load(to) + sums[0] : sums[0], n);
-                             });
-    }
-    panel_rows<T, 1, Tile<T>::rows>(M_, a_, {b_.data + j, b_.row}, K_, c_ + j, ldc_, add_, N_ - j);
-  }
-
-  /// A few panels are packed together; the rows that meet them are taken in groups that stay in the second cache.
-  template <class Shape>
-  void packed_panels() {
-    constexpr std::int64_t kWidth = Shape::width;
-    constexpr std::int64_t kPanels = 24 / Shape::packets;
-    constexpr std::int64_t kGroup = 12 * Shape::rows;
-    T* packed = packed_memory<T>(PackedSide::panels, kPanels * kBlockK * kWidth);
-    for (std::int64_t j0 = 0; j0 < N_; j0 += kPanels * kWidth) {
-      const std::int64_t columns = std::min(kPanels * kWidth, N_ - j0);
-      for (std::int64_t j = 0; j < columns; j += kWidth)
-        pack_panel<T>({b_.data + (j0 + j) * b_.col, b_.row, b_.col}, K_, std::min(kWidth, columns - j), kWidth,
-                      packed + j * K_);
-      for (std::int64_t m = 0; m < M_; m += kGroup)
-        for (std::int64_t j = 0; j < columns; j += kWidth)
-          packed_rows_of<Shape>(std::min(kGroup, M_ - m), {a_.data + m * a_.row, a_.row, a_.col}, packed + j * K_,
-                                std::min(kWidth, columns - j), c_ + m * ldc_ + j0 + j);
-    }
-  }
-
-  /// Some rows under one packed panel; the last panel is computed no wider than it need be.
-  template <class Shape>
-  void packed_rows_of(std::int64_t M, MatrixView<T> a, const T* panel, std::int64_t width, T* c) {
-    constexpr std::int64_t kWidth = Shape::width;
-    constexpr int kRows = Shape::rows;
-    if (Shape::packets > 2 && width > 2 * Tile<T>::lanes) {
-      panel_rows<T, 3, kRows>(M, a, {panel, kWidth}, K_, c, ldc_, add_, width);
-    } else if (width > Tile<T>::lanes) {
-      panel_rows<T, 2, kRows>(M, a, {panel, kWidth}, K_, c, ldc_, add_, width);
-    } else {
-      panel_rows<T, 1, kRows>(M, a, {panel, kWidth}, K_, c, ldc_, add_, width);
-    }
-  }
-
-  /// Rows of A that are not contiguous are packed as well, in groups that stay in the second cache.
-  void packed_rows() {
-    constexpr std::int64_t R = Tile<T>::rows;
-    constexpr std::int64_t kGroup = 32 * R;
-    T* rows = packed_memory<T>(PackedSide::rows, kGroup * kBlockK);
+  void run() {
+    if (b_.col == 1 && K_ == 1) return OuterProduct<T>(M_, N_, a_.data, a_.row, b_.data, c_, ldc_, add_).run();
+    if (b_.col == 1 && M_ <= kStreamedRows && N_ * K_ * static_cast<std::int64_t>(sizeof(T)) > kFirstCache)
+      return streamed();
+    if (a_.col == 1) return product(M_, a_.data, a_.row, c_);
+    // Rows of A that are not contiguous are packed as well, in groups that stay in the second cache.
+    constexpr std::int64_t kGroup = 256, kStep = kBlockK + 64 / sizeof(T);
+    T* const rows = packed_memory<T>(PackedSide::rows, std::min(kGroup, M_) * kStep);
     for (std::int64_t m = 0; m < M_; m += kGroup) {
       const std::int64_t n = std::min(kGroup, M_ - m);
-      pack_rows<T>({a_.data + m * a_.row, a_.row, a_.col}, n, K_, rows);
-      packed_groups(n, rows, c_ + m * ldc_);
+      pack_rows<T>({a_.data + m * a_.row, a_.row, a_.col}, n, K_, rows, kStep);
+      product(n, rows, kStep, c_ + m * ldc_);
     }
   }
 
-  void packed_groups(std::int64_t M, const T* rows, T* c) {
-    constexpr std::int64_t R = Tile<T>::rows;
-    constexpr std::int64_t kWidth = Tile<T>::width;
-    T* panel = packed_memory<T>(PackedSide::panels, kBlockK * kWidth);
-    for (std::int64_t j = 0; j < N_; j += kWidth) {
-      const std::int64_t width = std::min(kWidth, N_ - j);
-      pack_panel<T>({b_.data + j * b_.col, b_.row, b_.col}, K_, width, kWidth, panel);
-      for (std::int64_t m = 0; m < M; m += R)
-        packed_rows_of<Tile<T>>(std::min(R, M - m), {rows + m * K_, 1, R}, panel, width, c + m * ldc_ + j);
+ private:
+  static constexpr std::int64_t kFirstCache = 48 * 1024;  ///< bytes
+  static constexpr int kStreamedRows = 2;                 ///< most for which B is read along its rows
+  static constexpr int W = kLanes<T>;
+
+  /// M rows of A, `row` apart.
+  void product(std::int64_t M, const T* a, std::int64_t row, T* c) {
+    // Up to here, packing B costs more than it saves.
+    const std::int64_t most = b_.row > 2048 ? 16 : 64;
+    if (M <= most && b_.col == 1) return in_place(M, a, row, c);
+    panels(M, a, row, c);
+  }
+
+  Target<T> target(T* c, std::int64_t j, std::int64_t packets) const {
+    return {c + j, ldc_, std::min(packets * W, N_ - j), add_};
+  }
+
+  /// Few rows: B is read along its rows, some of them at a time, and the sums wait in the first cache.
+  void streamed() {
+    constexpr std::int64_t kColumns = 1024;
+    T* const sums = packed_memory<T>(PackedSide::panels, kStreamedRows * kColumns);
+    for (std::int64_t j = 0; j < N_; j += kColumns) {
+      const std::int64_t columns = std::min(kColumns, N_ - j);
+      with_constant<1, kStreamedRows>(static_cast<int>(M_), [&](auto rows) {
+        constexpr int V = kManyRegisters ? (rows == 1 ? 16 : 8) : (rows == 1 ? 8 : 4);
+        std::int64_t k = 0;
+        const auto add_rows = [&](auto n) {
+          for (; k + n <= K_; k += n)
+            stream_tile<T, rows, n, V>({a_.data + k * a_.col, a_.row, a_.col}, b_.data + k * b_.row + j, b_.row,
+                                       columns, k == 0, sums, kColumns);
+        };
+        add_rows(std::integral_constant<int, 8>());
+        add_rows(std::integral_constant<int, 1>());
+      });
+      for (std::int64_t m = 0; m < M_; ++m) {
+        T* const to = c_ + m * ldc_ + j;
+        for (std::int64_t i = 0; i < columns; i += W) {
+          const Packet<T> sum = Packet<T>::load(sums + m * kColumns + i);
+          put(to + i, add_ ? Packet<T>::load(to + i) + sum : sum, std::min<std::int64_t>(W, columns - i));
+        }
+      }
     }
+  }
+
+  /// Rows for few tiles: B is read as it stands.
+  void in_place(std::int64_t M, const T* a, std::int64_t row, T* c) {
+    const RowGroups groups(M, kRows<T>);
+    for (std::int64_t j = 0; j < N_;) {
+      const std::int64_t left = packets_of<T>(N_ - j);
+      const int wide = M == 1 && left >= 12 ? 12 : M <= kRows<T> / 2 && left >= 6 ? 6 : packets_of_panel(left);
+      const Panel<T> b{b_.data + j, b_.row};
+      if (wide == 12) {
+        panel_tiles<T, 1, 12, Columns::in_place>(a, row, b, K_, target(c, j, 12), 1);
+      } else if (wide == 6) {
+        with_constant<1, kRows<T> / 2>(static_cast<int>(M), [&](auto rows) {
+          panel_tiles<T, rows, 6, Columns::in_place>(a, row, b, K_, target(c, j, 6), 1);
+        });
+      } else {
+        with_constant<1, kPackets>(wide, [&](auto packets) {
+          groups.each(0, groups.count, [&](int size, std::int64_t m, std::int64_t tiles) {
+            with_constant<1, kRows<T>>(size, [&](auto rows) {
+              panel_tiles<T, rows, packets, Columns::in_place>(a + m * row, row, b, K_,
+                                                               target(c + m * ldc_, j, packets), tiles);
+            });
+          });
+        });
+      }
+      j += wide * W;
+    }
+  }
+
+  /// Any rows: each panel of B is packed, by its first tile where that can, for the tiles that follow. Some panels
+  /// together meet a group of rows that stays in the second cache.
+  void panels(std::int64_t M, const T* a, std::int64_t row, T* c) {
+    constexpr std::int64_t kPanels = 8, kTiles = 12;
+    T* const packed = packed_memory<T>(PackedSide::panels, kPanels * kBlockK * kWidth<T>);
+    const RowGroups groups(M, kRows<T>);
+    for (std::int64_t j0 = 0; j0 < N_; j0 += kPanels * kWidth<T>) {
+      const std::int64_t end = std::min(N_, j0 + kPanels * kWidth<T>);
+      for (std::int64_t g = 0; g < groups.count; g += kTiles) {
+        T* panel = packed;
+        for (std::int64_t j = j0; j < end;) {
+          const int packets = packets_of_panel(packets_of<T>(end - j));
+          with_constant<1, kPackets>(packets, [&](auto n) {
+            panel_rows<n>(groups, g, std::min(groups.count, g + kTiles), a, row, j, panel, c);
+          });
+          j += packets * W;
+          if (groups.count > kTiles) panel += packets * W * K_;  // else nobody asks for it again
+        }
+      }
+    }
+  }
+
+  /// Groups [g, last) of rows under the panel of NV packets at column j; the first group of all packs it.
+  template <int NV>
+  void panel_rows(const RowGroups& groups, std::int64_t g, std::int64_t last, const T* a, std::int64_t row,
+                  std::int64_t j, T* panel, T* c) {
+    if (g == 0) {
+      with_constant<1, kRows<T>>(groups.size(0), [&](auto rows) {
+        first_tile<rows, NV>(a, row, j, panel, groups.count > 1, target(c, j, NV));
+      });
+      ++g;
+    }
+    groups.each(g, last, [&](int size, std::int64_t m, std::int64_t tiles) {
+      with_constant<std::max(1, kRows<T> / 2), kRows<T>>(size, [&](auto rows) {
+        panel_tiles<T, rows, NV, Columns::packed>(a + m * row, row, {panel, NV * W}, K_, target(c + m * ldc_, j, NV),
+                                                  tiles);
+      });
+    });
+  }
+
+  /// The first tile of a panel, which leaves it packed for others.
+  template <int MR, int NV>
+  void first_tile(const T* a, std::int64_t row, std::int64_t j, T* panel, bool used_again, const Target<T>& to) {
+    if constexpr (MR > kRows<T> / 2) {
+      const Panel<T> b{b_.data + j, b_.row, panel};
+      if (b_.col == 1 && used_again) return panel_tiles<T, MR, NV, Columns::copied>(a, row, b, K_, to, 1);
+    }
+    if (b_.row == 1 && to.width == NV * W) return transposed_panel<MR, NV>(a, row, j, panel, used_again, to);
+    pack_panel<T>({b_.data + j * b_.col, b_.row, b_.col}, K_, to.width, NV * W, panel);
+    panel_tiles<T, MR, NV, Columns::packed>(a, row, {panel, NV * W}, K_, to, 1);
+  }
+
+  template <int MR, int NV>
+  void transposed_panel(const T* a, std::int64_t row, std::int64_t j, T* copy, bool used_again, Target<T> to) {
+    constexpr int kAtOnce = std::min(NV, transposed_packets(MR));
+    const auto tile = [&](auto packets, int v) {
+      const Panel<T> b{b_.data + (j + v * W) * b_.col, b_.col, copy + v * W, NV * W};
+      to.width = packets * W;
+      if constexpr (MR > kRows<T> / 2) {
+        if (used_again) {
+          transposed_tile<T, MR, packets, true>(a, row, b, K_, to);
+          to.c += to.width;
+          return;
+        }
+      }
+      transposed_tile<T, MR, packets, false>(a, row, b, K_, to);
+      to.c += to.width;
+    };
+    int v = 0;
+    for (; v + kAtOnce <= NV; v += kAtOnce) tile(std::integral_constant<int, kAtOnce>(), v);
+    if constexpr (NV % kAtOnce) tile(std::integral_constant<int, NV % kAtOnce>(), v);
   }
 
   std::int64_t M_, N_, K_;
@@ -334,6 +346,32 @@ void tiny(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Matri
     }
 }
 
+/// Rows of one tile, contiguous, times a B that lies by columns, at least a packet of them: of some columns all K, so
+/// that B is read from its first element to its last.
+template <class T, int MR>
+void few_rows(std::int64_t N, std::int64_t K, const T* a, std::int64_t row, const T* b, std::int64_t b_step, T* c,
+              std::int64_t ldc, bool add) {
+  constexpr int W = kLanes<T>, kAtOnce = transposed_packets(MR);
+  const auto columns = [&](auto packets, std::int64_t j, Target<T> to) {
+    for (std::int64_t k = 0; k < K; k += kBlockK, to.add = true)
+      transposed_tile<T, MR, packets, false>(a + k, row, {b + j * b_step + k, b_step}, std::min(kBlockK, K - k), to);
+  };
+  std::int64_t j = 0;
+  for (; j + kAtOnce * W <= N; j += kAtOnce * W)
+    columns(std::integral_constant<int, kAtOnce>(), j, {c + j, ldc, kAtOnce * W, add});
+  if constexpr (kAtOnce > 1)
+    for (; j + W <= N; j += W) columns(std::integral_constant<int, 1>(), j, {c + j, ldc, W, add});
+  if (j == N) return;
+  alignas(64) T last[static_cast<std::size_t>(
+      MR * W)];  // of whole packets the last, of which the first columns are there already
+  columns(std::integral_constant<int, 1>(), N - W, {last, W, W, false});
+  for (int m = 0; m < MR; ++m)
+    for (std::int64_t i = j; i < N; ++i) {
+      T& to = c[m * ldc + i];
+      to = add ? to + last[m * W + i - (N - W)] : last[m * W + i - (N - W)];
+    }
+}
+
 }  // namespace
 
 template <class T>
@@ -341,6 +379,10 @@ void product(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Ma
              bool add) {
   constexpr std::int64_t kTiny = 128;  // multiply-adds
   if (K <= kBlockK && M * N * K <= kTiny) return tiny(M, N, K, a, b, c, ldc, add);
+  if (N == 1 && M > 1 && ldc == 1) return product<T>(1, M, K, {b.data, 0, b.row}, {a.data, a.col, a.row}, c, M, add);
+  if (b.row == 1 && b.col != 1 && a.col == 1 && M <= kRows<T> && N >= kLanes<T>)
+    return with_constant<1, kRows<T>>(
+        static_cast<int>(M), [&](auto rows) { few_rows<T, rows>(N, K, a.data, a.row, b.data, b.col, c, ldc, add); });
   for (std::int64_t k = 0; k < K; k += kBlockK) {
     const std::int64_t n = std::min(kBlockK, K - k);
     BlockProduct<T>(M, N, n, {a.data + k * a.col, a.row, a.col}, {b.data + k * b.row, b.row, b.col}, c, ldc,

@@ -101,4 +101,18 @@ GateMatrix<T> plain_gates(const T* data, std::int64_t row_step, std::int64_t K, 
   return {data, K, units, row_step, kernels().floats<T>().lanes, gate_step};
 }
 
+/// w [K, N], of any strides of which one is 1, as one gate: what packed_product (kernels.h) reads.
+template <class T>
+void pack_columns(const Tensor& w, T* to) {
+  const std::int64_t K = w.shape()[0], N = w.shape()[1];
+  if (w.strides()[1] == 1 || N == 1) return pack_gates(w.data<T>(), w.strides()[0], K, 1, N, N, to);
+  pack_transposed(w.data<T>(), w.strides()[1], K, N, to, K);
+}
+/// The pack that it gives on w's storage, made if there is none.
+template <class T>
+const T* column_pack(const Tensor& w) {
+  return pack_of<T>(w, pack_key(w, 1), gate_pack_size<T>(w.shape()[0], 1, w.shape()[1]),
+                    [&](T* to) { pack_columns(w, to); });
+}
+
 }  // namespace ferrite::detail

@@ -3,6 +3,7 @@
 
 #include "ferrite/tensor/kernel/parts.h"
 #include "ferrite/tensor/kernel/tile.h"
+#include "ferrite/tensor/kernel/transpose.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 

@@ -90,7 +90,10 @@ template <class T, int MR, int U, int G>
 /// Most rows of a tile with G gates, and the next smaller number of rows for what is left.
 template <int G>
 inline constexpr int kMostRows = kManyRegisters ? (G == 4 ? 6 : 8) : (G == 4 ? 3 : 4);
-constexpr int fewer_rows(int rows) { return rows == 8 ? 4 : rows == 6 || rows == 4 ? 2 : 1; }
+constexpr int fewer_rows(int rows, int gates) {
+  if (gates == 1 && rows <= 4) return rows - 1;
+  return rows == 8 ? 4 : rows == 6 || rows == 4 ? 2 : 1;
+}
 /// Unit blocks that a tile of so many rows takes at once: enough chains to hide their latency, few enough registers.
 /// One row whose weights are `far`, beyond the first cache, waits for them rather than for its
 /// chains: the fewer at once, the more of the gates before overlap with the product behind.
@@ -130,7 +133,7 @@ class EachUnit {
       }
     }
     if constexpr (MR > 1) {
-      if (row < rows) row_groups<fewer_rows(MR)>(row, rows, first, last);
+      if (row < rows) row_groups<fewer_rows(MR, G)>(row, rows, first, last);
     }
   }
 
@@ -176,17 +179,6 @@ class EachUnit {
 template <class T, int G, class F>
 void each_unit(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const F& f) {
   EachUnit<T, G, F>(w, a, a_row, f).run(rows);
-}
-
-/// Transposes a square of W by W elements: `from` has W rows, `from_step` apart; row k of the result goes to
-/// to + k * to_step.
-template <class T>
-inline void transpose_square(const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
-  constexpr int W = kLanes<T>;
-  ei::PacketBlock<RawPacket<T>, W> block;
-  for (int i = 0; i < W; ++i) block.packet[i] = ei::ploadu<RawPacket<T>>(from + i * from_step);
-  ei::ptranspose(block);
-  for (int i = 0; i < W; ++i) ei::pstoreu(to + i * to_step, block.packet[i]);
 }
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

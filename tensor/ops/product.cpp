@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include "ferrite/tensor/kernel/gemm.h"
+#include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/kernel/product.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/strided.h"
+#include "ferrite/tensor/threads.h"
 
 namespace ferrite {
 namespace detail {
@@ -145,6 +147,7 @@ struct MatMul {
   static void product(const Tensor& x, const Tensor& y, Tensor& out) {
     if (out.numel() == 0) return;
     T* c = Writer::data<T>(out);
+    if (x.rank() == 2 && y.rank() == 2 && by_packed_columns<T>(x, y, c)) return;
     if (x.rank() == 2 && y.rank() == 2)
       return one<T>(x.shape()[0], y.shape()[1], x.shape()[1], x.data<T>(), x.strides(), y.data<T>(), y.strides(), c);
     Batch a = batch_of(x);
@@ -154,6 +157,25 @@ struct MatMul {
       return gemm<T>(a.rows, b.columns, a.columns, {x.data<T>(), a.row, a.column}, {y.data<T>(), b.row, b.column}, c,
                      b.columns);
     batched(x.data<T>(), a, y.data<T>(), b, c);
+  }
+
+  /// Few rows times a matrix that lies by columns, whose transposition costs as much as the product: used again, it is
+  /// read from a packed copy on its storage. Whether it could be.
+  template <class T>
+  static bool by_packed_columns(const Tensor& x, const Tensor& y, T* c) {
+    constexpr std::int64_t kFewRows = 8, kWorthPacking = 4096;
+    const std::int64_t M = x.shape()[0], K = y.shape()[0], N = y.shape()[1];
+    if (M > kFewRows || y.strides()[0] != 1 || y.strides()[1] == 1 || x.strides()[1] != 1 || K * N < kWorthPacking)
+      return false;
+    if (y.impl()->storage->rewritten || (thread_count() > 1 && M * K * N >= kWorthSharing)) return false;
+    const void* pack = find_pack(y, pack_key(y, 1));
+    if (!pack) {
+      if (count_use(y) == 0) return false;
+      pack = column_pack<T>(y);
+    }
+    const GateMatrix<T> matrix = packed_gates(static_cast<const T*>(pack), K, 1, N);
+    kernels().floats<T>().packed_product(matrix, M, x.data<T>(), x.strides()[0], nullptr, c);
+    return true;
   }
 
   template <class T>

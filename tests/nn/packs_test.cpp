@@ -107,6 +107,42 @@ BOOST_AUTO_TEST_CASE(shared_parameters_share_them) {
   BOOST_TEST(w.w_hh.impl()->storage->packs.load() == first);
 }
 
+/// Few rows times a matrix by columns, as in a gradient or with weights [out, in]: the second use makes the copy.
+BOOST_AUTO_TEST_CASE(of_a_transposed_matrix_that_few_rows_meet_again) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const std::int64_t rows : {1, 3, 8}) {
+      const Tensor w = draw({75, 130}, 21, dtype), x = draw({rows, 130}, 22, dtype);
+      const auto* const storage = w.impl()->storage;
+      const Tensor first = matmul(x, transpose(w));
+      BOOST_TEST(storage->packs.load() == nullptr);
+      BOOST_TEST(identical(matmul(x, transpose(w)), first));
+      const auto* const pack = storage->packs.load();
+      BOOST_TEST(pack != nullptr);
+      BOOST_TEST(identical(matmul(x, transpose(w)), first));
+      BOOST_TEST(storage->packs.load() == pack);
+    }
+}
+
+/// What changes between its uses, or meets many rows, or is small, has no copy.
+BOOST_AUTO_TEST_CASE(not_of_a_matrix_that_changes_or_meets_many_rows) {
+  Tensor w = draw({75, 130}, 23);
+  const Tensor more = draw({75, 130}, 24), x = draw({2, 130}, 25), many = draw({9, 130}, 26);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor wanted = matmul(many, transpose(w));
+    BOOST_TEST(identical(matmul(slice(many, 0, 0, 2), transpose(w)), slice(wanted, 0, 0, 2)), "content " << i);
+    BOOST_TEST(w.impl()->storage->packs.load() == nullptr);
+    detail::accumulate(w, more);
+  }
+  const Tensor small = draw({20, 30}, 27), row = draw({1, 30}, 28);
+  for (int i = 0; i < 3; ++i) (void)matmul(row, transpose(small));
+  BOOST_TEST(small.impl()->storage->packs.load() == nullptr);
+  // A new content forgets the copy of the one before.
+  for (int i = 0; i < 3; ++i) (void)matmul(x, transpose(w));
+  BOOST_TEST(w.impl()->storage->packs.load() != nullptr);
+  detail::accumulate(w, more);
+  BOOST_TEST(identical(matmul(x, transpose(w)), matmul(x, contiguous(transpose(w)))));
+}
+
 /// The buffer of a gradient is written again in place: whatever was packed of it must go.
 BOOST_AUTO_TEST_CASE(gone_when_a_buffer_is_rewritten) {
   Tensor w = draw({12, 36}, 5);

@@ -54,6 +54,33 @@ BOOST_AUTO_TEST_CASE(every_shape_follows_the_rule_to_the_bit) {
     }
 }
 
+/// Every tile, panel, remainder and orientation of the kernels, at sizes that are no multiples of anything.
+BOOST_AUTO_TEST_CASE(every_path_follows_the_rule_to_the_bit) {
+  const bool exact = ferrite::detail::kernels().rounds_once;
+  const auto check = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
+    for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
+      const Tensor a = draw({M, K}, 21, dtype), b = draw({K, N}, 22, dtype);
+      const Tensor wanted = dtype == Dtype::f32 ? by_the_rule<float>(a, b) : by_the_rule<double>(a, b);
+      const double tolerance = exact ? 0 : dtype == Dtype::f32 ? 1e-6 : 1e-14;
+      const Tensor at = transpose(contiguous(transpose(a))), bt = transpose(contiguous(transpose(b)));
+      BOOST_TEST(within(matmul(a, b), wanted, tolerance), M << " x " << K << " x " << N);
+      BOOST_TEST(within(matmul(a, bt), wanted, tolerance), M << " x " << K << " x " << N << " transposed");
+      BOOST_TEST(within(matmul(at, b), wanted, tolerance), M << " transposed x " << K << " x " << N);
+      BOOST_TEST(within(matmul(at, bt), wanted, tolerance), M << " x " << K << " x " << N << " both transposed");
+    }
+  };
+  for (std::int64_t M = 1; M <= 18; ++M)  // every group of rows
+    for (const std::int64_t N : {33, 67}) check(M, N, 21);
+  for (const std::int64_t N : {1, 2, 5, 15, 16, 17, 31, 32, 48, 49, 63, 64, 65, 95, 112, 193, 257})  // every panel
+    for (const std::int64_t M : {1, 2, 4, 11}) check(M, N, 37);
+  for (const std::int64_t K : {1, 3, 8, 15, 16, 17, 255, 256, 257, 300, 513})  // lines of columns, blocks
+    for (const std::int64_t M : {1, 3, 10}) check(M, 70, K);
+  for (const std::int64_t M : {1, 2, 5}) check(M, 1100, 40);  // B beyond the first cache
+  check(67, 41, 19);
+  check(110, 150, 30);  // panels met by more than one group of tiles
+  check(20, 2100, 3);
+}
+
 /// A chain begins with 0: no sum is -0, not even one of a single term.
 BOOST_AUTO_TEST_CASE(sums_of_negative_zeros_are_zero) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
