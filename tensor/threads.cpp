@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -34,25 +35,40 @@ void relax() {
 #endif
 }
 
-/// One parallel loop: indices are handed out one by one.
+/// One parallel loop. Each thread has a share of adjacent indices, the same in every loop of as many, so that it finds
+/// in its caches what it wrote before; who is through with it takes from the others'.
 struct Loop {
-  const LoopBody* f = nullptr;
-  std::int64_t n = 0;
-  std::uint64_t denormals = denormal_mode();  ///< of the caller; helpers compute in it
-  std::atomic<std::int64_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr error;
+  Loop(LoopBody body, std::int64_t count, int threads)
+      : f(body), n(count), shares(std::min(threads, kMostShares)), denormals(denormal_mode()) {
+    for (int k = 0; k < shares; ++k) share[k].next = n * k / shares;
+  }
 
-  void work() noexcept {
-    for (std::int64_t i = next.fetch_add(1); i < n; i = next.fetch_add(1)) {
-      try {
-        (*f)(i);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!error) error = std::current_exception();
+  void work(int thread) noexcept {
+    for (int k = 0; k < shares; ++k) {
+      const int at = (thread + k) % shares;
+      const std::int64_t end = n * (at + 1) / shares;
+      for (std::int64_t i = share[at].next.fetch_add(1); i < end; i = share[at].next.fetch_add(1)) {
+        try {
+          f(i);
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          if (!error) error = std::current_exception();
+        }
       }
     }
   }
+
+  static constexpr int kMostShares = 32;
+  struct alignas(64) Share {
+    std::atomic<std::int64_t> next;
+  };
+  LoopBody f;
+  std::int64_t n;
+  int shares;
+  std::uint64_t denormals;  ///< of the caller; helpers compute in it
+  Share share[kMostShares];
+  std::mutex mutex;
+  std::exception_ptr error;
 };
 
 /// Waits awake for a condition, a little longer than from one loop of a training step to the next: to be woken takes as
@@ -82,7 +98,8 @@ class Pool {
     const std::size_t before = helpers_.size();
     try {
       while (static_cast<int>(helpers_.size()) < helpers)
-        helpers_.emplace_back([this](const std::stop_token& stop) { live(stop); });
+        helpers_.emplace_back(
+            [this, own = static_cast<int>(helpers_.size()) + 1](const std::stop_token& stop) { live(stop, own); });
     } catch (const std::system_error& e) {
       const std::size_t given = helpers_.size();
       helpers_.resize(before);
@@ -98,11 +115,11 @@ class Pool {
     {
       const std::lock_guard lock(mutex_);
       loop_ = &loop;
-      seats_ = helpers;
+      most_ = helpers;
       ++round_;
     }
     wake_.notify_all();
-    loop.work();
+    loop.work(0);
     {
       const std::lock_guard lock(mutex_);
       loop_ = nullptr;
@@ -114,19 +131,19 @@ class Pool {
   }
 
  private:
-  void live(const std::stop_token& stop) {
+  /// The thread of this number; the callers of loops are 0.
+  void live(const std::stop_token& stop, int own) {
     inside = true;
     set_denormal_mode(0);  // a thread begins in the mode of the one that started it
     std::uint64_t seen = 0;
     std::unique_lock lock(mutex_);
-    while (wake_.wait(lock, stop, [&] { return loop_ && round_ != seen && seats_ > 0; })) {
+    while (wake_.wait(lock, stop, [&] { return loop_ && round_ != seen && own <= most_; })) {
       seen = round_;
       Loop* loop = loop_;
-      --seats_;
       ++busy_;
       lock.unlock();
       set_denormal_mode(loop->denormals);
-      loop->work();
+      loop->work(own);
       set_denormal_mode(0);
       lock.lock();
       if (--busy_ == 0) done_.notify_one();
@@ -143,7 +160,7 @@ class Pool {
   std::condition_variable done_;
   Loop* loop_ = nullptr;
   std::atomic<std::uint64_t> round_ = 0;
-  int seats_ = 0;
+  int most_ = 0;                       ///< the last helper that may take part
   std::atomic<int> busy_ = 0;          ///< helpers in the loop
   std::vector<std::jthread> helpers_;  // last: joined before the rest goes
 };
@@ -169,11 +186,9 @@ void parallel_for(std::int64_t n, LoopBody f) {
     for (std::int64_t i = 0; i < n; ++i) f(i);
     return;
   }
-  Loop loop;
-  loop.f = &f;
-  loop.n = n;
+  Loop loop(f, n, threads);
   inside = true;
-  if (!pool().run(loop, threads - 1)) loop.work();
+  if (!pool().run(loop, threads - 1)) loop.work(0);
   inside = false;
   if (loop.error) std::rethrow_exception(loop.error);
 }

@@ -24,8 +24,11 @@ void gemm(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Matri
   const FloatKernels<T>& k = kernels().floats<T>();
   constexpr std::int64_t kRows = 128;
   if (thread_count() == 1 || M * N * K < kWorthSharing) return k.product(M, N, K, a, b, c, ldc, add);
-  const std::int64_t columns = k.product_columns;
   const std::int64_t down = (M + kRows - 1) / kRows;
+  // Few rows: narrower shares, so that every thread finds several.
+  const std::int64_t several = (2 * thread_count() + down - 1) / down;
+  const std::int64_t panel = k.product_columns / 4;
+  const std::int64_t columns = std::min(k.product_columns, ((N + several - 1) / several + panel - 1) / panel * panel);
   const std::int64_t across = (N + columns - 1) / columns;
   if (down * across == 1) return k.product(M, N, K, a, b, c, ldc, add);
   parallel_for(down * across, [&](std::int64_t t) {
