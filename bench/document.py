@@ -226,6 +226,7 @@ SECTIONS = {
     "steps": lambda o: fenced(program(o, "bench_compile")),
     "streams": lambda o: fenced(program(o, "bench_streams")),
     "chains": lambda o: fenced(program(o, "bench_fusion"), "chains") + "\n\n" + fenced(program(o, "bench_fusion"), "rotary"),
+    "threads": lambda o: fenced(program(o, "bench_threads")),
     "adam": lambda o: fenced(program(o, "bench_adam")),
     "ops": lambda o: fenced(program(o, "bench_ops")),
     "machine": machine,
