@@ -75,7 +75,7 @@ void update_tail(const Repeated<T>& k, const AdamRun<T>& at, std::int64_t n) {
 }
 
 template <class T, Decay kind>
-void update_run(const AdamNumbers<T>& numbers, AdamRun<T> run, std::int64_t n) {
+void update_run(const AdamNumbers<T>& numbers, const AdamRun<T>& run, std::int64_t n) {
   const Repeated<T> k(numbers);
   std::int64_t i = 0;
   for (; i + kLanes<T> <= n; i += kLanes<T>) update_packet<T, kind>(k, run.from(i));

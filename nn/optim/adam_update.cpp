@@ -4,12 +4,12 @@
 
 #include "ferrite/nn/optim/detail/adam_in_place.h"
 #include "ferrite/nn/optim/detail/adam_kernel.h"
+#include "ferrite/nn/optim/detail/shares.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/define.h"
 #include "ferrite/tensor/kernel/levels.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/strided.h"
-#include "ferrite/tensor/threads.h"
 #include "ferrite_levels.h"
 
 namespace ferrite::nn {
@@ -30,11 +30,10 @@ constexpr const AdamKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
 #undef FERRITE_TABLE
 constinit const TableInUse<AdamKernels> adam_in_use(kTables);
 
-constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
-
-/// The numbers of an update from the constants and what changes from one to the next.
+/// The numbers of an update of n elements from the constants and what changes from one to the next.
 template <class T>
-AdamNumbers<T> numbers_of(const AdamAttrs& attrs, T rate, T correction1, T correction2) {
+AdamNumbers<T> numbers_of(const AdamAttrs& attrs, T rate, T correction1, T correction2, std::int64_t n) {
+  [[maybe_unused]] constexpr std::int64_t kWorthAReciprocal = 128;  // fewer elements are divided before it is known
   AdamNumbers<T> k = {.beta1 = static_cast<T>(attrs.beta1),
                       .rest1 = static_cast<T>(1 - attrs.beta1),
                       .beta2 = static_cast<T>(attrs.beta2),
@@ -48,10 +47,12 @@ AdamNumbers<T> numbers_of(const AdamAttrs& attrs, T rate, T correction1, T corre
                                : attrs.weight_decay  ? Decay::gradient
                                                      : Decay::none};
   if constexpr (std::is_same_v<T, float>) {
-    k.reciprocal = k.root2 >= 0x1p-20F && k.root2 <= 1;
-    const double exact = 1 / static_cast<double>(k.root2);
-    k.high = static_cast<float>(exact);
-    k.low = static_cast<float>(exact - static_cast<double>(k.high));
+    k.reciprocal = n >= kWorthAReciprocal && k.root2 >= 0x1p-20F && k.root2 <= 1;
+    if (k.reciprocal) {
+      const double exact = 1 / static_cast<double>(k.root2);
+      k.high = static_cast<float>(exact);
+      k.low = static_cast<float>(exact - static_cast<double>(k.high));
+    }
   }
   return k;
 }
@@ -64,9 +65,8 @@ void sweep(const AdamNumbers<double>& k, const AdamRun<double>& run, std::int64_
 /// An update, its share for each thread.
 template <class T>
 void update(const AdamNumbers<T>& numbers, const AdamRun<T>& run, std::int64_t n) {
-  if (n < 2 * kChunk) return sweep(numbers, run, n);
-  parallel_for((n + kChunk - 1) / kChunk,
-               [&](std::int64_t c) { sweep(numbers, run.from(c * kChunk), std::min(kChunk, n - c * kChunk)); });
+  if (!is_shared(n)) return sweep(numbers, run, n);
+  each_share(n, [&](std::int64_t at, std::int64_t count) { sweep(numbers, run.from(at), count); });
 }
 
 template <class T>
@@ -203,7 +203,8 @@ struct AdamUpdate {
     };
     const AdamRun<T> run{
         read(0), read(1), read(2), read(3), Writer::data<T>(out[0]), Writer::data<T>(out[1]), Writer::data<T>(out[2])};
-    update(numbers_of<T>(attrs, number<T>(in[4]), number<T>(in[5]), number<T>(in[6])), run, out[0].numel());
+    const std::int64_t n = out[0].numel();
+    update(numbers_of<T>(attrs, number<T>(in[4]), number<T>(in[5]), number<T>(in[6]), n), run, n);
   }
 };
 

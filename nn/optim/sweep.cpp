@@ -1,13 +1,11 @@
 /// Updates of RMSprop and of stochastic gradient descent in place.
 #include "ferrite/nn/optim/detail/sweep.h"
 
-#include <algorithm>
-
+#include "ferrite/nn/optim/detail/shares.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/kernel/levels.h"
 #include "ferrite/tensor/profiled.h"
 #include "ferrite/tensor/strided.h"
-#include "ferrite/tensor/threads.h"
 #include "ferrite_levels.h"
 
 namespace ferrite::nn::detail {
@@ -27,8 +25,6 @@ constexpr const SweepKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
 #undef FERRITE_TABLE
 constinit const TableInUse<SweepKernels> sweep_in_use(kTables);
 
-constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
-
 void sweep(const SweepRule& rule, float rate, const SweepRun<float>& run, std::int64_t n) {
   sweep_in_use.get().f32(rule, rate, run, n);
 }
@@ -39,9 +35,8 @@ void sweep(const SweepRule& rule, double rate, const SweepRun<double>& run, std:
 /// An update, its share for each thread.
 template <class T>
 void update(const SweepRule& rule, T rate, const SweepRun<T>& run, std::int64_t n) {
-  if (n < 2 * kChunk) return sweep(rule, rate, run, n);
-  parallel_for((n + kChunk - 1) / kChunk,
-               [&](std::int64_t c) { sweep(rule, rate, run.from(c * kChunk), std::min(kChunk, n - c * kChunk)); });
+  if (!is_shared(n)) return sweep(rule, rate, run, n);
+  each_share(n, [&](std::int64_t at, std::int64_t count) { sweep(rule, rate, run.from(at), count); });
 }
 
 const Tensor* held_at(const std::vector<State>& states, std::size_t i) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
+#include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/room.h"
 #include "ferrite/tensor/threads.h"
 #include "ferrite_levels.h"
@@ -24,10 +25,9 @@ constexpr const RecurrenceTable* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)}
 constinit const ferrite::detail::TableInUse<RecurrenceTable> recurrence_in_use(kTables);
 
 std::int64_t rows_of_a_chunk(std::int64_t batch, std::int64_t work_of_a_row) {
-  constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
-  constexpr std::int64_t kRows = 8;                // of a tile
+  constexpr std::int64_t kRows = 8;  // of a tile
   const std::int64_t sharers = thread_count();
-  if (sharers == 1 || batch <= kRows || batch * work_of_a_row < kWorthSharing) return batch;
+  if (sharers == 1 || batch <= kRows || batch * work_of_a_row < ferrite::detail::kWorthSharing) return batch;
   const std::int64_t each = (batch + sharers - 1) / sharers;
   return (each + kRows - 1) / kRows * kRows;
 }

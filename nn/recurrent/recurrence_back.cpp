@@ -74,8 +74,6 @@ class WeightGradients {
   }
 
  private:
-  static constexpr std::int64_t kWorthSharing = 1 << 20;  // multiply-adds
-
   /// C [M, N] (+)= A^T B over rows; without A, C [N] (+)= the sum of the rows.
   struct Sum {
     T* c;

@@ -57,40 +57,20 @@ struct StoreRow {
   }
 };
 
-/// One column: packets hold a packet's number of rows, so that no lane is idle. Returns how many rows it has taken.
+/// One column, K at most kBlockK: the general product takes rows as lanes, so that none is idle.
 template <class T>
-std::int64_t one_column(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias,
-                        T* c) {
-  constexpr std::int64_t W = kLanes<T>;
-  using P = Packet<T>;
-  std::int64_t row = 0;
-  for (; row + W <= rows; row += W) {
-    P sum = T(0);
-    for (std::int64_t k = 0; k < w.K; k += W) {
-      ei::PacketBlock<RawPacket<T>, static_cast<int>(W)> square;  // of row, by k
-#pragma GCC unroll 16
-      for (int i = 0; i < W; ++i) square.packet[i] = ei::ploadu<RawPacket<T>>(a + (row + i) * a_row + k);
-      ei::ptranspose(square);
-      const std::int64_t n = std::min(W, w.K - k);
-#pragma GCC unroll 16
-      for (int i = 0; i < W; ++i)
-        if (i < n) sum = fma(P(square.packet[i]), P(w.data[(k + i) * w.k_step]), sum);
-    }
-    (bias ? sum + P(bias[0]) : sum).store(c + row);
-  }
-  return row;
+void one_column(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias, T* c) {
+  alignas(64) T column[kBlockK];
+  for (std::int64_t k = 0; k < w.K; ++k) column[k] = w.data[k * w.k_step];
+  product<T>(rows, 1, w.K, {a, a_row, 1}, {column, 1, 1}, c, 1, false);
+  for (std::int64_t i = 0; bias && i < rows; ++i) c[i] = c[i] + bias[0];
 }
 
 }  // namespace
 
 template <class T>
 void packed_product(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias, T* c) {
-  if constexpr (kLanes < T >> 1) {
-    if (w.units == 1 && w.K <= kBlockK) {
-      const std::int64_t done = one_column(w, rows, a, a_row, bias, c);
-      a += done * a_row, c += done, rows -= done;
-    }
-  }
+  if (w.units == 1 && rows >= kLanes<T> && w.K <= kBlockK) return one_column(w, rows, a, a_row, bias, c);
   each_unit<T, 1>(w, rows, a, a_row, StoreRow<T>{c, bias, w.units});
 }
 

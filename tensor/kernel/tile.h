@@ -141,7 +141,7 @@ class EachUnit {
   template <int MR, int U>
   void unit_groups(std::int64_t row, std::int64_t block, std::int64_t last) {
     constexpr bool kAlike = MR == 1 && U > 1 && U <= 4;  // one row: groups that differ by one at most
-    if (kAlike && groups(last - block, U) == groups(last - block, U - 1))
+    if (kAlike && (last - block < U || groups(last - block, U) == groups(last - block, U - 1)))
       return unit_groups<MR, std::max(1, U - 1)>(row, block, last);
     for (; block + U <= last; block += U) tile<MR, U>(row, block);
     if constexpr (U > 1) {

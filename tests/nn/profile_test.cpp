@@ -196,16 +196,6 @@ BOOST_AUTO_TEST_CASE(counts_of_a_scan_are_the_same_in_every_run) {
 }
 
 BOOST_AUTO_TEST_CASE(layers_inside_a_cell_have_paths_of_their_own_in_a_scan) {
-  struct OwnCell final : nn::CustomCell {
-    nn::Linear gates;
-    OwnCell(std::int64_t in, std::int64_t units, const nn::Init& init) : gates(in + units, units, init.child("gates")) {
-      adopt("gates", gates);
-    }
-    std::string kind() const override { return "cell"; }
-    RecurrentState step(const Tensor& x, const RecurrentState& before) const override {
-      return {tanh(gates(concat({x, before.h}, 1)))};
-    }
-  };
   const nn::Sequential net = chain("own", std::make_unique<nn::Custom>(nn::custom<OwnCell>(kIn, kUnits)));
   const Tensor x = batch();
   (void)net(x);

@@ -61,18 +61,6 @@ Graph traced_gradient(const nn::Layer& net, const Spec& input) {
 
 const Paths kAll{"encoder", "encoder.first", "encoder.rest", "encoder.rest.0", "encoder.rest.act", "head", "loss"};
 
-/// A cell of a user's with a layer inside.
-struct OwnCell final : nn::CustomCell {
-  nn::Linear gates;
-  OwnCell(std::int64_t in, std::int64_t units, const nn::Init& init) : gates(in + units, units, init.child("gates")) {
-    adopt("gates", gates);
-  }
-  std::string kind() const override { return "cell"; }
-  RecurrentState step(const Tensor& x, const RecurrentState& before) const override {
-    return {tanh(gates(concat({x, before.h}, 1)))};
-  }
-};
-
 /// Forward, with gradients, and both as plans run them.
 std::vector<Graph> programs_of(const nn::Layer& net, const Spec& input) {
   std::vector<Graph> all;

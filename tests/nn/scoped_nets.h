@@ -53,4 +53,16 @@ inline nn::Sequential chain(const std::string& name, std::unique_ptr<nn::Layer> 
   return net;
 }
 
+/// A cell of a user's with a layer inside.
+struct OwnCell final : nn::CustomCell {
+  nn::Linear gates;
+  OwnCell(std::int64_t in, std::int64_t units, const nn::Init& init) : gates(in + units, units, init.child("gates")) {
+    adopt("gates", gates);
+  }
+  std::string kind() const override { return "cell"; }
+  RecurrentState step(const Tensor& x, const RecurrentState& before) const override {
+    return {tanh(gates(concat({x, before.h}, 1)))};
+  }
+};
+
 }  // namespace scoped_nets
