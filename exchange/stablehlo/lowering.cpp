@@ -14,7 +14,15 @@ constexpr std::string_view kDraws =
 constexpr std::string_view kDrawsHint =
     "draw outside of the traced function and give the numbers as an input; dropout is the identity in evaluation";
 
-constexpr StablehloRefusal kRefusals[] = {{"uniform", kDraws, kDrawsHint}, {"normal", kDraws, kDrawsHint}};
+constexpr std::string_view kFourier =
+    "StableHLO's fft takes and gives complex numbers, a type that programs here do not have";
+constexpr std::string_view kFourierHint = "export the functions before and behind it";
+
+constexpr StablehloRefusal kRefusals[] = {{"uniform", kDraws, kDrawsHint},
+                                          {"normal", kDraws, kDrawsHint},
+                                          {"rfft", kFourier, kFourierHint},
+                                          {"irfft", kFourier, kFourierHint},
+                                          {"fft", kFourier, kFourierHint}};
 
 const StablehloRefusal* find_refusal(const Primitive& op) {
   for (const StablehloRefusal& r : kRefusals)

@@ -51,11 +51,18 @@ Family indexing_family();
 Family check_family();
 Family creation_family();
 Family random_family();
+Family fourier_family();
+Family frame_family();
+Family linalg_family();
 // Of composites.
 Family composite_family();
 Family composite_shape_family();
 Family composite_value_family();
 Family composite_padding_family();
 Family composite_random_family();
+Family composite_fourier_family();
+Family composite_frequency_family();
+Family composite_spectrogram_family();
+Family composite_linalg_family();
 
 }  // namespace ferrite::detail

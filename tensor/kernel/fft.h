@@ -1,0 +1,87 @@
+#pragma once
+/// Plans of Fourier transforms, and the kernels that follow them.
+#include <cstddef>
+#include <cstdint>
+
+#include "ferrite/tensor/kernel/levels.h"
+
+namespace ferrite::detail {
+
+/// Numbers in two arrays: real and imaginary parts.
+template <class T>
+struct Split {
+  T* re;
+  T* im;
+};
+
+/// One pass of a transform, which splits sums of `radix` terms off (Stockham: no reordering of the elements).
+/// Element p + groups k of a transform, k < radix, meets its fellows; `stride` transforms lie side by side.
+template <class T>
+struct FftPass {
+  std::int64_t radix, groups, stride;
+  Split<const T> twiddles;  ///< e^(-2 pi i p k / (radix groups)) at [(k - 1) groups + p], k from 1
+  Split<const T> roots;     ///< e^(-2 pi i k / radix)
+};
+
+template <class T>
+struct FftPasses {
+  static constexpr int kMost = 40;
+  std::int64_t n = 1;
+  int count = 0;
+  FftPass<T> pass[kMost];
+};
+
+/// A transform of a length with a large prime factor as a convolution with a chirp (Bluestein 1970), in f64.
+struct FftChirp {
+  std::int64_t n;
+  FftPasses<double> passes;      ///< of at least 2 n - 1 points, a power of 2
+  Split<const double> chirp;     ///< e^(-pi i j^2 / n), n of them
+  Split<const double> response;  ///< the transform of the conjugate chirp around 0, divided by its length
+};
+
+/// A complex transform of n points; of n / 2 points where it serves a real one of even length.
+template <class T>
+struct FftPlan {
+  std::int64_t n;
+  FftPasses<T> passes;
+  const FftChirp* chirp;    ///< null: `passes` give the transform
+  Split<const T> untangle;  ///< real, even: e^(-2 pi i k / n), k <= n / 2; else null
+  T* work;                  ///< 4 arrays of `points`
+  double* chirp_work;       ///< 4 arrays of the chirp's points
+  std::int64_t points;      ///< of the complex transform
+};
+
+/// What rows are multiplied by. `inner`: every element but the first and, of an even number, the one in the middle;
+/// by it and `scale`, rfft and irfft are each other's adjoints.
+struct FftScale {
+  double scale, inner;
+};
+
+template <class T>
+struct FftKernels {
+  /// n numbers -> n / 2 + 1 pairs. The imaginary parts that are 0 by symmetry are exactly 0.
+  void (*rfft)(const FftPlan<T>& plan, const T* x, T* out, FftScale scale);
+  /// n / 2 + 1 pairs -> n numbers; imaginary parts that symmetry makes 0 are not read.
+  void (*irfft)(const FftPlan<T>& plan, const T* x, T* out, FftScale scale);
+  /// n pairs -> n pairs, with e^(-2 pi i / n), or its conjugate.
+  void (*fft)(const FftPlan<T>& plan, const T* x, T* out, double scale, bool inverse);
+  /// The passes alone, for whoever makes a plan. The result is in x or in work, which is returned.
+  Split<T> (*run)(const FftPasses<T>& passes, Split<T> x, Split<T> work);
+};
+struct FftTable {
+  FftKernels<float> f32;
+  FftKernels<double> f64;
+};
+
+/// The table of the level in use.
+extern const TableInUse<FftTable> fft_in_use;
+template <class T>
+const FftKernels<T>& fft_kernels() {
+  if constexpr (sizeof(T) == 4) {
+    return fft_in_use.get().f32;
+  } else {
+    return fft_in_use.get().f64;
+  }
+}
+
+}  // namespace ferrite::detail

@@ -1,0 +1,358 @@
+/// Discrete Fourier transforms. rfft and irfft are each other's adjoints, and so are the two directions of fft: their
+/// gradients stay in the family.
+#include <cmath>
+#include <numbers>
+
+#include "ferrite/tensor/extents.h"
+#include "ferrite/tensor/fft.h"
+#include "ferrite/tensor/kernel/gemm.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/fft_plans.h"
+#include "ferrite/tensor/threads.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+void check_float(std::string_view where, const Tensor& x) {
+  if (!is_float(x.dtype()))
+    throw_dtype(where, "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
+}
+void check_signal(std::string_view where, const Tensor& x) {
+  check_float(where, x);
+  if (x.rank() < 1) throw_shape(where, "the signal needs an axis: " + x.shape().str());
+}
+void check_complex(std::string_view where, const Tensor& x) {
+  check_float(where, x);
+  if (x.rank() < 2 || x.shape()[-1] != 2)
+    throw_shape(where, "the last axis must hold real and imaginary parts, got " + x.shape().str() +
+                           "; stack them along a last axis of extent 2");
+}
+void check_points(std::string_view where, const Shape& shape, std::int64_t n) {
+  if (n < 1) throw_shape(where, "there are no points to transform: " + shape.str());
+}
+
+/// Calls f(plan, row) for every row, on several threads where that is worth it. A row's result is its own.
+template <class T, class F>
+void each_row(std::int64_t rows, std::int64_t n, bool real, const F& f) {
+  const auto some = [&](std::int64_t begin, std::int64_t end) {
+    const FftPlan<T>& plan = fft_plan<T>(n, real);
+    for (std::int64_t r = begin; r < end; ++r) f(plan, r);
+  };
+  constexpr std::int64_t kElements = 1 << 14;  // of a thread's share at least
+  const std::int64_t each = std::max<std::int64_t>(1, kElements / n), shares = (rows + each - 1) / each;
+  const double work = 3 * static_cast<double>(rows * n) * std::log2(static_cast<double>(n) + 1);
+  if (shares < 2 || thread_count() == 1 || work < static_cast<double>(kWorthSharing)) return some(0, rows);
+  parallel_for(shares, [&](std::int64_t i) { some(i * each, std::min(rows, (i + 1) * each)); });
+}
+
+/// X_k by its definition: in long double, since a sum of turns in double is no better than the transform.
+struct Frequency {
+  long double re = 0, im = 0;
+};
+long double angle_of(std::int64_t j, std::int64_t k, std::int64_t n) {
+  return 2 * std::numbers::pi_v<long double> * static_cast<long double>(j * k % n) / static_cast<long double>(n);
+}
+template <class F>
+Frequency sum_of_turns(std::int64_t n, std::int64_t k, int sign, const F& element) {
+  Frequency total;
+  for (std::int64_t j = 0; j < n; ++j) {
+    const long double angle = static_cast<long double>(sign) * angle_of(j, k, n);
+    const Frequency x = element(j);
+    total.re += x.re * std::cos(angle) - x.im * std::sin(angle);
+    total.im += x.re * std::sin(angle) + x.im * std::cos(angle);
+  }
+  return total;
+}
+bool is_inner(std::int64_t k, std::int64_t n) { return k != 0 && 2 * k != n; }
+
+struct RealFftAttrs {
+  double scale = 1, inner = 1;
+  static constexpr auto fields = std::tuple(attr("scale", &RealFftAttrs::scale), attr("inner", &RealFftAttrs::inner));
+};
+struct InverseRealFftAttrs {
+  std::int64_t n = 1;
+  double scale = 1, inner = 2;
+  static constexpr auto fields =
+      std::tuple(attr("n", &InverseRealFftAttrs::n), attr("scale", &InverseRealFftAttrs::scale),
+                 attr("inner", &InverseRealFftAttrs::inner));
+};
+Tensor call_rfft(const Tensor& x, const RealFftAttrs& attrs);
+Tensor call_irfft(const Tensor& x, const InverseRealFftAttrs& attrs);
+
+struct Rfft {
+  using Attributes = RealFftAttrs;
+  static constexpr auto name = "rfft", onnx = "", stablehlo = "";
+  static constexpr auto summary =
+      "scale * discrete Fourier transform of the last axis, [..., n] -> [..., n / 2 + 1, 2]; frequencies other than 0 "
+      "and n / 2 times inner";
+
+  static Specs infer(Inputs in, const Attributes&) {
+    check_signal(name, in[0]);
+    Spec s = in[0].spec();
+    check_points(name, s.shape, s.shape[-1]);
+    s.shape[-1] = s.shape[-1] / 2 + 1;
+    s.shape.push_back(2);
+    return {s};
+  }
+  template <class T>
+  static void run(const Tensor& x, Tensor& out, const Attributes& a) {
+    const RowMajor dense(x);
+    const std::int64_t n = x.shape()[-1], m = n / 2 + 1;
+    const T* from = dense->data<T>();
+    T* to = Writer::data<T>(out);
+    each_row<T>(x.numel() / n, n, true, [&](const FftPlan<T>& plan, std::int64_t r) {
+      fft_kernels<T>().rfft(plan, from + r * n, to + 2 * r * m, {a.scale, a.inner});
+    });
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    if (out[0].dtype() == Dtype::f32) return run<float>(in[0], out[0], a);
+    run<double>(in[0], out[0], a);
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& a) {
+    return {call_irfft(v.grad(), {v.in_spec(0).shape[-1], a.scale, a.inner})};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const std::int64_t n = in[0].shape[-1];
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      const std::int64_t k = i[-2];
+      Shape from = i;
+      from.erase(from.rank() - 1);
+      const Frequency y = sum_of_turns(n, k, -1, [&](std::int64_t j) {
+        from[-1] = j;
+        return Frequency{in[0].at(from), 0};
+      });
+      const double part = static_cast<double>(i[-1] == 0 ? y.re : y.im);
+      out[0].at(i) = is_inner(k, n) ? a.scale * a.inner * part : i[-1] == 0 ? a.scale * part : 0;
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 8}}}, .attrs = RealFftAttrs{}},
+            {.inputs = {{{2, 2, 7}}}, .attrs = RealFftAttrs{0.5, 1}},
+            {.inputs = {{{30}}}, .attrs = RealFftAttrs{1, 2}},
+            {.inputs = {{{2, 37}}}, .attrs = RealFftAttrs{0.25, 1}},
+            {.inputs = {{{1, 74}}}, .attrs = RealFftAttrs{0.125, 1}},
+            {.inputs = {{{16}}}, .attrs = RealFftAttrs{0.25, 1}},
+            {.inputs = {{{3, 1}}}, .attrs = RealFftAttrs{}},
+            {.inputs = {{{3, 2}}}, .attrs = RealFftAttrs{}},
+            {.inputs = {{{0, 4}}}, .attrs = RealFftAttrs{}}};
+  }
+};
+
+struct Irfft {
+  using Attributes = InverseRealFftAttrs;
+  static constexpr auto name = "irfft", onnx = "", stablehlo = "";
+  static constexpr auto summary =
+      "scale * sum of X_k e^(2 pi i j k / n), [..., n / 2 + 1, 2] -> [..., n]; real parts, frequencies other than 0 "
+      "and "
+      "n / 2 times inner";
+
+  static Specs infer(Inputs in, const Attributes& a) {
+    check_complex(name, in[0]);
+    Spec s = in[0].spec();
+    if (a.n < 1 || s.shape[-2] != a.n / 2 + 1)
+      throw_shape(name, std::to_string(s.shape[-2]) + " frequencies are not those of " + std::to_string(a.n) +
+                            " points: " + s.shape.str());
+    s.shape.erase(s.shape.rank() - 1);
+    s.shape[-1] = a.n;
+    return {s};
+  }
+  template <class T>
+  static void run(const Tensor& x, Tensor& out, const Attributes& a) {
+    const RowMajor dense(x);
+    const std::int64_t n = a.n, m = n / 2 + 1;
+    const T* from = dense->data<T>();
+    T* to = Writer::data<T>(out);
+    each_row<T>(out.numel() / n, n, true, [&](const FftPlan<T>& plan, std::int64_t r) {
+      fft_kernels<T>().irfft(plan, from + 2 * r * m, to + r * n, {a.scale, a.inner});
+    });
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    if (out[0].dtype() == Dtype::f32) return run<float>(in[0], out[0], a);
+    run<double>(in[0], out[0], a);
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& a) { return {call_rfft(v.grad(), {a.scale, a.inner})}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      Shape from = i;
+      from.push_back(0);
+      long double total = 0;
+      for (std::int64_t k = 0; k <= a.n / 2; ++k) {
+        const long double angle = angle_of(i[-1], k, a.n);
+        from[-2] = k;
+        from[-1] = 0;
+        const long double re = in[0].at(from);
+        from[-1] = 1;
+        const long double im = in[0].at(from);
+        total += is_inner(k, a.n) ? a.inner * (re * std::cos(angle) - im * std::sin(angle)) : re * std::cos(angle);
+      }
+      out[0].at(i) = a.scale * static_cast<double>(total);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 5, 2}}}, .attrs = InverseRealFftAttrs{8, 0.125, 2}},
+            {.inputs = {{{2, 4, 2}}}, .attrs = InverseRealFftAttrs{7, 1, 2}},
+            {.inputs = {{{16, 2}}}, .attrs = InverseRealFftAttrs{30, 0.125, 1}},
+            {.inputs = {{{2, 19, 2}}}, .attrs = InverseRealFftAttrs{37, 0.0625, 2}},
+            {.inputs = {{{38, 2}}}, .attrs = InverseRealFftAttrs{74, 0.03125, 2}},
+            {.inputs = {{{2, 1, 2}}}, .attrs = InverseRealFftAttrs{1, 1, 2}},
+            {.inputs = {{{2, 2, 2}}}, .attrs = InverseRealFftAttrs{2, 0.5, 2}},
+            {.inputs = {{{0, 3, 2}}}, .attrs = InverseRealFftAttrs{4, 1, 2}}};
+  }
+};
+
+struct FftAttrs {
+  double scale = 1;
+  bool inverse = false;
+  static constexpr auto fields = std::tuple(attr("scale", &FftAttrs::scale), attr("inverse", &FftAttrs::inverse));
+};
+Tensor call_fft(const Tensor& x, const FftAttrs& attrs);
+
+struct Fft {
+  using Attributes = FftAttrs;
+  static constexpr auto name = "fft", onnx = "", stablehlo = "";
+  static constexpr auto summary =
+      "scale * discrete Fourier transform of complex numbers, [..., n, 2] -> [..., n, 2]; inverse: with conjugate "
+      "roots";
+
+  static Specs infer(Inputs in, const Attributes&) {
+    check_complex(name, in[0]);
+    check_points(name, in[0].shape(), in[0].shape()[-2]);
+    return {in[0].spec()};
+  }
+  template <class T>
+  static void run(const Tensor& x, Tensor& out, const Attributes& a) {
+    const RowMajor dense(x);
+    const std::int64_t n = x.shape()[-2];
+    const T* from = dense->data<T>();
+    T* to = Writer::data<T>(out);
+    each_row<T>(x.numel() / (2 * n), n, false, [&](const FftPlan<T>& plan, std::int64_t r) {
+      fft_kernels<T>().fft(plan, from + 2 * r * n, to + 2 * r * n, a.scale, a.inverse);
+    });
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    if (out[0].dtype() == Dtype::f32) return run<float>(in[0], out[0], a);
+    run<double>(in[0], out[0], a);
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& a) { return {call_fft(v.grad(), {a.scale, !a.inverse})}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      Shape from = i;
+      const Frequency y = sum_of_turns(in[0].shape[-2], i[-2], a.inverse ? 1 : -1, [&](std::int64_t j) {
+        from[-2] = j;
+        from[-1] = 0;
+        const double re = in[0].at(from);
+        from[-1] = 1;
+        return Frequency{re, in[0].at(from)};
+      });
+      out[0].at(i) = a.scale * static_cast<double>(i[-1] == 0 ? y.re : y.im);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {
+        {.inputs = {{{2, 8, 2}}}, .attrs = FftAttrs{}},         {.inputs = {{{15, 2}}}, .attrs = FftAttrs{0.5, true}},
+        {.inputs = {{{2, 77, 2}}}, .attrs = FftAttrs{0.125}},   {.inputs = {{{41, 2}}}, .attrs = FftAttrs{0.125, true}},
+        {.inputs = {{{3, 1, 2}}}, .attrs = FftAttrs{2, false}}, {.inputs = {{{32, 2}}}, .attrs = FftAttrs{0.25}},
+        {.inputs = {{{0, 4, 2}}}, .attrs = FftAttrs{}}};
+  }
+};
+
+Tensor call_rfft(const Tensor& x, const RealFftAttrs& attrs) { return call(structured<Rfft>, {{&x}}, attrs); }
+Tensor call_irfft(const Tensor& x, const InverseRealFftAttrs& attrs) { return call(structured<Irfft>, {{&x}}, attrs); }
+Tensor call_fft(const Tensor& x, const FftAttrs& attrs) { return call(structured<Fft>, {{&x}}, attrs); }
+
+// ---- what the functions share ----------------------------------------------------------------------------
+
+/// An axis moved to another place, the others in their order.
+Tensor moved(const Tensor& x, int from, int to) {
+  if (from == to) return x;
+  Shape order;
+  for (int i = 0; i < x.rank(); ++i)
+    if (i != from) order.push_back(i);
+  order.insert(to, from);
+  return permute(x, order);
+}
+
+/// An axis cut, or filled with zeros at its end.
+Tensor of_length(const Tensor& x, int axis, std::int64_t n) {
+  const std::int64_t extent = x.shape()[axis];
+  if (extent == n) return x;
+  if (extent > n) return slice(x, axis, 0, n);
+  Shape before = Shape::filled(x.rank(), 0), after = before;
+  after[axis] = n - extent;
+  return pad(x, before, after);
+}
+
+double factor(FftNorm norm, std::int64_t n, bool inverse) {
+  if (norm == FftNorm::ortho) return 1 / std::sqrt(static_cast<double>(n));
+  return (norm == FftNorm::forward) != inverse ? 1 / static_cast<double>(n) : 1;
+}
+
+/// The points of a transform.
+std::int64_t points(std::string_view where, const FftOptions& o, const Tensor& x, std::int64_t own) {
+  if (o.n < 0)
+    throw ValueError(std::string(where) + ": the number of points must be positive, got " + std::to_string(o.n));
+  const std::int64_t n = o.n ? o.n : own;
+  if (n < 1) throw_shape(where, "there are no points to transform: " + x.shape().str() + "; give n");
+  return n;
+}
+
+Tensor complex_transform(std::string_view where, const Tensor& x, const FftOptions& o, bool inverse) {
+  check_complex(where, x);
+  const int axis = axis_of(o.axis, x.rank() - 1, where), last = x.rank() - 2;
+  const std::int64_t n = points(where, o, x, x.shape()[axis]);
+  const Tensor y = call_fft(moved(of_length(x, axis, n), axis, last), {factor(o.norm, n, inverse), inverse});
+  return moved(y, last, axis);
+}
+
+struct Ifft {
+  static constexpr auto name = "ifft", onnx = "";
+  static constexpr auto summary = "1 / n * inverse discrete Fourier transform of complex numbers, [..., n, 2]";
+
+  static Tensor parts(Inputs in, const NoAttrs&) { return complex_transform(name, in[0], {}, true); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    Fft::oracle(in, out, {1 / static_cast<double>(in[0].shape[-2]), true});
+  }
+  static std::vector<Sample> samples() { return {{.inputs = {{{3, 6, 2}}}}, {.inputs = {{{0, 4, 2}}}}}; }
+};
+
+}  // namespace
+
+Family fourier_family() {
+  static constexpr const Primitive* list[] = {&structured<Rfft>, &structured<Irfft>, &structured<Fft>};
+  return list;
+}
+Family composite_fourier_family() {
+  static constexpr const Primitive* list[] = {&composite<Ifft>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor rfft(const Tensor& x, const FftOptions& options) {
+  detail::check_signal("rfft", x);
+  const int axis = axis_of(options.axis, x.rank(), "rfft"), last = x.rank() - 1;
+  const std::int64_t n = detail::points("rfft", options, x, x.shape()[axis]);
+  const Tensor y = detail::call_rfft(detail::moved(detail::of_length(x, axis, n), axis, last),
+                                     {detail::factor(options.norm, n, false), 1});
+  return detail::moved(y, last, axis);
+}
+
+Tensor irfft(const Tensor& x, const FftOptions& options) {
+  detail::check_complex("irfft", x);
+  const int axis = axis_of(options.axis, x.rank() - 1, "irfft"), last = x.rank() - 2;
+  const std::int64_t n = detail::points("irfft", options, x, 2 * (x.shape()[axis] - 1));
+  const Tensor y = detail::call_irfft(detail::moved(detail::of_length(x, axis, n / 2 + 1), axis, last),
+                                      {n, detail::factor(options.norm, n, true), 2});
+  return detail::moved(y, last, axis);
+}
+
+Tensor fft(const Tensor& x, const FftOptions& options) { return detail::complex_transform("fft", x, options, false); }
+
+Tensor ifft(const Tensor& x, const FftOptions& options) {
+  if (options.n == 0 && options.norm == FftNorm::backward && (options.axis == -1 || options.axis == x.rank() - 2))
+    return detail::composed<detail::Ifft>({{&x}});
+  return detail::complex_transform("ifft", x, options, true);
+}
+
+}  // namespace ferrite
