@@ -1,16 +1,21 @@
 /// The lists of the operations and composites that layers and optimisers add.
 #include "ferrite/nn/operations.h"
 
+#include "ferrite/nn/losses/reduction.h"
 #include "ferrite/nn/optim/adam_update.h"
 #include "ferrite/nn/recurrent/steps.h"
 
 namespace ferrite::nn {
 
 std::span<const Primitive* const> operations() {
-  static const auto all = ferrite::detail::joined({detail::recurrent_operations(), detail::adam_operations()});
+  static const auto all =
+      ferrite::detail::joined({detail::recurrent_operations(), detail::adam_operations(), detail::loss_operations()});
   return all;
 }
 
-std::span<const Primitive* const> composites() { return detail::recurrent_composites(); }
+std::span<const Primitive* const> composites() {
+  static const auto all = ferrite::detail::joined({detail::recurrent_composites(), detail::loss_composites()});
+  return all;
+}
 
 }  // namespace ferrite::nn

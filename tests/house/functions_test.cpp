@@ -32,6 +32,8 @@ const std::map<std::string, std::string> kWithout = {{"ne", "the negation of eq"
                                                      {"ones", "full of 1"},
                                                      {"zeros_like", "full of 0"},
                                                      {"ones_like", "full of 1"},
+                                                     {"dice_loss", "tversky_loss with equal weights"},
+                                                     {"reduce_loss", "what losses have in common: sum and mean"},
                                                      {"permutation", "numbers drawn once, no part of a program"},
                                                      {"unroll", "its steps are a function of the caller's"},
                                                      {"fftfreq", "numbers made once"},
@@ -73,7 +75,7 @@ std::set<std::string> public_functions() {
   for (const Source& s : sources())
     if (s.path == "tensor/ops.h" || s.path == "tensor/random.h" || s.path == "tensor/fft.h" ||
         s.path == "tensor/signal.h" || s.path == "nn/optim/adam_update.h" ||
-        (is_public_header(s) && s.path.starts_with("nn/recurrent/")))
+        (is_public_header(s) && (s.path.starts_with("nn/recurrent/") || s.path.starts_with("nn/losses/"))))
       all.merge(functions_of(s.text));
   return all;
 }

@@ -40,17 +40,21 @@ std::vector<std::string> includes_against_the_layers(const Source& s) {
 const std::map<std::string, std::vector<std::string>> kSubfolders = {
     {"tensor", {"", "kernel", "ops"}},
     {"compile", {"graph", "passes", "fuse", "plan", "scan", ""}},
-    {"nn", {"", "optim", "layers", "recurrent", "stream", "operations"}},
+    {"nn", {"", "optim", "losses", "layers", "recurrent", "stream", "operations"}},
     {"io", {"", "file", "zip", "safetensors", "torch", "numpy", "json", "any", "module"}},
 };
 /// The subfolder to which a public header at the top of a folder belongs, if there is one.
 const std::map<std::string, std::string> kSubfolderOfHeader = {
-    {"compile/graph.h", "graph"},        {"compile/tracer.h", "graph"},     {"compile/passes.h", "passes"},
-    {"compile/plan.h", "plan"},          {"compile/scan.h", "scan"},        {"compile/scan_body.h", "scan"},
-    {"compile/open_scan.h", "scan"},     {"io/atomic_file.h", "file"},      {"io/torch.h", "torch"},
-    {"io/safetensors.h", "safetensors"}, {"io/numpy.h", "numpy"},           {"io/keras.h", "json"},
-    {"io/json_weights.h", "json"},       {"io/rtneural.h", "json"},         {"io/any_file.h", "any"},
-    {"io/module_file.h", "module"},      {"nn/operations.h", "operations"}, {"nn/operations.cpp", "operations"},
+    {"compile/graph.h", "graph"},      {"compile/tracer.h", "graph"},
+    {"compile/passes.h", "passes"},    {"compile/plan.h", "plan"},
+    {"compile/scan.h", "scan"},        {"compile/scan_body.h", "scan"},
+    {"compile/open_scan.h", "scan"},   {"io/atomic_file.h", "file"},
+    {"io/torch.h", "torch"},           {"io/safetensors.h", "safetensors"},
+    {"io/numpy.h", "numpy"},           {"io/keras.h", "json"},
+    {"io/json_weights.h", "json"},     {"io/rtneural.h", "json"},
+    {"io/any_file.h", "any"},          {"io/module_file.h", "module"},
+    {"nn/operations.h", "operations"}, {"nn/operations.cpp", "operations"},
+    {"nn/loss.h", "losses"},
 };
 
 std::string subfolder_of(const std::string& path) {

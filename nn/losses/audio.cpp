@@ -1,0 +1,153 @@
+/// Losses of audio signals.
+#include "ferrite/nn/losses/audio.h"
+
+#include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::nn {
+namespace detail {
+namespace {
+
+struct AudioLossAttrs {
+  int axis = 1;
+  double pre_emphasis = 0, epsilon = 1e-8;
+  static constexpr auto fields =
+      std::tuple(attr("axis", &AudioLossAttrs::axis), attr("pre_emphasis", &AudioLossAttrs::pre_emphasis),
+                 attr("epsilon", &AudioLossAttrs::epsilon));
+};
+
+/// Error and target behind the filter.
+struct Filtered {
+  Filtered(Inputs in, const AudioLossAttrs& a) : error(filter(in[1] - in[0], a)), target(filter(in[1], a)) {}
+  Tensor error, target;
+
+ private:
+  static Tensor filter(const Tensor& x, const AudioLossAttrs& a) {
+    if (a.pre_emphasis == 0 || x.shape()[a.axis] == 0) return x;
+    Shape before = Shape::filled(x.rank(), 0);
+    before[a.axis] = 1;
+    return x - a.pre_emphasis * pad(slice(x, a.axis, 0, -1), before, Shape::filled(x.rank(), 0));
+  }
+};
+
+/// Signals [outer, time, inner] in loops: calls f(sum of errors, of their squares, of squares of the target, T).
+template <class F>
+void each_signal(std::span<const Dense> in, Dense& out, const AudioLossAttrs& a, F&& f) {
+  const std::int64_t T = in[0].shape[a.axis];
+  for_each_index(out.shape, [&](const Shape& i) {
+    Shape at = i;
+    at.insert(a.axis, 0);
+    double total = 0, squares = 0, power = 0, last_error = 0, last = 0;
+    for (std::int64_t t = 0; t < T; ++t) {
+      at[a.axis] = t;
+      const double error = in[1].at(at) - in[0].at(at), target = in[1].at(at);
+      const double e = error - a.pre_emphasis * last_error, y = target - a.pre_emphasis * last;
+      total += e, squares += e * e, power += y * y;
+      last_error = error, last = target;
+    }
+    out.at(i) = f(total, squares, power, static_cast<double>(T));
+  });
+}
+
+std::vector<Sample> audio_samples() {
+  std::vector<Sample> list;
+  for (const auto& [shape, axis] :
+       {std::pair{Shape{2, 7}, 1}, {Shape{2, 5, 2}, 1}, {Shape{2, 2, 6}, 2}, {Shape{4}, 0}, {Shape{0, 3}, 1}})
+    for (const double emphasis : {0.0, 0.85})
+      list.push_back({.inputs = {{shape}, {shape}}, .attrs = AudioLossAttrs{axis, emphasis, 0.5}, .range = {-1, 1}});
+  return list;
+}
+
+struct EsrLoss {
+  using Attributes = AudioLossAttrs;
+  static constexpr auto name = "esr_loss", onnx = "";
+  static constexpr auto summary =
+      "sum of (target - prediction)^2 / (sum of target^2 + epsilon) over time, both behind x[t] - c x[t - 1]";
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Filtered x(in, a);
+    return sum(square(x.error), {a.axis}) / (sum(square(x.target), {a.axis}) + a.epsilon);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    each_signal(in, out[0], a,
+                [&](double, double squares, double power, double) { return squares / (power + a.epsilon); });
+  }
+  static std::vector<Sample> samples() { return audio_samples(); }
+};
+
+struct DcLoss {
+  using Attributes = AudioLossAttrs;
+  static constexpr auto name = "dc_loss", onnx = "";
+  static constexpr auto summary =
+      "(mean of target - prediction)^2 / (mean of target^2 + epsilon) over time, both behind x[t] - c x[t - 1]";
+  /// A third operand: how many steps count, [B, 1, ...].
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Filtered x(in, a);
+    const Tensor error = sum(x.error, {a.axis}), power = sum(square(x.target), {a.axis});
+    if (in.size() > 2) return square(error / in[2]) / (power / in[2] + a.epsilon);
+    const auto T = static_cast<double>(in[0].shape()[a.axis]);
+    return square(error / T) / (power / T + a.epsilon);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    each_signal(in, out[0], a, [&](double total, double, double power, double T) {
+      return total / T * (total / T) / (power / T + a.epsilon);
+    });
+  }
+  static std::vector<Sample> samples() { return audio_samples(); }
+};
+
+/// Signals with what lies beyond their lengths as 0.
+struct Signals {
+  Signals(std::string_view where, const Tensor& prediction, const Tensor& target, const AudioLossParameters& p,
+          const LossOptions& options)
+      : x(prediction), y(target), losses(options) {
+    check_finite(where, "pre_emphasis", p.pre_emphasis);
+    check_not_negative(std::string(where) + ": epsilon", {p.epsilon});
+    check_float(where, "the prediction", prediction);
+    check_same(where, prediction, target);
+    if (target.rank() == 0) throw_shape(where, "expects signals [..., T, ...], got []");
+    const int axis = axis_of(p.axis, target.rank(), where);
+    attrs = {axis, p.pre_emphasis, p.epsilon};
+    shape = target.shape();
+    shape.erase(axis);
+    if (!options.lengths.defined()) return;
+    if (axis != 1) throw_shape(where, "lengths need time as axis 1, got axis " + std::to_string(axis));
+    const Tensor within = valid_of(where, target.shape(), {.lengths = options.lengths});
+    x = ferrite::where(within, x, 0.0), y = ferrite::where(within, y, 0.0);
+    Shape rows = Shape::filled(shape.rank(), 1);
+    rows[0] = -1;
+    counts = reshape(cast(options.lengths, target.dtype()), rows);
+    losses.lengths = Tensor();
+  }
+
+  Tensor x, y, counts;
+  LossOptions losses;
+  AudioLossAttrs attrs{};
+  Shape shape;  ///< of the losses
+};
+
+}  // namespace
+
+Records audio_records() {
+  static constexpr const Primitive* list[] = {&composite<EsrLoss>, &composite<DcLoss>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor esr_loss(const Tensor& prediction, const Tensor& target, const AudioLossParameters& parameters,
+                const LossOptions& options) {
+  const detail::Signals s("esr_loss", prediction, target, parameters, options);
+  const Tensor valid = detail::valid_of("esr_loss", s.shape, s.losses);
+  return detail::reduced("esr_loss", detail::composed<detail::EsrLoss>({{&s.x, &s.y}}, s.attrs), valid, s.losses);
+}
+
+Tensor dc_loss(const Tensor& prediction, const Tensor& target, const AudioLossParameters& parameters,
+               const LossOptions& options) {
+  const detail::Signals s("dc_loss", prediction, target, parameters, options);
+  const Tensor valid = detail::valid_of("dc_loss", s.shape, s.losses);
+  const Tensor losses = s.counts.defined() ? detail::composed<detail::DcLoss>({{&s.x, &s.y, &s.counts}}, s.attrs)
+                                           : detail::composed<detail::DcLoss>({{&s.x, &s.y}}, s.attrs);
+  return detail::reduced("dc_loss", losses, valid, s.losses);
+}
+
+}  // namespace ferrite::nn

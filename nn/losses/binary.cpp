@@ -1,0 +1,175 @@
+/// Losses of labels, any number of which may hold.
+#include <cmath>
+
+#include "ferrite/nn/losses/classification.h"
+#include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::nn {
+namespace detail {
+namespace {
+
+using Numbers = std::span<const double>;
+
+double softplus_of(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
+
+struct Bce {
+  static constexpr auto name = "bce", summary = "-(t ln p + (1 - t) ln(1 - p)), logarithms at least -100";
+  static constexpr Range range{0.05, 0.95};
+  static Tensor of(Inputs in, const NoAttrs&) {
+    const Tensor &p = in[0], &t = in[1];
+    const Tensor certain = eq(p, 1);
+    const Tensor other = where(certain, (detach(p) - p) * kSlopeOfCertainty - 100.0, log1p(-where(certain, 0.0, p)));
+    return (t - 1) * other - t * bounded_log(p);
+  }
+  static double scalar(Numbers x, const NoAttrs&) {
+    return -(x[1] * std::max(std::log(x[0]), -100.0) + (1 - x[1]) * std::max(std::log1p(-x[0]), -100.0));
+  }
+};
+
+struct BceWithLogits {
+  static constexpr auto name = "bce_with_logits";
+  static constexpr auto summary = "w t softplus(-x) + (1 - t) softplus(x), w a weight of positive targets or 1";
+  static constexpr std::size_t least = 2, operands = 3;
+  static Tensor of(Inputs in, const NoAttrs&) {
+    const Tensor &x = in[0], &t = in[1];
+    const Tensor positive = t * softplus(-x), negative = (1 - t) * softplus(x);
+    return in.size() > 2 ? in[2] * positive + negative : positive + negative;
+  }
+  static double scalar(Numbers x, const NoAttrs&) {
+    return (x.size() > 2 ? x[2] : 1) * x[1] * softplus_of(-x[0]) + (1 - x[1]) * softplus_of(x[0]);
+  }
+};
+
+struct FocalAttrs {
+  double alpha = 0.25, gamma = 2;
+  static constexpr auto fields = std::tuple(attr("alpha", &FocalAttrs::alpha), attr("gamma", &FocalAttrs::gamma));
+};
+
+struct FocalLoss {
+  using Attributes = FocalAttrs;
+  static constexpr auto name = "focal_loss";
+  static constexpr auto summary = "alpha_t (1 - p_t)^gamma (-ln p_t) for p = sigmoid(x); below 0, no alpha";
+  static Tensor of(Inputs in, const Attributes& a) {
+    const Tensor &x = in[0], &t = in[1];
+    const Tensor entropy = t * softplus(-x) + (1 - t) * softplus(x);
+    const Tensor wrong = t * sigmoid(-x) + (1 - t) * sigmoid(x);  // 1 - p_t
+    const Tensor y = a.gamma == 0 ? entropy : entropy * pow(wrong, a.gamma);
+    return a.alpha < 0 ? y : (a.alpha * t + (1 - a.alpha) * (1 - t)) * y;
+  }
+  static double scalar(Numbers v, const Attributes& a) {
+    const double x = v[0], t = v[1];
+    const double wrong = t * sigmoid_of(-x) + (1 - t) * sigmoid_of(x);
+    const double y = (t * softplus_of(-x) + (1 - t) * softplus_of(x)) * std::pow(wrong, a.gamma);
+    return a.alpha < 0 ? y : (a.alpha * t + (1 - a.alpha) * (1 - t)) * y;
+  }
+  static constexpr Range range{0, 1};  // of targets; scores beyond are in the fixtures
+  static std::vector<Attributes> tried() { return {{}, {-1, 1.5}, {0.5, 0}}; }
+};
+
+struct SoftMarginLoss {
+  static constexpr auto name = "soft_margin_loss", summary = "ln(1 + e^(-t x)), without overflow";
+  static Tensor of(Inputs in, const NoAttrs&) { return softplus(-(in[1] * in[0])); }
+  static double scalar(Numbers x, const NoAttrs&) { return softplus_of(-x[0] * x[1]); }
+};
+
+struct MultilabelSoftMarginLoss {
+  static constexpr auto name = "multilabel_soft_margin_loss", onnx = "";
+  static constexpr auto summary = "binary cross-entropy from logits, averaged over the classes of the last axis";
+  static Tensor parts(Inputs in, const NoAttrs&) {
+    const Tensor &x = in[0], &t = in[1];
+    Tensor terms = t * softplus(-x) + (1 - t) * softplus(x);
+    if (in.size() > 2) terms = terms * in[2];
+    return mean(terms, {-1});
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    const auto C = static_cast<std::size_t>(in[0].shape[-1]);
+    for (std::size_t b = 0; b < out[0].values.size(); ++b) {
+      double total = 0;
+      for (std::size_t c = 0; c < C; ++c) {
+        const double x = in[0].values[b * C + c], t = in[1].values[b * C + c];
+        total += (t * softplus_of(-x) + (1 - t) * softplus_of(x)) * (in.size() > 2 ? in[2].values[c] : 1);
+      }
+      out[0].values[b] = total / static_cast<double>(C);
+    }
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 5}}, {{3, 5}}}},
+            {.inputs = {{{2, 3, 4}}, {{2, 3, 4}}, {{4}}}},
+            {.inputs = {{{4}}, {{4}}}},
+            {.inputs = {{{0, 3}}, {{0, 3}}}}};
+  }
+};
+
+}  // namespace
+
+Records binary_records() {
+  static constexpr const Primitive* list[] = {
+      &composite<ElementLoss<Bce>>, &composite<ElementLoss<BceWithLogits>>, &composite<ElementLoss<FocalLoss>>,
+      &composite<ElementLoss<SoftMarginLoss>>, &composite<MultilabelSoftMarginLoss>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor bce(const Tensor& probabilities, const Tensor& target, const LossOptions& options) {
+  constexpr std::string_view where = detail::Bce::name;
+  detail::check_float(where, "the prediction", probabilities);
+  detail::check_same(where, probabilities, target);
+  const Tensor valid = detail::valid_of(where, target.shape(), options);
+  const Tensor operands[] = {checked(detail::without(valid, probabilities), 0.0, 1.0, "bce: probability"), target};
+  return detail::element_loss<detail::Bce>(operands, {}, options, detail::WeightedMean::by_count);
+}
+
+Tensor bce_with_logits(const Tensor& logits, const Tensor& target, const BceParameters& parameters,
+                       const LossOptions& options) {
+  constexpr std::string_view where = detail::BceWithLogits::name;
+  if (!parameters.pos_weight.defined())
+    return detail::pair_loss<detail::BceWithLogits>(logits, target, options, {}, detail::WeightedMean::by_count);
+  detail::check_float(where, "the prediction", logits);
+  detail::check_same(where, logits, target);
+  if (parameters.pos_weight.dtype() != logits.dtype())
+    detail::throw_dtype(where, "dtypes differ: logits " + logits.spec().str() + " and pos_weight " +
+                                   parameters.pos_weight.spec().str() + "; cast one of them");
+  const Tensor operands[] = {logits, target, expand(parameters.pos_weight, logits.shape())};
+  return detail::element_loss<detail::BceWithLogits>(operands, {}, options, detail::WeightedMean::by_count);
+}
+Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
+  return bce_with_logits(logits, target, BceParameters{}, {.reduction = reduction});
+}
+
+Tensor focal_loss(const Tensor& logits, const Tensor& target, const FocalParameters& parameters,
+                  const LossOptions& options) {
+  if (!(parameters.alpha <= 1))
+    throw ValueError("focal_loss: alpha must not be above 1, got " + Scalar(parameters.alpha).str());
+  detail::check_not_negative("focal_loss: gamma", {parameters.gamma});
+  return detail::pair_loss<detail::FocalLoss>(logits, target, options, {parameters.alpha, parameters.gamma},
+                                              detail::WeightedMean::by_count);
+}
+
+Tensor soft_margin_loss(const Tensor& scores, const Tensor& target, const LossOptions& options) {
+  return detail::pair_loss<detail::SoftMarginLoss>(scores, target, options);
+}
+
+Tensor multilabel_soft_margin_loss(const Tensor& logits, const Tensor& target, const Tensor& class_weight,
+                                   const LossOptions& options) {
+  constexpr std::string_view where = detail::MultilabelSoftMarginLoss::name;
+  detail::check_float(where, "the prediction", logits);
+  detail::check_same(where, logits, target);
+  if (logits.rank() < 1) detail::throw_shape(where, "expects logits [..., C], got []");
+  if (class_weight.defined() && class_weight.spec() != Spec{{logits.shape()[-1]}, logits.dtype()})
+    detail::throw_shape(where, "class_weight must be " + Spec{{logits.shape()[-1]}, logits.dtype()}.str() + ", got " +
+                                   class_weight.spec().str());
+  Shape shape = logits.shape();
+  shape.erase(shape.rank() - 1);
+  const Tensor valid = detail::valid_of(where, shape, options);
+  const Tensor rows = valid.defined() ? unsqueeze(valid, -1) : valid;
+  const Tensor x = detail::without(rows, logits), t = detail::without(rows, target);
+  using detail::MultilabelSoftMarginLoss;
+  const Tensor losses = class_weight.defined() ? detail::composed<MultilabelSoftMarginLoss>({{&x, &t, &class_weight}})
+                                               : detail::composed<MultilabelSoftMarginLoss>({{&x, &t}});
+  return detail::reduced(where, losses, valid, options);
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,212 @@
+/// Losses of one class of many, and accuracy.
+#include <cmath>
+
+#include "ferrite/nn/losses/classification.h"
+#include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::nn {
+namespace detail {
+namespace {
+
+struct ClassLossAttrs {
+  int axis = 1;
+  std::int64_t ignore_index = -100;
+  double label_smoothing = 0;
+  static constexpr auto fields =
+      std::tuple(attr("axis", &ClassLossAttrs::axis), attr("ignore_index", &ClassLossAttrs::ignore_index),
+                 attr("label_smoothing", &ClassLossAttrs::label_smoothing));
+};
+
+/// Weights of classes along an axis of a shape.
+Tensor along(const Tensor& weight, int axis, int rank) {
+  Shape shape = Shape::filled(rank, 1);
+  shape[axis] = -1;
+  return reshape(weight, shape);
+}
+
+/// Targets with a class for those that are ignored.
+Tensor some_class(const Tensor& targets, std::int64_t ignore_index) {
+  return where(eq(targets, ignore_index), 0, targets);
+}
+
+/// [C] and classes [...] -> [...].
+Tensor of_classes(const Tensor& weight, const Tensor& classes) {
+  return reshape(index_select(weight, 0, reshape(classes, {-1})), classes.shape());
+}
+
+/// Losses of logarithms of probabilities, targets and, where given, weights of classes.
+Tensor nll_parts(const Tensor& log_probs, Inputs in, const ClassLossAttrs& a, const IndexOptions& who) {
+  const Tensor& targets = in[1];
+  const Tensor* weight = in.size() > 2 ? &in[2] : nullptr;
+  const std::int64_t C = log_probs.shape()[a.axis];
+  const double smoothing = a.label_smoothing, rest = smoothing / static_cast<double>(C);
+  const auto over_classes = [&](const Tensor& terms) {
+    return sum(weight ? terms * along(*weight, a.axis, terms.rank()) : terms, {a.axis});
+  };
+  if (is_float(targets.dtype()))
+    return -over_classes((smoothing == 0 ? targets : targets * (1 - smoothing) + rest) * log_probs);
+  const Tensor classes = some_class(targets, a.ignore_index);
+  Tensor picked = squeeze(gather(log_probs, a.axis, unsqueeze(classes, a.axis), who), a.axis);
+  if (weight) picked = picked * of_classes(*weight, classes);
+  if (smoothing > 0) picked = picked * (1 - smoothing) + over_classes(log_probs) * rest;
+  return where(eq(targets, a.ignore_index), 0.0, -picked);
+}
+
+/// The same in loops.
+void nll_oracle(std::span<const Dense> in, Dense& out, const ClassLossAttrs& a, bool logits) {
+  const Dense &x = in[0], &targets = in[1];
+  const std::int64_t C = x.shape[a.axis];
+  for_each_index(out.shape, [&](const Shape& i) {
+    Shape at = i;
+    at.insert(a.axis, 0);
+    const auto element = [&](const Dense& d, std::int64_t c) {
+      at[a.axis] = c;
+      return d.at(at);
+    };
+    double largest = -INFINITY, total = 0, loss = 0;
+    for (std::int64_t c = 0; c < C; ++c) largest = std::max(largest, element(x, c));
+    for (std::int64_t c = 0; c < C; ++c) total += std::exp(element(x, c) - largest);
+    const double all = logits ? largest + std::log(total) : 0;
+    const bool shares = is_float(targets.dtype);
+    const double target = shares ? 0 : targets.at(i);
+    for (std::int64_t c = 0; c < C; ++c) {
+      double share = shares ? element(targets, c) : (static_cast<double>(c) == target ? 1.0 : 0.0);
+      share = share * (1 - a.label_smoothing) + a.label_smoothing / static_cast<double>(C);
+      if (share != 0) loss -= share * (element(x, c) - all) * (in.size() > 2 ? in[2].at({c}) : 1);
+    }
+    out.at(i) = !shares && target == static_cast<double>(a.ignore_index) ? 0 : loss;
+  });
+}
+
+std::vector<Sample> class_samples() {
+  const std::vector<std::int64_t> classes = {1, 0, -100, 3, 2};
+  return {{.inputs = {{{3, 4}}, {{3}, Dtype::i64}}, .attrs = ClassLossAttrs{1}, .indices = classes},
+          {.inputs = {{{3, 4}}, {{3}, Dtype::i32}, {{4}}}, .attrs = ClassLossAttrs{1, 3, 0}, .indices = {3, 0, 1}},
+          {.inputs = {{{2, 3, 4}}, {{2, 3}, Dtype::i64}}, .attrs = ClassLossAttrs{2}, .indices = classes},
+          {.inputs = {{{2, 4, 3}}, {{2, 3}, Dtype::i64}}, .attrs = ClassLossAttrs{1}, .indices = classes},
+          {.inputs = {{{4}}, {{}, Dtype::i64}}, .attrs = ClassLossAttrs{0}, .indices = {2}},
+          {.inputs = {{{0, 4}}, {{0}, Dtype::i64}}, .attrs = ClassLossAttrs{1}, .indices = {0}}};
+}
+
+struct CrossEntropy {
+  using Attributes = ClassLossAttrs;
+  static constexpr auto name = "cross_entropy", onnx = "";
+  static constexpr auto summary = "-ln softmax(logits)[target] along an axis, or of shares of classes; 0 where ignored";
+  static Tensor parts(Inputs in, const Attributes& a) {
+    return nll_parts(log_softmax(in[0], a.axis), in, a, {"cross_entropy: target"});
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    nll_oracle(in, out[0], a, true);
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> all = class_samples();
+    const std::vector<Sample> more = {
+        {.inputs = {{{3, 4}}, {{3}, Dtype::i64}, {{4}}},
+         .attrs = ClassLossAttrs{1, -100, 0.1},
+         .indices = {1, -100, 3}},
+        {.inputs = {{{3, 4}}, {{3, 4}}}, .attrs = ClassLossAttrs{1, -100, 0}},
+        {.inputs = {{{2, 4, 3}}, {{2, 4, 3}}, {{4}}}, .attrs = ClassLossAttrs{1, -100, 0.2}}};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+};
+
+struct NllLoss {
+  using Attributes = ClassLossAttrs;
+  static constexpr auto name = "nll_loss", onnx = "";
+  static constexpr auto summary = "-log_probs[target] along an axis; 0 where ignored";
+  static Tensor parts(Inputs in, const Attributes& a) { return nll_parts(in[0], in, a, {"nll_loss: target"}); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    nll_oracle(in, out[0], a, false);
+  }
+  static std::vector<Sample> samples() { return class_samples(); }
+};
+
+/// Axis of the classes; checks shapes and dtypes.
+int check_classes(std::string_view where, const Tensor& scores, const Tensor& targets, bool last) {
+  check_float(where, "the scores", scores);
+  if (scores.rank() == 0) throw_shape(where, "expects scores [B, C, ...], got []");
+  const int axis = last ? scores.rank() - 1 : std::min(1, scores.rank() - 1);
+  if (is_float(targets.dtype())) {
+    if (targets.spec() != scores.spec())
+      throw_dtype(where, "targets must be i64 or i32, or shares of the classes " + scores.spec().str() + ", got " +
+                             targets.spec().str());
+    return axis;
+  }
+  if (!is_integer(targets.dtype())) throw_dtype(where, "targets must be i64 or i32, got " + targets.spec().str());
+  Shape shape = scores.shape();
+  shape.erase(axis);
+  if (targets.shape() != shape)
+    throw_shape(where, std::string(last ? "expects logits [B, ..., C]" : "expects logits [B, C, ...]") +
+                           " and targets [B, ...], got " + scores.shape().str() + " and " + targets.shape().str());
+  return axis;
+}
+
+template <class Loss>
+Tensor class_loss(const Tensor& scores, const Tensor& targets, const ClassLossOptions& o) {
+  constexpr std::string_view where = Loss::name;
+  const int axis = check_classes(where, scores, targets, o.classes_last);
+  const std::int64_t C = scores.shape()[axis];
+  if (o.class_weight.defined() && o.class_weight.spec() != Spec{{C}, scores.dtype()})
+    throw_shape(where,
+                "class_weight must be " + Spec{{C}, scores.dtype()}.str() + ", got " + o.class_weight.spec().str());
+  const bool shares = is_float(targets.dtype());
+  Shape shape = scores.shape();
+  shape.erase(axis);
+  const LossOptions options{o.reduction, o.weight, o.mask, o.lengths};
+  const Tensor valid = valid_of(where, shape, options);
+  const Tensor of_classes_too = valid.defined() ? unsqueeze(valid, axis) : valid;
+  const Tensor x = without(of_classes_too, scores);
+  Tensor y = targets;
+  if (valid.defined()) y = shares ? without(of_classes_too, targets) : ferrite::where(valid, targets, 0);
+  const ClassLossAttrs attrs{axis, o.ignore_index, o.label_smoothing};
+  const Tensor losses =
+      o.class_weight.defined() ? composed<Loss>({{&x, &y, &o.class_weight}}, attrs) : composed<Loss>({{&x, &y}}, attrs);
+  if (shares || o.reduction != Reduction::mean) return reduced(where, losses, valid, options);
+  const Tensor counts = ne(y, o.ignore_index);
+  const Tensor share = o.class_weight.defined()
+                           ? ferrite::where(counts, of_classes(o.class_weight, some_class(y, o.ignore_index)), 0.0)
+                           : cast(counts, losses.dtype());
+  return reduced(where, losses, valid, options, WeightedMean::by_weights, share);
+}
+
+}  // namespace
+
+Records class_records() {
+  static constexpr const Primitive* list[] = {&composite<CrossEntropy>, &composite<NllLoss>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const ClassLossOptions& options) {
+  detail::check_within("cross_entropy", "label_smoothing", options.label_smoothing, 0, 1);
+  return detail::class_loss<detail::CrossEntropy>(logits, targets, options);
+}
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, Reduction reduction) {
+  return cross_entropy(logits, targets, ClassLossOptions{.reduction = reduction});
+}
+
+Tensor nll_loss(const Tensor& log_probs, const Tensor& targets, const ClassLossOptions& options) {
+  if (options.label_smoothing != 0)
+    throw ValueError("nll_loss: label_smoothing must be 0, got " + Scalar(options.label_smoothing).str() +
+                     "; use cross_entropy");
+  if (!is_integer(targets.dtype()))
+    detail::throw_dtype("nll_loss", "targets must be i64 or i32, got " + targets.spec().str());
+  return detail::class_loss<detail::NllLoss>(log_probs, targets, options);
+}
+
+double accuracy(const Tensor& logits, const Tensor& targets) {
+  if (!is_integer(targets.dtype()))
+    detail::throw_dtype("accuracy", "targets must be i64 or i32, got " + targets.spec().str());
+  if (logits.rank() != 2 || targets.rank() != 1 || logits.shape()[0] != targets.shape()[0])
+    detail::throw_shape("accuracy", "expects logits [B, C] and targets [B], got " + logits.shape().str() + " and " +
+                                        targets.shape().str());
+  const NewFrame frame;
+  const Tensor classes = checked(cast(targets, Dtype::i64), 0, logits.shape()[1] - 1, {"accuracy: target"});
+  return mean(cast(eq(argmax(logits, 1), classes), Dtype::f64)).item<double>();
+}
+
+}  // namespace ferrite::nn

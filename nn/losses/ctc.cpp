@@ -1,0 +1,310 @@
+/// Connectionist temporal classification: the loss over all alignments, and its gradient.
+#include "ferrite/nn/losses/detail/alignments.h"
+#include "ferrite/nn/losses/sequence.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/strided.h"
+#include "ferrite/tensor/threads.h"
+
+namespace ferrite::nn {
+namespace detail {
+namespace {
+
+struct CtcAttrs {
+  std::int64_t blank = 0;
+  bool zero_infinity = false;
+  static constexpr auto fields =
+      std::tuple(attr("blank", &CtcAttrs::blank), attr("zero_infinity", &CtcAttrs::zero_infinity));
+};
+
+/// The states of one sequence, blanks between labels: state s has label s / 2, or the blank where s is even. A step
+/// goes on from the same state, the one before, or the one before that where another label stands there.
+template <class T>
+class CtcStates {
+ public:
+  CtcStates(const AlignmentRow& row, std::int64_t blank) : row_(row), blank_(blank) {}
+  std::int64_t count() const { return 2 * row_.S + 1; }
+  std::int64_t label(std::int64_t s) const { return s % 2 ? row_.targets[s / 2] : blank_; }
+  bool skips(std::int64_t s) const { return s % 2 == 1 && s > 1 && label(s) != label(s - 2); }
+
+  /// ln of the probability of all ways to state s of a frame, from those of the frame before.
+  T into(const T* before, std::int64_t s) const {
+    T total = before[s];
+    if (s > 0) total = log_add(total, before[s - 1]);
+    if (skips(s)) total = log_add(total, before[s - 2]);
+    return total;
+  }
+  /// The same backwards: `after` has the frame that follows, its scores included.
+  T out_of(const T* after, std::int64_t s) const {
+    T total = after[s];
+    if (s + 1 < count()) total = log_add(total, after[s + 1]);
+    if (s + 2 < count() && skips(s + 2)) total = log_add(total, after[s + 2]);
+    return total;
+  }
+  /// ln of the probability of the target from the last frame.
+  T end(const T* last) const { return row_.S == 0 ? last[0] : log_add(last[2 * row_.S], last[2 * row_.S - 1]); }
+  /// Fills alpha [T, count]; `scores` [T, ...] has the classes of a frame `step` behind those before.
+  void forward(const T* scores, std::int64_t step, T* alpha) const {
+    const std::int64_t n = count();
+    for (std::int64_t s = 0; s < n; ++s) alpha[s] = s < 2 ? scores[label(s)] : kImpossible<T>;
+    for (std::int64_t t = 1; t < row_.T; ++t)
+      for (std::int64_t s = 0; s < n; ++s)
+        alpha[t * n + s] = into(alpha + (t - 1) * n, s) + scores[t * step + label(s)];
+  }
+
+ private:
+  AlignmentRow row_;
+  std::int64_t blank_;
+};
+
+/// Loss of one sequence, alpha left in `alpha`.
+template <class T>
+T ctc_row(const CtcStates<T>& states, const AlignmentRow& row, const T* scores, std::int64_t step,
+          std::vector<T>& alpha) {
+  if (row.T == 0) return row.S == 0 ? T(0) : -kImpossible<T>;
+  alpha.resize(static_cast<std::size_t>(row.T * states.count()));
+  states.forward(scores, step, alpha.data());
+  return -states.end(alpha.data() + (row.T - 1) * states.count());
+}
+
+AlignmentShape shape_of(const Tensor& scores, const Tensor& targets) {
+  return {scores.shape()[1], scores.shape()[0], targets.rank() == 2 ? targets.shape()[1] : 0, scores.shape()[2]};
+}
+
+/// Scores [T, B, C], targets [B, S] and lengths [B] from operand `first` on.
+AlignmentShape check_ctc(std::string_view where, Inputs in, std::size_t first, const CtcAttrs& a) {
+  const Tensor& scores = in[first];
+  if (!is_float(scores.dtype())) throw_dtype(where, "log_probs must be f32 or f64, got " + scores.spec().str());
+  if (scores.rank() != 3) throw_shape(where, "log_probs must be [T, B, C], got " + scores.shape().str());
+  const AlignmentShape shape = shape_of(scores, in[first + 1]);
+  check_alignment(where, in[first + 1], in[first + 2], in[first + 3], shape);
+  if (a.blank < 0 || a.blank >= shape.C)
+    throw ValueError(std::string(where) + ": the blank " + std::to_string(a.blank) + " lies outside 0.." +
+                     std::to_string(shape.C - 1));
+  return shape;
+}
+
+/// Calls f(b, row) for every sequence, after all rows have been checked.
+template <class F>
+void each_row(std::string_view where, Inputs in, std::size_t first, const CtcAttrs& a, F&& f) {
+  const AlignmentShape shape = shape_of(in[first], in[first + 1]);
+  const RowMajor targets(in[first + 1]), inputs(in[first + 2]), labels(in[first + 3]);
+  const auto row = [&](std::int64_t b) {
+    return alignment_row(where, *targets, *inputs, *labels, b, shape, a.blank, 0);
+  };
+  for (std::int64_t b = 0; b < shape.B; ++b) (void)row(b);
+  parallel_for(shape.B, [&](std::int64_t b) { f(b, row(b)); });
+}
+
+std::vector<Sample> ctc_samples(bool gradient) {
+  struct Case {
+    std::int64_t T, S, C;
+    std::vector<std::int64_t> targets, inputs, labels;
+    CtcAttrs attrs;
+  };
+  const std::vector<Case> cases = {
+      {4, 2, 3, {1, 2, 2, 2}, {4, 3}, {2, 2}, {}},        {5, 3, 4, {0, 1, 3, 1, 1, -7}, {5, 4}, {3, 2}, {2}},
+      {3, 2, 3, {1, 1, 1, 9}, {2, 3}, {2, 1}, {0, true}},  // the first has no alignment
+      {3, 2, 3, {9, 9, 1, 2}, {3, 2}, {0, 2}, {}},        {1, 0, 2, {}, {1, 0}, {0, 0}, {}},
+  };
+  std::vector<Sample> list;
+  for (const Case& c : cases) {
+    Sample s{.attrs = c.attrs, .range = {-3, 0}};
+    if (gradient) s.inputs.push_back({{2}, Dtype::f32});
+    s.inputs.insert(s.inputs.end(), {{{c.T, 2, c.C}}, {{2, c.S}, Dtype::i64}, {{2}, Dtype::i64}, {{2}, Dtype::i64}});
+    for (const auto* part : {&c.targets, &c.inputs, &c.labels})
+      s.indices.insert(s.indices.end(), part->begin(), part->end());
+    list.push_back(s);
+  }
+  return list;
+}
+
+/// All alignments one by one: calls f(path, weight) for every path of T classes that collapses to the target.
+void each_alignment(const Dense& scores, const Dense& targets, std::int64_t b, std::int64_t T, std::int64_t S,
+                    std::int64_t blank, const std::function<void(const std::vector<std::int64_t>&, double)>& f) {
+  const std::int64_t C = scores.shape[2];
+  std::vector<std::int64_t> path(static_cast<std::size_t>(T), 0);
+  for (bool more = true; more;) {
+    std::vector<std::int64_t> collapsed;
+    double weight = 0;
+    for (std::int64_t t = 0; t < T; ++t) {
+      const std::int64_t c = path[static_cast<std::size_t>(t)];
+      if (c != blank && (t == 0 || path[static_cast<std::size_t>(t - 1)] != c)) collapsed.push_back(c);
+      weight += scores.at({t, b, c});
+    }
+    bool same = std::ssize(collapsed) == S;
+    for (std::int64_t s = 0; s < S && same; ++s)
+      same = static_cast<double>(collapsed[static_cast<std::size_t>(s)]) == targets.at({b, s});
+    if (same) f(path, std::exp(weight));
+    more = false;
+    for (std::size_t t = 0; t < path.size() && !more; ++t) more = ++path[t] < C || (path[t] = 0, false);
+  }
+}
+
+struct CtcLoss {
+  using Attributes = CtcAttrs;
+  static constexpr auto name = "ctc_loss", onnx = "", stablehlo = "";
+  static constexpr auto summary = "minus ln of the probability of a target over all alignments, blanks between labels";
+  static constexpr Reads reads = reads_inputs;
+  static constexpr bool second_order_by_reference = true;
+  static constexpr Effects effects{.throws = true, .allocates = true};
+
+  static Specs infer(Inputs in, const Attributes& a) { return {{{check_ctc(name, in, 0, a).B}, in[0].dtype()}}; }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    visit_float(in[0].dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const RowMajor scores(in[0]);
+      const std::int64_t C = in[0].shape()[2], step = in[0].shape()[1] * C;
+      T* to = Writer::data<T>(out[0]);
+      each_row(name, in, 0, a, [&](std::int64_t b, const AlignmentRow& row) {
+        std::vector<T> alpha;
+        const T loss = ctc_row(CtcStates<T>(row, a.blank), row, scores->data<T>() + b * C, step, alpha);
+        to[b] = a.zero_infinity && std::isinf(loss) ? T(0) : loss;
+      });
+    });
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& a);
+  static Tensor compose(Inputs in, const Attributes& a);
+  static Tensors reference(Inputs in, const Attributes& a) { return {compose(in, a)}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for (std::int64_t b = 0; b < out[0].shape[0]; ++b) {
+      double total = 0;
+      each_alignment(in[0], in[1], b, static_cast<std::int64_t>(in[2].at({b})),
+                     static_cast<std::int64_t>(in[3].at({b})), a.blank,
+                     [&](const auto&, double weight) { total += weight; });
+      out[0].at({b}) = total == 0 && a.zero_infinity ? 0 : -std::log(total);
+    }
+  }
+  static std::vector<Sample> samples() { return ctc_samples(false); }
+};
+
+/// What adds to the loss of a sequence through each class of each frame.
+struct CtcLossGrad {
+  using Attributes = CtcAttrs;
+  static constexpr auto name = "ctc_loss_grad", onnx = "", stablehlo = "";
+  static constexpr auto summary = "the gradient of ctc_loss: minus the probability of a class in a frame, times g";
+  static constexpr Reads reads = reads_inputs;
+  static constexpr bool second_order_by_reference = true;
+  static constexpr Effects effects{.throws = true, .allocates = true};
+
+  static Specs infer(Inputs in, const Attributes& a) {
+    const AlignmentShape shape = check_ctc(name, in, 1, a);
+    if (in[0].spec() != Spec{{shape.B}, in[1].dtype()})
+      throw_shape(name,
+                  "the cotangent must be " + Spec{{shape.B}, in[1].dtype()}.str() + ", got " + in[0].spec().str());
+    return {in[1].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    visit_float(in[1].dtype(), [&](auto zero) { run<decltype(zero)>(in, out[0], a); });
+  }
+  static Tensors reference(Inputs in, const Attributes& a) {
+    const auto loss = [](Inputs x, const Attrs& attrs) { return CtcLoss::compose(x, attrs.as<CtcAttrs>(name)); };
+    return {reference_gradient(in[0], in[1], loss, in, a)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for (std::int64_t b = 0; b < in[0].shape[0]; ++b) {
+      const auto T = static_cast<std::int64_t>(in[3].at({b})), S = static_cast<std::int64_t>(in[4].at({b}));
+      double total = 0;
+      each_alignment(in[1], in[2], b, T, S, a.blank, [&](const auto&, double weight) { total += weight; });
+      each_alignment(in[1], in[2], b, T, S, a.blank, [&](const auto& path, double weight) {
+        for (std::int64_t t = 0; t < T; ++t)
+          out[0].at({t, b, path[static_cast<std::size_t>(t)]}) -= weight / total * in[0].at({b});
+      });
+    }
+  }
+  static std::vector<Sample> samples() { return ctc_samples(true); }
+
+ private:
+  template <class T>
+  static void run(Inputs in, Tensor& out, const Attributes& a) {
+    const RowMajor cotangent(in[0]), scores(in[1]);
+    const std::int64_t C = in[1].shape()[2], step = in[1].shape()[1] * C;
+    T* const to = Writer::data<T>(out);
+    std::fill_n(to, out.numel(), T(0));
+    each_row(name, in, 1, a, [&](std::int64_t b, const AlignmentRow& row) {
+      const CtcStates<T> states(row, a.blank);
+      const std::int64_t n = states.count();
+      const T* const x = scores->data<T>() + b * C;
+      std::vector<T> alpha;
+      const T loss = ctc_row(states, row, x, step, alpha);
+      if (row.T == 0 || (a.zero_infinity && std::isinf(loss))) return;
+      const T g = cotangent->data<T>()[b];
+      // Of the frame that follows, scores included; behind the last one, 0 at the ends.
+      std::vector<T> after(static_cast<std::size_t>(n), kImpossible<T>), beta(after);
+      for (std::int64_t t = row.T; t-- > 0;) {
+        for (std::int64_t s = 0; s < n; ++s) {
+          const bool last = t + 1 == row.T;
+          const T ends = s + 2 >= n ? T(0) : kImpossible<T>;
+          const T rest = last ? ends : states.out_of(after.data(), s);
+          const T share = std::exp(alpha[static_cast<std::size_t>(t * n + s)] + rest + loss);
+          to[t * step + b * C + states.label(s)] -= g * share;
+          beta[static_cast<std::size_t>(s)] = rest + x[t * step + states.label(s)];
+        }
+        std::swap(after, beta);
+      }
+    });
+  }
+};
+
+Tensors CtcLoss::vjp(const Vjp& v, const Attributes& a) {
+  return {call(structured<CtcLossGrad>, {{&v.grad(), &v.in(0), &v.in(1), &v.in(2), &v.in(3)}}, a), Tensor(), Tensor(),
+          Tensor()};
+}
+
+/// x shifted by n states, what comes in impossible.
+Tensor shifted(const Tensor& x, std::int64_t n) { return pad(slice(x, 1, 0, -n), {0, n}, {0, 0}, kNearlyImpossible); }
+
+/// The definition: one step for each frame, on all states of all sequences [B, 2 S + 1].
+Tensor CtcLoss::compose(Inputs in, const Attributes& a) {
+  const Tensor &scores = in[0], &inputs = in[2], &labels = in[3];
+  const std::int64_t T = scores.shape()[0], B = scores.shape()[1], S = in[1].shape()[1], n = 2 * S + 1;
+  const Dtype dtype = scores.dtype();
+  const Tensor targets = where(lt(arange(0, S, 1, Dtype::i64), unsqueeze(labels, 1)), in[1], a.blank);
+  const Tensor blanks = full({B, S}, a.blank, Dtype::i64);
+  const Tensor states =
+      concat({reshape(stack({blanks, targets}, 2), {B, 2 * S}), full({B, 1}, a.blank, Dtype::i64)}, 1);
+  const Tensor places = arange(0, n, 1, Dtype::i64);
+  const Tensor skips = n < 3 ? Tensor() : ne(states, pad(slice(states, 1, 0, -2), {0, 2}, {0, 0}, a.blank));
+  // Before the first frame stands the first state alone.
+  Tensor alpha = expand(cast(where(eq(places, 0), 0.0, full({n}, kNearlyImpossible, Dtype::f64)), dtype), {B, n});
+  for (std::int64_t t = 0; t < T; ++t) {
+    Tensor total = alpha;
+    if (n > 1) {
+      const Tensor ways[] = {alpha, shifted(alpha, 1), where(skips, shifted(alpha, 2), kNearlyImpossible)};
+      total = logsumexp(stack(std::span<const Tensor>(ways), 0), {0});
+    }
+    total = total + gather(select(scores, 0, t), 1, states);
+    alpha = where(lt(t, unsqueeze(inputs, 1)), total, alpha);
+  }
+  // The last label and the blank behind it; no label, and only the blank counts.
+  const Tensor last = unsqueeze(2 * labels, 1);
+  const Tensor ends = eq(places, last) || eq(places, last - 1);
+  return with_impossible(-logsumexp(where(ends, alpha, kNearlyImpossible), {1}), a.zero_infinity);
+}
+
+}  // namespace
+
+Records ctc_records() {
+  static constexpr const Primitive* list[] = {&structured<CtcLoss>, &structured<CtcLossGrad>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                const Tensor& target_lengths, const CtcOptions& options) {
+  constexpr std::string_view where = detail::CtcLoss::name;
+  if (log_probs.rank() != 3)
+    detail::throw_shape(where, std::string("log_probs must be ") + (options.batch_first ? "[B, T, C]" : "[T, B, C]") +
+                                   ", got " + log_probs.shape().str());
+  const Tensor scores = options.batch_first ? transpose(log_probs, 0, 1) : log_probs;
+  const Tensor y = detail::as_targets(where, targets);
+  const std::int64_t B = scores.shape()[1];
+  const Tensor inputs = detail::lengths_or(where, "input_lengths", input_lengths, B, scores.shape()[0]);
+  const Tensor labels = detail::lengths_or(where, "target_lengths", target_lengths, B, y.shape()[1]);
+  const Tensor losses = detail::call(detail::structured<detail::CtcLoss>, {{&scores, &y, &inputs, &labels}},
+                                     detail::CtcAttrs{options.blank, options.zero_infinity});
+  if (options.reduction != Reduction::mean) return reduce_loss(losses, {.reduction = options.reduction});
+  return mean(losses / cast(maximum(labels, 1), losses.dtype()));
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,139 @@
+#pragma once
+/// What the losses share: checks of their operands, masks, reductions, and the record of a loss of elements.
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ferrite/nn/losses/reduction.h"
+#include "ferrite/tensor/define.h"
+
+namespace ferrite::nn::detail {
+using namespace ferrite::detail;
+
+/// What the mean of weighted losses is divided by.
+enum class WeightedMean : std::uint8_t { by_weights, by_count };
+
+/// Throws DtypeError unless x is f32 or f64.
+void check_float(std::string_view where, std::string_view what, const Tensor& x);
+/// Throws ShapeError and DtypeError unless two operands have the same shape and dtype.
+void check_same(std::string_view where, const Tensor& a, const Tensor& b);
+/// Throws ValueError unless a parameter is finite and positive.
+void check_positive(std::string_view where, std::string_view what, double value);
+/// Throws ValueError unless a parameter is finite.
+void check_finite(std::string_view where, std::string_view what, double value);
+/// Throws ValueError for a parameter outside low..high.
+void check_within(std::string_view where, std::string_view what, double value, double low, double high);
+
+/// Where elements of losses of a shape count, of that rank; undefined: everywhere.
+Tensor valid_of(std::string_view where, const Shape& losses, const LossOptions& options);
+/// An operand whose padding is replaced by a number with which every loss is finite. x itself without a mask.
+Tensor without(const Tensor& valid, const Tensor& x);
+/// Losses as one result. `share` is what an element's loss has been multiplied by already; undefined: 1.
+Tensor reduced(std::string_view where, const Tensor& losses, const Tensor& valid, const LossOptions& options,
+               WeightedMean by = WeightedMean::by_weights, const Tensor& share = {});
+
+/// The slope of binary cross-entropy where a probability is 0 or 1, as PyTorch's gradient has it: 1e12.
+inline constexpr double kSlopeOfCertainty = 1 / static_cast<double>(1e-12F);
+/// Log of a probability, at least -100, with that slope at 0.
+Tensor bounded_log(const Tensor& p);
+
+/// The record of a loss of elements: `of` in operations, `scalar` in doubles, and constants that tests try.
+///
+///   struct HuberLoss {
+///     using Attributes = HuberAttrs;
+///     static constexpr auto name = "huber_loss", summary = "...";
+///     static Tensor of(Inputs in, const HuberAttrs& a);
+///     static double scalar(std::span<const double> x, const HuberAttrs& a);
+///     static std::vector<HuberAttrs> tried();
+///   };
+template <class Loss>
+struct ElementLoss {
+  using Attributes = AttributesOf<Loss>;
+  static constexpr std::string_view name = Loss::name, onnx = "", summary = Loss::summary;
+
+  static Tensor parts(Inputs in, const Attributes& a) { return Loss::of(in, a); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    std::vector<double> x(in.size());
+    for (std::size_t i = 0; i < out[0].values.size(); ++i) {
+      for (std::size_t k = 0; k < in.size(); ++k) x[k] = in[k].values[i];
+      out[0].values[i] = Loss::scalar(x, a);
+    }
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list;
+    for (const Attributes& a : tried())
+      for (const Shape& shape : {Shape{3, 5}, Shape{}, Shape{0, 3}})
+        for (std::size_t n = least(); n <= operands(); ++n)
+          list.push_back({.inputs = std::vector<Spec>(n, Spec{shape, Dtype::f32}),
+                          .attrs = a,
+                          .range = range(),
+                          .smooth_at_ties = false});
+    return list;
+  }
+
+ private:
+  static std::vector<Attributes> tried() {
+    if constexpr (requires { Loss::tried(); }) {
+      return Loss::tried();
+    } else {
+      return {Attributes{}};
+    }
+  }
+  static Range range() {
+    if constexpr (requires { Loss::range; }) {
+      return Loss::range;
+    } else {
+      return {};
+    }
+  }
+  static std::size_t least() {
+    if constexpr (requires { Loss::least; }) {
+      return Loss::least;
+    } else {
+      return operands();
+    }
+  }
+  static std::size_t operands() {
+    if constexpr (requires { Loss::operands; }) {
+      return Loss::operands;
+    } else {
+      return 2;
+    }
+  }
+};
+
+/// A loss of elements of operands whose shapes agree, masked and reduced.
+template <class Loss>
+Tensor element_loss(std::span<const Tensor> operands, const AttributesOf<Loss>& a, const LossOptions& options,
+                    WeightedMean by = WeightedMean::by_weights) {
+  const Tensor valid = valid_of(Loss::name, operands[0].shape(), options);
+  Tensors in;
+  for (const Tensor& x : operands) in.push_back(without(valid, x));
+  return reduced(Loss::name, composed<ElementLoss<Loss>>(OperandList(in), a), valid, options, by);
+}
+
+/// The same of a prediction and its target.
+template <class Loss>
+Tensor pair_loss(const Tensor& prediction, const Tensor& target, const LossOptions& options,
+                 const AttributesOf<Loss>& a = {}, WeightedMean by = WeightedMean::by_weights) {
+  check_float(Loss::name, "the prediction", prediction);
+  check_same(Loss::name, prediction, target);
+  const Tensor operands[] = {prediction, target};
+  return element_loss<Loss>(operands, a, options, by);
+}
+
+/// The composites of the losses' files.
+using Records = std::span<const Primitive* const>;
+Records reduction_records();
+Records regression_records();
+Records binary_records();
+Records class_records();
+Records margin_records();
+Records ranking_records();
+Records region_records();
+Records audio_records();
+/// Losses over alignments: operations with gradients of their own.
+Records ctc_records();
+Records rnnt_records();
+
+}  // namespace ferrite::nn::detail

@@ -1,0 +1,209 @@
+/// Losses of pairs and triples.
+#include "ferrite/nn/losses/ranking.h"
+
+#include <cmath>
+#include <limits>
+
+#include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::nn {
+namespace detail {
+namespace {
+
+using Numbers = std::span<const double>;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// max(x, 0) with gradient 1 at 0, as PyTorch's clamp has it.
+Tensor at_least_zero(const Tensor& x) { return clamp(x, 0.0, kInfinity); }
+
+struct MarginAttrs {
+  double margin = 0;
+  static constexpr auto fields = std::tuple(attr("margin", &MarginAttrs::margin));
+};
+
+struct MarginRankingLoss {
+  using Attributes = MarginAttrs;
+  static constexpr auto name = "margin_ranking_loss", summary = "max(0, margin - target (first - second))";
+  static constexpr std::size_t operands = 3;
+  static Tensor of(Inputs in, const Attributes& a) { return at_least_zero(-in[2] * (in[0] - in[1]) + a.margin); }
+  static double scalar(Numbers x, const Attributes& a) { return std::max(0.0, a.margin - x[2] * (x[0] - x[1])); }
+  static std::vector<Attributes> tried() { return {{0}, {0.5}}; }
+};
+
+struct HingeEmbeddingLoss {
+  using Attributes = MarginAttrs;
+  static constexpr auto name = "hinge_embedding_loss";
+  static constexpr auto summary = "x where the target is 1, max(0, margin - x) where it is -1";
+  static Tensor of(Inputs in, const Attributes& a) {
+    const Tensor &x = in[0], &t = in[1];
+    return where(ne(t, 1), at_least_zero(a.margin - x), 0.0) + where(ne(t, -1), x, 0.0);
+  }
+  static double scalar(Numbers x, const Attributes& a) {
+    return (x[1] != 1 ? std::max(0.0, a.margin - x[0]) : 0) + (x[1] != -1 ? x[0] : 0);
+  }
+  static std::vector<Attributes> tried() { return {{1}, {0.5}}; }
+};
+
+/// Losses of vectors of the last axis, one by one.
+template <class F>
+void each_vector(std::span<const Dense> in, Dense& out, F&& f) {
+  const auto D = static_cast<std::size_t>(in[0].shape[-1]);
+  for (std::size_t b = 0; b < out.values.size(); ++b) out.values[b] = f(b, b * D, D);
+}
+
+struct CosineEmbeddingLoss {
+  using Attributes = MarginAttrs;
+  static constexpr auto name = "cosine_embedding_loss", onnx = "";
+  static constexpr auto summary = "1 - cos where the target is 1, max(0, cos - margin) where it is -1";
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Tensor &x = in[0], &y = in[1], &t = in[2];
+    const Tensor lengths = (sum(square(x), {-1}) + 1e-12) * (sum(square(y), {-1}) + 1e-12);
+    const Tensor cosine = sum(x * y, {-1}) / sqrt(lengths);
+    return where(eq(t, 1), 1 - cosine, 0.0) + where(eq(t, -1), at_least_zero(cosine - a.margin), 0.0);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    each_vector(in, out[0], [&](std::size_t b, std::size_t at, std::size_t D) {
+      double xx = 1e-12, yy = 1e-12, xy = 0;
+      for (std::size_t d = at; d < at + D; ++d) {
+        const double x = in[0].values[d], y = in[1].values[d];
+        xx += x * x, yy += y * y, xy += x * y;
+      }
+      const double cosine = xy / std::sqrt(xx * yy), t = in[2].values[b];
+      return t == 1 ? 1 - cosine : t == -1 ? std::max(0.0, cosine - a.margin) : 0.0;
+    });
+  }
+  static std::vector<Sample> samples() {
+    const std::vector<double> values = {0.5, -1, 2, 0.25, 1.5, -0.75, 1, 0.4, -0.3, 1, -2, 0.7, 1, -1};
+    return {{.inputs = {{{2, 3}}, {{2, 3}}, {{2}}}, .attrs = MarginAttrs{0.1}, .values = values, .smooth = false},
+            {.inputs = {{{2, 2, 3}}, {{2, 2, 3}}, {{2, 2}}}, .attrs = MarginAttrs{}},
+            {.inputs = {{{0, 3}}, {{0, 3}}, {{0}}}, .attrs = MarginAttrs{}}};
+  }
+};
+
+struct TripletAttrs {
+  double margin = 1, p = 2, epsilon = 1e-6;
+  bool swap = false;
+  static constexpr auto fields = std::tuple(attr("margin", &TripletAttrs::margin), attr("p", &TripletAttrs::p),
+                                            attr("epsilon", &TripletAttrs::epsilon), attr("swap", &TripletAttrs::swap));
+};
+
+/// The length of the differences along the last axis; gradient 0 where it is 0.
+Tensor distance(const Tensor& x, const Tensor& y, const TripletAttrs& a) {
+  const Tensor d = abs(x - y + a.epsilon);
+  if (a.p == 1) return sum(d, {-1});
+  if (a.p == kInfinity) return amax(d, {-1});
+  const Tensor total = a.p == 2 ? sum(square(d), {-1}) : sum(pow(d, a.p), {-1});
+  const Tensor none = eq(total, 0), some = where(none, 1.0, total);
+  return where(none, 0.0, a.p == 2 ? sqrt(some) : pow(some, 1 / a.p));
+}
+
+struct TripletMarginLoss {
+  using Attributes = TripletAttrs;
+  static constexpr auto name = "triplet_margin_loss", onnx = "";
+  static constexpr auto summary = "max(0, margin + |anchor - positive| - |anchor - negative|) of the last axis";
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Tensor near = distance(in[0], in[1], a);
+    Tensor far = distance(in[0], in[2], a);
+    if (a.swap) far = minimum(far, distance(in[1], in[2], a));
+    return at_least_zero(near - far + a.margin);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    each_vector(in, out[0], [&](std::size_t, std::size_t at, std::size_t D) {
+      const auto distance_of = [&](std::size_t i, std::size_t j) {
+        double total = 0, largest = 0;
+        for (std::size_t d = at; d < at + D; ++d) {
+          const double gap = std::fabs(in[i].values[d] - in[j].values[d] + a.epsilon);
+          total += std::pow(gap, a.p), largest = std::max(largest, gap);
+        }
+        return a.p == kInfinity ? largest : std::pow(total, 1 / a.p);
+      };
+      double far = distance_of(0, 2);
+      if (a.swap) far = std::min(far, distance_of(1, 2));
+      return std::max(0.0, a.margin + distance_of(0, 1) - far);
+    });
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list;
+    for (const TripletAttrs& a :
+         {TripletAttrs{}, TripletAttrs{2, 1}, TripletAttrs{2, 3, 1e-6, true}, TripletAttrs{3, kInfinity, 1e-6, true}})
+      for (const Shape& shape : {Shape{3, 5}, Shape{4}, Shape{0, 3}})
+        list.push_back({.inputs = {{shape}, {shape}, {shape}}, .attrs = a, .smooth_at_ties = false});
+    return list;
+  }
+};
+
+}  // namespace
+
+Records ranking_records() {
+  static constexpr const Primitive* list[] = {&composite<ElementLoss<MarginRankingLoss>>,
+                                              &composite<ElementLoss<HingeEmbeddingLoss>>,
+                                              &composite<CosineEmbeddingLoss>, &composite<TripletMarginLoss>};
+  return list;
+}
+
+namespace {
+
+/// Vectors of the last axis, without padding where there are masks.
+struct Vectors {
+  Vectors(std::string_view name, std::initializer_list<const Tensor*> all, const LossOptions& options) {
+    const Tensor& first = **all.begin();
+    check_float(name, "the vectors", first);
+    for (const Tensor* x : all) check_same(name, first, *x);
+    if (first.rank() == 0) throw_shape(name, "expects vectors [..., D], got []");
+    rows = first.shape();
+    rows.erase(rows.rank() - 1);
+    valid = valid_of(name, rows, options);
+    const Tensor every = valid.defined() ? unsqueeze(valid, -1) : valid;
+    for (const Tensor* x : all) list.push_back(without(every, *x));
+  }
+  Shape rows;
+  Tensor valid;
+  Tensors list;
+};
+
+}  // namespace
+}  // namespace detail
+
+Tensor margin_ranking_loss(const Tensor& first, const Tensor& second, const Tensor& target, double margin,
+                           const LossOptions& options) {
+  constexpr std::string_view where = detail::MarginRankingLoss::name;
+  detail::check_finite(where, "the margin", margin);
+  detail::check_float(where, "the scores", first);
+  detail::check_same(where, first, second);
+  detail::check_same(where, first, target);
+  const Tensor operands[] = {first, second, target};
+  return detail::element_loss<detail::MarginRankingLoss>(operands, {margin}, options);
+}
+
+Tensor hinge_embedding_loss(const Tensor& distance, const Tensor& target, double margin, const LossOptions& options) {
+  detail::check_finite("hinge_embedding_loss", "the margin", margin);
+  return detail::pair_loss<detail::HingeEmbeddingLoss>(distance, target, options, {margin});
+}
+
+Tensor cosine_embedding_loss(const Tensor& first, const Tensor& second, const Tensor& target, double margin,
+                             const LossOptions& options) {
+  constexpr std::string_view where = detail::CosineEmbeddingLoss::name;
+  detail::check_finite(where, "the margin", margin);
+  const detail::Vectors v(where, {&first, &second}, options);
+  if (target.spec() != Spec{v.rows, first.dtype()})
+    detail::throw_shape(where,
+                        "the target must be " + Spec{v.rows, first.dtype()}.str() + ", got " + target.spec().str());
+  const Tensor losses = detail::composed<detail::CosineEmbeddingLoss>({{&v.list[0], &v.list[1], &target}}, {margin});
+  return detail::reduced(where, losses, v.valid, options);
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletParameters& parameters, const LossOptions& options) {
+  constexpr std::string_view where = detail::TripletMarginLoss::name;
+  detail::check_finite(where, "the margin", parameters.margin);
+  detail::check_finite(where, "epsilon", parameters.epsilon);
+  if (!(parameters.p >= 1))
+    throw ValueError("triplet_margin_loss: p must be at least 1, got " + Scalar(parameters.p).str());
+  const detail::Vectors v(where, {&anchor, &positive, &negative}, options);
+  const detail::TripletAttrs attrs{parameters.margin, parameters.p, parameters.epsilon, parameters.swap};
+  const Tensor losses = detail::composed<detail::TripletMarginLoss>({{&v.list[0], &v.list[1], &v.list[2]}}, attrs);
+  return detail::reduced(where, losses, v.valid, options);
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,169 @@
+/// Reductions, weights and masks of losses.
+#include "ferrite/nn/losses/reduction.h"
+
+#include <cmath>
+
+#include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::nn {
+namespace detail {
+namespace {
+
+struct LengthMaskAttrs {
+  std::int64_t steps = 0;
+  static constexpr auto fields = std::tuple(attr("steps", &LengthMaskAttrs::steps));
+};
+
+struct LengthMask {
+  using Attributes = LengthMaskAttrs;
+  static constexpr auto name = "length_mask", onnx = "", summary = "whether step t of a row lies below its length";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Tensor lengths = checked(in[0], 0, a.steps, "length_mask: length");
+    return lt(arange(0, a.steps, 1, Dtype::i64), unsqueeze(lengths, 1));
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) {
+    for_each_index(out[0].shape,
+                   [&](const Shape& i) { out[0].at(i) = static_cast<double>(i[1]) < in[0].at({i[0]}) ? 1 : 0; });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{4}, Dtype::i64}}, .attrs = LengthMaskAttrs{5}, .indices = {5, 0, 3, 1}},
+            {.inputs = {{{2}, Dtype::i64}}, .attrs = LengthMaskAttrs{0}, .indices = {0}},
+            {.inputs = {{{0}, Dtype::i64}}, .attrs = LengthMaskAttrs{3}, .indices = {0}}};
+  }
+};
+
+bool begins_with(const Shape& shape, const Shape& first) {
+  if (first.rank() > shape.rank()) return false;
+  for (int i = 0; i < first.rank(); ++i)
+    if (shape[i] != first[i]) return false;
+  return true;
+}
+
+/// With axes of extent 1 behind, up to a rank.
+Tensor of_rank(const Tensor& x, int rank) {
+  Shape shape = x.shape();
+  while (shape.rank() < rank) shape.push_back(1);
+  return shape == x.shape() ? x : reshape(x, shape);
+}
+
+/// Whether x broadcasts to a shape without making it larger.
+bool fits(const Shape& x, const Shape& shape) {
+  if (x.rank() > shape.rank()) return false;
+  for (int i = 1; i <= x.rank(); ++i) {
+    const std::int64_t n = x[x.rank() - i];
+    if (n != 1 && n != shape[shape.rank() - i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void check_float(std::string_view where, std::string_view what, const Tensor& x) {
+  if (!is_float(x.dtype()))
+    throw_dtype(where, std::string(what) + " must be f32 or f64, got " + x.spec().str() + "; cast it");
+}
+
+void check_same(std::string_view where, const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape()) throw_shape(where, "shapes differ: " + a.shape().str() + " and " + b.shape().str());
+  if (a.dtype() != b.dtype())
+    throw_dtype(where, "dtypes differ: " + a.spec().str() + " and " + b.spec().str() + "; cast one of them");
+}
+
+void check_positive(std::string_view where, std::string_view what, double value) {
+  if (!(value > 0) || !std::isfinite(value))
+    throw ValueError(std::string(where) + ": " + std::string(what) + " must be positive and finite, got " +
+                     Scalar(value).str());
+}
+
+void check_finite(std::string_view where, std::string_view what, double value) {
+  if (!std::isfinite(value))
+    throw ValueError(std::string(where) + ": " + std::string(what) + " must be finite, got " + Scalar(value).str());
+}
+
+void check_within(std::string_view where, std::string_view what, double value, double low, double high) {
+  if (!(value >= low && value <= high))
+    throw ValueError(std::string(where) + ": " + std::string(what) + " must lie in " + Scalar(low).str() + ".." +
+                     Scalar(high).str() + ", got " + Scalar(value).str());
+}
+
+Tensor valid_of(std::string_view where, const Shape& losses, const LossOptions& options) {
+  Tensor valid;
+  if (options.mask.defined()) {
+    if (options.mask.dtype() != Dtype::boolean)
+      throw_dtype(where, "the mask must be bool, got " + options.mask.spec().str());
+    if (!begins_with(losses, options.mask.shape()))
+      throw_shape(where, "the mask must have the first axes of the losses " + losses.str() + ", got " +
+                             options.mask.shape().str());
+    valid = of_rank(options.mask, losses.rank());
+  }
+  if (options.lengths.defined()) {
+    if (options.lengths.dtype() != Dtype::i64)
+      throw_dtype(where, "lengths must be i64, got " + options.lengths.spec().str());
+    if (losses.rank() < 2 || options.lengths.shape() != Shape{losses[0]})
+      throw_shape(where, "lengths [B] belong to losses [B, T, ...], got " + options.lengths.shape().str() +
+                             " for losses " + losses.str());
+    const Tensor within = of_rank(length_mask(options.lengths, losses[1]), losses.rank());
+    valid = valid.defined() ? valid && within : within;
+  }
+  return valid;
+}
+
+Tensor without(const Tensor& valid, const Tensor& x) { return valid.defined() ? where(valid, x, 0.5) : x; }
+
+Tensor reduced(std::string_view where, const Tensor& losses, const Tensor& valid, const LossOptions& options,
+               WeightedMean by, const Tensor& share) {
+  Tensor all = losses, weight = share;
+  if (options.weight.defined()) {
+    if (options.weight.dtype() != losses.dtype())
+      throw_dtype(where, "the weight must have the dtype of the losses, " + losses.spec().str() + ", got " +
+                             options.weight.spec().str());
+    if (!fits(options.weight.shape(), losses.shape()))
+      throw_shape(where, "the weight does not broadcast to the losses: " + options.weight.shape().str() + " and " +
+                             losses.shape().str());
+    all = all * options.weight;
+    weight = weight.defined() ? weight * options.weight : options.weight;
+  }
+  if (valid.defined()) all = ferrite::where(valid, all, 0.0);
+  switch (options.reduction) {
+    case Reduction::none: return all;
+    case Reduction::sum: return sum(all);
+    case Reduction::batch_mean: return sum(all) / (all.rank() ? static_cast<double>(all.shape()[0]) : 1.0);
+    case Reduction::mean: break;
+  }
+  if (by == WeightedMean::by_count) weight = Tensor();
+  if (!weight.defined() && !valid.defined()) return mean(all);
+  if (!weight.defined()) weight = ones({}, all.dtype());
+  weight = expand(weight, all.shape());
+  return sum(all) / sum(valid.defined() ? ferrite::where(valid, weight, 0.0) : weight);
+}
+
+Tensor bounded_log(const Tensor& p) {
+  const Tensor none = lt(p, 3.8e-44);  // ln of it is -100
+  return where(none, (p - detach(p)) * kSlopeOfCertainty - 100.0, log(where(none, 1.0, p)));
+}
+
+Records reduction_records() {
+  static constexpr const Primitive* list[] = {&composite<LengthMask>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor length_mask(const Tensor& lengths, std::int64_t steps) {
+  if (lengths.dtype() != Dtype::i64)
+    detail::throw_dtype("length_mask", "lengths must be i64, got " + lengths.spec().str());
+  if (lengths.rank() != 1) detail::throw_shape("length_mask", "lengths must have rank 1, got " + lengths.shape().str());
+  if (steps < 0)
+    throw ValueError("length_mask: the number of steps must not be negative, got " + std::to_string(steps));
+  return detail::composed<detail::LengthMask>({{&lengths}}, {steps});
+}
+
+Tensor reduce_loss(const Tensor& losses, const LossOptions& options) {
+  detail::check_float("reduce_loss", "the losses", losses);
+  const Tensor valid = detail::valid_of("reduce_loss", losses.shape(), options);
+  return detail::reduced("reduce_loss", losses, valid, options);
+}
+
+}  // namespace ferrite::nn

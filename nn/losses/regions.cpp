@@ -1,0 +1,93 @@
+/// Losses of overlapping regions.
+#include <cmath>
+
+#include "ferrite/nn/losses/classification.h"
+#include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::nn {
+namespace detail {
+namespace {
+
+/// All axes but the first.
+Shape inner_axes(int rank) {
+  Shape axes;
+  for (int i = 1; i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+Tensor over_region(const Tensor& x) { return x.rank() > 1 ? sum(x, inner_axes(x.rank())) : x; }
+
+struct TverskyAttrs {
+  double alpha = 0.5, beta = 0.5, smooth = 1;
+  static constexpr auto fields = std::tuple(attr("alpha", &TverskyAttrs::alpha), attr("beta", &TverskyAttrs::beta),
+                                            attr("smooth", &TverskyAttrs::smooth));
+};
+
+struct TverskyLoss {
+  using Attributes = TverskyAttrs;
+  static constexpr auto name = "tversky_loss", onnx = "";
+  static constexpr auto summary =
+      "1 - (S(p t) + smooth) / (S(p t) + alpha S(p (1 - t)) + beta S((1 - p) t) + smooth), S over all axes but the "
+      "first";
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Tensor &p = in[0], &t = in[1];
+    const Tensor both = over_region(p * t), wrong = over_region(p * (1 - t)), missed = over_region((1 - p) * t);
+    return 1 - (both + a.smooth) / (both + a.alpha * wrong + a.beta * missed + a.smooth);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const std::size_t B = out[0].values.size(), n = B ? in[0].values.size() / B : 0;
+    for (std::size_t b = 0; b < B; ++b) {
+      double both = 0, wrong = 0, missed = 0;
+      for (std::size_t i = b * n; i < (b + 1) * n; ++i) {
+        const double p = in[0].values[i], t = in[1].values[i];
+        both += p * t, wrong += p * (1 - t), missed += (1 - p) * t;
+      }
+      out[0].values[b] = 1 - (both + a.smooth) / (both + a.alpha * wrong + a.beta * missed + a.smooth);
+    }
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list;
+    for (const TverskyAttrs& a : {TverskyAttrs{}, TverskyAttrs{0.3, 0.7, 0.5}})
+      for (const Shape& shape : {Shape{3, 5}, Shape{2, 3, 4}, Shape{4}, Shape{0, 3}})
+        list.push_back({.inputs = {{shape}, {shape}}, .attrs = a, .range = {0.05, 1}});
+    return list;
+  }
+};
+
+Tensor region_loss(std::string_view where, const Tensor& probabilities, const Tensor& target, const TverskyAttrs& a,
+                   const LossOptions& options) {
+  check_not_negative(std::string(where) + ": alpha, beta and smooth", {a.alpha, a.beta, a.smooth});
+  check_float(where, "the prediction", probabilities);
+  check_same(where, probabilities, target);
+  if (target.rank() == 0) throw_shape(where, "expects probabilities and targets [B, ...], got [] and []");
+  const Tensor valid = valid_of(where, {target.shape()[0]}, options);
+  Tensor p = probabilities, t = target;
+  if (valid.defined()) {
+    Shape rows = Shape::filled(target.rank(), 1);
+    rows[0] = -1;
+    const Tensor every = reshape(valid, rows);
+    p = without(every, p), t = without(every, t);
+  }
+  return reduced(where, composed<TverskyLoss>({{&p, &t}}, a), valid, options);
+}
+
+}  // namespace
+
+Records region_records() {
+  static constexpr const Primitive* list[] = {&composite<TverskyLoss>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor tversky_loss(const Tensor& probabilities, const Tensor& target, const TverskyParameters& parameters,
+                    const LossOptions& options) {
+  return detail::region_loss("tversky_loss", probabilities, target,
+                             {parameters.alpha, parameters.beta, parameters.smooth}, options);
+}
+
+Tensor dice_loss(const Tensor& probabilities, const Tensor& target, double smooth, const LossOptions& options) {
+  return detail::region_loss("dice_loss", probabilities, target, {0.5, 0.5, smooth / 2}, options);
+}
+
+}  // namespace ferrite::nn

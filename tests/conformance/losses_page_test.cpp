@@ -1,0 +1,134 @@
+// docs/losses.md is generated from the headers of nn/losses/ and the records of the losses; this test keeps it current.
+// FERRITE_REGENERATE=1 writes it.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "ferrite/nn/operations.h"
+
+namespace {
+
+std::string file_text(const std::string& path) {
+  std::ifstream file(std::string(FERRITE_SOURCE_DIR) + "/" + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A documented declaration, or the title of a group of them.
+struct Entry {
+  std::string title{}, documentation{}, code{};
+};
+
+/// What a header declares, the comment at its top first.
+std::vector<Entry> entries_of(const std::string& header) {
+  std::istringstream text(header);
+  std::vector<Entry> list(1);
+  bool top = true, in_struct = false, in_code = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line == "#pragma once") continue;
+    if (line.starts_with("/// ") && !in_struct) {
+      if (top) {
+        list[0].documentation += line.substr(4) + "\n";
+        continue;
+      }
+      if (!list.back().code.empty() || !list.back().title.empty()) list.emplace_back();
+      list.back().documentation += line.substr(4) + "\n";
+      continue;
+    }
+    if (line == "///" && !in_struct) {
+      list.back().documentation += "\n";
+      continue;
+    }
+    if (top) list.emplace_back();
+    top = false;
+    if (line.starts_with("// ---- ")) {
+      list.push_back({.title = line.substr(8, line.find(" --", 8) - 8)});
+      continue;
+    }
+    if (line.starts_with("namespace detail {")) break;
+    const bool declares = line.starts_with("Tensor ") || line.starts_with("double ") || line.starts_with("enum ");
+    if (declares || line.starts_with("struct ")) {
+      if (!list.back().title.empty()) list.emplace_back();
+      in_code = declares, in_struct = !declares;
+    }
+    if (in_code || in_struct) list.back().code += line + "\n";
+    if (in_code && line.ends_with(";")) in_code = false;
+    if (line == "};") in_struct = false;
+  }
+  return list;
+}
+
+std::string summary_of(const std::string& name) {
+  for (const auto& records : {ferrite::nn::operations(), ferrite::nn::composites()})
+    for (const ferrite::Primitive* op : records)
+      if (op->name == name) return std::string(op->summary);
+  return "";
+}
+
+/// The name of the function that a declaration begins with; empty for none.
+std::string function_of(const std::string& code) {
+  if (!code.starts_with("Tensor ")) return "";
+  return code.substr(7, code.find('(') - 7);
+}
+
+std::string first_sentence(const std::string& text) {
+  std::string s = text.substr(0, text.find(". ") == std::string::npos ? text.find(".\n") : text.find(". "));
+  std::replace(s.begin(), s.end(), '\n', ' ');
+  return s;
+}
+
+std::string markdown() {
+  std::ostringstream table, pages;
+  for (const char* header : {"reduction", "regression", "classification", "ranking", "sequence", "audio"}) {
+    const std::vector<Entry> entries = entries_of(file_text("nn/losses/" + std::string(header) + ".h"));
+    const std::string& about = entries[0].documentation;
+    const std::string title = first_sentence(about);
+    pages << "## " << title << "\n\n`nn/losses/" << header << ".h`";
+    const std::size_t rest = std::min(about.size(), title.size() + 2);
+    pages << (about.substr(rest).empty() ? "\n\n" : ": " + about.substr(rest) + "\n");
+    for (std::size_t i = 1; i < entries.size(); ++i) {
+      const Entry& e = entries[i];
+      if (!e.title.empty())
+        pages << "### " << static_cast<char>(std::toupper(e.title[0])) << e.title.substr(1) << "\n\n";
+      if (e.code.empty()) continue;
+      pages << "```text\n" << e.code << "```\n\n" << e.documentation << "\n";
+      const std::string name = function_of(e.code);
+      std::string summary = summary_of(name);
+      for (std::size_t at = summary.find('|'); at != std::string::npos; at = summary.find('|', at + 2))
+        summary.insert(at, "\\");
+      if (!summary.empty()) table << "| `" << name << "` | " << summary << " |\n";
+    }
+  }
+  return "# Losses\n\nGenerated from the headers of `nn/losses/`, all of which `nn/loss.h` includes, and from the "
+         "records of the losses; do not edit.\nEvery loss is compared with PyTorch's function of its name, or with "
+         "auraloss, the formula of its paper or the sum over all\nalignments, together with its first and second "
+         "derivatives (`tests/data/make_loss_fixtures.py`).\n\n| function | of one element, row or sequence |\n"
+         "|---|---|\n" +
+         table.str() + "\n" + pages.str();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(losses_page)
+
+BOOST_AUTO_TEST_CASE(losses_md) {
+  std::string wanted = markdown();
+  while (wanted.ends_with("\n\n")) wanted.pop_back();
+  const std::string path = std::string(FERRITE_SOURCE_DIR) + "/docs/losses.md";
+  if (std::getenv("FERRITE_REGENERATE")) std::ofstream(path) << wanted;
+  BOOST_TEST((file_text("docs/losses.md") == wanted),
+             path << " is not current; run this test with FERRITE_REGENERATE=1");
+}
+
+BOOST_AUTO_TEST_CASE(every_function_is_on_the_page) {
+  const std::string page = markdown();
+  for (const char* name : {"mse_loss", "cross_entropy", "bce_with_logits", "triplet_margin_loss", "ctc_loss",
+                           "rnnt_loss", "esr_loss", "reduce_loss", "accuracy"})
+    BOOST_TEST(page.find(" " + std::string(name) + "(") != std::string::npos, name);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
