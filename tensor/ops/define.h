@@ -54,6 +54,7 @@ Family random_family();
 Family fourier_family();
 Family frame_family();
 Family linalg_family();
+Family convolution_family();
 // Of composites.
 Family composite_family();
 Family composite_shape_family();
@@ -64,5 +65,6 @@ Family composite_fourier_family();
 Family composite_frequency_family();
 Family composite_spectrogram_family();
 Family composite_linalg_family();
+Family composite_window_family();
 
 }  // namespace ferrite::detail

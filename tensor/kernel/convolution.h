@@ -1,0 +1,109 @@
+#pragma once
+/// What the kernels of convolutions share with their callers: images, the packets of results that read them, and the
+/// table of an instruction set.
+#include <cstdint>
+
+namespace ferrite::detail {
+
+/// Element q of an axis of an image is element q * stride + shift of the operand, or zero where there is none.
+struct ImageAxis {
+  std::int64_t extent = 1;  ///< of the operand
+  std::int64_t count = 1;   ///< of the image
+  std::int64_t stride = 1;
+  std::int64_t shift = 0;
+};
+/// An image of one channel: depth, height, width, row-major in both.
+struct ImageAxes {
+  ImageAxis axis[3];
+};
+
+/// Lanes [begin, end) of a packet of results go to `to`, one step apart.
+struct PacketSegment {
+  std::int64_t to;
+  std::int32_t begin, end;
+};
+/// One packet of results: the position of its first lane in the image, and its segments [first, last).
+struct PacketPlace {
+  std::int64_t from;
+  std::int32_t first, last;
+};
+
+/// out [rows, positions] = weights [rows, terms] . image at (offset of a term + position of a packet), plus the bias of
+/// the row where there is one. Every element is one ascending chain of multiply-adds in blocks of 256 terms
+/// (docs/numerics.md, rule 2). The image is read up to a packet past the last element that counts.
+template <class T>
+struct WindowProduct {
+  std::int64_t rows, terms;
+  const T* weights;
+  std::int64_t weights_row;
+  const T* image;
+  const std::int64_t* offsets;
+  const PacketPlace* packets;
+  std::int64_t count;
+  const PacketSegment* segments;
+  const T* bias;
+  T* out;
+  std::int64_t out_row, out_step;
+};
+
+/// totals [terms, columns] += image at (offset of a term + place of a position) times g [positions, columns]: one
+/// ascending chain over at most 256 positions. Columns are whole packets.
+template <class T>
+struct WeightProduct {
+  std::int64_t terms;
+  const std::int64_t* offsets;
+  const T* image;
+  std::int64_t positions;
+  const std::int64_t* places;
+  const T* g;
+  std::int64_t columns;
+  T* totals;
+};
+
+/// A row of positions: where it begins in the image and in g.
+struct PositionRow {
+  std::int64_t image, g;
+};
+/// totals [rows, terms] += sums over all positions of g's row times the image at the offset of a term: lanes along the
+/// rows of positions, of which each sums at most 256 packets in one chain; then the lanes in ascending order.
+template <class T>
+struct WeightDots {
+  std::int64_t terms;
+  const std::int64_t* offsets;
+  const T* image;
+  std::int64_t length;  ///< of a row of positions
+  std::int64_t count;   ///< rows of positions
+  const PositionRow* position_rows;
+  std::int64_t rows;
+  const T* g;
+  std::int64_t g_row;
+  T* totals;
+  std::int64_t totals_row;
+};
+
+/// What a level (level.h) has for a dtype.
+template <class T>
+struct ConvolutionKernelsOf {
+  std::int64_t lanes;  ///< of a packet
+  void (*place)(const T* channel, const ImageAxes& axes, T* to);
+  void (*forward)(const WindowProduct<T>& p);
+  /// g [rows, .], `row` apart, its columns [0, count) as to [count, columns]; zeros in columns without a row.
+  void (*transpose)(const T* g, std::int64_t row, std::int64_t rows, std::int64_t count, T* to, std::int64_t columns);
+  void (*weights)(const WeightProduct<T>& p);
+  void (*dots)(const WeightDots<T>& p);
+};
+struct ConvolutionKernels {
+  ConvolutionKernelsOf<float> f32;
+  ConvolutionKernelsOf<double> f64;
+
+  template <class T>
+  const ConvolutionKernelsOf<T>& floats() const {
+    if constexpr (sizeof(T) == 4) {
+      return f32;
+    } else {
+      return f64;
+    }
+  }
+};
+
+}  // namespace ferrite::detail

@@ -1,0 +1,356 @@
+/// The products of convolutions: packets of positions against rows of weights, and the sums over positions that give
+/// the gradient of the weights.
+#include "ferrite/tensor/kernel/convolution.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ferrite/tensor/kernel/tile.h"
+#include "ferrite/tensor/kernel/transpose.h"
+
+namespace ferrite::detail::FERRITE_LEVEL {
+namespace {
+
+// ---- images --------------------------------------------------------------------------------------------
+
+/// The elements [first, last) of an axis of an image that the operand has.
+struct Inside {
+  explicit Inside(const ImageAxis& a) {
+    const std::int64_t low = a.shift >= 0 ? 0 : (-a.shift + a.stride - 1) / a.stride;
+    const std::int64_t beyond = a.extent - a.shift;  // the first source element that is not there
+    const std::int64_t high = beyond <= 0 ? 0 : (beyond + a.stride - 1) / a.stride;
+    first = std::min(low, a.count);
+    last = std::max(first, std::min(high, a.count));
+  }
+  std::int64_t first, last;
+};
+
+template <class T>
+void place(const T* channel, const ImageAxes& axes, T* to) {
+  const ImageAxis &d = axes.axis[0], &h = axes.axis[1], &w = axes.axis[2];
+  const Inside depth(d), height(h), width(w);
+  const std::int64_t n = width.last - width.first;
+  for (std::int64_t i = 0; i < d.count; ++i)
+    for (std::int64_t j = 0; j < h.count; ++j, to += w.count) {
+      if (i < depth.first || i >= depth.last || j < height.first || j >= height.last || n == 0) {
+        std::fill_n(to, w.count, T(0));
+        continue;
+      }
+      const T* const row = channel + ((i * d.stride + d.shift) * h.extent + j * h.stride + h.shift) * w.extent;
+      const T* const from = row + width.first * w.stride + w.shift;
+      std::fill_n(to, width.first, T(0));
+      T* const inner = to + width.first;
+      if (w.stride == 1) {
+        std::memcpy(inner, from, static_cast<std::size_t>(n) * sizeof(T));
+      } else if (w.stride == 2) {
+        for (std::int64_t k = 0; k < n; ++k) inner[k] = from[2 * k];
+      } else {
+        for (std::int64_t k = 0; k < n; ++k) inner[k] = from[k * w.stride];
+      }
+      std::fill_n(to + width.last, w.count - width.last, T(0));
+    }
+}
+
+// ---- forward -------------------------------------------------------------------------------------------
+
+/// Most rows of a tile, and most packets of one with so many rows: enough chains to hide their latency.
+template <class T>
+inline constexpr int kTileRows = kManyRegisters && sizeof(T) == 4 ? 8 : 4;
+template <class T>
+constexpr int most_packets(int rows) {
+  if (sizeof(T) == 8 || !kManyRegisters) return rows == 1 ? 6 : 3;
+  return rows == 1 ? 8 : rows <= 4 ? 6 : 3;
+}
+
+/// f(std::integral_constant<int, n>), n in [1, Most].
+template <int Most, class F>
+[[gnu::always_inline]] inline void with_count(std::int64_t n, const F& f) {
+  if constexpr (Most == 1) {
+    f(std::integral_constant<int, 1>());
+  } else if (n == Most) {
+    f(std::integral_constant<int, Most>());
+  } else {
+    with_count<Most - 1>(n, f);
+  }
+}
+
+/// Stores lanes [begin, end) from `to` on, `step` apart.
+template <class T>
+void put_segment(T* to, std::int64_t step, Packet<T> v, std::int32_t begin, std::int32_t end) {
+  if (begin == 0 && step == 1) return put(to, v, end);
+  alignas(64) T lanes[static_cast<std::size_t>(kLanes<T>)];
+  v.store(lanes);
+  for (std::int32_t i = begin; i < end; ++i) to[(i - begin) * step] = lanes[i];
+}
+
+template <class T, int MR, int NV>
+using Sums = RawPacket<T>[static_cast<std::size_t>(MR)][static_cast<std::size_t>(NV)];
+
+/// One chain over terms [k, end) for MR rows of weights and NV packets.
+template <class T, int MR, int NV>
+[[gnu::always_inline]] inline void chain(const WindowProduct<T>& p, const T* weights, const T* const* at,
+                                         std::int64_t k, std::int64_t end, Sums<T, MR, NV>& sums) {
+  Sums<T, MR, NV> acc;
+#pragma GCC unroll 16
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) acc[m][v] = ei::pset1<RawPacket<T>>(T(0));
+  constexpr int kHalf = MR > 4 ? (MR + 1) / 2 : MR;  // rows that one pointer reaches
+  const std::int64_t row = p.weights_row;
+  const T* a = weights + k;
+  const T* below = a + kHalf * row;
+  const std::int64_t* const offsets = p.offsets;
+  for (; k < end; ++k, ++a, ++below) {
+    const std::int64_t offset = offsets[k];
+    RawPacket<T> x[static_cast<std::size_t>(NV)];
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) x[v] = ei::ploadu<RawPacket<T>>(at[v] + offset);
+#pragma GCC unroll 16
+    for (int m = 0; m < MR; ++m) {
+      const RawPacket<T> w = ei::pset1<RawPacket<T>>((m < kHalf ? a : below)[(m < kHalf ? m : m - kHalf) * row]);
+#pragma GCC unroll 16
+      for (int v = 0; v < NV; ++v) acc[m][v] = ei::pmadd(w, x[v], acc[m][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) sums[m][v] = acc[m][v];
+}
+
+/// MR rows from `m` on, NV packets from `packets` on.
+template <class T, int MR, int NV>
+[[gnu::noinline]] void tile(const WindowProduct<T>& p, std::int64_t m, const PacketPlace* packets) {
+  const T* at[static_cast<std::size_t>(NV)];
+  for (int v = 0; v < NV; ++v) at[v] = p.image + packets[v].from;
+  const T* const weights = p.weights + m * p.weights_row;
+  Sums<T, MR, NV> sums;
+  chain<T, MR, NV>(p, weights, at, 0, std::min(p.terms, kBlockK), sums);
+  for (std::int64_t k = kBlockK; k < p.terms; k += kBlockK) {
+    Sums<T, MR, NV> more;
+    chain<T, MR, NV>(p, weights, at, k, std::min(p.terms, k + kBlockK), more);
+#pragma GCC unroll 16
+    for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 16
+      for (int v = 0; v < NV; ++v) sums[i][v] = ei::padd(sums[i][v], more[i][v]);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i) {
+    T* const out = p.out + (m + i) * p.out_row;
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) {
+      Packet<T> y = sums[i][v];
+      if (p.bias) y = y + Packet<T>(p.bias[m + i]);
+      for (std::int32_t s = packets[v].first; s < packets[v].last; ++s) {
+        const PacketSegment& segment = p.segments[s];
+        put_segment(out + segment.to, p.out_step, y, segment.begin, segment.end);
+      }
+    }
+  }
+}
+
+/// n things in groups of at most `most`, as equal as can be: f(first, how many).
+template <class F>
+void equal_groups(std::int64_t n, std::int64_t most, const F& f) {
+  const std::int64_t groups = (n + most - 1) / most;
+  std::int64_t first = 0;
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const std::int64_t size = (n - first) / (groups - g);
+    f(first, size);
+    first += size;
+  }
+}
+
+/// All packets under rows [m, m + MR).
+template <class T, int MR>
+void row_group(const WindowProduct<T>& p, std::int64_t m, std::int64_t first, std::int64_t last) {
+  constexpr int kMost = most_packets<T>(MR);
+  equal_groups(last - first, kMost, [&](std::int64_t at, std::int64_t n) {
+    with_count<kMost>(n, [&](auto count) { tile<T, MR, count>(p, m, p.packets + first + at); });
+  });
+}
+
+template <class T>
+void forward(const WindowProduct<T>& p) {
+  constexpr std::int64_t kTogether = 12;  // packets whose image stays in the first cache under all rows
+  for (std::int64_t first = 0; first < p.count; first += kTogether) {
+    const std::int64_t last = std::min(p.count, first + kTogether);
+    equal_groups(p.rows, kTileRows<T>, [&](std::int64_t m, std::int64_t n) {
+      with_count<kTileRows<T>>(n, [&](auto rows) { row_group<T, rows>(p, m, first, last); });
+    });
+  }
+}
+
+// ---- the gradient of the weights ------------------------------------------------------------------------
+
+template <class T>
+void transpose(const T* g, std::int64_t row, std::int64_t rows, std::int64_t count, T* to, std::int64_t columns) {
+  constexpr std::int64_t W = kLanes<T>;
+  std::int64_t squares = 0;
+  if constexpr (W > 1) {
+    squares = count / W * W;
+    for (std::int64_t r = 0; r + W <= rows; r += W)
+      for (std::int64_t i = 0; i < squares; i += W)
+        transpose_square<T>(g + r * row + i, row, to + i * columns + r, columns);
+  }
+  const std::int64_t whole = W > 1 ? rows / W * W : 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    T* const line = to + i * columns;
+    for (std::int64_t r = i < squares ? whole : 0; r < rows; ++r) line[r] = g[r * row + i];
+    std::fill(line + rows, line + columns, T(0));
+  }
+}
+
+/// MR terms from `k` on against NV packets of columns from `column` on.
+template <class T, int MR, int NV>
+[[gnu::noinline]] void weight_tile(const WeightProduct<T>& p, std::int64_t k, std::int64_t column) {
+  constexpr int W = kLanes<T>;
+  const T* at[static_cast<std::size_t>(MR)];
+  for (int m = 0; m < MR; ++m) at[m] = p.image + p.offsets[k + m];
+  Sums<T, MR, NV> acc;
+#pragma GCC unroll 16
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) acc[m][v] = ei::pset1<RawPacket<T>>(T(0));
+  const T* g = p.g + column;
+  for (std::int64_t i = 0; i < p.positions; ++i, g += p.columns) {
+    const std::int64_t place = p.places[i];
+    RawPacket<T> y[static_cast<std::size_t>(NV)];
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) y[v] = ei::ploadu<RawPacket<T>>(g + v * W);
+#pragma GCC unroll 16
+    for (int m = 0; m < MR; ++m) {
+      const RawPacket<T> x = ei::pset1<RawPacket<T>>(at[m][place]);
+#pragma GCC unroll 16
+      for (int v = 0; v < NV; ++v) acc[m][v] = ei::pmadd(x, y[v], acc[m][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) {
+      T* const total = p.totals + (k + m) * p.columns + column + v * W;
+      (Packet<T>::load(total) + Packet<T>(acc[m][v])).store(total);
+    }
+}
+
+template <class T>
+void weights(const WeightProduct<T>& p) {
+  constexpr int kMost = 3;
+  equal_groups(p.columns / kLanes<T>, kMost, [&](std::int64_t packet, std::int64_t n) {
+    with_count<kMost>(n, [&](auto packets) {
+      equal_groups(p.terms, kTileRows<T>, [&](std::int64_t k, std::int64_t size) {
+        with_count<kTileRows<T>>(size, [&](auto terms) { weight_tile<T, terms, packets>(p, k, packet * kLanes<T>); });
+      });
+    });
+  });
+}
+
+/// The first n lanes, zeros beyond.
+template <class T>
+Packet<T> first_lanes(const T* from, std::int64_t n) {
+  constexpr std::int64_t W = kLanes<T>;
+  if (n >= W) return Packet<T>::load(from);
+  alignas(64) T lanes[static_cast<std::size_t>(W)] = {};
+  std::copy_n(from, n, lanes);
+  return Packet<T>::load(lanes);
+}
+
+/// Sums of lanes over rows of positions, flushed into totals where a chain is 256 packets long.
+template <class T, int MR, int NR>
+class Dots {
+ public:
+  Dots(const WeightDots<T>& p, std::int64_t k, std::int64_t row) : p_(p), k_(k), row_(row) {
+    for (auto& line : totals_)
+      for (auto& total : line) total = ei::pset1<RawPacket<T>>(T(0));
+  }
+
+  [[gnu::noinline]] void run() {
+    constexpr std::int64_t W = kLanes<T>;
+    const std::int64_t packets = packets_of<T>(p_.length);
+    const std::int64_t whole = p_.length / W;
+    Sums<T, MR, NR> acc;
+    clear(acc);
+    std::int64_t chained = 0;
+    for (std::int64_t i = 0; i < p_.count; ++i) {
+      const T* const image = p_.image + p_.position_rows[i].image;
+      const T* const g = p_.g + row_ * p_.g_row + p_.position_rows[i].g;
+      for (std::int64_t j = 0; j < packets;) {
+        const std::int64_t n = std::min(packets - j, kBlockK - chained);
+        const std::int64_t end = j + n;
+        for (; j < std::min(end, whole); ++j)
+          add(acc, image + j * W, g + j * W, [](const T* from) { return Packet<T>::load(from).raw; });
+        for (; j < end; ++j)
+          add(acc, image + j * W, g + j * W,
+              [&](const T* from) { return first_lanes(from, p_.length - whole * W).raw; });
+        chained += n;
+        if (chained == kBlockK) {
+          flush(acc);
+          chained = 0;
+        }
+      }
+    }
+    flush(acc);
+    for (int m = 0; m < MR; ++m)
+      for (int r = 0; r < NR; ++r) {
+        alignas(64) T lanes[static_cast<std::size_t>(W)];
+        Packet<T>(totals_[m][r]).store(lanes);
+        T sum = lanes[0];
+        for (std::int64_t i = 1; i < W; ++i) sum += lanes[i];
+        T& total = p_.totals[(row_ + r) * p_.totals_row + k_ + m];
+        total = total + sum;
+      }
+  }
+
+ private:
+  static void clear(Sums<T, MR, NR>& acc) {
+    for (auto& line : acc)
+      for (auto& sum : line) sum = ei::pset1<RawPacket<T>>(T(0));
+  }
+  void flush(Sums<T, MR, NR>& acc) {
+#pragma GCC unroll 16
+    for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+      for (int r = 0; r < NR; ++r) totals_[m][r] = ei::padd(totals_[m][r], acc[m][r]);
+    clear(acc);
+  }
+  template <class Load>
+  [[gnu::always_inline]] void add(Sums<T, MR, NR>& acc, const T* image, const T* g, const Load& load) const {
+    RawPacket<T> y[static_cast<std::size_t>(NR)];
+#pragma GCC unroll 16
+    for (int r = 0; r < NR; ++r) y[r] = load(g + r * p_.g_row);
+#pragma GCC unroll 16
+    for (int m = 0; m < MR; ++m) {
+      const RawPacket<T> x = load(image + p_.offsets[k_ + m]);
+#pragma GCC unroll 16
+      for (int r = 0; r < NR; ++r) acc[m][r] = ei::pmadd(x, y[r], acc[m][r]);
+    }
+  }
+
+  const WeightDots<T>& p_;
+  std::int64_t k_, row_;
+  Sums<T, MR, NR> totals_;
+};
+
+template <class T>
+void dots(const WeightDots<T>& p) {
+  constexpr int kRows = 2, kTerms = kManyRegisters ? 9 : 5;
+  equal_groups(p.rows, kRows, [&](std::int64_t row, std::int64_t n) {
+    with_count<kRows>(n, [&](auto rows) {
+      equal_groups(p.terms, kTerms, [&](std::int64_t k, std::int64_t size) {
+        with_count<kTerms>(size, [&](auto terms) { Dots<T, terms, rows>(p, k, row).run(); });
+      });
+    });
+  });
+}
+
+template <class T>
+inline constexpr ConvolutionKernelsOf<T> kernels_of = {kLanes<T>,    place<T>,   forward<T>,
+                                                       transpose<T>, weights<T>, dots<T>};
+
+}  // namespace
+
+extern const ConvolutionKernels convolution_kernels;
+constinit const ConvolutionKernels convolution_kernels = {kernels_of<float>, kernels_of<double>};
+
+}  // namespace ferrite::detail::FERRITE_LEVEL

@@ -1,0 +1,231 @@
+/// Plans of convolutions: strides become phases, so that packets of neighbouring results read neighbouring elements.
+#include "ferrite/tensor/ops/detail/convolution_plan.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ferrite::detail {
+namespace {
+
+/// Positions of one pass and how they lie: in the image, and in the results.
+struct PassGrid {
+  std::array<std::int64_t, 3> count;    ///< depth, height, width
+  std::array<std::int64_t, 3> to_step;  ///< in the results
+  std::int64_t to = 0;                  ///< of the first position
+  std::int64_t plane, row;              ///< pitches of the image
+};
+
+/// Packets along each row.
+void packets_by_rows(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
+  for (std::int64_t d = 0; d < g.count[0]; ++d)
+    for (std::int64_t h = 0; h < g.count[1]; ++h)
+      for (std::int64_t w = 0; w < g.count[2]; w += lanes) {
+        const auto at = static_cast<std::int32_t>(pass.segments.size());
+        const auto n = static_cast<std::int32_t>(std::min(lanes, g.count[2] - w));
+        pass.segments.push_back({g.to + d * g.to_step[0] + h * g.to_step[1] + w * g.to_step[2], 0, n});
+        pass.packets.push_back({d * g.plane + h * g.row + w, at, at + 1});
+      }
+}
+
+/// Packets across the ends of rows: lanes between rows are computed and dropped.
+void packets_across_rows(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
+  const std::int64_t width = g.count[2], length = (g.count[1] - 1) * g.row + width;
+  for (std::int64_t d = 0; d < g.count[0]; ++d)
+    for (std::int64_t f = 0; f < length; f += lanes) {
+      const auto first = static_cast<std::int32_t>(pass.segments.size());
+      const std::int64_t end = std::min(f + lanes, length);
+      for (std::int64_t h = f / g.row; h * g.row < end; ++h) {
+        const std::int64_t begin = std::max(f, h * g.row), stop = std::min(end, h * g.row + width);
+        if (begin >= stop) continue;
+        pass.segments.push_back({g.to + d * g.to_step[0] + h * g.to_step[1] + (begin - h * g.row) * g.to_step[2],
+                                 static_cast<std::int32_t>(begin - f), static_cast<std::int32_t>(stop - f)});
+      }
+      const auto last = static_cast<std::int32_t>(pass.segments.size());
+      if (last > first) pass.packets.push_back({d * g.plane + f, first, last});
+    }
+}
+
+void add_packets(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
+  for (const std::int64_t n : g.count)
+    if (n == 0) return;
+  const auto packets = [&](std::int64_t n) { return (n + lanes - 1) / lanes; };
+  const std::int64_t by_rows = g.count[1] * packets(g.count[2]);
+  const std::int64_t across = packets((g.count[1] - 1) * g.row + g.count[2]);
+  if (8 * across < 7 * by_rows) {  // segments cost more than whole packets to store
+    packets_across_rows(g, lanes, pass);
+  } else {
+    packets_by_rows(g, lanes, pass);
+  }
+  pass.step = g.to_step[2];
+}
+
+/// Channels lie an odd number of cache lines apart: no power of two, which would share a few sets of a cache.
+std::int64_t channel_pitch(std::int64_t elements) { return ((elements + 15) / 16 | 1) * 16; }
+
+std::int64_t floor_mod(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
+
+/// The taps of one axis that meet one phase of the large side, and how far from it they read the small side.
+struct PhaseTaps {
+  std::vector<std::int64_t> taps, shifts;
+};
+PhaseTaps taps_of_phase(const WindowAxis& a, std::int64_t phase) {
+  PhaseTaps p;
+  for (std::int64_t t = 0; t < a.kernel; ++t) {
+    const std::int64_t at = phase + a.before - t * a.dilation;
+    if (floor_mod(at, a.stride) != 0) continue;
+    p.taps.push_back(t);
+    p.shifts.push_back(at / a.stride);
+  }
+  return p;
+}
+/// Positions of the large side in a phase.
+std::int64_t positions_of_phase(const WindowAxis& a, std::int64_t phase) {
+  return phase >= a.large ? 0 : (a.large - phase + a.stride - 1) / a.stride;
+}
+
+/// f(d, h, w) for all of three counts.
+template <class F>
+void each(const std::array<std::int64_t, 3>& count, const F& f) {
+  for (std::int64_t d = 0; d < count[0]; ++d)
+    for (std::int64_t h = 0; h < count[1]; ++h)
+      for (std::int64_t w = 0; w < count[2]; ++w) f(std::array<std::int64_t, 3>{d, h, w});
+}
+
+}  // namespace
+
+ConvolutionPlan plan_convolution(const WindowGeometry& g, std::int64_t lanes) {
+  ConvolutionPlan plan;
+  ConvolutionPass& pass = plan.passes.emplace_back();
+  // By axis: the phases that taps read, and the extent of an image.
+  std::array<std::vector<std::int64_t>, 3> phases;
+  std::array<std::int64_t, 3> extent{};
+  bool stands = true;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const WindowAxis& a = g.axis[i];
+    for (std::int64_t t = 0; t < a.kernel; ++t) {
+      const std::int64_t phase = t * a.dilation % a.stride;
+      if (std::find(phases[i].begin(), phases[i].end(), phase) == phases[i].end()) phases[i].push_back(phase);
+    }
+    extent[i] = a.small + (a.kernel - 1) * a.dilation / a.stride;
+    stands = stands && a.stride == 1 && a.before == 0 && extent[i] <= a.large;
+  }
+  ImagePlan& image = plan.image;
+  if (stands) {
+    for (std::size_t i = 0; i < 3; ++i) extent[i] = g.axis[i].large;
+  } else {
+    const std::array<std::int64_t, 3> count = {static_cast<std::int64_t>(phases[0].size()),
+                                               static_cast<std::int64_t>(phases[1].size()),
+                                               static_cast<std::int64_t>(phases[2].size())};
+    each(count, [&](const std::array<std::int64_t, 3>& at) {
+      ImageAxes& axes = image.phases.emplace_back();
+      for (std::size_t i = 0; i < 3; ++i) {
+        const WindowAxis& a = g.axis[i];
+        axes.axis[i] = {a.large, extent[i], a.stride, phases[i][static_cast<std::size_t>(at[i])] - a.before};
+      }
+    });
+  }
+  image.row = extent[2];
+  image.plane = extent[1] * extent[2];
+  image.volume = extent[0] * image.plane;
+  image.channel = stands ? image.volume : channel_pitch(image.volume * static_cast<std::int64_t>(image.phases.size()));
+  each({g.axis[0].kernel, g.axis[1].kernel, g.axis[2].kernel}, [&](const std::array<std::int64_t, 3>& t) {
+    std::int64_t phase = 0;
+    std::array<std::int64_t, 3> at{};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const WindowAxis& a = g.axis[i];
+      const std::int64_t far = t[i] * a.dilation;
+      const auto found = std::find(phases[i].begin(), phases[i].end(), far % a.stride);
+      phase = phase * static_cast<std::int64_t>(phases[i].size()) + (found - phases[i].begin());
+      at[i] = far / a.stride;
+    }
+    pass.taps.push_back(static_cast<std::int64_t>(pass.taps.size()));
+    pass.offsets.push_back(phase * image.volume + at[0] * image.plane + at[1] * image.row + at[2]);
+  });
+  const std::int64_t height = g.axis[1].small, width = g.axis[2].small;
+  add_packets({{g.axis[0].small, height, width}, {height * width, width, 1}, 0, image.plane, image.row}, lanes, pass);
+  return plan;
+}
+
+ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes) {
+  ConvolutionPlan plan;
+  // The part of the small side that any phase reads, the first of it and its extent.
+  std::array<std::int64_t, 3> first{}, extent{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const WindowAxis& a = g.axis[i];
+    std::int64_t low = 0, high = 0;
+    bool any = false;
+    for (std::int64_t phase = 0; phase < std::min(a.stride, a.large); ++phase) {
+      const std::int64_t n = positions_of_phase(a, phase);
+      if (n == 0) continue;
+      for (const std::int64_t shift : taps_of_phase(a, phase).shifts) {
+        low = any ? std::min(low, shift) : shift;
+        high = any ? std::max(high, shift + n) : shift + n;
+        any = true;
+      }
+    }
+    first[i] = low;
+    extent[i] = high - low;
+  }
+  ImagePlan& image = plan.image;
+  bool stands = true;
+  for (std::size_t i = 0; i < 3; ++i) stands = stands && first[i] == 0 && extent[i] == g.axis[i].small;
+  if (!stands) {
+    ImageAxes& axes = image.phases.emplace_back();
+    for (std::size_t i = 0; i < 3; ++i) axes.axis[i] = {g.axis[i].small, extent[i], 1, first[i]};
+  }
+  image.row = extent[2];
+  image.plane = extent[1] * extent[2];
+  image.volume = extent[0] * image.plane;
+  image.channel = stands ? image.volume : channel_pitch(image.volume);
+
+  const std::array<std::int64_t, 3> strides = {g.axis[0].stride, g.axis[1].stride, g.axis[2].stride};
+  const auto phases = [&](std::size_t i) { return std::min(strides[i], g.axis[i].large); };
+  each({phases(0), phases(1), phases(2)}, [&](const std::array<std::int64_t, 3>& phase) {
+    ConvolutionPass pass;
+    PassGrid grid{{}, {}, 0, image.plane, image.row};
+    std::array<PhaseTaps, 3> taps;
+    const std::array<std::int64_t, 3> pitch = {g.axis[1].large * g.axis[2].large, g.axis[2].large, 1};
+    for (std::size_t i = 0; i < 3; ++i) {
+      taps[i] = taps_of_phase(g.axis[i], phase[i]);
+      grid.count[i] = positions_of_phase(g.axis[i], phase[i]);
+      grid.to_step[i] = pitch[i] * strides[i];
+      grid.to += pitch[i] * phase[i];
+    }
+    if (grid.count[0] * grid.count[1] * grid.count[2] == 0) return;
+    const auto number = [&](std::size_t i) { return static_cast<std::int64_t>(taps[i].taps.size()); };
+    each({number(0), number(1), number(2)}, [&](const std::array<std::int64_t, 3>& t) {
+      std::int64_t tap = 0;
+      std::array<std::int64_t, 3> at{};
+      for (std::size_t i = 0; i < 3; ++i) {
+        const auto k = static_cast<std::size_t>(t[i]);
+        tap = tap * g.axis[i].kernel + taps[i].taps[k];
+        at[i] = taps[i].shifts[k] - first[i];
+      }
+      pass.taps.push_back(tap);
+      pass.offsets.push_back(at[0] * image.plane + at[1] * image.row + at[2]);
+    });
+    // Rows of results that read nothing do not share packets: there is no image between them.
+    if (pass.taps.empty()) grid.row = std::max<std::int64_t>(grid.row, grid.count[2]);
+    add_packets(grid, lanes, pass);
+    plan.passes.push_back(std::move(pass));
+  });
+  return plan;
+}
+
+std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t channels, std::int64_t channel) {
+  std::vector<std::int64_t> all;
+  all.reserve(static_cast<std::size_t>(channels) * pass.offsets.size());
+  for (std::int64_t c = 0; c < channels; ++c)
+    for (const std::int64_t offset : pass.offsets) all.push_back(c * channel + offset);
+  return all;
+}
+
+std::vector<std::int64_t> position_places(const WindowGeometry& g, const ImagePlan& image) {
+  std::vector<std::int64_t> all;
+  all.reserve(static_cast<std::size_t>(g.small()));
+  each({g.axis[0].small, g.axis[1].small, g.axis[2].small},
+       [&](const std::array<std::int64_t, 3>& at) { all.push_back(at[0] * image.plane + at[1] * image.row + at[2]); });
+  return all;
+}
+
+}  // namespace ferrite::detail

@@ -1,0 +1,57 @@
+#pragma once
+/// Where the products of a convolution read and write: images of the operand, offsets of the taps in them, packets of
+/// positions.
+#include <vector>
+
+#include "ferrite/tensor/kernel/convolution.h"
+#include "ferrite/tensor/shape.h"
+
+namespace ferrite::detail {
+
+/// One axis of a convolution: position i of the small side meets position i * stride + tap * dilation - before of the
+/// large side; positions that this side does not have count as zeros.
+struct WindowAxis {
+  std::int64_t large = 1, small = 1, kernel = 1, stride = 1, before = 0, dilation = 1;
+};
+/// Depth, height and width; axes that there are not have extent 1.
+struct WindowGeometry {
+  WindowAxis axis[3];
+
+  std::int64_t taps() const { return axis[0].kernel * axis[1].kernel * axis[2].kernel; }
+  std::int64_t large() const { return axis[0].large * axis[1].large * axis[2].large; }
+  std::int64_t small() const { return axis[0].small * axis[1].small * axis[2].small; }
+};
+
+/// The images of one channel, one for each phase of the strides, one after the other; or the operand where it stands.
+struct ImagePlan {
+  std::vector<ImageAxes> phases;  ///< none: the operand is read where it stands
+  std::int64_t volume = 0;        ///< elements of a phase
+  std::int64_t plane = 0, row = 0;
+  std::int64_t channel = 0;  ///< from channel to channel
+};
+
+/// Results that read the same taps.
+struct ConvolutionPass {
+  std::vector<std::int64_t> taps;     ///< by number, ascending
+  std::vector<std::int64_t> offsets;  ///< of each tap in a channel's images
+  std::vector<PacketPlace> packets;
+  std::vector<PacketSegment> segments;
+  std::int64_t step = 1;  ///< from lane to lane of the results
+};
+
+struct ConvolutionPlan {
+  ImagePlan image;
+  std::vector<ConvolutionPass> passes;
+};
+
+/// From the large side to the small one: one pass. `lanes` of a packet.
+ConvolutionPlan plan_convolution(const WindowGeometry& g, std::int64_t lanes);
+/// From the small side to the large one, the adjoint: one pass for each phase of the strides.
+ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes);
+
+/// Offsets [channels * taps] of all terms of a pass.
+std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t channels, std::int64_t channel);
+/// By position of the small side, row-major: its place in the image of a forward plan.
+std::vector<std::int64_t> position_places(const WindowGeometry& g, const ImagePlan& image);
+
+}  // namespace ferrite::detail

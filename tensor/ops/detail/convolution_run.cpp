@@ -1,0 +1,299 @@
+/// Runs plans of convolutions: images and groups of channels, their shares for threads, and the memory of each.
+#include "ferrite/tensor/ops/detail/convolution_run.h"
+
+#include <algorithm>
+
+#include "ferrite/tensor/kernel/gemm.h"
+#include "ferrite/tensor/kernel/levels.h"
+#include "ferrite/tensor/kernel/matrix.h"
+#include "ferrite/tensor/kernel/scratch.h"
+#include "ferrite/tensor/threads.h"
+#include "ferrite_levels.h"
+
+namespace ferrite::detail {
+
+#define FERRITE_DECLARE(level)                         \
+  namespace level {                                    \
+  extern const ConvolutionKernels convolution_kernels; \
+  }
+FERRITE_EACH_LEVEL(FERRITE_DECLARE)
+#undef FERRITE_DECLARE
+
+namespace {
+
+#define FERRITE_TABLE(level) &level::convolution_kernels,
+constexpr const ConvolutionKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
+#undef FERRITE_TABLE
+constinit const TableInUse<ConvolutionKernels> convolution_in_use(kTables);
+
+template <class T>
+const ConvolutionKernelsOf<T>& kernels_for() {
+  return convolution_in_use.get().floats<T>();
+}
+
+/// Elements that kernels may read past the end of what counts.
+template <class T>
+constexpr std::int64_t kBeyond = 64 / static_cast<std::int64_t>(sizeof(T));
+
+/// Channels, groups and rows of weights of one application.
+struct Extents {
+  std::int64_t N, groups, inner, outer;  ///< channels of the large and of the small side, in one group
+};
+Extents extents_of(const Tensor& large, const Tensor& small, std::int64_t groups) {
+  return {large.shape()[0], groups, large.shape()[1] / groups, small.shape()[1] / groups};
+}
+
+/// f(share) for so many shares, on all threads where there is work for them.
+template <class F>
+void share(std::int64_t shares, std::int64_t multiply_adds, const F& f) {
+  if (shares > 1 && thread_count() > 1 && multiply_adds >= kWorthSharing) return parallel_for(shares, f);
+  for (std::int64_t i = 0; i < shares; ++i) f(i);
+}
+/// Parts into which each of `shares` is cut, at most `most`, so that every thread finds several.
+std::int64_t parts_of(std::int64_t shares, std::int64_t most, std::int64_t multiply_adds) {
+  if (thread_count() == 1 || multiply_adds < kWorthSharing || shares == 0) return 1;
+  return std::clamp<std::int64_t>((2 * thread_count() + shares - 1) / shares, 1, std::max<std::int64_t>(1, most));
+}
+
+/// `channels` of an operand as the image of a plan: where they stand, or in this thread's memory.
+template <class T>
+const T* image_of(const ImagePlan& plan, const T* from, std::int64_t channels, std::int64_t elements) {
+  if (plan.phases.empty()) return from;
+  T* const image = kernel_memory().panels.get<T>(static_cast<std::size_t>(channels * plan.channel + kBeyond<T>));
+  for (std::int64_t c = 0; c < channels; ++c) {
+    T* to = image + c * plan.channel;
+    for (const ImageAxes& axes : plan.phases) {
+      kernels_for<T>().place(from + c * elements, axes, to);
+      to += plan.volume;
+    }
+  }
+  return image;
+}
+
+/// A pass with what it multiplies by: weights [rows, terms] for each group.
+template <class T>
+struct WeightedPass {
+  const ConvolutionPass* pass;
+  std::vector<std::int64_t> offsets;
+  const T* weights;
+};
+
+/// All passes of all groups of all images: `from` and `to` hold so many channels in a group, of so many elements.
+template <class T>
+struct Products {
+  const ConvolutionPlan& plan;
+  std::vector<WeightedPass<T>> passes;
+  std::int64_t N, groups;
+  const T* from;
+  std::int64_t from_channels, from_elements;
+  const T* bias;
+  T* to;
+  std::int64_t to_channels, to_elements;
+
+  void run(std::int64_t multiply_adds) const {
+    const std::int64_t parts = parts_of(N * groups, to_channels / 8, multiply_adds);
+    share(N * groups * parts, multiply_adds, [&](std::int64_t i) { part(i / parts, i % parts, parts); });
+  }
+
+ private:
+  /// Rows of one part of one image and group.
+  void part(std::int64_t image_and_group, std::int64_t part, std::int64_t parts) const {
+    const std::int64_t group = image_and_group % groups;
+    const std::int64_t first = to_channels * part / parts, last = to_channels * (part + 1) / parts;
+    const T* const image =
+        image_of(plan.image, from + image_and_group * from_channels * from_elements, from_channels, from_elements);
+    for (const WeightedPass<T>& w : passes) {
+      const auto terms = static_cast<std::int64_t>(w.offsets.size());
+      kernels_for<T>().forward({.rows = last - first,
+                                .terms = terms,
+                                .weights = w.weights + (group * to_channels + first) * terms,
+                                .weights_row = terms,
+                                .image = image,
+                                .offsets = w.offsets.data(),
+                                .packets = w.pass->packets.data(),
+                                .count = static_cast<std::int64_t>(w.pass->packets.size()),
+                                .segments = w.pass->segments.data(),
+                                .bias = bias ? bias + group * to_channels + first : nullptr,
+                                .out = to + (image_and_group * to_channels + first) * to_elements,
+                                .out_row = to_elements,
+                                .out_step = w.pass->step});
+    }
+  }
+};
+
+template <class T>
+void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, const WindowGeometry& g,
+              std::int64_t groups) {
+  const Extents e = extents_of(x, y, groups);
+  const ConvolutionPlan plan = plan_convolution(g, kernels_for<T>().lanes);
+  const ConvolutionPass& pass = plan.passes[0];
+  Products<T> products{.plan = plan,
+                       .passes = {},
+                       .N = e.N,
+                       .groups = groups,
+                       .from = x.data<T>(),
+                       .from_channels = e.inner,
+                       .from_elements = g.large(),
+                       .bias = bias ? bias->data<T>() : nullptr,
+                       .to = Writer::data<T>(y),
+                       .to_channels = e.outer,
+                       .to_elements = g.small()};
+  products.passes.push_back({&pass, term_offsets(pass, e.inner, plan.image.channel), w.data<T>()});
+  products.run(y.numel() * e.inner * g.taps());
+}
+
+/// The weights w [groups outer, inner, all taps] of a pass from the small side: [groups inner, outer, taps].
+template <class T>
+void weights_of_pass(const T* w, const Extents& e, std::int64_t all, const std::vector<std::int64_t>& taps, T* to) {
+  for (std::int64_t group = 0; group < e.groups; ++group)
+    for (std::int64_t i = 0; i < e.inner; ++i)
+      for (std::int64_t o = 0; o < e.outer; ++o) {
+        const T* const from = w + ((group * e.outer + o) * e.inner + i) * all;
+        for (const std::int64_t tap : taps) *to++ = from[tap];
+      }
+}
+
+template <class T>
+void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, Tensor& x, const WindowGeometry& g,
+                         std::int64_t groups) {
+  const Extents e = extents_of(x, y, groups);
+  const ConvolutionPlan plan = plan_transposed(g, kernels_for<T>().lanes);
+  Products<T> products{.plan = plan,
+                       .passes = {},
+                       .N = e.N,
+                       .groups = groups,
+                       .from = y.data<T>(),
+                       .from_channels = e.outer,
+                       .from_elements = g.small(),
+                       .bias = bias ? bias->data<T>() : nullptr,
+                       .to = Writer::data<T>(x),
+                       .to_channels = e.inner,
+                       .to_elements = g.large()};
+  // In memory that the shares do not ask for.
+  T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(w.numel()));
+  for (const ConvolutionPass& pass : plan.passes) {
+    products.passes.push_back({&pass, term_offsets(pass, e.outer, plan.image.channel), to});
+    weights_of_pass(w.data<T>(), e, g.taps(), pass.taps, to);
+    to += groups * e.inner * e.outer * static_cast<std::int64_t>(pass.taps.size());
+  }
+  products.run(y.numel() * e.inner * g.taps());
+}
+
+/// The gradient of the weights of some channels of a group.
+template <class T>
+class WeightGradient {
+ public:
+  WeightGradient(const Tensor& x, const Tensor& y, Tensor& w, const WindowGeometry& g, std::int64_t groups)
+      : g_(g),
+        e_(extents_of(x, y, groups)),
+        plan_(plan_convolution(g, kernels_for<T>().lanes)),
+        x_(x.data<T>()),
+        y_(y.data<T>()),
+        w_(Writer::data<T>(w)),
+        multiply_adds_(y.numel() * e_.inner * g.taps()),
+        by_positions_(2 * e_.outer < kernels_for<T>().lanes) {
+    if (by_positions_) {
+      const std::int64_t rows = g.axis[0].small * g.axis[1].small;
+      for (std::int64_t r = 0; r < rows; ++r)
+        rows_.push_back(
+            {r / g.axis[1].small * plan_.image.plane + r % g.axis[1].small * plan_.image.row, r * g.axis[2].small});
+    } else {
+      places_ = position_places(g, plan_.image);
+    }
+  }
+
+  void run() {
+    const std::int64_t parts = parts_of(e_.groups, e_.inner, multiply_adds_);
+    share(e_.groups * parts, multiply_adds_, [&](std::int64_t i) {
+      const std::int64_t part = i % parts;
+      channels(i / parts, e_.inner * part / parts, e_.inner * (part + 1) / parts);
+    });
+  }
+
+ private:
+  void channels(std::int64_t group, std::int64_t first, std::int64_t last) const {
+    const std::int64_t taps = g_.taps(), terms = (last - first) * taps;
+    const std::vector<std::int64_t> offsets = term_offsets(plan_.passes[0], last - first, plan_.image.channel);
+    const std::int64_t lanes = kernels_for<T>().lanes;
+    const std::int64_t columns = by_positions_ ? e_.outer : (e_.outer + lanes - 1) / lanes * lanes;
+    T* const totals = kernel_memory().tiles.get<T>(static_cast<std::size_t>(terms * columns));
+    std::fill_n(totals, terms * columns, T(0));
+    for (std::int64_t n = 0; n < e_.N; ++n) {
+      const T* const from = x_ + ((n * e_.groups + group) * e_.inner + first) * g_.large();
+      const T* const image = image_of(plan_.image, from, last - first, g_.large());
+      const T* const y = y_ + (n * e_.groups + group) * e_.outer * g_.small();
+      if (by_positions_) {
+        kernels_for<T>().dots({.terms = terms,
+                               .offsets = offsets.data(),
+                               .image = image,
+                               .length = g_.axis[2].small,
+                               .count = static_cast<std::int64_t>(rows_.size()),
+                               .position_rows = rows_.data(),
+                               .rows = e_.outer,
+                               .g = y,
+                               .g_row = g_.small(),
+                               .totals = totals,
+                               .totals_row = terms});
+      } else {
+        blocks(image, y, offsets, columns, totals);
+      }
+    }
+    for (std::int64_t o = 0; o < e_.outer; ++o) {
+      T* const to = w_ + ((group * e_.outer + o) * e_.inner + first) * taps;
+      for (std::int64_t k = 0; k < terms; ++k) to[k] = by_positions_ ? totals[o * terms + k] : totals[k * columns + o];
+    }
+  }
+
+  /// One image: blocks of 256 positions.
+  void blocks(const T* image, const T* y, const std::vector<std::int64_t>& offsets, std::int64_t columns,
+              T* totals) const {
+    T* const block = kernel_memory().rows.get<T>(static_cast<std::size_t>(kBlockK * columns));
+    for (std::int64_t p = 0; p < g_.small(); p += kBlockK) {
+      const std::int64_t n = std::min(kBlockK, g_.small() - p);
+      kernels_for<T>().transpose(y + p, g_.small(), e_.outer, n, block, columns);
+      kernels_for<T>().weights({.terms = static_cast<std::int64_t>(offsets.size()),
+                                .offsets = offsets.data(),
+                                .image = image,
+                                .positions = n,
+                                .places = places_.data() + p,
+                                .g = block,
+                                .columns = columns,
+                                .totals = totals});
+    }
+  }
+
+  const WindowGeometry& g_;
+  const Extents e_;
+  const ConvolutionPlan plan_;
+  const T* x_;
+  const T* y_;
+  T* w_;
+  std::int64_t multiply_adds_;
+  bool by_positions_;  ///< few rows of weights: lanes along positions
+  std::vector<PositionRow> rows_;
+  std::vector<std::int64_t> places_;
+};
+
+}  // namespace
+
+void run_convolution(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, const WindowGeometry& g,
+                     std::int64_t groups) {
+  if (y.numel() == 0) return;
+  if (y.dtype() == Dtype::f32) return convolve<float>(x, w, bias, y, g, groups);
+  convolve<double>(x, w, bias, y, g, groups);
+}
+
+void run_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, Tensor& x, const WindowGeometry& g,
+                    std::int64_t groups) {
+  if (x.numel() == 0) return;
+  if (x.dtype() == Dtype::f32) return convolve_transposed<float>(y, w, bias, x, g, groups);
+  convolve_transposed<double>(y, w, bias, x, g, groups);
+}
+
+void run_weight_gradient(const Tensor& x, const Tensor& y, Tensor& w, const WindowGeometry& g, std::int64_t groups) {
+  if (w.numel() == 0) return;
+  if (w.dtype() == Dtype::f32) return WeightGradient<float>(x, y, w, g, groups).run();
+  WeightGradient<double>(x, y, w, g, groups).run();
+}
+
+}  // namespace ferrite::detail

@@ -1,0 +1,149 @@
+// Convolutions: what is refused and in which words, and bits that depend on neither batch nor threads.
+#include "ferrite/tensor/convolution.h"
+
+#include <boost/test/unit_test.hpp>
+#include <functional>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/threads.h"
+
+using namespace ferrite;
+
+namespace {
+
+Tensor some(const Shape& shape, std::uint64_t stream, Dtype dtype = Dtype::f32) {
+  return uniform(shape, {.seed = 17, .stream = stream}, -1, 1, dtype);
+}
+
+/// The message of what a call throws, or "".
+template <class E>
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const E& e) {
+    return e.what();
+  }
+  return "";
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.to_vector<float>() == b.to_vector<float>();
+}
+
+struct Gradients {
+  Tensor y, gx, gw;
+};
+Gradients gradients(const Tensor& x, const Tensor& w, const ConvolutionOptions& o) {
+  Tape tape;
+  const Tensor a = tape.watch(x), b = tape.watch(w);
+  const Tensor y = conv2d(a, b, {}, o);
+  const Tensors g = tape.grad(y, {a, b}, {}, some(y.shape(), 9));
+  return {y, g[0], g[1]};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(convolutions)
+
+BOOST_AUTO_TEST_CASE(shapes_that_do_not_fit_are_refused) {
+  const Tensor x = some({2, 4, 9}, 1), w = some({6, 4, 3}, 2);
+  const std::pair<std::function<void()>, std::string> calls[] = {
+      {[&] { (void)conv1d(some({9}, 1), w); }, "conv1d: expects rank 3, or 2 without a batch, got [9]"},
+      {[&] { (void)conv2d(x, w); }, "conv2d: the weight needs rank 4, got [6, 4, 3]"},
+      {[&] {
+         (void)conv1d(x, some({6, 3, 3}, 2));
+       },
+       "conv1d: weight [6, 3, 3] in 1 groups takes 3 channels, got [2, 4, 9]"},
+      {[&] {
+         (void)conv1d(x, some({6, 4, 0}, 2));
+       },
+       "conv1d: the kernel has no elements: [6, 4, 0]"},
+      {[&] { (void)conv1d(x, w, some({5}, 3)); }, "conv1d: the bias needs 6 elements, got [5]"},
+      {[&] {
+         (void)conv1d(x, w, {}, {.stride = {1, 2, 3}});
+       },
+       "conv1d: stride needs one number or 1, got [1, 2, 3]"},
+      {[&] { (void)conv1d(x, w, {}, {.dilation = {5}}); },
+       "conv1d: the kernel reaches over 11 elements of axis 2, which has 9 with its padding: [2, 4, 9]"},
+      {[&] { (void)conv1d(x, w, {}, {.padding = {9}, .padding_mode = PaddingMode::reflect}); },
+       "pad: axis 2 of [2, 4, 9] has too few elements for 9 more of this mode"},
+      {[&] { (void)conv1d(x, w, {}, {.padding = {10}, .padding_mode = PaddingMode::circular}); },
+       "pad: axis 2 of [2, 4, 9] has too few elements for 10 more of this mode"},
+      {[&] {
+         (void)pad(x, {1}, {1, 2}, PaddingMode::reflect);
+       },
+       "pad: before and after need one amount for each axis: [1] and [1, 2] for [2, 4, 9]"},
+      {[&] { (void)conv_transpose1d(x, w); }, "conv_transpose1d: weight [6, 4, 3] takes 6 channels, got [2, 4, 9]"},
+      {[&] {
+         (void)conv_transpose1d(some({2, 6, 1}, 1), w, {}, {.padding = {2}});
+       },
+       "conv_transpose1d: nothing is left of axis 2: [2, 6, 1] with padding [2]"},
+  };
+  for (const auto& [call, message] : calls) BOOST_TEST(message_of<ShapeError>(call) == message);
+}
+
+BOOST_AUTO_TEST_CASE(values_that_no_option_allows_are_refused) {
+  const Tensor x = some({2, 4, 9}, 1), w = some({6, 4, 3}, 2);
+  const std::pair<std::function<void()>, std::string> calls[] = {
+      {[&] { (void)conv1d(x, w, {}, {.stride = {0}}); }, "conv1d: stride must be at least 1, got [0]"},
+      {[&] { (void)conv1d(x, w, {}, {.padding = {-1}}); }, "conv1d: padding must be at least 0, got [-1]"},
+      {[&] { (void)conv1d(x, w, {}, {.dilation = {-2}}); }, "conv1d: dilation must be at least 1, got [-2]"},
+      {[&] { (void)conv1d(x, w, {}, {.groups = 3}); },
+       "conv1d: groups must divide both numbers of channels, got 3 groups of 4 to 6"},
+      {[&] { (void)conv1d(x, w, {}, {.stride = {2}, .padding = ConvolutionPadding::same}); },
+       "conv1d: padding `same` takes strides of 1, got [2]"},
+      {[&] {
+         (void)pad(x, {0, 0, -1}, {0, 0, 0}, PaddingMode::circular);
+       },
+       "pad: amounts must not be negative with a mode: [0, 0, -1] and [0, 0, 0]; crop with slice"},
+      {[&] {
+         (void)conv_transpose1d(some({2, 6, 5}, 1), w, {}, {.output_padding = {2}, .groups = 2});
+       },
+       "conv_transpose1d: output_padding must be less than the stride or than the dilation, got [2] with [1] and [1]"},
+      {[&] {
+         (void)conv_transpose1d(some({2, 6, 5}, 1), w, {}, {.groups = 4});
+       },
+       "conv_transpose1d: groups must divide the number of channels, got 4 groups of 6"},
+  };
+  for (const auto& [call, message] : calls) BOOST_TEST(message_of<ValueError>(call) == message);
+  BOOST_TEST(message_of<DtypeError>([&] { (void)conv1d(cast(x, Dtype::f64), w); }) ==
+             "conv1d: dtypes differ: f64[2, 4, 9] and f32[6, 4, 3]; cast one of them");
+  BOOST_TEST(message_of<DtypeError>([&] { (void)conv1d(cast(x, Dtype::i64), w); }) ==
+             "conv1d: dtype i64 is not supported; cast to a float");
+}
+
+BOOST_AUTO_TEST_CASE(an_image_alone_has_the_bits_that_it_has_in_a_batch) {
+  const Tensor x = some({5, 3, 11, 13}, 1), w = some({10, 3, 3, 3}, 2);
+  const Tensor y = conv2d(x, w, {}, {.stride = {2, 1}, .padding = {1}});
+  for (std::int64_t n = 0; n < 5; ++n)
+    BOOST_TEST(same_bits(select(y, 0, n), conv2d(select(x, 0, n), w, {}, {.stride = {2, 1}, .padding = {1}})));
+}
+
+BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_threads) {
+  const struct {
+    Shape x, w;
+    ConvolutionOptions options;
+  } cases[] = {{{1, 24, 40, 40}, {40, 24, 3, 3}, {.padding = {1}}},
+               {{3, 32, 30, 30}, {32, 8, 3, 3}, {.stride = {2}, .padding = {1}, .groups = 4}},
+               {{2, 96, 64, 64}, {96, 1, 3, 3}, {.padding = {1}, .groups = 96}}};
+  for (const auto& c : cases) {
+    const Tensor x = some(c.x, 1), w = some(c.w, 2);
+    const Gradients one = gradients(x, w, c.options);
+    for (const int threads : {2, 5}) {
+      set_threads(threads);
+      const Gradients many = gradients(x, w, c.options);
+      set_threads(1);
+      BOOST_TEST(same_bits(one.y, many.y));
+      BOOST_TEST(same_bits(one.gx, many.gx));
+      BOOST_TEST(same_bits(one.gw, many.gw));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_product_of_one_tap_is_a_matrix_product) {
+  const Tensor x = some({1, 300, 37}, 1), w = some({11, 300, 1}, 2);
+  BOOST_TEST(same_bits(conv1d(x, w), unsqueeze(matmul(reshape(w, {11, 300}), select(x, 0, 0)), 0)));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
