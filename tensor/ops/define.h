@@ -56,7 +56,15 @@ Family frame_family();
 Family linalg_family();
 Family convolution_family();
 // Of composites.
+Family activation_family();
+Family arrangement_family();
+Family composite_catalogue_family();
 Family composite_family();
+Family count_family();
+Family diagonal_family();
+Family einsum_family();
+Family norm_family();
+Family vector_product_family();
 Family composite_shape_family();
 Family composite_value_family();
 Family composite_padding_family();

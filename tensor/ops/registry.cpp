@@ -13,11 +13,11 @@ std::span<const Primitive* const> primitives() {
 }
 
 std::span<const Primitive* const> composites() {
-  static const std::vector<const Primitive*> all =
-      detail::joined({detail::composite_family(), detail::composite_shape_family(), detail::composite_value_family(),
-                      detail::composite_padding_family(), detail::composite_random_family(),
-                      detail::composite_window_family(), detail::composite_fourier_family(),
-                      detail::composite_frequency_family(), detail::composite_spectrogram_family()});
+  static const std::vector<const Primitive*> all = detail::joined(
+      {detail::composite_family(), detail::composite_shape_family(), detail::composite_value_family(),
+       detail::composite_padding_family(), detail::composite_random_family(), detail::composite_window_family(),
+       detail::composite_fourier_family(), detail::composite_frequency_family(), detail::composite_spectrogram_family(),
+       detail::composite_catalogue_family()});
   return all;
 }
 

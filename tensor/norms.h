@@ -1,0 +1,68 @@
+#pragma once
+/// Norms, distances and reductions beside those of tensor/ops.h. Semantics follow PyTorch's functions (torch.linalg.
+/// vector_norm, torch.nn.functional.normalize, cosine_similarity, pairwise_distance, torch.cdist, nansum, ...): NaN and
+/// ties as there, and at points without a derivative the subgradient 0, as there. Axes that are left out stand for all;
+/// `keepdim` leaves extents of 1.
+#include <limits>
+
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite {
+
+/// Options of `norm`.
+struct NormOptions {
+  double p = 2;  ///< any number but NaN: 0 counts what is not 0, infinity is the largest |x|, -infinity the least
+  Shape axes{};  ///< the axes that one norm takes together; empty: all
+  bool keepdim = false;
+};
+/// (sum of |x|^p)^(1 / p) over axes, f32 or f64. Gradient 0 where the norm is 0; of the largest and least |x| ties
+/// share it evenly; of p = 0 it is 0. Throws DtypeError for integers, ValueError for p = NaN, ShapeError for an
+/// infinite or negative p of no elements.
+Tensor norm(const Tensor& x, const NormOptions& options = {});
+
+/// sqrt(var(x, axes, keepdim, correction)): torch.std, f32 or f64. Gradient 0 where it is 0. Errors as `var`.
+Tensor stddev(const Tensor& x, const Shape& axes = {}, bool keepdim = false, double correction = 1);
+
+/// Options of `normalize`.
+struct NormalizeOptions {
+  double p = 2;
+  std::int64_t axis = 1;
+  double epsilon = 1e-12;
+};
+/// x / max(norm(x, p) along an axis, epsilon). Throws as `norm`, and ValueError for a negative epsilon.
+Tensor normalize(const Tensor& x, const NormalizeOptions& options = {});
+
+/// a . b / (max(|a|, epsilon) max(|b|, epsilon)) along an axis, which is dropped; shapes broadcast. Throws ShapeError,
+/// DtypeError, and ValueError for a negative epsilon.
+Tensor cosine_similarity(const Tensor& a, const Tensor& b, std::int64_t axis = 1, double epsilon = 1e-8);
+
+/// Options of `pairwise_distance`.
+struct PairwiseDistanceOptions {
+  double p = 2;
+  double epsilon = 1e-6;  ///< added to every difference
+  bool keepdim = false;
+};
+/// The norm of a - b + epsilon along the last axis; shapes broadcast.
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, const PairwiseDistanceOptions& options = {});
+
+/// Distances of every row of a from every row of b: a [..., P, M], b [..., R, M] -> [..., P, R], leading axes
+/// broadcast; p >= 0 or infinity. Computed from differences, in memory of P R M elements: no cancellation between close
+/// rows. Throws ShapeError for ranks below 2 and unequal M, ValueError for p < 0.
+Tensor cdist(const Tensor& a, const Tensor& b, double p = 2);
+
+/// Sum of the elements that are not NaN; of integers and bool it is `sum`.
+Tensor nansum(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+/// Mean of the elements that are not NaN, f32 or f64; NaN where there are none.
+Tensor nanmean(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+
+/// Whether some element is not 0 (a NaN is not): bool, false of no elements. Not differentiable, as the next two.
+Tensor any(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+/// Whether no element is 0: true of no elements.
+Tensor all(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+/// How many elements are not 0, i64.
+Tensor count_nonzero(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+
+/// {amin(x), amax(x)}.
+Tensors aminmax(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+
+}  // namespace ferrite

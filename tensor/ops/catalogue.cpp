@@ -1,0 +1,13 @@
+/// The operations and composed functions of activations, norms, rearrangements and mathematics, as one list each.
+#include "ferrite/tensor/ops/define.h"
+
+namespace ferrite::detail {
+
+Family composite_catalogue_family() {
+  static const std::vector<const Primitive*> all =
+      joined({activation_family(), norm_family(), count_family(), diagonal_family(), arrangement_family(),
+              einsum_family(), vector_product_family()});
+  return all;
+}
+
+}  // namespace ferrite::detail

@@ -1,0 +1,317 @@
+/// Norms and distances, composed of operations.
+#include "ferrite/tensor/norms.h"
+
+#include <cmath>
+
+#include "ferrite/tensor/ops/detail/composing.h"
+#include "ferrite/tensor/ops/detail/groups.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// f(x) where x is not 0, else `at_zero` with gradient 0: f's own slope there may be infinite.
+template <class F>
+Tensor away_from_zero(const Tensor& x, double at_zero, F f) {
+  const Tensor zero = eq(x, 0.0);
+  return where(zero, at_zero, f(where(zero, 1.0, x)));
+}
+
+struct NormAttrs {
+  double p = 2;
+  Shape axes{};
+  bool keepdim = false;
+  static constexpr auto fields =
+      std::tuple(attr("p", &NormAttrs::p), attr("axes", &NormAttrs::axes), attr("keepdim", &NormAttrs::keepdim));
+};
+
+double norm_of(const std::vector<double>& v, double p) {
+  double total = p == -kInfinity ? kInfinity : 0;
+  for (const double x : v) {
+    const double a = std::fabs(x);
+    if (p == kInfinity) {
+      total = std::fmax(total, a);
+    } else if (p == -kInfinity) {
+      total = std::fmin(total, a);
+    } else {
+      total += p == 0 ? x != 0 : std::pow(a, p);
+    }
+  }
+  return std::isinf(p) || p == 0 ? total : std::pow(total, 1 / p);
+}
+
+struct Norm {
+  using Attributes = NormAttrs;
+  static constexpr auto name = "norm", onnx = "";
+  static constexpr auto summary = "(sum of |x|^p over axes)^(1 / p); p = 0 counts, +-infinity: the extreme |x|";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Tensor& x = in[0];
+    const auto total = [&](const Tensor& terms) { return sum(terms, a.axes, a.keepdim); };
+    if (a.axes.rank() == 0 && a.p != 0) return abs(x);  // rank 0
+    if (a.p == kInfinity) return amax(abs(x), a.axes, a.keepdim);
+    if (a.p == -kInfinity) return amin(abs(x), a.axes, a.keepdim);
+    if (a.p == 0) return total(square(sign(where(eq(x, x), x, 1.0))));  // a NaN counts
+    if (a.p == 1) return total(abs(x));
+    if (a.p == 2) return away_from_zero(total(square(x)), 0, [](const Tensor& t) { return sqrt(t); });
+    const double power_of_zero = a.p < 0 ? kInfinity : 0;
+    const Tensor powers = away_from_zero(abs(x), power_of_zero, [&](const Tensor& t) { return pow(t, a.p); });
+    return away_from_zero(total(powers), power_of_zero, [&](const Tensor& t) { return pow(t, 1 / a.p); });
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) { return norm_of(v, a.p); });
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list;
+    for (const double p : {2.0, 1.0, 0.0, kInfinity, -kInfinity, 3.0, 1.5, 0.5, -2.0}) {
+      list.push_back({.inputs = {{{3, 5}}}, .attrs = NormAttrs{p, {1}}, .smooth_at_ties = false});
+      list.push_back({.inputs = {{{2, 3, 2}}}, .attrs = NormAttrs{p, {0, 2}, true}, .smooth_at_ties = false});
+      list.push_back({.inputs = {{{}}}, .attrs = NormAttrs{p, {}}, .smooth_at_ties = false});
+      if (p >= 0 && !std::isinf(p)) list.push_back({.inputs = {{{3, 0}}}, .attrs = NormAttrs{p, {1}}});
+    }
+    return list;
+  }
+};
+
+struct StddevAttrs {
+  Shape axes{};
+  bool keepdim = false;
+  double correction = 1;
+  static constexpr auto fields = std::tuple(attr("axes", &StddevAttrs::axes), attr("keepdim", &StddevAttrs::keepdim),
+                                            attr("correction", &StddevAttrs::correction));
+};
+
+struct Stddev {
+  using Attributes = StddevAttrs;
+  static constexpr auto name = "stddev", onnx = "", summary = "the square root of var; gradient 0 at 0";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    return away_from_zero(var(in[0], a.axes, a.keepdim, a.correction), 0, [](const Tensor& t) { return sqrt(t); });
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) {
+      double mean = 0, squares = 0;
+      for (const double x : v) mean += x / static_cast<double>(v.size());
+      for (const double x : v) squares += (x - mean) * (x - mean);
+      return std::sqrt(squares / std::fmax(0, static_cast<double>(v.size()) - a.correction));
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 5}}}, .attrs = StddevAttrs{{1}}, .smooth_at_ties = false},
+            {.inputs = {{{2, 3, 4}}}, .attrs = StddevAttrs{{0, 2}, true, 0}, .smooth_at_ties = false},
+            {.inputs = {{{2, 6}}}, .attrs = StddevAttrs{{0, 1}, false, 2.5}, .smooth_at_ties = false},
+            {.inputs = {{{0, 3}}}, .attrs = StddevAttrs{{1}}}};
+  }
+};
+
+struct NormalizeAttrs {
+  double p = 2;
+  int axis = 1;
+  double epsilon = 1e-12;
+  static constexpr auto fields = std::tuple(attr("p", &NormalizeAttrs::p), attr("axis", &NormalizeAttrs::axis),
+                                            attr("epsilon", &NormalizeAttrs::epsilon));
+};
+
+/// The larger of a norm and epsilon.
+Tensor at_least(const Tensor& norm, double epsilon) { return clamp(norm, epsilon, kInfinity); }
+
+struct Normalize {
+  using Attributes = NormalizeAttrs;
+  static constexpr auto name = "normalize", onnx = "LpNormalization", summary = "x / max(norm along an axis, epsilon)";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    return in[0] / at_least(norm(in[0], {.p = a.p, .axes = {a.axis}, .keepdim = true}), a.epsilon);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    map_groups(in[0], {a.axis}, out[0], [&](std::vector<double>& v) {
+      const double scale = std::fmax(norm_of(v, a.p), a.epsilon);
+      for (double& x : v) x /= scale;
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 5}}}, .attrs = NormalizeAttrs{2, 1, 0.01}, .smooth_at_ties = false},
+            {.inputs = {{{4, 2, 3}}}, .attrs = NormalizeAttrs{1, 0, 0.01}, .smooth_at_ties = false},
+            {.inputs = {{{2, 3}}}, .attrs = NormalizeAttrs{kInfinity, 1, 0.01}, .smooth_at_ties = false},
+            {.inputs = {{{2, 3}}}, .attrs = NormalizeAttrs{2, 1, 9}, .smooth_at_ties = false}};
+  }
+};
+
+struct CosineAttrs {
+  int axis = 1;
+  double epsilon = 1e-8;
+  static constexpr auto fields = std::tuple(attr("axis", &CosineAttrs::axis), attr("epsilon", &CosineAttrs::epsilon));
+};
+
+struct CosineSimilarity {
+  using Attributes = CosineAttrs;
+  static constexpr auto name = "cosine_similarity", onnx = "";
+  static constexpr auto summary = "a . b / (max(|a|, epsilon) max(|b|, epsilon)) along an axis";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const auto scaled = [&](const Tensor& x) {
+      return x / at_least(norm(x, {.axes = {a.axis}, .keepdim = true}), a.epsilon);
+    };
+    return sum(scaled(in[0]) * scaled(in[1]), {a.axis});
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for_each_group(
+        in[0], {a.axis}, [&, next = std::size_t{0}](const Shape&, const std::vector<Shape>& members) mutable {
+          double product = 0, aa = 0, bb = 0;
+          for (const Shape& i : members) {
+            const double x = in[0].at(i), y = in[1].broadcast_at(i);
+            product += x * y, aa += x * x, bb += y * y;
+          }
+          out[0].values[next++] = product / std::fmax(std::sqrt(aa), a.epsilon) / std::fmax(std::sqrt(bb), a.epsilon);
+        });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 5}}, {{3, 5}}}, .attrs = CosineAttrs{1, 0.01}, .smooth_at_ties = false},
+            {.inputs = {{{4, 2, 3}}, {{4, 1, 3}}}, .attrs = CosineAttrs{0, 0.01}, .smooth_at_ties = false}};
+  }
+};
+
+struct PairwiseAttrs {
+  double p = 2, epsilon = 1e-6;
+  bool keepdim = false;
+  static constexpr auto fields = std::tuple(attr("p", &PairwiseAttrs::p), attr("epsilon", &PairwiseAttrs::epsilon),
+                                            attr("keepdim", &PairwiseAttrs::keepdim));
+};
+
+struct PairwiseDistance {
+  using Attributes = PairwiseAttrs;
+  static constexpr auto name = "pairwise_distance", onnx = "";
+  static constexpr auto summary = "the norm of a - b + epsilon along the last axis";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    return norm(in[0] - in[1] + a.epsilon, {.p = a.p, .axes = {-1}, .keepdim = a.keepdim});
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    Dense gaps = in[0];
+    for_each_index(gaps.shape, [&](const Shape& i) { gaps.at(i) += a.epsilon - in[1].broadcast_at(i); });
+    reduce_groups(gaps, {gaps.shape.rank() - 1}, out[0], [&](const std::vector<double>& v) { return norm_of(v, a.p); });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 5}}, {{3, 5}}}, .attrs = PairwiseAttrs{2, 0.125}, .smooth_at_ties = false},
+            {.inputs = {{{2, 3, 4}}, {{3, 1}}}, .attrs = PairwiseAttrs{1, 0.125, true}, .smooth_at_ties = false}};
+  }
+};
+
+struct CdistAttrs {
+  double p = 2;
+  static constexpr auto fields = std::tuple(attr("p", &CdistAttrs::p));
+};
+
+struct Cdist {
+  using Attributes = CdistAttrs;
+  static constexpr auto name = "cdist", onnx = "";
+  static constexpr auto summary = "the norm of every difference of a row of a and a row of b";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    return norm(unsqueeze(in[0], -2) - unsqueeze(in[1], -3), {.p = a.p, .axes = {-1}});
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const int rank = out[0].shape.rank();
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      std::vector<double> gap(static_cast<std::size_t>(in[0].shape[-1]));
+      Shape x = i, y = i;
+      y[rank - 2] = i[rank - 1];
+      for (std::size_t m = 0; m < gap.size(); ++m) {
+        x[rank - 1] = y[rank - 1] = static_cast<std::int64_t>(m);
+        gap[m] = in[0].broadcast_at(x) - in[1].broadcast_at(y);
+      }
+      out[0].at(i) = norm_of(gap, a.p);
+    });
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list;
+    for (const double p : {2.0, 1.0, 0.0, kInfinity, 3.0})
+      list.push_back({.inputs = {{{3, 4}}, {{2, 4}}}, .attrs = CdistAttrs{p}, .smooth_at_ties = false});
+    list.push_back({.inputs = {{{2, 1, 3, 2}}, {{3, 2, 2}}}, .attrs = CdistAttrs{2}, .smooth_at_ties = false});
+    list.push_back({.inputs = {{{0, 2}}, {{3, 2}}}, .attrs = CdistAttrs{2}});
+    return list;
+  }
+};
+
+void check_power(std::string_view where, double p, const Tensor& x, const Shape& axes) {
+  if (std::isnan(p)) throw ValueError(std::string(where) + ": p must be a number, got nan");
+  std::int64_t n = 1;
+  for (const std::int64_t a : axes) n *= x.shape()[static_cast<int>(a)];
+  if (n == 0 && (p < 0 || std::isinf(p)))
+    throw_shape(where, "no elements to choose from with p = " + Scalar(p).str() + ": " + x.shape().str());
+}
+void check_epsilon(std::string_view where, double epsilon) {
+  if (!(epsilon >= 0))
+    throw ValueError(std::string(where) + ": epsilon must not be negative, got " + Scalar(epsilon).str());
+}
+/// Two operands of one float dtype and their common shape.
+Shape check_pair(std::string_view where, const Tensor& a, const Tensor& b) {
+  check_float(a, where);
+  if (a.dtype() != b.dtype())
+    throw_dtype(where, "dtypes differ: " + a.spec().str() + " and " + b.spec().str() + "; cast one of them");
+  return broadcast(a.shape(), b.shape(), where);
+}
+
+}  // namespace
+
+Family norm_family() {
+  static constexpr const Primitive* list[] = {&composite<Norm>,      &composite<Stddev>,
+                                              &composite<Normalize>, &composite<CosineSimilarity>,
+                                              &composite<Cdist>,     &composite<PairwiseDistance>};
+  return list;
+}
+
+}  // namespace detail
+
+using namespace detail;
+
+Tensor norm(const Tensor& x, const NormOptions& options) {
+  check_float(x, "norm");
+  const Shape axes = axes_of(options.axes, x.rank(), "norm");
+  check_power("norm", options.p, x, axes);
+  return composed<Norm>({{&x}}, {options.p, axes, options.keepdim});
+}
+
+Tensor stddev(const Tensor& x, const Shape& axes, bool keepdim, double correction) {
+  check_float(x, "stddev");
+  if (!std::isfinite(correction))
+    throw ValueError("stddev: the correction must be finite, got " + Scalar(correction).str());
+  return composed<Stddev>({{&x}}, {axes_of(axes, x.rank(), "stddev"), keepdim, correction});
+}
+
+Tensor normalize(const Tensor& x, const NormalizeOptions& options) {
+  check_float(x, "normalize");
+  const int axis = axis_of(options.axis, x.rank(), "normalize");
+  check_power("normalize", options.p, x, {axis});
+  check_epsilon("normalize", options.epsilon);
+  return composed<Normalize>({{&x}}, {options.p, axis, options.epsilon});
+}
+
+Tensor cosine_similarity(const Tensor& a, const Tensor& b, std::int64_t axis, double epsilon) {
+  const Shape common = check_pair("cosine_similarity", a, b);
+  const int at = axis_of(axis, common.rank(), "cosine_similarity");
+  check_epsilon("cosine_similarity", epsilon);
+  const Tensor x = expand(a, common), y = expand(b, common);  // an axis that broadcasts counts as often as it stands
+  return composed<CosineSimilarity>({{&x, &y}}, {at, epsilon});
+}
+
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, const PairwiseDistanceOptions& options) {
+  const Shape common = check_pair("pairwise_distance", a, b);
+  if (common.rank() == 0) throw_shape("pairwise_distance", "the operands need an axis: [] and []");
+  check_power("pairwise_distance", options.p, expand(a, common), {common.rank() - 1});
+  return composed<PairwiseDistance>({{&a, &b}}, {options.p, options.epsilon, options.keepdim});
+}
+
+Tensor cdist(const Tensor& a, const Tensor& b, double p) {
+  check_float(a, "cdist");
+  if (a.dtype() != b.dtype())
+    throw_dtype("cdist", "dtypes differ: " + a.spec().str() + " and " + b.spec().str() + "; cast one of them");
+  if (a.rank() < 2 || b.rank() < 2 || a.shape()[-1] != b.shape()[-1])
+    throw_shape("cdist", "[..., P, M] and [..., R, M] are needed, got " + a.shape().str() + " and " + b.shape().str());
+  if (!(p >= 0)) throw ValueError("cdist: p must not be negative, got " + Scalar(p).str());
+  if (a.shape()[-1] == 0 && std::isinf(p)) p = 1;  // the largest of no differences is 0, as any other norm of them
+  return composed<Cdist>({{&a, &b}}, {p});
+}
+
+}  // namespace ferrite
