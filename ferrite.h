@@ -43,6 +43,7 @@
 #include "ferrite/tensor/fft.h"
 #include "ferrite/tensor/generator.h"
 #include "ferrite/tensor/instruction_set.h"
+#include "ferrite/tensor/linalg.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/ops.h"

@@ -18,11 +18,21 @@ constexpr std::string_view kFourier =
     "StableHLO's fft takes and gives complex numbers, a type that programs here do not have";
 constexpr std::string_view kFourierHint = "export the functions before and behind it";
 
+constexpr std::string_view kElimination = "StableHLO has no pivots, reflections or rotations but in custom calls";
+constexpr std::string_view kEliminationHint = "compute it outside of the traced function and give it as an input";
+
 constexpr StablehloRefusal kRefusals[] = {{"uniform", kDraws, kDrawsHint},
                                           {"normal", kDraws, kDrawsHint},
                                           {"rfft", kFourier, kFourierHint},
                                           {"irfft", kFourier, kFourierHint},
-                                          {"fft", kFourier, kFourierHint}};
+                                          {"fft", kFourier, kFourierHint},
+                                          {"solve", kElimination, kEliminationHint},
+                                          {"solve_triangular", kElimination, kEliminationHint},
+                                          {"det", kElimination, kEliminationHint},
+                                          {"slogdet", kElimination, kEliminationHint},
+                                          {"cholesky", kElimination, kEliminationHint},
+                                          {"qr", kElimination, kEliminationHint},
+                                          {"eigh", kElimination, kEliminationHint}};
 
 const StablehloRefusal* find_refusal(const Primitive& op) {
   for (const StablehloRefusal& r : kRefusals)

@@ -53,8 +53,9 @@ Family creation_family();
 Family random_family();
 Family fourier_family();
 Family frame_family();
-Family linalg_family();
 Family convolution_family();
+Family linear_system_family();
+Family factorisation_family();
 // Of composites.
 Family activation_family();
 Family arrangement_family();

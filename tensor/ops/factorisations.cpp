@@ -1,0 +1,288 @@
+/// Factorisations of small matrices: Cholesky, QR, eigenvalues of symmetric ones.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ferrite/tensor/ops/detail/matrices.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+using Rows = std::vector<std::vector<double>>;
+
+Rows rows_of(const Dense& a, std::int64_t index) {
+  const std::int64_t m = a.shape[-2], n = a.shape[-1];
+  Rows rows(static_cast<std::size_t>(m));
+  for (std::int64_t i = 0; i < m; ++i) {
+    const auto begin = a.values.begin() + (index * m + i) * n;
+    rows[static_cast<std::size_t>(i)].assign(begin, begin + n);
+  }
+  return rows;
+}
+void put(const Rows& rows, std::int64_t index, Dense& out) {
+  auto to = out.values.begin() + index * out.shape[-2] * out.shape[-1];
+  for (std::int64_t i = 0; i < out.shape[-2]; ++i)
+    to = std::copy_n(rows[static_cast<std::size_t>(i)].begin(), out.shape[-1], to);
+}
+Rows symmetric(const Rows& a) {
+  Rows s = a;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < a.size(); ++j) s[i][j] = (a[i][j] + a[j][i]) / 2;
+  return s;
+}
+Rows identity(std::size_t n) {
+  Rows one(n, std::vector<double>(n));
+  for (std::size_t i = 0; i < n; ++i) one[i][i] = 1;
+  return one;
+}
+Rows product(const Rows& a, const Rows& b) {
+  Rows c(a.size(), std::vector<double>(b.empty() ? 0 : b[0].size()));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t k = 0; k < b.size(); ++k)
+      for (std::size_t j = 0; j < c[i].size(); ++j) c[i][j] += a[i][k] * b[k][j];
+  return c;
+}
+
+Tensor symmetric_part(const Tensor& x) { return 0.5 * (x + transpose(x)); }
+
+struct Cholesky {
+  static constexpr auto name = "cholesky", onnx = "", stablehlo = "";
+  static constexpr auto summary =
+      "lower triangular L with L L^T = (A + A^T) / 2; refuses an A that is not positive definite";
+  static constexpr Reads reads = reads_outputs;
+  static constexpr Effects effects{.throws = true, .allocates = true};
+
+  static Specs infer(Inputs in, const NoAttrs&) {
+    check_square(name, in[0]);
+    return {in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const NoAttrs&) {
+    const Tensor A = dense(in[0]);
+    const std::int64_t n = A.shape()[-1];
+    each_matrix(A, [&](std::int64_t i, auto zero) {
+      using T = decltype(zero);
+      Room<T> work(n * n);
+      const Pivot bad =
+          linalg_kernels<T>().cholesky(n, A.data<T>() + i * n * n, Writer::data<T>(out[0]) + i * n * n, work.get());
+      if (bad.at >= 0)
+        throw ValueError("cholesky: " + name_of_matrix(A.shape(), i) + " is not positive definite: pivot " +
+                         std::to_string(bad.at) + " is " + std::to_string(bad.value));
+    });
+  }
+  static Tensors vjp(const Vjp& v, const NoAttrs&) {
+    const Tensor& L = v.out();
+    const Tensor Lt = transpose(L);
+    const Tensor P = weighted_triangles(matmul(Lt, v.grad()), 1, 0.5, 0);
+    const Tensor half = call_solve_triangular(Lt, P, {.upper = true});             // L^-T P
+    const Tensor S = call_solve_triangular(Lt, transpose(half), {.upper = true});  // L^-T P^T L^-1
+    return {symmetric_part(S)};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    for (std::int64_t index = 0; index < batch_shape(in[0].shape).numel(); ++index) {
+      const Rows a = symmetric(rows_of(in[0], index));
+      Rows l(a.size(), std::vector<double>(a.size()));
+      for (std::size_t i = 0; i < a.size(); ++i)
+        for (std::size_t j = 0; j <= i; ++j) {
+          double rest = a[i][j];
+          for (std::size_t k = 0; k < j; ++k) rest -= l[i][k] * l[j][k];
+          l[i][j] = i == j ? std::sqrt(rest) : rest / l[j][j];
+        }
+      put(l, index, out[0]);
+    }
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 3}}}, .values = {4, 1, -0.5, 0.5, 3, 1, -1, 0.25, 2}},
+            {.inputs = {{{2, 2, 2}}}, .values = {2, 1, -0.5, 1, 5, 0, 1, 0.75}},
+            {.inputs = {{{1, 1}}}, .values = {2.25}},
+            {.inputs = {{{0, 3, 3}}}},
+            {.inputs = {{{2, 0, 0}}}}};
+  }
+};
+
+struct Qr {
+  static constexpr auto name = "qr", onnx = "", stablehlo = "";
+  static constexpr auto summary = "A = Q R, [..., m, n] -> [..., m, k], [..., k, n], k the smaller of m and n";
+  static constexpr Reads reads{1, 0b11};
+
+  static Specs infer(Inputs in, const NoAttrs&) {
+    check_matrices(name, in[0]);
+    const Shape& s = in[0].shape();
+    const std::int64_t m = s[-2], n = s[-1], k = std::min(m, n);
+    return {{with_axes(batch_shape(s), {m, k}), in[0].dtype()}, {with_axes(batch_shape(s), {k, n}), in[0].dtype()}};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const NoAttrs&) {
+    const Tensor A = dense(in[0]);
+    const std::int64_t m = A.shape()[-2], n = A.shape()[-1], k = std::min(m, n);
+    each_matrix(A, [&](std::int64_t i, auto zero) {
+      using T = decltype(zero);
+      Room<T> copy(m * n), work(m + n + k);
+      std::copy_n(A.data<T>() + i * m * n, m * n, copy.get());
+      linalg_kernels<T>().qr(m, n, copy.get(), Writer::data<T>(out[0]) + i * m * k, Writer::data<T>(out[1]) + i * k * n,
+                             work.get());
+    });
+  }
+  static Tensors vjp(const Vjp& v, const NoAttrs&) {
+    const Tensor &Q = v.out(0), &R = v.out(1), gQ = v.grad_or_zeros(0), gR = v.grad_or_zeros(1);
+    const std::int64_t k = Q.shape()[-1], n = R.shape()[-1];
+    if (n == k) return {of_tall(Q, R, gQ, gR)};
+    const Tensor rest = slice(v.in(0), -1, k), gV = slice(gR, -1, k);
+    const Tensor first = of_tall(Q, slice(R, -1, 0, k), gQ + matmul(rest, transpose(gV)), slice(gR, -1, 0, k));
+    return {concat({first, matmul(Q, gV)}, -1)};
+  }
+  /// Of a matrix with at least as many rows as columns: (gQ + Q M) R^-T, M the symmetric matrix with the lower triangle
+  /// of R gR^T - gQ^T Q.
+  static Tensor of_tall(const Tensor& Q, const Tensor& R, const Tensor& gQ, const Tensor& gR) {
+    const double least = R.dtype() == Dtype::f32 ? 0x1p-126 : 0x1p-1022;
+    checked(detach(abs(diagonals(R))), least, std::numeric_limits<double>::infinity(),
+            "gradient of qr: the leading columns are dependent: |pivot|");
+    const Tensor M = weighted_triangles(matmul(R, transpose(gR)) - matmul(transpose(gQ), Q), 1, 0.5, 0);
+    const Tensor total = gQ + matmul(Q, M + transpose(M));
+    return transpose(call_solve_triangular(R, transpose(total), {.upper = true}));
+  }
+
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    for (std::int64_t index = 0; index < batch_shape(in[0].shape).numel(); ++index) {
+      Rows r = rows_of(in[0], index), q = identity(r.size());
+      for (std::size_t c = 0; c + 1 < r.size() && c < r[0].size(); ++c) {
+        std::vector<double> u(r.size());
+        double all = 0, squares = 0;
+        for (std::size_t i = c; i < r.size(); ++i) u[i] = r[i][c], all += u[i] * u[i];
+        u[c] += u[c] < 0 ? -std::sqrt(all) : std::sqrt(all);
+        for (const double x : u) squares += x * x;
+        Rows h = identity(r.size());
+        for (std::size_t i = 0; i < u.size(); ++i)
+          for (std::size_t j = 0; j < u.size(); ++j) h[i][j] -= 2 * u[i] * u[j] / squares;
+        r = product(h, r);
+        q = product(q, h);
+      }
+      for (std::size_t i = 0; i < r.size(); ++i)
+        for (std::size_t j = 0; j < std::min(i, r[0].size()); ++j) r[i][j] = 0;
+      put(q, index, out[0]);
+      put(r, index, out[1]);
+    }
+  }
+  static std::vector<Sample> samples() {
+    const std::vector<double> v = {2, 0.5, -1, 0.25, 3, 1, -0.5, 1, -2.5, 0.5, -2, 1.5, 0.75, -1, 4, -0.5, 0.25};
+    return {{.inputs = {{{3, 3}}}, .values = v}, {.inputs = {{{2, 4, 2}}}, .values = v},
+            {.inputs = {{{2, 3}}}, .values = v}, {.inputs = {{{2, 1, 3}}}, .values = v},
+            {.inputs = {{{3, 1}}}, .values = v}, {.inputs = {{{1, 1}}}, .values = {-2}},
+            {.inputs = {{{0, 3, 2}}}},           {.inputs = {{{3, 0}}}}};
+  }
+};
+
+struct Eigh {
+  static constexpr auto name = "eigh", onnx = "", stablehlo = "";
+  static constexpr auto summary =
+      "eigenvalues, ascending, and eigenvectors, in columns, of (A + A^T) / 2, [..., n, n] -> [..., n], [..., n, n]";
+  static constexpr Reads reads = reads_outputs;
+  static constexpr Effects effects{.throws = true, .allocates = true};
+
+  static Specs infer(Inputs in, const NoAttrs&) {
+    check_square(name, in[0]);
+    return {{batch_shape(in[0].shape(), 1), in[0].dtype()}, in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const NoAttrs&) {
+    const Tensor A = dense(in[0]);
+    const std::int64_t n = A.shape()[-1];
+    Room<double> a(n * n), w(n), v(n * n);
+    each_matrix(A, [&](std::int64_t index, auto zero) {
+      using T = decltype(zero);
+      const T* from = A.data<T>() + index * n * n;
+      bool finite = true;
+      for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+          const double x = from[i * n + j], y = from[j * n + i];
+          a.get()[i * n + j] = 0.5 * (x + y);
+          finite = finite && std::isfinite(x);
+        }
+      if (!finite) throw ValueError("eigh: " + name_of_matrix(A.shape(), index) + " has elements that are not finite");
+      linalg_in_use.get().eigh(n, a.get(), w.get(), v.get());
+      T *values = Writer::data<T>(out[0]) + index * n, *vectors = Writer::data<T>(out[1]) + index * n * n;
+      for (std::int64_t i = 0; i < n; ++i) {
+        values[i] = static_cast<T>(w.get()[i]);
+        for (std::int64_t j = 0; j < n; ++j) vectors[j * n + i] = static_cast<T>(v.get()[i * n + j]);
+      }
+    });
+  }
+  static Tensors vjp(const Vjp& v, const NoAttrs&) {
+    const Tensor &w = v.out(0), &V = v.out(1);
+    Tensor inner = diagonal_matrices(v.grad_or_zeros(0));
+    if (v.grad(1).defined()) {
+      // 1 / (w_j - w_i), 0 on the diagonal.
+      const std::int64_t n = w.shape()[-1];
+      const Tensor gap = unsqueeze(w, -2) - unsqueeze(w, -1) + eye(n, n, w.dtype());
+      inner = inner + weighted_triangles(matmul(transpose(V), v.grad(1)) / gap, 1, 0, 1);
+    }
+    return {symmetric_part(matmul(matmul(V, inner), transpose(V)))};
+  }
+  /// The classical method: the largest element is rotated away.
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    const auto n = static_cast<std::size_t>(in[0].shape[-1]);
+    for (std::int64_t index = 0; index < batch_shape(in[0].shape).numel(); ++index) {
+      Rows a = symmetric(rows_of(in[0], index)), v = identity(n);
+      for (int turn = 0; turn < 200; ++turn) {
+        std::size_t p = 0, q = 0;
+        for (std::size_t i = 0; i < n; ++i)
+          for (std::size_t j = i + 1; j < n; ++j)
+            if (q == 0 || std::fabs(a[i][j]) > std::fabs(a[p][q])) p = i, q = j;
+        if (q == 0 || std::fabs(a[p][q]) < 1e-30) break;
+        const double angle = std::atan2(2 * a[p][q], a[q][q] - a[p][p]) / 2;
+        Rows g = identity(n), back = g;
+        g[p][p] = g[q][q] = back[p][p] = back[q][q] = std::cos(angle);
+        g[p][q] = back[q][p] = std::sin(angle);
+        g[q][p] = back[p][q] = -std::sin(angle);
+        a = product(product(back, a), g);
+        v = product(v, g);
+      }
+      std::vector<std::size_t> order(n);
+      for (std::size_t i = 0; i < n; ++i) order[i] = i;
+      std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return a[i][i] < a[j][j]; });
+      Rows sorted = v;
+      for (std::size_t j = 0; j < n; ++j) {
+        double largest = 0;
+        for (std::size_t i = 0; i < n; ++i)
+          if (std::fabs(v[i][order[j]]) > std::fabs(largest)) largest = v[i][order[j]];
+        for (std::size_t i = 0; i < n; ++i) sorted[i][j] = v[i][order[j]] * (largest < 0 ? -1 : 1);
+        out[0].values[static_cast<std::size_t>(index) * n + j] = a[order[j]][order[j]];
+      }
+      put(sorted, index, out[1]);
+    }
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 3}}}, .values = {1, 0.2, 0.1, 0.3, 3, -0.3, 0.1, -0.5, 6}},
+            {.inputs = {{{2, 2, 2}}}, .values = {2, 0.5, 0.5, -1, 0.3, -1, -1, 4}},
+            {.inputs = {{{4, 4}}}, .values = {-3, 0.5, 1, 0, 0.5, 0.25, 1, -1, 1, 1, 5, 0.5, 0, -1, 0.5, 2}},
+            {.inputs = {{{1, 1}}}, .values = {-2}},
+            {.inputs = {{{0, 3, 3}}}},
+            {.inputs = {{{2, 0, 0}}}}};
+  }
+};
+
+}  // namespace
+
+Family factorisation_family() {
+  static constexpr const Primitive* list[] = {&structured<Cholesky>, &structured<Qr>, &structured<Eigh>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor cholesky(const Tensor& A, bool upper) {
+  const Tensor L = detail::call(detail::structured<detail::Cholesky>, {{&A}});
+  return upper ? transpose(L) : L;
+}
+
+QrResult qr(const Tensor& A) {
+  const Tensor* in[] = {&A};
+  const Tensors out = detail::structured<detail::Qr>.apply(in);
+  return {out[0], out[1]};
+}
+
+EighResult eigh(const Tensor& A) {
+  const Tensor* in[] = {&A};
+  const Tensors out = detail::structured<detail::Eigh>.apply(in);
+  return {out[0], out[1]};
+}
+
+}  // namespace ferrite
