@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "ferrite/autograd/detail/parameter_hooks.h"
 #include "ferrite/autograd/detail/tape_record.h"
 #include "ferrite/autograd/lenient_grad.h"
 #include "ferrite/tensor/accumulate.h"
+#include "ferrite/tensor/anomaly.h"
 
 namespace ferrite {
 namespace detail {
@@ -95,6 +97,7 @@ class Walker {
       if (e.in_slots[i]) wanted |= std::uint64_t{1} << i;
     const Vjp v(e.attrs ? *e.attrs : none, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()},
                 wanted);
+    const GradientOf context(*e.op, e.in_specs);
     Tensors g = e.op->vjp ? e.op->vjp(v) : gradient_of_reference(*e.op, v);
     for (std::size_t i = 0; i < e.in_slots.size(); ++i) {
       if (!e.in_slots[i] || !g[i].defined()) continue;
@@ -240,6 +243,7 @@ Tensors Tape::grad(std::span<const GradOf> of, std::span<const Parameter> wrt, G
   Tensors g = walk_back(of, {slots.data(), slots.size()}, options);
   for (std::size_t i = 0; i < wrt.size(); ++i)
     if (slots[i] && !g[i].defined()) g[i] = zeros(wrt[i].shape(), gradient_dtype(wrt[i].dtype()));
+  detail::run_parameter_hooks(wrt, g);
   return g;
 }
 

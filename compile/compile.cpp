@@ -6,6 +6,7 @@
 
 #include "ferrite/compile/detail/program.h"
 #include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/tensor/anomaly.h"
 #include "ferrite/tensor/log.h"
 
 namespace ferrite::detail {
@@ -109,7 +110,8 @@ Tensors call_recorded(const Program& program, std::span<const Tensor* const> arg
 
 Tensors Compilation::call(const Arguments& arguments, const Body& f) const {
   const Frame& now = frame();
-  if (now.tracing) {  // part of the program being traced
+  const bool detecting = profiling() && detecting_anomalies();
+  if (now.tracing || detecting) {  // part of the program being traced; the operations one by one
     Tensors in;
     for (const Tensor* t : arguments.tensors) in.push_back(*t);
     return f(in);

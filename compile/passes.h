@@ -36,7 +36,8 @@ void sink_gathers(Graph& g);
 /// scans of which one gives all that the other does and more, one is left.
 void simplify_scans(Graph& g);
 
-/// Drops `detach`: for a program that is run, and not differentiated any more.
+/// Drops `detach`, and gradients that a program wrote by hand (autograd/custom_gradient.h): for a program that is run,
+/// and not differentiated any more.
 void drop_detach(Graph& g);
 
 /// All passes that keep bits, in their order; none that changes what a gradient would be.

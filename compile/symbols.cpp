@@ -255,7 +255,7 @@ SymbolicGraph::Table SymbolicGraph::compare(const SymbolicTrial& trial, std::spa
       const std::vector<Number> numbers = numbers_of(trial, graphs, i, field, place);
       table.numbers.insert(table.numbers.end(), numbers.begin(), numbers.end());
     }
-    if (!node.attrs.body) continue;
+    if (!detail::find_body(node.attrs)) continue;
     std::vector<const Graph*> bodies;
     for (const Graph* g : graphs) bodies.push_back(&detail::Body::of(g->nodes[i].attrs).graph());
     const bool same =

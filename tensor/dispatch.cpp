@@ -1,4 +1,5 @@
 /// The engine: what every application of an operation goes through.
+#include "ferrite/tensor/anomaly.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/recorder.h"
@@ -78,11 +79,18 @@ bool compute_views(const Primitive& op, const Tensor& x, const Specs& specs, con
   return true;
 }
 
-/// The kernel, as an event of a profile: apart, so that nobody pays for it while none runs.
-[[gnu::noinline]] void run_profiled(const Primitive& op, Inputs in, Tensors& out, const Attrs& attrs) {
-  const detail::ProfileEvent event(op.name, detail::frame().scope);
-  if (op.is_pointwise()) return detail::eval_pointwise(op, in, out[0], attrs);
-  op.eval(in, {out.data(), out.size()}, attrs);
+/// The kernel, as an event of a profile, and a look at its results: apart, so that nobody pays for it while neither
+/// runs.
+[[gnu::noinline]] void run_watched(const Primitive& op, Inputs in, Tensors& out, const Attrs& attrs) {
+  {
+    const detail::ProfileEvent event(op.name, detail::frame().scope);
+    if (op.is_pointwise()) {
+      detail::eval_pointwise(op, in, out[0], attrs);
+    } else {
+      op.eval(in, {out.data(), out.size()}, attrs);
+    }
+  }
+  detail::check_for_anomalies(op, in, {out.data(), out.size()}, attrs);
 }
 
 Tensors compute(const Primitive& op, Inputs in, const Specs& specs, const Attrs& attrs) {
@@ -95,7 +103,7 @@ Tensors compute(const Primitive& op, Inputs in, const Specs& specs, const Attrs&
   out.reserve(specs.size());
   for (const Spec& s : specs) out.push_back(make_result(op, s, Tensor::empty));
   if (detail::profiling()) [[unlikely]] {
-    run_profiled(op, in, out, attrs);
+    run_watched(op, in, out, attrs);
     return out;
   }
   if (op.is_pointwise()) {

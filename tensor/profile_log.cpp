@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "ferrite/tensor/anomaly.h"
+
 namespace ferrite::detail {
 
 constinit std::atomic<bool> profile_runs = false;
@@ -145,6 +147,7 @@ struct Running {
   std::mutex mutex;
   std::shared_ptr<ProfileSession> session;
   std::uint64_t last = 0;  ///< how many there were
+  int watchers = 0;        ///< others who look at every kernel
 };
 Running& running() {
   static auto* const r = new Running;  // events may come until the process ends
@@ -210,10 +213,17 @@ void end_profile(const std::shared_ptr<ProfileSession>& session) {
   Running& r = running();
   const std::lock_guard lock(r.mutex);
   if (r.session != session) return;
-  profile_runs.store(false, std::memory_order_relaxed);
+  profile_runs.store(r.watchers > 0, std::memory_order_relaxed);
   number.store(0, std::memory_order_release);
   r.session = nullptr;
   session->stop();
+}
+
+void count_watchers(int change) {
+  Running& r = running();
+  const std::lock_guard lock(r.mutex);
+  r.watchers += change;
+  profile_runs.store(r.session || r.watchers > 0, std::memory_order_relaxed);
 }
 
 }  // namespace ferrite::detail

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ferrite/compile/graph.h"
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/graph/text.h"
 
 namespace ferrite {
@@ -121,7 +122,7 @@ class Printer {
     for (const Graph::Constant& c : g_.constants) line("constant " + typed(c.value) + " = " + elements(c.tensor));
     for (const Graph::Node& n : g_.nodes) {
       line(node(n));
-      if (n.attrs.body) body(detail::Body::of(n.attrs).graph());
+      if (const detail::Body* b = detail::find_body(n.attrs)) body(b->graph());
     }
     for (const Graph::VariableValue& w : g_.writes)
       line("write @" + std::to_string(w.variable) + " = " + value(w.value));
@@ -165,7 +166,7 @@ class Printer {
     s += detail::attrs_text(n.attrs);
     if (scopes_ && !n.scope.empty())
       s += " " + std::string(detail::kScopeWord) + "=" + detail::in_quotes(n.scope.path());
-    return n.attrs.body ? s + " {" : s;
+    return detail::find_body(n.attrs) ? s + " {" : s;
   }
 
   const Graph& g_;

@@ -44,6 +44,9 @@ void rewrite_nodes(Graph& g, Substitution& to, Each each) {
 /// outputs. Its nodes belong to the layer `scope` where they have none.
 std::vector<ValueId> splice(Graph& g, const Graph& part, std::span<const ValueId> inputs, Scope scope);
 
+/// The body of an application; null for one that runs none.
+inline const Body* find_body(const Attrs& attrs) { return dynamic_cast<const Body*>(attrs.body.get()); }
+
 /// The effects of an application to operands of these types, of the body that it runs among them.
 Effects effects_of(const Primitive& op, std::span<const Spec> in, const Attrs& attrs);
 /// Those of a node.

@@ -10,8 +10,9 @@ namespace detail {
 Effects effects_of(const Primitive& op, std::span<const Spec> in, const Attrs& attrs) {
   Effects all;
   if (op.effects) all = op.effects(in, attrs);
-  if (!attrs.body) return all;
-  all |= effects_of(Body::of(attrs).graph());
+  const Body* body = find_body(attrs);
+  if (!body) return all;
+  all |= effects_of(body->graph());
   all |= {.allocates = true};  // room for what a step leaves
   return all;
 }

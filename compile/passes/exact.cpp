@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "ferrite/autograd/custom_gradient.h"
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/graph/text.h"
 #include "ferrite/compile/passes.h"
@@ -101,12 +102,14 @@ class Simplifying {
 void simplify_exactly(Graph& g) { Simplifying(g).run(); }
 
 void drop_detach(Graph& g) {
-  const auto detaches = [](const Graph::Node& n) { return n.op == detail::ops::detach; };
-  if (std::ranges::none_of(g.nodes, detaches)) return;
+  const auto speaks_of_gradients = [](const Graph::Node& n) {
+    return n.op == detail::ops::detach || detail::is_custom_gradient(*n.op);
+  };
+  if (std::ranges::none_of(g.nodes, speaks_of_gradients)) return;
   detail::Substitution to(g.values.size());
   detail::rewrite_nodes(g, to, [&](Graph::Node& n) {
-    if (!detaches(n)) return g.nodes.push_back(std::move(n));
-    to.replace(n.out[0], n.in[0]);
+    if (!speaks_of_gradients(n)) return g.nodes.push_back(std::move(n));
+    for (std::size_t k = 0; k < n.out.size(); ++k) to.replace(n.out[k], n.in[n.in.size() - n.out.size() + k]);
   });
 }
 

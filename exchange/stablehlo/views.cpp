@@ -69,6 +69,13 @@ HloValues stack(HloBuilder& b, const HloCall& c) {
 
 HloValues detach(HloBuilder&, const HloCall& c) { return {c.in[0]}; }
 
+/// The values of a gradient that a program wrote by hand, or of a hook: a program that is exported has no gradients.
+HloValues last_operands(HloBuilder&, const HloCall& c) {
+  HloValues values;
+  for (std::size_t i = c.in.size() - c.out.size(); i < c.in.size(); ++i) values.push_back(c.in[i]);
+  return values;
+}
+
 HloValues pad(HloBuilder& b, const HloCall& c) {
   const auto [before, after, value] = c.as<PadAttrs>();
   return {b.pad(c.in[0], b.constant(value, {{}, c.in[0].dtype()}), before, after)};
@@ -77,10 +84,20 @@ HloValues pad(HloBuilder& b, const HloCall& c) {
 }  // namespace
 
 HloFamily hlo_views() {
-  static constexpr NamedHloLowering list[] = {
-      {"reshape", reshape}, {"contiguous", contiguous}, {"permute", permute}, {"expand", expand},
-      {"slice", slice},     {"select", select},         {"unbind", unbind},   {"split", split},
-      {"concat", concat},   {"stack", stack},           {"pad", pad},         {"detach", detach}};
+  static constexpr NamedHloLowering list[] = {{"reshape", reshape},
+                                              {"contiguous", contiguous},
+                                              {"permute", permute},
+                                              {"expand", expand},
+                                              {"slice", slice},
+                                              {"select", select},
+                                              {"unbind", unbind},
+                                              {"split", split},
+                                              {"concat", concat},
+                                              {"stack", stack},
+                                              {"pad", pad},
+                                              {"detach", detach},
+                                              {"custom_gradient", last_operands},
+                                              {"gradient_hook", last_operands}};
   return list;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// What the conformance tests share: applying operations to tensors made of doubles, and comparing.
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -101,6 +102,10 @@ inline std::int64_t difference_from_reference(const Primitive& op, const Tensors
   const Tensors composed = op.reference(ferrite::OperandList(in), attrs);
   return first_difference(doubles(apply(op, in, attrs)[0]), doubles(composed[0]));
 }
+
+/// What is wrong with directional derivatives (autograd/jvp.h) of a function of float tensors, along random directions:
+/// <u, J v> must be <J'u, v>, and J v the difference quotient. Empty: nothing.
+std::string fault_of_jvp(const std::function<Tensor(const Tensors&)>& f, const Tensors& points);
 
 /// Registers one test case for every operation: see register.cpp.
 void check_pointwise(const Primitive& op);

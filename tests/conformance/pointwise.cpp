@@ -226,6 +226,8 @@ void check_gradients(const Primitive& op) {
   const auto report = ferrite::gradcheck(f, points, {.order = 2});
   BOOST_TEST(report.ok, op.name << ": " << report.str());
   BOOST_TEST(report.compared > 0);
+  const std::string fault = fault_of_jvp(f, points);
+  BOOST_TEST(fault.empty(), op.name << ": " << fault);
   if (arity < 2) return;
   Tensors narrow = points;  // a broadcast operand: its gradient is summed
   narrow.back() = ferrite::contiguous(ferrite::select(points.back(), 0, 0));

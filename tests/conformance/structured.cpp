@@ -129,6 +129,8 @@ void check_gradients(const Primitive& op, const Sample& sample) {
   if (elements > 40) options.directions = 6;
   const auto report = ferrite::gradcheck(f, points, options);
   BOOST_TEST(report.ok, describe(op, sample) << ": " << report.str());
+  const std::string fault = fault_of_jvp(f, points);
+  BOOST_TEST(fault.empty(), describe(op, sample) << ": " << fault);
 }
 
 void check_sample(const Primitive& op, const Sample& sample, std::uint32_t& call) {

@@ -1,0 +1,153 @@
+/// Jacobians row by row or column by column, and Hessians as Jacobians of gradients.
+#include "ferrite/autograd/jacobian.h"
+
+#include "ferrite/autograd/detail/linearized.h"
+#include "ferrite/autograd/lenient_grad.h"
+
+namespace ferrite {
+namespace {
+
+using Function = std::function<Tensors(const Tensors&)>;
+
+Function of_lists(const char* who, const std::function<Tensor(const Tensor&)>& f) {
+  if (!f) throw ValueError(std::string(who) + ": the function is null");
+  return [f](const Tensors& in) { return Tensors{f(in[0])}; };
+}
+
+Shape joined(const Shape& a, const Shape& b) {
+  if (a.rank() + b.rank() > Shape::kMaxRank)
+    throw ShapeError("jacobian: the axes of result and input together are more than " +
+                     std::to_string(Shape::kMaxRank) + ": " + a.str() + " and " + b.str() +
+                     "; flatten them in the function");
+  Shape s = a;
+  for (const std::int64_t n : b) s.push_back(n);
+  return s;
+}
+
+/// 1 at one element, else 0.
+Tensor unit(const Tensor& like, std::int64_t at) {
+  return visit_dtype(gradient_dtype(like.dtype()), [&](auto zero) {
+    using T = decltype(zero);
+    return Tensor::build<T>(like.shape(), [&](std::span<T> out) {
+      std::fill(out.begin(), out.end(), T(0));
+      out[static_cast<std::size_t>(at)] = T(1);
+    });
+  });
+}
+
+std::int64_t elements(const Tensors& list) {
+  std::int64_t n = 0;
+  for (const Tensor& x : list) n += has_gradient(x.dtype()) ? x.numel() : 0;
+  return n;
+}
+
+Tensor stacked(const std::vector<Tensor>& parts) { return stack(std::span<const Tensor>(parts), 0); }
+
+/// Of result k by all inputs.
+Tensors rows_of(detail::Linearized& at, std::size_t k, const Tensors& inputs) {
+  const Tensors& values = at.values();
+  std::vector<std::vector<Tensor>> rows(inputs.size());
+  for (std::int64_t r = 0; has_gradient(values[k].dtype()) && r < values[k].numel(); ++r) {
+    Tensors cotangents(values.size());
+    cotangents[k] = unit(values[k], r);
+    const Tensors g = at.pull_back(cotangents);
+    for (std::size_t i = 0; i < inputs.size(); ++i) rows[i].push_back(g[i]);
+  }
+  Tensors all;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Shape shape = joined(values[k].shape(), inputs[i].shape());
+    all.push_back(rows[i].empty() ? zeros(shape, gradient_dtype(inputs[i].dtype())) : reshape(stacked(rows[i]), shape));
+  }
+  return all;
+}
+
+/// Of all results by input i.
+Tensors columns_of(detail::Linearized& at, std::size_t i, const Tensors& inputs) {
+  const Tensors& values = at.values();
+  std::vector<std::vector<Tensor>> columns(values.size());
+  for (std::int64_t c = 0; c < inputs[i].numel(); ++c) {
+    Tensors tangents(inputs.size());
+    tangents[i] = unit(inputs[i], c);
+    const Tensors t = at.push_forward(tangents);
+    for (std::size_t k = 0; k < values.size(); ++k) columns[k].push_back(reshape(t[k], {-1}));
+  }
+  Tensors all;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const Shape shape = joined(values[k].shape(), inputs[i].shape());
+    all.push_back(shape.numel() == 0 ? zeros(shape, gradient_dtype(inputs[i].dtype()))
+                                     : reshape(transpose(stacked(columns[k])), shape));
+  }
+  return all;
+}
+
+std::vector<Tensors> jacobian_of(const char* who, const Function& f, const Tensors& inputs, JacobianBy by) {
+  detail::Linearized at(who, f, inputs);
+  const bool rows = by == JacobianBy::rows || (by == JacobianBy::smaller && elements(at.values()) <= elements(inputs));
+  std::vector<Tensors> all(at.values().size());
+  if (rows) {
+    for (std::size_t k = 0; k < all.size(); ++k) all[k] = rows_of(at, k, inputs);
+    return all;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Tensors column = columns_of(at, i, inputs);
+    for (std::size_t k = 0; k < all.size(); ++k) all[k].push_back(column[k]);
+  }
+  return all;
+}
+
+/// inputs -> the gradients of f, then f(inputs).
+Function gradient_of(const std::string& who, const std::function<Tensor(const Tensors&)>& f) {
+  if (!f) throw ValueError(who + ": the function is null");
+  return [who, f](const Tensors& inputs) {
+    Tape tape;
+    Tensors variables;
+    for (const Tensor& x : inputs) variables.push_back(tape.watch(x));
+    const Tensor value = f(variables);
+    if (value.numel() != 1) throw ShapeError(who + ": the function must give one element, got " + value.spec().str());
+    Tensors all = detail::lenient_grad(tape, {value}, variables, {.create_graph = true});
+    all.push_back(value);
+    return all;
+  };
+}
+
+}  // namespace
+
+std::vector<Tensors> jacobian(const Function& f, const Tensors& inputs, const JacobianOptions& options) {
+  return jacobian_of("jacobian", f, inputs, options.by);
+}
+
+Tensor jacobian(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, const JacobianOptions& options) {
+  return jacobian_of("jacobian", of_lists("jacobian", f), {x}, options.by)[0][0];
+}
+
+std::vector<Tensors> hessian(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs) {
+  const Function g = gradient_of("hessian", f);
+  const auto gradients = [&](const Tensors& in) {
+    Tensors all = g(in);
+    all.pop_back();
+    return all;
+  };
+  return jacobian_of("hessian", gradients, inputs, JacobianBy::rows);
+}
+
+Tensor hessian(const std::function<Tensor(const Tensor&)>& f, const Tensor& x) {
+  if (!f) throw ValueError("hessian: the function is null");
+  return hessian([&](const Tensors& in) { return f(in[0]); }, Tensors{x})[0][0];
+}
+
+HvpResult hvp(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs, const Tensors& vectors) {
+  detail::check_like("hvp", "vector", vectors, inputs);
+  detail::Linearized at("hvp", gradient_of("hvp", f), inputs);
+  Tensors cotangents = vectors;  // the Hessian is symmetric
+  cotangents.push_back({});
+  Tensors found = at.pull_back(cotangents, true);
+  return {at.values().back(), std::move(found)};
+}
+
+SingleHvpResult hvp(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, const Tensor& vector) {
+  if (!f) throw ValueError("hvp: the function is null");
+  HvpResult r = hvp([&](const Tensors& in) { return f(in[0]); }, Tensors{x}, Tensors{vector});
+  return {r.value, r.products[0]};
+}
+
+}  // namespace ferrite

@@ -1,0 +1,50 @@
+#pragma once
+/// Products with a Jacobian: of vectors from the right (jvp) and from the left (vjp).
+#include <functional>
+
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite {
+
+/// The results of a function and their derivative along a direction.
+struct JvpResult {
+  Tensors values;    ///< f(x)
+  Tensors tangents;  ///< J v: of the shapes of the values, and of their gradient_dtype; zeros for integers
+};
+struct SingleJvpResult {
+  Tensor value;
+  Tensor tangent;
+};
+
+/// f(inputs) and its derivative along `tangents`: d/dt f(inputs + t tangents) at t = 0. f takes and gives float
+/// tensors (integers have no derivative).
+///
+///   const auto [y, dy] = jvp([](const Tensor& t) { return tanh(t); }, x, v);
+///
+/// Computed with two backward passes (the gradient of u -> J'u is J), so it holds for every operation whose gradient
+/// can be differentiated, and costs about three evaluations of f, whatever the number of inputs. May be differentiated
+/// under a Tape, nested, and stand in a compiled function. The semantics are those of torch.autograd.functional.jvp.
+///
+/// Throws ValueError for a null function, no inputs, and another number of tangents than inputs; ShapeError for a
+/// tangent that is not of its input's shape and gradient_dtype; DtypeError for inputs that are not floats.
+JvpResult jvp(const std::function<Tensors(const Tensors&)>& f, const Tensors& inputs, const Tensors& tangents);
+SingleJvpResult jvp(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, const Tensor& tangent);
+
+/// The results of a function and the gradients of its inputs for cotangents of the results.
+struct VjpResult {
+  Tensors values;     ///< f(x)
+  Tensors gradients;  ///< J'u: of the shapes of the inputs
+};
+struct SingleVjpResult {
+  Tensor value;
+  Tensor gradient;
+};
+
+/// f(inputs) and the gradient of <cotangents, f(inputs)> with respect to every input, zeros for one that f does not
+/// depend on: what a Tape gives, as one call. The semantics are those of torch.autograd.functional.vjp.
+///
+/// Throws as `jvp` does, with cotangents of the results in place of tangents.
+VjpResult vjp(const std::function<Tensors(const Tensors&)>& f, const Tensors& inputs, const Tensors& cotangents);
+SingleVjpResult vjp(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, const Tensor& cotangent);
+
+}  // namespace ferrite

@@ -1,0 +1,23 @@
+/// Indexing by integers and ranges, as selects and slices.
+#include "ferrite/tensor/index.h"
+
+namespace ferrite {
+
+Tensor at(const Tensor& x, std::initializer_list<Index> index) {
+  if (index.size() > static_cast<std::size_t>(x.rank()))
+    throw ShapeError("at: there are more indices than axes: " + std::to_string(index.size()) + " for " +
+                     x.spec().str());
+  Tensor y = x;
+  int axis = 0;
+  for (const Index& i : index) {
+    if (i.element()) {
+      y = select(y, axis, *i.element());
+      continue;
+    }
+    if (i.begin() != 0 || i.end() != kEnd || i.step() != 1) y = slice(y, axis, i.begin(), i.end(), i.step());
+    ++axis;
+  }
+  return y;
+}
+
+}  // namespace ferrite

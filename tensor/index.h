@@ -1,0 +1,41 @@
+#pragma once
+/// Indexing as Python's x[1, 0:2]: integers and ranges, an axis each.
+#include <initializer_list>
+#include <optional>
+
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite {
+
+/// What is taken of one axis: one element (the axis is dropped), or a range as Python's begin:end:step.
+class Index {
+ public:
+  /// All of the axis: `{}`.
+  constexpr Index() = default;
+  /// One element; negative ones count from the end.
+  constexpr Index(std::int64_t at) : at_(at) {}
+  /// {begin, end}, {begin, kEnd}, {begin, end, step}: negative bounds count from the end, and bounds are clamped.
+  constexpr Index(std::int64_t begin, std::int64_t end, std::int64_t step = 1)
+      : begin_(begin), end_(end), step_(step) {}
+
+  constexpr const std::optional<std::int64_t>& element() const { return at_; }
+  constexpr std::int64_t begin() const { return begin_; }
+  constexpr std::int64_t end() const { return end_; }
+  constexpr std::int64_t step() const { return step_; }
+
+ private:
+  std::optional<std::int64_t> at_{};
+  std::int64_t begin_ = 0, end_ = kEnd, step_ = 1;
+};
+
+/// A view of x: the first index is for the first axis and so on, axes without one are taken whole.
+///
+///   at(x, {0})             // x[0]
+///   at(x, {{1, 3}})        // x[1:3]
+///   at(x, {{}, -1})        // x[:, -1]
+///   at(x, {2, {0, kEnd, 2}})  // x[2, ::2]
+///
+/// Throws ShapeError for more indices than axes and for an element outside of its axis, ValueError for a step of 0.
+Tensor at(const Tensor& x, std::initializer_list<Index> index);
+
+}  // namespace ferrite
