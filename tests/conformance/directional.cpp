@@ -37,8 +37,10 @@ std::string fault_of_jvp(const std::function<Tensor(const Tensors&)>& f, const T
   const double along = inner_product(u, tangents[0]);
   const std::string fault = compared("jvp: <u, Jv> and <J'u, v>", along, adjoint, 1e-10);
   if (!fault.empty()) return fault;
-  const double quotient = inner_product(u, f(above) - f(below)) / (2 * step);
-  return compared("jvp: <u, Jv> and the difference quotient", along, quotient, 1e-5);
+  const double right = inner_product(u, f(above) - values[0]) / step;
+  const double left = inner_product(u, values[0] - f(below)) / step;
+  if (std::fabs(right - left) > 1e-2 * (1 + std::fabs(right))) return {};  // a kink in this direction
+  return compared("jvp: <u, Jv> and the difference quotient", along, (right + left) / 2, 1e-5);
 }
 
 }  // namespace conformance
