@@ -1,9 +1,9 @@
 #pragma once
 /// Adam and AdamW.
+#include <memory>
 #include <optional>
 
 #include "ferrite/nn/optim/optimizer.h"
-#include "ferrite/tensor/attrs.h"
 
 namespace ferrite::nn {
 
@@ -14,20 +14,29 @@ struct AdamOptions {
   double epsilon = 1e-8;
   /// Adam: added to the gradient, 0 unless given. AdamW: taken from the weights, 1e-2 unless given, as in PyTorch.
   std::optional<double> weight_decay{};
-  bool skip_nonfinite = false;
+  bool amsgrad = false;  ///< divides by the largest v so far (Reddi et al. 2018, arXiv 1904.09237)
+  bool maximize = false;
+  bool skip_nonfinite = false;  ///< Optimizer::step
 };
+
+namespace detail {
+class RuleSteps;
+}
 
 /// Adam (Kingma and Ba 2015, arXiv 1412.6980, algorithm 1), as torch.optim.Adam:
 ///
 ///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///   w -= rate / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon)
 ///
-/// Each parameter with its moments is one operation, `adam_update`.
+/// Each parameter with its moments is one operation, `adam_update`; with amsgrad, maximize or a beta1 that schedules
+/// change it is several.
 class Adam : public Optimizer {
  public:
   /// Throws ValueError for betas outside [0, 1) or other options below 0.
   explicit Adam(std::vector<Parameter> parameters, const AdamOptions& options = {})
       : Adam(std::move(parameters), options, false) {}
+  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  void add_group(std::vector<Parameter> parameters, const AdamOptions& options = {});
 
   Adam(Adam&&) noexcept;
   ~Adam() override;
@@ -35,19 +44,23 @@ class Adam : public Optimizer {
  protected:
   Adam(std::vector<Parameter> parameters, const AdamOptions& options, bool decoupled);
 
+ public:
+  std::string torch_name() const override { return decoupled_ ? "AdamW" : "Adam"; }
+  std::vector<NamedOption> options(std::size_t group) const override;
+
  private:
+  struct Group;
+  struct Pending;
+  void prepare(const AdamOptions& options);
   void begin() override;
+  void begin_group(std::size_t group) override;
   void update(std::size_t i, const Tensor& grad, const Tensor& rate) override;
   void finish() override;
 
-  struct Pending;
-
-  Attrs betas_;      ///< constants of `adam_begin`
-  Attrs constants_;  ///< of `adam_update`
-  std::vector<State> mean_, square_;
-  State steps_;                       ///< f64, rank 0
-  Tensor correction1_, correction2_;  ///< 1 - beta^t of the running update
-  std::vector<Pending> pending_;      ///< updates in place, ready to run
+  bool decoupled_;
+  std::vector<Group> groups_;
+  std::vector<Pending> pending_;  ///< updates in place, ready to run
+  std::unique_ptr<detail::RuleSteps> rules_;
 };
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, arXiv 1711.05101), as torch.optim.AdamW: before the

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "ferrite/nn/optim/detail/journal.h"
@@ -16,19 +15,6 @@ bool finite(const Tensor& g) {
   const NewFrame frame;
   const Tensor worst = amax(abs(cast(g, Dtype::f64)));
   return std::isfinite(worst.item<double>());
-}
-
-/// Whether to skip is decided outside of programs: what a traced program does never depends on values.
-bool all_finite(std::span<const Tensor> grads) {
-  for (const Tensor& g : grads) {
-    if (!g.defined() || !g.numel()) continue;
-    if (g.is_abstract())
-      throw TraceError("optimizer: skip_nonfinite: a traced gradient " + g.spec().str() +
-                       " has no values to decide by; compile the gradients and step outside, or replace what is not "
-                       "finite with where() and turn skip_nonfinite off");
-    if (!finite(g)) return false;
-  }
-  return true;
 }
 
 void check_rate(double rate) { ferrite::detail::check_not_negative("optimizer: the learning rate", {rate}); }
@@ -54,56 +40,117 @@ void check_parameters(const std::vector<Parameter>& parameters) {
 }  // namespace
 
 Optimizer::Optimizer(std::vector<Parameter> parameters, double learning_rate, bool skip_nonfinite)
-    : parameters_(std::move(parameters)), skip_nonfinite_(skip_nonfinite) {
+    : skip_nonfinite_(skip_nonfinite) {
+  add_parameters(std::move(parameters), learning_rate);
+}
+
+std::size_t Optimizer::add_parameters(std::vector<Parameter> parameters, double learning_rate) {
   check_rate(learning_rate);
-  check_parameters(parameters_);
-  rate_ = scalar_state("learning_rate", learning_rate);
+  check_parameters(parameters);
+  std::vector<Parameter> all = parameters_;
+  all.insert(all.end(), parameters.begin(), parameters.end());
+  check_unique(all);
+  std::vector<std::shared_ptr<std::atomic<bool>>> flags = frozen_;
+  while (flags.size() < all.size()) flags.push_back(std::make_shared<std::atomic<bool>>(false));
+  groups_.push_back({.begin = parameters_.size(), .end = all.size()});
+  parameters_ = std::move(all);
+  frozen_ = std::move(flags);
+  const std::string name = full_name("learning_rate");
+  groups_.back().rate = State(name, full({}, learning_rate, Dtype::f64));
+  states_.push_back({name, groups_.back().rate});
+  return groups_.size() - 1;
+}
+
+/// A shared name in the newest group: "step" in the first, "step.1" in the second.
+std::string Optimizer::full_name(std::string_view name) const {
+  return std::string(name) + (groups_.size() > 1 ? "." + std::to_string(groups_.size() - 1) : std::string());
+}
+
+/// Layers that were not told a prefix share names: a number tells their parameters apart.
+std::string Optimizer::name_like(std::string_view name, std::size_t i) const {
+  const auto same = std::count_if(parameters_.begin(), parameters_.begin() + static_cast<std::ptrdiff_t>(i),
+                                  [&](const Parameter& p) { return p.name() == parameters_[i].name(); });
+  return std::string(name) + "." + parameters_[i].name() + (same > 0 ? "#" + std::to_string(same + 1) : std::string());
 }
 
 State Optimizer::scalar_state(std::string_view name, double value, Dtype dtype) {
-  State s(std::string(name), full({}, value, dtype));
-  states_.push_back({std::string(name), s});
+  const std::string own = full_name(name);
+  State s(own, full({}, value, dtype));
+  states_.push_back({own, s});
+  slots_.push_back({std::string(name), groups_.size() - 1, true, value, {s}});
   return s;
 }
 
-std::vector<State> Optimizer::states_like_parameters(std::string_view name) {
+std::vector<State> Optimizer::states_like_parameters(std::string_view name, double value) {
+  return states_shaped(
+      name, value, [](const Shape& shape) { return shape; }, [](const Shape&) { return true; });
+}
+
+std::vector<State> Optimizer::states_shaped(std::string_view name, double value, Shape (*shape_of)(const Shape&),
+                                            bool (*wanted)(const Shape&)) {
   std::vector<State> list;
-  std::unordered_map<std::string, int> seen;  // layers that were not told a prefix share names
-  for (const Parameter& p : parameters_) {
-    const int count = ++seen[p.name()];
-    const std::string full_name =
-        std::string(name) + "." + p.name() + (count > 1 ? "#" + std::to_string(count) : std::string());
-    list.emplace_back(full_name, zeros(p.shape(), p.dtype()));
-    states_.push_back({full_name, list.back()});
+  const Group& group = groups_.back();
+  for (std::size_t i = group.begin; i < group.end; ++i) {
+    const Parameter& p = parameters_[i];
+    if (!wanted(p.shape())) {
+      list.emplace_back();
+      continue;
+    }
+    const std::string own = name_like(name, i);
+    list.emplace_back(own, full(shape_of(p.shape()), value, p.dtype()));
+    states_.push_back({own, list.back()});
   }
+  slots_.push_back({std::string(name), groups_.size() - 1, false, value, list});
   return list;
 }
 
 std::string Optimizer::fault_of(std::string_view name, const Tensor& value) const {
-  if (name != "learning_rate" && name != "step") return {};
+  const auto is = [&](std::string_view kind) { return name == kind || name.starts_with(std::string(kind) + "."); };
+  const bool momentum = is("cycled_momentum"), step = is("step");
+  if ((!is("learning_rate") && !step && !momentum) || value.numel() != 1) return {};
   const double v = cast(value, Dtype::f64).item<double>();
   if (!(v >= 0) || !std::isfinite(v)) return "must be at least 0 and finite, is " + std::to_string(v);
-  return name == "step" && v != std::floor(v) ? "must be a whole number, is " + std::to_string(v) : std::string();
+  if (momentum && v >= 1) return "must be below 1, is " + std::to_string(v);
+  return step && v != std::floor(v) ? "must be a whole number, is " + std::to_string(v) : std::string();
 }
 
-double Optimizer::learning_rate() const { return rate_.peek().item<double>(); }
+const Optimizer::Group& Optimizer::at(std::size_t group) const {
+  if (group >= groups_.size())
+    throw ValueError("optimizer: there is no group " + std::to_string(group) + ": it has " +
+                     std::to_string(groups_.size()));
+  return groups_[group];
+}
+
+std::pair<std::size_t, std::size_t> Optimizer::place_of(std::size_t i) const {
+  std::size_t group = 0;
+  while (i >= groups_[group].end) ++group;
+  return {group, i - groups_[group].begin};
+}
+
+double Optimizer::learning_rate(std::size_t group) const { return at(group).rate.peek().item<double>(); }
 
 void Optimizer::set_learning_rate(double rate) const {
   check_rate(rate);
-  rate_.assign(full({}, rate, Dtype::f64));
+  for (const Group& g : groups_) g.rate.assign(full({}, rate, Dtype::f64));
+}
+
+void Optimizer::set_learning_rate(double rate, std::size_t group) const {
+  check_rate(rate);
+  at(group).rate.assign(full({}, rate, Dtype::f64));
 }
 
 void Optimizer::check_gradients(std::span<const Tensor> grads) const {
   if (grads.size() != parameters_.size())
     throw ValueError("optimizer: " + std::to_string(grads.size()) + " gradients for " +
                      std::to_string(parameters_.size()) + " parameters");
-  bool any = false, any_tied = false;
+  bool any = false, any_defined = false, any_tied = false;
   for (std::size_t i = 0; i < grads.size(); ++i) {
     const Tensor& g = grads[i];
     const Parameter& p = parameters_[i];
     any_tied |= p.tied();
     if (!g.defined()) continue;
-    any = true;
+    any |= used(grads, i);
+    any_defined = true;
     if (g.shape() != p.shape())
       throw ShapeError("optimizer: the gradient of '" + p.name() + "' has shape " + g.shape().str() +
                        ", the parameter " + p.shape().str());
@@ -112,9 +159,31 @@ void Optimizer::check_gradients(std::span<const Tensor> grads) const {
                        Spec{p.shape(), p.dtype()}.str() + "; cast one of them");
   }
   if (any_tied) check_unique(parameters_);  // tied since the optimiser was made
+  if (any_defined && !any) throw ValueError("optimizer: every parameter that has a gradient is frozen; unfreeze one");
   if (!any)
     throw ValueError("optimizer: no gradient of " + std::to_string(grads.size()) +
                      " is defined, so nothing would be trained; was the loss computed from these parameters?");
+}
+
+/// Whether to skip is decided outside of programs: what a traced program does never depends on values.
+bool Optimizer::all_finite(std::span<const Tensor> grads) const {
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    const Tensor& g = grads[i];
+    if (!used(grads, i) || !g.numel()) continue;
+    if (g.is_abstract())
+      throw TraceError("optimizer: skip_nonfinite: a traced gradient " + g.spec().str() +
+                       " has no values to decide by; compile the gradients and step outside, or replace what is not "
+                       "finite with where() and turn skip_nonfinite off");
+    if (!finite(g)) return false;
+  }
+  return true;
+}
+
+/// A program that is being traced runs again only while what is frozen is the same.
+void Optimizer::tell_flags() const {
+  for (const auto& flag : frozen_) ferrite::detail::read_flag(flag);
+  for (const Group& group : groups_)
+    if (group.momentum) ferrite::detail::read_flag(group.cycles);
 }
 
 bool Optimizer::step(std::span<const Tensor> grads) {
@@ -122,6 +191,7 @@ bool Optimizer::step(std::span<const Tensor> grads) {
   if (skip_nonfinite_ && !all_finite(grads)) return false;
   const NoTapes frame;  // an update is no part of a gradient: what a tape has read it does not read again
   recorded_ = !ferrite::detail::frame().recorders.empty();
+  if (recorded_) tell_flags();
   if (ferrite::detail::frame().tracing) {  // nothing is assigned before the trace has ended
     update_all(grads);
     finish();
@@ -141,33 +211,24 @@ bool Optimizer::step(std::span<const Tensor> grads) {
 
 void Optimizer::update_all(std::span<const Tensor> grads) {
   begin();
-  const Tensor rate = rate_.value();
-  rate_f32_ = rate_f64_ = Tensor();
-  for (std::size_t i = 0; i < grads.size(); ++i) {
-    if (!grads[i].defined()) continue;
+  for (std::size_t group = 0; group < groups_.size(); ++group) update_group(group, grads);
+}
+
+void Optimizer::update_group(std::size_t group, std::span<const Tensor> grads) {
+  Group& g = groups_[group];
+  std::size_t i = g.begin;
+  while (i < g.end && !used(grads, i)) ++i;
+  if (i == g.end) return;
+  begin_group(group);
+  const Tensor rate = g.rate.value();
+  g.rate_f32 = g.rate_f64 = Tensor();
+  for (; i < g.end; ++i) {
+    if (!used(grads, i)) continue;
     const Dtype dtype = grads[i].dtype();  // the parameter's
-    Tensor& same_dtype = dtype == Dtype::f64 ? rate_f64_ : rate_f32_;
+    Tensor& same_dtype = dtype == Dtype::f64 ? g.rate_f64 : g.rate_f32;
     if (!same_dtype.defined()) same_dtype = cast(rate, dtype);
     update(i, grads[i], same_dtype);
   }
-}
-
-ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm) {
-  if (!(max_norm > 0)) throw ValueError("clip_grad_norm: max_norm must be positive, got " + std::to_string(max_norm));
-  Tensor total;
-  for (const Tensor& g : grads) {
-    if (!g.defined()) continue;
-    const Tensor squares = sum(square(g));
-    total = total.defined() ? total + squares : squares;
-  }
-  if (!total.defined())
-    throw ValueError("clip_grad_norm: no gradient of " + std::to_string(grads.size()) +
-                     " is defined; was the loss computed from these parameters?");
-  ClippedGradients out;
-  out.norm = sqrt(total);
-  const Tensor scale = minimum(max_norm / (out.norm + 1e-6), 1.0);
-  for (const Tensor& g : grads) out.grads.push_back(g.defined() ? g * scale : Tensor());
-  return out;
 }
 
 }  // namespace ferrite::nn

@@ -1,14 +1,41 @@
 #pragma once
 /// The base class of optimisers, and the clipping of gradients.
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <optional>
 #include <span>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "ferrite/nn/module.h"
 
 namespace ferrite::nn {
 
+/// The value of an option: none, a switch, a number, or several numbers of which some may be none.
+using OptionValue = std::variant<std::monostate, bool, double, std::vector<std::optional<double>>>;
+/// An option of a group under PyTorch's name, as in `param_groups`.
+struct NamedOption {
+  std::string name;
+  OptionValue value;
+};
+
+/// State variables of one name: one for each parameter of a group, or one that they share.
+struct StateSlot {
+  std::string name;  ///< "exp_avg"
+  std::size_t group = 0;
+  bool shared = false;
+  double initial = 0;           ///< before the first update
+  std::vector<State> states{};  ///< by parameter of the group; empty handles where one has none
+};
+
 /// Updates parameters from their gradients. Everything it remembers (moments, step count, learning rate) is in state
 /// variables, read and written through the recorders, so a traced training step bakes none of it in.
+///
+/// Parameters come in groups, each with its own options: the first with the constructor, others by `add_group`, which
+/// every optimiser of the library has. Gradients are those of all groups, in the order of `parameters()`. A group whose
+/// gradients are all undefined or frozen counts no step.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -23,13 +50,49 @@ class Optimizer {
   bool step(std::span<const Tensor> grads);
   bool step(const Tensors& grads) { return step(std::span<const Tensor>(grads.data(), grads.size())); }
 
-  /// Throws TraceError inside a compiled function, which takes the rate from `learning_rate_variable`.
-  double learning_rate() const;
-  /// Throws ValueError unless it is finite and not negative.
+  /// Of a group. Throws ValueError for a group that there is not, TraceError inside a compiled function, which takes
+  /// the rate from `learning_rate_variable`.
+  double learning_rate(std::size_t group = 0) const;
+  /// Of every group. Throws ValueError unless it is finite and not negative.
   void set_learning_rate(double rate) const;
+  /// Of one group.
+  void set_learning_rate(double rate, std::size_t group) const;
   /// The learning rate as schedules and files see it: f64, rank 0.
-  const State& learning_rate_variable() const& { return rate_; }
-  State learning_rate_variable() const&& { return rate_; }
+  const State& learning_rate_variable(std::size_t group = 0) const& { return at(group).rate; }
+  State learning_rate_variable(std::size_t group = 0) const&& { return at(group).rate; }
+
+  /// Whether there is a momentum that schedules may change: beta1 of Adam and its relatives, the momentum of SGD and
+  /// RMSprop unless it is 0.
+  bool has_momentum() const { return groups_.front().momentum.has_value(); }
+  /// Throws ValueError where there is none.
+  double momentum(std::size_t group = 0) const;
+  /// From the first call on the group's momentum is a state variable, "cycled_momentum", which compiled steps follow
+  /// and checkpoints hold. Throws ValueError where there is none and unless it lies in [0, 1), TraceError inside a
+  /// compiled function.
+  void set_momentum(double momentum, std::size_t group = 0);
+  /// Whether somebody has set the group's momentum.
+  bool cycles(std::size_t group) const { return at(group).cycled.defined(); }
+  /// The momentum as schedules and files see it: f64, rank 0. Throws ValueError where it was never set.
+  const State& momentum_variable(std::size_t group = 0) const&;
+  State momentum_variable(std::size_t group = 0) const&& { return momentum_variable(group); }
+
+  std::size_t groups() const { return groups_.size(); }
+  /// The parameters of a group: the first one's place among `parameters()` and how many they are.
+  std::pair<std::size_t, std::size_t> group_range(std::size_t group) const {
+    return {at(group).begin, at(group).end - at(group).begin};
+  }
+
+  /// Leaves parameters out of updates, with their states, until they are unfrozen: their gradients are not looked at.
+  /// Compiled steps follow. Like the options, it is no part of a checkpoint. Throws ValueError, before anything has
+  /// changed, for a parameter that the optimiser does not have.
+  void freeze(std::span<const Parameter> parameters) { set_frozen(parameters, true); }
+  void unfreeze(std::span<const Parameter> parameters) { set_frozen(parameters, false); }
+  bool frozen(const Parameter& parameter) const;
+
+  /// PyTorch's name of the class, "Adam"; empty for an optimiser that PyTorch does not have.
+  virtual std::string torch_name() const { return {}; }
+  /// The options of a group but the learning rate, in PyTorch's order and under its names.
+  virtual std::vector<NamedOption> options(std::size_t) const { return {}; }
 
   const std::vector<Parameter>& parameters() const& { return parameters_; }
   std::vector<Parameter> parameters() const&& { return parameters_; }
@@ -37,6 +100,9 @@ class Optimizer {
   /// of one name gets "#2" behind it, and so on.
   const std::vector<Named<State>>& states() const& { return states_; }
   std::vector<Named<State>> states() const&& { return states_; }
+  /// The same by group, without learning rates.
+  const std::vector<StateSlot>& slots() const& { return slots_; }
+  std::vector<StateSlot> slots() const&& { return slots_; }
   /// What is wrong with a value for the state of that name, as one reads it in a file: a learning rate below 0 or not
   /// finite, a number of steps that is none. Empty where nothing is.
   std::string fault_of(std::string_view name, const Tensor& value) const;
@@ -45,9 +111,14 @@ class Optimizer {
   /// Throws ValueError for a rate below 0, no parameters, an empty handle or a parameter that is given twice.
   Optimizer(std::vector<Parameter> parameters, double learning_rate, bool skip_nonfinite);
   Optimizer(Optimizer&&) = default;
+  /// Begins another group and gives its number: its states are those made next. Throws as the constructor, and changes
+  /// nothing then.
+  std::size_t add_parameters(std::vector<Parameter> parameters, double learning_rate);
 
   /// Begins an update: counts the step and the like.
   virtual void begin() {}
+  /// Begins the update of a group that has a gradient.
+  virtual void begin_group(std::size_t) {}
   /// Updates the i-th parameter with a gradient; `rate` has the parameter's dtype. What it and `begin` assign is taken
   /// back when one of them throws. Gradient and rate stay where they are until `finish` has ended.
   virtual void update(std::size_t i, const Tensor& grad, const Tensor& rate) = 0;
@@ -56,29 +127,66 @@ class Optimizer {
   /// Whether recorders other than tapes see this update, so that nothing may be written in place.
   bool recorded() const { return recorded_; }
 
-  /// A state variable of rank 0 for the whole optimiser, or zeros like every parameter.
+  /// The group of the i-th parameter, and its place there.
+  std::pair<std::size_t, std::size_t> place_of(std::size_t i) const;
+  /// The group's rate and momentum in the running update: f64, rank 0.
+  Tensor rate_now(std::size_t group) const { return at(group).rate.value(); }
+  Tensor momentum_now(std::size_t group) const;
+  /// Gives the newest group a momentum.
+  void declare_momentum(double value) { groups_.back().momentum = value; }
+
+  /// A state variable of rank 0 for the newest group, or values like every one of its parameters.
   State scalar_state(std::string_view name, double value, Dtype dtype = Dtype::f64);
-  std::vector<State> states_like_parameters(std::string_view name);
+  std::vector<State> states_like_parameters(std::string_view name, double value = 0);
+  /// The same with a shape made of each parameter's.
+  std::vector<State> states_shaped(std::string_view name, double value, Shape (*shape_of)(const Shape&),
+                                   bool (*wanted)(const Shape&));
 
  private:
+  struct Group {
+    std::size_t begin = 0, end = 0;  ///< of its parameters
+    State rate{};
+    Tensor rate_f32{}, rate_f64{};  ///< of the running update: they stay until it has been finished
+    std::optional<double> momentum{};
+    State cycled{};  ///< the momentum, once somebody has set it
+    std::shared_ptr<std::atomic<bool>> cycles = std::make_shared<std::atomic<bool>>(false);
+  };
+  const Group& at(std::size_t group) const;
+  std::string full_name(std::string_view name) const;
+  std::string name_like(std::string_view name, std::size_t i) const;
   void check_gradients(std::span<const Tensor> grads) const;
+  bool used(std::span<const Tensor> grads, std::size_t i) const {
+    return grads[i].defined() && (any_frozen_ == 0 || !*frozen_[i]);
+  }
+  bool all_finite(std::span<const Tensor> grads) const;
+  void set_frozen(std::span<const Parameter> parameters, bool frozen);
+  void tell_flags() const;
   void update_all(std::span<const Tensor> grads);
+  void update_group(std::size_t group, std::span<const Tensor> grads);
 
   std::vector<Parameter> parameters_;
   std::vector<Named<State>> states_;
-  State rate_;
-  Tensor rate_f32_, rate_f64_;  ///< of the running update
+  std::vector<StateSlot> slots_;
+  std::vector<Group> groups_;
+  std::vector<std::shared_ptr<std::atomic<bool>>> frozen_;  ///< by parameter
+  std::size_t any_frozen_ = 0;                              ///< how many are
   bool skip_nonfinite_;
   bool recorded_ = false;
 };
 
-/// Gradients scaled together so that their joint 2-norm is at most `max_norm`: each is multiplied by
-/// min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Undefined entries stay so. Throws ValueError
-/// when none is defined, and for a max_norm that is not positive; DtypeError for gradients of different dtypes.
+/// Gradients scaled together so that their joint norm is at most `max_norm`: each is multiplied by
+/// min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. The norm of that order is
+/// (sum |g|^order)^(1 / order), the largest |g| for infinity. Undefined entries stay so. Throws ValueError when none is
+/// defined, for a max_norm that is not positive and an order that is not; DtypeError for gradients of different dtypes.
 struct ClippedGradients {
   Tensors grads;
   Tensor norm;  ///< before clipping, rank 0
 };
-ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm);
+ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm, double order = 2);
+inline constexpr double kInfinityNorm = std::numeric_limits<double>::infinity();
+
+/// Gradients whose elements are moved into [-value, value], as torch.nn.utils.clip_grad_value_; NaN stays. Undefined
+/// entries stay so. Throws ValueError for a value that is not finite and positive.
+Tensors clip_grad_value(const Tensors& grads, double value);
 
 }  // namespace ferrite::nn

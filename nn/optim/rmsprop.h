@@ -7,8 +7,9 @@
 namespace ferrite::nn {
 
 namespace detail {
+class RuleSteps;
 class Sweeps;
-}
+}  // namespace detail
 
 struct RmsPropOptions {
   double learning_rate = 1e-2;
@@ -17,7 +18,8 @@ struct RmsPropOptions {
   double weight_decay = 0;
   double momentum = 0;
   bool centered = false;  ///< divides by an estimate of the standard deviation
-  bool skip_nonfinite = false;
+  bool maximize = false;
+  bool skip_nonfinite = false;  ///< Optimizer::step
 };
 
 /// RMSprop (Hinton, lecture 6e of "Neural Networks for Machine Learning"; centered: Graves, arXiv 1308.0850, equations
@@ -34,16 +36,24 @@ class RmsProp final : public Optimizer {
  public:
   /// Throws ValueError for an alpha outside [0, 1) or other options below 0.
   explicit RmsProp(std::vector<Parameter> parameters, const RmsPropOptions& options = {});
+  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  void add_group(std::vector<Parameter> parameters, const RmsPropOptions& options = {});
   RmsProp(RmsProp&&) noexcept;
   ~RmsProp() override;
 
+  std::string torch_name() const override { return "RMSprop"; }
+  std::vector<NamedOption> options(std::size_t group) const override;
+
  private:
+  struct Group;
+  void prepare(const RmsPropOptions& options);
   void begin() override;
+  void begin_group(std::size_t group) override;
   void update(std::size_t i, const Tensor& grad, const Tensor& rate) override;
   void finish() override;
 
-  RmsPropOptions options_;
-  std::unique_ptr<detail::Sweeps> sweeps_;
+  std::vector<Group> groups_;
+  std::unique_ptr<detail::RuleSteps> rules_;
 };
 
 }  // namespace ferrite::nn

@@ -2,50 +2,79 @@
 #include "ferrite/nn/optim/schedule.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn {
 using ferrite::detail::check_not_negative;
 
-void Schedule::advance() { set_steps(steps_ + 1); }
+Schedule::Schedule(const Optimizer& optimizer) {
+  for (std::size_t group = 0; group < optimizer.groups(); ++group) {
+    rates_.push_back(optimizer.learning_rate_variable(group));
+    state_.bases.push_back(optimizer.learning_rate(group));
+  }
+}
 
-void Schedule::set_steps(std::int64_t steps) { restore(steps, base_); }
+void Schedule::follow_momentum(Optimizer& optimizer, double first) {
+  for (std::size_t group = 0; group < optimizer.groups(); ++group) (void)optimizer.momentum(group);  // throws
+  for (std::size_t group = 0; group < optimizer.groups(); ++group) {
+    optimizer.set_momentum(first, group);
+    momenta_.push_back(optimizer.momentum_variable(group));
+  }
+}
+
+void Schedule::advance() { set_steps(state_.steps + 1); }
+
+void Schedule::set_steps(std::int64_t steps) {
+  ScheduleState next = state_;
+  next.steps = steps;
+  restore(next);
+}
 
 void Schedule::restore(std::int64_t steps, double base) {
+  ScheduleState next = state_;
+  next.steps = steps;
+  next.bases.assign(next.bases.size(), base);
+  restore(next);
+}
+
+std::string Schedule::fault_of(const ScheduleState& state) const {
+  if (state.steps < 0) return "the number of steps must not be negative, got " + std::to_string(state.steps);
+  if (state.bases.size() != rates_.size() || state.memory.size() != state_.memory.size())
+    return "has " + std::to_string(state.bases.size()) + " groups and " + std::to_string(state.memory.size()) +
+           " values remembered, the schedule " + std::to_string(rates_.size()) + " and " +
+           std::to_string(state_.memory.size());
+  try {
+    for (std::size_t group = 0; group < rates_.size(); ++group) {
+      check_not_negative("the rate at first", {state.bases[group]});
+      check_not_negative("the rate after " + std::to_string(state.steps) + " steps", {rate_in(state, group)});
+    }
+  } catch (const ValueError& e) {
+    return e.what();
+  }
+  return {};
+}
+
+void Schedule::restore(const ScheduleState& state) {
   if (ferrite::detail::frame().tracing)
     throw TraceError(
         "schedule: its count of steps is no part of the program that is traced, the rate would stay what it is now; "
         "advance after the compiled step");
-  if (steps < 0) throw ValueError("schedule: the number of steps must not be negative, got " + std::to_string(steps));
-  check_not_negative("schedule: the rate at first", {base});
-  const double next = rate(steps, base);
-  check_not_negative("schedule: the rate after " + std::to_string(steps) + " steps", {next});
-  rate_.assign(full({}, next, Dtype::f64));
-  steps_ = steps;
-  base_ = base;
+  const std::string fault = fault_of(state);
+  if (!fault.empty()) throw ValueError("schedule: " + fault);
+  std::vector<Tensor> next;
+  for (std::size_t group = 0; group < rates_.size(); ++group)
+    next.push_back(full({}, rate_in(state, group), Dtype::f64));
+  ScheduleState copy = state;
+  for (std::size_t group = 0; group < rates_.size(); ++group) rates_[group].assign(next[group]);
+  if (const std::optional<double> momentum = momentum_in(state))
+    for (const State& m : momenta_) m.assign(full({}, *momentum, Dtype::f64));
+  state_ = std::move(copy);
 }
 
-StepSchedule::StepSchedule(const Optimizer& optimizer, std::int64_t every, double factor)
-    : Schedule(optimizer), every_(every), factor_(factor) {
-  if (every < 1) throw ValueError("step schedule: the interval must be positive, got " + std::to_string(every));
-  check_not_negative("step schedule: the factor", {factor});
-}
-
-double StepSchedule::rate(std::int64_t steps, double base) const {
-  return base * std::pow(factor_, static_cast<double>(steps / every_));
-}
-
-CosineSchedule::CosineSchedule(const Optimizer& optimizer, std::int64_t length, double low)
-    : Schedule(optimizer), length_(length), low_(low) {
-  if (length < 1) throw ValueError("cosine schedule: the length must be positive, got " + std::to_string(length));
-  check_not_negative("cosine schedule: the lowest rate", {low});
-}
-
-double CosineSchedule::rate(std::int64_t steps, double base) const {
-  const double t = static_cast<double>(steps) / static_cast<double>(length_);
-  return low_ + (base - low_) * (1 + std::cos(std::numbers::pi * t)) / 2;
+FunctionSchedule::FunctionSchedule(const Optimizer& optimizer, RateFunction f) : Schedule(optimizer), f_(std::move(f)) {
+  if (!f_) throw ValueError("schedule: the function of the rate is null");
+  begin();
 }
 
 }  // namespace ferrite::nn

@@ -54,7 +54,7 @@ const std::map<std::string, std::string> kSubfolderOfHeader = {
     {"io/json_weights.h", "json"},     {"io/rtneural.h", "json"},
     {"io/any_file.h", "any"},          {"io/module_file.h", "module"},
     {"nn/operations.h", "operations"}, {"nn/operations.cpp", "operations"},
-    {"nn/loss.h", "losses"},
+    {"nn/loss.h", "losses"},           {"io/torch_optimizer.h", "torch"},
 };
 
 std::string subfolder_of(const std::string& path) {

@@ -9,7 +9,10 @@
 #include "ferrite/io/safetensors.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/cyclic_schedule.h"
+#include "ferrite/nn/optim/plateau_schedule.h"
 #include "ferrite/nn/optim/rmsprop.h"
+#include "ferrite/nn/optim/sgd.h"
 #include "ferrite/train/dataset.h"
 #include "io/killed.h"
 #include "io/temporary_folder.h"
@@ -186,6 +189,61 @@ BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused_and_change_nothing) {
     refused("optimizer.learning_rate", std::to_string(rate), full({}, rate, Dtype::f64));
   for (const double steps : {std::nan(""), -3.0, 1.5, HUGE_VAL})
     refused("optimizer.step", std::to_string(steps), full({}, steps, Dtype::f64));
+}
+
+/// Groups, a plateau's memory, a cycled momentum and averages of weights, resumed to the bit.
+BOOST_AUTO_TEST_CASE(groups_schedules_and_averages_are_resumed) {
+  struct Loop {
+    dsl::Network net = dsl::sequence(3).linear(4).linear(2).build(0);
+    nn::Sgd sgd{{net.parameters()[0], net.parameters()[1]}, {.learning_rate = 0.1, .momentum = 0.5}};
+    nn::WeightAverage average{net.parameters(), {.decay = 0.8}};
+    std::unique_ptr<nn::Schedule> schedule;
+    explicit Loop(bool plateau) {
+      sgd.add_group({net.parameters()[2], net.parameters()[3]}, {.learning_rate = 0.02, .momentum = 0.9});
+      if (plateau) {
+        schedule = std::make_unique<nn::PlateauSchedule>(sgd, nn::PlateauOptions{.factor = 0.5, .patience = 1});
+      } else {
+        schedule = std::make_unique<nn::OneCycleSchedule>(
+            sgd, nn::OneCycleOptions{.max_learning_rate = {0.2, 0.1}, .total_steps = 20});
+      }
+    }
+    void run(int first, int end) {
+      for (int t = first; t < end; ++t) {
+        Tape tape;
+        const Tensor x = uniform({5, 3}, {9, static_cast<std::uint64_t>(t), 0}, -1, 1);
+        const Tensor loss = mean(square(net(x)));
+        sgd.step(tape.grad(loss, sgd.parameters()));
+        average.update();
+        if (auto* p = dynamic_cast<nn::PlateauSchedule*>(schedule.get())) {
+          p->advance(1 + t % 3);
+        } else {
+          schedule->advance();
+        }
+      }
+    }
+  };
+  for (const bool plateau : {false, true}) {
+    const TemporaryFolder folder;
+    Loop whole(plateau), stopped(plateau), resumed(plateau);
+    whole.run(0, 12);
+    stopped.run(0, 7);
+    const auto path = folder / "c.safetensors";
+    train::save_checkpoint(path, stopped.net, stopped.sgd, {.step = 7}, stopped.schedule.get(), {}, &stopped.average);
+    (void)train::load_checkpoint(path, resumed.net, resumed.sgd, resumed.schedule.get(), &resumed.average);
+    BOOST_TEST(resumed.average.count() == 7);
+    resumed.run(7, 12);
+    for (std::size_t i = 0; i < 4; ++i)
+      BOOST_TEST(identical(whole.net.parameters()[i].peek(), resumed.net.parameters()[i].peek()), plateau);
+    for (std::size_t group = 0; group < 2; ++group) {
+      BOOST_TEST(whole.sgd.learning_rate(group) == resumed.sgd.learning_rate(group));
+      BOOST_TEST(whole.sgd.momentum(group) == resumed.sgd.momentum(group));
+    }
+    whole.average.swap();
+    resumed.average.swap();
+    BOOST_TEST(identical(whole.net.parameters()[0].peek(), resumed.net.parameters()[0].peek()));
+    BOOST_CHECK_THROW(train::save_checkpoint(path, whole.net, whole.sgd, {}, whole.schedule.get(), {}, &whole.average),
+                      ValueError);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(layers_of_equal_names_keep_their_own_moments) {

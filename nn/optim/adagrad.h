@@ -1,0 +1,41 @@
+#pragma once
+/// Adagrad.
+#include "ferrite/nn/optim/rule_optimizer.h"
+
+namespace ferrite::nn {
+
+struct AdagradOptions {
+  double learning_rate = 1e-2;
+  double learning_rate_decay = 0;
+  double weight_decay = 0;  ///< added to the gradient as weight_decay w
+  double initial_accumulator = 0;
+  double epsilon = 1e-10;
+  bool maximize = false;
+  bool skip_nonfinite = false;  ///< Optimizer::step
+};
+
+/// Adagrad (Duchi, Hazan and Singer 2011, JMLR 12), as torch.optim.Adagrad:
+///
+///   s += g^2 (initial_accumulator at first);  w -= rate / (1 + (t - 1) learning_rate_decay) g / (sqrt(s) + epsilon)
+class Adagrad final : public RuleOptimizer {
+ public:
+  /// Throws ValueError for options below 0.
+  explicit Adagrad(std::vector<Parameter> parameters, const AdagradOptions& options = {});
+  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  void add_group(std::vector<Parameter> parameters, const AdagradOptions& options = {});
+
+  std::string torch_name() const override { return "Adagrad"; }
+  std::vector<NamedOption> options(std::size_t group) const override;
+
+ private:
+  struct Group {
+    AdagradOptions options;
+    State steps;
+  };
+  void prepare(const AdagradOptions& options);
+  std::array<Tensor, 6> numbers(std::size_t group) override;
+
+  std::vector<Group> groups_;
+};
+
+}  // namespace ferrite::nn

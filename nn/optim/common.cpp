@@ -1,0 +1,33 @@
+/// What several optimisers check and compute alike.
+#include "ferrite/nn/optim/detail/common.h"
+
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::nn::detail {
+
+void check_below_one(const char* who, const char* what, double value) {
+  if (!(value >= 0 && value < 1))
+    throw ValueError(std::string(who) + ": " + what + " must lie in [0, 1), got " + std::to_string(value));
+}
+
+RuleDecay decay_of(double weight_decay, bool decoupled) {
+  if (weight_decay == 0) return RuleDecay::none;
+  return decoupled ? RuleDecay::weights : RuleDecay::gradient;
+}
+
+Tensor count_step(const State& steps) {
+  const Tensor next = steps.value() + 1;
+  steps.assign(next);
+  return next;
+}
+
+Tensor correction(const Tensor& beta, const Tensor& steps) { return 1 - pow(beta, steps); }
+Tensor correction(double beta, const Tensor& steps) { return 1 - pow(beta, steps); }
+
+OptionValue pair_option(double a, double b) { return std::vector<std::optional<double>>{a, b}; }
+
+void append(std::vector<State>& list, const std::vector<State>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
+}  // namespace ferrite::nn::detail

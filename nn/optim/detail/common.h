@@ -1,0 +1,29 @@
+#pragma once
+/// What several optimisers check and compute alike.
+#include <string>
+
+#include "ferrite/nn/optim/detail/rule.h"
+#include "ferrite/nn/optim/optimizer.h"
+
+namespace ferrite::nn::detail {
+
+/// Throws ValueError unless the number lies in [0, 1).
+void check_below_one(const char* who, const char* what, double value);
+
+/// The decay of a rule, by an option that may be 0.
+RuleDecay decay_of(double weight_decay, bool decoupled);
+
+/// Counts an update: the number that it has, rank 0, f64.
+Tensor count_step(const State& steps);
+
+/// 1 - beta^steps.
+Tensor correction(const Tensor& beta, const Tensor& steps);
+Tensor correction(double beta, const Tensor& steps);
+
+/// Two numbers as an option's value.
+OptionValue pair_option(double a, double b);
+
+/// Appends the states of another group.
+void append(std::vector<State>& list, const std::vector<State>& more);
+
+}  // namespace ferrite::nn::detail

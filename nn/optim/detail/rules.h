@@ -1,0 +1,139 @@
+#pragma once
+/// The formulas of elementwise updates, written once: of tensors where an update is recorded, of packets in kernels.
+/// Both round alike, so that an update in place has the bits of the operations.
+#include <array>
+
+#include "ferrite/nn/optim/detail/rule.h"
+
+namespace ferrite::nn::detail {
+
+/// What a formula reads and writes. `Functions` holds what tensors and packets spell differently: larger(a, b),
+/// sign_of(a), choose(flag, a, b).
+template <class Value, class Constant, class Number, class Functions>
+struct RuleOperands : Functions {
+  Value w{}, g{};
+  std::array<Value, kRuleStates> states{};
+  std::array<bool, kRuleStates> has{};
+  std::array<Constant, kRuleConstants> constants{};
+  std::array<Number, kRuleNumbers> numbers{};
+  bool nesterov = false;
+};
+
+/// Constants: none. Numbers: momentum, the gradient's share (1 - dampening), rate. State: velocity.
+template <class O>
+[[gnu::always_inline]] inline auto sgd_rule(O& o) {
+  const auto& [momentum, share, rate, n3, n4, n5] = o.numbers;
+  if (!o.has[0]) return o.w - rate * o.g;
+  auto& velocity = o.states[0];
+  velocity = momentum * velocity + share * o.g;
+  return o.w - rate * (o.nesterov ? o.g + momentum * velocity : velocity);
+}
+
+/// Constants: alpha, 1 - alpha, epsilon. Numbers: momentum, rate. States: averages of squares, of gradients (centered),
+/// velocity.
+template <class O>
+[[gnu::always_inline]] inline auto rmsprop_rule(O& o) {
+  const auto& [alpha, rest, epsilon] = o.constants;
+  const auto& [momentum, rate, n2, n3, n4, n5] = o.numbers;
+  auto& [squares, mean, velocity] = o.states;
+  squares = alpha * squares + rest * (o.g * o.g);
+  auto variance = squares;
+  if (o.has[1]) {
+    mean = mean + rest * (o.g - mean);
+    variance = o.not_negative(squares - mean * mean);  // rounding may leave less than 0
+  }
+  auto direction = o.g / (sqrt(variance) + epsilon);
+  if (o.has[2]) direction = velocity = momentum * velocity + direction;
+  return o.w - rate * direction;
+}
+
+/// m and v of Adam and its relatives. Constants: beta2, 1 - beta2, epsilon. Numbers: beta1, 1 - beta1, then their own.
+template <class O>
+[[gnu::always_inline]] inline void update_moments(O& o) {
+  o.states[0] = o.numbers[0] * o.states[0] + o.numbers[1] * o.g;
+  o.states[1] = o.constants[0] * o.states[1] + o.constants[1] * (o.g * o.g);
+}
+
+/// Numbers: rate / (1 - beta1^t), sqrt(1 - beta2^t). States: m, v, the largest v so far (amsgrad).
+template <class O>
+[[gnu::always_inline]] inline auto adam_rule(O& o) {
+  const auto& [beta1, rest1, pace, root2, n4, n5] = o.numbers;
+  update_moments(o);
+  if (o.has[2]) o.states[2] = o.larger(o.states[2], o.states[1]);
+  const auto denominator = sqrt(o.has[2] ? o.states[2] : o.states[1]) / root2 + o.constants[2];
+  return o.w - pace * (o.states[0] / denominator);
+}
+
+/// Numbers: the paces of the gradient and of m, sqrt(1 - beta2^t). States: m, v.
+template <class O>
+[[gnu::always_inline]] inline auto nadam_rule(O& o) {
+  const auto& [beta1, rest1, pace_of_g, pace_of_m, root2, n5] = o.numbers;
+  update_moments(o);
+  const auto denominator = sqrt(o.states[1]) / root2 + o.constants[2];
+  const auto w = o.w - pace_of_g * (o.g / denominator);
+  return w - pace_of_m * (o.states[0] / denominator);
+}
+
+/// Numbers: the pace with its rectification, 1 where there is one and 0 where the variance is not tractable yet.
+/// States: m, v.
+template <class O>
+[[gnu::always_inline]] inline auto radam_rule(O& o) {
+  const auto& [beta1, rest1, pace, rectified, n4, n5] = o.numbers;
+  update_moments(o);
+  const auto adapted = o.states[0] / (sqrt(o.states[1]) + o.constants[2]);
+  return o.w - pace * o.choose(rectified, adapted, o.states[0]);
+}
+
+/// Constants: beta2, none, epsilon. Number: rate / (1 - beta1^t). States: m, the decayed largest |g|.
+template <class O>
+[[gnu::always_inline]] inline auto adamax_rule(O& o) {
+  const auto& [beta1, rest1, pace, n3, n4, n5] = o.numbers;
+  auto& [m, largest, s2] = o.states;
+  m = beta1 * m + rest1 * o.g;
+  largest = o.larger(o.constants[0] * largest, abs(o.g) + o.constants[2]);
+  return o.w - pace * (m / largest);
+}
+
+/// Constant: epsilon. Number: the pace. State: sum of squares.
+template <class O>
+[[gnu::always_inline]] inline auto adagrad_rule(O& o) {
+  o.states[0] = o.states[0] + o.g * o.g;
+  return o.w - o.numbers[0] * (o.g / (sqrt(o.states[0]) + o.constants[0]));
+}
+
+/// Constants: rho, 1 - rho, epsilon. Number: rate. States: averages of squared gradients, of squared updates.
+template <class O>
+[[gnu::always_inline]] inline auto adadelta_rule(O& o) {
+  const auto& [rho, rest, epsilon] = o.constants;
+  auto& [squares, deltas, s2] = o.states;
+  squares = rho * squares + rest * (o.g * o.g);
+  const auto delta = sqrt(deltas + epsilon) / sqrt(squares + epsilon) * o.g;
+  deltas = rho * deltas + rest * (delta * delta);
+  return o.w - o.numbers[0] * delta;
+}
+
+/// Constants: beta2, 1 - beta2. Numbers: beta1, 1 - beta1, rate. State: m.
+template <class O>
+[[gnu::always_inline]] inline auto lion_rule(O& o) {
+  const auto& [beta1, rest1, rate, n3, n4, n5] = o.numbers;
+  auto& m = o.states[0];
+  const auto w = o.w - rate * o.sign_of(beta1 * m + rest1 * o.g);
+  m = o.constants[0] * m + o.constants[1] * o.g;
+  return w;
+}
+
+/// The new value of a parameter; its states are updated.
+template <RuleKind kind, class O>
+[[gnu::always_inline]] inline auto apply_rule(O& o) {
+  if constexpr (kind == RuleKind::sgd) return sgd_rule(o);
+  if constexpr (kind == RuleKind::rmsprop) return rmsprop_rule(o);
+  if constexpr (kind == RuleKind::adam) return adam_rule(o);
+  if constexpr (kind == RuleKind::nadam) return nadam_rule(o);
+  if constexpr (kind == RuleKind::radam) return radam_rule(o);
+  if constexpr (kind == RuleKind::adamax) return adamax_rule(o);
+  if constexpr (kind == RuleKind::adagrad) return adagrad_rule(o);
+  if constexpr (kind == RuleKind::adadelta) return adadelta_rule(o);
+  if constexpr (kind == RuleKind::lion) return lion_rule(o);
+}
+
+}  // namespace ferrite::nn::detail

@@ -1,0 +1,45 @@
+#pragma once
+/// NAdam: Adam with Nesterov momentum.
+#include "ferrite/nn/optim/rule_optimizer.h"
+
+namespace ferrite::nn {
+
+struct NAdamOptions {
+  double learning_rate = 2e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  double momentum_decay = 4e-3;
+  bool decoupled_weight_decay = false;  ///< w -= rate weight_decay w, in place of g += weight_decay w
+  bool maximize = false;
+  bool skip_nonfinite = false;  ///< Optimizer::step
+};
+
+/// NAdam (Dozat 2016, "Incorporating Nesterov Momentum into Adam"), as torch.optim.NAdam:
+///
+///   mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2);  p_t = mu_1 ... mu_t
+///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  d = sqrt(v / (1 - beta2^t)) + epsilon
+///   w -= rate (1 - mu_t) / (1 - p_t) g / d + rate mu_(t+1) / (1 - p_(t+1)) m / d
+class NAdam final : public RuleOptimizer {
+ public:
+  /// Throws ValueError for betas outside [0, 1) or other options below 0.
+  explicit NAdam(std::vector<Parameter> parameters, const NAdamOptions& options = {});
+  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  void add_group(std::vector<Parameter> parameters, const NAdamOptions& options = {});
+
+  std::string torch_name() const override { return "NAdam"; }
+  std::vector<NamedOption> options(std::size_t group) const override;
+
+ private:
+  struct Group {
+    NAdamOptions options;
+    State steps, product;  ///< t and p_t
+  };
+  void prepare(const NAdamOptions& options);
+  std::array<Tensor, 6> numbers(std::size_t group) override;
+
+  std::vector<Group> groups_;
+};
+
+}  // namespace ferrite::nn

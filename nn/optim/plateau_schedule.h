@@ -1,0 +1,35 @@
+#pragma once
+/// A schedule that lowers the learning rate when a metric no longer improves.
+#include "ferrite/nn/optim/schedule.h"
+
+namespace ferrite::nn {
+
+struct PlateauOptions {
+  bool maximize = false;  ///< whether the metric shall grow: PyTorch's mode
+  double factor = 0.1;    ///< below 1
+  std::int64_t patience = 10;
+  double threshold = 1e-4;
+  bool relative = true;  ///< whether the threshold is a part of the best metric: PyTorch's threshold_mode
+  std::int64_t cooldown = 0;
+  double low = 0;         ///< no rate goes below
+  double epsilon = 1e-8;  ///< smaller changes are left out
+};
+
+/// Lowers the rate by a factor after more than `patience` metrics in a row that were no better than the best, as
+/// torch.optim.lr_scheduler.ReduceLROnPlateau. NaN is never better.
+class PlateauSchedule final : public Schedule {
+ public:
+  /// Throws ValueError for a factor outside [0, 1) and other options below 0.
+  PlateauSchedule(const Optimizer& optimizer, const PlateauOptions& options = {});
+  /// Counts a step (or epoch) whose metric this is. Throws as Schedule::advance.
+  void advance(double metric);
+
+ private:
+  double rate(std::int64_t, double base) const override { return base; }
+  double rate_in(const ScheduleState& state, std::size_t group) const override;
+  bool better(double metric, double best) const;
+
+  PlateauOptions options_;
+};
+
+}  // namespace ferrite::nn

@@ -1,0 +1,177 @@
+// docs/optimisers.md is generated from the headers in nn/optim; this test keeps it current. FERRITE_REGENERATE=1 writes
+// it.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+/// A class, the header that declares it, and what PyTorch calls it.
+struct Entry {
+  const char *header, *name, *pytorch;
+};
+
+constexpr Entry kOptimisers[] = {{"sgd", "Sgd", "SGD"},
+                                 {"adam", "Adam", "Adam"},
+                                 {"adam", "AdamW", "AdamW"},
+                                 {"nadam", "NAdam", "NAdam"},
+                                 {"radam", "RAdam", "RAdam"},
+                                 {"adamax", "Adamax", "Adamax"},
+                                 {"rmsprop", "RmsProp", "RMSprop"},
+                                 {"adagrad", "Adagrad", "Adagrad"},
+                                 {"adadelta", "Adadelta", "Adadelta"},
+                                 {"adafactor", "Adafactor", "Adafactor"},
+                                 {"lion", "Lion", ""},
+                                 {"lbfgs", "Lbfgs", "LBFGS"}};
+constexpr Entry kSchedules[] = {
+    {"schedule", "FunctionSchedule", "LambdaLR"},        {"schedule", "StepSchedule", "StepLR"},
+    {"schedule", "CosineSchedule", "CosineAnnealingLR"}, {"cyclic_schedule", "OneCycleSchedule", "OneCycleLR"},
+    {"cyclic_schedule", "CyclicSchedule", "CyclicLR"},   {"plateau_schedule", "PlateauSchedule", "ReduceLROnPlateau"}};
+constexpr Entry kOthers[] = {{"weight_average", "WeightAverage", "swa_utils.AveragedModel"},
+                             {"accumulate_gradients", "GradientAccumulator", ""}};
+
+std::vector<std::string> lines_of(const std::string& header) {
+  std::ifstream file(std::string(FERRITE_SOURCE_DIR) + "/nn/optim/" + header + ".h");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  BOOST_TEST_REQUIRE(!lines.empty(), header);
+  return lines;
+}
+
+bool is_comment(const std::string& line) { return line.starts_with("///"); }
+
+std::string without_marks(const std::string& line) { return line.size() > 4 ? line.substr(4) : std::string(); }
+
+/// A docstring as Markdown: what is indented by two is code.
+std::string markdown_of(const std::vector<std::string>& lines, std::size_t begin, std::size_t end) {
+  std::string text;
+  bool code = false;
+  for (std::size_t i = begin; i < end; ++i) {
+    const std::string line = without_marks(lines[i]);
+    const bool indented = line.starts_with("  ");
+    if (indented != code) text += "```\n";
+    code = indented;
+    text += (indented ? line.substr(2) : line) + "\n";
+  }
+  return text + (code ? "```\n" : "");
+}
+
+/// The docstring of a class.
+std::string docstring(const Entry& e) {
+  const std::vector<std::string> lines = lines_of(e.header);
+  const auto at = std::ranges::find_if(lines, [&](const std::string& line) {
+    return line.starts_with("class " + std::string(e.name) + " ") && !line.ends_with(";");
+  });
+  BOOST_TEST_REQUIRE((at != lines.end()), e.name);
+  const auto end = static_cast<std::size_t>(at - lines.begin());
+  std::size_t begin = end;
+  while (begin > 0 && is_comment(lines[begin - 1])) --begin;
+  BOOST_TEST_REQUIRE(begin < end, e.name);
+  return markdown_of(lines, begin, end);
+}
+
+/// The options of a class as their header has them; empty for one that takes those of another or none.
+std::string options(const Entry& e) {
+  const std::vector<std::string> lines = lines_of(e.header);
+  const auto at = std::ranges::find(lines, "struct " + std::string(e.name) + "Options {");
+  if (at == lines.end()) return {};
+  std::string text = "```\n";
+  for (auto i = at + 1; i != lines.end() && *i != "};"; ++i)
+    text += i->substr(std::min<std::size_t>(2, i->size())) + "\n";
+  return text + "```\n";
+}
+
+void describe(std::ostringstream& s, const Entry& e) {
+  s << "### `nn::" << e.name << "`";
+  if (*e.pytorch) s << " (PyTorch: `" << e.pytorch << "`)";
+  s << "\n\n" << docstring(e) << "\n";
+  const std::string text = options(e);
+  if (!text.empty()) s << "Options, with their defaults:\n\n" << text << "\n";
+}
+
+/// The functions of rates.h with what they say of themselves.
+std::string rates() {
+  const std::vector<std::string> lines = lines_of("rates");
+  std::string text = "| function | the rate after so many steps: PyTorch's class |\n|---|---|\n", said;
+  for (const std::string& line : lines) {
+    if (is_comment(line)) said += (said.empty() ? "" : " ") + without_marks(line);
+    if (line.starts_with("RateFunction ")) text += "| `" + line.substr(13, line.size() - 14) + "` | " + said + " |\n";
+    if (!is_comment(line)) said.clear();
+  }
+  return text;
+}
+
+constexpr const char* kBegin = R"(# Optimisers and schedules
+
+Generated from the headers in `nn/optim/`; do not edit. Values are PyTorch's: the tests repeat runs of 20 steps
+with options crossed, and 50 steps of every schedule (`tests/golden/optimizers_test.cpp`, `schedules_test.cpp`).
+
+```cpp
+#include <ferrite/ferrite.h>
+using namespace ferrite;
+
+int main() {
+  auto body = dsl::sequence(4).linear(8).relu().build(/*seed=*/0);
+  auto head = dsl::sequence(8).linear(2).build(/*seed=*/1);
+  nn::AdamW adam(body.parameters(), {.learning_rate = 1e-3});
+  adam.add_group(head.parameters(), {.learning_rate = 1e-2, .weight_decay = 0});  // options of its own
+  nn::FunctionSchedule schedule(adam, nn::warm_up_rate(10, nn::cosine_rate(100)));
+  nn::WeightAverage average(adam.parameters(), {.decay = 0.99});
+
+  const Tensor x = uniform({16, 4}, {.seed = 2}, -1, 1), y = zeros({16, 2});
+  adam.freeze(body.parameters());  // the head alone first
+  for (int step = 0; step < 20; ++step) {
+    if (step == 10) adam.unfreeze(body.parameters());
+    Tape tape;
+    const Tensor loss = mean(square(head(body(x)) - y));
+    adam.step(nn::clip_grad_norm(tape.grad(loss, adam.parameters()), 1.0).grads);
+    average.update();
+    schedule.advance();
+  }
+  average.swap();  // validate and save with the averages, then swap back
+  average.swap();
+}
+```
+
+Every optimiser takes parameters in groups: the first with the constructor, others with `add_group`, each with its own
+options, learning rate and count of steps. Gradients are those of all groups in the order of `parameters()`; an undefined
+one leaves its parameter alone. `freeze` leaves parameters out until `unfreeze`. A step that throws has changed nothing. A
+step is one sweep over memory, or inside `compile(f)` part of the program, with the same bits (Adafactor: operations).
+States have PyTorch's names and are in checkpoints (`train::save_checkpoint`); `io::load_torch_optimizer` and
+`io::write_torch_optimizer` exchange them with PyTorch.
+)";
+
+std::string page() {
+  std::ostringstream s;
+  s << kBegin << "\n## Optimisers\n\n";
+  for (const Entry& e : kOptimisers) describe(s, e);
+  s << "## Schedules\n\nA schedule counts steps, or epochs, with `advance()`. Rates as functions of the steps make up "
+       "most of them, with\n"
+       "`nn::FunctionSchedule(optimizer, function)`:\n\n"
+    << rates() << "\n";
+  for (const Entry& e : kSchedules) describe(s, e);
+  s << "## Averages and accumulation\n\n";
+  for (const Entry& e : kOthers) describe(s, e);
+  std::string text = s.str();
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(reference_pages)
+
+BOOST_AUTO_TEST_CASE(optimisers_md) {
+  const std::string path = std::string(FERRITE_SOURCE_DIR) + "/docs/optimisers.md", wanted = page();
+  if (std::getenv("FERRITE_REGENERATE")) std::ofstream(path) << wanted;
+  std::ifstream file(path);
+  const std::string found{std::istreambuf_iterator<char>(file), {}};
+  BOOST_TEST((found == wanted), path << " is not current; run this test with FERRITE_REGENERATE=1");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
