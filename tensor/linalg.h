@@ -28,10 +28,10 @@ struct EighResult {
   Tensor eigenvalues, eigenvectors;
 };
 /// A = V diag(w) V^T of a symmetric A [..., n, n], read as (A + A^T) / 2: eigenvalues w [..., n] ascending and
-/// eigenvectors in the columns of V [..., n, n], by cyclic Jacobi rotations in f64; the largest element of each is
-/// positive, the first of equal ones (torch gives LAPACK's signs). Throws ValueError for elements that are not finite.
-/// The gradient of the eigenvectors divides by differences of eigenvalues, as torch's does: it is not finite where two
-/// are equal. One of the eigenvalues alone is.
+/// eigenvectors in the columns of V [..., n, n], in f64, by a tridiagonal form and implicit QL; the largest element of
+/// each is positive, the first of equal ones (torch gives LAPACK's signs). Throws ValueError for elements that are not
+/// finite. The gradient of the eigenvectors divides by differences of eigenvalues, as torch's does: it is not finite
+/// where two are equal. One of the eigenvalues alone is.
 EighResult eigh(const Tensor& A);
 /// The eigenvalues alone.
 Tensor eigvalsh(const Tensor& A);

@@ -37,9 +37,10 @@ struct LinalgKernels {
 struct LinalgTable {
   LinalgKernels<float> f32;
   LinalgKernels<double> f64;
-  /// a [n, n], symmetric, overwritten -> eigenvalues w [n] ascending and eigenvectors in the rows of v, by cyclic
-  /// Jacobi rotations. The largest element of each is positive, the first of equal ones.
-  void (*eigh)(std::int64_t n, double* a, double* w, double* v);
+  /// a [n, n], symmetric, overwritten -> eigenvalues w [n] ascending and eigenvectors in the rows of v, by
+  /// Householder's tridiagonal form and implicit QL steps. The largest element of each is positive, the first of equal
+  /// ones. `work`: 4 n elements.
+  void (*eigh)(std::int64_t n, double* a, double* w, double* v, double* work);
 };
 
 /// The table of the level in use.

@@ -131,39 +131,83 @@ void rotate(std::int64_t n, double c, double s, double* __restrict x, double* __
   }
 }
 
-/// One rotation, which makes a[p, q] 0.
-void rotate_at(std::int64_t n, std::int64_t p, std::int64_t q, double* a, double* v) {
-  const double theta = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
-  const double t = (theta < 0 ? -1 : 1) / (std::abs(theta) + std::sqrt(theta * theta + 1));
-  const double c = 1 / std::sqrt(t * t + 1), s = t * c;
-  rotate(n, c, s, a + p * n, a + q * n);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double x = a[i * n + p], y = a[i * n + q];
-    a[i * n + p] = c * x - s * y;
-    a[i * n + q] = s * x + c * y;
+/// a [n, n] symmetric becomes tridiagonal, d on its diagonal and e [n - 1] beside it, by Householder's reflections,
+/// whose product transposed is v. `work`: 3 n elements.
+void tridiagonal(std::int64_t n, double* a, double* d, double* e, double* v, double* work) {
+  double *x = work, *p = work + n, *sums = work + 2 * n;
+  for (std::int64_t i = 0; i < n * n; ++i) v[i] = i % (n + 1) == 0 ? 1 : 0;
+  for (std::int64_t k = 0; k + 1 < n; ++k) {
+    const std::int64_t m = n - k - 1;
+    const double* row = a + k * n + k + 1;
+    double below = 0;
+    for (std::int64_t i = 1; i < m; ++i) below += row[i] * row[i];
+    d[k] = a[k * n + k];
+    e[k] = row[0];
+    if (below == 0) continue;
+    const double norm = std::sqrt(row[0] * row[0] + below);
+    e[k] = row[0] < 0 ? norm : -norm;
+    for (std::int64_t i = 0; i < m; ++i) x[i] = row[i];
+    x[0] -= e[k];
+    const double beta = 2 / (x[0] * x[0] + below);
+    double* rest = a + (k + 1) * n + k + 1;
+    for (std::int64_t i = 0; i < m; ++i) p[i] = 0;
+    for (std::int64_t i = 0; i < m; ++i) subtract(m, -(beta * x[i]), rest + i * n, p);
+    double half = 0;
+    for (std::int64_t i = 0; i < m; ++i) half += x[i] * p[i];
+    subtract(m, 0.5 * beta * half, x, p);
+    for (std::int64_t i = 0; i < m; ++i) {
+      subtract(m, x[i], p, rest + i * n);
+      subtract(m, p[i], x, rest + i * n);
+    }
+    reflect(m, n, x, beta, v + (k + 1) * n, n, sums);
   }
-  a[p * n + q] = a[q * n + p] = 0;
-  rotate(n, c, s, v + p * n, v + q * n);
+  if (n > 0) d[n - 1] = a[n * n - 1];
 }
 
-void eigh(std::int64_t n, double* a, double* w, double* v) {
-  double squares = 0;
-  for (std::int64_t i = 0; i < n * n; ++i) squares += a[i] * a[i];
-  const double least = 0x1p-54 * std::sqrt(squares) / static_cast<double>(n > 0 ? n : 1);
-  for (std::int64_t i = 0; i < n * n; ++i) v[i] = i % (n + 1) == 0 ? 1 : 0;
-  constexpr int kMostSweeps = 60;
-  bool rotated = true;
-  for (int sweep = 0; sweep < kMostSweeps && rotated; ++sweep) {
-    rotated = false;
-    for (std::int64_t p = 0; p < n; ++p)
-      for (std::int64_t q = p + 1; q < n; ++q)
-        if (std::abs(a[p * n + q]) > least) {
-          rotate_at(n, p, q, a, v);
-          rotated = true;
-        }
+/// One implicit QL step on rows [l, m] of a tridiagonal matrix.
+void ql_step(std::int64_t n, std::int64_t l, std::int64_t m, double* d, double* e, double* v) {
+  double g = (d[l + 1] - d[l]) / (2 * e[l]);
+  const double root = std::sqrt(g * g + 1);
+  g = d[m] - d[l] + e[l] / (g < 0 ? g - root : g + root);
+  double s = 1, c = 1, p = 0;
+  for (std::int64_t i = m - 1; i >= l; --i) {
+    const double f = s * e[i], b = c * e[i];
+    const double r = std::sqrt(f * f + g * g);
+    if (i + 1 < m) e[i + 1] = r;
+    if (r == 0) {
+      d[i + 1] -= p;
+      return;
+    }
+    s = f / r;
+    c = g / r;
+    g = d[i + 1] - p;
+    const double t = (d[i] - g) * s + 2 * c * b;
+    p = s * t;
+    d[i + 1] = g + p;
+    g = c * t - b;
+    rotate(n, c, s, v + i * n, v + (i + 1) * n);
   }
+  d[l] -= p;
+  e[l] = g;
+}
+
+void eigh(std::int64_t n, double* a, double* w, double* v, double* work) {
+  double scale = 0;  // so that no square leaves the range
+  for (std::int64_t i = 0; i < n * n; ++i) scale = std::abs(a[i]) > scale ? std::abs(a[i]) : scale;
+  if (scale == 0) scale = 1;
+  for (std::int64_t i = 0; i < n * n; ++i) a[i] /= scale;
+  double* e = work;
+  tridiagonal(n, a, w, e, v, work + n);
+  constexpr int kMostSteps = 60;
+  for (std::int64_t l = 0; l < n; ++l)
+    for (int step = 0; step < kMostSteps; ++step) {
+      std::int64_t m = l;
+      while (m + 1 < n && !(std::abs(e[m]) <= 0x1p-53 * (std::abs(w[m]) + std::abs(w[m + 1])) + 0x1p-80)) ++m;
+      if (m == l) break;
+      ql_step(n, l, m, w, e, v);
+    }
+  for (std::int64_t i = 0; i < n; ++i) w[i] *= scale;
   for (std::int64_t i = 0; i < n; ++i) {
-    w[i] = a[i * n + i];
     for (std::int64_t j = i; j > 0 && w[j] < w[j - 1]; --j) {
       exchange_rows(1, w + j, w + j - 1);
       exchange_rows(n, v + j * n, v + (j - 1) * n);

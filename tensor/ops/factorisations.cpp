@@ -185,7 +185,7 @@ struct Eigh {
   static void eval(Inputs in, std::span<Tensor> out, const NoAttrs&) {
     const Tensor A = dense(in[0]);
     const std::int64_t n = A.shape()[-1];
-    Room<double> a(n * n), w(n), v(n * n);
+    Room<double> a(n * n), w(n), v(n * n), work(4 * n);
     each_matrix(A, [&](std::int64_t index, auto zero) {
       using T = decltype(zero);
       const T* from = A.data<T>() + index * n * n;
@@ -197,7 +197,7 @@ struct Eigh {
           finite = finite && std::isfinite(x);
         }
       if (!finite) throw ValueError("eigh: " + name_of_matrix(A.shape(), index) + " has elements that are not finite");
-      linalg_in_use.get().eigh(n, a.get(), w.get(), v.get());
+      linalg_in_use.get().eigh(n, a.get(), w.get(), v.get(), work.get());
       T *values = Writer::data<T>(out[0]) + index * n, *vectors = Writer::data<T>(out[1]) + index * n * n;
       for (std::int64_t i = 0; i < n; ++i) {
         values[i] = static_cast<T>(w.get()[i]);
