@@ -71,6 +71,7 @@
 #include "ferrite/tensor/linalg.h"
 #include "ferrite/tensor/lists.h"
 #include "ferrite/tensor/log.h"
+#include "ferrite/tensor/math.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/profiler.h"

@@ -91,6 +91,8 @@ HloValue erfc(HloBuilder& b, const HloValue& x) {
   return b.select(e.is_small, near, far);
 }
 
+HloValues erfc_call(HloBuilder& b, const HloCall& c) { return {erfc(b, c.in[0])}; }
+
 /// x erfc(-x / sqrt 2) / 2: no cancellation on the negative side; -inf times 0 is 0 here, the limit.
 HloValues gelu(HloBuilder& b, const HloCall& c) {
   const HloValue& x = c.in[0];
@@ -105,7 +107,7 @@ HloValues gelu(HloBuilder& b, const HloCall& c) {
 }  // namespace
 
 HloFamily hlo_error_functions() {
-  static constexpr NamedHloLowering list[] = {{"erf", erf}, {"gelu", gelu}};
+  static constexpr NamedHloLowering list[] = {{"erf", erf}, {"erfc", erfc_call}, {"gelu", gelu}};
   return list;
 }
 

@@ -18,6 +18,11 @@ constexpr std::string_view kFourier =
     "StableHLO's fft takes and gives complex numbers, a type that programs here do not have";
 constexpr std::string_view kFourierHint = "export the functions before and behind it";
 
+constexpr std::string_view kSpecial = "it is a function of CHLO, the dialect above StableHLO";
+constexpr std::string_view kSpecialHint = "export the functions before and behind it";
+constexpr std::string_view kSigns = "StableHLO has no way to read the sign of a zero";
+constexpr std::string_view kSignsHint = "choose by a comparison with 0, which takes no notice of it";
+
 constexpr std::string_view kElimination = "StableHLO has no pivots, reflections or rotations but in custom calls";
 constexpr std::string_view kEliminationHint = "compute it outside of the traced function and give it as an input";
 
@@ -32,7 +37,12 @@ constexpr StablehloRefusal kRefusals[] = {{"uniform", kDraws, kDrawsHint},
                                           {"slogdet", kElimination, kEliminationHint},
                                           {"cholesky", kElimination, kEliminationHint},
                                           {"qr", kElimination, kEliminationHint},
-                                          {"eigh", kElimination, kEliminationHint}};
+                                          {"eigh", kElimination, kEliminationHint},
+                                          {"copysign", kSigns, kSignsHint},
+                                          {"digamma", kSpecial, kSpecialHint},
+                                          {"erfinv", kSpecial, kSpecialHint},
+                                          {"lgamma", kSpecial, kSpecialHint},
+                                          {"polygamma", kSpecial, kSpecialHint}};
 
 const StablehloRefusal* find_refusal(const Primitive& op) {
   for (const StablehloRefusal& r : kRefusals)
@@ -167,8 +177,8 @@ class GraphLowering {
 }  // namespace
 
 HloLowering find_hlo_lowering(const Primitive& op) {
-  for (const HloFamily family : {hlo_pointwise(), hlo_error_functions(), hlo_reductions(), hlo_views(), hlo_indexing(),
-                                 hlo_creation(), hlo_scan(), hlo_windows()})
+  for (const HloFamily family : {hlo_pointwise(), hlo_error_functions(), hlo_math(), hlo_reductions(), hlo_views(),
+                                 hlo_indexing(), hlo_creation(), hlo_scan(), hlo_windows()})
     for (const NamedHloLowering& l : family)
       if (l.operation == op.name) return l.lower;
   if (op.is_pointwise() && !op.stablehlo.empty()) return elementwise;

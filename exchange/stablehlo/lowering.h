@@ -37,6 +37,7 @@ struct NamedHloLowering {
 using HloFamily = std::span<const NamedHloLowering>;
 HloFamily hlo_pointwise();
 HloFamily hlo_error_functions();
+HloFamily hlo_math();
 HloFamily hlo_reductions();
 HloFamily hlo_views();
 HloFamily hlo_indexing();

@@ -9,7 +9,7 @@ std::span<const Primitive* const> primitives() {
        detail::prod_others_family(), detail::product_family(), detail::view_family(), detail::window_family(),
        detail::assembly_family(), detail::indexing_family(), detail::check_family(), detail::creation_family(),
        detail::random_family(), detail::convolution_family(), detail::fourier_family(), detail::frame_family(),
-       detail::linear_system_family(), detail::factorisation_family()});
+       detail::linear_system_family(), detail::factorisation_family(), detail::catalogue_family()});
   return all;
 }
 

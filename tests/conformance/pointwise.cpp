@@ -21,8 +21,8 @@ struct Bound {
 };
 Bound bound_of(const Primitive& op) {
   static const std::map<std::string_view, Bound> bounds = {
-      {"tanh", {3, 0}},    {"sin", {4, 2e-7}},   {"cos", {4, 2e-7}}, {"log1p", {6, 0}},
-      {"sigmoid", {6, 0}}, {"gelu", {40, 3e-7}}, {"erf", {8, 0}},    {"softplus", {8, 0}},
+      {"tanh", {3, 0}},     {"sin", {4, 2e-7}}, {"cos", {4, 2e-7}},   {"log1p", {6, 0}},        {"sigmoid", {6, 0}},
+      {"gelu", {40, 3e-7}}, {"erf", {8, 0}},    {"softplus", {8, 0}}, {"digamma", {16, 2e-15}},
   };
   const auto it = bounds.find(op.name);
   return it == bounds.end() ? Bound{} : it->second;

@@ -21,6 +21,7 @@ const std::map<std::string, std::string> kSpelled = {{"eq", "equal"},
                                                      {"operator&&", "logical_and"},
                                                      {"operator||", "logical_or"},
                                                      {"operator!", "logical_not"},
+                                                     {"exp10", "pow"},
                                                      {"max", "amax"},
                                                      {"min", "amin"},
                                                      {"atleast_1d", "reshape"},
@@ -89,6 +90,7 @@ std::set<std::string> public_functions() {
   static const std::set<std::string> headers = {"tensor/activations.h",  //
                                                 "tensor/fft.h",          //
                                                 "tensor/linalg.h",       //
+                                                "tensor/math.h",         //
                                                 "tensor/norms.h",        //
                                                 "tensor/ops.h",          //
                                                 "tensor/random.h",       //

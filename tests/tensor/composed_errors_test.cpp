@@ -1,41 +1,20 @@
 // Wrong calls of activations, norms and rearrangements: every one is refused with its type and its whole sentence.
 #include <boost/test/unit_test.hpp>
-#include <functional>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "ferrite/tensor/activations.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/shapes.h"
+#include "support/wrong_calls.h"
 
 using namespace ferrite;
+using support::check_refused;
 
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-struct WrongCall {
-  std::function<void()> call;
-  std::string sentence;
-};
-
-template <class Error>
-void check(const std::vector<WrongCall>& calls) {
-  for (const WrongCall& wrong : calls) {
-    std::string said = "nothing";
-    try {
-      wrong.call();
-    } catch (const Error& e) {
-      said = e.what();
-    } catch (const std::exception& e) {
-      said = std::string("another error: ") + e.what();
-    }
-    BOOST_TEST(said == wrong.sentence);
-  }
-}
-
 const Tensor kVector = ones({3}), kMatrix = ones({2, 3}), kCube = ones({2, 3, 4}), kNumber = ones({});
 const Tensor kIntegers = ones({2, 3}, Dtype::i64), kDoubles = ones({2, 3}, Dtype::f64), kNone = ones({2, 0});
 const Tensor kMask = cast(kVector, Dtype::boolean);
@@ -45,7 +24,7 @@ const Tensor kMask = cast(kVector, Dtype::boolean);
 BOOST_AUTO_TEST_SUITE(composed_errors)
 
 BOOST_AUTO_TEST_CASE(dtypes) {
-  check<DtypeError>({
+  check_refused<DtypeError>({
       {[] { relu6(kIntegers); }, "relu6: dtype i64 is not supported; cast it to a float first"},
       {[] { prelu(kMatrix, ones({3}, Dtype::f64)); }, "mul: dtypes differ: f64[1, 3] and f32[2, 3]; cast one of them"},
       {[] { glu(kIntegers); }, "glu: dtype i64 is not supported; cast it to a float first"},
@@ -69,7 +48,7 @@ BOOST_AUTO_TEST_CASE(dtypes) {
 }
 
 BOOST_AUTO_TEST_CASE(values) {
-  check<ValueError>({
+  check_refused<ValueError>({
       {[] { celu(kVector, 0); }, "celu: alpha must not be 0, got 0.0"},
       {[] { rrelu(kVector, 0.5, 0.25); }, "rrelu: the lower bound must not exceed the upper 0.25, got 0.5"},
       {[] { rrelu(kVector, -kInfinity, 0); }, "rrelu: the lower bound must be finite, got -inf"},
@@ -126,7 +105,7 @@ BOOST_AUTO_TEST_CASE(values) {
 
 BOOST_AUTO_TEST_CASE(equations) {
   const auto sums = [](const char* equation) { return [=] { einsum(equation, {kMatrix, kMatrix}); }; };
-  check<ValueError>({
+  check_refused<ValueError>({
       {sums("ij,jk,kl"), "einsum: \"ij,jk,kl\" has 3 operands, got 2"},
       {sums("ij"), "einsum: \"ij\" has 1 operands, got 2"},
       {sums("i1,jk"), "einsum: '1' stands where a letter, \",\", \"->\" or \"...\" may stand: \"i1,jk\""},
@@ -137,7 +116,7 @@ BOOST_AUTO_TEST_CASE(equations) {
       {sums("ij,ij->iji"), "einsum: the result has the axis 'i' more than once: \"ij,ij->iji\""},
       {sums("ij,ij->k"), "einsum: no operand has the result's axis 'k': \"ij,ij->k\""},
   });
-  check<ShapeError>({
+  check_refused<ShapeError>({
       {sums("ijk,ij"), "einsum: operand 0 of \"ijk,ij\" has the shape [2, 3]"},
       {sums("ij,i"), "einsum: operand 1 of \"ij,i\" has the shape [2, 3]"},
       {sums("ij,ji"), "einsum: extents 3 and 2 of one axis differ in \"ij,ji\""},
@@ -159,7 +138,7 @@ BOOST_AUTO_TEST_CASE(equations) {
 }
 
 BOOST_AUTO_TEST_CASE(shapes) {
-  check<ShapeError>({
+  check_refused<ShapeError>({
       {[] { prelu(kMatrix, ones({2})); },
        "prelu: the weight must hold one element or one for each of 3 channels, got [2]"},
       {[] {

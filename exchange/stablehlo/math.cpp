@@ -1,0 +1,135 @@
+/// Lowering of trigonometric functions, rounding and division with remainder that StableHLO lacks or names otherwise.
+#include <numbers>
+
+#include "ferrite/exchange/stablehlo/lowering.h"
+
+namespace ferrite::exchange::detail {
+namespace {
+
+HloValue one(HloBuilder& b, const HloValue& x) { return b.constant_like(1, x); }
+HloValue zero(HloBuilder& b, const HloValue& x) { return b.constant_like(0, x); }
+HloValue root(HloBuilder& b, const HloValue& x) { return b.elementwise("sqrt", {x}); }
+HloValue half(HloBuilder& b, const HloValue& x) { return b.multiply(x, b.constant_like(0.5, x)); }
+HloValue angle(HloBuilder& b, const HloValue& y, const HloValue& x) { return b.elementwise("atan2", {y, x}); }
+
+HloValues tan(HloBuilder& b, const HloCall& c) {
+  const HloValue sine = b.elementwise("sine", {c.in[0]});
+  return {b.divide(sine, b.elementwise("cosine", {c.in[0]}))};
+}
+
+/// sqrt((1 - x) (1 + x)).
+HloValue other_side(HloBuilder& b, const HloValue& x) {
+  const HloValue unit = one(b, x);
+  const HloValue below = b.subtract(unit, x);
+  return root(b, b.multiply(below, b.add(unit, x)));
+}
+HloValues asin(HloBuilder& b, const HloCall& c) { return {angle(b, c.in[0], other_side(b, c.in[0]))}; }
+HloValues acos(HloBuilder& b, const HloCall& c) { return {angle(b, other_side(b, c.in[0]), c.in[0])}; }
+HloValues atan(HloBuilder& b, const HloCall& c) { return {angle(b, c.in[0], one(b, c.in[0]))}; }
+
+/// (t + t / (t + 1)) / 2 with t = e^x - 1: no cancellation near 0.
+HloValues sinh(HloBuilder& b, const HloCall& c) {
+  const HloValue size = b.elementwise("abs", {c.in[0]});
+  const HloValue t = b.elementwise("exponential_minus_one", {size});
+  const HloValue above = b.add(t, one(b, t));
+  const HloValue y = half(b, b.add(t, b.divide(t, above)));
+  const HloValue negative = b.compare("LT", c.in[0], zero(b, c.in[0]));
+  return {b.select(negative, b.elementwise("negate", {y}), y)};
+}
+HloValues cosh(HloBuilder& b, const HloCall& c) {
+  const HloValue up = b.elementwise("exponential", {c.in[0]});
+  const HloValue down = b.elementwise("exponential", {b.elementwise("negate", {c.in[0]})});
+  return {half(b, b.add(up, down))};
+}
+
+/// ln(1 + s + s^2 / (1 + sqrt(s^2 + 1))), s = |x|.
+HloValues asinh(HloBuilder& b, const HloCall& c) {
+  const HloValue size = b.elementwise("abs", {c.in[0]});
+  const HloValue square = b.multiply(size, size);
+  const HloValue unit = one(b, size);
+  const HloValue below = b.add(unit, root(b, b.add(square, unit)));
+  const HloValue y = b.elementwise("log_plus_one", {b.add(size, b.divide(square, below))});
+  const HloValue negative = b.compare("LT", c.in[0], zero(b, c.in[0]));
+  return {b.select(negative, b.elementwise("negate", {y}), y)};
+}
+/// ln(1 + t + sqrt(t (t + 2))), t = x - 1.
+HloValues acosh(HloBuilder& b, const HloCall& c) {
+  const HloValue t = b.subtract(c.in[0], one(b, c.in[0]));
+  const HloValue product = b.multiply(t, b.add(t, b.constant_like(2, t)));
+  return {b.elementwise("log_plus_one", {b.add(t, root(b, product))})};
+}
+HloValues atanh(HloBuilder& b, const HloCall& c) {
+  const HloValue up = b.elementwise("log_plus_one", {c.in[0]});
+  const HloValue down = b.elementwise("log_plus_one", {b.elementwise("negate", {c.in[0]})});
+  return {half(b, b.subtract(up, down))};
+}
+
+/// The larger size times sqrt(1 + (smaller / larger)^2).
+HloValues hypot(HloBuilder& b, const HloCall& c) {
+  const HloValue p = b.elementwise("abs", {c.in[0]});
+  const HloValue q = b.elementwise("abs", {c.in[1]});
+  const HloValue large = b.elementwise("maximum", {p, q});
+  const HloValue small = b.elementwise("minimum", {p, q});
+  const HloValue none = b.compare("EQ", large, zero(b, large));
+  const HloValue ratio = b.divide(small, b.select(none, one(b, large), large));
+  const HloValue scale = root(b, b.add(one(b, ratio), b.multiply(ratio, ratio)));
+  return {b.multiply(large, scale)};
+}
+
+HloValues log10(HloBuilder& b, const HloCall& c) {
+  const HloValue natural = b.elementwise("log", {c.in[0]});
+  return {b.divide(natural, b.constant_like(std::numbers::ln10, natural))};
+}
+
+HloValues trunc(HloBuilder& b, const HloCall& c) {
+  const HloValue negative = b.compare("LT", c.in[0], zero(b, c.in[0]));
+  const HloValue up = b.elementwise("ceil", {c.in[0]});
+  return {b.select(negative, up, b.elementwise("floor", {c.in[0]}))};
+}
+
+/// Whether a rest is not 0 and has not the divisor's sign.
+HloValue crosses(HloBuilder& b, const HloValue& rest, const HloValue& divisor) {
+  const HloValue other = b.compare("NE", rest, zero(b, rest));
+  const HloValue left = b.compare("LT", rest, zero(b, rest));
+  const HloValue right = b.compare("LT", divisor, zero(b, divisor));
+  return b.elementwise("and", {other, b.elementwise("xor", {left, right})});
+}
+HloValues remainder(HloBuilder& b, const HloCall& c) {
+  const HloValue rest = b.elementwise("remainder", {c.in[0], c.in[1]});
+  const HloValue crossed = crosses(b, rest, c.in[1]);
+  return {b.select(crossed, b.add(rest, c.in[1]), rest)};
+}
+/// (a - remainder) / b, which is whole but for a rounding.
+HloValues floor_divide(HloBuilder& b, const HloCall& c) {
+  const HloValue rest = b.elementwise("remainder", {c.in[0], c.in[1]});
+  const HloValue crossed = crosses(b, rest, c.in[1]);
+  const HloValue exact = b.divide(b.subtract(c.in[0], rest), c.in[1]);
+  const HloValue whole = is_float(exact.dtype()) ? b.elementwise("round_nearest_even", {exact}) : exact;
+  const HloValue below = b.subtract(whole, one(b, whole));
+  const HloValue quotient = b.select(crossed, below, whole);
+  if (!is_float(exact.dtype())) return {quotient};
+  const HloValue none = b.compare("EQ", c.in[1], zero(b, c.in[1]));
+  return {b.select(none, b.divide(c.in[0], c.in[1]), quotient)};
+}
+
+}  // namespace
+
+HloFamily hlo_math() {
+  static constexpr NamedHloLowering list[] = {{"tan", tan},
+                                              {"asin", asin},
+                                              {"acos", acos},
+                                              {"atan", atan},
+                                              {"sinh", sinh},
+                                              {"cosh", cosh},
+                                              {"asinh", asinh},
+                                              {"acosh", acosh},
+                                              {"atanh", atanh},
+                                              {"hypot", hypot},
+                                              {"log10", log10},
+                                              {"trunc", trunc},
+                                              {"remainder", remainder},
+                                              {"floor_divide", floor_divide}};
+  return list;
+}
+
+}  // namespace ferrite::exchange::detail

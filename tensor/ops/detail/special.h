@@ -1,0 +1,15 @@
+#pragma once
+/// The digamma function and its derivatives, and the inverse of erf, for one number: the kernels of special functions.
+
+namespace ferrite::detail {
+
+/// The derivative of ln Gamma. Reflected below 0; the asymptotic series from 10 on, reached by recurrence.
+double digamma_of(double x);
+/// Its n-th derivative, 1 <= n <= kMostPolygamma: (-1)^(n + 1) n! zeta(n + 1, x), Hurwitz's zeta by Euler's and
+/// Maclaurin's sum; reflected below 0.
+double polygamma_of(int n, double x);
+inline constexpr int kMostPolygamma = 24;
+/// The inverse of erf: Giles's approximation (2010) and three steps of Newton's method on erf or erfc.
+double erfinv_of(double y);
+
+}  // namespace ferrite::detail

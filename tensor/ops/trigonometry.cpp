@@ -1,0 +1,234 @@
+/// Trigonometric and hyperbolic functions: the C library's, element by element.
+#include <cmath>
+#include <numbers>
+
+#include "ferrite/tensor/math.h"
+#include "ferrite/tensor/ops/detail/composing.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+/// What functions of one float share.
+struct OfOneFloat {
+  static constexpr std::size_t arity = 1;
+  static constexpr Types types = Types::floats;
+};
+
+struct Tan : OfOneFloat {
+  static constexpr auto name = "tan", onnx = "Tan", stablehlo = "", summary = "tan(x), radians";
+  static constexpr Range domain{-1.5, 1.5};
+  static constexpr Reads reads = reads_outputs;
+  template <class T>
+  static T of(T x) {
+    return std::tan(x);
+  }
+  static double scalar(double x) { return std::tan(x); }
+  static Tensors vjp(const PointwiseVjp& v) { return {v.grad * (1 + square(v.out))}; }
+};
+
+/// 1 / sqrt((1 - x) (1 + x)): no cancellation near the ends.
+Tensor arc_slope(const Tensor& x) { return rsqrt((1 - x) * (1 + x)); }
+
+struct Asin : OfOneFloat {
+  static constexpr auto name = "asin", onnx = "Asin", stablehlo = "", summary = "the angle in -pi/2..pi/2 with sine x";
+  static constexpr Range domain{-1, 1};
+  static constexpr double kinks[] = {-1, 1};
+  static constexpr Reads reads = reads_inputs;
+  template <class T>
+  static T of(T x) {
+    return std::asin(x);
+  }
+  static double scalar(double x) { return std::asin(x); }
+  static Tensors vjp(const PointwiseVjp& v) { return {v.grad * arc_slope(v.a.tensor())}; }
+};
+
+struct Acos : OfOneFloat {
+  static constexpr auto name = "acos", onnx = "Acos", stablehlo = "", summary = "the angle in 0..pi with cosine x";
+  static constexpr Range domain{-1, 1};
+  static constexpr double kinks[] = {-1, 1};
+  static constexpr Reads reads = reads_inputs;
+  template <class T>
+  static T of(T x) {
+    return std::acos(x);
+  }
+  static double scalar(double x) { return std::acos(x); }
+  static Tensors vjp(const PointwiseVjp& v) { return {-v.grad * arc_slope(v.a.tensor())}; }
+};
+
+struct Atan : OfOneFloat {
+  static constexpr auto name = "atan", onnx = "Atan", stablehlo = "",
+                        summary = "the angle in -pi/2..pi/2 with tangent x";
+  static constexpr Range domain{-100, 100};
+  static constexpr Reads reads = reads_inputs;
+  template <class T>
+  static T of(T x) {
+    return std::atan(x);
+  }
+  static double scalar(double x) { return std::atan(x); }
+  static Tensors vjp(const PointwiseVjp& v) { return {v.grad / (1 + square(v.a.tensor()))}; }
+};
+
+struct Sinh : OfOneFloat {
+  static constexpr auto name = "sinh", onnx = "Sinh", stablehlo = "", summary = "(e^x - e^-x) / 2";
+  static constexpr Range domain{-88, 88};
+  static constexpr Reads reads = reads_inputs;
+  template <class T>
+  static T of(T x) {
+    return std::sinh(x);
+  }
+  static double scalar(double x) { return std::sinh(x); }
+  static Tensors vjp(const PointwiseVjp& v) { return {v.grad * cosh(v.a.tensor())}; }
+};
+
+struct Cosh : OfOneFloat {
+  static constexpr auto name = "cosh", onnx = "Cosh", stablehlo = "", summary = "(e^x + e^-x) / 2";
+  static constexpr Range domain{-88, 88};
+  static constexpr Reads reads = reads_inputs;
+  template <class T>
+  static T of(T x) {
+    return std::cosh(x);
+  }
+  static double scalar(double x) { return std::cosh(x); }
+  static Tensors vjp(const PointwiseVjp& v) { return {v.grad * sinh(v.a.tensor())}; }
+};
+
+struct Asinh : OfOneFloat {
+  static constexpr auto name = "asinh", onnx = "Asinh", stablehlo = "", summary = "ln(x + sqrt(x^2 + 1))";
+  static constexpr Range domain{-100, 100};
+  static constexpr Reads reads = reads_inputs;
+  template <class T>
+  static T of(T x) {
+    return std::asinh(x);
+  }
+  static double scalar(double x) { return std::asinh(x); }
+  static Tensors vjp(const PointwiseVjp& v) { return {v.grad * rsqrt(1 + square(v.a.tensor()))}; }
+};
+
+struct Acosh : OfOneFloat {
+  static constexpr auto name = "acosh", onnx = "Acosh", stablehlo = "", summary = "ln(x + sqrt(x^2 - 1)); NaN below 1";
+  static constexpr Range domain{1, 100};
+  static constexpr double kinks[] = {1};
+  static constexpr Reads reads = reads_inputs;
+  template <class T>
+  static T of(T x) {
+    return std::acosh(x);
+  }
+  static double scalar(double x) { return std::acosh(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    const Tensor& x = v.a.tensor();
+    return {v.grad * rsqrt((x - 1) * (x + 1))};
+  }
+};
+
+struct Atanh : OfOneFloat {
+  static constexpr auto name = "atanh", onnx = "Atanh", stablehlo = "", summary = "ln((1 + x) / (1 - x)) / 2";
+  static constexpr Range domain{-0.99, 0.99};
+  static constexpr Reads reads = reads_inputs;
+  template <class T>
+  static T of(T x) {
+    return std::atanh(x);
+  }
+  static double scalar(double x) { return std::atanh(x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    const Tensor& x = v.a.tensor();
+    return {v.grad / ((1 - x) * (1 + x))};
+  }
+};
+
+/// a^2 + b^2, of which one may be a literal.
+Tensor sum_of_squares(const Operand& a, const Operand& b) {
+  if (a.is_literal()) return square(b.tensor()) + a.scalar().real() * a.scalar().real();
+  if (b.is_literal()) return square(a.tensor()) + b.scalar().real() * b.scalar().real();
+  return square(a.tensor()) + square(b.tensor());
+}
+
+struct Atan2 {
+  static constexpr auto name = "atan2", onnx = "", stablehlo = "atan2", summary = "the angle of the point (b, a)";
+  static constexpr std::size_t arity = 2;
+  static constexpr Types types = Types::floats;
+  static constexpr Range domain{-10, 10};
+  static constexpr double kinks[] = {0};
+  static constexpr Reads reads = reads_inputs;
+  template <class T>
+  static T of(T y, T x) {
+    return std::atan2(y, x);
+  }
+  static double scalar(double y, double x) { return std::atan2(y, x); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    return v.wanted([&] { return v.grad * (v.b / sum_of_squares(v.a, v.b)); },
+                    [&] { return -v.grad * (v.a / sum_of_squares(v.a, v.b)); });
+  }
+};
+
+struct Hypot {
+  static constexpr auto name = "hypot", onnx = "", stablehlo = "", summary = "sqrt(a^2 + b^2) without overflow";
+  static constexpr std::size_t arity = 2;
+  static constexpr Types types = Types::floats;
+  static constexpr Range domain{-10, 10};
+  static constexpr double kinks[] = {0};
+  static constexpr Reads reads = reads_all;
+  template <class T>
+  static T of(T a, T b) {
+    return std::hypot(a, b);
+  }
+  static double scalar(double a, double b) { return std::hypot(a, b); }
+  static Tensors vjp(const PointwiseVjp& v) {
+    const auto share = [&](const Operand& x) {
+      return v.grad * (x / where(eq(v.out, 0.0), 1.0, v.out));  // 0 at (0, 0)
+    };
+    return v.wanted([&] { return share(v.a); }, [&] { return share(v.b); });
+  }
+};
+
+struct Sinc {
+  static constexpr auto name = "sinc", onnx = "", summary = "sin(pi x) / (pi x), 1 at 0";
+
+  static Tensor parts(Inputs in, const NoAttrs&) {
+    const Tensor zero = eq(in[0], 0.0);
+    const Tensor angle = where(zero, 1.0, in[0]) * std::numbers::pi;
+    return where(zero, 1.0, sin(angle) / angle);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
+    map_oracle(in, out, [](double x) {
+      const double angle = x * std::numbers::pi;
+      return x == 0 ? 1 : std::sin(angle) / angle;
+    });
+  }
+  static std::vector<Sample> samples() { return numbers({}, {-8, 8}, false); }
+};
+
+}  // namespace
+
+Family trigonometry_family() {
+  static constexpr const Primitive* list[] = {
+      &pointwise<Tan>,   &pointwise<Asin>,  &pointwise<Acos>,  &pointwise<Atan>,  &pointwise<Sinh>, &pointwise<Cosh>,
+      &pointwise<Asinh>, &pointwise<Acosh>, &pointwise<Atanh>, &pointwise<Atan2>, &pointwise<Hypot>};
+  return list;
+}
+Family composite_trigonometry_family() {
+  static constexpr const Primitive* list[] = {&composite<Sinc>};
+  return list;
+}
+
+}  // namespace detail
+
+using namespace detail;
+
+Tensor tan(const Tensor& x) { return pointwise_call<Tan>(x); }
+Tensor asin(const Tensor& x) { return pointwise_call<Asin>(x); }
+Tensor acos(const Tensor& x) { return pointwise_call<Acos>(x); }
+Tensor atan(const Tensor& x) { return pointwise_call<Atan>(x); }
+Tensor sinh(const Tensor& x) { return pointwise_call<Sinh>(x); }
+Tensor cosh(const Tensor& x) { return pointwise_call<Cosh>(x); }
+Tensor asinh(const Tensor& x) { return pointwise_call<Asinh>(x); }
+Tensor acosh(const Tensor& x) { return pointwise_call<Acosh>(x); }
+Tensor atanh(const Tensor& x) { return pointwise_call<Atanh>(x); }
+Tensor atan2(const Operand& y, const Operand& x) { return pointwise_call<Atan2>(y, x); }
+Tensor hypot(const Operand& a, const Operand& b) { return pointwise_call<Hypot>(a, b); }
+Tensor sinc(const Tensor& x) {
+  check_float(x, "sinc");
+  return composed<Sinc>({{&x}});
+}
+
+}  // namespace ferrite
