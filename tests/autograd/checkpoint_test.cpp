@@ -5,6 +5,7 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/tensor/generator.h"
 #include "support/compare.h"
 
@@ -169,6 +170,14 @@ BOOST_AUTO_TEST_CASE(wrong_calls) {
   }
   Tape tape;
   const Tensor x = tape.watch(ones({2}));
+  nn::Dropout dropout(0.5, {.seed = 3});
+  const Tensor d = checkpoint([&](const Tensor& t) { return dropout(t); }, x);
+  dropout.eval();
+  BOOST_CHECK_EXCEPTION((void)tape.grad(sum(d), {x}, {.retain = true}), TapeError,
+                        says("checkpoint: a module was switched between the two runs of the function: training was "
+                             "true, is false; take the gradient before"));
+  dropout.train();
+  BOOST_TEST(identical(tape.grad(sum(d), {x}, {.retain = true})[0], d));  // the same draw: 0 or 2 times 1
   int runs = 0;
   const Tensor y = checkpoint([&](const Tensor& t) { return runs++ ? concat({t, t}, 0) : t * 2; }, x);
   BOOST_CHECK_EXCEPTION((void)tape.grad(sum(y), {x}), TapeError,
