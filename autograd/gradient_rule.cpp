@@ -33,6 +33,11 @@ void copy_values(Inputs in, std::span<Tensor> out, const Attrs&) {
 }
 
 Tensors gradients_by_rule(const Vjp& v) {
+  if (!v.attrs.body)
+    throw TapeError(
+        "custom_gradient: a program read from a text has no gradient written by hand; differentiate the function that "
+        "it "
+        "was traced from");
   const GradientRule& rule = rule_of(v.attrs);
   const std::size_t inputs = v.inputs() - v.outputs();
   Tensors all = rule.backward(v, inputs);

@@ -5,7 +5,9 @@
 #include "ferrite/autograd/jvp.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
+#include "ferrite/compile/operations.h"
 #include "ferrite/compile/scan.h"
+#include "ferrite/compile/tracer.h"
 #include "support/compare.h"
 
 using namespace ferrite;
@@ -190,6 +192,24 @@ BOOST_AUTO_TEST_CASE(wrong_calls) {
   BOOST_CHECK_EXCEPTION((void)captures(x), TapeError,
                         says("custom_function 'f': the function refers to a tensor that is recorded on a tape, and mul "
                              "reads it, but no gradient would reach it: f32[3]; make it an input, or detach it"));
+}
+
+/// A text holds the values, and no gradient.
+BOOST_AUTO_TEST_CASE(a_program_from_a_text) {
+  const Spec spec[] = {{{3}, Dtype::f64}};
+  const Graph g = trace([](const Tensors& x) { return Tensors{reversed()(x[0]) * 3}; }, spec);
+  const Graph back = parse_graph(g.str(), {.operations = program_operations()});
+  BOOST_TEST(back.str() == g.str());
+  const Tensor x = draw({3}, 14);
+  BOOST_TEST(identical(replay(back, {&x, 1})[0], 6 * x));
+  BOOST_CHECK_EXCEPTION((void)gradient(
+                            [&](const Tensor& t) {
+                              return replay(back, {&t, 1})[0];
+                            },
+                            x),
+                        TapeError,
+                        says("custom_gradient: a program read from a text has no gradient written by hand; "
+                             "differentiate the function that it was traced from"));
 }
 
 /// An undefined gradient is none: zeros for an input that nothing else reads.

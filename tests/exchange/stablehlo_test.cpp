@@ -9,6 +9,9 @@
 #include <set>
 
 #include "exchange/stablehlo_cases.h"
+#include "ferrite/autograd/checkpoint.h"
+#include "ferrite/autograd/custom_function.h"
+#include "ferrite/autograd/hooks.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/compile/scan_body.h"
@@ -358,6 +361,19 @@ BOOST_AUTO_TEST_CASE(layers_are_locations_on_demand) {
     BOOST_TEST(text == exchange::to_stablehlo(c.graph, c.options));
   }
   BOOST_TEST(seen == 2U);
+}
+
+/// A program that is exported has no gradients: custom functions, checkpoints and hooks leave no trace in it.
+BOOST_AUTO_TEST_CASE(gradients_written_by_hand_are_left_out) {
+  using In = const Tensors&;
+  const auto twice = ferrite::custom_function(
+      "twice", [](In x) { return Tensors{x[0] * 2}; }, [](In, In, In g) { return g; });
+  const auto marked = [&](In x) {
+    const Tensor y = ferrite::checkpoint([&](const Tensor& t) { return twice(t) + 1; }, x[0]);
+    return Tensors{ferrite::hook_gradient(y, [](const Tensor& g) { return g; })};
+  };
+  const auto plain = [](In x) { return Tensors{x[0] * 2 + 1}; };
+  BOOST_TEST(text_of(marked, {{{3}, Dtype::f32}}) == text_of(plain, {{{3}, Dtype::f32}}));
 }
 
 BOOST_AUTO_TEST_CASE(scans_are_written) {
