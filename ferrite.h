@@ -74,6 +74,7 @@
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/pooling.h"
 #include "ferrite/tensor/profiler.h"
 #include "ferrite/tensor/shapes.h"
 #include "ferrite/tensor/signal.h"

@@ -26,7 +26,11 @@ constexpr std::string_view kSignsHint = "choose by a comparison with 0, which ta
 constexpr std::string_view kElimination = "StableHLO has no pivots, reflections or rotations but in custom calls";
 constexpr std::string_view kEliminationHint = "compute it outside of the traced function and give it as an input";
 
-constexpr StablehloRefusal kRefusals[] = {{"uniform", kDraws, kDrawsHint},
+constexpr std::string_view kPlaces = "StableHLO's windows give values and not their places";
+constexpr std::string_view kPlacesHint = "export the function without places and gradients of largest elements";
+
+constexpr StablehloRefusal kRefusals[] = {{"max_pool_indices", kPlaces, kPlacesHint},
+                                          {"uniform", kDraws, kDrawsHint},
                                           {"normal", kDraws, kDrawsHint},
                                           {"rfft", kFourier, kFourierHint},
                                           {"irfft", kFourier, kFourierHint},
@@ -178,7 +182,7 @@ class GraphLowering {
 
 HloLowering find_hlo_lowering(const Primitive& op) {
   for (const HloFamily family : {hlo_pointwise(), hlo_error_functions(), hlo_math(), hlo_reductions(), hlo_views(),
-                                 hlo_indexing(), hlo_creation(), hlo_scan(), hlo_windows()})
+                                 hlo_indexing(), hlo_creation(), hlo_scan(), hlo_windows(), hlo_pooling()})
     for (const NamedHloLowering& l : family)
       if (l.operation == op.name) return l.lower;
   if (op.is_pointwise() && !op.stablehlo.empty()) return elementwise;

@@ -44,6 +44,7 @@ HloFamily hlo_indexing();
 HloFamily hlo_creation();
 HloFamily hlo_scan();
 HloFamily hlo_windows();
+HloFamily hlo_pooling();
 
 /// Scans that keep few carries, and their gradients: loops around loops.
 HloValues scan_checkpointed(HloBuilder& b, const HloCall& c);

@@ -80,12 +80,92 @@ HloValues convolution_weights(HloBuilder& b, const HloCall& c) {
   return lower_traced(b, adjoint, c.in);
 }
 
+using ferrite::detail::ResampleAttrs;
+using ferrite::detail::UnfoldAttrs;
+using ferrite::detail::UnfoldAxisAttrs;
+
+Tensor unfolded(const Tensor& x, const UnfoldAttrs& a, const Shape& columns) {
+  const ConvolutionAttrs windows{.stride = a.stride, .before = a.before, .dilation = a.dilation, .size = a.size};
+  Tensors taps;
+  for_each_index(a.kernel, [&](const Shape& tap) { taps.push_back(read_by_tap(x, tap, a.size, windows)); });
+  return reshape(stack(std::span<const Tensor>(taps.data(), taps.size()), 2), columns);
+}
+
+HloValues unfold_windows(HloBuilder& b, const HloCall& c) {
+  const auto a = c.as<UnfoldAttrs>();
+  return lower_traced(
+      b, [&](const Tensors& in) -> Tensors { return {unfolded(in[0], a, c.out[0].shape)}; }, c.in);
+}
+
+HloValues fold_windows(HloBuilder& b, const HloCall& c) {
+  const auto a = c.as<UnfoldAttrs>();
+  const auto adjoint = [&](const Tensors& in) -> Tensors {
+    Tape tape;
+    const Tensor x = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
+    return {tape.grad(unfolded(x, a, in[0].shape()), {x}, {}, in[0])[0]};
+  };
+  return lower_traced(b, adjoint, c.in);
+}
+
+HloValues unfold_axis(HloBuilder& b, const HloCall& c) {
+  const auto a = c.as<UnfoldAxisAttrs>();
+  const auto f = [&](const Tensors& in) -> Tensors {
+    Tensors parts;
+    const std::int64_t windows = c.out[0].shape[a.axis];
+    for (std::int64_t k = 0; k < a.window; ++k)
+      parts.push_back(slice(in[0], a.axis, k, k + (windows - 1) * a.step + 1, a.step));
+    return {stack(std::span<const Tensor>(parts.data(), parts.size()), -1)};
+  };
+  return lower_traced(b, f, c.in);
+}
+
+/// Every tap of all places at once, times its weights.
+Tensor resampled(const Tensor& x, const ResampleAttrs& a) {
+  Tensor y;
+  for (int k = 0; k < ferrite::detail::resample_taps(a, 0).count; ++k) {
+    std::vector<std::int64_t> at;
+    std::vector<double> weights;
+    for (std::int64_t i = 0; i < a.to; ++i) {
+      const ferrite::detail::ResampleTaps t = ferrite::detail::resample_taps(a, i);
+      at.push_back(t.at[k]);
+      weights.push_back(t.weight[k]);
+    }
+    Shape along = Shape::filled(x.rank(), 1);
+    along[a.axis] = a.to;
+    const Tensor read = index_select(x, a.axis, Tensor::from(at, {a.to}));
+    const Tensor part = read * reshape(cast(Tensor::from(weights, {a.to}), x.dtype()), along);
+    y = y.defined() ? y + part : part;
+  }
+  return y;
+}
+
+HloValues resample(HloBuilder& b, const HloCall& c) {
+  const auto a = c.as<ResampleAttrs>();
+  return lower_traced(
+      b, [&](const Tensors& in) -> Tensors { return {resampled(in[0], a)}; }, c.in);
+}
+
+HloValues resample_gradient(HloBuilder& b, const HloCall& c) {
+  const auto a = c.as<ResampleAttrs>();
+  const auto adjoint = [&](const Tensors& in) -> Tensors {
+    Tape tape;
+    const Tensor x = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
+    return {tape.grad(resampled(x, a), {x}, {}, in[0])[0]};
+  };
+  return lower_traced(b, adjoint, c.in);
+}
+
 }  // namespace
 
 HloFamily hlo_windows() {
   static constexpr NamedHloLowering list[] = {{"convolution", convolution},
                                               {"convolution_transposed", convolution_transposed},
-                                              {"convolution_weights", convolution_weights}};
+                                              {"convolution_weights", convolution_weights},
+                                              {"unfold_windows", unfold_windows},
+                                              {"fold_windows", fold_windows},
+                                              {"unfold_axis", unfold_axis},
+                                              {"resample", resample},
+                                              {"resample_gradient", resample_gradient}};
   return list;
 }
 

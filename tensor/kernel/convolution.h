@@ -65,7 +65,8 @@ struct PositionRow {
   std::int64_t image, g;
 };
 /// totals [rows, terms] += sums over all positions of g's row times the image at the offset of a term: lanes along the
-/// rows of positions, of which each sums at most 256 packets in one chain; then the lanes in ascending order.
+/// rows of positions, of which each sums at most 256 packets in one chain; then the lanes in ascending order. Image
+/// and g are read up to a packet past the last element that counts.
 template <class T>
 struct WeightDots {
   std::int64_t terms;
@@ -85,6 +86,7 @@ struct WeightDots {
 template <class T>
 struct ConvolutionKernelsOf {
   std::int64_t lanes;  ///< of a packet
+  /// The channel is read up to a packet past its end.
   void (*place)(const T* channel, const ImageAxes& axes, T* to);
   void (*forward)(const WindowProduct<T>& p);
   /// g [rows, .], `row` apart, its columns [0, count) as to [count, columns]; zeros in columns without a row.

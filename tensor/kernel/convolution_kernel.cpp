@@ -25,29 +25,35 @@ struct Inside {
   std::int64_t first, last;
 };
 
+/// Rows are short: a call for each would cost more than its elements. Reads up to a packet past the end.
+template <class T>
+[[gnu::always_inline]] inline void copy_row(const T* from, std::int64_t n, T* to) {
+  constexpr std::int64_t W = kLanes<T>;
+  std::int64_t k = 0;
+  for (; k + W <= n; k += W) Packet<T>::load(from + k).store(to + k);
+  if (k < n) put(to + k, Packet<T>::load(from + k), n - k);
+}
+
 template <class T>
 void place(const T* channel, const ImageAxes& axes, T* to) {
   const ImageAxis &d = axes.axis[0], &h = axes.axis[1], &w = axes.axis[2];
   const Inside depth(d), height(h), width(w);
   const std::int64_t n = width.last - width.first;
-  for (std::int64_t i = 0; i < d.count; ++i)
-    for (std::int64_t j = 0; j < h.count; ++j, to += w.count) {
-      if (i < depth.first || i >= depth.last || j < height.first || j >= height.last || n == 0) {
-        std::fill_n(to, w.count, T(0));
-        continue;
-      }
-      const T* const row = channel + ((i * d.stride + d.shift) * h.extent + j * h.stride + h.shift) * w.extent;
-      const T* const from = row + width.first * w.stride + w.shift;
-      std::fill_n(to, width.first, T(0));
-      T* const inner = to + width.first;
+  const std::int64_t row = w.count, plane = h.count * row;
+  std::fill_n(to, d.count * plane, T(0));
+  if (n == 0) return;
+  for (std::int64_t i = depth.first; i < depth.last; ++i)
+    for (std::int64_t j = height.first; j < height.last; ++j) {
+      const T* const from = channel + ((i * d.stride + d.shift) * h.extent + j * h.stride + h.shift) * w.extent +
+                            width.first * w.stride + w.shift;
+      T* const inner = to + i * plane + j * row + width.first;
       if (w.stride == 1) {
-        std::memcpy(inner, from, static_cast<std::size_t>(n) * sizeof(T));
+        copy_row(from, n, inner);
       } else if (w.stride == 2) {
         for (std::int64_t k = 0; k < n; ++k) inner[k] = from[2 * k];
       } else {
         for (std::int64_t k = 0; k < n; ++k) inner[k] = from[k * w.stride];
       }
-      std::fill_n(to + width.last, w.count - width.last, T(0));
     }
 }
 
@@ -77,7 +83,14 @@ template <int Most, class F>
 /// Stores lanes [begin, end) from `to` on, `step` apart.
 template <class T>
 void put_segment(T* to, std::int64_t step, Packet<T> v, std::int32_t begin, std::int32_t end) {
-  if (begin == 0 && step == 1) return put(to, v, end);
+  if (step == 1) {
+    if (begin == 0) return put(to, v, end);
+    using Traits = ei::unpacket_traits<RawPacket<T>>;
+    if constexpr (requires { requires bool(Traits::masked_store_available); }) {
+      using Bits = std::conditional_t<kLanes<T> == 16, std::uint16_t, std::uint8_t>;
+      return ei::pstoreu(to - begin, v.raw, static_cast<Bits>((1U << end) - (1U << begin)));
+    }
+  }
   alignas(64) T lanes[static_cast<std::size_t>(kLanes<T>)];
   v.store(lanes);
   for (std::int32_t i = begin; i < end; ++i) to[(i - begin) * step] = lanes[i];
@@ -246,14 +259,10 @@ void weights(const WeightProduct<T>& p) {
   });
 }
 
-/// The first n lanes, zeros beyond.
+/// Whether a lane is one of the first n.
 template <class T>
-Packet<T> first_lanes(const T* from, std::int64_t n) {
-  constexpr std::int64_t W = kLanes<T>;
-  if (n >= W) return Packet<T>::load(from);
-  alignas(64) T lanes[static_cast<std::size_t>(W)] = {};
-  std::copy_n(from, n, lanes);
-  return Packet<T>::load(lanes);
+Mask<T> first_lanes(std::int64_t n) {
+  return Packet<T>(ei::plset<RawPacket<T>>(T(0))) < Packet<T>(static_cast<T>(n));
 }
 
 /// Sums of lanes over rows of positions, flushed into totals where a chain is 256 packets long.
@@ -269,6 +278,7 @@ class Dots {
     constexpr std::int64_t W = kLanes<T>;
     const std::int64_t packets = packets_of<T>(p_.length);
     const std::int64_t whole = p_.length / W;
+    const Mask<T> tail = first_lanes<T>(p_.length - whole * W);
     Sums<T, MR, NR> acc;
     clear(acc);
     std::int64_t chained = 0;
@@ -281,8 +291,7 @@ class Dots {
         for (; j < std::min(end, whole); ++j)
           add(acc, image + j * W, g + j * W, [](const T* from) { return Packet<T>::load(from).raw; });
         for (; j < end; ++j)
-          add(acc, image + j * W, g + j * W,
-              [&](const T* from) { return first_lanes(from, p_.length - whole * W).raw; });
+          add(acc, image + j * W, g + j * W, [&](const T* from) { return or_zero(tail, Packet<T>::load(from)).raw; });
         chained += n;
         if (chained == kBlockK) {
           flush(acc);

@@ -3,24 +3,11 @@
 
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/convolution_records.h"
+#include "ferrite/tensor/ops/detail/space_options.h"
 
 namespace ferrite {
 namespace detail {
 namespace {
-
-/// One number for each axis, of one for all or one for each; none: the default.
-Shape numbers(std::string_view where, std::string_view what, const Shape& given, int axes, std::int64_t usual,
-              std::int64_t least) {
-  if (given.rank() != 0 && given.rank() != 1 && given.rank() != axes)
-    throw_shape(where, std::string(what) + " needs one number or " + std::to_string(axes) + ", got " + given.str());
-  Shape all;
-  for (int i = 0; i < axes; ++i) all.push_back(given.rank() == 0 ? usual : given[given.rank() == 1 ? 0 : i]);
-  for (const std::int64_t n : all)
-    if (n < least)
-      throw ValueError(std::string(where) + ": " + std::string(what) + " must be at least " + std::to_string(least) +
-                       ", got " + given.str());
-  return all;
-}
 
 void check_groups(std::string_view where, std::int64_t groups, std::int64_t in, std::int64_t out) {
   if (groups < 1 || in % groups != 0 || out % groups != 0)
@@ -62,7 +49,7 @@ Amounts amounts(std::string_view where, const ConvolutionOptions& o, const Shape
                 const Shape& dilation) {
   const int axes = kernel.rank();
   if (o.padding.rule == ConvolutionPadding::numbers) {
-    const Shape all = numbers(where, "padding", o.padding.amounts, axes, 0, 0);
+    const Shape all = space_numbers(where, "padding", o.padding.amounts, Shape::filled(axes, 0), 0);
     return {all, all};
   }
   Amounts a{Shape::filled(axes, 0), Shape::filled(axes, 0)};
@@ -82,8 +69,8 @@ Tensor conv(std::string_view where, int axes, const Tensor& x, const Tensor& wei
   bool alone = false;
   check_dtypes(where, x, weight, bias);
   Tensor images = batched(where, x, weight, axes, alone);
-  const Shape stride = numbers(where, "stride", o.stride, axes, 1, 1);
-  const Shape dilation = numbers(where, "dilation", o.dilation, axes, 1, 1);
+  const Shape stride = space_numbers(where, "stride", o.stride, Shape::filled(axes, 1), 1);
+  const Shape dilation = space_numbers(where, "dilation", o.dilation, Shape::filled(axes, 1), 1);
   const Shape& w = weight.shape();
   check_groups(where, o.groups, images.shape()[1], w[0]);
   if (w[1] != images.shape()[1] / o.groups)
@@ -123,10 +110,10 @@ Tensor transposed(std::string_view where, int axes, const Tensor& x, const Tenso
   bool alone = false;
   check_dtypes(where, x, weight, bias);
   const Tensor images = batched(where, x, weight, axes, alone);
-  const Shape stride = numbers(where, "stride", o.stride, axes, 1, 1);
-  const Shape dilation = numbers(where, "dilation", o.dilation, axes, 1, 1);
-  const Shape padding = numbers(where, "padding", o.padding, axes, 0, 0);
-  const Shape more = numbers(where, "output_padding", o.output_padding, axes, 0, 0);
+  const Shape stride = space_numbers(where, "stride", o.stride, Shape::filled(axes, 1), 1);
+  const Shape dilation = space_numbers(where, "dilation", o.dilation, Shape::filled(axes, 1), 1);
+  const Shape padding = space_numbers(where, "padding", o.padding, Shape::filled(axes, 0), 0);
+  const Shape more = space_numbers(where, "output_padding", o.output_padding, Shape::filled(axes, 0), 0);
   const Shape& w = weight.shape();
   if (w[0] != images.shape()[1])
     throw_shape(where, "weight " + w.str() + " takes " + std::to_string(w[0]) + " channels, got " + x.shape().str());

@@ -62,6 +62,10 @@ Family mixing_family();
 Family rounding_family();
 Family special_family();
 Family trigonometry_family();
+Family pooling_family();
+Family pooling_sum_family();
+Family unfolding_family();
+Family resampling_family();
 // Of composites.
 Family activation_family();
 Family arrangement_family();
@@ -85,5 +89,6 @@ Family composite_frequency_family();
 Family composite_spectrogram_family();
 Family composite_linalg_family();
 Family composite_window_family();
+Family composite_pooling_family();
 
 }  // namespace ferrite::detail

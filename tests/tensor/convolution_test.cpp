@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(shapes_that_do_not_fit_are_refused) {
       {[&] {
          (void)conv1d(x, w, {}, {.stride = {1, 2, 3}});
        },
-       "conv1d: stride needs one number or 1, got [1, 2, 3]"},
+       "conv1d: stride needs one number, got [1, 2, 3]"},
       {[&] { (void)conv1d(x, w, {}, {.dilation = {5}}); },
        "conv1d: the kernel reaches over 11 elements of axis 2, which has 9 with its padding: [2, 4, 9]"},
       {[&] { (void)conv1d(x, w, {}, {.padding = {9}, .padding_mode = PaddingMode::reflect}); },

@@ -1,0 +1,117 @@
+// Windows and interpolation: what is refused and in which words, and that windows of an axis are a view.
+#include "ferrite/tensor/windows.h"
+
+#include <boost/test/unit_test.hpp>
+#include <functional>
+
+#include "ferrite/tensor/ops.h"
+
+using namespace ferrite;
+
+namespace {
+
+Tensor some(const Shape& shape) { return uniform(shape, {.seed = 19}, -1, 1); }
+
+/// The message of what a call throws, or "".
+template <class E>
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const E& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(windows)
+
+BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
+  const Tensor x = some({1, 2, 4, 5});
+  const std::pair<std::function<void()>, std::string> shapes[] = {
+      {[&] { (void)unfold(some({4}), 0, 5, 1); }, "unfold: axis 0 of [4] has no window of 5 elements"},
+      {[&] {
+         (void)unfold(some({4, 2}), {2});
+       },
+       "unfold: expects rank 3, 4 or 5, got [4, 2]"},
+      {[&] { (void)unfold(x, {2}); }, "unfold: the kernel needs 2 numbers, got [2]"},
+      {[&] {
+         (void)unfold(x, {5, 2});
+       },
+       "unfold: no window of 5 elements fits axis 0 of [4, 5]"},
+      {[&] {
+         (void)fold(x, {4, 5}, {2, 2});
+       },
+       "fold_windows: columns [1, 2, 4, 5] are not 12 windows of 4 elements"},
+      {[&] {
+         (void)fold(some({1, 8, 11}), {4, 5}, {2, 2});
+       },
+       "fold_windows: columns [1, 8, 11] are not 12 windows of 4 elements"},
+      {[&] {
+         (void)fold(some({1, 8, 12}), {}, {2, 2});
+       },
+       "fold: the size needs one, two or three numbers, got []"},
+      {[&] {
+         (void)interpolate(some({4, 5}), {.size = {3}});
+       },
+       "interpolate: expects rank 3, 4 or 5, got [4, 5]"},
+      {[&] {
+         (void)interpolate(x, {.size = {3, 4, 5}});
+       },
+       "interpolate: size needs one number or 2, got [3, 4, 5]"},
+      {[&] {
+         (void)interpolate(x, {.scale_factor = {2, 2, 2}});
+       },
+       "interpolate: scale_factor needs one number or 2, got 3"},
+      {[&] {
+         (void)interpolate(some({1, 2, 4}), {.size = {3}, .mode = Interpolation::cubic});
+       },
+       "interpolate: cubic takes two axes of space, got [1, 2, 4]"},
+      {[&] {
+         (void)interpolate(some({1, 2, 0}), {.size = {3}});
+       },
+       "interpolate: axis 2 of [1, 2, 0] has no elements"},
+  };
+  for (const auto& [call, message] : shapes) BOOST_TEST(message_of<ShapeError>(call) == message);
+  const std::pair<std::function<void()>, std::string> values[] = {
+      {[&] { (void)unfold(x, 3, 0, 1); }, "unfold: size and step must be positive, got 0 and 1"},
+      {[&] {
+         (void)unfold(x, {2, 2}, {.stride = {0}});
+       },
+       "unfold: stride must be at least 1, got [0]"},
+      {[&] {
+         (void)unfold(x, {2, 2}, {.padding = {-1}});
+       },
+       "unfold: padding must be at least 0, got [-1]"},
+      {[&] { (void)interpolate(x, {}); },
+       "interpolate: either size or scale_factor must be given, got [] and 0 factors"},
+      {[&] { (void)interpolate(x, {.size = {3}, .scale_factor = {2}}); },
+       "interpolate: either size or scale_factor must be given, got [3] and 1 factors"},
+      {[&] { (void)interpolate(x, {.size = {0}}); }, "interpolate: size must be at least 1, got [0]"},
+      {[&] { (void)interpolate(x, {.scale_factor = {-1}}); },
+       "interpolate: scale_factor must be positive and finite, got -1.000000"},
+      {[&] { (void)interpolate(x, {.scale_factor = {0.1}}); },
+       "interpolate: axis 2 of [1, 2, 4, 5] would get 0.000000 elements"},
+      {[&] { (void)interpolate(x, {.size = {3}, .align_corners = true}); },
+       "interpolate: align_corners takes linear or cubic: mode 0"},
+      {[&] { (void)interpolate(x, {.size = {3}, .recompute_scale_factor = true}); },
+       "interpolate: recompute_scale_factor takes a scale_factor: size [3]"},
+  };
+  for (const auto& [call, message] : values) BOOST_TEST(message_of<ValueError>(call) == message);
+  BOOST_TEST(message_of<DtypeError>([&] { (void)interpolate(cast(x, Dtype::i32), {.size = {3}}); }) ==
+             "interpolate: dtype i32 is not supported; cast to a float");
+  BOOST_TEST(message_of<DtypeError>([&] {
+               (void)unfold(cast(x, Dtype::i64), {2, 2});
+             }) == "unfold_windows: dtype i64 is not supported; cast to a float");
+}
+
+BOOST_AUTO_TEST_CASE(windows_of_an_axis_share_its_elements) {
+  const Tensor x = some({3, 9});
+  const Tensor y = unfold(x, 1, 4, 2);
+  BOOST_TEST((y.shape() == Shape{3, 3, 4}));
+  BOOST_TEST(y.raw() == x.raw());
+  BOOST_TEST((select(y, 1, 2).to_vector<float>() == slice(x, 1, 4, 8).to_vector<float>()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
