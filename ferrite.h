@@ -72,6 +72,7 @@
 #include "ferrite/tensor/lists.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/math.h"
+#include "ferrite/tensor/mel.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/pooling.h"

@@ -7,9 +7,11 @@ Case NAME holds NAME/in0, ..., NAME/out, a cotangent NAME/cot, the gradients NAM
 NAME/v0, ... and NAME/h0, ..., the gradients of the sum of <g_k, v_k>. Complex tensors have a last axis of real and
 imaginary parts. tests/golden/signal_test.cpp has the counterpart of every case.
 """
+import math
 import pathlib
 import sys
 
+import scipy.fft
 import torch
 from safetensors.torch import save_file
 
@@ -106,7 +108,37 @@ CASES = {
     "istft_odd": (istft(n_fft=15, hop_length=4), [r(8, 6, 2), r(15, low=0.3)]),
 }
 
+def mels(n_frequencies, n_mels, rate, low, high, slaney, area):
+    """Triangles by their definition, one element at a time."""
+    def to_mel(f):
+        if not slaney:
+            return 2595 * math.log10(1 + f / 700)
+        return 3 * f / 200 if f < 1000 else 15 + 27 * math.log(f / 1000) / math.log(6.4)
+
+    def corner(i):
+        target, a, b = to_mel(low) + (to_mel(high) - to_mel(low)) * i / (n_mels + 1), 0.0, 1e6
+        for _ in range(200):
+            a, b = ((a + b) / 2, b) if to_mel((a + b) / 2) < target else (a, (a + b) / 2)
+        return (a + b) / 2
+
+    bank = torch.zeros(n_frequencies, n_mels, dtype=torch.float64)
+    for m in range(n_mels):
+        left, top, right = corner(m), corner(m + 1), corner(m + 2)
+        for k in range(n_frequencies):
+            f = rate / 2 * k / (n_frequencies - 1)
+            if left < f < right:
+                bank[k, m] = ((f - left) / (top - left) if f <= top else (right - f) / (right - top)) * (2 / (right - left) if area else 1)
+    return bank
+
+
+def cosines(n, count, norm):
+    """The transforms of unit vectors."""
+    return torch.from_numpy(scipy.fft.dct(torch.eye(n).double().numpy(), 2, norm=norm)[:, :count].copy())
+
+
 CONSTANTS = {
+    "mel_htk": mels(33, 8, 16000, 0, 8000, False, False), "mel_slaney": mels(21, 6, 8000, 20, 3800, True, True),
+    "cosines_8_5": cosines(8, 5, "ortho"), "cosines_7_7": cosines(7, 7, None),
     "fftfreq_even": torch.fft.fftfreq(8, 0.1, dtype=torch.float64), "fftfreq_odd": torch.fft.fftfreq(9, dtype=torch.float64),
     "rfftfreq_even": torch.fft.rfftfreq(8, 0.1, dtype=torch.float64), "rfftfreq_odd": torch.fft.rfftfreq(9, 3, dtype=torch.float64),
     **{f"{name}_{n}{'' if periodic else '_symmetric'}": f(n, periodic=periodic, dtype=torch.float64)

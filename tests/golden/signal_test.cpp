@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "ferrite/tensor/fft.h"
+#include "ferrite/tensor/mel.h"
 #include "ferrite/tensor/signal.h"
 #include "ferrite/tensor/threads.h"
 #include "golden/twice.h"
@@ -141,6 +142,16 @@ BOOST_AUTO_TEST_CASE(frequencies_are_those_of_torch) {
   BOOST_TEST(within(rfftfreq(9, 3, Dtype::f64), file.tensor("constant/rfftfreq_odd"), 1e-15));
 }
 
+BOOST_AUTO_TEST_CASE(mel_bands_and_cosines) {
+  const io::TensorFile file = support::fixture("signal.safetensors");
+  const MelOptions slaney{20, 3800, MelScale::slaney, true, Dtype::f64};
+  BOOST_TEST(within(mel_filter_bank(33, 8, 16000, {.dtype = Dtype::f64}), file.tensor("constant/mel_htk"), 1e-11));
+  BOOST_TEST(within(mel_filter_bank(21, 6, 8000, slaney), file.tensor("constant/mel_slaney"), 1e-11));
+  BOOST_TEST(within(cosine_basis(8, 5, true, Dtype::f64), file.tensor("constant/cosines_8_5"), 1e-15));
+  BOOST_TEST(within(cosine_basis(7, 7, false, Dtype::f64), file.tensor("constant/cosines_7_7"), 2e-15));
+  BOOST_TEST((mel_filter_bank(3, 2, 8).dtype() == Dtype::f32));
+}
+
 BOOST_AUTO_TEST_CASE(every_length_is_right) {
   // A sum of turns of few frequencies has its transform in closed form: n / 2 at each.
   for (std::int64_t n = 3; n <= 600; n = n < 130 ? n + 1 : n * 5 / 4) {
@@ -236,6 +247,14 @@ BOOST_AUTO_TEST_CASE(wrong_calls_are_refused) {
       {[&] { hann_window(-1); }, "hann_window: the number of elements must not be negative, got -1"},
       {[&] { bartlett_window(4, {.dtype = Dtype::boolean}); }, "bartlett_window: bool is no float"},
       {[&] { kaiser_window(4, {}, 800); }, "kaiser_window: beta must lie in -700..700, got 800.000000"},
+      {[&] { mel_filter_bank(0, 8, 16000); },
+       "mel_filter_bank: the numbers of frequencies and mels must be positive, got 0 and 8"},
+      {[&] { mel_filter_bank(9, 8, -1); }, "mel_filter_bank: the sample rate must be positive, got -1.000000"},
+      {[&] { mel_filter_bank(9, 8, 100, {.lowest = 60}); },
+       "mel_filter_bank: the lowest frequency must lie below the highest: 60.000000 and 50.000000"},
+      {[&] { mel_filter_bank(9, 8, 100, {.dtype = Dtype::i32}); }, "mel_filter_bank: i32 is no float"},
+      {[&] { cosine_basis(4, 5); }, "cosine_basis: the number of vectors must lie in 1..4, got 5"},
+      {[&] { cosine_basis(4, 2, true, Dtype::i64); }, "cosine_basis: i64 is no float"},
       {[&] { stft(x, 0); }, "stft: n_fft must be positive, got 0"},
       {[&] { stft(x, 3); }, "stft: hop_length must be positive, got 0"},
       {[&] { stft(x, 8, {}, {.hop_length = -2}); }, "stft: hop_length must be positive, got -2"},
