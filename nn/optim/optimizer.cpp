@@ -121,12 +121,6 @@ const Optimizer::Group& Optimizer::at(std::size_t group) const {
   return groups_[group];
 }
 
-std::pair<std::size_t, std::size_t> Optimizer::place_of(std::size_t i) const {
-  std::size_t group = 0;
-  while (i >= groups_[group].end) ++group;
-  return {group, i - groups_[group].begin};
-}
-
 double Optimizer::learning_rate(std::size_t group) const { return at(group).rate.peek().item<double>(); }
 
 void Optimizer::set_learning_rate(double rate) const {
@@ -219,6 +213,8 @@ void Optimizer::update_group(std::size_t group, std::span<const Tensor> grads) {
   std::size_t i = g.begin;
   while (i < g.end && !used(grads, i)) ++i;
   if (i == g.end) return;
+  group_now_ = group;
+  begin_now_ = g.begin;
   begin_group(group);
   const Tensor rate = g.rate.value();
   g.rate_f32 = g.rate_f64 = Tensor();

@@ -127,8 +127,8 @@ class Optimizer {
   /// Whether recorders other than tapes see this update, so that nothing may be written in place.
   bool recorded() const { return recorded_; }
 
-  /// The group of the i-th parameter, and its place there.
-  std::pair<std::size_t, std::size_t> place_of(std::size_t i) const;
+  /// For `update`: the group of the i-th parameter, and its place there.
+  std::pair<std::size_t, std::size_t> place_of(std::size_t i) const { return {group_now_, i - begin_now_}; }
   /// The group's rate and momentum in the running update: f64, rank 0.
   Tensor rate_now(std::size_t group) const { return at(group).rate.value(); }
   Tensor momentum_now(std::size_t group) const;
@@ -170,6 +170,7 @@ class Optimizer {
   std::vector<Group> groups_;
   std::vector<std::shared_ptr<std::atomic<bool>>> frozen_;  ///< by parameter
   std::size_t any_frozen_ = 0;                              ///< how many are
+  std::size_t group_now_ = 0, begin_now_ = 0;               ///< of the group that is being updated
   bool skip_nonfinite_;
   bool recorded_ = false;
 };

@@ -27,7 +27,8 @@ constexpr Entry kOptimisers[] = {{"sgd", "Sgd", "SGD"},
                                  {"adadelta", "Adadelta", "Adadelta"},
                                  {"adafactor", "Adafactor", "Adafactor"},
                                  {"lion", "Lion", ""},
-                                 {"lbfgs", "Lbfgs", "LBFGS"}};
+                                 {"lbfgs", "Lbfgs", "LBFGS"},
+                                 {"levenberg_marquardt", "levenberg_marquardt", ""}};
 constexpr Entry kSchedules[] = {
     {"schedule", "FunctionSchedule", "LambdaLR"},        {"schedule", "StepSchedule", "StepLR"},
     {"schedule", "CosineSchedule", "CosineAnnealingLR"}, {"cyclic_schedule", "OneCycleSchedule", "OneCycleLR"},
@@ -61,11 +62,13 @@ std::string markdown_of(const std::vector<std::string>& lines, std::size_t begin
   return text + (code ? "```\n" : "");
 }
 
-/// The docstring of a class.
+/// The docstring of a class, or of a function.
 std::string docstring(const Entry& e) {
   const std::vector<std::string> lines = lines_of(e.header);
+  const std::string name(e.name);
   const auto at = std::ranges::find_if(lines, [&](const std::string& line) {
-    return line.starts_with("class " + std::string(e.name) + " ") && !line.ends_with(";");
+    return (line.starts_with("class " + name + " ") && !line.ends_with(";")) ||
+           (!is_comment(line) && line.find(" " + name + "(const std::vector<Parameter>&") != std::string::npos);
   });
   BOOST_TEST_REQUIRE((at != lines.end()), e.name);
   const auto end = static_cast<std::size_t>(at - lines.begin());
@@ -78,7 +81,8 @@ std::string docstring(const Entry& e) {
 /// The options of a class as their header has them; empty for one that takes those of another or none.
 std::string options(const Entry& e) {
   const std::vector<std::string> lines = lines_of(e.header);
-  const auto at = std::ranges::find(lines, "struct " + std::string(e.name) + "Options {");
+  const std::string name = std::string(e.name) == "levenberg_marquardt" ? "LevenbergMarquardt" : e.name;
+  const auto at = std::ranges::find(lines, "struct " + name + "Options {");
   if (at == lines.end()) return {};
   std::string text = "```\n";
   for (auto i = at + 1; i != lines.end() && *i != "};"; ++i)
