@@ -1,4 +1,5 @@
 /// Lowering of trigonometric functions, rounding and division with remainder that StableHLO lacks or names otherwise.
+#include <limits>
 #include <numbers>
 
 #include "ferrite/exchange/stablehlo/lowering.h"
@@ -27,14 +28,25 @@ HloValues asin(HloBuilder& b, const HloCall& c) { return {angle(b, c.in[0], othe
 HloValues acos(HloBuilder& b, const HloCall& c) { return {angle(b, other_side(b, c.in[0]), c.in[0])}; }
 HloValues atan(HloBuilder& b, const HloCall& c) { return {angle(b, c.in[0], one(b, c.in[0]))}; }
 
+/// Where squares and quotients of larger numbers would overflow, and 1 beside them does not count.
+HloValue is_large(HloBuilder& b, const HloValue& x) { return b.compare("GT", x, b.constant_like(1e9, x)); }
+HloValue log_of_twice(HloBuilder& b, const HloValue& x) {
+  const HloValue natural = b.elementwise("log", {x});
+  return b.add(natural, b.constant_like(std::numbers::ln2, x));
+}
+HloValue with_sign_of(HloBuilder& b, const HloValue& x, const HloValue& y) {
+  const HloValue negative = b.compare("LT", x, zero(b, x));
+  return b.select(negative, b.elementwise("negate", {y}), y);
+}
+
 /// (t + t / (t + 1)) / 2 with t = e^x - 1: no cancellation near 0.
 HloValues sinh(HloBuilder& b, const HloCall& c) {
   const HloValue size = b.elementwise("abs", {c.in[0]});
   const HloValue t = b.elementwise("exponential_minus_one", {size});
-  const HloValue above = b.add(t, one(b, t));
-  const HloValue y = half(b, b.add(t, b.divide(t, above)));
-  const HloValue negative = b.compare("LT", c.in[0], zero(b, c.in[0]));
-  return {b.select(negative, b.elementwise("negate", {y}), y)};
+  const HloValue unit = one(b, t);
+  const HloValue ratio = b.divide(t, b.add(t, unit));
+  const HloValue large = is_large(b, t);
+  return {with_sign_of(b, c.in[0], half(b, b.add(t, b.select(large, unit, ratio))))};
 }
 HloValues cosh(HloBuilder& b, const HloCall& c) {
   const HloValue up = b.elementwise("exponential", {c.in[0]});
@@ -49,14 +61,18 @@ HloValues asinh(HloBuilder& b, const HloCall& c) {
   const HloValue unit = one(b, size);
   const HloValue below = b.add(unit, root(b, b.add(square, unit)));
   const HloValue y = b.elementwise("log_plus_one", {b.add(size, b.divide(square, below))});
-  const HloValue negative = b.compare("LT", c.in[0], zero(b, c.in[0]));
-  return {b.select(negative, b.elementwise("negate", {y}), y)};
+  const HloValue large = is_large(b, size);
+  return {with_sign_of(b, c.in[0], b.select(large, log_of_twice(b, size), y))};
 }
-/// ln(1 + t + sqrt(t (t + 2))), t = x - 1.
+/// ln(1 + t + sqrt(t (t + 2))), t = x - 1; sqrt(t), which is NaN, below 1.
 HloValues acosh(HloBuilder& b, const HloCall& c) {
   const HloValue t = b.subtract(c.in[0], one(b, c.in[0]));
   const HloValue product = b.multiply(t, b.add(t, b.constant_like(2, t)));
-  return {b.elementwise("log_plus_one", {b.add(t, root(b, product))})};
+  const HloValue y = b.elementwise("log_plus_one", {b.add(t, root(b, product))});
+  const HloValue large = is_large(b, t);
+  const HloValue above = b.select(large, log_of_twice(b, c.in[0]), y);
+  const HloValue below = b.compare("LT", t, zero(b, t));
+  return {b.select(below, root(b, t), above)};
 }
 HloValues atanh(HloBuilder& b, const HloCall& c) {
   const HloValue up = b.elementwise("log_plus_one", {c.in[0]});
@@ -64,7 +80,7 @@ HloValues atanh(HloBuilder& b, const HloCall& c) {
   return {half(b, b.subtract(up, down))};
 }
 
-/// The larger size times sqrt(1 + (smaller / larger)^2).
+/// The larger size times sqrt(1 + (smaller / larger)^2); infinite where one is, also beside NaN.
 HloValues hypot(HloBuilder& b, const HloCall& c) {
   const HloValue p = b.elementwise("abs", {c.in[0]});
   const HloValue q = b.elementwise("abs", {c.in[1]});
@@ -73,7 +89,10 @@ HloValues hypot(HloBuilder& b, const HloCall& c) {
   const HloValue none = b.compare("EQ", large, zero(b, large));
   const HloValue ratio = b.divide(small, b.select(none, one(b, large), large));
   const HloValue scale = root(b, b.add(one(b, ratio), b.multiply(ratio, ratio)));
-  return {b.multiply(large, scale)};
+  const HloValue infinity = b.constant_like(std::numeric_limits<double>::infinity(), p);
+  const HloValue first = b.compare("EQ", p, infinity);
+  const HloValue infinite = b.elementwise("or", {first, b.compare("EQ", q, infinity)});
+  return {b.select(infinite, infinity, b.multiply(large, scale))};
 }
 
 HloValues log10(HloBuilder& b, const HloCall& c) {

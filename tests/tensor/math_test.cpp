@@ -1,8 +1,9 @@
-// Wrong calls of elementwise functions: every one is refused with its type and its whole sentence.
+// Elementwise functions: wrong calls with the whole sentence that each gets, integers, and points that no fixture has.
 #include <boost/test/unit_test.hpp>
 #include <limits>
 #include <numbers>
 
+#include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/tensor/math.h"
 #include "support/wrong_calls.h"
@@ -17,7 +18,7 @@ const Tensor kTruth = cast(kVector, Dtype::boolean), kZeros = Tensor::from({std:
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(math_errors)
+BOOST_AUTO_TEST_SUITE(math_functions)
 
 BOOST_AUTO_TEST_CASE(dtypes) {
   check_refused<DtypeError>({
@@ -94,6 +95,16 @@ BOOST_AUTO_TEST_CASE(polygamma_at_its_ends) {
              boost::test_tools::per_element());
   BOOST_TEST(polygamma(2, slice(x, 0, 1)).to_vector<double>() == (std::vector<double>{-infinity, -infinity, 0}),
              boost::test_tools::per_element());
+}
+
+/// Where PyTorch has NaN.
+BOOST_AUTO_TEST_CASE(subgradients_are_0) {
+  const auto slope = [](const auto& f, double at) {
+    return grad([&](const Tensor& x) { return sum(f(x)); })(full({1}, at, Dtype::f64)).template item<double>();
+  };
+  BOOST_TEST(slope([](const Tensor& x) { return hypot(x, 0 * x); }, 0) == 0);
+  BOOST_TEST(slope([](const Tensor& y) { return xlogy(zeros({1}, Dtype::f64), y); }, 0) == 0);
+  BOOST_TEST(slope([](const Tensor& x) { return logaddexp(x, x); }, -std::numeric_limits<double>::infinity()) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(round_to_decimals) {
