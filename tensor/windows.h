@@ -36,6 +36,17 @@ Tensor unfold(const Tensor& x, const Shape& kernel, const UnfoldOptions& options
 /// ShapeError for columns that do not fit `size` and the kernel.
 Tensor fold(const Tensor& x, const Shape& size, const Shape& kernel, const UnfoldOptions& options = {});
 
+/// Channels as blocks of pixels, torch.nn.functional.pixel_shuffle: x [..., C r^2, H, W] -> [..., C, H r, W r], of any
+/// dtype. Throws ShapeError for a rank below 3, ValueError for a factor below 1 or one whose square does not divide the
+/// channels.
+Tensor pixel_shuffle(const Tensor& x, std::int64_t factor);
+/// Its inverse: x [..., C, H r, W r] -> [..., C r^2, H, W]. Throws ValueError for a factor that does not divide H and
+/// W.
+Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor);
+/// Channel g K + k of `groups` groups of K becomes channel k groups + g: x [N, C, ...]. Throws ShapeError for a rank
+/// below 3, ValueError for groups that do not divide C.
+Tensor channel_shuffle(const Tensor& x, std::int64_t groups);
+
 /// How values between elements come about: of the element below, the nearest one, or by lines and cubics (a = -0.75)
 /// along each axis; area: means of adaptive windows.
 enum class Interpolation : std::uint8_t { nearest, nearest_exact, linear, cubic, area };

@@ -1,4 +1,4 @@
-/// Padding with what a tensor holds: composed of views and one copy for each padded axis.
+/// Padding with what a tensor holds, and channels and pixels in another order: composed of views and copies.
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/windows.h"
 
@@ -71,10 +71,115 @@ struct PadMode {
   }
 };
 
+/// Of `pixel_shuffle`, `pixel_unshuffle` and `channel_shuffle`.
+struct ShuffleAttrs {
+  std::int64_t factor = 1;
+  static constexpr auto fields = std::tuple(attr("factor", &ShuffleAttrs::factor));
+};
+
+/// x [..., a, b, c] as [lead, a, b, c], and a shape of x's leading axes with other last ones.
+Tensor as_planes(const Tensor& x) { return reshape(x, {-1, x.shape()[-3], x.shape()[-2], x.shape()[-1]}); }
+Shape like(const Shape& s, std::int64_t channels, std::int64_t height, std::int64_t width) {
+  Shape out = s;
+  out[-3] = channels;
+  out[-2] = height;
+  out[-1] = width;
+  return out;
+}
+
+struct PixelShuffle {
+  using Attributes = ShuffleAttrs;
+  static constexpr auto name = "pixel_shuffle", onnx = "DepthToSpace";
+  static constexpr auto summary = "channels [..., C r^2, H, W] as blocks of pixels [..., C, H r, W r]";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Shape& s = in[0].shape();
+    const std::int64_t r = a.factor, C = s[-3] / (r * r), H = s[-2], W = s[-1];
+    const Shape out = like(s, C, H * r, W * r);
+    if (in[0].numel() == 0) return reshape(in[0], out);
+    const Tensor split = reshape(as_planes(in[0]), {-1, C, r, r, H, W});
+    return reshape(permute(split, {0, 1, 4, 2, 5, 3}), out);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for_each_index(out[0].shape, [&](const Shape& at) {
+      const std::int64_t r = a.factor;
+      Shape from = at;
+      from[-3] = (at[-3] * r + at[-2] % r) * r + at[-1] % r;
+      from[-2] = at[-2] / r;
+      from[-1] = at[-1] / r;
+      out[0].at(at) = in[0].at(from);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{2, 8, 2, 3}}}, .attrs = Attributes{2}},
+            {.inputs = {{{9, 1, 2}}}, .attrs = Attributes{3}},
+            {.inputs = {{{0, 4, 2, 2}}}, .attrs = Attributes{2}}};
+  }
+};
+
+struct PixelUnshuffle {
+  using Attributes = ShuffleAttrs;
+  static constexpr auto name = "pixel_unshuffle", onnx = "SpaceToDepth";
+  static constexpr auto summary = "blocks of pixels [..., C, H r, W r] as channels [..., C r^2, H, W]";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Shape& s = in[0].shape();
+    const std::int64_t r = a.factor, C = s[-3], H = s[-2] / r, W = s[-1] / r;
+    const Shape out = like(s, C * r * r, H, W);
+    if (in[0].numel() == 0) return reshape(in[0], out);
+    const Tensor split = reshape(as_planes(in[0]), {-1, C, H, r, W, r});
+    return reshape(permute(split, {0, 1, 3, 5, 2, 4}), out);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for_each_index(out[0].shape, [&](const Shape& at) {
+      const std::int64_t r = a.factor;
+      Shape from = at;
+      from[-3] = at[-3] / (r * r);
+      from[-2] = at[-2] * r + at[-3] / r % r;
+      from[-1] = at[-1] * r + at[-3] % r;
+      out[0].at(at) = in[0].at(from);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{2, 2, 4, 6}}}, .attrs = Attributes{2}},
+            {.inputs = {{{1, 3, 6}}}, .attrs = Attributes{3}},
+            {.inputs = {{{0, 1, 2, 2}}}, .attrs = Attributes{2}}};
+  }
+};
+
+struct ChannelShuffle {
+  using Attributes = ShuffleAttrs;
+  static constexpr auto name = "channel_shuffle", onnx = "";
+  static constexpr auto summary = "channels of groups one after the other: g K + k becomes k groups + g";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Shape& s = in[0].shape();
+    if (in[0].numel() == 0) return in[0];
+    return reshape(transpose(reshape(in[0], {s[0], a.factor, s[1] / a.factor, -1}), 1, 2), s);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for_each_index(out[0].shape, [&](const Shape& at) {
+      Shape from = at;
+      from[1] = at[1] % a.factor * (in[0].shape[1] / a.factor) + at[1] / a.factor;
+      out[0].at(at) = in[0].at(from);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{2, 6, 3}}}, .attrs = Attributes{2}},
+            {.inputs = {{{1, 6, 2, 2}}}, .attrs = Attributes{3}},
+            {.inputs = {{{0, 4, 2}}}, .attrs = Attributes{2}}};
+  }
+};
+
+void check_planes(std::string_view where, const Tensor& x) {
+  if (x.rank() < 3) throw_shape(where, "expects at least rank 3, got " + x.shape().str());
+}
+
 }  // namespace
 
 Family composite_window_family() {
-  static constexpr const Primitive* list[] = {&composite<PadMode>};
+  static constexpr const Primitive* list[] = {&composite<PadMode>, &composite<PixelShuffle>, &composite<PixelUnshuffle>,
+                                              &composite<ChannelShuffle>};
   return list;
 }
 
@@ -97,6 +202,31 @@ Tensor pad(const Tensor& x, const Shape& before, const Shape& after, PaddingMode
   }
   if (mode == PaddingMode::zeros) return pad(x, before, after, 0);
   return detail::composed<detail::PadMode>({{&x}}, {before, after, static_cast<int>(mode)});
+}
+
+Tensor pixel_shuffle(const Tensor& x, std::int64_t factor) {
+  detail::check_planes("pixel_shuffle", x);
+  const std::int64_t C = x.shape()[-3];
+  if (factor < 1 || factor > C || C % factor != 0 || C / factor % factor != 0)
+    throw ValueError("pixel_shuffle: the square of the factor must divide the channels, got " + std::to_string(factor) +
+                     " for " + x.shape().str());
+  return detail::composed<detail::PixelShuffle>({{&x}}, {factor});
+}
+
+Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor) {
+  detail::check_planes("pixel_unshuffle", x);
+  if (factor < 1 || x.shape()[-2] % factor != 0 || x.shape()[-1] % factor != 0)
+    throw ValueError("pixel_unshuffle: the factor must divide height and width, got " + std::to_string(factor) +
+                     " for " + x.shape().str());
+  return detail::composed<detail::PixelUnshuffle>({{&x}}, {factor});
+}
+
+Tensor channel_shuffle(const Tensor& x, std::int64_t groups) {
+  detail::check_planes("channel_shuffle", x);
+  if (groups < 1 || x.shape()[1] % groups != 0)
+    throw ValueError("channel_shuffle: groups must divide the channels, got " + std::to_string(groups) + " for " +
+                     x.shape().str());
+  return detail::composed<detail::ChannelShuffle>({{&x}}, {groups});
 }
 
 }  // namespace ferrite

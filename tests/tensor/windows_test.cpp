@@ -84,6 +84,12 @@ BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
          (void)unfold(x, {2, 2}, {.padding = {-1}});
        },
        "unfold: padding must be at least 0, got [-1]"},
+      {[&] { (void)pixel_shuffle(x, 2); },
+       "pixel_shuffle: the square of the factor must divide the channels, got 2 for [1, 2, 4, 5]"},
+      {[&] { (void)pixel_unshuffle(x, 2); },
+       "pixel_unshuffle: the factor must divide height and width, got 2 for [1, 2, 4, 5]"},
+      {[&] { (void)channel_shuffle(x, 3); },
+       "channel_shuffle: groups must divide the channels, got 3 for [1, 2, 4, 5]"},
       {[&] { (void)interpolate(x, {}); },
        "interpolate: either size or scale_factor must be given, got [] and 0 factors"},
       {[&] { (void)interpolate(x, {.size = {3}, .scale_factor = {2}}); },
@@ -104,6 +110,16 @@ BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
   BOOST_TEST(message_of<DtypeError>([&] {
                (void)unfold(cast(x, Dtype::i64), {2, 2});
              }) == "unfold_windows: dtype i64 is not supported; cast to a float");
+}
+
+BOOST_AUTO_TEST_CASE(pixels_and_channels_as_pytorch_orders_them) {
+  const auto counted = [](const Shape& s) { return reshape(cast(arange(s.numel()), Dtype::f32), s); };
+  // torch.nn.functional.pixel_shuffle(torch.arange(8.).reshape(1, 4, 1, 2), 2), and channel_shuffle(2) of 6 channels.
+  const std::vector<float> pixels{0, 2, 1, 3, 4, 6, 5, 7}, channels{0, 3, 1, 4, 2, 5};
+  BOOST_TEST((pixel_shuffle(counted({1, 4, 1, 2}), 2).to_vector<float>() == pixels));
+  BOOST_TEST((channel_shuffle(counted({1, 6, 1}), 2).to_vector<float>() == channels));
+  const Tensor x = some({2, 3, 4, 6});
+  BOOST_TEST((pixel_shuffle(pixel_unshuffle(x, 2), 2).to_vector<float>() == x.to_vector<float>()));
 }
 
 BOOST_AUTO_TEST_CASE(windows_of_an_axis_share_its_elements) {
