@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <list>
 
+#include "ferrite/autograd/custom_gradient.h"
 #include "ferrite/autograd/detail/gradient_rule.h"
 #include "ferrite/autograd/detail/reads.h"
 #include "ferrite/autograd/lenient_grad.h"
@@ -106,6 +107,11 @@ void check_results(const FirstRun& first, const Tensors& results) {
                   "; what it depends on besides inputs must be variables or constant");
 }
 
+Tensor recomputed(const Tensor& x) {
+  const Tensor* in[] = {&x};
+  return detail::recompute_primitive().apply(in)[0];
+}
+
 Tensors gradients(const FirstRun& first, const Vjp& v, std::size_t operands) {
   check_switches(first);
   std::vector<Tensor> plain;
@@ -113,7 +119,7 @@ Tensors gradients(const FirstRun& first, const Vjp& v, std::size_t operands) {
   // Tapes compare the value of a parameter with the one that they have seen.
   Replacing before(first.variables, std::span<const Tensor>(plain).subspan(first.inputs));
   const SecondRun frame(before);
-  const bool differentiated = detail::frame().differentiated;
+  const bool differentiated = detail::frame().differentiated, tracing = detail::frame().tracing;
   Tape tape;
   std::vector<Tensor> now, variables;
   const auto is_variable = [&](std::size_t i) { return v.wants(i) && has_gradient(v.in_spec(i).dtype); };
@@ -121,6 +127,7 @@ Tensors gradients(const FirstRun& first, const Vjp& v, std::size_t operands) {
     const Tensor& x = differentiated ? v.in(i) : plain[i];
     now.push_back(is_variable(i) ? tape.watch(x) : x);
     if (is_variable(i)) variables.push_back(now.back());
+    if (tracing) now.back() = recomputed(now.back());
   }
   Replacing after(first.variables, std::span<const Tensor>(now).subspan(first.inputs));
   const Recording recording(after);

@@ -15,8 +15,8 @@ namespace ferrite {
 /// Parameters that f reads have their gradients as without a checkpoint. Random numbers of a Generator (dropout)
 /// repeat: the second run begins from the states that the first one found, and leaves no state behind. What f refers to
 /// must outlive the gradient. Without a tape it is f(inputs). May be nested, differentiated again, and stand in a
-/// compiled function or in the body of a scan (there the compiler merges what it computes twice;
-/// `ScanOptions::checkpoint_every` is the checkpoint of a scan).
+/// compiled function, which saves its memory where the gradient is taken inside, or in the body of a scan (whose own
+/// checkpoint is `ScanOptions::checkpoint_every`).
 ///
 /// The semantics are those of torch.utils.checkpoint with use_reentrant=False and preserve_rng_state=True. Throws
 /// ValueError for a null function; TapeError where f reads a tensor on a tape that is no input, which would get no

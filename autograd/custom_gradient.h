@@ -12,4 +12,8 @@ namespace ferrite::detail {
 std::span<const Primitive* const> custom_gradients();
 bool is_custom_gradient(const Primitive& op);
 
+/// The same values, from which the backward pass of a checkpoint computes again: what is computed of them is not merged
+/// with what the forward pass computes of the operand, so that a plan need not store that.
+const Primitive& recompute_primitive();
+
 }  // namespace ferrite::detail

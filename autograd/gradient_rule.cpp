@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/autograd/custom_gradient.h"
+#include "ferrite/tensor/define.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/recorder.h"
@@ -96,6 +97,24 @@ constexpr Primitive kCustom =
 constexpr Primitive kHook =
     record_of("gradient_hook", "the last operands, with a function that sees their gradient", reads_nothing);
 
+/// A window on the operand, so that it costs nothing where it is planned.
+struct Recompute {
+  static constexpr auto name = "recompute", onnx = "Identity", stablehlo = "";
+  static constexpr auto summary = "the same values; what is computed of them is computed again";
+  static constexpr bool takes_storage_types = true;
+
+  static Specs infer(Inputs in, const NoAttrs&) { return {in[0].spec()}; }
+  static bool view(const Tensor& x, const Spec&, const NoAttrs&, std::size_t, Layout& layout) {
+    layout.strides = x.strides();
+    return true;
+  }
+  static Tensors vjp(const Vjp& v, const NoAttrs&) { return {v.grad()}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) { out[0].values = in[0].values; }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 5}}}}, {.inputs = {{{}}}}, {.inputs = {{{0, 2}, Dtype::i64}}, .indices = {0}}};
+  }
+};
+
 bool anybody_traces() {
   return std::ranges::any_of(frame().recorders, [](const Recorder* r) { return r->tracing(); });
 }
@@ -103,9 +122,11 @@ bool anybody_traces() {
 }  // namespace
 
 std::span<const Primitive* const> custom_gradients() {
-  static const Primitive* const all[] = {&kCustom, &kHook};
+  static const Primitive* const all[] = {&kCustom, &kHook, &structured<Recompute>};
   return all;
 }
+
+const Primitive& recompute_primitive() { return structured<Recompute>; }
 
 bool is_custom_gradient(const Primitive& op) { return &op == &kCustom || &op == &kHook; }
 

@@ -39,6 +39,8 @@ void simplify_scans(Graph& g);
 /// Drops `detach`, and gradients that a program wrote by hand (autograd/custom_gradient.h): for a program that is run,
 /// and not differentiated any more.
 void drop_detach(Graph& g);
+/// Drops `recompute`: for a program whose gradient stores what it reads.
+void drop_recompute(Graph& g);
 
 /// All passes that keep bits, in their order; none that changes what a gradient would be.
 void simplify(Graph& g);

@@ -101,16 +101,27 @@ class Simplifying {
 
 void simplify_exactly(Graph& g) { Simplifying(g).run(); }
 
-void drop_detach(Graph& g) {
-  const auto speaks_of_gradients = [](const Graph::Node& n) {
-    return n.op == detail::ops::detach || detail::is_custom_gradient(*n.op);
-  };
-  if (std::ranges::none_of(g.nodes, speaks_of_gradients)) return;
+namespace {
+
+/// Nodes whose results are their last operands, as far as they are to go.
+template <class Goes>
+void drop(Graph& g, const Goes& goes) {
+  if (std::ranges::none_of(g.nodes, goes)) return;
   detail::Substitution to(g.values.size());
   detail::rewrite_nodes(g, to, [&](Graph::Node& n) {
-    if (!speaks_of_gradients(n)) return g.nodes.push_back(std::move(n));
+    if (!goes(n)) return g.nodes.push_back(std::move(n));
     for (std::size_t k = 0; k < n.out.size(); ++k) to.replace(n.out[k], n.in[n.in.size() - n.out.size() + k]);
   });
+}
+
+}  // namespace
+
+void drop_detach(Graph& g) {
+  drop(g, [](const Graph::Node& n) { return n.op == detail::ops::detach || detail::is_custom_gradient(*n.op); });
+}
+
+void drop_recompute(Graph& g) {
+  drop(g, [](const Graph::Node& n) { return n.op == &detail::recompute_primitive(); });
 }
 
 void simplify(Graph& g) {

@@ -100,6 +100,7 @@ void GraphGradient::trace(const Graph& program) {
       of.push_back({ends[k], tracer.input({ends[k].shape(), gradient_dtype(ends[k].dtype())})});
   for (const Tensor& d : lenient_grad(tape, of, variables)) ends.push_back(d);
   joint_ = tracer.finish(ends);
+  passes::drop_recompute(joint_);
 }
 
 void GraphGradient::find_late() {

@@ -97,7 +97,8 @@ HloFamily hlo_views() {
                                               {"pad", pad},
                                               {"detach", detach},
                                               {"custom_gradient", last_operands},
-                                              {"gradient_hook", last_operands}};
+                                              {"gradient_hook", last_operands},
+                                              {"recompute", last_operands}};
   return list;
 }
 

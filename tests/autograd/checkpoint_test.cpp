@@ -123,6 +123,30 @@ BOOST_AUTO_TEST_CASE(intermediate_values_are_not_recorded) {
   BOOST_TEST(identical(g, grad([&](const Tensor& t) { return sum(block(t)); })(x)));
 }
 
+/// Four blocks of four products and nonlinearities: a plan that recomputes holds four results and one block's.
+BOOST_AUTO_TEST_CASE(a_compiled_step_needs_less_memory) {
+  const Tensor w = draw({16, 16}, 11, Dtype::f32), x = draw({256, 16}, 12, Dtype::f32);
+  const auto block = [&](const Tensor& t) {
+    Tensor h = t;
+    for (int i = 0; i < 4; ++i) h = tanh(matmul(h, w));
+    return h;
+  };
+  const auto step = [&](bool checkpointed) {
+    return [&, checkpointed](const Tensor& in) {
+      return grad([&](const Tensor& t) {
+        Tensor h = t;
+        for (int i = 0; i < 4; ++i) h = checkpointed ? checkpoint(block, h) : block(h);
+        return sum(h);
+      })(in);
+    };
+  };
+  const auto plain = compile(step(false)), less = compile(step(true));
+  BOOST_TEST(identical(less(x), plain(x)));
+  BOOST_TEST(less.report().arena_bytes <= plain.report().arena_bytes * 11 / 16);
+  BOOST_TEST(less.report().products ==
+             plain.report().products + 12);  // nobody reads the loss: the last block runs once
+}
+
 BOOST_AUTO_TEST_CASE(in_a_scan) {
   const Tensor x = draw({4, 3}, 7), h = draw({3}, 8);
   const Parameter w("w", draw({3}, 9));
