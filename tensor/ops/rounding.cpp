@@ -32,8 +32,8 @@ struct Floor : Rounding {
   static constexpr auto name = "floor", onnx = "Floor", stablehlo = "floor", summary = "rounded down; gradient 0";
   template <class T>
   static T of(T x) {
-    const T near = nearest(x);
-    return std::copysign(near - (near > x ? T(1) : T(0)), x);
+    const T near = nearest(x), below = near - 1;
+    return std::copysign(near > x ? below : near, x);
   }
   static double scalar(double x) { return std::floor(x); }
 };
@@ -42,8 +42,8 @@ struct Ceil : Rounding {
   static constexpr auto name = "ceil", onnx = "Ceil", stablehlo = "ceil", summary = "rounded up; gradient 0";
   template <class T>
   static T of(T x) {
-    const T near = nearest(x);
-    return std::copysign(near + (near < x ? T(1) : T(0)), x);
+    const T near = nearest(x), above = near + 1;
+    return std::copysign(near < x ? above : near, x);
   }
   static double scalar(double x) { return std::ceil(x); }
 };
@@ -62,8 +62,8 @@ struct Trunc : Rounding {
   static constexpr auto name = "trunc", onnx = "", stablehlo = "", summary = "rounded toward zero; gradient 0";
   template <class T>
   static T of(T x) {
-    const T size = x < 0 ? -x : x, near = nearest(size);
-    return std::copysign(near - (near > size ? T(1) : T(0)), x);
+    const T size = x < 0 ? -x : x, near = nearest(size), below = near - 1;
+    return std::copysign(near > size ? below : near, x);
   }
   static double scalar(double x) { return std::trunc(x); }
 };

@@ -139,7 +139,7 @@ struct Erfinv : OfOneFloat {
   static constexpr Reads reads = reads_outputs;
   template <class T>
   static T of(T y) {
-    return static_cast<T>(erfinv_of(static_cast<double>(y)));
+    return static_cast<T>(erfinv_of(static_cast<double>(y), std::is_same_v<T, float> ? 1 : 3));
   }
   /// By bisection in long double.
   static double scalar(double y) {

@@ -84,7 +84,7 @@ double polygamma_of(int n, double x) {
   return sign * std::tgamma(n + 1.0) * hurwitz_zeta(n + 1, x);
 }
 
-double erfinv_of(double y) {
+double erfinv_of(double y, int steps) {
   const double size = std::fabs(y);
   if (!(size <= 1)) return kNan;
   if (size == 1) return std::copysign(kInfinity, y);
@@ -103,7 +103,7 @@ double erfinv_of(double y) {
       p = p * w + c;
   }
   double x = p * size;
-  for (int step = 0; step < 3; ++step) {
+  for (int step = 0; step < steps; ++step) {
     const double error = size < 0.5 ? std::erf(x) - size : (1 - size) - std::erfc(x);
     x -= error / (2 * std::numbers::inv_sqrtpi * std::exp(-x * x));
   }

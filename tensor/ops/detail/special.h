@@ -9,7 +9,8 @@ double digamma_of(double x);
 /// Maclaurin's sum; reflected below 0.
 double polygamma_of(int n, double x);
 inline constexpr int kMostPolygamma = 24;
-/// The inverse of erf: Giles's approximation (2010) and three steps of Newton's method on erf or erfc.
-double erfinv_of(double y);
+/// The inverse of erf: Giles's approximation (2010), to 4e-7, and steps of Newton's method on erf or erfc, each of
+/// which squares the error.
+double erfinv_of(double y, int steps);
 
 }  // namespace ferrite::detail
