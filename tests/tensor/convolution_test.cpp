@@ -38,7 +38,7 @@ Gradients gradients(const Tensor& x, const Tensor& w, const ConvolutionOptions& 
   Tape tape;
   const Tensor a = tape.watch(x), b = tape.watch(w);
   const Tensor y = conv2d(a, b, {}, o);
-  const Tensors g = tape.grad(y, {a, b}, {}, some(y.shape(), 9));
+  const Tensors g = tape.grad(y, {a, b}, {}, cast(some(y.shape(), 9), y.dtype()));
   return {y, g[0], g[1]};
 }
 
@@ -139,6 +139,21 @@ BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_threads) {
       BOOST_TEST(same_bits(one.gw, many.gw));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_gradient_of_weights_sums_images_and_blocks_of_positions) {
+  const Tensor x = some({3, 2, 20, 20}, 1, Dtype::f64), w = some({20, 2, 3, 3}, 2, Dtype::f64);
+  const Tensor all = gradients(x, w, {.padding = {1}}).gw;
+  const Tensor y = some({3, 20, 20, 20}, 9);
+  // Element by element, as sums over images and positions of y times x.
+  const Tensor padded = pad(x, {0, 0, 1, 1}, {0, 0, 1, 1});
+  for (std::int64_t i = 0; i < 3; ++i)
+    for (std::int64_t j = 0; j < 3; ++j) {
+      const Tensor read = slice(slice(padded, 2, i, i + 20), 3, j, j + 20);
+      const Tensor wanted = sum(unsqueeze(cast(y, Dtype::f64), 2) * unsqueeze(read, 1), {0, 3, 4});
+      const Tensor apart = amax(abs(select(select(all, 3, j), 2, i) - wanted));
+      BOOST_TEST(apart.item<double>() < 1e-11);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_product_of_one_tap_is_a_matrix_product) {
