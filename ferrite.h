@@ -77,6 +77,7 @@
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/pooling.h"
 #include "ferrite/tensor/profiler.h"
+#include "ferrite/tensor/sampling.h"
 #include "ferrite/tensor/shapes.h"
 #include "ferrite/tensor/signal.h"
 #include "ferrite/tensor/threads.h"

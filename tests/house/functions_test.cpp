@@ -49,7 +49,6 @@ const std::map<std::string, std::string> kWithout = {{"ne", "the negation of eq"
                                                      {"ones_like", "full of 1"},
                                                      {"dice_loss", "tversky_loss with equal weights"},
                                                      {"reduce_loss", "what losses have in common: sum and mean"},
-                                                     {"permutation", "numbers drawn once, no part of a program"},
                                                      {"unroll", "its steps are a function of the caller's"},
                                                      {"fftfreq", "numbers made once"},
                                                      {"rfftfreq", "numbers made once"},
@@ -94,6 +93,7 @@ std::set<std::string> public_functions() {
                                                 "tensor/norms.h",        //
                                                 "tensor/ops.h",          //
                                                 "tensor/random.h",       //
+                                                "tensor/sampling.h",     //
                                                 "tensor/shapes.h",       //
                                                 "tensor/signal.h",       //
                                                 "nn/optim/adam_update.h"};

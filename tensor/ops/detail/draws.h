@@ -1,0 +1,94 @@
+#pragma once
+/// What all draws share: their constants, the key that an application has, and numbers for one element.
+#include <algorithm>
+
+#include "ferrite/tensor/detail/normal.h"
+#include "ferrite/tensor/kernel/kernels.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/sampling.h"
+#include "ferrite/tensor/threads.h"
+
+namespace ferrite::detail {
+
+/// The key of a draw, as constants.
+struct KeyAttrs {
+  std::int64_t seed = 0, stream = 0, call = 0;
+  static constexpr auto fields =
+      std::tuple(attr("seed", &KeyAttrs::seed), attr("stream", &KeyAttrs::stream), attr("call", &KeyAttrs::call));
+  static KeyAttrs of(const RandomKey& key) {
+    return {static_cast<std::int64_t>(key.seed), static_cast<std::int64_t>(key.stream),
+            static_cast<std::int64_t>(key.call)};
+  }
+  RandomKey key() const {
+    return {static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(stream), static_cast<std::uint64_t>(call)};
+  }
+};
+
+/// Checks what follows the first n operands: nothing, a counter, or a key and a counter.
+void check_key(std::string_view name, Inputs in, std::size_t first);
+/// The key of an application: the values of those operands go before the constants.
+RandomKey key_of(Inputs in, std::size_t first, const KeyAttrs& attrs);
+RandomKey key_of(std::span<const Dense> in, std::size_t first, const KeyAttrs& attrs);
+
+/// The operands of a draw: the first ones, then those of a key.
+class DrawOperands {
+ public:
+  DrawOperands(std::initializer_list<const Tensor*> first, const DrawKey& key) {
+    for (const Tensor* x : first) list_.push_back(x);
+    if (key.key().defined()) list_.push_back(&key.key());
+    if (key.counter().defined()) list_.push_back(&key.counter());
+  }
+  operator Inputs() const { return {list_.data(), list_.size()}; }
+
+ private:
+  InlineVector<const Tensor*, 4> list_;
+};
+
+/// Another stream of numbers for the same elements.
+inline RandomKey lane_of(RandomKey key, std::uint64_t lane) {
+  std::uint64_t k = key.seed + 0x9E3779B97F4A7C15U * lane;
+  if (lane == 0) return key;
+  k = (k ^ (k >> 30)) * 0xBF58476D1CE4E5B9U;
+  k = (k ^ (k >> 27)) * 0x94D049BB133111EBU;
+  key.seed = k ^ (k >> 31);
+  return key;
+}
+
+/// In (0, 1), from 53 bits.
+inline double open_unit(std::uint64_t bits) {
+  return std::min(static_cast<double>(bits >> 11) * 0x1p-53 + 0x1p-54, 1 - 0x1p-53);
+}
+inline double open_unit(const RandomKey& key, std::uint64_t index) { return open_unit(bits64(key, index)); }
+
+/// An integer in [0, range) from 128 bits: the upper half of their product, off by less than 1 in 2^64.
+std::uint64_t below(const std::array<std::uint32_t, 4>& words, std::uint64_t range);
+
+/// f(words of Philox) for every element of a result.
+template <class T, class F>
+void fill_drawn(Tensor& out, const RandomKey& key, F&& f) {
+  constexpr std::int64_t kChunk = 1 << 12;
+  constexpr auto kStep = static_cast<std::int64_t>(kDrawn);
+  const std::int64_t n = out.numel();
+  const DrawKernels& kernel = *kernels().draws;
+  T* const to = Writer::data<T>(out);
+  parallel_for((n + kChunk - 1) / kChunk, [&](std::int64_t c) {
+    const std::int64_t end = std::min(n, (c + 1) * kChunk);
+    Drawn drawn;
+    for (std::int64_t i = c * kChunk; i < end; i += kStep) {
+      kernel.words(draw_from(key, static_cast<std::uint64_t>(i)), drawn);
+      for (std::int64_t j = 0; j < std::min(kStep, end - i); ++j)
+        to[i + j] = static_cast<T>(f(
+            std::array<std::uint32_t, 4>{drawn.words[0][j], drawn.words[1][j], drawn.words[2][j], drawn.words[3][j]}));
+    }
+  });
+}
+
+// What sampling_family() is made of.
+Family draw_family();
+Family rejection_family();
+Family choice_family();
+Family permutation_family();
+Family composite_choice_family();
+Family composite_permutation_family();
+
+}  // namespace ferrite::detail

@@ -1,0 +1,281 @@
+/// Draws by inversion: integers, exponential, Laplace, Gumbel and truncated normal numbers; keys of draws.
+#include <cmath>
+
+#include "ferrite/tensor/ops/detail/draws.h"
+#include "ferrite/tensor/strided.h"
+
+namespace ferrite {
+namespace detail {
+
+void check_key(std::string_view name, Inputs in, std::size_t first) {
+  const std::size_t n = in.size() - first;
+  if (n > 2) throw_shape(name, "takes a key and a counter, got " + std::to_string(n) + " operands");
+  if (n == 2 && in[first].spec() != Spec{{2}, Dtype::i64})
+    throw_shape(name, "the key must be i64[2], seed and stream, got " + in[first].spec().str());
+  if (n > 0 && (in[in.size() - 1].dtype() != Dtype::i64 || in[in.size() - 1].numel() != 1))
+    throw_shape(name, "the counter must be i64 of one element, got " + in[in.size() - 1].spec().str());
+}
+
+RandomKey key_of(Inputs in, std::size_t first, const KeyAttrs& attrs) {
+  RandomKey key = attrs.key();
+  if (in.size() == first + 2) {
+    const RowMajor given(in[first]);
+    key.seed = static_cast<std::uint64_t>(given->data<std::int64_t>()[0]);
+    key.stream = static_cast<std::uint64_t>(given->data<std::int64_t>()[1]);
+  }
+  if (in.size() > first) key.call += static_cast<std::uint64_t>(in[in.size() - 1].item<std::int64_t>());
+  return key;
+}
+
+RandomKey key_of(std::span<const Dense> in, std::size_t first, const KeyAttrs& attrs) {
+  RandomKey key = attrs.key();
+  if (in.size() == first + 2)
+    key = {static_cast<std::uint64_t>(in[first].values[0]), static_cast<std::uint64_t>(in[first].values[1]), key.call};
+  if (in.size() > first) key.call += static_cast<std::uint64_t>(in.back().values[0]);
+  return key;
+}
+
+std::uint64_t below(const std::array<std::uint32_t, 4>& words, std::uint64_t range) {
+  // The product of 128 and 64 bits in pieces of 32.
+  const std::uint64_t low = range & 0xFFFFFFFFU, high = range >> 32;
+  std::uint64_t digits[6] = {};
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t j = 0; j < 2; ++j) {
+      std::uint64_t carry = std::uint64_t{words[i]} * (j ? high : low);
+      for (std::size_t k = i + j; carry != 0; ++k) {
+        carry += digits[k];
+        digits[k] = carry & 0xFFFFFFFFU;
+        carry >>= 32;
+      }
+    }
+  return digits[5] << 32 | digits[4];
+}
+
+namespace {
+
+/// Shape and dtype of a result, its key, and up to four parameters.
+struct NumberAttrs : KeyAttrs {
+  Shape shape{};
+  Dtype dtype = Dtype::f32;
+  double a = 0, b = 1, low = 0, high = 0;
+  static constexpr auto fields = std::tuple_cat(
+      KeyAttrs::fields,
+      std::tuple(attr("shape", &NumberAttrs::shape), attr("dtype", &NumberAttrs::dtype), attr("a", &NumberAttrs::a),
+                 attr("b", &NumberAttrs::b), attr("low", &NumberAttrs::low), attr("high", &NumberAttrs::high)));
+  NumberAttrs() = default;
+  NumberAttrs(const RandomKey& key, const Shape& s, Dtype t, double first = 0, double second = 1, double least = 0,
+              double most = 0)
+      : KeyAttrs(KeyAttrs::of(key)), shape(s), dtype(t), a(first), b(second), low(least), high(most) {}
+};
+
+double normal_below(double x) { return 0.5 * std::erfc(-x * 0.70710678118654752440); }
+
+struct Exponential {
+  static constexpr auto name = "exponential", summary = "-ln u / a, u uniform in (0, 1)";
+  static double value(double u, const NumberAttrs& n) { return -log_positive(u) / n.a; }
+  static constexpr double tried[] = {2, 1, 0, 0};
+};
+struct Laplace {
+  static constexpr auto name = "laplace";
+  static constexpr auto summary = "Laplace of mean a and scale b, by the inverse distribution function";
+  static double value(double u, const NumberAttrs& n) {
+    return u < 0.5 ? n.a + n.b * log_positive(2 * u) : n.a - n.b * log_positive(2 * (1 - u));
+  }
+  static constexpr double tried[] = {1, 2, 0, 0};
+};
+struct Gumbel {
+  static constexpr auto name = "gumbel", summary = "a - b ln(-ln u), u uniform in (0, 1)";
+  static double value(double u, const NumberAttrs& n) { return n.a - n.b * log_positive(-log_positive(u)); }
+  static constexpr double tried[] = {1, 2, 0, 0};
+};
+struct Truncated {
+  static constexpr auto name = "truncated_normal";
+  static constexpr auto summary = "normal of mean a and deviation b between low and high, by inversion";
+  static double value(double u, const NumberAttrs& n) {
+    double from = (n.low - n.a) / n.b, to = (n.high - n.a) / n.b;
+    const bool upper = from > 0;  // its mirror image has the digits
+    if (upper) from = std::exchange(to, -from), from = -from;
+    const double begin = normal_below(from), p = begin + u * (normal_below(to) - begin);
+    const double x = p > 0 && p < 1 ? inverse_normal(p) : p > 0 ? to : from;
+    return std::clamp(n.a + n.b * (upper ? -x : x), n.low, n.high);
+  }
+  static constexpr double tried[] = {0.5, 2, -1, 3};
+};
+
+/// A draw by inversion.
+template <class D>
+struct Inverted {
+  using Attributes = NumberAttrs;
+  static constexpr std::string_view name = D::name, onnx = "", stablehlo = "", summary = D::summary;
+  static constexpr Effects effects{.draws = true};
+
+  static Specs infer(Inputs in, const Attributes& a) {
+    if (!is_float(a.dtype)) throw_dtype(name, "dtype must be a float, got " + std::string(name_of(a.dtype)));
+    check_key(name, in, 0);
+    return {{a.shape, a.dtype}};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    const auto run = [&](auto zero) {
+      fill_drawn<decltype(zero)>(out[0], key_of(in, 0, a), [&](const std::array<std::uint32_t, 4>& w) {
+        return D::value(open_unit(std::uint64_t{w[1]} << 32 | w[0]), a);
+      });
+    };
+    if (a.dtype == Dtype::f32) {
+      run(float{});
+    } else {
+      run(double{});
+    }
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const RandomKey key = key_of(in, 0, a);
+    for (std::size_t i = 0; i < out[0].values.size(); ++i) {
+      const double v = D::value(open_unit(key, i), a);
+      out[0].values[i] = a.dtype == Dtype::f32 ? static_cast<double>(static_cast<float>(v)) : v;
+    }
+  }
+  static std::vector<Sample> samples() {
+    const auto& t = D::tried;
+    const auto of = [&](const Shape& s, Dtype d) { return NumberAttrs({7, 11, 2}, s, d, t[0], t[1], t[2], t[3]); };
+    return {{.attrs = of({3, 5}, Dtype::f32)},
+            {.inputs = {{{}, Dtype::i64}}, .attrs = of({70}, Dtype::f64), .indices = {5}},
+            {.inputs = {{{2}, Dtype::i64}, {{}, Dtype::i64}}, .attrs = of({4}, Dtype::f32), .indices = {5, 3}},
+            {.attrs = of({0}, Dtype::f32)}};
+  }
+};
+
+struct RandintAttrs : KeyAttrs {
+  Shape shape{};
+  Dtype dtype = Dtype::i64;
+  std::int64_t low = 0, high = 1;
+  static constexpr auto fields = std::tuple_cat(
+      KeyAttrs::fields, std::tuple(attr("shape", &RandintAttrs::shape), attr("dtype", &RandintAttrs::dtype),
+                                   attr("low", &RandintAttrs::low), attr("high", &RandintAttrs::high)));
+  RandintAttrs() = default;
+  RandintAttrs(const RandomKey& key, const Shape& s, Dtype t, std::int64_t l, std::int64_t h)
+      : KeyAttrs(KeyAttrs::of(key)), shape(s), dtype(t), low(l), high(h) {}
+  std::uint64_t range() const { return static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low); }
+};
+
+struct Randint {
+  using Attributes = RandintAttrs;
+  static constexpr auto name = "randint", onnx = "", stablehlo = "";
+  static constexpr auto summary = "integers in [low, high), from 128 bits each";
+  static constexpr Effects effects{.draws = true};
+
+  static Specs infer(Inputs in, const Attributes& a) {
+    if (!is_integer(a.dtype)) throw_dtype(name, "dtype must be i64 or i32, got " + std::string(name_of(a.dtype)));
+    if (a.low >= a.high)
+      throw ValueError("randint: low must be below high, got " + std::to_string(a.low) + " and " +
+                       std::to_string(a.high));
+    if (a.dtype == Dtype::i32 && (a.low < INT32_MIN || a.high - 1 > INT32_MAX))
+      throw ValueError("randint: i32 does not hold " + std::to_string(a.low) + ".." + std::to_string(a.high - 1));
+    check_key(name, in, 0);
+    return {{a.shape, a.dtype}};
+  }
+  static std::int64_t value(const std::array<std::uint32_t, 4>& words, const Attributes& a) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a.low) + below(words, a.range()));
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    const auto one = [&](const std::array<std::uint32_t, 4>& words) { return value(words, a); };
+    if (a.dtype == Dtype::i32) {
+      fill_drawn<std::int32_t>(out[0], key_of(in, 0, a), one);
+    } else {
+      fill_drawn<std::int64_t>(out[0], key_of(in, 0, a), one);
+    }
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const RandomKey key = key_of(in, 0, a);
+    for (std::size_t i = 0; i < out[0].values.size(); ++i)
+      out[0].values[i] = static_cast<double>(value(words_of(key, i), a));
+  }
+  static std::vector<Sample> samples() {
+    return {{.attrs = RandintAttrs({7, 11, 2}, {3, 5}, Dtype::i64, -3, 4)},
+            {.inputs = {{{2}, Dtype::i64}, {{1}, Dtype::i64}},
+             .attrs = RandintAttrs({}, {70}, Dtype::i32, 0, 1 << 30),
+             .indices = {5, 3}},
+            {.attrs = RandintAttrs({7, 11, 2}, {0}, Dtype::i64, 0, 1)}};
+  }
+};
+
+Tensor drawn(const Primitive& op, const DrawKey& key, const Attrs& attrs) {
+  Tensor out = call(op, DrawOperands({}, key), attrs);
+  key.drawn();
+  return out;
+}
+
+void check_scale(std::string_view where, double location, double scale) {
+  if (!std::isfinite(location) || !std::isfinite(scale) || scale < 0)
+    throw ValueError(std::string(where) + ": location and scale must be finite, and the scale not negative, got " +
+                     Scalar(location).str() + " and " + Scalar(scale).str());
+}
+
+}  // namespace
+
+Family draw_family() {
+  static constexpr const Primitive* list[] = {&structured<Inverted<Exponential>>, &structured<Inverted<Laplace>>,
+                                              &structured<Inverted<Gumbel>>, &structured<Inverted<Truncated>>,
+                                              &structured<Randint>};
+  return list;
+}
+
+}  // namespace detail
+
+using detail::NumberAttrs;
+
+DrawKey::DrawKey(const Generator& generator)
+    : key_(generator.key.value()), counter_(generator.calls.value()), generator_(&generator) {}
+
+void DrawKey::drawn() const {
+  if (generator_) generator_->calls.assign(counter_ + 1);
+}
+
+Tensor randint(const Shape& shape, const DrawKey& key, std::int64_t low, std::int64_t high, Dtype dtype) {
+  return detail::drawn(detail::structured<detail::Randint>, key,
+                       detail::RandintAttrs(key.constant(), shape, dtype, low, high));
+}
+
+Tensor exponential(const Shape& shape, const DrawKey& key, double rate, Dtype dtype) {
+  if (!(rate > 0) || !std::isfinite(rate))
+    throw ValueError("exponential: the rate must be positive and finite, got " + Scalar(rate).str());
+  return detail::drawn(detail::structured<detail::Inverted<detail::Exponential>>, key,
+                       NumberAttrs(key.constant(), shape, dtype, rate));
+}
+
+Tensor laplace(const Shape& shape, const DrawKey& key, double mean, double scale, Dtype dtype) {
+  detail::check_scale("laplace", mean, scale);
+  return detail::drawn(detail::structured<detail::Inverted<detail::Laplace>>, key,
+                       NumberAttrs(key.constant(), shape, dtype, mean, scale));
+}
+
+Tensor gumbel(const Shape& shape, const DrawKey& key, double location, double scale, Dtype dtype) {
+  detail::check_scale("gumbel", location, scale);
+  return detail::drawn(detail::structured<detail::Inverted<detail::Gumbel>>, key,
+                       NumberAttrs(key.constant(), shape, dtype, location, scale));
+}
+
+Tensor truncated_normal(const Shape& shape, const DrawKey& key, const TruncatedNormal& from, Dtype dtype) {
+  detail::check_scale("truncated_normal", from.mean, from.deviation);
+  if (from.deviation == 0 || !(from.low < from.high))
+    throw ValueError("truncated_normal: the deviation must be positive, and low below high, got " +
+                     Scalar(from.deviation).str() + ", " + Scalar(from.low).str() + " and " + Scalar(from.high).str());
+  return detail::drawn(detail::structured<detail::Inverted<detail::Truncated>>, key,
+                       NumberAttrs(key.constant(), shape, dtype, from.mean, from.deviation, from.low, from.high));
+}
+
+Tensor randint(const Shape& shape, const RandomKey& key, std::int64_t low, std::int64_t high, Dtype dtype) {
+  return randint(shape, DrawKey(key), low, high, dtype);
+}
+Tensor exponential(const Shape& shape, const RandomKey& key, double rate, Dtype dtype) {
+  return exponential(shape, DrawKey(key), rate, dtype);
+}
+Tensor laplace(const Shape& shape, const RandomKey& key, double mean, double scale, Dtype dtype) {
+  return laplace(shape, DrawKey(key), mean, scale, dtype);
+}
+Tensor gumbel(const Shape& shape, const RandomKey& key, double location, double scale, Dtype dtype) {
+  return gumbel(shape, DrawKey(key), location, scale, dtype);
+}
+Tensor truncated_normal(const Shape& shape, const RandomKey& key, const TruncatedNormal& from, Dtype dtype) {
+  return truncated_normal(shape, DrawKey(key), from, dtype);
+}
+
+}  // namespace ferrite

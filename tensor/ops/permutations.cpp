@@ -1,0 +1,107 @@
+/// Random orders: permutations, and tensors shuffled by them.
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/ops/detail/draws.h"
+#include "ferrite/tensor/strided.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+struct PermutationAttrs : KeyAttrs {
+  std::int64_t n = 0;
+  static constexpr auto fields = std::tuple_cat(KeyAttrs::fields, std::tuple(attr("n", &PermutationAttrs::n)));
+  PermutationAttrs() = default;
+  PermutationAttrs(const KeyAttrs& key, std::int64_t count) : KeyAttrs(key), n(count) {}
+};
+
+struct Permutation {
+  using Attributes = PermutationAttrs;
+  static constexpr auto name = "permutation", onnx = "", stablehlo = "";
+  static constexpr auto summary = "0..n - 1 in random order (Fisher and Yates)";
+  static constexpr Effects effects{.draws = true, .allocates = true};
+
+  static Specs infer(Inputs in, const Attributes& a) {
+    if (a.n < 0) throw ValueError("permutation: the length must not be negative, got " + std::to_string(a.n));
+    check_key(name, in, 0);
+    return {{{a.n}, Dtype::i64}};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    const NewFrame frame;
+    copy_to(Writer::raw(out[0]), ferrite::permutation(a.n, key_of(in, 0, a)));
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const std::vector<std::int64_t> order = ferrite::permutation(a.n, key_of(in, 0, a)).to_vector<std::int64_t>();
+    std::copy(order.begin(), order.end(), out[0].values.begin());
+  }
+  static std::vector<Sample> samples() {
+    return {{.attrs = PermutationAttrs({7, 11, 2}, 9)},
+            {.inputs = {{{2}, Dtype::i64}, {{}, Dtype::i64}}, .attrs = PermutationAttrs({}, 5), .indices = {5, 3, 1}},
+            {.attrs = PermutationAttrs({7, 11, 2}, 0)}};
+  }
+};
+
+struct ShuffleAttrs : KeyAttrs {
+  int axis = 0;
+  static constexpr auto fields = std::tuple_cat(KeyAttrs::fields, std::tuple(attr("axis", &ShuffleAttrs::axis)));
+  ShuffleAttrs() = default;
+  ShuffleAttrs(const KeyAttrs& key, int along) : KeyAttrs(key), axis(along) {}
+};
+
+struct Shuffle {
+  using Attributes = ShuffleAttrs;
+  static constexpr auto name = "shuffle", onnx = "", summary = "slices along an axis in the order of a permutation";
+  static Tensor parts(Inputs in, const Attributes& a) {
+    InlineVector<const Tensor*, 4> operands;
+    for (std::size_t i = 1; i < in.size(); ++i) operands.push_back(&in[i]);
+    const Tensor order =
+        call(structured<Permutation>, {operands.data(), operands.size()}, PermutationAttrs(a, in[0].shape()[a.axis]));
+    return index_select(in[0], a.axis, order);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const Tensor order = ferrite::permutation(in[0].shape[a.axis], key_of(in, 1, a));
+    const std::vector<std::int64_t> from = order.to_vector<std::int64_t>();
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      Shape at = i;
+      at[a.axis] = from[static_cast<std::size_t>(i[a.axis])];
+      out[0].at(i) = in[0].at(at);
+    });
+  }
+  static std::vector<Sample> samples() {
+    const KeyAttrs key{7, 11, 2};
+    return {{.inputs = {{{5, 2}}}, .attrs = ShuffleAttrs(key, 0)},
+            {.inputs = {{{2, 6}}, {{2}, Dtype::i64}, {{}, Dtype::i64}},
+             .attrs = ShuffleAttrs({}, 1),
+             .indices = {5, 3, 1}}};
+  }
+};
+
+}  // namespace
+
+Family permutation_family() {
+  static constexpr const Primitive* list[] = {&structured<Permutation>};
+  return list;
+}
+Family composite_permutation_family() {
+  static constexpr const Primitive* list[] = {&composite<Shuffle>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor permutation(std::int64_t n, const DrawKey& key) {
+  Tensor out = detail::call(detail::structured<detail::Permutation>, detail::DrawOperands({}, key),
+                            detail::PermutationAttrs(detail::KeyAttrs::of(key.constant()), n));
+  key.drawn();
+  return out;
+}
+
+Tensor shuffle(const Tensor& x, const DrawKey& key, std::int64_t axis) {
+  const detail::ShuffleAttrs attrs(detail::KeyAttrs::of(key.constant()), axis_of(axis, x.rank(), "shuffle"));
+  Tensor out = detail::composed<detail::Shuffle>(detail::DrawOperands({&x}, key), attrs);
+  key.drawn();
+  return out;
+}
+
+Tensor shuffle(const Tensor& x, const RandomKey& key, std::int64_t axis) { return shuffle(x, DrawKey(key), axis); }
+
+}  // namespace ferrite
