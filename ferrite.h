@@ -27,6 +27,8 @@
 #include "ferrite/io/torch.h"
 #include "ferrite/io/torch_optimizer.h"
 #include "ferrite/nn/carry.h"
+#include "ferrite/nn/distributions.h"
+#include "ferrite/nn/gamma_distributions.h"
 #include "ferrite/nn/graph_layer.h"
 #include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/layers/layers.h"

@@ -1,5 +1,7 @@
 #pragma once
 /// Losses of audio signals (Wright and Valimaki 2020, arXiv 1911.08922), as auraloss has them.
+#include <vector>
+
 #include "ferrite/nn/losses/reduction.h"
 
 namespace ferrite::nn {
@@ -22,5 +24,25 @@ Tensor esr_loss(const Tensor& prediction, const Tensor& target, const AudioLossP
 /// options and errors as esr_loss.
 Tensor dc_loss(const Tensor& prediction, const Tensor& target, const AudioLossParameters& parameters = {},
                const LossOptions& options = {});
+
+/// One short-time Fourier transform, with a Hann window.
+struct StftResolution {
+  std::int64_t n_fft = 1024, hop_length = 120, win_length = 600;
+};
+/// What multi_resolution_stft_loss takes.
+struct StftLossParameters {
+  std::vector<StftResolution> resolutions{{1024, 120, 600}, {2048, 240, 1200}, {512, 50, 240}};
+  double convergence = 1;    ///< weight of |Y - X| / |Y|, Frobenius norms of the magnitudes of all signals
+  double log_magnitude = 1;  ///< weight of the mean of |ln X - ln Y|
+  double magnitude = 0;      ///< weight of the mean of |X - Y|
+  double epsilon = 1e-8;     ///< squares of magnitudes are at least so large
+  std::int64_t axis = 1;     ///< time: 1 for [B, T, ...], -1 for [..., T]
+};
+/// Mean over resolutions of distances between magnitudes X of the prediction and Y of the target (Yamamoto et al. 2019,
+/// arXiv 1910.11480; auraloss.freq.MultiResolutionSTFTLoss): signals of one shape and dtype -> []. Throws ShapeError
+/// and DtypeError for signals that do not fit or are too short for a transform (tensor/signal.h), ValueError for no
+/// resolution, lengths below 1, weights that are not finite or negative and an epsilon that is not positive.
+Tensor multi_resolution_stft_loss(const Tensor& prediction, const Tensor& target,
+                                  const StftLossParameters& parameters = {});
 
 }  // namespace ferrite::nn

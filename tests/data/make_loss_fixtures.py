@@ -16,6 +16,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from auraloss.freq import MultiResolutionSTFTLoss
 from auraloss.perceptual import FIRFilter
 from auraloss.time import DCLoss, ESRLoss
 from safetensors.torch import save_file
@@ -246,6 +247,17 @@ case("esr_emphasis", lambda a, b: ESRLoss()(fir(a), fir(b)), [r(2, 1, 14), r(2, 
 case("dc_emphasis", lambda a, b: DCLoss()(fir(a), fir(b)), [r(2, 1, 14), r(2, 1, 14)])
 case("esr_lengths", lambda a, b, k: torch.stack([ESRLoss()(a[i, :m].T, b[i, :m].T) for i, m in enumerate(k)]).mean(), [r(2, 9, 2), r(2, 9, 2)], [n(9, 4)])
 case("dc_lengths", lambda a, b, k: torch.stack([DCLoss()(a[i, :m].T, b[i, :m].T) for i, m in enumerate(k)]).mean(), [r(2, 9, 2), r(2, 9, 2)], [n(9, 4)])
+
+
+def spectra(a, b, **weights):
+    loss = MultiResolutionSTFTLoss([32, 16], [8, 5], [24, 16], **weights)
+    for f in loss.stft_losses:
+        f.window = torch.hann_window(len(f.window), dtype=torch.float64)
+    return loss(a, b)
+
+
+case("stft", spectra, [r(2, 1, 40), r(2, 1, 40)])
+case("stft_weights", lambda a, b: spectra(a, b, w_sc=0.5, w_log_mag=0.0, w_lin_mag=2.0), [r(1, 2, 40), r(1, 2, 40)])
 
 
 def check_definitions():

@@ -167,6 +167,8 @@ Table of_pairs() {
   };
 }
 
+nn::StftLossParameters spectra() { return {.resolutions = {{32, 8, 24}, {16, 5, 16}}, .axis = -1}; }
+
 Table of_sequences() {
   const auto ctc = [](In x, In c, nn::CtcOptions o) { return nn::ctc_loss(log_softmax(x[0]), c[0], c[1], c[2], o); };
   return {
@@ -185,6 +187,13 @@ Table of_sequences() {
       {"rnnt_log_probs",
        [](In x, In c, Reduction) {
          return nn::rnnt_loss(x[0], c[0], c[1], c[2], {.blank = 0, .reduction = Reduction::sum, .log_probs = true});
+       }},
+      {"stft", [](In x, In, Reduction) { return nn::multi_resolution_stft_loss(x[0], x[1], spectra()); }},
+      {"stft_weights",
+       [](In x, In, Reduction) {
+         nn::StftLossParameters p = spectra();
+         p.convergence = 0.5, p.log_magnitude = 0, p.magnitude = 2;
+         return nn::multi_resolution_stft_loss(x[0], x[1], p);
        }},
       {"esr", [](In x, In, Reduction r) { return nn::esr_loss(x[0], x[1], {.axis = -1}, with(r)); }},
       {"dc", [](In x, In, Reduction r) { return nn::dc_loss(x[0], x[1], {.axis = -1}, with(r)); }},

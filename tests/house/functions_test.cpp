@@ -48,6 +48,7 @@ const std::map<std::string, std::string> kWithout = {{"ne", "the negation of eq"
                                                      {"zeros_like", "full of 0"},
                                                      {"ones_like", "full of 1"},
                                                      {"dice_loss", "tversky_loss with equal weights"},
+                                                     {"multi_resolution_stft_loss", "norms of what stft gives"},
                                                      {"reduce_loss", "what losses have in common: sum and mean"},
                                                      {"unroll", "its steps are a function of the caller's"},
                                                      {"fftfreq", "numbers made once"},

@@ -1,0 +1,256 @@
+/// Probability distributions, composed of operations.
+#include "ferrite/nn/distributions.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "ferrite/tensor/error.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::nn {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLeast = 1.2e-38;  ///< of what must be positive: the smallest normal number of f32
+const double kLogRootTwoPi = 0.5 * std::log(2 * std::numbers::pi);
+
+void check_parameter(const char* where, const Tensor& x) {
+  if (!is_float(x.dtype()))
+    throw DtypeError(std::string(where) + ": parameters must be f32 or f64, got " + x.spec().str() + "; cast them");
+}
+
+/// Two parameters in their common shape.
+struct Pair {
+  Pair(const char* where, const Tensor& a, const Tensor& b) : first(a), second(b) {
+    check_parameter(where, a);
+    check_parameter(where, b);
+    if (a.dtype() != b.dtype())
+      throw DtypeError(std::string(where) + ": dtypes differ: " + a.spec().str() + " and " + b.spec().str() +
+                       "; cast one of them");
+    const Shape shape = broadcast(a.shape(), b.shape(), where);
+    first = expand(a, shape);
+    second = expand(b, shape);
+  }
+  Tensor first, second;
+};
+
+/// The shape of a draw.
+Shape drawn_shape(const Shape& shape, const Shape& batch) {
+  Shape all = shape;
+  for (const std::int64_t n : batch) all.push_back(n);
+  return all;
+}
+
+Tensor normal_numbers(const Shape& shape, const DrawKey& key, Dtype dtype) {
+  Tensor out = key.key().defined() ? normal(shape, key.key(), key.counter(), 0, 1, dtype)
+                                   : normal(shape, key.constant(), 0, 1, dtype, key.counter());
+  key.drawn();
+  return out;
+}
+Tensor uniform_numbers(const Shape& shape, const DrawKey& key, Dtype dtype) {
+  Tensor out = key.key().defined() ? uniform(shape, key.key(), key.counter(), 0, 1, dtype)
+                                   : uniform(shape, key.constant(), 0, 1, dtype, key.counter());
+  key.drawn();
+  return out;
+}
+
+/// p f, 0 where p is 0, whatever f is there.
+Tensor weighted(const Tensor& p, const Tensor& f) {
+  const Tensor none = eq(p, 0);
+  return where(none, 0.0, p * where(none, 0.0, f));
+}
+
+}  // namespace
+
+// ---- Normal ------------------------------------------------------------------------------------------------
+
+Normal::Normal(const Tensor& mean, const Tensor& deviation) {
+  const Pair p("normal", mean, deviation);
+  mean_ = p.first;
+  deviation_ = checked(p.second, kLeast, kInfinity, "normal: deviation");
+}
+Tensor Normal::rsample(const DrawKey& key, const Shape& shape) const {
+  return mean_ + deviation_ * normal_numbers(drawn_shape(shape, batch()), key, mean_.dtype());
+}
+Tensor Normal::sample(const DrawKey& key, const Shape& shape) const { return detach(rsample(key, shape)); }
+Tensor Normal::log_prob(const Tensor& value) const {
+  return -0.5 * square((value - mean_) / deviation_) - log(deviation_) - kLogRootTwoPi;
+}
+Tensor Normal::cdf(const Tensor& value) const {
+  return 0.5 * (1 + erf((value - mean_) / deviation_ * (1 / std::numbers::sqrt2)));
+}
+Tensor Normal::entropy() const { return log(deviation_) + (0.5 + kLogRootTwoPi); }
+Tensor Normal::variance() const { return square(deviation_); }
+
+// ---- Laplace -----------------------------------------------------------------------------------------------
+
+Laplace::Laplace(const Tensor& mean, const Tensor& scale) {
+  const Pair p("laplace", mean, scale);
+  mean_ = p.first;
+  scale_ = checked(p.second, kLeast, kInfinity, "laplace: scale");
+}
+Tensor Laplace::rsample(const DrawKey& key, const Shape& shape) const {
+  return mean_ + scale_ * laplace(drawn_shape(shape, batch()), key, 0, 1, mean_.dtype());
+}
+Tensor Laplace::sample(const DrawKey& key, const Shape& shape) const { return detach(rsample(key, shape)); }
+Tensor Laplace::log_prob(const Tensor& value) const { return -(abs(value - mean_) / scale_) - log(2 * scale_); }
+Tensor Laplace::cdf(const Tensor& value) const {
+  const Tensor x = value - mean_;
+  return 0.5 - 0.5 * sign(x) * expm1(-(abs(x) / scale_));
+}
+Tensor Laplace::entropy() const { return 1 + log(2 * scale_); }
+Tensor Laplace::variance() const { return 2 * square(scale_); }
+
+// ---- Uniform -----------------------------------------------------------------------------------------------
+
+Uniform::Uniform(const Tensor& low, const Tensor& high) {
+  const Pair p("uniform", low, high);
+  low_ = p.first;
+  high_ = low_ + checked(p.second - low_, kLeast, kInfinity, "uniform: high - low");
+}
+Tensor Uniform::rsample(const DrawKey& key, const Shape& shape) const {
+  return low_ + (high_ - low_) * uniform_numbers(drawn_shape(shape, batch()), key, low_.dtype());
+}
+Tensor Uniform::sample(const DrawKey& key, const Shape& shape) const { return detach(rsample(key, shape)); }
+Tensor Uniform::log_prob(const Tensor& value) const {
+  const Tensor density = -log(high_ - low_);
+  return where(le(low_, value) && lt(value, high_), density, density - kInfinity);
+}
+Tensor Uniform::cdf(const Tensor& value) const { return clamp((value - low_) / (high_ - low_), 0.0, 1.0); }
+Tensor Uniform::entropy() const { return log(high_ - low_); }
+Tensor Uniform::mean() const { return 0.5 * (low_ + high_); }
+Tensor Uniform::variance() const { return square(high_ - low_) * (1.0 / 12); }
+
+// ---- Exponential -------------------------------------------------------------------------------------------
+
+Exponential::Exponential(const Tensor& rate) {
+  check_parameter("exponential", rate);
+  rate_ = checked(rate, kLeast, kInfinity, "exponential: rate");
+}
+Tensor Exponential::rsample(const DrawKey& key, const Shape& shape) const {
+  return exponential(drawn_shape(shape, batch()), key, 1, rate_.dtype()) / rate_;
+}
+Tensor Exponential::sample(const DrawKey& key, const Shape& shape) const { return detach(rsample(key, shape)); }
+Tensor Exponential::log_prob(const Tensor& value) const {
+  return where(le(0, value), log(rate_) - rate_ * value, -kInfinity);
+}
+Tensor Exponential::cdf(const Tensor& value) const { return -expm1(-rate_ * relu(value)); }
+Tensor Exponential::entropy() const { return 1 - log(rate_); }
+Tensor Exponential::mean() const { return 1 / rate_; }
+Tensor Exponential::variance() const { return 1 / square(rate_); }
+
+// ---- Bernoulli ---------------------------------------------------------------------------------------------
+
+Bernoulli Bernoulli::from_logits(const Tensor& logits) {
+  check_parameter("bernoulli", logits);
+  return Bernoulli(logits);
+}
+/// As in PyTorch, a probability is at least as far from 0 and 1 as the dtype's epsilon.
+Bernoulli Bernoulli::from_probabilities(const Tensor& probabilities) {
+  check_parameter("bernoulli", probabilities);
+  const double epsilon = probabilities.dtype() == Dtype::f32
+                             ? static_cast<double>(std::numeric_limits<float>::epsilon())
+                             : std::numeric_limits<double>::epsilon();
+  const Tensor p = clamp(checked(probabilities, 0.0, 1.0, "bernoulli: probability"), epsilon, 1 - epsilon);
+  return Bernoulli(log(p) - log1p(-p));
+}
+Tensor Bernoulli::sample(const DrawKey& key, const Shape& shape) const {
+  const Shape all = drawn_shape(shape, batch());
+  return cast(lt(uniform_numbers(all, key, logits_.dtype()), sigmoid(detach(logits_))), logits_.dtype());
+}
+Tensor Bernoulli::log_prob(const Tensor& value) const {
+  return -(value * softplus(-logits_) + (1 - value) * softplus(logits_));
+}
+Tensor Bernoulli::entropy() const { return -log_prob(mean()); }
+Tensor Bernoulli::mean() const { return sigmoid(logits_); }
+Tensor Bernoulli::variance() const { return sigmoid(logits_) * sigmoid(-logits_); }
+
+// ---- Categorical -------------------------------------------------------------------------------------------
+
+Categorical::Categorical(const Tensor& log_probabilities)
+    : log_probabilities_(log_probabilities), batch_(log_probabilities.shape()) {
+  batch_.erase(batch_.rank() - 1);
+}
+Categorical Categorical::from_logits(const Tensor& logits) {
+  check_parameter("categorical", logits);
+  if (logits.rank() == 0) throw ShapeError("categorical: logits must be [..., C], got []");
+  return Categorical(log_softmax(logits, -1));
+}
+Categorical Categorical::from_probabilities(const Tensor& probabilities) {
+  check_parameter("categorical", probabilities);
+  if (probabilities.rank() == 0) throw ShapeError("categorical: probabilities must be [..., C], got []");
+  const Tensor p = checked(probabilities, 0.0, kInfinity, "categorical: probability");
+  const Tensor shares = p / sum(p, {-1}, true), none = eq(shares, 0);
+  return Categorical(where(none, -kInfinity, log(where(none, 1.0, shares))));
+}
+Tensor Categorical::sample(const DrawKey& key, const Shape& shape) const {
+  Shape all = drawn_shape(shape, batch_);
+  all.push_back(log_probabilities_.shape()[-1]);
+  return categorical(expand(detach(log_probabilities_), all), key);
+}
+Tensor Categorical::log_prob(const Tensor& value) const {
+  if (!is_integer(value.dtype())) throw DtypeError("categorical: values must be i64 or i32, got " + value.spec().str());
+  Shape shape = broadcast(value.shape(), batch_, "categorical: values");
+  const Tensor index = unsqueeze(expand(value, shape), -1);
+  shape.push_back(log_probabilities_.shape()[-1]);
+  return squeeze(gather(expand(log_probabilities_, shape), -1, index, {"categorical: value"}), -1);
+}
+Tensor Categorical::entropy() const { return -sum(weighted(probabilities(), log_probabilities_), {-1}); }
+Tensor Categorical::probabilities() const { return exp(log_probabilities_); }
+
+// ---- divergences -------------------------------------------------------------------------------------------
+
+Tensor kl_divergence(const Normal& p, const Normal& q) {
+  const Tensor ratio = square(p.deviation() / q.deviation());
+  return 0.5 * (ratio + square((p.mean() - q.mean()) / q.deviation()) - 1 - log(ratio));
+}
+Tensor kl_divergence(const Laplace& p, const Laplace& q) {
+  const Tensor ratio = p.scale() / q.scale(), gap = abs(p.mean() - q.mean());
+  return gap / q.scale() + ratio * exp(-(gap / p.scale())) - 1 - log(ratio);
+}
+Tensor kl_divergence(const Uniform& p, const Uniform& q) {
+  const Tensor inside = le(q.low(), p.low()) && le(p.high(), q.high());
+  return where(inside, log((q.high() - q.low()) / (p.high() - p.low())), kInfinity);
+}
+Tensor kl_divergence(const Exponential& p, const Exponential& q) {
+  const Tensor ratio = q.rate() / p.rate();
+  return ratio - 1 - log(ratio);
+}
+Tensor kl_divergence(const Bernoulli& p, const Bernoulli& q) {
+  return p.mean() * (softplus(-q.logits()) - softplus(-p.logits())) +
+         sigmoid(-p.logits()) * (softplus(q.logits()) - softplus(p.logits()));
+}
+Tensor kl_divergence(const Categorical& p, const Categorical& q) {
+  return sum(weighted(p.probabilities(), p.log_probabilities() - q.log_probabilities()), {-1});
+}
+Tensor kl_divergence(const Uniform& p, const Normal& q) {
+  const Tensor width = p.high() - p.low(), variance = q.variance();
+  return log(q.deviation() / width) + kLogRootTwoPi +
+         0.5 * (square(width) * (1.0 / 12) + square(p.mean() - q.mean())) / variance;
+}
+Tensor kl_divergence(const Exponential& p, const Normal& q) {
+  const Tensor mean = p.mean();
+  return log(p.rate() * q.deviation()) + (kLogRootTwoPi - 1) +
+         (square(mean) - q.mean() * mean + 0.5 * square(q.mean())) / q.variance();
+}
+
+// ---- mixtures ----------------------------------------------------------------------------------------------
+
+void check_mixture(const Categorical& weights, const Shape& parts) {
+  if (weights.log_probabilities().shape() != parts)
+    throw ShapeError("mixture: the batch of the parts must be [..., K], that of the weights, " +
+                     weights.log_probabilities().shape().str() + ", got " + parts.str());
+}
+Tensor mixture_log_prob(const Categorical& weights, const Tensor& log_probs) {
+  return logsumexp(log_probs + weights.log_probabilities(), {-1});
+}
+Tensor mixture_sample(const Categorical& weights, const Tensor& parts, const DrawKey& key) {
+  const Tensor which = categorical(expand(detach(weights.log_probabilities()), parts.shape()), key);
+  return squeeze(gather(detach(parts), -1, unsqueeze(which, -1)), -1);
+}
+Tensor mixture_mean(const Categorical& weights, const Tensor& means) {
+  return sum(weights.probabilities() * means, {-1});
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,47 @@
+#pragma once
+/// Gamma and beta distributions, as torch.distributions has them; what nn/distributions.h says of distributions holds
+/// here, too. Draws pass no gradients on: there is no rsample.
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/sampling.h"
+
+namespace ferrite::nn {
+
+/// Gamma distributions: density rate^a x^(a - 1) e^(-rate x) / Gamma(a), concentration a > 0, rate > 0.
+class Gamma {
+ public:
+  Gamma(const Tensor& concentration, const Tensor& rate);
+  Tensor sample(const DrawKey& key, const Shape& shape = {}) const;
+  Tensor log_prob(const Tensor& value) const;
+  Tensor entropy() const;
+  Tensor mean() const;
+  Tensor variance() const;
+  const Tensor& concentration() const { return concentration_; }
+  const Tensor& rate() const { return rate_; }
+  const Shape& batch() const { return rate_.shape(); }
+
+ private:
+  Tensor concentration_, rate_;
+};
+
+/// Beta distributions: density x^(a - 1) (1 - x)^(b - 1) Gamma(a + b) / (Gamma(a) Gamma(b)), a and b > 0.
+class Beta {
+ public:
+  Beta(const Tensor& a, const Tensor& b);
+  Tensor sample(const DrawKey& key, const Shape& shape = {}) const;
+  Tensor log_prob(const Tensor& value) const;
+  Tensor entropy() const;
+  Tensor mean() const;
+  Tensor variance() const;
+  const Tensor& a() const { return a_; }
+  const Tensor& b() const { return b_; }
+  const Shape& batch() const { return a_.shape(); }
+
+ private:
+  Tensor a_, b_;
+};
+
+/// As those of nn/distributions.h.
+Tensor kl_divergence(const Gamma& p, const Gamma& q);
+Tensor kl_divergence(const Beta& p, const Beta& q);
+
+}  // namespace ferrite::nn
