@@ -29,6 +29,15 @@ constexpr std::string_view kEliminationHint = "compute it outside of the traced 
 constexpr std::string_view kPlaces = "StableHLO's windows give values and not their places";
 constexpr std::string_view kPlacesHint = "export the function without places and gradients of largest elements";
 
+constexpr std::string_view kRuns = "running functions round in f64, which loops and windows of StableHLO do not";
+constexpr std::string_view kRunsHint = "write the steps with `scan`, which is exported as a loop";
+constexpr std::string_view kOrders =
+    "its order of equal elements, of 0 and -0 and of NaN is not that of StableHLO's sort";
+constexpr std::string_view kOrdersHint = "compute it outside of the exported function and give the indices as an input";
+constexpr std::string_view kRepeats =
+    "where an index is repeated, StableHLO leaves the order of updates to the implementation";
+constexpr std::string_view kRepeatsHint = "use scatter_add, or where with a mask";
+
 constexpr StablehloRefusal kRefusals[] = {
     {"max_pool_indices", kPlaces, kPlacesHint},
     {"uniform", kDraws, kDrawsHint},
@@ -58,7 +67,21 @@ constexpr StablehloRefusal kRefusals[] = {
     {"poisson", kDraws, kDrawsHint},
     {"randint", kDraws, kDrawsHint},
     {"truncated_normal", kDraws, kDrawsHint},
-    {"filter_logits", "it sorts rows and keeps some of them", "filter outside of the traced function"}};
+    {"filter_logits", "it sorts rows and keeps some of them", "filter outside of the traced function"},
+    {"cumsum", kRuns, kRunsHint},
+    {"cumprod", kRuns, kRunsHint},
+    {"linear_recurrence", kRuns, kRunsHint},
+    {"cummax", kRuns, kRunsHint},
+    {"cummin", kRuns, kRunsHint},
+    {"logcumsumexp", kRuns, kRunsHint},
+    {"sort", kOrders, kOrdersHint},
+    {"topk", kOrders, kOrdersHint},
+    {"rank_index", kOrders, kOrdersHint},
+    {"searchsorted", kOrders, kOrdersHint},
+    {"nonzero", kOrders, kOrdersHint},
+    {"scatter", kRepeats, kRepeatsHint},
+    {"scatter_extremum", kRepeats, kRepeatsHint},
+    {"scatter_prod", kRepeats, kRepeatsHint}};
 
 const StablehloRefusal* find_refusal(const Primitive& op) {
   for (const StablehloRefusal& r : kRefusals)

@@ -50,6 +50,13 @@ Family assembly_family();
 Family indexing_family();
 Family check_family();
 Family creation_family();
+Family cumulative_family();
+Family cumulative_extrema_family();
+Family sorting_family();
+Family searching_family();
+Family scatter_family();
+Family masked_scatter_family();
+Family selection_family();
 Family random_family();
 Family sampling_family();
 Family fourier_family();
@@ -92,5 +99,10 @@ Family composite_spectrogram_family();
 Family composite_linalg_family();
 Family composite_window_family();
 Family composite_pooling_family();
+Family composite_samples_family();
+Family composite_order_family();
+Family composite_counts_family();
+Family composite_scatter_family();
+Family composite_places_family();
 
 }  // namespace ferrite::detail

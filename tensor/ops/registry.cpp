@@ -5,14 +5,21 @@ namespace ferrite {
 
 std::span<const Primitive* const> primitives() {
   static const std::vector<const Primitive*> all =
-      detail::joined({detail::arithmetic_family(),    detail::functions_family(),     detail::logic_family(),
-                      detail::reduction_family(),     detail::prod_others_family(),   detail::product_family(),
-                      detail::view_family(),          detail::window_family(),        detail::assembly_family(),
-                      detail::indexing_family(),      detail::check_family(),         detail::creation_family(),
-                      detail::random_family(),        detail::sampling_family(),      detail::pooling_family(),
-                      detail::pooling_sum_family(),   detail::unfolding_family(),     detail::resampling_family(),
-                      detail::convolution_family(),   detail::fourier_family(),       detail::frame_family(),
-                      detail::linear_system_family(), detail::factorisation_family(), detail::catalogue_family()});
+      detail::joined({detail::arithmetic_family(),    detail::functions_family(),
+                      detail::logic_family(),         detail::reduction_family(),
+                      detail::prod_others_family(),   detail::product_family(),
+                      detail::view_family(),          detail::window_family(),
+                      detail::assembly_family(),      detail::indexing_family(),
+                      detail::check_family(),         detail::creation_family(),
+                      detail::random_family(),        detail::sampling_family(),
+                      detail::pooling_family(),       detail::pooling_sum_family(),
+                      detail::unfolding_family(),     detail::resampling_family(),
+                      detail::convolution_family(),   detail::fourier_family(),
+                      detail::frame_family(),         detail::linear_system_family(),
+                      detail::factorisation_family(), detail::catalogue_family(),
+                      detail::cumulative_family(),    detail::cumulative_extrema_family(),
+                      detail::sorting_family(),       detail::searching_family(),
+                      detail::scatter_family(),       detail::selection_family()});
   return all;
 }
 
@@ -22,7 +29,9 @@ std::span<const Primitive* const> composites() {
        detail::composite_padding_family(), detail::composite_random_family(), detail::composite_sampling_family(),
        detail::composite_pooling_family(), detail::composite_window_family(), detail::composite_fourier_family(),
        detail::composite_frequency_family(), detail::composite_spectrogram_family(),
-       detail::composite_catalogue_family(), detail::composite_linalg_family()});
+       detail::composite_catalogue_family(), detail::composite_linalg_family(), detail::composite_samples_family(),
+       detail::composite_order_family(), detail::composite_counts_family(), detail::composite_scatter_family(),
+       detail::composite_places_family(), detail::masked_scatter_family()});
   return all;
 }
 

@@ -1,0 +1,233 @@
+/// Running sums and products along an axis, and the linear recurrence, which gradients of all of them are made of.
+#include "ferrite/tensor/cumulative.h"
+
+#include <limits>
+
+#include "ferrite/tensor/kernel/cumulative.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/along_axis.h"
+#include "ferrite/tensor/ops/detail/recurrence.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+Specs infer_running(std::string_view name, Inputs in, const RunningAttrs& attrs) {
+  check_axis(name, attrs.axis, in[0].rank());
+  return {{in[0].shape(), is_float(in[0].dtype()) ? in[0].dtype() : Dtype::i64}};
+}
+
+/// f(at, lines) for all lines of a tensor: its first element, and as many as one thread takes.
+template <class F>
+void each_share_of_lines(const AlongAxis& a, bool reverse, F&& f) {
+  if (a.n == 0) return;
+  if (a.inner == 1) {
+    in_shares(a.outer, a.n, [&](std::int64_t first, std::int64_t count) { f(first * a.n, {count, a.n, 1, reverse}); });
+  } else {
+    in_shares(a.outer, a.n * a.inner, [&](std::int64_t first, std::int64_t count) {
+      for (std::int64_t i = first; i < first + count; ++i)
+        f(i * a.n * a.inner, CumulativeLines{a.inner, a.n, a.inner, reverse});
+    });
+  }
+}
+
+/// f(total, element, the element comes first) along lines, of integers: in the unsigned type, where sums may wrap.
+template <class F>
+void run_integers(const Tensor& x, Tensor& out, const RunningAttrs& attrs, F&& f) {
+  const AlongAxis a(x.shape(), attrs.axis);
+  std::int64_t* to = Writer::data<std::int64_t>(out);
+  visit_computed(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* from = x.data<T>();
+    for (std::int64_t line = 0; line < a.lines(); ++line) {
+      std::uint64_t total = 0;
+      for (std::int64_t k = 0; k < a.n; ++k) {
+        const std::int64_t at = a.first(line) + (attrs.reverse ? a.n - 1 - k : k) * a.inner;
+        const auto element = static_cast<std::uint64_t>(static_cast<std::int64_t>(from[at]));
+        total = k == 0 ? element : f(total, element);
+        to[at] = static_cast<std::int64_t>(total);
+      }
+    }
+  });
+}
+
+template <class T>
+const CumulativeKernelsOf<T>& kernels_of() {
+  return cumulative_in_use.get().of<T>();
+}
+
+/// Calls f with a number of the float type.
+template <class F>
+void visit_float(Dtype t, F&& f) {
+  t == Dtype::f32 ? f(float{}) : f(double{});
+}
+
+RunningAttrs along(int axis, bool reverse = false) { return {axis, reverse}; }
+
+/// Corners of running functions: both ends, axes in the middle, empty ones, one element, blocks of eight and more.
+std::vector<Sample> running_samples() {
+  return {{.inputs = {{{3, 4}}}, .attrs = along(1)},          {.inputs = {{{3, 4}}}, .attrs = along(0)},
+          {.inputs = {{{2, 3, 4}}}, .attrs = along(1, true)}, {.inputs = {{{2, 19}}}, .attrs = along(1)},
+          {.inputs = {{{5, 19}}}, .attrs = along(1, true)},   {.inputs = {{{1}}}, .attrs = along(0)},
+          {.inputs = {{{5, 0}}}, .attrs = along(1)},          {.inputs = {{{0, 3}}}, .attrs = along(1)},
+          {.inputs = {{{2, 70}}}, .attrs = along(0, true)}};
+}
+std::vector<Sample> with_integers(std::vector<Sample> list) {
+  list.push_back({.inputs = {{{4, 3}, Dtype::i64}}, .attrs = along(0), .indices = {3, 1, 2, 5, -4}});
+  list.push_back({.inputs = {{{5}, Dtype::boolean}}, .attrs = along(0), .indices = {1, 0, 1}});
+  list.push_back({.inputs = {{{5}, Dtype::i32}}, .attrs = along(0, true), .indices = {46341, 2, 100000, -1, 1}});
+  return list;
+}
+
+struct Cumsum {
+  using Attributes = RunningAttrs;
+  static constexpr auto name = "cumsum", onnx = "CumSum", stablehlo = "";
+  static constexpr auto summary = "sum of all elements up to each along an axis, in f64; i64 for bool and i32";
+
+  static Specs infer(Inputs in, const Attributes& attrs) { return infer_running(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const RowMajor x(in[0]);
+    if (!is_float(x->dtype())) return run_integers(*x, out[0], attrs, std::plus<std::uint64_t>());
+    visit_float(x->dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      T* y = Writer::data<T>(out[0]);
+      each_share_of_lines(
+          AlongAxis(x->shape(), attrs.axis), attrs.reverse,
+          [&](std::int64_t at, const CumulativeLines& l) { kernels_of<T>().sum(x->data<T>() + at, y + at, l); });
+    });
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) { return {cumsum(v.grad(), attrs.axis, !attrs.reverse)}; }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    oracle_lines(in[0], attrs.axis, attrs.reverse, out[0], [](std::vector<double> v) {
+      for (std::size_t k = 1; k < v.size(); ++k) v[k] += v[k - 1];
+      return v;
+    });
+  }
+  static std::vector<Sample> samples() { return with_integers(running_samples()); }
+};
+
+struct LinearRecurrence {
+  using Attributes = RunningAttrs;
+  static constexpr auto name = "linear_recurrence", onnx = "", stablehlo = "";
+  static constexpr auto summary = "y[k] = a[k] y[k-1] + b[k] along an axis, y[0] = b[0]; in f64";
+  static constexpr Reads reads{0b01, 0b1};
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    if (!is_float(in[0].dtype()) || in[0].dtype() != in[1].dtype())
+      throw_dtype(name, "takes floats of one dtype, got " + in[0].spec().str() + " and " + in[1].spec().str());
+    if (in[0].shape() != in[1].shape())
+      throw_shape(
+          name, "shapes differ: " + in[0].shape().str() + " and " + in[1].shape().str() + "; expand one of them first");
+    check_axis(name, attrs.axis, in[0].rank());
+    return {in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const RowMajor a(in[0]), b(in[1]);
+    visit_float(a->dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      T* y = Writer::data<T>(out[0]);
+      each_share_of_lines(AlongAxis(a->shape(), attrs.axis), attrs.reverse,
+                          [&](std::int64_t at, const CumulativeLines& l) {
+                            kernels_of<T>().recurrence(a->data<T>() + at, b->data<T>() + at, y + at, l);
+                          });
+    });
+  }
+  /// What arrives at y[k] runs the other way: l[k] = g[k] + a[k+1] l[k+1].
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const Tensor arriving = linear_recurrence(neighbours(v.in(0), attrs, 1, 0), v.grad(), attrs.axis, !attrs.reverse);
+    Tensors g(2);
+    if (v.wants(0)) g[0] = arriving * neighbours(v.out(), attrs, -1, 0);
+    if (v.wants(1)) g[1] = arriving;
+    return g;
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    std::size_t line = 0;
+    std::vector<std::vector<double>> factors;
+    oracle_lines(in[0], attrs.axis, attrs.reverse, out[0], [&](const std::vector<double>& v) {
+      factors.push_back(v);
+      return v;
+    });
+    oracle_lines(in[1], attrs.axis, attrs.reverse, out[0], [&](std::vector<double> v) {
+      for (std::size_t k = 1; k < v.size(); ++k) v[k] += factors[line][k] * v[k - 1];
+      ++line;
+      return v;
+    });
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list = running_samples();
+    for (Sample& s : list) s.inputs.push_back(s.inputs[0]);
+    return list;
+  }
+};
+
+struct Cumprod {
+  using Attributes = RunningAttrs;
+  static constexpr auto name = "cumprod", onnx = "", stablehlo = "";
+  static constexpr auto summary = "product of all elements up to each along an axis, in f64; i64 for bool and i32";
+  static constexpr Reads reads = reads_all;
+
+  static Specs infer(Inputs in, const Attributes& attrs) { return infer_running(name, in, attrs); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const RowMajor x(in[0]);
+    if (!is_float(x->dtype())) return run_integers(*x, out[0], attrs, std::multiplies<std::uint64_t>());
+    visit_float(x->dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      T* y = Writer::data<T>(out[0]);
+      each_share_of_lines(
+          AlongAxis(x->shape(), attrs.axis), attrs.reverse,
+          [&](std::int64_t at, const CumulativeLines& l) { kernels_of<T>().product(x->data<T>() + at, y + at, l); });
+    });
+  }
+  /// x[k] stands in y[j] for j >= k: with all factors before it, y[k-1], and those behind it, the sum of
+  /// g[j] x[k+1] ... x[j], which is a recurrence.
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const Tensor behind = linear_recurrence(neighbours(v.in(0), attrs, 1, 0), v.grad(), attrs.axis, !attrs.reverse);
+    return {neighbours(v.out(), attrs, -1, 1) * behind};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    oracle_lines(in[0], attrs.axis, attrs.reverse, out[0], [](std::vector<double> v) {
+      for (std::size_t k = 1; k < v.size(); ++k) v[k] *= v[k - 1];
+      return v;
+    });
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list = with_integers(running_samples());
+    const std::vector<double> zeros{2, 0, 3, 0, 0, 5, 1.5, 0, 1, 2, 4, 0.5};
+    list.push_back({.inputs = {{{3, 4}}}, .attrs = along(1), .values = zeros});
+    list.push_back({.inputs = {{{4, 3}}}, .attrs = along(0, true), .values = zeros});
+    return list;
+  }
+};
+
+}  // namespace
+
+Tensor neighbours(const Tensor& x, const RunningAttrs& attrs, std::int64_t n, double value) {
+  const std::int64_t step = attrs.reverse ? -n : n;
+  Shape before = Shape::filled(x.rank(), 0), after = before;
+  if (x.shape()[attrs.axis] == 0) return x;
+  before[attrs.axis] = -step;
+  after[attrs.axis] = step;
+  return pad(x, before, after, value);
+}
+
+Family cumulative_family() {
+  static constexpr const Primitive* list[] = {&structured<Cumsum>, &structured<Cumprod>, &structured<LinearRecurrence>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor cumsum(const Tensor& x, std::int64_t axis, bool reverse) {
+  return detail::call(detail::structured<detail::Cumsum>, {{&x}},
+                      detail::along(axis_of(axis, x.rank(), "cumsum"), reverse));
+}
+Tensor cumprod(const Tensor& x, std::int64_t axis, bool reverse) {
+  return detail::call(detail::structured<detail::Cumprod>, {{&x}},
+                      detail::along(axis_of(axis, x.rank(), "cumprod"), reverse));
+}
+Tensor linear_recurrence(const Tensor& a, const Tensor& b, std::int64_t axis, bool reverse) {
+  return detail::call(detail::structured<detail::LinearRecurrence>, {{&a, &b}},
+                      detail::along(axis_of(axis, a.rank(), "linear_recurrence"), reverse));
+}
+
+}  // namespace ferrite

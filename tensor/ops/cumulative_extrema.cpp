@@ -1,0 +1,191 @@
+/// Running extrema and the running log of a sum of exponentials along an axis.
+#include <cmath>
+#include <limits>
+
+#include "ferrite/tensor/cumulative.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/along_axis.h"
+#include "ferrite/tensor/ops/detail/known_index.h"
+#include "ferrite/tensor/ops/detail/recurrence.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+/// A new element takes the place of the best one so far: it is as good, or NaN; a NaN stays until the next one.
+template <bool Largest, class T>
+bool takes_over(T x, T best) {
+  if (x != x) return true;
+  if (best != best) return false;
+  return Largest ? x >= best : x <= best;
+}
+
+template <bool Largest>
+struct CumulativeExtremum {
+  using Attributes = AxisAttrs;
+  static constexpr auto name = Largest ? "cummax" : "cummin";
+  static constexpr auto onnx = "", stablehlo = "";
+  static constexpr auto summary =
+      Largest ? "largest element up to each along an axis, and its index, the last of equal ones; NaN stays"
+              : "smallest element up to each along an axis, and its index, the last of equal ones; NaN stays";
+  static constexpr Reads reads{0, 0b10};
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
+    check_axis(name, attrs.axis, in[0].rank());
+    return {in[0].spec(), {in[0].shape(), Dtype::i64}};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const RowMajor x(in[0]);
+    const AlongAxis a(x->shape(), attrs.axis);
+    std::int64_t* index = Writer::data<std::int64_t>(out[1]);
+    visit_computed(x->dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const T* from = x->data<T>();
+      T* to = Writer::data<T>(out[0]);
+      in_shares(a.lines(), a.n, [&](std::int64_t first, std::int64_t count) {
+        for (std::int64_t line = first; line < first + count; ++line) {
+          std::int64_t best = 0;
+          for (std::int64_t k = 0; k < a.n; ++k) {
+            const std::int64_t begin = a.first(line), at = begin + k * a.inner;
+            if (takes_over<Largest>(from[at], from[begin + best * a.inner])) best = k;
+            to[at] = from[begin + best * a.inner];
+            index[at] = best;
+          }
+        }
+      });
+    });
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    return {scatter_known(v.in_spec(0), attrs.axis, v.out(1), v.grad_or_zeros(0))};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const auto run = [&](bool values) {
+      return [values](const std::vector<double>& v) {
+        std::vector<double> y(v.size());
+        std::size_t best = 0;
+        for (std::size_t k = 0; k < v.size(); ++k) {
+          if (takes_over<Largest>(v[k], v[best])) best = k;
+          y[k] = values ? v[best] : static_cast<double>(best);
+        }
+        return y;
+      };
+    };
+    oracle_lines(in[0], attrs.axis, false, out[0], run(true));
+    oracle_lines(in[0], attrs.axis, false, out[1], run(false));
+  }
+  static std::vector<Sample> samples() {
+    const auto along = [](int axis) { return AxisAttrs{axis}; };
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    std::vector<Sample> list = {
+        {.inputs = {{{3, 6}}}, .attrs = along(1)},
+        {.inputs = {{{5, 3}}}, .attrs = along(0)},
+        {.inputs = {{{2, 4, 3}}}, .attrs = along(1)},
+        {.inputs = {{{3, 0}}}, .attrs = along(1)},
+        {.inputs = {{{0, 3}}}, .attrs = along(1)},
+        {.inputs = {{{2, 5}}}, .attrs = along(1), .values = {1, nan, 3, nan, 0, 2, 2, 1, 1, 3}, .smooth = false},
+        {.inputs = {{{7}, Dtype::i64}}, .attrs = along(0), .indices = {2, 5, 5, 1}}};
+    for (Sample& s : list) s.smooth_at_ties = false;
+    return list;
+  }
+};
+using Cummax = CumulativeExtremum<true>;
+using Cummin = CumulativeExtremum<false>;
+
+/// log(e^a + e^b) without overflow.
+double log_add_exp(double a, double b) {
+  const double high = a > b ? a : b, low = a > b ? b : a;
+  if (std::isnan(a) || std::isnan(b)) return a + b;
+  return high == low && std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
+}
+
+struct LogCumSumExp {
+  using Attributes = RunningAttrs;
+  static constexpr auto name = "logcumsumexp", onnx = "", stablehlo = "";
+  static constexpr auto summary = "ln of the sum of e^x up to each element along an axis, without overflow; in f64";
+  static constexpr Reads reads = reads_all;
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    if (!is_float(in[0].dtype())) throw_dtype(name, "takes floats, got " + in[0].spec().str());
+    check_axis(name, attrs.axis, in[0].rank());
+    return {in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const RowMajor x(in[0]);
+    const AlongAxis a(x->shape(), attrs.axis);
+    const auto run = [&]<class T>(const T* from, T* to) {
+      in_shares(a.lines(), 16 * a.n, [&](std::int64_t first, std::int64_t count) {
+        for (std::int64_t line = first; line < first + count; ++line) {
+          double total = -std::numeric_limits<double>::infinity();
+          for (std::int64_t k = 0; k < a.n; ++k) {
+            const std::int64_t at = a.first(line) + (attrs.reverse ? a.n - 1 - k : k) * a.inner;
+            total = log_add_exp(total, static_cast<double>(from[at]));
+            to[at] = static_cast<T>(total);
+          }
+        }
+      });
+    };
+    x->dtype() == Dtype::f32 ? run(x->data<float>(), Writer::data<float>(out[0]))
+                             : run(x->data<double>(), Writer::data<double>(out[0]));
+  }
+  /// x[k] receives e^(x[k] - y[k]) S[k], where S[k] = g[k] + e^(y[k] - y[k+1]) S[k+1]: y ascends, so that no
+  /// exponential exceeds 1.
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    const auto share = [](const Tensor& part, const Tensor& whole) {
+      return exp(where(eq(part, whole), 0, part - whole));
+    };
+    const Tensor& y = v.out();
+    const Tensor later =
+        linear_recurrence(share(y, neighbours(y, attrs, 1, infinity)), v.grad(), attrs.axis, !attrs.reverse);
+    return {share(v.in(0), y) * later};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    oracle_lines(in[0], attrs.axis, attrs.reverse, out[0], [](const std::vector<double>& v) {
+      std::vector<double> y;
+      for (std::size_t k = 0; k < v.size(); ++k) {
+        double high = v[0], total = 0;
+        for (std::size_t j = 0; j <= k; ++j) high = std::max(high, v[j]);
+        for (std::size_t j = 0; j <= k; ++j) total += std::exp(v[j] - (std::isinf(high) ? 0 : high));
+        y.push_back(std::isinf(high) ? high : high + std::log(total));
+      }
+      return y;
+    });
+  }
+  static std::vector<Sample> samples() {
+    const auto along = [](int axis) { return RunningAttrs{axis, false}; };
+    const double inf = std::numeric_limits<double>::infinity();
+    return {
+        {.inputs = {{{3, 6}}}, .attrs = along(1)},
+        {.inputs = {{{5, 3}}}, .attrs = along(0)},
+        {.inputs = {{{2, 4, 3}}}, .attrs = along(1)},
+        {.inputs = {{{3, 0}}}, .attrs = along(1)},
+        {.inputs = {{{2, 6}}}, .attrs = along(1), .range = {-800, 800}, .smooth = false},
+        {.inputs = {{{3, 3}}}, .attrs = along(1), .values = {-inf, -inf, 1, 2, -inf, inf, 0, inf, 1}, .smooth = false}};
+  }
+};
+
+template <class Op>
+ValuesAndIndices extremum(const Tensor& x, std::int64_t axis) {
+  const Tensors out = structured<Op>.apply({{&x}}, AxisAttrs{axis_of(axis, x.rank(), Op::name)});
+  return {out[0], out[1]};
+}
+
+}  // namespace
+
+Family cumulative_extrema_family() {
+  static constexpr const Primitive* list[] = {&structured<Cummax>, &structured<Cummin>, &structured<LogCumSumExp>};
+  return list;
+}
+
+}  // namespace detail
+
+ValuesAndIndices cummax(const Tensor& x, std::int64_t axis) { return detail::extremum<detail::Cummax>(x, axis); }
+ValuesAndIndices cummin(const Tensor& x, std::int64_t axis) { return detail::extremum<detail::Cummin>(x, axis); }
+
+Tensor logcumsumexp(const Tensor& x, std::int64_t axis) {
+  return detail::call(detail::structured<detail::LogCumSumExp>, {{&x}},
+                      detail::RunningAttrs{axis_of(axis, x.rank(), "logcumsumexp"), false});
+}
+
+}  // namespace ferrite

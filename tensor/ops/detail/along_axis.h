@@ -1,0 +1,50 @@
+#pragma once
+/// A dense tensor seen along one of its axes: what functions along an axis share.
+#include <algorithm>
+#include <vector>
+
+#include "ferrite/tensor/oracle.h"
+#include "ferrite/tensor/threads.h"
+
+namespace ferrite::detail {
+
+/// Row-major elements as [outer, n, inner], the axis in the middle.
+struct AlongAxis {
+  std::int64_t outer = 1, n = 1, inner = 1;
+
+  AlongAxis(const Shape& s, int axis) : n(s[axis]) {
+    for (int i = 0; i < s.rank(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : s[i];
+  }
+  std::int64_t lines() const { return outer * inner; }
+  /// Position of the first element of a line.
+  std::int64_t first(std::int64_t line) const { return line / inner * n * inner + line % inner; }
+};
+
+/// f(first, count) for all of [0, n) in pieces that are worth a thread each: `cost` is what one costs, in elements.
+template <class F>
+void in_shares(std::int64_t n, std::int64_t cost, F&& f) {
+  constexpr std::int64_t kWorth = 1 << 15;
+  const std::int64_t share = std::max<std::int64_t>(1, kWorth / std::max<std::int64_t>(1, cost));
+  if (n <= share) {
+    f(std::int64_t{0}, n);
+    return;
+  }
+  parallel_for((n + share - 1) / share, [&](std::int64_t k) { f(k * share, std::min(share, n - k * share)); });
+}
+
+/// For oracles: f gets the values of a line, front to back or, with `reverse`, back to front, and gives as many.
+template <class F>
+void oracle_lines(const Dense& x, int axis, bool reverse, Dense& out, F&& f) {
+  const AlongAxis a(x.shape, axis);
+  for (std::int64_t line = 0; line < a.lines(); ++line) {
+    const auto at = [&](std::int64_t k) {
+      return static_cast<std::size_t>(a.first(line) + (reverse ? a.n - 1 - k : k) * a.inner);
+    };
+    std::vector<double> v;
+    for (std::int64_t k = 0; k < a.n; ++k) v.push_back(x.values[at(k)]);
+    const std::vector<double> y = f(v);
+    for (std::int64_t k = 0; k < a.n; ++k) out.values[at(k)] = y[static_cast<std::size_t>(k)];
+  }
+}
+
+}  // namespace ferrite::detail

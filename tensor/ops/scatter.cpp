@@ -1,0 +1,326 @@
+/// Operations that put elements where an index says: replacing, comparing, multiplying; and slices added.
+#include <cmath>
+#include <cstring>
+
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/along_axis.h"
+#include "ferrite/tensor/ops/detail/index.h"
+#include "ferrite/tensor/ops/detail/known_index.h"
+#include "ferrite/tensor/ops/detail/scatters.h"
+#include "ferrite/tensor/scatter.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+void check_scatter(std::string_view where, Inputs in, int axis) {
+  check_gather(where, in[0], in[1], axis);
+  if (in[2].shape() != in[1].shape())
+    throw_shape(where, "index " + in[1].shape().str() + " and source " + in[2].shape().str() + " differ");
+  if (in[2].dtype() != in[0].dtype())
+    throw_dtype(where, "dtypes differ: " + in[0].spec().str() + " and " + in[2].spec().str());
+}
+
+/// join(place in out, element of source) for all elements of the source, in row-major order; out holds x before.
+template <class T, class Join>
+void scatter_by(std::string_view where, Inputs in, Tensor& out, const IndexAttrs& attrs, Join&& join) {
+  copy_to(Writer::raw(out), in[0]);
+  const PooledVector<std::int64_t> at = positions(where, attrs, in[1], in[0].shape()[attrs.axis]);
+  const RowMajor source(in[2]);
+  Shape others = out.strides();
+  const std::int64_t step = others[attrs.axis];
+  others[attrs.axis] = 0;
+  T* to = Writer::data<T>(out);
+  const T* from = source->data<T>();
+  std::size_t k = 0;
+  for_each_offset(in[1].shape(), others, [&](std::int64_t base) {
+    join(to[base + at[k] * step], from[k]);
+    ++k;
+  });
+}
+
+/// The same for doubles.
+template <class Join>
+void scatter_oracle(std::span<const Dense> in, Dense& out, const IndexAttrs& attrs, Join&& join) {
+  out.values = in[0].values;
+  for_each_index(in[1].shape, [&](const Shape& i) {
+    Shape to = i;
+    to[attrs.axis] = position(in[1].at(i), in[0].shape[attrs.axis]);
+    join(out.at(to), in[2].at(i));
+  });
+}
+
+std::vector<Sample> scatter_samples() {
+  return {
+      {.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}, {{2, 3}}}, .attrs = IndexAttrs{0}, .indices = {3, 0, 1, 3, -4, 2}},
+      {.inputs = {{{2, 3}}, {{2, 4}, Dtype::i64}, {{2, 4}}},
+       .attrs = IndexAttrs{1},
+       .indices = {0, 0, 0, 2, 1, 1, 2, 2}},
+      {.inputs = {{{2, 4, 2}}, {{1, 3, 2}, Dtype::i32}, {{1, 3, 2}}}, .attrs = IndexAttrs{1}, .indices = {1, 3, 2, 3}},
+      {.inputs = {{{3}}, {{0}, Dtype::i64}, {{0}}}, .attrs = IndexAttrs{0}, .indices = {0}}};
+}
+
+struct Scatter {
+  using Attributes = IndexAttrs;
+  static constexpr auto name = "scatter", onnx = "ScatterElements", stablehlo = "";
+  static constexpr auto summary = "x with the source's elements at an index along an axis; of several the last one";
+  static constexpr Reads reads{0b10, 0};
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    check_scatter(name, in, attrs.axis);
+    return {in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    visit_computed(out[0].dtype(), [&](auto zero) {
+      scatter_by<decltype(zero)>(name, in, out[0], attrs, [](auto& place, auto x) { place = x; });
+    });
+  }
+  static Effects effects(std::span<const Spec>, const Attributes& attrs) { return effects_of_index(attrs); }
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const Tensor& index = v.in(1);
+    Tensors g(3);
+    if (v.wants(0)) g[0] = replace_known(v.grad(), attrs.axis, index, zeros(index.shape(), v.grad().dtype()));
+    if (v.wants(2)) {
+      const Tensor number = reshape(arange(index.numel()), index.shape());
+      const Tensor placed = replace_known(zeros(v.in_spec(0).shape, Dtype::i64), attrs.axis, index, number);
+      const Tensor stays = eq(gather_known(placed, attrs.axis, index), number);
+      g[2] = where(stays, gather_known(v.grad(), attrs.axis, index), 0);
+    }
+    return g;
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    scatter_oracle(in, out[0], attrs, [](double& place, double x) { place = x; });
+  }
+  static std::vector<Sample> samples() { return scatter_samples(); }
+};
+
+struct ScatterExtremumAttrs {
+  int axis = 0;
+  bool largest = true;
+  static constexpr auto fields =
+      std::tuple(attr("axis", &ScatterExtremumAttrs::axis), attr("largest", &ScatterExtremumAttrs::largest));
+};
+
+struct ScatterExtremum {
+  using Attributes = ScatterExtremumAttrs;
+  static constexpr auto name = "scatter_extremum", onnx = "", stablehlo = "";
+  static constexpr auto summary =
+      "x with the largest (smallest) of its element and the source's at an index along an axis; ties share the "
+      "gradient";
+  static constexpr Reads reads = reads_all;
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    check_scatter(name, in, attrs.axis);
+    if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
+    return {in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    visit_computed(out[0].dtype(), [&](auto zero) {
+      scatter_by<decltype(zero)>(name, in, out[0], {.axis = attrs.axis}, [&](auto& place, auto x) {
+        if (x != x || (attrs.largest ? x > place : x < place)) place = x;
+      });
+    });
+  }
+  static constexpr Effects effects{.throws = true, .allocates = true};
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const Dtype t = v.grad().dtype();
+    const Tensor of_x = cast(eq(v.in(0), v.out()), t);
+    const Tensor of_source = cast(eq(v.in(2), gather_known(v.out(), attrs.axis, v.in(1))), t);
+    const Tensor ties = of_x + scatter_known(v.in_spec(0), attrs.axis, v.in(1), of_source);
+    const Tensor each = v.grad() / where(eq(ties, 0), 1, ties);
+    Tensors g(3);
+    if (v.wants(0)) g[0] = of_x * each;
+    if (v.wants(2)) g[2] = of_source * gather_known(each, attrs.axis, v.in(1));
+    return g;
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    scatter_oracle(in, out[0], {.axis = attrs.axis}, [&](double& place, double x) {
+      if (std::isnan(x) || (attrs.largest ? x > place : x < place)) place = x;
+    });
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list;
+    for (Sample& s : scatter_samples())
+      for (const bool largest : {true, false}) {
+        list.push_back(s);
+        list.back().attrs = ScatterExtremumAttrs{s.attrs.as<IndexAttrs>().axis, largest};
+        list.back().smooth_at_ties = false;
+      }
+    return list;
+  }
+};
+
+struct ScatterProd {
+  using Attributes = AxisAttrs;
+  static constexpr auto name = "scatter_prod", onnx = "", stablehlo = "";
+  static constexpr auto summary =
+      "x multiplied with the source's elements at an index along an axis, in row-major order";
+  static constexpr Reads reads = reads_inputs;
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    check_scatter(name, in, attrs.axis);
+    if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
+    return {in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    visit_computed(out[0].dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      scatter_by<T>(name, in, out[0], {.axis = attrs.axis}, [&](T& place, T x) {
+        if constexpr (std::is_integral_v<T>) {
+          place = static_cast<T>(static_cast<std::uint64_t>(place) * static_cast<std::uint64_t>(x));
+        } else {
+          place *= x;
+        }
+      });
+    });
+  }
+  static constexpr Effects effects{.throws = true, .allocates = true};
+  /// For each factor the product of the others in its place: that of those that are not 0, divided by it; nothing where
+  /// another one is 0.
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const Tensor &x = v.in(0), &index = v.in(1), &source = v.in(2);
+    const auto factor = [](const Tensor& t) { return where(eq(t, 0), 1, t); };
+    const auto is_zero = [&](const Tensor& t) { return cast(eq(t, 0), v.grad().dtype()); };
+    const Tensor plain = multiply(factor(x), attrs.axis, index, factor(source));
+    const Tensor zeros_here = is_zero(x) + scatter_known(v.in_spec(0), attrs.axis, index, is_zero(source));
+    const auto others = [&](const Tensor& t, const Tensor& all, const Tensor& count) {
+      return where(eq(count, is_zero(t)), all / factor(t), 0);
+    };
+    Tensors g(3);
+    if (v.wants(0)) g[0] = v.grad() * others(x, plain, zeros_here);
+    if (v.wants(2)) {
+      const auto taken = [&](const Tensor& t) { return gather_known(t, attrs.axis, index); };
+      g[2] = taken(v.grad()) * others(source, taken(plain), taken(zeros_here));
+    }
+    return g;
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    scatter_oracle(in, out[0], {.axis = attrs.axis}, [](double& place, double x) { place *= x; });
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list = scatter_samples();
+    for (Sample& s : list) {
+      s.attrs = AxisAttrs{s.attrs.as<IndexAttrs>().axis};
+      s.range = {0.5, 1.5};
+    }
+    list.push_back(list[1]);
+    list.back().values = {2, 0, 3, 0, 0, 1, 0.5, 4, 0, 2, 3};
+    list.back().smooth = false;  // the second derivative is not
+    return list;
+  }
+
+ private:
+  static Tensor multiply(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
+};
+
+Tensor ScatterProd::multiply(const Tensor& x, int axis, const Tensor& index, const Tensor& source) {
+  return call(structured<ScatterProd>, {{&x, &index, &source}}, AxisAttrs{axis});
+}
+
+struct IndexAdd {
+  using Attributes = IndexAttrs;
+  static constexpr auto name = "index_add", onnx = "", stablehlo = "";
+  static constexpr auto summary = "x with the source's slices added at a rank-1 index along an axis, in order";
+  static constexpr Reads reads{0b10, 0};
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    check_slices(name, in[0], in[1], in[2], attrs.axis);
+    if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
+    return {in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    copy_to(Writer::raw(out[0]), in[0]);
+    const AlongAxis a(in[0].shape(), attrs.axis);
+    const PooledVector<std::int64_t> at = positions(name, attrs, in[1], a.n);
+    const RowMajor source(in[2]);
+    visit_computed(out[0].dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const T* from = source->data<T>();
+      for (std::int64_t o = 0; o < a.outer; ++o)
+        for (const std::int64_t row : at) {
+          T* to = Writer::data<T>(out[0]) + (o * a.n + row) * a.inner;
+          for (std::int64_t i = 0; i < a.inner; ++i) to[i] = static_cast<T>(to[i] + from[i]);
+          from += a.inner;
+        }
+    });
+  }
+  static Effects effects(std::span<const Spec>, const Attributes& attrs) { return effects_of_index(attrs); }
+  static Tensors reference(Inputs in, const Attributes& attrs) {
+    const Tensor index = spread_index(in[1], attrs.axis, in[2].shape());
+    return {scatter_add(in[0], attrs.axis, index, in[2])};
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    Tensors g(3);
+    if (v.wants(0)) g[0] = v.grad();
+    if (v.wants(2)) g[2] = index_select(v.grad(), attrs.axis, v.in(1));
+    return g;
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    out[0].values = in[0].values;
+    for_each_index(in[2].shape, [&](const Shape& i) {
+      Shape to = i;
+      to[attrs.axis] = position(in[1].at({i[attrs.axis]}), in[0].shape[attrs.axis]);
+      out[0].at(to) += in[2].at(i);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{4, 3}}, {{5}, Dtype::i64}, {{5, 3}}}, .attrs = IndexAttrs{0}, .indices = {3, 0, -1, 1, 0}},
+            {.inputs = {{{2, 3, 2}}, {{2}, Dtype::i32}, {{2, 2, 2}}}, .attrs = IndexAttrs{1}, .indices = {2, 2}},
+            {.inputs = {{{2, 3}}, {{0}, Dtype::i64}, {{0, 3}}}, .attrs = IndexAttrs{0}, .indices = {0}}};
+  }
+};
+
+}  // namespace
+
+void check_slices(std::string_view where, const Tensor& x, const Tensor& index, const Tensor& source, int axis) {
+  check_index_dtype(where, index);
+  check_axis(where, axis, x.rank());
+  if (index.rank() != 1) throw_shape(where, "the index must have rank 1, got " + index.shape().str());
+  if (source.dtype() != x.dtype())
+    throw_dtype(where, "dtypes differ: " + x.spec().str() + " and " + source.spec().str());
+  Shape wanted = x.shape();
+  wanted[axis] = index.shape()[0];
+  if (source.shape() != wanted)
+    throw_shape(where, "the source must have the shape " + wanted.str() + ", got " + source.shape().str());
+}
+
+Tensor spread_index(const Tensor& index, int axis, const Shape& shape) {
+  Shape column = Shape::filled(shape.rank(), 1);
+  column[axis] = index.numel();
+  return expand(reshape(index, column), shape);
+}
+
+Tensor replace_known(const Tensor& x, int axis, const Tensor& index, const Tensor& source) {
+  return call(structured<Scatter>, {{&x, &index, &source}}, IndexAttrs{.axis = axis, .known = true});
+}
+Tensor scatter_extremum(const Tensor& x, int axis, const Tensor& index, const Tensor& source, bool largest) {
+  return call(structured<ScatterExtremum>, {{&x, &index, &source}}, ScatterExtremumAttrs{axis, largest});
+}
+Tensor scatter_prod(const Tensor& x, int axis, const Tensor& index, const Tensor& source) {
+  return call(structured<ScatterProd>, {{&x, &index, &source}}, AxisAttrs{axis});
+}
+
+Family scatter_family() {
+  static constexpr const Primitive* list[] = {&structured<Scatter>, &structured<ScatterExtremum>,
+                                              &structured<ScatterProd>, &structured<IndexAdd>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
+               const IndexOptions& options) {
+  const int at = axis_of(axis, x.rank(), "scatter");
+  const Tensor part = detail::source_for("scatter", source, index);
+  return detail::call(detail::structured<detail::Scatter>, {{&x, &index, &part}}, detail::along(at, options));
+}
+Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& index, Scalar value, const IndexOptions& options) {
+  return scatter(x, axis, index, expand(full({}, value, x.dtype()), index.shape()), options);
+}
+Tensor index_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source, double alpha) {
+  const Tensor scaled = alpha == 1 ? source : source * alpha;
+  return detail::call(detail::structured<detail::IndexAdd>, {{&x, &index, &scaled}},
+                      detail::along(axis_of(axis, x.rank(), "index_add"), {}));
+}
+
+}  // namespace ferrite
