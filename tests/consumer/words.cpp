@@ -67,13 +67,13 @@ void expect(bool holds, const char* what) {
   ++wrong;
 }
 
-bool all(const Tensor& t) { return sum(!t).item<int64_t>() == 0; }
+bool every(const Tensor& t) { return sum(!t).item<int64_t>() == 0; }
 
 void comparisons() {
   const Tensor a = Tensor::from({1.0F, 2.0F, 3.0F}), b = Tensor::from({3.0F, 2.0F, 1.0F});
-  expect(all(eq(lt(a, b), a < b) && eq(le(a, b), a <= b)), "less");
-  expect(all(eq(gt(a, b), a > b) && eq(ge(a, b), a >= b)), "greater");
-  expect(all(ne(a, b) || eq(a, 2)), "equal");
+  expect(every(eq(lt(a, b), a < b) && eq(le(a, b), a <= b)), "less");
+  expect(every(eq(gt(a, b), a > b) && eq(ge(a, b), a >= b)), "greater");
+  expect(every(ne(a, b) || eq(a, 2)), "equal");
   expect(less<>()(1, 2) && greater<int>()(2, 1), "those of std are still there");
 }
 
