@@ -229,7 +229,11 @@ HloValue HloBuilder::gather_elements(const HloValue& x, const HloValue& coordina
               out);
 }
 
-HloValue HloBuilder::scatter_add(const HloValue& x, const HloValue& coordinates, const HloValue& updates) {
+HloValue HloBuilder::scatter_add(const HloValue& onto, const HloValue& coordinates, const HloValue& updates) {
+  // The reference interpreter adds in place, whoever else reads the operand: a constant gets a copy for that.
+  HloValue x = onto;
+  for (const auto& [text, constant] : constants_)
+    if (constant.name == onto.name) x = emit("stablehlo.constant " + text, onto.spec);
   const std::string all = hlo_list(axes_between(0, x.shape().rank()));
   const std::string one = hlo_type({{}, x.dtype()});
   return emit("\"stablehlo.scatter\"(" + names({x, coordinates, updates}) +

@@ -88,7 +88,7 @@ class HloBuilder {
   /// Elements at coordinates [..., rank of x].
   HloValue gather_elements(const HloValue& x, const HloValue& coordinates);
   /// x with updates added at coordinates [..., rank of x].
-  HloValue scatter_add(const HloValue& x, const HloValue& coordinates, const HloValue& updates);
+  HloValue scatter_add(const HloValue& onto, const HloValue& coordinates, const HloValue& updates);
 
   /// x[index] along axis 0, which is dropped; index is i64 [].
   HloValue element(const HloValue& x, const HloValue& index);

@@ -1,5 +1,6 @@
 // Functions along an axis: what wrong calls get, what tracing refuses, sizes that are given, and what no fixture has.
 #include <functional>
+#include <random>
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
@@ -15,7 +16,13 @@ using support::identical;
 
 namespace {
 
-Tensor floats(const Shape& shape) { return uniform(shape, {7, 1, 0}, -1, 1); }
+/// Without kernels: tensors of this file are made before the program chooses an instruction set.
+Tensor floats(const Shape& shape) {
+  std::minstd_rand numbers(7);
+  return Tensor::build<float>(shape, [&](std::span<float> to) {
+    for (float& x : to) x = std::uniform_real_distribution<float>(-1, 1)(numbers);
+  });
+}
 Tensor longs(std::initializer_list<std::int64_t> values) { return Tensor::from<std::int64_t>(values); }
 
 /// The kind and the message of the error that a call gets.

@@ -17,7 +17,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 const Tensor kVector = ones({3}), kMatrix = ones({2, 3}), kCube = ones({2, 3, 4}), kNumber = ones({});
 const Tensor kIntegers = ones({2, 3}, Dtype::i64), kDoubles = ones({2, 3}, Dtype::f64), kNone = ones({2, 0});
-const Tensor kMask = cast(kVector, Dtype::boolean);
+const Tensor kMask = Tensor::from({true, true, true});
 
 }  // namespace
 

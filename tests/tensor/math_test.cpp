@@ -14,7 +14,7 @@ using support::check_refused;
 namespace {
 
 const Tensor kVector = ones({3}), kDoubles = ones({3}, Dtype::f64), kIntegers = ones({3}, Dtype::i64);
-const Tensor kTruth = cast(kVector, Dtype::boolean), kZeros = Tensor::from({std::int64_t{1}, std::int64_t{0}});
+const Tensor kTruth = Tensor::from({true, true, true}), kZeros = Tensor::from({std::int64_t{1}, std::int64_t{0}});
 
 }  // namespace
 
