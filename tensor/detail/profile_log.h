@@ -73,7 +73,8 @@ class ProfileLog {
 
   void begin(std::string_view kernel, Scope layer);
   void end();
-  bool open() const { return !stack_.empty(); }
+  /// Whether events of this log or of those before it have not ended.
+  bool open() const { return !stack_.empty() || (before_ && before_->open()); }
 
   /// From now on nothing is counted.
   void close();

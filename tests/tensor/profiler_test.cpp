@@ -178,6 +178,20 @@ BOOST_AUTO_TEST_CASE(what_runs_when_a_profile_ends_is_not_counted) {
   BOOST_TEST(row_of(second.rows(), "short").calls == 1);
 }
 
+BOOST_AUTO_TEST_CASE(an_event_outlasts_several_profiles) {
+  std::optional<Profile> profile(std::in_place);
+  std::optional<ProfileEvent> outer(std::in_place, "outer", Scope());
+  for (int i = 0; i < 3; ++i) {
+    profile.reset();
+    profile.emplace();
+    const ProfileEvent inside("inside", Scope());
+    const std::vector<std::string> elsewhere(64, std::string(200, 'x'));  // where a log that is freed too early stood
+  }
+  outer.reset();
+  BOOST_TEST(profile->rows().size() == 1U);
+  BOOST_TEST(row_of(profile->rows(), "inside").calls == 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_full_trace_still_counts) {
   Profile profile({.trace_events = 3});
   for (int i = 0; i < 5; ++i) (void)exp(ones({2}));
