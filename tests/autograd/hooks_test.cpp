@@ -97,8 +97,8 @@ BOOST_AUTO_TEST_CASE(an_unread_parameter_calls_no_hook) {
 BOOST_AUTO_TEST_CASE(wrong_calls) {
   const Parameter p("weight", ones({2}));
   BOOST_CHECK_EXCEPTION((void)hook_gradient(ones({2}), nullptr), ValueError, says("hook_gradient: the hook is null"));
-  BOOST_CHECK_EXCEPTION(GradientHook(p, nullptr), ValueError, says("GradientHook: the hook on 'weight' is null"));
-  BOOST_CHECK_EXCEPTION(GradientHook(Parameter(), [](const Tensor& g) { return g; }), ValueError,
+  BOOST_CHECK_EXCEPTION((void)GradientHook(p, nullptr), ValueError, says("GradientHook: the hook on 'weight' is null"));
+  BOOST_CHECK_EXCEPTION((void)GradientHook(Parameter(), [](const Tensor& g) { return g; }), ValueError,
                         says("GradientHook: the parameter is an empty handle"));
   const auto wrong = [](const Tensor&) { return ones({3}); };
   Tape tape;
