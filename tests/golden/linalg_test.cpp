@@ -242,8 +242,8 @@ BOOST_AUTO_TEST_CASE(wrong_calls_are_refused) {
       {[&] { matrix_norm(v); }, "matrix_norm: a matrix needs two axes, got [3]"},
   };
   for (const auto& [call, message] : calls)
-    BOOST_CHECK_EXCEPTION(call(), Error, [&](const Error& e) {
-      BOOST_TEST(e.what() == message);
+    BOOST_CHECK_EXCEPTION(call(), Error, [expected = message](const Error& e) {
+      BOOST_TEST(e.what() == expected);
       return true;
     });
 }

@@ -285,8 +285,8 @@ BOOST_AUTO_TEST_CASE(wrong_calls_are_refused) {
        "istft: the windows leave out a sample: their sum of squares 0 lies outside 1e-11..inf"},
   };
   for (const auto& [call, message] : calls)
-    BOOST_CHECK_EXCEPTION(call(), Error, [&](const Error& e) {
-      BOOST_TEST(e.what() == message);
+    BOOST_CHECK_EXCEPTION(call(), Error, [expected = message](const Error& e) {
+      BOOST_TEST(e.what() == expected);
       return true;
     });
 }
