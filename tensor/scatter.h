@@ -35,8 +35,8 @@ enum class ScatterReduction : std::uint8_t {
 };
 /// x with the elements of `source` joined to what is at `index` along an axis, as `scatter` places them: elements that
 /// meet are added, multiplied, averaged or compared. With include_self = false x's own element takes no part where an
-/// index points. As torch.scatter_reduce; numbers of one dtype. The gradient of prod is exact where elements are 0, its
-/// second derivative only where none is.
+/// index points. As torch.scatter_reduce; numbers of one dtype. The gradient of prod is exact to any
+/// order, also where elements are 0.
 Tensor scatter_reduce(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
                       ScatterReduction reduction, bool include_self = true);
 

@@ -81,7 +81,8 @@ constexpr StablehloRefusal kRefusals[] = {
     {"nonzero", kOrders, kOrdersHint},
     {"scatter", kRepeats, kRepeatsHint},
     {"scatter_extremum", kRepeats, kRepeatsHint},
-    {"scatter_prod", kRepeats, kRepeatsHint}};
+    {"scatter_prod", kRepeats, kRepeatsHint},
+    {"scatter_prod_others", kRepeats, kRepeatsHint}};
 
 const StablehloRefusal* find_refusal(const Primitive& op) {
   for (const StablehloRefusal& r : kRefusals)

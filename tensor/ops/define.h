@@ -55,6 +55,7 @@ Family cumulative_extrema_family();
 Family sorting_family();
 Family searching_family();
 Family scatter_family();
+Family scatter_prod_family();
 Family masked_scatter_family();
 Family selection_family();
 Family random_family();

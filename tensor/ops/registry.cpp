@@ -19,7 +19,8 @@ std::span<const Primitive* const> primitives() {
                       detail::factorisation_family(), detail::catalogue_family(),
                       detail::cumulative_family(),    detail::cumulative_extrema_family(),
                       detail::sorting_family(),       detail::searching_family(),
-                      detail::scatter_family(),       detail::selection_family()});
+                      detail::scatter_family(),       detail::scatter_prod_family(),
+                      detail::selection_family()});
   return all;
 }
 

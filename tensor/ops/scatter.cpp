@@ -1,4 +1,4 @@
-/// Operations that put elements where an index says: replacing, comparing, multiplying; and slices added.
+/// Operations that put elements where an index says: replacing and comparing; and slices added.
 #include <cmath>
 #include <cstring>
 
@@ -6,6 +6,7 @@
 #include "ferrite/tensor/ops/detail/along_axis.h"
 #include "ferrite/tensor/ops/detail/index.h"
 #include "ferrite/tensor/ops/detail/known_index.h"
+#include "ferrite/tensor/ops/detail/scatter_elements.h"
 #include "ferrite/tensor/ops/detail/scatters.h"
 #include "ferrite/tensor/scatter.h"
 
@@ -13,57 +14,11 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-void check_scatter(std::string_view where, Inputs in, int axis) {
-  check_gather(where, in[0], in[1], axis);
-  if (in[2].shape() != in[1].shape())
-    throw_shape(where, "index " + in[1].shape().str() + " and source " + in[2].shape().str() + " differ");
-  if (in[2].dtype() != in[0].dtype())
-    throw_dtype(where, "dtypes differ: " + in[0].spec().str() + " and " + in[2].spec().str());
-}
-
-/// join(place in out, element of source) for all elements of the source, in row-major order; out holds x before.
-template <class T, class Join>
-void scatter_by(std::string_view where, Inputs in, Tensor& out, const IndexAttrs& attrs, Join&& join) {
-  copy_to(Writer::raw(out), in[0]);
-  const PooledVector<std::int64_t> at = positions(where, attrs, in[1], in[0].shape()[attrs.axis]);
-  const RowMajor source(in[2]);
-  Shape others = out.strides();
-  const std::int64_t step = others[attrs.axis];
-  others[attrs.axis] = 0;
-  T* to = Writer::data<T>(out);
-  const T* from = source->data<T>();
-  std::size_t k = 0;
-  for_each_offset(in[1].shape(), others, [&](std::int64_t base) {
-    join(to[base + at[k] * step], from[k]);
-    ++k;
-  });
-}
-
-/// The same for doubles.
-template <class Join>
-void scatter_oracle(std::span<const Dense> in, Dense& out, const IndexAttrs& attrs, Join&& join) {
-  out.values = in[0].values;
-  for_each_index(in[1].shape, [&](const Shape& i) {
-    Shape to = i;
-    to[attrs.axis] = position(in[1].at(i), in[0].shape[attrs.axis]);
-    join(out.at(to), in[2].at(i));
-  });
-}
-
-std::vector<Sample> scatter_samples() {
-  return {
-      {.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}, {{2, 3}}}, .attrs = IndexAttrs{0}, .indices = {3, 0, 1, 3, -4, 2}},
-      {.inputs = {{{2, 3}}, {{2, 4}, Dtype::i64}, {{2, 4}}},
-       .attrs = IndexAttrs{1},
-       .indices = {0, 0, 0, 2, 1, 1, 2, 2}},
-      {.inputs = {{{2, 4, 2}}, {{1, 3, 2}, Dtype::i32}, {{1, 3, 2}}}, .attrs = IndexAttrs{1}, .indices = {1, 3, 2, 3}},
-      {.inputs = {{{3}}, {{0}, Dtype::i64}, {{0}}}, .attrs = IndexAttrs{0}, .indices = {0}}};
-}
-
 struct Scatter {
   using Attributes = IndexAttrs;
   static constexpr auto name = "scatter", onnx = "ScatterElements", stablehlo = "";
   static constexpr auto summary = "x with the source's elements at an index along an axis; of several the last one";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr Reads reads{0b10, 0};
 
   static Specs infer(Inputs in, const Attributes& attrs) {
@@ -150,77 +105,11 @@ struct ScatterExtremum {
   }
 };
 
-struct ScatterProd {
-  using Attributes = AxisAttrs;
-  static constexpr auto name = "scatter_prod", onnx = "", stablehlo = "";
-  static constexpr auto summary =
-      "x multiplied with the source's elements at an index along an axis, in row-major order";
-  static constexpr Reads reads = reads_inputs;
-
-  static Specs infer(Inputs in, const Attributes& attrs) {
-    check_scatter(name, in, attrs.axis);
-    if (in[0].dtype() == Dtype::boolean) throw_dtype(name, "bool is not supported; it takes numbers");
-    return {in[0].spec()};
-  }
-  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    visit_computed(out[0].dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      scatter_by<T>(name, in, out[0], {.axis = attrs.axis}, [&](T& place, T x) {
-        if constexpr (std::is_integral_v<T>) {
-          place = static_cast<T>(static_cast<std::uint64_t>(place) * static_cast<std::uint64_t>(x));
-        } else {
-          place *= x;
-        }
-      });
-    });
-  }
-  static constexpr Effects effects{.throws = true, .allocates = true};
-  /// For each factor the product of the others in its place: that of those that are not 0, divided by it; nothing where
-  /// another one is 0.
-  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
-    const Tensor &x = v.in(0), &index = v.in(1), &source = v.in(2);
-    const auto factor = [](const Tensor& t) { return where(eq(t, 0), 1, t); };
-    const auto is_zero = [&](const Tensor& t) { return cast(eq(t, 0), v.grad().dtype()); };
-    const Tensor plain = multiply(factor(x), attrs.axis, index, factor(source));
-    const Tensor zeros_here = is_zero(x) + scatter_known(v.in_spec(0), attrs.axis, index, is_zero(source));
-    const auto others = [&](const Tensor& t, const Tensor& all, const Tensor& count) {
-      return where(eq(count, is_zero(t)), all / factor(t), 0);
-    };
-    Tensors g(3);
-    if (v.wants(0)) g[0] = v.grad() * others(x, plain, zeros_here);
-    if (v.wants(2)) {
-      const auto taken = [&](const Tensor& t) { return gather_known(t, attrs.axis, index); };
-      g[2] = taken(v.grad()) * others(source, taken(plain), taken(zeros_here));
-    }
-    return g;
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    scatter_oracle(in, out[0], {.axis = attrs.axis}, [](double& place, double x) { place *= x; });
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> list = scatter_samples();
-    for (Sample& s : list) {
-      s.attrs = AxisAttrs{s.attrs.as<IndexAttrs>().axis};
-      s.range = {0.5, 1.5};
-    }
-    list.push_back(list[1]);
-    list.back().values = {2, 0, 3, 0, 0, 1, 0.5, 4, 0, 2, 3};
-    list.back().smooth = false;  // the second derivative is not
-    return list;
-  }
-
- private:
-  static Tensor multiply(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
-};
-
-Tensor ScatterProd::multiply(const Tensor& x, int axis, const Tensor& index, const Tensor& source) {
-  return call(structured<ScatterProd>, {{&x, &index, &source}}, AxisAttrs{axis});
-}
-
 struct IndexAdd {
   using Attributes = IndexAttrs;
   static constexpr auto name = "index_add", onnx = "", stablehlo = "";
   static constexpr auto summary = "x with the source's slices added at a rank-1 index along an axis, in order";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr Reads reads{0b10, 0};
 
   static Specs infer(Inputs in, const Attributes& attrs) {
@@ -296,13 +185,10 @@ Tensor replace_known(const Tensor& x, int axis, const Tensor& index, const Tenso
 Tensor scatter_extremum(const Tensor& x, int axis, const Tensor& index, const Tensor& source, bool largest) {
   return call(structured<ScatterExtremum>, {{&x, &index, &source}}, ScatterExtremumAttrs{axis, largest});
 }
-Tensor scatter_prod(const Tensor& x, int axis, const Tensor& index, const Tensor& source) {
-  return call(structured<ScatterProd>, {{&x, &index, &source}}, AxisAttrs{axis});
-}
 
 Family scatter_family() {
   static constexpr const Primitive* list[] = {&structured<Scatter>, &structured<ScatterExtremum>,
-                                              &structured<ScatterProd>, &structured<IndexAdd>};
+                                              &structured<IndexAdd>};
   return list;
 }
 
