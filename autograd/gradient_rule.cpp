@@ -101,6 +101,7 @@ constexpr Primitive kHook =
 struct Recompute {
   static constexpr auto name = "recompute", onnx = "Identity", stablehlo = "";
   static constexpr auto summary = "the same values; what is computed of them is computed again";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const NoAttrs&) { return {in[0].spec()}; }

@@ -1,4 +1,4 @@
-/// Products with a Jacobian, by backward passes.
+/// Products with a Jacobian: forward and backward sweeps over what a tape recorded.
 #include "ferrite/autograd/jvp.h"
 
 #include "ferrite/autograd/detail/linearized.h"
@@ -31,28 +31,11 @@ Tensors Linearized::pull_back(const Tensors& cotangents, bool last) {
   return lenient_grad(tape_, of, variables_, {.retain = !last});
 }
 
-/// J'u is linear in u, so what u is does not matter.
-void Linearized::transpose() {
-  if (!gradients_.empty()) return;
-  std::vector<GradOf> of;
-  for (const std::size_t k : floats_) {
-    cotangents_.push_back(tape_.watch(zeros(values_[k].shape(), gradient_dtype(values_[k].dtype()))));
-    of.push_back({values_[k], cotangents_.back()});
-  }
-  gradients_ = lenient_grad(tape_, of, variables_, {.create_graph = true});
-}
-
-Tensors Linearized::push_forward(const Tensors& tangents, bool last) {
-  transpose();
-  std::vector<GradOf> of;
-  for (std::size_t i = 0; i < gradients_.size(); ++i)
-    if (tangents[i].defined()) of.push_back({gradients_[i], tangents[i]});
-  const Tensors found = lenient_grad(tape_, of, cotangents_, {.retain = !last});
-  Tensors all;
-  std::size_t next = 0;
-  for (const Tensor& y : values_)
-    all.push_back(has_gradient(y.dtype()) ? found[next++] : zeros(y.shape(), gradient_dtype(y.dtype())));
-  return all;
+Tensors Linearized::push_forward(const Tensors& tangents) {
+  Tensors found = detail::push_forward(tape_, values_, variables_, tangents);
+  for (std::size_t k = 0; k < found.size(); ++k)
+    if (!found[k].defined()) found[k] = zeros(values_[k].shape(), gradient_dtype(values_[k].dtype()));
+  return found;
 }
 
 void check_like(std::string_view who, std::string_view what, const Tensors& given, const Tensors& like) {
@@ -74,7 +57,7 @@ void check_like(std::string_view who, std::string_view what, const Tensors& give
 JvpResult jvp(const std::function<Tensors(const Tensors&)>& f, const Tensors& inputs, const Tensors& tangents) {
   detail::check_like("jvp", "tangent", tangents, inputs);
   detail::Linearized at("jvp", f, inputs);
-  Tensors found = at.push_forward(tangents, true);
+  Tensors found = at.push_forward(tangents);
   return {at.values(), std::move(found)};
 }
 

@@ -21,9 +21,11 @@ struct SingleJvpResult {
 ///
 ///   const auto [y, dy] = jvp([](const Tensor& t) { return tanh(t); }, x, v);
 ///
-/// Computed with two backward passes (the gradient of u -> J'u is J), so it holds for every operation whose gradient
-/// can be differentiated, and costs about three evaluations of f, whatever the number of inputs. May be differentiated
-/// under a Tape, nested, and stand in a compiled function. The semantics are those of torch.autograd.functional.jvp.
+/// Computed forward, operation by operation, by the rules of their records: it costs about two evaluations of f beside
+/// the one that gives the values, whatever the number of inputs, and holds for every operation with a gradient (one
+/// without a rule of its own, such as a fused recurrent layer, is pushed through its gradient, which must then be
+/// differentiable). May be differentiated under a Tape, nested, and stand in a compiled function. The semantics are
+/// those of torch.autograd.functional.jvp.
 ///
 /// Throws ValueError for a null function, no inputs, and another number of tangents than inputs; ShapeError for a
 /// tangent that is not of its input's shape and gradient_dtype; DtypeError for inputs that are not floats.

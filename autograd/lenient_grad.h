@@ -12,4 +12,9 @@ inline Tensors lenient_grad(Tape& tape, const GradOf& of, std::span<const Tensor
   return lenient_grad(tape, {&of, 1}, wrt, options);
 }
 
+/// Derivatives of tensors along tangents of watched ones (undefined: zeros), in one sweep over what the tape recorded;
+/// undefined where no tangent arrives. May be asked again, and is recorded by a tape around this one.
+Tensors push_forward(Tape& tape, std::span<const Tensor> of, std::span<const Tensor> wrt,
+                     std::span<const Tensor> tangents);
+
 }  // namespace ferrite::detail

@@ -11,7 +11,6 @@
 
 namespace ferrite {
 namespace detail {
-
 namespace {
 
 /// The gradient of an operation as that of its composition, recorded as any other: for operations that are gradients of
@@ -38,6 +37,8 @@ Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
 }
 
 }  // namespace
+
+Tensors gradient_of(const Primitive& op, const Vjp& v) { return op.vjp ? op.vjp(v) : gradient_of_reference(op, v); }
 
 /// One backward walk over the entries of a record.
 class Walker {
@@ -91,14 +92,12 @@ class Walker {
   }
 
   void back(const Entry& e, const Tensors& arrived) {
-    static const Attrs none = Attrs();
     std::uint64_t wanted = 0;
     for (std::size_t i = 0; i < e.in_slots.size() && i < 64; ++i)
       if (e.in_slots[i]) wanted |= std::uint64_t{1} << i;
-    const Vjp v(e.attrs ? *e.attrs : none, e.in, e.in_specs, e.out, e.out_specs, {arrived.data(), arrived.size()},
-                wanted);
+    const Vjp v(e.applied(), {arrived.data(), arrived.size()}, wanted);
     const GradientOf context(*e.op, e.in_specs);
-    Tensors g = e.op->vjp ? e.op->vjp(v) : gradient_of_reference(*e.op, v);
+    Tensors g = gradient_of(*e.op, v);
     for (std::size_t i = 0; i < e.in_slots.size(); ++i) {
       if (!e.in_slots[i] || !g[i].defined()) continue;
       const Shape& shape = e.in_specs[i]->shape;
@@ -276,6 +275,19 @@ Tensors Tape::grad(const Tensor& of, const std::vector<Parameter>& wrt, GradOpti
 
 Tensors detail::lenient_grad(Tape& tape, std::span<const GradOf> of, std::span<const Tensor> wrt, GradOptions options) {
   return tape.grad_of_tensors(of, wrt, options);
+}
+
+Tensors detail::push_forward(Tape& tape, std::span<const Tensor> of, std::span<const Tensor> wrt,
+                             std::span<const Tensor> tangents) {
+  TapeRecord& record = *tape.record_;
+  InlineVector<std::uint32_t, 16> slots;
+  for (const Tensor& x : wrt) slots.push_back(record.slot_of(x));
+  if (tape.nested_) return record.push(of, {slots.data(), slots.size()}, tangents);
+  const Paused pause(record);
+  Tensors found = record.push(of, {slots.data(), slots.size()}, tangents);
+  for (Tensor& t : found)
+    if (t.defined()) t = t.unmarked();
+  return found;
 }
 
 std::function<Tensor(const Tensor&)> grad(std::function<Tensor(const Tensor&)> f) {

@@ -18,6 +18,8 @@ struct GradOptions;
 namespace detail {
 class TapeRecord;
 Tensors lenient_grad(Tape& tape, std::span<const GradOf> of, std::span<const Tensor> wrt, GradOptions options);
+Tensors push_forward(Tape& tape, std::span<const Tensor> of, std::span<const Tensor> wrt,
+                     std::span<const Tensor> tangents);
 }  // namespace detail
 
 /// One of several tensors that are differentiated together.
@@ -84,6 +86,7 @@ class Tape {
 
  private:
   friend Tensors detail::lenient_grad(Tape&, std::span<const GradOf>, std::span<const Tensor>, GradOptions);
+  friend Tensors detail::push_forward(Tape&, std::span<const Tensor>, std::span<const Tensor>, std::span<const Tensor>);
   void check_on_tape(std::span<const GradOf> of) const;
   Tensors grad_of_tensors(std::span<const GradOf> of, std::span<const Tensor> wrt, GradOptions options);
   Tensors walk_back(std::span<const GradOf> of, std::span<const std::uint32_t> slots, GradOptions options);

@@ -18,6 +18,11 @@ bool reads_value(std::uint8_t mask, std::size_t i) { return i >= 8 ? mask == 0xf
 
 }  // namespace
 
+Applied Entry::applied() const {
+  static const Attrs none = Attrs();
+  return {attrs ? *attrs : none, in, in_specs, out, out_specs};
+}
+
 // ---- leaves --------------------------------------------------------------------------------------------
 
 std::size_t Leaves::place(const void* variable) const {

@@ -67,6 +67,7 @@ struct Recorded {
   }
   static Block element_block(Dtype operand, const Attrs& attrs) { return Op::element_block(operand, of(attrs)); }
   static Tensors vjp(const Vjp& v) { return Op::vjp(v, of(v.attrs)); }
+  static Tensors jvp(const Jvp& j) { return Op::jvp(j, of(j.attrs)); }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
     Op::oracle(in, out, of(attrs));
   }
@@ -125,6 +126,22 @@ constexpr auto vjp_of() -> Tensors (*)(const Vjp&) {
   }
 }
 template <class Op>
+constexpr auto jvp_of() -> Tensors (*)(const Jvp&) {
+  if constexpr (requires { &Op::jvp; }) {
+    return &Recorded<Op>::jvp;
+  } else {
+    return nullptr;
+  }
+}
+template <class Op>
+constexpr Linearity linearity_of() {
+  if constexpr (requires { Op::linearity; }) {
+    return Op::linearity;
+  } else {
+    return Linearity::none;
+  }
+}
+template <class Op>
 constexpr auto reference_of() -> Tensors (*)(Inputs, const Attrs&) {
   if constexpr (requires { &Op::reference; }) {
     return &Recorded<Op>::reference;
@@ -180,6 +197,8 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .row_reduction = row_reduction_of<Op>(),
                                          .in_place = in_place_of<Op>(),
                                          .vjp = vjp_of<Op>(),
+                                         .jvp = jvp_of<Op>(),
+                                         .linearity = linearity_of<Op>(),
                                          .reads = reads_of<Op>(),
                                          .onnx = Op::onnx,
                                          .stablehlo = Op::stablehlo,

@@ -150,13 +150,17 @@ Cost cost_of(const Primitive& op, std::span<const Spec> in, std::span<const Spec
   return cost;
 }
 
-const Tensor& Vjp::undefined() {
+const Tensor& Applied::undefined() {
   static const Tensor none;
   return none;
 }
 
 Tensor Vjp::grad_or_zeros(std::size_t i) const {
   return grads_[i].defined() ? grads_[i] : zeros(out_spec(i).shape, gradient_dtype(out_spec(i).dtype));
+}
+
+Tensor Jvp::tangent_or_zeros(std::size_t i) const {
+  return tangents_[i].defined() ? tangents_[i] : zeros(in_spec(i).shape, gradient_dtype(in_spec(i).dtype));
 }
 
 namespace detail {

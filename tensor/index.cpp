@@ -20,4 +20,12 @@ Tensor at(const Tensor& x, std::initializer_list<Index> index) {
   return y;
 }
 
+Tensor Tensor::element(std::int64_t i) const {
+  if (rank() == 0)
+    throw ShapeError("x[" + std::to_string(i) + "]: " + spec().str() + " has no axes; item() reads its value");
+  if (i < -shape()[0] || i >= shape()[0])
+    throw ShapeError("x[" + std::to_string(i) + "]: there is no such element along the first axis of " + spec().str());
+  return select(*this, 0, i);
+}
+
 }  // namespace ferrite

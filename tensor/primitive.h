@@ -73,13 +73,13 @@ inline constexpr Reads reads_all{0xff, 0xff};
 
 }  // namespace detail
 
-/// One application as its vector-Jacobian product sees it. Shapes and dtypes of all operands and results are
-/// known; values only of those that the operation's `reads` names.
-class Vjp {
+/// One application as its derivatives see it. Shapes and dtypes of all operands and results are known; values only of
+/// those that the operation's `reads` names.
+class Applied {
  public:
-  Vjp(const Attrs& a, std::span<const Tensor> in, std::span<const Spec* const> in_specs, std::span<const Tensor> out,
-      std::span<const Spec* const> out_specs, std::span<const Tensor> grads, std::uint64_t wanted)
-      : attrs(a), in_(in), in_specs_(in_specs), out_(out), out_specs_(out_specs), grads_(grads), wanted_(wanted) {}
+  Applied(const Attrs& a, std::span<const Tensor> in, std::span<const Spec* const> in_specs,
+          std::span<const Tensor> out, std::span<const Spec* const> out_specs)
+      : attrs(a), in_(in), in_specs_(in_specs), out_(out), out_specs_(out_specs) {}
 
   const Attrs& attrs;
 
@@ -89,13 +89,6 @@ class Vjp {
   const Spec& in_spec(std::size_t i) const { return *in_specs_[i]; }
   const Tensor& out(std::size_t i = 0) const { return out_.empty() ? undefined() : out_[i]; }
   const Spec& out_spec(std::size_t i = 0) const { return *out_specs_[i]; }
-  /// Cotangent of an output, of its shape and gradient_dtype. Undefined where nothing reached that output (only
-  /// possible for operations with several outputs).
-  const Tensor& grad(std::size_t i = 0) const { return grads_[i]; }
-  /// The same with zeros for what nothing reached: of the output's gradient_dtype.
-  Tensor grad_or_zeros(std::size_t i) const;
-  /// Whether the gradient of this input is needed at all.
-  bool wants(std::size_t i) const { return i >= 64 || (wanted_ >> i & 1) != 0; }
 
  private:
   /// What stands for a value that the operation does not read.
@@ -105,8 +98,46 @@ class Vjp {
   std::span<const Spec* const> in_specs_;
   std::span<const Tensor> out_;
   std::span<const Spec* const> out_specs_;
+};
+
+/// One application as its vector-Jacobian product sees it.
+class Vjp : public Applied {
+ public:
+  Vjp(const Applied& application, std::span<const Tensor> grads, std::uint64_t wanted)
+      : Applied(application), grads_(grads), wanted_(wanted) {}
+
+  /// Cotangent of an output, of its shape and gradient_dtype. Undefined where nothing reached that output (only
+  /// possible for operations with several outputs).
+  const Tensor& grad(std::size_t i = 0) const { return grads_[i]; }
+  /// The same with zeros for what nothing reached: of the output's gradient_dtype.
+  Tensor grad_or_zeros(std::size_t i) const;
+  /// Whether the gradient of this input is needed at all.
+  bool wants(std::size_t i) const { return i >= 64 || (wanted_ >> i & 1) != 0; }
+
+ private:
   std::span<const Tensor> grads_;
   std::uint64_t wanted_;
+};
+
+/// One application as its Jacobian-vector product sees it.
+class Jvp : public Applied {
+ public:
+  Jvp(const Applied& application, std::span<const Tensor> tangents) : Applied(application), tangents_(tangents) {}
+
+  /// Derivative of an operand along the direction, of its shape and gradient_dtype. Undefined: zeros.
+  const Tensor& tangent(std::size_t i) const { return tangents_[i]; }
+  /// The same with zeros in place of an undefined one: of the operand's gradient_dtype.
+  Tensor tangent_or_zeros(std::size_t i) const;
+
+ private:
+  std::span<const Tensor> tangents_;
+};
+
+/// Where an operation is linear: its derivative along a direction then is itself.
+enum class Linearity : std::uint8_t {
+  none,
+  together,  ///< in all its floats at once: f(a x, a y) = a f(x, y)
+  in_each,   ///< in each operand while the others stay: f(a x, y) = a f(x, y)
 };
 
 namespace detail {
@@ -191,6 +222,10 @@ struct Primitive {
   /// By output: `eval` may write it into the buffer of this input, where nobody reads that afterwards. Empty: none.
   std::span<const std::uint8_t> in_place{};
   Tensors (*vjp)(const Vjp&) = nullptr;  ///< null: not differentiable
+  /// The derivative of the results along tangents of the operands; an undefined one is zeros. Null: that of its
+  /// linearity, of a pointwise operation by its `vjp`, whose Jacobian is diagonal; else the transpose of its `vjp`.
+  Tensors (*jvp)(const Jvp&) = nullptr;
+  Linearity linearity = Linearity::none;
   detail::Reads reads{};
   std::string_view onnx{};
   std::string_view stablehlo{};

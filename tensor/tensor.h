@@ -1,5 +1,6 @@
 #pragma once
 /// Tensors: immutable handles to strided views of shared storage.
+#include <concepts>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -119,6 +120,12 @@ class Tensor {
   template <class T = float>
   T item() const;
 
+  /// x[i]: the i-th element of the first axis, without that axis, as a view; a negative i counts from the end, and
+  /// x[i][j] goes on. Differentiable, as every operation. `at` (tensor/index.h) takes ranges and several axes. Throws
+  /// ShapeError for a tensor of rank 0 and for an i outside of the axis.
+  template <std::integral I>
+  requires(!std::same_as<I, bool>) Tensor operator[](I i) const { return element(static_cast<std::int64_t>(i)); }
+
   /// Reads like NumPy's: nested brackets, aligned columns, long axes shortened.
   std::string str() const;
 
@@ -166,6 +173,7 @@ class Tensor {
       throw_undefined();
     return impl_;
   }
+  Tensor element(std::int64_t i) const;
   [[noreturn]] static void throw_undefined();
   void check_readable(Dtype wanted, bool want_contiguous, const char* where) const;
   template <class T>

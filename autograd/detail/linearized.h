@@ -19,16 +19,13 @@ class Linearized {
   /// J'u for cotangents of the values; an undefined one counts as zeros. Once `last` is given, nothing more may be
   /// asked for.
   Tensors pull_back(const Tensors& cotangents, bool last = false);
-  /// J v for tangents of the inputs.
-  Tensors push_forward(const Tensors& tangents, bool last = false);
+  /// J v for tangents of the inputs; an undefined one counts as zeros.
+  Tensors push_forward(const Tensors& tangents);
 
  private:
-  void transpose();
-
   Tape tape_;
   Tensors variables_, values_;
   std::vector<std::size_t> floats_;  ///< the values that have a gradient
-  Tensors cotangents_, gradients_;   ///< u and J'u, as functions of which J is the gradient
 };
 
 /// Throws ShapeError unless every tensor has the shape and gradient_dtype of its counterpart, ValueError unless there

@@ -27,7 +27,12 @@ struct Entry {
   std::span<const Spec*> out_specs;
   std::span<Tensor> in;  ///< undefined where not read; empty where none is
   std::span<Tensor> out;
+
+  Applied applied() const;
 };
+
+/// The gradients of the operands of an application: by the operation's rule, or as those of its composition.
+Tensors gradient_of(const Primitive& op, const Vjp& v);
 
 /// Which value a parameter had, told without holding it: an optimiser may update in place what a tape is done with.
 class Seen {
@@ -94,6 +99,8 @@ class TapeRecord final : public Recorder, public std::enable_shared_from_this<Ta
 
   /// Cotangents of the given slots (undefined where nothing arrived).
   Tensors walk(std::span<const GradOf> of, std::span<const std::uint32_t> wrt, bool retain);
+  /// Derivatives of tensors along tangents of the given slots (undefined where nothing arrived).
+  Tensors push(std::span<const Tensor> of, std::span<const std::uint32_t> wrt, std::span<const Tensor> tangents);
 
  private:
   friend class Walker;

@@ -22,6 +22,7 @@ struct Concat {
   using Attributes = AxisAttrs;
   static constexpr auto name = "concat", onnx = "Concat", stablehlo = "concatenate";
   static constexpr auto summary = "joins along an axis";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& attrs) {
     if (in.size() == 0) throw_shape(name, "nothing to join");
@@ -82,6 +83,7 @@ struct Stack {
   using Attributes = AxisAttrs;
   static constexpr auto name = "stack", onnx = "", stablehlo = "";
   static constexpr auto summary = "joins along a new axis";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& attrs) {
     if (in.size() == 0) throw_shape(name, "nothing to join");
@@ -178,6 +180,7 @@ struct Pad {
     for (int i = 0; i < before.rank(); ++i) g = slice(g, i, -before[i], -before[i] + v.in_spec(0).shape[i]);
     return {g};
   }
+  static Tensors jvp(const Jvp& j, const Attributes& attrs) { return {pad(j.tangent(0), attrs.before, attrs.after)}; }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     for (double& y : out[0].values) y = attrs.value.real();
     for_each_index(in[0].shape, [&](const Shape& i) {

@@ -5,16 +5,12 @@
 #include <numbers>
 
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/ops/detail/groups.h"
 
 namespace ferrite {
 namespace detail {
 namespace {
-
-void check_float(const Tensor& x, std::string_view where) {
-  if (!is_float(x.dtype()))
-    throw_dtype(where, "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
-}
 
 double count(const Shape& shape, const Shape& axes) {
   double n = 1;
@@ -214,12 +210,7 @@ struct LayerNorm {
   }
 };
 
-/// Of functions of one number.
-template <class F>
-void map_oracle(std::span<const Dense> in, std::span<Dense> out, F f) {
-  std::transform(in[0].values.begin(), in[0].values.end(), out[0].values.begin(), f);
-}
-std::vector<Sample> numbers() { return {{.inputs = {{{3, 5}}}, .range = {-20, 20}}, {.inputs = {{{}}}}}; }
+std::vector<Sample> wide_numbers() { return {{.inputs = {{{3, 5}}}, .range = {-20, 20}}, {.inputs = {{{}}}}}; }
 
 struct GeluTanh {
   static constexpr auto name = "gelu_tanh", onnx = "Gelu";
@@ -236,7 +227,7 @@ struct GeluTanh {
       return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
     });
   }
-  static std::vector<Sample> samples() { return numbers(); }
+  static std::vector<Sample> samples() { return wide_numbers(); }
 };
 
 struct Silu {
@@ -247,7 +238,7 @@ struct Silu {
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     map_oracle(in, out, [](double x) { return x / (1 + std::exp(-x)); });
   }
-  static std::vector<Sample> samples() { return numbers(); }
+  static std::vector<Sample> samples() { return wide_numbers(); }
 };
 
 struct LogSigmoid {
@@ -258,7 +249,7 @@ struct LogSigmoid {
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     map_oracle(in, out, [](double x) { return -std::log1p(std::exp(-x)); });
   }
-  static std::vector<Sample> samples() { return numbers(); }
+  static std::vector<Sample> samples() { return wide_numbers(); }
 };
 
 struct Affine {

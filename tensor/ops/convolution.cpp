@@ -57,6 +57,17 @@ void check_bias(std::string_view where, Inputs in, std::int64_t channels) {
 }
 
 /// The gradient of a bias: sums over images and positions.
+/// Linear in the first operand, and in weights and bias together: f is the operation.
+template <class F>
+Tensors convolution_jvp(const Jvp& j, const ConvolutionAttrs& a, const F& f) {
+  Tensor total;
+  if (j.tangent(0).defined()) total = f(j.tangent(0), j.in(1), Tensor(), a);
+  const bool bias = j.inputs() > 2 && j.tangent(2).defined();
+  if (!j.tangent(1).defined() && !bias) return {total};
+  const Tensor rest = f(j.in(0), j.tangent_or_zeros(1), bias ? j.tangent(2) : Tensor(), a);
+  return {total.defined() ? total + rest : rest};
+}
+
 Tensor bias_gradient(const Tensor& grad) {
   Shape axes{0};
   for (int i = 2; i < grad.rank(); ++i) axes.push_back(i);
@@ -123,6 +134,7 @@ struct Convolution {
     if (v.inputs() > 2 && v.wants(2)) g[2] = bias_gradient(v.grad());
     return g;
   }
+  static Tensors jvp(const Jvp& j, const Attributes& a) { return convolution_jvp(j, a, convolution); }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     each_meeting(
         in[0].shape, out[0].shape, space(in[1].shape), a,
@@ -180,6 +192,7 @@ struct ConvolutionTransposed {
     if (v.inputs() > 2 && v.wants(2)) g[2] = bias_gradient(v.grad());
     return g;
   }
+  static Tensors jvp(const Jvp& j, const Attributes& a) { return convolution_jvp(j, a, convolution_transposed); }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     each_meeting(
         out[0].shape, in[0].shape, space(in[1].shape), a,
@@ -202,6 +215,7 @@ struct ConvolutionWeights {
   using Attributes = ConvolutionAttrs;
   static constexpr auto name = "convolution_weights", onnx = "", stablehlo = "convolution";
   static constexpr auto summary = "the gradient of convolution by its weights: sums of y times what each tap reads";
+  static constexpr Linearity linearity = Linearity::in_each;
   static constexpr Reads reads = reads_inputs;
 
   static Specs infer(Inputs in, const Attributes& a) {

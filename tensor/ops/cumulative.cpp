@@ -83,6 +83,7 @@ struct Cumsum {
   using Attributes = RunningAttrs;
   static constexpr auto name = "cumsum", onnx = "CumSum", stablehlo = "";
   static constexpr auto summary = "sum of all elements up to each along an axis, in f64; i64 for bool and i32";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& attrs) { return infer_running(name, in, attrs); }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {

@@ -7,6 +7,7 @@
 #include "ferrite/tensor/fft.h"
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/ops/detail/fft_plans.h"
 #include "ferrite/tensor/threads.h"
 
@@ -14,16 +15,12 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-void check_float(std::string_view where, const Tensor& x) {
-  if (!is_float(x.dtype()))
-    throw_dtype(where, "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
-}
 void check_signal(std::string_view where, const Tensor& x) {
-  check_float(where, x);
+  check_float(x, where);
   if (x.rank() < 1) throw_shape(where, "the signal needs an axis: " + x.shape().str());
 }
 void check_complex(std::string_view where, const Tensor& x) {
-  check_float(where, x);
+  check_float(x, where);
   if (x.rank() < 2 || x.shape()[-1] != 2)
     throw_shape(where, "the last axis must hold real and imaginary parts, got " + x.shape().str() +
                            "; stack them along a last axis of extent 2");
@@ -86,6 +83,7 @@ struct Rfft {
   static constexpr auto summary =
       "scale * discrete Fourier transform of the last axis, [..., n] -> [..., n / 2 + 1, 2]; frequencies other than 0 "
       "and n / 2 times inner";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes&) {
     check_signal(name, in[0]);
@@ -146,6 +144,7 @@ struct Irfft {
       "scale * sum of X_k e^(2 pi i j k / n), [..., n / 2 + 1, 2] -> [..., n]; real parts, frequencies other than 0 "
       "and "
       "n / 2 times inner";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& a) {
     check_complex(name, in[0]);
@@ -214,6 +213,7 @@ struct Fft {
   static constexpr auto summary =
       "scale * discrete Fourier transform of complex numbers, [..., n, 2] -> [..., n, 2]; inverse: with conjugate "
       "roots";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes&) {
     check_complex(name, in[0]);

@@ -1,6 +1,7 @@
 /// Overlapping frames of a signal, and their sum: each the other's adjoint.
 #include "ferrite/tensor/extents.h"
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/signal.h"
 
 namespace ferrite {
@@ -20,10 +21,6 @@ void check_positive(std::string_view where, std::string_view what, std::int64_t 
   if (n < 1)
     throw ValueError(std::string(where) + ": the " + std::string(what) + " must be positive, got " + std::to_string(n));
 }
-void check_float(std::string_view where, const Tensor& x) {
-  if (!is_float(x.dtype()))
-    throw_dtype(where, "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
-}
 
 /// Where the elements of frames come from [frames * size].
 Tensor positions(std::int64_t frames, std::int64_t size, std::int64_t hop) {
@@ -38,9 +35,10 @@ struct Framed {
   static constexpr auto name = "frame", onnx = "", stablehlo = "";
   static constexpr auto summary =
       "`size` elements from 0, hop, 2 hop, ... of the last axis, [..., L] -> [..., T, size]";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& a) {
-    check_float(name, in[0]);
+    check_float(in[0], name);
     check_positive(name, "size", a.size);
     check_positive(name, "hop", a.hop);
     Spec s = in[0].spec();
@@ -94,9 +92,10 @@ struct OverlapAdd {
   using Attributes = OverlapAttrs;
   static constexpr auto name = "overlap_add", onnx = "", stablehlo = "";
   static constexpr auto summary = "frames added up, each hop behind the one before, [..., T, size] -> [..., length]";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& a) {
-    check_float(name, in[0]);
+    check_float(in[0], name);
     check_positive(name, "hop", a.hop);
     Spec s = in[0].spec();
     if (s.shape.rank() < 2 || s.shape[-1] < 1 || s.shape[-2] < 1)

@@ -15,6 +15,7 @@ struct IndexSelect {
   using Attributes = IndexAttrs;
   static constexpr auto name = "index_select", onnx = "Gather", stablehlo = "gather";
   static constexpr auto summary = "slices of x chosen by a rank-1 index along an axis";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr Reads reads{0b10, 0};
 
   static Specs infer(Inputs in, const Attributes& attrs) {
@@ -66,6 +67,7 @@ struct Gather {
   using Attributes = IndexAttrs;
   static constexpr auto name = "gather", onnx = "GatherElements", stablehlo = "gather";
   static constexpr auto summary = "out[i][j] = x[index[i][j]][j] for axis 0, and so on";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr Reads reads{0b10, 0};
 
   static Specs infer(Inputs in, const Attributes& attrs) {
@@ -111,6 +113,7 @@ struct ScatterAdd {
   using Attributes = IndexAttrs;
   static constexpr auto name = "scatter_add", onnx = "ScatterElements", stablehlo = "scatter";
   static constexpr auto summary = "x with the source's elements added at an index along an axis, in row-major order";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr Reads reads{0b10, 0};
 
   static Specs infer(Inputs in, const Attributes& attrs) {

@@ -111,6 +111,10 @@ struct Cast {
     if (!has_gradient(from)) return {Tensor()};
     return {cast(v.grad(), gradient_dtype(from))};
   }
+  static Tensors jvp(const Jvp& j, const Attributes& attrs) {
+    if (!has_gradient(attrs.dtype)) return {Tensor()};
+    return {cast(j.tangent(0), gradient_dtype(attrs.dtype))};
+  }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     const Dtype to = attrs.dtype;
     for (std::size_t i = 0; i < in[0].values.size(); ++i) {

@@ -111,6 +111,7 @@ struct PlaneGather {
   using Attributes = PlaneAttrs;
   static constexpr auto name = "plane_gather", onnx = "GatherElements", stablehlo = "gather";
   static constexpr auto summary = "elements of planes [N, C, ...] at places in them";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr Reads reads{0b10, 0};
 
   static Specs infer(Inputs in, const Attributes&) {
@@ -150,6 +151,7 @@ struct PlaneScatter {
   using Attributes = PlaneAttrs;
   static constexpr auto name = "plane_scatter", onnx = "ScatterElements", stablehlo = "scatter";
   static constexpr auto summary = "planes of zeros with elements added, or put, at places in them";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr Reads reads{0b10, 0};
 
   static Specs infer(Inputs in, const Attributes& a) {

@@ -14,6 +14,7 @@ struct PoolSum {
   using Attributes = PoolAttrs;
   static constexpr auto name = "pool_sum", onnx = "AveragePool", stablehlo = "";
   static constexpr auto summary = "the sum of every window, rows before columns";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& a) {
     check_pooled(name, in[0], {&a.kernel, &a.stride, &a.before, &a.dilation, &a.size});
@@ -45,6 +46,7 @@ struct PoolSpread {
   using Attributes = PoolAttrs;
   static constexpr auto name = "pool_spread", onnx = "", stablehlo = "";
   static constexpr auto summary = "the adjoint of pool_sum: every element is added to all that its window holds";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& a) {
     check_pooled(name, in[0], {&a.kernel, &a.stride, &a.before, &a.dilation, &a.size, &a.space});

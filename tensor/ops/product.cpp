@@ -55,6 +55,7 @@ void fold_lead(Batch& a) {
 struct MatMul {
   static constexpr auto name = "matmul", onnx = "MatMul", stablehlo = "dot_general";
   static constexpr auto summary = "matrix product of the last two axes, leading axes broadcast";
+  static constexpr Linearity linearity = Linearity::in_each;
   static constexpr Reads reads = reads_inputs;
   static constexpr Effects effects{};  // operands are read where they lie, and the room of a thread is taken once
 

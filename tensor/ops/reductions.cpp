@@ -99,6 +99,7 @@ struct Sum {
   using Attributes = ReductionAttrs;
   static constexpr auto name = "sum", onnx = "ReduceSum", stablehlo = "reduce";
   static constexpr auto summary = "sum over axes; i64 for bool and i32; 0 for no elements";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& attrs) { return infer_total(name, in, attrs); }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {

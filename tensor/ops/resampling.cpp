@@ -91,6 +91,7 @@ struct Resample {
   using Attributes = ResampleAttrs;
   static constexpr auto name = "resample", onnx = "Resize", stablehlo = "";
   static constexpr auto summary = "an axis at another extent: mode 0 nearest, 1 nearest-exact, 2 linear, 3 cubic";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& a) {
     check_resample(name, in[0], a, a.from);
@@ -151,6 +152,7 @@ struct ResampleGradient {
   using Attributes = ResampleAttrs;
   static constexpr auto name = "resample_gradient", onnx = "", stablehlo = "";
   static constexpr auto summary = "the adjoint of resample: every place is added to what it reads, by its weights";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& a) {
     check_resample(name, in[0], a, a.to);

@@ -92,6 +92,7 @@ struct UnfoldWindows {
   using Attributes = UnfoldAttrs;
   static constexpr auto name = "unfold_windows", onnx = "", stablehlo = "";
   static constexpr auto summary = "windows of x [N, C, ...] as columns [N, C elements of a window, windows]";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& a) {
     check_unfolding(name, in[0], a);
@@ -139,6 +140,7 @@ struct FoldWindows {
   static constexpr auto name = "fold_windows", onnx = "Col2Im", stablehlo = "";
   static constexpr auto summary =
       "the adjoint of unfold_windows: columns added up where they come from, taps ascending";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& a) {
     check_unfolding(name, in[0], a);
@@ -181,6 +183,7 @@ struct UnfoldAxis {
   using Attributes = UnfoldAxisAttrs;
   static constexpr auto name = "unfold_axis", onnx = "", stablehlo = "";
   static constexpr auto summary = "windows along an axis, their elements as a new last axis; a view";
+  static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& a) {
     Spec s = in[0].spec();

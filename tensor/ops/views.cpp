@@ -48,6 +48,7 @@ struct Reshape {
   using Attributes = ShapeAttrs;
   static constexpr auto name = "reshape", onnx = "Reshape", stablehlo = "reshape";
   static constexpr auto summary = "the elements in row-major order in another shape; a view where strides allow";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) {
@@ -74,6 +75,7 @@ struct Reshape {
 struct Contiguous {
   static constexpr auto name = "contiguous", onnx = "Identity", stablehlo = "";
   static constexpr auto summary = "the same values, row-major without gaps";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const NoAttrs&) { return {in[0].spec()}; }
@@ -112,6 +114,7 @@ struct Permute {
   using Attributes = PermuteAttrs;
   static constexpr auto name = "permute", onnx = "Transpose", stablehlo = "transpose";
   static constexpr auto summary = "axis i of the result is axis order[i]";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) {
@@ -153,6 +156,7 @@ struct Expand {
   using Attributes = ShapeAttrs;
   static constexpr auto name = "expand", onnx = "Expand", stablehlo = "broadcast_in_dim";
   static constexpr auto summary = "repeats axes of extent 1 and new leading axes, without copying";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) {

@@ -12,6 +12,7 @@ struct Slice {
   using Attributes = SliceAttrs;
   static constexpr auto name = "slice", onnx = "Slice", stablehlo = "slice";
   static constexpr auto summary = "count elements from begin along an axis, step apart";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) {
@@ -101,6 +102,7 @@ struct Select {
   using Attributes = SelectAttrs;
   static constexpr auto name = "select", onnx = "Gather", stablehlo = "";
   static constexpr auto summary = "one index along an axis, which is dropped";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) {
@@ -147,6 +149,7 @@ struct Unbind {
   using Attributes = AxisAttrs;
   static constexpr auto name = "unbind", onnx = "Split", stablehlo = "";
   static constexpr auto summary = "the slices along an axis, the axis dropped; all views";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) {
@@ -197,6 +200,7 @@ struct Split {
   using Attributes = SplitAttrs;
   static constexpr auto name = "split", onnx = "Split", stablehlo = "";
   static constexpr auto summary = "pieces of a size along an axis, the last one smaller; all views";
+  static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
 
   static Specs infer(Inputs in, const Attributes& attrs) {

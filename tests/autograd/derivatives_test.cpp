@@ -7,6 +7,9 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/autograd/value_and_grad.h"
 #include "ferrite/compile/compile.h"
+#include "ferrite/compile/tracer.h"
+#include "ferrite/tensor/convolution.h"
+#include "ferrite/tensor/cumulative.h"
 #include "support/compare.h"
 
 using namespace ferrite;
@@ -70,6 +73,87 @@ BOOST_AUTO_TEST_CASE(empty_and_constant_functions) {
   const Tensor s = full({}, 3.0, Dtype::f64);
   BOOST_TEST(jacobian([](const Tensor& t) { return t * t; }, s).item<double>() == 6);
   BOOST_TEST(hessian([](const Tensor& t) { return t * t * t; }, s).item<double>() == 18);
+}
+
+/// What the program of a function and its jvp applies.
+std::vector<std::string> operations_of_jvp(const Many& f, const Tensors& in) {
+  const std::size_t n = in.size();
+  std::vector<Spec> specs;
+  for (int twice = 0; twice < 2; ++twice)
+    for (const Tensor& x : in) specs.push_back(x.spec());
+  const Graph g = trace(
+      [&](In all) {
+        Tensors x, v;
+        for (std::size_t i = 0; i < n; ++i) x.push_back(all[i]), v.push_back(all[n + i]);
+        return jvp(f, x, v).tangents;
+      },
+      std::span<const Spec>(specs));
+  std::vector<std::string> names;
+  for (const Graph::Node& node : g.nodes) names.emplace_back(node.op->name);
+  return names;
+}
+
+BOOST_AUTO_TEST_CASE(a_jvp_applies_the_rules_of_the_records) {
+  using Names = std::vector<std::string>;
+  const Tensor x = draw({3}, 40), y = draw({3}, 41), m = draw({2, 3}, 42);
+  const auto of = [](const One& f) { return [f](In t) { return Tensors{f(t[0])}; }; };
+  BOOST_TEST(operations_of_jvp(of([](const Tensor& t) { return flip(cumsum(t, 0), {0}); }), {x}) ==
+                 (Names{"cumsum", "slice", "cumsum", "slice"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(operations_of_jvp(
+                 [](In t) {
+                   return Tensors{concat({t[0], t[1]}, 0)};
+                 },
+                 {x, y}) == (Names{"concat", "concat"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(operations_of_jvp(of([](const Tensor& t) { return pad(t, {1}, {2}, 7); }), {x}) == (Names{"pad", "pad"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(operations_of_jvp([](In t) { return Tensors{matmul(t[0], t[1])}; }, {m, transpose(m)}) ==
+                 (Names{"matmul", "matmul", "matmul", "add"}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_jvp_of_several_results_takes_zeros_for_what_has_no_tangent) {
+  const Tensor x = draw({5}, 43), v = draw({5}, 44), w = draw({5}, 45);
+  // Only one piece and one operand of each operation depend on x.
+  const Many f = [&](In t) {
+    const Tensors pieces = split(t[0], 2, 0);
+    return Tensors{concat({pieces[1], slice(w, 0, 0, 2), w}, 0), stack({w, t[0]}, 1), pieces[2]};
+  };
+  const JvpResult r = jvp(f, {x}, {v});
+  BOOST_TEST(identical(r.tangents[0], concat({slice(v, 0, 2, 4), zeros({7}, Dtype::f64)}, 0)));
+  BOOST_TEST(identical(r.tangents[1], stack({zeros({5}, Dtype::f64), v}, 1)));
+  BOOST_TEST(identical(r.tangents[2], slice(v, 0, 4, 5)));
+}
+
+BOOST_AUTO_TEST_CASE(a_jvp_through_types_that_are_only_stored_is_of_their_gradients_type) {
+  const Tensor x = draw({4}, 46, Dtype::f32), v = draw({4}, 47, Dtype::f32);
+  for (const Dtype stored : {Dtype::bf16, Dtype::f16}) {
+    const auto [y, dy] = jvp(
+        [&](const Tensor& t) {
+          return cast(reshape(cast(t, stored), {2, 2}), Dtype::f32) * 3;
+        },
+        x, v);
+    BOOST_TEST(identical(y, reshape(cast(cast(x, stored), Dtype::f32), {2, 2}) * 3));
+    BOOST_TEST(identical(dy, reshape(v, {2, 2}) * 3));
+    BOOST_TEST(identical(jvp([&](const Tensor& t) { return cast(t, stored); }, x, v).tangent, v));
+  }
+  const JvpResult whole = jvp([](In t) { return Tensors{cast(t[0] * 9, Dtype::i64)}; }, {x}, {v});
+  BOOST_TEST((whole.tangents[0].spec() == Spec{{4}, gradient_dtype(Dtype::i64)}));
+}
+
+BOOST_AUTO_TEST_CASE(a_jvp_of_convolutions_takes_each_operand_and_the_bias) {
+  const Tensor x = draw({2, 3, 6}, 48), w = draw({4, 3, 3}, 49), b = draw({4}, 50);
+  const auto f = [](const Tensor& p, const Tensor& q, const Tensor& c) { return conv1d(p, q, c, {.padding = {1}}); };
+  const Tensor dx = draw({2, 3, 6}, 51), dw = draw({4, 3, 3}, 52), db = draw({4}, 53), none = zeros({4}, Dtype::f64);
+  const auto along = [&](const Tensors& v) {
+    return jvp([&](In t) { return Tensors{f(t[0], t[1], t[2])}; }, {x, w, b}, v).tangents[0];
+  };
+  const Tensor no_x = zeros(x.shape(), Dtype::f64), no_w = zeros(w.shape(), Dtype::f64);
+  BOOST_TEST(within(along({dx, dw, db}), f(dx, w, none) + f(x, dw, db), 1e-14));
+  BOOST_TEST(within(along({no_x, no_w, db}), f(no_x, w, db), 1e-15));
+  BOOST_TEST(within(jvp([&](const Tensor& c) { return f(x, w, c); }, b, db).tangent, f(no_x, w, db), 1e-15));
+  BOOST_TEST(within(jvp([&](const Tensor& q) { return f(x, q, b); }, w, dw).tangent, f(x, dw, none), 1e-15));
 }
 
 BOOST_AUTO_TEST_CASE(hessians_of_a_quadratic_form) {

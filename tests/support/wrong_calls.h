@@ -12,19 +12,23 @@ struct WrongCall {
   std::string sentence;
 };
 
+/// The message of what a call throws: "nothing" where it throws nothing, and that of another error with a word before
+/// it.
+template <class Error>
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return e.what();
+  } catch (const std::exception& e) {
+    return std::string("another error: ") + e.what();
+  }
+  return "nothing";
+}
+
 template <class Error>
 void check_refused(const std::vector<WrongCall>& calls) {
-  for (const WrongCall& wrong : calls) {
-    std::string said = "nothing";
-    try {
-      wrong.call();
-    } catch (const Error& e) {
-      said = e.what();
-    } catch (const std::exception& e) {
-      said = std::string("another error: ") + e.what();
-    }
-    BOOST_TEST(said == wrong.sentence);
-  }
+  for (const WrongCall& wrong : calls) BOOST_TEST(message_of<Error>(wrong.call) == wrong.sentence);
 }
 
 }  // namespace support

@@ -1,12 +1,10 @@
 // Convolutions: what is refused and in which words, and bits that depend on neither batch nor threads.
 #include "ferrite/tensor/convolution.h"
 
-#include <boost/test/unit_test.hpp>
-#include <functional>
-
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/threads.h"
+#include "support/wrong_calls.h"
 
 using namespace ferrite;
 
@@ -14,17 +12,6 @@ namespace {
 
 Tensor some(const Shape& shape, std::uint64_t stream, Dtype dtype = Dtype::f32) {
   return uniform(shape, {.seed = 17, .stream = stream}, -1, 1, dtype);
-}
-
-/// The message of what a call throws, or "".
-template <class E>
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "";
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
@@ -80,7 +67,7 @@ BOOST_AUTO_TEST_CASE(shapes_that_do_not_fit_are_refused) {
        },
        "conv_transpose1d: nothing is left of axis 2: [2, 6, 1] with padding [2]"},
   };
-  for (const auto& [call, message] : calls) BOOST_TEST(message_of<ShapeError>(call) == message);
+  for (const auto& [call, message] : calls) BOOST_TEST(support::message_of<ShapeError>(call) == message);
 }
 
 BOOST_AUTO_TEST_CASE(values_that_no_option_allows_are_refused) {
@@ -106,10 +93,10 @@ BOOST_AUTO_TEST_CASE(values_that_no_option_allows_are_refused) {
        },
        "conv_transpose1d: groups must divide the number of channels, got 4 groups of 6"},
   };
-  for (const auto& [call, message] : calls) BOOST_TEST(message_of<ValueError>(call) == message);
-  BOOST_TEST(message_of<DtypeError>([&] { (void)conv1d(cast(x, Dtype::f64), w); }) ==
+  for (const auto& [call, message] : calls) BOOST_TEST(support::message_of<ValueError>(call) == message);
+  BOOST_TEST(support::message_of<DtypeError>([&] { (void)conv1d(cast(x, Dtype::f64), w); }) ==
              "conv1d: dtypes differ: f64[2, 4, 9] and f32[6, 4, 3]; cast one of them");
-  BOOST_TEST(message_of<DtypeError>([&] { (void)conv1d(cast(x, Dtype::i64), w); }) ==
+  BOOST_TEST(support::message_of<DtypeError>([&] { (void)conv1d(cast(x, Dtype::i64), w); }) ==
              "conv1d: dtype i64 is not supported; cast to a float");
 }
 

@@ -8,6 +8,7 @@
 #include "ferrite/tensor/allclose.h"
 #include "ferrite/tensor/index.h"
 #include "support/compare.h"
+#include "support/wrong_calls.h"
 
 using namespace ferrite;
 using support::identical;
@@ -16,19 +17,6 @@ using support::says;
 namespace {
 
 Tensor of(std::initializer_list<double> values) { return Tensor::from(values); }
-
-/// Every wrong call and the whole sentence that it gets.
-struct Wrong {
-  std::function<void()> call;
-  std::string sentence;
-};
-void check(const std::vector<Wrong>& cases) {
-  for (const Wrong& w : cases)
-    BOOST_CHECK_EXCEPTION(w.call(), Error, [&](const Error& e) {
-      BOOST_TEST(std::string(e.what()) == w.sentence);
-      return true;
-    });
-}
 
 }  // namespace
 
@@ -85,7 +73,7 @@ BOOST_AUTO_TEST_CASE(vectors_and_back) {
 BOOST_AUTO_TEST_CASE(wrong_lists) {
   const Tensors one = {of({1, 2})}, two = {of({1, 2}), Tensor()}, none(1);
   const std::vector<Parameter> p = {Parameter("a", of({1, 2}))};
-  check({
+  support::check_refused<Error>({
       {[&] { (void)lists::add(one, two); }, "lists::add: the lists have different lengths: 1 and 2"},
       {[&] { (void)lists::sub(two, one); }, "lists::sub: the lists have different lengths: 2 and 1"},
       {[&] { (void)lists::dot(one, two); }, "lists::dot: the lists have different lengths: 1 and 2"},
@@ -133,7 +121,7 @@ BOOST_AUTO_TEST_CASE(close_tensors) {
   BOOST_TEST(allclose(reshape(x, {1, 3}), expand(x, {2, 3})));
   BOOST_TEST(allclose(cast(x, Dtype::bf16), cast(x, Dtype::f32)));
   BOOST_TEST(allclose(zeros({0}), ones({0})));
-  check({
+  support::check_refused<Error>({
       {[&] {
          (void)allclose(x, of({1, 2}));
        },
@@ -158,13 +146,28 @@ BOOST_AUTO_TEST_CASE(indices) {
   BOOST_TEST(identical(at(x, {}), x));
   const Tensor first = at(x, {0});
   BOOST_TEST(first.raw() == x.raw());
-  check({
+  BOOST_TEST(identical(x[1], select(x, 0, 1)));
+  BOOST_TEST(identical(x[-2][2], at(x, {0, 2})));
+  BOOST_TEST(x[1][std::size_t{2}][-1].item<std::int64_t>() == 23);
+  const Tensor second = x[1], same = at(x, {1});
+  BOOST_TEST(second.raw() == same.raw());
+  support::check_refused<Error>({
       {[&] {
          (void)at(x, {0, 0, 0, 0});
        },
        "at: there are more indices than axes: 4 for i64[2, 3, 4]"},
+      {[&] { (void)x[2]; }, "x[2]: there is no such element along the first axis of i64[2, 3, 4]"},
+      {[&] { (void)x[0][-4]; }, "x[-4]: there is no such element along the first axis of i64[3, 4]"},
+      {[&] { (void)zeros({})[0]; }, "x[0]: f32[] has no axes; item() reads its value"},
   });
   BOOST_CHECK_THROW((void)at(x, {2}), ShapeError);
+  BOOST_CHECK_THROW((void)Tensor()[0], Error);
+  Tape tape;
+  const Tensor v = tape.watch(of({1, 2, 3}));
+  BOOST_TEST(identical(tape.grad(v[1] * v[1] + v[-1], {v})[0], of({0, 4, 1})));
+  const Tensor m = reshape(arange(6), {2, 3});
+  BOOST_TEST(
+      identical(compile([](const Tensor& t) { return t[1][0] + t[0]; })(m), Tensor::from<std::int64_t>({3, 4, 5})));
   BOOST_CHECK_THROW((void)at(x, {{0, 1, 0}}), ValueError);
 }
 

@@ -1,29 +1,16 @@
 // Pooling: what is refused and in which words, and bits that do not depend on threads.
 #include "ferrite/tensor/pooling.h"
 
-#include <boost/test/unit_test.hpp>
-#include <functional>
-
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/threads.h"
+#include "support/wrong_calls.h"
 
 using namespace ferrite;
 
 namespace {
 
 Tensor some(const Shape& shape) { return uniform(shape, {.seed = 18}, -1, 1); }
-
-/// The message of what a call throws, or "".
-template <class E>
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -55,7 +42,7 @@ BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
        },
        "plane_scatter: index 9 is not in a plane of 4 elements"},
   };
-  for (const auto& [call, message] : shapes) BOOST_TEST(message_of<ShapeError>(call) == message);
+  for (const auto& [call, message] : shapes) BOOST_TEST(support::message_of<ShapeError>(call) == message);
   const std::pair<std::function<void()>, std::string> values[] = {
       {[&] { (void)max_pool1d(x, {0}); }, "max_pool1d: kernel must be at least 1, got [0]"},
       {[&] { (void)max_pool1d(x, {2}, {.stride = {-1}}); }, "max_pool1d: stride must be at least 1, got [-1]"},
@@ -72,10 +59,10 @@ BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
        },
        "max_unpool1d: output_size must be at least 1, got [0]"},
   };
-  for (const auto& [call, message] : values) BOOST_TEST(message_of<ValueError>(call) == message);
-  BOOST_TEST(message_of<DtypeError>([&] { (void)max_pool1d(cast(x, Dtype::i32), {2}); }) ==
+  for (const auto& [call, message] : values) BOOST_TEST(support::message_of<ValueError>(call) == message);
+  BOOST_TEST(support::message_of<DtypeError>([&] { (void)max_pool1d(cast(x, Dtype::i32), {2}); }) ==
              "max_pool1d: dtype i32 is not supported; cast to a float");
-  BOOST_TEST(message_of<DtypeError>([&] { (void)max_unpool1d(x, x, {2}); }) ==
+  BOOST_TEST(support::message_of<DtypeError>([&] { (void)max_unpool1d(x, x, {2}); }) ==
              "plane_scatter: the indices must be i64, got f32[2, 3, 7]");
 }
 

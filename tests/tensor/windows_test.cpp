@@ -1,27 +1,14 @@
 // Windows and interpolation: what is refused and in which words, and that windows of an axis are a view.
 #include "ferrite/tensor/windows.h"
 
-#include <boost/test/unit_test.hpp>
-#include <functional>
-
 #include "ferrite/tensor/ops.h"
+#include "support/wrong_calls.h"
 
 using namespace ferrite;
 
 namespace {
 
 Tensor some(const Shape& shape) { return uniform(shape, {.seed = 19}, -1, 1); }
-
-/// The message of what a call throws, or "".
-template <class E>
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -73,7 +60,7 @@ BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
        },
        "interpolate: axis 2 of [1, 2, 0] has no elements"},
   };
-  for (const auto& [call, message] : shapes) BOOST_TEST(message_of<ShapeError>(call) == message);
+  for (const auto& [call, message] : shapes) BOOST_TEST(support::message_of<ShapeError>(call) == message);
   const std::pair<std::function<void()>, std::string> values[] = {
       {[&] { (void)unfold(x, 3, 0, 1); }, "unfold: size and step must be positive, got 0 and 1"},
       {[&] {
@@ -104,10 +91,10 @@ BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
       {[&] { (void)interpolate(x, {.size = {3}, .recompute_scale_factor = true}); },
        "interpolate: recompute_scale_factor takes a scale_factor: size [3]"},
   };
-  for (const auto& [call, message] : values) BOOST_TEST(message_of<ValueError>(call) == message);
-  BOOST_TEST(message_of<DtypeError>([&] { (void)interpolate(cast(x, Dtype::i32), {.size = {3}}); }) ==
+  for (const auto& [call, message] : values) BOOST_TEST(support::message_of<ValueError>(call) == message);
+  BOOST_TEST(support::message_of<DtypeError>([&] { (void)interpolate(cast(x, Dtype::i32), {.size = {3}}); }) ==
              "interpolate: dtype i32 is not supported; cast to a float");
-  BOOST_TEST(message_of<DtypeError>([&] {
+  BOOST_TEST(support::message_of<DtypeError>([&] {
                (void)unfold(cast(x, Dtype::i64), {2, 2});
              }) == "unfold_windows: dtype i64 is not supported; cast to a float");
 }
