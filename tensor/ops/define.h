@@ -104,6 +104,7 @@ Family composite_samples_family();
 Family composite_order_family();
 Family composite_counts_family();
 Family composite_scatter_family();
+Family composite_normalization_family();
 Family composite_places_family();
 
 }  // namespace ferrite::detail

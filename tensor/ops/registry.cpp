@@ -25,14 +25,26 @@ std::span<const Primitive* const> primitives() {
 }
 
 std::span<const Primitive* const> composites() {
-  static const std::vector<const Primitive*> all = detail::joined(
-      {detail::composite_family(), detail::composite_shape_family(), detail::composite_value_family(),
-       detail::composite_padding_family(), detail::composite_random_family(), detail::composite_sampling_family(),
-       detail::composite_pooling_family(), detail::composite_window_family(), detail::composite_fourier_family(),
-       detail::composite_frequency_family(), detail::composite_spectrogram_family(),
-       detail::composite_catalogue_family(), detail::composite_linalg_family(), detail::composite_samples_family(),
-       detail::composite_order_family(), detail::composite_counts_family(), detail::composite_scatter_family(),
-       detail::composite_places_family(), detail::masked_scatter_family()});
+  static const std::vector<const Primitive*> all = detail::joined({detail::composite_family(),
+                                                                   detail::composite_shape_family(),
+                                                                   detail::composite_value_family(),
+                                                                   detail::composite_padding_family(),
+                                                                   detail::composite_random_family(),
+                                                                   detail::composite_sampling_family(),
+                                                                   detail::composite_pooling_family(),
+                                                                   detail::composite_window_family(),
+                                                                   detail::composite_fourier_family(),
+                                                                   detail::composite_frequency_family(),
+                                                                   detail::composite_spectrogram_family(),
+                                                                   detail::composite_catalogue_family(),
+                                                                   detail::composite_linalg_family(),
+                                                                   detail::composite_samples_family(),
+                                                                   detail::composite_order_family(),
+                                                                   detail::composite_counts_family(),
+                                                                   detail::composite_scatter_family(),
+                                                                   detail::composite_places_family(),
+                                                                   detail::masked_scatter_family(),
+                                                                   detail::composite_normalization_family()});
   return all;
 }
 

@@ -3,15 +3,15 @@
 
     python3 -m pip install -r tests/data/requirements.txt && python3 tests/data/make_linalg_fixtures.py [FOLDER]
 
-Case NAME holds NAME/in0, ..., NAME/out, a cotangent NAME/cot, the gradients NAME/g0, ... of the inputs, directions
-NAME/v0, ... and NAME/h0, ..., the gradients of the sum of <g_k, v_k>. tests/golden/linalg_test.cpp has the counterpart of
-every case. Symmetric matrices are made inside, (A + A^T) / 2, where torch would read one triangle alone.
+twice.py says what a case holds. tests/golden/linalg_test.cpp has the counterpart of every case. Symmetric matrices are
+made inside, (A + A^T) / 2, where torch would read one triangle alone.
 """
 import pathlib
 import sys
 
 import torch
-from safetensors.torch import save_file
+
+import twice
 
 torch.manual_seed(29)
 L = torch.linalg
@@ -91,26 +91,6 @@ CASES = {
 }
 
 
-def main():
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
-    tensors = {}
-    for name, (f, inputs) in CASES.items():
-        inputs = [t.clone().requires_grad_() for t in inputs]
-        out = f(*inputs)
-        cotangent = torch.randn_like(out).float().double()
-        grads = torch.autograd.grad(out, inputs, cotangent, create_graph=True)
-        directions = [torch.randn_like(t).float().double() for t in inputs]
-        total = sum((g * v).sum() for g, v in zip(grads, directions))
-        linear = not total.requires_grad
-        second = [None] * len(inputs) if linear else torch.autograd.grad(total, inputs, allow_unused=True)
-        tensors |= {f"{name}/out": out, f"{name}/cot": cotangent}
-        for k, t in enumerate(inputs):
-            h = torch.zeros_like(t) if second[k] is None else second[k]
-            tensors |= {f"{name}/in{k}": t, f"{name}/g{k}": grads[k], f"{name}/v{k}": directions[k], f"{name}/h{k}": h}
-    save_file({name: t.detach().clone().contiguous() for name, t in tensors.items()}, folder / "linalg.safetensors",
-              {"torch": torch.__version__})
-    print(len(CASES), "cases")
-
-
 if __name__ == "__main__":
-    main()
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
+    twice.write(folder / "linalg.safetensors", CASES)

@@ -3,9 +3,8 @@
 
     python3 -m pip install -r tests/data/requirements.txt && python3 tests/data/make_signal_fixtures.py [FOLDER]
 
-Case NAME holds NAME/in0, ..., NAME/out, a cotangent NAME/cot, the gradients NAME/g0, ... of the inputs, directions
-NAME/v0, ... and NAME/h0, ..., the gradients of the sum of <g_k, v_k>. Complex tensors have a last axis of real and
-imaginary parts. tests/golden/signal_test.cpp has the counterpart of every case.
+twice.py says what a case holds. Complex tensors have a last axis of real and imaginary parts.
+tests/golden/signal_test.cpp has the counterpart of every case.
 """
 import math
 import pathlib
@@ -13,7 +12,8 @@ import sys
 
 import scipy.fft
 import torch
-from safetensors.torch import save_file
+
+import twice
 
 torch.manual_seed(17)
 
@@ -150,23 +150,6 @@ CONSTANTS = {
 }
 
 
-def main():
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
-    tensors = {"constant/" + name: t for name, t in CONSTANTS.items()}
-    for name, (f, inputs) in CASES.items():
-        inputs = [t.clone().requires_grad_() for t in inputs]
-        out = f(*inputs)
-        cotangent = torch.randn_like(out).float().double()
-        grads = torch.autograd.grad(out, inputs, cotangent, create_graph=True)
-        directions = [torch.randn_like(t).float().double() for t in inputs]
-        second = torch.autograd.grad(sum((g * v).sum() for g, v in zip(grads, directions)), inputs)
-        tensors |= {f"{name}/out": out, f"{name}/cot": cotangent}
-        for k in range(len(inputs)):
-            tensors |= {f"{name}/in{k}": inputs[k], f"{name}/g{k}": grads[k], f"{name}/v{k}": directions[k], f"{name}/h{k}": second[k]}
-    save_file({name: t.detach().clone().contiguous() for name, t in tensors.items()}, folder / "signal.safetensors",
-              {"torch": torch.__version__})
-    print(len(CASES), "cases,", len(CONSTANTS), "constants")
-
-
 if __name__ == "__main__":
-    main()
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
+    twice.write(folder / "signal.safetensors", CASES, {"constant/" + name: t for name, t in CONSTANTS.items()})
