@@ -1,13 +1,30 @@
 /// Connectionist temporal classification: the loss over all alignments, and its gradient.
 #include "ferrite/nn/losses/detail/alignments.h"
+#include "ferrite/nn/losses/detail/ctc_kernel.h"
 #include "ferrite/nn/losses/sequence.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/pooled.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
+#include "ferrite_levels.h"
 
 namespace ferrite::nn {
 namespace detail {
+using namespace ferrite::detail;
+
+#define FERRITE_DECLARE(level)         \
+  namespace level {                    \
+  extern const CtcKernels ctc_kernels; \
+  }
+FERRITE_EACH_LEVEL(FERRITE_DECLARE)
+#undef FERRITE_DECLARE
+
 namespace {
+
+#define FERRITE_TABLE(level) &nn::detail::level::ctc_kernels,
+constexpr const CtcKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
+#undef FERRITE_TABLE
+constinit const TableInUse<CtcKernels> ctc_in_use(kTables);
 
 struct CtcAttrs {
   std::int64_t blank = 0;
@@ -15,56 +32,6 @@ struct CtcAttrs {
   static constexpr auto fields =
       std::tuple(attr("blank", &CtcAttrs::blank), attr("zero_infinity", &CtcAttrs::zero_infinity));
 };
-
-/// The states of one sequence, blanks between labels: state s has label s / 2, or the blank where s is even. A step
-/// goes on from the same state, the one before, or the one before that where another label stands there.
-template <class T>
-class CtcStates {
- public:
-  CtcStates(const AlignmentRow& row, std::int64_t blank) : row_(row), blank_(blank) {}
-  std::int64_t count() const { return 2 * row_.S + 1; }
-  std::int64_t label(std::int64_t s) const { return s % 2 ? row_.targets[s / 2] : blank_; }
-  bool skips(std::int64_t s) const { return s % 2 == 1 && s > 1 && label(s) != label(s - 2); }
-
-  /// ln of the probability of all ways to state s of a frame, from those of the frame before.
-  T into(const T* before, std::int64_t s) const {
-    T total = before[s];
-    if (s > 0) total = log_add(total, before[s - 1]);
-    if (skips(s)) total = log_add(total, before[s - 2]);
-    return total;
-  }
-  /// The same backwards: `after` has the frame that follows, its scores included.
-  T out_of(const T* after, std::int64_t s) const {
-    T total = after[s];
-    if (s + 1 < count()) total = log_add(total, after[s + 1]);
-    if (s + 2 < count() && skips(s + 2)) total = log_add(total, after[s + 2]);
-    return total;
-  }
-  /// ln of the probability of the target from the last frame.
-  T end(const T* last) const { return row_.S == 0 ? last[0] : log_add(last[2 * row_.S], last[2 * row_.S - 1]); }
-  /// Fills alpha [T, count]; `scores` [T, ...] has the classes of a frame `step` behind those before.
-  void forward(const T* scores, std::int64_t step, T* alpha) const {
-    const std::int64_t n = count();
-    for (std::int64_t s = 0; s < n; ++s) alpha[s] = s < 2 ? scores[label(s)] : kImpossible<T>;
-    for (std::int64_t t = 1; t < row_.T; ++t)
-      for (std::int64_t s = 0; s < n; ++s)
-        alpha[t * n + s] = into(alpha + (t - 1) * n, s) + scores[t * step + label(s)];
-  }
-
- private:
-  AlignmentRow row_;
-  std::int64_t blank_;
-};
-
-/// Loss of one sequence, alpha left in `alpha`.
-template <class T>
-T ctc_row(const CtcStates<T>& states, const AlignmentRow& row, const T* scores, std::int64_t step,
-          std::vector<T>& alpha) {
-  if (row.T == 0) return row.S == 0 ? T(0) : -kImpossible<T>;
-  alpha.resize(static_cast<std::size_t>(row.T * states.count()));
-  states.forward(scores, step, alpha.data());
-  return -states.end(alpha.data() + (row.T - 1) * states.count());
-}
 
 AlignmentShape shape_of(const Tensor& scores, const Tensor& targets) {
   return {scores.shape()[1], scores.shape()[0], targets.rank() == 2 ? targets.shape()[1] : 0, scores.shape()[2]};
@@ -83,16 +50,19 @@ AlignmentShape check_ctc(std::string_view where, Inputs in, std::size_t first, c
   return shape;
 }
 
-/// Calls f(b, row) for every sequence, after all rows have been checked.
-template <class F>
-void each_row(std::string_view where, Inputs in, std::size_t first, const CtcAttrs& a, F&& f) {
+/// Calls f(b, sequence) for every sequence, after all have been checked.
+template <class T, class F>
+void each_sequence(std::string_view where, Inputs in, std::size_t first, const CtcAttrs& a, F&& f) {
   const AlignmentShape shape = shape_of(in[first], in[first + 1]);
-  const RowMajor targets(in[first + 1]), inputs(in[first + 2]), labels(in[first + 3]);
+  const RowMajor scores(in[first]), targets(in[first + 1]), inputs(in[first + 2]), labels(in[first + 3]);
   const auto row = [&](std::int64_t b) {
     return alignment_row(where, *targets, *inputs, *labels, b, shape, a.blank, 0);
   };
   for (std::int64_t b = 0; b < shape.B; ++b) (void)row(b);
-  parallel_for(shape.B, [&](std::int64_t b) { f(b, row(b)); });
+  parallel_for(shape.B, [&](std::int64_t b) {
+    const AlignmentRow r = row(b);
+    f(b, CtcSequence<T>{scores->data<T>() + b * shape.C, shape.B * shape.C, r.T, r.S, a.blank, r.targets});
+  });
 }
 
 std::vector<Sample> ctc_samples(bool gradient) {
@@ -152,12 +122,10 @@ struct CtcLoss {
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
     visit_float(in[0].dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const RowMajor scores(in[0]);
-      const std::int64_t C = in[0].shape()[2], step = in[0].shape()[1] * C;
       T* to = Writer::data<T>(out[0]);
-      each_row(name, in, 0, a, [&](std::int64_t b, const AlignmentRow& row) {
-        std::vector<T> alpha;
-        const T loss = ctc_row(CtcStates<T>(row, a.blank), row, scores->data<T>() + b * C, step, alpha);
+      each_sequence<T>(name, in, 0, a, [&](std::int64_t b, const CtcSequence<T>& sequence) {
+        PooledVector<T> room(static_cast<std::size_t>(sequence.loss_room()));
+        const T loss = ctc_in_use.get().of<T>().loss(sequence, room.data());
         to[b] = a.zero_infinity && std::isinf(loss) ? T(0) : loss;
       });
     });
@@ -216,31 +184,14 @@ struct CtcLossGrad {
  private:
   template <class T>
   static void run(Inputs in, Tensor& out, const Attributes& a) {
-    const RowMajor cotangent(in[0]), scores(in[1]);
-    const std::int64_t C = in[1].shape()[2], step = in[1].shape()[1] * C;
+    const RowMajor cotangent(in[0]);
     T* const to = Writer::data<T>(out);
     std::fill_n(to, out.numel(), T(0));
-    each_row(name, in, 1, a, [&](std::int64_t b, const AlignmentRow& row) {
-      const CtcStates<T> states(row, a.blank);
-      const std::int64_t n = states.count();
-      const T* const x = scores->data<T>() + b * C;
-      std::vector<T> alpha;
-      const T loss = ctc_row(states, row, x, step, alpha);
-      if (row.T == 0 || (a.zero_infinity && std::isinf(loss))) return;
-      const T g = cotangent->data<T>()[b];
-      // Of the frame that follows, scores included; behind the last one, 0 at the ends.
-      std::vector<T> after(static_cast<std::size_t>(n), kImpossible<T>), beta(after);
-      for (std::int64_t t = row.T; t-- > 0;) {
-        for (std::int64_t s = 0; s < n; ++s) {
-          const bool last = t + 1 == row.T;
-          const T ends = s + 2 >= n ? T(0) : kImpossible<T>;
-          const T rest = last ? ends : states.out_of(after.data(), s);
-          const T share = std::exp(alpha[static_cast<std::size_t>(t * n + s)] + rest + loss);
-          to[t * step + b * C + states.label(s)] -= g * share;
-          beta[static_cast<std::size_t>(s)] = rest + x[t * step + states.label(s)];
-        }
-        std::swap(after, beta);
-      }
+    each_sequence<T>(name, in, 1, a, [&](std::int64_t b, const CtcSequence<T>& sequence) {
+      const auto room = std::unique_ptr<T, void (*)(void*)>(
+          static_cast<T*>(take_pooled(static_cast<std::size_t>(sequence.gradient_room()) * sizeof(T))), give_pooled);
+      ctc_in_use.get().of<T>().gradient(sequence, cotangent->data<T>()[b], a.zero_infinity, to + b * in[1].shape()[2],
+                                        room.get());
     });
   }
 };

@@ -5,6 +5,7 @@
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/index.h"
 #include "ferrite/tensor/ops/detail/known_index.h"
+#include "ferrite/tensor/ops/detail/slices.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite {
@@ -27,17 +28,7 @@ struct IndexSelect {
     return {s};
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    const Tensor& x = in[0];
-    const int axis = attrs.axis;
-    const std::int64_t bytes = size_of(x.dtype());
-    Shape slice_shape = x.shape();
-    slice_shape[axis] = 1;
-    const PooledVector<std::int64_t> rows = positions(name, attrs, in[1], x.shape()[axis]);
-    std::byte* to = Writer::raw(out[0]);
-    for (const std::int64_t i : rows) {
-      copy_strided(to, out[0].strides(), x.raw() + i * x.strides()[axis] * bytes, x.strides(), slice_shape, bytes);
-      to += out[0].strides()[axis] * bytes;
-    }
+    copy_slices(out[0], in[0], attrs.axis, positions(name, attrs, in[1], in[0].shape()[attrs.axis]));
   }
   static Effects effects(std::span<const Spec>, const Attributes& attrs) { return effects_of_index(attrs); }
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
@@ -77,6 +68,8 @@ struct Gather {
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     const Tensor& x = in[0];
     const int axis = attrs.axis;
+    if (names_slices(in[1], x.shape(), axis))
+      return copy_slices(out[0], x, axis, slice_positions(name, attrs, in[1], x.shape()[axis]));
     const auto bytes = static_cast<std::size_t>(size_of(x.dtype()));
     const PooledVector<std::int64_t> at = positions(name, attrs, in[1], x.shape()[axis]);
     Shape others = x.strides();
@@ -128,6 +121,8 @@ struct ScatterAdd {
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     const int axis = attrs.axis;
     copy_to(Writer::raw(out[0]), in[0]);
+    if (names_slices(in[1], in[0].shape(), axis))
+      return add_slices(out[0], axis, slice_positions(name, attrs, in[1], in[0].shape()[axis]), *RowMajor(in[2]));
     const PooledVector<std::int64_t> at = positions(name, attrs, in[1], in[0].shape()[axis]);
     const Tensor source = contiguous(in[2]);
     Shape others = out[0].strides();

@@ -8,6 +8,7 @@
 #include "ferrite/tensor/ops/detail/known_index.h"
 #include "ferrite/tensor/ops/detail/scatter_elements.h"
 #include "ferrite/tensor/ops/detail/scatters.h"
+#include "ferrite/tensor/ops/detail/slices.h"
 #include "ferrite/tensor/scatter.h"
 
 namespace ferrite {
@@ -119,19 +120,8 @@ struct IndexAdd {
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     copy_to(Writer::raw(out[0]), in[0]);
-    const AlongAxis a(in[0].shape(), attrs.axis);
-    const PooledVector<std::int64_t> at = positions(name, attrs, in[1], a.n);
-    const RowMajor source(in[2]);
-    visit_computed(out[0].dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      const T* from = source->data<T>();
-      for (std::int64_t o = 0; o < a.outer; ++o)
-        for (const std::int64_t row : at) {
-          T* to = Writer::data<T>(out[0]) + (o * a.n + row) * a.inner;
-          for (std::int64_t i = 0; i < a.inner; ++i) to[i] = static_cast<T>(to[i] + from[i]);
-          from += a.inner;
-        }
-    });
+    const PooledVector<std::int64_t> at = positions(name, attrs, in[1], in[0].shape()[attrs.axis]);
+    add_slices(out[0], attrs.axis, at, *RowMajor(in[2]));
   }
   static Effects effects(std::span<const Spec>, const Attributes& attrs) { return effects_of_index(attrs); }
   static Tensors reference(Inputs in, const Attributes& attrs) {

@@ -11,10 +11,10 @@ namespace ferrite::nn::detail {
 template <class T>
 inline constexpr T kImpossible = -std::numeric_limits<T>::infinity();
 
-/// ln(e^a + e^b), exact where one is -infinity.
+/// ln(e^a + e^b), exact where one is -infinity; NaN where one is.
 template <class T>
 T log_add(T a, T b) {
-  const T high = std::max(a, b), low = std::min(a, b);
+  const T high = a < b ? b : a, low = a < b ? a : b;  // a NaN that is b is the low one
   return low == kImpossible<T> ? high : high + std::log1p(std::exp(low - high));
 }
 
