@@ -12,4 +12,11 @@ std::string detail::summary_of(const std::string& kind, std::string all, const A
   return all.empty() ? kind : kind + "(" + all + ")";
 }
 
+Dtype detail::dtype_of(const Module& module) {
+  for (const auto& p : module.named_parameters()) return p.variable.dtype();
+  for (const auto& b : module.named_buffers())
+    if (is_float(b.variable.dtype())) return b.variable.dtype();
+  return Dtype::f32;
+}
+
 }  // namespace ferrite::nn

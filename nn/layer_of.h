@@ -19,6 +19,8 @@ struct NoOptions {
 namespace detail {
 /// "linear(in_features=3, out_features=4)": what is given, then the options that differ from their defaults.
 std::string summary_of(const std::string& kind, std::string given, const Attrs& options, const Attrs& defaults);
+/// That of its parameters, else of its first float buffer; f32 without either.
+Dtype dtype_of(const Module& module);
 }  // namespace detail
 
 /// The base of a layer that keeps its options as a struct and writes `kind`, `clone` and `summary` by it:
@@ -69,9 +71,8 @@ class LayerOf : public Base {
     }
   }
   std::unique_ptr<Layer> clone() const override {
-    const auto& parameters = this->named_parameters();
-    std::unique_ptr<Self> copy = static_cast<const Self&>(*this).another(
-        {.seed = {}, .prefix = {}, .dtype = parameters.empty() ? Dtype::f32 : parameters[0].variable.dtype()});
+    std::unique_ptr<Self> copy =
+        static_cast<const Self&>(*this).another({.seed = {}, .prefix = {}, .dtype = detail::dtype_of(*this)});
     copy_values(*this, *copy);
     copy->take_after(*this);
     return copy;

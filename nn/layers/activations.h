@@ -1,0 +1,132 @@
+#pragma once
+/// Activations with options as layers, under PyTorch's names; those without are Activation (nn/layers/layers.h). Each
+/// is its function in tensor/activations.h, which has formula, source and errors.
+#include "ferrite/nn/layer_of.h"
+#include "ferrite/tensor/activations.h"
+
+namespace ferrite::nn {
+
+namespace detail {
+/// A layer that applies a function of a tensor and its options, element by element.
+template <class Self, class Options>
+class ElementLayer : public LayerOf<Self, Options> {
+ public:
+  explicit ElementLayer(const Options& options) : LayerOf<Self, Options>(options) {}
+  bool causal() const override { return true; }
+  StepInput step_input() const override { return {0, Dtype::f32, true}; }
+};
+}  // namespace detail
+
+struct AlphaOptions {
+  double alpha = 1;
+  static constexpr auto fields = std::tuple(attr("alpha", &AlphaOptions::alpha));
+};
+/// torch.nn.ELU.
+class Elu final : public detail::ElementLayer<Elu, AlphaOptions> {
+ public:
+  static constexpr auto name = "elu";
+  explicit Elu(const AlphaOptions& o = {}) : ElementLayer(o) {}
+  Tensor forward(const Tensor& x, const Context&) const override { return elu(x, options().alpha); }
+};
+/// torch.nn.CELU. Throws ValueError for alpha 0.
+class Celu final : public detail::ElementLayer<Celu, AlphaOptions> {
+ public:
+  static constexpr auto name = "celu";
+  explicit Celu(const AlphaOptions& o = {}) : ElementLayer(o) { (void)celu(zeros({0}), o.alpha); }
+  Tensor forward(const Tensor& x, const Context&) const override { return celu(x, options().alpha); }
+};
+
+struct SlopeOptions {
+  double slope = 0.01;  ///< PyTorch's negative_slope
+  static constexpr auto fields = std::tuple(attr("slope", &SlopeOptions::slope));
+};
+/// torch.nn.LeakyReLU.
+class LeakyRelu final : public detail::ElementLayer<LeakyRelu, SlopeOptions> {
+ public:
+  static constexpr auto name = "leaky_relu";
+  explicit LeakyRelu(const SlopeOptions& o = {}) : ElementLayer(o) {}
+  Tensor forward(const Tensor& x, const Context&) const override { return leaky_relu(x, options().slope); }
+};
+
+struct BoundsOptions {
+  double low = -1, high = 1;  ///< PyTorch's min_val and max_val
+  static constexpr auto fields = std::tuple(attr("low", &BoundsOptions::low), attr("high", &BoundsOptions::high));
+};
+/// torch.nn.Hardtanh. Throws ValueError for low > high.
+class Hardtanh final : public detail::ElementLayer<Hardtanh, BoundsOptions> {
+ public:
+  static constexpr auto name = "hardtanh";
+  explicit Hardtanh(const BoundsOptions& o = {}) : ElementLayer(o) { (void)hardtanh(zeros({0}), o.low, o.high); }
+  Tensor forward(const Tensor& x, const Context&) const override { return hardtanh(x, options().low, options().high); }
+};
+
+struct LambdaOptions {
+  double lambda = 0.5;
+  static constexpr auto fields = std::tuple(attr("lambda", &LambdaOptions::lambda));
+};
+/// torch.nn.Softshrink. Throws ValueError for lambda < 0.
+class Softshrink final : public detail::ElementLayer<Softshrink, LambdaOptions> {
+ public:
+  static constexpr auto name = "softshrink";
+  explicit Softshrink(const LambdaOptions& o = {}) : ElementLayer(o) { (void)softshrink(zeros({0}), o.lambda); }
+  Tensor forward(const Tensor& x, const Context&) const override { return softshrink(x, options().lambda); }
+};
+/// torch.nn.Hardshrink. Throws ValueError for a lambda that is NaN.
+class Hardshrink final : public detail::ElementLayer<Hardshrink, LambdaOptions> {
+ public:
+  static constexpr auto name = "hardshrink";
+  explicit Hardshrink(const LambdaOptions& o = {}) : ElementLayer(o) { (void)hardshrink(zeros({0}), o.lambda); }
+  Tensor forward(const Tensor& x, const Context&) const override { return hardshrink(x, options().lambda); }
+};
+
+struct ThresholdOptions {
+  double bound = 0, value = 0;  ///< PyTorch's threshold and value
+  static constexpr auto fields =
+      std::tuple(attr("bound", &ThresholdOptions::bound), attr("value", &ThresholdOptions::value));
+};
+/// torch.nn.Threshold.
+class Threshold final : public detail::ElementLayer<Threshold, ThresholdOptions> {
+ public:
+  static constexpr auto name = "threshold";
+  explicit Threshold(const ThresholdOptions& o) : ElementLayer(o) {}
+  Tensor forward(const Tensor& x, const Context&) const override {
+    return threshold(x, options().bound, options().value);
+  }
+};
+
+struct AxisOptions {
+  std::int64_t axis = -1;
+  static constexpr auto fields = std::tuple(attr("axis", &AxisOptions::axis));
+};
+/// torch.nn.GLU: half of the features times the sigmoid of the other half. Causal along the last axis.
+class Glu final : public LayerOf<Glu, AxisOptions> {
+ public:
+  static constexpr auto name = "glu";
+  explicit Glu(const AxisOptions& o = {}) : LayerOf(o) {}
+  Tensor forward(const Tensor& x, const Context&) const override { return glu(x, options().axis); }
+  bool causal() const override { return options().axis == -1; }
+};
+
+struct PreluOptions {
+  std::int64_t num_parameters = 1;
+  double init = 0.25;
+  bool channels_last = false;  ///< x [B, ..., C]: PyTorch's channels are axis 1
+  static constexpr auto fields =
+      std::tuple(attr("num_parameters", &PreluOptions::num_parameters), attr("init", &PreluOptions::init),
+                 attr("channels_last", &PreluOptions::channels_last));
+};
+/// torch.nn.PReLU: x where x > 0, else weight x; weight [1] or one for each channel starts as `init`. Throws ShapeError
+/// for another number of channels, DtypeError for another dtype than that of the weight.
+class Prelu final : public LayerOf<Prelu, PreluOptions> {
+ public:
+  static constexpr auto name = "prelu";
+  /// Throws ValueError for fewer parameters than one.
+  explicit Prelu(const PreluOptions& options = {}, const Init& init = {});
+  Tensor forward(const Tensor& x, const Context&) const override;
+  bool causal() const override { return options().num_parameters == 1 || options().channels_last; }
+  StepInput step_input() const override;
+
+  Parameter weight;
+};
+
+}  // namespace ferrite::nn

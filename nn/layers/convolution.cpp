@@ -1,0 +1,147 @@
+/// Convolutions and their transposes as layers: weights, checks, and the order of axes.
+#include "ferrite/nn/layers/convolution.h"
+
+#include <cmath>
+
+#include "ferrite/nn/layers/detail/channels.h"
+
+namespace ferrite::nn {
+namespace {
+
+/// What the constructors of both kinds check: one number for all axes becomes one for each.
+template <int N>
+Shape checked_sizes(std::string_view where, std::int64_t in, std::int64_t out, std::int64_t groups,
+                    const Shape& kernel) {
+  const auto refuse = [&](const std::string& what) { throw ValueError(std::string(where) + ": " + what); };
+  if (in < 1 || out < 1 || groups < 1)
+    refuse("channels and groups must be positive, got " + std::to_string(in) + " to " + std::to_string(out) + " and " +
+           std::to_string(groups));
+  if (in % groups != 0 || out % groups != 0)
+    refuse("groups must divide the numbers of channels, got " + std::to_string(groups) + " groups of " +
+           std::to_string(in) + " to " + std::to_string(out));
+  return detail::for_each_axis<N>(where, "kernel_size", kernel);
+}
+
+Shape weight_shape(std::int64_t rows, std::int64_t columns, const Shape& kernel) {
+  Shape shape{rows, columns};
+  for (const std::int64_t k : kernel) shape.push_back(k);
+  return shape;
+}
+
+double bound_of(std::int64_t columns, const Shape& kernel) {
+  return 1 / std::sqrt(static_cast<double>(columns) * static_cast<double>(kernel.numel()));
+}
+
+std::string_view word_for(ConvolutionPadding::Rule rule) {
+  return rule == ConvolutionPadding::same ? "same" : rule == ConvolutionPadding::valid ? "valid" : "";
+}
+
+/// The options as a summary gives them.
+struct ConvFields {
+  std::int64_t in_channels = 0, out_channels = 0;
+  Shape kernel_size{}, stride{}, padding{}, output_padding{};
+  Label rule{};
+  Shape dilation{};
+  std::int64_t groups = 1;
+  bool bias = true;
+  Label mode = "zeros";
+  bool channels_last = false;
+  static constexpr auto fields =
+      std::tuple(attr("in_channels", &ConvFields::in_channels), attr("out_channels", &ConvFields::out_channels),
+                 attr("kernel_size", &ConvFields::kernel_size), attr("stride", &ConvFields::stride),
+                 attr("padding", &ConvFields::padding), attr("output_padding", &ConvFields::output_padding),
+                 attr("padding", &ConvFields::rule), attr("dilation", &ConvFields::dilation),
+                 attr("groups", &ConvFields::groups), attr("bias", &ConvFields::bias),
+                 attr("padding_mode", &ConvFields::mode), attr("channels_last", &ConvFields::channels_last));
+};
+
+}  // namespace
+
+template <int N>
+Conv<N>::Conv(const ConvOptions& o, const Init& init) : LayerOf<Conv<N>, ConvOptions>(o, init) {
+  const Shape kernel = checked_sizes<N>(name, o.in_channels, o.out_channels, o.groups, o.kernel_size);
+  const std::int64_t columns = o.in_channels / o.groups;
+  const Fill fill = init::uniform(-bound_of(columns, kernel), bound_of(columns, kernel));
+  weight = this->parameter("weight", weight_shape(o.out_channels, columns, kernel), fill, init);
+  if (o.bias) bias = this->parameter("bias", {o.out_channels}, fill, init);
+}
+
+template <int N>
+std::string Conv<N>::summary() const {
+  const ConvOptions& o = this->options();
+  return detail::summary_of(std::string(name), {},
+                            Attrs(ConvFields{.in_channels = o.in_channels,
+                                             .out_channels = o.out_channels,
+                                             .kernel_size = o.kernel_size,
+                                             .stride = o.stride,
+                                             .padding = o.padding.amounts,
+                                             .rule = Label::of(word_for(o.padding.rule)),
+                                             .dilation = o.dilation,
+                                             .groups = o.groups,
+                                             .bias = o.bias,
+                                             .mode = Label::of(detail::word_for(o.padding_mode)),
+                                             .channels_last = o.channels_last}),
+                            Attrs(ConvFields{}));
+}
+
+template <int N>
+Tensor Conv<N>::forward(const Tensor& x, const Context&) const {
+  const ConvOptions& o = this->options();
+  const ConvolutionOptions how{o.stride, o.padding, o.dilation, o.groups, o.padding_mode};
+  return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
+    detail::check_channels(name, x, first, o.in_channels, weight.dtype());
+    const Tensor b = bias.defined() ? bias.value() : Tensor();
+    if constexpr (N == 1) return conv1d(first, weight, b, how);
+    if constexpr (N == 2) return conv2d(first, weight, b, how);
+    if constexpr (N == 3) return conv3d(first, weight, b, how);
+  });
+}
+
+template <int N>
+ConvTranspose<N>::ConvTranspose(const ConvTransposeOptions& o, const Init& init)
+    : LayerOf<ConvTranspose<N>, ConvTransposeOptions>(o, init) {
+  const Shape kernel = checked_sizes<N>(name, o.in_channels, o.out_channels, o.groups, o.kernel_size);
+  const std::int64_t columns = o.out_channels / o.groups;
+  const Fill fill = init::uniform(-bound_of(columns, kernel), bound_of(columns, kernel));
+  weight = this->parameter("weight", weight_shape(o.in_channels, columns, kernel), fill, init);
+  if (o.bias) bias = this->parameter("bias", {o.out_channels}, fill, init);
+}
+
+template <int N>
+std::string ConvTranspose<N>::summary() const {
+  const ConvTransposeOptions& o = this->options();
+  return detail::summary_of(std::string(name), {},
+                            Attrs(ConvFields{.in_channels = o.in_channels,
+                                             .out_channels = o.out_channels,
+                                             .kernel_size = o.kernel_size,
+                                             .stride = o.stride,
+                                             .padding = o.padding,
+                                             .output_padding = o.output_padding,
+                                             .dilation = o.dilation,
+                                             .groups = o.groups,
+                                             .bias = o.bias,
+                                             .channels_last = o.channels_last}),
+                            Attrs(ConvFields{}));
+}
+
+template <int N>
+Tensor ConvTranspose<N>::forward(const Tensor& x, const Context&) const {
+  const ConvTransposeOptions& o = this->options();
+  const TransposedOptions how{o.stride, o.padding, o.output_padding, o.groups, o.dilation};
+  return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
+    detail::check_channels(name, x, first, o.in_channels, weight.dtype());
+    const Tensor b = bias.defined() ? bias.value() : Tensor();
+    if constexpr (N == 1) return conv_transpose1d(first, weight, b, how);
+    if constexpr (N == 2) return conv_transpose2d(first, weight, b, how);
+    if constexpr (N == 3) return conv_transpose3d(first, weight, b, how);
+  });
+}
+
+template class Conv<1>;
+template class Conv<2>;
+template class Conv<3>;
+template class ConvTranspose<1>;
+template class ConvTranspose<2>;
+template class ConvTranspose<3>;
+
+}  // namespace ferrite::nn

@@ -1,0 +1,131 @@
+#pragma once
+/// Normalisation with weights as layers: of batches, groups, instances, and by the root mean square. LayerNorm is in
+/// nn/layers/layers.h.
+#include <optional>
+
+#include "ferrite/nn/layer_of.h"
+#include "ferrite/tensor/normalization.h"
+
+namespace ferrite::nn {
+
+struct BatchNormOptions {
+  std::int64_t num_features = 0;  ///< channels
+  double epsilon = 1e-5;
+  std::optional<double> momentum = 0.1;  ///< how much of the running numbers a batch replaces; none: their mean
+  bool affine = true;
+  bool track_running_stats = true;  ///< false: evaluation, too, takes the numbers of the batch
+  bool channels_last = false;       ///< x [B, ..., C], as sequences [B, T, C]: the words of a chain set it
+  static constexpr auto fields =
+      std::tuple(attr("num_features", &BatchNormOptions::num_features), attr("epsilon", &BatchNormOptions::epsilon),
+                 attr("momentum", &BatchNormOptions::momentum), attr("affine", &BatchNormOptions::affine),
+                 attr("track_running_stats", &BatchNormOptions::track_running_stats),
+                 attr("channels_last", &BatchNormOptions::channels_last));
+};
+
+/// torch.nn.BatchNorm1d, 2d, 3d: batch_norm (tensor/normalization.h) with weight [C], which starts as 1, and bias [C],
+/// 0. While training, with mean and variance of all of x but the channels; then the buffers running_mean (0 at first)
+/// and running_var (1) take `momentum` of the batch's mean and of its corrected variance, and num_batches_tracked
+/// counts. In evaluation with these. BatchNorm1d takes [B, C] and [B, C, L], the others one axis of space more each.
+/// Throws ShapeError for other ranks and numbers of channels, and for one value a channel while training, DtypeError
+/// for another dtype than that of the weights.
+template <int N>
+class BatchNorm final : public LayerOf<BatchNorm<N>, BatchNormOptions> {
+ public:
+  static constexpr std::string_view name = N == 1 ? "batch_norm1d" : N == 2 ? "batch_norm2d" : "batch_norm3d";
+  /// Throws ValueError for no features, an epsilon below 0 or not finite, and a momentum outside 0..1.
+  explicit BatchNorm(const BatchNormOptions& options, const Init& init = {});
+
+  Tensor forward(const Tensor& x, const Context&) const override;
+  /// With the channels last and running numbers, in evaluation: a stream evaluates.
+  bool causal() const override { return this->options().channels_last && this->options().track_running_stats; }
+  StepInput step_input() const override;
+
+  Parameter weight, bias;                                 ///< empty without `affine`
+  Buffer running_mean, running_var, num_batches_tracked;  ///< empty without `track_running_stats`; the last is i64
+
+ private:
+  Tensor normalised(const Tensor& first) const;
+};
+using BatchNorm1d = BatchNorm<1>;
+using BatchNorm2d = BatchNorm<2>;
+using BatchNorm3d = BatchNorm<3>;
+
+struct GroupNormOptions {
+  std::int64_t num_groups = 0;
+  std::int64_t num_channels = 0;
+  double epsilon = 1e-5;
+  bool affine = true;
+  bool channels_last = false;  ///< x [B, ..., C]
+  static constexpr auto fields =
+      std::tuple(attr("num_groups", &GroupNormOptions::num_groups),
+                 attr("num_channels", &GroupNormOptions::num_channels), attr("epsilon", &GroupNormOptions::epsilon),
+                 attr("affine", &GroupNormOptions::affine), attr("channels_last", &GroupNormOptions::channels_last));
+};
+/// torch.nn.GroupNorm: group_norm with weight [C], 1 at first, and bias [C], 0; x [B, C, ...]. Throws ShapeError for
+/// another number of channels, DtypeError for another dtype than that of the weights.
+class GroupNorm final : public LayerOf<GroupNorm, GroupNormOptions> {
+ public:
+  static constexpr auto name = "group_norm";
+  /// Throws ValueError for sizes below 1, groups that do not divide the channels, an epsilon below 0 or not finite.
+  explicit GroupNorm(const GroupNormOptions& options, const Init& init = {});
+  Tensor forward(const Tensor& x, const Context&) const override;
+
+  Parameter weight, bias;  ///< empty without `affine`
+};
+
+struct InstanceNormOptions {
+  std::int64_t num_features = 0;  ///< channels
+  double epsilon = 1e-5;
+  std::optional<double> momentum = 0.1;
+  bool affine = false;
+  bool track_running_stats = false;
+  bool channels_last = false;  ///< x [B, ..., C]
+  static constexpr auto fields = std::tuple(
+      attr("num_features", &InstanceNormOptions::num_features), attr("epsilon", &InstanceNormOptions::epsilon),
+      attr("momentum", &InstanceNormOptions::momentum), attr("affine", &InstanceNormOptions::affine),
+      attr("track_running_stats", &InstanceNormOptions::track_running_stats),
+      attr("channels_last", &InstanceNormOptions::channels_last));
+};
+/// torch.nn.InstanceNorm1d, 2d, 3d: every channel of every x[b] by its own mean and variance; x [B, C, ...] with N axes
+/// of space. With running numbers, those of the instances' means over the batch, evaluation takes these. Throws as
+/// BatchNorm.
+template <int N>
+class InstanceNorm final : public LayerOf<InstanceNorm<N>, InstanceNormOptions> {
+ public:
+  static constexpr std::string_view name = N == 1 ? "instance_norm1d" : N == 2 ? "instance_norm2d" : "instance_norm3d";
+  explicit InstanceNorm(const InstanceNormOptions& options, const Init& init = {});
+  Tensor forward(const Tensor& x, const Context&) const override;
+
+  Parameter weight, bias;                                 ///< empty without `affine`
+  Buffer running_mean, running_var, num_batches_tracked;  ///< empty without `track_running_stats`; the last is i64
+
+ private:
+  Tensor normalised(const Tensor& first) const;
+};
+using InstanceNorm1d = InstanceNorm<1>;
+using InstanceNorm2d = InstanceNorm<2>;
+using InstanceNorm3d = InstanceNorm<3>;
+
+struct RmsNormOptions {
+  std::int64_t features = 0;
+  double epsilon = -1;  ///< below 0: that of the dtype, 2^-23 or 2^-52, as None in PyTorch
+  bool affine = true;
+  static constexpr auto fields =
+      std::tuple(attr("features", &RmsNormOptions::features), attr("epsilon", &RmsNormOptions::epsilon),
+                 attr("affine", &RmsNormOptions::affine));
+};
+/// torch.nn.RMSNorm over the last axis: x / sqrt(mean of x^2 + epsilon) * weight, weight [D] starts as 1. Throws
+/// ShapeError for another last extent, DtypeError for another dtype than that of the weight.
+class RmsNorm final : public LayerOf<RmsNorm, RmsNormOptions> {
+ public:
+  static constexpr auto name = "rms_norm";
+  /// Throws ValueError for no features and an epsilon that is not finite.
+  explicit RmsNorm(const RmsNormOptions& options, const Init& init = {});
+  Tensor forward(const Tensor& x, const Context&) const override;
+  bool causal() const override { return true; }
+  StepInput step_input() const override;
+
+  Parameter weight;  ///< empty without `affine`
+};
+
+}  // namespace ferrite::nn

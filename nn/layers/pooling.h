@@ -1,0 +1,122 @@
+#pragma once
+/// Pooling over one, two and three axes as layers.
+#include "ferrite/nn/layer_of.h"
+#include "ferrite/tensor/pooling.h"
+
+namespace ferrite::nn {
+
+// Shapes hold one number for each axis of space, or one for all; an empty one is the default. All take x [B, C, ...],
+// or with channels_last [B, ..., C], and give it with other extents on the axes of space. Semantics and errors are
+// those of the functions in tensor/pooling.h, which are PyTorch's.
+
+struct MaxPoolLayerOptions {
+  Shape kernel_size{};
+  Shape stride{};    ///< the kernel's extents
+  Shape padding{};   ///< 0
+  Shape dilation{};  ///< 1
+  bool ceil_mode = false;
+  bool channels_last = false;
+  static constexpr auto fields = std::tuple(
+      attr("kernel_size", &MaxPoolLayerOptions::kernel_size), attr("stride", &MaxPoolLayerOptions::stride),
+      attr("padding", &MaxPoolLayerOptions::padding), attr("dilation", &MaxPoolLayerOptions::dilation),
+      attr("ceil_mode", &MaxPoolLayerOptions::ceil_mode), attr("channels_last", &MaxPoolLayerOptions::channels_last));
+};
+/// The largest element of every window: torch.nn.MaxPool1d, 2d, 3d.
+template <int N>
+class MaxPool final : public LayerOf<MaxPool<N>, MaxPoolLayerOptions> {
+ public:
+  static constexpr std::string_view name = N == 1 ? "max_pool1d" : N == 2 ? "max_pool2d" : "max_pool3d";
+  /// Throws ValueError for a kernel without one number for each axis or for all, and for numbers below 1.
+  explicit MaxPool(const MaxPoolLayerOptions& options);
+  Tensor forward(const Tensor& x, const Context&) const override;
+};
+
+struct AvgPoolLayerOptions {
+  Shape kernel_size{};
+  Shape stride{};   ///< the kernel's extents
+  Shape padding{};  ///< 0
+  bool ceil_mode = false;
+  bool count_include_pad = true;
+  std::int64_t divisor_override = 0;  ///< what sums are divided by, if not 0
+  bool channels_last = false;
+  static constexpr auto fields =
+      std::tuple(attr("kernel_size", &AvgPoolLayerOptions::kernel_size), attr("stride", &AvgPoolLayerOptions::stride),
+                 attr("padding", &AvgPoolLayerOptions::padding), attr("ceil_mode", &AvgPoolLayerOptions::ceil_mode),
+                 attr("count_include_pad", &AvgPoolLayerOptions::count_include_pad),
+                 attr("divisor_override", &AvgPoolLayerOptions::divisor_override),
+                 attr("channels_last", &AvgPoolLayerOptions::channels_last));
+};
+/// The mean of every window: torch.nn.AvgPool1d, 2d, 3d.
+template <int N>
+class AvgPool final : public LayerOf<AvgPool<N>, AvgPoolLayerOptions> {
+ public:
+  static constexpr std::string_view name = N == 1 ? "avg_pool1d" : N == 2 ? "avg_pool2d" : "avg_pool3d";
+  explicit AvgPool(const AvgPoolLayerOptions& options);
+  Tensor forward(const Tensor& x, const Context&) const override;
+};
+
+struct LpPoolLayerOptions {
+  double norm = 2;
+  Shape kernel_size{};
+  Shape stride{};  ///< the kernel's extents
+  bool ceil_mode = false;
+  bool channels_last = false;
+  static constexpr auto fields =
+      std::tuple(attr("norm", &LpPoolLayerOptions::norm), attr("kernel_size", &LpPoolLayerOptions::kernel_size),
+                 attr("stride", &LpPoolLayerOptions::stride), attr("ceil_mode", &LpPoolLayerOptions::ceil_mode),
+                 attr("channels_last", &LpPoolLayerOptions::channels_last));
+};
+/// (sum of x^norm)^(1 / norm) over every window: torch.nn.LPPool1d, 2d, 3d.
+template <int N>
+class LpPool final : public LayerOf<LpPool<N>, LpPoolLayerOptions> {
+ public:
+  static constexpr std::string_view name = N == 1 ? "lp_pool1d" : N == 2 ? "lp_pool2d" : "lp_pool3d";
+  explicit LpPool(const LpPoolLayerOptions& options);
+  Tensor forward(const Tensor& x, const Context&) const override;
+};
+
+struct AdaptivePoolOptions {
+  Shape size{};  ///< of the result; -1 keeps an extent
+  bool channels_last = false;
+  static constexpr auto fields =
+      std::tuple(attr("size", &AdaptivePoolOptions::size), attr("channels_last", &AdaptivePoolOptions::channels_last));
+};
+/// Means of as many windows as `size` says: torch.nn.AdaptiveAvgPool1d, 2d, 3d.
+template <int N>
+class AdaptiveAvgPool final : public LayerOf<AdaptiveAvgPool<N>, AdaptivePoolOptions> {
+ public:
+  static constexpr std::string_view name = N == 1   ? "adaptive_avg_pool1d"
+                                           : N == 2 ? "adaptive_avg_pool2d"
+                                                    : "adaptive_avg_pool3d";
+  /// Throws ValueError for a size without one number for each axis or for all.
+  explicit AdaptiveAvgPool(const AdaptivePoolOptions& options);
+  Tensor forward(const Tensor& x, const Context&) const override;
+};
+/// The largest elements of these windows: torch.nn.AdaptiveMaxPool1d, 2d, 3d.
+template <int N>
+class AdaptiveMaxPool final : public LayerOf<AdaptiveMaxPool<N>, AdaptivePoolOptions> {
+ public:
+  static constexpr std::string_view name = N == 1   ? "adaptive_max_pool1d"
+                                           : N == 2 ? "adaptive_max_pool2d"
+                                                    : "adaptive_max_pool3d";
+  explicit AdaptiveMaxPool(const AdaptivePoolOptions& options);
+  Tensor forward(const Tensor& x, const Context&) const override;
+};
+
+using MaxPool1d = MaxPool<1>;
+using MaxPool2d = MaxPool<2>;
+using MaxPool3d = MaxPool<3>;
+using AvgPool1d = AvgPool<1>;
+using AvgPool2d = AvgPool<2>;
+using AvgPool3d = AvgPool<3>;
+using LpPool1d = LpPool<1>;
+using LpPool2d = LpPool<2>;
+using LpPool3d = LpPool<3>;
+using AdaptiveAvgPool1d = AdaptiveAvgPool<1>;
+using AdaptiveAvgPool2d = AdaptiveAvgPool<2>;
+using AdaptiveAvgPool3d = AdaptiveAvgPool<3>;
+using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
+using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
+using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
+
+}  // namespace ferrite::nn
