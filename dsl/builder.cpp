@@ -20,6 +20,11 @@ Flow flow_of(const Input& input, Dtype dtype) {
   switch (input.kind) {
     case InputKind::sequence: return {{{detail::batch(), detail::time(), input.size}, dtype}, 0};
     case InputKind::features: return {{{detail::batch(), input.size}, dtype}, 0};
+    case InputKind::image: {
+      SymbolicSpec spec{{detail::batch(), input.size}, dtype};
+      for (const std::int64_t n : input.space) spec.shape.emplace_back(n);
+      return {spec, 0};
+    }
     case InputKind::tokens: break;
   }
   return {{{detail::batch(), detail::time()}, Dtype::i64}, input.size};
@@ -60,7 +65,15 @@ auto recurrent_of(std::int64_t hidden_size, const Options& options) {
 
 Builder checked(InputKind kind, const char* word, std::int64_t size) {
   if (size < 1) throw ValueError(std::string(word) + ": the size must be positive, got " + std::to_string(size));
-  return Builder(kind, size);
+  return Builder({kind, size});
+}
+
+Builder on_space(const char* word, std::int64_t channels, const Shape& space) {
+  for (const std::int64_t n : space)
+    if (n < 1 || channels < 1)
+      throw ValueError(std::string(word) + ": sizes must be positive, got " + std::to_string(channels) +
+                       " channels of " + space.str());
+  return Builder({InputKind::image, channels, space});
 }
 
 }  // namespace
@@ -68,6 +81,12 @@ Builder checked(InputKind kind, const char* word, std::int64_t size) {
 Builder sequence(std::int64_t features) { return checked(InputKind::sequence, "sequence", features); }
 Builder features(std::int64_t n) { return checked(InputKind::features, "features", n); }
 Builder tokens(std::int64_t vocabulary) { return checked(InputKind::tokens, "tokens", vocabulary); }
+Builder image(std::int64_t channels, std::int64_t height, std::int64_t width) {
+  return on_space("image", channels, {height, width});
+}
+Builder volume(std::int64_t channels, std::int64_t depth, std::int64_t height, std::int64_t width) {
+  return on_space("volume", channels, {depth, height, width});
+}
 
 Builder& Builder::word(std::string kind, std::string name, Make make) {
   words_.push_back({std::move(kind), std::move(name), std::move(make)});
@@ -154,7 +173,7 @@ Builder& Builder::activation(const std::string& kind, std::string name) {
 
 Builder& Builder::stage(std::string name, const Part& part) {
   check_part("stage", part);
-  Builder inner(input_.kind, input_.size);
+  Builder inner(input_);
   part(inner);
   return word("stage", std::move(name), [inner](const Flow& in, const nn::Init& init) -> LayerPtr {
     auto chain = std::make_unique<nn::Sequential>();
@@ -165,7 +184,7 @@ Builder& Builder::stage(std::string name, const Part& part) {
 
 Builder& Builder::residual(const Part& part, std::string name) {
   check_part("residual", part);
-  Builder inner(input_.kind, input_.size);
+  Builder inner(input_);
   part(inner);
   return word("residual", std::move(name), [inner](const Flow& in, const nn::Init& init) -> LayerPtr {
     auto chain = std::make_unique<nn::Residual>();

@@ -9,12 +9,22 @@
 
 #include "ferrite/dsl/network.h"
 #include "ferrite/nn/layers/causal_conv1d.h"
+#include "ferrite/nn/layers/convolution.h"
+#include "ferrite/nn/layers/norms.h"
+#include "ferrite/nn/layers/pooling.h"
 #include "ferrite/nn/recurrent/custom.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"
 
 namespace ferrite::dsl {
+
+/// Numbers along the axes of space: one for all of them, 3, or one for each, {3, 5}.
+struct Sizes {
+  Shape numbers;
+  Sizes(std::int64_t n) : numbers{n} {}
+  Sizes(std::initializer_list<std::int64_t> each) : numbers(each) {}
+};
 
 /// Describes a chain of layers word by word; `build` makes it. Sizes are inferred from the layer before, batch and
 /// time are not part of them.
@@ -28,13 +38,33 @@ class Builder {
   /// Words of a nested chain.
   using Part = std::function<void(Builder&)>;
 
-  explicit Builder(InputKind kind, std::int64_t size) : input_{kind, size} {}
+  explicit Builder(const Input& input) : input_(input) {}
 
   Builder& linear(std::int64_t features, std::string name = {});
   /// A convolution over time that sees no later step; options as {.dilation = 2, .groups = 4, .bias = false}, whose
   /// sizes stay 0.
   Builder& causal_conv1d(std::int64_t out_channels, std::int64_t kernel_size,
                          const nn::CausalConv1dOptions& options = {}, std::string name = {});
+  /// Convolutions over one, two and three axes, and their transposes; options as {.stride = {2}, .padding = {1}}, whose
+  /// channels and kernel stay empty. Over images the channels are axis 1, as in PyTorch; over sequences, which conv1d
+  /// takes, the last one, and the padding must keep the number of steps: {.padding = ConvolutionPadding::same}.
+  Builder& conv1d(std::int64_t out_channels, const Sizes& kernel, const nn::ConvOptions& options = {},
+                  std::string name = {});
+  Builder& conv2d(std::int64_t out_channels, const Sizes& kernel, const nn::ConvOptions& options = {},
+                  std::string name = {});
+  Builder& conv3d(std::int64_t out_channels, const Sizes& kernel, const nn::ConvOptions& options = {},
+                  std::string name = {});
+  Builder& conv_transpose2d(std::int64_t out_channels, const Sizes& kernel,
+                            const nn::ConvTransposeOptions& options = {}, std::string name = {});
+  Builder& conv_transpose3d(std::int64_t out_channels, const Sizes& kernel,
+                            const nn::ConvTransposeOptions& options = {}, std::string name = {});
+  /// Pooling over two and three axes; options as {.stride = {1}, .padding = {1}}, whose kernel stays empty.
+  Builder& max_pool2d(const Sizes& kernel, const nn::MaxPoolLayerOptions& options = {}, std::string name = {});
+  Builder& max_pool3d(const Sizes& kernel, const nn::MaxPoolLayerOptions& options = {}, std::string name = {});
+  Builder& avg_pool2d(const Sizes& kernel, const nn::AvgPoolLayerOptions& options = {}, std::string name = {});
+  Builder& avg_pool3d(const Sizes& kernel, const nn::AvgPoolLayerOptions& options = {}, std::string name = {});
+  Builder& adaptive_avg_pool2d(const Sizes& size, std::string name = {});
+  Builder& adaptive_max_pool2d(const Sizes& size, std::string name = {});
   /// Recurrent layers, batch first; options as {.layers = 2, .bidirectional = true, .dropout = 0.2}.
   Builder& gru(std::int64_t hidden_size, const nn::GruOptions& options = {}, std::string name = {});
   Builder& lstm(std::int64_t hidden_size, const nn::LstmOptions& options = {}, std::string name = {});
@@ -64,6 +94,12 @@ class Builder {
   /// Only directly after `tokens`.
   Builder& embedding(std::int64_t features, std::string name = {});
   Builder& layer_norm(std::string name = {});
+  /// Over the batch and all axes of space or time: of features, sequences and images. Options as {.momentum = 0.01},
+  /// whose features stay 0.
+  Builder& batch_norm(const nn::BatchNormOptions& options = {}, std::string name = {});
+  /// Of images and features.
+  Builder& group_norm(std::int64_t groups, const nn::GroupNormOptions& options = {}, std::string name = {});
+  Builder& rms_norm(const nn::RmsNormOptions& options = {}, std::string name = {});
   Builder& dropout(double probability, std::string name = {});
   /// The last step, or the last valid one when the context has lengths.
   Builder& last_step(std::string name = {});
@@ -77,8 +113,18 @@ class Builder {
   Builder& silu(std::string name = {}) { return activation("silu", std::move(name)); }
   Builder& softplus(std::string name = {}) { return activation("softplus", std::move(name)); }
   Builder& log_sigmoid(std::string name = {}) { return activation("log_sigmoid", std::move(name)); }
+  Builder& selu(std::string name = {}) { return activation("selu", std::move(name)); }
+  Builder& mish(std::string name = {}) { return activation("mish", std::move(name)); }
+  Builder& hardswish(std::string name = {}) { return activation("hardswish", std::move(name)); }
+  Builder& hardsigmoid(std::string name = {}) { return activation("hardsigmoid", std::move(name)); }
   Builder& softmax(std::string name = {}) { return activation("softmax", std::move(name)); }
   Builder& log_softmax(std::string name = {}) { return activation("log_softmax", std::move(name)); }
+  Builder& elu(double alpha = 1, std::string name = {});
+  Builder& leaky_relu(double slope = 0.01, std::string name = {});
+  /// With one weight for all, or with one for each channel where `per_channel`.
+  Builder& prelu(bool per_channel = false, std::string name = {});
+  /// Half of the features times the sigmoid of the other half.
+  Builder& glu(std::string name = {});
   /// Any of nn::activation_names(). Throws ValueError for another.
   Builder& activation(const std::string& kind, std::string name = {});
 
@@ -120,6 +166,10 @@ class Builder {
 Builder sequence(std::int64_t features);
 /// Vectors x [B, n].
 Builder features(std::int64_t n);
+/// Images x [B, channels, height, width].
+Builder image(std::int64_t channels, std::int64_t height, std::int64_t width);
+/// Volumes x [B, channels, depth, height, width].
+Builder volume(std::int64_t channels, std::int64_t depth, std::int64_t height, std::int64_t width);
 /// Sequences of tokens i64 [B, T], each below `vocabulary`.
 Builder tokens(std::int64_t vocabulary);
 

@@ -47,7 +47,7 @@ std::string table(const std::vector<Cells>& rows) {
 }  // namespace
 
 std::string Network::summary() const {
-  const bool steps = input_.kind != InputKind::features;
+  const bool steps = input_.kind == InputKind::sequence || input_.kind == InputKind::tokens;
   std::vector<Cells> rows = {{"layer", "kind", "output", "parameters", steps ? "multiply-adds/step" : "multiply-adds"}};
   std::int64_t parameters = 0;
   std::int64_t multiply_adds = 0;

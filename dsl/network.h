@@ -9,10 +9,11 @@
 namespace ferrite::dsl {
 
 /// What a network reads.
-enum class InputKind : std::uint8_t { sequence, features, tokens };
+enum class InputKind : std::uint8_t { sequence, features, tokens, image };
 struct Input {
   InputKind kind;
-  std::int64_t size;  ///< features, or the vocabulary
+  std::int64_t size;  ///< features, the vocabulary, or channels
+  Shape space{};      ///< of images: the extents behind the channels
 };
 
 /// What flows from one layer to the next while a network is built.

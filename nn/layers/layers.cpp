@@ -7,6 +7,7 @@
 
 #include "ferrite/nn/detail/lengths.h"
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/tensor/activations.h"
 
 namespace ferrite::nn {
 namespace {
@@ -126,6 +127,13 @@ constexpr std::array kActivations = {
     NamedFunction{"silu", silu},
     NamedFunction{"softplus", softplus},
     NamedFunction{"log_sigmoid", log_sigmoid},
+    NamedFunction{"selu", selu},
+    NamedFunction{"relu6", relu6},
+    NamedFunction{"hardsigmoid", hardsigmoid},
+    NamedFunction{"hardswish", hardswish},
+    NamedFunction{"mish", mish},
+    NamedFunction{"softsign", softsign},
+    NamedFunction{"tanhshrink", tanhshrink},
     NamedFunction{"exp", exp},
     NamedFunction{"abs", abs},
     NamedFunction{"square", square},
@@ -134,6 +142,7 @@ constexpr std::array kActivations = {
     NamedFunction{"erf", erf},
     NamedFunction{"softmax", [](const Tensor& x) { return softmax(x, -1); }},
     NamedFunction{"log_softmax", [](const Tensor& x) { return log_softmax(x, -1); }},
+    NamedFunction{"softmin", [](const Tensor& x) { return softmin(x, -1); }},
 };
 
 }  // namespace

@@ -128,8 +128,10 @@ class Activation final : public LayerOf<Activation, ActivationOptions> {
   std::unique_ptr<Step> make_step(const StepRows& in) const override;
 };
 
-/// An activation by its name: relu, tanh, sigmoid, gelu, silu, softplus, log_sigmoid, exp, abs, square, sin, cos,
-/// erf, softmax, log_softmax (the last two over the last axis). Null for an unknown name.
+/// An activation by its name: relu, tanh, sigmoid, gelu, silu, softplus, log_sigmoid, selu, relu6, hardsigmoid,
+/// hardswish, mish, softsign, tanhshrink, exp, abs, square, sin, cos, erf, softmax, log_softmax, softmin (the last
+/// three over the last axis). Those with options are layers of their own (nn/layers/activations.h). Null for an unknown
+/// name.
 Activation::Function activation(std::string_view name);
 /// All names that `activation` knows.
 std::vector<std::string> activation_names();

@@ -39,11 +39,13 @@ bool Sequential::causal() const {
 }
 
 StepInput Sequential::step_input() const {
+  StepInput any{0, Dtype::f32, true};
   for (const Item& item : layers_) {
     const StepInput input = item.layer->step_input();
     if (input.width > 0 || !input.keeps_width) return input;
+    if (!item.layer->named_parameters().empty()) any.dtype = input.dtype;  // one weight for all features
   }
-  return {0, Dtype::f32, true};
+  return any;
 }
 
 std::vector<StepState> Sequential::states(const StepRows& in) const {

@@ -53,6 +53,97 @@ BOOST_AUTO_TEST_CASE(flatten_words) {
   BOOST_TEST(net(zeros({2, 5, 3})).shape().str() == "[2, 3]");
 }
 
+BOOST_AUTO_TEST_CASE(words_on_images) {
+  const auto net = dsl::image(1, 28, 28)
+                       .conv2d(8, 3, {.padding = {1}, .bias = false})
+                       .batch_norm()
+                       .relu()
+                       .max_pool2d(2)
+                       .residual([](dsl::Builder& b) {
+                         b.conv2d(8, {3, 3}, {.padding = ConvolutionPadding::same}).group_norm(4).elu();
+                       })
+                       .conv2d(12, {3, 5}, {.stride = {2, 1}})
+                       .prelu(true)
+                       .avg_pool2d(2, {.stride = {1}})
+                       .conv_transpose2d(6, 2, {.stride = {2}})
+                       .leaky_relu()
+                       .adaptive_max_pool2d({3, 4})
+                       .adaptive_avg_pool2d(2)
+                       .flatten()
+                       .rms_norm()
+                       .linear(20)
+                       .glu()
+                       .batch_norm()
+                       .build(3);
+  const Tensor x = uniform({4, 1, 28, 28}, {.seed = 1}, -1, 1);
+  BOOST_TEST(net(x).shape().str() == "[4, 10]");
+  const std::vector<std::string> outputs = {
+      "[B, 8, 28, 28]", "[B, 8, 28, 28]", "[B, 8, 28, 28]", "[B, 8, 14, 14]", "[B, 8, 14, 14]", "[B, 12, 6, 10]",
+      "[B, 12, 6, 10]", "[B, 12, 5, 9]",  "[B, 6, 10, 18]", "[B, 6, 10, 18]", "[B, 6, 3, 4]",   "[B, 6, 2, 2]",
+      "[B, 24]",        "[B, 24]",        "[B, 20]",        "[B, 10]",        "[B, 10]"};
+  for (std::size_t i = 0; i < outputs.size(); ++i) BOOST_TEST(net.rows()[i].output == outputs[i]);
+  BOOST_TEST(net.rows()[0].multiply_adds == 28 * 28 * 8 * 9);
+  BOOST_TEST(net.rows()[8].multiply_adds == 5 * 9 * 12 * 6 * 4);
+  BOOST_TEST(net.rows()[0].parameters == 8 * 9);
+  BOOST_TEST(net.summary().find("multiply-adds/step") == std::string::npos);
+  net.eval();
+  BOOST_TEST(identical(net.copy()(x), net(x)));
+  const auto volume = dsl::volume(2, 4, 6, 6)
+                          .conv3d(3, 3)
+                          .batch_norm()
+                          .max_pool3d({1, 2, 2})
+                          .conv_transpose3d(2, {1, 2, 2})
+                          .avg_pool3d(2)
+                          .flatten()
+                          .build(0);
+  BOOST_TEST(volume(zeros({2, 2, 4, 6, 6})).shape().str() == "[2, 2]");
+}
+
+/// Over sequences the channels are the features, wherever PyTorch would have them.
+BOOST_AUTO_TEST_CASE(words_on_channels_of_sequences) {
+  const auto net = dsl::sequence(3)
+                       .conv1d(6, 3, {.padding = ConvolutionPadding::same, .groups = 3})
+                       .batch_norm({.momentum = 0.5})
+                       .prelu(true)
+                       .group_norm(2)
+                       .build(5);
+  const Tensor x = uniform({2, 7, 3}, {.seed = 2}, -1, 1), first = transpose(x);
+  const auto parameter = [&](const std::string& name) {
+    for (const auto& p : net.named_parameters())
+      if (p.name == name) return p.variable.value();
+    return Tensor();
+  };
+  const Tensor convolved = conv1d(first, parameter("0.weight"), parameter("0.bias"), {.padding = {1}, .groups = 3});
+  const Tensor normed = batch_norm(convolved, mean(convolved, {0, 2}), var(convolved, {0, 2}, false, 0));
+  const Tensor rectified = where(gt(normed, 0), normed, 0.25 * normed);
+  BOOST_TEST(support::within(net(x), transpose(group_norm(rectified, 2)), 1e-6));
+  BOOST_TEST(support::within(net.named_buffers()[0].variable.peek(), mean(convolved, {0, 2}) / 2, 1e-6));
+  BOOST_TEST(net.rows()[0].output == "[B, T, 6]");
+}
+
+BOOST_AUTO_TEST_CASE(words_on_channels_that_do_not_fit) {
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).conv2d(4, 3).build(0), ShapeError,
+                        says("layer 0 (conv2d \"0\"): expects [B, C, H, W], the layer before it gives f32[B, T, 3]"));
+  BOOST_CHECK_EXCEPTION((void)dsl::image(3, 8, 8).conv1d(4, 3).build(0), ShapeError,
+                        says("expects [B, T, C], the layer before it gives f32[B, 3, 8, 8]"));
+  BOOST_CHECK_EXCEPTION((void)dsl::image(3, 2, 2).conv2d(4, 3).build(0), ShapeError, says("layer 0 (conv2d \"0\")"));
+  BOOST_CHECK_EXCEPTION((void)dsl::image(3, 8, 8).conv2d(4, {3, 3, 3}).build(0), ValueError,
+                        says("conv2d: kernel_size needs one number or 2, got [3, 3, 3]"));
+  BOOST_CHECK_EXCEPTION((void)dsl::image(3, 8, 8).conv2d(4, 3, {.in_channels = 3}), ValueError,
+                        says("conv2d: the options give channels or a kernel, which the word gives or infers"));
+  BOOST_CHECK_EXCEPTION((void)dsl::image(3, 8, 8).max_pool2d(2, {.kernel_size = {2}}), ValueError,
+                        says("max_pool2d: the options give a kernel"));
+  BOOST_CHECK_EXCEPTION((void)dsl::image(3, 8, 8).batch_norm({.num_features = 3}), ValueError,
+                        says("batch_norm: the options give features"));
+  BOOST_CHECK_EXCEPTION((void)dsl::image(3, 8, 8).group_norm(2).build(0), ValueError,
+                        says("2 groups do not divide 3 channels"));
+  BOOST_CHECK_EXCEPTION((void)dsl::tokens(5).batch_norm().build(0), ShapeError,
+                        says("the layer before it gives i64[B, T]"));
+  BOOST_CHECK_EXCEPTION((void)dsl::image(0, 8, 8), ValueError,
+                        says("image: sizes must be positive, got 0 channels of [8, 8]"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).conv1d(4, 3).build(0), ShapeError, says("layer 0 (conv1d \"0\")"));
+}
+
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_when_building) {
   BOOST_CHECK_EXCEPTION(
       (void)dsl::sequence(12).gru(32).add(nn::Linear(64, 9), "head").build(0), ShapeError,

@@ -23,6 +23,13 @@ constexpr std::int64_t kFeatures = 3, kSteps = 9;
 /// A net around one word, made for a dtype.
 using Words = std::function<dsl::Builder()>;
 
+/// One that has seen batches.
+nn::BatchNorm1d trained_batch_norm(const nn::Init& init) {
+  nn::BatchNorm1d layer({.num_features = kFeatures, .channels_last = true}, init);
+  for (std::uint64_t i = 0; i < 3; ++i) (void)layer(uniform({2, 4, kFeatures}, {6, i, 0}, -1, 3, init.dtype));
+  return layer;
+}
+
 std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
   const auto one = [](auto word) -> Words {
     return [word] {
@@ -47,6 +54,13 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
                       one([](B& b) { b.recurrent<nn::LayerNormGruCell>(4, {.layers = 2}); })};
   all["embedding"] = {[] { return dsl::tokens(7).embedding(4); }};
   all["layer_norm"] = {one([](B& b) { b.layer_norm(); })};
+  all["batch_norm"] = {one([](B& b) { b.linear(4).batch_norm({.affine = false}); }),
+                       one([init](B& b) { b.add(trained_batch_norm(init)); })};
+  all["rms_norm"] = {one([](B& b) { b.rms_norm(); }), one([](B& b) { b.rms_norm({.affine = false}).linear(2); })};
+  all["elu"] = {one([](B& b) { b.elu(0.5); })};
+  all["leaky_relu"] = {one([](B& b) { b.leaky_relu(); })};
+  all["prelu"] = {one([](B& b) { b.prelu(); }), one([](B& b) { b.prelu(true); })};
+  all["glu"] = {one([](B& b) { b.linear(6).glu(); })};
   all["dropout"] = {one([](B& b) { b.dropout(0.5); })};
   all["last_step"] = {one([](B& b) { b.last_step(); })};
   all["stage"] = {one([](B& b) { b.stage("part", [](B& s) { s.gru(4).layer_norm(); }); })};
@@ -73,7 +87,20 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
 }
 
 /// Words that are not causal, or not layers.
-const std::set<std::string> kNotCausal = {"mean_over_time", "flatten"};
+const std::set<std::string> kNotCausal = {"mean_over_time",
+                                          "flatten",
+                                          "conv1d",
+                                          "conv2d",
+                                          "conv3d",
+                                          "conv_transpose2d",
+                                          "conv_transpose3d",
+                                          "max_pool2d",
+                                          "max_pool3d",
+                                          "avg_pool2d",
+                                          "avg_pool3d",
+                                          "group_norm",
+                                          "adaptive_avg_pool2d",
+                                          "adaptive_max_pool2d"};
 
 Tensor input(const dsl::Network& net, std::int64_t batch, Dtype dtype) {
   if (net.input().kind == dsl::InputKind::tokens) return cast(uniform({batch, kSteps}, {5, 1, 0}, 0, 6.99), Dtype::i64);
