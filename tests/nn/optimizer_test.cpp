@@ -194,16 +194,23 @@ BOOST_AUTO_TEST_CASE(rmsprop_refuses_options_out_of_range) {
 /// The average of squares less the square of the average is the square of a deviation, though f32 rounds it below 0.
 BOOST_AUTO_TEST_CASE(centered_rmsprop_under_a_gradient_that_does_not_change_gives_numbers) {
   const Tensor g = uniform({64}, {.seed = 1}, 0.1, 3);
-  const Parameter a("a", zeros({64}));
-  nn::RmsProp centered({a}, {.alpha = 0.5, .epsilon = 1, .centered = true});
-  bool negative = false;
-  for (int step = 0; step < 60; ++step) {
-    centered.step({g});
-    const auto& s = centered.states();
-    negative |= amin(s[1].variable.peek() - square(s[2].variable.peek())).item() < 0;
-    BOOST_TEST_REQUIRE(std::isfinite(amax(abs(a.peek())).item()));
+  for (const bool is_compiled : {false, true}) {
+    const Parameter a("a", zeros({64}));
+    nn::RmsProp centered({a}, {.alpha = 0.5, .epsilon = 1, .centered = true});
+    const auto compiled = compile([&](const Tensor& gradient) {
+      centered.step({gradient});
+      return a.value();
+    });
+    bool negative = false;
+    for (int step = 0; step < 60; ++step) {
+      if (is_compiled) (void)compiled(g);
+      if (!is_compiled) centered.step({g});
+      const auto& s = centered.states();
+      negative |= amin(s[1].variable.peek() - square(s[2].variable.peek())).item() < 0;
+      BOOST_TEST_REQUIRE(std::isfinite(amax(abs(a.peek())).item()));
+    }
+    BOOST_TEST(negative);  // otherwise this test shows nothing
   }
-  BOOST_TEST(negative);  // otherwise this test shows nothing
 }
 
 BOOST_AUTO_TEST_CASE(compiled_steps_of_rmsprop_have_the_bits_of_eager_ones) {
