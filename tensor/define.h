@@ -214,7 +214,9 @@ inline constexpr Primitive structured = {.name = Op::name,
 // ---- composites ----------------------------------------------------------------------------------------
 
 /// A function that is composed of operations, `parts`, which give it its gradient, its kernels and its exports. Its
-/// record holds facts: what it gives, an oracle of plain loops, samples.
+/// record holds facts: what it gives, an oracle of plain loops, samples. It may have a kernel of its own, `at_once`,
+/// for where nothing records or watches its parts: the same bits, or an undefined tensor for operands that it does not
+/// take.
 template <class Op>
 concept CompositeOp = AttrStruct<AttributesOf<Op>> &&
     requires(Inputs in, const AttributesOf<Op>& a, std::span<const Dense> dense, std::span<Dense> result) {
@@ -265,6 +267,10 @@ auto composed(Inputs in, const AttributesOf<Op>& attrs = {}) {
     } else {
       return record_composite(composite<Op>, in, attrs);
     }
+  }
+  if constexpr (requires { Op::at_once(in, attrs); }) {
+    if (frame().recorders.empty() && !profiling())
+      if (Tensor y = Op::at_once(in, attrs); y.defined()) return y;
   }
   return Op::parts(in, attrs);
 }

@@ -1,6 +1,7 @@
 #pragma once
-/// Kernels of sums, products and linear recurrences along an axis.
+/// Kernels of sums, products, linear recurrences and extrema along an axis.
 #include <cstdint>
+#include <type_traits>
 
 #include "ferrite/tensor/kernel/levels.h"
 
@@ -25,9 +26,29 @@ struct CumulativeKernelsOf {
   void (*recurrence)(const T* a, const T* b, T* y, const CumulativeLines& lines);
 };
 
+/// y[k] = the best of x[0] ... x[k] and index[k] = where it is: of equal ones, and of NaNs, the last; a NaN is better
+/// than all numbers.
+template <class T>
+using RunningExtremum = void (*)(const T* x, T* y, std::int64_t* index, const CumulativeLines& lines);
+struct RunningExtrema {
+  RunningExtremum<float> f32;
+  RunningExtremum<double> f64;
+  RunningExtremum<std::int32_t> i32;
+  RunningExtremum<std::int64_t> i64;
+
+  template <class T>
+  RunningExtremum<T> of() const {
+    if constexpr (std::is_same_v<T, float>) return f32;
+    if constexpr (std::is_same_v<T, double>) return f64;
+    if constexpr (std::is_same_v<T, std::int32_t>) return i32;
+    if constexpr (std::is_same_v<T, std::int64_t>) return i64;
+  }
+};
+
 struct CumulativeKernels {
   CumulativeKernelsOf<float> f32;
   CumulativeKernelsOf<double> f64;
+  RunningExtrema largest, smallest;
 
   template <class T>
   const CumulativeKernelsOf<T>& of() const {

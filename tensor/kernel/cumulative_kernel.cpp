@@ -1,10 +1,12 @@
-/// Sums, products and linear recurrences along an axis.
+/// Sums, products, linear recurrences and extrema along an axis.
 #include "ferrite/tensor/kernel/cumulative.h"
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <utility>
 
-#include "ferrite/tensor/kernel/level.h"
+#include "ferrite/tensor/kernel/mask.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
@@ -131,11 +133,115 @@ void recurrence(const T* a, const T* b, T* y, const CumulativeLines& l) {
       [=](double total, std::int64_t at) { return static_cast<double>(a[at]) * total + static_cast<double>(b[at]); });
 }
 
+/// As many numbers as a packet has lanes, and integers as wide.
+template <class T>
+struct LanesOf {
+  static constexpr int count = sizeof(T) == 4 ? kLanes<float> : kLanes<double>;
+  using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  using Numbers [[gnu::vector_size(sizeof(T) * count)]] = T;
+  using Places [[gnu::vector_size(sizeof(T) * count)]] = Place;
+};
+
+/// The better one of an earlier and a later element and its place; the order matters to equal ones and to NaN. Of
+/// numbers or of vectors.
+template <bool Largest, class V, class P>
+[[gnu::always_inline]] inline void join_later(V& best, P& place, const V& earlier, const P& earlier_place) {
+  const V later = best;
+  const P at = place;
+  best = (Largest ? later >= earlier : later <= earlier) ? later : earlier;
+  place = (Largest ? later >= earlier : later <= earlier) ? at : earlier_place;
+  best = later != later ? later : best;
+  place = later != later ? at : place;
+}
+
+/// Every lane joined with the one that is Step lanes before it.
+template <bool Largest, int Step, class T, std::size_t... I>
+[[gnu::always_inline]] inline void join_lanes(typename LanesOf<T>::Numbers& v, typename LanesOf<T>::Places& places,
+                                              const typename LanesOf<T>::Numbers& worst,
+                                              std::index_sequence<I...> all) {
+  constexpr int W = LanesOf<T>::count;
+  if constexpr (Step < W) {
+    const auto earlier = __builtin_shufflevector(v, worst, (I < Step ? W + int(I) : int(I) - Step)...);
+    const auto before = __builtin_shufflevector(places, places, (I < Step ? int(I) : int(I) - Step)...);
+    join_later<Largest>(v, places, earlier, before);
+    join_lanes<Largest, 2 * Step, T>(v, places, worst, all);
+  }
+}
+template <class V, std::size_t... I>
+[[gnu::always_inline]] inline V last_lane(const V& v, std::index_sequence<I...>) {
+  return __builtin_shufflevector(v, v, (static_cast<int>(sizeof...(I)) - 1 + 0 * int(I))...);
+}
+
+/// One line of stride 1, a packet at a time: the lanes by doubling, then joined with the best before them.
+template <bool Largest, class T>
+void extrema_of_line(const T* x, T* y, std::int64_t* index, std::int64_t n) {
+  using L = LanesOf<T>;
+  using Limits = std::numeric_limits<T>;
+  constexpr auto kAll = std::make_index_sequence<static_cast<std::size_t>(L::count)>();
+  constexpr T kLeast = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  constexpr T kMost = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  const typename L::Numbers worst = typename L::Numbers{} + (Largest ? kLeast : kMost);
+  typename L::Numbers best = worst;
+  typename L::Places place = {}, numbers = {};
+  for (int l = 0; l < L::count; ++l) numbers[l] = l;
+  std::int64_t k = 0;
+  const std::int64_t end = n <= std::numeric_limits<typename L::Place>::max() ? n - L::count : -1;
+  for (; k <= end; k += L::count) {
+    typename L::Numbers v;
+    std::memcpy(&v, x + k, sizeof(v));
+    typename L::Places at = numbers + static_cast<typename L::Place>(k);
+    join_lanes<Largest, 1, T>(v, at, worst, kAll);
+    join_later<Largest>(v, at, best, place);
+    std::memcpy(y + k, &v, sizeof(v));
+    for (int l = 0; l < L::count; ++l) index[k + l] = at[l];
+    best = last_lane(v, kAll);
+    place = last_lane(at, kAll);
+  }
+  T last = best[0];
+  std::int64_t at = place[0];
+  for (; k < n; ++k) {
+    T v = x[k];
+    std::int64_t here = k;
+    join_later<Largest>(v, here, last, at);
+    y[k] = last = v;
+    index[k] = at = here;
+  }
+}
+
+template <bool Largest, class T>
+void extrema(const T* x, T* y, std::int64_t* index, const CumulativeLines& l) {
+  if (l.stride == 1) {
+    for (std::int64_t i = 0; i < l.count; ++i) extrema_of_line<Largest>(x + i * l.n, y + i * l.n, index + i * l.n, l.n);
+    return;
+  }
+  for (std::int64_t begin = 0; begin < l.count; begin += kTile) {
+    const std::int64_t width = std::min(kTile, l.count - begin);
+    T best[kTile];
+    std::int64_t places[kTile] = {};
+    std::copy_n(x + begin, width, best);
+    for (std::int64_t k = 0; k < l.n; ++k)
+      for (std::int64_t c = 0; c < width; ++c) {
+        const std::int64_t at = k * l.stride + begin + c;
+        T v = x[at];
+        std::int64_t here = k;
+        join_later<Largest>(v, here, best[c], places[c]);
+        y[at] = best[c] = v;
+        index[at] = places[c] = here;
+      }
+  }
+}
+
+template <bool Largest>
+constexpr RunningExtrema kExtrema = {extrema<Largest, float>, extrema<Largest, double>, extrema<Largest, std::int32_t>,
+                                     extrema<Largest, std::int64_t>};
+
 }  // namespace
 
 extern const CumulativeKernels cumulative_kernels;
 constinit const CumulativeKernels cumulative_kernels = {
     .f32 = {.sum = sum<float>, .product = product<float>, .recurrence = recurrence<float>},
-    .f64 = {.sum = sum<double>, .product = product<double>, .recurrence = recurrence<double>}};
+    .f64 = {.sum = sum<double>, .product = product<double>, .recurrence = recurrence<double>},
+    .largest = kExtrema<true>,
+    .smallest = kExtrema<false>};
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -34,7 +34,7 @@ struct PoolKernelsOf {
   /// The largest element of every window, a NaN before all; -inf of none.
   void (*max)(const T* x, const PoolAxes& a, T* y);
   /// Its place in the plane: of the first of equal ones, of the last NaN.
-  void (*places)(const T* x, const PoolAxes& a, T* best, std::int64_t* to);
+  void (*places)(const T* x, const PoolAxes& a, std::int64_t* to);
   /// Sums over every window, rows before columns.
   void (*sum)(const T* x, const PoolAxes& a, T* y);
   /// The adjoint: adds to x.

@@ -1,23 +1,25 @@
-/// Pooling of planes: rows of windows advance together, tap by tap, in loops that the compiler makes packets of.
+/// Pooling of planes: windows that lie side by side are taken together, as many as a packet has lanes.
 #include "ferrite/tensor/kernel/pooling.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
-#include "ferrite/tensor/kernel/level.h"
+#include "ferrite/tensor/kernel/mask.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
 /// f(place of the row of results, first element of a row of the plane) for every row of results and all rows that its
-/// windows hold, ascending; begin(place) before them.
-template <class Begin, class F>
-void each_row(const PoolAxes& a, const Begin& begin, const F& f) {
+/// windows hold, ascending.
+template <class F>
+void each_row(const PoolAxes& a, const F& f) {
   const PoolAxis &d = a.axis[0], &h = a.axis[1], &w = a.axis[2];
   for (std::int64_t i = 0; i < d.size; ++i)
     for (std::int64_t j = 0; j < h.size; ++j) {
       const std::int64_t to = (i * h.size + j) * w.size;
-      begin(to);
       const PoolWindow deep = window_of(d, i), high = window_of(h, j);
       for (std::int64_t p = deep.first; p < deep.last; p += deep.step)
         for (std::int64_t q = high.first; q < high.last; q += high.step) f(to, (p * h.n + q) * w.n);
@@ -63,66 +65,212 @@ void row_of_windows(const PoolAxis& w, Y* y, T* x, const One& one) {
   });
 }
 
+/// Vectors of the compiler: W numbers, or integers as wide.
+template <class T, int W>
+struct VectorOf {
+  using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  using Type [[gnu::vector_size(W * sizeof(T))]] = T;
+  using Places [[gnu::vector_size(W * sizeof(T))]] = Place;
+};
+
+/// x[0], x[step], ..., one for each lane; nothing behind the last one is read.
+template <class T, int W, int Step, std::size_t... I>
+[[gnu::always_inline]] inline void load(const T* x, std::int64_t step, typename VectorOf<T, W>::Type& v,
+                                        std::index_sequence<I...>) {
+  if constexpr (Step == 1) {
+    std::memcpy(&v, x, sizeof(v));
+  } else if constexpr (Step == 2) {  // the second half of the elements ends with the last one
+    typename VectorOf<T, W>::Type low, high;
+    std::memcpy(&low, x, sizeof(low));
+    std::memcpy(&high, x + W - 1, sizeof(high));
+    v = __builtin_shufflevector(low, high, (I < W / 2 ? 2 * I : 2 * I + 1)...);
+  } else {
+    v = typename VectorOf<T, W>::Type{x[static_cast<std::int64_t>(I) * step]...};
+  }
+}
+
+/// Windows of a row that hold all of their taps: from `first` to `last`.
+struct Inside {
+  std::int64_t first, last;
+};
+Inside inside(const PoolAxis& w) {
+  if (w.adaptive) return {0, 0};
+  const std::int64_t first = (w.before + w.stride - 1) / w.stride;
+  const std::int64_t end = w.n - 1 + w.before - (w.kernel - 1) * w.dilation;  // of where a window begins
+  const std::int64_t last = std::min(w.size, end < 0 ? 0 : end / w.stride + 1);
+  return {first, std::max(first, last)};
+}
+
+/// The rows of a plane that the windows of a row of results hold: f(first element of each), ascending.
+struct HeldRows {
+  PoolWindow deep, high;
+  std::int64_t height, width;
+
+  template <class F>
+  [[gnu::always_inline]] void each(const F& f) const {
+    for (std::int64_t p = deep.first; p < deep.last; p += deep.step)
+      for (std::int64_t q = high.first; q < high.last; q += high.step) f((p * height + q) * width);
+  }
+};
+
+/// Windows side by side whose best elements, or sums, stay in registers until they are complete: fold.template
+/// packet<W, Step>(rows, window) does W of them that hold all their taps, fold.one(rows, window) any one. What a
+/// packet stores it may store again.
+template <int W, int Step, class Fold>
+void packets(const HeldRows& rows, const Inside& in, const Fold& fold) {
+  for (std::int64_t i = in.first; i + W <= in.last; i += W) fold.template packet<W, Step>(rows, i);
+  if ((in.last - in.first) % W) fold.template packet<W, Step>(rows, in.last - W);
+}
+template <int Step, class Fold>
+void row_of_packets(const HeldRows& rows, const Inside& in, const Fold& fold) {
+  constexpr int kWidest = kLanes<typename Fold::Number>;
+  const std::int64_t n = in.last - in.first;
+  if (n >= kWidest) return packets<kWidest, Step>(rows, in, fold);
+  if constexpr (kWidest >= 16) {
+    if (n >= 8) return packets<8, Step>(rows, in, fold);
+  }
+  if constexpr (kWidest >= 8) {
+    if (n >= 4) return packets<4, Step>(rows, in, fold);
+  }
+  for (std::int64_t i = in.first; i < in.last; ++i) fold.one(rows, i);
+}
+template <class Fold>
+void each_window(const PoolAxes& a, const Inside& in, Fold fold) {
+  const PoolAxis &d = a.axis[0], &h = a.axis[1], &w = a.axis[2];
+  for (std::int64_t i = 0; i < d.size; ++i)
+    for (std::int64_t j = 0; j < h.size; ++j, fold.next_row()) {
+      const HeldRows rows{window_of(d, i), window_of(h, j), h.n, w.n};
+      for (std::int64_t k = 0; k < std::min(in.first, w.size); ++k) fold.one(rows, k);
+      if (in.last > in.first) {
+        if (w.stride == 1) {
+          row_of_packets<1>(rows, in, fold);
+        } else if (w.stride == 2) {
+          row_of_packets<2>(rows, in, fold);
+        } else {
+          row_of_packets<0>(rows, in, fold);
+        }
+      }
+      for (std::int64_t k = in.last; k < w.size; ++k) fold.one(rows, k);
+    }
+}
+
+/// Join::begin, and Join::join(total, v) for every element of a window, in the order of the plane.
+template <class T, class Join>
+struct Folded {
+  using Number = T;
+  const T* x;
+  const PoolAxis& w;
+  T* y;
+
+  void next_row() { y += w.size; }
+  template <int W, int Step>
+  [[gnu::always_inline]] void packet(const HeldRows& rows, std::int64_t i) const {
+    typename VectorOf<T, W>::Type total = typename VectorOf<T, W>::Type{} + Join::template begin<T>;
+    rows.each([&](std::int64_t row) {
+      const T* const at = x + row + i * w.stride - w.before;
+      for (std::int64_t t = 0; t < w.kernel; ++t) {
+        typename VectorOf<T, W>::Type v;
+        load<T, W, Step>(at + t * w.dilation, w.stride, v, std::make_index_sequence<static_cast<std::size_t>(W)>());
+        Join::join(total, v);
+      }
+    });
+    std::memcpy(y + i, &total, sizeof(total));
+  }
+  void one(const HeldRows& rows, std::int64_t i) const {
+    T total = Join::template begin<T>;
+    const PoolWindow held = window_of(w, i);
+    rows.each([&](std::int64_t row) {
+      for (std::int64_t k = held.first; k < held.last; k += held.step) Join::join(total, x[row + k]);
+    });
+    y[i] = total;
+  }
+};
+
+struct Best {
+  template <class T>
+  static constexpr T begin = -std::numeric_limits<T>::infinity();
+  template <class V>
+  [[gnu::always_inline]] static void join(V& best, const V& v) {
+    best = v > best ? v : best;
+    best = v != v ? v : best;
+  }
+};
+struct Total {
+  template <class T>
+  static constexpr T begin = 0;
+  template <class V>
+  [[gnu::always_inline]] static void join(V& total, const V& v) {
+    total += v;
+  }
+};
+
+template <class T>
+struct BestPlaces {
+  using Number = T;
+  const T* x;
+  const PoolAxis& w;
+  std::int64_t* to;
+
+  void next_row() { to += w.size; }
+  static std::int64_t first_of(const HeldRows& rows) {
+    return (rows.deep.first * rows.height + rows.high.first) * rows.width;
+  }
+  template <int W, int Step>
+  [[gnu::always_inline]] void packet(const HeldRows& rows, std::int64_t i) const {
+    using V = VectorOf<T, W>;
+    typename V::Type best = typename V::Type{} - std::numeric_limits<T>::infinity();
+    typename V::Places lanes;
+    for (int l = 0; l < W; ++l) lanes[l] = static_cast<typename V::Place>(l * w.stride);
+    const auto from = [&](std::int64_t row) { return row + i * w.stride - w.before; };
+    typename V::Places places = lanes + static_cast<typename V::Place>(from(first_of(rows)));
+    rows.each([&](std::int64_t row) {
+      for (std::int64_t t = 0; t < w.kernel; ++t) {
+        const std::int64_t at = from(row) + t * w.dilation;
+        typename V::Type v;
+        load<T, W, Step>(x + at, w.stride, v, std::make_index_sequence<static_cast<std::size_t>(W)>());
+        const typename V::Places here = lanes + static_cast<typename V::Place>(at);
+        places = v > best ? here : places;
+        places = v != v ? here : places;
+        Best::join(best, v);
+      }
+    });
+    for (int l = 0; l < W; ++l) to[i + l] = places[l];
+  }
+  void one(const HeldRows& rows, std::int64_t i) const {
+    T best = -std::numeric_limits<T>::infinity();
+    const PoolWindow held = window_of(w, i);
+    std::int64_t place = first_of(rows) + held.first;
+    rows.each([&](std::int64_t row) {
+      for (std::int64_t k = held.first; k < held.last; k += held.step) {
+        const T v = x[row + k];
+        if (v > best || v != v) place = row + k;
+        Best::join(best, v);
+      }
+    });
+    to[i] = place;
+  }
+};
+
 template <class T>
 void max(const T* x, const PoolAxes& a, T* y) {
-  const PoolAxis& w = a.axis[2];
-  each_row(
-      a, [&](std::int64_t to) { std::fill_n(y + to, w.size, -std::numeric_limits<T>::infinity()); },
-      [&](std::int64_t to, std::int64_t row) {
-        row_of_windows(w, y + to, x + row, [](T& best, const T& v) { best = v > best || v != v ? v : best; });
-      });
+  each_window(a, inside(a.axis[2]), Folded<T, Best>{x, a.axis[2], y});
 }
-
 template <class T>
-void places(const T* x, const PoolAxes& a, T* best, std::int64_t* to) {
-  const PoolAxis& w = a.axis[2];
-  const auto consider = [&](std::int64_t i, std::int64_t place, std::int64_t window) {
-    const T v = x[place];
-    if (v > best[window] || v != v) {
-      best[window] = v;
-      to[i] = place;
-    }
-  };
-  each_row(
-      a,
-      [&](std::int64_t row) {
-        const PoolWindow deep = window_of(a.axis[0], row / w.size / a.axis[1].size);
-        const PoolWindow high = window_of(a.axis[1], row / w.size % a.axis[1].size);
-        std::fill_n(best, w.size, -std::numeric_limits<T>::infinity());
-        for (std::int64_t i = 0; i < w.size; ++i)
-          to[row + i] = (deep.first * a.axis[1].n + high.first) * w.n + window_of(w, i).first;
-      },
-      [&](std::int64_t row, std::int64_t from) {
-        if (w.adaptive) {
-          for (std::int64_t i = 0; i < w.size; ++i) {
-            const PoolWindow held = window_of(w, i);
-            for (std::int64_t k = held.first; k < held.last; ++k) consider(row + i, from + k, i);
-          }
-          return;
-        }
-        each_tap(w, [&](std::int64_t first, std::int64_t last, std::int64_t at, std::int64_t step) {
-          for (std::int64_t i = first; i < last; ++i) consider(row + i, from + at + (i - first) * step, i);
-        });
-      });
+void places(const T* x, const PoolAxes& a, std::int64_t* to) {
+  const std::int64_t plane = a.axis[0].n * a.axis[1].n * a.axis[2].n;
+  const bool fits = plane <= std::numeric_limits<typename VectorOf<T, 1>::Place>::max();
+  each_window(a, fits ? inside(a.axis[2]) : Inside{0, 0}, BestPlaces<T>{x, a.axis[2], to});
 }
-
 template <class T>
 void sum(const T* x, const PoolAxes& a, T* y) {
-  const PoolAxis& w = a.axis[2];
-  each_row(
-      a, [&](std::int64_t to) { std::fill_n(y + to, w.size, T(0)); },
-      [&](std::int64_t to, std::int64_t row) {
-        row_of_windows(w, y + to, x + row, [](T& total, const T& v) { total += v; });
-      });
+  each_window(a, inside(a.axis[2]), Folded<T, Total>{x, a.axis[2], y});
 }
 
 template <class T>
 void spread(const T* y, const PoolAxes& a, T* x) {
-  each_row(
-      a, [](std::int64_t) {},
-      [&](std::int64_t to, std::int64_t row) {
-        row_of_windows(a.axis[2], y + to, x + row, [](const T& g, T& v) { v += g; });
-      });
+  each_row(a, [&](std::int64_t to, std::int64_t row) {
+    row_of_windows(a.axis[2], y + to, x + row, [](const T& g, T& v) { v += g; });
+  });
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/at_once.h"
 #include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/ops/detail/groups.h"
 
@@ -99,6 +100,12 @@ struct Var {
     const Tensor squares = square(x - mean(x, a.axes, true));
     return sum(squares, a.axes, a.keepdim) / std::max(0.0, count(x.shape(), a.axes) - a.correction);
   }
+  static Tensor at_once(Inputs in, const Attributes& a) {
+    const double divisor = std::max(0.0, count(in[0].shape(), a.axes) - a.correction);
+    return reduced_last(in[0], a.axes, a.keepdim, [&]<class T>(const auto& k, const T* x, T* y, const DenseRows& rows) {
+      k.var(x, y, static_cast<T>(divisor), rows);
+    });
+  }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) {
       return spread_of(v) / std::max(0.0, static_cast<double>(v.size()) - a.correction);
@@ -125,6 +132,9 @@ struct LogSumExp {
     const Tensor y = log(sum(exp(x - m), a.axes, true)) + m;
     return a.keepdim ? y : reshape(y, without_axes(x.shape(), a.axes));
   }
+  static Tensor at_once(Inputs in, const Attributes& a) {
+    return reduced_last(in[0], a.axes, a.keepdim, [](const auto& k, auto... run) { k.logsumexp(run...); });
+  }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     reduce_groups(in[0], a.axes, out[0], logsumexp_of);
   }
@@ -145,6 +155,9 @@ struct Softmax {
     const Tensor e = exp(in[0] - shift(in[0], {a.axis}));
     return e / sum(e, {a.axis}, true);
   }
+  static Tensor at_once(Inputs in, const Attributes& a) {
+    return along_last(in[0], a.axis, [](const auto& k, auto... run) { k.softmax(run...); });
+  }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
       const double all = logsumexp_of(v);
@@ -163,6 +176,9 @@ struct LogSoftmax {
     if (in[0].numel() == 0) return in[0];
     const Tensor centred = in[0] - shift(in[0], {a.axis});
     return centred - log(sum(exp(centred), {a.axis}, true));
+  }
+  static Tensor at_once(Inputs in, const Attributes& a) {
+    return along_last(in[0], a.axis, [](const auto& k, auto... run) { k.log_softmax(run...); });
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
@@ -195,6 +211,13 @@ struct LayerNorm {
     const Shape over = last(x.rank(), a.axes);
     const Tensor centred = x - mean(x, over, true);
     return centred * rsqrt(mean(square(centred), over, true) + a.epsilon);
+  }
+  static Tensor at_once(Inputs in, const Attributes& a) {
+    const auto rows = dense_rows(in[0], a.axes);
+    if (!rows) return {};
+    return by_rows(in[0], *rows, in[0].shape(), [&]<class T>(const auto& k, const T* x, T* y, const DenseRows& r) {
+      k.layer_norm(x, y, static_cast<T>(a.epsilon), r);
+    });
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     map_groups(in[0], last(in[0].shape.rank(), a.axes), out[0], [&](std::vector<double>& v) {

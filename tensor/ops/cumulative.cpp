@@ -3,9 +3,9 @@
 
 #include <limits>
 
-#include "ferrite/tensor/kernel/cumulative.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
+#include "ferrite/tensor/ops/detail/cumulative_lines.h"
 #include "ferrite/tensor/ops/detail/recurrence.h"
 
 namespace ferrite {
@@ -15,20 +15,6 @@ namespace {
 Specs infer_running(std::string_view name, Inputs in, const RunningAttrs& attrs) {
   check_axis(name, attrs.axis, in[0].rank());
   return {{in[0].shape(), is_float(in[0].dtype()) ? in[0].dtype() : Dtype::i64}};
-}
-
-/// f(at, lines) for all lines of a tensor: its first element, and as many as one thread takes.
-template <class F>
-void each_share_of_lines(const AlongAxis& a, bool reverse, F&& f) {
-  if (a.n == 0) return;
-  if (a.inner == 1) {
-    in_shares(a.outer, a.n, [&](std::int64_t first, std::int64_t count) { f(first * a.n, {count, a.n, 1, reverse}); });
-  } else {
-    in_shares(a.outer, a.n * a.inner, [&](std::int64_t first, std::int64_t count) {
-      for (std::int64_t i = first; i < first + count; ++i)
-        f(i * a.n * a.inner, CumulativeLines{a.inner, a.n, a.inner, reverse});
-    });
-  }
 }
 
 /// f(total, element, the element comes first) along lines, of integers: in the unsigned type, where sums may wrap.

@@ -5,6 +5,7 @@
 #include "ferrite/tensor/cumulative.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
+#include "ferrite/tensor/ops/detail/cumulative_lines.h"
 #include "ferrite/tensor/ops/detail/known_index.h"
 #include "ferrite/tensor/ops/detail/recurrence.h"
 
@@ -15,9 +16,7 @@ namespace {
 /// A new element takes the place of the best one so far: it is as good, or NaN; a NaN stays until the next one.
 template <bool Largest, class T>
 bool takes_over(T x, T best) {
-  if (x != x) return true;
-  if (best != best) return false;
-  return Largest ? x >= best : x <= best;
+  return (Largest ? x >= best : x <= best) || x != x;
 }
 
 template <bool Largest>
@@ -37,23 +36,17 @@ struct CumulativeExtremum {
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     const RowMajor x(in[0]);
-    const AlongAxis a(x->shape(), attrs.axis);
     std::int64_t* index = Writer::data<std::int64_t>(out[1]);
     visit_computed(x->dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const T* from = x->data<T>();
-      T* to = Writer::data<T>(out[0]);
-      in_shares(a.lines(), a.n, [&](std::int64_t first, std::int64_t count) {
-        for (std::int64_t line = first; line < first + count; ++line) {
-          std::int64_t best = 0;
-          for (std::int64_t k = 0; k < a.n; ++k) {
-            const std::int64_t begin = a.first(line), at = begin + k * a.inner;
-            if (takes_over<Largest>(from[at], from[begin + best * a.inner])) best = k;
-            to[at] = from[begin + best * a.inner];
-            index[at] = best;
-          }
-        }
-      });
+      if constexpr (!std::is_same_v<T, bool>) {
+        const CumulativeKernels& kernels = cumulative_in_use.get();
+        const auto run = (Largest ? kernels.largest : kernels.smallest).template of<T>();
+        const T* from = x->data<T>();
+        T* to = Writer::data<T>(out[0]);
+        each_share_of_lines(AlongAxis(x->shape(), attrs.axis), false,
+                            [&](std::int64_t at, const CumulativeLines& l) { run(from + at, to + at, index + at, l); });
+      }
     });
   }
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {

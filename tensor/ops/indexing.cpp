@@ -70,17 +70,18 @@ struct Gather {
     const int axis = attrs.axis;
     if (names_slices(in[1], x.shape(), axis))
       return copy_slices(out[0], x, axis, slice_positions(name, attrs, in[1], x.shape()[axis]));
-    const auto bytes = static_cast<std::size_t>(size_of(x.dtype()));
     const PooledVector<std::int64_t> at = positions(name, attrs, in[1], x.shape()[axis]);
-    Shape others = x.strides();
-    others[axis] = 0;
-    std::byte* to = Writer::raw(out[0]);
-    std::size_t k = 0;
-    for_each_offset(in[1].shape(), others, [&](std::int64_t base) {
-      const std::int64_t from = base + at[k++] * x.strides()[axis];
-      std::memcpy(to, x.raw() + from * static_cast<std::int64_t>(bytes), bytes);
-      to += bytes;
-    });
+    const auto copy = [&]<class Bits>(Bits) {
+      const Bits* const from = reinterpret_cast<const Bits*>(x.raw());
+      Bits* to = reinterpret_cast<Bits*>(Writer::raw(out[0]));
+      each_indexed(in[1].shape(), x.strides(), axis, at.data(),
+                   [&](std::int64_t i) { std::memcpy(to++, from + i, sizeof(Bits)); });
+    };
+    switch (size_of(x.dtype())) {
+      case 1: return copy(std::uint8_t());
+      case 4: return copy(std::uint32_t());
+      default: return copy(std::uint64_t());
+    }
   }
   static Effects effects(std::span<const Spec>, const Attributes& attrs) { return effects_of_index(attrs); }
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
@@ -125,19 +126,12 @@ struct ScatterAdd {
       return add_slices(out[0], axis, slice_positions(name, attrs, in[1], in[0].shape()[axis]), *RowMajor(in[2]));
     const PooledVector<std::int64_t> at = positions(name, attrs, in[1], in[0].shape()[axis]);
     const Tensor source = contiguous(in[2]);
-    Shape others = out[0].strides();
-    const std::int64_t step = others[axis];
-    others[axis] = 0;
     visit_computed(out[0].dtype(), [&](auto zero) {
       using T = decltype(zero);
       T* to = Writer::data<T>(out[0]);
       const T* from = source.data<T>();
-      std::size_t k = 0;
-      for_each_offset(in[1].shape(), others, [&](std::int64_t base) {
-        T& element = to[base + at[k] * step];
-        element = static_cast<T>(element + from[k]);
-        ++k;
-      });
+      each_indexed(in[1].shape(), out[0].strides(), axis, at.data(),
+                   [&](std::int64_t i) { to[i] = static_cast<T>(to[i] + *from++); });
     });
   }
   static Effects effects(std::span<const Spec>, const Attributes& attrs) { return effects_of_index(attrs); }

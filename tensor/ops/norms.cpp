@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ferrite/tensor/ops/detail/at_once.h"
 #include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/ops/detail/groups.h"
 
@@ -17,6 +18,10 @@ template <class F>
 Tensor away_from_zero(const Tensor& x, double at_zero, F f) {
   const Tensor zero = eq(x, 0.0);
   return where(zero, at_zero, f(where(zero, 1.0, x)));
+}
+
+Tensor root(const Tensor& squares) {
+  return away_from_zero(squares, 0, [](const Tensor& t) { return sqrt(t); });
 }
 
 struct NormAttrs {
@@ -55,10 +60,17 @@ struct Norm {
     if (a.p == -kInfinity) return amin(abs(x), a.axes, a.keepdim);
     if (a.p == 0) return total(square(sign(where(eq(x, x), x, 1.0))));  // a NaN counts
     if (a.p == 1) return total(abs(x));
-    if (a.p == 2) return away_from_zero(total(square(x)), 0, [](const Tensor& t) { return sqrt(t); });
+    if (a.p == 2) return root(total(square(x)));
     const double power_of_zero = a.p < 0 ? kInfinity : 0;
     const Tensor powers = away_from_zero(abs(x), power_of_zero, [&](const Tensor& t) { return pow(t, a.p); });
     return away_from_zero(total(powers), power_of_zero, [&](const Tensor& t) { return pow(t, 1 / a.p); });
+  }
+  static Tensor at_once(Inputs in, const Attributes& a) {
+    const auto of = [&](auto&& run) { return reduced_last(in[0], a.axes, a.keepdim, run); };
+    if (a.p == kInfinity) return of([](const auto& k, auto... run) { k.largest(run...); });
+    if (a.p == 1) return of([](const auto& k, auto... run) { k.sizes(run...); });
+    const Tensor total = a.p == 2 ? of([](const auto& k, auto... run) { k.squares(run...); }) : Tensor();
+    return total.defined() ? root(total) : total;
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) { return norm_of(v, a.p); });
@@ -87,9 +99,7 @@ struct Stddev {
   using Attributes = StddevAttrs;
   static constexpr auto name = "stddev", onnx = "", summary = "the square root of var; gradient 0 at 0";
 
-  static Tensor parts(Inputs in, const Attributes& a) {
-    return away_from_zero(var(in[0], a.axes, a.keepdim, a.correction), 0, [](const Tensor& t) { return sqrt(t); });
-  }
+  static Tensor parts(Inputs in, const Attributes& a) { return root(var(in[0], a.axes, a.keepdim, a.correction)); }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) {
       double mean = 0, squares = 0;

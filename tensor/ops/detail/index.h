@@ -23,27 +23,41 @@ struct IndexAttrs {
 inline PooledVector<std::int64_t> positions(std::string_view where, const IndexAttrs& attrs, const Tensor& index,
                                             std::int64_t n) {
   const std::int64_t least = attrs.who ? 0 : -n;
-  PooledVector<std::int64_t> out;
-  out.reserve(static_cast<std::size_t>(index.numel()));
-  const auto take = [&](std::int64_t i) {
-    if ((i < least || i >= n) && attrs.who)
+  PooledVector<std::int64_t> out(static_cast<std::size_t>(index.numel()));
+  const auto refuse = [&](std::int64_t i) {
+    if (i >= least && i < n) return;
+    if (attrs.who)
       throw ShapeError(std::string(attrs.who->text()) + " " + std::to_string(i) + " lies outside 0.." +
                        std::to_string(n - 1));
-    if (i < least || i >= n)
-      throw_shape(where, "index " + std::to_string(i) + " is out of range for an axis of extent " + std::to_string(n));
-    out.push_back(i < 0 ? i + n : i);
+    throw_shape(where, "index " + std::to_string(i) + " is out of range for an axis of extent " + std::to_string(n));
   };
   visit_computed(index.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    const T* from = index.data<T>();
-    if (index.contiguous()) {
-      for (std::int64_t i = 0; i < index.numel(); ++i) take(static_cast<std::int64_t>(from[i]));
-    } else {
-      for_each_offset(index.shape(), index.strides(),
-                      [&](std::int64_t at) { take(static_cast<std::int64_t>(from[at])); });
+    const RowMajor rows(index);
+    const T* from = rows->template data<T>();
+    bool outside = false;
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      const auto i = static_cast<std::int64_t>(from[k]);
+      outside |= i < least || i >= n;
+      out[k] = i < 0 ? i + n : i;
     }
+    for (std::size_t k = 0; outside && k < out.size(); ++k) refuse(static_cast<std::int64_t>(from[k]));
   });
   return out;
+}
+
+/// f(offset) for all elements of an index of this shape, in row-major order, of a tensor with these strides at
+/// positions along an axis.
+template <class F>
+void each_indexed(const Shape& shape, const Shape& strides, int axis, const std::int64_t* positions, F&& f) {
+  Walk<1> walk;
+  for (int i = 0; i < shape.rank(); ++i) walk.shape.push_back(shape[i]);
+  walk.strides[0] = strides;
+  const std::int64_t step = strides[axis];
+  walk.strides[0][axis] = 0;
+  walk.rows([&](const std::int64_t* at, std::int64_t n, const std::int64_t* along) {
+    for (std::int64_t k = 0; k < n; ++k) f(at[0] + k * along[0] + *positions++ * step);
+  });
 }
 
 inline std::int64_t position(double index, std::int64_t n) {

@@ -5,7 +5,6 @@
 
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/levels.h"
-#include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
 #include "ferrite_levels.h"
@@ -39,8 +38,7 @@ void pool(const Tensor& from, Tensor& to, const PoolAxes& axes) {
   const T* const x = from.data<T>();
   const auto plane = [&](std::int64_t i) {
     if constexpr (kind == PoolKind::places) {
-      T* const best = kernel_memory().blocks.get<T>(static_cast<std::size_t>(axes.axis[2].size));
-      kernels.places(x + i * read, axes, best, Writer::data<std::int64_t>(to) + i * written);
+      kernels.places(x + i * read, axes, Writer::data<std::int64_t>(to) + i * written);
     } else {
       T* const y = Writer::data<T>(to) + i * written;
       if constexpr (kind == PoolKind::max) {

@@ -22,16 +22,9 @@ void scatter_by(std::string_view where, Inputs in, Tensor& out, const IndexAttrs
   copy_to(Writer::raw(out), in[0]);
   const PooledVector<std::int64_t> at = positions(where, attrs, in[1], in[0].shape()[attrs.axis]);
   const RowMajor source(in[2]);
-  Shape others = out.strides();
-  const std::int64_t step = others[attrs.axis];
-  others[attrs.axis] = 0;
   T* to = Writer::data<T>(out);
   const T* from = source->data<T>();
-  std::size_t k = 0;
-  for_each_offset(in[1].shape(), others, [&](std::int64_t base) {
-    join(to[base + at[k] * step], from[k]);
-    ++k;
-  });
+  each_indexed(in[1].shape(), out.strides(), attrs.axis, at.data(), [&](std::int64_t i) { join(to[i], *from++); });
 }
 
 /// The same for doubles.

@@ -1,0 +1,128 @@
+#pragma once
+/// Reductions of runs in the order of docs/numerics.md, rule 3: the operations, and what is reduced of each block.
+#include <algorithm>
+#include <limits>
+
+#include "ferrite/tensor/kernel/kernels.h"
+#include "ferrite/tensor/kernel/packet.h"
+
+namespace ferrite::detail::FERRITE_LEVEL {
+
+constexpr std::int64_t kBlock = kReductionBlock;
+
+/// Lanes that a block is dealt out to: a property of the dtype, not of the machine.
+template <class T>
+constexpr std::int64_t kSplit = sizeof(T) == 8 ? 8 : 16;
+
+struct SumOf {
+  template <class T>
+  static constexpr T identity = T(0);
+  template <class T>
+  static T join(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    } else {
+      return a + b;
+    }
+  }
+  template <class T>
+  static Packet<T> join(Packet<T> a, Packet<T> b) {
+    return a + b;
+  }
+};
+
+struct ProdOf {
+  template <class T>
+  static constexpr T identity = T(1);
+  template <class T>
+  static T join(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    } else {
+      return a * b;
+    }
+  }
+  template <class T>
+  static Packet<T> join(Packet<T> a, Packet<T> b) {
+    return a * b;
+  }
+};
+
+struct MaxOf {
+  template <class T>
+  static constexpr T identity = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                                     : std::numeric_limits<T>::lowest();
+  template <class T>
+  static T join(T a, T b) {
+    return a > b || a != a ? a : b;
+  }
+  template <class T>
+  static Packet<T> join(Packet<T> a, Packet<T> b) {
+    return max(a, b);
+  }
+};
+
+struct MinOf {
+  template <class T>
+  static constexpr T identity = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                                     : std::numeric_limits<T>::max();
+  template <class T>
+  static T join(T a, T b) {
+    return a < b || a != a ? a : b;
+  }
+  template <class T>
+  static Packet<T> join(Packet<T> a, Packet<T> b) {
+    return min(a, b);
+  }
+};
+
+/// The lanes of one block, halved pairwise: lane i meets lane i + width / 2.
+template <class Op, class T>
+T fold(T* lanes) {
+  for (std::int64_t width = kSplit<T> / 2; width >= 1; width /= 2)
+    for (std::int64_t i = 0; i < width; ++i) lanes[i] = Op::join(lanes[i], lanes[i + width]);
+  return lanes[0];
+}
+
+/// Deals n elements of whole rows of lanes into `lanes`; n is a multiple of the number of lanes.
+template <class Op, class T>
+void deal(const T* x, std::int64_t n, T* lanes) {
+  if constexpr (std::is_floating_point_v<T>) {
+    using P = Packet<T>;
+    constexpr std::int64_t kPackets = kSplit<T> / P::width;
+    P acc[static_cast<std::size_t>(kPackets)];
+    for (std::int64_t p = 0; p < kPackets; ++p) acc[p] = P::load(lanes + p * P::width);
+    for (std::int64_t i = 0; i < n; i += kSplit<T>)
+      for (std::int64_t p = 0; p < kPackets; ++p) acc[p] = Op::join(acc[p], P::load(x + i + p * P::width));
+    for (std::int64_t p = 0; p < kPackets; ++p) acc[p].store(lanes + p * P::width);
+  } else {
+    for (std::int64_t i = 0; i < n; i += kSplit<T>)
+      for (std::int64_t l = 0; l < kSplit<T>; ++l) lanes[l] = Op::join(lanes[l], x[i + l]);
+  }
+}
+
+/// n elements, of which elements(b) gives those of the block that begins at b.
+template <class Op, class T, class Elements>
+T reduce_blocks(std::int64_t n, const Elements& elements) {
+  T total = Op::template identity<T>;
+  for (std::int64_t b = 0; b < n; b += kBlock) {
+    const std::int64_t m = std::min(kBlock, n - b);
+    const std::int64_t whole = m / kSplit<T> * kSplit<T>;
+    const T* const x = elements(b);
+    alignas(64) T lanes[static_cast<std::size_t>(kSplit<T>)];
+    std::fill_n(lanes, kSplit<T>, Op::template identity<T>);
+    deal<Op>(x, whole, lanes);
+    for (std::int64_t i = whole; i < m; ++i) lanes[i - whole] = Op::join(lanes[i - whole], x[i]);
+    const T block = fold<Op>(lanes);
+    total = b == 0 ? block : Op::join(total, block);
+  }
+  return total;
+}
+
+/// One run of contiguous elements.
+template <class Op, class T>
+T reduce_run(const T* x, std::int64_t n) {
+  return reduce_blocks<Op, T>(n, [x](std::int64_t b) { return x + b; });
+}
+
+}  // namespace ferrite::detail::FERRITE_LEVEL

@@ -1,0 +1,46 @@
+#pragma once
+/// Kernels of composites along rows, each in passes over a row that stays in the cache. Their bits are those of the
+/// composites' parts: the same functions of whole packets, the same order of sums.
+#include <cstdint>
+
+#include "ferrite/tensor/kernel/levels.h"
+
+namespace ferrite::detail {
+
+/// Rows of n elements, one after the other.
+struct DenseRows {
+  std::int64_t count, n;
+};
+
+/// For f32 and f64; n is not 0.
+template <class T>
+struct RowKernelsOf {
+  void (*softmax)(const T* x, T* y, const DenseRows& rows);
+  void (*log_softmax)(const T* x, T* y, const DenseRows& rows);
+  /// One result for each row.
+  void (*logsumexp)(const T* x, T* y, const DenseRows& rows);
+  void (*layer_norm)(const T* x, T* y, T epsilon, const DenseRows& rows);
+  /// The sum of the squares of the distances from the mean, divided by `divisor`: one result for each row.
+  void (*var)(const T* x, T* y, T divisor, const DenseRows& rows);
+  /// The sums of squares, of absolute values, and the largest absolute value.
+  void (*squares)(const T* x, T* y, const DenseRows& rows);
+  void (*sizes)(const T* x, T* y, const DenseRows& rows);
+  void (*largest)(const T* x, T* y, const DenseRows& rows);
+};
+struct RowKernels {
+  RowKernelsOf<float> f32;
+  RowKernelsOf<double> f64;
+
+  template <class T>
+  const RowKernelsOf<T>& of() const {
+    if constexpr (sizeof(T) == 4) {
+      return f32;
+    } else {
+      return f64;
+    }
+  }
+};
+
+extern const TableInUse<RowKernels> rows_in_use;
+
+}  // namespace ferrite::detail

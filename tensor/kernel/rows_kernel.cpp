@@ -1,0 +1,164 @@
+/// Composites along rows: softmax, layer norm, variances, norms.
+#include "ferrite/tensor/kernel/rows.h"
+
+#include "ferrite/tensor/kernel/reduce_run.h"
+
+namespace ferrite::detail::FERRITE_LEVEL {
+namespace {
+
+/// to[i] = f(x[i]) on whole packets, the last one padded, as pointwise operations do it; f may store besides.
+template <class T, class F>
+[[gnu::always_inline]] inline void map(const T* x, T* to, std::int64_t n, const F& f) {
+  constexpr std::int64_t W = kLanes<T>;
+  std::int64_t i = 0;
+  for (; i + W <= n; i += W) f(Packet<T>::load(x + i)).store(to + i);
+  if (i == n) return;
+  alignas(64) T last[static_cast<std::size_t>(W)] = {};
+  std::copy_n(x + i, n - i, last);
+  put(to + i, f(Packet<T>::load(last)), n - i);
+}
+/// f of one number.
+template <class T, class F>
+[[gnu::always_inline]] inline T one(T x, const F& f) {
+  T y;
+  map(&x, &y, 1, f);
+  return y;
+}
+
+/// The sum of f(x).
+template <class T, class F>
+[[gnu::always_inline]] inline T sum_of(const T* x, std::int64_t n, const F& f) {
+  alignas(64) T terms[static_cast<std::size_t>(kBlock)];
+  return reduce_blocks<SumOf, T>(n, [&](std::int64_t b) {
+    map(x + b, terms, std::min(kBlock, n - b), f);
+    return terms;
+  });
+}
+
+/// The largest f(x). Of numbers that are finite and not all 0 it does not depend on the order: by the machine's own
+/// maximum, which knows no NaN; any others in the order of reductions.
+template <class T, class F>
+[[gnu::always_inline]] inline T largest_of(const T* x, std::int64_t n, const F& f) {
+  using P = Packet<T>;
+  constexpr std::int64_t W = kLanes<T>;
+  std::int64_t i = 0;
+  P best[2] = {P(MaxOf::identity<T>), P(MaxOf::identity<T>)}, odd[2] = {P(T(0)), P(T(0))};
+  const auto take = [&](int k, const P& v) {
+    best[k] = first_max(best[k], v);
+    odd[k] = fma(v, P(T(0)), odd[k]);  // NaN for infinities, too
+  };
+  for (; i + 2 * W <= n; i += 2 * W) {
+    take(0, f(P::load(x + i)));
+    take(1, f(P::load(x + i + W)));
+  }
+  if (n >= W && i < n) {  // elements may be seen twice
+    if (i + W <= n) take(0, f(P::load(x + i)));
+    take(1, f(P::load(x + n - W)));
+  }
+  if (n >= W) {
+    alignas(64) T lanes[static_cast<std::size_t>(W)], sums[static_cast<std::size_t>(W)];
+    first_max(best[0], best[1]).store(lanes);
+    (odd[0] + odd[1]).store(sums);
+    T all = lanes[0], none = sums[0];
+    for (std::size_t l = 1; l < static_cast<std::size_t>(W); ++l) {
+      all = lanes[l] > all ? lanes[l] : all;
+      none += sums[l];
+    }
+    if (none == T(0) && all != T(0)) return all;
+  }
+  alignas(64) T terms[static_cast<std::size_t>(kBlock)];
+  return reduce_blocks<MaxOf, T>(n, [&](std::int64_t b) {
+    map(x + b, terms, std::min(kBlock, n - b), f);
+    return terms;
+  });
+}
+
+/// The largest element, 0 where it is not finite: the shift that keeps exp in range.
+template <class T>
+T shift(const T* x, std::int64_t n) {
+  const T m = largest_of(x, n, [](Packet<T> v) { return v; });
+  return std::abs(m) < std::numeric_limits<T>::infinity() ? m : T(0);
+}
+template <class T>
+void softmax(const T* x, T* y, const DenseRows& rows) {
+  const std::int64_t n = rows.n;
+  for (std::int64_t r = 0; r < rows.count; ++r, x += n, y += n) {
+    const Packet<T> m(shift(x, n));
+    const T total = reduce_blocks<SumOf, T>(n, [&](std::int64_t b) {
+      map(x + b, y + b, std::min(kBlock, n - b), [&](Packet<T> v) { return exp(v - m); });
+      return y + b;
+    });
+    map(y, y, n, [by = Packet<T>(total)](Packet<T> e) { return e / by; });
+  }
+}
+
+template <class T>
+void log_softmax(const T* x, T* y, const DenseRows& rows) {
+  const std::int64_t n = rows.n;
+  for (std::int64_t r = 0; r < rows.count; ++r, x += n, y += n) {
+    const Packet<T> m(shift(x, n));
+    const T total = sum_of(x, n, [&](Packet<T> v) { return exp(v - m); });
+    const Packet<T> less(one(total, [](Packet<T> v) { return log(v); }));
+    map(x, y, n, [&](Packet<T> v) { return v - m - less; });
+  }
+}
+
+template <class T>
+void logsumexp(const T* x, T* y, const DenseRows& rows) {
+  for (std::int64_t r = 0; r < rows.count; ++r, x += rows.n) {
+    const T m = shift(x, rows.n);
+    const T total = sum_of(x, rows.n, [by = Packet<T>(m)](Packet<T> v) { return exp(v - by); });
+    y[r] = one(total, [](Packet<T> v) { return log(v); }) + m;
+  }
+}
+
+template <class T>
+T mean(const T* x, std::int64_t n) {
+  return reduce_run<SumOf>(x, n) / static_cast<T>(n);
+}
+
+template <class T>
+void layer_norm(const T* x, T* y, T epsilon, const DenseRows& rows) {
+  const std::int64_t n = rows.n;
+  for (std::int64_t r = 0; r < rows.count; ++r, x += n, y += n) {
+    const Packet<T> centre(mean(x, n));
+    const T squares = sum_of(x, n, [&](Packet<T> v) { return (v - centre) * (v - centre); });
+    const T scale = T(1) / std::sqrt(squares / static_cast<T>(n) + epsilon);
+    map(x, y, n, [&, by = Packet<T>(scale)](Packet<T> v) { return (v - centre) * by; });
+  }
+}
+
+template <class T>
+void var(const T* x, T* y, T divisor, const DenseRows& rows) {
+  for (std::int64_t r = 0; r < rows.count; ++r, x += rows.n) {
+    const Packet<T> centre(mean(x, rows.n));
+    y[r] = sum_of(x, rows.n, [&](Packet<T> v) { return (v - centre) * (v - centre); }) / divisor;
+  }
+}
+
+template <class T>
+void squares(const T* x, T* y, const DenseRows& rows) {
+  for (std::int64_t r = 0; r < rows.count; ++r)
+    y[r] = sum_of(x + r * rows.n, rows.n, [](Packet<T> v) { return v * v; });
+}
+template <class T>
+void sizes(const T* x, T* y, const DenseRows& rows) {
+  for (std::int64_t r = 0; r < rows.count; ++r)
+    y[r] = sum_of(x + r * rows.n, rows.n, [](Packet<T> v) { return abs(v); });
+}
+template <class T>
+void largest(const T* x, T* y, const DenseRows& rows) {
+  for (std::int64_t r = 0; r < rows.count; ++r)
+    y[r] = largest_of(x + r * rows.n, rows.n, [](Packet<T> v) { return abs(v); });
+}
+
+template <class T>
+constexpr RowKernelsOf<T> kOf = {softmax<T>, log_softmax<T>, logsumexp<T>, layer_norm<T>,
+                                 var<T>,     squares<T>,     sizes<T>,     largest<T>};
+
+}  // namespace
+
+extern const RowKernels row_kernels;
+constinit const RowKernels row_kernels = {kOf<float>, kOf<double>};
+
+}  // namespace ferrite::detail::FERRITE_LEVEL
