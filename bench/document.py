@@ -213,10 +213,16 @@ def strengths(options):
                   "--out", result).strip("\n")
 
 
+def rows(options):
+    return output(sys.executable, ROOT / "bench" / "compare" / "rows.py", "--build", options.build,
+                  "--out", RESULTS / "rows.json").strip("\n")
+
+
 SECTIONS = {
     "peers": peers,
     "readme": readme,
     "strengths": strengths,
+    "rows": rows,
     "peer-grid": peer_grid,
     "summary": summary,
     "limit-grid": limit_grid,

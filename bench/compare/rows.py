@@ -106,14 +106,18 @@ def main():
                         "of_limit": ratio(runs, "limit"), "torch": ratio(runs, "torch")})
         print(results[-1], file=sys.stderr, flush=True)
     show = lambda value: "-" if value is None else f"{value:.2f}"  # noqa: E731
+    lost = [f"{r['job'].replace('_grad', ' with gradient')} {r['rows']} x {r['n']} ({r['torch']:.2f})" for r in results
+            if r["torch"] is not None and r["torch"] < 1]
     lines = ["| function | rows x n | ours, us | limit / ours | torch / ours |", "|---|---|---|---|---|"]
     for r in results:
         size = f"{r['rows']} x {r['n']}" + (f" x {r['n']}" if "pool2d" in r["job"] else "")
         name = r["job"].replace("_grad", ", with gradient")
         lines.append(f"| {name} | {size} | {r['ours_us']:.1f} | {show(r['of_limit'])} | {show(r['torch'])} |")
+    if torch:
+        lines = [torch.version + ".", "", *lines, "", "Lost: " + ("; ".join(lost) if lost else "none") + "."]
     print("\n".join(lines))
     if options.out:
-        versions = [program.version for program in (torch,) if program]
+        versions = [torch.version] if torch else []
         pathlib.Path(options.out).write_text(json.dumps({"versions": versions, "cells": results}, indent=1) + "\n")
 
 

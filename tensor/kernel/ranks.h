@@ -1,5 +1,6 @@
 #pragma once
-/// Kernels that sort short rows by counting how many elements come before each.
+/// Kernels that sort short rows: by a network of comparisons where keys have 32 bits, by counting how many elements
+/// come before each where they have 64.
 #include <cstdint>
 
 #include "ferrite/tensor/kernel/levels.h"
@@ -14,10 +15,20 @@ inline constexpr std::int64_t kShortRow = 64;
 template <class T>
 using RankRow = void (*)(const T* x, std::int64_t n, bool descending, std::int32_t* ranks);
 
+/// Most elements of a row that is sorted by a network, and how many rows one call takes.
+inline constexpr std::int64_t kNetworkRow = 256;
+inline constexpr std::int64_t kNetworkRows = 8;
+
+/// places[r * kNetworkRow + j] = where the element of rows[r] is that comes j-th, j < k, in the order of RankRow:
+/// `count` rows, at most kNetworkRows, of n elements, at most kNetworkRow.
+template <class T>
+using SortRows = void (*)(const T* const* rows, std::int64_t count, std::int64_t n, bool descending, std::int64_t k,
+                          std::uint8_t* places);
+
 struct RankKernels {
-  RankRow<float> f32;
+  SortRows<float> f32;
   RankRow<double> f64;
-  RankRow<std::int32_t> i32;
+  SortRows<std::int32_t> i32;
   RankRow<std::int64_t> i64;
 };
 

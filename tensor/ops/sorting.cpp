@@ -16,21 +16,27 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// f(x's line, sorter, line) for the lines of x along an axis, dense copies where they do not lie so.
+/// f(x's line, sorter, place among the rows that it took, line) for the lines of x along an axis, dense copies where
+/// they do not lie so.
 template <class T, class F>
 void each_sorted_line(const Tensor& x, int axis, const RowOrder& order, F&& f) {
   const AlongAxis a(x.shape(), axis);
   const T* from = x.data<T>();
   in_shares(a.lines(), 8 * a.n, [&](std::int64_t first, std::int64_t count) {
     RowSorter<T> sorter(order);
-    PooledVector<T> copy(static_cast<std::size_t>(a.inner == 1 ? 0 : a.n));
-    for (std::int64_t line = first; line < first + count; ++line) {
-      const T* row = from + a.first(line);
-      if (a.inner != 1) {
-        for (std::int64_t k = 0; k < a.n; ++k) copy[static_cast<std::size_t>(k)] = row[k * a.inner];
-        row = copy.data();
+    const std::int64_t together = std::min(sorter.together(), count);
+    PooledVector<T> copies(static_cast<std::size_t>(a.inner == 1 ? 0 : together * a.n));
+    const T* rows[kNetworkRows];
+    for (std::int64_t line = first; line < first + count; line += together) {
+      const std::int64_t taken = std::min(together, first + count - line);
+      for (std::int64_t r = 0; r < taken; ++r) {
+        const T* const at = from + a.first(line + r);
+        T* const copy = copies.data() + r * a.n;
+        for (std::int64_t k = 0; a.inner != 1 && k < a.n; ++k) copy[k] = at[k * a.inner];
+        rows[r] = a.inner == 1 ? at : copy;
       }
-      f(row, sorter, line);
+      sorter.take(rows, taken);
+      for (std::int64_t r = 0; r < taken; ++r) f(rows[r], sorter, r, line + r);
     }
   });
 }
@@ -55,13 +61,14 @@ void order_rows(const Tensor& any, std::span<Tensor> out, int axis, const RowOrd
     using T = decltype(zero);
     const auto write = [&](auto* values) {
       using V = std::remove_pointer_t<decltype(values)>;
-      each_sorted_line<T>(x, axis, order, [&](const T* row, RowSorter<T>& sorter, std::int64_t line) {
-        const std::int64_t begin = to.first(line);
-        sorter.run(row, [&](std::int64_t j, std::int64_t i) {
-          values[begin + j * to.inner] = static_cast<V>(row[i]);
-          index[begin + j * to.inner] = i;
-        });
-      });
+      each_sorted_line<T>(x, axis, order,
+                          [&](const T* row, RowSorter<T>& sorter, std::int64_t taken, std::int64_t line) {
+                            const std::int64_t begin = to.first(line);
+                            sorter.run(taken, [&](std::int64_t j, std::int64_t i) {
+                              values[begin + j * to.inner] = static_cast<V>(row[i]);
+                              index[begin + j * to.inner] = i;
+                            });
+                          });
     };
     logic ? write(Writer::data<bool>(out[0])) : write(Writer::data<T>(out[0]));
   });
@@ -244,9 +251,10 @@ struct RankIndex {
     visit_ordered(x, [&](auto zero) {
       using T = decltype(zero);
       const RowOrder order{n, attrs.k, false, true};
-      each_sorted_line<T>(x, attrs.axis, order, [&](const T* row, RowSorter<T>& sorter, std::int64_t line) {
-        to[line] = sorter.at_rank(row);
-      });
+      each_sorted_line<T>(x, attrs.axis, order,
+                          [&](const T*, RowSorter<T>& sorter, std::int64_t taken, std::int64_t line) {
+                            to[line] = sorter.at_rank(taken);
+                          });
     });
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {

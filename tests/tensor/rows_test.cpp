@@ -1,5 +1,6 @@
 // Functions along rows longer than packets and blocks: composites by their own kernels have the bits of their parts,
 // and pooling, running extrema, the first of a row and gathering are what plain loops say.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
@@ -191,6 +192,31 @@ BOOST_AUTO_TEST_CASE(the_first_of_long_rows_are_those_of_sorted_ones) {
             if (!largest) BOOST_TEST(support::identical(kthvalue(x, k).indices, select(all.indices, 1, k - 1)));
           }
         }
+}
+
+/// Rows of every length up to where they are sorted otherwise, and any number of them, against the standard library.
+BOOST_AUTO_TEST_CASE(sorted_rows_are_those_of_the_standard_library) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64})
+    for (std::int64_t n = 1; n <= 300; n += n < 70 ? 1 : 23)
+      for (const bool descending : {false, true}) {
+        const std::int64_t count = 1 + n % 11;
+        const Tensor x = few_values({count, n}, dtype, is_float(dtype));
+        const std::vector<double> v = support::doubles(x), index = support::doubles(sort(x, -1, descending).indices);
+        BOOST_TEST_CONTEXT(x.spec().str() << (descending ? ", descending" : ""))
+        for (std::int64_t row = 0; row < count; ++row) {
+          std::vector<double> places(static_cast<std::size_t>(n));
+          std::iota(places.begin(), places.end(), 0.0);
+          const auto value = [&](double i) {
+            return v[static_cast<std::size_t>(row * n) + static_cast<std::size_t>(i)];
+          };
+          const auto less = [&](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; };
+          std::stable_sort(places.begin(), places.end(), [&](double i, double j) {
+            return descending ? less(value(j), value(i)) : less(value(i), value(j));
+          });
+          const auto first = index.begin() + row * n;
+          BOOST_TEST(std::vector<double>(first, first + n) == places, boost::test_tools::per_element());
+        }
+      }
 }
 
 BOOST_AUTO_TEST_CASE(gathers_and_scatters_take_every_width_and_axis) {
