@@ -83,8 +83,8 @@ def main():
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.02)
-    parser.add_argument("--only", default="", help="jobs whose name contains this")
-    parser.add_argument("--out", help="JSON")
+    parser.add_argument("--only", default="", help="jobs whose name contains this; the others stay as --out has them")
+    parser.add_argument("--out", type=pathlib.Path, help="JSON")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -93,7 +93,9 @@ def main():
     if not torch.version:
         print("torch: left out, rows_torch.py does not start (bench/compare/requirements.txt)", file=sys.stderr)
         torch = None
-    results = []
+    known = {}
+    if options.only and options.out and options.out.exists():
+        known = {(r["job"], r["rows"], r["n"]): r for r in json.loads(options.out.read_text())["cells"]}
     for cell in CELLS:
         if options.only not in cell[0]:
             continue
@@ -102,9 +104,10 @@ def main():
             if all(ratio(runs, name) for name in runs[0] if name != "ours"):
                 break
             runs = [runs[1], measure(ours, torch, cell, options.rounds, options.seconds)]
-        results.append({"job": cell[0], "rows": cell[1], "n": cell[2], "ours_us": runs[-1]["ours"],
-                        "of_limit": ratio(runs, "limit"), "torch": ratio(runs, "torch")})
-        print(results[-1], file=sys.stderr, flush=True)
+        known[cell[:3]] = {"job": cell[0], "rows": cell[1], "n": cell[2], "ours_us": runs[-1]["ours"],
+                           "of_limit": ratio(runs, "limit"), "torch": ratio(runs, "torch")}
+        print(known[cell[:3]], file=sys.stderr, flush=True)
+    results = [known[cell[:3]] for cell in CELLS if cell[:3] in known]
     show = lambda value: "-" if value is None else f"{value:.2f}"  # noqa: E731
     lost = [f"{r['job'].replace('_grad', ' with gradient')} {r['rows']} x {r['n']} ({r['torch']:.2f})" for r in results
             if r["torch"] is not None and r["torch"] < 1]
@@ -118,7 +121,7 @@ def main():
     print("\n".join(lines))
     if options.out:
         versions = [torch.version] if torch else []
-        pathlib.Path(options.out).write_text(json.dumps({"versions": versions, "cells": results}, indent=1) + "\n")
+        options.out.write_text(json.dumps({"versions": versions, "cells": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
