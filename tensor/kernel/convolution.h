@@ -86,7 +86,8 @@ struct WeightDots {
 template <class T>
 struct ConvolutionKernelsOf {
   std::int64_t lanes;  ///< of a packet
-  /// The channel is read up to a packet past its end.
+  /// Writes what the channel has of an image; the rest of it stays as it is. The channel is read up to a packet past
+  /// its end.
   void (*place)(const T* channel, const ImageAxes& axes, T* to);
   void (*forward)(const WindowProduct<T>& p);
   /// g [rows, .], `row` apart, its columns [0, count) as to [count, columns]; zeros in columns without a row.

@@ -34,13 +34,49 @@ template <class T>
   if (k < n) put(to + k, Packet<T>::load(from + k), n - k);
 }
 
+/// Lanes 0, 2, 4, ... of two packets, one after the other.
+[[gnu::always_inline]] inline RawPacket<float> every_second(RawPacket<float> a, RawPacket<float> b) {
+#ifdef __AVX512F__
+  const __m512i lanes = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  return _mm512_permutex2var_ps(a, lanes, b);
+#elif defined(__AVX2__)
+  const __m256d mixed = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
+  return _mm256_castpd_ps(_mm256_permute4x64_pd(mixed, 0xD8));
+#elif defined(__SSE2__)
+  return _mm_shuffle_ps(a, b, 0x88);
+#else
+  constexpr int W = kLanes<float>;
+  float in[2 * W], out[W];
+  ei::pstoreu(in, a);
+  ei::pstoreu(in + W, b);
+  for (int i = 0; i < W; ++i) out[i] = in[2 * i];
+  return ei::ploadu<RawPacket<float>>(out);
+#endif
+}
+
+/// Elements 0, 2, 4, ... of which there are n. A packet of `from` is read where one of its elements counts.
+template <class T>
+[[gnu::always_inline]] inline void copy_every_second(const T* from, std::int64_t n, T* to) {
+  if constexpr (sizeof(T) == 4) {
+    constexpr std::int64_t W = kLanes<T>;
+    for (std::int64_t k = 0; k < n; k += W) {
+      const RawPacket<T> low = ei::ploadu<RawPacket<T>>(from + 2 * k);
+      const bool more = 2 * (n - k) > W;
+      const Packet<T> x = every_second(low, more ? ei::ploadu<RawPacket<T>>(from + 2 * k + W) : low);
+      put(to + k, x, std::min(W, n - k));
+    }
+  } else {
+    for (std::int64_t k = 0; k < n; ++k) to[k] = from[2 * k];
+  }
+}
+
+/// The elements of an image that the operand has; the others are zero before.
 template <class T>
 void place(const T* channel, const ImageAxes& axes, T* to) {
   const ImageAxis &d = axes.axis[0], &h = axes.axis[1], &w = axes.axis[2];
   const Inside depth(d), height(h), width(w);
   const std::int64_t n = width.last - width.first;
   const std::int64_t row = w.count, plane = h.count * row;
-  std::fill_n(to, d.count * plane, T(0));
   if (n == 0) return;
   for (std::int64_t i = depth.first; i < depth.last; ++i)
     for (std::int64_t j = height.first; j < height.last; ++j) {
@@ -50,7 +86,7 @@ void place(const T* channel, const ImageAxes& axes, T* to) {
       if (w.stride == 1) {
         copy_row(from, n, inner);
       } else if (w.stride == 2) {
-        for (std::int64_t k = 0; k < n; ++k) inner[k] = from[2 * k];
+        copy_every_second(from, n, inner);
       } else {
         for (std::int64_t k = 0; k < n; ++k) inner[k] = from[k * w.stride];
       }

@@ -2,6 +2,7 @@
 #include "ferrite/tensor/convolution.h"
 
 #include "ferrite/autograd/tape.h"
+#include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/threads.h"
 #include "support/wrong_calls.h"
@@ -105,6 +106,40 @@ BOOST_AUTO_TEST_CASE(an_image_alone_has_the_bits_that_it_has_in_a_batch) {
   const Tensor y = conv2d(x, w, {}, {.stride = {2, 1}, .padding = {1}});
   for (std::int64_t n = 0; n < 5; ++n)
     BOOST_TEST(same_bits(select(y, 0, n), conv2d(select(x, 0, n), w, {}, {.stride = {2, 1}, .padding = {1}})));
+}
+
+BOOST_AUTO_TEST_CASE(a_channel_alone_has_the_bits_that_it_has_among_others) {
+  // More channels than images are placed together, and more images than that: each in memory that others had before.
+  const std::int64_t channels = 21, images = 18;
+  const Tensor x = some({images, channels, 9, 14}, 1), w = some({channels, 1, 3, 3}, 2);
+  for (const std::int64_t stride : {1, 2, 3}) {
+    const Tensor y = conv2d(x, w, {}, {.stride = {stride}, .padding = {2}, .groups = channels});
+    const Gradients all = gradients(x, w, {.stride = {stride}, .padding = {2}, .groups = channels});
+    Tensors alone, gx, gw;
+    const Tensor cotangent = some(y.shape(), 9);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      Tape tape;
+      const Tensor a = tape.watch(slice(x, 1, c, c + 1)), b = tape.watch(slice(w, 0, c, c + 1));
+      alone.push_back(conv2d(a, b, {}, {.stride = {stride}, .padding = {2}}));
+      const Tensors g = tape.grad(alone.back(), {a, b}, {}, slice(cotangent, 1, c, c + 1));
+      gx.push_back(g[0]);
+      gw.push_back(g[1]);
+    }
+    BOOST_TEST(same_bits(all.y, concat(alone, 1)));
+    BOOST_TEST(same_bits(all.gx, concat(gx, 1)));
+    BOOST_TEST(same_bits(all.gw, concat(gw, 0)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_any_length_at_stride_2_are_exact) {
+  // Small integers, whose sums are exact in both dtypes; doubles are copied one by one.
+  for (std::int64_t width = 1; width <= 70; ++width)
+    for (const std::int64_t before : {0, 1, 2}) {
+      const Tensor x = ferrite::floor(8 * some({1, 2, 2, width}, 1)), w = ferrite::floor(8 * some({3, 2, 2, 1}, 2));
+      const ConvolutionOptions o{.stride = {2}, .padding = {0, before}};
+      const Tensor y = conv2d(x, w, {}, o);
+      BOOST_TEST(same_bits(y, cast(conv2d(cast(x, Dtype::f64), cast(w, Dtype::f64), {}, o), Dtype::f32)));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_threads) {

@@ -55,20 +55,54 @@ std::int64_t parts_of(std::int64_t shares, std::int64_t most, std::int64_t multi
   return std::clamp<std::int64_t>((2 * thread_count() + shares - 1) / shares, 1, std::max<std::int64_t>(1, most));
 }
 
-/// `channels` of an operand as the image of a plan: where they stand, or in this thread's memory.
+/// Operands of so many channels as images of a plan: where they stand, or placed in this thread's memory. What a plan
+/// leaves zero is cleared once for all operands that take the same slot in turn.
 template <class T>
-const T* image_of(const ImagePlan& plan, const T* from, std::int64_t channels, std::int64_t elements) {
-  if (plan.phases.empty()) return from;
-  T* const image = kernel_memory().panels.get<T>(static_cast<std::size_t>(channels * plan.channel + kBeyond<T>));
-  for (std::int64_t c = 0; c < channels; ++c) {
-    T* to = image + c * plan.channel;
-    for (const ImageAxes& axes : plan.phases) {
-      kernels_for<T>().place(from + c * elements, axes, to);
-      to += plan.volume;
+class Images {
+ public:
+  /// At most `most` slots, as many as leave room in the first cache: what is stored shortly before it is read at
+  /// another alignment delays the read, so small images are placed together before any of them is read.
+  Images(const ImagePlan& plan, std::int64_t channels, std::int64_t elements, std::int64_t most)
+      : plan_(plan), channels_(channels), elements_(elements) {
+    if (plan.phases.empty()) return;
+    constexpr auto kNear = 24 * 1024 / static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t size = channels * plan.channel;
+    slots_ = std::clamp<std::int64_t>(kNear / std::max<std::int64_t>(size, 1), 1, std::max<std::int64_t>(most, 1));
+    memory_ = kernel_memory().panels.get<T>(static_cast<std::size_t>(slots_ * size + kBeyond<T>));
+    std::fill_n(memory_, slots_ * size, T(0));
+  }
+
+  /// f(i, image) for the operands i in [first, last), of which `from(i)` tells the first element.
+  template <class From, class F>
+  void each(std::int64_t first, std::int64_t last, const From& from, const F& f) const {
+    const T* placed[kMostSlots];
+    for (; first < last; first += slots_) {
+      const std::int64_t n = std::min(slots_, last - first);
+      for (std::int64_t i = 0; i < n; ++i) placed[i] = place(i, from(first + i));
+      for (std::int64_t i = 0; i < n; ++i) f(first + i, placed[i]);
     }
   }
-  return image;
-}
+
+  static constexpr std::int64_t kMostSlots = 16;
+
+ private:
+  const T* place(std::int64_t slot, const T* from) const {
+    if (plan_.phases.empty()) return from;
+    T* const image = memory_ + slot * channels_ * plan_.channel;
+    for (std::int64_t c = 0; c < channels_; ++c) {
+      T* to = image + c * plan_.channel;
+      for (const ImageAxes& axes : plan_.phases) {
+        kernels_for<T>().place(from + c * elements_, axes, to);
+        to += plan_.volume;
+      }
+    }
+    return image;
+  }
+
+  const ImagePlan& plan_;
+  std::int64_t channels_, elements_, slots_ = 1;
+  T* memory_ = nullptr;
+};
 
 /// A pass with what it multiplies by: weights [rows, terms] for each group.
 template <class T>
@@ -92,16 +126,23 @@ struct Products {
 
   void run(std::int64_t multiply_adds) const {
     const std::int64_t parts = parts_of(N * groups, to_channels / 8, multiply_adds);
-    share(N * groups * parts, multiply_adds, [&](std::int64_t i) { part(i / parts, i % parts, parts); });
+    const std::int64_t all = N * groups * parts;
+    const bool alone = thread_count() == 1 || multiply_adds < kWorthSharing;
+    const std::int64_t shares = alone ? 1 : std::min<std::int64_t>(all, 4 * thread_count());
+    share(shares, multiply_adds, [&](std::int64_t i) {
+      const Images<T> images(plan.image, from_channels, from_elements, parts == 1 ? Images<T>::kMostSlots : 1);
+      images.each(
+          all * i / shares, all * (i + 1) / shares,
+          [&](std::int64_t at) { return from + at / parts * from_channels * from_elements; },
+          [&](std::int64_t at, const T* image) { part(at / parts, at % parts, parts, image); });
+    });
   }
 
  private:
   /// Rows of one part of one image and group.
-  void part(std::int64_t image_and_group, std::int64_t part, std::int64_t parts) const {
+  void part(std::int64_t image_and_group, std::int64_t part, std::int64_t parts, const T* image) const {
     const std::int64_t group = image_and_group % groups;
     const std::int64_t first = to_channels * part / parts, last = to_channels * (part + 1) / parts;
-    const T* const image =
-        image_of(plan.image, from + image_and_group * from_channels * from_elements, from_channels, from_elements);
     for (const WeightedPass<T>& w : passes) {
       const auto terms = static_cast<std::int64_t>(w.offsets.size());
       kernels_for<T>().forward({.rows = last - first,
@@ -218,9 +259,9 @@ class WeightGradient {
     const std::int64_t columns = by_positions_ ? e_.outer : (e_.outer + lanes - 1) / lanes * lanes;
     T* const totals = kernel_memory().tiles.get<T>(static_cast<std::size_t>(terms * columns));
     std::fill_n(totals, terms * columns, T(0));
-    for (std::int64_t n = 0; n < e_.N; ++n) {
-      const T* const from = x_ + ((n * e_.groups + group) * e_.inner + first) * g_.large();
-      const T* const image = image_of(plan_.image, from, last - first, g_.large());
+    const Images<T> images(plan_.image, last - first, g_.large(), std::min(e_.N, Images<T>::kMostSlots));
+    const auto from = [&](std::int64_t n) { return x_ + ((n * e_.groups + group) * e_.inner + first) * g_.large(); };
+    images.each(0, e_.N, from, [&](std::int64_t n, const T* image) {
       const T* const y = y_ + (n * e_.groups + group) * e_.outer * g_.small();
       if (by_positions_) {
         kernels_for<T>().dots({.terms = terms,
@@ -237,7 +278,7 @@ class WeightGradient {
       } else {
         blocks(image, y, offsets, columns, totals);
       }
-    }
+    });
     for (std::int64_t o = 0; o < e_.outer; ++o) {
       T* const to = w_ + ((group * e_.outer + o) * e_.inner + first) * taps;
       for (std::int64_t k = 0; k < terms; ++k) to[k] = by_positions_ ? totals[o * terms + k] : totals[k * columns + o];
