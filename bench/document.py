@@ -218,6 +218,11 @@ def rows(options):
                   "--out", RESULTS / "rows.json").strip("\n")
 
 
+def catalogue(options):
+    return output(sys.executable, ROOT / "bench" / "compare" / "catalogue.py", "--build", options.build,
+                  "--out", RESULTS / "catalogue.json").strip("\n")
+
+
 SECTIONS = {
     "peers": peers,
     "readme": readme,
@@ -234,6 +239,7 @@ SECTIONS = {
     "chains": lambda o: fenced(program(o, "bench_fusion"), "chains") + "\n\n" + fenced(program(o, "bench_fusion"), "rotary"),
     "threads": lambda o: fenced(program(o, "bench_threads")),
     "adam": lambda o: fenced(program(o, "bench_adam")),
+    "catalogue": catalogue,
     "ops": lambda o: fenced(program(o, "bench_ops")),
     "machine": machine,
     "gemm": lambda o: fenced(program(o, "bench_gemm")),
