@@ -277,8 +277,8 @@ void even_rfft(const FftPlan<T>& plan, const T* __restrict x, T* __restrict out,
   out[2 * n + 1] = 0;
   for (std::int64_t k = 1; k < n; ++k) {
     const T a = zr[k], b = zi[k], c = zr[n - k], d = zi[n - k];
-    const T o = b + d, p = c - a;
-    out[2 * k] = half * ((a + c) + (wr[k] * o - wi[k] * p));
+    const T o = b + d, p = c - a, minus_wi = -wi[k];  // g++ 12 fuses a difference beside a sum, whatever it is told
+    out[2 * k] = half * ((a + c) + (wr[k] * o + minus_wi * p));
     out[2 * k + 1] = half * ((b - d) + (wr[k] * p + wi[k] * o));
   }
 }
@@ -312,8 +312,8 @@ void even_irfft(const FftPlan<T>& plan, const T* __restrict x, T* __restrict out
   zi[0] = x[0] - x[2 * n];
   for (std::int64_t k = 1; k < n; ++k) {
     const T a = x[2 * k], b = x[2 * k + 1], c = x[2 * (n - k)], d = x[2 * (n - k) + 1];
-    const T o = a - c, p = b + d;
-    zr[k] = half * ((a + c) - (wr[k] * p - wi[k] * o));
+    const T o = a - c, p = b + d, minus_wi = -wi[k];  // as above
+    zr[k] = half * ((a + c) - (wr[k] * p + minus_wi * o));
     zi[k] = half * ((b - d) + (wr[k] * o + wi[k] * p));
   }
   const Split<T> y = transform(plan, {zi, zr}, {work.other.im, work.other.re});
