@@ -223,6 +223,15 @@ def catalogue(options):
                   "--out", RESULTS / "catalogue.json").strip("\n")
 
 
+def pointwise(options):
+    """The functions of elements beside PyTorch: as measured now, by the Python that has it."""
+    path, program_of = RESULTS / "pointwise.json", ROOT / "bench" / "compare" / "torch_pointwise.py"
+    path.unlink(missing_ok=True)
+    run(sys.executable, program_of, "--build", options.build, "--out", path)
+    import torch_pointwise
+    return torch_pointwise.table(json.loads(path.read_text()))
+
+
 SECTIONS = {
     "peers": peers,
     "readme": readme,
@@ -240,6 +249,7 @@ SECTIONS = {
     "threads": lambda o: fenced(program(o, "bench_threads")),
     "adam": lambda o: fenced(program(o, "bench_adam")),
     "catalogue": catalogue,
+    "pointwise": pointwise,
     "ops": lambda o: fenced(program(o, "bench_ops")),
     "machine": machine,
     "gemm": lambda o: fenced(program(o, "bench_gemm")),

@@ -1,8 +1,8 @@
 #pragma once
 /// Activation functions beside those of tensor/ops.h (relu, gelu, silu, softplus, softsign, sigmoid, tanh). Each is
 /// that of torch.nn.functional of the same name, defaults, values at NaN and gradients at kinks included; all take f32
-/// and f64 of any shape, throw DtypeError for other dtypes and are composed of operations, so they are differentiable
-/// twice, traced, fused and exported like any composition.
+/// and f64 of any shape and throw DtypeError for other dtypes. Values are computed in one sweep over the elements, and
+/// so are gradients, with the bits of the composition that an exported program has.
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite {

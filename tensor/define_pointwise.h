@@ -145,9 +145,11 @@ constexpr std::span<const double> kinks_of() {
   }
 }
 
+/// A composition takes tensors alone: literals become tensors of one element.
 template <class Op>
-Tensors pointwise_reference(Inputs in, const Attrs&) {
-  return Op::reference(in);
+Tensors pointwise_reference(Inputs in, const Attrs& attrs) {
+  if (in.size() == Op::arity) return Op::reference(in);
+  return Op::reference(OperandList(with_literals(Op::arity, in, attrs)));
 }
 template <class Op>
 constexpr auto pointwise_reference_of() -> Tensors (*)(Inputs, const Attrs&) {
@@ -202,8 +204,11 @@ inline constexpr Primitive pointwise = {.name = Op::name,
                                         .reference = pointwise_reference_of<Op>(),
                                         .effects = nullptr,
                                         .multiply_adds = nullptr,
-                                        .second_order_by_reference = false,
-                                        .attributes = &attr_fields<Literals>};
+                                        .second_order_by_reference = requires {Op::second_order_by_reference;
+}  // namespace ferrite::detail
+, .attributes = &attr_fields<Literals>
+}
+;
 
 /// Applies an operation with one result.
 inline Tensor call(const Primitive& op, Inputs in, const Attrs& attrs = {}) { return op.apply(in, attrs)[0]; }

@@ -2,8 +2,8 @@
 /// Elementwise functions beside those of tensor/ops.h: trigonometry, rounding, division with remainder, special
 /// functions, bits, tests of numbers. Names, NaN and infinities as in PyTorch. Floats (f32, f64) unless said otherwise,
 /// DtypeError for other dtypes; operands broadcast. Errors in units in the last place over the domains that
-/// docs/operations.md names, on every instruction set alike: 4 at most (f64: those of the C library), but 16 for
-/// `digamma` near its zeros and 32 for `polygamma`; f32 of special functions is computed in f64 and rounded once.
+/// docs/operations.md names, on every instruction set: 4 at most (f64: those of the C library), but 16 for `digamma`
+/// near its zeros and 32 for `polygamma`. f32 is computed in packets (tensor/kernel/packet_math.h has closer bounds).
 #include <optional>
 
 #include "ferrite/tensor/ops.h"

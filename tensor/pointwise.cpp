@@ -1,6 +1,7 @@
 /// What pointwise operations check of their operands.
 #include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/attributes.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::detail {
 namespace {
@@ -47,6 +48,16 @@ Tensor call_pointwise(const Primitive& op, std::initializer_list<const Operand*>
   }
   if (tensors.empty()) throw ValueError(std::string(op.name) + ": every operand is a literal; one must be a tensor");
   return op.apply({tensors.data(), tensors.size()}, literals)[0];
+}
+
+Tensors with_literals(std::size_t arity, Inputs in, const Attrs& attrs) {
+  Tensors all;
+  std::size_t next = 0;
+  for (std::size_t j = 0; j < arity; ++j) {
+    const Scalar* literal = literal_of(attrs, j);
+    all.push_back(literal ? full({}, *literal, in[0].dtype()) : in[next++]);
+  }
+  return all;
 }
 
 }  // namespace ferrite::detail

@@ -15,6 +15,9 @@ void eval_pointwise(const Primitive& op, Inputs in, Tensor& out, const Attrs& at
 /// Applies a pointwise operation of operands that may be literals. Throws ValueError when all of them are.
 Tensor call_pointwise(const Primitive& op, std::initializer_list<const Operand*> operands);
 
+/// All operands of a pointwise operation, literals as tensors of one element.
+Tensors with_literals(std::size_t arity, Inputs in, const Attrs& attrs);
+
 /// Types of a composite's results, by running its parts on types alone.
 Specs infer_composite(const Primitive& op, Inputs in, const Attrs& attrs);
 /// Records an application of a composite as one. What listens records it so and computes nothing.

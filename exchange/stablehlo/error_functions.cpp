@@ -104,10 +104,23 @@ HloValues gelu(HloBuilder& b, const HloCall& c) {
   return {b.select(vanished, b.constant_like(-0.0, x), product)};
 }
 
+/// g (erfc(-x / sqrt 2) / 2 + x phi(x)), x bounded to -40..40.
+HloValues gelu_grad(HloBuilder& b, const HloCall& c) {
+  const HloValue high = b.elementwise("minimum", {c.in[1], b.constant_like(40, c.in[1])});
+  const HloValue x = b.elementwise("maximum", {high, b.constant_like(-40, high)});
+  const HloValue whole = erfc(b, b.multiply(x, b.constant_like(-1 / std::numbers::sqrt2, x)));
+  const HloValue half = b.multiply(whole, b.constant_like(0.5, x));
+  const HloValue exponent = b.multiply(b.multiply(x, x), b.constant_like(-0.5, x));
+  const HloValue power = b.elementwise("exponential", {exponent});
+  const HloValue density = b.multiply(power, b.constant_like(std::numbers::inv_sqrtpi / std::numbers::sqrt2, x));
+  return {b.multiply(c.in[0], b.add(half, b.multiply(x, density)))};
+}
+
 }  // namespace
 
 HloFamily hlo_error_functions() {
-  static constexpr NamedHloLowering list[] = {{"erf", erf}, {"erfc", erfc_call}, {"gelu", gelu}};
+  static constexpr NamedHloLowering list[] = {
+      {"erf", erf}, {"erfc", erfc_call}, {"gelu", gelu}, {"gelu_grad", gelu_grad}};
   return list;
 }
 

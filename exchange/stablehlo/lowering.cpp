@@ -57,6 +57,7 @@ constexpr StablehloRefusal kRefusals[] = {
     {"erfinv", kSpecial, kSpecialHint},
     {"lgamma", kSpecial, kSpecialHint},
     {"polygamma", kSpecial, kSpecialHint},
+    {"trigamma", kSpecial, kSpecialHint},
     {"beta", kDraws, kDrawsHint},
     {"exponential", kDraws, kDrawsHint},
     {"gamma", kDraws, kDrawsHint},

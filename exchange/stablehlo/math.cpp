@@ -95,6 +95,15 @@ HloValues hypot(HloBuilder& b, const HloCall& c) {
   return {b.select(infinite, infinity, b.multiply(large, scale))};
 }
 
+/// sin(pi x) / (pi x), 1 at 0.
+HloValues sinc(HloBuilder& b, const HloCall& c) {
+  const HloValue angle = b.multiply(c.in[0], b.constant_like(std::numbers::pi, c.in[0]));
+  const HloValue unit = one(b, angle);
+  const HloValue none = b.compare("EQ", angle, zero(b, angle));
+  const HloValue ratio = b.divide(b.elementwise("sine", {angle}), b.select(none, unit, angle));
+  return {b.select(none, unit, ratio)};
+}
+
 HloValues log10(HloBuilder& b, const HloCall& c) {
   const HloValue natural = b.elementwise("log", {c.in[0]});
   return {b.divide(natural, b.constant_like(std::numbers::ln10, natural))};
@@ -134,20 +143,10 @@ HloValues floor_divide(HloBuilder& b, const HloCall& c) {
 }  // namespace
 
 HloFamily hlo_math() {
-  static constexpr NamedHloLowering list[] = {{"tan", tan},
-                                              {"asin", asin},
-                                              {"acos", acos},
-                                              {"atan", atan},
-                                              {"sinh", sinh},
-                                              {"cosh", cosh},
-                                              {"asinh", asinh},
-                                              {"acosh", acosh},
-                                              {"atanh", atanh},
-                                              {"hypot", hypot},
-                                              {"log10", log10},
-                                              {"trunc", trunc},
-                                              {"remainder", remainder},
-                                              {"floor_divide", floor_divide}};
+  static constexpr NamedHloLowering list[] = {
+      {"tan", tan},   {"asin", asin},   {"acos", acos},   {"atan", atan},           {"sinh", sinh},
+      {"cosh", cosh}, {"asinh", asinh}, {"acosh", acosh}, {"atanh", atanh},         {"hypot", hypot},
+      {"sinc", sinc}, {"log10", log10}, {"trunc", trunc}, {"remainder", remainder}, {"floor_divide", floor_divide}};
   return list;
 }
 

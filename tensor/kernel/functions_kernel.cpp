@@ -1,5 +1,6 @@
 /// The kernels of exponentials, activations and other functions of one number.
 #include "ferrite/tensor/kernel/block.h"
+#include "ferrite/tensor/kernel/packet_error.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 

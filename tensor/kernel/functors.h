@@ -130,7 +130,7 @@ struct Gelu : Functor<1, Types::floats> {
   static auto f(const auto& x) { return gelu(x); }
 };
 struct Softplus : Functor<1, Types::floats> {
-  static auto f(const auto& x) { return max(x, std::remove_cvref_t<decltype(x)>(0)) + log1p(exp(-abs(x))); }
+  static auto f(const auto& x) { return softplus(x); }
 };
 struct Softsign : Functor<1, Types::floats> {
   static auto f(const auto& x) { return x / (std::remove_cvref_t<decltype(x)>(1) + abs(x)); }

@@ -96,7 +96,7 @@ enum class PackedSide : std::uint8_t { rows, panels };
 std::byte* product_memory(PackedSide side, std::size_t bytes);
 
 struct Kernels {
-  const Blocks* pointwise[3];  ///< by the families of functors.h: arithmetic, functions, logic
+  const Blocks* pointwise[5];  ///< by the families of functors: arithmetic, functions, logic, math, activations
   const Conversions* conversions;
   const ChainKernels* chains;
   const Reductions* reductions;

@@ -48,5 +48,25 @@ template <class T>
 Lane<T> min(Lane<T> a, std::type_identity_t<Lane<T>> b) {
   return a.v < b.v ? a : b;
 }
+// Division of integers; where the C++ operators have no value: of a divisor 0 0, of -1 wrapped.
+template <class T>
+Lane<T> fmod(Lane<T> a, Lane<T> b) {
+  return b.v == 0 || b.v == -1 ? T(0) : static_cast<T>(a.v % b.v);
+}
+/// Whether a rest is not 0 and has not the divisor's sign.
+template <class T>
+bool crosses(Lane<T> rest, Lane<T> b) {
+  return rest.v != 0 && (rest.v < 0) != (b.v < 0);
+}
+template <class T>
+Lane<T> remainder(Lane<T> a, Lane<T> b) {
+  const Lane<T> rest = fmod(a, b);
+  return crosses(rest, b) ? rest + b : rest;
+}
+template <class T>
+Lane<T> floor_divide(Lane<T> a, Lane<T> b) {
+  const Lane<T> quotient = b.v == 0 ? T(0) : b.v == -1 ? (-a).v : static_cast<T>(a.v / b.v);
+  return crosses(fmod(a, b), b) ? quotient - Lane<T>(T(1)) : quotient;
+}
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

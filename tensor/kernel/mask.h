@@ -56,6 +56,14 @@ inline __m512 chosen(Mask<float> m, __m512 a, __m512 b) { return _mm512_mask_ble
 inline __m512d chosen(Mask<double> m, __m512d a, __m512d b) { return _mm512_mask_blend_pd(m.raw, b, a); }
 inline __m512 masked(Mask<float> m, __m512 a) { return _mm512_maskz_mov_ps(m.raw, a); }
 inline __m512d masked(Mask<double> m, __m512d a) { return _mm512_maskz_mov_pd(m.raw, a); }
+template <class T>
+bool any(Mask<T> m) {
+  return m.raw != 0;
+}
+template <class T>
+bool all(Mask<T> m) {
+  return m.raw == static_cast<decltype(m.raw)>(~0U);
+}
 
 #else
 
@@ -92,6 +100,15 @@ P chosen(M m, P a, P b) {
 template <class M, class P>
 P masked(M m, P a) {
   return ei::pand(m.raw, a);
+}
+template <class T>
+bool any(Mask<T> m) {
+  return ei::predux_any(m.raw);
+}
+template <class T>
+bool all(Mask<T> m) {
+  const RawPacket<T> one = ei::pset1<RawPacket<T>>(T(1)), zero = ei::pset1<RawPacket<T>>(T(0));
+  return !any(equal(ei::pand(m.raw, one), zero));
 }
 
 #endif

@@ -4,9 +4,9 @@
 /// so a value does not depend on its place in a run (docs/numerics.md, rule 1).
 ///
 /// Errors in ULP, over the whole range unless said (tests/ranges, on every instruction set); f32: exp, exp2 1.5, expm1,
-/// log, log2 2, log1p, tanh, sigmoid 2.5, gelu 6, below 0 6 + 1.3 x^2, erf 4, erfc 1.5e-6 relative for x < 9, sin and
-/// cos 2 for |x| < 1e4; f64, the C library's lane by lane: tanh 2, sigmoid 3, gelu 3, below 0 3 + 2 x^2. A sigmoid
-/// below the least normal number may be 0.
+/// log, log2 2, log1p, tanh, sigmoid 2.5, softplus 3, sin and cos 2 for |x| < 1e4; f64, the C library's lane by lane:
+/// tanh 2, sigmoid 3. A sigmoid below the least normal number may be 0. Further functions: packet_error.h,
+/// packet_rounding.h, packet_math.h.
 #include <Eigen/Core>
 #include <cmath>
 #include <cstdint>
@@ -74,6 +74,15 @@ inline constexpr bool kRoundsOnce = false;
 template <class T>
 Packet<T> fma(Packet<T> a, std::type_identity_t<Packet<T>> b, std::type_identity_t<Packet<T>> c) {
   return ei::pmadd(a.raw, b.raw, c.raw);
+}
+
+/// c[0] + c[1] z + c[2] z^2 + ...
+template <class T, class C, std::size_t N>
+[[gnu::always_inline]] inline Packet<T> polynomial(Packet<T> z, const C (&c)[N]) {
+  Packet<T> p = T(c[N - 1]);
+#pragma GCC unroll 16
+  for (std::size_t k = 1; k < N; ++k) p = fma(p, z, T(c[N - 1 - k]));
+  return p;
 }
 
 /// Stores the first n elements.
@@ -190,6 +199,9 @@ inline Packet<double> pow(Packet<double> x, Packet<double> y) {
 
 /// x 2^n for integral n in [-252, 254], in two factors so that results reach the denormals and the largest floats.
 inline Packet<float> scale(Packet<float> x, Packet<float> n) {
+#ifdef __AVX512F__
+  return _mm512_scalef_ps(x.raw, n.raw);  // which rounds as the last factor does
+#endif
   const Packet<float> half = ei::pfloor(ei::pmul(n.raw, ei::pset1<RawPacket<float>>(0.5F)));
   return x * power_of_two(half) * power_of_two(n - half);
 }
@@ -309,55 +321,21 @@ template <int times>
   return to_divide / fma(e.power, e.less_one, e.power + one);
 }
 
-/// erfc(x) for x >= 0 (Press et al., Numerical Recipes in C, 6.2: fractional error 1.2e-7). x^2 is split into a
-/// short square, exact, and a rest, so that the error of the exponent does not grow with x.
-inline Packet<float> erfc_positive(Packet<float> x) {
+/// e^x for x <= 0: 0 from -104 on. A NaN stays, being the first operand.
+[[gnu::always_inline]] inline Packet<float> exp_not_positive(Packet<float> x) {
   using P = Packet<float>;
-  const P t = P(1.0F) / fma(P(0.5F), x, P(1.0F));
-  P p = 0.17087277F;
-  p = fma(p, t, -0.82215223F);
-  p = fma(p, t, 1.48851587F);
-  p = fma(p, t, -1.13520398F);
-  p = fma(p, t, 0.27886807F);
-  p = fma(p, t, -0.18628806F);
-  p = fma(p, t, 0.09678418F);
-  p = fma(p, t, 0.37409196F);
-  p = fma(p, t, 1.00002368F);
-  p = fma(p, t, -1.26551223F);
-  const P bounded = ei::pmin(x.raw, P(12.0F).raw);
-  const P high = ei::pmul(ei::pfloor(ei::pmul(bounded.raw, P(64.0F).raw)), P(1.0F / 64).raw);
-  const P rest = (bounded - high) * (bounded + high);
-  const P y = t * exp(-(high * high)) * exp(p - rest);
-  return select(is_nan(x), x, y);
+  const P bounded = ei::pmax(x.raw, P(-104.0F).raw);
+  const P n = ei::pfloor(fma(bounded, P(1.44269504088896341F), P(0.5F)).raw);
+  return scale(exp_reduced(less_powers(bounded, n)), n);
 }
-
-inline Packet<float> erfc(Packet<float> x) {
-  const Packet<float> y = erfc_positive(abs(x));
-  return select(x < Packet<float>(0.0F), Packet<float>(2.0F) - y, y);
-}
-
-/// Maclaurin series below 0.9, 1 - erfc(|x|) above.
-inline Packet<float> erf(Packet<float> x) {
+/// ln(1 + e^x) = max(x, 0) + ln(1 + t), t = e^-|x|; ln(1 + t) = 2 artanh(s), s = t / (2 + t).
+inline Packet<float> softplus(Packet<float> x) {
   using P = Packet<float>;
-  const P s = x * x;
-  P p = -1.0F / 75600.0F;
-  p = fma(p, s, 1.0F / 9360.0F);
-  p = fma(p, s, -1.0F / 1320.0F);
-  p = fma(p, s, 1.0F / 216.0F);
-  p = fma(p, s, -1.0F / 42.0F);
-  p = fma(p, s, 1.0F / 10.0F);
-  p = fma(p, s, -1.0F / 3.0F);
-  const P near = x * fma(p * P(1.1283791671F), s, P(1.1283791671F));
-  const P far = copysign(P(1.0F) - erfc_positive(abs(x)), x);
-  return select(abs(x) < P(0.8F), near, select(is_nan(x), x, far));
+  static constexpr float kSeries[] = {0.666666746F, 0.39998889F, 0.286165982F, 0.214307398F, 0.242895618F};
+  const P t = exp_not_positive(-abs(x)), s = t / (t + P(2.0F)), z = s * s;
+  return max(x, P(0.0F)) + fma(s * z, polynomial(z, kSeries), s + s);
 }
-
-/// x Phi(x) = x erfc(-x / sqrt 2) / 2: no cancellation on the negative side, and 0 at its end.
-template <class T>
-Packet<T> gelu(Packet<T> x) {
-  const Packet<T> half_erfc = Packet<T>(T(0.5)) * erfc(x * Packet<T>(T(-1 / std::numbers::sqrt2)));
-  return select(x < Packet<T>(T(-40)), Packet<T>(T(-0.0)), x * half_erfc);
-}
+inline Packet<double> softplus(Packet<double> x) { return max(x, Packet<double>(0.0)) + log1p(exp(-abs(x))); }
 
 /// Eigen's power, or the C library's where Eigen has no rounding instruction to build it from (baseline SSE).
 template <class P>

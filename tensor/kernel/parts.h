@@ -1,6 +1,7 @@
 #pragma once
 /// The parts of a level's table, each defined by a source of the level: what table_kernel.cpp puts together.
-#include "ferrite/tensor/kernel/functors.h"
+#include "ferrite/tensor/kernel/functors_activations.h"
+#include "ferrite/tensor/kernel/functors_math.h"
 #include "ferrite/tensor/kernel/kernels.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
@@ -15,6 +16,8 @@ struct BlockRows<FunctorList<F...>> {
 extern const BlockRows<Arithmetic> arithmetic_blocks;
 extern const BlockRows<Functions> functions_blocks;
 extern const BlockRows<Logic> logic_blocks;
+extern const BlockRows<Math> math_blocks;
+extern const BlockRows<Activations> activations_blocks;
 extern const Conversions conversions;
 extern const ChainKernels chain_kernels;
 extern const Reductions reductions;

@@ -17,7 +17,8 @@ constexpr FloatKernels<T> float_kernels() {
 
 }  // namespace
 
-constinit const Kernels table = {.pointwise = {arithmetic_blocks.row, functions_blocks.row, logic_blocks.row},
+constinit const Kernels table = {.pointwise = {arithmetic_blocks.row, functions_blocks.row, logic_blocks.row,
+                                               math_blocks.row, activations_blocks.row},
                                  .conversions = &conversions,
                                  .chains = &chain_kernels,
                                  .reductions = &reductions,

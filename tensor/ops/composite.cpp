@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "ferrite/tensor/activations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/at_once.h"
 #include "ferrite/tensor/ops/detail/composing.h"
@@ -167,6 +168,24 @@ struct Softmax {
   static std::vector<Sample> samples() { return normalised(); }
 };
 
+struct Softmin {
+  using Attributes = AxisAttrs;
+  static constexpr auto name = "softmin", onnx = "", summary = "softmax(-x) along an axis";
+
+  static Tensor parts(Inputs in, const Attributes& a) { return softmax(-in[0], a.axis); }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
+      const double least = *std::min_element(v.begin(), v.end());
+      double total = 0;
+      for (double& x : v) total += x = std::exp(least - x);
+      for (double& x : v) x /= total;
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 5}}}, .attrs = AxisAttrs{1}}, {.inputs = {{{3, 5}}}, .attrs = AxisAttrs{0}}};
+  }
+};
+
 struct LogSoftmax {
   using Attributes = AxisAttrs;
   static constexpr auto name = "log_softmax", onnx = "LogSoftmax";
@@ -233,48 +252,6 @@ struct LayerNorm {
   }
 };
 
-std::vector<Sample> wide_numbers() { return {{.inputs = {{{3, 5}}}, .range = {-20, 20}}, {.inputs = {{{}}}}}; }
-
-struct GeluTanh {
-  static constexpr auto name = "gelu_tanh", onnx = "Gelu";
-  static constexpr auto summary = "x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): gelu in its form by tanh";
-
-  static Tensor parts(Inputs in, const NoAttrs&) {
-    const Tensor& x = in[0];
-    const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-    const Tensor inner = scale * (x + 0.044715 * (x * x * x));
-    return 0.5 * x * (1 + tanh(inner));
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    map_oracle(in, out, [](double x) {
-      return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-    });
-  }
-  static std::vector<Sample> samples() { return wide_numbers(); }
-};
-
-struct Silu {
-  static constexpr auto name = "silu", onnx = "";
-  static constexpr auto summary = "x / (1 + e^-x)";
-
-  static Tensor parts(Inputs in, const NoAttrs&) { return in[0] * sigmoid(in[0]); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    map_oracle(in, out, [](double x) { return x / (1 + std::exp(-x)); });
-  }
-  static std::vector<Sample> samples() { return wide_numbers(); }
-};
-
-struct LogSigmoid {
-  static constexpr auto name = "log_sigmoid", onnx = "";
-  static constexpr auto summary = "-ln(1 + e^-x), without overflow";
-
-  static Tensor parts(Inputs in, const NoAttrs&) { return -softplus(-in[0]); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    map_oracle(in, out, [](double x) { return -std::log1p(std::exp(-x)); });
-  }
-  static std::vector<Sample> samples() { return wide_numbers(); }
-};
-
 struct Affine {
   static constexpr auto name = "affine", onnx = "", summary = "x . weight + bias";
 
@@ -297,10 +274,9 @@ struct Affine {
 }  // namespace
 
 Family composite_family() {
-  static constexpr const Primitive* list[] = {&composite<Mean>,     &composite<Var>,        &composite<LogSumExp>,
-                                              &composite<Softmax>,  &composite<LogSoftmax>, &composite<LayerNorm>,
-                                              &composite<GeluTanh>, &composite<Silu>,       &composite<LogSigmoid>,
-                                              &composite<Affine>};
+  static constexpr const Primitive* list[] = {&composite<Mean>,      &composite<Var>,     &composite<LogSumExp>,
+                                              &composite<Softmax>,   &composite<Softmin>, &composite<LogSoftmax>,
+                                              &composite<LayerNorm>, &composite<Affine>};
   return list;
 }
 
@@ -330,6 +306,11 @@ Tensor softmax(const Tensor& x, std::int64_t axis) {
   return composed<detail::Softmax>({{&x}}, {axis_of(axis, x.rank(), "softmax")});
 }
 
+Tensor softmin(const Tensor& x, std::int64_t axis) {
+  detail::check_float(x, "softmin");
+  return composed<detail::Softmin>({{&x}}, {axis_of(axis, x.rank(), "softmin")});
+}
+
 Tensor log_softmax(const Tensor& x, std::int64_t axis) {
   detail::check_float(x, "log_softmax");
   return composed<detail::LogSoftmax>({{&x}}, {axis_of(axis, x.rank(), "log_softmax")});
@@ -342,12 +323,6 @@ Tensor layer_norm(const Tensor& x, int axes, double epsilon) {
   detail::check_not_negative("layer_norm: epsilon", {epsilon});
   return composed<detail::LayerNorm>({{&x}}, {axes, epsilon});
 }
-
-Tensor gelu(const Tensor& x, GeluForm form) {
-  return form == GeluForm::exact ? detail::gelu_exact(x) : composed<detail::GeluTanh>({{&x}});
-}
-Tensor silu(const Tensor& x) { return composed<detail::Silu>({{&x}}); }
-Tensor log_sigmoid(const Tensor& x) { return composed<detail::LogSigmoid>({{&x}}); }
 
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (!bias.defined()) return composed<detail::Affine>({{&x, &weight}});

@@ -2,7 +2,8 @@
 /// What the library's own operations have beside tensor/define.h: functors for packets, and the lists of their
 /// families.
 #include "ferrite/tensor/define.h"
-#include "ferrite/tensor/kernel/functors.h"
+#include "ferrite/tensor/kernel/functors_activations.h"
+#include "ferrite/tensor/kernel/functors_math.h"
 
 namespace ferrite::detail {
 
@@ -16,11 +17,12 @@ constexpr int place_in(functors::FunctorList<F...>) {
   return found;
 }
 template <class Op>
-inline constexpr int kPlaces[3] = {place_in<Op>(functors::Arithmetic{}), place_in<Op>(functors::Functions{}),
-                                   place_in<Op>(functors::Logic{})};
+inline constexpr int kPlaces[5] = {place_in<Op>(functors::Arithmetic{}), place_in<Op>(functors::Functions{}),
+                                   place_in<Op>(functors::Logic{}), place_in<Op>(functors::Math{}),
+                                   place_in<Op>(functors::Activations{})};
 template <class Op>
 constexpr int family_of() {
-  for (int f = 0; f < 3; ++f)
+  for (int f = 0; f < 5; ++f)
     if (kPlaces<Op>[f] >= 0) return f;
   return -1;
 }
@@ -75,14 +77,15 @@ Family pooling_family();
 Family pooling_sum_family();
 Family unfolding_family();
 Family resampling_family();
-// Of composites.
 Family activation_family();
+Family activation_gradient_family();
+// Of composites.
+Family composite_activation_family();
 Family arrangement_family();
 Family composite_catalogue_family();
 Family composite_mixing_family();
 Family composite_rounding_family();
 Family composite_special_family();
-Family composite_trigonometry_family();
 Family composite_family();
 Family count_family();
 Family diagonal_family();

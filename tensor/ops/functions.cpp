@@ -206,17 +206,7 @@ struct Gelu : functors::Gelu {
   static constexpr Range domain{-6, 6};
   static constexpr Reads reads = reads_inputs;
   static double scalar(double x) { return x < -40 ? -0.0 : 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
-  static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return v.grad * slope(v.a.tensor()); });
-  }
-
- private:
-  /// Phi(x) + x phi(x).
-  static Tensor slope(const Tensor& x) {
-    const double density = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-    const Tensor phi = density * exp(-0.5 * square(x));
-    return 0.5 * (1 + erf(x / std::numbers::sqrt2)) + x * phi;
-  }
+  static Tensors vjp(const PointwiseVjp& v) { return {gelu_grad(v.grad, v.a.tensor())}; }
 };
 
 /// max(x, 0) + log1p(e^-|x|).
@@ -229,7 +219,7 @@ struct Softplus : functors::Softplus {
     return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))) + (std::isnan(x) ? x : 0);
   }
   static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return v.grad * sigmoid(v.a.tensor()); });
+    return v.wanted([&] { return softplus_grad(v.grad, v.a.tensor()); });
   }
 };
 
@@ -242,7 +232,7 @@ struct Softsign : functors::Softsign {
   static double scalar(double x) { return x / (1 + std::fabs(x)); }
   static Tensors reference(Inputs in) { return {in[0] / (1 + abs(in[0]))}; }
   static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return v.grad / square(1 + abs(v.a.tensor())); });
+    return v.wanted([&] { return softsign_grad(v.grad, v.a.tensor()); });
   }
 };
 

@@ -70,18 +70,12 @@ struct NanToNum {
 };
 
 /// |a| with b's sign.
-struct Copysign {
+struct Copysign : functors::Copysign {
   static constexpr auto name = "copysign", onnx = "", stablehlo = "";
   static constexpr auto summary = "|a| with b's sign, that of zeros included; gradient 0 at a = 0";
-  static constexpr std::size_t arity = 2;
-  static constexpr Types types = Types::floats;
   static constexpr Range domain{-10, 10};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_all;
-  template <class T>
-  static T of(T a, T b) {
-    return std::copysign(a, b);
-  }
   static double scalar(double a, double b) { return std::copysign(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * (sign(v.out) * sign(v.a.tensor())); }, [&] { return zeros_like(v.grad); });

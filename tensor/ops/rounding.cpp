@@ -1,6 +1,5 @@
 /// Rounding to whole numbers, and division with remainder.
 #include <cmath>
-#include <limits>
 
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops/detail/composing.h"
@@ -9,62 +8,31 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// The nearest whole number, halves to even: what is added to 2^23 (2^52) is rounded to one. In terms that compilers
-/// make packets of.
-template <class T>
-T nearest(T x) {
-  constexpr T whole = T(1) / std::numeric_limits<T>::epsilon();  // from here on all are whole
-  const T size = x < 0 ? -x : x;
-  const T rounded = std::copysign((size + whole) - whole, x);
-  return size < whole ? rounded : x;
-}
-
 /// What rounding functions share: a gradient of 0.
 struct Rounding {
-  static constexpr std::size_t arity = 1;
-  static constexpr Types types = Types::floats;
   static constexpr Range domain{-100, 100};
   static constexpr double kinks[] = {-2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2};
   static Tensors vjp(const PointwiseVjp& v) { return {zeros_like(v.grad)}; }
 };
 
-struct Floor : Rounding {
+struct Floor : functors::Floor, Rounding {
   static constexpr auto name = "floor", onnx = "Floor", stablehlo = "floor", summary = "rounded down; gradient 0";
-  template <class T>
-  static T of(T x) {
-    const T near = nearest(x), below = near - 1;
-    return std::copysign(near > x ? below : near, x);
-  }
   static double scalar(double x) { return std::floor(x); }
 };
 
-struct Ceil : Rounding {
+struct Ceil : functors::Ceil, Rounding {
   static constexpr auto name = "ceil", onnx = "Ceil", stablehlo = "ceil", summary = "rounded up; gradient 0";
-  template <class T>
-  static T of(T x) {
-    const T near = nearest(x), above = near + 1;
-    return std::copysign(near < x ? above : near, x);
-  }
   static double scalar(double x) { return std::ceil(x); }
 };
 
-struct Round : Rounding {
+struct Round : functors::Round, Rounding {
   static constexpr auto name = "round", onnx = "Round", stablehlo = "round_nearest_even";
   static constexpr auto summary = "to the nearest whole number, halves to even ones; gradient 0";
-  template <class T>
-  static T of(T x) {
-    return nearest(x);
-  }
   static double scalar(double x) { return std::nearbyint(x); }
 };
 
-struct Trunc : Rounding {
+struct Trunc : functors::Trunc, Rounding {
   static constexpr auto name = "trunc", onnx = "", stablehlo = "", summary = "rounded toward zero; gradient 0";
-  template <class T>
-  static T of(T x) {
-    const T size = x < 0 ? -x : x, near = nearest(size), below = near - 1;
-    return std::copysign(near > size ? below : near, x);
-  }
   static double scalar(double x) { return std::trunc(x); }
 };
 
@@ -105,85 +73,49 @@ struct RoundDecimals {
 
 // ---- division with remainder -------------------------------------------------------------------------------
 
-/// The quotient of integers toward zero; where the C++ operator has no value: 0 for a divisor 0, wrapped for -1.
-template <std::integral T>
-T quotient(T a, T b) {
-  if (b == 0) return 0;
-  return b == -1 ? static_cast<T>(-static_cast<std::make_unsigned_t<T>>(a)) : static_cast<T>(a / b);
-}
-template <std::integral T>
-T rest(T a, T b) {
-  return b == 0 || b == -1 ? T(0) : static_cast<T>(a % b);
-}
-template <std::floating_point T>
-T rest(T a, T b) {
-  return std::fmod(a, b);
-}
-
 /// The rest with the divisor's sign.
-template <class T>
-T python_rest(T a, T b) {
-  const T r = rest(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
+double python_rest(double a, double b) {
+  const double r = std::fmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
 /// Python's: the quotient of what is left without the rest, so that it is whole to a rounding.
-template <class T>
-T floor_quotient(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    const T r = rest(a, b);
-    return static_cast<T>(quotient(a, b) - (r != 0 && (r < 0) != (b < 0)));
-  } else {
-    if (b == 0) return a / b;
-    const T r = std::fmod(a, b);
-    T q = (a - r) / b;
-    if (r != 0 && (r < 0) != (b < 0)) q -= 1;
-    if (q == 0) return std::copysign(T(0), a / b);
-    const T whole = std::floor(q);
-    return q - whole > T(0.5) ? whole + 1 : whole;
-  }
+double floor_quotient(double a, double b) {
+  if (b == 0) return a / b;
+  const double r = std::fmod(a, b);
+  double q = (a - r) / b;
+  if (r != 0 && (r < 0) != (b < 0)) q -= 1;
+  if (q == 0) return std::copysign(0.0, a / b);
+  const double whole = std::floor(q);
+  return q - whole > 0.5 ? whole + 1 : whole;
 }
 
 struct Division {
-  static constexpr std::size_t arity = 2;
-  static constexpr Types types = Types::numeric;
   static constexpr Range domain{1.1, 10};  // 0 and quotients that jump at whole numbers stay out
 };
 
-struct Fmod : Division {
+struct Fmod : functors::Fmod, Division {
   static constexpr auto name = "fmod", onnx = "Mod", stablehlo = "remainder";
   static constexpr auto summary = "a - b trunc(a / b), of a's sign";
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T a, T b) {
-    return rest(a, b);
-  }
   static double scalar(double a, double b) { return std::fmod(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad; }, [&] { return -v.grad * trunc(v.a / v.b); });
   }
 };
 
-struct Remainder : Division {
+struct Remainder : functors::Remainder, Division {
   static constexpr auto name = "remainder", onnx = "Mod", stablehlo = "";
   static constexpr auto summary = "a - b floor(a / b), of b's sign";
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T a, T b) {
-    return python_rest(a, b);
-  }
   static double scalar(double a, double b) { return python_rest(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad; }, [&] { return -v.grad * floor_divide(v.a, v.b); });
   }
 };
 
-struct FloorDivide : Division {
+struct FloorDivide : functors::FloorDivide, Division {
   static constexpr auto name = "floor_divide", onnx = "", stablehlo = "", summary = "floor(a / b); gradient 0";
-  template <class T>
-  static T of(T a, T b) {
-    return floor_quotient(a, b);
-  }
   static double scalar(double a, double b) { return floor_quotient(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return zeros_like(v.grad); }, [&] { return zeros_like(v.grad); });

@@ -1,13 +1,11 @@
 /// Special functions: of Gamma, of erf, and logarithms that do not overflow.
-#include <math.h>  // lgamma_r, which std does not name
-
 #include <cmath>
 #include <limits>
 #include <numbers>
 
+#include "ferrite/tensor/kernel/special.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops/detail/composing.h"
-#include "ferrite/tensor/ops/detail/special.h"
 
 namespace ferrite {
 namespace detail {
@@ -15,35 +13,20 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// What functions of one float share that are computed in f64.
-struct OfOneFloat {
-  static constexpr std::size_t arity = 1;
-  static constexpr Types types = Types::floats;
-};
-
-struct Lgamma : OfOneFloat {
+struct Lgamma : functors::Lgamma {
   static constexpr auto name = "lgamma", onnx = "", stablehlo = "", summary = "ln |Gamma(x)|";
   static constexpr Range domain{0.1, 50};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    int sign = 0;  // std::lgamma writes it to a global variable
-    return static_cast<T>(::lgamma_r(static_cast<double>(x), &sign));
-  }
   static double scalar(double x) { return std::lgamma(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * digamma(v.a.tensor())}; }
 };
 
-struct Digamma : OfOneFloat {
+struct Digamma : functors::Digamma {
   static constexpr auto name = "digamma", onnx = "", stablehlo = "", summary = "the derivative of ln Gamma";
   static constexpr Range domain{0.1, 50};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    return static_cast<T>(digamma_of(static_cast<double>(x)));
-  }
   /// By the recurrence up to 1000, where two terms of the series are exact.
   static double scalar(double x) {
     if (x == 0) return std::copysign(kInfinity, -x);
@@ -63,6 +46,32 @@ struct Digamma : OfOneFloat {
     for (; x < 1000; x += 1) below += 1 / x;
     if (std::isinf(x)) return x;
     return logl(x) - 0.5L / x - 1 / (12 * x * x) + 1 / (120 * x * x * x * x) - below;
+  }
+};
+
+/// polygamma(1, x), the gradient of digamma.
+struct Trigamma : functors::Trigamma {
+  static constexpr auto name = "trigamma", onnx = "", stablehlo = "", summary = "the second derivative of ln Gamma";
+  static constexpr Range domain{0.1, 50};
+  static constexpr double kinks[] = {0};
+  static constexpr Reads reads = reads_inputs;
+  /// By the recurrence up to 1000, where two terms of the series are exact.
+  static double scalar(double x) {
+    if (x <= 0) {
+      if (x == std::floor(x)) return x == -kInfinity ? std::numeric_limits<double>::quiet_NaN() : kInfinity;
+      const long double gap = std::numbers::pi_v<long double> * (static_cast<long double>(x) - std::nearbyint(x));
+      const long double ratio = std::numbers::pi_v<long double> / sinl(gap);
+      return static_cast<double>(ratio * ratio - positive(1 - static_cast<long double>(x)));
+    }
+    return static_cast<double>(positive(x));
+  }
+  static Tensors vjp(const PointwiseVjp& v) { return {v.grad * polygamma(2, v.a.tensor())}; }
+
+ private:
+  static long double positive(long double x) {
+    long double below = 0;
+    for (; x < 1000; x += 1) below += 1 / (x * x);
+    return 1 / x + 1 / (2 * x * x) + 1 / (6 * x * x * x) - 1 / (30 * x * x * x * x * x) + below;
   }
 };
 
@@ -118,29 +127,21 @@ struct Polygamma {
   }
 };
 
-struct Erfc : OfOneFloat {
+struct Erfc : functors::Erfc {
   static constexpr auto name = "erfc", onnx = "", stablehlo = "", summary = "1 - erf(x), accurate where that is small";
   static constexpr Range domain{-5, 9};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    return std::erfc(x);
-  }
   static double scalar(double x) { return std::erfc(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return {v.grad * (-2 * std::numbers::inv_sqrtpi * exp(-square(v.a.tensor())))};
   }
 };
 
-struct Erfinv : OfOneFloat {
+struct Erfinv : functors::Erfinv {
   static constexpr auto name = "erfinv", onnx = "", stablehlo = "",
                         summary = "the inverse of erf; infinite at -1 and 1";
   static constexpr Range domain{-0.99, 0.99};
   static constexpr Reads reads = reads_outputs;
-  template <class T>
-  static T of(T y) {
-    return static_cast<T>(erfinv_of(static_cast<double>(y), std::is_same_v<T, float> ? 1 : 3));
-  }
   /// By bisection in long double.
   static double scalar(double y) {
     const long double size = std::fabs(y);
@@ -159,14 +160,10 @@ struct Erfinv : OfOneFloat {
   }
 };
 
-struct Log10 : OfOneFloat {
+struct Log10 : functors::Log10 {
   static constexpr auto name = "log10", onnx = "", stablehlo = "", summary = "log to base 10";
   static constexpr Range domain{0.001, 1000};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    return std::log10(x);
-  }
   static double scalar(double x) { return std::log10(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad / (v.a * std::numbers::ln10)}; }
 };
@@ -189,18 +186,24 @@ std::vector<Sample> pairs() {
           {.inputs = {{{}}, {{0, 2}}}}};
 }
 
-struct Logaddexp {
-  static constexpr auto name = "logaddexp", onnx = "", summary = "ln(e^a + e^b) without overflow";
+struct Logaddexp : functors::Logaddexp {
+  static constexpr auto name = "logaddexp", onnx = "", stablehlo = "", summary = "ln(e^a + e^b) without overflow";
+  static constexpr Range domain{-100, 100};
+  static constexpr Reads reads = reads_inputs;
+  static double scalar(double a, double b) {
+    return a == b ? a + std::numbers::ln2 : max_of(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
+  }
+  static Tensors reference(Inputs in) {
+    return {added_powers(in, [](const Tensor& gap) { return softplus(gap); })};
+  }
+  static Tensors vjp(const PointwiseVjp& v) {
+    const Tensor &a = v.a.tensor(), &b = v.b.tensor();
+    const Tensor gap = where(eq(a, b) && eq(abs(a), kInfinity), 0.0, a - b);
+    return v.wanted([&] { return v.grad * sigmoid(gap); }, [&] { return v.grad * sigmoid(-gap); });
+  }
 
-  static Tensor parts(Inputs in, const NoAttrs&) {
-    return added_powers(in, [](const Tensor& gap) { return softplus(gap); });
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    zip_oracle(in, out, [](double a, double b) {
-      return a == b ? a + std::numbers::ln2 : std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
-    });
-  }
-  static std::vector<Sample> samples() { return pairs(); }
+ private:
+  static double max_of(double a, double b) { return std::isnan(a) || std::isnan(b) ? a + b : std::fmax(a, b); }
 };
 
 struct Logaddexp2 {
@@ -242,22 +245,24 @@ struct Logit {
   }
 };
 
-struct Xlogy {
-  static constexpr auto name = "xlogy", onnx = "", summary = "x ln(y), 0 where x = 0 unless y is NaN";
+struct Xlogy : functors::Xlogy {
+  static constexpr auto name = "xlogy", onnx = "", stablehlo = "", summary = "x ln(y), 0 where x = 0 unless y is NaN";
+  static constexpr Range domain{0.5, 3};
+  static constexpr Reads reads = reads_inputs;
+  static double scalar(double x, double y) { return x == 0 && !std::isnan(y) ? 0 : x * std::log(y); }
+  static Tensors reference(Inputs in) {
+    const Tensor none = is_none(in[0], in[1]);
+    return {where(none, 0.0, in[0] * log(where(none, 1.0, in[1])))};
+  }
+  static Tensors vjp(const PointwiseVjp& v) {
+    const Tensor &x = v.a.tensor(), &y = v.b.tensor();
+    const Tensor none = is_none(x, y), safe = where(none, 1.0, y);
+    return v.wanted([&] { return v.grad * log(safe); }, [&] { return v.grad * (where(none, 0.0, x) / safe); });
+  }
 
+ private:
   /// Where x = 0 beside a logarithm that is not finite, y is replaced: its gradients are 0.
-  static Tensor parts(Inputs in, const NoAttrs&) {
-    const Tensor none = eq(in[0], 0.0) && (le(in[1], 0.0) || eq(in[1], kInfinity));
-    return where(none, 0.0, in[0] * log(where(none, 1.0, in[1])));
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    zip_oracle(in, out, [](double x, double y) { return x == 0 && !std::isnan(y) ? 0 : x * std::log(y); });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}, {{3, 5}}}, .range = {0.5, 3}},
-            {.inputs = {{{4}}, {{4}}}, .values = {0, 0, 0, 2, 0, INFINITY, 3, 0}, .smooth = false},
-            {.inputs = {{{2, 1}}, {{3}}}, .range = {0.5, 3}}};
-  }
+  static Tensor is_none(const Tensor& x, const Tensor& y) { return eq(x, 0.0) && (le(y, 0.0) || eq(y, kInfinity)); }
 };
 
 void check_pair(std::string_view where, const Tensor& a, const Tensor& b) {
@@ -270,19 +275,23 @@ void check_pair(std::string_view where, const Tensor& a, const Tensor& b) {
 template <class Op>
 Tensor of_pair(const Tensor& a, const Tensor& b) {
   check_pair(Op::name, a, b);
-  return composed<Op>({{&a, &b}});
+  if constexpr (PointwiseOp<Op>) {
+    return call(pointwise<Op>, {{&a, &b}});
+  } else {
+    return composed<Op>({{&a, &b}});
+  }
 }
 
 }  // namespace
 
 Family special_family() {
-  static constexpr const Primitive* list[] = {&pointwise<Lgamma>, &pointwise<Digamma>, &structured<Polygamma>,
-                                              &pointwise<Erfc>,   &pointwise<Erfinv>,  &pointwise<Log10>};
+  static constexpr const Primitive* list[] = {&pointwise<Lgamma>,     &pointwise<Digamma>,   &pointwise<Trigamma>,
+                                              &structured<Polygamma>, &pointwise<Erfc>,      &pointwise<Erfinv>,
+                                              &pointwise<Log10>,      &pointwise<Logaddexp>, &pointwise<Xlogy>};
   return list;
 }
 Family composite_special_family() {
-  static constexpr const Primitive* list[] = {&composite<Logaddexp>, &composite<Logaddexp2>, &composite<Logit>,
-                                              &composite<Xlogy>};
+  static constexpr const Primitive* list[] = {&composite<Logaddexp2>, &composite<Logit>};
   return list;
 }
 
@@ -295,7 +304,9 @@ Tensor digamma(const Tensor& x) { return pointwise_call<Digamma>(x); }
 Tensor polygamma(std::int64_t n, const Tensor& x) {
   constexpr std::int64_t most = 20;  // derivatives of it are of higher n
   if (n < 0 || n > most) throw ValueError("polygamma: n must lie in 0..20, got " + std::to_string(n));
-  return n == 0 ? digamma(x) : call(structured<Polygamma>, {{&x}}, PolygammaAttrs{static_cast<int>(n)});
+  check_float(x, n == 0 ? "digamma" : "polygamma");
+  if (n < 2) return n == 0 ? digamma(x) : pointwise_call<Trigamma>(x);
+  return call(structured<Polygamma>, {{&x}}, PolygammaAttrs{static_cast<int>(n)});
 }
 Tensor erfc(const Tensor& x) { return pointwise_call<Erfc>(x); }
 Tensor erfinv(const Tensor& x) { return pointwise_call<Erfinv>(x); }

@@ -1,4 +1,4 @@
-/// Trigonometric and hyperbolic functions: the C library's, element by element.
+/// Trigonometric and hyperbolic functions.
 #include <cmath>
 #include <numbers>
 
@@ -9,20 +9,10 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// What functions of one float share.
-struct OfOneFloat {
-  static constexpr std::size_t arity = 1;
-  static constexpr Types types = Types::floats;
-};
-
-struct Tan : OfOneFloat {
+struct Tan : functors::Tan {
   static constexpr auto name = "tan", onnx = "Tan", stablehlo = "", summary = "tan(x), radians";
   static constexpr Range domain{-1.5, 1.5};
   static constexpr Reads reads = reads_outputs;
-  template <class T>
-  static T of(T x) {
-    return std::tan(x);
-  }
   static double scalar(double x) { return std::tan(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * (1 + square(v.out))}; }
 };
@@ -30,90 +20,62 @@ struct Tan : OfOneFloat {
 /// 1 / sqrt((1 - x) (1 + x)): no cancellation near the ends.
 Tensor arc_slope(const Tensor& x) { return rsqrt((1 - x) * (1 + x)); }
 
-struct Asin : OfOneFloat {
+struct Asin : functors::Asin {
   static constexpr auto name = "asin", onnx = "Asin", stablehlo = "", summary = "the angle in -pi/2..pi/2 with sine x";
   static constexpr Range domain{-1, 1};
   static constexpr double kinks[] = {-1, 1};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    return std::asin(x);
-  }
   static double scalar(double x) { return std::asin(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * arc_slope(v.a.tensor())}; }
 };
 
-struct Acos : OfOneFloat {
+struct Acos : functors::Acos {
   static constexpr auto name = "acos", onnx = "Acos", stablehlo = "", summary = "the angle in 0..pi with cosine x";
   static constexpr Range domain{-1, 1};
   static constexpr double kinks[] = {-1, 1};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    return std::acos(x);
-  }
   static double scalar(double x) { return std::acos(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {-v.grad * arc_slope(v.a.tensor())}; }
 };
 
-struct Atan : OfOneFloat {
+struct Atan : functors::Atan {
   static constexpr auto name = "atan", onnx = "Atan", stablehlo = "",
                         summary = "the angle in -pi/2..pi/2 with tangent x";
   static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    return std::atan(x);
-  }
   static double scalar(double x) { return std::atan(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad / (1 + square(v.a.tensor()))}; }
 };
 
-struct Sinh : OfOneFloat {
+struct Sinh : functors::Sinh {
   static constexpr auto name = "sinh", onnx = "Sinh", stablehlo = "", summary = "(e^x - e^-x) / 2";
   static constexpr Range domain{-88, 88};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    return std::sinh(x);
-  }
   static double scalar(double x) { return std::sinh(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * cosh(v.a.tensor())}; }
 };
 
-struct Cosh : OfOneFloat {
+struct Cosh : functors::Cosh {
   static constexpr auto name = "cosh", onnx = "Cosh", stablehlo = "", summary = "(e^x + e^-x) / 2";
   static constexpr Range domain{-88, 88};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    return std::cosh(x);
-  }
   static double scalar(double x) { return std::cosh(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * sinh(v.a.tensor())}; }
 };
 
-struct Asinh : OfOneFloat {
+struct Asinh : functors::Asinh {
   static constexpr auto name = "asinh", onnx = "Asinh", stablehlo = "", summary = "ln(x + sqrt(x^2 + 1))";
   static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    return std::asinh(x);
-  }
   static double scalar(double x) { return std::asinh(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * rsqrt(1 + square(v.a.tensor()))}; }
 };
 
-struct Acosh : OfOneFloat {
+struct Acosh : functors::Acosh {
   static constexpr auto name = "acosh", onnx = "Acosh", stablehlo = "", summary = "ln(x + sqrt(x^2 - 1)); NaN below 1";
   static constexpr Range domain{1, 100};
   static constexpr double kinks[] = {1};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    return std::acosh(x);
-  }
   static double scalar(double x) { return std::acosh(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     const Tensor& x = v.a.tensor();
@@ -121,14 +83,10 @@ struct Acosh : OfOneFloat {
   }
 };
 
-struct Atanh : OfOneFloat {
+struct Atanh : functors::Atanh {
   static constexpr auto name = "atanh", onnx = "Atanh", stablehlo = "", summary = "ln((1 + x) / (1 - x)) / 2";
   static constexpr Range domain{-0.99, 0.99};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T x) {
-    return std::atanh(x);
-  }
   static double scalar(double x) { return std::atanh(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     const Tensor& x = v.a.tensor();
@@ -143,17 +101,11 @@ Tensor sum_of_squares(const Operand& a, const Operand& b) {
   return square(a.tensor()) + square(b.tensor());
 }
 
-struct Atan2 {
+struct Atan2 : functors::Atan2 {
   static constexpr auto name = "atan2", onnx = "", stablehlo = "atan2", summary = "the angle of the point (b, a)";
-  static constexpr std::size_t arity = 2;
-  static constexpr Types types = Types::floats;
   static constexpr Range domain{-10, 10};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_inputs;
-  template <class T>
-  static T of(T y, T x) {
-    return std::atan2(y, x);
-  }
   static double scalar(double y, double x) { return std::atan2(y, x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * (v.b / sum_of_squares(v.a, v.b)); },
@@ -161,17 +113,11 @@ struct Atan2 {
   }
 };
 
-struct Hypot {
+struct Hypot : functors::Hypot {
   static constexpr auto name = "hypot", onnx = "", stablehlo = "", summary = "sqrt(a^2 + b^2) without overflow";
-  static constexpr std::size_t arity = 2;
-  static constexpr Types types = Types::floats;
   static constexpr Range domain{-10, 10};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_all;
-  template <class T>
-  static T of(T a, T b) {
-    return std::hypot(a, b);
-  }
   static double scalar(double a, double b) { return std::hypot(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     const auto share = [&](const Operand& x) {
@@ -181,33 +127,28 @@ struct Hypot {
   }
 };
 
-struct Sinc {
-  static constexpr auto name = "sinc", onnx = "", summary = "sin(pi x) / (pi x), 1 at 0";
-
-  static Tensor parts(Inputs in, const NoAttrs&) {
-    const Tensor zero = eq(in[0], 0.0);
-    const Tensor angle = where(zero, 1.0, in[0]) * std::numbers::pi;
-    return where(zero, 1.0, sin(angle) / angle);
+struct Sinc : functors::Sinc {
+  static constexpr auto name = "sinc", onnx = "", stablehlo = "", summary = "sin(pi x) / (pi x), 1 at 0";
+  static constexpr Range domain{-8, 8};
+  static constexpr double kinks[] = {0};
+  static constexpr Reads reads = reads_all;
+  static double scalar(double x) {
+    const double angle = x * std::numbers::pi;
+    return x == 0 ? 1 : std::sin(angle) / angle;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    map_oracle(in, out, [](double x) {
-      const double angle = x * std::numbers::pi;
-      return x == 0 ? 1 : std::sin(angle) / angle;
-    });
+  static Tensors vjp(const PointwiseVjp& v) {
+    const Tensor& x = v.a.tensor();
+    const Tensor slope = (cos(x * std::numbers::pi) - v.out) / x;
+    return {v.grad * where(eq(x, 0.0), 0.0, slope)};
   }
-  static std::vector<Sample> samples() { return numbers({}, {-8, 8}, false); }
 };
 
 }  // namespace
 
 Family trigonometry_family() {
   static constexpr const Primitive* list[] = {
-      &pointwise<Tan>,   &pointwise<Asin>,  &pointwise<Acos>,  &pointwise<Atan>,  &pointwise<Sinh>, &pointwise<Cosh>,
-      &pointwise<Asinh>, &pointwise<Acosh>, &pointwise<Atanh>, &pointwise<Atan2>, &pointwise<Hypot>};
-  return list;
-}
-Family composite_trigonometry_family() {
-  static constexpr const Primitive* list[] = {&composite<Sinc>};
+      &pointwise<Tan>,   &pointwise<Asin>,  &pointwise<Acos>,  &pointwise<Atan>,  &pointwise<Sinh>,  &pointwise<Cosh>,
+      &pointwise<Asinh>, &pointwise<Acosh>, &pointwise<Atanh>, &pointwise<Atan2>, &pointwise<Hypot>, &pointwise<Sinc>};
   return list;
 }
 
@@ -228,7 +169,7 @@ Tensor atan2(const Operand& y, const Operand& x) { return pointwise_call<Atan2>(
 Tensor hypot(const Operand& a, const Operand& b) { return pointwise_call<Hypot>(a, b); }
 Tensor sinc(const Tensor& x) {
   check_float(x, "sinc");
-  return composed<Sinc>({{&x}});
+  return pointwise_call<Sinc>(x);
 }
 
 }  // namespace ferrite

@@ -1,5 +1,6 @@
-// The bounds that tensor/kernel/packet.h gives, for every exponent of f32 and f64, both signs, and mantissas between
-// and at their ends. Compiled for one instruction set and without the library, so that a build may have it for several.
+// The bounds that tensor/kernel/packet.h and the headers of further functions give, for every exponent of f32 and f64,
+// both signs, and mantissas between and at their ends. Compiled for one instruction set and without the library, so
+// that a build may have it for several.
 #include <bit>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -7,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/tensor/kernel/packet.h"
+#include "ferrite/tensor/kernel/packet_error.h"
+#include "ferrite/tensor/kernel/packet_math.h"
 
 namespace {
 
@@ -106,6 +108,23 @@ long double exact_gelu(long double x) {
   return 0.5L * x * std::erfc(-x * std::sqrt(0.5L));
 }
 
+long double exact_softplus(long double x) {
+  return std::isnan(x) ? x : std::fmax(x, 0.0L) + std::log1p(std::exp(-std::fabs(x)));
+}
+/// By the distance to the nearest whole number, which is exact.
+long double exact_sinc(long double x) {
+  if (x == 0) return 1;
+  const long double n = std::nearbyint(x), sine = std::sin(std::numbers::pi_v<long double> * (x - n));
+  return (std::fmod(n, 2.0L) == 0 ? sine : -sine) / (std::numbers::pi_v<long double> * x);
+}
+/// A step of Newton's method in long double.
+long double exact_erfinv(long double y) {
+  const long double x = ferrite::detail::erfinv_of(static_cast<double>(y), 3), size = std::fabs(x);
+  if (!std::isfinite(x) || y == 0) return x;
+  const long double error = size < 0.5L ? std::erf(size) - std::fabs(y) : 1 - std::fabs(y) - std::erfc(size);
+  return std::copysign(size - error * std::exp(size * size) * std::sqrt(std::numbers::pi_v<long double>) / 2, y);
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(ranges)
@@ -162,6 +181,89 @@ BOOST_AUTO_TEST_CASE(logarithms_over_all_exponents) {
       "log1p", [](Packet<float> x) { return log1p(x); }, [](long double x) { return std::log1p(x); }, 2.5);
   check<float>(
       "log2", [](Packet<float> x) { return log2(x); }, [](long double x) { return std::log2(x); }, 2);
+}
+
+BOOST_AUTO_TEST_CASE(angles_over_all_exponents) {
+  check<float>(
+      "tan", [](Packet<float> x) { return tan(x); }, [](long double x) { return std::tan(x); }, 2.5);
+  check<float>(
+      "asin", [](Packet<float> x) { return asin(x); }, [](long double x) { return std::asin(x); }, 2.5);
+  check<float>(
+      "acos", [](Packet<float> x) { return acos(x); }, [](long double x) { return std::acos(x); }, 2);
+  check<float>(
+      "atan", [](Packet<float> x) { return atan(x); }, [](long double x) { return std::atan(x); }, 2);
+  check_each<float>(
+      "sinc", [](Packet<float> x) { return sinc(x); }, exact_sinc, [](float) { return 2.5; });
+}
+
+BOOST_AUTO_TEST_CASE(hyperbolic_functions_over_all_exponents) {
+  check<float>(
+      "sinh", [](Packet<float> x) { return sinh(x); }, [](long double x) { return std::sinh(x); }, 2);
+  check<float>(
+      "cosh", [](Packet<float> x) { return cosh(x); }, [](long double x) { return std::cosh(x); }, 2);
+  check<float>(
+      "asinh", [](Packet<float> x) { return asinh(x); }, [](long double x) { return std::asinh(x); }, 1);
+  check<float>(
+      "acosh", [](Packet<float> x) { return acosh(x); }, [](long double x) { return std::acosh(x); }, 1);
+  check<float>(
+      "atanh", [](Packet<float> x) { return atanh(x); }, [](long double x) { return std::atanh(x); }, 3);
+  check<float>(
+      "log10", [](Packet<float> x) { return log10(x); }, [](long double x) { return std::log10(x); }, 3);
+  check<float>(
+      "softplus", [](Packet<float> x) { return softplus(x); }, exact_softplus, 3);
+}
+
+BOOST_AUTO_TEST_CASE(special_functions_over_all_exponents) {
+  check<float>(
+      "erfc", [](Packet<float> x) { return erfc(x); }, [](long double x) { return std::erfc(x); }, 4);
+  check<float>(
+      "erfinv", [](Packet<float> x) { return erfinv(x); }, exact_erfinv, 3);
+  check_each<float>(
+      "lgamma", [](Packet<float> x) { return lgamma(x); },
+      [](long double x) { return static_cast<long double>(ferrite::detail::log_gamma_of(static_cast<double>(x))); },
+      [](float) { return 1.0; });
+}
+
+template <class T>
+void check_rounding() {
+  check<T>(
+      "floor", [](Packet<T> x) { return floor(x); }, [](long double x) { return std::floor(x); }, 0);
+  check<T>(
+      "ceil", [](Packet<T> x) { return ceil(x); }, [](long double x) { return std::ceil(x); }, 0);
+  check<T>(
+      "nearest", [](Packet<T> x) { return nearest(x); }, [](long double x) { return std::nearbyint(x); }, 0);
+  check<T>(
+      "trunc", [](Packet<T> x) { return trunc(x); }, [](long double x) { return std::trunc(x); }, 0);
+}
+BOOST_AUTO_TEST_CASE(rounding_is_exact_over_all_exponents) {
+  check_rounding<float>();
+  check_rounding<double>();
+}
+
+/// Of every value by a few others: what std::fmod gives, to the bit.
+template <class T>
+void check_remainders() {
+  const std::vector<T> all = all_exponents<T>();
+  constexpr auto width = static_cast<std::size_t>(kLanes<T>);
+  int failures = 0;
+  for (const double divisor : {1.0, -3.0, 0.1, 1e-3, 1e30, 7e-39, 1.0 * INFINITY, 0.0}) {
+    const T b = static_cast<T>(divisor);
+    for (std::size_t i = 0; i < all.size(); i += width) {
+      T y[width];
+      fmod(Packet<T>::load(&all[i]), Packet<T>(b)).store(y);
+      for (std::size_t k = 0; k < width; ++k) {
+        const T wanted = std::fmod(all[i + k], b);
+        const bool same =
+            std::isnan(wanted) ? std::isnan(y[k]) : y[k] == wanted && std::signbit(y[k]) == std::signbit(wanted);
+        if (!same && ++failures < 6) BOOST_ERROR("fmod of " << all[i + k] << " by " << b << " is " << y[k]);
+      }
+    }
+  }
+  BOOST_TEST(failures == 0);
+}
+BOOST_AUTO_TEST_CASE(remainders_are_exact_over_all_exponents) {
+  check_remainders<float>();
+  check_remainders<double>();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

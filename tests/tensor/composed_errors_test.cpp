@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_SUITE(composed_errors)
 BOOST_AUTO_TEST_CASE(dtypes) {
   check_refused<DtypeError>({
       {[] { relu6(kIntegers); }, "relu6: dtype i64 is not supported; cast it to a float first"},
-      {[] { prelu(kMatrix, ones({3}, Dtype::f64)); }, "mul: dtypes differ: f64[1, 3] and f32[2, 3]; cast one of them"},
+      {[] { prelu(kMatrix, ones({3}, Dtype::f64)); }, "prelu: dtypes differ: f32[2, 3] and f64[3]; cast one of them"},
       {[] { glu(kIntegers); }, "glu: dtype i64 is not supported; cast it to a float first"},
       {[] { norm(kIntegers); }, "norm: dtype i64 is not supported; cast it to a float first"},
       {[] { stddev(kIntegers); }, "stddev: dtype i64 is not supported; cast it to a float first"},

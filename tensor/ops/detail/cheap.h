@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/activation_gradients.h"
 
 namespace ferrite::detail {
 
@@ -67,7 +68,7 @@ struct Relu : functors::Relu {
   static constexpr Reads reads = reads_outputs;
   static double scalar(double x) { return x > 0 ? x : std::isnan(x) ? x : 0; }
   static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return where(gt(v.out, 0), v.grad, 0); });
+    return v.wanted([&] { return relu_grad(v.grad, v.out); });
   }
 };
 

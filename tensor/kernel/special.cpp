@@ -1,10 +1,12 @@
-/// The digamma function and its derivatives, and the inverse of erf, for one number.
+/// Gamma's logarithm, its derivatives, and the inverse of erf, for one number.
+#include <math.h>  // lgamma_r, which std does not name
+
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "ferrite/tensor/ops/detail/special.h"
+#include "ferrite/tensor/kernel/special.h"
 
 namespace ferrite::detail {
 namespace {
@@ -55,6 +57,11 @@ double cotangent_derivative(int n, double c) {
 double cotangent_of_pi(double x) { return 1 / std::tan(kPi * (x - std::nearbyint(x))); }
 
 }  // namespace
+
+double log_gamma_of(double x) {
+  int sign = 0;
+  return ::lgamma_r(x, &sign);
+}
 
 double digamma_of(double x) {
   if (x == 0) return std::copysign(kInfinity, -x);

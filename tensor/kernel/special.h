@@ -1,8 +1,10 @@
 #pragma once
-/// The digamma function and its derivatives, and the inverse of erf, for one number: the kernels of special functions.
+/// Gamma's logarithm, its derivatives, and the inverse of erf, for one number: the kernels of special functions.
 
 namespace ferrite::detail {
 
+/// ln |Gamma(x)|, the C library's. (std::lgamma writes a sign to a global variable.)
+double log_gamma_of(double x);
 /// The derivative of ln Gamma. Reflected below 0; the asymptotic series from 10 on, reached by recurrence.
 double digamma_of(double x);
 /// Its n-th derivative, 1 <= n <= kMostPolygamma: (-1)^(n + 1) n! zeta(n + 1, x), Hurwitz's zeta by Euler's and

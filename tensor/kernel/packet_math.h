@@ -1,0 +1,319 @@
+#pragma once
+/// Further functions of packets: trigonometric, hyperbolic, special ones.
+///
+/// Errors in ULP of f32 over the whole range unless said (tests/ranges, on every instruction set): tan, asin,
+/// sinc 2.5, acos, atan, atan2, sinh, cosh 2, asinh, acosh, lgamma and trigamma of positive numbers 1, atanh, log10,
+/// erfinv 3. f64: the C library's lane by lane, but digamma and trigamma.
+/// Polynomials were fitted by tests/data/make_kernel_polynomials.py.
+#include "ferrite/tensor/kernel/packet_doubles.h"
+#include "ferrite/tensor/kernel/packet_rounding.h"
+#include "ferrite/tensor/kernel/special.h"
+
+namespace ferrite::detail::FERRITE_LEVEL {
+
+// ---- f64: the C library --------------------------------------------------------------------------------
+
+#define FERRITE_BY_LANE(name)                                 \
+  inline Packet<double> name(Packet<double> x) {              \
+    return by_lane(x, [](double v) { return std::name(v); }); \
+  }
+FERRITE_BY_LANE(tan)
+FERRITE_BY_LANE(asin)
+FERRITE_BY_LANE(acos)
+FERRITE_BY_LANE(atan)
+FERRITE_BY_LANE(sinh)
+FERRITE_BY_LANE(cosh)
+FERRITE_BY_LANE(asinh)
+FERRITE_BY_LANE(acosh)
+FERRITE_BY_LANE(atanh)
+FERRITE_BY_LANE(log10)
+#undef FERRITE_BY_LANE
+inline Packet<double> atan2(Packet<double> y, Packet<double> x) {
+  return by_lane(y, x, [](double a, double b) { return std::atan2(a, b); });
+}
+inline Packet<double> hypot(Packet<double> a, Packet<double> b) {
+  return by_lane(a, b, [](double x, double y) { return std::hypot(x, y); });
+}
+inline Packet<double> erfinv(Packet<double> x) {
+  return by_lane(x, [](double v) { return erfinv_of(v, 3); });
+}
+inline Packet<double> lgamma(Packet<double> x) {
+  return by_lane(x, [](double v) { return log_gamma_of(v); });
+}
+
+// ---- f32: angles ---------------------------------------------------------------------------------------
+
+/// Half of pi: a float, and what that leaves of it.
+inline constexpr float kHalfPi = 1.57079637F, kHalfPiRest = -4.37113883e-8F;
+
+/// The rest of x by pi / 2 in doubles, 33 bits of pi / 2 first, so that products of whole numbers with it are exact
+/// (as in FreeBSD's e_rem_pio2f.c); tan(r) = r + r^3 T(r^2) there, -1 / tan(r) for odd quotients.
+inline Packet<float> tan(Packet<float> x) {
+  using P = Packet<float>;
+  static constexpr float kTan[] = {0.333333492F,  0.133326635F,    0.054059919F,  0.02128217F,
+                                   0.0108358487F, 8.95029589e-05F, 0.00437628571F};
+  const P n = nearest(x * P(static_cast<float>(2 / std::numbers::pi)));
+  const P rest = in_doubles(
+      [](Packet<double> v, Packet<double> k) {
+        return fma(-k, Packet<double>(1.58932547735281966916e-08), fma(-k, Packet<double>(1.57079631090164184570), v));
+      },
+      x, n);
+  const P r = select(n == P(0.0F), x, rest);  // and so -0 stays
+  const P half = n * P(0.5F), square = r * r;
+  const P y = fma(r * square, polynomial(square, kTan), r);
+  return mended(abs(x) < P(1e5F), select(nearest(half) == half, y, P(-1.0F) / y), x,
+                [](float v) { return std::tan(v); });
+}
+
+/// asin(s) = s + s z A(z), z = s^2, s up to 1 / 2.
+[[gnu::always_inline]] inline Packet<float> asin_reduced(Packet<float> s, Packet<float> z) {
+  static constexpr float kAsin[] = {0.166666597F,  0.0750050396F, 0.0445169546F,
+                                    0.0318077169F, 0.014438604F,  0.0375164524F};
+  return fma(s * z, polynomial(z, kAsin), s);
+}
+/// Above 1/2: pi / 2 - 2 asin(sqrt((1 - x) / 2)).
+inline Packet<float> asin(Packet<float> x) {
+  using P = Packet<float>;
+  const P size = abs(x);
+  const Mask<float> steep = P(0.5F) < size;
+  const P z = select(steep, fma(size, P(-0.5F), P(0.5F)), x * x);
+  const P y = asin_reduced(select(steep, sqrt(z), size), z);
+  return copysign(select(steep, P(kHalfPi) - (y + y - P(kHalfPiRest)), y), x);
+}
+inline Packet<float> acos(Packet<float> x) {
+  using P = Packet<float>;
+  const P size = abs(x);
+  const Mask<float> steep = P(0.5F) < size;
+  const P z = select(steep, fma(size, P(-0.5F), P(0.5F)), x * x);
+  const P y = asin_reduced(select(steep, sqrt(z), x), z);
+  const P left = P(2 * kHalfPi) - (y + y - P(2 * kHalfPiRest));
+  return select(steep, select(x < P(0.0F), left, y + y), P(kHalfPi) - (y - P(kHalfPiRest)));
+}
+
+/// atan(q) = q + q z B(z), z = q^2, q from 0 to 1.
+[[gnu::always_inline]] inline Packet<float> atan_reduced(Packet<float> q) {
+  static constexpr float kAtan[] = {-0.333332986F, 0.199985489F,   -0.142642409F, 0.109521814F,   -0.0840343684F,
+                                    0.0579573587F, -0.0311776139F, 0.0109144812F, -0.00179359387F};
+  const Packet<float> z = q * q;
+  return fma(q * z, polynomial(z, kAtan), q);
+}
+inline Packet<float> atan(Packet<float> x) {
+  using P = Packet<float>;
+  const P size = abs(x);
+  const Mask<float> steep = P(1.0F) < size;
+  const P y = atan_reduced(select(steep, P(1.0F) / size, size));
+  return copysign(select(steep, P(kHalfPi) - (y - P(kHalfPiRest)), y), x);
+}
+/// By the quotient of the smaller and the larger of the sizes; 1 of two infinities, 0 of two zeros.
+inline Packet<float> atan2(Packet<float> y, Packet<float> x) {
+  using P = Packet<float>;
+  const P a = abs(y), b = abs(x), zero(0.0F), infinity(std::numeric_limits<float>::infinity());
+  const Mask<float> steep = b < a, left = copysign(P(1.0F), x) < zero;
+  const P small = select(steep, b, a), large = select(steep, a, b);
+  const P quotient =
+      select((small == infinity) & (large == infinity), P(1.0F), select(large == zero, small, small / large));
+  const P angle = atan_reduced(quotient);
+  // From the axis that is nearer: 0, pi / 2 or pi, and on to or back from it.
+  const P axis = select(steep, P(kHalfPi), or_zero(left, P(2 * kHalfPi)));
+  const P rest = select(steep, P(kHalfPiRest), or_zero(left, P(2 * kHalfPiRest)));
+  const P turned = select(steep, select(left, angle, -angle), select(left, -angle, angle));
+  return copysign(axis + (turned + rest), y);
+}
+/// One root; operands that are far from 1 are scaled by powers of two, so that squares neither overflow nor vanish.
+inline Packet<float> hypot(Packet<float> x, Packet<float> y) {
+  using P = Packet<float>;
+  const P a = abs(x), b = abs(y), infinity(std::numeric_limits<float>::infinity());
+  const P large = select(a < b, b, a);
+  const Mask<float> huge = P(0x1p60F) < large, tiny = large < P(0x1p-60F);
+  const P down = select(huge, P(0x1p-80F), select(tiny, P(0x1p80F), P(1.0F)));
+  const P up = select(huge, P(0x1p80F), select(tiny, P(0x1p-80F), P(1.0F)));
+  const P p = a * down, q = b * down;
+  return select((a == infinity) | (b == infinity), infinity, sqrt(fma(p, p, q * q)) * up);
+}
+
+/// sin(pi x) / (pi x): of x the distance to the nearest whole number, sin(pi r) = pi r (1 + r^2 S(r^2)).
+inline Packet<float> sinc(Packet<float> x) {
+  using P = Packet<float>;
+  static constexpr float kSine[] = {-1.64493406F, 0.811742187F, -0.190747961F, 0.0261175465F, -0.00223714951F};
+  const P n = nearest(x), r = x - n, half = n * P(0.5F), z = r * r;
+  const P y = fma(r * z, polynomial(z, kSine), r) / x;
+  const P signed_y = select(nearest(half) == half, y, -y);
+  return select(n == P(0.0F), fma(z, polynomial(z, kSine), P(1.0F)), signed_y);
+}
+inline Packet<double> sinc(Packet<double> x) {
+  using P = Packet<double>;
+  const P angle = x * P(std::numbers::pi);
+  return select(x == P(0.0), P(1.0), sin(angle) / angle);
+}
+
+// ---- f32: hyperbolic functions and logarithms ----------------------------------------------------------
+
+/// e^x / 2 for x >= 0, infinite where twice that is far beyond floats. NaN stays.
+inline Packet<float> half_exp(Packet<float> x) {
+  using P = Packet<float>;
+  const P bounded = ei::pmin(x.raw, P(91.0F).raw);
+  const P n = nearest(bounded * P(1.44269504088896341F));
+  return select(is_nan(x), x, scale(exp_reduced(less_powers(bounded, n)), n - P(1.0F)));
+}
+inline Packet<float> sinh(Packet<float> x) {
+  using P = Packet<float>;
+  static constexpr float kSinh[] = {0.166666672F, 0.0083333496F, 0.000198361595F, 2.81695134e-06F};
+  const P size = abs(x), z = x * x, e = half_exp(size);
+  const P near = fma(size * z, polynomial(z, kSinh), size);
+  return copysign(select(size < P(1.0F), near, e - P(0.25F) / e), x);
+}
+inline Packet<float> cosh(Packet<float> x) {
+  using P = Packet<float>;
+  const P e = half_exp(abs(x));
+  return e + P(0.25F) / e;
+}
+
+/// ln(x) in doubles, x finite and normal.
+inline Packet<double> log_of_doubles(Packet<double> x) { return ei::plog(x.raw); }
+
+inline Packet<float> asinh(Packet<float> x) {
+  using P = Packet<float>;
+  const P size = abs(x);
+  const P y =
+      in_doubles([](Packet<double> a) { return log_of_doubles(a + sqrt(fma(a, a, Packet<double>(1.0)))); }, size);
+  return copysign(select(size < P(1e-3F), fma(size * size, size * P(-1.0F / 6), size), y), x);
+}
+inline Packet<float> acosh(Packet<float> x) {
+  using P = Packet<float>;
+  const P y = in_doubles([](Packet<double> a) { return log_of_doubles(a + sqrt(fma(a, a, Packet<double>(-1.0)))); }, x);
+  return select(P(1.0F) <= x, y, P(std::numeric_limits<float>::quiet_NaN()));
+}
+
+/// ln(x) for x positive, finite and normal: x = 2^n (1 + f), 1 + f from sqrt(1/2) to sqrt(2).
+inline Packet<float> log_positive(Packet<float> x) {
+  using P = Packet<float>;
+  using IntPacket = typename ei::unpacket_traits<RawPacket<float>>::integer_packet;
+  static constexpr float kLog[] = {0.333333135F,  -0.250000089F, 0.200021192F,  -0.166679963F, 0.142195508F,
+                                   -0.124055915F, 0.118881747F,  -0.116756409F, 0.0674660131F};
+  const IntPacket bits = ei::preinterpret<IntPacket>(x.raw), root = ei::pset1<IntPacket>(0x3f3504f3);
+  const IntPacket n = ei::parithmetic_shift_right<23>(ei::psub(bits, root));
+  const P f = P(ei::preinterpret<RawPacket<float>>(ei::psub(bits, ei::plogical_shift_left<23>(n)))) - P(1.0F);
+  const P power = ei::pcast<IntPacket, RawPacket<float>>(n);
+  const P square = f * f;
+  const P low = fma(power, P(-2.12194440e-4F), fma(f * square, polynomial(f, kLog), square * P(-0.5F)));
+  return fma(power, P(0.693359375F), f + low);
+}
+
+/// ln(a / b) / 2 of positive operands whose difference, over their sum, is u: by atanh's series for |u| < 1/2.
+inline Packet<float> half_log_ratio(Packet<float> u, Packet<float> a, Packet<float> b) {
+  using P = Packet<float>;
+  static constexpr float kAtanh[] = {0.333333373F, 0.199997276F,  0.142948523F, 0.109671824F,
+                                     0.102826849F, 0.0245220661F, 0.175942361F};
+  const P z = u * u;
+  return select(abs(u) < P(0.5F), fma(u * z, polynomial(z, kAtanh), u), P(0.5F) * log_positive(a / b));
+}
+inline Packet<float> atanh(Packet<float> x) {
+  using P = Packet<float>;
+  const P size = abs(x), one(1.0F);
+  const P y = half_log_ratio(size, one + size, one - size);
+  const P end =
+      select(size == one, P(std::numeric_limits<float>::infinity()), P(std::numeric_limits<float>::quiet_NaN()));
+  return copysign(select(size < one, y, end), x);
+}
+inline Packet<float> log10(Packet<float> x) { return log(x) * Packet<float>(static_cast<float>(std::numbers::log10e)); }
+
+// ---- special functions ---------------------------------------------------------------------------------
+
+/// Infinite at -1 and 1, NaN outside: y E(w), w = -ln(1 - y^2), by two polynomials as in Giles, "Approximating the
+/// erfinv function" (2010).
+inline Packet<float> erfinv(Packet<float> y) {
+  using P = Packet<float>;
+  static constexpr float kNear[] = {1.50140941F,     0.24664028F,      -0.00417738687F,  -0.0012527419F,
+                                    0.00021834443F,  -4.96334951e-06F, -3.46270417e-06F, 4.66171116e-07F,
+                                    2.32325945e-08F, -8.7910923e-09F};
+  static constexpr float kFar[] = {2.83297682F,     1.00167501F,  0.00944549683F,   -0.00763820112F,  0.00568504166F,
+                                   -0.00359301106F, 0.001490411F, -6.51166192e-05F, -0.000313997385F, 0.000121326091F};
+  const P size = abs(y), one(1.0F);
+  const P w = -log_positive((one - size) * (one + size));
+  const P near = polynomial(w - P(2.5F), kNear), far = polynomial(sqrt(w) - P(3.0F), kFar);
+  const P end = select(size == one, copysign(P(std::numeric_limits<float>::infinity()), y),
+                       P(std::numeric_limits<float>::quiet_NaN()));
+  return select(size < one, y * select(w < P(5.0F), near, far), end);
+}
+
+/// ln Gamma(x) for x > 0: Stirling's series from 9 on, less the logarithm of the product of the steps up to there.
+inline Packet<double> log_gamma_positive(Packet<double> x) {
+  using P = Packet<double>;
+  static constexpr double kSeries[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
+                                       1.0 / 1188, -691.0 / 360360, 1.0 / 156};
+  P y = x, product = 1.0;
+  for (int step = 0; step < 9; ++step) {
+    const Mask<double> below = y < P(9.0);
+    product = select(below, product * y, product);
+    y = y + or_zero(below, P(1.0));
+  }
+  // One logarithm: of x, or of the product, beside which that of y, from 9 to 10, is a series about 9.5.
+  static constexpr double kLog[] = {2.2512917986064953, 1.0,     -1.0 / 2, 1.0 / 3, -1.0 / 4,  1.0 / 5,
+                                    -1.0 / 6,           1.0 / 7, -1.0 / 8, 1.0 / 9, -1.0 / 10, 1.0 / 11,
+                                    -1.0 / 12};
+  const Mask<double> raised = x < P(9.0);
+  const P far = log_of_doubles(select(raised, product, x));
+  const P log_y = select(raised, polynomial((y - P(9.5)) * P(1 / 9.5), kLog), far);
+  const P inverse = P(1.0) / y;
+  const P tail = fma(inverse, polynomial(inverse * inverse, kSeries), P(0.91893853320467274178));  // ln(2 pi) / 2
+  return fma(y - P(0.5), log_y, tail - y) - or_zero(raised, far);
+}
+inline Packet<float> lgamma(Packet<float> x) {
+  using P = Packet<float>;
+  const P infinity(std::numeric_limits<float>::infinity());
+  const P y = in_doubles([](Packet<double> v) { return log_gamma_positive(v); }, x);
+  const P zeros = select((x == P(1.0F)) | (x == P(2.0F)), P(0.0F), y);
+  return mended((P(0.0F) < x) & (x < infinity), zeros, x,
+                [](float v) { return static_cast<float>(log_gamma_of(static_cast<double>(v))); });
+}
+
+/// The derivative of ln Gamma for x > 0: the asymptotic series from 10 on, less 1 / x of the steps up to there, which
+/// are summed as one fraction.
+inline Packet<double> digamma_positive(Packet<double> x) {
+  using P = Packet<double>;
+  static constexpr double kSeries[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
+                                       1.0 / 132, -691.0 / 32760, 1.0 / 12,  -3617.0 / 8160};
+  P y = x, above = 0.0, below = 1.0;
+  for (int step = 0; step < 10; ++step) {
+    const Mask<double> small = y < P(10.0);
+    above = select(small, fma(above, y, below), above);
+    below = select(small, below * y, below);
+    y = y + or_zero(small, P(1.0));
+  }
+  const P inverse = P(1.0) / y, square = inverse * inverse;
+  return log_of_doubles(y) - fma(square, polynomial(square, kSeries), P(0.5) * inverse) - above / below;
+}
+inline Packet<double> digamma(Packet<double> x) {
+  return mended((Packet<double>(1e-300) < x) & (x < Packet<double>(1e300)), digamma_positive(x), x,
+                [](double v) { return digamma_of(v); });
+}
+inline Packet<float> digamma(Packet<float> x) {
+  return in_doubles([](Packet<double> v) { return digamma(v); }, x);
+}
+
+/// The second derivative likewise.
+inline Packet<double> trigamma_positive(Packet<double> x) {
+  using P = Packet<double>;
+  static constexpr double kSeries[] = {1.0 / 6,  -1.0 / 30,     1.0 / 42, -1.0 / 30,
+                                       5.0 / 66, -691.0 / 2730, 7.0 / 6,  -3617.0 / 510};
+  P y = x, above = 0.0, below = 1.0;
+  for (int step = 0; step < 10; ++step) {
+    const Mask<double> small = y < P(10.0);
+    const P square = y * y;
+    above = select(small, fma(above, square, below), above);
+    below = select(small, below * square, below);
+    y = y + or_zero(small, P(1.0));
+  }
+  const P inverse = P(1.0) / y, square = inverse * inverse;
+  const P series = fma(square, polynomial(square, kSeries), fma(P(0.5), inverse, P(1.0)));
+  return fma(series, inverse, above / below);
+}
+inline Packet<double> trigamma(Packet<double> x) {
+  return mended((Packet<double>(1e-100) < x) & (x < Packet<double>(1e100)), trigamma_positive(x), x,
+                [](double v) { return polygamma_of(1, v); });
+}
+inline Packet<float> trigamma(Packet<float> x) {
+  return in_doubles([](Packet<double> v) { return trigamma(v); }, x);
+}
+
+}  // namespace ferrite::detail::FERRITE_LEVEL

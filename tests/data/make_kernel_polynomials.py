@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Fits the polynomials of tensor/kernel/packet.h, packet_error.h and packet_math.h and prints their coefficients: Chebyshev's points,
+least squares weighted by the errors again and again (Lawson), so that the largest relative error is least. Needs mpmath
+and numpy.
+
+    python3 tests/data/make_kernel_polynomials.py
+"""
+import mpmath as mp
+import numpy as np
+
+mp.mp.dps = 40
+root = mp.sqrt
+
+
+def monomials(c, low, high):
+    """The coefficients of z^k of a sum of Chebyshev's polynomials over [low, high]."""
+    chebyshev = [[mp.mpf(1)], [mp.mpf(0), mp.mpf(1)]]
+    while len(chebyshev) < len(c):
+        following = [mp.mpf(0)] + [2 * v for v in chebyshev[-1]]
+        for k, v in enumerate(chebyshev[-2]):
+            following[k] -= v
+        chebyshev.append(following)
+    scale, shift = 2 / (high - low), -(low + high) / (high - low)
+    of_u = [sum(mp.mpf(float(c[k])) * t[j] for k, t in enumerate(chebyshev[:len(c)]) if j < len(t)) for j in range(len(c))]
+    out, power = [mp.mpf(0)] * len(c), [mp.mpf(1)]
+    for factor in of_u:
+        for k, v in enumerate(power):
+            out[k] += factor * v
+        power = [(shift * power[k] if k < len(power) else 0) + (scale * power[k - 1] if k else 0)
+                 for k in range(len(power) + 1)]
+    return out
+
+
+def fit(name, g, low, high, degree, share=lambda z: 1, steps=60, count=None):
+    """Prints c[0] + c[1] z + ... near g on [low, high]; `share` is what the polynomial counts of the whole function."""
+    count = count or 30 * (degree + 1)
+    u = np.cos(np.pi * (np.arange(count) + 0.5) / count)
+    z = [mp.mpf(0.5 * (low + high) + 0.5 * (high - low) * v) for v in u]
+    y, weight = np.array([float(g(v)) for v in z]), np.array([float(share(v)) for v in z])
+    basis, lawson = np.polynomial.chebyshev.chebvander(u, degree), np.ones(count) / count
+    for _ in range(steps):
+        s = np.sqrt(lawson) * weight
+        c = np.linalg.lstsq(basis * s[:, None], y * s, rcond=None)[0]
+        error = np.abs((basis @ c - y) * weight)
+        lawson = lawson * (error + 1e-300)
+        lawson /= lawson.sum()
+    numbers = ", ".join(f"{np.float32(float(v)):.9g}F" for v in monomials(c, mp.mpf(low), mp.mpf(high)))
+    print(f"{name}, off by {error.max():.1e} at most: {numbers}")
+
+
+def odd(name, f, slope, most, degree):
+    """f(x) = slope x (1 + z P(z)) or x + x z P(z), z = x^2 up to `most`."""
+    ratio = lambda z: f(root(z)) / (root(z) * slope)
+    fit(name, lambda z: (ratio(z) - 1) / z, 1e-9, most, degree, lambda z: z / ratio(z))
+
+
+odd("tan", mp.tan, 1, float((mp.pi / 4)**2), 6)
+odd("asin", mp.asin, 1, 0.25, 5)
+odd("atan", mp.atan, 1, 1.0, 8)
+odd("sinh", mp.sinh, 1, 1.0, 3)
+odd("sin(pi x) / pi", lambda x: mp.sin(mp.pi * x), mp.pi, 0.25, 4)
+odd("atanh", mp.atanh, 1, 0.25, 6)
+pair = lambda z: 2 * mp.atanh(root(z)) / root(z)
+fit("2 artanh of softplus", lambda z: (pair(z) - 2) / z, 1e-9, 1 / 9.0, 4, lambda z: z / pair(z))
+fit("log", lambda f: (mp.log(1 + f) - f + f * f / 2) / f**3 if abs(f) > 1e-6 else mp.mpf(1) / 3,
+    float(root(0.5) - 1), float(root(2) - 1), 8, lambda f: abs(f**3 / mp.log(1 + f)))
+
+
+def scaled_tail(t):
+    """Phi(-a) e^(a^2 / 2) / t, t = 1 / (1 + 0.4 a)."""
+    a = (1 / t - 1) / 0.4
+    return mp.erfc(a / root(2)) * mp.exp(a * a / 2) / 2 / t
+
+
+fit("normal tail", scaled_tail, 1 / (1 + 14.5 * 0.4), 1.0, 10, lambda t: 1 / scaled_tail(t), 200)
+
+
+def erfinv_ratio(w):
+    """erfinv(y) / y where w = -ln(1 - y^2)."""
+    y = root(1 - mp.exp(-w))
+    return mp.erfinv(y) / y
+
+
+near, far = lambda v: erfinv_ratio(v + 2.5), lambda v: erfinv_ratio((v + 3)**2)
+fit("erfinv near", near, -2.5 + 1e-12, 2.5, 9, lambda v: 1 / near(v), count=150)
+fit("erfinv far", far, float(root(5) - 3), 1.05, 9, lambda v: 1 / far(v), count=150)
