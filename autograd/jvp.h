@@ -21,7 +21,7 @@ struct SingleJvpResult {
 ///
 ///   const auto [y, dy] = jvp([](const Tensor& t) { return tanh(t); }, x, v);
 ///
-/// Computed forward, operation by operation, by the rules of their records: it costs about two evaluations of f beside
+/// Computed forward, operation by operation, by the rules of their records: it costs one to two evaluations of f beside
 /// the one that gives the values, whatever the number of inputs, and holds for every operation with a gradient (one
 /// without a rule of its own, such as a fused recurrent layer, is pushed through its gradient, which must then be
 /// differentiable). May be differentiated under a Tape, nested, and stand in a compiled function. The semantics are

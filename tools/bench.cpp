@@ -40,9 +40,14 @@ Subject subject_of(const std::string& net, const BenchOptions& o) {
     return {layer, random_input({{o.batch, o.steps, in.width}, in.dtype}, 1), o.steps};
   }
   const auto layer = std::make_shared<dsl::Network>(parse_words(net).build(/*seed=*/1));
-  const auto [kind, size] = layer->input();
+  const auto& [kind, size, space] = layer->input();
   if (kind == dsl::InputKind::features) return {layer, random_input({{o.batch, size}, Dtype::f32}, 1), 1};
   if (kind == dsl::InputKind::tokens) return {layer, random_input({{o.batch, o.steps}, Dtype::i64}, size), o.steps};
+  if (kind == dsl::InputKind::image) {
+    Shape shape{o.batch, size};
+    for (const std::int64_t n : space) shape.push_back(n);
+    return {layer, random_input({shape, Dtype::f32}, 1), 1};
+  }
   return {layer, random_input({{o.batch, o.steps, size}, Dtype::f32}, 1), o.steps};
 }
 
