@@ -59,14 +59,15 @@ struct GeluTanh : Functor<1, Types::floats> {
     return number<P>(0.5) * x * (number<P>(1) + tanh(inner));
   }
 };
-/// Of x bounded to where the slope is 0 or 1, so that no square overflows.
+/// Of x bounded to where the slope is 0 or 1, so that no square overflows. (1 + tanh(u)) / 2 is sigmoid(2 u), and what
+/// is left of 1 - tanh(u)^2 for large u is exact in sigmoids.
 struct GeluTanhGrad : Functor<2, Types::floats> {
   static auto f(const auto& g, const auto& x) {
     using P = PacketOf<decltype(x)>;
-    const P v = min(max(x, number<P>(-32)), number<P>(32)), square = v * v, one = number<P>(1);
-    const P t = tanh(number<P>(kGeluScale) * (v + number<P>(kGeluCube) * (square * v)));
-    const P inner = number<P>(kGeluScale) * (one + number<P>(3 * kGeluCube) * square);
-    return g * (number<P>(0.5) * (one + t) + number<P>(0.5) * v * ((one - t * t) * inner));
+    const P v = min(max(x, number<P>(-32)), number<P>(32)), square = v * v;
+    const P u = number<P>(2 * kGeluScale) * (v + number<P>(kGeluCube) * (square * v)), s = sigmoid(u);
+    const P inner = number<P>(2 * kGeluScale) * (number<P>(1) + number<P>(3 * kGeluCube) * square);
+    return g * (s + v * ((s * sigmoid(-u)) * inner));
   }
 };
 struct LeakyRelu : Functor<2, Types::floats> {

@@ -89,9 +89,9 @@ struct GeluTanhGrad : functors::GeluTanhGrad, OfCotangent {
   }
   static Tensors reference(Inputs in) {
     const Tensor x = clamp(in[1], -32, 32), power = x * x;
-    const Tensor t = tanh(kScale * (x + kCube * (power * x)));
-    const Tensor inner = kScale * (1 + 3 * kCube * power);
-    return {in[0] * (0.5 * (1 + t) + 0.5 * x * ((1 - t * t) * inner))};
+    const Tensor u = 2 * kScale * (x + kCube * (power * x)), s = sigmoid(u);
+    const Tensor inner = 2 * kScale * (1 + 3 * kCube * power);
+    return {in[0] * (s + x * ((s * sigmoid(-u)) * inner))};
   }
 };
 
