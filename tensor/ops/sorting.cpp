@@ -30,10 +30,11 @@ void each_sorted_line(const Tensor& x, int axis, const RowOrder& order, F&& f) {
     for (std::int64_t line = first; line < first + count; line += together) {
       const std::int64_t taken = std::min(together, first + count - line);
       for (std::int64_t r = 0; r < taken; ++r) {
-        const T* const at = from + a.first(line + r);
+        rows[r] = from + a.first(line + r);
+        if (a.inner == 1) continue;
         T* const copy = copies.data() + r * a.n;
-        for (std::int64_t k = 0; a.inner != 1 && k < a.n; ++k) copy[k] = at[k * a.inner];
-        rows[r] = a.inner == 1 ? at : copy;
+        for (std::int64_t k = 0; k < a.n; ++k) copy[k] = rows[r][k * a.inner];
+        rows[r] = copy;
       }
       sorter.take(rows, taken);
       for (std::int64_t r = 0; r < taken; ++r) f(rows[r], sorter, r, line + r);
