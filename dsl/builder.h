@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ferrite/dsl/network.h"
+#include "ferrite/nn/layers/attention.h"
 #include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/layers/convolution.h"
 #include "ferrite/nn/layers/norms.h"
@@ -100,6 +101,9 @@ class Builder {
   /// Of images and features.
   Builder& group_norm(std::int64_t groups, const nn::GroupNormOptions& options = {}, std::string name = {});
   Builder& rms_norm(const nn::RmsNormOptions& options = {}, std::string name = {});
+  /// Attention of the steps of a sequence to each other; options as {.causal = true, .kv_heads = 2}, whose embed_dim
+  /// and num_heads are left to the word.
+  Builder& attention(std::int64_t heads, const nn::MultiheadAttentionOptions& options = {}, std::string name = {});
   Builder& dropout(double probability, std::string name = {});
   /// The last step, or the last valid one when the context has lengths.
   Builder& last_step(std::string name = {});

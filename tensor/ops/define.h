@@ -86,6 +86,7 @@ Family composite_catalogue_family();
 Family composite_mixing_family();
 Family composite_rounding_family();
 Family composite_special_family();
+Family composite_attention_family();
 Family composite_family();
 Family count_family();
 Family diagonal_family();

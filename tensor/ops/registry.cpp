@@ -44,7 +44,8 @@ std::span<const Primitive* const> composites() {
                                                                    detail::composite_scatter_family(),
                                                                    detail::composite_places_family(),
                                                                    detail::masked_scatter_family(),
-                                                                   detail::composite_normalization_family()});
+                                                                   detail::composite_normalization_family(),
+                                                                   detail::composite_attention_family()});
   return all;
 }
 

@@ -88,6 +88,11 @@ BOOST_AUTO_TEST_CASE(composed_layers_stream_without_asking_for_anything) {
   try_net("layer_norm", words().layer_norm(), kFeatures);
   try_net("causal_conv1d", words().causal_conv1d(7, 3, {.dilation = 4}), 7);
   try_net("causal_conv1d by channel", words().causal_conv1d(kFeatures, 3, {.groups = kFeatures}), kFeatures);
+  try_net("attention", words().linear(8).attention(2, {.causal = true, .capacity = 64}), 8);
+  try_net("attention with positions",
+          words().linear(8).attention(
+              4, {.kv_heads = 2, .causal = true, .positions = nn::Positions::rotary, .capacity = 64}),
+          8);
   try_net("a network", words().linear(24).silu().gru(24).layer_norm().softmax().linear(3), 3);
 }
 

@@ -44,6 +44,16 @@ void add_layers(std::vector<Case>& all) {
     all.push_back(of(n, make<nn::CausalConv1d>(o, init()), data({2, 9, 6})));
     all.push_back(of(n + "/f64", make<nn::CausalConv1d>(o, init(Dtype::f64)), data({2, 9, 6}, 1, Dtype::f64)));
   }
+  for (const nn::Positions positions : {nn::Positions::none, nn::Positions::rotary, nn::Positions::alibi})
+    for (const bool causal : {false, true}) {
+      const nn::MultiheadAttentionOptions o{
+          .embed_dim = 8, .num_heads = 4, .kv_heads = 2, .dropout = 0.25, .causal = causal, .positions = positions};
+      const std::string n = "attention/" + std::to_string(static_cast<int>(positions)) + (causal ? "/causal" : "");
+      all.push_back(of(n, make<nn::MultiheadAttention>(o, init()), data({2, 9, 8})));
+      all.push_back(of(n + "/f64", make<nn::MultiheadAttention>(o, init(Dtype::f64)), data({2, 9, 8}, 1, Dtype::f64)));
+      all.push_back(of(n + "/lengths", make<nn::MultiheadAttention>(o, init()), data({2, 9, 8}),
+                       {.lengths = Tensor::from<std::int64_t>({9, 4})}, false));
+    }
   all.push_back(of("embedding", make<nn::Embedding>(11, 5, init()), below(11, {3, 4})));
   all.push_back(of("embedding/f64", make<nn::Embedding>(11, 5, init(Dtype::f64)), below(11, {6})));
   all.push_back(of("embedding/refused", make<nn::Embedding>(5, 3, init()), below(11, {30})));

@@ -186,6 +186,13 @@ std::vector<Case> stream_cases() {
           "causal_conv1d/" + std::to_string(groups) + n, [=] { return std::make_unique<nn::CausalConv1d>(o, init); },
           x);
     }
+    for (const nn::Positions positions : {nn::Positions::none, nn::Positions::rotary, nn::Positions::alibi}) {
+      const nn::MultiheadAttentionOptions o{
+          .embed_dim = 6, .num_heads = 3, .kv_heads = 1, .causal = true, .positions = positions, .capacity = 9};
+      stream(
+          "attention/" + std::to_string(static_cast<int>(positions)) + n,
+          [=] { return std::make_unique<nn::MultiheadAttention>(o, init); }, x);
+    }
     stream(
         "layer_norm" + n, [=] { return std::make_unique<nn::LayerNorm>(6, init); }, x);
     stream(

@@ -57,6 +57,19 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
   all["batch_norm"] = {one([](B& b) { b.linear(4).batch_norm({.affine = false}); }),
                        one([init](B& b) { b.add(trained_batch_norm(init)); })};
   all["rms_norm"] = {one([](B& b) { b.rms_norm(); }), one([](B& b) { b.rms_norm({.affine = false}).linear(2); })};
+  const auto heads = [&](std::int64_t n, nn::MultiheadAttentionOptions o) {
+    o.causal = true;
+    if (o.capacity == 1024) o.capacity = 2 * kSteps;
+    return one([=](B& b) { b.linear(8).attention(n, o); });
+  };
+  all["attention"] = {
+      heads(2, {}),
+      heads(4, {.kv_heads = 2, .bias = false, .dropout = 0.5}),
+      heads(4, {.kv_heads = 1, .positions = nn::Positions::rotary}),
+      heads(2, {.positions = nn::Positions::rotary, .rotary = {.interleaved = true}, .capacity = kSteps}),
+      heads(8, {.positions = nn::Positions::alibi}),
+      heads(2, {.add_bias_kv = true, .add_zero_attn = true, .positions = nn::Positions::alibi}),
+      heads(1, {.capacity = 600})};
   all["elu"] = {one([](B& b) { b.elu(0.5); })};
   all["leaky_relu"] = {one([](B& b) { b.leaky_relu(); })};
   all["prelu"] = {one([](B& b) { b.prelu(); }), one([](B& b) { b.prelu(true); })};

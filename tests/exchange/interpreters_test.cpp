@@ -58,7 +58,7 @@ void check(const std::string& script, const std::vector<StablehloCase>& cases) {
 /// Scans are compiled as loops only: what they are step by step, the recurrent layers show.
 std::vector<StablehloCase> compiled_programs() {
   std::vector<StablehloCase> all = exchange_test::recurrent_cases();
-  for (StablehloCase& c : exchange_test::convolution_cases()) all.push_back(std::move(c));
+  for (StablehloCase& c : exchange_test::layer_cases()) all.push_back(std::move(c));
   for (StablehloCase& c : exchange_test::scan_cases())
     if (c.options.scan == exchange::ScanExport::as_while) all.push_back(std::move(c));
   return all;
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(the_reference_interpreter_gives_our_numbers, *boost::unit_t
     for (StablehloCase& c : exchange_test::operation_cases(*op)) cases.push_back(std::move(c));
   for (StablehloCase& c : exchange_test::option_cases()) cases.push_back(std::move(c));
   for (StablehloCase& c : exchange_test::recurrent_cases()) cases.push_back(std::move(c));
-  for (StablehloCase& c : exchange_test::convolution_cases()) cases.push_back(std::move(c));
+  for (StablehloCase& c : exchange_test::layer_cases()) cases.push_back(std::move(c));
   for (StablehloCase& c : exchange_test::scan_cases()) cases.push_back(std::move(c));
   check("check_stablehlo.py", cases);
 }

@@ -31,8 +31,8 @@ std::vector<StablehloCase> operation_cases(const ferrite::Primitive& op);
 /// GRUs and training steps.
 std::vector<StablehloCase> recurrent_cases();
 
-/// Causal convolutions and their gradients.
-std::vector<StablehloCase> convolution_cases();
+/// Other layers, causal convolutions and attention, and their gradients.
+std::vector<StablehloCase> layer_cases();
 
 /// Scans and their gradients, as loops and step by step.
 std::vector<StablehloCase> scan_cases();

@@ -1,10 +1,11 @@
-/// Whole programs for other implementations of StableHLO: GRUs, their gradients, training steps, causal convolutions.
+/// Whole programs for other implementations of StableHLO: GRUs, their gradients, training steps, other layers.
 #include <cmath>
 #include <limits>
 
 #include "exchange/stablehlo_cases.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
+#include "ferrite/nn/layers/attention.h"
 #include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/sequential.h"
@@ -111,14 +112,9 @@ std::vector<StablehloCase> recurrent_cases() {
   return list;
 }
 
-std::vector<StablehloCase> convolution_cases() {
+std::vector<StablehloCase> layer_cases() {
   std::vector<StablehloCase> list;
-  for (const std::int64_t groups : {1, 2, 4}) {
-    const nn::CausalConv1d layer(
-        {.in_channels = 4, .out_channels = 8, .kernel_size = 3, .dilation = 2, .groups = groups},
-        {.seed = 5, .dtype = Dtype::f64});
-    const std::string name = "causal convolution in " + std::to_string(groups) + " groups";
-    const Tensors in = {numbers({kBatch, 2 * kSteps, 4}, 9)};
+  const auto add = [&](const std::string& name, const nn::Layer& layer, const Tensors& in) {
     list.push_back(with_variables(
         name, [&](const Tensors& x) -> Tensors { return {layer(x[0])}; }, in));
     const auto gradients = [&](const Tensors& given) -> Tensors {
@@ -130,7 +126,18 @@ std::vector<StablehloCase> convolution_cases() {
       return all;
     };
     list.push_back(with_variables(name + ", gradients", gradients, in));
-  }
+  };
+  const nn::Init init{.seed = 5, .dtype = Dtype::f64};
+  for (const std::int64_t groups : {1, 2, 4})
+    add("causal convolution in " + std::to_string(groups) + " groups",
+        nn::CausalConv1d({.in_channels = 4, .out_channels = 8, .kernel_size = 3, .dilation = 2, .groups = groups},
+                         init),
+        {numbers({kBatch, 2 * kSteps, 4}, 9)});
+  add("attention", nn::MultiheadAttention({.embed_dim = 8, .num_heads = 2}, init), {numbers({kBatch, kSteps, 8}, 9)});
+  add("attention of grouped queries with positions",
+      nn::MultiheadAttention(
+          {.embed_dim = 8, .num_heads = 4, .kv_heads = 2, .causal = true, .positions = nn::Positions::rotary}, init),
+      {numbers({kBatch, kSteps, 8}, 9)});
   return list;
 }
 

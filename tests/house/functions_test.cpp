@@ -95,6 +95,7 @@ std::set<std::string> public_functions() {
   // Those of families that stand in a header of their own, one a line.
   static const std::set<std::string> headers = {"tensor/sorting.h",      "tensor/scatter.h",
                                                 "tensor/cumulative.h",   "tensor/activations.h",  //
+                                                "tensor/attention.h",                             //
                                                 "tensor/fft.h",                                   //
                                                 "tensor/linalg.h",                                //
                                                 "tensor/math.h",                                  //

@@ -93,6 +93,8 @@ BOOST_AUTO_TEST_CASE(kinds_and_summaries) {
   both(nn::CausalConv1d({.in_channels = 3, .out_channels = 4, .kernel_size = 2, .dilation = 8}), "causal_conv1d",
        "causal_conv1d(in_channels=3, out_channels=4, kernel_size=2, dilation=8)");
   both(nn::Embedding(7, 2), "embedding", "embedding(vocabulary=7, features=2)");
+  both(nn::MultiheadAttention({.embed_dim = 8, .num_heads = 2, .causal = true, .positions = nn::Positions::alibi}),
+       "multihead_attention", "multihead_attention(embed_dim=8, num_heads=2, causal=true, positions=alibi)");
   both(nn::LayerNorm(3, {}, 1e-3), "layer_norm", "layer_norm(features=3, epsilon=0.001)");
   both(nn::Dropout(0.25), "dropout", "dropout(probability=0.25)");
   both(nn::Activation("relu", nn::activation("relu")), "relu", "relu");

@@ -1,0 +1,118 @@
+#pragma once
+/// Attention of several heads as a layer.
+#include <optional>
+
+#include "ferrite/nn/layer_of.h"
+#include "ferrite/nn/layers/layers.h"
+#include "ferrite/tensor/attention.h"
+
+namespace ferrite::nn {
+
+/// How attention knows where steps stand: not at all, by turned queries and keys (arXiv 2104.09864), or by scores that
+/// fall with the distance (arXiv 2108.12409).
+enum class Positions : std::uint8_t { none, rotary, alibi };
+
+struct MultiheadAttentionOptions {
+  std::int64_t embed_dim = 0;  ///< E, of the queries and the result; the builder infers it
+  std::int64_t num_heads = 1;  ///< H; heads are E / H wide
+  std::int64_t kv_heads = 0;   ///< of keys and values, which groups of the queries' heads share; 0: as many
+  std::int64_t kdim = 0;       ///< width of the keys' input; 0: E
+  std::int64_t vdim = 0;       ///< width of the values' input; 0: E
+  bool bias = true;
+  bool add_bias_kv = false;    ///< a learned key and value before the first one
+  bool add_zero_attn = false;  ///< a key and a value of zeros before the first one
+  double dropout = 0;          ///< of the weights, while training
+  bool causal = false;         ///< step t sees the steps 0..t alone
+  Positions positions = Positions::none;
+  RotaryOptions rotary{};
+  std::int64_t capacity = 1024;  ///< how many steps a stream can make, causal alone
+  static constexpr auto fields = std::tuple(
+      attr("embed_dim", &MultiheadAttentionOptions::embed_dim),
+      attr("num_heads", &MultiheadAttentionOptions::num_heads), attr("kv_heads", &MultiheadAttentionOptions::kv_heads),
+      attr("kdim", &MultiheadAttentionOptions::kdim), attr("vdim", &MultiheadAttentionOptions::vdim),
+      attr("bias", &MultiheadAttentionOptions::bias), attr("add_bias_kv", &MultiheadAttentionOptions::add_bias_kv),
+      attr("add_zero_attn", &MultiheadAttentionOptions::add_zero_attn),
+      attr("dropout", &MultiheadAttentionOptions::dropout), attr("causal", &MultiheadAttentionOptions::causal),
+      attr("capacity", &MultiheadAttentionOptions::capacity));
+};
+
+/// What hides keys, as in torch.nn.MultiheadAttention: true HIDES (in scaled_dot_product_attention true shows).
+struct AttentionMasks {
+  /// bool, or numbers that are added to the scores: [L, S], [B H, L, S], or what broadcasts to [B, H, L, S].
+  Tensor attn_mask{};
+  /// [B, S], bool or numbers.
+  Tensor key_padding_mask{};
+};
+
+/// Attention of H heads, as torch.nn.MultiheadAttention with batch_first (arXiv 1706.03762): queries, keys and values
+/// are products of the inputs, each head weights the values by softmax(q k^T / sqrt(E / H)), and out_proj joins the
+/// heads. A query that sees no key gets zeros before out_proj, as torch's does where no weights are asked for.
+///
+/// As a layer it attends to its own input, x [B, T, E] -> [B, T, E]; `attend` takes queries, keys and values. In a call
+/// as a layer `context.lengths` hide padding, which may hold anything, and no step sees another one across a step at
+/// which `context.reset_mask` is set. Weights are dropped while training as `Dropout` drops elements.
+///
+/// in_proj_weight [E, E + 2 K] (in files [E + 2 K, E]) with K = kv_heads E / H holds the three products side by side;
+/// where kdim or vdim is not E there are q_proj_weight [E, E], k_proj_weight [kdim, K] and v_proj_weight [vdim, K]
+/// instead. They start as Xavier's uniform ones, in_proj_bias [E + 2 K] and out_proj.bias [E] as 0, out_proj.weight
+/// [E, E] as that of `Linear`, bias_k and bias_v [1, 1, K] as Xavier's normal ones.
+///
+/// A stream of a causal layer holds the keys and values of up to `capacity` steps; one more throws CapacityError. Its
+/// outputs have the bits of the whole sequence: a hidden key has weight 0 whatever stands behind it.
+///
+/// Throws ShapeError for other shapes, and where a layer of other widths of keys or values is called with one input;
+/// DtypeError for other dtypes.
+class MultiheadAttention final : public LayerOf<MultiheadAttention, MultiheadAttentionOptions> {
+ public:
+  static constexpr auto name = "multihead_attention";
+  /// Throws ValueError for sizes below 1, heads that do not divide E, kv_heads that do not divide the heads, rotary
+  /// positions of heads of odd width, a dropout outside [0, 1], a capacity below 1.
+  explicit MultiheadAttention(const MultiheadAttentionOptions& options, const Init& init = {});
+
+  std::string summary() const override;
+  Tensor forward(const Tensor& x, const Context& context) const override;
+  /// query [B, L, E], key [B, S, kdim], value [B, S, vdim] -> [B, L, E]. A causal layer hides keys behind the query's
+  /// own place, both counted from 0.
+  Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) const;
+  /// The weights of `attend` before dropout, [B, H, L, S]; learned and zero keys are the first of S.
+  Tensor weights(const Tensor& query, const Tensor& key, const AttentionMasks& masks = {}) const;
+
+  bool causal() const override { return options().causal && in_proj_weight.defined(); }
+  StepInput step_input() const override { return {options().embed_dim, out_proj_weight.dtype()}; }
+  std::vector<StepState> states(const StepRows& in) const override;
+  StepResult step(const Tensor& x, const Tensors& states) const override;
+
+  Parameter in_proj_weight;  ///< empty where kdim or vdim differs
+  Parameter q_proj_weight, k_proj_weight, v_proj_weight;
+  Parameter in_proj_bias;  ///< empty without biases
+  Parameter bias_k, bias_v;
+  Parameter out_proj_weight, out_proj_bias;
+
+ private:
+  struct Heads {
+    Tensor q, k, v;  ///< [B, heads, steps, E / H]
+  };
+  /// Which keys are shown, and what is added to their scores; either may be undefined. They broadcast to [B, H, L, S].
+  struct Mask {
+    Tensor shown, added;
+  };
+  std::int64_t head_width() const { return options().embed_dim / options().num_heads; }
+  std::int64_t kv_heads() const { return options().kv_heads ? options().kv_heads : options().num_heads; }
+  std::int64_t kv_width() const { return kv_heads() * head_width(); }
+  std::int64_t kdim() const { return options().kdim ? options().kdim : options().embed_dim; }
+  std::int64_t vdim() const { return options().vdim ? options().vdim : options().embed_dim; }
+  std::int64_t first_keys() const { return (options().add_bias_kv ? 1 : 0) + (options().add_zero_attn ? 1 : 0); }
+
+  void check_input(const char* what, const Tensor& x, std::int64_t width) const;
+  Tensor projected(const Tensor& x, std::int64_t begin, std::int64_t end, const Parameter& own) const;
+  Tensor heads_of(const Tensor& x, std::int64_t heads) const;
+  Tensor turned(const Tensor& x, const Tensor& positions) const;
+  Tensor with_first(const Tensor& x, const Parameter& bias) const;
+  Mask mask_of(const AttentionMasks& masks, std::int64_t B, std::int64_t L, std::int64_t S) const;
+  AttentionOptions how(Mask mask, const Tensor& distances, bool causal) const;
+  Tensor joined(const Heads& heads, const AttentionOptions& how) const;
+
+  std::optional<Dropout> dropout_;
+};
+
+}  // namespace ferrite::nn

@@ -1,0 +1,309 @@
+/// Attention, composed: masks, grouped queries, positions by rotation.
+#include <cmath>
+#include <limits>
+
+#include "ferrite/tensor/attention.h"
+#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/composing.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+struct AttentionAttrs {
+  double scale = 1;
+  bool causal = false;
+  bool grouped = false;
+  static constexpr auto fields =
+      std::tuple(attr("scale", &AttentionAttrs::scale), attr("causal", &AttentionAttrs::causal),
+                 attr("grouped", &AttentionAttrs::grouped));
+};
+
+/// a [..., H, L, K] . b [..., G, K, N] -> [..., H, L, N], H / G heads of a with each of b.
+Tensor product_by_head(const Tensor& a, const Tensor& b, bool grouped) {
+  if (!grouped || a.shape()[-3] == b.shape()[-3]) return matmul(a, b);
+  const std::int64_t heads = a.shape()[-3], groups = b.shape()[-3];
+  Shape split = a.shape();
+  split[-3] = groups;
+  split.insert(split.rank() - 2, heads / groups);
+  const Tensor y = matmul(reshape(a, split), unsqueeze(b, -3));
+  Shape joined = y.shape();
+  joined.erase(joined.rank() - 3);
+  joined[-3] = heads;
+  return reshape(y, joined);
+}
+
+/// Whether query i sees key j of a causal attention [L, S].
+Tensor up_to_own(std::int64_t L, std::int64_t S) { return ge(reshape(arange(L), {L, 1}), arange(S)); }
+
+/// `in` is q, k and perhaps a mask. Rows that see nothing are computed as if they saw all, so that no NaN arises whose
+/// gradient is not 0, and end as 0.
+Tensor weights_of(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionAttrs& a) {
+  Tensor scores = product_by_head(q * a.scale, transpose(k), a.grouped);
+  const std::int64_t L = scores.shape()[-2], S = scores.shape()[-1];
+  if (!mask.defined()) return softmax(a.causal ? where(up_to_own(L, S), scores, kHidden) : scores, -1);
+  const bool adds = mask.dtype() != Dtype::boolean;
+  Tensor seen = adds ? ne(mask, kHidden) : mask;
+  if (a.causal) seen = seen && up_to_own(L, S);
+  const Tensor sees = gt(sum(cast(seen, scores.dtype()), {-1}, true), 0);
+  if (adds) scores = scores + where(sees, mask, 0);
+  if (!adds || a.causal) scores = where(seen || !sees, scores, kHidden);
+  return where(sees, softmax(scores, -1), 0);
+}
+
+// ---- oracles ---------------------------------------------------------------------------------------------
+
+/// A row of a dense tensor whose leading axes are `lead`, its heads shared: element [lead, head, row, column].
+double element_of(const Dense& x, const Shape& lead, std::int64_t heads, std::int64_t row, std::int64_t column) {
+  Shape at = lead;
+  if (at.rank() > 0 && x.shape[-3] != heads) at[-1] /= heads / x.shape[-3];
+  at.push_back(row);
+  at.push_back(column);
+  return x.at(at);
+}
+
+/// The weights of one query, in doubles.
+std::vector<double> query_weights(std::span<const Dense> in, const Dense* mask, const AttentionAttrs& a,
+                                  const Shape& lead, std::int64_t i) {
+  const Shape &q = in[0].shape, &k = in[1].shape;
+  const std::int64_t heads = q.rank() > 2 ? q[-3] : 1;
+  std::vector<double> w(static_cast<std::size_t>(k[-2]));
+  double largest = kHidden, total = 0;
+  for (std::int64_t j = 0; j < k[-2]; ++j) {
+    double s = 0;
+    for (std::int64_t e = 0; e < q[-1]; ++e)
+      s += element_of(in[0], lead, heads, i, e) * element_of(in[1], lead, heads, j, e);
+    s *= a.scale;
+    Shape at = lead;
+    at.push_back(i);
+    at.push_back(j);
+    const double m = mask ? mask->broadcast_at(at) : 0;
+    if (mask) s = mask->dtype == Dtype::boolean ? (m != 0 ? s : kHidden) : s + m;
+    if (a.causal && j > i) s = kHidden;
+    w[static_cast<std::size_t>(j)] = s;
+    largest = std::max(largest, s);
+  }
+  for (double& s : w) total += s = s == kHidden ? 0 : std::exp(s - largest);
+  if (total > 0)
+    for (double& s : w) s /= total;
+  return w;
+}
+
+/// Leading axes of an index of a result, without its last two.
+Shape lead_of(const Shape& index) {
+  Shape lead = index;
+  lead.erase(lead.rank() - 1);
+  lead.erase(lead.rank() - 1);
+  return lead;
+}
+
+/// Operands of three heads, of grouped ones, of matrices; masks of both kinds, with rows that see nothing.
+std::vector<Sample> attention_samples(const std::vector<Spec>& values) {
+  const auto with = [&](std::vector<Spec> in, std::vector<Spec> mask, const AttentionAttrs& a) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      Shape s = in[1].shape;
+      s[-1] = values[i].shape[0];
+      in.push_back({s, in[1].dtype});
+    }
+    in.insert(in.end(), mask.begin(), mask.end());
+    return Sample{.inputs = in, .attrs = a, .indices = {1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0}};
+  };
+  const double scale = 0.5;
+  return {with({{{2, 3, 4}}, {{2, 5, 4}}}, {}, {scale}),
+          with({{{3, 2}}, {{3, 2}}}, {}, {scale, true}),
+          with({{{2, 4, 3, 2}}, {{2, 2, 4, 2}}}, {}, {scale, true, true}),
+          with({{{2, 3, 4}}, {{2, 4, 4}}}, {{{3, 4}, Dtype::boolean}}, {scale}),
+          with({{{2, 3, 4}}, {{2, 4, 4}}}, {{{2, 1, 4}, Dtype::boolean}}, {scale, true}),
+          with({{{2, 3, 4}}, {{2, 4, 4}}}, {{{3, 4}}}, {scale, true}),
+          with({{{0, 3, 4}}, {{0, 4, 4}}}, {}, {scale})};
+}
+
+struct AttentionWeights {
+  using Attributes = AttentionAttrs;
+  static constexpr auto name = "attention_weights", onnx = "";
+  static constexpr auto summary = "softmax of the scaled products of queries and keys over the keys that are seen";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    return weights_of(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), a);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      const std::vector<double> w = query_weights(in, in.size() > 2 ? &in[2] : nullptr, a, lead_of(i), i[-2]);
+      out[0].at(i) = w[static_cast<std::size_t>(i[-1])];
+    });
+  }
+  static std::vector<Sample> samples() { return attention_samples({}); }
+};
+
+struct Attention {
+  using Attributes = AttentionAttrs;
+  static constexpr auto name = "scaled_dot_product_attention", onnx = "Attention";
+  static constexpr auto summary = "the values that are seen, weighted by attention_weights";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Tensor weights = weights_of(in[0], in[1], in.size() > 3 ? in[3] : Tensor(), a);
+    return product_by_head(weights, in[2], a.grouped);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const std::int64_t heads = in[0].shape.rank() > 2 ? in[0].shape[-3] : 1;
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      const Shape lead = lead_of(i);
+      const std::vector<double> w = query_weights(in, in.size() > 3 ? &in[3] : nullptr, a, lead, i[-2]);
+      double y = 0;
+      for (std::size_t j = 0; j < w.size(); ++j)
+        y += w[j] * element_of(in[2], lead, heads, static_cast<std::int64_t>(j), i[-1]);
+      out[0].at(i) = y;
+    });
+  }
+  static std::vector<Sample> samples() { return attention_samples({{{3}}}); }
+};
+
+struct RotaryAttrs {
+  double base = 10000;
+  bool interleaved = false;
+  static constexpr auto fields =
+      std::tuple(attr("base", &RotaryAttrs::base), attr("interleaved", &RotaryAttrs::interleaved));
+};
+
+double frequency(double base, std::int64_t pair, std::int64_t D) {
+  return std::pow(base, -2 * static_cast<double>(pair) / static_cast<double>(D));
+}
+
+struct RotaryEmbedding {
+  using Attributes = RotaryAttrs;
+  static constexpr auto name = "rotary_embedding", onnx = "RotaryEmbedding";
+  static constexpr auto summary = "pairs of features turned by angles that grow with the position";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Tensor& x = in[0];
+    const std::int64_t D = x.shape()[-1], half = D / 2;
+    std::vector<double> by_pair;
+    for (std::int64_t i = 0; i < half; ++i) by_pair.push_back(frequency(a.base, i, D));
+    const Tensor angles = unsqueeze(cast(in[1], Dtype::f64), -1) * Tensor::from(by_pair, {half});
+    const Tensor c = cast(cos(angles), x.dtype()), s = cast(sin(angles), x.dtype());
+    const auto turned = [&](const Tensor& first, const Tensor& second, int axis, bool joins) {
+      const Tensor u = first * c - second * s, v = second * c + first * s;
+      return joins ? concat({u, v}, axis) : stack({u, v}, axis);
+    };
+    if (!a.interleaved) return turned(slice(x, -1, 0, half), slice(x, -1, half), -1, true);
+    return reshape(turned(slice(x, -1, 0, kEnd, 2), slice(x, -1, 1, kEnd, 2), -1, false), x.shape());
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const std::int64_t D = in[0].shape[-1];
+    for_each_index(in[0].shape, [&](const Shape& i) {
+      const std::int64_t pair = a.interleaved ? i[-1] / 2 : i[-1] % (D / 2);
+      const bool first = a.interleaved ? i[-1] % 2 == 0 : i[-1] < D / 2;
+      Shape other = i, row = i;
+      other[-1] += (first ? 1 : -1) * (a.interleaved ? 1 : D / 2);
+      row.erase(row.rank() - 1);
+      const double angle = in[1].broadcast_at(row) * frequency(a.base, pair, D);
+      out[0].at(i) = in[0].at(i) * std::cos(angle) + (first ? -1 : 1) * in[0].at(other) * std::sin(angle);
+    });
+  }
+  static std::vector<Sample> samples() {
+    return {{.inputs = {{{3, 4}}, {{3}, Dtype::i64}}, .attrs = RotaryAttrs{}, .indices = {0, 1, 70}},
+            {.inputs = {{{2, 3, 6}}, {{2, 1}, Dtype::i32}}, .attrs = RotaryAttrs{100, true}, .indices = {5, 2}},
+            {.inputs = {{{0, 2}}, {{0}, Dtype::i64}}, .attrs = RotaryAttrs{}}};
+  }
+};
+
+// ---- checks ----------------------------------------------------------------------------------------------
+
+/// The constants of a call. Throws what the declarations say.
+AttentionAttrs checked_attention(std::string_view where, const Tensor& q, const Tensor& k, const Tensor* v,
+                                 const AttentionOptions& o) {
+  check_float(q, where);
+  const std::string all = "q " + q.spec().str() + ", k " + k.spec().str() + (v ? ", v " + v->spec().str() : "");
+  if (k.dtype() != q.dtype() || (v && v->dtype() != q.dtype()))
+    throw_dtype(where, "dtypes differ: " + all + "; cast them to one");
+  const int least = o.enable_gqa ? 3 : 2;
+  if (q.rank() < least || k.rank() < least || (v && v->rank() < least))
+    throw_shape(where, "operands need at least " + std::to_string(least) + " axes: " + all);
+  if (q.shape()[-1] != k.shape()[-1] || (v && v->shape()[-2] != k.shape()[-2]))
+    throw_shape(where, "q and k must have the same width" + std::string(v ? ", k and v the same number of rows" : "") +
+                           ": " + all);
+  if (o.enable_gqa) {
+    const std::int64_t heads = q.shape()[-3], groups = k.shape()[-3];
+    if (groups < 1 || heads % groups != 0 || (v && v->shape()[-3] != groups))
+      throw_shape(where, "the heads of the keys and values must divide those of the queries: " + all);
+  }
+  if (o.scale && !std::isfinite(*o.scale))
+    throw ValueError(std::string(where) + ": the scale must be finite, got " + std::to_string(*o.scale));
+  if (o.mask.defined() && o.mask.dtype() != Dtype::boolean && o.mask.dtype() != q.dtype())
+    throw_dtype(where, "the mask must be bool or of the queries' dtype: " + all + ", mask " + o.mask.spec().str());
+  const double width = static_cast<double>(std::max<std::int64_t>(q.shape()[-1], 1));
+  return {o.scale.value_or(1 / std::sqrt(width)), o.causal, o.enable_gqa};
+}
+
+/// A mask may not make the scores larger.
+void check_mask(std::string_view where, const Tensor& mask, Shape scores) {
+  const Shape own = mask.shape();
+  bool fits = own.rank() <= scores.rank();
+  for (int i = 1; fits && i <= own.rank(); ++i) fits = own[-i] == 1 || own[-i] == scores[-i];
+  if (!fits) throw_shape(where, "the mask " + own.str() + " does not broadcast to the scores " + scores.str());
+}
+
+/// [..., H, L, S] of q and k.
+Shape scores_of(std::string_view where, const Tensor& q, const Tensor& k, bool grouped) {
+  const auto lead = [&](const Tensor& x, int last) {
+    Shape s;
+    for (int i = 0; i + last < x.rank(); ++i) s.push_back(x.shape()[i]);
+    return s;
+  };
+  const int last = grouped ? 3 : 2;
+  Shape s = broadcast(lead(q, last), lead(k, last), where);
+  if (grouped) s.push_back(q.shape()[-3]);
+  s.push_back(q.shape()[-2]);
+  s.push_back(k.shape()[-2]);
+  return s;
+}
+
+}  // namespace
+
+Family composite_attention_family() {
+  static constexpr const Primitive* list[] = {&composite<AttentionWeights>, &composite<Attention>,
+                                              &composite<RotaryEmbedding>};
+  return list;
+}
+
+}  // namespace detail
+
+using detail::composed;
+
+Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& o) {
+  constexpr std::string_view where = "attention_weights";
+  const auto attrs = detail::checked_attention(where, q, k, nullptr, o);
+  const Shape scores = detail::scores_of(where, q, k, o.enable_gqa);
+  if (!o.mask.defined()) return composed<detail::AttentionWeights>({{&q, &k}}, attrs);
+  detail::check_mask(where, o.mask, scores);
+  return composed<detail::AttentionWeights>({{&q, &k, &o.mask}}, attrs);
+}
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o) {
+  constexpr std::string_view where = "scaled_dot_product_attention";
+  const auto attrs = detail::checked_attention(where, q, k, &v, o);
+  const Shape scores = detail::scores_of(where, q, k, o.enable_gqa);
+  if (!o.mask.defined()) return composed<detail::Attention>({{&q, &k, &v}}, attrs);
+  detail::check_mask(where, o.mask, scores);
+  return composed<detail::Attention>({{&q, &k, &v, &o.mask}}, attrs);
+}
+
+Tensor rotary_embedding(const Tensor& x, const Tensor& positions, const RotaryOptions& o) {
+  constexpr std::string_view where = "rotary_embedding";
+  detail::check_float(x, where);
+  if (x.rank() < 2 || x.shape()[-1] % 2 != 0)
+    detail::throw_shape(where, "expects [..., T, D] with an even D, got " + x.shape().str());
+  if (!is_integer(positions.dtype()))
+    detail::throw_dtype(where, "positions must be i64 or i32, got " + positions.spec().str());
+  Shape rows = x.shape();
+  rows.erase(rows.rank() - 1);
+  if (positions.rank() > rows.rank() || broadcast(rows, positions.shape(), where) != rows)
+    detail::throw_shape(where, "positions " + positions.shape().str() + " do not broadcast to " + rows.str());
+  if (!(o.base > 0) || !std::isfinite(o.base))
+    throw ValueError(std::string(where) + ": the base must be positive, got " + std::to_string(o.base));
+  return composed<detail::RotaryEmbedding>({{&x, &positions}}, {o.base, o.interleaved});
+}
+
+}  // namespace ferrite
