@@ -38,6 +38,8 @@
 #include "ferrite/nn/layers/norms.h"
 #include "ferrite/nn/layers/pooling.h"
 #include "ferrite/nn/layers/sequential.h"
+#include "ferrite/nn/layers/tokens.h"
+#include "ferrite/nn/layers/transformer.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/operations.h"
 #include "ferrite/nn/optim/accumulate_gradients.h"

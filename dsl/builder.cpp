@@ -134,15 +134,6 @@ Builder& Builder::recurrent(nn::Custom::Make cell, std::int64_t hidden_size, con
               }));
 }
 
-Builder& Builder::embedding(std::int64_t n, std::string name) {
-  return word("embedding", std::move(name), [n](const Flow& in, const nn::Init& init) -> LayerPtr {
-    if (in.vocabulary < 1)
-      throw ShapeError("expects tokens, the layer before it gives " + detail::text_of(in.spec) +
-                       "; start with dsl::tokens(vocabulary)");
-    return std::make_unique<nn::Embedding>(in.vocabulary, n, init);
-  });
-}
-
 Builder& Builder::layer_norm(std::string name) {
   return word("layer_norm", std::move(name), [](const Flow& in, const nn::Init& init) -> LayerPtr {
     return std::make_unique<nn::LayerNorm>(features_of(in), init);

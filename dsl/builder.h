@@ -13,6 +13,8 @@
 #include "ferrite/nn/layers/convolution.h"
 #include "ferrite/nn/layers/norms.h"
 #include "ferrite/nn/layers/pooling.h"
+#include "ferrite/nn/layers/tokens.h"
+#include "ferrite/nn/layers/transformer.h"
 #include "ferrite/nn/recurrent/custom.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
@@ -92,8 +94,14 @@ class Builder {
   }
   Builder& recurrent(nn::Custom::Make cell, std::int64_t hidden_size, const nn::CustomOptions& options = {},
                      std::string name = {});
-  /// Only directly after `tokens`.
+  /// Only directly after `tokens`; options as {.padding_idx = 0}, whose sizes stay as they are.
   Builder& embedding(std::int64_t features, std::string name = {});
+  Builder& embedding(std::int64_t features, const nn::EmbeddingOptions& options, std::string name = {});
+  /// Likewise: the rows of all tokens of a sequence joined.
+  Builder& embedding_bag(std::int64_t features, const nn::EmbeddingBagOptions& options = {}, std::string name = {});
+  /// Adds to every step what tells its place: sines and cosines, or learned rows for so many steps.
+  Builder& positions(std::string name = {});
+  Builder& positions(std::int64_t learned, std::string name = {});
   Builder& layer_norm(std::string name = {});
   /// Over the batch and all axes of space or time: of features, sequences and images. Options as {.momentum = 0.01},
   /// whose features stay 0.
@@ -104,6 +112,9 @@ class Builder {
   /// Attention of the steps of a sequence to each other; options as {.causal = true, .kv_heads = 2}, whose embed_dim
   /// and num_heads are left to the word.
   Builder& attention(std::int64_t heads, const nn::MultiheadAttentionOptions& options = {}, std::string name = {});
+  /// A layer of a transformer, attention and two products: nn::TransformerEncoderLayer, options as {.dim_feedforward =
+  /// 512, .norm_first = true, .causal = true}, whose d_model and nhead are left to the word. `repeat` makes many.
+  Builder& transformer(std::int64_t heads, const nn::TransformerLayerOptions& options = {}, std::string name = {});
   Builder& dropout(double probability, std::string name = {});
   /// The last step, or the last valid one when the context has lengths.
   Builder& last_step(std::string name = {});

@@ -7,6 +7,7 @@
 
 #include "ferrite/nn/detail/lengths.h"
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/layers/detail/padding_token.h"
 #include "ferrite/tensor/activations.h"
 
 namespace ferrite::nn {
@@ -49,14 +50,18 @@ std::unique_ptr<Step> Linear::make_step(const StepRows& in) const {
 
 Embedding::Embedding(const EmbeddingOptions& o, const Init& init) : LayerOf(o, init) {
   check_positive("embedding", o.vocabulary, o.features);
-  weight = parameter("weight", {o.vocabulary, o.features}, init::normal(0, 1), init);
+  weight = parameter("weight", {o.vocabulary, o.features},
+                     detail::rows_of_normal("embedding", o.vocabulary, o.padding_idx), init);
 }
 
 Tensor Embedding::forward(const Tensor& tokens, const Context&) const {
   if (!is_integer(tokens.dtype())) throw DtypeError("embedding: tokens must be i64 or i32, got " + tokens.spec().str());
   Shape shape = tokens.shape();
   shape.push_back(weight.shape()[1]);
-  return reshape(index_select(weight, 0, reshape(tokens, {-1}), {"embedding: token"}), shape);
+  const Tensor rows = reshape(index_select(weight, 0, reshape(tokens, {-1}), {"embedding: token"}), shape);
+  const std::optional<std::int64_t> padding = options().padding_idx;
+  if (!padding) return rows;
+  return where(eq(unsqueeze(tokens, -1), detail::token_of(*padding, weight.shape()[0])), detach(rows), rows);
 }
 
 std::unique_ptr<Step> Embedding::make_step(const StepRows& in) const {
@@ -69,13 +74,14 @@ LayerNorm::LayerNorm(const LayerNormOptions& o, const Init& init) : LayerOf(o, i
   check_positive("layer_norm", o.features);
   ferrite::detail::check_not_negative("layer_norm: epsilon", {o.epsilon});
   weight = parameter("weight", {o.features}, init::constant(1), init);
-  bias = parameter("bias", {o.features}, init::constant(0), init);
+  if (o.bias) bias = parameter("bias", {o.features}, init::constant(0), init);
 }
 
 Tensor LayerNorm::forward(const Tensor& x, const Context&) const {
   if (x.rank() < 1 || x.shape()[-1] != weight.shape()[0])
     throw ShapeError("layer_norm: expects " + std::to_string(weight.shape()[0]) + " features, got " + x.shape().str());
-  return layer_norm(x, 1, options().epsilon) * weight + bias;
+  const Tensor y = layer_norm(x, 1, options().epsilon) * weight;
+  return bias.defined() ? y + bias : y;
 }
 
 // ---- dropout -------------------------------------------------------------------------------------------

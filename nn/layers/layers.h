@@ -1,5 +1,7 @@
 #pragma once
 /// The layers without a recurrence: linear, embedding, normalisation, dropout, activations and the like.
+#include <optional>
+
 #include "ferrite/nn/layer_of.h"
 
 namespace ferrite::nn {
@@ -37,19 +39,21 @@ class Linear final : public LayerOf<Linear, LinearOptions> {
 struct EmbeddingOptions {
   std::int64_t vocabulary = 1;
   std::int64_t features = 1;
+  std::optional<std::int64_t> padding_idx{};  ///< the token of padding; below 0 it counts from the end
   static constexpr auto fields =
-      std::tuple(attr("vocabulary", &EmbeddingOptions::vocabulary), attr("features", &EmbeddingOptions::features));
+      std::tuple(attr("vocabulary", &EmbeddingOptions::vocabulary), attr("features", &EmbeddingOptions::features),
+                 attr("padding_idx", &EmbeddingOptions::padding_idx));
 };
 
-/// Rows of a table: tokens i64 [...] -> [..., D]. weight [V, D] starts as N(0, 1), as torch.nn.Embedding.
-/// Throws ShapeError for a token outside [0, V).
+/// Rows of a table: tokens i64 [...] -> [..., D]. weight [V, D] starts as N(0, 1), as torch.nn.Embedding; the row of
+/// padding_idx starts as 0 and gets no gradient. Throws ShapeError for a token outside [0, V).
 class Embedding final : public LayerOf<Embedding, EmbeddingOptions> {
  public:
   static constexpr auto name = "embedding";
-  /// Throws ValueError for sizes below 1.
+  /// Throws ValueError for sizes below 1 and a padding_idx outside [-V, V).
   explicit Embedding(const EmbeddingOptions& options, const Init& init = {});
   Embedding(std::int64_t vocabulary, std::int64_t features, const Init& init = {})
-      : Embedding(EmbeddingOptions{vocabulary, features}, init) {}
+      : Embedding(EmbeddingOptions{vocabulary, features, {}}, init) {}
 
   Tensor forward(const Tensor& tokens, const Context&) const override;
   bool causal() const override { return true; }
@@ -62,8 +66,10 @@ class Embedding final : public LayerOf<Embedding, EmbeddingOptions> {
 struct LayerNormOptions {
   std::int64_t features = 1;
   double epsilon = 1e-5;
+  bool bias = true;
   static constexpr auto fields =
-      std::tuple(attr("features", &LayerNormOptions::features), attr("epsilon", &LayerNormOptions::epsilon));
+      std::tuple(attr("features", &LayerNormOptions::features), attr("epsilon", &LayerNormOptions::epsilon),
+                 attr("bias", &LayerNormOptions::bias));
 };
 
 /// (x - mean) / sqrt(var + epsilon) * weight + bias over the last axis (arXiv 1607.06450). weight [D] starts as 1,
@@ -73,13 +79,14 @@ class LayerNorm final : public LayerOf<LayerNorm, LayerNormOptions> {
   static constexpr auto name = "layer_norm";
   explicit LayerNorm(const LayerNormOptions& options, const Init& init = {});
   explicit LayerNorm(std::int64_t features, const Init& init = {}, double epsilon = 1e-5)
-      : LayerNorm(LayerNormOptions{features, epsilon}, init) {}
+      : LayerNorm(LayerNormOptions{features, epsilon, true}, init) {}
 
   Tensor forward(const Tensor& x, const Context&) const override;
   bool causal() const override { return true; }
   StepInput step_input() const override { return {options().features, weight.dtype()}; }
 
-  Parameter weight, bias;
+  Parameter weight;
+  Parameter bias;  ///< empty without one
 };
 
 struct DropoutOptions {

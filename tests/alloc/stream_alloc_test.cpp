@@ -93,6 +93,13 @@ BOOST_AUTO_TEST_CASE(composed_layers_stream_without_asking_for_anything) {
           words().linear(8).attention(
               4, {.kv_heads = 2, .causal = true, .positions = nn::Positions::rotary, .capacity = 64}),
           8);
+  try_net("a transformer",
+          words().linear(8).positions().repeat(
+              2,
+              [](dsl::Builder& b) {
+                b.transformer(2, {.dim_feedforward = 16, .norm_first = true, .causal = true, .capacity = 64});
+              }),
+          8);
   try_net("a network", words().linear(24).silu().gru(24).layer_norm().softmax().linear(3), 3);
 }
 

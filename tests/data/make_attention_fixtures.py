@@ -152,6 +152,81 @@ def attention_cases():
     }
 
 
+class Positions(nn.Module):
+    """Sines and cosines as in arXiv 1706.03762, or learned rows."""
+
+    def __init__(self, D, learned=None):
+        super().__init__()
+        self.D = D
+        if learned:
+            self.weight = nn.Parameter(torch.empty(learned, D))
+
+    def forward(self, x):
+        if hasattr(self, "weight"):
+            return x + self.weight[: x.shape[1]]
+        angles = torch.arange(x.shape[1]).double()[:, None] / 10000.0 ** (torch.arange(0, self.D, 2).double() / self.D)
+        return x + torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)[:, : self.D]
+
+
+class WeightedBag(nn.Module):
+    """nn.EmbeddingBag of sums with per_sample_weights, whose double backward PyTorch lacks."""
+
+    def __init__(self, V, D):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(V, D))
+
+    def forward(self, tokens, weights):
+        y = (F.embedding(tokens, self.weight) * weights[..., None]).sum(1)
+        assert torch.allclose(y, F.embedding_bag(tokens, self.weight, mode="sum", per_sample_weights=weights))
+        return y
+
+
+def transformer_cases():
+    encoder = lambda *a, **o: nn.TransformerEncoderLayer(*a, dropout=0.0, batch_first=True, **o)
+    decoder = lambda *a, **o: nn.TransformerDecoderLayer(*a, dropout=0.0, batch_first=True, **o)
+    x, memory = r(2, 4, 6), r(2, 3, 6)
+    after = torch.ones(4, 4).bool().triu(1)
+    lengths = {"lengths": torch.tensor([2, 4])}
+    hides = torch.arange(4) >= lengths["lengths"][:, None]
+    masks = {"attn_mask": torch.where(after, -math.inf, r(4, 4)), "memory_mask": r(4, 3),
+             "memory_key_padding_mask": torch.tensor([[0, 1, 0], [0, 0, 1]]).bool()}
+    decode = lambda m, t, u: m(t, u, tgt_mask=masks["attn_mask"], memory_mask=masks["memory_mask"],
+                               memory_key_padding_mask=torch.where(masks["memory_key_padding_mask"], -math.inf, 0.0))
+    tokens, flat = torch.tensor([[3, 1, 4, 1], [0, 2, 1, 3]]), torch.tensor([3, 1, 1, 4, 0, 2, 1])
+    bag = lambda mode, **o: nn.EmbeddingBag(5, 3, mode=mode, **o)
+    offsets, ends = torch.tensor([0, 2, 2, 6]), torch.tensor([0, 2, 3, 3, 7])
+    at = lambda o: (lambda m, t: m(t, o))
+    return {
+        "encoder": (encoder(6, 2, 5), [x], None, {}),
+        "encoder_eval": (encoder(6, 2, 5).eval(), [x], None, {}),
+        "encoder_first": (encoder(6, 3, 7, activation="gelu", norm_first=True, layer_norm_eps=0.01), [x], None, {}),
+        "encoder_no_bias": (encoder(6, 2, 5, bias=False, activation=F.silu), [x], None, {}),
+        "encoder_causal": (encoder(6, 2, 5), [x], lambda m, t: m(t, after, is_causal=True), {}),
+        "encoder_padding": (encoder(6, 2, 5, norm_first=True), [x], lambda m, t: m(t, src_key_padding_mask=hides), lengths),
+        "encoder_masks": (encoder(6, 2, 5), [x], lambda m, t: m(t, masks["attn_mask"]), {"attn_mask": masks["attn_mask"]}),
+        "decoder": (decoder(6, 2, 5), [x, memory], None, {}),
+        "decoder_eval": (decoder(6, 2, 5).eval(), [x, memory], None, {}),
+        "decoder_first": (decoder(6, 3, 4, norm_first=True, activation="gelu"), [x, memory],
+                          lambda m, t, u: m(t, u, after, tgt_is_causal=True), {}),
+        "decoder_no_bias": (decoder(6, 1, 4, bias=False), [x, memory], None, {}),
+        "decoder_masks": (decoder(6, 2, 5), [x, memory], decode, masks),
+        "embedding_padding": (nn.Embedding(5, 3, padding_idx=1), [tokens], None, {}),
+        "embedding_padding_last": (nn.Embedding(5, 3, padding_idx=-1), [tokens], None, {}),
+        "bag_sum": (bag("sum"), [tokens], None, {}),
+        "bag_mean": (bag("mean", padding_idx=1), [tokens], None, {}),
+        "bag_max": (bag("max"), [tokens], None, {}),
+        "bag_max_padding": (bag("max", padding_idx=-4), [torch.tensor([[3, 1, 4], [1, 1, 1]])], None, {}),
+        "bag_weighted": (WeightedBag(5, 3), [tokens, r(2, 4)], None, {}),
+        "bag_sum_offsets": (bag("sum", padding_idx=1), [flat], at(offsets), {"offsets": offsets}),
+        "bag_mean_offsets": (bag("mean"), [flat], at(offsets), {"offsets": offsets}),
+        "bag_mean_ends": (bag("mean", include_last_offset=True, padding_idx=1), [flat], at(ends), {"offsets": ends}),
+        "bag_max_offsets": (bag("max", padding_idx=1), [flat], at(offsets), {"offsets": offsets}),
+        "sinusoidal": (Positions(6), [x], None, {}),
+        "sinusoidal_odd": (Positions(5), [r(1, 3, 5)], None, {}),
+        "learned": (Positions(6, 5), [x], None, {}),
+    }
+
+
 def layers(cases):
     tensors = {}
     for name, (module, inputs, call, constants) in cases.items():
@@ -188,6 +263,7 @@ def main():
         write(folder / "attention.safetensors", cases, more)
         torch.manual_seed(43)
         tensors = layers(attention_cases())
+        tensors |= layers(transformer_cases())
         save_file(tensors, folder / "attention_layers.safetensors", {"torch": torch.__version__})
     print(len({name.split("/")[0] for name in tensors}), "layers")
 

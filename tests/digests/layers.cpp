@@ -54,6 +54,26 @@ void add_layers(std::vector<Case>& all) {
       all.push_back(of(n + "/lengths", make<nn::MultiheadAttention>(o, init()), data({2, 9, 8}),
                        {.lengths = Tensor::from<std::int64_t>({9, 4})}, false));
     }
+  for (const bool first : {false, true}) {
+    const nn::TransformerLayerOptions o{
+        .d_model = 8, .nhead = 2, .dim_feedforward = 12, .activation = "gelu", .norm_first = first};
+    const std::string n = first ? "transformer/first" : "transformer";
+    all.push_back(of(n, make<nn::TransformerEncoderLayer>(o, init()), data({2, 5, 8})));
+    all.push_back(
+        of(n + "/f64", make<nn::TransformerEncoderLayer>(o, init(Dtype::f64)), data({2, 5, 8}, 1, Dtype::f64)));
+    all.push_back(of(n + "/eval", make<nn::TransformerEncoderLayer>(o, init()), data({2, 5, 8}), {}, false));
+  }
+  for (const nn::BagMode mode : {nn::BagMode::sum, nn::BagMode::mean, nn::BagMode::max}) {
+    const nn::EmbeddingBagOptions o{.vocabulary = 11, .features = 5, .mode = mode, .padding_idx = 3};
+    all.push_back(of("embedding_bag/" + std::to_string(static_cast<int>(mode)), make<nn::EmbeddingBag>(o, init()),
+                     below(11, {3, 4})));
+  }
+  const nn::EmbeddingOptions padded{.vocabulary = 11, .features = 5, .padding_idx = 3};
+  all.push_back(of("embedding/padding", make<nn::Embedding>(padded, init()), below(11, {3, 4})));
+  const nn::SinusoidalPositionsOptions sines{.features = 7};
+  all.push_back(of("positions", make<nn::SinusoidalPositions>(sines), data({2, 9, 7})));
+  const nn::LearnedPositionsOptions learned{.features = 7, .capacity = 9};
+  all.push_back(of("positions/learned", make<nn::LearnedPositions>(learned, init()), data({2, 9, 7})));
   all.push_back(of("embedding", make<nn::Embedding>(11, 5, init()), below(11, {3, 4})));
   all.push_back(of("embedding/f64", make<nn::Embedding>(11, 5, init(Dtype::f64)), below(11, {6})));
   all.push_back(of("embedding/refused", make<nn::Embedding>(5, 3, init()), below(11, {30})));

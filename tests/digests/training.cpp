@@ -193,6 +193,13 @@ std::vector<Case> stream_cases() {
           "attention/" + std::to_string(static_cast<int>(positions)) + n,
           [=] { return std::make_unique<nn::MultiheadAttention>(o, init); }, x);
     }
+    const nn::TransformerLayerOptions block{
+        .d_model = 6, .nhead = 3, .dim_feedforward = 12, .norm_first = true, .causal = true, .capacity = 9};
+    stream(
+        "transformer" + n, [=] { return std::make_unique<nn::TransformerEncoderLayer>(block, init); }, x);
+    stream(
+        "positions" + n,
+        [=] { return std::make_unique<nn::SinusoidalPositions>(nn::SinusoidalPositionsOptions{.features = 6}); }, x);
     stream(
         "layer_norm" + n, [=] { return std::make_unique<nn::LayerNorm>(6, init); }, x);
     stream(

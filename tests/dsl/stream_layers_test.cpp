@@ -52,7 +52,8 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
   all["rnn"] = {one([](B& b) { b.rnn(4); })};
   all["recurrent"] = {one([](B& b) { b.recurrent<nn::LayerNormGruCell>(4); }),
                       one([](B& b) { b.recurrent<nn::LayerNormGruCell>(4, {.layers = 2}); })};
-  all["embedding"] = {[] { return dsl::tokens(7).embedding(4); }};
+  all["embedding"] = {[] { return dsl::tokens(7).embedding(4); },
+                      [] { return dsl::tokens(7).embedding(4, {.padding_idx = 2}); }};
   all["layer_norm"] = {one([](B& b) { b.layer_norm(); })};
   all["batch_norm"] = {one([](B& b) { b.linear(4).batch_norm({.affine = false}); }),
                        one([init](B& b) { b.add(trained_batch_norm(init)); })};
@@ -70,6 +71,17 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
       heads(8, {.positions = nn::Positions::alibi}),
       heads(2, {.add_bias_kv = true, .add_zero_attn = true, .positions = nn::Positions::alibi}),
       heads(1, {.capacity = 600})};
+  const auto blocks = [&](nn::TransformerLayerOptions o, int n = 1) {
+    o.causal = true;
+    o.dim_feedforward = 5;
+    o.capacity = kSteps + 2;
+    return one([=](B& b) { b.linear(4).repeat(n, [&](B& r) { r.transformer(2, o); }); });
+  };
+  all["transformer"] = {blocks({}), blocks({.activation = "gelu", .norm_first = true}, 2),
+                        blocks({.bias = false, .kv_heads = 1, .positions = nn::Positions::rotary})};
+  all["positions"] = {one([](B& b) { b.positions(); }), one([](B& b) { b.linear(4).positions().gru(2); }),
+                      one([](B& b) { b.positions(kSteps).linear(2); }),
+                      [] { return dsl::tokens(7).embedding(4).positions(kSteps + 1); }};
   all["elu"] = {one([](B& b) { b.elu(0.5); })};
   all["leaky_relu"] = {one([](B& b) { b.leaky_relu(); })};
   all["prelu"] = {one([](B& b) { b.prelu(); }), one([](B& b) { b.prelu(true); })};
@@ -101,6 +113,7 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
 
 /// Words that are not causal, or not layers.
 const std::set<std::string> kNotCausal = {"mean_over_time",
+                                          "embedding_bag",
                                           "flatten",
                                           "conv1d",
                                           "conv2d",

@@ -9,6 +9,7 @@
 #include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/sequential.h"
+#include "ferrite/nn/layers/transformer.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/sgd.h"
@@ -137,6 +138,9 @@ std::vector<StablehloCase> layer_cases() {
   add("attention of grouped queries with positions",
       nn::MultiheadAttention(
           {.embed_dim = 8, .num_heads = 4, .kv_heads = 2, .causal = true, .positions = nn::Positions::rotary}, init),
+      {numbers({kBatch, kSteps, 8}, 9)});
+  add("a layer of a transformer",
+      nn::TransformerEncoderLayer({.d_model = 8, .nhead = 2, .dim_feedforward = 12, .dropout = 0}, init),
       {numbers({kBatch, kSteps, 8}, 9)});
   return list;
 }

@@ -3,7 +3,8 @@
 #include <map>
 #include <set>
 
-#include "ferrite/nn/layers/attention.h"
+#include "ferrite/nn/layers/tokens.h"
+#include "ferrite/nn/layers/transformer.h"
 #include "golden/twice.h"
 #include "support/compare.h"
 
@@ -125,8 +126,106 @@ LayerCases attention_layers() {
   };
 }
 
+/// What makes a layer of such options.
+template <class L, class Options>
+auto made(const Options& o) {
+  return [o] { return std::make_unique<L>(o, kDoubles); };
+}
+
+LayerCases transformer_layers() {
+  using O = nn::TransformerLayerOptions;
+  const O two{.d_model = 6, .nhead = 2, .dim_feedforward = 5, .dropout = 0};
+  const auto with = [&](auto change) {
+    O o = two;
+    change(o);
+    return o;
+  };
+  const auto encoder = [](const O& o) { return LayerCase{made<nn::TransformerEncoderLayer>(o), as_layer}; };
+  const auto decoder = [](const O& o) {
+    return LayerCase{
+        made<nn::TransformerDecoderLayer>(o), [](const nn::Layer& layer, const Tensors& in, const std::string& name) {
+          const nn::AttentionMasks target{.attn_mask = constant(name, "attn_mask"), .key_padding_mask = {}};
+          return dynamic_cast<const nn::TransformerDecoderLayer&>(layer).decode(
+              in[0], in[1],
+              {target,
+               {.attn_mask = constant(name, "memory_mask"),
+                .key_padding_mask = constant(name, "memory_key_padding_mask")}});
+        }};
+  };
+  const auto masked = [](const nn::Layer& layer, const Tensors& in, const std::string& name) {
+    return dynamic_cast<const nn::TransformerEncoderLayer&>(layer).encode(
+        in[0], {.attn_mask = constant(name, "attn_mask"), .key_padding_mask = {}});
+  };
+  return {
+      {"encoder", encoder(two)},
+      {"encoder_eval", encoder(two)},
+      {"encoder_first", encoder({.d_model = 6,
+                                 .nhead = 3,
+                                 .dim_feedforward = 7,
+                                 .dropout = 0,
+                                 .activation = "gelu",
+                                 .layer_norm_eps = 0.01,
+                                 .norm_first = true})},
+      {"encoder_no_bias", encoder(with([](O& o) { o.bias = false, o.activation = "silu"; }))},
+      {"encoder_causal", encoder(with([](O& o) { o.causal = true; }))},
+      {"encoder_padding", encoder(with([](O& o) { o.norm_first = true; }))},
+      {"encoder_masks", {made<nn::TransformerEncoderLayer>(two), masked}},
+      {"decoder", decoder(two)},
+      {"decoder_eval", decoder(two)},
+      {"decoder_first", decoder({.d_model = 6,
+                                 .nhead = 3,
+                                 .dim_feedforward = 4,
+                                 .dropout = 0,
+                                 .activation = "gelu",
+                                 .norm_first = true,
+                                 .causal = true})},
+      {"decoder_no_bias", decoder({.d_model = 6, .nhead = 1, .dim_feedforward = 4, .dropout = 0, .bias = false})},
+      {"decoder_masks", decoder(two)},
+  };
+}
+
+LayerCases token_layers() {
+  using O = nn::EmbeddingBagOptions;
+  const auto embedding = [](std::int64_t padding) {
+    return LayerCase{made<nn::Embedding>(nn::EmbeddingOptions{5, 3, padding}), as_layer};
+  };
+  const auto bag = [](nn::BagMode mode, std::optional<std::int64_t> padding = {}, bool ends = false) {
+    const O o{.vocabulary = 5, .features = 3, .mode = mode, .padding_idx = padding, .include_last_offset = ends};
+    return LayerCase{made<nn::EmbeddingBag>(o), [](const nn::Layer& layer, const Tensors& in, const std::string& name) {
+                       const Tensor offsets = constant(name, "offsets");
+                       const auto& bags = dynamic_cast<const nn::EmbeddingBag&>(layer);
+                       if (offsets.defined()) return bags.bags(in[0], offsets);
+                       return in.size() > 1 ? bags.weighted(in[0], in[1]) : bags(in[0]);
+                     }};
+  };
+  const auto sines = [](std::int64_t features) {
+    return LayerCase{made<nn::SinusoidalPositions>(nn::SinusoidalPositionsOptions{.features = features}), as_layer};
+  };
+  using enum nn::BagMode;
+  return {
+      {"embedding_padding", embedding(1)},
+      {"embedding_padding_last", embedding(-1)},
+      {"bag_sum", bag(sum)},
+      {"bag_mean", bag(mean, 1)},
+      {"bag_max", bag(max)},
+      {"bag_max_padding", bag(max, -4)},
+      {"bag_weighted", bag(sum)},
+      {"bag_sum_offsets", bag(sum, 1)},
+      {"bag_mean_offsets", bag(mean)},
+      {"bag_mean_ends", bag(mean, 1, true)},
+      {"bag_max_offsets", bag(max, 1)},
+      {"sinusoidal", sines(6)},
+      {"sinusoidal_odd", sines(5)},
+      {"learned", {made<nn::LearnedPositions>(nn::LearnedPositionsOptions{.features = 6, .capacity = 5}), as_layer}},
+  };
+}
+
 const LayerCases& layers() {
-  static const LayerCases all = attention_layers();
+  static const LayerCases all = [] {
+    LayerCases list = attention_layers();
+    for (LayerCases more : {transformer_layers(), token_layers()}) list.merge(more);
+    return list;
+  }();
   return all;
 }
 
@@ -236,7 +335,9 @@ BOOST_AUTO_TEST_CASE(compiled_layers_and_copies_give_the_same_bits) {
     const std::unique_ptr<nn::Layer> layer = loaded(name), other = layer->clone();
     const Tensors in = inputs(name);
     const Tensor y = one.call(*layer, in, name);
-    const auto compiled = compile([&](const Tensors& x) { return Tensors{one.call(*layer, x, name)}; });
+    const LayerCase& c = one;
+    const std::string& n = name;
+    const auto compiled = compile([&](const Tensors& x) { return Tensors{c.call(*layer, x, n)}; });
     BOOST_TEST(support::identical(compiled(in)[0], y), name);
     BOOST_TEST(support::identical(one.call(*other, in, name), y), name);
     BOOST_TEST(other->summary() == layer->summary());

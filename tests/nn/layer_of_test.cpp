@@ -95,6 +95,18 @@ BOOST_AUTO_TEST_CASE(kinds_and_summaries) {
   both(nn::Embedding(7, 2), "embedding", "embedding(vocabulary=7, features=2)");
   both(nn::MultiheadAttention({.embed_dim = 8, .num_heads = 2, .causal = true, .positions = nn::Positions::alibi}),
        "multihead_attention", "multihead_attention(embed_dim=8, num_heads=2, causal=true, positions=alibi)");
+  both(
+      nn::TransformerEncoderLayer({.d_model = 8, .nhead = 2, .activation = "gelu", .positions = nn::Positions::rotary}),
+      "transformer_encoder_layer", "transformer_encoder_layer(d_model=8, nhead=2, activation=gelu, positions=rotary)");
+  both(nn::TransformerDecoderLayer({.d_model = 8, .dim_feedforward = 16, .norm_first = true}),
+       "transformer_decoder_layer", "transformer_decoder_layer(d_model=8, dim_feedforward=16, norm_first=true)");
+  both(nn::Embedding(nn::EmbeddingOptions{7, 2, -1}), "embedding",
+       "embedding(vocabulary=7, features=2, padding_idx=-1)");
+  both(nn::EmbeddingBag({.vocabulary = 7, .features = 2, .mode = nn::BagMode::max}), "embedding_bag",
+       "embedding_bag(vocabulary=7, features=2, mode=max)");
+  both(nn::SinusoidalPositions({.features = 6}), "sinusoidal_positions", "sinusoidal_positions(features=6)");
+  both(nn::LearnedPositions({.features = 6, .capacity = 9}), "learned_positions",
+       "learned_positions(features=6, capacity=9)");
   both(nn::LayerNorm(3, {}, 1e-3), "layer_norm", "layer_norm(features=3, epsilon=0.001)");
   both(nn::Dropout(0.25), "dropout", "dropout(probability=0.25)");
   both(nn::Activation("relu", nn::activation("relu")), "relu", "relu");

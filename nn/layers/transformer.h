@@ -1,0 +1,113 @@
+#pragma once
+/// The layers of a transformer: attention and two products, each with a residual and a norm.
+#include <optional>
+
+#include "ferrite/nn/layers/attention.h"
+
+namespace ferrite::nn {
+
+struct TransformerLayerOptions {
+  std::int64_t d_model = 0;  ///< D, the features of a step; the builder infers it
+  std::int64_t nhead = 1;
+  std::int64_t dim_feedforward = 2048;
+  double dropout = 0.1;
+  Label activation = "relu";  ///< any of nn::activation_names()
+  double layer_norm_eps = 1e-5;
+  bool norm_first = false;  ///< norms before attention and products instead of after the residuals
+  bool bias = true;         ///< of products and norms
+  /// Of the layer's attention to itself; see MultiheadAttentionOptions.
+  bool causal = false;
+  std::int64_t kv_heads = 0;
+  Positions positions = Positions::none;
+  RotaryOptions rotary{};
+  std::int64_t capacity = 1024;
+  static constexpr auto fields = std::tuple(
+      attr("d_model", &TransformerLayerOptions::d_model), attr("nhead", &TransformerLayerOptions::nhead),
+      attr("dim_feedforward", &TransformerLayerOptions::dim_feedforward),
+      attr("dropout", &TransformerLayerOptions::dropout), attr("activation", &TransformerLayerOptions::activation),
+      attr("layer_norm_eps", &TransformerLayerOptions::layer_norm_eps),
+      attr("norm_first", &TransformerLayerOptions::norm_first), attr("bias", &TransformerLayerOptions::bias),
+      attr("causal", &TransformerLayerOptions::causal), attr("kv_heads", &TransformerLayerOptions::kv_heads),
+      attr("capacity", &TransformerLayerOptions::capacity));
+};
+
+/// linear2(dropout(f(linear1(x)))), the part of a transformer that looks at one step.
+class FeedForward final : public Module {
+ public:
+  FeedForward(const TransformerLayerOptions& options, const Init& init);
+  Tensor operator()(const Tensor& x) const;
+
+  Linear linear1, linear2;
+
+ private:
+  Activation activation_;
+  std::optional<Dropout> dropout_;
+};
+
+/// torch.nn.TransformerEncoderLayer with batch_first (arXiv 1706.03762): attention of the steps to each other and two
+/// products,
+///
+///   x = norm1(x + dropout1(self_attn(x)));  y = norm2(x + dropout2(linear2(dropout(f(linear1(x))))))
+///
+/// or with norm_first (arXiv 2002.04745) x = x + dropout1(self_attn(norm1(x))), and the same of the products. x [B, T,
+/// D] -> [B, T, D]. Parameters are named self_attn.*, linear1.*, linear2.*, norm1.* and norm2.*, and start as those
+/// layers' do. Padding behind `context.lengths` may hold anything; `context.reset_mask` and streams as of
+/// MultiheadAttention. With `causal` it is the layer of a decoder without memory.
+class TransformerEncoderLayer final : public LayerOf<TransformerEncoderLayer, TransformerLayerOptions> {
+ public:
+  static constexpr auto name = "transformer_encoder_layer";
+  /// Throws ValueError for sizes below 1, an unknown activation, a dropout outside [0, 1], an epsilon below 0, and what
+  /// MultiheadAttention refuses.
+  explicit TransformerEncoderLayer(const TransformerLayerOptions& options, const Init& init = {});
+
+  std::string summary() const override;
+  Tensor forward(const Tensor& x, const Context& context) const override;
+  /// With masks, which hide where they are true.
+  Tensor encode(const Tensor& x, const AttentionMasks& masks) const;
+
+  bool causal() const override { return options().causal; }
+  StepInput step_input() const override { return self_attn.step_input(); }
+  std::vector<StepState> states(const StepRows& in) const override { return self_attn.states(in); }
+  StepResult step(const Tensor& x, const Tensors& states) const override;
+
+  MultiheadAttention self_attn;
+  FeedForward feed_forward;
+  LayerNorm norm1, norm2;
+
+ private:
+  template <class Attend>
+  Tensor run(const Tensor& x, const Attend& attend) const;
+
+  std::optional<Dropout> dropout1_, dropout2_;
+};
+
+/// What hides steps from a decoder.
+struct DecoderMasks {
+  AttentionMasks target{}, memory{};
+};
+
+/// torch.nn.TransformerDecoderLayer with batch_first: attention to itself, multihead_attn to a memory [B, S, D], and
+/// two products, each with a residual and norm1, norm2 and norm3 as in TransformerEncoderLayer; the options of
+/// positions and heads concern self_attn alone. It is called with `decode`: as a layer of one input it throws
+/// ValueError.
+class TransformerDecoderLayer final : public LayerOf<TransformerDecoderLayer, TransformerLayerOptions> {
+ public:
+  static constexpr auto name = "transformer_decoder_layer";
+  /// Throws ValueError as TransformerEncoderLayer.
+  explicit TransformerDecoderLayer(const TransformerLayerOptions& options, const Init& init = {});
+
+  std::string summary() const override;
+  Tensor forward(const Tensor& x, const Context& context) const override;
+  /// x [B, T, D], memory [B, S, D] -> [B, T, D]. Masks hide where they are true; with `causal` no step of x sees a
+  /// later one.
+  Tensor decode(const Tensor& x, const Tensor& memory, const DecoderMasks& masks = {}) const;
+
+  MultiheadAttention self_attn, multihead_attn;
+  FeedForward feed_forward;
+  LayerNorm norm1, norm2, norm3;
+
+ private:
+  std::optional<Dropout> dropout1_, dropout2_, dropout3_;
+};
+
+}  // namespace ferrite::nn
