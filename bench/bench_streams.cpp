@@ -31,23 +31,30 @@ class InOperations final : public nn::Layer {
   std::unique_ptr<nn::Layer> layer_;
 };
 
-/// So many steps in a call.
-std::function<void()> steps(const nn::Layer& layer, std::int64_t batch, std::int64_t features, std::int64_t n = 1) {
+/// So many steps in a call; the stream begins anew before it has made more than `most`, 0: never.
+std::function<void()> steps(const nn::Layer& layer, std::int64_t batch, std::int64_t features, std::int64_t most,
+                            std::int64_t n = 1) {
   const auto stream = std::make_shared<nn::Stream>(layer.stream(batch));
   const auto x = std::make_shared<std::vector<float>>(static_cast<std::size_t>(n * batch * features), 0.25F);
   const std::int64_t width = layer(zeros({batch, 1, features})).numel();
   const auto y = std::make_shared<std::vector<float>>(static_cast<std::size_t>(n * width));
-  if (n == 1) return [=] { stream->step(std::span<const float>(*x), std::span<float>(*y)); };
-  return [=] { stream->steps(n, std::span<const float>(*x), std::span<float>(*y)); };
+  const auto made = std::make_shared<std::int64_t>(0);
+  const auto begin = [=] {
+    if (most == 0 || (*made += n) <= most) return;
+    stream->reset();
+    *made = n;
+  };
+  if (n == 1) return [=] { begin(), stream->step(std::span<const float>(*x), std::span<float>(*y)); };
+  return [=] { begin(), stream->steps(n, std::span<const float>(*x), std::span<float>(*y)); };
 }
 
-void row(const char* name, std::int64_t size, std::int64_t batch, const dsl::Builder& words) {
+void row(const char* name, std::int64_t size, std::int64_t batch, const dsl::Builder& words, std::int64_t most = 0) {
   const dsl::Network net = words.build(1);
   net.eval();
   const InOperations whole(net.clone());
   constexpr std::int64_t kBlock = 64;
-  const std::vector<double> t =
-      bench::interleaved({steps(net, batch, size), steps(whole, batch, size), steps(net, batch, size, kBlock)});
+  const std::vector<double> t = bench::interleaved(
+      {steps(net, batch, size, most), steps(whole, batch, size, most), steps(net, batch, size, most, kBlock)});
   std::printf("%-24s %5lld %5lld %9.3f %9.3f %7.2f %9.3f\n", name, static_cast<long long>(size),
               static_cast<long long>(batch), t[0] * 1e6, t[1] * 1e6, t[1] / t[0], t[2] * 1e6 / kBlock);
   std::fflush(stdout);
@@ -97,6 +104,8 @@ int main() {
       row("gru", H, batch, words().gru(H));
       row("lstm", H, batch, words().lstm(H));
       row("rnn", H, batch, words().rnn(H));
+      const nn::MultiheadAttentionOptions causal{.causal = true, .capacity = 256};
+      row("attention", H, batch, words().attention(2, causal), causal.capacity);
       row("layer_norm", H, batch, words().layer_norm());
       row("custom: layer_norm_gru", H, batch, words().recurrent<nn::LayerNormGruCell>(H));
       row("gru, linear", H, batch, words().gru(H).linear(H));

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ferrite/nn/detail/lengths.h"
+#include "ferrite/nn/layers/detail/alibi.h"
 #include "ferrite/tensor/cumulative.h"
 
 namespace ferrite::nn {
@@ -27,19 +28,6 @@ void check(const MultiheadAttentionOptions& o) {
   if (o.positions == Positions::rotary && o.embed_dim / o.num_heads % 2 != 0)
     refuse("rotary positions need heads of even width, got " + text(o.embed_dim / o.num_heads));
   if (!(o.dropout >= 0 && o.dropout <= 1)) refuse("dropout must lie in [0, 1], got " + std::to_string(o.dropout));
-}
-
-/// By how much the scores of each head fall from step to step [H, 1, 1]: 2^(-8/H), 2^(-16/H), ...; of other numbers
-/// than powers of two those of the power below, then every other one of the power above (arXiv 2108.12409).
-Tensor slopes(std::int64_t heads, Dtype dtype) {
-  std::int64_t power = 1;
-  while (2 * power <= heads) power *= 2;
-  std::vector<double> s;
-  for (std::int64_t i = 0; i < heads; ++i) {
-    const auto n = static_cast<double>(i < power ? i + 1 : 2 * (i - power) + 1);
-    s.push_back(std::exp2(-8 * n / static_cast<double>(i < power ? power : 2 * power)));
-  }
-  return cast(Tensor::from(s, {heads, 1, 1}), dtype);
 }
 
 /// From each of L queries back to each of S keys [L, S].
@@ -168,7 +156,9 @@ AttentionOptions MultiheadAttention::how(Mask mask, const Tensor& distances, boo
   AttentionOptions o{.causal = causal && first_keys() == 0, .enable_gqa = kv_heads() != options().num_heads};
   const Dtype dtype = out_proj_weight.dtype();
   if (options().positions == Positions::alibi) {
-    const Tensor fall = -(slopes(options().num_heads, dtype) * cast(abs(distances), dtype));
+    const std::int64_t H = options().num_heads;
+    const Tensor slopes = cast(Tensor::from(detail::alibi_slopes(H), {H, 1, 1}), dtype);
+    const Tensor fall = -(slopes * cast(abs(distances), dtype));
     mask.added = mask.added.defined() ? mask.added + fall : fall;
   }
   if (causal && first_keys() > 0) {

@@ -2,6 +2,7 @@
 #include "ferrite/nn/layers/transformer.h"
 
 #include "ferrite/nn/detail/lengths.h"
+#include "ferrite/nn/detail/steps.h"
 
 namespace ferrite::nn {
 namespace {
@@ -109,6 +110,28 @@ StepResult TransformerEncoderLayer::step(const Tensor& x, const Tensors& states)
     return r.y;
   });
   return {y, next};
+}
+
+std::unique_ptr<Step> TransformerEncoderLayer::make_step(const StepRows& in) const {
+  const auto chain = [&](const std::vector<const Layer*>& layers, bool adds) {
+    std::vector<std::unique_ptr<Step>> steps;
+    StepRows rows = in;
+    for (const Layer* layer : layers) {
+      steps.push_back(detail::step_of(*layer, rows));
+      rows = steps.back()->result();
+    }
+    return detail::chain_step(std::move(steps), in, adds);
+  };
+  const bool first = options().norm_first;
+  std::vector<std::unique_ptr<Step>> halves;
+  const auto half = [&](const LayerNorm& norm, std::vector<const Layer*> branch) {
+    if (first) branch.insert(branch.begin(), &norm);
+    halves.push_back(chain(branch, true));
+    if (!first) halves.push_back(detail::step_of(norm, in));
+  };
+  half(norm1, {&self_attn});
+  half(norm2, feed_forward.layers());
+  return detail::chain_step(std::move(halves), in, false);
 }
 
 // ---- decoder ---------------------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ class FeedForward final : public Module {
  public:
   FeedForward(const TransformerLayerOptions& options, const Init& init);
   Tensor operator()(const Tensor& x) const;
+  /// Its layers, which act on one step each; dropout left out.
+  std::vector<const Layer*> layers() const& { return {&linear1, &activation_, &linear2}; }
+  std::vector<const Layer*> layers() const&& = delete;
 
   Linear linear1, linear2;
 
@@ -69,6 +72,7 @@ class TransformerEncoderLayer final : public LayerOf<TransformerEncoderLayer, Tr
   StepInput step_input() const override { return self_attn.step_input(); }
   std::vector<StepState> states(const StepRows& in) const override { return self_attn.states(in); }
   StepResult step(const Tensor& x, const Tensors& states) const override;
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
 
   MultiheadAttention self_attn;
   FeedForward feed_forward;

@@ -45,6 +45,26 @@ const std::vector<Options> kCausal = {
     {.embed_dim = 12, .num_heads = 6, .kv_heads = 1, .causal = true, .positions = nn::Positions::alibi},
     {.embed_dim = 8, .num_heads = 2, .bias = false, .add_bias_kv = true, .add_zero_attn = true, .causal = true}};
 
+/// A layer of a user that holds attention: its step is the program of attention's operations.
+struct Holder final : nn::Layer {
+  MultiheadAttention inner;
+  explicit Holder(const Options& o) : inner(o, kSeed) { adopt("inner", inner); }
+  std::string kind() const override { return "holder"; }
+  bool causal() const override { return true; }
+  nn::StepInput step_input() const override { return inner.step_input(); }
+  Tensor forward(const Tensor& x, const nn::Context& context) const override { return inner(x, context) - x; }
+  std::vector<nn::StepState> states(const nn::StepRows& in) const override { return inner.states(in); }
+  nn::StepResult step(const Tensor& x, const Tensors& states) const override {
+    nn::StepResult r = inner.advance(x, states);
+    return {r.y - x, r.states};
+  }
+  std::unique_ptr<nn::Layer> clone() const override {
+    auto copy = std::make_unique<Holder>(inner.options());
+    nn::copy_values(*this, *copy);
+    return copy;
+  }
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(attention)
@@ -282,6 +302,41 @@ BOOST_AUTO_TEST_CASE(long_streams_have_the_bits_of_the_whole) {
     BOOST_TEST(stream.on_tensors() == 0U);
     BOOST_TEST(identical(streamed(stream, x), layer(x)), layer.summary());
   }
+}
+
+/// A step as a program has these bits, too, and both take each other's states.
+BOOST_AUTO_TEST_CASE(layers_that_hold_attention_stream) {
+  for (Options o : kCausal) {
+    o.capacity = 12;
+    const Holder holder(o);
+    const Tensor x = draw({1, 12, o.embed_dim}), y = holder(x);
+    nn::Stream program = holder.stream(), by_hand = holder.inner.stream();
+    BOOST_TEST(program.on_tensors() == 0U);
+    BOOST_TEST(identical(streamed(program, slice(x, 1, 0, 7)), slice(y, 1, 0, 7)), holder.inner.summary());
+    by_hand.restore(program.save());
+    BOOST_TEST(identical(streamed(by_hand, slice(x, 1, 7)), slice(holder.inner(x), 1, 7)));
+    by_hand.reset();
+    (void)streamed(by_hand, slice(x, 1, 0, 3));
+    program.restore(by_hand.save());
+    BOOST_TEST(identical(streamed(program, slice(x, 1, 3)), slice(y, 1, 3)));
+  }
+}
+
+/// States that do not fit change nothing.
+BOOST_AUTO_TEST_CASE(states_that_do_not_fit_are_refused) {
+  const MultiheadAttention layer({.embed_dim = 8, .num_heads = 2, .causal = true, .capacity = 4}, kSeed);
+  nn::Stream stream = layer.stream();
+  const Tensor x = draw({1, 4, 8}), y = layer(x);
+  (void)streamed(stream, slice(x, 1, 0, 2));
+  std::vector<Tensor> states = stream.save();
+  BOOST_TEST(states.size() == 3U);
+  BOOST_TEST(states[0].shape() == (Shape{1, 4, 8}));
+  states[2] = Tensor::from<std::int64_t>({5});
+  BOOST_CHECK_EXCEPTION(stream.restore(states), ValueError, says("has made 5 steps, outside 0..4"));
+  states[2] = Tensor::from<std::int64_t>({1});
+  states[1] = zeros({1, 3, 8});
+  BOOST_CHECK_EXCEPTION(stream.restore(states), ShapeError, says("holds a state f32[1, 4, 8], got f32[1, 3, 8]"));
+  BOOST_TEST(identical(streamed(stream, slice(x, 1, 2)), slice(y, 1, 2)));
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_that_is_full_says_so) {
