@@ -4,6 +4,7 @@
 
 #include "ferrite/tensor/attention.h"
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/attention_run.h"
 #include "ferrite/tensor/ops/detail/composing.h"
 
 namespace ferrite {
@@ -145,6 +146,9 @@ struct Attention {
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor weights = weights_of(in[0], in[1], in.size() > 3 ? in[3] : Tensor(), a);
     return product_by_head(weights, in[2], a.grouped);
+  }
+  static Tensor at_once(Inputs in, const Attributes& a) {
+    return in.size() > 3 ? Tensor() : run_attention(in[0], in[1], in[2], a.scale, a.causal, a.grouped);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     const std::int64_t heads = in[0].shape.rank() > 2 ? in[0].shape[-3] : 1;
