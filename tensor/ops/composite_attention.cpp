@@ -1,104 +1,14 @@
 /// Attention, composed: masks, grouped queries, positions by rotation.
 #include <cmath>
-#include <limits>
 
 #include "ferrite/tensor/attention.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/attention_run.h"
+#include "ferrite/tensor/ops/detail/attention_parts.h"
 #include "ferrite/tensor/ops/detail/composing.h"
 
 namespace ferrite {
 namespace detail {
 namespace {
-
-constexpr double kHidden = -std::numeric_limits<double>::infinity();
-
-struct AttentionAttrs {
-  double scale = 1;
-  bool causal = false;
-  bool grouped = false;
-  static constexpr auto fields =
-      std::tuple(attr("scale", &AttentionAttrs::scale), attr("causal", &AttentionAttrs::causal),
-                 attr("grouped", &AttentionAttrs::grouped));
-};
-
-/// a [..., H, L, K] . b [..., G, K, N] -> [..., H, L, N], H / G heads of a with each of b.
-Tensor product_by_head(const Tensor& a, const Tensor& b, bool grouped) {
-  if (!grouped || a.shape()[-3] == b.shape()[-3]) return matmul(a, b);
-  const std::int64_t heads = a.shape()[-3], groups = b.shape()[-3];
-  Shape split = a.shape();
-  split[-3] = groups;
-  split.insert(split.rank() - 2, heads / groups);
-  const Tensor y = matmul(reshape(a, split), unsqueeze(b, -3));
-  Shape joined = y.shape();
-  joined.erase(joined.rank() - 3);
-  joined[-3] = heads;
-  return reshape(y, joined);
-}
-
-/// Whether query i sees key j of a causal attention [L, S].
-Tensor up_to_own(std::int64_t L, std::int64_t S) { return ge(reshape(arange(L), {L, 1}), arange(S)); }
-
-/// `in` is q, k and perhaps a mask. Rows that see nothing are computed as if they saw all, so that no NaN arises whose
-/// gradient is not 0, and end as 0.
-Tensor weights_of(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionAttrs& a) {
-  Tensor scores = product_by_head(q * a.scale, transpose(k), a.grouped);
-  const std::int64_t L = scores.shape()[-2], S = scores.shape()[-1];
-  if (!mask.defined()) return softmax(a.causal ? where(up_to_own(L, S), scores, kHidden) : scores, -1);
-  const bool adds = mask.dtype() != Dtype::boolean;
-  Tensor seen = adds ? ne(mask, kHidden) : mask;
-  if (a.causal) seen = seen && up_to_own(L, S);
-  const Tensor sees = gt(sum(cast(seen, scores.dtype()), {-1}, true), 0);
-  if (adds) scores = scores + where(sees, mask, 0);
-  if (!adds || a.causal) scores = where(seen || !sees, scores, kHidden);
-  return where(sees, softmax(scores, -1), 0);
-}
-
-// ---- oracles ---------------------------------------------------------------------------------------------
-
-/// A row of a dense tensor whose leading axes are `lead`, its heads shared: element [lead, head, row, column].
-double element_of(const Dense& x, const Shape& lead, std::int64_t heads, std::int64_t row, std::int64_t column) {
-  Shape at = lead;
-  if (at.rank() > 0 && x.shape[-3] != heads) at[-1] /= heads / x.shape[-3];
-  at.push_back(row);
-  at.push_back(column);
-  return x.at(at);
-}
-
-/// The weights of one query, in doubles.
-std::vector<double> query_weights(std::span<const Dense> in, const Dense* mask, const AttentionAttrs& a,
-                                  const Shape& lead, std::int64_t i) {
-  const Shape &q = in[0].shape, &k = in[1].shape;
-  const std::int64_t heads = q.rank() > 2 ? q[-3] : 1;
-  std::vector<double> w(static_cast<std::size_t>(k[-2]));
-  double largest = kHidden, total = 0;
-  for (std::int64_t j = 0; j < k[-2]; ++j) {
-    double s = 0;
-    for (std::int64_t e = 0; e < q[-1]; ++e)
-      s += element_of(in[0], lead, heads, i, e) * element_of(in[1], lead, heads, j, e);
-    s *= a.scale;
-    Shape at = lead;
-    at.push_back(i);
-    at.push_back(j);
-    const double m = mask ? mask->broadcast_at(at) : 0;
-    if (mask) s = mask->dtype == Dtype::boolean ? (m != 0 ? s : kHidden) : s + m;
-    if (a.causal && j > i) s = kHidden;
-    w[static_cast<std::size_t>(j)] = s;
-    largest = std::max(largest, s);
-  }
-  for (double& s : w) total += s = s == kHidden ? 0 : std::exp(s - largest);
-  if (total > 0)
-    for (double& s : w) s /= total;
-  return w;
-}
-
-/// Leading axes of an index of a result, without its last two.
-Shape lead_of(const Shape& index) {
-  Shape lead = index;
-  lead.erase(lead.rank() - 1);
-  lead.erase(lead.rank() - 1);
-  return lead;
-}
 
 /// Operands of three heads, of grouped ones, of matrices; masks of both kinds, with rows that see nothing.
 std::vector<Sample> attention_samples(const std::vector<Spec>& values) {
@@ -127,34 +37,34 @@ struct AttentionWeights {
   static constexpr auto summary = "softmax of the scaled products of queries and keys over the keys that are seen";
 
   static Tensor parts(Inputs in, const Attributes& a) {
-    return weights_of(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), a);
+    return composed_weights(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), a);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     for_each_index(out[0].shape, [&](const Shape& i) {
-      const std::vector<double> w = query_weights(in, in.size() > 2 ? &in[2] : nullptr, a, lead_of(i), i[-2]);
+      const std::vector<double> w = query_weights(in[0], in[1], in.size() > 2 ? &in[2] : nullptr, a, lead_of(i), i[-2]);
       out[0].at(i) = w[static_cast<std::size_t>(i[-1])];
     });
   }
   static std::vector<Sample> samples() { return attention_samples({}); }
 };
 
-struct Attention {
+struct ScaledDotProductAttention {
   using Attributes = AttentionAttrs;
   static constexpr auto name = "scaled_dot_product_attention", onnx = "Attention";
   static constexpr auto summary = "the values that are seen, weighted by attention_weights";
 
   static Tensor parts(Inputs in, const Attributes& a) {
-    const Tensor weights = weights_of(in[0], in[1], in.size() > 3 ? in[3] : Tensor(), a);
+    const bool masked = in.size() > 3;
+    if (!masked && takes_attention(in[0].shape(), in[1].shape(), in[2].shape(), a.grouped))
+      return attention(in[0], in[1], in[2], a);
+    const Tensor weights = composed_weights(in[0], in[1], masked ? in[3] : Tensor(), a);
     return product_by_head(weights, in[2], a.grouped);
   }
-  static Tensor at_once(Inputs in, const Attributes& a) {
-    return in.size() > 3 ? Tensor() : run_attention(in[0], in[1], in[2], a.scale, a.causal, a.grouped);
-  }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const std::int64_t heads = in[0].shape.rank() > 2 ? in[0].shape[-3] : 1;
+    const std::int64_t heads = heads_of(in[0].shape);
     for_each_index(out[0].shape, [&](const Shape& i) {
       const Shape lead = lead_of(i);
-      const std::vector<double> w = query_weights(in, in.size() > 3 ? &in[3] : nullptr, a, lead, i[-2]);
+      const std::vector<double> w = query_weights(in[0], in[1], in.size() > 3 ? &in[3] : nullptr, a, lead, i[-2]);
       double y = 0;
       for (std::size_t j = 0; j < w.size(); ++j)
         y += w[j] * element_of(in[2], lead, heads, static_cast<std::int64_t>(j), i[-1]);
@@ -267,7 +177,7 @@ Shape scores_of(std::string_view where, const Tensor& q, const Tensor& k, bool g
 }  // namespace
 
 Family composite_attention_family() {
-  static constexpr const Primitive* list[] = {&composite<AttentionWeights>, &composite<Attention>,
+  static constexpr const Primitive* list[] = {&composite<AttentionWeights>, &composite<ScaledDotProductAttention>,
                                               &composite<RotaryEmbedding>};
   return list;
 }
@@ -289,9 +199,9 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   constexpr std::string_view where = "scaled_dot_product_attention";
   const auto attrs = detail::checked_attention(where, q, k, &v, o);
   const Shape scores = detail::scores_of(where, q, k, o.enable_gqa);
-  if (!o.mask.defined()) return composed<detail::Attention>({{&q, &k, &v}}, attrs);
+  if (!o.mask.defined()) return composed<detail::ScaledDotProductAttention>({{&q, &k, &v}}, attrs);
   detail::check_mask(where, o.mask, scores);
-  return composed<detail::Attention>({{&q, &k, &v, &o.mask}}, attrs);
+  return composed<detail::ScaledDotProductAttention>({{&q, &k, &v, &o.mask}}, attrs);
 }
 
 Tensor rotary_embedding(const Tensor& x, const Tensor& positions, const RotaryOptions& o) {

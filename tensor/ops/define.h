@@ -67,6 +67,7 @@ Family frame_family();
 Family convolution_family();
 Family linear_system_family();
 Family factorisation_family();
+Family attention_family();
 Family bits_family();
 Family catalogue_family();
 Family mixing_family();

@@ -20,7 +20,7 @@ std::span<const Primitive* const> primitives() {
                       detail::cumulative_family(),    detail::cumulative_extrema_family(),
                       detail::sorting_family(),       detail::searching_family(),
                       detail::scatter_family(),       detail::scatter_prod_family(),
-                      detail::selection_family()});
+                      detail::selection_family(),     detail::attention_family()});
   return all;
 }
 

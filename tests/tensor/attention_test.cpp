@@ -1,9 +1,10 @@
-// Attention by its own kernel has the bits of its parts, for any layout and number of threads.
+// Attention as one operation has the bits of its composition, and its gradients, for any layout and number of threads.
 #include "ferrite/tensor/attention.h"
 
 #include <boost/test/unit_test.hpp>
 
 #include "ferrite/autograd/tape.h"
+#include "ferrite/tensor/shapes.h"
 #include "ferrite/tensor/threads.h"
 #include "support/compare.h"
 
@@ -32,28 +33,71 @@ Tensor numbers(const Shape& shape, std::uint64_t stream, Dtype dtype) {
 /// The same values, every axis but the first two strided otherwise.
 Tensor strided(const Tensor& x) { return transpose(contiguous(transpose(x))); }
 
+/// Values whose heads are shared, once for each head of the queries.
+Tensor of_all_heads(const Tensor& v, const Shape& q) {
+  return v.rank() < 3 || v.shape()[-3] == q[-3] ? v : repeat_interleave(v, q[-3] / v.shape()[-3], -3);
+}
+
+/// Of the sum of squares of f.
+template <class F>
+Tensors gradients(const F& f, const Tensor& q, const Tensor& k, const Tensor& v) {
+  Tape tape;
+  const Tensor x = tape.watch(q), y = tape.watch(k), z = tape.watch(v);
+  return tape.grad(mean(square(f(x, y, z))), {x, y, z});
+}
+
+/// So many threads as long as it lives.
+struct ThreadsInTest {
+  explicit ThreadsInTest(int n) { set_threads(n); }
+  ~ThreadsInTest() { set_threads(1); }
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(attention)
 
-BOOST_AUTO_TEST_CASE(by_its_kernel_it_has_the_bits_of_its_parts) {
+/// The weights are composed of operations, one after the other.
+BOOST_AUTO_TEST_CASE(it_has_the_bits_of_the_weights_times_the_values) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const Case& c : kCases) {
       const Tensor q = numbers(c.q, 1, dtype), k = numbers(c.k, 2, dtype), v = numbers(c.v, 3, dtype);
       const auto run = [&](const Tensor& x, const Tensor& y, const Tensor& z) {
         return scaled_dot_product_attention(x, y, z, c.options);
       };
-      Tape tape;
-      const Tensor parts = run(tape.watch(q), k, v);
-      BOOST_TEST(support::identical(run(q, k, v), parts), c.q.str() << " " << c.k.str());
-      BOOST_TEST(support::identical(run(strided(q), strided(k), strided(v)), parts), c.q.str() << " strided");
-      set_threads(3);
-      BOOST_TEST(support::identical(run(q, k, v), parts), c.q.str() << " by threads");
-      set_threads(1);
+      const Tensor wanted = matmul(attention_weights(q, k, c.options), of_all_heads(v, c.q));
+      const Tensor y = run(q, k, v);
+      BOOST_TEST(support::identical(y, wanted), c.q.str() << " " << c.k.str());
+      BOOST_TEST(support::identical(run(strided(q), strided(k), strided(v)), wanted), c.q.str() << " strided");
+      const Tensors g = gradients(run, q, k, v);
+      const ThreadsInTest threads(3);
+      BOOST_TEST(support::identical(run(q, k, v), wanted), c.q.str() << " by threads");
+      const Tensors again = gradients(run, q, k, v);
+      for (std::size_t i = 0; i < 3; ++i)
+        BOOST_TEST(support::identical(g[i], again[i]), c.q.str() << " gradient " << i);
     }
 }
 
-/// What the kernel does not take goes by the parts: leading axes that broadcast.
+/// Against the gradients of the composition, over more than a block of queries.
+BOOST_AUTO_TEST_CASE(its_gradient_is_that_of_the_composition) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const Case& c : kCases) {
+      const Tensor q = numbers(c.q, 1, dtype), k = numbers(c.k, 2, dtype), v = numbers(c.v, 3, dtype);
+      const auto by_parts = [&](const Tensor& x, const Tensor& y, const Tensor& z) {
+        return matmul(attention_weights(x, y, c.options), of_all_heads(z, c.q));
+      };
+      const auto run = [&](const Tensor& x, const Tensor& y, const Tensor& z) {
+        return scaled_dot_product_attention(x, y, z, c.options);
+      };
+      const Tensors wanted = gradients(by_parts, q, k, v), g = gradients(run, q, k, v),
+                    of_strided = gradients(run, strided(q), strided(k), strided(v));
+      for (std::size_t i = 0; i < 3; ++i) {
+        BOOST_TEST(support::within(g[i], wanted[i], dtype == Dtype::f32 ? 1e-6 : 1e-13), c.q.str() << " " << i);
+        BOOST_TEST(support::identical(of_strided[i], g[i]), c.q.str() << " strided " << i);
+      }
+    }
+}
+
+/// What the operation does not take is composed: leading axes that broadcast.
 BOOST_AUTO_TEST_CASE(leading_axes_broadcast) {
   const Tensor q = numbers({2, 1, 5, 3}, 1, Dtype::f64), k = numbers({4, 6, 3}, 2, Dtype::f64),
                v = numbers({1, 6, 2}, 3, Dtype::f64);

@@ -1,4 +1,4 @@
-/// Attention that nothing records: head by head, some queries at a time, so that scores stay in the cache.
+/// Attention and its gradient head by head, some queries at a time, so that scores stay in the cache.
 #include "ferrite/tensor/ops/detail/attention_run.h"
 
 #include <algorithm>
@@ -15,88 +15,147 @@ namespace {
 constexpr std::int64_t kQueries = 64;
 
 struct Sizes {
-  std::int64_t L, S, E, N;
+  std::int64_t L, S, E, N, shares, heads;
   bool causal;
+
+  Sizes(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionAttrs& a)
+      : L(q.shape()[-2]),
+        S(k.shape()[-2]),
+        E(q.shape()[-1]),
+        N(v.shape()[-1]),
+        shares(a.grouped ? q.shape()[-3] / k.shape()[-3] : 1),
+        heads(q.numel() / (L * E)),
+        causal(a.causal) {}
+  /// How many keys a block of queries sees.
+  std::int64_t seen(std::int64_t first, std::int64_t count) const { return causal ? std::min(S, first + count) : S; }
 };
 
-/// Where the matrix of a head begins; `shares` queries' heads read one of x's.
-std::int64_t first_of(const Tensor& x, const Shape& lead, std::int64_t head, std::int64_t shares) {
+template <class T>
+MatrixView<T> transposed(const MatrixView<T>& m) {
+  return {m.data, m.col, m.row};
+}
+
+/// The matrix of a head of x; `shares` heads read one.
+template <class T>
+MatrixView<T> matrix_of(const Tensor& x, std::int64_t head, std::int64_t shares) {
+  const int rank = x.rank();
+  head /= shares;
   std::int64_t at = 0;
-  for (int i = lead.rank() - 1; i >= 0; --i) {
-    const std::int64_t index = head % lead[i];
-    at += (i == lead.rank() - 1 ? index / shares : index) * x.strides()[i];
-    head /= lead[i];
+  for (int i = rank - 3; i >= 0; --i) {
+    at += head % x.shape()[i] * x.strides()[i];
+    head /= x.shape()[i];
   }
-  return at;
+  return {x.data<T>() + at, x.strides()[rank - 2], x.strides()[rank - 1]};
 }
 
+/// A block of queries of a head.
 template <class T>
-struct Head {
-  MatrixView<T> q, k, v;  ///< k by columns [E, S]
-  T* y;                   ///< [L, N]
+struct Queries {
+  std::int64_t first, count, seen;
+  T* scaled;   ///< [count, E]
+  T* weights;  ///< [count, seen]
 };
 
-/// Memory for some queries: scaled [kQueries, E], and their scores [kQueries, S].
+/// Scales the queries and computes their weights.
 template <class T>
-void run_head(const Head<T>& h, const Sizes& s, T scale, T* queries, T* scores) {
-  const auto& product = kernels().floats<T>().product;
+void weigh(const Queries<T>& b, const MatrixView<T>& q, const MatrixView<T>& k, const Sizes& s, T scale) {
+  for (std::int64_t i = 0; i < b.count; ++i)
+    for (std::int64_t e = 0; e < s.E; ++e) b.scaled[i * s.E + e] = q.data[(b.first + i) * q.row + e * q.col] * scale;
+  kernels().floats<T>().product(b.count, b.seen, s.E, {b.scaled, s.E, 1}, transposed(k), b.weights, b.seen, false);
   const auto& softmax = rows_in_use.get().template of<T>().softmax;
-  for (std::int64_t first = 0; first < s.L; first += kQueries) {
-    const std::int64_t count = std::min(kQueries, s.L - first), seen = s.causal ? std::min(s.S, first + count) : s.S;
-    for (std::int64_t i = 0; i < count; ++i)
-      for (std::int64_t e = 0; e < s.E; ++e)
-        queries[i * s.E + e] = h.q.data[(first + i) * h.q.row + e * h.q.col] * scale;
-    product(count, seen, s.E, {queries, s.E, 1}, h.k, scores, seen, false);
-    if (!s.causal) softmax(scores, scores, {count, seen});
-    for (std::int64_t i = 0; s.causal && i < count; ++i) {
-      T* const row = scores + i * seen;
-      const std::int64_t own = std::min(seen, first + i + 1);
-      softmax(row, row, {1, own});
-      std::fill(row + own, row + seen, T(0));
-    }
-    product(count, s.N, seen, {scores, seen, 1}, h.v, h.y + first * s.N, s.N, false);
+  if (!s.causal) return softmax(b.weights, b.weights, {b.count, b.seen});
+  for (std::int64_t i = 0; i < b.count; ++i) {
+    T* const row = b.weights + i * b.seen;
+    const std::int64_t own = std::min(b.seen, b.first + i + 1);
+    softmax(row, row, {1, own});
+    std::fill(row + own, row + b.seen, T(0));
   }
 }
 
 template <class T>
-void run_heads(const Tensor& q, const Tensor& k, const Tensor& v, const Shape& lead, const Sizes& s,
-               std::int64_t shares, double scale, Tensor& y) {
-  T* const to = Writer::data<T>(y);
-  in_shares(lead.numel(), 2 * s.L * s.S, [&](std::int64_t begin, std::int64_t count) {
-    Room<T> queries(kQueries * s.E), scores(kQueries * s.S);
-    for (std::int64_t head = begin; head < begin + count; ++head) {
-      const auto matrix = [&](const Tensor& x, std::int64_t of) {
-        return MatrixView<T>{x.data<T>() + first_of(x, lead, head, of), x.strides()[-2], x.strides()[-1]};
-      };
-      const MatrixView<T> by_rows = matrix(k, shares);
-      run_head<T>({matrix(q, 1), {by_rows.data, by_rows.col, by_rows.row}, matrix(v, shares), to + head * s.L * s.N}, s,
-                  static_cast<T>(scale), queries.get(), scores.get());
+void run(const Tensor& q, const Tensor& k, const Tensor& v, const Sizes& s, T scale, T* y) {
+  in_shares(s.heads, 2 * s.L * s.S, [&](std::int64_t begin, std::int64_t count) {
+    Room<T> queries(kQueries * s.E), weights(kQueries * s.S);
+    for (std::int64_t head = begin; head < begin + count; ++head)
+      for (std::int64_t first = 0; first < s.L; first += kQueries) {
+        const std::int64_t rows = std::min(kQueries, s.L - first);
+        const Queries<T> b{first, rows, s.seen(first, rows), queries.get(), weights.get()};
+        weigh(b, matrix_of<T>(q, head, 1), matrix_of<T>(k, head, s.shares), s, scale);
+        kernels().floats<T>().product(b.count, s.N, b.seen, {b.weights, b.seen, 1}, matrix_of<T>(v, head, s.shares),
+                                      y + (head * s.L + first) * s.N, s.N, false);
+      }
+  });
+}
+
+/// a . b of rows n long, by eight sums.
+template <class T>
+T dot(const MatrixView<T>& a, const MatrixView<T>& b, std::int64_t row, std::int64_t n) {
+  T sums[8] = {};
+  for (std::int64_t j = 0; j < n; ++j) sums[j % 8] += a.data[row * a.row + j * a.col] * b.data[row * b.row + j * b.col];
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+/// Where the gradients of a head are written.
+template <class T>
+struct Gradients {
+  T *dq, *dk, *dv;
+};
+
+template <class T>
+void run_back(const AttentionGradient& g, std::int64_t head, const Sizes& s, T scale, const Gradients<T>& to, T* scaled,
+              T* weights, T* of_scores) {
+  const auto& product = kernels().floats<T>().product;
+  const MatrixView<T> q = matrix_of<T>(g.q, head, 1), dy = matrix_of<T>(g.dy, head, 1), y = matrix_of<T>(g.y, head, 1),
+                      k = matrix_of<T>(g.k, head, s.shares), v = matrix_of<T>(g.v, head, s.shares);
+  for (std::int64_t first = 0; first < s.L; first += kQueries) {
+    const std::int64_t rows = std::min(kQueries, s.L - first);
+    const Queries<T> b{first, rows, s.seen(first, rows), scaled, weights};
+    weigh(b, q, k, s, scale);
+    const MatrixView<T> cotangent{dy.data + first * dy.row, dy.row, dy.col};
+    product(rows, b.seen, s.N, cotangent, transposed(v), of_scores, b.seen, false);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const T along = dot(dy, y, first + i, s.N);
+      T* const d = of_scores + i * b.seen;
+      const T* const p = weights + i * b.seen;
+      for (std::int64_t j = 0; j < b.seen; ++j) d[j] = p[j] * (d[j] - along);
+    }
+    T* const dq = to.dq + first * s.E;
+    product(rows, s.E, b.seen, {of_scores, b.seen, 1}, k, dq, s.E, false);
+    for (std::int64_t i = 0; i < rows * s.E; ++i) dq[i] *= scale;
+    product(b.seen, s.E, rows, {of_scores, 1, b.seen}, {scaled, s.E, 1}, to.dk, s.E, true);
+    product(b.seen, s.N, rows, {weights, 1, b.seen}, cotangent, to.dv, s.N, true);
+  }
+}
+
+/// Heads that share keys come one after the other.
+template <class T>
+void run_back(const AttentionGradient& g, const Sizes& s, T scale) {
+  T *const dq = Writer::data<T>(g.dq), *const dk = Writer::data<T>(g.dk), *const dv = Writer::data<T>(g.dv);
+  in_shares(s.heads / s.shares, 5 * s.shares * s.L * s.S, [&](std::int64_t begin, std::int64_t count) {
+    Room<T> scaled(kQueries * s.E), weights(kQueries * s.S), of_scores(kQueries * s.S);
+    for (std::int64_t group = begin; group < begin + count; ++group) {
+      T *const keys = dk + group * s.S * s.E, *const values = dv + group * s.S * s.N;
+      std::fill_n(keys, s.S * s.E, T(0));
+      std::fill_n(values, s.S * s.N, T(0));
+      for (std::int64_t head = group * s.shares; head < (group + 1) * s.shares; ++head)
+        run_back<T>(g, head, s, scale, {dq + head * s.L * s.E, keys, values}, scaled.get(), weights.get(),
+                    of_scores.get());
     }
   });
 }
 
 }  // namespace
 
-Tensor run_attention(const Tensor& q, const Tensor& k, const Tensor& v, double scale, bool causal, bool grouped) {
-  const int rank = q.rank();
-  const Sizes s{q.shape()[-2], k.shape()[-2], q.shape()[-1], v.shape()[-1], causal};
-  for (const Tensor* x : {&q, &k, &v})
-    if (x->is_abstract() || x->rank() != rank || x->numel() == 0) return {};
-  Shape lead, result;
-  std::int64_t shares = 1;
-  for (int i = 0; i < rank - 2; ++i) {
-    const bool heads = grouped && i == rank - 3;
-    if (heads) shares = q.shape()[i] / k.shape()[i];
-    if (k.shape()[i] * (heads ? shares : 1) != q.shape()[i] || v.shape()[i] != k.shape()[i]) return {};
-    lead.push_back(q.shape()[i]);
-  }
-  result = lead;
-  result.push_back(s.L);
-  result.push_back(s.N);
-  Tensor y = Tensor::empty({result, q.dtype()});
-  q.dtype() == Dtype::f32 ? run_heads<float>(q, k, v, lead, s, shares, scale, y)
-                          : run_heads<double>(q, k, v, lead, s, shares, scale, y);
-  return y;
+void run_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionAttrs& a, Tensor& y) {
+  const Sizes s(q, k, v, a);
+  if (q.dtype() == Dtype::f32) return run<float>(q, k, v, s, static_cast<float>(a.scale), Writer::data<float>(y));
+  run<double>(q, k, v, s, a.scale, Writer::data<double>(y));
+}
+
+void run_attention_grad(const AttentionGradient& g, const AttentionAttrs& a) {
+  const Sizes s(g.q, g.k, g.v, a);
+  if (g.q.dtype() == Dtype::f32) return run_back<float>(g, s, static_cast<float>(a.scale));
+  run_back<double>(g, s, a.scale);
 }
 
 }  // namespace ferrite::detail

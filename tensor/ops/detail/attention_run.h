@@ -1,13 +1,19 @@
 #pragma once
-/// Attention that nothing records: head by head, some queries at a time, so that scores stay in the cache.
-#include "ferrite/tensor/tensor.h"
+/// Attention and its gradient head by head, some queries at a time, so that scores stay in the cache.
+#include "ferrite/tensor/ops/detail/attention_parts.h"
 
 namespace ferrite::detail {
 
-/// softmax(scale q k^T) v without a mask: q [..., L, E], k [..., S, E], v [..., S, N], dense or strided. With `causal`
-/// query i sees the keys 0..i, and no others are computed; with `grouped` the heads on the third axis from the end
-/// share those of k and v. The bits of the parts, where hidden values are finite: what is hidden adds zeros to the ends
-/// of the same sums. Undefined for operands that it does not take.
-Tensor run_attention(const Tensor& q, const Tensor& k, const Tensor& v, double scale, bool causal, bool grouped);
+/// y from q, k and v of any layout. With `causal` no key is read that is hidden from all queries of a block. The bits
+/// of the composition, where hidden values are finite: what is hidden adds zeros to the ends of the same sums.
+void run_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionAttrs& a, Tensor& y);
+
+struct AttentionGradient {
+  const Tensor &dy, &y, &q, &k, &v;  ///< of any layout
+  Tensor &dq, &dk, &dv;
+};
+/// The gradients, from weights that are computed again: dS = P (dP - dy . y) for dP = dy v^T; then dq = scale dS k,
+/// dk = dS^T (scale q), dv = P^T dy, summed over queries in ascending blocks.
+void run_attention_grad(const AttentionGradient& g, const AttentionAttrs& a);
 
 }  // namespace ferrite::detail

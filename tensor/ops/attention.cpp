@@ -1,0 +1,189 @@
+/// Attention without a mask as one operation, and its gradient: scores are computed block by block, and again for the
+/// gradient, instead of being stored.
+#include <algorithm>
+
+#include "ferrite/tensor/ops/detail/attention_parts.h"
+#include "ferrite/tensor/ops/detail/attention_run.h"
+
+namespace ferrite {
+namespace detail {
+namespace {
+
+/// Throws for operands that the operations do not take.
+void check(std::string_view where, Inputs in, std::size_t begin, const AttentionAttrs& a) {
+  const Spec q = in[begin].spec(), k = in[begin + 1].spec(), v = in[begin + 2].spec();
+  if (!is_float(q.dtype) || is_storage_only(q.dtype) || k.dtype != q.dtype || v.dtype != q.dtype ||
+      !takes_attention(q.shape, k.shape, v.shape, a.grouped))
+    throw_shape(where, "expects q [..., L, E], k [..., S, E] and v [..., S, N] of floats, got " + q.str() + ", " +
+                           k.str() + " and " + v.str());
+}
+
+Shape result_of(const Shape& q, const Shape& v) {
+  Shape y = q;
+  y[-1] = v[-1];
+  return y;
+}
+
+std::int64_t products(std::span<const Spec> in, std::size_t q, std::int64_t with_width, std::int64_t with_values) {
+  const Shape &s = in[q].shape, &v = in[q + 2].shape;
+  return s.numel() / s[-1] * v[-2] * (with_width * s[-1] + with_values * v[-1]);
+}
+
+/// Operands of some heads, of shared ones, of more queries than keys.
+std::vector<Sample> samples_with(bool gradient) {
+  std::vector<Sample> list;
+  const auto add = [&](const Shape& q, const Shape& k, std::int64_t N, const AttentionAttrs& a) {
+    Shape v = k;
+    v[-1] = N;
+    Sample s{.inputs = {{q}, {k}, {v}}, .attrs = a};
+    if (gradient) s.inputs.insert(s.inputs.begin(), 2, {result_of(q, v)});
+    list.push_back(s);
+  };
+  add({2, 3, 4}, {2, 5, 4}, 3, {0.5});
+  add({3, 2}, {3, 2}, 2, {0.5, true});
+  add({2, 5, 3}, {2, 2, 3}, 1, {-0.5, true});
+  add({2, 4, 3, 2}, {2, 2, 4, 2}, 3, {0.5, true, true});
+  return list;
+}
+
+/// dy, y, q, k, v -> the gradients of q, k and v, in operations.
+Tensors composed_gradient(Inputs in, const AttentionAttrs& a) {
+  const Tensor &dy = in[0], &y = in[1], &q = in[2];
+  Tensor k = in[3], v = in[4];
+  const std::int64_t heads = heads_of(q.shape()), groups = heads_of(k.shape()), shares = heads / groups;
+  const auto of_all_heads = [&](const Tensor& x) {
+    Shape shape = x.shape(), split = shape;
+    shape[-3] = heads;
+    split.insert(split.rank() - 2, shares);
+    return reshape(expand(unsqueeze(x, -3), split), shape);
+  };
+  const auto of_own_heads = [&](const Tensor& x) {
+    if (shares == 1) return x;
+    Shape split = x.shape();
+    split[-3] = groups;
+    split.insert(split.rank() - 2, shares);
+    return sum(reshape(x, split), {split.rank() - 3});
+  };
+  if (shares > 1) k = of_all_heads(k), v = of_all_heads(v);
+  const Tensor weights = composed_weights(q, k, {}, {a.scale, a.causal, false});
+  const Tensor of_scores = weights * (matmul(dy, transpose(v)) - sum(dy * y, {-1}, true));
+  return {matmul(of_scores, k) * a.scale, of_own_heads(matmul(transpose(of_scores), q * a.scale)),
+          of_own_heads(matmul(transpose(weights), dy))};
+}
+
+struct AttentionGrad {
+  using Attributes = AttentionAttrs;
+  static constexpr auto name = "attention_grad", onnx = "", stablehlo = "";
+  static constexpr auto summary = "the gradients of q, k and v of attention, from its result and its cotangent";
+  static constexpr Reads reads = reads_inputs;
+  static constexpr bool second_order_by_reference = true;
+
+  static Specs infer(Inputs in, const Attributes& a) {
+    check(name, in, 2, a);
+    const Spec y{result_of(in[2].shape(), in[4].shape()), in[2].dtype()};
+    if (in[0].spec() != y || in[1].spec() != y)
+      throw_shape(name, "the cotangent and the result must be " + y.str() + ", got " + in[0].spec().str() + " and " +
+                            in[1].spec().str());
+    return {in[2].spec(), in[3].spec(), in[4].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    run_attention_grad({in[0], in[1], in[2], in[3], in[4], out[0], out[1], out[2]}, a);
+  }
+  static Tensors reference(Inputs in, const Attributes& a) { return composed_gradient(in, a); }
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes&) {
+    return products(in, 2, 3, 2);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const std::int64_t E = in[2].shape[-1], N = in[4].shape[-1], heads = heads_of(in[2].shape);
+    const auto add = [&](Dense& to, const Shape& lead, std::int64_t row, std::int64_t column, double x) {
+      Shape at = lead;
+      if (at.rank() > 0) at[-1] /= heads / heads_of(to.shape);
+      at.push_back(row), at.push_back(column);
+      to.at(at) += x;
+    };
+    Shape rows = in[0].shape;
+    rows[-1] = 1;
+    for_each_index(rows, [&](const Shape& at) {
+      const Shape lead = lead_of(at);
+      const std::int64_t i = at[-2];
+      const std::vector<double> w = query_weights(in[2], in[3], nullptr, a, lead, i);
+      double along = 0;
+      for (std::int64_t n = 0; n < N; ++n)
+        along += element_of(in[0], lead, heads, i, n) * element_of(in[1], lead, heads, i, n);
+      for (std::int64_t j = 0; j < in[3].shape[-2]; ++j) {
+        const double p = w[static_cast<std::size_t>(j)];
+        double of_weight = 0;
+        for (std::int64_t n = 0; n < N; ++n) {
+          of_weight += element_of(in[0], lead, heads, i, n) * element_of(in[4], lead, heads, j, n);
+          add(out[2], lead, j, n, p * element_of(in[0], lead, heads, i, n));
+        }
+        const double of_score = p * (of_weight - along) * a.scale;
+        for (std::int64_t e = 0; e < E; ++e) {
+          add(out[0], lead, i, e, of_score * element_of(in[3], lead, heads, j, e));
+          add(out[1], lead, j, e, of_score * element_of(in[2], lead, heads, i, e));
+        }
+      }
+    });
+  }
+  static std::vector<Sample> samples() { return samples_with(true); }
+};
+
+struct Attention {
+  using Attributes = AttentionAttrs;
+  static constexpr auto name = "attention", onnx = "", stablehlo = "";
+  static constexpr auto summary = "softmax of the scaled products of queries and keys, times the values";
+  static constexpr Reads reads = reads_all;
+  static constexpr bool second_order_by_reference = true;
+
+  static Specs infer(Inputs in, const Attributes& a) {
+    check(name, in, 0, a);
+    return {{result_of(in[0].shape(), in[2].shape()), in[0].dtype()}};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    run_attention(in[0], in[1], in[2], a, out[0]);
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& a) {
+    return structured<AttentionGrad>.apply({{&v.grad(), &v.out(), &v.in(0), &v.in(1), &v.in(2)}}, a);
+  }
+  static Tensors reference(Inputs in, const Attributes& a) {
+    return {product_by_head(composed_weights(in[0], in[1], {}, a), in[2], a.grouped)};
+  }
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes&) {
+    return products(in, 0, 1, 1);
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const std::int64_t heads = heads_of(in[0].shape);
+    for_each_index(out[0].shape, [&](const Shape& i) {
+      const Shape lead = lead_of(i);
+      const std::vector<double> w = query_weights(in[0], in[1], nullptr, a, lead, i[-2]);
+      for (std::size_t j = 0; j < w.size(); ++j)
+        out[0].at(i) += w[j] * element_of(in[2], lead, heads, static_cast<std::int64_t>(j), i[-1]);
+    });
+  }
+  static std::vector<Sample> samples() { return samples_with(false); }
+};
+
+}  // namespace
+
+Family attention_family() {
+  static constexpr const Primitive* list[] = {&structured<Attention>, &structured<AttentionGrad>};
+  return list;
+}
+
+bool takes_attention(const Shape& q, const Shape& k, const Shape& v, bool grouped) {
+  const int rank = q.rank();
+  if (rank < (grouped ? 3 : 2) || k.rank() != rank || v.rank() != rank) return false;
+  if (q.numel() == 0 || k.numel() == 0 || v.numel() == 0 || q[-1] != k[-1] || k[-2] != v[-2]) return false;
+  for (int i = 0; i < rank - 2; ++i) {
+    const bool heads = grouped && i == rank - 3;
+    if (v[i] != k[i] || (heads ? q[i] % k[i] != 0 : q[i] != k[i])) return false;
+  }
+  return true;
+}
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionAttrs& a) {
+  return call(structured<Attention>, {{&q, &k, &v}}, a);
+}
+
+}  // namespace detail
+}  // namespace ferrite

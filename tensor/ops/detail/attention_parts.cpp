@@ -1,0 +1,88 @@
+/// What the operations of attention share: the composition that defines them, oracles.
+#include "ferrite/tensor/ops/detail/attention_parts.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ferrite::detail {
+namespace {
+
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+/// Whether query i sees key j of a causal attention [L, S].
+Tensor up_to_own(std::int64_t L, std::int64_t S) { return ge(reshape(arange(L), {L, 1}), arange(S)); }
+
+}  // namespace
+
+Tensor product_by_head(const Tensor& a, const Tensor& b, bool grouped) {
+  if (!grouped || a.shape()[-3] == b.shape()[-3]) return matmul(a, b);
+  const std::int64_t heads = a.shape()[-3], groups = b.shape()[-3];
+  Shape split = a.shape();
+  split[-3] = groups;
+  split.insert(split.rank() - 2, heads / groups);
+  const Tensor y = matmul(reshape(a, split), unsqueeze(b, -3));
+  Shape joined = y.shape();
+  joined.erase(joined.rank() - 3);
+  joined[-3] = heads;
+  return reshape(y, joined);
+}
+
+/// Rows that see nothing are computed as if they saw all, so that no NaN arises whose
+/// gradient is not 0, and end as 0.
+Tensor composed_weights(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionAttrs& a) {
+  Tensor scores = product_by_head(q * a.scale, transpose(k), a.grouped);
+  const std::int64_t L = scores.shape()[-2], S = scores.shape()[-1];
+  if (!mask.defined()) return softmax(a.causal ? where(up_to_own(L, S), scores, kHidden) : scores, -1);
+  const bool adds = mask.dtype() != Dtype::boolean;
+  Tensor seen = adds ? ne(mask, kHidden) : mask;
+  if (a.causal) seen = seen && up_to_own(L, S);
+  const Tensor sees = gt(sum(cast(seen, scores.dtype()), {-1}, true), 0);
+  if (adds) scores = scores + where(sees, mask, 0);
+  if (!adds || a.causal) scores = where(seen || !sees, scores, kHidden);
+  return where(sees, softmax(scores, -1), 0);
+}
+
+// ---- oracles ---------------------------------------------------------------------------------------------
+
+double element_of(const Dense& x, const Shape& lead, std::int64_t heads, std::int64_t row, std::int64_t column) {
+  Shape at = lead;
+  if (at.rank() > 0 && x.shape[-3] != heads) at[-1] /= heads / x.shape[-3];
+  at.push_back(row);
+  at.push_back(column);
+  return x.at(at);
+}
+
+std::vector<double> query_weights(const Dense& queries, const Dense& keys, const Dense* mask, const AttentionAttrs& a,
+                                  const Shape& lead, std::int64_t i) {
+  const Shape &q = queries.shape, &k = keys.shape;
+  const std::int64_t heads = heads_of(q);
+  std::vector<double> w(static_cast<std::size_t>(k[-2]));
+  double largest = kHidden, total = 0;
+  for (std::int64_t j = 0; j < k[-2]; ++j) {
+    double s = 0;
+    for (std::int64_t e = 0; e < q[-1]; ++e)
+      s += element_of(queries, lead, heads, i, e) * element_of(keys, lead, heads, j, e);
+    s *= a.scale;
+    Shape at = lead;
+    at.push_back(i);
+    at.push_back(j);
+    const double m = mask ? mask->broadcast_at(at) : 0;
+    if (mask) s = mask->dtype == Dtype::boolean ? (m != 0 ? s : kHidden) : s + m;
+    if (a.causal && j > i) s = kHidden;
+    w[static_cast<std::size_t>(j)] = s;
+    largest = std::max(largest, s);
+  }
+  for (double& s : w) total += s = s == kHidden ? 0 : std::exp(s - largest);
+  if (total > 0)
+    for (double& s : w) s /= total;
+  return w;
+}
+
+Shape lead_of(const Shape& index) {
+  Shape lead = index;
+  lead.erase(lead.rank() - 1);
+  lead.erase(lead.rank() - 1);
+  return lead;
+}
+
+}  // namespace ferrite::detail

@@ -1,0 +1,39 @@
+#pragma once
+/// What the operations of attention share: their constants, the composition that defines them, oracles.
+#include <limits>
+
+#include "ferrite/tensor/ops/define.h"
+
+namespace ferrite::detail {
+
+struct AttentionAttrs {
+  double scale = 1;
+  bool causal = false;
+  bool grouped = false;
+  static constexpr auto fields =
+      std::tuple(attr("scale", &AttentionAttrs::scale), attr("causal", &AttentionAttrs::causal),
+                 attr("grouped", &AttentionAttrs::grouped));
+};
+
+/// a [..., H, L, K] . b [..., G, K, N] -> [..., H, L, N], H / G heads of a with each of b.
+Tensor product_by_head(const Tensor& a, const Tensor& b, bool grouped);
+/// The weights of q and k [..., H, L, S], with a mask that may be undefined.
+Tensor composed_weights(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionAttrs& a);
+
+/// How many heads queries have: those of the third axis from the end.
+inline std::int64_t heads_of(const Shape& s) { return s.rank() > 2 ? s[-3] : 1; }
+/// Element [lead, row, column] of a dense tensor, whose heads `heads` of queries share.
+double element_of(const Dense& x, const Shape& lead, std::int64_t heads, std::int64_t row, std::int64_t column);
+/// The weights of query i, in doubles; the mask may be null.
+std::vector<double> query_weights(const Dense& q, const Dense& k, const Dense* mask, const AttentionAttrs& a,
+                                  const Shape& lead, std::int64_t i);
+/// Leading axes of an index of a result, without its last two.
+Shape lead_of(const Shape& index);
+
+/// attention(q, k, v) as one operation: softmax(scale q k^T) v, q [..., L, E], k [..., S, E], v [..., S, N] of equal
+/// leading axes, but for grouped heads.
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionAttrs& a);
+/// Whether it takes such operands, none of them empty.
+bool takes_attention(const Shape& q, const Shape& k, const Shape& v, bool grouped);
+
+}  // namespace ferrite::detail
