@@ -169,10 +169,6 @@ constexpr auto multiply_adds_of() -> std::int64_t (*)(std::span<const Spec>, std
   }
 }
 template <class Op>
-constexpr bool second_order_by_reference_of() {
-  return requires { Op::second_order_by_reference; };
-}
-template <class Op>
 constexpr bool takes_storage_types_of() {
   if constexpr (requires { Op::takes_storage_types; }) {
     return Op::takes_storage_types;

@@ -137,6 +137,10 @@ constexpr Reads reads_of() {
   }
 }
 template <class Op>
+constexpr bool second_order_by_reference_of() {
+  return requires { Op::second_order_by_reference; };
+}
+template <class Op>
 constexpr std::span<const double> kinks_of() {
   if constexpr (requires { Op::kinks; }) {
     return Op::kinks;
@@ -204,11 +208,8 @@ inline constexpr Primitive pointwise = {.name = Op::name,
                                         .reference = pointwise_reference_of<Op>(),
                                         .effects = nullptr,
                                         .multiply_adds = nullptr,
-                                        .second_order_by_reference = requires {Op::second_order_by_reference;
-}  // namespace ferrite::detail
-, .attributes = &attr_fields<Literals>
-}
-;
+                                        .second_order_by_reference = second_order_by_reference_of<Op>(),
+                                        .attributes = &attr_fields<Literals>};
 
 /// Applies an operation with one result.
 inline Tensor call(const Primitive& op, Inputs in, const Attrs& attrs = {}) { return op.apply(in, attrs)[0]; }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/channels.h"
 
 namespace ferrite::nn {
@@ -90,7 +91,7 @@ Tensor Conv<N>::forward(const Tensor& x, const Context&) const {
   const ConvolutionOptions how{o.stride, o.padding, o.dilation, o.groups, o.padding_mode};
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     detail::check_channels(name, x, first, o.in_channels, weight.dtype());
-    const Tensor b = bias.defined() ? bias.value() : Tensor();
+    const Tensor b = detail::value_of(bias);
     if constexpr (N == 1) return conv1d(first, weight, b, how);
     if constexpr (N == 2) return conv2d(first, weight, b, how);
     if constexpr (N == 3) return conv3d(first, weight, b, how);
@@ -130,7 +131,7 @@ Tensor ConvTranspose<N>::forward(const Tensor& x, const Context&) const {
   const TransposedOptions how{o.stride, o.padding, o.output_padding, o.groups, o.dilation};
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     detail::check_channels(name, x, first, o.in_channels, weight.dtype());
-    const Tensor b = bias.defined() ? bias.value() : Tensor();
+    const Tensor b = detail::value_of(bias);
     if constexpr (N == 1) return conv_transpose1d(first, weight, b, how);
     if constexpr (N == 2) return conv_transpose2d(first, weight, b, how);
     if constexpr (N == 3) return conv_transpose3d(first, weight, b, how);

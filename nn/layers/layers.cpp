@@ -7,6 +7,7 @@
 
 #include "ferrite/nn/detail/lengths.h"
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/padding_token.h"
 #include "ferrite/tensor/activations.h"
 
@@ -39,7 +40,7 @@ Linear::Linear(const LinearOptions& o, const Init& init) : LayerOf(o, init) {
 Tensor Linear::forward(const Tensor& x, const Context&) const {
   if (x.rank() < 1 || x.shape()[-1] != in_features())
     throw ShapeError("linear: expects " + std::to_string(in_features()) + " features, got " + x.shape().str());
-  return affine(x, weight, bias.defined() ? bias.value() : Tensor());
+  return affine(x, weight, detail::value_of(bias));
 }
 
 std::unique_ptr<Step> Linear::make_step(const StepRows& in) const {

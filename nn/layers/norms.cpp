@@ -1,6 +1,7 @@
 /// Layers that normalise: weights, and running numbers of what training has seen.
 #include "ferrite/nn/layers/norms.h"
 
+#include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/channels.h"
 
 namespace ferrite::nn {
@@ -21,8 +22,6 @@ Dtype type_of(const Module& layer, const Tensor& x) {
   return some ? detail::dtype_of(layer) : x.dtype();
 }
 
-Tensor value_or_none(const Parameter& p) { return p.defined() ? p.value() : Tensor(); }
-
 /// value (1 - rate) + seen rate.
 void blend(const Buffer& value, const Tensor& seen, const Tensor& rate) {
   const Tensor before = value.value();
@@ -35,8 +34,12 @@ Tensor corrected(const Tensor& var, std::int64_t n) {
   return var * (static_cast<double>(n) / static_cast<double>(n - 1));
 }
 
-/// Values of each channel that a batch norm takes together.
-std::int64_t values_each(const Tensor& x) { return x.shape()[1] == 0 ? 0 : x.numel() / x.shape()[1]; }
+/// How many values of each channel are normalised together; none in an empty batch.
+std::int64_t values_each(const Tensor& x, bool over_batch) {
+  std::int64_t n = over_batch ? x.shape()[0] : std::min<std::int64_t>(x.shape()[0], 1);
+  for (int i = 2; i < x.rank(); ++i) n *= x.shape()[i];
+  return n;
+}
 
 void check_several(std::string_view where, std::int64_t n, const Tensor& x) {
   if (n < 2)
@@ -45,11 +48,11 @@ void check_several(std::string_view where, std::int64_t n, const Tensor& x) {
 
 }  // namespace
 
-// ---- batch norm ----------------------------------------------------------------------------------------
+// ---- batch and instance norm ---------------------------------------------------------------------------
 
-template <int N>
-BatchNorm<N>::BatchNorm(const BatchNormOptions& o, const Init& init)
-    : LayerOf<BatchNorm<N>, BatchNormOptions>(o, init) {
+template <bool over_batch, int N>
+ChannelNorm<over_batch, N>::ChannelNorm(const ChannelNormOptions<over_batch>& o, const Init& init)
+    : LayerOf<ChannelNorm, ChannelNormOptions<over_batch>>(o, init) {
   check_options(name, o.num_features, o.epsilon);
   check_momentum(name, o.momentum);
   if (o.affine) {
@@ -63,44 +66,53 @@ BatchNorm<N>::BatchNorm(const BatchNormOptions& o, const Init& init)
   }
 }
 
-template <int N>
-Tensor BatchNorm<N>::forward(const Tensor& x, const Context&) const {
-  const BatchNormOptions& o = this->options();
-  if (N == 1 && x.rank() == 2) {
-    detail::check_channels(name, x, x, o.num_features, type_of(*this, x));
-    return normalised(x);
-  }
-  return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
+template <bool over_batch, int N>
+Tensor ChannelNorm<over_batch, N>::forward(const Tensor& x, const Context&) const {
+  const auto& o = this->options();
+  const auto checked = [&](const Tensor& first) {
     detail::check_channels(name, x, first, o.num_features, type_of(*this, x));
     return normalised(first);
-  });
+  };
+  if (over_batch && N == 1 && x.rank() == 2) return checked(x);
+  return detail::with_channels_first<N>(name, x, o.channels_last, checked);
 }
 
-template <int N>
-StepInput BatchNorm<N>::step_input() const {
+template <bool over_batch, int N>
+StepInput ChannelNorm<over_batch, N>::step_input() const {
   return {this->options().num_features, detail::dtype_of(*this)};
 }
 
-template <int N>
-Tensor BatchNorm<N>::normalised(const Tensor& x) const {
-  const BatchNormOptions& o = this->options();
-  const ChannelAffine affine{value_or_none(weight), value_or_none(bias)};
+template <bool over_batch, int N>
+Tensor ChannelNorm<over_batch, N>::normalised(const Tensor& x) const {
+  const auto& o = this->options();
+  const ChannelAffine affine{detail::value_of(weight), detail::value_of(bias)};
   const bool training = this->training();
   if (!training && o.track_running_stats)
     return batch_norm(x, running_mean.value(), running_var.value(), affine, o.epsilon);
-  const std::int64_t n = values_each(x);
+  const std::int64_t n = values_each(x, over_batch);
   if (training) check_several(name, n, x);
-  Shape axes{0};
-  for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
-  const Tensor m = mean(x, axes), v = var(x, axes, false, 0);
-  if (training && o.track_running_stats) {
-    const Tensor count = num_batches_tracked.value() + 1;
-    num_batches_tracked.assign(count);
-    const Tensor rate = o.momentum ? scalar(*o.momentum, x.dtype()) : reciprocal(cast(count, x.dtype()));
-    blend(running_mean, m, rate);
-    blend(running_var, corrected(v, n), rate);
+  Shape space;
+  for (int i = 2; i < x.rank(); ++i) space.push_back(i);
+  if constexpr (over_batch) {
+    Shape axes{0};
+    for (const std::int64_t i : space) axes.push_back(i);
+    const Tensor m = mean(x, axes), v = var(x, axes, false, 0);
+    if (training && o.track_running_stats) {
+      const Tensor count = num_batches_tracked.value() + 1;
+      num_batches_tracked.assign(count);
+      const Tensor rate = o.momentum ? scalar(*o.momentum, x.dtype()) : reciprocal(cast(count, x.dtype()));
+      blend(running_mean, m, rate);
+      blend(running_var, corrected(v, n), rate);
+    }
+    return batch_norm(x, m, v, affine, o.epsilon);
+  } else {
+    if (training && o.track_running_stats) {
+      const Tensor rate = scalar(o.momentum.value_or(0), x.dtype());
+      blend(running_mean, mean(mean(x, space), {0}), rate);
+      blend(running_var, mean(corrected(var(x, space, false, 0), n), {0}), rate);
+    }
+    return instance_norm(x, affine, o.epsilon);
   }
-  return batch_norm(x, m, v, affine, o.epsilon);
 }
 
 // ---- group norm ----------------------------------------------------------------------------------------
@@ -121,54 +133,8 @@ Tensor GroupNorm::forward(const Tensor& x, const Context&) const {
   const bool move = o.channels_last && x.rank() > 2;
   const Tensor first = move ? movedim(x, {-1}, {1}) : x;
   detail::check_channels(name, x, first, o.num_channels, type_of(*this, x));
-  const Tensor y = group_norm(first, o.num_groups, {value_or_none(weight), value_or_none(bias)}, o.epsilon);
+  const Tensor y = group_norm(first, o.num_groups, {detail::value_of(weight), detail::value_of(bias)}, o.epsilon);
   return move ? movedim(y, {1}, {-1}) : y;
-}
-
-// ---- instance norm -------------------------------------------------------------------------------------
-
-template <int N>
-InstanceNorm<N>::InstanceNorm(const InstanceNormOptions& o, const Init& init)
-    : LayerOf<InstanceNorm<N>, InstanceNormOptions>(o, init) {
-  check_options(name, o.num_features, o.epsilon);
-  check_momentum(name, o.momentum);
-  if (o.affine) {
-    weight = this->parameter("weight", {o.num_features}, init::constant(1), init);
-    bias = this->parameter("bias", {o.num_features}, init::constant(0), init);
-  }
-  if (o.track_running_stats) {
-    running_mean = this->buffer("running_mean", zeros({o.num_features}, init.dtype));
-    running_var = this->buffer("running_var", ones({o.num_features}, init.dtype));
-    num_batches_tracked = this->buffer("num_batches_tracked", zeros({}, Dtype::i64));
-  }
-}
-
-template <int N>
-Tensor InstanceNorm<N>::forward(const Tensor& x, const Context&) const {
-  const InstanceNormOptions& o = this->options();
-  return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
-    detail::check_channels(name, x, first, o.num_features, type_of(*this, x));
-    return normalised(first);
-  });
-}
-
-template <int N>
-Tensor InstanceNorm<N>::normalised(const Tensor& x) const {
-  const InstanceNormOptions& o = this->options();
-  const ChannelAffine affine{value_or_none(weight), value_or_none(bias)};
-  const bool training = this->training();
-  if (!training && o.track_running_stats)
-    return batch_norm(x, running_mean.value(), running_var.value(), affine, o.epsilon);
-  const std::int64_t n = x.shape()[0] == 0 ? 0 : values_each(x) / x.shape()[0];
-  if (training) check_several(name, n, x);
-  if (training && o.track_running_stats) {
-    Shape axes;
-    for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
-    const Tensor rate = scalar(o.momentum.value_or(0), x.dtype());  // as PyTorch: none keeps the numbers
-    blend(running_mean, mean(mean(x, axes), {0}), rate);
-    blend(running_var, mean(corrected(var(x, axes, false, 0), n), {0}), rate);
-  }
-  return instance_norm(x, affine, o.epsilon);
 }
 
 // ---- root mean square ----------------------------------------------------------------------------------
@@ -190,14 +156,14 @@ Tensor RmsNorm::forward(const Tensor& x, const Context&) const {
   if (weight.defined() && x.dtype() != weight.dtype())
     throw DtypeError("rms_norm: the weight is " + std::string(name_of(weight.dtype())) + ", got " + x.spec().str() +
                      "; cast the input");
-  return rms_norm(x, 1, value_or_none(weight), o.epsilon);
+  return rms_norm(x, 1, detail::value_of(weight), o.epsilon);
 }
 
-template class BatchNorm<1>;
-template class BatchNorm<2>;
-template class BatchNorm<3>;
-template class InstanceNorm<1>;
-template class InstanceNorm<2>;
-template class InstanceNorm<3>;
+template class ChannelNorm<true, 1>;
+template class ChannelNorm<true, 2>;
+template class ChannelNorm<true, 3>;
+template class ChannelNorm<false, 1>;
+template class ChannelNorm<false, 2>;
+template class ChannelNorm<false, 3>;
 
 }  // namespace ferrite::nn

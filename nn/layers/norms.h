@@ -8,47 +8,69 @@
 
 namespace ferrite::nn {
 
-struct BatchNormOptions {
+/// Those of batch norms and, with other defaults, of instance norms.
+template <bool over_batch>
+struct ChannelNormOptions {
   std::int64_t num_features = 0;  ///< channels
   double epsilon = 1e-5;
-  std::optional<double> momentum = 0.1;  ///< how much of the running numbers a batch replaces; none: their mean
-  bool affine = true;
-  bool track_running_stats = true;  ///< false: evaluation, too, takes the numbers of the batch
-  bool channels_last = false;       ///< x [B, ..., C], as sequences [B, T, C]: the words of a chain set it
+  /// How much of the running numbers a batch replaces. None: batch norms keep the mean of all batches, instance norms
+  /// the first numbers, as PyTorch.
+  std::optional<double> momentum = 0.1;
+  bool affine = over_batch;               ///< true for batch norms, false for instance norms
+  bool track_running_stats = over_batch;  ///< false: evaluation, too, takes the numbers of x
+  bool channels_last = false;             ///< x [B, ..., C], as sequences [B, T, C]: the words of a chain set it
   static constexpr auto fields =
-      std::tuple(attr("num_features", &BatchNormOptions::num_features), attr("epsilon", &BatchNormOptions::epsilon),
-                 attr("momentum", &BatchNormOptions::momentum), attr("affine", &BatchNormOptions::affine),
-                 attr("track_running_stats", &BatchNormOptions::track_running_stats),
-                 attr("channels_last", &BatchNormOptions::channels_last));
+      std::tuple(attr("num_features", &ChannelNormOptions::num_features), attr("epsilon", &ChannelNormOptions::epsilon),
+                 attr("momentum", &ChannelNormOptions::momentum), attr("affine", &ChannelNormOptions::affine),
+                 attr("track_running_stats", &ChannelNormOptions::track_running_stats),
+                 attr("channels_last", &ChannelNormOptions::channels_last));
 };
+using BatchNormOptions = ChannelNormOptions<true>;
+using InstanceNormOptions = ChannelNormOptions<false>;
 
-/// torch.nn.BatchNorm1d, 2d, 3d: batch_norm (tensor/normalization.h) with weight [C], which starts as 1, and bias [C],
-/// 0. While training, with mean and variance of all of x but the channels; then the buffers running_mean (0 at first)
-/// and running_var (1) take `momentum` of the batch's mean and of its corrected variance, and num_batches_tracked
-/// counts. In evaluation with these. BatchNorm1d takes [B, C] and [B, C, L], the others one axis of space more each.
+/// torch.nn.BatchNorm1d, 2d, 3d and InstanceNorm1d, 2d, 3d: every channel by its own mean and variance, of the whole
+/// batch or of each x[b] alone, then times weight [C], which starts as 1, plus bias [C], 0 (tensor/normalization.h).
+/// While training by the numbers of x; then the buffers running_mean (0 at first) and running_var (1) take `momentum`
+/// of these, the variance corrected, of instances their means over the batch, and num_batches_tracked of batch norms
+/// counts. In evaluation by the running numbers. x [B, C, ...] with N axes of space; BatchNorm1d takes [B, C], too.
 /// Throws ShapeError for other ranks and numbers of channels, and for one value a channel while training, DtypeError
 /// for another dtype than that of the weights.
-template <int N>
-class BatchNorm final : public LayerOf<BatchNorm<N>, BatchNormOptions> {
+template <bool over_batch, int N>
+class ChannelNorm final : public LayerOf<ChannelNorm<over_batch, N>, ChannelNormOptions<over_batch>> {
  public:
-  static constexpr std::string_view name = N == 1 ? "batch_norm1d" : N == 2 ? "batch_norm2d" : "batch_norm3d";
+  static constexpr std::string_view name = over_batch ? N == 1   ? "batch_norm1d"
+                                                        : N == 2 ? "batch_norm2d"
+                                                                 : "batch_norm3d"
+                                           : N == 1   ? "instance_norm1d"
+                                           : N == 2   ? "instance_norm2d"
+                                                      : "instance_norm3d";
   /// Throws ValueError for no features, an epsilon below 0 or not finite, and a momentum outside 0..1.
-  explicit BatchNorm(const BatchNormOptions& options, const Init& init = {});
+  explicit ChannelNorm(const ChannelNormOptions<over_batch>& options, const Init& init = {});
 
   Tensor forward(const Tensor& x, const Context&) const override;
-  /// With the channels last and running numbers, in evaluation: a stream evaluates.
-  bool causal() const override { return this->options().channels_last && this->options().track_running_stats; }
+  /// A batch norm with the channels last and running numbers, in evaluation: a stream evaluates.
+  bool causal() const override {
+    return over_batch && this->options().channels_last && this->options().track_running_stats;
+  }
   StepInput step_input() const override;
 
   Parameter weight, bias;                                 ///< empty without `affine`
   Buffer running_mean, running_var, num_batches_tracked;  ///< empty without `track_running_stats`; the last is i64
 
  private:
-  Tensor normalised(const Tensor& first) const;
+  /// x with the channels on axis 1.
+  Tensor normalised(const Tensor& x) const;
 };
+template <int N>
+using BatchNorm = ChannelNorm<true, N>;
 using BatchNorm1d = BatchNorm<1>;
 using BatchNorm2d = BatchNorm<2>;
 using BatchNorm3d = BatchNorm<3>;
+template <int N>
+using InstanceNorm = ChannelNorm<false, N>;
+using InstanceNorm1d = InstanceNorm<1>;
+using InstanceNorm2d = InstanceNorm<2>;
+using InstanceNorm3d = InstanceNorm<3>;
 
 struct GroupNormOptions {
   std::int64_t num_groups = 0;
@@ -72,39 +94,6 @@ class GroupNorm final : public LayerOf<GroupNorm, GroupNormOptions> {
 
   Parameter weight, bias;  ///< empty without `affine`
 };
-
-struct InstanceNormOptions {
-  std::int64_t num_features = 0;  ///< channels
-  double epsilon = 1e-5;
-  std::optional<double> momentum = 0.1;
-  bool affine = false;
-  bool track_running_stats = false;
-  bool channels_last = false;  ///< x [B, ..., C]
-  static constexpr auto fields = std::tuple(
-      attr("num_features", &InstanceNormOptions::num_features), attr("epsilon", &InstanceNormOptions::epsilon),
-      attr("momentum", &InstanceNormOptions::momentum), attr("affine", &InstanceNormOptions::affine),
-      attr("track_running_stats", &InstanceNormOptions::track_running_stats),
-      attr("channels_last", &InstanceNormOptions::channels_last));
-};
-/// torch.nn.InstanceNorm1d, 2d, 3d: every channel of every x[b] by its own mean and variance; x [B, C, ...] with N axes
-/// of space. With running numbers, those of the instances' means over the batch, evaluation takes these. Throws as
-/// BatchNorm.
-template <int N>
-class InstanceNorm final : public LayerOf<InstanceNorm<N>, InstanceNormOptions> {
- public:
-  static constexpr std::string_view name = N == 1 ? "instance_norm1d" : N == 2 ? "instance_norm2d" : "instance_norm3d";
-  explicit InstanceNorm(const InstanceNormOptions& options, const Init& init = {});
-  Tensor forward(const Tensor& x, const Context&) const override;
-
-  Parameter weight, bias;                                 ///< empty without `affine`
-  Buffer running_mean, running_var, num_batches_tracked;  ///< empty without `track_running_stats`; the last is i64
-
- private:
-  Tensor normalised(const Tensor& first) const;
-};
-using InstanceNorm1d = InstanceNorm<1>;
-using InstanceNorm2d = InstanceNorm<2>;
-using InstanceNorm3d = InstanceNorm<3>;
 
 struct RmsNormOptions {
   std::int64_t features = 0;

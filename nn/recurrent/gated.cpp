@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/recurrent/detail/cell_functions.h"
 #include "ferrite/nn/recurrent/detail/recurrent_checks.h"
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"
@@ -20,8 +21,6 @@ detail::BorrowedWeights borrowed(const RecurrentWeights& w) {
   const auto at = [](const Parameter& p) { return p.defined() ? &p.peek() : &none; };
   return {at(w.weight_ih), at(w.weight_hh), at(w.bias_ih), at(w.bias_hh), at(w.weight_hr), at(w.weight_ch)};
 }
-
-Tensor value_of(const Parameter& p) { return p.defined() ? p.value() : Tensor(); }
 
 /// Matrices are turned in files.
 FileLayout layout_of(const Shape& shape) { return shape.rank() == 2 ? FileLayout::transposed : FileLayout::same; }
@@ -46,8 +45,8 @@ RecurrentWeights make_weights(const detail::GatedCell& cell, const RecurrentSize
 }  // namespace
 
 SequenceWeights values_of(const RecurrentWeights& w) {
-  return {w.weight_ih.value(), w.weight_hh.value(),   value_of(w.bias_ih),
-          value_of(w.bias_hh), value_of(w.weight_hr), value_of(w.weight_ch)};
+  return {w.weight_ih.value(),         w.weight_hh.value(),           detail::value_of(w.bias_ih),
+          detail::value_of(w.bias_hh), detail::value_of(w.weight_hr), detail::value_of(w.weight_ch)};
 }
 
 // ---- the layer -----------------------------------------------------------------------------------------

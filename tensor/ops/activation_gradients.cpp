@@ -17,9 +17,6 @@ struct OfCotangent {
 };
 
 double sigmoid_number(double x) { return 1 / (1 + std::exp(-x)); }
-double softplus_number(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
-/// x where it is not positive, else 0: exponentials beyond would meet a factor 0.
-Tensor not_positive(const Tensor& x) { return where(le(x, 0), x, 0.0); }
 
 struct ReluGrad : functors::ReluGrad, OfCotangent {
   static constexpr auto name = "relu_grad", summary = "g where y > 0, else 0: a cotangent g behind y = relu(x)";

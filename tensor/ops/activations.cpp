@@ -18,8 +18,6 @@ struct Activation {
   static constexpr Reads reads = reads_inputs;
 };
 
-double softplus_number(double x) { return std::isnan(x) ? x : std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
-
 /// x Phi(x) in the form by tanh.
 struct GeluTanh : functors::GeluTanh, Activation {
   static constexpr auto name = "gelu_tanh", onnx = "Gelu";
@@ -63,9 +61,6 @@ struct LeakyRelu : functors::LeakyRelu, Activation {
   }
 };
 Tensor sloped(const Tensor& x, const Operand& slope) { return pointwise_call<LeakyRelu>(x, slope); }
-
-/// x where it is not positive, else 0: exponentials beyond would meet a factor 0.
-Tensor not_positive(const Tensor& x) { return where(le(x, 0), x, 0.0); }
 
 struct Elu : functors::Elu, Activation {
   static constexpr auto name = "elu", onnx = "Elu", summary = "x where x > 0, else alpha (e^x - 1)";

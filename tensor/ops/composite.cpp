@@ -20,12 +20,6 @@ double count(const Shape& shape, const Shape& axes) {
   return n;
 }
 
-Shape without_axes(const Shape& shape, const Shape& axes) {
-  Shape out = shape;
-  for (int i = axes.rank() - 1; i >= 0; --i) out.erase(static_cast<int>(axes[i]));
-  return out;
-}
-
 /// The largest element along axes as a constant, 0 where it is not finite: the shift that keeps exp in range.
 Tensor shift(const Tensor& x, const Shape& axes) {
   const Tensor m = detach(amax(detach(x), axes, true));
@@ -131,7 +125,7 @@ struct LogSumExp {
     if (x.numel() == 0) return log(sum(x, a.axes, a.keepdim));
     const Tensor m = shift(x, a.axes);
     const Tensor y = log(sum(exp(x - m), a.axes, true)) + m;
-    return a.keepdim ? y : reshape(y, without_axes(x.shape(), a.axes));
+    return a.keepdim ? y : reshape(y, reduced_shape(x.shape(), a.axes, false));
   }
   static Tensor at_once(Inputs in, const Attributes& a) {
     return reduced_last(in[0], a.axes, a.keepdim, [](const auto& k, auto... run) { k.logsumexp(run...); });

@@ -1,6 +1,7 @@
 /// The gradient of a product: each element's is the product of the others, to any order, also where some are 0.
 #include "ferrite/tensor/ops/detail/prod_others.h"
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/dual_products.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/strided.h"
 
@@ -39,21 +40,6 @@ class Folded {
 /// Moved by n places along the last axis, `value` in what becomes free.
 Tensor moved(const Tensor& x, std::int64_t n, double value) { return pad(x, {0, n}, {0, -n}, value); }
 
-/// Elements p + q e of numbers with e^2 = 0: values and derivatives along a direction.
-struct Dual {
-  Tensor p, q;
-};
-
-/// The products of all elements before each (step 1) or behind it (-1), by doubling.
-Dual exclusive(const Dual& x, std::int64_t n, std::int64_t step) {
-  Dual y{moved(x.p, step, 1), moved(x.q, step, 0)};
-  for (std::int64_t s = 1; s < n; s *= 2) {
-    const Dual far{moved(y.p, s * step, 1), moved(y.q, s * step, 0)};
-    y = {y.p * far.p, y.p * far.q + y.q * far.p};
-  }
-  return y;
-}
-
 struct ProdOthersAttrs {
   Shape axes{};
   static constexpr auto fields = std::tuple(attr("axes", &ProdOthersAttrs::axes));
@@ -86,13 +72,11 @@ struct ProdOthers {
     const Tensor elsewhere = where(eq(zeros_here, 0), rest / others, 0);
     return {where(zero, at_zero, elsewhere)};
   }
-  /// The derivative along c of the product of the others is theirs in numbers x + c e. No division: differentiable
-  /// itself.
+  /// The derivative along c of the product of the others is theirs in numbers x + c e.
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Folded fold(v.in_spec(0).shape, attrs.axes);
     const Dual x{fold(v.in(0)), fold(v.grad())};
-    const Dual before = exclusive(x, fold.n(), 1), behind = exclusive(x, fold.n(), -1);
-    return {fold.unfolded(before.p * behind.q + before.q * behind.p)};
+    return {fold.unfolded(derivative_of_others(x, fold.n(), moved))};
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     const Shape& axes = attrs.axes;

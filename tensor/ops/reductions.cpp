@@ -6,40 +6,19 @@
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/prod_others.h"
+#include "ferrite/tensor/ops/detail/reduced_shape.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite {
 namespace detail {
 namespace {
 
-bool is_reduced(const Shape& axes, int axis) {
-  for (const std::int64_t a : axes)
-    if (a == axis) return true;
-  return false;
-}
-
-void reduce_shape(const Shape& s, const Shape& axes, bool keepdim, Shape& out) {
-  for (int i = 0; i < s.rank(); ++i) {
-    if (!is_reduced(axes, i)) {
-      out.push_back(s[i]);
-    } else if (keepdim) {
-      out.push_back(1);
-    }
-  }
-}
-
-Shape reduced_shape(const Shape& s, const Shape& axes, bool keepdim) {
-  Shape out;
-  reduce_shape(s, axes, keepdim, out);
-  return out;
-}
-
 Specs infer_reduction(std::string_view name, Inputs in, const ReductionAttrs& attrs) {
   Specs out;
   Spec& s = out.emplace_back();
   s.dtype = in[0].dtype();
   check_axes(name, attrs.axes, in[0].rank());
-  reduce_shape(in[0].shape(), attrs.axes, attrs.keepdim, s.shape);
+  s.shape = reduced_shape(in[0].shape(), attrs.axes, attrs.keepdim);
   return out;
 }
 

@@ -1,6 +1,7 @@
 /// Products of the elements that an index sends to one place, and their gradient: each factor's is the product of the
 /// others, to any order, also where some are 0.
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/dual_products.h"
 #include "ferrite/tensor/ops/detail/known_index.h"
 #include "ferrite/tensor/ops/detail/scatter_elements.h"
 #include "ferrite/tensor/ops/detail/scatters.h"
@@ -98,21 +99,6 @@ class Factors {
   Tensor order_, place_;
 };
 
-/// Elements p + q e of numbers with e^2 = 0: values and derivatives along a direction.
-struct Dual {
-  Tensor p, q;
-};
-
-/// The products of the factors of the same place before each (step 1) or behind it (-1), by doubling.
-Dual exclusive(const Factors& factors, const Dual& x, std::int64_t step) {
-  Dual y{factors.moved(x.p, step, 1), factors.moved(x.q, step, 0)};
-  for (std::int64_t s = 1; s < factors.most(); s *= 2) {
-    const Dual far{factors.moved(y.p, s * step, 1), factors.moved(y.q, s * step, 0)};
-    y = {y.p * far.p, y.p * far.q + y.q * far.p};
-  }
-  return y;
-}
-
 struct ScatterProdOthers {
   using Attributes = AxisAttrs;
   static constexpr auto name = "scatter_prod_others", onnx = "", stablehlo = "";
@@ -144,13 +130,12 @@ struct ScatterProdOthers {
     };
     return {others(x, plain, zeros_here), others(source, taken(plain), taken(zeros_here))};
   }
-  /// The derivative along c of the product of the others is theirs in numbers x + c e. No division: differentiable
-  /// itself.
+  /// The derivative along c of the product of the others is theirs in numbers x + c e.
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Factors factors(v.in_spec(0).shape, attrs.axis, v.in(1));
     const Dual x{factors.ordered(v.in(0), v.in(2)), factors.ordered(v.grad_or_zeros(0), v.grad_or_zeros(1))};
-    const Dual before = exclusive(factors, x, 1), behind = exclusive(factors, x, -1);
-    const Tensors g = factors.apart(before.p * behind.q + before.q * behind.p);
+    const auto moved = [&](const Tensor& row, std::int64_t n, double value) { return factors.moved(row, n, value); };
+    const Tensors g = factors.apart(derivative_of_others(x, factors.most(), moved));
     return {g[0], {}, g[1]};
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {

@@ -4,14 +4,14 @@
 
 #include "ferrite/tensor/kernel/rows.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
+#include "ferrite/tensor/ops/detail/reduced_shape.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
 
 /// The last `axes` axes of x as rows, where a kernel takes them: dense floats, at least one.
 inline std::optional<DenseRows> dense_rows(const Tensor& x, int axes) {
-  if ((x.dtype() != Dtype::f32 && x.dtype() != Dtype::f64) || x.is_abstract() || !x.contiguous() || x.numel() == 0)
-    return {};
+  if (!is_float(x.dtype()) || x.is_abstract() || !x.contiguous() || x.numel() == 0) return {};
   DenseRows rows{1, 1};
   for (int i = 0; i < x.rank(); ++i) (i < x.rank() - axes ? rows.count : rows.n) *= x.shape()[i];
   return rows;
@@ -38,16 +38,6 @@ Tensor by_rows(const Tensor& x, const DenseRows& all, const Shape& shape, F&& ru
   };
   x.dtype() == Dtype::f32 ? of(float()) : of(double());
   return y;
-}
-
-/// x's shape with axes reduced.
-inline Shape reduced_shape(const Shape& x, const Shape& axes, bool keepdim) {
-  Shape out = x;
-  for (int i = axes.rank() - 1; i >= 0; --i) {
-    const int axis = static_cast<int>(axes[i]);
-    keepdim ? out[axis] = 1 : (out.erase(axis), 0);
-  }
-  return out;
 }
 
 /// A function of rows along the last axis, or of the last axes reduced; undefined where they are not the last ones.
