@@ -1,9 +1,10 @@
-// Convolutions of small nets, one thread: forward, the gradient of the input and that of the weights, as shares of the
-// machine's peak. bench/compare/torch_convolution.py times the same jobs with PyTorch.
-#include <cstdio>
+// Convolutions for bench/compare/convolutions.py. Answers lines "pass x channels kernel stride before after dilation
+// groups seconds", as in "forward 8x3x32x32 16 3x3 1 1 1 1 1 0.02", with microseconds; pass is forward, input or
+// weights (the gradients of these), or peak: then with GFLOP/s.
+#include <charconv>
+#include <iostream>
 #include <string>
 
-#include "ferrite/tensor/instruction_set.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/ops/detail/convolution_records.h"
 #include "machine.h"
@@ -15,82 +16,64 @@ using ferrite::Shape;
 using ferrite::Tensor;
 using ferrite::detail::ConvolutionAttrs;
 
-struct Job {
-  const char* name;
-  Shape x;                ///< [N, C, ...]
-  std::int64_t channels;  ///< of the result
-  Shape kernel, stride, before, after, dilation;
-  std::int64_t groups = 1;
-};
-
-const Job kJobs[] = {
-    {"3x3, 3 to 16, 32 x 32", {8, 3, 32, 32}, 16, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {"3x3, 16 to 16, 32 x 32", {8, 16, 32, 32}, 16, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {"3x3, 32 to 32, 16 x 16", {8, 32, 16, 16}, 32, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {"3x3, 64 to 64, 14 x 14", {8, 64, 14, 14}, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {"3x3, 64 to 64, 7 x 7", {8, 64, 7, 7}, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {"3x3 / 2, 32 to 64, 28 x 28", {8, 32, 28, 28}, 64, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
-    {"1x1, 64 to 64, 28 x 28", {4, 64, 28, 28}, 64, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {1, 1}},
-    {"5x5, 1 to 6, 28 x 28", {32, 1, 28, 28}, 6, {5, 5}, {1, 1}, {2, 2}, {2, 2}, {1, 1}},
-    {"causal 3 x 8, 16 to 16, 2048", {1, 16, 2048}, 16, {3}, {1}, {16}, {0}, {8}},
-    {"causal 3, 32 to 32, 1024", {4, 32, 1024}, 32, {3}, {1}, {2}, {0}, {1}},
-    {"9, 64 to 64, 256", {8, 64, 256}, 64, {9}, {1}, {4}, {4}, {1}},
-    {"16 / 4, 1 to 32, 8192", {2, 1, 8192}, 32, {16}, {4}, {6}, {6}, {1}},
-    {"depthwise 3x3, 64, 32 x 32", {8, 64, 32, 32}, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 64},
-    {"depthwise 3x3, 128, 14 x 14", {8, 128, 14, 14}, 128, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 128},
-    {"depthwise 3x3 / 2, 64, 28 x 28", {8, 64, 28, 28}, 64, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 64},
-    {"depthwise causal 4, 64, 1024", {4, 64, 1024}, 64, {4}, {1}, {3}, {0}, {1}, 64},
-};
-
-/// Forward, gradient of the input, gradient of the weights.
-using Times = std::vector<std::function<void()>>;
-
-struct Operands {
-  Tensor x, w, y;
-  ConvolutionAttrs forward, back, weights;
-  explicit Operands(const Job& j) {
-    Shape size, out{j.x[0], j.channels}, kernel{j.channels, j.x[1] / j.groups}, space;
-    for (int i = 0; i < j.kernel.rank(); ++i) {
-      size.push_back((j.x[i + 2] + j.before[i] + j.after[i] - j.dilation[i] * (j.kernel[i] - 1) - 1) / j.stride[i] + 1);
-      out.push_back(size[i]);
-      kernel.push_back(j.kernel[i]);
-      space.push_back(j.x[i + 2]);
-    }
-    x = ferrite::uniform(j.x, {1, 1, 1}, -1, 1);
-    w = ferrite::uniform(kernel, {1, 2, 1}, -1, 1);
-    y = ferrite::uniform(out, {1, 3, 1}, -1, 1);
-    forward = {j.stride, j.before, j.dilation, size, j.groups};
-    back = weights = forward;
-    back.size = space;
-    weights.size = j.kernel;
+/// "8x3x32x32".
+Shape shape_of(const std::string& text) {
+  Shape s;
+  std::int64_t n = 0;
+  for (const char* at = text.data(); at < text.data() + text.size(); ++at) {
+    at = std::from_chars(at, text.data() + text.size(), n).ptr;
+    s.push_back(n);
   }
+  return s;
+}
+
+struct Job {
+  std::string pass;
+  Shape x, kernel;
+  std::int64_t channels = 0, stride = 0, before = 0, after = 0, dilation = 0, groups = 0;
 };
 
-void add_ours(const Operands& o, Times& runs) {
-  runs.emplace_back([&o] { bench::keep(convolution(o.x, o.w, {}, o.forward)); });
-  runs.emplace_back([&o] { bench::keep(convolution_transposed(o.y, o.w, {}, o.back)); });
-  runs.emplace_back([&o] { bench::keep(convolution_weights(o.x, o.y, o.weights)); });
+std::istream& operator>>(std::istream& from, Job& j) {
+  std::string x, kernel;
+  from >> j.pass >> x >> j.channels >> kernel >> j.stride >> j.before >> j.after >> j.dilation >> j.groups;
+  j.x = shape_of(x);
+  j.kernel = shape_of(kernel);
+  return from;
+}
+
+std::function<void()> call_of(const Job& j) {
+  const int axes = j.kernel.rank();
+  Shape out{j.x[0], j.channels}, weight{j.channels, j.x[1] / j.groups}, size, space;
+  for (int i = 0; i < axes; ++i) {
+    size.push_back((j.x[i + 2] + j.before + j.after - j.dilation * (j.kernel[i] - 1) - 1) / j.stride + 1);
+    out.push_back(size[i]);
+    weight.push_back(j.kernel[i]);
+    space.push_back(j.x[i + 2]);
+  }
+  const auto each = [&](std::int64_t n) { return Shape::filled(axes, n); };
+  const ConvolutionAttrs attrs{each(j.stride), each(j.before), each(j.dilation),
+                               j.pass == "forward" ? size
+                               : j.pass == "input" ? space
+                                                   : j.kernel,
+                               j.groups};
+  const Tensor x = ferrite::uniform(j.x, {1, 1, 1}, -1, 1), w = ferrite::uniform(weight, {1, 2, 1}, -1, 1),
+               y = ferrite::uniform(out, {1, 3, 1}, -1, 1);
+  if (j.pass == "forward") return [=] { bench::keep(convolution(x, w, {}, attrs)); };
+  if (j.pass == "input") return [=] { bench::keep(convolution_transposed(y, w, {}, attrs)); };
+  return [=] { bench::keep(convolution_weights(x, y, attrs)); };
 }
 
 }  // namespace
 
-/// Without an argument: all jobs. Else those whose name contains it.
-int main(int argc, char** argv) {
-  const double peak = bench::peak_flops();
-  std::printf("kernels for %s, peak %.1f GFLOP/s; forward, input, weights: microseconds, share of the peak\n",
-              std::string(ferrite::instruction_set()).c_str(), peak * 1e-9);
-  for (const Job& j : kJobs) {
-    if (argc > 1 && std::string(j.name).find(argv[1]) == std::string::npos) continue;
-    const Operands o(j);
-    Times runs;
-    add_ours(o, runs);
-    const std::vector<double> t = bench::interleaved(runs, 11, 1e-3);
-    const double flops = 2.0 * static_cast<double>(o.y.numel() * o.w.numel() / o.w.shape()[0]);
-    std::printf("%-31s", j.name);
-    for (std::size_t i = 0; i < 3; ++i) {
-      std::printf(" |%8.1f %4.0f%%", t[i] * 1e6, 100 * flops / t[i] / peak);
+int main() {
+  std::cout << "ours" << std::endl;
+  Job job;
+  double seconds = 0;
+  while (std::cin >> job >> seconds) {
+    if (job.pass == "peak") {
+      std::cout << bench::peak_flops() * 1e-9 << std::endl;
+    } else {
+      std::cout << 1e6 * bench::interleaved_for({call_of(job)}, seconds)[0] << std::endl;
     }
-    std::puts("");
-    std::fflush(stdout);
   }
 }

@@ -223,6 +223,11 @@ def catalogue(options):
                   "--out", RESULTS / "catalogue.json").strip("\n")
 
 
+def convolutions(options):
+    return output(sys.executable, ROOT / "bench" / "compare" / "convolutions.py", "--build", options.build,
+                  "--out", RESULTS / "convolutions.json").strip("\n")
+
+
 def pointwise(options):
     """The functions of elements beside PyTorch: as measured now, by the Python that has it."""
     path, program_of = RESULTS / "pointwise.json", ROOT / "bench" / "compare" / "torch_pointwise.py"
@@ -249,6 +254,7 @@ SECTIONS = {
     "threads": lambda o: fenced(program(o, "bench_threads")),
     "adam": lambda o: fenced(program(o, "bench_adam")),
     "catalogue": catalogue,
+    "convolutions": convolutions,
     "pointwise": pointwise,
     "ops": lambda o: fenced(program(o, "bench_ops")),
     "machine": machine,

@@ -102,8 +102,8 @@ struct ParseOptions {
   std::span<const Tensor> constants{};
   /// The variable of a name; where there is none, a new variable of zeros is made.
   std::function<Variable(std::string_view name)> variable{};
-  /// Operations besides those of tensors: of layers (`nn::operations()`), `composites()`, whose constants are believed,
-  /// and those that a program wrote (tensor/define.h).
+  /// Operations besides those of tensors: of layers (`nn::operations()`), all `composites()`, whose constants are
+  /// believed, and those that a program wrote (tensor/define.h).
   std::span<const Primitive* const> operations{};
 };
 

@@ -1,4 +1,4 @@
-/// Composites as single applications: for recorders that ask for them as a whole.
+/// Composites as single applications: for recorders that ask for them as a whole, and those with gradients.
 #include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/variable.h"
@@ -38,9 +38,22 @@ Specs infer_composite(const Primitive& op, Inputs in, const Attrs& attrs) {
 
 Tensors record_composite(const Primitive& op, Inputs in, const Attrs& attrs) {
   Tensors out;
-  for (const Spec& s : infer_composite(op, in, attrs)) out.push_back(Tensor::abstract(s));
+  if (frame().tracing) {
+    for (const Spec& s : infer_composite(op, in, attrs)) out.push_back(Tensor::abstract(s));
+  } else {
+    const Scope scope = frame().scope;
+    const NewFrame hidden;
+    const Scoped scoped(scope);
+    out = op.unrecorded(in, attrs);
+  }
   for (Recorder* r : frame().recorders) r->record(op, attrs, in, {out.data(), out.size()});
   return out;
+}
+
+Tensors apply_composite(const Primitive& op, Inputs in, const Attrs& attrs) {
+  const Frame& f = frame();
+  if (f.recorders.empty()) return op.unrecorded(in, attrs);
+  return is_recorded_whole(f, op) ? record_composite(op, in, attrs) : op.reference(in, attrs);
 }
 
 }  // namespace ferrite::detail

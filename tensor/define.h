@@ -210,9 +210,11 @@ inline constexpr Primitive structured = {.name = Op::name,
 // ---- composites ----------------------------------------------------------------------------------------
 
 /// A function that is composed of operations, `parts`, which give it its gradient, its kernels and its exports. Its
-/// record holds facts: what it gives, an oracle of plain loops, samples. It may have a kernel of its own, `at_once`,
-/// for where nothing records or watches its parts: the same bits, or an undefined tensor for operands that it does not
-/// take.
+/// record holds facts: what it gives, an oracle of plain loops, samples. It may have
+/// - a kernel of its own, `at_once`, for where nothing records or watches its parts: the same bits, or an undefined
+///   tensor for operands that it does not take;
+/// - a gradient of its own, `vjp` with `reads`, which differs from that of the parts in the last bits. Then everyone
+///   records it as one application, and plans take it apart; `vjp` is made of operations and composites.
 template <class Op>
 concept CompositeOp = AttrStruct<AttributesOf<Op>> &&
     requires(Inputs in, const AttributesOf<Op>& a, std::span<const Dense> dense, std::span<Dense> result) {
@@ -235,38 +237,67 @@ Tensors composite_reference(Inputs in, const Attrs& attrs) {
   return out;
 }
 
-/// What the parts of a composite do is not known from outside: it runs in any case.
+/// What a composite gives where nothing records it.
+template <CompositeOp Op>
+auto unrecorded(Inputs in, const AttributesOf<Op>& attrs) {
+  if constexpr (requires { Op::at_once(in, attrs); }) {
+    if (!profiling())
+      if (Tensor y = Op::at_once(in, attrs); y.defined()) return y;
+  }
+  return Op::parts(in, attrs);
+}
+template <CompositeOp Op>
+Tensors unrecorded_all(Inputs in, const Attrs& attrs) {
+  const auto& a = attrs.as<AttributesOf<Op>>(Op::name);
+  if constexpr (std::same_as<decltype(Op::parts(in, a)), Tensor>) {
+    return {unrecorded<Op>(in, a)};
+  } else {
+    return unrecorded<Op>(in, a);
+  }
+}
+
+/// What the parts of a composite do is not known from outside: it runs in any case, unless it has a gradient of its own
+/// and with that is a mere function.
 template <class Op>
 Effects composite_effects(std::span<const Spec>, const Attrs&) {
-  return {.throws = true, .allocates = true};
+  return {.throws = vjp_of<Op>() == nullptr, .allocates = true};
+}
+template <class Op>
+constexpr Reads composite_reads() {
+  if constexpr (requires { Op::reads; }) {
+    return Op::reads;
+  } else {
+    return {};
+  }
 }
 
 template <CompositeOp Op>
 inline constexpr Primitive composite = {.name = Op::name,
                                         .summary = Op::summary,
                                         .infer = infer_composite,
+                                        .vjp = vjp_of<Op>(),
+                                        .reads = composite_reads<Op>(),
                                         .onnx = Op::onnx,
                                         .oracle = Recorded<Op>::oracle,
                                         .samples = samples_of<Op>,
                                         .reference = composite_reference<Op>,
+                                        .unrecorded = unrecorded_all<Op>,
                                         .effects = composite_effects<Op>,
                                         .takes_storage_types = true,  // its parts decide
                                         .attributes = &attr_fields<AttributesOf<Op>>};
 
-/// A composite's result, or results: those of its parts, or one application where all who listen ask for that.
+/// A composite's result, or results: those of its parts, or of one application where it is recorded as one.
 template <CompositeOp Op>
 auto composed(Inputs in, const AttributesOf<Op>& attrs = {}) {
-  using Result = decltype(Op::parts(in, attrs));
-  if (frame().keeps_composites) [[unlikely]] {
-    if constexpr (std::same_as<Result, Tensor>) {
-      return record_composite(composite<Op>, in, attrs)[0];
+  const Frame& f = frame();
+  if (f.recorders.empty()) return unrecorded<Op>(in, attrs);
+  if (is_recorded_whole(f, composite<Op>)) {
+    Tensors out = record_composite(composite<Op>, in, attrs);
+    if constexpr (std::same_as<decltype(Op::parts(in, attrs)), Tensor>) {
+      return std::move(out[0]);
     } else {
-      return record_composite(composite<Op>, in, attrs);
+      return out;
     }
-  }
-  if constexpr (requires { Op::at_once(in, attrs); }) {
-    if (frame().recorders.empty() && !profiling())
-      if (Tensor y = Op::at_once(in, attrs); y.defined()) return y;
   }
   return Op::parts(in, attrs);
 }

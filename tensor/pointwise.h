@@ -5,6 +5,7 @@
 
 #include "ferrite/tensor/operand.h"
 #include "ferrite/tensor/primitive.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite::detail {
 
@@ -20,8 +21,14 @@ Tensors with_literals(std::size_t arity, Inputs in, const Attrs& attrs);
 
 /// Types of a composite's results, by running its parts on types alone.
 Specs infer_composite(const Primitive& op, Inputs in, const Attrs& attrs);
-/// Records an application of a composite as one. What listens records it so and computes nothing.
+/// Whether those who listen record a composite as one application: all of them want that, or it has a gradient.
+inline bool is_recorded_whole(const Frame& f, const Primitive& op) {
+  return !f.recorders.empty() && (f.keeps_composites || op.differentiable());
+}
+/// Records an application of a composite as one. Nothing is computed while that is only traced.
 Tensors record_composite(const Primitive& op, Inputs in, const Attrs& attrs);
+/// A composite by its record: one application, or its parts, as those who listen want it.
+Tensors apply_composite(const Primitive& op, Inputs in, const Attrs& attrs);
 
 /// Throws DtypeError for a float literal with integers, ValueError for an integer that i32 cannot hold.
 void check_literal(std::string_view where, Scalar literal, Dtype dtype);

@@ -238,6 +238,8 @@ struct Primitive {
   /// The same in other operations, where there is such a composition: an exporter's fallback; tests compare the bits.
   /// Of a composite it is all there is: recorders see these operations, unless one asks for it as a whole.
   Tensors (*reference)(Inputs, const Attrs&) = nullptr;
+  /// Composites: the results where nothing records, by a kernel of its own where there is one.
+  Tensors (*unrecorded)(Inputs, const Attrs&) = nullptr;
   /// Of an application to operands of these types. Null: none. What a body does is no part of it (`attrs.body`).
   Effects (*effects)(std::span<const Spec> in, const Attrs&) = nullptr;
   /// Multiply-adds of an application to operands of these types. Null: none.

@@ -2,6 +2,7 @@
 #include "ferrite/compile/graph/rewrite.h"
 
 #include "ferrite/tensor/attributes.h"
+#include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite {
@@ -145,7 +146,7 @@ Tensors replay(const Graph& graph, std::span<const Tensor> inputs) {
     const Inputs operands{in.data(), in.size()};
     scope.enter(n.scope.or_else(scope.before()));
     Tensors out = detail::in_layer(n.scope, [&] {
-      return n.op->is_composite() ? n.op->reference(operands, n.attrs) : n.op->apply(operands, n.attrs);
+      return n.op->is_composite() ? detail::apply_composite(*n.op, operands, n.attrs) : n.op->apply(operands, n.attrs);
     });
     for (std::size_t i = 0; i < out.size(); ++i) values[n.out[i]] = std::move(out[i]);
   }

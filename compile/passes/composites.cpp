@@ -10,10 +10,8 @@ namespace {
 
 bool is_composite(const Graph::Node& n) { return n.op->is_composite(); }
 
-}  // namespace
-
-void expand_composites(Graph& g) {
-  if (std::none_of(g.nodes.begin(), g.nodes.end(), is_composite)) return;
+/// One level: composites are made of composites.
+void expand_once(Graph& g) {
   detail::Substitution to(g.values.size());
   detail::rewrite_nodes(g, to, [&](Graph::Node& n) {
     if (!is_composite(n)) return g.nodes.push_back(std::move(n));
@@ -23,6 +21,12 @@ void expand_composites(Graph& g) {
     const std::vector<ValueId> out = detail::splice(g, parts, {n.in.data(), n.in.size()}, n.scope);
     for (std::size_t k = 0; k < n.out.size(); ++k) to.replace(n.out[k], out[k]);
   });
+}
+
+}  // namespace
+
+void expand_composites(Graph& g) {
+  while (std::any_of(g.nodes.begin(), g.nodes.end(), is_composite)) expand_once(g);
 }
 
 }  // namespace ferrite::passes

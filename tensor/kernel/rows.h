@@ -20,6 +20,10 @@ struct RowKernelsOf {
   /// One result for each row.
   void (*logsumexp)(const T* x, T* y, const DenseRows& rows);
   void (*layer_norm)(const T* x, T* y, T epsilon, const DenseRows& rows);
+  /// What a cotangent g becomes behind y = softmax(x), y = log_softmax(x), layer_norm(x).
+  void (*softmax_grad)(const T* g, const T* y, T* to, const DenseRows& rows);
+  void (*log_softmax_grad)(const T* g, const T* y, T* to, const DenseRows& rows);
+  void (*layer_norm_grad)(const T* g, const T* x, T* to, T epsilon, const DenseRows& rows);
   /// The sum of the squares of the distances from the mean, divided by `divisor`: one result for each row.
   void (*var)(const T* x, T* y, T divisor, const DenseRows& rows);
   /// The sums of squares, of absolute values, and the largest absolute value.

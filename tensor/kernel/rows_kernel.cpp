@@ -17,6 +17,19 @@ template <class T, class F>
   std::copy_n(x + i, n - i, last);
   put(to + i, f(Packet<T>::load(last)), n - i);
 }
+/// to[i] = f(a[i], b[i]) in the same way.
+template <class T, class F>
+[[gnu::always_inline]] inline void map(const T* a, const T* b, T* to, std::int64_t n, const F& f) {
+  using P = Packet<T>;
+  constexpr std::int64_t W = kLanes<T>;
+  std::int64_t i = 0;
+  for (; i + W <= n; i += W) f(P::load(a + i), P::load(b + i)).store(to + i);
+  if (i == n) return;
+  alignas(64) T last_a[static_cast<std::size_t>(W)] = {}, last_b[static_cast<std::size_t>(W)] = {};
+  std::copy_n(a + i, n - i, last_a);
+  std::copy_n(b + i, n - i, last_b);
+  put(to + i, f(P::load(last_a), P::load(last_b)), n - i);
+}
 /// f of one number.
 template <class T, class F>
 [[gnu::always_inline]] inline T one(T x, const F& f) {
@@ -31,6 +44,16 @@ template <class T, class F>
   alignas(64) T terms[static_cast<std::size_t>(kBlock)];
   return reduce_blocks<SumOf, T>(n, [&](std::int64_t b) {
     map(x + b, terms, std::min(kBlock, n - b), f);
+    return terms;
+  });
+}
+
+/// The sum of f(a, b).
+template <class T, class F>
+[[gnu::always_inline]] inline T sum_of(const T* a, const T* b, std::int64_t n, const F& f) {
+  alignas(64) T terms[static_cast<std::size_t>(kBlock)];
+  return reduce_blocks<SumOf, T>(n, [&](std::int64_t k) {
+    map(a + k, b + k, terms, std::min(kBlock, n - k), f);
     return terms;
   });
 }
@@ -118,13 +141,48 @@ T mean(const T* x, std::int64_t n) {
 }
 
 template <class T>
+struct Normaliser {
+  Packet<T> centre, scale;
+
+  Normaliser(const T* x, std::int64_t n, T epsilon) : centre(mean(x, n)), scale(T(0)) {
+    const T squares = sum_of(x, n, [&](Packet<T> v) { return (v - centre) * (v - centre); });
+    scale = Packet<T>(T(1) / std::sqrt(squares / static_cast<T>(n) + epsilon));
+  }
+  [[gnu::always_inline]] Packet<T> operator()(Packet<T> v) const { return (v - centre) * scale; }
+};
+
+template <class T>
 void layer_norm(const T* x, T* y, T epsilon, const DenseRows& rows) {
   const std::int64_t n = rows.n;
-  for (std::int64_t r = 0; r < rows.count; ++r, x += n, y += n) {
-    const Packet<T> centre(mean(x, n));
-    const T squares = sum_of(x, n, [&](Packet<T> v) { return (v - centre) * (v - centre); });
-    const T scale = T(1) / std::sqrt(squares / static_cast<T>(n) + epsilon);
-    map(x, y, n, [&, by = Packet<T>(scale)](Packet<T> v) { return (v - centre) * by; });
+  for (std::int64_t r = 0; r < rows.count; ++r, x += n, y += n) map(x, y, n, Normaliser<T>(x, n, epsilon));
+}
+
+template <class T>
+void softmax_grad(const T* g, const T* y, T* to, const DenseRows& rows) {
+  const std::int64_t n = rows.n;
+  for (std::int64_t r = 0; r < rows.count; ++r, g += n, y += n, to += n) {
+    const Packet<T> total(sum_of(g, y, n, [](Packet<T> c, Packet<T> p) { return c * p; }));
+    map(g, y, to, n, [&](Packet<T> c, Packet<T> p) { return p * (c - total); });
+  }
+}
+
+template <class T>
+void log_softmax_grad(const T* g, const T* y, T* to, const DenseRows& rows) {
+  const std::int64_t n = rows.n;
+  for (std::int64_t r = 0; r < rows.count; ++r, g += n, y += n, to += n) {
+    const Packet<T> total(reduce_run<SumOf>(g, n));
+    map(g, y, to, n, [&](Packet<T> c, Packet<T> l) { return c - exp(l) * total; });
+  }
+}
+
+template <class T>
+void layer_norm_grad(const T* g, const T* x, T* to, T epsilon, const DenseRows& rows) {
+  const std::int64_t n = rows.n;
+  for (std::int64_t r = 0; r < rows.count; ++r, g += n, x += n, to += n) {
+    const Normaliser<T> normal(x, n, epsilon);
+    const T along = sum_of(g, x, n, [&](Packet<T> c, Packet<T> v) { return c * normal(v); });
+    const Packet<T> level(mean(g, n)), slope(along / static_cast<T>(n));
+    map(g, x, to, n, [&](Packet<T> c, Packet<T> v) { return (c - level - normal(v) * slope) * normal.scale; });
   }
 }
 
@@ -153,8 +211,17 @@ void largest(const T* x, T* y, const DenseRows& rows) {
 }
 
 template <class T>
-constexpr RowKernelsOf<T> kOf = {softmax<T>, log_softmax<T>, logsumexp<T>, layer_norm<T>,
-                                 var<T>,     squares<T>,     sizes<T>,     largest<T>};
+constexpr RowKernelsOf<T> kOf = {.softmax = softmax<T>,
+                                 .log_softmax = log_softmax<T>,
+                                 .logsumexp = logsumexp<T>,
+                                 .layer_norm = layer_norm<T>,
+                                 .softmax_grad = softmax_grad<T>,
+                                 .log_softmax_grad = log_softmax_grad<T>,
+                                 .layer_norm_grad = layer_norm_grad<T>,
+                                 .var = var<T>,
+                                 .squares = squares<T>,
+                                 .sizes = sizes<T>,
+                                 .largest = largest<T>};
 
 }  // namespace
 

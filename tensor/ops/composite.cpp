@@ -9,6 +9,8 @@
 #include "ferrite/tensor/ops/detail/at_once.h"
 #include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/ops/detail/groups.h"
+#include "ferrite/tensor/ops/detail/layer_norm.h"
+#include "ferrite/tensor/ops/detail/row_gradients.h"
 
 namespace ferrite {
 namespace detail {
@@ -143,9 +145,11 @@ struct LogSumExp {
 struct Softmax {
   using Attributes = AxisAttrs;
   static constexpr auto name = "softmax", onnx = "Softmax";
+  static constexpr Reads reads = reads_outputs;
   static constexpr auto summary = "e^x / sum of e^x along an axis, without overflow";
 
   static Tensor parts(Inputs in, const Attributes& a) {
+    check_axis(name, a.axis, in[0].rank());
     if (in[0].numel() == 0) return in[0];
     const Tensor e = exp(in[0] - shift(in[0], {a.axis}));
     return e / sum(e, {a.axis}, true);
@@ -153,6 +157,7 @@ struct Softmax {
   static Tensor at_once(Inputs in, const Attributes& a) {
     return along_last(in[0], a.axis, [](const auto& k, auto... run) { k.softmax(run...); });
   }
+  static Tensors vjp(const Vjp& v, const Attributes& a) { return {softmax_grad(v.grad(), v.out(0), a.axis)}; }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
       const double all = logsumexp_of(v);
@@ -183,9 +188,11 @@ struct Softmin {
 struct LogSoftmax {
   using Attributes = AxisAttrs;
   static constexpr auto name = "log_softmax", onnx = "LogSoftmax";
+  static constexpr Reads reads = reads_outputs;
   static constexpr auto summary = "x - ln of the sum of e^x along an axis, without overflow";
 
   static Tensor parts(Inputs in, const Attributes& a) {
+    check_axis(name, a.axis, in[0].rank());
     if (in[0].numel() == 0) return in[0];
     const Tensor centred = in[0] - shift(in[0], {a.axis});
     return centred - log(sum(exp(centred), {a.axis}, true));
@@ -193,6 +200,7 @@ struct LogSoftmax {
   static Tensor at_once(Inputs in, const Attributes& a) {
     return along_last(in[0], a.axis, [](const auto& k, auto... run) { k.log_softmax(run...); });
   }
+  static Tensors vjp(const Vjp& v, const Attributes& a) { return {log_softmax_grad(v.grad(), v.out(0), a.axis)}; }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
       const double all = logsumexp_of(v);
@@ -202,26 +210,22 @@ struct LogSoftmax {
   static std::vector<Sample> samples() { return normalised(); }
 };
 
-struct LayerNormAttrs {
-  int axes = 1;
-  double epsilon = 1e-5;
-  static constexpr auto fields =
-      std::tuple(attr("axes", &LayerNormAttrs::axes), attr("epsilon", &LayerNormAttrs::epsilon));
-};
+void check_layer_norm(const Tensor& x, const LayerNormAttrs& a) {
+  if (a.axes < 1 || a.axes > x.rank())
+    throw_shape("layer_norm", std::to_string(a.axes) + " axes of a tensor of rank " + std::to_string(x.rank()));
+  check_not_negative("layer_norm: epsilon", {a.epsilon});
+}
 
 struct LayerNorm {
   using Attributes = LayerNormAttrs;
   static constexpr auto name = "layer_norm", onnx = "LayerNormalization";
+  static constexpr Reads reads = reads_inputs;
   static constexpr auto summary = "(x - mean) / sqrt(variance + epsilon) over the last axes, the variance uncorrected";
 
-  static Shape last(int rank, int axes) {
-    Shape over;
-    for (int i = rank - axes; i < rank; ++i) over.push_back(i);
-    return over;
-  }
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor& x = in[0];
-    const Shape over = last(x.rank(), a.axes);
+    check_layer_norm(x, a);
+    const Shape over = last_axes(x.rank(), a.axes);
     const Tensor centred = x - mean(x, over, true);
     return centred * rsqrt(mean(square(centred), over, true) + a.epsilon);
   }
@@ -232,8 +236,11 @@ struct LayerNorm {
       k.layer_norm(x, y, static_cast<T>(a.epsilon), r);
     });
   }
+  static Tensors vjp(const Vjp& v, const Attributes& a) {
+    return {layer_norm_grad(v.grad(), v.in(0), a.axes, a.epsilon)};
+  }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    map_groups(in[0], last(in[0].shape.rank(), a.axes), out[0], [&](std::vector<double>& v) {
+    map_groups(in[0], last_axes(in[0].shape.rank(), a.axes), out[0], [&](std::vector<double>& v) {
       const double centre = mean_of(v), spread = spread_of(v) / static_cast<double>(v.size());
       for (double& x : v) x = (x - centre) / std::sqrt(spread + a.epsilon);
     });
@@ -312,10 +319,9 @@ Tensor log_softmax(const Tensor& x, std::int64_t axis) {
 
 Tensor layer_norm(const Tensor& x, int axes, double epsilon) {
   detail::check_float(x, "layer_norm");
-  if (axes < 1 || axes > x.rank())
-    detail::throw_shape("layer_norm", std::to_string(axes) + " axes of a tensor of rank " + std::to_string(x.rank()));
-  detail::check_not_negative("layer_norm: epsilon", {epsilon});
-  return composed<detail::LayerNorm>({{&x}}, {axes, epsilon});
+  const detail::LayerNormAttrs attrs{axes, epsilon};
+  detail::check_layer_norm(x, attrs);
+  return composed<detail::LayerNorm>({{&x}}, attrs);
 }
 
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {

@@ -6,6 +6,7 @@
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/ops/detail/groups.h"
+#include "ferrite/tensor/ops/detail/layer_norm.h"
 
 namespace ferrite {
 namespace detail {
@@ -95,12 +96,6 @@ struct RmsAttrs {
   double epsilon = 1e-5;
   static constexpr auto fields = std::tuple(attr("axes", &RmsAttrs::axes), attr("epsilon", &RmsAttrs::epsilon));
 };
-
-Shape last_axes(int rank, int axes) {
-  Shape over;
-  for (int i = rank - axes; i < rank; ++i) over.push_back(i);
-  return over;
-}
 
 struct RmsNorm {
   using Attributes = RmsAttrs;

@@ -89,6 +89,7 @@ Family composite_rounding_family();
 Family composite_special_family();
 Family composite_attention_family();
 Family composite_family();
+Family row_gradient_family();
 Family count_family();
 Family diagonal_family();
 Family einsum_family();

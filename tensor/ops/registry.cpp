@@ -26,6 +26,7 @@ std::span<const Primitive* const> primitives() {
 
 std::span<const Primitive* const> composites() {
   static const std::vector<const Primitive*> all = detail::joined({detail::composite_family(),
+                                                                   detail::row_gradient_family(),
                                                                    detail::composite_shape_family(),
                                                                    detail::composite_value_family(),
                                                                    detail::composite_padding_family(),

@@ -10,6 +10,7 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/oracle.h"
+#include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/primitive.h"
 
 namespace conformance {
@@ -27,7 +28,7 @@ using ferrite::detail::Sample;
 /// Applies an operation to tensors.
 inline Tensors apply(const Primitive& op, const Tensors& in, const Attrs& attrs = {}) {
   const ferrite::OperandList operands(in);
-  return op.is_composite() ? op.reference(operands, attrs) : op.apply(operands, attrs);
+  return op.is_composite() ? ferrite::detail::apply_composite(op, operands, attrs) : op.apply(operands, attrs);
 }
 
 /// A tensor of any dtype from doubles.

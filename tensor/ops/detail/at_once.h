@@ -16,6 +16,10 @@ inline std::optional<DenseRows> dense_rows(const Tensor& x, int axes) {
   for (int i = 0; i < x.rank(); ++i) (i < x.rank() - axes ? rows.count : rows.n) *= x.shape()[i];
   return rows;
 }
+/// The same of two operands of one shape.
+inline std::optional<DenseRows> dense_rows(const Tensor& a, const Tensor& b, int axes) {
+  return dense_rows(b, axes) && a.shape() == b.shape() ? dense_rows(a, axes) : std::nullopt;
+}
 /// The same of the axes that a reduction names, where these are the last ones.
 inline std::optional<DenseRows> dense_rows(const Tensor& x, const Shape& axes) {
   for (int i = 0; i < axes.rank(); ++i)
@@ -23,21 +27,35 @@ inline std::optional<DenseRows> dense_rows(const Tensor& x, const Shape& axes) {
   return axes.rank() == 0 ? std::optional<DenseRows>() : dense_rows(x, axes.rank());
 }
 
-/// run(kernels, x, y, rows) for all rows, shared among threads; y has `each` elements for each row.
+/// each(kernels, to, at, rows) for all rows, shared among threads: operands begin at `at`; the result has equally many
+/// elements for each row.
 template <class F>
-Tensor by_rows(const Tensor& x, const DenseRows& all, const Shape& shape, F&& run) {
-  Tensor y = Tensor::empty({shape, x.dtype()});
+Tensor shared_rows(const Spec& result, const DenseRows& all, F&& each) {
+  Tensor y = Tensor::empty(result);
   const auto of = [&]<class T>(T) {
     const RowKernelsOf<T>& kernels = rows_in_use.get().of<T>();
-    const std::int64_t each = y.numel() / all.count;
-    const T* const from = x.data<T>();
+    const std::int64_t results = y.numel() / all.count;
     T* const to = Writer::data<T>(y);
     in_shares(all.count, all.n, [&](std::int64_t first, std::int64_t count) {
-      run(kernels, from + first * all.n, to + first * each, DenseRows{count, all.n});
+      each(kernels, to + first * results, first * all.n, DenseRows{count, all.n});
     });
   };
-  x.dtype() == Dtype::f32 ? of(float()) : of(double());
+  result.dtype == Dtype::f32 ? of(float()) : of(double());
   return y;
+}
+/// run(kernels, x, y, rows) of a tensor.
+template <class F>
+Tensor by_rows(const Tensor& x, const DenseRows& all, const Shape& shape, F&& run) {
+  return shared_rows({shape, x.dtype()}, all, [&]<class T>(const auto& k, T* to, std::int64_t at, const DenseRows& r) {
+    run(k, x.data<T>() + at, to, r);
+  });
+}
+/// run(kernels, a, b, y, rows) of two tensors of one type.
+template <class F>
+Tensor by_rows(const Tensor& a, const Tensor& b, const DenseRows& all, F&& run) {
+  return shared_rows(a.spec(), all, [&]<class T>(const auto& k, T* to, std::int64_t at, const DenseRows& r) {
+    run(k, a.data<T>() + at, b.data<T>() + at, to, r);
+  });
 }
 
 /// A function of rows along the last axis, or of the last axes reduced; undefined where they are not the last ones.
