@@ -82,6 +82,37 @@ struct WeightDots {
   std::int64_t totals_row;
 };
 
+/// One plane of a depthwise convolution with K rows and columns of taps: out [height, width], rows `out_row` apart. The
+/// first row of results meets rows 0 .. K - 1 of the image, `image_row` apart, with the rows of taps in
+/// ascending order, of which tap c reads column columns[c] on. Both steps may be negative. The image is read up to a
+/// packet past the last element that counts.
+template <class T>
+struct PlaneProduct {
+  const T* weights;  ///< [K, K]
+  const T* image;
+  std::int64_t image_row;
+  const std::int64_t* columns;
+  std::int64_t height, width;
+  const T* bias;  ///< one, or null
+  T* out;
+  std::int64_t out_row;
+};
+/// totals [K, K] += the sums over a plane of g [height, width] times what the taps read of the image; lanes along rows
+/// of g, each one chain, which has at most 256 packets; then the lanes in ascending order. As WeightDots.
+template <class T>
+struct PlaneDots {
+  const T* image;
+  std::int64_t image_row;
+  const std::int64_t* columns;
+  std::int64_t height, width;
+  const T* g;
+  T* totals;
+};
+/// The kernels of planes take kernels of 3 x 3 and 5 x 5.
+constexpr bool is_plane_kernel(std::int64_t rows, std::int64_t columns) {
+  return rows == columns && (rows == 3 || rows == 5);
+}
+
 /// What a level (level.h) has for a dtype.
 template <class T>
 struct ConvolutionKernelsOf {
@@ -94,6 +125,9 @@ struct ConvolutionKernelsOf {
   void (*transpose)(const T* g, std::int64_t row, std::int64_t rows, std::int64_t count, T* to, std::int64_t columns);
   void (*weights)(const WeightProduct<T>& p);
   void (*dots)(const WeightDots<T>& p);
+  /// For kernels with so many rows and columns, which `is_plane_kernel` tells.
+  void (*plane)(std::int64_t taps, const PlaneProduct<T>& p);
+  void (*plane_dots)(std::int64_t taps, const PlaneDots<T>& p);
 };
 struct ConvolutionKernels {
   ConvolutionKernelsOf<float> f32;

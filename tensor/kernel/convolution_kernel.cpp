@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ferrite/tensor/kernel/convolution_planes.h"
 #include "ferrite/tensor/kernel/tile.h"
-#include "ferrite/tensor/kernel/transpose.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
@@ -73,24 +73,31 @@ template <class T>
 /// The elements of an image that the operand has; the others are zero before.
 template <class T>
 void place(const T* channel, const ImageAxes& axes, T* to) {
-  const ImageAxis &d = axes.axis[0], &h = axes.axis[1], &w = axes.axis[2];
+  const ImageAxis d = axes.axis[0], h = axes.axis[1], w = axes.axis[2];
   const Inside depth(d), height(h), width(w);
-  const std::int64_t n = width.last - width.first;
-  const std::int64_t row = w.count, plane = h.count * row;
+  const std::int64_t n = width.last - width.first, rows = height.last - height.first;
   if (n == 0) return;
-  for (std::int64_t i = depth.first; i < depth.last; ++i)
-    for (std::int64_t j = height.first; j < height.last; ++j) {
-      const T* const from = channel + ((i * d.stride + d.shift) * h.extent + j * h.stride + h.shift) * w.extent +
-                            width.first * w.stride + w.shift;
-      T* const inner = to + i * plane + j * row + width.first;
-      if (w.stride == 1) {
-        copy_row(from, n, inner);
-      } else if (w.stride == 2) {
-        copy_every_second(from, n, inner);
-      } else {
-        for (std::int64_t k = 0; k < n; ++k) inner[k] = from[k * w.stride];
-      }
+  const std::int64_t from_step = h.stride * w.extent, to_step = w.count;
+  const auto each_row = [&](const T* from, T* inner, const auto& copy) __attribute__((always_inline)) {
+    for (std::int64_t j = 0; j < rows; ++j, from += from_step, inner += to_step) copy(from, inner);
+  };
+  for (std::int64_t i = depth.first; i < depth.last; ++i) {
+    const T* const from = channel +
+                          ((i * d.stride + d.shift) * h.extent + height.first * h.stride + h.shift) * w.extent +
+                          width.first * w.stride + w.shift;
+    T* const inner = to + (i * h.count + height.first) * to_step + width.first;
+    if (w.stride == 1 && n <= kLanes<T>) {
+      each_row(from, inner, [n](const T* row, T* at) { put(at, Packet<T>::load(row), n); });
+    } else if (w.stride == 1) {
+      each_row(from, inner, [n](const T* row, T* at) { copy_row(row, n, at); });
+    } else if (w.stride == 2) {
+      each_row(from, inner, [n](const T* row, T* at) { copy_every_second(row, n, at); });
+    } else {
+      each_row(from, inner, [n, step = w.stride](const T* row, T* at) {
+        for (std::int64_t k = 0; k < n; ++k) at[k] = row[k * step];
+      });
     }
+  }
 }
 
 // ---- forward -------------------------------------------------------------------------------------------
@@ -295,12 +302,6 @@ void weights(const WeightProduct<T>& p) {
   });
 }
 
-/// Whether a lane is one of the first n.
-template <class T>
-Mask<T> first_lanes(std::int64_t n) {
-  return Packet<T>(ei::plset<RawPacket<T>>(T(0))) < Packet<T>(static_cast<T>(n));
-}
-
 /// Sums of lanes over rows of positions, flushed into totals where a chain is 256 packets long.
 template <class T, int MR, int NR>
 class Dots {
@@ -390,8 +391,23 @@ void dots(const WeightDots<T>& p) {
 }
 
 template <class T>
-inline constexpr ConvolutionKernelsOf<T> kernels_of = {kLanes<T>,    place<T>,   forward<T>,
-                                                       transpose<T>, weights<T>, dots<T>};
+void plane(std::int64_t taps, const PlaneProduct<T>& p) {
+  taps == 3 ? multiply_plane<T, 3>(p) : multiply_plane<T, 5>(p);
+}
+template <class T>
+void plane_dots(std::int64_t taps, const PlaneDots<T>& p) {
+  taps == 3 ? sum_plane<T, 3>(p) : sum_plane<T, 5>(p);
+}
+
+template <class T>
+inline constexpr ConvolutionKernelsOf<T> kernels_of = {.lanes = kLanes<T>,
+                                                       .place = place<T>,
+                                                       .forward = forward<T>,
+                                                       .transpose = transpose<T>,
+                                                       .weights = weights<T>,
+                                                       .dots = dots<T>,
+                                                       .plane = plane<T>,
+                                                       .plane_dots = plane_dots<T>};
 
 }  // namespace
 

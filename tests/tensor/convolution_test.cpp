@@ -131,6 +131,33 @@ BOOST_AUTO_TEST_CASE(a_channel_alone_has_the_bits_that_it_has_among_others) {
   }
 }
 
+/// Depthwise planes have kernels of their own; two planes in depth, one of which is zero, have not.
+BOOST_AUTO_TEST_CASE(a_plane_has_the_bits_that_it_has_in_a_volume) {
+  const struct {
+    std::int64_t size, height, width, padding, dilation;
+  } cases[] = {{3, 14, 14, 1, 1},  {3, 5, 33, 0, 1},   {3, 3, 3, 0, 1},  {3, 1, 7, 1, 1},  {3, 40, 16, 2, 1},
+               {5, 9, 20, 2, 1},   {5, 5, 64, 0, 1},   {5, 2, 9, 2, 1},  {3, 9, 21, 2, 2}, {3, 2, 1, 1, 1},
+               {3, 140, 18, 1, 1}, {3, 300, 40, 1, 1}, {5, 12, 31, 4, 1}};
+  for (const auto& c : cases) {
+    const std::int64_t channels = 3, images = 2;
+    const Tensor x = some({images, channels, c.height, c.width}, 1), w = some({channels, 1, c.size, c.size}, 2);
+    ConvolutionOptions o{.padding = {c.padding}, .dilation = {1, c.dilation}, .groups = channels};
+    const Gradients plane = gradients(x, w, o);
+    const auto deep = [](const Tensor& t) { return concat({unsqueeze(t, 2), zeros(unsqueeze(t, 2).shape())}, 2); };
+    o.padding = {0, c.padding, c.padding};
+    o.dilation = {1, 1, c.dilation};
+    Tape tape;
+    const Tensor a = tape.watch(deep(x)), b = tape.watch(unsqueeze(w, 2));
+    const Tensor y = conv3d(a, b, {}, o);
+    const Tensors g = tape.grad(y, {a, b}, {}, deep(some(plane.y.shape(), 9)));
+    BOOST_TEST_CONTEXT(c.size << " x " << c.size << " on " << c.height << " x " << c.width) {
+      BOOST_TEST(same_bits(plane.y, select(y, 2, 0)));
+      BOOST_TEST(same_bits(plane.gx, select(g[0], 2, 0)));
+      BOOST_TEST(same_bits(plane.gw, squeeze(g[1], 2)));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(rows_of_any_length_at_stride_2_are_exact) {
   // Small integers, whose sums are exact in both dtypes; doubles are copied one by one.
   for (std::int64_t width = 1; width <= 70; ++width)

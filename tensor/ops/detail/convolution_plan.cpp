@@ -212,6 +212,21 @@ ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes) {
   return plan;
 }
 
+PlanePass plane_of(const WindowGeometry& g, const ConvolutionPlan& plan) {
+  const WindowAxis &d = g.axis[0], &h = g.axis[1], &w = g.axis[2];
+  PlanePass p;
+  // With strides the taps read several images: rows of taps share no row of one.
+  if (d.large * d.small * d.kernel != 1 || h.stride != 1 || w.stride != 1 || h.dilation != 1 || h.small == 0 ||
+      !is_plane_kernel(h.kernel, w.kernel))
+    return p;
+  const std::vector<std::int64_t>& offsets = plan.passes[0].offsets;
+  p.taps = w.kernel;
+  p.first = offsets[0];
+  p.image_row = offsets[static_cast<std::size_t>(p.taps)] - offsets[0];
+  for (std::int64_t c = 0; c < p.taps; ++c) p.columns[c] = offsets[static_cast<std::size_t>(c)] - offsets[0];
+  return p;
+}
+
 std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t channels, std::int64_t channel) {
   std::vector<std::int64_t> all;
   all.reserve(static_cast<std::size_t>(channels) * pass.offsets.size());

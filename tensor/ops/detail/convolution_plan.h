@@ -49,6 +49,15 @@ ConvolutionPlan plan_convolution(const WindowGeometry& g, std::int64_t lanes);
 /// From the small side to the large one, the adjoint: one pass for each phase of the strides.
 ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes);
 
+/// How a pass with one channel on both sides of a group goes through planes.
+struct PlanePass {
+  std::int64_t taps = 0;  ///< rows and columns of them; 0: it does not
+  std::int64_t first = 0, image_row = 0;
+  std::int64_t columns[5] = {};
+};
+/// Of the only pass of a plan.
+PlanePass plane_of(const WindowGeometry& g, const ConvolutionPlan& plan);
+
 /// Offsets [channels * taps] of all terms of a pass.
 std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t channels, std::int64_t channel);
 /// By position of the small side, row-major: its place in the image of a forward plan.

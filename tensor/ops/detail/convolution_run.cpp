@@ -123,6 +123,8 @@ struct Products {
   const T* bias;
   T* to;
   std::int64_t to_channels, to_elements;
+  PlanePass plane;
+  std::int64_t height, width;  ///< of the results
 
   void run(std::int64_t multiply_adds) const {
     const std::int64_t parts = parts_of(N * groups, to_channels / 8, multiply_adds);
@@ -142,6 +144,7 @@ struct Products {
   /// Rows of one part of one image and group.
   void part(std::int64_t image_and_group, std::int64_t part, std::int64_t parts, const T* image) const {
     const std::int64_t group = image_and_group % groups;
+    if (plane.taps != 0) return whole_plane(image_and_group, group, image);
     const std::int64_t first = to_channels * part / parts, last = to_channels * (part + 1) / parts;
     for (const WeightedPass<T>& w : passes) {
       const auto terms = static_cast<std::int64_t>(w.offsets.size());
@@ -159,6 +162,20 @@ struct Products {
                                 .out_row = to_elements,
                                 .out_step = w.pass->step});
     }
+  }
+
+  /// Rows of results in the order in which the rows of taps meet the rows of the image.
+  void whole_plane(std::int64_t at, std::int64_t group, const T* image) const {
+    const std::int64_t start = plane.image_row > 0 ? 0 : height - 1, step = plane.image_row > 0 ? 1 : -1;
+    kernels_for<T>().plane(plane.taps, {.weights = passes[0].weights + group * plane.taps * plane.taps,
+                                        .image = image + plane.first + start * step * plane.image_row,
+                                        .image_row = plane.image_row,
+                                        .columns = plane.columns,
+                                        .height = height,
+                                        .width = width,
+                                        .bias = bias ? bias + group : nullptr,
+                                        .out = to + at * to_elements + start * width,
+                                        .out_row = step * width});
   }
 };
 
@@ -178,7 +195,10 @@ void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, c
                        .bias = bias ? bias->data<T>() : nullptr,
                        .to = Writer::data<T>(y),
                        .to_channels = e.outer,
-                       .to_elements = g.small()};
+                       .to_elements = g.small(),
+                       .plane = e.inner == 1 && e.outer == 1 ? plane_of(g, plan) : PlanePass{},
+                       .height = g.axis[1].small,
+                       .width = g.axis[2].small};
   products.passes.push_back({&pass, term_offsets(pass, e.inner, plan.image.channel), w.data<T>()});
   products.run(y.numel() * e.inner * g.taps());
 }
@@ -209,7 +229,10 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
                        .bias = bias ? bias->data<T>() : nullptr,
                        .to = Writer::data<T>(x),
                        .to_channels = e.inner,
-                       .to_elements = g.large()};
+                       .to_elements = g.large(),
+                       .plane = e.inner == 1 && e.outer == 1 ? plane_of(g, plan) : PlanePass{},
+                       .height = g.axis[1].large,
+                       .width = g.axis[2].large};
   // In memory that the shares do not ask for.
   T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(w.numel()));
   for (const ConvolutionPass& pass : plan.passes) {
@@ -233,6 +256,11 @@ class WeightGradient {
         w_(Writer::data<T>(w)),
         multiply_adds_(y.numel() * e_.inner * g.taps()),
         by_positions_(2 * e_.outer < kernels_for<T>().lanes) {
+    const std::int64_t lanes = kernels_for<T>().lanes;
+    if (by_positions_ && e_.inner == 1 && e_.outer == 1 &&
+        g.axis[1].small * ((g.axis[2].small + lanes - 1) / lanes) <= kBlockK)
+      plane_ = plane_of(g, plan_);
+    if (plane_.taps != 0) return;
     if (by_positions_) {
       const std::int64_t rows = g.axis[0].small * g.axis[1].small;
       for (std::int64_t r = 0; r < rows; ++r)
@@ -244,6 +272,11 @@ class WeightGradient {
   }
 
   void run() {
+    if (plane_.taps != 0) {
+      const std::int64_t parts = parts_of(1, e_.groups, multiply_adds_);
+      return share(parts, multiply_adds_,
+                   [&](std::int64_t i) { planes(e_.groups * i / parts, e_.groups * (i + 1) / parts); });
+    }
     const std::int64_t parts = parts_of(e_.groups, e_.inner, multiply_adds_);
     share(e_.groups * parts, multiply_adds_, [&](std::int64_t i) {
       const std::int64_t part = i % parts;
@@ -252,6 +285,25 @@ class WeightGradient {
   }
 
  private:
+  /// Groups of one channel on both sides, image after image as they lie in memory.
+  void planes(std::int64_t first, std::int64_t last) const {
+    const std::int64_t taps = plane_.taps * plane_.taps;
+    std::fill(w_ + first * taps, w_ + last * taps, T(0));
+    const Images<T> images(plan_.image, 1, g_.large(), Images<T>::kMostSlots);
+    for (std::int64_t n = 0; n < e_.N; ++n)
+      images.each(
+          first, last, [&](std::int64_t group) { return x_ + (n * e_.groups + group) * g_.large(); },
+          [&](std::int64_t group, const T* image) {
+            kernels_for<T>().plane_dots(plane_.taps, {.image = image,
+                                                      .image_row = plane_.image_row,
+                                                      .columns = plane_.columns,
+                                                      .height = g_.axis[1].small,
+                                                      .width = g_.axis[2].small,
+                                                      .g = y_ + (n * e_.groups + group) * g_.small(),
+                                                      .totals = w_ + group * taps});
+          });
+  }
+
   void channels(std::int64_t group, std::int64_t first, std::int64_t last) const {
     const std::int64_t taps = g_.taps(), terms = (last - first) * taps;
     const std::vector<std::int64_t> offsets = term_offsets(plan_.passes[0], last - first, plan_.image.channel);
@@ -311,6 +363,7 @@ class WeightGradient {
   T* w_;
   std::int64_t multiply_adds_;
   bool by_positions_;  ///< few rows of weights: lanes along positions
+  PlanePass plane_;    ///< among these
   std::vector<PositionRow> rows_;
   std::vector<std::int64_t> places_;
 };
