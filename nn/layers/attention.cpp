@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ferrite/nn/detail/lengths.h"
+#include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/alibi.h"
 #include "ferrite/tensor/cumulative.h"
 
@@ -192,7 +193,7 @@ Tensor MultiheadAttention::joined(const Heads& h, const AttentionOptions& how) c
     y = scaled_dot_product_attention(h.q, h.k, h.v, how);
   }
   y = reshape(permute(y, {0, 2, 1, 3}), {B, L, options().embed_dim});
-  return affine(y, out_proj_weight, out_proj_bias.defined() ? out_proj_bias.value() : Tensor());
+  return affine(y, out_proj_weight, detail::value_of(out_proj_bias));
 }
 
 Tensor MultiheadAttention::forward(const Tensor& given, const Context& context) const {

@@ -123,6 +123,18 @@ template <int Most, class F>
   }
 }
 
+#if defined(__AVX512F__) && defined(__BMI2__)
+/// Lanes [begin, end) to every second element from `to` on.
+[[gnu::always_inline]] inline void put_every_second(float* to, __m512 v, std::int32_t begin, std::int32_t end) {
+  const std::uint32_t places = _pdep_u32((1U << end) - (1U << begin), 0x55555555U);
+  const __m512i low = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+  const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+  float* const first = to - 2 * begin;
+  _mm512_mask_storeu_ps(first, static_cast<__mmask16>(places), _mm512_permutexvar_ps(low, v));
+  _mm512_mask_storeu_ps(first + 16, static_cast<__mmask16>(places >> 16), _mm512_permutexvar_ps(high, v));
+}
+#endif
+
 /// Stores lanes [begin, end) from `to` on, `step` apart.
 template <class T>
 void put_segment(T* to, std::int64_t step, Packet<T> v, std::int32_t begin, std::int32_t end) {
@@ -134,6 +146,10 @@ void put_segment(T* to, std::int64_t step, Packet<T> v, std::int32_t begin, std:
       return ei::pstoreu(to - begin, v.raw, static_cast<Bits>((1U << end) - (1U << begin)));
     }
   }
+#if defined(__AVX512F__) && defined(__BMI2__)
+  if constexpr (sizeof(T) == 4)
+    if (step == 2) return put_every_second(to, v.raw, begin, end);
+#endif
   alignas(64) T lanes[static_cast<std::size_t>(kLanes<T>)];
   v.store(lanes);
   for (std::int32_t i = begin; i < end; ++i) to[(i - begin) * step] = lanes[i];
