@@ -12,7 +12,7 @@ std::int64_t features_of(const Flow& in) {
   const std::optional<std::int64_t> features =
       in.spec.shape.size() < 2 ? std::nullopt : in.spec.shape.back().constant();
   if (!is_float(in.spec.dtype) || !features)
-    throw ShapeError("expects features, the layer before it gives " + detail::text_of(in.spec));
+    throw ShapeError("expects features, the layer before it gives " + detail::text_of(in));
   return *features;
 }
 
@@ -41,7 +41,7 @@ void check_part(const char* word, const Builder::Part& part) {
 /// What came in, for the end of an error; a nested chain has said it already.
 std::string what_came(const std::string& message, std::size_t position, const Flow& in) {
   if (message.starts_with("layer ")) return {};
-  return std::string(position ? "; the layer before it gives " : "; the input is ") + detail::shape_of(in.spec);
+  return std::string(position ? "; the layer before it gives " : "; the input is ") + detail::shape_of(in);
 }
 
 /// What makes a recurrent layer of one kind, by make(features, init).
@@ -52,7 +52,7 @@ auto batch_first_recurrent(const Options& options, Make make) {
     std::unique_ptr<nn::Recurrent> layer = make(features_of(in), init);
     if (in.spec.shape.size() != 3)  // without a batch it would be a sequence: not in a chain
       throw ShapeError(layer->kind() + ": expects input [B, T, " + std::to_string(layer->input_size()) + "], got " +
-                       detail::shape_of(in.spec));
+                       detail::shape_of(in));
     return layer;
   };
 }
@@ -209,11 +209,11 @@ void Builder::build_into(nn::Sequential& chain, Flow flow, const nn::Init& init,
     const auto wrapped = [&](const std::exception& e) { return label(i, w.kind, name) + e.what(); };
     try {
       std::unique_ptr<nn::Layer> layer = w.make(flow, init.child(name));
-      const SymbolicSpec output = detail::dry_run(*layer, flow.spec, w.kind);
+      const Flow output = detail::dry_run(*layer, flow, w.kind);
       if (rows)
         rows->push_back({name, layer->kind(), detail::shape_of(output), layer->parameter_count(),
-                         detail::multiply_adds(*layer, flow.spec)});
-      flow = {output, 0};
+                         detail::multiply_adds(*layer, flow, output)});
+      flow = output;
       chain.add(name, std::move(layer));
     } catch (const ShapeError& e) {
       throw ShapeError(wrapped(e) + what_came(e.what(), i, flow));

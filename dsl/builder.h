@@ -50,7 +50,8 @@ class Builder {
                          const nn::CausalConv1dOptions& options = {}, std::string name = {});
   /// Convolutions over one, two and three axes, and their transposes; options as {.stride = {2}, .padding = {1}}, whose
   /// channels and kernel stay empty. Over images the channels are axis 1, as in PyTorch; over sequences, which conv1d
-  /// takes, the last one, and the padding must keep the number of steps: {.padding = ConvolutionPadding::same}.
+  /// takes, the last one; without {.padding = ConvolutionPadding::same} other numbers of steps may be left,
+  /// which `lengths` of a context do not count: chains then throw ValueError for a context with them.
   Builder& conv1d(std::int64_t out_channels, const Sizes& kernel, const nn::ConvOptions& options = {},
                   std::string name = {});
   Builder& conv2d(std::int64_t out_channels, const Sizes& kernel, const nn::ConvOptions& options = {},
@@ -61,7 +62,11 @@ class Builder {
                             const nn::ConvTransposeOptions& options = {}, std::string name = {});
   Builder& conv_transpose3d(std::int64_t out_channels, const Sizes& kernel,
                             const nn::ConvTransposeOptions& options = {}, std::string name = {});
-  /// Pooling over two and three axes; options as {.stride = {1}, .padding = {1}}, whose kernel stays empty.
+  /// Pooling over the steps of a sequence, two and three axes; options as {.stride = {1}, .padding = {1}}, whose kernel
+  /// stays empty.
+  Builder& max_pool1d(const Sizes& kernel, const nn::MaxPoolLayerOptions& options = {}, std::string name = {});
+  Builder& avg_pool1d(const Sizes& kernel, const nn::AvgPoolLayerOptions& options = {}, std::string name = {});
+  Builder& lp_pool1d(double norm, const Sizes& kernel, nn::LpPoolLayerOptions options = {}, std::string name = {});
   Builder& max_pool2d(const Sizes& kernel, const nn::MaxPoolLayerOptions& options = {}, std::string name = {});
   Builder& max_pool3d(const Sizes& kernel, const nn::MaxPoolLayerOptions& options = {}, std::string name = {});
   Builder& avg_pool2d(const Sizes& kernel, const nn::AvgPoolLayerOptions& options = {}, std::string name = {});

@@ -22,7 +22,7 @@ Channels channels_of(const Flow& in, std::size_t axes) {
     if (const std::optional<std::int64_t> n = shape[last ? 2 : 1].constant()) return {*n, last};
   }
   const std::string wanted = axes == 1 ? "[B, T, C]" : axes == 2 ? "[B, C, H, W]" : "[B, C, D, H, W]";
-  throw ShapeError("expects " + wanted + ", the layer before it gives " + detail::text_of(in.spec));
+  throw ShapeError("expects " + wanted + ", the layer before it gives " + detail::text_of(in));
 }
 
 /// Of features [B, n], sequences, images and volumes.
@@ -85,6 +85,17 @@ Builder& Builder::conv_transpose3d(std::int64_t n, const Sizes& kernel, const nn
               convolution_of<3, nn::ConvTranspose>("conv_transpose3d", n, kernel, options));
 }
 
+Builder& Builder::max_pool1d(const Sizes& kernel, const nn::MaxPoolLayerOptions& options, std::string name) {
+  return word("max_pool1d", std::move(name), pool_of<1, nn::MaxPool>("max_pool1d", kernel, options));
+}
+Builder& Builder::avg_pool1d(const Sizes& kernel, const nn::AvgPoolLayerOptions& options, std::string name) {
+  return word("avg_pool1d", std::move(name), pool_of<1, nn::AvgPool>("avg_pool1d", kernel, options));
+}
+Builder& Builder::lp_pool1d(double norm, const Sizes& kernel, nn::LpPoolLayerOptions options, std::string name) {
+  check_left_to_word("lp_pool1d", "a norm", options.norm == nn::LpPoolLayerOptions{}.norm);
+  options.norm = norm;
+  return word("lp_pool1d", std::move(name), pool_of<1, nn::LpPool>("lp_pool1d", kernel, options));
+}
 Builder& Builder::max_pool2d(const Sizes& kernel, const nn::MaxPoolLayerOptions& options, std::string name) {
   return word("max_pool2d", std::move(name), pool_of<2, nn::MaxPool>("max_pool2d", kernel, options));
 }
@@ -140,7 +151,7 @@ Builder& Builder::rms_norm(const nn::RmsNormOptions& options, std::string name) 
   return word("rms_norm", std::move(name), [options](const Flow& in, const nn::Init& init) -> LayerPtr {
     const std::optional<std::int64_t> n = in.spec.shape.back().constant();
     if (!n || !is_float(in.spec.dtype))
-      throw ShapeError("expects features, the layer before it gives " + detail::text_of(in.spec));
+      throw ShapeError("expects features, the layer before it gives " + detail::text_of(in));
     nn::RmsNormOptions all = options;
     all.features = *n;
     return std::make_unique<nn::RmsNorm>(all, init);

@@ -16,17 +16,25 @@ struct Input {
   Shape space{};      ///< of images: the extents behind the channels
 };
 
+/// How many steps are left of T: floor((T + offset) / stride).
+struct StepsLeft {
+  std::int64_t offset = 0;
+  std::int64_t stride = 1;
+  bool operator==(const StepsLeft&) const = default;
+};
+
 /// What flows from one layer to the next while a network is built.
 struct Flow {
-  SymbolicSpec spec;            ///< for any batch B and any number of steps T
+  SymbolicSpec spec;            ///< for any batch B and any number of steps T, those that are left
   std::int64_t vocabulary = 0;  ///< of tokens
+  StepsLeft steps{};            ///< of the input's steps
 };
 
 struct SummaryRow {
   std::string name, kind;
-  std::string output;  ///< "[B, T, 64]"
+  std::string output;  ///< "[B, T, 64]"; where steps were joined "[B, floor((T + 1)/2), 64]"
   std::int64_t parameters = 0;
-  std::int64_t multiply_adds = 0;  ///< of one sample, or of one step of a sequence
+  std::int64_t multiply_adds = 0;  ///< of one sample, or of one step of the input's sequence, on average
 };
 
 /// A chain of layers that knows its input. Move-only; `clone` copies.

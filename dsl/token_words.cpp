@@ -12,12 +12,12 @@ std::int64_t step_features_of(const Flow& in) {
   const std::vector<SymbolicNumber>& shape = in.spec.shape;
   if (is_float(in.spec.dtype) && shape.size() == 3)
     if (const std::optional<std::int64_t> n = shape[2].constant()) return *n;
-  throw ShapeError("expects [B, T, D], the layer before it gives " + detail::text_of(in.spec));
+  throw ShapeError("expects [B, T, D], the layer before it gives " + detail::text_of(in));
 }
 
 std::int64_t vocabulary_of(const Flow& in) {
   if (in.vocabulary < 1)
-    throw ShapeError("expects tokens, the layer before it gives " + detail::text_of(in.spec) +
+    throw ShapeError("expects tokens, the layer before it gives " + detail::text_of(in) +
                      "; start with dsl::tokens(vocabulary)");
   return in.vocabulary;
 }

@@ -14,6 +14,15 @@ Tensor added(const Tensor& x, const Tensor& y) {
   return x + y;
 }
 
+/// Throws ValueError where a sequence leaves a layer with another number of steps while the context counts the former.
+template <class Item>
+void check_steps(const Item& item, const Tensor& x, const Tensor& y, const Context& context) {
+  if (!context.lengths.defined() || x.rank() != 3 || y.rank() != 3 || x.shape()[1] == y.shape()[1]) return;
+  throw ValueError("sequential: the layer '" + item.name + "' (" + item.layer->kind() + ") gives " + y.shape().str() +
+                   " for " + x.shape().str() +
+                   ", another number of steps than the context's lengths count; run sequences of one length together");
+}
+
 }  // namespace
 
 void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
@@ -30,7 +39,11 @@ Tensor Sequential::forward(const Tensor& x, const Context& context) const {
   (void)whole();
   if (context.state.defined() || context.cell.defined()) check_takes_state();
   Tensor y = x;
-  for (const Item& item : layers_) y = (*item.layer)(y, context);
+  for (const Item& item : layers_) {
+    Tensor next = (*item.layer)(y, context);
+    check_steps(item, y, next, context);
+    y = std::move(next);
+  }
   return y;
 }
 

@@ -141,7 +141,68 @@ BOOST_AUTO_TEST_CASE(words_on_channels_that_do_not_fit) {
                         says("the layer before it gives i64[B, T]"));
   BOOST_CHECK_EXCEPTION((void)dsl::image(0, 8, 8), ValueError,
                         says("image: sizes must be positive, got 0 channels of [8, 8]"));
-  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).conv1d(4, 3).build(0), ShapeError, says("layer 0 (conv1d \"0\")"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).residual([](dsl::Builder& b) { b.conv1d(3, 3); }).build(0), ShapeError,
+                        says("layer 0 (residual \"0\"): residual: the chain changes the shape"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).max_pool1d(2).conv2d(4, 3).build(0), ShapeError,
+                        says("the layer before it gives f32[B, floor(T/2), 3]"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).conv1d(4, 3, {.stride = {2}}).flatten().build(0), ShapeError,
+                        says("flatten: the output's size depends on the number of steps"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).lp_pool1d(2, 3, {.norm = 3}), ValueError,
+                        says("lp_pool1d: the options give a norm"));
+}
+
+/// Expected numbers of steps are PyTorch's formulas, worked out by hand: floor((T + 2 padding - kernel) / stride + 1).
+BOOST_AUTO_TEST_CASE(words_that_change_the_number_of_steps) {
+  const auto net = dsl::sequence(3)
+                       .conv1d(4, 3)                                       // T - 2
+                       .conv1d(6, 3, {.stride = {2}, .padding = {1}})      // floor((T - 1) / 2)
+                       .max_pool1d(3, {.stride = {2}, .ceil_mode = true})  // floor((T - 1) / 4), of its own ceil
+                       .gru(5)
+                       .avg_pool1d(2, {.stride = {1}})
+                       .lp_pool1d(3, 3)
+                       .last_step()
+                       .linear(2)
+                       .build(3);
+  const std::vector<std::string> outputs = {"[B, T - 2, 4]",
+                                            "[B, floor((T - 1)/2), 6]",
+                                            "[B, floor((T - 1)/4), 6]",
+                                            "[B, floor((T - 1)/4), 5]",
+                                            "[B, floor((T - 5)/4), 5]",
+                                            "[B, floor((T - 5)/12), 5]",
+                                            "[B, 5]",
+                                            "[B, 2]"};
+  for (std::size_t i = 0; i < outputs.size(); ++i) BOOST_TEST(net.rows()[i].output == outputs[i]);
+  BOOST_TEST(net.rows()[0].multiply_adds == 3 * 4 * 3);
+  BOOST_TEST(net.rows()[1].multiply_adds == 4 * 6 * 3 / 2);
+  BOOST_TEST(net.rows()[3].multiply_adds == (3 * 5 * (6 + 5) + 3) / 4);
+  BOOST_TEST(net.rows()[7].multiply_adds == 10);
+  for (std::int64_t T = 17; T < 45; ++T) {
+    Tensor y = uniform({2, T, 3}, {.seed = 2}, -1, 1);
+    const std::vector<std::int64_t> left = {T - 2, (T - 1) / 2, (T - 1) / 4, (T - 1) / 4, (T - 5) / 4, (T - 5) / 12};
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      y = net[i](y);
+      BOOST_TEST(y.shape()[1] == left[i]);
+    }
+  }
+  const Tensor x = uniform({2, 19, 3}, {.seed = 4}, -1, 1);
+  BOOST_TEST(identical(net.copy()(x), net(x)));
+  const auto nested = [](dsl::Builder& b) { b.conv1d(4, 3).conv1d(3, 3, {.padding = {2}}); };
+  const auto around = dsl::sequence(3).residual(nested).max_pool1d(2).stage("s", nested).build(0);
+  BOOST_TEST(around.rows()[0].output == "[B, T, 3]");
+  BOOST_TEST(around.rows()[0].multiply_adds == 2 * 3 * 4 * 3);
+  BOOST_TEST(around.rows()[2].output == "[B, floor(T/2), 3]");
+  BOOST_TEST(around.rows()[2].multiply_adds == 3 * 4 * 3);
+}
+
+BOOST_AUTO_TEST_CASE(lengths_do_not_outlive_the_steps_that_they_count) {
+  const Tensor x = uniform({2, 9, 3}, {.seed = 4}, -1, 1), lengths = Tensor::from(std::vector<std::int64_t>{4, 3}, {2});
+  const auto shorter = dsl::sequence(3).max_pool1d(2, {}, "pool").last_step().build(0);
+  BOOST_CHECK_EXCEPTION(
+      (void)shorter(x, {.lengths = lengths}), ValueError,
+      says("sequential: the layer 'pool' (max_pool1d) gives [2, 4, 3] for [2, 9, 3], another number"));
+  BOOST_TEST(shorter(x).shape().str() == "[2, 3]");
+  const auto before = dsl::sequence(3).last_step().linear(2).build(0);
+  BOOST_TEST(before(x, {.lengths = lengths}).shape().str() == "[2, 2]");
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_when_building) {
