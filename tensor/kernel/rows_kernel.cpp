@@ -58,17 +58,18 @@ template <class T, class F>
   });
 }
 
-/// The largest f(x). Of numbers that are finite and not all 0 it does not depend on the order: by the machine's own
+/// The largest f(x). Of numbers below infinity and not all 0 it does not depend on the order: by the machine's own
 /// maximum, which knows no NaN; any others in the order of reductions.
 template <class T, class F>
 [[gnu::always_inline]] inline T largest_of(const T* x, std::int64_t n, const F& f) {
   using P = Packet<T>;
   constexpr std::int64_t W = kLanes<T>;
   std::int64_t i = 0;
+  const P least(std::numeric_limits<T>::lowest());
   P best[2] = {P(MaxOf::identity<T>), P(MaxOf::identity<T>)}, odd[2] = {P(T(0)), P(T(0))};
   const auto take = [&](int k, const P& v) {
     best[k] = first_max(best[k], v);
-    odd[k] = fma(v, P(T(0)), odd[k]);  // NaN for infinities, too
+    odd[k] = fma(first_max(v, least), P(T(0)), odd[k]);  // NaN for +infinity, too; masked scores are -infinity
   };
   for (; i + 2 * W <= n; i += 2 * W) {
     take(0, f(P::load(x + i)));
