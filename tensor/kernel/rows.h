@@ -26,8 +26,9 @@ struct RowKernelsOf {
   void (*layer_norm_grad)(const T* g, const T* x, T* to, T epsilon, const DenseRows& rows);
   /// The sum of the squares of the distances from the mean, divided by `divisor`: one result for each row.
   void (*var)(const T* x, T* y, T divisor, const DenseRows& rows);
-  /// The sums of squares, of absolute values, and the largest absolute value.
+  /// The sums of squares, of |x|^3, of absolute values, and the largest absolute value.
   void (*squares)(const T* x, T* y, const DenseRows& rows);
+  void (*cubes)(const T* x, T* y, const DenseRows& rows);
   void (*sizes)(const T* x, T* y, const DenseRows& rows);
   void (*largest)(const T* x, T* y, const DenseRows& rows);
 };

@@ -201,6 +201,11 @@ void squares(const T* x, T* y, const DenseRows& rows) {
     y[r] = sum_of(x + r * rows.n, rows.n, [](Packet<T> v) { return v * v; });
 }
 template <class T>
+void cubes(const T* x, T* y, const DenseRows& rows) {
+  for (std::int64_t r = 0; r < rows.count; ++r)
+    y[r] = sum_of(x + r * rows.n, rows.n, [](Packet<T> v) { return abs(v) * (v * v); });
+}
+template <class T>
 void sizes(const T* x, T* y, const DenseRows& rows) {
   for (std::int64_t r = 0; r < rows.count; ++r)
     y[r] = sum_of(x + r * rows.n, rows.n, [](Packet<T> v) { return abs(v); });
@@ -221,6 +226,7 @@ constexpr RowKernelsOf<T> kOf = {.softmax = softmax<T>,
                                  .layer_norm_grad = layer_norm_grad<T>,
                                  .var = var<T>,
                                  .squares = squares<T>,
+                                 .cubes = cubes<T>,
                                  .sizes = sizes<T>,
                                  .largest = largest<T>};
 

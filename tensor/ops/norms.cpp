@@ -24,6 +24,11 @@ Tensor root(const Tensor& squares) {
   return away_from_zero(squares, 0, [](const Tensor& t) { return sqrt(t); });
 }
 
+Tensor cube_root(const Tensor& cubes) {
+  return away_from_zero(cubes, 0, [](const Tensor& t) { return pow(t, 1 / 3.0); });
+}
+Tensor if_defined(const Tensor& x, Tensor (*f)(const Tensor&)) { return x.defined() ? f(x) : x; }
+
 struct NormAttrs {
   double p = 2;
   Shape axes{};
@@ -61,6 +66,7 @@ struct Norm {
     if (a.p == 0) return total(square(sign(where(eq(x, x), x, 1.0))));  // a NaN counts
     if (a.p == 1) return total(abs(x));
     if (a.p == 2) return root(total(square(x)));
+    if (a.p == 3) return cube_root(total(abs(x) * square(x)));
     const double power_of_zero = a.p < 0 ? kInfinity : 0;
     const Tensor powers = away_from_zero(abs(x), power_of_zero, [&](const Tensor& t) { return pow(t, a.p); });
     return away_from_zero(total(powers), power_of_zero, [&](const Tensor& t) { return pow(t, 1 / a.p); });
@@ -69,8 +75,9 @@ struct Norm {
     const auto of = [&](auto&& run) { return reduced_last(in[0], a.axes, a.keepdim, run); };
     if (a.p == kInfinity) return of([](const auto& k, auto... run) { k.largest(run...); });
     if (a.p == 1) return of([](const auto& k, auto... run) { k.sizes(run...); });
-    const Tensor total = a.p == 2 ? of([](const auto& k, auto... run) { k.squares(run...); }) : Tensor();
-    return total.defined() ? root(total) : total;
+    if (a.p == 2) return if_defined(of([](const auto& k, auto... run) { k.squares(run...); }), root);
+    if (a.p == 3) return if_defined(of([](const auto& k, auto... run) { k.cubes(run...); }), cube_root);
+    return {};
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) { return norm_of(v, a.p); });
