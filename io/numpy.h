@@ -48,6 +48,9 @@ void write_npy(const std::filesystem::path& path, const Tensor& tensor);
 /// member inflates to while its tensor is made.
 TensorFile parse_npz(std::span<const std::byte> bytes, std::string_view where = "npz", const ReadOptions& options = {});
 
+/// The same of bytes that the result takes over: parse_npz(serialize_npz(tensors)).
+TensorFile parse_npz(std::vector<std::byte>&& bytes, std::string_view where = "npz", const ReadOptions& options = {});
+
 /// Reads a file whole (it is not mapped: a file that shrinks later does no harm). Throws IoError as above, and for
 /// what is missing, not readable or no regular file.
 TensorFile read_npz(const std::filesystem::path& path, const ReadOptions& options = {});

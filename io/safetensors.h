@@ -24,6 +24,9 @@ namespace ferrite::io {
 /// header.
 TensorFile parse_safetensors(std::span<const std::byte> bytes, std::string_view where = "safetensors");
 
+/// The same of bytes that the result takes over: parse_safetensors(serialize_safetensors(tensors)).
+TensorFile parse_safetensors(std::vector<std::byte>&& bytes, std::string_view where = "safetensors");
+
 /// Reads a file whole: one that changes or shrinks later does no harm. Throws IoError as above, and for what is
 /// missing, not readable or no regular file.
 ///

@@ -113,6 +113,16 @@ TensorFile TensorFile::renamed(const std::function<std::string(std::string_view)
   return {where_, std::make_shared<RenamedSource>(source_, f, where_)};
 }
 
+TensorFile TensorFile::keeping(std::vector<std::byte> bytes) const {
+  struct Kept {
+    std::vector<std::byte> bytes;
+    std::shared_ptr<const TensorSource> source;
+  };
+  (void)source_of();
+  const auto kept = std::make_shared<const Kept>(Kept{std::move(bytes), source_});
+  return {where_, std::shared_ptr<const TensorSource>(kept, kept->source.get())};
+}
+
 std::size_t TensorFile::index_of(std::string_view name) const {
   if (const auto i = source_of().find(name)) return *i;
   const std::string_view near = detail::nearest(name, names());

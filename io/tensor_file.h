@@ -1,5 +1,6 @@
 #pragma once
 /// Named tensors of a file, whatever its format.
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -88,6 +89,9 @@ class TensorFile {
   /// The same tensors under other names: what f makes of each; those for which it gives "" are left out. Throws
   /// IoError when two get one name, ValueError for a null function.
   TensorFile renamed(const std::function<std::string(std::string_view)>& f) const;
+
+  /// The same file, which owns the bytes that it was parsed from: they live as long as the result or a copy of it.
+  TensorFile keeping(std::vector<std::byte> bytes) const;
 
  private:
   std::size_t index_of(std::string_view name) const;

@@ -38,6 +38,10 @@ namespace ferrite::io {
 TensorFile parse_torch(std::span<const std::byte> bytes, std::string_view key = "", std::string_view where = "torch",
                        const ReadOptions& options = {});
 
+/// The same of bytes that the result takes over: parse_torch(serialize_torch(tensors)).
+TensorFile parse_torch(std::vector<std::byte>&& bytes, std::string_view key = "", std::string_view where = "torch",
+                       const ReadOptions& options = {});
+
 /// Reads a file whole. Throws IoError as above, and for what is missing, not readable or no regular file.
 TensorFile read_torch(const std::filesystem::path& path, std::string_view key = "", const ReadOptions& options = {});
 

@@ -106,6 +106,10 @@ TensorFile parse_npz(std::span<const std::byte> bytes, std::string_view where, c
   return {std::string(where), std::make_shared<NpzSource>(bytes, where, options)};
 }
 
+TensorFile parse_npz(std::vector<std::byte>&& bytes, std::string_view where, const ReadOptions& options) {
+  return parse_npz(std::span<const std::byte>(bytes), where, options).keeping(std::move(bytes));
+}
+
 TensorFile read_npz(const std::filesystem::path& path, const ReadOptions& options) {
   detail::WholeFile file = detail::read_whole(path);
   const std::size_t size = file.bytes.span().size();

@@ -97,6 +97,10 @@ TensorFile parse_safetensors(std::span<const std::byte> bytes, std::string_view 
   return {std::string(where), std::make_shared<SafetensorsSource>(std::string(where), std::move(index), data)};
 }
 
+TensorFile parse_safetensors(std::vector<std::byte>&& bytes, std::string_view where) {
+  return parse_safetensors(std::span<const std::byte>(bytes), where).keeping(std::move(bytes));
+}
+
 TensorFile read_safetensors(const std::filesystem::path& path, const ReadOptions& options) {
   detail::InputFile file(path);
   const std::string& where = file.where();

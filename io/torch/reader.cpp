@@ -129,6 +129,11 @@ TensorFile parse_torch(std::span<const std::byte> bytes, std::string_view key, s
   return file_of(bytes, key, std::string(where), Block(), options);
 }
 
+TensorFile parse_torch(std::vector<std::byte>&& bytes, std::string_view key, std::string_view where,
+                       const ReadOptions& options) {
+  return parse_torch(std::span<const std::byte>(bytes), key, where, options).keeping(std::move(bytes));
+}
+
 TensorFile read_torch(const std::filesystem::path& path, std::string_view key, const ReadOptions& options) {
   detail::InputFile file(path);
   const std::string& where = file.where();
