@@ -47,7 +47,8 @@ struct WindowProduct {
 };
 
 /// totals [terms, columns] += image at (offset of a term + place of a position) times g [positions, columns]: one
-/// ascending chain over at most 256 positions. Columns are whole packets.
+/// ascending chain over at most 256 positions. Columns are whole packets. Positions lie in rows of `width`, of which
+/// the first begins `begun` positions before these; the places of a row follow one another.
 template <class T>
 struct WeightProduct {
   std::int64_t terms;
@@ -55,6 +56,7 @@ struct WeightProduct {
   const T* image;
   std::int64_t positions;
   const std::int64_t* places;
+  std::int64_t width, begun;
   const T* g;
   std::int64_t columns;
   T* totals;
@@ -108,6 +110,21 @@ struct PlaneDots {
   const T* g;
   T* totals;
 };
+/// A line of a depthwise convolution: out [count], of which element t is the sum over the taps of weights[k] times
+/// x[t + offsets[k]], in ascending order, with zeros where x [length] has no element; plus the bias.
+template <class T>
+struct LineProduct {
+  std::int64_t taps;
+  const T* weights;
+  const std::int64_t* offsets;
+  const T* x;
+  std::int64_t length, count;
+  const T* bias;  ///< one, or null
+  T* out;
+};
+/// The most taps that the kernel of lines takes.
+inline constexpr std::int64_t kMostLineTaps = 8;
+
 /// The kernels of planes take kernels of 3 x 3 and 5 x 5.
 constexpr bool is_plane_kernel(std::int64_t rows, std::int64_t columns) {
   return rows == columns && (rows == 3 || rows == 5);
@@ -125,6 +142,7 @@ struct ConvolutionKernelsOf {
   void (*transpose)(const T* g, std::int64_t row, std::int64_t rows, std::int64_t count, T* to, std::int64_t columns);
   void (*weights)(const WeightProduct<T>& p);
   void (*dots)(const WeightDots<T>& p);
+  void (*line)(const LineProduct<T>& p);
   /// For kernels with so many rows and columns, which `is_plane_kernel` tells.
   void (*plane)(std::int64_t taps, const PlaneProduct<T>& p);
   void (*plane_dots)(std::int64_t taps, const PlaneDots<T>& p);
@@ -132,15 +150,6 @@ struct ConvolutionKernelsOf {
 struct ConvolutionKernels {
   ConvolutionKernelsOf<float> f32;
   ConvolutionKernelsOf<double> f64;
-
-  template <class T>
-  const ConvolutionKernelsOf<T>& floats() const {
-    if constexpr (sizeof(T) == 4) {
-      return f32;
-    } else {
-      return f64;
-    }
-  }
 };
 
 }  // namespace ferrite::detail

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ferrite/tensor/kernel/convolution_lines.h"
 #include "ferrite/tensor/kernel/convolution_planes.h"
 #include "ferrite/tensor/kernel/tile.h"
 
@@ -54,17 +55,19 @@ template <class T>
 #endif
 }
 
-/// Elements 0, 2, 4, ... of which there are n. A packet of `from` is read where one of its elements counts.
-template <class T>
+/// Elements 0, 2, 4, ... of which there are n. A packet of `from` is read where one of its elements counts; with `most`
+/// packets of results at most one, which reads that many.
+template <class T, int most = 0>
 [[gnu::always_inline]] inline void copy_every_second(const T* from, std::int64_t n, T* to) {
   if constexpr (sizeof(T) == 4) {
     constexpr std::int64_t W = kLanes<T>;
-    for (std::int64_t k = 0; k < n; k += W) {
+    const auto packet = [&](std::int64_t k, bool more) __attribute__((always_inline)) {
       const RawPacket<T> low = ei::ploadu<RawPacket<T>>(from + 2 * k);
-      const bool more = 2 * (n - k) > W;
       const Packet<T> x = every_second(low, more ? ei::ploadu<RawPacket<T>>(from + 2 * k + W) : low);
       put(to + k, x, std::min(W, n - k));
-    }
+    };
+    if constexpr (most != 0) return packet(0, most == 2);
+    for (std::int64_t k = 0; k < n; k += W) packet(k, 2 * (n - k) > W);
   } else {
     for (std::int64_t k = 0; k < n; ++k) to[k] = from[2 * k];
   }
@@ -90,6 +93,10 @@ void place(const T* channel, const ImageAxes& axes, T* to) {
       each_row(from, inner, [n](const T* row, T* at) { put(at, Packet<T>::load(row), n); });
     } else if (w.stride == 1) {
       each_row(from, inner, [n](const T* row, T* at) { copy_row(row, n, at); });
+    } else if (w.stride == 2 && 2 * n <= kLanes<T>) {
+      each_row(from, inner, [n](const T* row, T* at) { copy_every_second<T, 1>(row, n, at); });
+    } else if (w.stride == 2 && n <= kLanes<T>) {
+      each_row(from, inner, [n](const T* row, T* at) { copy_every_second<T, 2>(row, n, at); });
     } else if (w.stride == 2) {
       each_row(from, inner, [n](const T* row, T* at) { copy_every_second(row, n, at); });
     } else {
@@ -215,6 +222,10 @@ template <class T, int MR, int NV>
       if (p.bias) y = y + Packet<T>(p.bias[m + i]);
       for (std::int32_t s = packets[v].first; s < packets[v].last; ++s) {
         const PacketSegment& segment = p.segments[s];
+        if (p.out_step == 1 && segment.end - segment.begin == kLanes<T>) {
+          y.store(out + segment.to);
+          continue;
+        }
         put_segment(out + segment.to, p.out_step, y, segment.begin, segment.end);
       }
     }
@@ -306,8 +317,66 @@ template <class T, int MR, int NV>
     }
 }
 
+/// The same for MR rows of three neighbouring taps from `k` on and one packet of columns: what these read of a row of
+/// the image is broadcast once for all three.
+template <class T, int MR>
+[[gnu::noinline]] void weight_rows(const WeightProduct<T>& p, std::int64_t k, std::int64_t column) {
+  Sums<T, MR, 3> acc;
+#pragma GCC unroll 4
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 4
+    for (int c = 0; c < 3; ++c) acc[m][c] = ei::pset1<RawPacket<T>>(T(0));
+  const T* g = p.g + column;
+  std::int64_t left = p.width - p.begun;
+  for (std::int64_t i = 0; i < p.positions;) {
+    const std::int64_t n = std::min(left, p.positions - i);
+    const T* at[static_cast<std::size_t>(MR)];
+    Sums<T, MR, 3> x;
+#pragma GCC unroll 4
+    for (int m = 0; m < MR; ++m) {
+      at[m] = p.image + p.offsets[k + 3 * m] + p.places[i];
+      x[m][0] = ei::pset1<RawPacket<T>>(at[m][0]);
+      x[m][1] = ei::pset1<RawPacket<T>>(at[m][1]);
+    }
+    for (std::int64_t j = 0; j < n; ++j, g += p.columns) {
+      const RawPacket<T> y = ei::ploadu<RawPacket<T>>(g);
+#pragma GCC unroll 4
+      for (int m = 0; m < MR; ++m) {
+        x[m][2] = ei::pset1<RawPacket<T>>(at[m][j + 2]);
+#pragma GCC unroll 4
+        for (int c = 0; c < 3; ++c) acc[m][c] = ei::pmadd(x[m][c], y, acc[m][c]);
+        x[m][0] = x[m][1];
+        x[m][1] = x[m][2];
+      }
+    }
+    i += n;
+    left = p.width;
+  }
+#pragma GCC unroll 4
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 4
+    for (int c = 0; c < 3; ++c) {
+      T* const total = p.totals + (k + 3 * m + c) * p.columns + column;
+      (Packet<T>::load(total) + Packet<T>(acc[m][c])).store(total);
+    }
+}
+
+/// Whether the terms are rows of three neighbouring taps.
+template <class T>
+bool are_rows_of_three(const WeightProduct<T>& p) {
+  for (std::int64_t k = 0; k + 2 < p.terms; k += 3)
+    if (p.offsets[k + 1] != p.offsets[k] + 1 || p.offsets[k + 2] != p.offsets[k] + 2) return false;
+  return p.terms % 3 == 0;
+}
+
 template <class T>
 void weights(const WeightProduct<T>& p) {
+  if (p.columns == kLanes<T> && are_rows_of_three(p)) {
+    constexpr int kRows = kManyRegisters ? 3 : 2;
+    return equal_groups(p.terms / 3, kRows, [&](std::int64_t row, std::int64_t n) {
+      with_count<kRows>(n, [&](auto rows) { weight_rows<T, rows>(p, 3 * row, 0); });
+    });
+  }
   constexpr int kMost = 3;
   equal_groups(p.columns / kLanes<T>, kMost, [&](std::int64_t packet, std::int64_t n) {
     with_count<kMost>(n, [&](auto packets) {
@@ -353,15 +422,12 @@ class Dots {
       }
     }
     flush(acc);
-    for (int m = 0; m < MR; ++m)
-      for (int r = 0; r < NR; ++r) {
-        alignas(64) T lanes[static_cast<std::size_t>(W)];
-        Packet<T>(totals_[m][r]).store(lanes);
-        T sum = lanes[0];
-        for (std::int64_t i = 1; i < W; ++i) sum += lanes[i];
-        T& total = p_.totals[(row_ + r) * p_.totals_row + k_ + m];
-        total = total + sum;
-      }
+    for (int r = 0; r < NR; ++r) {
+      T found[static_cast<std::size_t>(MR)];
+      sum_lanes<T, MR>(totals_[r], found);
+      T* const totals = p_.totals + (row_ + r) * p_.totals_row + k_;
+      for (int m = 0; m < MR; ++m) totals[m] = totals[m] + found[m];
+    }
   }
 
  private:
@@ -373,7 +439,7 @@ class Dots {
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
-      for (int r = 0; r < NR; ++r) totals_[m][r] = ei::padd(totals_[m][r], acc[m][r]);
+      for (int r = 0; r < NR; ++r) totals_[r][m] = ei::padd(totals_[r][m], acc[m][r]);
     clear(acc);
   }
   template <class Load>
@@ -391,7 +457,7 @@ class Dots {
 
   const WeightDots<T>& p_;
   std::int64_t k_, row_;
-  Sums<T, MR, NR> totals_;
+  Sums<T, NR, MR> totals_;
 };
 
 template <class T>
@@ -406,6 +472,10 @@ void dots(const WeightDots<T>& p) {
   });
 }
 
+template <class T>
+void line(const LineProduct<T>& p) {
+  with_count<int{kMostLineTaps}>(p.taps, [&](auto taps) { multiply_line<T, taps>(p); });
+}
 template <class T>
 void plane(std::int64_t taps, const PlaneProduct<T>& p) {
   taps == 3 ? multiply_plane<T, 3>(p) : multiply_plane<T, 5>(p);
@@ -422,6 +492,7 @@ inline constexpr ConvolutionKernelsOf<T> kernels_of = {.lanes = kLanes<T>,
                                                        .transpose = transpose<T>,
                                                        .weights = weights<T>,
                                                        .dots = dots<T>,
+                                                       .line = line<T>,
                                                        .plane = plane<T>,
                                                        .plane_dots = plane_dots<T>};
 

@@ -13,6 +13,24 @@ Mask<T> first_lanes(std::int64_t n) {
   return Packet<T>(ei::plset<RawPacket<T>>(T(0))) < Packet<T>(static_cast<T>(n));
 }
 
+/// The lanes of each sum in ascending order, of as many sums at once as a packet has lanes.
+template <class T, int N>
+void sum_lanes(const RawPacket<T> (&sums)[static_cast<std::size_t>(N)], T (&found)[static_cast<std::size_t>(N)]) {
+  constexpr int W = kLanes<T>, kWhole = (N + W - 1) / W * W;
+  alignas(64) T lanes[static_cast<std::size_t>(kWhole * W)] = {}, turned[static_cast<std::size_t>(W * W)];
+  for (int k = 0; k < N; ++k) Packet<T>(sums[k]).store(lanes + k * W);
+  for (int k = 0; k < N; k += W) {
+    if constexpr (W > 1) {
+      transpose_square<T>(lanes + k * W, W, turned, W);
+    } else {
+      turned[0] = lanes[k];
+    }
+    Packet<T> total = Packet<T>::load(turned);
+    for (int i = 1; i < W; ++i) total = total + Packet<T>::load(turned + i * W);
+    put(found + k, total, std::min(W, N - k));
+  }
+}
+
 /// K packets, one for each tap of a row.
 template <class T, int K>
 [[gnu::always_inline]] inline void load_taps(const T* row, const std::int64_t* columns,
@@ -93,7 +111,6 @@ template <class T, int K, bool inner>
 
 template <class T, int K>
 void sum_plane(const PlaneDots<T>& p) {
-  constexpr std::int64_t W = kLanes<T>;
   PlaneSums<T, K> sums;
 #pragma GCC unroll 32
   for (int k = 0; k < K * K; ++k) sums[k] = ei::pset1<RawPacket<T>>(T(0));
@@ -102,23 +119,11 @@ void sum_plane(const PlaneDots<T>& p) {
   sum_rows<T, K, false>(p, 0, first, sums);
   if (first < p.height) sum_rows<T, K, true>(p, first, p.height, sums);
   sum_rows<T, K, false>(p, last, rows, sums);
-  // The lanes of each sum in ascending order, of as many sums at once as a packet has lanes.
-  constexpr int kSums = (K * K + static_cast<int>(W) - 1) / static_cast<int>(W) * static_cast<int>(W);
-  alignas(64) T lanes[static_cast<std::size_t>(kSums * W)] = {}, turned[static_cast<std::size_t>(W * W)];
-  for (int k = 0; k < K * K; ++k) Packet<T>(ei::padd(ei::pset1<RawPacket<T>>(T(0)), sums[k])).store(lanes + k * W);
-  for (int k = 0; k < K * K; k += static_cast<int>(W)) {
-    if constexpr (W > 1) {
-      transpose_square<T>(lanes + k * W, W, turned, W);
-    } else {
-      turned[0] = lanes[k];
-    }
-    Packet<T> total = Packet<T>::load(turned);
-    for (std::int64_t i = 1; i < W; ++i) total = total + Packet<T>::load(turned + i * W);
-    alignas(64) T found[static_cast<std::size_t>(W)];
-    total.store(found);
-    for (std::int64_t i = 0; i < std::min<std::int64_t>(W, K * K - k); ++i)
-      p.totals[k + i] = p.totals[k + i] + found[i];
-  }
+#pragma GCC unroll 32
+  for (int k = 0; k < K * K; ++k) sums[k] = ei::padd(ei::pset1<RawPacket<T>>(T(0)), sums[k]);
+  T found[static_cast<std::size_t>(K * K)];
+  sum_lanes<T, K * K>(sums, found);
+  for (int k = 0; k < K * K; ++k) p.totals[k] = p.totals[k] + found[k];
 }
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -16,6 +16,7 @@ Tensor some(const Shape& shape, std::uint64_t stream, Dtype dtype = Dtype::f32) 
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
+  if (a.dtype() == Dtype::f64) return a.shape() == b.shape() && a.to_vector<double>() == b.to_vector<double>();
   return a.shape() == b.shape() && a.to_vector<float>() == b.to_vector<float>();
 }
 
@@ -156,6 +157,55 @@ BOOST_AUTO_TEST_CASE(a_plane_has_the_bits_that_it_has_in_a_volume) {
       BOOST_TEST(same_bits(plane.gw, squeeze(g[1], 2)));
     }
   }
+}
+
+/// Depthwise lines have a kernel of their own; two of them in a plane have not.
+BOOST_AUTO_TEST_CASE(a_line_has_the_bits_that_it_has_in_a_plane) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (std::int64_t taps = 1; taps <= 9; ++taps)
+      for (const std::int64_t dilation : {1, 3})
+        for (const std::int64_t padding : {std::int64_t{0}, (taps - 1) * dilation, std::int64_t{37}})
+          for (const std::int64_t length : {96, 133}) {
+            const std::int64_t channels = 3;
+            const Tensor x = some({2, channels, 1, length}, 1, dtype), w = some({channels, 1, 1, taps}, 2, dtype);
+            const Tensor bias = some({channels}, 3, dtype);
+            const ConvolutionOptions o{.padding = {0, padding}, .dilation = {1, dilation}, .groups = channels};
+            const Gradients line = gradients(x, w, o), plane = gradients(concat({x, zeros(x.shape(), dtype)}, 2), w, o);
+            BOOST_TEST_CONTEXT(taps << " taps, dilation " << dilation << ", padding " << padding << ", " << length) {
+              BOOST_TEST(same_bits(line.y, slice(plane.y, 2, 0, 1)));
+              const Tensor biased = conv2d(x, w, bias, o);
+              BOOST_TEST(same_bits(biased, line.y + reshape(bias, {channels, 1, 1})));
+              const TransposedOptions back{
+                  .padding = {0, std::min<std::int64_t>(padding, 20)}, .groups = channels, .dilation = {1, dilation}};
+              const Tensor y = conv_transpose2d(x, w, bias, back);
+              BOOST_TEST(same_bits(y, slice(conv_transpose2d(concat({x, x}, 2), w, bias, back), 2, 0, 1)));
+              // The gradient of x where the second line has none.
+              Tape tape;
+              const Tensor a = tape.watch(concat({x, x}, 2));
+              const Tensor g = cast(some(line.y.shape(), 9), dtype);
+              const Tensor gx = tape.grad(conv2d(a, w, {}, o), {a}, {}, concat({g, zeros(g.shape(), dtype)}, 2))[0];
+              BOOST_TEST(same_bits(line.gx, slice(gx, 2, 0, 1)));
+            }
+          }
+}
+
+/// Rows of three neighbouring taps share what they read where the rows of weights fill one packet.
+BOOST_AUTO_TEST_CASE(rows_of_weights_have_the_bits_that_they_have_among_others) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const std::int64_t rows : {16, 13, 8, 4})
+      for (const std::int64_t channels : {1, 2, 5})
+        for (const std::int64_t width : {3, 17, 40}) {
+          const Tensor x = some({2, channels, 19, width}, 1, dtype), g = some({2, rows, 19, width}, 9, dtype);
+          const auto gradient = [&](std::int64_t times) {
+            Tape tape;
+            const Tensor w = tape.watch(some({rows * times, channels, 3, 3}, 2, dtype));
+            const Tensor all = times == 1 ? g : concat({g, g, g}, 1);
+            return slice(tape.grad(conv2d(x, w, {}, {.padding = {1}}), {w}, {}, all)[0], 0, 0, rows);
+          };
+          if (rows == 4 && dtype == Dtype::f32) continue;  // so few lie along positions where packets are wide
+          BOOST_TEST_CONTEXT(rows << " rows, " << channels << " channels, " << width << " wide")
+          BOOST_TEST(same_bits(gradient(1), gradient(3)));
+        }
 }
 
 BOOST_AUTO_TEST_CASE(rows_of_any_length_at_stride_2_are_exact) {

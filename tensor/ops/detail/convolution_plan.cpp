@@ -62,6 +62,12 @@ void add_packets(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
 /// Channels lie an odd number of cache lines apart: no power of two, which would share a few sets of a cache.
 std::int64_t channel_pitch(std::int64_t elements) { return ((elements + 15) / 16 | 1) * 16; }
 
+/// Rows that are almost whole packets get whole ones: most of what is stored and loaded then crosses no cache line.
+std::int64_t row_pitch(std::int64_t elements, std::int64_t lanes) {
+  const std::int64_t whole = (elements + lanes - 1) / lanes * lanes;
+  return 8 * (whole - elements) <= whole ? whole : elements;
+}
+
 std::int64_t floor_mod(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
 
 /// The taps of one axis that meet one phase of the large side, and how far from it they read the small side.
@@ -110,6 +116,7 @@ ConvolutionPlan plan_convolution(const WindowGeometry& g, std::int64_t lanes) {
     stands = stands && a.stride == 1 && a.before == 0 && extent[i] <= a.large;
   }
   ImagePlan& image = plan.image;
+  extent[2] = row_pitch(extent[2], lanes);
   if (stands) {
     for (std::size_t i = 0; i < 3; ++i) extent[i] = g.axis[i].large;
   } else {
@@ -224,6 +231,18 @@ PlanePass plane_of(const WindowGeometry& g, const ConvolutionPlan& plan) {
   p.first = offsets[0];
   p.image_row = offsets[static_cast<std::size_t>(p.taps)] - offsets[0];
   for (std::int64_t c = 0; c < p.taps; ++c) p.columns[c] = offsets[static_cast<std::size_t>(c)] - offsets[0];
+  return p;
+}
+
+LinePass line_of(const WindowGeometry& g, bool transposed, std::int64_t shortest) {
+  const WindowAxis &d = g.axis[0], &h = g.axis[1], &w = g.axis[2];
+  LinePass p;
+  if (d.large * d.small * d.kernel * h.large * h.small * h.kernel != 1 || w.stride != 1 || w.kernel > kMostLineTaps ||
+      std::min(w.large, w.small) < shortest)
+    return p;
+  p.taps = w.kernel;
+  for (std::int64_t k = 0; k < p.taps; ++k)
+    p.offsets[k] = transposed ? w.before - k * w.dilation : k * w.dilation - w.before;
   return p;
 }
 

@@ -58,6 +58,14 @@ struct PlanePass {
 /// Of the only pass of a plan.
 PlanePass plane_of(const WindowGeometry& g, const ConvolutionPlan& plan);
 
+/// How a pass with one channel on both sides of a group goes along lines.
+struct LinePass {
+  std::int64_t taps = 0;  ///< 0: it does not
+  std::int64_t offsets[kMostLineTaps] = {};
+};
+/// Results of the small side, or with `transposed` of the large one, of at least `shortest` elements.
+LinePass line_of(const WindowGeometry& g, bool transposed, std::int64_t shortest);
+
 /// Offsets [channels * taps] of all terms of a pass.
 std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t channels, std::int64_t channel);
 /// By position of the small side, row-major: its place in the image of a forward plan.
