@@ -184,6 +184,35 @@ Builder& Builder::residual(const Part& part, std::string name) {
   });
 }
 
+Builder::Make Builder::only_word(const char* kind, const Part& part, const Input& input) {
+  check_part(kind, part);
+  Builder inner(input);
+  part(inner);
+  if (inner.words_.size() != 1)
+    throw ValueError(std::string(kind) + ": takes the part of one word, got " + std::to_string(inner.words_.size()));
+  return [make = inner.words_[0].make](const Flow& in, const nn::Init& init) {
+    return make(in, {.seed = {}, .prefix = {}, .dtype = init.dtype});
+  };
+}
+
+Builder& Builder::weight_norm(const Part& part, const nn::WeightNormOptions& options, std::string name) {
+  const Make make = only_word("weight_norm", part, input_);
+  return word("weight_norm", std::move(name), [=](const Flow& in, const nn::Init& init) -> LayerPtr {
+    auto layer = std::make_unique<nn::WeightNorm>(make(in, init), options);
+    if (init.seed) layer->draw(init);
+    return layer;
+  });
+}
+
+Builder& Builder::spectral_norm(const Part& part, const nn::SpectralNormOptions& options, std::string name) {
+  const Make make = only_word("spectral_norm", part, input_);
+  return word("spectral_norm", std::move(name), [=](const Flow& in, const nn::Init& init) -> LayerPtr {
+    auto layer = std::make_unique<nn::SpectralNorm>(make(in, init), options);
+    if (init.seed) layer->draw(init);
+    return layer;
+  });
+}
+
 Builder& Builder::repeat(int n, const Part& part) {
   check_part("repeat", part);
   if (n < 0) throw ValueError("repeat: the count must not be negative, got " + std::to_string(n));

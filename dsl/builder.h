@@ -12,6 +12,7 @@
 #include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/layers/convolution.h"
 #include "ferrite/nn/layers/norms.h"
+#include "ferrite/nn/layers/parametrized.h"
 #include "ferrite/nn/layers/pooling.h"
 #include "ferrite/nn/layers/tokens.h"
 #include "ferrite/nn/layers/transformer.h"
@@ -152,6 +153,11 @@ class Builder {
   Builder& stage(std::string name, const Part& part);
   /// x + part(x).
   Builder& residual(const Part& part, std::string name = {});
+  /// The one word of the part, whose layer gets a weight in two parts, length and direction (nn/layers/parametrized.h);
+  /// options as {.parameter = "weight_hh_l0", .axis = 1}.
+  Builder& weight_norm(const Part& part, const nn::WeightNormOptions& options = {}, std::string name = {});
+  /// Likewise a weight that is divided by its largest singular value.
+  Builder& spectral_norm(const Part& part, const nn::SpectralNormOptions& options = {}, std::string name = {});
   /// The words of the part, n times over.
   Builder& repeat(int n, const Part& part);
   /// Any layer; every `build` takes a copy, and draws what has no value yet.
@@ -175,6 +181,8 @@ class Builder {
   };
 
   Builder& word(std::string kind, std::string name, Make make);
+  /// How the layer of a part of one word is made, without values.
+  static Make only_word(const char* kind, const Part& part, const Input& input);
   /// Fills a chain with the layers of all words.
   void build_into(nn::Sequential& chain, Flow flow, const nn::Init& init, std::vector<SummaryRow>* rows) const;
 

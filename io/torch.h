@@ -45,6 +45,13 @@ TensorFile parse_torch(std::vector<std::byte>&& bytes, std::string_view key = ""
 /// Reads a file whole. Throws IoError as above, and for what is missing, not readable or no regular file.
 TensorFile read_torch(const std::filesystem::path& path, std::string_view key = "", const ReadOptions& options = {});
 
+/// The same tensors under the names of torch.nn.utils.parametrizations, where a file has those of the functions before
+/// them: of weight_norm "weight_g" and "weight_v" become "parametrizations.weight.original0" and ".original1", of
+/// spectral_norm "weight_orig", "weight_u" and "weight_v" become "parametrizations.weight.original", ".0._u" and
+/// ".0._v", in modules of any depth and for parameters of any name (nn/layers/parametrized.h). Throws IoError where
+/// that gives two tensors one name.
+TensorFile with_parametrization_names(const TensorFile& file);
+
 /// The bytes of a file that torch.load(path, weights_only=True) takes for a state_dict: an OrderedDict in the order
 /// given. Dtypes stay as they are. Tensors that share memory share a storage in the file too, where that is not larger
 /// than they are; the others are written row-major. Two calls give the same bytes. Throws IoError for a name that

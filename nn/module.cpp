@@ -73,6 +73,7 @@ void Module::train(bool on) const {
 void Module::draw(const Init& init) const {
   if (!init.seed) throw ValueError("draw: the init has no seed");
   for (const auto& p : named_parameters()) settle(p.variable, p.name, init);
+  for (const auto& b : named_buffers()) settle(b.variable, b.name, init);
   for (const auto& s : named_states()) settle(s.variable, s.name, init);
 }
 
@@ -89,6 +90,27 @@ Parameter Module::parameter(std::string_view name, const Shape& shape, const Fil
   if (!fill.random()) p.assign(fill(shape, {}, init.dtype));
   if (init_.seed) p.draw(init_.full_name(name), *init_.seed);
   return registered(parameters_, name, p);
+}
+
+Parameter Module::parameter(std::string_view name, const Spec& spec, Variable::Draw draw, const Init& init,
+                            FileLayout layout) {
+  check_free(parameters_, "module", std::string(name));
+  const Parameter p(init.full_name(name), spec, std::move(draw), layout);
+  if (const Init& by = init.seed ? init : init_; by.seed) p.draw(by.full_name(name), *by.seed);
+  return registered(parameters_, name, p);
+}
+
+Parameter Module::parameter(std::string_view name, const Parameter& left_out) {
+  check_free(parameters_, "module", std::string(name));
+  settle(left_out, std::string(name), init_);
+  return registered(parameters_, name, left_out);
+}
+
+Buffer Module::buffer(std::string_view name, const Spec& spec, Variable::Draw draw, const Init& init) {
+  check_free(buffers_, "module", std::string(name));
+  const Buffer b(init.full_name(name), spec, std::move(draw));
+  if (const Init& by = init.seed ? init : init_; by.seed) b.draw(by.full_name(name), *by.seed);
+  return registered(buffers_, name, b);
 }
 
 Buffer Module::buffer(std::string_view name, Tensor value) {
@@ -132,23 +154,31 @@ void Module::check_open(std::string_view name) const {
 
 void Module::throw_moved_from() { throw Error("module: was moved from, it has no variables"); }
 
-void Module::adopt(std::string_view name, const Module& child) {
+void Module::adopt(std::string_view name, const Module& child, std::string_view left_out) {
   const std::string prefix = name.empty() ? std::string() : std::string(name) + ".";
   (void)whole();
   (void)child.whole();
   check_open(name);
   if (&child == this) throw ValueError("adopt: a module cannot adopt itself, as '" + std::string(name) + "'");
+  const auto is_left_out = [&](const auto& c) {
+    return std::same_as<std::remove_cvref_t<decltype(c.variable)>, Parameter> && !left_out.empty() &&
+           c.name == left_out;
+  };
   const auto check = [&](const auto& own, const auto& more) {
-    for (const auto& c : more) check_free(own, "adopt", prefix + c.name);
+    for (const auto& c : more)
+      if (!is_left_out(c)) check_free(own, "adopt", prefix + c.name);
   };
   const auto add = [&](auto& own, const auto& more) {
     for (const auto& c : more) {
+      if (is_left_out(c)) continue;
       own.push_back({prefix + c.name, c.variable});
       names_.insert(hash_of<std::remove_cvref_t<decltype(c.variable)>>(own.back().name));
     }
   };
   check(parameters_, child.parameters_), check(buffers_, child.buffers_), check(states_, child.states_);
-  for (const auto& p : child.parameters_) settle(p.variable, prefix + p.name, init_);
+  for (const auto& p : child.parameters_)
+    if (!is_left_out(p)) settle(p.variable, prefix + p.name, init_);
+  for (const auto& b : child.buffers_) settle(b.variable, prefix + b.name, init_);
   for (const auto& s : child.states_) settle(s.variable, prefix + s.name, init_);
   add(parameters_, child.parameters_), add(buffers_, child.buffers_), add(states_, child.states_);
   for (const CarriedState& s : child.carried_) {

@@ -129,7 +129,12 @@ class Module {
   /// that is taken.
   Parameter parameter(std::string_view name, const Shape& shape, const Fill& fill, const Init& init,
                       FileLayout layout = FileLayout::same);
+  /// A parameter that is drawn by a function of its own.
+  Parameter parameter(std::string_view name, const Spec& spec, Variable::Draw draw, const Init& init,
+                      FileLayout layout = FileLayout::same);
   Buffer buffer(std::string_view name, Tensor value);
+  /// A buffer that is drawn as a parameter is.
+  Buffer buffer(std::string_view name, const Spec& spec, Variable::Draw draw, const Init& init);
   State state(std::string_view name, Tensor value);
   /// A state that is drawn as a parameter is.
   State state(std::string_view name, const Spec& spec, Variable::Draw draw, const Init& init);
@@ -139,7 +144,11 @@ class Module {
   /// Registers the variables of another module under "<name>.", and draws those without a value if this one has a seed.
   /// Throws ValueError when that gives two parameters, buffers or states one full name, for the module itself, and when
   /// another module has adopted this one; nothing is registered then.
-  void adopt(std::string_view name, const Module& child);
+  void adopt(std::string_view name, const Module& child) { adopt(name, child, {}); }
+  /// The same without one parameter of the child, by its name there: this module then registers it under another name,
+  /// by `parameter(name, that parameter)`.
+  void adopt(std::string_view name, const Module& child, std::string_view left_out);
+  Parameter parameter(std::string_view name, const Parameter& left_out);
   /// Takes over which parameters of `from` are tied and whether it and what it adopted are training. Both must have
   /// registered alike, as clones have.
   void take_after(const Module& from) const;

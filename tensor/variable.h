@@ -164,6 +164,8 @@ class Buffer : public Variable {
  public:
   Buffer() = default;
   Buffer(std::string name, Tensor value) : Variable(std::move(name), std::move(value), VariableKind::buffer) {}
+  Buffer(std::string name, const Spec& spec, Draw draw)
+      : Variable(std::move(name), spec, std::move(draw), VariableKind::buffer) {}
 };
 
 /// A mutable variable of an optimiser or a generator: moments, step counts, learning rates, draw counters.

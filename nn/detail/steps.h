@@ -1,6 +1,7 @@
 #pragma once
 /// What the steps of streams share: their memory, and copies of a layer's weights.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "ferrite/nn/module.h"
@@ -87,6 +88,9 @@ std::unique_ptr<Step> pointwise_step(const Primitive& op, const StepRows& rows);
 std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias, std::int64_t batch);
 /// Rows of a table.
 std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch);
+/// The step of a layer whose parameter `name` is computed by a function when the step is made and by `refresh`.
+std::unique_ptr<Step> computed_step(const Layer& layer, const std::string& name, std::function<Tensor()> compute,
+                                    const StepRows& in);
 /// One after the other; with `adds`, the input is added to the last one's rows.
 std::unique_ptr<Step> chain_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds);
 

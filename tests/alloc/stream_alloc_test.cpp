@@ -86,6 +86,8 @@ BOOST_AUTO_TEST_CASE(composed_layers_stream_without_asking_for_anything) {
   for (const std::string& name : nn::activation_names())
     try_net(name, words().linear(kFeatures).activation(name), kFeatures);
   try_net("layer_norm", words().layer_norm(), kFeatures);
+  try_net("weight_norm", words().weight_norm([](dsl::Builder& b) { b.causal_conv1d(7, 3); }), 7);
+  try_net("spectral_norm", words().spectral_norm([](dsl::Builder& b) { b.linear(7); }), 7);
   try_net("causal_conv1d", words().causal_conv1d(7, 3, {.dilation = 4}), 7);
   try_net("causal_conv1d by channel", words().causal_conv1d(kFeatures, 3, {.groups = kFeatures}), kFeatures);
   try_net("attention", words().linear(8).attention(2, {.causal = true, .capacity = 64}), 8);

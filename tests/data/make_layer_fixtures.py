@@ -7,6 +7,9 @@ Case NAME holds x, y, a cotangent cot of y, the parameters under p/, buffers bef
 a/; for x and for every parameter the gradient under g/, a direction under v/, and under h/ the gradient of the sum of
 <g, v>. Names ending in _eval are of modules in evaluation. tests/golden/layers_golden_test.cpp has the counterpart of
 every case.
+
+torch._weight_norm takes its norms as constants in its second derivative (torch.autograd.gradgradcheck refuses it), so
+its formula stands in for it here; value and gradient are the same.
 """
 import pathlib
 import sys
@@ -14,13 +17,17 @@ import sys
 import torch
 from safetensors.torch import save_file
 from torch import nn
+from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 
 torch.manual_seed(37)
 torch.set_default_dtype(torch.float64)
 
 
 def r(*shape, low=-2.0, high=2.0):
-    return (torch.rand(*shape) * (high - low) + low).float().double()
+    return (torch.rand(shape) * (high - low) + low).float().double()
+
+
+torch._weight_norm = lambda v, g, dim: v * (g / torch.norm_except_dim(v, 2, dim))
 
 
 def both(name, module, x):
@@ -61,6 +68,15 @@ CASES = {
     "elu": (nn.ELU(0.5), r(3, 5)), "celu": (nn.CELU(2.0), r(3, 5)), "leaky_relu": (nn.LeakyReLU(0.2), r(3, 5)),
     "hardtanh": (nn.Hardtanh(-0.5, 1.5), r(3, 5)), "softshrink": (nn.Softshrink(0.3), r(3, 5)), "hardshrink": (nn.Hardshrink(0.7), r(3, 5)),
     "threshold": (nn.Threshold(0.2, -3.0), r(3, 5)), "glu": (nn.GLU(), r(2, 3, 6)), "glu_channels": (nn.GLU(1), r(2, 4, 3)),
+    "weight_norm_conv1d": (weight_norm(nn.Conv1d(2, 3, 3)), r(2, 2, 6)), "weight_norm_axis": (weight_norm(nn.Conv2d(2, 3, 2), dim=1), r(1, 2, 4, 3)),
+    "weight_norm_whole": (weight_norm(nn.Conv1d(2, 3, 2, bias=False), dim=None), r(2, 2, 4)),
+    "weight_norm_linear": (weight_norm(nn.Linear(3, 4)), r(2, 3)), "weight_norm_linear_axis": (weight_norm(nn.Linear(3, 4), dim=1), r(2, 3)),
+    "weight_norm_bias": (weight_norm(nn.Linear(3, 4), "bias"), r(2, 3)),
+    **both("spectral_norm_conv2d", spectral_norm(nn.Conv2d(2, 3, 2)), r(1, 2, 4, 3)),
+    **both("spectral_norm_linear", spectral_norm(nn.Linear(3, 4), n_power_iterations=3), r(2, 3)),
+    **both("spectral_norm_axis", spectral_norm(nn.Conv1d(2, 3, 2, bias=False), dim=2), r(2, 2, 4)),
+    **both("spectral_norm_conv_transpose1d", spectral_norm(nn.ConvTranspose1d(2, 3, 2)), r(2, 2, 4)),
+    "spectral_norm_bias": (spectral_norm(nn.Linear(3, 4), "bias", eps=0.5), r(2, 3)),
 }
 
 

@@ -44,6 +44,16 @@ void add_layers(std::vector<Case>& all) {
     all.push_back(of(n, make<nn::CausalConv1d>(o, init()), data({2, 9, 6})));
     all.push_back(of(n + "/f64", make<nn::CausalConv1d>(o, init(Dtype::f64)), data({2, 9, 6}, 1, Dtype::f64)));
   }
+  all.push_back(of(
+      "weight_norm", [] { return std::make_shared<nn::WeightNorm>(make<nn::Linear>(7, 4, init())()->clone()); },
+      data({5, 7})));
+  all.push_back(of(
+      "spectral_norm",
+      [] {
+        return std::make_shared<nn::SpectralNorm>(make<nn::Linear>(7, 4, init())()->clone(), nn::SpectralNormOptions{},
+                                                  init());
+      },
+      data({5, 7})));
   for (const nn::Positions positions : {nn::Positions::none, nn::Positions::rotary, nn::Positions::alibi})
     for (const bool causal : {false, true}) {
       const nn::MultiheadAttentionOptions o{

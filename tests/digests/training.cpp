@@ -203,6 +203,9 @@ std::vector<Case> stream_cases() {
     stream(
         "layer_norm" + n, [=] { return std::make_unique<nn::LayerNorm>(6, init); }, x);
     stream(
+        "weight_norm" + n, [=] { return std::make_unique<nn::WeightNorm>(std::make_unique<nn::Linear>(6, 5, init)); },
+        x);
+    stream(
         "dropout" + n, [=] { return std::make_unique<nn::Dropout>(0.5, init); }, x);
     for (const std::string& a : nn::activation_names())
       stream(

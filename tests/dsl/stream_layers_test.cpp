@@ -86,6 +86,15 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
   all["leaky_relu"] = {one([](B& b) { b.leaky_relu(); })};
   all["prelu"] = {one([](B& b) { b.prelu(); }), one([](B& b) { b.prelu(true); })};
   all["glu"] = {one([](B& b) { b.linear(6).glu(); })};
+  const auto linear = [](B& w) { w.linear(4); };
+  all["weight_norm"] = {one([=](B& b) { b.weight_norm(linear); }), one([](B& b) {
+                          b.weight_norm([](B& w) { w.causal_conv1d(4, 3, {.dilation = 2}); }, {.axis = {}})
+                              .weight_norm([](B& w) { w.gru(3); }, {.parameter = "weight_hh_l0"});
+                        })};
+  all["spectral_norm"] = {one([=](B& b) { b.spectral_norm(linear); }), one([](B& b) {
+                            b.spectral_norm([](B& w) { w.residual([](B& r) { r.causal_conv1d(kFeatures, 2); }); },
+                                            {.parameter = "0.weight"});
+                          })};
   all["dropout"] = {one([](B& b) { b.dropout(0.5); })};
   all["last_step"] = {one([](B& b) { b.last_step(); })};
   all["stage"] = {one([](B& b) { b.stage("part", [](B& s) { s.gru(4).layer_norm(); }); })};

@@ -6,7 +6,9 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/layers/activations.h"
 #include "ferrite/nn/layers/convolution.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/norms.h"
+#include "ferrite/nn/layers/parametrized.h"
 #include "ferrite/nn/layers/pooling.h"
 #include "support/compare.h"
 #include "support/fixtures.h"
@@ -162,10 +164,44 @@ Layers activations() {
   };
 }
 
+/// L(options), one of whose parameters is computed by Norm.
+template <class Norm, class L, class Options, class NormOptions>
+Make normed(const Options& o, const NormOptions& n = {}) {
+  return [o, n]() -> Made { return std::make_unique<Norm>(std::make_unique<L>(o, kDoubles), n); };
+}
+
+Layers parametrized() {
+  using C = nn::ConvOptions;
+  using W = nn::WeightNormOptions;
+  using S = nn::SpectralNormOptions;
+  const C plain{.in_channels = 2, .out_channels = 3, .kernel_size = {2}, .bias = false};
+  const C conv2d{.in_channels = 2, .out_channels = 3, .kernel_size = {2}};
+  const C conv1d{.in_channels = 2, .out_channels = 3, .kernel_size = {3}};
+  const nn::ConvTransposeOptions transposed{.in_channels = 2, .out_channels = 3, .kernel_size = {2}};
+  const nn::LinearOptions linear{.in_features = 3, .out_features = 4};
+  const Layers both = {
+      {"spectral_norm_conv2d", normed<nn::SpectralNorm, nn::Conv2d>(conv2d, S{})},
+      {"spectral_norm_linear", normed<nn::SpectralNorm, nn::Linear>(linear, S{.power_iterations = 3})},
+      {"spectral_norm_axis", normed<nn::SpectralNorm, nn::Conv1d>(plain, S{.axis = 2})},
+      {"spectral_norm_conv_transpose1d", normed<nn::SpectralNorm, nn::ConvTranspose1d>(transposed, S{})},
+  };
+  Layers all = {
+      {"weight_norm_conv1d", normed<nn::WeightNorm, nn::Conv1d>(conv1d, W{})},
+      {"weight_norm_axis", normed<nn::WeightNorm, nn::Conv2d>(conv2d, W{.axis = 1})},
+      {"weight_norm_whole", normed<nn::WeightNorm, nn::Conv1d>(plain, W{.axis = {}})},
+      {"weight_norm_linear", normed<nn::WeightNorm, nn::Linear>(linear, W{})},
+      {"weight_norm_linear_axis", normed<nn::WeightNorm, nn::Linear>(linear, W{.axis = 1})},
+      {"weight_norm_bias", normed<nn::WeightNorm, nn::Linear>(linear, W{.parameter = "bias"})},
+      {"spectral_norm_bias", normed<nn::SpectralNorm, nn::Linear>(linear, S{.parameter = "bias", .epsilon = 0.5})},
+  };
+  for (const auto& [name, make] : both) all[name] = all[name + "_eval"] = make;
+  return all;
+}
+
 const Layers& layers() {
   static const Layers all = [] {
     Layers list = convolutions();
-    for (Layers more : {pools(), norms(), activations()}) list.merge(more);
+    for (Layers more : {pools(), norms(), activations(), parametrized()}) list.merge(more);
     return list;
   }();
   return all;
@@ -176,11 +212,17 @@ const io::TensorFile& file() {
   return f;
 }
 
+/// A tensor of the file as the parameter is in memory.
+Tensor in_memory(const Parameter& p, const Tensor& x) {
+  return p.layout() == FileLayout::transposed ? contiguous(transpose(x, 0, 1)) : x;
+}
+
 /// With the parameters and buffers of a case.
 Made loaded(const std::string& name) {
   Made layer = layers().at(name)();
   layer->train(!name.ends_with("_eval"));
-  for (const auto& [p, variable] : layer->named_parameters()) variable.assign(file().tensor(name + "/p/" + p));
+  for (const auto& [p, variable] : layer->named_parameters())
+    variable.assign(in_memory(variable, file().tensor(name + "/p/" + p)));
   for (const auto& [b, variable] : layer->named_buffers()) variable.assign(file().tensor(name + "/b/" + b));
   return layer;
 }
@@ -197,24 +239,29 @@ void check_case(const std::string& name) {
 
   std::vector<std::string> names{"x"};
   for (const auto& p : layer->named_parameters()) names.push_back(p.name);
-  const GradOf of{y, at("cot")};
-  Tensors g = tape.grad({of}, {x}, {.create_graph = true});
-  for (const Tensor& t : tape.grad({of}, layer->parameters(), {.create_graph = true})) g.push_back(t);
+  const std::vector<Parameter> parameters = layer->parameters();
+  const auto of = [&](const char* kind, std::size_t i) {
+    const Tensor t = at(kind + names[i]);
+    return i == 0 ? t : in_memory(parameters[i - 1], t);
+  };
+  const GradOf cotangent{y, at("cot")};
+  Tensors g = tape.grad({cotangent}, {x}, {.create_graph = true});
+  for (const Tensor& t : tape.grad({cotangent}, parameters, {.create_graph = true})) g.push_back(t);
   Tensor total;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    BOOST_TEST(within(g[i], at("g/" + names[i]), kMost), "gradient of " << names[i]);
-    const Tensor part = sum(g[i] * at("v/" + names[i]));
+    BOOST_TEST(within(g[i], of("g/", i), kMost), "gradient of " << names[i]);
+    const Tensor part = sum(g[i] * of("v/", i));
     total = total.defined() ? total + part : part;
   }
   Tensors h;
   if (total.tape_slot() == 0) {  // linear: nothing of it depends on anything
-    for (const std::string& n : names) h.push_back(zeros(at("h/" + n).shape(), Dtype::f64));
+    for (std::size_t i = 0; i < names.size(); ++i) h.push_back(zeros(of("h/", i).shape(), Dtype::f64));
   } else {
     h = tape.grad({{total}}, {x}, {.retain = true});
-    for (const Tensor& t : tape.grad({{total}}, layer->parameters())) h.push_back(t);
+    for (const Tensor& t : tape.grad({{total}}, parameters)) h.push_back(t);
   }
   for (std::size_t i = 0; i < names.size(); ++i)
-    BOOST_TEST(within(h[i], at("h/" + names[i]), kMost), "double backward of " << names[i]);
+    BOOST_TEST(within(h[i], of("h/", i), kMost), "double backward of " << names[i]);
 }
 
 bool add_cases() {
