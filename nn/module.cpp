@@ -262,7 +262,11 @@ void Layer::check_carries(const Tensor& x, const Context& context) const {
   if (only_chains() || (carried && context.carry) || context.state.defined() || x.rank() < 1) return;
   const bool one_step = x.rank() == 1 || x.shape()[1] == 1;
   if (!context.carry && !one_step) return;  // a sequence along another axis than time
-  if (!carried && states({x.shape()[0], x.rank() > 2 ? x.shape()[-1] : 1, x.dtype()}).empty()) return;
+  const std::optional<StepWindow> w = window();
+  if (w && w->before == 0 && w->after == 0 && w->reach() < w->stride && x.shape()[1] % w->stride == 0) return;
+  if (!carried && !(w && (w->reach() > 0 || w->stride > 1)) &&
+      states({x.shape()[0], x.rank() > 2 ? x.shape()[-1] : 1, x.dtype()}).empty())
+    return;
   throw ValueError(
       context.carry
           ? kind() +

@@ -2,6 +2,7 @@
 /// Modules and layers: named parameters, buffers, states and submodules.
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -227,6 +228,17 @@ class Layer : public Module {
   ///   }
   ///   StepResult step(const Tensor& x, const Tensors& states) const override { return {x - states[0], {x}}; }
   virtual StepResult step(const Tensor& x, const Tensors& states) const;
+  /// For layers each of whose output steps is a function of a few input steps, with strides, too: which ones, or none.
+  /// A stream holds these inputs and calls `over` where an output is due.
+  virtual std::optional<StepWindow> window() const { return {}; }
+  /// An output step: the inputs of a window [B, taps, D] -> [B, N], with the bits of `forward`.
+  virtual Tensor over(const Tensor& x) const;
+  /// `over`, run as a part of this layer: what a stream traces.
+  Tensor output_of(const Tensor& window) const {
+    return inside([&] { return over(window); });
+  }
+  /// When the outputs come: as the window says, else one with each input. Those of a chain follow from its layers'.
+  virtual Pace pace() const;
   /// `step`, run as a part of this layer: what layers call that contain others. Throws ShapeError for states of other
   /// types than `states` says, given or returned, ValueError for a layer without a step.
   StepResult advance(const Tensor& x, const Tensors& states) const;

@@ -5,6 +5,7 @@
 
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/tensor/extents.h"
 
 namespace ferrite::nn {
 namespace {
@@ -41,15 +42,42 @@ void Step::set_layer(std::string_view path, std::string_view kind) {
   names_ = Label::of(std::string(kind) + " steps").text();
 }
 
+Pace Pace::then(const Pace& next) const {
+  const auto scaled = [&](std::int64_t n) { return ferrite::detail::checked_mul(stride, n, "pace"); };
+  return {scaled(next.stride), ferrite::detail::checked_add(delay, scaled(next.delay), "pace"),
+          ferrite::detail::checked_add(after, scaled(next.after), "pace")};
+}
+
 Spec StepState::spec() const {
   Shape all = shape;
   if (capacity > 0) all.insert(1, capacity);
   return {all, dtype};
 }
 
-std::vector<StepState> Layer::states(const StepRows&) const { return {}; }
+Pace Layer::pace() const {
+  const std::optional<StepWindow> w = window();
+  if (!w) return {};
+  return {w->stride, w->reach() - w->before, w->after};
+}
 
-StepResult Layer::step(const Tensor& x, const Tensors&) const {
+Tensor Layer::over(const Tensor&) const {
+  throw ValueError(kind() + ": declares a window and no output of it; override over");
+}
+
+std::vector<StepState> Layer::states(const StepRows& in) const {
+  const std::optional<StepWindow> w = window();
+  if (!w || !pace().even() || w->reach() == 0) return {};
+  return {{.name = "past", .shape = {w->reach(), in.batch, in.width}, .dtype = in.dtype, .rows = 1}};
+}
+
+StepResult Layer::step(const Tensor& x, const Tensors& states) const {
+  if (const std::optional<StepWindow> w = window()) {
+    Tensors taps, next;
+    for (std::int64_t k = 0; k + 1 < w->taps; ++k) taps.push_back(select(states[0], 0, k * w->dilation));
+    taps.push_back(x);
+    if (!states.empty()) next.push_back(concat({slice(states[0], 0, 1), unsqueeze(x, 0)}, 0));
+    return {over(stack(std::span<const Tensor>(taps.data(), taps.size()), 1)), next};
+  }
   if (!causal() || !carried_states().empty()) return {};
   const detail::SingleStep single;
   const Tensor y = forward(unsqueeze(x, 1), {});
@@ -68,6 +96,10 @@ StepResult Layer::advance(const Tensor& x, const Tensors& given) const {
                        std::to_string(given.size()));
     for (std::size_t i = 0; i < own.size(); ++i) check_state(kind(), "takes", own[i].name, given[i], own[i].spec());
     if (grows(own)) check_state(kind(), "takes", "steps", given[own.size()], {{x.shape()[0]}, Dtype::i64});
+    if (!pace().even())
+      throw PaceError(kind() + ": " + std::to_string(pace().stride) + " steps give one, the first one " +
+                      std::to_string(pace().delay) +
+                      " later, so a layer that contains it has no step in operations; put it into a chain");
     StepResult r = step(x, given);
     if (!r.y.defined()) throw ValueError(kind() + ": has no step of its own; override states and step");
     if (r.states.size() != own.size())

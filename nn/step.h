@@ -25,6 +25,33 @@ struct StepInput {
   bool keeps_width = false;
 };
 
+/// The inputs of which each output step of a layer is made (Layer::window): output u of the inputs u stride - before +
+/// k dilation, k in 0..taps - 1; where there is none, of zeros.
+struct StepWindow {
+  std::int64_t taps = 1;      ///< so many inputs
+  std::int64_t dilation = 1;  ///< steps from one to the next
+  std::int64_t stride = 1;    ///< steps from one window to the next
+  std::int64_t before = 0;    ///< steps of padding before the first input
+  std::int64_t after = 0;     ///< steps of padding behind the last one, which a stream does not have
+  bool operator==(const StepWindow&) const = default;
+
+  /// From the first tap to the last one.
+  std::int64_t reach() const { return (taps - 1) * dilation; }
+};
+
+/// When a layer gives its output steps (Layer::pace): output u with input delay + u stride, counted from 0.
+struct Pace {
+  std::int64_t stride = 1;
+  std::int64_t delay = 0;
+  std::int64_t after = 0;  ///< steps of padding behind the last input, of which further outputs are made
+  bool operator==(const Pace&) const = default;
+
+  /// Whether there is one step of output for each of the input.
+  bool even() const { return stride == 1 && delay == 0; }
+  /// Of a layer behind this one, seen from the inputs of this one.
+  Pace then(const Pace& next) const;
+};
+
 /// A state that a layer carries from one step of a stream to the next (Layer::states); zeros at first.
 struct StepState {
   std::string name;  ///< "taps": what errors call it
@@ -46,6 +73,12 @@ struct StepResult {
   Tensors states{};  ///< after the step, in the order of Layer::states; of one that grows the entry of this step
 };
 
+/// A stream that gives fewer steps than it takes is asked for one of each.
+class PaceError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// A state of a stream that grows is full.
 class CapacityError : public Error {
  public:
@@ -57,6 +90,9 @@ class CapacityError : public Error {
 /// takes no lock; what throws has changed nothing.
 class Step {
  public:
+  /// Which rows of a batch have a value: a byte for each, 0 where there is none.
+  using Rows = const std::uint8_t*;
+
   virtual ~Step() = default;
   /// The rows that `run` gives.
   virtual StepRows result() const = 0;
@@ -65,6 +101,16 @@ class Step {
   virtual void run(const void* x, void* y) = 0;
   /// The states become those after the last `run`.
   virtual void commit() {}
+  /// Whether some steps give nothing, or nothing for some rows: such a step is run by `run_rows`. Asked once.
+  virtual bool skips() const { return false; }
+  /// `run` where only these rows have an x. Gives those that have a y, null where there is none; the others' mean
+  /// nothing. What it points to stays until the next call.
+  virtual Rows run_rows(Rows rows, const void* x, void* y) {
+    run(x, y);
+    return rows;
+  }
+  /// `commit` after `run_rows`: the states of other rows stay. Whoever overrides `commit` overrides this, too.
+  virtual void commit_rows(Rows) {}
   /// Whether `commit` does anything: asked once.
   virtual bool commits() const { return true; }
   /// How many steps `run_several` takes at most; 1: it is not to be called. A layer that says more never throws.

@@ -5,10 +5,11 @@
 namespace ferrite {
 
 /// How much stands around the axes of a convolution: numbers, one for all axes or one for each, or a rule. `same` adds
-/// what keeps the extents, (kernel - 1) dilation, the smaller half in front; it takes strides of 1. `valid` adds none.
+/// what keeps the extents, (kernel - 1) dilation, the smaller half in front; it takes strides of 1. `causal` adds as
+/// much in front alone, so that no output depends on a later input. `valid` adds none.
 class ConvolutionPadding {
  public:
-  enum Rule : std::uint8_t { numbers, same, valid };
+  enum Rule : std::uint8_t { numbers, same, valid, causal };
   constexpr ConvolutionPadding() = default;
   constexpr ConvolutionPadding(Rule r) : rule(r) {}
   constexpr ConvolutionPadding(const Shape& s) : amounts(s) {}

@@ -38,6 +38,8 @@ void run_profiled(Step& step, std::int64_t n, const void* x, void* y);
     return run_profiled(step, x, y);
   ferrite::detail::in_layer(step.scope(), [&] { step.run(x, y); });
 }
+/// `run_rows` likewise.
+Step::Rows run_rows_of(Step& step, Step::Rows rows, const void* x, void* y);
 /// `run_several` of it.
 [[gnu::always_inline]] inline void run_steps(Step& step, std::int64_t n, const void* x, void* y) {
   if (ferrite::detail::profiling()) [[unlikely]]
@@ -91,6 +93,10 @@ std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch
 /// The step of a layer whose parameter `name` is computed by a function when the step is made and by `refresh`.
 std::unique_ptr<Step> computed_step(const Layer& layer, const std::string& name, std::function<Tensor()> compute,
                                     const StepRows& in);
+/// A window of a layer's inputs, and the program of `Layer::over`.
+std::unique_ptr<Step> window_step(const Layer& layer, const StepWindow& window, const StepRows& in);
+/// By which variable of a layer one of its copy is replaced: the copy is traced, the stream follows the layer.
+std::function<Variable(const Variable&)> originals_of(const Layer& layer, const Layer& copy);
 /// One after the other; with `adds`, the input is added to the last one's rows.
 std::unique_ptr<Step> chain_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds);
 

@@ -42,9 +42,9 @@ class Cache {
   }
 
   /// Throws CapacityError where a row is full.
-  void check_room() const {
+  void check_room(Step::Rows rows) const {
     for (std::int64_t row = 0; row < batch_; ++row)
-      if (steps(row) >= capacity_)
+      if ((!rows || rows[row]) && steps(row) >= capacity_)
         throw CapacityError("stream: 'keys' of " + std::string(MultiheadAttention::name) + " is full: row " +
                             std::to_string(row) + " has made " + std::to_string(capacity_) +
                             " steps; reset it, or declare a larger capacity");
@@ -66,8 +66,8 @@ class Cache {
     }
   }
 
-  void advance() {
-    for (std::int64_t& n : steps_) ++n;
+  void advance(Step::Rows rows) {
+    for (std::size_t row = 0; row < steps_.size(); ++row) steps_[row] += !rows || rows[row] ? 1 : 0;
   }
   void reset_row(std::int64_t row) { steps_[static_cast<std::size_t>(row)] = 0; }
 
@@ -166,13 +166,17 @@ class AttentionStep final : public Step {
 
   StepRows result() const override { return {batch_, o_.embed_dim, dtype_of<T>}; }
 
-  void run(const void* x, void* y) override {
-    cache_.check_room();
+  void run(const void* x, void* y) override { AttentionStep::run_rows(nullptr, x, y); }
+  Rows run_rows(Rows rows, const void* x, void* y) override {
+    cache_.check_room(rows);
     in_->run(x, projected_.get());
-    for (std::int64_t row = 0; row < batch_; ++row) attend(row);
+    for (std::int64_t row = 0; row < batch_; ++row)
+      if (!rows || rows[row]) attend(row);
     out_->run(heads_.get(), y);
+    return rows;
   }
-  void commit() override { cache_.advance(); }
+  void commit() override { cache_.advance(nullptr); }
+  void commit_rows(Rows rows) override { cache_.advance(rows); }
   void refresh() override {
     in_->refresh(), out_->refresh();
     cache_.put_first(bias_k_, bias_v_);

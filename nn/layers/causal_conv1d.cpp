@@ -13,10 +13,10 @@ namespace {
 
 void check(const CausalConv1dOptions& o) {
   const auto refuse = [](const std::string& what) { throw ValueError("causal_conv1d: " + what); };
-  if (o.in_channels < 1 || o.out_channels < 1 || o.kernel_size < 1 || o.dilation < 1 || o.groups < 1)
-    refuse("channels, kernel_size, dilation and groups must be positive, got " + std::to_string(o.in_channels) +
-           " to " + std::to_string(o.out_channels) + ", " + std::to_string(o.kernel_size) + ", " +
-           std::to_string(o.dilation) + " and " + std::to_string(o.groups));
+  if (o.in_channels < 1 || o.out_channels < 1 || o.kernel_size < 1 || o.dilation < 1 || o.stride < 1 || o.groups < 1)
+    refuse("channels, stride, kernel_size, dilation and groups must be positive, got " + std::to_string(o.in_channels) +
+           " to " + std::to_string(o.out_channels) + ", " + std::to_string(o.stride) + ", " +
+           std::to_string(o.kernel_size) + ", " + std::to_string(o.dilation) + " and " + std::to_string(o.groups));
   if (o.in_channels % o.groups != 0 || o.out_channels % o.groups != 0)
     refuse("groups must divide the numbers of channels, got " + std::to_string(o.groups) + " groups of " +
            std::to_string(o.in_channels) + " to " + std::to_string(o.out_channels));
@@ -60,16 +60,21 @@ Tensor CausalConv1d::forward(const Tensor& x, const Context& context) const {
     throw DtypeError("causal_conv1d: the weights are " + std::string(name_of(weight.dtype())) + ", got " +
                      x.spec().str() + "; cast the input");
   const std::int64_t past = o.past();
-  if (past == 0) return convolved({x});
+  if (context.carry && o.stride > 1 && (T % o.stride != 0 || context.lengths.defined()))
+    throw ValueError("causal_conv1d: pieces of " + std::to_string(T) + " steps end within a stride of " +
+                     std::to_string(o.stride) + "; cut at its multiples, rows of one length together");
+  if (past == 0) return convolved({slice(x, 1, 0, T, o.stride)});
   const Tensor before = context.carry ? transpose(context.carry->states_of(*this, B)[0], 0, 1)
                                       : zeros({B, past, o.in_channels}, x.dtype());
   const Tensor padded = concat({before, x}, 1);
   const Tensor last = context.reset_mask.defined() ? last_resets(context.reset_mask, B, T, past) : Tensor();
   Tensors taps;
   for (std::int64_t at = 0; at <= past; at += o.dilation) {
-    const Tensor tap = slice(padded, 1, at, at + T);
+    const Tensor tap = slice(padded, 1, at, at + T, o.stride);
     const bool cut = last.defined() && at < past;
-    taps.push_back(cut ? where(unsqueeze(lt(arange(T) - (past - at), last), 2), 0, tap) : tap);
+    const auto of_outputs = [&](const Tensor& t, std::int64_t axis) { return slice(t, axis, 0, T, o.stride); };
+    taps.push_back(cut ? where(unsqueeze(lt(of_outputs(arange(T), 0) - (past - at), of_outputs(last, 1)), 2), 0, tap)
+                       : tap);
   }
   if (context.carry) carry_on(padded, last, context);
   return convolved(taps);
@@ -92,18 +97,15 @@ void CausalConv1d::carry_on(const Tensor& padded, const Tensor& last_reset, cons
   context.carry->states_of(*this, B)[0].assign(contiguous(transpose(next, 0, 1)));
 }
 
-std::vector<StepState> CausalConv1d::states(const StepRows& in) const {
-  if (options().past() == 0) return {};
-  return {{.name = "past", .shape = {options().past(), in.batch, in.width}, .dtype = in.dtype, .rows = 1}};
+std::optional<StepWindow> CausalConv1d::window() const {
+  const CausalConv1dOptions& o = options();
+  return StepWindow{.taps = o.kernel_size, .dilation = o.dilation, .stride = o.stride, .before = o.past()};
 }
 
-StepResult CausalConv1d::step(const Tensor& x, const Tensors& states) const {
-  const CausalConv1dOptions& o = options();
-  Tensors taps, next;
-  for (std::int64_t k = 0; k + 1 < o.kernel_size; ++k) taps.push_back(select(states[0], 0, k * o.dilation));
-  taps.push_back(x);
-  if (!states.empty()) next.push_back(concat({slice(states[0], 0, 1), unsqueeze(x, 0)}, 0));
-  return {convolved(taps), next};
+Tensor CausalConv1d::over(const Tensor& x) const {
+  Tensors taps;
+  for (std::int64_t k = 0; k < options().kernel_size; ++k) taps.push_back(select(x, 1, k));
+  return convolved(taps);
 }
 
 /// What the taps, kernel_size times [..., in_channels], give [..., out_channels]: a product of the inputs under all

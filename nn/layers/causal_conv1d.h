@@ -9,34 +9,37 @@ struct CausalConv1dOptions {
   std::int64_t out_channels = 0;
   std::int64_t kernel_size = 0;
   std::int64_t dilation = 1;  ///< steps from one tap to the next
+  std::int64_t stride = 1;    ///< steps from one output to the next
   std::int64_t groups = 1;    ///< so many parts of the channels, each convolved by itself
   bool bias = true;
   static constexpr auto fields = std::tuple(
       attr("in_channels", &CausalConv1dOptions::in_channels), attr("out_channels", &CausalConv1dOptions::out_channels),
       attr("kernel_size", &CausalConv1dOptions::kernel_size), attr("dilation", &CausalConv1dOptions::dilation),
-      attr("groups", &CausalConv1dOptions::groups), attr("bias", &CausalConv1dOptions::bias));
+      attr("stride", &CausalConv1dOptions::stride), attr("groups", &CausalConv1dOptions::groups),
+      attr("bias", &CausalConv1dOptions::bias));
 
   /// (kernel_size - 1) * dilation: how many steps back the first tap is.
   std::int64_t past() const { return (kernel_size - 1) * dilation; }
 };
 
-/// Convolution over time that sees no later step: torch.nn.functional.conv1d with stride 1 of the input padded with
-/// (kernel_size - 1) * dilation zeros before its first step.
+/// Convolution over time that sees no later step: torch.nn.functional.conv1d of the input padded with (kernel_size - 1)
+/// * dilation zeros before its first step.
 ///
-///   y[b, t, o] = bias[o] + sum over k, i of weight[o, i, k] x[b, t - (kernel_size - 1 - k) dilation, g I + i]
+///   y[b, u, o] = bias[o] + sum over k, i of weight[o, i, k] x[b, u stride - (kernel_size - 1 - k) dilation, g I + i]
 ///
 /// with I = in_channels / groups and g = o / (out_channels / groups), the group of o. It is summed as a matrix product
 /// (docs/numerics.md, rule 2) of which k is the inner index; with several groups of one channel each, element by
-/// element with k ascending. x [B, T, in_channels] -> [B, T, out_channels], f32 or f64. weight [out_channels, I,
-/// kernel_size] and bias [out_channels], in memory as in files, start as U(-b, b) with b = 1 / sqrt(I kernel_size), as
-/// those of torch.nn.Conv1d.
+/// element with k ascending. x [B, T, in_channels] -> [B, T', out_channels] with T' = T / stride, rounded up; f32 or
+/// f64. weight [out_channels, I, kernel_size] and bias [out_channels], in memory as in files, start as U(-b, b) with b
+/// = 1 / sqrt(I kernel_size), as those of torch.nn.Conv1d.
 ///
 /// Before the first step there are zeros, or with `context.carry` the last steps of the piece before; no output looks
 /// back beyond a step at which `context.reset_mask` is set. `context.lengths` say where a row ends that is carried on.
-/// Pieces and streams have the outputs of the whole sequence bit for bit; both carry the last past() steps.
+/// Pieces and streams have the outputs of the whole sequence bit for bit; both carry the last past() steps. With a
+/// stride, pieces have a multiple of it as steps and rows of one length, and a stream gives a step once in `stride`.
 ///
 /// Throws ShapeError for another rank, another number of channels, a sequence without steps, and lengths and masks that
-/// do not fit, DtypeError for another dtype than that of the weights.
+/// do not fit, DtypeError for another dtype than that of the weights, ValueError for pieces that end within a stride.
 class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions> {
  public:
   static constexpr auto name = "causal_conv1d";
@@ -47,8 +50,8 @@ class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions> {
   Tensor forward(const Tensor& x, const Context& context) const override;
   bool causal() const override { return true; }
   StepInput step_input() const override { return {options().in_channels, weight.dtype()}; }
-  std::vector<StepState> states(const StepRows& in) const override;
-  StepResult step(const Tensor& x, const Tensors& states) const override;
+  std::optional<StepWindow> window() const override;
+  Tensor over(const Tensor& x) const override;
 
   Parameter weight;
   Parameter bias;  ///< empty without one

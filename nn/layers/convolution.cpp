@@ -34,7 +34,13 @@ double bound_of(std::int64_t columns, const Shape& kernel) {
 }
 
 std::string_view word_for(ConvolutionPadding::Rule rule) {
-  return rule == ConvolutionPadding::same ? "same" : rule == ConvolutionPadding::valid ? "valid" : "";
+  switch (rule) {
+    case ConvolutionPadding::same: return "same";
+    case ConvolutionPadding::valid: return "valid";
+    case ConvolutionPadding::causal: return "causal";
+    case ConvolutionPadding::numbers: break;
+  }
+  return "";
 }
 
 /// The options as a summary gives them.
@@ -96,6 +102,43 @@ Tensor Conv<N>::forward(const Tensor& x, const Context&) const {
     if constexpr (N == 2) return conv2d(first, weight, b, how);
     if constexpr (N == 3) return conv3d(first, weight, b, how);
   });
+}
+
+template <int N>
+bool Conv<N>::causal() const {
+  const std::optional<StepWindow> w = window();
+  return w && w->after == 0 && this->options().padding_mode == PaddingMode::zeros;
+}
+
+template <int N>
+std::optional<StepWindow> Conv<N>::window() const {
+  const ConvOptions& o = this->options();
+  if (N != 1 || !o.channels_last) return {};
+  const auto number = [](const Shape& s, std::int64_t none) { return s.rank() == 0 ? none : s[0]; };
+  StepWindow w{.taps = o.kernel_size[0], .dilation = number(o.dilation, 1), .stride = number(o.stride, 1)};
+  switch (o.padding.rule) {
+    case ConvolutionPadding::numbers: w.before = w.after = number(o.padding.amounts, 0); break;
+    case ConvolutionPadding::same:
+      w.before = w.reach() / 2;
+      w.after = w.reach() - w.before;
+      break;
+    case ConvolutionPadding::causal: w.before = w.reach(); break;
+    case ConvolutionPadding::valid: break;
+  }
+  return w;
+}
+
+template <int N>
+Tensor Conv<N>::over(const Tensor& x) const {
+  if constexpr (N == 1) {
+    const std::int64_t B = x.shape()[0], G = this->options().groups, O = weight.shape()[0] / G;
+    const std::int64_t terms = weight.shape()[1] * weight.shape()[2];
+    const Tensor inputs = reshape(transpose(x, 1, 2), {B, G, terms});
+    const Tensor y = matmul(permute(inputs, {1, 0, 2}), transpose(reshape(weight, {G, O, terms})));  // [G, B, O]
+    const Tensor joined = reshape(permute(y, {1, 0, 2}), {B, G * O});
+    return bias.defined() ? joined + bias : joined;
+  }
+  return Layer::over(x);
 }
 
 template <int N>

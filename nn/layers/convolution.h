@@ -11,7 +11,7 @@ struct ConvOptions {
   std::int64_t out_channels = 0;
   Shape kernel_size{};
   Shape stride{};                ///< 1
-  ConvolutionPadding padding{};  ///< 0; or ConvolutionPadding::same, ::valid
+  ConvolutionPadding padding{};  ///< 0; or ConvolutionPadding::same, ::valid, ::causal
   Shape dilation{};              ///< 1
   std::int64_t groups = 1;       ///< so many parts of the channels, each convolved by itself
   bool bias = true;
@@ -21,8 +21,10 @@ struct ConvOptions {
 
 /// torch.nn.Conv1d, Conv2d, Conv3d: conv1d, conv2d, conv3d (tensor/convolution.h) with weight [out, in / groups,
 /// kernel...] and bias [out], in memory as in files, which start as U(-b, b) with b = 1 / sqrt(in / groups * elements
-/// of the kernel). x [B, in, ...], or with channels_last [B, ..., in], f32 or f64; the result likewise. Not causal: see
-/// CausalConv1d. Throws what the functions throw, and DtypeError for another dtype than that of the weights.
+/// of the kernel). x [B, in, ...], or with channels_last [B, ..., in], f32 or f64; the result likewise. Over the steps
+/// of sequences, conv1d with channels_last, and padded with zeros it streams where no output sees a later step than the
+/// one it comes with: `causal`, or without padding, whose first output comes (kernel - 1) dilation steps late. Throws
+/// what the functions throw, and DtypeError for another dtype than that of the weights.
 template <int N>
 class Conv final : public LayerOf<Conv<N>, ConvOptions> {
  public:
@@ -33,6 +35,10 @@ class Conv final : public LayerOf<Conv<N>, ConvOptions> {
 
   std::string summary() const override;
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool causal() const override;
+  StepInput step_input() const override { return {this->options().in_channels, weight.dtype()}; }
+  std::optional<StepWindow> window() const override;
+  Tensor over(const Tensor& x) const override;
 
   Parameter weight;
   Parameter bias;  ///< empty without one

@@ -30,6 +30,7 @@ class Parametrized : public Layer {
   Tensor forward(const Tensor& x, const Context& context) const override;
   bool causal() const override { return layer_->causal(); }
   StepInput step_input() const override { return layer_->step_input(); }
+  Pace pace() const override { return layer_->pace(); }
   std::vector<StepState> states(const StepRows& in) const override { return layer_->states(in); }
   StepResult step(const Tensor& x, const Tensors& states) const override;
   std::unique_ptr<Step> make_step(const StepRows& in) const override;

@@ -11,6 +11,42 @@ void check_size(std::string_view where, const Shape& size, int axes) {
     throw ValueError(std::string(where) + ": size needs one number or " + std::to_string(axes) + ", got " + size.str());
 }
 
+std::int64_t number(const Shape& s, std::int64_t none) { return s.rank() == 0 ? none : s[0]; }
+
+/// The windows of pooling over the steps of sequences without ceil_mode; else none.
+template <int N, class Options>
+std::optional<StepWindow> window_of(const Options& o) {
+  if (N != 1 || !o.channels_last || o.ceil_mode) return {};
+  StepWindow w{.taps = o.kernel_size[0], .stride = number(o.stride, o.kernel_size[0])};
+  if constexpr (requires { o.padding; }) w.before = w.after = number(o.padding, 0);
+  if constexpr (requires { o.dilation; }) w.dilation = number(o.dilation, 1);
+  return w;
+}
+bool sees_no_later(const std::optional<StepWindow>& w) { return w && w->after == 0; }
+
+// What a window x [B, taps, C] gives, in the operations and the order of tensor/pooling.h, which call kernels that ask
+// for memory.
+
+/// The first of the largest, NaN where there is one.
+Tensor largest(const Tensor& x) {
+  Tensor y = select(x, 1, 0);
+  for (std::int64_t k = 1; k < x.shape()[1]; ++k) {
+    const Tensor tap = select(x, 1, k);
+    y = where(gt(tap, y), tap, where(ne(tap, tap), tap, y));
+  }
+  return y;
+}
+Tensor mean_of_taps(const Tensor& x, std::int64_t divisor) {
+  Tensor y = select(x, 1, 0) + 0;
+  for (std::int64_t k = 1; k < x.shape()[1]; ++k) y = y + select(x, 1, k);
+  if (divisor == 0) divisor = x.shape()[1];
+  return divisor == 1 ? y : y / static_cast<double>(divisor);
+}
+Tensor norm_of_taps(const Tensor& x, double norm) {
+  const Tensor means = mean_of_taps(pow(x, norm), 0);
+  return pow(sign(means) * relu(abs(means)) * static_cast<double>(x.shape()[1]), 1 / norm);
+}
+
 }  // namespace
 
 template <int N>
@@ -27,6 +63,18 @@ Tensor MaxPool<N>::forward(const Tensor& x, const Context&) const {
     if constexpr (N == 3) return max_pool3d(first, o.kernel_size, how);
   });
 }
+template <int N>
+bool MaxPool<N>::causal() const {
+  return sees_no_later(window());
+}
+template <int N>
+std::optional<StepWindow> MaxPool<N>::window() const {
+  return window_of<N>(this->options());
+}
+template <int N>
+Tensor MaxPool<N>::over(const Tensor& x) const {
+  return largest(x);
+}
 
 template <int N>
 AvgPool<N>::AvgPool(const AvgPoolLayerOptions& o) : LayerOf<AvgPool<N>, AvgPoolLayerOptions>(o) {
@@ -42,6 +90,18 @@ Tensor AvgPool<N>::forward(const Tensor& x, const Context&) const {
     if constexpr (N == 3) return avg_pool3d(first, o.kernel_size, how);
   });
 }
+template <int N>
+bool AvgPool<N>::causal() const {
+  return sees_no_later(window());
+}
+template <int N>
+std::optional<StepWindow> AvgPool<N>::window() const {
+  return window_of<N>(this->options());
+}
+template <int N>
+Tensor AvgPool<N>::over(const Tensor& x) const {
+  return mean_of_taps(x, this->options().divisor_override);
+}
 
 template <int N>
 LpPool<N>::LpPool(const LpPoolLayerOptions& o) : LayerOf<LpPool<N>, LpPoolLayerOptions>(o) {
@@ -56,6 +116,18 @@ Tensor LpPool<N>::forward(const Tensor& x, const Context&) const {
     if constexpr (N == 2) return lp_pool2d(first, o.norm, o.kernel_size, how);
     if constexpr (N == 3) return lp_pool3d(first, o.norm, o.kernel_size, how);
   });
+}
+template <int N>
+bool LpPool<N>::causal() const {
+  return sees_no_later(window());
+}
+template <int N>
+std::optional<StepWindow> LpPool<N>::window() const {
+  return window_of<N>(this->options());
+}
+template <int N>
+Tensor LpPool<N>::over(const Tensor& x) const {
+  return norm_of_taps(x, this->options().norm);
 }
 
 template <int N>

@@ -7,7 +7,9 @@ namespace ferrite::nn {
 
 // Shapes hold one number for each axis of space, or one for all; an empty one is the default. All take x [B, C, ...],
 // or with channels_last [B, ..., C], and give it with other extents on the axes of space. Semantics and errors are
-// those of the functions in tensor/pooling.h, which are PyTorch's.
+// those of the functions in tensor/pooling.h, which are PyTorch's. Over the steps of sequences, max_pool1d, avg_pool1d
+// and lp_pool1d with channels_last, those without padding and ceil_mode stream: an output comes with the last step of
+// its window.
 
 struct MaxPoolLayerOptions {
   Shape kernel_size{};
@@ -29,6 +31,10 @@ class MaxPool final : public LayerOf<MaxPool<N>, MaxPoolLayerOptions> {
   /// Throws ValueError for a kernel without one number for each axis or for all, and for numbers below 1.
   explicit MaxPool(const MaxPoolLayerOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool causal() const override;
+  StepInput step_input() const override { return {0, Dtype::f32, true}; }
+  std::optional<StepWindow> window() const override;
+  Tensor over(const Tensor& x) const override;
 };
 
 struct AvgPoolLayerOptions {
@@ -53,6 +59,10 @@ class AvgPool final : public LayerOf<AvgPool<N>, AvgPoolLayerOptions> {
   static constexpr std::string_view name = N == 1 ? "avg_pool1d" : N == 2 ? "avg_pool2d" : "avg_pool3d";
   explicit AvgPool(const AvgPoolLayerOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool causal() const override;
+  StepInput step_input() const override { return {0, Dtype::f32, true}; }
+  std::optional<StepWindow> window() const override;
+  Tensor over(const Tensor& x) const override;
 };
 
 struct LpPoolLayerOptions {
@@ -73,6 +83,10 @@ class LpPool final : public LayerOf<LpPool<N>, LpPoolLayerOptions> {
   static constexpr std::string_view name = N == 1 ? "lp_pool1d" : N == 2 ? "lp_pool2d" : "lp_pool3d";
   explicit LpPool(const LpPoolLayerOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool causal() const override;
+  StepInput step_input() const override { return {0, Dtype::f32, true}; }
+  std::optional<StepWindow> window() const override;
+  Tensor over(const Tensor& x) const override;
 };
 
 struct AdaptivePoolOptions {

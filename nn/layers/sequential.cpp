@@ -61,6 +61,12 @@ StepInput Sequential::step_input() const {
   return any;
 }
 
+Pace Sequential::pace() const {
+  Pace all;
+  for (const Item& item : layers_) all = all.then(item.layer->pace());
+  return all;
+}
+
 std::vector<StepState> Sequential::states(const StepRows& in) const {
   std::vector<StepState> all;
   StepRows rows = in;
@@ -125,6 +131,15 @@ StepResult Residual::step(const Tensor& x, const Tensors& states) const {
   StepResult r = Sequential::step(x, states);
   r.y = added(x, r.y);
   return r;
+}
+
+std::unique_ptr<Step> Residual::make_step(const StepRows& in) const {
+  if (!pace().even())
+    throw PaceError("residual: the chain gives one step for " + std::to_string(pace().stride) + ", the first one " +
+                    std::to_string(pace().delay) +
+                    " later, so there is none to add to each; pad its windows in front (causal), and put strides "
+                    "before or behind the residual");
+  return make_chain(in, true);
 }
 
 std::unique_ptr<Layer> Residual::clone() const {

@@ -28,6 +28,8 @@ class Sequential : public Layer {
   bool causal() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
   StepInput step_input() const override;
+  /// That of all its layers, one behind the other.
+  Pace pace() const override;
   /// Those of all its layers, "<layer>.<state>".
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
@@ -49,14 +51,15 @@ class Sequential : public Layer {
   std::unordered_set<std::string> names_;
 };
 
-/// x + f(x), f a chain (arXiv 1512.03385). Throws ShapeError when f changes the shape.
+/// x + f(x), f a chain (arXiv 1512.03385). Throws ShapeError when f changes the shape, the number of steps included: a
+/// stream of it is refused with a PaceError.
 class Residual final : public Sequential {
  public:
   using Sequential::Sequential;
   std::string kind() const override { return "residual"; }
   Tensor forward(const Tensor& x, const Context& context) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::unique_ptr<Step> make_step(const StepRows& in) const override { return make_chain(in, true); }
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
   std::unique_ptr<Layer> clone() const override;
 };
 

@@ -148,6 +148,16 @@ class RecurrentStepOf final : public Step {
     }
   }
   void commit() override { swapped_ = !swapped_; }
+  void commit_rows(Rows rows) override {
+    T *const h = this->h(), *const c = this->c();
+    commit();
+    const auto stay = [&](const T* before, T* now, std::int64_t n) {
+      for (std::int64_t k = 0; k < L_ * B_; ++k)
+        if (!rows[k % B_]) std::copy_n(before + k * n, n, now + k * n);
+    };
+    stay(h, this->h(), padded<T>(P_));
+    if (cell_->has_memory) stay(c, this->c(), padded<T>(H_));
+  }
 
   std::int64_t most_at_once() const override { return at_once_; }
   void run_several(std::int64_t n, const void* x, void* y) override {

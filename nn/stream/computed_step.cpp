@@ -36,6 +36,9 @@ class Computed final : public Step {
   StepRows result() const override { return step_->result(); }
   void run(const void* x, void* y) override { step_->run(x, y); }
   void commit() override { step_->commit(); }
+  bool skips() const override { return step_->skips(); }
+  Rows run_rows(Rows rows, const void* x, void* y) override { return step_->run_rows(rows, x, y); }
+  void commit_rows(Rows rows) override { step_->commit_rows(rows); }
   bool commits() const override { return step_->commits(); }
   std::int64_t most_at_once() const override { return step_->most_at_once(); }
   void run_several(std::int64_t n, const void* x, void* y) override { step_->run_several(n, x, y); }

@@ -36,6 +36,39 @@ class Originals {
   std::unordered_map<const void*, Variable> of_;
 };
 
+void check_type(const Tensor& state, const Spec& wanted) {
+  if (state.spec() != wanted) throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
+}
+
+Tensor tensor_of(const Spec& spec, const std::byte* from) {
+  Tensor t = Tensor::empty(spec);
+  std::copy_n(from, bytes_of(spec), ferrite::detail::Writer::raw(t));
+  return t;
+}
+/// f(first byte, bytes) of every part of a row.
+template <class F>
+void each_part(const StepState& s, std::int64_t row, const F& f) {
+  const Spec spec = s.spec();
+  std::int64_t outer = 1, inner = size_of(s.dtype);
+  for (int k = 0; k < spec.shape.rank(); ++k) (k < s.rows ? outer : inner) *= k == s.rows ? 1 : spec.shape[k];
+  for (std::int64_t o = 0; o < outer; ++o) f((o * spec.shape[s.rows] + row) * inner, inner);
+}
+void clear(const StepState& s, std::byte* memory, std::int64_t row) {
+  each_part(s, row, [&](std::int64_t at, std::int64_t n) { std::fill_n(memory + at, n, std::byte{0}); });
+}
+
+void check_rows(const std::string& kind, std::int64_t batch, const StepState& s) {
+  const bool has_rows = s.rows >= 0 && s.rows < s.shape.rank() && s.shape[s.rows] == batch;
+  if (s.capacity < 0 || !has_rows || (s.capacity > 0 && s.rows != 0))
+    throw ShapeError("stream: the state '" + s.name + "' of " + kind + " must have " + std::to_string(batch) +
+                     " rows on axis " + std::to_string(s.capacity > 0 ? 0 : s.rows) + ", got " +
+                     Spec{s.shape, s.dtype}.str() + " with capacity " + std::to_string(s.capacity));
+}
+[[noreturn]] void throw_full(const std::string& kind, const StepState& s, std::size_t row) {
+  throw CapacityError("stream: '" + s.name + "' of " + kind + " is full: row " + std::to_string(row) + " has made " +
+                      std::to_string(s.capacity) + " steps; reset it, or declare a larger capacity");
+}
+
 /// A layer's step as an open scan. What grows is an x of it, with the number of steps of every row, and the entries are
 /// ys: appending one copies nothing but itself.
 class OpenStep final : public Step {
@@ -43,9 +76,12 @@ class OpenStep final : public Step {
   OpenStep(const Layer& layer, const StepRows& in)
       : kind_(layer.kind()), in_(in), states_(layer.states(in)), steps_(static_cast<std::size_t>(in.batch)) {
     for (std::size_t i = 0; i < states_.size(); ++i) {
-      check(states_[i]);
+      check_rows(kind_, in.batch, states_[i]);
       (states_[i].capacity ? growing_ : carried_).push_back(i);
     }
+    std::int64_t bytes = 0;
+    for (const std::size_t i : carried_) bytes += bytes_of(states_[i].spec());
+    spare_.resize(static_cast<std::size_t>(bytes));
     open(layer);
     const Spec& y = scan_->y_spec(0);
     out_ = {in.batch, y.shape.numel() / in.batch, y.dtype};
@@ -59,22 +95,38 @@ class OpenStep final : public Step {
         carried_(o.carried_),
         growing_(o.growing_),
         steps_(o.steps_),
+        spare_(o.spare_.size()),
         scan_(std::make_unique<OpenScan>(*o.scan_)) {}
 
   StepRows result() const override { return out_; }
 
   void run(const void* x, void* y) override {
-    check_room();
-    std::copy_n(static_cast<const std::byte*>(x), in_.batch * in_.width * size_of(in_.dtype), scan_->x(0));
-    scan_->run();
-    std::copy_n(scan_->y(0), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
+    check_room(nullptr);
+    run_scan(x, y);
+  }
+  /// Rows without an x run on zero states, on which nothing fails.
+  Rows run_rows(Rows rows, const void* x, void* y) override {
+    check_room(rows);
+    put_aside(rows);
+    try {
+      run_scan(x, y);
+    } catch (...) {
+      put_back(rows);
+      throw;
+    }
+    put_back(rows);
+    return rows;
   }
   void commit() override {
-    for (std::size_t g = 0; g < growing_.size(); ++g) append(g);  // an entry may be a state before the step
+    for (std::size_t g = 0; g < growing_.size(); ++g) append(g, nullptr);  // an entry may be a state before the step
     scan_->commit();
-    if (growing_.empty()) return;
-    for (std::int64_t& n : steps_) ++n;
-    put_steps();
+    count(nullptr);
+  }
+  void commit_rows(Rows rows) override {
+    for (std::size_t g = 0; g < growing_.size(); ++g) append(g, rows);
+    scan_->commit();
+    put_back(rows);
+    count(rows);
   }
   bool commits() const override { return !states_.empty(); }
   void refresh() override { scan_->refresh(); }
@@ -116,18 +168,6 @@ class OpenStep final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<OpenStep>(*this); }
 
  private:
-  void check(const StepState& s) const {
-    const bool has_rows = s.rows >= 0 && s.rows < s.shape.rank() && s.shape[s.rows] == in_.batch;
-    if (s.capacity < 0 || !has_rows || (s.capacity > 0 && s.rows != 0))
-      throw ShapeError("stream: the state '" + s.name + "' of " + kind_ + " must have " + std::to_string(in_.batch) +
-                       " rows on axis " + std::to_string(s.capacity > 0 ? 0 : s.rows) + ", got " +
-                       Spec{s.shape, s.dtype}.str() + " with capacity " + std::to_string(s.capacity));
-  }
-  static void check_type(const Tensor& state, const Spec& wanted) {
-    if (state.spec() != wanted)
-      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
-  }
-
   void open(const Layer& layer) {
     const std::unique_ptr<Layer> copy = copy_in_place_of(layer);
     copy->eval();
@@ -158,17 +198,38 @@ class OpenStep final : public Step {
     if (at != carried_.end()) return scan_->carry(static_cast<std::size_t>(at - carried_.begin()));
     return scan_->x(1 + static_cast<std::size_t>(std::find(growing_.begin(), growing_.end(), i) - growing_.begin()));
   }
-  static Tensor tensor_of(const Spec& spec, const std::byte* from) {
-    Tensor t = Tensor::empty(spec);
-    std::copy_n(from, bytes_of(spec), ferrite::detail::Writer::raw(t));
-    return t;
+  // ---- rows without an x -----------------------------------------------------------------------------------
+
+  void run_scan(const void* x, void* y) {
+    std::copy_n(static_cast<const std::byte*>(x), in_.batch * in_.width * size_of(in_.dtype), scan_->x(0));
+    scan_->run();
+    std::copy_n(scan_->y(0), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
   }
-  static void clear(const StepState& s, std::byte* memory, std::int64_t row) {
-    const Spec spec = s.spec();
-    std::int64_t outer = 1, inner = size_of(s.dtype);
-    for (int k = 0; k < spec.shape.rank(); ++k) (k < s.rows ? outer : inner) *= k == s.rows ? 1 : spec.shape[k];
-    for (std::int64_t o = 0; o < outer; ++o)
-      std::fill_n(memory + (o * spec.shape[s.rows] + row) * inner, inner, std::byte{0});
+  /// f(state, its memory, its spare memory, row) of the carried states of other rows than these.
+  template <class F>
+  void each_other(Rows rows, const F& f) {
+    std::byte* spare = spare_.data();
+    for (const std::size_t i : carried_) {
+      for (std::int64_t row = 0; row < in_.batch; ++row)
+        if (!rows[row]) f(states_[i], memory(i), spare, row);
+      spare += bytes_of(states_[i].spec());
+    }
+  }
+  void put_aside(Rows rows) {
+    each_other(rows, [](const StepState& s, std::byte* memory, std::byte* spare, std::int64_t row) {
+      each_part(s, row, [&](std::int64_t at, std::int64_t n) { std::copy_n(memory + at, n, spare + at); });
+      clear(s, memory, row);
+    });
+    if (growing_.empty()) return;
+    auto* const steps = reinterpret_cast<std::int64_t*>(scan_->x(1 + growing_.size()));
+    for (std::int64_t row = 0; row < in_.batch; ++row)
+      if (!rows[row]) steps[row] = 0;
+  }
+  void put_back(Rows rows) {
+    each_other(rows, [](const StepState& s, std::byte* memory, const std::byte* spare, std::int64_t row) {
+      each_part(s, row, [&](std::int64_t at, std::int64_t n) { std::copy_n(spare + at, n, memory + at); });
+    });
+    put_steps();
   }
 
   // ---- what grows ----------------------------------------------------------------------------------------
@@ -178,21 +239,23 @@ class OpenStep final : public Step {
     for (const std::size_t i : growing_) least = std::min(least, states_[i].capacity);
     return least;
   }
-  void check_room() const {
+  void check_room(Rows rows) const {
     for (const std::size_t i : growing_)
       for (std::size_t row = 0; row < steps_.size(); ++row)
-        if (steps_[row] >= states_[i].capacity) throw_full(states_[i], row);
+        if ((!rows || rows[row]) && steps_[row] >= states_[i].capacity) throw_full(kind_, states_[i], row);
   }
-  [[noreturn]] void throw_full(const StepState& s, std::size_t row) const {
-    throw CapacityError("stream: '" + s.name + "' of " + kind_ + " is full: row " + std::to_string(row) + " has made " +
-                        std::to_string(s.capacity) + " steps; reset it, or declare a larger capacity");
-  }
-  void append(std::size_t g) {
+  void append(std::size_t g, Rows rows) {
     const StepState& s = states_[growing_[g]];
     const std::int64_t entry = bytes_of({s.shape, s.dtype}) / in_.batch;
     for (std::int64_t row = 0; row < in_.batch; ++row)
-      std::copy_n(scan_->y(1 + g) + row * entry, entry,
-                  scan_->x(1 + g) + (row * s.capacity + steps_[static_cast<std::size_t>(row)]) * entry);
+      if (!rows || rows[row])
+        std::copy_n(scan_->y(1 + g) + row * entry, entry,
+                    scan_->x(1 + g) + (row * s.capacity + steps_[static_cast<std::size_t>(row)]) * entry);
+  }
+  void count(Rows rows) {
+    if (growing_.empty()) return;
+    for (std::size_t row = 0; row < steps_.size(); ++row) steps_[row] += !rows || rows[row] ? 1 : 0;
+    put_steps();
   }
   void put_steps() {
     if (!growing_.empty())
@@ -205,10 +268,15 @@ class OpenStep final : public Step {
   std::vector<StepState> states_;
   std::vector<std::size_t> carried_, growing_;  ///< which of the states
   std::vector<std::int64_t> steps_;             ///< by row, since it began
+  std::vector<std::byte> spare_;                ///< what is carried of rows without an x, while the scan runs
   std::unique_ptr<OpenScan> scan_;
 };
 
 }  // namespace
+
+std::function<Variable(const Variable&)> originals_of(const Layer& layer, const Layer& copy) {
+  return Originals(layer, copy);
+}
 
 std::unique_ptr<Step> open_step(const Layer& layer, const StepRows& in) {
   return std::make_unique<OpenStep>(layer, in);

@@ -1,12 +1,10 @@
 /// The steps of layers without a recurrence, and the fallback that runs a layer on tensors.
-#include <array>
 #include <limits>
 
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/log.h"
-#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn::detail {
@@ -126,111 +124,6 @@ class EmbeddingStep final : public Step {
   Tensor table_;  ///< immutable: the snapshot needs no copy
 };
 
-class Chain final : public Step {
- public:
-  Chain(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds)
-      : steps_(std::move(steps)),
-        in_(in),
-        adds_(adds),
-        half_(room_between(steps_)),
-        at_once_(most_of(steps_)),
-        room_(2 * at_once_ * half_ / 8) {
-    find_committing();
-    const StepRows out = result();
-    if (adds_ && (out.width != in_.width || out.dtype != in_.dtype))
-      throw ShapeError("residual: the chain changes the shape: " + std::to_string(in_.width) + " to " +
-                       std::to_string(out.width) + " features");
-  }
-  Chain(const Chain& o) : Step(o), in_(o.in_), adds_(o.adds_), half_(o.half_), at_once_(o.at_once_), room_(o.room_) {
-    for (const auto& s : o.steps_) steps_.push_back(s->clone());
-    find_committing();
-  }
-
-  StepRows result() const override { return steps_.empty() ? in_ : steps_.back()->result(); }
-  void run(const void* x, void* y) override {
-    through(1, x, y, [](Step& s, const void* from, void* to) { run_step(s, from, to); });
-  }
-  std::int64_t most_at_once() const override { return at_once_; }
-  void run_several(std::int64_t n, const void* x, void* y) override {
-    through(n, x, y, [n](Step& s, const void* from, void* to) { run_steps(s, n, from, to); });
-  }
-  void commit() override {
-    for (Step* const s : committing_) s->commit();
-  }
-  bool commits() const override { return !committing_.empty(); }
-  void refresh() override {
-    for (const auto& s : steps_) s->refresh();
-  }
-  void reset() override {
-    for (const auto& s : steps_) s->reset();
-  }
-  void reset_row(std::int64_t row) override {
-    for (const auto& s : steps_) s->reset_row(row);
-  }
-  void save(std::vector<Tensor>& states) const override {
-    for (const auto& s : steps_) s->save(states);
-  }
-  std::size_t restore(std::span<const Tensor> states) override {
-    std::size_t used = 0;
-    for (const auto& s : steps_) used += s->restore(states.subspan(used));
-    return used;
-  }
-  std::size_t on_tensors() const override {
-    std::size_t n = 0;
-    for (const auto& s : steps_) n += s->on_tensors();
-    return n;
-  }
-  std::unique_ptr<Step> clone() const override { return std::make_unique<Chain>(*this); }
-
- private:
-  /// n steps of one layer after the other, by run(layer, from, to).
-  template <class F>
-  void through(std::int64_t n, const void* x, void* y, F&& run) {
-    const void* at = x;
-    for (std::size_t k = 0; k < steps_.size(); ++k) {
-      const bool last = k + 1 == steps_.size();
-      void* const to = last ? y : reinterpret_cast<std::byte*>(room_.get()) + (k % 2 ? at_once_ * half_ : 0);
-      run(*steps_[k], at, to);
-      at = to;
-    }
-    if (steps_.empty()) std::copy_n(static_cast<const std::byte*>(x), n * bytes_of(in_), static_cast<std::byte*>(y));
-    if (adds_) add(n, x, y);
-  }
-
-  /// x + f(x), in the order of Residual.
-  void add(std::int64_t n, const void* x, void* y) const {
-    const Primitive* const op = ferrite::detail::ops::add;
-    const std::array<const void*, 2> in = {x, y};
-    const std::array<std::ptrdiff_t, 2> run = {1, 1};
-    op->block(in_.dtype)(in.data(), run.data(), y, n * in_.batch * in_.width);
-  }
-
-  void find_committing() {
-    for (const auto& s : steps_)
-      if (s->commits()) committing_.push_back(s.get());
-  }
-
-  /// Bytes for the largest rows that go from step to step, and one line more: a step may write whole packets.
-  static std::int64_t room_between(const std::vector<std::unique_ptr<Step>>& steps) {
-    std::int64_t most = 0;
-    for (const auto& s : steps) most = std::max(most, bytes_of(s->result()));
-    return (most + 127) / 64 * 64;
-  }
-  static std::int64_t most_of(const std::vector<std::unique_ptr<Step>>& steps) {
-    std::int64_t most = steps_at_once(room_between(steps));
-    for (const auto& s : steps) most = std::min(most, s->most_at_once());
-    return most;
-  }
-
-  std::vector<std::unique_ptr<Step>> steps_;
-  std::vector<Step*> committing_;
-  StepRows in_;
-  bool adds_;
-  std::int64_t half_;     ///< bytes of the rows between two layers
-  std::int64_t at_once_;  ///< steps that there is room for
-  StepMemory<double> room_;
-};
-
 /// A layer without a step of its own: a copy of it on tensors, as any call.
 class OnTensors final : public Step {
  public:
@@ -278,6 +171,14 @@ class OnTensors final : public Step {
     put_back(before_);
   }
   void commit() override { put_back(next_); }
+  void commit_rows(Rows rows) override {
+    std::vector<Tensor> states;
+    for (std::size_t i = 0; i < next_.size(); ++i) {
+      std::vector<float> own(rows, rows + in_.batch);
+      states.push_back(where(gt(Tensor::from(own, {1, in_.batch, 1}), 0), next_[i], before_[i]));
+    }
+    put_back(states);
+  }
   void refresh() override {
     take_values(parameters_, layer_->named_parameters());
     take_values(buffers_, layer_->named_buffers());
@@ -362,6 +263,7 @@ std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in) {
                      std::string(name_of(wanted.dtype)) + " a row, the layer before it gives " +
                      std::to_string(in.width) + " of " + std::string(name_of(in.dtype)));
   std::unique_ptr<Step> step = layer.make_step(in);
+  if (const std::optional<StepWindow> window = layer.window(); window && !step) step = window_step(layer, *window, in);
   if (!step) step = step_in_operations(layer, in);
   if (!step) {
     ferrite::detail::log_info("stream: " + layer.kind() + " has no step of its own: it runs on tensors");
@@ -384,10 +286,6 @@ std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias
 
 std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch) {
   return std::make_unique<EmbeddingStep>(weight, batch);
-}
-
-std::unique_ptr<Step> chain_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds) {
-  return std::make_unique<Chain>(std::move(steps), in, adds);
 }
 
 }  // namespace ferrite::nn::detail

@@ -22,13 +22,15 @@ Stream::Stream(Stream&&) noexcept = default;
 Stream& Stream::operator=(Stream&&) noexcept = default;
 Stream::~Stream() = default;
 
-Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch) {
+Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch), pace_(model.pace()) {
   (void)model.named_parameters();  // throws where it was moved from
   if (batch < 1) throw ValueError("stream: the batch must be positive, got " + std::to_string(batch));
   if (!model.causal())
     throw ValueError("stream: " + model.kind() +
                      " is not causal: its output at a step needs other steps' inputs (a backward direction, a mean "
                      "over time), or one of its layers does not declare `causal`");
+  all_.assign(static_cast<std::size_t>(batch), 1);
+  gave_.assign(static_cast<std::size_t>(batch), 0);
   const NewFrame frame;
   const StepInput input = model.step_input();
   in_ = {batch, input.width, input.dtype};
@@ -47,6 +49,7 @@ void Stream::prepare(std::int64_t width) {
   in_.width = width;
   if (!step_) step_ = detail::step_of(*model_, in_);
   commits_ = step_->commits();
+  skips_ = step_->skips();
   const StepRows out = step_->result();
   const std::int64_t x = batch_ * width * size_of(in_.dtype), y = out.batch * out.width * size_of(out.dtype);
   at_once_ = std::min(step_->most_at_once(), detail::steps_at_once(std::max(x, y)));
@@ -77,6 +80,7 @@ void Stream::check(std::span<const In> x, std::span<Out> y) {
 
 template <class In, class Out>
 void Stream::advance(std::span<const In> x, std::span<Out> y) {
+  if (!pace_.even()) throw_pace();
   check(x, y);
   std::memcpy(room_->x.get(), x.data(), x.size_bytes());
   detail::run_step(*step_, room_->x.get(), room_->y.get());
@@ -89,6 +93,44 @@ template void Stream::advance(std::span<const double>, std::span<double>);
 template void Stream::advance(std::span<const std::int64_t>, std::span<float>);
 template void Stream::advance(std::span<const std::int64_t>, std::span<double>);
 
+void Stream::throw_pace() const {
+  throw PaceError("stream: the model gives one step for " + std::to_string(pace_.stride) + ", the first one " +
+                  std::to_string(pace_.delay) + " later; call feed, which tells whether there is one");
+}
+
+template <class In, class Out>
+bool Stream::fed(std::span<const In> x, std::span<Out> y) {
+  check(x, y);
+  std::memcpy(room_->x.get(), x.data(), x.size_bytes());
+  Step::Rows gave = all_.data();
+  if (skips_) {
+    gave = detail::run_rows_of(*step_, gave, room_->x.get(), room_->y.get());
+    step_->commit_rows(all_.data());
+  } else {
+    detail::run_step(*step_, room_->x.get(), room_->y.get());
+    if (commits_) step_->commit();
+  }
+  const std::size_t N = y.size() / gave_.size();
+  bool any = false;
+  for (std::size_t b = 0; b < gave_.size(); ++b) {
+    gave_[b] = gave && gave[b];
+    if (!gave_[b]) continue;
+    any = true;
+    std::memcpy(y.data() + b * N, reinterpret_cast<const Out*>(room_->y.get()) + b * N, N * sizeof(Out));
+  }
+  return any;
+}
+
+template bool Stream::fed(std::span<const float>, std::span<float>);
+template bool Stream::fed(std::span<const double>, std::span<double>);
+template bool Stream::fed(std::span<const std::int64_t>, std::span<float>);
+template bool Stream::fed(std::span<const std::int64_t>, std::span<double>);
+
+bool Stream::gave(std::int64_t row) const {
+  check_row(row);
+  return gave_[static_cast<std::size_t>(row)];
+}
+
 template <class In, class Out>
 void Stream::several(std::int64_t n, std::span<const In> x, std::span<Out> y) {
   const auto fits = [&](std::size_t values) {
@@ -97,6 +139,7 @@ void Stream::several(std::int64_t n, std::span<const In> x, std::span<Out> y) {
   if (n < 0 || !fits(x.size()) || !fits(y.size()))
     throw ShapeError("stream: " + std::to_string(x.size()) + " and " + std::to_string(y.size()) +
                      " values cannot be cut into " + std::to_string(n) + " steps");
+  if (!pace_.even()) throw_pace();
   if (n == 0) return;
   const std::size_t in = x.size() / static_cast<std::size_t>(n), out = y.size() / static_cast<std::size_t>(n);
   check(x.first(in), y.first(out));
@@ -126,6 +169,7 @@ Stream Stream::clone() const {
   copy.batch_ = batch_;
   copy.in_ = in_;
   copy.any_float_ = any_float_;
+  copy.pace_ = pace_, copy.all_ = all_, copy.gave_ = gave_;
   copy.parameters_ = parameters_;
   copy.buffers_ = buffers_;
   if (model_) copy.model_ = detail::copy_in_place_of(*model_);
@@ -142,9 +186,13 @@ void Stream::reset() {
   if (step_) step_->reset();
 }
 
-void Stream::reset(std::int64_t row) {
+void Stream::check_row(std::int64_t row) const {
   if (row < 0 || row >= batch_)
     throw ValueError("stream: row " + std::to_string(row) + " lies outside 0.." + std::to_string(batch_ - 1));
+}
+
+void Stream::reset(std::int64_t row) {
+  check_row(row);
   const NewFrame frame;
   if (step_) step_->reset_row(row);
 }

@@ -30,7 +30,7 @@ class Stream {
   std::int64_t batch() const { return batch_; }
 
   /// One step: x [B, D] -> y [B, N], both row-major. Throws ShapeError when the sizes do not fit, DtypeError when the
-  /// model's weights are of another dtype.
+  /// model's weights are of another dtype, and PaceError for a model that does not give a step for each: see `feed`.
   void step(std::span<const float> x, std::span<float> y) { advance(x, y); }
   void step(std::span<const double> x, std::span<double> y) { advance(x, y); }
   /// One token each for a model that begins with an embedding: [B] -> [B, N].
@@ -42,6 +42,22 @@ class Stream {
   void steps(std::int64_t n, std::span<const double> x, std::span<double> y) { several(n, x, y); }
   void steps(std::int64_t n, std::span<const std::int64_t> tokens, std::span<float> y) { several(n, tokens, y); }
   void steps(std::int64_t n, std::span<const std::int64_t> tokens, std::span<double> y) { several(n, tokens, y); }
+
+  /// One step of a model that may give none, because of strides, or not yet, because of windows: whether there is one.
+  /// Where there is none, and in rows that have none, y stays what it is. Throws as `step` does.
+  ///
+  ///   nn::Stream stream = dsl::sequence(1).causal_conv1d(8, 5, {.stride = 4}).gru(16).build(0).stream();
+  ///   if (stream.feed(sample, features)) ...  // once in four samples
+  bool feed(std::span<const float> x, std::span<float> y) { return fed(x, y); }
+  bool feed(std::span<const double> x, std::span<double> y) { return fed(x, y); }
+  bool feed(std::span<const std::int64_t> tokens, std::span<float> y) { return fed(tokens, y); }
+  bool feed(std::span<const std::int64_t> tokens, std::span<double> y) { return fed(tokens, y); }
+  /// Whether the last `feed` gave a step of this row: rows go in step until `reset(row)` has begun one of them anew.
+  /// Throws ValueError for a row outside 0..batch - 1.
+  bool gave(std::int64_t row) const;
+  /// Output u comes with input delay() + u stride(), counted from 0: 1 and 0 for models with an output for each input.
+  std::int64_t stride() const { return pace_.stride; }
+  std::int64_t delay() const { return pace_.delay; }
 
   /// Begins anew from zero states.
   void reset();
@@ -66,10 +82,14 @@ class Stream {
   template <class In, class Out>
   void advance(std::span<const In> x, std::span<Out> y);
   template <class In, class Out>
+  bool fed(std::span<const In> x, std::span<Out> y);
+  template <class In, class Out>
   void several(std::int64_t n, std::span<const In> x, std::span<Out> y);
   /// Throws unless a step takes and gives such rows.
   template <class In, class Out>
   void check(std::span<const In> x, std::span<Out> y);
+  [[noreturn]] void throw_pace() const;
+  void check_row(std::int64_t row) const;
   /// Makes the steps, now that the width of a row is known.
   void prepare(std::int64_t width);
 
@@ -82,7 +102,9 @@ class Stream {
   StepRows in_;
   std::int64_t batch_ = 1;
   std::int64_t at_once_ = 1;  ///< steps that go through the layers together
-  bool commits_ = false;
+  Pace pace_{};
+  std::vector<std::uint8_t> all_, gave_;  ///< by row: 1, and whether the last step gave something
+  bool commits_ = false, skips_ = false;
   bool any_float_ = false;  ///< the first step tells the dtype, too
 };
 

@@ -54,12 +54,13 @@ Amounts amounts(std::string_view where, const ConvolutionOptions& o, const Shape
   }
   Amounts a{Shape::filled(axes, 0), Shape::filled(axes, 0)};
   if (o.padding.rule == ConvolutionPadding::valid) return a;
+  const bool causal = o.padding.rule == ConvolutionPadding::causal;
   for (int i = 0; i < axes; ++i) {
-    if (stride[i] != 1)
+    if (stride[i] != 1 && !causal)
       throw ValueError(std::string(where) + ": padding `same` takes strides of 1, got " + stride.str());
     const std::int64_t all = checked_mul(kernel[i] - 1, dilation[i], where);
-    a.before[i] = all / 2;
-    a.after[i] = all - all / 2;
+    a.before[i] = causal ? all : all / 2;
+    a.after[i] = all - a.before[i];
   }
   return a;
 }

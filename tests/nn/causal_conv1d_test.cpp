@@ -164,6 +164,40 @@ BOOST_AUTO_TEST_CASE(rows_of_different_lengths_are_carried_on_from_their_ends) {
   }
 }
 
+/// With a stride, the outputs of stride 1 at its multiples: whole, in pieces, and after resets.
+BOOST_AUTO_TEST_CASE(a_stride_leaves_every_so_manieth_output) {
+  for (nn::CausalConv1dOptions o : kAll) {
+    const nn::CausalConv1d every(o, {.seed = 1});
+    const Tensor x = uniform({2, 12, o.in_channels}, {.seed = 2}, -1, 1);
+    std::vector<std::int64_t> marks(24, 0);
+    marks[3] = marks[12 + 4] = marks[12 + 11] = 1;
+    const Tensor mask = cast(Tensor::from(marks, {2, 12}), Dtype::boolean);
+    for (const std::int64_t s : {2, 3, 5}) {
+      o.stride = s;
+      const nn::CausalConv1d layer(o, {.seed = 1});
+      const auto left = [&](const Tensor& y) { return contiguous(slice(y, 1, 0, 12, s)); };
+      BOOST_TEST(identical(layer(x), left(every(x))), layer.summary());
+      BOOST_TEST(identical(layer(x, {.reset_mask = mask}), left(every(x, {.reset_mask = mask}))), layer.summary());
+      if (s == 5) continue;
+      const nn::Carry carry(layer, 2);
+      Tensors parts;
+      for (std::int64_t t = 0; t < 12; t += 6)
+        parts.push_back(layer(slice(x, 1, t, t + 6), {.reset_mask = slice(mask, 1, t, t + 6), .carry = &carry}));
+      BOOST_TEST(identical(concat(std::span<const Tensor>(parts.data(), parts.size()), 1),
+                           left(every(x, {.reset_mask = mask}))),
+                 layer.summary());
+    }
+  }
+  const nn::CausalConv1d layer({.in_channels = 3, .out_channels = 2, .kernel_size = 3, .stride = 2}, {.seed = 1});
+  const nn::Carry carry(layer, 1);
+  BOOST_CHECK_EXCEPTION((void)layer(zeros({1, 5, 3}), {.carry = &carry}), ValueError,
+                        says("causal_conv1d: pieces of 5 steps end within a stride of 2; cut at its multiples"));
+  BOOST_CHECK_EXCEPTION((void)layer(zeros({1, 4, 3}), {.lengths = Tensor::from<std::int64_t>({4}), .carry = &carry}),
+                        ValueError, says("rows of one length together"));
+  BOOST_CHECK_EXCEPTION((void)layer.advance(zeros({1, 3}), {}), nn::PaceError,
+                        says("causal_conv1d: 2 steps give one, the first one 0 later"));
+}
+
 /// A layer of a user that holds one and has no step of its own runs on tensors, and must not forget.
 BOOST_AUTO_TEST_CASE(a_layer_that_holds_one_streams_with_the_bits_of_the_whole) {
   struct Holder final : nn::Layer {

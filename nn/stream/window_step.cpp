@@ -1,0 +1,162 @@
+/// Steps of layers whose outputs are functions of windows of their inputs: the inputs in a ring, the function a
+/// program.
+#include <algorithm>
+#include <numeric>
+
+#include "ferrite/compile/open_scan.h"
+#include "ferrite/nn/detail/steps.h"
+
+namespace ferrite::nn::detail {
+namespace {
+
+using ferrite::detail::OpenScan;
+
+/// Each row has a ring of its own and counts its steps, so that one may begin anew at any time: then its outputs come
+/// at other steps than those of the others. An input is written before its step is committed, where only a window that
+/// is past was read.
+class WindowStep final : public Step {
+ public:
+  WindowStep(const Layer& layer, const StepWindow& window, const StepRows& in)
+      : kind_(layer.kind()),
+        window_(window),
+        pace_(layer.pace()),
+        in_(in),
+        row_(in.width * size_of(in.dtype)),
+        places_(window.reach() + 1),
+        ring_((in.batch * places_ * row_ + 7) / 8),
+        all_(static_cast<std::size_t>(in.batch), 1),
+        due_(static_cast<std::size_t>(in.batch)),
+        steps_(static_cast<std::size_t>(in.batch)) {
+    const std::unique_ptr<Layer> copy = copy_in_place_of(layer);
+    copy->eval();
+    const auto body = [&](const Tensors&, const Tensors& x) -> ScanStep { return {{}, {copy->output_of(x[0])}}; };
+    scan_ = std::make_unique<OpenScan>(body, std::vector<Spec>{},
+                                       std::vector<Spec>{{{in.batch, window.taps, in.width}, in.dtype}},
+                                       originals_of(layer, *copy));
+    out_ = rows_of_output();
+  }
+  WindowStep(const WindowStep& o)
+      : Step(o),
+        kind_(o.kind_),
+        window_(o.window_),
+        pace_(o.pace_),
+        in_(o.in_),
+        out_(o.out_),
+        row_(o.row_),
+        places_(o.places_),
+        ring_(o.ring_),
+        all_(o.all_),
+        due_(o.due_),
+        steps_(o.steps_),
+        scan_(std::make_unique<OpenScan>(*o.scan_)) {}
+
+  StepRows result() const override { return out_; }
+  bool skips() const override { return !pace_.even(); }
+  void run(const void* x, void* y) override { WindowStep::run_rows(all_.data(), x, y); }
+  Rows run_rows(Rows rows, const void* x, void* y) override {
+    bool any = false;
+    for (std::int64_t b = 0; b < in_.batch; ++b) {
+      const std::int64_t step = steps_[index(b)];
+      if (rows[b]) std::copy_n(static_cast<const std::byte*>(x) + b * row_, row_, place(b, step));
+      due_[index(b)] = rows[b] && step >= pace_.delay && (step - pace_.delay) % window_.stride == 0;
+      if (!due_[index(b)]) continue;
+      any = true;
+      std::byte* to = scan_->x(0) + b * window_.taps * row_;
+      for (std::int64_t k = 0; k < window_.taps; ++k, to += row_)
+        std::copy_n(place(b, step - window_.reach() + k * window_.dilation), row_, to);
+    }
+    if (!any) return nullptr;
+    scan_->run();
+    std::copy_n(scan_->y(0), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
+    return due_.data();
+  }
+  void commit() override { commit_rows(all_.data()); }
+  void commit_rows(Rows rows) override {
+    for (std::int64_t b = 0; b < in_.batch; ++b) steps_[index(b)] += rows[b] ? 1 : 0;
+  }
+  void refresh() override { scan_->refresh(); }
+  void reset() override {
+    for (std::int64_t b = 0; b < in_.batch; ++b) reset_row(b);
+  }
+  void reset_row(std::int64_t row) override {
+    std::fill_n(place(row, 0), places_ * row_, std::byte{0});
+    steps_[index(row)] = 0;
+  }
+
+  /// The inputs that later windows can see [reach, B, D], as StepState `past`, and where steps give nothing, the steps
+  /// that each row has made.
+  void save(std::vector<Tensor>& states) const override {
+    if (window_.reach() > 0) {
+      Tensor past = Tensor::empty(past_spec());
+      std::byte* to = ferrite::detail::Writer::raw(past);
+      each_past([&](std::byte* at) { std::copy_n(at, row_, to), to += row_; });
+      states.push_back(past);
+    }
+    if (skips()) states.push_back(Tensor::from(steps_, {in_.batch}));
+  }
+  std::size_t restore(std::span<const Tensor> states) override {
+    const std::size_t pasts = window_.reach() > 0 ? 1 : 0, own = pasts + (skips() ? 1 : 0);
+    if (states.size() < own) throw ValueError("stream: fewer states than the model has");
+    if (pasts > 0) check_type(states[0], past_spec());
+    std::vector<std::int64_t> steps = steps_;
+    if (skips()) {
+      check_type(states[pasts], {{in_.batch}, Dtype::i64});
+      steps = states[pasts].to_vector<std::int64_t>();
+      for (const std::int64_t n : steps)
+        if (n < 0)
+          throw ValueError("stream: a row of the states of " + kind_ + " has made " + std::to_string(n) + " steps");
+    }
+    steps_ = std::move(steps);
+    if (pasts == 0) return own;
+    const Tensor past = contiguous(states[0]);
+    const std::byte* from = past.raw();
+    each_past([&](std::byte* at) { std::copy_n(from, row_, at), from += row_; });
+    return own;
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<WindowStep>(*this); }
+
+ private:
+  static std::size_t index(std::int64_t row) { return static_cast<std::size_t>(row); }
+  static void check_type(const Tensor& state, const Spec& wanted) {
+    if (state.spec() != wanted)
+      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
+  }
+  Spec past_spec() const { return {{window_.reach(), in_.batch, in_.width}, in_.dtype}; }
+  StepRows rows_of_output() const {
+    const Spec& y = scan_->y_spec(0);
+    if (y.shape.rank() != 2 || y.shape[0] != in_.batch)
+      throw ShapeError("stream: " + kind_ + " gives " + y.str() + " for a window of " + std::to_string(in_.batch) +
+                       " rows");
+    return {in_.batch, y.shape[1], y.dtype};
+  }
+
+  /// Where the input of a step of a row stands; one before the first is zeros.
+  std::byte* place(std::int64_t row, std::int64_t step) const {
+    return reinterpret_cast<std::byte*>(ring_.get()) + (row * places_ + (step % places_ + places_) % places_) * row_;
+  }
+  /// f(place) of the inputs before the next step, the oldest first, row after row.
+  template <class F>
+  void each_past(const F& f) const {
+    for (std::int64_t back = window_.reach(); back > 0; --back)
+      for (std::int64_t b = 0; b < in_.batch; ++b) f(place(b, steps_[index(b)] - back));
+  }
+
+  std::string kind_;
+  StepWindow window_;
+  Pace pace_;
+  StepRows in_, out_;
+  std::int64_t row_;     ///< bytes
+  std::int64_t places_;  ///< of a ring
+  StepMemory<double> ring_;
+  std::vector<std::uint8_t> all_, due_;
+  std::vector<std::int64_t> steps_;  ///< by row, since it began
+  std::unique_ptr<OpenScan> scan_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> window_step(const Layer& layer, const StepWindow& window, const StepRows& in) {
+  return std::make_unique<WindowStep>(layer, window, in);
+}
+
+}  // namespace ferrite::nn::detail

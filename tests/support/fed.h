@@ -1,0 +1,82 @@
+#pragma once
+// Streams fed step by step, by rows, since a step may give none in some of them.
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "ferrite/nn/stream/stream.h"
+#include "support/compare.h"
+
+namespace support {
+
+using namespace ferrite;
+
+/// What each row of a stream gave, [U, N].
+using RowOutputs = std::vector<Tensor>;
+
+/// How many steps of output so many of input give.
+inline std::int64_t outputs_of(const nn::Stream& stream, std::int64_t inputs) {
+  return inputs <= stream.delay() ? 0 : (inputs - 1 - stream.delay()) / stream.stride() + 1;
+}
+
+/// Runs what it is given.
+struct Plainly {
+  template <class F>
+  void operator()(const F& f) const {
+    f();
+  }
+};
+
+template <class In, class Out, class Around>
+RowOutputs fed_as(nn::Stream& stream, const Tensor& x, std::int64_t width, const Around& around) {
+  const std::int64_t B = x.shape()[0];
+  constexpr Out kUntouched = 1234;
+  std::vector<std::vector<Out>> rows(static_cast<std::size_t>(B));
+  for (std::int64_t t = 0; t < x.shape()[1]; ++t) {
+    const std::vector<In> in = contiguous(select(x, 1, t)).template to_vector<In>();
+    std::vector<Out> out(static_cast<std::size_t>(B * width), kUntouched);
+    bool any = false;
+    around([&] { any = stream.feed(std::span<const In>(in), std::span<Out>(out)); });
+    bool some = false;
+    for (std::int64_t b = 0; b < B; ++b) {
+      const auto begin = out.begin() + b * width, end = begin + width;
+      if (stream.gave(b))
+        rows[static_cast<std::size_t>(b)].insert(rows[static_cast<std::size_t>(b)].end(), begin, end);
+      else
+        BOOST_TEST(std::count(begin, end, kUntouched) == width, "a row that got nothing was written");
+      some |= stream.gave(b);
+    }
+    BOOST_TEST(any == some);
+  }
+  RowOutputs all;
+  for (const std::vector<Out>& row : rows)
+    all.push_back(Tensor::from(row, {static_cast<std::int64_t>(row.size()) / width, width}));
+  return all;
+}
+
+/// Feeds x [B, T, D] or tokens [B, T] to a stream whose outputs are as the rows of y; each call inside of around(call).
+template <class Around = Plainly>
+RowOutputs fed(nn::Stream& stream, const Tensor& x, const Spec& y, const Around& around = {}) {
+  const std::int64_t N = y.shape[-1];
+  if (x.dtype() == Dtype::i64)
+    return y.dtype == Dtype::f64 ? fed_as<std::int64_t, double>(stream, x, N, around)
+                                 : fed_as<std::int64_t, float>(stream, x, N, around);
+  return y.dtype == Dtype::f64 ? fed_as<double, double>(stream, x, N, around)
+                               : fed_as<float, float>(stream, x, N, around);
+}
+
+/// Whether row b gave the outputs that inputs from..to - 1 bring: those of y [B, T', N].
+inline bool gave_row(const nn::Stream& stream, const RowOutputs& rows, const Tensor& y, std::int64_t b,
+                     std::int64_t from, std::int64_t to) {
+  const Tensor wanted = slice(select(y, 0, b), 0, outputs_of(stream, from), outputs_of(stream, to));
+  const Tensor& got = rows[static_cast<std::size_t>(b)];
+  return got.shape() == wanted.shape() && identical(got, contiguous(wanted));
+}
+inline bool gave(const nn::Stream& stream, const RowOutputs& rows, const Tensor& y, std::int64_t from,
+                 std::int64_t to) {
+  bool all = true;
+  for (std::int64_t b = 0; b < y.shape()[0]; ++b) all = all && gave_row(stream, rows, y, b, from, to);
+  return all;
+}
+
+}  // namespace support
