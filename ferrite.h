@@ -32,6 +32,7 @@
 #include "ferrite/nn/graph_layer.h"
 #include "ferrite/nn/layers/activations.h"
 #include "ferrite/nn/layers/attention.h"
+#include "ferrite/nn/layers/branches.h"
 #include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/layers/convolution.h"
 #include "ferrite/nn/layers/folding.h"

@@ -2,6 +2,7 @@
 #include "ferrite/dsl/builder.h"
 
 #include "ferrite/dsl/detail/dry_run.h"
+#include "ferrite/nn/layers/branches.h"
 
 namespace ferrite::dsl {
 namespace {
@@ -211,6 +212,37 @@ Builder& Builder::spectral_norm(const Part& part, const nn::SpectralNormOptions&
     if (init.seed) layer->draw(init);
     return layer;
   });
+}
+
+template <class Branches>
+Builder& Builder::branches(const char* kind, const std::vector<Part>& parts, std::string name) {
+  if (parts.empty()) throw ValueError(std::string(kind) + ": there are no parts");
+  std::vector<Builder> inner;
+  for (const Part& part : parts) {
+    check_part(kind, part);
+    part(inner.emplace_back(input_));
+  }
+  return word(kind, std::move(name), [inner](const Flow& in, const nn::Init& init) -> LayerPtr {
+    auto all = std::make_unique<Branches>();
+    for (std::size_t i = 0; i < inner.size(); ++i) {
+      auto chain = std::make_unique<nn::Sequential>();
+      inner[i].build_into(*chain, in, init.child(std::to_string(i)), nullptr);
+      all->add(std::to_string(i), std::move(chain));
+    }
+    return all;
+  });
+}
+
+Builder& Builder::parallel(const std::vector<Part>& parts, std::string name) {
+  return branches<nn::Parallel>("parallel", parts, std::move(name));
+}
+
+Builder& Builder::concat(const std::vector<Part>& parts, std::string name) {
+  return branches<nn::Concat>("concat", parts, std::move(name));
+}
+
+Builder& Builder::unflatten(const Sizes& sizes, std::string name) {
+  return add(std::make_unique<nn::Unflatten>(nn::UnflattenOptions{.axis = 1, .sizes = sizes.numbers}), std::move(name));
 }
 
 Builder& Builder::repeat(int n, const Part& part) {

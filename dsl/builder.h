@@ -126,6 +126,8 @@ class Builder {
   Builder& last_step(std::string name = {});
   Builder& mean_over_time(std::string name = {});
   Builder& flatten(std::string name = {});
+  /// Features as images or volumes, {3, 8, 8}: axis 1 with these extents.
+  Builder& unflatten(const Sizes& sizes, std::string name = {});
 
   Builder& relu(std::string name = {}) { return activation("relu", std::move(name)); }
   Builder& tanh(std::string name = {}) { return activation("tanh", std::move(name)); }
@@ -158,6 +160,10 @@ class Builder {
   Builder& weight_norm(const Part& part, const nn::WeightNormOptions& options = {}, std::string name = {});
   /// Likewise a weight that is divided by its largest singular value.
   Builder& spectral_norm(const Part& part, const nn::SpectralNormOptions& options = {}, std::string name = {});
+  /// part(x) + part(x) + ..., each a chain of its own, under the prefixes "0.", "1.", ...
+  Builder& parallel(const std::vector<Part>& parts, std::string name = {});
+  /// What the parts give, joined along the features, or the channels of images.
+  Builder& concat(const std::vector<Part>& parts, std::string name = {});
   /// The words of the part, n times over.
   Builder& repeat(int n, const Part& part);
   /// Any layer; every `build` takes a copy, and draws what has no value yet.
@@ -181,6 +187,8 @@ class Builder {
   };
 
   Builder& word(std::string kind, std::string name, Make make);
+  template <class Branches>
+  Builder& branches(const char* kind, const std::vector<Part>& parts, std::string name);
   /// How the layer of a part of one word is made, without values.
   static Make only_word(const char* kind, const Part& part, const Input& input);
   /// Fills a chain with the layers of all words.

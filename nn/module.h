@@ -22,9 +22,11 @@ class Stream;
 
 /// What a call carries besides its input; empty by default and passed on by containers.
 struct Context {
-  /// i64 [B]: how many steps of each sequence count; undefined: all T.
+  /// i64 [B]: how many steps of each sequence count; undefined: all T. A chain passes on those that are left behind
+  /// layers that change the number of steps (Layer::lengths_after).
   Tensor lengths{};
-  /// bool [B, T]: the states of layers start anew before these steps; undefined: never.
+  /// bool [B, T]: the states of layers start anew before these steps; undefined: never. Behind a stride, before the
+  /// first step left at or after them.
   Tensor reset_mask{};
   /// Initial state of one recurrent layer, and an LSTM's initial memory; undefined: zeros. A chain refuses them.
   Tensor state{};
@@ -239,6 +241,13 @@ class Layer : public Module {
   }
   /// When the outputs come: as the window says, else one with each input. Those of a chain follow from its layers'.
   virtual Pace pace() const;
+  /// How many steps of output rows of so many steps have, i64 [B] of the context's lengths: those that the row alone
+  /// would have, floor((L + padding - dilation (kernel - 1) - 1) / stride) + 1 of a window; 0 for a row shorter than
+  /// it.
+  ///
+  ///   const Tensor y = net(x, {.lengths = lengths});
+  ///   loss = ctc_loss(y, net.lengths_after(lengths), ...);
+  virtual Tensor lengths_after(const Tensor& lengths) const;
   /// `step`, run as a part of this layer: what layers call that contain others. Throws ShapeError for states of other
   /// types than `states` says, given or returned, ValueError for a layer without a step.
   StepResult advance(const Tensor& x, const Tensors& states) const;

@@ -6,6 +6,7 @@
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/tensor/extents.h"
+#include "ferrite/tensor/math.h"
 
 namespace ferrite::nn {
 namespace {
@@ -58,6 +59,13 @@ Pace Layer::pace() const {
   const std::optional<StepWindow> w = window();
   if (!w) return {};
   return {w->stride, w->reach() - w->before, w->after};
+}
+
+Tensor Layer::lengths_after(const Tensor& lengths) const {
+  const Pace p = pace();
+  if (p == Pace{}) return lengths;
+  const Tensor left = floor_divide(lengths + (p.after - p.delay - 1), p.stride) + 1;
+  return where(gt(lengths, 0), maximum(left, 0), 0);
 }
 
 Tensor Layer::over(const Tensor&) const {

@@ -14,4 +14,19 @@ Tensor checked_lengths(Label who, const Tensor& lengths, std::int64_t B, std::in
   return checked(lengths, 1, T, who);
 }
 
+Tensor within_lengths(const Layer& layer, const Tensor& x, const Context& context, bool padding, double outside) {
+  if (!context.lengths.defined() && !context.reset_mask.defined()) return x;
+  const std::optional<StepWindow> w = layer.window();
+  const auto refuse = [&](const std::string& what) { throw ValueError(layer.kind() + ": " + what); };
+  if (!w) refuse("takes no lengths and reset masks: its windows are not over the steps of sequences [B, T, C]");
+  if (context.reset_mask.defined() && (w->reach() > 0 || w->stride > 1))
+    refuse("takes no reset mask: its windows reach over resets; causal_conv1d looks back to the last one");
+  if (!context.lengths.defined() || w->after == 0 || x.rank() != 3) return x;
+  if (!padding)
+    refuse("takes no lengths with this padding, which would be that of the longest row; pad with zeros that count");
+  const std::int64_t B = x.shape()[0], T = x.shape()[1];
+  const Tensor lengths = checked_lengths(Label::of(layer.kind() + ": a length of"), context.lengths, B, T);
+  return where(unsqueeze(lt(arange(T), unsqueeze(lengths, 1)), 2), x, outside);
+}
+
 }  // namespace ferrite::nn::detail

@@ -1,5 +1,6 @@
 #pragma once
 /// Checks of the lengths of a batch's sequences, as part of the program.
+#include "ferrite/nn/module.h"
 #include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/tensor.h"
 
@@ -8,5 +9,10 @@ namespace ferrite::nn::detail {
 /// The lengths i64 [B], checked as part of the program to lie in 1..T each (tensor/ops.h: checked). Throws ShapeError
 /// in the words of `who`, "gru: a length of".
 Tensor checked_lengths(Label who, const Tensor& lengths, std::int64_t B, std::int64_t T);
+
+/// x [B, T, C] as a layer with windows of these steps sees it: `outside` in place of the steps beyond the lengths,
+/// where windows reach over the ends of rows. Throws ValueError for lengths and reset masks that it cannot honour:
+/// windows that are none or that do not know where the padding begins (`padding` is false), and resets within windows.
+Tensor within_lengths(const Layer& layer, const Tensor& x, const Context& context, bool padding, double outside);
 
 }  // namespace ferrite::nn::detail

@@ -97,6 +97,9 @@ std::unique_ptr<Step> computed_step(const Layer& layer, const std::string& name,
 std::unique_ptr<Step> window_step(const Layer& layer, const StepWindow& window, const StepRows& in);
 /// By which variable of a layer one of its copy is replaced: the copy is traced, the stream follows the layer.
 std::function<Variable(const Variable&)> originals_of(const Layer& layer, const Layer& copy);
+/// Side by side; what they give goes through `together`, a program.
+std::unique_ptr<Step> branches_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in,
+                                    const std::function<Tensor(const Tensors&)>& together);
 /// One after the other; with `adds`, the input is added to the last one's rows.
 std::unique_ptr<Step> chain_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds);
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ferrite/nn/detail/lengths.h"
 #include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/channels.h"
 
@@ -92,8 +93,9 @@ std::string Conv<N>::summary() const {
 }
 
 template <int N>
-Tensor Conv<N>::forward(const Tensor& x, const Context&) const {
+Tensor Conv<N>::forward(const Tensor& given, const Context& context) const {
   const ConvOptions& o = this->options();
+  const Tensor x = detail::within_lengths(*this, given, context, o.padding_mode == PaddingMode::zeros, 0);
   const ConvolutionOptions how{o.stride, o.padding, o.dilation, o.groups, o.padding_mode};
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     detail::check_channels(name, x, first, o.in_channels, weight.dtype());
@@ -169,8 +171,9 @@ std::string ConvTranspose<N>::summary() const {
 }
 
 template <int N>
-Tensor ConvTranspose<N>::forward(const Tensor& x, const Context&) const {
+Tensor ConvTranspose<N>::forward(const Tensor& given, const Context& context) const {
   const ConvTransposeOptions& o = this->options();
+  const Tensor x = detail::within_lengths(*this, given, context, false, 0);
   const TransposedOptions how{o.stride, o.padding, o.output_padding, o.groups, o.dilation};
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     detail::check_channels(name, x, first, o.in_channels, weight.dtype());

@@ -23,8 +23,10 @@ struct ConvOptions {
 /// kernel...] and bias [out], in memory as in files, which start as U(-b, b) with b = 1 / sqrt(in / groups * elements
 /// of the kernel). x [B, in, ...], or with channels_last [B, ..., in], f32 or f64; the result likewise. Over the steps
 /// of sequences, conv1d with channels_last, and padded with zeros it streams where no output sees a later step than the
-/// one it comes with: `causal`, or without padding, whose first output comes (kernel - 1) dilation steps late. Throws
-/// what the functions throw, and DtypeError for another dtype than that of the weights.
+/// one it comes with: `causal`, or without padding, whose first output comes (kernel - 1) dilation steps late. There it
+/// honours `context.lengths`: steps beyond the length of a row are zeros, as its padding; ValueError for lengths
+/// elsewhere, and for a reset mask where a kernel reaches over several steps. Throws what the functions throw, and
+/// DtypeError for another dtype than that of the weights.
 template <int N>
 class Conv final : public LayerOf<Conv<N>, ConvOptions> {
  public:

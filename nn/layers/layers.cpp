@@ -190,6 +190,39 @@ Tensor LastStep::forward(const Tensor& x, const Context& context) const {
 
 std::unique_ptr<Step> LastStep::make_step(const StepRows& in) const { return detail::identity_step(in); }
 
+Unflatten::Unflatten(const UnflattenOptions& o) : LayerOf(o) {
+  int left = 0;
+  for (const std::int64_t n : o.sizes) {
+    left += n == -1 ? 1 : 0;
+    if (n < 1 && n != -1)
+      throw ValueError("unflatten: sizes must be positive, or one of them -1, got " + o.sizes.str());
+  }
+  if (o.sizes.rank() == 0 || left > 1)
+    throw ValueError("unflatten: there must be sizes, at most one of them -1, got " + o.sizes.str());
+}
+
+Tensor Unflatten::forward(const Tensor& x, const Context&) const {
+  const int axis = static_cast<int>(options().axis < 0 ? options().axis + x.rank() : options().axis);
+  const auto refuse = [&] {
+    throw ShapeError("unflatten: axis " + std::to_string(options().axis) + " of " + x.shape().str() +
+                     " cannot have the extents " + options().sizes.str());
+  };
+  if (axis < 0 || axis >= x.rank()) refuse();
+  Shape sizes = options().sizes;
+  std::int64_t product = 1;
+  for (const std::int64_t n : sizes) product *= n == -1 ? 1 : n;
+  for (int i = 0; i < sizes.rank(); ++i)
+    if (sizes[i] == -1) sizes[i] = x.shape()[axis] / product;
+  if (sizes.numel() != x.shape()[axis]) refuse();
+  Shape shape;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i != axis) shape.push_back(x.shape()[i]);
+    if (i == axis)
+      for (const std::int64_t n : sizes) shape.push_back(n);
+  }
+  return reshape(x, shape);
+}
+
 Tensor MeanOverTime::forward(const Tensor& x, const Context& context) const {
   check_sequence("mean_over_time", x);
   if (!context.lengths.defined()) return mean(x, {1});

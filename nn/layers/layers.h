@@ -160,6 +160,22 @@ class MeanOverTime final : public LayerOf<MeanOverTime> {
   Tensor forward(const Tensor& x, const Context& context) const override;
 };
 
+struct UnflattenOptions {
+  std::int64_t axis = 1;
+  Shape sizes{};  ///< its extents; -1 for at most one that is left to the others
+  static constexpr auto fields =
+      std::tuple(attr("axis", &UnflattenOptions::axis), attr("sizes", &UnflattenOptions::sizes));
+};
+/// One axis as several: torch.nn.Unflatten. [B, 12] -> [B, 3, 2, 2] with axis 1 and sizes {3, 2, 2}.
+class Unflatten final : public LayerOf<Unflatten, UnflattenOptions> {
+ public:
+  static constexpr auto name = "unflatten";
+  /// Throws ValueError for no sizes, sizes below 1 but -1, and several -1.
+  explicit Unflatten(const UnflattenOptions& options);
+  /// Throws ShapeError for an axis that x has not, and for one whose extent is not the sizes' product.
+  Tensor forward(const Tensor& x, const Context&) const override;
+};
+
 /// [B, ...] -> [B, all the rest].
 class Flatten final : public LayerOf<Flatten> {
  public:

@@ -31,6 +31,7 @@ class Parametrized : public Layer {
   bool causal() const override { return layer_->causal(); }
   StepInput step_input() const override { return layer_->step_input(); }
   Pace pace() const override { return layer_->pace(); }
+  Tensor lengths_after(const Tensor& lengths) const override { return layer_->lengths_after(lengths); }
   std::vector<StepState> states(const StepRows& in) const override { return layer_->states(in); }
   StepResult step(const Tensor& x, const Tensors& states) const override;
   std::unique_ptr<Step> make_step(const StepRows& in) const override;

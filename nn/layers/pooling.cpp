@@ -1,6 +1,9 @@
 /// Pooling as layers: the functions, and the order of axes.
 #include "ferrite/nn/layers/pooling.h"
 
+#include <limits>
+
+#include "ferrite/nn/detail/lengths.h"
 #include "ferrite/nn/layers/detail/channels.h"
 
 namespace ferrite::nn {
@@ -54,8 +57,9 @@ MaxPool<N>::MaxPool(const MaxPoolLayerOptions& o) : LayerOf<MaxPool<N>, MaxPoolL
   detail::for_each_axis<N>(name, "kernel_size", o.kernel_size);
 }
 template <int N>
-Tensor MaxPool<N>::forward(const Tensor& x, const Context&) const {
+Tensor MaxPool<N>::forward(const Tensor& given, const Context& context) const {
   const MaxPoolLayerOptions& o = this->options();
+  const Tensor x = detail::within_lengths(*this, given, context, true, -std::numeric_limits<double>::infinity());
   const MaxPoolOptions how{o.stride, o.padding, o.dilation, o.ceil_mode};
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     if constexpr (N == 1) return max_pool1d(first, o.kernel_size, how);
@@ -81,8 +85,9 @@ AvgPool<N>::AvgPool(const AvgPoolLayerOptions& o) : LayerOf<AvgPool<N>, AvgPoolL
   detail::for_each_axis<N>(name, "kernel_size", o.kernel_size);
 }
 template <int N>
-Tensor AvgPool<N>::forward(const Tensor& x, const Context&) const {
+Tensor AvgPool<N>::forward(const Tensor& given, const Context& context) const {
   const AvgPoolLayerOptions& o = this->options();
+  const Tensor x = detail::within_lengths(*this, given, context, o.count_include_pad, 0);
   const AvgPoolOptions how{o.stride, o.padding, o.ceil_mode, o.count_include_pad, o.divisor_override};
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     if constexpr (N == 1) return avg_pool1d(first, o.kernel_size, how);
@@ -108,8 +113,9 @@ LpPool<N>::LpPool(const LpPoolLayerOptions& o) : LayerOf<LpPool<N>, LpPoolLayerO
   detail::for_each_axis<N>(name, "kernel_size", o.kernel_size);
 }
 template <int N>
-Tensor LpPool<N>::forward(const Tensor& x, const Context&) const {
+Tensor LpPool<N>::forward(const Tensor& given, const Context& context) const {
   const LpPoolLayerOptions& o = this->options();
+  const Tensor x = detail::within_lengths(*this, given, context, true, 0);
   const LpPoolOptions how{o.stride, o.ceil_mode};
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     if constexpr (N == 1) return lp_pool1d(first, o.norm, o.kernel_size, how);
@@ -136,8 +142,9 @@ AdaptiveAvgPool<N>::AdaptiveAvgPool(const AdaptivePoolOptions& o)
   check_size(name, o.size, N);
 }
 template <int N>
-Tensor AdaptiveAvgPool<N>::forward(const Tensor& x, const Context&) const {
+Tensor AdaptiveAvgPool<N>::forward(const Tensor& given, const Context& context) const {
   const AdaptivePoolOptions& o = this->options();
+  const Tensor x = detail::within_lengths(*this, given, context, false, 0);
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     if constexpr (N == 1) return adaptive_avg_pool1d(first, o.size);
     if constexpr (N == 2) return adaptive_avg_pool2d(first, o.size);
@@ -151,8 +158,9 @@ AdaptiveMaxPool<N>::AdaptiveMaxPool(const AdaptivePoolOptions& o)
   check_size(name, o.size, N);
 }
 template <int N>
-Tensor AdaptiveMaxPool<N>::forward(const Tensor& x, const Context&) const {
+Tensor AdaptiveMaxPool<N>::forward(const Tensor& given, const Context& context) const {
   const AdaptivePoolOptions& o = this->options();
+  const Tensor x = detail::within_lengths(*this, given, context, false, 0);
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     if constexpr (N == 1) return adaptive_max_pool1d(first, o.size);
     if constexpr (N == 2) return adaptive_max_pool2d(first, o.size);

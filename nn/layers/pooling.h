@@ -9,7 +9,9 @@ namespace ferrite::nn {
 // or with channels_last [B, ..., C], and give it with other extents on the axes of space. Semantics and errors are
 // those of the functions in tensor/pooling.h, which are PyTorch's. Over the steps of sequences, max_pool1d, avg_pool1d
 // and lp_pool1d with channels_last, those without padding and ceil_mode stream: an output comes with the last step of
-// its window.
+// its window. They
+// honour `context.lengths`: steps beyond the length of a row are as their padding; ValueError for lengths elsewhere,
+// and for a reset mask.
 
 struct MaxPoolLayerOptions {
   Shape kernel_size{};

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/tensor/norms.h"
 
 namespace ferrite::nn {
 namespace {
@@ -14,13 +15,37 @@ Tensor added(const Tensor& x, const Tensor& y) {
   return x + y;
 }
 
-/// Throws ValueError where a sequence leaves a layer with another number of steps while the context counts the former.
+/// i64 or bool [B, T]: whether the mask is set at a step or since the output before it.
+Tensor resets_after(const Tensor& mask, const Pace& pace) {
+  const std::int64_t B = mask.shape()[0], T = mask.shape()[1], s = pace.stride, left = (T + s - 1) / s;
+  const Tensor earlier = full({B, s - 1}, 0, Dtype::boolean), later = full({B, left * s - T}, 0, Dtype::boolean);
+  return any(reshape(slice(concat({earlier, mask, later}, 1), 1, 0, left * s), {B, left, s}), {2});
+}
+
+/// What the context says of the steps behind a layer. Throws ValueError where the layer changes their number otherwise
+/// than it says.
 template <class Item>
-void check_steps(const Item& item, const Tensor& x, const Tensor& y, const Context& context) {
-  if (!context.lengths.defined() || x.rank() != 3 || y.rank() != 3 || x.shape()[1] == y.shape()[1]) return;
-  throw ValueError("sequential: the layer '" + item.name + "' (" + item.layer->kind() + ") gives " + y.shape().str() +
-                   " for " + x.shape().str() +
-                   ", another number of steps than the context's lengths count; run sequences of one length together");
+void follow_steps(const Item& item, const Tensor& x, const Tensor& y, Context& context) {
+  const bool lengths = context.lengths.defined(), resets = context.reset_mask.defined();
+  if ((!lengths && !resets) || x.rank() != 3 || y.rank() != 3) return;
+  const std::int64_t T = x.shape()[1], left = y.shape()[1];
+  const Pace p = item.layer->pace();
+  const std::int64_t padded = T + p.after - p.delay - 1;
+  if (padded < 0 || padded / p.stride + 1 != left)
+    throw ValueError(
+        "sequential: the layer '" + item.name + "' (" + item.layer->kind() + ") gives " + y.shape().str() + " for " +
+        x.shape().str() +
+        ", another number of steps than the context's lengths or resets count; run sequences of one length "
+        "together");
+  if (p == Pace{}) return;
+  if (p.stride > 1 && context.carry)
+    throw ValueError(
+        "sequential: the layer '" + item.name + "' (" + item.layer->kind() + ") has a stride of " +
+        std::to_string(p.stride) +
+        ", and a row that ends or begins again within it cannot be carried on; give pieces without lengths "
+        "and resets, and reset rows of the carry between them");
+  if (lengths) context.lengths = item.layer->lengths_after(context.lengths);
+  if (resets && p.stride > 1) context.reset_mask = resets_after(context.reset_mask, p);
 }
 
 }  // namespace
@@ -39,9 +64,10 @@ Tensor Sequential::forward(const Tensor& x, const Context& context) const {
   (void)whole();
   if (context.state.defined() || context.cell.defined()) check_takes_state();
   Tensor y = x;
+  Context own = context;
   for (const Item& item : layers_) {
-    Tensor next = (*item.layer)(y, context);
-    check_steps(item, y, next, context);
+    Tensor next = (*item.layer)(y, own);
+    follow_steps(item, y, next, own);
     y = std::move(next);
   }
   return y;
@@ -65,6 +91,12 @@ Pace Sequential::pace() const {
   Pace all;
   for (const Item& item : layers_) all = all.then(item.layer->pace());
   return all;
+}
+
+Tensor Sequential::lengths_after(const Tensor& lengths) const {
+  Tensor left = lengths;
+  for (const Item& item : layers_) left = item.layer->lengths_after(left);
+  return left;
 }
 
 std::vector<StepState> Sequential::states(const StepRows& in) const {

@@ -30,6 +30,7 @@ class Sequential : public Layer {
   StepInput step_input() const override;
   /// That of all its layers, one behind the other.
   Pace pace() const override;
+  Tensor lengths_after(const Tensor& lengths) const override;
   /// Those of all its layers, "<layer>.<state>".
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;

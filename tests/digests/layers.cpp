@@ -43,6 +43,9 @@ void add_layers(std::vector<Case>& all) {
     const std::string n = "causal_conv1d/" + std::to_string(groups);
     all.push_back(of(n, make<nn::CausalConv1d>(o, init()), data({2, 9, 6})));
     all.push_back(of(n + "/f64", make<nn::CausalConv1d>(o, init(Dtype::f64)), data({2, 9, 6}, 1, Dtype::f64)));
+    nn::CausalConv1dOptions strided = o;
+    strided.stride = 2;
+    all.push_back(of(n + "/stride", make<nn::CausalConv1d>(strided, init()), data({2, 9, 6})));
   }
   all.push_back(of(
       "weight_norm", [] { return std::make_shared<nn::WeightNorm>(make<nn::Linear>(7, 4, init())()->clone()); },

@@ -194,17 +194,6 @@ BOOST_AUTO_TEST_CASE(words_that_change_the_number_of_steps) {
   BOOST_TEST(around.rows()[2].multiply_adds == 3 * 4 * 3);
 }
 
-BOOST_AUTO_TEST_CASE(lengths_do_not_outlive_the_steps_that_they_count) {
-  const Tensor x = uniform({2, 9, 3}, {.seed = 4}, -1, 1), lengths = Tensor::from(std::vector<std::int64_t>{4, 3}, {2});
-  const auto shorter = dsl::sequence(3).max_pool1d(2, {}, "pool").last_step().build(0);
-  BOOST_CHECK_EXCEPTION(
-      (void)shorter(x, {.lengths = lengths}), ValueError,
-      says("sequential: the layer 'pool' (max_pool1d) gives [2, 4, 3] for [2, 9, 3], another number"));
-  BOOST_TEST(shorter(x).shape().str() == "[2, 3]");
-  const auto before = dsl::sequence(3).last_step().linear(2).build(0);
-  BOOST_TEST(before(x, {.lengths = lengths}).shape().str() == "[2, 2]");
-}
-
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_when_building) {
   BOOST_CHECK_EXCEPTION(
       (void)dsl::sequence(12).gru(32).add(nn::Linear(64, 9), "head").build(0), ShapeError,

@@ -111,6 +111,7 @@ BOOST_AUTO_TEST_CASE(kinds_and_summaries) {
   both(nn::Dropout(0.25), "dropout", "dropout(probability=0.25)");
   both(nn::Activation("relu", nn::activation("relu")), "relu", "relu");
   both(nn::Flatten(), "flatten", "flatten");
+  both(nn::Unflatten({.sizes = {2, 3}}), "unflatten", "unflatten(sizes=[2, 3])");
   both(nn::Gru(3, 4), "gru", "gru(input_size=3, hidden_size=4)");
   both(nn::Gru(3, 4, {.layers = 2, .reset_after = false}), "gru",
        "gru(input_size=3, hidden_size=4, layers=2, reset_after=false)");

@@ -49,7 +49,7 @@ class Maker {
 
   /// Appends a word; where not `paced`, one that gives a step for each.
   void add(Chain& c, bool paced) {
-    switch (between(0, paced ? 15 : 12)) {
+    switch (between(0, paced ? 17 : 14)) {
       case 0: say(c, "linear"), c.words.linear(new_width()); return;
       case 1:
       case 2: causal_conv1d(c, paced); return;
@@ -63,6 +63,8 @@ class Maker {
       case 10: attention(c); return;
       case 11: say(c, "dropout"), c.words.dropout(0.5); return;
       case 12: positions(c); return;
+      case 13:
+      case 14: branches(c); return;
       default: pool(c); return;
     }
   }
@@ -132,6 +134,24 @@ class Maker {
       c.text += inner.text + " linear }";
     });
     width_ = width;
+  }
+
+  /// Of two words with a step for each, summed or joined.
+  void branches(Chain& c) {
+    const bool sums = once_in(2);
+    const std::int64_t in = width_, out = between(1, 3);
+    const auto part = [&, this](dsl::Builder& words) {
+      width_ = in;
+      Chain inner{words, {}};
+      add(inner, false);
+      inner.words.linear(out);
+      words = inner.words;
+      c.text += inner.text + " linear;";
+    };
+    say(c, sums ? "parallel{" : "concat{");
+    sums ? c.words.parallel({part, part}) : c.words.concat({part, part});
+    say(c, "}");
+    width_ = sums ? out : 2 * out;
   }
 
   std::mt19937_64 random_;

@@ -1,0 +1,140 @@
+/// Layers side by side, whole and step by step.
+#include "ferrite/nn/layers/branches.h"
+
+#include <algorithm>
+
+#include "ferrite/nn/detail/steps.h"
+
+namespace ferrite::nn {
+
+void Branches::add(std::string name, std::unique_ptr<Layer> layer) {
+  (void)whole();
+  if (!layer) throw ValueError(kind() + ": the branch '" + name + "' is null");
+  if (name.empty()) throw ValueError(kind() + ": a branch needs a name");
+  if (names_.contains(name)) throw ValueError(kind() + ": the name '" + name + "' is taken");
+  adopt(name, *layer);
+  names_.insert(name);
+  branches_.push_back({std::move(name), std::move(layer)});
+}
+
+void Branches::check_any() const {
+  if (whole(), branches_.empty()) throw ValueError(kind() + ": has no branches; add one");
+}
+
+bool Branches::causal() const {
+  return std::all_of(branches_.begin(), branches_.end(), [](const Branch& b) { return b.layer->causal(); });
+}
+
+Tensor Branches::forward(const Tensor& x, const Context& context) const {
+  check_any();
+  if (context.state.defined() || context.cell.defined()) check_takes_state();
+  Tensors outputs;
+  for (const Branch& b : branches_) outputs.push_back((*b.layer)(x, context));
+  return together(outputs);
+}
+
+StepInput Branches::step_input() const {
+  StepInput any{0, Dtype::f32, true};
+  for (const Branch& b : branches_) {
+    const StepInput input = b.layer->step_input();
+    if (input.width > 0) return input;
+    if (!b.layer->named_parameters().empty()) any.dtype = input.dtype;
+    any.keeps_width = any.keeps_width && input.keeps_width;
+  }
+  return any;
+}
+
+StepInput Concat::step_input() const {
+  StepInput input = Branches::step_input();
+  input.keeps_width = input.keeps_width && size() == 1;
+  return input;
+}
+
+Pace Branches::pace() const { return branches_.empty() ? Pace{} : branches_[0].layer->pace(); }
+
+Tensor Branches::lengths_after(const Tensor& lengths) const {
+  return branches_.empty() ? lengths : branches_[0].layer->lengths_after(lengths);
+}
+
+std::vector<StepState> Branches::states(const StepRows& in) const {
+  std::vector<StepState> all;
+  for (const Branch& b : branches_)
+    for (StepState s : b.layer->states(in)) {
+      s.name = b.name + "." + s.name;
+      all.push_back(std::move(s));
+    }
+  return all;
+}
+
+StepResult Branches::step(const Tensor& x, const Tensors& states) const {
+  check_any();
+  StepResult r;
+  Tensors outputs;
+  std::size_t next = 0;
+  for (const Branch& b : branches_) {
+    Tensors given;
+    bool grows = false;
+    for (const StepState& s : b.layer->states(detail::rows_of(x))) {
+      given.push_back(states[next++]);
+      grows |= s.capacity > 0;
+    }
+    if (grows) given.push_back(states[states.size() - 1]);
+    StepResult of = b.layer->advance(x, given);
+    outputs.push_back(std::move(of.y));
+    for (Tensor& s : of.states) r.states.push_back(std::move(s));
+  }
+  r.y = together(outputs);
+  return r;
+}
+
+std::unique_ptr<Step> Branches::make_step(const StepRows& in) const {
+  check_any();
+  std::vector<std::unique_ptr<Step>> steps;
+  for (const Branch& b : branches_) {
+    const Pace own = b.layer->pace(), first = pace();
+    if (own != first)
+      throw PaceError(kind() + ": the branch '" + b.name + "' gives one step for " + std::to_string(own.stride) +
+                      ", the first one " + std::to_string(own.delay) + " later, '" + branches_[0].name + "' one for " +
+                      std::to_string(first.stride) + ", " + std::to_string(first.delay) +
+                      " later; give all the same strides, and pad windows in front (causal)");
+    steps.push_back(detail::step_of(*b.layer, in));
+  }
+  return detail::branches_step(std::move(steps), in, [this](const Tensors& outputs) { return together(outputs); });
+}
+
+void Branches::clone_into(Branches& to) const {
+  (void)whole();
+  for (const Branch& b : branches_) to.add(b.name, b.layer->clone());
+  to.take_after(*this);
+}
+
+Tensor Parallel::together(const Tensors& outputs) const {
+  Tensor y = outputs[0];
+  for (std::size_t i = 1; i < outputs.size(); ++i) {
+    if (outputs[i].shape() != y.shape())
+      throw ShapeError("parallel: the branches give different shapes: " + y.shape().str() + " and " +
+                       outputs[i].shape().str());
+    y = y + outputs[i];
+  }
+  return y;
+}
+
+Tensor Concat::together(const Tensors& outputs) const {
+  for (const Tensor& y : outputs)
+    if (y.rank() < 2) throw ShapeError("concat: a branch gives " + y.shape().str() + ", without features");
+  return concat(std::span<const Tensor>(outputs.data(), outputs.size()), outputs[0].rank() > 3 ? 1 : -1);
+}
+
+std::unique_ptr<Layer> Parallel::clone() const {
+  auto copy = std::make_unique<Parallel>();
+  clone_into(*copy);
+  return copy;
+}
+
+std::unique_ptr<Layer> Concat::clone() const {
+  auto copy = std::make_unique<Concat>();
+  clone_into(*copy);
+  return copy;
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,77 @@
+#pragma once
+/// Layers side by side: their sum, and their outputs joined.
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "ferrite/nn/module.h"
+
+namespace ferrite::nn {
+
+/// Layers that all take the same input; the variables of a branch are named "<its name>.<variable>". Causal where all
+/// branches are; a stream throws PaceError where they do not give their steps together. Throws ValueError for a context
+/// with an initial state: it would be the state of every recurrent layer.
+class Branches : public Layer {
+ public:
+  /// Appends a branch under a name. Throws ValueError for a null layer or an empty or taken name.
+  void add(std::string name, std::unique_ptr<Layer> layer);
+
+  std::size_t size() const { return branches_.size(); }
+  const Layer& operator[](std::size_t i) const& { return *branches_[i].layer; }
+  const Layer& operator[](std::size_t i) const&& = delete;
+
+  bool causal() const override;
+  Tensor forward(const Tensor& x, const Context& context) const override;
+  StepInput step_input() const override;
+  /// That of its first branch.
+  Pace pace() const override;
+  Tensor lengths_after(const Tensor& lengths) const override;
+  /// Those of all branches, "<branch>.<state>".
+  std::vector<StepState> states(const StepRows& in) const override;
+  StepResult step(const Tensor& x, const Tensors& states) const override;
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+
+ protected:
+  /// With a seed, branches without one are drawn when they are added.
+  explicit Branches(Init init = {}) : Layer(std::move(init)) {}
+  void clone_into(Branches& to) const;
+  /// What the outputs of all branches give. Throws ShapeError where they do not fit together.
+  virtual Tensor together(const Tensors& outputs) const = 0;
+
+ private:
+  struct Branch {
+    std::string name;
+    std::unique_ptr<Layer> layer;
+  };
+  bool only_chains() const override { return true; }
+  void check_any() const;
+
+  std::vector<Branch> branches_;
+  std::unordered_set<std::string> names_;
+};
+
+/// f(x) + g(x) + ..., added from the first branch on. Throws ShapeError for branches that give different shapes.
+class Parallel final : public Branches {
+ public:
+  explicit Parallel(Init init = {}) : Branches(std::move(init)) {}
+  std::string kind() const override { return "parallel"; }
+  std::unique_ptr<Layer> clone() const override;
+
+ private:
+  Tensor together(const Tensors& outputs) const override;
+};
+
+/// The outputs of all branches joined, the first one's first, along the features of sequences [B, T, D] and vectors [B,
+/// D] and the channels of images [B, C, ...]. Throws ShapeError for branches whose other extents differ.
+class Concat final : public Branches {
+ public:
+  explicit Concat(Init init = {}) : Branches(std::move(init)) {}
+  std::string kind() const override { return "concat"; }
+  StepInput step_input() const override;
+  std::unique_ptr<Layer> clone() const override;
+
+ private:
+  Tensor together(const Tensors& outputs) const override;
+};
+
+}  // namespace ferrite::nn
