@@ -28,7 +28,8 @@ Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch), pace_(mo
   if (!model.causal())
     throw ValueError("stream: " + model.kind() +
                      " is not causal: its output at a step needs other steps' inputs (a backward direction, a mean "
-                     "over time), or one of its layers does not declare `causal`");
+                     "over time, padding at the end), it gives several steps for one (a transposed convolution), or "
+                     "one of its layers does not declare `causal`");
   all_.assign(static_cast<std::size_t>(batch), 1);
   gave_.assign(static_cast<std::size_t>(batch), 0);
   const NewFrame frame;

@@ -76,6 +76,9 @@ BOOST_AUTO_TEST_CASE(windows_that_reach_beyond_their_step_are_refused) {
   is_refused(sequence().conv1d(3, 3, {.padding = {1}}));
   is_refused(sequence().conv1d(3, 3, {.padding = ConvolutionPadding::causal, .padding_mode = PaddingMode::replicate}));
   is_refused(sequence().max_pool1d(3, {.stride = {1}, .padding = {1}}));
+  const nn::ConvTranspose1d up(
+      {.in_channels = 3, .out_channels = 3, .kernel_size = {2}, .stride = {2}, .channels_last = true}, {.seed = 1});
+  BOOST_CHECK_EXCEPTION((void)up.stream(), ValueError, says("it gives several steps for one"));
   BOOST_TEST(!nn::MaxPool1d({.kernel_size = {2}}).causal());
   BOOST_TEST(!nn::AvgPool1d({.kernel_size = {2}, .ceil_mode = true, .channels_last = true}).causal());
 }
@@ -101,6 +104,14 @@ BOOST_AUTO_TEST_CASE(a_window_within_a_layer_that_says_nothing_of_it_is_refused)
   const nn::Carry carry(layer, 1);
   BOOST_CHECK_EXCEPTION((void)layer(zeros({1, 4, 3}), {.carry = &carry}), ValueError,
                         says("conv1d: has states that are not in the carry"));
+}
+
+/// Keys and values are of any number of steps: pieces would begin without those before.
+BOOST_AUTO_TEST_CASE(causal_attention_takes_no_carry) {
+  const auto net = dsl::sequence(4).gru(4).attention(2, {.causal = true}).build(1);
+  const nn::Carry carry(net, 2);
+  BOOST_CHECK_EXCEPTION((void)net(zeros({2, 5, 4}), {.carry = &carry}), ValueError,
+                        says("multihead_attention: has states that are not in the carry, so every call would begin"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

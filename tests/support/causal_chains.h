@@ -121,7 +121,11 @@ class Maker {
     const nn::Positions positions = once_in(2) ? nn::Positions::rotary : nn::Positions::none;
     c.words.linear(4).attention(heads, {.causal = true, .positions = positions, .capacity = kCapacity});
   }
-  void positions(Chain& c) { say(c, "positions"), c.words.positions(); }
+  void positions(Chain& c) {
+    const bool learned = once_in(2);
+    say(c, learned ? "learned positions" : "positions");
+    learned ? c.words.positions(kCapacity) : c.words.positions();
+  }
   /// Of one or two words with a step for each, and one that restores the width.
   void residual(Chain& c) {
     const std::int64_t width = width_, n = between(1, 2);

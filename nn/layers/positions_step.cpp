@@ -1,0 +1,78 @@
+/// One step of learned positions for streams: the row of each row's own step.
+#include <algorithm>
+
+#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/layers/tokens.h"
+
+namespace ferrite::nn {
+namespace {
+
+template <class T>
+class LearnedPositionsStep final : public Step {
+ public:
+  LearnedPositionsStep(const Parameter& weight, std::int64_t batch)
+      : weight_(weight), batch_(batch), steps_(static_cast<std::size_t>(batch)) {
+    LearnedPositionsStep::refresh();
+  }
+
+  StepRows result() const override { return {batch_, table_.shape()[1], dtype_of<T>}; }
+  void run(const void* x, void* y) override { LearnedPositionsStep::run_rows(nullptr, x, y); }
+  Rows run_rows(Rows rows, const void* x, void* y) override {
+    const std::int64_t D = table_.shape()[1];
+    for (std::int64_t b = 0; b < batch_; ++b)
+      if (takes(rows, b) && step(b) >= table_.shape()[0]) throw_beyond(step(b));
+    const auto* from = static_cast<const T*>(x);
+    auto* to = static_cast<T*>(y);
+    for (std::int64_t b = 0; b < batch_; ++b, from += D, to += D) {
+      if (!takes(rows, b)) continue;
+      const T* const at = table_.data<T>() + step(b) * D;
+      for (std::int64_t i = 0; i < D; ++i) to[i] = from[i] + at[i];
+    }
+    return rows;
+  }
+  void commit() override { LearnedPositionsStep::commit_rows(nullptr); }
+  void commit_rows(Rows rows) override {
+    for (std::int64_t b = 0; b < batch_; ++b) step(b) += takes(rows, b) ? 1 : 0;
+  }
+  void refresh() override { table_ = contiguous(weight_.peek()); }
+  void reset() override { std::fill(steps_.begin(), steps_.end(), 0); }
+  void reset_row(std::int64_t row) override { step(row) = 0; }
+  void save(std::vector<Tensor>& states) const override { states.push_back(Tensor::from(steps_, {batch_})); }
+  std::size_t restore(std::span<const Tensor> states) override {
+    if (states.empty()) throw ValueError("stream: fewer states than the model has");
+    const Spec wanted{{batch_}, Dtype::i64};
+    if (states[0].spec() != wanted)
+      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + states[0].spec().str());
+    const std::vector<std::int64_t> steps = states[0].to_vector<std::int64_t>();
+    for (const std::int64_t n : steps)
+      if (n < 0 || n > table_.shape()[0])
+        throw ValueError("stream: a row of the states has made " + std::to_string(n) + " steps, outside 0.." +
+                         std::to_string(table_.shape()[0]));
+    steps_ = steps;
+    return 1;
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<LearnedPositionsStep>(*this); }
+
+ private:
+  static bool takes(Rows rows, std::int64_t row) { return !rows || rows[row]; }
+  std::int64_t& step(std::int64_t row) { return steps_[static_cast<std::size_t>(row)]; }
+  /// In the words of the whole sequence.
+  [[noreturn]] void throw_beyond(std::int64_t step) const {
+    throw ShapeError("learned_positions: step " + std::to_string(step) + " lies outside 0.." +
+                     std::to_string(table_.shape()[0] - 1));
+  }
+
+  Parameter weight_;
+  std::int64_t batch_;
+  std::vector<std::int64_t> steps_;  ///< by row, since it began
+  Tensor table_;                     ///< immutable: the snapshot needs no copy
+};
+
+}  // namespace
+
+std::unique_ptr<Step> LearnedPositions::make_step(const StepRows& in) const {
+  if (in.dtype == Dtype::f64) return std::make_unique<LearnedPositionsStep<double>>(weight, in.batch);
+  return std::make_unique<LearnedPositionsStep<float>>(weight, in.batch);
+}
+
+}  // namespace ferrite::nn
