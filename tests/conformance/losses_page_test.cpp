@@ -1,22 +1,12 @@
 // docs/losses.md is generated from the headers of nn/losses/ and the records of the losses; this test keeps it current.
 // FERRITE_REGENERATE=1 writes it.
 #include <algorithm>
-#include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <sstream>
-#include <string>
-#include <vector>
 
+#include "conformance/header_text.h"
 #include "ferrite/nn/operations.h"
 
 namespace {
-
-std::string file_text(const std::string& path) {
-  std::ifstream file(std::string(FERRITE_SOURCE_DIR) + "/" + path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// A documented declaration, or the title of a group of them.
 struct Entry {
@@ -84,7 +74,7 @@ std::string first_sentence(const std::string& text) {
 std::string markdown() {
   std::ostringstream table, pages;
   for (const char* header : {"reduction", "regression", "classification", "ranking", "sequence", "audio"}) {
-    const std::vector<Entry> entries = entries_of(file_text("nn/losses/" + std::string(header) + ".h"));
+    const std::vector<Entry> entries = entries_of(pages::file_text("nn/losses/" + std::string(header) + ".h"));
     const std::string& about = entries[0].documentation;
     const std::string title = first_sentence(about);
     pages << "## " << title << "\n\n`nn/losses/" << header << ".h`";
@@ -118,10 +108,7 @@ BOOST_AUTO_TEST_SUITE(losses_page)
 BOOST_AUTO_TEST_CASE(losses_md) {
   std::string wanted = markdown();
   while (wanted.ends_with("\n\n")) wanted.pop_back();
-  const std::string path = std::string(FERRITE_SOURCE_DIR) + "/docs/losses.md";
-  if (std::getenv("FERRITE_REGENERATE")) std::ofstream(path) << wanted;
-  BOOST_TEST((file_text("docs/losses.md") == wanted),
-             path << " is not current; run this test with FERRITE_REGENERATE=1");
+  pages::check_page("docs/losses.md", wanted);
 }
 
 BOOST_AUTO_TEST_CASE(every_function_is_on_the_page) {

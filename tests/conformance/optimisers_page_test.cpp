@@ -1,13 +1,8 @@
 // docs/optimisers.md is generated from the headers in nn/optim; this test keeps it current. FERRITE_REGENERATE=1 writes
 // it.
-#include <algorithm>
-#include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <sstream>
-#include <string>
-#include <vector>
+
+#include "conformance/header_text.h"
 
 namespace {
 
@@ -36,76 +31,39 @@ constexpr Entry kSchedules[] = {
 constexpr Entry kOthers[] = {{"weight_average", "WeightAverage", "swa_utils.AveragedModel"},
                              {"accumulate_gradients", "GradientAccumulator", ""}};
 
-std::vector<std::string> lines_of(const std::string& header) {
-  std::ifstream file(std::string(FERRITE_SOURCE_DIR) + "/nn/optim/" + header + ".h");
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  BOOST_TEST_REQUIRE(!lines.empty(), header);
-  return lines;
-}
-
-bool is_comment(const std::string& line) { return line.starts_with("///"); }
-
-std::string without_marks(const std::string& line) { return line.size() > 4 ? line.substr(4) : std::string(); }
-
-/// A docstring as Markdown: what is indented by two is code.
-std::string markdown_of(const std::vector<std::string>& lines, std::size_t begin, std::size_t end) {
-  std::string text;
-  bool code = false;
-  for (std::size_t i = begin; i < end; ++i) {
-    const std::string line = without_marks(lines[i]);
-    const bool indented = line.starts_with("  ");
-    if (indented != code) text += "```\n";
-    code = indented;
-    text += (indented ? line.substr(2) : line) + "\n";
-  }
-  return text + (code ? "```\n" : "");
-}
+std::string header_of(const Entry& e) { return "nn/optim/" + std::string(e.header) + ".h"; }
 
 /// The docstring of a class, or of a function.
-std::string docstring(const Entry& e) {
-  const std::vector<std::string> lines = lines_of(e.header);
+std::string said(const Entry& e) {
   const std::string name(e.name);
-  const auto at = std::ranges::find_if(lines, [&](const std::string& line) {
+  return pages::docstring(header_of(e), [&](const std::string& line) {
     return (line.starts_with("class " + name + " ") && !line.ends_with(";")) ||
-           (!is_comment(line) && line.find(" " + name + "(const std::vector<Parameter>&") != std::string::npos);
+           (!pages::is_comment(line) && line.find(" " + name + "(const std::vector<Parameter>&") != std::string::npos);
   });
-  BOOST_TEST_REQUIRE((at != lines.end()), e.name);
-  const auto end = static_cast<std::size_t>(at - lines.begin());
-  std::size_t begin = end;
-  while (begin > 0 && is_comment(lines[begin - 1])) --begin;
-  BOOST_TEST_REQUIRE(begin < end, e.name);
-  return markdown_of(lines, begin, end);
 }
 
 /// The options of a class as their header has them; empty for one that takes those of another or none.
 std::string options(const Entry& e) {
-  const std::vector<std::string> lines = lines_of(e.header);
   const std::string name = std::string(e.name) == "levenberg_marquardt" ? "LevenbergMarquardt" : e.name;
-  const auto at = std::ranges::find(lines, "struct " + name + "Options {");
-  if (at == lines.end()) return {};
-  std::string text = "```\n";
-  for (auto i = at + 1; i != lines.end() && *i != "};"; ++i)
-    text += i->substr(std::min<std::size_t>(2, i->size())) + "\n";
-  return text + "```\n";
+  return pages::members(header_of(e), name + "Options");
 }
 
 void describe(std::ostringstream& s, const Entry& e) {
   s << "### `nn::" << e.name << "`";
   if (*e.pytorch) s << " (PyTorch: `" << e.pytorch << "`)";
-  s << "\n\n" << docstring(e) << "\n";
+  s << "\n\n" << said(e) << "\n";
   const std::string text = options(e);
   if (!text.empty()) s << "Options, with their defaults:\n\n" << text << "\n";
 }
 
 /// The functions of rates.h with what they say of themselves.
 std::string rates() {
-  const std::vector<std::string> lines = lines_of("rates");
-  std::string text = "| function | the rate after so many steps: PyTorch's class |\n|---|---|\n", said;
+  const std::vector<std::string> lines = pages::lines_of("nn/optim/rates.h");
+  std::string text = "| function | the rate after so many steps: PyTorch's class |\n|---|---|\n", words;
   for (const std::string& line : lines) {
-    if (is_comment(line)) said += (said.empty() ? "" : " ") + without_marks(line);
-    if (line.starts_with("RateFunction ")) text += "| `" + line.substr(13, line.size() - 14) + "` | " + said + " |\n";
-    if (!is_comment(line)) said.clear();
+    if (pages::is_comment(line)) words += (words.empty() ? "" : " ") + pages::without_marks(line);
+    if (line.starts_with("RateFunction ")) text += "| `" + line.substr(13, line.size() - 14) + "` | " + words + " |\n";
+    if (!pages::is_comment(line)) words.clear();
   }
   return text;
 }
@@ -170,12 +128,6 @@ std::string page() {
 
 BOOST_AUTO_TEST_SUITE(reference_pages)
 
-BOOST_AUTO_TEST_CASE(optimisers_md) {
-  const std::string path = std::string(FERRITE_SOURCE_DIR) + "/docs/optimisers.md", wanted = page();
-  if (std::getenv("FERRITE_REGENERATE")) std::ofstream(path) << wanted;
-  std::ifstream file(path);
-  const std::string found{std::istreambuf_iterator<char>(file), {}};
-  BOOST_TEST((found == wanted), path << " is not current; run this test with FERRITE_REGENERATE=1");
-}
+BOOST_AUTO_TEST_CASE(optimisers_md) { pages::check_page("docs/optimisers.md", page()); }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,11 +1,7 @@
 // docs/operations.md is generated from the records; this test keeps it current. FERRITE_REGENERATE=1 writes it.
-#include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <sstream>
-#include <vector>
 
+#include "conformance/header_text.h"
 #include "ferrite/compile/operations.h"
 #include "ferrite/nn/operations.h"
 #include "ferrite/tensor/primitive.h"
@@ -80,18 +76,10 @@ std::string markdown() {
   return s.str();
 }
 
-void check(const std::string& name, const std::string& wanted) {
-  const std::string path = std::string(FERRITE_SOURCE_DIR) + "/docs/" + name;
-  if (std::getenv("FERRITE_REGENERATE")) std::ofstream(path) << wanted;
-  std::ifstream file(path);
-  const std::string found{std::istreambuf_iterator<char>(file), {}};
-  BOOST_TEST((found == wanted), path << " is not current; run this test with FERRITE_REGENERATE=1");
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(reference_pages)
 
-BOOST_AUTO_TEST_CASE(operations_md) { check("operations.md", markdown()); }
+BOOST_AUTO_TEST_CASE(operations_md) { pages::check_page("docs/operations.md", markdown()); }
 
 BOOST_AUTO_TEST_SUITE_END()
