@@ -1,0 +1,119 @@
+/// Summaries of calls: what each layer gives and costs.
+#include "ferrite/nn/summary.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "ferrite/compile/compile.h"
+#include "ferrite/nn/detail/text_table.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::nn {
+namespace detail {
+
+std::string grouped(std::int64_t n) {
+  std::string s = std::to_string(n);
+  for (auto at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > 0; at -= 3)
+    s.insert(static_cast<std::size_t>(at), ",");
+  return s;
+}
+
+std::string text_table(const std::vector<Cells>& rows, std::size_t numbers) {
+  std::vector<std::size_t> widths(rows[0].size());
+  for (const Cells& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::size_t total = 2 * (widths.size() - 1);
+  for (const std::size_t w : widths) total += w;
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (r == 1 || r + 1 == rows.size()) text += std::string(total, '-') + "\n";
+    std::string line;
+    for (std::size_t i = 0; i < rows[r].size(); ++i) {
+      const std::string blanks(widths[i] - rows[r][i].size(), ' ');
+      line += (i ? "  " : "") + (i >= numbers ? blanks + rows[r][i] : rows[r][i] + blanks);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace detail
+
+namespace {
+
+struct Row {
+  std::string output = "-";
+  std::int64_t parameters = 0, multiply_adds = 0;
+};
+
+/// Adds up what runs on types alone, by the path of the layer.
+class ByLayer final : public Recorder {
+ public:
+  void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override {
+    Specs from, to;
+    for (const Tensor& x : in) from.push_back(x.spec());
+    for (const Tensor& x : out) to.push_back(x.spec());
+    Row& row = at(std::string(ferrite::detail::frame().scope.path()));
+    row.multiply_adds += cost_of(op, {from.data(), from.size()}, {to.data(), to.size()}, attrs).multiply_adds;
+    if (!out.empty()) row.output = out[0].spec().str();
+  }
+  void read(const Variable&, Tensor&) override {}
+  bool write(const Variable&, const Tensor&) override { return true; }
+  bool tracing() const override { return true; }
+
+  /// In the order in which layers ran.
+  Row& at(const std::string& path) {
+    const auto [place, fresh] = places_.try_emplace(path, rows.size());
+    if (fresh) rows.emplace_back(path, Row{});
+    return rows[place->second].second;
+  }
+  std::vector<std::pair<std::string, Row>> rows;
+
+ private:
+  std::map<std::string, std::size_t> places_;
+};
+
+/// "encoder.0" of "encoder.0.weight".
+std::string path_of(const std::string& parameter) {
+  const std::size_t dot = parameter.rfind('.');
+  return dot == std::string::npos ? std::string() : parameter.substr(0, dot);
+}
+
+}  // namespace
+
+std::string summary(const Module& module, const std::function<void()>& call) {
+  if (!call) throw ValueError("summary: the call is null");
+  ByLayer layers;
+  {
+    const NewFrame frame(layers);
+    call();
+  }
+  const std::string own = module.path(), prefix = own.empty() ? "" : own + ".";
+  std::unordered_set<const void*> seen;
+  for (const Named<Parameter>& p : module.named_parameters())
+    if (seen.insert(p.variable.identity()).second) {
+      std::string path = path_of(p.name);
+      path = path.empty() ? own : prefix + path;
+      // The layer that ran around it: a parameter's own folder need not be a layer's.
+      std::string layer = path;
+      const auto ran = [&](const std::string& name) {
+        return std::ranges::any_of(layers.rows, [&](const auto& row) { return row.first == name; });
+      };
+      while (!layer.empty() && !ran(layer)) layer = path_of(layer);
+      layers.at(layer.empty() ? path : layer).parameters += p.variable.numel();
+    }
+  std::vector<detail::Cells> rows{{"layer", "output", "parameters", "multiply-adds"}};
+  Row total;
+  for (const auto& [path, row] : layers.rows) {
+    rows.push_back({path.empty() ? "(itself)" : path, row.output, detail::grouped(row.parameters),
+                    detail::grouped(row.multiply_adds)});
+    total.parameters += row.parameters;
+    total.multiply_adds += row.multiply_adds;
+  }
+  rows.push_back({"total", "", detail::grouped(total.parameters), detail::grouped(total.multiply_adds)});
+  return detail::text_table(rows, 2);
+}
+
+}  // namespace ferrite::nn
