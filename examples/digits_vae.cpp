@@ -1,0 +1,74 @@
+// A variational autoencoder learns to draw digits (Kingma and Welling 2014, arXiv 1312.6114).
+#include <ferrite/ferrite.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+using namespace ferrite;
+
+constexpr std::int64_t kPixels = 64, kLatent = 8;
+
+struct Autoencoder : nn::Module {
+  dsl::Network encoder = dsl::features(kPixels).linear(128).relu().linear(2 * kLatent).build();
+  dsl::Network decoder = dsl::features(kLatent).linear(128).relu().linear(kPixels).build();
+  explicit Autoencoder(std::uint64_t seed) : Module({.seed = seed}) {
+    adopt("encoder", encoder), adopt("decoder", decoder);
+  }
+
+  /// Minus the evidence lower bound, in nats an image: pixels in 0..1 as probabilities of ink.
+  Tensor loss(const Tensor& images, Generator& draws) const {
+    const Tensors halves = split(encoder(images), kLatent, 1);
+    const nn::Normal latent(halves[0], exp(halves[1])), prior(zeros_like(halves[0]), ones_like(halves[0]));
+    const Tensor logits = decoder(latent.rsample(draws));
+    const Tensor ink = nn::bce_with_logits(logits, images, nn::Reduction::sum);
+    return (ink + sum(kl_divergence(latent, prior))) / static_cast<double>(images.shape()[0]);
+  }
+};
+
+int main(int argc, char** argv) try {
+  std::string path = FERRITE_DATA "/digits.safetensors";
+  std::int64_t epochs = 60;
+  std::uint64_t seed = 0;
+  CLI::App app("Learns to draw digits and fails above 25.5 nats an image of those that it has not seen");
+  app.add_option("--data", path), app.add_option("--seed", seed);
+  app.add_option("--epochs", epochs)->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+
+  const Tensor all = flatten(cast(io::read_safetensors(path).tensor("images"), Dtype::f32), 1) / 16;
+  const std::int64_t held = 360, count = all.shape()[0] - held;
+  const Tensor held_out = slice(all, 0, 0, held), training = slice(all, 0, held, held + count);
+  const Autoencoder net(seed);
+  Generator draws(seed + 1);
+  nn::Adam adam(net.parameters(), {.learning_rate = 2e-3});
+  const auto step = compile([&](const Tensor& images) {
+    Tape tape;
+    const Tensor loss = net.loss(images, draws);
+    adam.step(tape.grad(loss, net.parameters()));
+    return loss;
+  });
+  double bound = 0;
+  train::Progress progress(std::cout, isatty(STDOUT_FILENO) != 0, epochs, count);
+  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
+    progress.begin_epoch();
+    const Tensor order = permutation(count, {seed, stream_of("order"), static_cast<std::uint64_t>(epoch)});
+    for (const Tensor& places : split(order, 64))
+      progress.batch(places.numel(), step(index_select(training, 0, places)).item());
+    bound = static_cast<double>(net.loss(held_out, draws).item());
+    progress.end_epoch("held out " + std::to_string(bound) + " nats an image");
+  }
+  const Tensor drawn = sigmoid(net.decoder(normal({6, kLatent}, {seed, stream_of("drawings"), 0})));
+  for (std::int64_t row = 0; row < 8; ++row) {
+    for (std::int64_t i = 0; i < 6; ++i) {
+      for (const float ink : slice(select(drawn, 0, i), 0, 8 * row, 8 * row + 8).to_vector<float>())
+        std::cout << " .:-=+*#%@"[static_cast<int>(ink * 9.99F)];
+      std::cout << "  ";
+    }
+    std::cout << '\n';
+  }
+  std::cout << "held out " << bound << " nats an image\n";
+  return bound <= 25.5 ? 0 : 1;
+} catch (const std::exception& e) {
+  std::cerr << "digits_vae: " << e.what() << '\n';
+  return 1;
+}
