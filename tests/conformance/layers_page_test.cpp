@@ -9,6 +9,7 @@
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/graph_layer.h"
 #include "ferrite/nn/layers/activations.h"
+#include "ferrite/nn/layers/branches.h"
 #include "ferrite/nn/recurrent/peephole_lstm.h"
 
 using namespace ferrite;
@@ -39,7 +40,7 @@ std::function<Made()> made(const A&... a) {
 const nn::Init kInit{.seed = 1};
 
 std::vector<Section> sections() {
-  const nn::ConvOptions conv{.in_channels = 3, .out_channels = 4, .kernel_size = {2}};
+  const nn::ConvOptions conv{.in_channels = 3, .out_channels = 4, .kernel_size = {2}, .channels_last = true};
   const nn::ConvTransposeOptions transposed{.in_channels = 3, .out_channels = 4, .kernel_size = {2}};
   const nn::TransformerLayerOptions block{.d_model = 8, .nhead = 2, .dim_feedforward = 16, .causal = true};
   const auto chain = [](auto container) {
@@ -60,6 +61,8 @@ std::vector<Section> sections() {
        {{"Linear", "Linear", "Linear", "linear", "LinearOptions", made<nn::Linear>(3, 4)},
         {"Embedding", "Embedding", "Embedding", "embedding", "EmbeddingOptions", made<nn::Embedding>(7, 4)},
         {"Flatten", "Flatten", "Flatten", "flatten", "", made<nn::Flatten>()},
+        {"Unflatten", "Unflatten", "Unflatten", "unflatten", "UnflattenOptions",
+         made<nn::Unflatten>(nn::UnflattenOptions{.axis = 1, .sizes = {2, 2}})},
         {"LastStep", "LastStep", "", "last_step", "", made<nn::LastStep>()},
         {"MeanOverTime", "MeanOverTime", "", "mean_over_time", "", made<nn::MeanOverTime>()},
         {"Dropout", "Dropout", "Dropout", "dropout", "DropoutOptions", made<nn::Dropout>(0.5)},
@@ -93,7 +96,7 @@ std::vector<Section> sections() {
       {"Convolutions",
        "nn/layers/convolution.h",
        {{"Conv", "Conv1d, Conv2d, Conv3d", "Conv1d, Conv2d, Conv3d", "conv1d, conv2d, conv3d", "ConvOptions",
-         made<nn::Conv2d>(conv)},
+         made<nn::Conv1d>(conv)},
         {"ConvTranspose", "ConvTranspose1d, ConvTranspose2d, ConvTranspose3d",
          "ConvTranspose1d, ConvTranspose2d, ConvTranspose3d", "conv_transpose2d, conv_transpose3d",
          "ConvTransposeOptions", made<nn::ConvTranspose2d>(transposed)}}},
@@ -101,12 +104,12 @@ std::vector<Section> sections() {
        "nn/layers/pooling.h",
        {{"MaxPool", "MaxPool1d, MaxPool2d, MaxPool3d", "MaxPool1d, MaxPool2d, MaxPool3d",
          "max_pool1d, max_pool2d, max_pool3d", "MaxPoolLayerOptions",
-         made<nn::MaxPool2d>(nn::MaxPoolLayerOptions{.kernel_size = {2}})},
+         made<nn::MaxPool1d>(nn::MaxPoolLayerOptions{.kernel_size = {2}, .channels_last = true})},
         {"AvgPool", "AvgPool1d, AvgPool2d, AvgPool3d", "AvgPool1d, AvgPool2d, AvgPool3d",
          "avg_pool1d, avg_pool2d, avg_pool3d", "AvgPoolLayerOptions",
-         made<nn::AvgPool2d>(nn::AvgPoolLayerOptions{.kernel_size = {2}})},
+         made<nn::AvgPool1d>(nn::AvgPoolLayerOptions{.kernel_size = {2}, .channels_last = true})},
         {"LpPool", "LpPool1d, LpPool2d, LpPool3d", "LPPool1d, LPPool2d, LPPool3d", "lp_pool1d", "LpPoolLayerOptions",
-         made<nn::LpPool2d>(nn::LpPoolLayerOptions{.kernel_size = {2}})},
+         made<nn::LpPool1d>(nn::LpPoolLayerOptions{.kernel_size = {2}, .channels_last = true})},
         {"AdaptiveAvgPool", "AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d",
          "AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d", "adaptive_avg_pool2d", "AdaptivePoolOptions",
          made<nn::AdaptiveAvgPool2d>(nn::AdaptivePoolOptions{.size = {1}})},
@@ -153,7 +156,11 @@ std::vector<Section> sections() {
       {"Chains",
        "nn/layers/sequential.h",
        {{"Sequential", "Sequential", "Sequential", "stage", "", chain(std::type_identity<nn::Sequential>())},
-        {"Residual", "Residual", "", "residual", "", chain(std::type_identity<nn::Residual>())}}}};
+        {"Residual", "Residual", "", "residual", "", chain(std::type_identity<nn::Residual>())}}},
+      {"Branches side by side",
+       "nn/layers/branches.h",
+       {{"Parallel", "Parallel", "", "parallel", "", chain(std::type_identity<nn::Parallel>())},
+        {"Concat", "Concat", "", "concat", "", chain(std::type_identity<nn::Concat>())}}}};
 }
 
 bool declares(const std::string& line, const std::string& name) {
@@ -249,6 +256,7 @@ BOOST_AUTO_TEST_CASE(every_layer_is_on_the_page) {
                            line.find(" : public Layer ") != std::string::npos ||
                            line.find(" : public Parametrized ") != std::string::npos ||
                            line.find(" : public Sequential ") != std::string::npos ||
+                           line.find(" : public Branches ") != std::string::npos ||
                            line.find("ElementLayer<") != std::string::npos;
         if (!layer || !line.starts_with("class ")) continue;
         const std::string name = line.substr(6, line.find(' ', 6) - 6);
