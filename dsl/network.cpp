@@ -1,13 +1,13 @@
 /// Networks that the builder made, and their summaries.
 #include "ferrite/dsl/network.h"
 
-#include "ferrite/nn/detail/text_table.h"
+#include "ferrite/nn/text_table.h"
 
 namespace ferrite::dsl {
 std::string Network::summary() const {
-  using nn::detail::grouped;
+  using nn::grouped;
   const bool steps = input_.kind == InputKind::sequence || input_.kind == InputKind::tokens;
-  std::vector<nn::detail::Cells> rows = {
+  std::vector<nn::Cells> rows = {
       {"layer", "kind", "output", "parameters", steps ? "multiply-adds/step" : "multiply-adds"}};
   std::int64_t parameters = 0;
   std::int64_t multiply_adds = 0;
@@ -17,7 +17,7 @@ std::string Network::summary() const {
     multiply_adds += r.multiply_adds;
   }
   rows.push_back({"total", "", "", grouped(parameters), grouped(multiply_adds)});
-  return nn::detail::text_table(rows, 3);
+  return nn::text_table(rows, 3);
 }
 
 Network Network::copy() const {

@@ -269,6 +269,7 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "tensor/pooled.h",
                                        "tensor/pointwise.h",
                                        "tensor/operations.h",
+                                       "nn/text_table.h",
                                        "autograd/lenient_grad.h",
                                        "autograd/custom_gradient.h"};
   const auto writes_operations = [](const std::string& path) {

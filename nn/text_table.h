@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace ferrite::nn::detail {
+namespace ferrite::nn {
 
 using Cells = std::vector<std::string>;
 
@@ -14,4 +14,4 @@ std::string grouped(std::int64_t n);
 /// Rows of equally many cells with a rule below the first and above the last; from cell `numbers` on they end in line.
 std::string text_table(const std::vector<Cells>& rows, std::size_t numbers);
 
-}  // namespace ferrite::nn::detail
+}  // namespace ferrite::nn
