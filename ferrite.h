@@ -41,6 +41,7 @@
 #include "ferrite/nn/layers/parametrized.h"
 #include "ferrite/nn/layers/pooling.h"
 #include "ferrite/nn/layers/sequential.h"
+#include "ferrite/nn/layers/spectrograms.h"
 #include "ferrite/nn/layers/tokens.h"
 #include "ferrite/nn/layers/transformer.h"
 #include "ferrite/nn/loss.h"

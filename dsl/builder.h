@@ -14,6 +14,7 @@
 #include "ferrite/nn/layers/norms.h"
 #include "ferrite/nn/layers/parametrized.h"
 #include "ferrite/nn/layers/pooling.h"
+#include "ferrite/nn/layers/spectrograms.h"
 #include "ferrite/nn/layers/tokens.h"
 #include "ferrite/nn/layers/transformer.h"
 #include "ferrite/nn/recurrent/custom.h"
@@ -74,6 +75,10 @@ class Builder {
   Builder& avg_pool3d(const Sizes& kernel, const nn::AvgPoolLayerOptions& options = {}, std::string name = {});
   Builder& adaptive_avg_pool2d(const Sizes& size, std::string name = {});
   Builder& adaptive_max_pool2d(const Sizes& size, std::string name = {});
+  /// Spectra of a sequence of samples, a step for each frame, and back, to a step for each block of hop samples;
+  /// options as {.hop_length = 128, .center = false}, which streams, whose n_fft and channels are left to the word.
+  Builder& stft(std::int64_t n_fft, const nn::StftLayerOptions& options = {}, std::string name = {});
+  Builder& inverse_stft(std::int64_t n_fft, const nn::InverseStftOptions& options = {}, std::string name = {});
   /// Recurrent layers, batch first; options as {.layers = 2, .bidirectional = true, .dropout = 0.2}.
   Builder& gru(std::int64_t hidden_size, const nn::GruOptions& options = {}, std::string name = {});
   Builder& lstm(std::int64_t hidden_size, const nn::LstmOptions& options = {}, std::string name = {});

@@ -25,6 +25,13 @@ Channels channels_of(const Flow& in, std::size_t axes) {
   throw ShapeError("expects " + wanted + ", the layer before it gives " + detail::text_of(in));
 }
 
+/// Those of the steps of a sequence. Throws ShapeError for anything else.
+std::int64_t step_channels_of(const Flow& in) {
+  const Channels channels = channels_of(in, 1);
+  if (!channels.last) throw ShapeError("expects [B, T, C], the layer before it gives " + detail::text_of(in));
+  return channels.count;
+}
+
 /// Of features [B, n], sequences, images and volumes.
 Channels any_channels_of(const Flow& in) {
   const std::vector<SymbolicNumber>& shape = in.spec.shape;
@@ -118,6 +125,29 @@ Builder& Builder::adaptive_max_pool2d(const Sizes& size, std::string name) {
   return word("adaptive_max_pool2d", std::move(name), [size](const Flow& in, const nn::Init&) -> LayerPtr {
     (void)channels_of(in, 2);
     return std::make_unique<nn::AdaptiveMaxPool2d>(nn::AdaptivePoolOptions{size.numbers});
+  });
+}
+
+Builder& Builder::stft(std::int64_t n_fft, const nn::StftLayerOptions& options, std::string name) {
+  check_left_to_word("stft", "n_fft or channels", options.n_fft == 0 && options.channels == 1);
+  return word("stft", std::move(name), [=](const Flow& in, const nn::Init& init) -> LayerPtr {
+    nn::StftLayerOptions all = options;
+    all.n_fft = n_fft;
+    all.channels = step_channels_of(in);
+    return std::make_unique<nn::Stft>(all, init);
+  });
+}
+Builder& Builder::inverse_stft(std::int64_t n_fft, const nn::InverseStftOptions& options, std::string name) {
+  check_left_to_word("inverse_stft", "n_fft or channels", options.n_fft == 0 && options.channels == 1);
+  return word("inverse_stft", std::move(name), [=](const Flow& in, const nn::Init& init) -> LayerPtr {
+    const std::int64_t values = step_channels_of(in), each = n_fft < 1 ? 1 : 2 * (n_fft / 2 + 1);
+    if (values % each != 0)
+      throw ShapeError("expects " + std::to_string(each) +
+                       " values of each channel's frame, the layer before it gives " + detail::text_of(in));
+    nn::InverseStftOptions all = options;
+    all.n_fft = n_fft;
+    all.channels = values / each;
+    return std::make_unique<nn::InverseStft>(all, init);
   });
 }
 

@@ -1,6 +1,9 @@
 /// Layers run on types alone.
 #include "ferrite/dsl/detail/dry_run.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::dsl::detail {
@@ -65,12 +68,33 @@ std::string text_of(const StepsLeft& steps) {
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
-/// How many steps a layer leaves, from where their number grows; none where that is not floor((T + offset) / stride).
-std::optional<StepsLeft> steps_after(const nn::Layer& layer, const SymbolicSpec& input) {
-  constexpr std::int64_t kFirst = 256, kMostStride = 256, kFar = 1009;
+/// A number of steps with which a layer runs: a trial's, and as many more as its windows need.
+constexpr std::int64_t kFirst = 256;
+std::int64_t steps_more(const nn::Layer& layer, const Flow& in) {
+  if (!has_steps(in.spec)) return 0;
+  const nn::Pace pace = layer.pace();
+  return std::max<std::int64_t>(0, pace.delay + pace.after + 1 - kFirst);
+}
+
+/// How many steps a layer leaves by its pace, or none where it does not leave so many.
+std::optional<StepsLeft> steps_by_pace(const nn::Pace& pace, std::int64_t first,
+                                       const std::function<std::int64_t(std::int64_t)>& left) {
+  if (pace == nn::Pace{}) return {};
+  const StepsLeft steps{pace.after - pace.delay - 1 + pace.stride, pace.stride};
+  const std::int64_t grows = ceil_div(first + steps.offset, pace.stride) * pace.stride - steps.offset;
+  for (const std::int64_t T : {first, grows, grows + pace.stride - 1, grows + pace.stride, grows + 1009})
+    if (left(T) != floor_div(T + steps.offset, steps.stride)) return {};
+  return steps;
+}
+
+/// How many steps a layer leaves, by its pace or from where their number grows; none where that is not floor((T +
+/// offset) / stride).
+std::optional<StepsLeft> steps_after(const nn::Layer& layer, const Flow& in) {
+  constexpr std::int64_t kMostStride = 256, kFar = 1009;
   const auto left = [&](std::int64_t T) {
-    return output_of(layer, input.at(std::vector<std::int64_t>{2, T})).shape[1];
+    return output_of(layer, in.spec.at(std::vector<std::int64_t>{2, T})).shape[1];
   };
+  if (const auto steps = steps_by_pace(layer.pace(), kFirst + steps_more(layer, in), left)) return steps;
   std::vector<std::int64_t> grows;  // the numbers of steps that leave one more than the number before
   std::int64_t before = left(kFirst);
   for (std::int64_t T = kFirst + 1; grows.size() < 2 && T <= kFirst + 2 * kMostStride; ++T) {
@@ -100,20 +124,37 @@ std::string shape_of(const Flow& flow) {
 std::string text_of(const Flow& flow) { return std::string(name_of(flow.spec.dtype)) + shape_of(flow); }
 
 Flow dry_run(const nn::Layer& layer, const Flow& in, const std::string& kind) {
+  const std::int64_t more = steps_more(layer, in);
   std::vector<Spec> outputs;
-  for (const auto& sizes : trial().sizes()) outputs.push_back(output_of(layer, in.spec.at(sizes)));
-  if (const std::optional<SymbolicSpec> same = trial().spec(outputs); same && fits(*same)) return {*same, 0, in.steps};
+  bool all_steps = true;
+  for (std::vector<std::int64_t> sizes : trial().sizes()) {
+    sizes[1] += more;
+    outputs.push_back(output_of(layer, in.spec.at(sizes)));
+    all_steps = all_steps && outputs.back().shape.rank() > 1 && outputs.back().shape[1] == sizes[1];
+  }
+  if (all_steps)
+    for (Spec& y : outputs) y.shape[1] -= more;
+  const auto as_it_is = [&]() -> std::optional<Flow> {
+    const std::optional<SymbolicSpec> same = trial().spec(outputs);
+    if (same && fits(*same)) return Flow{*same, 0, in.steps};
+    return {};
+  };
+  const bool changes = layer.pace() != nn::Pace{};  // the trials may be too close to each other to show it
+  if (!changes)
+    if (const std::optional<Flow> same = as_it_is()) return *same;
   if (has_steps(in.spec) && in.spec.shape.size() > 2 &&
       outputs[0].shape.rank() == static_cast<int>(in.spec.shape.size()))
-    if (const std::optional<StepsLeft> left = steps_after(layer, in.spec)) {
-      for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].shape[1] = trial().sizes()[i][1];
-      const std::optional<SymbolicSpec> other = trial().spec(outputs);
+    if (const std::optional<StepsLeft> left = steps_after(layer, in)) {
+      std::vector<Spec> any = outputs;
+      for (std::size_t i = 0; i < any.size(); ++i) any[i].shape[1] = trial().sizes()[i][1];
+      const std::optional<SymbolicSpec> other = trial().spec(any);
       if (other && fits(*other))
         return {*other,
                 0,
                 {in.steps.offset + checked_mul(in.steps.stride, left->offset, kind),
                  checked_mul(in.steps.stride, left->stride, kind)}};
     }
+  if (const std::optional<Flow> same = as_it_is()) return *same;
   throw ShapeError(kind + ": the output's size depends on the number of steps; use last_step or mean_over_time");
 }
 
@@ -132,7 +173,8 @@ std::int64_t multiply_adds(const nn::Layer& layer, const Flow& in, const Flow& o
     } catch (const ShapeError&) {
       period = 720;  // a multiple of most strides that may be inside
     }
-  return ceil_div(of_steps(256 + period) - of_steps(256), period * in.steps.stride);
+  const std::int64_t first = kFirst + steps_more(layer, in);
+  return ceil_div(of_steps(first + period) - of_steps(first), period * in.steps.stride);
 }
 
 }  // namespace ferrite::dsl::detail

@@ -93,8 +93,31 @@ std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch
 /// The step of a layer whose parameter `name` is computed by a function when the step is made and by `refresh`.
 std::unique_ptr<Step> computed_step(const Layer& layer, const std::string& name, std::function<Tensor()> compute,
                                     const StepRows& in);
-/// A window of a layer's inputs, and the program of `Layer::over`.
-std::unique_ptr<Step> window_step(const Layer& layer, const StepWindow& window, const StepRows& in);
+/// What makes an output of a window of inputs [B, taps, D]: a program, or code by hand. It allocates nothing.
+class WindowFunction {
+ public:
+  WindowFunction() = default;
+  virtual ~WindowFunction() = default;
+  WindowFunction& operator=(const WindowFunction&) = delete;
+  /// Where the window is written, and the output read.
+  virtual std::byte* x() = 0;
+  virtual const std::byte* y() const = 0;
+  virtual StepRows result() const = 0;
+  virtual void run() = 0;
+  /// Takes the present values of variables.
+  virtual void refresh() = 0;
+  virtual std::unique_ptr<WindowFunction> clone() const = 0;
+
+ protected:
+  WindowFunction(const WindowFunction&) = default;
+};
+/// The program of a function of a window, whose variables are the layer's own.
+std::unique_ptr<WindowFunction> window_program(const std::string& kind, const Spec& window,
+                                               const std::function<Tensor(const Tensor&)>& f,
+                                               const std::function<Variable(const Variable&)>& originals = {});
+/// A window of a layer's inputs, and what makes an output of it: the program of `Layer::over`, if not given.
+std::unique_ptr<Step> window_step(const Layer& layer, const StepWindow& window, const StepRows& in,
+                                  std::unique_ptr<WindowFunction> function = nullptr);
 /// By which variable of a layer one of its copy is replaced: the copy is traced, the stream follows the layer.
 std::function<Variable(const Variable&)> originals_of(const Layer& layer, const Layer& copy);
 /// Side by side; what they give goes through `together`, a program.

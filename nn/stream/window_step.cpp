@@ -11,12 +11,47 @@ namespace {
 
 using ferrite::detail::OpenScan;
 
+class Program final : public WindowFunction {
+ public:
+  Program(const std::string& kind, const Spec& window, const std::function<Tensor(const Tensor&)>& f,
+          const std::function<Variable(const Variable&)>& originals) {
+    const auto body = [&](const Tensors&, const Tensors& x) -> ScanStep { return {{}, {f(x[0])}}; };
+    scan_ = std::make_unique<OpenScan>(body, std::vector<Spec>{}, std::vector<Spec>{window}, originals);
+    const Spec& y = scan_->y_spec(0);
+    if (y.shape.rank() != 2 || y.shape[0] != window.shape[0])
+      throw ShapeError("stream: " + kind + " gives " + y.str() + " for a window of " + std::to_string(window.shape[0]) +
+                       " rows");
+    out_ = {y.shape[0], y.shape[1], y.dtype};
+  }
+  Program(const Program& o) : WindowFunction(o), out_(o.out_), scan_(std::make_unique<OpenScan>(*o.scan_)) {}
+
+  std::byte* x() override { return scan_->x(0); }
+  const std::byte* y() const override { return scan_->y(0); }
+  StepRows result() const override { return out_; }
+  void run() override { scan_->run(); }
+  void refresh() override { scan_->refresh(); }
+  std::unique_ptr<WindowFunction> clone() const override { return std::make_unique<Program>(*this); }
+
+ private:
+  StepRows out_;
+  std::unique_ptr<OpenScan> scan_;
+};
+
+/// The program of `Layer::over`.
+std::unique_ptr<WindowFunction> program_of(const Layer& layer, const StepWindow& window, const StepRows& in) {
+  const std::unique_ptr<Layer> copy = copy_in_place_of(layer);
+  copy->eval();
+  return window_program(
+      layer.kind(), {{in.batch, window.taps, in.width}, in.dtype}, [&](const Tensor& x) { return copy->output_of(x); },
+      originals_of(layer, *copy));
+}
+
 /// Each row has a ring of its own and counts its steps, so that one may begin anew at any time: then its outputs come
 /// at other steps than those of the others. An input is written before its step is committed, where only a window that
 /// is past was read.
 class WindowStep final : public Step {
  public:
-  WindowStep(const Layer& layer, const StepWindow& window, const StepRows& in)
+  WindowStep(const Layer& layer, const StepWindow& window, const StepRows& in, std::unique_ptr<WindowFunction> function)
       : kind_(layer.kind()),
         window_(window),
         pace_(layer.pace()),
@@ -26,29 +61,23 @@ class WindowStep final : public Step {
         ring_((in.batch * places_ * row_ + 7) / 8),
         all_(static_cast<std::size_t>(in.batch), 1),
         due_(static_cast<std::size_t>(in.batch)),
-        steps_(static_cast<std::size_t>(in.batch)) {
-    const std::unique_ptr<Layer> copy = copy_in_place_of(layer);
-    copy->eval();
-    const auto body = [&](const Tensors&, const Tensors& x) -> ScanStep { return {{}, {copy->output_of(x[0])}}; };
-    scan_ = std::make_unique<OpenScan>(body, std::vector<Spec>{},
-                                       std::vector<Spec>{{{in.batch, window.taps, in.width}, in.dtype}},
-                                       originals_of(layer, *copy));
-    out_ = rows_of_output();
-  }
+        steps_(static_cast<std::size_t>(in.batch)),
+        function_(function ? std::move(function) : program_of(layer, window, in)),
+        out_(function_->result()) {}
   WindowStep(const WindowStep& o)
       : Step(o),
         kind_(o.kind_),
         window_(o.window_),
         pace_(o.pace_),
         in_(o.in_),
-        out_(o.out_),
         row_(o.row_),
         places_(o.places_),
         ring_(o.ring_),
         all_(o.all_),
         due_(o.due_),
         steps_(o.steps_),
-        scan_(std::make_unique<OpenScan>(*o.scan_)) {}
+        function_(o.function_->clone()),
+        out_(o.out_) {}
 
   StepRows result() const override { return out_; }
   bool skips() const override { return !pace_.even(); }
@@ -61,20 +90,20 @@ class WindowStep final : public Step {
       due_[index(b)] = rows[b] && step >= pace_.delay && (step - pace_.delay) % window_.stride == 0;
       if (!due_[index(b)]) continue;
       any = true;
-      std::byte* to = scan_->x(0) + b * window_.taps * row_;
+      std::byte* to = function_->x() + b * window_.taps * row_;
       for (std::int64_t k = 0; k < window_.taps; ++k, to += row_)
         std::copy_n(place(b, step - window_.reach() + k * window_.dilation), row_, to);
     }
     if (!any) return nullptr;
-    scan_->run();
-    std::copy_n(scan_->y(0), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
+    function_->run();
+    std::copy_n(function_->y(), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
     return due_.data();
   }
   void commit() override { commit_rows(all_.data()); }
   void commit_rows(Rows rows) override {
     for (std::int64_t b = 0; b < in_.batch; ++b) steps_[index(b)] += rows[b] ? 1 : 0;
   }
-  void refresh() override { scan_->refresh(); }
+  void refresh() override { function_->refresh(); }
   void reset() override {
     for (std::int64_t b = 0; b < in_.batch; ++b) reset_row(b);
   }
@@ -122,13 +151,6 @@ class WindowStep final : public Step {
       throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
   }
   Spec past_spec() const { return {{window_.reach(), in_.batch, in_.width}, in_.dtype}; }
-  StepRows rows_of_output() const {
-    const Spec& y = scan_->y_spec(0);
-    if (y.shape.rank() != 2 || y.shape[0] != in_.batch)
-      throw ShapeError("stream: " + kind_ + " gives " + y.str() + " for a window of " + std::to_string(in_.batch) +
-                       " rows");
-    return {in_.batch, y.shape[1], y.dtype};
-  }
 
   /// Where the input of a step of a row stands; one before the first is zeros.
   std::byte* place(std::int64_t row, std::int64_t step) const {
@@ -144,19 +166,27 @@ class WindowStep final : public Step {
   std::string kind_;
   StepWindow window_;
   Pace pace_;
-  StepRows in_, out_;
+  StepRows in_;
   std::int64_t row_;     ///< bytes
   std::int64_t places_;  ///< of a ring
   StepMemory<double> ring_;
   std::vector<std::uint8_t> all_, due_;
   std::vector<std::int64_t> steps_;  ///< by row, since it began
-  std::unique_ptr<OpenScan> scan_;
+  std::unique_ptr<WindowFunction> function_;
+  StepRows out_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> window_step(const Layer& layer, const StepWindow& window, const StepRows& in) {
-  return std::make_unique<WindowStep>(layer, window, in);
+std::unique_ptr<WindowFunction> window_program(const std::string& kind, const Spec& window,
+                                               const std::function<Tensor(const Tensor&)>& f,
+                                               const std::function<Variable(const Variable&)>& originals) {
+  return std::make_unique<Program>(kind, window, f, originals);
+}
+
+std::unique_ptr<Step> window_step(const Layer& layer, const StepWindow& window, const StepRows& in,
+                                  std::unique_ptr<WindowFunction> function) {
+  return std::make_unique<WindowStep>(layer, window, in, std::move(function));
 }
 
 }  // namespace ferrite::nn::detail

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <vector>
 
+#include "ferrite/tensor/kernel/fft_plan.h"
 #include "ferrite_levels.h"
 
 namespace ferrite::detail {
@@ -190,5 +191,13 @@ const FftPlan<T>& fft_plan(std::int64_t n, bool real) {
 }
 template const FftPlan<float>& fft_plan(std::int64_t, bool);
 template const FftPlan<double>& fft_plan(std::int64_t, bool);
+
+template <class T>
+std::shared_ptr<const FftPlan<T>> new_fft_plan(std::int64_t n, bool real) {
+  const auto made = std::make_shared<Planned<T>>(n, real);
+  return {made, &made->plan};
+}
+template std::shared_ptr<const FftPlan<float>> new_fft_plan(std::int64_t, bool);
+template std::shared_ptr<const FftPlan<double>> new_fft_plan(std::int64_t, bool);
 
 }  // namespace ferrite::detail

@@ -74,6 +74,11 @@ struct InverseRealFftAttrs {
       std::tuple(attr("n", &InverseRealFftAttrs::n), attr("scale", &InverseRealFftAttrs::scale),
                  attr("inner", &InverseRealFftAttrs::inner));
 };
+/// Of a fast transform of n real points, as those of the radix 2: half of what n complex ones take.
+std::int64_t products_of(std::int64_t n) {
+  return n * static_cast<std::int64_t>(std::ceil(std::log2(static_cast<double>(n))));
+}
+
 Tensor call_rfft(const Tensor& x, const RealFftAttrs& attrs);
 Tensor call_irfft(const Tensor& x, const InverseRealFftAttrs& attrs);
 
@@ -106,6 +111,10 @@ struct Rfft {
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
     if (out[0].dtype() == Dtype::f32) return run<float>(in[0], out[0], a);
     run<double>(in[0], out[0], a);
+  }
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes&) {
+    const std::int64_t n = in[0].shape[-1];
+    return in[0].shape.numel() / n * products_of(n);
   }
   static Tensors vjp(const Vjp& v, const Attributes& a) {
     return {call_irfft(v.grad(), {v.in_spec(0).shape[-1], a.scale, a.inner})};
@@ -170,6 +179,9 @@ struct Irfft {
     if (out[0].dtype() == Dtype::f32) return run<float>(in[0], out[0], a);
     run<double>(in[0], out[0], a);
   }
+  static std::int64_t multiply_adds(std::span<const Spec>, std::span<const Spec> out, const Attributes& a) {
+    return out[0].shape.numel() / a.n * products_of(a.n);
+  }
   static Tensors vjp(const Vjp& v, const Attributes& a) { return {call_rfft(v.grad(), {a.scale, a.inner})}; }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     for_each_index(out[0].shape, [&](const Shape& i) {
@@ -233,6 +245,10 @@ struct Fft {
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
     if (out[0].dtype() == Dtype::f32) return run<float>(in[0], out[0], a);
     run<double>(in[0], out[0], a);
+  }
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes&) {
+    const std::int64_t n = in[0].shape[-2];
+    return in[0].shape.numel() / n * products_of(n);  // two numbers a point
   }
   static Tensors vjp(const Vjp& v, const Attributes& a) { return {call_fft(v.grad(), {a.scale, !a.inverse})}; }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {

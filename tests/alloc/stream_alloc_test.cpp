@@ -105,6 +105,33 @@ BOOST_AUTO_TEST_CASE(composed_layers_stream_without_asking_for_anything) {
   try_net("a network", words().linear(24).silu().gru(24).layer_norm().softmax().linear(3), 3);
 }
 
+/// Transforms follow plans that the stream has made, on a thread that has made none, too.
+BOOST_AUTO_TEST_CASE(spectra_stream_without_asking_for_anything) {
+  for (const std::int64_t n_fft : {16, 37}) {
+    const auto net = dsl::sequence(2)
+                         .stft(n_fft, {.hop_length = 5, .center = false})
+                         .inverse_stft(n_fft, {.hop_length = 5, .center = false})
+                         .build(1);
+    nn::Stream stream = net.stream();
+    std::uint64_t system = 1, pool = 1, locks = 1, given = 0;
+    std::thread([&] {
+      const std::vector<float> x(2, 0.5F);
+      std::vector<float> y(10);
+      const std::uint64_t requests = pool_counts().requests, taken = counted::counts().locks;
+      system = counted::during([&] {
+        for (int i = 0; i < 200; ++i)
+          if (stream.feed(x, y)) ++given;
+      });
+      pool = pool_counts().requests - requests;
+      locks = counted::counts().locks - taken;
+    }).join();
+    BOOST_TEST(given > 20U);
+    BOOST_TEST(system == 0U);
+    BOOST_TEST(pool == 0U);
+    BOOST_TEST(locks == 0U);
+  }
+}
+
 /// A profile has its memory from the first steps on; where none runs any more, nothing is left of it.
 BOOST_AUTO_TEST_CASE(a_profiled_step_allocates_nothing_after_the_first) {
   const dsl::Network net = dsl::sequence(kFeatures).linear(24).silu().gru(24).layer_norm().linear(3).build(1);

@@ -80,10 +80,67 @@ CASES = {
 }
 
 
+class Stft(nn.Module):
+    """Signals [B, L, C] -> frames [B, T, C F 2], or of one number for each frequency."""
+
+    def __init__(self, n_fft, win_length=None, given=None, **options):
+        super().__init__()
+        self.n_fft, self.given, self.options = n_fft, given, options
+        self.register_buffer("window", torch.empty(win_length or n_fft))
+
+    def forward(self, x):
+        rows, _, channels = x.shape
+        flat = x.transpose(1, 2).reshape(rows * channels, -1)
+        y = torch.stft(flat, self.n_fft, win_length=len(self.window), window=self.window, return_complex=True, **self.options)
+        y = self.given(y).unsqueeze(-1) if self.given else torch.view_as_real(y)
+        return y.reshape(rows, channels, *y.shape[1:]).permute(0, 3, 1, 2, 4).flatten(2)
+
+
+class InverseStft(nn.Module):
+    """Frames [B, T, C F 2] -> blocks [B, T', hop C], without center those that as many frames as any cover."""
+
+    def __init__(self, n_fft, hop_length, win_length=None, channels=1, center=True, normalized=False):
+        super().__init__()
+        self.n_fft, self.hop, self.channels, self.center, self.normalized = n_fft, hop_length, channels, center, normalized
+        self.register_buffer("window", torch.empty(win_length or n_fft))
+
+    def forward(self, x):
+        rows, frames, _ = x.shape
+        spectra = torch.view_as_complex(x.reshape(rows, frames, self.channels, -1, 2).contiguous()).permute(0, 2, 3, 1)
+        y = torch.istft(spectra.reshape(rows * self.channels, -1, frames), self.n_fft, self.hop, len(self.window), self.window,
+                        center=self.center, normalized=self.normalized)
+        if not self.center:
+            y = y[:, (-(-self.n_fft // self.hop) - 1) * self.hop:frames * self.hop]
+        return y.reshape(rows, self.channels, -1).transpose(1, 2).reshape(rows, -1, self.hop * self.channels)
+
+
+def spectra():
+    """Of a generator of their own, so that the cases before them stay."""
+    torch.manual_seed(38)
+    return {
+        "stft": (Stft(8), r(2, 19, 1)), "stft_channels": (Stft(6, hop_length=2, normalized=True), r(2, 11, 2)),
+        "stft_streaming": (Stft(8, win_length=6, hop_length=3, center=False), r(1, 20, 2)),
+        "stft_magnitude": (Stft(5, given=torch.abs, hop_length=2, center=False), r(2, 12, 2)),
+        "stft_power": (Stft(8, given=lambda y: y.real**2 + y.imag**2, pad_mode="constant"), r(1, 13, 1)),
+        "inverse_stft": (InverseStft(8, 2), r(2, 5, 10)),
+        "inverse_stft_channels": (InverseStft(6, 3, win_length=5, channels=2, normalized=True), r(1, 4, 16)),
+        "inverse_stft_streaming": (InverseStft(8, 2, center=False), r(2, 6, 10)),
+        "inverse_stft_uneven": (InverseStft(7, 3, channels=2, center=False, normalized=True), r(1, 5, 16)),
+        "inverse_stft_apart": (InverseStft(4, 4, center=False), r(1, 3, 6)),
+    }
+
+
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
     tensors = {}
-    for name, (module, x) in CASES.items():
+    write(CASES, tensors)
+    write(spectra(), tensors)
+    save_file(tensors, folder / "layers.safetensors", {"torch": torch.__version__})
+    print(len({name.split("/")[0] for name in tensors}), "cases")
+
+
+def write(cases, tensors):
+    for name, (module, x) in cases.items():
         module.train(not name.endswith("_eval"))
         with torch.no_grad():
             for t in [*module.parameters(), *[b for b in module.buffers() if b.is_floating_point()]]:
@@ -104,8 +161,6 @@ def main():
             put("x" if key == "x" else "p/" + key, t), put("g/" + key, g), put("v/" + key, v), put("h/" + key, h)
         for key, buffer in module.named_buffers():
             put("a/" + key, buffer)
-    save_file(tensors, folder / "layers.safetensors", {"torch": torch.__version__})
-    print(len(CASES), "cases")
 
 
 if __name__ == "__main__":

@@ -47,6 +47,14 @@ void add_layers(std::vector<Case>& all) {
     strided.stride = 2;
     all.push_back(of(n + "/stride", make<nn::CausalConv1d>(strided, init()), data({2, 9, 6})));
   }
+  for (const bool center : {true, false}) {
+    const std::string n = center ? "" : "/streaming";
+    all.push_back(
+        of("stft" + n, make<nn::Stft>(nn::StftLayerOptions{.n_fft = 12, .center = center}, init()), data({2, 40, 1})));
+    all.push_back(of("inverse_stft" + n,
+                     make<nn::InverseStft>(nn::InverseStftOptions{.n_fft = 12, .center = center}, init()),
+                     data({2, 9, 14})));
+  }
   all.push_back(of(
       "weight_norm", [] { return std::make_shared<nn::WeightNorm>(make<nn::Linear>(7, 4, init())()->clone()); },
       data({5, 7})));

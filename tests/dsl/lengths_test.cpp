@@ -29,6 +29,8 @@ std::vector<dsl::Builder> nets() {
       words().max_pool1d(3, {.stride = {2}, .padding = {1}}).gru(2),
       words().linear(4).max_pool1d(2).mean_over_time(),
       words().avg_pool1d(4, {.stride = {1}, .padding = {2}}).gru(2),
+      words().stft(4, {.hop_length = 2, .padding = StftPadding::constant}).gru(2),
+      words().stft(4, {.center = false}).inverse_stft(4, {.hop_length = 2, .center = false}).mean_over_time(),
       words().lp_pool1d(2, 3, {.stride = {2}}).gru(2, {.bidirectional = true}),
       words().linear(4).stage("part", [](dsl::Builder& b) { b.max_pool1d(2).conv1d(4, 3, {.padding = {1}}); }).gru(2),
       words().conv1d(3, 2, {.stride = {2}}).residual([](dsl::Builder& b) {
@@ -124,8 +126,12 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_honoured_is_refused) {
           "avg_pool1d: takes no lengths with this padding");
   refused(words().conv1d(3, 3, {.padding = {1}, .padding_mode = PaddingMode::reflect}), lengths,
           "conv1d: takes no lengths with this padding");
+  refused(words().stft(4), lengths, "stft: takes no lengths with this padding");
+  refused(words().linear(6).inverse_stft(4), lengths, "inverse_stft: takes no lengths and reset masks with center");
+  refused(words().linear(6).inverse_stft(4), resets, "inverse_stft: takes no lengths and reset masks with center");
   for (const dsl::Builder& b : {words().max_pool1d(2), words().conv1d(3, 3, {.padding = ConvolutionPadding::causal}),
-                                words().conv1d(3, 1, {.stride = {2}})})
+                                words().conv1d(3, 1, {.stride = {2}}), words().stft(4, {.center = false}),
+                                words().linear(6).inverse_stft(4, {.center = false})})
     refused(b, resets, "takes no reset mask: its windows reach over resets; causal_conv1d looks back to the last one");
   BOOST_TEST(identical(words().conv1d(3, 1).build(1)(x, resets), words().conv1d(3, 1).build(1)(x)));
   const nn::ConvTranspose1d up({.in_channels = 3, .out_channels = 3, .kernel_size = {2}, .channels_last = true},

@@ -62,6 +62,25 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
   all["avg_pool1d"] = {one([](B& b) { b.avg_pool1d(3); }), one([](B& b) { b.avg_pool1d(4, {.stride = {2}}); }),
                        one([](B& b) { b.avg_pool1d(2, {.divisor_override = 3}).linear(2); })};
   all["lp_pool1d"] = {one([](B& b) { b.lp_pool1d(2, 3); }), one([](B& b) { b.lp_pool1d(3, 2, {.stride = {1}}); })};
+  all["stft"] = {one([](B& b) { b.stft(4, {.center = false}); }), one([](B& b) {
+                   b.stft(5, {.hop_length = 2, .spectrum = nn::Spectrum::magnitude, .center = false}).gru(3);
+                 }),
+                 one([](B& b) {
+                   b.linear(1).stft(5, {.hop_length = 3,
+                                        .win_length = 3,
+                                        .window = nn::SpectralWindow::hamming,
+                                        .spectrum = nn::Spectrum::power,
+                                        .center = false,
+                                        .normalized = true});
+                 })};
+  all["inverse_stft"] = {
+      one([](B& b) {
+        b.stft(4, {.hop_length = 2, .center = false}).inverse_stft(4, {.hop_length = 2, .center = false});
+      }),
+      one([](B& b) { b.linear(12).inverse_stft(5, {.hop_length = 3, .center = false, .normalized = true}).linear(2); }),
+      one([](B& b) {
+        b.linear(6).inverse_stft(4, {.hop_length = 4, .window = nn::SpectralWindow::ones, .center = false}).gru(2);
+      })};
   all["gru"] = {one([](B& b) { b.gru(4); }), one([](B& b) { b.gru(4, {.layers = 2}); }),
                 one([](B& b) { b.gru(4, {.reset_after = false}); })};
   all["lstm"] = {one([](B& b) { b.lstm(4); }), one([](B& b) { b.lstm(4, {.layers = 2, .proj_size = 2}); })};

@@ -10,6 +10,7 @@
 #include "ferrite/nn/layers/norms.h"
 #include "ferrite/nn/layers/parametrized.h"
 #include "ferrite/nn/layers/pooling.h"
+#include "ferrite/nn/layers/spectrograms.h"
 #include "support/compare.h"
 #include "support/fixtures.h"
 
@@ -198,10 +199,32 @@ Layers parametrized() {
   return all;
 }
 
+Layers spectra() {
+  using S = nn::StftLayerOptions;
+  using I = nn::InverseStftOptions;
+  return {
+      {"stft", made<nn::Stft>(S{.n_fft = 8})},
+      {"stft_channels", made<nn::Stft>(S{.n_fft = 6, .hop_length = 2, .normalized = true, .channels = 2})},
+      {"stft_streaming",
+       made<nn::Stft>(S{.n_fft = 8, .hop_length = 3, .win_length = 6, .center = false, .channels = 2})},
+      {"stft_magnitude",
+       made<nn::Stft>(
+           S{.n_fft = 5, .hop_length = 2, .spectrum = nn::Spectrum::magnitude, .center = false, .channels = 2})},
+      {"stft_power", made<nn::Stft>(S{.n_fft = 8, .spectrum = nn::Spectrum::power, .padding = StftPadding::constant})},
+      {"inverse_stft", made<nn::InverseStft>(I{.n_fft = 8, .hop_length = 2})},
+      {"inverse_stft_channels",
+       made<nn::InverseStft>(I{.n_fft = 6, .hop_length = 3, .win_length = 5, .normalized = true, .channels = 2})},
+      {"inverse_stft_streaming", made<nn::InverseStft>(I{.n_fft = 8, .hop_length = 2, .center = false})},
+      {"inverse_stft_uneven",
+       made<nn::InverseStft>(I{.n_fft = 7, .hop_length = 3, .center = false, .normalized = true, .channels = 2})},
+      {"inverse_stft_apart", made<nn::InverseStft>(I{.n_fft = 4, .hop_length = 4, .center = false})},
+  };
+}
+
 const Layers& layers() {
   static const Layers all = [] {
     Layers list = convolutions();
-    for (Layers more : {pools(), norms(), activations(), parametrized()}) list.merge(more);
+    for (Layers more : {pools(), norms(), activations(), parametrized(), spectra()}) list.merge(more);
     return list;
   }();
   return all;

@@ -104,6 +104,20 @@ BOOST_AUTO_TEST_CASE(kinds_and_summaries) {
        "embedding(vocabulary=7, features=2, padding_idx=-1)");
   both(nn::EmbeddingBag({.vocabulary = 7, .features = 2, .mode = nn::BagMode::max}), "embedding_bag",
        "embedding_bag(vocabulary=7, features=2, mode=max)");
+  both(nn::Stft({.n_fft = 8}), "stft", "stft(n_fft=8, hop_length=2)");
+  both(nn::Stft({.n_fft = 8,
+                 .hop_length = 3,
+                 .win_length = 6,
+                 .window = nn::SpectralWindow::kaiser,
+                 .spectrum = nn::Spectrum::magnitude,
+                 .padding = StftPadding::replicate,
+                 .normalized = true,
+                 .channels = 2}),
+       "stft",
+       "stft(n_fft=8, hop_length=3, win_length=6, window=kaiser, spectrum=magnitude, padding=replicate, "
+       "normalized=true, channels=2)");
+  both(nn::InverseStft({.n_fft = 8, .window = nn::SpectralWindow::ones, .center = false}), "inverse_stft",
+       "inverse_stft(n_fft=8, hop_length=2, window=ones, center=false)");
   both(nn::SinusoidalPositions({.features = 6}), "sinusoidal_positions", "sinusoidal_positions(features=6)");
   both(nn::LearnedPositions({.features = 6, .capacity = 9}), "learned_positions",
        "learned_positions(features=6, capacity=9)");

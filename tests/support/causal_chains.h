@@ -49,7 +49,7 @@ class Maker {
 
   /// Appends a word; where not `paced`, one that gives a step for each.
   void add(Chain& c, bool paced) {
-    switch (between(0, paced ? 17 : 14)) {
+    switch (between(0, paced ? 19 : 14)) {
       case 0: say(c, "linear"), c.words.linear(new_width()); return;
       case 1:
       case 2: causal_conv1d(c, paced); return;
@@ -65,6 +65,8 @@ class Maker {
       case 12: positions(c); return;
       case 13:
       case 14: branches(c); return;
+      case 18:
+      case 19: spectra(c); return;
       default: pool(c); return;
     }
   }
@@ -92,6 +94,17 @@ class Maker {
     if (kind == 0) c.words.max_pool1d(k, {.stride = {s}, .dilation = {between(1, 2)}});
     if (kind == 1) c.words.avg_pool1d(k, {.stride = {s}});
     if (kind == 2) c.words.lp_pool1d(2, k, {.stride = {s}});
+  }
+  void spectra(Chain& c) {
+    const std::int64_t n = between(4, 5), s = stride(true), back = between(1, n);
+    const bool inverse = once_in(2);
+    say(c,
+        "stft(" + text(n) + " s" + text(s) + ")" + (inverse ? " inverse_stft(s" + text(back) + ") linear" : " linear"));
+    const bool whole = inverse || once_in(2);
+    c.words.stft(
+        n, {.hop_length = s, .spectrum = whole ? nn::Spectrum::complex : nn::Spectrum::magnitude, .center = false});
+    if (inverse) c.words.inverse_stft(n, {.hop_length = back, .window = nn::SpectralWindow::hamming, .center = false});
+    c.words.linear(new_width());
   }
   void recurrent(Chain& c) {
     const std::int64_t kind = between(0, 3), layers = between(1, 2), n = new_width();
