@@ -27,14 +27,22 @@ namespace ferrite::io {
 /// tensors of complex, other unsigned and 8-bit float types may be there, asking for one throws. Strided tensors
 /// become row-major, but axes of stride 0 stay that.
 ///
+/// Of a module that torch.jit.save wrote (torch.jit.script, torch.jit.trace): the parameters and buffers that its
+/// classes declare, under the names of its state_dict(), those of buffers that are not persistent too. Its code is
+/// never run; of each class's source only the lists `__parameters__` and `__buffers__` are read. Other attributes are
+/// left out; a key may name one that is a tensor, or a module in the module. A frozen module has none of these.
+/// Refused: a module that restores itself by a __setstate__, classes without source, parameters that are declared and
+/// not there.
+///
 /// Throws IoError, its message beginning with `where`, for anything but a sound file of data: a damaged archive or
 /// pickle, opcodes of other protocols than 2 to 5, Python names outside of the table (whole modules, NumPy arrays,
-/// sparse and quantised tensors), TorchScript, big-endian files of the older form, tensors that are not inside of their
+/// sparse and quantised tensors), big-endian files of the older form, tensors that are not inside of their
 /// storage or show its elements more often than it has (2^28 elements by stride 0 apart), storages whose size is not
 /// the one claimed, a key that names nothing, more than 100 levels, names that occur twice, values that contain
 /// themselves, a compressed storage above `options.most_inflated`. A storage that the archive compresses is checked
 /// when a tensor of it is asked for, the others at once. Beyond the bytes given, memory stays below 1 MiB and ten times
-/// the pickle and the archive's directory, but for the tensors.
+/// the pickle and the archive's directory, but for the tensors; of a scripted module four times the pickle more, and
+/// while a class is looked up its source, of at most 64 MB.
 TensorFile parse_torch(std::span<const std::byte> bytes, std::string_view key = "", std::string_view where = "torch",
                        const ReadOptions& options = {});
 

@@ -5,19 +5,14 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 
 #include "ferrite/io/detail/text.h"
+#include "ferrite/io/torch/index_builder.h"
 
 namespace ferrite::io::detail {
 namespace {
 
 using Kind = PickleKind;
-
-constexpr std::size_t kMostDepth = 100;
-constexpr std::size_t kFreeBytes = std::size_t{900} << 10;
-constexpr std::size_t kMostKey = 20;  ///< digits of a storage's key
-constexpr std::string_view kBareName = "tensor";
 
 bool is_container(PickleValue v) {
   return v.kind() == Kind::dictionary || v.kind() == Kind::list || v.kind() == Kind::tuple;
@@ -42,13 +37,9 @@ std::optional<std::string> key_text(const Pickle& pickle, PickleValue key) {
   return plain_text(pickle, key);
 }
 
-class Flattener {
+class Flattener : IndexBuilder {
  public:
-  Flattener(const Pickle& pickle, std::string_view where)
-      : pickle_(pickle),
-        where_(where),
-        most_bytes_(kFreeBytes + 9 * pickle.size() - std::min(pickle.memory(), kFreeBytes + 8 * pickle.size())),
-        visits_(1000 + pickle.size()) {}
+  Flattener(const Pickle& pickle, std::string_view where) : IndexBuilder(pickle, where) {}
 
   TorchIndex run(PickleValue root) {
     if (is_tensor(pickle_, root)) {
@@ -60,8 +51,7 @@ class Flattener {
       refuse(where_, "holds no tensors: it is " + std::string(with_article(root.kind())) +
                          "; save a dictionary of tensors, such as model.state_dict()");
     }
-    sort_names();
-    return std::move(index_);
+    return finish();
   }
 
  private:
@@ -73,11 +63,8 @@ class Flattener {
     std::size_t next = 0;   ///< the next item's position
   };
 
-  [[noreturn]] void fail(const std::string& what) const { refuse(place(), what); }
-  std::string place() const { return where_ + ": " + quote(name_); }
-
   void enter(PickleValue container) {
-    if (frames_.size() == kMostDepth) fail("nested too deeply: more than 100 levels");
+    check_level(frames_.size());
     for (const Frame& frame : frames_)
       if (frame.container == container && pickle_.items(container).next()) fail("contains itself");
     frames_.push_back({container, pickle_.items(container), name_.size()});
@@ -113,7 +100,7 @@ class Flattener {
   }
 
   void visit(PickleValue value) {
-    if (visits_-- == 0) fail("the same values are used again and again: more than the file has bytes");
+    count_visit();
     if (is_tensor(pickle_, value)) return add_tensor(value);
     if (value.kind() == Kind::persistent) fail("a bare storage; save a tensor");
     if (!is_container(value)) {
@@ -136,7 +123,7 @@ class Flattener {
       if (item->kind() != Kind::none && item->kind() != Kind::boolean && item->kind() != Kind::integer &&
           item->kind() != Kind::real)
         return std::nullopt;
-      if (visits_-- == 0) fail("the same values are used again and again: more than the file has bytes");
+      count_visit();
       if (n++ > 0) text += ", ";
       text += *plain_text(pickle_, *item);
       check_memory(2 * text.size(), 0, 0);
@@ -145,59 +132,7 @@ class Flattener {
     return text;
   }
 
-  void add_tensor(PickleValue value) {
-    check_memory(name_.size() + kMostKey, 1, 0);
-    if (name_.find('\0') != std::string::npos) fail("a name holds a NUL");
-    TorchTensor tensor = tensor_of(pickle_, value, index_, place());
-    tensor.name = pooled(name_);
-    index_.tensors.push_back(tensor);
-  }
-
-  void add_metadata(std::string_view text) {
-    check_memory(name_.size() + text.size(), 0, 1);
-    const TextRange key = pooled(name_);
-    index_.metadata.push_back({key, pooled(text)});
-  }
-
-  TextRange pooled(std::string_view text) {
-    const TextRange range{static_cast<std::uint32_t>(index_.pool.size()), static_cast<std::uint32_t>(text.size())};
-    index_.pool += text;
-    return range;
-  }
-
-  /// What a table takes for so much more: where it has to grow, the old memory lives beside the new.
-  template <class T>
-  static std::size_t taken_by(const T& table, std::size_t more) {
-    const std::size_t grown = std::max(2 * table.capacity(), table.size() + more);
-    return (table.capacity() + (table.size() + more > table.capacity() ? grown : 0)) * sizeof(*table.data());
-  }
-
-  /// Refuses before the tables outgrow what a pickle of this size may need.
-  void check_memory(std::size_t text, std::size_t tensors, std::size_t values) const {
-    const std::size_t bytes = taken_by(index_.pool, text) + taken_by(index_.extents, tensors * 2 * kMostRank) +
-                              taken_by(index_.tensors, tensors) + taken_by(index_.metadata, values);
-    if (bytes > most_bytes_)
-      fail("the names and values need more memory than a file of this size warrants: " + std::to_string(bytes) +
-           " bytes; name the part you want by its key");
-  }
-
-  void sort_names() {
-    index_.by_name.resize(index_.tensors.size());
-    std::iota(index_.by_name.begin(), index_.by_name.end(), 0u);
-    const auto name = [this](std::uint32_t i) { return index_.name(i); };
-    std::ranges::sort(index_.by_name, {}, name);
-    const auto twice = std::ranges::adjacent_find(index_.by_name, {}, name);
-    if (twice != index_.by_name.end())
-      refuse(where_, "a name occurs twice: " + quote(name(*twice)) + "; name the part you want by its key");
-  }
-
-  const Pickle& pickle_;
-  std::string where_;
-  std::size_t most_bytes_;
-  std::size_t visits_;
-  TorchIndex index_;
   std::vector<Frame> frames_;
-  std::string name_;
 };
 
 /// The names in a container, as advice.

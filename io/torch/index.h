@@ -75,4 +75,10 @@ std::optional<std::string> plain_text(const Pickle& pickle, PickleValue value);
 /// times the pickle and 0.9 MiB.
 TorchIndex flatten(const Pickle& pickle, std::string_view key, std::string_view where);
 
+class ScriptedCode;
+
+/// The same of a module of TorchScript: its parameters and buffers, as its classes name them, under the names of
+/// state_dict(). Other attributes are left out.
+TorchIndex flatten_module(const Pickle& pickle, ScriptedCode& code, std::string_view key, std::string_view where);
+
 }  // namespace ferrite::io::detail

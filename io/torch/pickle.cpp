@@ -38,9 +38,10 @@ std::optional<std::int64_t> from_long(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::string_view with_article(PickleKind kind) {
-  constexpr std::array<std::string_view, 13> words = {
-      "None",   "a bool",       "an integer", "a float",       "a string",  "bytes",    "a tuple",
-      "a list", "a dictionary", "a set",      "a Python name", "an object", "a storage"};
+  constexpr std::array<std::string_view, 15> words = {
+      "None",          "a bool",    "an integer", "a float",      "a string",
+      "bytes",         "a tuple",   "a list",     "a dictionary", "a set",
+      "a Python name", "an object", "a storage",  "a class",      "an instance of a class"};
   return words[static_cast<std::size_t>(kind)];
 }
 
@@ -105,6 +106,13 @@ double Pickle::real(PickleValue v) const {
 std::string_view Pickle::text(PickleValue v) const {
   const std::span<const std::byte> bytes = counted_bytes(bytes_, v.place());
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::pair<std::string_view, std::string_view> Pickle::class_name(PickleValue scripted_class) const {
+  const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+  const std::size_t module = scripted_class.place() + 1;  // behind the opcode are two lines
+  const std::size_t name = text.find('\n', module) + 1;
+  return {text.substr(module, name - 1 - module), text.substr(name, text.find('\n', name) - name)};
 }
 
 std::size_t Pickle::tuple_size(PickleValue v) const { return pool_[v.place()].place(); }

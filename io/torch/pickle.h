@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ferrite/io/torch/pickle_globals.h"
 
@@ -25,9 +26,11 @@ enum class PickleKind : std::uint8_t {
   list,
   dictionary,  ///< dict, OrderedDict, Counter, defaultdict
   set,
-  global,      ///< a name from the closed table
-  object,      ///< such a name and its arguments; what it means is for the caller to say
-  persistent,  ///< a persistent id: a storage
+  global,          ///< a name from the closed table
+  object,          ///< such a name and its arguments; what it means is for the caller to say
+  persistent,      ///< a persistent id: a storage
+  scripted_class,  ///< a class of TorchScript by its name, "__torch__.Net"
+  instance,        ///< of such a class, with its state
 };
 
 /// "a tuple", as errors say it.
@@ -84,6 +87,12 @@ class Pickle {
   /// What a persistent id holds.
   PickleValue persistent_id(PickleValue v) const { return pool_[v.place()]; }
 
+  /// The module and the name of a class of TorchScript: "__torch__.models" and "Net".
+  std::pair<std::string_view, std::string_view> class_name(PickleValue scripted_class) const;
+  PickleValue class_of(PickleValue instance) const { return pool_[instance.place()]; }
+  /// What the instance was given to make itself of: None where nothing was, and for modules otherwise a dictionary.
+  PickleValue state_of(PickleValue instance) const { return pool_[instance.place() + 1]; }
+
   /// All persistent ids, in the order in which they were met.
   const std::deque<PickleValue>& persistent_ids() const { return persistent_ids_; }
 
@@ -116,9 +125,16 @@ class Pickle {
   std::deque<PickleNode> nodes_;  // the first stands for none
 };
 
+/// Which classes a pickle may mention beside the closed table.
+enum class PickleClasses : std::uint8_t {
+  none,
+  scripted,  ///< those of TorchScript, "__torch__. ...": their instances are kept as their states
+};
+
 /// Reads the pickle at the front of the bytes: protocols 2 to 5, the opcodes that data needs, names from the closed
 /// table. Nothing is ever called or imported. Throws IoError, its message beginning with `where`, for anything else,
 /// above 100 MB, and where memory would exceed eight times the bytes read and half a MiB.
-Pickle read_pickle(std::span<const std::byte> bytes, std::string_view where);
+Pickle read_pickle(std::span<const std::byte> bytes, std::string_view where,
+                   PickleClasses classes = PickleClasses::none);
 
 }  // namespace ferrite::io::detail

@@ -14,15 +14,15 @@ enum class GlobalKind : std::uint8_t {
   ordered_dict,
   counter,
   default_dict,
-  size,                          ///< torch.Size
-  device,                        ///< torch.device
-  plain_type,                    ///< list, int and so on: the factory of a defaultdict
-  plain_object,                  ///< set, bytearray, complex, _codecs.encode: data that nobody asks for
-  tensor_class,                  ///< torch.Tensor, Parameter: the type in _rebuild_from_type_v2
-  rebuild_tensor,                ///< (storage, offset, size, stride)
-  rebuild_tensor_v2,             ///< and requires_grad, hooks[, metadata]
-  rebuild_tensor_v3,             ///< and requires_grad, hooks, dtype[, metadata]
-  rebuild_parameter,             ///< (tensor, requires_grad, hooks)
+  size,               ///< torch.Size
+  device,             ///< torch.device
+  plain_type,         ///< list, int and so on: the factory of a defaultdict
+  plain_object,       ///< set, bytearray, complex, _codecs.encode, lists of TorchScript: data that nobody asks for
+  tensor_class,       ///< torch.Tensor, Parameter: the type in _rebuild_from_type_v2
+  rebuild_tensor,     ///< (storage, offset, size, stride)
+  rebuild_tensor_v2,  ///< and requires_grad, hooks[, metadata]
+  rebuild_tensor_v3,  ///< and requires_grad, hooks, dtype[, metadata]
+  rebuild_parameter,  ///< (tensor, requires_grad, hooks)
   rebuild_parameter_with_state,  ///< and the attributes
   rebuild_from_type,             ///< (function, class, arguments, attributes)
   storage,                       ///< torch.FloatStorage and so on

@@ -6,7 +6,8 @@ namespace ferrite::io::detail {
 /// Runs one pickle.
 class PickleMachine : PickleState {
  public:
-  PickleMachine(std::span<const std::byte> bytes, std::string_view where) : PickleState(bytes, where) {}
+  PickleMachine(std::span<const std::byte> bytes, std::string_view where, PickleClasses classes)
+      : PickleState(bytes, where), classes_(classes) {}
 
   Pickle run() {
     if (bytes_.size() < 2 || opcode_at(0) != Opcode::proto) fail("not a pickle of protocol 2 to 5");
@@ -131,6 +132,7 @@ class PickleMachine : PickleState {
   void reduce() {
     const Value arguments = pop();
     const Value maker = pop();
+    if (maker.kind() == Kind::scripted_class) return push(instance(maker, arguments));  // a NamedTuple, an Enum
     if (maker.kind() != Kind::global)
       fail("the file calls what is no function: " + std::string(with_article(maker.kind())));
     expect(arguments, Kind::tuple, "a call");
@@ -154,10 +156,33 @@ class PickleMachine : PickleState {
     }
   }
 
-  /// Only an OrderedDict has attributes, `_metadata`, which nobody needs.
+  Value instance(Value scripted_class, Value state) {
+    const std::uint32_t at = place(scripted_class);
+    place(state);
+    return {Kind::instance, at};
+  }
+
+  void new_instance() {
+    const Value arguments = pop();
+    const Value made_of = pop();
+    if (made_of.kind() != Kind::scripted_class)
+      fail("the file makes objects of a class", "is this a whole pickled module? save model.state_dict() instead");
+    expect(arguments, Kind::tuple, "making an object");
+    if (pickle_.tuple_size(arguments) != 0) fail("the file makes an object with arguments");
+    push(instance(made_of, Value()));
+  }
+
+  /// An instance is given its state once. Of what data needs, only an OrderedDict has attributes, `_metadata`, which
+  /// nobody needs.
   void build() {
     const Value state = pop();
     const Value target = top();
+    if (target.kind() == Kind::instance) {
+      Value& own = pickle_.pool_[target.place() + 1];
+      if (own.kind() != Kind::none) fail("the file gives an object its state twice");
+      own = state;
+      return;
+    }
     if (target.kind() != Kind::dictionary || (target.place() & Pickle::kOrderedBit) == 0)
       fail("the file sets attributes of " + std::string(with_article(target.kind())),
            "save tensors and plain data, such as model.state_dict()");
@@ -228,15 +253,18 @@ class PickleMachine : PickleState {
       case Opcode::binget: get(number(1)); break;
       case Opcode::long_binget: get(number(4)); break;
       case Opcode::global: {
-        const std::string_view module = line();
-        push_global(module, line());
+        const std::string_view module = line(), name = line();
+        if (classes_ == PickleClasses::scripted && (module == "__torch__" || module.starts_with("__torch__.")))
+          push(Kind::scripted_class, op_);
+        else
+          push_global(module, name);
         break;
       }
       case Opcode::stack_global: stack_global(); break;
       case Opcode::reduce: reduce(); break;
       case Opcode::build: build(); break;
       case Opcode::binpersid: persistent(); break;
-      case Opcode::newobj:
+      case Opcode::newobj: new_instance(); break;
       case Opcode::newobj_ex:
         fail("the file makes objects of a class", "is this a whole pickled module? save model.state_dict() instead");
       default: refuse_opcode(std::to_integer<unsigned>(bytes_[op_]));
@@ -285,10 +313,12 @@ class PickleMachine : PickleState {
     fail(name.empty() ? "not an opcode: " + std::to_string(code)
                       : "an opcode that data does not need: " + std::string(name));
   }
+
+  PickleClasses classes_;
 };
 
-Pickle read_pickle(std::span<const std::byte> bytes, std::string_view where) {
-  return PickleMachine(bytes, where).run();
+Pickle read_pickle(std::span<const std::byte> bytes, std::string_view where, PickleClasses classes) {
+  return PickleMachine(bytes, where, classes).run();
 }
 
 }  // namespace ferrite::io::detail

@@ -4,10 +4,12 @@
 
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/torch/container.h"
+#include "ferrite/io/torch/scripted_code.h"
 
 namespace ferrite::io::detail {
 namespace {
 
+constexpr std::size_t kFreeCode = std::size_t{1} << 17;
 constexpr std::uint64_t kMostNote = 64;  ///< bytes of `version` and `byteorder`
 
 std::string_view text_of(std::span<const std::byte> bytes) {
@@ -39,12 +41,15 @@ std::string folder_of(const ZipArchive& archive, std::string_view where) {
   return std::string(folder);
 }
 
-/// Reads the notes beside the pickle and refuses what is no plain checkpoint. Returns the order of its bytes.
+/// Whether torch.jit.save wrote the archive.
+bool is_scripted(const ZipArchive& archive, const std::string& folder) {
+  const std::string code = folder + "code/";
+  return archive.find(folder + "constants.pkl") != nullptr ||
+         std::ranges::any_of(archive.entries(), [&](const ZipEntry& entry) { return entry.name.starts_with(code); });
+}
+
+/// Reads the notes beside the pickle. Returns the order of its bytes.
 ByteOrder read_notes(const ZipArchive& archive, const std::string& folder, std::string_view where) {
-  for (const ZipEntry& entry : archive.entries())
-    if (entry.name == folder + "constants.pkl" || entry.name.starts_with(folder + "code/"))
-      refuse(where, "a TorchScript archive: it holds " + quote(entry.name) +
-                        "; save the weights: torch.save(model.state_dict(), path)");
   const ZipEntry* version = archive.find(folder + "version");
   if (version == nullptr) refuse(where, "the archive holds no " + quote(folder + "version"));
   const ZipData data = archive.read(*version, kMostNote);
@@ -99,12 +104,15 @@ class Records {
 TorchIndex read_pickle_of(const ZipArchive& archive, const std::string& folder, std::string_view key,
                           std::string_view where) {
   const ZipData data = archive.read(*archive.find(folder + "data.pkl"), kMostPickleBytes);
-  const Pickle pickle = read_pickle(data.bytes(), where);
+  const bool scripted = is_scripted(archive, folder);
+  const Pickle pickle = read_pickle(data.bytes(), where, scripted ? PickleClasses::scripted : PickleClasses::none);
   if (pickle.size() != data.bytes().size())
     refuse(where,
            "something follows the pickle in 'data.pkl': " + counted(data.bytes().size() - pickle.size(), "byte"));
   for (const PickleValue id : pickle.persistent_ids()) storage_of(pickle, id, where);
-  return flatten(pickle, key, where);
+  if (!scripted) return flatten(pickle, key, where);
+  ScriptedCode code(archive, folder, where, kFreeCode + 4 * pickle.size());
+  return flatten_module(pickle, code, key, where);
 }
 
 }  // namespace

@@ -22,12 +22,10 @@ void check(const detail::TorchIndex& index) noexcept {
     if (index.text(entry.key).size() + index.text(entry.value).size() > index.pool.size()) std::abort();
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void read(std::span<const std::byte> bytes, detail::PickleClasses classes) {
   try {
-    const detail::Pickle pickle = detail::read_pickle(std::as_bytes(std::span(data, size)), "pickle");
-    if (pickle.size() > size) std::abort();
+    const detail::Pickle pickle = detail::read_pickle(bytes, "pickle", classes);
+    if (pickle.size() > bytes.size()) std::abort();
     for (const char* key : {"", "a", "model.a"}) {
       try {
         check(detail::flatten(pickle, key, "pickle"));
@@ -36,7 +34,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
   } catch (const ferrite::IoError&) {
-    return 0;
+    return;
   }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
+  read(bytes, detail::PickleClasses::none);
+  read(bytes, detail::PickleClasses::scripted);
   return 0;
 }

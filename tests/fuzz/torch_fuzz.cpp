@@ -17,6 +17,13 @@ using fuzz::tensors_of;
 /// Views by stride 0 may have many elements in little memory: what is written again is small.
 constexpr std::int64_t kMostElements = 1 << 16;
 
+/// The classes of scripted modules (tests/io/hostile_scripted.h).
+constexpr std::string_view kCode =
+    "class Net(Module):\n  __parameters__ = [\"weight\", ]\n  __buffers__ = []\n"
+    "class Outer(Module):\n  __parameters__ = []\n  __buffers__ = []\n"
+    "class Old(Module):\n  __parameters__ = []\n"
+    "class Pair:\n";
+
 /// What we write, we read, and it is the same. Any exception here ends the program.
 void check_round_trip(const std::vector<io::NamedTensor>& tensors) noexcept {
   const std::vector<std::byte> bytes = io::serialize_torch(tensors);
@@ -37,7 +44,7 @@ void read(std::span<const std::byte> bytes) {
 }
 
 /// The input as the pickle of a sound archive: no change of its bytes would survive the archive's CRC otherwise.
-std::vector<std::byte> around(std::span<const std::byte> pickle) {
+std::vector<std::byte> around(std::span<const std::byte> pickle, bool scripted) {
   const std::vector<std::byte> storage(16, std::byte{1});
   const auto text = [](std::string_view s) { return std::as_bytes(std::span(s)); };
   io::detail::ZipWriter writer(64);
@@ -45,6 +52,7 @@ std::vector<std::byte> around(std::span<const std::byte> pickle) {
   writer.add("a/data/0", storage);
   writer.add("a/data/1", {});
   writer.add("a/version", text("3\n"));
+  if (scripted) writer.add("a/code/__torch__.py", text(kCode));
   return writer.finish();
 }
 
@@ -53,6 +61,9 @@ std::vector<std::byte> around(std::span<const std::byte> pickle) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
   read(bytes);
-  if (size > 1 && data[0] == 0x80) read(around(bytes));
+  if (size > 1 && data[0] == 0x80) {
+    read(around(bytes, false));
+    read(around(bytes, true));
+  }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hostile_pickles.h"
+#include "hostile_scripted.h"
 
 namespace hostile_torch {
 
@@ -266,8 +267,8 @@ inline std::vector<Case> of_archives() {
        "'data.pkl' is in no folder"},
       {"in_two_folders", zip({{"b/a/data.pkl", good}, {"b/a/version", "3\n"}}), "no checkpoint of PyTorch"},
       {"two_checkpoints", with("b/data.pkl", good), "holds more than one checkpoint"},
-      {"torchscript", with("a/constants.pkl", "x"), "a TorchScript archive: it holds 'a/constants.pkl'"},
-      {"torchscript_code", with("a/code/__torch__.py", "x"), "a TorchScript archive: it holds 'a/code/__torch__.py'"},
+      {"torchscript_of_a_dictionary", with("a/constants.pkl", "x"), "holds no module: it is a dictionary"},
+      {"torchscript_code_and_a_dictionary", with("a/code/__torch__.py", "x"), "holds no module: it is a dictionary"},
       {"unknown_members", with("a/.data/serialization_id", "123"), ""},
       {"big_endian", changed(1, "big"), ""},
       {"middle_endian", changed(1, "middle"), "the byte order is neither little nor big: 'middle'"},
@@ -335,7 +336,7 @@ inline std::vector<Case> of_legacy() {
 
 inline std::vector<Case> all() {
   std::vector<Case> cases;
-  for (const auto& group : {of_globals(), of_pickles(), of_tensors(), of_archives(), of_legacy()})
+  for (const auto& group : {of_globals(), of_pickles(), of_tensors(), of_archives(), of_legacy(), of_scripted()})
     cases.insert(cases.end(), group.begin(), group.end());
   return cases;
 }

@@ -85,6 +85,23 @@ inline std::string checkpoint(const std::string& data_pkl, const std::string& st
   return zip({{"a/data.pkl", data_pkl}, {"a/byteorder", "little"}, {"a/data/0", storage}, {"a/version", "3\n"}});
 }
 
+/// What torch.jit.save writes: a pickle whose classes the sources declare.
+inline std::string scripted(const std::string& value, const std::string& code, const std::string& storage = floats(4)) {
+  return zip({{"a/data.pkl", pickle(value)},
+              {"a/code/__torch__.py", code},
+              {"a/constants.pkl", pickle(")")},
+              {"a/data/0", storage},
+              {"a/version", "3\n"}});
+}
+/// An instance of a class "__torch__.<name>" with these attributes.
+inline std::string instance(const std::string& name, const std::string& attributes) {
+  return global("__torch__", name) + ")\x81}(" + attributes + "ub";
+}
+/// The source of a module's class.
+inline std::string module_class(const std::string& name, const std::string& parameters, const std::string& rest = "") {
+  return "class " + name + "(Module):\n  __parameters__ = [" + parameters + "]\n  __buffers__ = []\n" + rest;
+}
+
 /// The form before 1.6: the object, the keys of its storages, and the storages.
 inline std::string legacy(const std::string& object, const std::string& keys = pickle("]" + text("0") + "a"),
                           const std::string& storages = little_endian(4, 8) + floats(4),

@@ -213,6 +213,40 @@ BOOST_AUTO_TEST_CASE(many_storages) {
   check_cost(zip(members), data_pkl.size() + directory, true);
 }
 
+/// A module of many, by one class with a long name that is said once; its source counts beside the pickle.
+BOOST_AUTO_TEST_CASE(many_modules) {
+  const std::string name(900, 'N');
+  const std::string code = module_class("Outer", "") + module_class(name, "\"w\", ");
+  const auto tried = [&](std::size_t n, const std::string& module, bool legal) {
+    const std::string front = good_tensor() + std::string("q\0000", 3) + global("__torch__", name) + "q\0010" +
+                              text("w") + "q\0020" + global("__torch__", "Outer") + ")\x81}(";
+    const std::string value = filled(
+        front, n, [&](std::size_t i) { return text("m" + std::to_string(i)) + module; }, "ub");
+    check_cost(scripted(value, code), pickle(value).size() + code.size(), legal);
+  };
+  const std::string made = std::string("h\1)\x81}(h\2h\0ub", 12);
+  tried(many(5'000), made, true);
+  tried(many(100'000), made.substr(0, 3) + "\x81}b", false);  // which lack the parameter
+}
+
+BOOST_AUTO_TEST_CASE(one_module_again_and_again) {
+  const std::string value = global("__torch__", "Outer") + ")\x81}bq\0010" + global("__torch__", "Outer") + ")\x81}(" +
+                            filled(
+                                "", many(200'000), [](std::size_t i) { return text(std::to_string(i)) + "h\1"; }, "ub");
+  check_cost(scripted(value, module_class("Outer", "")), value.size(), true);
+}
+
+/// Sources that inflate to much more than the pickle are refused before what they declare takes memory.
+BOOST_AUTO_TEST_CASE(code_with_many_classes) {
+  std::string code;
+  for (std::size_t i = 0; i < 50'000; ++i) code += "class C" + std::to_string(i) + ":\n";
+  const std::string value = instance("Net", "");
+  check_cost(scripted(value, code), 2 * code.size(), false);
+  const std::string names = module_class("Net", filled(
+                                                    "", 50'000, [](std::size_t) { return "\"w\", "; }, ""));
+  check_cost(scripted(value, names), names.size(), false);
+}
+
 BOOST_AUTO_TEST_CASE(legacy_pickles_do_not_borrow_from_the_storages) {
   const std::string storages = little_endian(4, 8) + floats(4) + std::string(5'000'000, '\0');
   const std::string keys = pickle("]" + text("0") + "a");

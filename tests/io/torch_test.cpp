@@ -13,6 +13,7 @@
 #include "ferrite/io/safetensors.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/tensor/ops.h"
+#include "same_files.h"
 #include "support/fixtures.h"
 #include "temporary_folder.h"
 #include "torch_builder.h"
@@ -22,38 +23,13 @@ namespace {
 using ferrite::Dtype;
 using ferrite::IoError;
 using ferrite::Tensor;
+using io_test::check_same;
 using io_test::TemporaryFolder;
 namespace fs = std::filesystem;
 namespace io = ferrite::io;
 namespace tt = boost::test_tools;
 
 fs::path fixtures() { return support::fixture_path("torch"); }
-
-void check_same(const Tensor& actual, const Tensor& wanted, std::string_view name) {
-  BOOST_TEST_CONTEXT(name) {
-    BOOST_REQUIRE_EQUAL(actual.spec().str(), wanted.spec().str());
-    const Tensor a = ferrite::contiguous(actual);
-    const auto bytes = static_cast<std::size_t>(a.numel() * ferrite::size_of(a.dtype()));
-    BOOST_TEST((bytes == 0 || std::memcmp(a.raw(), wanted.raw(), bytes) == 0), "values differ: " << actual << wanted);
-  }
-}
-
-/// All tensors and metadata of a file are those of another.
-void check_same(const io::TensorFile& actual, const io::TensorFile& wanted) {
-  BOOST_TEST(actual.size() == wanted.size());
-  for (const std::string_view name : wanted.names()) {
-    BOOST_REQUIRE(actual.contains(name));
-    const io::TensorInfo info = actual.info(name);
-    BOOST_TEST((info.loads_as == wanted.info(name).loads_as));
-    BOOST_TEST(info.shape == wanted.info(name).shape, tt::per_element());
-    check_same(actual.tensor(name), wanted.tensor(name), name);
-  }
-  const io::Metadata words = actual.metadata();
-  for (const auto& [key, value] : wanted.metadata())
-    BOOST_TEST((words.contains(key) && words.at(key) == value),
-               key << " is " << (words.contains(key) ? words.at(key) : "missing") << ", not " << value);
-  BOOST_TEST(words.size() == wanted.metadata().size());
-}
 
 io::TensorFile wanted(const std::string& name) { return io::read_safetensors(fixtures() / (name + ".safetensors")); }
 io::TensorFile read(const std::string& name, std::string_view key = "") {
