@@ -17,7 +17,9 @@ RecurrentSizes sizes_of(std::int64_t input_size, std::int64_t hidden_size, const
           .bidirectional = o.bidirectional,
           .dropout = o.dropout,
           .batch_first = o.batch_first,
-          .form = o.form};
+          .form = o.form,
+          .zoneout = o.zoneout,
+          .zoneout_cell = o.zoneout_cell};
 }
 
 std::unique_ptr<CustomCell> made(const Custom::Make& make, std::int64_t input_size, const Init& init) {
@@ -49,8 +51,11 @@ Custom::Custom(Make make, std::unique_ptr<CustomCell> first, std::int64_t input_
       cells_.push_back(first ? std::move(first) : made(make_, features_into(k), init.child(name)));
       adopt(name, *cells_.back());
       const CustomCell* const cell = cells_.back().get();
-      scans_.push_back(
-          detail::scan_of([cell](const Tensor& x, const RecurrentState& before) { return cell->step(x, before); }));
+      const RecurrentStep step = [cell](const Tensor& x, const RecurrentState& before) {
+        return cell->step(x, before);
+      };
+      scans_.push_back(detail::scan_of(zoned(step, sizes(), false)));
+      if (sizes().zones()) drawn_scans_.push_back(detail::scan_of(zoned(step, sizes(), true)));
     }
   for (std::size_t i = 0; options.variational_dropout > 0 && i < 2 * cells_.size(); ++i) {
     const std::string name = "mask_" + std::to_string(i);
@@ -84,13 +89,16 @@ Tensor Custom::run_direction(std::size_t at, const Tensor& x, const SequenceOpti
       return cell.step(x_t * of_x, {before.h * of_h, before.c});
     };
   }
+  const bool drawn = sizes().zones() && training();
+  const auto with_zones = [&] { return zoned(step, sizes(), drawn); };
   Tensors all;
   if (sizes().form == Form::unrolled) {
-    all = unroll(without_padding(x, options.lengths, options.batch_first), state, step, options);
+    const Tensor in = with_masks(at, without_padding(x, options.lengths, options.batch_first));
+    all = unroll(in, state, with_zones(), options);
   } else if (masked) {
-    all = detail::run_scan(detail::scan_of(step), x, state, options);
+    all = detail::run_scan(detail::scan_of(with_zones()), with_masks(at, x), state, options);
   } else {
-    all = detail::run_scan(scans_[at], x, state, options);
+    all = detail::run_scan(drawn ? drawn_scans_[at] : scans_[at], with_masks(at, x), state, options);
   }
   state.h = std::move(all[1]);
   if (has_memory()) state.c = std::move(all[2]);

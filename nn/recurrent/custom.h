@@ -42,11 +42,14 @@ struct CustomOptions {
   /// kept with probability 1 - p and then divided by it (Gal and Ghahramani 2016, arXiv 1512.05287).
   double variational_dropout = 0;
   bool batch_first = true;
-  Form form = Form::scan;  ///< or unrolled
+  Form form = Form::scan;   ///< or unrolled
+  double zoneout = 0;       ///< with this probability a unit of h stays what it was: see Recurrent
+  double zoneout_cell = 0;  ///< likewise a unit of c, of a cell that has one
   static constexpr auto fields = std::tuple(
       attr("layers", &CustomOptions::layers), attr("bidirectional", &CustomOptions::bidirectional),
       attr("dropout", &CustomOptions::dropout), attr("variational_dropout", &CustomOptions::variational_dropout),
-      attr("batch_first", &CustomOptions::batch_first));
+      attr("batch_first", &CustomOptions::batch_first), attr("zoneout", &CustomOptions::zoneout),
+      attr("zoneout_cell", &CustomOptions::zoneout_cell));
 };
 
 /// A recurrent layer of a user's cell: layers, directions, lengths, resets, states and streams are those of Recurrent.
@@ -79,8 +82,8 @@ class Custom final : public LayerOf<Custom, CustomOptions, Recurrent> {
   Make make_;
   Dtype dtype_;
   std::vector<std::unique_ptr<CustomCell>> cells_;  // layer by layer, forward before backward
-  std::vector<Scan> scans_;
-  std::vector<Dropout> masks_;  // of variational dropout
+  std::vector<Scan> scans_, drawn_scans_;           // the latter with zoneout, for training
+  std::vector<Dropout> masks_;                      // of variational dropout
 };
 
 /// A layer of cells C(input_size, hidden_size, init).

@@ -59,11 +59,13 @@ GatedRecurrent::GatedRecurrent(const detail::GatedCell& cell, const RecurrentSiz
   for (std::int64_t k = 0; k < sizes.layers; ++k)
     for (std::int64_t d = 0; d < sizes.directions(); ++d) {
       weights_.push_back(make_weights(cell, sizes, features_into(k), suffix_of(k, d == 1), make));
-      if (sizes.form != Form::scan) continue;
-      scans_.push_back(detail::scan_of([&cell, cells = weights_.back()](const Tensor& x, const RecurrentState& before) {
+      if (this->sizes().form != Form::scan) continue;
+      const RecurrentStep step = [&cell, cells = weights_.back()](const Tensor& x, const RecurrentState& before) {
         const SequenceWeights w = values_of(cells);
         return cell.functions->step(affine(x, w.w_ih, w.b_ih), before, w);
-      }));
+      };
+      scans_.push_back(detail::scan_of(zoned(step, sizes, false)));
+      if (sizes.zones()) drawn_scans_.push_back(detail::scan_of(zoned(step, sizes, true)));
     }
 }
 
@@ -73,21 +75,22 @@ const RecurrentWeights& GatedRecurrent::weights(std::int64_t layer, bool reverse
 
 Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,
                                      RecurrentState& state) const {
+  const bool drawn = sizes().zones() && training();
   Tensors all;
   if (sizes().form == Form::fused) {
     const auto run = [&](const detail::BorrowedWeights& w) { return cell_->functions->sequence(x, state, w, options); };
     const bool seen = !ferrite::detail::frame().recorders.empty();  // recorders are told what is read
     all = seen ? run(detail::BorrowedWeights::of(values_of(weights_[at]))) : run(borrowed(weights_[at]));
   } else if (sizes().form == Form::scan) {
-    all = detail::run_scan(scans_[at], x, state, options);
+    all = detail::run_scan(drawn ? drawn_scans_[at] : scans_[at], with_masks(at, x), state, options);
   } else {
     const SequenceWeights w = values_of(weights_[at]);
     // The input product does not depend on h: one for all steps.
     const Tensor i = affine(without_padding(x, options.lengths, options.batch_first), w.w_ih, w.b_ih);
-    const auto step = [&](const Tensor& i_t, const RecurrentState& before) {
+    const RecurrentStep step = [&](const Tensor& i_t, const RecurrentState& before) {
       return cell_->functions->step(i_t, before, w);
     };
-    all = unroll(i, state, step, options);
+    all = unroll(with_masks(at, i), state, zoned(step, sizes(), drawn), options);
   }
   state.h = std::move(all[1]);
   if (cell_->has_memory) state.c = std::move(all[2]);

@@ -51,6 +51,7 @@ class GatedRecurrent : public Recurrent {
   const detail::GatedCell* cell_;
   std::vector<RecurrentWeights> weights_;  // layer by layer, forward before backward
   std::vector<Scan> scans_;                // the same for Form::scan, else none
+  std::vector<Scan> drawn_scans_;          // and with zoneout, for training
 };
 
 /// One step of a cell as a module: x [B, D], state [B, H] -> state; unbatched [D], [H] -> [H]. Parameters are named

@@ -28,11 +28,12 @@ struct GruOptions {
   /// False: n = tanh(x W_in + b_in + (r * h) W_hn + b_hn), the GRU of arXiv 1406.1078v1, of Keras with
   /// reset_after=False and of ONNX with linear_before_reset = 0.
   bool reset_after = true;
+  double zoneout = 0;  ///< with this probability a unit of h stays what it was: see Recurrent
   static constexpr auto fields =
       std::tuple(attr("layers", &GruOptions::layers), attr("bidirectional", &GruOptions::bidirectional),
                  attr("dropout", &GruOptions::dropout), attr("bias", &GruOptions::bias),
                  attr("batch_first", &GruOptions::batch_first), attr("recompute", &GruOptions::recompute),
-                 attr("reset_after", &GruOptions::reset_after));
+                 attr("reset_after", &GruOptions::reset_after), attr("zoneout", &GruOptions::zoneout));
 };
 
 /// Gated recurrent unit (arXiv 1406.1078), as torch.nn.GRU(input_size, hidden_size, batch_first=True).

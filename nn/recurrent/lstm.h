@@ -21,11 +21,14 @@ struct LstmOptions {
   Form form = Form::fused;     ///< for tests and experts
   bool recompute = false;      ///< gates are computed again for the gradient instead of kept: less memory, more time
   std::int64_t proj_size = 0;  ///< P < H: h' = (o * tanh(c')) W_hr (arXiv 1402.1128); 0: none
+  double zoneout = 0;          ///< with this probability a unit of h stays what it was: see Recurrent
+  double zoneout_cell = 0;     ///< likewise a unit of c
   static constexpr auto fields =
       std::tuple(attr("layers", &LstmOptions::layers), attr("bidirectional", &LstmOptions::bidirectional),
                  attr("dropout", &LstmOptions::dropout), attr("bias", &LstmOptions::bias),
                  attr("batch_first", &LstmOptions::batch_first), attr("recompute", &LstmOptions::recompute),
-                 attr("proj_size", &LstmOptions::proj_size));
+                 attr("proj_size", &LstmOptions::proj_size), attr("zoneout", &LstmOptions::zoneout),
+                 attr("zoneout_cell", &LstmOptions::zoneout_cell));
 };
 
 /// Long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates), as torch.nn.LSTM(input_size,

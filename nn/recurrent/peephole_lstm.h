@@ -20,10 +20,13 @@ struct PeepholeLstmOptions {
   bool batch_first = true;
   Form form = Form::fused;  ///< for tests and experts
   bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
+  double zoneout = 0;       ///< with this probability a unit of h stays what it was: see Recurrent
+  double zoneout_cell = 0;  ///< likewise a unit of c
   static constexpr auto fields = std::tuple(
       attr("layers", &PeepholeLstmOptions::layers), attr("bidirectional", &PeepholeLstmOptions::bidirectional),
       attr("dropout", &PeepholeLstmOptions::dropout), attr("bias", &PeepholeLstmOptions::bias),
-      attr("batch_first", &PeepholeLstmOptions::batch_first), attr("recompute", &PeepholeLstmOptions::recompute));
+      attr("batch_first", &PeepholeLstmOptions::batch_first), attr("recompute", &PeepholeLstmOptions::recompute),
+      attr("zoneout", &PeepholeLstmOptions::zoneout), attr("zoneout_cell", &PeepholeLstmOptions::zoneout_cell));
 };
 
 /// An LSTM whose gates see its memory (Gers, Schraudolph and Schmidhuber 2002), as tf.keras's PeepholeLSTMCell and

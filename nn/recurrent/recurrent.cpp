@@ -110,6 +110,9 @@ void detail::check_sizes(const std::string& name, const RecurrentSizes& s) {
   if (s.layers < 1) throw ValueError(name + ": needs at least one layer, got " + text(s.layers));
   if (!(s.dropout >= 0 && s.dropout <= 1))
     throw ValueError(name + ": dropout must lie in [0, 1], got " + std::to_string(s.dropout));
+  if (!(s.zoneout >= 0 && s.zoneout <= 1) || !(s.zoneout_cell >= 0 && s.zoneout_cell <= 1))
+    throw ValueError(name + ": zoneout must lie in [0, 1], got " + std::to_string(s.zoneout) + " and " +
+                     std::to_string(s.zoneout_cell));
   if (s.proj_size < 0 || s.proj_size >= s.hidden_size)
     throw ValueError(name + ": proj_size must lie in 0.." + text(s.hidden_size - 1) + ", got " + text(s.proj_size));
 }
@@ -126,6 +129,9 @@ Recurrent::Recurrent(std::string name, bool has_memory, const RecurrentSizes& si
       has_memory_(has_memory),
       sizes_(sizes) {
   detail::check_sizes(name_, sizes);
+  if (!has_memory && sizes.zoneout_cell > 0)
+    throw ValueError(name_ + ": zoneout_cell is of a memory, which this cell has not; give zoneout");
+  if (sizes.zones() && sizes.form == Form::fused) sizes_.form = Form::scan;
   if (!sizes.bidirectional) carries("h", sizes.layers, sizes.state_size(), init.dtype);
   if (!sizes.bidirectional && has_memory) carries("c", sizes.layers, sizes.hidden_size, init.dtype);
   for (std::int64_t k = 0; k + 1 < sizes.layers && sizes.dropout > 0; ++k) {
@@ -133,6 +139,51 @@ Recurrent::Recurrent(std::string name, bool has_memory, const RecurrentSizes& si
     dropouts_.emplace_back(sizes.dropout, init.child(dropout));
     adopt(dropout, dropouts_.back());
   }
+  const auto masks = [&](const std::string& kind, double probability, std::vector<Dropout>& list) {
+    for (std::int64_t k = 0; k < sizes.layers && probability > 0; ++k)
+      for (std::int64_t d = 0; d < sizes.directions(); ++d) {
+        const std::string mask = kind + suffix_of(k, d == 1);
+        list.emplace_back(probability, init.child(mask));
+        adopt(mask, list.back());
+      }
+  };
+  masks("zoneout", sizes.zoneout, zones_h_);
+  masks("zoneout_cell", sizes.zoneout_cell, zones_c_);
+}
+
+Tensor Recurrent::with_masks(std::size_t at, const Tensor& x) const {
+  if (!sizes_.zones() || !training()) return x;
+  Tensors all{x};
+  const auto add = [&](const std::vector<Dropout>& list, std::int64_t width) {
+    if (list.empty()) return;
+    Shape shape = x.shape();
+    shape[-1] = width;
+    all.push_back(list[at](ones(shape, x.dtype())));
+  };
+  add(zones_h_, sizes_.state_size());
+  add(zones_c_, sizes_.hidden_size);
+  return concat(std::span<const Tensor>(all.data(), all.size()), -1);
+}
+
+RecurrentStep Recurrent::zoned(RecurrentStep step, const RecurrentSizes& s, bool drawn) {
+  if (!s.zones()) return step;
+  if (!drawn)
+    return [=, step = std::move(step)](const Tensor& x, const RecurrentState& before) {
+      RecurrentState next = step(x, before);
+      const auto expected = [](double z, const Tensor& was, const Tensor& is) { return was * z + is * (1 - z); };
+      if (s.zoneout > 0) next.h = expected(s.zoneout, before.h, next.h);
+      if (s.zoneout_cell > 0) next.c = expected(s.zoneout_cell, before.c, next.c);
+      return next;
+    };
+  const std::int64_t of_h = s.zoneout > 0 ? s.state_size() : 0, of_c = s.zoneout_cell > 0 ? s.hidden_size : 0;
+  return [=, step = std::move(step)](const Tensor& x, const RecurrentState& before) {
+    const std::int64_t D = x.shape()[-1] - of_h - of_c;
+    RecurrentState next = step(slice(x, -1, 0, D), before);
+    const auto keeps = [&](std::int64_t from, std::int64_t n) { return eq(slice(x, -1, from, from + n), 0); };
+    if (of_h > 0) next.h = where(keeps(D, of_h), before.h, next.h);
+    if (of_c > 0) next.c = where(keeps(D + of_h, of_c), before.c, next.c);
+    return next;
+  };
 }
 
 std::string Recurrent::suffix_of(std::int64_t layer, bool reverse) {
@@ -200,7 +251,8 @@ StepResult Recurrent::step(const Tensor& x, const Tensors& states) const {
   Tensors h = unbind(states[0], 0), c = has_memory_ ? unbind(states[1], 0) : Tensors();
   Tensor y = x;
   for (std::size_t k = 0; k < h.size(); ++k) {
-    RecurrentState next = run_step(k, y, {h[k], has_memory_ ? c[k] : Tensor()});
+    const RecurrentStep own = [&](const Tensor& in, const RecurrentState& before) { return run_step(k, in, before); };
+    RecurrentState next = zoned(own, sizes_, training())(with_masks(k, y), {h[k], has_memory_ ? c[k] : Tensor()});
     y = h[k] = std::move(next.h);
     if (has_memory_) c[k] = std::move(next.c);
     if (k + 1 < h.size() && !dropouts_.empty()) y = dropouts_[k](y);

@@ -33,7 +33,11 @@ struct RecurrentSizes {
   std::int64_t proj_size = 0;
   Form form = Form::fused;
   bool recompute = false;
+  double zoneout = 0;
+  double zoneout_cell = 0;
 
+  /// Whether units of the state may stay what they were.
+  bool zones() const { return zoneout > 0 || zoneout_cell > 0; }
   std::int64_t directions() const { return bidirectional ? 2 : 1; }
   /// Width of h.
   std::int64_t state_size() const { return proj_size ? proj_size : hidden_size; }
@@ -50,6 +54,13 @@ struct RecurrentSizes {
 /// holds. context.reset_mask bool [B, T]: before a step where it is set the state starts anew from 0, and no gradient
 /// crosses (backward: after it). context.state, context.cell: initial states, zeros if undefined. context.carry: the
 /// states are taken from there and left there instead.
+///
+/// With zoneout (Krueger et al. 2016, arXiv 1606.01305) a unit of h keeps its former value at a step with probability
+/// z, drawn for each unit, row and step while training; in evaluation h becomes the expectation z h + (1 - z) h', where
+/// h' is what the cell gives; so does c of a cell that has one, by a probability of its own (h' is made of the c that
+/// the cell gives). Draws are those of `Dropout`, of modules zoneout_l0, zoneout_cell_l0, ...: the same for any number
+/// of threads, another one in each call. Such a layer is never fused: Form::fused is taken as Form::scan, and streams
+/// run the program of its step.
 class Recurrent : public Layer {
  public:
   const RecurrentSizes& sizes() const& { return sizes_; }
@@ -74,13 +85,20 @@ class Recurrent : public Layer {
   StepResult step(const Tensor& x, const Tensors& states) const override;
 
  protected:
-  /// Throws ValueError for sizes below 1, dropout outside [0, 1] and a projection that is not smaller than H.
+  /// Throws ValueError for sizes below 1, probabilities outside [0, 1], zoneout of a c that there is not, and a
+  /// projection that is not smaller than H.
   Recurrent(std::string name, bool has_memory, const RecurrentSizes& sizes, const Init& init);
   bool has_memory() const { return has_memory_; }
   /// Features that come into a layer.
   std::int64_t features_into(std::int64_t layer) const {
     return layer == 0 ? sizes_.input_size : sizes_.state_size() * sizes_.directions();
   }
+
+  /// What one direction takes with zoneout: while training the masks of this call stand behind the features of x
+  /// [..., D], 0 where a unit keeps its value, and the step made by `zoned` takes them off; else x itself.
+  Tensor with_masks(std::size_t at, const Tensor& x) const;
+  /// A step of the cell with zoneout, by masks behind the features of its x (`drawn`) or by expectation.
+  static RecurrentStep zoned(RecurrentStep step, const RecurrentSizes& sizes, bool drawn);
 
   /// "_l1_reverse", as the names of what belongs to a layer and direction end.
   static std::string suffix_of(std::int64_t layer, bool reverse);
@@ -104,7 +122,8 @@ class Recurrent : public Layer {
   Label lengths_name_;  ///< what an error calls a length
   bool has_memory_;
   RecurrentSizes sizes_;
-  std::vector<Dropout> dropouts_;  // after all layers but the last
+  std::vector<Dropout> dropouts_;           // after all layers but the last
+  std::vector<Dropout> zones_h_, zones_c_;  // the masks of zoneout, by layer and direction
 };
 
 }  // namespace ferrite::nn

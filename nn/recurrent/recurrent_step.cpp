@@ -277,7 +277,7 @@ class RecurrentStepOf final : public Step {
 }  // namespace
 
 std::unique_ptr<Step> GatedRecurrent::make_step(const StepRows& in) const {
-  if (!causal()) return nullptr;
+  if (!causal() || sizes().zones()) return nullptr;
   if (in.dtype == Dtype::f64) return std::make_unique<RecurrentStepOf<double>>(*cell_, sizes(), weights_, in.batch);
   return std::make_unique<RecurrentStepOf<float>>(*cell_, sizes(), weights_, in.batch);
 }

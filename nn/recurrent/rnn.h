@@ -21,10 +21,12 @@ struct RnnOptions {
   Form form = Form::fused;  ///< for tests and experts
   bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
   Nonlinearity nonlinearity = Nonlinearity::tanh;
+  double zoneout = 0;  ///< with this probability a unit of h stays what it was: see Recurrent
   static constexpr auto fields =
       std::tuple(attr("layers", &RnnOptions::layers), attr("bidirectional", &RnnOptions::bidirectional),
                  attr("dropout", &RnnOptions::dropout), attr("bias", &RnnOptions::bias),
-                 attr("batch_first", &RnnOptions::batch_first), attr("recompute", &RnnOptions::recompute));
+                 attr("batch_first", &RnnOptions::batch_first), attr("recompute", &RnnOptions::recompute),
+                 attr("zoneout", &RnnOptions::zoneout));
 };
 
 /// Elman's recurrent network (1990), as torch.nn.RNN(input_size, hidden_size, batch_first=True).

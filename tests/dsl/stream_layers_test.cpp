@@ -82,11 +82,14 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
         b.linear(6).inverse_stft(4, {.hop_length = 4, .window = nn::SpectralWindow::ones, .center = false}).gru(2);
       })};
   all["gru"] = {one([](B& b) { b.gru(4); }), one([](B& b) { b.gru(4, {.layers = 2}); }),
-                one([](B& b) { b.gru(4, {.reset_after = false}); })};
-  all["lstm"] = {one([](B& b) { b.lstm(4); }), one([](B& b) { b.lstm(4, {.layers = 2, .proj_size = 2}); })};
-  all["rnn"] = {one([](B& b) { b.rnn(4); })};
+                one([](B& b) { b.gru(4, {.reset_after = false}); }),
+                one([](B& b) { b.gru(4, {.layers = 2, .zoneout = 0.25}); })};
+  all["lstm"] = {one([](B& b) { b.lstm(4); }), one([](B& b) { b.lstm(4, {.layers = 2, .proj_size = 2}); }),
+                 one([](B& b) { b.lstm(4, {.proj_size = 2, .zoneout = 0.25, .zoneout_cell = 0.5}).linear(2); })};
+  all["rnn"] = {one([](B& b) { b.rnn(4); }), one([](B& b) { b.rnn(4, {.zoneout = 0.1}); })};
   all["recurrent"] = {one([](B& b) { b.recurrent<nn::LayerNormGruCell>(4); }),
-                      one([](B& b) { b.recurrent<nn::LayerNormGruCell>(4, {.layers = 2}); })};
+                      one([](B& b) { b.recurrent<nn::LayerNormGruCell>(4, {.layers = 2}); }),
+                      one([](B& b) { b.recurrent<nn::LayerNormGruCell>(4, {.zoneout = 0.3}); })};
   all["embedding"] = {[] { return dsl::tokens(7).embedding(4); },
                       [] { return dsl::tokens(7).embedding(4, {.padding_idx = 2}); }};
   all["layer_norm"] = {one([](B& b) { b.layer_norm(); })};

@@ -18,6 +18,8 @@ RecurrentSizes sizes_of(std::int64_t input_size, std::int64_t hidden_size, const
                    .form = o.form,
                    .recompute = o.recompute};
   if constexpr (requires { o.proj_size; }) s.proj_size = o.proj_size;
+  s.zoneout = o.zoneout;
+  if constexpr (requires { o.zoneout_cell; }) s.zoneout_cell = o.zoneout_cell;
   return s;
 }
 
