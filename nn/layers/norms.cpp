@@ -1,6 +1,9 @@
 /// Layers that normalise: weights, and running numbers of what training has seen.
 #include "ferrite/nn/layers/norms.h"
 
+#include <limits>
+
+#include "ferrite/nn/detail/lengths.h"
 #include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/channels.h"
 
@@ -46,6 +49,41 @@ void check_several(std::string_view where, std::int64_t n, const Tensor& x) {
     throw ShapeError(std::string(where) + ": training needs more than one value a channel, got " + x.shape().str());
 }
 
+/// The steps of sequences x [B, T, C] that count.
+struct Valid {
+  Tensor x;      ///< 0 at the others
+  Tensor mask;   ///< bool [B, T, 1]
+  Tensor count;  ///< [B, 1, 1], of x's dtype
+};
+/// Throws ValueError for an x that is no sequence, and for lengths outside least..T.
+Valid valid_steps(std::string_view who, const Tensor& x, bool channels_last, const Tensor& lengths,
+                  std::int64_t least) {
+  if (x.rank() != 3 || !channels_last)
+    throw ValueError(std::string(who) + ": takes no lengths for " + x.shape().str() +
+                     ", whose steps it does not know; give sequences [B, T, C] with channels_last");
+  const std::int64_t B = x.shape()[0], T = x.shape()[1];
+  const Label length = Label::of(std::string(who) + ": a length of");
+  const Tensor all = checked(detail::checked_lengths(length, lengths, B, T), least, T, length);
+  const Tensor mask = unsqueeze(lt(arange(T), unsqueeze(all, 1)), 2);
+  return {where(mask, x, 0), mask, reshape(cast(all, x.dtype()), {B, 1, 1})};
+}
+
+struct Moments {
+  Tensor mean, var;  ///< the variance not corrected
+};
+/// Of n values along axes that stay, with extent 1: those where the mask is set.
+Moments moments_of(const Tensor& x, const Tensor& mask, const Tensor& n, const Shape& axes) {
+  const Tensor mean = sum(x, axes, true) / n;
+  return {mean, sum(square(where(mask, x - mean, 0)), axes, true) / n};
+}
+
+Tensor normal(const Tensor& x, const Moments& m, double epsilon) { return (x - m.mean) * rsqrt(m.var + epsilon); }
+/// y weight + bias, the channels last.
+Tensor with_affine(const Tensor& y, const Parameter& weight, const Parameter& bias) {
+  const Tensor by_weight = weight.defined() ? y * weight : y;
+  return bias.defined() ? by_weight + bias : by_weight;
+}
+
 }  // namespace
 
 // ---- batch and instance norm ---------------------------------------------------------------------------
@@ -67,8 +105,10 @@ ChannelNorm<over_batch, N>::ChannelNorm(const ChannelNormOptions<over_batch>& o,
 }
 
 template <bool over_batch, int N>
-Tensor ChannelNorm<over_batch, N>::forward(const Tensor& x, const Context&) const {
+Tensor ChannelNorm<over_batch, N>::forward(const Tensor& x, const Context& context) const {
   const auto& o = this->options();
+  const bool of_x = this->training() || !o.track_running_stats;
+  if (context.lengths.defined() && of_x && x.rank() > 2) return normalised(x, context.lengths);
   const auto checked = [&](const Tensor& first) {
     detail::check_channels(name, x, first, o.num_features, type_of(*this, x));
     return normalised(first);
@@ -97,22 +137,42 @@ Tensor ChannelNorm<over_batch, N>::normalised(const Tensor& x) const {
     Shape axes{0};
     for (const std::int64_t i : space) axes.push_back(i);
     const Tensor m = mean(x, axes), v = var(x, axes, false, 0);
-    if (training && o.track_running_stats) {
-      const Tensor count = num_batches_tracked.value() + 1;
-      num_batches_tracked.assign(count);
-      const Tensor rate = o.momentum ? scalar(*o.momentum, x.dtype()) : reciprocal(cast(count, x.dtype()));
-      blend(running_mean, m, rate);
-      blend(running_var, corrected(v, n), rate);
-    }
+    if (training && o.track_running_stats) track(m, corrected(v, n));
     return batch_norm(x, m, v, affine, o.epsilon);
   } else {
-    if (training && o.track_running_stats) {
-      const Tensor rate = scalar(o.momentum.value_or(0), x.dtype());
-      blend(running_mean, mean(mean(x, space), {0}), rate);
-      blend(running_var, mean(corrected(var(x, space, false, 0), n), {0}), rate);
-    }
+    if (training && o.track_running_stats)
+      track(mean(mean(x, space), {0}), mean(corrected(var(x, space, false, 0), n), {0}));
     return instance_norm(x, affine, o.epsilon);
   }
+}
+
+template <bool over_batch, int N>
+Tensor ChannelNorm<over_batch, N>::normalised(const Tensor& given, const Tensor& lengths) const {
+  const auto& o = this->options();
+  const bool training = this->training();
+  const Valid valid = valid_steps(name, given, o.channels_last && N == 1, lengths, training && !over_batch ? 2 : 1);
+  detail::check_channels(name, given, movedim(given, {-1}, {1}), o.num_features, type_of(*this, given));
+  Tensor n = valid.count;
+  if (over_batch) n = sum(n, {0}, true);
+  if (over_batch && training)
+    n = checked(n, 2, std::numeric_limits<double>::infinity(),
+                Label::of(std::string(name) + ": training needs more than one value a channel: the sum of lengths"));
+  const Moments m = moments_of(valid.x, valid.mask, n, over_batch ? Shape{0, 1} : Shape{1});  // [B or 1, 1, C]
+  if (training && o.track_running_stats) track(mean(m.mean, {0, 1}), mean(m.var * (n / (n - 1)), {0, 1}));
+  return with_affine(normal(valid.x, m, o.epsilon), weight, bias);
+}
+
+template <bool over_batch, int N>
+void ChannelNorm<over_batch, N>::track(const Tensor& mean, const Tensor& var) const {
+  const auto& o = this->options();
+  Tensor rate = scalar(o.momentum.value_or(0), mean.dtype());
+  if (over_batch) {
+    const Tensor count = num_batches_tracked.value() + 1;
+    num_batches_tracked.assign(count);
+    if (!o.momentum) rate = reciprocal(cast(count, mean.dtype()));
+  }
+  blend(running_mean, mean, rate);
+  blend(running_var, var, rate);
 }
 
 // ---- group norm ----------------------------------------------------------------------------------------
@@ -127,9 +187,18 @@ GroupNorm::GroupNorm(const GroupNormOptions& o, const Init& init) : LayerOf(o, i
   bias = parameter("bias", {o.num_channels}, init::constant(0), init);
 }
 
-Tensor GroupNorm::forward(const Tensor& x, const Context&) const {
+Tensor GroupNorm::forward(const Tensor& x, const Context& context) const {
   const GroupNormOptions& o = options();
   if (x.rank() < 2) throw ShapeError("group_norm: expects [B, C, ...], got " + x.shape().str());
+  if (context.lengths.defined() && x.rank() > 2) {
+    const Valid valid = valid_steps(name, x, o.channels_last, context.lengths, 1);
+    detail::check_channels(name, x, movedim(x, {-1}, {1}), o.num_channels, type_of(*this, x));
+    const std::int64_t each = o.num_channels / o.num_groups;
+    const Tensor grouped = reshape(valid.x, {x.shape()[0], x.shape()[1], o.num_groups, each});
+    const Tensor n = unsqueeze(valid.count, 3) * static_cast<double>(each);
+    const Moments m = moments_of(grouped, unsqueeze(valid.mask, 3), n, {1, 3});  // [B, 1, G, 1]
+    return with_affine(reshape(normal(grouped, m, o.epsilon), x.shape()), weight, bias);
+  }
   const bool move = o.channels_last && x.rank() > 2;
   const Tensor first = move ? movedim(x, {-1}, {1}) : x;
   detail::check_channels(name, x, first, o.num_channels, type_of(*this, x));

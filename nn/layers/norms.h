@@ -33,6 +33,12 @@ using InstanceNormOptions = ChannelNormOptions<false>;
 /// While training by the numbers of x; then the buffers running_mean (0 at first) and running_var (1) take `momentum`
 /// of these, the variance corrected, of instances their means over the batch, and num_batches_tracked of batch norms
 /// counts. In evaluation by the running numbers. x [B, C, ...] with N axes of space; BatchNorm1d takes [B, C], too.
+///
+/// Over sequences x [B, T, C] (channels_last) `context.lengths` say which steps count: numbers are taken over these
+/// alone, the running ones, too, and no gradient comes from or goes to the others, whatever they hold. The result has
+/// no meaning there. Lengths say nothing of x [B, C] and where running numbers are used; elsewhere they are refused
+/// with a ValueError.
+///
 /// Throws ShapeError for other ranks and numbers of channels, and for one value a channel while training, DtypeError
 /// for another dtype than that of the weights.
 template <bool over_batch, int N>
@@ -60,6 +66,10 @@ class ChannelNorm final : public LayerOf<ChannelNorm<over_batch, N>, ChannelNorm
  private:
   /// x with the channels on axis 1.
   Tensor normalised(const Tensor& x) const;
+  /// x [B, T, C], so many steps of each row.
+  Tensor normalised(const Tensor& x, const Tensor& lengths) const;
+  /// The running numbers take their part of these: the mean and the corrected variance [C] of a batch.
+  void track(const Tensor& mean, const Tensor& var) const;
 };
 template <int N>
 using BatchNorm = ChannelNorm<true, N>;
@@ -83,7 +93,8 @@ struct GroupNormOptions {
                  attr("num_channels", &GroupNormOptions::num_channels), attr("epsilon", &GroupNormOptions::epsilon),
                  attr("affine", &GroupNormOptions::affine), attr("channels_last", &GroupNormOptions::channels_last));
 };
-/// torch.nn.GroupNorm: group_norm with weight [C], 1 at first, and bias [C], 0; x [B, C, ...]. Throws ShapeError for
+/// torch.nn.GroupNorm: group_norm with weight [C], 1 at first, and bias [C], 0; x [B, C, ...]. `context.lengths` as in
+/// ChannelNorm: over sequences [B, T, C] (channels_last) each row by the steps that it has. Throws ShapeError for
 /// another number of channels, DtypeError for another dtype than that of the weights.
 class GroupNorm final : public LayerOf<GroupNorm, GroupNormOptions> {
  public:
