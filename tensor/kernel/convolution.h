@@ -46,6 +46,23 @@ struct WindowProduct {
   std::int64_t out_row, out_step;
 };
 
+/// The same with lanes along the channels: out [positions, columns] = image at (offset of a term + place of a position)
+/// times weights [terms, columns], plus the bias [columns] where there is one. Columns are whole packets; terms are not
+/// none.
+template <class T>
+struct ChannelProduct {
+  std::int64_t terms;
+  const std::int64_t* offsets;
+  const T* image;
+  std::int64_t positions;
+  const std::int64_t* places;
+  const T* weights;
+  std::int64_t weights_row;
+  std::int64_t columns;
+  const T* bias;
+  T* out;
+};
+
 /// totals [terms, columns] += image at (offset of a term + place of a position) times g [positions, columns]: one
 /// ascending chain over at most 256 positions. Columns are whole packets. Positions lie in rows of `width`, of which
 /// the first begins `begun` positions before these; the places of a row follow one another.
@@ -84,31 +101,58 @@ struct WeightDots {
   std::int64_t totals_row;
 };
 
-/// One plane of a depthwise convolution with K rows and columns of taps: out [height, width], rows `out_row` apart. The
-/// first row of results meets rows 0 .. K - 1 of the image, `image_row` apart, with the rows of taps in
-/// ascending order, of which tap c reads column columns[c] on. Both steps may be negative. The image is read up to a
-/// packet past the last element that counts.
+/// The plane that the taps of a depthwise convolution read. Row j of the results meets the rows j * stride,
+/// j * stride + 1, ... of the source with the rows of taps in ascending order; the source has the rows [first, last),
+/// `row` apart, which may be negative, and zeros in all others. Tap c of a row reads column columns[c] for the first
+/// column of the results, and `stride` columns further for each of the next. The stride is 1 or 2.
+template <class T>
+struct PlaneSource {
+  const T* x;  ///< row `first`
+  std::int64_t stride;
+  std::int64_t row, first, last, width;
+  const std::int64_t* columns;
+};
+/// Planes of a depthwise convolution with K rows and columns of taps: out [height, width] each, rows `out_row` apart,
+/// which may be negative. The source is that of the first plane. Nothing beyond the sources is read.
 template <class T>
 struct PlaneProduct {
-  const T* weights;  ///< [K, K]
-  const T* image;
-  std::int64_t image_row;
-  const std::int64_t* columns;
+  std::int64_t planes;
+  const T* weights;  ///< [planes, K, K]
+  PlaneSource<T> source;
+  std::int64_t x_step;  ///< from plane to plane of the source
   std::int64_t height, width;
-  const T* bias;  ///< one, or null
+  const T* bias;  ///< [planes], or null
   T* out;
-  std::int64_t out_row;
+  std::int64_t out_step, out_row;
 };
-/// totals [K, K] += the sums over a plane of g [height, width] times what the taps read of the image; lanes along rows
-/// of g, each one chain, which has at most 256 packets; then the lanes in ascending order. As WeightDots.
+/// totals [planes, K, K] += the sums over each plane of g [height, width] times what the taps read; lanes along rows of
+/// g, each one chain, which has at most 256 packets; then the lanes in ascending order. As WeightDots. There are at
+/// most kMostPlanePackets packets in a row.
 template <class T>
 struct PlaneDots {
-  const T* image;
-  std::int64_t image_row;
-  const std::int64_t* columns;
+  std::int64_t planes;
+  PlaneSource<T> source;
+  std::int64_t x_step;
   std::int64_t height, width;
   const T* g;
+  std::int64_t g_step;
   T* totals;
+};
+inline constexpr std::int64_t kMostPlanePackets = 16;
+/// Planes of the adjoint of a depthwise convolution with stride 2 and K rows and columns of taps: out [height, width]
+/// each, of which row 2 i + r - rows_before meets row i of y [y_height, y_width] under row r of taps, and columns
+/// likewise. Nothing beyond y is read.
+template <class T>
+struct PlaneSpread {
+  std::int64_t planes;
+  const T* weights;  ///< [planes, K, K]
+  const T* y;
+  std::int64_t y_step, y_height, y_width;
+  std::int64_t rows_before, columns_before;
+  std::int64_t height, width;
+  const T* bias;  ///< [planes], or null
+  T* out;
+  std::int64_t out_step;
 };
 /// A line of a depthwise convolution: out [count], of which element t is the sum over the taps of weights[k] times
 /// x[t + offsets[k]], in ascending order, with zeros where x [length] has no element; plus the bias.
@@ -138,13 +182,15 @@ struct ConvolutionKernelsOf {
   /// its end.
   void (*place)(const T* channel, const ImageAxes& axes, T* to);
   void (*forward)(const WindowProduct<T>& p);
+  void (*channels)(const ChannelProduct<T>& p);
   /// g [rows, .], `row` apart, its columns [0, count) as to [count, columns]; zeros in columns without a row.
   void (*transpose)(const T* g, std::int64_t row, std::int64_t rows, std::int64_t count, T* to, std::int64_t columns);
   void (*weights)(const WeightProduct<T>& p);
   void (*dots)(const WeightDots<T>& p);
   void (*line)(const LineProduct<T>& p);
   /// For kernels with so many rows and columns, which `is_plane_kernel` tells.
-  void (*plane)(std::int64_t taps, const PlaneProduct<T>& p);
+  void (*planes)(std::int64_t taps, const PlaneProduct<T>& p);
+  void (*spread)(std::int64_t taps, const PlaneSpread<T>& p);
   void (*plane_dots)(std::int64_t taps, const PlaneDots<T>& p);
 };
 struct ConvolutionKernels {

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ferrite/tensor/kernel/convolution_channels.h"
 #include "ferrite/tensor/kernel/convolution_lines.h"
 #include "ferrite/tensor/kernel/convolution_planes.h"
+#include "ferrite/tensor/kernel/convolution_spread.h"
+#include "ferrite/tensor/kernel/convolution_tiles.h"
 #include "ferrite/tensor/kernel/tile.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
@@ -35,26 +38,6 @@ template <class T>
   if (k < n) put(to + k, Packet<T>::load(from + k), n - k);
 }
 
-/// Lanes 0, 2, 4, ... of two packets, one after the other.
-[[gnu::always_inline]] inline RawPacket<float> every_second(RawPacket<float> a, RawPacket<float> b) {
-#ifdef __AVX512F__
-  const __m512i lanes = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-  return _mm512_permutex2var_ps(a, lanes, b);
-#elif defined(__AVX2__)
-  const __m256d mixed = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
-  return _mm256_castpd_ps(_mm256_permute4x64_pd(mixed, 0xD8));
-#elif defined(__SSE2__)
-  return _mm_shuffle_ps(a, b, 0x88);
-#else
-  constexpr int W = kLanes<float>;
-  float in[2 * W], out[W];
-  ei::pstoreu(in, a);
-  ei::pstoreu(in + W, b);
-  for (int i = 0; i < W; ++i) out[i] = in[2 * i];
-  return ei::ploadu<RawPacket<float>>(out);
-#endif
-}
-
 /// Elements 0, 2, 4, ... of which there are n. A packet of `from` is read where one of its elements counts; with `most`
 /// packets of results at most one, which reads that many.
 template <class T, int most = 0>
@@ -63,7 +46,7 @@ template <class T, int most = 0>
     constexpr std::int64_t W = kLanes<T>;
     const auto packet = [&](std::int64_t k, bool more) __attribute__((always_inline)) {
       const RawPacket<T> low = ei::ploadu<RawPacket<T>>(from + 2 * k);
-      const Packet<T> x = every_second(low, more ? ei::ploadu<RawPacket<T>>(from + 2 * k + W) : low);
+      const Packet<T> x = every_second<T>(low, more ? ei::ploadu<RawPacket<T>>(from + 2 * k + W) : low);
       put(to + k, x, std::min(W, n - k));
     };
     if constexpr (most != 0) return packet(0, most == 2);
@@ -118,18 +101,6 @@ constexpr int most_packets(int rows) {
   return rows == 1 ? 8 : rows <= 4 ? 6 : 3;
 }
 
-/// f(std::integral_constant<int, n>), n in [1, Most].
-template <int Most, class F>
-[[gnu::always_inline]] inline void with_count(std::int64_t n, const F& f) {
-  if constexpr (Most == 1) {
-    f(std::integral_constant<int, 1>());
-  } else if (n == Most) {
-    f(std::integral_constant<int, Most>());
-  } else {
-    with_count<Most - 1>(n, f);
-  }
-}
-
 #if defined(__AVX512F__) && defined(__BMI2__)
 /// Lanes [begin, end) to every second element from `to` on.
 [[gnu::always_inline]] inline void put_every_second(float* to, __m512 v, std::int32_t begin, std::int32_t end) {
@@ -161,9 +132,6 @@ void put_segment(T* to, std::int64_t step, Packet<T> v, std::int32_t begin, std:
   v.store(lanes);
   for (std::int32_t i = begin; i < end; ++i) to[(i - begin) * step] = lanes[i];
 }
-
-template <class T, int MR, int NV>
-using Sums = RawPacket<T>[static_cast<std::size_t>(MR)][static_cast<std::size_t>(NV)];
 
 /// One chain over terms [k, end) for MR rows of weights and NV packets.
 template <class T, int MR, int NV>
@@ -229,18 +197,6 @@ template <class T, int MR, int NV>
         put_segment(out + segment.to, p.out_step, y, segment.begin, segment.end);
       }
     }
-  }
-}
-
-/// n things in groups of at most `most`, as equal as can be: f(first, how many).
-template <class F>
-void equal_groups(std::int64_t n, std::int64_t most, const F& f) {
-  const std::int64_t groups = (n + most - 1) / most;
-  std::int64_t first = 0;
-  for (std::int64_t g = 0; g < groups; ++g) {
-    const std::int64_t size = (n - first) / (groups - g);
-    f(first, size);
-    first += size;
   }
 }
 
@@ -423,8 +379,10 @@ class Dots {
     }
     flush(acc);
     for (int r = 0; r < NR; ++r) {
-      T found[static_cast<std::size_t>(MR)];
-      sum_lanes<T, MR>(totals_[r], found);
+      constexpr int kWhole = (MR + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+      alignas(64) T lanes[static_cast<std::size_t>(kWhole * W)] = {}, found[static_cast<std::size_t>(kWhole)];
+      for (int m = 0; m < MR; ++m) Packet<T>(totals_[r][m]).store(lanes + m * W);
+      sum_lanes(lanes, MR, found);
       T* const totals = p_.totals + (row_ + r) * p_.totals_row + k_;
       for (int m = 0; m < MR; ++m) totals[m] = totals[m] + found[m];
     }
@@ -476,24 +434,38 @@ template <class T>
 void line(const LineProduct<T>& p) {
   with_count<int{kMostLineTaps}>(p.taps, [&](auto taps) { multiply_line<T, taps>(p); });
 }
+template <class F>
+void with_plane_kernel(std::int64_t taps, std::int64_t stride, const F& f) {
+  using One = std::integral_constant<int, 1>;
+  using Two = std::integral_constant<int, 2>;
+  if (taps == 3)
+    return stride == 1 ? f(std::integral_constant<int, 3>(), One()) : f(std::integral_constant<int, 3>(), Two());
+  return stride == 1 ? f(std::integral_constant<int, 5>(), One()) : f(std::integral_constant<int, 5>(), Two());
+}
 template <class T>
-void plane(std::int64_t taps, const PlaneProduct<T>& p) {
-  taps == 3 ? multiply_plane<T, 3>(p) : multiply_plane<T, 5>(p);
+void planes(std::int64_t taps, const PlaneProduct<T>& p) {
+  with_plane_kernel(taps, p.source.stride, [&](auto K, auto S) { multiply_planes<T, K, S>(p); });
+}
+template <class T>
+void spread(std::int64_t taps, const PlaneSpread<T>& p) {
+  taps == 3 ? spread_planes<T, 3>(p) : spread_planes<T, 5>(p);
 }
 template <class T>
 void plane_dots(std::int64_t taps, const PlaneDots<T>& p) {
-  taps == 3 ? sum_plane<T, 3>(p) : sum_plane<T, 5>(p);
+  with_plane_kernel(taps, p.source.stride, [&](auto K, auto S) { sum_planes<T, K, S>(p); });
 }
 
 template <class T>
 inline constexpr ConvolutionKernelsOf<T> kernels_of = {.lanes = kLanes<T>,
                                                        .place = place<T>,
                                                        .forward = forward<T>,
+                                                       .channels = multiply_channels<T>,
                                                        .transpose = transpose<T>,
                                                        .weights = weights<T>,
                                                        .dots = dots<T>,
                                                        .line = line<T>,
-                                                       .plane = plane<T>,
+                                                       .planes = planes<T>,
+                                                       .spread = spread<T>,
                                                        .plane_dots = plane_dots<T>};
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/tensor/kernel/convolution.h"
+#include "ferrite/tensor/kernel/lanes_within.h"
 #include "ferrite/tensor/kernel/packet.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
@@ -58,21 +59,6 @@ template <class T, int K, int NV, int step>
   }
 }
 
-/// Lanes [begin, end) of what lies at `from`, zeros in the others: nothing else is read.
-template <class T>
-RawPacket<T> lanes_of(const T* from, std::int64_t begin, std::int64_t end) {
-  if (begin >= end) return ei::pset1<RawPacket<T>>(T(0));
-  using Traits = ei::unpacket_traits<RawPacket<T>>;
-  if constexpr (requires { requires bool(Traits::masked_load_available); }) {
-    using Bits = std::conditional_t<kLanes<T> == 16, std::uint16_t, std::uint8_t>;
-    return ei::ploadu<RawPacket<T>>(from, static_cast<Bits>((1U << end) - (1U << begin)));
-  } else {
-    alignas(64) T x[static_cast<std::size_t>(kLanes<T>)] = {};
-    for (std::int64_t i = begin; i < end; ++i) x[i] = from[i];
-    return ei::ploadu<RawPacket<T>>(x);
-  }
-}
-
 /// Results [t, end), at most a packet of them.
 template <class T, int K>
 [[gnu::noinline]] void outer_packet(const LineProduct<T>& p, const LineTaps<T, K>& weights, std::int64_t t,
@@ -80,7 +66,7 @@ template <class T, int K>
   RawPacket<T> sum = ei::pset1<RawPacket<T>>(T(0));
   for (int k = 0; k < K; ++k) {
     const std::int64_t from = t + p.offsets[k];
-    const RawPacket<T> x = lanes_of(p.x + from, std::max<std::int64_t>(0, -from), std::min(end - t, p.length - from));
+    const RawPacket<T> x = LanesWithin<T>(-from, std::min(end - t, p.length - from)).load(p.x + from);
     sum = ei::pmadd(weights[k], x, sum);
   }
   Packet<T> y = sum;

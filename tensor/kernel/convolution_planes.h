@@ -1,7 +1,10 @@
 #pragma once
-/// Depthwise convolutions of planes with square kernels: a row of the image is loaded once for all rows of taps, where
-/// tiles load it for each. Every sum is the same chain as theirs.
+/// Depthwise convolutions of planes with square kernels, which are read where they stand: some rows of results at a
+/// time share what they load. Every sum is the same chain as that of a tile.
+#include <utility>
+
 #include "ferrite/tensor/kernel/convolution.h"
+#include "ferrite/tensor/kernel/lanes_within.h"
 #include "ferrite/tensor/kernel/packet.h"
 #include "ferrite/tensor/kernel/transpose.h"
 
@@ -13,117 +16,268 @@ Mask<T> first_lanes(std::int64_t n) {
   return Packet<T>(ei::plset<RawPacket<T>>(T(0))) < Packet<T>(static_cast<T>(n));
 }
 
-/// The lanes of each sum in ascending order, of as many sums at once as a packet has lanes.
-template <class T, int N>
-void sum_lanes(const RawPacket<T> (&sums)[static_cast<std::size_t>(N)], T (&found)[static_cast<std::size_t>(N)]) {
-  constexpr int W = kLanes<T>, kWhole = (N + W - 1) / W * W;
-  alignas(64) T lanes[static_cast<std::size_t>(kWhole * W)] = {}, turned[static_cast<std::size_t>(W * W)];
-  for (int k = 0; k < N; ++k) Packet<T>(sums[k]).store(lanes + k * W);
-  for (int k = 0; k < N; k += W) {
+/// found[k] = the lanes of packet k of `packets` in ascending order; both have room for a multiple of as many as a
+/// packet has lanes, of which n count.
+template <class T>
+void sum_lanes(const T* packets, std::int64_t n, T* found) {
+  constexpr int W = kLanes<T>;
+  alignas(64) T turned[static_cast<std::size_t>(W * W)];
+  for (std::int64_t k = 0; k < n; k += W) {
     if constexpr (W > 1) {
-      transpose_square<T>(lanes + k * W, W, turned, W);
+      transpose_square<T>(packets + k * W, W, turned, W);
     } else {
-      turned[0] = lanes[k];
+      turned[0] = packets[k];
     }
     Packet<T> total = Packet<T>::load(turned);
     for (int i = 1; i < W; ++i) total = total + Packet<T>::load(turned + i * W);
-    put(found + k, total, std::min(W, N - k));
+    total.store(found + k);
   }
 }
 
-/// K packets, one for each tap of a row.
-template <class T, int K>
-[[gnu::always_inline]] inline void load_taps(const T* row, const std::int64_t* columns,
-                                             RawPacket<T> (&x)[static_cast<std::size_t>(K)]) {
+template <class T, int N>
+using Packets = RawPacket<T>[static_cast<std::size_t>(N)];
+
+/// One packet of columns of results: which lanes of it there are, and where and which lanes of it the K taps of a row
+/// read, S columns of the source apart.
+template <class T, int K, int S>
+struct PlaneColumns {
+  PlaneColumns() = default;
+  PlaneColumns(const PlaneSource<T>& source, std::int64_t begin, std::int64_t width)
+      : at(begin), lanes(0, width - begin) {
+    const std::int64_t n = S * (std::min<std::int64_t>(W, width - at) - 1) + 1;  // columns from the first to the last
+    for (int c = 0; c < K; ++c) {
+      from[c] = S * at + source.columns[c];
+      for (int s = 0; s < S; ++s) taps[c][s] = {-from[c] - s * W, std::min(n, source.width - from[c]) - s * W};
+    }
+  }
+  /// What tap c reads of a row.
+  [[gnu::always_inline]] RawPacket<T> load(const T* row, int c) const {
+    const RawPacket<T> x = taps[c][0].load(row + from[c]);
+    if constexpr (S == 1) {
+      return x;
+    } else {
+      return every_second<T>(x, taps[c][1].load(row + from[c] + W));
+    }
+  }
+
+  static constexpr std::int64_t W = kLanes<T>;
+  std::int64_t at = 0;
+  LanesWithin<T> lanes;
+  std::int64_t from[static_cast<std::size_t>(K)];
+  LanesWithin<T> taps[static_cast<std::size_t>(K)][static_cast<std::size_t>(S)];
+};
+
+/// What the taps of a row read at `row`; zeros where there is none.
+template <class T, int K, int S>
+[[gnu::always_inline]] inline void load_taps(const PlaneColumns<T, K, S>& columns, const T* row, bool exists,
+                                             Packets<T, K>& x) {
+  if (exists) {
 #pragma GCC unroll 8
-  for (int c = 0; c < K; ++c) x[c] = ei::ploadu<RawPacket<T>>(row + columns[c]);
+    for (int c = 0; c < K; ++c) x[c] = columns.load(row, c);
+  } else {
+#pragma GCC unroll 8
+    for (int c = 0; c < K; ++c) x[c] = ei::pset1<RawPacket<T>>(T(0));
+  }
 }
 
-/// At row s of the image, sums[r] is the result of row s - r, which has met its rows of taps up to r.
-template <class T, int K>
-void multiply_plane(const PlaneProduct<T>& p) {
-  constexpr std::int64_t W = kLanes<T>;
-  RawPacket<T> weights[static_cast<std::size_t>(K * K)];
+/// The K rows of a source that a row of results meets, in one packet of columns, going down by S rows: each is loaded
+/// once.
+template <class T, int K, int S>
+class RowWindow {
+ public:
+  [[gnu::always_inline]] RowWindow(const PlaneSource<T>& source, const PlaneColumns<T, K, S>& columns)
+      : source_(source), columns_(columns), row_(source.x - source.first * source.row) {
+#pragma GCC unroll 8
+    for (int r = S; r < K; ++r) load(x[r]);
+  }
+  [[gnu::always_inline]] void next() {
+#pragma GCC unroll 8
+    for (int r = 0; r < K - S; ++r)
+#pragma GCC unroll 8
+      for (int c = 0; c < K; ++c) x[r][c] = x[r + S][c];
+#pragma GCC unroll 8
+    for (int r = K - S; r < K; ++r) load(x[r]);
+  }
+  Packets<T, K> x[static_cast<std::size_t>(K)];
+
+ private:
+  [[gnu::always_inline]] void load(Packets<T, K>& to) {
+    load_taps<T, K, S>(columns_, row_, i_ >= source_.first && i_ < source_.last, to);
+    row_ += source_.row;
+    ++i_;
+  }
+  const PlaneSource<T> source_;
+  const PlaneColumns<T, K, S> columns_;
+  const T* row_;
+  std::int64_t i_ = 0;
+};
+/// Whether there are registers for a window beside as many weights or sums.
+template <int K>
+inline constexpr bool kHasWindow = kManyRegisters&& K == 3;
+
+/// Rows [j, j + RB) of the results of one packet of columns. With `inside` the source has all rows that they meet.
+template <class T, int K, int S, int RB, bool inside>
+[[gnu::always_inline]] inline void plane_rows(const PlaneSource<T>& source, const PlaneColumns<T, K, S>& columns,
+                                              const Packets<T, K * K>& weights, RawPacket<T> bias, std::int64_t j,
+                                              T* out, std::int64_t out_row) {
+  Packets<T, RB> sums;
+#pragma GCC unroll 8
+  for (int r = 0; r < RB; ++r) sums[r] = ei::pset1<RawPacket<T>>(T(0));
+  const T* row = source.x + (S * j - source.first) * source.row;
+#pragma GCC unroll 16
+  for (int i = 0; i < S * (RB - 1) + K; ++i, row += source.row) {
+    Packets<T, K> x;
+    load_taps<T, K, S>(columns, row, inside || (S * j + i >= source.first && S * j + i < source.last), x);
+#pragma GCC unroll 8
+    for (int r = 0; r < RB; ++r) {
+      if (i < S * r || i - S * r >= K) continue;
+#pragma GCC unroll 8
+      for (int c = 0; c < K; ++c) sums[r] = ei::pmadd(weights[(i - S * r) * K + c], x[c], sums[r]);
+    }
+  }
+  out += j * out_row + columns.at;
+#pragma GCC unroll 8
+  for (int r = 0; r < RB; ++r, out += out_row) columns.lanes.store(out, ei::padd(sums[r], bias));
+}
+
+template <class T, int K, int S>
+[[gnu::noinline]] void multiply_plane(const PlaneProduct<T>& p, const PlaneColumns<T, K, S>& columns,
+                                      std::int64_t plane) {
+  constexpr int kRows = 4;  // chains that run beside one another
+  PlaneSource<T> source = p.source;
+  source.x += plane * p.x_step;
+  Packets<T, K * K> weights;
 #pragma GCC unroll 32
-  for (int k = 0; k < K * K; ++k) weights[k] = ei::pset1<RawPacket<T>>(p.weights[k]);
-  for (std::int64_t at = 0; at < p.width; at += W) {
-    const std::int64_t n = std::min(W, p.width - at);
-    const T* row = p.image + at;
-    T* out = p.out + at;
-    RawPacket<T> sums[static_cast<std::size_t>(K)];
+  for (int k = 0; k < K * K; ++k) weights[k] = ei::pset1<RawPacket<T>>(p.weights[plane * K * K + k]);
+  const RawPacket<T> bias = ei::pset1<RawPacket<T>>(p.bias ? p.bias[plane] : T(-0.0));  // -0 changes no number
+  T* const out = p.out + plane * p.out_step;
+  const std::int64_t height = p.height, out_row = p.out_row;
+  if constexpr (kHasWindow<K>) {
+    RowWindow<T, K, S> window(source, columns);
+    T* to = out + columns.at;
+    for (std::int64_t i = 0; i < height; ++i, to += out_row) {
+      window.next();
+      RawPacket<T> sum = ei::pset1<RawPacket<T>>(T(0));
 #pragma GCC unroll 8
-    for (int r = 0; r < K; ++r) sums[r] = ei::pset1<RawPacket<T>>(T(0));
-    for (std::int64_t s = 0; s < p.height + K - 1; ++s, row += p.image_row) {
-      RawPacket<T> x[static_cast<std::size_t>(K)];
-      load_taps<T, K>(row, p.columns, x);
+      for (int r = 0; r < K; ++r)
 #pragma GCC unroll 8
-      for (int r = K - 1; r >= 0; --r) {
-        RawPacket<T> sum = r == 0 ? ei::pset1<RawPacket<T>>(T(0)) : sums[r - 1];
+        for (int c = 0; c < K; ++c) sum = ei::pmadd(weights[r * K + c], window.x[r][c], sum);
+      columns.lanes.store(to, ei::padd(sum, bias));
+    }
+    return;
+  }
+  std::int64_t j = 0;
+  for (; j + kRows <= height; j += kRows) {
+    if (S * j >= source.first && S * (j + kRows - 1) + K <= source.last) {
+      plane_rows<T, K, S, kRows, true>(source, columns, weights, bias, j, out, out_row);
+    } else {
+      plane_rows<T, K, S, kRows, false>(source, columns, weights, bias, j, out, out_row);
+    }
+  }
+  for (; j + 2 <= height; j += 2) plane_rows<T, K, S, 2, false>(source, columns, weights, bias, j, out, out_row);
+  if (j < height) plane_rows<T, K, S, 1, false>(source, columns, weights, bias, j, out, out_row);
+}
+
+template <class T, int K, int S>
+void multiply_planes(const PlaneProduct<T>& p) {
+  for (std::int64_t at = 0; at < p.width; at += kLanes<T>) {
+    const PlaneColumns<T, K, S> columns(p.source, at, p.width);
+    for (std::int64_t plane = 0; plane < p.planes; ++plane) multiply_plane<T, K, S>(p, columns, plane);
+  }
+}
+
+/// The rows [j, end) of g, `packets` packets each, of a plane whose rows of the source all exist with `inside`.
+template <class T, int K, int S, bool inside>
+[[gnu::always_inline]] inline void sum_rows(const PlaneSource<T>& source, const PlaneColumns<T, K, S>* columns,
+                                            std::int64_t packets, std::int64_t j, std::int64_t end, const T* g,
+                                            std::int64_t width, Packets<T, K * K>& sums) {
+  const T* row = source.x + (S * j - source.first) * source.row;
+  g += j * width;
+  for (; j < end; ++j, row += S * source.row, g += width)
+    for (std::int64_t at = 0; at < packets; ++at) {
+      const PlaneColumns<T, K, S>& these = columns[at];
+      const RawPacket<T> y = these.lanes.load(g + these.at);
+      const T* from = row;
 #pragma GCC unroll 8
-        for (int c = 0; c < K; ++c) sum = ei::pmadd(weights[r * K + c], x[c], sum);
-        sums[r] = sum;
+      for (int r = 0; r < K; ++r, from += source.row) {
+        Packets<T, K> x;
+        load_taps<T, K, S>(these, from, inside || (S * j + r >= source.first && S * j + r < source.last), x);
+#pragma GCC unroll 8
+        for (int c = 0; c < K; ++c) sums[r * K + c] = ei::pmadd(x[c], y, sums[r * K + c]);
       }
-      if (s < K - 1) continue;
-      Packet<T> y = sums[K - 1];
-      if (p.bias) y = y + Packet<T>(*p.bias);
-      put(out, y, n);
-      out += p.out_row;
+    }
+}
+
+/// All rows of g where they have NP packets, whose windows find room in registers.
+template <class T, int K, int S, int NP>
+[[gnu::always_inline]] inline void sum_narrow_rows(const PlaneSource<T>& source, const PlaneColumns<T, K, S>* columns,
+                                                   std::int64_t height, const T* g, std::int64_t width,
+                                                   Packets<T, K * K>& sums) {
+  const auto add = [&](RowWindow<T, K, S> & window, const T* from, const PlaneColumns<T, K, S>& these)
+      __attribute__((always_inline)) {
+    window.next();
+    const RawPacket<T> y = these.lanes.load(from + these.at);
+#pragma GCC unroll 8
+    for (int r = 0; r < K; ++r)
+#pragma GCC unroll 8
+      for (int c = 0; c < K; ++c) sums[r * K + c] = ei::pmadd(window.x[r][c], y, sums[r * K + c]);
+  };
+  RowWindow<T, K, S> first(source, columns[0]);
+  if constexpr (NP == 1) {
+    for (std::int64_t j = 0; j < height; ++j, g += width) add(first, g, columns[0]);
+  } else {
+    RowWindow<T, K, S> second(source, columns[1]);
+    for (std::int64_t j = 0; j < height; ++j, g += width) {
+      add(first, g, columns[0]);
+      add(second, g, columns[1]);
     }
   }
 }
 
-template <class T, int K>
-using PlaneSums = RawPacket<T>[static_cast<std::size_t>(K * K)];
-
-/// Rows [first, last) of the image; with `inner` all rows of taps meet each of them.
-template <class T, int K, bool inner>
-[[gnu::noinline]] void sum_rows(const PlaneDots<T>& p, std::int64_t first, std::int64_t last, PlaneSums<T, K>& sums) {
-  constexpr std::int64_t W = kLanes<T>;
-  const std::int64_t width = p.width, height = p.height, whole = width / W * W;
-  const Mask<T> tail = first_lanes<T>(width - whole);
-  std::int64_t columns[static_cast<std::size_t>(K)];
-  std::copy_n(p.columns, K, columns);
-  PlaneSums<T, K> acc;
+template <class T, int K, int S>
+[[gnu::noinline]] void sum_plane(const PlaneDots<T>& p, const PlaneColumns<T, K, S>* columns, std::int64_t packets,
+                                 std::int64_t plane, T* sums) {
+  PlaneSource<T> source = p.source;
+  source.x += plane * p.x_step;
+  const T* const g = p.g + plane * p.g_step;
+  const std::int64_t height = p.height, width = p.width;
+  // Rows of g whose taps all meet rows of the source: S * j >= first, S * j + K <= last.
+  const std::int64_t first = std::clamp<std::int64_t>((source.first + S - 1) / S, 0, height);
+  const std::int64_t last =
+      source.last < K ? first : std::clamp<std::int64_t>((source.last - K) / S + 1, first, height);
+  Packets<T, K * K> acc;
 #pragma GCC unroll 32
-  for (int k = 0; k < K * K; ++k) acc[k] = sums[k];
-  const T* row = p.image + first * p.image_row;
-  const T* g = p.g + first * width;
-  for (std::int64_t s = first; s < last; ++s, row += p.image_row, g += width)
-    for (std::int64_t at = 0; at < width; at += W) {
-      RawPacket<T> x[static_cast<std::size_t>(K)];
-      load_taps<T, K>(row + at, columns, x);
-      if (at == whole) {
-#pragma GCC unroll 8
-        for (int c = 0; c < K; ++c) x[c] = or_zero(tail, Packet<T>(x[c])).raw;
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < K; ++r) {
-        if (!inner && (s < r || s - r >= height)) continue;
-        RawPacket<T> y = ei::ploadu<RawPacket<T>>(g + at - r * width);
-        if (at == whole) y = or_zero(tail, Packet<T>(y)).raw;
-#pragma GCC unroll 8
-        for (int c = 0; c < K; ++c) acc[r * K + c] = ei::pmadd(x[c], y, acc[r * K + c]);
-      }
-    }
+  for (int k = 0; k < K * K; ++k) acc[k] = ei::pset1<RawPacket<T>>(T(0));
+  if (kHasWindow<K> && packets == 1) {
+    sum_narrow_rows<T, K, S, 1>(source, columns, height, g, width, acc);
+  } else if (kHasWindow<K> && packets == 2) {
+    sum_narrow_rows<T, K, S, 2>(source, columns, height, g, width, acc);
+  } else {
+    sum_rows<T, K, S, false>(source, columns, packets, 0, first, g, width, acc);
+    sum_rows<T, K, S, true>(source, columns, packets, first, last, g, width, acc);
+    sum_rows<T, K, S, false>(source, columns, packets, last, height, g, width, acc);
+  }
 #pragma GCC unroll 32
-  for (int k = 0; k < K * K; ++k) sums[k] = acc[k];
+  for (int k = 0; k < K * K; ++k) ei::pstoreu(sums + k * kLanes<T>, ei::padd(ei::pset1<RawPacket<T>>(T(0)), acc[k]));
 }
 
-template <class T, int K>
-void sum_plane(const PlaneDots<T>& p) {
-  PlaneSums<T, K> sums;
-#pragma GCC unroll 32
-  for (int k = 0; k < K * K; ++k) sums[k] = ei::pset1<RawPacket<T>>(T(0));
-  const std::int64_t rows = p.height + K - 1, first = std::min<std::int64_t>(K - 1, rows);
-  const std::int64_t last = std::max(first, p.height);
-  sum_rows<T, K, false>(p, 0, first, sums);
-  if (first < p.height) sum_rows<T, K, true>(p, first, p.height, sums);
-  sum_rows<T, K, false>(p, last, rows, sums);
-#pragma GCC unroll 32
-  for (int k = 0; k < K * K; ++k) sums[k] = ei::padd(ei::pset1<RawPacket<T>>(T(0)), sums[k]);
-  T found[static_cast<std::size_t>(K * K)];
-  sum_lanes<T, K * K>(sums, found);
-  for (int k = 0; k < K * K; ++k) p.totals[k] = p.totals[k] + found[k];
+template <class T, int K, int S>
+void sum_planes(const PlaneDots<T>& p) {
+  constexpr int W = kLanes<T>, kSums = K * K;
+  PlaneColumns<T, K, S> columns[kMostPlanePackets];
+  std::int64_t packets = 0;
+  for (std::int64_t at = 0; at < p.width; at += W) columns[packets++] = {p.source, at, p.width};
+  // The lanes of as many planes at a time as make whole squares to transpose.
+  alignas(64) T sums[static_cast<std::size_t>(W * kSums * W)], found[static_cast<std::size_t>(W * kSums)];
+  for (std::int64_t plane = 0; plane < p.planes; plane += W) {
+    const std::int64_t n = std::min<std::int64_t>(W, p.planes - plane);
+    for (std::int64_t i = 0; i < n; ++i) sum_plane<T, K, S>(p, columns, packets, plane + i, sums + i * kSums * W);
+    const std::int64_t whole = (n * kSums + W - 1) / W * W;
+    std::fill(sums + n * kSums * W, sums + whole * W, T(0));
+    sum_lanes(sums, n * kSums, found);
+    T* const totals = p.totals + plane * kSums;
+    for (std::int64_t k = 0; k < n * kSums; ++k) totals[k] = totals[k] + found[k];
+  }
 }
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -135,28 +135,98 @@ BOOST_AUTO_TEST_CASE(a_channel_alone_has_the_bits_that_it_has_among_others) {
 /// Depthwise planes have kernels of their own; two planes in depth, one of which is zero, have not.
 BOOST_AUTO_TEST_CASE(a_plane_has_the_bits_that_it_has_in_a_volume) {
   const struct {
-    std::int64_t size, height, width, padding, dilation;
-  } cases[] = {{3, 14, 14, 1, 1},  {3, 5, 33, 0, 1},   {3, 3, 3, 0, 1},  {3, 1, 7, 1, 1},  {3, 40, 16, 2, 1},
-               {5, 9, 20, 2, 1},   {5, 5, 64, 0, 1},   {5, 2, 9, 2, 1},  {3, 9, 21, 2, 2}, {3, 2, 1, 1, 1},
-               {3, 140, 18, 1, 1}, {3, 300, 40, 1, 1}, {5, 12, 31, 4, 1}};
-  for (const auto& c : cases) {
-    const std::int64_t channels = 3, images = 2;
-    const Tensor x = some({images, channels, c.height, c.width}, 1), w = some({channels, 1, c.size, c.size}, 2);
-    ConvolutionOptions o{.padding = {c.padding}, .dilation = {1, c.dilation}, .groups = channels};
-    const Gradients plane = gradients(x, w, o);
-    const auto deep = [](const Tensor& t) { return concat({unsqueeze(t, 2), zeros(unsqueeze(t, 2).shape())}, 2); };
-    o.padding = {0, c.padding, c.padding};
-    o.dilation = {1, 1, c.dilation};
-    Tape tape;
-    const Tensor a = tape.watch(deep(x)), b = tape.watch(unsqueeze(w, 2));
-    const Tensor y = conv3d(a, b, {}, o);
-    const Tensors g = tape.grad(y, {a, b}, {}, deep(some(plane.y.shape(), 9)));
-    BOOST_TEST_CONTEXT(c.size << " x " << c.size << " on " << c.height << " x " << c.width) {
-      BOOST_TEST(same_bits(plane.y, select(y, 2, 0)));
-      BOOST_TEST(same_bits(plane.gx, select(g[0], 2, 0)));
-      BOOST_TEST(same_bits(plane.gw, squeeze(g[1], 2)));
+    std::int64_t size, height, width, padding, dilation, stride;
+  } cases[] = {{3, 14, 14, 1, 1, 1},  {3, 5, 33, 0, 1, 1},  {3, 3, 3, 0, 1, 1},    {3, 1, 7, 1, 1, 1},
+               {3, 40, 16, 2, 1, 1},  {5, 9, 20, 2, 1, 1},  {5, 5, 64, 0, 1, 1},   {5, 2, 9, 2, 1, 1},
+               {3, 9, 21, 2, 2, 1},   {3, 2, 1, 1, 1, 1},   {3, 140, 18, 1, 1, 1}, {3, 300, 40, 1, 1, 1},
+               {5, 12, 31, 4, 1, 1},  {3, 7, 300, 1, 1, 1}, {3, 6, 17, 1, 3, 1},   {3, 28, 28, 1, 1, 2},
+               {3, 9, 33, 0, 1, 2},   {3, 2, 1, 1, 1, 2},   {3, 31, 64, 2, 1, 2},  {3, 10, 15, 1, 1, 2},
+               {5, 13, 20, 2, 1, 2},  {5, 3, 70, 3, 1, 2},  {3, 12, 19, 1, 2, 2},  {5, 40, 35, 0, 1, 2},
+               {3, 15, 131, 1, 1, 2}, {3, 4, 600, 1, 1, 2}, {3, 9, 9, 1, 1, 3}};
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const auto& c : cases) {
+      const std::int64_t channels = 3, images = 2;
+      const Tensor x = some({images, channels, c.height, c.width}, 1, dtype);
+      const Tensor w = some({channels, 1, c.size, c.size}, 2, dtype), bias = some({channels}, 3, dtype);
+      ConvolutionOptions o{
+          .stride = {c.stride}, .padding = {c.padding}, .dilation = {1, c.dilation}, .groups = channels};
+      const Gradients plane = gradients(x, w, o);
+      BOOST_TEST_CONTEXT(c.size << " x " << c.size << " / " << c.stride << " on " << c.height << " x " << c.width) {
+        BOOST_TEST(same_bits(conv2d(x, w, bias, o), plane.y + reshape(bias, {channels, 1, 1})));
+        const auto deep = [](const Tensor& t) {
+          return concat({unsqueeze(t, 2), zeros(unsqueeze(t, 2).shape(), t.dtype())}, 2);
+        };
+        o.stride = {1, c.stride, c.stride};
+        o.padding = {0, c.padding, c.padding};
+        o.dilation = {1, 1, c.dilation};
+        Tape tape;
+        const Tensor a = tape.watch(deep(x)), b = tape.watch(unsqueeze(w, 2));
+        const Tensor y = conv3d(a, b, {}, o);
+        const Tensors g = tape.grad(y, {a, b}, {}, deep(cast(some(plane.y.shape(), 9), dtype)));
+        BOOST_TEST(same_bits(plane.y, select(y, 2, 0)));
+        BOOST_TEST(same_bits(plane.gx, select(g[0], 2, 0)));
+        BOOST_TEST(same_bits(plane.gw, squeeze(g[1], 2)));
+        const TransposedOptions back{
+            .stride = {c.stride}, .padding = {std::min<std::int64_t>(c.padding, 1)}, .groups = channels};
+        const TransposedOptions deep_back{
+            .stride = {1, c.stride, c.stride}, .padding = {0, back.padding[0], back.padding[0]}, .groups = channels};
+        if (c.height > 2 && c.width > 2)
+          BOOST_TEST(same_bits(conv_transpose2d(x, w, bias, back),
+                               select(conv_transpose3d(deep(x), unsqueeze(w, 2), bias, deep_back), 2, 0)));
+      }
     }
-  }
+}
+
+/// Where images are small, lanes lie along channels; those of one channel lie along positions.
+BOOST_AUTO_TEST_CASE(channels_of_small_images_have_the_bits_that_they_have_alone) {
+  const struct {
+    Shape x;
+    std::int64_t channels, groups;
+    ConvolutionOptions options;
+  } cases[] = {{{8, 64, 7, 7}, 64, 1, {.padding = {1}}},
+               {{6, 10, 5, 6}, 33, 1, {.padding = {1}}},
+               {{16, 6, 14, 14}, 80, 1, {}},
+               {{9, 64, 9, 9}, 48, 2, {.stride = {2}, .padding = {1}, .groups = 2}},
+               {{40, 17, 3, 5}, 16, 1, {.padding = {2, 1}, .dilation = {1, 2}}}};
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const auto& c : cases) {
+      const std::int64_t inner = c.x[1] / c.groups, outer = c.channels / c.groups;
+      const Tensor x = some(c.x, 1, dtype), w = some({c.channels, inner, 3, 3}, 2, dtype);
+      const Tensor bias = some({c.channels}, 3, dtype);
+      const Tensor y = conv2d(x, w, bias, c.options);
+      const Tensor gx = gradients(x, w, c.options).gx, g = cast(some(y.shape(), 9), dtype);
+      ConvolutionOptions alone = c.options;
+      alone.groups = 1;
+      Tensors channels, sources;
+      for (std::int64_t i = 0; i < c.channels; ++i) {
+        const Tensor group = slice(x, 1, i / outer * inner, (i / outer + 1) * inner);
+        channels.push_back(conv2d(group, slice(w, 0, i, i + 1), slice(bias, 0, i, i + 1), alone));
+      }
+      for (std::int64_t i = 0; i < c.x[1]; ++i) {
+        const std::int64_t first = i / inner * outer;
+        Tape tape;
+        const Tensor a = tape.watch(slice(x, 1, i, i + 1));
+        const Tensor b = slice(slice(w, 0, first, first + outer), 1, i % inner, i % inner + 1);
+        sources.push_back(tape.grad(conv2d(a, b, {}, alone), {a}, {}, slice(g, 1, first, first + outer))[0]);
+      }
+      BOOST_TEST_CONTEXT(c.x.str() << " to " << c.channels << " channels") {
+        BOOST_TEST(same_bits(y, concat(channels, 1)));
+        BOOST_TEST(same_bits(gx, concat(sources, 1)));
+      }
+    }
+}
+
+/// A pass that reads one of two phases only has not all taps.
+BOOST_AUTO_TEST_CASE(a_phase_alone_meets_its_taps_only) {
+  const Tensor x = some({8, 20, 1, 7}, 1), w = some({20, 32, 3, 3}, 2);
+  const TransposedOptions o{.stride = {2, 1}, .padding = {1, 1}};
+  BOOST_TEST(same_bits(conv_transpose2d(x, w, {}, o), [&] {
+    Tensors rows;
+    for (std::int64_t n = 0; n < 8; ++n) rows.push_back(conv_transpose2d(slice(x, 0, n, n + 1), w, {}, o));
+    return concat(rows, 0);
+  }()));
+  BOOST_TEST(amax(abs(conv_transpose2d(x, w, {}, o) - conv_transpose2d(x, slice(w, 2, 1, 2), {}, {.padding = {0, 1}})))
+                 .item<float>() == 0);
 }
 
 /// Depthwise lines have a kernel of their own; two of them in a plane have not.
@@ -225,7 +295,9 @@ BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_threads) {
     ConvolutionOptions options;
   } cases[] = {{{1, 24, 40, 40}, {40, 24, 3, 3}, {.padding = {1}}},
                {{3, 32, 30, 30}, {32, 8, 3, 3}, {.stride = {2}, .padding = {1}, .groups = 4}},
-               {{2, 96, 64, 64}, {96, 1, 3, 3}, {.padding = {1}, .groups = 96}}};
+               {{2, 96, 64, 64}, {96, 1, 3, 3}, {.padding = {1}, .groups = 96}},
+               {{2, 96, 64, 64}, {96, 1, 3, 3}, {.stride = {2}, .padding = {1}, .groups = 96}},
+               {{2, 64, 14, 14}, {80, 64, 3, 3}, {.padding = {1}}}};
   for (const auto& c : cases) {
     const Tensor x = some(c.x, 1), w = some(c.w, 2);
     const Gradients one = gradients(x, w, c.options);

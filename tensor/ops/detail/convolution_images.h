@@ -19,6 +19,9 @@ const ConvolutionKernelsOf<float>& convolution_kernels_for();
 template <>
 const ConvolutionKernelsOf<double>& convolution_kernels_for();
 
+/// Of operands that are read where they stand.
+inline const ImagePlan as_it_stands;
+
 /// Elements that kernels may read past the end of what counts.
 template <class T>
 constexpr std::int64_t kBeyond = 64 / static_cast<std::int64_t>(sizeof(T));
@@ -33,6 +36,12 @@ inline Extents extents_of(const Tensor& large, const Tensor& small, std::int64_t
 
 /// One channel on both sides of a group.
 inline bool is_depthwise(const Extents& e) { return e.inner == 1 && e.outer == 1; }
+
+/// The operand `x` of one channel as a pass through planes reads it.
+template <class T>
+PlaneSource<T> source_of(const PlanePass& plane, const T* x) {
+  return {x + plane.start, plane.stride, plane.row, plane.first, plane.last, plane.width, plane.columns};
+}
 
 /// f(share) for so many shares, on all threads where there is work for them.
 template <class F>

@@ -219,18 +219,26 @@ ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes) {
   return plan;
 }
 
-PlanePass plane_of(const WindowGeometry& g, const ConvolutionPlan& plan) {
+PlanePass plane_of(const WindowGeometry& g, bool transposed) {
   const WindowAxis &d = g.axis[0], &h = g.axis[1], &w = g.axis[2];
   PlanePass p;
-  // With strides the taps read several images: rows of taps share no row of one.
-  if (d.large * d.small * d.kernel != 1 || h.stride != 1 || w.stride != 1 || h.dilation != 1 || h.small == 0 ||
-      !is_plane_kernel(h.kernel, w.kernel))
+  if (d.large * d.small * d.kernel != 1 || h.stride != w.stride || h.stride > 2 || h.dilation != 1 ||
+      h.large * h.small * w.large * w.small == 0 || !is_plane_kernel(h.kernel, w.kernel))
     return p;
-  const std::vector<std::int64_t>& offsets = plan.passes[0].offsets;
+  p.spread = transposed && w.stride == 2;
+  if (p.spread && w.dilation != 1) return p;
   p.taps = w.kernel;
-  p.first = offsets[0];
-  p.image_row = offsets[static_cast<std::size_t>(p.taps)] - offsets[0];
-  for (std::int64_t c = 0; c < p.taps; ++c) p.columns[c] = offsets[static_cast<std::size_t>(c)] - offsets[0];
+  p.stride = w.stride;
+  p.rows_before = h.before;
+  p.columns_before = w.before;
+  p.width = transposed ? w.small : w.large;
+  const std::int64_t rows = transposed ? h.small : h.large;
+  p.row = transposed ? -p.width : p.width;
+  p.start = transposed ? (rows - 1) * p.width : 0;
+  p.last = h.before + h.large;
+  p.first = p.last - rows;
+  for (std::int64_t c = 0; c < p.taps; ++c)
+    p.columns[c] = transposed ? w.before - c * w.dilation : c * w.dilation - w.before;
   return p;
 }
 

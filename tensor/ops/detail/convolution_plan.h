@@ -49,14 +49,16 @@ ConvolutionPlan plan_convolution(const WindowGeometry& g, std::int64_t lanes);
 /// From the small side to the large one, the adjoint: one pass for each phase of the strides.
 ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes);
 
-/// How a pass with one channel on both sides of a group goes through planes.
+/// How one channel on both sides of a group goes through planes, as PlaneSource.
 struct PlanePass {
   std::int64_t taps = 0;  ///< rows and columns of them; 0: it does not
-  std::int64_t first = 0, image_row = 0;
+  std::int64_t stride = 1, start = 0, row = 0, first = 0, last = 0, width = 0;
   std::int64_t columns[5] = {};
+  bool spread = false;  ///< as PlaneSpread, which needs these only
+  std::int64_t rows_before = 0, columns_before = 0;
 };
-/// Of the only pass of a plan.
-PlanePass plane_of(const WindowGeometry& g, const ConvolutionPlan& plan);
+/// Results of the small side, or with `transposed` of the large one, whose rows then go from the last to the first.
+PlanePass plane_of(const WindowGeometry& g, bool transposed);
 
 /// How a pass with one channel on both sides of a group goes along lines.
 struct LinePass {

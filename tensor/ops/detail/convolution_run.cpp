@@ -29,11 +29,55 @@ struct WeightedPass {
   const T* weights;
 };
 
-const ImagePlan as_it_stands;
 /// Elements from which on a line is cheaper where it stands than placed in an image.
 template <class T>
 std::int64_t shortest_line() {
   return 4 * convolution_kernels_for<T>().lanes;
+}
+
+/// Lanes along the channels of the results instead of their positions.
+template <class T>
+struct ChannelLanes {
+  std::int64_t columns = 0;          ///< channels of a group in whole packets; 0: lanes along positions
+  std::vector<std::int64_t> places;  ///< of the positions in an image
+  const T* weights = nullptr;        ///< [groups, terms, columns]
+  const T* bias = nullptr;           ///< [groups, columns], or null
+};
+
+/// The columns of ChannelLanes where they do less work: lanes are multiplied for nothing in the last packet of channels
+/// there, in the packets between the rows of small images here; and the weights are transposed first. The plan must
+/// have all taps in one pass.
+template <class T>
+std::int64_t channel_columns(const ConvolutionPlan& plan, const WindowGeometry& g, std::int64_t N,
+                             std::int64_t channels, std::int64_t terms, std::int64_t positions) {
+  if (plan.passes.size() != 1) return 0;
+  const ConvolutionPass& pass = plan.passes[0];
+  if (pass.step != 1 || static_cast<std::int64_t>(pass.taps.size()) != g.taps()) return 0;
+  if (terms * positions == 0) return 0;
+  const std::int64_t lanes = convolution_kernels_for<T>().lanes, columns = (channels + lanes - 1) / lanes * lanes;
+  const std::int64_t along_positions = static_cast<std::int64_t>(pass.packets.size()) * lanes * channels;
+  return 16 * N * positions * columns + 256 * columns < 15 * N * along_positions ? columns : 0;
+}
+
+/// Of a plan that takes them, in `memory` for groups * (terms + 1) * columns elements. The weights of a group are
+/// `blocks` matrices [channels, terms / blocks], one after the other.
+template <class T>
+ChannelLanes<T> channel_lanes(const ConvolutionPass& pass, std::int64_t columns, std::int64_t groups,
+                              std::int64_t channels, std::int64_t terms, std::int64_t blocks, std::int64_t positions,
+                              const T* weights, const T* bias, T* memory) {
+  ChannelLanes<T> c{columns, std::vector<std::int64_t>(static_cast<std::size_t>(positions)), memory, nullptr};
+  std::int64_t* const places = c.places.data();
+  for (const PacketPlace& packet : pass.packets)
+    for (const PacketSegment* s = pass.segments.data() + packet.first; s != pass.segments.data() + packet.last; ++s)
+      for (std::int32_t lane = s->begin; lane < s->end; ++lane) places[s->to + lane - s->begin] = packet.from + lane;
+  const std::int64_t block = terms / blocks;
+  for (std::int64_t i = 0; i < groups * blocks; ++i, weights += channels * block, memory += block * columns)
+    convolution_kernels_for<T>().transpose(weights, block, channels, block, memory, columns);
+  if (!bias) return c;
+  c.bias = memory;
+  for (std::int64_t group = 0; group < groups; ++group, bias += channels, memory += columns)
+    std::fill(std::copy_n(bias, channels, memory), memory + columns, T(0));
+  return c;
 }
 
 /// All passes of all groups of all images: `from` and `to` hold so many channels in a group, of so many elements.
@@ -48,15 +92,19 @@ struct Products {
   T* to;
   std::int64_t to_channels, to_elements;
   PlanePass plane;
+  const T* plane_weights;  ///< [groups, taps]
   LinePass line;
   std::int64_t height, width;  ///< of the results
+  ChannelLanes<T> channels;
 
   void run(std::int64_t multiply_adds) const {
-    const std::int64_t parts = parts_of(N * groups, to_channels / 8, multiply_adds);
+    const std::int64_t most = channels.columns != 0 ? packets_of_channels() : to_channels / 8;
+    const std::int64_t parts = plane.taps != 0 ? 1 : parts_of(N * groups, most, multiply_adds);
     const std::int64_t all = N * groups * parts;
     const bool alone = thread_count() == 1 || multiply_adds < kWorthSharing;
     const std::int64_t shares = alone ? 1 : std::min<std::int64_t>(all, 4 * thread_count());
     share(shares, multiply_adds, [&](std::int64_t i) {
+      if (plane.taps != 0) return planes(all * i / shares, all * (i + 1) / shares);
       const Images<T> images(line.taps != 0 ? as_it_stands : plan.image, from_channels, from_elements,
                              parts == 1 ? Images<T>::kMostSlots : 1);
       images.each(
@@ -71,7 +119,7 @@ struct Products {
   void part(std::int64_t image_and_group, std::int64_t part, std::int64_t parts, const T* image) const {
     const std::int64_t group = image_and_group % groups;
     if (line.taps != 0) return whole_line(image_and_group, group, image);
-    if (plane.taps != 0) return whole_plane(image_and_group, group, image);
+    if (channels.columns != 0) return by_channels(image_and_group, part, parts, image);
     const std::int64_t first = to_channels * part / parts, last = to_channels * (part + 1) / parts;
     for (const WeightedPass<T>& w : passes) {
       const auto terms = static_cast<std::int64_t>(w.offsets.size());
@@ -91,6 +139,29 @@ struct Products {
     }
   }
 
+  std::int64_t packets_of_channels() const { return channels.columns / convolution_kernels_for<T>().lanes; }
+
+  void by_channels(std::int64_t image_and_group, std::int64_t part, std::int64_t parts, const T* image) const {
+    const std::int64_t lanes = convolution_kernels_for<T>().lanes, group = image_and_group % groups;
+    const std::int64_t first = packets_of_channels() * part / parts * lanes;
+    const std::int64_t last = packets_of_channels() * (part + 1) / parts * lanes;
+    const auto terms = static_cast<std::int64_t>(passes[0].offsets.size());
+    T* const turned = kernel_memory().rows.get<T>(static_cast<std::size_t>(to_elements * (last - first)));
+    convolution_kernels_for<T>().channels(
+        {.terms = terms,
+         .offsets = passes[0].offsets.data(),
+         .image = image,
+         .positions = to_elements,
+         .places = channels.places.data(),
+         .weights = channels.weights + group * terms * channels.columns + first,
+         .weights_row = channels.columns,
+         .columns = last - first,
+         .bias = channels.bias ? channels.bias + group * channels.columns + first : nullptr,
+         .out = turned});
+    convolution_kernels_for<T>().transpose(turned, last - first, to_elements, std::min(to_channels, last) - first,
+                                           to + (image_and_group * to_channels + first) * to_elements, to_elements);
+  }
+
   void whole_line(std::int64_t at, std::int64_t group, const T* x) const {
     convolution_kernels_for<T>().line({.taps = line.taps,
                                        .weights = passes[0].weights + group * line.taps,
@@ -102,18 +173,42 @@ struct Products {
                                        .out = to + at * to_elements});
   }
 
-  /// Rows of results in the order in which the rows of taps meet the rows of the image.
-  void whole_plane(std::int64_t at, std::int64_t group, const T* image) const {
-    const std::int64_t start = plane.image_row > 0 ? 0 : height - 1, step = plane.image_row > 0 ? 1 : -1;
-    convolution_kernels_for<T>().plane(plane.taps, {.weights = passes[0].weights + group * plane.taps * plane.taps,
-                                                    .image = image + plane.first + start * step * plane.image_row,
-                                                    .image_row = plane.image_row,
-                                                    .columns = plane.columns,
-                                                    .height = height,
-                                                    .width = width,
-                                                    .bias = bias ? bias + group : nullptr,
-                                                    .out = to + at * to_elements + start * width,
-                                                    .out_row = step * width});
+  /// Images and groups [at, end), as many at a time as share an image.
+  void planes(std::int64_t at, std::int64_t end) const {
+    const bool reversed = plane.row < 0;
+    while (at < end) {
+      const std::int64_t group = at % groups, n = std::min(end - at, groups - group);
+      const T* const weights = plane_weights + group * plane.taps * plane.taps;
+      if (plane.spread) {
+        convolution_kernels_for<T>().spread(plane.taps, {.planes = n,
+                                                         .weights = weights,
+                                                         .y = from + at * from_elements,
+                                                         .y_step = from_elements,
+                                                         .y_height = from_elements / plane.width,
+                                                         .y_width = plane.width,
+                                                         .rows_before = plane.rows_before,
+                                                         .columns_before = plane.columns_before,
+                                                         .height = height,
+                                                         .width = width,
+                                                         .bias = bias ? bias + group : nullptr,
+                                                         .out = to + at * to_elements,
+                                                         .out_step = to_elements});
+        at += n;
+        continue;
+      }
+      convolution_kernels_for<T>().planes(plane.taps,
+                                          {.planes = n,
+                                           .weights = weights,
+                                           .source = source_of(plane, from + at * from_elements),
+                                           .x_step = from_elements,
+                                           .height = height,
+                                           .width = width,
+                                           .bias = bias ? bias + group : nullptr,
+                                           .out = to + at * to_elements + (reversed ? (height - 1) * width : 0),
+                                           .out_step = to_elements,
+                                           .out_row = reversed ? -width : width});
+      at += n;
+    }
   }
 };
 
@@ -134,11 +229,18 @@ void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, c
                        .to = Writer::data<T>(y),
                        .to_channels = e.outer,
                        .to_elements = g.small(),
-                       .plane = is_depthwise(e) ? plane_of(g, plan) : PlanePass{},
+                       .plane = is_depthwise(e) ? plane_of(g, false) : PlanePass{},
+                       .plane_weights = w.data<T>(),
                        .line = is_depthwise(e) ? line_of(g, false, shortest_line<T>()) : LinePass{},
                        .height = g.axis[1].small,
-                       .width = g.axis[2].small};
+                       .width = g.axis[2].small,
+                       .channels = {}};
   products.passes.push_back({&pass, term_offsets(pass, e.inner, plan.image.channel), w.data<T>()});
+  const std::int64_t terms = e.inner * g.taps();
+  if (const std::int64_t columns = channel_columns<T>(plan, g, e.N, e.outer, terms, g.small()))
+    products.channels =
+        channel_lanes(pass, columns, groups, e.outer, terms, 1, g.small(), w.data<T>(), products.bias,
+                      kernel_memory().tiles.get<T>(static_cast<std::size_t>(groups * (terms + 1) * columns)));
   products.run(y.numel() * e.inner * g.taps());
 }
 
@@ -169,14 +271,23 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
                        .to = Writer::data<T>(x),
                        .to_channels = e.inner,
                        .to_elements = g.large(),
-                       .plane = is_depthwise(e) ? plane_of(g, plan) : PlanePass{},
+                       .plane = is_depthwise(e) ? plane_of(g, true) : PlanePass{},
+                       .plane_weights = w.data<T>(),
                        .line = is_depthwise(e) ? line_of(g, true, shortest_line<T>()) : LinePass{},
                        .height = g.axis[1].large,
-                       .width = g.axis[2].large};
+                       .width = g.axis[2].large,
+                       .channels = {}};
+  const std::int64_t terms = e.outer * g.taps(), columns = channel_columns<T>(plan, g, e.N, e.inner, terms, g.large());
   // In memory that the shares do not ask for.
-  T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(w.numel()));
+  const std::int64_t room = columns != 0 ? groups * (terms + 1) * columns : w.numel();
+  T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(room));
   for (const ConvolutionPass& pass : plan.passes) {
     products.passes.push_back({&pass, term_offsets(pass, e.outer, plan.image.channel), to});
+    if (columns != 0) {  // the only pass, which has all taps
+      products.channels =
+          channel_lanes(pass, columns, groups, e.inner, terms, e.outer, g.large(), w.data<T>(), products.bias, to);
+      break;
+    }
     weights_of_pass(w.data<T>(), e, g.taps(), pass.taps, to);
     to += groups * e.inner * e.outer * static_cast<std::int64_t>(pass.taps.size());
   }

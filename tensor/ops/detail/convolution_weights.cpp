@@ -19,8 +19,9 @@ class WeightGradient {
         multiply_adds_(y.numel() * e_.inner * g.taps()),
         by_positions_(2 * e_.outer < convolution_kernels_for<T>().lanes) {
     const std::int64_t lanes = convolution_kernels_for<T>().lanes;
-    if (by_positions_ && is_depthwise(e_) && g.axis[1].small * ((g.axis[2].small + lanes - 1) / lanes) <= kBlockK)
-      plane_ = plane_of(g, plan_);
+    const std::int64_t packets = (g.axis[2].small + lanes - 1) / lanes;
+    if (by_positions_ && is_depthwise(e_) && g.axis[1].small * packets <= kBlockK && packets <= kMostPlanePackets)
+      plane_ = plane_of(g, false);
     if (by_positions_) {
       const std::int64_t rows = g.axis[0].small * g.axis[1].small;
       for (std::int64_t r = 0; r < rows; ++r)
@@ -49,22 +50,27 @@ class WeightGradient {
   void depthwise(std::int64_t first, std::int64_t last) const {
     const std::int64_t taps = g_.taps();
     std::fill(w_ + first * taps, w_ + last * taps, T(0));
+    if (plane_.taps != 0) return planes(first, last);
     const Images<T> images(plan_.image, 1, g_.large(), Images<T>::kMostSlots);
     for (std::int64_t n = 0; n < e_.N; ++n)
       images.each(
           first, last, [&](std::int64_t group) { return x_ + (n * e_.groups + group) * g_.large(); },
           [&](std::int64_t group, const T* image) {
-            const T* const y = y_ + (n * e_.groups + group) * g_.small();
-            T* const totals = w_ + group * taps;
-            if (plane_.taps == 0) return dots(image, plan_.passes[0].offsets, y, totals);
-            convolution_kernels_for<T>().plane_dots(plane_.taps, {.image = image,
-                                                                  .image_row = plane_.image_row,
-                                                                  .columns = plane_.columns,
-                                                                  .height = g_.axis[1].small,
-                                                                  .width = g_.axis[2].small,
-                                                                  .g = y,
-                                                                  .totals = totals});
+            dots(image, plan_.passes[0].offsets, y_ + (n * e_.groups + group) * g_.small(), w_ + group * taps);
           });
+  }
+
+  void planes(std::int64_t first, std::int64_t last) const {
+    for (std::int64_t n = 0; n < e_.N; ++n)
+      convolution_kernels_for<T>().plane_dots(plane_.taps,
+                                              {.planes = last - first,
+                                               .source = source_of(plane_, x_ + (n * e_.groups + first) * g_.large()),
+                                               .x_step = g_.large(),
+                                               .height = g_.axis[1].small,
+                                               .width = g_.axis[2].small,
+                                               .g = y_ + (n * e_.groups + first) * g_.small(),
+                                               .g_step = g_.small(),
+                                               .totals = w_ + first * g_.taps()});
   }
 
   /// One image, lanes along positions.

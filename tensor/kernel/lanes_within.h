@@ -1,0 +1,161 @@
+#pragma once
+/// Packets of which only some lanes may be read, and packets of every second element.
+#include <algorithm>
+#include <cstdint>
+
+#include "ferrite/tensor/kernel/packet.h"
+
+namespace ferrite::detail::FERRITE_LEVEL {
+
+/// The lanes [begin, end) of packets: loads read nothing else and give zeros in the others, stores write nothing else.
+template <class T>
+class LanesWithin {
+ public:
+  LanesWithin() : LanesWithin(0, 0) {}
+  LanesWithin(std::int64_t begin, std::int64_t end) {
+    begin = std::clamp<std::int64_t>(begin, 0, W);
+    end = std::clamp(end, begin, W);
+#ifdef __AVX512F__
+    mask_ = static_cast<Bits>((1U << end) - (1U << begin));
+#elif defined(__AVX2__)
+    // Words of -1 between words of 0: from the first word at which lane i meets -1 if begin <= i, and if i < end.
+    alignas(32) static constexpr std::int32_t words[24] = {0,  0,  0,  0,  0, 0, 0, 0, -1, -1, -1, -1,
+                                                           -1, -1, -1, -1, 0, 0, 0, 0, 0,  0,  0,  0};
+    constexpr std::int64_t kWords = sizeof(T) / 4;
+    const auto at = [](std::int64_t word) {
+      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words + word));
+    };
+    mask_ = _mm256_and_si256(at(8 - kWords * begin), at(16 - kWords * end));
+#else
+    begin_ = begin;
+    end_ = end;
+#endif
+  }
+
+  [[gnu::always_inline]] RawPacket<T> load(const T* from) const {
+#ifdef __AVX512F__
+    if constexpr (sizeof(T) == 4) {
+      return _mm512_maskz_loadu_ps(mask_, from);
+    } else {
+      return _mm512_maskz_loadu_pd(mask_, from);
+    }
+#elif defined(__AVX2__)
+    if constexpr (sizeof(T) == 4) {
+      return _mm256_maskload_ps(from, mask_);
+    } else {
+      return _mm256_maskload_pd(from, mask_);
+    }
+#else
+    alignas(64) T x[static_cast<std::size_t>(W)] = {};
+    for (std::int64_t i = begin_; i < end_; ++i) x[i] = from[i];
+    return ei::ploadu<RawPacket<T> >(x);
+#endif
+  }
+  [[gnu::always_inline]] void store(T* to, Packet<T> v) const {
+#ifdef __AVX512F__
+    if constexpr (sizeof(T) == 4) {
+      _mm512_mask_storeu_ps(to, mask_, v.raw);
+    } else {
+      _mm512_mask_storeu_pd(to, mask_, v.raw);
+    }
+#elif defined(__AVX2__)
+    if constexpr (sizeof(T) == 4) {
+      _mm256_maskstore_ps(to, mask_, v.raw);
+    } else {
+      _mm256_maskstore_pd(to, mask_, v.raw);
+    }
+#else
+    alignas(64) T x[static_cast<std::size_t>(W)];
+    v.store(x);
+    for (std::int64_t i = begin_; i < end_; ++i) to[i] = x[i];
+#endif
+  }
+
+ private:
+  static constexpr std::int64_t W = kLanes<T>;
+#ifdef __AVX512F__
+  using Bits = std::conditional_t<W == 16, __mmask16, __mmask8>;
+  Bits mask_;
+#elif defined(__AVX2__)
+  __m256i mask_;
+#else
+  std::int64_t begin_, end_;
+#endif
+};
+
+/// Lanes 0, 2, 4, ... of two packets, one after the other.
+template <class T>
+[[gnu::always_inline]] inline RawPacket<T> every_second(RawPacket<T> a, RawPacket<T> b) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(T) == 4) {
+    const __m512i lanes = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    return _mm512_permutex2var_ps(a, lanes, b);
+  } else {
+    return _mm512_permutex2var_pd(a, _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), b);
+  }
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4) {
+    const __m256d mixed = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(mixed, 0xD8));
+  } else {
+    return _mm256_permute4x64_pd(_mm256_unpacklo_pd(a, b), 0xD8);
+  }
+#elif defined(__SSE2__)
+  if constexpr (sizeof(T) == 4) {
+    return _mm_shuffle_ps(a, b, 0x88);
+  } else {
+    return _mm_unpacklo_pd(a, b);
+  }
+#else
+  constexpr int W = kLanes<T>;
+  T in[2 * W], out[W];
+  ei::pstoreu(in, a);
+  ei::pstoreu(in + W, b);
+  for (int i = 0; i < W; ++i) out[i] = in[2 * i];
+  return ei::ploadu<RawPacket<T> >(out);
+#endif
+}
+
+/// Lanes of a and b in turn: a0 b0 a1 b1 ... in two packets.
+template <class T>
+[[gnu::always_inline]] inline void in_turn(RawPacket<T> a, RawPacket<T> b, RawPacket<T>& low, RawPacket<T>& high) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(T) == 4) {
+    const __m512i lanes = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    low = _mm512_permutex2var_ps(a, lanes, b);
+    high = _mm512_permutex2var_ps(a, _mm512_add_epi32(lanes, _mm512_set1_epi32(8)), b);
+  } else {
+    const __m512i lanes = _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0);
+    low = _mm512_permutex2var_pd(a, lanes, b);
+    high = _mm512_permutex2var_pd(a, _mm512_add_epi64(lanes, _mm512_set1_epi64(4)), b);
+  }
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4) {
+    const __m256 even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
+    low = _mm256_permute2f128_ps(even, odd, 0x20);
+    high = _mm256_permute2f128_ps(even, odd, 0x31);
+  } else {
+    const __m256d even = _mm256_unpacklo_pd(a, b), odd = _mm256_unpackhi_pd(a, b);
+    low = _mm256_permute2f128_pd(even, odd, 0x20);
+    high = _mm256_permute2f128_pd(even, odd, 0x31);
+  }
+#elif defined(__SSE2__)
+  if constexpr (sizeof(T) == 4) {
+    low = _mm_unpacklo_ps(a, b);
+    high = _mm_unpackhi_ps(a, b);
+  } else {
+    low = _mm_unpacklo_pd(a, b);
+    high = _mm_unpackhi_pd(a, b);
+  }
+#else
+  constexpr int W = kLanes<T>;
+  T in[2 * W], out[2 * W];
+  ei::pstoreu(in, a);
+  ei::pstoreu(in + W, b);
+  for (int i = 0; i < 2 * W; ++i) out[i] = in[i / 2 + i % 2 * W];
+  low = ei::ploadu<RawPacket<T> >(out);
+  high = ei::ploadu<RawPacket<T> >(out + W);
+#endif
+}
+
+}  // namespace ferrite::detail::FERRITE_LEVEL
