@@ -90,9 +90,7 @@ class WindowStep final : public Step {
       due_[index(b)] = rows[b] && step >= pace_.delay && (step - pace_.delay) % window_.stride == 0;
       if (!due_[index(b)]) continue;
       any = true;
-      std::byte* to = function_->x() + b * window_.taps * row_;
-      for (std::int64_t k = 0; k < window_.taps; ++k, to += row_)
-        std::copy_n(place(b, step - window_.reach() + k * window_.dilation), row_, to);
+      copy_window(b, step - window_.reach(), function_->x() + b * window_.taps * row_);
     }
     if (!any) return nullptr;
     function_->run();
@@ -155,6 +153,19 @@ class WindowStep final : public Step {
   /// Where the input of a step of a row stands; one before the first is zeros.
   std::byte* place(std::int64_t row, std::int64_t step) const {
     return reinterpret_cast<std::byte*>(ring_.get()) + (row * places_ + (step % places_ + places_) % places_) * row_;
+  }
+  /// The inputs under the taps of a row, from a step on; side by side in two pieces at most, where nothing lies
+  /// between.
+  void copy_window(std::int64_t row, std::int64_t first, std::byte* to) const {
+    if (window_.dilation == 1) {
+      const std::byte *const from = place(row, first), *const begin = place(row, 0);
+      const std::int64_t all = window_.taps * row_, ahead = std::min(all, places_ * row_ - (from - begin));
+      std::copy_n(from, ahead, to);
+      std::copy_n(begin, all - ahead, to + ahead);
+      return;
+    }
+    for (std::int64_t k = 0; k < window_.taps; ++k, to += row_)
+      std::copy_n(place(row, first + k * window_.dilation), row_, to);
   }
   /// f(place) of the inputs before the next step, the oldest first, row after row.
   template <class F>
