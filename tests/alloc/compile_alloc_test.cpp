@@ -9,6 +9,8 @@
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/tensor/convolution.h"
+#include "ferrite/tensor/windows.h"
 
 using namespace ferrite;
 
@@ -50,6 +52,20 @@ BOOST_AUTO_TEST_CASE(a_plan_runs_without_the_heap) {
       },
       specs));
   const Tensor in[] = {sample({64, 48}, 1), sample({48, 32}, 2)};
+  BOOST_TEST(from_the_third_call_on([&] { (void)plan.run(in); }) == 0U);
+}
+
+/// Forward and transposed, strided, of one channel and of many, with zeros around and mirrored.
+BOOST_AUTO_TEST_CASE(a_plan_of_convolutions_runs_without_the_heap) {
+  const std::vector<Spec> specs = {{{2, 4, 40}, Dtype::f32}, {{6, 4, 5}, Dtype::f32}, {{4, 1, 3}, Dtype::f32}};
+  const Plan plan(trace(
+      [](const Tensors& x) {
+        const Tensor y = conv1d(x[0], x[1], {}, {.stride = {2}, .padding = {1}});
+        const Tensor mirrored = conv1d(pad(x[0], {0, 0, 0}, {0, 0, 7}, PaddingMode::reflect), x[1]);
+        return Tensors{conv_transpose1d(y, x[1], {}, {.stride = {2}}), mirrored, conv1d(x[0], x[2], {}, {.groups = 4})};
+      },
+      specs));
+  const Tensor in[] = {sample({2, 4, 40}, 1), sample({6, 4, 5}, 2), sample({4, 1, 3}, 3)};
   BOOST_TEST(from_the_third_call_on([&] { (void)plan.run(in); }) == 0U);
 }
 

@@ -1,6 +1,8 @@
 // Convolutions: what is refused and in which words, and bits that depend on neither batch nor threads.
 #include "ferrite/tensor/convolution.h"
 
+#include <thread>
+
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
@@ -286,6 +288,30 @@ BOOST_AUTO_TEST_CASE(rows_of_any_length_at_stride_2_are_exact) {
       const ConvolutionOptions o{.stride = {2}, .padding = {0, before}};
       const Tensor y = conv2d(x, w, {}, o);
       BOOST_TEST(same_bits(y, cast(conv2d(cast(x, Dtype::f64), cast(w, Dtype::f64), {}, o), Dtype::f32)));
+    }
+}
+
+/// A thread keeps the plans of the last 32 shapes: in turn with more of them, with other channels, and transposed, each
+/// has the bits that it has on a thread that has kept none.
+BOOST_AUTO_TEST_CASE(kept_plans_serve_only_their_own_shapes) {
+  const auto results = [](std::int64_t n) {
+    Tensors all;
+    for (const std::int64_t channels : {1, 2, 3}) {
+      const Tensor x = uniform({1, channels, n + 8}, {.seed = 1}), w = uniform({2, channels, 3}, {.seed = 2});
+      all.push_back(conv1d(x, w, {}, {.stride = {2}}));
+      all.push_back(conv_transpose1d(uniform({1, 2, n}, {.seed = 3}), w, {}, {.stride = {2}}));
+    }
+    return all;
+  };
+  for (int round = 0; round < 2; ++round)
+    for (std::int64_t n = 1; n < 24; ++n) {
+      Tensors fresh;
+      std::thread([&] { fresh = results(n); }).join();
+      const Tensors here = results(n), again = results(n);
+      for (std::size_t i = 0; i < here.size(); ++i) {
+        BOOST_TEST(same_bits(here[i], fresh[i]), "length " << n << ", result " << i);
+        BOOST_TEST(same_bits(again[i], fresh[i]), "length " << n << ", result " << i << ", again");
+      }
     }
 }
 

@@ -270,4 +270,47 @@ std::vector<std::int64_t> position_places(const WindowGeometry& g, const ImagePl
   return all;
 }
 
+TermPlan::TermPlan(const PlanKey& k)
+    : key(k), plan(k.transposed ? plan_transposed(k.geometry, k.lanes) : plan_convolution(k.geometry, k.lanes)) {
+  for (const ConvolutionPass& pass : plan.passes) offsets.push_back(term_offsets(pass, k.channels, plan.image.channel));
+}
+
+const std::vector<std::int64_t>& TermPlan::places() {
+  if (!places_.empty()) return places_;
+  places_.resize(static_cast<std::size_t>(positions()));
+  std::int64_t* const places = places_.data();
+  const ConvolutionPass& pass = plan.passes[0];
+  for (const PacketPlace& packet : pass.packets)
+    for (const PacketSegment* s = pass.segments.data() + packet.first; s != pass.segments.data() + packet.last; ++s)
+      for (std::int32_t lane = s->begin; lane < s->end; ++lane) places[s->to + lane - s->begin] = packet.from + lane;
+  return places_;
+}
+
+std::size_t TermPlan::bytes() const {
+  const auto taken = [](const auto& list) { return list.size() * sizeof(list[0]); };
+  std::size_t all = sizeof(*this) + taken(plan.image.phases) + taken(plan.passes) + taken(offsets) +
+                    static_cast<std::size_t>(positions()) * sizeof(std::int64_t);
+  for (const ConvolutionPass& pass : plan.passes)
+    all += taken(pass.taps) + taken(pass.offsets) + taken(pass.packets) + taken(pass.segments);
+  for (const std::vector<std::int64_t>& of_pass : offsets) all += taken(of_pass);
+  return all;
+}
+
+TermPlan& planned(const PlanKey& key, std::unique_ptr<TermPlan>& own) {
+  thread_local std::vector<std::unique_ptr<TermPlan>> kept;
+  thread_local std::size_t next = 0;
+  for (const std::unique_ptr<TermPlan>& plan : kept)
+    if (plan->key == key) return *plan;
+  own = std::make_unique<TermPlan>(key);
+  if (own->bytes() > kLargestKept) return *own;
+  if (kept.size() < kPlansKept) {
+    kept.push_back(std::move(own));
+    return *kept.back();
+  }
+  kept[next] = std::move(own);
+  TermPlan& plan = *kept[next];
+  next = (next + 1) % kPlansKept;
+  return plan;
+}
+
 }  // namespace ferrite::detail

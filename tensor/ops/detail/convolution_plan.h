@@ -1,6 +1,7 @@
 #pragma once
 /// Where the products of a convolution read and write: images of the operand, offsets of the taps in them, packets of
 /// positions.
+#include <memory>
 #include <vector>
 
 #include "ferrite/tensor/kernel/convolution.h"
@@ -12,11 +13,13 @@ namespace ferrite::detail {
 /// large side; positions that this side does not have count as zeros.
 struct WindowAxis {
   std::int64_t large = 1, small = 1, kernel = 1, stride = 1, before = 0, dilation = 1;
+  bool operator==(const WindowAxis&) const = default;
 };
 /// Depth, height and width; axes that there are not have extent 1.
 struct WindowGeometry {
   WindowAxis axis[3];
 
+  bool operator==(const WindowGeometry&) const = default;
   std::int64_t taps() const { return axis[0].kernel * axis[1].kernel * axis[2].kernel; }
   std::int64_t large() const { return axis[0].large * axis[1].large * axis[2].large; }
   std::int64_t small() const { return axis[0].small * axis[1].small * axis[2].small; }
@@ -48,6 +51,39 @@ struct ConvolutionPlan {
 ConvolutionPlan plan_convolution(const WindowGeometry& g, std::int64_t lanes);
 /// From the small side to the large one, the adjoint: one pass for each phase of the strides.
 ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes);
+
+/// What a plan is made for.
+struct PlanKey {
+  WindowGeometry geometry;
+  std::int64_t lanes = 1;
+  std::int64_t channels = 1;  ///< of a group, on the side that is read
+  bool transposed = false;
+  bool operator==(const PlanKey&) const = default;
+};
+
+/// A plan with what follows from it and from the number of channels.
+struct TermPlan {
+  PlanKey key;
+  ConvolutionPlan plan;
+  std::vector<std::vector<std::int64_t>> offsets;  ///< of all terms, pass by pass
+
+  explicit TermPlan(const PlanKey& k);
+  /// By position of the results: its place in an image. Of a plan with one pass that gives them all.
+  const std::vector<std::int64_t>& places();
+  /// Bytes that it takes, about, with its places.
+  std::size_t bytes() const;
+
+ private:
+  std::int64_t positions() const { return key.transposed ? key.geometry.large() : key.geometry.small(); }
+
+  std::vector<std::int64_t> places_;  // made when they are asked for
+};
+
+/// The plan for the key: one that this thread has made before and kept, since steps of streams ask for the same again
+/// and again, else a new one. Of the last kPlansKept those of up to kLargestKept bytes are kept; what is larger is the
+/// caller's, in `own`. Valid until this thread asks for another.
+TermPlan& planned(const PlanKey& key, std::unique_ptr<TermPlan>& own);
+inline constexpr std::size_t kPlansKept = 32, kLargestKept = std::size_t{64} << 10;
 
 /// How one channel on both sides of a group goes through planes, as PlaneSource.
 struct PlanePass {

@@ -1,6 +1,10 @@
 /// Runs plans of convolutions and their adjoints: images and groups of channels, and their shares for threads.
 #include "ferrite/tensor/ops/detail/convolution_run.h"
 
+#include <memory>
+#include <span>
+#include <vector>
+
 #include "ferrite/tensor/kernel/levels.h"
 #include "ferrite/tensor/ops/detail/convolution_images.h"
 #include "ferrite_levels.h"
@@ -25,7 +29,7 @@ constinit const TableInUse<ConvolutionKernels> convolution_in_use(kTables);
 template <class T>
 struct WeightedPass {
   const ConvolutionPass* pass;
-  std::vector<std::int64_t> offsets;
+  std::span<const std::int64_t> offsets;
   const T* weights;
 };
 
@@ -38,10 +42,10 @@ std::int64_t shortest_line() {
 /// Lanes along the channels of the results instead of their positions.
 template <class T>
 struct ChannelLanes {
-  std::int64_t columns = 0;          ///< channels of a group in whole packets; 0: lanes along positions
-  std::vector<std::int64_t> places;  ///< of the positions in an image
-  const T* weights = nullptr;        ///< [groups, terms, columns]
-  const T* bias = nullptr;           ///< [groups, columns], or null
+  std::int64_t columns = 0;              ///< channels of a group in whole packets; 0: lanes along positions
+  const std::int64_t* places = nullptr;  ///< of the positions in an image
+  const T* weights = nullptr;            ///< [groups, terms, columns]
+  const T* bias = nullptr;               ///< [groups, columns], or null
 };
 
 /// The columns of ChannelLanes where they do less work: lanes are multiplied for nothing in the last packet of channels
@@ -62,14 +66,9 @@ std::int64_t channel_columns(const ConvolutionPlan& plan, const WindowGeometry& 
 /// Of a plan that takes them, in `memory` for groups * (terms + 1) * columns elements. The weights of a group are
 /// `blocks` matrices [channels, terms / blocks], one after the other.
 template <class T>
-ChannelLanes<T> channel_lanes(const ConvolutionPass& pass, std::int64_t columns, std::int64_t groups,
-                              std::int64_t channels, std::int64_t terms, std::int64_t blocks, std::int64_t positions,
-                              const T* weights, const T* bias, T* memory) {
-  ChannelLanes<T> c{columns, std::vector<std::int64_t>(static_cast<std::size_t>(positions)), memory, nullptr};
-  std::int64_t* const places = c.places.data();
-  for (const PacketPlace& packet : pass.packets)
-    for (const PacketSegment* s = pass.segments.data() + packet.first; s != pass.segments.data() + packet.last; ++s)
-      for (std::int32_t lane = s->begin; lane < s->end; ++lane) places[s->to + lane - s->begin] = packet.from + lane;
+ChannelLanes<T> channel_lanes(TermPlan& plan, std::int64_t columns, std::int64_t groups, std::int64_t channels,
+                              std::int64_t terms, std::int64_t blocks, const T* weights, const T* bias, T* memory) {
+  ChannelLanes<T> c{columns, plan.places().data(), memory, nullptr};
   const std::int64_t block = terms / blocks;
   for (std::int64_t i = 0; i < groups * blocks; ++i, weights += channels * block, memory += block * columns)
     convolution_kernels_for<T>().transpose(weights, block, channels, block, memory, columns);
@@ -84,7 +83,7 @@ ChannelLanes<T> channel_lanes(const ConvolutionPass& pass, std::int64_t columns,
 template <class T>
 struct Products {
   const ConvolutionPlan& plan;
-  std::vector<WeightedPass<T>> passes;
+  std::span<const WeightedPass<T>> passes;
   std::int64_t N, groups;
   const T* from;
   std::int64_t from_channels, from_elements;
@@ -152,7 +151,7 @@ struct Products {
          .offsets = passes[0].offsets.data(),
          .image = image,
          .positions = to_elements,
-         .places = channels.places.data(),
+         .places = channels.places,
          .weights = channels.weights + group * terms * channels.columns + first,
          .weights_row = channels.columns,
          .columns = last - first,
@@ -216,10 +215,12 @@ template <class T>
 void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, const WindowGeometry& g,
               std::int64_t groups) {
   const Extents e = extents_of(x, y, groups);
-  const ConvolutionPlan plan = plan_convolution(g, convolution_kernels_for<T>().lanes);
-  const ConvolutionPass& pass = plan.passes[0];
+  std::unique_ptr<TermPlan> own;
+  TermPlan& made = planned({g, convolution_kernels_for<T>().lanes, e.inner, false}, own);
+  const ConvolutionPlan& plan = made.plan;
+  const WeightedPass<T> pass{&plan.passes[0], made.offsets[0], w.data<T>()};
   Products<T> products{.plan = plan,
-                       .passes = {},
+                       .passes = {&pass, 1},
                        .N = e.N,
                        .groups = groups,
                        .from = x.data<T>(),
@@ -235,11 +236,10 @@ void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, c
                        .height = g.axis[1].small,
                        .width = g.axis[2].small,
                        .channels = {}};
-  products.passes.push_back({&pass, term_offsets(pass, e.inner, plan.image.channel), w.data<T>()});
   const std::int64_t terms = e.inner * g.taps();
   if (const std::int64_t columns = channel_columns<T>(plan, g, e.N, e.outer, terms, g.small()))
     products.channels =
-        channel_lanes(pass, columns, groups, e.outer, terms, 1, g.small(), w.data<T>(), products.bias,
+        channel_lanes(made, columns, groups, e.outer, terms, 1, w.data<T>(), products.bias,
                       kernel_memory().tiles.get<T>(static_cast<std::size_t>(groups * (terms + 1) * columns)));
   products.run(y.numel() * e.inner * g.taps());
 }
@@ -259,7 +259,11 @@ template <class T>
 void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, Tensor& x, const WindowGeometry& g,
                          std::int64_t groups) {
   const Extents e = extents_of(x, y, groups);
-  const ConvolutionPlan plan = plan_transposed(g, convolution_kernels_for<T>().lanes);
+  std::unique_ptr<TermPlan> own;
+  TermPlan& made = planned({g, convolution_kernels_for<T>().lanes, e.outer, true}, own);
+  const ConvolutionPlan& plan = made.plan;
+  thread_local std::vector<WeightedPass<T>> passes;  // its memory serves the next call
+  passes.clear();
   Products<T> products{.plan = plan,
                        .passes = {},
                        .N = e.N,
@@ -281,16 +285,17 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
   // In memory that the shares do not ask for.
   const std::int64_t room = columns != 0 ? groups * (terms + 1) * columns : w.numel();
   T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(room));
-  for (const ConvolutionPass& pass : plan.passes) {
-    products.passes.push_back({&pass, term_offsets(pass, e.outer, plan.image.channel), to});
+  for (std::size_t i = 0; i < plan.passes.size(); ++i) {
+    const ConvolutionPass& pass = plan.passes[i];
+    passes.push_back({&pass, made.offsets[i], to});
     if (columns != 0) {  // the only pass, which has all taps
-      products.channels =
-          channel_lanes(pass, columns, groups, e.inner, terms, e.outer, g.large(), w.data<T>(), products.bias, to);
+      products.channels = channel_lanes(made, columns, groups, e.inner, terms, e.outer, w.data<T>(), products.bias, to);
       break;
     }
     weights_of_pass(w.data<T>(), e, g.taps(), pass.taps, to);
     to += groups * e.inner * e.outer * static_cast<std::int64_t>(pass.taps.size());
   }
+  products.passes = passes;
   products.run(y.numel() * e.inner * g.taps());
 }
 
