@@ -174,6 +174,10 @@ Tensor InverseStft::forward(const Tensor& x, const Context& context) const {
     refuse(name,
            "takes no lengths and reset masks with center, whose last samples are divided by the windows of the longest "
            "row; give center = false, or run sequences of one length together");
+  if (o.center && context.carry)
+    refuse(name,
+           "with center every call is a whole signal, so that pieces cannot be carried on; give center = false to a "
+           "stream");
   (void)detail::within_lengths(*this, x, context, true, 0);  // refuses reset masks
   const std::int64_t B = x.shape()[0], T = x.shape()[1], C = o.channels, F = detail::frequencies_of(o.n_fft);
   const std::int64_t least = o.center ? 2 : window()->taps;

@@ -73,7 +73,7 @@ struct InverseStftOptions {
 /// cover.)
 ///
 /// Without `center` a stream takes frames and gives a block with each from the n-th on; it holds the last n - 1 frames.
-/// `context.lengths` are then numbers of frames. ValueError for lengths with `center`, and for a reset mask.
+/// `context.lengths` are then numbers of frames. ValueError for lengths with `center`, for a reset mask and a carry.
 ///
 /// Throws ShapeError for another rank, another number of values in a frame, and too few frames for a block, DtypeError
 /// for another dtype than that of the window, ValueError where the sum of the squared windows is below 1e-11: they

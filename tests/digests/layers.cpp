@@ -47,6 +47,15 @@ void add_layers(std::vector<Case>& all) {
     strided.stride = 2;
     all.push_back(of(n + "/stride", make<nn::CausalConv1d>(strided, init()), data({2, 9, 6})));
   }
+  const nn::LstmOptions zones{.layers = 2, .proj_size = 3, .zoneout = 0.25, .zoneout_cell = 0.5};
+  all.push_back(of("lstm/zoneout", make<nn::Lstm>(6, 5, zones, init()), data({2, 9, 6})));
+  all.push_back(of("lstm/zoneout/eval", make<nn::Lstm>(6, 5, zones, init()), data({2, 9, 6}), {}, false));
+  const nn::BatchNormOptions batch{.num_features = 6, .channels_last = true};
+  all.push_back(of("batch_norm/lengths", make<nn::BatchNorm1d>(batch, init()), data({2, 9, 6}),
+                   {.lengths = Tensor::from<std::int64_t>({9, 4})}));
+  const nn::GroupNormOptions grouped{.num_groups = 2, .num_channels = 6, .channels_last = true};
+  all.push_back(of("group_norm/lengths", make<nn::GroupNorm>(grouped, init()), data({2, 9, 6}),
+                   {.lengths = Tensor::from<std::int64_t>({9, 4})}));
   for (const bool center : {true, false}) {
     const std::string n = center ? "" : "/streaming";
     all.push_back(

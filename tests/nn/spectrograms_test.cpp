@@ -4,6 +4,7 @@
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/dsl/builder.h"
+#include "ferrite/nn/carry.h"
 #include "ferrite/nn/stream/stream.h"
 #include "support/compare.h"
 #include "support/fed.h"
@@ -48,6 +49,12 @@ BOOST_AUTO_TEST_CASE(what_is_refused) {
                         says("inverse_stft: the windows leave out a sample"));
   BOOST_CHECK_EXCEPTION((void)gaps.stream(), ValueError, says("inverse_stft: the windows leave out a sample"));
 
+  for (const bool center : {true, false}) {
+    const nn::InverseStft layer({.n_fft = 8, .center = center});
+    const nn::Carry carry(layer, 1);
+    BOOST_CHECK_EXCEPTION((void)layer(zeros({1, 9, 10}), {.carry = &carry}), ValueError,
+                          says(center ? "pieces cannot be carried on" : "has states that are not in the carry"));
+  }
   for (const auto& net : {dsl::sequence(1).stft(8).build(1), dsl::sequence(10).inverse_stft(8).build(1)})
     BOOST_CHECK_EXCEPTION((void)net.stream(), ValueError, says("is not causal"));
   BOOST_CHECK_EXCEPTION((void)dsl::sequence(9).inverse_stft(8).build(1), ShapeError,
