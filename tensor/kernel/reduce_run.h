@@ -76,11 +76,22 @@ struct MinOf {
   }
 };
 
-/// The lanes of one block, halved pairwise: lane i meets lane i + width / 2.
-template <class Op, class T>
+/// The lanes of one block, halved pairwise: lane i meets lane i + half.
+template <class Op, std::int64_t half, class T>
 T fold(T* lanes) {
-  for (std::int64_t width = kSplit<T> / 2; width >= 1; width /= 2)
-    for (std::int64_t i = 0; i < width; ++i) lanes[i] = Op::join(lanes[i], lanes[i + width]);
+  for (std::int64_t i = 0; i < half; ++i) lanes[i] = Op::join(lanes[i], lanes[i + half]);
+  if constexpr (half > 1) fold<Op, half / 2>(lanes);
+  return lanes[0];
+}
+
+/// At least one element and fewer than there are lanes. The lanes that none reaches would join an identity, which
+/// changes nothing: they are left out.
+template <class Op, class T>
+T reduce_few(const T* x, std::int64_t n) {
+  T lanes[static_cast<std::size_t>(kSplit<T>)];
+  for (std::int64_t i = 0; i < n; ++i) lanes[i] = Op::join(Op::template identity<T>, x[i]);
+  for (std::int64_t half = kSplit<T> / 2; half >= 1; half /= 2)
+    for (std::int64_t i = 0; i < std::min(half, n - half); ++i) lanes[i] = Op::join(lanes[i], lanes[i + half]);
   return lanes[0];
 }
 
@@ -101,19 +112,21 @@ void deal(const T* x, std::int64_t n, T* lanes) {
   }
 }
 
-/// n elements, of which elements(b) gives those of the block that begins at b.
+/// n elements, of which elements(b) gives those of the block that begins at b. Rows are short: not to be
+/// called.
 template <class Op, class T, class Elements>
-T reduce_blocks(std::int64_t n, const Elements& elements) {
+[[gnu::always_inline]] inline T reduce_blocks(std::int64_t n, const Elements& elements) {
   T total = Op::template identity<T>;
   for (std::int64_t b = 0; b < n; b += kBlock) {
     const std::int64_t m = std::min(kBlock, n - b);
     const std::int64_t whole = m / kSplit<T> * kSplit<T>;
     const T* const x = elements(b);
+    if (n < kSplit<T>) return reduce_few<Op>(x, n);
     alignas(64) T lanes[static_cast<std::size_t>(kSplit<T>)];
     std::fill_n(lanes, kSplit<T>, Op::template identity<T>);
     deal<Op>(x, whole, lanes);
     for (std::int64_t i = whole; i < m; ++i) lanes[i - whole] = Op::join(lanes[i - whole], x[i]);
-    const T block = fold<Op>(lanes);
+    const T block = fold<Op, kSplit<T> / 2>(lanes);
     total = b == 0 ? block : Op::join(total, block);
   }
   return total;
@@ -121,7 +134,7 @@ T reduce_blocks(std::int64_t n, const Elements& elements) {
 
 /// One run of contiguous elements.
 template <class Op, class T>
-T reduce_run(const T* x, std::int64_t n) {
+[[gnu::always_inline]] inline T reduce_run(const T* x, std::int64_t n) {
   return reduce_blocks<Op, T>(n, [x](std::int64_t b) { return x + b; });
 }
 

@@ -116,8 +116,11 @@ class Worker {
     for (std::size_t j = 0; j < k_.slots.repeated_loads.size(); ++j) {
       const Kernel::Load& l = k_.memory.loads[k_.slots.repeated_loads[j]];
       std::byte* to = lines_ + static_cast<std::int64_t>(j) * kLineBytes;
-      for (std::int64_t b = 0; b < kLineBytes; b += l.bytes)
-        std::memcpy(to + b, address(l.from), static_cast<std::size_t>(l.bytes));
+      by_size(l.bytes, [&](auto z) {
+        using T = decltype(z);
+        std::fill_n(reinterpret_cast<T*>(to), kLineBytes / static_cast<std::int64_t>(sizeof(T)),
+                    *reinterpret_cast<const T*>(address(l.from)));
+      });
     }
   }
   std::byte* line(std::uint32_t index) const {
