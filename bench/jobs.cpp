@@ -20,6 +20,7 @@
 #include "machine.h"
 #include "own_cells.h"
 #include "timing.h"
+#include "whole_nets.h"
 
 using namespace ferrite;
 
@@ -198,6 +199,7 @@ void check_forward(const Cell& c) {
 
 std::function<void()> job(const std::string& name, const Cell& c) {
   if (is_own(c.kind)) return own_job(name, c);
+  if (is_whole_net(c.kind)) return whole_net_job(name, c);
   if (name.starts_with("limit_")) return limit_job(name.substr(6), c);
   const bool unrolled = name.starts_with("unrolled_");
   const std::string what = unrolled ? name.substr(9) : name;

@@ -215,6 +215,9 @@ class Layer : public Module {
   /// Whether a step's output depends on that step's input and on carried states alone, so that the layer can be
   /// streamed. A layer that does not say so is taken not to be.
   virtual bool causal() const { return false; }
+  /// Whether the layer can be streamed: a causal one, and one that looks a few steps ahead, whose stream gives its
+  /// outputs so many steps later and the last ones by `Stream::finish`.
+  virtual bool streams() const { return causal(); }
   /// What a step of a stream takes.
   virtual StepInput step_input() const;
   /// What the layer carries from one step of a stream to the next, for such rows. None, where not overridden.
@@ -277,7 +280,7 @@ class Layer : public Module {
     return compile([this](const Tensor& x) { return (*this)(x); });
   }
   auto compiled() const&& = delete;
-  /// Runs the layer step by step on its present weights (nn/stream/stream.h). Throws ValueError when it is not causal.
+  /// Runs the layer step by step on its present weights (nn/stream/stream.h). Throws ValueError unless `streams()`.
   Stream stream(std::int64_t batch = 1) const;
 
  protected:

@@ -104,7 +104,7 @@ StepResult Layer::advance(const Tensor& x, const Tensors& given) const {
                        std::to_string(given.size()));
     for (std::size_t i = 0; i < own.size(); ++i) check_state(kind(), "takes", own[i].name, given[i], own[i].spec());
     if (grows(own)) check_state(kind(), "takes", "steps", given[own.size()], {{x.shape()[0]}, Dtype::i64});
-    if (!pace().even())
+    if (pace() != Pace{})
       throw PaceError(kind() + ": " + std::to_string(pace().stride) + " steps give one, the first one " +
                       std::to_string(pace().delay) +
                       " later, so a layer that contains it has no step in operations; put it into a chain");

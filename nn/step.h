@@ -32,7 +32,7 @@ struct StepWindow {
   std::int64_t dilation = 1;  ///< steps from one to the next
   std::int64_t stride = 1;    ///< steps from one window to the next
   std::int64_t before = 0;    ///< steps of padding before the first input
-  std::int64_t after = 0;     ///< steps of padding behind the last one, which a stream does not have
+  std::int64_t after = 0;     ///< steps of padding behind the last one
   bool operator==(const StepWindow&) const = default;
 
   /// From the first tap to the last one.
@@ -109,8 +109,14 @@ class Step {
     run(x, y);
     return rows;
   }
-  /// `commit` after `run_rows`: the states of other rows stay. Whoever overrides `commit` overrides this, too.
+  /// `commit` after `run_rows` or `finish`: the states of other rows stay. Whoever overrides `commit` overrides this,
+  /// too.
   virtual void commit_rows(Rows) {}
+  /// How many calls of `finish` may give something behind the last input.
+  virtual std::int64_t finishing() const { return 0; }
+  /// As `run_rows`, in place of an input what a layer that looks ahead takes behind the last one: i of 0 to
+  /// `finishing()` - 1, in order, each followed by `commit_rows`.
+  virtual Rows finish(Rows, std::int64_t, void*) { return nullptr; }
   /// Whether `commit` does anything: asked once.
   virtual bool commits() const { return true; }
   /// How many steps `run_several` takes at most; 1: it is not to be called. A layer that says more never throws.

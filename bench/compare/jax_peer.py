@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 import jax_cells
-from peer import CLASSES, GATES, features, serve
+from peer import CLASSES, GATES, WHOLE, Absent, features, serve
 
 
 def gru(w, i, h):
@@ -68,6 +68,8 @@ def data_of(kind, H, T, B):
 
 
 def make(job, kind, H, T, B):
+    if kind in WHOLE:
+        raise Absent("recurrent nets and a perceptron only")
     own = kind in jax_cells.STEPS
     w, x = (jax_cells.data_of if own else data_of)(kind, H, T, B)
     outputs = jax_cells.layer if own else layer

@@ -2,7 +2,7 @@
 microseconds, or with "none" and a reason. Jobs: forward, x [B, T, D] (or [T, B, D], as the peer likes it) -> all
 outputs; train, the net -> mean cross-entropy, gradients, Adam, as is compiled: each peer has forms of its own. Nets:
 layer -> last step -> linear(10) with gru, lstm or rnn of D = H features or vowels, a GRU of 12, for a layer; or mlp,
-linear(H) -> relu -> linear(10) on 784 features. Layers of users' cells (examples/custom_cell/cells.h and
+linear(H) -> relu -> linear(10) on 784 features; cnn and transformer, as bench/whole_nets.h says. Layers of users' cells (examples/custom_cell/cells.h and
 nn::LayerNormGruCell) stand alone, D = H: train is the mean square of all outputs, gradients, Adam; and before anything
 else is asked "check_forward" is answered with the outputs of the last step, "check_train" with the first three losses.
 """
@@ -13,6 +13,7 @@ import time
 CLASSES = 10
 GATES = {"gru": 3, "vowels": 3, "lstm": 4, "rnn": 1}
 FEATURES = {"mlp": 784, "vowels": 12}
+WHOLE = ("cnn", "transformer")
 OWN = {  # users' cells: their parameters in our order, with columns over H
     "plain_gru": {"w_x": 3, "w_h": 3, "b_x": 3, "b_h": 3},
     "peephole_lstm": {"w_x": 4, "w_h": 4, "b": 4, "p_i": 1, "p_f": 1, "p_o": 1},

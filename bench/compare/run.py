@@ -41,6 +41,8 @@ DEFAULT += [("train", kind, H, T, B) for kind, H, T, B in
              ("rnn", 32, 10, 1), ("rnn", 128, 50, 32)]]
 DEFAULT += [(job, kind, H, T, B) for kind, H, T, batches in (("mlp", 128, 1, (1, 32, 128)), ("vowels", 64, 16, (1, 32)))
             for B in batches for job in ("train", "compiled")]
+DEFAULT += [(job, kind, H, T, B) for kind, H, T in (("cnn", 16, 1), ("transformer", 128, 64)) for B in (1, 32, 128)
+            for job in ("train", "compiled")]
 FULL = [(job, kind, H, T, B) for job in ("forward", "train") for kind in ("gru", "lstm", "rnn") for B in (1, 32, 128)
         for H in (4, 8, 16, 24, 32, 64, 128, 256, 512) for T in (1, 10, 50, 100)]
 OWN_GRID = [(job, kind, H, T, B) for job in ("forward", "train") for kind in OWN

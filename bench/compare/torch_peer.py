@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""torch.nn.GRU, LSTM and RNN, a perceptron and users' cells, one thread: torch_peer.py eager|compile|script."""
+"""torch.nn.GRU, LSTM and RNN, a perceptron, whole nets and users' cells, one thread: torch_peer.py eager|compile|script."""
 import os
 import signal
 import sys
@@ -7,7 +7,7 @@ import sys
 import torch
 
 import torch_cells
-from peer import CLASSES, Absent, features, serve
+from peer import CLASSES, WHOLE, Absent, features, serve
 
 PATIENCE = int(os.environ.get("FERRITE_COMPILE_SECONDS", "20"))  # for torch.compile, a cell
 LAYERS = {"gru": torch.nn.GRU, "vowels": torch.nn.GRU, "lstm": torch.nn.LSTM, "rnn": torch.nn.RNN}
@@ -36,6 +36,22 @@ class Model(torch.nn.Module):
 
 def perceptron(H):
     return torch.nn.Sequential(torch.nn.Linear(features("mlp", H), H), torch.nn.ReLU(), torch.nn.Linear(H, CLASSES))
+
+
+class LastStep(torch.nn.Module):
+    def forward(self, y):
+        return y[:, -1]
+
+
+def whole_net(kind, H):
+    """As bench/whole_nets.h says."""
+    if kind == "cnn":
+        parts = []
+        for inputs, outputs in ((1, H), (H, 2 * H)):
+            parts += [torch.nn.Conv2d(inputs, outputs, 3, padding=1), torch.nn.ReLU(), torch.nn.MaxPool2d(2)]
+        return torch.nn.Sequential(*parts, torch.nn.Flatten(), torch.nn.Linear(2 * H * 7 * 7, CLASSES))
+    layers = [torch.nn.TransformerEncoderLayer(H, 4, 4 * H, dropout=0, batch_first=True) for _ in range(2)]
+    return torch.nn.Sequential(*layers, LastStep(), torch.nn.Linear(H, CLASSES))
 
 
 def give_up(*_):
@@ -77,6 +93,9 @@ def main():
         if own:
             x = torch_cells.data(H, T, B)
             model = torch_cells.layer(kind, H)
+        elif kind in WHOLE:
+            x = torch.rand(*((B, 1, 28, 28) if kind == "cnn" else (B, T, H))) * 2 - 1
+            model = whole_net(kind, H)
         else:
             x = torch.rand(*((B,) if kind == "mlp" else (B, T)), features(kind, H)) * 2 - 1
             model = perceptron(H) if kind == "mlp" else Model(kind, H)

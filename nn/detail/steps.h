@@ -38,8 +38,9 @@ void run_profiled(Step& step, std::int64_t n, const void* x, void* y);
     return run_profiled(step, x, y);
   ferrite::detail::in_layer(step.scope(), [&] { step.run(x, y); });
 }
-/// `run_rows` likewise.
+/// `run_rows` and `finish` likewise.
 Step::Rows run_rows_of(Step& step, Step::Rows rows, const void* x, void* y);
+Step::Rows finish_rows_of(Step& step, Step::Rows rows, std::int64_t i, void* y);
 /// `run_several` of it.
 [[gnu::always_inline]] inline void run_steps(Step& step, std::int64_t n, const void* x, void* y) {
   if (ferrite::detail::profiling()) [[unlikely]]
@@ -104,6 +105,9 @@ class WindowFunction {
   virtual const std::byte* y() const = 0;
   virtual StepRows result() const = 0;
   virtual void run() = 0;
+  /// How many steps of windows `run_several` takes at most: x [n, B, taps, D] -> y [n, B, N], with the bits of `run`.
+  virtual std::int64_t most_at_once() const { return 1; }
+  virtual void run_several(std::int64_t) { run(); }
   /// Takes the present values of variables.
   virtual void refresh() = 0;
   virtual std::unique_ptr<WindowFunction> clone() const = 0;
@@ -120,8 +124,9 @@ std::unique_ptr<Step> window_step(const Layer& layer, const StepWindow& window, 
                                   std::unique_ptr<WindowFunction> function = nullptr);
 /// By which variable of a layer one of its copy is replaced: the copy is traced, the stream follows the layer.
 std::function<Variable(const Variable&)> originals_of(const Layer& layer, const Layer& copy);
-/// Side by side; what they give goes through `together`, a program.
-std::unique_ptr<Step> branches_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in,
+/// Side by side; what they give goes through `together`, a program. Where some look further ahead than others, the
+/// others' rows wait for theirs, as many as fit a pace that is the latest of all.
+std::unique_ptr<Step> branches_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, const Pace& latest,
                                     const std::function<Tensor(const Tensors&)>& together);
 /// One after the other; with `adds`, the input is added to the last one's rows.
 std::unique_ptr<Step> chain_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds);

@@ -25,6 +25,10 @@ bool Branches::causal() const {
   return std::all_of(branches_.begin(), branches_.end(), [](const Branch& b) { return b.layer->causal(); });
 }
 
+bool Branches::streams() const {
+  return std::all_of(branches_.begin(), branches_.end(), [](const Branch& b) { return b.layer->streams(); });
+}
+
 Tensor Branches::forward(const Tensor& x, const Context& context) const {
   check_any();
   if (context.state.defined() || context.cell.defined()) check_takes_state();
@@ -50,7 +54,12 @@ StepInput Concat::step_input() const {
   return input;
 }
 
-Pace Branches::pace() const { return branches_.empty() ? Pace{} : branches_[0].layer->pace(); }
+Pace Branches::pace() const {
+  Pace latest;
+  for (const Branch& b : branches_)
+    if (const Pace own = b.layer->pace(); &b == &branches_[0] || own.delay > latest.delay) latest = own;
+  return latest;
+}
 
 Tensor Branches::lengths_after(const Tensor& lengths) const {
   return branches_.empty() ? lengths : branches_[0].layer->lengths_after(lengths);
@@ -90,16 +99,18 @@ StepResult Branches::step(const Tensor& x, const Tensors& states) const {
 std::unique_ptr<Step> Branches::make_step(const StepRows& in) const {
   check_any();
   std::vector<std::unique_ptr<Step>> steps;
+  const Pace first = branches_[0].layer->pace();
   for (const Branch& b : branches_) {
-    const Pace own = b.layer->pace(), first = pace();
-    if (own != first)
-      throw PaceError(kind() + ": the branch '" + b.name + "' gives one step for " + std::to_string(own.stride) +
-                      ", the first one " + std::to_string(own.delay) + " later, '" + branches_[0].name + "' one for " +
-                      std::to_string(first.stride) + ", " + std::to_string(first.delay) +
-                      " later; give all the same strides, and pad windows in front (causal)");
+    const Pace own = b.layer->pace();
+    if (own.stride != first.stride || own.delay - own.after != first.delay - first.after)
+      throw PaceError(kind() + ": the branch '" + b.name + "' gives one step for " + std::to_string(own.stride) + ", " +
+                      std::to_string(own.delay - own.after) + " fewer in all, '" + branches_[0].name + "' one for " +
+                      std::to_string(first.stride) + ", " + std::to_string(first.delay - first.after) +
+                      " fewer; give all the same strides, and pad their windows (same, causal)");
     steps.push_back(detail::step_of(*b.layer, in));
   }
-  return detail::branches_step(std::move(steps), in, [this](const Tensors& outputs) { return together(outputs); });
+  return detail::branches_step(std::move(steps), in, pace(),
+                               [this](const Tensors& outputs) { return together(outputs); });
 }
 
 void Branches::clone_into(Branches& to) const {

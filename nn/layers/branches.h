@@ -9,8 +9,9 @@
 namespace ferrite::nn {
 
 /// Layers that all take the same input; the variables of a branch are named "<its name>.<variable>". Causal where all
-/// branches are; a stream throws PaceError where they do not give their steps together. Throws ValueError for a context
-/// with an initial state: it would be the state of every recurrent layer.
+/// branches are. In a stream, what one branch gives waits for the others that look further ahead; PaceError where they
+/// have different strides or give different numbers of steps. Throws ValueError for a context with an initial state: it
+/// would be the state of every recurrent layer.
 class Branches : public Layer {
  public:
   /// Appends a branch under a name. Throws ValueError for a null layer or an empty or taken name.
@@ -21,9 +22,10 @@ class Branches : public Layer {
   const Layer& operator[](std::size_t i) const&& = delete;
 
   bool causal() const override;
+  bool streams() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
   StepInput step_input() const override;
-  /// That of its first branch.
+  /// Of the branch that looks ahead furthest.
   Pace pace() const override;
   Tensor lengths_after(const Tensor& lengths) const override;
   /// Those of all branches, "<branch>.<state>".

@@ -109,7 +109,7 @@ Tensor CausalConv1d::over(const Tensor& x) const {
 }
 
 /// What the taps, kernel_size times [..., in_channels], give [..., out_channels]: a product of the inputs under all
-/// taps and the weights where they lie, or of every channel by itself, which would be a product of vectors, element by
+/// taps, side by side, and the weights, or of every channel by itself, which would be a product of vectors, element by
 /// element.
 Tensor CausalConv1d::convolved(const Tensors& taps) const {
   const CausalConv1dOptions& o = options();
@@ -123,14 +123,12 @@ Tensor CausalConv1d::convolved(const Tensors& taps) const {
     for (std::int64_t k = 1; k < K; ++k) y = y + unsqueeze(taps[static_cast<std::size_t>(k)], -1) * select(w, 2, k);
     return with_bias(reshape(y, shape));
   }
-  Shape wide = shape;
-  wide[-1] = o.in_channels * K;
-  const Tensor inputs = reshape(stack(std::span<const Tensor>(taps.data(), taps.size()), -1), wide);
-  if (G == 1) return with_bias(matmul(inputs, transpose(reshape(weight, {O, I * K}))));
+  const Tensor inputs = concat(std::span<const Tensor>(taps.data(), taps.size()), -1);
+  if (G == 1) return with_bias(matmul(inputs, reshape(permute(weight, {2, 1, 0}), {K * I, O})));
   const std::int64_t rows = taps[0].numel() / o.in_channels;
-  const Tensor by_group = permute(reshape(inputs, {rows, G, I * K}), {1, 0, 2});
-  const Tensor products = matmul(by_group, transpose(reshape(weight, {G, O, I * K})));  // [G, rows, O]
-  return with_bias(reshape(permute(products, {1, 0, 2}), shape));
+  const Tensor by_group = reshape(permute(reshape(inputs, {rows, K, G, I}), {2, 0, 1, 3}), {G, rows, K * I});
+  const Tensor weights = reshape(permute(reshape(weight, {G, O, I, K}), {0, 3, 2, 1}), {G, K * I, O});
+  return with_bias(reshape(permute(matmul(by_group, weights), {1, 0, 2}), shape));
 }
 
 }  // namespace ferrite::nn

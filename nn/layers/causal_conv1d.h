@@ -28,10 +28,11 @@ struct CausalConv1dOptions {
 ///   y[b, u, o] = bias[o] + sum over k, i of weight[o, i, k] x[b, u stride - (kernel_size - 1 - k) dilation, g I + i]
 ///
 /// with I = in_channels / groups and g = o / (out_channels / groups), the group of o. It is summed as a matrix product
-/// (docs/numerics.md, rule 2) of which k is the inner index; with several groups of one channel each, element by
-/// element with k ascending. x [B, T, in_channels] -> [B, T', out_channels] with T' = T / stride, rounded up; f32 or
-/// f64. weight [out_channels, I, kernel_size] and bias [out_channels], in memory as in files, start as U(-b, b) with b
-/// = 1 / sqrt(I kernel_size), as those of torch.nn.Conv1d.
+/// (docs/numerics.md, rule 2) in the order of k, and for each k of i, so that a stream has added up nearly all before
+/// the last input comes; with several groups of one channel each, element by element with k ascending. x [B, T,
+/// in_channels] -> [B, T', out_channels] with T' = T / stride, rounded up; f32 or f64. weight [out_channels, I,
+/// kernel_size] and bias [out_channels], in memory as in files, start as U(-b, b) with b = 1 / sqrt(I kernel_size), as
+/// those of torch.nn.Conv1d.
 ///
 /// Before the first step there are zeros, or with `context.carry` the last steps of the piece before; no output looks
 /// back beyond a step at which `context.reset_mask` is set. `context.lengths` say where a row ends that is carried on.
@@ -52,6 +53,7 @@ class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions> {
   StepInput step_input() const override { return {options().in_channels, weight.dtype()}; }
   std::optional<StepWindow> window() const override;
   Tensor over(const Tensor& x) const override;
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
 
   Parameter weight;
   Parameter bias;  ///< empty without one

@@ -113,6 +113,12 @@ bool Conv<N>::causal() const {
 }
 
 template <int N>
+bool Conv<N>::streams() const {
+  const std::optional<StepWindow> w = window();
+  return w && w->before <= w->reach() && this->options().padding_mode == PaddingMode::zeros;
+}
+
+template <int N>
 std::optional<StepWindow> Conv<N>::window() const {
   const ConvOptions& o = this->options();
   if (N != 1 || !o.channels_last) return {};

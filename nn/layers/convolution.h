@@ -22,11 +22,11 @@ struct ConvOptions {
 /// torch.nn.Conv1d, Conv2d, Conv3d: conv1d, conv2d, conv3d (tensor/convolution.h) with weight [out, in / groups,
 /// kernel...] and bias [out], in memory as in files, which start as U(-b, b) with b = 1 / sqrt(in / groups * elements
 /// of the kernel). x [B, in, ...], or with channels_last [B, ..., in], f32 or f64; the result likewise. Over the steps
-/// of sequences, conv1d with channels_last, and padded with zeros it streams where no output sees a later step than the
-/// one it comes with: `causal`, or without padding, whose first output comes (kernel - 1) dilation steps late. There it
-/// honours `context.lengths`: steps beyond the length of a row are zeros, as its padding; ValueError for lengths
-/// elsewhere, and for a reset mask where a kernel reaches over several steps. Throws what the functions throw, and
-/// DtypeError for another dtype than that of the weights.
+/// of sequences, conv1d with channels_last, and padded with zeros, by no more than (kernel - 1) dilation in front, it
+/// streams: `causal` and `valid` give an output with the last step that it sees; others look ahead, and the stream
+/// gives their last outputs by `finish`. There it honours `context.lengths`: steps beyond the length of a row are
+/// zeros, as its padding; ValueError for lengths elsewhere, and for a reset mask where a kernel reaches over several
+/// steps. Throws what the functions throw, and DtypeError for another dtype than that of the weights.
 template <int N>
 class Conv final : public LayerOf<Conv<N>, ConvOptions> {
  public:
@@ -38,9 +38,11 @@ class Conv final : public LayerOf<Conv<N>, ConvOptions> {
   std::string summary() const override;
   Tensor forward(const Tensor& x, const Context&) const override;
   bool causal() const override;
+  bool streams() const override;
   StepInput step_input() const override { return {this->options().in_channels, weight.dtype()}; }
   std::optional<StepWindow> window() const override;
   Tensor over(const Tensor& x) const override;
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
 
   Parameter weight;
   Parameter bias;  ///< empty without one

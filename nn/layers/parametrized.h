@@ -29,6 +29,7 @@ class Parametrized : public Layer {
   std::string summary() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
   bool causal() const override { return layer_->causal(); }
+  bool streams() const override { return layer_->streams(); }
   StepInput step_input() const override { return layer_->step_input(); }
   Pace pace() const override { return layer_->pace(); }
   Tensor lengths_after(const Tensor& lengths) const override { return layer_->lengths_after(lengths); }

@@ -77,6 +77,10 @@ bool Sequential::causal() const {
   return std::all_of(layers_.begin(), layers_.end(), [](const Item& item) { return item.layer->causal(); });
 }
 
+bool Sequential::streams() const {
+  return std::all_of(layers_.begin(), layers_.end(), [](const Item& item) { return item.layer->streams(); });
+}
+
 StepInput Sequential::step_input() const {
   StepInput any{0, Dtype::f32, true};
   for (const Item& item : layers_) {
@@ -166,12 +170,18 @@ StepResult Residual::step(const Tensor& x, const Tensors& states) const {
 }
 
 std::unique_ptr<Step> Residual::make_step(const StepRows& in) const {
-  if (!pace().even())
-    throw PaceError("residual: the chain gives one step for " + std::to_string(pace().stride) + ", the first one " +
-                    std::to_string(pace().delay) +
-                    " later, so there is none to add to each; pad its windows in front (causal), and put strides "
+  const Pace p = pace();
+  if (p.stride != 1 || p.delay != p.after)
+    throw PaceError("residual: the chain gives one step for " + std::to_string(p.stride) + ", " +
+                    std::to_string(p.delay - p.after) +
+                    " fewer in all, so there is none to add to each; pad its windows (same, causal), and put strides "
                     "before or behind the residual");
-  return make_chain(in, true);
+  if (p == Pace{}) return make_chain(in, true);
+  std::vector<std::unique_ptr<Step>> both;
+  both.push_back(detail::identity_step(in));
+  both.push_back(make_chain(in, false));
+  return detail::branches_step(std::move(both), in, p,
+                               [](const Tensors& outputs) { return added(outputs[0], outputs[1]); });
 }
 
 std::unique_ptr<Layer> Residual::clone() const {

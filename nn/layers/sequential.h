@@ -26,6 +26,7 @@ class Sequential : public Layer {
   std::string kind() const override { return "sequential"; }
   /// Whether all its layers are.
   bool causal() const override;
+  bool streams() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
   StepInput step_input() const override;
   /// That of all its layers, one behind the other.

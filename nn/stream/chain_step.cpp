@@ -45,18 +45,26 @@ class Chain final : public Step {
     return std::any_of(steps_.begin(), steps_.end(), [](const auto& s) { return s->skips(); });
   }
   Rows run_rows(Rows rows, const void* x, void* y) override {
-    const void* at = x;
-    for (reached_ = 0; reached_ < steps_.size() && rows; ++reached_) {
-      void* const to = place(reached_, y);
-      took_[reached_] = rows;
-      rows = run_rows_of(*steps_[reached_], rows, at, to);
-      at = to;
-    }
-    if (rows) finish(1, x, y);
+    first_ = reached_ = 0;
+    rows = onwards(rows, x, y);
+    if (rows) add_up(1, x, y);
     return rows;
   }
+  std::int64_t finishing() const override {
+    std::int64_t n = 0;
+    for (const auto& s : steps_) n += s->finishing();
+    return n;
+  }
+  /// The inputs end at the first layer, then at the second one, and so on.
+  Rows finish(Rows rows, std::int64_t i, void* y) override {
+    for (first_ = 0; i >= steps_[first_]->finishing(); ++first_) i -= steps_[first_]->finishing();
+    reached_ = first_ + 1;
+    took_[first_] = rows;
+    void* const to = place(first_, y);
+    return onwards(finish_rows_of(*steps_[first_], rows, i, to), to, y);
+  }
   void commit_rows(Rows) override {
-    for (std::size_t k = 0; k < reached_; ++k)
+    for (std::size_t k = first_; k < reached_; ++k)
       if (steps_[k]->commits()) steps_[k]->commit_rows(took_[k]);
   }
   bool commits() const override { return !committing_.empty(); }
@@ -94,14 +102,24 @@ class Chain final : public Step {
       run(*steps_[k], at, to);
       at = to;
     }
-    finish(n, x, y);
+    add_up(n, x, y);
+  }
+  /// Through the layers from the one that was reached.
+  Rows onwards(Rows rows, const void* x, void* y) {
+    for (; reached_ < steps_.size() && rows; ++reached_) {
+      void* const to = place(reached_, y);
+      took_[reached_] = rows;
+      rows = run_rows_of(*steps_[reached_], rows, x, to);
+      x = to;
+    }
+    return rows;
   }
   /// Where the rows of a layer go.
   void* place(std::size_t k, void* y) const {
     if (k + 1 == steps_.size()) return y;
     return reinterpret_cast<std::byte*>(room_.get()) + (k % 2 ? at_once_ * half_ : 0);
   }
-  void finish(std::int64_t n, const void* x, void* y) const {
+  void add_up(std::int64_t n, const void* x, void* y) const {
     if (steps_.empty()) std::copy_n(static_cast<const std::byte*>(x), n * bytes_of(in_), static_cast<std::byte*>(y));
     if (adds_) add(n, x, y);
   }
@@ -134,8 +152,8 @@ class Chain final : public Step {
 
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<Step*> committing_;
-  std::vector<Rows> took_;   ///< by layer: the rows of the last `run_rows`
-  std::size_t reached_ = 0;  ///< the layers that it came to
+  std::vector<Rows> took_;               ///< by layer: the rows of the last `run_rows` or `finish`
+  std::size_t first_ = 0, reached_ = 0;  ///< the first layer of it, and the one behind the last
   StepRows in_;
   bool adds_;
   std::int64_t half_;     ///< bytes of the rows between two layers
@@ -150,6 +168,14 @@ Step::Rows run_rows_of(Step& step, Step::Rows rows, const void* x, void* y) {
   if (ferrite::detail::profiling()) event.emplace(step.step_name(), step.scope());
   Step::Rows given = nullptr;
   ferrite::detail::in_layer(step.scope(), [&] { given = step.run_rows(rows, x, y); });
+  return given;
+}
+
+Step::Rows finish_rows_of(Step& step, Step::Rows rows, std::int64_t i, void* y) {
+  std::optional<ferrite::detail::ProfileEvent> event;
+  if (ferrite::detail::profiling()) event.emplace(step.step_name(), step.scope());
+  Step::Rows given = nullptr;
+  ferrite::detail::in_layer(step.scope(), [&] { given = step.finish(rows, i, y); });
   return given;
 }
 

@@ -40,6 +40,8 @@ class Computed final : public Step {
   Rows run_rows(Rows rows, const void* x, void* y) override { return step_->run_rows(rows, x, y); }
   void commit_rows(Rows rows) override { step_->commit_rows(rows); }
   bool commits() const override { return step_->commits(); }
+  std::int64_t finishing() const override { return step_->finishing(); }
+  Rows finish(Rows rows, std::int64_t i, void* y) override { return step_->finish(rows, i, y); }
   std::int64_t most_at_once() const override { return step_->most_at_once(); }
   void run_several(std::int64_t n, const void* x, void* y) override { step_->run_several(n, x, y); }
   void refresh() override {

@@ -25,11 +25,11 @@ Stream::~Stream() = default;
 Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch), pace_(model.pace()) {
   (void)model.named_parameters();  // throws where it was moved from
   if (batch < 1) throw ValueError("stream: the batch must be positive, got " + std::to_string(batch));
-  if (!model.causal())
+  if (!model.streams())
     throw ValueError("stream: " + model.kind() +
-                     " is not causal: its output at a step needs other steps' inputs (a backward direction, a mean "
-                     "over time, padding at the end), it gives several steps for one (a transposed convolution), or "
-                     "one of its layers does not declare `causal`");
+                     " is not causal: its output at a step needs all other steps' inputs (a backward direction, a mean "
+                     "over time) or padding other than zeros, it gives several steps for one (a transposed "
+                     "convolution), or one of its layers does not declare `causal`");
   all_.assign(static_cast<std::size_t>(batch), 1);
   gave_.assign(static_cast<std::size_t>(batch), 0);
   const NewFrame frame;
@@ -70,6 +70,12 @@ void Stream::check(std::span<const In> x, std::span<Out> y) {
     throw ShapeError("stream: a step takes " +
                      (step_ ? Shape{batch_, in_.width}.str() : "a multiple of " + std::to_string(batch_)) +
                      " values, got " + std::to_string(n));
+  check_goes_on();
+  check_room(y);
+}
+
+template <class Out>
+void Stream::check_room(std::span<Out> y) const {
   const StepRows out = step_->result();
   if (out.dtype != dtype_of<Out>)
     throw DtypeError("stream: the model gives " + std::string(name_of(out.dtype)) + ", there is room for " +
@@ -77,6 +83,10 @@ void Stream::check(std::span<const In> x, std::span<Out> y) {
   if (out.batch * out.width != static_cast<std::int64_t>(y.size()))
     throw ShapeError("stream: a step gives " + std::to_string(out.batch * out.width) + " values, there is room for " +
                      std::to_string(y.size()));
+}
+
+void Stream::check_goes_on() const {
+  if (finish_ > 0) throw ValueError("stream: the inputs have ended with finish(); reset() begins anew");
 }
 
 template <class In, class Out>
@@ -111,10 +121,15 @@ bool Stream::fed(std::span<const In> x, std::span<Out> y) {
     detail::run_step(*step_, room_->x.get(), room_->y.get());
     if (commits_) step_->commit();
   }
+  return give(gave, y);
+}
+
+template <class Out>
+bool Stream::give(Step::Rows rows, std::span<Out> y) {
   const std::size_t N = y.size() / gave_.size();
   bool any = false;
   for (std::size_t b = 0; b < gave_.size(); ++b) {
-    gave_[b] = gave && gave[b];
+    gave_[b] = rows && rows[b];
     if (!gave_[b]) continue;
     any = true;
     std::memcpy(y.data() + b * N, reinterpret_cast<const Out*>(room_->y.get()) + b * N, N * sizeof(Out));
@@ -126,6 +141,24 @@ template bool Stream::fed(std::span<const float>, std::span<float>);
 template bool Stream::fed(std::span<const double>, std::span<double>);
 template bool Stream::fed(std::span<const std::int64_t>, std::span<float>);
 template bool Stream::fed(std::span<const std::int64_t>, std::span<double>);
+
+template <class Out>
+bool Stream::finished(std::span<Out> y) {
+  if (!step_ && !model_) throw Error("stream: was moved from");
+  if (step_) check_room(y);
+  std::fill(gave_.begin(), gave_.end(), std::uint8_t{0});
+  if (!step_) return false;  // without an input
+  while (finish_ < step_->finishing()) {
+    const Step::Rows rows = detail::finish_rows_of(*step_, all_.data(), finish_, room_->y.get());
+    step_->commit_rows(all_.data());
+    ++finish_;
+    if (give(rows, y)) return true;
+  }
+  return false;
+}
+
+template bool Stream::finished(std::span<float>);
+template bool Stream::finished(std::span<double>);
 
 bool Stream::gave(std::int64_t row) const {
   check_row(row);
@@ -170,14 +203,14 @@ Stream Stream::clone() const {
   copy.batch_ = batch_;
   copy.in_ = in_;
   copy.any_float_ = any_float_;
-  copy.pace_ = pace_, copy.all_ = all_, copy.gave_ = gave_;
+  copy.pace_ = pace_, copy.all_ = all_, copy.gave_ = gave_, copy.finish_ = finish_;
   copy.parameters_ = parameters_;
   copy.buffers_ = buffers_;
   if (model_) copy.model_ = detail::copy_in_place_of(*model_);
   if (!step_) return copy;
   // A step holds the variables of the model that it was made of: the copy's step has to hold those of the copy's model.
   copy.step_ = model_ ? detail::step_of(*copy.model_, in_) : step_->clone();
-  if (model_) copy.step_->restore(save());
+  if (model_) copy.step_->restore(states());
   copy.prepare(in_.width);
   return copy;
 }
@@ -185,6 +218,7 @@ Stream Stream::clone() const {
 void Stream::reset() {
   const NewFrame frame;
   if (step_) step_->reset();
+  finish_ = 0;
 }
 
 void Stream::check_row(std::int64_t row) const {
@@ -194,11 +228,17 @@ void Stream::check_row(std::int64_t row) const {
 
 void Stream::reset(std::int64_t row) {
   check_row(row);
+  check_goes_on();
   const NewFrame frame;
   if (step_) step_->reset_row(row);
 }
 
 std::vector<Tensor> Stream::save() const {
+  check_goes_on();
+  return states();
+}
+
+std::vector<Tensor> Stream::states() const {
   const NewFrame frame;
   std::vector<Tensor> states;
   if (step_) step_->save(states);
@@ -212,7 +252,7 @@ void Stream::restore(const std::vector<Tensor>& states) {
         "stream: how many values a row has is not known before the first step, and so no state; let the layer declare "
         "`step_input`");
   const NewFrame frame;
-  const std::vector<Tensor> before = save();
+  const std::vector<Tensor> before = Stream::states();
   try {
     const std::size_t used = step_->restore(states);
     if (used != states.size())
@@ -222,6 +262,7 @@ void Stream::restore(const std::vector<Tensor>& states) {
     step_->restore(before);
     throw;
   }
+  finish_ = 0;
 }
 
 void Stream::refresh() {

@@ -9,9 +9,10 @@
 
 namespace ferrite::nn {
 
-/// A causal layer or network run step by step on data as it comes: audio, sensors, prices. It owns a copy of the
-/// weights as they were when it was made, and its states, which begin as zeros; streams of one model do not touch
-/// each other. Outputs and states have the bits that a call on the whole sequence gives.
+/// A causal layer or network, or one that looks a few steps ahead, run step by step on data as it comes: audio,
+/// sensors, prices. It owns a copy of the weights as they were when it was made, and its states, which begin as zeros;
+/// streams of one model do not touch each other. Outputs and states have the bits that a call on the whole sequence
+/// gives.
 ///
 ///   nn::Stream stream = net.stream();
 ///   stream.step(features, result);  // std::span<const float>, std::span<float>
@@ -21,7 +22,8 @@ namespace ferrite::nn {
 /// is the step itself. Not for use by several threads at once. For audio threads: docs/audio.md.
 class Stream {
  public:
-  /// B sequences side by side. Throws ValueError when the layer is not causal, and for a batch below 1.
+  /// B sequences side by side. Throws ValueError when the layer cannot be streamed (Layer::streams), and for a batch
+  /// below 1.
   Stream(const Layer& model, std::int64_t batch);
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
@@ -52,8 +54,18 @@ class Stream {
   bool feed(std::span<const double> x, std::span<double> y) { return fed(x, y); }
   bool feed(std::span<const std::int64_t> tokens, std::span<float> y) { return fed(tokens, y); }
   bool feed(std::span<const std::int64_t> tokens, std::span<double> y) { return fed(tokens, y); }
-  /// Whether the last `feed` gave a step of this row: rows go in step until `reset(row)` has begun one of them anew.
-  /// Throws ValueError for a row outside 0..batch - 1.
+  /// Where the input ends: the next of the steps that a model which looks ahead (padding `same`) still owes, and
+  /// whether there is one; always false for causal models. The steps of `feed` and then of `finish` are those of the
+  /// whole sequence. The first call ends the sequence: until `reset()`, or `restore`, the stream takes no further
+  /// inputs.
+  ///
+  ///   while (stream.finish(result)) ...
+  ///
+  /// Throws ShapeError when the size does not fit, DtypeError for another dtype.
+  bool finish(std::span<float> y) { return finished(y); }
+  bool finish(std::span<double> y) { return finished(y); }
+  /// Whether the last `feed` or `finish` gave a step of this row: rows go in step until `reset(row)` has begun one of
+  /// them anew. Throws ValueError for a row outside 0..batch - 1.
   bool gave(std::int64_t row) const;
   /// Output u comes with input delay() + u stride(), counted from 0: 1 and 0 for models with an output for each input.
   std::int64_t stride() const { return pace_.stride; }
@@ -62,12 +74,12 @@ class Stream {
   /// Begins anew from zero states.
   void reset();
   /// One of the sequences begins anew, the others go on. Allocates nothing where a step does not. Throws ValueError for
-  /// a row outside 0..batch - 1.
+  /// a row outside 0..batch - 1, and when the inputs have ended.
   void reset(std::int64_t row);
   /// An independent stream with equal weights and states.
   Stream clone() const;
   /// The states, for a later `restore` in this stream, or in another of the same model and batch: of each recurrent
-  /// layer h, then of an LSTM c, [L, B, H].
+  /// layer h, then of an LSTM c, [L, B, H]. Throws ValueError when the inputs have ended.
   std::vector<Tensor> save() const;
   /// Throws ShapeError or ValueError for states of another model or batch.
   void restore(const std::vector<Tensor>& states);
@@ -83,6 +95,15 @@ class Stream {
   void advance(std::span<const In> x, std::span<Out> y);
   template <class In, class Out>
   bool fed(std::span<const In> x, std::span<Out> y);
+  template <class Out>
+  bool finished(std::span<Out> y);
+  /// Copies the rows that a step gave: whether there are any.
+  template <class Out>
+  bool give(Step::Rows rows, std::span<Out> y);
+  template <class Out>
+  void check_room(std::span<Out> y) const;
+  void check_goes_on() const;
+  std::vector<Tensor> states() const;
   template <class In, class Out>
   void several(std::int64_t n, std::span<const In> x, std::span<Out> y);
   /// Throws unless a step takes and gives such rows.
@@ -104,6 +125,7 @@ class Stream {
   std::int64_t at_once_ = 1;  ///< steps that go through the layers together
   Pace pace_{};
   std::vector<std::uint8_t> all_, gave_;  ///< by row: 1, and whether the last step gave something
+  std::int64_t finish_ = 0;               ///< calls of Step::finish that were made
   bool commits_ = false, skips_ = false;
   bool any_float_ = false;  ///< the first step tells the dtype, too
 };

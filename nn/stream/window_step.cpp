@@ -61,6 +61,7 @@ class WindowStep final : public Step {
         ring_((in.batch * places_ * row_ + 7) / 8),
         all_(static_cast<std::size_t>(in.batch), 1),
         due_(static_cast<std::size_t>(in.batch)),
+        taken_(static_cast<std::size_t>(in.batch)),
         steps_(static_cast<std::size_t>(in.batch)),
         function_(function ? std::move(function) : program_of(layer, window, in)),
         out_(function_->result()) {}
@@ -75,6 +76,7 @@ class WindowStep final : public Step {
         ring_(o.ring_),
         all_(o.all_),
         due_(o.due_),
+        taken_(o.taken_),
         steps_(o.steps_),
         function_(o.function_->clone()),
         out_(o.out_) {}
@@ -83,23 +85,37 @@ class WindowStep final : public Step {
   bool skips() const override { return !pace_.even(); }
   void run(const void* x, void* y) override { WindowStep::run_rows(all_.data(), x, y); }
   Rows run_rows(Rows rows, const void* x, void* y) override {
-    bool any = false;
     for (std::int64_t b = 0; b < in_.batch; ++b) {
-      const std::int64_t step = steps_[index(b)];
-      if (rows[b]) std::copy_n(static_cast<const std::byte*>(x) + b * row_, row_, place(b, step));
-      due_[index(b)] = rows[b] && step >= pace_.delay && (step - pace_.delay) % window_.stride == 0;
-      if (!due_[index(b)]) continue;
-      any = true;
-      copy_window(b, step - window_.reach(), function_->x() + b * window_.taps * row_);
+      taken_[index(b)] = rows[b];
+      if (rows[b]) std::copy_n(static_cast<const std::byte*>(x) + b * row_, row_, place(b, steps_[index(b)]));
     }
-    if (!any) return nullptr;
-    function_->run();
-    std::copy_n(function_->y(), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
-    return due_.data();
+    return outputs(y);
   }
-  void commit() override { commit_rows(all_.data()); }
-  void commit_rows(Rows rows) override {
-    for (std::int64_t b = 0; b < in_.batch; ++b) steps_[index(b)] += rows[b] ? 1 : 0;
+  std::int64_t most_at_once() const override { return pace_.even() ? function_->most_at_once() : 1; }
+  void run_several(std::int64_t n, const void* x, void* y) override {
+    const auto* from = static_cast<const std::byte*>(x);
+    std::byte* window = function_->x();
+    for (std::int64_t t = 0; t < n; ++t)
+      for (std::int64_t b = 0; b < in_.batch; ++b, from += row_, window += window_.taps * row_) {
+        const std::int64_t step = steps_[index(b)]++;
+        std::copy_n(from, row_, place(b, step));
+        copy_window(b, step - window_.reach(), window);
+      }
+    function_->run_several(n);
+    std::copy_n(function_->y(), n * out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
+  }
+  std::int64_t finishing() const override { return window_.after; }
+  /// An input of zeros for the rows that have had inputs.
+  Rows finish(Rows rows, std::int64_t, void* y) override {
+    for (std::int64_t b = 0; b < in_.batch; ++b) {
+      taken_[index(b)] = rows[b] && steps_[index(b)] > 0;
+      if (taken_[index(b)]) std::fill_n(place(b, steps_[index(b)]), row_, std::byte{0});
+    }
+    return outputs(y);
+  }
+  void commit() override { WindowStep::commit_rows(all_.data()); }
+  void commit_rows(Rows) override {
+    for (std::int64_t b = 0; b < in_.batch; ++b) steps_[index(b)] += taken_[index(b)];
   }
   void refresh() override { function_->refresh(); }
   void reset() override {
@@ -110,8 +126,8 @@ class WindowStep final : public Step {
     steps_[index(row)] = 0;
   }
 
-  /// The inputs that later windows can see [reach, B, D], as StepState `past`, and where steps give nothing, the steps
-  /// that each row has made.
+  /// The inputs that later windows can see [reach, B, D], as StepState `past`, and where not every input gives one
+  /// output, the steps that each row has made.
   void save(std::vector<Tensor>& states) const override {
     if (window_.reach() > 0) {
       Tensor past = Tensor::empty(past_spec());
@@ -119,14 +135,14 @@ class WindowStep final : public Step {
       each_past([&](std::byte* at) { std::copy_n(at, row_, to), to += row_; });
       states.push_back(past);
     }
-    if (skips()) states.push_back(Tensor::from(steps_, {in_.batch}));
+    if (counts()) states.push_back(Tensor::from(steps_, {in_.batch}));
   }
   std::size_t restore(std::span<const Tensor> states) override {
-    const std::size_t pasts = window_.reach() > 0 ? 1 : 0, own = pasts + (skips() ? 1 : 0);
+    const std::size_t pasts = window_.reach() > 0 ? 1 : 0, own = pasts + (counts() ? 1 : 0);
     if (states.size() < own) throw ValueError("stream: fewer states than the model has");
     if (pasts > 0) check_type(states[0], past_spec());
     std::vector<std::int64_t> steps = steps_;
-    if (skips()) {
+    if (counts()) {
       check_type(states[pasts], {{in_.batch}, Dtype::i64});
       steps = states[pasts].to_vector<std::int64_t>();
       for (const std::int64_t n : steps)
@@ -144,6 +160,22 @@ class WindowStep final : public Step {
 
  private:
   static std::size_t index(std::int64_t row) { return static_cast<std::size_t>(row); }
+  bool counts() const { return pace_ != Pace{}; }
+  /// Of the rows that have taken a step, those whose output is due.
+  Rows outputs(void* y) {
+    bool any = false;
+    for (std::int64_t b = 0; b < in_.batch; ++b) {
+      const std::int64_t step = steps_[index(b)];
+      due_[index(b)] = taken_[index(b)] && step >= pace_.delay && (step - pace_.delay) % window_.stride == 0;
+      if (!due_[index(b)]) continue;
+      any = true;
+      copy_window(b, step - window_.reach(), function_->x() + b * window_.taps * row_);
+    }
+    if (!any) return nullptr;
+    function_->run();
+    std::copy_n(function_->y(), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
+    return due_.data();
+  }
   static void check_type(const Tensor& state, const Spec& wanted) {
     if (state.spec() != wanted)
       throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
@@ -181,7 +213,7 @@ class WindowStep final : public Step {
   std::int64_t row_;     ///< bytes
   std::int64_t places_;  ///< of a ring
   StepMemory<double> ring_;
-  std::vector<std::uint8_t> all_, due_;
+  std::vector<std::uint8_t> all_, due_, taken_;
   std::vector<std::int64_t> steps_;  ///< by row, since it began
   std::unique_ptr<WindowFunction> function_;
   StepRows out_;

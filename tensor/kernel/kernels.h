@@ -89,6 +89,10 @@ struct FloatKernels {
   /// c [rows, units] = a . w, plus `bias` where there is one; one gate.
   void (*packed_product)(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias,
                          T* c);
+  /// A part of the sums of one row of packed_product, whole packets, for a K of at most kBlockK: `from`, or zeros, plus
+  /// a . w of k in [first, last), a from `first` on; then `bias`, or nothing.
+  void (*packed_part)(const GateMatrix<T>& w, std::int64_t first, std::int64_t last, const T* a, const T* from,
+                      const T* bias, T* to);
 };
 
 /// Memory of a thread for what a product packs: `bytes` that are aligned to 64 bytes, until the next call for the same.

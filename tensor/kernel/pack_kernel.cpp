@@ -66,7 +66,35 @@ void one_column(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int6
   for (std::int64_t i = 0; bias && i < rows; ++i) c[i] = c[i] + bias[0];
 }
 
+/// The same U packets of a part of a row.
+template <class T, int U>
+void part_of_packets(const GateMatrix<T>& w, std::int64_t block, std::int64_t first, std::int64_t last, const T* a,
+                     const T* from, const T* bias, T* to) {
+  using P = Packet<T>;
+  constexpr std::int64_t W = kLanes<T>;
+  P sums[static_cast<std::size_t>(U)];
+  for (int u = 0; u < U; ++u) sums[u] = from ? P::load(from + (block + u) * W) : P(T(0));
+  const T* column = w.data + block * w.u_step + first * w.k_step;
+  for (std::int64_t k = first; k < last; ++k, ++a, column += w.k_step)
+    for (int u = 0; u < U; ++u) sums[u] = fma(P(*a), P::load(column + u * w.u_step), sums[u]);
+  for (int u = 0; u < U; ++u) (bias ? sums[u] + P::load(bias + (block + u) * W) : sums[u]).store(to + (block + u) * W);
+}
+
 }  // namespace
+
+template <class T>
+void packed_part(const GateMatrix<T>& w, std::int64_t first, std::int64_t last, const T* a, const T* from,
+                 const T* bias, T* to) {
+  const std::int64_t blocks = packets_of<T>(w.units);
+  std::int64_t block = 0;
+  for (; block + 4 <= blocks; block += 4) part_of_packets<T, 4>(w, block, first, last, a, from, bias, to);
+  switch (blocks - block) {
+    case 1: return part_of_packets<T, 1>(w, block, first, last, a, from, bias, to);
+    case 2: return part_of_packets<T, 2>(w, block, first, last, a, from, bias, to);
+    case 3: return part_of_packets<T, 3>(w, block, first, last, a, from, bias, to);
+    default: return;
+  }
+}
 
 template <class T>
 void packed_product(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias, T* c) {
@@ -81,5 +109,9 @@ template void pack_transposed(const double*, std::int64_t, std::int64_t, std::in
 template void packed_product(const GateMatrix<float>&, std::int64_t, const float*, std::int64_t, const float*, float*);
 template void packed_product(const GateMatrix<double>&, std::int64_t, const double*, std::int64_t, const double*,
                              double*);
+template void packed_part(const GateMatrix<float>&, std::int64_t, std::int64_t, const float*, const float*,
+                          const float*, float*);
+template void packed_part(const GateMatrix<double>&, std::int64_t, std::int64_t, const double*, const double*,
+                          const double*, double*);
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -12,7 +12,8 @@ constexpr FloatKernels<T> float_kernels() {
           .product = product<T>,
           .pack_gates = pack_gates<T>,
           .pack_transposed = pack_transposed<T>,
-          .packed_product = packed_product<T>};
+          .packed_product = packed_product<T>,
+          .packed_part = packed_part<T>};
 }
 
 }  // namespace

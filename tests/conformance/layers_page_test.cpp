@@ -192,7 +192,7 @@ std::string variables_of(const nn::Layer& layer) {
 /// What a stream of one row holds between its steps.
 std::string stream_of(const nn::Layer& layer) {
   layer.eval();
-  if (!layer.causal()) return "no";
+  if (!layer.streams()) return "no";
   std::vector<std::string> all;
   const nn::StepInput in = layer.step_input();
   for (const nn::StepState& s : layer.states({1, std::max<std::int64_t>(in.width, 1), in.dtype}))

@@ -1,5 +1,7 @@
 // Streams that give fewer steps than they take: when, and what is refused. tests/dsl/stream_layers_test.cpp and
 // tests/alloc/causal_chains_test.cpp have the values.
+#include <limits>
+
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/layers/sequential.h"
@@ -62,18 +64,93 @@ BOOST_AUTO_TEST_CASE(a_residual_gives_a_step_for_each) {
                        nn::Init{.seed = 1}));
   net.add("sum", std::move(sum));
   BOOST_CHECK_EXCEPTION((void)net.stream(), nn::PaceError,
-                        says("residual: the chain gives one step for 2, the first one 0 later, so there is none to add "
-                             "to each; pad its windows in front (causal), and put strides before or behind"));
+                        says("residual: the chain gives one step for 2, 0 fewer in all, so there is none to add to "
+                             "each; pad its windows (same, causal), and put strides before or behind"));
 }
 
-/// What sees later steps, and what has its steps on another axis.
-BOOST_AUTO_TEST_CASE(windows_that_reach_beyond_their_step_are_refused) {
+/// "same": each output sees one step more. tests/alloc/causal_chains_test.cpp has the values.
+BOOST_AUTO_TEST_CASE(a_stream_that_looks_ahead_ends) {
+  const auto net = dsl::sequence(2)
+                       .residual([](dsl::Builder& part) { part.conv1d(2, 3, {.padding = ConvolutionPadding::same}); })
+                       .conv1d(1, 4, {.stride = {2}, .padding = {2}})
+                       .build(1);
+  const Tensor x = uniform({1, 9, 2}, {1, 2, 3}, -1, 1), y = net(x);
+  BOOST_TEST((!net.causal() && net.streams()));
+  nn::Stream stream = net.stream();
+  BOOST_TEST((stream.stride() == 2 && stream.delay() == 1 + 1));
+  std::vector<float> out(1), all;
+  BOOST_CHECK_THROW(stream.step(std::vector<float>(2), out), nn::PaceError);
+  for (int t = 0; t < 9; ++t)
+    if (stream.feed(select(select(x, 0, 0), 0, t).to_vector<float>(), out)) all.push_back(out[0]);
+  BOOST_TEST(all.size() == 4U);
+  const std::vector<Tensor> before = stream.save();
+  BOOST_CHECK_EXCEPTION(stream.finish(std::span<double>()), DtypeError, says("stream: the model gives f32"));
+  BOOST_CHECK_EXCEPTION(stream.finish(std::span<float>()), ShapeError, says("there is room for 0"));
+  while (stream.finish(out)) all.push_back(out[0]);
+  BOOST_TEST(all == y.to_vector<float>(), boost::test_tools::per_element());
+  BOOST_TEST((!stream.finish(out) && !stream.gave(0)));
+
+  const auto ended = says("stream: the inputs have ended with finish(); reset() begins anew");
+  BOOST_CHECK_EXCEPTION((void)stream.feed(std::vector<float>(2), out), ValueError, ended);
+  BOOST_CHECK_EXCEPTION((void)stream.save(), ValueError, ended);
+  BOOST_CHECK_EXCEPTION(stream.reset(0), ValueError, ended);
+  nn::Stream late = net.stream();
+  while (late.finish(out)) BOOST_ERROR("outputs without an input");
+  late.restore(before);
+  all.resize(4);
+  while (late.finish(out)) all.push_back(out[0]);
+  BOOST_TEST(all == y.to_vector<float>(), boost::test_tools::per_element());
+  late.reset();
+  BOOST_TEST(!late.feed(std::vector<float>(2), out));
+}
+
+/// States that no stream of the model gives are refused, or make its branches differ too much.
+BOOST_AUTO_TEST_CASE(states_of_rows_that_wait_are_checked) {
+  const auto net = dsl::sequence(1)
+                       .residual([](dsl::Builder& part) { part.conv1d(1, 3, {.padding = ConvolutionPadding::same}); })
+                       .build(1);
+  nn::Stream stream = net.stream();
+  std::vector<float> x{1}, y(1);
+  for (int t = 0; t < 3; ++t) (void)stream.feed(x, y);
+  const std::vector<Tensor> good = stream.save();
+  for (std::size_t k = 0; k < good.size(); ++k) {
+    if (good[k].dtype() != Dtype::i64) continue;
+    for (const std::int64_t n : {std::int64_t{-1}, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::min()}) {
+      std::vector<Tensor> bad = good;
+      bad[k] = full(good[k].shape(), n, Dtype::i64);
+      try {
+        stream.restore(bad);
+        for (int t = 0; t < 20; ++t) (void)stream.feed(x, y);
+      } catch (const ValueError& e) {
+        BOOST_TEST(std::string(e.what()).find("stream: ") == 0U, e.what());
+      }
+      stream.restore(good);
+    }
+  }
+  nn::Stream other = stream.clone();
+  std::vector<float> wanted(1);
+  BOOST_TEST((stream.feed(x, y) && other.feed(x, wanted) && y == wanted));
+}
+
+/// A model that does not look ahead owes nothing, and goes on.
+BOOST_AUTO_TEST_CASE(a_causal_stream_has_nothing_to_finish) {
+  const auto net = dsl::sequence(2).causal_conv1d(2, 3).gru(3).build(1);
+  nn::Stream stream = net.stream();
+  std::vector<float> x(2, 1), y(3);
+  stream.step(x, y);
+  BOOST_TEST(!stream.finish(y));
+  stream.step(x, y);
+  (void)stream.save();
+}
+
+/// What sees all steps, and what has its steps on another axis.
+BOOST_AUTO_TEST_CASE(windows_that_cannot_wait_are_refused) {
   const auto is_refused = [](const dsl::Builder& words) {
     BOOST_CHECK_EXCEPTION((void)words.build(1).stream(), ValueError, says("is not causal"));
   };
   const auto sequence = [] { return dsl::sequence(3); };
-  is_refused(sequence().conv1d(3, 3, {.padding = ConvolutionPadding::same}));
-  is_refused(sequence().conv1d(3, 3, {.padding = {1}}));
+  is_refused(sequence().conv1d(3, 3, {.padding = {3}}));
+  is_refused(sequence().conv1d(3, 3, {.padding = {1}, .padding_mode = PaddingMode::circular}));
   is_refused(sequence().conv1d(3, 3, {.padding = ConvolutionPadding::causal, .padding_mode = PaddingMode::replicate}));
   is_refused(sequence().max_pool1d(3, {.stride = {1}, .padding = {1}}));
   const nn::ConvTranspose1d up(

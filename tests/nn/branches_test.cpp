@@ -131,8 +131,8 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   all.add("b", std::make_unique<nn::MaxPool1d>(nn::MaxPoolLayerOptions{.kernel_size = {2}, .channels_last = true}));
   BOOST_TEST(all(zeros({2, 4, 3})).shape().str() == "[2, 2, 5]");
   BOOST_CHECK_EXCEPTION((void)all.stream(), nn::PaceError,
-                        says("concat: the branch 'b' gives one step for 2, the first one 1 later, 'a' one for 2, 0 "
-                             "later; give all the same strides"));
+                        says("concat: the branch 'b' gives one step for 2, 1 fewer in all, 'a' one for 2, 0 fewer; "
+                             "give all the same strides"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

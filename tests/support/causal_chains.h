@@ -1,5 +1,5 @@
 #pragma once
-/// Random chains of causal layers, with their words as text.
+/// Random chains of layers that stream, with their words as text.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -19,10 +19,11 @@ struct Chain {
   std::string text;  ///< "sequence(3) causal_conv1d(2, k3 d2 s2) gru(4)"
 };
 
-/// Makes the words of chains from one seed; the widths that the builder infers are known to it, too.
+/// Makes the words of chains from one seed; the widths that the builder infers are known to it, too. Chains are causal,
+/// or else some of their convolutions look ahead.
 class Maker {
  public:
-  explicit Maker(std::uint64_t seed) : random_(seed) {}
+  explicit Maker(std::uint64_t seed, bool ahead = false) : ahead_(ahead), random_(seed) {}
 
   Chain chain() {
     width_ = between(1, 4);
@@ -49,6 +50,7 @@ class Maker {
 
   /// Appends a word; where not `paced`, one that gives a step for each.
   void add(Chain& c, bool paced) {
+    if (ahead_ && once_in(2)) return conv1d(c, paced);
     switch (between(0, paced ? 19 : 14)) {
       case 0: say(c, "linear"), c.words.linear(new_width()); return;
       case 1:
@@ -82,10 +84,16 @@ class Maker {
     const std::int64_t in = width_, k = between(1, 3), d = between(1, 3), s = stride(paced);
     const std::int64_t groups = in <= 4 && once_in(3) ? in : 1,
                        out = groups == 1 ? new_width() : width_ = groups * between(1, 2);
-    const bool causal = !paced || once_in(2);
-    say(c, "conv1d(k" + text(k) + " d" + text(d) + " s" + text(s) + " g" + text(groups) + (causal ? " causal)" : ")"));
     nn::ConvOptions o{.stride = {s}, .dilation = {d}, .groups = groups, .bias = once_in(2)};
-    if (causal) o.padding = ConvolutionPadding::causal;
+    if (!paced || once_in(2)) o.padding = ConvolutionPadding::causal;
+    if (ahead_ && s == 1 && !once_in(4)) o.padding = ConvolutionPadding::same;
+    if (ahead_ && paced && once_in(2)) o.padding = {between(0, (k - 1) * d)};
+    const auto rule = o.padding.rule;
+    say(c, "conv1d(k" + text(k) + " d" + text(d) + " s" + text(s) + " g" + text(groups) + " " +
+               (rule == ConvolutionPadding::causal ? "causal"
+                : rule == ConvolutionPadding::same ? "same"
+                                                   : "p" + o.padding.amounts.str()) +
+               ")");
     c.words.conv1d(out, k, o);
   }
   void pool(Chain& c) {
@@ -171,6 +179,7 @@ class Maker {
     width_ = sums ? out : 2 * out;
   }
 
+  bool ahead_;
   std::mt19937_64 random_;
   std::int64_t width_ = 1, strides_ = 1;
 };

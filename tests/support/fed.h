@@ -65,6 +65,38 @@ RowOutputs fed(nn::Stream& stream, const Tensor& x, const Spec& y, const Around&
                                : fed_as<float, float>(stream, x, N, around);
 }
 
+template <class Out, class Around>
+RowOutputs finished_as(nn::Stream& stream, std::int64_t width, const Around& around) {
+  const std::int64_t B = stream.batch();
+  std::vector<std::vector<Out>> rows(static_cast<std::size_t>(B));
+  for (bool any = true; any;) {
+    std::vector<Out> out(static_cast<std::size_t>(B * width));
+    around([&] { any = stream.finish(std::span<Out>(out)); });
+    for (std::int64_t b = 0; b < B; ++b) {
+      BOOST_TEST((any || !stream.gave(b)));
+      const auto begin = out.begin() + b * width;
+      if (stream.gave(b))
+        rows[static_cast<std::size_t>(b)].insert(rows[static_cast<std::size_t>(b)].end(), begin, begin + width);
+    }
+  }
+  RowOutputs all;
+  for (const std::vector<Out>& row : rows)
+    all.push_back(Tensor::from(row, {static_cast<std::int64_t>(row.size()) / width, width}));
+  return all;
+}
+
+/// What a stream gives when its inputs end.
+template <class Around = Plainly>
+RowOutputs finished(nn::Stream& stream, const Spec& y, const Around& around = {}) {
+  return y.dtype == Dtype::f64 ? finished_as<double>(stream, y.shape[-1], around)
+                               : finished_as<float>(stream, y.shape[-1], around);
+}
+/// Whether it gave the last outputs of y [T', N], those that so many inputs do not bring.
+inline bool gave_the_rest(const nn::Stream& stream, const Tensor& got, const Tensor& y, std::int64_t inputs) {
+  const Tensor wanted = slice(y, 0, outputs_of(stream, inputs), y.shape()[0]);
+  return got.shape() == wanted.shape() && identical(got, contiguous(wanted));
+}
+
 /// Whether row b gave the outputs that inputs from..to - 1 bring: those of y [B, T', N].
 inline bool gave_row(const nn::Stream& stream, const RowOutputs& rows, const Tensor& y, std::int64_t b,
                      std::int64_t from, std::int64_t to) {

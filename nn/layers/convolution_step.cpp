@@ -1,0 +1,110 @@
+/// Steps of conv1d with one group for streams: a window times the weights, packed once.
+#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/layers/convolution.h"
+#include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::nn {
+namespace {
+
+using detail::StepMemory;
+using ferrite::detail::GateMatrix;
+
+/// [rows, taps, D] -> [rows, D, taps]: in a product the taps are the inner index, as in the layers.
+template <class T, std::int64_t taps>
+void taps_inside(const T* from, std::int64_t rows, std::int64_t D, T* to) {
+  for (; rows > 0; --rows, from += taps * D, to += taps * D)
+    for (std::int64_t d = 0; d < D; ++d)
+      for (std::int64_t k = 0; k < taps; ++k) to[d * taps + k] = from[k * D + d];
+}
+template <class T>
+void taps_inside(const T* from, std::int64_t rows, std::int64_t taps, std::int64_t D, T* to) {
+  switch (taps) {
+    case 2: return taps_inside<T, 2>(from, rows, D, to);
+    case 3: return taps_inside<T, 3>(from, rows, D, to);
+    case 4: return taps_inside<T, 4>(from, rows, D, to);
+    case 5: return taps_inside<T, 5>(from, rows, D, to);
+    default: break;
+  }
+  for (; rows > 0; --rows, from += taps * D, to += taps * D)
+    for (std::int64_t k = 0; k < taps; ++k)
+      for (std::int64_t d = 0; d < D; ++d) to[d * taps + k] = from[k * D + d];
+}
+
+/// Windows [B, taps, D] -> [B, N] with weight [N, D, taps].
+template <class T>
+class ProductOfWindow final : public detail::WindowFunction {
+ public:
+  ProductOfWindow(const Parameter& weight, const Parameter& bias, std::int64_t batch)
+      : weight_(weight),
+        bias_(bias),
+        batch_(batch),
+        N_(weight.shape()[0]),
+        D_(weight.shape()[1]),
+        taps_(weight.shape()[2]),
+        at_once_(detail::steps_at_once(batch * std::max(taps_ * D_, N_) * size_of(dtype_of<T>))),
+        x_(at_once_ * batch * taps_ * D_ + kLine),
+        terms_(at_once_ * batch * taps_ * D_ + kLine),
+        y_(at_once_ * batch * N_ + kLine),
+        packed_(ferrite::detail::gate_pack_size<T>(taps_ * D_, 1, N_)),
+        added_(bias.defined() ? N_ : 0),
+        product_(ferrite::detail::kernels().floats<T>().packed_product) {
+    ProductOfWindow::refresh();
+  }
+
+  std::byte* x() override { return reinterpret_cast<std::byte*>(x_.get()); }
+  const std::byte* y() const override { return reinterpret_cast<const std::byte*>(y_.get()); }
+  StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
+  void run() override { ProductOfWindow::run_several(1); }
+  std::int64_t most_at_once() const override { return at_once_; }
+  void run_several(std::int64_t n) override {
+    const std::int64_t terms = taps_ * D_;
+    const bool in_order = taps_ == 1 || D_ == 1;
+    if (!in_order) taps_inside(x_.get(), n * batch_, taps_, D_, terms_.get());
+    product_(ferrite::detail::packed_gates<T>(packed_.get(), terms, 1, N_), n * batch_,
+             in_order ? x_.get() : terms_.get(), terms, bias_.defined() ? added_.get() : nullptr, y_.get());
+  }
+  void refresh() override {
+    const NewFrame frame;
+    const std::int64_t terms = taps_ * D_;
+    const Tensor w = contiguous(transpose(reshape(weight_.peek(), {N_, terms})));
+    ferrite::detail::pack_gates(w.data<T>(), N_, terms, 1, N_, N_, packed_.get());
+    if (!bias_.defined()) return;
+    const Tensor b = contiguous(bias_.peek());
+    std::copy_n(b.data<T>(), N_, added_.get());
+  }
+  std::unique_ptr<WindowFunction> clone() const override { return std::make_unique<ProductOfWindow>(*this); }
+
+ private:
+  static constexpr std::int64_t kLine = 64 / sizeof(T);  ///< packets are read and written beyond the ends
+
+  Parameter weight_, bias_;
+  std::int64_t batch_, N_, D_, taps_, at_once_;
+  StepMemory<T> x_, terms_, y_, packed_, added_;
+  decltype(ferrite::detail::FloatKernels<T>::packed_product) product_;
+};
+
+std::unique_ptr<Step> product_step(const Layer& layer, const StepWindow& window, const Parameter& weight,
+                                   const Parameter& bias, const StepRows& in) {
+  std::unique_ptr<detail::WindowFunction> function;
+  if (in.dtype == Dtype::f64) {
+    function = std::make_unique<ProductOfWindow<double>>(weight, bias, in.batch);
+  } else {
+    function = std::make_unique<ProductOfWindow<float>>(weight, bias, in.batch);
+  }
+  return detail::window_step(layer, window, in, std::move(function));
+}
+
+}  // namespace
+
+template <int N>
+std::unique_ptr<Step> Conv<N>::make_step(const StepRows& in) const {
+  const std::optional<StepWindow> w = window();
+  return w && this->options().groups == 1 ? product_step(*this, *w, weight, bias, in) : nullptr;
+}
+
+template std::unique_ptr<Step> Conv<1>::make_step(const StepRows&) const;
+template std::unique_ptr<Step> Conv<2>::make_step(const StepRows&) const;
+template std::unique_ptr<Step> Conv<3>::make_step(const StepRows&) const;
+
+}  // namespace ferrite::nn
