@@ -26,13 +26,14 @@ struct StepInput {
 };
 
 /// The inputs of which each output step of a layer is made (Layer::window): output u of the inputs u stride - before +
-/// k dilation, k in 0..taps - 1; where there is none, of zeros.
+/// k dilation, k in 0..taps - 1; where there is none, of `padding`.
 struct StepWindow {
   std::int64_t taps = 1;      ///< so many inputs
   std::int64_t dilation = 1;  ///< steps from one to the next
   std::int64_t stride = 1;    ///< steps from one window to the next
   std::int64_t before = 0;    ///< steps of padding before the first input
   std::int64_t after = 0;     ///< steps of padding behind the last one
+  double padding = 0;         ///< each of its values
   bool operator==(const StepWindow&) const = default;
 
   /// From the first tap to the last one.

@@ -18,14 +18,15 @@ std::int64_t number(const Shape& s, std::int64_t none) { return s.rank() == 0 ? 
 
 /// The windows of pooling over the steps of sequences without ceil_mode; else none.
 template <int N, class Options>
-std::optional<StepWindow> window_of(const Options& o) {
+std::optional<StepWindow> window_of(const Options& o, double padding = 0) {
   if (N != 1 || !o.channels_last || o.ceil_mode) return {};
-  StepWindow w{.taps = o.kernel_size[0], .stride = number(o.stride, o.kernel_size[0])};
+  StepWindow w{.taps = o.kernel_size[0], .stride = number(o.stride, o.kernel_size[0]), .padding = padding};
   if constexpr (requires { o.padding; }) w.before = w.after = number(o.padding, 0);
   if constexpr (requires { o.dilation; }) w.dilation = number(o.dilation, 1);
   return w;
 }
 bool sees_no_later(const std::optional<StepWindow>& w) { return w && w->after == 0; }
+bool begins_with_an_input(const std::optional<StepWindow>& w) { return w && w->before <= w->reach(); }
 
 // What a window x [B, taps, C] gives, in the operations and the order of tensor/pooling.h, which call kernels that ask
 // for memory.
@@ -72,8 +73,12 @@ bool MaxPool<N>::causal() const {
   return sees_no_later(window());
 }
 template <int N>
+bool MaxPool<N>::streams() const {
+  return begins_with_an_input(window());
+}
+template <int N>
 std::optional<StepWindow> MaxPool<N>::window() const {
-  return window_of<N>(this->options());
+  return window_of<N>(this->options(), -std::numeric_limits<double>::infinity());
 }
 template <int N>
 Tensor MaxPool<N>::over(const Tensor& x) const {
@@ -98,6 +103,11 @@ Tensor AvgPool<N>::forward(const Tensor& given, const Context& context) const {
 template <int N>
 bool AvgPool<N>::causal() const {
   return sees_no_later(window());
+}
+template <int N>
+bool AvgPool<N>::streams() const {
+  const AvgPoolLayerOptions& o = this->options();
+  return causal() || ((o.count_include_pad || o.divisor_override != 0) && begins_with_an_input(window()));
 }
 template <int N>
 std::optional<StepWindow> AvgPool<N>::window() const {

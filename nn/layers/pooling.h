@@ -8,10 +8,9 @@ namespace ferrite::nn {
 // Shapes hold one number for each axis of space, or one for all; an empty one is the default. All take x [B, C, ...],
 // or with channels_last [B, ..., C], and give it with other extents on the axes of space. Semantics and errors are
 // those of the functions in tensor/pooling.h, which are PyTorch's. Over the steps of sequences, max_pool1d, avg_pool1d
-// and lp_pool1d with channels_last, those without padding and ceil_mode stream: an output comes with the last step of
-// its window. They
-// honour `context.lengths`: steps beyond the length of a row are as their padding; ValueError for lengths elsewhere,
-// and for a reset mask.
+// and lp_pool1d with channels_last, those without ceil_mode stream, of means those that count their padding: an output
+// comes with the last step of its window, the last ones of padded windows by `finish`. They honour `context.lengths`:
+// steps beyond the length of a row are as their padding; ValueError for lengths elsewhere, and for a reset mask.
 
 struct MaxPoolLayerOptions {
   Shape kernel_size{};
@@ -34,6 +33,7 @@ class MaxPool final : public LayerOf<MaxPool<N>, MaxPoolLayerOptions> {
   explicit MaxPool(const MaxPoolLayerOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
   bool causal() const override;
+  bool streams() const override;
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
   std::optional<StepWindow> window() const override;
   Tensor over(const Tensor& x) const override;
@@ -62,6 +62,7 @@ class AvgPool final : public LayerOf<AvgPool<N>, AvgPoolLayerOptions> {
   explicit AvgPool(const AvgPoolLayerOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
   bool causal() const override;
+  bool streams() const override;
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
   std::optional<StepWindow> window() const override;
   Tensor over(const Tensor& x) const override;

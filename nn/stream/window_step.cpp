@@ -64,7 +64,9 @@ class WindowStep final : public Step {
         taken_(static_cast<std::size_t>(in.batch)),
         steps_(static_cast<std::size_t>(in.batch)),
         function_(function ? std::move(function) : program_of(layer, window, in)),
-        out_(function_->result()) {}
+        out_(function_->result()) {
+    WindowStep::reset();
+  }
   WindowStep(const WindowStep& o)
       : Step(o),
         kind_(o.kind_),
@@ -105,11 +107,11 @@ class WindowStep final : public Step {
     std::copy_n(function_->y(), n * out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
   }
   std::int64_t finishing() const override { return window_.after; }
-  /// An input of zeros for the rows that have had inputs.
+  /// An input of padding for the rows that have had inputs.
   Rows finish(Rows rows, std::int64_t, void* y) override {
     for (std::int64_t b = 0; b < in_.batch; ++b) {
       taken_[index(b)] = rows[b] && steps_[index(b)] > 0;
-      if (taken_[index(b)]) std::fill_n(place(b, steps_[index(b)]), row_, std::byte{0});
+      if (taken_[index(b)]) pad(place(b, steps_[index(b)]), 1);
     }
     return outputs(y);
   }
@@ -122,7 +124,7 @@ class WindowStep final : public Step {
     for (std::int64_t b = 0; b < in_.batch; ++b) reset_row(b);
   }
   void reset_row(std::int64_t row) override {
-    std::fill_n(place(row, 0), places_ * row_, std::byte{0});
+    pad(place(row, 0), places_);
     steps_[index(row)] = 0;
   }
 
@@ -182,7 +184,17 @@ class WindowStep final : public Step {
   }
   Spec past_spec() const { return {{window_.reach(), in_.batch, in_.width}, in_.dtype}; }
 
-  /// Where the input of a step of a row stands; one before the first is zeros.
+  /// So many inputs become padding.
+  void pad(std::byte* at, std::int64_t inputs) const {
+    if (in_.dtype == Dtype::f64) {
+      std::fill_n(reinterpret_cast<double*>(at), inputs * in_.width, window_.padding);
+    } else if (in_.dtype == Dtype::f32) {
+      std::fill_n(reinterpret_cast<float*>(at), inputs * in_.width, static_cast<float>(window_.padding));
+    } else {
+      std::fill_n(at, inputs * row_, std::byte{0});
+    }
+  }
+  /// Where the input of a step of a row stands; one before the first is padding.
   std::byte* place(std::int64_t row, std::int64_t step) const {
     return reinterpret_cast<std::byte*>(ring_.get()) + (row * places_ + (step % places_ + places_) % places_) * row_;
   }

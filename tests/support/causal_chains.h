@@ -99,8 +99,10 @@ class Maker {
   void pool(Chain& c) {
     const std::int64_t kind = between(0, 2), k = between(1, 3), s = stride(true);
     say(c, (kind == 0 ? "max" : kind == 1 ? "avg" : "lp") + ("_pool1d(k" + text(k)) + " s" + text(s) + ")");
-    if (kind == 0) c.words.max_pool1d(k, {.stride = {s}, .dilation = {between(1, 2)}});
-    if (kind == 1) c.words.avg_pool1d(k, {.stride = {s}});
+    const std::int64_t p = ahead_ ? between(0, k / 2) : 0;
+    if (p > 0) say(c, "padded");
+    if (kind == 0) c.words.max_pool1d(k, {.stride = {s}, .padding = {p}, .dilation = {between(1, 2)}});
+    if (kind == 1) c.words.avg_pool1d(k, {.stride = {s}, .padding = {p}});
     if (kind == 2) c.words.lp_pool1d(2, k, {.stride = {s}});
   }
   void spectra(Chain& c) {
