@@ -45,7 +45,6 @@ class CausalConvolution final : public Step {
         past_(o.past_),
         at_once_(o.at_once_),
         in_parts_(o.in_parts_),
-        together_(o.together_),
         windows_(o.windows_),
         packed_(o.packed_),
         added_(o.added_),
@@ -62,12 +61,16 @@ class CausalConvolution final : public Step {
       return kernels_->packed_part(matrix_, past_.terms() - inputs_, past_.terms(), from, sums_, bias_row_,
                                    static_cast<T*>(y));
     }
-    if (!together_) return each(nullptr, from, static_cast<T*>(y));
     for (std::int64_t b = 0; b < batch_; ++b) past_.write(b, from + b * inputs_);
     multiply(batch_, past_.window(0), past_.distance(), static_cast<T*>(y));
   }
+  /// Here rows may be at different steps; `run` is not called any more then.
   Rows run_rows(Rows rows, const void* x, void* y) override {
-    each(rows, static_cast<const T*>(x), static_cast<T*>(y));
+    for (std::int64_t b = 0; b < batch_; ++b) {
+      if (!rows[b]) continue;
+      past_.write(b, static_cast<const T*>(x) + b * inputs_);
+      multiply(1, past_.window(b), past_.distance(), static_cast<T*>(y) + b * outputs_);
+    }
     return rows;
   }
   std::int64_t most_at_once() const override { return at_once_; }
@@ -91,7 +94,6 @@ class CausalConvolution final : public Step {
     for (std::int64_t b = 0; b < batch_; ++b)
       if (rows[b]) past_.advance(b);
     sum_earlier();
-    together_ = past_.together();
   }
   void refresh() override {
     const NewFrame frame;
@@ -105,7 +107,6 @@ class CausalConvolution final : public Step {
   }
   void reset() override {
     past_.clear();
-    together_ = true;
     sum_earlier();
   }
   void reset_row(std::int64_t row) override {
@@ -126,7 +127,6 @@ class CausalConvolution final : public Step {
       throw ShapeError("stream: holds a state " + past_.spec().str() + ", got " + states[0].spec().str());
     const Tensor past = contiguous(states[0]);
     past_.copy_from(past.data<T>());
-    together_ = true;
     sum_earlier();
     return 1;
   }
@@ -137,13 +137,6 @@ class CausalConvolution final : public Step {
     matrix_ = ferrite::detail::packed_gates<T>(packed_.get(), past_.terms(), 1, outputs_);
     sums_ = earlier_.get();
     bias_row_ = bias_.defined() ? added_.get() : nullptr;
-  }
-  void each(Rows rows, const T* x, T* y) {
-    for (std::int64_t b = 0; b < batch_; ++b) {
-      if (rows && !rows[b]) continue;
-      past_.write(b, x + b * inputs_);
-      multiply(1, past_.window(b), past_.distance(), y + b * outputs_);
-    }
   }
   void multiply(std::int64_t rows, const T* from, std::int64_t row, T* y) const {
     kernels_->packed_product(matrix_, rows, from, row, bias_row_, y);
@@ -158,7 +151,6 @@ class CausalConvolution final : public Step {
   detail::InputLines<T> past_;
   std::int64_t at_once_;
   bool in_parts_;
-  bool together_ = true;  ///< whether all rows have made as many steps
   StepMemory<T> windows_, packed_, added_, earlier_;
   const ferrite::detail::FloatKernels<T>* kernels_;
   /// Where the memory of this step lies: asked for once, since steps are short.

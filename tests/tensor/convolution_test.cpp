@@ -236,7 +236,8 @@ BOOST_AUTO_TEST_CASE(a_line_has_the_bits_that_it_has_in_a_plane) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (std::int64_t taps = 1; taps <= 9; ++taps)
       for (const std::int64_t dilation : {1, 3})
-        for (const std::int64_t padding : {std::int64_t{0}, (taps - 1) * dilation, std::int64_t{37}})
+        for (const std::int64_t padding :
+             {std::int64_t{0}, taps * dilation / 2, (taps - 1) * dilation, std::int64_t{37}})
           for (const std::int64_t length : {96, 133}) {
             const std::int64_t channels = 3;
             const Tensor x = some({2, channels, 1, length}, 1, dtype), w = some({channels, 1, 1, taps}, 2, dtype);

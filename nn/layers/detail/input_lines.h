@@ -33,12 +33,9 @@ class InputLines {
         first_(lines_.get()) {}
   InputLines& operator=(const InputLines&) = delete;
 
-  /// Elements of a window, and from the window of a row to that of the next where they are `together`.
+  /// Elements of a window, and from the window of a row to that of the next where both have made as many steps.
   std::int64_t terms() const { return taps_ * inputs_; }
   std::int64_t distance() const { return line_; }
-  bool together() const {
-    return std::all_of(places_.begin(), places_.end(), [this](const Place& p) { return p == places_[0]; });
-  }
 
   /// The inputs of a row under the taps, the oldest first and the next one, once it is written, at the end.
   T* window(std::int64_t row) const {
@@ -77,7 +74,6 @@ class InputLines {
   /// Where the next input of a row goes: its track, and how many windows of the line lie before its window.
   struct Place {
     std::int64_t track = 0, window = 0;
-    bool operator==(const Place&) const = default;
   };
 
   /// taps - 1 inputs, and as many as there are windows: taps.
