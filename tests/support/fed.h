@@ -69,7 +69,8 @@ template <class Out, class Around>
 RowOutputs finished_as(nn::Stream& stream, std::int64_t width, const Around& around) {
   const std::int64_t B = stream.batch();
   std::vector<std::vector<Out>> rows(static_cast<std::size_t>(B));
-  for (bool any = true; any;) {
+  bool any = true;
+  while (any) {
     std::vector<Out> out(static_cast<std::size_t>(B * width));
     around([&] { any = stream.finish(std::span<Out>(out)); });
     for (std::int64_t b = 0; b < B; ++b) {
