@@ -9,6 +9,10 @@
 #include "ferrite/tensor/scope.h"
 #include "ferrite/tensor/tensor.h"
 
+namespace ferrite {
+struct Primitive;
+}
+
 namespace ferrite::nn {
 
 /// Rows that go from one layer of a stream to the next: [batch, width], row-major.
@@ -102,6 +106,13 @@ class Step {
   virtual void run(const void* x, void* y) = 0;
   /// The states become those after the last `run`.
   virtual void commit() {}
+  /// Whether `run` and `commit` never throw. Asked once.
+  virtual bool never_throws() const { return false; }
+  /// `run` and `commit` in one; only of a step that never throws.
+  virtual void advance(const void* x, void* y) {
+    run(x, y);
+    commit();
+  }
   /// Whether some steps give nothing, or nothing for some rows: such a step is run by `run_rows`. Asked once.
   virtual bool skips() const { return false; }
   /// `run` where only these rows have an x. Gives those that have a y, null where there is none; the others' mean
@@ -120,10 +131,15 @@ class Step {
   virtual Rows finish(Rows, std::int64_t, void*) { return nullptr; }
   /// Whether `commit` does anything: asked once.
   virtual bool commits() const { return true; }
-  /// How many steps `run_several` takes at most; 1: it is not to be called. A layer that says more never throws.
+  /// How many steps `run_several` takes at most; 1: it is not to be called. A layer that says more
+  /// never throws.
   virtual std::int64_t most_at_once() const { return 1; }
   /// n steps with their commits, n at most `most_at_once`: x [n, B, D] -> y [n, B, N], with the bits of single steps.
   virtual void run_several(std::int64_t, const void*, void*) {}
+  /// The operation that the step is, where it is a pointwise one of one operand.
+  virtual const Primitive* pointwise() const { return nullptr; }
+  /// Makes that of the next layer a part of `run`; false where it does not.
+  virtual bool join(const Primitive&) { return false; }
   /// Takes the variables' present values; the states stay.
   virtual void refresh() {}
   /// States become zeros.

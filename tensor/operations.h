@@ -13,6 +13,9 @@ extern const Primitive* const mul;
 extern const Primitive* const div;
 extern const Primitive* const neg;
 
+// tensor/ops/functions.cpp
+extern const Primitive* const relu;
+
 // tensor/ops/views.cpp
 extern const Primitive* const reshape;
 extern const Primitive* const contiguous;

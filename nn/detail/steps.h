@@ -72,16 +72,17 @@ void take_values(const std::vector<Named<C>>& from, const std::vector<Named<C>>&
 template <class T>
 class StepMemory {
  public:
-  explicit StepMemory(std::int64_t n) : room_(std::max<std::int64_t>(n, 1)), n_(n) { clear(); }
+  explicit StepMemory(std::int64_t n) : room_(std::max<std::int64_t>(n, 1)), n_(n), first_(room_.get()) { clear(); }
   StepMemory(const StepMemory& o) : StepMemory(o.n_) { std::copy_n(o.get(), n_, get()); }
   StepMemory& operator=(const StepMemory&) = delete;
-  T* get() const { return room_.get(); }
+  T* get() const { return first_; }
   std::int64_t size() const { return n_; }
   void clear() { std::fill_n(get(), n_, T(0)); }
 
  private:
-  mutable ferrite::detail::Room<T> room_;
+  ferrite::detail::Room<T> room_;
   std::int64_t n_;
+  T* first_;
 };
 
 std::unique_ptr<Step> identity_step(const StepRows& rows);

@@ -1,9 +1,10 @@
 /// The step of causal convolutions with one group and an output for each input, for streams.
 #include <algorithm>
 
+#include "ferrite/nn/detail/input_ring.h"
 #include "ferrite/nn/layers/causal_conv1d.h"
-#include "ferrite/nn/layers/detail/input_lines.h"
 #include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn {
@@ -13,8 +14,36 @@ using detail::StepMemory;
 using ferrite::detail::GateMatrix;
 using ferrite::detail::padded;
 
-/// The inputs under the taps are a row of a product with the weights, packed once. Of a single row, all that earlier
-/// inputs add to the next output is summed by `commit`, so that a step waits for the sums over its own input alone.
+/// What the inputs so far add to the outputs that are to come, of a single row: each input is multiplied once, with the
+/// weights of all taps, and an output is there as soon as the input under its last tap is. One such memory for each
+/// input within the dilation: the outputs that meet in one input are a dilation apart.
+template <class T>
+class ComingOutputs {
+ public:
+  ComingOutputs(std::int64_t taps, std::int64_t dilation, std::int64_t outputs)
+      : size_((taps - 1) * padded<T>(outputs)), dilation_(dilation), sums_(dilation * size_) {}
+
+  /// Those that meet in the next input, in the order of its taps from the second one on.
+  T* next() const { return sums_.get() + at_; }
+  std::int64_t size() const { return size_; }
+  /// Whether they are right: not where inputs went by without them since `forget`.
+  bool known() const { return known_ >= dilation_; }
+  void advance() {
+    ++known_;
+    at_ += size_;
+    if (at_ == sums_.size()) at_ = 0;
+  }
+  void forget() { known_ = 0; }
+
+ private:
+  std::int64_t size_, dilation_;
+  StepMemory<T> sums_;
+  std::int64_t at_ = 0;
+  std::int64_t known_ = 0;  ///< steps since `forget`
+};
+
+/// Of several rows or steps, the inputs under the taps are rows of one product with the weights; of a single row, which
+/// would wait for a long chain of sums, each input is multiplied when it comes. The weights are packed once, for both.
 template <class T>
 class CausalConvolution final : public Step {
  public:
@@ -24,13 +53,17 @@ class CausalConvolution final : public Step {
         batch_(batch),
         inputs_(layer.options().in_channels),
         outputs_(layer.options().out_channels),
-        past_(batch, inputs_, layer.options().kernel_size, layer.options().dilation),
-        at_once_(detail::steps_at_once(batch * std::max(past_.terms(), outputs_) * size_of(dtype_of<T>))),
-        in_parts_(batch == 1 && past_.terms() > inputs_ && past_.terms() <= ferrite::detail::kBlockK),
-        windows_(at_once_ * batch * past_.terms() + padded<T>(1)),
-        packed_(ferrite::detail::gate_pack_size<T>(past_.terms(), 1, outputs_)),
+        taps_(layer.options().kernel_size),
+        terms_(taps_ * inputs_),
+        past_({batch, inputs_, dtype_of<T>}, *layer.window()),
+        at_once_(detail::steps_at_once(batch * std::max(terms_, outputs_) * size_of(dtype_of<T>))),
+        single_(batch == 1 && taps_ > 1 && terms_ <= ferrite::detail::kBlockK),
+        windows_(at_once_ * batch * terms_ + padded<T>(1)),
+        packed_(ferrite::detail::gate_pack_size<T>(terms_, 1, outputs_)),
         added_(bias_.defined() ? padded<T>(outputs_) : 0),
-        earlier_(in_parts_ ? padded<T>(outputs_) : 0),
+        by_tap_(single_ ? ferrite::detail::gate_pack_size<T>(inputs_, taps_, outputs_) : 0),
+        coming_(single_ ? taps_ : 1, layer.options().dilation, outputs_),
+        after_(coming_.size()),
         kernels_(&ferrite::detail::kernels().floats<T>()) {
     find_memory();
     CausalConvolution::refresh();
@@ -42,120 +75,170 @@ class CausalConvolution final : public Step {
         batch_(o.batch_),
         inputs_(o.inputs_),
         outputs_(o.outputs_),
+        taps_(o.taps_),
+        terms_(o.terms_),
         past_(o.past_),
         at_once_(o.at_once_),
-        in_parts_(o.in_parts_),
+        single_(o.single_),
         windows_(o.windows_),
         packed_(o.packed_),
         added_(o.added_),
-        earlier_(o.earlier_),
-        kernels_(o.kernels_) {
+        by_tap_(o.by_tap_),
+        coming_(o.coming_),
+        after_(o.after_),
+        kernels_(o.kernels_),
+        then_(o.then_),
+        relu_(o.relu_) {
     find_memory();
   }
 
   StepRows result() const override { return {batch_, outputs_, dtype_of<T>}; }
+  bool join(const Primitive& op) override {
+    if (then_) return false;
+    relu_ = &op == ferrite::detail::ops::relu;
+    then_ = op.block(dtype_of<T>);
+    return true;
+  }
   void run(const void* x, void* y) override {
-    const T* from = static_cast<const T*>(x);
-    if (in_parts_) {
-      past_.write(0, from);
-      return kernels_->packed_part(matrix_, past_.terms() - inputs_, past_.terms(), from, sums_, bias_row_,
-                                   static_cast<T*>(y));
-    }
-    for (std::int64_t b = 0; b < batch_; ++b) past_.write(b, from + b * inputs_);
-    multiply(batch_, past_.window(0), past_.distance(), static_cast<T*>(y));
+    if (single_) return sum(static_cast<const T*>(x), after_.get(), static_cast<T*>(y));
+    for (std::int64_t b = 0; b < batch_; ++b)
+      take(b, static_cast<const T*>(x) + b * inputs_, windows_.get() + b * terms_);
+    multiply(batch_, static_cast<T*>(y));
+  }
+  void commit() override {
+    if (single_) std::copy_n(after_.get(), coming_.size(), coming_.next());
+    for (std::int64_t b = 0; b < batch_; ++b) past_.advance(b);
+    coming_.advance();
+  }
+  bool never_throws() const override { return true; }
+  void advance(const void* x, void* y) override {
+    if (!single_) return Step::advance(x, y);
+    sum(static_cast<const T*>(x), coming_.next(), static_cast<T*>(y));
+    past_.advance(0);
+    coming_.advance();
   }
   /// Here rows may be at different steps; `run` is not called any more then.
   Rows run_rows(Rows rows, const void* x, void* y) override {
+    if (single_) {
+      if (rows[0]) CausalConvolution::run(x, y);
+      return rows;
+    }
     for (std::int64_t b = 0; b < batch_; ++b) {
       if (!rows[b]) continue;
-      past_.write(b, static_cast<const T*>(x) + b * inputs_);
-      multiply(1, past_.window(b), past_.distance(), static_cast<T*>(y) + b * outputs_);
+      take(b, static_cast<const T*>(x) + b * inputs_, windows_.get());
+      multiply(1, static_cast<T*>(y) + b * outputs_);
     }
     return rows;
+  }
+  void commit_rows(Rows rows) override {
+    if (single_ && rows[0]) return CausalConvolution::commit();
+    for (std::int64_t b = 0; b < batch_; ++b)
+      if (rows[b]) past_.advance(b);
   }
   std::int64_t most_at_once() const override { return at_once_; }
   void run_several(std::int64_t n, const void* x, void* y) override {
     const T* from = static_cast<const T*>(x);
     T* to = windows_.get();
     for (std::int64_t t = 0; t < n; ++t)
-      for (std::int64_t b = 0; b < batch_; ++b, from += inputs_, to += past_.terms()) {
-        past_.write(b, from);
-        std::copy_n(past_.window(b), past_.terms(), to);
+      for (std::int64_t b = 0; b < batch_; ++b, from += inputs_, to += terms_) {
+        take(b, from, to);
         past_.advance(b);
       }
-    multiply(n * batch_, windows_.get(), past_.terms(), static_cast<T*>(y));
-    sum_earlier();
-  }
-  void commit() override {
-    for (std::int64_t b = 0; b < batch_; ++b) past_.advance(b);
-    sum_earlier();
-  }
-  void commit_rows(Rows rows) override {
-    for (std::int64_t b = 0; b < batch_; ++b)
-      if (rows[b]) past_.advance(b);
-    sum_earlier();
+    multiply(n * batch_, static_cast<T*>(y));
+    coming_.forget();
   }
   void refresh() override {
     const NewFrame frame;
-    const std::int64_t terms = past_.terms();
-    const Tensor w = contiguous(reshape(permute(weight_.peek(), {2, 1, 0}), {terms, outputs_}));
-    ferrite::detail::pack_gates(w.data<T>(), outputs_, terms, 1, outputs_, outputs_, packed_.get());
-    sum_earlier();
+    const Tensor w = contiguous(permute(weight_.peek(), {2, 1, 0}));
+    ferrite::detail::pack_gates(w.data<T>(), outputs_, terms_, 1, outputs_, outputs_, packed_.get());
+    if (single_)
+      ferrite::detail::pack_gates(w.data<T>(), outputs_, inputs_, taps_, outputs_, inputs_ * outputs_, by_tap_.get());
+    coming_.forget();
     if (!bias_.defined()) return;
     const Tensor b = contiguous(bias_.peek());
     std::copy_n(b.data<T>(), outputs_, added_.get());
   }
   void reset() override {
     past_.clear();
-    sum_earlier();
+    coming_.forget();
   }
   void reset_row(std::int64_t row) override {
     past_.clear_row(row);
-    sum_earlier();
+    coming_.forget();
   }
   /// The inputs before the next one, as StepState `past`.
   void save(std::vector<Tensor>& states) const override {
-    if (past_.spec().shape[0] == 0) return;
-    Tensor past = Tensor::empty(past_.spec());
-    past_.copy_to(reinterpret_cast<T*>(ferrite::detail::Writer::raw(past)));
+    if (past_.past_spec().shape[0] == 0) return;
+    Tensor past = Tensor::empty(past_.past_spec());
+    past_.copy_past_to(ferrite::detail::Writer::raw(past));
     states.push_back(past);
   }
   std::size_t restore(std::span<const Tensor> states) override {
-    if (past_.spec().shape[0] == 0) return 0;
+    const Spec wanted = past_.past_spec();
+    if (wanted.shape[0] == 0) return 0;
     if (states.empty()) throw ValueError("stream: fewer states than the model has");
-    if (states[0].spec() != past_.spec())
-      throw ShapeError("stream: holds a state " + past_.spec().str() + ", got " + states[0].spec().str());
+    if (states[0].spec() != wanted)
+      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + states[0].spec().str());
     const Tensor past = contiguous(states[0]);
-    past_.copy_from(past.data<T>());
-    sum_earlier();
+    past_.copy_past_from(past.raw());
+    coming_.forget();
     return 1;
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<CausalConvolution>(*this); }
 
  private:
   void find_memory() {
-    matrix_ = ferrite::detail::packed_gates<T>(packed_.get(), past_.terms(), 1, outputs_);
-    sums_ = earlier_.get();
+    matrix_ = ferrite::detail::packed_gates<T>(packed_.get(), terms_, 1, outputs_);
+    taps_matrix_ = ferrite::detail::packed_gates<T>(by_tap_.get(), inputs_, taps_, outputs_);
     bias_row_ = bias_.defined() ? added_.get() : nullptr;
   }
-  void multiply(std::int64_t rows, const T* from, std::int64_t row, T* y) const {
-    kernels_->packed_product(matrix_, rows, from, row, bias_row_, y);
+  /// The next input of a row, and the window that ends with it.
+  void take(std::int64_t row, const T* x, T* window) const {
+    past_.write(row, x);
+    past_.copy_window(row, window);
   }
-  /// What the inputs that are known add to the next output.
-  void sum_earlier() const {
-    if (in_parts_) kernels_->packed_part(matrix_, 0, past_.terms() - inputs_, past_.window(0), nullptr, nullptr, sums_);
+  /// The outputs of so many windows.
+  void multiply(std::int64_t rows, T* y) const {
+    kernels_->packed_product(matrix_, rows, windows_.get(), terms_, bias_row_, y);
+    if (then_) apply(rows, y);
+  }
+  /// The output of a single row, and `next`: what is in `coming_` behind this step.
+  void sum(const T* x, T* next, T* y) const {
+    past_.write(0, x);
+    if (!coming_.known()) [[unlikely]]
+      find_coming(y);
+    kernels_->next_sums(taps_matrix_, taps_, x, coming_.next(), next, bias_row_, relu_, y);
+    if (then_ && !relu_) apply(1, y);
+  }
+  /// The operation behind the convolution.
+  void apply(std::int64_t rows, T* y) const {
+    const void* const from = y;
+    const std::ptrdiff_t run = 1;
+    then_(&from, &run, y, rows * outputs_);
+  }
+  /// By the earlier inputs that are under taps of the same outputs, once more.
+  void find_coming(T* unused) const {
+    past_.copy_window(0, windows_.get());
+    for (std::int64_t k = 0; k + 1 < taps_; ++k)
+      kernels_->next_sums(taps_matrix_, taps_, windows_.get() + k * inputs_, coming_.next(), coming_.next(), nullptr,
+                          false, unused);
   }
 
   Parameter weight_, bias_;
-  std::int64_t batch_, inputs_, outputs_;
-  detail::InputLines<T> past_;
+  std::int64_t batch_, inputs_, outputs_, taps_;
+  std::int64_t terms_;  ///< of an output's sum
+  detail::InputRing past_;
   std::int64_t at_once_;
-  bool in_parts_;
-  StepMemory<T> windows_, packed_, added_, earlier_;
+  bool single_;
+  StepMemory<T> windows_, packed_, added_;
+  StepMemory<T> by_tap_;  ///< the weights again, of each input those of all taps together
+  ComingOutputs<T> coming_;
+  StepMemory<T> after_;  ///< what `commit` puts in its place
   const ferrite::detail::FloatKernels<T>* kernels_;
+  ferrite::detail::Block then_ = nullptr;  ///< the pointwise operation of the layer behind
+  bool relu_ = false;                      ///< whether that is relu
   /// Where the memory of this step lies: asked for once, since steps are short.
-  GateMatrix<T> matrix_;
-  T* sums_ = nullptr;
+  GateMatrix<T> matrix_, taps_matrix_;
   const T* bias_row_ = nullptr;
 };
 

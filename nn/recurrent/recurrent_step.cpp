@@ -148,6 +148,11 @@ class RecurrentStepOf final : public Step {
     }
   }
   void commit() override { swapped_ = !swapped_; }
+  bool never_throws() const override { return true; }
+  void advance(const void* x, void* y) override {
+    run(x, y);
+    commit();
+  }
   void commit_rows(Rows rows) override {
     T *const h = this->h(), *const c = this->c();
     commit();

@@ -13,7 +13,7 @@ std::int64_t bytes_of(const StepRows& r) { return r.batch * r.width * size_of(r.
 class Chain final : public Step {
  public:
   Chain(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds)
-      : steps_(std::move(steps)),
+      : steps_(joined(std::move(steps))),
         in_(in),
         adds_(adds),
         half_(room_between(steps_)),
@@ -40,6 +40,14 @@ class Chain final : public Step {
   }
   void commit() override {
     for (Step* const s : committing_) s->commit();
+  }
+  bool never_throws() const override {
+    return std::all_of(steps_.begin(), steps_.end(), [](const auto& s) { return s->never_throws(); });
+  }
+  void advance(const void* x, void* y) override {
+    if (ferrite::detail::profiling()) [[unlikely]]
+      return Step::advance(x, y);
+    through(1, x, y, [](Step& s, const void* from, void* to) { s.advance(from, to); });
   }
   bool skips() const override {
     return std::any_of(steps_.begin(), steps_.end(), [](const auto& s) { return s->skips(); });
@@ -138,6 +146,15 @@ class Chain final : public Step {
       if (s->commits()) committing_.push_back(s.get());
   }
 
+  /// Pointwise operations become a part of the step before them, where it takes them.
+  static std::vector<std::unique_ptr<Step>> joined(std::vector<std::unique_ptr<Step>> steps) {
+    std::vector<std::unique_ptr<Step>> all;
+    for (std::unique_ptr<Step>& s : steps) {
+      const Primitive* const op = s->pointwise();
+      if (!op || all.empty() || !all.back()->join(*op)) all.push_back(std::move(s));
+    }
+    return all;
+  }
   /// Bytes for the largest rows that go from step to step, and one line more: a step may write whole packets.
   static std::int64_t room_between(const std::vector<std::unique_ptr<Step>>& steps) {
     std::int64_t most = 0;

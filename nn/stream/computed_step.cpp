@@ -36,6 +36,8 @@ class Computed final : public Step {
   StepRows result() const override { return step_->result(); }
   void run(const void* x, void* y) override { step_->run(x, y); }
   void commit() override { step_->commit(); }
+  bool never_throws() const override { return step_->never_throws(); }
+  void advance(const void* x, void* y) override { step_->advance(x, y); }
   bool skips() const override { return step_->skips(); }
   Rows run_rows(Rows rows, const void* x, void* y) override { return step_->run_rows(rows, x, y); }
   void commit_rows(Rows rows) override { step_->commit_rows(rows); }

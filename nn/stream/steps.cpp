@@ -25,6 +25,7 @@ class Identity final : public Step {
   void run(const void* x, void* y) override {
     std::copy_n(static_cast<const std::byte*>(x), bytes_of(rows_), static_cast<std::byte*>(y));
   }
+  bool never_throws() const override { return true; }
   std::int64_t most_at_once() const override { return kAnyNumber; }
   void run_several(std::int64_t n, const void* x, void* y) override {
     std::copy_n(static_cast<const std::byte*>(x), n * bytes_of(rows_), static_cast<std::byte*>(y));
@@ -37,10 +38,13 @@ class Identity final : public Step {
 
 class Pointwise final : public Step {
  public:
-  Pointwise(const Primitive& op, const StepRows& rows) : block_(op.block(rows.dtype)), rows_(rows) {}
+  Pointwise(const Primitive& op, const StepRows& rows) : op_(&op), block_(op.block(rows.dtype)), rows_(rows) {}
+  const Primitive* pointwise() const override { return op_; }
   StepRows result() const override { return rows_; }
   bool commits() const override { return false; }
   void run(const void* x, void* y) override { Pointwise::run_several(1, x, y); }
+  bool never_throws() const override { return true; }
+  void advance(const void* x, void* y) override { Pointwise::run_several(1, x, y); }
   std::int64_t most_at_once() const override { return kAnyNumber; }
   void run_several(std::int64_t n, const void* x, void* y) override {
     const std::ptrdiff_t run = 1;
@@ -49,6 +53,7 @@ class Pointwise final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<Pointwise>(*this); }
 
  private:
+  const Primitive* op_;
   ferrite::detail::Block block_;
   StepRows rows_;
 };
@@ -72,6 +77,8 @@ class LinearStep final : public Step {
   StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
   bool commits() const override { return false; }
   void run(const void* x, void* y) override { LinearStep::run_several(1, x, y); }
+  bool never_throws() const override { return true; }
+  void advance(const void* x, void* y) override { LinearStep::run_several(1, x, y); }
   std::int64_t most_at_once() const override { return kAnyNumber; }
   void run_several(std::int64_t n, const void* x, void* y) override {
     matrix_.data = packed_.get();  // of a copy elsewhere

@@ -50,9 +50,10 @@ void Stream::prepare(std::int64_t width) {
   in_.width = width;
   if (!step_) step_ = detail::step_of(*model_, in_);
   commits_ = step_->commits();
+  never_throws_ = step_->never_throws();
   skips_ = step_->skips();
-  const StepRows out = step_->result();
-  const std::int64_t x = batch_ * width * size_of(in_.dtype), y = out.batch * out.width * size_of(out.dtype);
+  out_ = step_->result();
+  const std::int64_t x = batch_ * width * size_of(in_.dtype), y = out_.batch * out_.width * size_of(out_.dtype);
   at_once_ = std::min(step_->most_at_once(), detail::steps_at_once(std::max(x, y)));
   room_ = std::make_unique<Room>(at_once_ * x, at_once_ * y);
 }
@@ -76,12 +77,11 @@ void Stream::check(std::span<const In> x, std::span<Out> y) {
 
 template <class Out>
 void Stream::check_room(std::span<Out> y) const {
-  const StepRows out = step_->result();
-  if (out.dtype != dtype_of<Out>)
-    throw DtypeError("stream: the model gives " + std::string(name_of(out.dtype)) + ", there is room for " +
+  if (out_.dtype != dtype_of<Out>)
+    throw DtypeError("stream: the model gives " + std::string(name_of(out_.dtype)) + ", there is room for " +
                      std::string(name_of(dtype_of<Out>)));
-  if (out.batch * out.width != static_cast<std::int64_t>(y.size()))
-    throw ShapeError("stream: a step gives " + std::to_string(out.batch * out.width) + " values, there is room for " +
+  if (out_.batch * out_.width != static_cast<std::int64_t>(y.size()))
+    throw ShapeError("stream: a step gives " + std::to_string(out_.batch * out_.width) + " values, there is room for " +
                      std::to_string(y.size()));
 }
 
@@ -94,8 +94,7 @@ void Stream::advance(std::span<const In> x, std::span<Out> y) {
   if (!pace_.even()) throw_pace();
   check(x, y);
   std::memcpy(room_->x.get(), x.data(), x.size_bytes());
-  detail::run_step(*step_, room_->x.get(), room_->y.get());
-  if (commits_) step_->commit();
+  run_once();
   std::memcpy(y.data(), room_->y.get(), y.size_bytes());
 }
 
@@ -103,6 +102,12 @@ template void Stream::advance(std::span<const float>, std::span<float>);
 template void Stream::advance(std::span<const double>, std::span<double>);
 template void Stream::advance(std::span<const std::int64_t>, std::span<float>);
 template void Stream::advance(std::span<const std::int64_t>, std::span<double>);
+
+void Stream::run_once() {
+  if (never_throws_ && !ferrite::detail::profiling()) return step_->advance(room_->x.get(), room_->y.get());
+  detail::run_step(*step_, room_->x.get(), room_->y.get());
+  if (commits_) step_->commit();
+}
 
 void Stream::throw_pace() const {
   throw PaceError("stream: the model gives one step for " + std::to_string(pace_.stride) + ", the first one " +
@@ -118,8 +123,7 @@ bool Stream::fed(std::span<const In> x, std::span<Out> y) {
     gave = detail::run_rows_of(*step_, gave, room_->x.get(), room_->y.get());
     step_->commit_rows(all_.data());
   } else {
-    detail::run_step(*step_, room_->x.get(), room_->y.get());
-    if (commits_) step_->commit();
+    run_once();
   }
   return give(gave, y);
 }

@@ -109,6 +109,8 @@ class Stream {
   /// Throws unless a step takes and gives such rows.
   template <class In, class Out>
   void check(std::span<const In> x, std::span<Out> y);
+  /// A step in the memory between the layers.
+  void run_once();
   [[noreturn]] void throw_pace() const;
   void check_row(std::int64_t row) const;
   /// Makes the steps, now that the width of a row is known.
@@ -120,13 +122,13 @@ class Stream {
   std::vector<Named<Buffer>> buffers_;
   std::unique_ptr<Step> step_;
   std::unique_ptr<Room> room_;
-  StepRows in_;
+  StepRows in_, out_;
   std::int64_t batch_ = 1;
   std::int64_t at_once_ = 1;  ///< steps that go through the layers together
   Pace pace_{};
   std::vector<std::uint8_t> all_, gave_;  ///< by row: 1, and whether the last step gave something
   std::int64_t finish_ = 0;               ///< calls of Step::finish that were made
-  bool commits_ = false, skips_ = false;
+  bool commits_ = false, skips_ = false, never_throws_ = false;
   bool any_float_ = false;  ///< the first step tells the dtype, too
 };
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "ferrite/compile/open_scan.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/input_ring.h"
 
 namespace ferrite::nn::detail {
 namespace {
@@ -56,25 +56,19 @@ class WindowStep final : public Step {
         window_(window),
         pace_(layer.pace()),
         in_(in),
-        row_(in.width * size_of(in.dtype)),
-        places_(window.reach() + 1),
-        ring_((in.batch * places_ * row_ + 7) / 8),
+        ring_(in, window),
         all_(static_cast<std::size_t>(in.batch), 1),
         due_(static_cast<std::size_t>(in.batch)),
         taken_(static_cast<std::size_t>(in.batch)),
         steps_(static_cast<std::size_t>(in.batch)),
         function_(function ? std::move(function) : program_of(layer, window, in)),
-        out_(function_->result()) {
-    WindowStep::reset();
-  }
+        out_(function_->result()) {}
   WindowStep(const WindowStep& o)
       : Step(o),
         kind_(o.kind_),
         window_(o.window_),
         pace_(o.pace_),
         in_(o.in_),
-        row_(o.row_),
-        places_(o.places_),
         ring_(o.ring_),
         all_(o.all_),
         due_(o.due_),
@@ -89,7 +83,7 @@ class WindowStep final : public Step {
   Rows run_rows(Rows rows, const void* x, void* y) override {
     for (std::int64_t b = 0; b < in_.batch; ++b) {
       taken_[index(b)] = rows[b];
-      if (rows[b]) std::copy_n(static_cast<const std::byte*>(x) + b * row_, row_, place(b, steps_[index(b)]));
+      if (rows[b]) ring_.write(b, static_cast<const std::byte*>(x) + b * ring_.row_bytes());
     }
     return outputs(y);
   }
@@ -98,10 +92,10 @@ class WindowStep final : public Step {
     const auto* from = static_cast<const std::byte*>(x);
     std::byte* window = function_->x();
     for (std::int64_t t = 0; t < n; ++t)
-      for (std::int64_t b = 0; b < in_.batch; ++b, from += row_, window += window_.taps * row_) {
-        const std::int64_t step = steps_[index(b)]++;
-        std::copy_n(from, row_, place(b, step));
-        copy_window(b, step - window_.reach(), window);
+      for (std::int64_t b = 0; b < in_.batch; ++b, from += ring_.row_bytes(), window += window_bytes()) {
+        ring_.write(b, from);
+        ring_.copy_window(b, window);
+        advance(b);
       }
     function_->run_several(n);
     std::copy_n(function_->y(), n * out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
@@ -111,20 +105,21 @@ class WindowStep final : public Step {
   Rows finish(Rows rows, std::int64_t, void* y) override {
     for (std::int64_t b = 0; b < in_.batch; ++b) {
       taken_[index(b)] = rows[b] && steps_[index(b)] > 0;
-      if (taken_[index(b)]) pad(place(b, steps_[index(b)]), 1);
+      if (taken_[index(b)]) ring_.write_padding(b);
     }
     return outputs(y);
   }
   void commit() override { WindowStep::commit_rows(all_.data()); }
   void commit_rows(Rows) override {
-    for (std::int64_t b = 0; b < in_.batch; ++b) steps_[index(b)] += taken_[index(b)];
+    for (std::int64_t b = 0; b < in_.batch; ++b)
+      if (taken_[index(b)]) advance(b);
   }
   void refresh() override { function_->refresh(); }
   void reset() override {
     for (std::int64_t b = 0; b < in_.batch; ++b) reset_row(b);
   }
   void reset_row(std::int64_t row) override {
-    pad(place(row, 0), places_);
+    ring_.clear_row(row);
     steps_[index(row)] = 0;
   }
 
@@ -132,9 +127,8 @@ class WindowStep final : public Step {
   /// output, the steps that each row has made.
   void save(std::vector<Tensor>& states) const override {
     if (window_.reach() > 0) {
-      Tensor past = Tensor::empty(past_spec());
-      std::byte* to = ferrite::detail::Writer::raw(past);
-      each_past([&](std::byte* at) { std::copy_n(at, row_, to), to += row_; });
+      Tensor past = Tensor::empty(ring_.past_spec());
+      ring_.copy_past_to(ferrite::detail::Writer::raw(past));
       states.push_back(past);
     }
     if (counts()) states.push_back(Tensor::from(steps_, {in_.batch}));
@@ -142,7 +136,7 @@ class WindowStep final : public Step {
   std::size_t restore(std::span<const Tensor> states) override {
     const std::size_t pasts = window_.reach() > 0 ? 1 : 0, own = pasts + (counts() ? 1 : 0);
     if (states.size() < own) throw ValueError("stream: fewer states than the model has");
-    if (pasts > 0) check_type(states[0], past_spec());
+    if (pasts > 0) check_type(states[0], ring_.past_spec());
     std::vector<std::int64_t> steps = steps_;
     if (counts()) {
       check_type(states[pasts], {{in_.batch}, Dtype::i64});
@@ -154,8 +148,7 @@ class WindowStep final : public Step {
     steps_ = std::move(steps);
     if (pasts == 0) return own;
     const Tensor past = contiguous(states[0]);
-    const std::byte* from = past.raw();
-    each_past([&](std::byte* at) { std::copy_n(from, row_, at), from += row_; });
+    ring_.copy_past_from(past.raw());
     return own;
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<WindowStep>(*this); }
@@ -163,6 +156,11 @@ class WindowStep final : public Step {
  private:
   static std::size_t index(std::int64_t row) { return static_cast<std::size_t>(row); }
   bool counts() const { return pace_ != Pace{}; }
+  std::int64_t window_bytes() const { return window_.taps * ring_.row_bytes(); }
+  void advance(std::int64_t row) {
+    ring_.advance(row);
+    ++steps_[index(row)];
+  }
   /// Of the rows that have taken a step, those whose output is due.
   Rows outputs(void* y) {
     bool any = false;
@@ -171,7 +169,7 @@ class WindowStep final : public Step {
       due_[index(b)] = taken_[index(b)] && step >= pace_.delay && (step - pace_.delay) % window_.stride == 0;
       if (!due_[index(b)]) continue;
       any = true;
-      copy_window(b, step - window_.reach(), function_->x() + b * window_.taps * row_);
+      ring_.copy_window(b, function_->x() + b * window_bytes());
     }
     if (!any) return nullptr;
     function_->run();
@@ -182,49 +180,11 @@ class WindowStep final : public Step {
     if (state.spec() != wanted)
       throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
   }
-  Spec past_spec() const { return {{window_.reach(), in_.batch, in_.width}, in_.dtype}; }
-
-  /// So many inputs become padding.
-  void pad(std::byte* at, std::int64_t inputs) const {
-    if (in_.dtype == Dtype::f64) {
-      std::fill_n(reinterpret_cast<double*>(at), inputs * in_.width, window_.padding);
-    } else if (in_.dtype == Dtype::f32) {
-      std::fill_n(reinterpret_cast<float*>(at), inputs * in_.width, static_cast<float>(window_.padding));
-    } else {
-      std::fill_n(at, inputs * row_, std::byte{0});
-    }
-  }
-  /// Where the input of a step of a row stands; one before the first is padding.
-  std::byte* place(std::int64_t row, std::int64_t step) const {
-    return reinterpret_cast<std::byte*>(ring_.get()) + (row * places_ + (step % places_ + places_) % places_) * row_;
-  }
-  /// The inputs under the taps of a row, from a step on; side by side in two pieces at most, where nothing lies
-  /// between.
-  void copy_window(std::int64_t row, std::int64_t first, std::byte* to) const {
-    if (window_.dilation == 1) {
-      const std::byte *const from = place(row, first), *const begin = place(row, 0);
-      const std::int64_t all = window_.taps * row_, ahead = std::min(all, places_ * row_ - (from - begin));
-      std::copy_n(from, ahead, to);
-      std::copy_n(begin, all - ahead, to + ahead);
-      return;
-    }
-    for (std::int64_t k = 0; k < window_.taps; ++k, to += row_)
-      std::copy_n(place(row, first + k * window_.dilation), row_, to);
-  }
-  /// f(place) of the inputs before the next step, the oldest first, row after row.
-  template <class F>
-  void each_past(const F& f) const {
-    for (std::int64_t back = window_.reach(); back > 0; --back)
-      for (std::int64_t b = 0; b < in_.batch; ++b) f(place(b, steps_[index(b)] - back));
-  }
-
   std::string kind_;
   StepWindow window_;
   Pace pace_;
   StepRows in_;
-  std::int64_t row_;     ///< bytes
-  std::int64_t places_;  ///< of a ring
-  StepMemory<double> ring_;
+  InputRing ring_;
   std::vector<std::uint8_t> all_, due_, taken_;
   std::vector<std::int64_t> steps_;  ///< by row, since it began
   std::unique_ptr<WindowFunction> function_;

@@ -89,10 +89,13 @@ struct FloatKernels {
   /// c [rows, units] = a . w, plus `bias` where there is one; one gate.
   void (*packed_product)(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias,
                          T* c);
-  /// A part of the sums of one row of packed_product, whole packets, for a K of at most kBlockK: `from`, or zeros, plus
-  /// a . w of k in [first, last), a from `first` on; then `bias`, or nothing.
-  void (*packed_part)(const GateMatrix<T>& w, std::int64_t first, std::int64_t last, const T* a, const T* from,
-                      const T* bias, T* to);
+  /// One input of a causal convolution in a stream, x [K]: it is under each tap, a gate of w, of one output. `sums`
+  /// [taps - 1, units] are what the inputs before it add to the outputs under its taps 1, 2, ...; y is the one under
+  /// the last tap, plus `bias` where there is one and then, if so asked, relu of it; `next` [taps - 1, units] are the
+  /// others. All in whole packets; `next` may be `sums`. The bits are those of packed_product over all taps' inputs, up
+  /// to kBlockK of them.
+  void (*next_sums)(const GateMatrix<T>& w, std::int64_t taps, const T* x, const T* sums, T* next, const T* bias,
+                    bool relu, T* y);
 };
 
 /// Memory of a thread for what a product packs: `bytes` that are aligned to 64 bytes, until the next call for the same.

@@ -1,6 +1,7 @@
 /// Matrices in the order in which tiles read them (pack.h), and products with them.
 #include <algorithm>
 
+#include "ferrite/tensor/kernel/functors.h"
 #include "ferrite/tensor/kernel/parts.h"
 #include "ferrite/tensor/kernel/tile.h"
 #include "ferrite/tensor/kernel/transpose.h"
@@ -66,34 +67,73 @@ void one_column(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int6
   for (std::int64_t i = 0; bias && i < rows; ++i) c[i] = c[i] + bias[0];
 }
 
-/// The same U packets of a part of a row.
-template <class T, int U>
-void part_of_packets(const GateMatrix<T>& w, std::int64_t block, std::int64_t first, std::int64_t last, const T* a,
-                     const T* from, const T* bias, T* to) {
-  using P = Packet<T>;
-  constexpr std::int64_t W = kLanes<T>;
-  P sums[static_cast<std::size_t>(U)];
-  for (int u = 0; u < U; ++u) sums[u] = from ? P::load(from + (block + u) * W) : P(T(0));
-  const T* column = w.data + block * w.u_step + first * w.k_step;
-  for (std::int64_t k = first; k < last; ++k, ++a, column += w.k_step)
-    for (int u = 0; u < U; ++u) sums[u] = fma(P(*a), P::load(column + u * w.u_step), sums[u]);
-  for (int u = 0; u < U; ++u) (bias ? sums[u] + P::load(bias + (block + u) * W) : sums[u]).store(to + (block + u) * W);
-}
+/// next_sums of some packets of outputs.
+template <class T>
+struct NextSums {
+  using V = Packet<T>;
+  static constexpr std::int64_t W = kLanes<T>;
+  const GateMatrix<T>& w;
+  std::int64_t taps, row;
+  const T *x, *sums;
+  T* next;
+  const T* bias;
+  bool relu;
+  T* y;
+
+  /// U packets, from the last taps to the first: what they read may be written by those before them.
+  template <int U>
+  void packets(std::int64_t block) const {
+    std::int64_t left = taps;
+    for (; left >= 4; left -= 4) some_taps<4, U>(block, left - 4);
+    switch (left) {
+      case 1: return some_taps<1, U>(block, 0);
+      case 2: return some_taps<2, U>(block, 0);
+      case 3: return some_taps<3, U>(block, 0);
+      default: return;
+    }
+  }
+  /// x under P taps from `first` on.
+  template <int P, int U>
+  void some_taps(std::int64_t block, std::int64_t first) const {
+    V acc[static_cast<std::size_t>(P)][static_cast<std::size_t>(U)];
+#pragma GCC unroll 4
+    for (int p = 0; p < P; ++p)
+#pragma GCC unroll 4
+      for (int u = 0; u < U; ++u)
+        acc[p][u] = first + p > 0 ? V::load(sums + (first + p - 1) * row + (block + u) * W) : V(T(0));
+    const T* column = w.data + block * w.u_step + first * w.g_step;
+    for (std::int64_t i = 0; i < w.K; ++i, column += w.k_step) {
+      const V value(x[i]);
+#pragma GCC unroll 4
+      for (int p = 0; p < P; ++p)
+#pragma GCC unroll 4
+        for (int u = 0; u < U; ++u) acc[p][u] = fma(value, V::load(column + p * w.g_step + u * w.u_step), acc[p][u]);
+    }
+#pragma GCC unroll 4
+    for (int p = 0; p < P; ++p)
+#pragma GCC unroll 4
+      for (int u = 0; u < U; ++u) {
+        const std::int64_t j = (block + u) * W;
+        if (first + p + 1 < taps) {
+          acc[p][u].store(next + (first + p) * row + j);
+        } else {
+          const V sum = bias ? acc[p][u] + V::load(bias + j) : acc[p][u];
+          (relu ? Relu::f(sum) : sum).store(y + j);
+        }
+      }
+  }
+};
 
 }  // namespace
 
 template <class T>
-void packed_part(const GateMatrix<T>& w, std::int64_t first, std::int64_t last, const T* a, const T* from,
-                 const T* bias, T* to) {
+void next_sums(const GateMatrix<T>& w, std::int64_t taps, const T* x, const T* sums, T* next, const T* bias, bool relu,
+               T* y) {
+  const NextSums<T> of{w, taps, padded<T>(w.units), x, sums, next, bias, relu, y};
   const std::int64_t blocks = packets_of<T>(w.units);
   std::int64_t block = 0;
-  for (; block + 4 <= blocks; block += 4) part_of_packets<T, 4>(w, block, first, last, a, from, bias, to);
-  switch (blocks - block) {
-    case 1: return part_of_packets<T, 1>(w, block, first, last, a, from, bias, to);
-    case 2: return part_of_packets<T, 2>(w, block, first, last, a, from, bias, to);
-    case 3: return part_of_packets<T, 3>(w, block, first, last, a, from, bias, to);
-    default: return;
-  }
+  for (; block + 2 <= blocks; block += 2) of.template packets<2>(block);
+  if (block < blocks) of.template packets<1>(block);
 }
 
 template <class T>
@@ -109,9 +149,9 @@ template void pack_transposed(const double*, std::int64_t, std::int64_t, std::in
 template void packed_product(const GateMatrix<float>&, std::int64_t, const float*, std::int64_t, const float*, float*);
 template void packed_product(const GateMatrix<double>&, std::int64_t, const double*, std::int64_t, const double*,
                              double*);
-template void packed_part(const GateMatrix<float>&, std::int64_t, std::int64_t, const float*, const float*,
-                          const float*, float*);
-template void packed_part(const GateMatrix<double>&, std::int64_t, std::int64_t, const double*, const double*,
-                          const double*, double*);
+template void next_sums(const GateMatrix<float>&, std::int64_t, const float*, const float*, float*, const float*, bool,
+                        float*);
+template void next_sums(const GateMatrix<double>&, std::int64_t, const double*, const double*, double*, const double*,
+                        bool, double*);
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -36,8 +36,8 @@ void pack_transposed(const T* w, std::int64_t row_step, std::int64_t K, std::int
 template <class T>
 void packed_product(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias, T* c);
 template <class T>
-void packed_part(const GateMatrix<T>& w, std::int64_t first, std::int64_t last, const T* a, const T* from,
-                 const T* bias, T* to);
+void next_sums(const GateMatrix<T>& w, std::int64_t taps, const T* x, const T* sums, T* next, const T* bias, bool relu,
+               T* y);
 
 extern const Kernels table;
 

@@ -13,7 +13,7 @@ constexpr FloatKernels<T> float_kernels() {
           .pack_gates = pack_gates<T>,
           .pack_transposed = pack_transposed<T>,
           .packed_product = packed_product<T>,
-          .packed_part = packed_part<T>};
+          .next_sums = next_sums<T>};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/cheap.h"
 
@@ -237,6 +238,10 @@ struct Softsign : functors::Softsign {
 };
 
 }  // namespace
+
+namespace ops {
+constinit const Primitive* const relu = &pointwise<Relu>;
+}  // namespace ops
 
 Family functions_family() {
   static constexpr const Primitive* list[] = {

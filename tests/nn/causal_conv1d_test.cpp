@@ -199,6 +199,47 @@ BOOST_AUTO_TEST_CASE(a_stride_leaves_every_so_manieth_output) {
 }
 
 /// A layer of a user that holds one and has no step of its own runs on tensors, and must not forget.
+/// What inputs add to later outputs is summed as they come. Fails if it is taken from before a block of steps, other
+/// weights or a new sequence, or if an activation is lost behind the sums.
+BOOST_AUTO_TEST_CASE(streams_go_on_behind_blocks_other_weights_and_a_new_sequence) {
+  for (const char* activation : {"relu", "tanh"}) {
+    const auto act = [&](dsl::Builder b) { return activation == std::string("relu") ? b.relu() : b.tanh(); };
+    auto net = act(act(dsl::sequence(3).causal_conv1d(5, 3, {.dilation = 2})).causal_conv1d(4, 2)).build(1);
+    net.eval();
+    const Tensor x = uniform({1, 24, 3}, {.seed = 5}, -1, 1);
+    std::vector<float> in = contiguous(x).to_vector<float>(), out(24 * 4);
+    nn::Stream stream = net.stream();
+    const auto go = [&](std::int64_t from, std::int64_t to, bool block) {
+      const auto span_of = [&](std::vector<float>& v, std::int64_t width, std::int64_t begin, std::int64_t end) {
+        return std::span(v).subspan(static_cast<std::size_t>(begin * width),
+                                    static_cast<std::size_t>((end - begin) * width));
+      };
+      for (std::int64_t t = from; t < to; t += block ? to - from : 1) {
+        const std::int64_t end = block ? to : t + 1;
+        stream.steps(end - t, std::span<const float>(span_of(in, 3, t, end)), span_of(out, 4, t, end));
+      }
+    };
+    const auto given = [&](std::int64_t from, std::int64_t to) {
+      return slice(Tensor::from(out, {1, 24, 4}), 1, from, to);
+    };
+    go(0, 5, false), go(5, 12, true), go(12, 15, false), go(15, 18, true), go(18, 24, false);
+    BOOST_TEST(identical(given(0, 24), net(x)), activation << ", blocks and single steps");
+
+    stream.reset();
+    go(0, 8, false);
+    for (const auto& p : net.named_parameters()) p.variable.assign(p.variable.peek() * 1.5);
+    stream.refresh();
+    go(8, 24, false);
+    // At step 8 the second layer still sees an output that the first one made with the former weights.
+    BOOST_TEST(!identical(given(8, 9), slice(net(x), 1, 8, 9)));
+    BOOST_TEST(identical(given(9, 24), slice(net(x), 1, 9, 24)), activation << ", behind other weights");
+
+    stream.reset(0);
+    go(0, 24, false);
+    BOOST_TEST(identical(given(0, 24), net(x)), activation << ", a new sequence");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_layer_that_holds_one_streams_with_the_bits_of_the_whole) {
   struct Holder final : nn::Layer {
     nn::CausalConv1d conv{sizes(3, 3, 2, 2), {.seed = 1}};

@@ -1,0 +1,111 @@
+#pragma once
+/// The last inputs of each row of a stream, as windows see them.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include "ferrite/nn/detail/steps.h"
+
+namespace ferrite::nn::detail {
+
+/// For each row of the batch a ring of the inputs that the next window can see, and room for the next input. That one
+/// counts once the row advances; until then another one is written over it.
+class InputRing {
+ public:
+  InputRing(const StepRows& in, const StepWindow& window)
+      : in_(in),
+        taps_(window.taps),
+        dilation_(window.dilation),
+        row_(in.width * size_of(in.dtype)),
+        ring_((window.reach() + 1) * row_),
+        padding_(window.padding),
+        memory_((in.batch * ring_ + 7) / 8),
+        next_(static_cast<std::size_t>(in.batch)) {
+    clear();
+  }
+
+  /// Bytes of an input.
+  std::int64_t row_bytes() const { return row_; }
+  std::byte* next(std::int64_t row) const { return place(row, next_[static_cast<std::size_t>(row)]); }
+  void write(std::int64_t row, const void* x) const { copy_row(static_cast<const std::byte*>(x), next(row)); }
+  void write_padding(std::int64_t row) const { pad(next(row), 1); }
+  void advance(std::int64_t row) {
+    std::int64_t& at = next_[static_cast<std::size_t>(row)];
+    at += row_;
+    if (at == ring_) at = 0;
+  }
+  /// The inputs under the taps of a row, the oldest first, the next one at the end.
+  void copy_window(std::int64_t row, void* window) const {
+    auto* to = static_cast<std::byte*>(window);
+    std::int64_t at = next_[static_cast<std::size_t>(row)] + row_;  // the oldest
+    if (at == ring_) at = 0;
+    if (dilation_ == 1) {  // side by side, in two pieces at most
+      std::copy_n(place(row, at), ring_ - at, to);
+      std::copy_n(place(row, 0), at, to + ring_ - at);
+      return;
+    }
+    for (std::int64_t k = 0; k < taps_; ++k, to += row_) {
+      copy_row(place(row, at), to);
+      at += dilation_ * row_;
+      if (at >= ring_) at -= ring_;
+    }
+  }
+
+  /// Inputs become padding.
+  void clear() {
+    for (std::int64_t b = 0; b < in_.batch; ++b) clear_row(b);
+  }
+  void clear_row(std::int64_t row) const { pad(place(row, 0), ring_ / row_); }
+  /// The inputs before the next one, [reach, B, D], the oldest first.
+  Spec past_spec() const { return {{ring_ / row_ - 1, in_.batch, in_.width}, in_.dtype}; }
+  void copy_past_to(std::byte* to) const {
+    each_past([&](const std::byte* at) { std::copy_n(at, row_, to), to += row_; });
+  }
+  void copy_past_from(const std::byte* from) const {
+    each_past([&](std::byte* at) { std::copy_n(from, row_, at), from += row_; });
+  }
+
+ private:
+  void copy_row(const std::byte* from, std::byte* to) const {
+    if (row_ > 64) {
+      std::memcpy(to, from, static_cast<std::size_t>(row_));
+      return;
+    }
+    std::int64_t i = 0;  // few bytes: a call would take longer
+    for (; i + 16 <= row_; i += 16) std::memcpy(to + i, from + i, 16);
+    for (; i < row_; i += 4) std::memcpy(to + i, from + i, 4);
+  }
+  /// So many bytes from the beginning of a row's ring.
+  std::byte* place(std::int64_t row, std::int64_t at) const {
+    return reinterpret_cast<std::byte*>(memory_.get()) + row * ring_ + at;
+  }
+  void pad(std::byte* at, std::int64_t inputs) const {
+    if (in_.dtype == Dtype::f64) {
+      std::fill_n(reinterpret_cast<double*>(at), inputs * in_.width, padding_);
+    } else if (in_.dtype == Dtype::f32) {
+      std::fill_n(reinterpret_cast<float*>(at), inputs * in_.width, static_cast<float>(padding_));
+    } else {
+      std::fill_n(at, inputs * row_, std::byte{0});
+    }
+  }
+  /// f(place) of the inputs before the next one, the oldest first, row after row.
+  template <class F>
+  void each_past(const F& f) const {
+    for (std::int64_t back = ring_ - row_; back > 0; back -= row_)
+      for (std::int64_t b = 0; b < in_.batch; ++b) {
+        const std::int64_t at = next_[static_cast<std::size_t>(b)] - back;
+        f(place(b, at < 0 ? at + ring_ : at));
+      }
+  }
+
+  StepRows in_;
+  std::int64_t taps_, dilation_;
+  std::int64_t row_;   ///< bytes of an input
+  std::int64_t ring_;  ///< and of a row's ring
+  double padding_;
+  StepMemory<double> memory_;
+  std::vector<std::int64_t> next_;  ///< by row: where in its ring the next input goes
+};
+
+}  // namespace ferrite::nn::detail
