@@ -71,6 +71,7 @@
 #include "ferrite/nn/recurrent/peephole_lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"
 #include "ferrite/nn/recurrent/steps.h"
+#include "ferrite/nn/replicas.h"
 #include "ferrite/nn/stream/stream.h"
 #include "ferrite/nn/summary.h"
 #include "ferrite/tensor/activations.h"

@@ -18,6 +18,7 @@
 namespace ferrite::nn {
 
 class Carry;
+class Replicas;
 class Stream;
 
 /// What a call carries besides its input; empty by default and passed on by containers.
@@ -33,6 +34,8 @@ struct Context {
   Tensor cell{};
   /// Where layers find and leave the states that they carry (nn/carry.h); null: nowhere.
   const Carry* carry = nullptr;
+  /// Over whose batches batch norms take their numbers while training (nn/replicas.h); null: over their own alone.
+  const Replicas* replicas = nullptr;
 };
 
 /// A variable under its dotted name in a model.

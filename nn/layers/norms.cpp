@@ -6,6 +6,7 @@
 #include "ferrite/nn/detail/lengths.h"
 #include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/channels.h"
+#include "ferrite/nn/replicas.h"
 
 namespace ferrite::nn {
 namespace {
@@ -70,11 +71,26 @@ Valid valid_steps(std::string_view who, const Tensor& x, bool channels_last, con
 
 struct Moments {
   Tensor mean, var;  ///< the variance not corrected
+  Tensor n;          ///< of so many values
 };
-/// Of n values along axes that stay, with extent 1: those where the mask is set.
-Moments moments_of(const Tensor& x, const Tensor& mask, const Tensor& n, const Shape& axes) {
-  const Tensor mean = sum(x, axes, true) / n;
-  return {mean, sum(square(where(mask, x - mean, 0)), axes, true) / n};
+/// Of n values along axes that stay, with extent 1: those where the mask is set, or all; of all replicas, where there
+/// are any. Throws ValueError for fewer than `least`, by the label.
+Moments moments_of(const Tensor& x, const Tensor& mask, Tensor n, const Shape& axes, const Replicas* replicas = nullptr,
+                   std::int64_t least = 1, const Label& label = Label::of("a number of values")) {
+  Tensor total = sum(x, axes, true);
+  if (replicas) {  // one message
+    const Tensor both = replicas->sum(concat({reshape(total, {-1}), reshape(n, {1})}, 0));
+    const std::int64_t C = total.numel();
+    total = reshape(slice(both, 0, 0, C), total.shape());
+    n = reshape(slice(detach(both), 0, C, C + 1), n.shape());
+  }
+  if (least > 1) n = checked(n, static_cast<double>(least), std::numeric_limits<double>::infinity(), label);
+  const Tensor mean = total / n, away = mask.defined() ? where(mask, x - mean, 0) : x - mean;
+  const Tensor squares = sum(square(away), axes, true);
+  return {mean, (replicas ? replicas->sum(squares) : squares) / n, n};
+}
+Label of_several(std::string_view who, const char* number) {
+  return Label::of(std::string(who) + ": training needs more than one value a channel: " + number);
 }
 
 Tensor normal(const Tensor& x, const Moments& m, double epsilon) { return (x - m.mean) * rsqrt(m.var + epsilon); }
@@ -108,10 +124,11 @@ template <bool over_batch, int N>
 Tensor ChannelNorm<over_batch, N>::forward(const Tensor& x, const Context& context) const {
   const auto& o = this->options();
   const bool of_x = this->training() || !o.track_running_stats;
-  if (context.lengths.defined() && of_x && x.rank() > 2) return normalised(x, context.lengths);
+  const Replicas* const replicas = over_batch && this->training() ? context.replicas : nullptr;
+  if (context.lengths.defined() && of_x && x.rank() > 2) return normalised(x, context.lengths, replicas);
   const auto checked = [&](const Tensor& first) {
     detail::check_channels(name, x, first, o.num_features, type_of(*this, x));
-    return normalised(first);
+    return normalised(first, replicas);
   };
   if (over_batch && N == 1 && x.rank() == 2) return checked(x);
   return detail::with_channels_first<N>(name, x, o.channels_last, checked);
@@ -123,19 +140,26 @@ StepInput ChannelNorm<over_batch, N>::step_input() const {
 }
 
 template <bool over_batch, int N>
-Tensor ChannelNorm<over_batch, N>::normalised(const Tensor& x) const {
+Tensor ChannelNorm<over_batch, N>::normalised(const Tensor& x, const Replicas* replicas) const {
   const auto& o = this->options();
   const ChannelAffine affine{detail::value_of(weight), detail::value_of(bias)};
   const bool training = this->training();
   if (!training && o.track_running_stats)
     return batch_norm(x, running_mean.value(), running_var.value(), affine, o.epsilon);
   const std::int64_t n = values_each(x, over_batch);
-  if (training) check_several(name, n, x);
+  if (training && !replicas) check_several(name, n, x);
   Shape space;
   for (int i = 2; i < x.rank(); ++i) space.push_back(i);
   if constexpr (over_batch) {
     Shape axes{0};
     for (const std::int64_t i : space) axes.push_back(i);
+    if (replicas) {
+      const Moments all = moments_of(x, {}, scalar(static_cast<double>(n), x.dtype()), axes, replicas, 2,
+                                     of_several(name, "the number in all replicas"));
+      const Tensor m = reshape(all.mean, {x.shape()[1]}), v = reshape(all.var, {x.shape()[1]});
+      if (o.track_running_stats) track(m, v * (all.n / (all.n - 1)));
+      return batch_norm(x, m, v, affine, o.epsilon);
+    }
     const Tensor m = mean(x, axes), v = var(x, axes, false, 0);
     if (training && o.track_running_stats) track(m, corrected(v, n));
     return batch_norm(x, m, v, affine, o.epsilon);
@@ -147,18 +171,18 @@ Tensor ChannelNorm<over_batch, N>::normalised(const Tensor& x) const {
 }
 
 template <bool over_batch, int N>
-Tensor ChannelNorm<over_batch, N>::normalised(const Tensor& given, const Tensor& lengths) const {
+Tensor ChannelNorm<over_batch, N>::normalised(const Tensor& given, const Tensor& lengths,
+                                              const Replicas* replicas) const {
   const auto& o = this->options();
   const bool training = this->training();
   const Valid valid = valid_steps(name, given, o.channels_last && N == 1, lengths, training && !over_batch ? 2 : 1);
   detail::check_channels(name, given, movedim(given, {-1}, {1}), o.num_features, type_of(*this, given));
   Tensor n = valid.count;
   if (over_batch) n = sum(n, {0}, true);
-  if (over_batch && training)
-    n = checked(n, 2, std::numeric_limits<double>::infinity(),
-                Label::of(std::string(name) + ": training needs more than one value a channel: the sum of lengths"));
-  const Moments m = moments_of(valid.x, valid.mask, n, over_batch ? Shape{0, 1} : Shape{1});  // [B or 1, 1, C]
-  if (training && o.track_running_stats) track(mean(m.mean, {0, 1}), mean(m.var * (n / (n - 1)), {0, 1}));
+  const Moments m =
+      moments_of(valid.x, valid.mask, n, over_batch ? Shape{0, 1} : Shape{1}, replicas, over_batch && training ? 2 : 1,
+                 of_several(name, "the sum of lengths"));  // [B or 1, 1, C]
+  if (training && o.track_running_stats) track(mean(m.mean, {0, 1}), mean(m.var * (m.n / (m.n - 1)), {0, 1}));
   return with_affine(normal(valid.x, m, o.epsilon), weight, bias);
 }
 

@@ -39,6 +39,9 @@ using InstanceNormOptions = ChannelNormOptions<false>;
 /// no meaning there. Lengths say nothing of x [B, C] and where running numbers are used; elsewhere they are refused
 /// with a ValueError.
 ///
+/// Batch norms take their numbers over the batches of all of `context.replicas` (nn/replicas.h), as
+/// torch.nn.SyncBatchNorm; a replica may then have a single value, or none.
+///
 /// Throws ShapeError for other ranks and numbers of channels, and for one value a channel while training, DtypeError
 /// for another dtype than that of the weights.
 template <bool over_batch, int N>
@@ -65,9 +68,9 @@ class ChannelNorm final : public LayerOf<ChannelNorm<over_batch, N>, ChannelNorm
 
  private:
   /// x with the channels on axis 1.
-  Tensor normalised(const Tensor& x) const;
+  Tensor normalised(const Tensor& x, const Replicas* replicas) const;
   /// x [B, T, C], so many steps of each row.
-  Tensor normalised(const Tensor& x, const Tensor& lengths) const;
+  Tensor normalised(const Tensor& x, const Tensor& lengths, const Replicas* replicas) const;
   /// The running numbers take their part of these: the mean and the corrected variance [C] of a batch.
   void track(const Tensor& mean, const Tensor& var) const;
 };
