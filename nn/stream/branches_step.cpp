@@ -49,7 +49,7 @@ class BranchesStep final : public Step {
       run_step(*steps_[k], x, room_.get());
       take(k);
     }
-    join(y);
+    join_rows(y);
   }
   Rows run_rows(Rows rows, const void* x, void* y) override {
     Rows given = nullptr;
@@ -63,7 +63,7 @@ class BranchesStep final : public Step {
       }
     }
     if (!waiting_.empty()) return join_ready(y);
-    if (given) join(y);
+    if (given) join_rows(y);
     return given;
   }
   std::int64_t finishing() const override {
@@ -140,10 +140,10 @@ class BranchesStep final : public Step {
                     joined_->x(k) + static_cast<std::int64_t>(b) * waiting_[k].bytes());
     }
     if (!any) return nullptr;
-    join(y);
+    join_rows(y);
     return ready_.data();
   }
-  void join(void* y) {
+  void join_rows(void* y) {
     joined_->run();
     std::copy_n(joined_->y(0), bytes_of(out_), static_cast<std::byte*>(y));
   }
