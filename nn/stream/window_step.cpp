@@ -95,7 +95,7 @@ class WindowStep final : public Step {
       for (std::int64_t b = 0; b < in_.batch; ++b, from += ring_.row_bytes(), window += window_bytes()) {
         ring_.write(b, from);
         ring_.copy_window(b, window);
-        advance(b);
+        begin_next(b);
       }
     function_->run_several(n);
     std::copy_n(function_->y(), n * out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
@@ -112,7 +112,7 @@ class WindowStep final : public Step {
   void commit() override { WindowStep::commit_rows(all_.data()); }
   void commit_rows(Rows) override {
     for (std::int64_t b = 0; b < in_.batch; ++b)
-      if (taken_[index(b)]) advance(b);
+      if (taken_[index(b)]) begin_next(b);
   }
   void refresh() override { function_->refresh(); }
   void reset() override {
@@ -157,7 +157,7 @@ class WindowStep final : public Step {
   static std::size_t index(std::int64_t row) { return static_cast<std::size_t>(row); }
   bool counts() const { return pace_ != Pace{}; }
   std::int64_t window_bytes() const { return window_.taps * ring_.row_bytes(); }
-  void advance(std::int64_t row) {
+  void begin_next(std::int64_t row) {
     ring_.advance(row);
     ++steps_[index(row)];
   }

@@ -16,6 +16,9 @@ struct DenseRows {
 template <class T>
 struct RowKernelsOf {
   void (*softmax)(const T* x, T* y, const DenseRows& rows);
+  /// Hides scores, as -infinity: where `seen` is 0, and where what is added is -infinity. Whether any is left.
+  bool (*hide)(T* scores, const std::uint8_t* seen, std::int64_t n);
+  bool (*add_mask)(T* scores, const T* mask, std::int64_t n);
   void (*log_softmax)(const T* x, T* y, const DenseRows& rows);
   /// One result for each row.
   void (*logsumexp)(const T* x, T* y, const DenseRows& rows);

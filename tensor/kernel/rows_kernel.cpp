@@ -1,6 +1,8 @@
 /// Composites along rows: softmax, layer norm, variances, norms.
 #include "ferrite/tensor/kernel/rows.h"
 
+#include <limits>
+
 #include "ferrite/tensor/kernel/reduce_run.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
@@ -217,7 +219,30 @@ void largest(const T* x, T* y, const DenseRows& rows) {
 }
 
 template <class T>
+bool hide(T* scores, const std::uint8_t* seen, std::int64_t n) {
+  unsigned any = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    scores[i] = seen[i] ? scores[i] : -std::numeric_limits<T>::infinity();
+    any |= seen[i];
+  }
+  return any != 0;
+}
+template <class T>
+bool add_mask(T* scores, const T* mask, std::int64_t n) {
+  constexpr T kHidden = -std::numeric_limits<T>::infinity();
+  unsigned any = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const bool seen = mask[i] != kHidden;
+    scores[i] = seen ? scores[i] + mask[i] : kHidden;
+    any |= seen;
+  }
+  return any != 0;
+}
+
+template <class T>
 constexpr RowKernelsOf<T> kOf = {.softmax = softmax<T>,
+                                 .hide = hide<T>,
+                                 .add_mask = add_mask<T>,
                                  .log_softmax = log_softmax<T>,
                                  .logsumexp = logsumexp<T>,
                                  .layer_norm = layer_norm<T>,

@@ -1,4 +1,4 @@
-/// Attention without a mask as one operation, and its gradient: scores are computed block by block, and again for the
+/// Attention as one operation, and its gradient: scores are computed block by block, and again for the
 /// gradient, instead of being stored.
 #include <algorithm>
 
@@ -9,6 +9,14 @@ namespace ferrite {
 namespace detail {
 namespace {
 
+/// The mask behind so many operands, or none.
+template <class List>
+auto mask_of(const List& in, std::size_t operands) {
+  using Item = std::remove_cvref_t<decltype(in[0])>;
+  return in.size() > operands ? &in[operands] : static_cast<const Item*>(nullptr);
+}
+Tensor mask_or_none(Inputs in, std::size_t operands) { return in.size() > operands ? in[operands] : Tensor(); }
+
 /// Throws for operands that the operations do not take.
 void check(std::string_view where, Inputs in, std::size_t begin, const AttentionAttrs& a) {
   const Spec q = in[begin].spec(), k = in[begin + 1].spec(), v = in[begin + 2].spec();
@@ -16,6 +24,15 @@ void check(std::string_view where, Inputs in, std::size_t begin, const Attention
       !takes_attention(q.shape, k.shape, v.shape, a.grouped))
     throw_shape(where, "expects q [..., L, E], k [..., S, E] and v [..., S, N] of floats, got " + q.str() + ", " +
                            k.str() + " and " + v.str());
+  if (in.size() <= begin + 3) return;
+  const Spec mask = in[begin + 3].spec();
+  Shape scores = q.shape;
+  scores[-1] = k.shape[-2];
+  bool fits = mask.shape.rank() <= scores.rank() && (mask.dtype == Dtype::boolean || mask.dtype == q.dtype);
+  for (int i = 1; fits && i <= mask.shape.rank(); ++i) fits = mask.shape[-i] == 1 || mask.shape[-i] == scores[-i];
+  if (!fits)
+    throw_shape(where, "expects a mask, bool or of the queries' dtype, that broadcasts to " + scores.str() + ", got " +
+                           mask.str());
 }
 
 Shape result_of(const Shape& q, const Shape& v) {
@@ -29,24 +46,30 @@ std::int64_t products(std::span<const Spec> in, std::size_t q, std::int64_t with
   return s.numel() / s[-1] * v[-2] * (with_width * s[-1] + with_values * v[-1]);
 }
 
-/// Operands of some heads, of shared ones, of more queries than keys.
+/// Operands of some heads, of shared ones, of more queries than keys; masks of both kinds, with rows that see nothing.
 std::vector<Sample> samples_with(bool gradient) {
   std::vector<Sample> list;
-  const auto add = [&](const Shape& q, const Shape& k, std::int64_t N, const AttentionAttrs& a) {
+  const auto add = [&](const Shape& q, const Shape& k, std::int64_t N, const AttentionAttrs& a,
+                       const std::vector<Spec>& mask = {}) {
     Shape v = k;
     v[-1] = N;
-    Sample s{.inputs = {{q}, {k}, {v}}, .attrs = a};
+    Sample s{.inputs = {{q}, {k}, {v}}, .attrs = a, .indices = {1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0}};
     if (gradient) s.inputs.insert(s.inputs.begin(), 2, {result_of(q, v)});
+    s.inputs.insert(s.inputs.end(), mask.begin(), mask.end());
     list.push_back(s);
   };
   add({2, 3, 4}, {2, 5, 4}, 3, {0.5});
   add({3, 2}, {3, 2}, 2, {0.5, true});
   add({2, 5, 3}, {2, 2, 3}, 1, {-0.5, true});
   add({2, 4, 3, 2}, {2, 2, 4, 2}, 3, {0.5, true, true});
+  add({2, 3, 4}, {2, 4, 4}, 3, {0.5}, {{{3, 4}, Dtype::boolean}});
+  add({2, 3, 4}, {2, 4, 4}, 3, {0.5, true}, {{{2, 1, 4}, Dtype::boolean}});
+  add({2, 4, 3, 2}, {2, 2, 3, 2}, 1, {0.5, false, true}, {{{4, 3, 3}}});
+  add({2, 3, 4}, {2, 4, 4}, 3, {0.5, true}, {{{3, 1}}});
   return list;
 }
 
-/// dy, y, q, k, v -> the gradients of q, k and v, in operations.
+/// dy, y, q, k, v and perhaps a mask -> the gradients of q, k, v and the scores, in operations.
 Tensors composed_gradient(Inputs in, const AttentionAttrs& a) {
   const Tensor &dy = in[0], &y = in[1], &q = in[2];
   Tensor k = in[3], v = in[4];
@@ -65,10 +88,10 @@ Tensors composed_gradient(Inputs in, const AttentionAttrs& a) {
     return sum(reshape(x, split), {split.rank() - 3});
   };
   if (shares > 1) k = of_all_heads(k), v = of_all_heads(v);
-  const Tensor weights = composed_weights(q, k, {}, {a.scale, a.causal, false});
+  const Tensor weights = composed_weights(q, k, mask_or_none(in, 5), {a.scale, a.causal, false});
   const Tensor of_scores = weights * (matmul(dy, transpose(v)) - sum(dy * y, {-1}, true));
   return {matmul(of_scores, k) * a.scale, of_own_heads(matmul(transpose(of_scores), q * a.scale)),
-          of_own_heads(matmul(transpose(weights), dy))};
+          of_own_heads(matmul(transpose(weights), dy)), of_scores};
 }
 
 struct AttentionGrad {
@@ -87,9 +110,14 @@ struct AttentionGrad {
     return {in[2].spec(), in[3].spec(), in[4].spec()};
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
-    run_attention_grad({in[0], in[1], in[2], in[3], in[4], out[0], out[1], out[2]}, a);
+    const Tensor mask = mask_or_none(in, 5);
+    run_attention_grad({in[0], in[1], in[2], in[3], in[4], mask, out[0], out[1], out[2]}, a);
   }
-  static Tensors reference(Inputs in, const Attributes& a) { return composed_gradient(in, a); }
+  static Tensors reference(Inputs in, const Attributes& a) {
+    Tensors all = composed_gradient(in, a);
+    all.pop_back();
+    return all;
+  }
   static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes&) {
     return products(in, 2, 3, 2);
   }
@@ -106,7 +134,7 @@ struct AttentionGrad {
     for_each_index(rows, [&](const Shape& at) {
       const Shape lead = lead_of(at);
       const std::int64_t i = at[-2];
-      const std::vector<double> w = query_weights(in[2], in[3], nullptr, a, lead, i);
+      const std::vector<double> w = query_weights(in[2], in[3], mask_of(in, 5), a, lead, i);
       double along = 0;
       for (std::int64_t n = 0; n < N; ++n)
         along += element_of(in[0], lead, heads, i, n) * element_of(in[1], lead, heads, i, n);
@@ -140,13 +168,19 @@ struct Attention {
     return {{result_of(in[0].shape(), in[2].shape()), in[0].dtype()}};
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
-    run_attention(in[0], in[1], in[2], a, out[0]);
+    run_attention(in[0], in[1], in[2], mask_or_none(in, 3), a, out[0]);
   }
   static Tensors vjp(const Vjp& v, const Attributes& a) {
-    return structured<AttentionGrad>.apply({{&v.grad(), &v.out(), &v.in(0), &v.in(1), &v.in(2)}}, a);
+    const Tensor &dy = v.grad(), &y = v.out(), &q = v.in(0), &k = v.in(1), &values = v.in(2);
+    if (v.inputs() == 3) return structured<AttentionGrad>.apply({{&dy, &y, &q, &k, &values}}, a);
+    const Tensor& mask = v.in(3);
+    Tensors g = structured<AttentionGrad>.apply({{&dy, &y, &q, &k, &values, &mask}}, a);
+    g.push_back(v.wants(3) ? sum_to(composed_gradient({{&dy, &y, &q, &k, &values, &mask}}, a)[3], mask.shape())
+                           : Tensor());
+    return g;
   }
   static Tensors reference(Inputs in, const Attributes& a) {
-    return {product_by_head(composed_weights(in[0], in[1], {}, a), in[2], a.grouped)};
+    return {product_by_head(composed_weights(in[0], in[1], mask_or_none(in, 3), a), in[2], a.grouped)};
   }
   static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes&) {
     return products(in, 0, 1, 1);
@@ -155,7 +189,7 @@ struct Attention {
     const std::int64_t heads = heads_of(in[0].shape);
     for_each_index(out[0].shape, [&](const Shape& i) {
       const Shape lead = lead_of(i);
-      const std::vector<double> w = query_weights(in[0], in[1], nullptr, a, lead, i[-2]);
+      const std::vector<double> w = query_weights(in[0], in[1], mask_of(in, 3), a, lead, i[-2]);
       for (std::size_t j = 0; j < w.size(); ++j)
         out[0].at(i) += w[j] * element_of(in[2], lead, heads, static_cast<std::int64_t>(j), i[-1]);
     });
@@ -181,8 +215,9 @@ bool takes_attention(const Shape& q, const Shape& k, const Shape& v, bool groupe
   return true;
 }
 
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionAttrs& a) {
-  return call(structured<Attention>, {{&q, &k, &v}}, a);
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionAttrs& a) {
+  if (!mask.defined()) return call(structured<Attention>, {{&q, &k, &v}}, a);
+  return call(structured<Attention>, {{&q, &k, &v, &mask}}, a);
 }
 
 }  // namespace detail

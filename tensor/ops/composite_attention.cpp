@@ -54,10 +54,10 @@ struct ScaledDotProductAttention {
   static constexpr auto summary = "the values that are seen, weighted by attention_weights";
 
   static Tensor parts(Inputs in, const Attributes& a) {
-    const bool masked = in.size() > 3;
-    if (!masked && takes_attention(in[0].shape(), in[1].shape(), in[2].shape(), a.grouped))
-      return attention(in[0], in[1], in[2], a);
-    const Tensor weights = composed_weights(in[0], in[1], masked ? in[3] : Tensor(), a);
+    const Tensor mask = in.size() > 3 ? in[3] : Tensor();
+    if (takes_attention(in[0].shape(), in[1].shape(), in[2].shape(), a.grouped))
+      return attention(in[0], in[1], in[2], mask, a);
+    const Tensor weights = composed_weights(in[0], in[1], mask, a);
     return product_by_head(weights, in[2], a.grouped);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {

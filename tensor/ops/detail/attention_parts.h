@@ -31,8 +31,8 @@ std::vector<double> query_weights(const Dense& q, const Dense& k, const Dense* m
 Shape lead_of(const Shape& index);
 
 /// attention(q, k, v) as one operation: softmax(scale q k^T) v, q [..., L, E], k [..., S, E], v [..., S, N] of equal
-/// leading axes, but for grouped heads.
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionAttrs& a);
+/// leading axes, but for grouped heads; with a mask that broadcasts to the scores, or none.
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionAttrs& a);
 /// Whether it takes such operands, none of them empty.
 bool takes_attention(const Shape& q, const Shape& k, const Shape& v, bool grouped);
 

@@ -48,6 +48,46 @@ MatrixView<T> matrix_of(const Tensor& x, std::int64_t head, std::int64_t shares)
   return {x.data<T>() + at, x.strides()[rank - 2], x.strides()[rank - 1]};
 }
 
+/// A mask of the scores [..., H, L, S]; it broadcasts to them.
+class Mask {
+ public:
+  /// The mask may be undefined. q tells the leading axes.
+  Mask(const Tensor& mask, const Tensor& q, std::int64_t keys) : lead_(q.shape()) {
+    if (!mask.defined()) return;
+    Shape dense = mask.shape();
+    if (dense.rank() == 0) dense.push_back(1);
+    dense[-1] = keys;
+    mask_ = dense == mask.shape() && mask.strides()[mask.rank() - 1] == 1 ? mask : contiguous(expand(mask, dense));
+    const int rank = mask_.rank();
+    row_ = rank > 1 && mask_.shape()[-2] > 1 ? mask_.strides()[rank - 2] : 0;
+  }
+  bool defined() const { return mask_.defined(); }
+  /// The first row of a head.
+  std::int64_t begin_of(std::int64_t head) const {
+    const int extra = lead_.rank() - mask_.rank();
+    std::int64_t at = 0;
+    for (int i = lead_.rank() - 3; i >= 0; --i) {
+      const int own = i - extra;
+      if (own >= 0 && mask_.shape()[own] > 1) at += head % lead_[i] * mask_.strides()[own];
+      head /= lead_[i];
+    }
+    return at;
+  }
+  /// Hides n scores of a row of a head from what the mask says; whether any is left.
+  template <class T>
+  bool apply(std::int64_t begin, std::int64_t row, T* scores, std::int64_t n) const {
+    const auto& rows = rows_in_use.get().template of<T>();
+    const std::int64_t at = begin + row * row_;
+    if (mask_.dtype() != Dtype::boolean) return rows.add_mask(scores, mask_.data<T>() + at, n);
+    return rows.hide(scores, reinterpret_cast<const std::uint8_t*>(mask_.raw()) + at, n);
+  }
+
+ private:
+  Shape lead_;
+  Tensor mask_;
+  std::int64_t row_ = 0;  ///< from the mask of a query to that of the next one
+};
+
 /// A block of queries of a head.
 template <class T>
 struct Queries {
@@ -56,34 +96,38 @@ struct Queries {
   T* weights;  ///< [count, seen]
 };
 
-/// Scales the queries and computes their weights.
+/// Scales the queries and computes their weights: 0 of those that see no key.
 template <class T>
-void weigh(const Queries<T>& b, const MatrixView<T>& q, const MatrixView<T>& k, const Sizes& s, T scale) {
+void weigh(const Queries<T>& b, const MatrixView<T>& q, const MatrixView<T>& k, const Mask& mask, std::int64_t of_head,
+           const Sizes& s, T scale) {
   for (std::int64_t i = 0; i < b.count; ++i)
     for (std::int64_t e = 0; e < s.E; ++e) b.scaled[i * s.E + e] = q.data[(b.first + i) * q.row + e * q.col] * scale;
   kernels().floats<T>().product(b.count, b.seen, s.E, {b.scaled, s.E, 1}, transposed(k), b.weights, b.seen, false);
   const auto& softmax = rows_in_use.get().template of<T>().softmax;
-  if (!s.causal) return softmax(b.weights, b.weights, {b.count, b.seen});
+  if (!s.causal && !mask.defined()) return softmax(b.weights, b.weights, {b.count, b.seen});
   for (std::int64_t i = 0; i < b.count; ++i) {
     T* const row = b.weights + i * b.seen;
-    const std::int64_t own = std::min(b.seen, b.first + i + 1);
-    softmax(row, row, {1, own});
+    std::int64_t own = s.causal ? std::min(b.seen, b.first + i + 1) : b.seen;
+    if (mask.defined() && !mask.apply(of_head, b.first + i, row, own)) own = 0;
+    if (own > 0) softmax(row, row, {1, own});
     std::fill(row + own, row + b.seen, T(0));
   }
 }
 
 template <class T>
-void run(const Tensor& q, const Tensor& k, const Tensor& v, const Sizes& s, T scale, T* y) {
+void run(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Sizes& s, T scale, T* y) {
   in_shares(s.heads, 2 * s.L * s.S, [&](std::int64_t begin, std::int64_t count) {
     Room<T> queries(kQueries * s.E), weights(kQueries * s.S);
-    for (std::int64_t head = begin; head < begin + count; ++head)
+    for (std::int64_t head = begin; head < begin + count; ++head) {
+      const std::int64_t of_head = mask.defined() ? mask.begin_of(head) : 0;
       for (std::int64_t first = 0; first < s.L; first += kQueries) {
         const std::int64_t rows = std::min(kQueries, s.L - first);
         const Queries<T> b{first, rows, s.seen(first, rows), queries.get(), weights.get()};
-        weigh(b, matrix_of<T>(q, head, 1), matrix_of<T>(k, head, s.shares), s, scale);
+        weigh(b, matrix_of<T>(q, head, 1), matrix_of<T>(k, head, s.shares), mask, of_head, s, scale);
         kernels().floats<T>().product(b.count, s.N, b.seen, {b.weights, b.seen, 1}, matrix_of<T>(v, head, s.shares),
                                       y + (head * s.L + first) * s.N, s.N, false);
       }
+    }
   });
 }
 
@@ -102,15 +146,16 @@ struct Gradients {
 };
 
 template <class T>
-void run_back(const AttentionGradient& g, std::int64_t head, const Sizes& s, T scale, const Gradients<T>& to, T* scaled,
-              T* weights, T* of_scores) {
+void run_back(const AttentionGradient& g, const Mask& mask, std::int64_t head, const Sizes& s, T scale,
+              const Gradients<T>& to, T* scaled, T* weights, T* of_scores) {
   const auto& product = kernels().floats<T>().product;
   const MatrixView<T> q = matrix_of<T>(g.q, head, 1), dy = matrix_of<T>(g.dy, head, 1), y = matrix_of<T>(g.y, head, 1),
                       k = matrix_of<T>(g.k, head, s.shares), v = matrix_of<T>(g.v, head, s.shares);
+  const std::int64_t of_head = mask.defined() ? mask.begin_of(head) : 0;
   for (std::int64_t first = 0; first < s.L; first += kQueries) {
     const std::int64_t rows = std::min(kQueries, s.L - first);
     const Queries<T> b{first, rows, s.seen(first, rows), scaled, weights};
-    weigh(b, q, k, s, scale);
+    weigh(b, q, k, mask, of_head, s, scale);
     const MatrixView<T> cotangent{dy.data + first * dy.row, dy.row, dy.col};
     product(rows, b.seen, s.N, cotangent, transposed(v), of_scores, b.seen, false);
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -130,6 +175,7 @@ void run_back(const AttentionGradient& g, std::int64_t head, const Sizes& s, T s
 /// Heads that share keys come one after the other.
 template <class T>
 void run_back(const AttentionGradient& g, const Sizes& s, T scale) {
+  const Mask mask(g.mask, g.q, s.S);
   T *const dq = Writer::data<T>(g.dq), *const dk = Writer::data<T>(g.dk), *const dv = Writer::data<T>(g.dv);
   in_shares(s.heads / s.shares, 5 * s.shares * s.L * s.S, [&](std::int64_t begin, std::int64_t count) {
     Room<T> scaled(kQueries * s.E), weights(kQueries * s.S), of_scores(kQueries * s.S);
@@ -138,7 +184,7 @@ void run_back(const AttentionGradient& g, const Sizes& s, T scale) {
       std::fill_n(keys, s.S * s.E, T(0));
       std::fill_n(values, s.S * s.N, T(0));
       for (std::int64_t head = group * s.shares; head < (group + 1) * s.shares; ++head)
-        run_back<T>(g, head, s, scale, {dq + head * s.L * s.E, keys, values}, scaled.get(), weights.get(),
+        run_back<T>(g, mask, head, s, scale, {dq + head * s.L * s.E, keys, values}, scaled.get(), weights.get(),
                     of_scores.get());
     }
   });
@@ -146,10 +192,13 @@ void run_back(const AttentionGradient& g, const Sizes& s, T scale) {
 
 }  // namespace
 
-void run_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionAttrs& a, Tensor& y) {
+void run_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionAttrs& a,
+                   Tensor& y) {
   const Sizes s(q, k, v, a);
-  if (q.dtype() == Dtype::f32) return run<float>(q, k, v, s, static_cast<float>(a.scale), Writer::data<float>(y));
-  run<double>(q, k, v, s, a.scale, Writer::data<double>(y));
+  const Mask hides(mask, q, s.S);
+  if (q.dtype() == Dtype::f32)
+    return run<float>(q, k, v, hides, s, static_cast<float>(a.scale), Writer::data<float>(y));
+  run<double>(q, k, v, hides, s, a.scale, Writer::data<double>(y));
 }
 
 void run_attention_grad(const AttentionGradient& g, const AttentionAttrs& a) {

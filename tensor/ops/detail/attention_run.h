@@ -4,12 +4,15 @@
 
 namespace ferrite::detail {
 
-/// y from q, k and v of any layout. With `causal` no key is read that is hidden from all queries of a block. The bits
-/// of the composition, where hidden values are finite: what is hidden adds zeros to the ends of the same sums.
-void run_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionAttrs& a, Tensor& y);
+/// y from q, k and v of any layout, and a mask that broadcasts to the scores or is undefined. With `causal` no key is
+/// read that is hidden from all queries of a block. The bits of the composition, where hidden values are finite: what
+/// is hidden adds zeros to the ends of the same sums.
+void run_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionAttrs& a,
+                   Tensor& y);
 
 struct AttentionGradient {
   const Tensor &dy, &y, &q, &k, &v;  ///< of any layout
+  const Tensor& mask;                ///< may be undefined
   Tensor &dq, &dk, &dv;
 };
 /// The gradients, from weights that are computed again: dS = P (dP - dy . y) for dP = dy v^T; then dq = scale dS k,
