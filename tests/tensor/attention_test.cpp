@@ -2,6 +2,7 @@
 #include "ferrite/tensor/attention.h"
 
 #include <boost/test/unit_test.hpp>
+#include <limits>
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/shapes.h"
@@ -33,6 +34,24 @@ Tensor numbers(const Shape& shape, std::uint64_t stream, Dtype dtype) {
 /// The same values, every axis but the first two strided otherwise.
 Tensor strided(const Tensor& x) { return transpose(contiguous(transpose(x))); }
 
+/// The options of a case without a mask and with masks of either kind, for all scores and repeated, strided, with
+/// hidden keys and a query that sees none.
+std::vector<AttentionOptions> masked(const Case& c, Dtype dtype) {
+  Shape scores = c.q;
+  scores[-1] = c.k[-2];
+  const std::int64_t L = scores[-2], S = scores[-1];
+  const Tensor others = ne(unsqueeze(arange(L), 1), L / 2);
+  const auto seen = [](const Shape& shape) { return lt(uniform(shape, {.seed = 9}, 0, 1), 0.7); };
+  const Tensor hidden = full({}, -std::numeric_limits<double>::infinity(), dtype);
+  std::vector<AttentionOptions> all(6, c.options);
+  all[1].mask = seen(scores) && others;
+  all[2].mask = seen({S});
+  all[3].mask = where(seen({L, S}) && others, numbers({L, S}, 4, dtype), hidden);
+  all[4].mask = where(others, numbers({L, 1}, 4, dtype), hidden);
+  all[5].mask = transpose(seen({S, L}));
+  return all;
+}
+
 /// Values whose heads are shared, once for each head of the queries.
 Tensor of_all_heads(const Tensor& v, const Shape& q) {
   return v.rank() < 3 || v.shape()[-3] == q[-3] ? v : repeat_interleave(v, q[-3] / v.shape()[-3], -3);
@@ -44,6 +63,14 @@ Tensors gradients(const F& f, const Tensor& q, const Tensor& k, const Tensor& v)
   Tape tape;
   const Tensor x = tape.watch(q), y = tape.watch(k), z = tape.watch(v);
   return tape.grad(mean(square(f(x, y, z))), {x, y, z});
+}
+
+/// f(case, options, dtype) of all cases with all masks.
+template <class F>
+void for_each_case(const F& f) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const Case& c : kCases)
+      for (const AttentionOptions& options : masked(c, dtype)) f(c, options, dtype);
 }
 
 /// So many threads as long as it lives.
@@ -58,43 +85,40 @@ BOOST_AUTO_TEST_SUITE(attention)
 
 /// The weights are composed of operations, one after the other.
 BOOST_AUTO_TEST_CASE(it_has_the_bits_of_the_weights_times_the_values) {
-  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
-    for (const Case& c : kCases) {
-      const Tensor q = numbers(c.q, 1, dtype), k = numbers(c.k, 2, dtype), v = numbers(c.v, 3, dtype);
-      const auto run = [&](const Tensor& x, const Tensor& y, const Tensor& z) {
-        return scaled_dot_product_attention(x, y, z, c.options);
-      };
-      const Tensor wanted = matmul(attention_weights(q, k, c.options), of_all_heads(v, c.q));
-      const Tensor y = run(q, k, v);
-      BOOST_TEST(support::identical(y, wanted), c.q.str() << " " << c.k.str());
-      BOOST_TEST(support::identical(run(strided(q), strided(k), strided(v)), wanted), c.q.str() << " strided");
-      const Tensors g = gradients(run, q, k, v);
-      const ThreadsInTest threads(3);
-      BOOST_TEST(support::identical(run(q, k, v), wanted), c.q.str() << " by threads");
-      const Tensors again = gradients(run, q, k, v);
-      for (std::size_t i = 0; i < 3; ++i)
-        BOOST_TEST(support::identical(g[i], again[i]), c.q.str() << " gradient " << i);
-    }
+  for_each_case([](const Case& c, const AttentionOptions& options, Dtype dtype) {
+    const Tensor q = numbers(c.q, 1, dtype), k = numbers(c.k, 2, dtype), v = numbers(c.v, 3, dtype);
+    const auto run = [&](const Tensor& x, const Tensor& y, const Tensor& z) {
+      return scaled_dot_product_attention(x, y, z, options);
+    };
+    const Tensor wanted = matmul(attention_weights(q, k, options), of_all_heads(v, c.q));
+    const Tensor y = run(q, k, v);
+    BOOST_TEST(support::identical(y, wanted), c.q.str() << " " << c.k.str());
+    BOOST_TEST(support::identical(run(strided(q), strided(k), strided(v)), wanted), c.q.str() << " strided");
+    const Tensors g = gradients(run, q, k, v);
+    const ThreadsInTest threads(3);
+    BOOST_TEST(support::identical(run(q, k, v), wanted), c.q.str() << " by threads");
+    const Tensors again = gradients(run, q, k, v);
+    for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(support::identical(g[i], again[i]), c.q.str() << " gradient " << i);
+  });
 }
 
 /// Against the gradients of the composition, over more than a block of queries.
 BOOST_AUTO_TEST_CASE(its_gradient_is_that_of_the_composition) {
-  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
-    for (const Case& c : kCases) {
-      const Tensor q = numbers(c.q, 1, dtype), k = numbers(c.k, 2, dtype), v = numbers(c.v, 3, dtype);
-      const auto by_parts = [&](const Tensor& x, const Tensor& y, const Tensor& z) {
-        return matmul(attention_weights(x, y, c.options), of_all_heads(z, c.q));
-      };
-      const auto run = [&](const Tensor& x, const Tensor& y, const Tensor& z) {
-        return scaled_dot_product_attention(x, y, z, c.options);
-      };
-      const Tensors wanted = gradients(by_parts, q, k, v), g = gradients(run, q, k, v),
-                    of_strided = gradients(run, strided(q), strided(k), strided(v));
-      for (std::size_t i = 0; i < 3; ++i) {
-        BOOST_TEST(support::within(g[i], wanted[i], dtype == Dtype::f32 ? 1e-6 : 1e-13), c.q.str() << " " << i);
-        BOOST_TEST(support::identical(of_strided[i], g[i]), c.q.str() << " strided " << i);
-      }
+  for_each_case([](const Case& c, const AttentionOptions& options, Dtype dtype) {
+    const Tensor q = numbers(c.q, 1, dtype), k = numbers(c.k, 2, dtype), v = numbers(c.v, 3, dtype);
+    const auto by_parts = [&](const Tensor& x, const Tensor& y, const Tensor& z) {
+      return matmul(attention_weights(x, y, options), of_all_heads(z, c.q));
+    };
+    const auto run = [&](const Tensor& x, const Tensor& y, const Tensor& z) {
+      return scaled_dot_product_attention(x, y, z, options);
+    };
+    const Tensors wanted = gradients(by_parts, q, k, v), g = gradients(run, q, k, v),
+                  of_strided = gradients(run, strided(q), strided(k), strided(v));
+    for (std::size_t i = 0; i < 3; ++i) {
+      BOOST_TEST(support::within(g[i], wanted[i], dtype == Dtype::f32 ? 1e-6 : 1e-13), c.q.str() << " " << i);
+      BOOST_TEST(support::identical(of_strided[i], g[i]), c.q.str() << " strided " << i);
     }
+  });
 }
 
 /// What the operation does not take is composed: leading axes that broadcast.
