@@ -23,8 +23,9 @@ namespace ferrite::io {
 /// Sets, bytes and complex numbers are passed over, and so are the attributes of tensors and dictionaries.
 ///
 /// `TensorInfo::dtype` is PyTorch's word, "float32". float16 and bfloat16 load as f32, uint8, int8 and int16 as i32
-/// (float16, bfloat16 and int8 asked for as they are stored: f16, bf16 and i8);
-/// tensors of complex, other unsigned and 8-bit float types may be there, asking for one throws. Strided tensors
+/// (float16, bfloat16 and int8 asked for as they are stored: f16, bf16 and i8); complex64 and complex128 are float32
+/// and float64 with a last axis of 2, as torch.view_as_real gives them. Tensors of complex32, of other unsigned and of
+/// 8-bit float types may be there, asking for one throws. Strided tensors
 /// become row-major, but axes of stride 0 stay that.
 ///
 /// Of a module that torch.jit.save wrote (torch.jit.script, torch.jit.trace): the parameters and buffers that its

@@ -36,6 +36,7 @@ extern const Primitive* const full;
 
 // tensor/ops/logic.cpp
 extern const Primitive* const cast;
+extern const Primitive* const where;
 
 // tensor/ops/product.cpp
 extern const Primitive* const matmul;

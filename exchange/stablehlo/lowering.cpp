@@ -218,8 +218,9 @@ class GraphLowering {
 }  // namespace
 
 HloLowering find_hlo_lowering(const Primitive& op) {
-  for (const HloFamily family : {hlo_pointwise(), hlo_error_functions(), hlo_math(), hlo_reductions(), hlo_views(),
-                                 hlo_indexing(), hlo_creation(), hlo_scan(), hlo_windows(), hlo_pooling()})
+  for (const HloFamily family :
+       {hlo_pointwise(), hlo_error_functions(), hlo_math(), hlo_reductions(), hlo_views(), hlo_indexing(),
+        hlo_creation(), hlo_scan(), hlo_linear_scan(), hlo_windows(), hlo_pooling()})
     for (const NamedHloLowering& l : family)
       if (l.operation == op.name) return l.lower;
   if (op.is_pointwise() && !op.stablehlo.empty()) return elementwise;

@@ -43,6 +43,7 @@ HloFamily hlo_views();
 HloFamily hlo_indexing();
 HloFamily hlo_creation();
 HloFamily hlo_scan();
+HloFamily hlo_linear_scan();
 HloFamily hlo_windows();
 HloFamily hlo_pooling();
 

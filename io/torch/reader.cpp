@@ -74,11 +74,9 @@ class TorchSource final : public TensorSource {
   const detail::TorchIndex& index() const { return contents_.index; }
 
   [[noreturn]] static void refuse_dtype(const TorchDtype& dtype, const std::string& place) {
-    const bool complex = dtype.name.starts_with("complex");
     detail::refuse(place, "unsupported dtype: " + std::string(dtype.name) +
                               "; supported are float32, float64, float16, bfloat16, int64, int32, int16, int8, uint8 "
-                              "and bool" +
-                              (complex ? "; save torch.view_as_real(x)" : ""));
+                              "bool, complex64 and complex128");
   }
 
   std::string where_;

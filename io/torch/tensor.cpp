@@ -158,6 +158,23 @@ void check_window(const TorchIndex& index, const TorchTensor& tensor, std::uint6
     refuse(place, "shows elements of its storage too often: " + seen + "; save x.clone()");
 }
 
+/// A complex tensor as one of real numbers, with an axis of real and imaginary parts behind the others.
+void as_real(TorchTensor& tensor, TorchIndex& index, std::string_view place) {
+  const std::string_view name = torch_dtype(tensor.dtype).name;
+  if (name != "complex64" && name != "complex128") return;
+  if (tensor.rank == kMostRank) refuse(place, "the shape of a tensor has more than 64 dimensions");
+  const auto strides = index.extents.begin() + static_cast<std::ptrdiff_t>(tensor.extents_at) + tensor.rank;
+  for (auto stride = strides; stride != index.extents.end(); ++stride) {
+    if (static_cast<std::uint64_t>(*stride) > kMostElements)
+      refuse(place, "the strides reach further than can be counted: " + std::to_string(*stride));
+    *stride *= 2;
+  }
+  index.extents.insert(strides, 2);
+  index.extents.push_back(1);
+  ++tensor.rank;
+  tensor.dtype = torch_dtype_number(name == "complex64" ? "float32" : "float64");
+}
+
 }  // namespace
 
 TorchStorage storage_of(const Pickle& pickle, PickleValue persistent, std::string_view where) {
@@ -235,6 +252,7 @@ TorchTensor tensor_of(const Pickle& pickle, PickleValue value, TorchIndex& index
   tensor.unit = static_cast<std::uint8_t>(storage.unit);
   tensor.key = {static_cast<std::uint32_t>(index.pool.size()), static_cast<std::uint32_t>(storage.key.size())};
   index.pool += storage.key;
+  as_real(tensor, index, place);
   return tensor;
 }
 

@@ -146,6 +146,7 @@ struct Cast {
 
 namespace ops {
 constinit const Primitive* const cast = &structured<Cast>;
+constinit const Primitive* const where = &pointwise<Where>;
 }  // namespace ops
 
 Family logic_family() {

@@ -18,9 +18,10 @@ std::span<const Primitive* const> primitives() {
                       detail::frame_family(),         detail::linear_system_family(),
                       detail::factorisation_family(), detail::catalogue_family(),
                       detail::cumulative_family(),    detail::cumulative_extrema_family(),
-                      detail::sorting_family(),       detail::searching_family(),
-                      detail::scatter_family(),       detail::scatter_prod_family(),
-                      detail::selection_family(),     detail::attention_family()});
+                      detail::linear_scan_family(),   detail::sorting_family(),
+                      detail::searching_family(),     detail::scatter_family(),
+                      detail::scatter_prod_family(),  detail::selection_family(),
+                      detail::attention_family(),     detail::selective_scan_family()});
   return all;
 }
 

@@ -111,6 +111,8 @@ def main():
     unsupported = {"a": torch.ones(2), "complex": torch.ones(2, dtype=torch.complex64),
                    "double_complex": torch.ones(2, dtype=torch.complex128), "u16": torch.ones(2, dtype=torch.uint16),
                    "f8": torch.ones(2).to(torch.float8_e4m3fn)}
+    x = torch.complex(torch.arange(12.0), -torch.arange(12.0) - 0.5).reshape(3, 4)
+    complex_numbers = {"plain": x, "transposed": x.T[1:], "scalar": x[1, 2].clone(), "double": x.to(torch.complex128), "empty": x[:0]}
     files = {f"protocol_{p}": (state, {"pickle_protocol": p}) for p in (2, 3, 4, 5)}
     files |= {
         "legacy": (state, {"_use_new_zipfile_serialization": False}),
@@ -132,11 +134,14 @@ def main():
         "bare_parameter": (torch.nn.Parameter(torch.arange(4.0)), {}),
         "list": ([torch.ones(1), (torch.zeros(2), {"x": torch.ones(3)})], {}),
         "empty": ({}, {}),
+        "complex": (complex_numbers, {}),
         "unsupported": (unsupported, {}),
     }
     for name, (value, options) in files.items():
         torch.save(value, folder / f"{name}.pt", **options)
         tensors = {k: v.detach().to(LOADED.get(v.dtype, v.dtype)).contiguous().clone() for k, v in flattened(value).items()}
+        if name == "complex":
+            tensors = {k: torch.view_as_real(v).contiguous().clone() for k, v in tensors.items()}
         if name == "unsupported":
             tensors = {"a": tensors["a"]}
         if name in ("many", "deflated"):

@@ -14,6 +14,8 @@
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/sgd.h"
 #include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/mlstm.h"
+#include "ferrite/nn/recurrent/slstm.h"
 
 namespace exchange_test {
 namespace {
@@ -139,6 +141,11 @@ std::vector<StablehloCase> layer_cases() {
       nn::MultiheadAttention(
           {.embed_dim = 8, .num_heads = 4, .kv_heads = 2, .causal = true, .positions = nn::Positions::rotary}, init),
       {numbers({kBatch, kSteps, 8}, 9)});
+  for (const std::int64_t chunk : {1, 2})
+    add("an mlstm in chunks of " + std::to_string(chunk),
+        nn::MLstm({.embedding_dim = 4, .num_heads = 2, .round_up_to = 8, .chunk = chunk}, init),
+        {numbers({kBatch, kSteps, 4}, 9)});
+  add("an slstm", nn::SLstm({.embedding_dim = 4, .num_heads = 2}, init), {numbers({kBatch, kSteps, 4}, 9)});
   add("a layer of a transformer",
       nn::TransformerEncoderLayer({.d_model = 8, .nhead = 2, .dim_feedforward = 12, .dropout = 0}, init),
       {numbers({kBatch, kSteps, 8}, 9)});

@@ -183,14 +183,14 @@ inline std::vector<Case> of_tensors() {
           },
           "'a': a BOOL is neither 0 nor 1: 128 at element 2"),
       lie(
-          "complex",
+          "complex_of_odd_stride",
           [](P& p) {
             p.storage_class = global("torch", "ComplexFloatStorage");
-            p.numel = integer(2);
-            p.size = tuple(integer(2));
-            p.stride = tuple(integer(1));
+            p.numel = integer(3);
+            p.size = tuple(integer(1));
+            p.stride = tuple(integer((std::int64_t{1} << 62) + 1));
           },
-          "'a': unsupported dtype: complex64"),
+          "'a': the strides reach further than can be counted: 4611686018427387905"),
       lie(
           "tag_wrong", [](P& p) { p.tag = text("module"); }, "a persistent id is no storage: 'module'"),
       lie(

@@ -1,0 +1,274 @@
+/// The selective scan: packets across channels, some states at a time in registers, steps ascending; and its gradient.
+#include "ferrite/tensor/kernel/selective_scan.h"
+
+#include <bit>
+#include <cstring>
+#include <numbers>
+
+#include "ferrite/tensor/kernel/convolution_tiles.h"
+#include "ferrite/tensor/kernel/packet.h"
+
+namespace ferrite::detail::FERRITE_LEVEL {
+namespace {
+
+constexpr int kStates = 4;              ///< states that are in registers together
+constexpr std::int64_t kTogether = 32;  ///< steps that they take before the next ones follow
+
+/// In registers.
+template <int Count, class T>
+using Packets = Packet<T>[static_cast<std::size_t>(Count)];
+
+/// n elements, zeros in the other lanes.
+template <class T>
+[[gnu::always_inline]] inline Packet<T> take(const T* from, std::int64_t n) {
+  if (n >= kLanes<T>) return Packet<T>::load(from);
+  alignas(64) T part[static_cast<std::size_t>(kLanes<T>)] = {};
+  std::memcpy(part, from, static_cast<std::size_t>(n) * sizeof(T));
+  return Packet<T>::load(part);
+}
+
+/// e^x as in packet.h with one power of two, whose exponent is what the rounding to an integer leaves in the last bits:
+/// 0 where that were a denormal number, infinite from 2^127.5 on. A NaN stays, being the first operand of the bounds.
+[[gnu::always_inline]] inline Packet<float> decay(Packet<float> x) {
+  using P = Packet<float>;
+  using IntPacket = typename ei::unpacket_traits<RawPacket<float>>::integer_packet;
+  const P bounded = ei::pmin(ei::pmax(x.raw, P(-88.0F).raw), P(88.4F).raw);
+  const P shift = 12582912.0F + 127.0F;  // 1.5 2^23, and the exponent of 1
+  const P sum = fma(bounded, P(1.44269504088896341F), shift);
+  const P power =
+      ei::preinterpret<RawPacket<float>>(IntPacket(ei::plogical_shift_left<23>(ei::preinterpret<IntPacket>(sum.raw))));
+  return exp_reduced(less_powers(bounded, sum - shift)) * power;
+}
+/// The same of doubles: e^r = 1 + r + r^2 P(r) for |r| <= ln(2) / 2, off by 1.6e-17 (interpolated at Chebyshev's
+/// points).
+[[gnu::always_inline]] inline Packet<double> decay(Packet<double> x) {
+  using P = Packet<double>;
+  using Bits [[gnu::vector_size(8 * kLanes<double>)]] = std::uint64_t;
+  static constexpr double kSeries[] = {0.50000000000000011,    0.16666666666666669,    0.041666666666624164,
+                                       0.008333333333330065,   0.0013888888917196719,  0.00019841269863040545,
+                                       2.4801521322368692e-05, 2.7557268480310024e-06, 2.7620075879983367e-07,
+                                       2.5100375832561234e-08};
+  const P bounded = ei::pmin(ei::pmax(x.raw, P(-709.0).raw), P(709.5).raw);
+  const P shift = 0x1.8p52 + 1023.0;
+  const P sum = fma(bounded, P(std::numbers::log2e), shift), n = sum - shift;
+  const P power = std::bit_cast<RawPacket<double>>(std::bit_cast<Bits>(sum.raw) << 52);
+  // ln(2) in two parts, of which the products with the first are exact.
+  const P r = fma(n, P(-5.497923018708371e-14), fma(n, P(-0.6931471805598903), bounded));
+  return (fma(r * r, polynomial(r, kSeries), r) + P(1.0)) * power;
+}
+
+/// Steps of one packet of channels: what does not depend on the state.
+template <class T>
+struct Inputs {
+  static constexpr std::int64_t size = kTogether * kLanes<T>;
+  alignas(64) T delta[static_cast<std::size_t>(size)];
+  alignas(64) T u[static_cast<std::size_t>(size)];  ///< delta x
+  alignas(64) T y[static_cast<std::size_t>(size)];  ///< sums so far
+};
+
+/// `Count` states from the n-th on; A and state are at their first one, of the packet.
+template <int Count, bool Sums, class T>
+[[gnu::always_inline]] inline void advance(const ScanSteps<T>& s, std::int64_t first, std::int64_t steps,
+                                           std::int64_t n, const T* A, T* state, Inputs<T>& in) {
+  using P = Packet<T>;
+  constexpr int W = kLanes<T>;
+  Packets<Count, T> a, h;
+  for (int j = 0; j < Count; ++j) a[j] = P::load(A + j * s.width), h[j] = P::load(state + j * s.state_width);
+  const T* B = s.B + first * s.states + n;
+  const T* C = s.C + first * s.states + n;
+  for (std::int64_t t = 0; t < steps; ++t, B += s.states, C += s.states) {
+    const P delta = P::load(in.delta + t * W), u = P::load(in.u + t * W);
+    P y;
+    if constexpr (Sums) y = P::load(in.y + t * W);
+#pragma GCC unroll 8
+    for (int j = 0; j < Count; ++j) {
+      h[j] = fma(decay(delta * a[j]), h[j], u * P(B[j]));
+      if constexpr (Sums) y = fma(h[j], P(C[j]), y);
+    }
+    if constexpr (Sums) y.store(in.y + t * W);
+  }
+  for (int j = 0; j < Count; ++j) h[j].store(state + j * s.state_width);
+}
+
+template <bool Sums, class T>
+void forward_steps(const ScanSteps<T>& s, T* state, T* y) {
+  using P = Packet<T>;
+  constexpr int W = kLanes<T>;
+  Inputs<T> in;
+  for (std::int64_t first = 0; first < s.steps; first += kTogether) {
+    const std::int64_t steps = s.steps - first < kTogether ? s.steps - first : kTogether;
+    for (std::int64_t c = 0; c < s.channels; c += W) {
+      const std::int64_t lanes = s.channels - c < W ? s.channels - c : W;
+      for (std::int64_t t = 0; t < steps; ++t) {
+        const std::int64_t at = (first + t) * s.row + c;
+        const P x = take(s.x + at, lanes), delta = take(s.delta + at, lanes);
+        delta.store(in.delta + t * W);
+        (delta * x).store(in.u + t * W);
+        if constexpr (Sums) (s.D ? P::load(s.D + c) * x : P(T(0))).store(in.y + t * W);
+      }
+      for (std::int64_t n = 0; n < s.states; n += kStates)
+        with_count<kStates>(s.states - n < kStates ? s.states - n : kStates, [&](auto count) {
+          advance<decltype(count)::value, Sums>(s, first, steps, n, s.A + n * s.width + c,
+                                                state + n * s.state_width + c, in);
+        });
+      if constexpr (Sums)
+        for (std::int64_t t = 0; t < steps; ++t) put(y + (first + t) * s.row + c, P::load(in.y + t * W), lanes);
+    }
+  }
+}
+
+template <class T>
+void forward(const ScanSteps<T>& s, T* state, T* y) {
+  y ? forward_steps<true>(s, state, y) : forward_steps<false>(s, state, y);
+}
+
+// ---- the gradient --------------------------------------------------------------------------------------
+
+/// to[i] = the sum of the lanes of packet i of `count`. Memory of both ends with a whole number of W packets.
+template <class T>
+void add_lanes(const T* packets, std::int64_t count, T* to) {
+  constexpr int W = kLanes<T>;
+  if constexpr (W == 1) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = packets[i];
+  } else {
+    for (std::int64_t i = 0; i < count; i += W) {
+      ei::PacketBlock<RawPacket<T>, W> block;
+      for (int k = 0; k < W; ++k) block.packet[k] = ei::pload<RawPacket<T>>(packets + (i + k) * W);
+      ei::ptranspose(block);
+      for (int half = W / 2; half > 0; half /= 2)
+        for (int k = 0; k < half; ++k) block.packet[k] = ei::padd(block.packet[k], block.packet[k + half]);
+      ei::pstoreu(to + i, block.packet[0]);
+    }
+  }
+}
+
+/// What the walk back over some steps works in.
+template <class T>
+struct Walk {
+  static constexpr std::size_t W = static_cast<std::size_t>(kLanes<T>), S = kScanSteps;
+  alignas(64) T states[(S + 1) * kStates * W];  ///< before the first step, after each
+  alignas(64) T decays[S * kStates * W];
+  alignas(64) T of_B[S * kStates * W], of_C[S * kStates * W];             ///< by lane, over the packets so far
+  alignas(64) T of_u[S * kScanChannels], of_exponent[S * kScanChannels];  ///< sums over states, [packet, step, lane]
+};
+
+/// The states of a packet and their decays, for the walk back.
+template <int Count, class T>
+[[gnu::always_inline]] inline void recompute(const ScanSteps<T>& s, const ScanBack<T>& g, std::int64_t n,
+                                             std::int64_t c, std::int64_t lanes, Walk<T>& walk) {
+  using P = Packet<T>;
+  constexpr int W = kLanes<T>;
+  Packets<Count, T> a, h;
+  for (int j = 0; j < Count; ++j) {
+    a[j] = P::load(s.A + (n + j) * s.width + c), h[j] = P::load(g.before + (n + j) * s.state_width + c);
+    h[j].store(walk.states + j * W);
+  }
+  const T* B = s.B + n;
+  for (std::int64_t t = 0; t < s.steps; ++t, B += s.states) {
+    const P delta = take(s.delta + t * s.row + c, lanes), u = delta * take(s.x + t * s.row + c, lanes);
+#pragma GCC unroll 8
+    for (int j = 0; j < Count; ++j) {
+      const P e = decay(delta * a[j]);
+      h[j] = fma(e, h[j], u * P(B[j]));
+      e.store(walk.decays + (t * Count + j) * W);
+      h[j].store(walk.states + ((t + 1) * Count + j) * W);
+    }
+  }
+}
+
+/// Of the states n, n + 1, ... of a packet. The first packet begins the sums over channels, the first states begin
+/// those over states.
+template <int Count, class T>
+[[gnu::always_inline]] inline void walk_back(const ScanSteps<T>& s, const ScanBack<T>& g, std::int64_t n,
+                                             std::int64_t c, std::int64_t lanes, Walk<T>& walk) {
+  using P = Packet<T>;
+  constexpr int W = kLanes<T>;
+  T *const dstate = g.dstate + n * s.state_width + c, *const dA = g.dA + n * s.state_width + c;
+  Packets<Count, T> a, carry, of_a;
+  for (int j = 0; j < Count; ++j) {
+    a[j] = P::load(s.A + (n + j) * s.width + c), carry[j] = P::load(dstate + j * s.state_width);
+    of_a[j] = P(T(0));
+  }
+  for (std::int64_t t = s.steps - 1; t >= 0; --t) {
+    const std::int64_t row = t * s.row + c;
+    const P delta = take(s.delta + row, lanes), u = delta * take(s.x + row, lanes), dy = take(g.dy + row, lanes);
+    const T *const B = s.B + t * s.states + n, *const C = s.C + t * s.states + n;
+    T *const of_u = walk.of_u + c * kScanSteps + t * W, *const of_exponent = walk.of_exponent + c * kScanSteps + t * W;
+    P sum_u = n > 0 ? P::load(of_u) : P(T(0)), sum_exponent = n > 0 ? P::load(of_exponent) : P(T(0));
+#pragma GCC unroll 8
+    for (int j = 0; j < Count; ++j) {
+      const std::int64_t place = (t * Count + j) * W;
+      const P after = P::load(walk.states + place + Count * W), before = P::load(walk.states + place);
+      const P arriving = fma(dy, P(C[j]), carry[j]);
+      sum_u = fma(arriving, P(B[j]), sum_u);
+      carry[j] = arriving * P::load(walk.decays + place);
+      const P of_product = carry[j] * before;  // of delta A
+      sum_exponent = fma(of_product, a[j], sum_exponent);
+      of_a[j] = fma(of_product, delta, of_a[j]);
+      T *const B_lanes = walk.of_B + place, *const C_lanes = walk.of_C + place;
+      (c > 0 ? fma(arriving, u, P::load(B_lanes)) : arriving * u).store(B_lanes);
+      (c > 0 ? fma(dy, after, P::load(C_lanes)) : dy * after).store(C_lanes);
+    }
+    sum_u.store(of_u);
+    sum_exponent.store(of_exponent);
+  }
+  for (int j = 0; j < Count; ++j) {
+    carry[j].store(dstate + j * s.state_width);
+    (P::load(dA + j * s.state_width) + of_a[j]).store(dA + j * s.state_width);
+  }
+}
+
+/// The gradients of some states' B and C from the sums by lane.
+template <class T>
+void store_sums(const ScanSteps<T>& s, std::int64_t n, std::int64_t count, const T* lanes, T* to) {
+  alignas(64) T sums[static_cast<std::size_t>(kScanSteps * kStates + kScanPadding)];
+  add_lanes(lanes, s.steps * count, sums);
+  for (std::int64_t t = 0; t < s.steps; ++t)
+    for (std::int64_t j = 0; j < count; ++j) to[t * s.states + n + j] = sums[t * count + j];
+}
+
+template <class T>
+void backward(const ScanSteps<T>& s, const ScanBack<T>& g) {
+  using P = Packet<T>;
+  constexpr int W = kLanes<T>;
+  Walk<T> walk;
+  for (std::int64_t n = 0; n < s.states; n += kStates) {
+    const std::int64_t count = s.states - n < kStates ? s.states - n : kStates;
+    with_count<kStates>(count, [&](auto states) {
+      for (std::int64_t c = 0; c < s.channels; c += W) {
+        const std::int64_t lanes = s.channels - c < W ? s.channels - c : W;
+        recompute<decltype(states)::value>(s, g, n, c, lanes, walk);
+        walk_back<decltype(states)::value>(s, g, n, c, lanes, walk);
+      }
+    });
+    store_sums(s, n, count, walk.of_B, g.dB);
+    store_sums(s, n, count, walk.of_C, g.dC);
+  }
+  for (std::int64_t c = 0; c < s.channels; c += W) {
+    const std::int64_t lanes = s.channels - c < W ? s.channels - c : W;
+    const P skip = s.D ? P::load(s.D + c) : P(T(0));
+    P of_skip(T(0));
+    for (std::int64_t t = s.steps - 1; t >= 0; --t) {
+      const std::int64_t row = t * s.row + c, place = c * kScanSteps + t * W;
+      const P x = take(s.x + row, lanes), delta = take(s.delta + row, lanes), of_u = P::load(walk.of_u + place);
+      P of_x = delta * of_u;
+      if (s.D) {
+        const P dy = take(g.dy + row, lanes);
+        of_x = fma(skip, dy, of_x);
+        of_skip = fma(x, dy, of_skip);
+      }
+      put(g.dx + row, of_x, lanes);
+      put(g.ddelta + row, fma(x, of_u, P::load(walk.of_exponent + place)), lanes);
+    }
+    if (s.D) (P::load(g.dD + c) + of_skip).store(g.dD + c);
+  }
+}
+
+}  // namespace
+
+extern const SelectiveScanKernels selective_scan_kernels;
+constinit const SelectiveScanKernels selective_scan_kernels = {
+    .f32 = {.forward = forward<float>, .backward = backward<float>},
+    .f64 = {.forward = forward<double>, .backward = backward<double>}};
+
+}  // namespace ferrite::detail::FERRITE_LEVEL

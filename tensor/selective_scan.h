@@ -1,0 +1,47 @@
+#pragma once
+/// The selective scan of state-space models, as of Mamba: a diagonal recurrence whose factors depend on the step.
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite {
+
+/// What `selective_scan` may take beside its operands.
+struct SelectiveScanOptions {
+  /// The state before the first step, [Bt, Dm, N]; zeros if undefined.
+  Tensor state{};
+  /// Steps of each row, i64 [Bt], 0 to T. Steps beyond give y = 0, leave the state as it is and may hold anything: no
+  /// gradient reaches them. Undefined: all T.
+  Tensor lengths{};
+  /// bool [Bt, T]: before a step where it is true the state counts as 0, whatever it was, and no gradient passes.
+  Tensor resets{};
+};
+
+struct SelectiveScan {
+  Tensor y;      ///< [Bt, T, Dm]
+  Tensor state;  ///< [Bt, Dm, N], after the last step of each row
+};
+
+/// For every row and channel d, with h_(-1) = `options.state`,
+///
+///   h_t[n] = exp(delta_t A[n]) h_(t-1)[n] + (delta_t x_t) B_t[n]
+///   y_t    = D x_t + sum of h_t[n] C_t[n] over n
+///
+/// x and delta [Bt, T, Dm], A [Dm, N], B and C [Bt, T, N], D [Dm] -> y [Bt, T, Dm]. D may be undefined: no such term.
+/// f32 or f64, all of one dtype. Source: arXiv 2312.00752, equations 2 and 3 with the discretisation of its code (delta
+/// B in place of B-bar).
+///
+/// It is one operation: states stay in the cache, and the gradient computes them again. The sum begins with D x and
+/// goes on with n ascending; D x and what is added are rounded once each where the machine has such an instruction. A
+/// row has the same bits alone, in a batch, and in pieces that carry the state on, by any number of threads. An
+/// exponential of f32 below the least normal number is 0, from 2^127.5 on it is infinite, else it is within 2 ULP.
+/// Differentiable any number of times, the second time step by step in operations.
+///
+/// Throws ShapeError for shapes that do not fit, extents T, Dm or N of 0 and, as part of the program, for lengths
+/// outside 0..T; DtypeError for other dtypes.
+Tensor selective_scan(const Tensor& x, const Tensor& delta, const Tensor& A, const Tensor& B, const Tensor& C,
+                      const Tensor& D = {}, const SelectiveScanOptions& options = {});
+/// The same with the last state, for the piece that follows.
+SelectiveScan selective_scan_with_state(const Tensor& x, const Tensor& delta, const Tensor& A, const Tensor& B,
+                                        const Tensor& C, const Tensor& D = {},
+                                        const SelectiveScanOptions& options = {});
+
+}  // namespace ferrite
