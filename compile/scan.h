@@ -1,6 +1,7 @@
 #pragma once
 /// Scans: a step applied again and again, as one operation that can be differentiated.
 #include <functional>
+#include <string>
 
 #include "ferrite/tensor/tensor.h"
 
@@ -15,6 +16,7 @@ struct ScanOptions {
   /// computed again: memory for T / k + k steps instead of T, about one more forward pass, the same bits.
   std::int64_t checkpoint_every = 0;
   std::int64_t steps = -1;  ///< T, where there are no xs to tell it
+  bool by_steps = false;    ///< a body that is linear in its carries (see `scan`) runs step by step, too
 };
 
 /// What one step gives.
@@ -48,8 +50,15 @@ using ScanBodyFunction = std::function<ScanStep(const Tensors& carry, const Tens
 ///
 /// The steps run as one operation: products with the xs become one product for many steps, weight gradients one over
 /// all steps, products with weights that all steps share read packed copies, and what is left of a step is one planned
-/// program that allocates nothing. Under a Tape a scan is one entry; it may be differentiated again, stand in the body
-/// of another one, and be traced. Equal bodies share their plans, wherever they are called.
+/// program that allocates nothing. Under a Tape a scan is one entry (a linear one, see below, a few); it may be
+/// differentiated again, stand in the body of another one, and be traced. Equal bodies share their plans, wherever they
+/// are called.
+///
+/// A body whose every carry becomes a c + b, element by element, with a and b that do not depend on carries, runs as
+/// `linear_scan` (tensor/linear_scan.h) instead: a, b and the ys are computed for all steps at once. Carries may pass
+/// additions, products and divisions by such values, `where` between such values of the same carry and, once, a reset:
+/// where(mask [B, 1, ...], 0, c). Values agree with the body's within rounding. `Scan::report` tells; with
+/// `checkpoint_every` or `by_steps` it runs step by step.
 ///
 /// Throws ShapeError for xs of different lengths, for a step whose carries change their types and for lengths that fit
 /// no carry; TraceError where the body reads values of a tensor made inside or writes a variable (a module that draws
@@ -63,6 +72,11 @@ class Scan {
  public:
   explicit Scan(ScanBodyFunction body);
   ScanResult operator()(const Tensors& init, const Tensors& xs, const ScanOptions& options = {}) const;
+  /// Whether it runs as `linear_scan` for operands of these types.
+  bool is_linear(const Tensors& init, const Tensors& xs) const;
+  /// How it runs for operands of these types, and why: "linear in its carries: runs as linear_scan", "runs step by
+  /// step: a carry goes through tanh".
+  std::string report(const Tensors& init, const Tensors& xs) const;
 
  private:
   struct State;

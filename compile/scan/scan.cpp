@@ -6,7 +6,9 @@
 #include <mutex>
 
 #include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/scan/detail/linear.h"
 #include "ferrite/compile/scan/detail/operation.h"
+#include "ferrite/tensor/log.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite {
@@ -66,6 +68,8 @@ struct Traced {
   detail::TracedStep step;
   std::shared_ptr<const ScanBody> body;
   std::vector<Spec> specs;
+  std::string why{};  ///< it is not linear in its carries
+  std::optional<detail::LinearScanForm> linear{};
 
   bool fits(const Tensors& init, const Tensors& xs) const {
     std::size_t i = 0;
@@ -79,6 +83,10 @@ struct Traced {
   }
 };
 
+std::string report_of(const Traced& t) {
+  return t.linear ? "linear in its carries: runs as linear_scan" : "runs step by step: " + t.why;
+}
+
 std::shared_ptr<const Traced> trace_body(const ScanBodyFunction& f, const Tensors& init, const Tensors& xs) {
   std::vector<Spec> specs;
   for (const Tensor& c : init) specs.push_back(c.spec());
@@ -86,17 +94,31 @@ std::shared_ptr<const Traced> trace_body(const ScanBodyFunction& f, const Tensor
   const std::span<const Spec> all(specs);
   detail::TracedStep step = detail::trace_step(f, all.first(init.size()), all.subspan(init.size()));
   std::shared_ptr<const ScanBody> body = bodies().shared(std::move(step.graph), {init.size(), xs.size(), 0});
-  return std::make_shared<const Traced>(Traced{std::move(step), std::move(body), std::move(specs)});
+  auto t = std::make_shared<Traced>(Traced{std::move(step), std::move(body), std::move(specs)});
+  t->linear = detail::LinearScanForm::of(*t->body, t->why);
+  if (detail::log_enabled(LogLevel::debug)) detail::log_debug("scan: " + report_of(*t));
+  return t;
+}
+
+ScanResult split(const Tensors& all, std::size_t carries) {
+  ScanResult r;
+  for (std::size_t k = 0; k < all.size(); ++k) (k < carries ? r.carry : r.y).push_back(all[k]);
+  return r;
 }
 
 ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::int64_t steps, const ScanOptions& o) {
-  detail::ScanOperands operands;
-  for (const Tensor& c : init) operands.add(c);
-  for (const Tensor& x : xs) operands.add(x);
-  for (const Tracer::Capture& c : t.step.captures) operands.add(c.variable.defined() ? c.variable.value() : c.tensor);
+  Tensors captures;
+  for (const Tracer::Capture& c : t.step.captures)
+    captures.push_back(c.variable.defined() ? c.variable.value() : c.tensor);
   const detail::Frame& now = detail::frame();
   for (Recorder* r : now.recorders)
     for (const TracedFlag& f : t.step.flags) r->flag(f.flag, f.value);
+  if (t.linear && steps > 0 && o.checkpoint_every == 0 && !o.by_steps)
+    return split(t.linear->run(init, xs, captures, steps, o.reverse), init.size());
+  detail::ScanOperands operands;
+  for (const Tensor& c : init) operands.add(c);
+  for (const Tensor& x : xs) operands.add(x);
+  for (const Tensor& c : captures) operands.add(c);
   const bool keeps_few = now.differentiated && o.checkpoint_every > 0;
   if (keeps_few && effects_of(t.body->graph()).communicates)
     throw ValueError("scan: checkpoint_every computes steps again, and the body communicates; leave it 0");
@@ -104,11 +126,9 @@ ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::i
   const Attrs attrs = keeps_few ? ScanBody::attrs_of(t.body, steps, o.reverse, o.checkpoint_every)
                                 : ScanBody::attrs_of(keeps_all ? t.body->saving() : t.body, steps, o.reverse);
   const Primitive& op = keeps_few ? detail::scan_checkpointed_primitive() : detail::scan_primitive();
-  const Tensors all = operands.apply(op, attrs);
-  ScanResult r;
-  for (std::size_t k = 0; k < init.size(); ++k) r.carry.push_back(all[k]);
-  for (std::size_t k = 0; k < t.step.ys; ++k) r.y.push_back(all[init.size() + k]);
-  return r;
+  Tensors all = operands.apply(op, attrs);
+  while (all.size() > init.size() + t.step.ys) all.pop_back();  // what a gradient reads
+  return split(all, init.size());
 }
 
 /// [B, 1, ...]: a mask of rows beside a value of that rank.
@@ -220,6 +240,13 @@ ScanResult Scan::operator()(const Tensors& init, const Tensors& xs, const ScanOp
   if (!o.lengths.defined()) return apply(*state_->find(state_->plain, false, init, xs), init, xs, steps, o);
   const Tensors all = with_mask(init, xs, steps, o.lengths);
   return apply(*state_->find(state_->masked, true, init, all), init, all, steps, o);
+}
+
+bool Scan::is_linear(const Tensors& init, const Tensors& xs) const {
+  return state_->find(state_->plain, false, init, xs)->linear.has_value();
+}
+std::string Scan::report(const Tensors& init, const Tensors& xs) const {
+  return report_of(*state_->find(state_->plain, false, init, xs));
 }
 
 ScanResult scan(const ScanBodyFunction& body, const Tensors& init, const Tensors& xs, const ScanOptions& o) {
