@@ -19,8 +19,14 @@
 #include "ferrite/nn/layers/transformer.h"
 #include "ferrite/nn/recurrent/custom.h"
 #include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lru.h"
 #include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/mamba.h"
+#include "ferrite/nn/recurrent/min_gru.h"
+#include "ferrite/nn/recurrent/mlstm.h"
 #include "ferrite/nn/recurrent/rnn.h"
+#include "ferrite/nn/recurrent/s5.h"
+#include "ferrite/nn/recurrent/slstm.h"
 
 namespace ferrite::dsl {
 
@@ -95,6 +101,18 @@ class Builder {
   Builder& rnn(std::int64_t hidden_size, Name name) {
     return rnn(hidden_size, nn::RnnOptions{}, std::move(name));
   }
+  /// Recurrences without a product in their loop: minimal ones of so many units; diagonal ones of so many complex
+  /// states and gated ones, as wide as what comes in.
+  Builder& min_gru(std::int64_t hidden_size, const nn::MinGruOptions& options = {}, std::string name = {});
+  Builder& min_lstm(std::int64_t hidden_size, const nn::MinLstmOptions& options = {}, std::string name = {});
+  Builder& lru(std::int64_t state_size, const nn::LruOptions& options = {}, std::string name = {});
+  Builder& s5(std::int64_t state_size, const nn::S5Options& options = {}, std::string name = {});
+  Builder& rg_lru(std::int64_t heads = 1, std::string name = {});
+  /// Mamba, as wide as what comes in; options as {.state = 8}, whose features stay 0.
+  Builder& mamba(const nn::MambaOptions& options = {}, std::string name = {});
+  /// The layers of an xLSTM, as wide as the layer before; options as {.num_heads = 2}, whose embedding_dim stays 0.
+  Builder& mlstm(const nn::MLstmOptions& options = {}, std::string name = {});
+  Builder& slstm(const nn::SLstmOptions& options = {}, std::string name = {});
   /// A layer of cells of one's own (nn/recurrent/custom.h), C(input_size, hidden_size, init):
   /// .recurrent<MinimalGated>(64).
   template <std::derived_from<nn::CustomCell> C>

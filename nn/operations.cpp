@@ -3,13 +3,14 @@
 
 #include "ferrite/nn/losses/reduction.h"
 #include "ferrite/nn/optim/adam_update.h"
+#include "ferrite/nn/recurrent/min_gru.h"
 #include "ferrite/nn/recurrent/steps.h"
 
 namespace ferrite::nn {
 
 std::span<const Primitive* const> operations() {
-  static const auto all =
-      ferrite::detail::joined({detail::recurrent_operations(), detail::adam_operations(), detail::loss_operations()});
+  static const auto all = ferrite::detail::joined({detail::recurrent_operations(), detail::minimal_operations(),
+                                                   detail::adam_operations(), detail::loss_operations()});
   return all;
 }
 

@@ -108,6 +108,14 @@ Tensor Custom::run_direction(std::size_t at, const Tensor& x, const SequenceOpti
 RecurrentState Custom::run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const {
   if (!masks_.empty() && training())
     throw ValueError(kind() + ": variational dropout is drawn for a whole sequence; call eval before single steps");
+  if (sizes().form == Form::scan && !sizes().zones()) {
+    Tensors carry{before.h};
+    if (has_memory()) carry.push_back(before.c);
+    if (scans_[at].is_linear(carry, {unsqueeze(x, 0)})) {  // rounded as the whole sequence is
+      const Tensors all = detail::run_scan(scans_[at], unsqueeze(x, 1), before, {.batch_first = true});
+      return {all[1], has_memory() ? all[2] : Tensor()};
+    }
+  }
   return cells_[at]->step(x, before);
 }
 

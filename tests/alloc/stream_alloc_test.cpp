@@ -90,6 +90,8 @@ BOOST_AUTO_TEST_CASE(composed_layers_stream_without_asking_for_anything) {
   try_net("spectral_norm", words().spectral_norm([](dsl::Builder& b) { b.linear(7); }), 7);
   try_net("causal_conv1d", words().causal_conv1d(7, 3, {.dilation = 4}), 7);
   try_net("causal_conv1d by channel", words().causal_conv1d(kFeatures, 3, {.groups = kFeatures}), kFeatures);
+  try_net("mlstm", words().mlstm({.num_heads = 2, .chunk = 1}), kFeatures);
+  try_net("slstm", words().slstm({.num_heads = 1}), kFeatures);
   try_net("attention", words().linear(8).attention(2, {.causal = true, .capacity = 64}), 8);
   try_net("attention with positions",
           words().linear(8).attention(

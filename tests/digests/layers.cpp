@@ -47,6 +47,12 @@ void add_layers(std::vector<Case>& all) {
     strided.stride = 2;
     all.push_back(of(n + "/stride", make<nn::CausalConv1d>(strided, init()), data({2, 9, 6})));
   }
+  for (const std::int64_t chunk : {1, 4, 64}) {
+    const nn::MLstmOptions o{.embedding_dim = 6, .num_heads = 2, .round_up_to = 8, .chunk = chunk};
+    all.push_back(of("mlstm/" + std::to_string(chunk), make<nn::MLstm>(o, init()), data({2, 9, 6})));
+  }
+  const nn::SLstmOptions scalar{.embedding_dim = 6, .num_heads = 2};
+  all.push_back(of("slstm", make<nn::SLstm>(scalar, init()), data({2, 9, 6})));
   const nn::LstmOptions zones{.layers = 2, .proj_size = 3, .zoneout = 0.25, .zoneout_cell = 0.5};
   all.push_back(of("lstm/zoneout", make<nn::Lstm>(6, 5, zones, init()), data({2, 9, 6})));
   all.push_back(of("lstm/zoneout/eval", make<nn::Lstm>(6, 5, zones, init()), data({2, 9, 6}), {}, false));

@@ -186,6 +186,16 @@ std::vector<Case> stream_cases() {
           "causal_conv1d/" + std::to_string(groups) + n, [=] { return std::make_unique<nn::CausalConv1d>(o, init); },
           x);
     }
+    stream(
+        "mlstm" + n,
+        [=] {
+          return std::make_unique<nn::MLstm>(
+              nn::MLstmOptions{.embedding_dim = 6, .num_heads = 2, .round_up_to = 8, .chunk = 1}, init);
+        },
+        x);
+    stream(
+        "slstm" + n,
+        [=] { return std::make_unique<nn::SLstm>(nn::SLstmOptions{.embedding_dim = 6, .num_heads = 2}, init); }, x);
     for (const nn::Positions positions : {nn::Positions::none, nn::Positions::rotary, nn::Positions::alibi}) {
       const nn::MultiheadAttentionOptions o{
           .embed_dim = 6, .num_heads = 3, .kv_heads = 1, .causal = true, .positions = positions, .capacity = 9};

@@ -49,6 +49,11 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
                           one([](B& b) { b.causal_conv1d(6, 2).causal_conv1d(4, 2, {.dilation = 2, .groups = 2}); })};
   all["causal_conv1d"].push_back(one([](B& b) { b.causal_conv1d(4, 3, {.dilation = 2, .stride = 2}); }));
   all["causal_conv1d"].push_back(one([](B& b) { b.causal_conv1d(4, 1, {.stride = 3}).gru(2); }));
+  all["mlstm"] = {one([](B& b) { b.mlstm({.num_heads = 2, .round_up_to = 4, .chunk = 1}); }), one([](B& b) {
+                    b.linear(4).mlstm({.proj_factor = 1, .round_up_to = 4, .conv1d_kernel_size = 1, .chunk = 1}).gru(2);
+                  })};
+  all["slstm"] = {one([](B& b) { b.slstm({.num_heads = 3}); }),
+                  one([](B& b) { b.linear(4).slstm({.num_heads = 2, .conv1d_kernel_size = 0}).gru(2); })};
   constexpr auto causal = ConvolutionPadding::causal;
   all["conv1d"] = {one([](B& b) { b.conv1d(4, 3, {.padding = causal}); }),
                    one([](B& b) { b.conv1d(4, 3, {.padding = causal, .dilation = {2}}).gru(3); }),
@@ -92,6 +97,15 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
                       one([](B& b) { b.recurrent<nn::LayerNormGruCell>(4, {.zoneout = 0.3}); })};
   all["embedding"] = {[] { return dsl::tokens(7).embedding(4); },
                       [] { return dsl::tokens(7).embedding(4, {.padding_idx = 2}); }};
+  all["min_gru"] = {one([](B& b) { b.min_gru(5); }),
+                    one([](B& b) { b.linear(3).min_gru(20, {.proj_size = 4, .bias = true}).gru(2); })};
+  all["min_lstm"] = {one([](B& b) { b.min_lstm(17, {.proj_size = 3, .bias = true}).relu(); })};
+  all["lru"] = {one([](B& b) { b.lru(5); }), one([](B& b) { b.linear(4).lru(9).tanh(); })};
+  all["s5"] = {one([](B& b) { b.s5(4, {.blocks = 2}); }),
+               one([](B& b) { b.residual([](B& r) { r.s5(3, {.bilinear = true}).gelu(); }); })};
+  all["mamba"] = {one([](B& b) { b.mamba({.state = 3}); }),
+                  one([](B& b) { b.linear(4).mamba({.expand = 1, .kernel_size = 2}).gru(2); })};
+  all["rg_lru"] = {one([](B& b) { b.linear(6).rg_lru(3).linear(2); })};
   all["layer_norm"] = {one([](B& b) { b.layer_norm(); })};
   all["batch_norm"] = {one([](B& b) { b.linear(4).batch_norm({.affine = false}); }),
                        one([init](B& b) { b.add(trained_batch_norm(init)); })};

@@ -92,6 +92,14 @@ BOOST_AUTO_TEST_CASE(kinds_and_summaries) {
        "linear(in_features=3, out_features=4, bias=false)");
   both(nn::CausalConv1d({.in_channels = 3, .out_channels = 4, .kernel_size = 2, .dilation = 8}), "causal_conv1d",
        "causal_conv1d(in_channels=3, out_channels=4, kernel_size=2, dilation=8)");
+  both(nn::MinGru(3, 4, {.proj_size = 2}), "min_gru", "min_gru(input_size=3, hidden_size=4, proj_size=2)");
+  both(nn::Mamba({.features = 6, .state = 8}), "mamba", "mamba(features=6, state=8)");
+  both(nn::MinLstm(3, 4), "min_lstm", "min_lstm(input_size=3, hidden_size=4)");
+  both(nn::Lru(3, 4, {.r_min = 0.5}), "lru", "lru(input_size=3, hidden_size=4, r_min=0.5)");
+  both(nn::S5(3, 4, {.blocks = 2, .bilinear = true}), "s5", "s5(input_size=3, hidden_size=4, blocks=2, bilinear=true)");
+  both(nn::RgLru({.features = 6, .heads = 3}), "rg_lru", "rg_lru(features=6, heads=3)");
+  both(nn::MLstm({.embedding_dim = 8, .chunk = 1}), "mlstm", "mlstm(embedding_dim=8, chunk=1)");
+  both(nn::SLstm({.embedding_dim = 8, .num_heads = 2}), "slstm", "slstm(embedding_dim=8, num_heads=2)");
   both(nn::Embedding(7, 2), "embedding", "embedding(vocabulary=7, features=2)");
   both(nn::MultiheadAttention({.embed_dim = 8, .num_heads = 2, .causal = true, .positions = nn::Positions::alibi}),
        "multihead_attention", "multihead_attention(embed_dim=8, num_heads=2, causal=true, positions=alibi)");

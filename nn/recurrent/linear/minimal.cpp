@@ -1,0 +1,333 @@
+/// The recurrences of the minimal GRU and LSTM as operations, with their gradients.
+#include <algorithm>
+#include <cmath>
+
+#include "ferrite/nn/recurrent/detail/linear_recurrence.h"
+#include "ferrite/nn/recurrent/detail/minimal.h"
+#include "ferrite/nn/recurrent/min_gru.h"
+#include "ferrite/tensor/define.h"
+#include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/threads.h"
+#include "ferrite_levels.h"
+
+namespace ferrite::nn {
+namespace detail {
+using namespace ferrite::detail;
+
+#define FERRITE_DECLARE(level)                 \
+  namespace level {                            \
+  extern const MinimalKernels minimal_kernels; \
+  }
+FERRITE_EACH_LEVEL(FERRITE_DECLARE)
+#undef FERRITE_DECLARE
+
+namespace {
+#define FERRITE_TABLE(level) &nn::detail::level::minimal_kernels,
+constexpr const MinimalKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
+#undef FERRITE_TABLE
+}  // namespace
+
+constinit const TableInUse<MinimalKernels> minimal_in_use(kTables);
+
+namespace {
+
+/// Whether these operands are there, behind the others and in this order.
+struct MinimalAttrs {
+  bool lengths = false, resets = false;
+  static constexpr auto fields =
+      std::tuple(attr("lengths", &MinimalAttrs::lengths), attr("resets", &MinimalAttrs::resets));
+};
+
+/// The operands from h0 on, where they stand.
+struct Behind {
+  Behind(Inputs in, std::size_t h0, const MinimalAttrs& a) : state(in[h0]) {
+    if (a.lengths) lengths = &in[++h0];
+    if (a.resets) resets = &in[++h0];
+  }
+  const Tensor& state;
+  const Tensor *lengths = nullptr, *resets = nullptr;
+};
+
+/// [B, T, G H] and [B, H]; throws for operands that do not fit.
+Spec check(std::string_view name, MinimalCell cell, Inputs in, std::size_t h0, const MinimalAttrs& a) {
+  const Spec gates = in[0].spec();
+  const std::int64_t G = gates_of(cell);
+  if (in.size() != h0 + 1 + (a.lengths ? 1U : 0U) + (a.resets ? 1U : 0U))
+    throw_shape(name, "takes other operands than " + std::to_string(in.size()));
+  if (!is_float(gates.dtype) || is_storage_only(gates.dtype) || gates.shape.rank() != 3 || gates.shape[2] % G != 0)
+    throw_shape(name, "expects gates [B, T, " + std::to_string(G) + " H] of floats, got " + gates.str());
+  const std::int64_t B = gates.shape[0], T = gates.shape[1], H = gates.shape[2] / G;
+  const Behind o(in, h0, a);
+  const auto fits = [&](const Tensor* x, const Spec& wanted, const char* what) {
+    if (x && x->spec() != wanted)
+      throw_shape(name, std::string("expects ") + what + wanted.str() + ", got " + x->spec().str());
+  };
+  fits(&o.state, {{B, H}, gates.dtype}, "h0 ");
+  fits(o.lengths, {{B}, Dtype::i64}, "lengths ");
+  fits(o.resets, {{B, T}, Dtype::boolean}, "resets ");
+  return {{B, T, H}, gates.dtype};
+}
+
+/// f(row, first element of h, of the state) for all rows, shared among threads.
+template <class T, class F>
+void each_row(MinimalCell cell, const Tensor& gates, const Tensor& h0, const Behind& o, F&& f) {
+  const std::int64_t B = gates.shape()[0], steps = gates.shape()[1], G = gates_of(cell), H = gates.shape()[2] / G;
+  std::optional<RowMajor> lengths, resets;
+  if (o.lengths) lengths.emplace(*o.lengths);
+  if (o.resets) resets.emplace(*o.resets);
+  const auto run = [&](std::int64_t b) {
+    MinimalRow<T> row{steps, H, G * H, H, gates.data<T>() + b * steps * G * H, h0.data<T>() + b * H, nullptr};
+    if (lengths) row.steps = std::clamp<std::int64_t>((*lengths)->template data<std::int64_t>()[b], 0, steps);
+    if (resets) row.resets = reinterpret_cast<const std::uint8_t*>((*resets)->template data<bool>()) + b * steps;
+    f(row, b * steps * H, b * H);
+  };
+  constexpr std::int64_t kWorth = 1 << 14;  // elements
+  if (B * steps * H < kWorth) {
+    for (std::int64_t b = 0; b < B; ++b) run(b);
+  } else {
+    parallel_for(B, run);
+  }
+}
+
+template <class F>
+void visit_float(Dtype t, F&& f) {
+  t == Dtype::f32 ? f(float{}) : f(double{});
+}
+
+// ---- the definition, in plain loops and in operations -----------------------------------------------------
+
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
+/// One unit of a step: how much of h before it stays, what comes in, and their derivatives by the gates.
+struct Unit {
+  double keeps, candidate, slope;
+  double of_gates[2];  ///< d keeps / d z, or / d f and / d i
+  Unit(MinimalCell cell, const double* g) {
+    const double low = logistic(g[0]);
+    candidate = g[0] >= 0 ? g[0] + 0.5 : low;
+    slope = g[0] >= 0 ? 1 : low * (1 - low);
+    if (cell == MinimalCell::gru) {
+      keeps = logistic(-g[1]);
+      of_gates[0] = -keeps * (1 - keeps);
+    } else {
+      keeps = 1 / (1 + (1 + std::exp(-g[1])) / (1 + std::exp(-g[2])));
+      of_gates[0] = keeps * (1 - keeps) * logistic(-g[1]);
+      of_gates[1] = -keeps * (1 - keeps) * logistic(-g[2]);
+    }
+  }
+};
+
+/// f(unit, position of h, of its state, of its first gate, whether h before counts as 0, whether it is the first step)
+/// for every valid step of every unit, forwards or backwards.
+template <class F>
+void each_unit(MinimalCell cell, std::span<const Dense> in, std::size_t h0, const MinimalAttrs& a, bool back, F&& f) {
+  const Shape& s = in[0].shape;
+  const std::int64_t B = s[0], T = s[1], G = gates_of(cell), H = s[2] / G;
+  const Dense* lengths = a.lengths ? &in[h0 + 1] : nullptr;
+  const Dense* resets = a.resets ? &in[h0 + (a.lengths ? 2U : 1U)] : nullptr;
+  const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+  for (std::int64_t b = 0; b < B; ++b)
+    for (std::int64_t k = 0; k < H; ++k) {
+      const std::int64_t n = lengths ? std::min(T, static_cast<std::int64_t>(lengths->values[at(b)])) : T;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t t = back ? n - 1 - i : i, gate = (b * T + t) * G * H + k;
+        double g[3] = {};
+        for (std::int64_t j = 0; j < G; ++j) g[j] = in[0].values[at(gate + j * H)];
+        f(Unit(cell, g), at((b * T + t) * H + k), at(b * H + k), at(gate), resets && resets->values[at(b * T + t)] != 0,
+          t == 0);
+      }
+    }
+}
+
+/// The same by linear_scan: what exporters and second derivatives read.
+Tensor composed(MinimalCell cell, Inputs in, const MinimalAttrs& a) {
+  const Tensors g = chunk(in[0], gates_of(cell), -1);
+  const Tensor candidate = where(ge(g[0], 0), g[0] + 0.5, sigmoid(g[0]));
+  // sigmoid(f) / (sigmoid(f) + sigmoid(i)), which both may be 0, by the difference of their logarithms.
+  const Tensor d = cell == MinimalCell::gru ? -g[1] : log_sigmoid(g[1]) - log_sigmoid(g[2]);
+  const Behind o(in, 1, a);
+  return linear_scan(sigmoid(d), sigmoid(-d) * candidate, o.state,
+                     {.lengths = o.lengths ? *o.lengths : Tensor(), .resets = o.resets ? *o.resets : Tensor()});
+}
+
+std::vector<Sample> samples_of(MinimalCell cell, bool gradient) {
+  std::vector<Sample> list;
+  const auto add = [&](std::int64_t B, std::int64_t T, std::int64_t H, const MinimalAttrs& a) {
+    Sample s{.inputs = {{{B, T, gates_of(cell) * H}}}, .attrs = a, .indices = {2, 1, 0}};
+    if (gradient) s.inputs.insert(s.inputs.end(), 2, {{B, T, H}});
+    s.inputs.push_back({{B, H}});
+    if (a.lengths) s.inputs.push_back({{B}, Dtype::i64});
+    if (a.resets) s.inputs.push_back({{B, T}, Dtype::boolean});
+    s.smooth_at_ties = false;
+    list.push_back(s);
+  };
+  add(2, 3, 2, {});
+  add(3, 2, 1, {true, false});
+  add(3, 2, 3, {true, true});
+  add(2, 4, 2, {false, true});
+  add(1, 1, 19, {});
+  add(0, 2, 3, {});
+  add(2, 0, 3, {});
+  return list;
+}
+
+// ---- records -------------------------------------------------------------------------------------------------
+
+/// Operands: gates, h, what arrives at h, h0, perhaps lengths and resets -> of the gates, of h0.
+template <MinimalCell cell>
+struct MinimalGrad {
+  using Attributes = MinimalAttrs;
+  static constexpr auto name = cell == MinimalCell::gru ? "min_gru_scan_grad" : "min_lstm_scan_grad";
+  static constexpr auto onnx = "", stablehlo = "";
+  static constexpr auto summary = "the gradients of the recurrence of a minimal layer";
+  static constexpr Reads reads = reads_inputs;
+  static constexpr bool second_order_by_reference = true;
+  static constexpr std::size_t kState = 3;
+
+  static Specs infer(Inputs in, const Attributes& a) {
+    const Spec h = check(name, cell, in, kState, a);
+    for (const std::size_t k : {1U, 2U})
+      if (in[k].spec() != h)
+        throw_shape(name, "expects h and its cotangent " + h.str() + ", got " + in[k].spec().str());
+    return {in[0].spec(), in[kState].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    const RowMajor gates(in[0]), h(in[1]), dh(in[2]), h0(in[kState]);
+    visit_float(gates->dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const std::int64_t H = h0->shape()[1];
+      T *dgates = Writer::data<T>(out[0]), *dh0 = Writer::data<T>(out[1]);
+      each_row<T>(
+          cell, *gates, *h0, Behind(in, kState, a), [&](const MinimalRow<T>& row, std::int64_t at, std::int64_t s) {
+            constexpr std::int64_t G = gates_of(cell);
+            Room<T> room(2 * H);
+            minimal_in_use.get().of<T>(cell).gradient(row, h->template data<T>() + at, dh->template data<T>() + at,
+                                                      dgates + at * G, dh0 + s, room.get());
+            const std::int64_t T_ = gates->shape()[1];
+            std::fill_n(dgates + at * G + row.steps * G * H, (T_ - row.steps) * G * H, T(0));
+          });
+    });
+  }
+  static Tensors reference(Inputs in, const Attributes& a) {
+    const Tensors g = chunk(in[0], gates_of(cell), -1);
+    const Tensor low = sigmoid(g[0]), positive = ge(g[0], 0);
+    const Tensor candidate = where(positive, g[0] + 0.5, low), slope = where(positive, 1.0, low * (1 - low));
+    const Tensor d = cell == MinimalCell::gru ? -g[1] : log_sigmoid(g[1]) - log_sigmoid(g[2]);
+    const Tensor keeps = sigmoid(d), takes = sigmoid(-d);
+    const Behind o(in, kState, a);
+    const std::int64_t T = in[1].shape()[1];
+    if (T == 0) return {in[0], zeros_like(o.state)};
+    const auto none_at_resets = [&](const Tensor& x) { return o.resets ? where(unsqueeze(*o.resets, 2), 0, x) : x; };
+    const Tensor later = concat({slice(keeps, 1, 1, T), zeros_like(slice(keeps, 1, 0, 1))}, 1);
+    const Tensor arriving = linear_scan(
+        later, in[2], {},
+        {.reverse = true, .lengths = o.lengths ? *o.lengths : Tensor(), .resets = o.resets ? *o.resets : Tensor()});
+    const Tensor before = none_at_resets(concat({unsqueeze(o.state, 1), slice(in[1], 1, 0, T - 1)}, 1));
+    const Tensor of_state = select(none_at_resets(arriving * keeps), 1, 0);
+    const Tensor of_d = arriving * (before - candidate) * (keeps * takes);
+    Tensors parts{arriving * takes * slope};
+    if (cell == MinimalCell::gru) {
+      parts.push_back(-of_d);
+    } else {
+      parts.push_back(of_d * sigmoid(-g[1]));
+      parts.push_back(-of_d * sigmoid(-g[2]));
+    }
+    return {concat(parts, -1), of_state};
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    const std::size_t H = static_cast<std::size_t>(in[kState].shape[1]);
+    Dense arriving(Spec{in[kState].shape, Dtype::f64});
+    each_unit(cell, in, kState, a, true,
+              [&](const Unit& u, std::size_t h, std::size_t state, std::size_t gate, bool fresh, bool first) {
+                const double g = in[2].values[h] + arriving.values[state];
+                const double before = fresh ? 0 : first ? in[kState].values[state] : in[1].values[h - H];
+                out[0].values[gate] = g * (1 - u.keeps) * u.slope;
+                for (std::size_t k = 1; k < static_cast<std::size_t>(gates_of(cell)); ++k)
+                  out[0].values[gate + k * H] = g * (before - u.candidate) * u.of_gates[k - 1];
+                arriving.values[state] = fresh ? 0 : g * u.keeps;
+              });
+    out[1].values = arriving.values;
+  }
+  static std::vector<Sample> samples() { return samples_of(cell, true); }
+};
+
+/// Operands: gates, h0, perhaps lengths and resets -> h.
+template <MinimalCell cell>
+struct MinimalScan {
+  using Attributes = MinimalAttrs;
+  static constexpr auto name = cell == MinimalCell::gru ? "min_gru_scan" : "min_lstm_scan";
+  static constexpr auto onnx = "", stablehlo = "";
+  static constexpr auto summary = cell == MinimalCell::gru ? "h[t] = h[t-1] + sigmoid(z[t]) (g(c[t]) - h[t-1])"
+                                                           : "h[t] = f[t] h[t-1] + i[t] g(c[t]) of a minimal LSTM";
+  static constexpr Reads reads = reads_all;
+
+  static Specs infer(Inputs in, const Attributes& a) { return {check(name, cell, in, 1, a)}; }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    const RowMajor gates(in[0]), h0(in[1]);
+    visit_float(gates->dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      T* h = Writer::data<T>(out[0]);
+      each_row<T>(cell, *gates, *h0, Behind(in, 1, a), [&](const MinimalRow<T>& row, std::int64_t at, std::int64_t) {
+        minimal_in_use.get().of<T>(cell).scan(row, h + at);
+        std::fill_n(h + at + row.steps * row.H, (gates->shape()[1] - row.steps) * row.H, T(0));
+      });
+    });
+  }
+  static Tensors reference(Inputs in, const Attributes& a) { return {composed(cell, in, a)}; }
+  static Tensors vjp(const Vjp& v, const Attributes& a) {
+    Tensors operands{v.in(0), v.out(), v.grad()};
+    for (std::size_t k = 1; k < v.inputs(); ++k) operands.push_back(v.in(k));
+    const Tensors all = structured<MinimalGrad<cell>>.apply(OperandList(operands), a);
+    Tensors g(v.inputs());
+    if (v.wants(0)) g[0] = all[0];
+    if (v.wants(1)) g[1] = all[1];
+    return g;
+  }
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
+    std::vector<double> h = in[1].values;
+    each_unit(cell, in, 1, a, false,
+              [&](const Unit& u, std::size_t at, std::size_t state, std::size_t, bool fresh, bool) {
+                const double before = fresh ? 0 : h[state];
+                out[0].values[at] = h[state] = u.keeps * before + (1 - u.keeps) * u.candidate;
+              });
+  }
+  static std::vector<Sample> samples() { return samples_of(cell, false); }
+};
+
+template <MinimalCell cell>
+Tensor run(const Tensor& gates, const Tensor& h0, const MinimalOptions& o) {
+  Tensors in{gates, h0};
+  if (!h0.defined()) {
+    if (gates.rank() != 3)
+      throw_shape(MinimalScan<cell>::name, "expects gates [B, T, .. H], got " + gates.shape().str());
+    in[1] = zeros({gates.shape()[0], gates.shape()[2] / gates_of(cell)}, gates.dtype());
+  }
+  if (o.lengths.defined())
+    in.push_back(
+        gates.rank() == 3 && o.lengths.dtype() == Dtype::i64
+            ? checked(o.lengths, 0, gates.shape()[1], Label::of(std::string(MinimalScan<cell>::name) + ": a length of"))
+            : o.lengths);
+  if (o.resets.defined()) in.push_back(o.resets);
+  return structured<MinimalScan<cell>>.apply(OperandList(in), MinimalAttrs{o.lengths.defined(), o.resets.defined()})[0];
+}
+
+}  // namespace
+
+std::span<const Primitive* const> minimal_operations() {
+  static constexpr const Primitive* list[] = {
+      &structured<MinimalScan<MinimalCell::gru>>, &structured<MinimalGrad<MinimalCell::gru>>,
+      &structured<MinimalScan<MinimalCell::lstm>>, &structured<MinimalGrad<MinimalCell::lstm>>};
+  return list;
+}
+
+}  // namespace detail
+
+Tensor min_gru_scan(const Tensor& gates, const Tensor& h0, const MinimalOptions& options) {
+  return detail::run<detail::MinimalCell::gru>(gates, h0, options);
+}
+Tensor min_lstm_scan(const Tensor& gates, const Tensor& h0, const MinimalOptions& options) {
+  return detail::run<detail::MinimalCell::lstm>(gates, h0, options);
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,99 @@
+#pragma once
+/// The minimal recurrent layers: GRU and LSTM whose gates see the input alone, so that what is left of their loops is
+/// one multiply-add.
+#include "ferrite/nn/layer_of.h"
+#include "ferrite/nn/recurrent/sequence_layer.h"
+
+namespace ferrite::nn {
+
+/// Which steps of sequences count.
+struct MinimalOptions {
+  Tensor lengths{};  ///< i64 [B], each in 0..T: h is 0 beyond; undefined: all T
+  Tensor resets{};   ///< bool [B, T]: before these steps h counts as 0; undefined: never
+};
+
+/// What is left of a minimal GRU's loop once its gates are known, as one operation with its gradient:
+///
+///   h_t = h_(t-1) + sigmoid(z_t) (g(c_t) - h_(t-1)),  g(c) = c + 0.5 where c >= 0, else sigmoid(c)
+///
+/// gates [B, T, 2H], c beside z; h0 [B, H], zeros where undefined -> h [B, T, H]. Pieces, rows and threads as of
+/// `linear_scan`, which it equals within rounding. Throws ShapeError for operands that do not fit and for lengths
+/// outside 0..T.
+Tensor min_gru_scan(const Tensor& gates, const Tensor& h0 = {}, const MinimalOptions& options = {});
+/// The same of a minimal LSTM, gates [B, T, 3H] of c, f and i:
+///
+///   h_t = s_t h_(t-1) + (1 - s_t) g(c_t),  s_t = sigmoid(f_t) / (sigmoid(f_t) + sigmoid(i_t))
+Tensor min_lstm_scan(const Tensor& gates, const Tensor& h0 = {}, const MinimalOptions& options = {});
+
+namespace detail {
+std::span<const Primitive* const> minimal_operations();
+}
+
+struct MinGruOptions {
+  std::int64_t proj_size = 0;  ///< above 0: the output is h W_out, so wide
+  bool bias = false;
+  static constexpr auto fields =
+      std::tuple(attr("proj_size", &MinGruOptions::proj_size), attr("bias", &MinGruOptions::bias));
+};
+
+/// The minimal GRU (Feng et al. 2024, arXiv 2410.01201), as minGRU of the package minGRU-pytorch:
+///
+///   [c, z] = x W (+ b),  z_t = sigmoid(z),  h~_t = g(c),  g(c) = c + 0.5 where c >= 0, else sigmoid(c)
+///   h_t = (1 - z_t) h_(t-1) + z_t h~_t
+///
+/// x [B, T, D] -> h [B, T, H], or [B, T, proj_size]; the state is h [B, H]. Parameters, which start as those of Linear:
+/// to_hidden_and_gate.weight [D, 2H] (in files [2H, D]), to_hidden_and_gate.bias [2H], to_out.weight [H, proj_size] (in
+/// files [proj_size, H]). The package begins a sequence of several steps from h as this does, too. Shapes, lengths,
+/// resets and states: see SequenceLayer.
+class MinGru final : public LayerOf<MinGru, MinGruOptions, SizedSequenceLayer> {
+ public:
+  static constexpr auto name = "min_gru";
+  /// Throws ValueError for sizes below 1 and a projection below 0.
+  MinGru(std::int64_t input_size, std::int64_t hidden_size, const MinGruOptions& options, const Init& init = {});
+  MinGru(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
+      : MinGru(input_size, hidden_size, MinGruOptions{}, init) {}
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+
+ private:
+  Tensor run_sequence(const Tensor& x, const SequenceOptions& options, Tensors& states) const override;
+
+  Linear to_hidden_and_gate_;
+  std::optional<Linear> to_out_;
+};
+
+struct MinLstmOptions {
+  std::int64_t proj_size = 0;  ///< above 0: the output is h W_out, so wide
+  bool bias = false;
+  static constexpr auto fields =
+      std::tuple(attr("proj_size", &MinLstmOptions::proj_size), attr("bias", &MinLstmOptions::bias));
+};
+
+/// The minimal LSTM (Feng et al. 2024, arXiv 2410.01201), as minLSTM of the package minGRU-pytorch:
+///
+///   [c, f, i] = x W (+ b),  f_t = sigmoid(f) / (sigmoid(f) + sigmoid(i)),  i_t = 1 - f_t,  h~_t = g(c) as of MinGru
+///   h_t = f_t h_(t-1) + i_t h~_t
+///
+/// Parameters: to_hidden_and_f_i_gate.weight [D, 3H] (in files [3H, D]), to_hidden_and_f_i_gate.bias [3H],
+/// to_out.weight. An initial state is h itself; the package puts it through g where there are several steps. All else
+/// as MinGru.
+class MinLstm final : public LayerOf<MinLstm, MinLstmOptions, SizedSequenceLayer> {
+ public:
+  static constexpr auto name = "min_lstm";
+  /// Throws ValueError for sizes below 1 and a projection below 0.
+  MinLstm(std::int64_t input_size, std::int64_t hidden_size, const MinLstmOptions& options, const Init& init = {});
+  MinLstm(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
+      : MinLstm(input_size, hidden_size, MinLstmOptions{}, init) {}
+  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+
+ private:
+  Tensor run_sequence(const Tensor& x, const SequenceOptions& options, Tensors& states) const override;
+
+  Linear to_hidden_and_f_i_gate_;
+  std::optional<Linear> to_out_;
+};
+
+}  // namespace ferrite::nn
+
+namespace ferrite {
+using nn::min_gru_scan, nn::min_lstm_scan;
+}  // namespace ferrite

@@ -1,0 +1,73 @@
+#pragma once
+/// The layer of an xLSTM that remembers in numbers and mixes them from step to step.
+#include <optional>
+
+#include "ferrite/compile/scan.h"
+#include "ferrite/nn/layer_of.h"
+#include "ferrite/nn/layers/layers.h"
+#include "ferrite/nn/recurrent/sequence_layer.h"
+
+namespace ferrite::nn {
+
+struct SLstmOptions {
+  std::int64_t embedding_dim = 0;       ///< D, in and out; the builder infers it
+  std::int64_t num_heads = 4;           ///< H; units see the units of their own head
+  std::int64_t conv1d_kernel_size = 4;  ///< K, of the causal convolution before the gates i and f; 0: none
+  bool group_norm_weight = true;        ///< whether the norm of the result has weights
+  double dropout = 0;                   ///< of what is normalised, while training
+  std::int64_t block_index = 0;         ///< where it stands in the net it is a part of, and of how many blocks:
+  std::int64_t num_blocks = 1;          ///< first biases of f depend on them
+  static constexpr auto fields =
+      std::tuple(attr("embedding_dim", &SLstmOptions::embedding_dim), attr("num_heads", &SLstmOptions::num_heads),
+                 attr("conv1d_kernel_size", &SLstmOptions::conv1d_kernel_size),
+                 attr("group_norm_weight", &SLstmOptions::group_norm_weight), attr("dropout", &SLstmOptions::dropout),
+                 attr("block_index", &SLstmOptions::block_index), attr("num_blocks", &SLstmOptions::num_blocks));
+};
+
+/// The sLSTM layer of an xLSTM (arXiv 2405.04517), as sLSTMLayer of the Python package xlstm 2.0.6 with its backend
+/// "vanilla", whose state_dict it loads: x [B, T, D] -> [B, T, D], f32 or f64.
+///
+///   u = silu(conv1d(x))                          a causal convolution of each channel by itself; without one u = x
+///   i, f, z, o = u fgate, u igate, x zgate, x ogate, each + h R + b       within each head, d = D / H wide
+///   m' = max(log sigmoid(f) + m, i);  i' = exp(i - m');  f' = exp(log sigmoid(f) + m - m')
+///   c' = f' c + i' tanh(z);  n' = f' n + i';  h' = sigmoid(o) c' / n'
+///   y = head_norm(h')
+///
+/// The parameter called fgate makes the gate i and the one called igate the gate f, as in the package. Where n is 0, as
+/// in a new state, m' = i. head_norm is a layer norm over each head, epsilon 1e-5, times 1 + group_norm.weight.
+///
+/// The steps run one after the other, as a scan (compile/scan.h); streams have the bits of the whole sequence.
+///
+/// fgate.weight, igate.weight, zgate.weight and ogate.weight [H, d, d] are [head, out, in];
+/// slstm_cell._recurrent_kernel_ [H, 4 d, d] has the gates i, f, z, o side by side in each head, slstm_cell._bias_ [4
+/// D] the heads in each gate; conv1d.conv.weight [D, 1, K]. They start as the package's `reset_parameters` has them:
+/// gates normal, of deviation sqrt(2 / (5 D)), the convolution as CausalConv1d, the bias of f as 5 - 12 (j / (d -
+/// 1))^(0.3 + 1.3 block_index / (num_blocks - 1)) for unit j of a head, everything else as 0.
+///
+/// State of a row, in this order: the convolution's last inputs [K - 1, D], h, c, n, m [D] each. Lengths, resets,
+/// states: see SequenceLayer.
+class SLstm final : public LayerOf<SLstm, SLstmOptions, SequenceLayer> {
+ public:
+  static constexpr auto name = "slstm";
+  /// Throws ValueError for sizes below 1 (a kernel below 0), for heads that do not divide D, a block_index outside
+  /// 0..num_blocks - 1, and a dropout outside [0, 1].
+  explicit SLstm(const SLstmOptions& options, const Init& init = {});
+
+  Parameter fgate_weight, igate_weight, zgate_weight, ogate_weight;
+  Parameter recurrent_kernel, bias;
+  Parameter conv1d_weight, conv1d_bias;  ///< empty without a convolution
+  Parameter group_norm_weight;           ///< empty without one
+
+ protected:
+  Tensor run_sequence(const Tensor& x, const SequenceOptions& options, Tensors& states) const override;
+  Tensor run_step(const Tensor& x, Tensors& states) const override;
+
+ private:
+  Tensor gates_of(const Tensor& x, const Tensor& convolved) const;
+  Tensors cell(const Tensor& gates, const Tensors& before) const;
+  Tensor result_of(const Tensor& h) const;
+
+  std::optional<Dropout> dropout_;
+};
+
+}  // namespace ferrite::nn
