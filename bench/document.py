@@ -228,6 +228,11 @@ def convolutions(options):
                   "--out", RESULTS / "convolutions.json").strip("\n")
 
 
+def linear(options):
+    return output(sys.executable, ROOT / "bench" / "compare" / "linear.py", "--build", options.build,
+                  "--out", RESULTS / "linear.json").strip("\n")
+
+
 def pointwise(options):
     """The functions of elements beside PyTorch: as measured now, by the Python that has it."""
     path, program_of = RESULTS / "pointwise.json", ROOT / "bench" / "compare" / "torch_pointwise.py"
@@ -255,6 +260,7 @@ SECTIONS = {
     "adam": lambda o: fenced(program(o, "bench_adam")),
     "catalogue": catalogue,
     "convolutions": convolutions,
+    "linear": linear,
     "pointwise": pointwise,
     "ops": lambda o: fenced(program(o, "bench_ops")),
     "machine": machine,
