@@ -6,6 +6,7 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/tensor/instruction_set.h"
 #include "ferrite/tensor/with_values.h"
 #include "xlstm_cases.h"
 
@@ -23,9 +24,11 @@ BOOST_AUTO_TEST_CASE(values_and_gradients_are_the_packages) {
         const std::string about = name + ", chunk " + std::to_string(chunk) + ", " + std::string(name_of(dtype));
         const auto at = [&](const std::string& what) { return xlstm_cases::file().tensor(name + "/" + what); };
         // In f32 within 1e-6, or twice what the package's own result in f32 is off; C of small chunks is rounded often.
+        // Without a fused multiply-add, which the package had, every product is rounded once more.
+        const double roundings = instruction_set() == "sse2" ? 2 : 1;
         const auto most = [&](const std::string& what) {
           const double least = chunk == 4 ? 2e-6 : 1e-6;
-          return dtype == Dtype::f64 ? 1e-12 : std::max(least, 2 * at("gap/" + what).item<double>());
+          return dtype == Dtype::f64 ? 1e-12 : roundings * std::max(least, 2 * at("gap/" + what).item<double>());
         };
         const auto layer = xlstm_cases::layer(name, dtype, chunk);
         Tape tape;

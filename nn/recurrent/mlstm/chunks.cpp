@@ -6,7 +6,7 @@
 #include "ferrite/nn/recurrent/detail/matrix_memory.h"
 #include "ferrite/nn/recurrent/detail/xlstm.h"
 #include "ferrite/nn/recurrent/mlstm/memory.h"
-#include "ferrite/tensor/cumulative.h"
+#include "ferrite/tensor/linear_scan.h"
 
 namespace ferrite::nn::detail {
 namespace {
@@ -85,6 +85,12 @@ Tensor differences(const Tensor& a, const Tensor& b) {
   return matmul(stack({one, -b}, -1), stack({a, one}, -2));
 }
 
+/// Sums along the last axis up to each step.
+Tensor running_sum(Tensor x) {
+  for (std::int64_t n = 1; n < x.shape()[-1]; n *= 2) x = x + shifted(x, n, 0);
+  return x;
+}
+
 /// m_0 = m[0], m_j = max(m_(j-1) + g[j], m[j]) along the last axis.
 Tensor stabilisers(Tensor g, Tensor m) {
   for (std::int64_t n = 1; n < m.shape()[-1]; n *= 2) {
@@ -111,7 +117,7 @@ Tensor matrix_memory_by_chunks(const MatrixSteps& x, const SequenceOptions& o, c
   };
   const auto exp_of = [&](const Tensor& exponent) { return exp(cast(exponent, dtype)); };
 
-  const Tensor F = cumsum(exponents(x.log_f, 0), 3), a = exponents(x.i, kNewMemory) - F,
+  const Tensor F = running_sum(exponents(x.log_f, 0)), a = exponents(x.i, kNewMemory) - F,
                largest = chunks.running_max(a);  // [B, H, N, C]
   const Tensor all_f = last(F);
   Tensor passing = squeeze(all_f, 3);  // [B, H, N], what the memory of a chunk's start falls by to its end
@@ -125,9 +131,11 @@ Tensor matrix_memory_by_chunks(const MatrixSteps& x, const SequenceOptions& o, c
   Tensor leaving = all_f + a - unsqueeze(m_after, 3);
   if (chunks.resets.defined()) leaving = where(lt(chunks.steps, last(chunks.resets)), kNewMemory, leaving);
   const Tensor added = matmul(transpose(k * unsqueeze(exp_of(leaving), 4)), v1);
-  const Tensor kept = concat({zeros({B, H, 1}, dtype), exp_of(m_before + passing - m_after)}, 2);
-  const Tensor c = linear_recurrence(expand(reshape(kept, {B, H, N + 1, 1, 1}), {B, H, N + 1, d, d + 1}),
-                                     concat({unsqueeze(memory.c, 2), added}, 2), 2);
+  const std::int64_t elements = d * (d + 1);
+  const Tensor kept = reshape(exp_of(m_before + passing - m_after), {B * H, N, 1});
+  const Tensor states = linear_scan(expand(kept, {B * H, N, elements}), reshape(added, {B * H, N, elements}),
+                                    reshape(memory.c, {B * H, elements}));
+  const Tensor c = concat({unsqueeze(memory.c, 2), reshape(states, {B, H, N, d, d + 1})}, 2);
 
   // Within chunks.
   Tensor start = unsqueeze(m_before, 3);
