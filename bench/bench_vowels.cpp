@@ -6,32 +6,18 @@
 #include "timing.h"
 
 using namespace ferrite;
-using train::Batch;
-using train::SequenceSet;
-
 namespace {
 
-SequenceSet part(const io::TensorFile& file, const std::string& name) {
-  return {file.tensor(name + ".x"), file.tensor(name + ".lengths"), file.tensor(name + ".labels")};
+train::Dataset part(const io::TensorFile& file, const std::string& name) {
+  return {{train::sequences(file.tensor(name + ".x"), file.tensor(name + ".lengths")), file.tensor(name + ".labels")}};
 }
 
-double accuracy(const dsl::Network& net, const SequenceSet& data) {
-  double right = 0;
-  for (const Batch& b : train::batches(data, 64, {.shuffle = false}))
-    right += nn::accuracy(net(b.x, b.context()), b.y) * static_cast<double>(b.size());
-  return right / static_cast<double>(data.size());
-}
-
-double trained_accuracy(const SequenceSet& training, const SequenceSet& test, std::uint64_t seed) {
+double trained_accuracy(const train::Dataset& training, const train::Dataset& test, std::uint64_t seed) {
   const auto net = dsl::sequence(12).gru(64).last_step().linear(9).build(seed);
   nn::Adam adam(net.parameters(), {.learning_rate = 3e-3});
-  for (std::int64_t epoch = 0; epoch < 60; ++epoch)
-    for (const Batch& b : train::batches(training, 32, {.seed = seed, .epoch = epoch})) {
-      Tape tape;
-      const Tensor loss = nn::cross_entropy(net(b.x, b.context()), b.y);
-      adam.step(tape.grad(loss, net.parameters()));
-    }
-  return accuracy(net, test);
+  const train::DataLoader loader(training, {.seed = seed});
+  train::fit(net, loader, {.loss = "cross_entropy", .optimizer = &adam, .epochs = 60});
+  return nn::accuracy(train::predict(net, test), test.all().y());
 }
 
 }  // namespace
@@ -39,8 +25,8 @@ double trained_accuracy(const SequenceSet& training, const SequenceSet& test, st
 int main(int argc, char** argv) {
   const io::TensorFile file = io::read_safetensors(argc > 1 ? argv[1] : "data/japanese_vowels.safetensors");
   const int seeds = argc > 2 ? std::atoi(argv[2]) : 5;
-  const SequenceSet training = part(file, "train");
-  const SequenceSet test = part(file, "test");
+  const train::Dataset training = part(file, "train");
+  const train::Dataset test = part(file, "test");
   double total = 0;
   const double start = bench::now();
   for (int seed = 0; seed < seeds; ++seed) {

@@ -132,6 +132,13 @@ class Compiled {
     return detail::FromTensors<Result>::get(out);
   }
 
+  void verify(const Tensors& arguments) const requires std::is_invocable_v<const F&, const Tensors&> {
+    using Result = std::invoke_result_t<const F&, const Tensors&>;
+    auto body = [&](const Tensors& in) { return results<Result>([&]() -> decltype(auto) { return f_(in); }); };
+    const OperandList operands(arguments);
+    compilation_.verify({operands, {}}, detail::Compilation::Body(body));
+  }
+
   /// Number of plans that are kept: one for each combination of shapes, dtypes, switches read and variables given, at
   /// most PlanOptions::most_plans.
   std::size_t plans() const { return compilation_.plans(); }

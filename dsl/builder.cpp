@@ -3,6 +3,7 @@
 
 #include "ferrite/dsl/detail/dry_run.h"
 #include "ferrite/nn/layers/branches.h"
+#include "ferrite/nn/layers/standardize.h"
 
 namespace ferrite::dsl {
 namespace {
@@ -133,6 +134,12 @@ Builder& Builder::recurrent(nn::Custom::Make cell, std::int64_t hidden_size, con
               batch_first_recurrent(options, [=, cell = std::move(cell)](std::int64_t features, const nn::Init& init) {
                 return std::make_unique<nn::Custom>(cell, features, hidden_size, options, init);
               }));
+}
+
+Builder& Builder::standardize(std::string name) {
+  return word("standardize", std::move(name), [](const Flow& in, const nn::Init& init) -> LayerPtr {
+    return std::make_unique<nn::Standardize>(features_of(in), init);
+  });
 }
 
 Builder& Builder::layer_norm(std::string name) {

@@ -131,6 +131,8 @@ class Builder {
   /// Adds to every step what tells its place: sines and cosines, or learned rows for so many steps.
   Builder& positions(std::string name = {});
   Builder& positions(std::int64_t learned, std::string name = {});
+  /// (x - mean) / deviation of every feature, with numbers that `nn::Standardize::adapt` takes from data.
+  Builder& standardize(std::string name = {});
   Builder& layer_norm(std::string name = {});
   /// Over the batch and all axes of space or time: of features, sequences and images. Options as {.momentum = 0.01},
   /// whose features stay 0.

@@ -7,25 +7,15 @@
 
 using namespace ferrite;
 
-struct Digits {
-  Tensor images;  ///< f32 [N, 1, 8, 8], 0 to 1
-  Tensor labels;  ///< i64 [N]
-
-  std::int64_t size() const { return labels.numel(); }
-  Digits at(const Tensor& places) const { return {index_select(images, 0, places), index_select(labels, 0, places)}; }
-};
-
-Digits read_digits(const std::string& path) {
+/// Every fifth digit, or all others: images f32 [1, 8, 8], 0 to 1, and labels.
+train::Dataset read_digits(const std::string& path, bool held_out) {
   const io::TensorFile file = io::read_safetensors(path);
-  return {unsqueeze(cast(file.tensor("images"), Dtype::f32), 1) / 16, cast(file.tensor("labels"), Dtype::i64)};
-}
-
-/// Every fifth digit, or all others.
-Digits part_of(const Digits& all, bool held_out) {
+  const train::Dataset all(
+      {unsqueeze(cast(file.tensor("images"), Dtype::f32), 1) / 16, cast(file.tensor("labels"), Dtype::i64)});
   std::vector<std::int64_t> places;
   for (std::int64_t i = 0; i < all.size(); ++i)
     if ((i % 5 == 0) == held_out) places.push_back(i);
-  return all.at(Tensor::from(places, {std::ssize(places)}));
+  return all.subset(places);
 }
 
 int main(int argc, char** argv) try {
@@ -37,7 +27,8 @@ int main(int argc, char** argv) try {
   app.add_option("--epochs", epochs)->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
-  const Digits all = read_digits(path), training = part_of(all, false), held_out = part_of(all, true);
+  const train::DataLoader training(read_digits(path, false), {.batch_size = 64, .seed = seed});
+  const train::DataLoader held_out(read_digits(path, true), {.batch_size = 360, .shuffle = false});
   const auto net = dsl::image(1, 8, 8)
                        .conv2d(16, 3, {.padding = {1}})
                        .batch_norm()
@@ -55,27 +46,18 @@ int main(int argc, char** argv) try {
                        .build(seed);
   std::cout << net.summary() << '\n';
   nn::Adam adam(net.parameters(), {.learning_rate = 2e-3});
-  const auto step = compile([&](const Tensor& images, const Tensor& labels) {
-    Tape tape;
-    const Tensor loss = nn::cross_entropy(net(images), labels);
-    adam.step(tape.grad(loss, net.parameters()));
-    return loss;
-  });
-  const auto accuracy = [&](const nn::Layer& model) { return nn::accuracy(model(held_out.images), held_out.labels); };
-  train::Progress progress(std::cout, isatty(STDOUT_FILENO) != 0, epochs, training.size());
-  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-    progress.begin_epoch();
-    const Tensor order = permutation(training.size(), {seed, stream_of("order"), static_cast<std::uint64_t>(epoch)});
-    for (const Tensor& places : split(order, 64)) {
-      const Digits batch = training.at(places);
-      progress.batch(batch.size(), step(batch.images, batch.labels).item());
-    }
-    net.eval();
-    progress.end_epoch("held out " + std::to_string(100 * accuracy(net)) + " %");
-    net.train();
-  }
+  train::fit(net, training,
+             {.loss = "cross_entropy",
+              .optimizer = &adam,
+              .epochs = epochs,
+              .validation = &held_out,
+              .metrics = {"accuracy"},
+              .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)}});
   net.eval();
   const auto folded = nn::fold_batch_norms(net);  // what a program that only reads digits would hold
+  const auto accuracy = [&](const nn::Layer& model) {
+    return train::evaluate(model, held_out, {.loss = "cross_entropy", .metrics = {"accuracy"}})["accuracy"];
+  };
   std::cout << "accuracy " << 100 * accuracy(net) << " %, with the norms folded into the convolutions "
             << 100 * accuracy(*folded) << " %\n";
   return accuracy(net) >= 0.98 && accuracy(*folded) == accuracy(net) ? 0 : 1;

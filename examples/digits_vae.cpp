@@ -36,27 +36,21 @@ int main(int argc, char** argv) try {
   CLI11_PARSE(app, argc, argv);
 
   const Tensor all = flatten(cast(io::read_safetensors(path).tensor("images"), Dtype::f32), 1) / 16;
-  const std::int64_t held = 360, count = all.shape()[0] - held;
-  const Tensor held_out = slice(all, 0, 0, held), training = slice(all, 0, held, held + count);
+  const std::int64_t held = 360;
+  const train::DataLoader training(train::Dataset({slice(all, 0, held, all.shape()[0])}),
+                                   {.batch_size = 64, .seed = seed});
+  const train::DataLoader held_out(train::Dataset({slice(all, 0, 0, held)}), {.batch_size = held, .shuffle = false});
   const Autoencoder net(seed);
   Generator draws(seed + 1);
   nn::Adam adam(net.parameters(), {.learning_rate = 2e-3});
-  const auto step = compile([&](const Tensor& images) {
-    Tape tape;
-    const Tensor loss = net.loss(images, draws);
-    adam.step(tape.grad(loss, net.parameters()));
-    return loss;
-  });
-  double bound = 0;
-  train::Progress progress(std::cout, isatty(STDOUT_FILENO) != 0, epochs, count);
-  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-    progress.begin_epoch();
-    const Tensor order = permutation(count, {seed, stream_of("order"), static_cast<std::uint64_t>(epoch)});
-    for (const Tensor& places : split(order, 64))
-      progress.batch(places.numel(), step(index_select(training, 0, places)).item());
-    bound = static_cast<double>(net.loss(held_out, draws).item());
-    progress.end_epoch("held out " + std::to_string(bound) + " nats an image");
-  }
+  const auto forward = [&](const train::Batch& b) { return train::StepOutput{net.loss(b.x(), draws)}; };
+  const train::History history = train::fit(net, forward, training,
+                                            {.optimizer = &adam,
+                                             .epochs = epochs,
+                                             .validation = &held_out,
+                                             .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)},
+                                             .compile = train::Compile::always});
+  const double bound = history["val_loss"].back();
   const Tensor drawn = sigmoid(net.decoder(normal({6, kLatent}, {seed, stream_of("drawings"), 0})));
   for (std::int64_t row = 0; row < 8; ++row) {
     for (std::int64_t i = 0; i < 6; ++i) {

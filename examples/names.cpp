@@ -10,32 +10,20 @@ using namespace ferrite;
 
 constexpr std::int64_t kVocabulary = 27, kLongest = 16;  // 0 begins and ends a name, then a..z
 
-/// Names in rows: x [N, kLongest] begins with 0, y is one letter ahead and ends with 0, the last that counts.
-struct Names {
-  Tensor x, y, lengths;
-
-  std::int64_t size() const { return x.shape()[0]; }
-  Names at(const Tensor& rows) const {
-    return {index_select(x, 0, rows), index_select(y, 0, rows), index_select(lengths, 0, rows)};
-  }
-};
-
-Names read_names(const std::string& path) {
+/// Names as examples: x begins with 0, y is one letter ahead and ends with 0.
+train::Dataset read_names(const std::string& path) {
   std::ifstream in(path);
   if (!in) throw IoError(path + ": cannot be opened");
-  std::vector<std::int64_t> x, y, lengths;
+  std::vector<Tensor> x, y;
   for (std::string name; in >> name;) {
     if (std::ssize(name) >= kLongest) continue;
-    for (std::int64_t t = 0; t < kLongest; ++t) {
-      const auto letter = [&](std::int64_t i) {
-        return i >= 0 && i < std::ssize(name) ? name[static_cast<std::size_t>(i)] - 'a' + 1 : 0;
-      };
-      x.push_back(letter(t - 1)), y.push_back(letter(t));
-    }
-    lengths.push_back(std::ssize(name) + 1);
+    std::vector<std::int64_t> letters = {0};
+    for (const char c : name) letters.push_back(c - 'a' + 1);
+    x.push_back(Tensor::from(letters, {std::ssize(letters)}));
+    std::rotate(letters.begin(), letters.begin() + 1, letters.end());
+    y.push_back(Tensor::from(letters, {std::ssize(letters)}));
   }
-  const Shape shape{std::ssize(lengths), kLongest};
-  return {Tensor::from(x, shape), Tensor::from(y, shape), Tensor::from(lengths, {std::ssize(lengths)})};
+  return {{train::sequences(x), train::sequences(y)}};
 }
 
 int main(int argc, char** argv) try {
@@ -47,10 +35,8 @@ int main(int argc, char** argv) try {
   app.add_option("--epochs", epochs)->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
-  const Names all = read_names(path);
-  const Tensor order = permutation(all.size(), {seed, stream_of("split"), 0});
-  const std::int64_t held = all.size() / 10;
-  const Names held_out = all.at(slice(order, 0, 0, held)), training = all.at(slice(order, 0, held, all.size()));
+  const std::vector<train::Dataset> parts = train::split(read_names(path), {0.9, 0.1}, {.seed = seed});
+  const train::DataLoader training(parts[0], {.seed = seed}), held_out(parts[1], {.batch_size = 512, .shuffle = false});
   const auto block = [](dsl::Builder& b) {
     b.transformer(4, {.dim_feedforward = 128,
                       .dropout = 0.1,
@@ -67,32 +53,18 @@ int main(int argc, char** argv) try {
                        .linear(kVocabulary)
                        .build(seed);
   std::cout << net.summary() << '\n';
-  const auto loss_of = [&](const Names& names) {
-    return nn::cross_entropy(net(names.x), names.y, {.classes_last = true, .lengths = names.lengths});
-  };
   nn::AdamW adam(net.parameters(), {.learning_rate = 2e-3});
   nn::FunctionSchedule schedule(adam, nn::cosine_rate(epochs));
-  const auto step = compile([&](const Tensor& x, const Tensor& y, const Tensor& lengths) {
-    Tape tape;
-    const Tensor loss = loss_of({x, y, lengths});
-    adam.step(nn::clip_grad_norm(tape.grad(loss, net.parameters()), 1).grads);
-    return loss;
-  });
-  double held_loss = 0;
-  train::Progress progress(std::cout, isatty(STDOUT_FILENO) != 0, epochs, training.size());
-  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-    progress.begin_epoch();
-    const Tensor places = permutation(training.size(), {seed, stream_of("order"), static_cast<std::uint64_t>(epoch)});
-    for (const Tensor& rows : split(places, 32)) {
-      const Names batch = training.at(rows);
-      progress.batch(batch.size(), step(batch.x, batch.y, batch.lengths).item());
-    }
-    schedule.advance();
-    net.eval();
-    held_loss = static_cast<double>(loss_of(held_out).item());
-    net.train();
-    progress.end_epoch("held out " + std::to_string(held_loss) + " nats a letter");
-  }
+  const train::History history = train::fit(net, training,
+                                            {.loss = "cross_entropy",  // in nats a letter
+                                             .optimizer = &adam,
+                                             .epochs = epochs,
+                                             .validation = &held_out,
+                                             .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)},
+                                             .clip_norm = 1,
+                                             .schedule = &schedule,
+                                             .schedule_by_epoch = true});
+  const double held_loss = history["val_loss"].back();
   net.eval();
   nn::Stream stream = net.stream();  // each step reads the keys and values of those before
   std::vector<float> logits(kVocabulary);

@@ -14,8 +14,7 @@
 namespace {
 
 using namespace ferrite;
-using train::Batch;
-using train::SequenceSet;
+using train::Dataset;
 
 struct Options {
   std::int64_t hidden = 64;
@@ -28,74 +27,47 @@ struct Options {
   std::filesystem::path out = ".";
 };
 
+constexpr std::int64_t kFeatures = 12, kSpeakers = 9;
+
 struct Vowels {
-  SequenceSet training, test;
+  Dataset training, test;
 };
 
 Vowels read_vowels(const std::filesystem::path& path) {
   const io::TensorFile file = io::read_safetensors(path);
   const auto part = [&](const std::string& name) {
-    return SequenceSet(file.tensor(name + ".x"), file.tensor(name + ".lengths"), file.tensor(name + ".labels"));
+    return Dataset(
+        {train::sequences(file.tensor(name + ".x"), file.tensor(name + ".lengths")), file.tensor(name + ".labels")});
   };
   return {part("train"), part("test")};
 }
 
-dsl::Network build(const SequenceSet& data, std::int64_t hidden, std::uint64_t seed) {
-  return dsl::sequence(data.features()).gru(hidden).last_step().linear(data.classes()).build(seed);
+dsl::Network build(std::int64_t hidden, std::uint64_t seed) {
+  return dsl::sequence(kFeatures).gru(hidden).last_step().linear(kSpeakers).build(seed);
 }
 
-/// Logits of a whole set in its own order, [N, C].
-Tensor logits_of(const dsl::Network& net, const SequenceSet& data) {
-  Tensors rows;
-  for (const Batch& b : train::batches(data, 64, {.shuffle = false})) rows.push_back(net(b.x, b.context()));
-  return concat(std::span<const Tensor>(rows.data(), rows.size()));
-}
-
-Tensor labels_of(const SequenceSet& data) {
-  std::vector<std::int64_t> y;
-  for (std::int64_t i = 0; i < data.size(); ++i) y.push_back(data.label(i));
-  return Tensor::from(y, {data.size()});
-}
-
-/// Trains and returns the curves of the loss and of the test accuracy.
-std::vector<train::Series> train_net(const dsl::Network& net, const Vowels& data, const Options& o) {
+/// Trains, with a picture of the loss and of the test accuracy.
+void train_net(const dsl::Network& net, const Vowels& data, const Options& o) {
   nn::Adam adam(net.parameters(), {.learning_rate = 3e-3});
-  const Tensor test_labels = labels_of(data.test);
-  train::Progress progress(std::cout, isatty(STDOUT_FILENO) != 0, o.epochs, data.training.size());
-  train::Series loss_curve{"training loss", {}, {}};
-  train::Series error_curve{"test error", {}, {}};
-  for (std::int64_t epoch = 0; epoch < o.epochs; ++epoch) {
-    progress.begin_epoch();
-    for (const Batch& b : train::batches(data.training, o.batch, {.seed = o.seed, .epoch = epoch})) {
-      Tape tape;
-      const Tensor logits = net(b.x, b.context());
-      const Tensor loss = nn::cross_entropy(logits, b.y);
-      adam.step(tape.grad(loss, net.parameters()));
-      progress.batch(b.size(), static_cast<double>(loss.item()), nn::accuracy(logits, b.y));
-    }
-    const double right = nn::accuracy(logits_of(net, data.test), test_labels);
-    loss_curve.x.push_back(static_cast<double>(epoch + 1));
-    loss_curve.y.push_back(progress.loss());
-    error_curve.x.push_back(static_cast<double>(epoch + 1));
-    error_curve.y.push_back(1 - right);
-    progress.end_epoch();
-  }
-  return {loss_curve, error_curve};
-}
-
-void write_chart(const std::vector<train::Series>& curves, const std::filesystem::path& path) {
-  std::ofstream file(path);
-  file << train::line_chart(curves, {.title = "Who is speaking?", .x_label = "epoch", .y_label = "loss and error"});
-  if (!file.flush()) throw IoError(path.string() + ": cannot be written");
+  const train::DataLoader training(data.training, {.batch_size = o.batch, .seed = o.seed});
+  const train::DataLoader test(data.test, {.batch_size = 64, .shuffle = false});
+  train::fit(net, training,
+             {.loss = "cross_entropy",
+              .optimizer = &adam,
+              .epochs = o.epochs,
+              .validation = &test,
+              .metrics = {"accuracy"},
+              .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0),
+                            train::Curves(o.out / "loss.svg", {"loss", "val_accuracy"}, "Who is speaking?")}});
 }
 
 /// Saves, loads into a fresh network and compares all logits to the bit.
 void check_reload(const dsl::Network& net, const Vowels& data, const Options& o) {
   const std::filesystem::path path = o.out / "vowels.safetensors";
   io::save(net, path);
-  const dsl::Network again = build(data.training, o.hidden, o.seed + 1);
+  const dsl::Network again = build(o.hidden, o.seed + 1);
   io::load(again, path);
-  if (sum(ne(logits_of(net, data.test), logits_of(again, data.test))).item<std::int64_t>() != 0)
+  if (sum(ne(train::predict(net, data.test), train::predict(again, data.test))).item<std::int64_t>() != 0)
     throw Error("reloaded weights give other logits");
   std::cout << "saved to " << path.string() << ", reloaded: the same logits to the bit\n";
 }
@@ -113,14 +85,14 @@ Reference read_reference(const std::filesystem::path& path) {
 
 void check_pytorch(const Vowels& data, const Reference& reference) {
   const io::TensorFile& expected = reference.expected;
-  const dsl::Network net = build(data.training, reference.weights.tensor("0.weight_hh_l0").shape()[1], 0);
+  const dsl::Network net = build(reference.weights.tensor("0.weight_hh_l0").shape()[1], 0);
   io::load(net, reference.weights);
-  const Tensor logits = logits_of(net, data.test);
+  const Tensor logits = train::predict(net, data.test);
   const float gap = amax(abs(logits - expected.tensor("logits"))).item();
   const std::int64_t differing = sum(ne(argmax(logits, 1), expected.tensor("predictions"))).item<std::int64_t>();
   std::cout << "weights trained in PyTorch: logits within " << gap << " of PyTorch's, " << data.test.size() - differing
             << " of " << data.test.size() << " predictions the same, accuracy "
-            << 100 * nn::accuracy(logits, labels_of(data.test)) << "%\n";
+            << 100 * nn::accuracy(logits, data.test.all().y()) << "%\n";
   if (!(gap <= 1e-5F) || differing != 0) throw Error("the numbers are not PyTorch's");
 }
 
@@ -131,14 +103,13 @@ void run(const Options& o) {
   const Reference reference = read_reference(o.weights);  // a missing file is reported before the training
   std::filesystem::create_directories(o.out);
   std::cout << data.training.size() << " training recordings, " << data.test.size() << " test recordings\n\n";
-  const dsl::Network net = build(data.training, o.hidden, o.seed);
+  const dsl::Network net = build(o.hidden, o.seed);
   std::cout << net.summary() << '\n';
-  const std::vector<train::Series> curves = train_net(net, data, o);
+  train_net(net, data, o);
 
-  train::Confusion confusion(data.training.classes());
-  confusion.add(argmax(logits_of(net, data.test), 1), labels_of(data.test));
+  train::Confusion confusion(kSpeakers);
+  confusion.add(argmax(train::predict(net, data.test), 1), data.test.all().y());
   std::cout << "\n" << confusion.str() << "test accuracy " << 100 * confusion.accuracy() << "%\n\n";
-  write_chart(curves, o.out / "loss.svg");
   std::cout << "training curves in " << (o.out / "loss.svg").string() << '\n';
   check_reload(net, data, o);
   check_pytorch(data, reference);

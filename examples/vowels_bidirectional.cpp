@@ -6,21 +6,11 @@
 #include <iostream>
 
 using namespace ferrite;
-using train::SequenceSet;
 
 namespace {
 
-SequenceSet part(const io::TensorFile& file, const std::string& name) {
-  return {file.tensor(name + ".x"), file.tensor(name + ".lengths"), file.tensor(name + ".labels")};
-}
-
-double accuracy(const dsl::Network& net, const SequenceSet& data) {
-  net.eval();
-  double right = 0;
-  for (const train::Batch& b : train::batches(data, 64, {.shuffle = false}))
-    right += nn::accuracy(net(b.x, b.context()), b.y) * static_cast<double>(b.size());
-  net.train();
-  return right / static_cast<double>(data.size());
+train::Dataset part(const io::TensorFile& file, const std::string& name) {
+  return {{train::sequences(file.tensor(name + ".x"), file.tensor(name + ".lengths")), file.tensor(name + ".labels")}};
 }
 
 }  // namespace
@@ -37,29 +27,27 @@ int main(int argc, char** argv) try {
   CLI11_PARSE(app, argc, argv);
 
   const io::TensorFile file = io::read_safetensors(path);
-  const SequenceSet training = part(file, "train"), test = part(file, "test");
-  const auto net = dsl::sequence(training.features())
+  const train::DataLoader training(part(file, "train"), {.seed = seed});
+  const train::DataLoader test(part(file, "test"), {.batch_size = 64, .shuffle = false});
+  const auto net = dsl::sequence(12)
                        .lstm(hidden, {.layers = 2, .bidirectional = true, .dropout = 0.2})
                        .mean_over_time()
-                       .linear(training.classes())
+                       .linear(9)
                        .build(seed);
   std::cout << net.summary();
   nn::AdamW adam(net.parameters(), {.learning_rate = 3e-3});
   nn::CosineSchedule schedule(adam, epochs);
-  train::Progress progress(std::cout, isatty(STDOUT_FILENO) != 0, epochs, training.size());
-  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-    progress.begin_epoch();
-    for (const train::Batch& b : train::batches(training, 32, {.seed = seed, .epoch = epoch})) {
-      Tape tape;
-      const Tensor logits = net(b.x, b.context());
-      const Tensor loss = nn::cross_entropy(logits, b.y);
-      adam.step(nn::clip_grad_norm(tape.grad(loss, net.parameters()), 1).grads);
-      progress.batch(b.size(), static_cast<double>(loss.item()), nn::accuracy(logits, b.y));
-    }
-    schedule.advance();
-    progress.end_epoch();
-  }
-  std::cout << "test accuracy " << 100 * accuracy(net, test) << "%\n";
+  train::fit(net, training,
+             {.loss = "cross_entropy",
+              .optimizer = &adam,
+              .epochs = epochs,
+              .metrics = {"accuracy"},
+              .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)},
+              .clip_norm = 1,
+              .schedule = &schedule,
+              .schedule_by_epoch = true});
+  const train::Logs logs = train::evaluate(net, test, {.loss = "cross_entropy", .metrics = {"accuracy"}});
+  std::cout << "test accuracy " << 100 * logs["accuracy"] << "%\n";
 } catch (const std::exception& e) {
   std::cerr << "vowels_bidirectional: " << e.what() << '\n';
   return 1;

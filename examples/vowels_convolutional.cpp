@@ -6,7 +6,6 @@
 #include <iostream>
 
 using namespace ferrite;
-using train::SequenceSet;
 
 int main(int argc, char** argv) try {
   std::string path = FERRITE_DATA "/japanese_vowels.safetensors";
@@ -19,10 +18,12 @@ int main(int argc, char** argv) try {
 
   const io::TensorFile file = io::read_safetensors(path);
   const auto part = [&](const std::string& name) {
-    return SequenceSet(file.tensor(name + ".x"), file.tensor(name + ".lengths"), file.tensor(name + ".labels"));
+    return train::Dataset(
+        {train::sequences(file.tensor(name + ".x"), file.tensor(name + ".lengths")), file.tensor(name + ".labels")});
   };
-  const SequenceSet training = part("train"), test = part("test");
-  const auto net = dsl::sequence(training.features())
+  const train::DataLoader training(part("train"), {.seed = seed});
+  const train::Dataset test = part("test");
+  const auto net = dsl::sequence(12)
                        .causal_conv1d(48, 5)
                        .batch_norm()
                        .relu()
@@ -31,25 +32,18 @@ int main(int argc, char** argv) try {
                        .relu()
                        .dropout(0.3)
                        .mean_over_time()
-                       .linear(training.classes())
+                       .linear(9)
                        .build(seed);
   std::cout << net.summary() << '\n';
   nn::AdamW adam(net.parameters(), {.learning_rate = 3e-3});
-  train::Progress progress(std::cout, isatty(STDOUT_FILENO) != 0, epochs, training.size());
-  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-    progress.begin_epoch();
-    for (const train::Batch& b : train::batches(training, 32, {.seed = seed, .epoch = epoch})) {
-      Tape tape;
-      const Tensor logits = net(b.x, b.context()), loss = nn::cross_entropy(logits, b.y);
-      adam.step(tape.grad(loss, net.parameters()));
-      progress.batch(b.size(), static_cast<double>(loss.item()), nn::accuracy(logits, b.y));
-    }
-    progress.end_epoch();
-  }
-  net.eval();
-  train::Confusion confusion(training.classes());
-  for (const train::Batch& b : train::batches(test, 64, {.shuffle = false}))
-    confusion.add(argmax(net(b.x, b.context()), 1), b.y);
+  train::fit(net, training,
+             {.loss = "cross_entropy",
+              .optimizer = &adam,
+              .epochs = epochs,
+              .metrics = {"accuracy"},
+              .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)}});
+  train::Confusion confusion(9);
+  confusion.add(argmax(train::predict(net, test), 1), test.all().y());
   std::cout << confusion.str() << "test accuracy " << 100 * confusion.accuracy() << " %\n";
   return confusion.accuracy() >= 0.95 ? 0 : 1;
 } catch (const std::exception& e) {

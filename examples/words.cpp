@@ -27,19 +27,16 @@ std::vector<Tokens> read_words(const std::string& path) {
   return {values.begin(), values.end()};
 }
 
-/// Mean loss in nats a letter: each letter, and the end, from those before.
-Tensor loss_of(const dsl::Network& net, std::span<const Tokens> words) {
-  const std::size_t longest = 1 + std::ranges::max(words, {}, &Tokens::size).size();
-  Tokens x(words.size() * longest, kStop), targets, valid;
-  for (std::size_t b = 0; b < words.size(); ++b)
-    for (std::size_t t = 0; t <= words[b].size(); ++t) {
-      if (t > 0) x[b * longest + t] = words[b][t - 1];
-      targets.push_back(t < words[b].size() ? words[b][t] : kStop);
-      valid.push_back(static_cast<std::int64_t>(b * longest + t));
-    }
-  const Tensor logits = net(Tensor::from(x, {std::ssize(words), static_cast<std::int64_t>(longest)}));
-  const Tensor rows = index_select(reshape(logits, {-1, kVocabulary}), 0, Tensor::from(valid, {std::ssize(valid)}));
-  return nn::cross_entropy(rows, Tensor::from(targets, {std::ssize(targets)}));
+/// Each letter, and the end, from those before.
+train::Dataset examples_of(std::span<const Tokens> words) {
+  std::vector<Tensor> x, y;
+  for (Tokens word : words) {
+    word.push_back(kStop);
+    y.push_back(Tensor::from(word, {std::ssize(word)}));
+    std::ranges::rotate(word, word.end() - 1);
+    x.push_back(Tensor::from(word, {std::ssize(word)}));
+  }
+  return {{train::sequences(x), train::sequences(y)}};
 }
 
 int main(int argc, char** argv) try {
@@ -52,18 +49,14 @@ int main(int argc, char** argv) try {
   const auto held_out = std::span(words).first(words.size() / 10), training = std::span(words).subspan(held_out.size());
   const auto net = dsl::tokens(kVocabulary).embedding(32).gru(64).linear(kVocabulary).build(0);
   nn::Adam adam(net.parameters(), {.learning_rate = 3e-3});
-  train::Progress progress(std::cout, isatty(STDOUT_FILENO) != 0, epochs, std::ssize(training));
-  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-    progress.begin_epoch();
-    for (std::size_t at = 0; at < training.size(); at += 64) {
-      const auto batch = training.subspan(at, std::min<std::size_t>(64, training.size() - at));
-      Tape tape;
-      const Tensor loss = loss_of(net, batch);
-      adam.step(tape.grad(loss, net.parameters()));
-      progress.batch(std::ssize(batch), loss.item<float>());
-    }
-    progress.end_epoch("held out " + std::to_string(loss_of(net, held_out).item()) + " nats a letter");
-  }
+  const train::DataLoader loader(examples_of(training), {.batch_size = 64});
+  const train::DataLoader validation(examples_of(held_out), {.batch_size = 64, .shuffle = false});
+  train::fit(net, loader,
+             {.loss = "cross_entropy",  // in nats a letter
+              .optimizer = &adam,
+              .epochs = epochs,
+              .validation = &validation,
+              .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)}});
   nn::Stream stream = net.stream();
   std::vector<float> logits(kVocabulary);
   for (std::uint64_t seed = 0; seed < 10; ++seed, stream.reset())

@@ -70,6 +70,20 @@ void Module::train(bool on) const {
   for (const Mode& m : whole().modes_) m->store(on, std::memory_order_relaxed);
 }
 
+std::vector<bool> Module::modes() const {
+  std::vector<bool> modes;
+  for (const Mode& m : whole().modes_) modes.push_back(m->load(std::memory_order_relaxed));
+  return modes;
+}
+
+void Module::set_modes(const std::vector<bool>& modes) const {
+  const std::vector<Mode>& all = whole().modes_;
+  if (modes.size() != all.size())
+    throw ValueError("set_modes: " + std::to_string(modes.size()) + " modes for " + std::to_string(all.size()) +
+                     " modules");
+  for (std::size_t i = 0; i < all.size(); ++i) all[i]->store(modes[i], std::memory_order_relaxed);
+}
+
 void Module::draw(const Init& init) const {
   if (!init.seed) throw ValueError("draw: the init has no seed");
   for (const auto& p : named_parameters()) settle(p.variable, p.name, init);

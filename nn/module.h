@@ -90,6 +90,10 @@ class Module {
   void train(bool on = true) const;
   void eval() const { train(false); }
   bool training() const { return ferrite::detail::read_flag(whole().mode_); }
+  /// The modes of this module and of all that it adopted, and putting them back: a part that was in evaluation mode
+  /// before `eval()` stays so. Throws ValueError for another number of modes.
+  std::vector<bool> modes() const;
+  void set_modes(const std::vector<bool>& modes) const;
   /// Where it stands in the outermost module that holds it, as the names of its parameters begin there: "encoder.gru";
   /// empty for one that no module has adopted. Of several modules that adopted it the first one counts.
   std::string path() const;

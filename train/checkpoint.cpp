@@ -1,6 +1,7 @@
 /// Training checkpoints: writing, and checking everything before anything is replaced.
 #include "ferrite/train/checkpoint.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -60,12 +61,15 @@ std::vector<double> numbers_in(const io::TensorFile& file, std::string_view key,
   return values;
 }
 
-/// Where the schedule of a checkpoint stands.
-nn::ScheduleState schedule_state(const io::TensorFile& file, const io::Metadata& metadata) {
-  nn::ScheduleState state{.steps = number<std::int64_t>(file, metadata, "schedule_steps"),
-                          .bases = {number<double>(file, metadata, "schedule_base")}};
+/// What stands before the names of the i-th part of a kind: nothing for the first, "2." for the second.
+std::string nth(std::size_t i) { return i == 0 ? std::string() : std::to_string(i + 1) + "."; }
+
+/// Where a schedule of a checkpoint stands.
+nn::ScheduleState schedule_state(const io::TensorFile& file, const io::Metadata& metadata, const std::string& which) {
+  nn::ScheduleState state{.steps = number<std::int64_t>(file, metadata, which + "schedule_steps"),
+                          .bases = {number<double>(file, metadata, which + "schedule_base")}};
   const auto list = [&](const char* key, std::vector<double>& values) {
-    const auto found = metadata.find(std::string(kOwn) + key);
+    const auto found = metadata.find(std::string(kOwn) + which + key);
     if (found != metadata.end()) values = numbers_in(file, found->first, found->second);
   };
   list("schedule_bases", state.bases);
@@ -73,10 +77,36 @@ nn::ScheduleState schedule_state(const io::TensorFile& file, const io::Metadata&
   return state;
 }
 
-std::vector<nn::Named<State>> states_of(const nn::Optimizer& optimizer, const nn::WeightAverage* average) {
-  std::vector<nn::Named<State>> all = optimizer.states();
-  if (average) all.insert(all.end(), average->states().begin(), average->states().end());
+void put_schedule(io::Metadata& all, const nn::Schedule& schedule, const std::string& which) {
+  const nn::ScheduleState& state = schedule.state();
+  const auto put = [&](const char* key, std::string value) { all[std::string(kOwn) + which + key] = std::move(value); };
+  put("schedule_steps", std::to_string(state.steps));
+  put("schedule_base", exact(schedule.base()));
+  if (state.bases.size() > 1) put("schedule_bases", list_of(state.bases));
+  if (!state.memory.empty()) put("schedule_memory", list_of(state.memory));
+}
+
+/// The states of all parts under the names that files have for them.
+std::vector<nn::Named<State>> states_of(const TrainingParts& parts) {
+  std::vector<nn::Named<State>> all;
+  const auto put = [&](const std::vector<nn::Named<State>>& states, std::size_t i) {
+    for (const nn::Named<State>& s : states) all.push_back({nth(i) + s.name, s.variable});
+  };
+  for (std::size_t i = 0; i < parts.optimizers.size(); ++i) put(parts.optimizers[i]->states(), i);
+  for (std::size_t i = 0; i < parts.averages.size(); ++i) put(parts.averages[i]->states(), i);
+  put(parts.states, 0);
   return all;
+}
+
+void check_parts(const char* who, const TrainingParts& parts) {
+  const auto null = [](const auto* part) { return part == nullptr; };
+  if (std::any_of(parts.optimizers.begin(), parts.optimizers.end(), null) ||
+      std::any_of(parts.schedules.begin(), parts.schedules.end(), null) ||
+      std::any_of(parts.averages.begin(), parts.averages.end(), null))
+    throw ValueError(std::string(who) + ": an optimiser, schedule or average is null");
+  for (const nn::WeightAverage* average : parts.averages)
+    if (average->swapped())
+      throw ValueError(std::string(who) + ": the averages are exchanged with the parameters; swap them back first");
 }
 
 void check_sum(const io::TensorFile& file, const io::Metadata& metadata) {
@@ -87,55 +117,86 @@ void check_sum(const io::TensorFile& file, const io::Metadata& metadata) {
     throw IoError(file.where() + ": is damaged: its checksum is " + found + ", it was saved with " + at->second);
 }
 
-}  // namespace
-
-void save_checkpoint(const std::filesystem::path& path, const nn::Module& model, const nn::Optimizer& optimizer,
-                     const Position& position, const nn::Schedule* schedule, const io::Metadata& metadata,
-                     const nn::WeightAverage* average) {
-  if (average && average->swapped())
-    throw ValueError("save_checkpoint: the averages are exchanged with the parameters; swap them back first");
-  io::Metadata all = metadata;
-  for (const auto& [key, value] : metadata)
+void write(const std::filesystem::path& path, const TrainingParts& parts,
+           const std::vector<const nn::Schedule*>& schedules, const Checkpoint& checkpoint) {
+  check_parts("save_checkpoint", parts);
+  const Position& position = checkpoint.position;
+  io::Metadata all = checkpoint.metadata;
+  for (const auto& [key, value] : checkpoint.metadata)
     if (key.starts_with(kOwn) || key == "checksum")
       throw IoError("save_checkpoint: the metadata key '" + key + "' is taken");
-  const auto put = [&](const char* key, std::string value) { all[std::string(kOwn) + key] = std::move(value); };
+  const auto put = [&](const std::string& key, std::string value) { all[std::string(kOwn) + key] = std::move(value); };
   put("epoch", std::to_string(position.epoch));
   put("batch", std::to_string(position.batch));
   put("step", std::to_string(position.step));
   put("seed", std::to_string(position.seed));
-  if (schedule) put("schedule_steps", std::to_string(schedule->steps()));
-  if (schedule) put("schedule_base", exact(schedule->base()));
-  if (schedule && schedule->state().bases.size() > 1) put("schedule_bases", list_of(schedule->state().bases));
-  if (schedule && !schedule->state().memory.empty()) put("schedule_memory", list_of(schedule->state().memory));
+  for (std::size_t i = 0; i < schedules.size(); ++i) put_schedule(all, *schedules[i], nth(i));
+  for (const auto& [name, values] : checkpoint.numbers) put("numbers." + name, list_of(values));
   io::ModuleContents what =
-      io::contents(model, {.states = states_of(optimizer, average), .module_states = true, .metadata = std::move(all)});
+      io::contents(parts.model, {.states = states_of(parts), .module_states = true, .metadata = std::move(all)});
   what.metadata["checksum"] = io::checksum(what.tensors, what.metadata);
   io::write_safetensors(path, what.tensors, what.metadata);
 }
 
-Position load_checkpoint(const std::filesystem::path& path, const nn::Module& model, const nn::Optimizer& optimizer,
-                         nn::Schedule* schedule, const nn::WeightAverage* average) {
-  if (average && average->swapped())
-    throw ValueError("load_checkpoint: the averages are exchanged with the parameters; swap them back first");
+}  // namespace
+
+void save_checkpoint(const std::filesystem::path& path, const TrainingParts& parts, const Checkpoint& checkpoint) {
+  write(path, parts, {parts.schedules.begin(), parts.schedules.end()}, checkpoint);
+}
+
+Checkpoint load_checkpoint(const std::filesystem::path& path, const TrainingParts& parts) {
+  check_parts("load_checkpoint", parts);
   const io::TensorFile file = io::read_safetensors(path);
   const io::Metadata metadata = file.metadata();
   check_sum(file, metadata);
-  const Position position{.epoch = number<std::int64_t>(file, metadata, "epoch"),
-                          .batch = number<std::int64_t>(file, metadata, "batch"),
-                          .step = number<std::int64_t>(file, metadata, "step"),
-                          .seed = number<std::uint64_t>(file, metadata, "seed")};
-  const nn::ScheduleState standing = schedule ? schedule_state(file, metadata) : nn::ScheduleState{};
-  const std::string fault = schedule ? schedule->fault_of(standing) : std::string();
-  if (!fault.empty()) refuse(file, std::string(kOwn) + "schedule_base", "does not fit the schedule: " + fault);
+  Checkpoint checkpoint{.position = {.epoch = number<std::int64_t>(file, metadata, "epoch"),
+                                     .batch = number<std::int64_t>(file, metadata, "batch"),
+                                     .step = number<std::int64_t>(file, metadata, "step"),
+                                     .seed = number<std::uint64_t>(file, metadata, "seed")}};
+  std::vector<nn::ScheduleState> standing;
+  for (std::size_t i = 0; i < parts.schedules.size(); ++i) {
+    standing.push_back(schedule_state(file, metadata, nth(i)));
+    const std::string fault = parts.schedules[i]->fault_of(standing.back());
+    if (!fault.empty())
+      refuse(file, std::string(kOwn) + nth(i) + "schedule_base", "does not fit the schedule: " + fault);
+  }
+  const std::string prefix = std::string(kOwn) + "numbers.";
+  for (const auto& [key, text] : metadata) {
+    if (key.starts_with(prefix)) checkpoint.numbers[key.substr(prefix.size())] = numbers_in(file, key, text);
+    if (!key.starts_with(kOwn) && !key.starts_with("alias:") && key != "checksum") checkpoint.metadata[key] = text;
+  }
   const auto check = [&](std::string_view name, const Tensor& value) {
-    constexpr std::string_view prefix = "optimizer.";
-    if (!name.starts_with(prefix)) return;
-    const std::string wrong = optimizer.fault_of(name.substr(prefix.size()), value);
-    if (!wrong.empty()) refuse(file, name, wrong);
+    constexpr std::string_view of_optimizers = "optimizer.";
+    if (!name.starts_with(of_optimizers)) return;
+    name.remove_prefix(of_optimizers.size());
+    for (std::size_t i = parts.optimizers.size(); i-- > 0;) {
+      if (!name.starts_with(nth(i))) continue;
+      const std::string wrong = parts.optimizers[i]->fault_of(name.substr(nth(i).size()), value);
+      if (!wrong.empty()) refuse(file, std::string(of_optimizers) + std::string(name), wrong);
+      return;
+    }
   };
-  io::load(model, file, {.states = states_of(optimizer, average), .module_states = true, .check = check});
-  if (schedule) schedule->restore(standing);
-  return position;
+  io::load(parts.model, file, {.states = states_of(parts), .module_states = true, .check = check});
+  for (std::size_t i = 0; i < standing.size(); ++i) parts.schedules[i]->restore(standing[i]);
+  return checkpoint;
+}
+
+void save_checkpoint(const std::filesystem::path& path, const nn::Module& model, const nn::Optimizer& optimizer,
+                     const Position& position, const nn::Schedule* schedule, const io::Metadata& metadata,
+                     const nn::WeightAverage* average) {
+  TrainingParts parts{.model = model, .optimizers = {&optimizer}};
+  if (average) parts.averages = {average};
+  std::vector<const nn::Schedule*> schedules;
+  if (schedule) schedules.push_back(schedule);
+  write(path, parts, schedules, {.position = position, .metadata = metadata});
+}
+
+Position load_checkpoint(const std::filesystem::path& path, const nn::Module& model, const nn::Optimizer& optimizer,
+                         nn::Schedule* schedule, const nn::WeightAverage* average) {
+  TrainingParts parts{.model = model, .optimizers = {&optimizer}};
+  if (schedule) parts.schedules = {schedule};
+  if (average) parts.averages = {average};
+  return load_checkpoint(path, parts).position;
 }
 
 }  // namespace ferrite::train

@@ -1,6 +1,9 @@
 #pragma once
-/// Training checkpoints: model, optimiser, position and schedule in one file.
+/// Training checkpoints: model, optimisers, schedules, averages and position in one file.
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "ferrite/io/module_file.h"
 #include "ferrite/nn/optim/schedule.h"
@@ -18,17 +21,40 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
+/// What a training is made of besides its data: what a checkpoint holds, in the order in which it was listed.
+struct TrainingParts {
+  const nn::Module& model;
+  std::vector<const nn::Optimizer*> optimizers{};
+  std::vector<nn::Schedule*> schedules{};
+  std::vector<const nn::WeightAverage*> averages{};
+  std::vector<nn::Named<State>> states{};  ///< others, of names that none of the parts has
+};
+
+/// Numbers under names, which a checkpoint keeps to the last bit: what callbacks remember, sums of metrics.
+using Numbers = std::map<std::string, std::vector<double>>;
+
+/// Where a training stands, besides its parts.
+struct Checkpoint {
+  Position position{};
+  Numbers numbers{};
+  io::Metadata metadata{};  ///< strings of the caller's; keys beginning with "training." are taken
+};
+
 /// Writes all that training needs to go on as if it had never stopped: parameters, buffers and states of the model
-/// (random counters among them), the optimiser's state and averages of weights, where the schedule and the data stand.
-/// One safetensors file with a checksum, replaced as a whole or not at all: a process killed at any moment leaves the
-/// old one or the new one. `io::load` reads its weights too. `metadata` is kept beside; keys beginning with "training."
-/// are taken. Throws IoError, and ValueError while the averages are exchanged with the parameters.
+/// (random counters among them), the states of optimisers and averages of weights, where schedules and the data stand,
+/// and numbers of the caller's. One safetensors file with a checksum, replaced as a whole or not at all: a process
+/// killed at any moment leaves the old one or the new one. `io::load` reads its weights too. Throws IoError, and
+/// ValueError for a null part and while averages are exchanged with the parameters.
+void save_checkpoint(const std::filesystem::path& path, const TrainingParts& parts, const Checkpoint& checkpoint);
+/// The same of one optimiser; `metadata` are strings of the caller's.
 void save_checkpoint(const std::filesystem::path& path, const nn::Module& model, const nn::Optimizer& optimizer,
                      const Position& position, const nn::Schedule* schedule = nullptr,
                      const io::Metadata& metadata = {}, const nn::WeightAverage* average = nullptr);
 
-/// Puts a model, an optimiser, a schedule and averages that were built alike where they stood. Throws IoError when
-/// anything is missing, does not fit or does not have the checksum; nothing is changed then.
+/// Puts parts that were built alike where they stood, and gives what was saved with them. Throws IoError
+/// when anything is missing, does not fit or does not have the checksum; nothing is changed then.
+Checkpoint load_checkpoint(const std::filesystem::path& path, const TrainingParts& parts);
+/// The same of one optimiser.
 Position load_checkpoint(const std::filesystem::path& path, const nn::Module& model, const nn::Optimizer& optimizer,
                          nn::Schedule* schedule = nullptr, const nn::WeightAverage* average = nullptr);
 

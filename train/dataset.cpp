@@ -1,4 +1,4 @@
-/// Sequences, and batches of them padded to one length.
+/// Data sets: where their examples come from, and how several become a batch.
 #include "ferrite/train/dataset.h"
 
 #include <algorithm>
@@ -8,101 +8,283 @@
 namespace ferrite::train {
 namespace {
 
-std::vector<std::int64_t> integers(const char* what, const Tensor& x) {
-  if (!is_integer(x.dtype()))
-    throw DtypeError("sequence set: " + std::string(what) + " must be i64 or i32, got " + x.spec().str());
-  return cast(x, Dtype::i64).to_vector<std::int64_t>();
-}
-
 void check_index(const char* where, std::int64_t i, std::int64_t n) {
   if (i < 0 || i >= n)
-    throw ShapeError(std::string(where) + ": index " + std::to_string(i) + " is out of range for " + std::to_string(n));
+    throw ShapeError(std::string(where) + ": there is no example " + std::to_string(i) + ", there are " +
+                     std::to_string(n));
 }
+
+/// What follows the first extent, which sequences may differ in.
+Shape inner(const Tensor& x, const Field& field) {
+  Shape s = x.shape();
+  if (field.sequence && s.rank() > 0) s[0] = 0;
+  return s;
+}
+
+/// Tensors of equal inner shapes behind each other along a new first axis, sequences padded to `extent`.
+Tensor joined(std::span<const Tensor> parts, const Field& field, std::int64_t extent) {
+  Shape shape = parts[0].shape();
+  if (field.sequence) shape[0] = extent;
+  const std::int64_t row = shape.numel();
+  shape.insert(0, static_cast<std::int64_t>(parts.size()));
+  return visit_dtype(parts[0].dtype(), [&](auto type) {
+    using T = decltype(type);
+    return Tensor::build<T>(shape, [&](std::span<T> out) {
+      auto at = out.begin();
+      for (const Tensor& part : parts) {
+        const Tensor x = contiguous(part);
+        const auto end = std::copy(x.data<T>(), x.data<T>() + x.numel(), at);
+        at += row;
+        std::fill(end, at, static_cast<T>(field.padding));
+      }
+    });
+  });
+}
+
+/// Examples joined field by field.
+Batch join(std::span<const Tensors> examples, const std::vector<Field>& fields, std::int64_t least_length) {
+  Batch batch;
+  std::vector<Tensor> parts(examples.size());
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    std::vector<std::int64_t> lengths;
+    for (std::size_t k = 0; k < examples.size(); ++k) {
+      if (examples[k].size() != fields.size())
+        throw ShapeError("batch: an example has " + std::to_string(examples[k].size()) + " fields, the data set " +
+                         std::to_string(fields.size()));
+      parts[k] = examples[k][f];
+      if (fields[f].sequence && parts[k].rank() < 1)
+        throw ShapeError("batch: field " + std::to_string(f) + " is a sequence and must be [T, ...], got rank 0");
+      if (parts[k].dtype() != parts[0].dtype() || inner(parts[k], fields[f]) != inner(parts[0], fields[f]))
+        throw ShapeError("batch: field " + std::to_string(f) + " differs between examples: " + parts[0].spec().str() +
+                         " and " + parts[k].spec().str() +
+                         (fields[f].sequence ? "" : "; say that it is a sequence, or cut examples to one size"));
+      if (fields[f].sequence) lengths.push_back(parts[k].shape()[0]);
+    }
+    const std::int64_t longest =
+        fields[f].sequence ? std::max(least_length, *std::max_element(lengths.begin(), lengths.end())) : 0;
+    batch.fields.push_back(joined(parts, fields[f], longest));
+    const auto B = static_cast<std::int64_t>(lengths.size());
+    batch.lengths.push_back(fields[f].sequence ? Tensor::from(lengths, {B}) : Tensor());
+  }
+  return batch;
+}
+
+ExampleKey nth(const ExampleKey& key, std::size_t n) { return {key.seed, key.epoch, key.place + n}; }
+
+class Columns final : public Dataset::Source {
+ public:
+  explicit Columns(std::vector<Column> columns) : columns_(std::move(columns)) {
+    if (columns_.empty()) throw ValueError("data set: it needs a column at least");
+    for (const Column& c : columns_) {
+      if (c.size() != columns_[0].size())
+        throw ShapeError("data set: columns of " + std::to_string(columns_[0].size()) + " and " +
+                         std::to_string(c.size()) + " examples");
+      fields_.push_back(c.field());
+    }
+  }
+  std::int64_t size() const override { return columns_[0].size(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  Tensors example(std::int64_t i, const ExampleKey&) const override {
+    Tensors out;
+    for (const Column& c : columns_) out.push_back(c[i]);
+    return out;
+  }
+  std::int64_t length(std::int64_t i) const override {
+    std::int64_t longest = 0;
+    for (const Column& c : columns_)
+      if (c.field().sequence) longest = std::max(longest, c.length(i));
+    return longest;
+  }
+  Batch batch(std::span<const std::int64_t> examples, const ExampleKey&, std::int64_t least_length) const override {
+    Batch batch;
+    for (const Column& c : columns_) {
+      if (!c.field().sequence) {
+        batch.fields.push_back(c.rows(examples));
+        batch.lengths.emplace_back();
+        continue;
+      }
+      std::vector<Tensors> parts;
+      for (const std::int64_t i : examples) parts.push_back({c[i]});
+      Batch one = join(parts, {c.field()}, least_length);
+      batch.fields.push_back(std::move(one.fields[0]));
+      batch.lengths.push_back(std::move(one.lengths[0]));
+    }
+    return batch;
+  }
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<Field> fields_;
+};
+
+class Computed final : public Dataset::Source {
+ public:
+  Computed(std::int64_t size, std::function<Tensors(std::int64_t)> f, std::vector<Field> fields)
+      : size_(size), f_(std::move(f)), fields_(std::move(fields)) {
+    if (size < 0) throw ValueError("data set: a size of " + std::to_string(size));
+    if (!f_) throw ValueError("data set: the function is null");
+    if (fields_.empty()) fields_.resize(size > 0 ? f_(0).size() : 1);
+  }
+  std::int64_t size() const override { return size_; }
+  const std::vector<Field>& fields() const override { return fields_; }
+  Tensors example(std::int64_t i, const ExampleKey&) const override { return f_(i); }
+
+ private:
+  std::int64_t size_;
+  std::function<Tensors(std::int64_t)> f_;
+  std::vector<Field> fields_;
+};
+
+using SharedSource = std::shared_ptr<const Dataset::Source>;
+
+class Subset final : public Dataset::Source {
+ public:
+  Subset(SharedSource of, std::vector<std::int64_t> examples) : of_(std::move(of)), examples_(std::move(examples)) {
+    for (const std::int64_t i : examples_) check_index("data set: subset", i, of_->size());
+  }
+  std::int64_t size() const override { return static_cast<std::int64_t>(examples_.size()); }
+  const std::vector<Field>& fields() const override { return of_->fields(); }
+  Tensors example(std::int64_t i, const ExampleKey& key) const override { return of_->example(there(i), key); }
+  std::int64_t length(std::int64_t i) const override { return of_->length(there(i)); }
+  Batch batch(std::span<const std::int64_t> examples, const ExampleKey& key, std::int64_t least) const override {
+    std::vector<std::int64_t> of;
+    for (const std::int64_t i : examples) of.push_back(there(i));
+    return of_->batch(of, key, least);
+  }
+
+ private:
+  std::int64_t there(std::int64_t i) const { return examples_[static_cast<std::size_t>(i)]; }
+
+  SharedSource of_;
+  std::vector<std::int64_t> examples_;
+};
+
+class Changed final : public Dataset::Source {
+ public:
+  using Change = std::function<Tensors(const Tensors&, const ExampleKey&)>;
+  Changed(SharedSource of, Change f, std::vector<Field> fields)
+      : of_(std::move(of)), f_(std::move(f)), fields_(fields.empty() ? of_->fields() : std::move(fields)) {}
+  std::int64_t size() const override { return of_->size(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  Tensors example(std::int64_t i, const ExampleKey& key) const override { return f_(of_->example(i, key), key); }
+
+ private:
+  SharedSource of_;
+  Change f_;
+  std::vector<Field> fields_;
+};
+
+class Both final : public Dataset::Source {
+ public:
+  Both(SharedSource first, SharedSource second) : first_(std::move(first)), second_(std::move(second)) {
+    if (first_->fields() != second_->fields())
+      throw ValueError("data set: the fields of the two sets differ in number, or in which are sequences");
+  }
+  std::int64_t size() const override { return first_->size() + second_->size(); }
+  const std::vector<Field>& fields() const override { return first_->fields(); }
+  Tensors example(std::int64_t i, const ExampleKey& key) const override {
+    const std::int64_t n = first_->size();
+    return i < n ? first_->example(i, key) : second_->example(i - n, key);
+  }
+  std::int64_t length(std::int64_t i) const override {
+    const std::int64_t n = first_->size();
+    return i < n ? first_->length(i) : second_->length(i - n);
+  }
+
+ private:
+  SharedSource first_, second_;
+};
 
 }  // namespace
 
-SequenceSet::SequenceSet(Tensor frames, Tensor lengths, Tensor labels) : frames_(std::move(frames)) {
-  if (frames_.rank() != 2) throw ShapeError("sequence set: frames must be [N, D], got " + frames_.shape().str());
-  if (frames_.dtype() != Dtype::f32) throw DtypeError("sequence set: frames must be f32, got " + frames_.spec().str());
-  if (lengths.rank() != 1 || lengths.shape() != labels.shape())
-    throw ShapeError("sequence set: lengths and labels must be [N] alike, got " + lengths.shape().str() + " and " +
-                     labels.shape().str());
-  lengths_ = integers("lengths", lengths);
-  labels_ = integers("labels", labels);
-  const std::int64_t frames_there = frames_.shape()[0];
-  for (const std::int64_t label : labels_)
-    if (label < 0) throw ShapeError("sequence set: a label of " + std::to_string(label) + "; labels count from 0");
-  std::int64_t total = 0;
-  for (const std::int64_t n : lengths_) {
-    if (n < 1)
-      throw ShapeError("sequence set: a length of " + std::to_string(n) + "; sequences need at least one step");
-    if (n > frames_there - total)
-      throw ShapeError("sequence set: lengths add up to more than the " + std::to_string(frames_there) + " frames");
-    begins_.push_back(total);
-    total += n;
-  }
-  if (total != frames_there)
-    throw ShapeError("sequence set: lengths add up to " + std::to_string(total) + ", there are " +
-                     std::to_string(frames_there) + " frames");
+RandomKey ExampleKey::operator()(std::string_view name) const {
+  return {.seed = seed, .stream = stream_of(std::string(name) + '@' + std::to_string(epoch)), .call = place};
 }
 
-std::int64_t SequenceSet::length(std::int64_t i) const {
-  check_index("sequence set", i, size());
-  return lengths_[static_cast<std::size_t>(i)];
+const Tensor& Batch::field(std::size_t i) const {
+  if (i >= fields.size())
+    throw ValueError("batch: there is no field " + std::to_string(i) + ", examples have " +
+                     std::to_string(fields.size()));
+  return fields[i];
 }
 
-std::int64_t SequenceSet::label(std::int64_t i) const {
-  check_index("sequence set", i, size());
-  return labels_[static_cast<std::size_t>(i)];
+Tensor Batch::target_lengths() const {
+  if (lengths.size() > 1 && lengths[1].defined()) return lengths[1];
+  if (fields.size() < 2 || !lengths[0].defined() || fields[1].rank() < 2) return {};
+  return fields[1].shape()[1] == fields[0].shape()[1] ? lengths[0] : Tensor();
 }
 
-Tensor SequenceSet::sequence(std::int64_t i) const {
-  const std::int64_t n = length(i), begin = begins_[static_cast<std::size_t>(i)];
-  return slice(frames_, 0, begin, begin + n);
+std::int64_t Dataset::Source::length(std::int64_t i) const {
+  const std::vector<Field>& all = fields();
+  if (std::none_of(all.begin(), all.end(), [](const Field& f) { return f.sequence; })) return 0;
+  const Tensors e = example(i, {});
+  std::int64_t longest = 0;
+  for (std::size_t f = 0; f < all.size() && f < e.size(); ++f)
+    if (all[f].sequence) longest = std::max(longest, e[f].size(0));
+  return longest;
 }
 
-std::int64_t SequenceSet::classes() const {
-  if (labels_.empty()) return 0;
-  return ferrite::detail::checked_add(*std::max_element(labels_.begin(), labels_.end()), 1, "sequence set: classes");
+Batch Dataset::Source::batch(std::span<const std::int64_t> examples, const ExampleKey& key,
+                             std::int64_t least_length) const {
+  std::vector<Tensors> parts;
+  parts.reserve(examples.size());
+  for (std::size_t k = 0; k < examples.size(); ++k) parts.push_back(example(examples[k], nth(key, k)));
+  return join(parts, fields(), least_length);
 }
 
-Batches::Batches(const SequenceSet& data, std::int64_t size, const BatchOptions& options) : data_(&data), size_(size) {
-  if (size < 1) throw ValueError("batches: the size must be positive, got " + std::to_string(size));
-  if (!std::in_range<std::uint32_t>(options.epoch))
-    throw ValueError("batches: the epoch must lie in 0..4294967295, got " + std::to_string(options.epoch));
-  size_ = std::min(size, std::max<std::int64_t>(1, data.size()));
-  if (options.shuffle) {
-    const RandomKey key{options.seed, stream_of("batches"), static_cast<std::uint32_t>(options.epoch)};
-    order_ = permutation(data.size(), key).to_vector<std::int64_t>();
-  } else {
-    order_.resize(static_cast<std::size_t>(data.size()));
-    std::iota(order_.begin(), order_.end(), 0);
-  }
+Dataset::Dataset(std::shared_ptr<const Source> source) : source_(std::move(source)) {
+  if (!source_) throw ValueError("data set: the source is null");
+}
+Dataset::Dataset(std::vector<Column> columns) : source_(std::make_shared<Columns>(std::move(columns))) {}
+Dataset::Dataset(std::int64_t size, std::function<Tensors(std::int64_t)> example, std::vector<Field> fields)
+    : source_(std::make_shared<Computed>(size, std::move(example), std::move(fields))) {}
+
+Dataset Dataset::collect(const std::function<std::optional<Tensors>()>& next, std::vector<Field> fields) {
+  const auto all = std::make_shared<std::vector<Tensors>>();
+  while (std::optional<Tensors> e = next()) all->push_back(std::move(*e));
+  const auto n = static_cast<std::int64_t>(all->size());
+  return {n, [all](std::int64_t i) { return (*all)[static_cast<std::size_t>(i)]; }, std::move(fields)};
 }
 
-Batch Batches::operator[](std::int64_t i) const {
-  check_index("batches", i, count());
-  const std::int64_t first = i * size_;
-  const std::int64_t last = std::min(first + size_, data_->size());
-  std::vector<std::int64_t> lengths, labels;
-  for (std::int64_t k = first; k < last; ++k) {
-    const std::int64_t at = order_[static_cast<std::size_t>(k)];
-    lengths.push_back(data_->length(at));
-    labels.push_back(data_->label(at));
-  }
-  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
-  Tensors rows;
-  for (std::int64_t k = first; k < last; ++k) {
-    const Tensor x = data_->sequence(order_[static_cast<std::size_t>(k)]);
-    rows.push_back(pad(x, {0, 0}, {longest - x.shape()[0], 0}));
-  }
-  const std::int64_t B = last - first;
-  return {stack(std::span<const Tensor>(rows.data(), rows.size())), Tensor::from(lengths, {B}),
-          Tensor::from(labels, {B})};
+Tensors Dataset::operator[](std::int64_t i) const {
+  check_index("data set", i, size());
+  return source_->example(i, {});
+}
+std::int64_t Dataset::length(std::int64_t i) const {
+  check_index("data set", i, size());
+  return source_->length(i);
 }
 
-Batches batches(const SequenceSet& data, std::int64_t size, const BatchOptions& options) {
-  return {data, size, options};
+Dataset Dataset::subset(std::vector<std::int64_t> examples) const {
+  return Dataset(std::make_shared<Subset>(source_, std::move(examples)));
+}
+Dataset Dataset::first(std::int64_t n) const {
+  std::vector<std::int64_t> examples(static_cast<std::size_t>(std::clamp<std::int64_t>(n, 0, size())));
+  std::iota(examples.begin(), examples.end(), 0);
+  return subset(std::move(examples));
+}
+Dataset Dataset::map(std::function<Tensors(const Tensors&)> f, std::vector<Field> fields) const {
+  if (!f) throw ValueError("data set: map: the function is null");
+  return Dataset(std::make_shared<Changed>(
+      source_, [f = std::move(f)](const Tensors& e, const ExampleKey&) { return f(e); }, std::move(fields)));
+}
+Dataset Dataset::augment(std::function<Tensors(const Tensors&, const ExampleKey&)> f) const {
+  if (!f) throw ValueError("data set: augment: the function is null");
+  return Dataset(std::make_shared<Changed>(source_, std::move(f), std::vector<Field>{}));
+}
+Dataset Dataset::operator+(const Dataset& behind) const {
+  return Dataset(std::make_shared<Both>(source_, behind.source_));
+}
+
+Batch Dataset::batch(std::span<const std::int64_t> examples, const ExampleKey& key, std::int64_t least_length) const {
+  if (examples.empty()) throw ShapeError("data set: a batch of no examples");
+  for (const std::int64_t i : examples) check_index("data set: batch", i, size());
+  return source_->batch(examples, key, least_length);
+}
+Batch Dataset::all() const {
+  std::vector<std::int64_t> examples(static_cast<std::size_t>(size()));
+  std::iota(examples.begin(), examples.end(), 0);
+  return batch(examples);
 }
 
 }  // namespace ferrite::train

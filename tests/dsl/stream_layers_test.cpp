@@ -106,6 +106,7 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
   all["mamba"] = {one([](B& b) { b.mamba({.state = 3}); }),
                   one([](B& b) { b.linear(4).mamba({.expand = 1, .kernel_size = 2}).gru(2); })};
   all["rg_lru"] = {one([](B& b) { b.linear(6).rg_lru(3).linear(2); })};
+  all["standardize"] = {one([](B& b) { b.standardize().linear(2); })};
   all["layer_norm"] = {one([](B& b) { b.layer_norm(); })};
   all["batch_norm"] = {one([](B& b) { b.linear(4).batch_norm({.affine = false}); }),
                        one([init](B& b) { b.add(trained_batch_norm(init)); })};

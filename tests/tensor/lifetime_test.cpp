@@ -61,10 +61,6 @@ template <class T>
 concept HasCells = requires(T&& t) {
   static_cast<T&&>(t).cell();
 };
-template <class T>
-concept HasBatches = requires(T&& t) {
-  train::batches(static_cast<T&&>(t), 8);
-};
 
 static_assert(HasValues<Tensor&> && HasValues<const Tensor&> && !HasValues<Tensor> && !HasValues<const Tensor>);
 static_assert(HasData<Tensor&> && !HasData<Tensor> && HasRaw<const Tensor&> && !HasRaw<Tensor>);
@@ -74,7 +70,6 @@ static_assert(HasNames<io::TensorFile&> && !HasNames<io::TensorFile>);
 static_assert(Compiles<nn::Linear&> && !Compiles<nn::Linear>);
 static_assert(HasLayers<dsl::Network&> && !HasLayers<dsl::Network>);
 static_assert(HasCells<nn::Custom&> && !HasCells<nn::Custom>);
-static_assert(HasBatches<train::SequenceSet&> && !HasBatches<train::SequenceSet>);
 
 // No tensor, variable or operand is an answer: `if (loss < best)`, `while (!done)`, `a && b`.
 template <class T>

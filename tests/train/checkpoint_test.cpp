@@ -13,7 +13,7 @@
 #include "ferrite/nn/optim/plateau_schedule.h"
 #include "ferrite/nn/optim/rmsprop.h"
 #include "ferrite/nn/optim/sgd.h"
-#include "ferrite/train/dataset.h"
+#include "ferrite/train/data_loader.h"
 #include "io/killed.h"
 #include "io/temporary_folder.h"
 #include "support/compare.h"
@@ -29,7 +29,7 @@ dsl::Network network(std::uint64_t seed) {
   return dsl::sequence(3).gru(5, {.layers = 2, .dropout = 0.3}).dropout(0.2).last_step().linear(3).build(seed);
 }
 
-train::SequenceSet data() {
+train::Dataset data() {
   std::vector<std::int64_t> lengths, labels;
   std::int64_t total = 0;
   for (std::int64_t i = 0; i < 20; ++i) {
@@ -37,7 +37,8 @@ train::SequenceSet data() {
     labels.push_back(i % 3);
     total += lengths.back();
   }
-  return {uniform({total, 3}, {5, 1, 0}, -1, 1), Tensor::from(lengths, {20}), Tensor::from(labels, {20})};
+  return {{train::sequences(uniform({total, 3}, {5, 1, 0}, -1, 1), Tensor::from(lengths, {20})),
+           Tensor::from(labels, {20})}};
 }
 
 /// A model in training.
@@ -46,16 +47,15 @@ struct Training {
 
   /// Trains until the given number of updates have been made.
   void run_to(std::int64_t step) {
-    const train::SequenceSet set = data();
+    const train::DataLoader loader(data(), {.batch_size = 8, .seed = at.seed});
     while (at.step < step) {
-      const train::Batches epoch = train::batches(set, 8, {.seed = at.seed, .epoch = at.epoch});
-      const train::Batch batch = epoch[at.batch];
+      const train::Batch batch = loader.batch(at.epoch, at.batch);
       Tape tape;
-      const Tensor loss = nn::cross_entropy(net(batch.x, batch.context()), batch.y);
+      const Tensor loss = nn::cross_entropy(net(batch.x(), batch.context()), batch.y());
       adam.step(tape.grad(loss, net.parameters()));
       schedule.advance();
       ++at.step;
-      if (++at.batch == epoch.count()) at = {at.epoch + 1, 0, at.step, at.seed};
+      if (++at.batch == loader.batches()) at = {at.epoch + 1, 0, at.step, at.seed};
     }
   }
   void save(const std::filesystem::path& path) const { train::save_checkpoint(path, net, adam, at, &schedule); }

@@ -3,9 +3,8 @@
 #include <sstream>
 
 #include "ferrite/train/confusion.h"
-#include "ferrite/train/dataset.h"
+#include "ferrite/train/data_loader.h"
 #include "ferrite/train/line_chart.h"
-#include "ferrite/train/progress.h"
 #include "support/comma_locale.h"
 #include "support/compare.h"
 
@@ -24,23 +23,25 @@ BOOST_AUTO_TEST_SUITE(robust)
 
 BOOST_AUTO_TEST_CASE(damaged_sets_are_refused) {
   constexpr std::int64_t big = std::int64_t{1} << 62;  // four of them add up to 0 in 64 bits
-  BOOST_CHECK_EXCEPTION(SequenceSet(zeros({4, 1}), i64s({big, big, big, big, 4}), i64s({0, 0, 0, 0, 0})), ShapeError,
-                        says("lengths add up to more than the 4 frames"));
-  BOOST_CHECK_EXCEPTION(SequenceSet(zeros({3, 1}), Tensor::from({1.9F, 2.0F}), i64s({0, 1})), DtypeError,
+  BOOST_CHECK_EXCEPTION(sequences(zeros({4, 1}), i64s({big, big, big, big, 4})), ShapeError,
+                        says("lengths add up to more than the 4 steps"));
+  BOOST_CHECK_EXCEPTION(sequences(zeros({3, 1}), i64s({1, 1})), ShapeError,
+                        says("lengths add up to 2, there are 3 steps"));
+  BOOST_CHECK_EXCEPTION(sequences(zeros({3, 1}), i64s({1, -1})), ShapeError, says("a length"));
+  BOOST_CHECK_EXCEPTION(sequences(zeros({3, 1}), Tensor::from({1.9F, 2.0F})), DtypeError,
                         says("lengths must be i64 or i32, got f32[2]"));
-  BOOST_CHECK_EXCEPTION(SequenceSet(zeros({1, 1}), i64s({1}), i64s({-3})), ShapeError, says("a label of -3"));
-  const SequenceSet set(zeros({1, 1}), i64s({1}), i64s({0}));
-  BOOST_CHECK_EXCEPTION((void)set.sequence(1), ShapeError, says("index 1 is out of range for 1"));
-  BOOST_CHECK_EXCEPTION((void)batches(set, 1)[-1], ShapeError, says("batches: index -1 is out of range for 1"));
+  const Dataset set({sequences(zeros({1, 1}), i64s({1})), i64s({0})});
+  BOOST_CHECK_EXCEPTION((void)set[1], ShapeError, says("there is no example 1, there are 1"));
+  BOOST_CHECK_EXCEPTION((void)set[-1], ShapeError, says("there is no example -1"));
+  BOOST_CHECK_EXCEPTION((void)DataLoader(set).batch(0, 1), ShapeError, says("there is no batch 1, an epoch has 1"));
 }
 
 BOOST_AUTO_TEST_CASE(batches_of_any_size_and_labels_to_the_end) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  const SequenceSet set(zeros({3, 1}), i64s({1, 2}), i64s({0, 1}));
-  BOOST_TEST(batches(set, most).count() == 1);
-  BOOST_TEST(batches(set, most)[0].size() == 2);
-  const SequenceSet far(zeros({1, 1}), i64s({1}), i64s({most}));
-  BOOST_CHECK_EXCEPTION((void)far.classes(), ShapeError, says("sequence set: classes: "));
+  const Dataset set({sequences(zeros({3, 1}), i64s({1, 2})), i64s({0, 1})});
+  const DataLoader loader(set, {.batch_size = most});
+  BOOST_TEST(loader.batches() == 1);
+  BOOST_TEST(loader.batch(0, 0).size() == 2);
   BOOST_CHECK_EXCEPTION(Confusion{most}, ShapeError, says("confusion: "));
   BOOST_CHECK_EXCEPTION(Confusion(std::int64_t{1} << 31), ShapeError, says("confusion: too many pairs of classes"));
 }
@@ -66,12 +67,6 @@ BOOST_AUTO_TEST_CASE(numbers_do_not_follow_the_locale) {
   const std::string wanted = line_chart(series, {.width = 2000});
   const support::CommaLocale locale;
   BOOST_TEST(line_chart(series, {.width = 2000}) == wanted);
-  std::ostringstream out;
-  Progress p(out, false, 1, 10);
-  p.begin_epoch();
-  p.batch(10, 1.5, 0.5);
-  p.end_epoch();
-  BOOST_TEST(holds(out.str(), "loss 1.5000  accuracy 50.0%"), out.str());
   Confusion c(1);
   c.add(full({5000}, 0, Dtype::i64), full({5000}, 0, Dtype::i64));
   BOOST_TEST(holds(c.str(), " 5000  100.0%"), c.str());

@@ -1,0 +1,208 @@
+// Callbacks: when they are called, what they remember, what they write.
+#include "ferrite/train/callbacks.h"
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "ferrite/dsl/builder.h"
+#include "ferrite/io/module_file.h"
+#include "ferrite/nn/optim/sgd.h"
+#include "ferrite/train/fit.h"
+#include "io/temporary_folder.h"
+#include "support/comma_locale.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using namespace ferrite::train;
+using io_test::TemporaryFolder;
+using support::identical;
+using support::says;
+
+namespace {
+
+Dataset line() {
+  const Tensor x = uniform({20, 3}, {.seed = 6}, -1, 1);
+  return {{x, sum(x, {1}, true)}};
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// A training of a small net.
+struct Small {
+  dsl::Network net = dsl::features(3).linear(1).build(2);
+  nn::Sgd sgd{net.parameters(), {.learning_rate = 0.1}};
+  DataLoader data{line(), {.batch_size = 8}};
+
+  History fit(std::vector<AnyCallback> callbacks, std::int64_t epochs = 3, std::int64_t accumulate = 1) {
+    return train::fit(net, data,
+                      {.loss = "mse",
+                       .optimizer = &sgd,
+                       .epochs = epochs,
+                       .validation = &data,
+                       .callbacks = std::move(callbacks),
+                       .accumulate = accumulate});
+  }
+};
+
+/// Sets a value by epochs, so that callbacks behind it see what a test wants.
+AnyCallback values(std::string name, std::vector<double> by_epoch) {
+  return LambdaCallback({.on_epoch_end = [name = std::move(name), by_epoch = std::move(by_epoch)](Training& t) {
+    t.log(name, by_epoch.at(static_cast<std::size_t>(t.epoch())));
+  }});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(callbacks)
+
+BOOST_AUTO_TEST_CASE(are_called_in_order) {
+  struct Recorder final : Callback {
+    std::string calls;
+    std::string name() const override { return "recorder"; }
+    void on_train_begin(Training&) override { calls += "("; }
+    void on_epoch_begin(Training& t) override { calls += "[" + std::to_string(t.epoch()); }
+    void on_batch_end(Training& t) override { calls += std::to_string(t.batch()) + (t.step() == 0 ? "-" : "."); }
+    void on_validation_begin(Training&) override { calls += "<"; }
+    void on_validation_end(Training& t) override { calls += t.logs().contains("val_loss") ? ">" : "?"; }
+    void on_epoch_end(Training& t) override { calls += t.history().epochs() == t.epoch() + 1 ? "]" : "!"; }
+    void on_train_end(Training&) override { calls += ")"; }
+  } recorder;
+  Small s;
+  (void)s.fit({&recorder}, 2, 2);
+  BOOST_TEST(recorder.calls == "([01-2.3.<>][11.2.3.<>])");
+}
+
+BOOST_AUTO_TEST_CASE(early_stopping_takes_the_best_weights) {
+  Small s;
+  std::vector<Tensor> weights;
+  LambdaCallback keep({.on_epoch_end = [&](Training& t) { weights.push_back(t.model().parameters()[0].peek() + 0); }});
+  EarlyStopping stop({.monitor = {.value = "val_loss"}, .patience = 1});
+  const History h = s.fit({values("val_loss", {3, 2, 2.5, NAN, 1}), &keep, &stop}, 5);
+  BOOST_TEST(h.epochs() == 4);
+  BOOST_TEST(stop.best() == 2);
+  BOOST_TEST(stop.best_epoch() == 1);
+  BOOST_TEST(h.stopped() == "val_loss has not become better since epoch 2");
+  BOOST_TEST(identical(s.net.parameters()[0].peek(), weights[1]));
+  // A value that should grow, a least change, and epochs at first that do not count.
+  Small other;
+  const History grown = other.fit({values("val_accuracy", {0.9, 0.5, 0.6, 0.605, 0.7, 0.8}),
+                                   EarlyStopping({.monitor = {.value = "val_accuracy", .least_change = 0.01},
+                                                  .restore_best_weights = false,
+                                                  .start_from_epoch = 1})},
+                                  6);
+  BOOST_TEST(grown.epochs() == 4);
+  BOOST_CHECK_EXCEPTION((void)Small().fit({EarlyStopping({.monitor = {.value = "val_f1"}})}), ValueError,
+                        says("there is no value 'val_f1' to look at; there are loss, val_loss"));
+  BOOST_CHECK_EXCEPTION(EarlyStopping({.monitor = {.value = "val_ease"}}), ValueError, says("say larger_is_better"));
+}
+
+BOOST_AUTO_TEST_CASE(the_best_and_the_last_models_are_saved) {
+  const TemporaryFolder folder;
+  Small s;
+  std::vector<Tensor> weights;
+  LambdaCallback keep({.on_epoch_end = [&](Training& t) { weights.push_back(t.model().parameters()[0].peek() + 0); }});
+  ModelCheckpoint save(folder / "models", {.last = 2});
+  (void)s.fit({values("val_loss", {3, 2, 2.5}), &keep, &save});
+  const auto loaded = [&](const std::filesystem::path& path) {
+    const auto net = dsl::features(3).linear(1).build(9);
+    io::load(net, path);
+    return net.parameters()[0].peek();
+  };
+  BOOST_TEST(identical(loaded(save.best_path()), weights[1]));
+  BOOST_TEST(identical(loaded(folder / "models" / "epoch-0003.safetensors"), weights[2]));
+  BOOST_TEST(std::filesystem::exists(folder / "models" / "epoch-0002.safetensors"));
+  BOOST_TEST(!std::filesystem::exists(folder / "models" / "epoch-0001.safetensors"));
+}
+
+BOOST_AUTO_TEST_CASE(the_rate_falls_on_a_plateau) {
+  Small s;
+  const History h = s.fit({values("val_loss", {3, 2, 2, 2, 1}), ReduceLROnPlateau({.factor = 0.5, .patience = 1})}, 5);
+  BOOST_TEST((h["learning_rate"] == std::vector<double>{0.1, 0.1, 0.1, 0.05, 0.05}));
+}
+
+BOOST_AUTO_TEST_CASE(averages_stand_in_for_the_weights) {
+  Small s;
+  Tensor average, last;
+  std::int64_t updates = 0;
+  struct Follow final : Callback {
+    Tensor* average;
+    std::int64_t* updates;
+    Tensor* last;
+    std::string name() const override { return "follow"; }
+    void on_batch_end(Training& t) override {
+      const Tensor w = t.model().parameters()[0].peek();
+      *average = average->defined() ? *average * 0.9F + w * 0.1F : w;
+      ++*updates;
+    }
+    void on_validation_begin(Training& t) override {
+      BOOST_TEST(support::within(t.model().parameters()[0].peek(), *average, 1e-6));
+    }
+    void on_validation_end(Training& t) override { *last = t.model().parameters()[0].peek() + 0; }
+  } follow;
+  follow.average = &average, follow.updates = &updates, follow.last = &last;
+  (void)s.fit({Ema(s.net.parameters(), 0.9), &follow}, 2);
+  BOOST_TEST(updates == 6);
+  BOOST_TEST(support::within(s.net.parameters()[0].peek(), average, 1e-6));
+  BOOST_TEST(!identical(s.net.parameters()[0].peek(), last));
+  Small kept;
+  average = Tensor();
+  (void)kept.fit({Ema(kept.net.parameters(), 0.9, false), &follow}, 2);
+  BOOST_TEST(identical(kept.net.parameters()[0].peek(), last));
+}
+
+BOOST_AUTO_TEST_CASE(values_are_written) {
+  const TemporaryFolder folder;
+  const support::CommaLocale locale;
+  Small s;
+  std::ostringstream plain, terminal;
+  const History h = s.fit({values("rate", {0.5, NAN, 0.1}), CSVLogger(folder / "log.csv"),
+                           Curves(folder / "loss.svg", {}, "A < B"), ProgressBar(plain), ProgressBar(terminal, true)});
+  std::string wanted = "epoch,loss,val_loss,rate\n";
+  for (std::size_t e = 0; e < 3; ++e) {
+    std::ostringstream row;
+    row.imbue(std::locale::classic());
+    row.precision(17);
+    row << e + 1 << ',' << h["loss"][e] << ',' << h["val_loss"][e] << ',';
+    std::istringstream in(text_of(folder / "log.csv"));
+    in.imbue(std::locale::classic());
+    std::string line;
+    for (std::size_t skip = 0; skip <= e + 1; ++skip) std::getline(in, line);
+    double loss = 0, val = 0;
+    char comma = 0;
+    std::istringstream fields(line.substr(2));
+    fields.imbue(std::locale::classic());
+    fields >> loss >> comma >> val;
+    BOOST_TEST(loss == h["loss"][e]);
+    BOOST_TEST(val == h["val_loss"][e]);
+    BOOST_TEST((line.back() == (e == 1 ? ',' : e == 0 ? '5' : '1')), line);
+  }
+  BOOST_TEST(text_of(folder / "log.csv").find(wanted) == 0U);
+  const std::string svg = text_of(folder / "loss.svg");
+  BOOST_TEST(svg.find("<svg") == 0U);
+  BOOST_TEST(svg.find("val_loss") != std::string::npos);
+  BOOST_TEST(svg.find("A &lt; B") != std::string::npos);
+  const std::string lines = plain.str();
+  BOOST_TEST(std::count(lines.begin(), lines.end(), '\n') == 3);
+  BOOST_TEST(lines.find("epoch 1/3  [########################]  loss 0.") == 0U, lines);
+  BOOST_TEST(lines.find("samples/s  ETA 0:00\n") != std::string::npos, lines);
+  BOOST_TEST(lines.find('\r') == std::string::npos);
+  BOOST_TEST(terminal.str().find("\r\x1b[K") == 0U);
+  BOOST_TEST(terminal.str().find("[########................]") != std::string::npos);  // one batch of three
+  BOOST_TEST(terminal.str().back() == '\n');
+}
+
+BOOST_AUTO_TEST_CASE(a_callback_stops_behind_a_batch) {
+  Small s;
+  LambdaCallback stop({.on_batch_end = [](Training& t) {
+    if (t.step() == 4) t.stop("enough");
+  }});
+  const History h = s.fit({&stop}, 5);
+  BOOST_TEST(h.epochs() == 1);
+  BOOST_TEST(h.stopped() == "enough");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

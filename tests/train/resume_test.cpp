@@ -1,0 +1,131 @@
+// fit that was stopped or killed and goes on: the bytes of the file of a run that was never stopped.
+#include <fstream>
+#include <random>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/loss.h"
+#include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/sgd.h"
+#include "ferrite/train/fit.h"
+#include "io/killed.h"
+#include "io/temporary_folder.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using namespace ferrite::train;
+using io_test::TemporaryFolder;
+using support::says;
+
+namespace {
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Sequences of 3 to 9 steps with noise of their own in every epoch.
+Dataset noisy() {
+  std::vector<Tensor> each;
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < 40; ++i) {
+    each.push_back(uniform({3 + i * 5 % 7, 2}, {.seed = 1, .call = static_cast<std::uint64_t>(i)}, -1, 1));
+    labels.push_back(i % 3);
+  }
+  return Dataset({sequences(each), Tensor::from(labels, {40})}).augment([](const Tensors& e, const ExampleKey& key) {
+    return Tensors{e[0] + normal(e[0].shape(), key("noise"), 0, 0.1), e[1]};
+  });
+}
+
+/// Two parts with an optimiser each, dropout, buckets, loader threads, averages, early stopping, a rate that falls.
+struct Run {
+  dsl::Network net = dsl::sequence(2).gru(4).dropout(0.2).last_step().batch_norm().linear(3).build(1);
+  std::vector<Parameter> all = net.parameters();
+  nn::Adam adam{{all.begin(), all.begin() + 4}, {.learning_rate = 1e-2}};
+  nn::Sgd sgd{{all.begin() + 4, all.end()}, {.learning_rate = 1e-2, .momentum = 0.9}};
+  DataLoader data{noisy(), {.batch_size = 4, .seed = 3, .drop_last = true, .buckets = 2, .threads = 2}};
+  DataLoader validation{noisy(), {.batch_size = 20, .shuffle = false}};
+  nn::CosineSchedule schedule{sgd, 30};
+
+  History to_the_end(const std::filesystem::path& folder, const std::function<void()>& tell = {}) {
+    const OwnStep step{.run =
+                           [&](const Batch& b) {
+                             Tape tape;
+                             const Tensor y = net(b.x(), b.context()), loss = nn::cross_entropy(y, b.y());
+                             const Tensors g = tape.grad(loss, all);
+                             adam.step(std::span(g.data(), 4));
+                             sgd.step(std::span(g.data() + 4, g.size() - 4));
+                             return StepOutput{loss, y};
+                           },
+                       .optimizers = {&adam, &sgd},
+                       .evaluate =
+                           [&](const Batch& b) {
+                             const Tensor y = net(b.x(), b.context());
+                             return StepOutput{nn::cross_entropy(y, b.y()), y};
+                           }};
+    LambdaCallback progress({.on_batch_end = [&](Training&) {
+      if (tell) tell();
+    }});
+    return fit(net, step, data,
+               {.epochs = 3,
+                .validation = &validation,
+                .metrics = {"accuracy"},
+                .callbacks = {Ema(all, 0.9), EarlyStopping({.patience = 9}), ReduceLROnPlateau({.patience = 0}),
+                              CSVLogger(folder / "log.csv"), &progress},
+                .schedule = &schedule,
+                .compile = Compile::always,
+                .checkpoint = folder / "training.safetensors",
+                .checkpoint_every = 3});
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(resuming)
+
+BOOST_AUTO_TEST_CASE(killed_at_any_moment_the_final_file_has_the_same_bytes) {
+  const TemporaryFolder whole;
+  const History wanted = Run().to_the_end(whole.path());
+  const std::string checkpoint = bytes_of(whole / "training.safetensors"), log = bytes_of(whole / "log.csv");
+  BOOST_TEST(wanted.epochs() == 3);
+  std::minstd_rand random(7);
+  for (int round = 0; round < 12; ++round) {
+    const TemporaryFolder folder;
+    // Killed again and again, after some batches each time, then let go on to the end.
+    for (int deaths = 0; deaths < 3; ++deaths)
+      io_test::kill_after(1 + static_cast<int>(random() % 8), [&](const std::function<void()>& tell) {
+        for (;;) {
+          (void)Run().to_the_end(folder.path(), tell);
+          tell();  // it has come to the end: there is nothing more to do until it is killed
+        }
+      });
+    const History h = Run().to_the_end(folder.path());
+    BOOST_TEST((bytes_of(folder / "training.safetensors") == checkpoint), round);
+    BOOST_TEST((bytes_of(folder / "log.csv") == log), round);
+    BOOST_TEST((h["val_accuracy"] == wanted["val_accuracy"]));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
+  const TemporaryFolder folder;
+  const auto net = dsl::features(2).linear(1).build(1);
+  nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});
+  const Dataset data({ones({8, 2}), ones({8, 1})});
+  const auto run = [&](const DataLoader& loader, std::vector<AnyCallback> callbacks, std::int64_t epochs = 2) {
+    return fit(net, loader,
+               {.loss = "mse",
+                .optimizer = &sgd,
+                .epochs = epochs,
+                .callbacks = std::move(callbacks),
+                .checkpoint = folder / "c.safetensors"});
+  };
+  (void)run(DataLoader(data), {EarlyStopping({.monitor = {.value = "loss"}})});
+  BOOST_CHECK_EXCEPTION((void)run(DataLoader(data, {.seed = 1}), {EarlyStopping({.monitor = {.value = "loss"}})}),
+                        IoError, says("other data"));
+  BOOST_CHECK_EXCEPTION((void)run(DataLoader(data), {}), IoError, says("early_stopping"));
+  // What has ended is not done again; more epochs go on.
+  BOOST_TEST(run(DataLoader(data), {EarlyStopping({.monitor = {.value = "loss"}})}).epochs() == 2);
+  BOOST_TEST(run(DataLoader(data), {EarlyStopping({.monitor = {.value = "loss"}})}, 3).epochs() == 3);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

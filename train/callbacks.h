@@ -1,0 +1,198 @@
+#pragma once
+/// The callbacks that training usually needs, under the names that Keras gave them.
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ferrite/nn/optim/plateau_schedule.h"
+#include "ferrite/nn/optim/weight_average.h"
+#include "ferrite/train/callback.h"
+#include "ferrite/train/metrics.h"
+
+namespace ferrite::train {
+
+/// Which value a callback looks at, and when it is better.
+struct Monitor {
+  std::string value = "val_loss";  ///< a name of Training::logs
+  /// Unset: by the name. Losses and errors shall fall, what else there is (accuracy, f1, auc, r2, ...) grow.
+  std::optional<bool> larger_is_better{};
+  double least_change = 0;  ///< a value counts as better when it is so by more than this
+};
+
+/// The progress of training on a stream: on a terminal one line that is written over, with a bar, the values, samples a
+/// second and the time left; elsewhere one plain line for each epoch.
+class ProgressBar final : public Callback {
+ public:
+  /// On standard output or error `terminal` is usually isatty(1), isatty(2).
+  explicit ProgressBar(std::ostream& out, bool terminal = false);
+  std::string name() const override { return "progress_bar"; }
+  void on_train_begin(Training&) override;
+  void on_batch_end(Training&) override;
+  void on_epoch_end(Training&) override;
+  void on_train_end(Training&) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string line(const Training&) const;
+
+  std::ostream* out_;
+  bool terminal_;
+  Clock::time_point start_{}, shown_{};
+  std::int64_t first_ = 0;  ///< samples that an earlier run had seen
+};
+
+struct EarlyStoppingOptions {
+  Monitor monitor{};
+  std::int64_t patience = 0;         ///< epochs without improvement that are borne
+  bool restore_best_weights = true;  ///< parameters and buffers of the best epoch in the end
+  std::int64_t start_from_epoch = 0;
+};
+
+/// Ends training when a value has not become better for more than `patience` epochs.
+class EarlyStopping final : public Callback {
+ public:
+  explicit EarlyStopping(EarlyStoppingOptions options = {});
+  std::string name() const override { return "early_stopping"; }
+  void on_train_begin(Training&) override;
+  void on_epoch_end(Training&) override;
+  void on_train_end(Training&) override;
+  std::vector<double> state() const override;
+  void restore(const std::vector<double>& state) override;
+  std::vector<nn::Named<State>> variables() const override { return weights_; }
+  double best() const { return best_; }
+  std::int64_t best_epoch() const { return best_epoch_; }
+
+ private:
+  EarlyStoppingOptions options_;
+  double best_ = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t best_epoch_ = -1, waited_ = 0;
+  std::vector<nn::Named<State>> weights_;  ///< of the best epoch
+};
+
+struct ModelCheckpointOptions {
+  Monitor monitor{};
+  bool best = true;       ///< "best.safetensors", whenever the value became better
+  std::int64_t last = 0;  ///< "epoch-0012.safetensors" of so many last epochs, counted from 1; 0: none
+};
+
+/// Saves the model's weights into a folder: the best ones, the last ones. For resuming there is
+/// `FitOptions::checkpoint`.
+class ModelCheckpoint final : public Callback {
+ public:
+  explicit ModelCheckpoint(std::filesystem::path folder, ModelCheckpointOptions options = {});
+  std::string name() const override { return "model_checkpoint"; }
+  void on_train_begin(Training&) override;
+  void on_epoch_end(Training&) override;
+  std::vector<double> state() const override { return {best_}; }
+  void restore(const std::vector<double>& state) override;
+  std::filesystem::path best_path() const { return folder_ / "best.safetensors"; }
+
+ private:
+  std::filesystem::path folder_;
+  ModelCheckpointOptions options_;
+  double best_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+struct ReduceLROnPlateauOptions {
+  Monitor monitor{};
+  double factor = 0.1;
+  std::int64_t patience = 10;
+  std::int64_t cooldown = 0;
+  double least_rate = 0;
+};
+
+/// Lowers the learning rate when a value no longer becomes better (nn::PlateauSchedule).
+class ReduceLROnPlateau final : public Callback {
+ public:
+  explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {}) : options_(std::move(options)) {}
+  std::string name() const override { return "reduce_lr_on_plateau"; }
+  void on_train_begin(Training&) override;
+  void on_epoch_end(Training&) override;
+  std::vector<double> state() const override;
+  void restore(const std::vector<double>& state) override;
+
+ private:
+  ReduceLROnPlateauOptions options_;
+  std::optional<nn::PlateauSchedule> schedule_;
+};
+
+/// Writes the values of all epochs to a CSV file, anew after each.
+class CSVLogger final : public Callback {
+ public:
+  explicit CSVLogger(std::filesystem::path path) : path_(std::move(path)) {}
+  std::string name() const override { return "csv_logger"; }
+  void on_epoch_end(Training&) override;
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Draws curves of values over epochs as an SVG picture, anew after each: of losses, where no names are given.
+class Curves final : public Callback {
+ public:
+  explicit Curves(std::filesystem::path path, std::vector<std::string> names = {}, std::string title = {})
+      : path_(std::move(path)), names_(std::move(names)), title_(std::move(title)) {}
+  std::string name() const override { return "curves"; }
+  void on_epoch_end(Training&) override;
+
+ private:
+  std::filesystem::path path_;
+  std::vector<std::string> names_;
+  std::string title_;
+};
+
+/// Ends training without an exception where a loss or a gradient is not finite; `History::stopped` says where.
+class TerminateOnNaN final : public Callback {
+ public:
+  std::string name() const override { return "terminate_on_nan"; }
+  bool on_not_finite(Training&, const std::string& what) override;
+};
+
+/// Exponential moving averages of the weights: updated after every step, in the model's place during validation and,
+/// unless asked otherwise, when training has ended.
+class Ema final : public Callback {
+ public:
+  /// Throws ValueError for a decay outside [0, 1).
+  explicit Ema(std::vector<Parameter> parameters, double decay = 0.999, bool in_the_end = true);
+  std::string name() const override { return "ema"; }
+  void on_batch_end(Training&) override;
+  void on_validation_begin(Training&) override;
+  void on_validation_end(Training&) override;
+  void on_train_end(Training&) override;
+  std::vector<nn::Named<State>> variables() const override { return average_->states(); }
+  std::vector<double> state() const override { return {static_cast<double>(seen_)}; }
+  void restore(const std::vector<double>& state) override;
+
+ private:
+  std::shared_ptr<nn::WeightAverage> average_;
+  bool in_the_end_;
+  std::int64_t seen_ = -1;  ///< the update that was taken in last
+};
+
+/// Functions of the user's.
+class LambdaCallback final : public Callback {
+ public:
+  struct Functions {
+    std::function<void(Training&)> on_train_begin{}, on_epoch_begin{}, on_batch_end{}, on_epoch_end{}, on_train_end{};
+  };
+  explicit LambdaCallback(Functions f) : f_(std::move(f)) {}
+  std::string name() const override { return "lambda"; }
+  void on_train_begin(Training& t) override { call(f_.on_train_begin, t); }
+  void on_epoch_begin(Training& t) override { call(f_.on_epoch_begin, t); }
+  void on_batch_end(Training& t) override { call(f_.on_batch_end, t); }
+  void on_epoch_end(Training& t) override { call(f_.on_epoch_end, t); }
+  void on_train_end(Training& t) override { call(f_.on_train_end, t); }
+
+ private:
+  static void call(const std::function<void(Training&)>& f, Training& t) {
+    if (f) f(t);
+  }
+  Functions f_;
+};
+
+}  // namespace ferrite::train

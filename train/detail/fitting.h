@@ -1,0 +1,64 @@
+#pragma once
+/// The loop of `fit`.
+#include "ferrite/train/checkpoint.h"
+#include "ferrite/train/detail/step.h"
+
+namespace ferrite::train::detail {
+
+/// One call of `fit`.
+class Fitting final : public Training {
+ public:
+  /// Throws ValueError for options that do not fit.
+  Fitting(const Model& model, const DataLoader& data, const FitOptions& options);
+  History run();
+
+  const nn::Module& model() const override { return model_.module; }
+  nn::Optimizer& optimizer() const override;
+  const DataLoader& data() const override { return data_; }
+  std::int64_t epoch() const override { return at_.epoch; }
+  std::int64_t epochs() const override { return options_.epochs; }
+  std::int64_t batch() const override { return at_.batch; }
+  std::int64_t step() const override { return at_.step; }
+  const Logs& logs() const override { return logs_; }
+  const History& history() const override { return history_; }
+  void log(std::string_view name, double value) override;
+  void stop(std::string reason) override;
+
+ private:
+  /// The values of batches, gathered.
+  struct Sums {
+    double loss = 0, examples = 0;
+    void add(double loss_of_batch, const Batch& batch);
+  };
+  template <class F>
+  void tell(F f);
+  void run_epoch();
+  void train_on(const Batch& batch, bool last);
+  void validate();
+  void end_epoch();
+  void set_logs(const Sums& sums, const char* before);
+  void check_options() const;
+
+  TrainingParts parts() const;
+  std::string callback_name(std::size_t i) const;
+  void save() const;
+  void resume();
+  void resume_history(const Numbers& numbers);
+  std::string where() const;
+
+  Model model_;
+  const DataLoader& data_;
+  const FitOptions& options_;
+  Steps steps_;
+  Position at_;
+  Sums sums_;
+  Logs logs_;
+  History history_;
+  std::string stopped_;
+  bool ending_epoch_ = false;  ///< whether the running epoch stands in the history
+};
+
+/// Loss and metrics of a model over a loader, without changing its modes.
+Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric>& metrics);
+
+}  // namespace ferrite::train::detail

@@ -1,0 +1,66 @@
+#pragma once
+/// One step of training: forward, loss, backward, clipping, update; and one of validation.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ferrite/tensor/anomaly.h"
+#include "ferrite/train/detail/batch_function.h"
+#include "ferrite/train/fit.h"
+
+namespace ferrite::train::detail {
+
+/// What `fit` was given to train, in one form.
+struct Model {
+  const nn::Module& module;
+  Forward forward{};   ///< empty for a step of the user's own
+  Forward evaluate{};  ///< empty: there is no validation
+  std::function<StepOutput(const Batch&)> own_step{};
+  std::vector<nn::Optimizer*> optimizers{};
+  bool pure = false;  ///< whether `forward` depends on the batch and on variables alone
+};
+
+/// What was not finite, with all variables as they were before the step.
+class NotFinite : public AnomalyError {
+ public:
+  using AnomalyError::AnomalyError;
+};
+
+/// Steps of a model: eager or compiled, gradients of several batches gathered for one update.
+class Steps {
+ public:
+  Steps(const Model& model, const FitOptions& options);
+
+  struct Result {
+    double loss = 0;
+    Tensor prediction{};  ///< undefined where there are no metrics
+    bool updated = true;
+  };
+  /// Trains on a batch; `last` ends the gathering of gradients. Throws NotFinite before anything has changed.
+  Result train(const Batch& batch, bool last);
+  Result evaluate(const Batch& batch);
+  /// Whether gradients wait for more batches.
+  bool gathering() const { return gathered_ > 0; }
+  void begin_epoch(std::int64_t epoch);
+
+ private:
+  Tensors step(const Batch& batch) const;
+  Tensors gradients(const Batch& batch);
+  Tensors packed(StepOutput out) const;
+  void gather(const Tensors& gradients, const Batch& batch);
+  void update();
+  Tensors clipped(Tensors gradients) const;
+  Tensors guarded(BatchFunction& f, const Batch& batch);
+  std::string explanation(BatchFunction& f, const Batch& batch, const std::string& found) const;
+
+  const Model& model_;
+  const FitOptions& options_;
+  std::vector<Parameter> parameters_;
+  std::vector<bool> reached_;  ///< which parameters have a gradient
+  BatchFunction train_, evaluate_;
+  std::vector<Tensor> sums_;
+  double first_size_ = 0, weight_ = 0;
+  std::int64_t gathered_ = 0;
+};
+
+}  // namespace ferrite::train::detail

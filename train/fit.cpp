@@ -1,0 +1,115 @@
+/// `fit`, `evaluate` and `predict`.
+#include "ferrite/train/fit.h"
+
+#include <algorithm>
+
+#include "ferrite/train/detail/fitting.h"
+
+namespace ferrite::train {
+namespace {
+
+/// Evaluation mode while it lives, then the modes of before.
+class Evaluating {
+ public:
+  explicit Evaluating(const nn::Module& module) : module_(module), modes_(module.modes()) { module.eval(); }
+  ~Evaluating() { module_.set_modes(modes_); }
+  Evaluating(const Evaluating&) = delete;
+  Evaluating& operator=(const Evaluating&) = delete;
+
+ private:
+  const nn::Module& module_;
+  std::vector<bool> modes_;
+};
+
+Forward forward_of(const nn::Layer& net, const Loss& loss) {
+  return [&net, &loss](const Batch& batch) {
+    const Tensor y = net(batch.x(), batch.context());
+    return StepOutput{loss(y, batch), y};
+  };
+}
+
+void check_loss(const char* who, const Loss& loss) {
+  if (!loss.defined()) throw ValueError(std::string(who) + ": a net needs a loss: {.loss = \"mse\"}, or a function");
+}
+
+void check_optimizer(const FitOptions& options) {
+  if (!options.optimizer) throw ValueError("fit: there is no optimizer: {.optimizer = &adam}");
+}
+
+Logs evaluated(const detail::Model& model, const DataLoader& data, const std::vector<AnyMetric>& metrics) {
+  const Evaluating mode(model.module);
+  const FitOptions options{.metrics = metrics};
+  detail::Steps steps(model, options);
+  return detail::evaluated(steps, data, metrics);
+}
+
+/// Zeros behind the steps of each part, so that all have as many.
+Tensor joined(std::vector<Tensor> parts) {
+  std::int64_t longest = 0;
+  for (const Tensor& p : parts)
+    if (p.rank() > 1) longest = std::max(longest, p.shape()[1]);
+  for (Tensor& p : parts) {
+    if (p.rank() < 2 || p.shape()[1] == longest) continue;
+    Shape after = Shape::filled(p.rank(), 0);
+    after[1] = longest - p.shape()[1];
+    p = pad(p, Shape::filled(p.rank(), 0), after);
+  }
+  return concat(parts, 0);
+}
+
+}  // namespace
+
+History fit(const nn::Layer& net, const DataLoader& data, const FitOptions& options) {
+  check_loss("fit", options.loss);
+  check_optimizer(options);
+  const Forward forward = forward_of(net, options.loss);
+  const detail::Model model{.module = net,
+                            .forward = forward,
+                            .evaluate = forward,
+                            .optimizers = {options.optimizer},
+                            .pure = options.loss.captures_nothing()};
+  return detail::Fitting(model, data, options).run();
+}
+
+History fit(const nn::Module& module, const Forward& forward, const DataLoader& data, const FitOptions& options) {
+  if (!forward) throw ValueError("fit: the forward pass is null");
+  if (options.loss.defined()) throw ValueError("fit: the forward pass gives the loss; leave `loss` out");
+  check_optimizer(options);
+  const detail::Model model{
+      .module = module, .forward = forward, .evaluate = forward, .optimizers = {options.optimizer}};
+  return detail::Fitting(model, data, options).run();
+}
+
+History fit(const nn::Module& module, const OwnStep& step, const DataLoader& data, const FitOptions& options) {
+  if (!step.run) throw ValueError("fit: the step is null");
+  for (const nn::Optimizer* o : step.optimizers)
+    if (!o) throw ValueError("fit: an optimizer of the step is null");
+  const detail::Model model{
+      .module = module, .evaluate = step.evaluate, .own_step = step.run, .optimizers = step.optimizers};
+  return detail::Fitting(model, data, options).run();
+}
+
+Logs evaluate(const nn::Layer& net, const DataLoader& data, const EvaluateOptions& options) {
+  check_loss("evaluate", options.loss);
+  return evaluated({.module = net, .evaluate = forward_of(net, options.loss), .pure = options.loss.captures_nothing()},
+                   data, options.metrics);
+}
+
+Logs evaluate(const nn::Module& module, const Forward& forward, const DataLoader& data,
+              const EvaluateOptions& options) {
+  if (!forward) throw ValueError("evaluate: the forward pass is null");
+  return evaluated({.module = module, .evaluate = forward}, data, options.metrics);
+}
+
+Tensor predict(const nn::Layer& net, const Dataset& data, std::int64_t batch_size) {
+  const Evaluating mode(net);
+  detail::BatchFunction run([&](const Batch& b) { return Tensors{net(b.x(), b.context())}; }, Compile::automatic);
+  const DataLoader loader(data, {.batch_size = batch_size, .shuffle = false});
+  if (loader.batches() == 0) throw ValueError("predict: the data set is empty");
+  std::vector<Tensor> parts;
+  DataLoader::Epoch batches = loader.epoch(0);
+  for (const Batch& b : batches) parts.push_back(run(b)[0]);
+  return joined(std::move(parts));
+}
+
+}  // namespace ferrite::train

@@ -1,0 +1,141 @@
+#pragma once
+/// Training without plumbing: epochs over a data set, validation, metrics, callbacks, checkpoints.
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "ferrite/nn/optim/schedule.h"
+#include "ferrite/train/callback.h"
+#include "ferrite/train/callbacks.h"
+#include "ferrite/train/metrics.h"
+
+namespace ferrite::train {
+
+/// A loss of a prediction and a batch, rank 0: by name, or a function of (prediction, target) or (prediction, batch).
+///
+/// Names: "cross_entropy" (logits [..., C], integer targets [...]; of images [B, C, H, W]), "bce_with_logits", "mse",
+/// "l1", "huber", "smooth_l1". The lengths of padded sequences are kept (Batch::target_lengths).
+class Loss {
+ public:
+  Loss() = default;
+  /// Throws ValueError for a name that there is not, saying which may be meant.
+  Loss(const char* name) : Loss(std::string_view(name)) {}
+  Loss(const std::string& name) : Loss(std::string_view(name)) {}
+  Loss(std::string_view name);
+  template <class F>
+  requires std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Tensor&> Loss(F f)
+      : f_([f = std::move(f)](const Tensor& prediction, const Batch& batch) { return f(prediction, batch.y()); }),
+        captures_nothing_(std::is_empty_v<F>) {}
+  template <class F>
+  requires(!std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Tensor&> &&
+           std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Batch&>) Loss(F f)
+      : f_(std::move(f)), captures_nothing_(std::is_empty_v<F>) {}
+
+  bool defined() const { return static_cast<bool>(f_); }
+  /// Whether it is a name or a function without captures, so that it is the same in every call.
+  bool captures_nothing() const { return captures_nothing_; }
+  Tensor operator()(const Tensor& prediction, const Batch& batch) const { return f_(prediction, batch); }
+
+ private:
+  std::function<Tensor(const Tensor&, const Batch&)> f_;
+  bool captures_nothing_ = false;
+};
+
+/// A metric in `fit`'s list: a name, or one of metrics.h.
+class AnyMetric {
+ public:
+  AnyMetric(const char* name) : AnyMetric(metric(name)) {}
+  AnyMetric(const std::string& name) : AnyMetric(metric(name)) {}
+  AnyMetric(std::unique_ptr<Metric> metric) : metric_(std::move(metric)) {}
+  Metric* operator->() const { return metric_.get(); }
+
+ private:
+  std::shared_ptr<Metric> metric_;
+};
+
+/// What a step of a model gives: its loss, rank 0, and what metrics look at, where there are any.
+struct StepOutput {
+  Tensor loss;
+  Tensor prediction{};
+};
+/// The forward pass of a model on a batch. `fit` differentiates the loss and updates the parameters.
+using Forward = std::function<StepOutput(const Batch&)>;
+
+/// A step that does all itself, several backward passes and updates included: adversarial nets, reinforcement learning.
+struct OwnStep {
+  std::function<StepOutput(const Batch&)> run;
+  /// For checkpoints, and callbacks: the first one is Training::optimizer.
+  std::vector<nn::Optimizer*> optimizers{};
+  /// For validation: without updates. Not given: there can be none.
+  Forward evaluate{};
+};
+
+/// Whether steps run as compiled programs, with the bits of eager ones. `automatic`: those of a net whose loss is a
+/// name or a function without captures, from the second batch of the same shapes on, for at most 64 combinations of
+/// shapes, and not where the step cannot be traced because it reads values. `always`: whatever is given; numbers that a
+/// function captures become constants of the program, and TraceError is thrown where they are found to have changed.
+enum class Compile : std::uint8_t { automatic, never, always };
+
+struct FitOptions {
+  Loss loss{};                         ///< of a net's output; a Forward has its own
+  nn::Optimizer* optimizer = nullptr;  ///< must outlive the call, as what else is pointed to
+  std::int64_t epochs = 1;
+  const DataLoader* validation = nullptr;  ///< looked at after each epoch, in evaluation mode
+  std::vector<AnyMetric> metrics{};        ///< of both; validation has "val_" before their names
+  std::vector<AnyCallback> callbacks{};
+  std::int64_t accumulate = 1;       ///< batches for one update: gradients are the means over all of their examples
+  double clip_norm = 0;              ///< largest norm of all gradients together (nn::clip_grad_norm); 0: any
+  double clip_value = 0;             ///< largest absolute value of a gradient; 0: any
+  nn::Schedule* schedule = nullptr;  ///< advanced after each update, or
+  bool schedule_by_epoch = false;    ///< after each epoch
+  Compile compile = Compile::automatic;
+  /// A file that training is saved in, with all that it needs to go on within an epoch; where it exists already,
+  /// training begins where it was saved. Empty: none.
+  std::filesystem::path checkpoint{};
+  std::int64_t checkpoint_every = 0;  ///< updates; 0: after each epoch
+};
+
+/// Trains a net: forward, loss, backward, update, for every batch of every epoch. The parameters have the bits of a
+/// loop written by hand, compiled or not. Modes: the model trains in training mode, validates in evaluation mode, and
+/// has the mode of before in the end.
+///
+///   nn::Adam adam(net.parameters(), {.learning_rate = 3e-3});
+///   const train::History history = train::fit(net, loader, {.loss = "cross_entropy",
+///                                                          .optimizer = &adam,
+///                                                          .epochs = 20,
+///                                                          .validation = &validation,
+///                                                          .metrics = {"accuracy"},
+///                                                          .callbacks = {train::EarlyStopping({.patience = 3})}});
+///
+/// A net is given the first field of a batch and its lengths, and the second field is the target. "loss" is the mean
+/// over an epoch's examples. Throws ValueError for options that do not fit; AnomalyError, before any parameter changes,
+/// where a loss or a gradient is not finite: it names the step, the layer and the operation; IoError for a checkpoint
+/// that does not fit; and what the data, the net, the loss and callbacks throw. The model then is as the last update
+/// left it.
+History fit(const nn::Layer& net, const DataLoader& data, const FitOptions& options);
+/// The same of any model, whose forward pass gives loss and prediction.
+///
+///   fit(model, [&](const train::Batch& b) { return train::StepOutput{model.loss(b.field(0), b.field(1))}; }, ...);
+History fit(const nn::Module& model, const Forward& forward, const DataLoader& data, const FitOptions& options);
+/// The same with a step of the user's, which makes its own updates; `optimizer`, `accumulate` and clipping are not for
+/// it.
+History fit(const nn::Module& model, const OwnStep& step, const DataLoader& data, const FitOptions& options);
+
+struct EvaluateOptions {
+  Loss loss{};
+  std::vector<AnyMetric> metrics{};
+};
+/// "loss" and metrics over all batches of a loader, in evaluation mode, without a tape. Throws what net and data throw.
+Logs evaluate(const nn::Layer& net, const DataLoader& data, const EvaluateOptions& options);
+Logs evaluate(const nn::Module& model, const Forward& forward, const DataLoader& data, const EvaluateOptions& options);
+
+/// What a net gives for all examples in their order, [N, ...], in evaluation mode; sequences of different lengths are
+/// padded with zeros to the longest.
+Tensor predict(const nn::Layer& net, const Dataset& data, std::int64_t batch_size = 256);
+
+}  // namespace ferrite::train

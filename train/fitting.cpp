@@ -1,0 +1,257 @@
+/// The loop of `fit`: epochs, batches, validation, checkpoints.
+#include "ferrite/train/detail/fitting.h"
+
+#include <cmath>
+
+namespace ferrite::train::detail {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw ValueError("fit: " + what); }
+
+/// Puts the modes of a model back when it goes.
+class Modes {
+ public:
+  explicit Modes(const nn::Module& module) : module_(module), modes_(module.modes()) {}
+  ~Modes() { module_.set_modes(modes_); }
+  Modes(const Modes&) = delete;
+  Modes& operator=(const Modes&) = delete;
+
+ private:
+  const nn::Module& module_;
+  std::vector<bool> modes_;
+};
+
+}  // namespace
+
+void Fitting::Sums::add(double loss_of_batch, const Batch& batch) {
+  const auto n = static_cast<double>(batch.size());
+  loss += loss_of_batch * n;
+  examples += n;
+}
+
+Fitting::Fitting(const Model& model, const DataLoader& data, const FitOptions& options)
+    : model_(model), data_(data), options_(options), steps_(model_, options_) {
+  check_options();
+  at_.seed = data.options().seed;
+}
+
+void Fitting::check_options() const {
+  const FitOptions& o = options_;
+  if (o.epochs < 0) refuse("epochs must be at least 0, got " + std::to_string(o.epochs));
+  if (o.accumulate < 1) refuse("accumulate must be at least 1, got " + std::to_string(o.accumulate));
+  if (o.checkpoint_every < 0) refuse("checkpoint_every must be at least 0, got " + std::to_string(o.checkpoint_every));
+  ferrite::detail::check_not_negative("fit: clip_norm and clip_value", {o.clip_norm, o.clip_value});
+  if (o.epochs > 0 && data_.batches() == 0) refuse("the data has no batches");
+  if (model_.own_step && (o.accumulate > 1 || o.clip_norm > 0 || o.clip_value > 0 || o.optimizer || o.loss.defined()))
+    refuse("a step of your own makes its own losses and updates; leave loss, optimizer, accumulate and clipping to it");
+  if (o.validation && !model_.evaluate) refuse("there is validation data, but the step has no `evaluate`");
+}
+
+nn::Optimizer& Fitting::optimizer() const {
+  if (model_.optimizers.empty()) refuse("this training has not said what its optimizers are");
+  return *model_.optimizers[0];
+}
+
+void Fitting::stop(std::string reason) {
+  if (stopped_.empty()) stopped_ = reason.empty() ? "a callback stopped it" : std::move(reason);
+}
+
+void Fitting::log(std::string_view name, double value) {
+  logs_.set(name, value);
+  if (ending_epoch_) history_.set(name, value);
+}
+
+template <class F>
+void Fitting::tell(F f) {
+  for (const AnyCallback& c : options_.callbacks) f(*c);
+}
+
+std::string Fitting::where() const {
+  return "epoch " + std::to_string(at_.epoch + 1) + " of " + std::to_string(options_.epochs) + ", batch " +
+         std::to_string(at_.batch + 1) + " of " + std::to_string(data_.batches()) + " (update " +
+         std::to_string(at_.step + 1) + ")";
+}
+
+History Fitting::run() {
+  const Modes modes(model_.module);
+  if (!model_.module.training()) model_.module.train();
+  for (const AnyMetric& m : options_.metrics) m->reset();
+  tell([&](Callback& c) { c.on_train_begin(*this); });
+  resume();
+  while (at_.epoch < options_.epochs && stopped_.empty()) run_epoch();
+  tell([&](Callback& c) { c.on_train_end(*this); });
+  history_.set_stopped(stopped_);
+  return std::move(history_);
+}
+
+void Fitting::run_epoch() {
+  steps_.begin_epoch(at_.epoch);
+  if (at_.batch == 0) {
+    sums_ = {};
+    logs_.clear();
+    for (const AnyMetric& m : options_.metrics) m->reset();
+    tell([&](Callback& c) { c.on_epoch_begin(*this); });
+  }
+  DataLoader::Epoch batches = data_.epoch(at_.epoch, at_.batch);
+  for (const Batch& batch : batches) {
+    const bool last = at_.batch + 1 == data_.batches();
+    try {
+      train_on(batch, last);
+    } catch (const NotFinite& e) {
+      const std::string what = where() + ": " + e.what();
+      bool handled = false;
+      tell([&](Callback& c) { handled = c.on_not_finite(*this, what) || handled; });
+      if (!handled) throw AnomalyError("fit: " + what);
+      stop(what);
+      return;
+    }
+    if (!stopped_.empty() && !last) return;
+  }
+  validate();
+  end_epoch();
+}
+
+void Fitting::train_on(const Batch& batch, bool last) {
+  const Steps::Result out = steps_.train(batch, last);
+  if (!options_.metrics.empty()) {
+    if (!out.prediction.defined()) refuse("there are metrics, but the step gives no prediction");
+    for (const AnyMetric& m : options_.metrics) m->add(out.prediction, batch);
+  }
+  sums_.add(out.loss, batch);
+  ++at_.batch;
+  if (out.updated) {
+    ++at_.step;
+    if (options_.schedule && !options_.schedule_by_epoch) options_.schedule->advance();
+  }
+  set_logs(sums_, "");
+  tell([&](Callback& c) { c.on_batch_end(*this); });
+  const bool due = options_.checkpoint_every > 0 && at_.step % options_.checkpoint_every == 0;
+  if (due && out.updated && !last) save();
+}
+
+void Fitting::set_logs(const Sums& sums, const char* before) {
+  logs_.set(std::string(before) + "loss", sums.loss / sums.examples);
+  for (const AnyMetric& m : options_.metrics) logs_.set(before + m->name(), m->value());
+}
+
+void Fitting::validate() {
+  if (!options_.validation) return;
+  tell([&](Callback& c) { c.on_validation_begin(*this); });
+  {
+    const Modes modes(model_.module);
+    model_.module.eval();
+    for (const auto& [name, value] : evaluated(steps_, *options_.validation, options_.metrics))
+      logs_.set("val_" + name, value);
+  }
+  tell([&](Callback& c) { c.on_validation_end(*this); });
+}
+
+void Fitting::end_epoch() {
+  if (options_.schedule && options_.schedule_by_epoch) options_.schedule->advance();
+  history_.add(logs_);
+  ending_epoch_ = true;
+  tell([&](Callback& c) { c.on_epoch_end(*this); });
+  ending_epoch_ = false;
+  ++at_.epoch;
+  at_.batch = 0;
+  save();
+}
+
+Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric>& metrics) {
+  double loss = 0, examples = 0;
+  for (const AnyMetric& m : metrics) m->reset();
+  DataLoader::Epoch batches = data.epoch(0);
+  for (const Batch& batch : batches) {
+    const Steps::Result out = steps.evaluate(batch);
+    if (!metrics.empty() && !out.prediction.defined())
+      throw ValueError("evaluate: there are metrics, but the model gives no prediction");
+    for (const AnyMetric& m : metrics) m->add(out.prediction, batch);
+    const auto n = static_cast<double>(batch.size());
+    loss += out.loss * n;
+    examples += n;
+  }
+  Logs logs;
+  logs.set("loss", loss / examples);
+  for (const AnyMetric& m : metrics) logs.set(m->name(), m->value());
+  return logs;
+}
+
+// ---- checkpoints -----------------------------------------------------------------------------------------------
+
+std::string Fitting::callback_name(std::size_t i) const {
+  std::string name = options_.callbacks[i]->name();
+  std::size_t same = 1;
+  for (std::size_t k = 0; k < i; ++k) same += options_.callbacks[k]->name() == name;
+  return same == 1 ? name : name + "#" + std::to_string(same);
+}
+
+TrainingParts Fitting::parts() const {
+  TrainingParts parts{.model = model_.module};
+  for (nn::Optimizer* o : model_.optimizers) parts.optimizers.push_back(o);
+  if (options_.schedule) parts.schedules.push_back(options_.schedule);
+  for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
+    for (const nn::Named<State>& s : options_.callbacks[i]->variables())
+      parts.states.push_back({callback_name(i) + "." + s.name, s.variable});
+  return parts;
+}
+
+void Fitting::save() const {
+  if (options_.checkpoint.empty()) return;
+  Checkpoint checkpoint{.position = at_};
+  Numbers& numbers = checkpoint.numbers;
+  numbers["data"] = {static_cast<double>(data_.batches()), static_cast<double>(data_.samples())};
+  numbers["sums"] = {sums_.loss, sums_.examples};
+  for (std::size_t i = 0; i < options_.metrics.size(); ++i)
+    numbers["metric." + std::to_string(i)] = options_.metrics[i]->state();
+  for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
+    numbers["callback." + callback_name(i)] = options_.callbacks[i]->state();
+  for (std::size_t i = 0; i < history_.names().size(); ++i)
+    numbers["history." + std::to_string(i) + "." + history_.names()[i]] = history_[history_.names()[i]];
+  if (!stopped_.empty()) checkpoint.metadata["stopped"] = stopped_;
+  save_checkpoint(options_.checkpoint, parts(), checkpoint);
+}
+
+void Fitting::resume() {
+  if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint)) return;
+  const Checkpoint saved = load_checkpoint(options_.checkpoint, parts());
+  const auto refuse_file = [&](const std::string& what) { throw IoError(options_.checkpoint.string() + ": " + what); };
+  const auto take = [&](const std::string& name) -> const std::vector<double>& {
+    const auto found = saved.numbers.find(name);
+    if (found == saved.numbers.end()) refuse_file("has no numbers of '" + name + "': other callbacks or metrics");
+    return found->second;
+  };
+  const std::vector<double> data = {static_cast<double>(data_.batches()), static_cast<double>(data_.samples())};
+  if (take("data") != data || saved.position.seed != at_.seed || saved.position.batch > data_.batches())
+    refuse_file("is of a training on other data: another seed, size, or number of batches");
+  if (take("sums").size() != 2) refuse_file("the numbers of 'sums' must be two");
+  at_ = saved.position;
+  sums_ = {take("sums")[0], take("sums")[1]};
+  for (std::size_t i = 0; i < options_.metrics.size(); ++i)
+    options_.metrics[i]->restore(take("metric." + std::to_string(i)));
+  for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
+    options_.callbacks[i]->restore(take("callback." + callback_name(i)));
+  resume_history(saved.numbers);
+  if (at_.batch > 0) set_logs(sums_, "");
+  const auto stopped = saved.metadata.find("stopped");
+  if (stopped != saved.metadata.end()) stopped_ = stopped->second;
+}
+
+void Fitting::resume_history(const Numbers& numbers) {
+  std::vector<std::pair<std::string, std::vector<double>>> columns;
+  for (std::size_t i = 0;; ++i) {
+    const std::string prefix = "history." + std::to_string(i) + ".";
+    const auto found = numbers.lower_bound(prefix);
+    if (found == numbers.end() || !found->first.starts_with(prefix)) break;
+    if (static_cast<std::int64_t>(found->second.size()) != at_.epoch)
+      throw IoError(options_.checkpoint.string() + ": '" + found->first + "' has " +
+                    std::to_string(found->second.size()) + " epochs of " + std::to_string(at_.epoch));
+    columns.emplace_back(found->first.substr(prefix.size()), found->second);
+  }
+  for (std::size_t e = 0; e < static_cast<std::size_t>(at_.epoch); ++e) {
+    Logs logs;
+    for (const auto& [name, values] : columns) logs.set(name, values[e]);
+    history_.add(logs);
+  }
+}
+
+}  // namespace ferrite::train::detail

@@ -1,0 +1,208 @@
+/// One step of training, and what happens where something is not finite.
+#include "ferrite/train/detail/step.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/tensor/anomaly.h"
+
+namespace ferrite::train::detail {
+namespace {
+
+constexpr Label kLoss = "fit: the loss";
+constexpr Label kGradient = "fit: a gradient's sum";
+
+double largest(Dtype dtype) {
+  return dtype == Dtype::f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+}
+
+Tensor finite(const Tensor& x, Label who) { return checked(x, -largest(x.dtype()), largest(x.dtype()), who); }
+
+void check_loss(const Tensor& loss) {
+  if (!loss.defined()) throw ValueError("fit: the step gave no loss");
+  if (loss.numel() != 1 || !is_float(loss.dtype()))
+    throw ShapeError("fit: the loss must be one float, got " + loss.spec().str() + "; average it over the batch");
+}
+
+double number(const Tensor& loss) { return loss.dtype() == Dtype::f64 ? loss.item<double>() : loss.item<float>(); }
+
+/// The variables of a module that a step may write before the loss is known: running statistics, random counters.
+class Snapshot {
+ public:
+  explicit Snapshot(const nn::Module& module) : module_(module) {
+    for (const auto& b : module.named_buffers()) buffers_.push_back(b.variable.peek());
+    for (const auto& s : module.named_states()) states_.push_back(s.variable.peek());
+  }
+  void put_back() const {
+    for (std::size_t i = 0; i < buffers_.size(); ++i) module_.named_buffers()[i].variable.assign(buffers_[i]);
+    for (std::size_t i = 0; i < states_.size(); ++i) module_.named_states()[i].variable.assign(states_[i]);
+  }
+
+ private:
+  const nn::Module& module_;
+  std::vector<Tensor> buffers_, states_;
+};
+
+/// Where the first element of x that is not finite stands; empty where all are.
+std::string not_finite_in(const Tensor& x) {
+  if (!is_float(x.dtype())) return {};
+  const std::vector<double> values = cast(x, Dtype::f64).to_vector<double>();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i])) return std::to_string(values[i]) + " at element " + std::to_string(i);
+  return {};
+}
+
+}  // namespace
+
+Steps::Steps(const Model& model, const FitOptions& options)
+    : model_(model),
+      options_(options),
+      train_([this](const Batch& b) { return options_.accumulate > 1 ? gradients(b) : step(b); },
+             model.pure || options.compile != Compile::automatic ? options.compile : Compile::never),
+      evaluate_([this](const Batch& b) { return packed(model_.evaluate(b)); },
+                model.pure || options.compile != Compile::automatic ? options.compile : Compile::never) {
+  if (model_.forward && !model_.optimizers.empty()) parameters_ = model_.optimizers[0]->parameters();
+}
+
+void Steps::begin_epoch(std::int64_t epoch) {
+  // At the epochs 1, 2, 4, 8 and so on: a trace takes as long as some steps.
+  if (epoch > 0 && (epoch & (epoch - 1)) == 0) {
+    train_.verify_next();
+    evaluate_.verify_next();
+  }
+}
+
+Tensors Steps::packed(StepOutput out) const {
+  check_loss(out.loss);
+  Tensors all = {detach(reshape(out.loss, {}))};
+  if (!options_.metrics.empty() && out.prediction.defined()) all.push_back(detach(out.prediction));
+  return all;
+}
+
+Tensors Steps::clipped(Tensors gradients) const {
+  if (options_.clip_value > 0) gradients = nn::clip_grad_value(gradients, options_.clip_value);
+  if (options_.clip_norm > 0) gradients = nn::clip_grad_norm(gradients, options_.clip_norm).grads;
+  return gradients;
+}
+
+/// A whole step: what a program does when gradients are not gathered.
+Tensors Steps::step(const Batch& batch) const {
+  if (model_.own_step) {
+    StepOutput out = model_.own_step(batch);
+    check_loss(out.loss);
+    return packed(std::move(out));
+  }
+  Tape tape;
+  StepOutput out = model_.forward(batch);
+  check_loss(out.loss);
+  (void)finite(out.loss, kLoss);
+  const Tensors gradients = tape.grad(out.loss, parameters_);
+  for (const Tensor& g : gradients)
+    if (g.defined()) (void)finite(sum(g), kGradient);
+  Tensors all = packed(std::move(out));
+  model_.optimizers[0]->step(clipped(gradients));
+  return all;
+}
+
+/// Loss, prediction, and the gradients of the parameters that the loss depends on.
+Tensors Steps::gradients(const Batch& batch) {
+  Tape tape;
+  StepOutput out = model_.forward(batch);
+  check_loss(out.loss);
+  (void)finite(out.loss, kLoss);
+  const Tensors gradients = tape.grad(out.loss, parameters_);
+  Tensors all = packed(std::move(out));
+  if (all.size() == 1) all.push_back(zeros({0}));  // none
+  reached_.clear();
+  for (const Tensor& g : gradients) {
+    reached_.push_back(g.defined());
+    if (!g.defined()) continue;
+    (void)finite(sum(g), kGradient);
+    all.push_back(g);
+  }
+  return all;
+}
+
+/// Adds gradients, weighted by their examples relative to the first batch's: batches of one size are summed as they
+/// are.
+void Steps::gather(const Tensors& gradients, const Batch& batch) {
+  const auto size = static_cast<double>(batch.size());
+  if (gathered_++ == 0) first_size_ = size, weight_ = 0;
+  const double weight = size / first_size_;
+  weight_ += weight;
+  std::size_t next = 2;
+  if (sums_.empty()) sums_.resize(parameters_.size());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!reached_[i]) continue;
+    const Tensor& g = gradients[next++];
+    const Tensor weighted = weight == 1 ? g : g * weight;
+    sums_[i] = sums_[i].defined() ? sums_[i] + weighted : weighted;
+  }
+}
+
+void Steps::update() {
+  Tensors means;
+  for (const Tensor& s : sums_) means.push_back(s.defined() && weight_ != 1 ? s / weight_ : s);
+  sums_.clear();
+  gathered_ = 0;
+  model_.optimizers[0]->step(clipped(means));
+}
+
+/// f(batch); where it finds something that is not finite, nothing has changed, and NotFinite says what it was.
+Tensors Steps::guarded(BatchFunction& f, const Batch& batch) {
+  std::optional<Snapshot> before;
+  if (!f.runs_compiled(batch)) before.emplace(model_.module);
+  std::string found;
+  try {
+    return f(batch);
+  } catch (const ValueError& e) {
+    found = e.what();
+    if (found.find(kLoss.text()) == std::string::npos && found.find(kGradient.text()) == std::string::npos) throw;
+  }
+  if (before) before->put_back();
+  const Snapshot again(model_.module);
+  const std::string what = explanation(f, batch, found);
+  again.put_back();
+  throw NotFinite(what);
+}
+
+/// Which operation, of which layer, was the first to give something that is not finite.
+std::string Steps::explanation(BatchFunction& f, const Batch& batch, const std::string& found) const {
+  for (std::size_t i = 0; i < batch.fields.size(); ++i) {
+    const std::string where = not_finite_in(batch.fields[i]);
+    if (!where.empty()) return "field " + std::to_string(i) + " of the batch holds " + where;
+  }
+  for (const auto& p : model_.module.named_parameters()) {
+    const std::string where = not_finite_in(p.variable.peek());
+    if (!where.empty()) return "parameter " + p.name + " holds " + where + " before this step";
+  }
+  try {
+    const DetectAnomaly detect;
+    (void)f.eager(batch);
+  } catch (const AnomalyError& e) {
+    return e.what();
+  } catch (const ValueError&) {  // what was found before: the sum of a gradient, of which each element is finite
+  }
+  return found.substr(found.find("fit: ") + 5);
+}
+
+Steps::Result Steps::train(const Batch& batch, bool last) {
+  Tensors out = guarded(train_, batch);
+  Result result{.loss = number(out[0]), .prediction = out.size() > 1 && out[1].numel() > 0 ? out[1] : Tensor()};
+  if (options_.accumulate > 1 && !model_.own_step) {
+    gather(out, batch);
+    result.updated = last || gathered_ == options_.accumulate;
+    if (result.updated) update();
+  }
+  if (!std::isfinite(result.loss)) throw NotFinite("the loss of the step is " + std::to_string(result.loss));
+  return result;
+}
+
+Steps::Result Steps::evaluate(const Batch& batch) {
+  Tensors out = evaluate_(batch);
+  return {.loss = number(out[0]), .prediction = out.size() > 1 ? out[1] : Tensor(), .updated = false};
+}
+
+}  // namespace ferrite::train::detail
