@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "ferrite/io/missing.h"
 #include "ferrite/tensor/tensor.h"
 
 /// Comma-separated values as RFC 4180 describes them (rfc-editor.org/rfc/rfc4180): one record a line, fields between
@@ -21,12 +22,6 @@ namespace ferrite::io {
 namespace detail {
 struct CsvCells;
 }  // namespace detail
-
-/// What becomes of a number that is missing.
-enum class Missing : std::uint8_t {
-  refused,  ///< an IoError that names its line and column
-  nan,      ///< a NaN, where floats are asked for
-};
 
 struct CsvOptions {
   char delimiter = ',';  ///< between fields: no letter, digit, sign, point, quote or line break

@@ -67,6 +67,7 @@ const std::map<std::string, std::string> kSubfolderOfHeader = {
     {"nn/loss.h", "losses"},
     {"io/torch_optimizer.h", "torch"},
     {"io/csv.h", "csv"},
+    {"io/wav.h", "wav"},
 };
 
 std::string subfolder_of(const std::string& path) {
