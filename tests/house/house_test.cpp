@@ -68,6 +68,7 @@ const std::map<std::string, std::string> kSubfolderOfHeader = {
     {"io/torch_optimizer.h", "torch"},
     {"io/csv.h", "csv"},
     {"io/wav.h", "wav"},
+    {"io/time_series.h", "time_series"},
 };
 
 std::string subfolder_of(const std::string& path) {
