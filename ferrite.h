@@ -122,3 +122,4 @@
 #include "ferrite/train/dataset.h"
 #include "ferrite/train/line_chart.h"
 #include "ferrite/train/progress.h"
+#include "ferrite/train/tensorboard.h"
