@@ -18,6 +18,7 @@
 #include "ferrite/io/any_file.h"
 #include "ferrite/io/atomic_file.h"
 #include "ferrite/io/checksum.h"
+#include "ferrite/io/class_folders.h"
 #include "ferrite/io/csv.h"
 #include "ferrite/io/json_weights.h"
 #include "ferrite/io/keras.h"

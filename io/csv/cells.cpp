@@ -58,13 +58,15 @@ std::uint64_t CsvCells::find(std::string_view wanted) const {
     if (column < columns && std::to_string(column) == wanted) return column;
     refuse(where, unknown(*this, wanted));
   }
-  const auto same = std::ranges::equal_range(by_name, wanted, {}, [&](std::uint64_t i) { return field(i); });
-  if (same.empty()) refuse(where, unknown(*this, wanted));
-  if (same.size() > 1)
-    refuse(where, counted(same.size(), "column") + " have the name " + quote(wanted) + ": the first ones are " +
-                      std::to_string(same[0] + 1) + " and " + std::to_string(same[1] + 1) +
+  const auto named = [&](std::uint64_t i) { return field(i); };
+  const auto same = std::ranges::lower_bound(by_name, wanted, {}, named);
+  const auto count = std::ranges::upper_bound(by_name, wanted, {}, named) - same;
+  if (count == 0) refuse(where, unknown(*this, wanted));
+  if (count > 1)
+    refuse(where, counted(static_cast<std::size_t>(count), "column") + " have the name " + quote(wanted) +
+                      ": the first ones are " + std::to_string(same[0] + 1) + " and " + std::to_string(same[1] + 1) +
                       "; rename one of them, or read without the header by CsvOptions::header");
-  return same.front();
+  return *same;
 }
 
 }  // namespace ferrite::io::detail
