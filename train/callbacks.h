@@ -13,6 +13,7 @@
 #include "ferrite/nn/optim/weight_average.h"
 #include "ferrite/train/callback.h"
 #include "ferrite/train/metrics.h"
+#include "ferrite/train/tensorboard.h"
 
 namespace ferrite::train {
 
@@ -144,6 +145,27 @@ class Curves final : public Callback {
   std::filesystem::path path_;
   std::vector<std::string> names_;
   std::string title_;
+};
+
+struct TensorBoardOptions {
+  std::int64_t histograms = 0;  ///< of every parameter, after so many epochs each; 0: none
+  bool update_losses = false;   ///< also the loss after every update, not only of epochs
+};
+
+/// Writes the values of epochs to an event file that `tensorboard --logdir` shows: training and validation as two runs,
+/// "<folder>/train" and "<folder>/validation", so that their curves lie in one picture.
+class TensorBoard final : public Callback {
+ public:
+  explicit TensorBoard(std::filesystem::path folder, TensorBoardOptions options = {});
+  std::string name() const override { return "tensorboard"; }
+  void on_train_begin(Training&) override;
+  void on_batch_end(Training&) override;
+  void on_epoch_end(Training&) override;
+
+ private:
+  std::filesystem::path folder_;
+  TensorBoardOptions options_;
+  std::shared_ptr<EventWriter> training_, validation_;
 };
 
 /// Ends training without an exception where a loss or a gradient is not finite; `History::stopped` says where.

@@ -8,15 +8,14 @@
 #include <limits>
 
 #include "vad.h"
-#include "wav.h"
 
 using namespace ferrite;
 
 namespace {
 
 /// Two seconds of silence, of a vowel by a voice that rises and falls, and of silence again, with a little noise.
-Sound sung(std::int64_t rate) {
-  Sound sound{.rate = rate, .samples = {}};
+io::Audio sung(std::int64_t rate) {
+  std::vector<float> samples;
   const std::vector<float> noise = normal({6 * rate}, {.seed = 1}).to_vector<float>();
   const std::array<double, 3> formants = {700, 1220, 2600};
   double phase = 0;
@@ -29,10 +28,10 @@ Sound sung(std::int64_t rate) {
       for (const double formant : formants)
         voice += std::sin(h * phase) / h / (1 + std::pow((h * pitch - formant) / 90, 2));
     const double level = seconds < 2 || seconds > 4 ? 0 : 0.5 * std::fabs(std::sin(6.283185307 * 2 * seconds));
-    sound.samples.push_back(
+    samples.push_back(
         static_cast<float>(level * voice + 1e-3 * static_cast<double>(noise[static_cast<std::size_t>(t)])));
   }
-  return sound;
+  return {Tensor::from(samples, {1, std::ssize(samples)}), rate};
 }
 
 struct Segment {
@@ -83,19 +82,21 @@ int main(int argc, char** argv) try {
   std::string weights = FERRITE_BUILD "/example-data/silero/silero_vad.jit", wav, frames;
   std::int64_t rate = 16000;
   int repeat = 1;
-  app.add_option("WAV", wav, "16-bit samples in one channel, 16000 or 8000 a second; without one, a sung vowel");
+  app.add_option("WAV", wav, "One channel of 16000 or 8000 samples a second; without a file, a sung vowel");
   app.add_option("--weights", weights, "The package's module; scripts/example-data fetches it")->capture_default_str();
   app.add_option("--rate", rate, "Of the sung vowel")->check(CLI::IsMember({16000, 8000}));
   app.add_option("--frames", frames, "Writes the probability of each frame to this file, one a line");
   app.add_option("--repeat", repeat, "Runs so often; the time is the shortest")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
-  const Sound sound = wav.empty() ? sung(rate) : read_wav(wav);
+  const io::Audio sound = wav.empty() ? sung(rate) : io::read_wav(wav);
+  if (sound.samples.size(0) != 1)
+    throw std::runtime_error("one channel is understood, not " + std::to_string(sound.samples.size(0)));
   if (sound.rate != 16000 && sound.rate != 8000)
     throw std::runtime_error("16000 or 8000 samples a second are understood, not " + std::to_string(sound.rate));
   const Vad vad = read_vad(weights, sound.rate);
   const auto frame = static_cast<std::size_t>(vad.options().frame());
-  std::vector<float> samples = sound.samples;
+  std::vector<float> samples = sound.samples.to_vector<float>();
   samples.resize((samples.size() + frame - 1) / frame * frame);  // the last frame ends in zeros
 
   nn::Stream stream(vad, 1);
@@ -115,7 +116,7 @@ int main(int argc, char** argv) try {
     for (const float p : speech) file << p << '\n';
   }
   std::cout << std::fixed << std::setprecision(2);
-  for (const Segment& s : segments_of(speech, sound.rate, vad.options().frame(), std::ssize(sound.samples)))
+  for (const Segment& s : segments_of(speech, sound.rate, vad.options().frame(), sound.samples.size(1)))
     std::cout << "speech from " << static_cast<double>(s.begin) / static_cast<double>(sound.rate) << " s to "
               << static_cast<double>(s.end) / static_cast<double>(sound.rate) << " s\n";
   std::cout << speech.size() << " frames of 32 ms, " << shortest << " us each\n";

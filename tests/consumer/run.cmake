@@ -1,4 +1,5 @@
-# Builds and runs one consumer: cmake -DKIND=... -DSOURCE=... -DBUILD=... -DWORK=... -DCOMPILER=... -DLAUNCHER=... -P run.cmake
+# Builds and runs one consumer: cmake -DKIND=... -DSOURCE=... -DBUILD=... -DWORK=... -DCOMPILER=... -DLAUNCHER=...
+# -DWITH_PNG=... -P run.cmake
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -45,5 +46,12 @@ endif()
 run("${program}")
 if(KIND STREQUAL "find_package")
   run("${tree}/build/own_operations")
+  # The component and its header are there, or neither is.
+  file(GLOB_RECURSE header "${tree}/moved/*/ferrite/io/png.h")
+  if(WITH_PNG)
+    run("${tree}/build/pictures")
+  elseif(header OR EXISTS "${tree}/build/pictures")
+    message(FATAL_ERROR "the package has parts of a component that it was built without: ${header}")
+  endif()
 endif()
 message("the consumer by ${KIND} ran")

@@ -41,20 +41,35 @@ const std::map<std::string, std::vector<std::string>> kSubfolders = {
     {"tensor", {"", "kernel", "ops"}},
     {"compile", {"graph", "passes", "fuse", "plan", "scan", ""}},
     {"nn", {"", "optim", "losses", "layers", "recurrent", "stream", "operations"}},
-    {"io", {"", "file", "zip", "safetensors", "torch", "numpy", "json", "any", "module"}},
+    {"io",
+     {"", "file", "zip", "safetensors", "torch", "numpy", "json", "csv", "wav", "time_series", "png", "any", "module"}},
 };
 /// The subfolder to which a public header at the top of a folder belongs, if there is one.
 const std::map<std::string, std::string> kSubfolderOfHeader = {
-    {"compile/graph.h", "graph"},      {"compile/tracer.h", "graph"},
-    {"compile/passes.h", "passes"},    {"compile/plan.h", "plan"},
-    {"compile/scan.h", "scan"},        {"compile/scan_body.h", "scan"},
-    {"compile/open_scan.h", "scan"},   {"io/atomic_file.h", "file"},
-    {"io/torch.h", "torch"},           {"io/safetensors.h", "safetensors"},
-    {"io/numpy.h", "numpy"},           {"io/keras.h", "json"},
-    {"io/json_weights.h", "json"},     {"io/rtneural.h", "json"},
-    {"io/any_file.h", "any"},          {"io/module_file.h", "module"},
-    {"nn/operations.h", "operations"}, {"nn/operations.cpp", "operations"},
-    {"nn/loss.h", "losses"},           {"io/torch_optimizer.h", "torch"},
+    {"compile/graph.h", "graph"},
+    {"compile/tracer.h", "graph"},
+    {"compile/passes.h", "passes"},
+    {"compile/plan.h", "plan"},
+    {"compile/scan.h", "scan"},
+    {"compile/scan_body.h", "scan"},
+    {"compile/open_scan.h", "scan"},
+    {"io/atomic_file.h", "file"},
+    {"io/torch.h", "torch"},
+    {"io/safetensors.h", "safetensors"},
+    {"io/numpy.h", "numpy"},
+    {"io/keras.h", "json"},
+    {"io/json_weights.h", "json"},
+    {"io/rtneural.h", "json"},
+    {"io/any_file.h", "any"},
+    {"io/module_file.h", "module"},
+    {"nn/operations.h", "operations"},
+    {"nn/operations.cpp", "operations"},
+    {"nn/loss.h", "losses"},
+    {"io/torch_optimizer.h", "torch"},
+    {"io/csv.h", "csv"},
+    {"io/wav.h", "wav"},
+    {"io/time_series.h", "time_series"},
+    {"io/png.h", "png"},
 };
 
 std::string subfolder_of(const std::string& path) {
@@ -258,11 +273,21 @@ BOOST_AUTO_TEST_CASE(internals_are_left_alone) {
 }
 /// "Everything a program needs": all that is public, but what names Eigen and what only compilers and tests need.
 BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
-  const std::set<std::string> apart = {"tensor/eigen.h",          "tensor/oracle.h",           "compile/passes.h",
-                                       "compile/scan_body.h",     "compile/open_scan.h",       "tensor/strided.h",
-                                       "tensor/accumulate.h",     "tensor/departed.h",         "tensor/pooled.h",
-                                       "tensor/pointwise.h",      "tensor/operations.h",       "nn/text_table.h",
-                                       "autograd/lenient_grad.h", "autograd/custom_gradient.h"};
+  const std::set<std::string> apart = {"tensor/eigen.h",
+                                       "tensor/oracle.h",
+                                       "compile/passes.h",
+                                       "compile/scan_body.h",
+                                       "compile/open_scan.h",
+                                       "tensor/strided.h",
+                                       "tensor/accumulate.h",
+                                       "tensor/departed.h",
+                                       "tensor/pooled.h",
+                                       "tensor/pointwise.h",
+                                       "tensor/operations.h",
+                                       "nn/text_table.h",
+                                       "io/png.h",
+                                       "autograd/lenient_grad.h",
+                                       "autograd/custom_gradient.h"};
   const auto writes_operations = [](const std::string& path) {
     return path.starts_with("tensor/define") || path == "tensor/attributes.h";
   };

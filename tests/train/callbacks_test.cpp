@@ -195,6 +195,28 @@ BOOST_AUTO_TEST_CASE(values_are_written) {
   BOOST_TEST(terminal.str().back() == '\n');
 }
 
+BOOST_AUTO_TEST_CASE(event_files_of_training_and_validation) {
+  const TemporaryFolder folder;
+  Small s;
+  (void)s.fit({TensorBoard(folder / "run", {.histograms = 2, .update_losses = true})});
+  const auto events = [&](const char* part) {
+    std::string all;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "run" / part)) all += text_of(entry.path());
+    return all;
+  };
+  const auto count = [](const std::string& text, const std::string& of) {
+    int n = 0;
+    for (std::size_t at = text.find(of); at != std::string::npos; at = text.find(of, at + 1)) ++n;
+    return n;
+  };
+  const std::string training = events("train"), validation = events("validation");
+  BOOST_TEST(count(training, "epoch/loss") == 3);
+  BOOST_TEST(count(training, "update/loss") == 9);
+  BOOST_TEST(count(training, "0.weight") == 1);
+  BOOST_TEST(count(validation, "epoch/loss") == 3);
+  BOOST_TEST(count(validation, "update/loss") == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_callback_stops_behind_a_batch) {
   Small s;
   LambdaCallback stop({.on_batch_end = [](Training& t) {

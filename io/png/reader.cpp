@@ -1,0 +1,149 @@
+/// Reads PNG files by libpng, whose errors are jumps: no object with a destructor lives where one starts.
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "ferrite/io/detail/text.h"
+#include "ferrite/io/file/block.h"
+#include "ferrite/io/file/input_file.h"
+#include "ferrite/io/png.h"
+#include "ferrite/tensor/log.h"
+
+namespace ferrite::io {
+namespace {
+
+/// What libpng reads from, and its last words.
+struct Source {
+  const std::byte* at = nullptr;
+  std::size_t left = 0;
+  std::array<char, 200> error{};
+};
+
+[[noreturn]] void on_error(png_structp png, png_const_charp message) {
+  auto& source = *static_cast<Source*>(png_get_error_ptr(png));
+  std::strncpy(source.error.data(), message, source.error.size() - 1);
+  png_longjmp(png, 1);
+}
+
+void on_warning(png_structp, png_const_charp) {}
+
+void on_read(png_structp png, png_bytep out, std::size_t size) {
+  auto& source = *static_cast<Source*>(png_get_io_ptr(png));
+  if (size > source.left) png_error(png, "the file is cut short");
+  std::memcpy(out, source.at, size);
+  source.at += size;
+  source.left -= size;
+}
+
+/// The picture that libpng gives: its rows are whole samples of one or two bytes.
+struct Layout {
+  std::size_t width = 0, height = 0, channels = 0, sample_bytes = 0, row_bytes = 0;
+};
+
+class Reader {
+ public:
+  explicit Reader(Source& source)
+      : source_(source), png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, &source, on_error, on_warning)) {
+    if (png_ != nullptr) info_ = png_create_info_struct(png_);
+  }
+  ~Reader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  /// Up to the samples. False when libpng refuses; the source then says why.
+  bool read_front(Layout& layout) {
+    if (info_ == nullptr || setjmp(png_jmpbuf(png_)) != 0) return false;
+    png_set_read_fn(png_, &source_, on_read);
+    skip_other_chunks();
+    png_set_user_limits(png_, 0x7fffffff, 0x7fffffff);
+    png_read_info(png_, info_);
+    png_set_expand(png_);
+    if constexpr (std::endian::native == std::endian::little) png_set_swap(png_);
+    png_set_interlace_handling(png_);
+    png_read_update_info(png_, info_);
+    layout.width = png_get_image_width(png_, info_);
+    layout.height = png_get_image_height(png_, info_);
+    layout.channels = png_get_channels(png_, info_);
+    layout.sample_bytes = png_get_bit_depth(png_, info_) / 8U;
+    layout.row_bytes = png_get_rowbytes(png_, info_);
+    return true;
+  }
+  /// The samples, and the rest of the file.
+  bool read_rows(png_bytepp rows) {
+    if (setjmp(png_jmpbuf(png_)) != 0) return false;
+    png_read_image(png_, rows);
+    png_read_end(png_, nullptr);
+    return true;
+  }
+
+ private:
+  /// Those that could take memory and that no sample depends on.
+  void skip_other_chunks() {
+    static constexpr png_byte names[] = "iCCP\0iTXt\0tEXt\0zTXt\0sPLT\0hIST\0eXIf\0pCAL\0sCAL\0";
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, names, static_cast<int>(sizeof(names) / 5));
+  }
+
+  Source& source_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+};
+
+template <class T>
+Tensor values_of(std::span<const std::byte> samples, const Layout& p) {
+  const Shape shape = {static_cast<std::int64_t>(p.channels), static_cast<std::int64_t>(p.height),
+                       static_cast<std::int64_t>(p.width)};
+  constexpr auto kFull = static_cast<float>(static_cast<T>(~T{0}));
+  return Tensor::build<float>(shape, [&](std::span<float> out) {
+    const std::size_t plane = p.height * p.width;
+    for (std::size_t i = 0; i < plane; ++i) {
+      const std::byte* pixel = samples.data() + i / p.width * p.row_bytes + i % p.width * p.channels * sizeof(T);
+      for (std::size_t c = 0; c < p.channels; ++c) {
+        T value{};
+        std::memcpy(&value, pixel + c * sizeof(T), sizeof(T));
+        out[c * plane + i] = static_cast<float>(value) / kFull;
+      }
+    }
+  });
+}
+
+}  // namespace
+
+Tensor parse_png(std::span<const std::byte> bytes, std::string_view where, std::int64_t most_values) {
+  constexpr std::size_t kSignature = 8;
+  if (bytes.size() < kSignature || png_sig_cmp(reinterpret_cast<png_const_bytep>(bytes.data()), 0, kSignature) != 0)
+    detail::refuse(
+        where, "not a PNG file: it begins with " +
+                   detail::quote({reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), kSignature)}));
+  Source source{bytes.data(), bytes.size()};
+  Reader reader(source);
+  Layout layout;
+  const auto refuse = [&] {
+    detail::refuse(where, "damaged: " + detail::quote(source.error[0] != 0 ? source.error.data() : "no memory"));
+  };
+  if (!reader.read_front(layout)) refuse();
+  const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(most_values, 0));
+  if (layout.height > most / layout.width || layout.height * layout.width > most / layout.channels)
+    detail::refuse(where, "more than " + std::to_string(most) + " values: " + std::to_string(layout.channels) + " x " +
+                              std::to_string(layout.height) + " x " + std::to_string(layout.width) +
+                              "; the caller may allow more");
+  detail::Block samples(std::uint64_t{layout.height} * layout.row_bytes, where);
+  std::vector<png_bytep> rows(layout.height);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i] = reinterpret_cast<png_bytep>(samples.span().data()) + i * layout.row_bytes;
+  if (!reader.read_rows(rows.data())) refuse();
+  return layout.sample_bytes == 1 ? values_of<std::uint8_t>(samples.span(), layout)
+                                  : values_of<std::uint16_t>(samples.span(), layout);
+}
+
+Tensor read_png(const std::filesystem::path& path, std::int64_t most_values) {
+  const detail::WholeFile file = detail::read_whole(path);
+  ferrite::detail::log_debug(file.where + ": read " + detail::counted(file.bytes.span().size(), "byte"));
+  return parse_png(file.bytes.span(), file.where, most_values);
+}
+
+}  // namespace ferrite::io

@@ -1,0 +1,56 @@
+#pragma once
+/// Sound files: WAV, read and written.
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/tensor/tensor.h"
+
+/// RIFF/WAVE (Microsoft, "Multiple Channel Audio Data and WAVE Files"): a format chunk and samples, channel by channel
+/// within each frame.
+namespace ferrite::io {
+
+/// A sound.
+struct Audio {
+  Tensor samples{};       ///< f32 [C, N]: C channels of N samples, 1 is full scale
+  std::int64_t rate = 0;  ///< samples a second of each channel
+};
+
+/// How samples are written.
+enum class WavFormat : std::uint8_t { pcm16, pcm24, float32 };
+
+/// Reads a file that is already in memory.
+///
+/// Integers of 8 (unsigned), 16, 24 and 32 bits are divided by 2^(bits - 1), as SciPy's users, soundfile and torchaudio
+/// do, so that they lie in [-1, 1); floats of 32 and 64 bits come as they are, rounded to f32. WAVE_FORMAT_EXTENSIBLE
+/// is understood for these. Other chunks are skipped, with the byte that follows an odd one; what stands behind the
+/// samples is not read, and neither is the size in the file's first line.
+///
+/// Programs that write to a pipe do not know the size of the samples. Where it is 0xFFFFFFFF, or 0 while the size of
+/// the whole is 0 or 0xFFFFFFFF, the samples end with the file; an incomplete frame at its end is dropped.
+///
+/// Throws IoError, its message beginning with `where`, for anything else: RIFX, RF64, compressed formats, other bits,
+/// no channels or a rate of 0, sizes of frames that contradict the format, samples that are cut short, are no whole
+/// number of frames or come before the format, a second format. Memory: the samples.
+Audio parse_wav(std::span<const std::byte> bytes, std::string_view where = "wav");
+
+/// Reads a file whole. Throws IoError as above, and for what is missing, not readable or no regular file.
+Audio read_wav(const std::filesystem::path& path);
+
+/// The bytes of a file. `audio.samples` f32 [C, N], or [N] for one channel.
+///
+/// Integers are the samples times 2^(bits - 1), rounded to nearest (ties to even) and clipped: 1 and more become
+/// 2^(bits - 1) - 1, below -1 becomes -2^(bits - 1). What was read from integers is written as the same integers.
+/// float32 is neither rounded nor clipped.
+///
+/// Throws ShapeError and DtypeError for other samples, ValueError for no channels, a rate outside 1..2^32 - 1 and, with
+/// integers, a NaN; IoError for samples without values and for more bytes than a WAV file can hold (4 GiB).
+std::vector<std::byte> serialize_wav(const Audio& audio, WavFormat format = WavFormat::pcm16);
+
+/// Writes that file so that an old one is replaced as a whole or not at all (AtomicFile). Throws as above, and IoError.
+void write_wav(const std::filesystem::path& path, const Audio& audio, WavFormat format = WavFormat::pcm16);
+
+}  // namespace ferrite::io

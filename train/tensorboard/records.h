@@ -1,0 +1,36 @@
+#pragma once
+/// TFRecord files: records with their lengths and checksums, appended whole.
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace ferrite::train::detail {
+
+/// CRC-32 with Castagnoli's polynomial (RFC 3720, appendix B.4): of "123456789" it is 0xe3069283.
+std::uint32_t crc32c(std::string_view bytes);
+
+/// A record: the length in 8 bytes, its checksum, the content, its checksum. Checksums are rotated by 15 bits, and
+/// 0xa282ead8 is added, so that one of bytes that hold checksums means something.
+std::string framed(std::string_view content);
+
+/// A new file that grows by whole records.
+class RecordFile {
+ public:
+  /// Throws IoError, also when there is such a file.
+  explicit RecordFile(std::filesystem::path path);
+  ~RecordFile();
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// Throws IoError; the file is then as long as before.
+  void append(std::string_view content);
+
+ private:
+  std::filesystem::path path_;
+  std::int64_t size_ = 0;
+  int fd_ = -1;
+};
+
+}  // namespace ferrite::train::detail
