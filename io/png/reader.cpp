@@ -5,8 +5,9 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <memory>
+#include <new>
 #include <string>
+#include <vector>
 
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/file/block.h"
@@ -32,6 +33,10 @@ struct Source {
 
 void on_warning(png_structp, png_const_charp) {}
 
+/// libpng's memory comes from where ours does.
+png_voidp on_allocate(png_structp, png_alloc_size_t size) { return ::operator new(size, std::nothrow); }
+void on_release(png_structp, png_voidp block) { ::operator delete(block); }
+
 void on_read(png_structp png, png_bytep out, std::size_t size) {
   auto& source = *static_cast<Source*>(png_get_io_ptr(png));
   if (size > source.left) png_error(png, "the file is cut short");
@@ -48,27 +53,35 @@ struct Layout {
 class Reader {
  public:
   explicit Reader(Source& source)
-      : source_(source), png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, &source, on_error, on_warning)) {
+      : source_(source),
+        png_(png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &source, on_error, on_warning, nullptr, on_allocate,
+                                      on_release)) {
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
   }
   ~Reader() { png_destroy_read_struct(&png_, &info_, nullptr); }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  /// Up to the samples. False when libpng refuses; the source then says why.
+  /// What stands before the samples, and what they will be. False when libpng refuses; the source then says why.
   bool read_front(Layout& layout) {
     if (info_ == nullptr || setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, &source_, on_read);
     skip_other_chunks();
     png_set_user_limits(png_, 0x7fffffff, 0x7fffffff);
     png_read_info(png_, info_);
+    layout.width = png_get_image_width(png_, info_);
+    layout.height = png_get_image_height(png_, info_);
+    layout.channels = expanded_channels();
+    return true;
+  }
+  /// Takes memory for rows: the size of the picture is judged before.
+  bool start(Layout& layout) {
+    if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_expand(png_);
     if constexpr (std::endian::native == std::endian::little) png_set_swap(png_);
     png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
-    layout.width = png_get_image_width(png_, info_);
-    layout.height = png_get_image_height(png_, info_);
-    layout.channels = png_get_channels(png_, info_);
+    layout.channels = png_get_channels(png_, info_);  // what rows are read by
     layout.sample_bytes = png_get_bit_depth(png_, info_) / 8U;
     layout.row_bytes = png_get_rowbytes(png_, info_);
     return true;
@@ -82,6 +95,12 @@ class Reader {
   }
 
  private:
+  /// Of colours for a palette, and of opacity for transparent colours.
+  std::size_t expanded_channels() const {
+    const bool palette = png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE;
+    const bool transparent = png_get_valid(png_, info_, PNG_INFO_tRNS) != 0;
+    return (palette ? 3U : png_get_channels(png_, info_)) + (transparent ? 1U : 0U);
+  }
   /// Those that could take memory and that no sample depends on.
   void skip_other_chunks() {
     static constexpr png_byte names[] = "iCCP\0iTXt\0tEXt\0zTXt\0sPLT\0hIST\0eXIf\0pCAL\0sCAL\0";
@@ -131,6 +150,7 @@ Tensor parse_png(std::span<const std::byte> bytes, std::string_view where, std::
     detail::refuse(where, "more than " + std::to_string(most) + " values: " + std::to_string(layout.channels) + " x " +
                               std::to_string(layout.height) + " x " + std::to_string(layout.width) +
                               "; the caller may allow more");
+  if (!reader.start(layout)) refuse();
   detail::Block samples(std::uint64_t{layout.height} * layout.row_bytes, where);
   std::vector<png_bytep> rows(layout.height);
   for (std::size_t i = 0; i < rows.size(); ++i)

@@ -178,7 +178,7 @@ std::vector<Case> cases() {
 
 Tensor parse(std::span<const char> bytes) { return io::parse_png(std::as_bytes(bytes), "x"); }
 
-/// libpng takes its memory from malloc, which is not counted: what we take is.
+/// And what it takes, libpng's memory included: zlib's window above all.
 void check(const Case& c) {
   const std::vector<char> exact(c.bytes.begin(), c.bytes.end());
   const std::size_t peak = counting::peak([&] {
@@ -187,7 +187,7 @@ void check(const Case& c) {
     else
       BOOST_CHECK_EXCEPTION(parse(exact), IoError, hostile_suite::says("x: ", c.message));
   });
-  BOOST_TEST(peak < 1u << 16);
+  BOOST_TEST(peak < 1u << 17);
 }
 
 /// Any cut and any one bit changed: refused or read, nothing else.
