@@ -15,7 +15,7 @@
 namespace ferrite::io {
 
 /// N series of D dimensions, of different lengths, all of them one after another. The first three tensors are what
-/// train::SequenceSet takes.
+/// train::sequences takes.
 struct TimeSeries {
   std::string name{};                  ///< `@problemName`, or empty
   Tensor values{};                     ///< f32 [sum of lengths, D]

@@ -1,4 +1,4 @@
-// The command line: ferrite info, convert, diff, bench.
+// The command line: ferrite info, convert, diff, bench, train, run, summary.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "commands.h"
 #include "ferrite/tensor/error.h"
+#include "training.h"
 
 namespace {
 
@@ -16,7 +17,8 @@ constexpr int kFailed = 2;
 
 constexpr const char* kAbout =
     "Looks into files of weights: safetensors, PyTorch's .pt and .pth, NumPy's .npz and .npy, JSON.\n"
-    "Nothing in a file is ever run. Times nets, and says which kernels and layers take the time.\n";
+    "Nothing in a file is ever run. Times nets, and says which kernels and layers take the time.\n"
+    "Trains nets on tables, arrays and time series, and runs them.\n";
 constexpr const char* kExamples =
     "Examples:\n"
     "  ferrite info model.pt                      what is in it, and which layers that makes\n"
@@ -25,6 +27,8 @@ constexpr const char* kExamples =
     "  ferrite diff before.pt after.safetensors   by how much they differ, tensor by tensor\n"
     "  ferrite bench \"sequence(12).gru(64).last_step().linear(9)\" --run compiled-train --batch 32 --profile\n"
     "                                             how long a training step takes, and which kernels it consists of\n"
+    "  ferrite train sunspots.toml                trains as the file says; docs/command.md lists its keys\n"
+    "  ferrite run sunspots/net.safetensors --input x.npy --output y.npy\n"
     "Exit codes: 0 done (diff: equal), 1 different, 2 an error, explained in one sentence.";
 
 }  // namespace
@@ -66,6 +70,15 @@ int main(int argc, char** argv) {
   std::string by = "kernel-and-layer";
   bench->add_option("--by", by, "Rows of the profile: kernel-and-layer, kernel or layer")->capture_default_str();
   bench->add_option("--trace", timing.trace, "Writes a trace of the same calls for Perfetto and chrome://tracing");
+  std::string input, output;
+  CLI::App* train = app.add_subcommand("train", "Trains a net as a TOML file says, or goes on where that was stopped");
+  train->add_option("CONFIG", a, "A TOML file: net, data, loss, optimizer, callbacks")->required();
+  CLI::App* run = app.add_subcommand("run", "Runs a trained net on an array");
+  run->add_option("NET", a, "A file that `ferrite train` wrote")->required();
+  run->add_option("--input", input, "Numbers: .npy, .csv, or a tensor x of .npz or .safetensors")->required();
+  run->add_option("--output", output, "An .npy file; printed without");
+  CLI::App* summary = app.add_subcommand("summary", "The layers of a net, their output shapes, parameters and work");
+  summary->add_option("NET", a, "In words, as for bench, or a file that `ferrite train` wrote")->required();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -78,6 +91,9 @@ int main(int argc, char** argv) {
       ferrite::tools::convert(a, b, std::cout, widen, isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     timing.by = ferrite::tools::rows_by(by);
     if (bench->parsed()) ferrite::tools::bench(a, timing, std::cout);
+    if (train->parsed()) ferrite::tools::train(a, std::cout, isatty(STDOUT_FILENO) != 0);
+    if (run->parsed()) ferrite::tools::run(a, input, output, std::cout);
+    if (summary->parsed()) ferrite::tools::summary(a, std::cout);
     if (diff->parsed()) return ferrite::tools::diff(a, b, tolerance, std::cout) ? 0 : kDifferent;
   } catch (const std::exception& e) {
     std::cerr << "ferrite: " << e.what() << '\n';

@@ -73,8 +73,12 @@ std::vector<Word> words_of(const std::string& text) {
 dsl::Builder first_word(const Word& w) {
   static const std::map<std::string, dsl::Builder (*)(std::int64_t)> beginnings = {
       {"sequence", dsl::sequence}, {"features", dsl::features}, {"tokens", dsl::tokens}};
+  if (w.name == "image") {
+    if (w.numbers.size() != 3) w.refuse("takes channels, height and width");
+    return dsl::image(w.whole(0), w.whole(1), w.whole(2));
+  }
   const auto found = beginnings.find(w.name);
-  if (found == beginnings.end()) w.refuse("a net begins with sequence(n), features(n) or tokens(n)");
+  if (found == beginnings.end()) w.refuse("a net begins with sequence(n), features(n), tokens(n) or image(c, h, w)");
   if (w.numbers.size() != 1) w.refuse("takes one number");
   return found->second(w.whole(0));
 }
@@ -107,6 +111,18 @@ const std::map<std::string, Rule>& rules() {
         [](B& b, const Word& w) {
           b.causal_conv1d(w.whole(0), w.whole(1), {.dilation = w.numbers.size() > 2 ? w.whole(2) : 1});
         }}},
+      {"conv2d",
+       {2, 3,
+        [](B& b, const Word& w) {
+          b.conv2d(w.whole(0), w.whole(1), {.padding = {w.numbers.size() > 2 ? w.whole(2) : 0}});
+        }}},
+      {"max_pool2d", {1, 1, [](B& b, const Word& w) { b.max_pool2d(w.whole(0)); }}},
+      {"batch_norm", {0, 0, [](B& b, const Word&) { b.batch_norm(); }}},
+      {"min_gru", {1, 1, [](B& b, const Word& w) { b.min_gru(w.whole(0)); }}},
+      {"min_lstm", {1, 1, [](B& b, const Word& w) { b.min_lstm(w.whole(0)); }}},
+      {"lru", {1, 1, [](B& b, const Word& w) { b.lru(w.whole(0)); }}},
+      {"mamba", {0, 0, [](B& b, const Word&) { b.mamba(); }}},
+      {"standardize", {0, 0, [](B& b, const Word&) { b.standardize(); }}},
       {"layer_norm", {0, 0, [](B& b, const Word&) { b.layer_norm(); }}},
       {"dropout", {1, 1, [](B& b, const Word& w) { b.dropout(w.numbers[0]); }}},
       {"last_step", {0, 0, [](B& b, const Word&) { b.last_step(); }}},

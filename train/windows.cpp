@@ -45,6 +45,23 @@ Dataset windows(const Tensor& series, const WindowOptions& o) {
           std::vector<Field>(with_target ? 2 : 1)};
 }
 
+Dataset side_by_side(const Tensor& series, std::int64_t rows, std::int64_t length) {
+  if (series.rank() < 1) throw ShapeError("side_by_side: the series must be [T, ...], got rank 0");
+  if (rows < 1 || length < 1)
+    throw ValueError("side_by_side: rows and length must be at least 1, got " + std::to_string(rows) + " and " +
+                     std::to_string(length));
+  const std::int64_t of_row = (series.shape()[0] - 1) / rows, pieces = of_row / length;
+  if (pieces < 1)
+    throw ValueError("side_by_side: " + std::to_string(series.shape()[0]) + " steps are too few for " +
+                     std::to_string(rows) + " rows of " + std::to_string(length) + " and a target");
+  return {pieces * rows,
+          [=](std::int64_t i) {
+            const std::int64_t at = i % rows * of_row + i / rows * length;
+            return Tensors{slice(series, 0, at, at + length), slice(series, 0, at + 1, at + 1 + length)};
+          },
+          std::vector<Field>(2)};
+}
+
 std::vector<Tensor> split_series(const Tensor& series, const std::vector<double>& shares) {
   if (series.rank() < 1) throw ShapeError("split_series: the series must be [T, ...], got rank 0");
   std::vector<Tensor> parts;

@@ -27,6 +27,15 @@ struct WindowOptions {
 ///   const train::Dataset data = train::windows(series, {.length = 48, .horizon = 12});
 Dataset windows(const Tensor& series, const WindowOptions& options);
 
+/// A long series [T, ...] as rows that are read side by side, for truncated back-propagation through time: it is cut in
+/// `rows` parts of equal length, and batch p of an unshuffled loader of `rows` examples holds the p-th piece of
+/// `length` steps of each, so that states carried from batch to batch (nn::Carry) go on where they were. Targets are
+/// one step ahead. What is left at the end is not used. Throws ShapeError for rank 0, ValueError for numbers below 1
+/// and a series that is too short for one batch.
+///
+///   const train::DataLoader loader(train::side_by_side(text, 16, 50), {.batch_size = 16, .shuffle = false});
+Dataset side_by_side(const Tensor& series, std::int64_t rows, std::int64_t length);
+
 /// A series [T, ...] cut along its steps in parts of these shares, views, the first steps first: before windows are
 /// taken, so that none reaches into two parts. Throws as `split`.
 std::vector<Tensor> split_series(const Tensor& series, const std::vector<double>& shares);

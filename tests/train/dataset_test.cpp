@@ -137,6 +137,16 @@ BOOST_AUTO_TEST_CASE(windows_of_a_series) {
   BOOST_TEST(parts[2].to_vector<float>()[0] == 8);
 }
 
+BOOST_AUTO_TEST_CASE(rows_that_go_on_from_batch_to_batch) {
+  const Dataset data = side_by_side(arange(22), 3, 2);  // rows of 7 steps: 0.., 7.., 14..
+  BOOST_TEST(data.size() == 9);
+  const std::vector<std::int64_t> second = {3, 4, 5};
+  BOOST_TEST(identical(data.batch(second).x(), Tensor::from<std::int64_t>({2, 3, 9, 10, 16, 17}, {3, 2})));
+  BOOST_TEST(identical(data.batch(second).y(), Tensor::from<std::int64_t>({3, 4, 10, 11, 17, 18}, {3, 2})));
+  BOOST_TEST(identical(data[8][1], i64s({19, 20})));
+  BOOST_CHECK_EXCEPTION(side_by_side(arange(6), 3, 2), ValueError, says("6 steps are too few for 3 rows of 2"));
+}
+
 BOOST_AUTO_TEST_CASE(splits_hold_every_example_once) {
   for (const std::int64_t n : {10, 11, 97}) {
     const std::vector<Dataset> parts = split(numbers(n), {0.6, 0.3, 0.1}, {.seed = 3});

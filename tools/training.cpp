@@ -1,0 +1,229 @@
+/// Training by a configuration, and running what was trained.
+#include "training.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include "config.h"
+#include "ferrite/io/any_file.h"
+#include "ferrite/io/csv.h"
+#include "ferrite/io/module_file.h"
+#include "ferrite/io/numpy.h"
+#include "ferrite/io/safetensors.h"
+#include "ferrite/io/time_series.h"
+#include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/rmsprop.h"
+#include "ferrite/nn/optim/sgd.h"
+#include "ferrite/tensor/threads.h"
+#include "ferrite/train/adapt.h"
+#include "ferrite/train/fit.h"
+#include "ferrite/train/split.h"
+#include "ferrite/train/windows.h"
+#include "words.h"
+
+namespace ferrite::tools {
+namespace {
+
+constexpr const char* kNet = "ferrite.net";  // the words of a net, in the metadata of its file
+
+std::filesystem::path beside(const std::filesystem::path& config, const std::string& path) {
+  return std::filesystem::path(path).is_absolute() ? std::filesystem::path(path) : config.parent_path() / path;
+}
+
+bool ends_with(const std::filesystem::path& path, std::string_view ending) { return path.extension() == ending; }
+
+/// Examples of a table: columns as inputs and as targets, or windows of a series.
+train::Dataset from_table(const std::filesystem::path& path, Config& c) {
+  const io::CsvTable table = io::read_csv(path);
+  const std::vector<std::string> inputs = c.texts("inputs"), targets = c.texts("targets");
+  if (inputs.empty()) c.refuse("inputs", "is missing: the columns that the net is given");
+  const Tensor x = table.numbers(inputs);
+  if (c.has("windows")) {
+    Config& w = c.table("windows");
+    std::vector<std::int64_t> places;
+    for (const std::string& t : targets) {
+      const auto at = std::find(inputs.begin(), inputs.end(), t);
+      if (at == inputs.end()) c.refuse("targets", "of windows must be among the inputs; '" + t + "' is not");
+      places.push_back(at - inputs.begin());
+    }
+    const std::int64_t horizon = w.whole("horizon", 1);
+    const train::Dataset all = train::windows(x, {.length = w.whole("length", 32),
+                                                  .horizon = horizon,
+                                                  .step = w.whole("step", 1),
+                                                  .delay = w.whole("delay", 0),
+                                                  .targets = places});
+    return all.map([](const Tensors& e) { return Tensors{e[0], flatten(e[1], 0)}; });
+  }
+  if (targets.empty()) c.refuse("targets", "is missing: the columns that the net should give");
+  if (c.flag("classes", false)) {
+    if (targets.size() != 1) c.refuse("targets", "of classes must be one column");
+    return {{x, table.categories(targets[0]).codes}};
+  }
+  return {{x, table.numbers(targets)}};
+}
+
+/// Examples of a file of tensors: "x" and "y", and "lengths" where x holds sequences one behind the other.
+train::Dataset from_tensors(const std::filesystem::path& path, Config& c) {
+  const io::TensorFile file = io::read_tensors(path);
+  const Tensor x = file.tensor(c.text("input", "x")), y = file.tensor(c.text("target", "y"));
+  const Tensor targets = is_integer(y.dtype()) ? cast(y, Dtype::i64) : y;
+  const std::string lengths = c.text("lengths", file.contains("lengths") ? "lengths" : "");
+  if (lengths.empty()) return {{x, targets}};
+  return {{train::sequences(x, file.tensor(lengths)), targets}};
+}
+
+train::Dataset read_data(const std::filesystem::path& path, Config& c) {
+  if (ends_with(path, ".csv")) return from_table(path, c);
+  if (ends_with(path, ".ts")) {
+    const io::TimeSeries series = io::read_time_series(path);
+    return {{train::sequences(series.values, series.lengths),
+             series.labels.defined() ? series.labels : unsqueeze(series.targets, 1)}};
+  }
+  return from_tensors(path, c);
+}
+
+struct Parts {
+  train::Dataset training;
+  std::optional<train::Dataset> validation{};
+};
+
+Parts read_parts(const std::filesystem::path& config, Config& c) {
+  const train::Dataset all = read_data(beside(config, c.text("file")), c);
+  if (c.has("validation_file")) return {all, read_data(beside(config, c.text("validation_file")), c)};
+  const double share = c.number("validation", 0);
+  if (share == 0) return {all};
+  if (!(share > 0 && share < 1)) c.refuse("validation", "must be a share between 0 and 1");
+  const bool random = c.one_of("split", "random", {"random", "time"}) == "random";
+  const std::vector<train::Dataset> parts = train::split(
+      all, {1 - share, share},
+      {.shuffle = random, .seed = static_cast<std::uint64_t>(c.whole("seed", 0)), .gap = c.whole("gap", 0)});
+  return {parts[0], parts[1]};
+}
+
+std::unique_ptr<nn::Optimizer> optimizer_of(const nn::Module& net, Config& c) {
+  const std::string name = c.one_of("optimizer", "adam", {"adam", "adamw", "sgd", "rmsprop"});
+  const double rate = c.number("learning_rate", name == "sgd" ? 1e-2 : 1e-3), decay = c.number("weight_decay", 0);
+  if (name == "sgd")
+    return std::make_unique<nn::Sgd>(
+        net.parameters(),
+        nn::SgdOptions{.learning_rate = rate, .momentum = c.number("momentum", 0), .weight_decay = decay});
+  if (name == "rmsprop")
+    return std::make_unique<nn::RmsProp>(net.parameters(),
+                                         nn::RmsPropOptions{.learning_rate = rate, .weight_decay = decay});
+  const nn::AdamOptions options{.learning_rate = rate, .weight_decay = decay};
+  if (name == "adamw") return std::make_unique<nn::AdamW>(net.parameters(), options);
+  return std::make_unique<nn::Adam>(net.parameters(), options);
+}
+
+train::DataLoader loader_of(const train::Dataset& data, Config& c, bool training) {
+  return train::DataLoader(data, {.batch_size = c.whole("batch_size", 32),
+                                  .shuffle = training && c.flag("shuffle", true),
+                                  .seed = static_cast<std::uint64_t>(c.whole("seed", 0)),
+                                  .bucket_lengths = training ? c.wholes("bucket_lengths") : std::vector<std::int64_t>{},
+                                  .buckets = training ? static_cast<int>(c.whole("buckets", 0)) : 0,
+                                  .threads = static_cast<int>(c.whole("threads", 0))});
+}
+
+std::vector<train::AnyCallback> callbacks_of(Config& c, const nn::Module& net, const std::filesystem::path& folder,
+                                             bool validated, std::ostream& out, bool terminal) {
+  const train::Monitor monitor{.value = c.text("monitor", validated ? "val_loss" : "loss")};
+  std::vector<train::AnyCallback> all = {train::ProgressBar(out, terminal)};
+  if (c.has("ema")) all.emplace_back(train::Ema(net.parameters(), c.number("ema", 0.999)));
+  if (c.has("early_stopping"))
+    all.emplace_back(train::EarlyStopping({.monitor = monitor, .patience = c.whole("early_stopping", 0)}));
+  if (c.has("reduce_on_plateau"))
+    all.emplace_back(train::ReduceLROnPlateau({.monitor = monitor, .patience = c.whole("reduce_on_plateau", 10)}));
+  if (c.flag("tensorboard", false)) all.emplace_back(train::TensorBoard(folder / "tensorboard", {.histograms = 1}));
+  all.emplace_back(train::CSVLogger(folder / "log.csv"));
+  all.emplace_back(train::Curves(folder / "loss.svg"));
+  return all;
+}
+
+void adapt(const dsl::Network& net, const train::Dataset& training) {
+  for (std::size_t i = 0; i < net.size(); ++i)
+    if (const auto* layer = dynamic_cast<const nn::Standardize*>(&net[i])) {
+      if (i != 0) throw ValueError("train: standardize must be the first word behind the input");
+      train::adapt(*layer, training);
+    }
+}
+
+dsl::Network trained(const std::filesystem::path& path) {
+  const io::TensorFile file = io::read_safetensors(path);
+  const io::Metadata metadata = file.metadata();
+  const auto words = metadata.find(kNet);
+  if (words == metadata.end())
+    throw ValueError(path.string() + ": does not say what net it is of; `ferrite train` writes files that do");
+  dsl::Network net = parse_words(words->second).build(/*seed=*/0);
+  io::load(net, file);
+  net.eval();
+  return net;
+}
+
+Tensor read_input(const std::filesystem::path& path) {
+  if (ends_with(path, ".npy")) return io::read_npy(path);
+  if (ends_with(path, ".csv")) return io::read_csv(path).numbers();
+  return io::read_tensors(path).tensor("x");
+}
+
+}  // namespace
+
+void train(const std::filesystem::path& path, std::ostream& out, bool terminal) {
+  Config c = Config::read(path);
+  const std::string words = c.text("net");
+  const auto seed = static_cast<std::uint64_t>(c.whole("seed", 0));
+  const std::filesystem::path folder = beside(path, c.text("output", path.stem().string()));
+  set_threads(static_cast<int>(c.whole("threads", 1)));
+  const dsl::Network net = parse_words(words).build(seed);
+  const Parts parts = read_parts(path, c.table("data"));
+  const train::DataLoader training = loader_of(parts.training, c.table("loader"), true);
+  std::optional<train::DataLoader> validation;
+  if (parts.validation) validation.emplace(loader_of(*parts.validation, c.table("loader"), false));
+
+  Config& t = c.table("training");
+  const std::unique_ptr<nn::Optimizer> optimizer = optimizer_of(net, t);
+  const std::int64_t epochs = t.whole("epochs", 10);
+  std::optional<nn::CosineSchedule> cosine;
+  if (t.one_of("schedule", "constant", {"constant", "cosine"}) == "cosine")
+    cosine.emplace(*optimizer, std::max<std::int64_t>(1, epochs));
+  std::vector<train::AnyMetric> metrics;
+  for (const std::string& m : t.texts("metrics")) metrics.emplace_back(m);
+  train::FitOptions options{.loss = t.text("loss", "mse"),
+                            .optimizer = optimizer.get(),
+                            .epochs = epochs,
+                            .validation = validation ? &*validation : nullptr,
+                            .metrics = std::move(metrics),
+                            .accumulate = t.whole("accumulate", 1),
+                            .clip_norm = t.number("clip_norm", 0),
+                            .schedule = cosine ? &*cosine : nullptr,
+                            .schedule_by_epoch = true,
+                            .checkpoint = folder / "training.safetensors",
+                            .checkpoint_every = t.whole("checkpoint_every", 0)};
+  options.callbacks = callbacks_of(c.table("callbacks"), net, folder, validation.has_value(), out, terminal);
+  c.finish();
+
+  adapt(net, parts.training);
+  std::filesystem::create_directories(folder);
+  out << net.summary() << parts.training.size() << " examples to learn from";
+  if (parts.validation) out << ", " << parts.validation->size() << " for validation";
+  out << "\n\n";
+  const train::History history = train::fit(net, training, options);
+  io::save(net, folder / "net.safetensors", {.metadata = {{kNet, words}}});
+  if (!history.stopped().empty()) out << "stopped: " << history.stopped() << '\n';
+  out << (folder / "net.safetensors").string() << " is written\n";
+}
+
+void run(const std::filesystem::path& path, const std::filesystem::path& input, const std::filesystem::path& output,
+         std::ostream& out) {
+  const dsl::Network net = trained(path);
+  const Tensor y = net(read_input(input));
+  if (output.empty())
+    out << y.str() << '\n';
+  else
+    io::write_npy(output, y);
+}
+
+void summary(const std::string& net, std::ostream& out) {
+  out << (net.find('(') == std::string::npos ? trained(net) : parse_words(net).build(/*seed=*/0)).summary();
+}
+
+}  // namespace ferrite::tools
