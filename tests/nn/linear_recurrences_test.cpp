@@ -145,6 +145,8 @@ BOOST_AUTO_TEST_CASE(resets_begin_anew) {
     BOOST_TEST(identical(row(all.output, 0, 3, 6), after.output));
     BOOST_TEST(identical(slice(all.state, 0, 0, 1), after.state));
     BOOST_TEST(identical(row(all.output, 1, 0, 6), layer.run(row(x, 1, 0, 6)).output));
+    const Tensor last = unsqueeze(eq(arange(6), 5), 0);  // before the last step: the state is of that step alone
+    BOOST_TEST(identical(layer.run(row(x, 0, 0, 6), {.reset_mask = last}).state, layer.run(row(x, 0, 5, 6)).state));
     const Tensor poisoned = where(reshape(lt(arange(6), 3), {1, 6, 1}), kNan, row(x, 0, 0, 6));
     BOOST_TEST(identical(row(layer(poisoned, {.reset_mask = slice(resets, 0, 0, 1)}), 0, 3, 6), after.output));
     const Tensor late = where(reshape(ge(arange(6), 3), {1, 6, 1}), dy, 0);
@@ -261,6 +263,18 @@ BOOST_AUTO_TEST_CASE(states_begin_where_their_papers_say) {
   BOOST_TEST(within(exp(mamba.A_log.peek()), expand(arange(1, 5, 1, Dtype::f64), {600, 4}), 1e-12));
   BOOST_TEST(amin(a).item<double>() >= 0.9);
   BOOST_TEST(amax(a).item<double>() <= 0.999);
+}
+
+/// Gates that are both closed as far as floats go share the state as gates that are both half open: e^200 is no f32.
+BOOST_AUTO_TEST_CASE(gates_that_are_nearly_closed_share_the_state) {
+  for (const auto& [f, i, forget] :
+       {std::tuple{-200.0, -200.0, 0.5}, {-200.0, 0.0, 0.0}, {0.0, -200.0, 1.0}, {90.0, 90.0, 0.5}}) {
+    Tape tape;
+    const Tensor gates = tape.watch(Tensor::from<float>({0, static_cast<float>(f), static_cast<float>(i)}, {1, 1, 3}));
+    const Tensor h = nn::min_lstm_scan(gates, ones({1, 1}));  // the candidate of 0 is 1/2
+    BOOST_TEST(std::abs(static_cast<double>(h.item<float>()) - (forget + (1 - forget) / 2)) <= 1e-7);
+    BOOST_TEST(all_of_finite(tape.grad(sum(h), {gates})[0]));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

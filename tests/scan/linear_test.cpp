@@ -214,6 +214,11 @@ BOOST_AUTO_TEST_CASE(are_not_seen_where_there_are_none) {
                  {h}, {x}) == by + "a carry is reset by a mask that is not one of rows");
   BOOST_TEST(report(
                  [](In c, In in) -> ScanStep {
+                   return {{where(in[1], 2.0, c[0]) + in[0]}, {}};
+                 },
+                 {h}, {x, mask}) == by + "a carry goes through where");
+  BOOST_TEST(report(
+                 [](In c, In in) -> ScanStep {
                    return {{c[0] + in[0]}, {}};
                  },
                  {full({2}, 1, Dtype::i64)}, {full({kSteps, 2}, 1, Dtype::i64)}) == by + "a carry is no float");

@@ -52,8 +52,8 @@ struct Lstm {
       const Packet<T> both = inverse_f + inverse_i;
       forget = inverse_i / both;
       input = inverse_f / both;
-      not_f = of_f / inverse_f;
-      not_i = of_i / inverse_i;
+      not_f = T(1) / (T(1) + exp(f));  // of_f / inverse_f is 0 / 0 where i is far below f
+      not_i = T(1) / (T(1) + exp(i));
     }
     Packet<T> forget, input, not_f, not_i;
   };
