@@ -27,6 +27,7 @@
 #include "ferrite/io/numpy.h"
 #include "ferrite/io/rtneural.h"
 #include "ferrite/io/safetensors.h"
+#include "ferrite/io/suggest.h"
 #include "ferrite/io/time_series.h"
 #include "ferrite/io/torch.h"
 #include "ferrite/io/torch_optimizer.h"

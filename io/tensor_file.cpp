@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "ferrite/io/detail/file_dtype.h"
-#include "ferrite/io/detail/suggest.h"
 #include "ferrite/io/detail/text.h"
+#include "ferrite/io/suggest.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::io {

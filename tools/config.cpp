@@ -6,7 +6,7 @@
 #define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
-#include "ferrite/io/detail/suggest.h"
+#include "ferrite/io/suggest.h"
 #include "ferrite/tensor/error.h"
 
 namespace ferrite::tools {

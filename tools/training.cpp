@@ -37,7 +37,9 @@ train::Dataset from_table(const std::filesystem::path& path, Config& c) {
   const io::CsvTable table = io::read_csv(path);
   const std::vector<std::string> inputs = c.texts("inputs"), targets = c.texts("targets");
   if (inputs.empty()) c.refuse("inputs", "is missing: the columns that the net is given");
-  const Tensor x = table.numbers(inputs);
+  const double unit = c.number("unit", 1);
+  if (!(unit > 0)) c.refuse("unit", "must be above 0");
+  const Tensor x = table.numbers(inputs) / unit;
   if (c.has("windows")) {
     Config& w = c.table("windows");
     std::vector<std::int64_t> places;
@@ -59,7 +61,7 @@ train::Dataset from_table(const std::filesystem::path& path, Config& c) {
     if (targets.size() != 1) c.refuse("targets", "of classes must be one column");
     return {{x, table.categories(targets[0]).codes}};
   }
-  return {{x, table.numbers(targets)}};
+  return {{x, table.numbers(targets) / unit}};
 }
 
 /// Examples of a file of tensors: "x" and "y", and "lengths" where x holds sequences one behind the other.

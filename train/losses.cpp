@@ -1,7 +1,7 @@
 /// Losses by name.
 #include <array>
 
-#include "ferrite/io/detail/suggest.h"
+#include "ferrite/io/suggest.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/train/fit.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "ferrite/io/detail/decimal.h"
-#include "ferrite/io/detail/suggest.h"
 #include "ferrite/io/detail/text.h"
+#include "ferrite/io/suggest.h"
 
 namespace ferrite::io::detail {
 namespace {

@@ -6,8 +6,8 @@
 #include <iterator>
 
 #include "ferrite/io/detail/file_dtype.h"
-#include "ferrite/io/detail/suggest.h"
 #include "ferrite/io/detail/text.h"
+#include "ferrite/io/suggest.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::io::detail {

@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include "ferrite/io/detail/decimal.h"
-#include "ferrite/io/detail/suggest.h"
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/file/input_file.h"
+#include "ferrite/io/suggest.h"
 #include "ferrite/io/time_series.h"
 #include "ferrite/io/time_series/header.h"
 #include "ferrite/tensor/log.h"

@@ -10,6 +10,7 @@
 #include "ferrite/nn/graph_layer.h"
 #include "ferrite/nn/layers/activations.h"
 #include "ferrite/nn/layers/branches.h"
+#include "ferrite/nn/layers/standardize.h"
 #include "ferrite/nn/recurrent/peephole_lstm.h"
 
 using namespace ferrite;

@@ -241,7 +241,6 @@ void try_stream(const dsl::Network& net, std::int64_t batch, Dtype dtype) {
   BOOST_TEST(stream.on_tensors() == 0U);
   stream.reset();
   BOOST_TEST(goes(stream, 0, 4, y), "after reset");
-
   nn::Stream clone = stream.clone();
   const std::vector<Tensor> saved = stream.save();
   BOOST_TEST(goes(clone, 4, kSteps, y), "a clone");

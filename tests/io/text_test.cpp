@@ -1,8 +1,8 @@
 /// The words of errors: quoting, UTF-8, JSON escapes, near names.
 #include <boost/test/unit_test.hpp>
 
-#include "ferrite/io/detail/suggest.h"
 #include "ferrite/io/detail/text.h"
+#include "ferrite/io/suggest.h"
 
 namespace {
 

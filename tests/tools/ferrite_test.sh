@@ -80,5 +80,43 @@ expect 2 "--run must be eager" "$tool" bench "$gru" --run backwards
 expect 2 "--by must be kernel-and-layer, kernel or layer, got 'time'" "$tool" bench "$gru" --profile --by time
 expect 2 "only nets on sequences or tokens stream" "$tool" bench "features(3).linear(4)" --run stream
 expect 2 "batch and steps must be positive" "$tool" bench "$gru" --batch 0
+# ferrite train, run, summary: a table, windows in time, going on, keys that are not known.
+cp "$sources/data/sunspots.csv" "$folder/sunspots.csv"
+config() { sed -e 's#\.\./data/##' -e 's/epochs = 100/epochs = 3/' -e "$1" "$sources/examples/sunspots.toml" >"$folder/$2.toml"; }
+config "" first
+expect 0 "200 examples to learn from, 62 for validation" "$tool" train "$folder/first.toml"
+expect 0 "epoch,loss,rmse,val_loss,val_rmse" head -n 1 "$folder/first/log.csv"
+config "s/epochs = 3/epochs = 5/" first
+expect 0 "epoch 4/5" "$tool" train "$folder/first.toml"
+if "$tool" train "$folder/first.toml" | grep -q "epoch 4/5"; then echo "what was done is done again"; failures=$((failures + 1)); fi
+expect 0 "5," tail -n 1 "$folder/first/log.csv"
+expect 0 "standardize" "$tool" summary "$folder/first/net.safetensors"
+expect 0 "linear" "$tool" summary "$gru"
+if command -v python3 >/dev/null; then  # one sequence of 24 steps, by hand: np.save's header
+  python3 -c "import struct, sys
+head = \"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 24, 1), }\"
+head += ' ' * (118 - len(head) - 1) + chr(10)
+sys.stdout.buffer.write(b'\\x93NUMPY\\x01\\x00' + struct.pack('<H', len(head)) + head.encode() + struct.pack('<24f', *range(24)))" >"$folder/x.npy"
+  expect 0 "[[" "$tool" run "$folder/first/net.safetensors" --input "$folder/x.npy"
+  expect 0 "" "$tool" run "$folder/first/net.safetensors" --input "$folder/x.npy" --output "$folder/y.npy"
+  expect 0 "F32       [1, 1]" "$tool" info "$folder/y.npy"
+fi
+expect 2 "none.csv" "$tool" run "$folder/first/net.safetensors" --input "$folder/none.csv"
+config 's/loss = "mse"/los = "mse"/' wrong
+expect 2 "wrong.toml:19: training.los: is no key; did you mean 'loss'" "$tool" train "$folder/wrong.toml"
+config 's/"adamw"/"sgdd"/' wrong
+expect 2 "training.optimizer: there is no 'sgdd'; did you mean 'sgd'" "$tool" train "$folder/wrong.toml"
+config 's/"mse"/"mes"/' wrong
+expect 2 "loss: there is no 'mes'" "$tool" train "$folder/wrong.toml"
+config 's/inputs = .*/inputs = ["sunspot"]/' wrong
+expect 2 "sunspots" "$tool" train "$folder/wrong.toml"
+config 's/= 16/= "many"/' wrong
+expect 2 "loader.batch_size: must be a whole number" "$tool" train "$folder/wrong.toml"
+config 's/^net = .*/net = [/' wrong
+expect 2 "wrong.toml:" "$tool" train "$folder/wrong.toml"
+expect 2 "there is no such file" "$tool" train "$folder/none.toml"
+expect 2 "does not say what net it is of" "$tool" run "$weights" --input "$folder/sunspots.csv"
+[ ! -e "$folder/wrong" ]
+
 [ ! -e "$folder/a.bin" ]
 [ "$failures" -eq 0 ] && echo "the command does what it says"

@@ -2,7 +2,7 @@
 #include <array>
 #include <charconv>
 
-#include "ferrite/io/detail/suggest.h"
+#include "ferrite/io/suggest.h"
 #include "ferrite/train/metrics.h"
 
 namespace ferrite::train {

@@ -1,5 +1,5 @@
 /// Edit distance between names, for suggestions in errors.
-#include "ferrite/io/detail/suggest.h"
+#include "ferrite/io/suggest.h"
 
 #include <algorithm>
 #include <numeric>
