@@ -8,6 +8,8 @@ option(FERRITE_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_BUILD_BENCH "Build the benchmarks" OFF)
 option(FERRITE_BUILD_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
 option(FERRITE_PRECOMPILE "Precompile the headers that most sources include" ${PROJECT_IS_TOP_LEVEL})
+set(FERRITE_WITH_MPI "AUTO" CACHE STRING
+    "Build ferrite::mpi, training on several ranks: ON, OFF, or AUTO, where MPI is found and Ferrite is not a subproject")
 option(FERRITE_INSTALL "Make the install targets" ON)
 set(FERRITE_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
 
