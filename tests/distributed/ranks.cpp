@@ -51,6 +51,7 @@ int rank_is_lost(const mpi::World& world, const ranks::Arguments& arguments) {
 const std::map<std::string, ranks::Case> kCases = {
     {"world", world_functions},
     {"lost", rank_is_lost},
+    {"train", ranks::train},
 };
 
 }  // namespace
