@@ -39,10 +39,13 @@ void broadcast(const World& world, const std::vector<Variable>& variables, int r
 }
 
 struct DataParallel::State {
-  State(const World& w, const nn::Module& model, nn::Optimizer& o, const DataParallelOptions& given);
+  using Update = std::function<void(const Tensors& gradients)>;
+  State(const World& w, const nn::Module& model, const std::vector<Parameter>& trained, Update u,
+        const DataParallelOptions& given);
 
   const World& world;
-  nn::Optimizer& optimizer;
+  const std::vector<Parameter> parameters;  ///< those of the optimiser
+  const Update update;
   const DataParallelOptions options;
   detail::Tree tree;
   Leaves own;
@@ -89,15 +92,15 @@ void check_options(const World& world, const DataParallelOptions& o) {
 
 }  // namespace
 
-DataParallel::State::State(const World& w, const nn::Module& model, nn::Optimizer& o, const DataParallelOptions& given)
-    : world(w), optimizer(o), options(given), tree(given.shards) {
+DataParallel::State::State(const World& w, const nn::Module& model, const std::vector<Parameter>& trained, Update u,
+                           const DataParallelOptions& given)
+    : world(w), parameters(trained), update(std::move(u)), options(given), tree(given.shards) {
   check_options(world, options);
   const int each = options.shards / world.size();
   own = {world.rank() * each, (world.rank() + 1) * each};
   for (const auto& b : model.named_buffers()) known.add(b.variable);
   for (const auto& s : model.named_states()) known.add(s.variable);
   for (const Variable& v : options.variables) known.add(v);
-  const std::vector<Parameter>& parameters = optimizer.parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) known.parameter[parameters[i].identity()] = i;
   const auto& link = world.link();
   gradients = route_of(link, pattern_of(world, options.shards, detail::Join::sum, 0));
@@ -106,7 +109,6 @@ DataParallel::State::State(const World& w, const nn::Module& model, nn::Optimize
   std::vector<Variable> all = known.written;
   for (const auto& p : model.named_parameters()) all.push_back(p.variable);
   for (const Parameter& p : parameters) all.push_back(p);
-  for (const auto& s : optimizer.states()) all.push_back(s.variable);
   broadcast(world, all);
 }
 
@@ -114,14 +116,14 @@ DataParallel::State::State(const World& w, const nn::Module& model, nn::Optimize
 /// good.
 void DataParallel::State::agree(const std::vector<std::size_t>& order) {
   if (agreed) return;
-  const std::size_t n = optimizer.parameters().size();
+  const std::size_t n = parameters.size();
   std::vector<std::int64_t> list(n, -1);
   std::ranges::copy(order.rbegin(), order.rend(), list.begin());
   const Tensor root = world.broadcast(Tensor::from(list, {static_cast<std::int64_t>(n)}));
   std::vector<std::size_t> all;
   for (const std::int64_t i : root.values<std::int64_t>())
     if (i >= 0) all.push_back(static_cast<std::size_t>(i));
-  buckets = detail::buckets_of(optimizer.parameters(), all, options.bucket_bytes);
+  buckets = detail::buckets_of(parameters, all, options.bucket_bytes);
   agreed = true;
 }
 
@@ -168,7 +170,6 @@ DataParallel::State::Joined DataParallel::State::run(const Tensors& batch, std::
   if (!f) throw ValueError("mpi: step: the function is null");
   for (const Recorder* r : ferrite::detail::frame().recorders)
     if (r->differentiates()) throw TapeError("mpi: step: called under a tape; end that first, or pause it by NewFrame");
-  const std::vector<Parameter>& parameters = optimizer.parameters();
   Tensors values;  // before the step
   for (const Variable& v : known.written) values.push_back(v.value());
 
@@ -319,7 +320,16 @@ void check_own(const OwnRows& batch, const Rows& own) {
 
 DataParallel::DataParallel(const World& world, const nn::Module& model, nn::Optimizer& optimizer,
                            const DataParallelOptions& options)
-    : state_(std::make_unique<State>(world, model, optimizer, options)) {}
+    : state_(std::make_unique<State>(
+          world, model, optimizer.parameters(), [&optimizer](const Tensors& g) { optimizer.step(g); }, options)) {
+  std::vector<Variable> states;
+  for (const auto& s : optimizer.states()) states.push_back(s.variable);
+  broadcast(world, states);
+}
+DataParallel::DataParallel(const World& world, const nn::Module& model, const ShardedOptimizer& optimizer,
+                           const DataParallelOptions& options)
+    : state_(std::make_unique<State>(
+          world, model, optimizer.parameters(), [&optimizer](const Tensors& g) { optimizer.step(g); }, options)) {}
 DataParallel::~DataParallel() = default;
 
 Tensor DataParallel::step(const Tensors& batch, const ShardFunction& loss) const {
@@ -331,7 +341,7 @@ Tensor DataParallel::step(const OwnRows& batch, const ShardFunction& loss) const
   check_own(batch, own);
   State::Joined joined = s.run(batch.tensors, batch.rows, own.begin, loss, true);
   if (s.options.clip_norm > 0) joined.gradients = nn::clip_grad_norm(joined.gradients, s.options.clip_norm).grads;
-  s.optimizer.step(joined.gradients);
+  s.update(joined.gradients);
   return cast(joined.loss / joined.count, joined.dtype);
 }
 

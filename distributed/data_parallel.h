@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "ferrite/distributed/sharded_optimizer.h"
 #include "ferrite/distributed/shards.h"
 #include "ferrite/distributed/world.h"
 #include "ferrite/nn/module.h"
@@ -71,6 +72,9 @@ class DataParallel {
   /// range, for ranks that do not divide the shards, and where ranks have different models; RankError. The world, the
   /// model and the optimiser must outlive it.
   DataParallel(const World& world, const nn::Module& model, nn::Optimizer& optimizer,
+               const DataParallelOptions& options = {});
+  /// With the states of the optimiser spread over the ranks.
+  DataParallel(const World& world, const nn::Module& model, const ShardedOptimizer& optimizer,
                const DataParallelOptions& options = {});
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;

@@ -1,7 +1,10 @@
 // Training steps on several ranks: what remains of them is printed as digests, which tests compare.
+#include <csignal>
+#include <filesystem>
 #include <iostream>
 #include <sstream>
 
+#include "ferrite/distributed/checkpoint.h"
 #include "ferrite/distributed/data_parallel.h"
 #include "ferrite/ferrite.h"
 #include "ranks.h"
@@ -45,13 +48,26 @@ void tell(const mpi::World& world, const std::string& what) {
 
 namespace ranks {
 
-/// eager|compiled sync|local ROWS STEPS
+/// eager|compiled sync|local ROWS STEPS [adam|sharded [FILE [STEP]]]: with a file goes on from it, if it is there, and
+/// saves after each step; with a step the last rank is killed in it.
 int train(const mpi::World& world, const Arguments& a) {
   const bool compiled = a.at(0) == "compiled", synchronised = a.at(1) == "sync";
-  const std::int64_t rows = std::stoi(a.at(2)), steps = std::stoi(a.at(3));
+  const bool sharded = a.size() > 4 && a[4] == "sharded";
+  const std::int64_t rows = std::stoi(a.at(2)), steps = std::stoi(a.at(3)),
+                     killed = a.size() > 6 ? std::stoi(a[6]) : -1;
+  const std::string file = a.size() > 5 ? a[5] : "";
   const Net net(static_cast<std::uint64_t>(world.rank()));  // rank 0's count
-  nn::Adam adam(net.parameters(), {.learning_rate = 1e-2});
-  const mpi::DataParallel dp(world, net, adam, {.bucket_bytes = 600, .clip_norm = 1});
+  const nn::AdamOptions options{.learning_rate = 1e-2};
+  nn::Adam adam(net.parameters(), options);
+  const mpi::ShardedOptimizer parts(world, net.parameters(), [&](std::vector<Parameter> p) {
+    return std::make_unique<nn::Adam>(std::move(p), options);
+  });
+  const mpi::DataParallelOptions parallel{.bucket_bytes = 600, .clip_norm = 1};
+  const mpi::DataParallel with_adam(world, net, adam, parallel), with_parts(world, net, parts, parallel);
+  const mpi::DataParallel& dp = sharded ? with_parts : with_adam;
+  train::Position position;
+  if (!file.empty() && world.any(world.rank() == 0 && std::filesystem::exists(file)))
+    position = sharded ? mpi::load_checkpoint(world, file, net, parts) : mpi::load_checkpoint(world, file, net, adam);
   const auto loss = [&](const mpi::ShardBatch& b) {
     const Tensor each =
         nn::cross_entropy(net.forward(b.x, synchronised ? b.context : nn::Context{}), b.y, nn::Reduction::none);
@@ -61,14 +77,18 @@ int train(const mpi::World& world, const Arguments& a) {
   const auto step = [&](const Tensor& x, const Tensor& y, const Tensor& m) { return dp.step({x, y, m}, loss); };
   const auto program = compile(step);
   std::uint64_t h = 1;
-  for (std::int64_t k = 0; k < steps; ++k) {
+  for (std::int64_t k = position.step; k < steps; ++k) {
+    if (k == killed && world.rank() == world.size() - 1) std::raise(SIGKILL);
     const auto key = [&](std::uint64_t stream) {
       return RandomKey{.seed = 5, .stream = stream, .call = static_cast<std::uint64_t>(k)};
     };
     const std::int64_t n = rows + k % 2;
     const Tensor x = normal({n, 6}, key(1)), m = uniform({n}, key(3)), y = cast(uniform({n}, key(2), 0, 5), Dtype::i64);
     const Tensor mean = compiled ? program(x, y, m) : step(x, y, m);
-    h = digest(mean, h);
+    if (file.empty()) h = digest(mean, h);
+    position.step = k + 1;
+    if (!file.empty() && sharded) mpi::save_checkpoint(world, file, net, parts, position);
+    if (!file.empty() && !sharded) mpi::save_checkpoint(world, file, net, adam, position);
   }
   net.eval();
   const Tensor x = normal({rows, 6}, {.seed = 9});
@@ -77,8 +97,8 @@ int train(const mpi::World& world, const Arguments& a) {
   });
   h = digest(all.sum, digest(all.count, h));
   std::ostringstream text;
-  text << "digest " << std::hex << digest_of(net, adam, h) << std::dec << " buckets " << dp.buckets() << " early "
-       << dp.buckets_sent_early();
+  text << "digest " << std::hex << (sharded ? digest_of(net, *parts.whole(), h) : digest_of(net, adam, h)) << std::dec
+       << " buckets " << dp.buckets() << " early " << dp.buckets_sent_early();
   tell(world, text.str());
   if (compiled && world.size() > 1 && world.rank() == 0) {
     // Where the buckets leave among the steps of the plan, and where its last product is.

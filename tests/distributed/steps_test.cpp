@@ -1,6 +1,7 @@
 // Training steps have the same bits for every number of ranks.
-#include <algorithm>
-#include <map>
+#include <unistd.h>
+
+#include <filesystem>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -66,6 +67,32 @@ BOOST_AUTO_TEST_CASE(buckets_leave_while_the_backward_pass_goes_on) {
     BOOST_TEST(early == buckets - 1, r->text);
   }
   BOOST_TEST(std::stoi(all_behind(compiled.text, "product").at(0)) >= 2, compiled.text);
+}
+
+BOOST_AUTO_TEST_CASE(states_spread_over_ranks_are_those_of_one_optimiser) {
+  const std::string wanted = digest_of(1, "train eager sync 29 5");
+  for (const char* how : {"eager", "compiled"})
+    for (const int n : {1, 2, 3, 12})
+      BOOST_TEST(digest_of(n, std::string("train ") + how + " sync 29 5 sharded") == wanted, how << " on " << n);
+}
+
+BOOST_AUTO_TEST_CASE(a_killed_job_goes_on_with_another_number_of_ranks) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("ferrite_mpi_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto file = [&](const char* name) { return " " + (folder / name).string(); };
+  const std::string wanted = digest_of(1, "train eager sync 29 6 adam" + file("whole"));
+  int number = 0;
+  for (const char* optimiser : {"adam", "sharded"})
+    for (const int at : {1, 4}) {
+      const std::string name = std::to_string(number++);
+      const std::string words = std::string("train eager sync 29 6 ") + optimiser + file(name.c_str());
+      const runs::Result lost = on_ranks(3, words + " " + std::to_string(at), "--recover --limit 40", 2000);
+      BOOST_TEST(all_behind(lost.text, "digest").empty(), lost.text);
+      BOOST_TEST(lost.text.find("do not answer within 2000 ms: 2") != std::string::npos, lost.text);
+      BOOST_TEST(digest_of(number % 2 ? 2 : 4, words) == wanted, lost.text);
+    }
+  std::filesystem::remove_all(folder);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
