@@ -43,6 +43,8 @@ int World::local_rank() const noexcept { return link_->local_rank(); }
 int World::local_size() const noexcept { return link_->local_size(); }
 std::chrono::milliseconds World::timeout() const noexcept { return link_->timeout(); }
 
+Traffic World::traffic() const noexcept { return link_->traffic(); }
+
 void World::barrier() const { link_->barrier(); }
 
 Tensor World::broadcast(const Tensor& x, int root) const {

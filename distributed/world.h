@@ -1,6 +1,7 @@
 #pragma once
 /// The ranks of an MPI job as a program sees them: how many there are, and what they tell each other.
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,6 +38,11 @@ struct WorldOptions {
   /// How long a rank waits for the others before it throws RankError: longer than the ranks may differ in reaching the
   /// same place of the program, which includes reading data, tracing and compiling.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
+};
+
+/// What this rank has sent and received for sums and gradients, by the elements that it gave MPI.
+struct Traffic {
+  std::int64_t exchanges = 0, bytes_sent = 0, bytes_received = 0;
 };
 
 /// All ranks of an MPI job. Starts MPI, unless it runs already, and ends it if it started it. Without mpirun it is a
@@ -78,6 +84,9 @@ class World {
   /// Whether any rank, or every rank, says so: to stop early on all of them.
   bool any(bool yes) const;
   bool all(bool yes) const;
+
+  /// Since the world began.
+  Traffic traffic() const noexcept;
 
   /// For the parts of ferrite::mpi.
   const std::shared_ptr<detail::Link>& link() const noexcept { return link_; }

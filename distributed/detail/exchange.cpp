@@ -48,39 +48,52 @@ std::int64_t Link::add(Pattern pattern) {
   return static_cast<std::int64_t>(patterns_.size()) - 1;
 }
 
-std::int64_t Link::start(std::int64_t pattern, Dtype dtype, std::int64_t count,
-                         const std::vector<const std::byte*>& given) {
-  check_alive();
-  const std::size_t R = static_cast<std::size_t>(size_), me = static_cast<std::size_t>(rank_);
+/// An exchange with its buffers: one that has ended, of the same kind, or a new one. Fresh pages cost more than the
+/// copies.
+std::unique_ptr<Link::Exchange> Link::spare(std::int64_t pattern, Dtype dtype, std::int64_t count) {
+  const Pattern* const wanted = &patterns_.at(static_cast<std::size_t>(pattern));
+  for (auto at = spares_.begin(); at != spares_.end(); ++at) {
+    if ((*at)->pattern != wanted || (*at)->dtype != dtype || (*at)->count != count) continue;
+    std::unique_ptr<Exchange> found = std::move(*at);
+    spares_.erase(at);
+    return found;
+  }
   auto made = std::make_unique<Exchange>();
   Exchange& e = *made;
-  e.pattern = &patterns_.at(static_cast<std::size_t>(pattern));
-  e.dtype = dtype, e.count = count;
-  const std::size_t channel = static_cast<std::size_t>(e.pattern->channel);
-  const bool gathers = e.pattern->join == Join::gather;
+  e.pattern = wanted, e.dtype = dtype, e.count = count;
+  const std::size_t R = static_cast<std::size_t>(size_), me = static_cast<std::size_t>(rank_);
   std::size_t most = 1;
-  for (const auto& nodes : e.pattern->nodes) most = std::max(most, nodes.size());
-  if (count > std::numeric_limits<int>::max() / static_cast<std::int64_t>(most * (gathers ? 1 : R)))
+  for (const auto& nodes : wanted->nodes) most = std::max(most, nodes.size());
+  if (count > std::numeric_limits<int>::max() / static_cast<std::int64_t>(most * (gathers(e) ? 1 : R)))
     throw ValueError("mpi: exchange: MPI cannot count so many elements at once: " + std::to_string(count) +
                      "; cut them into smaller tensors");
   for (std::size_t r = 0; r < R; ++r) {
     const std::int64_t each = count / size_, more = count % size_;
     e.piece_counts.push_back(
-        static_cast<int>(gathers ? e.pattern->counts[r] : each + (static_cast<std::int64_t>(r) < more ? 1 : 0)));
+        static_cast<int>(gathers(e) ? wanted->counts[r] : each + (static_cast<std::int64_t>(r) < more ? 1 : 0)));
   }
   e.piece_begins = begins_of(e.piece_counts);
-  const std::size_t own_piece = bytes_of(e.piece_counts[me], dtype);
+  e.piece.resize(bytes_of(e.piece_counts[me], dtype));
   e.result.resize(bytes_of(count, dtype));
-  if (gathers) {
-    e.piece.assign(given[0], given[0] + own_piece);
-    e.stage = Exchange::Stage::joined;
-  } else {
-    for (std::size_t r = 0; r < R; ++r) {
-      e.send_counts.push_back(e.piece_counts[r] * static_cast<int>(given.size()));
-      e.receive_counts.push_back(e.piece_counts[me] * static_cast<int>(e.pattern->nodes[r].size()));
-    }
-    e.send_begins = begins_of(e.send_counts), e.receive_begins = begins_of(e.receive_counts);
-    e.sent.resize(bytes_of(count, dtype) * given.size());
+  if (gathers(e)) return made;
+  const int own = static_cast<int>(wanted->nodes[me].size());
+  for (std::size_t r = 0; r < R; ++r) {
+    e.send_counts.push_back(e.piece_counts[r] * own);
+    e.receive_counts.push_back(e.piece_counts[me] * static_cast<int>(wanted->nodes[r].size()));
+  }
+  e.send_begins = begins_of(e.send_counts), e.receive_begins = begins_of(e.receive_counts);
+  e.sent.resize(bytes_of(count * own, dtype));
+  e.received.resize(bytes_of(e.receive_begins.back() + e.receive_counts.back(), dtype));
+  return made;
+}
+
+std::int64_t Link::start(std::int64_t pattern, Dtype dtype, std::int64_t count,
+                         const std::vector<const std::byte*>& given) {
+  check_alive();
+  const std::size_t R = static_cast<std::size_t>(size_);
+  std::unique_ptr<Exchange> made = spare(pattern, dtype, count);
+  Exchange& e = *made;
+  if (!gathers(e)) {
     std::byte* to = e.sent.data();
     for (std::size_t r = 0; r < R; ++r)
       for (const std::byte* node : given) {
@@ -88,20 +101,21 @@ std::int64_t Link::start(std::int64_t pattern, Dtype dtype, std::int64_t count,
         if (n) std::memcpy(to, node + bytes_of(e.piece_begins[r], dtype), n);
         to += n;
       }
-    e.received.resize(bytes_of(e.receive_begins.back() + e.receive_counts.back(), dtype));
-    traffic_.bytes_sent += static_cast<std::int64_t>(e.sent.size());
-    traffic_.bytes_received += static_cast<std::int64_t>(e.received.size());
+    e.stage = Exchange::Stage::scattering;
+  } else {
+    if (!e.piece.empty()) std::memcpy(e.piece.data(), given[0], e.piece.size());
+    e.stage = Exchange::Stage::joined;
   }
   ++traffic_.exchanges;
-  traffic_.bytes_sent += static_cast<std::int64_t>(own_piece * (R - 1));
-  traffic_.bytes_received += static_cast<std::int64_t>(e.result.size() - own_piece);
+  traffic_.bytes_sent += static_cast<std::int64_t>(e.sent.size() + e.piece.size() * (R - 1));
+  traffic_.bytes_received += static_cast<std::int64_t>(e.received.size() + e.result.size() - e.piece.size());
   const std::int64_t ticket = next_ticket_++;
   exchanges_.emplace(ticket, std::move(made));
-  if (!gathers)
-    check(
-        MPI_Ialltoallv(e.sent.data(), e.send_counts.data(), e.send_begins.data(), type_of(dtype), e.received.data(),
-                       e.receive_counts.data(), e.receive_begins.data(), type_of(dtype), scatter_[channel], &e.scatter),
-        "exchange");
+  if (!gathers(e))
+    check(MPI_Ialltoallv(e.sent.data(), e.send_counts.data(), e.send_begins.data(), type_of(dtype), e.received.data(),
+                         e.receive_counts.data(), e.receive_begins.data(), type_of(dtype), scatter_[e.pattern->channel],
+                         &e.scatter),
+          "exchange");
   poll();
   return ticket;
 }
@@ -116,9 +130,11 @@ void Link::join_segments(Exchange& e) {
   const std::byte* const root = joined(
       all, {0, e.pattern->tree.leaves()}, next, [&](std::size_t i) { return e.received.data() + i * bytes; },
       [&](std::byte* a, const std::byte* b) { join_bytes(a, b, n, e.dtype, e.pattern->join); });
-  e.piece.assign(root, root + bytes);
+  if (bytes) std::memcpy(e.piece.data(), root, bytes);
   e.stage = Exchange::Stage::joined;
 }
+
+bool Link::gathers(const Exchange& e) { return e.pattern->join == Join::gather; }
 
 bool Link::is_done(Exchange&, MPI_Request& request) {
   int done = 0;
@@ -149,6 +165,12 @@ void Link::poll() {
   }
 }
 
+bool Link::drained() {
+  poll();
+  std::erase_if(exchanges_, [](const auto& e) { return e.second->stage == Exchange::Stage::done; });
+  return exchanges_.empty();
+}
+
 void Link::finish(std::int64_t ticket, std::byte* result) {
   check_alive();
   const auto at = exchanges_.find(ticket);
@@ -163,7 +185,10 @@ void Link::finish(std::int64_t ticket, std::byte* result) {
       },
       "exchange");
   if (!e.result.empty()) std::memcpy(result, e.result.data(), e.result.size());
+  spares_.push_back(std::move(at->second));
   exchanges_.erase(at);
+  constexpr std::size_t kMostSpares = 64;
+  if (spares_.size() > kMostSpares) spares_.pop_front();
 }
 
 }  // namespace ferrite::mpi::detail

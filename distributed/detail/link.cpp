@@ -93,6 +93,7 @@ void Link::end(std::shared_ptr<Link> link, bool in_haste) {
   if (well) {
     try {
       link->barrier();  // what others still ask is answered
+      link->until([&] { return link->drained(); }, "end");
       link->until(
           [&] {
             std::erase_if(link->notes_, [&](const std::unique_ptr<Note>& n) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ferrite/distributed/detail/tree.h"
+#include "ferrite/distributed/world.h"
 #include "ferrite/tensor/dtype.h"
 
 namespace ferrite::mpi::detail {
@@ -61,11 +62,10 @@ class Link : public std::enable_shared_from_this<Link> {
   void finish(std::int64_t ticket, std::byte* result);
   /// Lets exchanges go on.
   void poll();
+  /// Lets go of exchanges that nobody waits for any more; whether all are done.
+  bool drained();
 
-  /// Exchanges begun so far, and bytes sent and received by them: for tests and models of cost.
-  struct Traffic {
-    std::int64_t exchanges = 0, bytes_sent = 0, bytes_received = 0;
-  };
+  /// Of all exchanges begun so far.
   const Traffic& traffic() const { return traffic_; }
 
  private:
@@ -75,6 +75,8 @@ class Link : public std::enable_shared_from_this<Link> {
   void check_alive();
   /// Polls until it holds; throws RankError after the timeout.
   void until(const std::function<bool()>& done, const std::string& operation);
+  std::unique_ptr<Exchange> spare(std::int64_t pattern, Dtype dtype, std::int64_t count);
+  static bool gathers(const Exchange& e);
   void advance(Exchange& e);
   void join_segments(Exchange& e);
   bool is_done(Exchange& e, MPI_Request& request);
@@ -92,6 +94,7 @@ class Link : public std::enable_shared_from_this<Link> {
   MPI_Comm scatter_[kChannels] = {}, gather_[kChannels] = {};
   std::deque<Pattern> patterns_;
   std::map<std::int64_t, std::unique_ptr<Exchange>> exchanges_;  ///< under way, by ticket
+  std::deque<std::unique_ptr<Exchange>> spares_;                 ///< ended, with their buffers
   std::int64_t next_ticket_ = 1;
   Traffic traffic_;
   std::vector<std::unique_ptr<Note>> notes_;  ///< on their way

@@ -14,7 +14,7 @@ int Team::find(State s) const {
   return at == states_.end() ? -1 : static_cast<int>(at - states_.begin());
 }
 
-void Team::abort(std::exception_ptr error) {
+void Team::stop_all(std::exception_ptr error) {
   if (!error_) error_ = std::move(error);
   turn_.notify_all();
 }
@@ -31,7 +31,7 @@ void Team::work(int member) {
     }
     std::unique_lock lock(mutex_);
     states_[static_cast<std::size_t>(member)] = State::done;
-    if (error) abort(error);
+    if (error) stop_all(error);
     if (error_) {
       turn_.notify_all();
       return;
@@ -62,16 +62,16 @@ void Team::begin(int member) {
 void Team::go_on(std::unique_lock<std::mutex>&) {
   if (find(State::released) < 0 && find(State::waiting) >= 0) {
     if (find(State::done) >= 0) {
-      abort(std::make_exception_ptr(ValueError("mpi: step: the shards do not call Replicas::sum equally often: shard " +
-                                               std::to_string(find(State::done)) +
-                                               " of this rank ended while others wait; make the loss of every shard of "
-                                               "the same operations")));
+      stop_all(std::make_exception_ptr(ValueError(
+          "mpi: step: the shards do not call Replicas::sum equally often: shard " + std::to_string(find(State::done)) +
+          " of this rank ended while others wait; make the loss of every shard of "
+          "the same operations")));
       return;
     }
     try {
       joined_ = join_(given_);
     } catch (...) {
-      abort(std::current_exception());
+      stop_all(std::current_exception());
       return;
     }
     std::ranges::fill(states_, State::released);

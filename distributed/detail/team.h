@@ -39,7 +39,7 @@ class Team {
   void work(int member);
   void begin(int member);
   void go_on(std::unique_lock<std::mutex>& lock);
-  void abort(std::exception_ptr error);
+  void stop_all(std::exception_ptr error);
 
   std::vector<State> states_;
   Tensors given_;

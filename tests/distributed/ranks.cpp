@@ -52,6 +52,7 @@ const std::map<std::string, ranks::Case> kCases = {
     {"world", world_functions},
     {"lost", rank_is_lost},
     {"train", ranks::train},
+    {"refusals", ranks::refusals},
 };
 
 }  // namespace

@@ -76,6 +76,11 @@ BOOST_AUTO_TEST_CASE(states_spread_over_ranks_are_those_of_one_optimiser) {
       BOOST_TEST(digest_of(n, std::string("train ") + how + " sync 29 5 sharded") == wanted, how << " on " << n);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_refused_and_what_is_drawn) {
+  const std::string wanted = digest_of(1, "refusals");
+  for (const int n : {2, 3, 4}) BOOST_TEST(digest_of(n, "refusals") == wanted);
+}
+
 BOOST_AUTO_TEST_CASE(a_killed_job_goes_on_with_another_number_of_ranks) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("ferrite_mpi_" + std::to_string(getpid()));
