@@ -49,10 +49,8 @@ int rank_is_lost(const mpi::World& world, const ranks::Arguments& arguments) {
 }
 
 const std::map<std::string, ranks::Case> kCases = {
-    {"world", world_functions},
-    {"lost", rank_is_lost},
-    {"train", ranks::train},
-    {"refusals", ranks::refusals},
+    {"world", world_functions},        {"lost", rank_is_lost}, {"train", ranks::train}, {"refusals", ranks::refusals},
+    {"plain_step", ranks::plain_step},
 };
 
 }  // namespace

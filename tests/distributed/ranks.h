@@ -38,5 +38,6 @@ inline std::uint64_t digest(const ferrite::Tensor& x, std::uint64_t h = 14695981
 int train(const ferrite::mpi::World& world, const Arguments& arguments);
 // What they refuse (refusals.cpp).
 int refusals(const ferrite::mpi::World& world, const Arguments& arguments);
+int plain_step(const ferrite::mpi::World& world, const Arguments& arguments);
 
 }  // namespace ranks

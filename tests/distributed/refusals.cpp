@@ -1,6 +1,8 @@
 // What training steps refuse, and that they go on afterwards; run on one rank and on several.
+#include <cmath>
 #include <functional>
 #include <iostream>
+#include <set>
 
 #include "ferrite/distributed/checkpoint.h"
 #include "ferrite/distributed/data_parallel.h"
@@ -78,6 +80,18 @@ int refusals(const mpi::World& world, const Arguments&) {
   });
   check(same(net.used.weight.peek(), before), "a step that was refused changed something");
 
+  // No two shards see the same draws.
+  std::set<float> draws;
+  int shards = 0;
+  (void)dp.evaluate({x}, [&](const auto&) {
+    const Tensor one = noise.uniform({1});
+    draws.insert(one.item<float>());
+    ++shards;
+    return mpi::Sum(sum(one), 1.0);
+  });
+  check(shards > 0 && draws.size() == static_cast<std::size_t>(shards), "draws of shards");
+  noise.calls.assign(full({}, 0, Dtype::i64));
+
   // Draws of generators, recomputed values and unread parameters.
   const auto drawing = [&](const mpi::ShardBatch& b) {
     const Tensor h = checkpoint([&](const Tensor& t) { return net.used(t * noise.uniform(t.shape())); }, b.x);
@@ -93,6 +107,47 @@ int refusals(const mpi::World& world, const Arguments&) {
   std::cout << "rank " << world.rank() << ": digest " << digest(second, digest(first, digest(net.used.weight.peek())))
             << " \n";
   return world.any(wrong != 0) ? 1 : 0;
+}
+
+/// A step on the shards of a batch with a masked loss and a batch norm is, but for rounding, one step on the batch.
+int plain_step(const mpi::World& world, const Arguments&) {
+  struct Net : nn::Module {
+    nn::Linear first{{.in_features = 3, .out_features = 4}}, last{{.in_features = 4, .out_features = 1}};
+    nn::BatchNorm1d norm{{.num_features = 4}};
+    Net() : Module({.seed = 7}) { adopt("first", first), adopt("norm", norm), adopt("last", last); }
+    Tensor forward(const Tensor& x, const nn::Context& context) const { return last(tanh(norm(first(x), context))); }
+  };
+  bool right = true;
+  for (const std::int64_t rows : {7, 30}) {
+    const Net plain, parallel;
+    const Tensor x = normal({rows, 3}, {.seed = 1}), m = gt(uniform({rows, 1}, {.seed = 2}), 0.4F);
+    const auto masked = [&](const Net& net, const Tensor& in, const Tensor& mask, const nn::Context& context) {
+      return sum(where(mask, square(net.forward(in, context) - 1), 0));
+    };
+    nn::Sgd by_plain(plain.parameters(), {.learning_rate = 0.1}),
+        by_parallel(parallel.parameters(), {.learning_rate = 0.1});
+    const mpi::DataParallel dp(world, parallel, by_parallel, {.clip_norm = 0.5});
+    for (int k = 0; k < 3; ++k) {
+      Tensor loss;
+      {
+        Tape tape;
+        loss = masked(plain, x, m, {}) / sum(cast(m, Dtype::f32));
+        by_plain.step(nn::clip_grad_norm(tape.grad(loss, plain.parameters()), 0.5).grads);
+      }
+      const Tensor mean = dp.step({x, m}, [&](const mpi::ShardBatch& b) {
+        return mpi::Sum(masked(parallel, b.x, b.y, b.context), sum(cast(b.y, Dtype::f64)));
+      });
+      right &= std::abs(mean.item() - loss.item()) < 2e-6F;
+    }
+    const auto near = [&](const Tensor& a, const Tensor& b) {
+      right &= amax(abs(cast(a - b, Dtype::f64))).item<double>() < 2e-6;
+    };
+    for (std::size_t i = 0; i < plain.named_parameters().size(); ++i)
+      near(parallel.named_parameters()[i].variable.peek(), plain.named_parameters()[i].variable.peek());
+    for (std::size_t i = 0; i < plain.named_buffers().size(); ++i)
+      near(parallel.named_buffers()[i].variable.peek(), plain.named_buffers()[i].variable.peek());
+  }
+  return world.all(right) ? 0 : 1;
 }
 
 }  // namespace ranks
