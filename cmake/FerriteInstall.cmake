@@ -18,6 +18,12 @@ install(FILES "${PROJECT_SOURCE_DIR}/ferrite.h" DESTINATION "${CMAKE_INSTALL_INC
 
 install(TARGETS ferrite EXPORT FerriteTargets)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Ferrite")
+if(TARGET ferrite_mpi)
+  file(GLOB headers "${PROJECT_SOURCE_DIR}/distributed/*.h")
+  install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/distributed")
+  install(TARGETS ferrite_mpi EXPORT FerriteMpiTargets)
+  install(EXPORT FerriteMpiTargets NAMESPACE Ferrite:: DESTINATION "${package_folder}")
+endif()
 install(EXPORT FerriteTargets NAMESPACE Ferrite:: DESTINATION "${package_folder}")
 if(FERRITE_WITH_PNG)
   install(TARGETS ferrite_png EXPORT FerritePngTargets)

@@ -17,6 +17,8 @@ if(NOT DEFINED FERRITE_WITH_PNG)
     set(FERRITE_WITH_PNG ${PNG_FOUND})
   endif()
 endif()
+set(FERRITE_WITH_MPI "AUTO" CACHE STRING
+    "Build ferrite::mpi, training on several ranks: ON, OFF, or AUTO, where MPI is found and Ferrite is not a subproject")
 option(FERRITE_INSTALL "Make the install targets" ON)
 set(FERRITE_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
 

@@ -31,7 +31,7 @@ std::string prose_of(const std::string& page) { return without(without(page, "``
 std::vector<std::string> missing_files(const Source& s) {
   if (!is_page(s)) return {};
   static const std::regex pattern(
-      R"(`((?:tensor|autograd|compile|nn|dsl|io|exchange|train|tools|examples|bench|tests|scripts|docs|cmake|data|\.ci)/[\w./-]*|\w+\.md|ferrite\.h)`)");
+      R"(`((?:tensor|autograd|compile|nn|dsl|io|exchange|train|distributed|tools|examples|bench|tests|scripts|docs|cmake|data|\.ci)/[\w./-]*|\w+\.md|ferrite\.h)`)");
   std::vector<std::string> faults;
   const std::string text = prose_of(s.text);
   for (auto at = std::sregex_iterator(text.begin(), text.end(), pattern); at != std::sregex_iterator(); ++at)

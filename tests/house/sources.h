@@ -18,7 +18,8 @@ struct Source {
   std::string text;
 };
 
-inline const std::set<std::string> kFolders = {"tensor", "autograd", "compile", "nn", "dsl", "io", "exchange", "train"};
+inline const std::set<std::string> kFolders = {"tensor", "autograd", "compile", "nn",         "dsl",
+                                               "io",     "exchange", "train",   "distributed"};
 
 inline std::string folder_of(const std::string& path) { return path.substr(0, path.find('/')); }
 inline bool is_header(const Source& s) { return s.path.ends_with(".h"); }

@@ -1,0 +1,32 @@
+# ferrite::mpi, training on several ranks: a library of its own, so that the main one knows nothing of MPI.
+if(NOT FERRITE_WITH_MPI MATCHES "^(AUTO|ON|OFF|TRUE|FALSE|1|0)$")
+  message(FATAL_ERROR "FERRITE_WITH_MPI: no such choice: '${FERRITE_WITH_MPI}'; there are ON, OFF and AUTO")
+endif()
+if(FERRITE_WITH_MPI STREQUAL "AUTO")
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    return()
+  endif()
+  enable_language(C)  # find_package(MPI) asks its compiler
+  find_package(MPI QUIET COMPONENTS C)
+  if(NOT MPI_C_FOUND)
+    message(STATUS "ferrite::mpi is not built: no MPI was found")
+    return()
+  endif()
+elseif(FERRITE_WITH_MPI)
+  enable_language(C)
+  find_package(MPI REQUIRED COMPONENTS C)
+else()
+  return()
+endif()
+
+ferrite_link_headers(distributed)
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/distributed/*.cpp")
+add_library(ferrite_mpi ${sources})
+add_library(Ferrite::mpi ALIAS ferrite_mpi)
+add_library(ferrite::mpi ALIAS ferrite_mpi)
+ferrite_set_flags(ferrite_mpi)
+set_target_properties(ferrite_mpi PROPERTIES
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME mpi POSITION_INDEPENDENT_CODE ON)
+# MPI's C functions alone: its deprecated C++ classes would be one more library.
+target_compile_definitions(ferrite_mpi PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+target_link_libraries(ferrite_mpi PUBLIC ferrite PRIVATE MPI::MPI_C)

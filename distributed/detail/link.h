@@ -1,0 +1,113 @@
+#pragma once
+/// MPI as the other sources use it: requests that are polled until a deadline, and errors that name the silent ranks.
+#include <mpi.h>
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ferrite/distributed/detail/tree.h"
+#include "ferrite/distributed/world.h"
+#include "ferrite/tensor/dtype.h"
+
+namespace ferrite::mpi::detail {
+
+/// How the elements of all ranks are joined.
+enum class Join : std::uint8_t { sum, maximum, gather };
+
+/// Who gives what in an exchange: for sums and maxima the nodes of a tree that each rank holds, for a gathering how
+/// many elements.
+struct Pattern {
+  Join join = Join::sum;
+  int channel = 0;                           ///< exchanges of one channel have one order on all ranks
+  Tree tree{1};                              ///< over the leaves of all ranks
+  std::vector<std::vector<Leaves>> nodes{};  ///< by rank
+  std::vector<std::int64_t> counts{};        ///< gather: elements by rank
+};
+
+/// The communicators of a world and what is under way on them.
+class Link : public std::enable_shared_from_this<Link> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Link(int* argc, char*** argv, std::chrono::milliseconds timeout);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  int local_rank() const { return local_rank_; }
+  int local_size() const { return local_size_; }
+  std::chrono::milliseconds timeout() const { return timeout_; }
+
+  /// Frees the communicators and ends MPI if this began it. With `in_haste`, or after an error, leaves all as it is.
+  static void end(std::shared_ptr<Link> link, bool in_haste);
+
+  void barrier();
+  /// The root's bytes, on every rank.
+  void broadcast(std::byte* bytes, std::size_t n, int root);
+
+  /// Registers a pattern, and gives its number, of which operations speak. Patterns live as long as the link.
+  std::int64_t add(Pattern pattern);
+  /// Begins an exchange of `count` elements: what this rank gives is read before it returns. Gives its ticket. Throws
+  /// RankError, and ValueError for more elements than MPI counts.
+  std::int64_t start(std::int64_t pattern, Dtype dtype, std::int64_t count, const std::vector<const std::byte*>& given);
+  /// Waits for an exchange and writes its result.
+  void finish(std::int64_t ticket, std::byte* result);
+  /// Lets exchanges go on.
+  void poll();
+  /// Lets go of exchanges that nobody waits for any more; whether all are done.
+  bool drained();
+
+  /// Of all exchanges begun so far.
+  const Traffic& traffic() const { return traffic_; }
+
+ private:
+  struct Exchange;
+  struct Note;
+  void check(int code, const std::string& operation);
+  void check_alive();
+  /// Polls until it holds; throws RankError after the timeout.
+  void until(const std::function<bool()>& done, const std::string& operation);
+  std::unique_ptr<Exchange> spare(std::int64_t pattern, Dtype dtype, std::int64_t count);
+  static bool gathers(const Exchange& e);
+  void advance(Exchange& e);
+  void join_segments(Exchange& e);
+  bool is_done(Exchange& e, MPI_Request& request);
+  void answer();
+  void send_note(int to, int tag, const std::vector<int>& words);
+  [[noreturn]] void diagnose(const std::string& operation, Clock::time_point deadline);
+  [[noreturn]] void fail(const std::string& operation, const std::string& what, std::vector<int> ranks);
+
+  static constexpr int kChannels = 2;
+  std::chrono::milliseconds timeout_;
+  bool started_mpi_ = false;
+  int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+  MPI_Comm direct_ = MPI_COMM_NULL;   ///< barriers and broadcasts
+  MPI_Comm control_ = MPI_COMM_NULL;  ///< who is alive
+  MPI_Comm scatter_[kChannels] = {}, gather_[kChannels] = {};
+  std::deque<Pattern> patterns_;
+  std::map<std::int64_t, std::unique_ptr<Exchange>> exchanges_;  ///< under way, by ticket
+  std::deque<std::unique_ptr<Exchange>> spares_;                 ///< ended, with their buffers
+  std::int64_t next_ticket_ = 1;
+  Traffic traffic_;
+  std::vector<std::unique_ptr<Note>> notes_;  ///< on their way
+  std::vector<char> answered_;                ///< by rank, while this one asks
+  Clock::time_point last_answer_{};
+  std::string failure_;  ///< empty while all is well
+  std::string failed_operation_;
+  std::vector<int> failed_ranks_;
+};
+
+/// The link that has a number in this process. Throws ValueError for one that has ended.
+std::shared_ptr<Link> link_of(std::int64_t number);
+/// The number of a link.
+std::int64_t number_of(const std::shared_ptr<Link>& link);
+
+}  // namespace ferrite::mpi::detail

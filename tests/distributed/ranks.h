@@ -1,0 +1,43 @@
+#pragma once
+// What the cases that run on several ranks share.
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "ferrite/distributed/world.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ranks {
+
+using Arguments = std::vector<std::string>;
+using Case = int (*)(const ferrite::mpi::World&, const Arguments&);
+
+inline int timeout_ms() {
+  const char* text = std::getenv("FERRITE_RANKS_TIMEOUT_MS");
+  return text ? std::atoi(text) : 60000;
+}
+
+/// Equal to the bit.
+inline bool same(const ferrite::Tensor& a, const ferrite::Tensor& b) {
+  const ferrite::Tensor x = contiguous(a), y = contiguous(b);
+  return x.spec() == y.spec() &&
+         std::memcmp(x.raw(), y.raw(), static_cast<std::size_t>(x.numel() * size_of(x.dtype()))) == 0;
+}
+
+/// A number that stands for the bits of a tensor (FNV-1a).
+inline std::uint64_t digest(const ferrite::Tensor& x, std::uint64_t h = 14695981039346656037U) {
+  const ferrite::Tensor t = contiguous(x);
+  const std::byte* const bytes = t.raw();
+  for (std::int64_t i = 0; i < t.numel() * size_of(t.dtype()); ++i)
+    h = (h ^ static_cast<std::uint64_t>(bytes[i])) * 1099511628211U;
+  return h;
+}
+
+// Training steps (steps.cpp).
+int train(const ferrite::mpi::World& world, const Arguments& arguments);
+// What they refuse (refusals.cpp).
+int refusals(const ferrite::mpi::World& world, const Arguments& arguments);
+int plain_step(const ferrite::mpi::World& world, const Arguments& arguments);
+
+}  // namespace ranks

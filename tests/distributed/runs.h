@@ -1,0 +1,45 @@
+#pragma once
+// Runs programs on several ranks and gives what they print.
+#include <sys/wait.h>
+#include <array>
+#include <boost/test/unit_test.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace runs {
+
+struct Result {
+  int status = 0;
+  std::string text;
+};
+
+/// A command's status and its output, errors included.
+inline Result run(const std::string& command) {
+  Result result;
+  std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) return {.status = 127, .text = "no pipe"};
+  std::array<char, 4096> some{};
+  for (std::size_t n = 0; (n = std::fread(some.data(), 1, some.size(), pipe)) > 0;) result.text.append(some.data(), n);
+  const int status = pclose(pipe);
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
+}
+
+inline bool there_is_mpirun() { return std::system("command -v mpirun >/dev/null 2>&1") == 0; }
+
+/// The case of tests/distributed/ranks.cpp on so many ranks.
+inline Result on_ranks(int n, const std::string& words, const std::string& options = "", int timeout_ms = 60000) {
+  return run("FERRITE_RANKS_TIMEOUT_MS=" + std::to_string(timeout_ms) +
+             " " FERRITE_SOURCE_DIR "/tests/distributed/run_ranks " + options + " " + std::to_string(n) +
+             " " FERRITE_RANKS " " + words);
+}
+
+/// Without mpirun a case is skipped, visibly.
+inline boost::test_tools::assertion_result if_mpirun(boost::unit_test::test_unit_id) {
+  boost::test_tools::assertion_result result(there_is_mpirun());
+  result.message() << "skipped: there is no mpirun";
+  return result;
+}
+
+}  // namespace runs
