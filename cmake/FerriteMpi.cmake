@@ -3,7 +3,7 @@ if(NOT FERRITE_WITH_MPI MATCHES "^(AUTO|ON|OFF|TRUE|FALSE|1|0)$")
   message(FATAL_ERROR "FERRITE_WITH_MPI: no such choice: '${FERRITE_WITH_MPI}'; there are ON, OFF and AUTO")
 endif()
 if(FERRITE_WITH_MPI STREQUAL "AUTO")
-  if(NOT PROJECT_IS_TOP_LEVEL)
+  if(NOT PROJECT_IS_TOP_LEVEL OR CMAKE_CROSSCOMPILING)
     return()
   endif()
   enable_language(C)  # find_package(MPI) asks its compiler
