@@ -1,6 +1,8 @@
 // fit that was stopped or killed and goes on: the bytes of the file of a run that was never stopped.
+#include <array>
 #include <cstdlib>
 #include <fstream>
+#include <numeric>
 #include <random>
 
 #include "ferrite/autograd/tape.h"
@@ -9,14 +11,15 @@
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/sgd.h"
 #include "ferrite/train/fit.h"
-#include "io/killed.h"
 #include "io/temporary_folder.h"
 #include "support/compare.h"
+#include "train/killed_run.h"
 
 using namespace ferrite;
 using namespace ferrite::train;
 using io_test::TemporaryFolder;
 using support::says;
+using namespace train_test;
 
 namespace {
 
@@ -34,9 +37,22 @@ Dataset noisy() {
     labels.push_back(i % 3);
   }
   return Dataset({sequences(each), Tensor::from(labels, {40})}).augment([](const Tensors& e, const ExampleKey& key) {
+    pass(Moment::example);
     return Tensors{e[0] + normal(e[0].shape(), key("noise"), 0, 0.1), e[1]};
   });
 }
+
+/// Tells at which moment the run is.
+struct Watch final : Callback {
+  std::string name() const override { return "watch"; }
+  void on_batch_end(Training&) override { pass(Moment::batch); }
+  void on_validation_begin(Training&) override { pass(Moment::validation); }
+  void on_validation_end(Training&) override { pass(Moment::validated); }
+  std::vector<double> state() const override {
+    pass(Moment::saving);
+    return {};
+  }
+};
 
 /// Two parts with an optimiser each, dropout, buckets, loader threads, averages, early stopping, a rate that falls.
 struct Run {
@@ -48,7 +64,7 @@ struct Run {
   DataLoader validation{noisy(), {.batch_size = 20, .shuffle = false}};
   nn::CosineSchedule schedule{sgd, 30};
 
-  History to_the_end(const std::filesystem::path& folder, const std::function<void()>& tell = {}) {
+  History to_the_end(const std::filesystem::path& folder) {
     const OwnStep step{.run =
                            [&](const Batch& b) {
                              Tape tape;
@@ -64,15 +80,12 @@ struct Run {
                              const Tensor y = net(b.x(), b.context());
                              return StepOutput{nn::cross_entropy(y, b.y()), y};
                            }};
-    LambdaCallback progress({.on_batch_end = [&](Training&) {
-      if (tell) tell();
-    }});
     return fit(net, step, data,
                {.epochs = 3,
                 .validation = &validation,
                 .metrics = {"accuracy"},
                 .callbacks = {Ema(all, 0.9), EarlyStopping({.patience = 9}), ReduceLROnPlateau({.patience = 0}),
-                              CSVLogger(folder / "log.csv"), &progress},
+                              CSVLogger(folder / "log.csv"), Watch()},
                 .schedule = &schedule,
                 .compile = Compile::always,
                 .checkpoint = folder / "training.safetensors",
@@ -84,29 +97,52 @@ struct Run {
 
 BOOST_AUTO_TEST_SUITE(resuming)
 
-BOOST_AUTO_TEST_CASE(killed_at_any_moment_the_final_file_has_the_same_bytes) {
+/// Runs are killed again and again, each time at a moment drawn at random, until one comes to its end.
+BOOST_AUTO_TEST_CASE(killed_at_200_moments_the_final_file_has_the_same_bytes) {
   const TemporaryFolder whole;
   const History wanted = Run().to_the_end(whole.path());
   const std::string checkpoint = bytes_of(whole / "training.safetensors"), log = bytes_of(whole / "log.csv");
   BOOST_TEST(wanted.epochs() == 3);
-  const char* const seed = std::getenv("FERRITE_FIRST_SEED");  // other moments in every run of CI
-  std::minstd_rand random(seed ? static_cast<unsigned>(std::atoll(seed)) : 7);
-  BOOST_TEST_CONTEXT("seed " << (seed ? seed : "7"))
-  for (int round = 0; round < 12; ++round) {
+  const char* const first = std::getenv("FERRITE_FIRST_SEED");  // other moments in every run of CI
+  const auto seed = static_cast<unsigned>(first ? std::atoll(first) : 7);
+  std::minstd_rand random(seed + 1);
+  // How often a moment comes at most before it is the last: about a third of how often it comes in a whole run.
+  constexpr std::array<unsigned, kMoments> kOften = {1, 60, 8, 1, 1, 4, 5, 5, 5, 10, 5, 5, 1};
+  std::array<int, kMoments> killed{};
+  int deaths = 0, resumed = 0;
+  BOOST_TEST_CONTEXT("seed " << seed)
+  while (deaths < 200) {
     const TemporaryFolder folder;
-    // Killed again and again, after some batches each time, then let go on to the end.
-    for (int deaths = 0; deaths < 3; ++deaths)
-      io_test::kill_after(1 + static_cast<int>(random() % 8), [&](const std::function<void()>& tell) {
-        for (;;) {
-          (void)Run().to_the_end(folder.path(), tell);
-          tell();  // it has come to the end: there is nothing more to do until it is killed
-        }
+    for (bool ended = false; !ended;) {
+      const std::size_t which = random() % kMoments;
+      const bool saved = std::filesystem::exists(folder / "training.safetensors");
+      const bool dead = died_at(static_cast<Moment>(which), 1 + static_cast<int>(random() % kOften[which]), [&] {
+        Run run;
+        pass(Moment::start);
+        (void)run.to_the_end(folder.path());
+        pass(Moment::end);
       });
+      ended = !dead || static_cast<Moment>(which) == Moment::end;
+      if (!dead) continue;
+      ++deaths;
+      ++killed[which];
+      resumed += saved ? 1 : 0;
+    }
     const History h = Run().to_the_end(folder.path());
-    BOOST_TEST((bytes_of(folder / "training.safetensors") == checkpoint), round);
-    BOOST_TEST((bytes_of(folder / "log.csv") == log), round);
-    BOOST_TEST((h["val_accuracy"] == wanted["val_accuracy"]));
+    BOOST_TEST((bytes_of(folder / "training.safetensors") == checkpoint), "after " << deaths);
+    BOOST_TEST((bytes_of(folder / "log.csv") == log), "after " << deaths);
+    for (const std::string& name : wanted.names()) BOOST_TEST((h[name] == wanted[name]), name);
   }
+  const auto of = [&](Moment from, Moment to) {
+    return std::accumulate(killed.begin() + static_cast<int>(from), killed.begin() + static_cast<int>(to) + 1, 0);
+  };
+  for (std::size_t i = 0; i < kMoments; ++i) BOOST_TEST_MESSAGE(kMomentNames[i] << ": " << killed[i]);
+  BOOST_TEST_MESSAGE(deaths << " deaths, " << resumed << " of runs that had been resumed");
+  BOOST_TEST(resumed >= 60);
+  BOOST_TEST(of(Moment::example, Moment::batch) >= 10);
+  BOOST_TEST(of(Moment::validation, Moment::validated) >= 10);
+  BOOST_TEST(of(Moment::saving, Moment::rename) >= 50);
+  BOOST_TEST(of(Moment::flush, Moment::rename) >= 10);
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {

@@ -1,0 +1,113 @@
+#pragma once
+/// A run of `fit` that is killed at named moments, and what the moments are.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <string_view>
+
+#include "ferrite/io/file/system_calls.h"
+
+namespace train_test {
+
+/// Where a run may be when it is killed.
+enum class Moment : std::uint8_t {
+  start,       ///< the parts are built, fit has not begun
+  example,     ///< a loader's thread makes an example
+  batch,       ///< an update has been made
+  validation,  ///< validation has begun, the averages stand in for the weights
+  validated,   ///< it has ended
+  saving,      ///< a checkpoint is being put together
+  open,        ///< its temporary file is about to be created
+  write,       ///< before its bytes are written
+  half_write,  ///< half of them are
+  flush,       ///< before they are flushed
+  rename,      ///< between write and rename
+  renamed,     ///< the new file stands in its place
+  end,         ///< training has ended
+};
+constexpr std::size_t kMoments = 13;
+constexpr std::array<std::string_view, kMoments> kMomentNames = {
+    "start", "example",    "batch", "validation", "validated", "saving", "open",
+    "write", "half_write", "flush", "rename",     "renamed",   "end"};
+
+/// Ends the process by SIGKILL when a moment comes for the n-th time.
+class Death {
+ public:
+  Death(Moment moment, int n) : moment_(moment), left_(n) {}
+  void pass(Moment moment) {
+    if (moment == moment_ && --left_ == 0) ::kill(::getpid(), SIGKILL);
+  }
+
+ private:
+  Moment moment_;
+  std::atomic<int> left_;
+};
+
+/// The one of this process: what system calls report to has no other argument.
+inline Death*& death() {
+  static Death* of_process = nullptr;
+  return of_process;
+}
+inline void pass(Moment moment) {
+  if (death()) death()->pass(moment);
+}
+
+/// Saving reports its steps: only in a child, which never takes it back.
+inline void watch_saving() {
+  static const ferrite::io::detail::SystemCalls real = ferrite::io::detail::system_calls();
+  auto& calls = ferrite::io::detail::system_calls();
+  calls.open = [](const char* path, int flags, mode_t mode) {
+    if ((flags & O_CREAT) != 0) pass(Moment::open);
+    return real.open(path, flags, mode);
+  };
+  calls.write = [](int fd, const void* bytes, std::size_t n) {
+    pass(Moment::write);
+    const ssize_t put = real.write(fd, bytes, n > 1 ? n / 2 : n);
+    pass(Moment::half_write);
+    return put;
+  };
+  calls.fsync = [](int fd) {
+    pass(Moment::flush);
+    return real.fsync(fd);
+  };
+  calls.rename = [](const char* from, const char* to) {
+    pass(Moment::rename);
+    const int result = real.rename(from, to);
+    pass(Moment::renamed);
+    return result;
+  };
+}
+
+/// Does `work` in a child that dies when `moment` comes for the n-th time. False where it came to its end before.
+inline bool died_at(Moment moment, int n, const std::function<void()>& work) {
+  const pid_t child = ::fork();
+  BOOST_REQUIRE(child >= 0);
+  if (child == 0) {
+    Death of_child(moment, n);
+    death() = &of_child;
+    watch_saving();
+    try {
+      work();
+    } catch (const std::exception& e) {
+      (void)!::write(STDERR_FILENO, e.what(), std::strlen(e.what()));
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  BOOST_REQUIRE((killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0)));
+  return killed;
+}
+
+}  // namespace train_test
