@@ -54,7 +54,8 @@ struct EarlyStoppingOptions {
   std::int64_t start_from_epoch = 0;
 };
 
-/// Ends training when a value has not become better for more than `patience` epochs.
+/// Ends training when a value has not become better for more than `patience` epochs. The best weights are those that
+/// the value was computed with: of averages (Ema), the averages. Ema stands before it in the list.
 class EarlyStopping final : public Callback {
  public:
   explicit EarlyStopping(EarlyStoppingOptions options = {});
@@ -175,13 +176,14 @@ class TerminateOnNaN final : public Callback {
   bool on_not_finite(Training&, const std::string& what) override;
 };
 
-/// Exponential moving averages of the weights: updated after every step, in the model's place during validation and,
-/// unless asked otherwise, when training has ended.
+/// Exponential moving averages of the weights, from the first update of this training on: updated after every step, in
+/// the model's place during validation and, unless asked otherwise, when training has ended.
 class Ema final : public Callback {
  public:
   /// Throws ValueError for a decay outside [0, 1).
   explicit Ema(std::vector<Parameter> parameters, double decay = 0.999, bool in_the_end = true);
   std::string name() const override { return "ema"; }
+  void on_train_begin(Training&) override;
   void on_batch_end(Training&) override;
   void on_validation_begin(Training&) override;
   void on_validation_end(Training&) override;
@@ -191,9 +193,11 @@ class Ema final : public Callback {
   void restore(const std::vector<double>& state) override;
 
  private:
+  std::vector<Parameter> parameters_;
+  nn::WeightAverageOptions options_;
   std::shared_ptr<nn::WeightAverage> average_;
   bool in_the_end_;
-  std::int64_t seen_ = -1;  ///< the update that was taken in last
+  std::int64_t seen_ = 0;  ///< the update that was taken in last
 };
 
 /// Functions of the user's.

@@ -6,8 +6,15 @@ namespace ferrite::train {
 bool TerminateOnNaN::on_not_finite(Training&, const std::string&) { return true; }
 
 Ema::Ema(std::vector<Parameter> parameters, double decay, bool in_the_end)
-    : average_(std::make_shared<nn::WeightAverage>(std::move(parameters), nn::WeightAverageOptions{.decay = decay})),
+    : parameters_(std::move(parameters)),
+      options_{.decay = decay},
+      average_(std::make_shared<nn::WeightAverage>(parameters_, options_)),
       in_the_end_(in_the_end) {}
+
+void Ema::on_train_begin(Training&) {
+  average_ = std::make_shared<nn::WeightAverage>(parameters_, options_);
+  seen_ = 0;
+}
 
 void Ema::on_batch_end(Training& t) {
   if (t.step() == seen_) return;  // gradients are still being gathered
