@@ -73,6 +73,10 @@ class Training {
   virtual const Logs& logs() const = 0;
   /// The epochs that have ended; in `on_epoch_end` the running one stands there already.
   virtual const History& history() const = 0;
+  /// Parameters and buffers, in the order of the model's lists, with which the values "val_..." of this epoch were
+  /// computed: the averages where a callback puts them in place of the weights (Ema). Without a validation, those of
+  /// now.
+  virtual std::vector<Tensor> validated() const = 0;
   /// Another value of this epoch, which the history keeps: callbacks behind this one see it.
   virtual void log(std::string_view name, double value) = 0;
   /// Ends the training behind this batch or epoch.
@@ -91,6 +95,7 @@ class Callback {
   virtual void on_epoch_begin(Training&) {}
   virtual void on_batch_end(Training&) {}
   virtual void on_validation_begin(Training&) {}
+  /// Also where the validation threw, so that what its beginning changed can be put back.
   virtual void on_validation_end(Training&) {}
   virtual void on_epoch_end(Training&) {}
   /// Once behind the last epoch; not where training ended by an exception.

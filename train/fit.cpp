@@ -28,6 +28,10 @@ Forward forward_of(const nn::Layer& net, const Loss& loss) {
   };
 }
 
+std::function<double(const Batch&)> weight_of(const Loss& loss) {
+  return [&loss](const Batch& batch) { return loss.weight(batch); };
+}
+
 void check_loss(const char* who, const Loss& loss) {
   if (!loss.defined()) throw ValueError(std::string(who) + ": a net needs a loss: {.loss = \"mse\"}, or a function");
 }
@@ -67,6 +71,7 @@ History fit(const nn::Layer& net, const DataLoader& data, const FitOptions& opti
                             .forward = forward,
                             .evaluate = forward,
                             .optimizers = {options.optimizer},
+                            .weight = weight_of(options.loss),
                             .pure = options.loss.captures_nothing()};
   return detail::Fitting(model, data, options).run();
 }
@@ -91,7 +96,10 @@ History fit(const nn::Module& module, const OwnStep& step, const DataLoader& dat
 
 Logs evaluate(const nn::Layer& net, const DataLoader& data, const EvaluateOptions& options) {
   check_loss("evaluate", options.loss);
-  return evaluated({.module = net, .evaluate = forward_of(net, options.loss), .pure = options.loss.captures_nothing()},
+  return evaluated({.module = net,
+                    .evaluate = forward_of(net, options.loss),
+                    .weight = weight_of(options.loss),
+                    .pure = options.loss.captures_nothing()},
                    data, options.metrics);
 }
 

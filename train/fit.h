@@ -37,6 +37,10 @@ class Loss {
       : f_(std::move(f)), captures_nothing_(std::is_empty_v<F>) {}
 
   bool defined() const { return static_cast<bool>(f_); }
+  /// How much a batch counts in means over several: the mean that the loss is has so many terms, in units of an example
+  /// or, of padded targets, of a step. Of a name: steps behind the lengths and targets that a cross entropy ignores do
+  /// not count. Of a function: the size of the batch.
+  double weight(const Batch& batch) const;
   /// Whether it is a name or a function without captures, so that it is the same in every call.
   bool captures_nothing() const { return captures_nothing_; }
   Tensor operator()(const Tensor& prediction, const Batch& batch) const { return f_(prediction, batch); }
@@ -44,6 +48,7 @@ class Loss {
  private:
   std::function<Tensor(const Tensor&, const Batch&)> f_;
   bool captures_nothing_ = false;
+  bool named_ = false, ignores_classes_ = false;
 };
 
 /// A metric in `fit`'s list: a name, or one of metrics.h.
@@ -88,7 +93,7 @@ struct FitOptions {
   const DataLoader* validation = nullptr;  ///< looked at after each epoch, in evaluation mode
   std::vector<AnyMetric> metrics{};        ///< of both; validation has "val_" before their names
   std::vector<AnyCallback> callbacks{};
-  std::int64_t accumulate = 1;       ///< batches for one update: gradients are the means over all of their examples
+  std::int64_t accumulate = 1;       ///< batches for one update: gradients are the means over all that they hold
   double clip_norm = 0;              ///< largest norm of all gradients together (nn::clip_grad_norm); 0: any
   double clip_value = 0;             ///< largest absolute value of a gradient; 0: any
   nn::Schedule* schedule = nullptr;  ///< advanced after each update, or
@@ -113,10 +118,10 @@ struct FitOptions {
 ///                                                          .callbacks = {train::EarlyStopping({.patience = 3})}});
 ///
 /// A net is given the first field of a batch and its lengths, and the second field is the target. "loss" is the mean
-/// over an epoch's examples. Throws ValueError for options that do not fit; AnomalyError, before any parameter changes,
-/// where a loss or a gradient is not finite: it names the step, the layer and the operation; IoError for a checkpoint
-/// that does not fit; and what the data, the net, the loss and callbacks throw. The model then is as the last update
-/// left it.
+/// over an epoch's examples, of padded targets over all of their steps (Loss::weight). Throws ValueError for options
+/// that do not fit; AnomalyError, before any parameter changes, where a loss or a gradient is not finite: it names the
+/// step, the layer and the operation; IoError for a checkpoint that does not fit; and what the data, the net, the loss
+/// and callbacks throw. The model then is as the last update left it.
 History fit(const nn::Layer& net, const DataLoader& data, const FitOptions& options);
 /// The same of any model, whose forward pass gives loss and prediction.
 ///

@@ -1,7 +1,11 @@
 /// The loop of `fit`: epochs, batches, validation, checkpoints.
 #include "ferrite/train/detail/fitting.h"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
+
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite::train::detail {
 namespace {
@@ -21,12 +25,23 @@ class Modes {
   std::vector<bool> modes_;
 };
 
+/// What the order of batches and updates depends on, besides the seed.
+Numbers settings_of(const DataLoader& data, const FitOptions& options) {
+  const LoaderOptions& o = data.options();
+  const auto number = [](auto n) { return std::vector<double>{static_cast<double>(n)}; };
+  Numbers all = {{"accumulate", number(options.accumulate)}, {"batch_size", number(o.batch_size)},
+                 {"drop_last", number(o.drop_last)},         {"examples", number(data.data().size())},
+                 {"samples", number(data.samples())},        {"shuffle", number(o.shuffle)}};
+  for (const std::int64_t bound : data.bucket_lengths()) all["bucket_lengths"].push_back(static_cast<double>(bound));
+  if (o.weights.defined()) all["weights"] = cast(o.weights, Dtype::f64).to_vector<double>();
+  return all;
+}
+
 }  // namespace
 
-void Fitting::Sums::add(double loss_of_batch, const Batch& batch) {
-  const auto n = static_cast<double>(batch.size());
-  loss += loss_of_batch * n;
-  examples += n;
+void Fitting::Sums::add(double loss_of_batch, double weight) {
+  loss += loss_of_batch * weight;
+  examples += weight;
 }
 
 Fitting::Fitting(const Model& model, const DataLoader& data, const FitOptions& options)
@@ -45,6 +60,18 @@ void Fitting::check_options() const {
   if (model_.own_step && (o.accumulate > 1 || o.clip_norm > 0 || o.clip_value > 0 || o.optimizer || o.loss.defined()))
     refuse("a step of your own makes its own losses and updates; leave loss, optimizer, accumulate and clipping to it");
   if (o.validation && !model_.evaluate) refuse("there is validation data, but the step has no `evaluate`");
+  if (o.validation && o.validation->batches() == 0) refuse("the validation data has no batches");
+  check_names();
+}
+
+/// Values of one name would hide each other.
+void Fitting::check_names() const {
+  std::vector<std::string> names = {"loss"};
+  for (const AnyMetric& m : options_.metrics) {
+    names.push_back(m->name());
+    if (std::count(names.begin(), names.end(), names.back()) > 1)
+      refuse("two values have the name '" + names.back() + "': a metric needs a name of its own");
+  }
 }
 
 nn::Optimizer& Fitting::optimizer() const {
@@ -54,6 +81,14 @@ nn::Optimizer& Fitting::optimizer() const {
 
 void Fitting::stop(std::string reason) {
   if (stopped_.empty()) stopped_ = reason.empty() ? "a callback stopped it" : std::move(reason);
+}
+
+std::vector<Tensor> Fitting::validated() const {
+  if (!validated_.empty()) return validated_;
+  std::vector<Tensor> all;
+  for (const auto& p : model_.module.named_parameters()) all.push_back(p.variable.peek());
+  for (const auto& b : model_.module.named_buffers()) all.push_back(b.variable.peek());
+  return all;
 }
 
 void Fitting::log(std::string_view name, double value) {
@@ -73,6 +108,7 @@ std::string Fitting::where() const {
 }
 
 History Fitting::run() {
+  const NoTapes frame;  // of the caller: steps have their own
   const Modes modes(model_.module);
   if (!model_.module.training()) model_.module.train();
   for (const AnyMetric& m : options_.metrics) m->reset();
@@ -117,7 +153,7 @@ void Fitting::train_on(const Batch& batch, bool last) {
     if (!out.prediction.defined()) refuse("there are metrics, but the step gives no prediction");
     for (const AnyMetric& m : options_.metrics) m->add(out.prediction, batch);
   }
-  sums_.add(out.loss, batch);
+  sums_.add(out.loss, steps_.weight(batch));
   ++at_.batch;
   if (out.updated) {
     ++at_.step;
@@ -137,12 +173,17 @@ void Fitting::set_logs(const Sums& sums, const char* before) {
 void Fitting::validate() {
   if (!options_.validation) return;
   tell([&](Callback& c) { c.on_validation_begin(*this); });
-  {
+  try {
     const Modes modes(model_.module);
     model_.module.eval();
     for (const auto& [name, value] : evaluated(steps_, *options_.validation, options_.metrics))
       logs_.set("val_" + name, value);
+  } catch (...) {
+    tell([&](Callback& c) { c.on_validation_end(*this); });  // averages go back out of the model
+    throw;
   }
+  validated_ = {};
+  validated_ = validated();
   tell([&](Callback& c) { c.on_validation_end(*this); });
 }
 
@@ -152,12 +193,14 @@ void Fitting::end_epoch() {
   ending_epoch_ = true;
   tell([&](Callback& c) { c.on_epoch_end(*this); });
   ending_epoch_ = false;
+  validated_ = {};
   ++at_.epoch;
   at_.batch = 0;
   save();
 }
 
 Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric>& metrics) {
+  if (data.batches() == 0) throw ValueError("evaluate: the data has no batches");
   double loss = 0, examples = 0;
   for (const AnyMetric& m : metrics) m->reset();
   DataLoader::Epoch batches = data.epoch(0);
@@ -166,9 +209,9 @@ Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric
     if (!metrics.empty() && !out.prediction.defined())
       throw ValueError("evaluate: there are metrics, but the model gives no prediction");
     for (const AnyMetric& m : metrics) m->add(out.prediction, batch);
-    const auto n = static_cast<double>(batch.size());
-    loss += out.loss * n;
-    examples += n;
+    const double weight = steps.weight(batch);
+    loss += out.loss * weight;
+    examples += weight;
   }
   Logs logs;
   logs.set("loss", loss / examples);
@@ -185,6 +228,32 @@ std::string Fitting::callback_name(std::size_t i) const {
   return same == 1 ? name : name + "#" + std::to_string(same);
 }
 
+void Fitting::check_data(const Checkpoint& saved) const {
+  const auto refuse_file = [&](const std::string& name, const std::string& before, const std::string& now) {
+    throw IoError(options_.checkpoint.string() + ": is of a training on other data: it had " + name + " " + before +
+                  ", this one has " + now + "; resume with the same, or begin with another file");
+  };
+  const auto shown = [](const Numbers& numbers, const std::string& name) {
+    const auto found = numbers.find(name);
+    if (found == numbers.end()) return std::string("none");
+    if (found->second.size() != 1) return std::to_string(found->second.size()) + " values";
+    return std::to_string(static_cast<std::int64_t>(found->second[0]));
+  };
+  if (saved.position.seed != at_.seed)
+    refuse_file("seed", std::to_string(saved.position.seed), std::to_string(at_.seed));
+  const Numbers now = settings_of(data_, options_);
+  Numbers before;
+  std::set<std::string> names;
+  for (const auto& [name, values] : now) names.insert(name);
+  for (const auto& [name, values] : saved.numbers)
+    if (name.starts_with("data.")) before[name.substr(5)] = values, names.insert(name.substr(5));
+  for (const std::string& name : names)
+    if (!before.contains(name) || !now.contains(name) || before.at(name) != now.at(name))
+      refuse_file(name, shown(before, name), shown(now, name));
+  if (saved.position.batch > data_.batches())
+    refuse_file("batches", std::to_string(saved.position.batch), std::to_string(data_.batches()));
+}
+
 TrainingParts Fitting::parts() const {
   TrainingParts parts{.model = model_.module};
   for (nn::Optimizer* o : model_.optimizers) parts.optimizers.push_back(o);
@@ -199,7 +268,7 @@ void Fitting::save() const {
   if (options_.checkpoint.empty()) return;
   Checkpoint checkpoint{.position = at_};
   Numbers& numbers = checkpoint.numbers;
-  numbers["data"] = {static_cast<double>(data_.batches()), static_cast<double>(data_.samples())};
+  for (const auto& [name, value] : settings_of(data_, options_)) numbers["data." + name] = value;
   numbers["sums"] = {sums_.loss, sums_.examples};
   for (std::size_t i = 0; i < options_.metrics.size(); ++i)
     numbers["metric." + std::to_string(i)] = options_.metrics[i]->state();
@@ -220,9 +289,7 @@ void Fitting::resume() {
     if (found == saved.numbers.end()) refuse_file("has no numbers of '" + name + "': other callbacks or metrics");
     return found->second;
   };
-  const std::vector<double> data = {static_cast<double>(data_.batches()), static_cast<double>(data_.samples())};
-  if (take("data") != data || saved.position.seed != at_.seed || saved.position.batch > data_.batches())
-    refuse_file("is of a training on other data: another seed, size, or number of batches");
+  check_data(saved);
   if (take("sums").size() != 2) refuse_file("the numbers of 'sums' must be two");
   at_ = saved.position;
   sums_ = {take("sums")[0], take("sums")[1]};

@@ -1,4 +1,5 @@
 /// Losses by name.
+#include <algorithm>
 #include <array>
 
 #include "ferrite/io/suggest.h"
@@ -7,6 +8,8 @@
 
 namespace ferrite::train {
 namespace {
+
+constexpr std::int64_t kIgnored = -100;  // nn::cross_entropy's
 
 /// Whether a prediction has one score for each element of the target and a last axis of 1 that the target lacks.
 Tensor like_target(const Tensor& prediction, const Tensor& target) {
@@ -65,11 +68,39 @@ constexpr std::array<Entry, 6> kLosses{
         });
       }}}};
 
+/// Steps of a batch's targets within their lengths.
+double steps_within(const Tensor& lengths, std::int64_t T) {
+  double n = 0;
+  for (const std::int64_t length : lengths.to_vector<std::int64_t>()) n += static_cast<double>(std::min(length, T));
+  return n;
+}
+
 }  // namespace
+
+double Loss::weight(const Batch& batch) const {
+  if (!named_ || batch.fields.size() < 2) return static_cast<double>(batch.size());
+  const Tensor &y = batch.y(), lengths = batch.target_lengths();
+  const std::int64_t rows = y.shape()[0], T = y.rank() > 1 ? y.shape()[1] : 1;
+  const double units = lengths.defined() ? steps_within(lengths, T) : static_cast<double>(rows);
+  if (!ignores_classes_ || !is_integer(y.dtype()) || y.numel() == 0) return units;
+  // A unit may hold several targets, as an image does: what is ignored is a part of it.
+  const std::int64_t of_row = y.numel() / rows, inner = lengths.defined() ? of_row / T : of_row;
+  const std::vector<std::int64_t> classes = cast(y, Dtype::i64).to_vector<std::int64_t>();
+  const std::vector<std::int64_t> of =
+      lengths.defined() ? lengths.to_vector<std::int64_t>() : std::vector<std::int64_t>{};
+  std::int64_t ignored = 0;
+  for (std::int64_t i = 0; i < y.numel(); ++i)
+    if (classes[static_cast<std::size_t>(i)] == kIgnored &&
+        (of.empty() || i % of_row / inner < of[static_cast<std::size_t>(i / of_row)]))
+      ++ignored;
+  return units - static_cast<double>(ignored) / static_cast<double>(inner);
+}
 
 Loss::Loss(std::string_view name) : captures_nothing_(true) {
   for (const Entry& e : kLosses)
     if (e.name == name) f_ = e.loss;
+  named_ = true;
+  ignores_classes_ = name == "cross_entropy";
   if (f_) return;
   std::array<std::string_view, kLosses.size()> names{};
   std::string list;

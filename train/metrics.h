@@ -18,8 +18,8 @@ using MetricState = std::vector<double>;
 /// of them together, so that it does not depend on how an epoch is cut into batches. Steps of the target count as far
 /// as `Batch::target_lengths` reach.
 ///
-/// By name, in `fit`'s options and the command line: "accuracy", "top5" (any number), "f1", "mae", "rmse", "mse", "r2",
-/// "perplexity", "auc", "edit_distance". Others are derived from it.
+/// By name, in `fit`'s options and the command line: "accuracy", "top5" (any number), "f1", "f1_micro", "f1_weighted",
+/// "f1_binary", "mae", "rmse", "mse", "r2", "perplexity", "auc", "edit_distance". Others are derived from it.
 class Metric {
  public:
   virtual ~Metric() = default;
@@ -41,7 +41,8 @@ class Metric {
 std::unique_ptr<Metric> metric(std::string_view name);
 
 /// Share of predictions [..., C] whose largest entry stands at the target [...], integers; of scores [...] without
-/// classes whose sign is that of the target, 0 or 1. Elements of the target `ignore_index` do not count.
+/// classes whose sign is that of the target, 0 or 1. Elements of the target `ignore_index` do not count. A float target
+/// that is no whole number throws ShapeError, as a class that there is not.
 std::unique_ptr<Metric> accuracy(std::int64_t ignore_index = -100);
 /// Share of predictions [..., C] whose k largest entries hold the target.
 std::unique_ptr<Metric> top_k_accuracy(std::int64_t k, std::int64_t ignore_index = -100);
@@ -49,7 +50,7 @@ std::unique_ptr<Metric> top_k_accuracy(std::int64_t k, std::int64_t ignore_index
 enum class Average : std::uint8_t { macro, micro, weighted, binary };
 /// F1 = 2 tp / (2 tp + fp + fn) of classes: their mean (macro), of all counts together (micro), their mean weighted by
 /// how often the class is the target, or that of class 1 alone (binary). Predictions [..., C], or scores [...] of class
-/// 1 above 0. 0 for a class that is neither predicted nor there, as sklearn.metrics.f1_score.
+/// 1 above 0. Classes that are neither predicted nor there do not count, as in sklearn.metrics.f1_score.
 std::unique_ptr<Metric> f1(Average average = Average::macro, std::int64_t ignore_index = -100);
 /// Area under the receiver operating curve of scores [...] against targets 0 and 1 of their shape: the share of pairs
 /// of a positive and a negative whose scores stand in the right order, ties counting half. Keeps all scores.

@@ -106,7 +106,7 @@ Tensors Steps::step(const Batch& batch) const {
   return all;
 }
 
-/// Loss, prediction, and the gradients of the parameters that the loss depends on.
+/// Loss, prediction, and a gradient for every parameter: an empty one where the loss does not depend on it.
 Tensors Steps::gradients(const Batch& batch) {
   Tape tape;
   StepOutput out = model_.forward(batch);
@@ -115,29 +115,30 @@ Tensors Steps::gradients(const Batch& batch) {
   const Tensors gradients = tape.grad(out.loss, parameters_);
   Tensors all = packed(std::move(out));
   if (all.size() == 1) all.push_back(zeros({0}));  // none
-  reached_.clear();
   for (const Tensor& g : gradients) {
-    reached_.push_back(g.defined());
-    if (!g.defined()) continue;
-    (void)finite(sum(g), kGradient);
-    all.push_back(g);
+    if (g.defined()) (void)finite(sum(g), kGradient);
+    all.push_back(g.defined() ? g : zeros({0}));  // programs of other shapes may reach other parameters
   }
   return all;
 }
 
-/// Adds gradients, weighted by their examples relative to the first batch's: batches of one size are summed as they
-/// are.
+double Steps::weight(const Batch& batch) const {
+  return model_.weight ? model_.weight(batch) : static_cast<double>(batch.size());
+}
+
+/// Adds gradients, weighted by how much their batch counts relative to the first one: batches of one size are summed
+/// as they are.
 void Steps::gather(const Tensors& gradients, const Batch& batch) {
-  const auto size = static_cast<double>(batch.size());
+  const double size = weight(batch);
   if (gathered_++ == 0) first_size_ = size, weight_ = 0;
-  const double weight = size / first_size_;
-  weight_ += weight;
+  const double share = size / first_size_;
+  weight_ += share;
   std::size_t next = 2;
   if (sums_.empty()) sums_.resize(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!reached_[i]) continue;
     const Tensor& g = gradients[next++];
-    const Tensor weighted = weight == 1 ? g : g * weight;
+    if (g.shape() != parameters_[i].shape()) continue;
+    const Tensor weighted = share == 1 ? g : g * share;
     sums_[i] = sums_[i].defined() ? sums_[i] + weighted : weighted;
   }
 }

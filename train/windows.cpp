@@ -1,6 +1,8 @@
 /// Windows of series.
 #include "ferrite/train/windows.h"
 
+#include <algorithm>
+
 #include "ferrite/train/split.h"
 
 namespace ferrite::train {
@@ -29,10 +31,12 @@ Dataset windows(const Tensor& series, const WindowOptions& o) {
         throw ValueError("windows: there is no column " + std::to_string(c) + " in " + series.shape().str());
     targets = index_select(series, 1, Tensor::from(o.targets, {static_cast<std::int64_t>(o.targets.size())}));
   }
+  const std::int64_t T = series.shape()[0], most = std::max({o.length, o.delay, o.horizon});
+  if (most > T)
+    return {0, [](std::int64_t) { return Tensors(); }, std::vector<Field>(o.horizon > 0 || o.every_step ? 2 : 1)};
   const std::int64_t begin = o.every_step ? o.delay + 1 : o.length + o.delay;
   const std::int64_t steps = o.every_step ? o.length : o.horizon;
   const std::int64_t reach = std::max(o.length, o.horizon > 0 || o.every_step ? begin + steps : 0);
-  const std::int64_t T = series.shape()[0];
   const std::int64_t n = T < reach ? 0 : (T - reach) / o.step + 1;
   const bool with_target = steps > 0;
   return {n,

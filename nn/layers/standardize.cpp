@@ -39,8 +39,10 @@ void Standardize::adapt(const Tensor& x) const {
   const Tensor spread = sqrt(ferrite::mean(square(rows - middle), {0}));
   for (const double v : concat({middle, spread}, 0).to_vector<double>())
     if (!std::isfinite(v)) throw ValueError("standardize: the data holds numbers that are not finite");
+  // By its values: the deviation of equal ones need not come out as 0, and may be too small for the layer's dtype.
+  const Tensor constant = eq(amax(rows, {0}), amin(rows, {0})), narrow = cast(spread, mean.dtype());
   mean.assign(cast(middle, mean.dtype()));
-  deviation.assign(cast(where(gt(spread, 0), spread, 1), mean.dtype()));
+  deviation.assign(where(constant, ones_like(narrow), where(gt(narrow, 0), narrow, 1)));
 }
 
 }  // namespace ferrite::nn

@@ -58,6 +58,35 @@ std::vector<nn::Named<State>> copies_of(const nn::Module& model) {
   return copies;
 }
 
+std::vector<Tensor> variables_of(const nn::Module& model) {
+  std::vector<Tensor> all;
+  for (const auto& p : model.named_parameters()) all.push_back(p.variable.peek());
+  for (const auto& b : model.named_buffers()) all.push_back(b.variable.peek());
+  return all;
+}
+
+void put(const nn::Module& model, const std::vector<Tensor>& variables) {
+  auto at = variables.begin();
+  for (const auto& p : model.named_parameters()) p.variable.assign(*at++);
+  for (const auto& b : model.named_buffers()) b.variable.assign(*at++);
+}
+
+/// The variables that the monitored value is one of.
+std::vector<Tensor> judged(const Monitor& monitor, const Training& t) {
+  return monitor.value.starts_with("val_") ? t.validated() : variables_of(t.model());
+}
+
+/// Saves a model with other variables than those that it has.
+void save_with(const nn::Module& model, const std::vector<Tensor>& variables, const std::filesystem::path& path) {
+  struct Back {
+    const nn::Module& model;
+    std::vector<Tensor> before;
+    ~Back() { put(model, before); }
+  } const back{model, variables_of(model)};
+  put(model, variables);
+  io::save(model, path);
+}
+
 }  // namespace
 
 EarlyStopping::EarlyStopping(EarlyStoppingOptions options) : options_(std::move(options)) {
@@ -80,10 +109,9 @@ void EarlyStopping::on_epoch_end(Training& t) {
     best_ = value;
     best_epoch_ = t.epoch();
     waited_ = 0;
-    std::size_t i = 0;
     if (weights_.empty()) return;
-    for (const auto& p : t.model().named_parameters()) weights_[i++].variable.assign(p.variable.peek());
-    for (const auto& b : t.model().named_buffers()) weights_[i++].variable.assign(b.variable.peek());
+    const std::vector<Tensor> best = judged(options_.monitor, t);
+    for (std::size_t i = 0; i < best.size(); ++i) weights_[i].variable.assign(best[i]);
     return;
   }
   if (++waited_ > options_.patience)
@@ -92,9 +120,9 @@ void EarlyStopping::on_epoch_end(Training& t) {
 
 void EarlyStopping::on_train_end(Training& t) {
   if (weights_.empty() || best_epoch_ < 0) return;
-  std::size_t i = 0;
-  for (const auto& p : t.model().named_parameters()) p.variable.assign(weights_[i++].variable.peek());
-  for (const auto& b : t.model().named_buffers()) b.variable.assign(weights_[i++].variable.peek());
+  std::vector<Tensor> best;
+  for (const auto& w : weights_) best.push_back(w.variable.peek());
+  put(t.model(), best);
 }
 
 std::vector<double> EarlyStopping::state() const {
@@ -124,7 +152,7 @@ void ModelCheckpoint::on_epoch_end(Training& t) {
     const double value = detail::monitored("ModelCheckpoint", options_.monitor, t);
     if (detail::better(options_.monitor, value, best_)) {
       best_ = value;
-      io::save(t.model(), best_path());
+      save_with(t.model(), judged(options_.monitor, t), best_path());
     }
   }
   if (options_.last == 0) return;

@@ -21,6 +21,7 @@ class Fitting final : public Training {
   std::int64_t step() const override { return at_.step; }
   const Logs& logs() const override { return logs_; }
   const History& history() const override { return history_; }
+  std::vector<Tensor> validated() const override;
   void log(std::string_view name, double value) override;
   void stop(std::string reason) override;
 
@@ -28,7 +29,7 @@ class Fitting final : public Training {
   /// The values of batches, gathered.
   struct Sums {
     double loss = 0, examples = 0;
-    void add(double loss_of_batch, const Batch& batch);
+    void add(double loss_of_batch, double weight);
   };
   template <class F>
   void tell(F f);
@@ -38,12 +39,14 @@ class Fitting final : public Training {
   void end_epoch();
   void set_logs(const Sums& sums, const char* before);
   void check_options() const;
+  void check_names() const;
 
   TrainingParts parts() const;
   std::string callback_name(std::size_t i) const;
   void save() const;
   void resume();
   void resume_history(const Numbers& numbers);
+  void check_data(const Checkpoint& saved) const;
   std::string where() const;
 
   Model model_;
@@ -55,7 +58,8 @@ class Fitting final : public Training {
   Logs logs_;
   History history_;
   std::string stopped_;
-  bool ending_epoch_ = false;  ///< whether the running epoch stands in the history
+  std::vector<Tensor> validated_;  ///< what the validation of this epoch looked at
+  bool ending_epoch_ = false;      ///< whether the running epoch stands in the history
 };
 
 /// Loss and metrics of a model over a loader, without changing its modes.

@@ -17,7 +17,8 @@ struct Model {
   Forward evaluate{};  ///< empty: there is no validation
   std::function<StepOutput(const Batch&)> own_step{};
   std::vector<nn::Optimizer*> optimizers{};
-  bool pure = false;  ///< whether `forward` depends on the batch and on variables alone
+  std::function<double(const Batch&)> weight{};  ///< of its loss in means over batches; empty: the size of the batch
+  bool pure = false;                             ///< whether `forward` depends on the batch and on variables alone
 };
 
 /// What was not finite, with all variables as they were before the step.
@@ -39,6 +40,7 @@ class Steps {
   /// Trains on a batch; `last` ends the gathering of gradients. Throws NotFinite before anything has changed.
   Result train(const Batch& batch, bool last);
   Result evaluate(const Batch& batch);
+  double weight(const Batch& batch) const;
   /// Whether gradients wait for more batches.
   bool gathering() const { return gathered_ > 0; }
   void begin_epoch(std::int64_t epoch);
@@ -56,7 +58,6 @@ class Steps {
   const Model& model_;
   const FitOptions& options_;
   std::vector<Parameter> parameters_;
-  std::vector<bool> reached_;  ///< which parameters have a gradient
   BatchFunction train_, evaluate_;
   std::vector<Tensor> sums_;
   double first_size_ = 0, weight_ = 0;

@@ -80,7 +80,7 @@ class TopK final : public Share {
 class F1 final : public Metric {
  public:
   F1(Average average, std::int64_t ignore_index) : average_(average), ignore_index_(ignore_index) {}
-  std::string name() const override { return "f1"; }
+  std::string name() const override { return name_of(average_); }
   bool larger_is_better() const override { return true; }
   void reset() override { counts_.clear(); }
   void add(const Tensor& prediction, const Batch& batch) override {
@@ -123,6 +123,15 @@ class F1 final : public Metric {
   }
 
  private:
+  static const char* name_of(Average average) {
+    switch (average) {
+      case Average::micro: return "f1_micro";
+      case Average::weighted: return "f1_weighted";
+      case Average::binary: return "f1_binary";
+      case Average::macro: break;
+    }
+    return "f1";
+  }
   /// From right ones, wrongly predicted ones and missed ones.
   static double f1(const double* n) {
     const double all = 2 * n[0] + n[1] + n[2];
@@ -148,6 +157,8 @@ class Auc final : public Metric {
   }
   double value() const override {
     const std::size_t n = scores_.size() / 2;
+    for (std::size_t i = 0; i < n; ++i)
+      if (std::isnan(scores_[2 * i])) return kNothing;  // it has no place in the order
     std::vector<std::size_t> order(n);
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(),
@@ -157,7 +168,6 @@ class Auc final : public Metric {
       std::size_t end = i;
       double here = 0;
       for (; end < n && scores_[2 * order[end]] == scores_[2 * order[i]]; ++end) here += scores_[2 * order[end] + 1];
-      if (end == i) return kNothing;  // a score that is NaN has no place
       ranks += here * (static_cast<double>(i + end) + 1) / 2;
       positives += here;
       i = end;

@@ -39,12 +39,19 @@ Targets targets_of(const char* who, const Tensor& prediction, const Batch& batch
   std::int64_t C = 2;
   if (!score) {
     Shape wanted = y.shape();
-    if (prediction.rank() == y.rank() + 1) wanted.push_back(C = prediction.shape()[-1]);
-    if (prediction.shape() != wanted)
+    const bool classes = prediction.rank() == y.rank() + 1;
+    if (classes) wanted.push_back(C = prediction.shape()[-1]);
+    if (!classes || prediction.shape() != wanted)
       throw ShapeError(std::string(who) + ": predictions must be [..., C] for targets [...], got " +
                        shapes(prediction, y));
   }
   Targets out{cast(y, Dtype::i64).to_vector<std::int64_t>(), within_lengths(batch)};
+  if (is_float(y.dtype())) {
+    const std::vector<double> numbers = cast(y, Dtype::f64).to_vector<double>();
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      if (out.count[i] && static_cast<double>(out.classes[i]) != numbers[i])
+        throw ShapeError(std::string(who) + ": a target of " + std::to_string(numbers[i]) + " is no class");
+  }
   for (std::size_t i = 0; i < out.classes.size(); ++i) {
     const std::int64_t c = out.classes[i];
     if (c == ignore_index) out.count[i] = false;

@@ -13,15 +13,18 @@ struct Entry {
   std::unique_ptr<Metric> (*make)();
 };
 
-constexpr std::array<Entry, 9> kMetrics{{{"accuracy", [] { return accuracy(); }},
-                                         {"f1", [] { return f1(); }},
-                                         {"auc", [] { return auc(); }},
-                                         {"mae", [] { return mae(); }},
-                                         {"mse", [] { return mse(); }},
-                                         {"rmse", [] { return rmse(); }},
-                                         {"r2", [] { return r2(); }},
-                                         {"perplexity", [] { return perplexity(); }},
-                                         {"edit_distance", [] { return edit_distance(); }}}};
+constexpr std::array<Entry, 12> kMetrics{{{"accuracy", [] { return accuracy(); }},
+                                          {"f1", [] { return f1(); }},
+                                          {"f1_micro", [] { return f1(Average::micro); }},
+                                          {"f1_weighted", [] { return f1(Average::weighted); }},
+                                          {"f1_binary", [] { return f1(Average::binary); }},
+                                          {"auc", [] { return auc(); }},
+                                          {"mae", [] { return mae(); }},
+                                          {"mse", [] { return mse(); }},
+                                          {"rmse", [] { return rmse(); }},
+                                          {"r2", [] { return r2(); }},
+                                          {"perplexity", [] { return perplexity(); }},
+                                          {"edit_distance", [] { return edit_distance(); }}}};
 
 }  // namespace
 

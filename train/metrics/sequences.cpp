@@ -79,7 +79,8 @@ class EditDistance final : public Quotient {
  private:
   /// Of a field, at most what the rows hold: outputs of a net that strides are fewer than its inputs.
   static std::vector<std::int64_t> lengths(const Batch& batch, std::size_t field, std::int64_t B, std::int64_t most) {
-    if (!batch.lengths[field].defined()) return std::vector<std::int64_t>(static_cast<std::size_t>(B), most);
+    if (field >= batch.lengths.size() || !batch.lengths[field].defined())
+      return std::vector<std::int64_t>(static_cast<std::size_t>(B), most);
     std::vector<std::int64_t> of = batch.lengths[field].to_vector<std::int64_t>();
     for (std::int64_t& n : of) n = std::min(n, most);
     return of;
