@@ -30,10 +30,10 @@ def pinned():
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def run(*command, **options):
+def run(*command, pin=True, **options):
     print("running", *command, flush=True)
-    return subprocess.run([str(part) for part in command], cwd=ROOT, check=True, text=True, preexec_fn=pinned,
-                          env=os.environ | compare.ONE_THREAD, **options)
+    return subprocess.run([str(part) for part in command], cwd=ROOT, check=True, text=True,
+                          preexec_fn=pinned if pin else None, env=os.environ | compare.ONE_THREAD, **options)
 
 
 def output(*command):
@@ -233,6 +233,11 @@ def linear(options):
                   "--out", RESULTS / "linear.json").strip("\n")
 
 
+def epochs(options):
+    return run(sys.executable, ROOT / "bench" / "compare" / "epochs.py", "--build", options.build, "--out",
+               RESULTS / "epochs.json", pin=False, capture_output=True).stdout.strip("\n")
+
+
 def pointwise(options):
     """The functions of elements beside PyTorch: as measured now, by the Python that has it."""
     path, program_of = RESULTS / "pointwise.json", ROOT / "bench" / "compare" / "torch_pointwise.py"
@@ -246,6 +251,7 @@ SECTIONS = {
     "peers": peers,
     "readme": readme,
     "strengths": strengths,
+    "epochs": epochs,
     "rows": rows,
     "peer-grid": peer_grid,
     "summary": summary,

@@ -270,8 +270,7 @@ void Fitting::save() const {
   Numbers& numbers = checkpoint.numbers;
   for (const auto& [name, value] : settings_of(data_, options_)) numbers["data." + name] = value;
   numbers["sums"] = {sums_.loss, sums_.examples};
-  for (std::size_t i = 0; i < options_.metrics.size(); ++i)
-    numbers["metric." + std::to_string(i)] = options_.metrics[i]->state();
+  for (const AnyMetric& m : options_.metrics) numbers["metric." + m->name()] = m->state();
   for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
     numbers["callback." + callback_name(i)] = options_.callbacks[i]->state();
   for (std::size_t i = 0; i < history_.names().size(); ++i)
@@ -293,8 +292,7 @@ void Fitting::resume() {
   if (take("sums").size() != 2) refuse_file("the numbers of 'sums' must be two");
   at_ = saved.position;
   sums_ = {take("sums")[0], take("sums")[1]};
-  for (std::size_t i = 0; i < options_.metrics.size(); ++i)
-    options_.metrics[i]->restore(take("metric." + std::to_string(i)));
+  for (const AnyMetric& m : options_.metrics) m->restore(take("metric." + m->name()));
   for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
     options_.callbacks[i]->restore(take("callback." + callback_name(i)));
   resume_history(saved.numbers);

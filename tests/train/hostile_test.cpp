@@ -329,6 +329,32 @@ BOOST_AUTO_TEST_CASE(resuming_on_other_data_is_refused_by_name) {
   refused({}, line(), {.weights = ones({12})}, "it had weights none, this one has 12 values");
   refused({.weights = ones({12})}, line(), {.weights = ones({12}) * 2}, "it had weights 12 values");
   refused({}, line(), {}, "it had accumulate 1, this one has 2", 2);
+  // Sums of one metric are not those of another.
+  const TemporaryFolder folder;
+  const auto judged = [&](const char* metric, std::int64_t epochs) {
+    const auto net = dsl::features(3).linear(1).build(2);
+    nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});
+    return fit(net, DataLoader(line()),
+               {.loss = "mse", .optimizer = &sgd, .epochs = epochs, .metrics = {metric}, .checkpoint = folder / "m"});
+  };
+  (void)judged("mae", 1);
+  BOOST_CHECK_EXCEPTION((void)judged("rmse", 2), IoError, says("has no numbers of 'metric.rmse'"));
+  BOOST_TEST(judged("mae", 2).epochs() == 2);
+}
+
+/// A target of another shape would be broadcast.
+BOOST_AUTO_TEST_CASE(predictions_and_targets_of_other_shapes) {
+  Batch b;
+  b.fields = {zeros({4, 3}), zeros({4})};
+  b.lengths = {Tensor(), Tensor()};
+  for (const char* name : {"mse", "l1", "huber", "smooth_l1", "bce_with_logits"}) {
+    BOOST_TEST(Loss(name)(zeros({4, 1}), b).rank() == 0);  // a column for a list
+    BOOST_CHECK_THROW((void)Loss(name)(zeros({4, 4}), b), ShapeError);
+    BOOST_CHECK_THROW((void)Loss(name)(zeros({1}), b), ShapeError);
+  }
+  b.fields[1] = zeros({4, 1});
+  for (const char* name : {"mse", "l1", "huber", "smooth_l1", "bce_with_logits"})
+    BOOST_CHECK_THROW((void)Loss(name)(zeros({4}), b), ShapeError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
