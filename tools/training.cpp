@@ -49,12 +49,12 @@ train::Dataset from_table(const std::filesystem::path& path, Config& c) {
       places.push_back(at - inputs.begin());
     }
     const std::int64_t horizon = w.whole("horizon", 1);
-    const train::Dataset all = train::windows(x, {.length = w.whole("length", 32),
-                                                  .horizon = horizon,
-                                                  .step = w.whole("step", 1),
-                                                  .delay = w.whole("delay", 0),
-                                                  .targets = places});
-    return all.map([](const Tensors& e) { return Tensors{e[0], flatten(e[1], 0)}; });
+    return train::windows(x, {.length = w.whole("length", 32),
+                              .horizon = horizon,
+                              .step = w.whole("step", 1),
+                              .delay = w.whole("delay", 0),
+                              .targets = places,
+                              .flat = true});
   }
   if (targets.empty()) c.refuse("targets", "is missing: the columns that the net should give");
   if (c.flag("classes", false)) {
