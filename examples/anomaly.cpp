@@ -18,8 +18,7 @@ int main(int argc, char** argv) try {
   std::string what, path = "hum.safetensors", out;
   CLI::App app("Learns how a machine sounds, and watches over another one's samples");
   app.add_option("WHAT", what)->required()->check(CLI::IsMember({"learn", "watch", "samples"}));
-  app.add_option("NET", path)->capture_default_str(),
-      app.add_option("--out", out, "A folder: for a picture of a watch");
+  app.add_option("NET", path)->capture_default_str(), app.add_option("--out", out, "A folder for a picture");
   CLI11_PARSE(app, argc, argv);
 
   const auto net = dsl::sequence(1).gru(16).linear(1).build(/*seed=*/0);
@@ -40,21 +39,20 @@ int main(int argc, char** argv) try {
     io::load(net, path);
     const double usual = std::stod(io::read_safetensors(path).metadata().at("error"));
     nn::Stream stream = net.stream();
-    train::Series samples{"samples", {}, {}}, alarms{.name = "alarms", .x = {}, .y = {}, .points = true};
-    int quiet = 100;  // the first ones settle the states
-    for (float sample = 0, expected = 0; std::cin >> sample; --quiet) {
-      if (std::fabs(static_cast<double>(sample - expected)) > 6 * usual && quiet <= 0) {
-        std::cout << "sample " << samples.x.size() << ": " << sample << ", expected " << expected << std::endl;
-        alarms.x.push_back(static_cast<double>(samples.x.size())), alarms.y.push_back(static_cast<double>(sample)),
-            quiet = 100;
+    train::Series errors{.name = "error", .x = {}, .y = {}}, alarms{.name = "alarms", .x = {}, .y = {}, .points = true};
+    float sample = 0, expected = 0;
+    for (std::int64_t i = 0, quiet = 100; std::cin >> sample; ++i, --quiet) {  // the first ones settle the states
+      const double at = static_cast<double>(i), error = std::fabs(static_cast<double>(sample - expected));
+      errors.x.push_back(at), errors.y.push_back(error);
+      if (error > 6 * usual && quiet <= 0) {
+        std::cout << "sample " << i << ": " << sample << ", expected " << expected << std::endl;
+        alarms.x.push_back(at), alarms.y.push_back(error), quiet = 100;
       }
-      samples.x.push_back(static_cast<double>(samples.x.size())), samples.y.push_back(static_cast<double>(sample));
       stream.step(std::span(&sample, 1), std::span(&expected, 1));
     }
     std::cout << alarms.x.size() << " alarms\n";
-    if (!out.empty())
-      train::write_line_chart(out + "/anomaly.svg", {samples, alarms},
-                              {.title = "A machine with three faults", .x_label = "sample", .y_label = "sound"});
+    const train::ChartOptions chart{.title = "A machine with three faults", .x_label = "sample", .y_label = "error"};
+    if (!out.empty()) train::write_line_chart(out + "/anomaly.svg", {errors, alarms}, chart);
   }
 } catch (const std::exception& e) {
   std::cerr << "anomaly: " << e.what() << '\n';

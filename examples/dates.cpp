@@ -78,12 +78,9 @@ int main(int argc, char** argv) try {
   const float right = mean(cast(all(eq(slice(said, 1, 1), b.field(2)), {1}), Dtype::f32)).item<float>();
   std::cout << 100 * right << " % of " << b.size() << " unseen dates are right\n";
   const Tensor first = slice(b.x()[0], 0, 0, b.lengths[0][0].item<std::int64_t>());
-  train::write_heat_map(out + "/dates.svg", slice(seen[0], 1, 0, first.numel()),
-                        {.title = "Where it looks",
-                         .x_label = "read",
-                         .y_label = "written",
-                         .columns = characters.strings(first),
-                         .rows = characters.strings(slice(said[0], 0, 1))});
+  train::HeatMapOptions map{.title = "Where it looks", .x_label = "read", .y_label = "written", .low = 0, .high = 1};
+  map.columns = characters.strings(first), map.rows = characters.strings(slice(said[0], 0, 1));
+  train::write_heat_map(out + "/dates.svg", slice(seen[0], 1, 0, first.numel()), map);
   return right >= 0.95F ? 0 : 1;
 } catch (const std::exception& e) {
   std::cerr << "dates: " << e.what() << '\n';

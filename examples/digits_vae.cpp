@@ -43,7 +43,7 @@ int main(int argc, char** argv) try {
   Generator draws(seed + 1);
   nn::Adam adam(net.parameters(), {.learning_rate = 2e-3});
   train::FitOptions options{.optimizer = &adam, .epochs = epochs, .validation = &held_out};
-  options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)},
+  options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)};
   options.compile = train::Compile::always;
   const auto forward = [&](const train::Batch& b) { return train::StepOutput{net.loss(b.x(), draws)}; };
   const double bound = train::fit(net, forward, training, options)["val_loss"].back();
@@ -51,9 +51,8 @@ int main(int argc, char** argv) try {
 
   const Tensor some = slice(unseen, 0, 0, 12), again = sigmoid(net.decoder(slice(net.encoder(some), 1, 0, kLatent)));
   const Tensor drawn = sigmoid(net.decoder(normal({24, kLatent}, {seed, stream_of("drawings"), 0})));
-  train::write_heat_map(out + "/digits_vae.svg",
-                        train::image_grid(reshape(concat({some, again, drawn}), {48, 8, 8}), {.columns = 12}),
-                        {.title = "Digits, decoded again (second row), and drawn (below)", .scale = false});
+  const Tensor grid = train::image_grid(reshape(concat({some, again, drawn}), {48, 8, 8}), {.columns = 12});
+  train::write_heat_map(out + "/digits_vae.svg", grid, {.title = "Digits, decoded again, and drawn", .scale = false});
   return bound <= 25.5 ? 0 : 1;
 } catch (const std::exception& e) {
   std::cerr << "digits_vae: " << e.what() << '\n';

@@ -7,7 +7,7 @@
 #include <iostream>
 
 using namespace ferrite;
-constexpr std::int64_t kRate = 16000;
+constexpr std::int64_t kRate = 16000, kEpochs = 20;
 
 /// Notes of a guitar of sorts, four harmonics that decay, [n, T, 1].
 Tensor notes(std::int64_t n, std::int64_t length, std::uint64_t seed) {
@@ -25,10 +25,8 @@ Tensor amplifier(const Tensor& dry) {
 
 int main(int argc, char** argv) try {
   std::string folder = ".";
-  std::int64_t epochs = 47;
   std::uint64_t seed = 0;
   CLI::App app("Learns an overdrive and fails where more than 1 % of the signal's energy is wrong");
-  app.add_option("--epochs", epochs)->check(CLI::PositiveNumber);
   app.add_option("--seed", seed), app.add_option("--out", folder, "A folder");
   CLI11_PARSE(app, argc, argv);
 
@@ -39,12 +37,11 @@ int main(int argc, char** argv) try {
   const Tensor heard = notes(256, kRate / 16, seed + 1);
   const train::DataLoader data(train::Dataset({heard, amplifier(heard)}), {.batch_size = 8, .seed = seed});
   nn::Adam adam(net.parameters(), {.learning_rate = 4e-3});
-  nn::FunctionSchedule schedule(adam, nn::cosine_rate(epochs * data.batches()));
+  nn::FunctionSchedule schedule(adam, nn::cosine_rate(kEpochs * data.batches()));
   train::FitOptions options{.loss = [](const Tensor& y, const Tensor& t) { return nn::esr_loss(y, t); }};
-  options.optimizer = &adam, options.epochs = epochs, options.schedule = &schedule;
+  options.optimizer = &adam, options.epochs = kEpochs, options.schedule = &schedule;
   options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)};
   train::fit(net, data, options);
-
   const Tensor dry = reshape(notes(4, kRate / 4, seed + 2), {1, kRate, 1}), wet = amplifier(dry), told = net(dry);
   std::vector<float> in = dry.to_vector<float>(), out(in.size());
   nn::Stream stream = net.stream();

@@ -66,14 +66,12 @@ int main(int argc, char** argv) try {
         if (!carts[c].fallen() && carts[c].steps < 500) continue;
         on[c] = 0;
         if (!carts[c].fallen()) reward[c] += 0.99F * values.back()[c].item<float>();  // it would have gone on
-        steps += 0.02 * (carts[c].steps - steps);
-        carts[c].begin(seed * 100 + c);
+        steps += 0.02 * (carts[c].steps - steps), carts[c].begin(seed * 100 + c);
       }
       seen.push_back(now), actions.push_back(action), goes_on.push_back(Tensor::from(on, {kCarts}));
       log_probs.push_back(policy.log_prob(action)), rewards.push_back(Tensor::from(reward, {kCarts}));
     }
-    const Tensor value = stack(values);
-    const Tensor gains = train::advantages(stack(rewards), value, stack(goes_on));
+    const Tensor value = stack(values), gains = train::advantages(stack(rewards), value, stack(goes_on));
     const Tensor a = flatten(gains), returns = flatten(gains + slice(value, 0, 0, kSteps));
     const train::Dataset data(
         {concat(seen), concat(actions), concat(log_probs), (a - mean(a)) / (stddev(a) + 1e-6), returns});

@@ -20,7 +20,7 @@ std::vector<std::string_view> split(std::string_view text) {
   return all;
 }
 
-std::vector<std::string> strings(const std::vector<std::string_view>& of) { return {of.begin(), of.end()}; }
+std::vector<std::string> owned(const std::vector<std::string_view>& of) { return {of.begin(), of.end()}; }
 
 /// As errors show it: control characters by their numbers.
 std::string shown(std::string_view c) {
@@ -37,7 +37,7 @@ Characters::Characters(std::vector<std::string> characters) : characters_(std::m
       throw ValueError("characters: the alphabet has " + shown(c) + " twice");
 }
 
-Characters::Characters(std::string_view alphabet) : Characters(strings(split(alphabet))) {}
+Characters::Characters(std::string_view alphabet) : Characters(owned(split(alphabet))) {}
 
 Characters Characters::of(std::string_view text) {
   const std::vector<std::string_view> all = split(text);

@@ -147,9 +147,10 @@ class HeatMap {
 
   void scale(detail::Svg& svg, double x, double height) const {
     const double step = height / kLevels;
-    for (int l = 0; l < kLevels; ++l) {
+    for (int l = kLevels; l-- > 0;) {
       std::ostringstream box = detail::number_stream();
-      box << 'M' << x << ' ' << kTop + height - (l + 1) * step << "h14v" << step + 0.3 << "h-14z";
+      // Each reaches to the bottom, so that no seams are seen between them.
+      box << 'M' << x << ' ' << kTop + height - (l + 1) * step << "h14V" << kTop + height << "h-14z";
       svg.fill(box.str(), colour_of(l));
     }
     svg.text(x + 20, kTop + 10, "start", short_number(high_));

@@ -98,7 +98,7 @@ class Chart {
       const double width = 26 + detail::width_of(s.name) + 18;
       if (x > kLeft && x + width > o_.width - kRight) x = kLeft, y += kLegendRow;
       svg_.stroke("M" + number(s.points ? x + 10 : x) + ' ' + number(y) + (s.points ? "h0" : "h20"), colour(i),
-                  s.points ? 5 : 3);
+                  s.points ? 6 : 3);
       svg_.text(x + 26, y + 4, "start", s.name);
       x += width;
       top_ = y + kLegendRow;
@@ -144,7 +144,7 @@ class Chart {
       if (there && !drawing) path += "h0";  // with round ends, a point alone is a dot
       drawing = there && !s.points;
     }
-    svg_.stroke(path, colour, s.points ? 5 : 2, s.points ? " stroke-opacity=\"0.6\"" : "");
+    svg_.stroke(path, colour, s.points ? 6 : 2, s.points ? " stroke-opacity=\"0.6\"" : "");
   }
 
   const std::vector<Series>& series_;
