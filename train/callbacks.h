@@ -151,7 +151,7 @@ class Curves final : public Callback {
 };
 
 struct TensorBoardOptions {
-  std::int64_t histograms = 0;  ///< of every parameter, after so many epochs each; 0: none
+  std::int64_t histograms = 0;  ///< of every parameter, in a group for each layer, after so many epochs each; 0: none
   bool update_losses = false;   ///< also the loss after every update, not only of epochs
 };
 

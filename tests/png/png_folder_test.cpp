@@ -6,6 +6,7 @@
 
 #include "ferrite/io/png.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/sampling.h"
 #include "ferrite/train/data_loader.h"
 #include "io/temporary_folder.h"
 #include "support/compare.h"

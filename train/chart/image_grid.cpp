@@ -19,10 +19,11 @@ Tensor image_grid(const Tensor& images, const ImageGridOptions& o) {
   Shape gap = images.shape();
   gap[-1] = o.padding;
   const int rank = images.rank();
-  const Tensor beside = full(gap, o.background, images.dtype());
+  const auto filled = [&](const Shape& shape) { return cast(full(shape, o.background, Dtype::f64), images.dtype()); };
+  const Tensor beside = filled(gap);
   Shape missing = images.shape();
   missing[0] = 1;
-  const Tensor none = full(missing, o.background, images.dtype());
+  const Tensor none = filled(missing);
   std::vector<Tensor> rows;
   for (std::int64_t r = 0; r < down; ++r) {
     std::vector<Tensor> row;
@@ -36,7 +37,7 @@ Tensor image_grid(const Tensor& images, const ImageGridOptions& o) {
   }
   Shape between = rows[0].shape();
   between[-2] = o.padding;
-  const Tensor line = full(between, o.background, images.dtype());
+  const Tensor line = filled(between);
   std::vector<Tensor> all = {line};
   for (const Tensor& row : rows) all.push_back(row), all.push_back(line);
   return concat(all, rank - 3);
