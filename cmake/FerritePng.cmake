@@ -1,7 +1,8 @@
-# The component png: reads and writes PNG files by libpng (io/png.h). A library of its own, so that nothing else needs
-# libpng.
+# The component png: reads and writes PNG files by libpng (io/png.h), and makes data sets of them (train/png_folder.h). A
+# library of its own, so that nothing else needs libpng.
 find_package(PNG 1.6 REQUIRED)
-file(GLOB png_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/io/png/*.cpp")
+file(GLOB png_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/io/png/*.cpp"
+     "${PROJECT_SOURCE_DIR}/train/png/*.cpp")
 add_library(ferrite_png ${png_sources})
 add_library(Ferrite::png ALIAS ferrite_png)
 ferrite_set_flags(ferrite_png)

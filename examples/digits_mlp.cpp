@@ -35,7 +35,8 @@ int main(int argc, char** argv) try {
                   .metrics = {"accuracy"},
                   .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0),
                                 train::EarlyStopping({.patience = 8}), train::ModelCheckpoint(folder),
-                                train::Curves(folder + "/loss.svg"), train::CSVLogger(folder + "/log.csv")}});
+                                train::Curves(folder + "/digits_mlp.svg", {"accuracy", "val_accuracy"}, "Accuracy"),
+                                train::CSVLogger(folder + "/log.csv")}});
   const double right = train::evaluate(net, test, {.loss = "cross_entropy", .metrics = {"accuracy"}})["accuracy"];
   std::cout << history.epochs() << " epochs, test accuracy " << 100 * right << " %\n";
   return right >= 0.955 ? 0 : 1;

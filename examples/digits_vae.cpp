@@ -27,40 +27,32 @@ struct Autoencoder : nn::Module {
 };
 
 int main(int argc, char** argv) try {
-  std::string path = FERRITE_DATA "/digits.safetensors";
+  std::string path = FERRITE_DATA "/digits.safetensors", out = ".";
   std::int64_t epochs = 60;
   std::uint64_t seed = 0;
   CLI::App app("Learns to draw digits and fails above 25.5 nats an image of those that it has not seen");
-  app.add_option("--data", path), app.add_option("--seed", seed);
+  app.add_option("--data", path), app.add_option("--out", out, "A folder"), app.add_option("--seed", seed);
   app.add_option("--epochs", epochs)->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
   const Tensor all = flatten(cast(io::read_safetensors(path).tensor("images"), Dtype::f32), 1) / 16;
-  const std::int64_t held = 360;
-  const train::DataLoader training(train::Dataset({slice(all, 0, held, all.shape()[0])}),
-                                   {.batch_size = 64, .seed = seed});
-  const train::DataLoader held_out(train::Dataset({slice(all, 0, 0, held)}), {.batch_size = held, .shuffle = false});
+  const Tensor unseen = slice(all, 0, 0, 360);
+  const train::DataLoader training(train::Dataset({slice(all, 0, 360)}), {.batch_size = 64, .seed = seed});
+  const train::DataLoader held_out(train::Dataset({unseen}), {.batch_size = 360, .shuffle = false});
   const Autoencoder net(seed);
   Generator draws(seed + 1);
   nn::Adam adam(net.parameters(), {.learning_rate = 2e-3});
+  train::FitOptions options{.optimizer = &adam, .epochs = epochs, .validation = &held_out};
+  options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)};
+  options.compile = train::Compile::always;
   const auto forward = [&](const train::Batch& b) { return train::StepOutput{net.loss(b.x(), draws)}; };
-  const train::History history = train::fit(net, forward, training,
-                                            {.optimizer = &adam,
-                                             .epochs = epochs,
-                                             .validation = &held_out,
-                                             .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)},
-                                             .compile = train::Compile::always});
-  const double bound = history["val_loss"].back();
-  const Tensor drawn = sigmoid(net.decoder(normal({6, kLatent}, {seed, stream_of("drawings"), 0})));
-  for (std::int64_t row = 0; row < 8; ++row) {
-    for (std::int64_t i = 0; i < 6; ++i) {
-      for (const float ink : slice(select(drawn, 0, i), 0, 8 * row, 8 * row + 8).to_vector<float>())
-        std::cout << " .:-=+*#%@"[static_cast<int>(ink * 9.99F)];
-      std::cout << "  ";
-    }
-    std::cout << '\n';
-  }
+  const double bound = train::fit(net, forward, training, options)["val_loss"].back();
   std::cout << "held out " << bound << " nats an image\n";
+
+  const Tensor some = slice(unseen, 0, 0, 12), again = sigmoid(net.decoder(slice(net.encoder(some), 1, 0, kLatent)));
+  const Tensor drawn = sigmoid(net.decoder(normal({24, kLatent}, {seed, stream_of("drawings"), 0})));
+  const Tensor grid = train::image_grid(reshape(concat({some, again, drawn}), {48, 8, 8}), {.columns = 12});
+  train::write_heat_map(out + "/digits_vae.svg", grid, {.title = "Digits, decoded again, and drawn", .scale = false});
   return bound <= 25.5 ? 0 : 1;
 } catch (const std::exception& e) {
   std::cerr << "digits_vae: " << e.what() << '\n';

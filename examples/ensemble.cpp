@@ -9,10 +9,10 @@
 using namespace ferrite;
 
 int main(int argc, char** argv) try {
-  std::string picture;
+  std::string out = ".";
   std::int64_t epochs = 200;
   CLI::App app("Fits a wave five times and fails where the nets do not know what they do not know");
-  app.add_option("--picture", picture, "SVG"), app.add_option("--epochs", epochs)->check(CLI::PositiveNumber);
+  app.add_option("--out", out, "A folder"), app.add_option("--epochs", epochs)->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
   // Seen between -3 and -1, and between 1 and 3.
@@ -39,16 +39,12 @@ int main(int argc, char** argv) try {
   };
   const float seen = mean_spread(1, 3), unseen = mean_spread(4, 5);
   std::cout << "they differ by " << seen << " where there were data, by " << unseen << " where there were none\n";
-  if (!picture.empty()) {
-    std::vector<train::Series> lines;
-    for (std::size_t m = 0; m < members.size(); ++m) {
-      lines.push_back({"net " + std::to_string(m), {}, {}});
-      for (const float v : grid.to_vector<float>()) lines[m].x.push_back(static_cast<double>(v));
-      for (const float v : members[m].to_vector<float>()) lines[m].y.push_back(static_cast<double>(v));
-    }
-    const std::string svg = train::line_chart(lines, {.title = "Five nets"});
-    io::write_atomically(picture, std::as_bytes(std::span(svg)));
-  }
+  train::Series nets = train::Series::of("mean of the nets, and two deviations", grid, middle);
+  nets.low = train::Series::of("", middle - 2 * spread).y, nets.high = train::Series::of("", middle + 2 * spread).y;
+  train::Series points = train::Series::of("data", x, y);
+  points.points = true;
+  train::write_line_chart(out + "/ensemble.svg", {nets, points},
+                          {.title = "Five nets know what they do not know", .x_label = "x", .y_label = "y"});
   return unseen > 4 * seen ? 0 : 1;
 } catch (const std::exception& e) {
   std::cerr << "ensemble: " << e.what() << '\n';

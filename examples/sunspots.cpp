@@ -9,25 +9,20 @@
 using namespace ferrite;
 
 int main(int argc, char** argv) try {
-  std::string path = FERRITE_DATA "/sunspots.csv", picture;
+  std::string path = FERRITE_DATA "/sunspots.csv", out = ".";
   std::int64_t epochs = 80;
   std::uint64_t seed = 0;
   CLI::App app(
       "Forecasts sunspots and fails where the error is above 20, or above two thirds of the simplest forecast's");
-  app.add_option("--data", path), app.add_option("--picture", picture, "SVG"), app.add_option("--seed", seed);
+  app.add_option("--data", path), app.add_option("--out", out, "A folder"), app.add_option("--seed", seed);
   app.add_option("--epochs", epochs)->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
   const Tensor series = unsqueeze(io::read_csv(path).column("sunspots"), 1) / 100;
-  constexpr std::int64_t kPast = 24;
-  const std::int64_t T = series.shape()[0], first = 230;  // trained up to 1929, judged from 1930 on
-  const auto windows = [](const Tensor& of) {
-    return train::windows(of, {.length = kPast}).map([](const Tensors& e) {
-      return Tensors{e[0], select(e[1], 0, 0)};
-    });
-  };
-  const train::DataLoader training(windows(slice(series, 0, 0, first)), {.batch_size = 16, .seed = seed});
-  const train::Dataset test = windows(slice(series, 0, first - kPast, T));
+  constexpr std::int64_t kPast = 24, kFirst = 230;  // trained up to 1929, judged from 1930 on
+  const auto windows = [](const Tensor& of) { return train::windows(of, {.length = kPast, .flat = true}); };
+  const train::DataLoader training(windows(slice(series, 0, 0, kFirst)), {.batch_size = 16, .seed = seed});
+  const train::Dataset test = windows(slice(series, 0, kFirst - kPast));
 
   const auto net = dsl::sequence(1).standardize().gru(16).last_step().linear(1).build(seed);
   train::adapt(dynamic_cast<const nn::Standardize&>(net[0]), training.data());
@@ -43,19 +38,14 @@ int main(int argc, char** argv) try {
               .schedule_by_epoch = true});
 
   const Tensor forecast = train::predict(net, test), truth = test.all().y();
-  const Tensor same = slice(series, 0, first - 1, T - 1);
+  const Tensor same = slice(series, 0, kFirst - 1, series.shape()[0] - 1);
   const auto error = [&](const Tensor& of) { return 100 * std::sqrt(mean(square(of - truth)).item<float>()); };
   std::cout << "root mean square error " << error(forecast) << ", the same as the year before " << error(same) << '\n';
-  if (!picture.empty()) {
-    train::Series seen{"sunspots", {}, {}}, told{"forecast", {}, {}};
-    for (std::int64_t i = 0; i < T - first; ++i)
-      for (const auto& [line, of] : {std::pair{&seen, &truth}, {&told, &forecast}}) {
-        line->x.push_back(static_cast<double>(1700 + first + i));
-        line->y.push_back(100 * static_cast<double>((*of)[i].item<float>()));
-      }
-    const std::string svg = train::line_chart({seen, told}, {.title = "Sunspots"});
-    io::write_atomically(picture, std::as_bytes(std::span(svg)));
-  }
+  const Tensor years = arange(1700 + kFirst, 1700 + series.shape()[0]);
+  train::write_line_chart(
+      out + "/sunspots.svg",
+      {train::Series::of("seen", years, 100 * truth), train::Series::of("told a year before", years, 100 * forecast)},
+      {.title = "Years that the net has not seen", .x_label = "year", .y_label = "sunspots"});
   return error(forecast) < 20 && error(forecast) < error(same) * 2 / 3 ? 0 : 1;
 } catch (const std::exception& e) {
   std::cerr << "sunspots: " << e.what() << '\n';

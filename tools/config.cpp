@@ -48,11 +48,16 @@ Config Config::read(const std::filesystem::path& path) {
     return Config(
         std::make_unique<Table>(Table{.file = path.string(), .path = {}, .root = std::move(root), .here = here}));
   } catch (const toml::parse_error& e) {
-    throw ValueError(path.string() + ":" + std::to_string(e.source().begin.line) + ": " + std::string(e.description()));
+    throw ConfigError(path.string() + ":" + std::to_string(e.source().begin.line) + ": " +
+                      std::string(e.description()));
   }
 }
 
-bool Config::has(std::string_view key) const { return table_->here && table_->here->contains(key); }
+bool Config::has(std::string_view key) const { return table_->find(key) != nullptr; }
+
+void Config::only_where(bool it_applies, std::string_view key, const std::string& otherwise) const {
+  if (has(key) && !it_applies) refuse(key, otherwise);
+}
 
 Config& Config::table(std::string_view key) {
   const auto found = table_->tables.find(key);
@@ -69,7 +74,7 @@ Config& Config::table(std::string_view key) {
 
 void Config::refuse(std::string_view key, const std::string& what) const {
   const toml::node* node = table_->here ? table_->here->get(key) : nullptr;
-  throw ValueError(table_->file + line_of(node ? node : table_->here) + ": " + table_->full(key) + ": " + what);
+  throw ConfigError(table_->file + line_of(node ? node : table_->here) + ": " + table_->full(key) + ": " + what);
 }
 
 std::string Config::text(std::string_view key) {
@@ -97,11 +102,13 @@ std::vector<std::string> Config::texts(std::string_view key) {
   return all;
 }
 
-std::int64_t Config::whole(std::string_view key, std::int64_t otherwise) {
+std::int64_t Config::whole(std::string_view key, std::int64_t otherwise, std::int64_t least) {
   const toml::node* node = table_->find(key);
   if (!node) return otherwise;
   if (!node->is_integer()) refuse(key, "must be a whole number");
-  return **node->as_integer();
+  const std::int64_t value = **node->as_integer();
+  if (value < least) refuse(key, "must be at least " + std::to_string(least) + ", got " + std::to_string(value));
+  return value;
 }
 
 std::vector<std::int64_t> Config::wholes(std::string_view key) {
@@ -147,8 +154,10 @@ void Config::finish() const {
   for (const auto& [key, node] : *table_->here) {
     if (table_->asked.contains(key.str())) continue;
     const std::string_view near = io::detail::nearest(key.str(), known);
+    std::string keys;
+    for (const std::string_view k : known) keys += (keys.empty() ? "" : ", ") + std::string(k);
     refuse(key.str(),
-           near.empty() ? "is no key of this table" : "is no key; did you mean '" + std::string(near) + "'?");
+           near.empty() ? "is no key; there are " + keys : "is no key; did you mean '" + std::string(near) + "'?");
   }
   for (const auto& [key, table] : table_->tables) table.finish();
 }

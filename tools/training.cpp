@@ -48,13 +48,13 @@ train::Dataset from_table(const std::filesystem::path& path, Config& c) {
       if (at == inputs.end()) c.refuse("targets", "of windows must be among the inputs; '" + t + "' is not");
       places.push_back(at - inputs.begin());
     }
-    const std::int64_t horizon = w.whole("horizon", 1);
-    const train::Dataset all = train::windows(x, {.length = w.whole("length", 32),
-                                                  .horizon = horizon,
-                                                  .step = w.whole("step", 1),
-                                                  .delay = w.whole("delay", 0),
-                                                  .targets = places});
-    return all.map([](const Tensors& e) { return Tensors{e[0], flatten(e[1], 0)}; });
+    const std::int64_t horizon = w.whole("horizon", 1, 1);
+    return train::windows(x, {.length = w.whole("length", 32, 1),
+                              .horizon = horizon,
+                              .step = w.whole("step", 1, 1),
+                              .delay = w.whole("delay", 0, 0),
+                              .targets = places,
+                              .flat = true});
   }
   if (targets.empty()) c.refuse("targets", "is missing: the columns that the net should give");
   if (c.flag("classes", false)) {
@@ -90,21 +90,39 @@ struct Parts {
 };
 
 Parts read_parts(const std::filesystem::path& config, Config& c) {
-  const train::Dataset all = read_data(beside(config, c.text("file")), c);
-  if (c.has("validation_file")) return {all, read_data(beside(config, c.text("validation_file")), c)};
+  const std::string file = c.text("file");
+  const bool is_table = ends_with(file, ".csv"), is_series = ends_with(file, ".ts");
+  for (const char* key : {"inputs", "targets", "unit", "classes", "windows"})
+    c.only_where(is_table, key, "is for tables, " + file + " is none");
+  c.only_where(!c.has("windows"), "classes", "is not for windows, whose targets are numbers");
+  for (const char* key : {"input", "target", "lengths"})
+    c.only_where(!is_table && !is_series, key, "is for files of tensors, " + file + " is none");
+  const train::Dataset all = read_data(beside(config, file), c);
   const double share = c.number("validation", 0);
-  if (share == 0) return {all};
-  if (!(share > 0 && share < 1)) c.refuse("validation", "must be a share between 0 and 1");
+  if (!(share >= 0 && share < 1)) c.refuse("validation", "must be a share between 0 and 1");
+  const bool by_file = c.has("validation_file");
+  c.only_where(!by_file || share == 0, "validation", "is a share, which the validation_file takes the place of");
+  for (const char* key : {"split", "seed", "gap"})
+    c.only_where(share > 0, key, "is for a share of the examples: set validation = 0.2");
   const bool random = c.one_of("split", "random", {"random", "time"}) == "random";
-  const std::vector<train::Dataset> parts = train::split(
-      all, {1 - share, share},
-      {.shuffle = random, .seed = static_cast<std::uint64_t>(c.whole("seed", 0)), .gap = c.whole("gap", 0)});
+  const auto seed = static_cast<std::uint64_t>(c.whole("seed", 0, 0));
+  const std::int64_t gap = c.whole("gap", 0, 0);
+  if (all.size() == 0) c.refuse(c.has("windows") ? "windows" : "file", "leaves no examples");
+  if (by_file) return {all, read_data(beside(config, c.text("validation_file")), c)};
+  if (share == 0) return {all};
+  const std::vector<train::Dataset> parts = c.with("validation", [&] {
+    return train::split(all, {1 - share, share}, {.shuffle = random, .seed = seed, .gap = gap});
+  });
+  if (parts[0].size() == 0 || parts[1].size() == 0)
+    c.refuse("validation", "leaves " + std::to_string(parts[0].size()) + " examples to learn from and " +
+                               std::to_string(parts[1].size()) + " for validation");
   return {parts[0], parts[1]};
 }
 
 std::unique_ptr<nn::Optimizer> optimizer_of(const nn::Module& net, Config& c) {
   const std::string name = c.one_of("optimizer", "adam", {"adam", "adamw", "sgd", "rmsprop"});
   const double rate = c.number("learning_rate", name == "sgd" ? 1e-2 : 1e-3), decay = c.number("weight_decay", 0);
+  c.only_where(name == "sgd", "momentum", "is for sgd, the optimizer is " + name);
   if (name == "sgd")
     return std::make_unique<nn::Sgd>(
         net.parameters(),
@@ -118,23 +136,30 @@ std::unique_ptr<nn::Optimizer> optimizer_of(const nn::Module& net, Config& c) {
 }
 
 train::DataLoader loader_of(const train::Dataset& data, Config& c, bool training) {
-  return train::DataLoader(data, {.batch_size = c.whole("batch_size", 32),
+  return train::DataLoader(data, {.batch_size = c.whole("batch_size", 32, 1),
                                   .shuffle = training && c.flag("shuffle", true),
-                                  .seed = static_cast<std::uint64_t>(c.whole("seed", 0)),
+                                  .seed = static_cast<std::uint64_t>(c.whole("seed", 0, 0)),
                                   .bucket_lengths = training ? c.wholes("bucket_lengths") : std::vector<std::int64_t>{},
-                                  .buckets = training ? static_cast<int>(c.whole("buckets", 0)) : 0,
-                                  .threads = static_cast<int>(c.whole("threads", 0))});
+                                  .buckets = training ? static_cast<int>(c.whole("buckets", 0, 0)) : 0,
+                                  .threads = static_cast<int>(c.whole("threads", 0, 0))});
 }
 
 std::vector<train::AnyCallback> callbacks_of(Config& c, const nn::Module& net, const std::filesystem::path& folder,
-                                             bool validated, std::ostream& out, bool terminal) {
-  const train::Monitor monitor{.value = c.text("monitor", validated ? "val_loss" : "loss")};
+                                             const std::vector<std::string>& metrics, bool validated, std::ostream& out,
+                                             bool terminal) {
+  std::vector<std::string> values = {"loss"};
+  values.insert(values.end(), metrics.begin(), metrics.end());
+  for (std::size_t i = 0, n = validated ? values.size() : 0; i < n; ++i) values.push_back("val_" + values[i]);
+  const bool looked_at = c.has("early_stopping") || c.has("reduce_on_plateau");
+  c.only_where(looked_at, "monitor", "is what early_stopping and reduce_on_plateau look at, and there is neither");
+  const train::Monitor monitor{.value = c.one_of("monitor", validated ? "val_loss" : "loss",
+                                                 std::vector<std::string_view>(values.begin(), values.end()))};
   std::vector<train::AnyCallback> all = {train::ProgressBar(out, terminal)};
-  if (c.has("ema")) all.emplace_back(train::Ema(net.parameters(), c.number("ema", 0.999)));
+  if (c.has("ema")) c.with("ema", [&] { all.emplace_back(train::Ema(net.parameters(), c.number("ema", 0.999))); });
   if (c.has("early_stopping"))
-    all.emplace_back(train::EarlyStopping({.monitor = monitor, .patience = c.whole("early_stopping", 0)}));
+    all.emplace_back(train::EarlyStopping({.monitor = monitor, .patience = c.whole("early_stopping", 0, 0)}));
   if (c.has("reduce_on_plateau"))
-    all.emplace_back(train::ReduceLROnPlateau({.monitor = monitor, .patience = c.whole("reduce_on_plateau", 10)}));
+    all.emplace_back(train::ReduceLROnPlateau({.monitor = monitor, .patience = c.whole("reduce_on_plateau", 10, 0)}));
   if (c.flag("tensorboard", false)) all.emplace_back(train::TensorBoard(folder / "tensorboard", {.histograms = 1}));
   all.emplace_back(train::CSVLogger(folder / "log.csv"));
   all.emplace_back(train::Curves(folder / "loss.svg"));
@@ -147,6 +172,30 @@ void adapt(const dsl::Network& net, const train::Dataset& training) {
       if (i != 0) throw ValueError("train: standardize must be the first word behind the input");
       train::adapt(*layer, training);
     }
+}
+
+/// Whether the net takes an example, and gives what the loss compares with its target: before anything is written.
+void check_fit(const Config& c, const dsl::Network& net, const train::Dataset& data, const std::string& loss) {
+  const std::int64_t first = 0;
+  const train::Batch one = data.batch(std::span(&first, 1));
+  const std::string example =
+      "an example is " + data[0][0].spec().str() + " with the target " + data[0][1].spec().str();
+  const Tensor y = [&] {
+    try {
+      const bool training = net.training();
+      net.eval();
+      const Tensor given = net(one.x(), one.context());
+      if (training) net.train();
+      return given;
+    } catch (const Error& e) {
+      c.refuse("net", std::string(e.what()) + "; " + example);
+    }
+  }();
+  const bool classes = loss == "cross_entropy";
+  if (classes && is_float(one.y().dtype()) && one.y().shape()[-1] == 1)
+    c.refuse("training", "cross_entropy is for classes, and " + example + "; set data.classes = true, or another loss");
+  if (!classes && y.shape() != one.y().shape())
+    c.refuse("net", "gives " + y.spec().str() + " for a batch of one, whose target is " + one.y().spec().str());
 }
 
 dsl::Network trained(const std::filesystem::path& path) {
@@ -172,36 +221,40 @@ Tensor read_input(const std::filesystem::path& path) {
 void train(const std::filesystem::path& path, std::ostream& out, bool terminal) {
   Config c = Config::read(path);
   const std::string words = c.text("net");
-  const auto seed = static_cast<std::uint64_t>(c.whole("seed", 0));
+  const auto seed = static_cast<std::uint64_t>(c.whole("seed", 0, 0));
   const std::filesystem::path folder = beside(path, c.text("output", path.stem().string()));
-  set_threads(static_cast<int>(c.whole("threads", 1)));
-  const dsl::Network net = parse_words(words).build(seed);
+  set_threads(static_cast<int>(c.whole("threads", 1, 1)));
+  const dsl::Network net = c.with("net", [&] { return parse_words(words).build(seed); });
   const Parts parts = read_parts(path, c.table("data"));
   const train::DataLoader training = loader_of(parts.training, c.table("loader"), true);
   std::optional<train::DataLoader> validation;
   if (parts.validation) validation.emplace(loader_of(*parts.validation, c.table("loader"), false));
 
   Config& t = c.table("training");
-  const std::unique_ptr<nn::Optimizer> optimizer = optimizer_of(net, t);
-  const std::int64_t epochs = t.whole("epochs", 10);
+  const std::unique_ptr<nn::Optimizer> optimizer = t.with("optimizer", [&] { return optimizer_of(net, t); });
+  const std::int64_t epochs = t.whole("epochs", 10, 1);
   std::optional<nn::CosineSchedule> cosine;
-  if (t.one_of("schedule", "constant", {"constant", "cosine"}) == "cosine")
-    cosine.emplace(*optimizer, std::max<std::int64_t>(1, epochs));
+  if (t.one_of("schedule", "constant", {"constant", "cosine"}) == "cosine") cosine.emplace(*optimizer, epochs);
+  const std::vector<std::string> names = t.texts("metrics");
   std::vector<train::AnyMetric> metrics;
-  for (const std::string& m : t.texts("metrics")) metrics.emplace_back(m);
-  train::FitOptions options{.loss = t.text("loss", "mse"),
+  t.with("metrics", [&] { metrics.assign(names.begin(), names.end()); });
+  const std::string loss = t.text("loss", "mse");
+  const double clip_norm = t.number("clip_norm", 0);
+  if (!(clip_norm >= 0)) t.refuse("clip_norm", "must not be negative");
+  train::FitOptions options{.loss = t.with("loss", [&] { return train::Loss(loss); }),
                             .optimizer = optimizer.get(),
                             .epochs = epochs,
                             .validation = validation ? &*validation : nullptr,
                             .metrics = std::move(metrics),
-                            .accumulate = t.whole("accumulate", 1),
-                            .clip_norm = t.number("clip_norm", 0),
+                            .accumulate = t.whole("accumulate", 1, 1),
+                            .clip_norm = clip_norm,
                             .schedule = cosine ? &*cosine : nullptr,
                             .schedule_by_epoch = true,
                             .checkpoint = folder / "training.safetensors",
-                            .checkpoint_every = t.whole("checkpoint_every", 0)};
-  options.callbacks = callbacks_of(c.table("callbacks"), net, folder, validation.has_value(), out, terminal);
+                            .checkpoint_every = t.whole("checkpoint_every", 0, 0)};
+  options.callbacks = callbacks_of(c.table("callbacks"), net, folder, names, validation.has_value(), out, terminal);
   c.finish();
+  check_fit(c, net, parts.training, loss);
 
   adapt(net, parts.training);
   std::filesystem::create_directories(folder);

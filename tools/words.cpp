@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "ferrite/io/suggest.h"
 #include "ferrite/nn/layers/layers.h"
 
 namespace ferrite::tools {
@@ -132,6 +133,15 @@ const std::map<std::string, Rule>& rules() {
   return all;
 }
 
+/// "; did you mean 'gru'?"
+std::string suggestion(const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const auto& [word, rule] : rules()) known.push_back(word);
+  for (const auto& word : nn::activation_names()) known.push_back(word);
+  const std::string_view near = io::detail::nearest(name, known);
+  return near.empty() ? "" : "; did you mean '" + std::string(near) + "'?";
+}
+
 void add_word(dsl::Builder& b, const Word& w) {
   const auto rule = rules().find(w.name);
   if (rule != rules().end()) {
@@ -142,7 +152,8 @@ void add_word(dsl::Builder& b, const Word& w) {
     return r.add(b, w);
   }
   const auto& activations = nn::activation_names();
-  if (std::find(activations.begin(), activations.end(), w.name) == activations.end()) w.refuse("is no word of a net");
+  if (std::find(activations.begin(), activations.end(), w.name) == activations.end())
+    w.refuse("is no word of a net" + suggestion(w.name));
   if (!w.numbers.empty()) w.refuse("takes 0 numbers");
   b.activation(w.name);
 }

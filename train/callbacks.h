@@ -26,11 +26,13 @@ struct Monitor {
 };
 
 /// The progress of training on a stream: on a terminal one line that is written over, with a bar, the values, samples a
-/// second and the time left; elsewhere one plain line for each epoch.
+/// second and the time left, or in the end the time taken; elsewhere one plain line for each epoch, without the bar.
 class ProgressBar final : public Callback {
  public:
-  /// On standard output or error `terminal` is usually isatty(1), isatty(2).
-  explicit ProgressBar(std::ostream& out, bool terminal = false);
+  /// On standard output or error `terminal` is usually isatty(1), isatty(2). A terminal's line is never wider than
+  /// `columns`: the bar becomes shorter, then go the bar, the samples a second, the last of the values. 0: so many as
+  /// the terminal of standard output or error has at that moment; any number where neither is one.
+  explicit ProgressBar(std::ostream& out, bool terminal = false, int columns = 0);
   std::string name() const override { return "progress_bar"; }
   void on_train_begin(Training&) override;
   void on_batch_end(Training&) override;
@@ -43,6 +45,7 @@ class ProgressBar final : public Callback {
 
   std::ostream* out_;
   bool terminal_;
+  int columns_;
   Clock::time_point start_{}, shown_{};
   std::int64_t first_ = 0;  ///< samples that an earlier run had seen
 };
@@ -149,7 +152,7 @@ class Curves final : public Callback {
 };
 
 struct TensorBoardOptions {
-  std::int64_t histograms = 0;  ///< of every parameter, after so many epochs each; 0: none
+  std::int64_t histograms = 0;  ///< of every parameter, in a group for each layer, after so many epochs each; 0: none
   bool update_losses = false;   ///< also the loss after every update, not only of epochs
 };
 

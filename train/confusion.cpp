@@ -39,6 +39,8 @@ std::int64_t Confusion::count(std::int64_t target, std::int64_t predicted) const
   return counts_[static_cast<std::size_t>(target * classes_ + predicted)];
 }
 
+Tensor Confusion::counts() const { return Tensor::from(counts_, {classes_, classes_}); }
+
 std::int64_t Confusion::total() const { return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}); }
 
 double Confusion::accuracy() const {

@@ -20,6 +20,8 @@ class Confusion {
 
   /// Throws ShapeError for a class out of range.
   std::int64_t count(std::int64_t target, std::int64_t predicted) const;
+  /// i64 [classes, classes], a row for each true class, for `heat_map`.
+  Tensor counts() const;
   std::int64_t total() const;
   /// Share on the diagonal; 0 for nothing added.
   double accuracy() const;

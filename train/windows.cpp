@@ -23,6 +23,7 @@ Dataset windows(const Tensor& series, const WindowOptions& o) {
   check_at_least("step", o.step, 1);
   check_at_least("horizon", o.horizon, 0);
   check_at_least("delay", o.delay, 0);
+  if (o.flat && o.every_step) throw ValueError("windows: flat is for targets behind the last step, not at every step");
   Tensor targets = series;
   if (!o.targets.empty()) {
     if (series.rank() != 2) throw ShapeError("windows: targets are columns of [T, D], got " + series.shape().str());
@@ -43,7 +44,9 @@ Dataset windows(const Tensor& series, const WindowOptions& o) {
           [=](std::int64_t i) {
             const std::int64_t at = i * o.step;
             Tensors e = {slice(series, 0, at, at + o.length)};
-            if (with_target) e.push_back(slice(targets, 0, at + begin, at + begin + steps));
+            if (!with_target) return e;
+            const Tensor target = slice(targets, 0, at + begin, at + begin + steps);
+            e.push_back(o.flat ? flatten(target, 0) : target);
             return e;
           },
           std::vector<Field>(with_target ? 2 : 1)};

@@ -17,12 +17,14 @@ struct WindowOptions {
   /// The target is what comes `delay` + 1 steps behind each step of the input, [length, ...], instead of `horizon`
   /// steps behind the last: for models that predict at every step.
   bool every_step = false;
+  /// The target is one row [horizon * columns], as a linear layer behind the last step gives it.
+  bool flat = false;
 };
 
 /// Windows of a series [T] or [T, D]: example i is the input series[i step : i step + length] and, unless horizon is 0,
 /// the target series[i step + length + delay : ... + horizon] in the columns asked for, both views. Windows that would
 /// reach beyond the end are left out; there may be none. Throws ShapeError for another rank, ValueError for a length or
-/// step below 1, a horizon or delay below 0, and a column that there is not.
+/// step below 1, a horizon or delay below 0, a column that there is not, and `flat` with `every_step`.
 ///
 ///   const train::Dataset data = train::windows(series, {.length = 48, .horizon = 12});
 Dataset windows(const Tensor& series, const WindowOptions& options);

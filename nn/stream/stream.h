@@ -30,6 +30,8 @@ class Stream {
   ~Stream();
 
   std::int64_t batch() const { return batch_; }
+  /// What a step gives: so many values a row, in which dtype. Width 0: the model does not tell before its first step.
+  StepRows result() const { return step_ ? out_ : StepRows{.batch = batch_, .width = 0}; }
 
   /// One step: x [B, D] -> y [B, N], both row-major. Throws ShapeError when the sizes do not fit, DtypeError when the
   /// model's weights are of another dtype, and PaceError for a model that does not give a step for each: see `feed`.

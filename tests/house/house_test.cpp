@@ -55,6 +55,7 @@ const std::map<std::string, std::string> kSubfolderOfHeader = {
     {"compile/scan_body.h", "scan"},
     {"compile/open_scan.h", "scan"},
     {"io/atomic_file.h", "file"},
+    {"io/text_file.h", "file"},
     {"io/torch.h", "torch"},
     {"io/safetensors.h", "safetensors"},
     {"io/numpy.h", "numpy"},
@@ -287,6 +288,7 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "tensor/operations.h",
                                        "nn/text_table.h",
                                        "io/png.h",
+                                       "train/png_folder.h",
                                        "autograd/lenient_grad.h",
                                        "autograd/custom_gradient.h"};
   const auto writes_operations = [](const std::string& path) {

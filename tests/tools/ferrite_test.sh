@@ -116,6 +116,48 @@ config 's/^net = .*/net = [/' wrong
 expect 2 "wrong.toml:" "$tool" train "$folder/wrong.toml"
 expect 2 "there is no such file" "$tool" train "$folder/none.toml"
 expect 2 "does not say what net it is of" "$tool" run "$weights" --input "$folder/sunspots.csv"
+# refused TEXT SED: an edit of the configuration is refused with file, line and key, and nothing is written.
+refused() {
+  config "$2" wrong
+  expect 2 "$folder/wrong.toml:$1" "$tool" train "$folder/wrong.toml"
+  if [ -e "$folder/wrong" ]; then echo "something was written in spite of: $1"; failures=$((failures + 1)); rm -rf "$folder/wrong"; fi
+}
+# Keys that nobody knows, at every level.
+refused "3: sead: is no key; did you mean 'seed'?" 's/^seed/sead/'
+refused "18: trainning: is no key; did you mean 'training'?" 's/^\[training\]/[trainning]/'
+refused "11: data.validaton: is no key; did you mean 'validation'?" 's/^validation/validaton/; s/^split.*//; s/^gap.*//'
+refused "10: data.windows.lenght: is no key; did you mean 'length'?" 's/length = 24/lenght = 24/'
+refused "16: loader.batch: is no key; there are batch_size" 's/^batch_size/batch/'
+refused "24: training.clipnorm: is no key; did you mean 'clip_norm'?" 's/^clip_norm/clipnorm/'
+refused "28: callbacks.early_stoping: is no key; did you mean 'early_stopping'?" 's/^early_stopping/early_stoping/'
+refused "28: callbacks.tensorbord: is no key; did you mean 'tensorboard'?" 's/^early_stopping.*/tensorbord = true/'
+# Keys without effect.
+refused "28: callbacks.monitor: is what early_stopping and reduce_on_plateau look at" 's/^early_stopping.*/monitor = "loss"/'
+refused "24: training.momentum: is for sgd, the optimizer is adamw" 's/^clip_norm.*/momentum = 0.9/'
+refused "11: data.split: is for a share of the examples: set validation = 0.2" 's/^validation.*/split = "time"/; s/^split.*#.*//; 12d'
+refused "11: data.lengths: is for files of tensors, sunspots.csv is none" 's/^validation.*/lengths = "n"/; s/^gap.*//; s/^split.*//'
+refused "11: data.classes: is not for windows" 's/^validation.*/classes = true/; s/^gap.*//; s/^split.*//'
+# Values.
+refused "3: seed: must be at least 0, got -1" 's/^seed = 0/seed = -1/'
+refused "2: net: net: gro(16): is no word of a net; did you mean 'gru'?" 's/gru(16)/gro(16)/'
+refused "10: data.windows: must be a table" 's/^windows = .*/windows = 24/'
+refused "10: data.windows: leaves no examples" 's/length = 24/length = 500/'
+refused "11: data.validation: must be a share between 0 and 1" 's/validation = 0.3/validation = 30/'
+refused "16: loader.batch_size: must be at least 1, got 0" 's/= 16/= 0/'
+refused "20: training.metrics: metric: there is no 'acuracy'; did you mean 'accuracy'?" 's/"rmse"/"acuracy"/'
+refused "19: training.loss: " 's/"mse"/"mes"/'
+refused "23: training.epochs: must be at least 1, got 0" 's/^epochs = .*/epochs = 0/'
+refused "24: training.clip_norm: must not be negative" 's/^clip_norm.*/clip_norm = -1/'
+refused "21: training.optimizer: optimizer: the learning rate" 's/^learning_rate.*/learning_rate = -1/'
+refused "25: training.schedule: there is no 'cosin'; did you mean 'cosine'?" 's/"cosine"/"cosin"/'
+refused "28: callbacks.early_stopping: must be a whole number" 's/^early_stopping.*/early_stopping = "20"/'
+refused "29: callbacks.monitor: there is no 'val_rms'; did you mean 'val_rmse'?" 's/^early_stopping.*/early_stopping = 20\nmonitor = "val_rms"/'
+refused "28: callbacks.ema: weight average: the decay must lie in" 's/^early_stopping.*/ema = 1.5/'
+# A net that does not fit the data.
+refused "2: net: gives f32[1, 2] for a batch of one, whose target is f32[1, 1]" 's/linear(1)/linear(2)/'
+refused "2: net: " 's/sequence(1)/sequence(3)/'
+expect 2 "an example is f32[24, 1] with the target f32[1]" "$tool" train "$folder/wrong.toml"
+refused "18: training: cross_entropy is for classes" 's/loss = "mse"/loss = "cross_entropy"/'
 [ ! -e "$folder/wrong" ]
 
 [ ! -e "$folder/a.bin" ]

@@ -209,4 +209,15 @@ BOOST_AUTO_TEST_CASE(folds_take_every_example_once_for_validation) {
   BOOST_TEST((rows(time[2].validation) == std::vector<std::int64_t>{8, 9}));
 }
 
+BOOST_AUTO_TEST_CASE(flat_targets_are_one_row) {
+  const Tensor series = reshape(cast(arange(24), Dtype::f32), {12, 2});
+  const Dataset data = windows(series, {.length = 3, .horizon = 2, .flat = true});
+  BOOST_TEST(data[1][0].shape().str() == "[3, 2]");
+  BOOST_TEST(identical(data[1][1], Tensor::from<float>({8, 9, 10, 11})));  // steps 4 and 5
+  const Dataset one = windows(series, {.length = 3, .targets = {1}, .flat = true});
+  BOOST_TEST(identical(one[0][1], Tensor::from<float>({7})));
+  BOOST_TEST(windows(series, {.length = 3, .horizon = 0, .flat = true})[0].size() == 1U);
+  BOOST_CHECK_EXCEPTION(windows(series, {.every_step = true, .flat = true}), ValueError, says("flat is for targets"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

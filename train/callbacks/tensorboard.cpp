@@ -5,6 +5,17 @@
 
 namespace ferrite::train {
 
+namespace {
+
+/// "1/weight" of "1.weight": TensorBoard shows what stands before a slash as one group.
+std::string by_layer(std::string name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot != std::string::npos) name[dot] = '/';
+  return name;
+}
+
+}  // namespace
+
 TensorBoard::TensorBoard(std::filesystem::path folder, TensorBoardOptions options)
     : folder_(std::move(folder)), options_(options) {
   if (options.histograms < 0)
@@ -28,7 +39,7 @@ void TensorBoard::on_epoch_end(Training& t) {
     (validation ? validation_ : training_)->scalar("epoch/" + (validation ? name.substr(4) : name), value, epoch);
   }
   if (options_.histograms == 0 || epoch % options_.histograms != 0) return;
-  for (const auto& p : t.model().named_parameters()) training_->histogram(p.name, p.variable.peek(), epoch);
+  for (const auto& p : t.model().named_parameters()) training_->histogram(by_layer(p.name), p.variable.peek(), epoch);
 }
 
 }  // namespace ferrite::train

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ferrite/tensor/error.h"
+#include "ferrite/train/detail/utf8.h"
 #include "ferrite/train/tensorboard.h"
 #include "ferrite/train/tensorboard/histogram.h"
 #include "ferrite/train/tensorboard/message.h"
@@ -33,23 +34,8 @@ double system_time() {
 
 /// Whether `text` is UTF-8, which protocol buffers ask of strings.
 bool is_utf8(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  for (std::size_t i = 0; i < text.size();) {
-    const unsigned lead = byte(i);
-    const std::size_t more = lead < 0x80   ? 0
-                             : lead < 0xc2 ? 4
-                             : lead < 0xe0 ? 1
-                             : lead < 0xf0 ? 2
-                             : lead < 0xf5 ? 3
-                                           : 4;
-    if (more == 4) return false;
-    for (std::size_t k = 1; k <= more; ++k)
-      if ((byte(i + k) & 0xc0) != 0x80) return false;
-    const unsigned next = byte(i + 1);
-    if ((lead == 0xe0 && next < 0xa0) || (lead == 0xed && next > 0x9f)) return false;  // overlong, surrogates
-    if ((lead == 0xf0 && next < 0x90) || (lead == 0xf4 && next > 0x8f)) return false;  // overlong, above U+10FFFF
-    i += more + 1;
-  }
+  for (std::size_t at = 0, n = 0; at < text.size(); at += n)
+    if ((n = detail::utf8_bytes(text, at)) == 0) return false;
   return true;
 }
 
