@@ -146,7 +146,11 @@ void save_checkpoint(const std::filesystem::path& path, const TrainingParts& par
 
 Checkpoint load_checkpoint(const std::filesystem::path& path, const TrainingParts& parts) {
   check_parts("load_checkpoint", parts);
-  const io::TensorFile file = io::read_safetensors(path);
+  return load_checkpoint(io::read_safetensors(path), parts);
+}
+
+Checkpoint load_checkpoint(const io::TensorFile& file, const TrainingParts& parts) {
+  check_parts("load_checkpoint", parts);
   const io::Metadata metadata = file.metadata();
   check_sum(file, metadata);
   Checkpoint checkpoint{.position = {.epoch = number<std::int64_t>(file, metadata, "epoch"),

@@ -72,21 +72,23 @@ void ProgressBar::on_batch_end(Training& t) {
     first_ = static_cast<std::int64_t>(before * static_cast<double>(t.data().samples()));
   }
   const auto now = Clock::now();
-  if (!terminal_ || std::chrono::duration<double>(now - shown_).count() < kShowEvery) return;
+  if (!terminal_ || !t.is_main() || std::chrono::duration<double>(now - shown_).count() < kShowEvery) return;
   shown_ = now;
   *out_ << "\r\x1b[K" << line(t) << std::flush;
 }
 
 void ProgressBar::on_epoch_end(Training& t) {
+  if (!t.is_main()) return;
   if (terminal_) *out_ << "\r\x1b[K";
   *out_ << line(t) << (terminal_ ? "" : "\n") << std::flush;
 }
 
-void ProgressBar::on_train_end(Training&) {
-  if (terminal_) *out_ << '\n' << std::flush;
+void ProgressBar::on_train_end(Training& t) {
+  if (terminal_ && t.is_main()) *out_ << '\n' << std::flush;
 }
 
 void CSVLogger::on_epoch_end(Training& t) {
+  if (!t.is_main()) return;
   std::string text = "epoch";
   const History& h = t.history();
   for (const std::string& name : h.names()) text += ',' + name;
@@ -100,6 +102,7 @@ void CSVLogger::on_epoch_end(Training& t) {
 }
 
 void Curves::on_epoch_end(Training& t) {
+  if (!t.is_main()) return;
   const History& h = t.history();
   std::vector<std::string> names = names_;
   if (names.empty())

@@ -30,6 +30,8 @@ class NotFinite : public AnomalyError {
 class Steps {
  public:
   Steps(const Model& model, const FitOptions& options);
+  /// From now on steps are those of several processes.
+  void join(ParallelRun* run) { parallel_ = run; }
 
   struct Result {
     double loss = 0;
@@ -44,17 +46,28 @@ class Steps {
   void begin_epoch(std::int64_t epoch);
 
  private:
+  /// What a batch gives.
+  struct Computed {
+    Tensors packed;     ///< loss and prediction
+    Tensors gradients;  ///< by parameter
+  };
+  Computed computed(const Batch& batch) const;
+  Computed computed_by_all(const Batch& batch) const;
   Tensors step(const Batch& batch) const;
   Tensors gradients(const Batch& batch);
+  void alone(const Batch& batch) const;
+  Tensor whole(const Tensors& packed, const Batch& batch) const;
   Tensors packed(StepOutput out) const;
   void gather(const Tensors& gradients, const Batch& batch);
   void update();
+  void apply(const Tensors& gradients) const;
   Tensors clipped(Tensors gradients) const;
   Tensors guarded(BatchFunction& f, const Batch& batch);
   std::string explanation(BatchFunction& f, const Batch& batch, const std::string& found) const;
 
   const Model& model_;
   const FitOptions& options_;
+  ParallelRun* parallel_ = nullptr;
   std::vector<Parameter> parameters_;
   std::vector<bool> reached_;  ///< which parameters have a gradient
   BatchFunction train_, evaluate_;
