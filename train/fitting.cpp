@@ -343,8 +343,15 @@ void Fitting::take(const Checkpoint& saved) {
   sums_ = {numbers("sums")[0], numbers("sums")[1]};
   for (std::size_t i = 0; i < options_.metrics.size(); ++i)
     options_.metrics[i]->restore(numbers("metric." + std::to_string(i)));
+  // A callback that lowers the rate sets it to its own when it is restored; that of the file counts, which a schedule
+  // may have set later.
+  std::vector<std::pair<State, Tensor>> rates;
+  for (const nn::Optimizer* o : model_.optimizers)
+    for (std::size_t g = 0; g < o->groups(); ++g)
+      rates.emplace_back(o->learning_rate_variable(g), o->learning_rate_variable(g).peek());
   for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
     options_.callbacks[i]->restore(numbers("callback." + callback_name(i)));
+  for (const auto& [variable, rate] : rates) variable.assign(rate);
   resume_history(saved.numbers);
   if (at_.batch > 0) set_logs(sums_, "");
   const auto stopped = saved.metadata.find("stopped");
