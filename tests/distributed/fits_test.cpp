@@ -137,18 +137,21 @@ BOOST_AUTO_TEST_CASE(a_rank_killed_or_stopped_at_random_moments) {
       BOOST_TEST(r.status != 124, "the job did not end: " << r.text);
       std::istringstream lines(r.text);
       int told = 0, named = 0;
+      bool by_itself = false;  // mpirun wakes the one that was stopped; a slow machine may end a training before
       for (std::string line; std::getline(lines, line);) {
         const std::size_t begin = line.find("lost ");
         if (begin == std::string::npos) continue;
         std::istringstream numbers(line.substr(begin + 5));
         int rank = -1, took = -1, silent = -1;
-        if (!(numbers >> rank >> took) || rank == lost) continue;  // mpirun wakes the one that was stopped
+        if (!(numbers >> rank >> took)) continue;
+        by_itself |= rank == lost;
+        if (rank == lost) continue;
         ++told;
         BOOST_TEST(took < kTimeout + 3000, line);
         while (numbers >> silent) named += silent == lost;
       }
       BOOST_TEST(told >= 1, r.text);  // with the first error mpirun may end the others
-      BOOST_TEST(named >= 1, r.text);
+      BOOST_TEST((named >= 1 || by_itself), r.text);
       BOOST_TEST(digest_of(later == n ? 0 : later, words) == wanted[kind], "resumed on " << later);
     }
   }
