@@ -4,66 +4,111 @@
 #include <functional>
 #include <optional>
 
-#include "ferrite/distributed/data_parallel.h"
-#include "ferrite/tensor/ops.h"
+#include "ferrite/distributed/detail/texts.h"
+#include "ferrite/io/safetensors.h"
 
 namespace ferrite::mpi {
 namespace {
 
-/// What rank 0 does with a file; where it fails, all ranks throw.
-void on_root(const World& world, const std::filesystem::path& path, const std::function<void()>& f) {
-  std::optional<IoError> error;
-  if (world.rank() == 0) {
-    try {
-      f();
-    } catch (const IoError& e) {
-      error = e;
-    }
+/// What a rank does with a file; where one fails, all throw.
+void together(const World& world, const std::function<void()>& f) {
+  std::exception_ptr error;
+  std::string text;
+  try {
+    f();
+  } catch (const RankError&) {
+    throw;
+  } catch (const Error& e) {
+    error = std::current_exception();
+    text = e.what();
   }
-  const bool failed = world.any(error.has_value());
-  if (error) throw *error;
-  if (failed)
-    throw IoError("mpi: checkpoint: rank 0 could not use the file: " + path.string() + "; its error says why");
+  const std::string first = detail::first_text(world, text);
+  if (error) std::rethrow_exception(error);
+  if (!first.empty()) throw IoError(first);
 }
 
-train::Position shared(const World& world, const nn::Module& model, const nn::Optimizer& optimizer,
-                       const train::Position& p) {
-  std::vector<Variable> all;
-  for (const auto& v : model.named_parameters()) all.push_back(v.variable);
-  for (const auto& v : model.named_buffers()) all.push_back(v.variable);
-  for (const auto& v : model.named_states()) all.push_back(v.variable);
-  for (const auto& v : optimizer.states()) all.push_back(v.variable);
-  broadcast(world, all);
-  const Tensor numbers = world.broadcast(Tensor::from({p.epoch, p.batch, p.step, static_cast<std::int64_t>(p.seed)}));
-  const std::vector<std::int64_t> n = numbers.to_vector<std::int64_t>();
-  return {n[0], n[1], n[2], static_cast<std::uint64_t>(n[3])};
+/// The bytes of the tensors and metadata of a file.
+std::vector<std::byte> bytes_of(const io::TensorFile& file) {
+  std::vector<io::NamedTensor> tensors;
+  for (const std::string_view name : file.names())
+    tensors.push_back({std::string(name), file.tensor(name, io::Elements::as_stored)});
+  return io::serialize_safetensors(tensors, file.metadata());
+}
+
+train::TrainingParts with_first(train::TrainingParts parts, const nn::Optimizer& optimizer) {
+  parts.optimizers.insert(parts.optimizers.begin(), &optimizer);
+  return parts;
+}
+
+train::TrainingParts parts_of(const nn::Module& model, const nn::Optimizer* optimizer,
+                              const nn::WeightAverage* average) {
+  train::TrainingParts parts{.model = model};
+  if (optimizer) parts.optimizers = {optimizer};
+  if (average) parts.averages = {average};
+  return parts;
 }
 
 }  // namespace
 
-void save_checkpoint(const World& world, const std::filesystem::path& path, const nn::Module& model,
-                     const nn::Optimizer& optimizer, const train::Position& position) {
-  on_root(world, path, [&] { train::save_checkpoint(path, model, optimizer, position); });
+void save_checkpoint(const World& world, const std::filesystem::path& path, const train::TrainingParts& parts,
+                     const train::Checkpoint& checkpoint) {
+  together(world, [&] {
+    if (world.rank() == 0) train::save_checkpoint(path, parts, checkpoint);
+  });
+}
+
+void save_checkpoint(const World& world, const std::filesystem::path& path, const train::TrainingParts& parts,
+                     const ShardedOptimizer& optimizer, const train::Checkpoint& checkpoint) {
+  save_checkpoint(world, path, with_first(parts, *optimizer.whole()), checkpoint);
 }
 
 void save_checkpoint(const World& world, const std::filesystem::path& path, const nn::Module& model,
-                     const ShardedOptimizer& optimizer, const train::Position& position) {
-  save_checkpoint(world, path, model, *optimizer.whole(), position);
+                     const nn::Optimizer& optimizer, const train::Position& position, const nn::Schedule* schedule,
+                     const nn::WeightAverage* average) {
+  together(world, [&] {
+    if (world.rank() == 0) train::save_checkpoint(path, model, optimizer, position, schedule, {}, average);
+  });
 }
 
-train::Position load_checkpoint(const World& world, const std::filesystem::path& path, const nn::Module& model,
-                                const nn::Optimizer& optimizer) {
-  train::Position position;
-  on_root(world, path, [&] { position = train::load_checkpoint(path, model, optimizer); });
-  return shared(world, model, optimizer, position);
+void save_checkpoint(const World& world, const std::filesystem::path& path, const nn::Module& model,
+                     const ShardedOptimizer& optimizer, const train::Position& position,
+                     const nn::WeightAverage* average) {
+  save_checkpoint(world, path, parts_of(model, nullptr, average), optimizer, {.position = position});
 }
 
-train::Position load_checkpoint(const World& world, const std::filesystem::path& path, const nn::Module& model,
-                                const ShardedOptimizer& optimizer) {
+/// All ranks read the same bytes, and so find the same faults.
+train::Checkpoint load_checkpoint(const World& world, const std::filesystem::path& path,
+                                  const train::TrainingParts& parts) {
+  std::vector<std::byte> bytes;
+  together(world, [&] {
+    if (world.rank() == 0) bytes = bytes_of(io::read_safetensors(path));
+  });
+  detail::broadcast_bytes(world, bytes);
+  train::Checkpoint checkpoint;
+  together(world,
+           [&] { checkpoint = train::load_checkpoint(io::parse_safetensors(std::move(bytes), path.string()), parts); });
+  return checkpoint;
+}
+
+train::Checkpoint load_checkpoint(const World& world, const std::filesystem::path& path,
+                                  const train::TrainingParts& parts, const ShardedOptimizer& optimizer) {
   const std::unique_ptr<nn::Optimizer> whole = optimizer.fresh();
-  const train::Position position = load_checkpoint(world, path, model, *whole);
+  const train::Checkpoint checkpoint = load_checkpoint(world, path, with_first(parts, *whole));
   optimizer.take(*whole);
-  return position;
+  return checkpoint;
+}
+
+train::Position load_checkpoint(const World& world, const std::filesystem::path& path, const nn::Module& model,
+                                const nn::Optimizer& optimizer, nn::Schedule* schedule,
+                                const nn::WeightAverage* average) {
+  train::TrainingParts parts = parts_of(model, &optimizer, average);
+  if (schedule) parts.schedules = {schedule};
+  return load_checkpoint(world, path, parts).position;
+}
+
+train::Position load_checkpoint(const World& world, const std::filesystem::path& path, const nn::Module& model,
+                                const ShardedOptimizer& optimizer, const nn::WeightAverage* average) {
+  return load_checkpoint(world, path, parts_of(model, nullptr, average), optimizer).position;
 }
 
 }  // namespace ferrite::mpi

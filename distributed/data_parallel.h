@@ -1,42 +1,14 @@
 #pragma once
 /// Training one model on several ranks, with bits that do not depend on how many there are.
-#include <functional>
 #include <memory>
 #include <vector>
 
+#include "ferrite/distributed/shard_batch.h"
 #include "ferrite/distributed/sharded_optimizer.h"
-#include "ferrite/distributed/shards.h"
 #include "ferrite/distributed/world.h"
-#include "ferrite/nn/module.h"
 #include "ferrite/nn/optim/optimizer.h"
 
 namespace ferrite::mpi {
-
-/// The rows of one shard, as the function of a step is given them.
-struct ShardBatch {
-  Tensors tensors;      ///< the shard's rows of each tensor that the step was given
-  Tensor x, y;          ///< the first two of them; undefined where there are fewer
-  int shard = 0;        ///< of all shards
-  Rows rows;            ///< which rows of the whole batch
-  nn::Context context;  ///< for layers: with its replicas batch norms are those of the whole batch
-};
-
-/// What a shard gives: a sum of losses, never a mean, and of how many.
-struct Sum {
-  /// `sum` has one element, f32 or f64; the count is a number, or a tensor of one element: the sum of a mask.
-  Sum(Tensor sum_of_losses, double number) : sum(std::move(sum_of_losses)), count(full({}, number, Dtype::f64)) {}
-  Sum(Tensor sum_of_losses, Tensor number) : sum(std::move(sum_of_losses)), count(std::move(number)) {}
-
-  Tensor sum;
-  Tensor count;
-};
-using ShardFunction = std::function<Sum(const ShardBatch&)>;
-
-/// The rows of a batch that this rank has, those of its shards in order, and how many rows all ranks have.
-struct OwnRows {
-  Tensors tensors;
-  std::int64_t rows = 0;
-};
 
 struct DataParallelOptions {
   /// The batch is cut into so many shards, whatever the number of ranks, which must divide it: 12 for 1, 2, 3, 4, 6 or
@@ -48,7 +20,8 @@ struct DataParallelOptions {
   std::vector<Variable> variables{};
 };
 
-/// Steps of one optimiser by all ranks of a world.
+/// Steps of one optimiser by all ranks of a world, for loops of one's own. train::fit has them by mpi::ranks
+/// (ferrite/distributed/ranks.h).
 ///
 ///   mpi::DataParallel dp(world, net, adam);
 ///   const Tensor loss = dp.step({x, y}, [&](const mpi::ShardBatch& b) {
@@ -106,9 +79,5 @@ class DataParallel {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// Gives every rank the root's values of variables that all have, in one order. Throws ValueError where names or shapes
-/// differ, RankError.
-void broadcast(const World& world, const std::vector<Variable>& variables, int root = 0);
 
 }  // namespace ferrite::mpi

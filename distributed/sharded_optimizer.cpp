@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
-#include "ferrite/distributed/data_parallel.h"
-#include "ferrite/distributed/detail/operations.h"
+#include "ferrite/distributed/detail/spread_states.h"
 
 namespace ferrite::mpi {
 
@@ -15,21 +15,13 @@ struct ShardedOptimizer::State {
   Make make;
   std::vector<int> owner;                ///< by parameter, ascending
   std::unique_ptr<nn::Optimizer> own{};  ///< may be null
-  std::map<Dtype, detail::Route> routes{};
+  std::optional<detail::ParameterGathering> gathering{};
 
   std::unique_ptr<nn::Optimizer> made(std::vector<Parameter> of) const {
     std::unique_ptr<nn::Optimizer> o = make(std::move(of));
     if (!o) throw ValueError("mpi::ShardedOptimizer: the function gives no optimiser: null");
     return o;
   }
-  /// The parameters of a dtype, in order.
-  std::vector<std::size_t> of(Dtype dtype) const {
-    std::vector<std::size_t> list;
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      if (parameters[i].dtype() == dtype) list.push_back(i);
-    return list;
-  }
-  void gather(Dtype dtype, const detail::Route& route) const;
 };
 
 ShardedOptimizer::ShardedOptimizer(const World& world, std::vector<Parameter> parameters, Make make) {
@@ -37,44 +29,14 @@ ShardedOptimizer::ShardedOptimizer(const World& world, std::vector<Parameter> pa
   if (parameters.empty()) throw ValueError("mpi::ShardedOptimizer: there are no parameters to train");
   state_.reset(new State{world, std::move(parameters), std::move(make), {}});
   State& s = *state_;
-  double all = 0, before = 0;
-  for (const Parameter& p : s.parameters) all += static_cast<double>(p.numel());
+  s.owner = detail::owners_of(s.parameters, world.size());
+  s.gathering.emplace(world, s.parameters, s.owner);
   std::vector<Parameter> mine;
-  std::map<Dtype, std::vector<std::int64_t>> counts;  // elements by rank
-  for (const Parameter& p : s.parameters) {
-    const double middle = before + static_cast<double>(p.numel()) / 2;
-    const int r = all > 0 ? std::min(world.size() - 1, static_cast<int>(middle / all * world.size())) : 0;
-    before += static_cast<double>(p.numel());
-    s.owner.push_back(r);
-    if (r == world.rank()) mine.push_back(p);
-    std::vector<std::int64_t>& of_dtype = counts[p.dtype()];
-    of_dtype.resize(static_cast<std::size_t>(world.size()));
-    of_dtype[static_cast<std::size_t>(r)] += p.numel();
-  }
+  for (std::size_t i = 0; i < s.parameters.size(); ++i)
+    if (s.owner[i] == world.rank()) mine.push_back(s.parameters[i]);
   if (!mine.empty()) s.own = s.made(std::move(mine));
-  for (const auto& [dtype, by_rank] : counts)
-    s.routes[dtype] =
-        route_of(world.link(), {.join = detail::Join::gather, .channel = 1, .nodes = {}, .counts = by_rank});
 }
 ShardedOptimizer::~ShardedOptimizer() = default;
-
-/// Every rank's new values of its parameters, to all.
-void ShardedOptimizer::State::gather(Dtype dtype, const detail::Route& route) const {
-  std::vector<Tensor> mine;
-  std::int64_t total = 0;
-  for (const std::size_t i : of(dtype)) {
-    total += parameters[i].numel();
-    if (owner[i] == world.rank()) mine.push_back(reshape(parameters[i].value(), {-1}));
-  }
-  const Tensor flat = mine.empty() ? zeros({0}, dtype) : concat(std::span<const Tensor>(mine), 0);
-  const Tensor whole = wait(route, start(route, {flat}, total));
-  std::int64_t begin = 0;
-  for (const std::size_t i : of(dtype)) {
-    const Parameter& p = parameters[i];
-    if (owner[i] != world.rank()) p.assign(reshape(slice(whole, 0, begin, begin + p.numel()), p.shape()));
-    begin += p.numel();
-  }
-}
 
 void ShardedOptimizer::step(const Tensors& gradients) const {
   const State& s = *state_;
@@ -89,9 +51,7 @@ void ShardedOptimizer::step(const Tensors& gradients) const {
     any |= gradients[i].defined();
   }
   if (any) s.own->step(mine);
-  const NoTapes frame;
-  for (const auto& [dtype, route] : s.routes)
-    if (!route.alone) s.gather(dtype, route);
+  s.gathering->run();
 }
 
 void ShardedOptimizer::set_learning_rate(double rate) const {

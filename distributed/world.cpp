@@ -6,6 +6,7 @@
 #include "ferrite/distributed/detail/link.h"
 #include "ferrite/tensor/define.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/random.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::mpi {
@@ -23,6 +24,12 @@ detail::Pattern of_ranks(int size) {
   detail::Pattern p{.channel = 1, .tree = detail::Tree(size)};
   for (int r = 0; r < size; ++r) p.nodes.push_back({{r, r + 1}});
   return p;
+}
+
+std::uint64_t hash_of(const std::vector<Variable>& variables) {
+  std::string text;
+  for (const Variable& v : variables) text += v.name() + v.spec().str() + "\n";
+  return stream_of(text);
 }
 
 }  // namespace
@@ -74,5 +81,15 @@ Tensor World::sum(const Tensor& x) const {
 double World::sum(double x) const { return sum(Tensor::from({x})).item<double>(); }
 bool World::any(bool yes) const { return sum(yes ? 1.0 : 0.0) > 0; }
 bool World::all(bool yes) const { return !any(!yes); }
+
+void broadcast(const World& world, const std::vector<Variable>& variables, int root) {
+  const NewFrame frame;
+  const Tensor own = Tensor::from({static_cast<std::int64_t>(hash_of(variables))});
+  const bool differ = world.broadcast(own, root).item<std::int64_t>() != own.item<std::int64_t>();
+  if (world.any(differ))
+    throw ValueError("mpi: broadcast: the ranks have different variables: " + std::to_string(variables.size()) +
+                     " on rank " + std::to_string(world.rank()) + "; build the same model and optimiser on every rank");
+  for (const Variable& v : variables) v.assign(world.broadcast(v.peek(), root));
+}
 
 }  // namespace ferrite::mpi

@@ -9,6 +9,7 @@
 
 #include "ferrite/tensor/error.h"
 #include "ferrite/tensor/tensor.h"
+#include "ferrite/tensor/variable.h"
 
 namespace ferrite::mpi {
 
@@ -95,5 +96,9 @@ class World {
   std::shared_ptr<detail::Link> link_;
   int exceptions_ = 0;  ///< in flight when it was made
 };
+
+/// Gives every rank the root's values of variables that all have, in one order. Throws ValueError where names or shapes
+/// differ, RankError.
+void broadcast(const World& world, const std::vector<Variable>& variables, int root = 0);
 
 }  // namespace ferrite::mpi

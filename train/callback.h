@@ -77,6 +77,8 @@ class Training {
   /// computed: the averages where a callback puts them in place of the weights (Ema). Without a validation, those of
   /// now.
   virtual std::vector<Tensor> validated() const = 0;
+  /// Whether this process writes files and shows progress: false on all ranks but the first (FitOptions::parallel).
+  virtual bool is_main() const { return true; }
   /// Another value of this epoch, which the history keeps: callbacks behind this one see it.
   virtual void log(std::string_view name, double value) = 0;
   /// Ends the training behind this batch or epoch.
@@ -85,6 +87,9 @@ class Training {
 
 /// Something that is told how a training goes on. Its functions are called in the order of the list that `fit` is
 /// given, and may throw, which ends the training. What it must not forget when training is resumed it gives as numbers.
+///
+/// On several ranks (FitOptions::parallel) each has the callback and calls it with the same values. A callback that
+/// writes asks Training::is_main; one that stops the training stops it on all ranks, whichever it stops it on.
 class Callback {
  public:
   virtual ~Callback() = default;

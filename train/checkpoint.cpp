@@ -146,7 +146,11 @@ void save_checkpoint(const std::filesystem::path& path, const TrainingParts& par
 
 Checkpoint load_checkpoint(const std::filesystem::path& path, const TrainingParts& parts) {
   check_parts("load_checkpoint", parts);
-  const io::TensorFile file = io::read_safetensors(path);
+  return load_checkpoint(io::read_safetensors(path), parts);
+}
+
+Checkpoint load_checkpoint(const io::TensorFile& file, const TrainingParts& parts) {
+  check_parts("load_checkpoint", parts);
   const io::Metadata metadata = file.metadata();
   check_sum(file, metadata);
   Checkpoint checkpoint{.position = {.epoch = number<std::int64_t>(file, metadata, "epoch"),
@@ -177,7 +181,13 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const TrainingPart
     }
   };
   io::load(parts.model, file, {.states = states_of(parts), .module_states = true, .check = check});
+  // A schedule that is restored sets its rate; that of the file counts, which something else may have set later.
+  std::vector<std::pair<State, Tensor>> rates;
+  for (const nn::Optimizer* o : parts.optimizers)
+    for (std::size_t g = 0; g < o->groups(); ++g)
+      rates.emplace_back(o->learning_rate_variable(g), o->learning_rate_variable(g).peek());
   for (std::size_t i = 0; i < standing.size(); ++i) parts.schedules[i]->restore(standing[i]);
+  for (const auto& [variable, rate] : rates) variable.assign(rate);
   return checkpoint;
 }
 

@@ -54,6 +54,8 @@ void save_checkpoint(const std::filesystem::path& path, const nn::Module& model,
 /// Puts parts that were built alike where they stood, and gives what was saved with them. Throws IoError
 /// when anything is missing, does not fit or does not have the checksum; nothing is changed then.
 Checkpoint load_checkpoint(const std::filesystem::path& path, const TrainingParts& parts);
+/// The same of a file that has been read, io::read_safetensors or io::parse_safetensors.
+Checkpoint load_checkpoint(const io::TensorFile& file, const TrainingParts& parts);
 /// The same of one optimiser.
 Position load_checkpoint(const std::filesystem::path& path, const nn::Module& model, const nn::Optimizer& optimizer,
                          nn::Schedule* schedule = nullptr, const nn::WeightAverage* average = nullptr);

@@ -56,6 +56,9 @@ Column sequences(std::span<const Tensor> each, double padding = 0);
 struct Batch {
   Tensors fields;   ///< by place in the tuple: [B, ...], sequences [B, T, ...]
   Tensors lengths;  ///< by place: i64 [B] of sequences, undefined for other fields
+  /// Where this is a part of a batch that several ranks train on (FitOptions::parallel): over what batch norms take
+  /// their numbers.
+  const nn::Replicas* replicas = nullptr;
 
   std::int64_t size() const { return fields[0].shape()[0]; }
   /// The first field, by custom the input, and the second, the target. Throw ValueError where there is none.
@@ -64,7 +67,7 @@ struct Batch {
   /// Throws ValueError for a field that there is not.
   const Tensor& field(std::size_t i) const;
   /// The lengths of the first field, for layers: `net(b.x(), b.context())`.
-  nn::Context context() const { return {.lengths = lengths[0]}; }
+  nn::Context context() const { return {.lengths = lengths[0], .replicas = replicas}; }
   /// i64 [B], how many steps of the target [B, T, ...] count: its own lengths, else those of the first field where the
   /// target has as many steps; undefined: all.
   Tensor target_lengths() const;

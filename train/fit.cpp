@@ -21,30 +21,47 @@ class Evaluating {
   std::vector<bool> modes_;
 };
 
-Forward forward_of(const nn::Layer& net, const Loss& loss) {
-  return [&net, &loss](const Batch& batch) {
+/// `sums`: of a part of a batch, whose sum and count others are added to.
+Forward forward_of(const nn::Layer& net, const Loss& loss, bool sums) {
+  return [&net, &loss, sums](const Batch& batch) {
     const Tensor y = net(batch.x(), batch.context());
-    return StepOutput{loss(y, batch), y};
+    if (!sums) return StepOutput{loss(y, batch), y};
+    LossSum s = loss.sum(y, batch);
+    return StepOutput{std::move(s.sum), y, std::move(s.count)};
   };
 }
 
+/// Empty for a function that gives sums: the count that its step gives says it.
 std::function<double(const Batch&)> weight_of(const Loss& loss) {
+  if (!loss.has_weight()) return {};
   return [&loss](const Batch& batch) { return loss.weight(batch); };
 }
 
-void check_loss(const char* who, const Loss& loss) {
-  if (!loss.defined()) throw ValueError(std::string(who) + ": a net needs a loss: {.loss = \"mse\"}, or a function");
+void check_loss(const std::string& who, const Loss& loss, bool parallel) {
+  if (!loss.defined()) throw ValueError(who + ": a net needs a loss: {.loss = \"mse\"}, or a function");
+  if (parallel && !loss.gives_sums())
+    throw ValueError(who +
+                     ": on several ranks a loss must be a name or give a train::LossSum, the sum and the count of its "
+                     "losses: the mean that this function gives does not tell how many losses of a part it is of");
 }
 
 void check_optimizer(const FitOptions& options) {
   if (!options.optimizer) throw ValueError("fit: there is no optimizer: {.optimizer = &adam}");
 }
 
-Logs evaluated(const detail::Model& model, const DataLoader& data, const std::vector<AnyMetric>& metrics) {
+Logs evaluated(const detail::Model& model, const DataLoader& data, const EvaluateOptions& given) {
   const Evaluating mode(model.module);
-  const FitOptions options{.metrics = metrics};
+  const FitOptions options{.metrics = given.metrics};
   detail::Steps steps(model, options);
-  return detail::evaluated(steps, data, metrics);
+  if (!given.parallel) return detail::evaluated(steps, data, given.metrics, nullptr);
+  const std::unique_ptr<ParallelRun> run = given.parallel->begin(model.module, nullptr);
+  steps.join(run.get());
+  try {
+    return detail::evaluated(steps, data, given.metrics, run.get());
+  } catch (...) {
+    run->abandon();
+    throw;
+  }
 }
 
 /// Zeros behind the steps of each part, so that all have as many.
@@ -64,9 +81,9 @@ Tensor joined(std::vector<Tensor> parts) {
 }  // namespace
 
 History fit(const nn::Layer& net, const DataLoader& data, const FitOptions& options) {
-  check_loss("fit", options.loss);
+  check_loss("fit", options.loss, options.parallel != nullptr);
   check_optimizer(options);
-  const Forward forward = forward_of(net, options.loss);
+  const Forward forward = forward_of(net, options.loss, options.parallel != nullptr);
   const detail::Model model{.module = net,
                             .forward = forward,
                             .evaluate = forward,
@@ -95,18 +112,18 @@ History fit(const nn::Module& module, const OwnStep& step, const DataLoader& dat
 }
 
 Logs evaluate(const nn::Layer& net, const DataLoader& data, const EvaluateOptions& options) {
-  check_loss("evaluate", options.loss);
+  check_loss("evaluate", options.loss, options.parallel != nullptr);
   return evaluated({.module = net,
-                    .evaluate = forward_of(net, options.loss),
+                    .evaluate = forward_of(net, options.loss, options.parallel != nullptr),
                     .weight = weight_of(options.loss),
                     .pure = options.loss.captures_nothing()},
-                   data, options.metrics);
+                   data, options);
 }
 
 Logs evaluate(const nn::Module& module, const Forward& forward, const DataLoader& data,
               const EvaluateOptions& options) {
   if (!forward) throw ValueError("evaluate: the forward pass is null");
-  return evaluated({.module = module, .evaluate = forward}, data, options.metrics);
+  return evaluated({.module = module, .evaluate = forward}, data, options);
 }
 
 Tensor predict(const nn::Layer& net, const Dataset& data, std::int64_t batch_size) {

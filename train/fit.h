@@ -5,51 +5,16 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "ferrite/nn/optim/schedule.h"
 #include "ferrite/train/callback.h"
 #include "ferrite/train/callbacks.h"
+#include "ferrite/train/loss.h"
 #include "ferrite/train/metrics.h"
+#include "ferrite/train/parallel.h"
 
 namespace ferrite::train {
-
-/// A loss of a prediction and a batch, rank 0: by name, or a function of (prediction, target) or (prediction, batch).
-///
-/// Names: "cross_entropy" (logits [..., C], integer targets [...]; of images [B, C, H, W]), "bce_with_logits", "mse",
-/// "l1", "huber", "smooth_l1". The lengths of padded sequences are kept (Batch::target_lengths).
-class Loss {
- public:
-  Loss() = default;
-  /// Throws ValueError for a name that there is not, saying which may be meant.
-  Loss(const char* name) : Loss(std::string_view(name)) {}
-  Loss(const std::string& name) : Loss(std::string_view(name)) {}
-  Loss(std::string_view name);
-  template <class F>
-  requires std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Tensor&> Loss(F f)
-      : f_([f = std::move(f)](const Tensor& prediction, const Batch& batch) { return f(prediction, batch.y()); }),
-        captures_nothing_(std::is_empty_v<F>) {}
-  template <class F>
-  requires(!std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Tensor&> &&
-           std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Batch&>) Loss(F f)
-      : f_(std::move(f)), captures_nothing_(std::is_empty_v<F>) {}
-
-  bool defined() const { return static_cast<bool>(f_); }
-  /// How much a batch counts in means over several: the mean that the loss is has so many terms, in units of an example
-  /// or, of padded targets, of a step. Of a name: steps behind the lengths and targets that a cross entropy ignores do
-  /// not count. Of a function: the size of the batch.
-  double weight(const Batch& batch) const;
-  /// Whether it is a name or a function without captures, so that it is the same in every call.
-  bool captures_nothing() const { return captures_nothing_; }
-  Tensor operator()(const Tensor& prediction, const Batch& batch) const { return f_(prediction, batch); }
-
- private:
-  std::function<Tensor(const Tensor&, const Batch&)> f_;
-  bool captures_nothing_ = false;
-  bool named_ = false, ignores_classes_ = false;
-};
 
 /// A metric in `fit`'s list: a name, or one of metrics.h.
 class AnyMetric {
@@ -62,14 +27,6 @@ class AnyMetric {
  private:
   std::shared_ptr<Metric> metric_;
 };
-
-/// What a step of a model gives: its loss, rank 0, and what metrics look at, where there are any.
-struct StepOutput {
-  Tensor loss;
-  Tensor prediction{};
-};
-/// The forward pass of a model on a batch. `fit` differentiates the loss and updates the parameters.
-using Forward = std::function<StepOutput(const Batch&)>;
 
 /// A step that does all itself, several backward passes and updates included: adversarial nets, reinforcement learning.
 struct OwnStep {
@@ -103,6 +60,9 @@ struct FitOptions {
   /// training begins where it was saved. Empty: none.
   std::filesystem::path checkpoint{};
   std::int64_t checkpoint_every = 0;  ///< updates; 0: after each epoch
+  /// Trains on several processes: mpi::ranks(world) (docs/distributed.md). Every process makes this call with the same
+  /// model, data and options. Null: this process alone.
+  std::shared_ptr<const Parallel> parallel{};
 };
 
 /// Trains a net: forward, loss, backward, update, for every batch of every epoch. The parameters have the bits of a
@@ -122,6 +82,13 @@ struct FitOptions {
 /// that do not fit; AnomalyError, before any parameter changes, where a loss or a gradient is not finite: it names the
 /// step, the layer and the operation; IoError for a checkpoint that does not fit; and what the data, the net, the loss
 /// and callbacks throw. The model then is as the last update left it.
+///
+/// With `parallel`, parameters, history and files have the same bits for every number of ranks. Every rank makes each
+/// batch whole and computes its part; the loss must be a name or give a LossSum (a Forward: StepOutput::count), because
+/// the mean of means of parts would be another number where parts count unequally: others are refused by a ValueError.
+/// Callbacks run on every rank; those of the library write and show things on the main one alone
+/// (Training::is_main). Throws what `parallel` throws, mpi::RankError where a rank is lost; ValueError where ranks have
+/// different options, data or parameters.
 History fit(const nn::Layer& net, const DataLoader& data, const FitOptions& options);
 /// The same of any model, whose forward pass gives loss and prediction.
 ///
@@ -134,6 +101,7 @@ History fit(const nn::Module& model, const OwnStep& step, const DataLoader& data
 struct EvaluateOptions {
   Loss loss{};
   std::vector<AnyMetric> metrics{};
+  std::shared_ptr<const Parallel> parallel{};  ///< as in FitOptions: every process then has the values of all
 };
 /// "loss" and metrics over all batches of a loader, in evaluation mode, without a tape. Throws what net and data throw.
 Logs evaluate(const nn::Layer& net, const DataLoader& data, const EvaluateOptions& options);

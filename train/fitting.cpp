@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <set>
+#include <utility>
 
+#include "ferrite/tensor/random.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::train::detail {
@@ -37,6 +40,32 @@ Numbers settings_of(const DataLoader& data, const FitOptions& options) {
   return all;
 }
 
+constexpr std::uint64_t kDigest = 14695981039346656037U;
+
+/// A number that stands for the bits of a tensor: FNV-1a over words of eight bytes.
+std::uint64_t digest_of(const Tensor& x, std::uint64_t h) {
+  const Tensor t = contiguous(x);
+  const std::byte* at = t.raw();
+  auto left = static_cast<std::size_t>(t.numel() * size_of(t.dtype()));
+  while (left > 0) {
+    std::uint64_t word = 0;
+    const std::size_t n = std::min(left, sizeof word);
+    std::memcpy(&word, at, n);
+    h = (h ^ word) * 1099511628211U;
+    h ^= h >> 29;  // the multiplication carries upwards alone
+    at += n, left -= n;
+  }
+  return h;
+}
+
+std::uint64_t digest_of(const Batch& batch) {
+  std::uint64_t h = kDigest;
+  for (const Tensors* list : {&batch.fields, &batch.lengths})
+    for (const Tensor& x : *list)
+      if (x.defined()) h = digest_of(x, stream_of(x.spec().str()) ^ h);
+  return h;
+}
+
 }  // namespace
 
 void Fitting::Sums::add(double loss_of_batch, double weight) {
@@ -59,6 +88,10 @@ void Fitting::check_options() const {
   if (o.epochs > 0 && data_.batches() == 0) refuse("the data has no batches");
   if (model_.own_step && (o.accumulate > 1 || o.clip_norm > 0 || o.clip_value > 0 || o.optimizer || o.loss.defined()))
     refuse("a step of your own makes its own losses and updates; leave loss, optimizer, accumulate and clipping to it");
+  if (model_.own_step && o.parallel)
+    refuse(
+        "a step of your own updates by itself, which `parallel` cannot join; give a Forward, or write the loop with "
+        "mpi::DataParallel");
   if (o.validation && !model_.evaluate) refuse("there is validation data, but the step has no `evaluate`");
   if (o.validation && o.validation->batches() == 0) refuse("the validation data has no batches");
   check_names();
@@ -111,13 +144,69 @@ History Fitting::run() {
   const NoTapes frame;  // of the caller: steps have their own
   const Modes modes(model_.module);
   if (!model_.module.training()) model_.module.train();
+  if (!options_.parallel) {
+    train_to_the_end();
+  } else {
+    join();
+    try {
+      train_to_the_end();
+      parallel_->end();
+    } catch (...) {
+      if (!thrown_by_all_) parallel_->abandon();
+      throw;
+    }
+  }
+  history_.set_stopped(stopped_);
+  return std::move(history_);
+}
+
+void Fitting::train_to_the_end() {
   for (const AnyMetric& m : options_.metrics) m->reset();
   tell([&](Callback& c) { c.on_train_begin(*this); });
   resume();
+  agree_on_stop();
   while (at_.epoch < options_.epochs && stopped_.empty()) run_epoch();
   tell([&](Callback& c) { c.on_train_end(*this); });
-  history_.set_stopped(stopped_);
-  return std::move(history_);
+}
+
+/// Processes that were given different options would wait for each other in different places.
+void Fitting::join() {
+  parallel_ = options_.parallel->begin(model_.module, model_.optimizers[0]);
+  steps_.join(parallel_.get());
+  const FitOptions& o = options_;
+  const auto loader = [](const DataLoader& d) {
+    return std::to_string(d.batches()) + " " + std::to_string(d.samples()) + " " + std::to_string(d.data().size()) +
+           " " + std::to_string(d.options().batch_size) + " " + std::to_string(d.options().seed) + " ";
+  };
+  parallel_->check_equal(stream_of(loader(data_) + (o.validation ? loader(*o.validation) : "")),
+                         "have data of different sizes, batches or seeds; give every rank the whole data set");
+  std::string text = std::to_string(o.epochs) + " " + std::to_string(o.accumulate) + " " + std::to_string(o.clip_norm) +
+                     " " + std::to_string(o.clip_value) + " " + std::to_string(o.schedule_by_epoch) + " " +
+                     std::to_string(static_cast<int>(o.compile)) + " " + std::to_string(o.checkpoint_every) + " " +
+                     std::to_string(o.checkpoint.empty());
+  for (const AnyMetric& m : o.metrics) text += " " + m->name();
+  for (std::size_t i = 0; i < o.callbacks.size(); ++i) text += " " + callback_name(i);
+  if (o.schedule) {
+    text += " schedule " + std::to_string(o.schedule->steps());
+    for (const double rate : o.schedule->state().bases) text += " " + std::to_string(rate);
+  }
+  parallel_->check_equal(stream_of(text), "have different options of fit, metrics, callbacks or schedules");
+}
+
+/// One process that stops stops all, for the reason of the first that has one.
+void Fitting::agree_on_stop() {
+  if (parallel_ && !options_.callbacks.empty()) stopped_ = parallel_->first_text(stopped_);
+}
+
+/// That processes have the same batches and parameters is looked at once in an epoch.
+void Fitting::check_agreed(const Batch& first) const {
+  if (!parallel_) return;
+  parallel_->check_equal(digest_of(first), "have different data; give every rank the whole data set, in one order");
+  std::uint64_t h = kDigest;
+  for (const auto& p : model_.module.named_parameters()) h = digest_of(p.variable.peek(), h);
+  parallel_->check_equal(h,
+                         "have different parameters; a callback changed them on one rank alone, or the processors of "
+                         "the ranks have different instruction sets (set FERRITE_ISA)");
 }
 
 void Fitting::run_epoch() {
@@ -129,15 +218,20 @@ void Fitting::run_epoch() {
     tell([&](Callback& c) { c.on_epoch_begin(*this); });
   }
   DataLoader::Epoch batches = data_.epoch(at_.epoch, at_.batch);
+  bool checked = false;
   for (const Batch& batch : batches) {
     const bool last = at_.batch + 1 == data_.batches();
+    if (!std::exchange(checked, true)) check_agreed(batch);
     try {
       train_on(batch, last);
     } catch (const NotFinite& e) {
       const std::string what = where() + ": " + e.what();
       bool handled = false;
       tell([&](Callback& c) { handled = c.on_not_finite(*this, what) || handled; });
+      if (parallel_) handled = parallel_->any(handled);
+      thrown_by_all_ = true;
       if (!handled) throw AnomalyError("fit: " + what);
+      thrown_by_all_ = false;
       stop(what);
       return;
     }
@@ -153,7 +247,7 @@ void Fitting::train_on(const Batch& batch, bool last) {
     if (!out.prediction.defined()) refuse("there are metrics, but the step gives no prediction");
     for (const AnyMetric& m : options_.metrics) m->add(out.prediction, batch);
   }
-  sums_.add(out.loss, steps_.weight(batch));
+  sums_.add(out.loss, out.weight);
   ++at_.batch;
   if (out.updated) {
     ++at_.step;
@@ -161,6 +255,7 @@ void Fitting::train_on(const Batch& batch, bool last) {
   }
   set_logs(sums_, "");
   tell([&](Callback& c) { c.on_batch_end(*this); });
+  agree_on_stop();
   const bool due = options_.checkpoint_every > 0 && at_.step % options_.checkpoint_every == 0;
   if (due && out.updated && !last) save();
 }
@@ -176,7 +271,7 @@ void Fitting::validate() {
   try {
     const Modes modes(model_.module);
     model_.module.eval();
-    for (const auto& [name, value] : evaluated(steps_, *options_.validation, options_.metrics))
+    for (const auto& [name, value] : evaluated(steps_, *options_.validation, options_.metrics, parallel_.get()))
       logs_.set("val_" + name, value);
   } catch (...) {
     tell([&](Callback& c) { c.on_validation_end(*this); });  // averages go back out of the model
@@ -193,25 +288,27 @@ void Fitting::end_epoch() {
   ending_epoch_ = true;
   tell([&](Callback& c) { c.on_epoch_end(*this); });
   ending_epoch_ = false;
+  agree_on_stop();
   validated_ = {};
   ++at_.epoch;
   at_.batch = 0;
   save();
 }
 
-Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric>& metrics) {
+Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric>& metrics, ParallelRun* parallel) {
   if (data.batches() == 0) throw ValueError("evaluate: the data has no batches");
   double loss = 0, examples = 0;
   for (const AnyMetric& m : metrics) m->reset();
   DataLoader::Epoch batches = data.epoch(0);
   for (const Batch& batch : batches) {
+    if (parallel && examples == 0)
+      parallel->check_equal(digest_of(batch), "have different validation data; give every rank the whole data set");
     const Steps::Result out = steps.evaluate(batch);
     if (!metrics.empty() && !out.prediction.defined())
       throw ValueError("evaluate: there are metrics, but the model gives no prediction");
     for (const AnyMetric& m : metrics) m->add(out.prediction, batch);
-    const double weight = steps.weight(batch);
-    loss += out.loss * weight;
-    examples += weight;
+    loss += out.loss * out.weight;
+    examples += out.weight;
   }
   Logs logs;
   logs.set("loss", loss / examples);
@@ -264,7 +361,7 @@ TrainingParts Fitting::parts() const {
   return parts;
 }
 
-void Fitting::save() const {
+void Fitting::save() {
   if (options_.checkpoint.empty()) return;
   Checkpoint checkpoint{.position = at_};
   Numbers& numbers = checkpoint.numbers;
@@ -276,25 +373,48 @@ void Fitting::save() const {
   for (std::size_t i = 0; i < history_.names().size(); ++i)
     numbers["history." + std::to_string(i) + "." + history_.names()[i]] = history_[history_.names()[i]];
   if (!stopped_.empty()) checkpoint.metadata["stopped"] = stopped_;
-  save_checkpoint(options_.checkpoint, parts(), checkpoint);
+  if (!parallel_) return save_checkpoint(options_.checkpoint, parts(), checkpoint);
+  thrown_by_all_ = true;
+  parallel_->save(options_.checkpoint, parts(), checkpoint);
+  thrown_by_all_ = false;
+}
+
+/// What the file holds; none where there is no file.
+std::optional<Checkpoint> Fitting::load() {
+  if (options_.checkpoint.empty()) return std::nullopt;
+  if (parallel_) return parallel_->load(options_.checkpoint, parts());
+  if (!std::filesystem::exists(options_.checkpoint)) return std::nullopt;
+  return load_checkpoint(options_.checkpoint, parts());
 }
 
 void Fitting::resume() {
-  if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint)) return;
-  const Checkpoint saved = load_checkpoint(options_.checkpoint, parts());
+  thrown_by_all_ = true;  // all have the same bytes
+  const std::optional<Checkpoint> found = load();
+  if (found) take(*found);
+  thrown_by_all_ = false;
+}
+
+void Fitting::take(const Checkpoint& saved) {
   const auto refuse_file = [&](const std::string& what) { throw IoError(options_.checkpoint.string() + ": " + what); };
-  const auto take = [&](const std::string& name) -> const std::vector<double>& {
+  const auto numbers = [&](const std::string& name) -> const std::vector<double>& {
     const auto found = saved.numbers.find(name);
     if (found == saved.numbers.end()) refuse_file("has no numbers of '" + name + "': other callbacks or metrics");
     return found->second;
   };
   check_data(saved);
-  if (take("sums").size() != 2) refuse_file("the numbers of 'sums' must be two");
+  if (numbers("sums").size() != 2) refuse_file("the numbers of 'sums' must be two");
   at_ = saved.position;
-  sums_ = {take("sums")[0], take("sums")[1]};
-  for (const AnyMetric& m : options_.metrics) m->restore(take("metric." + m->name()));
+  sums_ = {numbers("sums")[0], numbers("sums")[1]};
+  for (const AnyMetric& m : options_.metrics) m->restore(numbers("metric." + m->name()));
+  // A callback that lowers the rate sets it to its own when it is restored; that of the file counts, which a schedule
+  // may have set later.
+  std::vector<std::pair<State, Tensor>> rates;
+  for (const nn::Optimizer* o : model_.optimizers)
+    for (std::size_t g = 0; g < o->groups(); ++g)
+      rates.emplace_back(o->learning_rate_variable(g), o->learning_rate_variable(g).peek());
   for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
-    options_.callbacks[i]->restore(take("callback." + callback_name(i)));
+    options_.callbacks[i]->restore(numbers("callback." + callback_name(i)));
+  for (const auto& [variable, rate] : rates) variable.assign(rate);
   resume_history(saved.numbers);
   if (at_.batch > 0) set_logs(sums_, "");
   const auto stopped = saved.metadata.find("stopped");

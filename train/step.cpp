@@ -7,6 +7,7 @@
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/anomaly.h"
+#include "ferrite/train/detail/mean.h"
 
 namespace ferrite::train::detail {
 namespace {
@@ -27,6 +28,12 @@ void check_loss(const Tensor& loss) {
 }
 
 double number(const Tensor& loss) { return loss.dtype() == Dtype::f64 ? loss.item<double>() : loss.item<float>(); }
+
+/// With the mean as its loss.
+StepOutput averaged(StepOutput out) {
+  if (out.count.defined()) out.loss = mean_of(out.loss, out.count);
+  return out;
+}
 
 /// The variables of a module that a step may write before the loss is known: running statistics, random counters.
 class Snapshot {
@@ -61,8 +68,13 @@ Steps::Steps(const Model& model, const FitOptions& options)
       options_(options),
       train_([this](const Batch& b) { return options_.accumulate > 1 ? gradients(b) : step(b); },
              model.pure || options.compile != Compile::automatic ? options.compile : Compile::never),
-      evaluate_([this](const Batch& b) { return packed(model_.evaluate(b)); },
-                model.pure || options.compile != Compile::automatic ? options.compile : Compile::never) {
+      evaluate_(
+          [this](const Batch& b) {
+            if (!parallel_) return packed(averaged(model_.evaluate(b)));
+            ParallelRun::Joined joined = parallel_->evaluate(b, model_.evaluate);
+            return packed({std::move(joined.loss), std::move(joined.prediction), std::move(joined.count)});
+          },
+          model.pure || options.compile != Compile::automatic ? options.compile : Compile::never) {
   if (model_.forward && !model_.optimizers.empty()) parameters_ = model_.optimizers[0]->parameters();
 }
 
@@ -74,9 +86,11 @@ void Steps::begin_epoch(std::int64_t epoch) {
   }
 }
 
+/// Loss, count, which is empty where the step gives none, and prediction, if it is asked for.
 Tensors Steps::packed(StepOutput out) const {
   check_loss(out.loss);
   Tensors all = {detach(reshape(out.loss, {}))};
+  all.push_back(out.count.defined() ? cast(reshape(detach(out.count), {}), Dtype::f64) : zeros({0}, Dtype::f64));
   if (!options_.metrics.empty() && out.prediction.defined()) all.push_back(detach(out.prediction));
   return all;
 }
@@ -87,53 +101,80 @@ Tensors Steps::clipped(Tensors gradients) const {
   return gradients;
 }
 
+/// Of the whole batch, by all processes. Nothing is checked before all that is under way between them has arrived, so
+/// that they throw together.
+Steps::Computed Steps::computed_by_all(const Batch& batch) const {
+  ParallelRun::Joined joined = parallel_->gradients(batch, model_.forward);
+  if (!options_.metrics.empty() && !joined.prediction.defined())
+    throw ValueError("fit: there are metrics, but the step gives no prediction");
+  (void)finite(joined.loss, kLoss);
+  for (const Tensor& g : joined.gradients)
+    if (g.defined()) (void)finite(sum(g), kGradient);
+  return {packed({std::move(joined.loss), std::move(joined.prediction), std::move(joined.count)}),
+          std::move(joined.gradients)};
+}
+
+Steps::Computed Steps::computed(const Batch& batch) const {
+  if (parallel_) return computed_by_all(batch);
+  Tape tape;
+  StepOutput out = averaged(model_.forward(batch));
+  check_loss(out.loss);
+  (void)finite(out.loss, kLoss);
+  Tensors gradients = tape.grad(out.loss, parameters_);
+  for (const Tensor& g : gradients)
+    if (g.defined()) (void)finite(sum(g), kGradient);
+  return {packed(std::move(out)), std::move(gradients)};
+}
+
 /// A whole step: what a program does when gradients are not gathered.
 Tensors Steps::step(const Batch& batch) const {
   if (model_.own_step) {
-    StepOutput out = model_.own_step(batch);
+    StepOutput out = averaged(model_.own_step(batch));
     check_loss(out.loss);
     return packed(std::move(out));
   }
-  Tape tape;
-  StepOutput out = model_.forward(batch);
-  check_loss(out.loss);
-  (void)finite(out.loss, kLoss);
-  const Tensors gradients = tape.grad(out.loss, parameters_);
-  for (const Tensor& g : gradients)
-    if (g.defined()) (void)finite(sum(g), kGradient);
-  Tensors all = packed(std::move(out));
-  model_.optimizers[0]->step(clipped(gradients));
-  return all;
+  Computed c = computed(batch);
+  apply(clipped(std::move(c.gradients)));
+  return std::move(c.packed);
 }
 
-/// Loss, prediction, and a gradient for every parameter: an empty one where the loss does not depend on it.
+/// Loss, count, prediction, and a gradient for every parameter: an empty one where the loss does not depend on it.
 Tensors Steps::gradients(const Batch& batch) {
-  Tape tape;
-  StepOutput out = model_.forward(batch);
-  check_loss(out.loss);
-  (void)finite(out.loss, kLoss);
-  const Tensors gradients = tape.grad(out.loss, parameters_);
-  Tensors all = packed(std::move(out));
-  if (all.size() == 1) all.push_back(zeros({0}));  // none
-  for (const Tensor& g : gradients) {
-    if (g.defined()) (void)finite(sum(g), kGradient);
+  Computed c = computed(batch);
+  Tensors all = std::move(c.packed);
+  if (all.size() == 2) all.push_back(zeros({0}));  // none
+  for (const Tensor& g : c.gradients) {
     all.push_back(g.defined() ? g : zeros({0}));  // programs of other shapes may reach other parameters
   }
   return all;
 }
 
-double Steps::weight(const Batch& batch) const {
-  return model_.weight ? model_.weight(batch) : static_cast<double>(batch.size());
+double Steps::weight(const Tensors& packed, const Batch& batch) const {
+  if (model_.weight) return model_.weight(batch);
+  return packed[1].rank() == 0 ? packed[1].item<double>() : static_cast<double>(batch.size());
+}
+
+/// The pass of this process alone over the whole batch, to find what is not finite.
+void Steps::alone(const Batch& batch) const {
+  Tape tape;
+  (void)tape.grad(averaged(model_.forward(batch)).loss, parameters_);
+}
+
+void Steps::apply(const Tensors& gradients) const {
+  if (parallel_) {
+    parallel_->update(gradients);
+  } else {
+    model_.optimizers[0]->step(gradients);
+  }
 }
 
 /// Adds gradients, weighted by how much their batch counts relative to the first one: batches of one size are summed
 /// as they are.
-void Steps::gather(const Tensors& gradients, const Batch& batch) {
-  const double size = weight(batch);
-  if (gathered_++ == 0) first_size_ = size, weight_ = 0;
-  const double share = size / first_size_;
+void Steps::gather(const Tensors& gradients, double weight) {
+  if (gathered_++ == 0) first_size_ = weight, weight_ = 0;
+  const double share = weight / first_size_;
   weight_ += share;
-  std::size_t next = 2;
+  std::size_t next = 3;
   if (sums_.empty()) sums_.resize(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& g = gradients[next++];
@@ -148,7 +189,7 @@ void Steps::update() {
   for (const Tensor& s : sums_) means.push_back(s.defined() && weight_ != 1 ? s / weight_ : s);
   sums_.clear();
   gathered_ = 0;
-  model_.optimizers[0]->step(clipped(means));
+  apply(clipped(std::move(means)));
 }
 
 /// f(batch); where it finds something that is not finite, nothing has changed, and NotFinite says what it was.
@@ -181,7 +222,11 @@ std::string Steps::explanation(BatchFunction& f, const Batch& batch, const std::
   }
   try {
     const DetectAnomaly detect;
-    (void)f.eager(batch);
+    if (parallel_) {
+      alone(batch);
+    } else {
+      (void)f.eager(batch);
+    }
   } catch (const AnomalyError& e) {
     return e.what();
   } catch (const ValueError&) {  // what was found before: the sum of a gradient, of which each element is finite
@@ -189,11 +234,18 @@ std::string Steps::explanation(BatchFunction& f, const Batch& batch, const std::
   return found.substr(found.find("fit: ") + 5);
 }
 
+/// The predictions of the whole batch; undefined where there are none.
+Tensor Steps::whole(const Tensors& packed, const Batch& batch) const {
+  if (packed.size() < 3 || options_.metrics.empty()) return {};
+  return parallel_ ? parallel_->whole(packed[2], batch.size()) : packed[2];
+}
+
 Steps::Result Steps::train(const Batch& batch, bool last) {
   Tensors out = guarded(train_, batch);
-  Result result{.loss = number(out[0]), .prediction = out.size() > 1 && out[1].numel() > 0 ? out[1] : Tensor()};
+  Result result{.loss = number(out[0]), .weight = weight(out, batch), .prediction = whole(out, batch)};
+  if (result.prediction.defined() && result.prediction.numel() == 0) result.prediction = {};
   if (options_.accumulate > 1 && !model_.own_step) {
-    gather(out, batch);
+    gather(out, result.weight);
     result.updated = last || gathered_ == options_.accumulate;
     if (result.updated) update();
   }
@@ -203,7 +255,7 @@ Steps::Result Steps::train(const Batch& batch, bool last) {
 
 Steps::Result Steps::evaluate(const Batch& batch) {
   Tensors out = evaluate_(batch);
-  return {.loss = number(out[0]), .prediction = out.size() > 1 ? out[1] : Tensor(), .updated = false};
+  return {.loss = number(out[0]), .weight = weight(out, batch), .prediction = whole(out, batch), .updated = false};
 }
 
 }  // namespace ferrite::train::detail

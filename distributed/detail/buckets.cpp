@@ -26,12 +26,13 @@ std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters, const s
 }
 
 Gradients::Gradients(const std::vector<Parameter>& parameters, const Route& route, const Tree& tree, const Leaves& own)
-    : parameters_(parameters), route_(route), alone_(parameters.size()) {
+    : parameters_(parameters), route_(route), reached_(parameters.size()), alone_(parameters.size()) {
   for (std::size_t i = 0; i < parameters.size(); ++i) trees_.emplace_back(tree, own, add);
 }
 
-void Gradients::plan(const std::vector<Bucket>& buckets) {
+void Gradients::plan(const std::vector<Bucket>& buckets, const std::vector<char>& known) {
   buckets_ = &buckets;
+  known_ = &known;
   bucket_of_.assign(parameters_.size(), buckets.size());
   missing_.clear();
   missing_in_all_ = 0;
@@ -43,10 +44,15 @@ void Gradients::plan(const std::vector<Bucket>& buckets) {
 }
 
 void Gradients::arrived(int shard, std::size_t parameter, const Tensor& gradient) {
-  if (bucket_of_[parameter] == buckets_->size())
-    throw ValueError("mpi: step: parameter '" + parameters_[parameter].name() +
-                     "' was not read in the first step, and is now; read the same parameters in every step, or make "
+  if (bucket_of_[parameter] == buckets_->size() || (!known_->empty() && !(*known_)[parameter]))
+    throw ValueError("mpi: step: the loss did not depend on parameter '" + parameters_[parameter].name() +
+                     "' in the first step, and does now; compute with the same parameters in every step, or make "
                      "another DataParallel");
+  reached_[parameter] = 1;
+  give(shard, parameter, gradient);
+}
+
+void Gradients::give(int shard, std::size_t parameter, const Tensor& gradient) {
   LocalTree& tree = trees_[parameter];
   tree.give(shard, gradient);
   if (!tree.complete()) return;
@@ -81,23 +87,24 @@ void Gradients::send_complete() {
 void Gradients::fill(int shard) {
   for (const Bucket& bucket : *buckets_)
     for (const std::size_t i : bucket.parameters)
-      if (!trees_[i].has(shard)) arrived(shard, i, zeros(parameters_[i].shape(), parameters_[i].dtype()));
+      if (!trees_[i].has(shard)) give(shard, i, zeros(parameters_[i].shape(), parameters_[i].dtype()));
 }
 
-Tensors Gradients::finish(const Tensor& count) {
+Tensors Gradients::finish(const Tensor& count, const std::vector<char>& known) {
   Tensors all(parameters_.size());
   for (std::size_t b = 0; b < buckets_->size(); ++b) {
     const Bucket& bucket = (*buckets_)[b];
     const Tensor divisor = cast(count, parameters_[bucket.parameters[0]].dtype());
     if (route_.alone) {
-      for (const std::size_t i : bucket.parameters) all[i] = alone_[i] / divisor;
+      for (const std::size_t i : bucket.parameters)
+        if (known[i]) all[i] = alone_[i] / divisor;
       continue;
     }
     const Tensor mean = wait(route_, sent_[b]) / divisor;
     std::int64_t begin = 0;
     for (const std::size_t i : bucket.parameters) {
       const std::int64_t end = begin + parameters_[i].numel();
-      all[i] = reshape(slice(mean, 0, begin, end), parameters_[i].shape());
+      if (known[i]) all[i] = reshape(slice(mean, 0, begin, end), parameters_[i].shape());
       begin = end;
     }
   }

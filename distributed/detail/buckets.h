@@ -24,23 +24,30 @@ class Gradients {
  public:
   Gradients(const std::vector<Parameter>& parameters, const Route& route, const Tree& tree, const Leaves& own);
 
-  /// Which gradients travel how; before the first arrives.
-  void plan(const std::vector<Bucket>& buckets);
-  /// The gradient of a parameter in a shard of this process is final. Throws ValueError for one in no bucket.
+  /// Which gradients travel how, and which have been known to arrive (empty: not known yet); before the first arrives.
+  void plan(const std::vector<Bucket>& buckets, const std::vector<char>& known);
+  /// The gradient of a parameter in a shard of this process is final. Throws ValueError for one in no bucket, and for
+  /// one that is known not to arrive.
   void arrived(int shard, std::size_t parameter, const Tensor& gradient);
   /// All that have not arrived of a shard are zeros.
   void fill(int shard);
-  /// The joined gradients divided by the count (f64, rank 0); undefined for parameters in no bucket.
-  Tensors finish(const Tensor& count);
+  /// Which parameters had a gradient in a shard of this process.
+  const std::vector<char>& reached() const { return reached_; }
+  /// The joined gradients divided by the count (f64, rank 0); undefined for parameters that are not among the known
+  /// ones.
+  Tensors finish(const Tensor& count, const std::vector<char>& known);
 
   std::int64_t sent_early() const { return early_; }
 
  private:
+  void give(int shard, std::size_t parameter, const Tensor& gradient);
   void send_complete();
 
   const std::vector<Parameter>& parameters_;
   Route route_;
   const std::vector<Bucket>* buckets_ = nullptr;
+  const std::vector<char>* known_ = nullptr;
+  std::vector<char> reached_;           ///< by parameter
   std::vector<LocalTree> trees_;        ///< by parameter
   std::vector<std::size_t> bucket_of_;  ///< by parameter; none: the number of buckets
   std::vector<std::size_t> missing_;    ///< by bucket: parameters that are not complete

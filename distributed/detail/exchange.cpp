@@ -73,42 +73,47 @@ std::unique_ptr<Link::Exchange> Link::spare(std::int64_t pattern, Dtype dtype, s
         static_cast<int>(gathers(e) ? wanted->counts[r] : each + (static_cast<std::int64_t>(r) < more ? 1 : 0)));
   }
   e.piece_begins = begins_of(e.piece_counts);
-  e.piece.resize(bytes_of(e.piece_counts[me], dtype));
   e.result.resize(bytes_of(count, dtype));
   if (gathers(e)) return made;
   const int own = static_cast<int>(wanted->nodes[me].size());
   for (std::size_t r = 0; r < R; ++r) {
-    e.send_counts.push_back(e.piece_counts[r] * own);
+    e.send_counts.push_back(r == me ? 0 : e.piece_counts[r] * own);
     e.receive_counts.push_back(e.piece_counts[me] * static_cast<int>(wanted->nodes[r].size()));
   }
   e.send_begins = begins_of(e.send_counts), e.receive_begins = begins_of(e.receive_counts);
-  e.sent.resize(bytes_of(count * own, dtype));
+  e.sent.resize(bytes_of(e.send_begins.back() + e.send_counts.back(), dtype));
   e.received.resize(bytes_of(e.receive_begins.back() + e.receive_counts.back(), dtype));
+  e.receive_counts[me] = 0;  // this rank's own nodes do not pass through MPI
   return made;
 }
 
 std::int64_t Link::start(std::int64_t pattern, Dtype dtype, std::int64_t count,
                          const std::vector<const std::byte*>& given) {
   check_alive();
-  const std::size_t R = static_cast<std::size_t>(size_);
+  const std::size_t R = static_cast<std::size_t>(size_), me = static_cast<std::size_t>(rank_);
   std::unique_ptr<Exchange> made = spare(pattern, dtype, count);
   Exchange& e = *made;
   if (!gathers(e)) {
-    std::byte* to = e.sent.data();
-    for (std::size_t r = 0; r < R; ++r)
+    for (std::size_t r = 0; r < R; ++r) {
+      std::byte* to = r == me ? e.received.data() + bytes_of(e.receive_begins[r], dtype)
+                              : e.sent.data() + bytes_of(e.send_begins[r], dtype);
       for (const std::byte* node : given) {
         const std::size_t n = bytes_of(e.piece_counts[r], dtype);
         if (n) std::memcpy(to, node + bytes_of(e.piece_begins[r], dtype), n);
         to += n;
       }
+    }
     e.stage = Exchange::Stage::scattering;
   } else {
-    if (!e.piece.empty()) std::memcpy(e.piece.data(), given[0], e.piece.size());
+    if (e.piece_counts[me] > 0)
+      std::memcpy(e.result.data() + bytes_of(e.piece_begins[me], dtype), given[0], bytes_of(e.piece_counts[me], dtype));
     e.stage = Exchange::Stage::joined;
   }
   ++traffic_.exchanges;
-  traffic_.bytes_sent += static_cast<std::int64_t>(e.sent.size() + e.piece.size() * (R - 1));
-  traffic_.bytes_received += static_cast<std::int64_t>(e.received.size() + e.result.size() - e.piece.size());
+  const std::size_t piece = bytes_of(e.piece_counts[me], dtype);
+  traffic_.bytes_sent += static_cast<std::int64_t>(e.sent.size() + piece * (R - 1));
+  traffic_.bytes_received += static_cast<std::int64_t>(
+      e.received.size() - (gathers(e) ? 0 : piece * e.pattern->nodes[me].size()) + e.result.size() - piece);
   const std::int64_t ticket = next_ticket_++;
   exchanges_.emplace(ticket, std::move(made));
   if (!gathers(e))
@@ -130,7 +135,8 @@ void Link::join_segments(Exchange& e) {
   const std::byte* const root = joined(
       all, {0, e.pattern->tree.leaves()}, next, [&](std::size_t i) { return e.received.data() + i * bytes; },
       [&](std::byte* a, const std::byte* b) { join_bytes(a, b, n, e.dtype, e.pattern->join); });
-  if (bytes) std::memcpy(e.piece.data(), root, bytes);
+  if (bytes)
+    std::memcpy(e.result.data() + bytes_of(e.piece_begins[static_cast<std::size_t>(rank_)], e.dtype), root, bytes);
   e.stage = Exchange::Stage::joined;
 }
 
@@ -158,9 +164,8 @@ void Link::poll() {
       continue;
     }
     e->stage = Exchange::Stage::gathering;
-    check(MPI_Iallgatherv(e->piece.data(), e->piece_counts[static_cast<std::size_t>(rank_)], type_of(e->dtype),
-                          e->result.data(), e->piece_counts.data(), e->piece_begins.data(), type_of(e->dtype),
-                          gather_[e->pattern->channel], &e->gather),
+    check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, e->result.data(), e->piece_counts.data(),
+                          e->piece_begins.data(), type_of(e->dtype), gather_[e->pattern->channel], &e->gather),
           "exchange");
   }
 }

@@ -14,7 +14,8 @@ struct Link::Exchange {
   std::int64_t count = 0;
   Stage stage = Stage::scattering;
   MPI_Request scatter = MPI_REQUEST_NULL, gather = MPI_REQUEST_NULL;
-  std::vector<std::byte> sent, received, piece, result;
+  std::vector<std::byte> sent, received;  ///< nodes of this rank for others, and nodes of all for this rank's piece
+  std::vector<std::byte> result;          ///< with this rank's piece in its place
   std::vector<int> send_counts, send_begins, receive_counts, receive_begins;  ///< of elements
   std::vector<int> piece_counts, piece_begins;                                ///< of elements, by rank
 };

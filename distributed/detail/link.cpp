@@ -2,6 +2,7 @@
 #include "ferrite/distributed/detail/link.h"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -52,7 +53,8 @@ std::int64_t number_of(const std::shared_ptr<Link>& link) {
 }
 
 struct Link::Note {
-  std::vector<int> words;
+  std::vector<int> words, begins;
+  std::vector<std::byte> sent, bytes;
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
@@ -179,10 +181,10 @@ void Link::answer() {
     if (status.MPI_TAG == kLeft && failure_.empty()) {
       const std::string who = std::to_string(status.MPI_SOURCE);
       const bool known = !words.empty() && std::ranges::find(words, rank_) == words.end();
-      fail("wait",
-           "rank " + who + " has left the job: " +
-               (known ? "it found silent: " + text_of(words) : std::string("it reported an error")) +
-               "; resume from the last checkpoint",
+      const std::string why = !known                                         ? "it reported an error"
+                              : words == std::vector<int>{status.MPI_SOURCE} ? "an exception ended its training"
+                                                                             : "it found silent: " + text_of(words);
+      fail("wait", "rank " + who + " has left the job: " + why + "; resume from the last checkpoint",
            known ? words : std::vector<int>{});
     }
   }
@@ -258,6 +260,49 @@ void Link::broadcast(std::byte* bytes, std::size_t n, int root) {
         "broadcast");
     std::copy_n(reinterpret_cast<const std::byte*>(here.words.data()), count, bytes + begin);
     std::erase_if(notes_, [&](const std::unique_ptr<Note>& other) { return other.get() == &here; });
+  }
+}
+
+void Link::gather(const std::byte* own, const std::vector<std::size_t>& counts, std::byte* all) {
+  check_alive();
+  const std::size_t mine = counts[static_cast<std::size_t>(rank_)];
+  if (size_ == 1) {
+    std::copy_n(own, mine, all);
+    return;
+  }
+  std::size_t total = 0;
+  for (const std::size_t n : counts) total += n;
+  if (total > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    throw ValueError("mpi: gather: MPI cannot count so many bytes at once: " + std::to_string(total) +
+                     "; use smaller batches");
+  // In blocks that outlive an error: MPI may read and write them later.
+  auto note = std::make_unique<Note>();
+  Note& here = *note;
+  here.sent.assign(own, own + mine);
+  here.bytes.resize(total);
+  for (std::size_t r = 0, begin = 0; r < counts.size(); begin += counts[r++]) {
+    here.words.push_back(static_cast<int>(counts[r]));
+    here.begins.push_back(static_cast<int>(begin));
+  }
+  check(MPI_Iallgatherv(here.sent.data(), static_cast<int>(mine), MPI_BYTE, here.bytes.data(), here.words.data(),
+                        here.begins.data(), MPI_BYTE, direct_, &here.request),
+        "gather");
+  notes_.push_back(std::move(note));
+  until(
+      [&] {
+        int done = 0;
+        check(MPI_Test(&here.request, &done, MPI_STATUS_IGNORE), "gather");
+        return done != 0;
+      },
+      "gather");
+  std::copy_n(here.bytes.data(), total, all);
+  std::erase_if(notes_, [&](const std::unique_ptr<Note>& other) { return other.get() == &here; });
+}
+
+void Link::leave() noexcept {
+  try {
+    if (failure_.empty() && size_ > 1) fail("leave", "this rank has left the job by an exception; make no more calls", {rank_});
+  } catch (...) {  // what the caller throws says more
   }
 }
 

@@ -52,6 +52,11 @@ class Link : public std::enable_shared_from_this<Link> {
   void barrier();
   /// The root's bytes, on every rank.
   void broadcast(std::byte* bytes, std::size_t n, int root);
+  /// The bytes of all ranks one behind the other, on every rank; `counts` by rank. Throws ValueError for more bytes
+  /// than MPI counts.
+  void gather(const std::byte* own, const std::vector<std::size_t>& counts, std::byte* all);
+  /// This rank leaves: the others that wait for it throw.
+  void leave() noexcept;
 
   /// Registers a pattern, and gives its number, of which operations speak. Patterns live as long as the link.
   std::int64_t add(Pattern pattern);

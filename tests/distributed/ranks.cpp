@@ -49,8 +49,15 @@ int rank_is_lost(const mpi::World& world, const ranks::Arguments& arguments) {
 }
 
 const std::map<std::string, ranks::Case> kCases = {
-    {"world", world_functions},        {"lost", rank_is_lost}, {"train", ranks::train}, {"refusals", ranks::refusals},
+    {"world", world_functions},
+    {"lost", rank_is_lost},
+    {"train", ranks::train},
+    {"refusals", ranks::refusals},
     {"plain_step", ranks::plain_step},
+    {"fit", ranks::fit},
+    {"fit_plainly", ranks::fit_plainly},
+    {"fit_refusals", ranks::fit_refusals},
+    {"fit_throws", ranks::fit_throws},
 };
 
 }  // namespace

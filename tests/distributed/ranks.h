@@ -40,4 +40,10 @@ int train(const ferrite::mpi::World& world, const Arguments& arguments);
 int refusals(const ferrite::mpi::World& world, const Arguments& arguments);
 int plain_step(const ferrite::mpi::World& world, const Arguments& arguments);
 
+// Trainings by `fit` (fits.cpp), and what they refuse (fit_refusals.cpp).
+int fit(const ferrite::mpi::World& world, const Arguments& arguments);
+int fit_plainly(const ferrite::mpi::World& world, const Arguments& arguments);
+int fit_refusals(const ferrite::mpi::World& world, const Arguments& arguments);
+int fit_throws(const ferrite::mpi::World& world, const Arguments& arguments);
+
 }  // namespace ranks

@@ -142,9 +142,9 @@ ModelCheckpoint::ModelCheckpoint(std::filesystem::path folder, ModelCheckpointOp
   if (options_.best) (void)detail::larger_is_better(options_.monitor);
 }
 
-void ModelCheckpoint::on_train_begin(Training&) {
+void ModelCheckpoint::on_train_begin(Training& t) {
   best_ = std::numeric_limits<double>::quiet_NaN();
-  std::filesystem::create_directories(folder_);
+  if (t.is_main()) std::filesystem::create_directories(folder_);
 }
 
 void ModelCheckpoint::on_epoch_end(Training& t) {
@@ -152,10 +152,10 @@ void ModelCheckpoint::on_epoch_end(Training& t) {
     const double value = detail::monitored("ModelCheckpoint", options_.monitor, t);
     if (detail::better(options_.monitor, value, best_)) {
       best_ = value;
-      save_with(t.model(), judged(options_.monitor, t), best_path());
+      if (t.is_main()) save_with(t.model(), judged(options_.monitor, t), best_path());
     }
   }
-  if (options_.last == 0) return;
+  if (options_.last == 0 || !t.is_main()) return;
   const auto path = [&](std::int64_t epoch) {
     char name[48];
     std::snprintf(name, sizeof name, "epoch-%04lld.safetensors", static_cast<long long>(epoch + 1));

@@ -30,6 +30,7 @@ std::string shared_name(const std::vector<std::string>& names) {
 }  // namespace
 
 void CSVLogger::on_epoch_end(Training& t) {
+  if (!t.is_main()) return;
   std::string text = "epoch";
   const History& h = t.history();
   for (const std::string& name : h.names()) text += ',' + name;
@@ -43,6 +44,7 @@ void CSVLogger::on_epoch_end(Training& t) {
 }
 
 void Curves::on_epoch_end(Training& t) {
+  if (!t.is_main()) return;
   const History& h = t.history();
   std::vector<std::string> names = names_;
   if (names.empty())

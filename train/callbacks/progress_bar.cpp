@@ -115,18 +115,19 @@ void ProgressBar::on_batch_end(Training& t) {
     first_ = static_cast<std::int64_t>(before * static_cast<double>(t.data().samples()));
   }
   const auto now = Clock::now();
-  if (!terminal_ || std::chrono::duration<double>(now - shown_).count() < kShowEvery) return;
+  if (!terminal_ || !t.is_main() || std::chrono::duration<double>(now - shown_).count() < kShowEvery) return;
   shown_ = now;
   *out_ << "\r\x1b[K" << line(t) << std::flush;
 }
 
 void ProgressBar::on_epoch_end(Training& t) {
+  if (!t.is_main()) return;
   if (terminal_) *out_ << "\r\x1b[K";
   *out_ << line(t) << (terminal_ ? "" : "\n") << std::flush;
 }
 
-void ProgressBar::on_train_end(Training&) {
-  if (terminal_) *out_ << '\n' << std::flush;
+void ProgressBar::on_train_end(Training& t) {
+  if (terminal_ && t.is_main()) *out_ << '\n' << std::flush;
 }
 
 }  // namespace ferrite::train

@@ -22,16 +22,18 @@ TensorBoard::TensorBoard(std::filesystem::path folder, TensorBoardOptions option
     throw ValueError("TensorBoard: histograms must be at least 0, got " + std::to_string(options.histograms));
 }
 
-void TensorBoard::on_train_begin(Training&) {
+void TensorBoard::on_train_begin(Training& t) {
+  if (!t.is_main()) return;
   training_ = std::make_shared<EventWriter>(folder_ / "train");
   validation_ = nullptr;
 }
 
 void TensorBoard::on_batch_end(Training& t) {
-  if (options_.update_losses) training_->scalar("update/loss", t.logs()["loss"], t.step());
+  if (options_.update_losses && t.is_main()) training_->scalar("update/loss", t.logs()["loss"], t.step());
 }
 
 void TensorBoard::on_epoch_end(Training& t) {
+  if (!t.is_main()) return;
   const std::int64_t epoch = t.epoch() + 1;
   for (const auto& [name, value] : t.logs()) {
     const bool validation = name.starts_with("val_");

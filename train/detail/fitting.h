@@ -22,6 +22,7 @@ class Fitting final : public Training {
   const Logs& logs() const override { return logs_; }
   const History& history() const override { return history_; }
   std::vector<Tensor> validated() const override;
+  bool is_main() const override { return !parallel_ || parallel_->is_main(); }
   void log(std::string_view name, double value) override;
   void stop(std::string reason) override;
 
@@ -33,6 +34,10 @@ class Fitting final : public Training {
   };
   template <class F>
   void tell(F f);
+  void join();
+  void agree_on_stop();
+  void check_agreed(const Batch& first) const;
+  void train_to_the_end();
   void run_epoch();
   void train_on(const Batch& batch, bool last);
   void validate();
@@ -43,8 +48,10 @@ class Fitting final : public Training {
 
   TrainingParts parts() const;
   std::string callback_name(std::size_t i) const;
-  void save() const;
+  void save();
+  std::optional<Checkpoint> load();
   void resume();
+  void take(const Checkpoint& saved);
   void resume_history(const Numbers& numbers);
   void check_data(const Checkpoint& saved) const;
   std::string where() const;
@@ -52,6 +59,8 @@ class Fitting final : public Training {
   Model model_;
   const DataLoader& data_;
   const FitOptions& options_;
+  std::unique_ptr<ParallelRun> parallel_;
+  bool thrown_by_all_ = false;  ///< whether an exception that passes is one that all processes have
   Steps steps_;
   Position at_;
   Sums sums_;
@@ -63,6 +72,6 @@ class Fitting final : public Training {
 };
 
 /// Loss and metrics of a model over a loader, without changing its modes.
-Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric>& metrics);
+Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric>& metrics, ParallelRun* parallel);
 
 }  // namespace ferrite::train::detail

@@ -17,7 +17,7 @@ struct Model {
   Forward evaluate{};  ///< empty: there is no validation
   std::function<StepOutput(const Batch&)> own_step{};
   std::vector<nn::Optimizer*> optimizers{};
-  std::function<double(const Batch&)> weight{};  ///< of its loss in means over batches; empty: the size of the batch
+  std::function<double(const Batch&)> weight{};  ///< of its loss in means over batches; empty: what a step says
   bool pure = false;                             ///< whether `forward` depends on the batch and on variables alone
 };
 
@@ -31,32 +31,46 @@ class NotFinite : public AnomalyError {
 class Steps {
  public:
   Steps(const Model& model, const FitOptions& options);
+  /// From now on steps are those of several processes.
+  void join(ParallelRun* run) { parallel_ = run; }
 
   struct Result {
     double loss = 0;
+    double weight = 0;    ///< how much the loss counts in means over batches
     Tensor prediction{};  ///< undefined where there are no metrics
     bool updated = true;
   };
   /// Trains on a batch; `last` ends the gathering of gradients. Throws NotFinite before anything has changed.
   Result train(const Batch& batch, bool last);
   Result evaluate(const Batch& batch);
-  double weight(const Batch& batch) const;
   /// Whether gradients wait for more batches.
   bool gathering() const { return gathered_ > 0; }
   void begin_epoch(std::int64_t epoch);
 
  private:
+  /// What a batch gives.
+  struct Computed {
+    Tensors packed;     ///< loss, count and prediction
+    Tensors gradients;  ///< by parameter
+  };
+  Computed computed(const Batch& batch) const;
+  Computed computed_by_all(const Batch& batch) const;
   Tensors step(const Batch& batch) const;
   Tensors gradients(const Batch& batch);
+  void alone(const Batch& batch) const;
+  Tensor whole(const Tensors& packed, const Batch& batch) const;
   Tensors packed(StepOutput out) const;
-  void gather(const Tensors& gradients, const Batch& batch);
+  double weight(const Tensors& packed, const Batch& batch) const;
+  void gather(const Tensors& gradients, double weight);
   void update();
+  void apply(const Tensors& gradients) const;
   Tensors clipped(Tensors gradients) const;
   Tensors guarded(BatchFunction& f, const Batch& batch);
   std::string explanation(BatchFunction& f, const Batch& batch, const std::string& found) const;
 
   const Model& model_;
   const FitOptions& options_;
+  ParallelRun* parallel_ = nullptr;
   std::vector<Parameter> parameters_;
   BatchFunction train_, evaluate_;
   std::vector<Tensor> sums_;

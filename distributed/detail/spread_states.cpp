@@ -1,0 +1,115 @@
+/// States of optimisers by rank, and the gathering of parameters.
+#include "ferrite/distributed/detail/spread_states.h"
+
+#include <algorithm>
+
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::mpi::detail {
+
+std::vector<int> owners_of(const std::vector<Parameter>& parameters, int ranks) {
+  double all = 0, before = 0;
+  for (const Parameter& p : parameters) all += static_cast<double>(p.numel());
+  std::vector<int> owner;
+  for (const Parameter& p : parameters) {
+    const double middle = before + static_cast<double>(p.numel()) / 2;
+    owner.push_back(all > 0 ? std::min(ranks - 1, static_cast<int>(middle / all * ranks)) : 0);
+    before += static_cast<double>(p.numel());
+  }
+  return owner;
+}
+
+ParameterGathering::ParameterGathering(const World& world, const std::vector<Parameter>& parameters,
+                                       const std::vector<int>& owner)
+    : world_(world), parameters_(parameters), owner_(owner) {
+  std::map<Dtype, std::vector<std::int64_t>> counts;  // elements by rank
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    std::vector<std::int64_t>& of_dtype = counts[parameters[i].dtype()];
+    of_dtype.resize(static_cast<std::size_t>(world.size()));
+    of_dtype[static_cast<std::size_t>(owner[i])] += parameters[i].numel();
+  }
+  for (const auto& [dtype, by_rank] : counts)
+    routes_[dtype] = route_of(world.link(), {.join = Join::gather, .channel = 1, .nodes = {}, .counts = by_rank});
+}
+
+void ParameterGathering::run() const {
+  const NoTapes frame;
+  for (const auto& [dtype, route] : routes_)
+    if (!route.alone) gather(dtype, route);
+}
+
+void ParameterGathering::gather(Dtype dtype, const Route& route) const {
+  std::vector<Tensor> mine;
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].dtype() != dtype) continue;
+    total += parameters_[i].numel();
+    if (owner_[i] == world_.rank()) mine.push_back(reshape(parameters_[i].value(), {-1}));
+  }
+  const Tensor flat = mine.empty() ? zeros({0}, dtype) : concat(std::span<const Tensor>(mine), 0);
+  const Tensor whole = wait(route, start(route, {flat}, total));
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& p = parameters_[i];
+    if (p.dtype() != dtype) continue;
+    if (owner_[i] != world_.rank()) p.assign(reshape(slice(whole, 0, begin, begin + p.numel()), p.shape()));
+    begin += p.numel();
+  }
+}
+
+SpreadStates::SpreadStates(const World& world, nn::Optimizer& optimizer)
+    : world_(world),
+      optimizer_(optimizer),
+      owner_(owners_of(optimizer.parameters(), world.size())),
+      gathering_(world, optimizer.parameters(), owner_) {
+  release();
+}
+
+/// f(state, owner): of shared states the owner is -1.
+template <class F>
+void SpreadStates::for_each_state(F f) const {
+  for (const nn::StateSlot& slot : optimizer_.slots()) {
+    const std::size_t first = optimizer_.group_range(slot.group).first;
+    for (std::size_t i = 0; i < slot.states.size(); ++i)
+      if (slot.states[i].defined()) f(slot.states[i], slot.shared ? -1 : owner_[first + i]);
+  }
+}
+
+void SpreadStates::step(const Tensors& gradients) const {
+  Tensors mine(gradients.size());
+  bool any = false;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (owner_.at(i) != world_.rank()) continue;
+    mine[i] = gradients[i];
+    any |= gradients[i].defined();
+  }
+  if (any) optimizer_.step(mine);
+  gathering_.run();
+}
+
+/// A rank that updates no parameter of a group has not counted its steps: of shared states, which are counts, the
+/// largest is right.
+void SpreadStates::make_whole(bool everywhere) const {
+  const NewFrame frame;
+  for_each_state([&](const State& state, int owner) {
+    if (owner >= 0) {
+      const Tensor value = world_.broadcast(state.peek(), owner);
+      if (everywhere || world_.rank() == 0) state.assign(value);
+      return;
+    }
+    Tensor most = state.peek();
+    for (int r = 0; r < world_.size(); ++r) most = maximum(most, world_.broadcast(state.peek(), r));
+    state.assign(most);
+  });
+}
+
+void SpreadStates::release() const {
+  const NewFrame frame;
+  for_each_state([&](const State& state, int owner) {
+    if (owner >= 0 && owner != world_.rank())
+      state.assign(expand(zeros(Shape::filled(state.shape().rank(), 1), state.dtype()), state.shape()));
+  });
+}
+
+}  // namespace ferrite::mpi::detail

@@ -1,0 +1,101 @@
+// Losses as sums and counts: their quotient is the mean, whose numbers tests/golden and tests/nn compare with PyTorch.
+#include <cmath>
+
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/loss.h"
+#include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/optim/sgd.h"
+#include "ferrite/train/fit.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using namespace ferrite::train;
+using support::identical;
+using support::says;
+
+namespace {
+
+/// A batch of prediction-shaped targets or classes, with lengths where they are given.
+Batch batch_of(Tensor x, Tensor y, const Tensor& lengths = {}) {
+  Batch b;
+  b.fields = {std::move(x), std::move(y)};
+  b.lengths = {lengths, Tensor()};
+  return b;
+}
+
+void check(const char* name, const Tensor& prediction, const Batch& batch, double count) {
+  BOOST_TEST_CONTEXT(name) {
+    const Loss loss(name);
+    BOOST_TEST(loss.gives_sums());
+    const LossSum s = loss.sum(prediction, batch);
+    BOOST_TEST(cast(s.count, Dtype::f64).item<double>() == count);
+    const Tensor mean = loss(prediction, batch);
+    BOOST_TEST(std::abs(s.sum.item() / static_cast<float>(count) - mean.item()) < 1e-6F * (1 + std::abs(mean.item())));
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(loss_sums)
+
+BOOST_AUTO_TEST_CASE(of_every_name_are_those_of_its_mean) {
+  const Tensor x = zeros({4, 5, 2}), lengths = Tensor::from<std::int64_t>({5, 0, 2, 3}, {4});
+  const Tensor p = normal({4, 5, 3}, {.seed = 1}), t = uniform({4, 5, 3}, {.seed = 2});
+  for (const char* name : {"bce_with_logits", "mse", "l1", "huber", "smooth_l1"}) {
+    check(name, p, batch_of(x, t), 60);
+    check(name, p, batch_of(x, t, lengths), 30);  // 5 + 0 + 2 + 3 steps of 3
+    check(name, reshape(p, {20, 3}), batch_of(x, reshape(t, {20, 3})), 60);
+    check(name, reshape(slice(p, 2, 0, 1), {20, 1}), batch_of(x, reshape(slice(t, 2, 0, 1), {20})), 20);
+  }
+  Tensor classes = cast(uniform({4, 5}, {.seed = 3}, 0, 3), Dtype::i64);
+  check("cross_entropy", p, batch_of(x, classes), 20);
+  check("cross_entropy", p, batch_of(x, classes, lengths), 10);
+  // Of steps 0 to 4 of each row the first and the last are ignored.
+  const Tensor step = arange(0, 5, 1, Dtype::i64);
+  classes = where(eq(step, 0) || eq(step, 4), full({4, 5}, -100, Dtype::i64), classes);
+  check("cross_entropy", p, batch_of(x, classes), 12);
+  check("cross_entropy", p, batch_of(x, classes, lengths), 3 + 0 + 1 + 2);
+  check("cross_entropy", reshape(p, {20, 3}), batch_of(x, reshape(classes, {20})), 12);
+  check("cross_entropy", p, batch_of(x, softmax(t, 2)), 20);  // targets that are probabilities
+  check("cross_entropy", reshape(p, {20, 3}), batch_of(x, reshape(softmax(t, 2), {20, 3})), 20);
+  const Tensor images = normal({2, 3, 4, 5}, {.seed = 4});
+  check("cross_entropy", images, batch_of(x, cast(uniform({2, 4, 5}, {.seed = 5}, 0, 3), Dtype::i64)), 40);
+}
+
+BOOST_AUTO_TEST_CASE(functions_of_them_train_and_others_cannot_be_summed) {
+  const Tensor x = uniform({30, 3}, {.seed = 6}, -1, 1);
+  const DataLoader data(Dataset({x, sum(x, {1}, true)}), {.batch_size = 8});
+  const Loss of_target = [](const Tensor& p, const Tensor& y) {
+    return LossSum(nn::mse_loss(p, y, nn::Reduction::sum), static_cast<double>(y.numel()));
+  };
+  const Loss of_batch = [](const Tensor& p, const Batch& b) {
+    return LossSum(nn::mse_loss(p, b.y(), nn::Reduction::sum), full({1}, static_cast<double>(b.size()), Dtype::f64));
+  };
+  const auto trained = [&](const Loss& loss) {
+    const auto net = dsl::features(3).linear(4).tanh().linear(1).build(2);
+    nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});
+    (void)fit(net, data, {.loss = loss, .optimizer = &sgd, .epochs = 3});
+    return net.parameters()[0].peek();
+  };
+  BOOST_TEST(identical(trained(of_target), trained(of_batch)));
+  BOOST_TEST(support::within(trained(of_target), trained("mse"), 1e-6));
+  const Loss mean = [](const Tensor& p, const Tensor& y) { return nn::mse_loss(p, y); };
+  BOOST_TEST(!mean.gives_sums());
+  BOOST_CHECK_EXCEPTION((void)mean.sum(x, data.batch(0, 0)), ValueError, says("gives a mean"));
+  const Loss wrong = [](const Tensor& p, const Tensor&) { return LossSum(p, 1.0); };
+  BOOST_CHECK_EXCEPTION((void)wrong(x, data.batch(0, 0)), ShapeError, says("must hold one element"));
+  // A forward pass that gives sums.
+  const auto net = dsl::features(3).linear(1).build(3), other = dsl::features(3).linear(1).build(3);
+  nn::Adam a(net.parameters()), b(other.parameters());
+  (void)fit(net,
+            [&](const Batch& batch) {
+              return StepOutput{nn::mse_loss(net(batch.x()), batch.y(), nn::Reduction::sum),
+                                {},
+                                full({}, static_cast<double>(batch.size()), Dtype::f64)};
+            },
+            data, {.optimizer = &a, .epochs = 2});
+  (void)fit(other, data, {.loss = of_target, .optimizer = &b, .epochs = 2});
+  BOOST_TEST(identical(net.parameters()[0].peek(), other.parameters()[0].peek()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
