@@ -21,9 +21,9 @@ class Evaluating {
   std::vector<bool> modes_;
 };
 
-/// `sums`: of a part of a batch, whose sum and count others are added to.
-Forward forward_of(const nn::Layer& net, const Loss& loss, bool sums) {
-  return [&net, &loss, sums](const Batch& batch) {
+/// As sums, to which those of other parts of the batch are added, or whose counts are the weights of batches.
+Forward forward_of(const nn::Layer& net, const Loss& loss, bool parallel) {
+  return [&net, &loss, sums = parallel || !loss.has_weight()](const Batch& batch) {
     const Tensor y = net(batch.x(), batch.context());
     if (!sums) return StepOutput{loss(y, batch), y};
     LossSum s = loss.sum(y, batch);

@@ -101,7 +101,7 @@ int refusals(const mpi::World& world, const Arguments&) {
   const Tensor first = dp.step({x}, drawing), second = dp.step({x}, drawing);
   check(noise.calls.peek().item<std::int64_t>() == 2, "the counter of draws");
   check(same(net.unused.weight.peek(), unused), "a parameter that no shard reads has changed");
-  throws("did not depend on parameter 'weight' in the first step",
+  throws("did not depend on parameter 'unused.weight' in the first step",
          [&] { (void)dp.step({x}, [&](const auto& b) { return mpi::Sum(sum(net.unused(b.x)), 1.0); }); });
   throws("nowhere", [&] { mpi::save_checkpoint(world, "nowhere/at/all/x", net, sgd, {}); });
   std::cout << "rank " << world.rank() << ": digest " << digest(second, digest(first, digest(net.used.weight.peek())))

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ferrite/dsl/builder.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/sgd.h"
@@ -96,6 +97,28 @@ BOOST_AUTO_TEST_CASE(functions_of_them_train_and_others_cannot_be_summed) {
             data, {.optimizer = &a, .epochs = 2});
   (void)fit(other, data, {.loss = of_target, .optimizer = &b, .epochs = 2});
   BOOST_TEST(identical(net.parameters()[0].peek(), other.parameters()[0].peek()));
+}
+
+BOOST_AUTO_TEST_CASE(means_over_batches_are_over_all_that_counts) {
+  // Of three batches of four examples 1, 4 and 2 count; the loss of an example is (w x)^2 = x^2 at first.
+  const Tensor mask = Tensor::from<float>({0, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1}, {12, 1});
+  const Tensor x = reshape(arange(1, 13, 1, Dtype::f32), {12, 1});
+  const Dataset all({x, zeros({12, 1}), mask});
+  const Loss masked = [](const Tensor& p, const Batch& b) { return LossSum(sum(p * p * b.field(2)), sum(b.field(2))); };
+  const double expected = (9 + 25 + 36 + 49 + 64 + 81 + 144) / 7.0;
+  for (const std::int64_t batch_size : {4, 12}) {
+    const nn::Linear net({.in_features = 1, .out_features = 1, .bias = false});
+    net.parameters()[0].assign(ones({1, 1}));
+    const DataLoader data(all, {.batch_size = batch_size, .shuffle = false});
+    BOOST_TEST(evaluate(net, data, {.loss = masked})["loss"] == expected, boost::test_tools::tolerance(1e-6));
+    nn::Sgd sgd(net.parameters(), {.learning_rate = 0.001});
+    const History h = fit(net, data, {.loss = masked, .optimizer = &sgd, .epochs = 1, .accumulate = 12 / batch_size});
+    BOOST_TEST(h["loss"][0] == expected, boost::test_tools::tolerance(1e-6));
+    // The gradient by w is twice the mean of x^2.
+    BOOST_TEST(net.parameters()[0].peek().item() == static_cast<float>(1 - 0.002 * expected),
+               boost::test_tools::tolerance(1e-6F));
+  }
+  BOOST_CHECK_EXCEPTION((void)masked.weight(DataLoader(all).batch(0, 0)), ValueError, says("has a count"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
