@@ -301,7 +301,8 @@ void Link::gather(const std::byte* own, const std::vector<std::size_t>& counts, 
 
 void Link::leave() noexcept {
   try {
-    if (failure_.empty() && size_ > 1) fail("leave", "this rank has left the job by an exception; make no more calls", {rank_});
+    if (failure_.empty() && size_ > 1)
+      fail("leave", "this rank has left the job by an exception; make no more calls", {rank_});
   } catch (...) {  // what the caller throws says more
   }
 }
