@@ -234,9 +234,11 @@ BOOST_AUTO_TEST_CASE(the_table_is_a_line_for_each_row) {
   BOOST_TEST(table.find("\nouter encoder.0 1 N N N N N\n") != std::string::npos);
   BOOST_TEST(table.find("\nouter head 1 N N N N N\n") != std::string::npos);
   BOOST_TEST(std::count(table.begin(), table.end(), '\n') == 5);
-  BOOST_TEST(without_numbers(profile.table(ProfileBy::layer)) ==
-             head +
-                 "layer calls self ms self % total ms self us/call max us\nencoder.0 3 N N N N N\nhead 1 N N N N N\n");
+  // Rows stand by their time, which a machine that does other things may turn round.
+  const std::string columns = head + "layer calls self ms self % total ms self us/call max us\n";
+  const std::string of_encoder = "encoder.0 3 N N N N N\n", of_head = "head 1 N N N N N\n";
+  const std::string by_layer = without_numbers(profile.table(ProfileBy::layer));
+  BOOST_TEST((by_layer == columns + of_encoder + of_head || by_layer == columns + of_head + of_encoder), by_layer);
   const std::string short_table = without_numbers(profile.table(ProfileBy::kernel, 1));
   BOOST_TEST(short_table.starts_with(head + "kernel calls self ms self % total ms self us/call max us\n"));
   BOOST_TEST(short_table.ends_with(" N N N N N\n1 row more\n"));
