@@ -4,22 +4,10 @@
 #include <algorithm>
 
 #include "ferrite/train/detail/fitting.h"
+#include "ferrite/train/detail/keeping.h"
 
 namespace ferrite::train {
 namespace {
-
-/// Evaluation mode while it lives, then the modes of before.
-class Evaluating {
- public:
-  explicit Evaluating(const nn::Module& module) : module_(module), modes_(module.modes()) { module.eval(); }
-  ~Evaluating() { module_.set_modes(modes_); }
-  Evaluating(const Evaluating&) = delete;
-  Evaluating& operator=(const Evaluating&) = delete;
-
- private:
-  const nn::Module& module_;
-  std::vector<bool> modes_;
-};
 
 /// As sums, to which those of other parts of the batch are added, or whose counts are the weights of batches.
 Forward forward_of(const nn::Layer& net, const Loss& loss, bool parallel) {
@@ -50,7 +38,8 @@ void check_optimizer(const FitOptions& options) {
 }
 
 Logs evaluated(const detail::Model& model, const DataLoader& data, const EvaluateOptions& given) {
-  const Evaluating mode(model.module);
+  const detail::KeptModes modes(model.module);
+  model.module.eval();
   const FitOptions options{.metrics = given.metrics};
   detail::Steps steps(model, options);
   if (!given.parallel) return detail::evaluated(steps, data, given.metrics, nullptr);
@@ -127,7 +116,8 @@ Logs evaluate(const nn::Module& module, const Forward& forward, const DataLoader
 }
 
 Tensor predict(const nn::Layer& net, const Dataset& data, std::int64_t batch_size) {
-  const Evaluating mode(net);
+  const detail::KeptModes modes(net);
+  net.eval();
   detail::BatchFunction run([&](const Batch& b) { return Tensors{net(b.x(), b.context())}; }, Compile::automatic);
   const DataLoader loader(data, {.batch_size = batch_size, .shuffle = false});
   if (loader.batches() == 0) throw ValueError("predict: the data set is empty");

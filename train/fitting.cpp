@@ -2,30 +2,22 @@
 #include "ferrite/train/detail/fitting.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "ferrite/tensor/random.h"
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/train/detail/keeping.h"
 
 namespace ferrite::train::detail {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what) { throw ValueError("fit: " + what); }
 
-/// Puts the modes of a model back when it goes.
-class Modes {
- public:
-  explicit Modes(const nn::Module& module) : module_(module), modes_(module.modes()) {}
-  ~Modes() { module_.set_modes(modes_); }
-  Modes(const Modes&) = delete;
-  Modes& operator=(const Modes&) = delete;
-
- private:
-  const nn::Module& module_;
-  std::vector<bool> modes_;
-};
+/// Two numbers have the same text where they are the same number.
+std::string bits_of(double x) { return std::to_string(std::bit_cast<std::uint64_t>(x)); }
 
 constexpr std::uint64_t kDigest = 14695981039346656037U;
 
@@ -103,13 +95,7 @@ void Fitting::stop(std::string reason) {
   if (stopped_.empty()) stopped_ = reason.empty() ? "a callback stopped it" : std::move(reason);
 }
 
-std::vector<Tensor> Fitting::validated() const {
-  if (!validated_.empty()) return validated_;
-  std::vector<Tensor> all;
-  for (const auto& p : model_.module.named_parameters()) all.push_back(p.variable.peek());
-  for (const auto& b : model_.module.named_buffers()) all.push_back(b.variable.peek());
-  return all;
-}
+std::vector<Tensor> Fitting::validated() const { return validated_.empty() ? values_of(model_.module) : validated_; }
 
 void Fitting::log(std::string_view name, double value) {
   logs_.set(name, value);
@@ -129,7 +115,7 @@ std::string Fitting::where() const {
 
 History Fitting::run() {
   const NoTapes frame;  // of the caller: steps have their own
-  const Modes modes(model_.module);
+  const KeptModes modes(model_.module);
   if (!model_.module.training()) model_.module.train();
   if (!options_.parallel) {
     train_to_the_end();
@@ -167,15 +153,15 @@ void Fitting::join() {
   };
   parallel_->check_equal(stream_of(loader(data_) + (o.validation ? loader(*o.validation) : "")),
                          "have data of different sizes, batches or seeds; give every rank the whole data set");
-  std::string text = std::to_string(o.epochs) + " " + std::to_string(o.accumulate) + " " + std::to_string(o.clip_norm) +
-                     " " + std::to_string(o.clip_value) + " " + std::to_string(o.schedule_by_epoch) + " " +
+  std::string text = std::to_string(o.epochs) + " " + std::to_string(o.accumulate) + " " + bits_of(o.clip_norm) + " " +
+                     bits_of(o.clip_value) + " " + std::to_string(o.schedule_by_epoch) + " " +
                      std::to_string(static_cast<int>(o.compile)) + " " + std::to_string(o.checkpoint_every) + " " +
                      std::to_string(o.checkpoint.empty());
   for (const AnyMetric& m : o.metrics) text += " " + m->name();
   for (std::size_t i = 0; i < o.callbacks.size(); ++i) text += " " + callback_name(i);
   if (o.schedule) {
     text += " schedule " + std::to_string(o.schedule->steps());
-    for (const double rate : o.schedule->state().bases) text += " " + std::to_string(rate);
+    for (const double rate : o.schedule->state().bases) text += " " + bits_of(rate);
   }
   parallel_->check_equal(stream_of(text), "have different options of fit, metrics, callbacks or schedules");
 }
@@ -240,23 +226,23 @@ void Fitting::train_on(const Batch& batch, bool last) {
     ++at_.step;
     if (options_.schedule && !options_.schedule_by_epoch) options_.schedule->advance();
   }
-  set_logs(sums_, "");
+  set_logs();
   tell([&](Callback& c) { c.on_batch_end(*this); });
   agree_on_stop();
   const bool due = options_.checkpoint_every > 0 && at_.step % options_.checkpoint_every == 0;
   if (due && out.updated && !last) save();
 }
 
-void Fitting::set_logs(const Sums& sums, const char* before) {
-  logs_.set(std::string(before) + "loss", sums.loss / sums.examples);
-  for (const AnyMetric& m : options_.metrics) logs_.set(before + m->name(), m->value());
+void Fitting::set_logs() {
+  logs_.set("loss", sums_.loss / sums_.examples);
+  for (const AnyMetric& m : options_.metrics) logs_.set(m->name(), m->value());
 }
 
 void Fitting::validate() {
   if (!options_.validation) return;
   tell([&](Callback& c) { c.on_validation_begin(*this); });
   try {
-    const Modes modes(model_.module);
+    const KeptModes modes(model_.module);
     model_.module.eval();
     for (const auto& [name, value] : evaluated(steps_, *options_.validation, options_.metrics, parallel_.get()))
       logs_.set("val_" + name, value);
@@ -264,8 +250,7 @@ void Fitting::validate() {
     tell([&](Callback& c) { c.on_validation_end(*this); });  // averages go back out of the model
     throw;
   }
-  validated_ = {};
-  validated_ = validated();
+  validated_ = values_of(model_.module);
   tell([&](Callback& c) { c.on_validation_end(*this); });
 }
 
@@ -285,10 +270,11 @@ void Fitting::end_epoch() {
 Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric>& metrics, ParallelRun* parallel) {
   if (data.batches() == 0) throw ValueError("evaluate: the data has no batches");
   double loss = 0, examples = 0;
+  bool first = true;
   for (const AnyMetric& m : metrics) m->reset();
   DataLoader::Epoch batches = data.epoch(0);
   for (const Batch& batch : batches) {
-    if (parallel && examples == 0)
+    if (std::exchange(first, false) && parallel)
       parallel->check_equal(digest_of(batch), "have different validation data; give every rank the whole data set");
     const Steps::Result out = steps.evaluate(batch);
     if (!metrics.empty() && !out.prediction.defined())

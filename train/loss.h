@@ -23,6 +23,27 @@ struct LossSum {
   Tensor count;
 };
 
+namespace detail {
+
+struct NamedLoss;
+
+template <class F, class R>
+concept OfTarget = std::is_invocable_r_v<R, const F&, const Tensor&, const Tensor&>;
+template <class F, class R>
+concept LossFunction = OfTarget<F, R> || std::is_invocable_r_v<R, const F&, const Tensor&, const Batch&>;
+
+/// A function of (prediction, target), or of (prediction, batch), as one of the latter.
+template <class R, LossFunction<R> F>
+std::function<R(const Tensor&, const Batch&)> of_batch(F f) {
+  if constexpr (OfTarget<F, R>) {
+    return [f = std::move(f)](const Tensor& prediction, const Batch& batch) { return f(prediction, batch.y()); };
+  } else {
+    return f;
+  }
+}
+
+}  // namespace detail
+
 /// A loss of a prediction and a batch: by name, or a function of (prediction, target) or (prediction, batch) that gives
 /// a mean, rank 0, or a LossSum.
 ///
@@ -38,23 +59,16 @@ class Loss {
   Loss(const std::string& name) : Loss(std::string_view(name)) {}
   Loss(std::string_view name);
   template <class F>
-  requires std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Tensor&> Loss(F f)
-      : mean_([f = std::move(f)](const Tensor& prediction, const Batch& batch) { return f(prediction, batch.y()); }),
-        captures_nothing_(std::is_empty_v<F>) {}
-  template <class F>
-  requires(!std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Tensor&> &&
-           std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Batch&>) Loss(F f)
-      : mean_(std::move(f)), captures_nothing_(std::is_empty_v<F>) {}
-  template <class F>
-  requires std::is_invocable_r_v<LossSum, const F&, const Tensor&, const Tensor&> Loss(F f)
-      : sum_([f = std::move(f)](const Tensor& prediction, const Batch& batch) { return f(prediction, batch.y()); }),
-        captures_nothing_(std::is_empty_v<F>) {}
-  template <class F>
-  requires(!std::is_invocable_r_v<LossSum, const F&, const Tensor&, const Tensor&> &&
-           std::is_invocable_r_v<LossSum, const F&, const Tensor&, const Batch&>) Loss(F f)
-      : sum_(std::move(f)), captures_nothing_(std::is_empty_v<F>) {}
+  requires detail::LossFunction<F, Tensor> || detail::LossFunction<F, LossSum> Loss(F f)
+      : captures_nothing_(std::is_empty_v<F>) {
+    if constexpr (detail::LossFunction<F, Tensor>) {
+      mean_ = detail::of_batch<Tensor>(std::move(f));
+    } else {
+      sum_ = detail::of_batch<LossSum>(std::move(f));
+    }
+  }
 
-  bool defined() const { return mean_ || sum_; }
+  bool defined() const { return named_ || mean_ || sum_; }
   /// How much a batch counts in means over several: the mean that the loss is has so many terms, in units of an example
   /// or, of padded targets, of a step. Of a name: steps behind the lengths and targets that a cross entropy ignores do
   /// not count. Of a function that gives a mean: the size of the batch. Throws ValueError for a function that gives a
@@ -65,17 +79,17 @@ class Loss {
   /// Whether `weight` tells how much a batch counts: not of a function that gives a LossSum.
   bool has_weight() const { return named_ || mean_; }
   /// Whether it gives sums: a name, or a function that gives a LossSum.
-  bool gives_sums() const { return static_cast<bool>(sum_); }
+  bool gives_sums() const { return named_ || sum_; }
   /// The mean loss, rank 0 unless a function gave something else.
   Tensor operator()(const Tensor& prediction, const Batch& batch) const;
   /// Throws ValueError unless it gives sums.
   LossSum sum(const Tensor& prediction, const Batch& batch) const;
 
  private:
+  const detail::NamedLoss* named_ = nullptr;  ///< one of three: this, a function that gives a mean, one that gives sums
   std::function<Tensor(const Tensor&, const Batch&)> mean_;
   std::function<LossSum(const Tensor&, const Batch&)> sum_;
   bool captures_nothing_ = false;
-  bool named_ = false, ignores_classes_ = false;
 };
 
 /// What a step of a model gives: its loss, one float, and what metrics look at, where there are any.

@@ -40,40 +40,45 @@ Tensor cross_entropy_of(const Tensor& logits, const Batch& b, Reduction reductio
       {.classes_last = last && logits.rank() > 2, .reduction = reduction, .lengths = b.target_lengths()});
 }
 
-/// Targets of class -100 do not count; targets that are probabilities have the shape of the logits.
-Tensor number_of_classes(const Tensor& logits, const Batch& b) {
-  const Tensor &target = b.y(), lengths = b.target_lengths();
-  if (is_float(target.dtype())) {
-    Shape losses = target.shape();
-    losses.erase(losses.rank() > 2 ? losses.rank() - 1 : losses.rank() > 1 ? 1 : 0);
-    return number_within(losses, lengths);
-  }
-  (void)logits;
-  Tensor counts = ne(target, kIgnored);
-  if (lengths.defined()) {
-    if (target.rank() < 2) return number_within(target.shape(), lengths);  // throws
-    Tensor within = nn::length_mask(lengths, target.shape()[1]);
-    while (within.rank() < target.rank()) within = unsqueeze(within, -1);
-    counts = counts && within;
-  }
-  return sum(cast(counts, Dtype::f64));
-}
-
 template <class F>
 Tensor of_numbers(const Tensor& prediction, const Batch& b, Reduction reduction, F loss) {
   return loss(like_target(prediction, b.y()), as_numbers(b.y(), prediction.dtype()),
               nn::LossOptions{.reduction = reduction, .lengths = b.target_lengths()});
 }
-Tensor number_of_numbers(const Tensor&, const Batch& b) { return number_within(b.y().shape(), b.target_lengths()); }
 
-struct Entry {
+}  // namespace
+
+struct detail::NamedLoss {
   std::string_view name;
-  Tensor (*loss)(const Tensor&, const Batch&, Reduction);
-  Tensor (*number)(const Tensor&, const Batch&) = number_of_numbers;
+  Tensor (*loss)(const Tensor& prediction, const Batch& batch, Reduction reduction);
+  bool of_classes = false;
+
+  /// Of the targets of a batch: those that are probabilities of classes have the shape of the logits.
+  Shape losses(const Batch& batch) const {
+    Shape shape = batch.y().shape();
+    if (of_classes && is_float(batch.y().dtype()))
+      shape.erase(shape.rank() > 2 ? shape.rank() - 1 : shape.rank() > 1 ? 1 : 0);
+    return shape;
+  }
+  /// How many of them count, f64: not those behind the lengths, nor of the class that is ignored.
+  Tensor number(const Batch& batch) const {
+    const Tensor &target = batch.y(), lengths = batch.target_lengths();
+    if (!of_classes || is_float(target.dtype()) || (lengths.defined() && target.rank() < 2))
+      return number_within(losses(batch), lengths);
+    Tensor counts = ne(target, kIgnored);
+    if (lengths.defined()) {
+      Tensor within = nn::length_mask(lengths, target.shape()[1]);
+      while (within.rank() < target.rank()) within = unsqueeze(within, -1);
+      counts = counts && within;
+    }
+    return sum(cast(counts, Dtype::f64));
+  }
 };
 
-constexpr std::array<Entry, 6> kLosses{
-    {{"cross_entropy", cross_entropy_of, number_of_classes},
+namespace {
+
+constexpr std::array<detail::NamedLoss, 6> kLosses{
+    {{"cross_entropy", cross_entropy_of, true},
      {"bce_with_logits",
       [](const Tensor& p, const Batch& b, Reduction r) {
         return of_numbers(p, b, r, [](const Tensor& x, const Tensor& y, const nn::LossOptions& o) {
@@ -102,44 +107,12 @@ constexpr std::array<Entry, 6> kLosses{
         });
       }}}};
 
-/// Steps of a batch's targets within their lengths.
-double steps_within(const Tensor& lengths, std::int64_t T) {
-  double n = 0;
-  for (const std::int64_t length : lengths.to_vector<std::int64_t>()) n += static_cast<double>(std::min(length, T));
-  return n;
-}
-
 }  // namespace
 
-double Loss::weight(const Batch& batch) const {
-  if (!has_weight()) throw ValueError("loss: a function that gives a LossSum has a count in place of a weight");
-  if (!named_ || batch.fields.size() < 2) return static_cast<double>(batch.size());
-  const Tensor &y = batch.y(), lengths = batch.target_lengths();
-  const std::int64_t rows = y.shape()[0], T = y.rank() > 1 ? y.shape()[1] : 1;
-  const double units = lengths.defined() ? steps_within(lengths, T) : static_cast<double>(rows);
-  if (!ignores_classes_ || !is_integer(y.dtype()) || y.numel() == 0) return units;
-  // A unit may hold several targets, as an image does: what is ignored is a part of it.
-  const std::int64_t of_row = y.numel() / rows, inner = lengths.defined() ? of_row / T : of_row;
-  const std::vector<std::int64_t> classes = cast(y, Dtype::i64).to_vector<std::int64_t>();
-  const std::vector<std::int64_t> of =
-      lengths.defined() ? lengths.to_vector<std::int64_t>() : std::vector<std::int64_t>{};
-  std::int64_t ignored = 0;
-  for (std::int64_t i = 0; i < y.numel(); ++i)
-    if (classes[static_cast<std::size_t>(i)] == kIgnored &&
-        (of.empty() || i % of_row / inner < of[static_cast<std::size_t>(i / of_row)]))
-      ++ignored;
-  return units - static_cast<double>(ignored) / static_cast<double>(inner);
-}
-
 Loss::Loss(std::string_view name) : captures_nothing_(true) {
-  named_ = true;
-  ignores_classes_ = name == "cross_entropy";
-  for (const Entry& e : kLosses) {
-    if (e.name != name) continue;
-    mean_ = [&e](const Tensor& p, const Batch& b) { return e.loss(p, b, Reduction::mean); };
-    sum_ = [&e](const Tensor& p, const Batch& b) { return LossSum(e.loss(p, b, Reduction::sum), e.number(p, b)); };
-    return;
-  }
+  for (const detail::NamedLoss& l : kLosses)
+    if (l.name == name) named_ = &l;
+  if (named_) return;
   std::array<std::string_view, kLosses.size()> names{};
   std::string list;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -151,13 +124,24 @@ Loss::Loss(std::string_view name) : captures_nothing_(true) {
                    (near.empty() ? "there are " + list : "did you mean '" + std::string(near) + "'?"));
 }
 
+double Loss::weight(const Batch& batch) const {
+  if (!has_weight()) throw ValueError("loss: a function that gives a LossSum has a count in place of a weight");
+  if (!named_ || batch.fields.size() < 2) return static_cast<double>(batch.size());
+  // A unit may hold several losses, as an image does: where some of them do not count, it counts as a part.
+  const Shape losses = named_->losses(batch);
+  const std::int64_t units = batch.target_lengths().defined() ? losses[0] * losses[1] : losses[0];
+  return named_->number(batch).item<double>() * static_cast<double>(units) / static_cast<double>(losses.numel());
+}
+
 Tensor Loss::operator()(const Tensor& prediction, const Batch& batch) const {
+  if (named_) return named_->loss(prediction, batch, Reduction::mean);
   if (mean_) return mean_(prediction, batch);
   const LossSum s = sum_(prediction, batch);
   return detail::mean_of(s.sum, s.count);
 }
 
 LossSum Loss::sum(const Tensor& prediction, const Batch& batch) const {
+  if (named_) return {named_->loss(prediction, batch, Reduction::sum), named_->number(batch)};
   if (!sum_) throw ValueError("loss: this function gives a mean, not a LossSum");
   return sum_(prediction, batch);
 }

@@ -119,7 +119,7 @@ void Fitting::take(const Checkpoint& saved) {
     options_.callbacks[i]->restore(numbers("callback." + callback_name(i)));
   for (const auto& [variable, rate] : rates) variable.assign(rate);
   resume_history(saved.numbers);
-  if (at_.batch > 0) set_logs(sums_, "");
+  if (at_.batch > 0) set_logs();
   const auto stopped = saved.metadata.find("stopped");
   if (stopped != saved.metadata.end()) stopped_ = stopped->second;
 }

@@ -143,9 +143,8 @@ Tensors Steps::gradients(const Batch& batch) {
   Computed c = computed(batch);
   Tensors all = std::move(c.packed);
   if (all.size() == 2) all.push_back(zeros({0}));  // none
-  for (const Tensor& g : c.gradients) {
+  for (const Tensor& g : c.gradients)
     all.push_back(g.defined() ? g : zeros({0}));  // programs of other shapes may reach other parameters
-  }
   return all;
 }
 

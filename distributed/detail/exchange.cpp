@@ -142,15 +142,9 @@ void Link::join_segments(Exchange& e) {
 
 bool Link::gathers(const Exchange& e) { return e.pattern->join == Join::gather; }
 
-bool Link::is_done(Exchange&, MPI_Request& request) {
-  int done = 0;
-  check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "exchange");
-  return done != 0;
-}
-
 void Link::advance(Exchange& e) {
-  if (e.stage == Exchange::Stage::scattering && is_done(e, e.scatter)) join_segments(e);
-  if (e.stage == Exchange::Stage::gathering && is_done(e, e.gather)) e.stage = Exchange::Stage::done;
+  if (e.stage == Exchange::Stage::scattering && is_done(e.scatter, "exchange")) join_segments(e);
+  if (e.stage == Exchange::Stage::gathering && is_done(e.gather, "exchange")) e.stage = Exchange::Stage::done;
 }
 
 void Link::poll() {

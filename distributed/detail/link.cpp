@@ -223,43 +223,42 @@ void Link::diagnose(const std::string& operation, Clock::time_point deadline) {
        silent);
 }
 
+bool Link::is_done(MPI_Request& request, const std::string& operation) {
+  int done = 0;
+  check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), operation);
+  return done != 0;
+}
+
+/// Waits for a note whose request has begun. Its blocks outlive an error: MPI may read and write them later.
+std::unique_ptr<Link::Note> Link::arrived(std::unique_ptr<Note> note, const std::string& operation) {
+  Note& here = *note;
+  notes_.push_back(std::move(note));
+  until([&] { return is_done(here.request, operation); }, operation);
+  const auto at = std::ranges::find_if(notes_, [&](const auto& other) { return other.get() == &here; });
+  note = std::move(*at);
+  notes_.erase(at);
+  return note;
+}
+
 void Link::barrier() {
   check_alive();
   auto note = std::make_unique<Note>();
-  MPI_Request& request = note->request;
-  check(MPI_Ibarrier(direct_, &request), "barrier");
-  notes_.push_back(std::move(note));
-  until(
-      [&] {
-        int done = 0;
-        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "barrier");
-        return done != 0;
-      },
-      "barrier");
+  check(MPI_Ibarrier(direct_, &note->request), "barrier");
+  (void)arrived(std::move(note), "barrier");
 }
 
 void Link::broadcast(std::byte* bytes, std::size_t n, int root) {
   check_alive();
   if (size_ == 1) return;
-  // In a block that outlives an error: MPI may write to it later.
   constexpr std::size_t kMost = std::size_t{1} << 28;
   for (std::size_t begin = 0; begin < n; begin += kMost) {
     const std::size_t count = std::min(kMost, n - begin);
     auto note = std::make_unique<Note>();
-    note->words.resize((count + sizeof(int) - 1) / sizeof(int));
-    std::copy_n(bytes + begin, count, reinterpret_cast<std::byte*>(note->words.data()));
-    Note& here = *note;
-    check(MPI_Ibcast(here.words.data(), static_cast<int>(count), MPI_BYTE, root, direct_, &here.request), "broadcast");
-    notes_.push_back(std::move(note));
-    until(
-        [&] {
-          int done = 0;
-          check(MPI_Test(&here.request, &done, MPI_STATUS_IGNORE), "broadcast");
-          return done != 0;
-        },
-        "broadcast");
-    std::copy_n(reinterpret_cast<const std::byte*>(here.words.data()), count, bytes + begin);
-    std::erase_if(notes_, [&](const std::unique_ptr<Note>& other) { return other.get() == &here; });
+    note->bytes.assign(bytes + begin, bytes + begin + count);
+    check(MPI_Ibcast(note->bytes.data(), static_cast<int>(count), MPI_BYTE, root, direct_, &note->request),
+          "broadcast");
+    note = arrived(std::move(note), "broadcast");
+    std::ranges::copy(note->bytes, bytes + begin);
   }
 }
 
@@ -275,28 +274,18 @@ void Link::gather(const std::byte* own, const std::vector<std::size_t>& counts, 
   if (total > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     throw ValueError("mpi: gather: MPI cannot count so many bytes at once: " + std::to_string(total) +
                      "; use smaller batches");
-  // In blocks that outlive an error: MPI may read and write them later.
   auto note = std::make_unique<Note>();
-  Note& here = *note;
-  here.sent.assign(own, own + mine);
-  here.bytes.resize(total);
+  note->sent.assign(own, own + mine);
+  note->bytes.resize(total);
   for (std::size_t r = 0, begin = 0; r < counts.size(); begin += counts[r++]) {
-    here.words.push_back(static_cast<int>(counts[r]));
-    here.begins.push_back(static_cast<int>(begin));
+    note->words.push_back(static_cast<int>(counts[r]));
+    note->begins.push_back(static_cast<int>(begin));
   }
-  check(MPI_Iallgatherv(here.sent.data(), static_cast<int>(mine), MPI_BYTE, here.bytes.data(), here.words.data(),
-                        here.begins.data(), MPI_BYTE, direct_, &here.request),
+  check(MPI_Iallgatherv(note->sent.data(), static_cast<int>(mine), MPI_BYTE, note->bytes.data(), note->words.data(),
+                        note->begins.data(), MPI_BYTE, direct_, &note->request),
         "gather");
-  notes_.push_back(std::move(note));
-  until(
-      [&] {
-        int done = 0;
-        check(MPI_Test(&here.request, &done, MPI_STATUS_IGNORE), "gather");
-        return done != 0;
-      },
-      "gather");
-  std::copy_n(here.bytes.data(), total, all);
-  std::erase_if(notes_, [&](const std::unique_ptr<Note>& other) { return other.get() == &here; });
+  note = arrived(std::move(note), "gather");
+  std::ranges::copy(note->bytes, all);
 }
 
 void Link::leave() noexcept {

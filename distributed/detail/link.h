@@ -84,7 +84,8 @@ class Link : public std::enable_shared_from_this<Link> {
   static bool gathers(const Exchange& e);
   void advance(Exchange& e);
   void join_segments(Exchange& e);
-  bool is_done(Exchange& e, MPI_Request& request);
+  bool is_done(MPI_Request& request, const std::string& operation);
+  std::unique_ptr<Note> arrived(std::unique_ptr<Note> note, const std::string& operation);
   void answer();
   void send_note(int to, int tag, const std::vector<int>& words);
   [[noreturn]] void diagnose(const std::string& operation, Clock::time_point deadline);

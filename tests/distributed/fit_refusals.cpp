@@ -80,6 +80,11 @@ int fit_refusals(const mpi::World& world, const Arguments&) {
     if (alone) throw ValueError("have different options");
     (void)train::fit(net, data, {.loss = "mse", .optimizer = &sgd, .epochs = 1 + world.rank(), .parallel = parallel});
   });
+  throws(value, "have different options", [&] {  // however small they are
+    if (alone) throw ValueError("have different options");
+    (void)train::fit(net, data,
+                     {.loss = "mse", .optimizer = &sgd, .clip_norm = 1e-9 * (1 + world.rank()), .parallel = parallel});
+  });
   throws(value, "have different parameters", [&] {
     if (alone) throw ValueError("have different parameters");
     train::LambdaCallback change({.on_epoch_end = [&](train::Training& t) {

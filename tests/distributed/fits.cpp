@@ -83,28 +83,16 @@ struct Training {
   }
 };
 
-std::uint64_t digest_of(const train::History& history, std::uint64_t h) {
+std::uint64_t digest_of_history(const train::History& history, std::uint64_t h) {
   for (const std::string& name : history.names())
     h = ranks::digest(Tensor::from(history[name], {history.epochs()}), h ^ stream_of(name));
   return h ^ stream_of(history.stopped());
-}
-
-std::uint64_t digest_of(const nn::Module& net, const nn::Optimizer& optimizer, std::uint64_t h) {
-  for (const auto& p : net.named_parameters()) h = ranks::digest(p.variable.peek(), h);
-  for (const auto& b : net.named_buffers()) h = ranks::digest(b.variable.peek(), h);
-  for (const auto& s : net.named_states()) h = ranks::digest(s.variable.peek(), h);
-  for (const auto& s : optimizer.states()) h = ranks::digest(s.variable.peek(), h);
-  return h;
 }
 
 std::uint64_t digest_of_file(const std::string& path, std::uint64_t h) {
   std::ifstream in(path, std::ios::binary);
   for (char c = 0; in.get(c);) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
   return h;
-}
-
-void tell(const mpi::World& world, const std::string& what) {
-  std::cout << "rank " + std::to_string(world.rank()) + ": " + what + "\n" << std::flush;
 }
 
 train::Compile mode_of(const std::string& how) {
@@ -173,7 +161,7 @@ int fit(const mpi::World& world, const Arguments& a) {
   }
   if (killer.joinable()) killer.join();
   world.barrier();
-  std::uint64_t h = digest_of(t.net, adam, digest_of(history, 1));
+  std::uint64_t h = digest_of(t.net, adam, digest_of_history(history, 1));
   if (!file.empty()) h = digest_of_file(file + ".csv", digest_of_file(file, h));
   const train::Logs after = train::evaluate(
       t.net, t.validation, {.loss = t.options.loss, .metrics = t.options.metrics, .parallel = o.parallel});

@@ -9,31 +9,18 @@
 
 #include "distributed/runs.h"
 
+using runs::all_behind;
 using runs::on_ranks;
 
 namespace {
-
-std::vector<std::string> all_behind(const std::string& text, const std::string& word) {
-  std::vector<std::string> found;
-  std::istringstream words(text);
-  for (std::string w; words >> w;)
-    if (w == word && words >> w) found.push_back(w);
-  return found;
-}
 
 /// So many ranks; 0: one process without mpirun.
 runs::Result run(int ranks, const std::string& words, const std::string& options = "") {
   return ranks > 0 ? on_ranks(ranks, words, options) : runs::run(FERRITE_RANKS " " + words);
 }
 
-/// The one digest that all ranks print.
 std::string digest_of(int ranks, const std::string& words, const std::string& options = "") {
-  const runs::Result r = run(ranks, words, options);
-  BOOST_TEST_REQUIRE(r.status == 0, words << " on " << ranks << ": " << r.text);
-  const std::vector<std::string> all = all_behind(r.text, "digest");
-  BOOST_TEST_REQUIRE(all.size() == static_cast<std::size_t>(std::max(1, ranks)), r.text);
-  BOOST_TEST((std::set<std::string>(all.begin(), all.end()).size() == 1), r.text);
-  return all[0];
+  return runs::one_digest(run(ranks, words, options), std::max(1, ranks));
 }
 
 /// A folder of this process's own that goes with it.

@@ -2,10 +2,12 @@
 // What the cases that run on several ranks share.
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "ferrite/distributed/world.h"
+#include "ferrite/nn/optim/optimizer.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ranks {
@@ -32,6 +34,21 @@ inline std::uint64_t digest(const ferrite::Tensor& x, std::uint64_t h = 14695981
   for (std::int64_t i = 0; i < t.numel() * size_of(t.dtype()); ++i)
     h = (h ^ static_cast<std::uint64_t>(bytes[i])) * 1099511628211U;
   return h;
+}
+
+/// Of all that a training changes.
+inline std::uint64_t digest_of(const ferrite::nn::Module& net, const ferrite::nn::Optimizer& optimizer,
+                               std::uint64_t h) {
+  for (const auto& p : net.named_parameters()) h = digest(p.variable.peek(), h);
+  for (const auto& b : net.named_buffers()) h = digest(b.variable.peek(), h);
+  for (const auto& s : net.named_states()) h = digest(s.variable.peek(), h);
+  for (const auto& s : optimizer.states()) h = digest(s.variable.peek(), h);
+  return h;
+}
+
+/// A line of this rank's, in one piece.
+inline void tell(const ferrite::mpi::World& world, const std::string& what) {
+  std::cout << "rank " + std::to_string(world.rank()) + ": " + what + "\n" << std::flush;
 }
 
 // Training steps (steps.cpp).

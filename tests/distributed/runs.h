@@ -1,11 +1,14 @@
 #pragma once
-// Runs programs on several ranks and gives what they print.
+// Runs programs on several ranks and reads what they print.
 #include <sys/wait.h>
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace runs {
 
@@ -33,6 +36,24 @@ inline Result on_ranks(int n, const std::string& words, const std::string& optio
   return run("FERRITE_RANKS_TIMEOUT_MS=" + std::to_string(timeout_ms) +
              " " FERRITE_SOURCE_DIR "/tests/distributed/run_ranks " + options + " " + std::to_string(n) +
              " " FERRITE_RANKS " " + words);
+}
+
+/// The words behind one that every rank prints once.
+inline std::vector<std::string> all_behind(const std::string& text, const std::string& word) {
+  std::vector<std::string> found;
+  std::istringstream words(text);
+  for (std::string w; words >> w;)
+    if (w == word && words >> w) found.push_back(w);
+  return found;
+}
+
+/// The one digest that so many processes print, each once.
+inline std::string one_digest(const Result& r, int processes) {
+  BOOST_TEST_REQUIRE(r.status == 0, r.text);
+  const std::vector<std::string> all = all_behind(r.text, "digest");
+  BOOST_TEST_REQUIRE(all.size() == static_cast<std::size_t>(processes), r.text);
+  BOOST_TEST((std::set<std::string>(all.begin(), all.end()).size() == 1), r.text);
+  return all[0];
 }
 
 /// Without mpirun a case is skipped, visibly.

@@ -30,20 +30,6 @@ struct Net : nn::Module {
   }
 };
 
-std::uint64_t digest_of(const nn::Module& net, const nn::Optimizer& optimizer, std::uint64_t h) {
-  for (const auto& p : net.named_parameters()) h = ranks::digest(p.variable.peek(), h);
-  for (const auto& b : net.named_buffers()) h = ranks::digest(b.variable.peek(), h);
-  for (const auto& s : net.named_states()) h = ranks::digest(s.variable.peek(), h);
-  for (const auto& s : optimizer.states()) h = ranks::digest(s.variable.peek(), h);
-  return h;
-}
-
-void tell(const mpi::World& world, const std::string& what) {
-  std::ostringstream line;
-  line << "rank " << world.rank() << ": " << what << "\n";
-  std::cout << line.str() << std::flush;
-}
-
 }  // namespace
 
 namespace ranks {

@@ -2,33 +2,17 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <set>
-#include <sstream>
 #include <vector>
 
 #include "distributed/runs.h"
 
+using runs::all_behind;
 using runs::on_ranks;
 
 namespace {
 
-/// The words behind one that every rank prints once.
-std::vector<std::string> all_behind(const std::string& text, const std::string& word) {
-  std::vector<std::string> found;
-  std::istringstream words(text);
-  for (std::string w; words >> w;)
-    if (w == word && words >> w) found.push_back(w);
-  return found;
-}
-
-/// The one digest that all ranks print.
 std::string digest_of(int ranks, const std::string& words, const std::string& options = "") {
-  const runs::Result r = on_ranks(ranks, words, options);
-  BOOST_TEST_REQUIRE(r.status == 0, r.text);
-  const std::vector<std::string> all = all_behind(r.text, "digest");
-  BOOST_TEST_REQUIRE(all.size() == static_cast<std::size_t>(ranks), r.text);
-  BOOST_TEST((std::set<std::string>(all.begin(), all.end()).size() == 1), r.text);
-  return all[0];
+  return runs::one_digest(on_ranks(ranks, words, options), ranks);
 }
 
 }  // namespace

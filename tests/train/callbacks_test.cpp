@@ -12,19 +12,16 @@
 #include "io/temporary_folder.h"
 #include "support/comma_locale.h"
 #include "support/compare.h"
+#include "train/line.h"
 
 using namespace ferrite;
 using namespace ferrite::train;
 using io_test::TemporaryFolder;
 using support::identical;
 using support::says;
+using train_test::line;
 
 namespace {
-
-Dataset line() {
-  const Tensor x = uniform({20, 3}, {.seed = 6}, -1, 1);
-  return {{x, sum(x, {1}, true)}};
-}
 
 std::string text_of(const std::filesystem::path& path) {
   std::ifstream in(path);
@@ -35,7 +32,7 @@ std::string text_of(const std::filesystem::path& path) {
 struct Small {
   dsl::Network net = dsl::features(3).linear(1).build(2);
   nn::Sgd sgd{net.parameters(), {.learning_rate = 0.1}};
-  DataLoader data{line(), {.batch_size = 8}};
+  DataLoader data{line(20), {.batch_size = 8}};
 
   History fit(std::vector<AnyCallback> callbacks, std::int64_t epochs = 3, std::int64_t accumulate = 1) {
     return train::fit(net, data,

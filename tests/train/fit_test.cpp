@@ -11,11 +11,13 @@
 #include "ferrite/nn/optim/sgd.h"
 #include "ferrite/tensor/anomaly.h"
 #include "support/compare.h"
+#include "train/line.h"
 
 using namespace ferrite;
 using namespace ferrite::train;
 using support::identical;
 using support::says;
+using train_test::line;
 
 namespace {
 
@@ -38,12 +40,6 @@ bool equal(const nn::Module& a, const nn::Module& b) {
   for (std::size_t i = 0; i < a.named_parameters().size(); ++i)
     if (!identical(a.named_parameters()[i].variable.peek(), b.named_parameters()[i].variable.peek())) return false;
   return true;
-}
-
-/// Data of a line in three dimensions.
-Dataset line() {
-  const Tensor x = uniform({64, 3}, {.seed = 6}, -1, 1);
-  return {{x, sum(x, {1}, true)}};
 }
 
 /// A layer that divides by its weight.
@@ -99,7 +95,7 @@ BOOST_AUTO_TEST_CASE(has_the_bits_of_a_loop_by_hand) {
 }
 
 BOOST_AUTO_TEST_CASE(gathers_gradients) {
-  const DataLoader data(line(), {.batch_size = 10});  // batches of 10, the last one of 4; three for an update
+  const DataLoader data(line(64), {.batch_size = 10});  // batches of 10, the last one of 4; three for an update
   const auto build = [] { return dsl::features(3).linear(1).build(2); };
   const auto by_hand = build();
   nn::Sgd sgd(by_hand.parameters(), {.learning_rate = 0.1});
@@ -128,7 +124,7 @@ BOOST_AUTO_TEST_CASE(gathers_gradients) {
   const auto net = build(), whole = build();
   nn::Sgd optimizer(net.parameters(), {.learning_rate = 0.1}), of_whole(whole.parameters(), {.learning_rate = 0.1});
   std::vector<std::int64_t> places = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
-  const Dataset some = line().subset(places);
+  const Dataset some = line(64).subset(places);
   (void)fit(net, DataLoader(some, {.batch_size = 10, .shuffle = false}),
             {.loss = "mse", .optimizer = &optimizer, .accumulate = 2});
   (void)fit(whole, DataLoader(some, {.batch_size = 14, .shuffle = false}), {.loss = "mse", .optimizer = &of_whole});
@@ -137,7 +133,7 @@ BOOST_AUTO_TEST_CASE(gathers_gradients) {
 }
 
 BOOST_AUTO_TEST_CASE(a_forward_pass_and_a_step_of_ones_own) {
-  const DataLoader data(line(), {.batch_size = 16});
+  const DataLoader data(line(64), {.batch_size = 16});
   const auto build = [] { return dsl::features(3).linear(1).build(2); };
   const auto plain = build(), forward = build(), own = build();
   nn::Adam a(plain.parameters()), b(forward.parameters()), c(own.parameters());
@@ -163,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_forward_pass_and_a_step_of_ones_own) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_that_a_compiled_step_captured_may_not_change) {
-  const DataLoader data(line(), {.batch_size = 16});
+  const DataLoader data(line(64), {.batch_size = 16});
   const auto net = dsl::features(3).linear(1).build(2);
   nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});
   double scale = 1;
@@ -187,7 +183,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_a_compiled_step_captured_may_not_change) {
 
 BOOST_AUTO_TEST_CASE(modes_are_kept) {
   const auto net = dsl::features(3).linear(8).batch_norm().dropout(0.5).linear(1).build(2);
-  const DataLoader data(line(), {.batch_size = 16});
+  const DataLoader data(line(64), {.batch_size = 16});
   net[1].eval();  // frozen numbers of the norm
   const Tensor before = net.named_buffers()[0].variable.peek();
   nn::Sgd sgd(net.parameters(), {.learning_rate = 0.01});
@@ -205,7 +201,7 @@ BOOST_AUTO_TEST_CASE(modes_are_kept) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_finite_stops_before_anything_changes) {
-  Dataset data = line();
+  Dataset data = line(64);
   for (const Compile mode : {Compile::never, Compile::always}) {
     const auto net = dsl::features(3).linear(4).batch_norm().dropout(0.1).linear(1).build(2);
     nn::Adam adam(net.parameters());
@@ -277,7 +273,7 @@ BOOST_AUTO_TEST_CASE(losses_by_name_keep_lengths) {
 
 BOOST_AUTO_TEST_CASE(options_that_do_not_fit) {
   const auto net = dsl::features(3).linear(1).build(2);
-  const DataLoader data(line());
+  const DataLoader data(line(64));
   nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});
   BOOST_CHECK_EXCEPTION((void)fit(net, data, {.loss = "mse"}), ValueError, says("there is no optimizer"));
   BOOST_CHECK_EXCEPTION((void)fit(net, data, {.optimizer = &sgd}), ValueError, says("a net needs a loss"));

@@ -8,22 +8,19 @@
 #include "ferrite/train/split.h"
 #include "ferrite/train/windows.h"
 #include "support/compare.h"
+#include "train/line.h"
 
 using namespace ferrite;
 using namespace ferrite::train;
 using support::identical;
 using support::says;
+using train_test::line;
 
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 Tensor i64s(std::initializer_list<std::int64_t> values) { return Tensor::from<std::int64_t>(values); }
-
-Dataset line(std::int64_t n = 12) {
-  const Tensor x = uniform({n, 3}, {.seed = 6}, -1, 1);
-  return {{x, sum(x, {1}, true)}};
-}
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "ferrite/train/fit.h"
 #include "io/temporary_folder.h"
 #include "support/compare.h"
+#include "train/line.h"
 
 using namespace ferrite;
 using namespace ferrite::train;
@@ -18,6 +19,7 @@ using io_test::TemporaryFolder;
 using support::identical;
 using support::says;
 using support::within;
+using train_test::line;
 
 namespace {
 
@@ -36,11 +38,6 @@ Dataset steps(bool classes) {
 }
 
 dsl::Network of_steps(bool classes) { return dsl::sequence(2).gru(3).linear(classes ? 3 : 1).build(1); }
-
-Dataset line(std::int64_t n = 12) {
-  const Tensor x = uniform({n, 3}, {.seed = 6}, -1, 1);
-  return {{x, sum(x, {1}, true)}};
-}
 
 }  // namespace
 

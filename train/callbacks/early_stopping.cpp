@@ -5,6 +5,7 @@
 
 #include "ferrite/io/module_file.h"
 #include "ferrite/train/detail/better.h"
+#include "ferrite/train/detail/keeping.h"
 
 namespace ferrite::train {
 namespace detail {
@@ -58,32 +59,19 @@ std::vector<nn::Named<State>> copies_of(const nn::Module& model) {
   return copies;
 }
 
-std::vector<Tensor> variables_of(const nn::Module& model) {
-  std::vector<Tensor> all;
-  for (const auto& p : model.named_parameters()) all.push_back(p.variable.peek());
-  for (const auto& b : model.named_buffers()) all.push_back(b.variable.peek());
-  return all;
-}
-
-void put(const nn::Module& model, const std::vector<Tensor>& variables) {
-  auto at = variables.begin();
-  for (const auto& p : model.named_parameters()) p.variable.assign(*at++);
-  for (const auto& b : model.named_buffers()) b.variable.assign(*at++);
-}
-
-/// The variables that the monitored value is one of.
+/// The values of variables that the monitored value is one of.
 std::vector<Tensor> judged(const Monitor& monitor, const Training& t) {
-  return monitor.value.starts_with("val_") ? t.validated() : variables_of(t.model());
+  return monitor.value.starts_with("val_") ? t.validated() : detail::values_of(t.model());
 }
 
-/// Saves a model with other variables than those that it has.
-void save_with(const nn::Module& model, const std::vector<Tensor>& variables, const std::filesystem::path& path) {
+/// Saves a model with other values of its variables than those that it has.
+void save_with(const nn::Module& model, const std::vector<Tensor>& values, const std::filesystem::path& path) {
   struct Back {
     const nn::Module& model;
     std::vector<Tensor> before;
-    ~Back() { put(model, before); }
-  } const back{model, variables_of(model)};
-  put(model, variables);
+    ~Back() { detail::assign_values(model, before); }
+  } const back{model, detail::values_of(model)};
+  detail::assign_values(model, values);
   io::save(model, path);
 }
 
@@ -122,7 +110,7 @@ void EarlyStopping::on_train_end(Training& t) {
   if (weights_.empty() || best_epoch_ < 0) return;
   std::vector<Tensor> best;
   for (const auto& w : weights_) best.push_back(w.variable.peek());
-  put(t.model(), best);
+  detail::assign_values(t.model(), best);
 }
 
 std::vector<double> EarlyStopping::state() const {

@@ -42,7 +42,7 @@ class Fitting final : public Training {
   void train_on(const Batch& batch, bool last);
   void validate();
   void end_epoch();
-  void set_logs(const Sums& sums, const char* before);
+  void set_logs();
   void check_options() const;
   void check_names() const;
 
