@@ -14,6 +14,8 @@ namespace {
 
 using Kind = Node::Kind;
 
+constexpr std::size_t kLongestText = std::size_t{1} << 16, kLongestNumber = 1000;
+
 class Builder final : public JsonHandler {
  public:
   Builder(Document& to, std::string_view text, std::string_view where) : to_(to), text_(text), where_(where) {}
@@ -92,6 +94,26 @@ class Builder final : public JsonHandler {
   std::string key_;
 };
 
+/// The parser keeps the text or number that it reads several times over, so that none may be long.
+void check_lengths(std::string_view text, std::string_view where) {
+  bool in_text = false;
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      in_text = !in_text;
+      length = 0;
+    } else if (in_text && c == '\\') {
+      ++i, length += 2;
+    } else {
+      length = !in_text && std::string_view(" \t\r\n,:[]{}").find(c) != std::string_view::npos ? 0 : length + 1;
+    }
+    if (length > (in_text ? kLongestText : kLongestNumber))
+      refuse(where, std::string(in_text ? "a text" : "a number") + " is longer than " +
+                        counted(in_text ? kLongestText : kLongestNumber, "byte") + ", before byte " + std::to_string(i));
+  }
+}
+
 void append(const Document& d, const Node& n, std::string& out) {
   switch (n.kind) {
     case Kind::null: out += "null"; return;
@@ -126,6 +148,7 @@ void append(const Document& d, const Node& n, std::string& out) {
 Document read_document(std::span<const std::byte> bytes, std::string_view where) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (const auto bad = invalid_utf8(text)) refuse(where, "is not UTF-8: byte " + std::to_string(*bad));
+  check_lengths(text, where);
   Document document;
   Builder builder(document, text, where);
   parse_json(text, builder);
