@@ -17,7 +17,7 @@
 namespace ferrite::io {
 
 struct GuitarmlOptions {
-  std::string unit_type = "LSTM";  ///< or "GRU"
+  bool gru = false;  ///< else an LSTM
   std::int64_t input_size = 1;
   std::int64_t output_size = 1;
   std::int64_t hidden_size = 1;
@@ -25,7 +25,7 @@ struct GuitarmlOptions {
   std::int64_t skip = 1;  ///< so many features of the input are added to the output
   bool bias = true;       ///< of the recurrent layer
   static constexpr auto fields = std::tuple(
-      attr("unit_type", &GuitarmlOptions::unit_type), attr("input_size", &GuitarmlOptions::input_size),
+      attr("gru", &GuitarmlOptions::gru), attr("input_size", &GuitarmlOptions::input_size),
       attr("output_size", &GuitarmlOptions::output_size), attr("hidden_size", &GuitarmlOptions::hidden_size),
       attr("layers", &GuitarmlOptions::layers), attr("skip", &GuitarmlOptions::skip),
       attr("bias", &GuitarmlOptions::bias));
@@ -40,8 +40,7 @@ struct GuitarmlOptions {
 class GuitarmlNet final : public nn::LayerOf<GuitarmlNet, GuitarmlOptions> {
  public:
   static constexpr auto name = "guitarml";
-  /// Throws ValueError for sizes below 1, a skip that is neither 0 nor the output's size within that of the input, and
-  /// another unit.
+  /// Throws ValueError for sizes below 1, a skip that is neither 0 nor the output's size within that of the input.
   explicit GuitarmlNet(const GuitarmlOptions& options, const nn::Init& init = {});
 
   const nn::GatedRecurrent& rec() const& { return *rec_; }

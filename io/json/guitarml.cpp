@@ -22,13 +22,11 @@ const GuitarmlOptions& checked(const GuitarmlOptions& o) {
     throw ValueError("guitarml: skip must be 0 or the size of the output, and not above that of the input, got " +
                      std::to_string(o.skip) + " of " + std::to_string(o.input_size) + " and " +
                      std::to_string(o.output_size));
-  if (o.unit_type != "LSTM" && o.unit_type != "GRU")
-    throw ValueError("guitarml: the unit must be LSTM or GRU, got '" + o.unit_type + "'");
   return o;
 }
 
 std::unique_ptr<nn::GatedRecurrent> unit_of(const GuitarmlOptions& o, const nn::Init& init) {
-  if (o.unit_type == "GRU")
+  if (o.gru)
     return std::make_unique<nn::Gru>(o.input_size, o.hidden_size, nn::GruOptions{.layers = o.layers, .bias = o.bias},
                                      init);
   return std::make_unique<nn::Lstm>(o.input_size, o.hidden_size, nn::LstmOptions{.layers = o.layers, .bias = o.bias},
@@ -75,9 +73,10 @@ GuitarmlOptions options_of(const TensorFile& file) {
   if (const std::string model = data.text("model", ""); model != "SimpleRNN")
     detail::refuse(data.where(), "the model " + detail::quote(model) + " is not supported; supported is SimpleRNN");
   GuitarmlOptions o;
-  o.unit_type = data.text("unit_type", "LSTM");
-  if (o.unit_type != "LSTM" && o.unit_type != "GRU")
-    detail::refuse(data.where(), "the unit_type " + detail::quote(o.unit_type) +
+  const std::string unit = data.text("unit_type", "LSTM");
+  o.gru = unit == "GRU";
+  if (!o.gru && unit != "LSTM")
+    detail::refuse(data.where(), "the unit_type " + detail::quote(unit) +
                                      " is not supported; supported are LSTM and GRU");
   o.input_size = data.size("input_size", 1, 1);
   o.output_size = data.size("output_size", 1, 1);
@@ -92,7 +91,7 @@ GuitarmlOptions options_of(const TensorFile& file) {
 
 /// The names of all parameters that a file must have, no others, with their shapes in files.
 void check_weights(const TensorFile& file, const GuitarmlOptions& o) {
-  const std::int64_t gates = o.unit_type == "GRU" ? 3 : 4, wide = gates * o.hidden_size;
+  const std::int64_t gates = o.gru ? 3 : 4, wide = gates * o.hidden_size;
   std::size_t known = 0;
   const auto expect = [&](const std::string& name, std::vector<std::int64_t> shape) {
     if (!file.contains(name)) detail::refuse(file.where(), "state_dict has no " + detail::quote(name));

@@ -114,7 +114,6 @@ BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
   using ferrite::ValueError;
   BOOST_CHECK_THROW(io::GuitarmlNet({.hidden_size = 0}), ValueError);
   BOOST_CHECK_THROW(io::GuitarmlNet({.skip = 2}), ValueError);
-  BOOST_CHECK_THROW(io::GuitarmlNet({.unit_type = "RNN"}), ValueError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
