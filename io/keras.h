@@ -8,7 +8,9 @@ namespace ferrite::io {
 /// of a GRU, LSTM or SimpleRNN become weight_ih_l0, weight_hh_l0, bias_ih_l0 and bias_hh_l0; `kernel` and `bias` of a
 /// Dense layer become weight and bias, `embeddings` of an Embedding weight. What else is there keeps its name. A GRU's
 /// gates come in the order z, r, h and leave as r, z, n; a bias [2, 3H] is that of reset_after=True, one of [3H]
-/// belongs to GruOptions::reset_after = false; an LSTM's gates have our order. Throws IoError when shapes do not fit.
+/// belongs to GruOptions::reset_after = false; an LSTM's gates have our order. Of layers
+/// `<name>.forward_layer` and `<name>.backward_layer`, a Bidirectional's, the second one's names end with _l0_reverse.
+/// scripts/keras_weights.py writes such files from .keras and .weights.h5. Throws IoError when shapes do not fit.
 ///
 ///   io::load(net, io::from_keras(io::read_safetensors("keras.safetensors")));
 TensorFile from_keras(const TensorFile& file);

@@ -16,6 +16,23 @@ std::optional<std::string> prefix_of(std::string_view name, std::string_view las
   return std::string(name.substr(0, name.size() - last.size()));
 }
 
+/// A recurrent layer's names: of a pair forward_layer and backward_layer those of one layer of two directions.
+struct RecurrentNames {
+  std::string prefix, suffix;
+};
+RecurrentNames names_in(const TensorFile& file, const std::string& prefix) {
+  const auto at = [&](std::string_view own, std::string_view other) -> std::optional<std::string> {
+    const auto whole = prefix.ends_with('.') || prefix.ends_with('/')
+                           ? prefix_of(std::string_view(prefix).substr(0, prefix.size() - 1), own)
+                           : std::nullopt;
+    if (!whole || !file.contains(*whole + std::string(other) + prefix.back() + "recurrent_kernel")) return std::nullopt;
+    return whole;
+  };
+  if (const auto whole = at("forward_layer", "backward_layer")) return {*whole, "_l0"};
+  if (const auto whole = at("backward_layer", "forward_layer")) return {*whole, "_l0_reverse"};
+  return {prefix, "_l0"};
+}
+
 Tensor in_files(const Tensor& matrix) { return contiguous(transpose(matrix)); }
 
 /// The layer whose kernel is at `prefix`, under PyTorch's names.
@@ -31,11 +48,12 @@ void convert(const TensorFile& file, const std::string& prefix, std::vector<Name
     return;
   }
   const detail::KerasLayer layer(kernel, file.tensor(prefix + "recurrent_kernel"), bias, where);
-  out.push_back({prefix + "weight_ih_l0", in_files(detail::keras_gates(layer.kernel, layer.H))});
-  out.push_back({prefix + "weight_hh_l0", in_files(detail::keras_gates(layer.recurrent, layer.H))});
+  const auto [to, suffix] = names_in(file, prefix);
+  out.push_back({to + "weight_ih" + suffix, in_files(detail::keras_gates(layer.kernel, layer.H))});
+  out.push_back({to + "weight_hh" + suffix, in_files(detail::keras_gates(layer.recurrent, layer.H))});
   if (!bias.defined()) return;
-  out.push_back({prefix + "bias_ih_l0", detail::keras_gates(layer.bias_ih(), layer.H)});
-  out.push_back({prefix + "bias_hh_l0", detail::keras_gates(layer.bias_hh(), layer.H)});
+  out.push_back({to + "bias_ih" + suffix, detail::keras_gates(layer.bias_ih(), layer.H)});
+  out.push_back({to + "bias_hh" + suffix, detail::keras_gates(layer.bias_hh(), layer.H)});
 }
 
 }  // namespace
