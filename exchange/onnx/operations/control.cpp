@@ -51,7 +51,7 @@ struct Steps {
 
 /// A value that can be read now.
 std::optional<bool> known_truth(const Value& v) {
-  if (!v.tensor.defined() || !v.constant) return {};
+  if (!v.tensor.defined() || v.tensor.is_abstract()) return {};
   return reshape(v.tensor, {}).item<bool>();
 }
 
