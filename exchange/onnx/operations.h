@@ -29,6 +29,10 @@ struct Operation {
 using Operations = std::span<const Operation>;
 
 /// Identity, Constant, Shape, Add, Sub, Mul, Div, MatMul, Gemm, Relu, Sigmoid, Tanh, Reshape, Transpose, Concat.
+Operations elementwise_operations();
+Operations reduction_operations();
+Operations window_operations();
+Operations shape_operations();
 Operations core_operations();
 /// GRU, LSTM, RNN.
 Operations recurrent_operations();
