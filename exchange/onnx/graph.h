@@ -111,8 +111,10 @@ struct Program {
   std::vector<ElementType> parameter_types{};
 };
 
-/// Reads a model. `folder` is where external data may be; empty: it is refused. Throws OnnxError.
-std::shared_ptr<Program> read_program(std::vector<char> bytes, std::string where, const std::filesystem::path& folder);
+/// Reads a model. `folder` is where external data may be; empty: it is refused. `frozen`: no
+/// initialiser is a parameter. Throws OnnxError.
+std::shared_ptr<Program> read_program(std::vector<char> bytes, std::string where, const std::filesystem::path& folder,
+                                      bool frozen = false);
 
 /// A TensorProto as a constant. Throws OnnxError, its message beginning with `where`.
 Value read_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder,

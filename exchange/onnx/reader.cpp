@@ -18,9 +18,12 @@ bool is_main_domain(std::string_view domain) { return domain.empty() || domain =
 void read_dimension(Port& port, Message m) {
   Dimension d;
   while (m.next()) {
-    if (m.tag() == dimension_field::dim_value) d.extent = m.integer();
-    else if (m.tag() == dimension_field::dim_param) d.symbol = m.bytes();
-    else m.skip();
+    if (m.tag() == dimension_field::dim_value)
+      d.extent = m.integer();
+    else if (m.tag() == dimension_field::dim_param)
+      d.symbol = m.bytes();
+    else
+      m.skip();
   }
   if (d.extent < 0) d.extent = -1;
   port.shape.push_back(d);
@@ -39,8 +42,10 @@ void read_type(Port& port, Message type) {
       } else if (m.tag() == tensor_type_field::shape) {
         port.ranked = true;
         for (Message shape(m.bytes()); shape.next();) {
-          if (shape.tag() == shape_field::dim) read_dimension(port, Message(shape.bytes()));
-          else shape.skip();
+          if (shape.tag() == shape_field::dim)
+            read_dimension(port, Message(shape.bytes()));
+          else
+            shape.skip();
         }
       } else {
         m.skip();
@@ -52,9 +57,12 @@ void read_type(Port& port, Message type) {
 Port read_port(Message m) {
   Port port;
   while (m.next()) {
-    if (m.tag() == value_info_field::name) port.name = m.bytes();
-    else if (m.tag() == value_info_field::type) read_type(port, Message(m.bytes()));
-    else m.skip();
+    if (m.tag() == value_info_field::name)
+      port.name = m.bytes();
+    else if (m.tag() == value_info_field::type)
+      read_type(port, Message(m.bytes()));
+    else
+      m.skip();
   }
   return port;
 }
@@ -63,9 +71,12 @@ void read_import(Imports& imports, Message m) {
   std::string_view domain;
   std::int64_t version = 0;
   while (m.next()) {
-    if (m.tag() == opset_field::domain) domain = m.bytes();
-    else if (m.tag() == opset_field::version) version = m.integer();
-    else m.skip();
+    if (m.tag() == opset_field::domain)
+      domain = m.bytes();
+    else if (m.tag() == opset_field::version)
+      version = m.integer();
+    else
+      m.skip();
   }
   imports.versions.emplace_back(is_main_domain(domain) ? std::string_view() : domain, version);
 }
@@ -82,7 +93,8 @@ struct Scope {
 /// Builds the graphs of one model.
 class Reader {
  public:
-  Reader(Program& program, std::filesystem::path folder) : program_(program), folder_(std::move(folder)) {}
+  Reader(Program& program, std::filesystem::path folder, bool frozen)
+      : program_(program), folder_(std::move(folder)), frozen_(frozen) {}
 
   void read() {
     std::string_view graph;
@@ -167,8 +179,10 @@ class Reader {
       }
     }
     for (Message m(f.message); m.next();) {
-      if (m.tag() == function_field::node) g.nodes.push_back(read_node(m.bytes(), g, scope));
-      else m.skip();
+      if (m.tag() == function_field::node)
+        g.nodes.push_back(read_node(m.bytes(), g, scope));
+      else
+        m.skip();
     }
     for (const std::string_view name : results) {
       g.outputs.push_back({.name = name});
@@ -198,8 +212,7 @@ class Reader {
     Scope scope;
     scope.outer = outer;
     scope.depth = outer ? outer->depth + 1 : 0;
-    if (scope.depth > kMostNestedGraphs)
-      fail("graphs are nested deeper than " + std::to_string(kMostNestedGraphs));
+    if (scope.depth > kMostNestedGraphs) fail("graphs are nested deeper than " + std::to_string(kMostNestedGraphs));
     Graph g;
     std::vector<std::string_view> with_values;
     for (Message m(message); m.next();) {
@@ -230,8 +243,10 @@ class Reader {
     }
     std::size_t count = 0;
     for (Message m(message); m.next();) {
-      if (m.tag() == graph_field::node) g.nodes.push_back(read_node(m.bytes(), g, scope)), ++count;
-      else m.skip();
+      if (m.tag() == graph_field::node)
+        g.nodes.push_back(read_node(m.bytes(), g, scope)), ++count;
+      else
+        m.skip();
     }
     for (Message m(message); m.next();) {
       if (m.tag() != graph_field::output) {
@@ -363,7 +378,7 @@ class Reader {
           mark(node->inputs[i]);
     }
     for (Initialiser& i : g.initialisers) {
-      if (!is_floating(i.value.type) || decides[static_cast<std::size_t>(i.slot)]) continue;
+      if (frozen_ || !is_floating(i.value.type) || decides[static_cast<std::size_t>(i.slot)]) continue;
       std::string name(i.name);
       for (int n = 2; !parameter_names_.insert(name).second; ++n) name = std::string(i.name) + "_" + std::to_string(n);
       i.parameter = static_cast<std::int32_t>(program_.parameters.size());
@@ -401,6 +416,7 @@ class Reader {
 
   Program& program_;
   std::filesystem::path folder_;
+  bool frozen_;
   const Imports* imports_ = nullptr;
   int functions_open_ = 0;
   std::unordered_set<std::string> parameter_names_{};
@@ -418,12 +434,13 @@ std::int64_t Imports::of(std::string_view domain) const {
   return -1;
 }
 
-std::shared_ptr<Program> read_program(std::vector<char> bytes, std::string where, const std::filesystem::path& folder) {
+std::shared_ptr<Program> read_program(std::vector<char> bytes, std::string where, const std::filesystem::path& folder,
+                                      bool frozen) {
   auto program = std::make_shared<Program>();
   program->bytes = std::move(bytes);
   program->where = std::move(where);
   try {
-    Reader(*program, folder).read();
+    Reader(*program, folder, frozen).read();
   } catch (const OnnxError& e) {
     const std::string what = e.what();
     if (what.rfind("onnx: ", 0) == 0 && program->where != "onnx") throw OnnxError(program->where + what.substr(4));

@@ -36,7 +36,8 @@ std::int64_t number_in(std::string_view text, const std::string& where, const ch
   std::int64_t value = 0;
   if (text.empty() || text.size() > 18) throw OnnxError(where + ": " + what + " of external data is no number");
   for (const char c : text) {
-    if (c < '0' || c > '9') throw OnnxError(where + ": " + what + " of external data is no number: " + std::string(text));
+    if (c < '0' || c > '9')
+      throw OnnxError(where + ": " + what + " of external data is no number: " + std::string(text));
     value = value * 10 + (c - '0');
   }
   return value;
@@ -46,13 +47,19 @@ void read_entry(Fields& f, Message entry, const std::string& where) {
   std::string_view key;
   std::string_view value;
   while (entry.next()) {
-    if (entry.tag() == entry_field::key) key = entry.bytes();
-    else if (entry.tag() == entry_field::value) value = entry.bytes();
-    else entry.skip();
+    if (entry.tag() == entry_field::key)
+      key = entry.bytes();
+    else if (entry.tag() == entry_field::value)
+      value = entry.bytes();
+    else
+      entry.skip();
   }
-  if (key == "location") f.location = value;
-  else if (key == "offset") f.offset = number_in(value, where, "the offset");
-  else if (key == "length") f.length = number_in(value, where, "the length");
+  if (key == "location")
+    f.location = value;
+  else if (key == "offset")
+    f.offset = number_in(value, where, "the offset");
+  else if (key == "length")
+    f.length = number_in(value, where, "the length");
 }
 
 Shape shape_of(const std::vector<std::int64_t>& dims, const std::string& where) {
@@ -143,7 +150,8 @@ Tensor from_packed(std::string_view raw, const Shape& shape, int bits, bool is_s
     const auto in_a_byte = static_cast<std::size_t>(8 / bits);
     for (std::size_t i = 0; i < out.size(); ++i) {
       const auto byte = static_cast<unsigned>(static_cast<unsigned char>(raw[i / in_a_byte]));
-      const auto value = static_cast<std::int32_t>(byte >> (static_cast<unsigned>(bits) * (i % in_a_byte)) & ((1U << bits) - 1U));
+      const auto value =
+          static_cast<std::int32_t>(byte >> (static_cast<unsigned>(bits) * (i % in_a_byte)) & ((1U << bits) - 1U));
       out[i] = is_signed && value >> (bits - 1) ? value - (1 << bits) : value;
     }
   });
@@ -197,9 +205,7 @@ int typed_field_of(ElementType type) {
 /// The same bytes, of elements in typed fields.
 std::string raw_of(const Fields& f) {
   std::string raw;
-  const auto append = [&](const auto& value) {
-    raw.append(reinterpret_cast<const char*>(&value), sizeof(value));
-  };
+  const auto append = [&](const auto& value) { raw.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
   if (f.type == ElementType::f32)
     for (const float v : f.floats) append(v);
   else if (f.type == ElementType::f64)
@@ -248,10 +254,14 @@ Value read_sparse_tensor(std::string_view message, const std::string& where, con
   Value indices;
   std::vector<std::int64_t> dims;
   for (Message m(message); m.next();) {
-    if (m.tag() == sparse_tensor_field::values) values = read_tensor(m.bytes(), where, folder, name);
-    else if (m.tag() == sparse_tensor_field::indices) indices = read_tensor(m.bytes(), where, folder);
-    else if (m.tag() == sparse_tensor_field::dims) m.integers(dims);
-    else m.skip();
+    if (m.tag() == sparse_tensor_field::values)
+      values = read_tensor(m.bytes(), where, folder, name);
+    else if (m.tag() == sparse_tensor_field::indices)
+      indices = read_tensor(m.bytes(), where, folder);
+    else if (m.tag() == sparse_tensor_field::dims)
+      m.integers(dims);
+    else
+      m.skip();
   }
   const Shape shape = shape_of(dims, where);
   if (!values.defined() || values.tensor.rank() != 1 || !indices.defined() || indices.type != ElementType::i64)

@@ -13,7 +13,8 @@
 namespace ferrite::onnx::detail {
 
 /// What an edge of the graph carries. Types of elements that Ferrite does not compute with are held in wider dtypes
-/// (`dtype_for`): f16 and bf16 as f32 rounded to them, i8, u8, i16 and u16 as i32 within their range, u32 and u64 as i64.
+/// (`dtype_for`): f16 and bf16 as f32 rounded to them, i8, u8, i16 and u16 as i32 within their range, u32 and u64 as
+/// i64.
 struct Value {
   Tensor tensor{};  ///< undefined: an optional input or output that is left out, or a sequence
   ElementType type = ElementType::undefined;

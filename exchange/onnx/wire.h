@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ferrite/exchange/onnx_error.h"
 #include <protozero/pbf_reader.hpp>
+#include "ferrite/exchange/onnx_error.h"
 
 namespace ferrite::onnx::detail {
 
@@ -88,7 +88,8 @@ class Message {
                       " bytes, no multiple of " + std::to_string(sizeof(T)));
     const std::size_t before = out.size();
     out.resize(before + packed.size() / sizeof(T));
-    if (!packed.empty()) std::char_traits<char>::copy(reinterpret_cast<char*>(out.data() + before), packed.data(), packed.size());
+    if (!packed.empty())
+      std::char_traits<char>::copy(reinterpret_cast<char*>(out.data() + before), packed.data(), packed.size());
   }
 
   protozero::pbf_reader reader_;

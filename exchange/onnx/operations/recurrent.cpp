@@ -1,9 +1,7 @@
-/// GRU, LSTM and RNN: as the fused sequences of Ferrite where these compute the same, else as a scan of the cell that
-/// the attributes describe.
+/// GRU, LSTM and RNN, with every attribute and input.
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <functional>
+#include <optional>
 
 #include "ferrite/compile/scan.h"
 #include "ferrite/exchange/onnx/operations.h"
@@ -11,8 +9,6 @@
 #include "ferrite/nn/recurrent/lstm.h"
 #include "ferrite/nn/recurrent/peephole_lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"
-#include "ferrite/tensor/activations.h"
-#include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::onnx::detail {
@@ -20,319 +16,359 @@ namespace {
 
 using Function = std::function<Tensor(const Tensor&)>;
 
-/// What differs between the three operations.
-struct Kind {
-  std::string_view name;
-  std::int64_t gates;
-  std::size_t functions;  ///< in `activations`, for each direction
-  std::array<std::string_view, 3> defaults;
-  bool has_memory = false;
-};
-constexpr Kind kGru{"GRU", 3, 2, {"sigmoid", "tanh"}};
-constexpr Kind kLstm{"LSTM", 4, 3, {"sigmoid", "tanh", "tanh"}, true};
-constexpr Kind kRnn{"RNN", 1, 1, {"tanh"}};
-
-std::string lower_case(std::string s) {
-  std::ranges::transform(s, s.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return s;
-}
-
-/// A function of `activations` with its alpha and beta.
+/// An activation with its numbers.
 struct Activation {
-  std::string name;
-  double alpha = 0, beta = 0;
+  std::string name{};  ///< in lower case
+  Function f{};
 };
 
-/// Whether a function reads an alpha (and a beta), and what they are where the lists end before.
-struct ActivationKind {
-  std::string_view name;
-  int constants;
-  double alpha = 0, beta = 0;
-};
-constexpr std::array<ActivationKind, 11> kActivations{{{"relu", 0},
-                                                       {"tanh", 0},
-                                                       {"sigmoid", 0},
-                                                       {"softsign", 0},
-                                                       {"softplus", 0},
-                                                       {"affine", 2, 1, 0},
-                                                       {"leakyrelu", 1, 0.01},
-                                                       {"thresholdedrelu", 1, 1},
-                                                       {"scaledtanh", 2, 1, 1},
-                                                       {"hardsigmoid", 2, 0.2, 0.5},
-                                                       {"elu", 1, 1}}};
-
-Tensor apply(const Activation& a, const Tensor& x) {
-  if (a.name == "relu") return relu(x);
-  if (a.name == "tanh") return tanh(x);
-  if (a.name == "sigmoid") return sigmoid(x);
-  if (a.name == "softsign") return softsign(x);
-  if (a.name == "softplus") return softplus(x);
-  if (a.name == "affine") return x * a.alpha + a.beta;
-  if (a.name == "leakyrelu") return leaky_relu(x, a.alpha);
-  if (a.name == "thresholdedrelu") return where(x > a.alpha, x, zeros_like(x));
-  if (a.name == "scaledtanh") return tanh(x * a.beta) * a.alpha;
-  if (a.name == "hardsigmoid") return clamp(x * a.alpha + a.beta, 0.0, 1.0);
-  return elu(x, a.alpha);
-}
-
-/// Everything that a node says.
-struct Recurrence {
-  const Call& call;
-  const Kind& kind;
-  std::int64_t directions = 1, hidden = 0;
-  bool backward_only = false, batch_first = false;
-  double clip = 0;  ///< 0: none
-  bool linear_before_reset = false, input_forget = false;
-  std::vector<Activation> functions{};  ///< kind.functions for each direction
-
-  Tensor x{}, lengths{}, h0{}, c0{};  ///< x [T, B, I], h0 and c0 [D, B, H]
-
-  Recurrence(const Call& c, const Kind& k) : call(c), kind(k) {
-    read_direction();
-    read_functions();
-    batch_first = call.integer("layout", 0) != 0;
-    if (call.has_attribute("clip")) {
-      clip = call.number("clip");
-      if (!(clip > 0)) call.refuse("clip must be above 0, got " + std::to_string(clip));
-    }
-    if (kind.name == "GRU") linear_before_reset = call.integer("linear_before_reset", 0) != 0;
-    if (kind.name == "LSTM") input_forget = call.integer("input_forget", 0) != 0;
-    read_inputs();
-  }
-
-  void read_direction() {
-    const std::string direction = call.text("direction", "forward");
-    if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
-      call.refuse("direction is forward, reverse or bidirectional, got '" + direction + "'");
-    backward_only = direction == "reverse";
-    directions = direction == "bidirectional" ? 2 : 1;
-  }
-
-  void read_functions() {
-    const auto all = static_cast<std::size_t>(directions) * kind.functions;
-    std::vector<std::string> names = call.texts("activations");
-    if (names.empty())
-      for (std::size_t i = 0; i < all; ++i) names.emplace_back(kind.defaults[i % kind.functions]);
-    if (names.size() != all)
-      call.refuse("activations must name " + std::to_string(all) + " functions, got " + std::to_string(names.size()));
-    const std::vector<double> alphas = call.numbers("activation_alpha"), betas = call.numbers("activation_beta");
-    std::size_t next_alpha = 0, next_beta = 0;
-    for (std::string& given : names) {
-      const std::string name = lower_case(given);
-      const auto* row = std::ranges::find(kActivations, std::string_view(name), &ActivationKind::name);
-      if (row == kActivations.end()) call.refuse("there is no activation '" + given + "'");
-      Activation a{name, row->alpha, row->beta};
-      if (row->constants > 0 && next_alpha < alphas.size()) a.alpha = alphas[next_alpha++];
-      if (row->constants > 1 && next_beta < betas.size()) a.beta = betas[next_beta++];
-      functions.push_back(a);
-    }
-    if (next_alpha < alphas.size() || next_beta < betas.size())
-      call.refuse("activation_alpha and activation_beta hold more numbers than the activations take");
-  }
-
-  [[noreturn]] void refuse_shape(const char* what, const Tensor& t, const std::string& wanted) const {
-    call.refuse(std::string(what) + " must be " + wanted + ", got " + t.shape().str());
-  }
-  /// [D, B, H], or [B, D, H] where the batch stands first.
-  Tensor state(std::size_t i, const char* what) const {
-    if (!call.has(i)) return {};
-    Tensor s = call.tensor(i);
-    if (s.rank() == 3 && batch_first) s = permute(s, {1, 0, 2});
-    const Shape wanted{directions, x.shape()[1], hidden};
-    if (s.shape() != wanted) refuse_shape(what, s, wanted.str());
-    return s;
-  }
-
-  void read_inputs() {
-    x = call.tensor(0);
-    if (x.rank() != 3) refuse_shape("X", x, "of rank 3");
-    if (batch_first) x = permute(x, {1, 0, 2});
-    const Tensor &w = call.tensor(1), &r = call.tensor(2);
-    if (r.rank() != 3) refuse_shape("R", r, "of rank 3");
-    hidden = r.shape()[2];
-    if (call.integer("hidden_size", hidden) != hidden) refuse_shape("R", r, "of the extent hidden_size");
-    const Shape w_shape{directions, kind.gates * hidden, x.shape()[2]},
-        r_shape{directions, kind.gates * hidden, hidden};
-    if (w.shape() != w_shape) refuse_shape("W", w, w_shape.str());
-    if (r.shape() != r_shape) refuse_shape("R", r, r_shape.str());
-    if (call.has(3) && call.tensor(3).shape() != Shape{directions, 2 * kind.gates * hidden})
-      refuse_shape("B", call.tensor(3), Shape{directions, 2 * kind.gates * hidden}.str());
-    if (call.has(4)) {
-      lengths = cast(call.tensor(4), Dtype::i64);
-      if (lengths.shape() != Shape{x.shape()[1]}) refuse_shape("sequence_lens", lengths, Shape{x.shape()[1]}.str());
-    }
-    h0 = state(5, "initial_h");
-    if (kind.has_memory) {
-      c0 = state(6, "initial_c");
-      if (call.has(7) && call.tensor(7).shape() != Shape{directions, 3 * hidden})
-        refuse_shape("P", call.tensor(7), Shape{directions, 3 * hidden}.str());
-    }
-  }
-
-  bool has_peepholes() const { return kind.has_memory && call.has(7); }
-  const Activation& function(std::int64_t d, std::size_t i) const {
-    return functions[static_cast<std::size_t>(d) * kind.functions + i];
-  }
-  Tensor first(const Tensor& given, std::int64_t d) const {
-    return given.defined() ? select(given, 0, d) : zeros({x.shape()[1], hidden}, x.dtype());
-  }
-  SequenceOptions options(std::int64_t d) const { return {.reverse = backward_only || d == 1, .lengths = lengths}; }
+struct Numbers {
+  int count = 0;  ///< of alpha and beta that it takes
+  double alpha = 0;
+  double beta = 0;
+  bool required = false;
 };
 
-/// Blocks of H rows (or elements) of a tensor in another order.
-Tensor in_order(const Tensor& t, std::int64_t hidden, std::initializer_list<std::int64_t> order) {
-  Tensors blocks;
-  for (const std::int64_t block : order) blocks.push_back(slice(t, 0, block * hidden, (block + 1) * hidden));
-  return blocks.size() == 1 ? blocks[0] : concat(std::span<const Tensor>(blocks.data(), blocks.size()), 0);
-}
-
-/// The weights of a direction as the sequences of Ferrite take them: gates r, z, n and i, f, g, o, ready for products.
-SequenceWeights weights_of(const Recurrence& r, std::int64_t d) {
-  const auto ordered = [&](const Tensor& t) {
-    if (r.kind.name == "GRU") return in_order(t, r.hidden, {1, 0, 2});
-    if (r.kind.name == "LSTM") return in_order(t, r.hidden, {0, 2, 3, 1});
-    return t;
-  };
-  const auto matrix = [&](std::size_t i) { return transpose(ordered(select(r.call.tensor(i), 0, d)), 0, 1); };
-  SequenceWeights w{.w_ih = matrix(1), .w_hh = matrix(2)};
-  if (r.call.has(3)) {
-    const Tensor b = select(r.call.tensor(3), 0, d);
-    const std::int64_t half = r.kind.gates * r.hidden;
-    w.b_ih = ordered(slice(b, 0, 0, half));
-    w.b_hh = ordered(slice(b, 0, half, 2 * half));
-  }
-  if (r.has_peepholes()) w.w_ch = in_order(select(r.call.tensor(7), 0, d), r.hidden, {0, 2, 1});
-  return w;
-}
-
-/// Why a fused sequence does not compute what the node says; empty: it does.
-std::string why_not_fused(const Recurrence& r) {
-  if (r.clip > 0) return "clip is set";
-  if (r.input_forget) return "input_forget is set";
-  if (!is_float(r.x.dtype())) return "X holds integers";
-  for (std::int64_t d = 0; d < r.directions; ++d)
-    for (std::size_t i = 0; i < r.kind.functions; ++i) {
-      const std::string& name = r.function(d, i).name;
-      const bool relu = r.kind.name == "RNN" && name == "relu";
-      if (name != r.kind.defaults[i] && !relu) return "an activation is " + name;
-    }
+std::optional<Numbers> numbers_of(const std::string& name) {
+  if (name == "tanh" || name == "sigmoid" || name == "relu" || name == "softsign" || name == "softplus")
+    return Numbers{};
+  if (name == "leakyrelu") return Numbers{1, 0.01F};
+  if (name == "thresholdedrelu" || name == "elu") return Numbers{1, 1.0};
+  if (name == "hardsigmoid") return Numbers{2, 0.2F, 0.5};
+  if (name == "affine") return Numbers{2, 1.0, 0.0};
+  if (name == "scaledtanh") return Numbers{2, 0, 0, true};
   return {};
 }
 
-/// y [T, B, H], last h [B, H] and, with a memory, last c.
-Tensors fused(const Recurrence& r, std::int64_t d) {
-  const SequenceWeights w = weights_of(r, d);
-  const Tensor h0 = r.first(r.h0, d);
-  if (r.kind.name == "GRU") return gru_sequence(r.x, w, h0, r.options(d), r.linear_before_reset);
-  if (r.kind.name == "RNN") return rnn_sequence(r.x, w, h0, r.function(d, 0).name == "relu", r.options(d));
-  const RecurrentState before{h0, r.first(r.c0, d)};
-  return r.has_peepholes() ? peephole_lstm_sequence(r.x, w, before, r.options(d))
-                           : lstm_sequence(r.x, w, before, r.options(d));
+Function function_of(const std::string& name, double alpha, double beta) {
+  if (name == "tanh") return [](const Tensor& x) { return tanh(x); };
+  if (name == "sigmoid") return [](const Tensor& x) { return sigmoid(x); };
+  if (name == "relu") return [](const Tensor& x) { return relu(x); };
+  if (name == "softsign") return [](const Tensor& x) { return softsign(x); };
+  if (name == "softplus") return [](const Tensor& x) { return softplus(x); };
+  if (name == "leakyrelu") return [=](const Tensor& x) { return where(x >= 0, x, x * alpha); };
+  if (name == "thresholdedrelu") return [=](const Tensor& x) { return where(x > alpha, x, zeros_like(x)); };
+  if (name == "elu") return [=](const Tensor& x) { return where(x >= 0, x, expm1(minimum(x, 0.0)) * alpha); };
+  if (name == "hardsigmoid") return [=](const Tensor& x) { return clamp(x * alpha + beta, 0.0, 1.0); };
+  if (name == "affine") return [=](const Tensor& x) { return x * alpha + beta; };
+  return [=](const Tensor& x) { return tanh(x * beta) * alpha; };  // scaledtanh
 }
 
-/// One step of the cell that the attributes describe, in the words of the specification. Gates stand in the order of
-/// Ferrite's weights.
-class Cell {
- public:
-  Cell(const Recurrence& r, std::int64_t d) : r_(r), d_(d), w_(weights_of(r, d)) {}
-
-  Tensors operator()(const Tensors& carry, const Tensor& x) const {
-    const Tensor i = biased(matmul(x, w_.w_ih), w_.b_ih);
-    if (r_.kind.name == "GRU") return gru(i, carry[0]);
-    if (r_.kind.name == "LSTM") return lstm(i, carry[0], carry[1]);
-    return {activated(0, biased(i + matmul(carry[0], w_.w_hh), w_.b_hh))};
-  }
-
- private:
-  static Tensor biased(const Tensor& x, const Tensor& b) { return b.defined() ? x + b : x; }
-  Tensor gate(const Tensor& x, std::int64_t k) const { return slice(x, 1, k * r_.hidden, (k + 1) * r_.hidden); }
-  Tensor columns(std::int64_t k) const { return slice(w_.w_hh, 1, k * r_.hidden, (k + 1) * r_.hidden); }
-  Tensor bias(std::int64_t k) const {
-    return w_.b_hh.defined() ? slice(w_.b_hh, 0, k * r_.hidden, (k + 1) * r_.hidden) : Tensor();
-  }
-  Tensor peephole(std::int64_t k) const { return slice(w_.w_ch, 0, k * r_.hidden, (k + 1) * r_.hidden); }
-  Tensor clipped(const Tensor& x) const { return r_.clip > 0 ? clamp(x, -r_.clip, r_.clip) : x; }
-  Tensor activated(std::size_t i, const Tensor& x) const { return apply(r_.function(d_, i), clipped(x)); }
-  /// The recurrent part of a gate.
-  Tensor from(const Tensor& h, std::int64_t k) const { return biased(matmul(h, columns(k)), bias(k)); }
-
-  Tensors gru(const Tensor& i, const Tensor& h) const {
-    const Tensor r = activated(0, gate(i, 0) + from(h, 0)), z = activated(0, gate(i, 1) + from(h, 1));
-    const Tensor n =
-        r_.linear_before_reset ? activated(1, gate(i, 2) + r * from(h, 2)) : activated(1, gate(i, 2) + from(r * h, 2));
-    return {(1 - z) * n + z * h};
-  }
-
-  Tensors lstm(const Tensor& x, const Tensor& h, const Tensor& c) const {
-    const bool sees = r_.has_peepholes();
-    const auto seen = [&](const Tensor& pre, std::int64_t k, const Tensor& memory) {
-      return sees ? pre + peephole(k) * memory : pre;
-    };
-    const Tensor i = activated(0, seen(gate(x, 0) + from(h, 0), 0, c));
-    const Tensor f = r_.input_forget ? 1 - i : activated(0, seen(gate(x, 1) + from(h, 1), 1, c));
-    const Tensor g = activated(1, gate(x, 2) + from(h, 2));
-    const Tensor next = f * c + i * g;
-    const Tensor o = activated(0, seen(gate(x, 3) + from(h, 3), 2, next));
-    return {o * activated(2, next), next};
-  }
-
-  const Recurrence& r_;
-  std::int64_t d_;
-  SequenceWeights w_;
+/// What an operation is, whatever the node's attributes.
+struct Kind {
+  std::int64_t gates = 1;
+  std::vector<std::string> defaults{};  ///< activations of one direction
+  bool memory = false;                  ///< an LSTM's c
 };
 
-Tensors scanned(const Recurrence& r, std::int64_t d) {
-  const Cell cell(r, d);
-  Tensors first = {r.first(r.h0, d)};
-  if (r.kind.has_memory) first.push_back(r.first(r.c0, d));
-  const SequenceOptions o = r.options(d);
-  const ScanResult result = scan(
-      [&](const Tensors& carry, const Tensors& x) {
-        const Tensors next = cell(carry, x[0]);
-        return ScanStep{next, {next[0]}};
-      },
-      first, {r.x}, {.reverse = o.reverse, .lengths = o.lengths});
-  Tensors out = {result.y[0]};
-  for (const Tensor& t : result.carry) out.push_back(t);
-  return out;
-}
+/// Everything that a node says.
+struct Recurrence {
+  Kind kind{};
+  bool batch_first = false;
+  std::vector<bool> reverse{};  ///< of each direction
+  std::vector<std::vector<Activation>> activations{};
+  std::optional<double> clip{};
+  bool reset_after = false;  ///< a GRU's linear_before_reset
+  bool coupled = false;      ///< an LSTM's input_forget
+  std::int64_t H = 0;
+  Tensor x{};  ///< [T, B, D]
+  Tensor w{}, r{}, b{}, h0{}, c0{}, p{}, lengths{};
 
-Tensor stacked(const Tensors& parts, int axis) {
-  return stack(std::span<const Tensor>(parts.data(), parts.size()), axis);
-}
-
-Values lowered(const Call& call, const Kind& kind) {
-  const Recurrence r(call, kind);
-  const std::string why = why_not_fused(r);
-  call.lowered_as(why.empty() ? "a fused sequence" : "a scan: " + why);
-  Tensors y, h, c;
-  for (std::int64_t d = 0; d < r.directions; ++d) {
-    const Tensors out = why.empty() ? fused(r, d) : scanned(r, d);
-    y.push_back(out[0]), h.push_back(out[1]);
-    if (kind.has_memory) c.push_back(out[2]);
+  bool plain(std::size_t direction) const {
+    for (std::size_t i = 0; i < kind.defaults.size(); ++i)
+      if (activations[direction][i].name != kind.defaults[i]) return false;
+    return true;
   }
-  const ElementType type = call.type(0);
-  const auto states = [&](const Tensors& s) {
-    const Tensor all = stacked(s, 0);  // [D, B, H]
-    return narrowed(r.batch_first ? permute(all, {1, 0, 2}) : all, type);
+};
+
+std::string lower_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+/// Activations of all directions. The values of activation_alpha and _beta go to those that take one, in their order.
+std::vector<std::vector<Activation>> activations_of(const Call& call, const Kind& kind, std::size_t directions) {
+  std::vector<std::string> names = call.texts("activations");
+  const bool given = !names.empty();
+  if (!given)
+    for (std::size_t d = 0; d < directions; ++d) names.insert(names.end(), kind.defaults.begin(), kind.defaults.end());
+  if (names.size() != directions * kind.defaults.size())
+    call.refuse("activations must have " + std::to_string(directions * kind.defaults.size()) + " names, it has " +
+                std::to_string(names.size()));
+  const std::vector<double> alphas = call.numbers("activation_alpha");
+  const std::vector<double> betas = call.numbers("activation_beta");
+  std::size_t alpha = 0;
+  std::size_t beta = 0;
+  std::vector<std::vector<Activation>> all(directions);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string name = lower_case(names[i]);
+    const auto numbers = numbers_of(name);
+    if (!numbers) call.refuse("activation \"" + names[i] + "\" is not supported");
+    Numbers n = *numbers;
+    if (n.required && (alpha >= alphas.size() || beta >= betas.size()))
+      call.refuse("activation \"" + names[i] + "\" needs values in activation_alpha and activation_beta");
+    if (n.count >= 1 && alpha < alphas.size()) n.alpha = alphas[alpha++];
+    if (n.count >= 2 && beta < betas.size()) n.beta = betas[beta++];
+    all[i / kind.defaults.size()].push_back({name, function_of(name, n.alpha, n.beta)});
+  }
+  if (alpha != alphas.size() || beta != betas.size())
+    call.refuse("activation_alpha or activation_beta has more values than there are activations that take one");
+  return all;
+}
+
+void check_shape(const Call& call, const char* what, const Tensor& x, const Shape& wanted) {
+  if (x.defined() && x.shape() != wanted)
+    call.refuse(std::string(what) + " must be " + wanted.str() + ", it is " + x.shape().str());
+}
+
+Tensor optional_input(const Call& call, std::size_t i) { return call.has(i) ? call.tensor(i) : Tensor(); }
+
+Recurrence read(const Call& call, Kind kind) {
+  Recurrence n{.kind = std::move(kind)};
+  const std::string direction = call.text("direction", "forward");
+  if (direction == "forward")
+    n.reverse = {false};
+  else if (direction == "reverse")
+    n.reverse = {true};
+  else if (direction == "bidirectional")
+    n.reverse = {false, true};
+  else
+    call.refuse("direction must be forward, reverse or bidirectional: \"" + direction + "\"");
+  const std::int64_t layout = call.integer("layout", 0);
+  if (layout != 0 && layout != 1) call.refuse("layout must be 0 or 1: " + std::to_string(layout));
+  n.batch_first = layout == 1;
+  n.activations = activations_of(call, n.kind, n.reverse.size());
+  if (call.has_attribute("clip")) n.clip = call.number("clip");
+  if (n.clip && !(*n.clip > 0)) call.refuse("clip must be positive");
+  const auto D = static_cast<std::int64_t>(n.reverse.size());
+  n.x = call.tensor(0);
+  n.w = call.tensor(1);
+  n.r = call.tensor(2);
+  if (n.x.rank() != 3 || n.w.rank() != 3 || n.r.rank() != 3) call.refuse("X, W and R must have three axes");
+  n.H = call.integer("hidden_size", n.r.size(2));
+  const std::int64_t GH = n.kind.gates * n.H;
+  if (n.batch_first) n.x = transpose(n.x, 0, 1);
+  const std::int64_t B = n.x.size(1);
+  check_shape(call, "W", n.w, {D, GH, n.x.size(2)});
+  check_shape(call, "R", n.r, {D, GH, n.H});
+  check_shape(call, "B", n.b = optional_input(call, 3), {D, 2 * GH});
+  check_shape(call, "sequence_lens", n.lengths = optional_input(call, 4), {B});
+  if (n.lengths.defined()) n.lengths = cast(n.lengths, Dtype::i64);
+  const auto state = [&](const char* what, std::size_t i) {
+    Tensor s = optional_input(call, i);
+    if (s.defined() && n.batch_first && s.rank() == 3) s = transpose(s, 0, 1);
+    check_shape(call, what, s, {D, B, n.H});
+    return s;
   };
-  const Tensor all = stacked(y, 1);  // [T, D, B, H]
-  Values out = {narrowed(r.batch_first ? permute(all, {2, 0, 1, 3}) : all, type), states(h)};
-  if (kind.has_memory) out.push_back(states(c));
+  n.h0 = state("initial_h", 5);
+  if (n.kind.memory) {
+    n.c0 = state("initial_c", 6);
+    check_shape(call, "P", n.p = optional_input(call, 7), {D, 3 * n.H});
+  }
+  return n;
+}
+
+/// Blocks of H rows in another order.
+Tensor reordered(const Tensor& x, std::initializer_list<std::int64_t> order, std::int64_t H) {
+  std::vector<Tensor> blocks;
+  for (const std::int64_t at : order) blocks.push_back(slice(x, 0, at * H, (at + 1) * H));
+  return blocks.size() == 1 ? blocks[0] : concat(blocks, 0);
+}
+
+/// The weights of one direction with their gates in an order of ours.
+SequenceWeights weights_of(const Recurrence& n, std::int64_t d, std::initializer_list<std::int64_t> order) {
+  SequenceWeights w;
+  const auto matrix = [&](const Tensor& all) { return transpose(reordered(select(all, 0, d), order, n.H), 0, 1); };
+  w.w_ih = matrix(n.w);
+  w.w_hh = matrix(n.r);
+  const std::int64_t GH = n.kind.gates * n.H;
+  if (n.b.defined()) {
+    const Tensor b = select(n.b, 0, d);
+    w.b_ih = reordered(slice(b, 0, 0, GH), order, n.H);
+    w.b_hh = reordered(slice(b, 0, GH, 2 * GH), order, n.H);
+  }
+  if (n.p.defined()) w.w_ch = reordered(select(n.p, 0, d), {0, 2, 1}, n.H);  // i, o, f there; i, f, o here
+  return w;
+}
+
+/// The state before the first step of one direction.
+Tensor initial(const Recurrence& n, const Tensor& all, std::int64_t d) {
+  return all.defined() ? select(all, 0, d) : zeros({n.x.size(1), n.H}, n.x.dtype());
+}
+
+Tensor clipped(const Recurrence& n, const Tensor& x) { return n.clip ? clamp(x, -*n.clip, *n.clip) : x; }
+
+/// One step of a cell from its projected input, with gates in the order of the file.
+using Step = std::function<RecurrentState(const Tensor& i, const RecurrentState& before)>;
+
+Step rnn_cell(const Recurrence& n, std::size_t d, const SequenceWeights& w) {
+  return [&n, d, &w](const Tensor& i, const RecurrentState& before) -> RecurrentState {
+    return {n.activations[d][0].f(clipped(n, i + affine(before.h, w.w_hh, w.b_hh)))};
+  };
+}
+
+/// Gates z, r, h.
+Step gru_cell(const Recurrence& n, std::size_t d, const SequenceWeights& w) {
+  return [&n, d, &w](const Tensor& i, const RecurrentState& before) -> RecurrentState {
+    const std::int64_t H = n.H;
+    const auto part = [&](const Tensor& x, std::int64_t from, std::int64_t to) {
+      return slice(x, -1, from * H, to * H);
+    };
+    const auto bias = [&](std::int64_t from, std::int64_t to) {
+      return w.b_hh.defined() ? part(w.b_hh, from, to) : Tensor();
+    };
+    const Function& f = n.activations[d][0].f;
+    const Function& g = n.activations[d][1].f;
+    const Tensor zr = f(clipped(n, part(i, 0, 2) + affine(before.h, part(w.w_hh, 0, 2), bias(0, 2))));
+    const Tensor z = part(zr, 0, 1);
+    const Tensor r = part(zr, 1, 2);
+    const Tensor w_h = part(w.w_hh, 2, 3);
+    const Tensor inner = n.reset_after ? r * affine(before.h, w_h, bias(2, 3)) : affine(r * before.h, w_h, bias(2, 3));
+    const Tensor candidate = g(clipped(n, part(i, 2, 3) + inner));
+    return {candidate + z * (before.h - candidate)};
+  };
+}
+
+/// Gates i, o, f, c; peepholes in w.w_ch i, f, o.
+Step lstm_cell(const Recurrence& n, std::size_t d, const SequenceWeights& w) {
+  return [&n, d, &w](const Tensor& x, const RecurrentState& before) -> RecurrentState {
+    const std::int64_t H = n.H;
+    const Tensor all = x + affine(before.h, w.w_hh, w.b_hh);
+    const auto gate = [&](std::int64_t at) { return slice(all, -1, at * H, (at + 1) * H); };
+    const auto seen = [&](const Tensor& pre, std::int64_t at, const Tensor& c) {
+      return w.w_ch.defined() ? pre + slice(w.w_ch, 0, at * H, (at + 1) * H) * c : pre;
+    };
+    const Function& f = n.activations[d][0].f;
+    const Function& g = n.activations[d][1].f;
+    const Function& h = n.activations[d][2].f;
+    const Tensor i = f(clipped(n, seen(gate(0), 0, before.c)));
+    const Tensor forget = n.coupled ? 1.0 - i : f(clipped(n, seen(gate(2), 1, before.c)));
+    const Tensor c = forget * before.c + i * g(clipped(n, gate(3)));
+    const Tensor o = f(clipped(n, seen(gate(1), 2, c)));
+    return {o * h(clipped(n, c)), c};
+  };
+}
+
+/// y [T, B, H], last h and, of an LSTM, last c.
+Tensors scanned(const Recurrence& n, std::int64_t d, const Step& step, const SequenceWeights& w) {
+  Tensors init{initial(n, n.h0, d)};
+  if (n.kind.memory) init.push_back(initial(n, n.c0, d));
+  const auto body = [&](const Tensors& carry, const Tensors& x) -> ScanStep {
+    RecurrentState before{carry[0]};
+    if (n.kind.memory) before.c = carry[1];
+    const RecurrentState after = step(x[0], before);
+    Tensors out{after.h};
+    if (n.kind.memory) out.push_back(after.c);
+    return {out, {after.h}};
+  };
+  const Tensor i = affine(n.x, w.w_ih, w.b_ih);
+  const ScanResult result =
+      scan(body, init, {i}, {.reverse = n.reverse[static_cast<std::size_t>(d)], .lengths = n.lengths});
+  Tensors out{result.y[0]};
+  for (const Tensor& c : result.carry) out.push_back(c);
   return out;
 }
 
-Values gru(const Call& call) { return lowered(call, kGru); }
-Values lstm(const Call& call) { return lowered(call, kLstm); }
-Values rnn(const Call& call) { return lowered(call, kRnn); }
+/// Y, Y_h and Y_c from those of the directions.
+Values assembled(const Call& call, const Recurrence& n, const std::vector<Tensors>& directions) {
+  const auto joined = [&](std::size_t at, std::int64_t axis) {
+    std::vector<Tensor> parts;
+    for (const Tensors& d : directions) parts.push_back(d[at]);
+    return stack(parts, axis);
+  };
+  const ElementType type = call.type(0);
+  // y [T, D, B, H], or [B, T, D, H]
+  Tensor y = joined(0, 1);
+  if (n.batch_first) y = permute(y, {2, 0, 1, 3});
+  Values out{narrowed(y, type)};
+  for (std::size_t at = 1; at < directions[0].size(); ++at)
+    out.push_back(narrowed(joined(at, n.batch_first ? 1 : 0), type));
+  return out;
+}
 
-constexpr std::uint32_t kLengths = 1U << 4;
-constexpr std::array<Operation, 3> kRows{{{.name = "GRU", .lower = gru, .static_inputs = kLengths},
-                                          {.name = "LSTM", .lower = lstm, .static_inputs = kLengths},
-                                          {.name = "RNN", .lower = rnn, .static_inputs = kLengths}}};
+std::string reason(const Recurrence& n, std::size_t d) {
+  if (n.clip) return "clip is given";
+  if (n.coupled) return "input_forget is set";
+  return n.plain(d) ? "" : "its activations are not the usual ones";
+}
+
+SequenceOptions options_of(const Recurrence& n, std::size_t d) {
+  return {.reverse = n.reverse[d], .lengths = n.lengths};
+}
+
+Values run(const Call& call, const Recurrence& n, const std::function<std::string(std::size_t)>& why_not_fused,
+           const std::function<Tensors(std::size_t)>& fused, const std::function<Tensors(std::size_t)>& by_scan) {
+  std::vector<Tensors> directions;
+  std::string how;
+  for (std::size_t d = 0; d < n.reverse.size(); ++d) {
+    const std::string why = why_not_fused(d);
+    how = why.empty() ? "fused" : "scan: " + why;
+    directions.push_back(why.empty() ? fused(d) : by_scan(d));
+  }
+  call.lowered_as(how);
+  return assembled(call, n, directions);
+}
+
+Values gru(const Call& call) {
+  Recurrence n = read(call, {.gates = 3, .defaults = {"sigmoid", "tanh"}});
+  n.reset_after = call.integer("linear_before_reset", 0) != 0;
+  return run(
+      call, n, [&](std::size_t d) { return reason(n, d); },
+      [&](std::size_t d) {
+        const auto at = static_cast<std::int64_t>(d);
+        return gru_sequence(n.x, weights_of(n, at, {1, 0, 2}), initial(n, n.h0, at), options_of(n, d), n.reset_after);
+      },
+      [&](std::size_t d) {
+        const auto at = static_cast<std::int64_t>(d);
+        const SequenceWeights w = weights_of(n, at, {0, 1, 2});
+        return scanned(n, at, gru_cell(n, d, w), w);
+      });
+}
+
+Values lstm(const Call& call) {
+  Recurrence n = read(call, {.gates = 4, .defaults = {"sigmoid", "tanh", "tanh"}, .memory = true});
+  n.coupled = call.integer("input_forget", 0) != 0;
+  return run(
+      call, n, [&](std::size_t d) { return reason(n, d); },
+      [&](std::size_t d) {
+        const auto at = static_cast<std::int64_t>(d);
+        const SequenceWeights w = weights_of(n, at, {0, 2, 3, 1});
+        const RecurrentState before{initial(n, n.h0, at), initial(n, n.c0, at)};
+        return n.p.defined() ? peephole_lstm_sequence(n.x, w, before, options_of(n, d))
+                             : lstm_sequence(n.x, w, before, options_of(n, d));
+      },
+      [&](std::size_t d) {
+        const auto at = static_cast<std::int64_t>(d);
+        const SequenceWeights w = weights_of(n, at, {0, 1, 2, 3});
+        return scanned(n, at, lstm_cell(n, d, w), w);
+      });
+}
+
+Values rnn(const Call& call) {
+  const Recurrence n = read(call, {.gates = 1, .defaults = {"tanh"}});
+  const auto with_relu = [&](std::size_t d) { return n.activations[d][0].name == "relu"; };
+  return run(
+      call, n, [&](std::size_t d) { return with_relu(d) && !n.clip ? std::string() : reason(n, d); },
+      [&](std::size_t d) {
+        const auto at = static_cast<std::int64_t>(d);
+        return rnn_sequence(n.x, weights_of(n, at, {0}), initial(n, n.h0, at), with_relu(d), options_of(n, d));
+      },
+      [&](std::size_t d) {
+        const auto at = static_cast<std::int64_t>(d);
+        const SequenceWeights w = weights_of(n, at, {0});
+        return scanned(n, at, rnn_cell(n, d, w), w);
+      });
+}
+
+constexpr Operation kOperations[] = {
+    {.name = "GRU", .lower = gru, .since = 7},
+    {.name = "LSTM", .lower = lstm, .since = 7},
+    {.name = "RNN", .lower = rnn, .since = 7},
+};
 
 }  // namespace
 
-Operations recurrent_operations() { return kRows; }
+Operations recurrent_operations() { return kOperations; }
 
 }  // namespace ferrite::onnx::detail
