@@ -102,25 +102,6 @@ Values arithmetic(const Call& call, F f) {
   return {narrowed(f(call.tensor(0), call.tensor(1)), call.type(0))};
 }
 
-Values add_(const Call& c) {
-  return arithmetic(c, [](const Tensor& a, const Tensor& b) { return a + b; });
-}
-Values sub_(const Call& c) {
-  return arithmetic(c, [](const Tensor& a, const Tensor& b) { return a - b; });
-}
-Values mul_(const Call& c) {
-  return arithmetic(c, [](const Tensor& a, const Tensor& b) { return a * b; });
-}
-
-/// Of integers as in C: rounded toward zero.
-Values div_(const Call& c) {
-  return arithmetic(c, [](const Tensor& a, const Tensor& b) {
-    if (is_float(a.dtype())) return a / b;
-    const Tensor down = floor_divide(a, b), rest = a - down * b;
-    return down + cast(ne(rest, 0) && logical_xor(a < 0, b < 0), a.dtype());
-  });
-}
-
 Values mod(const Call& c) {
   const bool truncated = c.integer("fmod", 0) != 0;
   return arithmetic(c, [&](const Tensor& a, const Tensor& b) { return truncated ? fmod(a, b) : remainder(a, b); });
@@ -245,9 +226,6 @@ constexpr std::array kRows = std::to_array<Operation>({
     {.name = "Asinh", .lower = of_one<asinh>},
     {.name = "Acosh", .lower = of_one<acosh>},
     {.name = "Atanh", .lower = of_one<atanh>},
-    {.name = "Tanh", .lower = of_one<tanh>},
-    {.name = "Sigmoid", .lower = of_one<sigmoid>},
-    {.name = "Relu", .lower = of_one<relu>},
     {.name = "Erf", .lower = of_one<erf>},
     {.name = "Softplus", .lower = of_one<softplus>},
     {.name = "Softsign", .lower = of_one<softsign>},
@@ -270,10 +248,6 @@ constexpr std::array kRows = std::to_array<Operation>({
     {.name = "Gelu", .lower = gelu_},
     {.name = "Swish", .lower = swish},
     {.name = "PRelu", .lower = prelu_},
-    {.name = "Add", .lower = add_},
-    {.name = "Sub", .lower = sub_},
-    {.name = "Mul", .lower = mul_},
-    {.name = "Div", .lower = div_},
     {.name = "Mod", .lower = mod},
     {.name = "Pow", .lower = pow_},
     {.name = "Equal", .lower = equal_},

@@ -5,9 +5,9 @@
 #include "ferrite/exchange/onnx/operations.h"
 #include "ferrite/tensor/cumulative.h"
 #include "ferrite/tensor/linalg.h"
-#include "ferrite/tensor/shapes.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/shapes.h"
 #include "ferrite/tensor/sorting.h"
 
 namespace ferrite::onnx::detail {
@@ -172,26 +172,6 @@ Values top_k(const Call& c) {
 
 // ---- products --------------------------------------------------------------------------------------------
 
-Values mat_mul(const Call& c) {
-  if (c.type(0) != c.type(1)) c.refuse("its operands are of different types");
-  const Tensor &a = c.tensor(0), &b = c.tensor(1);
-  if (is_float(a.dtype())) return {narrowed(matmul(a, b), c.type(0))};
-  // Integers below 2^53 are exact in f64.
-  return {narrowed(cast(matmul(cast(a, Dtype::f64), cast(b, Dtype::f64)), Dtype::i64), c.type(0))};
-}
-
-Values gemm(const Call& c) {
-  if (!is_float(c.tensor(0).dtype())) c.refuse("multiplies floats alone");
-  Tensor a = c.tensor(0), b = c.tensor(1);
-  const double alpha = c.number("alpha", 1), beta = c.number("beta", 1);
-  if (c.integer("transA", 0) != 0) a = transpose(a, 0, 1);
-  if (c.integer("transB", 0) != 0) b = transpose(b, 0, 1);
-  Tensor y = matmul(a, b);
-  if (alpha != 1) y = y * alpha;
-  if (c.has(2)) y = y + (beta == 1 ? c.tensor(2) : c.tensor(2) * beta);
-  return {narrowed(y, c.type(0))};
-}
-
 Values einsum_(const Call& c) {
   Tensors operands;
   for (std::size_t i = 0; i < c.inputs(); ++i) operands.push_back(c.tensor(i));
@@ -217,8 +197,6 @@ constexpr std::array kRows = std::to_array<Operation>({
     {.name = "LpNormalization", .lower = lp_normalization},
     {.name = "CumSum", .lower = cumsum_, .static_inputs = 2},
     {.name = "TopK", .lower = top_k, .static_inputs = 2},
-    {.name = "MatMul", .lower = mat_mul},
-    {.name = "Gemm", .lower = gemm},
     {.name = "Einsum", .lower = einsum_},
 });
 
