@@ -76,7 +76,7 @@ Values flatten_(const Call& c) {
   return like(c, reshape(x, {before, after}));
 }
 
-Values size(const Call& c) { return {{full({}, c.tensor(0).numel(), Dtype::i64), ElementType::i64, true}}; }
+Values size(const Call& c) { return {{Tensor::from<std::int64_t>({c.tensor(0).numel()}, {}), ElementType::i64, true}}; }
 
 Values expand_(const Call& c) {
   const Tensor& x = c.tensor(0);
