@@ -179,7 +179,10 @@ Tensor reordered(const Tensor& x, std::initializer_list<std::int64_t> order, std
 /// The weights of one direction with their gates in an order of ours.
 SequenceWeights weights_of(const Recurrence& n, std::int64_t d, std::initializer_list<std::int64_t> order) {
   SequenceWeights w;
-  const auto matrix = [&](const Tensor& all) { return transpose(reordered(select(all, 0, d), order, n.H), 0, 1); };
+  // Ready for products: where weights do not change, a plan or a stream does this once.
+  const auto matrix = [&](const Tensor& all) {
+    return contiguous(transpose(reordered(select(all, 0, d), order, n.H), 0, 1));
+  };
   w.w_ih = matrix(n.w);
   w.w_hh = matrix(n.r);
   const std::int64_t GH = n.kind.gates * n.H;
