@@ -261,7 +261,7 @@ Step lstm_cell(const Recurrence& n, std::size_t d, const SequenceWeights& w) {
     const Tensor forget = n.coupled ? 1.0 - i : f(clipped(n, seen(gate(2), 1, before.c)));
     const Tensor c = forget * before.c + i * g(clipped(n, gate(3)));
     const Tensor o = f(clipped(n, seen(gate(1), 2, c)));
-    return {o * h(clipped(n, c)), c};
+    return {o * h(c), c};  // the memory is not clipped, as in ONNX Runtime
   };
 }
 
