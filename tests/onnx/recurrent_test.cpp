@@ -14,8 +14,7 @@ namespace {
 
 std::vector<std::byte> bytes_of(const Tensor& x) {
   std::vector<std::byte> bytes;
-  for (const std::int64_t b : cast(x, Dtype::i64).to_vector<std::int64_t>())
-    bytes.push_back(static_cast<std::byte>(b));
+  for (const std::int64_t b : cast(x, Dtype::i64).to_vector<std::int64_t>()) bytes.push_back(static_cast<std::byte>(b));
   return bytes;
 }
 
