@@ -29,11 +29,19 @@ struct Operation {
 using Operations = std::span<const Operation>;
 
 /// Identity, Constant, Shape, Add, Sub, Mul, Div, MatMul, Gemm, Relu, Sigmoid, Tanh, Reshape, Transpose, Concat.
-Operations elementwise_operations();
-Operations reduction_operations();
-Operations window_operations();
-Operations shape_operations();
 Operations core_operations();
+/// Other arithmetic, comparisons, logic, functions, activations, casts.
+Operations elementwise_operations();
+/// Movement of data, and values that are made of shapes.
+Operations shape_operations();
+/// Reductions, softmax, orders, einsum.
+Operations reduction_operations();
+/// Convolutions, pooling, normalisation.
+Operations window_operations();
+/// Resize, Upsample.
+Operations resampling_operations();
+/// Losses, quantisation, shifts, gathers by several indices.
+Operations loss_operations();
 /// GRU, LSTM, RNN.
 Operations recurrent_operations();
 /// If, Loop, Scan.

@@ -54,9 +54,10 @@ struct Window {
 
   bool same() const { return auto_pad.starts_with("SAME"); }
   std::int64_t reach(std::size_t i) const { return (kernel[i] - 1) * dilation[i] + 1; }
-  /// Half of a padding in front, the larger half where `lower`.
+  /// Half of a padding in front, the larger half where `lower`; what is missing is added behind.
   void share(std::size_t i, std::int64_t total, bool lower) {
-    before[i] = lower ? total - total / 2 : total / 2;
+    const std::int64_t there = std::max<std::int64_t>(total, 0);
+    before[i] = lower ? there - there / 2 : there / 2;
     after[i] = total - before[i];
   }
   /// Padding that keeps the extents, divided by the strides and rounded up.
