@@ -1,0 +1,126 @@
+#pragma once
+/// A model as it was read: graphs of nodes whose names are resolved, on views of the file's bytes.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/value.h"
+
+namespace ferrite::onnx::detail {
+
+struct Graph;
+struct Function;
+
+/// Where a node finds an input: so many graphs outwards, at that slot. Slot -1: it is left out.
+struct Reference {
+  std::int32_t depth = 0;
+  std::int32_t slot = -1;
+};
+
+struct Attribute {
+  std::string_view name;
+  AttributeType type = AttributeType::undefined;
+  std::string_view reference{};  ///< of a function's body: the attribute of the function that is meant
+  std::string_view message{};    ///< the AttributeProto
+  Value tensor{};
+  std::unique_ptr<Graph> graph{};
+};
+
+struct Node {
+  std::string_view operation;
+  std::string_view domain{};
+  std::string_view name{};
+  std::string_view first_output{};
+  std::vector<Reference> inputs{};
+  std::vector<std::int32_t> outputs{};  ///< slots; -1: not wanted
+  std::vector<Attribute> attributes{};
+  std::vector<std::int32_t> released{};  ///< slots that no later node reads
+  std::int64_t version = 0;
+  const Operation* row = nullptr;  ///< or a function of the model
+  const Function* function = nullptr;
+
+  /// `"encoder/Gru_3" (GRU)`, by its first output where it has no name.
+  std::string label() const;
+};
+
+struct Dimension {
+  std::int64_t extent = -1;  ///< -1: symbolic or unknown
+  std::string_view symbol{};
+};
+
+/// An input or output of a graph.
+struct Port {
+  std::string_view name;
+  ElementType type = ElementType::undefined;
+  bool ranked = false;  ///< whether the file says its shape
+  std::vector<Dimension> shape{};
+  bool tensor = true;  ///< no sequence, optional or map
+};
+
+struct Initialiser {
+  std::string_view name;
+  std::int32_t slot = 0;
+  std::int32_t parameter = -1;  ///< its number among the model's parameters; -1: a constant
+  Value value{};                ///< of a constant
+};
+
+struct Graph {
+  std::string_view name;
+  std::vector<Port> inputs{};
+  std::vector<Port> outputs{};
+  std::vector<std::int32_t> input_slots{};
+  std::vector<Reference> results{};
+  std::vector<Initialiser> initialisers{};
+  std::vector<Node> nodes{};
+  std::int32_t slots = 0;
+};
+
+/// Opsets that a model or function imports.
+struct Imports {
+  std::vector<std::pair<std::string_view, std::int64_t>> versions{};
+  /// -1: it is not imported.
+  std::int64_t of(std::string_view domain) const;
+};
+
+struct Function {
+  std::string_view domain;
+  std::string_view name;
+  std::string_view overload{};
+  std::string_view message{};
+  Imports imports{};
+  std::vector<std::string_view> attributes{};
+  std::vector<Attribute> defaults{};
+  Graph body{};
+  int state = 0;  ///< 0: not read yet, 1: being read, 2: read
+};
+
+struct Program {
+  std::vector<char> bytes{};
+  std::string where = "onnx";
+  Imports imports{};
+  std::int64_t ir_version = 0;
+  std::string_view producer{};
+  Graph graph{};
+  std::vector<std::unique_ptr<Function>> functions{};
+  std::vector<std::pair<std::string, Value>> parameters{};  ///< first values; taken out by the Model
+  std::vector<ElementType> parameter_types{};
+};
+
+/// Reads a model. `folder` is where external data may be; empty: it is refused. `frozen`: no
+/// initialiser is a parameter. Throws OnnxError.
+std::shared_ptr<Program> read_program(std::vector<char> bytes, std::string where, const std::filesystem::path& folder,
+                                      bool frozen = false);
+
+/// A TensorProto as a constant. Throws OnnxError, its message beginning with `where`.
+Value read_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder,
+                  std::string_view* name = nullptr);
+/// A SparseTensorProto, made dense.
+Value read_sparse_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder,
+                         std::string_view* name = nullptr);
+
+}  // namespace ferrite::onnx::detail

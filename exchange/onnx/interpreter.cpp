@@ -1,0 +1,134 @@
+/// Runs the graphs of a model in operations of Ferrite.
+#include "ferrite/exchange/onnx/interpreter.h"
+
+#include <algorithm>
+
+#include "ferrite/exchange/onnx/call.h"
+#include "ferrite/exchange/onnx_error.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::onnx::detail {
+namespace {
+
+const Value& value_at(const Environment& at, const Reference& r) {
+  static const Value absent;
+  if (r.slot < 0) return absent;
+  const Environment* e = &at;
+  for (std::int32_t i = 0; i < r.depth; ++i) e = e->outer;
+  return e->values[static_cast<std::size_t>(r.slot)];
+}
+
+bool is_constant(const Value& v) { return !v.defined() || v.constant; }
+
+bool is_folded(const Node& node, const Values& inputs) {
+  if (!node.row || node.row->draws) return false;
+  for (const Attribute& a : node.attributes)
+    if (a.graph) return false;
+  return std::all_of(inputs.begin(), inputs.end(), is_constant);
+}
+
+}  // namespace
+
+const Attribute* find_attribute(const Node& node, std::string_view name, const Environment& at,
+                                const Environment** where, std::size_t* index) {
+  for (std::size_t i = 0; i < node.attributes.size(); ++i) {
+    const Attribute& a = node.attributes[i];
+    if (a.name != name) continue;
+    if (index) *index = i;
+    if (where) *where = &at;
+    if (a.reference.empty()) return &a;
+    const Environment* body = &at;
+    while (body && !body->function) body = body->outer;
+    if (!body) return nullptr;
+    if (const Attribute* given = find_attribute(*body->node, a.reference, *body->caller, where)) return given;
+    for (const Attribute& otherwise : body->function->defaults)
+      if (otherwise.name == a.reference) return &otherwise;
+    return nullptr;
+  }
+  return nullptr;
+}
+
+Values Interpreter::run_graph(const Graph& graph, const Values& inputs, const Environment* outer) const {
+  Environment at{.graph = &graph, .outer = outer};
+  at.values.resize(static_cast<std::size_t>(graph.slots));
+  for (std::size_t i = 0; i < graph.input_slots.size(); ++i)
+    at.values[static_cast<std::size_t>(graph.input_slots[i])] = inputs[i];
+  for (const Initialiser& i : graph.initialisers) {
+    Value& v = at.values[static_cast<std::size_t>(i.slot)];
+    if (i.parameter < 0) {
+      v = i.value;
+    } else {
+      const auto number = static_cast<std::size_t>(i.parameter);
+      v = {parameter_(number), program_.parameter_types[number]};
+    }
+  }
+  run_nodes(at);
+  return results_of(at);
+}
+
+void Interpreter::run_nodes(Environment& at) const {
+  Values inputs;
+  for (const Node& node : at.graph->nodes) {
+    inputs.clear();
+    for (const Reference& r : node.inputs) inputs.push_back(value_at(at, r));
+    for (const std::int32_t slot : node.released) at.values[static_cast<std::size_t>(slot)] = {};
+    Values outputs = node.function ? run_function(node, inputs, at) : run_node(node, inputs, at);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] < 0) continue;
+      if (i >= outputs.size() || !outputs[i].defined())
+        throw OnnxError(program_.where + ": node " + node.label() + ": output " + std::to_string(i) +
+                        " is not supported");
+      at.values[static_cast<std::size_t>(node.outputs[i])] = std::move(outputs[i]);
+    }
+  }
+}
+
+Values Interpreter::results_of(const Environment& at) const {
+  Values results;
+  for (const Reference& r : at.graph->results) results.push_back(value_at(at, r));
+  return results;
+}
+
+Values Interpreter::run_function(const Node& node, const Values& inputs, const Environment& at) const {
+  const Function& f = *node.function;
+  const auto refuse = [&](const std::string& what) {
+    throw OnnxError(program_.where + ": node " + node.label() + ": " + what);
+  };
+  if (inputs.size() > f.body.inputs.size()) refuse("the function takes fewer inputs: " + std::to_string(inputs.size()));
+  for (const Attribute& a : node.attributes) {
+    const auto known = [&](const auto& name) { return name == a.name; };
+    if (std::none_of(f.attributes.begin(), f.attributes.end(), known) &&
+        std::none_of(f.defaults.begin(), f.defaults.end(), [&](const Attribute& d) { return d.name == a.name; }))
+      refuse("attribute \"" + std::string(a.name) + "\" is none of the function's");
+  }
+  Environment body{.graph = &f.body, .function = &f, .node = &node, .caller = &at};
+  body.values.resize(static_cast<std::size_t>(f.body.slots));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    body.values[static_cast<std::size_t>(f.body.input_slots[i])] = inputs[i];
+  run_nodes(body);
+  return results_of(body);
+}
+
+Values Interpreter::run_node(const Node& node, const Values& inputs, const Environment& at) const {
+  const Call call(*this, at, node, inputs, node.version);
+  const auto lower = [&] {
+    try {
+      Values outputs = node.row->lower(call);
+      call.check_all_read();
+      return outputs;
+    } catch (const OnnxError&) {
+      throw;
+    } catch (const TraceError& e) {
+      throw TraceError(program_.where + ": node " + node.label() + ": " + e.what());
+    } catch (const Error& e) {
+      throw OnnxError(program_.where + ": node " + node.label() + ": " + e.what());
+    }
+  };
+  if (!is_folded(node, inputs)) return lower();
+  const NewFrame apart;
+  Values outputs = lower();
+  for (Value& v : outputs) v.constant = true;
+  return outputs;
+}
+
+}  // namespace ferrite::onnx::detail

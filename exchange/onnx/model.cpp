@@ -1,0 +1,187 @@
+/// ONNX models as modules.
+#include <fstream>
+#include <map>
+#include <mutex>
+
+#include "ferrite/exchange/onnx.h"
+#include "ferrite/exchange/onnx/interpreter.h"
+
+namespace ferrite::onnx {
+
+struct Model::State {
+  std::shared_ptr<detail::Program> program{};
+  ReadOptions options{};
+  std::vector<Port> inputs{};
+  std::vector<Port> outputs{};
+  mutable std::mutex guard{};
+  mutable std::map<std::string, std::string> notes{};  ///< how nodes were lowered in the last call
+};
+
+namespace {
+
+Port described(const detail::Port& port) {
+  Port p{.name = std::string(port.name), .ranked = port.ranked};
+  if (port.type != detail::ElementType::undefined) p.type = detail::name_of(port.type);
+  if (port.tensor && port.type != detail::ElementType::undefined)
+    p.dtype = detail::dtype_for(port.type, "onnx: input or output \"" + p.name + "\"");
+  for (const detail::Dimension& d : port.shape)
+    p.shape.push_back(d.extent >= 0 ? std::to_string(d.extent) : d.symbol.empty() ? "?" : std::string(d.symbol));
+  return p;
+}
+
+/// Whether a shape fits an input; `symbols` gathers what the names stand for.
+void check_shape(const std::string& where, const detail::Port& port, const Tensor& x,
+                 std::map<std::string_view, std::int64_t>& symbols) {
+  if (!port.ranked) return;
+  const auto refuse = [&] {
+    std::string wanted;
+    for (const std::string& s : described(port).shape) wanted += (wanted.empty() ? "" : ", ") + s;
+    throw ShapeError(where + ": input \"" + std::string(port.name) + "\" has another shape: " + x.shape().str() +
+                     " for [" + wanted + "]");
+  };
+  if (static_cast<std::size_t>(x.rank()) != port.shape.size()) refuse();
+  for (std::size_t i = 0; i < port.shape.size(); ++i) {
+    const detail::Dimension& d = port.shape[i];
+    const std::int64_t extent = x.shape()[static_cast<int>(i)];
+    if (d.extent >= 0 && d.extent != extent) refuse();
+    if (!d.symbol.empty() && symbols.emplace(d.symbol, extent).first->second != extent) refuse();
+  }
+}
+
+/// A tensor as the value of an input: those that are only stored become what holds them.
+detail::Value accepted(const std::string& where, const detail::Port& port, const Tensor& x) {
+  const detail::ElementType type =
+      port.type == detail::ElementType::undefined ? detail::type_for(x.dtype()) : port.type;
+  const Dtype dtype = detail::dtype_for(type, where);
+  if (x.dtype() == dtype) return detail::narrowed(x, type);
+  if (detail::type_for(x.dtype()) == type) return {cast(x, dtype), type};
+  throw DtypeError(where + ": input \"" + std::string(port.name) + "\" is of type " +
+                   std::string(detail::name_of(type)) + ", held in " + std::string(ferrite::name_of(dtype)) + ": got " +
+                   std::string(ferrite::name_of(x.dtype())));
+}
+
+std::vector<char> bytes_of(const std::filesystem::path& path) {
+  std::error_code failed;
+  const auto status = std::filesystem::status(path, failed);
+  if (!std::filesystem::is_regular_file(status))
+    throw OnnxError(path.string() + ": there is no such file, or it is no regular one");
+  std::ifstream in(path, std::ios::binary);
+  std::vector<char> bytes(static_cast<std::size_t>(std::filesystem::file_size(path, failed)));
+  if (failed || !in.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
+    throw OnnxError(path.string() + ": it cannot be read");
+  return bytes;
+}
+
+}  // namespace
+
+Model::Model(std::shared_ptr<State> state, const Model* values) : state_(std::move(state)) {
+  detail::Program& program = *state_->program;
+  if (values) {
+    for (const auto& p : values->named_parameters())
+      parameters_.push_back(parameter(p.name, Parameter(p.name, p.variable.peek())));
+    take_after(*values);
+    return;
+  }
+  for (auto& [name, value] : program.parameters) {
+    parameters_.push_back(parameter(name, Parameter(name, std::move(value.tensor))));
+    value = {};
+  }
+  for (const detail::Port& port : program.graph.inputs)
+    if (!state_->options.constants.count(std::string(port.name))) state_->inputs.push_back(described(port));
+  for (const detail::Port& port : program.graph.outputs) state_->outputs.push_back(described(port));
+  for (const auto& [name, value] : state_->options.constants) {
+    bool found = false;
+    for (const detail::Port& port : program.graph.inputs) found |= port.name == name;
+    if (!found || !value.defined())
+      throw ValueError(program.where + ": ReadOptions::constants names no input of the model: \"" + name + "\"");
+  }
+}
+
+std::string Model::summary() const {
+  const detail::Program& p = *state_->program;
+  return "onnx(nodes=" + std::to_string(p.graph.nodes.size()) + ", opset=" + std::to_string(p.imports.of("")) + ")";
+}
+
+const std::vector<Port>& Model::inputs() const& { return state_->inputs; }
+const std::vector<Port>& Model::outputs() const& { return state_->outputs; }
+
+Tensors Model::run(const Tensors& inputs) const {
+  const detail::Program& program = *state_->program;
+  if (inputs.size() != state_->inputs.size())
+    throw ShapeError(program.where + ": the model takes " + std::to_string(state_->inputs.size()) + " inputs, got " +
+                     std::to_string(inputs.size()));
+  return inside([&] {
+    detail::Values values;
+    std::map<std::string_view, std::int64_t> symbols;
+    std::size_t next = 0;
+    for (const detail::Port& port : program.graph.inputs) {
+      const auto fixed = state_->options.constants.find(std::string(port.name));
+      const Tensor& x = fixed != state_->options.constants.end() ? fixed->second : inputs[next++];
+      check_shape(program.where, port, x, symbols);
+      values.push_back(accepted(program.where, port, x));
+      values.back().constant = fixed != state_->options.constants.end();
+    }
+    const detail::Interpreter interpreter(
+        program, [this](std::size_t i) { return parameters_[i].value(); }, {state_->options.most_trips},
+        [this](const detail::Node& node, const std::string& what) {
+          const std::lock_guard lock(state_->guard);
+          state_->notes[node.label()] = what;
+        });
+    Tensors outputs;
+    for (const detail::Value& v : interpreter.run(values)) {
+      if (!v.tensor.defined())
+        throw OnnxError(program.where + ": output \"" + state_->outputs[outputs.size()].name +
+                        "\" is no tensor: sequences and optional values are not supported there");
+      outputs.push_back(v.tensor);
+    }
+    return outputs;
+  });
+}
+
+Tensor Model::forward(const Tensor& x, const nn::Context& context) const {
+  if (state_->inputs.size() != 1 || state_->outputs.size() != 1)
+    throw ValueError(state_->program->where + ": a model with " + std::to_string(state_->inputs.size()) +
+                     " inputs and " + std::to_string(state_->outputs.size()) + " outputs is no layer: call `run`");
+  if (context.lengths.defined() || context.reset_mask.defined() || context.carry)
+    throw ValueError(state_->program->where + ": an ONNX model takes no lengths, resets or carries");
+  return run({x})[0];
+}
+
+std::unique_ptr<nn::Layer> Model::clone() const { return std::unique_ptr<nn::Layer>(new Model(state_, this)); }
+
+std::string Model::report() const {
+  std::map<std::string, std::size_t> counts;
+  const std::function<void(const detail::Graph&)> count = [&](const detail::Graph& graph) {
+    for (const detail::Node& node : graph.nodes) {
+      ++counts[std::string(node.operation)];
+      for (const detail::Attribute& a : node.attributes)
+        if (a.graph) count(*a.graph);
+    }
+  };
+  count(state_->program->graph);
+  std::string text;
+  for (const auto& [operation, n] : counts) text += operation + ": " + std::to_string(n) + "\n";
+  const std::lock_guard lock(state_->guard);
+  for (const auto& [node, what] : state_->notes) text += node + ": " + what + "\n";
+  return text;
+}
+
+Model read(const std::filesystem::path& path, const ReadOptions& options) {
+  auto state = std::make_shared<Model::State>();
+  std::filesystem::path folder;
+  if (options.external_data) folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  state->program = detail::read_program(bytes_of(path), path.string(), folder, options.frozen);
+  state->options = options;
+  return Model(std::move(state));
+}
+
+Model parse(std::span<const std::byte> bytes, const ReadOptions& options) {
+  if (options.external_data) throw ValueError("onnx: a model in memory has no folder for external data: use `read`");
+  auto state = std::make_shared<Model::State>();
+  const char* const first = reinterpret_cast<const char*>(bytes.data());
+  state->program = detail::read_program(std::vector<char>(first, first + bytes.size()), "onnx", {}, options.frozen);
+  state->options = options;
+  return Model(std::move(state));
+}
+
+}  // namespace ferrite::onnx

@@ -1,0 +1,98 @@
+#pragma once
+/// Fields of protobuf messages as views, with the type on the wire checked.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <protozero/pbf_reader.hpp>
+#include "ferrite/exchange/onnx_error.h"
+
+namespace ferrite::onnx::detail {
+
+/// Walks over the fields of one message. The getters throw OnnxError where the field is of another type on the wire,
+/// and every function where the bytes end too soon.
+class Message {
+ public:
+  explicit Message(std::string_view bytes) : reader_(bytes.data(), bytes.size()) {}
+
+  bool next() {
+    return guarded([&] { return reader_.next(); });
+  }
+  std::uint32_t tag() const { return reader_.tag(); }
+  void skip() {
+    guarded([&] { reader_.skip(); });
+  }
+  /// A string, bytes or a message within.
+  std::string_view bytes() {
+    expect(protozero::pbf_wire_type::length_delimited);
+    return guarded([&] {
+      const auto view = reader_.get_view();
+      return std::string_view(view.data(), view.size());
+    });
+  }
+  std::int64_t integer() {
+    expect(protozero::pbf_wire_type::varint);
+    return guarded([&] { return reader_.get_int64(); });
+  }
+  float number() {
+    expect(protozero::pbf_wire_type::fixed32);
+    return guarded([&] { return reader_.get_float(); });
+  }
+  /// One value of a repeated field, or all of a packed one, appended.
+  template <class T>
+  void integers(std::vector<T>& out) {
+    if (reader_.wire_type() == protozero::pbf_wire_type::varint) {
+      out.push_back(static_cast<T>(integer()));
+      return;
+    }
+    std::string_view packed = bytes();
+    guarded([&] {
+      const char* at = packed.data();
+      const char* const end = at + packed.size();
+      while (at != end) out.push_back(static_cast<T>(protozero::decode_varint(&at, end)));
+    });
+  }
+  void numbers(std::vector<float>& out) {
+    if (reader_.wire_type() == protozero::pbf_wire_type::fixed32)
+      out.push_back(number());
+    else
+      append_fixed(out, bytes());
+  }
+  void doubles(std::vector<double>& out) {
+    if (reader_.wire_type() == protozero::pbf_wire_type::fixed64)
+      out.push_back(guarded([&] { return reader_.get_double(); }));
+    else
+      append_fixed(out, bytes());
+  }
+
+ private:
+  template <class F>
+  static auto guarded(const F& f) -> decltype(f()) {
+    try {
+      return f();
+    } catch (const protozero::exception& e) {
+      throw OnnxError(std::string("onnx: the file is damaged: ") + e.what());
+    }
+  }
+  void expect(protozero::pbf_wire_type wanted) const {
+    if (reader_.wire_type() != wanted)
+      throw OnnxError("onnx: the file is damaged: field " + std::to_string(reader_.tag()) + " has wire type " +
+                      std::to_string(static_cast<unsigned>(reader_.wire_type())) + ", not " +
+                      std::to_string(static_cast<unsigned>(wanted)));
+  }
+  template <class T>
+  static void append_fixed(std::vector<T>& out, std::string_view packed) {
+    if (packed.size() % sizeof(T) != 0)
+      throw OnnxError("onnx: the file is damaged: a packed field has " + std::to_string(packed.size()) +
+                      " bytes, no multiple of " + std::to_string(sizeof(T)));
+    const std::size_t before = out.size();
+    out.resize(before + packed.size() / sizeof(T));
+    if (!packed.empty())
+      std::char_traits<char>::copy(reinterpret_cast<char*>(out.data() + before), packed.data(), packed.size());
+  }
+
+  protozero::pbf_reader reader_;
+};
+
+}  // namespace ferrite::onnx::detail
