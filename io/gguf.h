@@ -54,7 +54,8 @@ enum class GgufType : std::uint8_t { same, f16, bf16, q8_0, q4_0 };
 using GgufTypeOf = std::function<GgufType(const NamedTensor&)>;
 
 /// The bytes of a file of version 3 that holds the tensors in their order and the metadata by key, general.architecture
-/// first; aligned to `general.alignment` where the metadata has it (u32), else to 32. Quantised blocks have the bits
+/// first; aligned to `general.alignment` where the metadata has it (u32, a power of two up to
+/// 2^20), else to 32. Quantised blocks have the bits
 /// of `gguf.quants.quantize`. Throws IoError for a name that occurs twice, is empty, has more than 63 bytes, a NUL or
 /// is not UTF-8, likewise keys of more than 65535 bytes; undefined tensors, more than 4 dimensions, a dtype without a
 /// type (bool); for a type other than `same` where the tensor is not f32, where a row is no whole number of blocks of

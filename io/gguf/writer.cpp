@@ -21,6 +21,7 @@ using gguf::ValueType;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kMostDimensions = 4, kLongestName = 63, kLongestKey = 65535;
+constexpr std::uint32_t kLargestAlignment = 1U << 20;  // every tensor is padded to it
 
 template <class T>
 constexpr ValueType kTypeOf = ValueType::string;
@@ -88,7 +89,8 @@ std::uint64_t alignment_of(const GgufMetadata& metadata, std::string_view where)
   const auto at = metadata.find(gguf::kAlignmentKey);
   if (at == metadata.end()) return gguf::kDefaultAlignment;
   const auto* n = std::get_if<std::uint32_t>(&at->second);
-  if (!n || *n == 0 || (*n & (*n - 1)) != 0) detail::refuse(where, "general.alignment is no u32 power of two");
+  if (!n || *n == 0 || (*n & (*n - 1)) != 0 || *n > kLargestAlignment)
+    detail::refuse(where, "general.alignment is no u32 power of two up to " + std::to_string(kLargestAlignment));
   return *n;
 }
 

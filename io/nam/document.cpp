@@ -14,7 +14,8 @@ namespace {
 
 using Kind = Node::Kind;
 
-constexpr std::size_t kLongestText = std::size_t{1} << 16, kLongestNumber = 1000;
+constexpr std::size_t kLongestText = std::size_t{1} << 16;
+constexpr std::size_t kLongestNumber = 1000;
 
 class Builder final : public JsonHandler {
  public:
