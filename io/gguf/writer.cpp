@@ -169,7 +169,7 @@ void pad(Bytes& out, std::uint64_t alignment) {
 std::vector<const GgufMetadata::value_type*> ordered(const GgufMetadata& metadata) {
   std::vector<const GgufMetadata::value_type*> order;
   for (const auto& entry : metadata) order.push_back(&entry);
-  std::ranges::stable_partition(order, [](const auto* e) { return e->first == gguf::kArchitectureKey; });
+  std::stable_partition(order.begin(), order.end(), [](const auto* e) { return e->first == gguf::kArchitectureKey; });
   return order;
 }
 
