@@ -34,6 +34,10 @@ Operations core_operations();
 Operations recurrent_operations();
 /// If, Loop, Scan.
 Operations control_operations();
+/// Arithmetic, functions, comparisons, logic, bits, Cast and Where.
+Operations pointwise_operations();
+/// LeakyRelu, Gelu, Softplus, ...
+Operations activation_operations();
 
 /// The row for an operation; null: there is none. `versions`, if given, receives whether another version is there.
 const Operation* find_operation(std::string_view domain, std::string_view name, std::int64_t version,
