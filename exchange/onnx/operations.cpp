@@ -10,7 +10,8 @@ namespace ferrite::onnx::detail {
 std::span<const Operations> all_operations() {
   // A new family is declared in operations.h and stands here.
   static const std::array families{core_operations(), recurrent_operations(), control_operations(),
-                                   pointwise_operations(), activation_operations()};
+                                   pointwise_operations(), activation_operations(),
+                                   movement_operations()};
   return families;
 }
 

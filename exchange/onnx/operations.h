@@ -38,6 +38,8 @@ Operations control_operations();
 Operations pointwise_operations();
 /// LeakyRelu, Gelu, Softplus, ...
 Operations activation_operations();
+/// Squeeze, Split, Slice, Pad, Range, ...
+Operations movement_operations();
 
 /// The row for an operation; null: there is none. `versions`, if given, receives whether another version is there.
 const Operation* find_operation(std::string_view domain, std::string_view name, std::int64_t version,
