@@ -11,7 +11,8 @@ std::span<const Operations> all_operations() {
   // A new family is declared in operations.h and stands here.
   static const std::array families{core_operations(), recurrent_operations(), control_operations(),
                                    pointwise_operations(), activation_operations(),
-                                   movement_operations()};
+                                   movement_operations(), indexing_operations(),
+                                   reduction_operations(), window_operations(), network_operations()};
   return families;
 }
 

@@ -40,6 +40,14 @@ Operations pointwise_operations();
 Operations activation_operations();
 /// Squeeze, Split, Slice, Pad, Range, ...
 Operations movement_operations();
+/// Gather, Scatter, TopK, NonZero, Compress, Unique.
+Operations indexing_operations();
+/// Reductions, ArgMax and ArgMin, Softmax, CumSum.
+Operations reduction_operations();
+/// Conv, ConvTranspose, pooling.
+Operations window_operations();
+/// BatchNormalization, LayerNormalization, ..., Einsum, Det, losses.
+Operations network_operations();
 
 /// The row for an operation; null: there is none. `versions`, if given, receives whether another version is there.
 const Operation* find_operation(std::string_view domain, std::string_view name, std::int64_t version,
