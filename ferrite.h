@@ -88,6 +88,7 @@
 #include "ferrite/nn/recurrent/steps.h"
 #include "ferrite/nn/replicas.h"
 #include "ferrite/nn/stream/generate.h"
+#include "ferrite/nn/stream/program_stream.h"
 #include "ferrite/nn/stream/stream.h"
 #include "ferrite/nn/summary.h"
 #include "ferrite/tensor/activations.h"

@@ -144,7 +144,7 @@ class Run final : public train::ParallelRun {
       return Sum(std::move(out.loss), std::move(out.count));
     };
     detail::JointStep::Joined sums =
-        joint_.run(joint_.cut(flat.tensors), f, {.gradients = with_gradients, .positive_count = false});
+        joint_.run(joint_.cut(flat.tensors), f, {.gradients = with_gradients, .least_count = 0});
     std::erase_if(predictions, [](const Tensor& p) { return !p.defined(); });
     Joined all{
         .loss = cast(sums.loss / sums.count, sums.dtype), .count = sums.count, .gradients = std::move(sums.gradients)};

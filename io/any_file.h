@@ -10,12 +10,12 @@
 namespace ferrite::io {
 
 /// Reads a file of tensors, whichever of the formats it is in; told by its contents, not by its name: safetensors, both
-/// of PyTorch's forms, npz, npy (a tensor named "array"), JSON weights. Throws the reader's IoError, and one for what
+/// of PyTorch's forms, npz, npy (a tensor named "array"), GGUF, JSON weights. Throws the reader's IoError, and one for what
 /// is none of these.
 TensorFile read_tensors(const std::filesystem::path& path, const ReadOptions& options = {});
 
-/// Writes tensors in the format that the name ends with: .safetensors, .pt or .pth, .npz. Metadata is kept where the
-/// format has it (safetensors). Throws IoError for another ending.
+/// Writes tensors in the format that the name ends with: .safetensors, .pt or .pth, .npz, .gguf. Metadata is kept where
+/// the format has it (safetensors, GGUF). Throws IoError for another ending.
 void write_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                    const Metadata& metadata = {});
 

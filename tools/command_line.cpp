@@ -7,7 +7,8 @@ namespace ferrite::tools {
 namespace {
 
 constexpr const char* kAbout =
-    "Looks into files of weights: safetensors, PyTorch's .pt and .pth, NumPy's .npz and .npy, JSON.\n"
+    "Looks into files of weights: safetensors, PyTorch's .pt and .pth, NumPy's .npz and .npy, GGUF, JSON.\n"
+    "Runs and times ONNX models.\n"
     "Nothing in a file is ever run. Times nets, and says which kernels and layers take the time.\n"
     "Trains nets on tables, arrays and time series, and runs them.\n";
 constexpr const char* kExamples =
@@ -24,15 +25,19 @@ constexpr const char* kExamples =
     "Exit codes: 0 done (diff: equal), 1 different, 2 an error, explained in one sentence.";
 
 constexpr const char* kWeights = "FILE(.safetensors|.pt|.pth|.npz|.npy|.json)";
+constexpr const char* kWeightsOrModel = "FILE(.safetensors|.pt|.pth|.npz|.npy|.json|.gguf|.onnx)";
 constexpr const char* kWritten = "FILE(.safetensors|.pt|.pth|.npz)";
 
 void add_files(CLI::App& app, Arguments& a) {
   CLI::App* info = app.add_subcommand("info", "Names, dtypes, shapes, sizes, recognised layers, metadata");
-  info->add_option("FILE", a.first, "A file of weights; without one, the instruction sets of the library")
-      ->type_name(kWeights);
+  info->add_option("FILE", a.first,
+                   "A file of weights or an ONNX model; without one, the instruction sets of the library")
+      ->type_name(kWeightsOrModel);
   CLI::App* convert =
       app.add_subcommand("convert", "Writes the tensors in another format, chosen by the extension of OUT");
-  convert->add_option("IN", a.first, "A file of weights")->type_name(kWeights)->required();
+  convert->add_option("IN", a.first, "A file of weights, or an ONNX model, whose parameters are written")
+      ->type_name(kWeightsOrModel)
+      ->required();
   convert->add_flag("--widen", a.widen, "Write F16 and BF16 as F32, and I8 as I32");
   convert->add_option("OUT", a.second, "Its new name")->type_name(kWritten)->required();
   CLI::App* diff = app.add_subcommand("diff", "Largest difference of each tensor; exit code 1 if there is any");
@@ -49,8 +54,8 @@ void add_bench(CLI::App& app, Arguments& a) {
       ->add_option("NET", a.first,
                    "In words: sequence(n), features(n) or tokens(n), then linear(n), gru(n), lstm(n), rnn(n), "
                    "embedding(n), layer_norm(), last_step(), relu() and the like, with dots between; or a file of "
-                   "RTNeural's JSON")
-      ->type_name("FILE(.json)")
+                   "RTNeural's JSON, or an ONNX model (eager, compiled)")
+      ->type_name("FILE(.json|.onnx)")
       ->required();
   bench->add_option("--run", a.timing.run, "How")
       ->type_name("{eager,compiled,stream,train,compiled-train}")
@@ -72,9 +77,12 @@ void add_bench(CLI::App& app, Arguments& a) {
 void add_training(CLI::App& app, Arguments& a) {
   CLI::App* train = app.add_subcommand("train", "Trains a net as a TOML file says, or goes on where that was stopped");
   train->add_option("CONFIG", a.first, "Net, data, loss, optimizer, callbacks")->type_name("FILE(.toml)")->required();
-  CLI::App* run = app.add_subcommand("run", "Runs a trained net on an array");
-  run->add_option("NET", a.first, "A file that `ferrite train` wrote")->type_name("FILE(.safetensors)")->required();
-  run->add_option("--input", a.input, "Numbers; a tensor x of .npz and .safetensors")
+  CLI::App* run = app.add_subcommand("run", "Runs a trained net or an ONNX model on an array");
+  run->add_option("NET", a.first, "A file that `ferrite train` wrote, or an ONNX model")
+      ->type_name("FILE(.safetensors|.onnx)")
+      ->required();
+  run->add_option("--input", a.input,
+                  "Numbers; a tensor x of .npz and .safetensors; of an ONNX model each input by its name")
       ->type_name("FILE(.npy|.csv|.npz|.safetensors)")
       ->required();
   run->add_option("--output", a.output, "Where to; printed without")->type_name("FILE(.npy)");

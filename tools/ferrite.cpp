@@ -10,6 +10,7 @@
 #include "completion.h"
 #include "ferrite/tensor/error.h"
 #include "man_page.h"
+#include "onnx_model.h"
 #include "training.h"
 
 namespace {
@@ -22,12 +23,16 @@ int run_command(const CLI::App& app, ferrite::tools::Arguments& a) {
   using namespace ferrite::tools;
   const auto named = [&](const char* command) { return app.got_subcommand(command); };
   if (named("info") && a.first.empty()) about(std::cout);
-  if (named("info") && !a.first.empty()) info(a.first, std::cout);
-  if (named("convert")) convert(a.first, a.second, std::cout, a.widen, isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+  const bool onnx = is_onnx(a.first);
+  if (named("info") && !a.first.empty()) onnx ? info_onnx(a.first, std::cout) : info(a.first, std::cout);
+  if (named("convert") && onnx) convert_onnx(a.first, a.second, std::cout);
+  if (named("convert") && !onnx)
+    convert(a.first, a.second, std::cout, a.widen, isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   a.timing.by = rows_by(a.rows);
-  if (named("bench")) bench(a.first, a.timing, std::cout);
+  if (named("bench")) onnx ? bench_onnx(a.first, a.timing, std::cout) : bench(a.first, a.timing, std::cout);
   if (named("train")) train(a.first, std::cout, isatty(STDOUT_FILENO) != 0);
-  if (named("run")) run(a.first, a.input, a.output, std::cout);
+  if (named("run") && onnx) run_onnx(a.first, a.input, a.output, std::cout);
+  if (named("run") && !onnx) run(a.first, a.input, a.output, std::cout);
   if (named("summary")) summary(a.first, std::cout);
   if (named("completion")) std::cout << completion(app, a.shell);
   if (named("man")) std::cout << man_page(app);

@@ -47,11 +47,6 @@ std::uint64_t digest_of(const Batch& batch) {
 
 }  // namespace
 
-void Fitting::Sums::add(double loss_of_batch, double weight) {
-  loss += loss_of_batch * weight;
-  examples += weight;
-}
-
 Fitting::Fitting(const Model& model, const DataLoader& data, const FitOptions& options)
     : model_(model), data_(data), options_(options), steps_(model_, options_) {
   check_options();
@@ -185,7 +180,7 @@ void Fitting::check_agreed(const Batch& first) const {
 void Fitting::run_epoch() {
   steps_.begin_epoch(at_.epoch);
   if (at_.batch == 0) {
-    sums_ = {};
+    loss_ = {};
     logs_.clear();
     for (const AnyMetric& m : options_.metrics) m->reset();
     tell([&](Callback& c) { c.on_epoch_begin(*this); });
@@ -220,7 +215,7 @@ void Fitting::train_on(const Batch& batch, bool last) {
     if (!out.prediction.defined()) refuse("there are metrics, but the step gives no prediction");
     for (const AnyMetric& m : options_.metrics) m->add(out.prediction, batch);
   }
-  sums_.add(out.loss, out.weight);
+  loss_.add(out);
   ++at_.batch;
   if (out.updated) {
     ++at_.step;
@@ -234,7 +229,7 @@ void Fitting::train_on(const Batch& batch, bool last) {
 }
 
 void Fitting::set_logs() {
-  logs_.set("loss", sums_.loss / sums_.examples);
+  logs_.set("loss", loss_.value());
   for (const AnyMetric& m : options_.metrics) logs_.set(m->name(), m->value());
 }
 
@@ -269,7 +264,7 @@ void Fitting::end_epoch() {
 
 Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric>& metrics, ParallelRun* parallel) {
   if (data.batches() == 0) throw ValueError("evaluate: the data has no batches");
-  double loss = 0, examples = 0;
+  MeanLoss loss;
   bool first = true;
   for (const AnyMetric& m : metrics) m->reset();
   DataLoader::Epoch batches = data.epoch(0);
@@ -280,11 +275,10 @@ Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric
     if (!metrics.empty() && !out.prediction.defined())
       throw ValueError("evaluate: there are metrics, but the model gives no prediction");
     for (const AnyMetric& m : metrics) m->add(out.prediction, batch);
-    loss += out.loss * out.weight;
-    examples += out.weight;
+    loss.add(out);
   }
   Logs logs;
-  logs.set("loss", loss / examples);
+  logs.set("loss", loss.value());
   for (const AnyMetric& m : metrics) logs.set(m->name(), m->value());
   return logs;
 }

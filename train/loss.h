@@ -16,6 +16,7 @@ namespace ferrite::train {
 /// weights, is added to the sum `count` times.
 struct LossSum {
   /// `sum_of_losses` has one element, f32 or f64; the count is a number, or a tensor of one element: the sum of a mask.
+  /// Training and evaluation throw ValueError for a count that is negative, infinite or NaN.
   LossSum(Tensor sum_of_losses, double number) : sum(std::move(sum_of_losses)), count(full({}, number, Dtype::f64)) {}
   LossSum(Tensor sum_of_losses, Tensor number) : sum(std::move(sum_of_losses)), count(std::move(number)) {}
 

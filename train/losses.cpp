@@ -1,6 +1,7 @@
 /// Losses by name.
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "ferrite/io/suggest.h"
 #include "ferrite/nn/loss.h"
@@ -153,7 +154,9 @@ Tensor mean_of(const Tensor& sum, const Tensor& count) {
     if (!t->defined() || t->numel() != 1)
       throw ShapeError("loss: sum and count must hold one element, got " +
                        (t->defined() ? t->spec().str() : std::string("an undefined tensor")));
-  return reshape(sum, {}) / cast(reshape(detach(count), {}), sum.dtype());
+  const Tensor number = checked(cast(reshape(detach(count), {}), Dtype::f64), 0.0, std::numeric_limits<double>::max(),
+                                "loss: the count of losses");
+  return reshape(sum, {}) / cast(number, sum.dtype());
 }
 
 }  // namespace detail

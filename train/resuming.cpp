@@ -69,7 +69,7 @@ void Fitting::save() {
   Checkpoint checkpoint{.position = at_};
   Numbers& numbers = checkpoint.numbers;
   for (const auto& [name, value] : settings_of(data_, options_)) numbers["data." + name] = value;
-  numbers["sums"] = {sums_.loss, sums_.examples};
+  numbers["sums"] = {loss_.sum, loss_.weight};
   for (const AnyMetric& m : options_.metrics) numbers["metric." + m->name()] = m->state();
   for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
     numbers["callback." + callback_name(i)] = options_.callbacks[i]->state();
@@ -107,7 +107,7 @@ void Fitting::take(const Checkpoint& saved) {
   check_data(saved);
   if (numbers("sums").size() != 2) refuse_file("the numbers of 'sums' must be two");
   at_ = saved.position;
-  sums_ = {numbers("sums")[0], numbers("sums")[1]};
+  loss_ = {numbers("sums")[0], numbers("sums")[1]};
   for (const AnyMetric& m : options_.metrics) m->restore(numbers("metric." + m->name()));
   // A callback that lowers the rate sets it to its own when it is restored; that of the file counts, which a schedule
   // may have set later.

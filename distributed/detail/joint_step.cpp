@@ -287,9 +287,8 @@ JointStep::Joined JointStep::run(const OwnRows& batch, const ShardFunction& f, c
   Joined joined;
   joined.loss = reshape(slice(ends.sums, 0, 0, 1), {});
   joined.count = reshape(slice(ends.sums, 0, 1, 2), {});
-  if (asked.positive_count)
-    joined.count = checked(joined.count, std::numeric_limits<double>::min(), std::numeric_limits<double>::max(),
-                           "mpi: step: the count of all shards");
+  joined.count = checked(joined.count, asked.least_count, std::numeric_limits<double>::max(),
+                         "mpi: step: the count of all shards");
   joined.dtype = shards.dtype();
   if (asked.gradients) {
     joined.gradients = shards.collected().finish(joined.count, reached_);

@@ -1,5 +1,6 @@
 #pragma once
 /// Losses and gradients of one batch by all ranks: each computes its shards, and their sums are joined in one tree.
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -32,7 +33,7 @@ class JointStep {
   };
   struct Asked {
     bool gradients = true;
-    bool positive_count = true;  ///< throws ValueError where the count is not
+    double least_count = std::numeric_limits<double>::min();  ///< throws ValueError below; by default unless positive
   };
   /// The rows of this rank's shards of a batch of so many. Buffers and states afterwards are those behind the step.
   Joined run(const OwnRows& batch, const ShardFunction& f, const Asked& asked);

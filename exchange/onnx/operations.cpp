@@ -9,10 +9,9 @@ namespace ferrite::onnx::detail {
 
 std::span<const Operations> all_operations() {
   // A new family is declared in operations.h and stands here.
-  static const std::array families{core_operations(), recurrent_operations(), control_operations(),
-                                   pointwise_operations(), activation_operations(),
-                                   movement_operations(), indexing_operations(),
-                                   reduction_operations(), window_operations(), network_operations()};
+  static const std::array families{core_operations(),      elementwise_operations(), shape_operations(),
+                                   reduction_operations(), window_operations(),      resampling_operations(),
+                                   loss_operations(),      recurrent_operations(),   control_operations()};
   return families;
 }
 

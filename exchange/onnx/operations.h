@@ -30,24 +30,22 @@ using Operations = std::span<const Operation>;
 
 /// Identity, Constant, Shape, Add, Sub, Mul, Div, MatMul, Gemm, Relu, Sigmoid, Tanh, Reshape, Transpose, Concat.
 Operations core_operations();
+/// Other arithmetic, comparisons, logic, functions, activations, casts.
+Operations elementwise_operations();
+/// Movement of data, and values that are made of shapes.
+Operations shape_operations();
+/// Reductions, softmax, orders, einsum.
+Operations reduction_operations();
+/// Convolutions, pooling, normalisation.
+Operations window_operations();
+/// Resize, Upsample.
+Operations resampling_operations();
+/// Losses, quantisation, shifts, gathers by several indices.
+Operations loss_operations();
 /// GRU, LSTM, RNN.
 Operations recurrent_operations();
 /// If, Loop, Scan.
 Operations control_operations();
-/// Arithmetic, functions, comparisons, logic, bits, Cast and Where.
-Operations pointwise_operations();
-/// LeakyRelu, Gelu, Softplus, ...
-Operations activation_operations();
-/// Squeeze, Split, Slice, Pad, Range, ...
-Operations movement_operations();
-/// Gather, Scatter, TopK, NonZero, Compress, Unique.
-Operations indexing_operations();
-/// Reductions, ArgMax and ArgMin, Softmax, CumSum.
-Operations reduction_operations();
-/// Conv, ConvTranspose, pooling.
-Operations window_operations();
-/// BatchNormalization, LayerNormalization, ..., Einsum, Det, losses.
-Operations network_operations();
 
 /// The row for an operation; null: there is none. `versions`, if given, receives whether another version is there.
 const Operation* find_operation(std::string_view domain, std::string_view name, std::int64_t version,

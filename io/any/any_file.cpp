@@ -7,6 +7,7 @@
 
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/file/input_file.h"
+#include "ferrite/io/gguf.h"
 #include "ferrite/io/json_weights.h"
 #include "ferrite/io/numpy.h"
 #include "ferrite/io/safetensors.h"
@@ -17,7 +18,7 @@
 namespace ferrite::io {
 namespace {
 
-enum class Format { safetensors, zip, legacy_torch, npy, json, unknown };
+enum class Format { safetensors, zip, legacy_torch, npy, gguf, json, unknown };
 
 /// The first bytes tell: safetensors has the length of its header there, and '{' behind it.
 Format format_of(std::span<const std::byte> head, std::uint64_t file_size) {
@@ -25,6 +26,7 @@ Format format_of(std::span<const std::byte> head, std::uint64_t file_size) {
     return head.size() >= magic.size() && std::memcmp(head.data(), magic.data(), magic.size()) == 0;
   };
   if (begins("\x93NUMPY")) return Format::npy;
+  if (begins("GGUF")) return Format::gguf;
   if (detail::looks_like_zip(head)) return Format::zip;
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < 8 && i < head.size(); ++i) length |= static_cast<std::uint64_t>(head[i]) << (8 * i);
@@ -67,10 +69,11 @@ TensorFile read_tensors(const std::filesystem::path& path, const ReadOptions& op
     case Format::legacy_torch: return read_torch(path, "", options);
     case Format::zip: return is_npz(head) ? read_npz(path, options) : read_torch(path, "", options);
     case Format::npy: return tensor_file_of({{"array", read_npy(path, Elements::as_stored)}}, where);
+    case Format::gguf: return read_gguf(path);
     case Format::json: return read_json_weights(path);
     case Format::unknown: break;
   }
-  detail::refuse(where, "is in no format that is known here: safetensors, PyTorch's .pt, .npz, .npy, JSON");
+  detail::refuse(where, "is in no format that is known here: safetensors, PyTorch's .pt, .npz, .npy, GGUF, JSON");
 }
 
 void write_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors, const Metadata& metadata) {
@@ -78,8 +81,9 @@ void write_tensors(const std::filesystem::path& path, std::span<const NamedTenso
   if (ending == ".safetensors") return write_safetensors(path, tensors, metadata);
   if (ending == ".pt" || ending == ".pth") return write_torch(path, tensors);
   if (ending == ".npz") return write_npz(path, tensors);
+  if (ending == ".gguf") return write_gguf(path, tensors, {metadata.begin(), metadata.end()});
   detail::refuse(detail::shown(path),
-                 "ends with " + detail::quote(ending) + ", which tells no format; use .safetensors, .pt, .pth or .npz");
+                 "ends with " + detail::quote(ending) + ", which tells no format; use .safetensors, .pt, .pth, .npz or .gguf");
 }
 
 }  // namespace ferrite::io

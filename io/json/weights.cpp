@@ -3,6 +3,7 @@
 #include "ferrite/io/json_weights.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/file/input_file.h"
@@ -33,7 +34,9 @@ class JsonSource final : public TensorSource {
   Tensor tensor(std::size_t i, Elements /*elements*/) const override {
     return Tensor::build<float>(shape(i), [&](std::span<float> to) { numbers_.copy(entries_[i].first, to); });
   }
-  std::vector<std::pair<std::string_view, std::string_view>> metadata() const override { return {}; }
+  std::vector<std::pair<std::string_view, std::string_view>> metadata() const override {
+    return {metadata_.begin(), metadata_.end()};
+  }
 
   // ---- while it is read ----------------------------------------------------------------------------------
 
@@ -42,6 +45,7 @@ class JsonSource final : public TensorSource {
     entries_.push_back({static_cast<std::uint32_t>(numbers_.size()), static_cast<std::uint32_t>(extents_.size())});
   }
   void push(float v) { numbers_.push(v); }
+  void add_metadata(std::string_view key, std::string value) { metadata_.emplace_back(key, std::move(value)); }
   void end(const Shape& shape) {
     for (const std::int64_t e : shape) extents_.push_back(static_cast<std::uint32_t>(e));
   }
@@ -68,6 +72,7 @@ class JsonSource final : public TensorSource {
   std::vector<std::uint32_t> sorted_;  ///< numbers of the names in their order
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> extents_;
+  std::vector<std::pair<std::string, std::string>> metadata_;
   detail::FloatStore numbers_;
 };
 
@@ -141,14 +146,135 @@ class WeightsReader final : public detail::JsonEvents {
   bool is_object_ = false;  ///< the text begins as an object
 };
 
+/// An object whose `state_dict` are the weights and whose `model_data` are words and numbers about them. What stands
+/// beside them is read over.
+class WrapperReader final : public detail::JsonEvents {
+ public:
+  WrapperReader(JsonSource& source, std::string_view where) : source_(source), where_(where), weights_(source, where) {}
+
+  void finish() const { weights_.finish(); }
+
+  void number(float v) override {
+    if (part_ == Part::weights) return weights_.number(v);
+    char digits[32];
+    value(std::string(std::begin(digits), std::to_chars(std::begin(digits), std::end(digits), v).ptr));
+  }
+  void text(std::string_view v) override {
+    if (part_ == Part::weights) return weights_.text(v);
+    value(std::string(v));
+  }
+  void other() override {
+    if (part_ == Part::weights) return weights_.other();
+    value("");
+  }
+  void key(std::string_view name) override {
+    if (levels_ > 1 && part_ == Part::weights) return weights_.key(name);
+    keys_.key(name);
+    if (levels_ == 2) key_ = name;
+    if (levels_ != 1) return;
+    part_ = name == "state_dict" ? Part::weights : name == "model_data" ? Part::data : Part::none;
+  }
+  void begin_object() override {
+    if (part_ == Part::weights)
+      weights_.begin_object();
+    else
+      keys_.begin_object();
+    open("an object");
+  }
+  void end_object() override {
+    --levels_;
+    if (part_ == Part::weights && levels_ > 0)
+      weights_.end_object();
+    else
+      keys_.end_object(where_);
+    close();
+  }
+  void begin_list() override {
+    if (part_ == Part::weights) weights_.begin_list();
+    open("a list");
+  }
+  void end_list() override {
+    --levels_;
+    if (part_ == Part::weights) weights_.end_list();
+    close();
+  }
+
+ private:
+  enum class Part : std::uint8_t { none, data, weights };
+  static constexpr std::size_t kMostData = 1000;
+
+  void open(const char* kind) {
+    if (levels_ == 1 && part_ == Part::data && kind != std::string_view("an object"))
+      detail::refuse(where_, "'model_data' is " + std::string(kind));
+    if (levels_ == 2 && part_ == Part::data) value(kind);
+    ++levels_;
+  }
+  void close() {
+    if (levels_ == 1) part_ = Part::none;
+  }
+  void value(std::string v) {
+    if (part_ != Part::data) return;
+    if (levels_ == 1) detail::refuse(where_, "'model_data' is no object");
+    if (levels_ != 2) return;
+    if (++data_ > kMostData) detail::refuse(where_, "'model_data' has more than " + std::to_string(kMostData) + " keys");
+    source_.add_metadata(key_, std::move(v));
+  }
+
+  JsonSource& source_;
+  std::string_view where_;
+  WeightsReader weights_;
+  detail::KeyCheck keys_;
+  std::string key_;  ///< in model_data
+  std::size_t levels_ = 0, data_ = 0;
+  Part part_ = Part::none;
+};
+
+/// Whether the object has both keys of the wrapper, each with an object behind it.
+class WrapperCheck final : public detail::JsonEvents {
+ public:
+  bool wrapped() const { return found_ == 2; }
+
+  void number(float) override { is_part_ = false; }
+  void text(std::string_view) override { is_part_ = false; }
+  void other() override { is_part_ = false; }
+  void key(std::string_view name) override {
+    is_part_ = levels_ == 1 && (name == "state_dict" || name == "model_data");
+  }
+  void begin_object() override {
+    if (levels_ == 1 && is_part_) ++found_;
+    ++levels_;
+  }
+  void end_object() override { --levels_; }
+  void begin_list() override { ++levels_; }
+  void end_list() override { --levels_; }
+
+ private:
+  std::size_t levels_ = 0, found_ = 0;
+  bool is_part_ = false;
+};
+
+bool is_wrapper(std::string_view text, std::string_view where) {
+  if (text.find("\"state_dict\"") == std::string_view::npos || text.find("\"model_data\"") == std::string_view::npos)
+    return false;
+  WrapperCheck check;
+  detail::read_json(text, where, check);
+  return check.wrapped();
+}
+
+template <class Reader>
+TensorFile read_with(std::string_view text, std::string_view where) {
+  auto source = std::make_shared<JsonSource>();
+  Reader reader(*source, where);
+  detail::read_json(text, where, reader);
+  reader.finish();
+  return {std::string(where), std::move(source)};
+}
+
 }  // namespace
 
 TensorFile parse_json_weights(std::span<const std::byte> bytes, std::string_view where) {
-  auto source = std::make_shared<JsonSource>();
-  WeightsReader reader(*source, where);
-  detail::read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, where, reader);
-  reader.finish();
-  return {std::string(where), std::move(source)};
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return is_wrapper(text, where) ? read_with<WrapperReader>(text, where) : read_with<WeightsReader>(text, where);
 }
 
 TensorFile read_json_weights(const std::filesystem::path& path) {

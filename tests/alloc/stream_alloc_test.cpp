@@ -5,7 +5,10 @@
 
 #include "counted.h"
 #include "ferrite/dsl/builder.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/stream/program_stream.h"
 #include "ferrite/nn/stream/stream.h"
+#include "ferrite/tensor/convolution.h"
 #include "ferrite/tensor/profiler.h"
 #include "support/causal_layers.h"
 #include "support/compare.h"
@@ -132,6 +135,25 @@ BOOST_AUTO_TEST_CASE(spectra_stream_without_asking_for_anything) {
     BOOST_TEST(pool == 0U);
     BOOST_TEST(locks == 0U);
   }
+}
+
+/// A program of planes, features and a recurrence.
+BOOST_AUTO_TEST_CASE(steps_of_a_program_allocate_nothing) {
+  const Tensor w = uniform({4, 1, 3, 3}, {.seed = 1}, -1, 1);
+  const nn::Gru gru(32, 8, {}, {.seed = 2});
+  const auto f = [&](const Tensors& in) {
+    const std::int64_t T = in[0].shape()[2];
+    const Tensor y = relu(conv2d(pad(in[0], {0, 0, 2, 1}, {0, 0, 0, 1}), w));
+    return Tensors{gru(reshape(permute(y, {0, 2, 1, 3}), {1, T, 32}))};
+  };
+  nn::ProgramStream stream(f, {{.step = {{1, 1, 1, 8}}, .time_axis = 2}});
+  const std::uint64_t locks = counted::counts().locks, requests = pool_counts().requests;
+  BOOST_TEST(counted::during([&] {
+               for (int i = 0; i < 100; ++i) stream.step();
+               stream.reset();
+             }) == 0U);
+  BOOST_TEST(counted::counts().locks == locks);
+  BOOST_TEST(pool_counts().requests == requests);
 }
 
 /// A profile has its memory from the first steps on; where none runs any more, nothing is left of it.

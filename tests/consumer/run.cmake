@@ -31,8 +31,10 @@ if(KIND STREQUAL "pkg_config")
   set(program "${tree}/consumer")
   run(sh -c "${COMPILER} -std=c++20 ${SOURCE}/tests/consumer/main.cpp -o ${program} $(pkg-config --cflags --libs ferrite)")
 else()
+  # Those that build the library build its kernels for this machine alone: all levels are those of the tests' own build.
   set(configure "${CMAKE_COMMAND}" --fresh -G Ninja -S "${SOURCE}/tests/consumer/${KIND}" -B "${tree}/build"
-      "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_PREFIX_PATH=${tree}/moved" "-DFERRITE_SOURCE=${SOURCE}")
+      "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_PREFIX_PATH=${tree}/moved" "-DFERRITE_SOURCE=${SOURCE}"
+      -DFERRITE_ISA_LEVELS=native)
   run(${configure})
   run("${CMAKE_COMMAND}" --build "${tree}/build" -j 2)
 endif()

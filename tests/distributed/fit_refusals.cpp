@@ -53,6 +53,9 @@ int fit_refusals(const mpi::World& world, const Arguments&) {
   throws(value, "train::LossSum",
          [&] { (void)train::fit(net, data, {.loss = mean, .optimizer = &sgd, .parallel = parallel}); });
   throws(value, "train::LossSum", [&] { (void)train::evaluate(net, data, {.loss = mean, .parallel = parallel}); });
+  const train::Loss negative = [](const Tensor& p, const Tensor& y) { return train::LossSum(sum(p - y), -1.0); };
+  throws(value, "the count of all shards",
+         [&] { (void)train::fit(net, data, {.loss = negative, .optimizer = &sgd, .parallel = parallel}); });
   throws(value, "step of your own", [&] {
     (void)train::fit(net, train::OwnStep{.run = [](const train::Batch&) { return train::StepOutput{}; }}, data,
                      {.parallel = parallel});

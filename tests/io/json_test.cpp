@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(hostile_nets_are_refused_in_one_sentence) {
       {"{\"layers\": [3]}", "n.json: layer 0: is no object"},
       {layer(""), "n.json: layer 0: the type '' is not supported"},
       {layer("\"type\": 3"), "n.json: layer 0: 'type' is no text"},
-      {layer("\"type\": \"conv1d\""), "n.json: layer 0: the type 'conv1d' is not supported"},
+      {layer("\"type\": \"conv1d\""), "n.json: layer 0: conv1d needs 2 arrays of weights, has 0"},
       {layer("\"type\": \"dense\""), "dense needs 2 arrays of weights, has 0"},
       {layer("\"type\": \"dense\", \"weights\": [" + kernel + "]"), "dense needs 2 arrays of weights, has 1"},
       {layer("\"type\": \"dense\", \"weights\": [" + kernel + ", [1]]"),

@@ -1,11 +1,13 @@
 // Losses as sums and counts: their quotient is the mean, whose numbers tests/golden and tests/nn compare with PyTorch.
 #include <cmath>
+#include <limits>
 
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/sgd.h"
+#include "ferrite/tensor/anomaly.h"
 #include "ferrite/train/fit.h"
 #include "support/compare.h"
 
@@ -119,6 +121,42 @@ BOOST_AUTO_TEST_CASE(means_over_batches_are_over_all_that_counts) {
                boost::test_tools::tolerance(1e-6F));
   }
   BOOST_CHECK_EXCEPTION((void)masked.weight(DataLoader(all).batch(0, 0)), ValueError, says("has a count"));
+}
+
+BOOST_AUTO_TEST_CASE(counts_that_are_none_are_refused) {
+  const Tensor x = ones({4, 1});
+  const DataLoader data(Dataset({x, x}), {.batch_size = 2});
+  for (const double count : {-2.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    const Loss wrong = [=](const Tensor& p, const Tensor& y) { return LossSum(sum(p - y), count); };
+    for (const Compile compile : {Compile::never, Compile::always}) {
+      const auto net = dsl::features(1).linear(1).build(1);
+      const Tensor before = net.parameters()[0].peek();
+      nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});
+      BOOST_CHECK_EXCEPTION((void)fit(net, data, {.loss = wrong, .optimizer = &sgd, .epochs = 3, .compile = compile}),
+                            ValueError, says("the count of losses"));
+      BOOST_TEST(identical(before, net.parameters()[0].peek()));
+      BOOST_CHECK_EXCEPTION((void)evaluate(net, data, {.loss = wrong}), ValueError, says("the count of losses"));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(batches_in_which_nothing_counts_leave_means_as_they_are) {
+  const Tensor x = uniform({20, 3}, {.seed = 1}, -1, 1);
+  const Tensor ignored = full({10}, -100, Dtype::i64),
+               classes = Tensor::from<std::int64_t>({0, 1, 2, 3, 0, 1, 2, 3, 0, 1}, {10});
+  const Dataset all({x, concat({classes, ignored}, 0)}), counted({slice(x, 0, 0, 10), classes});
+  const auto net = dsl::features(3).linear(4).build(2);
+  const double expected = evaluate(net, DataLoader(counted), {.loss = "cross_entropy"})["loss"];
+  BOOST_TEST(std::isfinite(expected));
+  for (const std::int64_t batch_size : {10, 20})
+    BOOST_TEST(evaluate(net, DataLoader(all, {.batch_size = batch_size, .shuffle = false}),
+                        {.loss = "cross_entropy"})["loss"] == expected,
+               boost::test_tools::tolerance(1e-6));
+  const DataLoader nothing(Dataset({slice(x, 0, 10, 20), ignored}), {.batch_size = 5});
+  BOOST_TEST(std::isnan(evaluate(net, nothing, {.loss = "cross_entropy"})["loss"]));  // the mean of nothing
+  // A step on nothing has no gradient.
+  nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});
+  BOOST_CHECK_THROW((void)fit(net, nothing, {.loss = "cross_entropy", .optimizer = &sgd}), AnomalyError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,18 @@
 
 namespace ferrite::train::detail {
 
+/// The mean loss of several batches, each weighted by how many losses it holds.
+struct MeanLoss {
+  double sum = 0, weight = 0;
+  /// A batch in which nothing counts has no mean, and adds nothing.
+  void add(const Steps::Result& batch) {
+    if (batch.weight == 0) return;
+    sum += batch.loss * batch.weight;
+    weight += batch.weight;
+  }
+  double value() const { return sum / weight; }
+};
+
 /// One call of `fit`.
 class Fitting final : public Training {
  public:
@@ -27,11 +39,6 @@ class Fitting final : public Training {
   void stop(std::string reason) override;
 
  private:
-  /// The values of batches, gathered.
-  struct Sums {
-    double loss = 0, examples = 0;
-    void add(double loss_of_batch, double weight);
-  };
   template <class F>
   void tell(F f);
   void join();
@@ -63,7 +70,7 @@ class Fitting final : public Training {
   bool thrown_by_all_ = false;  ///< whether an exception that passes is one that all processes have
   Steps steps_;
   Position at_;
-  Sums sums_;
+  MeanLoss loss_;  ///< of the epoch so far
   Logs logs_;
   History history_;
   std::string stopped_;

@@ -12,10 +12,11 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-Value known_number(std::int64_t n) { return {full({}, n, Dtype::i64), ElementType::i64, true}; }
-Value known_truth() { return {full({}, true, Dtype::boolean), ElementType::boolean, true}; }
+// Made without operations, which a trace would record: they are known there, too.
+Value known_number(std::int64_t n) { return {Tensor::from<std::int64_t>({n}, {}), ElementType::i64, true}; }
+Value known_truth() { return {Tensor::from<bool>({true}, {}), ElementType::boolean, true}; }
 
-bool as_truth(const Tensor& x) { return reshape(x, {}).item<bool>(); }
+bool as_truth(const Tensor& x) { return x.to_vector<bool>()[0]; }
 
 /// Whether a tensor chooses between branches: one bool.
 void check_condition(const Call& call, const Value& v) {

@@ -10,6 +10,7 @@
 #include "ferrite/nn/recurrent/peephole_lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite::onnx::detail {
 namespace {
@@ -70,6 +71,7 @@ struct Recurrence {
   std::optional<double> clip{};
   bool reset_after = false;  ///< a GRU's linear_before_reset
   bool coupled = false;      ///< an LSTM's input_forget
+  bool constant = true;      ///< whether all weights are
   std::int64_t H = 0;
   Tensor x{};  ///< [T, B, D]
   Tensor w{}, r{}, b{}, h0{}, c0{}, p{}, lengths{};
@@ -161,6 +163,8 @@ Recurrence read(const Call& call, Kind kind) {
     check_shape(call, what, s, {D, B, n.H});
     return s;
   };
+  for (const std::size_t i : {1U, 2U, 3U, 7U})
+    if ((i < 7 || n.kind.memory) && call.has(i)) n.constant = n.constant && call.value(i).constant;
   n.h0 = state("initial_h", 5);
   if (n.kind.memory) {
     n.c0 = state("initial_c", 6);
@@ -169,27 +173,38 @@ Recurrence read(const Call& call, Kind kind) {
   return n;
 }
 
-/// Blocks of H rows in another order.
-Tensor reordered(const Tensor& x, std::initializer_list<std::int64_t> order, std::int64_t H) {
+/// Blocks of H elements of an axis in another order.
+Tensor reordered(const Tensor& x, int axis, std::initializer_list<std::int64_t> order, std::int64_t H) {
   std::vector<Tensor> blocks;
-  for (const std::int64_t at : order) blocks.push_back(slice(x, 0, at * H, (at + 1) * H));
-  return blocks.size() == 1 ? blocks[0] : concat(blocks, 0);
+  for (const std::int64_t at : order) blocks.push_back(slice(x, axis, at * H, (at + 1) * H));
+  return blocks.size() == 1 ? blocks[0] : concat(blocks, axis);
 }
 
-/// The weights of one direction with their gates in an order of ours.
-SequenceWeights weights_of(const Recurrence& n, std::int64_t d, std::initializer_list<std::int64_t> order) {
+SequenceWeights arranged(const Recurrence& n, std::int64_t d, std::initializer_list<std::int64_t> order) {
   SequenceWeights w;
-  const auto matrix = [&](const Tensor& all) { return transpose(reordered(select(all, 0, d), order, n.H), 0, 1); };
+  const auto matrix = [&](const Tensor& all) {
+    const Tensor one = select(all, 0, d);
+    return n.constant ? contiguous(transpose(reordered(one, 0, order, n.H), 0, 1))
+                      : transpose(reordered(one, 0, order, n.H), 0, 1);
+  };
   w.w_ih = matrix(n.w);
   w.w_hh = matrix(n.r);
   const std::int64_t GH = n.kind.gates * n.H;
   if (n.b.defined()) {
     const Tensor b = select(n.b, 0, d);
-    w.b_ih = reordered(slice(b, 0, 0, GH), order, n.H);
-    w.b_hh = reordered(slice(b, 0, GH, 2 * GH), order, n.H);
+    w.b_ih = reordered(slice(b, 0, 0, GH), 0, order, n.H);
+    w.b_hh = reordered(slice(b, 0, GH, 2 * GH), 0, order, n.H);
   }
-  if (n.p.defined()) w.w_ch = reordered(select(n.p, 0, d), {0, 2, 1}, n.H);  // i, o, f there; i, f, o here
+  if (n.p.defined()) w.w_ch = reordered(select(n.p, 0, d), 0, {0, 2, 1}, n.H);  // i, o, f there; i, f, o here
   return w;
+}
+
+/// The weights of one direction with their gates in an order of ours. Those that never change are arranged apart from
+/// what is traced, once for a plan or a stream, and lie ready for products.
+SequenceWeights weights_of(const Recurrence& n, std::int64_t d, std::initializer_list<std::int64_t> order) {
+  if (!n.constant) return arranged(n, d, order);
+  const NewFrame apart;
+  return arranged(n, d, order);
 }
 
 /// The state before the first step of one direction.
@@ -246,7 +261,7 @@ Step lstm_cell(const Recurrence& n, std::size_t d, const SequenceWeights& w) {
     const Tensor forget = n.coupled ? 1.0 - i : f(clipped(n, seen(gate(2), 1, before.c)));
     const Tensor c = forget * before.c + i * g(clipped(n, gate(3)));
     const Tensor o = f(clipped(n, seen(gate(1), 2, c)));
-    return {o * h(clipped(n, c)), c};
+    return {o * h(c), c};  // the memory is not clipped, as in ONNX Runtime
   };
 }
 

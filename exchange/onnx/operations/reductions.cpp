@@ -1,148 +1,207 @@
-/// Reductions over axes, softmax and its like, running sums and products.
+/// Sums and other reductions, products, softmax, orders.
 #include <algorithm>
-#include <cmath>
+#include <array>
 
 #include "ferrite/exchange/onnx/operations.h"
-#include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/cumulative.h"
-#include "ferrite/tensor/math.h"
+#include "ferrite/tensor/linalg.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/shapes.h"
+#include "ferrite/tensor/sorting.h"
 
 namespace ferrite::onnx::detail {
 namespace {
 
-/// Narrow integers are added up in i64 and come back to their dtype.
-Value back(const Call& call, const Tensor& y) {
-  return narrowed(y.dtype() == call.tensor(0).dtype() ? y : cast(y, call.tensor(0).dtype()), call.type(0));
+int axis_of(const Call& c, std::int64_t axis, int rank) {
+  if (axis < -rank || axis >= rank)
+    c.refuse("axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank));
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-Tensor reduced(const Call& call, std::string_view name, const Tensor& x, const Shape& axes, bool keep) {
-  const bool whole = !is_float(x.dtype());
-  const Tensor wide = whole ? cast(x, Dtype::f64) : x;
-  if (name == "ReduceSum") return sum(x, axes, keep);
-  if (name == "ReduceMean") return whole ? trunc(mean(wide, axes, keep)) : mean(x, axes, keep);
-  if (name == "ReduceProd") return prod(x, axes, keep);
-  if (name == "ReduceL1") return sum(abs(x), axes, keep);
-  if (name == "ReduceL2") return norm(wide, {.p = 2, .axes = axes, .keepdim = keep});
-  if (name == "ReduceSumSquare") return sum(square(x), axes, keep);
-  if (name == "ReduceLogSum") return log(sum(wide, axes, keep));
-  if (name == "ReduceLogSumExp") return logsumexp(wide, axes, keep);
-  const bool most = name == "ReduceMax";
-  const bool logical = x.dtype() == Dtype::boolean;
-  const Tensor y = logical ? cast(x, Dtype::i32) : x;
-  const Tensor extreme = most ? amax(y, axes, keep) : amin(y, axes, keep);
-  (void)call;
-  return logical ? cast(extreme, Dtype::boolean) : extreme;
-}
+// ---- reductions ------------------------------------------------------------------------------------------
 
-/// The extreme of no elements: infinite, or the last number of the type.
-Values extreme_of_none(const Call& call, const Shape& axes, bool keep, bool most) {
-  const ElementType type = call.type(0);
-  const Tensor shape = sum(zeros(call.tensor(0).shape()), axes, keep);
-  const Dtype dtype = dtype_for(type);
-  if (is_floating(type)) return {{full(shape.shape(), most ? -INFINITY : INFINITY, dtype), type}};
-  if (type == ElementType::boolean) return {{full(shape.shape(), most ? 0 : 1, dtype), type}};
-  const int bits = bits_of(type);
-  if (type == ElementType::u64 && !most) return {{full(shape.shape(), -1, dtype), type}};
-  const std::int64_t top = is_unsigned(type) ? (bits == 64 ? -1 : (std::int64_t{1} << bits) - 1)
-                                             : static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - bits));
-  const std::int64_t bottom = is_unsigned(type) ? 0 : -top - 1;
-  return {{full(shape.shape(), most ? bottom : top, dtype), type}};
-}
+struct Reduced {
+  Shape axes{};
+  bool keep = true;
+  bool nothing = false;  ///< no axis is reduced
+};
 
-/// Axes as an attribute before version 18, of ReduceSum before 13.
-Values reduce(const Call& call) {
-  const Tensor& x = call.tensor(0);
-  const bool keep = call.integer("keepdims", 1) != 0;
-  const bool sums = call.name() == "ReduceSum";
-  auto axes = axes_of(call, axes_argument(call, sums ? 13 : 18, 1), x.rank());
-  const bool nothing = call.integer("noop_with_empty_axes", 0) != 0 && axes.empty();
-  if (nothing) {
-    const std::string_view name = call.name();
-    // over no axes, each element is reduced by itself
-    if (name == "ReduceL1" || name == "ReduceL2") return {narrowed(abs(x), call.type(0))};
-    if (name == "ReduceSumSquare") return {narrowed(square(x), call.type(0))};
-    if (name == "ReduceLogSum") return {back(call, log(is_float(x.dtype()) ? x : cast(x, Dtype::f64)))};
-    return {call.value(0)};
+/// Axes are an attribute before a version, then an input; none are all, or none where the node says so.
+Reduced axes_of(const Call& c, std::int64_t input_since) {
+  const int rank = c.tensor(0).rank();
+  std::vector<std::int64_t> axes;
+  bool none = false;
+  if (c.version() < input_since) {
+    axes = c.integers("axes");
+  } else {
+    if (c.has(1)) axes = c.known_ints(1);
+    none = c.integer("noop_with_empty_axes", 0) != 0;
   }
-  if (axes.empty() && x.rank() == 0) return {back(call, reduced(call, call.name(), reshape(x, {1}), {0}, false))};
-  const Shape over = shape_of(axes);
-  if (x.numel() == 0 && (call.name() == "ReduceMax" || call.name() == "ReduceMin"))
-    return extreme_of_none(call, over, keep, call.name() == "ReduceMax");
-  return {back(call, reduced(call, call.name(), x, over, keep))};
+  Reduced r{.keep = c.integer("keepdims", 1) != 0, .nothing = axes.empty() && none};
+  for (std::int64_t& a : axes) a = axis_of(c, a, rank);
+  std::ranges::sort(axes);
+  for (const std::int64_t a : axes) r.axes.push_back(a);
+  if (axes.empty() && !none)
+    for (int i = 0; i < rank; ++i) r.axes.push_back(i);
+  return r;
 }
 
-Values extreme_index(const Call& call) {
-  Tensor x = call.tensor(0);
-  const int axis = axis_of(call, call.integer("axis", 0), x.rank());
-  const bool keep = call.integer("keepdims", 1) != 0;
-  const bool last = call.version() >= 12 && call.integer("select_last_index", 0) != 0;
-  if (last) x = flip(x, Shape{axis});
-  Tensor y = call.name() == "ArgMax" ? argmax(x, axis, keep) : argmin(x, axis, keep);
-  if (last) y = x.size(axis) - 1 - y;
+/// f(x, axes, keepdim); integers and bool keep their type.
+template <std::int64_t InputSince, class F>
+Values reduced(const Call& c, F f) {
+  const Reduced r = axes_of(c, InputSince);
+  const Tensor& x = c.tensor(0);
+  if (r.nothing) return {{x, c.type(0)}};
+  const Tensor y = f(x, r);
+  return {narrowed(y.dtype() == x.dtype() ? y : cast(y, x.dtype()), c.type(0))};
+}
+
+Values reduce_sum(const Call& c) {
+  return reduced<13>(c, [](const Tensor& x, const Reduced& r) { return sum(x, r.axes, r.keep); });
+}
+Values reduce_mean(const Call& c) {
+  return reduced<18>(c, [](const Tensor& x, const Reduced& r) {
+    if (is_float(x.dtype())) return mean(x, r.axes, r.keep);
+    std::int64_t n = 1;
+    for (const std::int64_t a : r.axes) n *= x.shape()[static_cast<int>(a)];
+    return cast(cast(sum(x, r.axes, r.keep), Dtype::f64) / static_cast<double>(n), Dtype::i64);
+  });
+}
+Values reduce_max(const Call& c) {
+  return reduced<18>(c, [](const Tensor& x, const Reduced& r) {
+    return x.dtype() == Dtype::boolean ? any(x, r.axes, r.keep) : amax(x, r.axes, r.keep);
+  });
+}
+Values reduce_min(const Call& c) {
+  return reduced<18>(c, [](const Tensor& x, const Reduced& r) {
+    return x.dtype() == Dtype::boolean ? all(x, r.axes, r.keep) : amin(x, r.axes, r.keep);
+  });
+}
+Values reduce_prod(const Call& c) {
+  return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return prod(x, r.axes, r.keep); });
+}
+Values reduce_l1(const Call& c) {
+  return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return sum(abs(x), r.axes, r.keep); });
+}
+Values reduce_l2(const Call& c) {
+  return reduced<18>(c, [](const Tensor& x, const Reduced& r) {
+    const Tensor squares = sum(square(x), r.axes, r.keep);
+    return is_float(x.dtype()) ? sqrt(squares) : cast(sqrt(cast(squares, Dtype::f64)), Dtype::i64);
+  });
+}
+Values reduce_sum_square(const Call& c) {
+  return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return sum(square(x), r.axes, r.keep); });
+}
+Values reduce_log_sum(const Call& c) {
+  return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return log(sum(x, r.axes, r.keep)); });
+}
+Values reduce_log_sum_exp(const Call& c) {
+  return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return logsumexp(x, r.axes, r.keep); });
+}
+
+Values extreme_place(const Call& c, bool largest) {
+  Tensor x = c.tensor(0);
+  const int axis = axis_of(c, c.integer("axis", 0), x.rank());
+  const bool keep = c.integer("keepdims", 1) != 0, last = c.version() >= 12 && c.integer("select_last_index", 0) != 0;
+  if (last) x = flip(x, {axis});
+  Tensor y = largest ? argmax(x, axis, keep) : argmin(x, axis, keep);
+  if (last) y = x.shape()[axis] - 1 - y;
   return {{y, ElementType::i64}};
 }
+Values arg_max(const Call& c) { return extreme_place(c, true); }
+Values arg_min(const Call& c) { return extreme_place(c, false); }
 
-/// Before version 13 over all axes from `axis` on, together.
-Values softmax_of(const Call& call) {
-  const Tensor& x = call.tensor(0);
-  const bool old = call.version() < 13;
-  const int axis = axis_of(call, call.integer("axis", old ? 1 : -1), x.rank());
-  const std::string_view name = call.name();
-  const auto apply = [&](const Tensor& t, int along) {
-    if (name == "Softmax") return softmax(t, along);
-    if (name == "LogSoftmax") return log_softmax(t, along);
-    // Hardmax: 1 at the first of the largest
-    const Tensor first = argmax(t, along, true);
-    std::vector<std::int64_t> extents(static_cast<std::size_t>(t.rank()), 1);
-    extents[static_cast<std::size_t>(along)] = t.size(along);
-    return cast(eq(first, reshape(arange(Scalar(0), Scalar(t.size(along)), Scalar(1), Dtype::i64), shape_of(extents))),
-                t.dtype());
-  };
-  if (!old) return {narrowed(apply(x, axis), call.type(0))};
-  std::int64_t rows = 1, columns = 1;
-  for (int i = 0; i < x.rank(); ++i) (i < axis ? rows : columns) *= x.size(i);
-  return {narrowed(reshape(apply(reshape(x, {rows, columns}), 1), x.shape()), call.type(0))};
+// ---- along an axis ---------------------------------------------------------------------------------------
+
+/// Before opset 13 the axes from one on are one axis.
+template <class F>
+Values along(const Call& c, F f) {
+  const Tensor& x = c.tensor(0);
+  if (c.version() >= 13) return {narrowed(f(x, axis_of(c, c.integer("axis", -1), x.rank())), c.type(0))};
+  const int axis = axis_of(c, c.integer("axis", 1), x.rank());
+  std::int64_t before = 1;
+  for (int i = 0; i < axis; ++i) before *= x.shape()[i];
+  return {narrowed(reshape(f(reshape(x, {before, -1}), 1), x.shape()), c.type(0))};
+}
+Values softmax_(const Call& c) {
+  return along(c, [](const Tensor& x, int axis) { return softmax(x, axis); });
+}
+Values log_softmax_(const Call& c) {
+  return along(c, [](const Tensor& x, int axis) { return log_softmax(x, axis); });
+}
+Values hardmax(const Call& c) {
+  return along(c, [](const Tensor& x, int axis) {
+    Shape line = Shape::filled(x.rank(), 1);
+    line[axis] = x.shape()[axis];
+    return cast(eq(reshape(arange(0, x.shape()[axis], 1, Dtype::i64), line), argmax(x, axis, true)), x.dtype());
+  });
 }
 
-Values running(const Call& call) {
-  Tensor x = call.tensor(0);
-  const int axis = axis_of(call, call.known_int(1), x.rank());
-  const bool reverse = call.integer("reverse", 0) != 0;
-  const bool product = call.name() == "CumProd";
-  if (call.integer("exclusive", 0) != 0) {  // moved by one, the empty sum in front
-    std::vector<std::int64_t> none(static_cast<std::size_t>(x.rank())), one(none);
-    one[static_cast<std::size_t>(axis)] = 1;
-    const Scalar neutral(product ? 1 : 0);
-    x = reverse ? pad(slice(x, axis, 1), shape_of(none), shape_of(one), neutral)
-                : pad(slice(x, axis, 0, std::max<std::int64_t>(0, x.size(axis) - 1)), shape_of(one), shape_of(none), neutral);
+Values lp_normalization(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const int axis = axis_of(c, c.integer("axis", -1), x.rank());
+  const std::int64_t p = c.integer("p", 2);
+  if (p != 1 && p != 2) c.refuse("p is 1 or 2, got " + std::to_string(p));
+  const Tensor n = p == 1 ? sum(abs(x), {axis}, true) : sqrt(sum(square(x), {axis}, true));
+  return {narrowed(x / where(eq(n, 0), ones_like(n), n), c.type(0))};
+}
+
+Values cumsum_(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const int axis = axis_of(c, c.known_int(1), x.rank());
+  const bool backwards = c.integer("reverse", 0) != 0;
+  Tensor y = cumsum(x, axis, backwards);
+  if (c.integer("exclusive", 0) != 0) {
+    Shape before = Shape::filled(x.rank(), 0), after = before;
+    (backwards ? after : before)[axis] = 1;
+    (backwards ? before : after)[axis] = -1;
+    y = pad(y, before, after);
   }
-  return {back(call, product ? cumprod(x, axis, reverse) : cumsum(x, axis, reverse))};
+  return {narrowed(cast(y, x.dtype()), c.type(0))};
 }
 
-constexpr Operation kOperations[] = {
-    {.name = "ReduceSum", .lower = reduce, .static_inputs = 2},
-    {.name = "ReduceMean", .lower = reduce, .static_inputs = 2},
-    {.name = "ReduceProd", .lower = reduce, .static_inputs = 2},
-    {.name = "ReduceMax", .lower = reduce, .static_inputs = 2},
-    {.name = "ReduceMin", .lower = reduce, .static_inputs = 2},
-    {.name = "ReduceL1", .lower = reduce, .static_inputs = 2},
-    {.name = "ReduceL2", .lower = reduce, .static_inputs = 2},
-    {.name = "ReduceSumSquare", .lower = reduce, .static_inputs = 2},
-    {.name = "ReduceLogSum", .lower = reduce, .static_inputs = 2},
-    {.name = "ReduceLogSumExp", .lower = reduce, .static_inputs = 2},
-    {.name = "ArgMax", .lower = extreme_index},
-    {.name = "ArgMin", .lower = extreme_index},
-    {.name = "Softmax", .lower = softmax_of},
-    {.name = "LogSoftmax", .lower = softmax_of},
-    {.name = "Hardmax", .lower = softmax_of},
-    {.name = "CumSum", .lower = running, .static_inputs = 2},
-    {.name = "CumProd", .lower = running, .static_inputs = 2},
-};
+Values top_k(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const std::int64_t k = c.version() < 10 ? c.integer("k") : c.known_int(1);
+  const bool largest = c.version() < 11 || c.integer("largest", 1) != 0;
+  if (c.version() >= 11) c.without_effect("sorted");  // the order is then not defined; here it is the sorted one
+  const ValuesAndIndices r = topk(x, k, {.axis = axis_of(c, c.integer("axis", -1), x.rank()), .largest = largest});
+  return {{r.values, c.type(0)}, {r.indices, ElementType::i64}};
+}
+
+// ---- products --------------------------------------------------------------------------------------------
+
+Values einsum_(const Call& c) {
+  Tensors operands;
+  for (std::size_t i = 0; i < c.inputs(); ++i) operands.push_back(c.tensor(i));
+  return {narrowed(einsum(c.text("equation"), std::span<const Tensor>(operands.data(), operands.size())), c.type(0))};
+}
+
+constexpr std::array kRows = std::to_array<Operation>({
+    {.name = "ReduceSum", .lower = reduce_sum, .static_inputs = 2},
+    {.name = "ReduceMean", .lower = reduce_mean, .static_inputs = 2},
+    {.name = "ReduceMax", .lower = reduce_max, .static_inputs = 2},
+    {.name = "ReduceMin", .lower = reduce_min, .static_inputs = 2},
+    {.name = "ReduceProd", .lower = reduce_prod, .static_inputs = 2},
+    {.name = "ReduceL1", .lower = reduce_l1, .static_inputs = 2},
+    {.name = "ReduceL2", .lower = reduce_l2, .static_inputs = 2},
+    {.name = "ReduceSumSquare", .lower = reduce_sum_square, .static_inputs = 2},
+    {.name = "ReduceLogSum", .lower = reduce_log_sum, .static_inputs = 2},
+    {.name = "ReduceLogSumExp", .lower = reduce_log_sum_exp, .static_inputs = 2},
+    {.name = "ArgMax", .lower = arg_max},
+    {.name = "ArgMin", .lower = arg_min},
+    {.name = "Softmax", .lower = softmax_},
+    {.name = "LogSoftmax", .lower = log_softmax_},
+    {.name = "Hardmax", .lower = hardmax},
+    {.name = "LpNormalization", .lower = lp_normalization},
+    {.name = "CumSum", .lower = cumsum_, .static_inputs = 2},
+    {.name = "TopK", .lower = top_k, .static_inputs = 2},
+    {.name = "Einsum", .lower = einsum_},
+});
 
 }  // namespace
 
-Operations reduction_operations() { return kOperations; }
+Operations reduction_operations() { return kRows; }
 
 }  // namespace ferrite::onnx::detail

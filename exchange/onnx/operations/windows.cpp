@@ -1,311 +1,361 @@
-/// Operations over windows: convolutions, their transposes, pooling.
+/// Convolutions, pooling and normalisation.
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <limits>
 
 #include "ferrite/exchange/onnx/operations.h"
-#include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/convolution.h"
 #include "ferrite/tensor/math.h"
+#include "ferrite/tensor/normalization.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/pooling.h"
-#include "ferrite/tensor/scatter.h"
 
 namespace ferrite::onnx::detail {
 namespace {
 
-using Numbers = std::vector<std::int64_t>;
+Shape shape_of(const std::vector<std::int64_t>& list) {
+  Shape s;
+  for (const std::int64_t e : list) s.push_back(e);
+  return s;
+}
 
-/// Where windows lie along the axes of space.
-struct Windows {
-  Numbers kernel, stride, dilation, before, after;
-  std::size_t axes() const { return kernel.size(); }
+/// What the attributes of a window say, one number for each axis of space.
+struct Window {
+  std::vector<std::int64_t> kernel, stride, dilation, before, after;
+  std::string auto_pad;
+  int space = 0;
+
+  Window(const Call& c, const Tensor& x, const std::vector<std::int64_t>& extents) : kernel(extents) {
+    space = x.rank() - 2;
+    if (space < 1 || space > 3) c.refuse("its input must have one to three axes of space, got " + x.shape().str());
+    const auto list = [&](std::string_view name, std::int64_t otherwise) {
+      std::vector<std::int64_t> all = c.integers(name);
+      if (all.empty()) all.assign(static_cast<std::size_t>(space), otherwise);
+      if (all.size() != static_cast<std::size_t>(space))
+        c.refuse(std::string(name) + " must hold " + std::to_string(space) + " numbers");
+      for (const std::int64_t n : all)
+        if (n < 1) c.refuse(std::string(name) + " must be above 0, got " + std::to_string(n));
+      return all;
+    };
+    if (kernel.size() != static_cast<std::size_t>(space))
+      c.refuse("the kernel must have " + std::to_string(space) + " extents");
+    stride = list("strides", 1);
+    dilation = list("dilations", 1);
+    auto_pad = c.text("auto_pad", "NOTSET");
+    std::vector<std::int64_t> pads = c.integers("pads");
+    if (pads.empty()) pads.assign(2 * kernel.size(), 0);
+    if (pads.size() != 2 * kernel.size()) c.refuse("pads must hold " + std::to_string(2 * space) + " numbers");
+    before.assign(pads.begin(), pads.begin() + space);
+    after.assign(pads.begin() + space, pads.end());
+    if (auto_pad == "VALID") before.assign(kernel.size(), 0), after = before;
+    if (auto_pad != "NOTSET" && auto_pad != "VALID" && auto_pad != "SAME_UPPER" && auto_pad != "SAME_LOWER")
+      c.refuse("there is no auto_pad '" + auto_pad + "'");
+  }
+
+  bool same() const { return auto_pad.starts_with("SAME"); }
+  std::int64_t reach(std::size_t i) const { return (kernel[i] - 1) * dilation[i] + 1; }
+  /// Half of a padding in front, the larger half where `lower`; what is missing is added behind.
+  void share(std::size_t i, std::int64_t total, bool lower) {
+    const std::int64_t there = std::max<std::int64_t>(total, 0);
+    before[i] = lower ? there - there / 2 : there / 2;
+    after[i] = total - before[i];
+  }
+  /// Padding that keeps the extents, divided by the strides and rounded up.
+  void pad_same(const Tensor& x) {
+    if (!same()) return;
+    for (std::size_t i = 0; i < kernel.size(); ++i) {
+      const std::int64_t n = x.shape()[static_cast<int>(i) + 2], out = (n + stride[i] - 1) / stride[i];
+      share(i, std::max<std::int64_t>((out - 1) * stride[i] + reach(i) - n, 0), auto_pad == "SAME_LOWER");
+    }
+  }
+  bool symmetric() const { return before == after; }
+  /// x with the padding around its axes of space.
+  Tensor padded(const Tensor& x, Scalar value) const {
+    Shape front = Shape::filled(x.rank(), 0), back = front;
+    for (std::size_t i = 0; i < kernel.size(); ++i) {
+      front[static_cast<int>(i) + 2] = before[i];
+      back[static_cast<int>(i) + 2] = after[i];
+    }
+    return pad(x, front, back, value);
+  }
+  /// Windows that begin before the end, where extents are rounded up.
+  std::int64_t count(std::size_t i, std::int64_t n, bool ceil) const {
+    const std::int64_t rest = n + before[i] + after[i] - reach(i);
+    std::int64_t out = (ceil ? rest + stride[i] - 1 : rest) / stride[i] + 1;
+    if (ceil && (out - 1) * stride[i] >= n + before[i]) --out;
+    return out;
+  }
 };
 
-Numbers or_ones(const Call& call, std::string_view name, std::size_t n) {
-  const Numbers given = call.integers(name, Numbers(n, 1));
-  if (given.size() != n) call.refuse("attribute \"" + std::string(name) + "\" must have " + std::to_string(n) + " numbers");
-  return given;
+std::vector<std::int64_t> kernel_of(const Tensor& weight) {
+  std::vector<std::int64_t> all;
+  for (int i = 2; i < weight.rank(); ++i) all.push_back(weight.shape()[i]);
+  return all;
 }
 
-/// The attributes of windows over x [N, C, ...]; `kernel` where a weight has its extents.
-Windows windows_of(const Call& call, const Tensor& x, const Numbers& kernel) {
-  Windows w;
-  const auto n = static_cast<std::size_t>(std::max(x.rank() - 2, 0));
-  if (n < 1 || n > 3) call.refuse("one to three axes of space are supported, not " + x.shape().str());
-  w.kernel = call.integers("kernel_shape", kernel);
-  if (w.kernel.size() != n || (!kernel.empty() && w.kernel != kernel)) call.refuse("kernel_shape does not fit");
-  w.stride = or_ones(call, "strides", n);
-  w.dilation = or_ones(call, "dilations", n);
-  w.before.assign(n, 0);
-  w.after.assign(n, 0);
-  const std::string rule = call.text("auto_pad", "NOTSET");
-  if (rule == "NOTSET" || rule.empty()) {
-    const Numbers pads = call.integers("pads", Numbers(2 * n, 0));
-    if (pads.size() != 2 * n) call.refuse("pads must have two numbers for each axis of space");
-    w.before.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(n));
-    w.after.assign(pads.begin() + static_cast<std::ptrdiff_t>(n), pads.end());
-    return w;
-  }
-  call.without_effect("pads");  // the rule gives them
-  if (rule == "VALID") return w;
-  if (rule != "SAME_UPPER" && rule != "SAME_LOWER") call.refuse("auto_pad \"" + rule + "\" is not supported");
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t extent = x.size(static_cast<int>(i) + 2);
-    const std::int64_t reach = (w.kernel[i] - 1) * w.dilation[i] + 1;
-    const std::int64_t count = (extent + w.stride[i] - 1) / w.stride[i];
-    const std::int64_t total = std::max<std::int64_t>(0, (count - 1) * w.stride[i] + reach - extent);
-    w.before[i] = rule == "SAME_UPPER" ? total / 2 : total - total / 2;
-    w.after[i] = total - w.before[i];
-  }
-  return w;
+void check_kernel(const Call& c, const Tensor& weight) {
+  const std::vector<std::int64_t> given = c.integers("kernel_shape");
+  if (!given.empty() && given != kernel_of(weight))
+    c.refuse("kernel_shape is not that of the weights " + weight.shape().str());
 }
 
-/// x with elements around its axes of space.
-Tensor around(const Tensor& x, const Numbers& before, const Numbers& after, Scalar value) {
-  Numbers front(2, 0), back(2, 0);
-  front.insert(front.end(), before.begin(), before.end());
-  back.insert(back.end(), after.begin(), after.end());
-  if (std::all_of(front.begin(), front.end(), [](auto a) { return a == 0; }) &&
-      std::all_of(back.begin(), back.end(), [](auto a) { return a == 0; }))
-    return x;
-  return pad(x, shape_of(front), shape_of(back), value);
-}
-
-Tensor convolved(const Tensor& x, const Tensor& weight, const Tensor& bias, const Windows& w, std::int64_t groups) {
-  ConvolutionOptions options;
-  options.stride = shape_of(w.stride);
-  options.dilation = shape_of(w.dilation);
-  options.groups = groups;
-  Tensor in = x;
-  if (w.before == w.after && std::all_of(w.before.begin(), w.before.end(), [](auto a) { return a >= 0; }))
-    options.padding = ConvolutionPadding(shape_of(w.before));
-  else
-    in = around(x, w.before, w.after, 0);
-  switch (w.axes()) {
-    case 1: return conv1d(in, weight, bias, options);
-    case 2: return conv2d(in, weight, bias, options);
-    default: return conv3d(in, weight, bias, options);
-  }
-}
-
-Numbers kernel_of(const Tensor& weight) {
-  return weight.rank() < 3 ? Numbers{} : Numbers(weight.shape().begin() + 2, weight.shape().end());
-}
-
-Values convolution(const Call& call) {
-  const Tensor& x = call.tensor(0);
-  const Tensor& weight = call.tensor(1);
-  const Windows w = windows_of(call, x, kernel_of(weight));
-  const Tensor bias = call.has(2) ? call.tensor(2) : Tensor{};
-  return {narrowed(convolved(x, weight, bias, w, call.integer("group", 1)), call.type(0))};
-}
-
-Values transposed_convolution(const Call& call) {
-  const Tensor& x = call.tensor(0);
-  const Tensor& weight = call.tensor(1);
-  const auto n = static_cast<std::size_t>(std::max(x.rank() - 2, 0));
-  if (n < 1 || n > 3) call.refuse("one to three axes of space are supported, not " + x.shape().str());
-  const Numbers kernel = call.integers("kernel_shape", kernel_of(weight));
-  if (kernel != kernel_of(weight)) call.refuse("kernel_shape does not fit the weight");
-  const Numbers stride = or_ones(call, "strides", n);
-  const Numbers dilation = or_ones(call, "dilations", n);
-  Numbers extra = call.integers("output_padding", Numbers(n, 0));
-  const Numbers wanted = call.integers("output_shape");
-  const std::string rule = call.text("auto_pad", "NOTSET");
-  Numbers pads = call.integers("pads", Numbers(2 * n, 0));
-  if (pads.size() != 2 * n || extra.size() != n || (!wanted.empty() && wanted.size() != n && wanted.size() != n + 2))
-    call.refuse("its attributes have not a number for each axis of space");
-  const std::size_t skip = wanted.size() == n + 2 ? 2 : 0;
-  const bool same = rule == "SAME_UPPER" || rule == "SAME_LOWER";
-  if (!same && rule != "NOTSET" && rule != "VALID" && !rule.empty()) call.refuse("auto_pad \"" + rule + "\" is not supported");
-  if (rule == "VALID") pads.assign(2 * n, 0);
-  // The whole result of the windows, from which pads cut off, and to which zeros are added (a negative cut).
-  TransposedOptions options{.stride = shape_of(stride), .groups = call.integer("group", 1), .dilation = shape_of(dilation)};
-  Tensor y = n == 1   ? conv_transpose1d(x, weight, {}, options)
-             : n == 2 ? conv_transpose2d(x, weight, {}, options)
-                      : conv_transpose3d(x, weight, {}, options);
-  Numbers front(2, 0), back(2, 0);
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t whole = y.size(static_cast<int>(i) + 2) + extra[i];
-    std::int64_t before = pads[i], after = pads[i + n];
-    if (!wanted.empty() || same) {
-      const std::int64_t out = wanted.empty() ? x.size(static_cast<int>(i) + 2) * stride[i] : wanted[i + skip];
-      const std::int64_t total = whole - out;
-      // The standard: SAME_UPPER puts the larger half at the end, everything else in front.
-      before = rule == "SAME_UPPER" ? total / 2 : total - total / 2;
-      after = total - before;
-    }
-    front.push_back(-before);
-    back.push_back(extra[i] - after);
-  }
-  y = pad(y, shape_of(front), shape_of(back), 0);
-  if (call.has(2)) {
-    Numbers channels(static_cast<std::size_t>(y.rank()), 1);
-    channels[1] = y.size(1);
-    y = y + reshape(call.tensor(2), shape_of(channels));
-  }
-  return {narrowed(y, call.type(0))};
-}
-
-/// Elements behind the last one that the last windows reach: ceil_mode. A window must begin within x and what stands
-/// before it.
-Numbers beyond(const Call& call, const Tensor& x, const Windows& w, bool up) {
-  Numbers more(w.axes(), 0);
-  for (std::size_t i = 0; i < w.axes(); ++i) {
-    const std::int64_t extent = x.size(static_cast<int>(i) + 2);
-    const std::int64_t reach = (w.kernel[i] - 1) * w.dilation[i] + 1;
-    const std::int64_t room = extent + w.before[i] + w.after[i] - reach;
-    if (room < 0 && !up) call.refuse("no window fits " + x.shape().str());
-    std::int64_t count = room / w.stride[i] + 1;
-    if (up) {
-      count = (room + w.stride[i] - 1) / w.stride[i] + 1;
-      if ((count - 1) * w.stride[i] >= extent + w.before[i]) --count;
-    }
-    more[i] = std::max<std::int64_t>(0, (count - 1) * w.stride[i] + reach - (extent + w.before[i]));
-  }
-  return more;
-}
-
-MaxPooled pooled_with_places(const Tensor& x, const Windows& w) {
-  const MaxPoolOptions options{.stride = shape_of(w.stride), .dilation = shape_of(w.dilation)};
-  const Shape kernel = shape_of(w.kernel);
-  switch (w.axes()) {
-    case 1: return max_pool1d_with_indices(x, kernel, options);
-    case 2: return max_pool2d_with_indices(x, kernel, options);
-    default: return max_pool3d_with_indices(x, kernel, options);
-  }
-}
-
-Tensor average_pooled(const Tensor& x, const Windows& w) {
-  // Dilated windows: a convolution of each channel with ones.
-  Numbers extents{x.size(1), 1};
-  extents.insert(extents.end(), w.kernel.begin(), w.kernel.end());
-  Windows plain = w;
-  plain.before.assign(w.axes(), 0);
-  plain.after.assign(w.axes(), 0);
-  return convolved(x, ones(shape_of(extents), x.dtype()), {}, plain, x.size(1));
-}
-
-Values max_pool(const Call& call) {
-  const Tensor& given = call.tensor(0);
-  const bool floats = is_floating(call.type(0));
-  const Tensor x = floats ? given : cast(given, Dtype::f64);
-  Windows w = windows_of(call, x, {});
-  const bool up = call.integer("ceil_mode", 0) != 0;
-  const bool columns = call.integer("storage_order", 0) != 0;
-  const Numbers more = beyond(call, x, w, up);
-  const Tensor wide = around(x, w.before, more, -std::numeric_limits<double>::infinity());
-  const MaxPooled best = pooled_with_places(wide, w);
-  Values values{{floats ? best.values : cast(best.values, given.dtype()), call.type(0)}};
-  if (!call.wants(1)) return values;
-  // Places in the padded plane become those in all of x, row-major or, of storage order 1, with the axes turned around.
-  Tensor rest = best.indices, place;
-  const int axes = static_cast<int>(w.axes());
-  std::int64_t factor = 1;
-  std::vector<Tensor> coordinates(w.axes());
-  for (int i = axes; i-- > 0;) {
-    const auto at = static_cast<std::size_t>(i);
-    const std::int64_t extent = wide.size(i + 2);
-    coordinates[at] = remainder(rest, extent) - w.before[at];
-    rest = floor_divide(rest, extent);
-  }
-  for (int j = 0; j < axes; ++j) {
-    const int i = columns ? j : axes - 1 - j;
-    const Tensor part = coordinates[static_cast<std::size_t>(i)] * factor;
-    place = place.defined() ? place + part : part;
-    factor *= x.size(i + 2);
-  }
-  Numbers planes(static_cast<std::size_t>(x.rank()), 1);
-  planes[0] = x.size(0);
-  planes[1] = x.size(1);
-  const Tensor plane = arange(Scalar(0), Scalar(planes[0] * planes[1]), Scalar(1), Dtype::i64) * factor;
-  values.push_back({place + reshape(plane, shape_of(planes)), ElementType::i64});
-  return values;
-}
-
-Values average_pool(const Call& call) {
-  const Tensor& x = call.tensor(0);
-  const Windows w = windows_of(call, x, {});
-  const bool padding_counts = call.integer("count_include_pad", 0) != 0;
-  const Numbers more = beyond(call, x, w, call.integer("ceil_mode", 0) != 0);
-  const Tensor total = average_pooled(around(x, w.before, more, 0), w);
-  Numbers extents{1, 1};
-  for (int i = 2; i < x.rank(); ++i) extents.push_back(x.size(i));
-  // How many elements count: those of x, and of its padding where that is asked for, but none beyond.
-  Tensor counted = ones(shape_of(extents), x.dtype());
-  Numbers behind = more;
-  if (padding_counts) {
-    counted = around(counted, w.before, w.after, 1);
-    for (std::size_t i = 0; i < behind.size(); ++i) behind[i] -= w.after[i];
-    counted = around(counted, Numbers(w.axes(), 0), behind, 0);
+Values conv(const Call& c) {
+  Tensor x = c.tensor(0);
+  const Tensor& w = c.tensor(1);
+  check_kernel(c, w);
+  Window window(c, x, kernel_of(w));
+  window.pad_same(x);
+  ConvolutionOptions o{
+      .stride = shape_of(window.stride), .dilation = shape_of(window.dilation), .groups = c.integer("group", 1)};
+  if (window.symmetric()) {
+    o.padding = ConvolutionPadding(shape_of(window.before));
   } else {
-    counted = around(counted, w.before, behind, 0);
+    x = window.padded(x, 0);
   }
-  return {narrowed(total / average_pooled(counted, w), call.type(0))};
+  const Tensor bias = c.has(2) ? c.tensor(2) : Tensor();
+  const Tensor y = window.space == 1   ? conv1d(x, w, bias, o)
+                   : window.space == 2 ? conv2d(x, w, bias, o)
+                                       : conv3d(x, w, bias, o);
+  return {narrowed(y, c.type(0))};
 }
 
-Values lp_pool(const Call& call) {
-  const Tensor& x = call.tensor(0);
-  const Windows w = windows_of(call, x, {});
-  const auto p = static_cast<double>(call.integer("p", 2));
-  const Numbers more = beyond(call, x, w, call.integer("ceil_mode", 0) != 0);
-  const Tensor powers = p == 2 ? square(x) : p == 1 ? abs(x) : pow(abs(x), p);
-  const Tensor total = average_pooled(around(powers, w.before, more, 0), w);
-  return {narrowed(p == 2 ? sqrt(total) : p == 1 ? total : pow(total, 1 / p), call.type(0))};
+Values conv_transpose(const Call& c) {
+  const Tensor &x = c.tensor(0), &w = c.tensor(1);
+  check_kernel(c, w);
+  Window window(c, x, kernel_of(w));
+  std::vector<std::int64_t> more = c.integers("output_padding"), wanted = c.integers("output_shape");
+  if (more.empty()) more.assign(window.kernel.size(), 0);
+  if (more.size() != window.kernel.size())
+    c.refuse("output_padding must hold " + std::to_string(window.space) + " numbers");
+  if (wanted.size() == window.kernel.size() + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  if (!wanted.empty() && wanted.size() != window.kernel.size())
+    c.refuse("output_shape must hold " + std::to_string(window.space) + " numbers");
+  for (std::size_t i = 0; i < window.kernel.size(); ++i) {
+    const std::int64_t n = x.shape()[static_cast<int>(i) + 2];
+    const std::int64_t whole = (n - 1) * window.stride[i] + window.reach(i) + more[i];
+    if (!wanted.empty()) {
+      window.share(i, whole - wanted[i], window.auto_pad != "SAME_UPPER");
+    } else if (window.same()) {
+      window.share(i, whole - n * window.stride[i], window.auto_pad != "SAME_UPPER");
+    }
+  }
+  const TransposedOptions o{.stride = shape_of(window.stride),
+                            .output_padding = shape_of(more),
+                            .groups = c.integer("group", 1),
+                            .dilation = shape_of(window.dilation)};
+  Tensor y = window.space == 1   ? conv_transpose1d(x, w, {}, o)
+             : window.space == 2 ? conv_transpose2d(x, w, {}, o)
+                                 : conv_transpose3d(x, w, {}, o);
+  for (std::vector<std::int64_t>* list : {&window.before, &window.after})
+    for (std::int64_t& n : *list) n = -n;  // cut off
+  y = window.padded(y, 0);
+  if (c.has(2)) {
+    Shape channels = Shape::filled(y.rank(), 1);
+    channels[1] = -1;
+    y = y + reshape(c.tensor(2), channels);
+  }
+  return {narrowed(y, c.type(0))};
 }
 
-Values global_pool(const Call& call) {
-  const Tensor& x = call.tensor(0);
-  Numbers axes;
+// ---- pooling ---------------------------------------------------------------------------------------------
+
+/// Padding behind the last window that `ceil` adds.
+void round_up(Window& w, const Tensor& x, bool ceil) {
+  for (std::size_t i = 0; ceil && i < w.kernel.size(); ++i) {
+    const std::int64_t n = x.shape()[static_cast<int>(i) + 2];
+    const std::int64_t needed = (w.count(i, n, true) - 1) * w.stride[i] + w.reach(i) - n - w.before[i];
+    w.after[i] = std::max(w.after[i], needed);
+  }
+}
+
+Tensor max_of(const Window& w, const Tensor& x) {
+  const MaxPoolOptions o{.stride = shape_of(w.stride), .dilation = shape_of(w.dilation)};
+  const Shape kernel = shape_of(w.kernel);
+  return w.space == 1 ? max_pool1d(x, kernel, o) : w.space == 2 ? max_pool2d(x, kernel, o) : max_pool3d(x, kernel, o);
+}
+MaxPooled places_of(const Window& w, const Tensor& x) {
+  const MaxPoolOptions o{.stride = shape_of(w.stride), .dilation = shape_of(w.dilation)};
+  const Shape kernel = shape_of(w.kernel);
+  return w.space == 1   ? max_pool1d_with_indices(x, kernel, o)
+         : w.space == 2 ? max_pool2d_with_indices(x, kernel, o)
+                        : max_pool3d_with_indices(x, kernel, o);
+}
+Tensor sums_of(const Window& w, const Tensor& x) {
+  const AvgPoolOptions o{.stride = shape_of(w.stride), .divisor_override = 1};
+  const Shape kernel = shape_of(w.kernel);
+  return w.space == 1 ? avg_pool1d(x, kernel, o) : w.space == 2 ? avg_pool2d(x, kernel, o) : avg_pool3d(x, kernel, o);
+}
+
+/// Places in the padded planes, as places in the whole tensor.
+Tensor places_in_whole(const Window& w, const Tensor& x, const Tensor& padded, const Tensor& indices) {
+  Tensor rest = indices, place = zeros_like(indices);
+  std::int64_t step = 1;
+  for (int i = w.space - 1; i >= 0; --i) {
+    const std::int64_t wide = padded.shape()[i + 2], n = x.shape()[i + 2];
+    const Tensor along = remainder(rest, wide) - w.before[static_cast<std::size_t>(i)];
+    place = place + along * step;
+    rest = floor_divide(rest, wide);
+    step *= n;
+  }
+  Shape planes = Shape::filled(x.rank(), 1);
+  planes[0] = x.shape()[0], planes[1] = x.shape()[1];
+  return place + reshape(arange(0, x.shape()[0] * x.shape()[1], 1, Dtype::i64), planes) * step;
+}
+
+Values max_pool(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  Window w(c, x, c.integers("kernel_shape"));
+  w.pad_same(x);
+  round_up(w, x, c.integer("ceil_mode", 0) != 0);
+  if (c.integer("storage_order", 0) != 0 && c.wants(1)) c.refuse("storage_order 1 is not supported");
+  const bool whole = is_float(x.dtype());
+  const Tensor numbers = whole ? x : cast(x, Dtype::f64);  // integers below 2^53
+  if (!whole && c.type(0) != ElementType::i8 && c.type(0) != ElementType::u8)
+    c.refuse("pools floats and integers of 8 bits alone");
+  const Tensor padded = w.padded(numbers, -std::numeric_limits<double>::infinity());
+  if (!c.wants(1)) return {{cast(max_of(w, padded), x.dtype()), c.type(0)}};
+  const MaxPooled m = places_of(w, padded);
+  return {{cast(m.values, x.dtype()), c.type(0)}, {places_in_whole(w, x, padded, m.indices), ElementType::i64}};
+}
+
+Values average_pool(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  Window w(c, x, c.integers("kernel_shape"));
+  for (const std::int64_t d : w.dilation)
+    if (d != 1) c.refuse("dilations are not supported");
+  w.pad_same(x);
+  const bool all = c.integer("count_include_pad", 0) != 0;
+  Window counted = w;  // padding counts, but not what rounding up adds
+  round_up(w, x, c.integer("ceil_mode", 0) != 0);
+  for (std::size_t i = 0; i < w.kernel.size(); ++i) counted.after[i] = w.after[i] - counted.after[i];
+  Shape space = Shape::filled(x.rank(), 1);
+  for (int i = 2; i < x.rank(); ++i) {
+    const auto k = static_cast<std::size_t>(i - 2);
+    space[i] = x.shape()[i] + (all ? w.before[k] + w.after[k] - counted.after[k] : 0);
+  }
+  Window rest = w;
+  if (all) rest.before.assign(w.kernel.size(), 0), rest.after = counted.after;
+  const Tensor numbers = rest.padded(ones(space, x.dtype()), 0);
+  return {narrowed(sums_of(w, w.padded(x, 0)) / sums_of(w, numbers), c.type(0))};
+}
+
+Shape space_of(const Tensor& x) {
+  Shape axes;
   for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
-  if (axes.empty()) call.refuse("no axes of space in " + x.shape().str());
-  const Shape over = shape_of(axes);
-  const std::string_view name = call.name();
-  if (name == "GlobalAveragePool") return {narrowed(mean(x, over, true), call.type(0))};
-  if (name == "GlobalMaxPool") return {narrowed(amax(x, over, true), call.type(0))};
-  const auto p = static_cast<double>(call.integer("p", 2));
-  const Tensor total = sum(p == 2 ? square(x) : pow(abs(x), p), over, true);
-  return {narrowed(p == 2 ? sqrt(total) : pow(total, 1 / p), call.type(0))};
+  return axes;
+}
+Values global_average(const Call& c) { return {narrowed(mean(c.tensor(0), space_of(c.tensor(0)), true), c.type(0))}; }
+Values global_max(const Call& c) { return {{amax(c.tensor(0), space_of(c.tensor(0)), true), c.type(0)}}; }
+
+// ---- normalisation ---------------------------------------------------------------------------------------
+
+Tensor by_channel(const Tensor& t, const Tensor& x) {
+  Shape s = Shape::filled(x.rank(), 1);
+  s[1] = -1;
+  return reshape(t, s);
 }
 
-Values max_unpool(const Call& call) {
-  const Tensor& x = call.tensor(0);
-  const auto n = static_cast<std::size_t>(std::max(x.rank() - 2, 0));
-  const Numbers kernel = call.integers("kernel_shape");
-  const Numbers stride = or_ones(call, "strides", n);
-  const Numbers pads = call.integers("pads", Numbers(2 * n, 0));
-  if (kernel.size() != n || pads.size() != 2 * n) call.refuse("its attributes have not a number for each axis of space");
-  Numbers inner{x.size(0), x.size(1)};
-  for (std::size_t i = 0; i < n; ++i)
-    inner.push_back((x.size(static_cast<int>(i) + 2) - 1) * stride[i] + kernel[i] - pads[i] - pads[i + n]);
-  const Shape plain = shape_of(inner);
-  const Tensor flat = zeros({plain.numel()}, x.dtype());
-  Tensor y = reshape(scatter(flat, 0, reshape(call.tensor(1), {x.numel()}), reshape(x, {x.numel()})), plain);
-  if (call.has(2)) {
-    const Numbers wanted = call.known_ints(2);
-    Numbers none(wanted.size(), 0), more;
-    for (std::size_t i = 0; i < wanted.size() && i < inner.size(); ++i) more.push_back(wanted[i] - inner[i]);
-    if (wanted.size() != inner.size()) call.refuse("output_shape does not fit " + x.shape().str());
-    y = pad(y, shape_of(none), shape_of(more), 0);
+/// Inference: with the statistics that the file has.
+Values batch_normalization(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  if (c.version() >= 14 && c.integer("training_mode", 0) != 0) c.refuse("training_mode is not supported");
+  if (c.version() < 9 && c.integer("spatial", 1) != 1) c.refuse("spatial 0 is not supported");
+  c.without_effect("momentum");  // of training alone
+  const double epsilon = c.number("epsilon", 1e-5);
+  const Tensor scale = c.tensor(1) * rsqrt(c.tensor(4) + epsilon);
+  if (x.rank() < 2) c.refuse("its input must have channels, got " + x.shape().str());
+  const Tensor shift = c.tensor(2) - c.tensor(3) * scale;
+  return {narrowed(x * by_channel(scale, x) + by_channel(shift, x), c.type(0))};
+}
+
+Values layer_normalization(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const std::int64_t given = c.integer("axis", -1);
+  const auto first = static_cast<int>(given < 0 ? given + x.rank() : given);
+  if (first < 0 || first >= x.rank())
+    c.refuse("axis " + std::to_string(given) + " of a tensor of rank " + std::to_string(x.rank()));
+  c.without_effect("stash_type");  // here the type of the input
+  const double epsilon = c.number("epsilon", 1e-5);
+  Tensor y = layer_norm(x, x.rank() - first, epsilon) * c.tensor(1);
+  if (c.has(2)) y = y + c.tensor(2);
+  Values out = {narrowed(y, c.type(0))};
+  if (c.wants(1) || c.wants(2)) {
+    Shape axes;
+    for (int i = first; i < x.rank(); ++i) axes.push_back(i);
+    const Tensor m = mean(x, axes, true);
+    out.push_back({m, c.type(0)});
+    out.push_back({rsqrt(mean(square(x - m), axes, true) + epsilon), c.type(0)});
   }
-  return {moved(y, call.type(0))};
+  return out;
 }
 
-constexpr Operation kOperations[] = {
-    {.name = "Conv", .lower = convolution},
-    {.name = "ConvTranspose", .lower = transposed_convolution},
+Values rms_normalization(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const std::int64_t given = c.integer("axis", -1);
+  const auto first = static_cast<int>(given < 0 ? given + x.rank() : given);
+  if (first < 0 || first >= x.rank())
+    c.refuse("axis " + std::to_string(given) + " of a tensor of rank " + std::to_string(x.rank()));
+  c.without_effect("stash_type");
+  Shape axes;
+  for (int i = first; i < x.rank(); ++i) axes.push_back(i);
+  const Tensor y = x * rsqrt(mean(square(x), axes, true) + c.number("epsilon", 1e-5));
+  return {narrowed(y * c.tensor(1), c.type(0))};
+}
+
+/// Over each channel, or group of channels, and all of space.
+Tensor normalized_groups(const Tensor& x, std::int64_t groups, double epsilon) {
+  const Tensor rows = reshape(x, {x.shape()[0], groups, -1});
+  const Tensor centred = rows - mean(rows, {2}, true);
+  return reshape(centred * rsqrt(mean(square(centred), {2}, true) + epsilon), x.shape());
+}
+
+Values instance_normalization(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const Tensor y = normalized_groups(x, x.shape()[1], c.number("epsilon", 1e-5));
+  return {narrowed(y * by_channel(c.tensor(1), x) + by_channel(c.tensor(2), x), c.type(0))};
+}
+
+/// Before opset 21 scale and bias belong to groups.
+Values group_normalization(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const std::int64_t groups = c.integer("num_groups");
+  c.without_effect("stash_type");
+  if (x.rank() < 2 || groups < 1 || x.shape()[1] % groups != 0)
+    c.refuse(std::to_string(groups) + " groups do not divide the channels of " + x.shape().str());
+  const auto channels = [&](const Tensor& t) {
+    if (t.numel() == x.shape()[1]) return by_channel(t, x);
+    return by_channel(reshape(expand(reshape(t, {groups, 1}), {groups, x.shape()[1] / groups}), {-1}), x);
+  };
+  const Tensor y = normalized_groups(x, groups, c.number("epsilon", 1e-5));
+  return {narrowed(y * channels(c.tensor(1)) + channels(c.tensor(2)), c.type(0))};
+}
+
+Values lrn(const Call& c) {
+  const std::int64_t size = c.integer("size");
+  if (size % 2 == 0) c.refuse("an even size is not supported");
+  return {narrowed(
+      local_response_norm(c.tensor(0), size,
+                          {.alpha = c.number("alpha", 1e-4), .beta = c.number("beta", 0.75), .k = c.number("bias", 1)}),
+      c.type(0))};
+}
+
+constexpr std::array kRows = std::to_array<Operation>({
+    {.name = "Conv", .lower = conv},
+    {.name = "ConvTranspose", .lower = conv_transpose},
     {.name = "MaxPool", .lower = max_pool},
-    {.name = "AveragePool", .lower = average_pool, .since = 7},
-    {.name = "LpPool", .lower = lp_pool, .since = 2},
-    {.name = "GlobalAveragePool", .lower = global_pool},
-    {.name = "GlobalMaxPool", .lower = global_pool},
-    {.name = "GlobalLpPool", .lower = global_pool, .since = 2},
-    {.name = "MaxUnpool", .lower = max_unpool, .static_inputs = 6},
-};
+    {.name = "AveragePool", .lower = average_pool},
+    {.name = "GlobalAveragePool", .lower = global_average},
+    {.name = "GlobalMaxPool", .lower = global_max},
+    {.name = "BatchNormalization", .lower = batch_normalization, .static_inputs = 24},
+    {.name = "LayerNormalization", .lower = layer_normalization},
+    {.name = "RMSNormalization", .lower = rms_normalization},
+    {.name = "InstanceNormalization", .lower = instance_normalization},
+    {.name = "GroupNormalization", .lower = group_normalization},
+    {.name = "LRN", .lower = lrn},
+});
 
 }  // namespace
 
-Operations window_operations() { return kOperations; }
+Operations window_operations() { return kRows; }
 
 }  // namespace ferrite::onnx::detail

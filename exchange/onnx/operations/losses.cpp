@@ -1,0 +1,173 @@
+/// Losses, quantisation, and what remains of integers and places.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/tensor/cumulative.h"
+#include "ferrite/tensor/index.h"
+#include "ferrite/tensor/math.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/scatter.h"
+
+namespace ferrite::onnx::detail {
+namespace {
+
+int axis_of(const Call& c, std::int64_t axis, int rank) {
+  if (axis < -rank || axis >= rank)
+    c.refuse("axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank));
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+// ---- losses ----------------------------------------------------------------------------------------------
+
+/// From log probabilities [N, C, ...] and classes [N, ...], with a weight for each class and a class that is ignored.
+Tensor nll(const Call& c, const Tensor& log_probabilities, const Tensor& classes) {
+  const std::int64_t C = log_probabilities.shape()[1];
+  Tensor index = cast(classes, Dtype::i64), counts = ones(classes.shape(), log_probabilities.dtype());
+  if (c.has_attribute("ignore_index")) {
+    const std::int64_t ignored = c.integer("ignore_index");
+    const Tensor left_out = eq(index, ignored);
+    index = where(left_out, zeros_like(index), index);
+    counts = where(left_out, zeros_like(counts), counts);
+  }
+  if (c.has(2)) counts = counts * reshape(index_select(c.tensor(2), 0, reshape(index, {-1})), counts.shape());
+  if (c.has(2) && c.tensor(2).shape() != Shape{C}) c.refuse("weight must be [" + std::to_string(C) + "]");
+  const Tensor picked = reshape(gather(log_probabilities, 1, unsqueeze(index, 1)), counts.shape());
+  const Tensor loss = where(eq(counts, 0), zeros_like(picked), -picked * counts);
+  const std::string reduction = c.text("reduction", "mean");
+  if (reduction == "none") return loss;
+  if (reduction == "sum") return sum(loss);
+  if (reduction == "mean") return sum(loss) / sum(counts);
+  c.refuse("reduction is none, sum or mean, got '" + reduction + "'");
+}
+
+void check_classes(const Call& c) {
+  const Shape &x = c.tensor(0).shape(), &y = c.tensor(1).shape();
+  if (x.rank() < 2 || y.rank() != x.rank() - 1)
+    c.refuse("scores [N, C, ...] and classes [N, ...] do not fit: " + x.str() + " and " + y.str());
+}
+
+Values nll_loss_(const Call& c) {
+  check_classes(c);
+  return {narrowed(nll(c, c.tensor(0), c.tensor(1)), c.type(0))};
+}
+Values softmax_cross_entropy(const Call& c) {
+  check_classes(c);
+  const Tensor log_probabilities = log_softmax(c.tensor(0), 1);
+  Values out = {narrowed(nll(c, log_probabilities, c.tensor(1)), c.type(0))};
+  if (c.wants(1)) out.push_back(narrowed(log_probabilities, c.type(0)));
+  return out;
+}
+
+// ---- quantisation ----------------------------------------------------------------------------------------
+
+/// A scale or zero point along an axis of x, or of all of it.
+Tensor spread(const Call& c, const Tensor& t, const Tensor& x) {
+  const std::int64_t axis = c.version() >= 13 ? c.integer("axis", 1) : 1;
+  if (t.numel() == 1) return reshape(t, {});
+  if (t.rank() != 1) c.refuse("scales of blocks are not supported");
+  Shape line = Shape::filled(x.rank(), 1);
+  line[axis_of(c, axis, x.rank())] = t.numel();
+  return reshape(t, line);
+}
+
+void check_quantised(const Call& c) {
+  if (c.version() >= 21 && c.integer("block_size", 0) != 0) c.refuse("block_size is not supported");
+  c.without_effect("saturate");  // of floats of 8 bits alone
+}
+
+Values quantize(const Call& c) {
+  check_quantised(c);
+  const auto given = static_cast<ElementType>(c.version() >= 21 ? c.integer("output_dtype", 0) : 0);
+  if (c.version() >= 23 && c.integer("precision", 0) != 0) c.refuse("precision is not supported");
+  const ElementType to = c.has(2) ? c.type(2) : given == ElementType::undefined ? ElementType::u8 : given;
+  if (!is_integral(to) || bits_of(to) > 16) c.refuse("quantises to " + std::string(name_of(to)) + " are not supported");
+  const Tensor& x = c.tensor(0);
+  if (!is_float(x.dtype())) c.refuse("quantises floats alone");
+  Tensor y = round(x / spread(c, cast(c.tensor(1), x.dtype()), x));
+  if (c.has(2)) y = y + cast(spread(c, c.tensor(2), x), x.dtype());
+  const std::int64_t range = std::int64_t{1} << bits_of(to), low = is_unsigned(to) ? 0 : -range / 2;
+  return {{cast(clamp(y, static_cast<double>(low), static_cast<double>(low + range - 1)), dtype_for(to)), to}};
+}
+
+Values dequantize(const Call& c) {
+  check_quantised(c);
+  if (c.version() >= 23 && c.integer("output_dtype", 0) != 0) c.refuse("output_dtype is not supported");
+  const Tensor& x = c.tensor(0);
+  Tensor whole = cast(x, Dtype::i64);
+  if (c.has(2)) whole = whole - cast(spread(c, c.tensor(2), x), Dtype::i64);
+  const Tensor scale = spread(c, c.tensor(1), x);
+  return {narrowed(cast(whole, scale.dtype()) * scale, c.type(1))};
+}
+
+// ---- others ----------------------------------------------------------------------------------------------
+
+Values bit_shift(const Call& c) {
+  if (c.type(0) == ElementType::u64) c.refuse("shifts of uint64 are not supported");
+  const std::string direction = c.text("direction");
+  if (direction != "LEFT" && direction != "RIGHT") c.refuse("direction is LEFT or RIGHT, got '" + direction + "'");
+  const Tensor x = cast(c.tensor(0), Dtype::i64), n = cast(c.tensor(1), Dtype::i64);
+  return {
+      narrowed(cast(direction == "LEFT" ? bitwise_left_shift(x, n) : bitwise_right_shift(x, n), dtype_for(c.type(0))),
+               c.type(0))};
+}
+
+/// In eager execution alone: the shape depends on data.
+Values non_zero(const Call& c) {
+  if (!c.known(0)) c.refuse("the shape of its result depends on data");
+  return {{transpose(nonzero(c.tensor(0)), 0, 1), ElementType::i64}};
+}
+
+Values cumprod_(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const int axis = axis_of(c, c.known_int(1), x.rank());
+  const bool backwards = c.integer("reverse", 0) != 0;
+  Tensor y = cast(cumprod(x, axis, backwards), x.dtype());
+  if (c.integer("exclusive", 0) != 0) {
+    Shape before = Shape::filled(x.rank(), 0), after = before;
+    (backwards ? after : before)[axis] = 1;
+    (backwards ? before : after)[axis] = -1;
+    y = pad(y, before, after, 1);
+  }
+  return {narrowed(y, c.type(0))};
+}
+
+/// Indices [..., K] of slices x[i, j, ...].
+Values gather_nd(const Call& c) {
+  if (c.version() >= 12 && c.integer("batch_dims", 0) != 0) c.refuse("batch_dims is not supported");
+  const Tensor& x = c.tensor(0);
+  const Tensor index = cast(c.tensor(1), Dtype::i64);
+  const auto K = static_cast<int>(index.shape()[-1]);
+  if (K > x.rank()) c.refuse("indices name more axes than there are");
+  Tensor flat = zeros({}, Dtype::i64);
+  std::int64_t rows = 1;
+  Shape shape, rest;
+  for (int i = 0; i + 1 < index.rank(); ++i) shape.push_back(index.shape()[i]);
+  for (int k = 0; k < K; ++k) {
+    const std::int64_t n = x.shape()[k];
+    const Tensor at = checked(select(index, -1, k), -n, n - 1, "GatherND: index");
+    flat = flat * n + where(at < 0, at + n, at);
+    rows *= n;
+  }
+  for (int k = K; k < x.rank(); ++k) rest.push_back(x.shape()[k]), shape.push_back(x.shape()[k]);
+  rest.insert(0, rows);
+  return {{reshape(index_select(reshape(x, rest), 0, reshape(flat, {-1})), shape), c.type(0)}};
+}
+
+constexpr std::array kRows = std::to_array<Operation>({
+    {.name = "NegativeLogLikelihoodLoss", .lower = nll_loss_, .static_inputs = 4},
+    {.name = "SoftmaxCrossEntropyLoss", .lower = softmax_cross_entropy, .static_inputs = 4},
+    {.name = "QuantizeLinear", .lower = quantize, .static_inputs = 6},
+    {.name = "DequantizeLinear", .lower = dequantize, .static_inputs = 6},
+    {.name = "BitShift", .lower = bit_shift},
+    {.name = "NonZero", .lower = non_zero},
+    {.name = "CumProd", .lower = cumprod_, .static_inputs = 2},
+    {.name = "GatherND", .lower = gather_nd},
+});
+
+}  // namespace
+
+Operations loss_operations() { return kRows; }
+
+}  // namespace ferrite::onnx::detail

@@ -1,0 +1,56 @@
+#pragma once
+/// What a stream of a program runs: the program's nodes on one step, and the states between steps.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ferrite/compile/graph.h"
+#include "ferrite/nn/stream/program_stream.h"
+
+namespace ferrite::nn::detail {
+
+/// The states of a step: as it finds them, and as it leaves them.
+struct FrameStates {
+  Tensors now, next;
+};
+
+/// An operand of a node as one step reads it.
+struct FrameOperand {
+  ValueId value = 0;
+  int axis = -1;           ///< of time; -1: none
+  bool one_frame = false;  ///< a constant that is the same in all steps: its first frame stands for all
+  int delay = -1;          ///< the state that holds the frames by which it is ahead; -1: none
+};
+
+/// One node on one step.
+struct FrameNode {
+  std::vector<FrameOperand> in;
+  std::function<Tensors(const Tensors& in, FrameStates& states)> run;
+};
+
+/// A program over time as the program of one step.
+class FrameProgram {
+ public:
+  /// `graph` is the program on some steps. Throws ValueError where it is not causal.
+  FrameProgram(Graph graph, std::span<const ProgramInput> inputs, std::int64_t steps);
+
+  struct State {
+    Tensor first;       ///< at the beginning of a sequence
+    std::string words;  ///< "convolution of encoder: 2 frames"
+  };
+  const std::vector<State>& states() const { return states_; }
+  /// By output: the axis of time, -1 for none.
+  const std::vector<FrameOperand>& outputs() const { return outputs_; }
+  /// One step: frames of all inputs -> frames of all outputs.
+  Tensors step(const Tensors& inputs, FrameStates& states) const;
+
+ private:
+  class Analysis;
+
+  Graph graph_;
+  std::vector<FrameNode> nodes_;
+  std::vector<State> states_;
+  std::vector<FrameOperand> outputs_;
+};
+
+}  // namespace ferrite::nn::detail

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Writes nam/*.nam, small models for the Neural Amp Modeler, and nam/expected.safetensors: what they make of an input.
+
+    python3 -m pip install -r tests/data/requirements.txt && python3 tests/data/make_nam_fixtures.py [FOLDER]
+
+The models are computed here sample by sample in f64 with numpy, by the definition of the format
+(github.com/sdatkinson/NeuralAmpModelerCore, docs/wavenet_walkthrough.rst and the order of weights in NAM/wavenet and
+NAM/lstm.cpp): no code of the library or of the reference takes part. Convolutions see zeros before the first sample.
+"""
+import json
+import pathlib
+import sys
+
+import numpy as np
+from safetensors.numpy import save_file
+
+ACTIVATIONS = {
+    "Tanh": np.tanh,
+    "Hardtanh": lambda v: np.clip(v, -1, 1),
+    "ReLU": lambda v: np.maximum(v, 0),
+    "LeakyReLU": lambda v: np.where(v > 0, v, np.float32(0.01) * v),
+    "Sigmoid": lambda v: 1 / (1 + np.exp(-v)),
+    "SiLU": lambda v: v / (1 + np.exp(-v)),
+    "Hardswish": lambda v: v * np.clip(v + 3, 0, 6) / 6,
+    "Softsign": lambda v: v / (1 + np.abs(v)),
+}
+
+
+class Weights:
+    """Hands out random weights and keeps the list of them."""
+
+    def __init__(self, seed):
+        self.rng, self.list = np.random.default_rng(seed), []
+
+    def take(self, *shape, scale=0.4):
+        values = (self.rng.normal(size=shape) * scale).astype(np.float32)
+        self.list += values.ravel().tolist()
+        return values.astype(np.float64)
+
+
+def activation(entry):
+    if isinstance(entry, str):
+        return ACTIVATIONS[entry]
+    if entry["type"] == "LeakyReLU":
+        slope = np.float32(entry.get("negative_slope", 0.01))
+        return lambda v: np.where(v > 0, v, slope * v)
+    return ACTIVATIONS[entry["type"]]
+
+
+def causal(x, weight, bias, dilation, groups=1):
+    """x [T, I] -> [T, O]; weight [O, I / groups, K]: the last tap is the present."""
+    T, (O, I, K) = len(x), weight.shape
+    y = np.zeros((T, O))
+    for t in range(T):
+        for o in range(O):
+            g = o // (O // groups)
+            for k in range(K):
+                at = t - (K - 1 - k) * dilation
+                if at >= 0:
+                    y[t, o] += weight[o, :, k] @ x[at, g * I:(g + 1) * I]
+    return y + (0 if bias is None else bias)
+
+
+def wavenet(x, config, w):
+    h, skip = x, None
+    for a in config["layers"]:
+        C, n = a["channels"], len(a["dilations"])
+        bottleneck, groups = a.get("bottleneck", C), a.get("groups_input", 1)
+        kernels = a.get("kernel_sizes", [a.get("kernel_size")] * n)
+        acts = a["activation"] if isinstance(a["activation"], list) else [a["activation"]] * n
+        modes = a.get("gating_mode", "gated" if a.get("gated") else "none")
+        modes = modes if isinstance(modes, list) else [modes] * n
+        seconds = a.get("secondary_activation", "Sigmoid")
+        seconds = seconds if isinstance(seconds, list) else [seconds] * n
+        head1x1 = a.get("head1x1", {"active": False})
+        has_1x1 = a.get("layer1x1", {"active": True})["active"]
+        h = h @ w.take(C, a["input_size"]).T
+        for i in range(n):
+            wide = bottleneck * (2 if modes[i] == "gated" else 1)
+            conv = w.take(wide, C // groups, kernels[i]), w.take(wide)
+            mix = w.take(wide, a["condition_size"])
+            one = (w.take(C, bottleneck), w.take(C)) if has_1x1 else None
+            to_head = (w.take(head1x1["out_channels"], bottleneck), w.take(head1x1["out_channels"])) if head1x1["active"] else None
+            z = causal(h, *conv, a["dilations"][i], groups) + x @ mix.T
+            v = activation(acts[i])(z[:, :bottleneck])
+            if modes[i] == "gated":
+                v = v * activation(seconds[i])(z[:, bottleneck:])
+            given = v @ to_head[0].T + to_head[1] if to_head else v
+            skip = given if skip is None else skip + given
+            if one:
+                h = h + v @ one[0].T + one[1]
+        head = a.get("head", {"out_channels": a.get("head_size"), "kernel_size": 1, "bias": a.get("head_bias")})
+        inner = head1x1["out_channels"] if head1x1["active"] else bottleneck
+        weight = w.take(head["out_channels"], inner, head["kernel_size"])
+        bias = w.take(head["out_channels"]) if head["bias"] else None
+        skip = causal(skip, weight, bias, head.get("head_dilation", 1))
+    return skip * w.take(1)
+
+
+def lstm(x, config, w):
+    H, layers, sigmoid = config["hidden_size"], config["num_layers"], ACTIVATIONS["Sigmoid"]
+    cells = []
+    for k in range(layers):
+        width = config["input_size"] if k == 0 else H
+        cells.append([w.take(4 * H, width + H), w.take(4 * H), w.take(H), w.take(H)])
+    head = w.take(config.get("out_channels", 1), H), w.take(config.get("out_channels", 1))
+    y = []
+    for row in x:
+        for cell in cells:
+            i, f, g, o = np.split(cell[0] @ np.concatenate([row, cell[2]]) + cell[1], 4)
+            cell[3] = sigmoid(f) * cell[3] + sigmoid(i) * np.tanh(g)
+            cell[2] = row = sigmoid(o) * np.tanh(cell[3])
+        y.append(head[0] @ row + head[1])
+    return np.array(y)
+
+
+def model(version, architecture, config, seed, x):
+    w = Weights(seed)
+    y = {"WaveNet": wavenet, "LSTM": lstm}[architecture](x, config, w)
+    if architecture == "WaveNet":
+        config["head_scale"] = w.list[-1]
+    return {"version": version, "metadata": {"name": "a \"test\"", "gain": 0.5, "date": {"year": 2024, "list": [1, 2.5, None, True]}},
+            "architecture": architecture, "config": config, "weights": w.list, "sample_rate": 48000}, y
+
+
+def array(input_size, channels, head_size, head_bias, dilations, **more):
+    return {"input_size": input_size, "condition_size": 1, "head_size": head_size, "channels": channels, "kernel_size": 3,
+            "dilations": dilations, "activation": "Tanh", "gated": False, "head_bias": head_bias} | more
+
+
+def main():
+    folder = (pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent) / "nam"
+    folder.mkdir(exist_ok=True)
+    x = np.random.default_rng(0).uniform(-1, 1, (100, 1)).astype(np.float32).astype(np.float64)
+    off = {"active": False, "shift": True, "groups": 1}
+    films = {f"{name}_film": off for name in ("conv_pre", "conv_post", "input_mixin_pre", "input_mixin_post",
+                                               "activation_pre", "activation_post", "layer1x1_post", "head1x1_post")}
+    newer = array(1, 4, None, None, [1, 3, 2], **films)
+    for key in ("head_size", "head_bias", "kernel_size", "gated"):
+        del newer[key]
+    newer |= {"kernel_sizes": [2, 5, 3], "head": {"out_channels": 3, "kernel_size": 4, "bias": True},
+              "activation": [{"type": "LeakyReLU", "negative_slope": 0.2}, "SiLU", "Hardtanh"],
+              "gating_mode": ["gated", "none", "gated"], "secondary_activation": ["Softsign", None, "Sigmoid"],
+              "bottleneck": 6, "groups_input": 2, "groups_input_mixin": 1, "layer1x1": {"active": True, "groups": 1},
+              "head1x1": {"active": True, "out_channels": 5, "groups": 1},
+              "slimmable": {"method": "slice_channels_uniform", "kwargs": {"allowed_channels": [2, 4]}}}
+    last = array(4, 3, 1, False, [1, 2], activation="Hardswish") | {"layer1x1": {"active": False, "groups": 1}}
+    nets = {
+        "lstm": ("0.5.4", "LSTM", {"input_size": 1, "hidden_size": 3, "num_layers": 2}),
+        "wavenet": ("0.5.4", "WaveNet", {"layers": [array(1, 4, 2, False, [1, 2, 8]), array(4, 2, 1, True, [16])],
+                                         "head": None, "head_scale": 0.02}),
+        "wavenet_gated": ("0.5.4", "WaveNet", {"layers": [array(1, 3, 1, True, [1, 4], gated=True, activation="ReLU")],
+                                               "head": None, "head_scale": 0.02}),
+        "wavenet_newer": ("0.7.0", "WaveNet", {"layers": [newer, last], "head": None, "head_scale": 0.02}),
+    }
+    expected, models = {"x": x.astype(np.float32)}, {}
+    for seed, (name, (version, architecture, config)) in enumerate(nets.items()):
+        models[name], y = model(version, architecture, config, seed + 1, x)
+        expected[name] = y.astype(np.float32)
+        (folder / f"{name}.nam").write_text(json.dumps(models[name]) + "\n")
+    container = {"version": "0.7.0", "architecture": "SlimmableContainer", "metadata": {"name": "both"}, "config": {"submodels": [
+        {"max_value": 0.5, "model": models["lstm"]}, {"max_value": 1.0, "model": models["wavenet"]}]}, "weights": [],
+        "sample_rate": 48000}
+    (folder / "container.nam").write_text(json.dumps(container) + "\n")
+    save_file(expected, folder / "expected.safetensors")
+
+
+if __name__ == "__main__":
+    main()

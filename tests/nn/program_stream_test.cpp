@@ -1,0 +1,218 @@
+// Programs over time as streams: every step has the bits of the whole program, and what is not causal is refused by
+// name.
+#include "ferrite/nn/stream/program_stream.h"
+
+#include <algorithm>
+
+#include "ferrite/compile/scan.h"
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/recurrent/lstm.h"
+#include "ferrite/nn/recurrent/rnn.h"
+#include "ferrite/tensor/convolution.h"
+#include "ferrite/tensor/cumulative.h"
+#include "ferrite/tensor/pooling.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::identical;
+using support::says;
+using Program = nn::ProgramStream::Program;
+
+namespace {
+
+Tensor weights(const Shape& s, std::uint64_t seed) { return uniform(s, {.seed = seed}, -0.5, 0.5); }
+
+/// The steps of a stream of one input and one output, joined, beside the whole program: from the beginning, and again
+/// after a reset.
+void check_against_whole(const Program& f, const Spec& step, int axis, int out_axis) {
+  nn::ProgramStream s(f, {{.step = step, .time_axis = axis}}, {.verify = false});
+  constexpr std::int64_t T = 40;
+  Shape shape = step.shape;
+  shape[axis] = T;
+  const Tensor x = uniform(shape, {.seed = 77}, -1, 1);
+  const Tensor whole = f({x})[0];
+  for (int round = 0; round < 2; ++round, s.reset()) {
+    Tensors steps;
+    for (std::int64_t t = 0; t < T; ++t) {
+      const Tensor frame = contiguous(slice(x, axis, t, t + 1));
+      std::ranges::copy(frame.values<float>(), s.input(0).begin());
+      s.step();
+      steps.push_back(Tensor::from(s.output(0), s.output_spec(0).shape));
+    }
+    BOOST_TEST(identical(concat(std::span<const Tensor>(steps.data(), steps.size()), out_axis), whole));
+  }
+}
+
+void check_refused(const Program& f, const Spec& step, int axis, const std::string& words) {
+  BOOST_CHECK_EXCEPTION(nn::ProgramStream(f, {{.step = step, .time_axis = axis}}, {.verify = false}), ValueError,
+                        says(words));
+}
+
+const Spec kPlane{{1, 3, 1, 8}};  // [B, C, T, F]
+
+/// x with zeros before the first step, or another value.
+Tensor before(const Tensor& x, int axis, std::int64_t n, Scalar value = 0) {
+  Shape front = Shape::filled(x.rank(), 0), back = front;
+  front[axis] = n;
+  return pad(x, front, back, value);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(program_stream)
+
+BOOST_AUTO_TEST_CASE(windows_reach_back_to_frames_that_are_held) {
+  const Tensor w = weights({4, 3, 3, 3}, 1), b = weights({4}, 2), narrow = weights({5, 4, 2, 1}, 3);
+  check_against_whole(
+      [&](const Tensors& in) {
+        const Tensor y = relu(conv2d(before(in[0], 2, 2), w, b, {.padding = {0, 1}}));
+        return Tensors{tanh(conv2d(before(y, 2, 3), narrow, {}, {.dilation = {3, 1}}))};
+      },
+      kPlane, 2, 2);
+  // Padding of the convolution itself, on both sides, and cut off behind.
+  check_against_whole(
+      [&](const Tensors& in) {
+        return Tensors{slice(conv2d(in[0], w, b, {.padding = {2, 1}}), 2, 0, in[0].shape()[2])};
+      },
+      kPlane, 2, 2);
+  const Tensor w1 = weights({6, 3, 4}, 5);
+  check_against_whole([&](const Tensors& in) { return Tensors{conv1d(before(in[0], 2, 3, 0.5), w1)}; }, {{2, 3, 1}}, 2,
+                      2);
+}
+
+BOOST_AUTO_TEST_CASE(frames_before_the_first_pass_through_what_follows) {
+  // Frames of a constant, three before the first, through a layer whose window needs one of them, then joined with a
+  // path that is not ahead.
+  const Tensor w = weights({3, 3, 2}, 4), b = weights({3}, 6);
+  check_against_whole(
+      [&](const Tensors& in) {
+        const Tensor ahead = sigmoid(conv1d(before(in[0], 2, 3, 0.25), w, b));  // two frames ahead
+        return Tensors{slice(ahead, 2, 0, in[0].shape()[2]) * in[0]};
+      },
+      {{1, 3, 1}}, 2, 2);
+  // Through a recurrence.
+  const nn::Gru gru(3, 4, {.layers = 2}, {.seed = 3});
+  check_against_whole(
+      [&](const Tensors& in) { return Tensors{slice(gru(before(in[0], 1, 2, 1)), 1, 1, in[0].shape()[1] + 1)}; },
+      {{1, 1, 3}}, 1, 1);
+}
+
+BOOST_AUTO_TEST_CASE(one_path_ahead_of_another_waits) {
+  check_against_whole(
+      [&](const Tensors& in) {
+        const std::int64_t T = in[0].shape()[1];
+        Tensor y = in[0];
+        for (const std::int64_t n : {1, 3, 4}) y = y + 0.5 * slice(concat({full({2, n, 4}, 2.0), in[0]}, 1), 1, 0, T);
+        return Tensors{y};
+      },
+      {{2, 1, 4}}, 1, 1);
+}
+
+BOOST_AUTO_TEST_CASE(recurrences_go_on_from_their_states) {
+  const nn::Gru gru(5, 7, {.layers = 2}, {.seed = 1});
+  check_against_whole([&](const Tensors& in) { return Tensors{gru(in[0])}; }, {{3, 1, 5}}, 1, 1);
+  const nn::Lstm lstm(5, 7, {}, {.seed = 2});
+  check_against_whole([&](const Tensors& in) { return Tensors{lstm(in[0])}; }, {{3, 1, 5}}, 1, 1);
+  const nn::Rnn rnn(5, 7, {}, {.seed = 3});
+  check_against_whole([&](const Tensors& in) { return Tensors{rnn(in[0])}; }, {{3, 1, 5}}, 1, 1);
+  const nn::Gru scanned(5, 7, {.form = nn::Form::scan}, {.seed = 4});
+  check_against_whole([&](const Tensors& in) { return Tensors{scanned(in[0])}; }, {{3, 1, 5}}, 1, 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_net_of_planes_features_and_recurrence) {
+  const Tensor w = weights({4, 3, 3, 3}, 1), head = weights({6, 2}, 5);
+  const nn::Gru gru(32, 6, {}, {.seed = 9});
+  check_against_whole(
+      [&](const Tensors& in) {
+        const std::int64_t T = in[0].shape()[2];
+        Tensor y = relu(conv2d(before(in[0], 2, 2), w, {}, {.padding = {0, 1}}));  // [1, 4, T, 8]
+        y = reshape(permute(y, {0, 2, 1, 3}), {1, T, 32});
+        return Tensors{softmax(matmul(gru(y), head), -1)};
+      },
+      kPlane, 2, 1);
+  const Tensor mean_of = weights({1, 3, 1}, 8);
+  check_against_whole(
+      [&](const Tensors& in) {
+        const Tensor m = mean(in[0], {1, 3}, true);
+        return Tensors{max_pool2d((in[0] - m) * ones({1, 3, in[0].shape()[2], 8}), {1, 2})};
+      },
+      kPlane, 2, 2);
+}
+
+BOOST_AUTO_TEST_CASE(several_inputs_outputs_and_declared_states) {
+  const Tensor w = weights({2, 2}, 3);
+  const Program f = [&](const Tensors& in) {
+    const Tensor h = tanh(matmul(in[0], w) + in[1]);
+    return Tensors{h * 2, h};
+  };
+  nn::ProgramStream s(f, {{.step = {{1, 2}}, .time_axis = -1}, {.step = {{1, 2}}, .time_axis = -1}},
+                      {.states = {{1, 1}}});
+  Tensor h = zeros({1, 2});
+  for (int t = 0; t < 5; ++t) {
+    const Tensor x = weights({1, 2}, static_cast<std::uint64_t>(20 + t));
+    std::ranges::copy(x.values<float>(), s.input(0).begin());
+    s.step();
+    const Tensors out = f({x, h});
+    h = out[1];
+    BOOST_TEST(identical(Tensor::from(s.output(0), {1, 2}), out[0]));
+    BOOST_TEST(identical(Tensor::from(s.output(1), {1, 2}), h));
+  }
+  BOOST_TEST(s.state_bytes() == 8);
+  BOOST_CHECK_THROW((void)s.input(1), ValueError);
+  BOOST_CHECK_THROW((void)s.input<double>(0), DtypeError);
+  BOOST_CHECK_THROW((void)s.input(2), ValueError);
+  BOOST_CHECK_THROW((void)s.output(2), ValueError);
+}
+
+BOOST_AUTO_TEST_CASE(parameters_are_followed_by_refresh) {
+  nn::Gru gru(2, 3, {}, {.seed = 1});
+  const auto f = [&](const Tensors& in) { return Tensors{gru(in[0])}; };
+  nn::ProgramStream s(f, {{.step = {{1, 1, 2}}, .time_axis = 1}});
+  for (const Parameter& p : gru.parameters()) p.assign(p.peek() * 0.5);
+  s.refresh();
+  const Tensor x = weights({1, 1, 2}, 2);
+  std::ranges::copy(x.values<float>(), s.input(0).begin());
+  s.step();
+  BOOST_TEST(identical(Tensor::from(s.output(0), {1, 1, 3}), f({x})[0]));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_causal_is_refused_by_name) {
+  const Tensor w = weights({3, 3, 3}, 1);
+  const Spec wave{{1, 3, 1}}, rows{{1, 1, 3}};
+  check_refused([&](const Tensors& in) { return Tensors{conv1d(in[0], w, {}, {.padding = {1}})}; }, wave, 2,
+                "convolution looks 1 steps ahead");
+  check_refused([&](const Tensors& in) { return Tensors{conv1d(before(in[0], 2, 2), w, {}, {.stride = {2}})}; }, wave,
+                2, "strides over time");
+  check_refused([&](const Tensors& in) { return Tensors{in[0] - mean(in[0], {2}, true)}; }, wave, 2,
+                "reduces over time");
+  check_refused([&](const Tensors& in) { return Tensors{softmax(in[0], 2)}; }, wave, 2, "goes along time");
+  check_refused([&](const Tensors& in) { return Tensors{flip(in[0], {2})}; }, wave, 2, "slice");
+  check_refused([&](const Tensors& in) { return Tensors{matmul(transpose(in[0], 1, 2), in[0])}; }, rows, 1,
+                "sums over time");
+  check_refused([&](const Tensors& in) { return Tensors{cumsum(in[0], 1)}; }, rows, 1, "goes along time");
+  check_refused(
+      [&](const Tensors& in) {
+        return Tensors{in[0] * reshape(arange(0, in[0].shape()[1], 1, Dtype::f32), {-1, 1})};
+      },
+      rows, 1, "differs from step to step");
+  check_refused([&](const Tensors& in) { return Tensors{slice(in[0], 1, 1)}; }, rows, 1, "looks 1 steps ahead");
+  check_refused([&](const Tensors& in) { return Tensors{before(in[0], 1, 2)}; }, rows, 1, "has 13 steps for 11");
+  check_refused([&](const Tensors& in) { return Tensors{concat({in[0], in[0]}, 1)}; }, rows, 1, "joins two sequences");
+  check_refused([&](const Tensors& in) { return Tensors{reshape(in[0], {-1, 3})}; }, {{2, 1, 3}}, 1, "joins time");
+  const nn::Gru both(3, 4, {.bidirectional = true}, {.seed = 1});
+  check_refused([&](const Tensors& in) { return Tensors{both(in[0])}; }, rows, 1, "runs backwards in time");
+  BOOST_CHECK_THROW(nn::ProgramStream([](const Tensors& in) { return in; }, {{.step = {{1, 2}}, .time_axis = 1}}),
+                    ShapeError);
+  BOOST_CHECK_THROW(nn::ProgramStream([](const Tensors& in) { return in; }, {{.step = {{1, 2}}, .time_axis = 0}},
+                                      {.states = {{0, 0}}}),
+                    ValueError);
+}
+
+BOOST_AUTO_TEST_CASE(what_depends_on_the_number_of_steps_is_found_by_verifying) {
+  const Program f = [](const Tensors& in) { return Tensors{in[0] / static_cast<double>(in[0].shape()[1])}; };
+  BOOST_CHECK_EXCEPTION(nn::ProgramStream(f, {{.step = {{1, 1, 3}}, .time_axis = 1}}), Error,
+                        says("depends on the number of steps"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Writes the node tests that the installed `onnx` package generates as folders, as that package's own test runner reads
+them: FOLDER/NAME/model.onnx, input_K.pb and output_K.pb (TensorProto), and tolerances.txt (rtol atol).
+
+    python3 tests/onnx/published.py FOLDER
+
+Cases with strings, sequences, optionals, maps and sparse tensors as inputs or outputs are left out and counted.
+"""
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+
+def written(value, name):
+    if isinstance(value, onnx.TensorProto):
+        return value
+    if not isinstance(value, (np.ndarray, np.generic)) or np.asarray(value).dtype.kind in "OUS":
+        return None
+    return numpy_helper.from_array(np.asarray(value), name)
+
+
+def main(folder):
+    left_out = 0
+    for case in collect_testcases(None):
+        model = case.model
+        graph = model.graph
+        sets = [([written(v, p.name) for v, p in zip(inputs, graph.input)],
+                 [written(v, p.name) for v, p in zip(outputs, graph.output)]) for inputs, outputs in case.data_sets]
+        if not sets or any(v is None for inputs, outputs in sets for v in inputs + outputs):
+            left_out += 1
+            continue
+        inputs, outputs = sets[0]
+        to = folder / case.name
+        to.mkdir(parents=True, exist_ok=True)
+        (to / "model.onnx").write_bytes(model.SerializeToString())
+        for kind, values in (("input", inputs), ("output", outputs)):
+            for i, value in enumerate(values):
+                (to / f"{kind}_{i}.pb").write_bytes(value.SerializeToString())
+        (to / "tolerances.txt").write_text(f"{case.rtol} {case.atol}\n")
+    print(f"onnx {onnx.__version__}: {len(list(folder.iterdir()))} cases, {left_out} left out: strings, sequences, optionals")
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]))

@@ -1,0 +1,132 @@
+// The node tests that the ONNX project publishes: every case of an operation that is imported gives the published
+// numbers, eager and compiled (planned and fused). The cases are written by tests/onnx/published.py into a folder that
+// FERRITE_ONNX_CASES names; without it this is skipped.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+
+#include "ferrite/compile/compile.h"
+#include "ferrite/exchange/onnx.h"
+#include "ferrite/exchange/onnx/graph.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// input_0.pb, input_1.pb, ...; they may hold types that Ferrite has none for, which throw.
+Tensors tensors_of(const fs::path& folder, const std::string& kind) {
+  Tensors all;
+  for (int i = 0;; ++i) {
+    const fs::path path = folder / (kind + "_" + std::to_string(i) + ".pb");
+    if (!fs::exists(path)) return all;
+    all.push_back(onnx::detail::read_tensor(text_of(path), path.string(), {}).tensor);
+  }
+}
+
+/// |a - b| <= atol + rtol |b|, NaN beside NaN, as the ONNX project's runner compares.
+std::string difference(const Tensor& a, const Tensor& b, double rtol, double atol) {
+  if (a.shape() != b.shape()) return "the shape is " + a.shape().str() + ", not " + b.shape().str();
+  const auto x = cast(a, Dtype::f64).to_vector<double>(), y = cast(b, Dtype::f64).to_vector<double>();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
+    if (!(std::fabs(x[i] - y[i]) <= atol + rtol * std::fabs(y[i])))
+      return "element " + std::to_string(i) + " is " + std::to_string(x[i]) + ", not " + std::to_string(y[i]);
+  }
+  return {};
+}
+
+struct Outcome {
+  std::string refused;  ///< why the model is not taken
+  std::string wrong;    ///< what differs
+};
+
+Outcome tried(const fs::path& folder) {
+  double rtol = 1e-3, atol = 1e-7;
+  std::ifstream(folder / "tolerances.txt") >> rtol >> atol;
+  Outcome out;
+  try {
+    const Tensors in = tensors_of(folder, "input"), expected = tensors_of(folder, "output");
+    const onnx::Model model = onnx::read(folder / "model.onnx");
+    const Tensors eager = model.run(in);
+    for (std::size_t i = 0; i < expected.size() && out.wrong.empty(); ++i)
+      out.wrong = difference(eager[i], expected[i], rtol, atol);
+    if (!out.wrong.empty()) return out;
+    try {
+      const auto compiled = compile([&](const Tensors& x) { return model.run(x); });
+      const Tensors planned = compiled(in);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        if (!support::identical(planned[i], eager[i])) out.wrong = "compiled, output " + std::to_string(i) + " differs";
+    } catch (const Error&) {
+      // A shape that depends on the values of inputs is refused while it is traced, by the name of the node.
+    }
+  } catch (const Error& e) {
+    out.refused = e.what();
+  }
+  return out;
+}
+
+/// Cases whose published numbers the library does not give, and why. One that passes no longer belongs here.
+const std::map<std::string, std::string> kKnown = {
+    {"test_attention_4d_attn_mask_causal_bf16_expanded", "one unit in the last of 8 bits"},
+    {"test_attention_4d_causal_bf16_expanded", "one unit in the last of 8 bits"},
+    {"test_attention_4d_padded_kv_bf16_expanded", "one unit in the last of 8 bits"},
+    {"test_attention_3d_causal_bf16_expanded", "one unit in the last of 8 bits"},
+    {"test_attention_4d_causal_padded_kv_bf16_expanded", "one unit in the last of 8 bits"},
+    {"test_attention_4d_causal_fp16_expanded", "one unit in the last of 11 bits"},
+};
+
+/// The operation that a refusal names: `(Name)`.
+std::string operation_of(const std::string& refusal) {
+  const std::size_t at = refusal.find(" ("), end = refusal.find("):", at);
+  return at == std::string::npos || end == std::string::npos ? "other" : refusal.substr(at + 2, end - at - 2);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(published)
+
+BOOST_AUTO_TEST_CASE(node_tests_give_the_published_numbers) {
+  const char* const root = std::getenv("FERRITE_ONNX_CASES");
+  if (!root) {
+    BOOST_TEST_MESSAGE("skipped: FERRITE_ONNX_CASES is not set");
+    std::cout << "skipped: FERRITE_ONNX_CASES is not set\n";
+    return;
+  }
+  std::size_t passed = 0, wrong = 0;
+  std::map<std::string, std::size_t> refused;
+  for (const auto& entry : fs::directory_iterator(root)) {
+    if (!fs::exists(entry.path() / "model.onnx")) continue;
+    const Outcome o = tried(entry.path());
+    const std::string name = entry.path().filename().string();
+    const bool known = kKnown.contains(name);
+    BOOST_TEST(!(known && o.wrong.empty()), name + " gives the published numbers now");
+    if (!o.wrong.empty()) {
+      ++wrong;
+      if (!known) BOOST_ERROR(name + ": " + o.wrong);
+    } else if (!o.refused.empty()) {
+      ++refused[operation_of(o.refused)];
+      if (std::getenv("FERRITE_ONNX_REFUSALS")) std::cout << name << ": " << o.refused << '\n';
+    } else {
+      ++passed;
+    }
+  }
+  std::size_t all = 0;
+  for (const auto& [name, n] : refused) all += n;
+  std::cout << passed << " published cases passed, " << wrong << " wrong, " << all << " refused by name:";
+  for (const auto& [name, n] : refused) std::cout << ' ' << name << ' ' << n;
+  std::cout << '\n';
+  BOOST_TEST(passed > 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
