@@ -36,11 +36,17 @@ Operations elementwise_operations();
 Operations shape_operations();
 /// Reductions, softmax, orders, einsum.
 Operations reduction_operations();
-/// Convolutions, pooling, normalisation.
+/// Convolutions, normalisation.
 Operations window_operations();
+/// Pooling.
+Operations pooling_operations();
+/// Scatter, GatherND, Compress, Unique, ReverseSequence.
+Operations indexing_operations();
+/// BatchNormalization, LRN, Dropout, Det, SwiGLU.
+Operations network_operations();
 /// Resize, Upsample.
 Operations resampling_operations();
-/// Losses, quantisation, shifts, gathers by several indices.
+/// Losses, quantisation, shifts.
 Operations loss_operations();
 /// GRU, LSTM, RNN.
 Operations recurrent_operations();

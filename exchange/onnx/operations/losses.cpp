@@ -133,28 +133,6 @@ Values cumprod_(const Call& c) {
   return {narrowed(y, c.type(0))};
 }
 
-/// Indices [..., K] of slices x[i, j, ...].
-Values gather_nd(const Call& c) {
-  if (c.version() >= 12 && c.integer("batch_dims", 0) != 0) c.refuse("batch_dims is not supported");
-  const Tensor& x = c.tensor(0);
-  const Tensor index = cast(c.tensor(1), Dtype::i64);
-  const auto K = static_cast<int>(index.shape()[-1]);
-  if (K > x.rank()) c.refuse("indices name more axes than there are");
-  Tensor flat = zeros({}, Dtype::i64);
-  std::int64_t rows = 1;
-  Shape shape, rest;
-  for (int i = 0; i + 1 < index.rank(); ++i) shape.push_back(index.shape()[i]);
-  for (int k = 0; k < K; ++k) {
-    const std::int64_t n = x.shape()[k];
-    const Tensor at = checked(select(index, -1, k), -n, n - 1, "GatherND: index");
-    flat = flat * n + where(at < 0, at + n, at);
-    rows *= n;
-  }
-  for (int k = K; k < x.rank(); ++k) rest.push_back(x.shape()[k]), shape.push_back(x.shape()[k]);
-  rest.insert(0, rows);
-  return {{reshape(index_select(reshape(x, rest), 0, reshape(flat, {-1})), shape), c.type(0)}};
-}
-
 constexpr std::array kRows = std::to_array<Operation>({
     {.name = "NegativeLogLikelihoodLoss", .lower = nll_loss_, .static_inputs = 4},
     {.name = "SoftmaxCrossEntropyLoss", .lower = softmax_cross_entropy, .static_inputs = 4},
@@ -163,7 +141,6 @@ constexpr std::array kRows = std::to_array<Operation>({
     {.name = "BitShift", .lower = bit_shift},
     {.name = "NonZero", .lower = non_zero},
     {.name = "CumProd", .lower = cumprod_, .static_inputs = 2},
-    {.name = "GatherND", .lower = gather_nd},
 });
 
 }  // namespace

@@ -174,17 +174,6 @@ Values gather_elements(const Call& c) {
               gather(c.tensor(0), axis_of(c, c.integer("axis", 0), c.tensor(0).rank()), cast(c.tensor(1), Dtype::i64)));
 }
 
-Values scatter_elements(const Call& c) {
-  const Tensor& x = c.tensor(0);
-  const int axis = axis_of(c, c.integer("axis", 0), x.rank());
-  const std::string reduction = c.version() >= 16 ? c.text("reduction", "none") : "none";
-  const Tensor index = cast(c.tensor(1), Dtype::i64);
-  const Tensor positive = where(index < 0, index + x.shape()[axis], index);
-  if (reduction == "none") return like(c, scatter(x, axis, positive, c.tensor(2)));
-  if (reduction == "add") return {narrowed(scatter_add(x, axis, positive, c.tensor(2)), c.type(0))};
-  c.refuse("the reduction '" + reduction + "' is not supported");
-}
-
 Values constant_of_shape(const Call& c) {
   const Shape shape = shape_of(c.known_ints(0));
   if (!c.has_attribute("value")) return {{zeros(shape), ElementType::f32, true}};
@@ -298,20 +287,6 @@ Values space_to_depth(const Call& c) {
   return like(c, reshape(parts, {N, C * b * b, H / b, W / b}));
 }
 
-/// Inference: what goes in comes out, and nothing is masked.
-Values dropout(const Call& c) {
-  if (c.version() >= 12) {
-    if (c.has(1)) (void)c.tensor(1);
-    c.without_effect("seed");
-    if (c.has(2) && c.known_int(2) != 0) c.refuse("training_mode is not supported");
-  } else {
-    c.without_effect("ratio");
-  }
-  Values out = like(c, c.tensor(0));
-  if (c.wants(1)) out.push_back({ones(c.tensor(0).shape(), Dtype::boolean), ElementType::boolean});
-  return out;
-}
-
 constexpr std::array kRows = std::to_array<Operation>({
     {.name = "Squeeze", .lower = squeeze_, .static_inputs = 2},
     {.name = "Unsqueeze", .lower = unsqueeze_, .static_inputs = 2},
@@ -323,7 +298,6 @@ constexpr std::array kRows = std::to_array<Operation>({
     {.name = "Split", .lower = split_, .static_inputs = 2},
     {.name = "Gather", .lower = gather_, .static_inputs = 2},
     {.name = "GatherElements", .lower = gather_elements, .static_inputs = 2},
-    {.name = "ScatterElements", .lower = scatter_elements, .static_inputs = 2},
     {.name = "ConstantOfShape", .lower = constant_of_shape, .static_inputs = 1},
     {.name = "Range", .lower = range, .static_inputs = 7},
     {.name = "Pad", .lower = pad_, .static_inputs = 14},
@@ -332,7 +306,6 @@ constexpr std::array kRows = std::to_array<Operation>({
     {.name = "OneHot", .lower = one_hot_, .static_inputs = 2},
     {.name = "DepthToSpace", .lower = depth_to_space},
     {.name = "SpaceToDepth", .lower = space_to_depth},
-    {.name = "Dropout", .lower = dropout, .static_inputs = 6},
 });
 
 }  // namespace
