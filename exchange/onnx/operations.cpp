@@ -12,7 +12,8 @@ std::span<const Operations> all_operations() {
   static const std::array families{core_operations(),      elementwise_operations(), shape_operations(),
                                    reduction_operations(), window_operations(),      resampling_operations(),
                                    loss_operations(),      recurrent_operations(),   control_operations(),
-                                   pooling_operations(),   indexing_operations(),    network_operations()};
+                                   pooling_operations(),   indexing_operations(),    network_operations(),
+                                   attention_operations(), quantised_operations(),   training_operations()};
   return families;
 }
 

@@ -48,6 +48,12 @@ Operations network_operations();
 Operations resampling_operations();
 /// Losses, quantisation, shifts.
 Operations loss_operations();
+/// Attention, LinearAttention, RotaryEmbedding, CausalConvWithState.
+Operations attention_operations();
+/// MatMulInteger, QLinearMatMul, DynamicQuantizeLinear.
+Operations quantised_operations();
+/// Adagrad, Adam, Momentum.
+Operations training_operations();
 /// GRU, LSTM, RNN.
 Operations recurrent_operations();
 /// If, Loop, Scan.
