@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ferrite/exchange/onnx.h"
-#include "ferrite/nn/stream/program_stream.h"
+#include "ferrite/exchange/program_stream.h"
 
 namespace ferrite::onnx {
 
@@ -28,8 +28,8 @@ struct StreamOptions {
   bool verify = true;
 };
 
-/// A causal model run step by step, with states that are found by analysis (nn::ProgramStream) and those that the model
-/// has as inputs and outputs. A step allocates nothing and has the bits of the whole.
+/// A causal model run step by step, with states that are found by analysis (exchange::ProgramStream) and those that the
+/// model has as inputs and outputs. A step allocates nothing and has the bits of the whole.
 ///
 ///   const onnx::Model encoder = onnx::read("enc.onnx");
 ///   onnx::Stream s(encoder, {.time = "S"});
@@ -70,7 +70,7 @@ class Stream {
   static std::size_t place(const std::vector<std::string>& names, std::string_view name, const char* what);
 
   std::vector<std::string> inputs_, outputs_;
-  nn::ProgramStream program_;
+  exchange::ProgramStream program_;
 };
 
 }  // namespace ferrite::onnx

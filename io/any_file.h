@@ -10,8 +10,8 @@
 namespace ferrite::io {
 
 /// Reads a file of tensors, whichever of the formats it is in; told by its contents, not by its name: safetensors, both
-/// of PyTorch's forms, npz, npy (a tensor named "array"), GGUF, JSON weights. Throws the reader's IoError, and one for what
-/// is none of these.
+/// of PyTorch's forms, npz, npy (a tensor named "array"), GGUF, JSON weights. Throws the reader's IoError, and one for
+/// what is none of these.
 TensorFile read_tensors(const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// Writes tensors in the format that the name ends with: .safetensors, .pt or .pth, .npz, .gguf. Metadata is kept where

@@ -20,9 +20,9 @@ struct NamLstmOptions {
   std::int64_t hidden_size = 1;
   std::int64_t layers = 1;
   std::int64_t out_channels = 1;
-  static constexpr auto fields = std::tuple(
-      attr("input_size", &NamLstmOptions::input_size), attr("hidden_size", &NamLstmOptions::hidden_size),
-      attr("layers", &NamLstmOptions::layers), attr("out_channels", &NamLstmOptions::out_channels));
+  static constexpr auto fields =
+      std::tuple(attr("input_size", &NamLstmOptions::input_size), attr("hidden_size", &NamLstmOptions::hidden_size),
+                 attr("layers", &NamLstmOptions::layers), attr("out_channels", &NamLstmOptions::out_channels));
 };
 
 /// An LSTM that begins from states of its own, and a product behind it: x [B, T, input_size] -> [B, T, out_channels].
@@ -94,17 +94,17 @@ struct NamModel {
   std::string metadata{};  ///< the file's object `metadata` as JSON; empty without one
 };
 
-/// Reads LSTM, WaveNet and SlimmableContainer, of versions 0.5 to 0.7. The layer begins as a file's first sample does in
-/// a host that has not run before: convolutions see zeros, an LSTM its initial states. (The reference runs a model on
-/// zeros first: give the stream as many zeros as `nn::Wavenet::receptive_field` says to have the same.) `metadata`,
+/// Reads LSTM, WaveNet and SlimmableContainer, of versions 0.5 to 0.7. The layer begins as a file's first sample does
+/// in a host that has not run before: convolutions see zeros, an LSTM its initial states. (The reference runs a model
+/// on zeros first: give the stream as many zeros as `nn::Wavenet::receptive_field` says to have the same.) `metadata`,
 /// `slimmable` of a WaveNet's arrays and what stands beside the known keys of the root do not change numbers; of these
 /// metadata is kept, that of a container's models is not.
 ///
 /// Throws IoError, its message beginning with `where`: not JSON, more than 32 levels, more than 8192 values beside the
-/// weights, texts above 64 KiB, keys that occur twice; another version, architecture, activation, or key of a configuration that changes
-/// numbers (condition_dsp, head, the films, groups of the products, blended gates), each by its name; sizes that do not
-/// fit each other; another number of weights than the sizes say. Memory beyond the bytes is below twice their number
-/// and 1 MiB until sizes and weights have been found to agree.
+/// weights, texts above 64 KiB, keys that occur twice; another version, architecture, activation, or key of a
+/// configuration that changes numbers (condition_dsp, head, the films, groups of the products, blended gates), each by
+/// its name; sizes that do not fit each other; another number of weights than the sizes say. Memory beyond the bytes is
+/// below twice their number and 1 MiB until sizes and weights have been found to agree.
 NamModel parse_nam(std::span<const std::byte> bytes, std::string_view where = "nam");
 NamModel read_nam(const std::filesystem::path& path);
 

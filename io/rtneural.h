@@ -28,9 +28,10 @@ struct RtneuralOptions {
 ///   s_t = (1 - f) n_(t-N) + f n_(t-N-1),  n_t = cell(x_t, s_t),  y_t = h of s_(t+1)
 ///
 /// with N the whole part of the ratio, f the rest and n before the first step zeros; so that the output, too, comes
-/// ratio - 1 steps late, and with a ratio of 1 it is the layer itself. Sequences run as a scan. The state is `h` [N + 1,
-/// B, H] ([N, B, H] for whole ratios) of the last steps, the latest first, and likewise `c` of an LSTM; both are carried.
-/// Parameters are those of the layer, behind "layer.". Throws ValueError for lengths, resets, and an initial state.
+/// ratio - 1 steps late, and with a ratio of 1 it is the layer itself. Sequences run as a scan. The state is `h` [N +
+/// 1, B, H] ([N, B, H] for whole ratios) of the last steps, the latest first, and likewise `c` of an LSTM; both are
+/// carried. Parameters are those of the layer, behind "layer.". Throws ValueError for lengths, resets, and an initial
+/// state.
 class RateCorrected final : public nn::Layer {
  public:
   /// Throws ValueError for a null layer, more than one level or direction, a ratio outside 1..64.

@@ -23,8 +23,8 @@ std::optional<std::int64_t> number_of(const std::string& text) {
 }
 
 /// One step of an input: the options go before the file.
-nn::ProgramInput step_of(const Port& port, const StreamOptions& o) {
-  nn::ProgramInput in{.step = {{}, port.dtype}, .time_axis = -1};
+exchange::ProgramInput step_of(const Port& port, const StreamOptions& o) {
+  exchange::ProgramInput in{.step = {{}, port.dtype}, .time_axis = -1};
   const auto given = o.steps.find(port.name);
   const auto axis = o.time_axes.find(port.name);
   if (axis != o.time_axes.end()) in.time_axis = axis->second;
@@ -65,11 +65,11 @@ void check_names(const std::vector<Port>& inputs, const StreamOptions& o) {
   if (!o.time.empty() && !timed) throw ValueError("onnx: no input of the model has a dimension '" + o.time + "'");
 }
 
-nn::ProgramStream program_of(const Model& model, const StreamOptions& o) {
+exchange::ProgramStream program_of(const Model& model, const StreamOptions& o) {
   check_names(model.inputs(), o);
-  std::vector<nn::ProgramInput> inputs;
+  std::vector<exchange::ProgramInput> inputs;
   for (const Port& p : model.inputs()) inputs.push_back(step_of(p, o));
-  nn::ProgramStreamOptions options{.verify = o.verify};
+  exchange::ProgramStreamOptions options{.verify = o.verify};
   const auto place = [](const std::vector<Port>& ports, const std::string& name, const char* what) {
     const auto at = std::ranges::find(ports, name, &Port::name);
     if (at == ports.end()) throw ValueError("onnx: the model has no " + std::string(what) + " '" + name + "'");
@@ -77,7 +77,7 @@ nn::ProgramStream program_of(const Model& model, const StreamOptions& o) {
   };
   for (const auto& [input, output] : o.states)
     options.states.emplace_back(place(model.inputs(), input, "input"), place(model.outputs(), output, "output"));
-  return nn::ProgramStream([&model](const Tensors& in) { return model.run(in); }, inputs, options);
+  return exchange::ProgramStream([&model](const Tensors& in) { return model.run(in); }, inputs, options);
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ struct Description {
 struct Value {
   std::string_view key;
   ValueType type{};
-  ValueType element{};                ///< of a list
-  std::uint64_t count = 1;            ///< of a list's elements
+  ValueType element{};               ///< of a list
+  std::uint64_t count = 1;           ///< of a list's elements
   std::span<const std::byte> bytes;  ///< of a string without its length; of a list's elements one after another
 };
 

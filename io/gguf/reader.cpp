@@ -107,7 +107,8 @@ class GgufSource final : public TensorSource {
     std::vector<std::pair<std::string_view, std::string_view>> all;
     for (std::size_t i = 0; i < index_.keys(); ++i) {
       const Value v = index_.value(i);
-      if (v.type != ValueType::list) all.emplace_back(v.key, v.type == ValueType::string ? as_text(v.bytes) : words_[i]);
+      if (v.type != ValueType::list)
+        all.emplace_back(v.key, v.type == ValueType::string ? as_text(v.bytes) : words_[i]);
     }
     return all;
   }

@@ -78,8 +78,8 @@ struct AppendValue {
 void check_name(std::string_view name, std::size_t longest, std::string_view where) {
   if (name.empty()) detail::refuse(where, "a name is empty: ''");
   if (name.size() > longest)
-    detail::refuse(where, detail::quote(name) + " is too long: " + detail::counted(name.size(), "byte") +
-                              ", at most " + std::to_string(longest));
+    detail::refuse(where, detail::quote(name) + " is too long: " + detail::counted(name.size(), "byte") + ", at most " +
+                              std::to_string(longest));
   if (detail::invalid_utf8(name)) detail::refuse(where, "a name is not UTF-8: " + detail::quote(name));
   if (name.find('\0') != std::string_view::npos) detail::refuse(where, "a name holds a NUL: " + detail::quote(name));
 }
@@ -151,8 +151,8 @@ Bytes data_of(const Planned& p, const std::string& where) {
     const auto before = dense.values<float>(), after = back.values<float>();
     for (std::size_t i = 0; i < before.size(); ++i)
       if (std::isfinite(before[i]) && !std::isfinite(after[i]))
-        detail::refuse(place, "holds a number that " + std::string(p.type->name) +
-                                  " cannot: " + Scalar(before[i]).str());
+        detail::refuse(place,
+                       "holds a number that " + std::string(p.type->name) + " cannot: " + Scalar(before[i]).str());
     dense = narrow;
   }
   std::memcpy(bytes.data(), dense.raw(), bytes.size());

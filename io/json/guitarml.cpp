@@ -55,8 +55,8 @@ class ModelData {
   }
   /// Throws IoError for a key that is not known: it may change numbers.
   void check_keys() const {
-    static const std::set<std::string> known = {"model",       "input_size", "skip",       "output_size",
-                                                "unit_type",   "num_layers", "hidden_size", "bias_fl"};
+    static const std::set<std::string> known = {"model",     "input_size", "skip",        "output_size",
+                                                "unit_type", "num_layers", "hidden_size", "bias_fl"};
     for (const auto& [key, value] : words_)
       if (!known.contains(key)) detail::refuse(where_, "the key " + detail::quote(key) + " is not supported");
   }
@@ -76,8 +76,8 @@ GuitarmlOptions options_of(const TensorFile& file) {
   const std::string unit = data.text("unit_type", "LSTM");
   o.gru = unit == "GRU";
   if (!o.gru && unit != "LSTM")
-    detail::refuse(data.where(), "the unit_type " + detail::quote(unit) +
-                                     " is not supported; supported are LSTM and GRU");
+    detail::refuse(data.where(),
+                   "the unit_type " + detail::quote(unit) + " is not supported; supported are LSTM and GRU");
   o.input_size = data.size("input_size", 1, 1);
   o.output_size = data.size("output_size", 1, 1);
   o.hidden_size = data.size("hidden_size", 1, 32);

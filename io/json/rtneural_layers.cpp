@@ -32,8 +32,8 @@ void add_activation(nn::Sequential& net, const Entry& e) {
 Tensor vector(const Entry& e, std::size_t i, std::int64_t n) {
   const Tensor v = e.weight(i);
   if (v.shape() != Shape{n})
-    refuse(e.where, "weights " + std::to_string(i) + " have shape " + v.shape().str() + ", must be [" +
-                        std::to_string(n) + "]");
+    refuse(e.where,
+           "weights " + std::to_string(i) + " have shape " + v.shape().str() + ", must be [" + std::to_string(n) + "]");
   return v;
 }
 
@@ -88,8 +88,8 @@ void add_conv1d(nn::Sequential& net, const Entry& e) {
     refuse(e.where, "the kernel_size is " + std::to_string(k) + ", the weights have shape " + kernel.shape().str());
   if (out % groups != 0)
     refuse(e.where, std::to_string(groups) + " groups do not divide " + std::to_string(out) + " channels");
-  auto conv = std::make_unique<nn::CausalConv1d>(nn::CausalConv1dOptions{
-      kernel.shape()[1] * groups, out, k, size_of(e, e.dilation, "dilation"), 1, groups, true});
+  auto conv = std::make_unique<nn::CausalConv1d>(
+      nn::CausalConv1dOptions{kernel.shape()[1] * groups, out, k, size_of(e, e.dilation, "dilation"), 1, groups, true});
   conv->weight.assign(contiguous(permute(kernel, {2, 1, 0})));
   conv->bias.assign(vector(e, 1, out));
   add(net, std::move(conv));
@@ -101,8 +101,7 @@ void add_prelu(nn::Sequential& net, const Entry& e) {
   e.expect_weights(1);
   const Tensor alpha = e.matrix(0);
   if (alpha.shape()[0] != 1) refuse(e.where, "a prelu's weights have shape " + alpha.shape().str() + ", not [1, C]");
-  auto prelu = std::make_unique<nn::Prelu>(
-      nn::PreluOptions{.num_parameters = alpha.shape()[1], .channels_last = true});
+  auto prelu = std::make_unique<nn::Prelu>(nn::PreluOptions{.num_parameters = alpha.shape()[1], .channels_last = true});
   prelu->weight.assign(select(alpha, 0, 0));
   add(net, std::move(prelu));
   add_activation(net, e);

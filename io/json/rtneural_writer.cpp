@@ -53,8 +53,9 @@ class Writer {
       if (!features_) detail::refuse(where_, "a net cannot begin with an activation");
       entry("activation", checked_activation(l.kind()), {features_, features_}, {});
     } else {
-      detail::refuse(where_, "cannot be written: RTNeural's layers here are dense, gru, lstm, conv1d, prelu, "
-                             "batchnorm and activations");
+      detail::refuse(where_,
+                     "cannot be written: RTNeural's layers here are dense, gru, lstm, conv1d, prelu, "
+                     "batchnorm and activations");
     }
     return 0;
   }
@@ -97,8 +98,8 @@ class Writer {
       return std::string(", \"") + key + "\": [" + std::to_string(n) + "]";
     };
     entry("conv1d", following(i), {o.in_channels, o.out_channels}, {permute(conv.weight.peek(), {2, 1, 0}), bias},
-          list("kernel_size", o.kernel_size) + list("dilation", o.dilation) + ", \"groups\": " +
-              std::to_string(o.groups));
+          list("kernel_size", o.kernel_size) + list("dilation", o.dilation) +
+              ", \"groups\": " + std::to_string(o.groups));
     return is_activation(i + 1) ? 1 : 0;
   }
 

@@ -216,7 +216,8 @@ class WrapperReader final : public detail::JsonEvents {
     if (part_ != Part::data) return;
     if (levels_ == 1) detail::refuse(where_, "'model_data' is no object");
     if (levels_ != 2) return;
-    if (++data_ > kMostData) detail::refuse(where_, "'model_data' has more than " + std::to_string(kMostData) + " keys");
+    if (++data_ > kMostData)
+      detail::refuse(where_, "'model_data' has more than " + std::to_string(kMostData) + " keys");
     source_.add_metadata(key_, std::move(v));
   }
 

@@ -28,9 +28,9 @@ constexpr std::array<ActivationName, 8> kActivations = {{{"Tanh", "tanh"},
                                                          {"Hardswish", "hardswish"},
                                                          {"Softsign", "softsign"}}};
 
-constexpr std::array<const char*, 8> kFilms = {
-    "conv_pre_film",       "conv_post_film",       "input_mixin_pre_film", "input_mixin_post_film",
-    "activation_pre_film", "activation_post_film", "layer1x1_post_film",   "head1x1_post_film"};
+constexpr std::array<const char*, 8> kFilms = {"conv_pre_film",         "conv_post_film",      "input_mixin_pre_film",
+                                               "input_mixin_post_film", "activation_pre_film", "activation_post_film",
+                                               "layer1x1_post_film",    "head1x1_post_film"};
 
 std::string named(std::string_view in_files, const std::string& where) {
   const auto at = std::ranges::find(kActivations, in_files, &ActivationName::in_files);
@@ -57,8 +57,7 @@ void each(const Document& d, const Node& n, std::size_t count, const std::string
   std::size_t i = 0;
   for (const Node* c = d.child(n.first); c; c = d.child(c->next), ++i)
     if (i < count) f(i, *c);
-  if (i != count)
-    refuse(where, "has " + std::to_string(i) + " values for " + counted(count, "layer"));
+  if (i != count) refuse(where, "has " + std::to_string(i) + " values for " + counted(count, "layer"));
 }
 
 void read_dilations(Object& o, nn::WavenetArray& a) {
@@ -89,9 +88,8 @@ void read_kernels(Object& o, nn::WavenetArray& a) {
 
 void read_activations(Object& o, nn::WavenetArray& a) {
   const std::string where = o.where() + ".activation";
-  each(o.document(), o.at("activation"), a.units.size(), where, [&](std::size_t i, const Node& n) {
-    a.units[i].activation = activation_of(o.document(), n, where);
-  });
+  each(o.document(), o.at("activation"), a.units.size(), where,
+       [&](std::size_t i, const Node& n) { a.units[i].activation = activation_of(o.document(), n, where); });
   std::vector<bool> gated(a.units.size());
   const std::string mode_where = o.where() + ".gating_mode";
   if (const Node* mode = o.find("gating_mode")) {
@@ -176,8 +174,8 @@ nn::WavenetArray array_of(Object o) {
 void check_fits(const nn::WavenetOptions& options, const std::string& where) {
   const auto differ = [&](std::size_t i, const char* what, std::int64_t has, std::int64_t wanted) {
     if (has != wanted)
-      refuse(where + ".layers " + std::to_string(i), std::string(what) + " is " + std::to_string(has) + ", must be " +
-                                                         std::to_string(wanted));
+      refuse(where + ".layers " + std::to_string(i),
+             std::string(what) + " is " + std::to_string(has) + ", must be " + std::to_string(wanted));
   };
   for (std::size_t i = 0; i < options.arrays.size(); ++i) {
     const nn::WavenetArray& a = options.arrays[i];
@@ -247,8 +245,9 @@ std::string config_of(const nn::WavenetArray& a, std::string_view where, bool& n
   const auto kernel = [](const nn::WavenetUnit& u) { return std::to_string(u.kernel_size); };
   bool kernels = false;
   const std::string sizes = one_or_list(a, kernels, kernel);
-  out += std::string(kernels ? "\"kernel_sizes\": " : "\"kernel_size\": ") + sizes + ", \"dilations\": " +
-         list_of(a, [](const nn::WavenetUnit& u) { return std::to_string(u.dilation); }) + ", \"activation\": " +
+  out += std::string(kernels ? "\"kernel_sizes\": " : "\"kernel_size\": ") + sizes +
+         ", \"dilations\": " + list_of(a, [](const nn::WavenetUnit& u) { return std::to_string(u.dilation); }) +
+         ", \"activation\": " +
          one_or_list(a, newer, [&](const nn::WavenetUnit& u) { return in_files(u.activation, where); }) + ", " +
          gates_of(a, where, newer);
   newer |= kernels;

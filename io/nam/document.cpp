@@ -58,8 +58,7 @@ class Builder final : public JsonHandler {
     ++to_.nodes[open_.back()].weights;
   }
   void open(Kind kind) {
-    if (open_.size() == kMostLevels)
-      refuse(where_, "is nested deeper than " + std::to_string(kMostLevels) + " levels");
+    if (open_.size() == kMostLevels) refuse(where_, "is nested deeper than " + std::to_string(kMostLevels) + " levels");
     (void)add(kind);
     open_.push_back(static_cast<std::uint32_t>(to_.nodes.size() - 1));
   }
@@ -110,7 +109,8 @@ void check_lengths(std::string_view text, std::string_view where) {
     }
     if (length > (in_text ? kLongestText : kLongestNumber))
       refuse(where, std::string(in_text ? "a text" : "a number") + " is longer than " +
-                        counted(in_text ? kLongestText : kLongestNumber, "byte") + ", before byte " + std::to_string(i));
+                        counted(in_text ? kLongestText : kLongestNumber, "byte") + ", before byte " +
+                        std::to_string(i));
   }
 }
 

@@ -45,8 +45,8 @@ std::vector<nn::StepState> NamLstm::states(const nn::StepRows& in) const {
 
 nn::StepResult NamLstm::step(const Tensor& x, const Tensors& states) const {
   const Tensor begun = gt(states[2], 0);  // [B, 1]
-  const nn::StepResult r = lstm.advance(x, {where(begun, states[0], unsqueeze(initial_h, 1)),
-                                            where(begun, states[1], unsqueeze(initial_c, 1))});
+  const nn::StepResult r = lstm.advance(
+      x, {where(begun, states[0], unsqueeze(initial_h, 1)), where(begun, states[1], unsqueeze(initial_c, 1))});
   return {head(r.y), {r.states[0], r.states[1], ones_like(states[2])}};
 }
 
@@ -78,9 +78,7 @@ bool NamContainer::causal() const { return running().causal(); }
 Tensor NamContainer::forward(const Tensor& x, const nn::Context& context) const { return running()(x, context); }
 nn::StepInput NamContainer::step_input() const { return running().step_input(); }
 std::vector<nn::StepState> NamContainer::states(const nn::StepRows& in) const { return running().states(in); }
-nn::StepResult NamContainer::step(const Tensor& x, const Tensors& states) const {
-  return running().advance(x, states);
-}
+nn::StepResult NamContainer::step(const Tensor& x, const Tensors& states) const { return running().advance(x, states); }
 std::unique_ptr<nn::Step> NamContainer::make_step(const nn::StepRows& in) const { return running().make_step(in); }
 
 std::unique_ptr<nn::Layer> NamContainer::clone() const {

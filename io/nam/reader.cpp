@@ -99,12 +99,13 @@ std::unique_ptr<nn::Layer> lstm(Object config, const Node& weights, const std::s
   o.input_size = config.size("input_size");
   o.hidden_size = config.size("hidden_size");
   o.out_channels = config.size("out_channels", 1);
-  if (config.size("in_channels", 1) != o.input_size) detail::refuse(config.where(), "in_channels differ from input_size");
+  if (config.size("in_channels", 1) != o.input_size)
+    detail::refuse(config.where(), "in_channels differ from input_size");
   config.finish();
   const std::int64_t H = o.hidden_size;
   expect_count(weights,
-               product({4 * H, o.input_size + H}) + product({o.layers - 1, 4 * H, 2 * H}) +
-                   product({o.layers, 6 * H}) + product({o.out_channels, H + 1}),
+               product({4 * H, o.input_size + H}) + product({o.layers - 1, 4 * H, 2 * H}) + product({o.layers, 6 * H}) +
+                   product({o.out_channels, H + 1}),
                where);
   auto net = std::make_unique<NamLstm>(o);
   Weights from(config.document(), weights);

@@ -68,8 +68,8 @@ Parts parts_of(const nn::Wavenet& net, const std::string& where) {
 Parts parts_of(const NamLstm& net, const std::string& where) {
   const NamLstmOptions& o = net.options();
   Parts p{"LSTM", {}, {}};
-  p.config = "{\"input_size\": " + std::to_string(o.input_size) + ", \"hidden_size\": " +
-             std::to_string(o.hidden_size) + ", \"num_layers\": " + std::to_string(o.layers);
+  p.config = "{\"input_size\": " + std::to_string(o.input_size) +
+             ", \"hidden_size\": " + std::to_string(o.hidden_size) + ", \"num_layers\": " + std::to_string(o.layers);
   if (o.input_size != 1) p.newer = true, p.config += ", \"in_channels\": " + std::to_string(o.input_size);
   if (o.out_channels != 1) p.newer = true, p.config += ", \"out_channels\": " + std::to_string(o.out_channels);
   p.config += "}";
@@ -112,8 +112,8 @@ std::string text_of(const nn::Layer& layer, const std::string& version, const st
     for (std::size_t i = 0; i < container->size(); ++i) {
       p.config += i ? ", {\"max_value\": " : "{\"max_value\": ";
       append_number(p.config, container->max_value(i));
-      p.config += ", \"model\": " +
-                  text_of((*container)[i], version, {}, rate, where + ": model " + std::to_string(i)) + "}";
+      p.config +=
+          ", \"model\": " + text_of((*container)[i], version, {}, rate, where + ": model " + std::to_string(i)) + "}";
     }
     p.config += "]}";
     return object_of(version_for(version, "0.7.0"), p, metadata, rate);
@@ -124,8 +124,9 @@ std::string text_of(const nn::Layer& layer, const std::string& version, const st
   } else if (const auto* net_lstm = dynamic_cast<const NamLstm*>(&layer)) {
     p = parts_of(*net_lstm, where);
   } else {
-    detail::refuse(where, "a layer " + layer.kind() + " cannot be written; the format has wavenet, nam_lstm and "
-                                                      "nam_container");
+    detail::refuse(where, "a layer " + layer.kind() +
+                              " cannot be written; the format has wavenet, nam_lstm and "
+                              "nam_container");
   }
   return object_of(version_for(version, p.newer ? "0.6.0" : "0.5.0"), p, metadata, rate);
 }

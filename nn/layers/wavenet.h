@@ -33,7 +33,7 @@ struct WavenetArray {
   std::int64_t bottleneck = 0;  ///< channels behind the activation
   std::int64_t groups = 1;      ///< of the dilated convolutions
   std::vector<WavenetUnit> units{};
-  bool has_layer1x1 = true;      ///< without, a layer hands on what it took
+  bool has_layer1x1 = true;       ///< without, a layer hands on what it took
   std::int64_t head1x1_size = 0;  ///< channels that a product makes of what a layer gives to the head; 0: it has none
   std::int64_t head_size = 1;
   std::int64_t head_kernel_size = 1;
@@ -72,7 +72,7 @@ class Wavenet final : public LayerOf<Wavenet, WavenetOptions> {
   struct Unit {
     std::unique_ptr<CausalConv1d> conv;
     std::unique_ptr<Linear> mix;
-    std::unique_ptr<Layer> activation, gate;      ///< gate: null without one
+    std::unique_ptr<Layer> activation, gate;    ///< gate: null without one
     std::unique_ptr<Linear> layer1x1, head1x1;  ///< null without one
   };
   struct Array {

@@ -40,7 +40,13 @@ class WavenetStep final : public Step {
     make_room();
   }
   WavenetStep(const WavenetStep& o)
-      : Step(o), in_(o.in_), out_(o.out_), arrays_(o.arrays_), width_(o.width_), at_once_(o.at_once_), scale_(o.scale_) {
+      : Step(o),
+        in_(o.in_),
+        out_(o.out_),
+        arrays_(o.arrays_),
+        width_(o.width_),
+        at_once_(o.at_once_),
+        scale_(o.scale_) {
     for (const auto& s : o.steps_) steps_.push_back(s->clone());
     make_room();
   }
@@ -193,7 +199,8 @@ class WavenetStep final : public Step {
   std::int64_t width_ = 1, at_once_ = 1;
   T scale_;
   std::vector<std::unique_ptr<StepMemory<T>>> rooms_;
-  StepMemory<T>*h_ = nullptr, *z_ = nullptr, *other_ = nullptr, *skip_ = nullptr, *gates_ = nullptr;  ///< of `rooms_`, exchanged
+  StepMemory<T>*h_ = nullptr, *z_ = nullptr, *other_ = nullptr, *skip_ = nullptr,
+  *gates_ = nullptr;  ///< of `rooms_`, exchanged
 };
 
 }  // namespace

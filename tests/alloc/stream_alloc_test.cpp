@@ -5,8 +5,8 @@
 
 #include "counted.h"
 #include "ferrite/dsl/builder.h"
+#include "ferrite/exchange/program_stream.h"
 #include "ferrite/nn/recurrent/gru.h"
-#include "ferrite/nn/stream/program_stream.h"
 #include "ferrite/nn/stream/stream.h"
 #include "ferrite/tensor/convolution.h"
 #include "ferrite/tensor/profiler.h"
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(steps_of_a_program_allocate_nothing) {
     const Tensor y = relu(conv2d(pad(in[0], {0, 0, 2, 1}, {0, 0, 0, 1}), w));
     return Tensors{gru(reshape(permute(y, {0, 2, 1, 3}), {1, T, 32}))};
   };
-  nn::ProgramStream stream(f, {{.step = {{1, 1, 1, 8}}, .time_axis = 2}});
+  exchange::ProgramStream stream(f, {{.step = {{1, 1, 1, 8}}, .time_axis = 2}});
   const std::uint64_t locks = counted::counts().locks, requests = pool_counts().requests;
   BOOST_TEST(counted::during([&] {
                for (int i = 0; i < 100; ++i) stream.step();

@@ -43,7 +43,8 @@ const std::map<std::string, std::vector<std::string>> kSubfolders = {
     {"compile", {"graph", "passes", "fuse", "plan", "scan", ""}},
     {"nn", {"", "optim", "losses", "layers", "recurrent", "stream", "operations"}},
     {"io",
-     {"", "file", "zip", "safetensors", "torch", "numpy", "json", "csv", "wav", "time_series", "png", "any", "module"}},
+     {"", "file", "zip", "safetensors", "torch", "numpy", "json", "gguf", "nam", "csv", "wav", "time_series", "png",
+      "any", "module"}},
 };
 /// The subfolder to which a public header at the top of a folder belongs, if there is one.
 const std::map<std::string, std::string> kSubfolderOfHeader = {

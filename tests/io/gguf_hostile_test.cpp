@@ -74,24 +74,20 @@ void check_memory(const std::string& bytes) {
 void check_memory_of_many_tensors() {
   hostile_gguf::File f = hostile_gguf::good();
   f.tensors.clear();
-  for (std::size_t i = 0; i < 200'000; ++i)
-    f.tensors.push_back(hostile_gguf::tensor(std::to_string(i), {}, 1000, 0));
+  for (std::size_t i = 0; i < 200'000; ++i) f.tensors.push_back(hostile_gguf::tensor(std::to_string(i), {}, 1000, 0));
   check_memory(f.bytes());
 }
 
 void check_memory_of_long_lists() {
   std::string texts;
   for (int i = 0; i < 500'000; ++i) texts += hostile_gguf::text("");
-  check_memory(hostile_gguf::with_key(
-      hostile_gguf::key("l", hostile_gguf::kList, hostile_gguf::u32(hostile_gguf::kString) +
-                                                      hostile_gguf::u64(500'000) + texts)));
+  check_memory(hostile_gguf::with_key(hostile_gguf::key(
+      "l", hostile_gguf::kList, hostile_gguf::u32(hostile_gguf::kString) + hostile_gguf::u64(500'000) + texts)));
 }
 
 void check_memory_of_a_small_file_that_says_it_is_large() {
   const std::string bytes = hostile_gguf::with_tensor(hostile_gguf::tensor("a", {1ULL << 40}, 1000, 0));
-  std::size_t most = counting::peak([&] {
-    BOOST_CHECK_THROW(io::parse_gguf(bytes_of(bytes)).tensor("a"), IoError);
-  });
+  std::size_t most = counting::peak([&] { BOOST_CHECK_THROW(io::parse_gguf(bytes_of(bytes)).tensor("a"), IoError); });
   BOOST_TEST(most <= std::size_t{1} << 16);
 }
 
@@ -106,7 +102,8 @@ bool register_cases() {
   tests.emplace_back("every_flip", check_all_flips);
   tests.emplace_back("memory_of_many_tensors", check_memory_of_many_tensors);
   tests.emplace_back("memory_of_long_lists", check_memory_of_long_lists);
-  tests.emplace_back("memory_of_a_small_file_that_says_it_is_large", check_memory_of_a_small_file_that_says_it_is_large);
+  tests.emplace_back("memory_of_a_small_file_that_says_it_is_large",
+                     check_memory_of_a_small_file_that_says_it_is_large);
   return hostile_suite::add_suite("gguf_hostile", tests);
 }
 

@@ -111,8 +111,7 @@ BOOST_AUTO_TEST_CASE(metadata_has_the_types_of_the_file) {
   BOOST_TEST(std::get<std::int64_t>(m.at("test.i64")) == -(std::int64_t{1} << 40));
   BOOST_TEST((std::get<std::vector<std::int32_t>>(m.at("test.ints")) == std::vector<std::int32_t>{1, -2, 3}));
   BOOST_TEST(std::get<std::string>(m.at("test.text")) == "straße");
-  BOOST_TEST(
-      (std::get<std::vector<std::string>>(m.at("test.tokens")) == std::vector<std::string>{"<s>", "", "a b"}));
+  BOOST_TEST((std::get<std::vector<std::string>>(m.at("test.tokens")) == std::vector<std::string>{"<s>", "", "a b"}));
   BOOST_TEST(std::get<std::uint8_t>(m.at("test.u8")) == 255);
   BOOST_TEST(std::get<std::uint16_t>(m.at("test.u16")) == 65535);
   BOOST_TEST(std::get<std::uint32_t>(m.at("test.u32")) == 0xFFFFFFFFU);

@@ -24,7 +24,9 @@ namespace nn = ferrite::nn;
 fs::path fixtures() { return support::fixture_path("guitarml"); }
 io::TensorFile expected() { return io::read_safetensors(fixtures() / "expected.safetensors"); }
 const std::vector<std::string> kNets = {"lstm", "gru", "knob", "deep"};
-std::unique_ptr<io::GuitarmlNet> net(const std::string& name) { return io::read_guitarml(fixtures() / (name + ".json")); }
+std::unique_ptr<io::GuitarmlNet> net(const std::string& name) {
+  return io::read_guitarml(fixtures() / (name + ".json"));
+}
 
 Tensor input(const io::GuitarmlNet& n) { return ferrite::slice(expected().tensor("x"), -1, 0, n.options().input_size); }
 
@@ -38,8 +40,7 @@ std::string content(const std::string& name) {
 BOOST_AUTO_TEST_SUITE(guitarml)
 
 BOOST_AUTO_TEST_CASE(nets_compute_what_pytorch_computes) {
-  for (const std::string& name : kNets)
-    BOOST_TEST_CONTEXT(name) {
+  for (const std::string& name : kNets) BOOST_TEST_CONTEXT(name) {
       const auto n = net(name);
       BOOST_TEST(within((*n)(input(*n)), expected().tensor(name), 1e-6));
     }

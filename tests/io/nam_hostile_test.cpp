@@ -1,5 +1,5 @@
-/// Hostile `.nam` files: every cut and every flipped bit of a sound one, limits, and the memory that reading takes. With
-/// FERRITE_WRITE_CORPUS=<folder> small ones are written to nam/ there, as seeds for tests/fuzz/nam_fuzz.cpp.
+/// Hostile `.nam` files: every cut and every flipped bit of a sound one, limits, and the memory that reading takes.
+/// With FERRITE_WRITE_CORPUS=<folder> small ones are written to nam/ there, as seeds for tests/fuzz/nam_fuzz.cpp.
 #include <span>
 
 #include "counting.h"
@@ -94,8 +94,7 @@ void check(const Case& c) {
     io::parse_nam(bytes_of(io::serialize_nam(m)));
     return;
   }
-  BOOST_CHECK_EXCEPTION(io::parse_nam(bytes_of(c.bytes), "x.nam"), IoError,
-                        hostile_suite::says("x.nam", c.message));
+  BOOST_CHECK_EXCEPTION(io::parse_nam(bytes_of(c.bytes), "x.nam"), IoError, hostile_suite::says("x.nam", c.message));
 }
 
 void check_all_cuts() {
@@ -128,8 +127,7 @@ void check_memory() {
         lstm(kWeights, ", \"x\": [" + repeated("[],", 8000) + "0"),
         lstm(kWeights, ", \"x\": \"" + std::string(3'000'000, 'x')),
         lstm(kWeights, ", \"x\": \"" + repeated("\\\\", 30'000) + std::string(30'000, '['))}) {
-    const std::size_t most =
-        counting::peak([&] { BOOST_CHECK_THROW(io::parse_nam(bytes_of(bytes)), IoError); });
+    const std::size_t most = counting::peak([&] { BOOST_CHECK_THROW(io::parse_nam(bytes_of(bytes)), IoError); });
     BOOST_TEST_MESSAGE(bytes.size() << " bytes: " << most << " of memory");
     BOOST_TEST(most <= 2 * bytes.size() + (std::size_t{1} << 20));
   }

@@ -260,8 +260,8 @@ BOOST_AUTO_TEST_CASE(wrong_sizes_of_layers_are_refused) {
   BOOST_CHECK_EXCEPTION(io::serialize_nam({.layer = std::make_unique<nn::Linear>(1, 1, nn::Init{.seed = 1})}), IoError,
                         says("a layer linear cannot be written"));
   BOOST_CHECK_EXCEPTION(
-      io::serialize_nam({.layer = std::make_unique<io::NamLstm>(
-                             io::NamLstmOptions{}, nn::Init{.seed = 1, .dtype = ferrite::Dtype::f64})}),
+      io::serialize_nam({.layer = std::make_unique<io::NamLstm>(io::NamLstmOptions{},
+                                                                nn::Init{.seed = 1, .dtype = ferrite::Dtype::f64})}),
       IoError, says("not f32"));
 }
 
@@ -270,9 +270,7 @@ BOOST_AUTO_TEST_CASE(what_changes_numbers_is_refused_by_name) {
                     newer = content(fixtures() / "wavenet_newer.nam"), both = content(fixtures() / "container.nam");
   const auto refused = [](const std::string& text, const std::string& from, const std::string& to,
                           const std::string& message) {
-    BOOST_TEST_CONTEXT(to) {
-      BOOST_CHECK_EXCEPTION(parsed(replaced(text, from, to)), IoError, says(message));
-    }
+    BOOST_TEST_CONTEXT(to) { BOOST_CHECK_EXCEPTION(parsed(replaced(text, from, to)), IoError, says(message)); }
   };
   refused(lstm, "\"LSTM\"", "\"ConvNet\"", "nam: the architecture 'ConvNet' is not supported");
   refused(lstm, "0.5.4", "0.8.0", "nam: the version '0.8.0' is not supported");

@@ -1,6 +1,6 @@
 // Programs over time as streams: every step has the bits of the whole program, and what is not causal is refused by
 // name.
-#include "ferrite/nn/stream/program_stream.h"
+#include "ferrite/exchange/program_stream.h"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@
 using namespace ferrite;
 using support::identical;
 using support::says;
-using Program = nn::ProgramStream::Program;
+using Program = exchange::ProgramStream::Program;
 
 namespace {
 
@@ -26,7 +26,7 @@ Tensor weights(const Shape& s, std::uint64_t seed) { return uniform(s, {.seed = 
 /// The steps of a stream of one input and one output, joined, beside the whole program: from the beginning, and again
 /// after a reset.
 void check_against_whole(const Program& f, const Spec& step, int axis, int out_axis) {
-  nn::ProgramStream s(f, {{.step = step, .time_axis = axis}}, {.verify = false});
+  exchange::ProgramStream s(f, {{.step = step, .time_axis = axis}}, {.verify = false});
   constexpr std::int64_t T = 40;
   Shape shape = step.shape;
   shape[axis] = T;
@@ -45,7 +45,7 @@ void check_against_whole(const Program& f, const Spec& step, int axis, int out_a
 }
 
 void check_refused(const Program& f, const Spec& step, int axis, const std::string& words) {
-  BOOST_CHECK_EXCEPTION(nn::ProgramStream(f, {{.step = step, .time_axis = axis}}, {.verify = false}), ValueError,
+  BOOST_CHECK_EXCEPTION(exchange::ProgramStream(f, {{.step = step, .time_axis = axis}}, {.verify = false}), ValueError,
                         says(words));
 }
 
@@ -146,8 +146,8 @@ BOOST_AUTO_TEST_CASE(several_inputs_outputs_and_declared_states) {
     const Tensor h = tanh(matmul(in[0], w) + in[1]);
     return Tensors{h * 2, h};
   };
-  nn::ProgramStream s(f, {{.step = {{1, 2}}, .time_axis = -1}, {.step = {{1, 2}}, .time_axis = -1}},
-                      {.states = {{1, 1}}});
+  exchange::ProgramStream s(f, {{.step = {{1, 2}}, .time_axis = -1}, {.step = {{1, 2}}, .time_axis = -1}},
+                            {.states = {{1, 1}}});
   Tensor h = zeros({1, 2});
   for (int t = 0; t < 5; ++t) {
     const Tensor x = weights({1, 2}, static_cast<std::uint64_t>(20 + t));
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(several_inputs_outputs_and_declared_states) {
 BOOST_AUTO_TEST_CASE(parameters_are_followed_by_refresh) {
   nn::Gru gru(2, 3, {}, {.seed = 1});
   const auto f = [&](const Tensors& in) { return Tensors{gru(in[0])}; };
-  nn::ProgramStream s(f, {{.step = {{1, 1, 2}}, .time_axis = 1}});
+  exchange::ProgramStream s(f, {{.step = {{1, 1, 2}}, .time_axis = 1}});
   for (const Parameter& p : gru.parameters()) p.assign(p.peek() * 0.5);
   s.refresh();
   const Tensor x = weights({1, 1, 2}, 2);
@@ -202,16 +202,16 @@ BOOST_AUTO_TEST_CASE(what_is_not_causal_is_refused_by_name) {
   check_refused([&](const Tensors& in) { return Tensors{reshape(in[0], {-1, 3})}; }, {{2, 1, 3}}, 1, "joins time");
   const nn::Gru both(3, 4, {.bidirectional = true}, {.seed = 1});
   check_refused([&](const Tensors& in) { return Tensors{both(in[0])}; }, rows, 1, "runs backwards in time");
-  BOOST_CHECK_THROW(nn::ProgramStream([](const Tensors& in) { return in; }, {{.step = {{1, 2}}, .time_axis = 1}}),
+  BOOST_CHECK_THROW(exchange::ProgramStream([](const Tensors& in) { return in; }, {{.step = {{1, 2}}, .time_axis = 1}}),
                     ShapeError);
-  BOOST_CHECK_THROW(nn::ProgramStream([](const Tensors& in) { return in; }, {{.step = {{1, 2}}, .time_axis = 0}},
-                                      {.states = {{0, 0}}}),
+  BOOST_CHECK_THROW(exchange::ProgramStream([](const Tensors& in) { return in; }, {{.step = {{1, 2}}, .time_axis = 0}},
+                                            {.states = {{0, 0}}}),
                     ValueError);
 }
 
 BOOST_AUTO_TEST_CASE(what_depends_on_the_number_of_steps_is_found_by_verifying) {
   const Program f = [](const Tensors& in) { return Tensors{in[0] / static_cast<double>(in[0].shape()[1])}; };
-  BOOST_CHECK_EXCEPTION(nn::ProgramStream(f, {{.step = {{1, 1, 3}}, .time_axis = 1}}), Error,
+  BOOST_CHECK_EXCEPTION(exchange::ProgramStream(f, {{.step = {{1, 1, 3}}, .time_axis = 1}}), Error,
                         says("depends on the number of steps"));
 }
 

@@ -9,7 +9,7 @@
 
 #include "ferrite/tensor/tensor.h"
 
-namespace ferrite::nn {
+namespace ferrite::exchange {
 
 /// One input of a program that is streamed.
 struct ProgramInput {
@@ -29,8 +29,8 @@ struct ProgramStreamOptions {
 /// pooling reach back to, frames by which one path is ahead of another, states of recurrences. It runs as one planned
 /// program on buffers of its own, so a step allocates nothing, and gives the bits that the whole sequence gives.
 ///
-///   nn::ProgramStream s([&](const Tensors& x) { return Tensors{net(x[0])}; }, {{.step = {{1, 1, 40}}, .time_axis =
-///   1}}); for (const auto& frame : frames) {
+///   exchange::ProgramStream s([&](const Tensors& x) { return Tensors{net(x[0])}; }, {{.step = {{1, 1, 40}}, .time_axis
+///   = 1}}); for (const auto& frame : frames) {
 ///     std::ranges::copy(frame, s.input(0).begin());
 ///     s.step();
 ///     use(s.output(0));
@@ -88,4 +88,4 @@ class ProgramStream {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace ferrite::nn
+}  // namespace ferrite::exchange

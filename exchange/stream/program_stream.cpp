@@ -1,16 +1,16 @@
 /// Programs over time as streams: traced on a few steps, analysed, and run as an open scan.
-#include "ferrite/nn/stream/program_stream.h"
+#include "ferrite/exchange/program_stream.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "ferrite/compile/open_scan.h"
 #include "ferrite/compile/tracer.h"
-#include "ferrite/nn/detail/program_frames.h"
+#include "ferrite/exchange/stream/frames.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
 
-namespace ferrite::nn {
+namespace ferrite::exchange {
 namespace {
 
 using detail::FrameProgram;
@@ -225,4 +225,4 @@ std::string ProgramStream::report() const {
   return text;
 }
 
-}  // namespace ferrite::nn
+}  // namespace ferrite::exchange

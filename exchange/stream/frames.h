@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "ferrite/compile/graph.h"
-#include "ferrite/nn/stream/program_stream.h"
+#include "ferrite/exchange/program_stream.h"
 
-namespace ferrite::nn::detail {
+namespace ferrite::exchange::detail {
 
 /// The states of a step: as it finds them, and as it leaves them.
 struct FrameStates {
@@ -28,6 +28,8 @@ struct FrameNode {
   std::function<Tensors(const Tensors& in, FrameStates& states)> run;
 };
 
+class Analysis;
+
 /// A program over time as the program of one step.
 class FrameProgram {
  public:
@@ -45,7 +47,7 @@ class FrameProgram {
   Tensors step(const Tensors& inputs, FrameStates& states) const;
 
  private:
-  class Analysis;
+  friend class Analysis;
 
   Graph graph_;
   std::vector<FrameNode> nodes_;
@@ -53,4 +55,4 @@ class FrameProgram {
   std::vector<FrameOperand> outputs_;
 };
 
-}  // namespace ferrite::nn::detail
+}  // namespace ferrite::exchange::detail

@@ -1,0 +1,158 @@
+/// Reads the nodes of a graph, their attributes, and which values are parameters and which are released where.
+#include <algorithm>
+#include <utility>
+
+#include "ferrite/exchange/onnx/reader.h"
+#include "ferrite/exchange/onnx/wire.h"
+
+namespace ferrite::onnx::detail {
+
+Attribute Reader::read_attribute(std::string_view message, const Scope& scope, const Node& node) {
+  Attribute a{.name = {}, .message = message};
+  std::string_view tensor;
+  std::string_view graph;
+  std::string_view sparse;
+  int values = 0;
+  AttributeType implied = AttributeType::undefined;
+  const auto value = [&](AttributeType type) {
+    values += implied != type;
+    implied = type;
+  };
+  for (Message m(message); m.next();) {
+    switch (m.tag()) {
+      case attribute_field::name: a.name = m.bytes(); continue;
+      case attribute_field::type: a.type = static_cast<AttributeType>(m.integer()); continue;
+      case attribute_field::ref_attr_name: a.reference = m.bytes(); continue;
+      case attribute_field::t: tensor = m.bytes(), value(AttributeType::tensor); continue;
+      case attribute_field::g: graph = m.bytes(), value(AttributeType::graph); continue;
+      case attribute_field::sparse_tensor: sparse = m.bytes(), value(AttributeType::sparse_tensor); continue;
+      case attribute_field::f: value(AttributeType::number); break;
+      case attribute_field::i: value(AttributeType::integer); break;
+      case attribute_field::s: value(AttributeType::string); break;
+      case attribute_field::floats: value(AttributeType::numbers); break;
+      case attribute_field::ints: value(AttributeType::integers); break;
+      case attribute_field::strings: value(AttributeType::strings); break;
+      default: break;
+    }
+    m.skip();
+  }
+  if (a.name.empty()) fail(node, "an attribute has no name");
+  if (!a.reference.empty()) return a;
+  if (a.type == AttributeType::undefined) a.type = implied;
+  // fields beyond the one that the type names may be there with their zero: what counts is the type
+  if (a.type == AttributeType::tensor) a.tensor = read_tensor(tensor, where(node, a.name), folder_);
+  if (a.type == AttributeType::sparse_tensor) a.tensor = read_sparse_tensor(sparse, where(node, a.name), folder_);
+  if (a.type == AttributeType::graph) a.graph = std::make_unique<Graph>(read_graph(graph, &scope));
+  return a;
+}
+
+Node Reader::read_node(std::string_view message, Graph& g, Scope& scope) {
+  Node node;
+  std::vector<std::string_view> inputs;
+  std::vector<std::string_view> outputs;
+  std::string_view overload;
+  for (Message m(message); m.next();) {
+    switch (m.tag()) {
+      case node_field::input: inputs.push_back(m.bytes()); break;
+      case node_field::output: outputs.push_back(m.bytes()); break;
+      case node_field::name: node.name = m.bytes(); break;
+      case node_field::op_type: node.operation = m.bytes(); break;
+      case node_field::domain: node.domain = m.bytes(); break;
+      case node_field::overload: overload = m.bytes(); break;
+      default: m.skip();
+    }
+  }
+  if (!outputs.empty()) node.first_output = outputs.front();
+  if (node.operation.empty()) fail(node, "it names no operation");
+  if (is_main_domain(node.domain)) node.domain = {};
+  find_meaning(node, overload);
+  while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
+  for (const std::string_view name : inputs)
+    node.inputs.push_back(name.empty() ? Reference{} : find(scope, name, "input", "node " + node.label()));
+  read_attributes(node, message, scope);
+  for (const std::string_view name : outputs) node.outputs.push_back(name.empty() ? -1 : define(g, scope, name));
+  return node;
+}
+
+void Reader::read_attributes(Node& node, std::string_view message, const Scope& scope) {
+  for (Message m(message); m.next();) {
+    if (m.tag() != node_field::attribute) {
+      m.skip();
+      continue;
+    }
+    Attribute a = read_attribute(m.bytes(), scope, node);
+    for (const Attribute& other : node.attributes)
+      if (other.name == a.name) fail(node, "attribute " + quoted(a.name) + " is there twice");
+    node.attributes.push_back(std::move(a));
+  }
+  constexpr std::size_t kMostAttributes = 64;  // one bit each of what was read
+  if (node.attributes.size() > kMostAttributes) fail(node, "it has more than 64 attributes");
+}
+
+void Reader::find_meaning(Node& node, std::string_view overload) {
+  if (Function* f = find_function(node.domain, node.operation, overload)) {
+    resolve_function(*f, node);
+    node.function = f;
+    return;
+  }
+  node.version = imports_->of(node.domain);
+  bool other = false;
+  node.row = find_operation(node.domain, node.operation, std::max<std::int64_t>(node.version, 1), &other);
+  const std::string domain = node.domain.empty() ? "" : " of domain " + quoted(node.domain);
+  if (!node.row && !other) fail(node, "this operation" + domain + " is not supported");
+  if (node.version < 0) fail(node, "the model imports no opset for domain " + quoted(node.domain));
+  if (!node.row) fail(node, "this operation is not supported in opset " + std::to_string(node.version));
+}
+
+void Reader::choose_parameters(Graph& g) {
+  std::vector<char> decides(static_cast<std::size_t>(g.slots), 0);
+  const auto mark = [&](const Reference& r) {
+    if (r.depth == 0 && r.slot >= 0) decides[static_cast<std::size_t>(r.slot)] = 1;
+  };
+  for (auto node = g.nodes.rbegin(); node != g.nodes.rend(); ++node) {
+    const bool all = std::any_of(node->outputs.begin(), node->outputs.end(), [&](std::int32_t slot) {
+      return slot >= 0 && decides[static_cast<std::size_t>(slot)];
+    });
+    if (all && (node->operation == "Shape" || node->operation == "Size")) continue;
+    for (std::size_t i = 0; i < node->inputs.size(); ++i)
+      if (all || (node->row && (node->row->quoted || (i < 32 && node->row->static_inputs >> i & 1U))))
+        mark(node->inputs[i]);
+  }
+  for (Initialiser& i : g.initialisers) {
+    if (frozen_ || !is_floating(i.value.type) || decides[static_cast<std::size_t>(i.slot)]) continue;
+    std::string name(i.name);
+    for (int n = 2; !parameter_names_.insert(name).second; ++n) name = std::string(i.name) + "_" + std::to_string(n);
+    i.parameter = static_cast<std::int32_t>(program_.parameters.size());
+    program_.parameter_types.push_back(i.value.type);
+    program_.parameters.emplace_back(std::move(name), std::exchange(i.value, {}));
+  }
+}
+
+void Reader::release(Graph& g) {
+  std::vector<char> stays(static_cast<std::size_t>(g.slots), 0);
+  for (const Reference& r : g.results)
+    if (r.depth == 0) stays[static_cast<std::size_t>(r.slot)] = 1;
+  for (auto node = g.nodes.rbegin(); node != g.nodes.rend(); ++node) {
+    for (const Attribute& a : node->attributes)
+      if (a.graph) keep_captured(*a.graph, 1, stays);
+    for (const Reference& r : node->inputs) {
+      if (r.depth != 0 || r.slot < 0 || stays[static_cast<std::size_t>(r.slot)]) continue;
+      stays[static_cast<std::size_t>(r.slot)] = 1;
+      node->released.push_back(r.slot);
+    }
+  }
+}
+
+void Reader::keep_captured(const Graph& inner, std::int32_t depth, std::vector<char>& stays) {
+  const auto keep = [&](const Reference& r) {
+    if (r.depth == depth) stays[static_cast<std::size_t>(r.slot)] = 1;
+  };
+  for (const Reference& r : inner.results) keep(r);
+  for (const Node& node : inner.nodes) {
+    for (const Reference& r : node.inputs) keep(r);
+    for (const Attribute& a : node.attributes)
+      if (a.graph) keep_captured(*a.graph, depth + 1, stays);
+  }
+}
+
+}  // namespace ferrite::onnx::detail

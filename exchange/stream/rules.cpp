@@ -1,0 +1,186 @@
+/// Rules for operations that treat every step alone, and for padding, slices and concatenation in time.
+#include "ferrite/exchange/stream/analysis.h"
+
+#include "ferrite/compile/scan_body.h"
+
+namespace ferrite::exchange::detail {
+namespace {
+
+using ferrite::detail::AxisAttrs;
+using ferrite::detail::PadAttrs;
+using ferrite::detail::PermuteAttrs;
+using ferrite::detail::ReductionAttrs;
+using ferrite::detail::ShapeAttrs;
+using ferrite::detail::SliceAttrs;
+
+/// Elements before an axis, for each element of it.
+std::int64_t product(const Shape& s, int end) {
+  std::int64_t p = 1;
+  for (int i = 0; i < end; ++i) p *= s[i];
+  return p;
+}
+
+/// A shape whose axis of time has so many steps.
+AttrsOf with_extent(const Shape& s, int axis) {
+  return [s, axis](std::int64_t steps) {
+    Shape shape = s;
+    shape[axis] = steps;
+    return Attrs(ShapeAttrs{shape});
+  };
+}
+
+}  // namespace
+
+void Analysis::place(const Graph::Node& n) {
+  const std::string_view op = n.op->name;
+  if (n.op->is_pointwise()) return broadcast(from_end());
+  if (n.op == &ferrite::detail::scan_primitive()) return scanned();
+  if (op == "gru_sequence" || op == "lstm_sequence" || op == "rnn_sequence" || op == "peephole_lstm_sequence")
+    return recurrent();
+  if (op == "convolution" || op == "convolution_transposed") return convolution(op == "convolution_transposed");
+  if (op == "pool_sum" || op == "max_pool" || op == "max_pool_indices") return pooling();
+  if (op == "pad") return padding();
+  if (op == "slice") return sliced();
+  if (op == "concat") return concatenation();
+  if (op == "matmul") return product_of_matrices();
+  if (op == "index_select") return chosen();
+  place_view(n);
+}
+
+void Analysis::place_view(const Graph::Node& n) {
+  const std::string_view op = n.op->name;
+  const int t = flow(0).axis;
+  if (op == "contiguous" || op == "detach" || op == "checked" || n.op->element_block) return alone(t, t, same());
+  if (op == "reshape") return reshaped();
+  if (op == "permute") {
+    const Shape order = n.attrs.as<PermuteAttrs>().order;
+    int to = 0;
+    while (order[to] != t) ++to;
+    return alone(t, to, same());
+  }
+  if (op == "expand") {
+    const int to = t + shape(n.out[0]).rank() - in_shape(0).rank();
+    if (shape(n.out[0])[to] != extent(0)) refuse("spreads one step over time");
+    return alone(t, to, with_extent(n.attrs.as<ShapeAttrs>().shape, to));
+  }
+  if (op == "sum" || op == "prod" || op == "amax" || op == "amin") return reduced();
+  if (op == "argmax" || op == "argmin" || op == "select" || op == "unbind" || op == "split" || op == "cumsum" ||
+      op == "cumprod" || op == "sort" || op == "topk" || op == "stack" || op == "softmax" || op == "log_softmax")
+    return along_an_axis();
+  if (op == "layer_norm") {
+    const std::int64_t last = std::get<std::int64_t>(*n.attrs.at(0));  // so many axes
+    if (in_shape(0).rank() - t <= last) refuse("reduces over time");
+    return alone(t, t, same());
+  }
+  refuse("is not known to be causal");
+}
+
+void Analysis::reshaped() {
+  const Shape &from = in_shape(0), &to = shape(node_->out[0]);
+  const int t = flow(0).axis;
+  for (int axis = 0; axis < to.rank(); ++axis)
+    if (to[axis] == from[t] && product(to, axis) == product(from, t)) return alone(t, axis, with_extent(to, axis));
+  refuse("joins time with other axes: " + from.str() + " to " + to.str());
+}
+
+void Analysis::reduced() {
+  const auto a = node_->attrs.as<ReductionAttrs>();
+  int to = flow(0).axis;
+  for (const std::int64_t axis : a.axes) {
+    if (axis == flow(0).axis) refuse("reduces over time");
+    if (!a.keepdim && axis < flow(0).axis) --to;
+  }
+  alone(flow(0).axis, to, same());
+}
+
+void Analysis::along_an_axis() {
+  const std::string_view op = node_->op->name;
+  const int t = flow(0).axis, axis = node_->attrs.as<AxisAttrs>().axis;
+  if (op == "stack") {
+    for (std::size_t i = 0; i < node_->in.size(); ++i)
+      if (over_time(i) && flow(i).axis != t) refuse("combines values whose axes of time differ");
+    std::vector<int> axes(node_->in.size(), t);
+    return each_step_alone(axes, t + (axis <= t), same());
+  }
+  if (axis == t) refuse("goes along time");
+  const bool drops = shape(node_->out[0]).rank() < in_shape(0).rank();
+  alone(t, t - (drops && axis < t), same());
+}
+
+void Analysis::chosen() {
+  const int axis = node_->attrs.as<AxisAttrs>().axis;
+  if (over_time(0) && over_time(1)) refuse("chooses among steps by steps");
+  if (over_time(0)) {
+    if (axis == flow(0).axis) refuse("chooses among steps");
+    return alone(flow(0).axis, flow(0).axis, same());
+  }
+  std::vector<int> axes = {-1, 0};
+  each_step_alone(axes, axis, same());
+}
+
+void Analysis::product_of_matrices() {
+  const int r = from_end();
+  const bool left = over_time(0), right = over_time(1);
+  if ((left && r == 1) || (right && r == 2) || (left && right && r < 3)) refuse("sums over time");
+  if (r >= 3) return broadcast(r);
+  std::vector<int> axes = {left ? flow(0).axis : -1, right ? flow(1).axis : -1};
+  each_step_alone(axes, shape(node_->out[0]).rank() - r, same());
+}
+
+void Analysis::padding() {
+  const auto a = node_->attrs.as<PadAttrs>();
+  const int t = flow(0).axis;
+  if (a.before[t] < 0) refuse("cuts off the first steps");
+  auto rest = a;
+  rest.before[t] = rest.after[t] = 0;
+  const auto attrs = [rest](std::int64_t) { return Attrs(rest); };
+  each_step_alone({t}, t, attrs);
+  Flow& f = flows_[node_->out[0]];
+  const Spec& out = graph_.values[node_->out[0]];
+  if (a.before[t] > 0) f = behind(f, t, filled(out.shape, t, a.before[t], a.value, out.dtype));
+}
+
+void Analysis::sliced() {
+  const auto a = node_->attrs.as<SliceAttrs>();
+  const int t = flow(0).axis;
+  if (a.axis != t) return alone(t, t, same());
+  if (a.step != 1) refuse("leaves out steps");
+  if (a.begin > flow(0).lead) refuse("looks " + std::to_string(a.begin - flow(0).lead) + " steps ahead");
+  Flow out = flow(0);
+  out.lead -= a.begin;
+  out.first = out.lead > 0 ? frames(out.first, t, a.begin, a.begin + out.lead) : Tensor();
+  pass_on(out);
+}
+
+void Analysis::pass_on(const Flow& out, std::size_t operand) {
+  FrameNode node;
+  node.in.push_back({.value = node_->in[operand]});
+  node.run = [](const Tensors& in, FrameStates&) { return Tensors{in[0]}; };
+  program_.nodes_.push_back(std::move(node));
+  put(0, out);
+}
+
+void Analysis::concatenation() {
+  const int axis = node_->attrs.as<AxisAttrs>().axis;
+  std::size_t timed = 0;
+  while (!over_time(timed)) ++timed;
+  const int t = flow(timed).axis;
+  if (axis != t) {
+    for (std::size_t i = 0; i < node_->in.size(); ++i)
+      if (over_time(i) && flow(i).axis != t) refuse("combines values whose axes of time differ");
+    return each_step_alone(std::vector<int>(node_->in.size(), t), t, same());
+  }
+  Flow out = flow(timed);
+  Tensors before;
+  for (std::size_t i = 0; i < node_->in.size(); ++i) {
+    if (i == timed) continue;
+    if (over_time(i)) refuse("joins two sequences in time");
+    if (i > timed) continue;  // behind the last step
+    if (!known_[node_->in[i]].defined()) refuse("puts an input before the first step");
+    before.push_back(known_[node_->in[i]]);
+  }
+  if (!before.empty()) out = behind(out, t, concat(std::span<const Tensor>(before.data(), before.size()), t));
+  pass_on(out, timed);
+}
+
+}  // namespace ferrite::exchange::detail
