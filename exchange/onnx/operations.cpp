@@ -13,7 +13,8 @@ std::span<const Operations> all_operations() {
                                    reduction_operations(), window_operations(),      resampling_operations(),
                                    loss_operations(),      recurrent_operations(),   control_operations(),
                                    pooling_operations(),   indexing_operations(),    network_operations(),
-                                   attention_operations(), quantised_operations(),   training_operations()};
+                                   attention_operations(), quantised_operations(),   training_operations(),
+                                   sampling_operations(),  signal_operations()};
   return families;
 }
 

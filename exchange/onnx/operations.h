@@ -52,6 +52,10 @@ Operations loss_operations();
 Operations attention_operations();
 /// MatMulInteger, QLinearMatMul, DynamicQuantizeLinear.
 Operations quantised_operations();
+/// GridSample, AffineGrid, Col2Im, CenterCropPad.
+Operations sampling_operations();
+/// Windows, DFT, STFT, MelWeightMatrix.
+Operations signal_operations();
 /// Adagrad, Adam, Momentum.
 Operations training_operations();
 /// GRU, LSTM, RNN.

@@ -33,4 +33,10 @@ inline std::vector<std::int64_t> axes_argument(const Call& call, std::int64_t si
 /// The result of moving elements about.
 inline Value moved(const Tensor& y, ElementType type) { return {y, type}; }
 
+/// x convolved with a weight by the attributes of a Conv.
+Tensor convolution_of(const Call& call, const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+/// softmax, of 16 bits each step rounded, as the composition by which the standard defines it.
+Tensor softmax_of(const Tensor& x, int axis, ElementType type);
+
 }  // namespace ferrite::onnx::detail

@@ -122,7 +122,7 @@ Values attention(const Call& call) {
   if (masks.seen.defined()) bias = where(masks.seen, bias, -std::numeric_limits<double>::infinity());
   const Tensor blind = eq(amax(bias, {-1}, true), -std::numeric_limits<double>::infinity());
   const Tensor scores = cast(where(blind, zeros_like(biased), biased), dtype_for(precision));
-  const Tensor probabilities = narrowed(softmax(scores, -1), precision).tensor;
+  const Tensor probabilities = softmax_of(scores, 3, precision);
   const Tensor weights = rounded(cast(where(blind, zeros_like(probabilities), probabilities), q.dtype()));
   const Tensor y = rounded(matmul(weights, v));
   const Tensor shown = mode == 0 ? product : mode == 1 ? capped : mode == 2 ? biased : weights;

@@ -44,6 +44,32 @@ Values matmul_quantised(const Call& call) {
   return {saturated(call, y, call.type(7))};
 }
 
+/// The zero point of a weight stands for all channels or for each.
+Tensor weight_of(const Call& call, std::size_t i, std::size_t zero) {
+  const Tensor w = cast(call.tensor(i), Dtype::f64);
+  if (!call.has(zero)) return w;
+  const Tensor z = cast(call.tensor(zero), Dtype::f64);
+  Shape channels = Shape::filled(w.rank(), 1);
+  if (z.numel() != 1) channels[0] = z.numel();
+  return w - reshape(z, channels);
+}
+
+Values convolution_integer(const Call& call) {
+  const Tensor y = convolution_of(call, centred(call, 0, 2, false), weight_of(call, 1, 3), {});
+  return {{cast(y, Dtype::i32), ElementType::i32}};
+}
+
+Values convolution_quantised(const Call& call) {
+  const Tensor bias = call.has(8) ? cast(call.tensor(8), Dtype::f64) : Tensor{};
+  const Tensor sums = convolution_of(call, centred(call, 0, 2, false), weight_of(call, 3, 5), bias);
+  Tensor scale = cast(call.tensor(4), Dtype::f64);
+  Shape channels = Shape::filled(sums.rank(), 1);
+  channels[1] = scale.numel();
+  scale = reshape(scale, channels);
+  const auto single = [&](std::size_t i) { return reshape(cast(call.tensor(i), Dtype::f64), {}); };
+  return {saturated(call, sums * (single(1) * scale / single(6)) + single(7), call.type(7))};
+}
+
 Values quantise_dynamically(const Call& call) {
   const Tensor& x = call.tensor(0);
   const Tensor high = maximum(amax(x), 0), low = minimum(amin(x), 0);
@@ -57,6 +83,8 @@ Values quantise_dynamically(const Call& call) {
 constexpr Operation kOperations[] = {
     {.name = "MatMulInteger", .lower = matmul_integer, .quoted = true},
     {.name = "QLinearMatMul", .lower = matmul_quantised, .quoted = true},
+    {.name = "ConvInteger", .lower = convolution_integer, .quoted = true},
+    {.name = "QLinearConv", .lower = convolution_quantised, .quoted = true},
     {.name = "DynamicQuantizeLinear", .lower = quantise_dynamically},
 };
 

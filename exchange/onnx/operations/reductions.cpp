@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/cumulative.h"
 #include "ferrite/tensor/linalg.h"
 #include "ferrite/tensor/norms.h"
@@ -13,12 +14,6 @@
 
 namespace ferrite::onnx::detail {
 namespace {
-
-int axis_of(const Call& c, std::int64_t axis, int rank) {
-  if (axis < -rank || axis >= rank)
-    c.refuse("axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank));
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
 
 // ---- reductions ------------------------------------------------------------------------------------------
 
@@ -144,7 +139,7 @@ Values along(const Call& c, F f) {
   return {narrowed(reshape(f(reshape(x, {before, -1}), 1), x.shape()), c.type(0))};
 }
 Values softmax_(const Call& c) {
-  return along(c, [](const Tensor& x, int axis) { return softmax(x, axis); });
+  return along(c, [&](const Tensor& x, int axis) { return softmax_of(x, axis, c.type(0)); });
 }
 Values log_softmax_(const Call& c) {
   return along(c, [](const Tensor& x, int axis) { return log_softmax(x, axis); });
@@ -220,6 +215,13 @@ constexpr std::array kRows = std::to_array<Operation>({
 });
 
 }  // namespace
+
+Tensor softmax_of(const Tensor& x, int axis, ElementType type) {
+  if (type != ElementType::f16 && type != ElementType::bf16) return softmax(x, axis);
+  const auto rounded = [&](const Tensor& t) { return narrowed(t, type).tensor; };
+  const Tensor parts = rounded(exp(rounded(x - amax(x, {axis}, true))));
+  return rounded(parts / rounded(sum(parts, {axis}, true)));
+}
 
 Operations reduction_operations() { return kRows; }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/index.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/scatter.h"
@@ -14,18 +15,6 @@
 
 namespace ferrite::onnx::detail {
 namespace {
-
-int axis_of(const Call& c, std::int64_t axis, int rank) {
-  if (axis < -rank || axis >= rank)
-    c.refuse("axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank));
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
-
-Shape shape_of(const std::vector<std::int64_t>& list) {
-  Shape s;
-  for (const std::int64_t e : list) s.push_back(e);
-  return s;
-}
 
 /// Data movement keeps the type.
 Values like(const Call& c, const Tensor& y) { return {{y, c.type(0)}}; }
@@ -283,7 +272,10 @@ Values space_to_depth(const Call& c) {
   const std::int64_t N = x.shape()[0], C = x.shape()[1], H = x.shape()[2], W = x.shape()[3];
   if (b < 1 || H % b != 0 || W % b != 0)
     c.refuse("blocksize " + std::to_string(b) + " does not fit " + x.shape().str());
-  const Tensor parts = permute(reshape(x, {N, C, H / b, b, W / b, b}), {0, 3, 5, 1, 2, 4});
+  const std::string mode = c.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") c.refuse("mode is DCR or CRD, got '" + mode + "'");
+  const Tensor split = reshape(x, {N, C, H / b, b, W / b, b});
+  const Tensor parts = permute(split, mode == "DCR" ? Shape{0, 3, 5, 1, 2, 4} : Shape{0, 1, 3, 5, 2, 4});
   return like(c, reshape(parts, {N, C * b * b, H / b, W / b}));
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/convolution.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/normalization.h"
@@ -11,12 +12,6 @@
 
 namespace ferrite::onnx::detail {
 namespace {
-
-Shape shape_of(const std::vector<std::int64_t>& list) {
-  Shape s;
-  for (const std::int64_t e : list) s.push_back(e);
-  return s;
-}
 
 /// What the attributes of a window say, one number for each axis of space.
 struct Window {
@@ -92,23 +87,8 @@ void check_kernel(const Call& c, const Tensor& weight) {
 }
 
 Values conv(const Call& c) {
-  Tensor x = c.tensor(0);
-  const Tensor& w = c.tensor(1);
-  check_kernel(c, w);
-  Window window(c, x, kernel_of(w));
-  window.pad_same(x);
-  ConvolutionOptions o{
-      .stride = shape_of(window.stride), .dilation = shape_of(window.dilation), .groups = c.integer("group", 1)};
-  if (window.symmetric()) {
-    o.padding = ConvolutionPadding(shape_of(window.before));
-  } else {
-    x = window.padded(x, 0);
-  }
   const Tensor bias = c.has(2) ? c.tensor(2) : Tensor();
-  const Tensor y = window.space == 1   ? conv1d(x, w, bias, o)
-                   : window.space == 2 ? conv2d(x, w, bias, o)
-                                       : conv3d(x, w, bias, o);
-  return {narrowed(y, c.type(0))};
+  return {narrowed(convolution_of(c, c.tensor(0), c.tensor(1), bias), c.type(0))};
 }
 
 Values conv_transpose(const Call& c) {
@@ -229,6 +209,23 @@ constexpr std::array kRows = std::to_array<Operation>({
 });
 
 }  // namespace
+
+Tensor convolution_of(const Call& c, const Tensor& given, const Tensor& w, const Tensor& bias) {
+  Tensor x = given;
+  check_kernel(c, w);
+  Window window(c, x, kernel_of(w));
+  window.pad_same(x);
+  ConvolutionOptions o{
+      .stride = shape_of(window.stride), .dilation = shape_of(window.dilation), .groups = c.integer("group", 1)};
+  if (window.symmetric()) {
+    o.padding = ConvolutionPadding(shape_of(window.before));
+  } else {
+    x = window.padded(x, 0);
+  }
+  return window.space == 1   ? conv1d(x, w, bias, o)
+         : window.space == 2 ? conv2d(x, w, bias, o)
+                             : conv3d(x, w, bias, o);
+}
 
 Operations window_operations() { return kRows; }
 
