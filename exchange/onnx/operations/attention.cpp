@@ -112,7 +112,7 @@ Values attention(const Call& call) {
     v = repeat_interleave(v, share, 1);
   }
   const auto rounded = [&](const Tensor& x) { return narrowed(x, type).tensor; };
-  const double root = std::sqrt(scale);
+  const Tensor root = rounded(full({}, std::sqrt(scale), q.dtype()));
   const Tensor product = rounded(matmul(rounded(q * root), transpose(rounded(k * root))));
   const Tensor capped = softcap > 0 ? rounded(tanh(product / softcap) * softcap) : product;
   Tensor biased = masks.added.defined() ? rounded(capped + masks.added) : capped;

@@ -32,8 +32,9 @@ Values window(const Call& call) {
 }
 
 /// The transform of x [..., n, ..., 1 or 2] along an axis of the signal: as many points as there are, or fewer, or with
-/// zeros behind.
-Tensor transformed(const Call& call, Tensor x, int axis, std::int64_t points, bool inverse, bool onesided) {
+/// zeros behind. Computed in f64, so that what cancels is 0 to the last digit of f32.
+Tensor transformed(const Call& call, const Tensor& given, int axis, std::int64_t points, bool inverse, bool onesided) {
+  Tensor x = cast(given, Dtype::f64);
   if (x.rank() < 2 || x.size(-1) > 2) call.refuse("the last axis must hold real numbers or real and imaginary parts");
   if (axis == x.rank() - 1) call.refuse("the last axis is that of real and imaginary parts");
   const bool real = x.size(-1) == 1;
@@ -57,7 +58,7 @@ Values dft(const Call& call) {
   const bool inverse = call.integer("inverse", 0) != 0, onesided = call.integer("onesided", 0) != 0;
   std::int64_t points = call.has(1) ? call.known_int(1) : 0;
   if (call.has(1) && points < 1) call.refuse("dft_length must be above 0");
-  return {narrowed(transformed(call, x, axis, points, inverse, onesided), call.type(0))};
+  return {narrowed(cast(transformed(call, x, axis, points, inverse, onesided), x.dtype()), call.type(0))};
 }
 
 Values stft_of(const Call& call) {
@@ -77,7 +78,8 @@ Values stft_of(const Call& call) {
                                 {frames * size});
   Tensor y = reshape(index_select(x, 1, places), {x.size(0), frames, size, x.size(2)});
   if (windowed) y = y * reshape(call.tensor(2), {1, 1, size, 1});
-  return {narrowed(transformed(call, y, 2, 0, false, onesided && x.size(2) == 1), call.type(0))};
+  y = cast(transformed(call, y, 2, 0, false, onesided && x.size(2) == 1), x.dtype());
+  return {narrowed(y, call.type(0))};
 }
 
 Values mel_weights(const Call& call) {
