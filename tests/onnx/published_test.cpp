@@ -78,12 +78,35 @@ Outcome tried(const fs::path& folder) {
 
 /// Cases whose published numbers the library does not give, and why. One that passes no longer belongs here.
 const std::map<std::string, std::string> kKnown = {
-    {"test_attention_4d_attn_mask_causal_bf16_expanded", "one unit in the last of 8 bits"},
-    {"test_attention_4d_causal_bf16_expanded", "one unit in the last of 8 bits"},
-    {"test_attention_4d_padded_kv_bf16_expanded", "one unit in the last of 8 bits"},
-    {"test_attention_3d_causal_bf16_expanded", "one unit in the last of 8 bits"},
-    {"test_attention_4d_causal_padded_kv_bf16_expanded", "one unit in the last of 8 bits"},
-    {"test_attention_4d_causal_fp16_expanded", "one unit in the last of 11 bits"},
+    {"test_attention_3d_causal_bf16", "one unit in the last of 8 bits: sums rounded term by term"},
+    {"test_attention_3d_causal_bf16_expanded", "the same"},
+    {"test_attention_4d_causal_bf16", "the same"},
+    {"test_attention_4d_causal_bf16_expanded", "the same"},
+    {"test_attention_4d_causal_padded_kv_bf16", "the same"},
+    {"test_attention_4d_causal_padded_kv_bf16_expanded", "the same"},
+    {"test_attention_4d_padded_kv_bf16", "the same"},
+    {"test_attention_4d_padded_kv_bf16_expanded", "the same"},
+    {"test_dft_inverse", "1.9e-7, rounding of numpy in f32, where the sum is 0"},
+    {"test_dft_inverse_opset19", "the same"},
+};
+
+/// Operations that are not imported, or not so, and why. Whatever else is refused fails the test.
+const std::map<std::string, std::string> kOutOfScope = {
+    {"ArrayFeatureExtractor", "of ai.onnx.ml"},
+    {"Binarizer", "of ai.onnx.ml"},
+    {"TreeEnsemble", "of ai.onnx.ml"},
+    {"TfIdfVectorizer", "counts words"},
+    {"ImageDecoder", "reads files of images"},
+    {"Bernoulli", "draws numbers that the standard does not define"},
+    {"RandomUniformLike", "the same"},
+    {"Dropout", "the same, in training"},
+    {"FlexAttention", "of ai.onnx.preview"},
+    {"OptionalGetElement", "of optional values"},
+    {"OptionalHasElement", "of optional values"},
+    {"BitCast", "types are held in wider ones"},
+    {"NonMaxSuppression", "its shape depends on data"},
+    {"RoiAlign", "of images alone"},
+    {"DeformConv", "of images alone"},
 };
 
 /// The operation that a refusal names: `(Name)`.
@@ -115,7 +138,10 @@ BOOST_AUTO_TEST_CASE(node_tests_give_the_published_numbers) {
       ++wrong;
       if (!known) BOOST_ERROR(name + ": " + o.wrong);
     } else if (!o.refused.empty()) {
-      ++refused[operation_of(o.refused)];
+      const bool type = o.refused.find("elements of type") != std::string::npos;
+      const std::string operation = type ? "types of 8 bits and less" : operation_of(o.refused);
+      ++refused[operation];
+      if (!type && !kOutOfScope.contains(operation)) BOOST_ERROR(name + " is refused: " + o.refused);
       if (std::getenv("FERRITE_ONNX_REFUSALS")) std::cout << name << ": " << o.refused << '\n';
     } else {
       ++passed;

@@ -99,9 +99,8 @@ Values attention(const Call& call) {
   if (plain && !call.wants(3)) {
     Tensor mask = masks.added;
     if (masks.seen.defined())
-      mask = masks.added.defined()
-                 ? where(masks.seen, masks.added, -std::numeric_limits<double>::infinity())
-                 : masks.seen;
+      mask =
+          masks.added.defined() ? where(masks.seen, masks.added, -std::numeric_limits<double>::infinity()) : masks.seen;
     AttentionOptions options{.mask = mask, .scale = scale, .enable_gqa = q.size(1) != k.size(1)};
     const Tensor y = scaled_dot_product_attention(q, k, v, options);
     return {{flat ? packed(y) : y, type}, present[0], present[1], {}};

@@ -202,7 +202,16 @@ Values cast_to(const Call& c, ElementType to) {
   c.without_effect("saturate");    // of floats of 8 bits alone
   c.without_effect("round_mode");  // likewise
   const Tensor& x = c.tensor(0);
-  return {narrowed(cast(x, dtype_for(to, "onnx: Cast")), to)};
+  const Dtype dtype = dtype_for(to, "onnx: Cast");
+  if (c.type(0) == to) return {{x, to}};
+  if (c.type(0) == ElementType::u64 && is_floating(to)) {  // the upper half is held as negative numbers
+    const Tensor wide = cast(x, Dtype::f64);
+    return {narrowed(cast(where(x < 0, wide + 18446744073709551616.0, wide), dtype), to)};
+  }
+  if (to == ElementType::f16 || to == ElementType::bf16)  // rounded once, from f64 too
+    return {{cast(cast(x, to == ElementType::f16 ? Dtype::f16 : Dtype::bf16), dtype), to}};
+  const bool truncates = is_floating(c.type(0)) && is_integral(to);
+  return {narrowed(cast(truncates ? cast(x, Dtype::i64) : x, dtype), to)};
 }
 Values cast_(const Call& c) { return cast_to(c, static_cast<ElementType>(c.integer("to"))); }
 Values cast_like(const Call& c) { return cast_to(c, c.type(1)); }

@@ -35,7 +35,8 @@ Values gathered_slices(const Call& call) {
   const auto n = static_cast<int>(index.size(-1));
   std::int64_t rows = 1, inner = 1, batches = 1;
   for (int i = 0; i < batch; ++i) {
-    if (index.size(i) != x.size(i)) call.refuse("batches of " + index.shape().str() + " and " + x.shape().str() + " differ");
+    if (index.size(i) != x.size(i))
+      call.refuse("batches of " + index.shape().str() + " and " + x.shape().str() + " differ");
     batches *= x.size(i);
   }
   for (int i = batch; i < batch + n; ++i) rows *= x.size(i);

@@ -113,8 +113,7 @@ Values bit_shift(const Call& c) {
   const std::string direction = c.text("direction");
   if (direction != "LEFT" && direction != "RIGHT") c.refuse("direction is LEFT or RIGHT, got '" + direction + "'");
   const Tensor x = cast(c.tensor(0), Dtype::i64), n = cast(c.tensor(1), Dtype::i64);
-  const Tensor y =
-      direction == "LEFT" ? bitwise_left_shift(x, n) : shifted_right(x, n, c.type(0) == ElementType::u64);
+  const Tensor y = direction == "LEFT" ? bitwise_left_shift(x, n) : shifted_right(x, n, c.type(0) == ElementType::u64);
   return {narrowed(cast(y, dtype_for(c.type(0))), c.type(0))};
 }
 

@@ -34,7 +34,8 @@ Values batch_normalization(const Call& call) {
     const Tensor gain = scale * rsqrt(var_in + epsilon);
     if (x.rank() >= 2 && scale.dtype() == x.dtype() && mean_in.dtype() == x.dtype())
       return {narrowed(batch_norm(x, mean_in, var_in, {.weight = scale, .bias = bias}, epsilon), type)};
-    return {narrowed((x - by_channel(mean_in, x.rank())) * by_channel(gain, x.rank()) + by_channel(bias, x.rank()), type)};
+    return {
+        narrowed((x - by_channel(mean_in, x.rank())) * by_channel(gain, x.rank()) + by_channel(bias, x.rank()), type)};
   }
   Numbers axes{0};
   for (int i = 2; i < x.rank(); ++i) axes.push_back(i);

@@ -24,7 +24,8 @@ struct Windows {
 
 Numbers or_ones(const Call& call, std::string_view name, std::size_t n) {
   const Numbers given = call.integers(name, Numbers(n, 1));
-  if (given.size() != n) call.refuse("attribute \"" + std::string(name) + "\" must have " + std::to_string(n) + " numbers");
+  if (given.size() != n)
+    call.refuse("attribute \"" + std::string(name) + "\" must have " + std::to_string(n) + " numbers");
   return given;
 }
 
@@ -207,7 +208,8 @@ Values max_unpool(const Call& call) {
   const Numbers kernel = call.integers("kernel_shape");
   const Numbers stride = or_ones(call, "strides", n);
   const Numbers pads = call.integers("pads", Numbers(2 * n, 0));
-  if (kernel.size() != n || pads.size() != 2 * n) call.refuse("its attributes have not a number for each axis of space");
+  if (kernel.size() != n || pads.size() != 2 * n)
+    call.refuse("its attributes have not a number for each axis of space");
   Numbers inner{x.size(0), x.size(1)};
   for (std::size_t i = 0; i < n; ++i)
     inner.push_back((x.size(static_cast<int>(i) + 2) - 1) * stride[i] + kernel[i] - pads[i] - pads[i + n]);

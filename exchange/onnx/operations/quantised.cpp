@@ -22,7 +22,8 @@ Tensor centred(const Call& call, std::size_t i, std::size_t zero, bool rows) {
 
 /// Rounded to nearest even and clamped to the type of a quantised result.
 Value saturated(const Call& call, const Tensor& y, ElementType to) {
-  if (!is_integral(to) || bits_of(to) > 16) call.refuse("results of type " + std::string(name_of(to)) + " are not supported");
+  if (!is_integral(to) || bits_of(to) > 16)
+    call.refuse("results of type " + std::string(name_of(to)) + " are not supported");
   const double range = std::ldexp(1, bits_of(to)), low = is_unsigned(to) ? 0 : -range / 2;
   return {cast(clamp(round(y), low, low + range - 1), dtype_for(to)), to};
 }

@@ -96,19 +96,25 @@ Values reduce_prod(const Call& c) {
   return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return prod(x, r.axes, r.keep); });
 }
 Values reduce_l1(const Call& c) {
-  return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return sum(abs(x), r.axes, r.keep); }, abs);
+  return reduced<18>(
+      c, [](const Tensor& x, const Reduced& r) { return sum(abs(x), r.axes, r.keep); }, abs);
 }
 Values reduce_l2(const Call& c) {
-  return reduced<18>(c, [](const Tensor& x, const Reduced& r) {
-    const Tensor squares = sum(square(x), r.axes, r.keep);
-    return is_float(x.dtype()) ? sqrt(squares) : cast(sqrt(cast(squares, Dtype::f64)), Dtype::i64);
-  }, abs);
+  return reduced<18>(
+      c,
+      [](const Tensor& x, const Reduced& r) {
+        const Tensor squares = sum(square(x), r.axes, r.keep);
+        return is_float(x.dtype()) ? sqrt(squares) : cast(sqrt(cast(squares, Dtype::f64)), Dtype::i64);
+      },
+      abs);
 }
 Values reduce_sum_square(const Call& c) {
-  return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return sum(square(x), r.axes, r.keep); }, square);
+  return reduced<18>(
+      c, [](const Tensor& x, const Reduced& r) { return sum(square(x), r.axes, r.keep); }, square);
 }
 Values reduce_log_sum(const Call& c) {
-  return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return log(sum(x, r.axes, r.keep)); }, log);
+  return reduced<18>(
+      c, [](const Tensor& x, const Reduced& r) { return log(sum(x, r.axes, r.keep)); }, log);
 }
 Values reduce_log_sum_exp(const Call& c) {
   return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return logsumexp(x, r.axes, r.keep); });

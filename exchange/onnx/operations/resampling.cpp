@@ -196,7 +196,8 @@ Values resize(const Call& c) {
   auto axes = axes_of_sizes(c, named, scales, sizes);
   const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
   if (!sizes.empty() && policy != "stretch") {
-    if (policy != "not_larger" && policy != "not_smaller") c.refuse("there is no keep_aspect_ratio_policy '" + policy + "'");
+    if (policy != "not_larger" && policy != "not_smaller")
+      c.refuse("there is no keep_aspect_ratio_policy '" + policy + "'");
     double scale = axes.empty() ? 1 : axes[0].scale;
     for (const Resized& r : axes) scale = policy == "not_larger" ? std::min(scale, r.scale) : std::max(scale, r.scale);
     for (Resized& r : axes) {

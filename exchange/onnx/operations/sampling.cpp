@@ -85,8 +85,7 @@ Values grid_sample(const Call& call) {
     Tensor place = corners ? (at + 1) / 2.0 * (n - 1) : ((at + 1) * n - 1) / 2.0;
     if (mode == "nearest") place = round(place);
     if (outside == Outside::border) place = clamp(place, 0, n - 1);
-    if (outside == Outside::reflection)
-      place = corners ? reflected(place, 0, n - 1) : reflected(place, -0.5, n - 0.5);
+    if (outside == Outside::reflection) place = corners ? reflected(place, 0, n - 1) : reflected(place, -0.5, n - 0.5);
     places.push_back(place);
   }
   if (mode == "nearest") return {moved(read(x, places, outside, corners), call.type(0))};
@@ -149,7 +148,8 @@ Values columns_to_image(const Call& call) {
   const Numbers image = call.known_ints(1), block = call.known_ints(2);
   const std::size_t n = image.size();
   const Numbers pads = call.integers("pads", Numbers(2 * n, 0));
-  const Numbers dilations = call.integers("dilations", Numbers(n, 1)), strides = call.integers("strides", Numbers(n, 1));
+  const Numbers dilations = call.integers("dilations", Numbers(n, 1)),
+                strides = call.integers("strides", Numbers(n, 1));
   if (n < 1 || n > 3 || block.size() != n || pads.size() != 2 * n || dilations.size() != n || strides.size() != n)
     call.refuse("its arguments have not a number for each axis");
   // The sums over the padded image, whose edges are then cut off.

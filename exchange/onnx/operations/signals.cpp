@@ -73,9 +73,9 @@ Values stft_of(const Call& call) {
   if (onesided && call.has_attribute("onesided") && x.size(2) == 2) call.refuse("onesided takes real numbers");
   const std::int64_t frames = 1 + (x.size(1) - size) / hop;
   // [batch, frames, size, parts]
-  const Tensor places = reshape(reshape(arange(0, frames, 1, Dtype::i64), {frames, 1}) * hop +
-                                    reshape(arange(0, size, 1, Dtype::i64), {1, size}),
-                                {frames * size});
+  const Tensor places = reshape(
+      reshape(arange(0, frames, 1, Dtype::i64), {frames, 1}) * hop + reshape(arange(0, size, 1, Dtype::i64), {1, size}),
+      {frames * size});
   Tensor y = reshape(index_select(x, 1, places), {x.size(0), frames, size, x.size(2)});
   if (windowed) y = y * reshape(call.tensor(2), {1, 1, size, 1});
   y = cast(transformed(call, y, 2, 0, false, onesided && x.size(2) == 1), x.dtype());
@@ -86,14 +86,16 @@ Values mel_weights(const Call& call) {
   const std::int64_t bands = call.known_int(0), points = call.known_int(1), rate = call.known_int(2);
   const double low = call.known_float(3), high = call.known_float(4);
   const auto type = static_cast<ElementType>(call.integer("output_datatype", 1));
-  if (bands < 1 || points < 1 || rate < 1 || bands > (1 << 20) || points > (1 << 24)) call.refuse("its numbers do not fit");
+  if (bands < 1 || points < 1 || rate < 1 || bands > (1 << 20) || points > (1 << 24))
+    call.refuse("its numbers do not fit");
   const std::int64_t bins = points / 2 + 1;
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double step = (mel(high) - mel(low)) / static_cast<double>(bands + 2);
   std::vector<std::int64_t> edges;
   for (std::int64_t i = 0; i < bands + 2; ++i) {
     const double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + mel(low)) / 2595) - 1);
-    edges.push_back(static_cast<std::int64_t>(std::floor(static_cast<double>(points + 1) * hertz / static_cast<double>(rate))));
+    edges.push_back(
+        static_cast<std::int64_t>(std::floor(static_cast<double>(points + 1) * hertz / static_cast<double>(rate))));
     if (edges.back() < 0 || edges.back() >= bins) call.refuse("a band lies outside of the spectrum");
   }
   std::vector<double> values(static_cast<std::size_t>(bins * bands));

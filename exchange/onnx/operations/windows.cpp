@@ -222,9 +222,7 @@ Tensor convolution_of(const Call& c, const Tensor& given, const Tensor& w, const
   } else {
     x = window.padded(x, 0);
   }
-  return window.space == 1   ? conv1d(x, w, bias, o)
-         : window.space == 2 ? conv2d(x, w, bias, o)
-                             : conv3d(x, w, bias, o);
+  return window.space == 1 ? conv1d(x, w, bias, o) : window.space == 2 ? conv2d(x, w, bias, o) : conv3d(x, w, bias, o);
 }
 
 Operations window_operations() { return kRows; }
