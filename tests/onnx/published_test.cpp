@@ -88,6 +88,13 @@ const std::map<std::string, std::string> kKnown = {
     {"test_attention_4d_padded_kv_bf16_expanded", "the same"},
     {"test_dft_inverse", "1.9e-7, rounding of numpy in f32, where the sum is 0"},
     {"test_dft_inverse_opset19", "the same"},
+    {"node_test_adam_multiple", "numbers of an epsilon that the file lacks; the newer file has it"},
+    {"node_test_cast_FLOAT_to_BFLOAT16", "bfloat16 published as integers"},
+    {"node_test_cast_BFLOAT16_to_FLOAT", "the same"},
+    {"node_test_castlike_BFLOAT16_to_FLOAT", "the same"},
+    {"node_test_castlike_BFLOAT16_to_FLOAT_expanded", "the same"},
+    {"node_test_castlike_FLOAT_to_BFLOAT16", "an input of another shape than the file says"},
+    {"node_test_castlike_FLOAT_to_BFLOAT16_expanded", "the same"},
 };
 
 /// Operations that are not imported, or not so, and why. Whatever else is refused fails the test.
@@ -104,6 +111,10 @@ const std::map<std::string, std::string> kOutOfScope = {
     {"OptionalGetElement", "of optional values"},
     {"OptionalHasElement", "of optional values"},
     {"BitCast", "types are held in wider ones"},
+    {"SequenceConstruct", "of sequences of tensors"},
+    {"SequenceEmpty", "the same"},
+    {"SplitToSequence", "the same"},
+    {"Gradient", "gradients are those of the library"},
     {"NonMaxSuppression", "its shape depends on data"},
     {"RoiAlign", "of images alone"},
     {"DeformConv", "of images alone"},
@@ -133,7 +144,7 @@ BOOST_AUTO_TEST_CASE(node_tests_give_the_published_numbers) {
     const Outcome o = tried(entry.path());
     const std::string name = entry.path().filename().string();
     const bool known = kKnown.contains(name);
-    BOOST_TEST(!(known && o.wrong.empty()), name + " gives the published numbers now");
+    BOOST_TEST(!(known && o.wrong.empty() && o.refused.empty()), name + " gives the published numbers now");
     if (!o.wrong.empty()) {
       ++wrong;
       if (!known) BOOST_ERROR(name + ": " + o.wrong);
@@ -141,7 +152,7 @@ BOOST_AUTO_TEST_CASE(node_tests_give_the_published_numbers) {
       const bool type = o.refused.find("elements of type") != std::string::npos;
       const std::string operation = type ? "types of 8 bits and less" : operation_of(o.refused);
       ++refused[operation];
-      if (!type && !kOutOfScope.contains(operation)) BOOST_ERROR(name + " is refused: " + o.refused);
+      if (!type && !known && !kOutOfScope.contains(operation)) BOOST_ERROR(name + " is refused: " + o.refused);
       if (std::getenv("FERRITE_ONNX_REFUSALS")) std::cout << name << ": " << o.refused << '\n';
     } else {
       ++passed;

@@ -33,6 +33,9 @@ inline std::vector<std::int64_t> axes_argument(const Call& call, std::int64_t si
 /// The result of moving elements about.
 inline Value moved(const Tensor& y, ElementType type) { return {y, type}; }
 
+/// The second operand of arithmetic. Before version 7 it broadcasts only where the node says so, from an axis on.
+Tensor second_operand(const Call& call);
+
 /// x convolved with a weight by the attributes of a Conv.
 Tensor convolution_of(const Call& call, const Tensor& x, const Tensor& weight, const Tensor& bias);
 

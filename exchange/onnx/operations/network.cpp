@@ -26,6 +26,7 @@ Values batch_normalization(const Call& call) {
   const ElementType type = call.type(0);
   const double epsilon = call.number("epsilon", 1e-5);
   const double momentum = call.number("momentum", 0.9);
+  if (call.version() < 7 && call.integer("is_test", 0) == 0) call.refuse("is_test = 0 is not supported");
   const bool training = call.version() >= 14 && call.integer("training_mode", 0) != 0;
   if (call.version() < 9 && call.integer("spatial", 1) == 0) call.refuse("spatial = 0 is not supported");
   if (call.version() < 14 && call.wants(1)) call.refuse("training in versions before 14 is not supported");
@@ -78,6 +79,7 @@ Values dropout(const Call& call) {
   bool drops = false;
   if (call.version() >= 12) {
     if (call.has(2)) {
+      if (call.version() < 7 && call.integer("is_test", 0) == 0) call.refuse("is_test = 0 is not supported");
       const bool training = call.known_int(2) != 0;
       drops = training && (call.has(1) ? call.known_float(1) : 0.5) != 0;
     }
@@ -96,7 +98,7 @@ Values swiglu(const Call& call) {
 }
 
 constexpr Operation kOperations[] = {
-    {.name = "BatchNormalization", .lower = batch_normalization, .static_inputs = 24, .since = 7},
+    {.name = "BatchNormalization", .lower = batch_normalization, .static_inputs = 24, .since = 6},
     {.name = "LRN", .lower = local_response},
     {.name = "MeanVarianceNormalization", .lower = mean_variance},
     {.name = "Det", .lower = determinant},

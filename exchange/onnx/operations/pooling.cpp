@@ -228,7 +228,7 @@ Values max_unpool(const Call& call) {
 
 constexpr Operation kOperations[] = {
     {.name = "MaxPool", .lower = max_pool},
-    {.name = "AveragePool", .lower = average_pool, .since = 7},
+    {.name = "AveragePool", .lower = average_pool},
     {.name = "LpPool", .lower = lp_pool, .since = 2},
     {.name = "GlobalAveragePool", .lower = global_pool},
     {.name = "GlobalMaxPool", .lower = global_pool},
