@@ -153,7 +153,8 @@ std::vector<Resized> axes_of_sizes(const Call& c, const std::vector<std::int64_t
     if (sizes.empty()) {
       r.scale = scales[i];
       if (!(r.scale > 0)) c.refuse("scales must be above 0");
-      r.to = static_cast<std::int64_t>(std::floor(static_cast<double>(r.from) * r.scale));
+      // The product in f32, as the scale is: 20 / 12 rounded down must give 20 of 12.
+      r.to = static_cast<std::int64_t>(std::floor(static_cast<float>(r.from) * static_cast<float>(r.scale)));
     } else {
       r.to = sizes[i];
       r.scale = static_cast<double>(r.to) / static_cast<double>(std::max<std::int64_t>(r.from, 1));
