@@ -68,5 +68,7 @@ def main(folder):
 
 if __name__ == "__main__":
     main(pathlib.Path(sys.argv[1]))
-    if len(sys.argv) > 2:
+    if len(sys.argv) > 2 and not pathlib.Path(sys.argv[2]).is_dir():
+        print(f"skipped: cases of older releases, {sys.argv[2]} is not there")
+    elif len(sys.argv) > 2:
         older(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
