@@ -11,7 +11,10 @@ std::span<const Operations> all_operations() {
   // A new family is declared in operations.h and stands here.
   static const std::array families{core_operations(),      elementwise_operations(), shape_operations(),
                                    reduction_operations(), window_operations(),      resampling_operations(),
-                                   loss_operations(),      recurrent_operations(),   control_operations()};
+                                   loss_operations(),      recurrent_operations(),   control_operations(),
+                                   pooling_operations(),   indexing_operations(),    network_operations(),
+                                   attention_operations(), quantised_operations(),   training_operations(),
+                                   sampling_operations(),  signal_operations()};
   return families;
 }
 

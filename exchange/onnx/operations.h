@@ -36,12 +36,28 @@ Operations elementwise_operations();
 Operations shape_operations();
 /// Reductions, softmax, orders, einsum.
 Operations reduction_operations();
-/// Convolutions, pooling, normalisation.
+/// Convolutions, normalisation.
 Operations window_operations();
+/// Pooling.
+Operations pooling_operations();
+/// Scatter, GatherND, Compress, Unique, ReverseSequence.
+Operations indexing_operations();
+/// BatchNormalization, LRN, Dropout, Det, SwiGLU.
+Operations network_operations();
 /// Resize, Upsample.
 Operations resampling_operations();
-/// Losses, quantisation, shifts, gathers by several indices.
+/// Losses, quantisation, shifts.
 Operations loss_operations();
+/// Attention, LinearAttention, RotaryEmbedding, CausalConvWithState.
+Operations attention_operations();
+/// MatMulInteger, QLinearMatMul, DynamicQuantizeLinear.
+Operations quantised_operations();
+/// GridSample, AffineGrid, Col2Im, CenterCropPad.
+Operations sampling_operations();
+/// Windows, DFT, STFT, MelWeightMatrix.
+Operations signal_operations();
+/// Adagrad, Adam, Momentum.
+Operations training_operations();
 /// GRU, LSTM, RNN.
 Operations recurrent_operations();
 /// If, Loop, Scan.

@@ -49,6 +49,7 @@ std::string difference(const Tensor& a, const Tensor& b, double rtol, double ato
 struct Outcome {
   std::string refused;  ///< why the model is not taken
   std::string wrong;    ///< what differs
+  std::string eager;    ///< why it is not compiled: a shape depends on the values of inputs
 };
 
 Outcome tried(const fs::path& folder) {
@@ -62,13 +63,24 @@ Outcome tried(const fs::path& folder) {
     for (std::size_t i = 0; i < expected.size() && out.wrong.empty(); ++i)
       out.wrong = difference(eager[i], expected[i], rtol, atol);
     if (!out.wrong.empty()) return out;
-    try {
-      const auto compiled = compile([&](const Tensors& x) { return model.run(x); });
-      const Tensors planned = compiled(in);
-      for (std::size_t i = 0; i < expected.size(); ++i)
-        if (!support::identical(planned[i], eager[i])) out.wrong = "compiled, output " + std::to_string(i) + " differs";
-    } catch (const Error&) {
-      // A shape that depends on the values of inputs is refused while it is traced, by the name of the node.
+    // Where other inputs than the first decide on shapes, they are the model's constants.
+    for (const bool constants : {false, true}) {
+      try {
+        onnx::ReadOptions options;
+        for (std::size_t i = 1; constants && i < in.size(); ++i) options.constants[model.inputs()[i].name] = in[i];
+        const onnx::Model again = onnx::read(folder / "model.onnx", options);
+        const auto compiled = compile([&](const Tensors& x) { return again.run(x); });
+        Tensors first;
+        if (constants && in.size() > 0) first.push_back(in[0]);
+        const Tensors planned = compiled(constants ? first : in);
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          if (!support::identical(planned[i], eager[i]))
+            out.wrong = "compiled, output " + std::to_string(i) + " differs";
+        out.eager.clear();
+        break;
+      } catch (const std::exception& e) {
+        out.eager = e.what();
+      }
     }
   } catch (const Error& e) {
     out.refused = e.what();
@@ -78,12 +90,46 @@ Outcome tried(const fs::path& folder) {
 
 /// Cases whose published numbers the library does not give, and why. One that passes no longer belongs here.
 const std::map<std::string, std::string> kKnown = {
-    {"test_attention_4d_attn_mask_causal_bf16_expanded", "one unit in the last of 8 bits"},
-    {"test_attention_4d_causal_bf16_expanded", "one unit in the last of 8 bits"},
-    {"test_attention_4d_padded_kv_bf16_expanded", "one unit in the last of 8 bits"},
-    {"test_attention_3d_causal_bf16_expanded", "one unit in the last of 8 bits"},
-    {"test_attention_4d_causal_padded_kv_bf16_expanded", "one unit in the last of 8 bits"},
-    {"test_attention_4d_causal_fp16_expanded", "one unit in the last of 11 bits"},
+    {"test_attention_3d_causal_bf16", "one unit in the last of 8 bits: sums rounded term by term"},
+    {"test_attention_3d_causal_bf16_expanded", "the same"},
+    {"test_attention_4d_causal_bf16", "the same"},
+    {"test_attention_4d_causal_bf16_expanded", "the same"},
+    {"test_attention_4d_causal_padded_kv_bf16", "the same"},
+    {"test_attention_4d_causal_padded_kv_bf16_expanded", "the same"},
+    {"test_attention_4d_padded_kv_bf16", "the same"},
+    {"test_attention_4d_padded_kv_bf16_expanded", "the same"},
+    {"test_dft_inverse", "1.9e-7, rounding of numpy in f32, where the sum is 0"},
+    {"test_dft_inverse_opset19", "the same"},
+    {"node_test_adam_multiple", "numbers of an epsilon that the file lacks; the newer file has it"},
+    {"node_test_cast_FLOAT_to_BFLOAT16", "bfloat16 published as integers"},
+    {"node_test_cast_BFLOAT16_to_FLOAT", "the same"},
+    {"node_test_castlike_BFLOAT16_to_FLOAT", "the same"},
+    {"node_test_castlike_BFLOAT16_to_FLOAT_expanded", "the same"},
+    {"node_test_castlike_FLOAT_to_BFLOAT16", "an input of another shape than the file says"},
+    {"node_test_castlike_FLOAT_to_BFLOAT16_expanded", "the same"},
+};
+
+/// Operations that are not imported, or not so, and why. Whatever else is refused fails the test.
+const std::map<std::string, std::string> kOutOfScope = {
+    {"ArrayFeatureExtractor", "of ai.onnx.ml"},
+    {"Binarizer", "of ai.onnx.ml"},
+    {"TreeEnsemble", "of ai.onnx.ml"},
+    {"TfIdfVectorizer", "counts words"},
+    {"ImageDecoder", "reads files of images"},
+    {"Bernoulli", "draws numbers that the standard does not define"},
+    {"RandomUniformLike", "the same"},
+    {"Dropout", "the same, in training"},
+    {"FlexAttention", "of ai.onnx.preview"},
+    {"OptionalGetElement", "of optional values"},
+    {"OptionalHasElement", "of optional values"},
+    {"BitCast", "types are held in wider ones"},
+    {"SequenceConstruct", "of sequences of tensors"},
+    {"SequenceEmpty", "the same"},
+    {"SplitToSequence", "the same"},
+    {"Gradient", "gradients are those of the library"},
+    {"NonMaxSuppression", "its shape depends on data"},
+    {"RoiAlign", "of images alone"},
+    {"DeformConv", "of images alone"},
 };
 
 /// The operation that a refusal names: `(Name)`.
@@ -103,27 +149,35 @@ BOOST_AUTO_TEST_CASE(node_tests_give_the_published_numbers) {
     std::cout << "skipped: FERRITE_ONNX_CASES is not set\n";
     return;
   }
-  std::size_t passed = 0, wrong = 0;
+  std::size_t passed = 0, wrong = 0, eager = 0;
   std::map<std::string, std::size_t> refused;
   for (const auto& entry : fs::directory_iterator(root)) {
     if (!fs::exists(entry.path() / "model.onnx")) continue;
     const Outcome o = tried(entry.path());
     const std::string name = entry.path().filename().string();
     const bool known = kKnown.contains(name);
-    BOOST_TEST(!(known && o.wrong.empty()), name + " gives the published numbers now");
+    BOOST_TEST(!(known && o.wrong.empty() && o.refused.empty()), name + " gives the published numbers now");
     if (!o.wrong.empty()) {
       ++wrong;
       if (!known) BOOST_ERROR(name + ": " + o.wrong);
     } else if (!o.refused.empty()) {
-      ++refused[operation_of(o.refused)];
+      const bool type = o.refused.find("elements of type") != std::string::npos;
+      const std::string operation = type ? "types of 8 bits and less" : operation_of(o.refused);
+      ++refused[operation];
+      if (!type && !known && !kOutOfScope.contains(operation)) BOOST_ERROR(name + " is refused: " + o.refused);
       if (std::getenv("FERRITE_ONNX_REFUSALS")) std::cout << name << ": " << o.refused << '\n';
     } else {
       ++passed;
+      if (!o.eager.empty()) {
+        ++eager;
+        if (std::getenv("FERRITE_ONNX_REFUSALS")) std::cout << "eager alone: " << name << ": " << o.eager << '\n';
+      }
     }
   }
   std::size_t all = 0;
   for (const auto& [name, n] : refused) all += n;
-  std::cout << passed << " published cases passed, " << wrong << " wrong, " << all << " refused by name:";
+  std::cout << passed << " published cases passed, " << eager << " of them eager alone, " << wrong << " wrong, " << all
+            << " refused by name:";
   for (const auto& [name, n] : refused) std::cout << ' ' << name << ' ' << n;
   std::cout << '\n';
   BOOST_TEST(passed > 0U);

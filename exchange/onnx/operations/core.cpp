@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 
@@ -42,7 +43,7 @@ Values arithmetic(const Call& call) {
     call.refuse("its operands are of different types: " + std::string(name_of(type)) + " and " +
                 std::string(name_of(call.type(1))));
   const Tensor& a = call.tensor(0);
-  const Tensor& b = call.tensor(1);
+  const Tensor b = second_operand(call);
   switch (call.name()[0]) {
     case 'A': return {narrowed(a + b, type)};
     case 'S': return {narrowed(a - b, type)};
@@ -64,6 +65,7 @@ Values gemm(const Call& call) {
     call.refuse("its operands must be matrices: " + a.shape().str() + " and " + b.shape().str());
   if (call.integer("transA", 0)) a = transpose(a, 0, 1);
   if (call.integer("transB", 0)) b = transpose(b, 0, 1);
+  if (call.version() < 7) call.without_effect("broadcast");  // as far as shapes say: what differs is refused below
   const double alpha = call.number("alpha", 1.0);
   const double beta = call.number("beta", 1.0);
   Tensor y = matmul(a, b);
@@ -122,12 +124,12 @@ constexpr Operation kOperations[] = {
     {.name = "Identity", .lower = identity},
     {.name = "Constant", .lower = constant},
     {.name = "Shape", .lower = shape},
-    {.name = "Add", .lower = arithmetic, .since = 7},
-    {.name = "Sub", .lower = arithmetic, .since = 7},
-    {.name = "Mul", .lower = arithmetic, .since = 7},
-    {.name = "Div", .lower = arithmetic, .since = 7},
+    {.name = "Add", .lower = arithmetic, .since = 6},
+    {.name = "Sub", .lower = arithmetic, .since = 6},
+    {.name = "Mul", .lower = arithmetic, .since = 6},
+    {.name = "Div", .lower = arithmetic, .since = 6},
     {.name = "MatMul", .lower = matrix_product},
-    {.name = "Gemm", .lower = gemm, .since = 7},
+    {.name = "Gemm", .lower = gemm, .since = 6},
     {.name = "Relu", .lower = relu_of, .since = 6},
     {.name = "Sigmoid", .lower = of_floats<sigmoid>, .since = 6},
     {.name = "Tanh", .lower = of_floats<tanh>, .since = 6},

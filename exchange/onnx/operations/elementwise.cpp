@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/activations.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
@@ -84,13 +85,18 @@ Values swish(const Call& c) {
   return activated(c, [&](const Tensor& x) { return x * sigmoid(x * a); });
 }
 Values prelu_(const Call& c) {
-  const Tensor &x = c.tensor(0), &slope = c.tensor(1);
+  const Tensor& x = c.tensor(0);
+  Tensor slope = c.tensor(1);
+  if (c.version() < 7 && slope.numel() > 1) {  // one for each channel
+    Shape channels = Shape::filled(x.rank(), 1);
+    channels[1] = slope.numel();
+    slope = reshape(slope, channels);
+  }
   return {narrowed(where(x < 0, x * slope, x), c.type(0))};
 }
 
 // ---- two operands ----------------------------------------------------------------------------------------
 
-/// Before opset 7 the second operand may begin at an axis; a broadcast of later versions aligns the last ones.
 void check_broadcast(const Call& call) {
   if (call.version() < 7) call.refuse("opset " + std::to_string(call.version()) + " is not supported, 7 is the oldest");
 }
@@ -109,7 +115,8 @@ Values mod(const Call& c) {
 
 /// The exponent may be of another type.
 Values pow_(const Call& c) {
-  const Tensor &x = c.tensor(0), &y = c.tensor(1);
+  const Tensor& x = c.tensor(0);
+  const Tensor y = second_operand(c);
   if (is_float(x.dtype())) return {narrowed(pow(x, cast(y, x.dtype())), c.type(0))};
   return {narrowed(cast(pow(cast(x, Dtype::f64), cast(y, Dtype::f64)), x.dtype()), c.type(0))};
 }
@@ -202,7 +209,16 @@ Values cast_to(const Call& c, ElementType to) {
   c.without_effect("saturate");    // of floats of 8 bits alone
   c.without_effect("round_mode");  // likewise
   const Tensor& x = c.tensor(0);
-  return {narrowed(cast(x, dtype_for(to, "onnx: Cast")), to)};
+  const Dtype dtype = dtype_for(to, "onnx: Cast");
+  if (c.type(0) == to) return {{x, to}};
+  if (c.type(0) == ElementType::u64 && is_floating(to)) {  // the upper half is held as negative numbers
+    const Tensor wide = cast(x, Dtype::f64);
+    return {narrowed(cast(where(x < 0, wide + 18446744073709551616.0, wide), dtype), to)};
+  }
+  if (to == ElementType::f16 || to == ElementType::bf16)  // rounded once, from f64 too
+    return {{cast(cast(x, to == ElementType::f16 ? Dtype::f16 : Dtype::bf16), dtype), to}};
+  const bool truncates = is_floating(c.type(0)) && is_integral(to);
+  return {narrowed(cast(truncates ? cast(x, Dtype::i64) : x, dtype), to)};
 }
 Values cast_(const Call& c) { return cast_to(c, static_cast<ElementType>(c.integer("to"))); }
 Values cast_like(const Call& c) { return cast_to(c, c.type(1)); }
@@ -272,6 +288,21 @@ constexpr std::array kRows = std::to_array<Operation>({
 });
 
 }  // namespace
+
+Tensor second_operand(const Call& call) {
+  const Tensor &a = call.tensor(0), &b = call.tensor(1);
+  if (call.version() >= 7) return b;
+  const bool broadcasts = call.integer("broadcast", 0) != 0;
+  const std::int64_t given = call.integer("axis", a.rank() - b.rank());
+  if (b.shape() == a.shape()) return b;
+  if (broadcasts && b.numel() == 1) return reshape(b, {});
+  const int axis = axis_of(call, given, a.rank());
+  if (!broadcasts || axis + b.rank() > a.rank())
+    call.refuse("its operands differ in shape: " + a.shape().str() + " and " + b.shape().str());
+  Shape shape = Shape::filled(a.rank(), 1);
+  for (int i = 0; i < b.rank(); ++i) shape[axis + i] = b.size(i);
+  return reshape(b, shape);
+}
 
 Operations elementwise_operations() { return kRows; }
 

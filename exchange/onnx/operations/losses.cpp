@@ -4,20 +4,16 @@
 #include <limits>
 
 #include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/cumulative.h"
 #include "ferrite/tensor/index.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/scatter.h"
+#include "ferrite/tensor/shapes.h"
 
 namespace ferrite::onnx::detail {
 namespace {
-
-int axis_of(const Call& c, std::int64_t axis, int rank) {
-  if (axis < -rank || axis >= rank)
-    c.refuse("axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank));
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
 
 // ---- losses ----------------------------------------------------------------------------------------------
 
@@ -62,55 +58,63 @@ Values softmax_cross_entropy(const Call& c) {
 
 // ---- quantisation ----------------------------------------------------------------------------------------
 
-/// A scale or zero point along an axis of x, or of all of it.
+/// A scale or zero point of all of x, along an axis, or of blocks along it.
 Tensor spread(const Call& c, const Tensor& t, const Tensor& x) {
-  const std::int64_t axis = c.version() >= 13 ? c.integer("axis", 1) : 1;
+  const std::int64_t given = c.version() >= 13 ? c.integer("axis", 1) : 1;
+  const std::int64_t block = c.version() >= 21 ? c.integer("block_size", 0) : 0;
+  if (block != 0) {
+    const int axis = axis_of(c, given, x.rank());
+    if (t.rank() != x.rank() || block < 0 || (x.size(axis) + block - 1) / block != t.size(axis))
+      c.refuse("scales " + t.shape().str() + " do not fit blocks of " + std::to_string(block));
+    return slice(repeat_interleave(t, block, axis), axis, 0, x.size(axis));
+  }
   if (t.numel() == 1) return reshape(t, {});
-  if (t.rank() != 1) c.refuse("scales of blocks are not supported");
+  if (t.rank() != 1) c.refuse("scales " + t.shape().str() + " without a block_size");
   Shape line = Shape::filled(x.rank(), 1);
-  line[axis_of(c, axis, x.rank())] = t.numel();
+  line[axis_of(c, given, x.rank())] = t.numel();
   return reshape(t, line);
 }
 
-void check_quantised(const Call& c) {
-  if (c.version() >= 21 && c.integer("block_size", 0) != 0) c.refuse("block_size is not supported");
-  c.without_effect("saturate");  // of floats of 8 bits alone
-}
-
 Values quantize(const Call& c) {
-  check_quantised(c);
+  c.without_effect("saturate");  // of floats of 8 bits alone
   const auto given = static_cast<ElementType>(c.version() >= 21 ? c.integer("output_dtype", 0) : 0);
   if (c.version() >= 23 && c.integer("precision", 0) != 0) c.refuse("precision is not supported");
   const ElementType to = c.has(2) ? c.type(2) : given == ElementType::undefined ? ElementType::u8 : given;
+  if (given != ElementType::undefined && given != to) c.refuse("output_dtype is not that of the zero point");
   if (!is_integral(to) || bits_of(to) > 16) c.refuse("quantises to " + std::string(name_of(to)) + " are not supported");
   const Tensor& x = c.tensor(0);
-  if (!is_float(x.dtype())) c.refuse("quantises floats alone");
-  Tensor y = round(x / spread(c, cast(c.tensor(1), x.dtype()), x));
-  if (c.has(2)) y = y + cast(spread(c, c.tensor(2), x), x.dtype());
+  const Tensor numbers = is_float(x.dtype()) ? x : cast(x, Dtype::f32);
+  Tensor y = round(numbers / spread(c, cast(c.tensor(1), numbers.dtype()), x));
+  if (c.has(2)) y = y + cast(spread(c, c.tensor(2), x), numbers.dtype());
   const std::int64_t range = std::int64_t{1} << bits_of(to), low = is_unsigned(to) ? 0 : -range / 2;
   return {{cast(clamp(y, static_cast<double>(low), static_cast<double>(low + range - 1)), dtype_for(to)), to}};
 }
 
 Values dequantize(const Call& c) {
-  check_quantised(c);
-  if (c.version() >= 23 && c.integer("output_dtype", 0) != 0) c.refuse("output_dtype is not supported");
+  const auto given = static_cast<ElementType>(c.version() >= 23 ? c.integer("output_dtype", 0) : 0);
+  const ElementType to = given == ElementType::undefined ? c.type(1) : given;
+  if (!is_floating(to)) c.refuse("output_dtype must be a float");
   const Tensor& x = c.tensor(0);
   Tensor whole = cast(x, Dtype::i64);
   if (c.has(2)) whole = whole - cast(spread(c, c.tensor(2), x), Dtype::i64);
   const Tensor scale = spread(c, c.tensor(1), x);
-  return {narrowed(cast(whole, scale.dtype()) * scale, c.type(1))};
+  return {narrowed(cast(cast(whole, scale.dtype()) * scale, dtype_for(to)), to)};
 }
 
 // ---- others ----------------------------------------------------------------------------------------------
 
+/// Numbers of 64 bits without a sign are held by their bits: those that the sign would bring in are cleared.
+Tensor shifted_right(const Tensor& x, const Tensor& n, bool clear) {
+  if (!clear) return bitwise_right_shift(x, n);
+  const Tensor half = bitwise_and(bitwise_right_shift(x, 1), std::numeric_limits<std::int64_t>::max());
+  return where(eq(n, 0), x, bitwise_right_shift(half, n - 1));
+}
 Values bit_shift(const Call& c) {
-  if (c.type(0) == ElementType::u64) c.refuse("shifts of uint64 are not supported");
   const std::string direction = c.text("direction");
   if (direction != "LEFT" && direction != "RIGHT") c.refuse("direction is LEFT or RIGHT, got '" + direction + "'");
   const Tensor x = cast(c.tensor(0), Dtype::i64), n = cast(c.tensor(1), Dtype::i64);
-  return {
-      narrowed(cast(direction == "LEFT" ? bitwise_left_shift(x, n) : bitwise_right_shift(x, n), dtype_for(c.type(0))),
-               c.type(0))};
+  const Tensor y = direction == "LEFT" ? bitwise_left_shift(x, n) : shifted_right(x, n, c.type(0) == ElementType::u64);
+  return {narrowed(cast(y, dtype_for(c.type(0))), c.type(0))};
 }
 
 /// In eager execution alone: the shape depends on data.
@@ -133,28 +137,6 @@ Values cumprod_(const Call& c) {
   return {narrowed(y, c.type(0))};
 }
 
-/// Indices [..., K] of slices x[i, j, ...].
-Values gather_nd(const Call& c) {
-  if (c.version() >= 12 && c.integer("batch_dims", 0) != 0) c.refuse("batch_dims is not supported");
-  const Tensor& x = c.tensor(0);
-  const Tensor index = cast(c.tensor(1), Dtype::i64);
-  const auto K = static_cast<int>(index.shape()[-1]);
-  if (K > x.rank()) c.refuse("indices name more axes than there are");
-  Tensor flat = zeros({}, Dtype::i64);
-  std::int64_t rows = 1;
-  Shape shape, rest;
-  for (int i = 0; i + 1 < index.rank(); ++i) shape.push_back(index.shape()[i]);
-  for (int k = 0; k < K; ++k) {
-    const std::int64_t n = x.shape()[k];
-    const Tensor at = checked(select(index, -1, k), -n, n - 1, "GatherND: index");
-    flat = flat * n + where(at < 0, at + n, at);
-    rows *= n;
-  }
-  for (int k = K; k < x.rank(); ++k) rest.push_back(x.shape()[k]), shape.push_back(x.shape()[k]);
-  rest.insert(0, rows);
-  return {{reshape(index_select(reshape(x, rest), 0, reshape(flat, {-1})), shape), c.type(0)}};
-}
-
 constexpr std::array kRows = std::to_array<Operation>({
     {.name = "NegativeLogLikelihoodLoss", .lower = nll_loss_, .static_inputs = 4},
     {.name = "SoftmaxCrossEntropyLoss", .lower = softmax_cross_entropy, .static_inputs = 4},
@@ -163,7 +145,6 @@ constexpr std::array kRows = std::to_array<Operation>({
     {.name = "BitShift", .lower = bit_shift},
     {.name = "NonZero", .lower = non_zero},
     {.name = "CumProd", .lower = cumprod_, .static_inputs = 2},
-    {.name = "GatherND", .lower = gather_nd},
 });
 
 }  // namespace

@@ -1,8 +1,10 @@
 /// Sums and other reductions, products, softmax, orders.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/cumulative.h"
 #include "ferrite/tensor/linalg.h"
 #include "ferrite/tensor/norms.h"
@@ -12,12 +14,6 @@
 
 namespace ferrite::onnx::detail {
 namespace {
-
-int axis_of(const Call& c, std::int64_t axis, int rank) {
-  if (axis < -rank || axis >= rank)
-    c.refuse("axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank));
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
 
 // ---- reductions ------------------------------------------------------------------------------------------
 
@@ -47,12 +43,15 @@ Reduced axes_of(const Call& c, std::int64_t input_since) {
   return r;
 }
 
-/// f(x, axes, keepdim); integers and bool keep their type.
+Tensor unchanged(const Tensor& x) { return x; }
+
+/// f(x, axes, keepdim); integers and bool keep their type. Over no axes only what f does to single elements is done:
+/// `single`.
 template <std::int64_t InputSince, class F>
-Values reduced(const Call& c, F f) {
+Values reduced(const Call& c, F f, Tensor (*single)(const Tensor&) = unchanged) {
   const Reduced r = axes_of(c, InputSince);
   const Tensor& x = c.tensor(0);
-  if (r.nothing) return {{x, c.type(0)}};
+  if (r.nothing) return {narrowed(single(x), c.type(0))};
   const Tensor y = f(x, r);
   return {narrowed(y.dtype() == x.dtype() ? y : cast(y, x.dtype()), c.type(0))};
 }
@@ -68,33 +67,54 @@ Values reduce_mean(const Call& c) {
     return cast(cast(sum(x, r.axes, r.keep), Dtype::f64) / static_cast<double>(n), Dtype::i64);
   });
 }
+/// The extreme of no elements: infinite, or the last number of the type.
+double extreme_of_none(const Call& c, bool largest) {
+  const ElementType type = c.type(0);
+  if (is_floating(type)) return largest ? -INFINITY : INFINITY;
+  if (!is_integral(type) || bits_of(type) > 32) c.refuse("the extreme of no elements is not supported");
+  const double range = std::ldexp(1, bits_of(type)), low = is_unsigned(type) ? 0 : -range / 2;
+  return largest ? low : low + range - 1;
+}
+bool reduces_none(const Tensor& x, const Reduced& r) {
+  for (const std::int64_t a : r.axes)
+    if (x.shape()[static_cast<int>(a)] == 0) return true;
+  return false;
+}
+Tensor extreme_of(const Call& c, const Tensor& x, const Reduced& r, bool largest) {
+  if (x.dtype() == Dtype::boolean) return largest ? any(x, r.axes, r.keep) : all(x, r.axes, r.keep);
+  if (!reduces_none(x, r)) return largest ? amax(x, r.axes, r.keep) : amin(x, r.axes, r.keep);
+  const Shape shape = sum(zeros(x.shape()), r.axes, r.keep).shape();
+  return cast(full(shape, extreme_of_none(c, largest), Dtype::f64), x.dtype());
+}
 Values reduce_max(const Call& c) {
-  return reduced<18>(c, [](const Tensor& x, const Reduced& r) {
-    return x.dtype() == Dtype::boolean ? any(x, r.axes, r.keep) : amax(x, r.axes, r.keep);
-  });
+  return reduced<18>(c, [&](const Tensor& x, const Reduced& r) { return extreme_of(c, x, r, true); });
 }
 Values reduce_min(const Call& c) {
-  return reduced<18>(c, [](const Tensor& x, const Reduced& r) {
-    return x.dtype() == Dtype::boolean ? all(x, r.axes, r.keep) : amin(x, r.axes, r.keep);
-  });
+  return reduced<18>(c, [&](const Tensor& x, const Reduced& r) { return extreme_of(c, x, r, false); });
 }
 Values reduce_prod(const Call& c) {
   return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return prod(x, r.axes, r.keep); });
 }
 Values reduce_l1(const Call& c) {
-  return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return sum(abs(x), r.axes, r.keep); });
+  return reduced<18>(
+      c, [](const Tensor& x, const Reduced& r) { return sum(abs(x), r.axes, r.keep); }, abs);
 }
 Values reduce_l2(const Call& c) {
-  return reduced<18>(c, [](const Tensor& x, const Reduced& r) {
-    const Tensor squares = sum(square(x), r.axes, r.keep);
-    return is_float(x.dtype()) ? sqrt(squares) : cast(sqrt(cast(squares, Dtype::f64)), Dtype::i64);
-  });
+  return reduced<18>(
+      c,
+      [](const Tensor& x, const Reduced& r) {
+        const Tensor squares = sum(square(x), r.axes, r.keep);
+        return is_float(x.dtype()) ? sqrt(squares) : cast(sqrt(cast(squares, Dtype::f64)), Dtype::i64);
+      },
+      abs);
 }
 Values reduce_sum_square(const Call& c) {
-  return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return sum(square(x), r.axes, r.keep); });
+  return reduced<18>(
+      c, [](const Tensor& x, const Reduced& r) { return sum(square(x), r.axes, r.keep); }, square);
 }
 Values reduce_log_sum(const Call& c) {
-  return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return log(sum(x, r.axes, r.keep)); });
+  return reduced<18>(
+      c, [](const Tensor& x, const Reduced& r) { return log(sum(x, r.axes, r.keep)); }, log);
 }
 Values reduce_log_sum_exp(const Call& c) {
   return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return logsumexp(x, r.axes, r.keep); });
@@ -125,7 +145,7 @@ Values along(const Call& c, F f) {
   return {narrowed(reshape(f(reshape(x, {before, -1}), 1), x.shape()), c.type(0))};
 }
 Values softmax_(const Call& c) {
-  return along(c, [](const Tensor& x, int axis) { return softmax(x, axis); });
+  return along(c, [&](const Tensor& x, int axis) { return softmax_of(x, axis, c.type(0)); });
 }
 Values log_softmax_(const Call& c) {
   return along(c, [](const Tensor& x, int axis) { return log_softmax(x, axis); });
@@ -201,6 +221,13 @@ constexpr std::array kRows = std::to_array<Operation>({
 });
 
 }  // namespace
+
+Tensor softmax_of(const Tensor& x, int axis, ElementType type) {
+  if (type != ElementType::f16 && type != ElementType::bf16) return softmax(x, axis);
+  const auto rounded = [&](const Tensor& t) { return narrowed(t, type).tensor; };
+  const Tensor parts = rounded(exp(rounded(x - amax(x, {axis}, true))));
+  return rounded(parts / rounded(sum(parts, {axis}, true)));
+}
 
 Operations reduction_operations() { return kRows; }
 

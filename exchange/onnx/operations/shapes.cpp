@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/index.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/scatter.h"
@@ -14,18 +15,6 @@
 
 namespace ferrite::onnx::detail {
 namespace {
-
-int axis_of(const Call& c, std::int64_t axis, int rank) {
-  if (axis < -rank || axis >= rank)
-    c.refuse("axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank));
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
-
-Shape shape_of(const std::vector<std::int64_t>& list) {
-  Shape s;
-  for (const std::int64_t e : list) s.push_back(e);
-  return s;
-}
 
 /// Data movement keeps the type.
 Values like(const Call& c, const Tensor& y) { return {{y, c.type(0)}}; }
@@ -174,17 +163,6 @@ Values gather_elements(const Call& c) {
               gather(c.tensor(0), axis_of(c, c.integer("axis", 0), c.tensor(0).rank()), cast(c.tensor(1), Dtype::i64)));
 }
 
-Values scatter_elements(const Call& c) {
-  const Tensor& x = c.tensor(0);
-  const int axis = axis_of(c, c.integer("axis", 0), x.rank());
-  const std::string reduction = c.version() >= 16 ? c.text("reduction", "none") : "none";
-  const Tensor index = cast(c.tensor(1), Dtype::i64);
-  const Tensor positive = where(index < 0, index + x.shape()[axis], index);
-  if (reduction == "none") return like(c, scatter(x, axis, positive, c.tensor(2)));
-  if (reduction == "add") return {narrowed(scatter_add(x, axis, positive, c.tensor(2)), c.type(0))};
-  c.refuse("the reduction '" + reduction + "' is not supported");
-}
-
 Values constant_of_shape(const Call& c) {
   const Shape shape = shape_of(c.known_ints(0));
   if (!c.has_attribute("value")) return {{zeros(shape), ElementType::f32, true}};
@@ -294,22 +272,11 @@ Values space_to_depth(const Call& c) {
   const std::int64_t N = x.shape()[0], C = x.shape()[1], H = x.shape()[2], W = x.shape()[3];
   if (b < 1 || H % b != 0 || W % b != 0)
     c.refuse("blocksize " + std::to_string(b) + " does not fit " + x.shape().str());
-  const Tensor parts = permute(reshape(x, {N, C, H / b, b, W / b, b}), {0, 3, 5, 1, 2, 4});
+  const std::string mode = c.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") c.refuse("mode is DCR or CRD, got '" + mode + "'");
+  const Tensor split = reshape(x, {N, C, H / b, b, W / b, b});
+  const Tensor parts = permute(split, mode == "DCR" ? Shape{0, 3, 5, 1, 2, 4} : Shape{0, 1, 3, 5, 2, 4});
   return like(c, reshape(parts, {N, C * b * b, H / b, W / b}));
-}
-
-/// Inference: what goes in comes out, and nothing is masked.
-Values dropout(const Call& c) {
-  if (c.version() >= 12) {
-    if (c.has(1)) (void)c.tensor(1);
-    c.without_effect("seed");
-    if (c.has(2) && c.known_int(2) != 0) c.refuse("training_mode is not supported");
-  } else {
-    c.without_effect("ratio");
-  }
-  Values out = like(c, c.tensor(0));
-  if (c.wants(1)) out.push_back({ones(c.tensor(0).shape(), Dtype::boolean), ElementType::boolean});
-  return out;
 }
 
 constexpr std::array kRows = std::to_array<Operation>({
@@ -323,7 +290,6 @@ constexpr std::array kRows = std::to_array<Operation>({
     {.name = "Split", .lower = split_, .static_inputs = 2},
     {.name = "Gather", .lower = gather_, .static_inputs = 2},
     {.name = "GatherElements", .lower = gather_elements, .static_inputs = 2},
-    {.name = "ScatterElements", .lower = scatter_elements, .static_inputs = 2},
     {.name = "ConstantOfShape", .lower = constant_of_shape, .static_inputs = 1},
     {.name = "Range", .lower = range, .static_inputs = 7},
     {.name = "Pad", .lower = pad_, .static_inputs = 14},
@@ -332,7 +298,6 @@ constexpr std::array kRows = std::to_array<Operation>({
     {.name = "OneHot", .lower = one_hot_, .static_inputs = 2},
     {.name = "DepthToSpace", .lower = depth_to_space},
     {.name = "SpaceToDepth", .lower = space_to_depth},
-    {.name = "Dropout", .lower = dropout, .static_inputs = 6},
 });
 
 }  // namespace

@@ -1,23 +1,17 @@
-/// Convolutions, pooling and normalisation.
+/// Convolutions and normalisation.
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/convolution.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/normalization.h"
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/pooling.h"
 
 namespace ferrite::onnx::detail {
 namespace {
-
-Shape shape_of(const std::vector<std::int64_t>& list) {
-  Shape s;
-  for (const std::int64_t e : list) s.push_back(e);
-  return s;
-}
 
 /// What the attributes of a window say, one number for each axis of space.
 struct Window {
@@ -78,13 +72,6 @@ struct Window {
     }
     return pad(x, front, back, value);
   }
-  /// Windows that begin before the end, where extents are rounded up.
-  std::int64_t count(std::size_t i, std::int64_t n, bool ceil) const {
-    const std::int64_t rest = n + before[i] + after[i] - reach(i);
-    std::int64_t out = (ceil ? rest + stride[i] - 1 : rest) / stride[i] + 1;
-    if (ceil && (out - 1) * stride[i] >= n + before[i]) --out;
-    return out;
-  }
 };
 
 std::vector<std::int64_t> kernel_of(const Tensor& weight) {
@@ -100,23 +87,8 @@ void check_kernel(const Call& c, const Tensor& weight) {
 }
 
 Values conv(const Call& c) {
-  Tensor x = c.tensor(0);
-  const Tensor& w = c.tensor(1);
-  check_kernel(c, w);
-  Window window(c, x, kernel_of(w));
-  window.pad_same(x);
-  ConvolutionOptions o{
-      .stride = shape_of(window.stride), .dilation = shape_of(window.dilation), .groups = c.integer("group", 1)};
-  if (window.symmetric()) {
-    o.padding = ConvolutionPadding(shape_of(window.before));
-  } else {
-    x = window.padded(x, 0);
-  }
   const Tensor bias = c.has(2) ? c.tensor(2) : Tensor();
-  const Tensor y = window.space == 1   ? conv1d(x, w, bias, o)
-                   : window.space == 2 ? conv2d(x, w, bias, o)
-                                       : conv3d(x, w, bias, o);
-  return {narrowed(y, c.type(0))};
+  return {narrowed(convolution_of(c, c.tensor(0), c.tensor(1), bias), c.type(0))};
 }
 
 Values conv_transpose(const Call& c) {
@@ -157,115 +129,12 @@ Values conv_transpose(const Call& c) {
   return {narrowed(y, c.type(0))};
 }
 
-// ---- pooling ---------------------------------------------------------------------------------------------
-
-/// Padding behind the last window that `ceil` adds.
-void round_up(Window& w, const Tensor& x, bool ceil) {
-  for (std::size_t i = 0; ceil && i < w.kernel.size(); ++i) {
-    const std::int64_t n = x.shape()[static_cast<int>(i) + 2];
-    const std::int64_t needed = (w.count(i, n, true) - 1) * w.stride[i] + w.reach(i) - n - w.before[i];
-    w.after[i] = std::max(w.after[i], needed);
-  }
-}
-
-Tensor max_of(const Window& w, const Tensor& x) {
-  const MaxPoolOptions o{.stride = shape_of(w.stride), .dilation = shape_of(w.dilation)};
-  const Shape kernel = shape_of(w.kernel);
-  return w.space == 1 ? max_pool1d(x, kernel, o) : w.space == 2 ? max_pool2d(x, kernel, o) : max_pool3d(x, kernel, o);
-}
-MaxPooled places_of(const Window& w, const Tensor& x) {
-  const MaxPoolOptions o{.stride = shape_of(w.stride), .dilation = shape_of(w.dilation)};
-  const Shape kernel = shape_of(w.kernel);
-  return w.space == 1   ? max_pool1d_with_indices(x, kernel, o)
-         : w.space == 2 ? max_pool2d_with_indices(x, kernel, o)
-                        : max_pool3d_with_indices(x, kernel, o);
-}
-Tensor sums_of(const Window& w, const Tensor& x) {
-  const AvgPoolOptions o{.stride = shape_of(w.stride), .divisor_override = 1};
-  const Shape kernel = shape_of(w.kernel);
-  return w.space == 1 ? avg_pool1d(x, kernel, o) : w.space == 2 ? avg_pool2d(x, kernel, o) : avg_pool3d(x, kernel, o);
-}
-
-/// Places in the padded planes, as places in the whole tensor.
-Tensor places_in_whole(const Window& w, const Tensor& x, const Tensor& padded, const Tensor& indices) {
-  Tensor rest = indices, place = zeros_like(indices);
-  std::int64_t step = 1;
-  for (int i = w.space - 1; i >= 0; --i) {
-    const std::int64_t wide = padded.shape()[i + 2], n = x.shape()[i + 2];
-    const Tensor along = remainder(rest, wide) - w.before[static_cast<std::size_t>(i)];
-    place = place + along * step;
-    rest = floor_divide(rest, wide);
-    step *= n;
-  }
-  Shape planes = Shape::filled(x.rank(), 1);
-  planes[0] = x.shape()[0], planes[1] = x.shape()[1];
-  return place + reshape(arange(0, x.shape()[0] * x.shape()[1], 1, Dtype::i64), planes) * step;
-}
-
-Values max_pool(const Call& c) {
-  const Tensor& x = c.tensor(0);
-  Window w(c, x, c.integers("kernel_shape"));
-  w.pad_same(x);
-  round_up(w, x, c.integer("ceil_mode", 0) != 0);
-  if (c.integer("storage_order", 0) != 0 && c.wants(1)) c.refuse("storage_order 1 is not supported");
-  const bool whole = is_float(x.dtype());
-  const Tensor numbers = whole ? x : cast(x, Dtype::f64);  // integers below 2^53
-  if (!whole && c.type(0) != ElementType::i8 && c.type(0) != ElementType::u8)
-    c.refuse("pools floats and integers of 8 bits alone");
-  const Tensor padded = w.padded(numbers, -std::numeric_limits<double>::infinity());
-  if (!c.wants(1)) return {{cast(max_of(w, padded), x.dtype()), c.type(0)}};
-  const MaxPooled m = places_of(w, padded);
-  return {{cast(m.values, x.dtype()), c.type(0)}, {places_in_whole(w, x, padded, m.indices), ElementType::i64}};
-}
-
-Values average_pool(const Call& c) {
-  const Tensor& x = c.tensor(0);
-  Window w(c, x, c.integers("kernel_shape"));
-  for (const std::int64_t d : w.dilation)
-    if (d != 1) c.refuse("dilations are not supported");
-  w.pad_same(x);
-  const bool all = c.integer("count_include_pad", 0) != 0;
-  Window counted = w;  // padding counts, but not what rounding up adds
-  round_up(w, x, c.integer("ceil_mode", 0) != 0);
-  for (std::size_t i = 0; i < w.kernel.size(); ++i) counted.after[i] = w.after[i] - counted.after[i];
-  Shape space = Shape::filled(x.rank(), 1);
-  for (int i = 2; i < x.rank(); ++i) {
-    const auto k = static_cast<std::size_t>(i - 2);
-    space[i] = x.shape()[i] + (all ? w.before[k] + w.after[k] - counted.after[k] : 0);
-  }
-  Window rest = w;
-  if (all) rest.before.assign(w.kernel.size(), 0), rest.after = counted.after;
-  const Tensor numbers = rest.padded(ones(space, x.dtype()), 0);
-  return {narrowed(sums_of(w, w.padded(x, 0)) / sums_of(w, numbers), c.type(0))};
-}
-
-Shape space_of(const Tensor& x) {
-  Shape axes;
-  for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
-  return axes;
-}
-Values global_average(const Call& c) { return {narrowed(mean(c.tensor(0), space_of(c.tensor(0)), true), c.type(0))}; }
-Values global_max(const Call& c) { return {{amax(c.tensor(0), space_of(c.tensor(0)), true), c.type(0)}}; }
-
 // ---- normalisation ---------------------------------------------------------------------------------------
 
 Tensor by_channel(const Tensor& t, const Tensor& x) {
   Shape s = Shape::filled(x.rank(), 1);
   s[1] = -1;
   return reshape(t, s);
-}
-
-/// Inference: with the statistics that the file has.
-Values batch_normalization(const Call& c) {
-  const Tensor& x = c.tensor(0);
-  if (c.version() >= 14 && c.integer("training_mode", 0) != 0) c.refuse("training_mode is not supported");
-  if (c.version() < 9 && c.integer("spatial", 1) != 1) c.refuse("spatial 0 is not supported");
-  c.without_effect("momentum");  // of training alone
-  const double epsilon = c.number("epsilon", 1e-5);
-  const Tensor scale = c.tensor(1) * rsqrt(c.tensor(4) + epsilon);
-  if (x.rank() < 2) c.refuse("its input must have channels, got " + x.shape().str());
-  const Tensor shift = c.tensor(2) - c.tensor(3) * scale;
-  return {narrowed(x * by_channel(scale, x) + by_channel(shift, x), c.type(0))};
 }
 
 Values layer_normalization(const Call& c) {
@@ -330,31 +199,31 @@ Values group_normalization(const Call& c) {
   return {narrowed(y * channels(c.tensor(1)) + channels(c.tensor(2)), c.type(0))};
 }
 
-Values lrn(const Call& c) {
-  const std::int64_t size = c.integer("size");
-  if (size % 2 == 0) c.refuse("an even size is not supported");
-  return {narrowed(
-      local_response_norm(c.tensor(0), size,
-                          {.alpha = c.number("alpha", 1e-4), .beta = c.number("beta", 0.75), .k = c.number("bias", 1)}),
-      c.type(0))};
-}
-
 constexpr std::array kRows = std::to_array<Operation>({
     {.name = "Conv", .lower = conv},
     {.name = "ConvTranspose", .lower = conv_transpose},
-    {.name = "MaxPool", .lower = max_pool},
-    {.name = "AveragePool", .lower = average_pool},
-    {.name = "GlobalAveragePool", .lower = global_average},
-    {.name = "GlobalMaxPool", .lower = global_max},
-    {.name = "BatchNormalization", .lower = batch_normalization, .static_inputs = 24},
     {.name = "LayerNormalization", .lower = layer_normalization},
     {.name = "RMSNormalization", .lower = rms_normalization},
     {.name = "InstanceNormalization", .lower = instance_normalization},
     {.name = "GroupNormalization", .lower = group_normalization},
-    {.name = "LRN", .lower = lrn},
 });
 
 }  // namespace
+
+Tensor convolution_of(const Call& c, const Tensor& given, const Tensor& w, const Tensor& bias) {
+  Tensor x = given;
+  check_kernel(c, w);
+  Window window(c, x, kernel_of(w));
+  window.pad_same(x);
+  ConvolutionOptions o{
+      .stride = shape_of(window.stride), .dilation = shape_of(window.dilation), .groups = c.integer("group", 1)};
+  if (window.symmetric()) {
+    o.padding = ConvolutionPadding(shape_of(window.before));
+  } else {
+    x = window.padded(x, 0);
+  }
+  return window.space == 1 ? conv1d(x, w, bias, o) : window.space == 2 ? conv2d(x, w, bias, o) : conv3d(x, w, bias, o);
+}
 
 Operations window_operations() { return kRows; }
 

@@ -1,0 +1,45 @@
+#pragma once
+/// Arguments that many operations read in the same manner.
+#include <string>
+#include <vector>
+
+#include "ferrite/exchange/onnx/call.h"
+#include "ferrite/tensor/shape.h"
+
+namespace ferrite::onnx::detail {
+
+inline Shape shape_of(const std::vector<std::int64_t>& extents) {
+  return Shape(std::span<const std::int64_t>(extents));
+}
+
+/// An axis counted from the front; refuses the node where a tensor of that rank does not have it.
+inline int axis_of(const Call& call, std::int64_t axis, std::int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    call.refuse("axis " + std::to_string(axis) + " lies outside of a tensor of rank " + std::to_string(rank));
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+inline std::vector<std::int64_t> axes_of(const Call& call, std::vector<std::int64_t> axes, std::int64_t rank) {
+  for (auto& axis : axes) axis = axis_of(call, axis, rank);
+  return axes;
+}
+
+/// Axes that are an attribute before that version, and the input i since.
+inline std::vector<std::int64_t> axes_argument(const Call& call, std::int64_t since, std::size_t i,
+                                               std::string_view name = "axes") {
+  if (call.version() < since) return call.integers(name);
+  return call.has(i) ? call.known_ints(i) : std::vector<std::int64_t>{};
+}
+
+/// The result of moving elements about.
+inline Value moved(const Tensor& y, ElementType type) { return {y, type}; }
+
+/// The second operand of arithmetic. Before version 7 it broadcasts only where the node says so, from an axis on.
+Tensor second_operand(const Call& call);
+
+/// x convolved with a weight by the attributes of a Conv.
+Tensor convolution_of(const Call& call, const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+/// softmax, of 16 bits each step rounded, as the composition by which the standard defines it.
+Tensor softmax_of(const Tensor& x, int axis, ElementType type);
+
+}  // namespace ferrite::onnx::detail
