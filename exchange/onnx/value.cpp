@@ -67,17 +67,14 @@ Dtype dtype_for(ElementType type, std::string_view where) {
 }
 
 ElementType type_for(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f32: return ElementType::f32;
-    case Dtype::f64: return ElementType::f64;
-    case Dtype::i32: return ElementType::i32;
-    case Dtype::i64: return ElementType::i64;
-    case Dtype::boolean: return ElementType::boolean;
-    case Dtype::bf16: return ElementType::bf16;
-    case Dtype::f16: return ElementType::f16;
-    case Dtype::i8: return ElementType::i8;
-  }
-  return ElementType::undefined;
+  // Where a dtype holds several types, that of its own name comes first.
+  constexpr std::array kOwn = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i64,
+                               ElementType::boolean};
+  for (const ElementType type : kOwn)
+    if (row_of(type).dtype == dtype) return type;
+  if (dtype == Dtype::bf16) return ElementType::bf16;
+  if (dtype == Dtype::f16) return ElementType::f16;
+  return dtype == Dtype::i8 ? ElementType::i8 : ElementType::undefined;
 }
 
 std::string_view name_of(ElementType type) { return row_of(type).name; }
