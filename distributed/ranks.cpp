@@ -122,7 +122,7 @@ class Run final : public train::ParallelRun {
     if (spread_) spread_->make_whole(true);
   }
   void abandon() noexcept override {
-    if (!together_) world_.link()->leave();
+    if (!together_ && !joint_.refused_count()) world_.link()->leave();
   }
 
  private:

@@ -70,7 +70,8 @@ class ProgramStream {
   const Spec& input_spec(std::size_t i) const;
   const Spec& output_spec(std::size_t i) const;
 
-  /// One step. Allocates nothing; what throws has changed no state.
+  /// One step. From the second on it asks nothing of the system: kernels take workspace from the pool of their thread.
+  /// What throws has changed no state.
   void step();
   /// Begins a new sequence.
   void reset();

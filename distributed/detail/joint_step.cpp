@@ -276,6 +276,7 @@ class JointStep::Shards {
 };
 
 JointStep::Joined JointStep::run(const OwnRows& batch, const ShardFunction& f, const Asked& asked) {
+  refused_count_ = false;
   check_own(batch, own_rows(std::max<std::int64_t>(batch.rows, 0)));
   if (!f) throw ValueError("mpi: step: the function is null");
   for (const Recorder* r : ferrite::detail::frame().recorders)
@@ -287,8 +288,10 @@ JointStep::Joined JointStep::run(const OwnRows& batch, const ShardFunction& f, c
   Joined joined;
   joined.loss = reshape(slice(ends.sums, 0, 0, 1), {});
   joined.count = reshape(slice(ends.sums, 0, 1, 2), {});
+  refused_count_ = true;
   joined.count = checked(joined.count, asked.least_count, std::numeric_limits<double>::max(),
                          "mpi: step: the count of all shards");
+  refused_count_ = false;
   joined.dtype = shards.dtype();
   if (asked.gradients) {
     joined.gradients = shards.collected().finish(joined.count, reached_);

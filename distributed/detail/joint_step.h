@@ -45,6 +45,8 @@ class JointStep {
   int shards() const { return options_.shards; }
   std::int64_t buckets() const { return static_cast<std::int64_t>(buckets_.size()); }
   std::int64_t sent_early() const { return sent_early_; }
+  /// Whether the last run ended because of its count, which all ranks refuse together.
+  bool refused_count() const { return refused_count_; }
 
  private:
   class Shards;
@@ -63,6 +65,7 @@ class JointStep {
   KnownVariables known_;
   Route gradients_, sums_, maxima_;
   bool agreed_ = false;
+  bool refused_count_ = false;
   std::vector<Bucket> buckets_;
   std::vector<char> reached_;  ///< by parameter, behind the first step: whether any shard's loss depends on it
   std::int64_t sent_early_ = 0;

@@ -11,6 +11,7 @@
 #include "ferrite/nn/layers/activations.h"
 #include "ferrite/nn/layers/branches.h"
 #include "ferrite/nn/layers/standardize.h"
+#include "ferrite/nn/layers/wavenet.h"
 #include "ferrite/nn/recurrent/peephole_lstm.h"
 
 using namespace ferrite;
@@ -118,6 +119,11 @@ std::vector<Section> sections() {
        "nn/layers/causal_conv1d.h",
        {{"CausalConv1d", "CausalConv1d", "", "causal_conv1d", "CausalConv1dOptions",
          made<nn::CausalConv1d>(nn::CausalConv1dOptions{.in_channels = 3, .out_channels = 4, .kernel_size = 3})}}},
+      {"Convolutions with skip connections, for amplifiers",
+       "nn/layers/wavenet.h",
+       {{"Wavenet", "Wavenet", "", "", "WavenetOptions",
+         made<nn::Wavenet>(nn::WavenetOptions{
+             .arrays = {{.channels = 2, .bottleneck = 2, .units = {{.kernel_size = 2, .dilation = 1}}}}})}}},
       {"Convolutions",
        "nn/layers/convolution.h",
        {{"Conv", "Conv1d, Conv2d, Conv3d", "Conv1d, Conv2d, Conv3d", "conv1d, conv2d, conv3d", "ConvOptions",

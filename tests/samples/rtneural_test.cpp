@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_SUITE(rtneural)
 
 BOOST_AUTO_TEST_CASE(keras_layout) {
   SAMPLES_OR_SKIP();
-  for (const std::string name : {"gru", "gru_1d", "lstm", "lstm_1d", "conv"}) BOOST_TEST_CONTEXT(name) {
+  for (const std::string name : {"gru", "gru_1d", "lstm", "lstm_1d"}) BOOST_TEST_CONTEXT(name) {
       const auto net = io::read_rtneural(samples::folder() / "rtneural" / (name + ".json"));
       BOOST_TEST(within((*net)(column(name + "_x_python.csv")), column(name + "_y_python.csv"), 1e-6));
     }
