@@ -102,6 +102,16 @@ MaxPooled pooled_with_places(const Tensor& x, const Windows& w) {
   }
 }
 
+Tensor largest_of(const Tensor& x, const Windows& w) {
+  const MaxPoolOptions options{.stride = shape_of(w.stride), .dilation = shape_of(w.dilation)};
+  const Shape kernel = shape_of(w.kernel);
+  switch (w.axes()) {
+    case 1: return max_pool1d(x, kernel, options);
+    case 2: return max_pool2d(x, kernel, options);
+    default: return max_pool3d(x, kernel, options);
+  }
+}
+
 /// Sums of windows: of dilated ones by a convolution of each channel with ones.
 Tensor sums_of(const Tensor& x, const Windows& w) {
   const Shape kernel = shape_of(w.kernel), stride = shape_of(w.stride);
@@ -129,9 +139,10 @@ Values max_pool(const Call& call) {
   const bool columns = call.integer("storage_order", 0) != 0;
   const Numbers more = beyond(call, x, w, up);
   const Tensor wide = around(x, w.before, more, -std::numeric_limits<double>::infinity());
+  const auto typed = [&](const Tensor& y) { return Value{floats ? y : cast(y, given.dtype()), call.type(0)}; };
+  if (!call.wants(1)) return {typed(largest_of(wide, w))};
   const MaxPooled best = pooled_with_places(wide, w);
-  Values values{{floats ? best.values : cast(best.values, given.dtype()), call.type(0)}};
-  if (!call.wants(1)) return values;
+  Values values{typed(best.values)};
   // Places in the padded plane become those in all of x, row-major or, of storage order 1, with the axes turned around.
   Tensor rest = best.indices, place;
   const int axes = static_cast<int>(w.axes());
