@@ -21,7 +21,8 @@ struct Input {
 };
 
 Input parsed(const std::string& word) {
-  Input in{.name = word.substr(0, word.find('='))};
+  Input in;
+  in.name = word.substr(0, word.find('='));
   std::string rest = word.substr(in.name.size() + 1);
   in.floats = rest.substr(rest.find(':') + 1) == "f32";
   rest.resize(rest.find(':'));
