@@ -11,7 +11,7 @@
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/nn/module.h"
 
-/// ONNX (onnx.ai), opset 7 and later. docs/exchange.md says which operations there are.
+/// ONNX (onnx.ai), opset 7 and later. docs/onnx-operations.md says which operations there are.
 namespace ferrite::onnx {
 
 struct ReadOptions {
@@ -23,7 +23,8 @@ struct ReadOptions {
   /// Inputs that are the same in every call, by name: {"sr", 16000}. They are none of the model's inputs then, and what
   /// depends on them alone is computed before the program is traced.
   std::map<std::string, Tensor> constants{};
-  /// How many trips a Loop may make; beyond that its call throws.
+  /// How many trips a Loop may make, and 64 times as many all graphs within the model in one call; beyond that the call
+  /// throws.
   std::int64_t most_trips = 1024;
 };
 

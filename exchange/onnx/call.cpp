@@ -170,6 +170,7 @@ Values Call::run(std::string_view attribute, const Values& inputs) const {
   if (inputs.size() != graph.inputs.size())
     refuse("graph \"" + std::string(attribute) + "\" takes " + std::to_string(graph.inputs.size()) + " inputs, not " +
            std::to_string(inputs.size()));
+  interpreter_->count_body(*node_);
   return interpreter_->run_graph(graph, inputs, environment_);
 }
 std::size_t Call::graph_inputs(std::string_view attribute) const {

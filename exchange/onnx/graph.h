@@ -96,7 +96,8 @@ struct Function {
   std::vector<std::string_view> attributes{};
   std::vector<Attribute> defaults{};
   Graph body{};
-  int state = 0;  ///< 0: not read yet, 1: being read, 2: read
+  int state = 0;           ///< 0: not read yet, 1: being read, 2: read
+  std::uint64_t size = 0;  ///< nodes, those of the functions that it calls counted
 };
 
 struct Program {

@@ -66,6 +66,14 @@ Values Interpreter::run_graph(const Graph& graph, const Values& inputs, const En
   return results_of(at);
 }
 
+void Interpreter::count_body(const Node& node) const {
+  constexpr std::int64_t kMostTimes = 64;
+  if (++bodies_ / kMostTimes > limits_.most_trips)
+    throw OnnxError(program_.where + ": node " + node.label() + ": graphs within this model ran more than " +
+                    std::to_string(kMostTimes) + " times " + std::to_string(limits_.most_trips) +
+                    " times in one call (ReadOptions::most_trips)");
+}
+
 void Interpreter::run_nodes(Environment& at) const {
   Values inputs;
   for (const Node& node : at.graph->nodes) {

@@ -34,6 +34,8 @@ class Interpreter {
 
   Values run(const Values& inputs) const { return run_graph(program_.graph, inputs, nullptr); }
   Values run_graph(const Graph& graph, const Values& inputs, const Environment* outer) const;
+  /// Counts one run of a graph within `node`; refuses it where loops within loops have made too many.
+  void count_body(const Node& node) const;
 
   const Program& program() const { return program_; }
   const Limits& limits() const { return limits_; }
@@ -51,6 +53,7 @@ class Interpreter {
   std::function<Tensor(std::size_t)> parameter_;
   Limits limits_;
   Note note_;
+  mutable std::int64_t bodies_ = 0;
 };
 
 /// The attribute of a node that is meant by this name there, through the functions that pass it on; null: absent.

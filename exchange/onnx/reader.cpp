@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMostNestedGraphs = 32;
 constexpr int kMostNestedFunctions = 32;
+constexpr std::int64_t kNewestOpset = 28;
 
 void read_dimension(Port& port, Message m) {
   Dimension d;
@@ -102,6 +103,9 @@ void Reader::read() {
     if (program_.ir_version >= 3) fail("it imports no opset");
     program_.imports.versions.emplace_back(std::string_view(), 1);
   }
+  if (program_.imports.of("") > kNewestOpset)
+    fail("opset " + std::to_string(program_.imports.of("")) + " is not known: the newest one that is supported is " +
+         std::to_string(kNewestOpset));
   imports_ = &program_.imports;
   program_.graph = read_graph(graph, nullptr);
 }
@@ -133,6 +137,7 @@ void Reader::resolve_function(Function& f, const Node& node) {
   f.state = 1;
   ++functions_open_;
   const Imports* const before = std::exchange(imports_, &f.imports);
+  const std::uint64_t size_before = std::exchange(size_, 0);
   Scope scope;
   Graph& g = f.body;
   g.name = f.name;
@@ -162,6 +167,7 @@ void Reader::resolve_function(Function& f, const Node& node) {
   }
   release(g);
   imports_ = before;
+  f.size = std::exchange(size_, size_before);
   --functions_open_;
   f.state = 2;
 }
@@ -180,7 +186,6 @@ Graph Reader::read_graph(std::string_view message, const Scope* outer) {
   scope.depth = outer ? outer->depth + 1 : 0;
   if (scope.depth > kMostNestedGraphs) fail("graphs are nested deeper than " + std::to_string(kMostNestedGraphs));
   Graph g;
-  std::vector<std::string_view> with_values;
   for (Message m(message); m.next();) {
     if (m.tag() == graph_field::name) {
       g.name = m.bytes();
@@ -207,10 +212,9 @@ Graph Reader::read_graph(std::string_view message, const Scope* outer) {
     g.input_slots.push_back(define(g, scope, port.name));
     g.inputs.push_back(std::move(port));
   }
-  std::size_t count = 0;
   for (Message m(message); m.next();) {
     if (m.tag() == graph_field::node)
-      g.nodes.push_back(read_node(m.bytes(), g, scope)), ++count;
+      g.nodes.push_back(read_node(m.bytes(), g, scope));
     else
       m.skip();
   }

@@ -56,6 +56,8 @@ class Reader {
   Node read_node(std::string_view message, Graph& g, Scope& scope);
   void read_attributes(Node& node, std::string_view message, const Scope& scope);
   void find_meaning(Node& node, std::string_view overload);
+  /// Counts nodes, and refuses functions that call each other until these are more than any model has.
+  void count(std::uint64_t nodes, const Node& node);
   /// Initialisers of floats are parameters, unless their numbers decide on shapes.
   void choose_parameters(Graph& g);
   /// Notes with each node which slots nobody reads behind it.
@@ -66,6 +68,7 @@ class Reader {
   bool frozen_;
   const Imports* imports_ = nullptr;
   int functions_open_ = 0;
+  std::uint64_t size_ = 0;  ///< nodes so far, those of functions counted wherever these are called
   std::unordered_set<std::string> parameter_names_{};
 };
 

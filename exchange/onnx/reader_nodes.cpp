@@ -12,11 +12,11 @@ Attribute Reader::read_attribute(std::string_view message, const Scope& scope, c
   std::string_view tensor;
   std::string_view graph;
   std::string_view sparse;
-  int values = 0;
   AttributeType implied = AttributeType::undefined;
+  std::uint64_t seen = 0;
   const auto value = [&](AttributeType type) {
-    values += implied != type;
     implied = type;
+    seen |= std::uint64_t{1} << static_cast<unsigned>(type);
   };
   for (Message m(message); m.next();) {
     switch (m.tag()) {
@@ -39,7 +39,10 @@ Attribute Reader::read_attribute(std::string_view message, const Scope& scope, c
   if (a.name.empty()) fail(node, "an attribute has no name");
   if (!a.reference.empty()) return a;
   if (a.type == AttributeType::undefined) a.type = implied;
-  // fields beyond the one that the type names may be there with their zero: what counts is the type
+  // a list without elements and a number that is 0 may be left out; a value of another type in its place may not
+  const auto type = static_cast<std::uint32_t>(a.type);
+  if (type == 0 || type > 14 || (seen != 0 && !(seen >> type & 1U)))
+    fail(node, "attribute " + quoted(a.name) + " has no value of its type, " + std::to_string(type));
   if (a.type == AttributeType::tensor) a.tensor = read_tensor(tensor, where(node, a.name), folder_);
   if (a.type == AttributeType::sparse_tensor) a.tensor = read_sparse_tensor(sparse, where(node, a.name), folder_);
   if (a.type == AttributeType::graph) a.graph = std::make_unique<Graph>(read_graph(graph, &scope));
@@ -93,6 +96,7 @@ void Reader::find_meaning(Node& node, std::string_view overload) {
   if (Function* f = find_function(node.domain, node.operation, overload)) {
     resolve_function(*f, node);
     node.function = f;
+    count(f->size, node);
     return;
   }
   node.version = imports_->of(node.domain);
@@ -102,6 +106,13 @@ void Reader::find_meaning(Node& node, std::string_view overload) {
   if (!node.row && !other) fail(node, "this operation" + domain + " is not supported");
   if (node.version < 0) fail(node, "the model imports no opset for domain " + quoted(node.domain));
   if (!node.row) fail(node, "this operation is not supported in opset " + std::to_string(node.version));
+  count(1, node);
+}
+
+void Reader::count(std::uint64_t nodes, const Node& node) {
+  constexpr std::uint64_t kMostNodes = std::uint64_t{1} << 22;
+  if ((size_ += nodes) > kMostNodes)
+    fail(node, "the model has more than " + std::to_string(kMostNodes) + " nodes, its functions in their places");
 }
 
 void Reader::choose_parameters(Graph& g) {

@@ -267,8 +267,8 @@ Value read_sparse_tensor(std::string_view message, const std::string& where, con
   if (!values.defined() || values.tensor.rank() != 1 || !indices.defined() || indices.type != ElementType::i64)
     throw OnnxError(where + ": a sparse tensor needs values [n] and indices of int64");
   const std::int64_t n = values.tensor.size(0);
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
-  if (shape.numel() > kMostElements) throw OnnxError(where + ": a sparse tensor of " + shape.str() + " is too large");
+  const std::int64_t most_elements = (std::int64_t{1} << 17) + 64 * n;  // a small file must not take much memory
+  if (shape.numel() > most_elements) throw OnnxError(where + ": a sparse tensor of " + shape.str() + " is too large");
   const auto at = indices.tensor.to_vector<std::int64_t>();
   const bool linear = indices.tensor.rank() == 1;
   if (!(linear ? indices.tensor.shape() == Shape{n} : indices.tensor.shape() == Shape{n, shape.rank()}))

@@ -1,0 +1,201 @@
+// If, Loop, Scan, functions and initialisers of ONNX: what they give, in closed form, eager and compiled.
+#include <boost/test/unit_test.hpp>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/compile/compile.h"
+#include "support/compare.h"
+#include "support/wrong_calls.h"
+#include "wire.h"
+
+using namespace ferrite;
+using namespace wire;
+using support::identical;
+using support::says;
+
+namespace {
+
+constexpr std::size_t kFloat = 1;
+constexpr std::size_t kInt64 = 7;
+constexpr std::size_t kBool = 9;
+
+/// The same eager and compiled.
+void gives(const onnx::Model& model, const Tensors& in, const Tensors& wanted) {
+  const Tensors eager = model.run(in);
+  const auto compiled = compile([&](const Tensors& x) { return model.run(x); });
+  const Tensors planned = compiled(in);
+  BOOST_REQUIRE_EQUAL(eager.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    BOOST_TEST(identical(eager[i], wanted[i]));
+    BOOST_TEST(identical(planned[i], wanted[i]));
+  }
+}
+
+Tensor floats(std::initializer_list<float> values) {
+  return Tensor::from<float>(values, {static_cast<std::int64_t>(values.size())});
+}
+
+std::string chosen() {
+  return graph_attribute("then_branch", graph(node("Relu", "x", "a"), {}, {"a"})) +
+         graph_attribute("else_branch", graph(node_of("Add", {"x", "x"}, {"b"}), {}, {"b"}));
+}
+
+/// state + x [i] of "xs", which is seen from outside; y is the state.
+std::string sums_body() {
+  return graph(node_of("Gather", {"xs", "i"}, {"v"}) + node_of("Add", {"s", "v"}, {"s2"}) +
+                   node("Identity", "c", "c2") + node("Identity", "s2", "y"),
+               {"i", "c", "s"}, {"c2", "s2", "y"});
+}
+
+std::string sums_model(std::int64_t trips) {
+  return model_of(graph(initialiser(tensor<std::int64_t>("n", kInt64, {}, {trips})) +
+                            node_of("Loop", {"n", "", "x"}, {"last", "all"}, graph_attribute("body", sums_body())),
+                        {"x", "xs"}, {"last", "all"}));
+}
+
+/// state * 2 while it is below 20.
+std::string doubling_model(bool with_count) {
+  const std::string body = graph(node_of("Add", {"s", "s"}, {"s2"}) + node_of("Less", {"s2", "limit"}, {"c2"}),
+                                 {"i", "c", "s"}, {"c2", "s2"});
+  return model_of(graph(initialiser(tensor<std::int64_t>("n", kInt64, {}, {10})) +
+                            initialiser(tensor<float>("limit", kFloat, {}, {20})) +
+                            initialiser(tensor<char>("yes", kBool, {}, {1})) +
+                            node_of("Loop", {with_count ? "n" : "", "yes", "x"}, {"y"}, graph_attribute("body", body)),
+                        {"x"}, {"y"}));
+}
+
+/// Running sums of two inputs with axes and directions.
+std::string scan_model(const std::string& more) {
+  const std::string body =
+      graph(node_of("Add", {"s", "v"}, {"s2"}) + node("Identity", "s2", "y"), {"s", "v"}, {"s2", "y"});
+  return model_of(graph(node_of("Scan", {"s0", "v0"}, {"last", "all"},
+                                graph_attribute("body", body) + int_attribute("num_scan_inputs", 1) + more),
+                        {"s0", "v0"}, {"last", "all"}));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(onnx_control)
+
+BOOST_AUTO_TEST_CASE(a_condition_that_is_known_takes_one_branch) {
+  for (const char yes : {char(0), char(1)}) {
+    const onnx::Model m = parsed(model_of(
+        graph(initialiser(tensor<char>("c", kBool, {}, {yes})) + node("If", "c", "y", chosen()), {"x"}, {"y"})));
+    gives(m, {floats({-1, 2})}, {yes ? floats({0, 2}) : floats({-2, 4})});
+    BOOST_TEST(m.report().find(yes ? "then_branch alone" : "else_branch alone") != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_condition_that_depends_on_data_chooses) {
+  const onnx::Model m = parsed(model_of(graph(node("If", "c", "y", chosen()), {"c", "x"}, {"y"})));
+  const auto compiled = compile([&](const Tensors& in) { return m.run(in); });
+  for (const bool yes : {true, false}) {
+    const Tensors in{full({}, yes, Dtype::boolean), floats({-1, 2})};
+    const Tensor wanted = yes ? floats({0, 2}) : floats({-2, 4});
+    BOOST_TEST(identical(m.run(in)[0], wanted));
+    BOOST_TEST(identical(compiled(in)[0], wanted));
+  }
+  BOOST_TEST(compiled.plans() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_branch_that_is_never_taken_does_no_harm) {
+  // The other branch drops an axis: torch.squeeze in a script gives such a model.
+  const std::string branches = graph_attribute("then_branch", graph(node("Relu", "x", "a"), {}, {"a"})) +
+                               graph_attribute("else_branch", graph(node("Flatten", "missing_axis", "b"), {}, {"b"}));
+  const std::string bytes = model_of(graph(initialiser(tensor<std::int64_t>("one", kInt64, {1}, {2})) +
+                                               node("Shape", "x", "shape") + node_of("Equal", {"shape", "one"}, {"c"}) +
+                                               node("Identity", "x", "missing_axis") + node("If", "c", "y", branches),
+                                           {"x"}, {"y"}));
+  gives(parsed(bytes), {floats({-1, 2})}, {floats({0, 2})});
+}
+
+BOOST_AUTO_TEST_CASE(a_loop_with_a_count) {
+  const Tensor xs = Tensor::from<float>({1, 10, 2, 20, 3, 30}, {3, 2});
+  gives(parsed(sums_model(3)), {floats({0, 5}), xs},
+        {floats({6, 65}), Tensor::from<float>({1, 15, 3, 35, 6, 65}, {3, 2})});
+  gives(parsed(sums_model(1)), {floats({0, 5}), xs}, {floats({1, 15}), Tensor::from<float>({1, 15}, {1, 2})});
+}
+
+BOOST_AUTO_TEST_CASE(a_long_loop_is_a_scan) {
+  const onnx::Model m = parsed(sums_model(40));
+  std::vector<float> sums;
+  for (int i = 1; i <= 40; ++i) sums.push_back(static_cast<float>(i * (i + 1) / 2));
+  const Tensor xs = reshape(arange(1.0, 41.0, 1.0, Dtype::f32), {40, 1});
+  gives(m, {floats({0}), xs}, {floats({820}), Tensor::from<float>(sums, {40, 1})});
+  BOOST_TEST(m.report().find("scan of 40 trips") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_loop_whose_condition_ends_it) {
+  gives(parsed(doubling_model(true)), {floats({3})}, {floats({24})});
+  const onnx::Model without = parsed(doubling_model(false));
+  BOOST_TEST(identical(without.run({floats({3})})[0], floats({24})));
+  const auto compiled = compile([&](const Tensors& in) { return without.run(in); });
+  BOOST_CHECK_EXCEPTION((void)compiled(Tensors{floats({3})}), Error, says("depends on data"));
+  const onnx::Model few = parsed(doubling_model(false), {.most_trips = 2});
+  BOOST_CHECK_EXCEPTION((void)few.run({floats({3})}), onnx::OnnxError, says("more than 2 trips"));
+}
+
+BOOST_AUTO_TEST_CASE(scans_with_axes_and_directions) {
+  const Tensor v = Tensor::from<float>({1, 2, 3, 10, 20, 30}, {2, 3});
+  gives(parsed(scan_model({})), {floats({0, 0, 0}), v},
+        {floats({11, 22, 33}), Tensor::from<float>({1, 2, 3, 11, 22, 33}, {2, 3})});
+  gives(parsed(scan_model(ints_attribute("scan_input_axes", {1}))), {floats({0, 0}), v},
+        {floats({6, 60}), Tensor::from<float>({1, 10, 3, 30, 6, 60}, {3, 2})});
+  gives(parsed(scan_model(ints_attribute("scan_input_axes", {1}) + ints_attribute("scan_output_axes", {1}))),
+        {floats({0, 0}), v}, {floats({6, 60}), Tensor::from<float>({1, 3, 6, 10, 30, 60}, {2, 3})});
+  gives(parsed(scan_model(ints_attribute("scan_input_directions", {1}))), {floats({0, 0, 0}), v},
+        {floats({11, 22, 33}), Tensor::from<float>({10, 20, 30, 11, 22, 33}, {2, 3})});
+  gives(parsed(scan_model(ints_attribute("scan_output_directions", {1}))), {floats({0, 0, 0}), v},
+        {floats({11, 22, 33}), Tensor::from<float>({11, 22, 33, 1, 2, 3}, {2, 3})});
+}
+
+BOOST_AUTO_TEST_CASE(functions_with_attributes) {
+  // outer(x; slope = 0.5) calls inner with its slope; inner is a LeakyRelu.
+  const std::string inner =
+      function("inner", {"x"}, {"y"}, {node("LeakyRelu", "x", "y", reference_attribute("alpha", 1, "steep"))},
+               field(6, "steep"));
+  const std::string standard = field(1, "slope") + number(20, 1) + varint(2U << 3 | 5) + std::string("\0\0\0\x3f", 4);
+  const std::string outer =
+      function("outer", {"a"}, {"b"}, {node("inner", "a", "b", own(reference_attribute("steep", 1, "slope")))},
+               field(11, standard));
+  const auto model = [&](const std::string& more) {
+    return parsed(model_of(graph(node("outer", "x", "y", own(more)), {"x"}, {"y"}), 17,
+                           field(8, field(1, "own") + number(2, 1)) + inner + outer));
+  };
+  gives(model({}), {floats({-4, 4})}, {floats({-2, 4})});
+  gives(model(float_attribute("slope", 0.25F)), {floats({-4, 4})}, {floats({-1, 4})});
+  BOOST_CHECK_EXCEPTION((void)model(float_attribute("slop", 0.25F)).run({floats({1})}), onnx::OnnxError, says("slop"));
+}
+
+BOOST_AUTO_TEST_CASE(initialisers_are_parameters_that_learn) {
+  const std::string bytes =
+      model_of(graph(initialiser(tensor<float>("w", kFloat, {2}, {2, 3})) +
+                         initialiser(tensor<std::int64_t>("shape", kInt64, {2}, {2, 1})) +
+                         node_of("Mul", {"x", "w"}, {"p"}) + node_of("Reshape", {"p", "shape"}, {"y"}),
+                     {"x"}, {"y"}));
+  const onnx::Model m = parsed(bytes);
+  BOOST_REQUIRE_EQUAL(m.named_parameters().size(), 1U);
+  BOOST_TEST(m.named_parameters()[0].name == "w");
+  Tape tape;
+  const auto gradients = tape.grad(sum(square(m(floats({1, 2})))), m.parameters());
+  BOOST_TEST(identical(gradients[0], floats({4, 24})));  // 2 w x^2
+  const auto copy = m.clone();
+  m.named_parameters()[0].variable.assign(floats({0, 0}));
+  BOOST_TEST(identical((*copy)(floats({1, 2})), Tensor::from<float>({2, 6}, {2, 1})));
+  BOOST_TEST(parsed(bytes, {.frozen = true}).named_parameters().empty());
+}
+
+BOOST_AUTO_TEST_CASE(inputs_that_are_constants) {
+  const std::string bytes = model_of(graph(node_of("Reshape", {"x", "shape"}, {"y"}), {"x", "shape"}, {"y"}));
+  const Tensor x = floats({1, 2, 3, 4});
+  const Tensor shape = Tensor::from<std::int64_t>({2, 2}, {2});
+  const onnx::Model free = parsed(bytes);
+  BOOST_TEST(free.run({x, shape})[0].shape() == (Shape{2, 2}));
+  const auto compiled = compile([&](const Tensors& in) { return free.run(in); });
+  BOOST_CHECK_EXCEPTION((void)compiled(Tensors{x, shape}), Error, says("depends on data"));
+  const onnx::Model fixed = parsed(bytes, {.constants = {{"shape", shape}}});
+  BOOST_TEST(fixed.inputs().size() == 1U);
+  gives(fixed, {x}, {reshape(x, {2, 2})});
+  BOOST_CHECK_THROW((void)parsed(bytes, {.constants = {{"no_input", shape}}}), ValueError);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
