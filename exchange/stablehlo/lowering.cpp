@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/compositions/compositions.h"
 #include "ferrite/exchange/stablehlo.h"
 
 namespace ferrite::exchange {
@@ -111,6 +112,16 @@ HloValues composition(HloBuilder& b, const HloCall& c) {
   return lower_traced(b, apply, c.in);
 }
 
+HloValues composed(HloBuilder& b, const HloCall& c) {
+  const Composition compose = find_composition(c.op);
+  return lower_traced(
+      b,
+      [&](const Tensors& in) {
+        return compose({c.attrs, c.out}, in);
+      },
+      c.in, c.read);
+}
+
 /// The operands of a pointwise operation, literals among them, in the result's shape.
 HloValues spread(HloBuilder& b, const Graph::Node& n, const HloValues& in, const Spec& out) {
   const Dtype literals = out.dtype == Dtype::boolean ? in[0].dtype() : out.dtype;
@@ -126,9 +137,10 @@ HloValues spread(HloBuilder& b, const Graph::Node& n, const HloValues& in, const
 /// Whether an operation can do without what a sequence keeps for its gradient: that gradient itself, and a scan that
 /// hands it on.
 bool does_without(const Primitive& op) {
-  const HloFamily scans = hlo_scan();
-  return (op.second_order_by_reference && !op.differentiable()) ||
-         std::ranges::any_of(scans, [&](const NamedHloLowering& l) { return l.operation == op.name; });
+  const bool scans = op.name == "scan" || std::ranges::any_of(scan_compositions(), [&](const NamedComposition& c) {
+                       return c.operation == op.name;
+                     });
+  return scans || (op.second_order_by_reference && !op.differentiable());
 }
 
 /// Writes nodes one after the other.
@@ -218,12 +230,12 @@ class GraphLowering {
 }  // namespace
 
 HloLowering find_hlo_lowering(const Primitive& op) {
-  for (const HloFamily family :
-       {hlo_pointwise(), hlo_error_functions(), hlo_math(), hlo_reductions(), hlo_views(), hlo_indexing(),
-        hlo_creation(), hlo_scan(), hlo_linear_scan(), hlo_windows(), hlo_pooling()})
+  for (const HloFamily family : {hlo_pointwise(), hlo_error_functions(), hlo_math(), hlo_reductions(), hlo_views(),
+                                 hlo_indexing(), hlo_creation(), hlo_scan()})
     for (const NamedHloLowering& l : family)
       if (l.operation == op.name) return l.lower;
   if (op.is_pointwise() && !op.stablehlo.empty()) return elementwise;
+  if (find_composition(op)) return composed;
   return op.reference ? composition : nullptr;
 }
 

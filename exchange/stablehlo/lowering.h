@@ -43,13 +43,6 @@ HloFamily hlo_views();
 HloFamily hlo_indexing();
 HloFamily hlo_creation();
 HloFamily hlo_scan();
-HloFamily hlo_linear_scan();
-HloFamily hlo_windows();
-HloFamily hlo_pooling();
-
-/// Scans that keep few carries, and their gradients: loops around loops.
-HloValues scan_checkpointed(HloBuilder& b, const HloCall& c);
-HloValues scan_checkpointed_grad(HloBuilder& b, const HloCall& c);
 
 /// How an operation is written, or null.
 HloLowering find_hlo_lowering(const Primitive& op);

@@ -146,8 +146,7 @@ HloValues scan(HloBuilder& b, const HloCall& c) {
 }  // namespace
 
 HloFamily hlo_scan() {
-  static constexpr NamedHloLowering list[] = {
-      {"scan", scan}, {"scan_checkpointed", scan_checkpointed}, {"scan_checkpointed_grad", scan_checkpointed_grad}};
+  static constexpr NamedHloLowering list[] = {{"scan", scan}};
   return list;
 }
 

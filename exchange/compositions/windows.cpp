@@ -1,6 +1,6 @@
-/// Lowering of operations on windows: written as slices, products and sums, of which the adjoints are the gradients.
+/// Operations on windows as slices, products and sums, of which the adjoints are the gradients.
 #include "ferrite/autograd/tape.h"
-#include "ferrite/exchange/stablehlo/lowering.h"
+#include "ferrite/exchange/compositions/compositions.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/window_attributes.h"
@@ -45,10 +45,9 @@ Tensor plus_bias(const Tensor& y, const Tensors& in) {
   return y + reshape(in[2], channels);
 }
 
-HloValues convolution(HloBuilder& b, const HloCall& c) {
-  const auto a = c.as<ConvolutionAttrs>();
-  return lower_traced(
-      b, [&](const Tensors& in) -> Tensors { return {plus_bias(convolved(in[0], in[1], a.size, a), in)}; }, c.in);
+Tensors convolution(const Composed& c, const Tensors& in) {
+  const auto a = c.attrs.as<ConvolutionAttrs>();
+  return {plus_bias(convolved(in[0], in[1], a.size, a), in)};
 }
 
 /// The extents of the axes of space.
@@ -58,26 +57,20 @@ Shape space(const Shape& s) {
   return out;
 }
 
-HloValues convolution_transposed(HloBuilder& b, const HloCall& c) {
-  const auto a = c.as<ConvolutionAttrs>();
-  const auto adjoint = [&](const Tensors& in) -> Tensors {
-    Tape tape;
-    const Tensor x = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
-    const Tensor y = convolved(x, in[1], space(in[0].shape()), a);
-    return {plus_bias(tape.grad(y, {x}, {}, in[0])[0], in)};
-  };
-  return lower_traced(b, adjoint, c.in);
+Tensors convolution_transposed(const Composed& c, const Tensors& in) {
+  const auto a = c.attrs.as<ConvolutionAttrs>();
+  Tape tape;
+  const Tensor x = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
+  const Tensor y = convolved(x, in[1], space(in[0].shape()), a);
+  return {plus_bias(tape.grad(y, {x}, {}, in[0])[0], in)};
 }
 
-HloValues convolution_weights(HloBuilder& b, const HloCall& c) {
-  const auto a = c.as<ConvolutionAttrs>();
-  const auto adjoint = [&](const Tensors& in) -> Tensors {
-    Tape tape;
-    const Tensor w = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
-    const Tensor y = convolved(in[0], w, space(in[1].shape()), a);
-    return {tape.grad(y, {w}, {}, in[1])[0]};
-  };
-  return lower_traced(b, adjoint, c.in);
+Tensors convolution_weights(const Composed& c, const Tensors& in) {
+  const auto a = c.attrs.as<ConvolutionAttrs>();
+  Tape tape;
+  const Tensor w = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
+  const Tensor y = convolved(in[0], w, space(in[1].shape()), a);
+  return {tape.grad(y, {w}, {}, in[1])[0]};
 }
 
 using ferrite::detail::ResampleAttrs;
@@ -91,32 +84,25 @@ Tensor unfolded(const Tensor& x, const UnfoldAttrs& a, const Shape& columns) {
   return reshape(stack(std::span<const Tensor>(taps.data(), taps.size()), 2), columns);
 }
 
-HloValues unfold_windows(HloBuilder& b, const HloCall& c) {
-  const auto a = c.as<UnfoldAttrs>();
-  return lower_traced(
-      b, [&](const Tensors& in) -> Tensors { return {unfolded(in[0], a, c.out[0].shape)}; }, c.in);
+Tensors unfold_windows(const Composed& c, const Tensors& in) {
+  const auto a = c.attrs.as<UnfoldAttrs>();
+  return {unfolded(in[0], a, c.out[0].shape)};
 }
 
-HloValues fold_windows(HloBuilder& b, const HloCall& c) {
-  const auto a = c.as<UnfoldAttrs>();
-  const auto adjoint = [&](const Tensors& in) -> Tensors {
-    Tape tape;
-    const Tensor x = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
-    return {tape.grad(unfolded(x, a, in[0].shape()), {x}, {}, in[0])[0]};
-  };
-  return lower_traced(b, adjoint, c.in);
+Tensors fold_windows(const Composed& c, const Tensors& in) {
+  const auto a = c.attrs.as<UnfoldAttrs>();
+  Tape tape;
+  const Tensor x = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
+  return {tape.grad(unfolded(x, a, in[0].shape()), {x}, {}, in[0])[0]};
 }
 
-HloValues unfold_axis(HloBuilder& b, const HloCall& c) {
-  const auto a = c.as<UnfoldAxisAttrs>();
-  const auto f = [&](const Tensors& in) -> Tensors {
-    Tensors parts;
-    const std::int64_t windows = c.out[0].shape[a.axis];
-    for (std::int64_t k = 0; k < a.window; ++k)
-      parts.push_back(slice(in[0], a.axis, k, k + (windows - 1) * a.step + 1, a.step));
-    return {stack(std::span<const Tensor>(parts.data(), parts.size()), -1)};
-  };
-  return lower_traced(b, f, c.in);
+Tensors unfold_axis(const Composed& c, const Tensors& in) {
+  const auto a = c.attrs.as<UnfoldAxisAttrs>();
+  Tensors parts;
+  const std::int64_t windows = c.out[0].shape[a.axis];
+  for (std::int64_t k = 0; k < a.window; ++k)
+    parts.push_back(slice(in[0], a.axis, k, k + (windows - 1) * a.step + 1, a.step));
+  return {stack(std::span<const Tensor>(parts.data(), parts.size()), -1)};
 }
 
 /// Every tap of all places at once, times its weights.
@@ -139,26 +125,22 @@ Tensor resampled(const Tensor& x, const ResampleAttrs& a) {
   return y;
 }
 
-HloValues resample(HloBuilder& b, const HloCall& c) {
-  const auto a = c.as<ResampleAttrs>();
-  return lower_traced(
-      b, [&](const Tensors& in) -> Tensors { return {resampled(in[0], a)}; }, c.in);
+Tensors resample(const Composed& c, const Tensors& in) {
+  const auto a = c.attrs.as<ResampleAttrs>();
+  return {resampled(in[0], a)};
 }
 
-HloValues resample_gradient(HloBuilder& b, const HloCall& c) {
-  const auto a = c.as<ResampleAttrs>();
-  const auto adjoint = [&](const Tensors& in) -> Tensors {
-    Tape tape;
-    const Tensor x = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
-    return {tape.grad(resampled(x, a), {x}, {}, in[0])[0]};
-  };
-  return lower_traced(b, adjoint, c.in);
+Tensors resample_gradient(const Composed& c, const Tensors& in) {
+  const auto a = c.attrs.as<ResampleAttrs>();
+  Tape tape;
+  const Tensor x = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
+  return {tape.grad(resampled(x, a), {x}, {}, in[0])[0]};
 }
 
 }  // namespace
 
-HloFamily hlo_windows() {
-  static constexpr NamedHloLowering list[] = {{"convolution", convolution},
+Compositions window_compositions() {
+  static constexpr NamedComposition list[] = {{"convolution", convolution},
                                               {"convolution_transposed", convolution_transposed},
                                               {"convolution_weights", convolution_weights},
                                               {"unfold_windows", unfold_windows},

@@ -1,9 +1,9 @@
-/// Lowering of checkpointed scans and their gradients: loops over segments around loops over steps.
+/// Checkpointed scans and their gradients: scans over segments around scans over steps.
 #include <algorithm>
 
 #include "ferrite/compile/scan.h"
 #include "ferrite/compile/scan_body.h"
-#include "ferrite/exchange/stablehlo/lowering.h"
+#include "ferrite/exchange/compositions/compositions.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::exchange::detail {
@@ -122,10 +122,10 @@ Tensors apply(std::shared_ptr<const ScanBody> body, const Tensors& operands, std
                                                  ScanBody::attrs_of(std::move(body), steps, reverse));
 }
 
-Tensors forward(const HloCall& c, const Tensors& in) {
+Tensors forward(const Composed& c, const Tensors& in) {
   const auto body = std::static_pointer_cast<const ScanBody>(c.attrs.body);
   const ScanSignature& s = body->signature();
-  const Cut cut(c.as<CheckpointedScanAttrs>());
+  const Cut cut(c.attrs.as<CheckpointedScanAttrs>());
   const Tensors captures = part_of(in, s.carries + s.xs, body->captures());
   const SegmentBody segment = [&](const Part& x, std::int64_t steps) -> Part {
     const Tensors out = apply(body, joined(joined(x.carry, x.stacks), captures), steps, cut.reverse);
@@ -137,7 +137,7 @@ Tensors forward(const HloCall& c, const Tensors& in) {
 
 /// Its operands are the carries kept, xs, captures, cotangents of the float carries, of the ys that have one, and the
 /// first carries, which it does not read.
-Tensors backward(const HloCall& c, const Tensors& in) {
+Tensors backward(const Composed& c, const Tensors& in) {
   const ScanBody& body = ScanBody::of(c.attrs);
   const ScanSignature& s = body.signature();
   const std::shared_ptr<const ScanBody> saving = body.saving();
@@ -145,7 +145,7 @@ Tensors backward(const HloCall& c, const Tensors& in) {
   const ScanSignature& w = pass.body->signature();
   const std::size_t cotangents = body.graph().inputs.size();
   const Tensors captures = part_of(in, s.carries + s.xs, body.captures());
-  const Cut cut(c.as<CheckpointedScanAttrs>());
+  const Cut cut(c.attrs.as<CheckpointedScanAttrs>());
 
   const SegmentBody segment = [&](const Part& x, std::int64_t steps) -> Part {
     const Tensors xs = part_of(x.stacks, 0, s.xs), dys = part_of(x.stacks, s.xs, x.stacks.size() - s.xs);
@@ -171,14 +171,9 @@ Tensors backward(const HloCall& c, const Tensors& in) {
 
 }  // namespace
 
-HloValues scan_checkpointed(HloBuilder& b, const HloCall& c) {
-  return lower_traced(
-      b, [&](const Tensors& in) { return forward(c, in); }, c.in, c.read);
-}
-
-HloValues scan_checkpointed_grad(HloBuilder& b, const HloCall& c) {
-  return lower_traced(
-      b, [&](const Tensors& in) { return backward(c, in); }, c.in, c.read);
+Compositions scan_compositions() {
+  static constexpr NamedComposition list[] = {{"scan_checkpointed", forward}, {"scan_checkpointed_grad", backward}};
+  return list;
 }
 
 }  // namespace ferrite::exchange::detail

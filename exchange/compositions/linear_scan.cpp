@@ -1,7 +1,7 @@
-/// Lowering of linear recurrences: as a scan of one multiply-add.
+/// Linear recurrences as a scan of one multiply-add.
 #include "ferrite/tensor/linear_scan.h"
 #include "ferrite/compile/scan.h"
-#include "ferrite/exchange/stablehlo/lowering.h"
+#include "ferrite/exchange/compositions/compositions.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::exchange::detail {
@@ -45,16 +45,15 @@ Tensors as_scan(const Tensors& in, bool reverse) {
   return {transpose(r.y[0], 0, 1)};
 }
 
-HloValues linear_scan(HloBuilder& b, const HloCall& c) {
-  const bool reverse = c.as<LinearScanAttrs>().reverse;
-  return lower_traced(
-      b, [&](const Tensors& in) { return as_scan(in, reverse); }, c.in, c.read);
+Tensors linear_scan(const Composed& c, const Tensors& in) {
+  const bool reverse = c.attrs.as<LinearScanAttrs>().reverse;
+  return as_scan(in, reverse);
 }
 
 }  // namespace
 
-HloFamily hlo_linear_scan() {
-  static constexpr NamedHloLowering list[] = {{"linear_scan", linear_scan}};
+Compositions linear_scan_compositions() {
+  static constexpr NamedComposition list[] = {{"linear_scan", linear_scan}};
   return list;
 }
 

@@ -1,8 +1,8 @@
-/// Lowering of pooling: axis by axis, as slices that are joined element by element; the adjoints are gradients.
+/// Pooling axis by axis, as slices that are joined element by element; the adjoints are gradients.
 #include <limits>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/exchange/stablehlo/lowering.h"
+#include "ferrite/exchange/compositions/compositions.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/window_attributes.h"
 
@@ -42,53 +42,42 @@ Tensor pooled(Tensor x, const PoolAttrs& a, bool largest) {
   return x;
 }
 
-HloValues max_pool(HloBuilder& b, const HloCall& c) {
-  const auto a = c.as<PoolAttrs>();
-  return lower_traced(
-      b, [&](const Tensors& in) -> Tensors { return {pooled(in[0], a, true)}; }, c.in);
+Tensors max_pool(const Composed& c, const Tensors& in) {
+  const auto a = c.attrs.as<PoolAttrs>();
+  return {pooled(in[0], a, true)};
 }
-HloValues pool_sum(HloBuilder& b, const HloCall& c) {
-  const auto a = c.as<PoolAttrs>();
-  return lower_traced(
-      b, [&](const Tensors& in) -> Tensors { return {pooled(in[0], a, false)}; }, c.in);
+Tensors pool_sum(const Composed& c, const Tensors& in) {
+  const auto a = c.attrs.as<PoolAttrs>();
+  return {pooled(in[0], a, false)};
 }
-HloValues pool_spread(HloBuilder& b, const HloCall& c) {
-  const auto a = c.as<PoolAttrs>();
-  const auto adjoint = [&](const Tensors& in) -> Tensors {
-    Tape tape;
-    const Tensor x = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
-    return {tape.grad(pooled(x, a, false), {x}, {}, in[0])[0]};
-  };
-  return lower_traced(b, adjoint, c.in);
+Tensors pool_spread(const Composed& c, const Tensors& in) {
+  const auto a = c.attrs.as<PoolAttrs>();
+  Tape tape;
+  const Tensor x = tape.watch(zeros(c.out[0].shape, c.out[0].dtype));
+  return {tape.grad(pooled(x, a, false), {x}, {}, in[0])[0]};
 }
 
 Tensor as_rows(const Tensor& x) { return reshape(x, {x.shape()[0] * x.shape()[1], -1}); }
 
-HloValues plane_gather(HloBuilder& b, const HloCall& c) {
-  const auto f = [&](const Tensors& in) -> Tensors {
-    return {reshape(gather(as_rows(in[0]), 1, as_rows(in[1])), c.out[0].shape)};
-  };
-  return lower_traced(b, f, c.in);
+Tensors plane_gather(const Composed& c, const Tensors& in) {
+  return {reshape(gather(as_rows(in[0]), 1, as_rows(in[1])), c.out[0].shape)};
 }
 
 /// What is put at one place is the same, where pooling gave the places: the mean of it.
-HloValues plane_scatter(HloBuilder& b, const HloCall& c) {
-  const bool adds = c.as<PlaneAttrs>().add;
-  const auto f = [&](const Tensors& in) -> Tensors {
-    const Shape& s = c.out[0].shape;
-    const Tensor none = zeros({s[0] * s[1], s.numel() / (s[0] * s[1])}, c.out[0].dtype);
-    const Tensor indices = as_rows(in[1]), y = as_rows(in[0]);
-    const Tensor sums = scatter_add(none, 1, indices, y);
-    if (adds) return {reshape(sums, s)};
-    return {reshape(sums / maximum(scatter_add(none, 1, indices, ones_like(y)), 1), s)};
-  };
-  return lower_traced(b, f, c.in);
+Tensors plane_scatter(const Composed& c, const Tensors& in) {
+  const bool adds = c.attrs.as<PlaneAttrs>().add;
+  const Shape& s = c.out[0].shape;
+  const Tensor none = zeros({s[0] * s[1], s.numel() / (s[0] * s[1])}, c.out[0].dtype);
+  const Tensor indices = as_rows(in[1]), y = as_rows(in[0]);
+  const Tensor sums = scatter_add(none, 1, indices, y);
+  if (adds) return {reshape(sums, s)};
+  return {reshape(sums / maximum(scatter_add(none, 1, indices, ones_like(y)), 1), s)};
 }
 
 }  // namespace
 
-HloFamily hlo_pooling() {
-  static constexpr NamedHloLowering list[] = {{"max_pool", max_pool},
+Compositions pooling_compositions() {
+  static constexpr NamedComposition list[] = {{"max_pool", max_pool},
                                               {"pool_sum", pool_sum},
                                               {"pool_spread", pool_spread},
                                               {"plane_gather", plane_gather},

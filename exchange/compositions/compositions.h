@@ -1,0 +1,30 @@
+#pragma once
+/// Operations that other formats have no word for, as functions of operations that they have. Beside the `reference` of
+/// a record, which gives the operation's bits: these agree to rounding, and suit formats whose windows are slices.
+#include <vector>
+
+#include "ferrite/tensor/primitive.h"
+
+namespace ferrite::exchange::detail {
+
+/// One application as a composition sees it.
+struct Composed {
+  const Attrs& attrs;
+  const std::vector<Spec>& out;
+};
+using Composition = Tensors (*)(const Composed& c, const Tensors& in);
+
+struct NamedComposition {
+  std::string_view operation;
+  Composition compose;
+};
+using Compositions = std::span<const NamedComposition>;
+Compositions window_compositions();
+Compositions pooling_compositions();
+Compositions scan_compositions();
+Compositions linear_scan_compositions();
+
+/// That of an operation, or null.
+Composition find_composition(const Primitive& op);
+
+}  // namespace ferrite::exchange::detail

@@ -1,0 +1,73 @@
+#pragma once
+/// How each operation is written in ONNX. Pointwise operations whose record names an operation of ONNX with the same
+/// operands need nothing more; those with a composition are written as that; all others have a function here, by
+/// family.
+#include "ferrite/compile/graph.h"
+#include "ferrite/exchange/onnx_export/builder.h"
+#include "ferrite/tensor/attributes.h"
+
+namespace ferrite::onnx::detail {
+
+/// One application. Pointwise operations get all operands, literals among them as constants of rank 0.
+struct ExportCall {
+  const Primitive& op;
+  const ExportValues& in;
+  const Attrs& attrs;
+  const std::vector<Spec>& out;
+  const std::vector<bool>& read;  ///< by result: whether anything depends on it
+
+  /// The constants as the struct of the operation.
+  template <class S>
+  S as() const {
+    return attrs.as<S>(op.name);
+  }
+  int axis() const { return as<ferrite::detail::AxisAttrs>().axis; }
+  /// A constant of a struct that only the operation's own file sees; `otherwise` where it is not set.
+  template <class T>
+  T named(std::string_view name, T otherwise) const {
+    attrs.each([&](std::string_view own, const AttrValue& value) {
+      if (const T* v = std::get_if<T>(&value); v && own == name) otherwise = *v;
+    });
+    return otherwise;
+  }
+  /// A literal among the operands of a pointwise operation, or null.
+  const Scalar* literal(std::size_t k) const { return ferrite::detail::literal_of(attrs, k); }
+};
+
+/// Writes an application and gives its results; without any, it asks for the composition. A result that nothing depends
+/// on may stay without a name.
+using ExportLowering = ExportValues (*)(GraphBuilder&, const ExportCall&);
+
+struct NamedExportLowering {
+  std::string_view operation;
+  ExportLowering lower;
+};
+using ExportFamily = std::span<const NamedExportLowering>;
+ExportFamily export_pointwise();
+ExportFamily export_math();
+ExportFamily export_reductions();
+ExportFamily export_views();
+ExportFamily export_indexing();
+ExportFamily export_creation();
+ExportFamily export_windows();
+ExportFamily export_running();
+ExportFamily export_fourier();
+ExportFamily export_recurrent();
+ExportFamily export_scan();
+
+/// Whether an operation is written at all.
+bool has_lowering(const Primitive& op);
+
+/// Writes the part of a graph that its outputs and writes depend on. `given` are the values of inputs, variables read
+/// and, where they have some, constants, by number. Gives the outputs, then what is written to variables. `read` says
+/// which outputs are asked for, where not all are; the others may come without a name. Throws ExportError.
+ExportValues lower_graph(GraphBuilder& b, const Graph& graph, ExportValues given, const std::vector<bool>& read = {});
+
+/// Traces a function and writes it, applied to these values.
+ExportValues lower_traced(GraphBuilder& b, const std::function<Tensors(const Tensors&)>& f, const ExportValues& in,
+                          const std::vector<bool>& read = {});
+
+/// What does not fit saturates and NaN gives 0, as in `cast`: ONNX leaves both open.
+ExportValue cast_value(GraphBuilder& b, const ExportValue& x, Dtype to);
+
+}  // namespace ferrite::onnx::detail

@@ -1,0 +1,373 @@
+/// Programs of one function at several extents as one: constants that differ become arithmetic on the extents.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "ferrite/exchange/onnx_export/builder.h"
+#include "ferrite/exchange/onnx_export/model.h"
+#include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/strided.h"
+
+namespace ferrite::onnx::detail {
+namespace {
+
+/// (factor * product of some extents + more) / divisor: what an integer is in all programs.
+struct Affine {
+  unsigned extents = 0;  ///< bit k: the k-th is a factor; none: a constant, `more`
+  std::int64_t factor = 0, more = 0, divisor = 1;
+};
+
+/// The extents of all programs, and which numbers they explain.
+class Extents {
+ public:
+  Extents(const std::vector<std::string>& names, const std::vector<Integers>& values,
+          const std::vector<DynamicAxis>& axes)
+      : names_(names), values_(values) {
+    for (const std::string& name : names) {
+      std::int64_t step = 1;
+      for (const DynamicAxis& a : axes)
+        if (a.name == name) step = std::max(step, a.multiple);
+      steps_.push_back(step);
+    }
+    for (unsigned set = 1; set < 1U << names.size(); ++set) sets_.push_back(set);
+    std::ranges::stable_sort(sets_, {}, [](unsigned set) { return std::popcount(set); });
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
+
+  std::optional<Affine> explain(const Integers& v) const {
+    if (std::ranges::all_of(v, [&](std::int64_t n) { return n == v[0]; })) return Affine{0, 0, v[0], 1};
+    for (const unsigned set : sets_)
+      if (const auto found = explain(v, set)) return found;
+    return std::nullopt;
+  }
+
+  /// Numbers that are factor * product + more, but for the rounding of an f32.
+  struct Real {
+    unsigned extents = 0;
+    double factor = 0, more = 0;
+  };
+  std::optional<Real> explain(const std::vector<double>& v) const {
+    for (const unsigned set : sets_) {
+      const std::size_t other = differing(set);
+      const double p = product(set, 0), q = product(set, other);
+      Real r{set, near_whole((v[other] - v[0]) / (q - p)), 0};
+      r.more = near_whole(v[0] - r.factor * p);
+      bool fits = r.factor != 0;
+      for (std::size_t t = 0; t < v.size(); ++t)
+        fits &= std::fabs(r.factor * product(set, t) + r.more - v[t]) <= 1e-6 * std::max(1.0, std::fabs(v[t]));
+      if (fits) return r;
+    }
+    return std::nullopt;
+  }
+
+  /// "T", "2*B*T+1", as the name of an extent.
+  std::string text(const Affine& a) const {
+    std::string s;
+    for (std::size_t k = 0; k < names_.size(); ++k)
+      if (a.extents >> k & 1) s += (s.empty() ? "" : "*") + names_[k];
+    if (a.factor != 1) s = std::to_string(a.factor) + "*" + s;
+    if (a.more != 0) s += (a.more > 0 ? "+" : "") + std::to_string(a.more);
+    if (a.divisor != 1) s = "(" + s + ")/" + std::to_string(a.divisor);
+    return s;
+  }
+
+ private:
+  static double near_whole(double v) {
+    const double whole = std::round(v);
+    return std::fabs(v - whole) <= 1e-4 * std::max(1.0, std::fabs(v)) ? whole : v;
+  }
+  std::int64_t whole_product(unsigned set, std::size_t program) const {
+    std::int64_t n = 1;
+    for (std::size_t k = 0; k < names_.size(); ++k)
+      if (set >> k & 1) n *= values_[program][k];
+    return n;
+  }
+  double product(unsigned set, std::size_t program) const { return static_cast<double>(whole_product(set, program)); }
+  /// A program whose product is not that of the first.
+  std::size_t differing(unsigned set) const {
+    std::size_t t = 1;
+    while (whole_product(set, t) == whole_product(set, 0)) ++t;
+    return t;
+  }
+
+  std::optional<Affine> explain(const Integers& v, unsigned set) const {
+    const std::size_t other = differing(set);
+    const std::int64_t p = whole_product(set, 0), rise = v[other] - v[0], run = whole_product(set, other) - p;
+    const std::int64_t common = std::gcd(rise, run) * (run < 0 ? -1 : 1);
+    if (rise == 0) return std::nullopt;
+    Affine a{set, rise / common, 0, run / common};
+    a.more = a.divisor * v[0] - a.factor * p;
+    for (std::size_t t = 0; t < v.size(); ++t)
+      if (a.factor * whole_product(set, t) + a.more != a.divisor * v[t]) return std::nullopt;
+    if (a.divisor == 1) return a;
+    for (std::size_t k = 0; k < names_.size(); ++k)  // whole only where extents are multiples
+      if (set >> k & 1 && steps_[k] % a.divisor == 0) return a;
+    return std::nullopt;
+  }
+
+  const std::vector<std::string>& names_;
+  const std::vector<Integers>& values_;
+  Integers steps_;
+  std::vector<unsigned> sets_;  ///< of extents, small ones first
+};
+
+void claim_all(const GraphParts& g, ExportNames& names) {
+  for (const PortParts& p : g.inputs) names.claim(p.name);
+  for (const InitialiserParts& i : g.initialisers) names.claim(i.name);
+  for (const NodeParts& n : g.nodes) {
+    names.claim(n.name);
+    for (const std::string& name : n.out) names.claim(name);
+    for (const AttributeParts& a : n.attributes)
+      if (const auto* inner = std::get_if<std::shared_ptr<GraphParts>>(&a.value)) claim_all(**inner, names);
+  }
+}
+
+/// The nodes that compute from extents, in front of all others.
+class Arithmetic {
+ public:
+  Arithmetic(const Extents& extents, const std::vector<DynamicAxis>& axes, const GraphParts& program)
+      : extents_(extents), axes_(axes), program_(program), b_(claimed(names_, program)) {}
+
+  GraphParts& parts() { return b_.parts(); }
+
+  /// i64 [1].
+  ExportValue value(const Affine& a) {
+    if (a.extents == 0) return b_.integers({a.more});
+    const std::string key = extents_.text(a);
+    if (const auto at = known_.find(key); at != known_.end()) return at->second;
+    ExportValue x = product(a.extents);
+    if (a.factor != 1) x = b_.multiply(x, b_.integers({a.factor}));
+    if (a.more != 0) x = b_.add(x, b_.integers({a.more}));
+    if (a.divisor != 1) x = b_.divide(x, b_.integers({a.divisor}));
+    return known_[key] = x;
+  }
+
+  /// An i64 constant of that name, of rank 0 or 1.
+  void define(const std::string& name, const std::vector<Affine>& elements, int rank) {
+    ExportValues parts;
+    for (const Affine& a : elements) parts.push_back(value(a));
+    ExportValue x = b_.concatenate(parts, 0);
+    if (rank == 0) x = b_.reshape(x, {});
+    alias(x, name);
+  }
+
+  /// A float constant of rank 0 that is the number, or 1 / the number.
+  void define(const std::string& name, const Extents::Real& r, bool inverse, Dtype dtype) {
+    ExportValue x = b_.convert(b_.reshape(product(r.extents), {}), Dtype::f64);
+    if (r.factor != 1) x = b_.multiply(x, b_.scalar(r.factor, Dtype::f64));
+    if (r.more != 0) x = b_.add(x, b_.scalar(r.more, Dtype::f64));
+    if (inverse) x = b_.divide(b_.scalar(1.0, Dtype::f64), x);
+    alias(b_.convert(x, dtype), name);
+  }
+
+ private:
+  static ExportNames& claimed(ExportNames& names, const GraphParts& program) {
+    claim_all(program, names);
+    return names;
+  }
+  void alias(const ExportValue& x, const std::string& name) {
+    b_.parts().nodes.push_back({.op = "Identity", .name = name + ":extents", .in = {x.name}, .out = {name}});
+  }
+  ExportValue product(unsigned set) {
+    ExportValue all;
+    for (std::size_t k = 0; k < extents_.names().size(); ++k)
+      if (set >> k & 1) all = all.name.empty() ? extent(k) : b_.multiply(all, extent(k));
+    return all;
+  }
+  /// i64 [1]: from the first input that has it.
+  ExportValue extent(std::size_t k) {
+    const std::string& name = extents_.names()[k];
+    if (const auto at = known_.find(name); at != known_.end()) return at->second;
+    const DynamicAxis& a = *std::ranges::find(axes_, name, &DynamicAxis::name);
+    const PortParts& input = program_.inputs[a.input];
+    const ExportValue shape = b_.node("Shape", {{input.name, input.spec}}, {{input.spec.shape.rank()}, Dtype::i64});
+    return known_[name] = b_.node("Gather", {shape, b_.integers({a.axis})}, {{1}, Dtype::i64});
+  }
+
+  const Extents& extents_;
+  const std::vector<DynamicAxis>& axes_;
+  const GraphParts& program_;
+  ExportNames names_;
+  GraphBuilder b_;
+  std::map<std::string, ExportValue> known_;
+};
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (a.spec() != b.spec()) return false;
+  const Tensor p = ferrite::detail::dense(a), q = ferrite::detail::dense(b);
+  return visit_dtype(p.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const auto n = static_cast<std::size_t>(p.numel()) * sizeof(T);
+    return n == 0 || std::memcmp(p.data<T>(), q.data<T>(), n) == 0;
+  });
+}
+
+using Graphs = std::vector<GraphParts*>;
+
+class Merger {
+ public:
+  Merger(const Extents& extents, Arithmetic& arithmetic) : extents_(extents), arithmetic_(arithmetic) {}
+
+  void merge(const Graphs& all) {
+    const GraphParts& g = *all[0];
+    for (const GraphParts* other : all) {
+      const std::size_t common = std::min(g.nodes.size(), other->nodes.size());
+      for (std::size_t i = 0; i < common; ++i) check(g.nodes[i], other->nodes[i]);
+      if (g.nodes.size() != other->nodes.size() || g.initialisers.size() != other->initialisers.size())
+        refuse(g.nodes.empty() ? "the program" : described(g.nodes[common ? common - 1 : 0]),
+               "what follows it depends on the extent");
+    }
+    for (std::size_t i = 0; i < g.nodes.size(); ++i) merge_bodies(all, i);
+    merge_constants(all);
+    for (auto ports : {&GraphParts::inputs, &GraphParts::outputs}) merge_ports(all, ports);
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& where, const std::string& what) {
+    throw ExportError("to_onnx: an extent that should stay open is fixed: " + where + ": " + what +
+                      "; write the function for any extent, or export it without this dynamic axis");
+  }
+  static std::string described(const NodeParts& n) { return "node '" + n.name + "' (" + n.op + ")"; }
+
+  /// All but the graphs within.
+  static void check(const NodeParts& a, const NodeParts& b) {
+    if (a.op != b.op || a.in != b.in || a.out != b.out || a.attributes.size() != b.attributes.size())
+      refuse(described(a), "at another extent it is " + described(b));
+    for (std::size_t i = 0; i < a.attributes.size(); ++i) {
+      const AttributeParts &p = a.attributes[i], &q = b.attributes[i];
+      const bool graphs = std::holds_alternative<std::shared_ptr<GraphParts>>(p.value);
+      if (p.name != q.name || p.value.index() != q.value.index() || (!graphs && p.value != q.value))
+        refuse(described(a), "its attribute " + p.name + " depends on the extent");
+    }
+  }
+
+  void merge_bodies(const Graphs& all, std::size_t node) {
+    for (std::size_t k = 0; k < all[0]->nodes[node].attributes.size(); ++k) {
+      Graphs inner;
+      for (GraphParts* g : all)
+        if (const auto* body = std::get_if<std::shared_ptr<GraphParts>>(&g->nodes[node].attributes[k].value))
+          inner.push_back(body->get());
+      if (!inner.empty()) merge(inner);
+    }
+  }
+
+  void merge_constants(const Graphs& all) {
+    GraphParts& g = *all[0];
+    std::vector<InitialiserParts> kept;
+    for (std::size_t i = 0; i < g.initialisers.size(); ++i) {
+      std::vector<Tensor> values;
+      for (const GraphParts* other : all) values.push_back(other->initialisers[i].tensor);
+      const bool same = std::ranges::all_of(values, [&](const Tensor& t) { return same_bits(t, values[0]); });
+      if (same || stays_as_reshape(g, g.initialisers[i], values)) {
+        kept.push_back(g.initialisers[i]);
+      } else if (g.initialisers[i].variable || !(replace_integers(g.initialisers[i].name, values) ||
+                                                 replace_float(g.initialisers[i].name, values))) {
+        refuse(reader_of(g, g.initialisers[i].name), "a constant that it reads depends on the extent");
+      }
+    }
+    g.initialisers = std::move(kept);
+  }
+
+  static std::string reader_of(const GraphParts& g, const std::string& name) {
+    for (const NodeParts& n : g.nodes)
+      if (std::ranges::find(n.in, name) != n.in.end()) return described(n);
+    return "the program";
+  }
+
+  /// The elements of integers of all programs, by place; empty for other tensors.
+  static std::vector<Integers> by_place(const std::vector<Tensor>& values) {
+    std::vector<Integers> places;
+    for (const Tensor& t : values) {
+      if (t.dtype() != Dtype::i64 || t.shape() != values[0].shape() || t.rank() > 1) return {};
+      const std::vector<std::int64_t> elements = t.to_vector<std::int64_t>();
+      places.resize(elements.size());
+      for (std::size_t i = 0; i < elements.size(); ++i) places[i].push_back(elements[i]);
+    }
+    return places;
+  }
+
+  /// The shape of a Reshape with one extent that depends on the others: -1.
+  static bool stays_as_reshape(const GraphParts& g, InitialiserParts& i, const std::vector<Tensor>& values) {
+    Integers shape;
+    for (const Integers& v : by_place(values))
+      shape.push_back(std::ranges::all_of(v, [&](std::int64_t n) { return n == v[0]; }) ? v[0] : -1);
+    if (std::ranges::count(shape, -1) != 1) return false;
+    for (const NodeParts& n : g.nodes)
+      if (std::ranges::find(n.in, i.name) != n.in.end() && n.op != "Reshape") return false;
+    const NewFrame frame;
+    i.tensor = Tensor::from<std::int64_t>(shape, {static_cast<std::int64_t>(shape.size())});
+    return true;
+  }
+
+  bool replace_integers(const std::string& name, const std::vector<Tensor>& values) {
+    std::vector<Affine> elements;
+    for (const Integers& v : by_place(values)) {
+      const std::optional<Affine> a = extents_.explain(v);
+      if (!a) return false;
+      elements.push_back(*a);
+    }
+    if (elements.empty()) return false;
+    arithmetic_.define(name, elements, values[0].rank());
+    return true;
+  }
+
+  bool replace_float(const std::string& name, const std::vector<Tensor>& values) {
+    std::vector<double> numbers, inverses;
+    for (const Tensor& t : values) {
+      if (!is_float(t.dtype()) || t.rank() != 0) return false;
+      numbers.push_back(visit_dtype(t.dtype(), [&](auto zero) {
+        return static_cast<double>(t.to_vector<decltype(zero)>()[0]);
+      }));
+      inverses.push_back(1 / numbers.back());
+    }
+    for (const bool inverse : {false, true})
+      if (const auto r = extents_.explain(inverse ? inverses : numbers)) {
+        arithmetic_.define(name, *r, inverse, values[0].dtype());
+        return true;
+      }
+    return false;
+  }
+
+  void merge_ports(const Graphs& all, std::vector<PortParts> GraphParts::*ports) {
+    std::vector<PortParts>& own = all[0]->*ports;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const int rank = own[i].spec.shape.rank();
+      own[i].names.resize(static_cast<std::size_t>(rank));
+      for (int axis = 0; axis < rank; ++axis) {
+        Integers v;
+        for (const GraphParts* g : all) v.push_back((g->*ports)[i].spec.shape[axis]);
+        if (std::ranges::all_of(v, [&](std::int64_t n) { return n == v[0]; })) continue;
+        const std::optional<Affine> a = extents_.explain(v);
+        own[i].names[static_cast<std::size_t>(axis)] =
+            a ? extents_.text(*a) : own[i].name + "_" + std::to_string(axis);
+      }
+    }
+  }
+
+  const Extents& extents_;
+  Arithmetic& arithmetic_;
+};
+
+}  // namespace
+
+GraphParts merged(std::vector<GraphParts> programs, const std::vector<std::string>& names,
+                  const std::vector<Integers>& extents, const std::vector<DynamicAxis>& axes) {
+  const Extents all(names, extents, axes);
+  Arithmetic arithmetic(all, axes, programs[0]);
+  Graphs graphs;
+  for (GraphParts& g : programs) graphs.push_back(&g);
+  Merger(all, arithmetic).merge(graphs);
+  GraphParts& g = programs[0];
+  GraphParts& first = arithmetic.parts();
+  first.nodes.insert(first.nodes.end(), std::make_move_iterator(g.nodes.begin()), std::make_move_iterator(g.nodes.end()));
+  g.nodes = std::move(first.nodes);
+  g.initialisers.insert(g.initialisers.end(), first.initialisers.begin(), first.initialisers.end());
+  return std::move(g);
+}
+
+}  // namespace ferrite::onnx::detail
