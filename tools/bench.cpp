@@ -9,47 +9,16 @@
 #include <ostream>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/io/rtneural.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/stream/stream.h"
 #include "ferrite/tensor/threads.h"
-#include "words.h"
+#include "subject.h"
 
 namespace ferrite::tools {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
-
-/// A net, and what it is called with.
-struct Subject {
-  std::shared_ptr<nn::Layer> net;
-  Tensor x;
-  std::int64_t steps;  ///< in x
-};
-
-Tensor random_input(const Spec& spec, std::int64_t below) {
-  if (is_float(spec.dtype)) return uniform(spec.shape, {.seed = 2}, -1, 1);
-  return cast(uniform(spec.shape, {.seed = 2}, 0, static_cast<double>(below)), Dtype::i64);
-}
-
-Subject subject_of(const std::string& net, const BenchOptions& o) {
-  if (net.find('(') == std::string::npos) {
-    std::shared_ptr<nn::Layer> layer = io::read_rtneural(net);
-    const nn::StepInput in = layer->step_input();
-    return {layer, random_input({{o.batch, o.steps, in.width}, in.dtype}, 1), o.steps};
-  }
-  const auto layer = std::make_shared<dsl::Network>(parse_words(net).build(/*seed=*/1));
-  const auto& [kind, size, space] = layer->input();
-  if (kind == dsl::InputKind::features) return {layer, random_input({{o.batch, size}, Dtype::f32}, 1), 1};
-  if (kind == dsl::InputKind::tokens) return {layer, random_input({{o.batch, o.steps}, Dtype::i64}, size), o.steps};
-  if (kind == dsl::InputKind::image) {
-    Shape shape{o.batch, size};
-    for (const std::int64_t n : space) shape.push_back(n);
-    return {layer, random_input({shape, Dtype::f32}, 1), 1};
-  }
-  return {layer, random_input({{o.batch, o.steps, size}, Dtype::f32}, 1), o.steps};
-}
 
 Tensor train(const nn::Layer& net, nn::Adam& adam, const Tensor& x) {
   Tape tape;
@@ -121,7 +90,7 @@ void bench(const std::string& net, const BenchOptions& o, std::ostream& out) {
     throw ValueError("bench: batch and steps must be positive, calls not negative, got " + std::to_string(o.batch) +
                      ", " + std::to_string(o.steps) + " and " + std::to_string(o.calls));
   set_threads(o.threads);
-  const Subject subject = subject_of(net, o);
+  const Subject subject = subject_of(net, o.batch, o.steps);
   const std::function<void()> run = run_of(subject, o.run);
   for (int i = 0; i < 3; ++i) run();  // plans are made, weights packed
   const std::vector<Seconds> times = times_of(run, o.calls);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kAbout =
     "Looks into files of weights: safetensors, PyTorch's .pt and .pth, NumPy's .npz and .npy, GGUF, JSON.\n"
-    "Runs and times ONNX models.\n"
+    "Runs, times and writes ONNX models.\n"
     "Nothing in a file is ever run. Times nets, and says which kernels and layers take the time.\n"
     "Trains nets on tables, arrays and time series, and runs them.\n";
 constexpr const char* kExamples =
@@ -21,6 +21,8 @@ constexpr const char* kExamples =
     "                                             how long a training step takes, and which kernels it consists of\n"
     "  ferrite train sunspots.toml                trains as the file says; docs/command.md lists its keys\n"
     "  ferrite run sunspots/net.safetensors --input x.npy --output y.npy\n"
+    "  ferrite export sunspots/net.safetensors net.onnx\n"
+    "                                             for other runtimes, batch and time left open\n"
     "  ferrite completion bash > ~/.local/share/bash-completion/completions/ferrite\n"
     "Exit codes: 0 done (diff: equal), 1 different, 2 an error, explained in one sentence.";
 
@@ -86,6 +88,21 @@ void add_training(CLI::App& app, Arguments& a) {
       ->type_name("FILE(.npy|.csv|.npz|.safetensors)")
       ->required();
   run->add_option("--output", a.output, "Where to; printed without")->type_name("FILE(.npy)");
+  CLI::App* written = app.add_subcommand("export", "Writes a net for other runtimes: as an ONNX model, or as StableHLO");
+  written
+      ->add_option("NET", a.first,
+                   "In words, as for bench, a file that `ferrite train` wrote, one of RTNeural or of the Neural Amp "
+                   "Modeler, or an ONNX model")
+      ->type_name("FILE(.safetensors|.json|.nam|.onnx)")
+      ->required();
+  written->add_option("OUT", a.second, "Its new name")->type_name("FILE(.onnx|.mlir)")->required();
+  written->add_flag("--step", a.choice.step, "One step of a stream, its states as inputs and outputs");
+  written->add_option("--batch", a.choice.batch, "Sequences at a time; 0: left open in .onnx, 1 in .mlir")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  written->add_option("--steps", a.choice.steps, "Steps of a sequence; 0: left open in .onnx, 32 in .mlir")
+      ->type_name("NUMBER")
+      ->capture_default_str();
   CLI::App* summary = app.add_subcommand("summary", "The layers of a net, their output shapes, parameters and work");
   summary->add_option("NET", a.first, "In words, as for bench, or a file that `ferrite train` wrote")
       ->type_name("FILE(.safetensors)")

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bench.h"
+#include "export.h"
 
 namespace ferrite::tools {
 
@@ -14,6 +15,7 @@ struct Arguments {
   double tolerance = 0;
   bool widen = false;
   BenchOptions timing{};
+  ExportChoice choice{};                  ///< of export
   std::string rows = "kernel-and-layer";  ///< of the profile
   std::string input, output, shell;
 };

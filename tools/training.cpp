@@ -19,12 +19,12 @@
 #include "ferrite/train/fit.h"
 #include "ferrite/train/split.h"
 #include "ferrite/train/windows.h"
+#include "subject.h"
 #include "words.h"
 
 namespace ferrite::tools {
 namespace {
 
-constexpr const char* kNet = "ferrite.net";  // the words of a net, in the metadata of its file
 
 std::filesystem::path beside(const std::filesystem::path& config, const std::string& path) {
   return std::filesystem::path(path).is_absolute() ? std::filesystem::path(path) : config.parent_path() / path;
@@ -196,18 +196,6 @@ void check_fit(const Config& c, const dsl::Network& net, const train::Dataset& d
     c.refuse("training", "cross_entropy is for classes, and " + example + "; set data.classes = true, or another loss");
   if (!classes && y.shape() != one.y().shape())
     c.refuse("net", "gives " + y.spec().str() + " for a batch of one, whose target is " + one.y().spec().str());
-}
-
-dsl::Network trained(const std::filesystem::path& path) {
-  const io::TensorFile file = io::read_safetensors(path);
-  const io::Metadata metadata = file.metadata();
-  const auto words = metadata.find(kNet);
-  if (words == metadata.end())
-    throw ValueError(path.string() + ": does not say what net it is of; `ferrite train` writes files that do");
-  dsl::Network net = parse_words(words->second).build(/*seed=*/0);
-  io::load(net, file);
-  net.eval();
-  return net;
 }
 
 Tensor read_input(const std::filesystem::path& path) {

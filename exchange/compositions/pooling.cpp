@@ -3,6 +3,7 @@
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/exchange/compositions/compositions.h"
+#include "ferrite/exchange/export_error.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/window_attributes.h"
 
@@ -46,6 +47,44 @@ Tensors max_pool(const Composed& c, const Tensors& in) {
   const auto a = c.attrs.as<PoolAttrs>();
   return {pooled(in[0], a, true)};
 }
+
+/// The elements of an axis of n that the k-th window holds; a shorter one has its first element again at the end.
+std::vector<std::int64_t> held_by(const PoolAttrs& a, int i, std::int64_t n, std::int64_t k) {
+  const std::int64_t size = a.size[i];
+  std::vector<std::int64_t> all;
+  if (a.adaptive) {
+    for (std::int64_t at = k * n / size; at < ((k + 1) * n + size - 1) / size; ++at) all.push_back(at);
+    all.resize(static_cast<std::size_t>((n + size - 1) / size + 1), all[0]);
+    return all;
+  }
+  for (std::int64_t t = 0; t < a.kernel[i]; ++t) {
+    const std::int64_t at = k * a.stride[i] + t * a.dilation[i] - a.before[i];
+    if (at >= 0 && at < n) all.push_back(at);
+  }
+  if (all.empty()) throw ExportError("max_pool_indices: a window holds nothing but padding: " + a.before.str());
+  all.resize(static_cast<std::size_t>(a.kernel[i]), all[0]);
+  return all;
+}
+
+/// The places in a plane of what each window holds, row by row: [windows, elements].
+Tensor places_held(const Shape& plane, const PoolAttrs& a) {
+  std::vector<std::vector<std::int64_t>> places{{0}};  // by window
+  for (int i = 0; i < plane.rank(); ++i) {
+    std::vector<std::vector<std::int64_t>> finer;
+    for (const std::vector<std::int64_t>& outer : places)
+      for (std::int64_t k = 0; k < a.size[i]; ++k) {
+        finer.emplace_back();
+        for (const std::int64_t row : outer)
+          for (const std::int64_t at : held_by(a, i, plane[i], k)) finer.back().push_back(row * plane[i] + at);
+      }
+    places = std::move(finer);
+  }
+  std::vector<std::int64_t> all;
+  for (const std::vector<std::int64_t>& window : places) all.insert(all.end(), window.begin(), window.end());
+  const auto windows = static_cast<std::int64_t>(places.size());
+  return Tensor::from<std::int64_t>(all, {windows, static_cast<std::int64_t>(all.size()) / windows});
+}
+
 Tensors pool_sum(const Composed& c, const Tensors& in) {
   const auto a = c.attrs.as<PoolAttrs>();
   return {pooled(in[0], a, false)};
@@ -58,6 +97,18 @@ Tensors pool_spread(const Composed& c, const Tensors& in) {
 }
 
 Tensor as_rows(const Tensor& x) { return reshape(x, {x.shape()[0] * x.shape()[1], -1}); }
+
+/// The place of the first largest element in each window, or of its last NaN.
+Tensors max_pool_indices(const Composed& c, const Tensors& in) {
+  Shape plane;
+  for (int i = 2; i < in[0].rank(); ++i) plane.push_back(in[0].shape()[i]);
+  const Tensor places = places_held(plane, c.attrs.as<PoolAttrs>()), rows = as_rows(in[0]);
+  const Shape windows{rows.shape()[0], places.shape()[0], places.shape()[1]};
+  const Tensor held = reshape(index_select(rows, 1, reshape(places, {-1})), windows);
+  const Tensor largest = gather(expand(places, windows), 2, argmax(held, 2, true));
+  const Tensor nan = amax(where(eq(held, held), -1, places), {2}, true);
+  return {reshape(where(nan >= 0, nan, largest), c.out[0].shape)};
+}
 
 Tensors plane_gather(const Composed& c, const Tensors& in) {
   return {reshape(gather(as_rows(in[0]), 1, as_rows(in[1])), c.out[0].shape)};
@@ -78,6 +129,7 @@ Tensors plane_scatter(const Composed& c, const Tensors& in) {
 
 Compositions pooling_compositions() {
   static constexpr NamedComposition list[] = {{"max_pool", max_pool},
+                                              {"max_pool_indices", max_pool_indices},
                                               {"pool_sum", pool_sum},
                                               {"pool_spread", pool_spread},
                                               {"plane_gather", plane_gather},

@@ -67,7 +67,9 @@ ExportValue GraphBuilder::integers(const Integers& values) {
 
 ExportValue GraphBuilder::filled(Scalar value, const Spec& spec) {
   if (spec.shape.rank() == 0) return scalar(value, spec.dtype);
-  return expand(scalar(value, spec.dtype), spec.shape);
+  if (!is_storage_only(spec.dtype)) return expand(scalar(value, spec.dtype), spec.shape);
+  const ExportValue one = convert(scalar(value, spec.dtype), has_gradient(spec.dtype) ? Dtype::f32 : Dtype::i32);
+  return convert(expand(one, spec.shape), spec.dtype);  // not every runtime expands these types
 }
 
 ExportValue GraphBuilder::elementwise(const std::string& op, const ExportValues& in) {

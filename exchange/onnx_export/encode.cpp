@@ -69,6 +69,7 @@ void write_port(pbf_writer w, const PortParts& p) {
   pbf_writer type(w, value_info_field::type);
   pbf_writer tensor(type, type_field::tensor_type);
   tensor.add_int32(tensor_type_field::elem_type, element_type(p.spec.dtype));
+  if (p.spec.shape.rank() == 0) return tensor.add_message(tensor_type_field::shape, std::string());  // not left out
   pbf_writer shape(tensor, tensor_type_field::shape);
   for (int i = 0; i < p.spec.shape.rank(); ++i) {
     pbf_writer dim(shape, shape_field::dim);

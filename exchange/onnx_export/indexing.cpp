@@ -59,7 +59,7 @@ ExportValues rank_index(GraphBuilder& b, const ExportCall& c) {
 ExportValues searchsorted(GraphBuilder& b, const ExportCall& c) {
   const bool right = c.named("right", false);
   const auto count = [&](const Tensors& in) -> Tensors {
-    const Tensor row = unsqueeze(in[0], -2), value = unsqueeze(in[1], -1);
+    const Tensor row = in[0].rank() == 1 ? in[0] : unsqueeze(in[0], -2), value = unsqueeze(in[1], -1);
     return {sum(cast(right ? !(row > value) : !(row >= value), Dtype::i64), {-1})};
   };
   return lower_traced(b, count, {c.in[0], c.in[1]});

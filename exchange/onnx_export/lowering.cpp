@@ -18,8 +18,6 @@ constexpr std::string_view kElimination = "ONNX has no factorisations of matrice
 constexpr std::string_view kEliminationHint = "compute it outside of the traced function and give it as an input";
 constexpr std::string_view kSpecial = "ONNX has no such function";
 constexpr std::string_view kSpecialHint = "export the functions before and behind it";
-constexpr std::string_view kSigns = "ONNX has no way to read the sign of a zero";
-constexpr std::string_view kSignsHint = "choose by a comparison with 0, which takes no notice of it";
 constexpr std::string_view kBits = "opset 17 shifts no signed integers";
 constexpr std::string_view kBitsHint = "multiply, or divide with floor_divide, by powers of 2";
 constexpr std::string_view kRepeats = "where an index is repeated, ONNX leaves the order of updates open";
@@ -53,7 +51,6 @@ constexpr ExportRefusal kRefusals[] = {
     {"lgamma", kSpecial, kSpecialHint},
     {"polygamma", kSpecial, kSpecialHint},
     {"trigamma", kSpecial, kSpecialHint},
-    {"copysign", kSigns, kSignsHint},
     {"bitwise_left_shift", kBits, kBitsHint},
     {"bitwise_right_shift", kBits, kBitsHint},
     {"scatter", kRepeats, kRepeatsHint},

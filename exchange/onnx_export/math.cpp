@@ -43,7 +43,19 @@ ExportValues sinc(GraphBuilder& b, const ExportCall& c) {
   return {b.select(none, one(b, angle), ratio)};
 }
 
-/// The angle of the smaller coordinate over the larger, then by octants; the sign of a zero counts for nothing.
+/// Whether the sign is there, that of a zero too: 1 / -0 is below 0. That of NaN is not read.
+ExportValue has_sign(GraphBuilder& b, const ExportValue& x) {
+  const ExportValue none = b.compare("Equal", x, zero(b, x));
+  const ExportValue inverse = b.elementwise("Reciprocal", {b.select(none, x, one(b, x))});
+  return b.elementwise("Or", {b.compare("Less", x, zero(b, x)), b.compare("Less", inverse, zero(b, x))});
+}
+
+ExportValues copysign(GraphBuilder& b, const ExportCall& c) {
+  const ExportValue size = magnitude(b, c.in[0]);
+  return {b.select(has_sign(b, c.in[1]), b.elementwise("Neg", {size}), size)};
+}
+
+/// The angle of the smaller coordinate over the larger, then by octants.
 ExportValues atan2(GraphBuilder& b, const ExportCall& c) {
   const ExportValue &y = c.in[0], &x = c.in[1];
   const ExportValue p = magnitude(b, y), q = magnitude(b, x);
@@ -56,11 +68,10 @@ ExportValues atan2(GraphBuilder& b, const ExportCall& c) {
   const ExportValue steep = b.compare("Greater", p, q);
   const ExportValue in_quarter =
       b.select(steep, b.subtract(b.scalar_like(std::numbers::pi / 2, first), first), first);
-  const ExportValue left = b.compare("Less", x, zero(b, x));
+  const ExportValue left = has_sign(b, x);
   const ExportValue in_half =
       b.select(left, b.subtract(b.scalar_like(std::numbers::pi, first), in_quarter), in_quarter);
-  const ExportValue below = b.compare("Less", y, zero(b, y));
-  return {b.select(below, b.elementwise("Neg", {in_half}), in_half)};
+  return {b.select(has_sign(b, y), b.elementwise("Neg", {in_half}), in_half)};
 }
 
 /// a - b trunc(a / b), of a's sign.
@@ -98,7 +109,7 @@ ExportValues floor_divide(GraphBuilder& b, const ExportCall& c) {
 ExportFamily export_math() {
   static constexpr NamedExportLowering list[] = {
       {"log10", log10}, {"trunc", trunc},         {"hypot", hypot}, {"sinc", sinc},
-      {"atan2", atan2}, {"remainder", remainder}, {"fmod", fmod},   {"floor_divide", floor_divide}};
+      {"atan2", atan2}, {"copysign", copysign}, {"remainder", remainder}, {"fmod", fmod},   {"floor_divide", floor_divide}};
   return list;
 }
 

@@ -83,15 +83,17 @@ ExportValues gelu(GraphBuilder& b, const ExportCall& c) {
   const ExportValue twice = b.add(inner, b.scalar_like(1, x));
   return {b.multiply(b.multiply(x, twice), b.scalar_like(0.5, x))};
 }
-/// g (Phi(x) + x phi(x)).
+/// g (Phi(x) + x phi(x)); beyond 40, where phi is 0, x may be infinite.
 ExportValues gelu_grad(GraphBuilder& b, const ExportCall& c) {
   const ExportValue &g = c.in[0], &x = c.in[1];
   const ExportValue inner = b.elementwise("Erf", {b.multiply(x, b.scalar_like(1 / std::numbers::sqrt2, x))});
   const ExportValue phi = b.multiply(b.add(inner, b.scalar_like(1, x)), b.scalar_like(0.5, x));
-  const ExportValue power = b.elementwise("Exp", {b.multiply(b.multiply(x, x), b.scalar_like(-0.5, x))});
+  const ExportValue below = b.elementwise("Min", {x, b.scalar_like(40, x)});
+  const ExportValue inside = b.elementwise("Max", {below, b.scalar_like(-40, x)});
+  const ExportValue power = b.elementwise("Exp", {b.multiply(b.multiply(inside, inside), b.scalar_like(-0.5, x))});
   const double root = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
   const ExportValue density = b.multiply(power, b.scalar_like(root, x));
-  return {b.multiply(g, b.add(phi, b.multiply(x, density)))};
+  return {b.multiply(g, b.add(phi, b.multiply(inside, density)))};
 }
 ExportValues erfc(GraphBuilder& b, const ExportCall& c) {
   return {b.subtract(b.scalar_like(1, c.in[0]), b.elementwise("Erf", {c.in[0]}))};

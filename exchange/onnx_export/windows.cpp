@@ -102,8 +102,8 @@ ExportValues max_pool_indices(GraphBuilder& b, const ExportCall& c) {
   const auto a = c.as<PoolAttrs>();
   const Shape& x = c.in[0].shape();
   const Integers pads = padding(x, a.kernel, a.stride, a.dilation, a.before, a.size);
-  if (a.adaptive || c.in[0].dtype() != Dtype::f32 || !gives(x, a.kernel, a.stride, a.dilation, pads, a.size)) return {};
-  const ExportValue all = b.nodes("MaxPool", {c.in[0]}, {{c.out[0].shape, Dtype::f32}, c.out[0]},
+  if (a.adaptive || !gives(x, a.kernel, a.stride, a.dilation, pads, a.size)) return {};
+  const ExportValue all = b.nodes("MaxPool", {c.in[0]}, {{c.out[0].shape, c.in[0].dtype()}, c.out[0]},
                                   {{"dilations", list(a.dilation)},
                                    {"kernel_shape", list(a.kernel)},
                                    {"pads", pads},

@@ -27,9 +27,6 @@ constexpr std::string_view kSignsHint = "choose by a comparison with 0, which ta
 constexpr std::string_view kElimination = "StableHLO has no pivots, reflections or rotations but in custom calls";
 constexpr std::string_view kEliminationHint = "compute it outside of the traced function and give it as an input";
 
-constexpr std::string_view kPlaces = "StableHLO's windows give values and not their places";
-constexpr std::string_view kPlacesHint = "export the function without places and gradients of largest elements";
-
 constexpr std::string_view kRuns = "running functions round in f64, which loops and windows of StableHLO do not";
 constexpr std::string_view kRunsHint = "write the steps with `scan`, which is exported as a loop";
 constexpr std::string_view kOrders =
@@ -40,7 +37,6 @@ constexpr std::string_view kRepeats =
 constexpr std::string_view kRepeatsHint = "use scatter_add, or where with a mask";
 
 constexpr StablehloRefusal kRefusals[] = {
-    {"max_pool_indices", kPlaces, kPlacesHint},
     {"uniform", kDraws, kDrawsHint},
     {"normal", kDraws, kDrawsHint},
     {"rfft", kFourier, kFourierHint},

@@ -5,14 +5,14 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "exchange/stablehlo_cases.h"
+#include "exchange/program_cases.h"
 #include "ferrite/exchange/stablehlo.h"
 #include "ferrite/io/numpy.h"
 #include "io/temporary_folder.h"
 
 namespace {
 
-using exchange_test::StablehloCase;
+using exchange_test::ProgramCase;
 using ferrite::Tensor;
 namespace exchange = ferrite::exchange;
 namespace io = ferrite::io;
@@ -35,10 +35,10 @@ boost::test_tools::assertion_result have_iree(boost::unit_test::test_unit_id) {
 }
 
 /// Writes 0.mlir, 0.npz, ... and a list of them: number, tolerance, name.
-void write(const std::filesystem::path& folder, const std::vector<StablehloCase>& cases) {
+void write(const std::filesystem::path& folder, const std::vector<ProgramCase>& cases) {
   std::ofstream list(folder / "cases.txt");
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    const StablehloCase& c = cases[i];
+    const ProgramCase& c = cases[i];
     std::ofstream(folder / (std::to_string(i) + ".mlir")) << exchange::to_stablehlo(c.graph, c.options);
     std::vector<io::NamedTensor> tensors;
     for (const Tensor& x : c.arguments) tensors.push_back({"argument" + std::to_string(tensors.size()), x});
@@ -49,17 +49,17 @@ void write(const std::filesystem::path& folder, const std::vector<StablehloCase>
   }
 }
 
-void check(const std::string& script, const std::vector<StablehloCase>& cases) {
+void check(const std::string& script, const std::vector<ProgramCase>& cases) {
   const io_test::TemporaryFolder folder;
   write(folder.path(), cases);
   BOOST_TEST(run_python("'" + kScripts + script + "' '" + folder.path().string() + "'") == 0);
 }
 
 /// Scans are compiled as loops only: what they are step by step, the recurrent layers show.
-std::vector<StablehloCase> compiled_programs() {
-  std::vector<StablehloCase> all = exchange_test::recurrent_cases();
-  for (StablehloCase& c : exchange_test::layer_cases()) all.push_back(std::move(c));
-  for (StablehloCase& c : exchange_test::scan_cases())
+std::vector<ProgramCase> compiled_programs() {
+  std::vector<ProgramCase> all = exchange_test::recurrent_cases();
+  for (ProgramCase& c : exchange_test::layer_cases()) all.push_back(std::move(c));
+  for (ProgramCase& c : exchange_test::scan_cases())
     if (c.options.scan == exchange::ScanExport::as_while) all.push_back(std::move(c));
   return all;
 }
@@ -69,13 +69,15 @@ std::vector<StablehloCase> compiled_programs() {
 BOOST_AUTO_TEST_SUITE(interpreters)
 
 BOOST_AUTO_TEST_CASE(the_reference_interpreter_gives_our_numbers, *boost::unit_test::precondition(have_jaxlib)) {
-  std::vector<StablehloCase> cases;
-  for (const ferrite::Primitive* op : exchange_test::all_operations())
-    for (StablehloCase& c : exchange_test::operation_cases(*op)) cases.push_back(std::move(c));
-  for (StablehloCase& c : exchange_test::option_cases()) cases.push_back(std::move(c));
-  for (StablehloCase& c : exchange_test::recurrent_cases()) cases.push_back(std::move(c));
-  for (StablehloCase& c : exchange_test::layer_cases()) cases.push_back(std::move(c));
-  for (StablehloCase& c : exchange_test::scan_cases()) cases.push_back(std::move(c));
+  std::vector<ProgramCase> cases;
+  for (const ferrite::Primitive* op : exchange_test::all_operations()) {
+    if (!exchange::has_stablehlo(*op)) continue;
+    for (ProgramCase& c : exchange_test::operation_cases(*op)) cases.push_back(std::move(c));
+  }
+  for (ProgramCase& c : exchange_test::option_cases()) cases.push_back(std::move(c));
+  for (ProgramCase& c : exchange_test::recurrent_cases()) cases.push_back(std::move(c));
+  for (ProgramCase& c : exchange_test::layer_cases()) cases.push_back(std::move(c));
+  for (ProgramCase& c : exchange_test::scan_cases()) cases.push_back(std::move(c));
   check("check_stablehlo.py", cases);
 }
 

@@ -8,7 +8,7 @@
 #include <regex>
 #include <set>
 
-#include "exchange/stablehlo_cases.h"
+#include "exchange/program_cases.h"
 #include "ferrite/autograd/checkpoint.h"
 #include "ferrite/autograd/custom_function.h"
 #include "ferrite/autograd/hooks.h"
@@ -203,9 +203,10 @@ BOOST_AUTO_TEST_CASE(every_operation_is_written_or_refused) {
   const std::vector<const Primitive*> all = exchange_test::all_operations();
   for (const Primitive* op : all) {
     check_either(*op);
+    if (refused(*op)) continue;
     const auto cases = exchange_test::operation_cases(*op);
-    BOOST_TEST(cases.empty() == refused(*op), op->name);
-    for (const exchange_test::StablehloCase& c : cases)
+    BOOST_TEST(!cases.empty(), op->name);
+    for (const exchange_test::ProgramCase& c : cases)
       BOOST_TEST(fault_in(exchange::to_stablehlo(c.graph)) == "", c.name);
     written += cases.empty() ? 0 : 1;
   }
@@ -346,7 +347,7 @@ BOOST_AUTO_TEST_CASE(what_nothing_reads_does_not_go_round) {
 /// Locations are all that differs, and each names a layer.
 BOOST_AUTO_TEST_CASE(layers_are_locations_on_demand) {
   std::size_t seen = 0;
-  for (exchange_test::StablehloCase& c : exchange_test::option_cases()) {
+  for (exchange_test::ProgramCase& c : exchange_test::option_cases()) {
     if (!c.options.locations) continue;
     ++seen;
     std::string text = exchange::to_stablehlo(c.graph, c.options);
@@ -377,7 +378,7 @@ BOOST_AUTO_TEST_CASE(gradients_written_by_hand_are_left_out) {
 }
 
 BOOST_AUTO_TEST_CASE(scans_are_written) {
-  for (const exchange_test::StablehloCase& c : exchange_test::scan_cases()) {
+  for (const exchange_test::ProgramCase& c : exchange_test::scan_cases()) {
     const std::string text = exchange::to_stablehlo(c.graph, c.options);
     BOOST_TEST(fault_in(text) == "", c.name);
     const bool loop = text.find("stablehlo.while") != std::string::npos;

@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(models_and_nodes_that_do_not_fit_are_refused) {
       {model(node("GRU", "x", "y")), ""},
       {model(node("Loop", "x", "y")), ""},
       {model(node("Scan", "x", "y")), ""},
-      {model_of(field(5, "x")), "wire"},
+      {model_of(field(5, "x")), "damaged"},
       {field(1, "x"), "wire type"},
       {std::string("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 11), "damaged"},
       {std::string("\x3A\xFF\xFF\xFF\xFF\x0F", 6), "damaged"},

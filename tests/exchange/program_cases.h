@@ -1,6 +1,6 @@
 #pragma once
-/// Programs with inputs and the results that the library itself gives: what other implementations of StableHLO are
-/// checked against. Every operation that has a lowering is among them, tried on its own samples.
+/// Programs with inputs and the results that the library itself gives: what other implementations of StableHLO and ONNX
+/// are checked against. Every operation is among them, tried on its own samples.
 #include <string>
 #include <vector>
 
@@ -11,11 +11,11 @@
 
 namespace exchange_test {
 
-struct StablehloCase {
+struct ProgramCase {
   std::string name;
   ferrite::Graph graph;
-  ferrite::exchange::StablehloOptions options{};
-  ferrite::Tensors arguments;  ///< of the text's function
+  ferrite::exchange::StablehloOptions options{};  ///< where it is written as StableHLO
+  ferrite::Tensors arguments;  ///< inputs, then the variables that it reads
   ferrite::Tensors results;
   double tolerance = 0;  ///< of |a - b| / max(1, |b|), element by element
 };
@@ -25,23 +25,23 @@ inline std::vector<const ferrite::Primitive*> all_operations() {
   return ferrite::detail::joined({ferrite::primitives(), ferrite::nn::operations()});
 }
 
-/// The samples of one operation. Empty for one that StableHLO does not get.
-std::vector<StablehloCase> operation_cases(const ferrite::Primitive& op);
+/// The samples of one operation.
+std::vector<ProgramCase> operation_cases(const ferrite::Primitive& op);
 
 /// GRUs and training steps.
-std::vector<StablehloCase> recurrent_cases();
+std::vector<ProgramCase> recurrent_cases();
 
 /// Other layers, causal convolutions and attention, and their gradients.
-std::vector<StablehloCase> layer_cases();
+std::vector<ProgramCase> layer_cases();
 
 /// Scans and their gradients, as loops and step by step.
-std::vector<StablehloCase> scan_cases();
+std::vector<ProgramCase> scan_cases();
 
-/// Constants of every dtype, and the options.
-std::vector<StablehloCase> option_cases();
+/// Constants of every dtype, and the options of StableHLO.
+std::vector<ProgramCase> option_cases();
 
 /// A function and the arguments it is traced and called with.
-StablehloCase case_of(const std::string& name, const std::function<ferrite::Tensors(const ferrite::Tensors&)>& f,
+ProgramCase case_of(const std::string& name, const std::function<ferrite::Tensors(const ferrite::Tensors&)>& f,
                       const ferrite::Tensors& in, double tolerance);
 
 }  // namespace exchange_test

@@ -1,5 +1,5 @@
 /// Scans for other implementations of StableHLO: as loops and step by step, forwards and their gradients.
-#include "exchange/stablehlo_cases.h"
+#include "exchange/program_cases.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/nn/recurrent/gru.h"
@@ -97,7 +97,7 @@ Tensors counting(const Tensors& in) {
   return {r.carry[0], r.carry[1], r.carry[2], r.y[0], r.y[1], r.y[2], without.carry[0], without.y[0]};
 }
 
-void add(const std::string& name, const Function& f, const Tensors& in, std::vector<StablehloCase>& list) {
+void add(const std::string& name, const Function& f, const Tensors& in, std::vector<ProgramCase>& list) {
   for (const exchange::ScanExport form : {exchange::ScanExport::as_while, exchange::ScanExport::unrolled}) {
     list.push_back(case_of(name + (form == exchange::ScanExport::unrolled ? ", unrolled" : ""), f, in, kTolerance));
     list.back().options.scan = form;
@@ -106,8 +106,8 @@ void add(const std::string& name, const Function& f, const Tensors& in, std::vec
 
 }  // namespace
 
-std::vector<StablehloCase> scan_cases() {
-  std::vector<StablehloCase> list;
+std::vector<ProgramCase> scan_cases() {
+  std::vector<ProgramCase> list;
   for (const bool reverse : {false, true})
     for (const std::int64_t T : {0, 1, 5}) {
       const Function f = two_carries({.reverse = reverse});

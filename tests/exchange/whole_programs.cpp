@@ -1,8 +1,8 @@
-/// Whole programs for other implementations of StableHLO: GRUs, their gradients, training steps, other layers.
+/// Whole programs for other implementations: GRUs, their gradients, training steps, other layers.
 #include <cmath>
 #include <limits>
 
-#include "exchange/stablehlo_cases.h"
+#include "exchange/program_cases.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/layers/attention.h"
@@ -53,11 +53,11 @@ Tensor numbers(const ferrite::Shape& shape, std::uint64_t seed) {
 }
 
 /// A program that reads variables, and perhaps writes them: what it gives from their present values.
-StablehloCase with_variables(const std::string& name, const std::function<Tensors(const Tensors&)>& f,
+ProgramCase with_variables(const std::string& name, const std::function<Tensors(const Tensors&)>& f,
                              const Tensors& in) {
   std::vector<ferrite::Spec> specs;
   for (const Tensor& x : in) specs.push_back(x.spec());
-  StablehloCase c{name, ferrite::trace(f, specs), {}, in, {}, kTolerance};
+  ProgramCase c{name, ferrite::trace(f, specs), {}, in, {}, kTolerance};
   for (const Graph::VariableValue& r : c.graph.reads) c.arguments.push_back(c.graph.variables[r.variable].peek());
   const std::vector<ferrite::Variable> variables = c.graph.variables;
   c.results = f(in);
@@ -66,7 +66,7 @@ StablehloCase with_variables(const std::string& name, const std::function<Tensor
 }
 
 template <class Optimizer>
-StablehloCase training_step(const std::string& name, nn::Form form, Optimizer&& optimizer_of) {
+ProgramCase training_step(const std::string& name, nn::Form form, Optimizer&& optimizer_of) {
   const Net net(form);
   auto optimizer = optimizer_of(net.parameters());
   const auto step = [&](const Tensors& in) -> Tensors {
@@ -80,8 +80,8 @@ StablehloCase training_step(const std::string& name, nn::Form form, Optimizer&& 
 
 }  // namespace
 
-std::vector<StablehloCase> recurrent_cases() {
-  std::vector<StablehloCase> list;
+std::vector<ProgramCase> recurrent_cases() {
+  std::vector<ProgramCase> list;
   const auto sgd = [](const std::vector<Parameter>& p) { return nn::Sgd(p, {.learning_rate = 0.1, .momentum = 0.9}); };
   const auto adam = [](const std::vector<Parameter>& p) { return nn::Adam(p, {.learning_rate = 0.01}); };
   struct Kind {
@@ -115,8 +115,8 @@ std::vector<StablehloCase> recurrent_cases() {
   return list;
 }
 
-std::vector<StablehloCase> layer_cases() {
-  std::vector<StablehloCase> list;
+std::vector<ProgramCase> layer_cases() {
+  std::vector<ProgramCase> list;
   const auto add = [&](const std::string& name, const nn::Layer& layer, const Tensors& in) {
     list.push_back(with_variables(
         name, [&](const Tensors& x) -> Tensors { return {layer(x[0])}; }, in));
@@ -152,7 +152,7 @@ std::vector<StablehloCase> layer_cases() {
   return list;
 }
 
-std::vector<StablehloCase> option_cases() {
+std::vector<ProgramCase> option_cases() {
   const std::vector<Tensor> captured = {
       Tensor::from({1.5F, -0.0F, std::numeric_limits<float>::infinity(), std::nanf("")}, {2, 2}),
       Tensor::from({0.1, 1e-310, -std::numeric_limits<double>::infinity()}),
@@ -164,7 +164,7 @@ std::vector<StablehloCase> option_cases() {
       ferrite::full({2}, std::nan(""), Dtype::f64),
       ferrite::transpose(Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3}))};
   const auto constants = [&](const Tensors&) { return Tensors(captured.begin(), captured.end()); };
-  std::vector<StablehloCase> list = {case_of("constants", constants, {}, 0), case_of("constants", constants, {}, 0)};
+  std::vector<ProgramCase> list = {case_of("constants", constants, {}, 0), case_of("constants", constants, {}, 0)};
   list[1].options.constants_as_arguments = true;
   for (const Tensor& t : captured)
     if (t.numel() > 1) list[1].arguments.push_back(t);

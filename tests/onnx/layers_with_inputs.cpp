@@ -1,0 +1,55 @@
+// Finds an input for each layer: the first of a few shapes that it takes.
+#include "onnx/layers_with_inputs.h"
+
+#include "conformance/layer_examples.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/random.h"
+
+namespace onnx_test {
+namespace {
+
+using namespace ferrite;
+
+/// Sequences, images and tokens.
+std::vector<Tensor> candidates() {
+  std::vector<Tensor> all;
+  for (const std::int64_t width : {3, 4, 8, 2, 1, 10})
+    for (const Shape& s : {Shape{2, 7, width}, Shape{2, width, 9, 8}, Shape{2, width}})
+      all.push_back(uniform(s, {.seed = 5}, -1, 1));
+  all.push_back(cast(uniform({2, 7}, {.seed = 6}, 0, 7), Dtype::i64));
+  return all;
+}
+
+bool takes(const nn::Layer& layer, const Tensor& x) {
+  try {
+    return layer(x).numel() > 0;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::vector<LayerWithInput> layers_with_inputs() {
+  std::vector<LayerWithInput> all;
+  for (const conformance::LayerSection& section : conformance::layer_examples())
+    for (const conformance::LayerExample& e : section.entries) {
+      const std::shared_ptr<nn::Layer> layer = e.example();
+      layer->eval();
+      for (const Tensor& x : candidates()) {
+        if (!takes(*layer, x)) continue;
+        all.push_back({e.name, layer, x});
+        break;
+      }
+      if (all.empty() || all.back().name != e.name) throw std::runtime_error("no input for " + layer->summary());
+    }
+  return all;
+}
+
+Tensor with_batch(const Tensor& x, std::int64_t batch) {
+  Shape s = x.shape();
+  s[0] = batch;
+  return is_float(x.dtype()) ? uniform(s, {.seed = 9}, -1, 1) : cast(uniform(s, {.seed = 9}, 0, 7), x.dtype());
+}
+
+}  // namespace onnx_test

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Checks ONNX models of ours with onnx.checker, shapes of all values included, and evaluates them by ONNX Runtime, or by
+tract. Where ONNX Runtime has no kernels (f64 in some operations), the reference evaluator of onnx stands in.
+
+    python3 tests/onnx/run_onnx.py FOLDER onnxruntime|tract
+"""
+import pathlib
+import re
+import sys
+
+import onnx
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "exchange"))
+import exchange  # noqa: E402
+
+# Where the runtime's own numbers are others, by a pattern of the program's name, with the reason.
+KNOWN = {
+    "onnxruntime": {
+        r"(amax|amin|argmax|argmin) NaN": "reductions pass over NaN",
+        r"(rfft|irfft|fft) .*": "the angles of DFT are rounded to f32",
+        r"(erf|erfc|gelu|gelu_grad) (f64 .*|special values|tail)": "the reference evaluator's erf is that of f32",
+        r"(gated|silu_grad|log_sigmoid_grad|softplus_grad|mish_grad) special values": "sigmoid and tanh are those of MLAS",
+    },
+}
+
+
+def onnxruntime():
+    import onnxruntime as ort
+    from onnx.reference import ReferenceEvaluator
+    from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as Missing
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+
+    def evaluate(path, arguments):
+        try:
+            session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        except Missing:
+            session = ReferenceEvaluator(str(path))
+            return session.run(None, dict(zip(session.input_names, arguments)))
+        return session.run(None, dict(zip([i.name for i in session.get_inputs()], arguments)))
+
+    return evaluate
+
+
+def tract():
+    import tract as runtime
+    types = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "bool": "bool"}
+
+    def evaluate(path, arguments):
+        model = runtime.onnx().load(str(path))
+        for i, x in enumerate(arguments):
+            model.set_input_fact(i, ",".join([*map(str, x.shape), types[str(x.dtype)]]))
+        return [y.to_numpy() for y in model.into_model().into_runnable().run(arguments)]
+
+    return evaluate
+
+
+def main(folder, runtime):
+    run = {"onnxruntime": onnxruntime, "tract": tract}[runtime]()
+    known = re.compile("|".join(KNOWN.get(runtime, {"$^": ""})))
+
+    def evaluate(path, arguments, _):
+        onnx.checker.check_model(str(path), full_check=True)
+        return run(path, arguments)
+
+    return exchange.run(folder, evaluate, read=lambda path: path.with_suffix(".onnx"),
+                        skip=lambda name: bool(known.fullmatch(name)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

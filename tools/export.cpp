@@ -1,0 +1,122 @@
+/// Nets as ONNX and StableHLO.
+#include "export.h"
+
+#include <charconv>
+#include <optional>
+#include <ostream>
+#include <span>
+
+#include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/stablehlo.h"
+#include "ferrite/exchange/step_program.h"
+#include "ferrite/io/atomic_file.h"
+#include "onnx_model.h"
+#include "subject.h"
+#ifdef FERRITE_TOOL_ONNX
+#include "ferrite/exchange/onnx.h"
+#include "ferrite/exchange/onnx_export.h"
+#endif
+
+namespace ferrite::tools {
+namespace {
+
+/// An axis whose extent stays open.
+struct OpenAxis {
+  std::size_t input;
+  int axis;
+  std::string name;
+};
+
+/// What is written: a function, its inputs and their names. `owner` is what the function calls.
+struct Program {
+  std::shared_ptr<const void> owner;
+  std::function<Tensors(const Tensors&)> function;
+  std::vector<Spec> inputs;
+  std::vector<std::string> input_names, output_names;
+  std::vector<OpenAxis> open{};
+};
+
+Program program_of(const Subject& s, const ExportChoice& choice) {
+  s.net->eval();
+  if (choice.step) {
+    const nn::StepInput in = s.net->step_input();
+    exchange::StepProgram step =
+        exchange::step_program(*s.net, {s.x.shape()[0], in.width ? in.width : s.x.shape()[-1], s.x.dtype()});
+    return {s.net, step.function, step.inputs, step.input_names, step.output_names};
+  }
+  Program p{s.net, [net = s.net](const Tensors& in) { return Tensors{(*net)(in[0])}; }, {s.x.spec()}, {"x"}, {"y"}};
+  if (choice.batch == 0) p.open.push_back({0, 0, "batch"});
+  if (choice.steps == 0 && s.steps > 1) p.open.push_back({0, 1, "time"});
+  return p;
+}
+
+#ifdef FERRITE_TOOL_ONNX
+
+/// An ONNX model; where its extents have no number, the batch in front and the steps behind, or left open.
+Program program_of(const std::filesystem::path& path, const ExportChoice& choice) {
+  const auto model = std::make_shared<onnx::Model>(onnx::read(path));
+  Program p{model, [model](const Tensors& in) { return model->run(in); }, {}, {}, {}};
+  for (const onnx::Port& port : model->inputs()) {
+    Shape shape;
+    for (std::size_t i = 0; i < port.shape.size(); ++i) {
+      const std::string& text = port.shape[i];
+      std::int64_t n = 0;
+      if (std::from_chars(text.data(), text.data() + text.size(), n).ec != std::errc()) {
+        const std::int64_t chosen = i == 0 ? choice.batch : choice.steps;
+        n = chosen ? chosen : i == 0 ? 1 : 32;
+        const std::string name = text == "?" ? port.name + "_" + std::to_string(i) : text;
+        if (!chosen) p.open.push_back({p.inputs.size(), static_cast<int>(i), name});
+      }
+      shape.push_back(n);
+    }
+    p.inputs.push_back({shape, port.dtype});
+    p.input_names.push_back(port.name);
+  }
+  for (const onnx::Port& port : model->outputs()) p.output_names.push_back(port.name);
+  return p;
+}
+
+void write_onnx(const Program& p, const std::filesystem::path& to) {
+  onnx::ExportOptions options{.inputs = p.input_names, .outputs = p.output_names};
+  for (const OpenAxis& a : p.open) options.dynamic.push_back({a.input, a.axis, a.name});
+  onnx::write_onnx(to, p.function, p.inputs, options);
+}
+
+#else
+
+[[noreturn]] void refuse(const std::filesystem::path& path) {
+  throw ValueError(path.string() + ": this build has no ONNX; it needs the headers of protozero (libprotozero-dev)");
+}
+Program program_of(const std::filesystem::path& path, const ExportChoice&) { refuse(path); }
+void write_onnx(const Program&, const std::filesystem::path& to) { refuse(to); }
+
+#endif
+
+void write_stablehlo(const Program& p, const std::filesystem::path& to) {
+  const std::string text = exchange::to_stablehlo(trace(p.function, p.inputs), {.inline_variables = true});
+  io::write_atomically(to, std::as_bytes(std::span(text)));
+}
+
+std::string described(const std::vector<std::string>& names) {
+  std::string s;
+  for (const std::string& name : names) s += (s.empty() ? "" : ", ") + name;
+  return s;
+}
+
+}  // namespace
+
+void export_net(const std::string& net, const std::filesystem::path& to, const ExportChoice& choice,
+                std::ostream& out) {
+  const bool text = to.extension() == ".mlir";
+  if (!text && !is_onnx(to))
+    throw ValueError("export: " + to.string() + ": the ending tells no format; use .onnx or .mlir");
+  if (choice.batch < 0 || choice.steps < 0) throw ValueError("export: batch and steps must not be negative");
+  const Program p = is_onnx(net) ? program_of(std::filesystem::path(net), choice)
+                                 : program_of(subject_of(net, std::max<std::int64_t>(choice.batch, 1),
+                                                         choice.steps ? choice.steps : 32),
+                                              choice);
+  text ? write_stablehlo(p, to) : write_onnx(p, to);
+  out << to.string() << ": " << described(p.input_names) << " -> " << described(p.output_names) << '\n';
+}
+
+}  // namespace ferrite::tools
