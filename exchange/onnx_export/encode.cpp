@@ -72,10 +72,15 @@ void write_port(pbf_writer w, const PortParts& p) {
   if (p.spec.shape.rank() == 0) return tensor.add_message(tensor_type_field::shape, std::string());  // not left out
   pbf_writer shape(tensor, tensor_type_field::shape);
   for (int i = 0; i < p.spec.shape.rank(); ++i) {
-    pbf_writer dim(shape, shape_field::dim);
     const auto at = static_cast<std::size_t>(i);
-    if (at < p.names.size() && !p.names[at].empty())
-      dim.add_string(dimension_field::dim_param, p.names[at]);
+    const std::string name = at < p.names.size() ? p.names[at] : "";
+    if (name == kOpenExtent) {
+      shape.add_message(shape_field::dim, std::string());
+      continue;
+    }
+    pbf_writer dim(shape, shape_field::dim);
+    if (!name.empty())
+      dim.add_string(dimension_field::dim_param, name);
     else
       dim.add_int64(dimension_field::dim_value, p.spec.shape[i]);
   }

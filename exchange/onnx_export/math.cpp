@@ -45,9 +45,8 @@ ExportValues sinc(GraphBuilder& b, const ExportCall& c) {
 
 /// Whether the sign is there, that of a zero too: 1 / -0 is below 0. That of NaN is not read.
 ExportValue has_sign(GraphBuilder& b, const ExportValue& x) {
-  const ExportValue none = b.compare("Equal", x, zero(b, x));
-  const ExportValue inverse = b.elementwise("Reciprocal", {b.select(none, x, one(b, x))});
-  return b.elementwise("Or", {b.compare("Less", x, zero(b, x)), b.compare("Less", inverse, zero(b, x))});
+  const ExportValue below = b.compare("Less", x, zero(b, x));
+  return b.elementwise("Or", {below, b.compare("Less", b.elementwise("Reciprocal", {x}), zero(b, x))});
 }
 
 ExportValues copysign(GraphBuilder& b, const ExportCall& c) {

@@ -214,6 +214,12 @@ class Merger {
   Merger(const Extents& extents, Arithmetic& arithmetic) : extents_(extents), arithmetic_(arithmetic) {}
 
   void merge(const Graphs& all) {
+    merge_graphs(all);
+    for (auto ports : {&GraphParts::inputs, &GraphParts::outputs}) name_extents(all, ports, true);
+  }
+
+ private:
+  void merge_graphs(const Graphs& all) {
     const GraphParts& g = *all[0];
     for (const GraphParts* other : all) {
       const std::size_t common = std::min(g.nodes.size(), other->nodes.size());
@@ -224,10 +230,8 @@ class Merger {
     }
     for (std::size_t i = 0; i < g.nodes.size(); ++i) merge_bodies(all, i);
     merge_constants(all);
-    for (auto ports : {&GraphParts::inputs, &GraphParts::outputs}) merge_ports(all, ports);
   }
 
- private:
   [[noreturn]] static void refuse(const std::string& where, const std::string& what) {
     throw ExportError("to_onnx: an extent that should stay open is fixed: " + where + ": " + what +
                       "; write the function for any extent, or export it without this dynamic axis");
@@ -252,7 +256,9 @@ class Merger {
       for (GraphParts* g : all)
         if (const auto* body = std::get_if<std::shared_ptr<GraphParts>>(&g->nodes[node].attributes[k].value))
           inner.push_back(body->get());
-      if (!inner.empty()) merge(inner);
+      if (inner.empty()) continue;
+      merge_graphs(inner);
+      for (auto ports : {&GraphParts::inputs, &GraphParts::outputs}) name_extents(inner, ports, false);
     }
   }
 
@@ -333,7 +339,8 @@ class Merger {
     return false;
   }
 
-  void merge_ports(const Graphs& all, std::vector<PortParts> GraphParts::*ports) {
+  /// Within a node extents have no names: runtimes that put numbers for the names outside do not for these.
+  void name_extents(const Graphs& all, std::vector<PortParts> GraphParts::*ports, bool outside) const {
     std::vector<PortParts>& own = all[0]->*ports;
     for (std::size_t i = 0; i < own.size(); ++i) {
       const int rank = own[i].spec.shape.rank();
@@ -344,7 +351,7 @@ class Merger {
         if (std::ranges::all_of(v, [&](std::int64_t n) { return n == v[0]; })) continue;
         const std::optional<Affine> a = extents_.explain(v);
         own[i].names[static_cast<std::size_t>(axis)] =
-            a ? extents_.text(*a) : own[i].name + "_" + std::to_string(axis);
+            !outside ? kOpenExtent : a ? extents_.text(*a) : own[i].name + "_" + std::to_string(axis);
       }
     }
   }

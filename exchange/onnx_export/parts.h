@@ -30,6 +30,9 @@ struct InitialiserParts {
   bool variable = false;  ///< of the program; else a constant
 };
 
+/// What stands for the name of an extent that has none.
+constexpr const char* kOpenExtent = "?";
+
 /// A tensor that a graph takes or gives. `names`: one for each axis, empty where the extent is fixed.
 struct PortParts {
   std::string name;

@@ -76,9 +76,9 @@ ExportValues softplus(GraphBuilder& b, const ExportCall& c) {
   return {b.add(positive, log_plus_one(b, tail))};
 }
 
-/// x / 2 (1 + erf(x / sqrt(2))).
+/// x / 2 (1 + erf(x / sqrt(2))); below -40, where it is 0, x may be infinite.
 ExportValues gelu(GraphBuilder& b, const ExportCall& c) {
-  const ExportValue& x = c.in[0];
+  const ExportValue x = b.elementwise("Max", {c.in[0], b.scalar_like(-40, c.in[0])});
   const ExportValue inner = b.elementwise("Erf", {b.multiply(x, b.scalar_like(1 / std::numbers::sqrt2, x))});
   const ExportValue twice = b.add(inner, b.scalar_like(1, x));
   return {b.multiply(b.multiply(x, twice), b.scalar_like(0.5, x))};

@@ -51,7 +51,7 @@ def run(folder, evaluate, skip=lambda name: False, **options):
             worst = max((error(g, w) for g, w in zip(got, wanted)), default=0) if len(got) == len(wanted) else np.inf
         except Exception as fault:  # any fault is a failure of that program, and the others are still tried
             worst = np.inf
-            print(f"{name}: {type(fault).__name__}: {str(fault)[:600]}\n{str(program)[:1500]}", file=sys.stderr)
+            print(f"{name}: {type(fault).__name__}: {str(fault)[:1200]}\n{str(program)[:1500]}", file=sys.stderr)
         if skip(name) and worst > tolerance:
             skipped += 1
             continue

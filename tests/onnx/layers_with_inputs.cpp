@@ -2,6 +2,7 @@
 #include "onnx/layers_with_inputs.h"
 
 #include "conformance/layer_examples.h"
+#include "ferrite/nn/layers/transformer.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/random.h"
 
@@ -16,13 +17,20 @@ std::vector<Tensor> candidates() {
   for (const std::int64_t width : {3, 4, 8, 2, 1, 10})
     for (const Shape& s : {Shape{2, 7, width}, Shape{2, width, 9, 8}, Shape{2, width}})
       all.push_back(uniform(s, {.seed = 5}, -1, 1));
+  all.push_back(uniform({2, 24, 1}, {.seed = 5}, -1, 1));
   all.push_back(cast(uniform({2, 7}, {.seed = 6}, 0, 7), Dtype::i64));
   return all;
 }
 
+/// A decoder attends to its input.
+Tensor call(const nn::Layer& layer, const Tensor& x) {
+  const auto* decoder = dynamic_cast<const nn::TransformerDecoderLayer*>(&layer);
+  return decoder ? decoder->decode(x, x) : layer(x);
+}
+
 bool takes(const nn::Layer& layer, const Tensor& x) {
   try {
-    return layer(x).numel() > 0;
+    return call(layer, x).numel() > 0;
   } catch (const Error&) {
     return false;
   }
@@ -35,6 +43,7 @@ std::vector<LayerWithInput> layers_with_inputs() {
   for (const conformance::LayerSection& section : conformance::layer_examples())
     for (const conformance::LayerExample& e : section.entries) {
       const std::shared_ptr<nn::Layer> layer = e.example();
+      layer->draw({.seed = 7});
       layer->eval();
       for (const Tensor& x : candidates()) {
         if (!takes(*layer, x)) continue;
@@ -45,6 +54,8 @@ std::vector<LayerWithInput> layers_with_inputs() {
     }
   return all;
 }
+
+Tensor LayerWithInput::operator()(const Tensor& in) const { return call(*layer, in); }
 
 Tensor with_batch(const Tensor& x, std::int64_t batch) {
   Shape s = x.shape();

@@ -13,6 +13,8 @@ struct LayerWithInput {
   std::string name;
   std::shared_ptr<ferrite::nn::Layer> layer;  ///< in evaluation
   ferrite::Tensor x;                          ///< the first axis is the batch
+
+  ferrite::Tensor operator()(const ferrite::Tensor& in) const;
 };
 
 /// Those of conformance::layer_examples. Throws where one takes no input that is known here.
