@@ -42,7 +42,7 @@ struct ExportOptions {
 ///
 /// Inputs: the graph's, then, as the options say, the variables that it writes and those that it only reads, under their
 /// names. Outputs: the graph's, then what the program writes to variables, named `<name>.next`. All other variables are
-/// initialisers that keep their names, constants are initialisers; layers give their paths to the names of nodes. What
+/// initialisers that keep their names, constants are nodes Constant; layers give their paths to the names of nodes. What
 /// no result depends on is left out. Recurrent sequences of f32 without resets and projections are nodes GRU, LSTM and
 /// RNN (layout 0, linear_before_reset as the layer has it), scans are nodes Scan. docs/onnx-export.md says what becomes
 /// of each operation.

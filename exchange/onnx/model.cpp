@@ -5,12 +5,14 @@
 
 #include "ferrite/exchange/onnx.h"
 #include "ferrite/exchange/onnx/interpreter.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite::onnx {
 
 struct Model::State {
   std::shared_ptr<detail::Program> program{};
   ReadOptions options{};
+  std::map<std::string, detail::Value> fixed{};  ///< inputs that are the same in every call
   std::vector<Port> inputs{};
   std::vector<Port> outputs{};
   mutable std::mutex guard{};
@@ -86,15 +88,21 @@ Model::Model(std::shared_ptr<State> state, const Model* values) : state_(std::mo
     parameters_.push_back(parameter(name, Parameter(name, std::move(value.tensor))));
     value = {};
   }
-  for (const detail::Port& port : program.graph.inputs)
-    if (!state_->options.constants.count(std::string(port.name))) state_->inputs.push_back(described(port));
-  for (const detail::Port& port : program.graph.outputs) state_->outputs.push_back(described(port));
-  for (const auto& [name, value] : state_->options.constants) {
-    bool found = false;
-    for (const detail::Port& port : program.graph.inputs) found |= port.name == name;
-    if (!found || !value.defined())
-      throw ValueError(program.where + ": ReadOptions::constants names no input of the model: \"" + name + "\"");
+  for (const detail::Port& port : program.graph.inputs) {
+    const std::string name(port.name);
+    const auto constant = state_->options.constants.find(name);
+    if (constant == state_->options.constants.end()) {
+      state_->inputs.push_back(described(port));
+    } else if (constant->second.defined()) {
+      const NewFrame frame;
+      detail::Value& value = state_->fixed[name] = accepted(program.where, port, constant->second);
+      value.constant = true;
+    }
   }
+  for (const detail::Port& port : program.graph.outputs) state_->outputs.push_back(described(port));
+  for (const auto& [name, value] : state_->options.constants)
+    if (!state_->fixed.contains(name))
+      throw ValueError(program.where + ": ReadOptions::constants names no input of the model: \"" + name + "\"");
 }
 
 std::string Model::summary() const {
@@ -115,11 +123,10 @@ Tensors Model::run(const Tensors& inputs) const {
     std::map<std::string_view, std::int64_t> symbols;
     std::size_t next = 0;
     for (const detail::Port& port : program.graph.inputs) {
-      const auto fixed = state_->options.constants.find(std::string(port.name));
-      const Tensor& x = fixed != state_->options.constants.end() ? fixed->second : inputs[next++];
-      check_shape(program.where, port, x, symbols);
-      values.push_back(accepted(program.where, port, x));
-      values.back().constant = fixed != state_->options.constants.end();
+      const auto fixed = state_->fixed.find(std::string(port.name));
+      const bool is_fixed = fixed != state_->fixed.end();
+      values.push_back(is_fixed ? fixed->second : accepted(program.where, port, inputs[next++]));
+      check_shape(program.where, port, values.back().tensor, symbols);
     }
     const detail::Interpreter interpreter(
         program, [this](std::size_t i) { return parameters_[i].value(); }, {state_->options.most_trips},

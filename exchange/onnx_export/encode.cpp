@@ -86,10 +86,24 @@ void write_port(pbf_writer w, const PortParts& p) {
   }
 }
 
+/// A constant is a node: initialisers are what a reader may train.
+void write_constant(pbf_writer w, const InitialiserParts& i) {
+  w.add_string(node_field::output, i.name);
+  w.add_string(node_field::name, i.name);
+  w.add_string(node_field::op_type, "Constant");
+  pbf_writer attribute(w, node_field::attribute);
+  attribute.add_string(attribute_field::name, "value");
+  write_tensor(pbf_writer(attribute, attribute_field::t), i);
+  attribute.add_enum(attribute_field::type, static_cast<std::int32_t>(AttributeType::tensor));
+}
+
 void write_graph(pbf_writer w, const GraphParts& g) {
+  for (const InitialiserParts& i : g.initialisers)
+    if (!i.variable) write_constant(pbf_writer(w, graph_field::node), i);
   for (const NodeParts& n : g.nodes) write_node(pbf_writer(w, graph_field::node), n);
   w.add_string(graph_field::name, g.name);
-  for (const InitialiserParts& i : g.initialisers) write_tensor(pbf_writer(w, graph_field::initializer), i);
+  for (const InitialiserParts& i : g.initialisers)
+    if (i.variable) write_tensor(pbf_writer(w, graph_field::initializer), i);
   for (const PortParts& p : g.inputs) write_port(pbf_writer(w, graph_field::input), p);
   for (const PortParts& p : g.outputs) write_port(pbf_writer(w, graph_field::output), p);
 }

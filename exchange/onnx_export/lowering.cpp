@@ -18,8 +18,8 @@ constexpr std::string_view kElimination = "ONNX has no factorisations of matrice
 constexpr std::string_view kEliminationHint = "compute it outside of the traced function and give it as an input";
 constexpr std::string_view kSpecial = "ONNX has no such function";
 constexpr std::string_view kSpecialHint = "export the functions before and behind it";
-constexpr std::string_view kBits = "opset 17 shifts no signed integers";
-constexpr std::string_view kBitsHint = "multiply, or divide with floor_divide, by powers of 2";
+constexpr std::string_view kBits = "opset 17 has no bits of integers";
+constexpr std::string_view kBitsHint = "multiply, or divide with floor_divide, by powers of 2; -1 - x is bitwise_not";
 constexpr std::string_view kRepeats = "where an index is repeated, ONNX leaves the order of updates open";
 constexpr std::string_view kRepeatsHint = "use scatter_add, or where with a mask";
 constexpr std::string_view kExtremes = "opset 17 has no such reduction of ScatterElements";
@@ -51,6 +51,7 @@ constexpr ExportRefusal kRefusals[] = {
     {"lgamma", kSpecial, kSpecialHint},
     {"polygamma", kSpecial, kSpecialHint},
     {"trigamma", kSpecial, kSpecialHint},
+    {"bitwise_not", kBits, kBitsHint},
     {"bitwise_left_shift", kBits, kBitsHint},
     {"bitwise_right_shift", kBits, kBitsHint},
     {"scatter", kRepeats, kRepeatsHint},

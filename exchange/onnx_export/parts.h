@@ -27,7 +27,7 @@ struct NodeParts {
 struct InitialiserParts {
   std::string name;
   Tensor tensor;
-  bool variable = false;  ///< of the program; else a constant
+  bool variable = false;  ///< of the program; else a constant, which becomes a node
 };
 
 /// What stands for the name of an extent that has none.

@@ -193,7 +193,6 @@ ExportFamily export_pointwise() {
                                                  {"bitwise_and", bits},
                                                  {"bitwise_or", bits},
                                                  {"bitwise_xor", bits},
-                                                 {"bitwise_not", bits},
                                                  {"cast", cast}};
   return list;
 }

@@ -1,5 +1,5 @@
 # Builds and runs one consumer: cmake -DKIND=... -DSOURCE=... -DBUILD=... -DWORK=... -DCOMPILER=... -DLAUNCHER=...
-# -DWITH_PNG=... -P run.cmake
+# -DWITH_PNG=... -DWITH_ONNX=... -P run.cmake
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -53,6 +53,12 @@ if(KIND STREQUAL "find_package")
   if(WITH_PNG)
     run("${tree}/build/pictures")
   elseif(header OR EXISTS "${tree}/build/pictures")
+    message(FATAL_ERROR "the package has parts of a component that it was built without: ${header}")
+  endif()
+  file(GLOB_RECURSE header "${tree}/moved/*/ferrite/exchange/onnx*.h")
+  if(WITH_ONNX)
+    run("${tree}/build/models")
+  elseif(header OR EXISTS "${tree}/build/models")
     message(FATAL_ERROR "the package has parts of a component that it was built without: ${header}")
   endif()
 endif()

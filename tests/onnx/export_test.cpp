@@ -3,7 +3,9 @@
 
 #include <boost/test/unit_test.hpp>
 #include <set>
+#include <sstream>
 
+#include "conformance/header_text.h"
 #include "exchange/program_cases.h"
 #include "ferrite/exchange/onnx.h"
 #include "onnx/layers_with_inputs.h"
@@ -44,8 +46,17 @@ void check(const ProgramCase& c, std::set<std::string>& rounded, const std::stri
   }
 }
 
+const onnx::ExportRefusal* refusal_of(const Primitive& op) {
+  for (const onnx::ExportRefusal& r : onnx::onnx_refusals())
+    if (r.operation == op.name) return &r;
+  return nullptr;
+}
 bool refused(const Primitive& op) {
-  return std::ranges::any_of(onnx::onnx_refusals(), [&](const auto& r) { return r.operation == op.name; });
+  return refusal_of(op) != nullptr;
+}
+
+bool has_integer_bits(const Primitive& op, const ProgramCase& c) {
+  return op.name.starts_with("bitwise_") && c.graph.values[c.graph.inputs[0]].dtype != Dtype::boolean;
 }
 
 BOOST_AUTO_TEST_CASE(every_operation_comes_back_or_is_refused) {
@@ -56,8 +67,7 @@ BOOST_AUTO_TEST_CASE(every_operation_comes_back_or_is_refused) {
     refusals += refused(*op);
     if (refused(*op)) continue;
     for (const ProgramCase& c : exchange_test::operation_cases(*op)) {
-      const bool bits = op->name.starts_with("bitwise_") && c.graph.values[c.graph.inputs[0]].dtype != Dtype::boolean;
-      if (bits)
+      if (has_integer_bits(*op, c))
         BOOST_CHECK_EXCEPTION((void)onnx::to_onnx(c.graph), onnx::ExportError, support::says("not of these types"));
       else if (c.name != "gelu tail" && c.name != "hardswish special values")  // erf cancels there; NaN by definition
         check(c, rounded, std::string(op->name));
@@ -66,6 +76,39 @@ BOOST_AUTO_TEST_CASE(every_operation_comes_back_or_is_refused) {
   BOOST_TEST(refusals == onnx::onnx_refusals().size(), "a refusal names no operation");
   BOOST_TEST(rounded == kRounded, boost::test_tools::per_element());
 }
+
+/// The nodes that an operation is written as, in its first case that is written.
+std::string nodes_of(const Primitive& op) {
+  const std::vector<ProgramCase> cases = exchange_test::operation_cases(op);
+  const auto first = std::ranges::find_if(cases, [&](const ProgramCase& c) { return !has_integer_bits(op, c); });
+  std::istringstream report(read_again(onnx::to_onnx(first->graph)).report());
+  std::string nodes;
+  for (std::string line; std::getline(report, line) && line[0] != '"';)
+    nodes += (nodes.empty() ? "" : ", ") + line.substr(0, line.find(':'));
+  return nodes;
+}
+
+std::string page() {
+  std::ostringstream s;
+  s << "# What becomes of an operation in ONNX\n\n"
+       "The nodes that `onnx::to_onnx` writes (opset 17, ai.onnx alone) for the first sample of each operation; "
+       "constants and shapes are initialisers. Where the second column says so, a file that is read again gives the "
+       "operation's bits; elsewhere it agrees to rounding. ONNX Runtime gives all of these numbers "
+       "(tests/onnx/export_runtimes_test.cpp). Composed functions are their parts. This page is written by "
+       "`test_onnx`.\n\n"
+       "| operation | read again | nodes |\n|---|---|---|\n";
+  for (const Primitive* op : exchange_test::all_operations())
+    if (!refused(*op))
+      s << "| `" << op->name << "` | " << (kRounded.contains(std::string(op->name)) ? "rounded" : "bits") << " | "
+        << nodes_of(*op) << " |\n";
+  s << "| `scan`, `scan_checkpointed` | bits | Scan |\n\n## Refused\n\n| operation | why | what to do |\n|---|---|---|\n";
+  for (const onnx::ExportRefusal& r : onnx::onnx_refusals())
+    s << "| `" << r.operation << "` | " << r.reason << " | " << r.hint << " |\n";
+  s << "\nBits of integers are refused too: they come with opset 18.\n";
+  return s.str();
+}
+
+BOOST_AUTO_TEST_CASE(onnx_export_md) { pages::check_page("docs/onnx-export.md", page()); }
 
 BOOST_AUTO_TEST_CASE(whole_programs_come_back) {
   std::set<std::string> rounded;  // sums of scans' gradients; running sums and logarithms of sums in xLSTM

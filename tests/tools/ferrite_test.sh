@@ -55,7 +55,7 @@ expect 2 "must not be negative" "$tool" export "$net" "$folder/net.mlir" --steps
 if "$tool" export "$net" "$folder/net.onnx" 2>/dev/null; then
   expect 0 "input  x  float[batch, time, 3]" "$tool" info "$folder/net.onnx"
   expect 0 "output y  float[batch, time, 2]" "$tool" info "$folder/net.onnx"
-  expect 0 "1  GRU" "$tool" info "$folder/net.onnx"
+  expect 0 "GRU: 1" "$tool" info "$folder/net.onnx"
   expect 0 "input  x  float[2, 5, 3]" sh -c "'$tool' export '$net' '$folder/fixed.onnx' --batch 2 --steps 5 && '$tool' info '$folder/fixed.onnx'"
   expect 0 "again.onnx: x -> y" "$tool" export "$folder/net.onnx" "$folder/again.onnx"
   expect 0 "input  x  float[batch, time, 3]" "$tool" info "$folder/again.onnx"

@@ -1,0 +1,269 @@
+// What an exported file says: names, open extents, states and variables; and what is refused.
+#include <boost/test/unit_test.hpp>
+#include <cstdio>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/compile/tracer.h"
+#include "ferrite/dsl/builder.h"
+#include "ferrite/exchange/onnx.h"
+#include "ferrite/exchange/onnx_export.h"
+#include "ferrite/exchange/step_program.h"
+#include "ferrite/nn/loss.h"
+#include "ferrite/nn/optim/sgd.h"
+#include "io/temporary_folder.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::says;
+
+namespace {
+
+using Function = std::function<Tensors(const Tensors&)>;
+
+onnx::Model read_again(const std::string& bytes) {
+  return onnx::parse(std::as_bytes(std::span(bytes.data(), bytes.size())));
+}
+std::string exported(const Function& f, const std::vector<Spec>& specs, const onnx::ExportOptions& options = {}) {
+  return onnx::to_onnx(f, specs, options);
+}
+std::vector<std::string> names_of(const std::vector<onnx::Port>& ports) {
+  std::vector<std::string> names;
+  for (const onnx::Port& p : ports) names.push_back(p.name);
+  return names;
+}
+using Names = std::vector<std::string>;
+
+Tensor numbers(const Shape& shape, std::uint64_t seed = 3) { return uniform(shape, {.seed = seed}, -1, 1); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(onnx_export_options)
+
+BOOST_AUTO_TEST_CASE(inputs_outputs_and_parameters_have_their_names) {
+  const auto net = dsl::sequence(3).gru(4, {}, "encoder").linear(2).build(/*seed=*/1);
+  const Function f = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
+  const onnx::Model plain = read_again(exported(f, {{{2, 5, 3}}}));
+  BOOST_TEST(names_of(plain.inputs()) == (Names{"input0"}), boost::test_tools::per_element());
+  BOOST_TEST(names_of(plain.outputs()) == (Names{"output0"}), boost::test_tools::per_element());
+  const onnx::Model named = read_again(exported(f, {{{2, 5, 3}}}, {.inputs = {"sound"}, .outputs = {"words"}}));
+  BOOST_TEST(names_of(named.inputs()) == (Names{"sound"}), boost::test_tools::per_element());
+  BOOST_TEST(names_of(named.outputs()) == (Names{"words"}), boost::test_tools::per_element());
+  BOOST_TEST(named.inputs()[0].shape == (Names{"2", "5", "3"}), boost::test_tools::per_element());
+
+  BOOST_TEST(named.named_parameters().size() == net.named_parameters().size());
+  for (const auto& p : net.named_parameters()) {
+    const auto all = named.named_parameters();
+    const auto at = std::ranges::find(all, p.name, &nn::Named<Parameter>::name);
+    BOOST_TEST_REQUIRE((at != all.end()), p.name);
+    BOOST_TEST(support::identical(at->variable.peek(), p.variable.peek()));
+  }
+  BOOST_TEST(named.report().find("GRU") != std::string::npos, named.report());
+  const std::string bytes = exported(f, {{{2, 5, 3}}});
+  BOOST_TEST(bytes.find("encoder/GRU") != std::string::npos, "nodes are named by their layers");
+}
+
+/// One file, at extents that it was not traced at; nodes of every family that depends on them.
+BOOST_AUTO_TEST_CASE(extents_stay_open) {
+  const auto check = [](const std::string& what, const dsl::Builder& builder, std::int64_t width, bool of_time) {
+    BOOST_TEST_CONTEXT(what) {
+      const auto net = builder.build(/*seed=*/1);
+      net.eval();
+      const Function f = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
+      const onnx::Model model = read_again(
+          exported(f, {{{1, 9, width}}}, {.dynamic = {{.axis = 0, .name = "batch"}, {.axis = 1, .name = "time"}}}));
+      BOOST_TEST(model.inputs()[0].shape == (Names{"batch", "time", std::to_string(width)}),
+                 boost::test_tools::per_element());
+      BOOST_TEST(model.outputs()[0].shape[0] == "batch");
+      if (of_time) BOOST_TEST(model.outputs()[0].shape[1] == "time");
+      for (const Shape& s : {Shape{1, 9, width}, Shape{3, 4, width}, Shape{2, 31, width}, Shape{5, 2, width}}) {
+        const Tensor x = numbers(s, 8);
+        BOOST_TEST(support::within(model.run({x})[0], net(x), 1e-6));
+      }
+    }
+  };
+  check("recurrent", dsl::sequence(3).gru(4, {.layers = 2, .bidirectional = true}).lstm(3).rnn(5).linear(2), 3, true);
+  check("last step", dsl::sequence(3).gru(4).last_step().linear(2), 3, false);
+  check("mean", dsl::sequence(3).linear(4).relu().mean_over_time().linear(2), 3, false);
+  check("convolution", dsl::sequence(3).causal_conv1d(4, 3, {.dilation = 2}).layer_norm().linear(2), 3, true);
+  check("attention", dsl::sequence(8).attention(2, {.causal = true}).linear(2), 8, true);
+  check("scan", dsl::sequence(3).min_gru(4).linear(2), 3, true);
+}
+
+BOOST_AUTO_TEST_CASE(extents_of_two_inputs_and_their_products) {
+  const Function f = [](const Tensors& in) -> Tensors {
+    const Tensor y = matmul(in[0], in[1]);  // [A, B]
+    return {reshape(y, {-1}), sum(y) / static_cast<double>(y.numel()), concat({in[0], in[0]}, 0)};
+  };
+  const onnx::Model model =
+      read_again(exported(f, {{{4, 3}}, {{3, 6}}},
+                          {.dynamic = {{.input = 0, .axis = 0, .name = "A"}, {.input = 1, .axis = 1, .name = "B"}}}));
+  BOOST_TEST(model.outputs()[0].shape[0] == "A*B");
+  BOOST_TEST(model.outputs()[2].shape[0] == "2*A");
+  const Tensors in{numbers({7, 3}), numbers({3, 2})};
+  const Tensors y = model.run(in), wanted = f(in);
+  for (std::size_t i = 0; i < y.size(); ++i) BOOST_TEST(support::within(y[i], wanted[i], 1e-6));
+}
+
+BOOST_AUTO_TEST_CASE(an_extent_that_is_halved_takes_multiples) {
+  const auto net = dsl::image(1, 8, 8).conv2d(2, {3, 3}, {.padding = {1, 1}}).max_pool2d({2, 2}).build(/*seed=*/1);
+  const Function f = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
+  const onnx::Model model = read_again(exported(f, {{{1, 1, 8, 8}}}, {.dynamic = {{0, 2, "height", 2}, {0, 3, "width", 2}}}));
+  BOOST_TEST(model.outputs()[0].shape[2] == "(height)/2");
+  const Tensor x = numbers({1, 1, 12, 20});
+  BOOST_TEST(support::identical(model.run({x})[0], net(x)));
+}
+
+BOOST_AUTO_TEST_CASE(variables_and_states_are_inputs_by_choice) {
+  const Parameter weight("net.w", Tensor::from({1.0F, 2.0F, 3.0F}));
+  const State count("net.count", Tensor::from({5.0F}));
+  const Function f = [&](const Tensors& in) -> Tensors {
+    count.assign(count.value() + 1);
+    return {in[0] * weight.value() + count.value()};
+  };
+  const Tensor x = Tensor::from({1.0F, 1.0F, 1.0F});
+  const std::vector<Spec> specs{x.spec()};
+  const Graph graph = trace(f, specs);
+  const onnx::Model carried = read_again(onnx::to_onnx(graph));
+  BOOST_TEST(names_of(carried.inputs()) == (Names{"input0", "net.count"}), boost::test_tools::per_element());
+  BOOST_TEST(names_of(carried.outputs()) == (Names{"output0", "net.count.next"}), boost::test_tools::per_element());
+  const Tensors y = carried.run({x, Tensor::from({7.0F})});
+  BOOST_TEST(support::identical(y[0], Tensor::from({9.0F, 10.0F, 11.0F})));
+  BOOST_TEST(support::identical(y[1], Tensor::from({8.0F})));
+
+  const onnx::Model begins = read_again(onnx::to_onnx(graph, {.states_as_inputs = false}));
+  BOOST_TEST(names_of(begins.inputs()) == (Names{"input0"}), boost::test_tools::per_element());
+  BOOST_TEST(support::identical(begins.run({x})[0], Tensor::from({7.0F, 8.0F, 9.0F})));
+
+  const onnx::Model all = read_again(onnx::to_onnx(graph, {.variables_as_inputs = true}));
+  BOOST_TEST(all.inputs().size() == 3U);
+  BOOST_TEST(all.named_parameters().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_training_step_goes_on_outside) {
+  const auto net = dsl::features(3).linear(4).tanh().linear(1).build(/*seed=*/1);
+  nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1, .momentum = 0.9});
+  const Function step = [&](const Tensors& in) -> Tensors {
+    Tape tape;
+    const Tensor loss = nn::mse_loss(net(in[0]), in[1]);
+    sgd.step(tape.grad(loss, net.parameters()));
+    return {loss};
+  };
+  const Tensor x = numbers({6, 3}), y = numbers({6, 1}, 4);
+  const std::vector<Spec> specs{x.spec(), y.spec()};
+  const Graph graph = trace(step, specs);
+  const onnx::Model model = read_again(onnx::to_onnx(graph));
+  Tensors in{x, y};
+  for (std::size_t i = 2; i < model.inputs().size(); ++i) {
+    const auto at = std::ranges::find(graph.variables, model.inputs()[i].name, [](const Variable& v) { return v.name(); });
+    BOOST_TEST_REQUIRE((at != graph.variables.end()), model.inputs()[i].name);
+    in.push_back(at->peek());
+  }
+  for (int k = 0; k < 5; ++k) {
+    const Tensors out = model.run(in);
+    BOOST_TEST(support::within(out[0], step({x, y})[0], 1e-6));
+    for (std::size_t i = 2; i < in.size(); ++i)
+      for (std::size_t o = 1; o < out.size(); ++o)
+        if (model.outputs()[o].name == model.inputs()[i].name + ".next") in[i] = out[o];
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_step_with_its_states_is_the_whole_sequence) {
+  const auto net =
+      dsl::sequence(3).gru(4, {.layers = 2}).causal_conv1d(4, 3, {.dilation = 2}).lstm(3).linear(2).build(/*seed=*/1);
+  net.eval();
+  const exchange::StepProgram step = exchange::step_program(net, {.batch = 2, .width = 3});
+  BOOST_TEST(step.input_names.size() == step.inputs.size());
+  BOOST_TEST(step.input_names[0] == "x");
+  const onnx::Model model = read_again(onnx::to_onnx(
+      step.function, step.inputs, {.inputs = step.input_names, .outputs = step.output_names}));
+  BOOST_TEST(names_of(model.inputs()) == step.input_names, boost::test_tools::per_element());
+  BOOST_TEST(names_of(model.outputs()) == step.output_names, boost::test_tools::per_element());
+  const Tensor x = numbers({2, 11, 3}), whole = net(x);
+  Tensors states = step.initial_states();
+  for (int t = 0; t < 11; ++t) {
+    Tensors in{select(x, 1, t)};
+    for (const Tensor& s : states) in.push_back(s);
+    const Tensors out = model.run(in);
+    BOOST_TEST(support::identical(out[0], contiguous(select(whole, 1, t))));
+    states = Tensors(out.begin() + 1, out.end());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(steps_that_are_none_are_refused) {
+  const auto whole = dsl::sequence(3).gru(4, {.bidirectional = true}).build(/*seed=*/1);
+  BOOST_CHECK_EXCEPTION((void)exchange::step_program(whole, {.width = 3}), ValueError, says("is not causal"));
+  const auto grows = dsl::sequence(8).attention(2, {.causal = true, .capacity = 9}).build(/*seed=*/1);
+  BOOST_CHECK_EXCEPTION((void)exchange::step_program(grows, {.width = 8}), ValueError, says("grows with every step"));
+}
+
+BOOST_AUTO_TEST_CASE(recurrent_layers_are_nodes) {
+  const auto report = [](const dsl::Builder& builder) {
+    const auto net = builder.build(/*seed=*/1);
+    net.eval();
+    const Function f = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
+    return read_again(exported(f, {{{2, 5, 3}}})).report();
+  };
+  BOOST_TEST(report(dsl::sequence(3).gru(4)).find("GRU: 1") != std::string::npos);
+  BOOST_TEST(report(dsl::sequence(3).gru(4, {.reset_after = false})).find("GRU: 1") != std::string::npos);
+  BOOST_TEST(report(dsl::sequence(3).lstm(4, {.layers = 2})).find("LSTM: 2") != std::string::npos);
+  BOOST_TEST(report(dsl::sequence(3).rnn(4)).find("RNN: 1") != std::string::npos);
+  BOOST_TEST(report(dsl::sequence(3).min_gru(4)).find("Scan: 1") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
+  const Function twice = [](const Tensors& in) -> Tensors { return {in[0] * 2, in[0] + 1}; };
+  const std::vector<Spec> specs{{{4, 3}}};
+  const auto refuses = [&](const Function& f, const onnx::ExportOptions& o, const std::string& words) {
+    BOOST_TEST_CONTEXT(words) { BOOST_CHECK_EXCEPTION((void)onnx::to_onnx(f, specs, o), ValueError, says(words)); }
+  };
+  refuses(twice, {.name = ""}, "name must not be empty");
+  refuses(twice, {.inputs = {"a", "b"}}, "more names of inputs than inputs: 2 and 1");
+  refuses(twice, {.outputs = {"a", "b", "c"}}, "more names of outputs than outputs: 3 and 2");
+  refuses(twice, {.inputs = {"a"}, .outputs = {"a"}}, "must differ and not be empty: 'a'");
+  refuses(twice, {.outputs = {"a", ""}}, "must differ and not be empty: ''");
+  refuses(twice, {.dynamic = {{.name = ""}}}, "needs a name");
+  refuses(twice, {.dynamic = {{.axis = 2, .name = "n"}}}, "no axis 2 of input 0 for 'n'");
+  refuses(twice, {.dynamic = {{.input = 1, .name = "n"}}}, "no axis 0 of input 1 for 'n'");
+  refuses(twice, {.dynamic = {{.name = "n", .multiple = 0}}}, "positive number apart: 0");
+  refuses(twice, {.dynamic = {{.axis = 0, .name = "n"}, {.axis = 1, .name = "n"}}}, "axes of 'n' differ: 4 and 3");
+  const onnx::ExportOptions open{.dynamic = {{.name = "n"}}};
+  BOOST_CHECK_EXCEPTION((void)onnx::to_onnx(trace(twice, specs), open), ValueError, says("a graph has its extents"));
+  const Function draws = [](const Tensors& in) -> Tensors { return {in[0] + uniform({4, 3}, {.seed = 1})}; };
+  BOOST_CHECK_EXCEPTION((void)onnx::to_onnx(draws, specs), onnx::ExportError,
+                        says("no lowering of uniform: its numbers are those of Philox"));
+}
+
+/// Programs that are others at other extents, or hold numbers that no arithmetic on the extents gives.
+BOOST_AUTO_TEST_CASE(extents_that_cannot_stay_open_are_refused) {
+  const std::vector<Spec> specs{{{4, 3}}};
+  const onnx::ExportOptions open{.dynamic = {{.name = "n"}}};
+  const auto refuses = [&](const Function& f) {
+    BOOST_CHECK_EXCEPTION((void)onnx::to_onnx(f, specs, open), onnx::ExportError,
+                          says("an extent that should stay open is fixed"));
+  };
+  refuses([](const Tensors& in) -> Tensors {  // row by row
+    Tensor y = select(in[0], 0, 0);
+    for (int i = 1; i < in[0].shape()[0]; ++i) y = y + select(in[0], 0, i);
+    return {y};
+  });
+  refuses([](const Tensors& in) -> Tensors {  // a power of the extent
+    return {in[0] * static_cast<double>(1 << in[0].shape()[0])};
+  });
+  refuses([](const Tensors& in) -> Tensors { return {in[0] * std::sqrt(static_cast<double>(in[0].shape()[0]))}; });
+  refuses([](const Tensors& in) -> Tensors { return {in[0].shape()[0] % 2 ? in[0] * 2 : in[0] + 2}; });
+}
+
+BOOST_AUTO_TEST_CASE(a_file_is_the_same_bytes) {
+  const io_test::TemporaryFolder folder;
+  const Function f = [](const Tensors& in) -> Tensors { return {in[0] * 2}; };
+  const std::vector<Spec> specs{{{4, 3}}};
+  onnx::write_onnx(folder / "a.onnx", f, specs);
+  const onnx::Model model = onnx::read(folder / "a.onnx");
+  const Tensor x = numbers({4, 3});
+  BOOST_TEST(support::identical(model.run({x})[0], x * 2));
+  BOOST_TEST(onnx::to_onnx(f, specs) == onnx::to_onnx(f, specs));
+  BOOST_CHECK_THROW(onnx::write_onnx(folder / "none" / "a.onnx", f, specs), IoError);
+  BOOST_TEST(folder.leftovers() == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
