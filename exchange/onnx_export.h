@@ -17,8 +17,8 @@ using exchange::ExportError;
 /// An axis of an input whose extent a file leaves open.
 struct DynamicAxis {
   std::size_t input = 0;
-  int axis = 0;          ///< from the front
-  std::string name{};    ///< of the extent, as in "batch"; axes of one name have one extent
+  int axis = 0;        ///< from the front
+  std::string name{};  ///< of the extent, as in "batch"; axes of one name have one extent
   /// Extents are this many apart where others make no sense: those of a net that halves the axis three times are
   /// multiples of 8.
   std::int64_t multiple = 1;
@@ -40,12 +40,12 @@ struct ExportOptions {
 
 /// A traced program as the bytes of an ONNX model: IR version 8, opset 17, the operators of ai.onnx alone.
 ///
-/// Inputs: the graph's, then, as the options say, the variables that it writes and those that it only reads, under their
-/// names. Outputs: the graph's, then what the program writes to variables, named `<name>.next`. All other variables are
-/// initialisers that keep their names, constants are nodes Constant; layers give their paths to the names of nodes. What
-/// no result depends on is left out. Recurrent sequences of f32 without resets and projections are nodes GRU, LSTM and
-/// RNN (layout 0, linear_before_reset as the layer has it), scans are nodes Scan. docs/onnx-export.md says what becomes
-/// of each operation.
+/// Inputs: the graph's, then, as the options say, the variables that it writes and those that it only reads, under
+/// their names. Outputs: the graph's, then what the program writes to variables, named `<name>.next`. All other
+/// variables are initialisers that keep their names, constants are nodes Constant; layers give their paths to the names
+/// of nodes. What no result depends on is left out. Recurrent sequences of f32 without resets and projections are nodes
+/// GRU, LSTM and RNN (layout 0, linear_before_reset as the layer has it), scans are nodes Scan. docs/onnx-export.md
+/// says what becomes of each operation.
 ///
 /// Not the same as here: an index out of range is an error of the runtime's own; sums are taken in an order of the
 /// runtime's, so that values agree to rounding, not to the bit; what ReduceMax, ArgMax, MaxPool and TopK do with NaN is
@@ -56,8 +56,8 @@ struct ExportOptions {
 std::string to_onnx(const Graph& graph, const ExportOptions& options = {});
 
 /// Traces a function and exports it. With dynamic axes it is traced at several extents: what differs between these
-/// programs becomes arithmetic on the extents in the file, and has to agree with all of them. Throws ExportError, naming
-/// the node, where one has an extent fixed in another way, ValueError for an axis that the inputs do not have.
+/// programs becomes arithmetic on the extents in the file, and has to agree with all of them. Throws ExportError,
+/// naming the node, where one has an extent fixed in another way, ValueError for an axis that the inputs do not have.
 std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
                     const ExportOptions& options = {});
 

@@ -88,7 +88,8 @@ void add_training(CLI::App& app, Arguments& a) {
       ->type_name("FILE(.npy|.csv|.npz|.safetensors)")
       ->required();
   run->add_option("--output", a.output, "Where to; printed without")->type_name("FILE(.npy)");
-  CLI::App* written = app.add_subcommand("export", "Writes a net for other runtimes: as an ONNX model, or as StableHLO");
+  CLI::App* written =
+      app.add_subcommand("export", "Writes a net for other runtimes: as an ONNX model, or as StableHLO");
   written
       ->add_option("NET", a.first,
                    "In words, as for bench, a file that `ferrite train` wrote, one of RTNeural or of the Neural Amp "

@@ -111,10 +111,11 @@ void export_net(const std::string& net, const std::filesystem::path& to, const E
   if (!text && !is_onnx(to))
     throw ValueError("export: " + to.string() + ": the ending tells no format; use .onnx or .mlir");
   if (choice.batch < 0 || choice.steps < 0) throw ValueError("export: batch and steps must not be negative");
-  const Program p = is_onnx(net) ? program_of(std::filesystem::path(net), choice)
-                                 : program_of(subject_of(net, std::max<std::int64_t>(choice.batch, 1),
-                                                         choice.steps ? choice.steps : 32),
-                                              choice);
+  const Program p =
+      is_onnx(net)
+          ? program_of(std::filesystem::path(net), choice)
+          : program_of(subject_of(net, std::max<std::int64_t>(choice.batch, 1), choice.steps ? choice.steps : 32),
+                       choice);
   text ? write_stablehlo(p, to) : write_onnx(p, to);
   out << to.string() << ": " << described(p.input_names) << " -> " << described(p.output_names) << '\n';
 }

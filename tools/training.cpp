@@ -25,7 +25,6 @@
 namespace ferrite::tools {
 namespace {
 
-
 std::filesystem::path beside(const std::filesystem::path& config, const std::string& path) {
   return std::filesystem::path(path).is_absolute() ? std::filesystem::path(path) : config.parent_path() / path;
 }

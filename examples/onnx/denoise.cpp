@@ -19,8 +19,8 @@ using namespace ferrite;
 namespace {
 
 constexpr std::int64_t kRate = 48000, kHop = 480, kBins = kHop + 1, kBands = 32, kFiltered = 96, kTaps = 5;
-constexpr std::int64_t kAhead = 2;          // frames that the nets see beyond the one they filter
-constexpr double kKept = 0.99;              // of running means, at each frame
+constexpr std::int64_t kAhead = 2;           // frames that the nets see beyond the one they filter
+constexpr double kKept = 0.99;               // of running means, at each frame
 constexpr std::int64_t kDelay = kAhead + 1;  // and windows overlap by one
 
 /// Whose square, and itself half a window later, add to 1: [2 hops].
@@ -92,7 +92,7 @@ class Denoiser {
   /// x [1, T, 480], 480 samples a frame -> as many of the sound without noise, kDelay frames later.
   Tensor operator()(const Tensor& x) const {
     const Tensor spectrum = rfft(concat({delayed(x, 1), x}, 2) * window_) / (2.0 * kHop);  // [1, T, 481, 2]
-    const Tensors e = encoder_.run({bands_of(spectrum), lowest_of(spectrum)});  // e0, e1, e2, e3, emb, c0, lsnr
+    const Tensors e = encoder_.run({bands_of(spectrum), lowest_of(spectrum)});      // e0, e1, e2, e3, emb, c0, lsnr
     const Tensor gains = squeeze(mask_.run({e[4], e[3], e[2], e[1], e[0]})[0], 1);  // [1, T, 32]
     const Tensor masked = delayed(spectrum, kAhead) * unsqueeze(matmul(gains, transpose(bands_, 0, 1)), 3);
     const Tensor low = filtered(spectrum, filter_.run({e[4], e[5]})[0]);
@@ -156,7 +156,8 @@ int main(int argc, char** argv) try {
   clean.resize(noisy.size());
   io::write_wav(argv[3], {Tensor::from<float>(clean, {1, static_cast<std::int64_t>(clean.size())}), kRate});
   const double length = static_cast<double>(noisy.size()) / kRate;
-  std::cout << length << " s of sound in " << took.count() << " s, " << length / took.count() << " times as fast as it plays\n";
+  std::cout << length << " s of sound in " << took.count() << " s, " << length / took.count()
+            << " times as fast as it plays\n";
 } catch (const std::exception& e) {
   std::cerr << "denoise: " << e.what() << '\n';
   return 1;

@@ -128,12 +128,9 @@ Tensors plane_scatter(const Composed& c, const Tensors& in) {
 }  // namespace
 
 Compositions pooling_compositions() {
-  static constexpr NamedComposition list[] = {{"max_pool", max_pool},
-                                              {"max_pool_indices", max_pool_indices},
-                                              {"pool_sum", pool_sum},
-                                              {"pool_spread", pool_spread},
-                                              {"plane_gather", plane_gather},
-                                              {"plane_scatter", plane_scatter}};
+  static constexpr NamedComposition list[] = {{"max_pool", max_pool},         {"max_pool_indices", max_pool_indices},
+                                              {"pool_sum", pool_sum},         {"pool_spread", pool_spread},
+                                              {"plane_gather", plane_gather}, {"plane_scatter", plane_scatter}};
   return list;
 }
 

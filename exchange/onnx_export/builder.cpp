@@ -43,8 +43,8 @@ ExportValues GraphBuilder::nodes(const std::string& op, const ExportValues& in, 
 }
 
 ExportValue GraphBuilder::constant(const Tensor& tensor) {
-  const bool repeated =
-      tensor.numel() > 1 && std::all_of(tensor.strides().begin(), tensor.strides().end(), [](auto s) { return s == 0; });
+  const bool repeated = tensor.numel() > 1 &&
+                        std::all_of(tensor.strides().begin(), tensor.strides().end(), [](auto s) { return s == 0; });
   if (repeated) {
     const NewFrame frame;
     Tensor one = tensor;

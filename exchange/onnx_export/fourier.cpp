@@ -11,13 +11,13 @@ ExportValue transform(GraphBuilder& b, const ExportValue& x, bool inverse, bool 
   out.shape[2] = 2;
   if (one_sided) out.shape[1] = x.shape()[1] / 2 + 1;
   return b.node("DFT", {x}, out,
-                {{"axis", std::int64_t{1}},
-                 {"inverse", std::int64_t{inverse}},
-                 {"onesided", std::int64_t{one_sided}}});
+                {{"axis", std::int64_t{1}}, {"inverse", std::int64_t{inverse}}, {"onesided", std::int64_t{one_sided}}});
 }
 
 /// The rows of a tensor whose last axes are these.
-Shape rows_of(const Shape& s, const Shape& last) { return {s.numel() / std::max<std::int64_t>(last.numel(), 1), last[0], last[1]}; }
+Shape rows_of(const Shape& s, const Shape& last) {
+  return {s.numel() / std::max<std::int64_t>(last.numel(), 1), last[0], last[1]};
+}
 
 /// Factors [m, 1] of the frequencies of n real points.
 ExportValue weights(GraphBuilder& b, const ExportValue& x, std::int64_t n, double scale, double inner) {

@@ -28,10 +28,9 @@ ExportValues ordered(GraphBuilder& b, const ExportCall& c, std::int64_t k, bool 
   const ExportValue x = of_bool ? b.convert(c.in[0], Dtype::i32) : c.in[0];
   Spec values = x.spec, places{x.shape(), Dtype::i64};
   values.shape[c.axis()] = places.shape[c.axis()] = k;
-  ExportValues out = b.nodes("TopK", {x, b.integers({k})}, {values, places},
-                             {{"axis", std::int64_t{c.axis()}},
-                              {"largest", std::int64_t{largest}},
-                              {"sorted", std::int64_t{sorted}}});
+  ExportValues out =
+      b.nodes("TopK", {x, b.integers({k})}, {values, places},
+              {{"axis", std::int64_t{c.axis()}}, {"largest", std::int64_t{largest}}, {"sorted", std::int64_t{sorted}}});
   if (of_bool) out[0] = b.convert(out[0], Dtype::boolean);
   return out;
 }
@@ -68,9 +67,14 @@ ExportValues searchsorted(GraphBuilder& b, const ExportCall& c) {
 }  // namespace
 
 ExportFamily export_indexing() {
-  static constexpr NamedExportLowering list[] = {
-      {"index_select", index_select}, {"gather", gather}, {"scatter_add", scatter_add}, {"scatter_prod", scatter_prod},
-      {"sort", sort},                 {"topk", topk},     {"rank_index", rank_index},   {"searchsorted", searchsorted}};
+  static constexpr NamedExportLowering list[] = {{"index_select", index_select},
+                                                 {"gather", gather},
+                                                 {"scatter_add", scatter_add},
+                                                 {"scatter_prod", scatter_prod},
+                                                 {"sort", sort},
+                                                 {"topk", topk},
+                                                 {"rank_index", rank_index},
+                                                 {"searchsorted", searchsorted}};
   return list;
 }
 

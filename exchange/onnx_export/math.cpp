@@ -65,8 +65,7 @@ ExportValues atan2(GraphBuilder& b, const ExportCall& c) {
   const ExportValue ratio = b.select(none, zero(b, p), b.select(same, one(b, p), quotient));
   const ExportValue first = b.elementwise("Atan", {ratio});
   const ExportValue steep = b.compare("Greater", p, q);
-  const ExportValue in_quarter =
-      b.select(steep, b.subtract(b.scalar_like(std::numbers::pi / 2, first), first), first);
+  const ExportValue in_quarter = b.select(steep, b.subtract(b.scalar_like(std::numbers::pi / 2, first), first), first);
   const ExportValue left = has_sign(b, x);
   const ExportValue in_half =
       b.select(left, b.subtract(b.scalar_like(std::numbers::pi, first), in_quarter), in_quarter);
@@ -107,8 +106,9 @@ ExportValues floor_divide(GraphBuilder& b, const ExportCall& c) {
 
 ExportFamily export_math() {
   static constexpr NamedExportLowering list[] = {
-      {"log10", log10}, {"trunc", trunc},         {"hypot", hypot}, {"sinc", sinc},
-      {"atan2", atan2}, {"copysign", copysign}, {"remainder", remainder}, {"fmod", fmod},   {"floor_divide", floor_divide}};
+      {"log10", log10},         {"trunc", trunc}, {"hypot", hypot},
+      {"sinc", sinc},           {"atan2", atan2}, {"copysign", copysign},
+      {"remainder", remainder}, {"fmod", fmod},   {"floor_divide", floor_divide}};
   return list;
 }
 

@@ -271,8 +271,8 @@ class Merger {
       const bool same = std::ranges::all_of(values, [&](const Tensor& t) { return same_bits(t, values[0]); });
       if (same || stays_as_reshape(g, g.initialisers[i], values)) {
         kept.push_back(g.initialisers[i]);
-      } else if (g.initialisers[i].variable || !(replace_integers(g.initialisers[i].name, values) ||
-                                                 replace_float(g.initialisers[i].name, values))) {
+      } else if (g.initialisers[i].variable ||
+                 !(replace_integers(g.initialisers[i].name, values) || replace_float(g.initialisers[i].name, values))) {
         refuse(reader_of(g, g.initialisers[i].name), "a constant that it reads depends on the extent");
       }
     }
@@ -326,9 +326,8 @@ class Merger {
     std::vector<double> numbers, inverses;
     for (const Tensor& t : values) {
       if (!is_float(t.dtype()) || t.rank() != 0) return false;
-      numbers.push_back(visit_dtype(t.dtype(), [&](auto zero) {
-        return static_cast<double>(t.to_vector<decltype(zero)>()[0]);
-      }));
+      numbers.push_back(
+          visit_dtype(t.dtype(), [&](auto zero) { return static_cast<double>(t.to_vector<decltype(zero)>()[0]); }));
       inverses.push_back(1 / numbers.back());
     }
     for (const bool inverse : {false, true})
@@ -350,8 +349,9 @@ class Merger {
         for (const GraphParts* g : all) v.push_back((g->*ports)[i].spec.shape[axis]);
         if (std::ranges::all_of(v, [&](std::int64_t n) { return n == v[0]; })) continue;
         const std::optional<Affine> a = extents_.explain(v);
-        own[i].names[static_cast<std::size_t>(axis)] =
-            !outside ? kOpenExtent : a ? extents_.text(*a) : own[i].name + "_" + std::to_string(axis);
+        own[i].names[static_cast<std::size_t>(axis)] = !outside ? kOpenExtent
+                                                       : a      ? extents_.text(*a)
+                                                                : own[i].name + "_" + std::to_string(axis);
       }
     }
   }
@@ -371,7 +371,8 @@ GraphParts merged(std::vector<GraphParts> programs, const std::vector<std::strin
   Merger(all, arithmetic).merge(graphs);
   GraphParts& g = programs[0];
   GraphParts& first = arithmetic.parts();
-  first.nodes.insert(first.nodes.end(), std::make_move_iterator(g.nodes.begin()), std::make_move_iterator(g.nodes.end()));
+  first.nodes.insert(first.nodes.end(), std::make_move_iterator(g.nodes.begin()),
+                     std::make_move_iterator(g.nodes.end()));
   g.nodes = std::move(first.nodes);
   g.initialisers.insert(g.initialisers.end(), first.initialisers.begin(), first.initialisers.end());
   return std::move(g);

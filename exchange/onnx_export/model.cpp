@@ -64,7 +64,8 @@ class Model {
   void claim_outputs() {
     check_count("inputs", options_.inputs.size(), g_.inputs.size());
     check_count("outputs", options_.outputs.size(), g_.outputs.size());
-    for (std::size_t i = 0; i < g_.outputs.size(); ++i) wanted_.push_back(chosen(name_at(options_.outputs, i, "output")));
+    for (std::size_t i = 0; i < g_.outputs.size(); ++i)
+      wanted_.push_back(chosen(name_at(options_.outputs, i, "output")));
   }
   static void check_count(const char* what, std::size_t names, std::size_t count) {
     if (names > count)
@@ -90,7 +91,8 @@ class Model {
         values_[r.value] = {name, g_.values[r.value]};
       }
     }
-    for (const Graph::VariableValue& w : g_.writes) wanted_.push_back(names_.claim(variable_name(w.variable) + ".next"));
+    for (const Graph::VariableValue& w : g_.writes)
+      wanted_.push_back(names_.claim(variable_name(w.variable) + ".next"));
   }
 
   /// A result under its name: that of the node that makes it where it has none yet.
@@ -98,9 +100,8 @@ class Model {
     if (value.name.empty())
       throw ExportError("to_onnx: a result " + value.spec.str() +
                         " has no lowering: it is what a sequence keeps for its gradient; do not return it");
-    const bool made = std::ranges::any_of(body_.parts().nodes, [&](const NodeParts& n) {
-      return std::ranges::find(n.out, value.name) != n.out.end();
-    });
+    const bool made = std::ranges::any_of(
+        body_.parts().nodes, [&](const NodeParts& n) { return std::ranges::find(n.out, value.name) != n.out.end(); });
     if (made && given_.try_emplace(value.name, name).second) {
       body_.parts().outputs.push_back({value.name, value.spec});
       return;

@@ -1,7 +1,7 @@
 /// How recurrent sequences are written: as GRU, LSTM and RNN, their weights re-ordered in the graph so that variables
 /// keep their names and their values.
-#include "ferrite/nn/recurrent/detail/cells.h"
 #include "ferrite/exchange/onnx_export/lowering.h"
+#include "ferrite/nn/recurrent/detail/cells.h"
 #include "ferrite/nn/recurrent/detail/sequence_operands.h"
 
 namespace ferrite::onnx::detail {
@@ -31,8 +31,9 @@ class SequenceLowering {
   bool fits() const { return c_.out[0].dtype == Dtype::f32 && at_.resets < 0 && at_.w_hr < 0; }
 
   ExportValues written(const std::string& op, const Gates& gates, Attributes attributes) {
-    ExportValues in{time_first(operand(at_.x)), matrix(at_.w_ih, gates), matrix(at_.w_hh, gates), biases(gates),
-                    lengths(), b_.unsqueeze(operand(at_.h0), 0)};
+    ExportValues in{
+        time_first(operand(at_.x)),      matrix(at_.w_ih, gates), matrix(at_.w_hh, gates), biases(gates), lengths(),
+        b_.unsqueeze(operand(at_.h0), 0)};
     if (at_.c0 >= 0) in.push_back(b_.unsqueeze(operand(at_.c0), 0));
     if (at_.w_ch >= 0) in.push_back(b_.unsqueeze(reordered(operand(at_.w_ch), 0, kPeepholes), 0));
     attributes.push_back({"direction", std::string(reverse_ ? "reverse" : "forward")});
@@ -108,10 +109,8 @@ ExportValues rnn(GraphBuilder& b, const ExportCall& c) {
 }  // namespace
 
 ExportFamily export_recurrent() {
-  static constexpr NamedExportLowering list[] = {{"gru_sequence", gru},
-                                                 {"lstm_sequence", lstm},
-                                                 {"peephole_lstm_sequence", peephole_lstm},
-                                                 {"rnn_sequence", rnn}};
+  static constexpr NamedExportLowering list[] = {
+      {"gru_sequence", gru}, {"lstm_sequence", lstm}, {"peephole_lstm_sequence", peephole_lstm}, {"rnn_sequence", rnn}};
   return list;
 }
 

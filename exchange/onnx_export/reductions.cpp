@@ -44,8 +44,8 @@ ExportValues determinant(GraphBuilder& b, const ExportCall& c) { return {b.node(
 }  // namespace
 
 ExportFamily export_reductions() {
-  static constexpr NamedExportLowering list[] = {{"sum", total},     {"prod", total},    {"amax", extremum},
-                                                 {"amin", extremum}, {"argmax", place},  {"argmin", place},
+  static constexpr NamedExportLowering list[] = {{"sum", total},     {"prod", total},     {"amax", extremum},
+                                                 {"amin", extremum}, {"argmax", place},   {"argmin", place},
                                                  {"matmul", matmul}, {"det", determinant}};
   return list;
 }

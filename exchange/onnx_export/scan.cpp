@@ -103,12 +103,10 @@ class ScanLowering {
   /// A result of the body: one of its nodes, each value once.
   void give(const ExportValue& value) {
     GraphParts& parts = inner_.parts();
-    const bool made = std::ranges::any_of(parts.nodes, [&](const NodeParts& n) {
-      return std::ranges::find(n.out, value.name) != n.out.end();
-    });
-    const ExportValue own = made && given_names_.insert(value.name).second
-                                ? value
-                                : inner_.node("Identity", {value}, value.spec);
+    const bool made = std::ranges::any_of(
+        parts.nodes, [&](const NodeParts& n) { return std::ranges::find(n.out, value.name) != n.out.end(); });
+    const ExportValue own =
+        made && given_names_.insert(value.name).second ? value : inner_.node("Identity", {value}, value.spec);
     parts.outputs.push_back({own.name, own.spec});
   }
 

@@ -1,6 +1,6 @@
 /// How convolutions and pooling are written: where ONNX's windows are these, as its nodes, else as compositions.
-#include "ferrite/tensor/window_attributes.h"
 #include "ferrite/exchange/onnx_export/lowering.h"
+#include "ferrite/tensor/window_attributes.h"
 
 namespace ferrite::onnx::detail {
 namespace {

@@ -221,7 +221,7 @@ std::vector<ProgramCase> gradient_cases(const Primitive& op) {
 }  // namespace
 
 ProgramCase case_of(const std::string& name, const std::function<Tensors(const Tensors&)>& f, const Tensors& in,
-                      double tolerance) {
+                    double tolerance) {
   // Arguments and results travel in NumPy's files, which have no bf16: what is only stored is cast inside the program.
   std::vector<Spec> specs;
   Tensors given;

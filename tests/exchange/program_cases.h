@@ -15,7 +15,7 @@ struct ProgramCase {
   std::string name;
   ferrite::Graph graph;
   ferrite::exchange::StablehloOptions options{};  ///< where it is written as StableHLO
-  ferrite::Tensors arguments;  ///< inputs, then the variables that it reads
+  ferrite::Tensors arguments;                     ///< inputs, then the variables that it reads
   ferrite::Tensors results;
   double tolerance = 0;  ///< of |a - b| / max(1, |b|), element by element
 };
@@ -42,6 +42,6 @@ std::vector<ProgramCase> option_cases();
 
 /// A function and the arguments it is traced and called with.
 ProgramCase case_of(const std::string& name, const std::function<ferrite::Tensors(const ferrite::Tensors&)>& f,
-                      const ferrite::Tensors& in, double tolerance);
+                    const ferrite::Tensors& in, double tolerance);
 
 }  // namespace exchange_test

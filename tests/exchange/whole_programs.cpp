@@ -54,7 +54,7 @@ Tensor numbers(const ferrite::Shape& shape, std::uint64_t seed) {
 
 /// A program that reads variables, and perhaps writes them: what it gives from their present values.
 ProgramCase with_variables(const std::string& name, const std::function<Tensors(const Tensors&)>& f,
-                             const Tensors& in) {
+                           const Tensors& in) {
   std::vector<ferrite::Spec> specs;
   for (const Tensor& x : in) specs.push_back(x.spec());
   ProgramCase c{name, ferrite::trace(f, specs), {}, in, {}, kTolerance};

@@ -107,7 +107,8 @@ BOOST_AUTO_TEST_CASE(extents_of_two_inputs_and_their_products) {
 BOOST_AUTO_TEST_CASE(an_extent_that_is_halved_takes_multiples) {
   const auto net = dsl::image(1, 8, 8).conv2d(2, {3, 3}, {.padding = {1, 1}}).max_pool2d({2, 2}).build(/*seed=*/1);
   const Function f = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
-  const onnx::Model model = read_again(exported(f, {{{1, 1, 8, 8}}}, {.dynamic = {{0, 2, "height", 2}, {0, 3, "width", 2}}}));
+  const onnx::Model model =
+      read_again(exported(f, {{{1, 1, 8, 8}}}, {.dynamic = {{0, 2, "height", 2}, {0, 3, "width", 2}}}));
   BOOST_TEST(model.outputs()[0].shape[2] == "(height)/2");
   const Tensor x = numbers({1, 1, 12, 20});
   BOOST_TEST(support::identical(model.run({x})[0], net(x)));
@@ -154,7 +155,8 @@ BOOST_AUTO_TEST_CASE(a_training_step_goes_on_outside) {
   const onnx::Model model = read_again(onnx::to_onnx(graph));
   Tensors in{x, y};
   for (std::size_t i = 2; i < model.inputs().size(); ++i) {
-    const auto at = std::ranges::find(graph.variables, model.inputs()[i].name, [](const Variable& v) { return v.name(); });
+    const auto at =
+        std::ranges::find(graph.variables, model.inputs()[i].name, [](const Variable& v) { return v.name(); });
     BOOST_TEST_REQUIRE((at != graph.variables.end()), model.inputs()[i].name);
     in.push_back(at->peek());
   }
@@ -174,8 +176,8 @@ BOOST_AUTO_TEST_CASE(a_step_with_its_states_is_the_whole_sequence) {
   const exchange::StepProgram step = exchange::step_program(net, {.batch = 2, .width = 3});
   BOOST_TEST(step.input_names.size() == step.inputs.size());
   BOOST_TEST(step.input_names[0] == "x");
-  const onnx::Model model = read_again(onnx::to_onnx(
-      step.function, step.inputs, {.inputs = step.input_names, .outputs = step.output_names}));
+  const onnx::Model model =
+      read_again(onnx::to_onnx(step.function, step.inputs, {.inputs = step.input_names, .outputs = step.output_names}));
   BOOST_TEST(names_of(model.inputs()) == step.input_names, boost::test_tools::per_element());
   BOOST_TEST(names_of(model.outputs()) == step.output_names, boost::test_tools::per_element());
   const Tensor x = numbers({2, 11, 3}), whole = net(x);

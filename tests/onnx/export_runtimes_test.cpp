@@ -1,13 +1,13 @@
-// Exported programs in other hands: onnx.checker accepts each with the shapes of all values, ONNX Runtime and tract give
-// our numbers. Needs a Python that has them, named by FERRITE_PYTHON; skipped visibly without.
+// Exported programs in other hands: onnx.checker accepts each with the shapes of all values, ONNX Runtime and tract
+// give our numbers. Needs a Python that has them, named by FERRITE_PYTHON; skipped visibly without.
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 
+#include "compile/programs.h"
 #include "exchange/program_cases.h"
 #include "ferrite/exchange/onnx_export.h"
 #include "ferrite/io/numpy.h"
 #include "io/temporary_folder.h"
-#include "compile/programs.h"
 #include "onnx/layers_with_inputs.h"
 #include "support/compare.h"
 #include "support/python.h"
@@ -42,8 +42,8 @@ class Folder {
   bool agrees(const std::string& runtime) {
     list_.flush();
     const std::string script = std::string(FERRITE_SOURCE_DIR) + "/tests/onnx/run_onnx.py";
-    return std::system((support::python() + " '" + script + "' '" + folder_.path().string() + "' " + runtime).c_str()) ==
-           0;
+    return std::system(
+               (support::python() + " '" + script + "' '" + folder_.path().string() + "' " + runtime).c_str()) == 0;
   }
 
  private:
@@ -81,8 +81,7 @@ BOOST_AUTO_TEST_CASE(onnxruntime_gives_our_numbers_of_whole_programs,
   for (const auto& list : {exchange_test::option_cases(), exchange_test::recurrent_cases(),
                            exchange_test::layer_cases(), exchange_test::scan_cases()})
     for (const ProgramCase& c : list)
-      if (!c.options.constants_as_arguments && c.options.scan == ferrite::exchange::ScanExport::as_while)
-        folder.add(c);
+      if (!c.options.constants_as_arguments && c.options.scan == ferrite::exchange::ScanExport::as_while) folder.add(c);
   BOOST_TEST(folder.agrees("onnxruntime"));
 }
 
@@ -105,8 +104,7 @@ void add_layers(Folder& folder) {
     const auto f = [&](const Tensors& in) -> Tensors { return {layer(in[0])}; };
     const std::vector<ferrite::Spec> specs{layer.x.spec()};
     const Tensor in = onnx_test::with_batch(layer.x, 3);
-    folder.add({layer.name, {}, {}, {in}, f({in}), 1e-5},
-               onnx::to_onnx(f, specs, {.dynamic = {{.name = "batch"}}}));
+    folder.add({layer.name, {}, {}, {in}, f({in}), 1e-5}, onnx::to_onnx(f, specs, {.dynamic = {{.name = "batch"}}}));
   }
 }
 
@@ -132,7 +130,14 @@ BOOST_AUTO_TEST_CASE(onnxruntime_gives_our_numbers_of_random_programs,
     const ferrite::Graph graph = ferrite::trace(program, program.specs());
     const Tensors out = program(in);
     const double rounding = 64 * steepness(program, in, out);
-    folder.add({"seed " + std::to_string(seed), graph, {}, in, out, rounding < 1e-5 ? 1e-5 : rounding < 1e-3 ? 1e-3 : 1});
+    folder.add({"seed " + std::to_string(seed),
+                graph,
+                {},
+                in,
+                out,
+                rounding < 1e-5   ? 1e-5
+                : rounding < 1e-3 ? 1e-3
+                                  : 1});
   }
   BOOST_TEST(folder.agrees("onnxruntime"));
 }

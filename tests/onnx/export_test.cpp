@@ -22,8 +22,7 @@ onnx::Model read_again(const std::string& bytes) {
 
 /// What a case's program gives after it was written and read.
 Tensors there_and_back(const ProgramCase& c) {
-  const onnx::Model model =
-      read_again(onnx::to_onnx(c.graph, {.variables_as_inputs = !c.options.inline_variables}));
+  const onnx::Model model = read_again(onnx::to_onnx(c.graph, {.variables_as_inputs = !c.options.inline_variables}));
   return model.run(c.arguments);
 }
 
@@ -32,8 +31,54 @@ Tensors there_and_back(const ProgramCase& c) {
 BOOST_AUTO_TEST_SUITE(onnx_export)
 
 /// Operations that ONNX has not, or not with these bits, and that are written as others: they agree to rounding.
-const std::set<std::string> kRounded{
-    "atan2", "celu", "convolution_weights", "ctc_loss", "ctc_loss_grad", "elu", "erfc", "exp2", "expm1", "fft", "floor_divide", "fold_windows", "gelu", "gelu_grad", "gru_sequence_grad", "hardsigmoid", "hardswish", "hypot", "irfft", "linear_recurrence", "linear_scan", "linear_scan_grad", "log10", "log1p", "log2", "log_sigmoid", "logaddexp", "lstm_sequence_grad", "min_gru_scan", "min_gru_scan_grad", "min_lstm_scan", "min_lstm_scan_grad", "mish", "mish_grad", "peephole_lstm_sequence_grad", "pool_spread", "pool_sum", "remainder", "resample_gradient", "rfft", "rnn_sequence_grad", "rnnt_loss", "rnnt_loss_grad", "selective_scan", "selective_scan_grad", "selu", "sinc", "softplus"};
+const std::set<std::string> kRounded{"atan2",
+                                     "celu",
+                                     "convolution_weights",
+                                     "ctc_loss",
+                                     "ctc_loss_grad",
+                                     "elu",
+                                     "erfc",
+                                     "exp2",
+                                     "expm1",
+                                     "fft",
+                                     "floor_divide",
+                                     "fold_windows",
+                                     "gelu",
+                                     "gelu_grad",
+                                     "gru_sequence_grad",
+                                     "hardsigmoid",
+                                     "hardswish",
+                                     "hypot",
+                                     "irfft",
+                                     "linear_recurrence",
+                                     "linear_scan",
+                                     "linear_scan_grad",
+                                     "log10",
+                                     "log1p",
+                                     "log2",
+                                     "log_sigmoid",
+                                     "logaddexp",
+                                     "lstm_sequence_grad",
+                                     "min_gru_scan",
+                                     "min_gru_scan_grad",
+                                     "min_lstm_scan",
+                                     "min_lstm_scan_grad",
+                                     "mish",
+                                     "mish_grad",
+                                     "peephole_lstm_sequence_grad",
+                                     "pool_spread",
+                                     "pool_sum",
+                                     "remainder",
+                                     "resample_gradient",
+                                     "rfft",
+                                     "rnn_sequence_grad",
+                                     "rnnt_loss",
+                                     "rnnt_loss_grad",
+                                     "selective_scan",
+                                     "selective_scan_grad",
+                                     "selu",
+                                     "sinc",
+                                     "softplus"};
 
 void check(const ProgramCase& c, std::set<std::string>& rounded, const std::string& name) {
   BOOST_TEST_CONTEXT(c.name) {
@@ -51,9 +96,7 @@ const onnx::ExportRefusal* refusal_of(const Primitive& op) {
     if (r.operation == op.name) return &r;
   return nullptr;
 }
-bool refused(const Primitive& op) {
-  return refusal_of(op) != nullptr;
-}
+bool refused(const Primitive& op) { return refusal_of(op) != nullptr; }
 
 bool has_integer_bits(const Primitive& op, const ProgramCase& c) {
   return op.name.starts_with("bitwise_") && c.graph.values[c.graph.inputs[0]].dtype != Dtype::boolean;
@@ -91,8 +134,10 @@ std::string nodes_of(const Primitive& op) {
 std::string page() {
   std::ostringstream s;
   s << "# What becomes of an operation in ONNX\n\n"
-       "The nodes that `onnx::to_onnx` writes (opset 17, ai.onnx alone) for the first sample of each operation, without\n"
-       "constants. Where the second column says so, a file that is read again gives the operation's bits; elsewhere it\n"
+       "The nodes that `onnx::to_onnx` writes (opset 17, ai.onnx alone) for the first sample of each operation, "
+       "without\n"
+       "constants. Where the second column says so, a file that is read again gives the operation's bits; elsewhere "
+       "it\n"
        "agrees to rounding. ONNX Runtime gives these numbers, too (`tests/onnx/run_onnx.py` lists where it does not).\n"
        "Composed functions are written as their parts. This page is written by `test_onnx`.\n\n"
        "| operation | read again | nodes |\n|---|---|---|\n";
@@ -100,7 +145,8 @@ std::string page() {
     if (!refused(*op))
       s << "| `" << op->name << "` | " << (kRounded.contains(std::string(op->name)) ? "rounded" : "bits") << " | "
         << nodes_of(*op) << " |\n";
-  s << "| `scan`, `scan_checkpointed` | bits | Scan |\n\n## Refused\n\n| operation | why | what to do |\n|---|---|---|\n";
+  s << "| `scan`, `scan_checkpointed` | bits | Scan |\n\n## Refused\n\n| operation | why | what to do "
+       "|\n|---|---|---|\n";
   for (const onnx::ExportRefusal& r : onnx::onnx_refusals())
     s << "| `" << r.operation << "` | " << r.reason << " | " << r.hint << " |\n";
   s << "\nBits of integers are refused too: they come with opset 18.\n";
@@ -125,7 +171,8 @@ BOOST_AUTO_TEST_CASE(whole_programs_come_back) {
 }
 
 /// Layers whose recurrence, mean over a plane or overlap of frames is written as other operations.
-const std::set<std::string> kRoundedLayers{"AdaptiveAvgPool", "InverseStft", "Lru", "Mamba", "MinGru", "MinLstm", "RgLru", "S5", "Stft"};
+const std::set<std::string> kRoundedLayers{"AdaptiveAvgPool", "InverseStft", "Lru", "Mamba", "MinGru",
+                                           "MinLstm",         "RgLru",       "S5",  "Stft"};
 
 /// With the batch left open, at the batch it was written with and at others.
 BOOST_AUTO_TEST_CASE(every_layer_comes_back_at_any_batch) {

@@ -124,8 +124,8 @@ BOOST_AUTO_TEST_CASE(constant_inputs_of_every_type) {
   using namespace wire;
   const std::string half = field(11, field(1, "h") + field(2, field(1, number(1, 10))));
   const std::string nodes = node("Cast", "h", "w", int_attribute("to", 1)) + node_of("Mul", {"w", "x"}, {"y"});
-  const onnx::Model model = parsed(model_of(graph(nodes + half, {"x"}, {"y"})),
-                                   {.constants = {{"h", Tensor::from({1.5F, 2.0F + 1e-5F})}}});
+  const onnx::Model model =
+      parsed(model_of(graph(nodes + half, {"x"}, {"y"})), {.constants = {{"h", Tensor::from({1.5F, 2.0F + 1e-5F})}}});
   BOOST_TEST(model.inputs().size() == 1U);
   const Tensor x = Tensor::from({2.0F, 3.0F});
   const auto planned = compile([&](const Tensors& in) { return model.run(in); });
