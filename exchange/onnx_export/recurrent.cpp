@@ -1,14 +1,11 @@
 /// How recurrent sequences are written: as GRU, LSTM and RNN, their weights re-ordered in the graph so that variables
 /// keep their names and their values.
 #include "ferrite/exchange/onnx_export/lowering.h"
-#include "ferrite/nn/recurrent/detail/cells.h"
-#include "ferrite/nn/recurrent/detail/sequence_operands.h"
+#include "ferrite/nn/recurrent/sequence_parts.h"
 
 namespace ferrite::onnx::detail {
 namespace {
 
-using nn::detail::GatedCell;
-using nn::detail::SequenceOperands;
 using Gates = std::vector<int>;
 
 /// ONNX's gates in our order of them: z, r, h of r, z, n; i, o, f, c of i, f, g, o; the peepholes i, o, f of i, f, o.
@@ -16,13 +13,10 @@ const Gates kGruGates{1, 0, 2}, kLstmGates{0, 3, 1, 2}, kPeepholes{0, 2, 1}, kOn
 
 class SequenceLowering {
  public:
-  SequenceLowering(GraphBuilder& b, const ExportCall& c, const GatedCell& cell)
+  SequenceLowering(GraphBuilder& b, const ExportCall& c)
       : b_(b),
         c_(c),
-        at_(cell, c.in.size(),
-            [&](std::size_t i) {
-              return SequenceOperands::Item{c.in[i].dtype(), c.in[i].shape().rank()};
-            }),
+        at_(nn::sequence_parts(c.op.name, specs_of(c.in))),
         reverse_(c.named("reverse", false)),
         batch_first_(c.named("batch_first", false)),
         units_(operand(at_.h0).shape()[1]) {}
@@ -48,6 +42,11 @@ class SequenceLowering {
   }
 
  private:
+  static std::vector<Spec> specs_of(const ExportValues& values) {
+    std::vector<Spec> specs;
+    for (const ExportValue& v : values) specs.push_back(v.spec);
+    return specs;
+  }
   const ExportValue& operand(int k) const { return c_.in[static_cast<std::size_t>(k)]; }
 
   ExportValue time_first(const ExportValue& x) { return batch_first_ ? b_.transpose(x, {1, 0, 2}) : x; }
@@ -71,7 +70,7 @@ class SequenceLowering {
 
   GraphBuilder& b_;
   const ExportCall& c_;
-  const SequenceOperands at_;
+  const nn::SequenceParts at_;
   const bool reverse_, batch_first_;
   const std::int64_t units_;
 };
@@ -85,25 +84,24 @@ bool is_second(const ExportCall& c) {
   return second;
 }
 
-ExportValues sequence(GraphBuilder& b, const ExportCall& c, const GatedCell& cell, const std::string& op,
-                      const Gates& gates, Attributes attributes = {}) {
-  SequenceLowering lowering(b, c, cell);
+ExportValues sequence(GraphBuilder& b, const ExportCall& c, const std::string& op, const Gates& gates, Attributes attributes = {}) {
+  SequenceLowering lowering(b, c);
   if (!lowering.fits()) return {};
   return lowering.written(op, gates, std::move(attributes));
 }
 
 ExportValues gru(GraphBuilder& b, const ExportCall& c) {
-  return sequence(b, c, nn::detail::kGru, "GRU", kGruGates, {{"linear_before_reset", std::int64_t{!is_second(c)}}});
+  return sequence(b, c, "GRU", kGruGates, {{"linear_before_reset", std::int64_t{!is_second(c)}}});
 }
 ExportValues lstm(GraphBuilder& b, const ExportCall& c) {
-  return sequence(b, c, nn::detail::kLstm, "LSTM", kLstmGates);
+  return sequence(b, c, "LSTM", kLstmGates);
 }
 ExportValues peephole_lstm(GraphBuilder& b, const ExportCall& c) {
-  return sequence(b, c, nn::detail::kPeepholeLstm, "LSTM", kLstmGates);
+  return sequence(b, c, "LSTM", kLstmGates);
 }
 ExportValues rnn(GraphBuilder& b, const ExportCall& c) {
   const std::vector<std::string> activation{is_second(c) ? "Relu" : "Tanh"};
-  return sequence(b, c, nn::detail::kRnn, "RNN", kOneGate, {{"activations", activation}});
+  return sequence(b, c, "RNN", kOneGate, {{"activations", activation}});
 }
 
 }  // namespace
