@@ -84,7 +84,8 @@ bool is_second(const ExportCall& c) {
   return second;
 }
 
-ExportValues sequence(GraphBuilder& b, const ExportCall& c, const std::string& op, const Gates& gates, Attributes attributes = {}) {
+ExportValues sequence(GraphBuilder& b, const ExportCall& c, const std::string& op, const Gates& gates,
+                      Attributes attributes = {}) {
   SequenceLowering lowering(b, c);
   if (!lowering.fits()) return {};
   return lowering.written(op, gates, std::move(attributes));
@@ -93,12 +94,8 @@ ExportValues sequence(GraphBuilder& b, const ExportCall& c, const std::string& o
 ExportValues gru(GraphBuilder& b, const ExportCall& c) {
   return sequence(b, c, "GRU", kGruGates, {{"linear_before_reset", std::int64_t{!is_second(c)}}});
 }
-ExportValues lstm(GraphBuilder& b, const ExportCall& c) {
-  return sequence(b, c, "LSTM", kLstmGates);
-}
-ExportValues peephole_lstm(GraphBuilder& b, const ExportCall& c) {
-  return sequence(b, c, "LSTM", kLstmGates);
-}
+ExportValues lstm(GraphBuilder& b, const ExportCall& c) { return sequence(b, c, "LSTM", kLstmGates); }
+ExportValues peephole_lstm(GraphBuilder& b, const ExportCall& c) { return sequence(b, c, "LSTM", kLstmGates); }
 ExportValues rnn(GraphBuilder& b, const ExportCall& c) {
   const std::vector<std::string> activation{is_second(c) ? "Relu" : "Tanh"};
   return sequence(b, c, "RNN", kOneGate, {{"activations", activation}});

@@ -67,6 +67,10 @@ void Analysis::place_view(const Graph::Node& n) {
   if (op == "argmax" || op == "argmin" || op == "select" || op == "unbind" || op == "split" || op == "cumsum" ||
       op == "cumprod" || op == "sort" || op == "topk" || op == "stack" || op == "softmax" || op == "log_softmax")
     return along_an_axis();
+  if (op == "rfft" || op == "irfft" || op == "fft") {  // of the last axis, complex numbers as one more
+    if (t >= in_shape(0).rank() - (op == "rfft" ? 1 : 2)) refuse("transforms time");
+    return alone(t, t, same());
+  }
   if (op == "layer_norm") {
     const std::int64_t last = std::get<std::int64_t>(*n.attrs.at(0));  // so many axes
     if (in_shape(0).rank() - t <= last) refuse("reduces over time");
