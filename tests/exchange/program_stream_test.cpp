@@ -11,6 +11,7 @@
 #include "ferrite/nn/recurrent/rnn.h"
 #include "ferrite/tensor/convolution.h"
 #include "ferrite/tensor/cumulative.h"
+#include "ferrite/tensor/fft.h"
 #include "ferrite/tensor/pooling.h"
 #include "support/compare.h"
 
@@ -213,6 +214,17 @@ BOOST_AUTO_TEST_CASE(what_depends_on_the_number_of_steps_is_found_by_verifying) 
   const Program f = [](const Tensors& in) { return Tensors{in[0] / static_cast<double>(in[0].shape()[1])}; };
   BOOST_CHECK_EXCEPTION(exchange::ProgramStream(f, {{.step = {{1, 1, 3}}, .time_axis = 1}}), Error,
                         says("depends on the number of steps"));
+}
+
+BOOST_AUTO_TEST_CASE(frames_are_transformed_one_by_one) {
+  check_against_whole(
+      [](const Tensors& in) {
+        const Tensor y = irfft(rfft(in[0]) * 0.5), late = before(y, 1, 1);
+        return Tensors{y + slice(late, 1, 0, y.shape()[1])};
+      },
+      {{1, 1, 8}}, 1, 1);
+  check_refused([](const Tensors& in) { return Tensors{select(rfft(in[0]), -1, 0)}; }, {{1, 8, 1}}, 2,
+                "transforms time");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
