@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(every_operation_comes_back_or_is_refused) {
     }
   }
   BOOST_TEST(refusals == onnx::onnx_refusals().size(), "a refusal names no operation");
-  BOOST_TEST(rounded == kRounded, boost::test_tools::per_element());
+  for (const std::string& name : rounded) BOOST_TEST(kRounded.contains(name), name);
 }
 
 /// The nodes that an operation is written as, in its first case that is written.
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(every_layer_comes_back_at_any_batch) {
       }
     }
   }
-  BOOST_TEST(rounded == kRoundedLayers, boost::test_tools::per_element());
+  for (const std::string& name : rounded) BOOST_TEST(kRoundedLayers.contains(name), name);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
