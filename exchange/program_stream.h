@@ -39,7 +39,7 @@ struct ProgramStreamOptions {
 /// What is causal: operations that act on every step alone; products, reductions and softmax along other axes;
 /// convolutions and pooling over time with stride 1 whose padding stands before the sequence (or behind it, and is cut
 /// off again); padding, slices and concatenation in time that keep its beginning; recurrent sequences and scans that
-/// run forward. The program must have one output step for each step of its inputs.
+/// run forward, those that are linear too. The program must have one output step for each step of its inputs.
 class ProgramStream {
  public:
   using Program = std::function<Tensors(const Tensors&)>;

@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::int64_t kRate = 48000, kHop = 480, kBins = kHop + 1, kBands = 32, kFiltered = 96, kTaps = 5;
 constexpr std::int64_t kAhead = 2;           // frames that the nets see beyond the one they filter
-constexpr double kSilence = -200;            // decibels that no band falls to: running means stay above
 constexpr double kKept = 0.99;               // of running means, at each frame
 constexpr std::int64_t kDelay = kAhead + 1;  // and windows overlap by one
 
@@ -76,7 +75,7 @@ Tensor running_mean(const Tensor& x, double begin, double end) {
   const std::int64_t n = x.shape()[2];
   const Tensor first = begin + cast(arange(n), Dtype::f32) * ((end - begin) / static_cast<double>(n - 1));
   const auto step = [](const Tensors& mean, const Tensors& now) -> ScanStep {
-    const Tensor next = maximum(now[0] * (1 - kKept) + mean[0] * kKept, kSilence);
+    const Tensor next = now[0] * (1 - kKept) + mean[0] * kKept;
     return {{next}, {next}};
   };
   return unsqueeze(scan(step, {first}, {squeeze(x, 0)}).y[0], 0);

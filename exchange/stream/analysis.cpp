@@ -1,6 +1,7 @@
 /// Operands, states and outputs of the program of one step.
 #include "ferrite/exchange/stream/analysis.h"
 
+#include "ferrite/compile/passes.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::exchange::detail {
@@ -135,6 +136,7 @@ FrameProgram::FrameProgram(Graph graph, std::span<const ProgramInput> inputs, st
   if (!graph_.writes.empty())
     throw ValueError("stream: the program writes " + graph_.variables[graph_.writes[0].variable].name() +
                      "; put the model into evaluation mode, or make it a state");
+  passes::remove_dead_code(graph_);  // the last state of a recurrence that nobody reads is no step's
   Analysis(*this, inputs, steps);
 }
 

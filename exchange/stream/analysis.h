@@ -156,6 +156,8 @@ class Analysis {
                   const std::vector<int>& axes, const std::vector<int>& out_axes, const AttrsOf& attrs);
   void recurrent();
   void scanned();
+  /// h[t] = a[t] h[t-1] + b[t]: pieces of a sequence have the bits of the whole.
+  void linear();
 
   FrameProgram& program_;
   const Graph& graph_;

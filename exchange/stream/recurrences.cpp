@@ -2,6 +2,7 @@
 #include "ferrite/exchange/stream/analysis.h"
 
 #include "ferrite/compile/scan_body.h"
+#include "ferrite/tensor/linear_scan.h"
 
 namespace ferrite::exchange::detail {
 namespace {
@@ -74,6 +75,36 @@ void Analysis::scanned() {
   std::vector<std::size_t> carried;
   for (std::size_t k = 0; k < s.carries; ++k) carried.push_back(k);
   recurrence(carried, carried, axes, out_axes, [body](std::int64_t n) { return ScanBody::attrs_of(body, n, false); });
+}
+
+void Analysis::linear() {
+  constexpr int t = 1;  // of a and b [B, T, ...]; a may be that of all steps
+  if (node_->attrs.as<ferrite::detail::LinearScanAttrs>().reverse) refuse("runs backwards in time");
+  for (std::size_t i = 0; i < node_->in.size(); ++i) {
+    if (over_time(i) && (i > 1 || flow(i).axis != t)) refuse("runs along another axis than time");
+    if (!is_float(graph_.values[node_->in[i]].dtype)) refuse("has lengths or resets that belong to whole sequences");
+  }
+  Shape rows = in_shape(1);
+  rows.erase(t);
+  const Tensor h0 = node_->in.size() > 2 ? known_[node_->in[2]] : zeros(rows, graph_.values[node_->in[1]].dtype);
+  if (!h0.defined()) refuse("begins from a state that depends on an input");
+
+  const std::vector<int> axes{in_shape(0).rank() == in_shape(1).rank() ? t : -1, t, -1};
+  const std::int64_t lead = common_lead();
+  FrameNode node = operands(lead, axes);
+  const auto apply = [op = node_->op, attrs = node_->attrs](const Tensor& a, const Tensor& b, const Tensor& h) {
+    return op->apply(OperandList(Tensors{a, b, h}), attrs)[0];
+  };
+  const Tensor first = lead > 0 ? apply(first_frames(0, axes[0], lead), first_frames(1, t, lead), h0) : Tensor();
+  const auto state = static_cast<std::size_t>(
+      add_state(lead > 0 ? contiguous(select(first, t, -1)) : h0, "a state of the recurrence"));
+  node.run = [apply, state](const Tensors& in, FrameStates& s) {
+    const Tensor y = apply(in[0], in[1], s.now[state]);
+    s.next[state] = select(y, t, 0);
+    return Tensors{y};
+  };
+  program_.nodes_.push_back(std::move(node));
+  put(0, {.axis = t, .live = true, .lead = lead, .first = first});
 }
 
 }  // namespace ferrite::exchange::detail

@@ -35,6 +35,7 @@ void Analysis::place(const Graph::Node& n) {
   const std::string_view op = n.op->name;
   if (n.op->is_pointwise()) return broadcast(from_end());
   if (n.op == &ferrite::detail::scan_primitive()) return scanned();
+  if (op == "linear_scan") return linear();
   if (op == "gru_sequence" || op == "lstm_sequence" || op == "rnn_sequence" || op == "peephole_lstm_sequence")
     return recurrent();
   if (op == "convolution" || op == "convolution_transposed") return convolution(op == "convolution_transposed");

@@ -12,6 +12,7 @@
 #include "ferrite/tensor/convolution.h"
 #include "ferrite/tensor/cumulative.h"
 #include "ferrite/tensor/fft.h"
+#include "ferrite/tensor/linear_scan.h"
 #include "ferrite/tensor/pooling.h"
 #include "support/compare.h"
 
@@ -225,6 +226,30 @@ BOOST_AUTO_TEST_CASE(frames_are_transformed_one_by_one) {
       {{1, 1, 8}}, 1, 1);
   check_refused([](const Tensors& in) { return Tensors{select(rfft(in[0]), -1, 0)}; }, {{1, 8, 1}}, 2,
                 "transforms time");
+}
+
+/// A scan whose body is linear in its carry runs as linear_scan, also behind frames that stand before the first.
+BOOST_AUTO_TEST_CASE(running_means_carry_their_state) {
+  for (const std::int64_t late : {0, 2})
+    check_against_whole(
+        [late](const Tensors& in) {
+          const auto step = [](const Tensors& mean, const Tensors& x) -> ScanStep {
+            const Tensor next = x[0] * 0.25 + mean[0] * 0.75;
+            return {{next}, {next * 2}};
+          };
+          const Tensor x = slice(before(in[0], 1, late, 0.5), 1, 0, in[0].shape()[1]);
+          return Tensors{unsqueeze(scan(step, {weights({3}, 8)}, {squeeze(x, 0)}).y[0], 0)};
+        },
+        {{1, 1, 3}}, 1, 1);
+  const Tensor a = weights({2, 3}, 9);
+  check_against_whole([&](const Tensors& in) { return Tensors{linear_scan(sigmoid(in[0]), in[0], a)}; }, {{2, 1, 3}}, 1,
+                      1);
+  check_against_whole([&](const Tensors& in) { return Tensors{linear_scan(select(a, 0, 0), in[0])}; }, {{2, 1, 3}}, 1,
+                      1);
+  check_refused([](const Tensors& in) { return Tensors{linear_scan(in[0], in[0], {}, {.reverse = true})}; },
+                {{1, 1, 3}}, 1, "runs backwards in time");
+  check_refused([](const Tensors& in) { return Tensors{linear_scan(in[0], in[0])}; }, {{1, 4, 1}}, 2,
+                "runs along another axis than time");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
