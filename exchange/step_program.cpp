@@ -1,22 +1,10 @@
 /// Layer::step as a function of its input and states.
 #include "ferrite/exchange/step_program.h"
 
-#include <set>
-
+#include "ferrite/exchange/detail/unique_names.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::exchange {
-namespace {
-
-/// The name itself, or with a number behind it where it is taken.
-std::string claim(const std::string& wanted, std::set<std::string>& taken) {
-  std::string name = wanted;
-  for (int n = 1; !taken.insert(name).second; ++n) name = wanted + "_" + std::to_string(n);
-  return name;
-}
-
-}  // namespace
-
 Tensors StepProgram::initial_states() const {
   Tensors states;
   for (std::size_t i = 1; i < inputs.size(); ++i) states.push_back(zeros(inputs[i].shape, inputs[i].dtype));
@@ -30,14 +18,15 @@ StepProgram step_program(const nn::Layer& layer, const nn::StepRows& rows) {
                 .inputs = {{tokens ? Shape{rows.batch} : Shape{rows.batch, rows.width}, rows.dtype}},
                 .input_names = {"x"},
                 .output_names = {"y"}};
-  std::set<std::string> taken{"x", "y"};
+  detail::UniqueNames names;
+  for (const char* own : {"x", "y"}) names.claim(own);
   for (const nn::StepState& s : layer.states(rows)) {
     if (s.capacity > 0)
       throw ValueError("step_program: the state '" + s.name + "' of " + layer.kind() +
                        " grows with every step; export the layer on whole sequences");
     p.inputs.push_back(s.spec());
-    p.input_names.push_back(claim(s.name, taken));
-    p.output_names.push_back(claim(p.input_names.back() + ".next", taken));
+    p.input_names.push_back(names.claim(s.name));
+    p.output_names.push_back(names.claim(p.input_names.back() + ".next"));
   }
   p.function = [&layer](const Tensors& in) {
     nn::StepResult r = layer.advance(in[0], Tensors(in.begin() + 1, in.end()));

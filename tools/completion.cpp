@@ -6,17 +6,12 @@
 
 #include "described.h"
 #include "ferrite/tensor/error.h"
+#include "text.h"
 
 namespace ferrite::tools {
 namespace {
 
 using Commands = std::vector<DescribedCommand>;
-
-std::string joined(const std::vector<std::string>& parts, const std::string& between) {
-  std::string s;
-  for (const std::string& part : parts) s += (s.empty() ? "" : between) + part;
-  return s;
-}
 
 /// In single quotes, as all three shells read them: a quote ends them, stands escaped, and begins them again.
 std::string in_quotes(const std::string& text) {

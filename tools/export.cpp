@@ -1,8 +1,6 @@
 /// Nets as ONNX and StableHLO.
 #include "export.h"
 
-#include <charconv>
-#include <optional>
 #include <ostream>
 #include <span>
 
@@ -12,6 +10,7 @@
 #include "ferrite/io/atomic_file.h"
 #include "onnx_model.h"
 #include "subject.h"
+#include "text.h"
 #ifdef FERRITE_TOOL_ONNX
 #include "ferrite/exchange/onnx.h"
 #include "ferrite/exchange/onnx_export.h"
@@ -19,6 +18,8 @@
 
 namespace ferrite::tools {
 namespace {
+
+constexpr std::int64_t kBatch = 1, kSteps = 32;  // where nothing else is asked for
 
 /// An axis whose extent stays open.
 struct OpenAxis {
@@ -59,15 +60,12 @@ Program program_of(const std::filesystem::path& path, const ExportChoice& choice
   for (const onnx::Port& port : model->inputs()) {
     Shape shape;
     for (std::size_t i = 0; i < port.shape.size(); ++i) {
-      const std::string& text = port.shape[i];
-      std::int64_t n = 0;
-      if (std::from_chars(text.data(), text.data() + text.size(), n).ec != std::errc()) {
-        const std::int64_t chosen = i == 0 ? choice.batch : choice.steps;
-        n = chosen ? chosen : i == 0 ? 1 : 32;
-        const std::string name = text == "?" ? port.name + "_" + std::to_string(i) : text;
-        if (!chosen) p.open.push_back({p.inputs.size(), static_cast<int>(i), name});
-      }
-      shape.push_back(n);
+      const std::string& axis = port.shape[i];
+      const std::optional<std::int64_t> fixed = extent_of(axis);
+      const std::int64_t chosen = i == 0 ? choice.batch : choice.steps;
+      shape.push_back(fixed ? *fixed : chosen ? chosen : i == 0 ? kBatch : kSteps);
+      const std::string name = axis == "?" ? port.name + "_" + std::to_string(i) : axis;
+      if (!fixed && !chosen) p.open.push_back({p.inputs.size(), static_cast<int>(i), name});
     }
     p.inputs.push_back({shape, port.dtype});
     p.input_names.push_back(port.name);
@@ -84,23 +82,14 @@ void write_onnx(const Program& p, const std::filesystem::path& to) {
 
 #else
 
-[[noreturn]] void refuse(const std::filesystem::path& path) {
-  throw ValueError(path.string() + ": this build has no ONNX; it needs the headers of protozero (libprotozero-dev)");
-}
-Program program_of(const std::filesystem::path& path, const ExportChoice&) { refuse(path); }
-void write_onnx(const Program&, const std::filesystem::path& to) { refuse(to); }
+Program program_of(const std::filesystem::path& path, const ExportChoice&) { refuse_onnx(path); }
+void write_onnx(const Program&, const std::filesystem::path& to) { refuse_onnx(to); }
 
 #endif
 
 void write_stablehlo(const Program& p, const std::filesystem::path& to) {
   const std::string text = exchange::to_stablehlo(trace(p.function, p.inputs), {.inline_variables = true});
   io::write_atomically(to, std::as_bytes(std::span(text)));
-}
-
-std::string described(const std::vector<std::string>& names) {
-  std::string s;
-  for (const std::string& name : names) s += (s.empty() ? "" : ", ") + name;
-  return s;
 }
 
 }  // namespace
@@ -114,10 +103,10 @@ void export_net(const std::string& net, const std::filesystem::path& to, const E
   const Program p =
       is_onnx(net)
           ? program_of(std::filesystem::path(net), choice)
-          : program_of(subject_of(net, std::max<std::int64_t>(choice.batch, 1), choice.steps ? choice.steps : 32),
+          : program_of(subject_of(net, choice.batch ? choice.batch : kBatch, choice.steps ? choice.steps : kSteps),
                        choice);
   text ? write_stablehlo(p, to) : write_onnx(p, to);
-  out << to.string() << ": " << described(p.input_names) << " -> " << described(p.output_names) << '\n';
+  out << to.string() << ": " << joined(p.input_names, ", ") << " -> " << joined(p.output_names, ", ") << '\n';
 }
 
 }  // namespace ferrite::tools

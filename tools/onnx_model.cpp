@@ -5,7 +5,6 @@
 #include <charconv>
 #include <chrono>
 #include <iomanip>
-#include <optional>
 #include <ostream>
 
 #include "ferrite/compile/compile.h"
@@ -13,6 +12,7 @@
 #include "ferrite/io/numpy.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/threads.h"
+#include "text.h"
 #ifdef FERRITE_TOOL_ONNX
 #include "ferrite/exchange/onnx.h"
 #endif
@@ -21,14 +21,22 @@ namespace ferrite::tools {
 
 bool is_onnx(const std::filesystem::path& path) { return path.extension() == ".onnx"; }
 
+void refuse_onnx(const std::filesystem::path& path) {
+  throw ValueError(path.string() + ": this build has no ONNX; it needs the headers of protozero (libprotozero-dev)");
+}
+
+std::optional<std::int64_t> extent_of(const std::string& axis) {
+  std::int64_t n = 0;
+  if (std::from_chars(axis.data(), axis.data() + axis.size(), n).ec != std::errc()) return {};
+  return n;
+}
+
 #ifdef FERRITE_TOOL_ONNX
 
 namespace {
 
 std::string type_of(const onnx::Port& port) {
-  std::string shape;
-  for (const std::string& extent : port.shape) shape += (shape.empty() ? "" : ", ") + extent;
-  return port.type + (port.ranked ? "[" + shape + "]" : " of any shape");
+  return port.type + (port.ranked ? "[" + joined(port.shape, ", ") + "]" : " of any shape");
 }
 
 /// A tensor for an input: bytes and halves are read as the model holds them.
@@ -53,12 +61,8 @@ Tensors inputs_from(const std::filesystem::path& path, const std::vector<onnx::P
 Tensor any_input(const onnx::Port& port, const BenchOptions& o) {
   if (!port.ranked) throw ValueError("bench: the file does not say the shape of input '" + port.name + "'");
   Shape shape;
-  for (std::size_t i = 0; i < port.shape.size(); ++i) {
-    const std::string& text = port.shape[i];
-    std::int64_t n = 0;
-    const bool number = std::from_chars(text.data(), text.data() + text.size(), n).ec == std::errc();
-    shape.push_back(number ? n : i == 0 ? o.batch : o.steps);
-  }
+  for (std::size_t i = 0; i < port.shape.size(); ++i)
+    shape.push_back(extent_of(port.shape[i]).value_or(i == 0 ? o.batch : o.steps));
   return is_float(port.dtype) ? cast(uniform(shape, {.seed = 2}, -1, 1), port.dtype) : zeros(shape, port.dtype);
 }
 
@@ -126,19 +130,13 @@ void bench_onnx(const std::filesystem::path& path, const BenchOptions& o, std::o
 
 #else
 
-namespace {
-[[noreturn]] void refuse(const std::filesystem::path& path) {
-  throw ValueError(path.string() + ": this build has no ONNX; it needs the headers of protozero (libprotozero-dev)");
-}
-}  // namespace
-
-void info_onnx(const std::filesystem::path& path, std::ostream&) { refuse(path); }
+void info_onnx(const std::filesystem::path& path, std::ostream&) { refuse_onnx(path); }
 void run_onnx(const std::filesystem::path& path, const std::filesystem::path&, const std::filesystem::path&,
               std::ostream&) {
-  refuse(path);
+  refuse_onnx(path);
 }
-void convert_onnx(const std::filesystem::path& from, const std::filesystem::path&, std::ostream&) { refuse(from); }
-void bench_onnx(const std::filesystem::path& path, const BenchOptions&, std::ostream&) { refuse(path); }
+void convert_onnx(const std::filesystem::path& from, const std::filesystem::path&, std::ostream&) { refuse_onnx(from); }
+void bench_onnx(const std::filesystem::path& path, const BenchOptions&, std::ostream&) { refuse_onnx(path); }
 
 #endif
 

@@ -1,8 +1,11 @@
 #pragma once
 /// What the commands of `ferrite` do with ONNX files. In a build without the component onnx they throw ValueError,
 /// which says so.
+#include <cstdint>
 #include <filesystem>
 #include <iosfwd>
+#include <optional>
+#include <string>
 
 #include "bench.h"
 
@@ -10,6 +13,11 @@ namespace ferrite::tools {
 
 /// Whether a name ends with .onnx.
 bool is_onnx(const std::filesystem::path& path);
+
+/// Throws what commands say where the build has no ONNX.
+[[noreturn]] void refuse_onnx(const std::filesystem::path& path);
+/// The extent of an axis as a model's input tells it: none where the file leaves it open.
+std::optional<std::int64_t> extent_of(const std::string& axis);
 
 /// Inputs, outputs, parameters, operations of a model.
 void info_onnx(const std::filesystem::path& path, std::ostream& out);

@@ -10,8 +10,10 @@
 namespace ferrite::onnx {
 
 struct Model::State {
+  State(std::shared_ptr<detail::Program> read, const ReadOptions& options);
+
   std::shared_ptr<detail::Program> program{};
-  ReadOptions options{};
+  std::int64_t most_trips = 0;
   std::map<std::string, detail::Value> fixed{};  ///< inputs that are the same in every call
   std::vector<Port> inputs{};
   std::vector<Port> outputs{};
@@ -76,33 +78,36 @@ std::vector<char> bytes_of(const std::filesystem::path& path) {
 
 }  // namespace
 
+Model::State::State(std::shared_ptr<detail::Program> read, const ReadOptions& options)
+    : program(std::move(read)), most_trips(options.most_trips) {
+  for (const detail::Port& port : program->graph.inputs) {
+    const std::string name(port.name);
+    const auto constant = options.constants.find(name);
+    if (constant == options.constants.end()) {
+      inputs.push_back(described(port));
+    } else if (constant->second.defined()) {
+      const NewFrame frame;
+      detail::Value& value = fixed[name] = accepted(program->where, port, constant->second);
+      value.constant = true;
+    }
+  }
+  for (const detail::Port& port : program->graph.outputs) outputs.push_back(described(port));
+  for (const auto& [name, value] : options.constants)
+    if (!fixed.contains(name))
+      throw ValueError(program->where + ": ReadOptions::constants names no input of the model: \"" + name + "\"");
+}
+
 Model::Model(std::shared_ptr<State> state, const Model* values) : state_(std::move(state)) {
-  detail::Program& program = *state_->program;
   if (values) {
     for (const auto& p : values->named_parameters())
       parameters_.push_back(parameter(p.name, Parameter(p.name, p.variable.peek())));
     take_after(*values);
     return;
   }
-  for (auto& [name, value] : program.parameters) {
+  for (auto& [name, value] : state_->program->parameters) {
     parameters_.push_back(parameter(name, Parameter(name, std::move(value.tensor))));
     value = {};
   }
-  for (const detail::Port& port : program.graph.inputs) {
-    const std::string name(port.name);
-    const auto constant = state_->options.constants.find(name);
-    if (constant == state_->options.constants.end()) {
-      state_->inputs.push_back(described(port));
-    } else if (constant->second.defined()) {
-      const NewFrame frame;
-      detail::Value& value = state_->fixed[name] = accepted(program.where, port, constant->second);
-      value.constant = true;
-    }
-  }
-  for (const detail::Port& port : program.graph.outputs) state_->outputs.push_back(described(port));
-  for (const auto& [name, value] : state_->options.constants)
-    if (!state_->fixed.contains(name))
-      throw ValueError(program.where + ": ReadOptions::constants names no input of the model: \"" + name + "\"");
 }
 
 std::string Model::summary() const {
@@ -129,7 +134,7 @@ Tensors Model::run(const Tensors& inputs) const {
       check_shape(program.where, port, values.back().tensor, symbols);
     }
     const detail::Interpreter interpreter(
-        program, [this](std::size_t i) { return parameters_[i].value(); }, {state_->options.most_trips},
+        program, [this](std::size_t i) { return parameters_[i].value(); }, {state_->most_trips},
         [this](const detail::Node& node, const std::string& what) {
           const std::lock_guard lock(state_->guard);
           state_->notes[node.label()] = what;
@@ -174,21 +179,17 @@ std::string Model::report() const {
 }
 
 Model read(const std::filesystem::path& path, const ReadOptions& options) {
-  auto state = std::make_shared<Model::State>();
   std::filesystem::path folder;
   if (options.external_data) folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  state->program = detail::read_program(bytes_of(path), path.string(), folder, options.frozen);
-  state->options = options;
-  return Model(std::move(state));
+  auto program = detail::read_program(bytes_of(path), path.string(), folder, options.frozen);
+  return Model(std::make_shared<Model::State>(std::move(program), options));
 }
 
 Model parse(std::span<const std::byte> bytes, const ReadOptions& options) {
   if (options.external_data) throw ValueError("onnx: a model in memory has no folder for external data: use `read`");
-  auto state = std::make_shared<Model::State>();
   const char* const first = reinterpret_cast<const char*>(bytes.data());
-  state->program = detail::read_program(std::vector<char>(first, first + bytes.size()), "onnx", {}, options.frozen);
-  state->options = options;
-  return Model(std::move(state));
+  auto program = detail::read_program(std::vector<char>(first, first + bytes.size()), "onnx", {}, options.frozen);
+  return Model(std::make_shared<Model::State>(std::move(program), options));
 }
 
 }  // namespace ferrite::onnx

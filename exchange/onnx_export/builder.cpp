@@ -20,10 +20,9 @@ Shape spread_shape(const Shape& a, const Shape& b) {
   return out;
 }
 
-std::string ExportNames::claim(const std::string& wanted) {
-  std::string name = wanted;
-  for (int n = 1; !taken_.insert(name).second; ++n) name = wanted + "_" + std::to_string(n);
-  return name;
+bool GraphBuilder::makes(const ExportValue& value) const {
+  return std::ranges::any_of(parts_.nodes,
+                             [&](const NodeParts& n) { return std::ranges::find(n.out, value.name) != n.out.end(); });
 }
 
 ExportValues GraphBuilder::nodes(const std::string& op, const ExportValues& in, const std::vector<Spec>& out,

@@ -1,8 +1,8 @@
 #pragma once
 /// Puts together graphs of ONNX node by node, with the types of all values.
 #include <initializer_list>
-#include <set>
 
+#include "ferrite/exchange/detail/unique_names.h"
 #include "ferrite/exchange/onnx_export/parts.h"
 #include "ferrite/tensor/scope.h"
 
@@ -22,26 +22,22 @@ using Attributes = std::vector<AttributeParts>;
 /// The rule of broadcasting for shapes that are known to fit.
 Shape spread_shape(const Shape& a, const Shape& b);
 
-/// Names that are taken, in a graph and those within it.
-class ExportNames {
- public:
-  /// The name itself, or with a number behind it where it is taken.
-  std::string claim(const std::string& wanted);
-
- private:
-  std::set<std::string> taken_{};
-};
+/// Names of a graph and of those within it.
+using exchange::detail::UniqueNames;
 
 class GraphBuilder {
  public:
-  explicit GraphBuilder(ExportNames& names) : names_(names) {}
+  explicit GraphBuilder(UniqueNames& names) : names_(names) {}
 
-  ExportNames& names() { return names_; }
+  UniqueNames& names() { return names_; }
   GraphParts& parts() { return parts_; }
   const GraphParts& parts() const { return parts_; }
   /// The layer to which what is written from now on belongs.
   Scope layer() const { return layer_; }
   void set_layer(Scope layer) { layer_ = layer; }
+
+  /// Whether a node of this graph gives the value; else it is an input, a constant, or from outside.
+  bool makes(const ExportValue& value) const;
 
   /// A node with results of these types. An operand without a name is left out.
   ExportValues nodes(const std::string& op, const ExportValues& in, const std::vector<Spec>& out,
@@ -84,7 +80,7 @@ class GraphBuilder {
   ExportValue squeeze(const ExportValue& x, int axis);
 
  private:
-  ExportNames& names_;
+  UniqueNames& names_;
   GraphParts parts_{};
   Scope layer_{};
 };

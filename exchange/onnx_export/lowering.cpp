@@ -5,6 +5,7 @@
 
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/compositions/compositions.h"
+#include "ferrite/exchange/detail/live_values.h"
 #include "ferrite/exchange/onnx_export.h"
 
 namespace ferrite::onnx {
@@ -124,16 +125,15 @@ bool does_without(const Primitive& op) {
 class GraphLowering {
  public:
   GraphLowering(GraphBuilder& b, const Graph& g, ExportValues given, const std::vector<bool>& read)
-      : b_(b), g_(g), values_(std::move(given)), live_(g.values.size()) {
+      : b_(b), g_(g), values_(std::move(given)), live_(g, read) {
     values_.resize(g.values.size());
-    mark(read);
   }
 
   ExportValues run() {
     for (const Graph::Constant& c : g_.constants)
       if (live_[c.value] && values_[c.value].name.empty()) values_[c.value] = b_.constant(c.tensor);
     for (const Graph::Node& n : g_.nodes)
-      if (is_live(n)) lower(n);
+      if (live_.has(n)) lower(n);
     ExportValues results;
     for (const ValueId v : g_.outputs) results.push_back(values_[v]);
     for (const Graph::VariableValue& w : g_.writes) results.push_back(values_[w.value]);
@@ -141,27 +141,13 @@ class GraphLowering {
   }
 
  private:
-  bool is_live(const Graph::Node& n) const {
-    return std::any_of(n.out.begin(), n.out.end(), [&](ValueId v) { return live_[v] != 0; });
-  }
-
-  /// What the results depend on.
-  void mark(const std::vector<bool>& read) {
-    for (std::size_t i = 0; i < g_.outputs.size(); ++i)
-      if (read.empty() || read[i]) live_[g_.outputs[i]] = true;
-    for (const Graph::VariableValue& w : g_.writes) live_[w.value] = true;
-    for (auto n = g_.nodes.rbegin(); n != g_.nodes.rend(); ++n)
-      if (is_live(*n))
-        for (const ValueId v : n->in) live_[v] = true;
-  }
-
   void lower(const Graph::Node& n) {
     std::vector<Spec> out;
     std::vector<bool> read;
     std::int64_t elements = 0;
     for (const ValueId v : n.out) {
       out.push_back(g_.values[v]);
-      read.push_back(live_[v] != 0);
+      read.push_back(live_[v]);
       elements += out.back().shape.numel();
     }
     const Scope outer = b_.layer();
@@ -204,7 +190,7 @@ class GraphLowering {
   GraphBuilder& b_;
   const Graph& g_;
   ExportValues values_;
-  std::vector<char> live_;
+  const exchange::detail::LiveValues live_;
 };
 
 }  // namespace

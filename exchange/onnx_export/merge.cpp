@@ -116,7 +116,7 @@ class Extents {
   std::vector<unsigned> sets_;  ///< of extents, small ones first
 };
 
-void claim_all(const GraphParts& g, ExportNames& names) {
+void claim_all(const GraphParts& g, UniqueNames& names) {
   for (const PortParts& p : g.inputs) names.claim(p.name);
   for (const InitialiserParts& i : g.initialisers) names.claim(i.name);
   for (const NodeParts& n : g.nodes) {
@@ -166,7 +166,7 @@ class Arithmetic {
   }
 
  private:
-  static ExportNames& claimed(ExportNames& names, const GraphParts& program) {
+  static UniqueNames& claimed(UniqueNames& names, const GraphParts& program) {
     claim_all(program, names);
     return names;
   }
@@ -192,7 +192,7 @@ class Arithmetic {
   const Extents& extents_;
   const std::vector<DynamicAxis>& axes_;
   const GraphParts& program_;
-  ExportNames names_;
+  UniqueNames names_;
   GraphBuilder b_;
   std::map<std::string, ExportValue> known_;
 };

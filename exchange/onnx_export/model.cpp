@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "ferrite/exchange/onnx_export/lowering.h"
 
@@ -100,9 +99,7 @@ class Model {
     if (value.name.empty())
       throw ExportError("to_onnx: a result " + value.spec.str() +
                         " has no lowering: it is what a sequence keeps for its gradient; do not return it");
-    const bool made = std::ranges::any_of(
-        body_.parts().nodes, [&](const NodeParts& n) { return std::ranges::find(n.out, value.name) != n.out.end(); });
-    if (made && given_.try_emplace(value.name, name).second) {
+    if (body_.makes(value) && given_.try_emplace(value.name, name).second) {
       body_.parts().outputs.push_back({value.name, value.spec});
       return;
     }
@@ -114,7 +111,7 @@ class Model {
   const Graph& g_;
   const ExportOptions& options_;
   ExportValues values_;
-  ExportNames names_;
+  UniqueNames names_;
   GraphBuilder body_;
   std::map<std::uint32_t, std::string> variables_;
   std::vector<std::string> wanted_;           ///< names of the outputs, then of what is written

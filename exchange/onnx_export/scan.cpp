@@ -1,5 +1,4 @@
 /// How scans are written: as Scan, whose body reads what is outside of it by name.
-#include <algorithm>
 #include <set>
 
 #include "ferrite/compile/scan_body.h"
@@ -102,12 +101,10 @@ class ScanLowering {
 
   /// A result of the body: one of its nodes, each value once.
   void give(const ExportValue& value) {
-    GraphParts& parts = inner_.parts();
-    const bool made = std::ranges::any_of(
-        parts.nodes, [&](const NodeParts& n) { return std::ranges::find(n.out, value.name) != n.out.end(); });
-    const ExportValue own =
-        made && given_names_.insert(value.name).second ? value : inner_.node("Identity", {value}, value.spec);
-    parts.outputs.push_back({own.name, own.spec});
+    const ExportValue own = inner_.makes(value) && given_names_.insert(value.name).second
+                                ? value
+                                : inner_.node("Identity", {value}, value.spec);
+    inner_.parts().outputs.push_back({own.name, own.spec});
   }
 
   void give_states(const ExportValues& out) {

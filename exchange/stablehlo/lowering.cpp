@@ -5,6 +5,7 @@
 
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/compositions/compositions.h"
+#include "ferrite/exchange/detail/live_values.h"
 #include "ferrite/exchange/stablehlo.h"
 
 namespace ferrite::exchange {
@@ -143,16 +144,15 @@ bool does_without(const Primitive& op) {
 class GraphLowering {
  public:
   GraphLowering(HloBuilder& b, const Graph& g, std::vector<HloValue> given, const std::vector<bool>& read)
-      : b_(b), g_(g), values_(std::move(given)), live_(g.values.size()) {
+      : b_(b), g_(g), values_(std::move(given)), live_(g, read) {
     values_.resize(g.values.size());
-    mark(read);
   }
 
   HloValues run() {
     for (const Graph::Constant& c : g_.constants)
       if (live_[c.value] && values_[c.value].name.empty()) values_[c.value] = b_.constant(c.tensor);
     for (const Graph::Node& n : g_.nodes)
-      if (is_live(n)) lower(n);
+      if (live_.has(n)) lower(n);
     HloValues results;
     for (const ValueId v : g_.outputs) results.push_back(values_[v]);
     for (const Graph::VariableValue& w : g_.writes) results.push_back(values_[w.value]);
@@ -160,23 +160,6 @@ class GraphLowering {
   }
 
  private:
-  bool is_live(const Graph::Node& n) const {
-    for (const ValueId v : n.out)
-      if (live_[v]) return true;
-    return false;
-  }
-
-  /// What the results depend on.
-  void mark(const std::vector<bool>& read) {
-    for (std::size_t i = 0; i < g_.outputs.size(); ++i)
-      if (read.empty() || read[i]) live_[g_.outputs[i]] = true;
-    for (const Graph::VariableValue& w : g_.writes) live_[w.value] = true;
-    for (auto n = g_.nodes.rbegin(); n != g_.nodes.rend(); ++n) {
-      if (!is_live(*n)) continue;
-      for (const ValueId v : n->in) live_[v] = true;
-    }
-  }
-
   void lower(const Graph::Node& n) {
     std::vector<Spec> out;
     std::vector<bool> read;
@@ -220,7 +203,7 @@ class GraphLowering {
   HloBuilder& b_;
   const Graph& g_;
   std::vector<HloValue> values_;
-  std::vector<char> live_;
+  const LiveValues live_;
 };
 
 }  // namespace

@@ -2,57 +2,22 @@
 /// GRUs, causal convolutions and scans, the compilers XLA and IREE for these programs. Needs a Python that has them,
 /// named by FERRITE_PYTHON; skipped visibly without.
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <fstream>
 
-#include "exchange/program_cases.h"
+#include "exchange/program_folder.h"
 #include "ferrite/exchange/stablehlo.h"
-#include "ferrite/io/numpy.h"
-#include "io/temporary_folder.h"
 
 namespace {
 
 using exchange_test::ProgramCase;
-using ferrite::Tensor;
 namespace exchange = ferrite::exchange;
-namespace io = ferrite::io;
 
-const std::string kScripts = std::string(FERRITE_SOURCE_DIR) + "/tests/exchange/";
-
-int run_python(const std::string& arguments) {
-  return std::system((std::string(std::getenv("FERRITE_PYTHON")) + " " + arguments).c_str());
-}
-
-boost::test_tools::assertion_result have(const std::string& modules) {
-  const bool there = std::getenv("FERRITE_PYTHON") != nullptr && run_python("-c 'import " + modules + "'") == 0;
-  boost::test_tools::assertion_result result(there);
-  result.message() << "FERRITE_PYTHON names no Python that has " << modules;
-  return result;
-}
-boost::test_tools::assertion_result have_jaxlib(boost::unit_test::test_unit_id) { return have("jax, jaxlib"); }
-boost::test_tools::assertion_result have_iree(boost::unit_test::test_unit_id) {
-  return have("iree.compiler, iree.runtime");
-}
-
-/// Writes 0.mlir, 0.npz, ... and a list of them: number, tolerance, name.
-void write(const std::filesystem::path& folder, const std::vector<ProgramCase>& cases) {
-  std::ofstream list(folder / "cases.txt");
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    const ProgramCase& c = cases[i];
-    std::ofstream(folder / (std::to_string(i) + ".mlir")) << exchange::to_stablehlo(c.graph, c.options);
-    std::vector<io::NamedTensor> tensors;
-    for (const Tensor& x : c.arguments) tensors.push_back({"argument" + std::to_string(tensors.size()), x});
-    const std::size_t first = tensors.size();
-    for (const Tensor& y : c.results) tensors.push_back({"result" + std::to_string(tensors.size() - first), y});
-    io::write_npz(folder / (std::to_string(i) + ".npz"), tensors);
-    list << i << '\t' << c.tolerance << '\t' << c.name << '\n';
-  }
-}
+const auto have_jaxlib = support::python_with("jax, jaxlib");
+const auto have_iree = support::python_with("iree.compiler, iree.runtime");
 
 void check(const std::string& script, const std::vector<ProgramCase>& cases) {
-  const io_test::TemporaryFolder folder;
-  write(folder.path(), cases);
-  BOOST_TEST(run_python("'" + kScripts + script + "' '" + folder.path().string() + "'") == 0);
+  exchange_test::ProgramFolder folder(".mlir");
+  for (const ProgramCase& c : cases) folder.add(c, exchange::to_stablehlo(c.graph, c.options));
+  BOOST_TEST(folder.agrees("exchange/" + script));
 }
 
 /// Scans are compiled as loops only: what they are step by step, the recurrent layers show.

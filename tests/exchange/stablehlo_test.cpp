@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(every_operation_is_written_or_refused) {
   int written = 0, without = 0;
   const auto check_either = [&](const Primitive& op) {
     BOOST_TEST(exchange::has_stablehlo(op) != refused(op),
-               op.name << " needs a lowering in io/detail, or a reason in the list of refusals");
+               op.name << " needs a lowering in exchange/stablehlo, or a reason in the list of refusals");
     without += refused(op) ? 1 : 0;
   };
   for (const char* name : {"scan", "scan_checkpointed", "scan_checkpointed_grad"})

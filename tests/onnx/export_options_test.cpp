@@ -1,6 +1,5 @@
 // What an exported file says: names, open extents, states and variables; and what is refused.
 #include <boost/test/unit_test.hpp>
-#include <cstdio>
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
@@ -11,18 +10,17 @@
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/sgd.h"
 #include "io/temporary_folder.h"
+#include "onnx/wire.h"
 #include "support/compare.h"
 
 using namespace ferrite;
 using support::says;
+using wire::parsed;
 
 namespace {
 
 using Function = std::function<Tensors(const Tensors&)>;
 
-onnx::Model read_again(const std::string& bytes) {
-  return onnx::parse(std::as_bytes(std::span(bytes.data(), bytes.size())));
-}
 std::string exported(const Function& f, const std::vector<Spec>& specs, const onnx::ExportOptions& options = {}) {
   return onnx::to_onnx(f, specs, options);
 }
@@ -42,10 +40,10 @@ BOOST_AUTO_TEST_SUITE(onnx_export_options)
 BOOST_AUTO_TEST_CASE(inputs_outputs_and_parameters_have_their_names) {
   const auto net = dsl::sequence(3).gru(4, {}, "encoder").linear(2).build(/*seed=*/1);
   const Function f = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
-  const onnx::Model plain = read_again(exported(f, {{{2, 5, 3}}}));
+  const onnx::Model plain = parsed(exported(f, {{{2, 5, 3}}}));
   BOOST_TEST(names_of(plain.inputs()) == (Names{"input0"}), boost::test_tools::per_element());
   BOOST_TEST(names_of(plain.outputs()) == (Names{"output0"}), boost::test_tools::per_element());
-  const onnx::Model named = read_again(exported(f, {{{2, 5, 3}}}, {.inputs = {"sound"}, .outputs = {"words"}}));
+  const onnx::Model named = parsed(exported(f, {{{2, 5, 3}}}, {.inputs = {"sound"}, .outputs = {"words"}}));
   BOOST_TEST(names_of(named.inputs()) == (Names{"sound"}), boost::test_tools::per_element());
   BOOST_TEST(names_of(named.outputs()) == (Names{"words"}), boost::test_tools::per_element());
   BOOST_TEST(named.inputs()[0].shape == (Names{"2", "5", "3"}), boost::test_tools::per_element());
@@ -69,7 +67,7 @@ BOOST_AUTO_TEST_CASE(extents_stay_open) {
       const auto net = builder.build(/*seed=*/1);
       net.eval();
       const Function f = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
-      const onnx::Model model = read_again(
+      const onnx::Model model = parsed(
           exported(f, {{{1, 9, width}}}, {.dynamic = {{.axis = 0, .name = "batch"}, {.axis = 1, .name = "time"}}}));
       BOOST_TEST(model.inputs()[0].shape == (Names{"batch", "time", std::to_string(width)}),
                  boost::test_tools::per_element());
@@ -95,8 +93,8 @@ BOOST_AUTO_TEST_CASE(extents_of_two_inputs_and_their_products) {
     return {reshape(y, {-1}), sum(y) / static_cast<double>(y.numel()), concat({in[0], in[0]}, 0)};
   };
   const onnx::Model model =
-      read_again(exported(f, {{{4, 3}}, {{3, 6}}},
-                          {.dynamic = {{.input = 0, .axis = 0, .name = "A"}, {.input = 1, .axis = 1, .name = "B"}}}));
+      parsed(exported(f, {{{4, 3}}, {{3, 6}}},
+                      {.dynamic = {{.input = 0, .axis = 0, .name = "A"}, {.input = 1, .axis = 1, .name = "B"}}}));
   BOOST_TEST(model.outputs()[0].shape[0] == "A*B");
   BOOST_TEST(model.outputs()[2].shape[0] == "2*A");
   const Tensors in{numbers({7, 3}), numbers({3, 2})};
@@ -108,7 +106,7 @@ BOOST_AUTO_TEST_CASE(an_extent_that_is_halved_takes_multiples) {
   const auto net = dsl::image(1, 8, 8).conv2d(2, {3, 3}, {.padding = {1, 1}}).max_pool2d({2, 2}).build(/*seed=*/1);
   const Function f = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
   const onnx::Model model =
-      read_again(exported(f, {{{1, 1, 8, 8}}}, {.dynamic = {{0, 2, "height", 2}, {0, 3, "width", 2}}}));
+      parsed(exported(f, {{{1, 1, 8, 8}}}, {.dynamic = {{0, 2, "height", 2}, {0, 3, "width", 2}}}));
   BOOST_TEST(model.outputs()[0].shape[2] == "(height)/2");
   const Tensor x = numbers({1, 1, 12, 20});
   BOOST_TEST(support::identical(model.run({x})[0], net(x)));
@@ -124,18 +122,18 @@ BOOST_AUTO_TEST_CASE(variables_and_states_are_inputs_by_choice) {
   const Tensor x = Tensor::from({1.0F, 1.0F, 1.0F});
   const std::vector<Spec> specs{x.spec()};
   const Graph graph = trace(f, specs);
-  const onnx::Model carried = read_again(onnx::to_onnx(graph));
+  const onnx::Model carried = parsed(onnx::to_onnx(graph));
   BOOST_TEST(names_of(carried.inputs()) == (Names{"input0", "net.count"}), boost::test_tools::per_element());
   BOOST_TEST(names_of(carried.outputs()) == (Names{"output0", "net.count.next"}), boost::test_tools::per_element());
   const Tensors y = carried.run({x, Tensor::from({7.0F})});
   BOOST_TEST(support::identical(y[0], Tensor::from({9.0F, 10.0F, 11.0F})));
   BOOST_TEST(support::identical(y[1], Tensor::from({8.0F})));
 
-  const onnx::Model begins = read_again(onnx::to_onnx(graph, {.states_as_inputs = false}));
+  const onnx::Model begins = parsed(onnx::to_onnx(graph, {.states_as_inputs = false}));
   BOOST_TEST(names_of(begins.inputs()) == (Names{"input0"}), boost::test_tools::per_element());
   BOOST_TEST(support::identical(begins.run({x})[0], Tensor::from({7.0F, 8.0F, 9.0F})));
 
-  const onnx::Model all = read_again(onnx::to_onnx(graph, {.variables_as_inputs = true}));
+  const onnx::Model all = parsed(onnx::to_onnx(graph, {.variables_as_inputs = true}));
   BOOST_TEST(all.inputs().size() == 3U);
   BOOST_TEST(all.named_parameters().empty());
 }
@@ -152,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_training_step_goes_on_outside) {
   const Tensor x = numbers({6, 3}), y = numbers({6, 1}, 4);
   const std::vector<Spec> specs{x.spec(), y.spec()};
   const Graph graph = trace(step, specs);
-  const onnx::Model model = read_again(onnx::to_onnx(graph));
+  const onnx::Model model = parsed(onnx::to_onnx(graph));
   Tensors in{x, y};
   for (std::size_t i = 2; i < model.inputs().size(); ++i) {
     const auto at =
@@ -177,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_step_with_its_states_is_the_whole_sequence) {
   BOOST_TEST(step.input_names.size() == step.inputs.size());
   BOOST_TEST(step.input_names[0] == "x");
   const onnx::Model model =
-      read_again(onnx::to_onnx(step.function, step.inputs, {.inputs = step.input_names, .outputs = step.output_names}));
+      parsed(onnx::to_onnx(step.function, step.inputs, {.inputs = step.input_names, .outputs = step.output_names}));
   BOOST_TEST(names_of(model.inputs()) == step.input_names, boost::test_tools::per_element());
   BOOST_TEST(names_of(model.outputs()) == step.output_names, boost::test_tools::per_element());
   const Tensor x = numbers({2, 11, 3}), whole = net(x);
@@ -203,7 +201,7 @@ BOOST_AUTO_TEST_CASE(recurrent_layers_are_nodes) {
     const auto net = builder.build(/*seed=*/1);
     net.eval();
     const Function f = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
-    return read_again(exported(f, {{{2, 5, 3}}})).report();
+    return parsed(exported(f, {{{2, 5, 3}}})).report();
   };
   BOOST_TEST(report(dsl::sequence(3).gru(4)).find("GRU: 1") != std::string::npos);
   BOOST_TEST(report(dsl::sequence(3).gru(4, {.reset_after = false})).find("GRU: 1") != std::string::npos);

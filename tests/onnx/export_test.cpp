@@ -6,27 +6,14 @@
 #include <sstream>
 
 #include "conformance/header_text.h"
-#include "exchange/program_cases.h"
-#include "ferrite/exchange/onnx.h"
-#include "onnx/layers_with_inputs.h"
+#include "onnx/exported_cases.h"
+#include "onnx/wire.h"
 #include "support/compare.h"
 
 using namespace ferrite;
-using exchange_test::ProgramCase;
-
-namespace {
-
-onnx::Model read_again(const std::string& bytes) {
-  return onnx::parse(std::as_bytes(std::span(bytes.data(), bytes.size())));
-}
-
-/// What a case's program gives after it was written and read.
-Tensors there_and_back(const ProgramCase& c) {
-  const onnx::Model model = read_again(onnx::to_onnx(c.graph, {.variables_as_inputs = !c.options.inline_variables}));
-  return model.run(c.arguments);
-}
-
-}  // namespace
+using onnx_test::has_integer_bits;
+using onnx_test::ProgramCase;
+using onnx_test::written;
 
 BOOST_AUTO_TEST_SUITE(onnx_export)
 
@@ -82,7 +69,7 @@ const std::set<std::string> kRounded{"atan2",
 
 void check(const ProgramCase& c, std::set<std::string>& rounded, const std::string& name) {
   BOOST_TEST_CONTEXT(c.name) {
-    const Tensors y = there_and_back(c);
+    const Tensors y = wire::parsed(written(c)).run(c.arguments);
     BOOST_TEST_REQUIRE(y.size() == c.results.size());
     for (std::size_t i = 0; i < y.size(); ++i) {
       BOOST_TEST(support::within(y[i], c.results[i], c.tolerance));
@@ -98,19 +85,16 @@ const onnx::ExportRefusal* refusal_of(const Primitive& op) {
 }
 bool refused(const Primitive& op) { return refusal_of(op) != nullptr; }
 
-bool has_integer_bits(const Primitive& op, const ProgramCase& c) {
-  return op.name.starts_with("bitwise_") && c.graph.values[c.graph.inputs[0]].dtype != Dtype::boolean;
-}
-
 BOOST_AUTO_TEST_CASE(every_operation_comes_back_or_is_refused) {
   std::set<std::string> rounded;
   std::size_t refusals = 0;
   for (const Primitive* op : exchange_test::all_operations()) {
-    BOOST_TEST(onnx::has_onnx(*op) != refused(*op), op->name);
+    BOOST_TEST(onnx::has_onnx(*op) != refused(*op),
+               op->name << " needs a lowering in exchange/onnx_export, or a reason in the list of refusals");
     refusals += refused(*op);
     if (refused(*op)) continue;
     for (const ProgramCase& c : exchange_test::operation_cases(*op)) {
-      if (has_integer_bits(*op, c))
+      if (has_integer_bits(c))
         BOOST_CHECK_EXCEPTION((void)onnx::to_onnx(c.graph), onnx::ExportError, support::says("not of these types"));
       else if (c.name != "gelu tail" && c.name != "hardswish special values")  // erf cancels there; NaN by definition
         check(c, rounded, std::string(op->name));
@@ -123,8 +107,8 @@ BOOST_AUTO_TEST_CASE(every_operation_comes_back_or_is_refused) {
 /// The nodes that an operation is written as, in its first case that is written.
 std::string nodes_of(const Primitive& op) {
   const std::vector<ProgramCase> cases = exchange_test::operation_cases(op);
-  const auto first = std::ranges::find_if(cases, [&](const ProgramCase& c) { return !has_integer_bits(op, c); });
-  std::istringstream report(read_again(onnx::to_onnx(first->graph)).report());
+  const auto first = std::ranges::find_if_not(cases, has_integer_bits);
+  std::istringstream report(wire::parsed(written(*first)).report());
   std::string nodes;
   for (std::string line; std::getline(report, line) && line[0] != '"';)
     if (!line.starts_with("Constant:")) nodes += (nodes.empty() ? "" : ", ") + line.substr(0, line.find(':'));
@@ -134,11 +118,10 @@ std::string nodes_of(const Primitive& op) {
 std::string page() {
   std::ostringstream s;
   s << "# What becomes of an operation in ONNX\n\n"
-       "The nodes that `onnx::to_onnx` writes (opset 17, ai.onnx alone) for the first sample of each operation, "
-       "without\n"
-       "constants. Where the second column says so, a file that is read again gives the operation's bits; elsewhere "
-       "it\n"
-       "agrees to rounding. ONNX Runtime gives these numbers, too (`tests/onnx/run_onnx.py` lists where it does not).\n"
+       "The nodes that `onnx::to_onnx` writes (opset 17, ai.onnx alone) for the first sample of each operation,\n"
+       "without constants. Where the second column says so, a file that is read again gives the operation's bits;\n"
+       "elsewhere it agrees to rounding. ONNX Runtime gives these numbers, too (`tests/onnx/run_onnx.py` lists where "
+       "it does not).\n"
        "Composed functions are written as their parts. This page is written by `test_onnx`.\n\n"
        "| operation | read again | nodes |\n|---|---|---|\n";
   for (const Primitive* op : exchange_test::all_operations())
@@ -157,11 +140,7 @@ BOOST_AUTO_TEST_CASE(onnx_export_md) { pages::check_page("docs/onnx-export.md", 
 
 BOOST_AUTO_TEST_CASE(whole_programs_come_back) {
   std::set<std::string> rounded;  // sums of scans' gradients; running sums and logarithms of sums in xLSTM
-  for (const auto& list : {exchange_test::option_cases(), exchange_test::recurrent_cases(),
-                           exchange_test::layer_cases(), exchange_test::scan_cases()})
-    for (const ProgramCase& c : list)
-      if (!c.options.constants_as_arguments && c.options.scan == exchange::ScanExport::as_while)
-        check(c, rounded, c.name);
+  for (const ProgramCase& c : onnx_test::whole_programs()) check(c, rounded, c.name);
   for (const std::string& name : rounded) {
     const bool expected = name.find("gradient") != std::string::npos || name.ends_with(" step") ||
                           name.starts_with("scan keeping") || name == "scan lengths" || name == "layers as locations" ||
@@ -179,9 +158,7 @@ BOOST_AUTO_TEST_CASE(every_layer_comes_back_at_any_batch) {
   std::set<std::string> rounded;
   for (const onnx_test::LayerWithInput& layer : onnx_test::layers_with_inputs()) {
     BOOST_TEST_CONTEXT(layer.name) {
-      const auto f = [&](const Tensors& in) -> Tensors { return {layer(in[0])}; };
-      const std::vector<Spec> specs{layer.x.spec()};
-      const onnx::Model model = read_again(onnx::to_onnx(f, specs, {.dynamic = {{.name = "batch"}}}));
+      const onnx::Model model = wire::parsed(written(layer));
       BOOST_TEST(model.inputs()[0].shape[0] == "batch");
       for (const std::int64_t batch : {1, 2, 5}) {
         const Tensor in = onnx_test::with_batch(layer.x, batch);

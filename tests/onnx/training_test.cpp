@@ -23,8 +23,7 @@ Tensor numbers(const Shape& shape, std::uint64_t seed = 3) { return uniform(shap
 onnx::Model imported(const nn::Layer& net, const Tensor& x, const onnx::ReadOptions& options = {}) {
   const auto f = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };
   const std::vector<Spec> specs{x.spec()};
-  const std::string bytes = onnx::to_onnx(f, specs);
-  return onnx::parse(std::as_bytes(std::span(bytes.data(), bytes.size())), options);
+  return wire::parsed(onnx::to_onnx(f, specs), options);
 }
 
 Parameter named(const nn::Module& module, const std::string& name) {

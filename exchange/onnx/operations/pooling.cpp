@@ -92,24 +92,12 @@ Numbers beyond(const Call& call, const Tensor& x, const Windows& w, bool up) {
   return more;
 }
 
-MaxPooled pooled_with_places(const Tensor& x, const Windows& w) {
+/// One of three functions, by the axes of the windows.
+template <class Result>
+Result max_pooled(const Tensor& x, const Windows& w,
+                  Result (*const (&by_axes)[3])(const Tensor&, const Shape&, const MaxPoolOptions&)) {
   const MaxPoolOptions options{.stride = shape_of(w.stride), .dilation = shape_of(w.dilation)};
-  const Shape kernel = shape_of(w.kernel);
-  switch (w.axes()) {
-    case 1: return max_pool1d_with_indices(x, kernel, options);
-    case 2: return max_pool2d_with_indices(x, kernel, options);
-    default: return max_pool3d_with_indices(x, kernel, options);
-  }
-}
-
-Tensor largest_of(const Tensor& x, const Windows& w) {
-  const MaxPoolOptions options{.stride = shape_of(w.stride), .dilation = shape_of(w.dilation)};
-  const Shape kernel = shape_of(w.kernel);
-  switch (w.axes()) {
-    case 1: return max_pool1d(x, kernel, options);
-    case 2: return max_pool2d(x, kernel, options);
-    default: return max_pool3d(x, kernel, options);
-  }
+  return by_axes[w.axes() == 1 ? 0 : w.axes() == 2 ? 1 : 2](x, shape_of(w.kernel), options);
 }
 
 /// Sums of windows: of dilated ones by a convolution of each channel with ones.
@@ -140,8 +128,9 @@ Values max_pool(const Call& call) {
   const Numbers more = beyond(call, x, w, up);
   const Tensor wide = around(x, w.before, more, -std::numeric_limits<double>::infinity());
   const auto typed = [&](const Tensor& y) { return Value{floats ? y : cast(y, given.dtype()), call.type(0)}; };
-  if (!call.wants(1)) return {typed(largest_of(wide, w))};
-  const MaxPooled best = pooled_with_places(wide, w);
+  if (!call.wants(1)) return {typed(max_pooled<Tensor>(wide, w, {max_pool1d, max_pool2d, max_pool3d}))};
+  const MaxPooled best =
+      max_pooled<MaxPooled>(wide, w, {max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices});
   Values values{typed(best.values)};
   // Places in the padded plane become those in all of x, row-major or, of storage order 1, with the axes turned around.
   Tensor rest = best.indices, place;
