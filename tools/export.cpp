@@ -55,9 +55,11 @@ Program program_of(const Subject& s, const ExportChoice& choice) {
 
 /// An ONNX model; where its extents have no number, the batch in front and the steps behind, or left open.
 Program program_of(const std::filesystem::path& path, const ExportChoice& choice) {
+  if (choice.step) throw ValueError("export: --step is for nets of layers; " + path.string() + " is written as it is");
   const auto model = std::make_shared<onnx::Model>(onnx::read(path));
   Program p{model, [model](const Tensors& in) { return model->run(in); }, {}, {}, {}};
   for (const onnx::Port& port : model->inputs()) {
+    if (!port.ranked) throw ValueError("export: the file does not say the shape of input '" + port.name + "'");
     Shape shape;
     for (std::size_t i = 0; i < port.shape.size(); ++i) {
       const std::string& axis = port.shape[i];

@@ -15,7 +15,7 @@ struct ExportChoice {
 
 /// Writes a net for other runtimes, as an ONNX model (.onnx) or as StableHLO (.mlir): a net in words or in a file
 /// (subject.h), or an ONNX model, whose extents without a number stay open. Throws what reading and exporting throw,
-/// ValueError for another ending.
+/// ValueError for another ending, for a step of an ONNX model and for one whose inputs have no shapes.
 void export_net(const std::string& net, const std::filesystem::path& to, const ExportChoice& choice, std::ostream& out);
 
 }  // namespace ferrite::tools

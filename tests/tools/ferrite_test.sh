@@ -59,6 +59,9 @@ if "$tool" export "$net" "$folder/net.onnx" 2>/dev/null; then
   expect 0 "input  x  float[2, 5, 3]" sh -c "'$tool' export '$net' '$folder/fixed.onnx' --batch 2 --steps 5 && '$tool' info '$folder/fixed.onnx'"
   expect 0 "again.onnx: x -> y" "$tool" export "$folder/net.onnx" "$folder/again.onnx" --batch 2 --steps 5
   expect 0 "input  x  float[2, 5, 3]" "$tool" info "$folder/again.onnx"
+  expect 2 "--step is for nets of layers" "$tool" export "$folder/net.onnx" "$folder/again.onnx" --step
+  printf '\010\010\072\033\012\014\012\001\170\022\001\171\042\004\122\145\154\165\022\001\147\132\003\012\001\170\142\003\012\001\171\102\002\020\021' > "$folder/bare.onnx"  # a Relu from x to y, without types
+  expect 2 "does not say the shape of input 'x'" "$tool" export "$folder/bare.onnx" "$folder/again.onnx"
   expect 0 "input  0.h  float[1, 2, 4]" sh -c "'$tool' export '$net' '$folder/step.onnx' --step --batch 2 && '$tool' info '$folder/step.onnx'"
 fi
 
