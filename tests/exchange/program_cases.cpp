@@ -9,6 +9,7 @@
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/sorting.h"
+#include "ferrite/tensor/window_attributes.h"
 #include "support/operations.h"
 
 namespace exchange_test {
@@ -25,6 +26,7 @@ using ferrite::Tensors;
 using ferrite::detail::ArgAttrs;
 using ferrite::detail::CastAttrs;
 using ferrite::detail::Literals;
+using ferrite::detail::PoolAttrs;
 using ferrite::detail::ReductionAttrs;
 using ferrite::detail::Sample;
 
@@ -176,6 +178,15 @@ void add_extremes(const Primitive& op, std::vector<ProgramCase>& list) {
       {1.0, std::nan(""), 3.0, std::nan(""), 2.0, 5.0, 5.0, -1.0, -infinity, -infinity, -infinity, -infinity}, {3, 4});
   const bool extremum = op.name == "amax" || op.name == "amin";
   if (extremum) list.push_back(application(op, {rows}, ReductionAttrs{{1}, false}, Dtype::f64, "NaN"));
+  if (op.name == "max_pool_indices") {
+    const double nan = std::nan("");
+    const Tensor plane = Tensor::from({1.0, nan, nan, 2.0, -infinity, -infinity, 5.0, 5.0}, {1, 1, 8});
+    for (const bool adaptive : {true, false}) {
+      const PoolAttrs windows{
+          .kernel = {4}, .stride = {4}, .before = {0}, .dilation = {1}, .size = {2}, .adaptive = adaptive};
+      list.push_back(application(op, {plane}, windows, Dtype::f64, adaptive ? "NaN, adaptive" : "NaN"));
+    }
+  }
   if (op.name.starts_with("arg")) list.push_back(application(op, {rows}, ArgAttrs{1, false}, Dtype::f64, "NaN"));
 }
 
