@@ -5,6 +5,7 @@
 #include "exchange/program_cases.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/step_program.h"
 #include "ferrite/nn/layers/attention.h"
 #include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/layers/layers.h"
@@ -112,6 +113,16 @@ std::vector<ProgramCase> recurrent_cases() {
     }
     for (std::size_t i = first; i < list.size(); ++i) list[i].options.scan = kind.scan;
   }
+  const nn::Init init{.seed = 5, .dtype = Dtype::f64};
+  nn::Sequential causal;
+  causal.add("gru", std::make_unique<nn::Gru>(kFeatures, kHidden, nn::GruOptions{.layers = 2}, init));
+  const nn::CausalConv1dOptions conv{.in_channels = kHidden, .out_channels = 3, .kernel_size = 2};
+  causal.add("conv", std::make_unique<nn::CausalConv1d>(conv, init));
+  const exchange::StepProgram step =
+      exchange::step_program(causal, {.batch = kBatch, .width = kFeatures, .dtype = Dtype::f64});
+  Tensors in;
+  for (std::size_t i = 0; i < step.inputs.size(); ++i) in.push_back(numbers(step.inputs[i].shape, 20 + i));
+  list.push_back(with_variables("gru and convolution, one step with its states", step.function, in));
   return list;
 }
 
