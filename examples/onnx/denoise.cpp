@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kRate = 48000, kHop = 480, kBins = kHop + 1, kBands = 32, kFiltered = 96, kTaps = 5;
 constexpr std::int64_t kAhead = 2;           // frames that the nets see beyond the one they filter
 constexpr double kKept = 0.99;               // of running means, at each frame
-constexpr std::int64_t kDelay = kAhead + 1;  // and windows overlap by one
+constexpr std::int64_t kDelay = kAhead + 1;  // frames by which the sound is late: windows overlap by one
 
 /// Whose square, and itself half a window later, add to 1: [2 hops].
 Tensor vorbis_window() {
