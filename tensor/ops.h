@@ -46,7 +46,7 @@ Tensor sub(const Operand& a, const Operand& b);
 Tensor mul(const Operand& a, const Operand& b);
 /// Floats only: cast integers first.
 Tensor div(const Operand& a, const Operand& b);
-/// a^b, floats only. Gradient with respect to a literal exponent is not formed.
+/// a^b, floats only; a^2 has the bits of a * a. Gradient with respect to a literal exponent is not formed.
 Tensor pow(const Operand& a, const Operand& b);
 /// The larger; NaN if either is NaN. Equal operands share the gradient evenly.
 Tensor maximum(const Operand& a, const Operand& b);

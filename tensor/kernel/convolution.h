@@ -47,8 +47,8 @@ struct WindowProduct {
 };
 
 /// The same with lanes along the channels: out [positions, columns] = image at (offset of a term + place of a position)
-/// times weights [terms, columns], plus the bias [columns] where there is one. Columns are whole packets; terms are not
-/// none.
+/// times weights [terms, columns], plus the bias [columns] where there is one. Columns are whole packets, and the
+/// weights blocks of one packet of columns, of all terms each; terms are not none.
 template <class T>
 struct ChannelProduct {
   std::int64_t terms;
@@ -57,7 +57,6 @@ struct ChannelProduct {
   std::int64_t positions;
   const std::int64_t* places;
   const T* weights;
-  std::int64_t weights_row;
   std::int64_t columns;
   const T* bias;
   T* out;
@@ -178,9 +177,10 @@ constexpr bool is_plane_kernel(std::int64_t rows, std::int64_t columns) {
 template <class T>
 struct ConvolutionKernelsOf {
   std::int64_t lanes;  ///< of a packet
-  /// Writes what the channel has of an image; the rest of it stays as it is. The channel is read up to a packet past
-  /// its end.
-  void (*place)(const T* channel, const ImageAxes& axes, T* to);
+  /// Writes what channels, `step` apart, have of their images, `to_step` apart; the rest of these stays as it is. A
+  /// channel is read up to a packet past its end.
+  void (*place)(std::int64_t channels, const T* from, std::int64_t step, const ImageAxes& axes, T* to,
+                std::int64_t to_step);
   void (*forward)(const WindowProduct<T>& p);
   void (*channels)(const ChannelProduct<T>& p);
   /// g [rows, .], `row` apart, its columns [0, count) as to [count, columns]; zeros in columns without a row.

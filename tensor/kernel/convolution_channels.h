@@ -28,12 +28,13 @@ template <class T, int MR, int NV>
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
     for (int v = 0; v < NV; ++v) acc[m][v] = ei::pset1<RawPacket<T>>(T(0));
-  const T* row = p.weights + k * p.weights_row + column;
-  for (std::int64_t t = k; t < end; ++t, row += p.weights_row) {
+  const std::int64_t block = p.terms * W;
+  const T* row = p.weights + column / W * block + k * W;
+  for (std::int64_t t = k; t < end; ++t, row += W) {
     const std::int64_t offset = p.offsets[t];
     RawPacket<T> w[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) w[v] = ei::ploadu<RawPacket<T>>(row + v * W);
+    for (int v = 0; v < NV; ++v) w[v] = ei::ploadu<RawPacket<T>>(row + v * block);
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m) {
       const RawPacket<T> x = ei::pset1<RawPacket<T>>(at[m][offset]);

@@ -56,37 +56,41 @@ template <class T, int most = 0>
   }
 }
 
-/// The elements of an image that the operand has; the others are zero before.
-template <class T>
-void place(const T* channel, const ImageAxes& axes, T* to) {
+/// The elements of images that operands have; the others are zero before. copy(row of an operand, row of its image).
+template <class T, class Copy>
+void place_rows(std::int64_t channels, const T* from, std::int64_t step, const ImageAxes& axes, T* to,
+                std::int64_t to_step, const Copy& copy) {
   const ImageAxis d = axes.axis[0], h = axes.axis[1], w = axes.axis[2];
   const Inside depth(d), height(h), width(w);
-  const std::int64_t n = width.last - width.first, rows = height.last - height.first;
+  from += width.first * w.stride + w.shift;
+  to += width.first;
+  for (std::int64_t c = 0; c < channels; ++c, from += step, to += to_step)
+    for (std::int64_t i = depth.first; i < depth.last; ++i)
+      for (std::int64_t j = height.first; j < height.last; ++j)
+        copy(from + ((i * d.stride + d.shift) * h.extent + j * h.stride + h.shift) * w.extent,
+             to + (i * h.count + j) * w.count);
+}
+template <class T>
+void place(std::int64_t channels, const T* from, std::int64_t step, const ImageAxes& axes, T* to,
+           std::int64_t to_step) {
+  const Inside width(axes.axis[2]);
+  const std::int64_t n = width.last - width.first, stride = axes.axis[2].stride;
   if (n == 0) return;
-  const std::int64_t from_step = h.stride * w.extent, to_step = w.count;
-  const auto each_row = [&](const T* from, T* inner, const auto& copy) __attribute__((always_inline)) {
-    for (std::int64_t j = 0; j < rows; ++j, from += from_step, inner += to_step) copy(from, inner);
-  };
-  for (std::int64_t i = depth.first; i < depth.last; ++i) {
-    const T* const from = channel +
-                          ((i * d.stride + d.shift) * h.extent + height.first * h.stride + h.shift) * w.extent +
-                          width.first * w.stride + w.shift;
-    T* const inner = to + (i * h.count + height.first) * to_step + width.first;
-    if (w.stride == 1 && n <= kLanes<T>) {
-      each_row(from, inner, [n](const T* row, T* at) { put(at, Packet<T>::load(row), n); });
-    } else if (w.stride == 1) {
-      each_row(from, inner, [n](const T* row, T* at) { copy_row(row, n, at); });
-    } else if (w.stride == 2 && 2 * n <= kLanes<T>) {
-      each_row(from, inner, [n](const T* row, T* at) { copy_every_second<T, 1>(row, n, at); });
-    } else if (w.stride == 2 && n <= kLanes<T>) {
-      each_row(from, inner, [n](const T* row, T* at) { copy_every_second<T, 2>(row, n, at); });
-    } else if (w.stride == 2) {
-      each_row(from, inner, [n](const T* row, T* at) { copy_every_second(row, n, at); });
-    } else {
-      each_row(from, inner, [n, step = w.stride](const T* row, T* at) {
-        for (std::int64_t k = 0; k < n; ++k) at[k] = row[k * step];
-      });
-    }
+  const auto rows = [&](const auto& copy) { place_rows(channels, from, step, axes, to, to_step, copy); };
+  if (stride == 1 && n <= kLanes<T>) {
+    rows([n](const T* row, T* at) { put(at, Packet<T>::load(row), n); });
+  } else if (stride == 1) {
+    rows([n](const T* row, T* at) { copy_row(row, n, at); });
+  } else if (stride == 2 && 2 * n <= kLanes<T>) {
+    rows([n](const T* row, T* at) { copy_every_second<T, 1>(row, n, at); });
+  } else if (stride == 2 && n <= kLanes<T>) {
+    rows([n](const T* row, T* at) { copy_every_second<T, 2>(row, n, at); });
+  } else if (stride == 2) {
+    rows([n](const T* row, T* at) { copy_every_second(row, n, at); });
+  } else {
+    rows([n, stride](const T* row, T* at) {
+      for (std::int64_t k = 0; k < n; ++k) at[k] = row[k * stride];
+    });
   }
 }
 

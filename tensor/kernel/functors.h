@@ -37,8 +37,12 @@ struct Div : Functor<2, Types::floats> {
 struct Neg : Functor<1, Types::numeric> {
   static auto f(const auto& x) { return -x; }
 };
+/// The square is rounded once, as Square gives it.
 struct Pow : Functor<2, Types::floats> {
-  static auto f(const auto& a, const auto& b) { return pow(a, b); }
+  static auto f(const auto& a, const auto& b) {
+    using P = std::remove_cvref_t<decltype(a)>;
+    return select(b == P(2), a * a, pow(a, b));
+  }
 };
 struct Abs : Functor<1, Types::numeric> {
   static auto f(const auto& x) { return abs(x); }

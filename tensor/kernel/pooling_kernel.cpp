@@ -88,6 +88,16 @@ template <class T, int W, int Step, std::size_t... I>
     v = typename VectorOf<T, W>::Type{x[static_cast<std::int64_t>(I) * step]...};
   }
 }
+/// x[0], x[2], ... and x[1], x[3], ...
+template <class T, int W, std::size_t... I>
+[[gnu::always_inline]] inline void load_pairs(const T* x, typename VectorOf<T, W>::Type& even,
+                                              typename VectorOf<T, W>::Type& odd, std::index_sequence<I...>) {
+  typename VectorOf<T, W>::Type low, high;
+  std::memcpy(&low, x, sizeof(low));
+  std::memcpy(&high, x + W, sizeof(high));
+  even = __builtin_shufflevector(low, high, (2 * I)...);
+  odd = __builtin_shufflevector(low, high, (2 * I + 1)...);
+}
 
 /// Windows of a row that hold all of their taps: from `first` to `last`.
 struct Inside {
@@ -154,8 +164,8 @@ void each_window(const PoolAxes& a, const Inside& in, Fold fold) {
     }
 }
 
-/// Join::begin, and Join::join(total, v) for every element of a window, in the order of the plane.
-template <class T, class Join>
+/// Join<V>, to which every element of a window is added in the order of the plane: a packet of windows, or one.
+template <class T, template <class> class Join>
 struct Folded {
   using Number = T;
   const T* x;
@@ -165,43 +175,47 @@ struct Folded {
   void next_row() { y += w.size; }
   template <int W, int Step>
   [[gnu::always_inline]] void packet(const HeldRows& rows, std::int64_t i) const {
-    typename VectorOf<T, W>::Type total = typename VectorOf<T, W>::Type{} + Join::template begin<T>;
+    using V = typename VectorOf<T, W>::Type;
+    constexpr auto lanes = std::make_index_sequence<static_cast<std::size_t>(W)>();
+    const T* const first = x + i * w.stride - w.before;
+    Join<V> total;
     rows.each([&](std::int64_t row) {
-      const T* const at = x + row + i * w.stride - w.before;
       for (std::int64_t t = 0; t < w.kernel; ++t) {
-        typename VectorOf<T, W>::Type v;
-        load<T, W, Step>(at + t * w.dilation, w.stride, v, std::make_index_sequence<static_cast<std::size_t>(W)>());
-        Join::join(total, v);
+        V v;
+        load<T, W, Step>(first + row + t * w.dilation, w.stride, v, lanes);
+        total.add(v);
       }
     });
-    std::memcpy(y + i, &total, sizeof(total));
+    const V found = total.result();
+    std::memcpy(y + i, &found, sizeof(found));
   }
   void one(const HeldRows& rows, std::int64_t i) const {
-    T total = Join::template begin<T>;
+    Join<T> total;
     const PoolWindow held = window_of(w, i);
     rows.each([&](std::int64_t row) {
-      for (std::int64_t k = held.first; k < held.last; k += held.step) Join::join(total, x[row + k]);
+      for (std::int64_t k = held.first; k < held.last; k += held.step) total.add(x[row + k]);
     });
-    y[i] = total;
+    y[i] = total.result();
   }
 };
 
+/// The first of the largest, or the last NaN. What is NaN is kept apart, so that one instruction finds the larger.
+template <class V>
 struct Best {
-  template <class T>
-  static constexpr T begin = -std::numeric_limits<T>::infinity();
-  template <class V>
-  [[gnu::always_inline]] static void join(V& best, const V& v) {
+  V best = V{} - std::numeric_limits<float>::infinity(), nan{};
+
+  [[gnu::always_inline]] void add(const V& v) {
     best = v > best ? v : best;
-    best = v != v ? v : best;
+    nan = v != v ? v : nan;
   }
+  [[gnu::always_inline]] V result() const { return nan != nan ? nan : best; }
 };
+template <class V>
 struct Total {
-  template <class T>
-  static constexpr T begin = 0;
-  template <class V>
-  [[gnu::always_inline]] static void join(V& total, const V& v) {
-    total += v;
-  }
+  V total{};
+
+  [[gnu::always_inline]] void add(const V& v) { total += v; }
+  [[gnu::always_inline]] V result() const { return total; }
 };
 
 template <class T>
@@ -231,7 +245,8 @@ struct BestPlaces {
         const typename V::Places here = lanes + static_cast<typename V::Place>(at);
         places = v > best ? here : places;
         places = v != v ? here : places;
-        Best::join(best, v);
+        best = v > best ? v : best;
+        best = v != v ? v : best;
       }
     });
     for (int l = 0; l < W; ++l) to[i + l] = places[l];
@@ -243,17 +258,62 @@ struct BestPlaces {
     rows.each([&](std::int64_t row) {
       for (std::int64_t k = held.first; k < held.last; k += held.step) {
         const T v = x[row + k];
-        if (v > best || v != v) place = row + k;
-        Best::join(best, v);
+        if (!(v > best || v != v)) continue;
+        place = row + k;
+        best = v;
       }
     });
     to[i] = place;
   }
 };
 
+/// Whether the windows are squares of two by two elements, side by side, that the plane has whole.
+bool are_squares(const PoolAxes& a) {
+  const auto pairs = [](const PoolAxis& w) {
+    return !w.adaptive && w.kernel == 2 && w.stride == 2 && w.before == 0 && w.dilation == 1 && 2 * w.size <= w.n;
+  };
+  return a.axis[0].n == 1 && a.axis[0].size == 1 && a.axis[0].kernel == 1 && pairs(a.axis[1]) && pairs(a.axis[2]);
+}
+/// W squares of the rows x and below, which read 2 * W elements of each.
+template <int W, template <class> class Join, class T>
+[[gnu::always_inline]] inline void squares_of_rows(const T* x, const T* below, T* y) {
+  constexpr auto lanes = std::make_index_sequence<static_cast<std::size_t>(W)>();
+  typename VectorOf<T, W>::Type even, odd;
+  Join<typename VectorOf<T, W>::Type> total;
+  load_pairs<T, W>(x, even, odd, lanes);
+  total.add(even);
+  total.add(odd);
+  load_pairs<T, W>(below, even, odd, lanes);
+  total.add(even);
+  total.add(odd);
+  const auto found = total.result();
+  std::memcpy(y, &found, sizeof(found));
+}
+template <int W, template <class> class Join, class T>
+void squares(const T* x, const PoolAxes& a, T* y) {
+  const std::int64_t rows = a.axis[1].size, width = a.axis[2].n, n = a.axis[2].size;
+  for (std::int64_t j = 0; j < rows; ++j, x += 2 * width, y += n) {
+    std::int64_t i = 0;
+    for (; i + W <= n; i += W) squares_of_rows<W, Join>(x + 2 * i, x + width + 2 * i, y + i);
+    if (i < n) squares_of_rows<W, Join>(x + 2 * (n - W), x + width + 2 * (n - W), y + n - W);
+  }
+}
+
+template <template <class> class Join, class T>
+void pool(const T* x, const PoolAxes& a, T* y) {
+  constexpr int kWidest = kLanes<T>;
+  const std::int64_t n = a.axis[2].size;
+  if (!are_squares(a) || n < std::min(kWidest, 4))
+    return each_window(a, inside(a.axis[2]), Folded<T, Join>{x, a.axis[2], y});
+  if (n >= kWidest) return squares<kWidest, Join>(x, a, y);
+  if constexpr (kWidest >= 16)
+    if (n >= 8) return squares<8, Join>(x, a, y);
+  if constexpr (kWidest >= 8) squares<4, Join>(x, a, y);
+}
+
 template <class T>
 void max(const T* x, const PoolAxes& a, T* y) {
-  each_window(a, inside(a.axis[2]), Folded<T, Best>{x, a.axis[2], y});
+  pool<Best>(x, a, y);
 }
 template <class T>
 void places(const T* x, const PoolAxes& a, std::int64_t* to) {
@@ -263,7 +323,7 @@ void places(const T* x, const PoolAxes& a, std::int64_t* to) {
 }
 template <class T>
 void sum(const T* x, const PoolAxes& a, T* y) {
-  each_window(a, inside(a.axis[2]), Folded<T, Total>{x, a.axis[2], y});
+  pool<Total>(x, a, y);
 }
 
 template <class T>

@@ -107,6 +107,15 @@ BOOST_AUTO_TEST_CASE(subgradients_are_0) {
   BOOST_TEST(slope([](const Tensor& x) { return logaddexp(x, x); }, -std::numeric_limits<double>::infinity()) == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_power_of_2_is_the_square) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
+    const Tensor x = uniform({1000}, {.seed = 4}, -50, 50, dtype);
+    const std::vector<double> y = cast(square(x), Dtype::f64).to_vector<double>();
+    BOOST_TEST((cast(pow(x, 2), Dtype::f64).to_vector<double>() == y));
+    BOOST_TEST((cast(pow(x, full({1000}, 2, dtype)), Dtype::f64).to_vector<double>() == y));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(round_to_decimals) {
   const Tensor x = Tensor::from({1.25, -1.35, 149.0, 150.0}, {4});
   BOOST_TEST(round(x, 1).to_vector<double>() == (std::vector<double>{1.2, -1.4, 149, 150}),

@@ -1,8 +1,12 @@
 // Pooling: what is refused and in which words, and bits that do not depend on threads.
 #include "ferrite/tensor/pooling.h"
 
+#include <cmath>
+#include <limits>
+
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/sampling.h"
 #include "ferrite/tensor/threads.h"
 #include "support/wrong_calls.h"
 
@@ -11,6 +15,14 @@ using namespace ferrite;
 namespace {
 
 Tensor some(const Shape& shape) { return uniform(shape, {.seed = 18}, -1, 1); }
+
+/// Numbers of few values, so that many are equal, with NaN, infinities and zeros of both signs among them.
+Tensor special(const Shape& shape, Dtype dtype) {
+  Tensor x = cast(randint(shape, {.seed = 19}, -3, 8), Dtype::f64);
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
+  x = where(eq(x, 7), nan, where(eq(x, 6), -infinite, where(eq(x, 5), -0.0, where(eq(x, 4), 0.0, x))));
+  return cast(x, dtype);
+}
 
 }  // namespace
 
@@ -64,6 +76,42 @@ BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
              "max_pool1d: dtype i32 is not supported; cast to a float");
   BOOST_TEST(support::message_of<DtypeError>([&] { (void)max_unpool1d(x, x, {2}); }) ==
              "plane_scatter: the indices must be i64, got f32[2, 3, 7]");
+}
+
+/// The first of the largest, or a NaN, and sums row by row.
+BOOST_AUTO_TEST_CASE(squares_of_rows_of_any_length_have_the_bits_of_their_definition) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (std::int64_t n = 2; n < 72; ++n) {
+      const std::int64_t height = 2 + n % 5;
+      const Tensor x = special({2, 3, height, n}, dtype);
+      const std::vector<double> from = cast(x, Dtype::f64).to_vector<double>();
+      std::vector<double> best, total;
+      for (std::int64_t c = 0; c < 6; ++c)
+        for (std::int64_t j = 0; j < height / 2; ++j)
+          for (std::int64_t i = 0; i < n / 2; ++i) {
+            double most = -std::numeric_limits<double>::infinity(), all = 0;
+            for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, n, n + 1}) {
+              const double v = from[static_cast<std::size_t>((c * height + 2 * j) * n + 2 * i + k)];
+              if (v > most || std::isnan(v)) most = v;
+              all += v;
+            }
+            best.push_back(most);
+            total.push_back(all / 4);
+          }
+      const auto same = [](const Tensor& y, const std::vector<double>& wanted) {
+        const std::vector<double> found = cast(y, Dtype::f64).to_vector<double>();
+        if (found.size() != wanted.size()) return false;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          const bool both = std::isnan(found[i]) && std::isnan(wanted[i]);
+          if (!both && (found[i] != wanted[i] || std::signbit(found[i]) != std::signbit(wanted[i]))) return false;
+        }
+        return true;
+      };
+      BOOST_TEST_CONTEXT(x.spec().str()) {
+        BOOST_TEST(same(max_pool2d(x, {2}), best));
+        BOOST_TEST(same(avg_pool2d(x, {2}), total));
+      }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_threads) {

@@ -113,10 +113,12 @@ Values mod(const Call& c) {
   return arithmetic(c, [&](const Tensor& a, const Tensor& b) { return truncated ? fmod(a, b) : remainder(a, b); });
 }
 
-/// The exponent may be of another type.
+/// The exponent may be of another type. 2 is common, and a product is rounded once.
 Values pow_(const Call& c) {
   const Tensor& x = c.tensor(0);
   const Tensor y = second_operand(c);
+  if (is_float(x.dtype()) && c.known(1) && y.numel() == 1 && y.rank() <= x.rank() && c.known_float(1) == 2)
+    return {narrowed(square(x), c.type(0))};
   if (is_float(x.dtype())) return {narrowed(pow(x, cast(y, x.dtype())), c.type(0))};
   return {narrowed(cast(pow(cast(x, Dtype::f64), cast(y, Dtype::f64)), x.dtype()), c.type(0))};
 }

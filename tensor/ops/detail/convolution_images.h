@@ -89,13 +89,10 @@ class Images {
   const T* place(std::int64_t slot, const T* from) const {
     if (plan_.phases.empty()) return from;
     T* const image = memory_ + slot * channels_ * plan_.channel;
-    for (std::int64_t c = 0; c < channels_; ++c) {
-      T* to = image + c * plan_.channel;
-      for (const ImageAxes& axes : plan_.phases) {
-        convolution_kernels_for<T>().place(from + c * elements_, axes, to);
-        to += plan_.volume;
-      }
-    }
+    std::int64_t phase = 0;
+    for (const ImageAxes& axes : plan_.phases)
+      convolution_kernels_for<T>().place(channels_, from, elements_, axes, image + plan_.volume * phase++,
+                                         plan_.channel);
     return image;
   }
 

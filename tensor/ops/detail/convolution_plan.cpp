@@ -275,15 +275,66 @@ TermPlan::TermPlan(const PlanKey& k)
   for (const ConvolutionPass& pass : plan.passes) offsets.push_back(term_offsets(pass, k.channels, plan.image.channel));
 }
 
-const std::vector<std::int64_t>& TermPlan::places() {
-  if (!places_.empty()) return places_;
-  places_.resize(static_cast<std::size_t>(positions()));
-  std::int64_t* const places = places_.data();
-  const ConvolutionPass& pass = plan.passes[0];
+namespace {
+
+/// By position of the results of a plan's only pass: its place in an image.
+std::vector<std::int64_t> places_of_packets(const ConvolutionPass& pass, std::int64_t positions) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(positions));
   for (const PacketPlace& packet : pass.packets)
     for (const PacketSegment* s = pass.segments.data() + packet.first; s != pass.segments.data() + packet.last; ++s)
-      for (std::int32_t lane = s->begin; lane < s->end; ++lane) places[s->to + lane - s->begin] = packet.from + lane;
-  return places_;
+      for (std::int32_t lane = s->begin; lane < s->end; ++lane)
+        places[static_cast<std::size_t>(s->to + lane - s->begin)] = packet.from + lane;
+  return places;
+}
+
+/// Of a convolution with strides: the operand where it stands, or with its padding.
+ChannelPlan strided_plan(const WindowGeometry& g, std::int64_t channels) {
+  std::array<std::int64_t, 3> extent{};
+  bool stands = true;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const WindowAxis& a = g.axis[i];
+    extent[i] = (a.small - 1) * a.stride + (a.kernel - 1) * a.dilation + 1;
+    stands = stands && a.before == 0 && extent[i] <= a.large;
+  }
+  ChannelPlan plan;
+  ImagePlan& image = plan.image;
+  if (!stands) image.phases.emplace_back();
+  for (std::size_t i = 0; i < 3; ++i) {
+    const WindowAxis& a = g.axis[i];
+    if (stands)
+      extent[i] = a.large;
+    else
+      image.phases[0].axis[i] = {a.large, extent[i], 1, -a.before};
+  }
+  image.row = extent[2];
+  image.plane = extent[1] * extent[2];
+  image.volume = extent[0] * image.plane;
+  image.channel = stands ? image.volume : channel_pitch(image.volume);
+  const WindowAxis &d = g.axis[0], &h = g.axis[1], &w = g.axis[2];
+  ConvolutionPass taps;
+  each({d.kernel, h.kernel, w.kernel}, [&](const std::array<std::int64_t, 3>& t) {
+    taps.offsets.push_back(t[0] * d.dilation * image.plane + t[1] * h.dilation * image.row + t[2] * w.dilation);
+  });
+  plan.offsets = term_offsets(taps, channels, image.channel);
+  each({d.small, h.small, w.small}, [&](const std::array<std::int64_t, 3>& at) {
+    plan.places.push_back(at[0] * d.stride * image.plane + at[1] * h.stride * image.row + at[2] * w.stride);
+  });
+  return plan;
+}
+
+}  // namespace
+
+const ChannelPlan& TermPlan::channels() {
+  if (channels_) return *channels_;
+  const WindowGeometry& g = key.geometry;
+  const bool strides = g.axis[0].stride * g.axis[1].stride * g.axis[2].stride != 1;
+  if (strides && !key.transposed) {
+    channels_ = std::make_unique<ChannelPlan>(strided_plan(g, key.channels));
+  } else {
+    channels_ = std::make_unique<ChannelPlan>(
+        ChannelPlan{plan.image, offsets[0], places_of_packets(plan.passes[0], positions())});
+  }
+  return *channels_;
 }
 
 std::size_t TermPlan::bytes() const {
@@ -293,7 +344,7 @@ std::size_t TermPlan::bytes() const {
   for (const ConvolutionPass& pass : plan.passes)
     all += taken(pass.taps) + taken(pass.offsets) + taken(pass.packets) + taken(pass.segments);
   for (const std::vector<std::int64_t>& of_pass : offsets) all += taken(of_pass);
-  return all;
+  return all + sizeof(ChannelPlan) + taken(plan.image.phases) + taken(offsets[0]);
 }
 
 TermPlan& planned(const PlanKey& key, std::unique_ptr<TermPlan>& own) {

@@ -61,6 +61,13 @@ struct PlanKey {
   bool operator==(const PlanKey&) const = default;
 };
 
+/// What products with lanes along channels read: one image, in which strides are steps from place to place.
+struct ChannelPlan {
+  ImagePlan image;
+  std::vector<std::int64_t> offsets;  ///< of all terms
+  std::vector<std::int64_t> places;   ///< by position of the results
+};
+
 /// A plan with what follows from it and from the number of channels.
 struct TermPlan {
   PlanKey key;
@@ -68,15 +75,15 @@ struct TermPlan {
   std::vector<std::vector<std::int64_t>> offsets;  ///< of all terms, pass by pass
 
   explicit TermPlan(const PlanKey& k);
-  /// By position of the results: its place in an image. Of a plan with one pass that gives them all.
-  const std::vector<std::int64_t>& places();
-  /// Bytes that it takes, about, with its places.
+  /// Of a plan with one pass that gives all results, made when it is asked for.
+  const ChannelPlan& channels();
+  /// Bytes that it takes, about, with that of the channels.
   std::size_t bytes() const;
 
  private:
   std::int64_t positions() const { return key.transposed ? key.geometry.large() : key.geometry.small(); }
 
-  std::vector<std::int64_t> places_;  // made when they are asked for
+  std::unique_ptr<ChannelPlan> channels_;
 };
 
 /// The plan for the key: one that this thread has made before and kept, since steps of streams ask for the same again

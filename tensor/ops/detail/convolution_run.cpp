@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ferrite/tensor/kernel/levels.h"
+#include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/ops/detail/convolution_images.h"
 #include "ferrite_levels.h"
 
@@ -42,40 +43,79 @@ std::int64_t shortest_line() {
 /// Lanes along the channels of the results instead of their positions.
 template <class T>
 struct ChannelLanes {
-  std::int64_t columns = 0;              ///< channels of a group in whole packets; 0: lanes along positions
-  const std::int64_t* places = nullptr;  ///< of the positions in an image
-  const T* weights = nullptr;            ///< [groups, terms, columns]
-  const T* bias = nullptr;               ///< [groups, columns], or null
+  std::int64_t columns = 0;           ///< channels of a group in whole packets; 0: lanes along positions
+  const ChannelPlan* plan = nullptr;  ///< what they read
+  const T* weights = nullptr;         ///< of each group what ChannelProduct reads
+  const T* bias = nullptr;            ///< [groups, columns], or null
 };
 
-/// The columns of ChannelLanes where they do less work: lanes are multiplied for nothing in the last packet of channels
-/// there, in the packets between the rows of small images here; and the weights are transposed first. The plan must
-/// have all taps in one pass.
+/// Weights as ChannelProduct reads them: `groups` times `blocks` matrices [channels, terms / blocks], one after the
+/// other, in blocks of one packet of channels with all terms of a group.
 template <class T>
-std::int64_t channel_columns(const ConvolutionPlan& plan, const WindowGeometry& g, std::int64_t N,
-                             std::int64_t channels, std::int64_t terms, std::int64_t positions) {
-  if (plan.passes.size() != 1) return 0;
+class ChannelWeights {
+ public:
+  ChannelWeights(const Tensor& w, std::int64_t groups, std::int64_t channels, std::int64_t terms, std::int64_t blocks)
+      : w_(w), groups_(groups), channels_(channels), terms_(terms), blocks_(blocks) {}
+
+  std::int64_t columns() const { return (channels_ + lanes() - 1) / lanes() * lanes(); }
+  std::int64_t elements() const { return groups_ * terms_ * columns(); }
+
+  /// The copy on w's storage, made when these elements are used for the second time; null before.
+  const T* kept() const {
+    if (w_.impl()->storage->rewritten) return nullptr;
+    PackKey key{.dtype = w_.dtype(),
+                .gates = -static_cast<std::int32_t>(groups_),
+                .offset = (w_.raw() - w_.impl()->storage->data()) / size_of(w_.dtype()),
+                .rows = channels_,
+                .columns = terms_,
+                .row_step = blocks_};
+    if (const void* found = find_pack(w_, key)) return static_cast<const T*>(found);
+    if (count_use(w_) == 0) return nullptr;
+    return pack_of<T>(w_, key, elements(), [&](T* to) { write(to); });
+  }
+  void write(T* to) const {
+    const std::int64_t block = terms_ / blocks_;
+    const T* from = w_.data<T>();
+    for (std::int64_t group = 0; group < groups_; ++group, to += terms_ * columns())
+      for (std::int64_t i = 0; i < blocks_; ++i, from += channels_ * block)
+        pack_transposed(from, block, block, channels_, to + i * block * lanes(), terms_);
+  }
+
+ private:
+  static std::int64_t lanes() { return convolution_kernels_for<T>().lanes; }
+
+  const Tensor& w_;
+  std::int64_t groups_, channels_, terms_, blocks_;
+};
+
+/// Whether the plan has all taps in one pass, as lanes along channels need it, with something to do.
+bool is_one_pass(const ConvolutionPlan& plan, const WindowGeometry& g, std::int64_t terms, std::int64_t positions) {
+  if (plan.passes.size() != 1 || terms * positions == 0) return false;
   const ConvolutionPass& pass = plan.passes[0];
-  if (pass.step != 1 || static_cast<std::int64_t>(pass.taps.size()) != g.taps()) return 0;
-  if (terms * positions == 0) return 0;
-  const std::int64_t lanes = convolution_kernels_for<T>().lanes, columns = (channels + lanes - 1) / lanes * lanes;
-  const std::int64_t along_positions = static_cast<std::int64_t>(pass.packets.size()) * lanes * channels;
-  return 16 * N * positions * columns + 256 * columns < 15 * N * along_positions ? columns : 0;
+  return pass.step == 1 && static_cast<std::int64_t>(pass.taps.size()) == g.taps();
 }
 
-/// Of a plan that takes them, in `memory` for groups * (terms + 1) * columns elements. The weights of a group are
-/// `blocks` matrices [channels, terms / blocks], one after the other.
+/// Lanes along channels where they do less work: lanes are multiplied for nothing in the last packet of channels there,
+/// in the packets between the rows of small images here; and weights that are used for the first time are written in
+/// another order first, in `kernel_memory().tiles`.
 template <class T>
-ChannelLanes<T> channel_lanes(TermPlan& plan, std::int64_t columns, std::int64_t groups, std::int64_t channels,
-                              std::int64_t terms, std::int64_t blocks, const T* weights, const T* bias, T* memory) {
-  ChannelLanes<T> c{columns, plan.places().data(), memory, nullptr};
-  const std::int64_t block = terms / blocks;
-  for (std::int64_t i = 0; i < groups * blocks; ++i, weights += channels * block, memory += block * columns)
-    convolution_kernels_for<T>().transpose(weights, block, channels, block, memory, columns);
+ChannelLanes<T> channel_lanes(TermPlan& made, const ChannelWeights<T>& w, const T* bias, std::int64_t N,
+                              std::int64_t groups, std::int64_t channels, std::int64_t positions) {
+  const std::int64_t columns = w.columns(), lanes = convolution_kernels_for<T>().lanes;
+  const std::int64_t here = 16 * N * positions * columns;
+  const std::int64_t there = 15 * N * static_cast<std::int64_t>(made.plan.passes[0].packets.size()) * lanes * channels;
+  if (here >= there) return {};
+  const T* weights = w.kept();
+  if (!weights && here + 256 * columns >= there) return {};
+  const std::int64_t own = weights ? 0 : w.elements();
+  T* const memory = kernel_memory().tiles.get<T>(static_cast<std::size_t>(own + groups * columns));
+  if (!weights) w.write(memory);
+  ChannelLanes<T> c{columns, &made.channels(), weights ? weights : memory, nullptr};
   if (!bias) return c;
-  c.bias = memory;
-  for (std::int64_t group = 0; group < groups; ++group, bias += channels, memory += columns)
-    std::fill(std::copy_n(bias, channels, memory), memory + columns, T(0));
+  T* padded = memory + own;
+  c.bias = padded;
+  for (std::int64_t group = 0; group < groups; ++group, bias += channels, padded += columns)
+    std::fill(std::copy_n(bias, channels, padded), padded + columns, T(0));
   return c;
 }
 
@@ -104,8 +144,7 @@ struct Products {
     const std::int64_t shares = alone ? 1 : std::min<std::int64_t>(all, 4 * thread_count());
     share(shares, multiply_adds, [&](std::int64_t i) {
       if (plane.taps != 0) return planes(all * i / shares, all * (i + 1) / shares);
-      const Images<T> images(line.taps != 0 ? as_it_stands : plan.image, from_channels, from_elements,
-                             parts == 1 ? Images<T>::kMostSlots : 1);
+      const Images<T> images(image(), from_channels, from_elements, parts == 1 ? Images<T>::kMostSlots : 1);
       images.each(
           all * i / shares, all * (i + 1) / shares,
           [&](std::int64_t at) { return from + at / parts * from_channels * from_elements; },
@@ -114,6 +153,11 @@ struct Products {
   }
 
  private:
+  const ImagePlan& image() const {
+    if (line.taps != 0) return as_it_stands;
+    return channels.columns != 0 ? channels.plan->image : plan.image;
+  }
+
   /// Rows of one part of one image and group.
   void part(std::int64_t image_and_group, std::int64_t part, std::int64_t parts, const T* image) const {
     const std::int64_t group = image_and_group % groups;
@@ -144,16 +188,15 @@ struct Products {
     const std::int64_t lanes = convolution_kernels_for<T>().lanes, group = image_and_group % groups;
     const std::int64_t first = packets_of_channels() * part / parts * lanes;
     const std::int64_t last = packets_of_channels() * (part + 1) / parts * lanes;
-    const auto terms = static_cast<std::int64_t>(passes[0].offsets.size());
+    const auto terms = static_cast<std::int64_t>(channels.plan->offsets.size());
     T* const turned = kernel_memory().rows.get<T>(static_cast<std::size_t>(to_elements * (last - first)));
     convolution_kernels_for<T>().channels(
         {.terms = terms,
-         .offsets = passes[0].offsets.data(),
+         .offsets = channels.plan->offsets.data(),
          .image = image,
          .positions = to_elements,
-         .places = channels.places,
-         .weights = channels.weights + group * terms * channels.columns + first,
-         .weights_row = channels.columns,
+         .places = channels.plan->places.data(),
+         .weights = channels.weights + (group * channels.columns + first) * terms,
          .columns = last - first,
          .bias = channels.bias ? channels.bias + group * channels.columns + first : nullptr,
          .out = turned});
@@ -237,10 +280,9 @@ void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, c
                        .width = g.axis[2].small,
                        .channels = {}};
   const std::int64_t terms = e.inner * g.taps();
-  if (const std::int64_t columns = channel_columns<T>(plan, g, e.N, e.outer, terms, g.small()))
-    products.channels =
-        channel_lanes(made, columns, groups, e.outer, terms, 1, w.data<T>(), products.bias,
-                      kernel_memory().tiles.get<T>(static_cast<std::size_t>(groups * (terms + 1) * columns)));
+  if (is_one_pass(plan, g, terms, g.small()))
+    products.channels = channel_lanes(made, ChannelWeights<T>(w, groups, e.outer, terms, 1), products.bias, e.N, groups,
+                                      e.outer, g.small());
   products.run(y.numel() * e.inner * g.taps());
 }
 
@@ -281,19 +323,18 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
                        .height = g.axis[1].large,
                        .width = g.axis[2].large,
                        .channels = {}};
-  const std::int64_t terms = e.outer * g.taps(), columns = channel_columns<T>(plan, g, e.N, e.inner, terms, g.large());
-  // In memory that the shares do not ask for.
-  const std::int64_t room = columns != 0 ? groups * (terms + 1) * columns : w.numel();
-  T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(room));
-  for (std::size_t i = 0; i < plan.passes.size(); ++i) {
-    const ConvolutionPass& pass = plan.passes[i];
-    passes.push_back({&pass, made.offsets[i], to});
-    if (columns != 0) {  // the only pass, which has all taps
-      products.channels = channel_lanes(made, columns, groups, e.inner, terms, e.outer, w.data<T>(), products.bias, to);
-      break;
+  const std::int64_t terms = e.outer * g.taps();
+  if (is_one_pass(plan, g, terms, g.large()))
+    products.channels = channel_lanes(made, ChannelWeights<T>(w, groups, e.inner, terms, e.outer), products.bias, e.N,
+                                      groups, e.inner, g.large());
+  if (products.channels.columns == 0) {  // in memory that the shares do not ask for
+    T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(w.numel()));
+    for (std::size_t i = 0; i < plan.passes.size(); ++i) {
+      const ConvolutionPass& pass = plan.passes[i];
+      passes.push_back({&pass, made.offsets[i], to});
+      weights_of_pass(w.data<T>(), e, g.taps(), pass.taps, to);
+      to += groups * e.inner * e.outer * static_cast<std::int64_t>(pass.taps.size());
     }
-    weights_of_pass(w.data<T>(), e, g.taps(), pass.taps, to);
-    to += groups * e.inner * e.outer * static_cast<std::int64_t>(pass.taps.size());
   }
   products.passes = passes;
   products.run(y.numel() * e.inner * g.taps());
