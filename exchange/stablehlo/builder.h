@@ -1,49 +1,33 @@
 #pragma once
-/// Writes StableHLO line by line: one method for each operation of the language that programs of ours need. Syntax as
-/// the pretty printer of the StableHLO repository has it; `gather` and `scatter` have a generic form only.
+/// Puts together StableHLO programs: one method for each operation of the language that programs of ours need.
 #include <functional>
 #include <initializer_list>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
-#include "ferrite/tensor/scope.h"
-#include "ferrite/tensor/tensor.h"
+#include "ferrite/exchange/stablehlo/program.h"
 
 namespace ferrite::exchange::detail {
 
-/// A value in the text.
-struct HloValue {
-  std::string name{};  ///< "%3"; empty for a value that no lowering gives
-  Spec spec{};
-
-  const Shape& shape() const { return spec.shape; }
-  Dtype dtype() const { return spec.dtype; }
+/// How a program is written.
+struct HloStyle {
+  bool unrolled = false;  ///< loops, step by step
+  /// As one of several that are compared: nothing depends on what an extent happens to be, so that equal constants are
+  /// not shared and constants that extents decide are computed.
+  bool comparable = false;
 };
-using HloValues = std::vector<HloValue>;
-
-/// "f32", ..., "i1".
-std::string_view hlo_dtype(Dtype dtype);
-/// "tensor<2x3xf32>".
-std::string hlo_type(const Spec& spec);
-/// "[1, 0]".
-std::string hlo_list(const Shape& list);
-/// "dense<...>".
-std::string hlo_elements(const Tensor& tensor);
 
 class HloBuilder {
  public:
-  /// Loops are written as loops, or step by step (`unroll`). With `locations`, operations are followed by the layer to
-  /// which they belong.
-  explicit HloBuilder(std::string indent, bool unroll = false, bool locations = false)
-      : indent_(std::move(indent)), unroll_(unroll), locates_(locations) {}
+  /// `first`: the id of the first value that is made.
+  explicit HloBuilder(const HloStyle& style, int first = 0) : style_(style), next_(first) {}
 
-  /// The layer to which what is written from now on belongs.
+  /// The layer, and the operation of the traced program, to which what is written from now on belongs.
   Scope layer() const { return layer_; }
   void set_layer(Scope layer) { layer_ = layer; }
+  std::string_view operation() const { return operation_; }
+  void set_operation(std::string_view operation) { operation_ = operation; }
 
-  bool unrolls() const { return unroll_; }
+  const HloStyle& style() const { return style_; }
 
   HloValue constant(const Tensor& tensor);
   /// One value in every element; equal constants are written once.
@@ -100,22 +84,34 @@ class HloBuilder {
   /// inside; values written inside end there.
   HloValues loop(std::int64_t steps, const HloValues& first, const LoopBody& body);
 
-  const std::string& text() const { return text_; }
+  /// A value that an instruction, or a block as its argument, is about to give.
+  HloValue fresh(const Spec& spec) { return {next_++, spec}; }
+  /// Any instruction with one result.
+  HloValue emit(std::string_view op, const HloValues& operands, const Spec& spec, HloAttributes attributes = {},
+                HloTypes types = HloTypes::function);
+  /// An instruction as it is.
+  void append(HloInstruction instruction) { block_->instructions.push_back(std::move(instruction)); }
+  /// What is written goes to a block, which ends with what `write` gives. Constants made there are not shared outside.
+  void within(HloBlock& block, const std::function<HloValues()>& write);
+
+  /// What was written.
+  std::vector<HloInstruction>& instructions() { return main_.instructions; }
+  /// More than the largest id.
+  int values() const { return next_; }
 
  private:
-  HloValue emit(const std::string& right_hand_side, const Spec& spec);
-  /// ` loc("encoder.0")`, or nothing.
-  std::string location() const;
-  /// A block of lines further in, which ends with its results.
-  void region(const std::function<HloValues()>& write);
+  struct Shared {
+    HloValue value{};
+    Tensor element{};
+  };
 
-  std::string indent_;
-  bool unroll_;
-  bool locates_;
+  HloStyle style_;
+  int next_;
   Scope layer_{};
-  std::string text_;
-  int next_ = 0;
-  std::unordered_map<std::string, HloValue> constants_;
+  std::string_view operation_{};
+  HloBlock main_{};
+  HloBlock* block_ = &main_;
+  std::unordered_map<std::string, Shared> constants_{};  ///< by text
 };
 
 }  // namespace ferrite::exchange::detail
