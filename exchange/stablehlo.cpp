@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
+#include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/stablehlo/merge.h"
 #include "ferrite/exchange/stablehlo/module.h"
+#include "ferrite/nn/recurrent/steps.h"
 
 namespace ferrite::exchange {
 namespace {
@@ -22,7 +25,24 @@ void check_name(std::string_view name) {
 
 std::string to_stablehlo(const Graph& graph, const StablehloOptions& options) {
   check_name(options.name);
+  if (!options.dynamic.empty())
+    throw ValueError("to_stablehlo: a graph has its extents; export the function with dynamic axes");
   return detail::hlo_text(detail::hlo_program(graph, options), options.name, options.locations);
+}
+
+std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
+                         const StablehloOptions& options) {
+  if (options.dynamic.empty()) return to_stablehlo(trace(f, inputs), options);
+  check_name(options.name);
+  const detail::ExtentTrials trials("to_stablehlo", inputs, options.dynamic);
+  const detail::Extents extents(trials);
+  const nn::detail::ComposeAsScans as_scans;
+  std::vector<detail::HloProgram> programs;
+  for (const auto& sizes : extents.sizes()) {
+    const std::vector<Spec> specs = trials.specs(sizes);
+    programs.push_back(detail::hlo_program(trace(f, specs), options, true));
+  }
+  return detail::hlo_text(detail::merged(programs, extents, options), options.name, options.locations);
 }
 
 }  // namespace ferrite::exchange

@@ -38,11 +38,15 @@ HloValue HloBuilder::constant(Scalar value, const Spec& spec) {
     using T = decltype(zero);
     return Tensor::from({value.as<T>()}, {});
   });
-  const auto made = [&] { return emit("constant", {}, spec, {{"", one}}, HloTypes::result); };
+  return filled(one, spec);
+}
+
+HloValue HloBuilder::filled(const Tensor& element, const Spec& spec) {
+  const auto made = [&] { return emit("constant", {}, spec, {{"", element}}, HloTypes::result); };
   if (style_.comparable) return made();
   const auto [at, fresh] =
-      constants_.try_emplace((spec.shape.numel() ? hlo_elements(one) : "dense<>") + " : " + hlo_type(spec));
-  if (fresh) at->second = {made(), one};
+      constants_.try_emplace((spec.shape.numel() ? hlo_elements(element) : "dense<>") + " : " + hlo_type(spec));
+  if (fresh) at->second = {made(), element};
   return at->second.value;
 }
 

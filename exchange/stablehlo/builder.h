@@ -2,6 +2,7 @@
 /// Puts together StableHLO programs: one method for each operation of the language that programs of ours need.
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <unordered_map>
 
 #include "ferrite/exchange/stablehlo/program.h"
@@ -18,8 +19,9 @@ struct HloStyle {
 
 class HloBuilder {
  public:
-  /// `first`: the id of the first value that is made.
-  explicit HloBuilder(const HloStyle& style, int first = 0) : style_(style), next_(first) {}
+  explicit HloBuilder(const HloStyle& style) : style_(style) {}
+  /// One whose values differ from those of another.
+  explicit HloBuilder(const HloBuilder* other) : style_(other->style_), next_(other->next_) {}
 
   /// The layer, and the operation of the traced program, to which what is written from now on belongs.
   Scope layer() const { return layer_; }
@@ -32,6 +34,8 @@ class HloBuilder {
   HloValue constant(const Tensor& tensor);
   /// One value in every element; equal constants are written once.
   HloValue constant(Scalar value, const Spec& spec);
+  /// The same for an element of rank 0.
+  HloValue filled(const Tensor& element, const Spec& spec);
   /// The same in the shape and dtype of x.
   HloValue constant_like(Scalar value, const HloValue& x) { return constant(value, x.spec); }
   /// The index along an axis.
@@ -85,7 +89,7 @@ class HloBuilder {
   HloValues loop(std::int64_t steps, const HloValues& first, const LoopBody& body);
 
   /// A value that an instruction, or a block as its argument, is about to give.
-  HloValue fresh(const Spec& spec) { return {next_++, spec}; }
+  HloValue fresh(const Spec& spec) { return {(*next_)++, spec}; }
   /// Any instruction with one result.
   HloValue emit(std::string_view op, const HloValues& operands, const Spec& spec, HloAttributes attributes = {},
                 HloTypes types = HloTypes::function);
@@ -97,7 +101,7 @@ class HloBuilder {
   /// What was written.
   std::vector<HloInstruction>& instructions() { return main_.instructions; }
   /// More than the largest id.
-  int values() const { return next_; }
+  int values() const { return *next_; }
 
  private:
   struct Shared {
@@ -106,7 +110,7 @@ class HloBuilder {
   };
 
   HloStyle style_;
-  int next_;
+  std::shared_ptr<int> next_ = std::make_shared<int>(0);
   Scope layer_{};
   std::string_view operation_{};
   HloBlock main_{};

@@ -20,6 +20,13 @@ void check(const std::string& script, const std::vector<ProgramCase>& cases) {
   BOOST_TEST(folder.agrees("exchange/" + script));
 }
 
+/// Programs with open extents.
+void check(const std::string& script, exchange::DynamicForms forms) {
+  exchange_test::ProgramFolder folder(".mlir");
+  for (const exchange_test::OpenCase& c : exchange_test::open_cases()) folder.add(c.run, written(c, forms));
+  BOOST_TEST(folder.agrees("exchange/" + script));
+}
+
 /// Scans are compiled as loops only: what they are step by step, the recurrent layers show.
 std::vector<ProgramCase> compiled_programs() {
   std::vector<ProgramCase> all = exchange_test::recurrent_cases();
@@ -52,6 +59,15 @@ BOOST_AUTO_TEST_CASE(xla_gives_our_numbers, *boost::unit_test::precondition(have
 
 BOOST_AUTO_TEST_CASE(iree_gives_our_numbers, *boost::unit_test::precondition(have_iree)) {
   check("run_iree.py", compiled_programs());
+}
+
+/// XLA takes a program at the extents of its arguments, IREE once for all.
+BOOST_AUTO_TEST_CASE(xla_gives_our_numbers_at_other_extents, *boost::unit_test::precondition(have_jaxlib)) {
+  check("run_xla.py", exchange::DynamicForms::complete);
+}
+
+BOOST_AUTO_TEST_CASE(iree_gives_our_numbers_at_other_extents, *boost::unit_test::precondition(have_iree)) {
+  check("run_iree.py", exchange::DynamicForms::gathers);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -20,6 +20,20 @@ struct ProgramCase {
   double tolerance = 0;  ///< of |a - b| / max(1, |b|), element by element
 };
 
+/// A function that is exported with open extents, and a run of it at others.
+struct OpenCase {
+  ProgramCase run;  ///< without a graph
+  std::function<ferrite::Tensors(const ferrite::Tensors&)> f;
+  std::vector<ferrite::Spec> specs;
+  std::vector<ferrite::exchange::DynamicAxis> axes;
+};
+
+/// Networks, gradients, training steps and a step of a stream, at several extents.
+std::vector<OpenCase> open_cases();
+
+/// As StableHLO, its variables as arguments.
+std::string written(const OpenCase& c, ferrite::exchange::DynamicForms forms);
+
 /// Those of tensors and those of layers.
 inline std::vector<const ferrite::Primitive*> all_operations() {
   return ferrite::detail::joined({ferrite::primitives(), ferrite::nn::operations()});
