@@ -1,5 +1,6 @@
 #pragma once
 /// Numbers that follow from extents, as programs traced at several extents show them.
+#include <compare>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ struct ExtentNumber {
   std::int64_t factor = 0, more = 0, divisor = 1;
 
   bool is_constant() const { return extents == 0; }
-  bool operator==(const ExtentNumber&) const = default;
+  auto operator<=>(const ExtentNumber&) const = default;
 };
 
 /// factor * product of some extents + more, but for the rounding of an f32; or 1 / that.

@@ -31,9 +31,10 @@ HloValue ExtentArithmetic::list(const std::vector<ExtentNumber>& numbers) {
     for (const ExtentNumber& n : numbers) values.push_back(n.more);
     return at->second = b_.constant(Tensor::from<std::int64_t>(values, {static_cast<std::int64_t>(values.size())}));
   }
+  if (numbers.size() == 1) return at->second = b_.reshape(number(numbers[0]), {1});
   HloValues parts;
   for (const ExtentNumber& n : numbers)
-    parts.push_back(n.is_constant() ? b_.constant(n.more, {{1}, Dtype::i64}) : b_.reshape(number(n), {1}));
+    parts.push_back(n.is_constant() ? b_.constant(n.more, {{1}, Dtype::i64}) : list({n}));
   return at->second = b_.concatenate(parts, 0);
 }
 

@@ -24,8 +24,7 @@ HloValue HloBuilder::emit(std::string_view op, const HloValues& operands, const 
           .results = {v},
           .attributes = std::move(attributes),
           .types = types,
-          .operation = operation_,
-          .layer = layer_});
+          .origin = origin_});
   return v;
 }
 
@@ -211,8 +210,7 @@ HloValues HloBuilder::loop(std::int64_t steps, const HloValues& first, const Loo
     loop.results.push_back(fresh(v.spec));
     for (HloBlock& b : loop.blocks) b.arguments.push_back(fresh(v.spec));
   }
-  loop.operation = operation_;
-  loop.layer = layer_;
+  loop.origin = origin_;
   HloBlock &condition = loop.blocks[0], &round = loop.blocks[1];
   within(condition, [&]() -> HloValues {
     const HloValue& step = condition.arguments[0];

@@ -23,11 +23,9 @@ class HloBuilder {
   /// One whose values differ from those of another.
   explicit HloBuilder(const HloBuilder* other) : style_(other->style_), next_(other->next_) {}
 
-  /// The layer, and the operation of the traced program, to which what is written from now on belongs.
-  Scope layer() const { return layer_; }
-  void set_layer(Scope layer) { layer_ = layer; }
-  std::string_view operation() const { return operation_; }
-  void set_operation(std::string_view operation) { operation_ = operation; }
+  /// To what belongs what is written from now on.
+  const HloOrigin& origin() const { return origin_; }
+  void set_origin(const HloOrigin& origin) { origin_ = origin; }
 
   const HloStyle& style() const { return style_; }
 
@@ -111,8 +109,7 @@ class HloBuilder {
 
   HloStyle style_;
   std::shared_ptr<int> next_ = std::make_shared<int>(0);
-  Scope layer_{};
-  std::string_view operation_{};
+  HloOrigin origin_{};
   HloBlock main_{};
   HloBlock* block_ = &main_;
   std::unordered_map<std::string, Shared> constants_{};  ///< by text

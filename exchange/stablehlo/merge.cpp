@@ -18,8 +18,9 @@ using Blocks = std::vector<const HloBlock*>;
 using Numbers = std::vector<std::int64_t>;  ///< of all programs
 
 [[noreturn]] void refuse(const HloInstruction& i, const std::string& what) {
-  std::string where(i.operation.empty() ? "the program" : i.operation);
-  if (!i.layer.empty()) where += " in '" + std::string(i.layer.path()) + "'";
+  const auto& [operation, layer] = i.origin;
+  std::string where(operation.empty() ? "the program" : operation);
+  if (!layer.empty()) where += " in '" + std::string(layer.path()) + "'";
   throw ExportError("to_stablehlo: an extent that should stay open is fixed: " + where + " (stablehlo." + i.op +
                     "): " + what + "; write the function for any extent, or export it without this dynamic axis");
 }
@@ -167,8 +168,7 @@ class Merger {
 
   void write(const Row& row) {
     const HloInstruction& i = *row[0];
-    b_.set_layer(i.layer);
-    b_.set_operation(i.operation);
+    b_.set_origin(i.origin);
     if (i.op == "while") return write_loop(row);
     const ExtentNumbers shape = shape_of(row, 0);
     at(i.results[0]) = {made(row, shape), shape};
@@ -185,6 +185,7 @@ class Merger {
       return forms_.dynamic_slice(operand(0), values_of({i.operands.begin() + 1, i.operands.end()}),
                                   list_of(row, "sizes"));
     if (i.op == "gather" && differ(row, "slice_sizes")) return gather(row, shape);
+    if (i.op == "dot_general" && (open || operand(0).is_open())) return dot(row, shape);
     if (open && i.op == "dynamic_update_slice")
       return forms_.dynamic_update_slice(operand(0), operand(1), values_of({i.operands.begin() + 2, i.operands.end()}));
     if (open && i.op == "iota") return forms_.iota(std::stoi(i.get<std::string>("dim")), i.results[0].dtype(), shape);
@@ -213,7 +214,7 @@ class Merger {
     }
     if (same && !open) return b_.filled(first, {open_shape(shape), first.dtype()});
     const HloValue one = same ? b_.filled(first, first.spec()) : number(row);
-    return forms_.filled(one, shape);
+    return shape.empty() ? one : forms_.filled(one, shape);
   }
 
   /// A value of rank 0 that differs from program to program.
@@ -271,6 +272,26 @@ class Merger {
     return forms_.pad(x, at(i.operands[1]).value, before, after, shape);
   }
 
+  /// A stack of matrices has one leading axis then, rows of which no stack is made none.
+  HloValue dot(const Row& row, const ExtentNumbers& shape) {
+    const HloInstruction& i = *row[0];
+    const bool stacks = i.operands[1].shape().rank() > 2;
+    const auto flat = [&](auto&& shape_of) {
+      std::vector<Shape> shapes;
+      for (const HloInstruction* b : row) {
+        const Shape s = shape_of(*b);
+        Shape last = stacks ? Shape{1, s[-2], s[-1]} : Shape{s[-2], s[-1]};
+        for (int k = 0; k + 2 < s.rank(); ++k) last[0] *= s[k];
+        shapes.push_back(last);
+      }
+      return explained(i, shapes, "the number of its rows");
+    };
+    return forms_.dot(i, at(i.operands[0]), at(i.operands[1]),
+                      flat([](const HloInstruction& b) { return b.operands[0].shape(); }),
+                      flat([](const HloInstruction& b) { return b.operands[1].shape(); }),
+                      flat([](const HloInstruction& b) { return b.results[0].shape(); }), shape);
+  }
+
   HloValue gather(const Row& row, const ExtentNumbers& shape) {
     const HloInstruction& i = *row[0];
     const Shape& sizes = i.get<Shape>("slice_sizes");
@@ -282,13 +303,13 @@ class Merger {
 
   void write_loop(const Row& row) {
     const HloInstruction& i = *row[0];
-    HloInstruction loop{.op = i.op, .operands = values_of(i.operands), .operation = i.operation, .layer = i.layer};
+    HloInstruction loop{.op = i.op, .operands = values_of(i.operands), .origin = i.origin};
     for (std::size_t k = 0; k < i.blocks.size(); ++k) {
       Blocks blocks;
       for (const HloInstruction* b : row) blocks.push_back(&b->blocks[k]);
       loop.blocks.emplace_back();
       loop.blocks.back().arguments = arguments(blocks);
-      b_.within(loop.blocks.back(), [&] {
+      forms_.within(loop.blocks.back(), [&] {
         walk(blocks);
         return values_of(blocks[0]->results);
       });

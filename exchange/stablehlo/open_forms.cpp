@@ -45,19 +45,32 @@ HloValue OpenForms::emit(std::string_view op, const HloValues& operands, Dtype d
 }
 
 HloValue OpenForms::filled(const HloValue& scalar, const ExtentNumbers& shape) {
-  return broadcast({scalar, {}}, {}, shape);
+  const auto [at, fresh] = filled_.try_emplace({scalar.id, shape});
+  if (fresh) at->second = broadcast({scalar, {}}, {}, shape);
+  return at->second;
+}
+
+void OpenForms::within(HloBlock& block, const std::function<HloValues()>& write) {
+  const auto outside = filled_;
+  b_.within(block, write);
+  filled_ = outside;
 }
 
 HloValue OpenForms::iota(int axis, Dtype dtype, const ExtentNumbers& shape) {
   return emit("dynamic_iota", {arithmetic_.list(shape)}, dtype, shape, {{"dim", std::to_string(axis)}});
 }
 
-/// Compilers are told which axes are repeated: an open extent may turn out to be 1.
+/// Compilers are told which axes are repeated: an open extent may turn out to be 1. A broadcast of a broadcast is one:
+/// IREE forgets what it is told where it joins them.
 HloValue OpenForms::broadcast(const OpenValue& x, const Shape& dims, const ExtentNumbers& shape) {
-  const Shape to = open_shape(shape);
-  if (x.value.shape() == to && !x.is_open()) return x.value;
+  if (const auto at = broadcasts_.find(x.value.id); at != broadcasts_.end()) {
+    Shape composed;
+    for (const std::int64_t axis : at->second.dims) composed.push_back(dims[static_cast<int>(axis)]);
+    return broadcast(OpenValue(at->second.x), composed, shape);
+  }
+  if (x.shape == shape) return x.value;
   HloAttributes attributes{{"dims", dims}};
-  if (std::ranges::count(to, kOpenExtent) == 0)
+  if (std::ranges::count(open_shape(shape), kOpenExtent) == 0)
     return emit("broadcast_in_dim", {x.value}, x.dtype(), shape, attributes);
   Shape expanding, others;
   for (int k = 0; k < dims.rank(); ++k) {
@@ -67,7 +80,10 @@ HloValue OpenForms::broadcast(const OpenValue& x, const Shape& dims, const Exten
   }
   if (expanding.rank()) attributes.push_back({"known_expanding_dimensions", expanding});
   if (others.rank()) attributes.push_back({"known_nonexpanding_dimensions", others});
-  return emit("dynamic_broadcast_in_dim", {x.value, arithmetic_.list(shape)}, x.dtype(), shape, std::move(attributes));
+  const HloValue y =
+      emit("dynamic_broadcast_in_dim", {x.value, arithmetic_.list(shape)}, x.dtype(), shape, std::move(attributes));
+  broadcasts_[y.id] = {x, dims};
+  return y;
 }
 
 /// Without dynamic_reshape: axes of extent 1 are dropped and put in; where more changes, every element is gathered by
@@ -190,6 +206,17 @@ HloValue OpenForms::dynamic_update_slice(const OpenValue& x, const OpenValue& pa
                                          "index_vector_dim = 1"},
                {"unique_indices", "true"},
                {"applies", "replace"}});
+}
+
+HloValue OpenForms::dot(const HloInstruction& dot, const OpenValue& a, const OpenValue& b, const ExtentNumbers& flat_a,
+                        const ExtentNumbers& flat_b, const ExtentNumbers& flat, const ExtentNumbers& shape) {
+  const bool plain = flat_a == a.shape && flat_b == b.shape;
+  if (!gathers() || plain) return emit("dot_general", {a.value, b.value}, a.dtype(), shape, dot.attributes);
+  const HloValue left = flat_a == a.shape ? a.value : reshape(a, flat_a);
+  const HloValue right = flat_b == b.shape ? b.value : reshape(b, flat_b);
+  const int lead = static_cast<int>(flat.size()) - 2;
+  const HloValue y = b_.dot(left, right, lead + 1, lead, lead, open_shape(flat));
+  return reshape({y, flat}, shape);
 }
 
 HloValue OpenForms::gather_slices(const OpenValue& x, const HloInstruction& gather, const OpenValue& index, int axis,

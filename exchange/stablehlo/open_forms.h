@@ -27,11 +27,10 @@ class OpenForms {
   OpenForms(HloBuilder& b, ExtentArithmetic& arithmetic, DynamicForms forms)
       : b_(b), arithmetic_(arithmetic), forms_(forms) {}
 
-  HloBuilder& builder() { return b_; }
-  ExtentArithmetic& arithmetic() { return arithmetic_; }
-  bool gathers() const { return forms_ == DynamicForms::gathers; }
+  /// As HloBuilder::within.
+  void within(HloBlock& block, const std::function<HloValues()>& write);
 
-  /// A value of rank 0 in every element.
+  /// A value of rank 0 in every element; equal ones are written once.
   HloValue filled(const HloValue& scalar, const ExtentNumbers& shape);
   HloValue iota(int axis, Dtype dtype, const ExtentNumbers& shape);
   /// x's k-th axis is dims[k] of the result.
@@ -45,11 +44,16 @@ class OpenForms {
   /// From indices on, each of rank 0: so many elements.
   HloValue dynamic_slice(const OpenValue& x, const HloValues& indices, const ExtentNumbers& sizes);
   HloValue dynamic_update_slice(const OpenValue& x, const OpenValue& part, const HloValues& indices);
+  /// A product as it is; without dynamic_reshape one of matrices, or of stacks of matrices: `flat_a`, `flat_b`, `flat`:
+  /// a, b and the result with all leading axes as one.
+  HloValue dot(const HloInstruction& dot, const OpenValue& a, const OpenValue& b, const ExtentNumbers& flat_a,
+               const ExtentNumbers& flat_b, const ExtentNumbers& flat, const ExtentNumbers& shape);
   /// Slices of extent 1 along an axis, at a rank-1 index.
   HloValue gather_slices(const OpenValue& x, const HloInstruction& gather, const OpenValue& index, int axis,
                          const ExtentNumbers& shape);
 
  private:
+  bool gathers() const { return forms_ == DynamicForms::gathers; }
   HloValue emit(std::string_view op, const HloValues& operands, Dtype dtype, const ExtentNumbers& shape,
                 HloAttributes attributes = {});
   /// Axes of extent 1 dropped.
@@ -59,6 +63,12 @@ class OpenForms {
   HloBuilder& b_;
   ExtentArithmetic& arithmetic_;
   DynamicForms forms_;
+  struct Broadcast {
+    OpenValue x;
+    Shape dims;
+  };
+  std::unordered_map<int, Broadcast> broadcasts_{};             ///< by the result's id
+  std::map<std::pair<int, ExtentNumbers>, HloValue> filled_{};  ///< by id and shape
 };
 
 }  // namespace ferrite::exchange::detail

@@ -77,7 +77,7 @@ class Printer {
     text_ += indent_ + number + " = " + right + location(i) + "\n";
   }
 
-  std::string location(const HloInstruction& i) const { return locates_ ? location_of(i.layer) : std::string(); }
+  std::string location(const HloInstruction& i) const { return locates_ ? location_of(i.origin.layer) : std::string(); }
 
   std::string right_hand_side(const HloInstruction& i) const {
     if (i.op == "gather" || i.op == "dynamic_gather" || i.op == "scatter") return generic(i);

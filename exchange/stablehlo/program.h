@@ -38,6 +38,17 @@ enum class HloTypes : std::uint8_t {
   condition,  ///< "tensor<2xi1>, tensor<2xf32>", that of the condition and of the result
 };
 
+/// To what an instruction belongs.
+struct HloOrigin {
+  std::string_view operation{};  ///< of the traced program, the outermost
+  Scope layer{};
+
+  /// Of what is written for an application within this one.
+  HloOrigin of(const HloOrigin& inner) const {
+    return {operation.empty() ? inner.operation : operation, inner.layer.or_else(layer)};
+  }
+};
+
 struct HloBlock;
 
 struct HloInstruction {
@@ -46,8 +57,7 @@ struct HloInstruction {
   HloAttributes attributes{};
   HloTypes types = HloTypes::function;
   std::vector<HloBlock> blocks{};  ///< of a loop: the condition, then the body
-  std::string_view operation{};    ///< of the traced program, to which it belongs
-  Scope layer{};
+  HloOrigin origin{};
 
   template <class T>
   const T& get(std::string_view attribute) const {

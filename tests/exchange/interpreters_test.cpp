@@ -21,9 +21,9 @@ void check(const std::string& script, const std::vector<ProgramCase>& cases) {
 }
 
 /// Programs with open extents.
-void check(const std::string& script, exchange::DynamicForms forms) {
+void check(const std::string& script, const std::vector<exchange_test::OpenCase>& cases, exchange::DynamicForms forms) {
   exchange_test::ProgramFolder folder(".mlir");
-  for (const exchange_test::OpenCase& c : exchange_test::open_cases()) folder.add(c.run, written(c, forms));
+  for (const exchange_test::OpenCase& c : cases) folder.add(c.run, written(c, forms));
   BOOST_TEST(folder.agrees("exchange/" + script));
 }
 
@@ -63,11 +63,13 @@ BOOST_AUTO_TEST_CASE(iree_gives_our_numbers, *boost::unit_test::precondition(hav
 
 /// XLA takes a program at the extents of its arguments, IREE once for all.
 BOOST_AUTO_TEST_CASE(xla_gives_our_numbers_at_other_extents, *boost::unit_test::precondition(have_jaxlib)) {
-  check("run_xla.py", exchange::DynamicForms::complete);
+  check("run_xla.py", exchange_test::open_cases(), exchange::DynamicForms::complete);
+  check("run_xla.py", exchange_test::open_cases(), exchange::DynamicForms::gathers);
+  check("run_xla.py", exchange_test::open_layer_cases(), exchange::DynamicForms::complete);
 }
 
 BOOST_AUTO_TEST_CASE(iree_gives_our_numbers_at_other_extents, *boost::unit_test::precondition(have_iree)) {
-  check("run_iree.py", exchange::DynamicForms::gathers);
+  check("run_iree.py", exchange_test::open_cases(), exchange::DynamicForms::gathers);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -31,6 +31,10 @@ struct OpenCase {
 /// Networks, gradients, training steps and a step of a stream, at several extents.
 std::vector<OpenCase> open_cases();
 
+/// Layers of every kind with their batch open, f32; and those of them that StableHLO can hold.
+std::vector<OpenCase> layers_with_open_batch();
+std::vector<OpenCase> open_layer_cases();
+
 /// As StableHLO, its variables as arguments.
 std::string written(const OpenCase& c, ferrite::exchange::DynamicForms forms);
 
