@@ -18,6 +18,8 @@ struct ExtentNumber {
   auto operator<=>(const ExtentNumber&) const = default;
 };
 
+using ExtentNumbers = std::vector<ExtentNumber>;
+
 /// factor * product of some extents + more, but for the rounding of an f32; or 1 / that.
 struct ExtentReal {
   unsigned extents = 0;

@@ -1,12 +1,11 @@
 /// Programs of one function at several extents as one: constants that differ become arithmetic on the extents.
 #include <algorithm>
-#include <cstring>
 #include <map>
 
+#include "ferrite/exchange/detail/same_bits.h"
 #include "ferrite/exchange/onnx_export/builder.h"
 #include "ferrite/exchange/onnx_export/model.h"
 #include "ferrite/tensor/recorder.h"
-#include "ferrite/tensor/strided.h"
 
 namespace ferrite::onnx::detail {
 namespace {
@@ -14,6 +13,7 @@ namespace {
 using exchange::detail::ExtentNumber;
 using exchange::detail::ExtentReal;
 using exchange::detail::Extents;
+using exchange::detail::same_bits;
 
 void claim_all(const GraphParts& g, UniqueNames& names) {
   for (const PortParts& p : g.inputs) names.claim(p.name);
@@ -95,16 +95,6 @@ class Arithmetic {
   GraphBuilder b_;
   std::map<std::string, ExportValue> known_;
 };
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  if (a.spec() != b.spec()) return false;
-  const Tensor p = ferrite::detail::dense(a), q = ferrite::detail::dense(b);
-  return visit_dtype(p.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const auto n = static_cast<std::size_t>(p.numel()) * sizeof(T);
-    return n == 0 || std::memcmp(p.data<T>(), q.data<T>(), n) == 0;
-  });
-}
 
 using Graphs = std::vector<GraphParts*>;
 

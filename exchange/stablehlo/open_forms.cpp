@@ -208,15 +208,14 @@ HloValue OpenForms::dynamic_update_slice(const OpenValue& x, const OpenValue& pa
                {"applies", "replace"}});
 }
 
-HloValue OpenForms::dot(const HloInstruction& dot, const OpenValue& a, const OpenValue& b, const ExtentNumbers& flat_a,
-                        const ExtentNumbers& flat_b, const ExtentNumbers& flat, const ExtentNumbers& shape) {
-  const bool plain = flat_a == a.shape && flat_b == b.shape;
-  if (!gathers() || plain) return emit("dot_general", {a.value, b.value}, a.dtype(), shape, dot.attributes);
-  const HloValue left = flat_a == a.shape ? a.value : reshape(a, flat_a);
-  const HloValue right = flat_b == b.shape ? b.value : reshape(b, flat_b);
-  const int lead = static_cast<int>(flat.size()) - 2;
-  const HloValue y = b_.dot(left, right, lead + 1, lead, lead, open_shape(flat));
-  return reshape({y, flat}, shape);
+HloValue OpenForms::dot(const HloInstruction& dot, const OpenValue& a, const OpenValue& b, const Flat& flat,
+                        const ExtentNumbers& shape) {
+  if (!gathers() || (flat.a == a.shape && flat.b == b.shape))
+    return emit("dot_general", {a.value, b.value}, a.dtype(), shape, dot.attributes);
+  const HloValue left = flat.a == a.shape ? a.value : reshape(a, flat.a);
+  const HloValue right = flat.b == b.shape ? b.value : reshape(b, flat.b);
+  const int lead = static_cast<int>(flat.result.size()) - 2;
+  return reshape({b_.dot(left, right, lead + 1, lead, lead, open_shape(flat.result)), flat.result}, shape);
 }
 
 HloValue OpenForms::gather_slices(const OpenValue& x, const HloInstruction& gather, const OpenValue& index, int axis,

@@ -7,8 +7,6 @@
 
 namespace ferrite::exchange::detail {
 
-using ExtentNumbers = std::vector<ExtentNumber>;
-
 /// A value with what its extents are.
 struct OpenValue {
   HloValue value{};
@@ -44,10 +42,13 @@ class OpenForms {
   /// From indices on, each of rank 0: so many elements.
   HloValue dynamic_slice(const OpenValue& x, const HloValues& indices, const ExtentNumbers& sizes);
   HloValue dynamic_update_slice(const OpenValue& x, const OpenValue& part, const HloValues& indices);
-  /// A product as it is; without dynamic_reshape one of matrices, or of stacks of matrices: `flat_a`, `flat_b`, `flat`:
-  /// a, b and the result with all leading axes as one.
-  HloValue dot(const HloInstruction& dot, const OpenValue& a, const OpenValue& b, const ExtentNumbers& flat_a,
-               const ExtentNumbers& flat_b, const ExtentNumbers& flat, const ExtentNumbers& shape);
+  /// Operands and result of a product with their leading axes as one.
+  struct Flat {
+    ExtentNumbers a, b, result;
+  };
+  /// A product as it is; without dynamic_reshape one of matrices, or of stacks of matrices.
+  HloValue dot(const HloInstruction& dot, const OpenValue& a, const OpenValue& b, const Flat& flat,
+               const ExtentNumbers& shape);
   /// Slices of extent 1 along an axis, at a rank-1 index.
   HloValue gather_slices(const OpenValue& x, const HloInstruction& gather, const OpenValue& index, int axis,
                          const ExtentNumbers& shape);

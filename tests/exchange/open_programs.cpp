@@ -55,13 +55,19 @@ std::string at(std::int64_t batch, std::int64_t time) {
   return ", batch " + std::to_string(batch) + ", time " + std::to_string(time);
 }
 
-/// A network on sequences [B, T, width], and its gradients by parameters and input.
-void add_sequence(const std::string& name, const dsl::Builder& builder, std::int64_t width, bool gradients,
-                  std::vector<OpenCase>& list) {
-  const auto net = std::make_shared<dsl::Network>(builder.build(/*seed=*/1, Dtype::f64));
+std::shared_ptr<dsl::Network> network(const dsl::Builder& builder) {
+  auto net = std::make_shared<dsl::Network>(builder.build(/*seed=*/1, Dtype::f64));
   net->eval();
-  const Function forward = [net](const Tensors& in) -> Tensors { return {(*net)(in[0])}; };
-  const Function backward = [net](const Tensors& in) {
+  return net;
+}
+
+Function forward_of(const std::shared_ptr<dsl::Network>& net) {
+  return [net](const Tensors& in) -> Tensors { return {(*net)(in[0])}; };
+}
+
+/// Gradients by parameters and input.
+Function backward_of(const std::shared_ptr<dsl::Network>& net) {
+  return [net](const Tensors& in) {
     Tape tape;
     const Tensor x = tape.watch(in[0]);
     const Tensor loss = ferrite::mean(ferrite::square((*net)(x)));
@@ -69,6 +75,13 @@ void add_sequence(const std::string& name, const dsl::Builder& builder, std::int
     all.push_back(tape.grad(loss, {x})[0]);
     return all;
   };
+}
+
+/// A network on sequences [B, T, width], and perhaps its gradients.
+void add_sequence(const std::string& name, const dsl::Builder& builder, std::int64_t width, bool gradients,
+                  std::vector<OpenCase>& list) {
+  const auto net = network(builder);
+  const Function forward = forward_of(net), backward = backward_of(net);
   const std::vector<Spec> specs{{{2, 5, width}, Dtype::f64}};
   for (const auto& [batch, time] : kRuns) {
     const Tensors in{numbers({batch, time, width}, 7)};
@@ -91,6 +104,18 @@ void add_sequences(std::vector<OpenCase>& list) {
                dsl::sequence(8).attention(4, {.kv_heads = 2, .causal = true, .positions = nn::Positions::rotary}), 8,
                false, list);
   add_sequence("mean", dsl::sequence(3).linear(4).gelu().mean_over_time().linear(2), 3, true, list);
+}
+
+/// So many steps, one after the other: no loops.
+void add_unrolled(std::vector<OpenCase>& list) {
+  const auto net = network(dsl::sequence(3).gru(4).lstm(3).linear(2));
+  for (const auto& [batch, time] : kRuns)
+    for (const bool gradients : {false, true}) {
+      list.push_back(open_case("steps in a row" + std::string(gradients ? ", gradients" : "") + at(batch, 4),
+                               gradients ? backward_of(net) : forward_of(net), {{{2, 4, 3}, Dtype::f64}}, kBatch,
+                               {numbers({batch, 4, 3}, 7)}));
+      list.back().scan = exchange::ScanExport::unrolled;
+    }
 }
 
 template <class Optimizer>
@@ -173,6 +198,7 @@ void add_others(std::vector<OpenCase>& list) {
 std::vector<OpenCase> open_cases() {
   std::vector<OpenCase> list;
   add_sequences(list);
+  add_unrolled(list);
   add_training(
       "sgd step", [](const auto& p) { return nn::Sgd(p, {.learning_rate = 0.1, .momentum = 0.9}); }, list);
   add_training(
@@ -183,7 +209,7 @@ std::vector<OpenCase> open_cases() {
 }
 
 std::string written(const OpenCase& c, exchange::DynamicForms forms) {
-  return exchange::to_stablehlo(c.f, c.specs, {.dynamic = c.axes, .dynamic_forms = forms});
+  return exchange::to_stablehlo(c.f, c.specs, {.scan = c.scan, .dynamic = c.axes, .dynamic_forms = forms});
 }
 
 }  // namespace exchange_test

@@ -26,6 +26,7 @@ struct OpenCase {
   std::function<ferrite::Tensors(const ferrite::Tensors&)> f;
   std::vector<ferrite::Spec> specs;
   std::vector<ferrite::exchange::DynamicAxis> axes;
+  ferrite::exchange::ScanExport scan = ferrite::exchange::ScanExport::as_while;
 };
 
 /// Networks, gradients, training steps and a step of a stream, at several extents.
