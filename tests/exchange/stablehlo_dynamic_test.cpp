@@ -39,6 +39,16 @@ Tensors affine(const Tensors& in) {
   return {y, ferrite::mean(y, {0}), ferrite::reshape(y, {-1})};
 }
 
+/// x [B, 3] padded, cropped at both ends, every second row, rows by their number, backwards.
+Tensors pieces(const Tensors& in) {
+  const Tensor& x = in[0];
+  const std::int64_t n = x.shape()[0];
+  return {ferrite::pad(x, {n, 0}, {1, 2}, 3), ferrite::pad(ferrite::concat({x, x}, 0), {-1, 0}, {1 - n, -1}),
+          ferrite::slice(ferrite::concat({x, x}, 0), 0, 0, ferrite::kEnd, 2),
+          ferrite::index_select(ferrite::transpose(x), 0, Tensor::from<std::int64_t>({2, -1})),
+          ferrite::flip(x, {0}) * ferrite::unsqueeze(ferrite::arange(0.5, 0.5 + static_cast<double>(n)), 1)};
+}
+
 /// h' = tanh(h w + x) from the last step to the first, for rows of any number.
 Tensors recurrence(const Tensors& in) {
   const Tensor w = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}, {2, 2});
@@ -62,15 +72,22 @@ std::vector<OpenCase> all_cases() {
 BOOST_AUTO_TEST_SUITE(stablehlo_dynamic)
 
 BOOST_AUTO_TEST_CASE(golden_texts) {
-  const std::vector<exchange::DynamicAxis> batch{{.axis = 0, .name = "batch"}};
-  stablehlo_text::check_golden("open_affine", open_text(affine, {{{2, 3}}}, {.name = "open_affine", .dynamic = batch}));
-  const std::vector<exchange::DynamicAxis> both{{.axis = 0, .name = "time"}, {.axis = 1, .name = "batch"}};
-  for (const bool gathers : {false, true}) {
-    const std::string name = gathers ? "open_recurrence_gathers" : "open_recurrence";
-    stablehlo_text::check_golden(
-        name, open_text(recurrence, {{{5, 1, 2}}},
-                        {.name = name, .dynamic = both, .dynamic_forms = gathers ? Forms::gathers : Forms::complete}));
-  }
+  struct Golden {
+    std::string name;
+    Function f;
+    Spec spec;
+    std::vector<std::string> axes;  ///< in front
+  };
+  for (const Golden& g :
+       {Golden{"open_affine", affine, {{2, 3}}, {"batch"}}, Golden{"open_pieces", pieces, {{4, 3}}, {"rows"}},
+        Golden{"open_recurrence", recurrence, {{5, 1, 2}}, {"time", "batch"}}})
+    for (const Forms forms : {Forms::complete, Forms::gathers}) {
+      const std::string name = g.name + (forms == Forms::gathers ? "_gathers" : "");
+      exchange::StablehloOptions options{.name = name, .dynamic_forms = forms};
+      for (std::size_t k = 0; k < g.axes.size(); ++k)
+        options.dynamic.push_back({.axis = static_cast<int>(k), .name = g.axes[k]});
+      stablehlo_text::check_golden(name, open_text(g.f, {g.spec}, options));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(without_open_axes_it_is_the_text_of_the_graph) {
@@ -197,6 +214,12 @@ BOOST_AUTO_TEST_CASE(extents_that_cannot_stay_open_are_refused) {
           "mul (stablehlo.constant): no arithmetic on the extents gives the constant 2.4");
   refuses([](const Tensors& in) -> Tensors { return {in[0].shape()[0] % 2 ? in[0] * 2 : in[0] + 2}; },
           "add (stablehlo.add): at another extent it is stablehlo.multiply");
+  refuses(
+      [](const Tensors& in) -> Tensors {
+        const Tensor twice = in[0] * 2;
+        return {in[0].shape()[0] % 2 ? in[0] - twice : twice - in[0]};
+      },
+      "sub (stablehlo.subtract): at another extent it reads other values");
   refuses(
       [](const Tensors& in) -> Tensors {  // elements that were computed outside
         std::vector<float> v(static_cast<std::size_t>(in[0].shape()[0]));
