@@ -38,9 +38,11 @@ HloValue ExtentArithmetic::list(const std::vector<ExtentNumber>& numbers) {
   return at->second = b_.concatenate(parts, 0);
 }
 
+/// In f64 for f64 alone: not every target has that.
 HloValue ExtentArithmetic::real(const ExtentReal& r, Dtype dtype) {
-  const auto constant = [&](double value) { return b_.constant(value, {{}, Dtype::f64}); };
-  HloValue x = b_.convert(product(r.extents), Dtype::f64);
+  const Dtype in = dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+  const auto constant = [&](double value) { return b_.constant(value, {{}, in}); };
+  HloValue x = b_.convert(product(r.extents), in);
   if (r.factor != 1) x = b_.multiply(x, constant(r.factor));
   if (r.more != 0) x = b_.add(x, constant(r.more));
   if (r.inverse) x = b_.divide(constant(1), x);

@@ -104,6 +104,7 @@ HloValue OpenForms::reshape(const OpenValue& x, const ExtentNumbers& shape) {
     HloValue along = iota(i, Dtype::i64, shape);
     if (stride.exists()) along = scaled(along, stride, "multiply");
     place = place.exists() ? b_.add(place, along) : along;
+    if (i == 0) break;
     const HloValue extent = arithmetic_.number(shape[static_cast<std::size_t>(i)]);
     stride = stride.exists() ? arithmetic_.product(stride, extent) : extent;
   }

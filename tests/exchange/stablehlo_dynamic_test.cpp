@@ -32,11 +32,11 @@ std::string open_text(const Function& f, const std::vector<Spec>& specs, const e
 
 bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
-/// Rows of x [B, 3] with a bias, the mean over the batch, and all numbers in a row.
+/// Rows of x [B, 3] with a bias, the mean over the batch, all numbers in a row, and x in three rows.
 Tensors affine(const Tensors& in) {
   const Tensor w = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {3, 2});
   const Tensor y = ferrite::relu(ferrite::matmul(in[0], w) + Tensor::from({0.5F, -1.0F}));
-  return {y, ferrite::mean(y, {0}), ferrite::reshape(y, {-1})};
+  return {y, ferrite::mean(y, {0}), ferrite::reshape(y, {-1}), ferrite::reshape(in[0], {3, -1})};
 }
 
 /// x [B, 3] padded, cropped at both ends, every second row, rows by their number, backwards.
