@@ -24,6 +24,7 @@ HloValue HloBuilder::emit(std::string_view op, const HloValues& operands, const 
           .results = {v},
           .attributes = std::move(attributes),
           .types = types,
+          .blocks = {},
           .origin = origin_});
   return v;
 }
@@ -203,7 +204,7 @@ void HloBuilder::within(HloBlock& block, const std::function<HloValues()>& write
 }
 
 HloValues HloBuilder::loop(std::int64_t steps, const HloValues& first, const LoopBody& body) {
-  HloInstruction loop{.op = "while", .operands = {constant(0, {{}, Dtype::i64})}};
+  HloInstruction loop{.op = "while", .operands = {constant(0, {{}, Dtype::i64})}, .blocks = {}};
   loop.operands.insert(loop.operands.end(), first.begin(), first.end());
   loop.blocks.resize(2);
   for (const HloValue& v : loop.operands) {

@@ -120,7 +120,7 @@ class Merger {
   HloValues arguments(const Blocks& blocks) {
     std::vector<HloInstruction> heads;
     std::vector<const HloInstruction*> row;
-    for (const HloBlock* b : blocks) heads.push_back({.op = "func", .results = b->arguments});
+    for (const HloBlock* b : blocks) heads.push_back({.op = "func", .results = b->arguments, .blocks = {}});
     for (const HloInstruction& head : heads) row.push_back(&head);
     return given({extents_, row});
   }
@@ -227,7 +227,7 @@ class Merger {
   }
 
   void write_loop(const HloRow& row) {
-    HloInstruction loop{.op = row->op, .operands = values_of(row->operands), .origin = row->origin};
+    HloInstruction loop{.op = row->op, .operands = values_of(row->operands), .blocks = {}, .origin = row->origin};
     for (std::size_t k = 0; k < row->blocks.size(); ++k) {
       Blocks blocks;
       for (std::size_t t = 0; t < row.size(); ++t) blocks.push_back(&row[t].blocks[k]);

@@ -56,7 +56,7 @@ struct HloInstruction {
   HloValues operands{}, results{};
   HloAttributes attributes{};
   HloTypes types = HloTypes::function;
-  std::vector<HloBlock> blocks{};  ///< of a loop: the condition, then the body
+  std::vector<HloBlock> blocks;  ///< of a loop: the condition, then the body
   HloOrigin origin{};
 
   template <class T>
