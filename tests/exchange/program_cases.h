@@ -32,8 +32,10 @@ struct OpenCase {
 /// Networks, gradients, training steps and a step of a stream, at several extents.
 std::vector<OpenCase> open_cases();
 
-/// Layers of every kind with their batch open, f32; and those of them that StableHLO can hold.
+/// Layers of every kind with their batch open, f32; those on sequences with any number of steps, too; and those of them
+/// that can stay open.
 std::vector<OpenCase> layers_with_open_batch();
+std::vector<OpenCase> layers_with_open_time();
 std::vector<OpenCase> open_layer_cases();
 
 /// As StableHLO, its variables as arguments.
