@@ -210,10 +210,30 @@ HloValue OpenForms::dynamic_update_slice(const OpenValue& x, const OpenValue& pa
                {"applies", "replace"}});
 }
 
+/// Rows, columns or sums of one element: IREE 3.13 reshapes such products itself.
+HloValue OpenForms::sum_of_products(const OpenValue& a, const OpenValue& b, const ExtentNumbers& shape) {
+  ExtentNumbers all = shape, turned = b.shape;
+  all.push_back(a.shape.back());
+  std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
+  const int rank = static_cast<int>(all.size()), b_rank = static_cast<int>(turned.size());
+  Shape order = first_axes(b_rank), a_dims = first_axes(rank - 2), b_dims = first_axes(b_rank - 2);
+  std::swap(order[b_rank - 1], order[b_rank - 2]);
+  a_dims.push_back(rank - 1);
+  b_dims.push_back(rank - 2);
+  b_dims.push_back(rank - 1);
+  const HloValue columns = emit("transpose", {b.value}, b.dtype(), turned, {{"dims", order}});
+  const HloValue left = broadcast(a, a_dims, all);
+  const HloValue product = b_.multiply(left, broadcast({columns, turned}, b_dims, all));
+  return emit("reduce", {product, b_.constant(0, {{}, a.dtype()})}, a.dtype(), shape,
+              {{"applies", "add"}, {"dimensions", Shape{rank - 1}}});
+}
+
 HloValue OpenForms::dot(const HloInstruction& dot, const OpenValue& a, const OpenValue& b, const Flat& flat,
                         const ExtentNumbers& shape) {
-  if (!gathers() || (flat.a == a.shape && flat.b == b.shape))
+  const bool thin = is_one(a.shape.back()) || is_one(b.shape.back()) || is_one(shape[shape.size() - 2]);
+  if (!gathers() || (!thin && flat.a == a.shape && flat.b == b.shape))
     return emit("dot_general", {a.value, b.value}, a.dtype(), shape, dot.attributes);
+  if (thin) return sum_of_products(a, b, shape);
   const HloValue left = flat.a == a.shape ? a.value : reshape(a, flat.a);
   const HloValue right = flat.b == b.shape ? b.value : reshape(b, flat.b);
   const int lead = static_cast<int>(flat.result.size()) - 2;

@@ -59,6 +59,7 @@ class OpenForms {
                 HloAttributes attributes = {});
   /// Axes of extent 1 dropped.
   OpenValue squeezed(const OpenValue& x);
+  HloValue sum_of_products(const OpenValue& a, const OpenValue& b, const ExtentNumbers& shape);
   HloValue gather(const HloValue& x, const HloValues& coordinates, const ExtentNumbers& shape);
 
   HloBuilder& b_;

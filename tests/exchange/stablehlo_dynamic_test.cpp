@@ -40,14 +40,17 @@ Tensors affine(const Tensors& in) {
   return {y, ferrite::mean(y, {0}), ferrite::reshape(y, {-1}), ferrite::reshape(in[0], {3, -1})};
 }
 
-/// x [B, 3] padded, cropped at both ends, every second row, rows by their number, backwards.
+/// x [B, 3] padded, cropped at both ends, every second row, rows by their number, backwards,
+/// times a column.
 Tensors pieces(const Tensors& in) {
   const Tensor& x = in[0];
   const std::int64_t n = x.shape()[0];
-  return {ferrite::pad(x, {n, 0}, {1, 2}, 3), ferrite::pad(ferrite::concat({x, x}, 0), {-1, 0}, {1 - n, -1}),
+  return {ferrite::pad(x, {n, 0}, {1, 2}, 3),
+          ferrite::pad(ferrite::concat({x, x}, 0), {-1, 0}, {1 - n, -1}),
           ferrite::slice(ferrite::concat({x, x}, 0), 0, 0, ferrite::kEnd, 2),
           ferrite::index_select(ferrite::transpose(x), 0, Tensor::from<std::int64_t>({2, -1})),
-          ferrite::flip(x, {0}) * ferrite::unsqueeze(ferrite::arange(0.5, 0.5 + static_cast<double>(n)), 1)};
+          ferrite::flip(x, {0}) * ferrite::unsqueeze(ferrite::arange(0.5, 0.5 + static_cast<double>(n)), 1),
+          ferrite::matmul(x, Tensor::from({1.0F, 2.0F, 3.0F}, {3, 1}))};
 }
 
 /// h' = tanh(h w + x) from the last step to the first, for rows of any number.

@@ -4,8 +4,9 @@
 // result 2: axis 0 is rows
 // result 3: axis 1 is rows
 // result 4: axis 0 is rows
+// result 5: axis 0 is rows
 module @open_pieces {
-  func.func public @main(%arg0: tensor<?x3xf32>) -> (tensor<?x5xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<2x?xf32>, tensor<?x3xf32>) {
+  func.func public @main(%arg0: tensor<?x3xf32>) -> (tensor<?x5xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<2x?xf32>, tensor<?x3xf32>, tensor<?x1xf32>) {
     %0 = stablehlo.get_dimension_size %arg0, dim = 0 : (tensor<?x3xf32>) -> tensor<i32>
     %1 = stablehlo.convert %0 : (tensor<i32>) -> tensor<i64>
     %2 = stablehlo.reshape %1 : (tensor<i64>) -> tensor<1xi64>
@@ -34,34 +35,36 @@ module @open_pieces {
     %25 = stablehlo.concatenate %24, %2, dim = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
     %26 = stablehlo.concatenate %2, %24, dim = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
     %27 = stablehlo.constant dense<"0x0200000000000000FFFFFFFFFFFFFFFF"> : tensor<2xi64>
-    %28 = stablehlo.constant dense<3.0> : tensor<f32>
-    %29 = stablehlo.dynamic_broadcast_in_dim %28, %4, dims = [] : (tensor<f32>, tensor<2xi64>) -> tensor<?x3xf32>
-    %30 = stablehlo.broadcast_in_dim %28, dims = [] : (tensor<f32>) -> tensor<1x3xf32>
-    %31 = stablehlo.concatenate %29, %arg0, %30, dim = 0 : (tensor<?x3xf32>, tensor<?x3xf32>, tensor<1x3xf32>) -> tensor<?x3xf32>
-    %32 = stablehlo.dynamic_broadcast_in_dim %28, %11, dims = [] : (tensor<f32>, tensor<2xi64>) -> tensor<?x2xf32>
-    %33 = stablehlo.concatenate %31, %32, dim = 1 : (tensor<?x3xf32>, tensor<?x2xf32>) -> tensor<?x5xf32>
-    %34 = stablehlo.concatenate %arg0, %arg0, dim = 0 : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
-    %35 = stablehlo.constant dense<0.0> : tensor<f32>
-    %36 = stablehlo.real_dynamic_slice %34, %12, %15, %16 : (tensor<?x3xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x2xf32>
-    %37 = stablehlo.concatenate %arg0, %arg0, dim = 0 : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
-    %38 = stablehlo.real_dynamic_slice %37, %17, %22, %23 : (tensor<?x3xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x3xf32>
-    %39 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<?x3xf32>) -> tensor<3x?xf32>
-    %40 = stablehlo.constant dense<0> : tensor<2xi64>
-    %41 = stablehlo.compare LT, %27, %40, SIGNED : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi1>
-    %42 = stablehlo.constant dense<3> : tensor<2xi64>
-    %43 = stablehlo.add %27, %42 : tensor<2xi64>
-    %44 = stablehlo.select %41, %43, %27 : tensor<2xi1>, tensor<2xi64>
-    %45 = "stablehlo.dynamic_gather"(%39, %44, %25) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false}> : (tensor<3x?xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<2x?xf32>
-    %46 = stablehlo.dynamic_iota %2, dim = 0 : (tensor<1xi64>) -> tensor<?xi64>
-    %47 = stablehlo.convert %46 : (tensor<?xi64>) -> tensor<?xf64>
-    %48 = stablehlo.constant dense<0.5> : tensor<f64>
-    %49 = stablehlo.dynamic_broadcast_in_dim %48, %2, dims = [] : (tensor<f64>, tensor<1xi64>) -> tensor<?xf64>
-    %50 = stablehlo.add %47, %49 : tensor<?xf64>
-    %51 = stablehlo.convert %50 : (tensor<?xf64>) -> tensor<?xf32>
-    %52 = stablehlo.dynamic_reshape %51, %26 : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x1xf32>
-    %53 = stablehlo.reverse %arg0, dims = [0] : tensor<?x3xf32>
-    %54 = stablehlo.dynamic_broadcast_in_dim %52, %4, dims = [0, 1] {known_expanding_dimensions = array<i64: 1>, known_nonexpanding_dimensions = array<i64: 0>} : (tensor<?x1xf32>, tensor<2xi64>) -> tensor<?x3xf32>
-    %55 = stablehlo.multiply %53, %54 : tensor<?x3xf32>
-    return %33, %36, %38, %45, %55 : tensor<?x5xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<2x?xf32>, tensor<?x3xf32>
+    %28 = stablehlo.constant dense<"0x0000803F0000004000004040"> : tensor<3x1xf32>
+    %29 = stablehlo.constant dense<3.0> : tensor<f32>
+    %30 = stablehlo.dynamic_broadcast_in_dim %29, %4, dims = [] : (tensor<f32>, tensor<2xi64>) -> tensor<?x3xf32>
+    %31 = stablehlo.broadcast_in_dim %29, dims = [] : (tensor<f32>) -> tensor<1x3xf32>
+    %32 = stablehlo.concatenate %30, %arg0, %31, dim = 0 : (tensor<?x3xf32>, tensor<?x3xf32>, tensor<1x3xf32>) -> tensor<?x3xf32>
+    %33 = stablehlo.dynamic_broadcast_in_dim %29, %11, dims = [] : (tensor<f32>, tensor<2xi64>) -> tensor<?x2xf32>
+    %34 = stablehlo.concatenate %32, %33, dim = 1 : (tensor<?x3xf32>, tensor<?x2xf32>) -> tensor<?x5xf32>
+    %35 = stablehlo.concatenate %arg0, %arg0, dim = 0 : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
+    %36 = stablehlo.constant dense<0.0> : tensor<f32>
+    %37 = stablehlo.real_dynamic_slice %35, %12, %15, %16 : (tensor<?x3xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x2xf32>
+    %38 = stablehlo.concatenate %arg0, %arg0, dim = 0 : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
+    %39 = stablehlo.real_dynamic_slice %38, %17, %22, %23 : (tensor<?x3xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x3xf32>
+    %40 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<?x3xf32>) -> tensor<3x?xf32>
+    %41 = stablehlo.constant dense<0> : tensor<2xi64>
+    %42 = stablehlo.compare LT, %27, %41, SIGNED : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi1>
+    %43 = stablehlo.constant dense<3> : tensor<2xi64>
+    %44 = stablehlo.add %27, %43 : tensor<2xi64>
+    %45 = stablehlo.select %42, %44, %27 : tensor<2xi1>, tensor<2xi64>
+    %46 = "stablehlo.dynamic_gather"(%40, %45, %25) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false}> : (tensor<3x?xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<2x?xf32>
+    %47 = stablehlo.dynamic_iota %2, dim = 0 : (tensor<1xi64>) -> tensor<?xi64>
+    %48 = stablehlo.convert %47 : (tensor<?xi64>) -> tensor<?xf64>
+    %49 = stablehlo.constant dense<0.5> : tensor<f64>
+    %50 = stablehlo.dynamic_broadcast_in_dim %49, %2, dims = [] : (tensor<f64>, tensor<1xi64>) -> tensor<?xf64>
+    %51 = stablehlo.add %48, %50 : tensor<?xf64>
+    %52 = stablehlo.convert %51 : (tensor<?xf64>) -> tensor<?xf32>
+    %53 = stablehlo.dynamic_reshape %52, %26 : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x1xf32>
+    %54 = stablehlo.reverse %arg0, dims = [0] : tensor<?x3xf32>
+    %55 = stablehlo.dynamic_broadcast_in_dim %53, %4, dims = [0, 1] {known_expanding_dimensions = array<i64: 1>, known_nonexpanding_dimensions = array<i64: 0>} : (tensor<?x1xf32>, tensor<2xi64>) -> tensor<?x3xf32>
+    %56 = stablehlo.multiply %54, %55 : tensor<?x3xf32>
+    %57 = stablehlo.dot_general %arg0, %28, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<?x3xf32>, tensor<3x1xf32>) -> tensor<?x1xf32>
+    return %34, %37, %39, %46, %56, %57 : tensor<?x5xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<2x?xf32>, tensor<?x3xf32>, tensor<?x1xf32>
   }
 }
