@@ -8,21 +8,13 @@
 #include <vector>
 
 #include "ferrite/compile/graph.h"
+#include "ferrite/exchange/dynamic_axis.h"
 #include "ferrite/exchange/export_error.h"
 
 namespace ferrite::onnx {
 
+using exchange::DynamicAxis;
 using exchange::ExportError;
-
-/// An axis of an input whose extent a file leaves open.
-struct DynamicAxis {
-  std::size_t input = 0;
-  int axis = 0;        ///< from the front
-  std::string name{};  ///< of the extent, as in "batch"; axes of one name have one extent
-  /// Extents are this many apart where others make no sense: those of a net that halves the axis three times are
-  /// multiples of 8.
-  std::int64_t multiple = 1;
-};
 
 struct ExportOptions {
   /// Of the graph in the file. Not empty.

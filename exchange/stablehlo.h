@@ -1,10 +1,13 @@
 #pragma once
 /// Export of traced programs as StableHLO text.
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ferrite/compile/graph.h"
+#include "ferrite/exchange/dynamic_axis.h"
 #include "ferrite/exchange/export_error.h"
 
 /// StableHLO, the portable language of programs on tensors that XLA, IREE and other compilers take
@@ -15,6 +18,12 @@ namespace ferrite::exchange {
 enum class ScanExport : std::uint8_t {
   as_while,  ///< as one loop: the length of the text does not depend on the number of steps
   unrolled,  ///< step by step, for compilers that take no loops
+};
+
+/// Which operations a program has where extents are open.
+enum class DynamicForms : std::uint8_t {
+  complete,  ///< those of the language, also dynamic_reshape, dynamic_gather, dynamic_update_slice
+  gathers,   ///< instead of these three, gathers and scatters of elements: for compilers without them, as IREE 3.13
 };
 
 struct StablehloOptions {
@@ -29,6 +38,9 @@ struct StablehloOptions {
   /// What a layer of a model computes has its path as location, `loc("encoder.0")`, which compilers name in their
   /// errors and profiles.
   bool locations = false;
+  /// Axes whose extents stay open, `?` in the text. Only where a function is exported, not a graph.
+  std::vector<DynamicAxis> dynamic{};
+  DynamicForms dynamic_forms = DynamicForms::complete;
 };
 
 /// A traced program as the text of a module with one function, `@main`.
@@ -46,8 +58,20 @@ struct StablehloOptions {
 /// dropped; sums are taken in an order of the compiler's, so that values agree to rounding, not to the bit.
 ///
 /// Throws ExportError for an operation that is listed in `stablehlo_refusals` or that has no lowering, ValueError for a
-/// name that is none, TraceError for a graph that is not valid.
+/// name that is none and for dynamic axes, TraceError for a graph that is not valid.
 std::string to_stablehlo(const Graph& graph, const StablehloOptions& options = {});
+
+/// Traces a function and exports it. With dynamic axes it is traced at several extents: what differs between these
+/// programs becomes arithmetic on the arguments' extents (`get_dimension_size`), and has to agree with all of them;
+/// operations whose result depends on such numbers take their dynamic forms. Comments name the open extents of
+/// arguments and results. What recurrent layers do step by step is a loop then, as with `nn::Form::scan`. That axes of
+/// one name have one extent, and that extents are multiples, is the caller's part. Throws ExportError, naming the
+/// operation and its layer, where one has an extent fixed in another way, ValueError for an axis that the inputs do not
+/// have.
+///
+///   exchange::to_stablehlo(f, inputs, {.dynamic = {{.axis = 0, .name = "batch"}, {.axis = 1, .name = "time"}}});
+std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
+                         const StablehloOptions& options = {});
 
 /// An operation that StableHLO cannot hold.
 struct StablehloRefusal {

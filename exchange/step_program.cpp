@@ -17,14 +17,21 @@ StepProgram step_program(const nn::Layer& layer, const nn::StepRows& rows) {
   StepProgram p{.function = {},
                 .inputs = {{tokens ? Shape{rows.batch} : Shape{rows.batch, rows.width}, rows.dtype}},
                 .input_names = {"x"},
-                .output_names = {"y"}};
+                .output_names = {"y"},
+                .batch_axes = {{.input = 0, .axis = 0, .name = "batch"}}};
   detail::UniqueNames names;
   for (const char* own : {"x", "y"}) names.claim(own);
+  nn::StepRows wider = rows;
+  ++wider.batch;
+  const auto of_more_rows = layer.states(wider);
   for (const nn::StepState& s : layer.states(rows)) {
     if (s.capacity > 0)
       throw ValueError("step_program: the state '" + s.name + "' of " + layer.kind() +
                        " grows with every step; export the layer on whole sequences");
+    const Shape more = of_more_rows[p.inputs.size() - 1].spec().shape;
     p.inputs.push_back(s.spec());
+    for (int axis = 0; axis < more.rank(); ++axis)
+      if (more[axis] != s.spec().shape[axis]) p.batch_axes.push_back({p.inputs.size() - 1, axis, "batch"});
     p.input_names.push_back(names.claim(s.name));
     p.output_names.push_back(names.claim(p.input_names.back() + ".next"));
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ferrite/exchange/dynamic_axis.h"
 #include "ferrite/nn/module.h"
 #include "ferrite/nn/step.h"
 
@@ -21,6 +22,9 @@ struct StepProgram {
   std::vector<Spec> inputs;
   std::vector<std::string> input_names;  ///< "x", then "h", ... as `Layer::states` calls them; of equal ones "h_1", ...
   std::vector<std::string> output_names;  ///< "y", then "h.next", ...
+  /// The axes of the inputs that are the batch, for `dynamic` of either exporter: rows are then as many as a caller
+  /// gives.
+  std::vector<DynamicAxis> batch_axes;
   /// The states before the first step: zeros.
   Tensors initial_states() const;
 };

@@ -98,10 +98,10 @@ void add_training(CLI::App& app, Arguments& a) {
       ->required();
   written->add_option("OUT", a.second, "Its new name")->type_name("FILE(.onnx|.mlir)")->required();
   written->add_flag("--step", a.choice.step, "One step of a stream, its states as inputs and outputs");
-  written->add_option("--batch", a.choice.batch, "Sequences at a time; 0: left open in .onnx, 1 in .mlir")
+  written->add_option("--batch", a.choice.batch, "Sequences at a time; 0: left open")
       ->type_name("NUMBER")
       ->capture_default_str();
-  written->add_option("--steps", a.choice.steps, "Steps of a sequence; 0: left open in .onnx, 32 in .mlir")
+  written->add_option("--steps", a.choice.steps, "Steps of a sequence; 0: left open")
       ->type_name("NUMBER")
       ->capture_default_str();
   CLI::App* summary = app.add_subcommand("summary", "The layers of a net, their output shapes, parameters and work");

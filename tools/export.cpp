@@ -4,7 +4,6 @@
 #include <ostream>
 #include <span>
 
-#include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/stablehlo.h"
 #include "ferrite/exchange/step_program.h"
 #include "ferrite/io/atomic_file.h"
@@ -21,20 +20,13 @@ namespace {
 
 constexpr std::int64_t kBatch = 1, kSteps = 32;  // where nothing else is asked for
 
-/// An axis whose extent stays open.
-struct OpenAxis {
-  std::size_t input;
-  int axis;
-  std::string name;
-};
-
 /// What is written: a function, its inputs and their names. `owner` is what the function calls.
 struct Program {
   std::shared_ptr<const void> owner;
   std::function<Tensors(const Tensors&)> function;
   std::vector<Spec> inputs;
   std::vector<std::string> input_names, output_names;
-  std::vector<OpenAxis> open{};
+  std::vector<exchange::DynamicAxis> open{};
 };
 
 Program program_of(const Subject& s, const ExportChoice& choice) {
@@ -43,7 +35,9 @@ Program program_of(const Subject& s, const ExportChoice& choice) {
     const nn::StepInput in = s.net->step_input();
     exchange::StepProgram step =
         exchange::step_program(*s.net, {s.x.shape()[0], in.width ? in.width : s.x.shape()[-1], s.x.dtype()});
-    return {s.net, step.function, step.inputs, step.input_names, step.output_names};
+    Program p{s.net, step.function, step.inputs, step.input_names, step.output_names};
+    if (choice.batch == 0) p.open = step.batch_axes;
+    return p;
   }
   Program p{s.net, [net = s.net](const Tensors& in) { return Tensors{(*net)(in[0])}; }, {s.x.spec()}, {"x"}, {"y"}};
   if (choice.batch == 0) p.open.push_back({0, 0, "batch"});
@@ -77,9 +71,7 @@ Program program_of(const std::filesystem::path& path, const ExportChoice& choice
 }
 
 void write_onnx(const Program& p, const std::filesystem::path& to) {
-  onnx::ExportOptions options{.inputs = p.input_names, .outputs = p.output_names};
-  for (const OpenAxis& a : p.open) options.dynamic.push_back({a.input, a.axis, a.name});
-  onnx::write_onnx(to, p.function, p.inputs, options);
+  onnx::write_onnx(to, p.function, p.inputs, {.inputs = p.input_names, .outputs = p.output_names, .dynamic = p.open});
 }
 
 #else
@@ -90,7 +82,7 @@ void write_onnx(const Program&, const std::filesystem::path& to) { refuse_onnx(t
 #endif
 
 void write_stablehlo(const Program& p, const std::filesystem::path& to) {
-  const std::string text = exchange::to_stablehlo(trace(p.function, p.inputs), {.inline_variables = true});
+  const std::string text = exchange::to_stablehlo(p.function, p.inputs, {.inline_variables = true, .dynamic = p.open});
   io::write_atomically(to, std::as_bytes(std::span(text)));
 }
 

@@ -8,8 +8,8 @@
 namespace ferrite::tools {
 
 struct ExportChoice {
-  std::int64_t batch = 0;  ///< 0: left open in ONNX, 1 in StableHLO
-  std::int64_t steps = 0;  ///< 0: left open in ONNX, 32 in StableHLO
+  std::int64_t batch = 0;  ///< 0: left open
+  std::int64_t steps = 0;  ///< 0: left open
   bool step = false;       ///< one step of a stream, with its states as inputs and outputs
 };
 

@@ -1,120 +1,19 @@
 /// Programs of one function at several extents as one: constants that differ become arithmetic on the extents.
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
 #include <map>
-#include <numeric>
-#include <optional>
 
+#include "ferrite/exchange/detail/same_bits.h"
 #include "ferrite/exchange/onnx_export/builder.h"
 #include "ferrite/exchange/onnx_export/model.h"
 #include "ferrite/tensor/recorder.h"
-#include "ferrite/tensor/strided.h"
 
 namespace ferrite::onnx::detail {
 namespace {
 
-/// (factor * product of some extents + more) / divisor: what an integer is in all programs.
-struct Affine {
-  unsigned extents = 0;  ///< bit k: the k-th is a factor; none: a constant, `more`
-  std::int64_t factor = 0, more = 0, divisor = 1;
-};
-
-/// The extents of all programs, and which numbers they explain.
-class Extents {
- public:
-  Extents(const std::vector<std::string>& names, const std::vector<Integers>& values,
-          const std::vector<DynamicAxis>& axes)
-      : names_(names), values_(values) {
-    for (const std::string& name : names) {
-      std::int64_t step = 1;
-      for (const DynamicAxis& a : axes)
-        if (a.name == name) step = std::max(step, a.multiple);
-      steps_.push_back(step);
-    }
-    for (unsigned set = 1; set < 1U << names.size(); ++set) sets_.push_back(set);
-    std::ranges::stable_sort(sets_, {}, [](unsigned set) { return std::popcount(set); });
-  }
-
-  const std::vector<std::string>& names() const { return names_; }
-
-  std::optional<Affine> explain(const Integers& v) const {
-    if (std::ranges::all_of(v, [&](std::int64_t n) { return n == v[0]; })) return Affine{0, 0, v[0], 1};
-    for (const unsigned set : sets_)
-      if (const auto found = explain(v, set)) return found;
-    return std::nullopt;
-  }
-
-  /// Numbers that are factor * product + more, but for the rounding of an f32.
-  struct Real {
-    unsigned extents = 0;
-    double factor = 0, more = 0;
-  };
-  std::optional<Real> explain(const std::vector<double>& v) const {
-    for (const unsigned set : sets_) {
-      const std::size_t other = differing(set);
-      const double p = product(set, 0), q = product(set, other);
-      Real r{set, near_whole((v[other] - v[0]) / (q - p)), 0};
-      r.more = near_whole(v[0] - r.factor * p);
-      bool fits = r.factor != 0;
-      for (std::size_t t = 0; t < v.size(); ++t)
-        fits &= std::fabs(r.factor * product(set, t) + r.more - v[t]) <= 1e-6 * std::max(1.0, std::fabs(v[t]));
-      if (fits) return r;
-    }
-    return std::nullopt;
-  }
-
-  /// "T", "2*B*T+1", as the name of an extent.
-  std::string text(const Affine& a) const {
-    std::string s;
-    for (std::size_t k = 0; k < names_.size(); ++k)
-      if (a.extents >> k & 1) s += (s.empty() ? "" : "*") + names_[k];
-    if (a.factor != 1) s = std::to_string(a.factor) + "*" + s;
-    if (a.more != 0) s += (a.more > 0 ? "+" : "") + std::to_string(a.more);
-    if (a.divisor != 1) s = "(" + s + ")/" + std::to_string(a.divisor);
-    return s;
-  }
-
- private:
-  static double near_whole(double v) {
-    const double whole = std::round(v);
-    return std::fabs(v - whole) <= 1e-4 * std::max(1.0, std::fabs(v)) ? whole : v;
-  }
-  std::int64_t whole_product(unsigned set, std::size_t program) const {
-    std::int64_t n = 1;
-    for (std::size_t k = 0; k < names_.size(); ++k)
-      if (set >> k & 1) n *= values_[program][k];
-    return n;
-  }
-  double product(unsigned set, std::size_t program) const { return static_cast<double>(whole_product(set, program)); }
-  /// A program whose product is not that of the first.
-  std::size_t differing(unsigned set) const {
-    std::size_t t = 1;
-    while (whole_product(set, t) == whole_product(set, 0)) ++t;
-    return t;
-  }
-
-  std::optional<Affine> explain(const Integers& v, unsigned set) const {
-    const std::size_t other = differing(set);
-    const std::int64_t p = whole_product(set, 0), rise = v[other] - v[0], run = whole_product(set, other) - p;
-    const std::int64_t common = std::gcd(rise, run) * (run < 0 ? -1 : 1);
-    if (rise == 0) return std::nullopt;
-    Affine a{set, rise / common, 0, run / common};
-    a.more = a.divisor * v[0] - a.factor * p;
-    for (std::size_t t = 0; t < v.size(); ++t)
-      if (a.factor * whole_product(set, t) + a.more != a.divisor * v[t]) return std::nullopt;
-    if (a.divisor == 1) return a;
-    for (std::size_t k = 0; k < names_.size(); ++k)  // whole only where extents are multiples
-      if (set >> k & 1 && steps_[k] % a.divisor == 0) return a;
-    return std::nullopt;
-  }
-
-  const std::vector<std::string>& names_;
-  const std::vector<Integers>& values_;
-  Integers steps_;
-  std::vector<unsigned> sets_;  ///< of extents, small ones first
-};
+using exchange::detail::ExtentNumber;
+using exchange::detail::ExtentReal;
+using exchange::detail::Extents;
+using exchange::detail::same_bits;
 
 void claim_all(const GraphParts& g, UniqueNames& names) {
   for (const PortParts& p : g.inputs) names.claim(p.name);
@@ -136,8 +35,8 @@ class Arithmetic {
   GraphParts& parts() { return b_.parts(); }
 
   /// i64 [1].
-  ExportValue value(const Affine& a) {
-    if (a.extents == 0) return b_.integers({a.more});
+  ExportValue value(const ExtentNumber& a) {
+    if (a.is_constant()) return b_.integers({a.more});
     const std::string key = extents_.text(a);
     if (const auto at = known_.find(key); at != known_.end()) return at->second;
     ExportValue x = product(a.extents);
@@ -148,20 +47,20 @@ class Arithmetic {
   }
 
   /// An i64 constant of that name, of rank 0 or 1.
-  void define(const std::string& name, const std::vector<Affine>& elements, int rank) {
+  void define(const std::string& name, const std::vector<ExtentNumber>& elements, int rank) {
     ExportValues parts;
-    for (const Affine& a : elements) parts.push_back(value(a));
+    for (const ExtentNumber& a : elements) parts.push_back(value(a));
     ExportValue x = b_.concatenate(parts, 0);
     if (rank == 0) x = b_.reshape(x, {});
     alias(x, name);
   }
 
   /// A float constant of rank 0 that is the number, or 1 / the number.
-  void define(const std::string& name, const Extents::Real& r, bool inverse, Dtype dtype) {
+  void define(const std::string& name, const ExtentReal& r, Dtype dtype) {
     ExportValue x = b_.convert(b_.reshape(product(r.extents), {}), Dtype::f64);
     if (r.factor != 1) x = b_.multiply(x, b_.scalar(r.factor, Dtype::f64));
     if (r.more != 0) x = b_.add(x, b_.scalar(r.more, Dtype::f64));
-    if (inverse) x = b_.divide(b_.scalar(1.0, Dtype::f64), x);
+    if (r.inverse) x = b_.divide(b_.scalar(1.0, Dtype::f64), x);
     alias(b_.convert(x, dtype), name);
   }
 
@@ -196,16 +95,6 @@ class Arithmetic {
   GraphBuilder b_;
   std::map<std::string, ExportValue> known_;
 };
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  if (a.spec() != b.spec()) return false;
-  const Tensor p = ferrite::detail::dense(a), q = ferrite::detail::dense(b);
-  return visit_dtype(p.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const auto n = static_cast<std::size_t>(p.numel()) * sizeof(T);
-    return n == 0 || std::memcmp(p.data<T>(), q.data<T>(), n) == 0;
-  });
-}
 
 using Graphs = std::vector<GraphParts*>;
 
@@ -311,9 +200,9 @@ class Merger {
   }
 
   bool replace_integers(const std::string& name, const std::vector<Tensor>& values) {
-    std::vector<Affine> elements;
+    std::vector<ExtentNumber> elements;
     for (const Integers& v : by_place(values)) {
-      const std::optional<Affine> a = extents_.explain(v);
+      const std::optional<ExtentNumber> a = extents_.explain(v);
       if (!a) return false;
       elements.push_back(*a);
     }
@@ -323,19 +212,15 @@ class Merger {
   }
 
   bool replace_float(const std::string& name, const std::vector<Tensor>& values) {
-    std::vector<double> numbers, inverses;
+    std::vector<double> numbers;
     for (const Tensor& t : values) {
       if (!is_float(t.dtype()) || t.rank() != 0) return false;
       numbers.push_back(
           visit_dtype(t.dtype(), [&](auto zero) { return static_cast<double>(t.to_vector<decltype(zero)>()[0]); }));
-      inverses.push_back(1 / numbers.back());
     }
-    for (const bool inverse : {false, true})
-      if (const auto r = extents_.explain(inverse ? inverses : numbers)) {
-        arithmetic_.define(name, *r, inverse, values[0].dtype());
-        return true;
-      }
-    return false;
+    const std::optional<ExtentReal> r = extents_.explain(numbers);
+    if (r) arithmetic_.define(name, *r, values[0].dtype());
+    return r.has_value();
   }
 
   /// Within a node extents have no names: runtimes that put numbers for the names outside do not for these.
@@ -348,7 +233,7 @@ class Merger {
         Integers v;
         for (const GraphParts* g : all) v.push_back((g->*ports)[i].spec.shape[axis]);
         if (std::ranges::all_of(v, [&](std::int64_t n) { return n == v[0]; })) continue;
-        const std::optional<Affine> a = extents_.explain(v);
+        const std::optional<ExtentNumber> a = extents_.explain(v);
         own[i].names[static_cast<std::size_t>(axis)] = !outside ? kOpenExtent
                                                        : a      ? extents_.text(*a)
                                                                 : own[i].name + "_" + std::to_string(axis);
@@ -362,13 +247,11 @@ class Merger {
 
 }  // namespace
 
-GraphParts merged(std::vector<GraphParts> programs, const std::vector<std::string>& names,
-                  const std::vector<Integers>& extents, const std::vector<DynamicAxis>& axes) {
-  const Extents all(names, extents, axes);
-  Arithmetic arithmetic(all, axes, programs[0]);
+GraphParts merged(std::vector<GraphParts> programs, const Extents& extents, const std::vector<DynamicAxis>& axes) {
+  Arithmetic arithmetic(extents, axes, programs[0]);
   Graphs graphs;
   for (GraphParts& g : programs) graphs.push_back(&g);
-  Merger(all, arithmetic).merge(graphs);
+  Merger(extents, arithmetic).merge(graphs);
   GraphParts& g = programs[0];
   GraphParts& first = arithmetic.parts();
   first.nodes.insert(first.nodes.end(), std::make_move_iterator(g.nodes.begin()),

@@ -1,53 +1,39 @@
 #pragma once
-/// Writes StableHLO line by line: one method for each operation of the language that programs of ours need. Syntax as
-/// the pretty printer of the StableHLO repository has it; `gather` and `scatter` have a generic form only.
+/// Puts together StableHLO programs: one method for each operation of the language that programs of ours need.
 #include <functional>
 #include <initializer_list>
-#include <string>
-#include <string_view>
+#include <memory>
 #include <unordered_map>
-#include <vector>
 
-#include "ferrite/tensor/scope.h"
-#include "ferrite/tensor/tensor.h"
+#include "ferrite/exchange/stablehlo/program.h"
 
 namespace ferrite::exchange::detail {
 
-/// A value in the text.
-struct HloValue {
-  std::string name{};  ///< "%3"; empty for a value that no lowering gives
-  Spec spec{};
-
-  const Shape& shape() const { return spec.shape; }
-  Dtype dtype() const { return spec.dtype; }
+/// How a program is written.
+struct HloStyle {
+  bool unrolled = false;  ///< loops, step by step
+  /// As one of several that are compared: nothing depends on what an extent happens to be, so that equal constants are
+  /// not shared and constants that extents decide are computed.
+  bool comparable = false;
 };
-using HloValues = std::vector<HloValue>;
-
-/// "f32", ..., "i1".
-std::string_view hlo_dtype(Dtype dtype);
-/// "tensor<2x3xf32>".
-std::string hlo_type(const Spec& spec);
-/// "[1, 0]".
-std::string hlo_list(const Shape& list);
-/// "dense<...>".
-std::string hlo_elements(const Tensor& tensor);
 
 class HloBuilder {
  public:
-  /// Loops are written as loops, or step by step (`unroll`). With `locations`, operations are followed by the layer to
-  /// which they belong.
-  explicit HloBuilder(std::string indent, bool unroll = false, bool locations = false)
-      : indent_(std::move(indent)), unroll_(unroll), locates_(locations) {}
+  explicit HloBuilder(const HloStyle& style) : style_(style) {}
+  /// One whose values differ from those of another.
+  explicit HloBuilder(const HloBuilder* other) : style_(other->style_), next_(other->next_) {}
 
-  /// The layer to which what is written from now on belongs.
-  Scope layer() const { return layer_; }
-  void set_layer(Scope layer) { layer_ = layer; }
+  /// To what belongs what is written from now on.
+  const HloOrigin& origin() const { return origin_; }
+  void set_origin(const HloOrigin& origin) { origin_ = origin; }
 
-  bool unrolls() const { return unroll_; }
+  const HloStyle& style() const { return style_; }
 
   HloValue constant(const Tensor& tensor);
   /// One value in every element; equal constants are written once.
   HloValue constant(Scalar value, const Spec& spec);
+  /// The same for an element of rank 0.
+  HloValue filled(const Tensor& element, const Spec& spec);
   /// The same in the shape and dtype of x.
   HloValue constant_like(Scalar value, const HloValue& x) { return constant(value, x.spec); }
   /// The index along an axis.
@@ -100,22 +86,33 @@ class HloBuilder {
   /// inside; values written inside end there.
   HloValues loop(std::int64_t steps, const HloValues& first, const LoopBody& body);
 
-  const std::string& text() const { return text_; }
+  /// A value that an instruction, or a block as its argument, is about to give.
+  HloValue fresh(const Spec& spec) { return {(*next_)++, spec}; }
+  /// Any instruction with one result.
+  HloValue emit(std::string_view op, const HloValues& operands, const Spec& spec, HloAttributes attributes = {},
+                HloTypes types = HloTypes::function);
+  /// An instruction as it is.
+  void append(HloInstruction instruction) { block_->instructions.push_back(std::move(instruction)); }
+  /// What is written goes to a block, which ends with what `write` gives. Constants made there are not shared outside.
+  void within(HloBlock& block, const std::function<HloValues()>& write);
+
+  /// What was written.
+  std::vector<HloInstruction>& instructions() { return main_.instructions; }
+  /// More than the largest id.
+  int values() const { return *next_; }
 
  private:
-  HloValue emit(const std::string& right_hand_side, const Spec& spec);
-  /// ` loc("encoder.0")`, or nothing.
-  std::string location() const;
-  /// A block of lines further in, which ends with its results.
-  void region(const std::function<HloValues()>& write);
+  struct Shared {
+    HloValue value{};
+    Tensor element{};
+  };
 
-  std::string indent_;
-  bool unroll_;
-  bool locates_;
-  Scope layer_{};
-  std::string text_;
-  int next_ = 0;
-  std::unordered_map<std::string, HloValue> constants_;
+  HloStyle style_;
+  std::shared_ptr<int> next_ = std::make_shared<int>(0);
+  HloOrigin origin_{};
+  HloBlock main_{};
+  HloBlock* block_ = &main_;
+  std::unordered_map<std::string, Shared> constants_{};  ///< by text
 };
 
 }  // namespace ferrite::exchange::detail

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "ferrite/exchange/stablehlo/builder.h"
+#include "ferrite/exchange/stablehlo/program.h"
 
 namespace ferrite::exchange::detail {
 namespace {

@@ -150,7 +150,7 @@ class GraphLowering {
 
   HloValues run() {
     for (const Graph::Constant& c : g_.constants)
-      if (live_[c.value] && values_[c.value].name.empty()) values_[c.value] = b_.constant(c.tensor);
+      if (live_[c.value] && !values_[c.value].exists()) values_[c.value] = constant(c);
     for (const Graph::Node& n : g_.nodes)
       if (live_.has(n)) lower(n);
     HloValues results;
@@ -160,6 +160,18 @@ class GraphLowering {
   }
 
  private:
+  /// Where programs are compared it belongs to what reads it, so that an error can name that.
+  HloValue constant(const Graph::Constant& c) {
+    const auto reader = std::ranges::find_if(
+        g_.nodes, [&](const Graph::Node& n) { return live_.has(n) && std::ranges::find(n.in, c.value) != n.in.end(); });
+    if (!b_.style().comparable || reader == g_.nodes.end()) return b_.constant(c.tensor);
+    const HloOrigin outer = b_.origin();
+    b_.set_origin(outer.of({reader->op->name, reader->scope}));
+    const HloValue value = b_.constant(c.tensor);
+    b_.set_origin(outer);
+    return value;
+  }
+
   void lower(const Graph::Node& n) {
     std::vector<Spec> out;
     std::vector<bool> read;
@@ -169,18 +181,18 @@ class GraphLowering {
       read.push_back(live_[v]);
       elements += out.back().shape.numel();
     }
-    const Scope outer = b_.layer();
-    b_.set_layer(n.scope.or_else(outer));
+    const HloOrigin outer = b_.origin();
+    b_.set_origin(outer.of({n.op->name, n.scope}));
     HloValues results = elements ? written(n, out, read) : HloValues();
     results.resize(out.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (out[i].shape.numel() == 0) results[i] = b_.constant(0, out[i]);
-      if (results[i].name.empty()) results[i].spec = out[i];
+      if (!results[i].exists()) results[i].spec = out[i];
       if (results[i].spec != out[i])
         refuse(*n.op, "it is written with a result " + results[i].spec.str() + " for " + out[i].str(), "report it");
       values_[n.out[i]] = std::move(results[i]);
     }
-    b_.set_layer(outer);
+    b_.set_origin(outer);
   }
 
   HloValues written(const Graph::Node& n, const std::vector<Spec>& out, const std::vector<bool>& read) {
@@ -195,7 +207,7 @@ class GraphLowering {
 
   /// What a sequence keeps for its gradient is not written; only that gradient asks for it.
   HloValue operand(const Graph::Node& n, ValueId v) const {
-    if (values_[v].name.empty() && !does_without(*n.op))
+    if (!values_[v].exists() && !does_without(*n.op))
       refuse(*n.op, "it reads what a recurrent sequence keeps for its gradient", "read the sequence's outputs");
     return values_[v];
   }

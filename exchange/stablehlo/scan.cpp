@@ -86,11 +86,11 @@ class ScanLowering {
     HloValues given = shared_;
     for (std::size_t k = 0; k < s_.carries; ++k) given[g.inputs[k]] = carries[k];
     for (std::size_t i = s_.carries; i < s_.carries + s_.xs; ++i)
-      if (!c_.in[i].name.empty())
+      if (c_.in[i].exists())
         given[g.inputs[i]] = body_.input(i).shape.numel() ? pick(c_.in[i]) : b.constant(0, body_.input(i));
     HloValues out = lower_graph(b, g, std::move(given), asked_);
     for (std::size_t k = 0; k < first_y_; ++k)
-      if (asked_[k] && out[k].name.empty())
+      if (asked_[k] && !out[k].exists())
         throw ExportError(
             "to_stablehlo: no lowering of scan: it carries what a recurrent sequence keeps for its "
             "gradient; read the sequence's outputs");
@@ -108,17 +108,17 @@ class ScanLowering {
   /// The results that a loop has to compute: those asked for with elements and, as a trial shows, a name; equal ys
   /// once.
   std::vector<std::size_t> what_goes_round(const HloValues& carries) {
-    HloBuilder trial("");
-    const HloValues out = step(trial, carries, [](const HloValue& x) { return HloValue{x.name, spec_of_step(x)}; });
+    HloBuilder trial(b_.style());
+    const HloValues out = step(trial, carries, [](const HloValue& x) { return HloValue{x.id, spec_of_step(x)}; });
     std::vector<std::size_t> list;
     for (std::size_t k = 0; k < out.size(); ++k)
-      if (asked_[k] && c_.out[k].shape.numel() && !out[k].name.empty() && (k < first_y_ || first_with_value_of(k) == k))
+      if (asked_[k] && c_.out[k].shape.numel() && out[k].exists() && (k < first_y_ || first_with_value_of(k) == k))
         list.push_back(k);
     return list;
   }
 
   HloValue stacked(HloValues parts) {
-    if (parts.empty() || parts[0].name.empty()) return {};
+    if (parts.empty() || !parts[0].exists()) return {};
     for (HloValue& p : parts) {
       Shape one = p.shape();
       one.insert(0, 1);
@@ -140,7 +140,7 @@ class ScanLowering {
 
 HloValues scan(HloBuilder& b, const HloCall& c) {
   ScanLowering s(b, c);
-  return b.unrolls() || c.as<ScanAttrs>().steps == 0 ? s.unrolled() : s.loop();
+  return b.style().unrolled || c.as<ScanAttrs>().steps == 0 ? s.unrolled() : s.loop();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 /// cells, the gradient is the operation of sequence_grad.cpp.
 #include <algorithm>
 
+#include "ferrite/nn/recurrent/detail/recurrent_scan.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
 
 namespace ferrite::nn::detail {
@@ -186,7 +187,8 @@ Tensors compose_sequence(const GatedCell& cell, Inputs in, const SequenceOrder& 
                                 .lengths = value(o.lengths),
                                 .resets = value(o.resets)};
   const Tensor i = affine(without_padding(value(o.x), options.lengths, options.batch_first), w.w_ih, w.b_ih);
-  return unroll(i, {value(o.h0), value(o.c0)}, step, options);
+  const RecurrentState before{value(o.h0), value(o.c0)};
+  return ComposeAsScans::active() ? run_scan(scan_of(step), i, before, options) : unroll(i, before, step, options);
 }
 
 Specs infer_sequence(std::string_view name, const GatedCell& cell, Inputs in, const SequenceSaves& attrs) {

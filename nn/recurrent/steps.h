@@ -42,6 +42,21 @@ Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentSte
                const SequenceOptions& options = {});
 
 namespace detail {
+/// While one lives, what this thread composes of the operations on sequences are scans, not steps one after the other:
+/// a program whose number of steps stays open.
+class ComposeAsScans {
+ public:
+  ComposeAsScans() : before_(active_) { active_ = true; }
+  ~ComposeAsScans() { active_ = before_; }
+  ComposeAsScans(const ComposeAsScans&) = delete;
+  ComposeAsScans& operator=(const ComposeAsScans&) = delete;
+  static bool active() { return active_; }
+
+ private:
+  inline static thread_local bool active_ = false;
+  bool before_;
+};
+
 /// The operations of all cells on sequences, with their gradients; their steps.
 std::span<const Primitive* const> recurrent_operations();
 std::span<const Primitive* const> recurrent_composites();

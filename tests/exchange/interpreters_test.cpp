@@ -20,6 +20,13 @@ void check(const std::string& script, const std::vector<ProgramCase>& cases) {
   BOOST_TEST(folder.agrees("exchange/" + script));
 }
 
+/// Programs with open extents.
+void check(const std::string& script, const std::vector<exchange_test::OpenCase>& cases, exchange::DynamicForms forms) {
+  exchange_test::ProgramFolder folder(".mlir");
+  for (const exchange_test::OpenCase& c : cases) folder.add(c.run, written(c, forms));
+  BOOST_TEST(folder.agrees("exchange/" + script));
+}
+
 /// Scans are compiled as loops only: what they are step by step, the recurrent layers show.
 std::vector<ProgramCase> compiled_programs() {
   std::vector<ProgramCase> all = exchange_test::recurrent_cases();
@@ -52,6 +59,20 @@ BOOST_AUTO_TEST_CASE(xla_gives_our_numbers, *boost::unit_test::precondition(have
 
 BOOST_AUTO_TEST_CASE(iree_gives_our_numbers, *boost::unit_test::precondition(have_iree)) {
   check("run_iree.py", compiled_programs());
+}
+
+/// XLA takes a program at the extents of its arguments, IREE once for all.
+BOOST_AUTO_TEST_CASE(xla_gives_our_numbers_at_other_extents, *boost::unit_test::precondition(have_jaxlib)) {
+  check("run_xla.py", exchange_test::open_cases(), exchange::DynamicForms::complete);
+  check("run_xla.py", exchange_test::open_cases(), exchange::DynamicForms::gathers);
+  check("run_xla.py", exchange_test::open_layer_cases(), exchange::DynamicForms::complete);
+}
+
+BOOST_AUTO_TEST_CASE(iree_gives_our_numbers_at_other_extents, *boost::unit_test::precondition(have_iree)) {
+  check("run_iree.py", exchange_test::open_cases(), exchange::DynamicForms::gathers);
+  std::vector<exchange_test::OpenCase> layers = exchange_test::open_layer_cases();
+  std::erase_if(layers, [](const exchange_test::OpenCase& c) { return c.run.name.ends_with(", any time"); });
+  check("run_iree.py", layers, exchange::DynamicForms::gathers);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

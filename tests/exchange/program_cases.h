@@ -20,6 +20,27 @@ struct ProgramCase {
   double tolerance = 0;  ///< of |a - b| / max(1, |b|), element by element
 };
 
+/// A function that is exported with open extents, and a run of it at others.
+struct OpenCase {
+  ProgramCase run;  ///< without a graph
+  std::function<ferrite::Tensors(const ferrite::Tensors&)> f;
+  std::vector<ferrite::Spec> specs;
+  std::vector<ferrite::exchange::DynamicAxis> axes;
+  ferrite::exchange::ScanExport scan = ferrite::exchange::ScanExport::as_while;
+};
+
+/// Networks, gradients, training steps and a step of a stream, at several extents.
+std::vector<OpenCase> open_cases();
+
+/// Layers of every kind with their batch open, f32; those on sequences with any number of steps, too; and those of them
+/// that can stay open.
+std::vector<OpenCase> layers_with_open_batch();
+std::vector<OpenCase> layers_with_open_time();
+std::vector<OpenCase> open_layer_cases();
+
+/// As StableHLO, its variables as arguments.
+std::string written(const OpenCase& c, ferrite::exchange::DynamicForms forms);
+
 /// Those of tensors and those of layers.
 inline std::vector<const ferrite::Primitive*> all_operations() {
   return ferrite::detail::joined({ferrite::primitives(), ferrite::nn::operations()});

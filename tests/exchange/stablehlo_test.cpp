@@ -2,13 +2,10 @@
 #include "ferrite/exchange/stablehlo.h"
 
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <regex>
-#include <set>
 
 #include "exchange/program_cases.h"
+#include "exchange/stablehlo_text.h"
 #include "ferrite/autograd/checkpoint.h"
 #include "ferrite/autograd/custom_function.h"
 #include "ferrite/autograd/hooks.h"
@@ -31,6 +28,7 @@ using ferrite::Spec;
 using ferrite::Tensor;
 using ferrite::Tensors;
 namespace exchange = ferrite::exchange;
+using stablehlo_text::fault_in;
 
 const Parameter kBias("b", Tensor::from({0.5F, -1.0F}));
 const Parameter kWeight("net.w", Tensor::from({1.0, 2.0, 3.0}));
@@ -41,51 +39,10 @@ std::string text_of(const Function& f, std::vector<Spec> specs, const exchange::
   return exchange::to_stablehlo(ferrite::trace(f, specs), options);
 }
 
-/// Read before they are regenerated (FERRITE_REGENERATE=1) and committed: they are what the exporter promises.
-std::string golden_path(const std::string& name) {
-  return std::string(FERRITE_SOURCE_DIR) + "/tests/data/stablehlo/" + name + ".mlir";
-}
-
-std::string golden(const std::string& name) {
-  std::ifstream file(golden_path(name));
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::size_t count(const std::string& text, const std::string& what) {
   std::size_t n = 0;
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
   return n;
-}
-
-/// Every value is defined once, before it is used and not in a block that has ended; nothing stands where a value
-/// should. Gives the first fault.
-std::string fault_in(const std::string& text) {
-  static const std::regex nothing(R"(\(, |, ,|, :|= stablehlo\.\w+ (,|:|\[))"), value(R"((%\w+)( = )?)"),
-      definition(R"(^ *(%\d+)(:\d+)? = )");
-  std::set<std::string> defined = {"%old", "%new", "%sum"};
-  std::vector<std::set<std::string>> outside;  // of the blocks that are open
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("//")) continue;
-    if (std::regex_search(line, nothing)) return "an operand is missing: " + line;
-    if (line[line.find_first_not_of(' ')] == '}' && !outside.empty()) {
-      defined = outside.back();
-      outside.pop_back();
-    }
-    std::smatch left;
-    const bool defines = std::regex_search(line, left, definition);
-    const bool head = line.find("func.func") != std::string::npos;
-    const std::string own = defines ? left[1].str() : "";
-    const std::string uses = defines ? line.substr(left[0].str().size()) : line;
-    for (auto at = std::sregex_iterator(uses.begin(), uses.end(), value); at != std::sregex_iterator(); ++at) {
-      const std::string name = (*at)[1].str();
-      if (head || (*at)[2].matched) defined.insert(name);
-      if (!defined.contains(name)) return name + " is not defined: " + line;
-    }
-    if (defines && !defined.insert(own).second) return own + " is defined twice";
-    if (line.ends_with("{")) outside.push_back(defined);
-  }
-  return "";
 }
 
 bool refused(const Primitive& op) {
@@ -158,10 +115,7 @@ Tensors recurrence_gradient(const Tensors& in) {
 }
 
 void check_golden(const std::string& name, const Function& f, const std::vector<Spec>& specs) {
-  const std::string text = text_of(f, specs, {.name = name});
-  if (std::getenv("FERRITE_REGENERATE")) std::ofstream(golden_path(name)) << text;
-  BOOST_TEST(text == golden(name));
-  BOOST_TEST(fault_in(text) == "");
+  stablehlo_text::check_golden(name, text_of(f, specs, {.name = name}));
 }
 
 }  // namespace

@@ -50,6 +50,10 @@ expect 2 "--speed" "$tool" info --speed "$weights"
 net="sequence(3).gru(4).linear(2)"
 expect 0 "net.mlir: x -> y" "$tool" export "$net" "$folder/net.mlir"
 expect 0 "step.mlir: x, 0.h -> y, 0.h.next" "$tool" export "$net" "$folder/step.mlir" --step
+expect 0 "@main(%arg0: tensor<?x?x3xf32>) -> (tensor<?x?x2xf32>)" cat "$folder/net.mlir"
+expect 0 "@main(%arg0: tensor<?x3xf32>, %arg1: tensor<1x?x4xf32>)" cat "$folder/step.mlir"
+expect 0 "@main(%arg0: tensor<2x5x3xf32>) -> (tensor<2x5x2xf32>)" sh -c "'$tool' export '$net' '$folder/fixed.mlir' --batch 2 --steps 5 && cat '$folder/fixed.mlir'"
+expect 0 "@main(%arg0: tensor<4x3xf32>" sh -c "'$tool' export '$net' '$folder/step.mlir' --step --batch 4 && cat '$folder/step.mlir'"
 expect 2 "tells no format; use .onnx or .mlir" "$tool" export "$net" "$folder/net.txt"
 expect 2 "must not be negative" "$tool" export "$net" "$folder/net.mlir" --steps -1
 if "$tool" export "$net" "$folder/net.onnx" 2>/dev/null; then

@@ -1,0 +1,52 @@
+/// Checks dynamic axes, and chooses the extents that are tried.
+#include "ferrite/exchange/detail/extent_trials.h"
+
+#include <algorithm>
+
+namespace ferrite::exchange::detail {
+
+ExtentTrials::ExtentTrials(const std::string& who, std::span<const Spec> inputs, const std::vector<DynamicAxis>& axes)
+    : inputs_(inputs), axes_(axes) {
+  const auto refuse = [&](const std::string& what) { throw ValueError(who + ": " + what); };
+  for (const DynamicAxis& a : axes) {
+    if (a.name.empty()) refuse("a dynamic axis needs a name: input " + std::to_string(a.input));
+    if (a.input >= inputs.size() || a.axis < 0 || a.axis >= inputs[a.input].shape.rank())
+      refuse("there is no axis " + std::to_string(a.axis) + " of input " + std::to_string(a.input) + " for '" + a.name +
+             "'");
+    if (a.multiple < 1) refuse("extents must be a positive number apart: " + std::to_string(a.multiple));
+    const std::int64_t extent = inputs[a.input].shape[a.axis];
+    const auto k = static_cast<std::size_t>(std::ranges::find(names_, a.name) - names_.begin());
+    if (k == names_.size()) {
+      names_.push_back(a.name);
+      given_.push_back(extent);
+      steps_.push_back(1);
+    }
+    if (given_[k] != extent)
+      refuse("the axes of '" + a.name + "' differ: " + std::to_string(given_[k]) + " and " + std::to_string(extent));
+    steps_[k] = std::max(steps_[k], a.multiple);
+  }
+}
+
+std::vector<ExtentTrials::Sizes> ExtentTrials::sizes() const {
+  Sizes base;
+  for (std::size_t k = 0; k < names_.size(); ++k)
+    base.push_back(given_[k] + steps_[k] * (2 + 3 * static_cast<std::int64_t>(k)));
+  std::vector<Sizes> all{base};
+  for (std::size_t k = 0; k < names_.size(); ++k)
+    for (const std::int64_t more : {1, 4}) {
+      all.push_back(base);
+      all.back()[k] += more * steps_[k];
+    }
+  all.push_back(base);
+  for (std::size_t k = 0; k < names_.size(); ++k) all.back()[k] += (5 + 2 * static_cast<std::int64_t>(k)) * steps_[k];
+  return all;
+}
+
+std::vector<Spec> ExtentTrials::specs(const Sizes& sizes) const {
+  std::vector<Spec> out(inputs_.begin(), inputs_.end());
+  for (const DynamicAxis& a : axes_)
+    out[a.input].shape[a.axis] = sizes[static_cast<std::size_t>(std::ranges::find(names_, a.name) - names_.begin())];
+  return out;
+}
+
+}  // namespace ferrite::exchange::detail

@@ -1,0 +1,93 @@
+/// Explains numbers by extents: a product of some of them, scaled and shifted.
+#include "ferrite/exchange/detail/extents.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+namespace ferrite::exchange::detail {
+namespace {
+
+double near_whole(double v) {
+  const double whole = std::round(v);
+  return std::fabs(v - whole) <= 1e-4 * std::max(1.0, std::fabs(v)) ? whole : v;
+}
+
+}  // namespace
+
+Extents::Extents(const ExtentTrials& trials) : names_(trials.names()), sizes_(trials.sizes()), steps_(trials.steps()) {
+  for (unsigned set = 1; set < 1U << names_.size(); ++set) sets_.push_back(set);
+  std::ranges::stable_sort(sets_, {}, [](unsigned set) { return std::popcount(set); });
+}
+
+std::optional<ExtentNumber> Extents::explain(const std::vector<std::int64_t>& values) const {
+  if (std::ranges::all_of(values, [&](std::int64_t n) { return n == values[0]; }))
+    return ExtentNumber{0, 0, values[0], 1};
+  for (const unsigned set : sets_)
+    if (const auto found = explain(values, set)) return found;
+  return std::nullopt;
+}
+
+std::optional<ExtentNumber> Extents::explain(const std::vector<std::int64_t>& values, unsigned set) const {
+  const std::size_t other = differing(set);
+  const std::int64_t p = product(set, 0), rise = values[other] - values[0], run = product(set, other) - p;
+  const std::int64_t common = std::gcd(rise, run) * (run < 0 ? -1 : 1);
+  if (rise == 0) return std::nullopt;
+  ExtentNumber n{set, rise / common, 0, run / common};
+  n.more = n.divisor * values[0] - n.factor * p;
+  for (std::size_t t = 0; t < values.size(); ++t)
+    if (n.factor * product(set, t) + n.more != n.divisor * values[t]) return std::nullopt;
+  std::int64_t multiple = 1;
+  for (std::size_t k = 0; k < names_.size(); ++k)
+    if (set >> k & 1) multiple *= steps_[k];
+  return multiple % n.divisor == 0 ? std::optional(n) : std::nullopt;  // whole only where extents are multiples
+}
+
+std::optional<ExtentReal> Extents::explain(const std::vector<double>& values) const {
+  std::vector<double> inverses;
+  for (const double v : values) inverses.push_back(1 / v);
+  for (const bool inverse : {false, true})
+    for (const unsigned set : sets_)
+      if (auto found = explain(inverse ? inverses : values, set)) {
+        found->inverse = inverse;
+        return found;
+      }
+  return std::nullopt;
+}
+
+std::optional<ExtentReal> Extents::explain(const std::vector<double>& values, unsigned set) const {
+  const std::size_t other = differing(set);
+  const auto at = [&](std::size_t program) { return static_cast<double>(product(set, program)); };
+  ExtentReal r{set, near_whole((values[other] - values[0]) / (at(other) - at(0)))};
+  r.more = near_whole(values[0] - r.factor * at(0));
+  bool fits = r.factor != 0;
+  for (std::size_t t = 0; t < values.size(); ++t)
+    fits &= std::fabs(r.factor * at(t) + r.more - values[t]) <= 1e-6 * std::max(1.0, std::fabs(values[t]));
+  return fits ? std::optional(r) : std::nullopt;
+}
+
+std::string Extents::text(const ExtentNumber& n) const {
+  std::string s;
+  for (std::size_t k = 0; k < names_.size(); ++k)
+    if (n.extents >> k & 1) s += (s.empty() ? "" : "*") + names_[k];
+  if (n.factor != 1) s = std::to_string(n.factor) + "*" + s;
+  if (n.more != 0) s += (n.more > 0 ? "+" : "") + std::to_string(n.more);
+  if (n.divisor != 1) s = "(" + s + ")/" + std::to_string(n.divisor);
+  return s;
+}
+
+std::int64_t Extents::product(unsigned set, std::size_t program) const {
+  std::int64_t n = 1;
+  for (std::size_t k = 0; k < names_.size(); ++k)
+    if (set >> k & 1) n *= sizes_[program][k];
+  return n;
+}
+
+std::size_t Extents::differing(unsigned set) const {
+  std::size_t t = 1;
+  while (product(set, t) == product(set, 0)) ++t;
+  return t;
+}
+
+}  // namespace ferrite::exchange::detail

@@ -1,0 +1,19 @@
+#pragma once
+/// Axes whose extents an exported program leaves open.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace ferrite::exchange {
+
+/// An axis of an input whose extent a file leaves open.
+struct DynamicAxis {
+  std::size_t input = 0;
+  int axis = 0;        ///< from the front
+  std::string name{};  ///< of the extent, as in "batch"; axes of one name have one extent
+  /// Extents are this many apart where others make no sense: those of a net that halves the axis three times are
+  /// multiples of 8.
+  std::int64_t multiple = 1;
+};
+
+}  // namespace ferrite::exchange

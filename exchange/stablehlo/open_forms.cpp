@@ -1,0 +1,257 @@
+/// Dynamic forms of single instructions, and what stands for those that a compiler lacks.
+#include "ferrite/exchange/stablehlo/open_forms.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace ferrite::exchange::detail {
+namespace {
+
+bool is_one(const ExtentNumber& n) { return n.is_constant() && n.more == 1; }
+
+ExtentNumbers without_ones(const ExtentNumbers& shape) {
+  ExtentNumbers s;
+  std::ranges::copy_if(shape, std::back_inserter(s), [](const ExtentNumber& n) { return !is_one(n); });
+  return s;
+}
+
+Shape first_axes(int count) {
+  Shape s;
+  for (int i = 0; i < count; ++i) s.push_back(i);
+  return s;
+}
+
+}  // namespace
+
+bool OpenValue::is_open() const {
+  return !std::ranges::all_of(shape, [](const ExtentNumber& n) { return n.is_constant(); });
+}
+
+Shape open_shape(const ExtentNumbers& shape) {
+  Shape s;
+  for (const ExtentNumber& n : shape) s.push_back(n.is_constant() ? n.more : kOpenExtent);
+  return s;
+}
+
+ExtentNumbers constants(const Shape& list) {
+  ExtentNumbers all;
+  for (const std::int64_t n : list) all.push_back({.more = n});
+  return all;
+}
+
+HloValue OpenForms::emit(std::string_view op, const HloValues& operands, Dtype dtype, const ExtentNumbers& shape,
+                         HloAttributes attributes) {
+  return b_.emit(op, operands, {open_shape(shape), dtype}, std::move(attributes));
+}
+
+HloValue OpenForms::filled(const HloValue& scalar, const ExtentNumbers& shape) {
+  const auto [at, fresh] = filled_.try_emplace({scalar.id, shape});
+  if (fresh) at->second = broadcast({scalar, {}}, {}, shape);
+  return at->second;
+}
+
+void OpenForms::within(HloBlock& block, const std::function<HloValues()>& write) {
+  const auto outside = filled_;
+  b_.within(block, write);
+  filled_ = outside;
+}
+
+HloValue OpenForms::iota(int axis, Dtype dtype, const ExtentNumbers& shape) {
+  return emit("dynamic_iota", {arithmetic_.list(shape)}, dtype, shape, {{"dim", std::to_string(axis)}});
+}
+
+/// Compilers are told which axes are repeated: an open extent may turn out to be 1. A broadcast of a broadcast is one:
+/// IREE forgets what it is told where it joins them.
+HloValue OpenForms::broadcast(const OpenValue& x, const Shape& dims, const ExtentNumbers& shape) {
+  if (const auto at = broadcasts_.find(x.value.id); at != broadcasts_.end()) {
+    Shape composed;
+    for (const std::int64_t axis : at->second.dims) composed.push_back(dims[static_cast<int>(axis)]);
+    return broadcast(OpenValue(at->second.x), composed, shape);
+  }
+  if (x.shape == shape) return x.value;
+  HloAttributes attributes{{"dims", dims}};
+  if (std::ranges::count(open_shape(shape), kOpenExtent) == 0)
+    return emit("broadcast_in_dim", {x.value}, x.dtype(), shape, attributes);
+  Shape expanding, others;
+  for (int k = 0; k < dims.rank(); ++k) {
+    const auto axis = static_cast<std::size_t>(dims[k]);
+    const bool repeated = is_one(x.shape[static_cast<std::size_t>(k)]) && !is_one(shape[axis]);
+    (repeated ? expanding : others).push_back(k);
+  }
+  if (expanding.rank()) attributes.push_back({"known_expanding_dimensions", expanding});
+  if (others.rank()) attributes.push_back({"known_nonexpanding_dimensions", others});
+  const HloValue y =
+      emit("dynamic_broadcast_in_dim", {x.value, arithmetic_.list(shape)}, x.dtype(), shape, std::move(attributes));
+  broadcasts_[y.id] = {x, dims};
+  return y;
+}
+
+/// Without dynamic_reshape: axes of extent 1 are dropped and put in; where more changes, every element is gathered by
+/// its place in row-major order.
+HloValue OpenForms::reshape(const OpenValue& x, const ExtentNumbers& shape) {
+  if (!gathers()) return emit("dynamic_reshape", {x.value, arithmetic_.list(shape)}, x.dtype(), shape);
+  if (without_ones(x.shape) == without_ones(shape)) {
+    Shape dims;
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      if (!is_one(shape[i])) dims.push_back(static_cast<std::int64_t>(i));
+    return broadcast(squeezed(x), dims, shape);
+  }
+  const auto scaled = [&](const HloValue& v, const HloValue& scalar, const char* op) {
+    return b_.emit(op, {v, filled(scalar, shape)}, v.spec, {}, HloTypes::result);
+  };
+  HloValue place, stride;
+  for (int i = static_cast<int>(shape.size()) - 1; i >= 0; --i) {
+    HloValue along = iota(i, Dtype::i64, shape);
+    if (stride.exists()) along = scaled(along, stride, "multiply");
+    place = place.exists() ? b_.add(place, along) : along;
+    if (i == 0) break;
+    const HloValue extent = arithmetic_.number(shape[static_cast<std::size_t>(i)]);
+    stride = stride.exists() ? arithmetic_.product(stride, extent) : extent;
+  }
+  HloValues coordinates(x.shape.size());
+  for (std::size_t i = x.shape.size(); i-- > 0;) {
+    const HloValue extent = arithmetic_.number(x.shape[i]);
+    coordinates[i] = i ? scaled(place, extent, "remainder") : place;
+    if (i) place = scaled(place, extent, "divide");
+  }
+  return gather(x.value, coordinates, shape);
+}
+
+/// A maximum of one element, which every type has.
+OpenValue OpenForms::squeezed(const OpenValue& x) {
+  Shape axes;
+  for (std::size_t i = 0; i < x.shape.size(); ++i)
+    if (is_one(x.shape[i])) axes.push_back(static_cast<std::int64_t>(i));
+  const ExtentNumbers rest = without_ones(x.shape);
+  if (axes.rank() == 0) return x;
+  const Dtype dtype = x.dtype();
+  const Scalar least = visit_dtype(dtype, [](auto zero) -> Scalar {
+    using Limits = std::numeric_limits<decltype(zero)>;
+    if constexpr (std::is_same_v<decltype(zero), bool>) return false;
+    if constexpr (std::is_integral_v<decltype(zero)>) return static_cast<std::int64_t>(Limits::min());
+    return -std::numeric_limits<double>::infinity();
+  });
+  const HloValue init = b_.constant(least, {{}, dtype});
+  return {b_.emit("reduce", {x.value, init}, {open_shape(rest), dtype}, {{"applies", "maximum"}, {"dimensions", axes}}),
+          rest};
+}
+
+/// Elements at coordinates in the shape of the result.
+HloValue OpenForms::gather(const HloValue& x, const HloValues& coordinates, const ExtentNumbers& shape) {
+  ExtentNumbers column = shape;
+  column.push_back({.more = 1});
+  HloValues columns;
+  for (const HloValue& c : coordinates)
+    columns.push_back(broadcast({c, shape}, first_axes(static_cast<int>(shape.size())), column));
+  HloValue all = columns[0];
+  if (columns.size() > 1) {
+    column.back().more = static_cast<std::int64_t>(columns.size());
+    all = emit("concatenate", columns, Dtype::i64, column, {{"dim", std::to_string(shape.size())}});
+  }
+  return b_.gather_elements(x, all);
+}
+
+HloValue OpenForms::slice(const OpenValue& x, const ExtentNumbers& start, const ExtentNumbers& limit,
+                          const Shape& stride, const ExtentNumbers& shape) {
+  return emit("real_dynamic_slice",
+              {x.value, arithmetic_.list(start), arithmetic_.list(limit), arithmetic_.list(constants(stride))},
+              x.dtype(), shape);
+}
+
+/// Amounts that depend on extents are blocks in front and behind: few compilers have dynamic_pad.
+HloValue OpenForms::pad(const OpenValue& x, const HloValue& value, const ExtentNumbers& low, const ExtentNumbers& high,
+                        const ExtentNumbers& shape) {
+  const auto constant = [](const ExtentNumbers& list) { return std::ranges::all_of(list, &ExtentNumber::is_constant); };
+  if (x.shape == shape) return x.value;
+  if (constant(low) && constant(high)) {
+    const Shape none = Shape::filled(static_cast<int>(shape.size()), 0);
+    return emit("pad", {x.value, value}, x.dtype(), shape,
+                {{"low", open_shape(low)}, {"high", open_shape(high)}, {"interior", none}});
+  }
+  HloValue y = x.value;
+  ExtentNumbers now = x.shape;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    HloValues parts;
+    const auto add = [&](const ExtentNumber& amount) {
+      if (amount.is_constant() && amount.more == 0) return;
+      now[i] = amount;
+      parts.push_back(filled(value, now));
+    };
+    add(low[i]);
+    parts.push_back(y);
+    add(high[i]);
+    now[i] = shape[i];
+    if (parts.size() > 1) y = emit("concatenate", parts, x.dtype(), now, {{"dim", std::to_string(i)}});
+  }
+  return y;
+}
+
+HloValue OpenForms::dynamic_slice(const OpenValue& x, const HloValues& indices, const ExtentNumbers& sizes) {
+  HloValues parts;
+  for (const HloValue& index : indices) parts.push_back(b_.reshape(index, {1}));
+  const HloValue start = b_.concatenate(parts, 0);
+  const HloValue limit = b_.add(start, arithmetic_.list(sizes));
+  const HloValue stride = arithmetic_.list(constants(Shape::filled(static_cast<int>(sizes.size()), 1)));
+  return emit("real_dynamic_slice", {x.value, start, limit, stride}, x.dtype(), sizes);
+}
+
+/// Along the first axis; without dynamic_update_slice, as a scatter of one update.
+HloValue OpenForms::dynamic_update_slice(const OpenValue& x, const OpenValue& part, const HloValues& indices) {
+  HloValues operands{x.value, part.value};
+  operands.insert(operands.end(), indices.begin(), indices.end());
+  if (!gathers()) return emit("dynamic_update_slice", operands, x.dtype(), x.shape);
+  Shape window;
+  for (int i = 1; i < static_cast<int>(x.shape.size()); ++i) window.push_back(i);
+  return emit("scatter", {x.value, b_.reshape(indices[0], {1, 1}), part.value}, x.dtype(), x.shape,
+              {{"dimension_numbers", (window.rank() ? "update_window_dims = " + hlo_list(window) + ", " : "") +
+                                         "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
+                                         "index_vector_dim = 1"},
+               {"unique_indices", "true"},
+               {"applies", "replace"}});
+}
+
+/// Rows, columns or sums of one element: IREE 3.13 reshapes such products itself.
+HloValue OpenForms::sum_of_products(const OpenValue& a, const OpenValue& b, const ExtentNumbers& shape) {
+  ExtentNumbers all = shape, turned = b.shape;
+  all.push_back(a.shape.back());
+  std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
+  const int rank = static_cast<int>(all.size()), b_rank = static_cast<int>(turned.size());
+  Shape order = first_axes(b_rank), a_dims = first_axes(rank - 2), b_dims = first_axes(b_rank - 2);
+  std::swap(order[b_rank - 1], order[b_rank - 2]);
+  a_dims.push_back(rank - 1);
+  b_dims.push_back(rank - 2);
+  b_dims.push_back(rank - 1);
+  const HloValue columns = emit("transpose", {b.value}, b.dtype(), turned, {{"dims", order}});
+  const HloValue left = broadcast(a, a_dims, all);
+  const HloValue product = b_.multiply(left, broadcast({columns, turned}, b_dims, all));
+  return emit("reduce", {product, b_.constant(0, {{}, a.dtype()})}, a.dtype(), shape,
+              {{"applies", "add"}, {"dimensions", Shape{rank - 1}}});
+}
+
+HloValue OpenForms::dot(const HloInstruction& dot, const OpenValue& a, const OpenValue& b, const Flat& flat,
+                        const ExtentNumbers& shape) {
+  const bool thin = is_one(a.shape.back()) || is_one(b.shape.back()) || is_one(shape[shape.size() - 2]);
+  if (!gathers() || (!thin && flat.a == a.shape && flat.b == b.shape))
+    return emit("dot_general", {a.value, b.value}, a.dtype(), shape, dot.attributes);
+  if (thin) return sum_of_products(a, b, shape);
+  const HloValue left = flat.a == a.shape ? a.value : reshape(a, flat.a);
+  const HloValue right = flat.b == b.shape ? b.value : reshape(b, flat.b);
+  const int lead = static_cast<int>(flat.result.size()) - 2;
+  return reshape({b_.dot(left, right, lead + 1, lead, lead, open_shape(flat.result)), flat.result}, shape);
+}
+
+HloValue OpenForms::gather_slices(const OpenValue& x, const HloInstruction& gather, const OpenValue& index, int axis,
+                                  const ExtentNumbers& shape) {
+  if (!gathers()) {
+    ExtentNumbers sizes = x.shape;
+    sizes[static_cast<std::size_t>(axis)] = {.more = 1};
+    return emit("dynamic_gather", {x.value, index.value, arithmetic_.list(sizes)}, x.dtype(), shape,
+                {{"dimension_numbers", gather.get<std::string>("dimension_numbers")}});
+  }
+  HloValues coordinates;
+  for (int i = 0; i < static_cast<int>(shape.size()); ++i)
+    coordinates.push_back(i == axis ? broadcast(index, {axis}, shape) : iota(i, Dtype::i64, shape));
+  return this->gather(x.value, coordinates, shape);
+}
+
+}  // namespace ferrite::exchange::detail
