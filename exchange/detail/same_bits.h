@@ -1,7 +1,10 @@
 #pragma once
-/// Whether two tensors are the same, bit by bit.
+/// Whether tensors, or all of their elements, are the same, bit by bit.
 #include <cstring>
+#include <span>
 
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/tensor.h"
 
@@ -15,6 +18,18 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
     const auto n = static_cast<std::size_t>(p.numel()) * sizeof(T);
     return n == 0 || std::memcmp(p.data<T>(), q.data<T>(), n) == 0;
   });
+}
+
+/// The element [] that all of these tensors consist of; undefined where there is none, or another.
+inline Tensor only_element(std::span<const Tensor> tensors) {
+  const NewFrame frame;
+  Tensor element;
+  for (const Tensor& t : tensors) {
+    if (t.numel() == 0) return {};
+    if (!element.defined()) element = ferrite::detail::dense(reshape(slice(reshape(t, {-1}), 0, 0, 1), {}));
+    if (!same_bits(t, expand(element, t.shape()))) return {};
+  }
+  return element;
 }
 
 }  // namespace ferrite::exchange::detail

@@ -13,6 +13,7 @@ namespace {
 using exchange::detail::ExtentNumber;
 using exchange::detail::ExtentReal;
 using exchange::detail::Extents;
+using exchange::detail::only_element;
 using exchange::detail::same_bits;
 
 void claim_all(const GraphParts& g, UniqueNames& names) {
@@ -53,6 +54,16 @@ class Arithmetic {
     ExportValue x = b_.concatenate(parts, 0);
     if (rank == 0) x = b_.reshape(x, {});
     alias(x, name);
+  }
+
+  /// A constant that is one element everywhere.
+  void define(const std::string& name, const Tensor& element, const std::vector<ExtentNumber>& shape) {
+    ExportValues parts;
+    for (const ExtentNumber& a : shape) parts.push_back(value(a));
+    const ExportValue extents = b_.concatenate(parts, 0);
+    alias(b_.node("Expand", {b_.constant(element), extents},
+                  {Shape::filled(static_cast<int>(shape.size()), 1), element.dtype()}),
+          name);
   }
 
   /// A float constant of rank 0 that is the number, or 1 / the number.
@@ -161,7 +172,8 @@ class Merger {
       if (same || stays_as_reshape(g, g.initialisers[i], values)) {
         kept.push_back(g.initialisers[i]);
       } else if (g.initialisers[i].variable ||
-                 !(replace_integers(g.initialisers[i].name, values) || replace_float(g.initialisers[i].name, values))) {
+                 !(replace_integers(g.initialisers[i].name, values) || replace_float(g.initialisers[i].name, values) ||
+                   replace_filled(g.initialisers[i].name, values))) {
         refuse(reader_of(g, g.initialisers[i].name), "a constant that it reads depends on the extent");
       }
     }
@@ -221,6 +233,22 @@ class Merger {
     const std::optional<ExtentReal> r = extents_.explain(numbers);
     if (r) arithmetic_.define(name, *r, values[0].dtype());
     return r.has_value();
+  }
+
+  /// Of whatever dtype and rank: states that begin with zeros, for one.
+  bool replace_filled(const std::string& name, const std::vector<Tensor>& values) {
+    const Tensor element = only_element(values);
+    if (!element.defined()) return false;
+    std::vector<ExtentNumber> shape;
+    for (int axis = 0; axis < values[0].rank(); ++axis) {
+      Integers v;
+      for (const Tensor& t : values) v.push_back(t.rank() == values[0].rank() ? t.size(axis) : 0);
+      const std::optional<ExtentNumber> a = extents_.explain(v);
+      if (!a) return false;
+      shape.push_back(*a);
+    }
+    arithmetic_.define(name, element, shape);
+    return true;
   }
 
   /// Within a node extents have no names: runtimes that put numbers for the names outside do not for these.

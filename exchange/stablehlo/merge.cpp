@@ -173,8 +173,12 @@ class Merger {
     bool same = true;
     for (std::size_t t = 0; t < row.size(); ++t) same &= same_bits(row[t].get<Tensor>(""), first);
     if (first.rank() > 0) {
-      if (!same) row.refuse("its elements depend on the extent");
-      return b_.constant(first);
+      if (same) return b_.constant(first);
+      std::vector<Tensor> all;
+      for (std::size_t t = 0; t < row.size(); ++t) all.push_back(row[t].get<Tensor>(""));
+      const Tensor element = only_element(all);
+      if (!element.defined()) row.refuse("its elements depend on the extent");
+      return forms_.filled(b_.filled(element, element.spec()), shape);
     }
     if (same && !is_open(shape)) return b_.filled(first, {open_shape(shape), first.dtype()});
     const HloValue one = same ? b_.filled(first, first.spec()) : number(row, b_, arithmetic_);
