@@ -26,6 +26,9 @@ struct ReadOptions {
   /// How many trips a Loop may make, and 64 times as many all graphs within the model in one call; beyond that the call
   /// throws.
   std::int64_t most_trips = 1024;
+  /// How many elements a result of a node may have, and what its operation holds in between: a small file must not take
+  /// all memory. More throws OnnxError that names the node.
+  std::int64_t most_elements = std::int64_t{1} << 32;
 };
 
 /// What a model takes or gives.
@@ -79,8 +82,10 @@ class Model final : public nn::Layer {
   std::vector<Parameter> parameters_{};
 };
 
-/// Reads a model from a file. Before it runs, memory is about that of the file and of its parameters. Throws OnnxError
-/// for a file that is missing or damaged, or that holds an operation that is not supported.
+/// Reads a model from a file. Before it runs, memory is at most that of the file, of its tensors as they are held
+/// (Port::dtype), 160 bytes for each node, as many for each attribute, and 1 MiB: twice the file and 1 MiB where
+/// elements are held in the types that the file has. Throws OnnxError for a file that is missing or damaged, or that
+/// holds an operation that is not supported.
 Model read(const std::filesystem::path& path, const ReadOptions& options = {});
 /// The same from bytes, which are copied.
 Model parse(std::span<const std::byte> bytes, const ReadOptions& options = {});

@@ -12,6 +12,7 @@
 
 #include "ferrite/tensor/error.h"
 #include "ferrite/tensor/inline_vector.h"
+#include "ferrite/tensor/storage_limit.h"
 
 namespace ferrite {
 namespace detail {
@@ -334,7 +335,7 @@ void release_storage(Storage* s) noexcept {
 
 TensorImpl* new_tensor(const Shape& shape, Dtype dtype) {
   const std::int64_t n = shape.numel();
-  if (n > kMostStored) [[unlikely]]
+  if (n > most_stored) [[unlikely]]
     throw ShapeError("tensor: too large: " + Spec{shape, dtype}.str());
   Storage* s = take_block(static_cast<std::size_t>(n * size_of(dtype)));
   s->begin_content();

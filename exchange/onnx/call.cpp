@@ -37,7 +37,7 @@ Call::Call(const Interpreter& interpreter, const Environment& environment, const
     : interpreter_(&interpreter), environment_(&environment), node_(&node), inputs_(inputs), version_(version) {}
 
 std::string_view Call::name() const { return node_->operation; }
-std::string_view Call::domain() const { return node_->domain; }
+std::string_view Call::domain() const { return node_->row->domain; }
 
 bool Call::has(std::size_t i) const {
   if (i < 64)

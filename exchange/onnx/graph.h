@@ -1,8 +1,11 @@
 #pragma once
 /// A model as it was read: graphs of nodes whose names are resolved, on views of the file's bytes.
+#include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,20 +34,43 @@ struct Attribute {
   std::unique_ptr<Graph> graph{};
 };
 
+/// Many short lists of numbers in few blocks of memory, which stay where they are.
+class Lists {
+ public:
+  template <class T>
+  std::span<T> make(std::size_t n) {
+    static_assert(std::is_trivially_destructible_v<T> && alignof(T) == alignof(std::int32_t));
+    const std::size_t words = n * sizeof(T) / sizeof(std::int32_t);
+    if (words > left_) {
+      constexpr std::size_t kBlock = 2048;
+      left_ = std::max(words, kBlock);
+      next_ = blocks_.emplace_back(std::make_unique<std::int32_t[]>(left_)).get();
+    }
+    T* const first = reinterpret_cast<T*>(next_);
+    std::uninitialized_value_construct_n(first, n);
+    next_ += words;
+    left_ -= words;
+    return {first, n};
+  }
+
+ private:
+  std::vector<std::unique_ptr<std::int32_t[]>> blocks_{};
+  std::int32_t* next_ = nullptr;
+  std::size_t left_ = 0;
+};
+
 struct Node {
   std::string_view operation;
-  std::string_view domain{};
-  std::string_view name{};
-  std::string_view first_output{};
-  std::vector<Reference> inputs{};
-  std::vector<std::int32_t> outputs{};  ///< slots; -1: not wanted
+  std::string_view title{};                  ///< its name, or that of its first output
+  std::span<Reference> inputs{};             ///< of Program::lists, like the next two
+  std::span<std::int32_t> outputs{};         ///< slots; -1: not wanted
+  std::span<const std::int32_t> released{};  ///< slots that no later node reads
   std::vector<Attribute> attributes{};
-  std::vector<std::int32_t> released{};  ///< slots that no later node reads
   std::int64_t version = 0;
   const Operation* row = nullptr;  ///< or a function of the model
   const Function* function = nullptr;
 
-  /// `"encoder/Gru_3" (GRU)`, by its first output where it has no name.
+  /// `"encoder/Gru_3" (GRU)`.
   std::string label() const;
 };
 
@@ -76,7 +102,7 @@ struct Graph {
   std::vector<std::int32_t> input_slots{};
   std::vector<Reference> results{};
   std::vector<Initialiser> initialisers{};
-  std::vector<Node> nodes{};
+  std::deque<Node> nodes{};
   std::int32_t slots = 0;
 };
 
@@ -102,6 +128,7 @@ struct Function {
 
 struct Program {
   std::vector<char> bytes{};
+  Lists lists{};
   std::string where = "onnx";
   Imports imports{};
   std::int64_t ir_version = 0;

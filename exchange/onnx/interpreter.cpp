@@ -6,6 +6,7 @@
 #include "ferrite/exchange/onnx/call.h"
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/storage_limit.h"
 
 namespace ferrite::onnx::detail {
 namespace {
@@ -121,8 +122,12 @@ Values Interpreter::run_node(const Node& node, const Values& inputs, const Envir
   const Call call(*this, at, node, inputs, node.version);
   const auto lower = [&] {
     try {
+      const ferrite::detail::StorageLimit limit(limits_.most_elements);
       Values outputs = node.row->lower(call);
       call.check_all_read();
+      for (const Value& v : outputs)
+        if (v.tensor.defined() && v.tensor.numel() > limits_.most_elements)
+          call.refuse("a result of " + v.tensor.shape().str() + " is too large (ReadOptions::most_elements)");
       return outputs;
     } catch (const OnnxError&) {
       throw;

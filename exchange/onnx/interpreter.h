@@ -25,6 +25,7 @@ class Interpreter {
  public:
   struct Limits {
     std::int64_t most_trips = 1024;
+    std::int64_t most_elements = std::int64_t{1} << 32;
   };
   using Note = std::function<void(const Node& node, const std::string& what)>;
 

@@ -13,7 +13,7 @@ struct Model::State {
   State(std::shared_ptr<detail::Program> read, const ReadOptions& options);
 
   std::shared_ptr<detail::Program> program{};
-  std::int64_t most_trips = 0;
+  detail::Interpreter::Limits limits{};
   std::map<std::string, detail::Value> fixed{};  ///< inputs that are the same in every call
   std::vector<Port> inputs{};
   std::vector<Port> outputs{};
@@ -79,7 +79,7 @@ std::vector<char> bytes_of(const std::filesystem::path& path) {
 }  // namespace
 
 Model::State::State(std::shared_ptr<detail::Program> read, const ReadOptions& options)
-    : program(std::move(read)), most_trips(options.most_trips) {
+    : program(std::move(read)), limits{options.most_trips, options.most_elements} {
   for (const detail::Port& port : program->graph.inputs) {
     const std::string name(port.name);
     const auto constant = options.constants.find(name);
@@ -134,7 +134,7 @@ Tensors Model::run(const Tensors& inputs) const {
       check_shape(program.where, port, values.back().tensor, symbols);
     }
     const detail::Interpreter interpreter(
-        program, [this](std::size_t i) { return parameters_[i].value(); }, {state_->most_trips},
+        program, [this](std::size_t i) { return parameters_[i].value(); }, state_->limits,
         [this](const detail::Node& node, const std::string& what) {
           const std::lock_guard lock(state_->guard);
           state_->notes[node.label()] = what;

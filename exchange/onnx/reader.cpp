@@ -126,6 +126,7 @@ void Reader::add_function(std::string_view message) {
   if (is_main_domain(f->domain)) f->domain = {};
   if (f->name.empty()) fail("a function has no name");
   if (find_function(f->domain, f->name, f->overload)) fail("function " + quoted(f->name) + " is there twice");
+  functions_[{f->domain, f->name, f->overload}] = f.get();
   program_.functions.push_back(std::move(f));
 }
 
@@ -163,7 +164,7 @@ void Reader::resolve_function(Function& f, const Node& node) {
   }
   for (const std::string_view name : results) {
     g.outputs.push_back({.name = name});
-    g.results.push_back(find(scope, name, "output", quoted(f.name)));
+    g.results.push_back(find(scope, name, "output", [&] { return quoted(f.name); }));
   }
   release(g);
   imports_ = before;
@@ -172,11 +173,16 @@ void Reader::resolve_function(Function& f, const Node& node) {
   f.state = 2;
 }
 
-Reference Reader::find(const Scope& scope, std::string_view name, const char* what, const std::string& of) const {
+Reference Reader::find(const Scope& scope, std::string_view name, const char* what, const Node& node) const {
+  return find(scope, name, what, [&] { return "node " + node.label(); });
+}
+
+Reference Reader::find(const Scope& scope, std::string_view name, const char* what,
+                       const std::function<std::string()>& of) const {
   std::int32_t depth = 0;
   for (const Scope* at = &scope; at; at = at->outer, ++depth)
-    if (const auto found = at->slots.find(name); found != at->slots.end()) return {depth, found->second};
-  fail(std::string(what) + " " + quoted(name) + " of " + of +
+    if (const std::int32_t slot = at->slots.find(name); slot >= 0) return {depth, slot};
+  fail(std::string(what) + " " + quoted(name) + " of " + of() +
        " is not defined before it: it is missing, or the nodes are in a wrong order or a circle");
 }
 
@@ -199,7 +205,7 @@ Graph Reader::read_graph(std::string_view message, const Scope* outer) {
       m.skip();
     }
   }
-  const std::unordered_map<std::string_view, std::int32_t> defaults = scope.slots;
+  const std::int32_t defaults = g.slots;
   std::unordered_set<std::string_view> inputs;
   for (Message m(message); m.next();) {
     if (m.tag() != graph_field::input) {
@@ -208,7 +214,8 @@ Graph Reader::read_graph(std::string_view message, const Scope* outer) {
     }
     Port port = read_port(Message(m.bytes()));
     if (!inputs.insert(port.name).second) fail("two inputs have the name " + quoted(port.name));
-    if (defaults.count(port.name)) continue;  // an initialiser that old files repeat as an input
+    if (const std::int32_t slot = scope.slots.find(port.name); slot >= 0 && slot < defaults)
+      continue;  // an initialiser that old files repeat as an input
     g.input_slots.push_back(define(g, scope, port.name));
     g.inputs.push_back(std::move(port));
   }
@@ -224,7 +231,7 @@ Graph Reader::read_graph(std::string_view message, const Scope* outer) {
       continue;
     }
     Port port = read_port(Message(m.bytes()));
-    g.results.push_back(find(scope, port.name, "output", "graph " + quoted(g.name)));
+    g.results.push_back(find(scope, port.name, "output", [&] { return "graph " + quoted(g.name); }));
     g.outputs.push_back(std::move(port));
   }
   choose_parameters(g);
@@ -232,9 +239,7 @@ Graph Reader::read_graph(std::string_view message, const Scope* outer) {
   return g;
 }
 
-std::string Node::label() const {
-  return quoted(name.empty() ? first_output : name) + " (" + std::string(operation) + ")";
-}
+std::string Node::label() const { return quoted(title) + " (" + std::string(operation) + ")"; }
 
 std::int64_t Imports::of(std::string_view domain) const {
   for (const auto& [name, version] : versions)

@@ -51,60 +51,87 @@ Attribute Reader::read_attribute(std::string_view message, const Scope& scope, c
 
 Node Reader::read_node(std::string_view message, Graph& g, Scope& scope) {
   Node node;
-  std::vector<std::string_view> inputs;
-  std::vector<std::string_view> outputs;
+  std::size_t inputs = 0;  // up to the last one that has a name
+  std::size_t all_inputs = 0;
+  std::size_t outputs = 0;
+  std::string_view name;
+  std::string_view domain;
   std::string_view overload;
   for (Message m(message); m.next();) {
     switch (m.tag()) {
-      case node_field::input: inputs.push_back(m.bytes()); break;
-      case node_field::output: outputs.push_back(m.bytes()); break;
-      case node_field::name: node.name = m.bytes(); break;
+      case node_field::input:
+        ++all_inputs;
+        if (!m.bytes().empty()) inputs = all_inputs;
+        break;
+      case node_field::output:
+        if (outputs++ == 0)
+          node.title = m.bytes();
+        else
+          m.skip();
+        break;
+      case node_field::name: name = m.bytes(); break;
       case node_field::op_type: node.operation = m.bytes(); break;
-      case node_field::domain: node.domain = m.bytes(); break;
+      case node_field::domain: domain = m.bytes(); break;
       case node_field::overload: overload = m.bytes(); break;
       default: m.skip();
     }
   }
-  if (!outputs.empty()) node.first_output = outputs.front();
+  if (!name.empty()) node.title = name;
   if (node.operation.empty()) fail(node, "it names no operation");
-  if (is_main_domain(node.domain)) node.domain = {};
-  find_meaning(node, overload);
-  while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
-  for (const std::string_view name : inputs)
-    node.inputs.push_back(name.empty() ? Reference{} : find(scope, name, "input", "node " + node.label()));
+  find_meaning(node, is_main_domain(domain) ? std::string_view() : domain, overload);
+  node.inputs = program_.lists.make<Reference>(inputs);
+  node.outputs = program_.lists.make<std::int32_t>(outputs);
+  inputs = 0;
+  for (Message m(message); m.next();) {
+    if (m.tag() != node_field::input) {
+      m.skip();
+      continue;
+    }
+    const std::string_view input = m.bytes();
+    if (inputs < node.inputs.size())
+      node.inputs[inputs++] = input.empty() ? Reference{} : find(scope, input, "input", node);
+  }
   read_attributes(node, message, scope);
-  for (const std::string_view name : outputs) node.outputs.push_back(name.empty() ? -1 : define(g, scope, name));
+  outputs = 0;
+  for (Message m(message); m.next();) {
+    if (m.tag() != node_field::output) {
+      m.skip();
+      continue;
+    }
+    const std::string_view output = m.bytes();
+    node.outputs[outputs++] = output.empty() ? -1 : define(g, scope, output);
+  }
   return node;
 }
 
 void Reader::read_attributes(Node& node, std::string_view message, const Scope& scope) {
+  constexpr std::size_t kMostAttributes = 64;  // one bit each of what was read
   for (Message m(message); m.next();) {
     if (m.tag() != node_field::attribute) {
       m.skip();
       continue;
     }
+    if (node.attributes.size() == kMostAttributes) fail(node, "it has more than 64 attributes");
     Attribute a = read_attribute(m.bytes(), scope, node);
     for (const Attribute& other : node.attributes)
       if (other.name == a.name) fail(node, "attribute " + quoted(a.name) + " is there twice");
     node.attributes.push_back(std::move(a));
   }
-  constexpr std::size_t kMostAttributes = 64;  // one bit each of what was read
-  if (node.attributes.size() > kMostAttributes) fail(node, "it has more than 64 attributes");
 }
 
-void Reader::find_meaning(Node& node, std::string_view overload) {
-  if (Function* f = find_function(node.domain, node.operation, overload)) {
+void Reader::find_meaning(Node& node, std::string_view domain, std::string_view overload) {
+  if (Function* f = find_function(domain, node.operation, overload)) {
     resolve_function(*f, node);
     node.function = f;
     count(f->size, node);
     return;
   }
-  node.version = imports_->of(node.domain);
+  node.version = imports_->of(domain);
   bool other = false;
-  node.row = find_operation(node.domain, node.operation, std::max<std::int64_t>(node.version, 1), &other);
-  const std::string domain = node.domain.empty() ? "" : " of domain " + quoted(node.domain);
-  if (!node.row && !other) fail(node, "this operation" + domain + " is not supported");
-  if (node.version < 0) fail(node, "the model imports no opset for domain " + quoted(node.domain));
+  node.row = find_operation(domain, node.operation, std::max<std::int64_t>(node.version, 1), &other);
+  if (!node.row && !other)
+    fail(node, "this operation" + (domain.empty() ? "" : " of domain " + quoted(domain)) + " is not supported");
+  if (node.version < 0) fail(node, "the model imports no opset for domain " + quoted(domain));
   if (!node.row) fail(node, "this operation is not supported in opset " + std::to_string(node.version));
   count(1, node);
 }
@@ -143,14 +170,19 @@ void Reader::release(Graph& g) {
   std::vector<char> stays(static_cast<std::size_t>(g.slots), 0);
   for (const Reference& r : g.results)
     if (r.depth == 0) stays[static_cast<std::size_t>(r.slot)] = 1;
+  std::vector<std::int32_t> released;
   for (auto node = g.nodes.rbegin(); node != g.nodes.rend(); ++node) {
     for (const Attribute& a : node->attributes)
       if (a.graph) keep_captured(*a.graph, 1, stays);
+    released.clear();
     for (const Reference& r : node->inputs) {
       if (r.depth != 0 || r.slot < 0 || stays[static_cast<std::size_t>(r.slot)]) continue;
       stays[static_cast<std::size_t>(r.slot)] = 1;
-      node->released.push_back(r.slot);
+      released.push_back(r.slot);
     }
+    const auto list = program_.lists.make<std::int32_t>(released.size());
+    std::copy(released.begin(), released.end(), list.begin());
+    node->released = list;
   }
 }
 

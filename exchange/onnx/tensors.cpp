@@ -1,9 +1,12 @@
 /// Tensors of ONNX files: their elements from raw bytes, typed fields or files of their own.
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <memory>
+#include <new>
 
 #include "ferrite/exchange/onnx/graph.h"
 #include "ferrite/exchange/onnx/wire.h"
@@ -22,10 +25,10 @@ struct Fields {
   ElementType type = ElementType::undefined;
   std::string_view raw{};
   bool has_raw = false;
-  std::vector<float> floats{};
-  std::vector<double> doubles{};
-  std::vector<std::int64_t> integers{};  ///< of int32_data, int64_data or uint64_data
-  int typed = 0;                         ///< the fields with elements that are there, by number
+  std::uint64_t floats = 0;    ///< elements of float_data
+  std::uint64_t doubles = 0;   ///< of double_data
+  std::uint64_t integers = 0;  ///< of int32_data, int64_data or uint64_data
+  int typed = 0;               ///< the fields with elements that are there, by number
   bool external = false;
   std::string_view location{};
   std::int64_t offset = 0;
@@ -62,11 +65,16 @@ void read_entry(Fields& f, Message entry, const std::string& where) {
     f.length = number_in(value, where, "the length");
 }
 
-Shape shape_of(const std::vector<std::int64_t>& dims, const std::string& where) {
-  if (dims.size() > static_cast<std::size_t>(Shape::kMaxRank))
-    throw OnnxError(where + ": a tensor has " + std::to_string(dims.size()) + " axes: at most " +
-                    std::to_string(Shape::kMaxRank) + " are supported");
-  const Shape shape{std::span<const std::int64_t>(dims)};
+void append_extents(std::vector<std::int64_t>& dims, Message& m, const std::string& where) {
+  m.each_integer([&](std::int64_t extent) {
+    if (dims.size() == static_cast<std::size_t>(Shape::kMaxRank))
+      throw OnnxError(where + ": a tensor has more than " + std::to_string(Shape::kMaxRank) + " axes");
+    dims.push_back(extent);
+  });
+}
+
+Shape shape_of(std::span<const std::int64_t> dims, const std::string& where) {
+  const Shape shape{dims};
   try {
     (void)shape.numel();
   } catch (const ShapeError& e) {
@@ -78,16 +86,23 @@ Shape shape_of(const std::vector<std::int64_t>& dims, const std::string& where) 
 Fields fields_of(std::string_view message, const std::string& where) {
   Fields f;
   std::vector<std::int64_t> dims;
+  const auto integer = [&](std::int64_t) { ++f.integers; };
   for (Message m(message); m.next();) {
     switch (m.tag()) {
-      case tensor_field::dims: m.integers(dims); break;
+      case tensor_field::dims: append_extents(dims, m, where); break;
       case tensor_field::data_type: f.type = static_cast<ElementType>(m.integer()); break;
       case tensor_field::segment: throw OnnxError(where + ": a tensor in segments is not supported");
-      case tensor_field::float_data: m.numbers(f.floats), f.typed |= 1; break;
-      case tensor_field::int32_data: m.integers(f.integers), f.typed |= 2; break;
-      case tensor_field::int64_data: m.integers(f.integers), f.typed |= 4; break;
-      case tensor_field::uint64_data: m.integers(f.integers), f.typed |= 8; break;
-      case tensor_field::double_data: m.doubles(f.doubles), f.typed |= 16; break;
+      case tensor_field::float_data:
+        m.each_bytes_of<float>([&](std::string_view raw) { f.floats += raw.size() / sizeof(float); });
+        f.typed |= 1;
+        break;
+      case tensor_field::int32_data: m.each_integer(integer), f.typed |= 2; break;
+      case tensor_field::int64_data: m.each_integer(integer), f.typed |= 4; break;
+      case tensor_field::uint64_data: m.each_integer(integer), f.typed |= 8; break;
+      case tensor_field::double_data:
+        m.each_bytes_of<double>([&](std::string_view raw) { f.doubles += raw.size() / sizeof(double); });
+        f.typed |= 16;
+        break;
       case tensor_field::string_data: f.type = ElementType::string, m.skip(); break;
       case tensor_field::name: f.name = m.bytes(); break;
       case tensor_field::raw_data: f.raw = m.bytes(), f.has_raw = true; break;
@@ -100,9 +115,9 @@ Fields fields_of(std::string_view message, const std::string& where) {
   return f;
 }
 
-/// The bytes of external data, from a file below the folder.
-std::string read_external(const Fields& f, std::size_t bytes, const std::string& where,
-                          const std::filesystem::path& folder) {
+/// External data, a file below the folder, at the first of its bytes.
+std::ifstream open_external(const Fields& f, std::size_t bytes, const std::string& where,
+                            const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   if (folder.empty())
     throw OnnxError(where + ": its elements are in another file, \"" + std::string(f.location) +
@@ -126,66 +141,132 @@ std::string read_external(const Fields& f, std::size_t bytes, const std::string&
     throw OnnxError(where + ": external data does not fit: \"" + std::string(f.location) + "\" has " +
                     std::to_string(size) + " bytes, " + std::to_string(bytes) + " are needed from " +
                     std::to_string(f.offset));
-  std::string data(bytes, '\0');
   std::ifstream in(file, std::ios::binary);
   in.seekg(f.offset);
-  if (!in.read(data.data(), static_cast<std::streamsize>(bytes)))
-    throw OnnxError(where + ": external data cannot be read: \"" + std::string(f.location) + "\"");
-  return data;
+  return in;
+}
+
+void check_elements(std::string_view raw, ElementType type, const std::string& where) {
+  if (type == ElementType::boolean)
+    for (const char c : raw)
+      if (c != 0 && c != 1) throw OnnxError(where + ": a bool is neither 0 nor 1");
+  if (type == ElementType::u64)
+    for (std::size_t at = 7; at < raw.size(); at += 8)
+      if (static_cast<unsigned char>(raw[at]) >= 0x80U)
+        throw OnnxError(where + ": a uint64 from 2^63 on is not supported");
+}
+
+/// Gives the elements of a tensor, as many bytes as its shape needs, in their order to a function that takes some at a
+/// time: nothing but the tensor holds all of them.
+using Source = std::function<void(const std::function<void(std::string_view)>&)>;
+
+constexpr std::size_t kPart = 1 << 14;  // bytes that are copied at a time
+
+Source from_file(std::ifstream& in, std::size_t bytes, const std::string& where) {
+  return [&in, bytes, where](const auto& give) {
+    std::string part;
+    for (std::size_t at = 0; at < bytes; at += part.size()) {
+      part.resize(std::min(bytes - at, kPart));
+      if (!in.read(part.data(), static_cast<std::streamsize>(part.size())))
+        throw OnnxError(where + ": external data cannot be read");
+      give(part);
+    }
+  };
+}
+
+/// Of typed fields: int4 and the like have one packed byte in each integer.
+Source from_fields(std::string_view message, ElementType type) {
+  return [message, type](const auto& give) {
+    std::string part;
+    const auto bytes = static_cast<std::size_t>(std::max(bits_of(type) / 8, 1));
+    const auto append = [&](const char* first, std::size_t n) {
+      part.append(first, n);
+      if (part.size() < kPart) return;
+      give(part);
+      part.clear();
+    };
+    const auto view = [&](std::string_view raw) {
+      for (; raw.size() > kPart; raw.remove_prefix(kPart)) append(raw.data(), kPart);
+      append(raw.data(), raw.size());
+    };
+    const auto integer = [&](std::int64_t v) { append(reinterpret_cast<const char*>(&v), bytes); };
+    for (Message m(message); m.next();) {
+      switch (m.tag()) {
+        case tensor_field::float_data: m.each_bytes_of<float>(view); break;
+        case tensor_field::double_data: m.each_bytes_of<double>(view); break;
+        case tensor_field::int32_data:
+        case tensor_field::int64_data:
+        case tensor_field::uint64_data: m.each_integer(integer); break;
+        default: m.skip();
+      }
+    }
+    give(part);
+  };
+}
+
+/// A tensor that `fill` writes. Large ones have a block of memory that is as large as they are: the pool's may be a
+/// quarter larger.
+template <class T, class Fill>
+Tensor filled(const Shape& shape, const Fill& fill) {
+  constexpr std::size_t kLarge = 1 << 16;
+  const auto n = static_cast<std::size_t>(shape.numel());
+  const std::size_t bytes = n * sizeof(T), readable = ferrite::detail::readable_for(bytes);
+  if (bytes < kLarge) return Tensor::build<T>(shape, fill);
+  const std::shared_ptr<void> block(std::aligned_alloc(64, readable), std::free);
+  if (!block) throw std::bad_alloc();
+  auto* const first = static_cast<std::byte*>(block.get());
+  std::memset(first + bytes, 0, readable - bytes);
+  fill(std::span<T>(::new (first) T[n], n));
+  return Tensor::frozen({first, readable}, {shape, dtype_of<T>}, block);
 }
 
 template <class Stored, class Held>
-Tensor from_raw(std::string_view raw, const Shape& shape) {
-  return Tensor::build<Held>(shape, [&](std::span<Held> out) {
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      Stored value;
-      std::memcpy(&value, raw.data() + i * sizeof(Stored), sizeof(Stored));
-      out[i] = static_cast<Held>(value);
-    }
+Tensor built(const Source& source, const Shape& shape) {
+  return filled<Held>(shape, [&](std::span<Held> out) {
+    auto to = out.begin();
+    source([&](std::string_view raw) {
+      for (std::size_t at = 0; at < raw.size(); at += sizeof(Stored)) {
+        Stored value;
+        std::memcpy(&value, raw.data() + at, sizeof(Stored));
+        *to++ = static_cast<Held>(value);
+      }
+    });
   });
 }
 
-Tensor from_packed(std::string_view raw, const Shape& shape, int bits, bool is_signed) {
-  return Tensor::build<std::int32_t>(shape, [&](std::span<std::int32_t> out) {
-    const auto in_a_byte = static_cast<std::size_t>(8 / bits);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      const auto byte = static_cast<unsigned>(static_cast<unsigned char>(raw[i / in_a_byte]));
-      const auto value =
-          static_cast<std::int32_t>(byte >> (static_cast<unsigned>(bits) * (i % in_a_byte)) & ((1U << bits) - 1U));
-      out[i] = is_signed && value >> (bits - 1) ? value - (1 << bits) : value;
-    }
-  });
-}
-
-void check_not_above(std::string_view raw, const std::string& where) {
-  for (std::size_t at = 7; at < raw.size(); at += 8)
-    if (static_cast<unsigned char>(raw[at]) >= 0x80U)
-      throw OnnxError(where + ": a uint64 from 2^63 on is not supported");
-}
-
-/// Elements as they are in memory, so many bytes as the shape needs.
-Tensor decoded(std::string_view raw, ElementType type, const Shape& shape, const std::string& where) {
-  switch (type) {
-    case ElementType::f32: return from_raw<float, float>(raw, shape);
-    case ElementType::f64: return from_raw<double, double>(raw, shape);
-    case ElementType::f16: return from_raw<float16, float>(raw, shape);
-    case ElementType::bf16: return from_raw<bfloat16, float>(raw, shape);
-    case ElementType::u8: return from_raw<std::uint8_t, std::int32_t>(raw, shape);
-    case ElementType::i8: return from_raw<std::int8_t, std::int32_t>(raw, shape);
-    case ElementType::u16: return from_raw<std::uint16_t, std::int32_t>(raw, shape);
-    case ElementType::i16: return from_raw<std::int16_t, std::int32_t>(raw, shape);
-    case ElementType::i32: return from_raw<std::int32_t, std::int32_t>(raw, shape);
-    case ElementType::u32: return from_raw<std::uint32_t, std::int64_t>(raw, shape);
-    case ElementType::u64: check_not_above(raw, where); return from_raw<std::int64_t, std::int64_t>(raw, shape);
-    case ElementType::i64: return from_raw<std::int64_t, std::int64_t>(raw, shape);
-    case ElementType::uint4: return from_packed(raw, shape, 4, false);
-    case ElementType::int4: return from_packed(raw, shape, 4, true);
-    case ElementType::uint2: return from_packed(raw, shape, 2, false);
-    case ElementType::int2: return from_packed(raw, shape, 2, true);
-    case ElementType::boolean:
+Tensor unpacked(const Source& source, const Shape& shape, int bits, bool is_signed) {
+  return filled<std::int32_t>(shape, [&](std::span<std::int32_t> out) {
+    auto to = out.begin();
+    source([&](std::string_view raw) {
       for (const char c : raw)
-        if (c != 0 && c != 1) throw OnnxError(where + ": a bool is neither 0 nor 1");
-      return from_raw<std::uint8_t, bool>(raw, shape);
+        for (int at = 0; at < 8 && to != out.end(); at += bits) {
+          const auto byte = static_cast<unsigned>(static_cast<unsigned char>(c));
+          const auto value = static_cast<std::int32_t>(byte >> at & ((1U << bits) - 1U));
+          *to++ = is_signed && value >> (bits - 1) ? value - (1 << bits) : value;
+        }
+    });
+  });
+}
+
+Tensor decoded(const Source& source, ElementType type, const Shape& shape, const std::string& where) {
+  switch (type) {
+    case ElementType::f32: return built<float, float>(source, shape);
+    case ElementType::f64: return built<double, double>(source, shape);
+    case ElementType::f16: return built<float16, float>(source, shape);
+    case ElementType::bf16: return built<bfloat16, float>(source, shape);
+    case ElementType::u8: return built<std::uint8_t, std::int32_t>(source, shape);
+    case ElementType::i8: return built<std::int8_t, std::int32_t>(source, shape);
+    case ElementType::u16: return built<std::uint16_t, std::int32_t>(source, shape);
+    case ElementType::i16: return built<std::int16_t, std::int32_t>(source, shape);
+    case ElementType::i32: return built<std::int32_t, std::int32_t>(source, shape);
+    case ElementType::u32: return built<std::uint32_t, std::int64_t>(source, shape);
+    case ElementType::u64:
+    case ElementType::i64: return built<std::int64_t, std::int64_t>(source, shape);
+    case ElementType::uint4: return unpacked(source, shape, 4, false);
+    case ElementType::int4: return unpacked(source, shape, 4, true);
+    case ElementType::uint2: return unpacked(source, shape, 2, false);
+    case ElementType::int2: return unpacked(source, shape, 2, true);
+    case ElementType::boolean: return built<std::uint8_t, bool>(source, shape);
     default: (void)dtype_for(type, where); throw OnnxError(where + ": elements of this type are not supported");
   }
 }
@@ -202,20 +283,11 @@ int typed_field_of(ElementType type) {
   }
 }
 
-/// The same bytes, of elements in typed fields.
-std::string raw_of(const Fields& f) {
-  std::string raw;
-  const auto append = [&](const auto& value) { raw.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
-  if (f.type == ElementType::f32)
-    for (const float v : f.floats) append(v);
-  else if (f.type == ElementType::f64)
-    for (const double v : f.doubles) append(v);
-  else
-    for (const std::int64_t v : f.integers) {
-      const int bytes = std::max(bits_of(f.type) / 8, 1);  // int4 and the like: one packed byte each
-      raw.append(reinterpret_cast<const char*>(&v), static_cast<std::size_t>(bytes));
-    }
-  return raw;
+/// The bytes of a tensor's elements that its typed fields have.
+std::uint64_t bytes_of(const Fields& f) {
+  if (f.type == ElementType::f32) return f.floats * sizeof(float);
+  if (f.type == ElementType::f64) return f.doubles * sizeof(double);
+  return f.integers * static_cast<std::uint64_t>(std::max(bits_of(f.type) / 8, 1));
 }
 
 }  // namespace
@@ -229,23 +301,31 @@ Value read_tensor(std::string_view message, const std::string& where, const std:
   const auto elements = static_cast<std::uint64_t>(f.shape.numel());
   if (elements > (std::uint64_t{1} << 56)) throw OnnxError(here + ": a tensor of " + f.shape.str() + " is too large");
   const auto bytes = static_cast<std::size_t>((elements * static_cast<std::uint64_t>(bits_of(f.type)) + 7) / 8);
-  std::string held;
-  std::string_view raw = f.raw;
+  std::uint64_t there = f.raw.size();
+  std::ifstream file;
+  Source source = [&](const auto& give) { give(f.raw); };
   if (f.external) {
-    held = read_external(f, bytes, here, folder);
-    raw = held;
+    file = open_external(f, bytes, here, folder);
+    source = from_file(file, bytes, here);
+    there = bytes;
   } else if (!f.has_raw) {
     if (f.typed & ~typed_field_of(f.type))
       throw OnnxError(here + ": its elements are in a field of another type than " + std::string(name_of(f.type)));
-    held = raw_of(f);
-    raw = held;
+    source = from_fields(message, f.type);
+    there = bytes_of(f);
   } else if (f.typed) {
     throw OnnxError(here + ": it has elements twice, raw and typed");
   }
-  if (raw.size() != bytes)
+  if (there != bytes)
     throw OnnxError(here + ": " + std::string(name_of(f.type)) + " " + f.shape.str() + " takes " +
-                    std::to_string(bytes) + " bytes, the file has " + std::to_string(raw.size()));
-  return {decoded(raw, f.type, f.shape, here), f.type, true};
+                    std::to_string(bytes) + " bytes, the file has " + std::to_string(there));
+  const Source checked = [&](const auto& give) {
+    source([&](std::string_view raw) {
+      check_elements(raw, f.type, here);
+      give(raw);
+    });
+  };
+  return {decoded(checked, f.type, f.shape, here), f.type, true};
 }
 
 Value read_sparse_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder,
@@ -259,7 +339,7 @@ Value read_sparse_tensor(std::string_view message, const std::string& where, con
     else if (m.tag() == sparse_tensor_field::indices)
       indices = read_tensor(m.bytes(), where, folder);
     else if (m.tag() == sparse_tensor_field::dims)
-      m.integers(dims);
+      append_extents(dims, m, where);
     else
       m.skip();
   }

@@ -39,31 +39,49 @@ class Message {
     expect(protozero::pbf_wire_type::fixed32);
     return guarded([&] { return reader_.get_float(); });
   }
-  /// One value of a repeated field, or all of a packed one, appended.
-  template <class T>
-  void integers(std::vector<T>& out) {
+  /// Calls `each` with one value of a repeated field, or with all of a packed one.
+  template <class F>
+  void each_integer(const F& each) {
     if (reader_.wire_type() == protozero::pbf_wire_type::varint) {
-      out.push_back(static_cast<T>(integer()));
+      each(integer());
       return;
     }
-    std::string_view packed = bytes();
-    guarded([&] {
-      const char* at = packed.data();
-      const char* const end = at + packed.size();
-      while (at != end) out.push_back(static_cast<T>(protozero::decode_varint(&at, end)));
-    });
+    const std::string_view packed = bytes();
+    const char* at = packed.data();
+    const char* const end = at + packed.size();
+    while (at != end) each(guarded([&] { return static_cast<std::int64_t>(protozero::decode_varint(&at, end)); }));
+  }
+  /// Calls `each` with the bytes of one float or double of a repeated field, or of all of a packed one.
+  template <class T, class F>
+  void each_bytes_of(const F& each) {
+    constexpr bool is_float = sizeof(T) == 4;
+    if (reader_.wire_type() == (is_float ? protozero::pbf_wire_type::fixed32 : protozero::pbf_wire_type::fixed64)) {
+      const auto value = guarded([&] {
+        if constexpr (is_float)
+          return reader_.get_float();
+        else
+          return reader_.get_double();
+      });
+      each(std::string_view(reinterpret_cast<const char*>(&value), sizeof(value)));
+      return;
+    }
+    const std::string_view packed = bytes();
+    if (packed.size() % sizeof(T) != 0)
+      throw OnnxError("onnx: the file is damaged: a packed field has " + std::to_string(packed.size()) +
+                      " bytes, no multiple of " + std::to_string(sizeof(T)));
+    each(packed);
+  }
+  /// One value of a repeated field, or all of a packed one, appended.
+  void integers(std::vector<std::int64_t>& out) {
+    each_integer([&](std::int64_t v) { out.push_back(v); });
   }
   void numbers(std::vector<float>& out) {
-    if (reader_.wire_type() == protozero::pbf_wire_type::fixed32)
-      out.push_back(number());
-    else
-      append_fixed(out, bytes());
-  }
-  void doubles(std::vector<double>& out) {
-    if (reader_.wire_type() == protozero::pbf_wire_type::fixed64)
-      out.push_back(guarded([&] { return reader_.get_double(); }));
-    else
-      append_fixed(out, bytes());
+    each_bytes_of<float>([&](std::string_view raw) {
+      const std::size_t before = out.size();
+      out.resize(before + raw.size() / sizeof(float));
+      if (!raw.empty())
+        std::char_traits<char>::copy(reinterpret_cast<char*>(out.data() + before), raw.data(), raw.size());
+    });
   }
 
  private:
@@ -81,17 +99,6 @@ class Message {
                       std::to_string(static_cast<unsigned>(reader_.wire_type())) + ", not " +
                       std::to_string(static_cast<unsigned>(wanted)));
   }
-  template <class T>
-  static void append_fixed(std::vector<T>& out, std::string_view packed) {
-    if (packed.size() % sizeof(T) != 0)
-      throw OnnxError("onnx: the file is damaged: a packed field has " + std::to_string(packed.size()) +
-                      " bytes, no multiple of " + std::to_string(sizeof(T)));
-    const std::size_t before = out.size();
-    out.resize(before + packed.size() / sizeof(T));
-    if (!packed.empty())
-      std::char_traits<char>::copy(reinterpret_cast<char*>(out.data() + before), packed.data(), packed.size());
-  }
-
   protozero::pbf_reader reader_;
 };
 

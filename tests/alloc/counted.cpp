@@ -2,10 +2,12 @@
 #include "counted.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -15,11 +17,25 @@ void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
+void __libc_free(void*);
 }
 
 namespace {
 
 thread_local constinit counted::Counts seen{};
+
+/// A block that was taken.
+void* taken(void* block) {
+  ++seen.allocations;
+  seen.live += static_cast<std::int64_t>(malloc_usable_size(block));
+  seen.most = std::max(seen.most, seen.live);
+  return block;
+}
+/// A block that is given back.
+void* given(void* block) {
+  seen.live -= static_cast<std::int64_t>(malloc_usable_size(block));
+  return block;
+}
 
 /// The function of that name which a call would reach without this file.
 template <class Lock>
@@ -30,25 +46,15 @@ auto following(const char* name) {
 }  // namespace
 
 counted::Counts counted::counts() { return seen; }
+void counted::forget_most() { seen.most = seen.live; }
 
 extern "C" {
 
-void* malloc(std::size_t n) {
-  ++seen.allocations;
-  return __libc_malloc(n);
-}
-void* calloc(std::size_t n, std::size_t size) {
-  ++seen.allocations;
-  return __libc_calloc(n, size);
-}
-void* realloc(void* p, std::size_t n) {
-  ++seen.allocations;
-  return __libc_realloc(p, n);
-}
-void* memalign(std::size_t alignment, std::size_t n) {
-  ++seen.allocations;
-  return __libc_memalign(alignment, n);
-}
+void* malloc(std::size_t n) { return taken(__libc_malloc(n)); }
+void* calloc(std::size_t n, std::size_t size) { return taken(__libc_calloc(n, size)); }
+void* realloc(void* p, std::size_t n) { return taken(__libc_realloc(given(p), n)); }
+void* memalign(std::size_t alignment, std::size_t n) { return taken(__libc_memalign(alignment, n)); }
+void free(void* p) { __libc_free(given(p)); }
 void* aligned_alloc(std::size_t alignment, std::size_t n) { return memalign(alignment, n); }
 int posix_memalign(void** p, std::size_t alignment, std::size_t n) {
   *p = memalign(alignment, n);

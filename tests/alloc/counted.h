@@ -1,6 +1,6 @@
 #pragma once
-/// Every way in which this thread asks the system for memory, counted: malloc and its kin, and mmap; and the locks that
-/// it takes.
+/// Every way in which this thread asks the system for memory, counted: malloc and its kin, and mmap; the bytes of
+/// malloc that it holds; and the locks that it takes.
 #include <cstddef>
 #include <cstdint>
 
@@ -10,12 +10,19 @@ struct Counts {
   std::uint64_t allocations = 0;
   std::uint64_t maps = 0;
   std::uint64_t locks = 0;
+  std::int64_t live = 0;  ///< bytes taken and not given back, as large as malloc made the blocks
+  std::int64_t most = 0;  ///< the largest `live` since forget_most
 };
 Counts counts();
+void forget_most();
 
 /// What f asks for, pool misses included.
 template <class F>
 std::uint64_t during(F&& f);
+
+/// The most bytes that live at once while f runs, beyond those before; what the pool of tensors keeps is freed before.
+template <class F>
+std::int64_t peak(F&& f);
 
 }  // namespace counted
 
@@ -28,4 +35,13 @@ std::uint64_t counted::during(F&& f) {
   f();
   const Counts after = counts();
   return after.allocations - before.allocations + after.maps - before.maps + ferrite::pool_counts().misses - misses;
+}
+
+template <class F>
+std::int64_t counted::peak(F&& f) {
+  ferrite::trim();
+  forget_most();
+  const std::int64_t before = counts().live;
+  f();
+  return counts().most - before;
 }

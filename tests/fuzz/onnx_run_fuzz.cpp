@@ -38,7 +38,8 @@ std::optional<Tensors> inputs_of(const onnx::Model& model) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    const onnx::Model model = onnx::parse(std::as_bytes(std::span(data, size)), {.most_trips = 4});
+    const onnx::Model model =
+        onnx::parse(std::as_bytes(std::span(data, size)), {.most_trips = 4, .most_elements = 1 << 20});
     const auto in = inputs_of(model);
     if (!in) return 0;
     const Tensors eager = model.run(*in);

@@ -285,6 +285,7 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "tensor/accumulate.h",
                                        "tensor/departed.h",
                                        "tensor/pooled.h",
+                                       "tensor/storage_limit.h",
                                        "tensor/pointwise.h",
                                        "tensor/operations.h",
                                        "nn/text_table.h",

@@ -148,6 +148,16 @@ BOOST_AUTO_TEST_CASE(scans_with_axes_and_directions) {
         {floats({11, 22, 33}), Tensor::from<float>({11, 22, 33, 1, 2, 3}, {2, 3})});
 }
 
+BOOST_AUTO_TEST_CASE(names_of_all_graphs_around_are_seen) {
+  const auto choice = [](const std::string& branch) {
+    return node_of("If", {"c"}, {"y"}, graph_attribute("then_branch", branch) + graph_attribute("else_branch", branch));
+  };
+  const std::string inner = graph(node_of("Sub", {"x", "a"}, {"y"}), {}, {"y"});
+  const std::string middle = graph(node_of("Mul", {"x", "x"}, {"a"}) + choice(inner), {}, {"y"});
+  const std::string whole = graph(initialiser(tensor<char>("c", 9, {}, {1})) + choice(middle), {"x"}, {"y"});
+  gives(parsed(model_of(whole)), {floats({3, 4})}, {floats({-6, -12})});
+}
+
 BOOST_AUTO_TEST_CASE(functions_with_attributes) {
   // outer(x; slope = 0.5) calls inner with its slope; inner is a LeakyRelu.
   const std::string inner =

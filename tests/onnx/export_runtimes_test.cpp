@@ -4,6 +4,7 @@
 
 #include "compile/programs.h"
 #include "exchange/program_folder.h"
+#include "onnx/example_nets.h"
 #include "onnx/exported_cases.h"
 #include "support/compare.h"
 
@@ -77,6 +78,16 @@ BOOST_AUTO_TEST_CASE(tract_gives_our_numbers_of_every_layer,
   Folder folder;
   add_layers(folder);
   BOOST_TEST(folder.agrees("tract"));
+}
+
+BOOST_AUTO_TEST_CASE(onnxruntime_gives_our_numbers_of_the_nets_of_the_examples,
+                     *boost::unit_test::precondition(have_onnxruntime)) {
+  Folder folder;
+  for (const onnx_test::ExampleNet& net : onnx_test::example_nets()) {
+    const Tensors in = net.with_batch(3);
+    folder.add({net.name, {}, {}, in, net.f(in), 1e-5}, written(net));
+  }
+  BOOST_TEST(folder.agrees("onnxruntime"));
 }
 
 BOOST_AUTO_TEST_CASE(onnxruntime_gives_our_numbers_of_random_programs,

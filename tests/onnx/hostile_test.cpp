@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "ferrite/compile/compile.h"
 #include "ferrite/exchange/onnx.h"
 #include "support/compare.h"
 #include "support/fixtures.h"
@@ -236,6 +237,29 @@ BOOST_AUTO_TEST_CASE(loops_within_loops_end) {
   }
   const std::string bytes = model_of(graph(initialiser(tensor<std::int64_t>("n", 7, {}, {8})) + inner, {"x"}, {"y"}));
   BOOST_CHECK_THROW((void)parsed(bytes, {.most_trips = 8}).run({ones({1})}), Error);
+}
+
+/// Views cost nothing; what they are copied into is bounded, eagerly and compiled.
+BOOST_AUTO_TEST_CASE(results_that_take_all_memory_are_refused) {
+  const auto with = [](std::size_t extent, const std::string& op, const std::string& more) {
+    return model_of(graph(initialiser(tensor<std::int64_t>("s", 7, {1}, {static_cast<std::int64_t>(extent)})) +
+                              node_of("Expand", {"x", "s"}, {"w"}) + node_of(op, {"w", "w"}, {"y"}, more),
+                          {"x"}, {"y"}));
+  };
+  const std::string joined = int_attribute("axis", 0);
+  BOOST_TEST(parsed(with(8, "Concat", joined)).run({ones({1})})[0].numel() == 16);
+  const auto refuses = [](const std::string& bytes, const onnx::ReadOptions& options) {
+    const onnx::Model m = parsed(bytes, options);
+    BOOST_CHECK_EXCEPTION((void)m.run({ones({1})}), onnx::OnnxError, says("too large"));
+    const auto compiled = compile([&](const Tensors& x) { return m.run(x); });
+    BOOST_CHECK_EXCEPTION((void)compiled(Tensors{ones({1})}), onnx::OnnxError, says("too large"));
+  };
+  refuses(with(std::size_t{1} << 41, "Concat", joined), {});
+  refuses(with(std::size_t{1} << 32, "Concat", joined), {});
+  refuses(with(600, "Concat", joined), {.most_elements = 1000});
+  refuses(with(2000, "Add", {}), {.most_elements = 1000});
+  BOOST_TEST(parsed(with(1000, "Add", {}), {.most_elements = 1000}).run({ones({1})})[0].numel() == 1000);
+  BOOST_TEST(ones({2000}).numel() == 2000);  // the bound ends with the node
 }
 
 BOOST_AUTO_TEST_CASE(external_data_stays_in_the_folder_of_the_model) {

@@ -1,0 +1,164 @@
+// Memory of reading models: at most twice the file and 1 MiB before anything runs.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "counted.h"
+#include "ferrite/io/gguf.h"
+#include "ferrite/io/nam.h"
+#ifdef FERRITE_ONNX
+#include "onnx/wire.h"
+#endif
+
+using namespace ferrite;
+
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+/// A file of these bytes for as long as this lives.
+struct File {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("ferrite_reading_" + std::to_string(::getpid()));
+  explicit File(const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { std::filesystem::remove(path); }
+};
+
+std::int64_t size_of(const std::string& bytes) { return static_cast<std::int64_t>(bytes.size()); }
+
+/// Reads a file and checks the memory that this takes: at most twice the file's, `more` and 1 MiB.
+void check(const std::string& bytes, std::int64_t more, const std::function<void(const File&)>& read) {
+  const File file(bytes);
+  const std::int64_t most = counted::peak([&] { read(file); });
+  const double n = static_cast<double>(bytes.size());
+  BOOST_TEST_MESSAGE(bytes.size() << " bytes: " << static_cast<double>(most) / n << " x");
+  BOOST_TEST(static_cast<double>(most) <= 2 * n + static_cast<double>(more + kMiB));
+  BOOST_TEST(most >= size_of(bytes) / 2);  // it was counted
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(reading)
+
+BOOST_AUTO_TEST_CASE(gguf) {
+  const Tensor x = uniform({4096, 1024}, {1, 2, 3});
+  for (const io::GgufType type : {io::GgufType::same, io::GgufType::q8_0, io::GgufType::q4_0}) {
+    const auto bytes =
+        io::serialize_gguf(std::vector<io::NamedTensor>{{"w", x}}, {}, [&](const io::NamedTensor&) { return type; });
+    check({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 0,
+          [](const File& file) { BOOST_TEST(io::read_gguf(file.path).size() == 1U); });
+  }
+  std::vector<io::NamedTensor> many;
+  for (int i = 0; i < 20'000; ++i) many.push_back({"tensor." + std::to_string(i), ones({8})});
+  const auto bytes = io::serialize_gguf(many);
+  check({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 0,
+        [](const File& file) { BOOST_TEST(io::read_gguf(file.path).size() == 20'000U); });
+}
+
+BOOST_AUTO_TEST_CASE(nam) {
+  // An LSTM of a megabyte of weights.
+  io::NamModel model{
+      .layer = std::make_unique<io::NamLstm>(io::NamLstmOptions{.hidden_size = 256, .layers = 2}, nn::Init{.seed = 1})};
+  const std::string bytes = io::serialize_nam(model);
+  check(bytes, 0, [](const File& file) { BOOST_TEST((io::read_nam(file.path).layer != nullptr)); });
+}
+
+#ifdef FERRITE_ONNX
+
+using namespace wire;
+
+namespace {
+
+void check_model(const std::string& bytes, std::int64_t more = 0) {
+  for (const bool frozen : {false, true})
+    check(bytes, more, [&](const File& file) { (void)onnx::read(file.path, {.frozen = frozen}); });
+}
+
+void check_refused(const std::string& bytes) {
+  check(bytes, 0, [](const File& file) { BOOST_CHECK_THROW((void)onnx::read(file.path), onnx::OnnxError); });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(onnx_of_large_initialisers) {
+  const std::vector<float> large(4U << 20, 1.5F);
+  const auto with = [](const std::string& tensors) {
+    return model_of(graph(node("Relu", "x", "y") + tensors, {"x"}, {"y"}));
+  };
+  check_model(with(initialiser(tensor<float>("w", 1, {4U << 20}, large))));
+  const std::string raw(16U << 20, '\1');
+  const std::string head = number(1, 4U << 20) + number(2, 1) + field(8, "w");
+  check_model(with(initialiser(head + field(4, raw))));  // float_data
+  std::string apart;
+  for (int i = 0; i < 1 << 20; ++i) apart += std::string("\x25\0\0\x80\x3f", 5);
+  check_model(with(initialiser(number(1, 1U << 20) + number(2, 1) + field(8, "w") + apart)));  // not packed
+  std::string many;
+  for (int i = 0; i < 256; ++i)
+    many += initialiser(tensor<float>("w" + std::to_string(i), 1, {1U << 14}, std::vector<float>(1U << 14, 1)));
+  check_model(with(many));
+  // Elements that are held in wider types: the file and the tensors.
+  check_model(with(initialiser(tensor<std::uint16_t>("w", 10, {4U << 20}, std::vector<std::uint16_t>(4U << 20)))),
+              8 << 20);
+  check_model(with(initialiser(tensor<char>("w", 3, {4U << 20}, std::vector<char>(4U << 20)))), 12 << 20);
+  const std::string ones(4U << 20, '\1');
+  check_model(with(initialiser(number(1, 4U << 20) + number(2, 7) + field(8, "w") + field(7, ones))), 28 << 20);
+}
+
+BOOST_AUTO_TEST_CASE(onnx_of_constants) {
+  const std::string value = field(5, field(1, "value") + number(20, 4) +
+                                         field(5, tensor<float>("", 1, {4U << 20}, std::vector<float>(4U << 20, 2))));
+  check_model(model_of(graph(node_of("Constant", {}, {"c"}, value) + node_of("Add", {"x", "c"}, {"y"}), {"x"}, {"y"})));
+}
+
+/// Beyond twice the file, 160 bytes for each node and as many for its first attribute.
+BOOST_AUTO_TEST_CASE(onnx_of_many_nodes) {
+  constexpr std::int64_t kNodes = 100'000, kEach = 160;
+  std::string nodes, before = "x";
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string after = i + 1 == kNodes ? "y" : std::to_string(i);
+    nodes += node("Relu", before, after);
+    before = after;
+  }
+  check_model(model_of(graph(nodes, {"x"}, {"y"})), kNodes * kEach);
+  std::string attributes, last = "x";
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string after = i + 1 == kNodes ? "y" : std::to_string(i);
+    attributes += node("LeakyRelu", last, after, float_attribute("alpha", 0.5F));
+    last = after;
+  }
+  check_model(model_of(graph(attributes, {"x"}, {"y"})), 2 * kNodes * kEach);
+}
+
+BOOST_AUTO_TEST_CASE(onnx_that_is_refused) {
+  std::string empty, inner = node("Relu", "x", "y");
+  while (empty.size() < (1U << 22)) empty += field(1, "");
+  check_refused(model_of(graph(empty, {"x"}, {"y"})));
+  for (int depth = 0; depth < 2000; ++depth)
+    inner = node("If", "x", "y",
+                 field(5, field(1, "then_branch") + number(20, 5) + field(6, inner + field(12, field(1, "y")))));
+  check_refused(model_of(graph(inner, {"x"}, {"y"})));
+  std::string dims;
+  while (dims.size() < (1U << 22)) dims += number(1, 1);
+  check_refused(model_of(graph(initialiser(dims + number(2, 1) + field(8, "w")), {"x"}, {"y"})));
+  std::string attributes;
+  for (int i = 0; i < 100'000; ++i) attributes += float_attribute(std::to_string(i), 1);
+  check_refused(model_of(graph(node("LeakyRelu", "x", "y", attributes), {"x"}, {"y"})));
+  std::string functions;
+  for (int n = 0; n < 30; ++n) {
+    const std::string next = "f" + std::to_string(n + 1);
+    functions += n == 29 ? function("f29", {"x"}, {"y"}, {node("Relu", "x", "y")})
+                         : function("f" + std::to_string(n), {"x"}, {"y"},
+                                    {node(next, "x", "a", own()), node(next, "a", "y", own())});
+  }
+  const std::string padding = field(6, std::string(1U << 20, ' '));  // doc_string
+  check_refused(model_of(graph(node("f0", "x", "y", own()), {"x"}, {"y"}), 17,
+                         field(8, field(1, "own") + number(2, 1)) + functions + padding));
+}
+
+#endif
+
+BOOST_AUTO_TEST_SUITE_END()
