@@ -148,7 +148,8 @@ HloValue HloBuilder::gather_slices(const HloValue& x, const HloValue& index, int
               {{"dimension_numbers", "offset_dims = " + hlo_list(axes_between(0, rank, axis)) +
                                          ", collapsed_slice_dims = " + at + ", start_index_map = " + at +
                                          ", index_vector_dim = 1"},
-               {"slice_sizes", sizes}});
+               {"slice_sizes", sizes},
+               {"axis", Shape{axis}}});
 }
 
 HloValue HloBuilder::gather_elements(const HloValue& x, const HloValue& coordinates) {

@@ -14,10 +14,6 @@ namespace {
 
 using Blocks = std::vector<const HloBlock*>;  ///< the same one of all programs
 
-bool is_open(const ExtentNumbers& shape) {
-  return !std::ranges::all_of(shape, [](const ExtentNumber& n) { return n.is_constant(); });
-}
-
 /// What the elements of constants of rank 0 are: written in front of the program.
 HloValue number(const HloRow& row, HloBuilder& b, ExtentArithmetic& arithmetic) {
   const Dtype dtype = row->results[0].dtype();
@@ -156,9 +152,9 @@ class Merger {
     if (i.op == "dynamic_slice" && row.differs("sizes"))
       return forms_.dynamic_slice(operand(0), values_from(i, 1), row.list("sizes"));
     if (i.op == "gather" && row.differs("slice_sizes")) return gather(row, shape);
-    if (i.op == "dot_general" && (is_open(shape) || operand(0).is_open())) return dot(row, shape);
-    if (i.op == "pad" && (is_open(shape) || operand(0).is_open())) return pad(row, shape);
-    if (is_open(shape)) {
+    if (i.op == "dot_general" && (!are_constant(shape) || operand(0).is_open())) return dot(row, shape);
+    if (i.op == "pad" && (!are_constant(shape) || operand(0).is_open())) return pad(row, shape);
+    if (!are_constant(shape)) {
       if (i.op == "dynamic_update_slice") return forms_.dynamic_update_slice(operand(0), operand(1), values_from(i, 2));
       if (i.op == "iota") return forms_.iota(std::stoi(i.get<std::string>("dim")), i.results[0].dtype(), shape);
       if (i.op == "broadcast_in_dim") return forms_.broadcast(operand(0), i.get<Shape>("dims"), shape);
@@ -180,7 +176,7 @@ class Merger {
       if (!element.defined()) row.refuse("its elements depend on the extent");
       return forms_.filled(b_.filled(element, element.spec()), shape);
     }
-    if (same && !is_open(shape)) return b_.filled(first, {open_shape(shape), first.dtype()});
+    if (same && are_constant(shape)) return b_.filled(first, {open_shape(shape), first.dtype()});
     const HloValue one = same ? b_.filled(first, first.spec()) : number(row, b_, arithmetic_);
     return shape.empty() ? one : forms_.filled(one, shape);
   }
@@ -224,9 +220,7 @@ class Merger {
   }
 
   HloValue gather(const HloRow& row, const ExtentNumbers& shape) {
-    const auto& sizes = row->get<Shape>("slice_sizes");
-    int axis = 0;
-    while (sizes[axis] == row->operands[0].shape()[axis]) ++axis;
+    const auto axis = static_cast<int>(row->get<Shape>("axis")[0]);
     return forms_.gather_slices(at(row->operands[0]), row.first(), at(row->operands[1]), axis, shape);
   }
 

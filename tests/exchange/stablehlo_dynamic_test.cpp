@@ -45,11 +45,12 @@ Tensors affine(const Tensors& in) {
 Tensors pieces(const Tensors& in) {
   const Tensor& x = in[0];
   const std::int64_t n = x.shape()[0];
+  const Tensor steps = ferrite::unsqueeze(ferrite::arange(0.5, 0.5 + static_cast<double>(n)), 1);
   return {ferrite::pad(x, {n, 0}, {1, 2}, 3),
           ferrite::pad(ferrite::concat({x, x}, 0), {-1, 0}, {1 - n, -1}),
           ferrite::slice(ferrite::concat({x, x}, 0), 0, 0, ferrite::kEnd, 2),
           ferrite::index_select(ferrite::transpose(x), 0, Tensor::from<std::int64_t>({2, -1})),
-          ferrite::flip(x, {0}) * ferrite::unsqueeze(ferrite::arange(0.5, 0.5 + static_cast<double>(n)), 1),
+          ferrite::flip(x, {0}) * steps,
           ferrite::matmul(x, Tensor::from({1.0F, 2.0F, 3.0F}, {3, 1}))};
 }
 
@@ -181,6 +182,23 @@ BOOST_AUTO_TEST_CASE(broadcasts_say_what_they_repeat) {
                  "dims = [0, 1] {known_expanding_dimensions = array<i64: 0>, "
                  "known_nonexpanding_dimensions = array<i64: 1>}"),
              repeated);
+}
+
+/// Slices of an axis of extent 1 have the extents of the operand.
+BOOST_AUTO_TEST_CASE(slices_of_an_axis_of_one_are_gathered_along_it) {
+  const Function f = [](const Tensors& in) -> Tensors {
+    return {ferrite::index_select(in[0], 1, Tensor::from<std::int64_t>({0, 0, -1}))};
+  };
+  const std::vector<Spec> specs{{{4, 1, 3}}};
+  const std::string whole = open_text(f, specs, {.dynamic = {{.name = "n"}}});
+  BOOST_TEST(has(whole, "stablehlo.gather<offset_dims = [0, 2], collapsed_slice_dims = [1], start_index_map = [1]"));
+  BOOST_TEST(fault_in(whole) == "");
+  // Elements: the first and the last coordinate count along the result, the second is the index.
+  const std::string text = open_text(f, specs, {.dynamic = {{.name = "n"}}, .dynamic_forms = Forms::gathers});
+  std::size_t counted = 0;
+  for (std::size_t at = 0; (at = text.find("dynamic_iota", at)) != std::string::npos; ++at) ++counted;
+  BOOST_TEST(counted == 2U);
+  BOOST_TEST(!has(text, ", dim = 1 :"));
 }
 
 BOOST_AUTO_TEST_CASE(the_batch_of_a_step_is_known) {
