@@ -67,6 +67,18 @@ std::optional<ExtentReal> Extents::explain(const std::vector<double>& values, un
   return fits ? std::optional(r) : std::nullopt;
 }
 
+std::optional<ExtentNumbers> Extents::explain(const std::vector<Shape>& lists) const {
+  ExtentNumbers all;
+  for (int k = 0; k < lists[0].rank(); ++k) {
+    std::vector<std::int64_t> values;
+    for (const Shape& s : lists) values.push_back(s[k]);
+    const std::optional<ExtentNumber> n = explain(values);
+    if (!n) return std::nullopt;
+    all.push_back(*n);
+  }
+  return all;
+}
+
 std::string Extents::text(const ExtentNumber& n) const {
   std::string s;
   for (std::size_t k = 0; k < names_.size(); ++k)

@@ -1,5 +1,6 @@
 #pragma once
 /// Numbers that follow from extents, as programs traced at several extents show them.
+#include <algorithm>
 #include <compare>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ struct ExtentNumber {
 
 using ExtentNumbers = std::vector<ExtentNumber>;
 
+inline bool are_constant(const ExtentNumbers& all) { return std::ranges::all_of(all, &ExtentNumber::is_constant); }
+
 /// factor * product of some extents + more, but for the rounding of an f32; or 1 / that.
 struct ExtentReal {
   unsigned extents = 0;
@@ -39,6 +42,8 @@ class Extents {
   /// them.
   std::optional<ExtentNumber> explain(const std::vector<std::int64_t>& values) const;
   std::optional<ExtentReal> explain(const std::vector<double>& values) const;
+  /// The same for lists of one length, number by number.
+  std::optional<ExtentNumbers> explain(const std::vector<Shape>& lists) const;
 
   /// "T", "2*B*T+1", as the name of an extent.
   std::string text(const ExtentNumber& n) const;

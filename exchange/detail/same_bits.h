@@ -20,12 +20,13 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
   });
 }
 
-/// The element [] that all of these tensors consist of; undefined where there is none, or another.
+/// The element [] that all of these tensors, which have one rank, consist of; undefined where there is none, or
+/// another.
 inline Tensor only_element(std::span<const Tensor> tensors) {
   const NewFrame frame;
   Tensor element;
   for (const Tensor& t : tensors) {
-    if (t.numel() == 0) return {};
+    if (t.numel() == 0 || t.rank() != tensors[0].rank()) return {};
     if (!element.defined()) element = ferrite::detail::dense(reshape(slice(reshape(t, {-1}), 0, 0, 1), {}));
     if (!same_bits(t, expand(element, t.shape()))) return {};
   }

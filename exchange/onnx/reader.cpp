@@ -207,33 +207,21 @@ Graph Reader::read_graph(std::string_view message, const Scope* outer) {
   }
   const std::int32_t defaults = g.slots;
   std::unordered_set<std::string_view> inputs;
-  for (Message m(message); m.next();) {
-    if (m.tag() != graph_field::input) {
-      m.skip();
-      continue;
-    }
-    Port port = read_port(Message(m.bytes()));
+  Message(message).each_of(graph_field::input, [&](std::string_view bytes) {
+    Port port = read_port(Message(bytes));
     if (!inputs.insert(port.name).second) fail("two inputs have the name " + quoted(port.name));
     if (const std::int32_t slot = scope.slots.find(port.name); slot >= 0 && slot < defaults)
-      continue;  // an initialiser that old files repeat as an input
+      return;  // an initialiser that old files repeat as an input
     g.input_slots.push_back(define(g, scope, port.name));
     g.inputs.push_back(std::move(port));
-  }
-  for (Message m(message); m.next();) {
-    if (m.tag() == graph_field::node)
-      g.nodes.push_back(read_node(m.bytes(), g, scope));
-    else
-      m.skip();
-  }
-  for (Message m(message); m.next();) {
-    if (m.tag() != graph_field::output) {
-      m.skip();
-      continue;
-    }
-    Port port = read_port(Message(m.bytes()));
+  });
+  Message(message).each_of(graph_field::node,
+                           [&](std::string_view bytes) { g.nodes.push_back(read_node(bytes, g, scope)); });
+  Message(message).each_of(graph_field::output, [&](std::string_view bytes) {
+    Port port = read_port(Message(bytes));
     g.results.push_back(find(scope, port.name, "output", [&] { return "graph " + quoted(g.name); }));
     g.outputs.push_back(std::move(port));
-  }
+  });
   choose_parameters(g);
   release(g);
   return g;

@@ -81,42 +81,26 @@ Node Reader::read_node(std::string_view message, Graph& g, Scope& scope) {
   find_meaning(node, is_main_domain(domain) ? std::string_view() : domain, overload);
   node.inputs = program_.lists.make<Reference>(inputs);
   node.outputs = program_.lists.make<std::int32_t>(outputs);
-  inputs = 0;
-  for (Message m(message); m.next();) {
-    if (m.tag() != node_field::input) {
-      m.skip();
-      continue;
-    }
-    const std::string_view input = m.bytes();
-    if (inputs < node.inputs.size())
-      node.inputs[inputs++] = input.empty() ? Reference{} : find(scope, input, "input", node);
-  }
+  auto to = node.inputs.begin();
+  Message(message).each_of(node_field::input, [&](std::string_view input) {
+    if (to != node.inputs.end()) *to++ = input.empty() ? Reference{} : find(scope, input, "input", node);
+  });
   read_attributes(node, message, scope);
-  outputs = 0;
-  for (Message m(message); m.next();) {
-    if (m.tag() != node_field::output) {
-      m.skip();
-      continue;
-    }
-    const std::string_view output = m.bytes();
-    node.outputs[outputs++] = output.empty() ? -1 : define(g, scope, output);
-  }
+  auto slot = node.outputs.begin();
+  Message(message).each_of(node_field::output,
+                           [&](std::string_view output) { *slot++ = output.empty() ? -1 : define(g, scope, output); });
   return node;
 }
 
 void Reader::read_attributes(Node& node, std::string_view message, const Scope& scope) {
   constexpr std::size_t kMostAttributes = 64;  // one bit each of what was read
-  for (Message m(message); m.next();) {
-    if (m.tag() != node_field::attribute) {
-      m.skip();
-      continue;
-    }
+  Message(message).each_of(node_field::attribute, [&](std::string_view bytes) {
     if (node.attributes.size() == kMostAttributes) fail(node, "it has more than 64 attributes");
-    Attribute a = read_attribute(m.bytes(), scope, node);
+    Attribute a = read_attribute(bytes, scope, node);
     for (const Attribute& other : node.attributes)
       if (other.name == a.name) fail(node, "attribute " + quoted(a.name) + " is there twice");
     node.attributes.push_back(std::move(a));
-  }
+  });
 }
 
 void Reader::find_meaning(Node& node, std::string_view domain, std::string_view overload) {

@@ -39,6 +39,16 @@ class Message {
     expect(protozero::pbf_wire_type::fixed32);
     return guarded([&] { return reader_.get_float(); });
   }
+  /// Walks to the end and calls `each` with every string, bytes or message of one field.
+  template <class F>
+  void each_of(std::uint32_t field, const F& each) {
+    while (next()) {
+      if (tag() == field)
+        each(bytes());
+      else
+        skip();
+    }
+  }
   /// Calls `each` with one value of a repeated field, or with all of a packed one.
   template <class F>
   void each_integer(const F& each) {

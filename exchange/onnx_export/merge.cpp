@@ -11,6 +11,7 @@ namespace ferrite::onnx::detail {
 namespace {
 
 using exchange::detail::ExtentNumber;
+using exchange::detail::ExtentNumbers;
 using exchange::detail::ExtentReal;
 using exchange::detail::Extents;
 using exchange::detail::only_element;
@@ -48,20 +49,15 @@ class Arithmetic {
   }
 
   /// An i64 constant of that name, of rank 0 or 1.
-  void define(const std::string& name, const std::vector<ExtentNumber>& elements, int rank) {
-    ExportValues parts;
-    for (const ExtentNumber& a : elements) parts.push_back(value(a));
-    ExportValue x = b_.concatenate(parts, 0);
+  void define(const std::string& name, const ExtentNumbers& elements, int rank) {
+    ExportValue x = list(elements);
     if (rank == 0) x = b_.reshape(x, {});
     alias(x, name);
   }
 
   /// A constant that is one element everywhere.
-  void define(const std::string& name, const Tensor& element, const std::vector<ExtentNumber>& shape) {
-    ExportValues parts;
-    for (const ExtentNumber& a : shape) parts.push_back(value(a));
-    const ExportValue extents = b_.concatenate(parts, 0);
-    alias(b_.node("Expand", {b_.constant(element), extents},
+  void define(const std::string& name, const Tensor& element, const ExtentNumbers& shape) {
+    alias(b_.node("Expand", {b_.constant(element), list(shape)},
                   {Shape::filled(static_cast<int>(shape.size()), 1), element.dtype()}),
           name);
   }
@@ -79,6 +75,11 @@ class Arithmetic {
   static UniqueNames& claimed(UniqueNames& names, const GraphParts& program) {
     claim_all(program, names);
     return names;
+  }
+  ExportValue list(const ExtentNumbers& numbers) {
+    ExportValues parts;
+    for (const ExtentNumber& n : numbers) parts.push_back(value(n));
+    return b_.concatenate(parts, 0);
   }
   void alias(const ExportValue& x, const std::string& name) {
     b_.parts().nodes.push_back({.op = "Identity", .name = name + ":extents", .in = {x.name}, .out = {name}});
@@ -212,7 +213,7 @@ class Merger {
   }
 
   bool replace_integers(const std::string& name, const std::vector<Tensor>& values) {
-    std::vector<ExtentNumber> elements;
+    ExtentNumbers elements;
     for (const Integers& v : by_place(values)) {
       const std::optional<ExtentNumber> a = extents_.explain(v);
       if (!a) return false;
@@ -239,16 +240,11 @@ class Merger {
   bool replace_filled(const std::string& name, const std::vector<Tensor>& values) {
     const Tensor element = only_element(values);
     if (!element.defined()) return false;
-    std::vector<ExtentNumber> shape;
-    for (int axis = 0; axis < values[0].rank(); ++axis) {
-      Integers v;
-      for (const Tensor& t : values) v.push_back(t.rank() == values[0].rank() ? t.size(axis) : 0);
-      const std::optional<ExtentNumber> a = extents_.explain(v);
-      if (!a) return false;
-      shape.push_back(*a);
-    }
-    arithmetic_.define(name, element, shape);
-    return true;
+    std::vector<Shape> shapes;
+    for (const Tensor& t : values) shapes.push_back(t.shape());
+    const std::optional<ExtentNumbers> shape = extents_.explain(shapes);
+    if (shape) arithmetic_.define(name, element, *shape);
+    return shape.has_value();
   }
 
   /// Within a node extents have no names: runtimes that put numbers for the names outside do not for these.

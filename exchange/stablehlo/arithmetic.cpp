@@ -26,7 +26,7 @@ HloValue ExtentArithmetic::list(const std::vector<ExtentNumber>& numbers) {
   for (const ExtentNumber& n : numbers) text += extents_.text(n) + ",";
   const auto [at, fresh] = lists_.try_emplace(text);
   if (!fresh) return at->second;
-  if (std::ranges::all_of(numbers, &ExtentNumber::is_constant)) {
+  if (are_constant(numbers)) {
     std::vector<std::int64_t> values;
     for (const ExtentNumber& n : numbers) values.push_back(n.more);
     return at->second = b_.constant(Tensor::from<std::int64_t>(values, {static_cast<std::int64_t>(values.size())}));

@@ -23,10 +23,6 @@ Shape first_axes(int count) {
 
 }  // namespace
 
-bool OpenValue::is_open() const {
-  return !std::ranges::all_of(shape, [](const ExtentNumber& n) { return n.is_constant(); });
-}
-
 Shape open_shape(const ExtentNumbers& shape) {
   Shape s;
   for (const ExtentNumber& n : shape) s.push_back(n.is_constant() ? n.more : kOpenExtent);
@@ -70,8 +66,7 @@ HloValue OpenForms::broadcast(const OpenValue& x, const Shape& dims, const Exten
   }
   if (x.shape == shape) return x.value;
   HloAttributes attributes{{"dims", dims}};
-  if (std::ranges::count(open_shape(shape), kOpenExtent) == 0)
-    return emit("broadcast_in_dim", {x.value}, x.dtype(), shape, attributes);
+  if (are_constant(shape)) return emit("broadcast_in_dim", {x.value}, x.dtype(), shape, attributes);
   Shape expanding, others;
   for (int k = 0; k < dims.rank(); ++k) {
     const auto axis = static_cast<std::size_t>(dims[k]);
@@ -161,9 +156,8 @@ HloValue OpenForms::slice(const OpenValue& x, const ExtentNumbers& start, const 
 /// Amounts that depend on extents are blocks in front and behind: few compilers have dynamic_pad.
 HloValue OpenForms::pad(const OpenValue& x, const HloValue& value, const ExtentNumbers& low, const ExtentNumbers& high,
                         const ExtentNumbers& shape) {
-  const auto constant = [](const ExtentNumbers& list) { return std::ranges::all_of(list, &ExtentNumber::is_constant); };
   if (x.shape == shape) return x.value;
-  if (constant(low) && constant(high)) {
+  if (are_constant(low) && are_constant(high)) {
     const Shape none = Shape::filled(static_cast<int>(shape.size()), 0);
     return emit("pad", {x.value, value}, x.dtype(), shape,
                 {{"low", open_shape(low)}, {"high", open_shape(high)}, {"interior", none}});

@@ -12,7 +12,7 @@ struct OpenValue {
   HloValue value{};
   ExtentNumbers shape{};
 
-  bool is_open() const;
+  bool is_open() const { return !are_constant(shape); }
   Dtype dtype() const { return value.dtype(); }
 };
 

@@ -70,18 +70,11 @@ bool HloRow::differs(std::string_view attribute) const {
 }
 
 ExtentNumbers HloRow::explained(const std::vector<Shape>& lists, const std::string& what) const {
-  ExtentNumbers all;
-  for (int k = 0; k < lists[0].rank(); ++k) {
-    std::vector<std::int64_t> numbers;
-    for (const Shape& s : lists) {
-      if (s.rank() != lists[0].rank()) refuse(what + " has another rank at another extent");
-      numbers.push_back(s[k]);
-    }
-    const std::optional<ExtentNumber> n = extents_.explain(numbers);
-    if (!n) refuse("no arithmetic on the extents gives " + what + " " + lists[0].str());
-    all.push_back(*n);
-  }
-  return all;
+  for (const Shape& s : lists)
+    if (s.rank() != lists[0].rank()) refuse(what + " has another rank at another extent");
+  std::optional<ExtentNumbers> numbers = extents_.explain(lists);
+  if (!numbers) refuse("no arithmetic on the extents gives " + what + " " + lists[0].str());
+  return std::move(*numbers);
 }
 
 }  // namespace ferrite::exchange::detail

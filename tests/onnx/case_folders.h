@@ -1,8 +1,11 @@
 #pragma once
 /// Models with inputs and expected outputs in folders: model.onnx, input_K.pb, output_K.pb, and tolerances.txt.
+#include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <string>
 
 #include "ferrite/compile/compile.h"
@@ -14,6 +17,15 @@ namespace case_folders {
 
 using namespace ferrite;
 namespace fs = std::filesystem;
+
+/// The folder of cases that a variable of the environment names; says so where it names none.
+inline const char* folder_in(const char* variable) {
+  const char* const root = std::getenv(variable);
+  if (root) return root;
+  BOOST_TEST_MESSAGE("skipped: " << variable << " is not set");
+  std::cout << "skipped: " << variable << " is not set\n";
+  return nullptr;
+}
 
 inline std::string text_of(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);

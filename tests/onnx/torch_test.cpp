@@ -1,7 +1,6 @@
 // Nets that PyTorch exports at opsets 9 to 23 give PyTorch's own numbers, eager, planned and fused.
 // tests/onnx/torch_models.py writes them into a folder that FERRITE_TORCH_CASES names; without it this is skipped.
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
 #include <iostream>
 
 #include "case_folders.h"
@@ -9,12 +8,8 @@
 BOOST_AUTO_TEST_SUITE(torch_nets)
 
 BOOST_AUTO_TEST_CASE(nets_give_the_numbers_of_pytorch) {
-  const char* const root = std::getenv("FERRITE_TORCH_CASES");
-  if (!root) {
-    BOOST_TEST_MESSAGE("skipped: FERRITE_TORCH_CASES is not set");
-    std::cout << "skipped: FERRITE_TORCH_CASES is not set\n";
-    return;
-  }
+  const char* const root = case_folders::folder_in("FERRITE_TORCH_CASES");
+  if (!root) return;
   std::size_t nets = 0;
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
     BOOST_TEST_CONTEXT(entry.path().filename().string()) {

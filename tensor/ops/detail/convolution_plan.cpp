@@ -62,6 +62,15 @@ void add_packets(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
 /// Channels lie an odd number of cache lines apart: no power of two, which would share a few sets of a cache.
 std::int64_t channel_pitch(std::int64_t elements) { return ((elements + 15) / 16 | 1) * 16; }
 
+/// The pitches of an image of these extents, with the phases that it has.
+void lay_out(ImagePlan& image, const std::array<std::int64_t, 3>& extent) {
+  image.row = extent[2];
+  image.plane = extent[1] * extent[2];
+  image.volume = extent[0] * image.plane;
+  const auto phases = static_cast<std::int64_t>(image.phases.size());
+  image.channel = phases == 0 ? image.volume : channel_pitch(image.volume * phases);
+}
+
 /// Rows that are almost whole packets get whole ones: most of what is stored and loaded then crosses no cache line.
 std::int64_t row_pitch(std::int64_t elements, std::int64_t lanes) {
   const std::int64_t whole = (elements + lanes - 1) / lanes * lanes;
@@ -95,6 +104,21 @@ void each(const std::array<std::int64_t, 3>& count, const F& f) {
   for (std::int64_t d = 0; d < count[0]; ++d)
     for (std::int64_t h = 0; h < count[1]; ++h)
       for (std::int64_t w = 0; w < count[2]; ++w) f(std::array<std::int64_t, 3>{d, h, w});
+}
+
+/// The places in an image that so many indices, `step` apart along each axis, have, row-major.
+std::vector<std::int64_t> grid_places(const ImagePlan& image, const std::array<std::int64_t, 3>& count,
+                                      const std::array<std::int64_t, 3>& step) {
+  std::vector<std::int64_t> all;
+  all.reserve(static_cast<std::size_t>(count[0] * count[1] * count[2]));
+  each(count, [&](const std::array<std::int64_t, 3>& at) {
+    all.push_back(at[0] * step[0] * image.plane + at[1] * step[1] * image.row + at[2] * step[2]);
+  });
+  return all;
+}
+/// One number of each axis: by_axis(g, &WindowAxis::small).
+std::array<std::int64_t, 3> by_axis(const WindowGeometry& g, std::int64_t WindowAxis::*number) {
+  return {g.axis[0].*number, g.axis[1].*number, g.axis[2].*number};
 }
 
 }  // namespace
@@ -131,10 +155,7 @@ ConvolutionPlan plan_convolution(const WindowGeometry& g, std::int64_t lanes) {
       }
     });
   }
-  image.row = extent[2];
-  image.plane = extent[1] * extent[2];
-  image.volume = extent[0] * image.plane;
-  image.channel = stands ? image.volume : channel_pitch(image.volume * static_cast<std::int64_t>(image.phases.size()));
+  lay_out(image, extent);
   each({g.axis[0].kernel, g.axis[1].kernel, g.axis[2].kernel}, [&](const std::array<std::int64_t, 3>& t) {
     std::int64_t phase = 0;
     std::array<std::int64_t, 3> at{};
@@ -180,10 +201,7 @@ ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes) {
     ImageAxes& axes = image.phases.emplace_back();
     for (std::size_t i = 0; i < 3; ++i) axes.axis[i] = {g.axis[i].small, extent[i], 1, first[i]};
   }
-  image.row = extent[2];
-  image.plane = extent[1] * extent[2];
-  image.volume = extent[0] * image.plane;
-  image.channel = stands ? image.volume : channel_pitch(image.volume);
+  lay_out(image, extent);
 
   const std::array<std::int64_t, 3> strides = {g.axis[0].stride, g.axis[1].stride, g.axis[2].stride};
   const auto phases = [&](std::size_t i) { return std::min(strides[i], g.axis[i].large); };
@@ -263,11 +281,7 @@ std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t
 }
 
 std::vector<std::int64_t> position_places(const WindowGeometry& g, const ImagePlan& image) {
-  std::vector<std::int64_t> all;
-  all.reserve(static_cast<std::size_t>(g.small()));
-  each({g.axis[0].small, g.axis[1].small, g.axis[2].small},
-       [&](const std::array<std::int64_t, 3>& at) { all.push_back(at[0] * image.plane + at[1] * image.row + at[2]); });
-  return all;
+  return grid_places(image, by_axis(g, &WindowAxis::small), {1, 1, 1});
 }
 
 TermPlan::TermPlan(const PlanKey& k)
@@ -276,16 +290,6 @@ TermPlan::TermPlan(const PlanKey& k)
 }
 
 namespace {
-
-/// By position of the results of a plan's only pass: its place in an image.
-std::vector<std::int64_t> places_of_packets(const ConvolutionPass& pass, std::int64_t positions) {
-  std::vector<std::int64_t> places(static_cast<std::size_t>(positions));
-  for (const PacketPlace& packet : pass.packets)
-    for (const PacketSegment* s = pass.segments.data() + packet.first; s != pass.segments.data() + packet.last; ++s)
-      for (std::int32_t lane = s->begin; lane < s->end; ++lane)
-        places[static_cast<std::size_t>(s->to + lane - s->begin)] = packet.from + lane;
-  return places;
-}
 
 /// Of a convolution with strides: the operand where it stands, or with its padding.
 ChannelPlan strided_plan(const WindowGeometry& g, std::int64_t channels) {
@@ -306,19 +310,11 @@ ChannelPlan strided_plan(const WindowGeometry& g, std::int64_t channels) {
     else
       image.phases[0].axis[i] = {a.large, extent[i], 1, -a.before};
   }
-  image.row = extent[2];
-  image.plane = extent[1] * extent[2];
-  image.volume = extent[0] * image.plane;
-  image.channel = stands ? image.volume : channel_pitch(image.volume);
-  const WindowAxis &d = g.axis[0], &h = g.axis[1], &w = g.axis[2];
+  lay_out(image, extent);
   ConvolutionPass taps;
-  each({d.kernel, h.kernel, w.kernel}, [&](const std::array<std::int64_t, 3>& t) {
-    taps.offsets.push_back(t[0] * d.dilation * image.plane + t[1] * h.dilation * image.row + t[2] * w.dilation);
-  });
+  taps.offsets = grid_places(image, by_axis(g, &WindowAxis::kernel), by_axis(g, &WindowAxis::dilation));
   plan.offsets = term_offsets(taps, channels, image.channel);
-  each({d.small, h.small, w.small}, [&](const std::array<std::int64_t, 3>& at) {
-    plan.places.push_back(at[0] * d.stride * image.plane + at[1] * h.stride * image.row + at[2] * w.stride);
-  });
+  plan.places = grid_places(image, by_axis(g, &WindowAxis::small), by_axis(g, &WindowAxis::stride));
   return plan;
 }
 
@@ -327,12 +323,12 @@ ChannelPlan strided_plan(const WindowGeometry& g, std::int64_t channels) {
 const ChannelPlan& TermPlan::channels() {
   if (channels_) return *channels_;
   const WindowGeometry& g = key.geometry;
-  const bool strides = g.axis[0].stride * g.axis[1].stride * g.axis[2].stride != 1;
-  if (strides && !key.transposed) {
+  if (!key.transposed && by_axis(g, &WindowAxis::stride) != std::array<std::int64_t, 3>{1, 1, 1}) {
     channels_ = std::make_unique<ChannelPlan>(strided_plan(g, key.channels));
   } else {
-    channels_ = std::make_unique<ChannelPlan>(
-        ChannelPlan{plan.image, offsets[0], places_of_packets(plan.passes[0], positions())});
+    const auto results = by_axis(g, key.transposed ? &WindowAxis::large : &WindowAxis::small);
+    channels_ =
+        std::make_unique<ChannelPlan>(ChannelPlan{plan.image, offsets[0], grid_places(plan.image, results, {1, 1, 1})});
   }
   return *channels_;
 }

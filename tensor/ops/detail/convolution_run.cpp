@@ -52,70 +52,55 @@ struct ChannelLanes {
 /// Weights as ChannelProduct reads them: `groups` times `blocks` matrices [channels, terms / blocks], one after the
 /// other, in blocks of one packet of channels with all terms of a group.
 template <class T>
-class ChannelWeights {
- public:
-  ChannelWeights(const Tensor& w, std::int64_t groups, std::int64_t channels, std::int64_t terms, std::int64_t blocks)
-      : w_(w), groups_(groups), channels_(channels), terms_(terms), blocks_(blocks) {}
+struct ChannelWeights {
+  const Tensor& w;
+  std::int64_t groups, channels, terms, blocks;
 
-  std::int64_t columns() const { return (channels_ + lanes() - 1) / lanes() * lanes(); }
-  std::int64_t elements() const { return groups_ * terms_ * columns(); }
+  static std::int64_t lanes() { return convolution_kernels_for<T>().lanes; }
+  std::int64_t columns() const { return (channels + lanes() - 1) / lanes() * lanes(); }
+  std::int64_t elements() const { return groups * terms * columns(); }
 
   /// The copy on w's storage, made when these elements are used for the second time; null before.
   const T* kept() const {
-    if (w_.impl()->storage->rewritten) return nullptr;
-    PackKey key{.dtype = w_.dtype(),
-                .gates = -static_cast<std::int32_t>(groups_),
-                .offset = (w_.raw() - w_.impl()->storage->data()) / size_of(w_.dtype()),
-                .rows = channels_,
-                .columns = terms_,
-                .row_step = blocks_};
-    if (const void* found = find_pack(w_, key)) return static_cast<const T*>(found);
-    if (count_use(w_) == 0) return nullptr;
-    return pack_of<T>(w_, key, elements(), [&](T* to) { write(to); });
+    if (w.impl()->storage->rewritten) return nullptr;
+    PackKey key = pack_key(w, -static_cast<std::int32_t>(groups));  // no pack of gates has so many
+    key.rows = channels, key.columns = terms, key.row_step = blocks, key.column_step = 0;
+    if (const void* found = find_pack(w, key)) return static_cast<const T*>(found);
+    if (count_use(w) == 0) return nullptr;
+    return pack_of<T>(w, key, elements(), [&](T* to) { write(to); });
   }
   void write(T* to) const {
-    const std::int64_t block = terms_ / blocks_;
-    const T* from = w_.data<T>();
-    for (std::int64_t group = 0; group < groups_; ++group, to += terms_ * columns())
-      for (std::int64_t i = 0; i < blocks_; ++i, from += channels_ * block)
-        pack_transposed(from, block, block, channels_, to + i * block * lanes(), terms_);
+    const std::int64_t block = terms / blocks;
+    const T* from = w.data<T>();
+    for (std::int64_t group = 0; group < groups; ++group, to += terms * columns())
+      for (std::int64_t i = 0; i < blocks; ++i, from += channels * block)
+        pack_transposed(from, block, block, channels, to + i * block * lanes(), terms);
   }
-
- private:
-  static std::int64_t lanes() { return convolution_kernels_for<T>().lanes; }
-
-  const Tensor& w_;
-  std::int64_t groups_, channels_, terms_, blocks_;
 };
 
-/// Whether the plan has all taps in one pass, as lanes along channels need it, with something to do.
-bool is_one_pass(const ConvolutionPlan& plan, const WindowGeometry& g, std::int64_t terms, std::int64_t positions) {
-  if (plan.passes.size() != 1 || terms * positions == 0) return false;
-  const ConvolutionPass& pass = plan.passes[0];
-  return pass.step == 1 && static_cast<std::int64_t>(pass.taps.size()) == g.taps();
-}
-
-/// Lanes along channels where they do less work: lanes are multiplied for nothing in the last packet of channels there,
-/// in the packets between the rows of small images here; and weights that are used for the first time are written in
-/// another order first, in `kernel_memory().tiles`.
+/// Lanes along channels, where a plan has all taps in one pass, and where they do less work: lanes are multiplied for
+/// nothing in the last packet of channels there, in the packets between the rows of small images here; and weights that
+/// are used for the first time are written in another order first, in `kernel_memory().tiles`.
 template <class T>
 ChannelLanes<T> channel_lanes(TermPlan& made, const ChannelWeights<T>& w, const T* bias, std::int64_t N,
-                              std::int64_t groups, std::int64_t channels, std::int64_t positions) {
-  const std::int64_t columns = w.columns(), lanes = convolution_kernels_for<T>().lanes;
-  const std::int64_t here = 16 * N * positions * columns;
-  const std::int64_t there = 15 * N * static_cast<std::int64_t>(made.plan.passes[0].packets.size()) * lanes * channels;
+                              std::int64_t positions) {
+  if (made.plan.passes.size() != 1 || w.terms * positions == 0) return {};
+  const ConvolutionPass& pass = made.plan.passes[0];
+  if (pass.step != 1 || static_cast<std::int64_t>(pass.taps.size()) != made.key.geometry.taps()) return {};
+  const std::int64_t columns = w.columns(), here = 16 * N * positions * columns;
+  const std::int64_t there = 15 * N * static_cast<std::int64_t>(pass.packets.size()) * w.lanes() * w.channels;
   if (here >= there) return {};
   const T* weights = w.kept();
   if (!weights && here + 256 * columns >= there) return {};
   const std::int64_t own = weights ? 0 : w.elements();
-  T* const memory = kernel_memory().tiles.get<T>(static_cast<std::size_t>(own + groups * columns));
+  T* const memory = kernel_memory().tiles.get<T>(static_cast<std::size_t>(own + w.groups * columns));
   if (!weights) w.write(memory);
   ChannelLanes<T> c{columns, &made.channels(), weights ? weights : memory, nullptr};
   if (!bias) return c;
   T* padded = memory + own;
   c.bias = padded;
-  for (std::int64_t group = 0; group < groups; ++group, bias += channels, padded += columns)
-    std::fill(std::copy_n(bias, channels, padded), padded + columns, T(0));
+  for (std::int64_t group = 0; group < w.groups; ++group, bias += w.channels, padded += columns)
+    std::fill(std::copy_n(bias, w.channels, padded), padded + columns, T(0));
   return c;
 }
 
@@ -279,10 +264,8 @@ void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, c
                        .height = g.axis[1].small,
                        .width = g.axis[2].small,
                        .channels = {}};
-  const std::int64_t terms = e.inner * g.taps();
-  if (is_one_pass(plan, g, terms, g.small()))
-    products.channels = channel_lanes(made, ChannelWeights<T>(w, groups, e.outer, terms, 1), products.bias, e.N, groups,
-                                      e.outer, g.small());
+  products.channels =
+      channel_lanes(made, ChannelWeights<T>{w, groups, e.outer, e.inner * g.taps(), 1}, products.bias, e.N, g.small());
   products.run(y.numel() * e.inner * g.taps());
 }
 
@@ -323,10 +306,8 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
                        .height = g.axis[1].large,
                        .width = g.axis[2].large,
                        .channels = {}};
-  const std::int64_t terms = e.outer * g.taps();
-  if (is_one_pass(plan, g, terms, g.large()))
-    products.channels = channel_lanes(made, ChannelWeights<T>(w, groups, e.inner, terms, e.outer), products.bias, e.N,
-                                      groups, e.inner, g.large());
+  products.channels = channel_lanes(made, ChannelWeights<T>{w, groups, e.inner, e.outer * g.taps(), e.outer},
+                                    products.bias, e.N, g.large());
   if (products.channels.columns == 0) {  // in memory that the shares do not ask for
     T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(w.numel()));
     for (std::size_t i = 0; i < plan.passes.size(); ++i) {
