@@ -180,6 +180,7 @@ std::size_t Call::graph_outputs(std::string_view attribute) const {
   return get(attribute, static_cast<int>(AttributeType::graph)).graph->outputs.size();
 }
 std::int64_t Call::most_trips() const { return interpreter_->limits().most_trips; }
+std::int64_t Call::most_elements() const { return interpreter_->limits().most_elements; }
 
 std::size_t Call::outputs() const { return node_->outputs.size(); }
 bool Call::wants(std::size_t i) const { return i < node_->outputs.size() && node_->outputs[i] >= 0; }

@@ -72,6 +72,8 @@ class Call {
   std::size_t graph_outputs(std::string_view attribute) const;
   /// The trips that an unrolled loop may have at most.
   std::int64_t most_trips() const;
+  /// The elements that a result may have at most.
+  std::int64_t most_elements() const;
 
   // ---- outputs
   std::size_t outputs() const;

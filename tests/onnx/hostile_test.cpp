@@ -262,6 +262,86 @@ BOOST_AUTO_TEST_CASE(results_that_take_all_memory_are_refused) {
   BOOST_TEST(ones({2000}).numel() == 2000);  // the bound ends with the node
 }
 
+/// Numbers of attributes and inputs that extents are computed from: 0 where it would divide, and so large that sums and
+/// products would overflow, or that lists would take all memory.
+BOOST_AUTO_TEST_CASE(numbers_without_sense_are_refused) {
+  const std::size_t far = std::size_t{1} << 62, back = ~std::size_t{0} - far;
+  const auto list = [](const std::string& name, const std::vector<std::int64_t>& values) {
+    return initialiser(tensor<std::int64_t>(name, 7, {values.size()}, values));
+  };
+  const auto one = [](const std::string& name, std::int64_t value) {
+    return initialiser(tensor<std::int64_t>(name, 7, {}, {value}));
+  };
+  const std::string kernel = ints_attribute("kernel_shape", {2}),
+                    w = initialiser(tensor<float>("w", 1, {1, 1, 1}, {1}));
+  const auto large = static_cast<std::int64_t>(far);
+  struct Case {
+    std::string op;
+    std::vector<std::string> inputs;
+    std::string attributes, initialisers;
+    std::size_t opset = 18;
+  };
+  std::vector<Case> cases = {
+      {"Conv", {"x", "w"}, ints_attribute("strides", {0}), w},
+      {"Conv", {"x", "w"}, ints_attribute("dilations", {far}), w},
+      {"Conv", {"x", "w"}, ints_attribute("pads", {far, far}), w},
+      {"ConvTranspose", {"x", "w"}, ints_attribute("strides", {far}), w},
+      {"ConvTranspose", {"x", "w"}, ints_attribute("output_padding", {far}), w},
+      {"ConvTranspose", {"x", "w"}, ints_attribute("output_shape", {back}), w},
+      {"DepthToSpace", {"v"}, int_attribute("blocksize", std::size_t{1} << 32), w},
+      {"SpaceToDepth", {"v"}, int_attribute("blocksize", std::size_t{1} << 32), w},
+      {"Split", {"x"}, int_attribute("num_outputs", 0), {}},
+      {"Split", {"x"}, int_attribute("num_outputs", far), {}},
+      {"Pad", {"x", "p"}, {}, list("p", {0, 0, large, 0, 0, large})},
+      {"Range", {"a", "b", "c"}, {}, one("a", -large) + one("b", large) + one("c", 1)},
+      {"Range", {"a", "b", "c"}, {}, one("a", 0) + one("b", large >> 8) + one("c", 1)},
+      {"Resize", {"x", "", "", "p"}, {}, list("p", {1, 1, std::int64_t{1} << 40})},
+      {"Resize", {"x", "", "f"}, {}, initialiser(tensor<float>("f", 1, {3}, {1, 1, 1e30F}))},
+      {"Resize",
+       {"x", "", "f"},
+       field(5, field(1, "mode") + number(20, 3) + field(4, "linear")) + int_attribute("antialias", 1),
+       initialiser(tensor<float>("f", 1, {3}, {1, 1, 1e-12F}))},
+      {"OneHot",
+       {"i", "d", "f"},
+       {},
+       list("i", {0}) + initialiser(tensor<float>("d", 1, {}, {1e30F})) +
+           initialiser(tensor<float>("f", 1, {2}, {0, 1}))},
+      {"HannWindow", {"a"}, {}, one("a", large)},
+      {"MelWeightMatrix",
+       {"a", "b", "c", "f", "g"},
+       {},
+       one("a", 1 << 20) + one("b", 1 << 24) + one("c", 1) + initialiser(tensor<float>("f", 1, {}, {0})) +
+           initialiser(tensor<float>("g", 1, {}, {1e30F}))},
+      {"AffineGrid",
+       {"t", "p"},
+       {},
+       initialiser(tensor<float>("t", 1, {1, 2, 3}, std::vector<float>(6))) +
+           list("p", {1, 1, std::int64_t{1} << 40, 2}),
+       20},
+      {"Col2Im", {"x", "p", "q"}, ints_attribute("strides", {0}), list("p", {4}) + list("q", {1})},
+      {"Col2Im", {"x", "p", "q"}, ints_attribute("pads", {far, far}), list("p", {4}) + list("q", {1})},
+      {"CenterCropPad", {"x", "p"}, {}, list("p", {1, 1, large})},
+      {"MaxUnpool", {"x", "x"}, kernel + ints_attribute("strides", {far}), {}},
+  };
+  for (const char* op : {"MaxPool", "AveragePool", "LpPool"})
+    for (const std::string& more : {ints_attribute("strides", {0}), ints_attribute("strides", {far}),
+                                    ints_attribute("pads", {far, far}), ints_attribute("pads", {back, back})}) {
+      cases.push_back({op, {"x"}, kernel + more, {}});
+      cases.push_back({op, {"x"}, kernel + more + int_attribute("ceil_mode", 1), {}});
+    }
+  for (const std::size_t extent : {std::size_t{0}, far, back})
+    cases.push_back({"MaxPool", {"x"}, ints_attribute("kernel_shape", {extent}), {}});
+  cases.push_back({"MaxPool", {"x"}, kernel + ints_attribute("dilations", {far}), {}});
+  const std::string plane = initialiser(tensor<float>("v", 1, {1, 4, 2, 2}, std::vector<float>(16)));
+  for (const Case& c : cases) {
+    BOOST_TEST_CONTEXT(c.op << " " << &c - cases.data()) {
+      const std::string bytes =
+          model_of(graph(plane + c.initialisers + node_of(c.op, c.inputs, {"y"}, c.attributes), {"x"}, {"y"}), c.opset);
+      BOOST_CHECK_THROW((void)parsed(bytes).run({ones({1, 1, 4})}), onnx::OnnxError);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(external_data_stays_in_the_folder_of_the_model) {
   namespace fs = std::filesystem;
   const fs::path root = fs::temp_directory_path() / ("ferrite_onnx_" + std::to_string(::getpid()));

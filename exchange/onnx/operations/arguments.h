@@ -1,6 +1,9 @@
 #pragma once
 /// Arguments that many operations read in the same manner.
+#include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ferrite/exchange/onnx/call.h"
@@ -28,6 +31,27 @@ inline std::vector<std::int64_t> axes_argument(const Call& call, std::int64_t si
                                                std::string_view name = "axes") {
   if (call.version() < since) return call.integers(name);
   return call.has(i) ? call.known_ints(i) : std::vector<std::int64_t>{};
+}
+
+/// Numbers that extents are computed from: the node is refused where one is below `least` or so large that the product
+/// of two would overflow.
+inline std::vector<std::int64_t> sizes_of(const Call& call, std::string_view name, std::vector<std::int64_t> all,
+                                          std::int64_t least) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  for (const std::int64_t n : all)
+    if (n < least || n > kMost)
+      call.refuse(std::string(name) + " must lie between " + std::to_string(least) + " and " + std::to_string(kMost) +
+                  ", got " + std::to_string(n));
+  return all;
+}
+/// Refuses the node where so many numbers, which it would make one by one, are more than a result may have.
+inline void check_count(const Call& call, double n) {
+  if (!(n <= static_cast<double>(call.most_elements())))
+    call.refuse("a result of so many numbers is too large (ReadOptions::most_elements)");
+}
+/// sizes_of paddings, which may cut off.
+inline std::vector<std::int64_t> pads_of(const Call& call, std::vector<std::int64_t> all) {
+  return sizes_of(call, "pads", std::move(all), std::numeric_limits<std::int32_t>::min());
 }
 
 /// The result of moving elements about.

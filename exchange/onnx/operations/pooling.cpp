@@ -26,7 +26,7 @@ Numbers or_ones(const Call& call, std::string_view name, std::size_t n) {
   const Numbers given = call.integers(name, Numbers(n, 1));
   if (given.size() != n)
     call.refuse("attribute \"" + std::string(name) + "\" must have " + std::to_string(n) + " numbers");
-  return given;
+  return sizes_of(call, name, given, 1);
 }
 
 /// The attributes of windows over x [N, C, ...].
@@ -34,7 +34,7 @@ Windows windows_of(const Call& call, const Tensor& x) {
   Windows w;
   const auto n = static_cast<std::size_t>(std::max(x.rank() - 2, 0));
   if (n < 1 || n > 3) call.refuse("one to three axes of space are supported, not " + x.shape().str());
-  w.kernel = call.integers("kernel_shape");
+  w.kernel = sizes_of(call, "kernel_shape", call.integers("kernel_shape"), 1);
   if (w.kernel.size() != n) call.refuse("kernel_shape does not fit");
   w.stride = or_ones(call, "strides", n);
   w.dilation = or_ones(call, "dilations", n);
@@ -42,7 +42,7 @@ Windows windows_of(const Call& call, const Tensor& x) {
   w.after.assign(n, 0);
   const std::string rule = call.text("auto_pad", "NOTSET");
   if (rule == "NOTSET" || rule.empty()) {
-    const Numbers pads = call.integers("pads", Numbers(2 * n, 0));
+    const Numbers pads = pads_of(call, call.integers("pads", Numbers(2 * n, 0)));
     if (pads.size() != 2 * n) call.refuse("pads must have two numbers for each axis of space");
     w.before.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(n));
     w.after.assign(pads.begin() + static_cast<std::ptrdiff_t>(n), pads.end());
@@ -205,9 +205,9 @@ Values global_pool(const Call& call) {
 Values max_unpool(const Call& call) {
   const Tensor& x = call.tensor(0);
   const auto n = static_cast<std::size_t>(std::max(x.rank() - 2, 0));
-  const Numbers kernel = call.integers("kernel_shape");
+  const Numbers kernel = sizes_of(call, "kernel_shape", call.integers("kernel_shape"), 1);
   const Numbers stride = or_ones(call, "strides", n);
-  const Numbers pads = call.integers("pads", Numbers(2 * n, 0));
+  const Numbers pads = pads_of(call, call.integers("pads", Numbers(2 * n, 0)));
   if (kernel.size() != n || pads.size() != 2 * n)
     call.refuse("its attributes have not a number for each axis of space");
   Numbers inner{x.size(0), x.size(1)};

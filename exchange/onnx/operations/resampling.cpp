@@ -71,6 +71,7 @@ Tensor along_axis(const Tensor& x, int axis, const std::vector<double>& numbers)
 Tensor interpolated(const Call& c, const Tensor& x, const Resized& r, const Rules& rules) {
   const double shrink = rules.antialias ? std::min(1.0, r.scale) : 1;
   const double reach = (rules.mode == "linear" ? 1 : 2) / shrink;
+  check_count(c, 2 * std::ceil(reach) * static_cast<double>(r.to));
   const auto taps = static_cast<std::size_t>(2 * std::ceil(reach));
   const auto count = static_cast<std::size_t>(r.to);
   std::vector<std::vector<std::int64_t>> places(taps, std::vector<std::int64_t>(count));
@@ -129,6 +130,7 @@ Values resized(const Call& c, std::vector<Resized>& axes, const Rules& rules) {
   if (whole && (rules.mode != "nearest" || crops)) x = cast(x, Dtype::f64);
   for (const Resized& r : axes) {
     if (r.to < 1 || r.from < 1) c.refuse("an axis has or gets no elements");
+    check_count(c, static_cast<double>(r.to));
     if (r.to == r.from && r.scale == 1 && (!crops || (r.begin == 0 && r.end == 1))) continue;
     x = along(c, x, r, rules);
   }
@@ -153,10 +155,12 @@ std::vector<Resized> axes_of_sizes(const Call& c, const std::vector<std::int64_t
     if (sizes.empty()) {
       r.scale = scales[i];
       if (!(r.scale > 0)) c.refuse("scales must be above 0");
+      check_count(c, static_cast<double>(r.from) * r.scale);
       // The product in f32, as the scale is: 20 / 12 rounded down must give 20 of 12.
       r.to = static_cast<std::int64_t>(std::floor(static_cast<float>(r.from) * static_cast<float>(r.scale)));
     } else {
-      r.to = sizes[i];
+      r.to = sizes_of(c, "sizes", {sizes[i]}, 0)[0];
+      check_count(c, static_cast<double>(r.to));
       r.scale = static_cast<double>(r.to) / static_cast<double>(std::max<std::int64_t>(r.from, 1));
     }
     all.push_back(r);

@@ -116,7 +116,7 @@ Values grid_sample(const Call& call) {
 
 Values affine_grid(const Call& call) {
   const Tensor& theta = call.tensor(0);
-  const Numbers size = call.known_ints(1);
+  const Numbers size = sizes_of(call, "size", call.known_ints(1), 0);
   const bool corners = call.integer("align_corners", 0) != 0;
   const int space = static_cast<int>(size.size()) - 2;
   if ((space != 2 && space != 3) || theta.rank() != 3 || theta.size(1) != space || theta.size(2) != space + 1)
@@ -126,6 +126,7 @@ Values affine_grid(const Call& call) {
   std::vector<Tensor> coordinates;  // x, y, (z), 1
   for (int i = space; i-- > 0;) {
     const std::int64_t n = points[i];
+    check_count(call, static_cast<double>(n));
     std::vector<double> line;
     for (std::int64_t j = 0; j < n; ++j) {
       const auto at = static_cast<double>(j), m = static_cast<double>(n);
@@ -145,11 +146,12 @@ Values affine_grid(const Call& call) {
 
 Values columns_to_image(const Call& call) {
   const Tensor& x = call.tensor(0);
-  const Numbers image = call.known_ints(1), block = call.known_ints(2);
+  const Numbers image = sizes_of(call, "image_shape", call.known_ints(1), 0),
+                block = sizes_of(call, "block_shape", call.known_ints(2), 1);
   const std::size_t n = image.size();
-  const Numbers pads = call.integers("pads", Numbers(2 * n, 0));
-  const Numbers dilations = call.integers("dilations", Numbers(n, 1)),
-                strides = call.integers("strides", Numbers(n, 1));
+  const Numbers pads = pads_of(call, call.integers("pads", Numbers(2 * n, 0)));
+  const Numbers dilations = sizes_of(call, "dilations", call.integers("dilations", Numbers(n, 1)), 1),
+                strides = sizes_of(call, "strides", call.integers("strides", Numbers(n, 1)), 1);
   if (n < 1 || n > 3 || block.size() != n || pads.size() != 2 * n || dilations.size() != n || strides.size() != n)
     call.refuse("its arguments have not a number for each axis");
   // The sums over the padded image, whose edges are then cut off.
@@ -166,7 +168,7 @@ Values columns_to_image(const Call& call) {
 
 Values center_crop_pad(const Call& call) {
   Tensor x = call.tensor(0);
-  const Numbers shape = call.known_ints(1);
+  const Numbers shape = sizes_of(call, "shape", call.known_ints(1), 0);
   Numbers axes = call.integers("axes");
   if (!call.has_attribute("axes"))
     for (int i = 0; i < x.rank(); ++i) axes.push_back(i);

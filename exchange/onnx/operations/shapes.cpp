@@ -132,6 +132,7 @@ Values split_(const Call& c) {
   if (sizes.empty()) {
     const auto parts = c.version() >= 18 ? c.integer("num_outputs", static_cast<std::int64_t>(c.outputs()))
                                          : static_cast<std::int64_t>(c.outputs());
+    (void)sizes_of(c, "num_outputs", {parts}, 1);
     const std::int64_t each = (n + parts - 1) / parts;
     for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::min(each, n - i * each));
   }
@@ -176,14 +177,20 @@ Values range(const Call& c) {
   if (!is_float(dtype)) {
     const std::int64_t begin = c.known_int(0), end = c.known_int(1), step = c.known_int(2);
     if (step == 0) c.refuse("the step is 0");
+    constexpr std::int64_t kFar = std::int64_t{1} << 60;
+    if (std::min({begin, end, step}) < -kFar || std::max({begin, end, step}) > kFar)
+      c.refuse("its numbers are too large");
     const std::int64_t n = std::max<std::int64_t>(0, (end - begin + step - (step > 0 ? 1 : -1)) / step);
+    check_count(c, static_cast<double>(n));
     std::vector<std::int64_t> all;
     for (std::int64_t i = 0; i < n; ++i) all.push_back(begin + i * step);
     return {{cast(Tensor::from(all, {n}), dtype), c.type(0), true}};
   }
   const double begin = c.known_float(0), end = c.known_float(1), step = c.known_float(2);
   if (step == 0) c.refuse("the step is 0");
-  const auto n = static_cast<std::int64_t>(std::max(0.0, std::ceil((end - begin) / step)));
+  const double count = std::max(0.0, std::ceil((end - begin) / step));
+  check_count(c, count);
+  const auto n = static_cast<std::int64_t>(count);
   std::vector<double> all;
   for (std::int64_t i = 0; i < n; ++i) all.push_back(begin + static_cast<double>(i) * step);
   return {{cast(Tensor::from(all, {n}), dtype), c.type(0), true}};
@@ -197,9 +204,9 @@ Values pad_(const Call& c) {
   std::vector<std::int64_t> pads;
   double value = 0;
   if (c.version() < 11) {
-    pads = c.integers("pads"), value = c.number("value", 0);
+    pads = pads_of(c, c.integers("pads")), value = c.number("value", 0);
   } else {
-    pads = c.known_ints(1);
+    pads = pads_of(c, c.known_ints(1));
     if (c.has(2)) value = c.known_float(2);
   }
   std::vector<std::int64_t> axes;
@@ -243,7 +250,8 @@ Values eye_like(const Call& c) {
 }
 
 Values one_hot_(const Call& c) {
-  const std::int64_t depth = static_cast<std::int64_t>(c.known_float(1));
+  check_count(c, std::fabs(c.known_float(1)));
+  const auto depth = sizes_of(c, "depth", {static_cast<std::int64_t>(c.known_float(1))}, 0)[0];
   const Tensor index = cast(c.tensor(0), Dtype::i64), &values = c.tensor(2);
   const int axis = axis_of(c, c.integer("axis", -1), index.rank() + 1);
   const Tensor at = unsqueeze(where(index < 0, index + depth, index), axis);
@@ -255,7 +263,7 @@ Values one_hot_(const Call& c) {
 
 Values depth_to_space(const Call& c) {
   const Tensor& x = c.tensor(0);
-  const std::int64_t b = c.integer("blocksize");
+  const std::int64_t b = sizes_of(c, "blocksize", {c.integer("blocksize")}, 1)[0];
   const std::string mode = c.version() >= 11 ? c.text("mode", "DCR") : "DCR";
   if (x.rank() != 4) c.refuse("its input must be of rank 4, got " + x.shape().str());
   const std::int64_t N = x.shape()[0], C = x.shape()[1], H = x.shape()[2], W = x.shape()[3];
@@ -267,7 +275,7 @@ Values depth_to_space(const Call& c) {
 
 Values space_to_depth(const Call& c) {
   const Tensor& x = c.tensor(0);
-  const std::int64_t b = c.integer("blocksize");
+  const std::int64_t b = sizes_of(c, "blocksize", {c.integer("blocksize")}, 1)[0];
   if (x.rank() != 4) c.refuse("its input must be of rank 4, got " + x.shape().str());
   const std::int64_t N = x.shape()[0], C = x.shape()[1], H = x.shape()[2], W = x.shape()[3];
   if (b < 1 || H % b != 0 || W % b != 0)

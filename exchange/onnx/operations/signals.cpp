@@ -16,7 +16,8 @@ Values window(const Call& call) {
   const std::int64_t n = call.known_int(0);
   const auto type = static_cast<ElementType>(call.integer("output_datatype", 1));
   const bool periodic = call.integer("periodic", 1) != 0;
-  if (n < 0 || n > (std::int64_t{1} << 30)) call.refuse("a size of " + std::to_string(n));
+  if (n < 0) call.refuse("a size of " + std::to_string(n));
+  check_count(call, static_cast<double>(n));
   const std::string_view name = call.name();
   const double a = name == "HannWindow" ? 0.5 : name == "HammingWindow" ? 25.0 / 46.0 : 0.42;
   const double c = name == "BlackmanWindow" ? 0.08 : 0, b = name == "BlackmanWindow" ? 0.5 : 1 - a;
@@ -89,14 +90,15 @@ Values mel_weights(const Call& call) {
   if (bands < 1 || points < 1 || rate < 1 || bands > (1 << 20) || points > (1 << 24))
     call.refuse("its numbers do not fit");
   const std::int64_t bins = points / 2 + 1;
+  check_count(call, static_cast<double>(bins) * static_cast<double>(bands));
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double step = (mel(high) - mel(low)) / static_cast<double>(bands + 2);
   std::vector<std::int64_t> edges;
   for (std::int64_t i = 0; i < bands + 2; ++i) {
     const double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + mel(low)) / 2595) - 1);
-    edges.push_back(
-        static_cast<std::int64_t>(std::floor(static_cast<double>(points + 1) * hertz / static_cast<double>(rate))));
-    if (edges.back() < 0 || edges.back() >= bins) call.refuse("a band lies outside of the spectrum");
+    const double edge = std::floor(static_cast<double>(points + 1) * hertz / static_cast<double>(rate));
+    if (!(edge >= 0 && edge < static_cast<double>(bins))) call.refuse("a band lies outside of the spectrum");
+    edges.push_back(static_cast<std::int64_t>(edge));
   }
   std::vector<double> values(static_cast<std::size_t>(bins * bands));
   const auto at = [&](std::int64_t bin, std::size_t band) -> double& {

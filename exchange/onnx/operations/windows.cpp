@@ -27,16 +27,14 @@ struct Window {
       if (all.empty()) all.assign(static_cast<std::size_t>(space), otherwise);
       if (all.size() != static_cast<std::size_t>(space))
         c.refuse(std::string(name) + " must hold " + std::to_string(space) + " numbers");
-      for (const std::int64_t n : all)
-        if (n < 1) c.refuse(std::string(name) + " must be above 0, got " + std::to_string(n));
-      return all;
+      return sizes_of(c, name, all, 1);
     };
     if (kernel.size() != static_cast<std::size_t>(space))
       c.refuse("the kernel must have " + std::to_string(space) + " extents");
     stride = list("strides", 1);
     dilation = list("dilations", 1);
     auto_pad = c.text("auto_pad", "NOTSET");
-    std::vector<std::int64_t> pads = c.integers("pads");
+    std::vector<std::int64_t> pads = pads_of(c, c.integers("pads"));
     if (pads.empty()) pads.assign(2 * kernel.size(), 0);
     if (pads.size() != 2 * kernel.size()) c.refuse("pads must hold " + std::to_string(2 * space) + " numbers");
     before.assign(pads.begin(), pads.begin() + space);
@@ -95,7 +93,8 @@ Values conv_transpose(const Call& c) {
   const Tensor &x = c.tensor(0), &w = c.tensor(1);
   check_kernel(c, w);
   Window window(c, x, kernel_of(w));
-  std::vector<std::int64_t> more = c.integers("output_padding"), wanted = c.integers("output_shape");
+  std::vector<std::int64_t> more = sizes_of(c, "output_padding", c.integers("output_padding"), 0),
+                            wanted = sizes_of(c, "output_shape", c.integers("output_shape"), 0);
   if (more.empty()) more.assign(window.kernel.size(), 0);
   if (more.size() != window.kernel.size())
     c.refuse("output_padding must hold " + std::to_string(window.space) + " numbers");
