@@ -66,7 +66,7 @@ def widen_graph(graph):
 
 def convolution(functions, x, w, b, strides, pads, dilations, group, **more):
     half = len(pads or []) // 2
-    x, w, b = (None if v is None else torch.from_numpy(np.ascontiguousarray(v)) for v in (x, w, b))
+    x, w, b = (None if v is None else torch.from_numpy(np.array(v)) for v in (x, w, b))
     if pads and pads[:half] != pads[half:] and not more:
         x, pads = torch.nn.functional.pad(x, [p for a in reversed(range(half)) for p in (pads[a], pads[half + a])]), None
     assert not pads or pads[:half] == pads[half:], "pads of a transposed convolution that differ"

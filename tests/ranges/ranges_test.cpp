@@ -137,11 +137,15 @@ BOOST_AUTO_TEST_CASE(tanh_over_all_exponents) {
       "tanh", [](Packet<double> x) { return tanh(x); }, exact, 2);
 }
 
-/// Where the exact value is a denormal number, 0 is as good.
+/// Where the exact value is a denormal number, 0 is as good. Near 1 the f32 is the nearest one but for ties: the gate
+/// of a state that decays slowly must not be off in the same direction for thousands of steps.
 BOOST_AUTO_TEST_CASE(sigmoid_over_all_exponents) {
   const auto bound = [](double most, auto least) {
     using T = decltype(least);
-    return [most](T x) { return exact_sigmoid(x) < std::numeric_limits<T>::min() ? 0x1p60 : most; };
+    return [most](T x) {
+      if (exact_sigmoid(x) < std::numeric_limits<T>::min()) return 0x1p60;
+      return std::is_same_v<T, float> && x > 4 ? 0.6 : most;
+    };
   };
   check_each<float>(
       "sigmoid", [](Packet<float> x) { return sigmoid(x); }, exact_sigmoid, bound(2.5, 0.0F));

@@ -33,4 +33,25 @@ BOOST_AUTO_TEST_CASE(small_results_are_within_their_bound) {
   BOOST_TEST(most < 2.5);
 }
 
+/// A gate near 1 that is off in the same direction step after step moves a state away over thousands of them.
+BOOST_AUTO_TEST_CASE(results_near_one_are_the_nearest) {
+  std::vector<float> x;
+  for (int i = 0; i < 12000; ++i) x.push_back(4.001F + 0.001F * static_cast<float>(i));
+  const std::vector<float> y = sigmoid(Tensor::from(x, {12000})).to_vector<float>();
+  double most = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double exact = 1 / (1 + std::exp(-static_cast<double>(x[i])));
+    most = std::max(most, std::abs(static_cast<double>(y[i]) - exact) / std::ldexp(1.0, -24));
+  }
+  BOOST_TEST(most < 0.6);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_missing_to_one_is_the_sigmoid_of_the_negative) {
+  std::vector<float> x;
+  for (int i = 1; i < 8000; ++i) x.push_back(0.0125F * static_cast<float>(i));
+  const Tensor above = Tensor::from(x, {7999});
+  BOOST_TEST(sigmoid(above).to_vector<float>() == (1 - sigmoid(-above)).to_vector<float>(),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
