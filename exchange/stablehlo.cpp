@@ -36,6 +36,7 @@ std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::s
   check_name(options.name);
   const detail::ExtentTrials trials("to_stablehlo", inputs, options.dynamic);
   const detail::Extents extents(trials);
+  const detail::KeepExtentsOpen open;
   const nn::detail::ComposeAsScans as_scans;
   std::vector<detail::HloProgram> programs;
   for (const auto& sizes : extents.sizes()) {

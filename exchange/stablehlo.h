@@ -65,7 +65,8 @@ std::string to_stablehlo(const Graph& graph, const StablehloOptions& options = {
 /// programs becomes arithmetic on the arguments' extents (`get_dimension_size`), and has to agree with all of them;
 /// operations whose result depends on such numbers take their dynamic forms. Comments name the open extents of
 /// arguments and results. What recurrent layers do step by step is a loop then, as with `nn::Form::scan`. That axes of
-/// one name have one extent, and that extents are multiples, is the caller's part. Throws ExportError, naming the
+/// one name have one extent, and that extents are multiples, is the caller's part, and that the function does nothing
+/// else at extents that are smaller than those of `inputs`, where it is not traced. Throws ExportError, naming the
 /// operation and its layer, where one has an extent fixed in another way, ValueError for an axis that the inputs do not
 /// have.
 ///

@@ -9,6 +9,21 @@
 
 namespace ferrite::exchange::detail {
 
+/// While one lives, functions that this thread traces keep what they compute from extents as operations, where they
+/// would otherwise compute it at once: at another extent it is something else.
+class KeepExtentsOpen {
+ public:
+  KeepExtentsOpen() : before_(active_) { active_ = true; }
+  ~KeepExtentsOpen() { active_ = before_; }
+  KeepExtentsOpen(const KeepExtentsOpen&) = delete;
+  KeepExtentsOpen& operator=(const KeepExtentsOpen&) = delete;
+  static bool active() { return active_; }
+
+ private:
+  inline static thread_local bool active_ = false;
+  bool before_;
+};
+
 class ExtentTrials {
  public:
   using Sizes = std::vector<std::int64_t>;  ///< one for each name

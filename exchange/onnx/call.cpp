@@ -58,18 +58,21 @@ const Tensor& Call::tensor(std::size_t i) const {
   return v.tensor;
 }
 
-bool Call::known(std::size_t i) const { return !tensor(i).is_abstract(); }
+bool Call::known(std::size_t i) const {
+  (void)tensor(i);
+  return !inputs_[i].numbers().is_abstract();
+}
 
 std::vector<std::int64_t> Call::known_ints(std::size_t i) const {
   if (!known(i)) refuse("input " + std::to_string(i) + " decides on its shape, and depends on data");
-  const Tensor& x = tensor(i);
+  const Tensor& x = inputs_[i].numbers();
   if (kind_of(x.dtype()) == DtypeKind::floating) refuse("input " + std::to_string(i) + " must hold integers");
   return numbers_of<std::int64_t>(x);
 }
 
 std::vector<double> Call::known_floats(std::size_t i) const {
   if (!known(i)) refuse("input " + std::to_string(i) + " decides on its shape, and depends on data");
-  return numbers_of<double>(tensor(i));
+  return numbers_of<double>(inputs_[i].numbers());
 }
 
 std::int64_t Call::known_int(std::size_t i) const {

@@ -2,7 +2,9 @@
 #include "ferrite/exchange/onnx/interpreter.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "ferrite/exchange/detail/extent_trials.h"
 #include "ferrite/exchange/onnx/call.h"
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/tensor/recorder.h"
@@ -26,6 +28,34 @@ bool is_folded(const Node& node, const Values& inputs) {
   for (const Attribute& a : node.attributes)
     if (a.graph) return false;
   return std::all_of(inputs.begin(), inputs.end(), is_constant);
+}
+
+/// Constants as their numbers.
+Values numbers_of(Values all) {
+  for (Value& v : all)
+    if (v.known.defined()) v.tensor = std::exchange(v.known, {});
+  return all;
+}
+
+/// What is known and read from a tensor that is not: its extents.
+void mark_extents(Values& outputs) {
+  for (Value& v : outputs)
+    if (v.constant && v.tensor.defined() && !v.known.defined()) v.known = v.tensor;
+}
+
+/// Constants that follow from extents take what the program computes for them; numbers that only a constant can give
+/// (Unique, say) stay what they are.
+template <class F>
+void keep_operations(Values& outputs, const F& operations) {
+  for (Value& v : outputs)
+    if (v.tensor.defined()) v.known = v.tensor;
+  try {
+    const Values computed = operations();
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i].tensor.defined()) outputs[i].tensor = computed[i].tensor;
+  } catch (const Error&) {
+    return;
+  }
 }
 
 }  // namespace
@@ -119,8 +149,8 @@ Values Interpreter::run_function(const Node& node, const Values& inputs, const E
 }
 
 Values Interpreter::run_node(const Node& node, const Values& inputs, const Environment& at) const {
-  const Call call(*this, at, node, inputs, node.version);
-  const auto lower = [&] {
+  const auto lower = [&](const Values& in) {
+    const Call call(*this, at, node, in, node.version);
     try {
       const ferrite::detail::StorageLimit limit(limits_.most_elements);
       Values outputs = node.row->lower(call);
@@ -137,10 +167,18 @@ Values Interpreter::run_node(const Node& node, const Values& inputs, const Envir
       throw OnnxError(program_.where + ": node " + node.label() + ": " + e.what());
     }
   };
-  if (!is_folded(node, inputs)) return lower();
-  const NewFrame apart;
-  Values outputs = lower();
-  for (Value& v : outputs) v.constant = true;
+  const bool folded = is_folded(node, inputs), open = exchange::detail::KeepExtentsOpen::active();
+  Values outputs;
+  if (folded) {
+    const NewFrame apart;
+    outputs = lower(numbers_of(inputs));
+    for (Value& v : outputs) v.constant = true;
+  } else {
+    outputs = lower(inputs);
+    if (open) mark_extents(outputs);
+  }
+  const auto follows = [](const Value& v) { return v.known.defined(); };
+  if (folded && open && std::ranges::any_of(inputs, follows)) keep_operations(outputs, [&] { return lower(inputs); });
   return outputs;
 }
 

@@ -20,7 +20,8 @@ struct Environment {
 };
 
 /// One run of a model: its nodes in their order, each lowered to Ferrite's operations. What depends on constants and
-/// shapes alone is computed apart, so that it is known while a program is traced.
+/// shapes alone is computed apart, so that it is known while a program is traced; with open extents by the program,
+/// too.
 class Interpreter {
  public:
   struct Limits {

@@ -20,6 +20,12 @@ struct Value {
   ElementType type = ElementType::undefined;
   bool constant = false;  ///< the same in every call, and concrete while the graph is traced: shapes, constants
   std::shared_ptr<const std::vector<Value>> elements{};  ///< of a sequence
+  /// The numbers of a constant that follows from extents and whose `tensor` a program computes, because it is traced
+  /// with open extents (exchange::detail::KeepExtentsOpen).
+  Tensor known{};
+
+  /// What can be read now, where anything can.
+  const Tensor& numbers() const { return known.defined() ? known : tensor; }
 
   bool defined() const { return tensor.defined() || elements != nullptr; }
 };

@@ -173,8 +173,12 @@ class Merger {
       std::vector<Tensor> all;
       for (std::size_t t = 0; t < row.size(); ++t) all.push_back(row[t].get<Tensor>(""));
       const Tensor element = only_element(all);
-      if (!element.defined()) row.refuse("its elements depend on the extent");
-      return forms_.filled(b_.filled(element, element.spec()), shape);
+      if (element.defined()) return forms_.filled(b_.filled(element, element.spec()), shape);
+      if (first.dtype() != Dtype::i64 || first.rank() != 1 || first.numel() > Shape::kMaxRank || !are_constant(shape))
+        row.refuse("its elements depend on the extent");
+      std::vector<Shape> lists;
+      for (const Tensor& t : all) lists.emplace_back(t.to_vector<std::int64_t>());
+      return arithmetic_.list(row.explained(lists, "its elements"));
     }
     if (same && are_constant(shape)) return b_.filled(first, {open_shape(shape), first.dtype()});
     const HloValue one = same ? b_.filled(first, first.spec()) : number(row, b_, arithmetic_);

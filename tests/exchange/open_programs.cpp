@@ -168,8 +168,11 @@ void add_others(std::vector<OpenCase>& list) {
   const Function pieces = [](const Tensors& in) -> Tensors {
     const Tensor& x = in[0];
     const std::int64_t n = x.shape()[0];
-    return {ferrite::pad(x, {n, 0}, {n + 1, 2}, 3), ferrite::pad(ferrite::concat({x, x}, 0), {-1, -1}, {1 - n, 0}),
-            ferrite::flip(x, {0}), ferrite::arange(0.5, 0.5 + static_cast<double>(n), 1.0, Dtype::f64),
+    return {ferrite::pad(x, {n, 0}, {n + 1, 2}, 3),
+            ferrite::pad(ferrite::concat({x, x}, 0), {-1, -1}, {1 - n, 0}),
+            ferrite::flip(x, {0}),
+            ferrite::index_select(x, 0, Tensor::from<std::int64_t>({n - 1, 0})),
+            ferrite::arange(0.5, 0.5 + static_cast<double>(n), 1.0, Dtype::f64),
             x + Tensor::from(std::vector<double>(static_cast<std::size_t>(3 * n), 0.25), {n, 3})};
   };
   for (const auto& [batch, time] : kRuns) {

@@ -28,7 +28,7 @@ Values either(const Call& call) {
   const Value& condition = call.value(0);
   check_condition(call, condition);
   if (call.known(0)) {
-    const bool yes = as_truth(condition.tensor);
+    const bool yes = as_truth(condition.numbers());
     call.without_effect(yes ? "else_branch" : "then_branch");  // it is not taken
     call.lowered_as(yes ? "then_branch alone: the condition is known" : "else_branch alone: the condition is known");
     return call.run(yes ? "then_branch" : "else_branch", {});
@@ -116,8 +116,8 @@ class Loop {
     if (auto out = as_scan()) return *out;
     std::int64_t trip = 0;
     for (; !trips_ || trip < *trips_; ++trip) {
-      if (condition_.tensor.is_abstract()) break;
-      if (!as_truth(condition_.tensor)) return finish(trip);
+      if (condition_.numbers().is_abstract()) break;
+      if (!as_truth(condition_.numbers())) return finish(trip);
       if (trip >= call_.most_trips())
         call_.refuse("it makes more than " + std::to_string(call_.most_trips()) + " trips (ReadOptions::most_trips)");
       step(trip);
@@ -149,7 +149,8 @@ class Loop {
   /// Many trips whose condition stays true: as one scan.
   std::optional<Values> as_scan() const {
     constexpr std::int64_t kFewTrips = 8;
-    if (!trips_ || *trips_ <= kFewTrips || condition_.tensor.is_abstract() || !as_truth(condition_.tensor)) return {};
+    if (!trips_ || *trips_ <= kFewTrips || condition_.numbers().is_abstract() || !as_truth(condition_.numbers()))
+      return {};
     const bool constants = std::any_of(states_.begin(), states_.end(), [](const Value& v) {
       return v.constant && !is_floating(v.type);  // counts that the body may compute shapes from
     });
@@ -158,7 +159,7 @@ class Loop {
     always.condition_ = known_truth();
     const auto body = [&](const Values& states, const Tensors& x) {
       Values out = always.apply({x[0], ElementType::i64}, states);
-      if (out[0].tensor.is_abstract() || !as_truth(out[0].tensor)) throw OnnxError("onnx: the condition changes");
+      if (out[0].numbers().is_abstract() || !as_truth(out[0].numbers())) throw OnnxError("onnx: the condition changes");
       out.erase(out.begin());
       return out;
     };

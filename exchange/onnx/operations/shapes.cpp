@@ -182,18 +182,13 @@ Values range(const Call& c) {
       c.refuse("its numbers are too large");
     const std::int64_t n = std::max<std::int64_t>(0, (end - begin + step - (step > 0 ? 1 : -1)) / step);
     check_count(c, static_cast<double>(n));
-    std::vector<std::int64_t> all;
-    for (std::int64_t i = 0; i < n; ++i) all.push_back(begin + i * step);
-    return {{cast(Tensor::from(all, {n}), dtype), c.type(0), true}};
+    return {{cast(arange(begin, begin + n * step, step), dtype), c.type(0), true}};
   }
   const double begin = c.known_float(0), end = c.known_float(1), step = c.known_float(2);
   if (step == 0) c.refuse("the step is 0");
   const double count = std::max(0.0, std::ceil((end - begin) / step));
   check_count(c, count);
-  const auto n = static_cast<std::int64_t>(count);
-  std::vector<double> all;
-  for (std::int64_t i = 0; i < n; ++i) all.push_back(begin + static_cast<double>(i) * step);
-  return {{cast(Tensor::from(all, {n}), dtype), c.type(0), true}};
+  return {{cast(arange(begin, end, step, Dtype::f64), dtype), c.type(0), true}};
 }
 
 // ---- padding ---------------------------------------------------------------------------------------------
