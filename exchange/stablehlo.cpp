@@ -36,13 +36,14 @@ std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::s
   check_name(options.name);
   const detail::ExtentTrials trials("to_stablehlo", inputs, options.dynamic);
   const detail::Extents extents(trials);
-  const detail::KeepExtentsOpen open;
+  detail::KeepExtentsOpen open;
   const nn::detail::ComposeAsScans as_scans;
   std::vector<detail::HloProgram> programs;
   for (const auto& sizes : extents.sizes()) {
     const std::vector<Spec> specs = trials.specs(sizes);
     programs.push_back(detail::hlo_program(trace(f, specs), options, true));
   }
+  trials.check_decisions(open, [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
   return detail::hlo_text(detail::merged(programs, extents, options), options.name, options.locations);
 }
 

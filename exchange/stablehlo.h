@@ -66,7 +66,8 @@ std::string to_stablehlo(const Graph& graph, const StablehloOptions& options = {
 /// operations whose result depends on such numbers take their dynamic forms. Comments name the open extents of
 /// arguments and results. What recurrent layers do step by step is a loop then, as with `nn::Form::scan`. That axes of
 /// one name have one extent, and that extents are multiples, is the caller's part, and that the function does nothing
-/// else at extents that are smaller than those of `inputs`, where it is not traced. Throws ExportError, naming the
+/// else at extents that are smaller than those of `inputs`, where it is not traced (an If of a model that was read is
+/// seen to). Throws ExportError, naming the
 /// operation and its layer, where one has an extent fixed in another way, ValueError for an axis that the inputs do not
 /// have.
 ///

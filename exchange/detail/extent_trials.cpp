@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "ferrite/exchange/export_error.h"
+
 namespace ferrite::exchange::detail {
 
 ExtentTrials::ExtentTrials(const std::string& who, std::span<const Spec> inputs, const std::vector<DynamicAxis>& axes)
-    : inputs_(inputs), axes_(axes) {
+    : who_(who), inputs_(inputs), axes_(axes) {
   const auto refuse = [&](const std::string& what) { throw ValueError(who + ": " + what); };
   for (const DynamicAxis& a : axes) {
     if (a.name.empty()) refuse("a dynamic axis needs a name: input " + std::to_string(a.input));
@@ -40,6 +42,44 @@ std::vector<ExtentTrials::Sizes> ExtentTrials::sizes() const {
   all.push_back(base);
   for (std::size_t k = 0; k < names_.size(); ++k) all.back()[k] += (5 + 2 * static_cast<std::int64_t>(k)) * steps_[k];
   return all;
+}
+
+std::vector<ExtentTrials::Sizes> ExtentTrials::small_sizes() const {
+  const Sizes base = sizes()[0];
+  std::vector<Sizes> all;
+  for (const std::int64_t more : {0, 1}) {
+    Sizes least;
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      least.push_back((std::max<std::int64_t>(given_[k], 1) - 1) % steps_[k] + 1 + more * steps_[k]);
+      all.push_back(base);
+      all.back()[k] = least[k];
+    }
+    all.push_back(least);
+  }
+  return all;
+}
+
+void ExtentTrials::check_decisions(KeepExtentsOpen& open,
+                                   const std::function<void(const std::vector<Spec>&)>& run) const {
+  if (open.take().empty()) return;
+  run(specs(sizes()[0]));
+  const KeepExtentsOpen::Decisions usual = open.take();
+  for (const Sizes& s : small_sizes()) {
+    try {
+      run(specs(s));
+    } catch (const Error&) {  // too small for the function
+      (void)open.take();
+      continue;
+    }
+    const KeepExtentsOpen::Decisions other = open.take();
+    const auto at = std::ranges::mismatch(usual, other);
+    if (at.in1 == usual.end()) continue;
+    std::string where;
+    for (std::size_t k = 0; k < names_.size(); ++k)
+      where += (k == 0 ? "" : ", ") + names_[k] + " is " + std::to_string(s[k]);
+    throw ExportError(who_ + ": an extent that should stay open is fixed: " + at.in1->first +
+                      " decides otherwise where " + where + "; export it without this dynamic axis");
+  }
 }
 
 std::vector<Spec> ExtentTrials::specs(const Sizes& sizes) const {

@@ -36,6 +36,7 @@ Call::Call(const Interpreter& interpreter, const Environment& environment, const
            std::int64_t version)
     : interpreter_(&interpreter), environment_(&environment), node_(&node), inputs_(inputs), version_(version) {}
 
+std::string Call::label() const { return "node " + node_->label(); }
 std::string_view Call::name() const { return node_->operation; }
 std::string_view Call::domain() const { return node_->row->domain; }
 
@@ -189,7 +190,7 @@ std::size_t Call::outputs() const { return node_->outputs.size(); }
 bool Call::wants(std::size_t i) const { return i < node_->outputs.size() && node_->outputs[i] >= 0; }
 
 void Call::refuse(const std::string& why) const {
-  throw OnnxError(interpreter_->program().where + ": node " + node_->label() + ": " + why);
+  throw OnnxError(interpreter_->program().where + ": " + label() + ": " + why);
 }
 void Call::lowered_as(const std::string& what) const { interpreter_->note(*node_, what); }
 

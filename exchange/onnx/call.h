@@ -25,6 +25,7 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
+  std::string label() const;        ///< "node "encoder/Gru_3" (GRU)"
   std::string_view name() const;    ///< "Gemm"
   std::string_view domain() const;  ///< "" for ai.onnx
   /// The version of the operation's domain that the model (or function) imports.

@@ -18,12 +18,13 @@ std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<c
   if (options.dynamic.empty()) return to_onnx(trace(f, inputs), options);
   const exchange::detail::ExtentTrials trials("to_onnx", inputs, options.dynamic);
   const exchange::detail::Extents extents(trials);
-  const exchange::detail::KeepExtentsOpen open;
+  exchange::detail::KeepExtentsOpen open;
   std::vector<detail::GraphParts> programs;
   for (const auto& sizes : extents.sizes()) {
     const std::vector<Spec> specs = trials.specs(sizes);
     programs.push_back(detail::parts_of(trace(f, specs), options));
   }
+  trials.check_decisions(open, [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
   return detail::encoded(detail::merged(std::move(programs), extents, options.dynamic));
 }
 

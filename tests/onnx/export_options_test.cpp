@@ -286,6 +286,30 @@ BOOST_AUTO_TEST_CASE(what_a_model_computes_from_extents_stays_open) {
   }
 }
 
+/// Also where the extents that are compared agree.
+BOOST_AUTO_TEST_CASE(a_branch_for_some_extents_is_refused) {
+  using namespace wire;
+  const std::string branches = graph_attribute("then_branch", graph(node("Relu", "x", "a"), {}, {"a"})) +
+                               graph_attribute("else_branch", graph(node("Neg", "x", "b"), {}, {"b"}));
+  const auto exported_where_above = [&](std::int64_t bound, std::int64_t axis) {
+    const std::string content = initialiser(tensor<std::int64_t>("bound", 7, {}, {bound})) +
+                                initialiser(tensor<std::int64_t>("axis", 7, {}, {axis})) + node("Shape", "x", "shape") +
+                                node_of("Gather", {"shape", "axis"}, {"n"}) +
+                                node_of("Greater", {"n", "bound"}, {"c"}) + node("If", "c", "y", branches);
+    const onnx::Model model = parsed(model_of(graph(content, {"x"}, {"y"})));
+    const Function read = [&](const Tensors& in) { return model.run(in); };
+    (void)exported(read, {{{4, 3}}}, {.dynamic = {{.name = "n"}}});
+    (void)exchange::to_stablehlo(read, std::vector<Spec>{{{4, 3}}}, {.dynamic = {{.name = "n"}}});
+  };
+  BOOST_CHECK_NO_THROW(exported_where_above(0, 0));
+  BOOST_CHECK_NO_THROW(exported_where_above(3, 1));  // an extent that is not open
+  for (const std::int64_t bound : {1, 2})
+    BOOST_CHECK_EXCEPTION(exported_where_above(bound, 0), onnx::ExportError,
+                          says("(If) decides otherwise where n is 1"));
+  BOOST_CHECK_EXCEPTION(exported_where_above(7, 0), onnx::ExportError,
+                        says("an extent that should stay open is fixed"));
+}
+
 /// Programs that are others at other extents, or hold numbers that no arithmetic on the extents gives.
 BOOST_AUTO_TEST_CASE(extents_that_cannot_stay_open_are_refused) {
   const std::vector<Spec> specs{{{4, 3}}};

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ferrite/compile/scan.h"
+#include "ferrite/exchange/detail/extent_trials.h"
 #include "ferrite/exchange/onnx/operations.h"
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/tensor/ops.h"
@@ -29,6 +30,7 @@ Values either(const Call& call) {
   check_condition(call, condition);
   if (call.known(0)) {
     const bool yes = as_truth(condition.numbers());
+    if (condition.known.defined()) exchange::detail::KeepExtentsOpen::decided(call.label(), yes);
     call.without_effect(yes ? "else_branch" : "then_branch");  // it is not taken
     call.lowered_as(yes ? "then_branch alone: the condition is known" : "else_branch alone: the condition is known");
     return call.run(yes ? "then_branch" : "else_branch", {});
