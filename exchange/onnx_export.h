@@ -48,10 +48,10 @@ struct ExportOptions {
 std::string to_onnx(const Graph& graph, const ExportOptions& options = {});
 
 /// Traces a function and exports it. With dynamic axes it is traced at several extents: what differs between these
-/// programs becomes arithmetic on the extents in the file, and has to agree with all of them. They are a little larger
-/// than those of `inputs`: a function that does something else at 1, say, is not seen to, but for an If of a model that
-/// was read. Throws ExportError, naming the node, where one has an extent fixed in another way, ValueError for an axis
-/// that the inputs do not have.
+/// programs becomes arithmetic on the extents in the file, and has to agree with all of them: extents from a little
+/// more than those of `inputs` to several hundred. A function that does something else at small ones is not seen to,
+/// but for what a model that was read computes from extents. Throws ExportError, naming the node, where a program has
+/// an extent fixed in another way, ValueError for an axis that the inputs do not have.
 std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
                     const ExportOptions& options = {});
 

@@ -35,16 +35,13 @@ std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::s
   if (options.dynamic.empty()) return to_stablehlo(trace(f, inputs), options);
   check_name(options.name);
   const detail::ExtentTrials trials("to_stablehlo", inputs, options.dynamic);
-  const detail::Extents extents(trials);
-  detail::KeepExtentsOpen open;
   const nn::detail::ComposeAsScans as_scans;
-  std::vector<detail::HloProgram> programs;
-  for (const auto& sizes : extents.sizes()) {
-    const std::vector<Spec> specs = trials.specs(sizes);
-    programs.push_back(detail::hlo_program(trace(f, specs), options, true));
-  }
-  trials.check_decisions(open, [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
-  return detail::hlo_text(detail::merged(programs, extents, options), options.name, options.locations);
+  const auto tried = trials.try_all(
+      [&](const std::vector<Spec>& specs) { return detail::hlo_program(trace(f, specs), options, true); });
+  const detail::Extents extents(trials, tried.sizes);
+  detail::HloProgram merged = detail::merged(tried.programs, extents, options);
+  extents.check_small("to_stablehlo", tried.reads, [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
+  return detail::hlo_text(merged, options.name, options.locations);
 }
 
 }  // namespace ferrite::exchange

@@ -66,10 +66,9 @@ std::string to_stablehlo(const Graph& graph, const StablehloOptions& options = {
 /// operations whose result depends on such numbers take their dynamic forms. Comments name the open extents of
 /// arguments and results. What recurrent layers do step by step is a loop then, as with `nn::Form::scan`. That axes of
 /// one name have one extent, and that extents are multiples, is the caller's part, and that the function does nothing
-/// else at extents that are smaller than those of `inputs`, where it is not traced (an If of a model that was read is
-/// seen to). Throws ExportError, naming the
-/// operation and its layer, where one has an extent fixed in another way, ValueError for an axis that the inputs do not
-/// have.
+/// else at extents smaller than those of `inputs` (what a model that was read computes from them is seen to). Throws
+/// ExportError, naming the operation and its layer, where a program has an extent fixed in another way, ValueError for
+/// an axis that the inputs do not have.
 ///
 ///   exchange::to_stablehlo(f, inputs, {.dynamic = {{.axis = 0, .name = "batch"}, {.axis = 1, .name = "time"}}});
 std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,

@@ -27,7 +27,8 @@ void refuse_onnx(const std::filesystem::path& path) {
 
 std::optional<std::int64_t> extent_of(const std::string& axis) {
   std::int64_t n = 0;
-  if (std::from_chars(axis.data(), axis.data() + axis.size(), n).ec != std::errc()) return {};
+  const auto [end, failed] = std::from_chars(axis.data(), axis.data() + axis.size(), n);
+  if (failed != std::errc() || end != axis.data() + axis.size()) return {};  // "2*T" is a name
   return n;
 }
 

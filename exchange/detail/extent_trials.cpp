@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
-#include "ferrite/exchange/export_error.h"
-
 namespace ferrite::exchange::detail {
 
 ExtentTrials::ExtentTrials(const std::string& who, std::span<const Spec> inputs, const std::vector<DynamicAxis>& axes)
-    : who_(who), inputs_(inputs), axes_(axes) {
+    : inputs_(inputs), axes_(axes) {
   const auto refuse = [&](const std::string& what) { throw ValueError(who + ": " + what); };
   for (const DynamicAxis& a : axes) {
     if (a.name.empty()) refuse("a dynamic axis needs a name: input " + std::to_string(a.input));
@@ -29,7 +27,7 @@ ExtentTrials::ExtentTrials(const std::string& who, std::span<const Spec> inputs,
   }
 }
 
-std::vector<ExtentTrials::Sizes> ExtentTrials::sizes() const {
+std::vector<ExtentTrials::Sizes> ExtentTrials::near_sizes() const {
   Sizes base;
   for (std::size_t k = 0; k < names_.size(); ++k)
     base.push_back(given_[k] + steps_[k] * (2 + 3 * static_cast<std::int64_t>(k)));
@@ -44,8 +42,25 @@ std::vector<ExtentTrials::Sizes> ExtentTrials::sizes() const {
   return all;
 }
 
+std::vector<ExtentTrials::Sizes> ExtentTrials::far_sizes() const {
+  const Sizes base = near_sizes()[0];
+  std::vector<Sizes> all;
+  const auto add = [&](const auto& larger) {
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      all.push_back(base);
+      all.back()[k] += (larger(base[k]) - base[k]) / steps_[k] * steps_[k];
+    }
+  };
+  add([](std::int64_t n) { return n + 61; });
+  for (const std::int64_t divisor : {240, 720})  // what most numbers divide
+    add([&](std::int64_t n) { return (n / divisor + 1) * divisor; });
+  all.push_back(base);
+  for (std::size_t k = 0; k < names_.size(); ++k) all.back()[k] += (127 + 2 * static_cast<std::int64_t>(k)) * steps_[k];
+  return all;
+}
+
 std::vector<ExtentTrials::Sizes> ExtentTrials::small_sizes() const {
-  const Sizes base = sizes()[0];
+  const Sizes base = near_sizes()[0];
   std::vector<Sizes> all;
   for (const std::int64_t more : {0, 1}) {
     Sizes least;
@@ -59,27 +74,27 @@ std::vector<ExtentTrials::Sizes> ExtentTrials::small_sizes() const {
   return all;
 }
 
-void ExtentTrials::check_decisions(KeepExtentsOpen& open,
-                                   const std::function<void(const std::vector<Spec>&)>& run) const {
-  if (open.take().empty()) return;
-  run(specs(sizes()[0]));
-  const KeepExtentsOpen::Decisions usual = open.take();
+std::vector<std::pair<ExtentTrials::Sizes, KeepExtentsOpen::Reads>> ExtentTrials::small_reads(
+    const std::function<void(const std::vector<Spec>&)>& make) const {
+  KeepExtentsOpen open;
+  std::vector<std::pair<Sizes, KeepExtentsOpen::Reads>> all;
   for (const Sizes& s : small_sizes()) {
+    (void)open.take();
     try {
-      run(specs(s));
+      make(specs(s));
     } catch (const Error&) {  // too small for the function
-      (void)open.take();
       continue;
     }
-    const KeepExtentsOpen::Decisions other = open.take();
-    const auto at = std::ranges::mismatch(usual, other);
-    if (at.in1 == usual.end()) continue;
-    std::string where;
-    for (std::size_t k = 0; k < names_.size(); ++k)
-      where += (k == 0 ? "" : ", ") + names_[k] + " is " + std::to_string(s[k]);
-    throw ExportError(who_ + ": an extent that should stay open is fixed: " + at.in1->first +
-                      " decides otherwise where " + where + "; export it without this dynamic axis");
+    all.emplace_back(s, open.take());
   }
+  return all;
+}
+
+std::string ExtentTrials::text(const Sizes& sizes) const {
+  std::string s;
+  for (std::size_t k = 0; k < names_.size(); ++k)
+    s += (k == 0 ? "" : ", ") + names_[k] + " is " + std::to_string(sizes[k]);
+  return s;
 }
 
 std::vector<Spec> ExtentTrials::specs(const Sizes& sizes) const {

@@ -12,10 +12,16 @@
 namespace ferrite::exchange::detail {
 
 /// While one lives, functions that this thread traces keep what they compute from extents as operations, where they
-/// would otherwise compute it at once: at another extent it is something else. What they decide by extents they say.
+/// would otherwise compute it at once: at another extent it is something else. The numbers that they read meanwhile,
+/// because a shape or a branch depends on them, they tell.
 class KeepExtentsOpen {
  public:
-  using Decisions = std::vector<std::pair<std::string, bool>>;
+  struct Read {
+    std::string node;
+    std::vector<std::int64_t> numbers;
+    bool counts = false;  ///< 0 where they would be less
+  };
+  using Reads = std::vector<Read>;  ///< in their order
 
   KeepExtentsOpen() : before_(active_) { active_ = this; }
   ~KeepExtentsOpen() { active_ = before_; }
@@ -23,16 +29,16 @@ class KeepExtentsOpen {
   KeepExtentsOpen& operator=(const KeepExtentsOpen&) = delete;
 
   static bool active() { return active_ != nullptr; }
-  static void decided(const std::string& what, bool yes) {
-    if (active_) active_->decisions_.emplace_back(what, yes);
+  static void has_read(const std::string& node, std::vector<std::int64_t> numbers, bool counts = false) {
+    if (active_) active_->reads_.push_back({node, std::move(numbers), counts});
   }
-  /// The decisions since this was asked for last.
-  Decisions take() { return std::exchange(decisions_, {}); }
+  /// The reads since this was asked for last.
+  Reads take() { return std::exchange(reads_, {}); }
 
  private:
   inline static thread_local KeepExtentsOpen* active_ = nullptr;
   KeepExtentsOpen* before_;
-  Decisions decisions_{};
+  Reads reads_{};
 };
 
 class ExtentTrials {
@@ -46,19 +52,49 @@ class ExtentTrials {
   const std::vector<std::string>& names() const& { return names_; }
   /// By name: how many apart extents are.
   const Sizes& steps() const& { return steps_; }
-  /// Above those given, where no extent is 1 or equal to its neighbour; then each alone larger in two ways, then all.
-  std::vector<Sizes> sizes() const;
-  /// The inputs at these extents.
-  std::vector<Spec> specs(const Sizes& sizes) const;
-  /// Refuses, as an ExportError, a function that decides otherwise at small extents, where its programs are not
-  /// compared. `run` traces it.
-  void check_decisions(KeepExtentsOpen& open, const std::function<void(const std::vector<Spec>&)>& run) const;
+
+  /// What was tried.
+  template <class Program>
+  struct Tried {
+    std::vector<Sizes> sizes{};
+    std::vector<Program> programs{};
+    std::vector<KeepExtentsOpen::Reads> reads{};
+  };
+  /// What `make` gives for the inputs at each of the extents; far ones that are beyond what it takes are left out.
+  template <class F>
+  auto try_all(const F& make) const {
+    KeepExtentsOpen open;
+    Tried<decltype(make(specs({})))> tried;
+    const auto add = [&](const Sizes& s) {
+      (void)open.take();
+      tried.programs.push_back(make(specs(s)));
+      tried.sizes.push_back(s);
+      tried.reads.push_back(open.take());
+    };
+    for (const Sizes& s : near_sizes()) add(s);
+    for (const Sizes& s : far_sizes()) try {
+        add(s);
+      } catch (const Error&) {  // a table has an end, for one
+      }
+    return tried;
+  }
+  /// What a function reads at small extents, where its programs are not compared: by extents. `make` traces it.
+  std::vector<std::pair<Sizes, KeepExtentsOpen::Reads>> small_reads(
+      const std::function<void(const std::vector<Spec>&)>& make) const;
+
+  /// "time is 1, batch is 9".
+  std::string text(const Sizes& sizes) const;
 
  private:
+  /// Above those given, where no extent is 1 or equal to its neighbour; then each alone larger in two ways, then all.
+  std::vector<Sizes> near_sizes() const;
+  /// Each alone much larger, in three ways, then all.
+  std::vector<Sizes> far_sizes() const;
   /// Each alone as small as can be, or nearly, then all.
   std::vector<Sizes> small_sizes() const;
+  /// The inputs at these extents.
+  std::vector<Spec> specs(const Sizes& sizes) const;
 
-  std::string who_;
   std::span<const Spec> inputs_;
   const std::vector<DynamicAxis>& axes_;
   std::vector<std::string> names_{};

@@ -5,18 +5,22 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
+
+#include "ferrite/exchange/export_error.h"
 
 namespace ferrite::exchange::detail {
 namespace {
 
 double near_whole(double v) {
   const double whole = std::round(v);
-  return std::fabs(v - whole) <= 1e-4 * std::max(1.0, std::fabs(v)) ? whole : v;
+  return std::fabs(v - whole) <= 1e-5 * std::max(1.0, std::fabs(v)) ? whole : v;
 }
 
 }  // namespace
 
-Extents::Extents(const ExtentTrials& trials) : names_(trials.names()), sizes_(trials.sizes()), steps_(trials.steps()) {
+Extents::Extents(const ExtentTrials& trials, std::vector<ExtentTrials::Sizes> sizes)
+    : trials_(trials), names_(trials.names()), sizes_(std::move(sizes)), steps_(trials.steps()) {
   for (unsigned set = 1; set < 1U << names_.size(); ++set) sets_.push_back(set);
   std::ranges::stable_sort(sets_, {}, [](unsigned set) { return std::popcount(set); });
 }
@@ -89,17 +93,56 @@ std::string Extents::text(const ExtentNumber& n) const {
   return s;
 }
 
-std::int64_t Extents::product(unsigned set, std::size_t program) const {
+bool Extents::may_be_negative(const ExtentNumber& n) const {
+  return n.factor < 0 || n.factor * product(n.extents, ExtentTrials::Sizes(names_.size(), 1)) + n.more < 0;
+}
+
+void Extents::check_small(const std::string& who, const std::vector<KeepExtentsOpen::Reads>& reads,
+                          const std::function<void(const std::vector<Spec>&)>& make) const {
+  if (reads[0].empty()) return;
+  const auto follows = [&](const std::vector<std::int64_t>& values, std::int64_t number, bool counts,
+                           const ExtentTrials::Sizes& sizes) {
+    const std::optional<ExtentNumber> n = explain(values);
+    if (!n) return true;  // the programs that are compared do not depend on it
+    const std::int64_t expected = n->factor * product(n->extents, sizes) + n->more;
+    return expected == n->divisor * number || (counts && number == 0 && expected < 0);
+  };
+  const auto same = [&](std::size_t i, const KeepExtentsOpen::Read& small, const ExtentTrials::Sizes& sizes) {
+    std::vector<std::int64_t> lengths;
+    for (const KeepExtentsOpen::Reads& r : reads) {
+      if (r.size() <= i || r[i].node != reads[0][i].node) return true;  // not one program: compared otherwise
+      lengths.push_back(static_cast<std::int64_t>(r[i].numbers.size()));
+    }
+    bool fits = small.node == reads[0][i].node &&
+                follows(lengths, static_cast<std::int64_t>(small.numbers.size()), true, sizes);
+    if (!std::ranges::all_of(lengths, [&](std::int64_t n) { return n == lengths[0]; })) return fits;
+    for (std::size_t k = 0; fits && k < small.numbers.size(); ++k) {
+      std::vector<std::int64_t> values;
+      for (const KeepExtentsOpen::Reads& r : reads) values.push_back(r[i].numbers[k]);
+      fits = follows(values, small.numbers[k], small.counts, sizes);
+    }
+    return fits;
+  };
+  for (const auto& [sizes, small] : trials_.small_reads(make))
+    for (std::size_t i = 0; i < std::min(small.size(), reads[0].size()); ++i)
+      if (!same(i, small[i], sizes))
+        throw ExportError(who + ": an extent that should stay open is fixed: " + reads[0][i].node +
+                          " reads something else where " + trials_.text(sizes) +
+                          "; export it without this dynamic axis");
+}
+
+std::int64_t Extents::product(unsigned set, const ExtentTrials::Sizes& sizes) const {
   std::int64_t n = 1;
   for (std::size_t k = 0; k < names_.size(); ++k)
-    if (set >> k & 1) n *= sizes_[program][k];
+    if (set >> k & 1) n *= sizes[k];
   return n;
 }
 
 std::size_t Extents::differing(unsigned set) const {
-  std::size_t t = 1;
-  while (product(set, t) == product(set, 0)) ++t;
-  return t;
+  std::size_t farthest = 0;
+  for (std::size_t t = 1; t < sizes_.size(); ++t)
+    if (product(set, t) > product(set, farthest)) farthest = t;
+  return farthest;
 }
 
 }  // namespace ferrite::exchange::detail

@@ -33,7 +33,7 @@ struct ExtentReal {
 /// Which numbers the extents explain.
 class Extents {
  public:
-  explicit Extents(const ExtentTrials& trials);
+  Extents(const ExtentTrials& trials, std::vector<ExtentTrials::Sizes> sizes);
 
   const std::vector<std::string>& names() const& { return names_; }
   const std::vector<ExtentTrials::Sizes>& sizes() const& { return sizes_; }
@@ -45,16 +45,26 @@ class Extents {
   /// The same for lists of one length, number by number.
   std::optional<ExtentNumbers> explain(const std::vector<Shape>& lists) const;
 
+  /// Whether it is below 0 at some extents.
+  bool may_be_negative(const ExtentNumber& n) const;
+
+  /// Refuses, as an ExportError that begins with `who`, a function that reads something else at small extents, where
+  /// its programs are not compared, than what follows from its `reads`. `make` traces it.
+  void check_small(const std::string& who, const std::vector<KeepExtentsOpen::Reads>& reads,
+                   const std::function<void(const std::vector<Spec>&)>& make) const;
+
   /// "T", "2*B*T+1", as the name of an extent.
   std::string text(const ExtentNumber& n) const;
 
  private:
   std::optional<ExtentNumber> explain(const std::vector<std::int64_t>& values, unsigned set) const;
   std::optional<ExtentReal> explain(const std::vector<double>& values, unsigned set) const;
-  std::int64_t product(unsigned set, std::size_t program) const;
-  /// A program whose product is not that of the first.
+  std::int64_t product(unsigned set, const ExtentTrials::Sizes& sizes) const;
+  std::int64_t product(unsigned set, std::size_t program) const { return product(set, sizes_[program]); }
+  /// The program whose product is farthest from that of the first.
   std::size_t differing(unsigned set) const;
 
+  const ExtentTrials& trials_;
   std::vector<std::string> names_;
   std::vector<ExtentTrials::Sizes> sizes_;
   ExtentTrials::Sizes steps_;

@@ -1,6 +1,7 @@
 /// The operands and attributes of one application of an operation.
 #include "ferrite/exchange/onnx/call.h"
 
+#include "ferrite/exchange/detail/extent_trials.h"
 #include "ferrite/exchange/onnx/interpreter.h"
 #include "ferrite/exchange/onnx/wire.h"
 #include "ferrite/exchange/onnx_error.h"
@@ -68,7 +69,9 @@ std::vector<std::int64_t> Call::known_ints(std::size_t i) const {
   if (!known(i)) refuse("input " + std::to_string(i) + " decides on its shape, and depends on data");
   const Tensor& x = inputs_[i].numbers();
   if (kind_of(x.dtype()) == DtypeKind::floating) refuse("input " + std::to_string(i) + " must hold integers");
-  return numbers_of<std::int64_t>(x);
+  std::vector<std::int64_t> all = numbers_of<std::int64_t>(x);
+  if (inputs_[i].known.defined()) tell(all);
+  return all;
 }
 
 std::vector<double> Call::known_floats(std::size_t i) const {
@@ -191,6 +194,10 @@ bool Call::wants(std::size_t i) const { return i < node_->outputs.size() && node
 
 void Call::refuse(const std::string& why) const {
   throw OnnxError(interpreter_->program().where + ": " + label() + ": " + why);
+}
+void Call::tell(std::vector<std::int64_t> numbers, bool counts) const {
+  using exchange::detail::KeepExtentsOpen;
+  if (KeepExtentsOpen::active()) KeepExtentsOpen::has_read(label(), std::move(numbers), counts);
 }
 void Call::lowered_as(const std::string& what) const { interpreter_->note(*node_, what); }
 

@@ -83,6 +83,9 @@ class Call {
 
   /// "onnx: node "encoder/Gru_3" (GRU): <why>", as an OnnxError.
   [[noreturn]] void refuse(const std::string& why) const;
+  /// Where extents stay open: numbers that follow from them and decide what the node becomes; `counts`: 0 where they
+  /// would be less. They have to follow from the extents at small ones, too (exchange::detail::KeepExtentsOpen).
+  void tell(std::vector<std::int64_t> numbers, bool counts = false) const;
   /// What the node became, for Model::report(): "fused sequence of a GRU", "scan: clip is given".
   void lowered_as(const std::string& what) const;
 

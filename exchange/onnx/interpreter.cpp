@@ -46,7 +46,7 @@ void mark_extents(Values& outputs) {
 /// Constants that follow from extents take what the program computes for them; numbers that only a constant can give
 /// (Unique, say) stay what they are.
 template <class F>
-void keep_operations(Values& outputs, const F& operations) {
+void keep_operations(const std::string& who, Values& outputs, const F& operations) {
   for (Value& v : outputs)
     if (v.tensor.defined()) v.known = v.tensor;
   try {
@@ -54,7 +54,8 @@ void keep_operations(Values& outputs, const F& operations) {
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i].tensor.defined()) outputs[i].tensor = computed[i].tensor;
   } catch (const Error&) {
-    return;
+    for (const Value& v : outputs)
+      if (v.tensor.defined()) exchange::detail::KeepExtentsOpen::has_read(who, {v.tensor.numel()});
   }
 }
 
@@ -178,7 +179,8 @@ Values Interpreter::run_node(const Node& node, const Values& inputs, const Envir
     if (open) mark_extents(outputs);
   }
   const auto follows = [](const Value& v) { return v.known.defined(); };
-  if (folded && open && std::ranges::any_of(inputs, follows)) keep_operations(outputs, [&] { return lower(inputs); });
+  if (folded && open && std::ranges::any_of(inputs, follows))
+    keep_operations("node " + node.label(), outputs, [&] { return lower(inputs); });
   return outputs;
 }
 

@@ -17,15 +17,12 @@ std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<c
                     const ExportOptions& options) {
   if (options.dynamic.empty()) return to_onnx(trace(f, inputs), options);
   const exchange::detail::ExtentTrials trials("to_onnx", inputs, options.dynamic);
-  const exchange::detail::Extents extents(trials);
-  exchange::detail::KeepExtentsOpen open;
-  std::vector<detail::GraphParts> programs;
-  for (const auto& sizes : extents.sizes()) {
-    const std::vector<Spec> specs = trials.specs(sizes);
-    programs.push_back(detail::parts_of(trace(f, specs), options));
-  }
-  trials.check_decisions(open, [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
-  return detail::encoded(detail::merged(std::move(programs), extents, options.dynamic));
+  auto tried =
+      trials.try_all([&](const std::vector<Spec>& specs) { return detail::parts_of(trace(f, specs), options); });
+  const exchange::detail::Extents extents(trials, tried.sizes);
+  const detail::GraphParts merged = detail::merged(std::move(tried.programs), extents, options.dynamic);
+  extents.check_small("to_onnx", tried.reads, [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
+  return detail::encoded(merged);
 }
 
 namespace {

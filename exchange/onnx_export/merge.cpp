@@ -48,9 +48,12 @@ class Arithmetic {
     return known_[key] = x;
   }
 
-  /// An i64 constant of that name, of rank 0 or 1.
-  void define(const std::string& name, const ExtentNumbers& elements, int rank) {
+  /// An i64 constant of that name, of rank 0 or 1. `bounds`: of a slice, where a number below 0 would count from the
+  /// end.
+  void define(const std::string& name, const ExtentNumbers& elements, int rank, bool bounds) {
     ExportValue x = list(elements);
+    if (bounds && std::ranges::any_of(elements, [&](const ExtentNumber& n) { return extents_.may_be_negative(n); }))
+      x = b_.elementwise("Max", {x, b_.integers({0})});
     if (rank == 0) x = b_.reshape(x, {});
     alias(x, name);
   }
@@ -173,19 +176,36 @@ class Merger {
       if (same || stays_as_reshape(g, g.initialisers[i], values)) {
         kept.push_back(g.initialisers[i]);
       } else if (g.initialisers[i].variable ||
-                 !(replace_integers(g.initialisers[i].name, values) || replace_float(g.initialisers[i].name, values) ||
-                   replace_filled(g.initialisers[i].name, values))) {
+                 !(replace_integers(g, g.initialisers[i].name, values) ||
+                   replace_float(g.initialisers[i].name, values) || replace_filled(g.initialisers[i].name, values))) {
         refuse(reader_of(g, g.initialisers[i].name), "a constant that it reads depends on the extent");
       }
     }
     g.initialisers = std::move(kept);
   }
 
-  static std::string reader_of(const GraphParts& g, const std::string& name) {
-    for (const NodeParts& n : g.nodes)
-      if (std::ranges::find(n.in, name) != n.in.end()) return described(n);
-    return "the program";
+  struct Reader {
+    const NodeParts* node = nullptr;
+    std::size_t operand = 0;
+  };
+  /// The nodes that read a value, in the graphs within nodes, too.
+  static std::vector<Reader> readers(const GraphParts& g, const std::string& name) {
+    std::vector<Reader> all;
+    for (const NodeParts& n : g.nodes) {
+      for (std::size_t i = 0; i < n.in.size(); ++i)
+        if (n.in[i] == name) all.push_back({&n, i});
+      for (const AttributeParts& a : n.attributes)
+        if (const auto* inner = std::get_if<std::shared_ptr<GraphParts>>(&a.value))
+          std::ranges::copy(readers(**inner, name), std::back_inserter(all));
+    }
+    return all;
   }
+  static std::string reader_of(const GraphParts& g, const std::string& name) {
+    const std::vector<Reader> all = readers(g, name);
+    return all.empty() ? "the program" : described(*all[0].node);
+  }
+  static bool is_shape_of_reshape(const Reader& r) { return r.node->op == "Reshape" && r.operand == 1; }
+  static bool is_bound_of_slice(const Reader& r) { return r.node->op == "Slice" && (r.operand == 1 || r.operand == 2); }
 
   /// The elements of integers of all programs, by place; empty for other tensors.
   static std::vector<Integers> by_place(const std::vector<Tensor>& values) {
@@ -199,20 +219,21 @@ class Merger {
     return places;
   }
 
-  /// The shape of a Reshape with one extent that depends on the others: -1.
+  /// What is the shape of Reshapes and nothing else, with one extent that depends on the others: -1.
   static bool stays_as_reshape(const GraphParts& g, InitialiserParts& i, const std::vector<Tensor>& values) {
     Integers shape;
     for (const Integers& v : by_place(values))
       shape.push_back(std::ranges::all_of(v, [&](std::int64_t n) { return n == v[0]; }) ? v[0] : -1);
     if (std::ranges::count(shape, -1) != 1) return false;
-    for (const NodeParts& n : g.nodes)
-      if (std::ranges::find(n.in, i.name) != n.in.end() && n.op != "Reshape") return false;
+    const std::vector<Reader> all = readers(g, i.name);
+    if (all.empty() || !std::ranges::all_of(all, is_shape_of_reshape)) return false;
+    if (std::ranges::find(g.outputs, i.name, &PortParts::name) != g.outputs.end()) return false;
     const NewFrame frame;
     i.tensor = Tensor::from<std::int64_t>(shape, {static_cast<std::int64_t>(shape.size())});
     return true;
   }
 
-  bool replace_integers(const std::string& name, const std::vector<Tensor>& values) {
+  bool replace_integers(const GraphParts& g, const std::string& name, const std::vector<Tensor>& values) {
     ExtentNumbers elements;
     for (const Integers& v : by_place(values)) {
       const std::optional<ExtentNumber> a = extents_.explain(v);
@@ -220,7 +241,7 @@ class Merger {
       elements.push_back(*a);
     }
     if (elements.empty()) return false;
-    arithmetic_.define(name, elements, values[0].rank());
+    arithmetic_.define(name, elements, values[0].rank(), std::ranges::any_of(readers(g, name), is_bound_of_slice));
     return true;
   }
 

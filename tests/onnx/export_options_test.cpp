@@ -257,59 +257,6 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
                         says("no lowering of uniform: its numbers are those of Philox"));
 }
 
-/// A condition that its extents answer, numbers that only a constant gives (Unique), and a range of floats.
-BOOST_AUTO_TEST_CASE(what_a_model_computes_from_extents_stays_open) {
-  using namespace wire;
-  constexpr std::size_t kFloat = 1, kInt64 = 7;
-  const auto to_float = [](const std::string& in, const std::string& out) {
-    return node("Cast", in, out, int_attribute("to", kFloat));
-  };
-  const std::string branches =
-      graph_attribute("then_branch", graph(node("Relu", "x", "a"), {}, {"a"})) +
-      graph_attribute("else_branch", graph(node("ReduceSum", "x", "b"), {}, {"b"}));  // of another rank
-  const std::string content =
-      initialiser(tensor<std::int64_t>("zero", kInt64, {}, {0})) +
-      initialiser(tensor<std::int64_t>("one", kInt64, {1}, {1})) +
-      initialiser(tensor<float>("begin", kFloat, {}, {0.5F})) + initialiser(tensor<float>("step", kFloat, {}, {1})) +
-      node("Shape", "x", "shape") + node_of("Gather", {"shape", "zero"}, {"n"}) +
-      node_of("Gather", {"shape", "one"}, {"width"}) + node("Unique", "width", "widths") + to_float("widths", "scale") +
-      node_of("Greater", {"n", "zero"}, {"some"}) + node("If", "some", "positive", branches) + to_float("n", "end") +
-      node_of("Range", {"begin", "end", "step"}, {"rows"}) + node_of("Unsqueeze", {"rows", "one"}, {"column"}) +
-      node_of("Mul", {"positive", "scale"}, {"scaled"}) + node_of("Add", {"scaled", "column"}, {"y"});
-  const onnx::Model model = parsed(model_of(graph(content, {"x"}, {"y"})));
-  const Function read = [&](const Tensors& in) { return model.run(in); };
-  const onnx::Model again = parsed(exported(read, {{{4, 3}}}, {.dynamic = {{.name = "n"}}}));
-  for (const std::int64_t n : {1, 2, 9}) {
-    const Tensor x = numbers({n, 3}), column = unsqueeze(arange(0.5, static_cast<double>(n)), 1);
-    BOOST_TEST(support::identical(model.run({x})[0], relu(x) * 3 + column));
-    BOOST_TEST(support::identical(again.run({x})[0], relu(x) * 3 + column));
-  }
-}
-
-/// Also where the extents that are compared agree.
-BOOST_AUTO_TEST_CASE(a_branch_for_some_extents_is_refused) {
-  using namespace wire;
-  const std::string branches = graph_attribute("then_branch", graph(node("Relu", "x", "a"), {}, {"a"})) +
-                               graph_attribute("else_branch", graph(node("Neg", "x", "b"), {}, {"b"}));
-  const auto exported_where_above = [&](std::int64_t bound, std::int64_t axis) {
-    const std::string content = initialiser(tensor<std::int64_t>("bound", 7, {}, {bound})) +
-                                initialiser(tensor<std::int64_t>("axis", 7, {}, {axis})) + node("Shape", "x", "shape") +
-                                node_of("Gather", {"shape", "axis"}, {"n"}) +
-                                node_of("Greater", {"n", "bound"}, {"c"}) + node("If", "c", "y", branches);
-    const onnx::Model model = parsed(model_of(graph(content, {"x"}, {"y"})));
-    const Function read = [&](const Tensors& in) { return model.run(in); };
-    (void)exported(read, {{{4, 3}}}, {.dynamic = {{.name = "n"}}});
-    (void)exchange::to_stablehlo(read, std::vector<Spec>{{{4, 3}}}, {.dynamic = {{.name = "n"}}});
-  };
-  BOOST_CHECK_NO_THROW(exported_where_above(0, 0));
-  BOOST_CHECK_NO_THROW(exported_where_above(3, 1));  // an extent that is not open
-  for (const std::int64_t bound : {1, 2})
-    BOOST_CHECK_EXCEPTION(exported_where_above(bound, 0), onnx::ExportError,
-                          says("(If) decides otherwise where n is 1"));
-  BOOST_CHECK_EXCEPTION(exported_where_above(7, 0), onnx::ExportError,
-                        says("an extent that should stay open is fixed"));
-}
-
 /// Programs that are others at other extents, or hold numbers that no arithmetic on the extents gives.
 BOOST_AUTO_TEST_CASE(extents_that_cannot_stay_open_are_refused) {
   const std::vector<Spec> specs{{{4, 3}}};

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "ferrite/compile/scan.h"
-#include "ferrite/exchange/detail/extent_trials.h"
 #include "ferrite/exchange/onnx/operations.h"
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/tensor/ops.h"
@@ -17,7 +16,12 @@ namespace {
 Value known_number(std::int64_t n) { return {Tensor::from<std::int64_t>({n}, {}), ElementType::i64, true}; }
 Value known_truth() { return {Tensor::from<bool>({true}, {}), ElementType::boolean, true}; }
 
-bool as_truth(const Tensor& x) { return x.to_vector<bool>()[0]; }
+/// Whether a condition that is known is true. A program with open extents has to know what was decided by them.
+bool holds(const Call& call, const Value& condition) {
+  const bool yes = condition.numbers().to_vector<bool>()[0];
+  if (condition.known.defined()) call.tell({yes});
+  return yes;
+}
 
 /// Whether a tensor chooses between branches: one bool.
 void check_condition(const Call& call, const Value& v) {
@@ -29,8 +33,7 @@ Values either(const Call& call) {
   const Value& condition = call.value(0);
   check_condition(call, condition);
   if (call.known(0)) {
-    const bool yes = as_truth(condition.numbers());
-    if (condition.known.defined()) exchange::detail::KeepExtentsOpen::decided(call.label(), yes);
+    const bool yes = holds(call, condition);
     call.without_effect(yes ? "else_branch" : "then_branch");  // it is not taken
     call.lowered_as(yes ? "then_branch alone: the condition is known" : "else_branch alone: the condition is known");
     return call.run(yes ? "then_branch" : "else_branch", {});
@@ -119,7 +122,7 @@ class Loop {
     std::int64_t trip = 0;
     for (; !trips_ || trip < *trips_; ++trip) {
       if (condition_.numbers().is_abstract()) break;
-      if (!as_truth(condition_.numbers())) return finish(trip);
+      if (!holds(call_, condition_)) return finish(trip);
       if (trip >= call_.most_trips())
         call_.refuse("it makes more than " + std::to_string(call_.most_trips()) + " trips (ReadOptions::most_trips)");
       step(trip);
@@ -151,8 +154,7 @@ class Loop {
   /// Many trips whose condition stays true: as one scan.
   std::optional<Values> as_scan() const {
     constexpr std::int64_t kFewTrips = 8;
-    if (!trips_ || *trips_ <= kFewTrips || condition_.numbers().is_abstract() || !as_truth(condition_.numbers()))
-      return {};
+    if (!trips_ || *trips_ <= kFewTrips || condition_.numbers().is_abstract() || !holds(call_, condition_)) return {};
     const bool constants = std::any_of(states_.begin(), states_.end(), [](const Value& v) {
       return v.constant && !is_floating(v.type);  // counts that the body may compute shapes from
     });
@@ -161,7 +163,7 @@ class Loop {
     always.condition_ = known_truth();
     const auto body = [&](const Values& states, const Tensors& x) {
       Values out = always.apply({x[0], ElementType::i64}, states);
-      if (out[0].numbers().is_abstract() || !as_truth(out[0].numbers())) throw OnnxError("onnx: the condition changes");
+      if (out[0].numbers().is_abstract() || !holds(call_, out[0])) throw OnnxError("onnx: the condition changes");
       out.erase(out.begin());
       return out;
     };

@@ -40,6 +40,7 @@ Values squeeze_(const Call& c) {
       c.refuse("axis " + std::to_string(*at) + " has extent " + std::to_string(shape[*at]) + ", not 1");
     shape.erase(*at);
   }
+  if (axes.empty()) c.tell({shape.rank()});
   return like(c, reshape(x, shape));
 }
 
@@ -84,10 +85,12 @@ Values tile_(const Call& c) { return like(c, tile(c.tensor(0), shape_of(c.known_
 Values slice_(const Call& c) {
   Tensor x = c.tensor(0);
   std::vector<std::int64_t> starts, ends, axes, steps;
+  bool follow = false;  // from extents
   if (c.version() < 10) {
     starts = c.integers("starts"), ends = c.integers("ends"), axes = c.integers("axes");
   } else {
     starts = c.known_ints(1), ends = c.known_ints(2);
+    follow = c.value(1).known.defined() || c.value(2).known.defined();
     if (c.has(3)) axes = c.known_ints(3);
     if (c.has(4)) steps = c.known_ints(4);
   }
@@ -104,6 +107,7 @@ Values slice_(const Call& c) {
       if (b < 0) b = b < -n ? std::int64_t{-1} : b + n;
       return b;
     };
+    if (follow) c.tell({starts[i] < 0 ? starts[i] + n : starts[i], ends[i] < 0 ? ends[i] + n : ends[i]});
     std::int64_t begin = bound(starts[i]), end = bound(ends[i]);
     if (step > 0) {
       begin = std::clamp<std::int64_t>(begin, 0, n), end = std::clamp<std::int64_t>(end, 0, n);
@@ -116,6 +120,7 @@ Values slice_(const Call& c) {
     // Backwards: the elements begin, begin + step, ... above end, as a forward slice that is turned.
     const std::int64_t back = -std::max(step, -std::max<std::int64_t>(n, 1));
     const std::int64_t count = begin > end ? (begin - end + back - 1) / back : 0;
+    c.tell({count});
     const std::int64_t first = count > 0 ? begin - (count - 1) * back : 0;
     x = flip(slice(x, axis, first, count > 0 ? begin + 1 : first, back), {axis});
   }
@@ -182,12 +187,14 @@ Values range(const Call& c) {
       c.refuse("its numbers are too large");
     const std::int64_t n = std::max<std::int64_t>(0, (end - begin + step - (step > 0 ? 1 : -1)) / step);
     check_count(c, static_cast<double>(n));
+    c.tell({n}, /*counts=*/true);
     return {{cast(arange(begin, begin + n * step, step), dtype), c.type(0), true}};
   }
   const double begin = c.known_float(0), end = c.known_float(1), step = c.known_float(2);
   if (step == 0) c.refuse("the step is 0");
   const double count = std::max(0.0, std::ceil((end - begin) / step));
   check_count(c, count);
+  c.tell({static_cast<std::int64_t>(count)}, /*counts=*/true);
   return {{cast(arange(begin, end, step, Dtype::f64), dtype), c.type(0), true}};
 }
 

@@ -1,0 +1,179 @@
+// Models that were read and are exported again with open extents: what they compute from extents stays arithmetic.
+#include <boost/test/unit_test.hpp>
+
+#include "ferrite/exchange/onnx.h"
+#include "ferrite/exchange/onnx_export.h"
+#include "ferrite/exchange/stablehlo.h"
+#include "onnx/wire.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::says;
+using wire::parsed;
+
+namespace {
+
+using Function = std::function<Tensors(const Tensors&)>;
+
+std::string exported(const Function& f, const std::vector<Spec>& specs, const onnx::ExportOptions& options = {}) {
+  return onnx::to_onnx(f, specs, options);
+}
+Tensor numbers(const Shape& shape) { return uniform(shape, {.seed = 3}, -1, 1); }
+
+/// A graph x -> y, exported again with its first axis open.
+onnx::Model with_open_rows(const onnx::Model& model, std::int64_t rows = 4) {
+  const Function read = [&](const Tensors& in) { return model.run(in); };
+  return parsed(exported(read, {{{rows, 3}}}, {.dynamic = {{.name = "n"}}}));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(onnx_open_extents)
+
+/// A condition that its extents answer, numbers that only a constant gives (Unique), and a range of floats.
+BOOST_AUTO_TEST_CASE(what_a_model_computes_from_extents_stays_open) {
+  using namespace wire;
+  constexpr std::size_t kFloat = 1, kInt64 = 7;
+  const auto to_float = [](const std::string& in, const std::string& out) {
+    return node("Cast", in, out, int_attribute("to", kFloat));
+  };
+  const std::string branches =
+      graph_attribute("then_branch", graph(node("Relu", "x", "a"), {}, {"a"})) +
+      graph_attribute("else_branch", graph(node("ReduceSum", "x", "b"), {}, {"b"}));  // of another rank
+  const std::string content =
+      initialiser(tensor<std::int64_t>("zero", kInt64, {}, {0})) +
+      initialiser(tensor<std::int64_t>("one", kInt64, {1}, {1})) +
+      initialiser(tensor<float>("begin", kFloat, {}, {0.5F})) + initialiser(tensor<float>("step", kFloat, {}, {1})) +
+      node("Shape", "x", "shape") + node_of("Gather", {"shape", "zero"}, {"n"}) +
+      node_of("Gather", {"shape", "one"}, {"width"}) + node("Unique", "width", "widths") + to_float("widths", "scale") +
+      node_of("Greater", {"n", "zero"}, {"some"}) + node("If", "some", "positive", branches) + to_float("n", "end") +
+      node_of("Range", {"begin", "end", "step"}, {"rows"}) + node_of("Unsqueeze", {"rows", "one"}, {"column"}) +
+      node_of("Mul", {"positive", "scale"}, {"scaled"}) + node_of("Add", {"scaled", "column"}, {"y"});
+  const onnx::Model model = parsed(model_of(graph(content, {"x"}, {"y"})));
+  const Function read = [&](const Tensors& in) { return model.run(in); };
+  const onnx::Model again = parsed(exported(read, {{{4, 3}}}, {.dynamic = {{.name = "n"}}}));
+  for (const std::int64_t n : {1, 2, 9}) {
+    const Tensor x = numbers({n, 3}), column = unsqueeze(arange(0.5, static_cast<double>(n)), 1);
+    BOOST_TEST(support::identical(model.run({x})[0], relu(x) * 3 + column));
+    BOOST_TEST(support::identical(again.run({x})[0], relu(x) * 3 + column));
+  }
+}
+
+/// As a number among data, in the graph and within a node; not only as the shape of a Reshape.
+BOOST_AUTO_TEST_CASE(an_extent_as_data_stays_open) {
+  using namespace wire;
+  const std::string rows = int_attribute("start", 0) + int_attribute("end", 1);
+  const std::string mean = initialiser(tensor<std::int64_t>("zero", 7, {1}, {0})) + node("Shape", "x", "rows", rows) +
+                           node_of("Squeeze", {"rows", "zero"}, {"n"}) +
+                           node("Cast", "n", "count", int_attribute("to", 1)) + node_of("Div", {"x", "count"}, {"y"});
+  const std::string body =
+      graph(node("Shape", "x", "inner_rows", rows) + node("Cast", "inner_rows", "count", int_attribute("to", 1)) +
+                node_of("Div", {"s", "count"}, {"part"}) + node_of("Add", {"part", "e"}, {"next"}),
+            {"s", "e"}, {"next"});
+  const std::string recurrence =
+      initialiser(tensor<float>("begin", 1, {}, {0.5F})) + node("Transpose", "x", "columns") +
+      node_of("ReduceSum", {"columns"}, {"state"}, int_attribute("keepdims", 0)) +
+      initialiser(tensor<std::int64_t>("one", 7, {1}, {1})) + node_of("Unsqueeze", {"x", "one"}, {"steps"}) +
+      node_of("Reshape", {"state", "one"}, {"flat"}) + node_of("Expand", {"flat", "three"}, {"first"}) +
+      initialiser(tensor<std::int64_t>("three", 7, {2}, {1, 3})) +
+      node_of("Scan", {"first", "steps"}, {"y"}, int_attribute("num_scan_inputs", 1) + graph_attribute("body", body));
+  for (const std::string& content : {mean, recurrence}) {
+    const onnx::Model model = parsed(model_of(graph(content, {"x"}, {"y"})));
+    const onnx::Model again = with_open_rows(model);
+    for (const std::int64_t n : {1, 3, 12}) {
+      const Tensor x = numbers({n, 3});
+      BOOST_TEST(support::identical(again.run({x})[0], model.run({x})[0]));
+    }
+  }
+}
+
+/// Fewer rows than it would take from the end are not counted from the end again.
+BOOST_AUTO_TEST_CASE(slices_of_the_last_rows_end_where_there_are_none) {
+  using namespace wire;
+  for (const auto& [begin, end] : {std::pair{-5, 100}, {-5, -2}, {0, -5}}) {
+    const std::string content = initialiser(tensor<std::int64_t>("begin", 7, {1}, {begin})) +
+                                initialiser(tensor<std::int64_t>("end", 7, {1}, {end})) +
+                                node_of("Slice", {"x", "begin", "end"}, {"y"});
+    const onnx::Model model = parsed(model_of(graph(content, {"x"}, {"y"})));
+    if (end == 100) {  // which rows beyond the hundredth are not
+      BOOST_CHECK_THROW((void)with_open_rows(model), onnx::ExportError);
+      continue;
+    }
+    const onnx::Model again = with_open_rows(model);
+    for (const std::int64_t n : {1, 2, 3, 4, 5, 12}) {
+      const Tensor x = numbers({n, 3});
+      BOOST_TEST(support::identical(again.run({x})[0], model.run({x})[0]), n << " rows");
+    }
+  }
+}
+
+/// What is linear near the extents of the example and not far above or below them.
+BOOST_AUTO_TEST_CASE(numbers_that_bend_are_refused) {
+  using namespace wire;
+  const std::string n = initialiser(tensor<std::int64_t>("zero", 7, {}, {0})) +
+                        initialiser(tensor<std::int64_t>("one", 7, {}, {1})) + node("Shape", "x", "shape") +
+                        node_of("Gather", {"shape", "zero"}, {"n"});
+  const auto range = [&](const std::string& op, std::int64_t bound) {
+    const std::string content = n + initialiser(tensor<std::int64_t>("bound", 7, {}, {bound})) +
+                                node_of(op, {"n", "bound"}, {"m"}) + node_of("Range", {"zero", "m", "one"}, {"y"});
+    return parsed(model_of(graph(content, {"x"}, {"y"})));
+  };
+  const auto refused = [](const onnx::Model& model) {
+    BOOST_CHECK_EXCEPTION((void)with_open_rows(model), onnx::ExportError,
+                          says("an extent that should stay open is fixed"));
+  };
+  for (const auto& [op, bound] : {std::pair{"Add", 3}, {"Sub", 5}}) {  // also where none is left
+    const onnx::Model model = range(op, bound), again = with_open_rows(model);
+    for (const std::int64_t rows : {1, 7})
+      BOOST_TEST(support::identical(again.run({numbers({rows, 3})})[0], model.run({numbers({rows, 3})})[0]));
+  }
+  refused(range("Min", 30));  // far above
+  refused(range("Max", 3));   // below
+  refused(range("Div", 64));
+  const std::string first = initialiser(tensor<std::int64_t>("begin", 7, {1}, {0})) +
+                            initialiser(tensor<std::int64_t>("end", 7, {1}, {16})) +
+                            node_of("Slice", {"x", "begin", "end"}, {"y"});
+  refused(parsed(model_of(graph(first, {"x"}, {"y"}))));
+  const std::string last =
+      n + initialiser(tensor<std::int64_t>("three", 7, {}, {3})) + node_of("Sub", {"n", "three"}, {"m"}) +
+      node_of("Reshape", {"m", "list"}, {"begin"}) + initialiser(tensor<std::int64_t>("list", 7, {1}, {1})) +
+      initialiser(tensor<std::int64_t>("end", 7, {1}, {1 << 20})) + node_of("Slice", {"x", "begin", "end"}, {"y"});
+  refused(parsed(model_of(graph(last, {"x"}, {"y"}))));  // of one row: from the second last, which is the first
+  const std::string backwards = initialiser(tensor<std::int64_t>("begin", 7, {1}, {-3})) +
+                                initialiser(tensor<std::int64_t>("end", 7, {1}, {-(1 << 20)})) +
+                                initialiser(tensor<std::int64_t>("axis", 7, {1}, {0})) +
+                                initialiser(tensor<std::int64_t>("step", 7, {1}, {-1})) +
+                                node_of("Slice", {"x", "begin", "end", "axis", "step"}, {"y"});
+  refused(parsed(model_of(graph(backwards, {"x"}, {"y"}))));
+  refused(parsed(model_of(graph(node("Squeeze", "x", "y"), {"x"}, {"y"}))));  // a single row is none
+  const std::string few = n + initialiser(tensor<std::int64_t>("four", 7, {}, {4})) +
+                          node_of("Range", {"zero", "n", "one"}, {"all"}) + node_of("Mod", {"all", "four"}, {"some"}) +
+                          node("Unique", "some", "y");
+  refused(parsed(model_of(graph(few, {"x"}, {"y"}))));
+}
+
+/// Also where the extents that are compared agree.
+BOOST_AUTO_TEST_CASE(a_branch_for_some_extents_is_refused) {
+  using namespace wire;
+  const std::string branches = graph_attribute("then_branch", graph(node("Relu", "x", "a"), {}, {"a"})) +
+                               graph_attribute("else_branch", graph(node("Neg", "x", "b"), {}, {"b"}));
+  const auto exported_where_above = [&](std::int64_t bound, std::int64_t axis) {
+    const std::string content = initialiser(tensor<std::int64_t>("bound", 7, {}, {bound})) +
+                                initialiser(tensor<std::int64_t>("axis", 7, {}, {axis})) + node("Shape", "x", "shape") +
+                                node_of("Gather", {"shape", "axis"}, {"n"}) +
+                                node_of("Greater", {"n", "bound"}, {"c"}) + node("If", "c", "y", branches);
+    const onnx::Model model = parsed(model_of(graph(content, {"x"}, {"y"})));
+    const Function read = [&](const Tensors& in) { return model.run(in); };
+    (void)exported(read, {{{4, 3}}}, {.dynamic = {{.name = "n"}}});
+    (void)exchange::to_stablehlo(read, std::vector<Spec>{{{4, 3}}}, {.dynamic = {{.name = "n"}}});
+  };
+  BOOST_CHECK_NO_THROW(exported_where_above(0, 0));
+  BOOST_CHECK_NO_THROW(exported_where_above(3, 1));  // an extent that is not open
+  for (const std::int64_t bound : {1, 2})
+    BOOST_CHECK_EXCEPTION(exported_where_above(bound, 0), onnx::ExportError,
+                          says("(If) reads something else where n is 1"));
+  BOOST_CHECK_EXCEPTION(exported_where_above(7, 0), onnx::ExportError,
+                        says("an extent that should stay open is fixed"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
