@@ -130,6 +130,9 @@ BOOST_AUTO_TEST_CASE(numbers_that_bend_are_refused) {
   refused(range("Min", 30));  // far above
   refused(range("Max", 3));   // below
   refused(range("Div", 64));
+  const std::string shape = n + initialiser(tensor<std::int64_t>("three", 7, {1}, {3})) +
+                            node_of("Max", {"n", "three"}, {"m"}) + node("ConstantOfShape", "m", "y");
+  refused(parsed(model_of(graph(shape, {"x"}, {"y"}))));
   const std::string first = initialiser(tensor<std::int64_t>("begin", 7, {1}, {0})) +
                             initialiser(tensor<std::int64_t>("end", 7, {1}, {16})) +
                             node_of("Slice", {"x", "begin", "end"}, {"y"});
