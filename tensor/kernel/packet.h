@@ -277,7 +277,7 @@ struct Exponential {
   Packet<float> power;     ///< 2^n
   Packet<float> less_one;  ///< e^r - 1, |r| <= ln(2) / 2
 };
-/// e^(2 x), x from 0 to 44, or e^-x, x from 0 to 88, by `times` = 2 or -1, with few dependent operations: the steps of
+/// e^(2 x), x from 0 to 44, or e^-x, |x| <= 88.37, by `times` = 2 or -1, with few dependent operations: the steps of
 /// a recurrence wait for it. Where a multiply-add rounds once, r takes one, and what that leaves of n ln(2), which
 /// matters to large n alone, is added to the series' first term.
 template <int times>
@@ -311,15 +311,16 @@ template <int times>
   return P(ei::por(y.raw, ei::pand(x.raw, P(-0.0F).raw)));
 }
 
-/// q = e^-|x| / (1 + e^-|x|) below 0 and 1 - q above, not 1 / (1 + e^-x): near 1 that sum has fewer digits than the
-/// result, and the gate of a state that decays slowly would be off in the same direction step after step. From |x| =
-/// 87.7 on 2^n is 0, and so is q. A NaN stays, being the first operand of the bound.
+/// 1 / (1 + e^-x), and 1 - e^-x / (1 + e^-x) above 4: near 1 the sum has fewer digits than the result, and the gate of
+/// a state that decays slowly would be off in the same direction step after step. 0 below -88.37. A NaN stays, being
+/// the first operand of the bounds.
 [[gnu::always_inline]] inline Packet<float> sigmoid(Packet<float> x) {
   using P = Packet<float>;
-  const P one(1.0F);
-  const Exponential e = exponential<-1>(ei::pmin(ei::pabs(x.raw), P(88.0F).raw));
-  const P power = fma(e.power, e.less_one, e.power), q = power / (power + one);
-  return select(x > P(0.0F), one - q, q);
+  const P one(1.0F), least(-88.37F);
+  const Exponential e = exponential<-1>(ei::pmin(ei::pmax(x.raw, least.raw), P(88.0F).raw));
+  const P to_divide = select(x < least, P(0.0F), one);
+  const P y = to_divide / fma(e.power, e.less_one, e.power + one);
+  return select(x > P(4.0F), one - fma(e.power, e.less_one, e.power) * y, y);
 }
 
 /// e^x for x <= 0: 0 from -104 on. A NaN stays, being the first operand.
