@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/detail/small_extents.h"
 #include "ferrite/exchange/stablehlo/merge.h"
 #include "ferrite/exchange/stablehlo/module.h"
 #include "ferrite/nn/recurrent/steps.h"
@@ -40,7 +41,8 @@ std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::s
       [&](const std::vector<Spec>& specs) { return detail::hlo_program(trace(f, specs), options, true); });
   const detail::Extents extents(trials, tried.sizes);
   detail::HloProgram merged = detail::merged(tried.programs, extents, options);
-  extents.check_small("to_stablehlo", tried.reads, [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
+  detail::check_small_extents("to_stablehlo", trials, extents, tried.reads,
+                              [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
   return detail::hlo_text(merged, options.name, options.locations);
 }
 

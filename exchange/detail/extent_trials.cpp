@@ -4,6 +4,18 @@
 #include <algorithm>
 
 namespace ferrite::exchange::detail {
+namespace {
+
+/// Adds sizes of which one at a time is another.
+template <class F>
+void add_each(const ExtentTrials::Sizes& base, const F& other, std::vector<ExtentTrials::Sizes>& all) {
+  for (std::size_t k = 0; k < base.size(); ++k) {
+    all.push_back(base);
+    all.back()[k] = other(k);
+  }
+}
+
+}  // namespace
 
 ExtentTrials::ExtentTrials(const std::string& who, std::span<const Spec> inputs, const std::vector<DynamicAxis>& axes)
     : inputs_(inputs), axes_(axes) {
@@ -32,11 +44,9 @@ std::vector<ExtentTrials::Sizes> ExtentTrials::near_sizes() const {
   for (std::size_t k = 0; k < names_.size(); ++k)
     base.push_back(given_[k] + steps_[k] * (2 + 3 * static_cast<std::int64_t>(k)));
   std::vector<Sizes> all{base};
-  for (std::size_t k = 0; k < names_.size(); ++k)
-    for (const std::int64_t more : {1, 4}) {
-      all.push_back(base);
-      all.back()[k] += more * steps_[k];
-    }
+  for (const std::int64_t more : {1, 4})
+    add_each(
+        base, [&](std::size_t k) { return base[k] + more * steps_[k]; }, all);
   all.push_back(base);
   for (std::size_t k = 0; k < names_.size(); ++k) all.back()[k] += (5 + 2 * static_cast<std::int64_t>(k)) * steps_[k];
   return all;
@@ -45,15 +55,12 @@ std::vector<ExtentTrials::Sizes> ExtentTrials::near_sizes() const {
 std::vector<ExtentTrials::Sizes> ExtentTrials::far_sizes() const {
   const Sizes base = near_sizes()[0];
   std::vector<Sizes> all;
-  const auto add = [&](const auto& larger) {
-    for (std::size_t k = 0; k < names_.size(); ++k) {
-      all.push_back(base);
-      all.back()[k] += (larger(base[k]) - base[k]) / steps_[k] * steps_[k];
-    }
-  };
-  add([](std::int64_t n) { return n + 61; });
+  const auto about = [&](std::size_t k, std::int64_t n) { return base[k] + (n - base[k]) / steps_[k] * steps_[k]; };
+  add_each(
+      base, [&](std::size_t k) { return about(k, base[k] + 61); }, all);
   for (const std::int64_t divisor : {240, 720})  // what most numbers divide
-    add([&](std::int64_t n) { return (n / divisor + 1) * divisor; });
+    add_each(
+        base, [&](std::size_t k) { return about(k, (base[k] / divisor + 1) * divisor); }, all);
   all.push_back(base);
   for (std::size_t k = 0; k < names_.size(); ++k) all.back()[k] += (127 + 2 * static_cast<std::int64_t>(k)) * steps_[k];
   return all;
@@ -64,28 +71,11 @@ std::vector<ExtentTrials::Sizes> ExtentTrials::small_sizes() const {
   std::vector<Sizes> all;
   for (const std::int64_t more : {0, 1}) {
     Sizes least;
-    for (std::size_t k = 0; k < names_.size(); ++k) {
+    for (std::size_t k = 0; k < names_.size(); ++k)
       least.push_back((std::max<std::int64_t>(given_[k], 1) - 1) % steps_[k] + 1 + more * steps_[k]);
-      all.push_back(base);
-      all.back()[k] = least[k];
-    }
+    add_each(
+        base, [&](std::size_t k) { return least[k]; }, all);
     all.push_back(least);
-  }
-  return all;
-}
-
-std::vector<std::pair<ExtentTrials::Sizes, KeepExtentsOpen::Reads>> ExtentTrials::small_reads(
-    const std::function<void(const std::vector<Spec>&)>& make) const {
-  KeepExtentsOpen open;
-  std::vector<std::pair<Sizes, KeepExtentsOpen::Reads>> all;
-  for (const Sizes& s : small_sizes()) {
-    (void)open.take();
-    try {
-      make(specs(s));
-    } catch (const Error&) {  // too small for the function
-      continue;
-    }
-    all.emplace_back(s, open.take());
   }
   return all;
 }

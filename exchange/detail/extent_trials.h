@@ -1,45 +1,14 @@
 #pragma once
 /// The extents at which a function is traced to see what of its program depends on them.
-#include <functional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "ferrite/exchange/detail/keep_extents_open.h"
 #include "ferrite/exchange/dynamic_axis.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::exchange::detail {
-
-/// While one lives, functions that this thread traces keep what they compute from extents as operations, where they
-/// would otherwise compute it at once: at another extent it is something else. The numbers that they read meanwhile,
-/// because a shape or a branch depends on them, they tell.
-class KeepExtentsOpen {
- public:
-  struct Read {
-    std::string node;
-    std::vector<std::int64_t> numbers;
-    bool counts = false;  ///< 0 where they would be less
-  };
-  using Reads = std::vector<Read>;  ///< in their order
-
-  KeepExtentsOpen() : before_(active_) { active_ = this; }
-  ~KeepExtentsOpen() { active_ = before_; }
-  KeepExtentsOpen(const KeepExtentsOpen&) = delete;
-  KeepExtentsOpen& operator=(const KeepExtentsOpen&) = delete;
-
-  static bool active() { return active_ != nullptr; }
-  static void has_read(const std::string& node, std::vector<std::int64_t> numbers, bool counts = false) {
-    if (active_) active_->reads_.push_back({node, std::move(numbers), counts});
-  }
-  /// The reads since this was asked for last.
-  Reads take() { return std::exchange(reads_, {}); }
-
- private:
-  inline static thread_local KeepExtentsOpen* active_ = nullptr;
-  KeepExtentsOpen* before_;
-  Reads reads_{};
-};
 
 class ExtentTrials {
  public:
@@ -78,10 +47,10 @@ class ExtentTrials {
       }
     return tried;
   }
-  /// What a function reads at small extents, where its programs are not compared: by extents. `make` traces it.
-  std::vector<std::pair<Sizes, KeepExtentsOpen::Reads>> small_reads(
-      const std::function<void(const std::vector<Spec>&)>& make) const;
-
+  /// Each alone as small as can be, or nearly, then all: where programs have other forms.
+  std::vector<Sizes> small_sizes() const;
+  /// The inputs at these extents.
+  std::vector<Spec> specs(const Sizes& sizes) const;
   /// "time is 1, batch is 9".
   std::string text(const Sizes& sizes) const;
 
@@ -90,10 +59,6 @@ class ExtentTrials {
   std::vector<Sizes> near_sizes() const;
   /// Each alone much larger, in three ways, then all.
   std::vector<Sizes> far_sizes() const;
-  /// Each alone as small as can be, or nearly, then all.
-  std::vector<Sizes> small_sizes() const;
-  /// The inputs at these extents.
-  std::vector<Spec> specs(const Sizes& sizes) const;
 
   std::span<const Spec> inputs_;
   const std::vector<DynamicAxis>& axes_;

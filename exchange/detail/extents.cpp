@@ -7,8 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "ferrite/exchange/export_error.h"
-
 namespace ferrite::exchange::detail {
 namespace {
 
@@ -20,7 +18,7 @@ double near_whole(double v) {
 }  // namespace
 
 Extents::Extents(const ExtentTrials& trials, std::vector<ExtentTrials::Sizes> sizes)
-    : trials_(trials), names_(trials.names()), sizes_(std::move(sizes)), steps_(trials.steps()) {
+    : names_(trials.names()), sizes_(std::move(sizes)), steps_(trials.steps()) {
   for (unsigned set = 1; set < 1U << names_.size(); ++set) sets_.push_back(set);
   std::ranges::stable_sort(sets_, {}, [](unsigned set) { return std::popcount(set); });
 }
@@ -41,7 +39,7 @@ std::optional<ExtentNumber> Extents::explain(const std::vector<std::int64_t>& va
   ExtentNumber n{set, rise / common, 0, run / common};
   n.more = n.divisor * values[0] - n.factor * p;
   for (std::size_t t = 0; t < values.size(); ++t)
-    if (n.factor * product(set, t) + n.more != n.divisor * values[t]) return std::nullopt;
+    if (dividend(n, sizes_[t]) != n.divisor * values[t]) return std::nullopt;
   std::int64_t multiple = 1;
   for (std::size_t k = 0; k < names_.size(); ++k)
     if (set >> k & 1) multiple *= steps_[k];
@@ -93,42 +91,12 @@ std::string Extents::text(const ExtentNumber& n) const {
   return s;
 }
 
-bool Extents::may_be_negative(const ExtentNumber& n) const {
-  return n.factor < 0 || n.factor * product(n.extents, ExtentTrials::Sizes(names_.size(), 1)) + n.more < 0;
+std::int64_t Extents::dividend(const ExtentNumber& n, const ExtentTrials::Sizes& sizes) const {
+  return n.factor * product(n.extents, sizes) + n.more;
 }
 
-void Extents::check_small(const std::string& who, const std::vector<KeepExtentsOpen::Reads>& reads,
-                          const std::function<void(const std::vector<Spec>&)>& make) const {
-  if (reads[0].empty()) return;
-  const auto follows = [&](const std::vector<std::int64_t>& values, std::int64_t number, bool counts,
-                           const ExtentTrials::Sizes& sizes) {
-    const std::optional<ExtentNumber> n = explain(values);
-    if (!n) return true;  // the programs that are compared do not depend on it
-    const std::int64_t expected = n->factor * product(n->extents, sizes) + n->more;
-    return expected == n->divisor * number || (counts && number == 0 && expected < 0);
-  };
-  const auto same = [&](std::size_t i, const KeepExtentsOpen::Read& small, const ExtentTrials::Sizes& sizes) {
-    std::vector<std::int64_t> lengths;
-    for (const KeepExtentsOpen::Reads& r : reads) {
-      if (r.size() <= i || r[i].node != reads[0][i].node) return true;  // not one program: compared otherwise
-      lengths.push_back(static_cast<std::int64_t>(r[i].numbers.size()));
-    }
-    bool fits = small.node == reads[0][i].node &&
-                follows(lengths, static_cast<std::int64_t>(small.numbers.size()), true, sizes);
-    if (!std::ranges::all_of(lengths, [&](std::int64_t n) { return n == lengths[0]; })) return fits;
-    for (std::size_t k = 0; fits && k < small.numbers.size(); ++k) {
-      std::vector<std::int64_t> values;
-      for (const KeepExtentsOpen::Reads& r : reads) values.push_back(r[i].numbers[k]);
-      fits = follows(values, small.numbers[k], small.counts, sizes);
-    }
-    return fits;
-  };
-  for (const auto& [sizes, small] : trials_.small_reads(make))
-    for (std::size_t i = 0; i < std::min(small.size(), reads[0].size()); ++i)
-      if (!same(i, small[i], sizes))
-        throw ExportError(who + ": an extent that should stay open is fixed: " + reads[0][i].node +
-                          " reads something else where " + trials_.text(sizes) +
-                          "; export it without this dynamic axis");
+bool Extents::may_be_negative(const ExtentNumber& n) const {
+  return n.factor < 0 || dividend(n, ExtentTrials::Sizes(names_.size(), 1)) < 0;
 }
 
 std::int64_t Extents::product(unsigned set, const ExtentTrials::Sizes& sizes) const {

@@ -45,13 +45,10 @@ class Extents {
   /// The same for lists of one length, number by number.
   std::optional<ExtentNumbers> explain(const std::vector<Shape>& lists) const;
 
+  /// What it is at these extents, times its divisor.
+  std::int64_t dividend(const ExtentNumber& n, const ExtentTrials::Sizes& sizes) const;
   /// Whether it is below 0 at some extents.
   bool may_be_negative(const ExtentNumber& n) const;
-
-  /// Refuses, as an ExportError that begins with `who`, a function that reads something else at small extents, where
-  /// its programs are not compared, than what follows from its `reads`. `make` traces it.
-  void check_small(const std::string& who, const std::vector<KeepExtentsOpen::Reads>& reads,
-                   const std::function<void(const std::vector<Spec>&)>& make) const;
 
   /// "T", "2*B*T+1", as the name of an extent.
   std::string text(const ExtentNumber& n) const;
@@ -64,7 +61,6 @@ class Extents {
   /// The program whose product is farthest from that of the first.
   std::size_t differing(unsigned set) const;
 
-  const ExtentTrials& trials_;
   std::vector<std::string> names_;
   std::vector<ExtentTrials::Sizes> sizes_;
   ExtentTrials::Sizes steps_;

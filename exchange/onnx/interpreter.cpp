@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ferrite/exchange/detail/extent_trials.h"
+#include "ferrite/exchange/detail/keep_extents_open.h"
 #include "ferrite/exchange/onnx/call.h"
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/tensor/recorder.h"
@@ -168,18 +168,19 @@ Values Interpreter::run_node(const Node& node, const Values& inputs, const Envir
       throw OnnxError(program_.where + ": node " + node.label() + ": " + e.what());
     }
   };
-  const bool folded = is_folded(node, inputs), open = exchange::detail::KeepExtentsOpen::active();
+  const bool open = exchange::detail::KeepExtentsOpen::active();
   Values outputs;
-  if (folded) {
-    const NewFrame apart;
-    outputs = lower(numbers_of(inputs));
-    for (Value& v : outputs) v.constant = true;
-  } else {
+  if (!is_folded(node, inputs)) {
     outputs = lower(inputs);
     if (open) mark_extents(outputs);
+    return outputs;
   }
-  const auto follows = [](const Value& v) { return v.known.defined(); };
-  if (folded && open && std::ranges::any_of(inputs, follows))
+  {
+    const NewFrame apart;
+    outputs = open ? lower(numbers_of(inputs)) : lower(inputs);
+  }
+  for (Value& v : outputs) v.constant = true;
+  if (open && std::ranges::any_of(inputs, [](const Value& v) { return v.known.defined(); }))
     keep_operations("node " + node.label(), outputs, [&] { return lower(inputs); });
   return outputs;
 }

@@ -2,6 +2,7 @@
 #include "ferrite/exchange/onnx_export.h"
 
 #include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/detail/small_extents.h"
 #include "ferrite/exchange/onnx_export/model.h"
 #include "ferrite/io/atomic_file.h"
 
@@ -21,7 +22,8 @@ std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<c
       trials.try_all([&](const std::vector<Spec>& specs) { return detail::parts_of(trace(f, specs), options); });
   const exchange::detail::Extents extents(trials, tried.sizes);
   const detail::GraphParts merged = detail::merged(std::move(tried.programs), extents, options.dynamic);
-  extents.check_small("to_onnx", tried.reads, [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
+  exchange::detail::check_small_extents("to_onnx", trials, extents, tried.reads,
+                                        [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
   return detail::encoded(merged);
 }
 

@@ -13,28 +13,25 @@
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/sgd.h"
 #include "io/temporary_folder.h"
+#include "onnx/exporting.h"
 #include "onnx/wire.h"
 #include "support/compare.h"
 
 using namespace ferrite;
+using exporting::exported;
+using exporting::Function;
+using exporting::numbers;
 using support::says;
 using wire::parsed;
 
 namespace {
 
-using Function = std::function<Tensors(const Tensors&)>;
-
-std::string exported(const Function& f, const std::vector<Spec>& specs, const onnx::ExportOptions& options = {}) {
-  return onnx::to_onnx(f, specs, options);
-}
 std::vector<std::string> names_of(const std::vector<onnx::Port>& ports) {
   std::vector<std::string> names;
   for (const onnx::Port& p : ports) names.push_back(p.name);
   return names;
 }
 using Names = std::vector<std::string>;
-
-Tensor numbers(const Shape& shape, std::uint64_t seed = 3) { return uniform(shape, {.seed = seed}, -1, 1); }
 
 }  // namespace
 

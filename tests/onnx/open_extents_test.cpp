@@ -4,21 +4,18 @@
 #include "ferrite/exchange/onnx.h"
 #include "ferrite/exchange/onnx_export.h"
 #include "ferrite/exchange/stablehlo.h"
+#include "onnx/exporting.h"
 #include "onnx/wire.h"
 #include "support/compare.h"
 
 using namespace ferrite;
+using exporting::exported;
+using exporting::Function;
+using exporting::numbers;
 using support::says;
 using wire::parsed;
 
 namespace {
-
-using Function = std::function<Tensors(const Tensors&)>;
-
-std::string exported(const Function& f, const std::vector<Spec>& specs, const onnx::ExportOptions& options = {}) {
-  return onnx::to_onnx(f, specs, options);
-}
-Tensor numbers(const Shape& shape) { return uniform(shape, {.seed = 3}, -1, 1); }
 
 /// A graph x -> y, exported again with its first axis open.
 onnx::Model with_open_rows(const onnx::Model& model, std::int64_t rows = 4) {

@@ -11,14 +11,14 @@
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
 #include "io/temporary_folder.h"
+#include "onnx/exporting.h"
 #include "onnx/wire.h"
 #include "support/compare.h"
 
 using namespace ferrite;
+using exporting::numbers;
 
 namespace {
-
-Tensor numbers(const Shape& shape, std::uint64_t seed = 3) { return uniform(shape, {.seed = seed}, -1, 1); }
 
 onnx::Model imported(const nn::Layer& net, const Tensor& x, const onnx::ReadOptions& options = {}) {
   const auto f = [&](const Tensors& in) -> Tensors { return {net(in[0])}; };

@@ -103,12 +103,10 @@ Values slice_(const Call& c) {
     const int axis = axis_of(c, axes[i], x.rank());
     const std::int64_t n = x.shape()[axis], step = steps[i];
     if (step == 0) c.refuse("a step is 0");
-    const auto bound = [&](std::int64_t b) {
-      if (b < 0) b = b < -n ? std::int64_t{-1} : b + n;
-      return b;
-    };
-    if (follow) c.tell({starts[i] < 0 ? starts[i] + n : starts[i], ends[i] < 0 ? ends[i] + n : ends[i]});
-    std::int64_t begin = bound(starts[i]), end = bound(ends[i]);
+    const auto from_front = [&](std::int64_t b) { return b < 0 ? b + n : b; };
+    if (follow) c.tell({from_front(starts[i]), from_front(ends[i])});
+    std::int64_t begin = std::max<std::int64_t>(from_front(starts[i]), -1);
+    std::int64_t end = std::max<std::int64_t>(from_front(ends[i]), -1);
     if (step > 0) {
       begin = std::clamp<std::int64_t>(begin, 0, n), end = std::clamp<std::int64_t>(end, 0, n);
       x = slice(x, axis, begin, std::max(begin, end), std::min(step, std::max<std::int64_t>(n, 1)));
