@@ -134,6 +134,13 @@ BOOST_AUTO_TEST_CASE(numbers_that_bend_are_refused) {
                             initialiser(tensor<std::int64_t>("end", 7, {1}, {16})) +
                             node_of("Slice", {"x", "begin", "end"}, {"y"});
   refused(parsed(model_of(graph(first, {"x"}, {"y"}))));
+  // Summed along as many of the axes 0 and 1 as there are rows.
+  const std::string axes = initialiser(tensor<std::int64_t>("both", 7, {2}, {0, 1})) +
+                           initialiser(tensor<std::int64_t>("begin", 7, {1}, {0})) +
+                           node("Shape", "x", "rows", int_attribute("start", 0) + int_attribute("end", 1)) +
+                           node_of("Slice", {"both", "begin", "rows"}, {"axes"}) +
+                           node_of("ReduceSum", {"x", "axes"}, {"y"});
+  refused(parsed(model_of(graph(axes, {"x"}, {"y"}))));
   const std::string last =
       n + initialiser(tensor<std::int64_t>("three", 7, {}, {3})) + node_of("Sub", {"n", "three"}, {"m"}) +
       node_of("Reshape", {"m", "list"}, {"begin"}) + initialiser(tensor<std::int64_t>("list", 7, {1}, {1})) +
