@@ -49,6 +49,10 @@ auto equal(P a, P b) {
   return compared<_CMP_EQ_OQ>(a, b);
 }
 template <class P>
+auto not_less_equal(P a, P b) {
+  return compared<_CMP_NLE_UQ>(a, b);
+}
+template <class P>
 auto unordered(P a) {
   return compared<_CMP_UNORD_Q>(a, a);
 }
@@ -87,6 +91,10 @@ MaskOf<P> less_equal(P a, P b) {
 template <class P>
 MaskOf<P> equal(P a, P b) {
   return {ei::pcmp_eq(a, b)};
+}
+template <class P>
+MaskOf<P> not_less_equal(P a, P b) {
+  return {ei::pcmp_lt_or_nan(b, a)};
 }
 template <class P>
 MaskOf<P> unordered(P a) {

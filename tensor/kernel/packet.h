@@ -36,10 +36,10 @@ struct Packet {
   friend Packet operator-(Packet a, Packet b) { return ei::psub(a.raw, b.raw); }
   friend Packet operator*(Packet a, Packet b) { return ei::pmul(a.raw, b.raw); }
   friend Packet operator/(Packet a, Packet b) { return ei::pdiv(a.raw, b.raw); }
-  /// The sign bit turned over, of zeros too: Eigen's takes wide packets from 0.
+  /// The sign bit turned over, of zeros too (Eigen's takes wide packets from 0), or a multiply-add that subtracts.
   friend Packet operator-(Packet a) {
     if constexpr (std::is_floating_point_v<T>) {
-      return ei::pxor(a.raw, ei::pset1<RawPacket<T>>(static_cast<T>(-0.0)));
+      return RawPacket<T>(-a.raw);
     } else {
       return ei::pnegate(a.raw);
     }
@@ -63,6 +63,10 @@ Packet<T> or_zero(Mask<T> m, Packet<T> a) {
 template <class T>
 Mask<T> is_nan(Packet<T> x) {
   return unordered(x.raw);
+}
+template <class T>
+Mask<T> greater_or_nan(Packet<T> a, Packet<T> b) {
+  return not_less_equal(a.raw, b.raw);
 }
 /// Whether the machine has an instruction that rounds a * b + c once (x86: FMA; aarch64 always).
 #if defined(__FMA__) || defined(__aarch64__)
@@ -312,15 +316,15 @@ template <int times>
 }
 
 /// 1 / (1 + e^-x), and 1 - e^-x / (1 + e^-x) above 4: near 1 the sum has fewer digits than the result, and the gate of
-/// a state that decays slowly would be off in the same direction step after step. 0 below -88.37. A NaN stays, being
-/// the first operand of the bounds.
+/// a state that decays slowly would be off in the same direction step after step. 0 from -88.37 down, whatever the
+/// exponential gives there. A NaN stays, being the first operand of the bound.
 [[gnu::always_inline]] inline Packet<float> sigmoid(Packet<float> x) {
   using P = Packet<float>;
-  const P one(1.0F), least(-88.37F);
-  const Exponential e = exponential<-1>(ei::pmin(ei::pmax(x.raw, least.raw), P(88.0F).raw));
-  const P to_divide = select(x < least, P(0.0F), one);
-  const P y = to_divide / fma(e.power, e.less_one, e.power + one);
-  return select(x > P(4.0F), one - fma(e.power, e.less_one, e.power) * y, y);
+  const P one(1.0F);
+  const Exponential e = exponential<-1>(ei::pmin(x.raw, P(88.0F).raw));
+  const Mask<float> not_zero = greater_or_nan(x, P(-88.37F));
+  const P y = or_zero(not_zero, one / fma(e.power, e.less_one, e.power + one));
+  return select(x > P(4.0F), fma(-fma(e.power, e.less_one, e.power), y, one), y);
 }
 
 /// e^x for x <= 0: 0 from -104 on. A NaN stays, being the first operand.
