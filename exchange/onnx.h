@@ -82,10 +82,9 @@ class Model final : public nn::Layer {
   std::vector<Parameter> parameters_{};
 };
 
-/// Reads a model from a file. Before it runs, memory is at most that of the file, of its tensors as they are held
-/// (Port::dtype), 160 bytes for each node, as many for each attribute, and 1 MiB: twice the file and 1 MiB where
-/// elements are held in the types that the file has. Throws OnnxError for a file that is missing or damaged, or that
-/// holds an operation that is not supported.
+/// Reads a model from a file, which it needs no more then. Before it runs, memory is at most twice the file and 1 MiB,
+/// and 160 bytes for each node and each attribute (docs/exchange.md). Throws OnnxError for a file that is missing or
+/// damaged, or that holds an operation that is not supported.
 Model read(const std::filesystem::path& path, const ReadOptions& options = {});
 /// The same from bytes, which are copied.
 Model parse(std::span<const std::byte> bytes, const ReadOptions& options = {});

@@ -169,7 +169,7 @@ Value Call::tensor_attribute(std::string_view name) const {
   const Attribute* a = find(name, true);
   if (!a) refuse("attribute \"" + std::string(name) + "\" is missing");
   if (!a->tensor.defined()) refuse("attribute \"" + std::string(name) + "\" is no tensor");
-  return a->tensor;
+  return a->tensor.value();
 }
 
 Values Call::run(std::string_view attribute, const Values& inputs) const {

@@ -1,5 +1,5 @@
 #pragma once
-/// A model as it was read: graphs of nodes whose names are resolved, on views of the file's bytes.
+/// A model as it was read: graphs of nodes whose names are resolved, on views of the file's messages.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/exchange/onnx/constant.h"
 #include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/outline.h"
 #include "ferrite/exchange/onnx/value.h"
 
 namespace ferrite::onnx::detail {
@@ -30,7 +32,7 @@ struct Attribute {
   AttributeType type = AttributeType::undefined;
   std::string_view reference{};  ///< of a function's body: the attribute of the function that is meant
   std::string_view message{};    ///< the AttributeProto
-  Value tensor{};
+  Constant tensor{};
   std::unique_ptr<Graph> graph{};
 };
 
@@ -92,7 +94,7 @@ struct Initialiser {
   std::string_view name;
   std::int32_t slot = 0;
   std::int32_t parameter = -1;  ///< its number among the model's parameters; -1: a constant
-  Value value{};                ///< of a constant
+  Constant value{};             ///< of a constant
 };
 
 struct Graph {
@@ -127,7 +129,7 @@ struct Function {
 };
 
 struct Program {
-  std::vector<char> bytes{};
+  std::vector<char> bytes{};  ///< an Outline's
   Lists lists{};
   std::string where = "onnx";
   Imports imports{};
@@ -141,14 +143,25 @@ struct Program {
 
 /// Reads a model. `folder` is where external data may be; empty: it is refused. `frozen`: no
 /// initialiser is a parameter. Throws OnnxError.
-std::shared_ptr<Program> read_program(std::vector<char> bytes, std::string where, const std::filesystem::path& folder,
+std::shared_ptr<Program> read_program(Input& input, std::string where, const std::filesystem::path& folder,
                                       bool frozen = false);
 
-/// A TensorProto as a constant. Throws OnnxError, its message beginning with `where`.
-Value read_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder,
-                  std::string_view* name = nullptr);
+/// Where elements of tensors may be that are not in their messages.
+struct Elsewhere {
+  std::filesystem::path folder{};  ///< of external data; empty: it is refused
+  Input* input = nullptr;          ///< what an outline has left out
+  std::string_view outline{};      ///< its bytes
+  std::map<std::size_t, Outline::Range> ranges{};
+
+  const Outline::Range* left_out(std::string_view tensor) const;
+};
+/// A TensorProto. Throws OnnxError, its message beginning with `where`.
+Constant read_constant(std::string_view message, const std::string& where, const Elsewhere& elsewhere,
+                       std::string_view* name = nullptr);
 /// A SparseTensorProto, made dense.
-Value read_sparse_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder,
-                         std::string_view* name = nullptr);
+Constant read_sparse_constant(std::string_view message, const std::string& where, const Elsewhere& elsewhere,
+                              std::string_view* name = nullptr);
+/// A TensorProto that is whole.
+Value read_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder);
 
 }  // namespace ferrite::onnx::detail

@@ -88,7 +88,7 @@ Values Interpreter::run_graph(const Graph& graph, const Values& inputs, const En
   for (const Initialiser& i : graph.initialisers) {
     Value& v = at.values[static_cast<std::size_t>(i.slot)];
     if (i.parameter < 0) {
-      v = i.value;
+      v = i.value.value();
     } else {
       const auto number = static_cast<std::size_t>(i.parameter);
       v = {parameter_(number), program_.parameter_types[number]};

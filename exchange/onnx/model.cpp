@@ -1,5 +1,4 @@
 /// ONNX models as modules.
-#include <fstream>
 #include <map>
 #include <mutex>
 
@@ -62,18 +61,6 @@ detail::Value accepted(const std::string& where, const detail::Port& port, const
   throw DtypeError(where + ": input \"" + std::string(port.name) + "\" is of type " +
                    std::string(detail::name_of(type)) + ", held in " + std::string(ferrite::name_of(dtype)) + ": got " +
                    std::string(ferrite::name_of(x.dtype())));
-}
-
-std::vector<char> bytes_of(const std::filesystem::path& path) {
-  std::error_code failed;
-  const auto status = std::filesystem::status(path, failed);
-  if (!std::filesystem::is_regular_file(status))
-    throw OnnxError(path.string() + ": there is no such file, or it is no regular one");
-  std::ifstream in(path, std::ios::binary);
-  std::vector<char> bytes(static_cast<std::size_t>(std::filesystem::file_size(path, failed)));
-  if (failed || !in.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
-    throw OnnxError(path.string() + ": it cannot be read");
-  return bytes;
 }
 
 }  // namespace
@@ -181,14 +168,15 @@ std::string Model::report() const {
 Model read(const std::filesystem::path& path, const ReadOptions& options) {
   std::filesystem::path folder;
   if (options.external_data) folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  auto program = detail::read_program(bytes_of(path), path.string(), folder, options.frozen);
+  detail::Input input(path);
+  auto program = detail::read_program(input, path.string(), folder, options.frozen);
   return Model(std::make_shared<Model::State>(std::move(program), options));
 }
 
 Model parse(std::span<const std::byte> bytes, const ReadOptions& options) {
   if (options.external_data) throw ValueError("onnx: a model in memory has no folder for external data: use `read`");
-  const char* const first = reinterpret_cast<const char*>(bytes.data());
-  auto program = detail::read_program(std::vector<char>(first, first + bytes.size()), "onnx", {}, options.frozen);
+  detail::Input input(bytes);
+  auto program = detail::read_program(input, "onnx", {}, options.frozen);
   return Model(std::make_shared<Model::State>(std::move(program), options));
 }
 

@@ -198,8 +198,8 @@ Graph Reader::read_graph(std::string_view message, const Scope* outer) {
     } else if (m.tag() == graph_field::initializer || m.tag() == graph_field::sparse_initializer) {
       const bool sparse = m.tag() == graph_field::sparse_initializer;
       Initialiser& i = g.initialisers.emplace_back();
-      i.value = sparse ? read_sparse_tensor(m.bytes(), program_.where, folder_, &i.name)
-                       : read_tensor(m.bytes(), program_.where, folder_, &i.name);
+      i.value = sparse ? read_sparse_constant(m.bytes(), program_.where, elsewhere_, &i.name)
+                       : read_constant(m.bytes(), program_.where, elsewhere_, &i.name);
       i.slot = define(g, scope, i.name);
     } else {
       m.skip();
@@ -235,13 +235,15 @@ std::int64_t Imports::of(std::string_view domain) const {
   return -1;
 }
 
-std::shared_ptr<Program> read_program(std::vector<char> bytes, std::string where, const std::filesystem::path& folder,
+std::shared_ptr<Program> read_program(Input& input, std::string where, const std::filesystem::path& folder,
                                       bool frozen) {
   auto program = std::make_shared<Program>();
-  program->bytes = std::move(bytes);
   program->where = std::move(where);
   try {
-    Reader(*program, folder, frozen).read();
+    Outline outline = outline_of(input);
+    program->bytes = std::move(outline.bytes);
+    const std::string_view bytes(program->bytes.data(), program->bytes.size());
+    Reader(*program, {folder, &input, bytes, std::move(outline.left_out)}, frozen).read();
   } catch (const OnnxError& e) {
     const std::string what = e.what();
     if (what.rfind("onnx: ", 0) == 0 && program->where != "onnx") throw OnnxError(program->where + what.substr(4));

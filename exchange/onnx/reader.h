@@ -1,7 +1,6 @@
 #pragma once
 /// Builds the graphs of a model from its messages.
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -60,8 +59,8 @@ struct Scope {
 /// nodes.
 class Reader {
  public:
-  Reader(Program& program, std::filesystem::path folder, bool frozen)
-      : program_(program), folder_(std::move(folder)), frozen_(frozen) {}
+  Reader(Program& program, Elsewhere elsewhere, bool frozen)
+      : program_(program), elsewhere_(std::move(elsewhere)), frozen_(frozen) {}
   void read();
 
  private:
@@ -101,7 +100,7 @@ class Reader {
   void release(Graph& g);
   static void keep_captured(const Graph& inner, std::int32_t depth, std::vector<char>& stays);
   Program& program_;
-  std::filesystem::path folder_;
+  Elsewhere elsewhere_;
   bool frozen_;
   const Imports* imports_ = nullptr;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, Function*> functions_{};

@@ -43,8 +43,9 @@ Attribute Reader::read_attribute(std::string_view message, const Scope& scope, c
   const auto type = static_cast<std::uint32_t>(a.type);
   if (type == 0 || type > 14 || (seen != 0 && !(seen >> type & 1U)))
     fail(node, "attribute " + quoted(a.name) + " has no value of its type, " + std::to_string(type));
-  if (a.type == AttributeType::tensor) a.tensor = read_tensor(tensor, where(node, a.name), folder_);
-  if (a.type == AttributeType::sparse_tensor) a.tensor = read_sparse_tensor(sparse, where(node, a.name), folder_);
+  if (a.type == AttributeType::tensor) a.tensor = read_constant(tensor, where(node, a.name), elsewhere_);
+  if (a.type == AttributeType::sparse_tensor) a.tensor = read_sparse_constant(sparse, where(node, a.name), elsewhere_);
+  a.tensor.keep();
   if (a.type == AttributeType::graph) a.graph = std::make_unique<Graph>(read_graph(graph, &scope));
   return a;
 }
@@ -141,12 +142,15 @@ void Reader::choose_parameters(Graph& g) {
         mark(node->inputs[i]);
   }
   for (Initialiser& i : g.initialisers) {
-    if (frozen_ || !is_floating(i.value.type) || decides[static_cast<std::size_t>(i.slot)]) continue;
+    if (frozen_ || !is_floating(i.value.type()) || decides[static_cast<std::size_t>(i.slot)]) {
+      i.value.keep();
+      continue;
+    }
     std::string name(i.name);
     for (int n = 2; !parameter_names_.insert(name).second; ++n) name = std::string(i.name) + "_" + std::to_string(n);
     i.parameter = static_cast<std::int32_t>(program_.parameters.size());
-    program_.parameter_types.push_back(i.value.type);
-    program_.parameters.emplace_back(std::move(name), std::exchange(i.value, {}));
+    program_.parameter_types.push_back(i.value.type());
+    program_.parameters.emplace_back(std::move(name), std::exchange(i.value, {}).value());
   }
 }
 

@@ -1,12 +1,12 @@
 /// Tensors of ONNX files: their elements from raw bytes, typed fields or files of their own.
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <new>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "ferrite/exchange/onnx/graph.h"
 #include "ferrite/exchange/onnx/wire.h"
@@ -116,8 +116,8 @@ Fields fields_of(std::string_view message, const std::string& where) {
 }
 
 /// External data, a file below the folder, at the first of its bytes.
-std::ifstream open_external(const Fields& f, std::size_t bytes, const std::string& where,
-                            const std::filesystem::path& folder) {
+std::shared_ptr<std::ifstream> open_external(const Fields& f, std::size_t bytes, const std::string& where,
+                                             const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   if (folder.empty())
     throw OnnxError(where + ": its elements are in another file, \"" + std::string(f.location) +
@@ -141,9 +141,7 @@ std::ifstream open_external(const Fields& f, std::size_t bytes, const std::strin
     throw OnnxError(where + ": external data does not fit: \"" + std::string(f.location) + "\" has " +
                     std::to_string(size) + " bytes, " + std::to_string(bytes) + " are needed from " +
                     std::to_string(f.offset));
-  std::ifstream in(file, std::ios::binary);
-  in.seekg(f.offset);
-  return in;
+  return std::make_shared<std::ifstream>(file, std::ios::binary);
 }
 
 void check_elements(std::string_view raw, ElementType type, const std::string& where) {
@@ -156,20 +154,18 @@ void check_elements(std::string_view raw, ElementType type, const std::string& w
         throw OnnxError(where + ": a uint64 from 2^63 on is not supported");
 }
 
-/// Gives the elements of a tensor, as many bytes as its shape needs, in their order to a function that takes some at a
-/// time: nothing but the tensor holds all of them.
-using Source = std::function<void(const std::function<void(std::string_view)>&)>;
+using Source = StoredElements::Source;
 
 constexpr std::size_t kPart = 1 << 14;  // bytes that are copied at a time
 
-Source from_file(std::ifstream& in, std::size_t bytes, const std::string& where) {
-  return [&in, bytes, where](const auto& give) {
-    std::string part;
-    for (std::size_t at = 0; at < bytes; at += part.size()) {
-      part.resize(std::min(bytes - at, kPart));
-      if (!in.read(part.data(), static_cast<std::streamsize>(part.size())))
-        throw OnnxError(where + ": external data cannot be read");
-      give(part);
+/// Of a file, by a function that copies bytes from a place on.
+Source in_parts(Outline::Range range, std::function<void(std::size_t, std::span<char>)> copy) {
+  return [range, copy = std::move(copy)](const auto& give) {
+    std::vector<char> part;
+    for (std::size_t done = 0; done < range.size; done += part.size()) {
+      part.resize(std::min(range.size - done, kPart));
+      copy(range.at + done, part);
+      give({part.data(), part.size()});
     }
   };
 }
@@ -204,73 +200,6 @@ Source from_fields(std::string_view message, ElementType type) {
   };
 }
 
-/// A tensor that `fill` writes. Large ones have a block of memory that is as large as they are: the pool's may be a
-/// quarter larger.
-template <class T, class Fill>
-Tensor filled(const Shape& shape, const Fill& fill) {
-  constexpr std::size_t kLarge = 1 << 16;
-  const auto n = static_cast<std::size_t>(shape.numel());
-  const std::size_t bytes = n * sizeof(T), readable = ferrite::detail::readable_for(bytes);
-  if (bytes < kLarge) return Tensor::build<T>(shape, fill);
-  const std::shared_ptr<void> block(std::aligned_alloc(64, readable), std::free);
-  if (!block) throw std::bad_alloc();
-  auto* const first = static_cast<std::byte*>(block.get());
-  std::memset(first + bytes, 0, readable - bytes);
-  fill(std::span<T>(::new (first) T[n], n));
-  return Tensor::frozen({first, readable}, {shape, dtype_of<T>}, block);
-}
-
-template <class Stored, class Held>
-Tensor built(const Source& source, const Shape& shape) {
-  return filled<Held>(shape, [&](std::span<Held> out) {
-    auto to = out.begin();
-    source([&](std::string_view raw) {
-      for (std::size_t at = 0; at < raw.size(); at += sizeof(Stored)) {
-        Stored value;
-        std::memcpy(&value, raw.data() + at, sizeof(Stored));
-        *to++ = static_cast<Held>(value);
-      }
-    });
-  });
-}
-
-Tensor unpacked(const Source& source, const Shape& shape, int bits, bool is_signed) {
-  return filled<std::int32_t>(shape, [&](std::span<std::int32_t> out) {
-    auto to = out.begin();
-    source([&](std::string_view raw) {
-      for (const char c : raw)
-        for (int at = 0; at < 8 && to != out.end(); at += bits) {
-          const auto byte = static_cast<unsigned>(static_cast<unsigned char>(c));
-          const auto value = static_cast<std::int32_t>(byte >> at & ((1U << bits) - 1U));
-          *to++ = is_signed && value >> (bits - 1) ? value - (1 << bits) : value;
-        }
-    });
-  });
-}
-
-Tensor decoded(const Source& source, ElementType type, const Shape& shape, const std::string& where) {
-  switch (type) {
-    case ElementType::f32: return built<float, float>(source, shape);
-    case ElementType::f64: return built<double, double>(source, shape);
-    case ElementType::f16: return built<float16, float>(source, shape);
-    case ElementType::bf16: return built<bfloat16, float>(source, shape);
-    case ElementType::u8: return built<std::uint8_t, std::int32_t>(source, shape);
-    case ElementType::i8: return built<std::int8_t, std::int32_t>(source, shape);
-    case ElementType::u16: return built<std::uint16_t, std::int32_t>(source, shape);
-    case ElementType::i16: return built<std::int16_t, std::int32_t>(source, shape);
-    case ElementType::i32: return built<std::int32_t, std::int32_t>(source, shape);
-    case ElementType::u32: return built<std::uint32_t, std::int64_t>(source, shape);
-    case ElementType::u64:
-    case ElementType::i64: return built<std::int64_t, std::int64_t>(source, shape);
-    case ElementType::uint4: return unpacked(source, shape, 4, false);
-    case ElementType::int4: return unpacked(source, shape, 4, true);
-    case ElementType::uint2: return unpacked(source, shape, 2, false);
-    case ElementType::int2: return unpacked(source, shape, 2, true);
-    case ElementType::boolean: return built<std::uint8_t, bool>(source, shape);
-    default: (void)dtype_for(type, where); throw OnnxError(where + ": elements of this type are not supported");
-  }
-}
-
 /// The field that holds elements of a type where there are no raw bytes, by its bit in Fields::typed.
 int typed_field_of(ElementType type) {
   switch (type) {
@@ -292,52 +221,77 @@ std::uint64_t bytes_of(const Fields& f) {
 
 }  // namespace
 
-Value read_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder,
-                  std::string_view* name) {
+const Outline::Range* Elsewhere::left_out(std::string_view tensor) const {
+  if (ranges.empty() || tensor.data() == nullptr) return nullptr;
+  const auto found = ranges.find(static_cast<std::size_t>(tensor.data() - outline.data()));
+  return found == ranges.end() ? nullptr : &found->second;
+}
+
+Constant read_constant(std::string_view message, const std::string& where, const Elsewhere& elsewhere,
+                       std::string_view* name) {
   const Fields f = fields_of(message, where);
   const std::string here = f.name.empty() ? where : where + ": tensor \"" + std::string(f.name) + "\"";
   if (name) *name = f.name;
-  (void)dtype_for(f.type, here);
+  const auto width = static_cast<std::uint64_t>(size_of(dtype_for(f.type, here)));
   const auto elements = static_cast<std::uint64_t>(f.shape.numel());
   if (elements > (std::uint64_t{1} << 56)) throw OnnxError(here + ": a tensor of " + f.shape.str() + " is too large");
   const auto bytes = static_cast<std::size_t>((elements * static_cast<std::uint64_t>(bits_of(f.type)) + 7) / 8);
-  std::uint64_t there = f.raw.size();
-  std::ifstream file;
-  Source source = [&](const auto& give) { give(f.raw); };
+  const Outline::Range* const left_out = elsewhere.left_out(message);
+  std::uint64_t there = left_out ? left_out->size : f.raw.size();
+  std::size_t stored = bytes;  // bytes that they take in the file
+  Source source = [raw = f.raw](const auto& give) { give(raw); };
   if (f.external) {
-    file = open_external(f, bytes, here, folder);
-    source = from_file(file, bytes, here);
+    const auto file = open_external(f, bytes, here, elsewhere.folder);
+    source = in_parts({static_cast<std::size_t>(f.offset), bytes}, [file, here](std::size_t at, std::span<char> to) {
+      file->seekg(static_cast<std::streamoff>(at));
+      if (!file->read(to.data(), static_cast<std::streamsize>(to.size())))
+        throw OnnxError(here + ": external data cannot be read");
+    });
     there = bytes;
+  } else if (left_out ? f.has_raw || f.typed : f.has_raw && f.typed) {
+    throw OnnxError(here + ": it has elements twice" + (f.typed ? ", raw and typed" : ""));
+  } else if (left_out) {
+    source =
+        in_parts(*left_out, [input = elsewhere.input](std::size_t at, std::span<char> to) { input->copy(at, to); });
   } else if (!f.has_raw) {
     if (f.typed & ~typed_field_of(f.type))
       throw OnnxError(here + ": its elements are in a field of another type than " + std::string(name_of(f.type)));
     source = from_fields(message, f.type);
     there = bytes_of(f);
-  } else if (f.typed) {
-    throw OnnxError(here + ": it has elements twice, raw and typed");
+    stored = message.size();
   }
   if (there != bytes)
     throw OnnxError(here + ": " + std::string(name_of(f.type)) + " " + f.shape.str() + " takes " +
                     std::to_string(bytes) + " bytes, the file has " + std::to_string(there));
-  const Source checked = [&](const auto& give) {
-    source([&](std::string_view raw) {
-      check_elements(raw, f.type, here);
-      give(raw);
-    });
-  };
-  return {decoded(checked, f.type, f.shape, here), f.type, true};
+  StoredElements result{f.type, f.shape, bytes,
+                        [source = std::move(source), type = f.type, here](const auto& give) {
+                          source([&](std::string_view raw) {
+                            check_elements(raw, type, here);
+                            give(raw);
+                          });
+                        },
+                        f.external || left_out};
+  constexpr std::uint64_t kSmall = 1 << 10;  // bytes that are decoded at once
+  const std::uint64_t held = elements * width;
+  if (held <= stored || held < kSmall) return Constant({result.decoded(), f.type, true});
+  if (!result.elsewhere) result.source([](std::string_view) {});  // checks them
+  return Constant(std::move(result));
 }
 
-Value read_sparse_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder,
-                         std::string_view* name) {
+Value read_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder) {
+  return read_constant(message, where, {.folder = folder}).value();
+}
+
+Constant read_sparse_constant(std::string_view message, const std::string& where, const Elsewhere& elsewhere,
+                              std::string_view* name) {
   Value values;
   Value indices;
   std::vector<std::int64_t> dims;
   for (Message m(message); m.next();) {
     if (m.tag() == sparse_tensor_field::values)
-      values = read_tensor(m.bytes(), where, folder, name);
+      values = read_constant(m.bytes(), where, elsewhere, name).value();
     else if (m.tag() == sparse_tensor_field::indices)
-      indices = read_tensor(m.bytes(), where, folder);
+      indices = read_constant(m.bytes(), where, elsewhere).value();
     else if (m.tag() == sparse_tensor_field::dims)
       append_extents(dims, m, where);
     else
@@ -377,7 +331,7 @@ Value read_sparse_tensor(std::string_view message, const std::string& where, con
       for (std::size_t i = 0; i < places.size(); ++i) out[static_cast<std::size_t>(places[i])] = sparse[i];
     });
   });
-  return {std::move(dense), values.type, true};
+  return Constant({std::move(dense), values.type, true});
 }
 
 }  // namespace ferrite::onnx::detail

@@ -83,7 +83,12 @@ inline std::string function(const std::string& name, const std::vector<std::stri
   std::string bytes = field(1, name) + field(10, "own");
   for (const std::string& n : inputs) bytes += field(4, n);
   for (const std::string& n : outputs) bytes += field(5, n);
-  for (const std::string& n : nodes) bytes += field(7, n.substr(n[1] & 0x80 ? 3 : 2));  // the NodeProto without its key
+  for (const std::string& n : nodes) {
+    std::size_t begin = 1;  // behind its key and its length
+    while (n[begin++] & 0x80) {
+    }
+    bytes += field(7, n.substr(begin));
+  }
   return field(25, bytes + field(9, number(2, 17)) + field(9, field(1, "own") + number(2, 1)) + more);
 }
 inline std::string own(const std::string& more = {}) { return field(7, "own") + more; }
