@@ -46,6 +46,7 @@ class Constant {
 
  private:
   struct Stored {
+    explicit Stored(StoredElements e) : elements(std::move(e)) {}
     StoredElements elements;
     std::once_flag once{};
   };
