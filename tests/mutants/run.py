@@ -89,6 +89,16 @@ def pattern(text):
                       + border(marked, after.strip()) + words(after), re.S)
 
 
+def is_list(text):
+    """Whether it is several expressions, which parentheses would make one: the last."""
+    depth = 0
+    for c in re.sub(r"<[^<>()]*>", "", text):
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            return True
+    return False
+
+
 def spans(mutants):
     """By file: [(begin, end, number, mutant)]; and what is wrong with entries."""
     found, problems = {}, []
@@ -102,6 +112,12 @@ def spans(mutants):
         hits = list(pattern(text).finditer(source))
         if len(hits) != 1:
             problems.append(f"{mutant.name}: its text stands {len(hits)} times in {mutant.file}")
+            continue
+        if not hits[0][1].endswith(";") and (is_list(hits[0][1]) or is_list("\n".join(mutant.new))):
+            problems.append(f"{mutant.name}: a list is no expression")
+            continue
+        if re.match(r"(const|auto)\b.*;$", hits[0][1], re.S):
+            problems.append(f"{mutant.name}: what it takes away declares a name")
             continue
         found.setdefault(mutant.file, []).append((hits[0].start(1), hits[0].end(1), number, mutant))
     for file, list_ in found.items():
