@@ -50,6 +50,19 @@ BOOST_AUTO_TEST_CASE(weights_that_are_used_again_give_the_same_bits) {
   BOOST_TEST(kept > 0);
 }
 
+/// Windows that end before the padding behind them does, which a stride steps over, still begin in the padding.
+BOOST_AUTO_TEST_CASE(padding_that_a_stride_steps_over_is_read_in_front) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const std::int64_t extent : {6, 7, 8, 9, 10, 11, 12}) {
+      const Tensor x = some({1, 16, 1, extent}, 1, dtype), w = some({64, 16, 1, 3}, 2, dtype);
+      const Tensor padded = pad(x, {0, 0, 0, 1}, {0, 0, 0, 1});
+      for (int again = 0; again < 3; ++again)
+        BOOST_TEST(identical(conv2d(x, w, {}, {.stride = {1, 3}, .padding = {0, 1}}),
+                             conv2d(padded, w, {}, {.stride = {1, 3}})),
+                   "of " << extent);
+    }
+}
+
 /// The same elements in other groups are other weights.
 BOOST_AUTO_TEST_CASE(kept_weights_serve_only_their_own_groups) {
   const Tensor w = some({32, 6, 1, 3}, 2), x = some({1, 6, 1, 4}, 1), wide = some({1, 12, 1, 4}, 3);
