@@ -122,6 +122,20 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   }
 }
 
+/// A count that parameters shared would be advanced once for each of them in PyTorch.
+BOOST_AUTO_TEST_CASE(every_parameter_is_written_with_a_count_of_its_own) {
+  Run run("Adam", "init");
+  run.steps(0, 2);
+  const std::vector<std::byte> bytes = io::serialize_torch_optimizer(*run.optimizer);
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::size_t storages = 0;  // in the directory at the end of the archive
+  for (std::size_t at = 0; (at = text.find("PK\1\2", at)) != std::string::npos; ++at) {
+    const std::size_t length = static_cast<unsigned char>(text[at + 28]);
+    storages += text.substr(at + 46, length).find("/data/") != std::string::npos ? 1 : 0;
+  }
+  BOOST_TEST(storages == 3 * kNames.size());  // step, exp_avg, exp_avg_sq
+}
+
 BOOST_AUTO_TEST_CASE(pytorch_goes_on_from_what_we_write, *boost::unit_test::precondition(have_python)) {
   const io_test::TemporaryFolder folder;
   std::vector<io::NamedTensor> tensors;
