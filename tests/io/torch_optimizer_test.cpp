@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(every_parameter_is_written_with_a_count_of_its_own) {
   std::size_t storages = 0;  // in the directory at the end of the archive
   for (std::size_t at = 0; (at = text.find("PK\1\2", at)) != std::string::npos; ++at) {
     const std::size_t length = static_cast<unsigned char>(text[at + 28]);
-    storages += text.substr(at + 46, length).find("/data/") != std::string::npos ? 1 : 0;
+    if (text.substr(at + 46, length).find("/data/") != std::string::npos) ++storages;
   }
   BOOST_TEST(storages == 3 * kNames.size());  // step, exp_avg, exp_avg_sq
 }
