@@ -179,6 +179,18 @@ BOOST_AUTO_TEST_CASE(numbers_that_a_compiled_step_captured_may_not_change) {
         fit(other, of_other, data, {.optimizer = &rate, .epochs = 4, .callbacks = {&change}, .compile = mode})["loss"]);
   }
   BOOST_TEST((losses[0] == losses[1]));
+  // Nor does it compile a loss that captures.
+  losses.clear();
+  for (const Compile mode : {Compile::automatic, Compile::never}) {
+    const auto other = dsl::features(3).linear(1).build(2);
+    nn::Sgd rate(other.parameters(), {.learning_rate = 0.01});
+    scale = 1;
+    const auto scaled = [&](const Tensor& y, const Tensor& target) { return nn::mse_loss(y, target) * scale; };
+    losses.push_back(
+        fit(other, data,
+            {.loss = scaled, .optimizer = &rate, .epochs = 4, .callbacks = {&change}, .compile = mode})["loss"]);
+  }
+  BOOST_TEST((losses[0] == losses[1]));
 }
 
 BOOST_AUTO_TEST_CASE(modes_are_kept) {

@@ -167,4 +167,21 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   BOOST_TEST(run(DataLoader(data), {EarlyStopping({.monitor = {.value = "loss"}})}, 3).epochs() == 3);
 }
 
+BOOST_AUTO_TEST_CASE(what_was_stopped_stays_stopped) {
+  const TemporaryFolder folder;
+  const auto net = dsl::features(2).linear(1).build(1);
+  nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});
+  const DataLoader data(Dataset({ones({8, 2}), ones({8, 1})}));
+  LambdaCallback stop({.on_epoch_end = [](Training& t) {
+    if (t.epoch() == 1) t.stop("enough");
+  }});
+  for (int run = 0; run < 3; ++run) {
+    const History h = fit(
+        net, data,
+        {.loss = "mse", .optimizer = &sgd, .epochs = 9, .callbacks = {&stop}, .checkpoint = folder / "c.safetensors"});
+    BOOST_TEST(h.epochs() == 2);
+    BOOST_TEST(h.stopped() == "enough");
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
