@@ -92,6 +92,11 @@ BOOST_AUTO_TEST_CASE(early_stopping_takes_the_best_weights) {
                                                   .start_from_epoch = 1})},
                                   6);
   BOOST_TEST(grown.epochs() == 4);
+  Small third;
+  const History fallen = third.fit({values("val_loss", {0.9, 0.8, 0.795, 0.7, 0.6}),
+                                    EarlyStopping({.monitor = {.value = "val_loss", .least_change = 0.01}})},
+                                   5);
+  BOOST_TEST(fallen.epochs() == 3);
   BOOST_CHECK_EXCEPTION((void)Small().fit({EarlyStopping({.monitor = {.value = "val_f1"}})}), ValueError,
                         says("there is no value 'val_f1' to look at; there are loss, val_loss"));
   BOOST_CHECK_EXCEPTION(EarlyStopping({.monitor = {.value = "val_ease"}}), ValueError, says("say larger_is_better"));
