@@ -124,6 +124,19 @@ BOOST_AUTO_TEST_CASE(the_rate_falls_on_a_plateau) {
   Small s;
   const History h = s.fit({values("val_loss", {3, 2, 2, 2, 1}), ReduceLROnPlateau({.factor = 0.5, .patience = 1})}, 5);
   BOOST_TEST((h["learning_rate"] == std::vector<double>{0.1, 0.1, 0.1, 0.05, 0.05}));
+  const auto rates = [](const char* name, const std::vector<double>& of, ReduceLROnPlateauOptions options) {
+    options.monitor.value = name;
+    options.factor = 0.5;
+    options.patience = 0;
+    return Small().fit({values(name, of), ReduceLROnPlateau(options)},
+                       static_cast<std::int64_t>(of.size()))["learning_rate"];
+  };
+  using Rates = std::vector<double>;
+  BOOST_TEST((rates("val_loss", {3, 3, 3, 3}, {}) == Rates{0.1, 0.05, 0.025, 0.0125}));
+  BOOST_TEST((rates("val_loss", {3, 3, 3, 3, 3}, {.cooldown = 2}) == Rates{0.1, 0.05, 0.05, 0.05, 0.025}));
+  BOOST_TEST((rates("val_loss", {3, 3, 3, 3}, {.least_rate = 0.03}) == Rates{0.1, 0.05, 0.03, 0.03}));
+  BOOST_TEST((rates("val_accuracy", {0.1, 0.2, 0.1, 0.3}, {}) == Rates{0.1, 0.1, 0.05, 0.05}));
+  BOOST_TEST((rates("val_loss", {3, 2.95, 2.8}, {.monitor = {.least_change = 0.1}}) == Rates{0.1, 0.05, 0.05}));
 }
 
 BOOST_AUTO_TEST_CASE(averages_stand_in_for_the_weights) {
