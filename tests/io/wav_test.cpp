@@ -60,6 +60,17 @@ BOOST_AUTO_TEST_CASE(integers_come_back) {
   }
 }
 
+/// Chunks begin at even places: a byte stands behind samples of an odd size, and RIFF's size counts it.
+BOOST_AUTO_TEST_CASE(samples_of_an_odd_size) {
+  for (const std::int64_t frames : {1, 2, 3}) {
+    const auto bytes = io::serialize_wav({zeros({1, frames}), 8000}, WavFormat::pcm24);
+    const auto at = [&](std::size_t i) { return static_cast<std::size_t>(bytes[i]); };
+    BOOST_TEST(bytes.size() == 44U + static_cast<std::size_t>(3 * frames + frames % 2));
+    BOOST_TEST(at(4) == bytes.size() - 8);
+    BOOST_TEST(at(40) == static_cast<std::size_t>(3 * frames));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(rounding_and_clipping) {
   const float inf = std::numeric_limits<float>::infinity();
   const float step = 1.0f / 32768;

@@ -105,6 +105,15 @@ BOOST_AUTO_TEST_CASE(sequences_of_labels) {
   const auto m = edit_distance();
   m->add(logits, b);
   near(m->value(), 0.5);
+  // Steps behind the length say nothing.
+  b.lengths[0] = i64s({3});
+  m->reset();
+  m->add(logits, b);  // 1, against 1 2
+  near(m->value(), 0.5);
+  b.lengths[0] = i64s({4});
+  m->reset();
+  m->add(logits_of(Tensor::from<std::int64_t>({1, 0, 2, 2, 1, 2}, {1, 6}), 3), b);
+  near(m->value(), 0);
 }
 
 BOOST_AUTO_TEST_CASE(batches_add_up_and_states_go_on) {
