@@ -180,6 +180,9 @@ BOOST_AUTO_TEST_CASE(histograms) {
   BOOST_TEST(number<double>(fields.at(1)) == -2);
   BOOST_TEST(number<double>(fields.at(2)) == double{3e30f});
   BOOST_TEST(number<double>(fields.at(3)) == 7);
+  const auto sums = fields_of(train::detail::encode_histogram(Tensor::from<float>({-2, 0.5F, 3}, {3})));
+  BOOST_TEST(number<double>(sums.at(4)) == 1.5);
+  BOOST_TEST(number<double>(sums.at(5)) == 13.25);  // of squares
   const auto ends = doubles_of(fields.at(6)), counts = doubles_of(fields.at(7));
   BOOST_REQUIRE(ends.size() == counts.size());
   BOOST_TEST(std::is_sorted(ends.begin(), ends.end()));
