@@ -202,6 +202,13 @@ BOOST_AUTO_TEST_CASE(what_is_not_causal_is_refused_by_name) {
   check_refused([&](const Tensors& in) { return Tensors{before(in[0], 1, 2)}; }, rows, 1, "has 13 steps for 11");
   check_refused([&](const Tensors& in) { return Tensors{concat({in[0], in[0]}, 1)}; }, rows, 1, "joins two sequences");
   check_refused([&](const Tensors& in) { return Tensors{reshape(in[0], {-1, 3})}; }, {{2, 1, 3}}, 1, "joins time");
+  // An axis as long as time that is another one.
+  check_refused(
+      [&](const Tensors& in) {
+        const std::int64_t steps = in[0].size(1);
+        return Tensors{reshape(in[0], {steps, 2 * 3})};
+      },
+      {{2, 1, 3}}, 1, "joins time");
   const nn::Gru both(3, 4, {.bidirectional = true}, {.seed = 1});
   check_refused([&](const Tensors& in) { return Tensors{both(in[0])}; }, rows, 1, "runs backwards in time");
   BOOST_CHECK_THROW(exchange::ProgramStream([](const Tensors& in) { return in; }, {{.step = {{1, 2}}, .time_axis = 1}}),

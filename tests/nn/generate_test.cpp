@@ -63,6 +63,25 @@ BOOST_AUTO_TEST_CASE(goes_on_where_the_stream_stands) {
   BOOST_TEST(identical(concat({first, rest}), all));
 }
 
+// All tokens of a prompt are read, the first ones too.
+BOOST_AUTO_TEST_CASE(reads_the_whole_prompt) {
+  const auto net = dsl::tokens(9).embedding(4).gru(8).linear(9).build(/*seed=*/2);
+  nn::Stream stream = net.stream(), by_hand = net.stream();
+  std::vector<float> logits(9);
+  const auto next = [&](std::int64_t token) {
+    by_hand.step(std::span(&token, 1), std::span(logits));
+    return std::max_element(logits.begin(), logits.end()) - logits.begin();
+  };
+  std::int64_t token = 0;
+  for (const std::int64_t read : {4, 1, 7, 2}) token = next(read);
+  const Tensor all = nn::generate(stream, tokens({4, 1, 7, 2}), {.length = 12, .sampling = {.temperature = 0}});
+  for (std::int64_t i = 0; i < 12; ++i, token = next(token)) BOOST_TEST(all[i].item<std::int64_t>() == token);
+  std::vector<float> after(9), wanted = logits;
+  token = all[-1].item<std::int64_t>();
+  stream.step(std::span(&token, 1), std::span(after));
+  BOOST_TEST(after == wanted, "its state is that of all tokens");
+}
+
 BOOST_AUTO_TEST_CASE(streams_tell_what_they_give) {
   const nn::StepRows rows = dsl::tokens(9).embedding(4).linear(7).build(/*seed=*/2).stream(3).result();
   BOOST_TEST(rows.batch == 3);

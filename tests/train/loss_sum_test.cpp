@@ -85,6 +85,11 @@ BOOST_AUTO_TEST_CASE(functions_of_them_train_and_others_cannot_be_summed) {
   const Loss mean = [](const Tensor& p, const Tensor& y) { return nn::mse_loss(p, y); };
   BOOST_TEST(!mean.gives_sums());
   BOOST_CHECK_EXCEPTION((void)mean.sum(x, data.batch(0, 0)), ValueError, says("gives a mean"));
+  const Loss counted = [](const Tensor& p, const Tensor& y) {
+    return LossSum(nn::mse_loss(p, y, nn::Reduction::sum), 5.0);
+  };
+  const Tensor five = nn::mse_loss(ones({8, 1}), data.batch(0, 0).y(), nn::Reduction::sum) / 5;
+  BOOST_TEST(support::within(counted(ones({8, 1}), data.batch(0, 0)), five, 1e-6));  // not by the 8 examples
   const Loss wrong = [](const Tensor& p, const Tensor&) { return LossSum(p, 1.0); };
   BOOST_CHECK_EXCEPTION((void)wrong(x, data.batch(0, 0)), ShapeError, says("must hold one element"));
   // A forward pass that gives sums.
