@@ -3,11 +3,12 @@
 
     python3 bench/gate/gate.py BASE_PROGRAM PRESENT_PROGRAM [--instructions] [--cells TEXT ...]
 
-Both programs run on one core and wait while the other is asked. A repetition starts both several times, since where a
-process has its memory makes short calls up to a fifth slower or faster, and asks them in turn, each so many times for a
-cell, for equal numbers of calls; the least time counts, of cells "small/..." the least number of instructions where the
-system counts them. A cell fails when it is slower by more
-than 5 % in two of three repetitions; all cells together fail when the geometric mean of their ratios is above 1.01.
+Both programs run on one core and wait while the other is asked. A repetition starts both several times, and in turn as
+they are and as PROGRAM_whole, the same objects linked in another order: where a process has its memory, and where a
+program has its functions, makes short calls up to a fifth slower or faster. They are asked in turn, each so many times
+for a cell, for equal numbers of calls; the least time counts, of cells "small/..." the least number of instructions
+where the system counts them. A cell fails when it is slower by more than 5 % in two of three repetitions; all cells
+together fail when the geometric mean of their ratios is above 1.01.
 Exit status: 0 no slower, 1 slower, 2 the programs could not be compared.
 """
 import argparse
@@ -84,8 +85,8 @@ def repetition(options, cells):
     """One comparison of all cells: {cell: ((base, present) seconds, (base, present) instructions)}, the least of several
     starts of both programs, and {cell: reason} of those that the present program cannot run."""
     results, broken = {}, {}
-    for _ in range(options.starts):
-        measured, failures = measure(options, cells)
+    for k in range(options.starts):
+        measured, failures = measure(linked(options.base, k), linked(options.present, k), cells, options.samples)
         for cell, figures in measured.items():
             before = results.get(cell, figures)
             results[cell] = tuple(tuple(map(min, old, new)) for old, new in zip(before, figures))
@@ -93,9 +94,14 @@ def repetition(options, cells):
     return {cell: figures for cell, figures in results.items() if cell not in broken}, broken
 
 
-def measure(options, cells):
+def linked(path, start):
+    """The program of a start: every second one is linked in another order."""
+    return path.with_name(path.name + "_whole") if start % 2 else path
+
+
+def measure(base_path, present_path, cells, samples):
     """What `repetition` gives, of one start of both programs."""
-    base, present = Program(options.base), Program(options.present)
+    base, present = Program(base_path), Program(present_path)
     results, broken = {}, {}
     for cell in cells:
         try:
@@ -103,13 +109,13 @@ def measure(options, cells):
         except LookupError as reason:
             broken[cell] = str(reason)
             if present.process.poll() is not None:
-                present = Program(options.present)
+                present = Program(present_path)
             continue
         try:
-            results[cell] = compare(base, present, cell, options.samples)
+            results[cell] = compare(base, present, cell, samples)
         except LookupError:  # what the older version lacks has no speed to keep
             if base.process.poll() is not None:
-                base = Program(options.base)
+                base = Program(base_path)
     base.close()
     present.close()
     return results, broken
