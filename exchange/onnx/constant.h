@@ -22,7 +22,7 @@ struct StoredElements {
   Shape shape{};
   std::size_t bytes = 0;
   Source source{};
-  bool elsewhere = false;  ///< the source is a file that is open while the model is read
+  bool elsewhere = false;  ///< the source reads a file, which is there while the model is read
 
   /// The elements in the dtype that holds them.
   Tensor decoded() const;
@@ -38,7 +38,7 @@ class Constant {
 
   ElementType type() const { return value_.type; }
   bool defined() const { return stored_ != nullptr || value_.defined(); }
-  /// Takes what is in an open file into memory, as it is stored.
+  /// Takes what is in a file into memory, as it is stored.
   void keep();
   /// The tensor. Several threads may ask.
   const Value& value() const&;

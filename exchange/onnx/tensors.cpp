@@ -1,9 +1,7 @@
 /// Tensors of ONNX files: their elements from raw bytes, typed fields or files of their own.
 #include <algorithm>
 #include <bit>
-#include <fstream>
 #include <functional>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -115,9 +113,9 @@ Fields fields_of(std::string_view message, const std::string& where) {
   return f;
 }
 
-/// External data, a file below the folder, at the first of its bytes.
-std::shared_ptr<std::ifstream> open_external(const Fields& f, std::size_t bytes, const std::string& where,
-                                             const std::filesystem::path& folder) {
+/// The file of external data: one below the folder that holds the bytes.
+std::filesystem::path external_file(const Fields& f, std::size_t bytes, const std::string& where,
+                                    const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   if (folder.empty())
     throw OnnxError(where + ": its elements are in another file, \"" + std::string(f.location) +
@@ -141,7 +139,7 @@ std::shared_ptr<std::ifstream> open_external(const Fields& f, std::size_t bytes,
     throw OnnxError(where + ": external data does not fit: \"" + std::string(f.location) + "\" has " +
                     std::to_string(size) + " bytes, " + std::to_string(bytes) + " are needed from " +
                     std::to_string(f.offset));
-  return std::make_shared<std::ifstream>(file, std::ios::binary);
+  return file;
 }
 
 void check_elements(std::string_view raw, ElementType type, const std::string& where) {
@@ -158,16 +156,13 @@ using Source = StoredElements::Source;
 
 constexpr std::size_t kPart = 1 << 14;  // bytes that are copied at a time
 
-/// Of a file, by a function that copies bytes from a place on.
-Source in_parts(Outline::Range range, std::function<void(std::size_t, std::span<char>)> copy) {
-  return [range, copy = std::move(copy)](const auto& give) {
-    std::vector<char> part;
-    for (std::size_t done = 0; done < range.size; done += part.size()) {
-      part.resize(std::min(range.size - done, kPart));
-      copy(range.at + done, part);
-      give({part.data(), part.size()});
-    }
-  };
+void give_part(Input& input, Outline::Range range, const std::function<void(std::string_view)>& give) {
+  std::vector<char> part;
+  for (std::size_t done = 0; done < range.size; done += part.size()) {
+    part.resize(std::min(range.size - done, kPart));
+    input.copy(range.at + done, part);
+    give({part.data(), part.size()});
+  }
 }
 
 /// Of typed fields: int4 and the like have one packed byte in each integer.
@@ -241,18 +236,16 @@ Constant read_constant(std::string_view message, const std::string& where, const
   std::size_t stored = bytes;  // bytes that they take in the file
   Source source = [raw = f.raw](const auto& give) { give(raw); };
   if (f.external) {
-    const auto file = open_external(f, bytes, here, elsewhere.folder);
-    source = in_parts({static_cast<std::size_t>(f.offset), bytes}, [file, here](std::size_t at, std::span<char> to) {
-      file->seekg(static_cast<std::streamoff>(at));
-      if (!file->read(to.data(), static_cast<std::streamsize>(to.size())))
-        throw OnnxError(here + ": external data cannot be read");
-    });
+    source = [file = external_file(f, bytes, here, elsewhere.folder),
+              range = Outline::Range{static_cast<std::size_t>(f.offset), bytes}](const auto& give) {
+      Input input(file);  // open only now: a model may have thousands of tensors
+      give_part(input, range, give);
+    };
     there = bytes;
   } else if (left_out ? f.has_raw || f.typed : f.has_raw && f.typed) {
     throw OnnxError(here + ": it has elements twice" + (f.typed ? ", raw and typed" : ""));
   } else if (left_out) {
-    source =
-        in_parts(*left_out, [input = elsewhere.input](std::size_t at, std::span<char> to) { input->copy(at, to); });
+    source = [input = elsewhere.input, range = *left_out](const auto& give) { give_part(*input, range, give); };
   } else if (!f.has_raw) {
     if (f.typed & ~typed_field_of(f.type))
       throw OnnxError(here + ": its elements are in a field of another type than " + std::string(name_of(f.type)));

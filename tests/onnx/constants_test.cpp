@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <thread>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "ferrite/exchange/onnx.h"
@@ -157,6 +159,38 @@ BOOST_AUTO_TEST_CASE(a_model_that_was_read_needs_its_file_no_more) {
       BOOST_TEST_CONTEXT(c.name) { BOOST_TEST(support::same_bytes(model.run({x})[0], plus(x, c))); }
     }
   }
+}
+
+/// As many tensors in another file as a process may have no files open.
+BOOST_AUTO_TEST_CASE(external_data_of_many_tensors_is_not_open_all_at_once) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("ferrite_external_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  constexpr std::size_t kTensors = 200;
+  std::string elements, content, before = "x";
+  for (std::size_t k = 0; k < kTensors; ++k) {
+    const std::string name = "c" + std::to_string(k), sum = k + 1 == kTensors ? "y" : "s" + std::to_string(k);
+    const auto entry = [](const std::string& key, const std::string& value) {
+      return field(13, field(1, key) + field(2, value));
+    };
+    content += initialiser(number(1, kElements) + number(2, 3) + field(8, name) + number(14, 1) +
+                           entry("location", "data") + entry("offset", std::to_string(elements.size())));
+    elements += std::string(kElements, static_cast<char>(k % 100));
+    content += node("Cast", name, "f" + name, int_attribute("to", 1)) + node_of("Add", {before, "f" + name}, {sum});
+    before = sum;
+  }
+  std::ofstream(folder / "m.onnx", std::ios::binary) << model_of(graph(content, {"x"}, {"y"}));
+  std::ofstream(folder / "data", std::ios::binary) << elements;
+  rlimit was{};
+  BOOST_REQUIRE(::getrlimit(RLIMIT_NOFILE, &was) == 0);
+  const rlimit few{.rlim_cur = 100, .rlim_max = was.rlim_max};
+  BOOST_REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  std::optional<onnx::Model> model;
+  BOOST_CHECK_NO_THROW(model.emplace(onnx::read(folder / "m.onnx", {.external_data = true})));
+  ::setrlimit(RLIMIT_NOFILE, &was);
+  std::filesystem::remove_all(folder);
+  BOOST_REQUIRE(model.has_value());
+  BOOST_TEST(support::same_bytes(model->run({zeros({kElements})})[0], full({kElements}, 9900)));  // 2 (0 + ... + 99)
 }
 
 BOOST_AUTO_TEST_CASE(several_threads_may_run_a_model_first) {
