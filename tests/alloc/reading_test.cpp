@@ -158,6 +158,22 @@ BOOST_AUTO_TEST_CASE(onnx_of_many_nodes) {
   check_model(model_of(graph(attributes, {"x"}, {"y"})), 2 * kNodes * kEach);
 }
 
+/// Beyond twice the file, 1,300 bytes for each tensor, and its elements once more.
+BOOST_AUTO_TEST_CASE(onnx_of_many_small_tensors) {
+  constexpr std::int64_t kTensors = 10'000, kEach = 1300;
+  for (const std::size_t n : {4U, 200U, 500U}) {
+    std::string halves, bytes;
+    for (int i = 0; i < kTensors; ++i) {
+      const std::string name = "w" + std::to_string(i);
+      halves += initialiser(tensor<std::uint16_t>(name, 10, {n}, std::vector<std::uint16_t>(n)));
+      bytes += initialiser(tensor<char>(name, 3, {n}, std::vector<char>(n)));
+    }
+    for (const std::string& tensors : {halves, bytes})
+      check_model(model_of(graph(node("Relu", "x", "y") + tensors, {"x"}, {"y"})),
+                  kTensors * (kEach + 2 * static_cast<std::int64_t>(n)));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(onnx_that_is_refused) {
   std::string empty, inner = node("Relu", "x", "y");
   while (empty.size() < (1U << 22)) empty += field(1, "");
