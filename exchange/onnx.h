@@ -83,19 +83,9 @@ class Model final : public nn::Layer {
 };
 
 /// Reads a model from a file, which it needs no more then. Before it runs, memory is at most twice the file and 1 MiB,
-/// 160 bytes for each node and each attribute, and 1,250 for each tensor (docs/exchange.md). Throws OnnxError for a
-/// file that is missing or damaged, or that holds an operation that is not supported.
-Model read(const std::filesystem::path& path, const ReadOptions& options);
-friend Model parse(std::span<const std::byte> bytes, const ReadOptions& options);
-explicit Model(std::shared_ptr<State> state, const Model* values = nullptr);
-
-std::shared_ptr<State> state_;
-std::vector<Parameter> parameters_{};
-};
-
-/// Reads a model from a file, which it needs no more then. Before it runs, memory is at most twice the file and 1 MiB,
-/// 160 bytes for each node and each attribute, and 1 KiB for each tensor (docs/exchange.md). Throws OnnxError for a
-/// file that is missing or damaged, or that holds an operation that is not supported.
+/// 160 bytes for each node and each attribute, and 1,300 for each tensor, whose elements below 1 KiB count once more
+/// (docs/exchange.md). Throws OnnxError for a file that is missing or damaged, or that holds an operation that is not
+/// supported.
 Model read(const std::filesystem::path& path, const ReadOptions& options = {});
 /// The same from bytes, which are copied.
 Model parse(std::span<const std::byte> bytes, const ReadOptions& options = {});

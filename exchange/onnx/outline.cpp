@@ -3,41 +3,31 @@
 
 #include <algorithm>
 #include <cstring>
+#include <system_error>
 
 #include "ferrite/exchange/onnx/schema.h"
 #include "ferrite/exchange/onnx_error.h"
 
 namespace ferrite::onnx::detail {
 
-namespace {
-
-/// What f does, its failures as errors of this component.
-template <class F>
-void guarded(const F& f) {
-  try {
-    f();
-  } catch (const IoError& e) {
-    throw OnnxError(e.what());
-  }
-}
-
-}  // namespace
-
-Input::Input(const std::filesystem::path& path) {
-  guarded([&] { file_.emplace(path); });
-  size_ = static_cast<std::size_t>(file_->size());
+Input::Input(const std::filesystem::path& path) : path_(path) {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(std::filesystem::status(path, failed)))
+    throw OnnxError(path.string() + ": there is no such file, or it is no regular one");
+  file_.open(path, std::ios::binary);
+  size_ = static_cast<std::size_t>(std::filesystem::file_size(path, failed));
+  if (failed || !file_) throw OnnxError(path.string() + ": it cannot be read");
 }
 
 void Input::copy(std::size_t at, std::span<char> to) {
   if (to.empty()) return;
-  if (!file_) {
+  if (!file_.is_open()) {
     std::memcpy(to.data(), memory_.data() + at, to.size());
     return;
   }
-  guarded([&] {
-    file_->seek(at);
-    file_->read(std::as_writable_bytes(to));
-  });
+  file_.seekg(static_cast<std::streamoff>(at));
+  if (!file_.read(to.data(), static_cast<std::streamsize>(to.size())))
+    throw OnnxError(path_.string() + ": it cannot be read");
 }
 
 namespace {

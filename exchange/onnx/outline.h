@@ -3,20 +3,18 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "ferrite/io/file/input_file.h"
 
 namespace ferrite::onnx::detail {
 
 /// The bytes of a model, in a file or in memory.
 class Input {
  public:
-  /// Throws OnnxError where there is no such regular file that can be read.
+  /// Throws OnnxError where there is no such regular file.
   explicit Input(const std::filesystem::path& path);
   /// Bytes that live longer than this.
   explicit Input(std::span<const std::byte> bytes) : memory_(bytes), size_(bytes.size()) {}
@@ -25,7 +23,8 @@ class Input {
   void copy(std::size_t at, std::span<char> to);
 
  private:
-  std::optional<io::detail::InputFile> file_{};
+  std::filesystem::path path_{};
+  std::ifstream file_{};
   std::span<const std::byte> memory_{};
   std::size_t size_ = 0;
 };

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -72,10 +71,6 @@ void InputFile::read(std::span<std::byte> out) {
     if (got == 0) refuse(where_, "the file ended while it was being read: " + counted(out.size(), "byte") + " missing");
     out = out.subspan(got);
   }
-}
-
-void InputFile::seek(std::uint64_t at) {
-  if (::lseek(fd_, static_cast<off_t>(at), SEEK_SET) < 0) refuse_errno(where_, "cannot read the file", errno);
 }
 
 void InputFile::expect_end() {

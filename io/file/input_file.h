@@ -1,5 +1,5 @@
 #pragma once
-/// Reading a regular file.
+/// Reading a regular file from front to back.
 #include <sys/stat.h>
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace ferrite::io::detail {
 
-/// A regular file opened for reading, from front to back unless it is told where. Every failure is an IoError with the
-/// path and the system's words.
+/// A regular file opened for reading from front to back. Every failure is an IoError with the path and the
+/// system's words.
 class InputFile {
  public:
   /// Refuses folders, FIFOs, devices and sockets without waiting for them.
@@ -28,8 +28,6 @@ class InputFile {
   std::uint64_t size() const { return size_; }
   /// Fills all of `out`. Throws when the file ends before: it was cut while being read.
   void read(std::span<std::byte> out);
-  /// The next read begins there.
-  void seek(std::uint64_t at);
   /// Throws when more bytes follow: the file grew while being read.
   void expect_end();
   /// Throws when the file has another size than when it was opened.
