@@ -28,8 +28,8 @@ struct StoredElements {
   Tensor decoded() const;
 };
 
-/// Elements that are wider in memory than in the file stay as they are there until they are asked for: a model that was
-/// only read takes no more memory than its file.
+/// Elements that are wider in memory than in the file stay as they are there until they are asked for, so that a large
+/// model that was only read takes little more memory than its file.
 class Constant {
  public:
   Constant() = default;

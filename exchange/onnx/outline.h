@@ -1,5 +1,5 @@
 #pragma once
-/// The messages of a model without the many elements of its tensors.
+/// What of an ONNX model stays in memory: its messages, without the elements of large tensors.
 #include <array>
 #include <cstddef>
 #include <filesystem>
@@ -29,11 +29,12 @@ class Input {
   std::size_t size_ = 0;
 };
 
+/// The messages of a model, and where the elements are that it lacks: they are read when they are wanted.
 struct Outline {
   struct Range {
     std::size_t at = 0, size = 0;
   };
-  /// The model, raw_data of 1 KiB and more left out: what is read of it as views stays in memory with the model.
+  /// The model, raw_data of 1 KiB and more left out. Names and attributes are views of these bytes.
   std::vector<char> bytes{};
   /// Where raw_data is in the input, by the place in `bytes` of the TensorProto that lacks it.
   std::map<std::size_t, Range> left_out{};
