@@ -83,9 +83,8 @@ class Model final : public nn::Layer {
 };
 
 /// Reads a model from a file, which it needs no more then. Before it runs, memory is at most twice the file and 1 MiB,
-/// 160 bytes for each node and each attribute, and 1,300 for each tensor, whose elements below 1 KiB count once more
-/// (docs/exchange.md). Throws OnnxError for a file that is missing or damaged, or that holds an operation that is not
-/// supported.
+/// and 1,200 bytes for each parameter beyond its elements (docs/exchange.md). Throws OnnxError for a file that is
+/// missing or damaged, or that holds an operation that is not supported.
 Model read(const std::filesystem::path& path, const ReadOptions& options = {});
 /// The same from bytes, which are copied.
 Model parse(std::span<const std::byte> bytes, const ReadOptions& options = {});

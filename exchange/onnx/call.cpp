@@ -168,8 +168,8 @@ std::vector<std::string> Call::texts(std::string_view name, std::vector<std::str
 Value Call::tensor_attribute(std::string_view name) const {
   const Attribute* a = find(name, true);
   if (!a) refuse("attribute \"" + std::string(name) + "\" is missing");
-  if (!a->tensor.defined()) refuse("attribute \"" + std::string(name) + "\" is no tensor");
-  return a->tensor.value();
+  if (!a->tensor) refuse("attribute \"" + std::string(name) + "\" is no tensor");
+  return a->tensor->value();
 }
 
 Values Call::run(std::string_view attribute, const Values& inputs) const {

@@ -84,17 +84,29 @@ Tensor StoredElements::decoded() const {
 }
 
 Constant::Constant(StoredElements stored)
-    : value_{.type = stored.type, .constant = true}, stored_(std::make_unique<Stored>(std::move(stored))) {}
+    : value_{.type = stored.type, .constant = true},
+      stored_(std::make_unique<Stored>(std::move(stored))),
+      elsewhere_(stored_->elements.elsewhere) {}
 
 void Constant::keep() {
   if (!stored_ || !stored_->elements.elsewhere) return;
+  const StoredElements& from = stored_->elements;
+  const auto held = static_cast<std::size_t>(from.shape.numel() * size_of(dtype_for(from.type)));
+  if (held <= from.bytes) {
+    (void)value();
+    return;
+  }
   std::vector<char> kept;
-  kept.reserve(stored_->elements.bytes);
-  stored_->elements.source([&](std::string_view part) { kept.insert(kept.end(), part.begin(), part.end()); });
+  kept.reserve(from.bytes);
+  from.source([&](std::string_view part) { kept.insert(kept.end(), part.begin(), part.end()); });
   stored_->elements.source = [kept = std::make_shared<const std::vector<char>>(std::move(kept))](const auto& give) {
     give({kept->data(), kept->size()});
   };
   stored_->elements.elsewhere = false;
+}
+
+void Constant::check() const {
+  if (stored_ && stored_->elements.source) stored_->elements.source([](std::string_view) {});
 }
 
 const Value& Constant::value() const& {

@@ -12,10 +12,10 @@
 
 namespace ferrite::onnx::detail {
 
-/// Elements as a file stores them, checked.
+/// Elements as a file stores them.
 struct StoredElements {
   /// Gives the bytes, as many as the shape needs, in their order to a function that takes some at a time: nothing but
-  /// the tensor holds all of them.
+  /// the tensor holds all of them. Throws OnnxError where an element is none of its type's.
   using Source = std::function<void(const std::function<void(std::string_view)>&)>;
 
   ElementType type = ElementType::undefined;
@@ -28,18 +28,22 @@ struct StoredElements {
   Tensor decoded() const;
 };
 
-/// Elements that are wider in memory than in the file stay as they are there until they are asked for, so that a large
-/// model that was only read takes little more memory than its file.
+/// Elements stay as the file has them, where they may be narrower, until they are asked for: a large model that was
+/// only read takes little more memory than its file.
 class Constant {
  public:
   Constant() = default;
-  explicit Constant(Value value) : value_(std::move(value)) {}
+  /// `elsewhere`: it was made of what is in a file while the model is read.
+  Constant(Value value, bool elsewhere) : value_(std::move(value)), elsewhere_(elsewhere) {}
   explicit Constant(StoredElements stored);
 
   ElementType type() const { return value_.type; }
-  bool defined() const { return stored_ != nullptr || value_.defined(); }
-  /// Takes what is in a file into memory, as it is stored.
+  /// Whether its bytes, or those that it was made of, are not among the model's messages.
+  bool elsewhere() const { return elsewhere_; }
+  /// Takes what is in a file into memory, in as few bytes as it can be.
   void keep();
+  /// Throws OnnxError where an element is none of its type's.
+  void check() const;
   /// The tensor. Several threads may ask.
   const Value& value() const&;
   Value value() && { return std::as_const(*this).value(); }
@@ -52,6 +56,7 @@ class Constant {
   };
   mutable Value value_{};
   std::unique_ptr<Stored> stored_{};
+  bool elsewhere_ = false;
 };
 
 }  // namespace ferrite::onnx::detail

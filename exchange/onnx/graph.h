@@ -1,10 +1,13 @@
 #pragma once
-/// A model as it was read: graphs of nodes whose names are resolved, on views of the file's messages.
+/// A model as it was read, and the graphs that its messages become when it runs: nodes whose names are resolved, on
+/// views of the messages.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +35,7 @@ struct Attribute {
   AttributeType type = AttributeType::undefined;
   std::string_view reference{};  ///< of a function's body: the attribute of the function that is meant
   std::string_view message{};    ///< the AttributeProto
-  Constant tensor{};
+  const Constant* tensor = nullptr;
   std::unique_ptr<Graph> graph{};
 };
 
@@ -64,7 +67,7 @@ class Lists {
 struct Node {
   std::string_view operation;
   std::string_view title{};                  ///< its name, or that of its first output
-  std::span<Reference> inputs{};             ///< of Program::lists, like the next two
+  std::span<Reference> inputs{};             ///< of Graphs::lists, like the next two
   std::span<std::int32_t> outputs{};         ///< slots; -1: not wanted
   std::span<const std::int32_t> released{};  ///< slots that no later node reads
   std::vector<Attribute> attributes{};
@@ -91,10 +94,9 @@ struct Port {
 };
 
 struct Initialiser {
-  std::string_view name;
   std::int32_t slot = 0;
-  std::int32_t parameter = -1;  ///< its number among the model's parameters; -1: a constant
-  Constant value{};             ///< of a constant
+  std::int32_t parameter = -1;      ///< its number among the model's parameters; -1: a constant
+  const Constant* value = nullptr;  ///< of a constant
 };
 
 struct Graph {
@@ -116,29 +118,63 @@ struct Imports {
 };
 
 struct Function {
-  std::string_view domain;
-  std::string_view name;
+  /// What a call needs.
+  struct Body {
+    Imports imports{};
+    std::vector<std::string_view> attributes{};
+    std::vector<Attribute> defaults{};
+    Graph graph{};
+  };
+  std::string_view domain{};
+  std::string_view name{};
   std::string_view overload{};
   std::string_view message{};
-  Imports imports{};
-  std::vector<std::string_view> attributes{};
-  std::vector<Attribute> defaults{};
-  Graph body{};
-  int state = 0;           ///< 0: not read yet, 1: being read, 2: read
-  std::uint64_t size = 0;  ///< nodes, those of the functions that it calls counted
+  std::unique_ptr<Body> body{};  ///< of one that is called
+  int state = 0;                 ///< 0: not read yet, 1: being read, 2: read
+  std::uint64_t size = 0;        ///< nodes, those of the functions that it calls counted
 };
 
-struct Program {
-  std::vector<char> bytes{};  ///< an Outline's
+/// The graphs of a model: its own, and the functions that it calls.
+struct Graphs {
+  Graph main{};
+  std::deque<Function> functions{};
+  std::deque<Constant> constants{};
   Lists lists{};
-  std::string where = "onnx";
+};
+
+/// An initialiser that is a parameter, or a tensor whose elements a model's messages lack.
+struct Held {
+  std::int32_t parameter = -1;  ///< its number; -1: a constant
+  Constant value{};             ///< of a constant
+};
+
+/// A model whose messages were all checked. Its graphs are made of them when it runs: nodes take many times the bytes
+/// of their messages, which no bound on the memory of reading a file would allow.
+class Program {
+ public:
+  explicit Program(std::string name) : where(std::move(name)) {}
+
+  std::string where;
+  std::vector<char> bytes{};  ///< an Outline's
   Imports imports{};
   std::int64_t ir_version = 0;
-  std::string_view producer{};
-  Graph graph{};
-  std::vector<std::unique_ptr<Function>> functions{};
+  std::vector<Port> inputs{};
+  std::vector<Port> outputs{};
+  std::size_t nodes = 0;                                    ///< of the main graph
   std::vector<std::pair<std::string, Value>> parameters{};  ///< first values; taken out by the Model
   std::vector<ElementType> parameter_types{};
+  std::map<std::size_t, Held> held{};  ///< by the place of their messages in `bytes`
+
+  std::string_view messages() const { return {bytes.data(), bytes.size()}; }
+  std::size_t place_of(std::string_view message) const {
+    return static_cast<std::size_t>(message.data() - bytes.data());
+  }
+  /// Made at the first call. Several threads may ask.
+  const Graphs& graphs() const;
+
+ private:
+  mutable std::once_flag once_{};
+  mutable std::unique_ptr<const Graphs> graphs_{};
 };
 
 /// Reads a model. `folder` is where external data may be; empty: it is refused. `frozen`: no
@@ -155,12 +191,14 @@ struct Elsewhere {
 
   const Outline::Range* left_out(std::string_view tensor) const;
 };
-/// A TensorProto. Throws OnnxError, its message beginning with `where`.
-Constant read_constant(std::string_view message, const std::string& where, const Elsewhere& elsewhere,
-                       std::string_view* name = nullptr);
-/// A SparseTensorProto, made dense.
-Constant read_sparse_constant(std::string_view message, const std::string& where, const Elsewhere& elsewhere,
-                              std::string_view* name = nullptr);
+/// What a message of a tensor is.
+enum class Storage { dense, sparse };  // TensorProto, SparseTensorProto
+
+/// The name of a tensor; nothing is checked.
+std::string_view name_of_tensor(std::string_view message, Storage storage);
+/// The elements of a tensor: their number and type are checked, they themselves when they are asked for. Sparse ones
+/// are made dense. Throws OnnxError, its message beginning with `where`.
+Constant read_constant(std::string_view message, Storage storage, const std::string& where, const Elsewhere& elsewhere);
 /// A TensorProto that is whole.
 Value read_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder);
 

@@ -73,7 +73,7 @@ const Attribute* find_attribute(const Node& node, std::string_view name, const E
     while (body && !body->function) body = body->outer;
     if (!body) return nullptr;
     if (const Attribute* given = find_attribute(*body->node, a.reference, *body->caller, where)) return given;
-    for (const Attribute& otherwise : body->function->defaults)
+    for (const Attribute& otherwise : body->function->body->defaults)
       if (otherwise.name == a.reference) return &otherwise;
     return nullptr;
   }
@@ -88,7 +88,7 @@ Values Interpreter::run_graph(const Graph& graph, const Values& inputs, const En
   for (const Initialiser& i : graph.initialisers) {
     Value& v = at.values[static_cast<std::size_t>(i.slot)];
     if (i.parameter < 0) {
-      v = i.value.value();
+      v = i.value->value();
     } else {
       const auto number = static_cast<std::size_t>(i.parameter);
       v = {parameter_(number), program_.parameter_types[number]};
@@ -130,21 +130,22 @@ Values Interpreter::results_of(const Environment& at) const {
 }
 
 Values Interpreter::run_function(const Node& node, const Values& inputs, const Environment& at) const {
-  const Function& f = *node.function;
+  const Function::Body& f = *node.function->body;
   const auto refuse = [&](const std::string& what) {
     throw OnnxError(program_.where + ": node " + node.label() + ": " + what);
   };
-  if (inputs.size() > f.body.inputs.size()) refuse("the function takes fewer inputs: " + std::to_string(inputs.size()));
+  if (inputs.size() > f.graph.inputs.size())
+    refuse("the function takes fewer inputs: " + std::to_string(inputs.size()));
   for (const Attribute& a : node.attributes) {
     const auto known = [&](const auto& name) { return name == a.name; };
     if (std::none_of(f.attributes.begin(), f.attributes.end(), known) &&
         std::none_of(f.defaults.begin(), f.defaults.end(), [&](const Attribute& d) { return d.name == a.name; }))
       refuse("attribute \"" + std::string(a.name) + "\" is none of the function's");
   }
-  Environment body{.graph = &f.body, .function = &f, .node = &node, .caller = &at};
-  body.values.resize(static_cast<std::size_t>(f.body.slots));
+  Environment body{.graph = &f.graph, .function = node.function, .node = &node, .caller = &at};
+  body.values.resize(static_cast<std::size_t>(f.graph.slots));
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    body.values[static_cast<std::size_t>(f.body.input_slots[i])] = inputs[i];
+    body.values[static_cast<std::size_t>(f.graph.input_slots[i])] = inputs[i];
   run_nodes(body);
   return results_of(body);
 }

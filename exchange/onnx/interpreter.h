@@ -34,7 +34,7 @@ class Interpreter {
   Interpreter(const Program& program, std::function<Tensor(std::size_t)> parameter, Limits limits, Note note)
       : program_(program), parameter_(std::move(parameter)), limits_(limits), note_(std::move(note)) {}
 
-  Values run(const Values& inputs) const { return run_graph(program_.graph, inputs, nullptr); }
+  Values run(const Values& inputs) const { return run_graph(program_.graphs().main, inputs, nullptr); }
   Values run_graph(const Graph& graph, const Values& inputs, const Environment* outer) const;
   /// Counts one run of a graph within `node`; refuses it where loops within loops have made too many.
   void count_body(const Node& node) const;

@@ -1,6 +1,7 @@
 /// ONNX models as modules.
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "ferrite/exchange/onnx.h"
 #include "ferrite/exchange/onnx/interpreter.h"
@@ -67,7 +68,9 @@ detail::Value accepted(const std::string& where, const detail::Port& port, const
 
 Model::State::State(std::shared_ptr<detail::Program> read, const ReadOptions& options)
     : program(std::move(read)), limits{options.most_trips, options.most_elements} {
-  for (const detail::Port& port : program->graph.inputs) {
+  inputs.reserve(program->inputs.size());
+  outputs.reserve(program->outputs.size());
+  for (const detail::Port& port : program->inputs) {
     const std::string name(port.name);
     const auto constant = options.constants.find(name);
     if (constant == options.constants.end()) {
@@ -78,7 +81,7 @@ Model::State::State(std::shared_ptr<detail::Program> read, const ReadOptions& op
       value.constant = true;
     }
   }
-  for (const detail::Port& port : program->graph.outputs) outputs.push_back(described(port));
+  for (const detail::Port& port : program->outputs) outputs.push_back(described(port));
   for (const auto& [name, value] : options.constants)
     if (!fixed.contains(name))
       throw ValueError(program->where + ": ReadOptions::constants names no input of the model: \"" + name + "\"");
@@ -91,15 +94,13 @@ Model::Model(std::shared_ptr<State> state, const Model* values) : state_(std::mo
     take_after(*values);
     return;
   }
-  for (auto& [name, value] : state_->program->parameters) {
-    parameters_.push_back(parameter(name, Parameter(name, std::move(value.tensor))));
-    value = {};
-  }
+  for (auto& [name, value] : std::exchange(state_->program->parameters, {}))
+    parameters_.push_back(parameter(name, Parameter(name, std::exchange(value, {}).tensor)));
 }
 
 std::string Model::summary() const {
   const detail::Program& p = *state_->program;
-  return "onnx(nodes=" + std::to_string(p.graph.nodes.size()) + ", opset=" + std::to_string(p.imports.of("")) + ")";
+  return "onnx(nodes=" + std::to_string(p.nodes) + ", opset=" + std::to_string(p.imports.of("")) + ")";
 }
 
 const std::vector<Port>& Model::inputs() const& { return state_->inputs; }
@@ -114,7 +115,7 @@ Tensors Model::run(const Tensors& inputs) const {
     detail::Values values;
     std::map<std::string_view, std::int64_t> symbols;
     std::size_t next = 0;
-    for (const detail::Port& port : program.graph.inputs) {
+    for (const detail::Port& port : program.inputs) {
       const auto fixed = state_->fixed.find(std::string(port.name));
       const bool is_fixed = fixed != state_->fixed.end();
       values.push_back(is_fixed ? fixed->second : accepted(program.where, port, inputs[next++]));
@@ -157,7 +158,7 @@ std::string Model::report() const {
         if (a.graph) count(*a.graph);
     }
   };
-  count(state_->program->graph);
+  count(state_->program->graphs().main);
   std::string text;
   for (const auto& [operation, n] : counts) text += operation + ": " + std::to_string(n) + "\n";
   const std::lock_guard lock(state_->guard);

@@ -1,10 +1,11 @@
-/// Reads the messages of a model into graphs whose names are resolved.
+/// Walks over the messages of a model: its graphs and functions.
 #include "ferrite/exchange/onnx/reader.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
-#include "ferrite/exchange/onnx/wire.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite::onnx::detail {
 namespace {
@@ -12,8 +13,25 @@ namespace {
 constexpr int kMostNestedGraphs = 32;
 constexpr int kMostNestedFunctions = 32;
 constexpr std::int64_t kNewestOpset = 28;
+constexpr std::size_t kMostFunctions = 4096;
+constexpr std::size_t kMostImports = 1024;
 
-void read_dimension(Port& port, Message m) {
+/// The values that nodes define, and what else has a name.
+std::size_t count_names(std::string_view message, std::uint32_t node_field_number,
+                        std::initializer_list<std::uint32_t> others) {
+  std::size_t n = 0;
+  for (Message m(message); m.next();) {
+    if (m.tag() == node_field_number) {
+      Message(m.bytes()).each_of(node_field::output, [&](std::string_view) { ++n; });
+      continue;
+    }
+    n += static_cast<std::size_t>(std::ranges::count(others, m.tag()));
+    m.skip();
+  }
+  return n;
+}
+
+Dimension read_dimension(Message m) {
   Dimension d;
   while (m.next()) {
     if (m.tag() == dimension_field::dim_value)
@@ -24,48 +42,60 @@ void read_dimension(Port& port, Message m) {
       m.skip();
   }
   if (d.extent < 0) d.extent = -1;
-  port.shape.push_back(d);
+  return d;
 }
 
-void read_type(Port& port, Message type) {
-  while (type.next()) {
-    if (type.tag() != type_field::tensor_type) {
-      port.tensor &= type.tag() == type_field::denotation;
-      type.skip();
-      continue;
-    }
-    for (Message m(type.bytes()); m.next();) {
-      if (m.tag() == tensor_type_field::elem_type) {
-        port.type = static_cast<ElementType>(m.integer());
-      } else if (m.tag() == tensor_type_field::shape) {
-        port.ranked = true;
-        for (Message shape(m.bytes()); shape.next();) {
-          if (shape.tag() == shape_field::dim)
-            read_dimension(port, Message(shape.bytes()));
-          else
-            shape.skip();
-        }
-      } else {
-        m.skip();
-      }
+}  // namespace
+
+void Reader::check(Program& program, const Elsewhere& elsewhere, bool frozen) {
+  Check check{program, elsewhere, frozen};
+  Reader reader(program, &check);
+  const std::string_view graph = reader.read_model(program);
+  Graph main = reader.read_graph(graph, nullptr);
+  program.inputs = std::move(main.inputs);
+  program.outputs = std::move(main.outputs);
+  program.inputs.shrink_to_fit();
+  program.outputs.shrink_to_fit();
+  Message(graph).each_of(graph_field::node, [&](std::string_view) { ++program.nodes; });
+}
+
+std::unique_ptr<const Graphs> Reader::graphs_of(const Program& program) {
+  Reader reader(program, nullptr);
+  reader.find_functions();
+  Message(program.messages()).each_of(model_field::graph, [&](std::string_view graph) {
+    reader.graphs_->main = reader.read_graph(graph, nullptr);
+  });
+  return std::move(reader.graphs_);
+}
+
+std::string_view Reader::read_model(Program& program) {
+  std::string_view graph;
+  bool has_graph = false;
+  for (Message m(program.messages()); m.next();) {
+    switch (m.tag()) {
+      case model_field::ir_version: program.ir_version = m.integer(); break;
+      case model_field::opset_import: read_import(program.imports, Message(m.bytes())); break;
+      case model_field::graph:
+        if (has_graph) fail("it has two graphs");
+        graph = m.bytes();
+        has_graph = true;
+        break;
+      default: m.skip();
     }
   }
-}
-
-Port read_port(Message m) {
-  Port port;
-  while (m.next()) {
-    if (m.tag() == value_info_field::name)
-      port.name = m.bytes();
-    else if (m.tag() == value_info_field::type)
-      read_type(port, Message(m.bytes()));
-    else
-      m.skip();
+  find_functions();
+  if (!has_graph) fail("it holds no graph: is it an ONNX model?");
+  if (program.imports.versions.empty()) {
+    if (program.ir_version >= 3) fail("it imports no opset");
+    program.imports.versions.emplace_back(std::string_view(), 1);
   }
-  return port;
+  if (program.imports.of("") > kNewestOpset)
+    fail("opset " + std::to_string(program.imports.of("")) + " is not known: the newest one that is supported is " +
+         std::to_string(kNewestOpset));
+  return graph;
 }
 
-void read_import(Imports& imports, Message m) {
+void Reader::read_import(Imports& imports, Message m) const {
   std::string_view domain;
   std::int64_t version = 0;
   while (m.next()) {
@@ -76,58 +106,33 @@ void read_import(Imports& imports, Message m) {
     else
       m.skip();
   }
+  if (imports.versions.size() == kMostImports) fail("it imports more than " + std::to_string(kMostImports) + " opsets");
   imports.versions.emplace_back(is_main_domain(domain) ? std::string_view() : domain, version);
 }
 
-}  // namespace
-
-void Reader::read() {
-  std::string_view graph;
-  bool has_graph = false;
-  for (Message m({program_.bytes.data(), program_.bytes.size()}); m.next();) {
-    switch (m.tag()) {
-      case model_field::ir_version: program_.ir_version = m.integer(); break;
-      case model_field::producer_name: program_.producer = m.bytes(); break;
-      case model_field::opset_import: read_import(program_.imports, Message(m.bytes())); break;
-      case model_field::graph:
-        if (has_graph) fail("it has two graphs");
-        graph = m.bytes();
-        has_graph = true;
-        break;
-      case model_field::functions: add_function(m.bytes()); break;
-      default: m.skip();
-    }
-  }
-  if (!has_graph) fail("it holds no graph: is it an ONNX model?");
-  if (program_.imports.versions.empty()) {
-    if (program_.ir_version >= 3) fail("it imports no opset");
-    program_.imports.versions.emplace_back(std::string_view(), 1);
-  }
-  if (program_.imports.of("") > kNewestOpset)
-    fail("opset " + std::to_string(program_.imports.of("")) + " is not known: the newest one that is supported is " +
-         std::to_string(kNewestOpset));
-  imports_ = &program_.imports;
-  program_.graph = read_graph(graph, nullptr);
+void Reader::find_functions() {
+  Message(program_.messages()).each_of(model_field::functions, [&](std::string_view message) {
+    add_function(message);
+  });
 }
 
 void Reader::add_function(std::string_view message) {
-  auto f = std::make_unique<Function>();
-  f->message = message;
+  if (functions_.size() == kMostFunctions) fail("it has more than " + std::to_string(kMostFunctions) + " functions");
+  Function f{.message = message};
+  Imports imports;
   for (Message m(message); m.next();) {
     switch (m.tag()) {
-      case function_field::name: f->name = m.bytes(); break;
-      case function_field::domain: f->domain = m.bytes(); break;
-      case function_field::overload: f->overload = m.bytes(); break;
-      case function_field::opset_import: read_import(f->imports, Message(m.bytes())); break;
-      case function_field::attribute: f->attributes.push_back(m.bytes()); break;
+      case function_field::name: f.name = m.bytes(); break;
+      case function_field::domain: f.domain = m.bytes(); break;
+      case function_field::overload: f.overload = m.bytes(); break;
+      case function_field::opset_import: read_import(imports, Message(m.bytes())); break;
       default: m.skip();
     }
   }
-  if (is_main_domain(f->domain)) f->domain = {};
-  if (f->name.empty()) fail("a function has no name");
-  if (find_function(f->domain, f->name, f->overload)) fail("function " + quoted(f->name) + " is there twice");
-  functions_[{f->domain, f->name, f->overload}] = f.get();
-  program_.functions.push_back(std::move(f));
+  if (is_main_domain(f.domain)) f.domain = {};
+  if (f.name.empty()) fail("a function has no name");
+  if (find_function(f.domain, f.name, f.overload)) fail("function " + quoted(f.name) + " is there twice");
+  functions_[{f.domain, f.name, f.overload}] = &graphs_->functions.emplace_back(std::move(f));
 }
 
 void Reader::resolve_function(Function& f, const Node& node) {
@@ -137,40 +142,46 @@ void Reader::resolve_function(Function& f, const Node& node) {
     fail(node, "functions are nested deeper than " + std::to_string(kMostNestedFunctions));
   f.state = 1;
   ++functions_open_;
-  const Imports* const before = std::exchange(imports_, &f.imports);
+  f.body = std::make_unique<Function::Body>();
+  const Imports* const before = std::exchange(imports_, &f.body->imports);
   const std::uint64_t size_before = std::exchange(size_, 0);
-  Scope scope;
-  Graph& g = f.body;
-  g.name = f.name;
-  std::vector<std::string_view> results;
-  for (Message m(f.message); m.next();) {
-    if (m.tag() == function_field::input) {
-      const Port port{.name = m.bytes()};
-      g.inputs.push_back(port);
-      g.input_slots.push_back(define(g, scope, port.name));
-    } else if (m.tag() == function_field::output) {
-      results.push_back(m.bytes());
-    } else if (m.tag() == function_field::attribute_proto) {
-      f.defaults.push_back(read_attribute(m.bytes(), scope, node));
-    } else {
-      m.skip();
-    }
-  }
-  for (Message m(f.message); m.next();) {
-    if (m.tag() == function_field::node)
-      g.nodes.push_back(read_node(m.bytes(), g, scope));
-    else
-      m.skip();
-  }
-  for (const std::string_view name : results) {
-    g.outputs.push_back({.name = name});
-    g.results.push_back(find(scope, name, "output", [&] { return quoted(f.name); }));
-  }
-  release(g);
+  read_body(f, node);
   imports_ = before;
   f.size = std::exchange(size_, size_before);
   --functions_open_;
   f.state = 2;
+  if (check_) f.body.reset();
+}
+
+void Reader::read_body(Function& f, const Node& node) {
+  Function::Body& body = *f.body;
+  Scope scope{.slots = {program_.messages(), count_names(f.message, function_field::node, {function_field::input})}};
+  Graph& g = body.graph;
+  g.name = f.name;
+  std::vector<std::string_view> results;
+  Message(f.message).each_of(function_field::opset_import,
+                             [&](std::string_view import) { read_import(body.imports, Message(import)); });
+  for (Message m(f.message); m.next();) {
+    switch (m.tag()) {
+      case function_field::attribute: body.attributes.push_back(m.bytes()); break;
+      case function_field::attribute_proto: body.defaults.push_back(read_attribute(m.bytes(), scope, node)); break;
+      case function_field::input: {
+        const Port port{.name = m.bytes()};
+        g.inputs.push_back(port);
+        g.input_slots.push_back(define(g, scope, port.name));
+        break;
+      }
+      case function_field::output: results.push_back(m.bytes()); break;
+      default: m.skip();
+    }
+  }
+  Message(f.message).each_of(function_field::node, [&](std::string_view bytes) { read_node(bytes, g, scope); });
+  for (const std::string_view name : results) {
+    g.outputs.push_back({.name = name});
+    g.results.push_back(find(scope, name, "output", [&] { return quoted(f.name); }));
+  }
+  g.slots = scope.slots.size();
+  release(g);
 }
 
 Reference Reader::find(const Scope& scope, std::string_view name, const char* what, const Node& node) const {
@@ -187,44 +198,80 @@ Reference Reader::find(const Scope& scope, std::string_view name, const char* wh
 }
 
 Graph Reader::read_graph(std::string_view message, const Scope* outer) {
-  Scope scope;
-  scope.outer = outer;
-  scope.depth = outer ? outer->depth + 1 : 0;
-  if (scope.depth > kMostNestedGraphs) fail("graphs are nested deeper than " + std::to_string(kMostNestedGraphs));
+  const int depth = outer ? outer->depth + 1 : 0;
+  if (depth > kMostNestedGraphs) fail("graphs are nested deeper than " + std::to_string(kMostNestedGraphs));
+  const std::size_t names = count_names(
+      message, graph_field::node, {graph_field::initializer, graph_field::sparse_initializer, graph_field::input});
+  Scope scope{.slots = {program_.messages(), names}, .outer = outer, .depth = depth};
   Graph g;
-  for (Message m(message); m.next();) {
-    if (m.tag() == graph_field::name) {
-      g.name = m.bytes();
-    } else if (m.tag() == graph_field::initializer || m.tag() == graph_field::sparse_initializer) {
-      const bool sparse = m.tag() == graph_field::sparse_initializer;
-      Initialiser& i = g.initialisers.emplace_back();
-      i.value = sparse ? read_sparse_constant(m.bytes(), program_.where, elsewhere_, &i.name)
-                       : read_constant(m.bytes(), program_.where, elsewhere_, &i.name);
-      i.slot = define(g, scope, i.name);
-    } else {
-      m.skip();
-    }
-  }
-  const std::int32_t defaults = g.slots;
-  std::unordered_set<std::string_view> inputs;
-  Message(message).each_of(graph_field::input, [&](std::string_view bytes) {
-    Port port = read_port(Message(bytes));
-    if (!inputs.insert(port.name).second) fail("two inputs have the name " + quoted(port.name));
-    if (const std::int32_t slot = scope.slots.find(port.name); slot >= 0 && slot < defaults)
-      return;  // an initialiser that old files repeat as an input
-    g.input_slots.push_back(define(g, scope, port.name));
-    g.inputs.push_back(std::move(port));
+  Message(message).each_of(graph_field::name, [&](std::string_view name) { g.name = name; });
+  each_tensor(message, [&](std::string_view tensor, Storage storage) {
+    (void)define(g, scope, name_of_tensor(tensor, storage));
   });
-  Message(message).each_of(graph_field::node,
-                           [&](std::string_view bytes) { g.nodes.push_back(read_node(bytes, g, scope)); });
+  read_inputs(g, scope, message);
+  Message(message).each_of(graph_field::node, [&](std::string_view bytes) { read_node(bytes, g, scope); });
   Message(message).each_of(graph_field::output, [&](std::string_view bytes) {
-    Port port = read_port(Message(bytes));
+    Port port = read_port(bytes);
     g.results.push_back(find(scope, port.name, "output", [&] { return "graph " + quoted(g.name); }));
     g.outputs.push_back(std::move(port));
   });
-  choose_parameters(g);
+  g.slots = scope.slots.size();
+  read_initialisers(g, scope, message);
   release(g);
   return g;
+}
+
+void Reader::read_inputs(Graph& g, Scope& scope, std::string_view message) const {
+  std::vector<bool> repeated(static_cast<std::size_t>(scope.slots.size()));  // initialisers
+  Message(message).each_of(graph_field::input, [&](std::string_view bytes) {
+    Port port = read_port(bytes);
+    if (const std::int32_t slot = scope.slots.find(port.name); slot >= 0) {
+      const auto i = static_cast<std::size_t>(slot);
+      if (i >= repeated.size() || repeated[i]) fail("two inputs have the name " + quoted(port.name));
+      repeated[i] = true;
+      return;  // an initialiser that old files repeat as an input
+    }
+    g.input_slots.push_back(define(g, scope, port.name));
+    g.inputs.push_back(std::move(port));
+  });
+}
+
+Port Reader::read_port(std::string_view message) const {
+  Port port;
+  for (Message m(message); m.next();) {
+    if (m.tag() == value_info_field::name)
+      port.name = m.bytes();
+    else if (m.tag() == value_info_field::type)
+      read_type(port, Message(m.bytes()));
+    else
+      m.skip();
+  }
+  return port;
+}
+
+void Reader::read_type(Port& port, Message type) const {
+  while (type.next()) {
+    if (type.tag() != type_field::tensor_type) {
+      port.tensor &= type.tag() == type_field::denotation;
+      type.skip();
+      continue;
+    }
+    for (Message m(type.bytes()); m.next();) {
+      if (m.tag() == tensor_type_field::elem_type) {
+        port.type = static_cast<ElementType>(m.integer());
+      } else if (m.tag() == tensor_type_field::shape) {
+        port.ranked = true;
+        Message(m.bytes()).each_of(shape_field::dim, [&](std::string_view dimension) {
+          if (port.shape.size() == static_cast<std::size_t>(Shape::kMaxRank))
+            fail("input or output " + quoted(port.name) + " has more than " + std::to_string(Shape::kMaxRank) +
+                 " axes");
+          port.shape.push_back(read_dimension(Message(dimension)));
+        });
+      } else {
+        m.skip();
+      }
+    }
+  }
 }
 
 std::string Node::label() const { return quoted(title) + " (" + std::string(operation) + ")"; }
@@ -235,15 +282,23 @@ std::int64_t Imports::of(std::string_view domain) const {
   return -1;
 }
 
+const Graphs& Program::graphs() const {
+  std::call_once(once_, [this] {
+    const NewFrame apart;  // a trace does not see constants being made
+    graphs_ = Reader::graphs_of(*this);
+  });
+  return *graphs_;
+}
+
 std::shared_ptr<Program> read_program(Input& input, std::string where, const std::filesystem::path& folder,
                                       bool frozen) {
-  auto program = std::make_shared<Program>();
-  program->where = std::move(where);
+  auto program = std::make_shared<Program>(std::move(where));
   try {
     Outline outline = outline_of(input);
     program->bytes = std::move(outline.bytes);
-    const std::string_view bytes(program->bytes.data(), program->bytes.size());
-    Reader(*program, {folder, &input, bytes, std::move(outline.left_out)}, frozen).read();
+    if (program->bytes.size() > std::numeric_limits<std::uint32_t>::max())
+      throw OnnxError("onnx: more than 4 GiB of messages: only raw_data and external data may be larger");
+    Reader::check(*program, {folder, &input, program->messages(), std::move(outline.left_out)}, frozen);
   } catch (const OnnxError& e) {
     const std::string what = e.what();
     if (what.rfind("onnx: ", 0) == 0 && program->where != "onnx") throw OnnxError(program->where + what.substr(4));

@@ -1,8 +1,8 @@
 #pragma once
 /// Builds the graphs of a model from its messages.
-#include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "ferrite/exchange/onnx/graph.h"
+#include "ferrite/exchange/onnx/names.h"
+#include "ferrite/exchange/onnx/wire.h"
 #include "ferrite/exchange/onnx_error.h"
 
 namespace ferrite::onnx::detail {
@@ -17,96 +19,104 @@ namespace ferrite::onnx::detail {
 inline bool is_main_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 inline std::string quoted(std::string_view name) { return '"' + std::string(name) + '"'; }
 
-/// Slots by name, with few bytes for each.
-class Names {
- public:
-  /// -1: there is none.
-  std::int32_t find(std::string_view name) const {
-    if (table_.empty()) return -1;
-    for (std::size_t at = place(name);; at = (at + 1) & (table_.size() - 1)) {
-      const std::int32_t slot = table_[at];
-      if (slot < 0 || names_[static_cast<std::size_t>(slot)] == name) return slot;
-    }
+/// Calls `each` with every initialiser of a graph.
+template <class F>
+void each_tensor(std::string_view graph, const F& each) {
+  for (Message m(graph); m.next();) {
+    if (m.tag() == graph_field::initializer)
+      each(m.bytes(), Storage::dense);
+    else if (m.tag() == graph_field::sparse_initializer)
+      each(m.bytes(), Storage::sparse);
+    else
+      m.skip();
   }
-  /// Gives the next slot to a name that has none.
-  void add(std::string_view name) {
-    names_.push_back(name);
-    if (2 * names_.size() <= table_.size()) return enter(static_cast<std::int32_t>(names_.size()) - 1);
-    table_ = std::vector<std::int32_t>(std::max<std::size_t>(2 * table_.size(), 16), -1);
-    for (std::size_t slot = 0; slot < names_.size(); ++slot) enter(static_cast<std::int32_t>(slot));
-  }
-
- private:
-  std::size_t place(std::string_view name) const { return std::hash<std::string_view>()(name) & (table_.size() - 1); }
-  void enter(std::int32_t slot) {
-    std::size_t at = place(names_[static_cast<std::size_t>(slot)]);
-    while (table_[at] >= 0) at = (at + 1) & (table_.size() - 1);
-    table_[at] = slot;
-  }
-
-  std::deque<std::string_view> names_{};
-  std::vector<std::int32_t> table_{};
-};
+}
 
 /// The names that a graph's nodes see.
 struct Scope {
-  Names slots{};
+  Names slots;
   const Scope* outer = nullptr;
   int depth = 0;
 };
 
-/// Builds the graphs of one model: reader.cpp those of the model, its functions and bodies, reader_nodes.cpp their
-/// nodes.
+/// Walks over the messages of a model, twice: at first it checks all of them and notes what the file alone can give,
+/// parameters and elements that the messages lack; when the model runs it makes its graphs. reader.cpp walks over
+/// graphs and functions, reader_nodes.cpp over nodes, reader_tensors.cpp over tensors.
 class Reader {
  public:
-  Reader(Program& program, Elsewhere elsewhere, bool frozen)
-      : program_(program), elsewhere_(std::move(elsewhere)), frozen_(frozen) {}
-  void read();
+  /// Checks what `program.messages()` are and fills in the rest of it.
+  static void check(Program& program, const Elsewhere& elsewhere, bool frozen);
+  /// The graphs of a program that was checked.
+  static std::unique_ptr<const Graphs> graphs_of(const Program& program);
 
  private:
+  /// What checking a model needs and makes.
+  struct Check {
+    Program& program;
+    const Elsewhere& elsewhere;
+    bool frozen;
+    std::unordered_set<std::string> parameter_names{};
+  };
+
+  /// `check` null: graphs are made.
+  Reader(const Program& program, Check* check) : program_(program), check_(check), imports_(&program.imports) {}
   [[noreturn]] void fail(const std::string& what) const { throw OnnxError(program_.where + ": " + what); }
   [[noreturn]] void fail(const Node& node, const std::string& what) const {
     fail("node " + node.label() + ": " + what);
   }
+  std::string_view read_model(Program& program);
+  void find_functions();
   void add_function(std::string_view message);
   Function* find_function(std::string_view domain, std::string_view name, std::string_view overload) const {
     const auto found = functions_.find({domain, name, overload});
     return found == functions_.end() ? nullptr : found->second;
   }
+  void read_import(Imports& imports, Message message) const;
   void resolve_function(Function& f, const Node& node);
-  std::int32_t define(Graph& g, Scope& scope, std::string_view name) {
+  void read_body(Function& f, const Node& node);
+  Port read_port(std::string_view message) const;
+  void read_type(Port& port, Message type) const;
+  std::int32_t define(const Graph& g, Scope& scope, std::string_view name) const {
     if (name.empty()) fail("a value of graph " + quoted(g.name) + " has no name");
     if (scope.slots.find(name) >= 0) fail("two values have the name " + quoted(name));
     scope.slots.add(name);
-    return g.slots++;
+    return scope.slots.size() - 1;
   }
   /// Where a value is; `of` says in an error what needs it.
   Reference find(const Scope& scope, std::string_view name, const char* what,
                  const std::function<std::string()>& of) const;
   Reference find(const Scope& scope, std::string_view name, const char* what, const Node& node) const;
   Graph read_graph(std::string_view message, const Scope* outer);
+  void read_inputs(Graph& g, Scope& scope, std::string_view message) const;
+
+  // ---- nodes
   Attribute read_attribute(std::string_view message, const Scope& scope, const Node& node);
-  std::string where(const Node& node, std::string_view attribute) const {
-    return program_.where + ": node " + node.label() + ": attribute " + quoted(attribute);
-  }
-  Node read_node(std::string_view message, Graph& g, Scope& scope);
+  void read_node(std::string_view message, Graph& g, Scope& scope);
   void read_attributes(Node& node, std::string_view message, const Scope& scope);
   void find_meaning(Node& node, std::string_view domain, std::string_view overload);
   /// Counts nodes, and refuses functions that call each other until these are more than any model has.
   void count(std::uint64_t nodes, const Node& node);
-  /// Initialisers of floats are parameters, unless their numbers decide on shapes.
-  void choose_parameters(Graph& g);
   /// Notes with each node which slots nobody reads behind it.
   void release(Graph& g);
   static void keep_captured(const Graph& inner, std::int32_t depth, std::vector<char>& stays);
-  Program& program_;
-  Elsewhere elsewhere_;
-  bool frozen_;
-  const Imports* imports_ = nullptr;
+
+  // ---- tensors
+  /// A tensor of an attribute. While the model is checked: null.
+  const Constant* read_attribute_tensor(std::string_view message, Storage storage, const std::string& where);
+  /// Initialisers of a graph whose names are known. While the model is checked, those of floats become parameters,
+  /// unless their numbers decide on shapes.
+  void read_initialisers(Graph& g, const Scope& scope, std::string_view message);
+  void check_initialiser(std::string_view message, Storage storage, bool decides);
+  /// Which slots of a graph decide on shapes.
+  std::vector<bool> deciding(const Scope& scope, std::string_view message) const;
+
+  const Program& program_;
+  Check* check_;
+  const Imports* imports_;
+  std::unique_ptr<Graphs> graphs_ = std::make_unique<Graphs>();
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, Function*> functions_{};
   int functions_open_ = 0;
   std::uint64_t size_ = 0;  ///< nodes so far, those of functions counted wherever these are called
-  std::unordered_set<std::string> parameter_names_{};
 };
 
 }  // namespace ferrite::onnx::detail

@@ -1,9 +1,8 @@
-/// Reads the nodes of a graph, their attributes, and which values are parameters and which are released where.
+/// Walks over the nodes of a graph and their attributes, and notes which values are released where.
 #include <algorithm>
 #include <utility>
 
 #include "ferrite/exchange/onnx/reader.h"
-#include "ferrite/exchange/onnx/wire.h"
 
 namespace ferrite::onnx::detail {
 
@@ -43,14 +42,14 @@ Attribute Reader::read_attribute(std::string_view message, const Scope& scope, c
   const auto type = static_cast<std::uint32_t>(a.type);
   if (type == 0 || type > 14 || (seen != 0 && !(seen >> type & 1U)))
     fail(node, "attribute " + quoted(a.name) + " has no value of its type, " + std::to_string(type));
-  if (a.type == AttributeType::tensor) a.tensor = read_constant(tensor, where(node, a.name), elsewhere_);
-  if (a.type == AttributeType::sparse_tensor) a.tensor = read_sparse_constant(sparse, where(node, a.name), elsewhere_);
-  a.tensor.keep();
+  const auto where = [&] { return program_.where + ": node " + node.label() + ": attribute " + quoted(a.name); };
+  if (a.type == AttributeType::tensor) a.tensor = read_attribute_tensor(tensor, Storage::dense, where());
+  if (a.type == AttributeType::sparse_tensor) a.tensor = read_attribute_tensor(sparse, Storage::sparse, where());
   if (a.type == AttributeType::graph) a.graph = std::make_unique<Graph>(read_graph(graph, &scope));
   return a;
 }
 
-Node Reader::read_node(std::string_view message, Graph& g, Scope& scope) {
+void Reader::read_node(std::string_view message, Graph& g, Scope& scope) {
   Node node;
   std::size_t inputs = 0;  // up to the last one that has a name
   std::size_t all_inputs = 0;
@@ -80,17 +79,22 @@ Node Reader::read_node(std::string_view message, Graph& g, Scope& scope) {
   if (!name.empty()) node.title = name;
   if (node.operation.empty()) fail(node, "it names no operation");
   find_meaning(node, is_main_domain(domain) ? std::string_view() : domain, overload);
-  node.inputs = program_.lists.make<Reference>(inputs);
-  node.outputs = program_.lists.make<std::int32_t>(outputs);
+  if (!check_) {
+    node.inputs = graphs_->lists.make<Reference>(inputs);
+    node.outputs = graphs_->lists.make<std::int32_t>(outputs);
+  }
   auto to = node.inputs.begin();
   Message(message).each_of(node_field::input, [&](std::string_view input) {
-    if (to != node.inputs.end()) *to++ = input.empty() ? Reference{} : find(scope, input, "input", node);
+    const Reference from = input.empty() ? Reference{} : find(scope, input, "input", node);
+    if (to != node.inputs.end()) *to++ = from;
   });
   read_attributes(node, message, scope);
   auto slot = node.outputs.begin();
-  Message(message).each_of(node_field::output,
-                           [&](std::string_view output) { *slot++ = output.empty() ? -1 : define(g, scope, output); });
-  return node;
+  Message(message).each_of(node_field::output, [&](std::string_view output) {
+    const std::int32_t there = output.empty() ? -1 : define(g, scope, output);
+    if (slot != node.outputs.end()) *slot++ = there;
+  });
+  if (!check_) g.nodes.push_back(std::move(node));
 }
 
 void Reader::read_attributes(Node& node, std::string_view message, const Scope& scope) {
@@ -127,34 +131,8 @@ void Reader::count(std::uint64_t nodes, const Node& node) {
     fail(node, "the model has more than " + std::to_string(kMostNodes) + " nodes, its functions in their places");
 }
 
-void Reader::choose_parameters(Graph& g) {
-  std::vector<char> decides(static_cast<std::size_t>(g.slots), 0);
-  const auto mark = [&](const Reference& r) {
-    if (r.depth == 0 && r.slot >= 0) decides[static_cast<std::size_t>(r.slot)] = 1;
-  };
-  for (auto node = g.nodes.rbegin(); node != g.nodes.rend(); ++node) {
-    const bool all = std::any_of(node->outputs.begin(), node->outputs.end(), [&](std::int32_t slot) {
-      return slot >= 0 && decides[static_cast<std::size_t>(slot)];
-    });
-    if (all && (node->operation == "Shape" || node->operation == "Size")) continue;
-    for (std::size_t i = 0; i < node->inputs.size(); ++i)
-      if (all || (node->row && (node->row->quoted || (i < 32 && node->row->static_inputs >> i & 1U))))
-        mark(node->inputs[i]);
-  }
-  for (Initialiser& i : g.initialisers) {
-    if (frozen_ || !is_floating(i.value.type()) || decides[static_cast<std::size_t>(i.slot)]) {
-      i.value.keep();
-      continue;
-    }
-    std::string name(i.name);
-    for (int n = 2; !parameter_names_.insert(name).second; ++n) name = std::string(i.name) + "_" + std::to_string(n);
-    i.parameter = static_cast<std::int32_t>(program_.parameters.size());
-    program_.parameter_types.push_back(i.value.type());
-    program_.parameters.emplace_back(std::move(name), std::exchange(i.value, {}).value());
-  }
-}
-
 void Reader::release(Graph& g) {
+  if (check_) return;
   std::vector<char> stays(static_cast<std::size_t>(g.slots), 0);
   for (const Reference& r : g.results)
     if (r.depth == 0) stays[static_cast<std::size_t>(r.slot)] = 1;
@@ -168,7 +146,7 @@ void Reader::release(Graph& g) {
       stays[static_cast<std::size_t>(r.slot)] = 1;
       released.push_back(r.slot);
     }
-    const auto list = program_.lists.make<std::int32_t>(released.size());
+    const auto list = graphs_->lists.make<std::int32_t>(released.size());
     std::copy(released.begin(), released.end(), list.begin());
     node->released = list;
   }

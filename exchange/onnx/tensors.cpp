@@ -222,18 +222,30 @@ const Outline::Range* Elsewhere::left_out(std::string_view tensor) const {
   return found == ranges.end() ? nullptr : &found->second;
 }
 
-Constant read_constant(std::string_view message, const std::string& where, const Elsewhere& elsewhere,
-                       std::string_view* name) {
+std::string_view name_of_tensor(std::string_view message, Storage storage) {
+  std::string_view name;
+  for (Message m(message); m.next();) {
+    if (storage == Storage::sparse && m.tag() == sparse_tensor_field::values)
+      name = name_of_tensor(m.bytes(), Storage::dense);
+    else if (storage == Storage::dense && m.tag() == tensor_field::name)
+      name = m.bytes();
+    else
+      m.skip();
+  }
+  return name;
+}
+
+namespace {
+
+Constant read_dense(std::string_view message, const std::string& where, const Elsewhere& elsewhere) {
   const Fields f = fields_of(message, where);
   const std::string here = f.name.empty() ? where : where + ": tensor \"" + std::string(f.name) + "\"";
-  if (name) *name = f.name;
-  const auto width = static_cast<std::uint64_t>(size_of(dtype_for(f.type, here)));
+  (void)dtype_for(f.type, here);
   const auto elements = static_cast<std::uint64_t>(f.shape.numel());
   if (elements > (std::uint64_t{1} << 56)) throw OnnxError(here + ": a tensor of " + f.shape.str() + " is too large");
   const auto bytes = static_cast<std::size_t>((elements * static_cast<std::uint64_t>(bits_of(f.type)) + 7) / 8);
   const Outline::Range* const left_out = elsewhere.left_out(message);
   std::uint64_t there = left_out ? left_out->size : f.raw.size();
-  std::size_t stored = bytes;  // bytes that they take in the file
   Source source = [raw = f.raw](const auto& give) { give(raw); };
   if (f.external) {
     source = [file = external_file(f, bytes, here, elsewhere.folder),
@@ -251,40 +263,35 @@ Constant read_constant(std::string_view message, const std::string& where, const
       throw OnnxError(here + ": its elements are in a field of another type than " + std::string(name_of(f.type)));
     source = from_fields(message, f.type);
     there = bytes_of(f);
-    stored = message.size();
   }
   if (there != bytes)
     throw OnnxError(here + ": " + std::string(name_of(f.type)) + " " + f.shape.str() + " takes " +
                     std::to_string(bytes) + " bytes, the file has " + std::to_string(there));
-  StoredElements result{f.type, f.shape, bytes,
-                        [source = std::move(source), type = f.type, here](const auto& give) {
-                          source([&](std::string_view raw) {
-                            check_elements(raw, type, here);
-                            give(raw);
-                          });
-                        },
-                        f.external || left_out};
-  constexpr std::uint64_t kSmall = 1 << 10;  // bytes that are decoded at once
-  const std::uint64_t held = elements * width;
-  if (held <= stored || held < kSmall) return Constant({result.decoded(), f.type, true});
-  if (!result.elsewhere) result.source([](std::string_view) {});  // checks them
-  return Constant(std::move(result));
+  return Constant(StoredElements{f.type, f.shape, bytes,
+                                 [source = std::move(source), type = f.type, here](const auto& give) {
+                                   source([&](std::string_view raw) {
+                                     check_elements(raw, type, here);
+                                     give(raw);
+                                   });
+                                 },
+                                 f.external || left_out});
 }
 
-Value read_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder) {
-  return read_constant(message, where, {.folder = folder}).value();
-}
-
-Constant read_sparse_constant(std::string_view message, const std::string& where, const Elsewhere& elsewhere,
-                              std::string_view* name) {
+Constant read_sparse(std::string_view message, const std::string& where, const Elsewhere& elsewhere) {
   Value values;
   Value indices;
+  bool apart = false;
   std::vector<std::int64_t> dims;
+  const auto read = [&](std::string_view tensor) {
+    const Constant c = read_dense(tensor, where, elsewhere);
+    apart |= c.elsewhere();
+    return c.value();
+  };
   for (Message m(message); m.next();) {
     if (m.tag() == sparse_tensor_field::values)
-      values = read_constant(m.bytes(), where, elsewhere, name).value();
+      values = read(m.bytes());
     else if (m.tag() == sparse_tensor_field::indices)
-      indices = read_constant(m.bytes(), where, elsewhere).value();
+      indices = read(m.bytes());
     else if (m.tag() == sparse_tensor_field::dims)
       append_extents(dims, m, where);
     else
@@ -324,7 +331,18 @@ Constant read_sparse_constant(std::string_view message, const std::string& where
       for (std::size_t i = 0; i < places.size(); ++i) out[static_cast<std::size_t>(places[i])] = sparse[i];
     });
   });
-  return Constant({std::move(dense), values.type, true});
+  return Constant({std::move(dense), values.type, true}, apart);
+}
+
+}  // namespace
+
+Constant read_constant(std::string_view message, Storage storage, const std::string& where,
+                       const Elsewhere& elsewhere) {
+  return storage == Storage::sparse ? read_sparse(message, where, elsewhere) : read_dense(message, where, elsewhere);
+}
+
+Value read_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder) {
+  return read_dense(message, where, {.folder = folder}).value();
 }
 
 }  // namespace ferrite::onnx::detail

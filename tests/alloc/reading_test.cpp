@@ -139,39 +139,85 @@ BOOST_AUTO_TEST_CASE(onnx_of_constants) {
   check_model(model_of(graph(node_of("Constant", {}, {"c"}, value) + node_of("Add", {"x", "c"}, {"y"}), {"x"}, {"y"})));
 }
 
-/// Beyond twice the file, 160 bytes for each node and as many for its first attribute.
 BOOST_AUTO_TEST_CASE(onnx_of_many_nodes) {
-  constexpr std::int64_t kNodes = 100'000, kEach = 160;
-  std::string nodes, before = "x";
-  for (int i = 0; i < kNodes; ++i) {
-    const std::string after = i + 1 == kNodes ? "y" : std::to_string(i);
-    nodes += node("Relu", before, after);
-    before = after;
-  }
-  check_model(model_of(graph(nodes, {"x"}, {"y"})), kNodes * kEach);
-  std::string attributes, last = "x";
-  for (int i = 0; i < kNodes; ++i) {
-    const std::string after = i + 1 == kNodes ? "y" : std::to_string(i);
-    attributes += node("LeakyRelu", last, after, float_attribute("alpha", 0.5F));
-    last = after;
-  }
-  check_model(model_of(graph(attributes, {"x"}, {"y"})), 2 * kNodes * kEach);
+  constexpr int kNodes = 500'000;
+  const auto chain = [](const std::string& operation, const std::string& attributes) {
+    std::vector<std::string> nodes;
+    std::string before = "x";
+    for (int i = 0; i < kNodes; ++i) {
+      const std::string after = i + 1 == kNodes ? "y" : std::to_string(i);
+      nodes.push_back(node(operation, before, after, attributes));
+      before = after;
+    }
+    return nodes;
+  };
+  const auto joined = [](const std::vector<std::string>& nodes) {
+    std::string all;
+    for (const std::string& n : nodes) all += n;
+    return all;
+  };
+  check_model(model_of(graph(joined(chain("Relu", "")), {"x"}, {"y"})));
+  check_model(model_of(graph(joined(chain("LeakyRelu", float_attribute("alpha", 0.5F))), {"x"}, {"y"})));
+  check_model(model_of(graph(node("Mine", "x", "y", own()), {"x"}, {"y"}), 17,
+                       field(8, field(1, "own") + number(2, 1)) + function("Mine", {"x"}, {"y"}, chain("Relu", ""))));
+  const std::string branch = field(2, "g") + joined(chain("Relu", "")) + field(12, field(1, "y"));
+  const std::string both = graph_attribute("then_branch", branch) + graph_attribute("else_branch", branch);
+  check_model(model_of(graph(node("If", "c", "z", both) + field(11, field(1, "c")), {"x"}, {"z"})));
 }
 
-/// Beyond twice the file, 1,300 bytes for each tensor, and its elements once more.
-BOOST_AUTO_TEST_CASE(onnx_of_many_small_tensors) {
-  constexpr std::int64_t kTensors = 10'000, kEach = 1300;
-  for (const std::size_t n : {4U, 200U, 500U}) {
-    std::string halves, bytes;
+BOOST_AUTO_TEST_CASE(onnx_of_many_small_constants) {
+  constexpr int kTensors = 50'000;
+  for (const std::size_t n : {1U, 200U}) {
+    std::string initialisers, nodes;
     for (int i = 0; i < kTensors; ++i) {
-      const std::string name = "w" + std::to_string(i);
-      halves += initialiser(tensor<std::uint16_t>(name, 10, {n}, std::vector<std::uint16_t>(n)));
-      bytes += initialiser(tensor<char>(name, 3, {n}, std::vector<char>(n)));
+      const std::string name = std::to_string(i);
+      initialisers += initialiser(tensor<char>(name, 3, {n}, std::vector<char>(n)));
+      nodes += node_of(
+          "Constant", {}, {name},
+          field(5, field(1, "value") + number(20, 4) + field(5, tensor<float>("", 1, {n}, std::vector<float>(n)))));
     }
-    for (const std::string& tensors : {halves, bytes})
-      check_model(model_of(graph(node("Relu", "x", "y") + tensors, {"x"}, {"y"})),
-                  kTensors * (kEach + 2 * static_cast<std::int64_t>(n)));
+    for (const std::string& tensors : {initialisers, nodes})
+      check_model(model_of(graph(node("Relu", "x", "y") + tensors, {"x"}, {"y"})));
   }
+}
+
+BOOST_AUTO_TEST_CASE(onnx_of_many_functions) {
+  const std::string padding = field(6, std::string(1U << 18, ' '));  // doc_string
+  const auto with = [&](int n) {
+    std::string functions, calls;
+    for (int i = 0; i < n; ++i) functions += field(25, field(1, std::to_string(i)));
+    for (int i = 0; i < n; ++i) calls += node_of(std::to_string(i), {}, {});
+    return model_of(graph(node("Relu", "x", "y") + calls, {"x"}, {"y"}), 17, functions + padding);
+  };
+  check_model(with(4096));
+  check_refused(with(4097));
+  std::string imports = padding;
+  for (int i = 0; i < 1024; ++i) imports += field(8, field(1, std::to_string(i)) + number(2, 1));
+  check_refused(model_of(graph(node("Relu", "x", "y"), {"x"}, {"y"}), 17, imports));
+}
+
+/// Beyond twice the file, 1,200 bytes for each parameter, and its elements once more.
+BOOST_AUTO_TEST_CASE(onnx_of_many_small_parameters) {
+  constexpr std::int64_t kTensors = 10'000, kEach = 1200;
+  for (const std::size_t n : {4U, 200U, 500U}) {
+    std::string halves;
+    for (int i = 0; i < kTensors; ++i)
+      halves += initialiser(tensor<std::uint16_t>("w" + std::to_string(i), 10, {n}, std::vector<std::uint16_t>(n)));
+    const std::string model = model_of(graph(node("Relu", "x", "y") + halves, {"x"}, {"y"}));
+    check_model(model, kTensors * (kEach + 2 * static_cast<std::int64_t>(n)));
+  }
+}
+
+/// Beyond twice the file, 160 bytes for each input and output.
+BOOST_AUTO_TEST_CASE(onnx_of_many_inputs_and_outputs) {
+  constexpr std::int64_t kInputs = 20'000, kEach = 160;
+  std::vector<std::string> names;
+  for (int i = 0; i < kInputs; ++i) names.push_back(std::to_string(i));
+  check_model(model_of(graph(node("Relu", "0", "y"), names, names)), 2 * kInputs * kEach);
+  std::string axes = field(1, "0");
+  for (int i = 0; i < 500'000; ++i) axes += field(1, "");  // TensorShapeProto.Dimension
+  const std::string type = field(1, number(1, 1) + field(2, axes));
+  check_refused(model_of(graph(node("Relu", "x", "y") + field(11, field(1, "x") + field(2, type)), {}, {"y"})));
 }
 
 BOOST_AUTO_TEST_CASE(onnx_that_is_refused) {

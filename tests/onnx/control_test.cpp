@@ -194,6 +194,36 @@ BOOST_AUTO_TEST_CASE(initialisers_are_parameters_that_learn) {
   BOOST_TEST(parsed(bytes, {.frozen = true}).named_parameters().empty());
 }
 
+BOOST_AUTO_TEST_CASE(initialisers_that_decide_on_shapes_are_constants_however_far_away) {
+  for (const int nodes : {0, 1, 61, 62, 63, 64, 65, 126, 127, 128, 200}) {
+    std::string content = initialiser(tensor<float>("w", kFloat, {1}, {3})) +
+                          initialiser(tensor<float>("extents", kFloat, {2}, {2, 1})) +
+                          node("Cast", "extents", "shape0", int_attribute("to", kInt64));
+    for (int i = 0; i < nodes; ++i)
+      content += node("Identity", "shape" + std::to_string(i), "shape" + std::to_string(i + 1));
+    content += node_of("Mul", {"x", "w"}, {"p"}) + node_of("Reshape", {"p", "shape" + std::to_string(nodes)}, {"y"});
+    const onnx::Model m = parsed(model_of(graph(content, {"x"}, {"y"})));
+    BOOST_REQUIRE_EQUAL(m.named_parameters().size(), 1U);
+    BOOST_TEST(m.named_parameters()[0].name == "w");
+    gives(m, {floats({1, 2})}, {Tensor::from<float>({3, 6}, {2, 1})});
+  }
+}
+
+/// In a branch, "shape" is that of the outer graph until a node gives the name to something else.
+BOOST_AUTO_TEST_CASE(a_name_that_is_given_again_later_decides_on_nothing) {
+  const std::string branch =
+      graph(initialiser(tensor<float>("w", kFloat, {2}, {2, 3})) + node_of("Mul", {"x", "w"}, {"p"}) +
+                node_of("Reshape", {"p", "shape"}, {"y"}) + node("Cast", "w", "shape", int_attribute("to", kInt64)),
+            {}, {"y"});
+  const onnx::Model m = parsed(model_of(
+      graph(initialiser(tensor<char>("yes", kBool, {}, {1})) +
+                initialiser(tensor<std::int64_t>("shape", kInt64, {2}, {2, 1})) +
+                node("If", "yes", "z", graph_attribute("then_branch", branch) + graph_attribute("else_branch", branch)),
+            {"x"}, {"z"})));
+  BOOST_TEST(m.named_parameters().size() == 2U);
+  gives(m, {floats({1, 2})}, {Tensor::from<float>({2, 6}, {2, 1})});
+}
+
 BOOST_AUTO_TEST_CASE(inputs_that_are_constants) {
   const std::string bytes = model_of(graph(node_of("Reshape", {"x", "shape"}, {"y"}), {"x", "shape"}, {"y"}));
   const Tensor x = floats({1, 2, 3, 4});
