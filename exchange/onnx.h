@@ -82,9 +82,9 @@ class Model final : public nn::Layer {
   std::vector<Parameter> parameters_{};
 };
 
-/// Reads a model from a file, which it needs no more then. Before it runs, memory is at most twice the file and 1 MiB,
-/// and 1,200 bytes for each parameter beyond its elements (docs/exchange.md). Throws OnnxError for a file that is
-/// missing or damaged, or that holds an operation that is not supported.
+/// Reads a model from a file, which it needs no more then. Before it runs or reports, memory is at most twice the file
+/// and 1 MiB, and 1,200 bytes for each parameter beyond its elements; docs/exchange.md has the rest. Throws OnnxError
+/// for a file that is missing or damaged, or that holds an operation that is not supported.
 Model read(const std::filesystem::path& path, const ReadOptions& options = {});
 /// The same from bytes, which are copied.
 Model parse(std::span<const std::byte> bytes, const ReadOptions& options = {});

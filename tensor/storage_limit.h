@@ -24,4 +24,16 @@ class StorageLimit {
   std::int64_t before_;
 };
 
+/// While it lives, the bounds around it do not count: for what such a program has, not makes.
+class NoStorageLimit {
+ public:
+  NoStorageLimit() noexcept : before_(std::exchange(most_stored, kMostStored)) {}
+  ~NoStorageLimit() { most_stored = before_; }
+  NoStorageLimit(const NoStorageLimit&) = delete;
+  NoStorageLimit& operator=(const NoStorageLimit&) = delete;
+
+ private:
+  std::int64_t before_;
+};
+
 }  // namespace ferrite::detail

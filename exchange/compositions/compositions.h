@@ -23,6 +23,7 @@ Compositions window_compositions();
 Compositions pooling_compositions();
 Compositions scan_compositions();
 Compositions linear_scan_compositions();
+Compositions selective_scan_compositions();
 
 /// That of an operation, or null.
 Composition find_composition(const Primitive& op);

@@ -10,12 +10,13 @@
 
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/storage_limit.h"
 
 namespace ferrite::onnx::detail {
 namespace {
 
 /// A tensor that `fill` writes. All but small ones have a block of memory that is as large as they are: the pool's may
-/// be a quarter larger, and a bound on the tensors of a program (StorageLimit) is not one on its constants.
+/// be a quarter larger.
 template <class T, class Fill>
 Tensor filled(const Shape& shape, const Fill& fill) {
   constexpr std::size_t kLarge = 1 << 10;
@@ -112,6 +113,7 @@ void Constant::check() const {
 const Value& Constant::value() const& {
   if (stored_)
     std::call_once(stored_->once, [this] {
+      const ferrite::detail::NoStorageLimit unbounded;  // what a node asks for while it runs is not made by it
       value_.tensor = stored_->elements.decoded();
       stored_->elements.source = {};
     });

@@ -132,6 +132,7 @@ struct Function {
   std::unique_ptr<Body> body{};  ///< of one that is called
   int state = 0;                 ///< 0: not read yet, 1: being read, 2: read
   std::uint64_t size = 0;        ///< nodes, those of the functions that it calls counted
+  int depth = 0;                 ///< the most graphs and functions within each other in it, itself one
 };
 
 /// The graphs of a model: its own, and the functions that it calls.
@@ -148,8 +149,8 @@ struct Held {
   Constant value{};             ///< of a constant
 };
 
-/// A model whose messages were all checked. Its graphs are made of them when it runs: nodes take many times the bytes
-/// of their messages, which no bound on the memory of reading a file would allow.
+/// A model whose messages were all checked. Its graphs are made of them when it runs or reports: nodes take many times
+/// the bytes of their messages, which no bound on the memory of reading a file would allow.
 class Program {
  public:
   explicit Program(std::string name) : where(std::move(name)) {}

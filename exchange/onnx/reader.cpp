@@ -12,17 +12,18 @@ namespace {
 
 constexpr int kMostNestedGraphs = 32;
 constexpr int kMostNestedFunctions = 32;
+constexpr int kMostNested = 64;  // of both
 constexpr std::int64_t kNewestOpset = 28;
 constexpr std::size_t kMostFunctions = 4096;
-constexpr std::size_t kMostImports = 1024;
+constexpr std::size_t kMostImports = 256;
 
-/// The values that nodes define, and what else has a name.
+/// The values that nodes define, and what else has a name, at most.
 std::size_t count_names(std::string_view message, std::uint32_t node_field_number,
                         std::initializer_list<std::uint32_t> others) {
   std::size_t n = 0;
   for (Message m(message); m.next();) {
     if (m.tag() == node_field_number) {
-      Message(m.bytes()).each_of(node_field::output, [&](std::string_view) { ++n; });
+      Message(m.bytes()).each_of(node_field::output, [&](std::string_view name) { n += !name.empty(); });
       continue;
     }
     n += static_cast<std::size_t>(std::ranges::count(others, m.tag()));
@@ -137,11 +138,13 @@ void Reader::add_function(std::string_view message) {
 
 void Reader::resolve_function(Function& f, const Node& node) {
   if (f.state == 1) fail(node, "functions call each other in a circle");
-  if (f.state == 2) return;
+  if (f.state == 2) return enter(f.depth);
   if (functions_open_ >= kMostNestedFunctions)
     fail(node, "functions are nested deeper than " + std::to_string(kMostNestedFunctions));
+  enter(1);
   f.state = 1;
   ++functions_open_;
+  const int before_it = open_++, deepest_before = std::exchange(deepest_, open_);
   f.body = std::make_unique<Function::Body>();
   const Imports* const before = std::exchange(imports_, &f.body->imports);
   const std::uint64_t size_before = std::exchange(size_, 0);
@@ -149,8 +152,17 @@ void Reader::resolve_function(Function& f, const Node& node) {
   imports_ = before;
   f.size = std::exchange(size_, size_before);
   --functions_open_;
+  open_ = before_it;
+  f.depth = deepest_ - open_;
+  deepest_ = std::max(deepest_, deepest_before);
   f.state = 2;
   if (check_) f.body.reset();
+}
+
+void Reader::enter(int levels) {
+  deepest_ = std::max(deepest_, open_ + levels);
+  if (deepest_ > kMostNested)
+    fail("graphs and functions are nested deeper than " + std::to_string(kMostNested) + ", both together");
 }
 
 void Reader::read_body(Function& f, const Node& node) {
@@ -158,28 +170,38 @@ void Reader::read_body(Function& f, const Node& node) {
   Scope scope{.slots = {program_.messages(), count_names(f.message, function_field::node, {function_field::input})}};
   Graph& g = body.graph;
   g.name = f.name;
-  std::vector<std::string_view> results;
   Message(f.message).each_of(function_field::opset_import,
                              [&](std::string_view import) { read_import(body.imports, Message(import)); });
   for (Message m(f.message); m.next();) {
     switch (m.tag()) {
-      case function_field::attribute: body.attributes.push_back(m.bytes()); break;
-      case function_field::attribute_proto: body.defaults.push_back(read_attribute(m.bytes(), scope, node)); break;
-      case function_field::input: {
-        const Port port{.name = m.bytes()};
-        g.inputs.push_back(port);
-        g.input_slots.push_back(define(g, scope, port.name));
+      case function_field::attribute: {
+        const std::string_view name = m.bytes();
+        if (!check_) body.attributes.push_back(name);
         break;
       }
-      case function_field::output: results.push_back(m.bytes()); break;
+      case function_field::attribute_proto: {
+        Attribute a = read_attribute(m.bytes(), scope, node);
+        if (!check_) body.defaults.push_back(std::move(a));
+        break;
+      }
+      case function_field::input: {
+        const Port port{.name = m.bytes()};
+        const std::int32_t slot = define(g, scope, port.name);
+        if (check_) break;
+        g.inputs.push_back(port);
+        g.input_slots.push_back(slot);
+        break;
+      }
       default: m.skip();
     }
   }
   Message(f.message).each_of(function_field::node, [&](std::string_view bytes) { read_node(bytes, g, scope); });
-  for (const std::string_view name : results) {
+  Message(f.message).each_of(function_field::output, [&](std::string_view name) {
+    const Reference from = find(scope, name, "output", [&] { return quoted(f.name); });
+    if (check_) return;
     g.outputs.push_back({.name = name});
-    g.results.push_back(find(scope, name, "output", [&] { return quoted(f.name); }));
-  }
+    g.results.push_back(from);
+  });
   g.slots = scope.slots.size();
   release(g);
 }
@@ -200,6 +222,8 @@ Reference Reader::find(const Scope& scope, std::string_view name, const char* wh
 Graph Reader::read_graph(std::string_view message, const Scope* outer) {
   const int depth = outer ? outer->depth + 1 : 0;
   if (depth > kMostNestedGraphs) fail("graphs are nested deeper than " + std::to_string(kMostNestedGraphs));
+  enter(1);
+  ++open_;
   const std::size_t names = count_names(
       message, graph_field::node, {graph_field::initializer, graph_field::sparse_initializer, graph_field::input});
   Scope scope{.slots = {program_.messages(), names}, .outer = outer, .depth = depth};
@@ -212,12 +236,15 @@ Graph Reader::read_graph(std::string_view message, const Scope* outer) {
   Message(message).each_of(graph_field::node, [&](std::string_view bytes) { read_node(bytes, g, scope); });
   Message(message).each_of(graph_field::output, [&](std::string_view bytes) {
     Port port = read_port(bytes);
-    g.results.push_back(find(scope, port.name, "output", [&] { return "graph " + quoted(g.name); }));
+    const Reference from = find(scope, port.name, "output", [&] { return "graph " + quoted(g.name); });
+    if (check_ && outer) return;
+    g.results.push_back(from);
     g.outputs.push_back(std::move(port));
   });
   g.slots = scope.slots.size();
   read_initialisers(g, scope, message);
   release(g);
+  --open_;
   return g;
 }
 
@@ -231,7 +258,9 @@ void Reader::read_inputs(Graph& g, Scope& scope, std::string_view message) const
       repeated[i] = true;
       return;  // an initialiser that old files repeat as an input
     }
-    g.input_slots.push_back(define(g, scope, port.name));
+    const std::int32_t slot = define(g, scope, port.name);
+    if (check_ && scope.outer) return;
+    g.input_slots.push_back(slot);
     g.inputs.push_back(std::move(port));
   });
 }

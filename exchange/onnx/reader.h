@@ -1,11 +1,12 @@
 #pragma once
-/// Builds the graphs of a model from its messages.
+/// Checks the messages of a model and makes its graphs of them.
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -56,6 +57,8 @@ class Reader {
     const Elsewhere& elsewhere;
     bool frozen;
     std::unordered_set<std::string> parameter_names{};
+    std::unordered_map<std::string, int> given{};  ///< how many parameters the file calls so
+    std::int64_t sparse = 0;                       ///< elements of sparse tensors beyond what their messages allow
   };
 
   /// `check` null: graphs are made.
@@ -72,6 +75,8 @@ class Reader {
     return found == functions_.end() ? nullptr : found->second;
   }
   void read_import(Imports& imports, Message message) const;
+  /// Counts graphs or functions within those that are being read.
+  void enter(int levels);
   void resolve_function(Function& f, const Node& node);
   void read_body(Function& f, const Node& node);
   Port read_port(std::string_view message) const;
@@ -86,6 +91,7 @@ class Reader {
   Reference find(const Scope& scope, std::string_view name, const char* what,
                  const std::function<std::string()>& of) const;
   Reference find(const Scope& scope, std::string_view name, const char* what, const Node& node) const;
+  /// While a model is checked, no more is left of an inner graph than that it is right.
   Graph read_graph(std::string_view message, const Scope* outer);
   void read_inputs(Graph& g, Scope& scope, std::string_view message) const;
 
@@ -103,6 +109,8 @@ class Reader {
   // ---- tensors
   /// A tensor of an attribute. While the model is checked: null.
   const Constant* read_attribute_tensor(std::string_view message, Storage storage, const std::string& where);
+  /// While a model is checked: refuses sparse tensors whose elements are many more than a file of that size has.
+  void count_sparse(std::string_view message, Storage storage, const Constant& c);
   /// Initialisers of a graph whose names are known. While the model is checked, those of floats become parameters,
   /// unless their numbers decide on shapes.
   void read_initialisers(Graph& g, const Scope& scope, std::string_view message);
@@ -116,6 +124,8 @@ class Reader {
   std::unique_ptr<Graphs> graphs_ = std::make_unique<Graphs>();
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, Function*> functions_{};
   int functions_open_ = 0;
+  int open_ = 0;            ///< graphs and functions that are being read, each within the last
+  int deepest_ = 0;         ///< the most that were, those of functions counted wherever these are called
   std::uint64_t size_ = 0;  ///< nodes so far, those of functions counted wherever these are called
 };
 

@@ -45,7 +45,10 @@ Attribute Reader::read_attribute(std::string_view message, const Scope& scope, c
   const auto where = [&] { return program_.where + ": node " + node.label() + ": attribute " + quoted(a.name); };
   if (a.type == AttributeType::tensor) a.tensor = read_attribute_tensor(tensor, Storage::dense, where());
   if (a.type == AttributeType::sparse_tensor) a.tensor = read_attribute_tensor(sparse, Storage::sparse, where());
-  if (a.type == AttributeType::graph) a.graph = std::make_unique<Graph>(read_graph(graph, &scope));
+  if (a.type == AttributeType::graph) {
+    Graph g = read_graph(graph, &scope);
+    if (!check_) a.graph = std::make_unique<Graph>(std::move(g));
+  }
   return a;
 }
 

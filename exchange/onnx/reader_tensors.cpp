@@ -36,6 +36,7 @@ const Constant* Reader::read_attribute_tensor(std::string_view message, Storage 
     return &graphs_->constants.emplace_back(read_constant(message, storage, where, {}));
   }
   Constant c = read_constant(message, storage, where, check_->elsewhere);
+  count_sparse(message, storage, c);
   if (c.elsewhere()) {
     c.keep();
     check_->program.held[program_.place_of(message)].value = std::move(c);
@@ -43,6 +44,15 @@ const Constant* Reader::read_attribute_tensor(std::string_view message, Storage 
     c.check();
   }
   return nullptr;
+}
+
+void Reader::count_sparse(std::string_view message, Storage storage, const Constant& c) {
+  constexpr std::int64_t kMost = 1 << 17;
+  if (storage == Storage::dense) return;
+  const std::int64_t more = c.value().tensor.numel() - 64 * static_cast<std::int64_t>(message.size());
+  if (more > 0 && (check_->sparse += more) > kMost)
+    fail("its sparse tensors are too large: " + std::to_string(check_->sparse) +
+         " elements more than 64 for each byte of them");
 }
 
 void Reader::read_initialisers(Graph& g, const Scope& scope, std::string_view message) {
@@ -64,6 +74,7 @@ void Reader::read_initialisers(Graph& g, const Scope& scope, std::string_view me
 
 void Reader::check_initialiser(std::string_view message, Storage storage, bool decides) {
   Constant c = read_constant(message, storage, program_.where, check_->elsewhere);
+  count_sparse(message, storage, c);
   Program& p = check_->program;
   if (decides || !is_floating(c.type())) {
     if (!c.elsewhere()) return c.check();
@@ -73,7 +84,8 @@ void Reader::check_initialiser(std::string_view message, Storage storage, bool d
   }
   const std::string given(name_of_tensor(message, storage));
   std::string name = given;
-  for (int n = 2; !check_->parameter_names.insert(name).second; ++n) name = given + "_" + std::to_string(n);
+  for (int& n = check_->given[given]; !check_->parameter_names.insert(name).second;)
+    name = given + "_" + std::to_string(++n + 1);
   p.held[p.place_of(message)].parameter = static_cast<std::int32_t>(p.parameters.size());
   p.parameter_types.push_back(c.type());
   p.parameters.emplace_back(std::move(name), std::move(c).value());

@@ -192,8 +192,37 @@ BOOST_AUTO_TEST_CASE(onnx_of_many_functions) {
   check_model(with(4096));
   check_refused(with(4097));
   std::string imports = padding;
-  for (int i = 0; i < 1024; ++i) imports += field(8, field(1, std::to_string(i)) + number(2, 1));
+  for (int i = 0; i < 256; ++i) imports += field(8, field(1, std::to_string(i)) + number(2, 1));
   check_refused(model_of(graph(node("Relu", "x", "y"), {"x"}, {"y"}), 17, imports));
+}
+
+BOOST_AUTO_TEST_CASE(onnx_of_functions_with_many_parts) {
+  constexpr int kParts = 200'000;
+  const auto with = [&](const std::string& part) {
+    std::string parts;
+    for (int i = 0; i < kParts; ++i) parts += part;
+    return model_of(
+        graph(node("Mine", "x", "y", own()), {"x"}, {"y"}), 17,
+        field(8, field(1, "own") + number(2, 1)) + function("Mine", {"x"}, {"y"}, {node("Relu", "x", "y")}, parts));
+  };
+  check_model(with(field(11, field(1, "a") + number(3, 1))));  // attributes with defaults
+  check_model(with(field(11, field(1, "a") + field(6, ""))));  // the same that are graphs
+  check_model(with(field(6, "")));                             // names of attributes
+  check_model(with(field(5, "y")));                            // outputs
+}
+
+BOOST_AUTO_TEST_CASE(onnx_of_nodes_with_many_parts) {
+  std::string outputs;
+  for (int i = 0; i < 1'000'000; ++i) outputs += field(2, "");
+  check_model(model_of(graph(node("Relu", "x", "y", outputs), {"x"}, {"y"})));
+  std::string deep, ports;
+  for (int i = 0; i < 3000; ++i) ports += field(11, field(1, std::to_string(i)));
+  for (int depth = 0; depth < 31; ++depth) {
+    std::string attributes;
+    for (int i = 0; i < 63; ++i) attributes += graph_attribute("a" + std::to_string(i), "");
+    deep = node_of("If", {}, {}, attributes + graph_attribute("z", deep + ports));
+  }
+  check_model(model_of(graph(node("Relu", "x", "y") + deep, {"x"}, {"y"})));
 }
 
 /// Beyond twice the file, 1,200 bytes for each parameter, and its elements once more.
@@ -208,12 +237,18 @@ BOOST_AUTO_TEST_CASE(onnx_of_many_small_parameters) {
   }
 }
 
-/// Beyond twice the file, 160 bytes for each input and output.
+/// Beyond twice the file, 160 bytes for each input and output, and 50 for each of its axes.
 BOOST_AUTO_TEST_CASE(onnx_of_many_inputs_and_outputs) {
   constexpr std::int64_t kInputs = 20'000, kEach = 160;
   std::vector<std::string> names;
   for (int i = 0; i < kInputs; ++i) names.push_back(std::to_string(i));
   check_model(model_of(graph(node("Relu", "0", "y"), names, names)), 2 * kInputs * kEach);
+  constexpr std::int64_t kAxes = 8, kAxis = 50;
+  std::string shape, inputs;
+  for (int i = 0; i < kAxes; ++i) shape += field(1, "");
+  for (const std::string& name : names)
+    inputs += field(11, field(1, name) + field(2, field(1, number(1, 1) + field(2, shape))));
+  check_model(model_of(graph(node("Relu", "0", "y") + inputs, {}, {"y"})), kInputs * (kEach + kAxes * kAxis));
   std::string axes = field(1, "0");
   for (int i = 0; i < 500'000; ++i) axes += field(1, "");  // TensorShapeProto.Dimension
   const std::string type = field(1, number(1, 1) + field(2, axes));
@@ -234,6 +269,12 @@ BOOST_AUTO_TEST_CASE(onnx_that_is_refused) {
   std::string attributes;
   for (int i = 0; i < 100'000; ++i) attributes += float_attribute(std::to_string(i), 1);
   check_refused(model_of(graph(node("LeakyRelu", "x", "y", attributes), {"x"}, {"y"})));
+  std::string sparse;
+  for (int i = 0; i < 200; ++i)
+    sparse += field(15, field(1, number(1, 0) + number(2, 1) + field(8, std::to_string(i))) +
+                            field(2, number(1, 0) + number(2, 7)) + number(3, 1U << 17));
+  const std::string with_sparse = model_of(graph(node("Relu", "x", "y") + sparse, {"x"}, {"y"}));
+  BOOST_TEST(counted::peak([&] { BOOST_CHECK_THROW((void)parsed(with_sparse), onnx::OnnxError); }) < 2 * kMiB);
   std::string functions;
   for (int n = 0; n < 30; ++n) {
     const std::string next = "f" + std::to_string(n + 1);

@@ -176,6 +176,37 @@ BOOST_AUTO_TEST_CASE(functions_with_attributes) {
   BOOST_CHECK_EXCEPTION((void)model(float_attribute("slop", 0.25F)).run({floats({1})}), onnx::OnnxError, says("slop"));
 }
 
+/// Nodes that call a function from within so many branches.
+std::string within_branches(int depth, const std::string& function_name) {
+  std::string nodes = node(function_name, "x", "y", own());
+  for (int i = 0; i < depth; ++i)
+    nodes = node("If", "yes", "y",
+                 graph_attribute("then_branch", graph(nodes, {}, {"y"})) +
+                     graph_attribute("else_branch", graph(node("Identity", "x", "y"), {}, {"y"})));
+  return nodes;
+}
+
+/// Beside the main graph.
+BOOST_AUTO_TEST_CASE(graphs_and_functions_nest_63_deep) {
+  const std::string yes =
+      node_of("Constant", {}, {"yes"},
+              field(5, field(1, "value") + number(20, 4) + field(5, tensor<char>("", kBool, {}, {1}))));
+  const auto model = [&](int functions, int graphs, int around) {
+    std::string all = field(8, field(1, "own") + number(2, 1));
+    for (int i = 0; i < functions; ++i) {
+      const std::string name = "f" + std::to_string(i), next = "f" + std::to_string(i + 1);
+      const std::string nodes =
+          graphs > 0 && i + 1 < functions ? within_branches(graphs, next) : node("Relu", "x", "y");
+      all += function(name, {"x"}, {"y"}, {yes, nodes});
+    }
+    // called at the top at first, so that it is read already where it stands deeper
+    return model_of(graph(yes + node("f0", "x", "y0", own()) + within_branches(around, "f0"), {"x"}, {"y"}), 17, all);
+  };
+  gives(parsed(model(16, 3, 2)), {floats({-1, 2})}, {floats({0, 2})});  // 16 functions, 45 graphs in them, 2 around
+  BOOST_CHECK_EXCEPTION((void)parsed(model(16, 3, 3)), onnx::OnnxError, says("both together"));
+  BOOST_CHECK_EXCEPTION((void)parsed(model(17, 3, 0)), onnx::OnnxError, says("both together"));
+}
+
 BOOST_AUTO_TEST_CASE(initialisers_are_parameters_that_learn) {
   const std::string bytes =
       model_of(graph(initialiser(tensor<float>("w", kFloat, {2}, {2, 3})) +
@@ -222,6 +253,38 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_given_again_later_decides_on_nothing) {
             {"x"}, {"z"})));
   BOOST_TEST(m.named_parameters().size() == 2U);
   gives(m, {floats({1, 2})}, {Tensor::from<float>({2, 6}, {2, 1})});
+}
+
+BOOST_AUTO_TEST_CASE(parameters_with_one_name_are_numbered) {
+  std::string nodes;
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = i == 2 ? "w_2" : "w";
+    const std::string branch =
+        graph(initialiser(tensor<float>(name, kFloat, {1}, {1})) + node_of("Mul", {"x", name}, {"p"}), {}, {"p"});
+    nodes += node("If", "yes", "y" + std::to_string(i),
+                  graph_attribute("then_branch", branch) +
+                      graph_attribute("else_branch", graph(node("Identity", "x", "p"), {}, {"p"})));
+  }
+  const onnx::Model m = parsed(
+      model_of(graph(initialiser(tensor<char>("yes", kBool, {}, {1})) + nodes, {"x"}, {"y0", "y1", "y2", "y3"})));
+  std::vector<std::string> names;
+  for (const auto& p : m.named_parameters()) names.push_back(p.name);
+  BOOST_TEST(names == (std::vector<std::string>{"w", "w_2", "w_2_2", "w_3"}), boost::test_tools::per_element());
+}
+
+/// `most_elements` is for what a node makes.
+BOOST_AUTO_TEST_CASE(constants_of_a_branch_may_be_larger_than_what_a_node_makes) {
+  for (const std::size_t n : {100U, 300U, 3000U}) {
+    const std::string branch =
+        graph(initialiser(tensor<char>("w", 3, {n}, std::vector<char>(n))) + node("Shape", "w", "n"), {}, {"n"});
+    const onnx::Model m = parsed(
+        model_of(graph(
+            initialiser(tensor<char>("yes", kBool, {}, {1})) + node("Identity", "x", "same") +
+                node("If", "yes", "y", graph_attribute("then_branch", branch) + graph_attribute("else_branch", branch)),
+            {"x"}, {"y", "same"})),
+        {.most_elements = 20});
+    BOOST_TEST(m.run({floats({1})})[0].item<std::int64_t>() == static_cast<std::int64_t>(n));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(inputs_that_are_constants) {
