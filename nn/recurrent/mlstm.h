@@ -47,9 +47,9 @@ struct MLstmOptions {
 /// norm over each head, epsilon 1e-5, times 1 + outnorm.weight.
 ///
 /// A sequence runs in chunks: masked products within a chunk, C and m from one chunk to the next, so time and memory
-/// grow as T. The chunks are of equal length, at most `chunk` steps. With chunk = 1 it runs step by step, and streams
-/// have the bits of the whole sequence; otherwise, but for rounding, its values (within 1e-5 in f32). Where x is
-/// not finite, y is NaN from there up to the next reset, with a gradient of 0.
+/// grow as T. The chunks are of equal length, at most `chunk` steps. With chunk = 1 it runs step by step, streams have
+/// the bits of the whole sequence, and exported programs leave T open; otherwise streams have, but for rounding, its
+/// values (within 1e-5 in f32). Where x is not finite, y is NaN from there up to the next reset, with a gradient of 0.
 ///
 /// proj_up.weight [D, 2 I], proj_down.weight [I, D] and the gates' [3 I, H] are transposed in files; q_proj.weight,
 /// k_proj.weight and v_proj.weight [I / P, P, P] are [block, out, in], P = qkv_proj_blocksize; conv1d.conv.weight

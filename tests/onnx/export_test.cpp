@@ -2,10 +2,12 @@
 #include "ferrite/exchange/onnx_export.h"
 
 #include <boost/test/unit_test.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 
 #include "conformance/header_text.h"
+#include "ferrite/nn/recurrent/mlstm.h"
 #include "onnx/exported_cases.h"
 #include "onnx/wire.h"
 #include "support/compare.h"
@@ -169,6 +171,45 @@ BOOST_AUTO_TEST_CASE(every_layer_comes_back_at_any_batch) {
     }
   }
   for (const std::string& name : rounded) BOOST_TEST(kRoundedLayers.contains(name), name);
+}
+
+/// A layer on sequences with batch and time left open, read again; nothing where that is refused.
+std::optional<onnx::Model> with_open_time(const onnx_test::LayerWithInput& layer) {
+  const auto f = [&](const Tensors& in) -> Tensors { return {layer(in[0])}; };
+  const std::vector<Spec> specs{layer.x.spec()};
+  try {
+    return wire::parsed(
+        onnx::to_onnx(f, specs, {.dynamic = {{.axis = 0, .name = "batch"}, {.axis = 1, .name = "time"}}}));
+  } catch (const onnx::ExportError&) {
+    return {};
+  }
+}
+
+/// All but those whose form depends on the number of steps: chunks, frames that begin every so many steps.
+BOOST_AUTO_TEST_CASE(layers_on_sequences_come_back_at_any_time) {
+  std::vector<onnx_test::LayerWithInput> layers = onnx_test::layers_with_inputs();
+  const nn::MLstmOptions by_steps{.embedding_dim = 4, .num_heads = 2, .round_up_to = 8, .chunk = 1};
+  layers.push_back({"MLstm by steps", std::make_shared<nn::MLstm>(by_steps, nn::Init{.seed = 7}), ones({1, 8, 4})});
+  std::vector<std::string> refused;
+  for (const onnx_test::LayerWithInput& layer : layers) {
+    const Shape& x = layer.x.shape();
+    if (x.rank() != 3 || !is_float(layer.x.dtype())) continue;
+    const auto model = with_open_time(layer);
+    if (!model) {
+      refused.push_back(layer.name);
+      continue;
+    }
+    BOOST_TEST_CONTEXT(layer.name) {
+      for (const auto& [batch, more] : {std::pair{1, 0}, {3, 2}, {2, 60}}) {
+        const Tensor in = uniform({batch, x[1] + more, x[2]}, {.seed = 9}, -1, 1);
+        if (layer.name == "LearnedPositions" && in.shape()[1] > 9)  // it has no more
+          BOOST_CHECK_THROW((void)model->run({in}), onnx::OnnxError);
+        else
+          BOOST_TEST(support::within(model->run({in})[0], layer(in), 1e-5));
+      }
+    }
+  }
+  BOOST_TEST(refused == (std::vector<std::string>{"MLstm", "Stft"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
