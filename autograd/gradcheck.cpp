@@ -107,9 +107,10 @@ class Check {
   void direction(std::uint32_t call) {
     const Tensor cotangent = normal(shape_, {options_.seed, stream_of("cotangent"), call}, 0, 1, Dtype::f64);
     std::vector<Values> along;
-    for (std::size_t k = 0; k < inputs_.size(); ++k)
-      along.push_back(normal(inputs_[k].shape(), {options_.seed, stream_of("direction") + k, call}, 0, 1, Dtype::f64)
-                          .to_vector<double>());
+    for (std::uint64_t k = 0; k < inputs_.size(); ++k)
+      along.push_back(
+          normal(inputs_[k].shape(), {options_.seed, stream_of("direction"), k << 32 | call}, 0, 1, Dtype::f64)
+              .to_vector<double>());
     const Values up = evaluate(moved(along, options_.step));
     const Values down = evaluate(moved(along, -options_.step));
     const Values c = cotangent.to_vector<double>();

@@ -15,8 +15,10 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::a
 /// nothing else, so draws are the same on every machine and for any number of threads.
 struct RandomKey {
   std::uint64_t seed = 0;
-  std::uint64_t stream = 0;  ///< which variable: `stream_of` its full name
-  std::uint64_t call = 0;    ///< which draw of that variable
+  /// Which variable: `stream_of` its full name, or a number below 2^32. The last bit of a larger one does not count, so
+  /// a number that is added to a hash makes no other stream of it: give it as the call.
+  std::uint64_t stream = 0;
+  std::uint64_t call = 0;  ///< which draw of that variable
 };
 
 /// FNV-1a of a name: adding a layer leaves the streams of the others alone.

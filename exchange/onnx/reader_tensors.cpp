@@ -92,8 +92,7 @@ void Reader::check_initialiser(std::string_view message, Storage storage, bool d
 }
 
 std::vector<bool> Reader::deciding(const Scope& scope, std::string_view message) const {
-  std::int32_t defined = scope.slots.size();  // up to the node
-  std::vector<bool> decides(static_cast<std::size_t>(defined));
+  std::vector<bool> decides(static_cast<std::size_t>(scope.slots.size()));
   each_node_from_behind(message, [&](std::string_view node) {
     std::string_view operation, domain, overload;
     bool any = false;
@@ -103,10 +102,8 @@ std::vector<bool> Reader::deciding(const Scope& scope, std::string_view message)
         case node_field::domain: domain = m.bytes(); break;
         case node_field::overload: overload = m.bytes(); break;
         case node_field::output:
-          if (const std::string_view name = m.bytes(); !name.empty()) {
+          if (const std::string_view name = m.bytes(); !name.empty())
             any |= decides[static_cast<std::size_t>(scope.slots.find(name))];
-            --defined;
-          }
           break;
         default: m.skip();
       }
@@ -122,8 +119,7 @@ std::vector<bool> Reader::deciding(const Scope& scope, std::string_view message)
       const bool all = any || (row && (row->quoted || (i < 32 && row->static_inputs >> i & 1U)));
       ++i;
       if (!all || name.empty()) return;
-      if (const std::int32_t slot = scope.slots.find(name); slot >= 0 && slot < defined)
-        decides[static_cast<std::size_t>(slot)] = true;
+      if (const std::int32_t slot = scope.slots.find(name); slot >= 0) decides[static_cast<std::size_t>(slot)] = true;
     });
   });
   return decides;

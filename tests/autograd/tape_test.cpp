@@ -346,6 +346,19 @@ BOOST_AUTO_TEST_CASE(names_what_is_wrong) {
   BOOST_TEST(!gradcheck(f, in, {.directions = 3}).ok);
 }
 
+/// Directions of different inputs differ: gradients of two inputs in each other's place are found.
+BOOST_AUTO_TEST_CASE(directions_find_exchanged_gradients) {
+  const Tensors in = {Tensor::from({1.0}), Tensor::from({2.0}), Tensor::from({3.0}), Tensor::from({4.0})};
+  for (std::size_t i = 0; i < in.size(); ++i)
+    for (std::size_t k = i + 1; k < in.size(); ++k) {
+      const auto f = [&](const Tensors& x) {
+        const Tensor wrong = 3 * x[i] + 2 * x[k];
+        return detach(2 * x[i] + 3 * x[k] - wrong) + wrong;
+      };
+      BOOST_TEST(!gradcheck(f, in, {.directions = 1}).ok, i << " and " << k);
+    }
+}
+
 /// Right at first order, wrong at second: part of the gradient is cut from the tape.
 BOOST_AUTO_TEST_CASE(the_second_order_is_checked_too) {
   const auto f = [](const Tensors& x) { return x[0] * detach(x[0]) * 2 - detach(x[0] * x[0]); };

@@ -35,7 +35,7 @@ Tensors apply(const Primitive& op, const Tensors& in, const Attrs& attrs) {
 }
 
 Tensor random(const Primitive& op, const Spec& spec, std::uint64_t number, double low, double high) {
-  const ferrite::RandomKey key{5, ferrite::stream_of(op.name) + number, 0};
+  const ferrite::RandomKey key{5, ferrite::stream_of(op.name), number};
   return ferrite::cast(ferrite::uniform(spec.shape, key, low, high, Dtype::f64), spec.dtype);
 }
 
