@@ -47,10 +47,10 @@ const Constant* Reader::read_attribute_tensor(std::string_view message, Storage 
 }
 
 void Reader::count_sparse(std::string_view message, Storage storage, const Constant& c) {
-  constexpr std::int64_t kMost = 1 << 17;
+  constexpr std::int64_t kMostSparse = 1 << 17;
   if (storage == Storage::dense) return;
   const std::int64_t more = c.value().tensor.numel() - 64 * static_cast<std::int64_t>(message.size());
-  if (more > 0 && (check_->sparse += more) > kMost)
+  if (more > 0 && (check_->sparse += more) > kMostSparse)
     fail("its sparse tensors are too large: " + std::to_string(check_->sparse) +
          " elements more than 64 for each byte of them");
 }
