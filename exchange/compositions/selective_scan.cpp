@@ -7,25 +7,21 @@ namespace ferrite::exchange::detail {
 namespace {
 
 /// The operands of a selective scan, told by rank and dtype: D is a vector, the state has rank 3, lengths are i64,
-/// resets bool. Behind lengths all numbers are 0: there a state stays as it is.
+/// resets bool.
 struct Operands {
-  Tensor x, delta, A, B, C, D{}, state{}, begin{}, resets{}, valid{};
+  Tensor x, delta, A, B, C, D{}, state{}, begin{}, resets{}, lengths{};
 
   explicit Operands(std::span<const Tensor> in) : x(in[0]), delta(in[1]), A(in[2]), B(in[3]), C(in[4]) {
     for (const Tensor& t : in.subspan(5)) {
       if (t.dtype() == Dtype::i64)
-        valid = unsqueeze(lt(arange(x.shape()[1]), unsqueeze(t, 1)), 2);
+        lengths = t;
       else if (t.dtype() == Dtype::boolean)
         resets = unsqueeze(t, 2);
       else
         (t.rank() == 1 ? D : state) = t;
     }
     begin = state.defined() ? state : zeros({x.shape()[0], A.shape()[0], A.shape()[1]}, x.dtype());
-    x = within(x), delta = within(delta), B = within(B), C = within(C);
-    if (resets.defined() && valid.defined()) resets = resets && valid;
   }
-  /// [Bt, T, n], zeros behind the lengths.
-  Tensor within(const Tensor& v) const { return valid.defined() ? where(valid, v, 0) : v; }
   /// x, delta, B, C and, where there are any, resets by steps.
   Tensors by_steps() const {
     Tensors all;
@@ -61,7 +57,7 @@ Tensors selective_scan(const Composed&, const Tensors& in) {
     const Tensor y = sum(h * s.C, {2});
     return {{h}, {o.D.defined() ? o.D * at[0] + y : y}};
   };
-  const ScanResult r = scan(step, {o.begin}, o.by_steps(), {.by_steps = true});
+  const ScanResult r = scan(step, {o.begin}, o.by_steps(), {.lengths = o.lengths, .by_steps = true});
   return {transpose(r.y[0], 0, 1), r.carry[0]};
 }
 
@@ -75,9 +71,10 @@ Tensors selective_scan_grad(const Composed&, const Tensors& in) {
     const Tensor before = s.unless_reset(carry[0]);
     return {{s.next(before)}, {before}};
   };
-  xs.push_back(scan(forward, {o.begin}, xs, {.by_steps = true}).y[0]);
+  xs.push_back(scan(forward, {o.begin}, xs, {.lengths = o.lengths, .by_steps = true}).y[0]);
   const bool arrives = in[0].rank() == 3;
-  if (arrives) xs.push_back(transpose(o.within(in[0]), 0, 1));
+  if (arrives) xs.push_back(transpose(in[0], 0, 1));
+  const Tensor of_d = arrives && o.D.defined() ? zeros({o.x.shape()[0], o.x.shape()[2]}, o.x.dtype()) : Tensor();
   const auto backward = [&](const Tensors& carry, const Tensors& at) -> ScanStep {
     const Step s(o, at);
     const Tensor& before = at[4 + resets];
@@ -86,17 +83,19 @@ Tensors selective_scan_grad(const Composed&, const Tensors& in) {
     if (arrives) arriving = arriving + unsqueeze(at[5 + resets], 2) * s.C;
     const Tensor of_u = sum(arriving * s.B, {2}), back = arriving * s.decay, of_exponent = back * before;
     Tensor dx = at[1] * of_u;
-    if (arrives && o.D.defined()) dx = dx + o.D * at[5 + resets];
+    if (of_d.defined()) dx = dx + o.D * at[5 + resets];
     const Tensor dC = arrives ? sum(unsqueeze(at[5 + resets], 2) * after, {1}) : zeros_like(at[3]);
-    return {{s.unless_reset(back), carry[1] + of_exponent * s.delta},
-            {dx, at[0] * of_u + sum(of_exponent * o.A, {2}), sum(arriving * (s.delta * s.x), {1}), dC}};
+    Tensors next = {s.unless_reset(back), carry[1] + of_exponent * s.delta};
+    if (of_d.defined()) next.push_back(carry[2] + at[0] * at[5 + resets]);
+    return {next, {dx, at[0] * of_u + sum(of_exponent * o.A, {2}), sum(arriving * (s.delta * s.x), {1}), dC}};
   };
   const Tensor nothing = zeros_like(o.begin);
-  const ScanResult r =
-      scan(backward, {in[1].rank() == 3 ? in[1] : nothing, nothing}, xs, {.reverse = true, .by_steps = true});
-  const auto whole = [&](std::size_t k) { return o.within(transpose(r.y[k], 0, 1)); };
+  Tensors begin = {in[1].rank() == 3 ? in[1] : nothing, nothing};
+  if (of_d.defined()) begin.push_back(of_d);
+  const ScanResult r = scan(backward, begin, xs, {.reverse = true, .lengths = o.lengths, .by_steps = true});
+  const auto whole = [&](std::size_t k) { return transpose(r.y[k], 0, 1); };
   Tensors out = {whole(0), whole(1), sum(r.carry[1], {0}), whole(2), whole(3)};
-  if (o.D.defined()) out.push_back(arrives ? sum(o.x * o.within(in[0]), {0, 1}) : zeros_like(o.D));
+  if (o.D.defined()) out.push_back(of_d.defined() ? sum(r.carry[2], {0}) : zeros_like(o.D));
   if (o.state.defined()) out.push_back(r.carry[0]);
   return out;
 }

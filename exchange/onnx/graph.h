@@ -158,7 +158,6 @@ class Program {
   std::string where;
   std::vector<char> bytes{};  ///< an Outline's
   Imports imports{};
-  std::int64_t ir_version = 0;
   std::vector<Port> inputs{};
   std::vector<Port> outputs{};
   std::size_t nodes = 0;                                    ///< of the main graph

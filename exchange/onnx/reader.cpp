@@ -71,10 +71,11 @@ std::unique_ptr<const Graphs> Reader::graphs_of(const Program& program) {
 
 std::string_view Reader::read_model(Program& program) {
   std::string_view graph;
+  std::int64_t ir_version = 0;
   bool has_graph = false;
   for (Message m(program.messages()); m.next();) {
     switch (m.tag()) {
-      case model_field::ir_version: program.ir_version = m.integer(); break;
+      case model_field::ir_version: ir_version = m.integer(); break;
       case model_field::opset_import: read_import(program.imports, Message(m.bytes())); break;
       case model_field::graph:
         if (has_graph) fail("it has two graphs");
@@ -87,7 +88,7 @@ std::string_view Reader::read_model(Program& program) {
   find_functions();
   if (!has_graph) fail("it holds no graph: is it an ONNX model?");
   if (program.imports.versions.empty()) {
-    if (program.ir_version >= 3) fail("it imports no opset");
+    if (ir_version >= 3) fail("it imports no opset");
     program.imports.versions.emplace_back(std::string_view(), 1);
   }
   if (program.imports.of("") > kNewestOpset)

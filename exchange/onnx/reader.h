@@ -109,8 +109,11 @@ class Reader {
   // ---- tensors
   /// A tensor of an attribute. While the model is checked: null.
   const Constant* read_attribute_tensor(std::string_view message, Storage storage, const std::string& where);
-  /// While a model is checked: refuses sparse tensors whose elements are many more than a file of that size has.
-  void count_sparse(std::string_view message, Storage storage, const Constant& c);
+  /// While a model is checked: a tensor of it. Refuses sparse ones whose elements are many more than a file of that
+  /// size has.
+  Constant read_checked(std::string_view message, Storage storage, const std::string& where);
+  /// While a model is checked: holds a constant whose elements its messages lack, or checks them.
+  void check_constant(std::string_view message, Constant c);
   /// Initialisers of a graph whose names are known. While the model is checked, those of floats become parameters,
   /// unless their numbers decide on shapes.
   void read_initialisers(Graph& g, const Scope& scope, std::string_view message);

@@ -35,24 +35,25 @@ const Constant* Reader::read_attribute_tensor(std::string_view message, Storage 
     if (held != program_.held.end()) return &held->second.value;
     return &graphs_->constants.emplace_back(read_constant(message, storage, where, {}));
   }
-  Constant c = read_constant(message, storage, where, check_->elsewhere);
-  count_sparse(message, storage, c);
-  if (c.elsewhere()) {
-    c.keep();
-    check_->program.held[program_.place_of(message)].value = std::move(c);
-  } else {
-    c.check();
-  }
+  check_constant(message, read_checked(message, storage, where));
   return nullptr;
 }
 
-void Reader::count_sparse(std::string_view message, Storage storage, const Constant& c) {
+void Reader::check_constant(std::string_view message, Constant c) {
+  if (!c.elsewhere()) return c.check();
+  c.keep();
+  check_->program.held[program_.place_of(message)].value = std::move(c);
+}
+
+Constant Reader::read_checked(std::string_view message, Storage storage, const std::string& where) {
   constexpr std::int64_t kMostSparse = 1 << 17;
-  if (storage == Storage::dense) return;
+  Constant c = read_constant(message, storage, where, check_->elsewhere);
+  if (storage == Storage::dense) return c;
   const std::int64_t more = c.value().tensor.numel() - 64 * static_cast<std::int64_t>(message.size());
   if (more > 0 && (check_->sparse += more) > kMostSparse)
     fail("its sparse tensors are too large: " + std::to_string(check_->sparse) +
          " elements more than 64 for each byte of them");
+  return c;
 }
 
 void Reader::read_initialisers(Graph& g, const Scope& scope, std::string_view message) {
@@ -73,15 +74,9 @@ void Reader::read_initialisers(Graph& g, const Scope& scope, std::string_view me
 }
 
 void Reader::check_initialiser(std::string_view message, Storage storage, bool decides) {
-  Constant c = read_constant(message, storage, program_.where, check_->elsewhere);
-  count_sparse(message, storage, c);
+  Constant c = read_checked(message, storage, program_.where);
+  if (decides || !is_floating(c.type())) return check_constant(message, std::move(c));
   Program& p = check_->program;
-  if (decides || !is_floating(c.type())) {
-    if (!c.elsewhere()) return c.check();
-    c.keep();
-    p.held[p.place_of(message)].value = std::move(c);
-    return;
-  }
   const std::string given(name_of_tensor(message, storage));
   std::string name = given;
   for (int& n = check_->given[given]; !check_->parameter_names.insert(name).second;)
