@@ -51,6 +51,7 @@
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/norms.h"
 #include "ferrite/nn/layers/parametrized.h"
+#include "ferrite/nn/layers/per_step.h"
 #include "ferrite/nn/layers/pooling.h"
 #include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/layers/spectrograms.h"

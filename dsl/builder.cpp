@@ -3,7 +3,7 @@
 
 #include "ferrite/dsl/detail/dry_run.h"
 #include "ferrite/nn/layers/branches.h"
-#include "ferrite/nn/layers/standardize.h"
+#include "ferrite/nn/layers/per_step.h"
 
 namespace ferrite::dsl {
 namespace {
@@ -136,9 +136,27 @@ Builder& Builder::recurrent(nn::Custom::Make cell, std::int64_t hidden_size, con
               }));
 }
 
-Builder& Builder::standardize(std::string name) {
-  return word("standardize", std::move(name), [](const Flow& in, const nn::Init& init) -> LayerPtr {
-    return std::make_unique<nn::Standardize>(features_of(in), init);
+Builder& Builder::standardize(const nn::StandardizeOptions& options, std::string name) {
+  if (options.features != 0)
+    throw ValueError("standardize: the options give features, " + std::to_string(options.features) +
+                     ", which the word infers");
+  return word("standardize", std::move(name), [options](const Flow& in, const nn::Init& init) -> LayerPtr {
+    nn::StandardizeOptions all = options;
+    all.features = features_of(in);
+    return std::make_unique<nn::Standardize>(all, init);
+  });
+}
+
+Builder& Builder::per_step(std::string name, std::function<Tensor(const Tensor&)> f) {
+  const nn::PerStepOptions given{.name = name, .function = std::move(f)};
+  (void)nn::PerStep(given);
+  return word("per_step", std::move(name), [given](const Flow& in, const nn::Init&) -> LayerPtr {
+    nn::PerStepOptions all = given;
+    all.features = features_of(in);
+    all.dtype = in.spec.dtype;
+    auto layer = std::make_unique<nn::PerStep>(all);
+    layer->check_promise();
+    return layer;
   });
 }
 

@@ -11,10 +11,12 @@
 #include "ferrite/nn/layers/attention.h"
 #include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/layers/convolution.h"
+#include "ferrite/nn/layers/mel.h"
 #include "ferrite/nn/layers/norms.h"
 #include "ferrite/nn/layers/parametrized.h"
 #include "ferrite/nn/layers/pooling.h"
 #include "ferrite/nn/layers/spectrograms.h"
+#include "ferrite/nn/layers/standardize.h"
 #include "ferrite/nn/layers/tokens.h"
 #include "ferrite/nn/layers/transformer.h"
 #include "ferrite/nn/recurrent/custom.h"
@@ -85,6 +87,10 @@ class Builder {
   /// options as {.hop_length = 128, .center = false}, which streams, whose n_fft and channels are left to the word.
   Builder& stft(std::int64_t n_fft, const nn::StftLayerOptions& options = {}, std::string name = {});
   Builder& inverse_stft(std::int64_t n_fft, const nn::InverseStftOptions& options = {}, std::string name = {});
+  /// The power of spectra in mel bands, behind stft(n, {.spectrum = nn::Spectrum::power}); options as {.log_offset =
+  /// 1e-6}, whose frequencies, bands and sample rate are left to the word.
+  Builder& mel_bands(std::int64_t n_mels, double sample_rate, const nn::MelBandsOptions& options = {},
+                     std::string name = {});
   /// Recurrent layers, batch first; options as {.layers = 2, .bidirectional = true, .dropout = 0.2}.
   Builder& gru(std::int64_t hidden_size, const nn::GruOptions& options = {}, std::string name = {});
   Builder& lstm(std::int64_t hidden_size, const nn::LstmOptions& options = {}, std::string name = {});
@@ -131,8 +137,16 @@ class Builder {
   /// Adds to every step what tells its place: sines and cosines, or learned rows for so many steps.
   Builder& positions(std::string name = {});
   Builder& positions(std::int64_t learned, std::string name = {});
-  /// (x - mean) / deviation of every feature, with numbers that `nn::Standardize::adapt` takes from data.
-  Builder& standardize(std::string name = {});
+  /// (x - mean) / deviation of every feature, with numbers that `train::adapt` takes from data; options as
+  /// {.skip_missing = true}, whose features stay 0.
+  Builder& standardize(const nn::StandardizeOptions& options = {}, std::string name = {});
+  template <std::convertible_to<std::string> Name>
+  Builder& standardize(Name name) {
+    return standardize(nn::StandardizeOptions{}, std::move(name));
+  }
+  /// A function of yours that treats every step by itself, [B, T, D] -> [B, T, N], so that it streams:
+  /// nn::PerStep of that name. `build` throws ValueError where a step alone gives other values than within a sequence.
+  Builder& per_step(std::string name, std::function<Tensor(const Tensor&)> f);
   Builder& layer_norm(std::string name = {});
   /// Over the batch and all axes of space or time: of features, sequences and images. Options as {.momentum = 0.01},
   /// whose features stay 0.

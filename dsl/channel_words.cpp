@@ -151,6 +151,23 @@ Builder& Builder::inverse_stft(std::int64_t n_fft, const nn::InverseStftOptions&
   });
 }
 
+Builder& Builder::mel_bands(std::int64_t n_mels, double sample_rate, const nn::MelBandsOptions& options,
+                            std::string name) {
+  check_left_to_word("mel_bands", "frequencies, bands or a sample rate",
+                     options.n_frequencies == 0 && options.n_mels == 0 && options.sample_rate == 0);
+  return word("mel_bands", std::move(name), [=](const Flow& in, const nn::Init& init) -> LayerPtr {
+    const std::int64_t values = step_channels_of(in);
+    if (options.channels > 0 && values % options.channels != 0)
+      throw ShapeError("expects the frequencies of " + std::to_string(options.channels) +
+                       " channels, the layer before it gives " + detail::text_of(in));
+    nn::MelBandsOptions all = options;
+    all.n_mels = n_mels;
+    all.sample_rate = sample_rate;
+    all.n_frequencies = options.channels > 0 ? values / options.channels : values;
+    return std::make_unique<nn::MelBands>(all, init);
+  });
+}
+
 Builder& Builder::batch_norm(const nn::BatchNormOptions& options, std::string name) {
   check_left_to_word("batch_norm", "features", options.num_features == 0);
   return word("batch_norm", std::move(name), [options](const Flow& in, const nn::Init& init) -> LayerPtr {

@@ -43,11 +43,9 @@ int main(int argc, char** argv) try {
   net.eval();
   nn::Stream stream = net.stream();  // each step reads the keys and values of those before
   for (std::uint64_t name = 0; name < 12; ++name, stream.reset())
-    std::cout << letters.text(nn::generate(stream, letters.tokens("."),
-                                           {.length = kLongest,
-                                            .stop = 0,
-                                            .sampling = {.temperature = 0.8},
-                                            .key = {.seed = seed, .stream = name}}))
+    std::cout << letters.text(nn::generate(
+                     stream, letters.tokens("."),
+                     {.length = kLongest, .stop = 0, .sampling = {.temperature = 0.8}, .seed = seed, .sequence = name}))
               << (name % 6 == 5 ? '\n' : ' ');
   std::cout << "held out " << held_loss << " nats a letter\n";
   return held_loss <= 2.05 ? 0 : 1;

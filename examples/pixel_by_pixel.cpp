@@ -22,7 +22,7 @@ Digits part_of(const Digits& all, bool held_out) {
   std::vector<std::int64_t> places;
   for (std::int64_t i = 0; i < all.size(); ++i)
     if ((i % 5 == 0) == held_out) places.push_back(i);
-  return all.at(Tensor::from(places, {std::ssize(places)}));
+  return all.at(Tensor::from(places));
 }
 
 struct Result {

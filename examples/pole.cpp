@@ -81,7 +81,7 @@ int main(int argc, char** argv) try {
     if (i % 10 == 9) std::cout << "iteration " << i + 1 << ": " << steps << " steps\n";
   }
   std::cout << lately.back() << " steps of late\n";
-  train::write_line_chart(out + "/pole.svg", {train::Series::of("", Tensor::from(lately, {std::ssize(lately)}))},
+  train::write_line_chart(out + "/pole.svg", {train::Series::of("", Tensor::from(lately))},
                           {.title = "How long the pole stands", .x_label = "iteration", .y_label = "steps of late"});
   return lately.back() >= 450 ? 0 : 1;
 } catch (const std::exception& e) {

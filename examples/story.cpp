@@ -44,10 +44,8 @@ int main(int argc, char** argv) try {
   net.eval();
   nn::Stream stream = net.stream();
   for (std::uint64_t story = 0; story < stories; ++story, stream.reset()) {
-    const nn::GenerateOptions options{.length = longest - 1,
-                                      .stop = 0,
-                                      .sampling = {.temperature = temperature},
-                                      .key = {.seed = seed, .stream = story}};
+    const nn::GenerateOptions options{
+        .length = longest - 1, .stop = 0, .sampling = {.temperature = temperature}, .seed = seed, .sequence = story};
     const Tensor told = nn::generate(stream, Tensor::from<std::int64_t>({0}), options);
     for (const std::int64_t word : told.to_vector<std::int64_t>()) {
       const std::string& text = words[static_cast<std::size_t>(word)];

@@ -25,7 +25,7 @@ int main(int argc, char** argv) try {
   const train::Dataset test = windows(slice(series, 0, kFirst - kPast));
 
   const auto net = dsl::sequence(1).standardize().gru(16).last_step().linear(1).build(seed);
-  train::adapt(dynamic_cast<const nn::Standardize&>(net[0]), training.data());
+  train::adapt(net, training.data());
   nn::AdamW adam(net.parameters(), {.learning_rate = 5e-3, .weight_decay = 1e-2});
   nn::CosineSchedule schedule(adam, epochs);
   train::fit(net, training,

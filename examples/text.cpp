@@ -44,7 +44,7 @@ int main(int argc, char** argv) try {
 
   nn::Stream stream = net.stream();
   const Tensor written =
-      nn::generate(stream, slice(text, 0, 0, 1), {.length = 400, .sampling = {.temperature = 0.6}, .key = {.seed = 1}});
+      nn::generate(stream, slice(text, 0, 0, 1), {.length = 400, .sampling = {.temperature = 0.6}, .seed = 1});
   std::cout << characters.text(written) << "\n\n" << history["loss"].back() << " nats a character\n";
   return history["loss"].back() <= bound ? 0 : 1;
 } catch (const std::exception& e) {

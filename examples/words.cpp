@@ -49,7 +49,7 @@ int main(int argc, char** argv) try {
   nn::Stream stream = net.stream();
   for (std::uint64_t seed = 0; seed < 10; ++seed, stream.reset())
     std::cout << letters.text(nn::generate(stream, letters.tokens("."),
-                                           {.length = 20, .stop = 0, .sampling = {.temperature = 0.8}, .key = {seed}}))
+                                           {.length = 20, .stop = 0, .sampling = {.temperature = 0.8}, .seed = seed}))
               << '\n';
 } catch (const std::exception& e) {
   std::cerr << "words: " << e.what() << '\n';

@@ -60,6 +60,22 @@ std::vector<Parameter> Module::parameters() const {
   return list;
 }
 
+std::vector<Parameter> Module::parameters(std::string_view part) const {
+  std::vector<Parameter> list;
+  std::unordered_set<const void*> seen;
+  for (const Named<Parameter>& p : named_parameters()) {
+    const std::string_view name = p.name;
+    if (name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.') && !part.empty() &&
+        seen.insert(p.variable.identity()).second)
+      list.push_back(p.variable);
+  }
+  if (list.empty())
+    throw ValueError("parameters: none belongs to '" + std::string(part) + "'" +
+                     (named_parameters().empty() ? "; the module has no parameters"
+                                                 : "; the first one is '" + named_parameters().front().name + "'"));
+  return list;
+}
+
 std::int64_t Module::parameter_count() const {
   std::int64_t n = 0;
   for (const Parameter& p : parameters()) n += p.numel();

@@ -81,6 +81,13 @@ class Module {
   bool is_layer_of(const CarriedState& s) const { return s.layer == mode_; }
   /// Every parameter once, tied ones too, as torch.nn.Module.parameters().
   std::vector<Parameter> parameters() const;
+  /// Those of one part, each once: whose full names begin with "<part>.", or the one of that very name. To freeze a
+  /// part, or to train it at a rate of its own:
+  ///
+  ///   adam.freeze(net.parameters("encoder"));
+  ///
+  /// Throws ValueError where there is none.
+  std::vector<Parameter> parameters(std::string_view part) const;
   /// Gives every parameter and state that has no value yet its first one, from the seed and its full name, as adopting
   /// it in a module with that seed and prefix would. Throws ValueError for an init without a seed.
   void draw(const Init& init) const;

@@ -66,6 +66,24 @@ Shape broadcast(const Shape& a, const Shape& b, std::string_view where) {
   return out;
 }
 
+std::optional<Shape> inferred(const Shape& shape, std::int64_t count, std::string_view where) {
+  Shape s = shape;
+  int unknown = -1;
+  std::int64_t known = 1;
+  for (int i = 0; i < s.rank(); ++i) {
+    if (s[i] == -1 && unknown < 0) {
+      unknown = i;
+    } else {
+      if (s[i] < 0) throw ShapeError(std::string(where) + ": extents must be positive, one at most -1: " + shape.str());
+      known = detail::checked_mul(known, s[i], where);
+    }
+  }
+  if (unknown < 0) return s;
+  if (known == 0 || count % known != 0) return std::nullopt;
+  s[unknown] = count / known;
+  return s;
+}
+
 int axis_of(std::int64_t axis, int rank, std::string_view where) {
   if (axis < -rank || axis >= rank)
     throw ShapeError(std::string(where) + ": axis " + std::to_string(axis) + " is out of range for rank " +

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -107,6 +108,11 @@ struct Spec {
 
 /// The common shape under NumPy's broadcasting rule. Throws ShapeError, naming `where` and both shapes.
 Shape broadcast(const Shape& a, const Shape& b, std::string_view where);
+
+/// Replaces the one extent -1 of a shape, if there is one, so that it holds `count` elements; a shape without -1 is
+/// returned as it is, whatever it holds. Returns nothing where no extent fits or any would: [-1, 4] of 6 elements,
+/// [-1, 0] of none. Throws ShapeError, naming `where`, for a second -1 and any other negative extent.
+std::optional<Shape> inferred(const Shape& shape, std::int64_t count, std::string_view where);
 
 /// Resolves a possibly negative axis to [0, rank). Throws ShapeError.
 int axis_of(std::int64_t axis, int rank, std::string_view where);

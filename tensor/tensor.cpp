@@ -22,18 +22,29 @@ void Tensor::check_readable(Dtype wanted, bool want_contiguous, const char* wher
                      " is not contiguous; call contiguous(t) first");
 }
 
+namespace {
+
+/// The shape of so many values: what is asked for, -1 replaced. Throws ShapeError where it has another number.
+Shape shape_for(std::size_t values, const Shape& shape) {
+  const auto count = static_cast<std::int64_t>(values);
+  const std::optional<Shape> fits = inferred(shape, count, "from");
+  if (!fits || fits->numel() != count)
+    throw ShapeError("from: " + std::to_string(count) + " values for shape " + shape.str());
+  return *fits;
+}
+
+}  // namespace
+
 template <class T>
 Tensor Tensor::from(std::span<const T> values, const Shape& shape) {
-  if (static_cast<std::int64_t>(values.size()) != shape.numel())
-    throw ShapeError("from: " + std::to_string(values.size()) + " values for shape " + shape.str());
-  return build<T>(shape, [&](std::span<T> out) { std::copy(values.begin(), values.end(), out.begin()); });
+  return build<T>(shape_for(values.size(), shape),
+                  [&](std::span<T> out) { std::copy(values.begin(), values.end(), out.begin()); });
 }
 
 template <class T>
 Tensor Tensor::from(const std::vector<T>& values, const Shape& shape) {
-  if (static_cast<std::int64_t>(values.size()) != shape.numel())
-    throw ShapeError("from: " + std::to_string(values.size()) + " values for shape " + shape.str());
-  return build<T>(shape, [&](std::span<T> out) { std::copy(values.begin(), values.end(), out.begin()); });
+  return build<T>(shape_for(values.size(), shape),
+                  [&](std::span<T> out) { std::copy(values.begin(), values.end(), out.begin()); });
 }
 
 template <class T>

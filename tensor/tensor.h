@@ -50,8 +50,9 @@ class Tensor {
     std::swap(slot_, o.slot_);
   }
 
-  /// A copy of row-major values. T is the C++ type of a dtype (tensor/dtype.h): float, bfloat16, bool. Throws
-  /// ShapeError when the number of values is not that of the shape.
+  /// A copy of row-major values. T is the C++ type of a dtype (tensor/dtype.h): float, bfloat16, bool. One extent of
+  /// the shape may be -1: it follows from the number of values. Throws ShapeError when the number of values is not that
+  /// of the shape.
   template <class T>
   static Tensor from(std::span<const T> values, const Shape& shape);
   template <class T>
@@ -60,7 +61,15 @@ class Tensor {
   static Tensor from(std::initializer_list<T> values, const Shape& shape) {
     return from(std::span<const T>(values.begin(), values.size()), shape);
   }
-  /// A rank-0 or rank-1 tensor.
+  /// A copy of all values as a tensor of rank 1.
+  template <class T>
+  static Tensor from(std::span<const T> values) {
+    return from(values, {static_cast<std::int64_t>(values.size())});
+  }
+  template <class T>
+  static Tensor from(const std::vector<T>& values) {
+    return from(values, {static_cast<std::int64_t>(values.size())});
+  }
   template <class T>
   static Tensor from(std::initializer_list<T> values) {
     return from(values, {static_cast<std::int64_t>(values.size())});

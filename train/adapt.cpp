@@ -20,4 +20,15 @@ void adapt(const nn::Standardize& layer, const Dataset& training, std::size_t fi
   layer.adapt(concat(rows, 0));
 }
 
+void adapt(const nn::Sequential& net, const Dataset& training, std::size_t field) {
+  if (net.size() == 0) throw ValueError("adapt: the net has no layers");
+  const nn::Layer& first = net[0];
+  if (const auto* const layer = dynamic_cast<const nn::Standardize*>(&first)) return adapt(*layer, training, field);
+  if (const auto* const chain = dynamic_cast<const nn::Sequential*>(&first);
+      chain && dynamic_cast<const nn::Residual*>(&first) == nullptr)
+    return adapt(*chain, training, field);
+  throw ValueError("adapt: the net begins with " + first.kind() +
+                   ", not with standardize; give the layer itself and the data that reaches it");
+}
+
 }  // namespace ferrite::train

@@ -1,5 +1,6 @@
 #pragma once
 /// Numbers of a data set that standardise the inputs of a net.
+#include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/layers/standardize.h"
 #include "ferrite/train/dataset.h"
 
@@ -9,5 +10,9 @@ namespace ferrite::train {
 /// training part alone. Throws as nn::Standardize::adapt, and ValueError for a field that there is not and an empty
 /// set.
 void adapt(const nn::Standardize& layer, const Dataset& training, std::size_t field = 0);
+
+/// Adapts the nn::Standardize with which a chain begins; a chain that begins with a chain is looked into. Throws as
+/// above, and ValueError where the chain begins with another layer: what reaches a layer further on is not the data.
+void adapt(const nn::Sequential& net, const Dataset& training, std::size_t field = 0);
 
 }  // namespace ferrite::train

@@ -54,7 +54,7 @@ Tensor Characters::tokens(std::string_view text) const {
                        std::to_string(c.data() - text.data()) + " of the text");
     tokens.push_back(found->second);
   }
-  return Tensor::from(tokens, {std::ssize(tokens)});
+  return Tensor::from(tokens);
 }
 
 std::vector<std::string> Characters::strings(const Tensor& tokens) const {

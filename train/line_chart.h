@@ -29,10 +29,10 @@ struct ChartOptions {
 /// A line chart as SVG text: axes with round ticks, one colour for each series, a legend between title and axes where
 /// there are several. Control characters in texts become spaces. Throws ValueError when a series has unequal numbers of
 /// x and y, or of them and its band, or the size is below 200 x 150.
-std::string line_chart(const std::vector<Series>& series, const ChartOptions& options);
+std::string line_chart(const std::vector<Series>& series, const ChartOptions& options = {});
 
 /// Writes that text as a file, so that an old one is replaced as a whole. Throws as above, and IoError.
 void write_line_chart(const std::filesystem::path& path, const std::vector<Series>& series,
-                      const ChartOptions& options);
+                      const ChartOptions& options = {});
 
 }  // namespace ferrite::train

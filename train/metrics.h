@@ -18,8 +18,9 @@ using MetricState = std::vector<double>;
 /// of them together, so that it does not depend on how an epoch is cut into batches. Steps of the target count as far
 /// as `Batch::target_lengths` reach.
 ///
-/// By name, in `fit`'s options and the command line: "accuracy", "top5" (any number), "f1", "f1_micro", "f1_weighted",
-/// "f1_binary", "mae", "rmse", "mse", "r2", "perplexity", "auc", "edit_distance". Others are derived from it.
+/// By name, in `fit`'s options and the command line: "accuracy", "top5" (any number), "f1", "precision" and "recall",
+/// each also with "_micro", "_weighted" or "_binary" at its end, "mae", "rmse", "mse", "r2", "perplexity", "auc",
+/// "edit_distance". Others are derived from it.
 class Metric {
  public:
   virtual ~Metric() = default;
@@ -48,9 +49,12 @@ std::unique_ptr<Metric> accuracy(std::int64_t ignore_index = -100);
 std::unique_ptr<Metric> top_k_accuracy(std::int64_t k, std::int64_t ignore_index = -100);
 
 enum class Average : std::uint8_t { macro, micro, weighted, binary };
-/// F1 = 2 tp / (2 tp + fp + fn) of classes: their mean (macro), of all counts together (micro), their mean weighted by
-/// how often the class is the target, or that of class 1 alone (binary). Predictions [..., C], or scores [...] of class
-/// 1 above 0. Classes that are neither predicted nor there do not count, as in sklearn.metrics.f1_score.
+/// Precision tp / (tp + fp), recall tp / (tp + fn) and F1 = 2 tp / (2 tp + fp + fn) of classes: their mean (macro), of
+/// all counts together (micro), their mean weighted by how often the class is the target, or that of class 1 alone
+/// (binary). Predictions [..., C], or scores [...] of class 1 above 0. Classes that are neither predicted nor a target
+/// do not count, and 0 / 0 is 0, as in sklearn.metrics.
+std::unique_ptr<Metric> precision(Average average = Average::macro, std::int64_t ignore_index = -100);
+std::unique_ptr<Metric> recall(Average average = Average::macro, std::int64_t ignore_index = -100);
 std::unique_ptr<Metric> f1(Average average = Average::macro, std::int64_t ignore_index = -100);
 /// Area under the receiver operating curve of scores [...] against targets 0 and 1 of their shape: the share of pairs
 /// of a positive and a negative whose scores stand in the right order, ties counting half. Keeps all scores.

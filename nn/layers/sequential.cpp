@@ -60,6 +60,23 @@ void Sequential::add(std::string name, std::unique_ptr<Layer> layer) {
   layers_.push_back({std::move(name), std::move(layer)});
 }
 
+const Layer& Sequential::layer(std::string_view wanted) const& {
+  for (const Item& item : layers_) {
+    if (item.name == wanted) return *item.layer;
+    if (!wanted.starts_with(item.name) || wanted[item.name.size()] != '.') continue;
+    if (const auto* const inner = dynamic_cast<const Sequential*>(item.layer.get()))
+      return inner->layer(wanted.substr(item.name.size() + 1));
+  }
+  std::string known;
+  for (const Item& item : layers_) known += (known.empty() ? "'" : ", '") + item.name + "'";
+  throw ValueError(kind() + ": there is no layer '" + std::string(wanted) + "'; " +
+                   (known.empty() ? "the chain is empty" : "there are " + known));
+}
+
+void Sequential::throw_other_class(std::string_view name, const Layer& found) {
+  throw ValueError("sequential: the layer '" + std::string(name) + "' is of another class: it is a " + found.kind());
+}
+
 Tensor Sequential::forward(const Tensor& x, const Context& context) const {
   (void)whole();
   if (context.state.defined() || context.cell.defined()) check_takes_state();

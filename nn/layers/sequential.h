@@ -1,6 +1,8 @@
 #pragma once
 /// A chain of layers, as torch.nn.Sequential.
+#include <concepts>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 
 #include "ferrite/nn/module.h"
@@ -22,6 +24,19 @@ class Sequential : public Layer {
   const Layer& operator[](std::size_t i) const&& = delete;
   const std::string& name(std::size_t i) const& { return layers_[i].name; }
   std::string name(std::size_t i) const&& { return layers_[i].name; }
+  /// The layer of that name; dots lead into chains within the chain: "encoder.gru". Throws ValueError for a name that
+  /// there is not, naming those that there are.
+  const Layer& layer(std::string_view name) const&;
+  const Layer& layer(std::string_view name) const&& = delete;
+  /// The same as what it is, net.layer<nn::Gru>("encoder.gru"). Throws ValueError for a layer of another class, too.
+  template <std::derived_from<Layer> L>
+  const L& layer(std::string_view name) const& {
+    const Layer& found = layer(name);
+    if (const L* const as = dynamic_cast<const L*>(&found)) return *as;
+    throw_other_class(name, found);
+  }
+  template <std::derived_from<Layer> L>
+  const L& layer(std::string_view name) const&& = delete;
 
   std::string kind() const override { return "sequential"; }
   /// Whether all its layers are.
@@ -48,6 +63,7 @@ class Sequential : public Layer {
 
  private:
   bool only_chains() const override { return true; }
+  [[noreturn]] static void throw_other_class(std::string_view name, const Layer& found);
 
   std::vector<Item> layers_;
   std::unordered_set<std::string> names_;

@@ -6,14 +6,18 @@ namespace ferrite::nn {
 
 struct StandardizeOptions {
   std::int64_t features = 0;
-  static constexpr auto fields = std::tuple(attr("features", &StandardizeOptions::features));
+  bool skip_missing = false;  ///< NaN stands for a missing number: `adapt` leaves it out, and 0, the mean, replaces it
+  static constexpr auto fields = std::tuple(attr("features", &StandardizeOptions::features),
+                                            attr("skip_missing", &StandardizeOptions::skip_missing));
 };
 
 /// y = (x - mean) / deviation of every feature: x [..., D] -> [..., D]. Mean and deviation are buffers, 0 and 1 at
-/// first; `adapt` takes them from data, train::adapt from a data set. As keras.layers.Normalization.
+/// first; `adapt` takes them from data, train::adapt from a data set. As keras.layers.Normalization; with
+/// `skip_missing` a missing number, NaN, becomes 0 and passes no gradient on, as scikit-learn's StandardScaler followed
+/// by SimpleImputer would have it.
 ///
-///   const auto net = dsl::sequence(3).standardize("scale").gru(16).last_step().linear(1).build(0);
-///   train::adapt(dynamic_cast<const nn::Standardize&>(net[0]), training);
+///   const auto net = dsl::sequence(3).standardize().gru(16).last_step().linear(1).build(0);
+///   train::adapt(net, training);
 class Standardize final : public LayerOf<Standardize, StandardizeOptions> {
  public:
   static constexpr auto name = "standardize";
@@ -26,9 +30,10 @@ class Standardize final : public LayerOf<Standardize, StandardizeOptions> {
   bool causal() const override { return true; }
   StepInput step_input() const override { return {options().features, mean.dtype()}; }
 
-  /// Takes mean and deviation, divided by N, over all axes of x [..., D] but the last. A feature that is constant keeps
-  /// the deviation 1. Throws ShapeError for other features, ValueError for no rows and where a number comes out that is
-  /// not finite; nothing has changed then.
+  /// Takes mean and deviation, divided by N, over all axes of x [..., D] but the last; with `skip_missing` over the
+  /// numbers that are not NaN. A feature that is constant keeps the deviation 1. Throws ShapeError for other features,
+  /// ValueError for no rows, for a feature all of whose numbers are missing, and where a number comes out that is not
+  /// finite; nothing has changed then.
   void adapt(const Tensor& x) const;
   /// mean + deviation y: predictions of standardised targets in the unit of the data.
   Tensor inverse(const Tensor& y) const;

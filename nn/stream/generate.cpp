@@ -14,14 +14,13 @@ Tensor written_by(Stream& stream, const std::vector<std::int64_t>& prompt, const
   for (const std::int64_t token : prompt) stream.step(std::span(&token, 1), std::span<T>(logits));
   while (std::ssize(written) < o.length) {
     if (!written.empty()) stream.step(std::span<const std::int64_t>(&written.back(), 1), std::span<T>(logits));
-    RandomKey key = o.key;
-    key.call += written.size();
-    const Tensor drawn = sample_logits(Tensor::from(logits, {C}), key, o.sampling);
+    const RandomKey key{o.seed, o.sequence, o.drawn + written.size()};
+    const Tensor drawn = sample_logits(Tensor::from(logits), key, o.sampling);
     const auto token = drawn.item<std::int64_t>();
     if (token == o.stop) break;
     written.push_back(token);
   }
-  return Tensor::from(written, {std::ssize(written)});
+  return Tensor::from(written);
 }
 
 }  // namespace

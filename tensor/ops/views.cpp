@@ -204,22 +204,10 @@ Family view_family() {
 }  // namespace detail
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
-  Shape s = shape;
-  int unknown = -1;
-  std::int64_t known = 1;
-  for (int i = 0; i < s.rank(); ++i) {
-    if (s[i] == -1 && unknown < 0) {
-      unknown = i;
-    } else {
-      if (s[i] < 0) detail::throw_shape("reshape", "extents must be positive, one at most -1: " + shape.str());
-      known = detail::checked_mul(known, s[i], "reshape");
-    }
-  }
-  if (unknown >= 0 && known > 0 && x.numel() % known == 0) s[unknown] = x.numel() / known;
-  if (unknown >= 0 && s[unknown] < 0)
-    detail::throw_shape("reshape", "numbers of elements differ: " + x.shape().str() + " to " + shape.str());
-  if (s == x.shape()) return x;
-  return detail::call(detail::structured<detail::Reshape>, {{&x}}, detail::ShapeAttrs{s});
+  const std::optional<Shape> s = inferred(shape, x.numel(), "reshape");
+  if (!s) detail::throw_shape("reshape", "numbers of elements differ: " + x.shape().str() + " to " + shape.str());
+  if (*s == x.shape()) return x;
+  return detail::call(detail::structured<detail::Reshape>, {{&x}}, detail::ShapeAttrs{*s});
 }
 
 Tensor contiguous(const Tensor& x) {

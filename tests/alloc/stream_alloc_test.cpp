@@ -89,6 +89,9 @@ BOOST_AUTO_TEST_CASE(composed_layers_stream_without_asking_for_anything) {
   for (const std::string& name : nn::activation_names())
     try_net(name, words().linear(kFeatures).activation(name), kFeatures);
   try_net("layer_norm", words().layer_norm(), kFeatures);
+  try_net("standardize", words().standardize({.skip_missing = true}), kFeatures);
+  try_net("per_step", words().per_step("saturate", [](const Tensor& x) { return tanh(3 * x) / 3; }), kFeatures);
+  try_net("mel_bands", words().linear(9).mel_bands(3, 8000, {.log_offset = 0.5}), 3);
   try_net("weight_norm", words().weight_norm([](dsl::Builder& b) { b.causal_conv1d(7, 3); }), 7);
   try_net("spectral_norm", words().spectral_norm([](dsl::Builder& b) { b.linear(7); }), 7);
   try_net("causal_conv1d", words().causal_conv1d(7, 3, {.dilation = 4}), 7);

@@ -6,6 +6,7 @@
 #include "ferrite/nn/graph_layer.h"
 #include "ferrite/nn/layers/activations.h"
 #include "ferrite/nn/layers/branches.h"
+#include "ferrite/nn/layers/per_step.h"
 #include "ferrite/nn/layers/standardize.h"
 #include "ferrite/nn/layers/wavenet.h"
 #include "ferrite/nn/recurrent/peephole_lstm.h"
@@ -55,6 +56,11 @@ std::vector<LayerSection> layer_examples() {
         {"LayerNorm", "LayerNorm", "LayerNorm", "layer_norm", "LayerNormOptions", made<nn::LayerNorm>(4)},
         {"Activation", "Activation", "ReLU, Tanh, ...", "relu, tanh, ..., activation", "",
          made<nn::Activation>("relu", nn::activation("relu"))}}},
+      {"Functions of a step",
+       "nn/layers/per_step.h",
+       {{"PerStep", "PerStep", "", "per_step", "PerStepOptions",
+         made<nn::PerStep>(nn::PerStepOptions{.name = "saturate",
+                                              .function = [](const Tensor& x) { return ferrite::tanh(3 * x) / 3; }})}}},
       {"Standardised inputs",
        "nn/layers/standardize.h",
        {{"Standardize", "Standardize", "", "standardize", "StandardizeOptions", made<nn::Standardize>(4)}}},
@@ -137,6 +143,10 @@ std::vector<LayerSection> layer_examples() {
          made<nn::Stft>(nn::StftLayerOptions{.n_fft = 8, .center = false})},
         {"InverseStft", "InverseStft", "", "inverse_stft", "InverseStftOptions",
          made<nn::InverseStft>(nn::InverseStftOptions{.n_fft = 8, .center = false})}}},
+      {"Mel bands",
+       "nn/layers/mel.h",
+       {{"MelBands", "MelBands", "", "mel_bands", "MelBandsOptions",
+         made<nn::MelBands>(nn::MelBandsOptions{.n_frequencies = 9, .n_mels = 4, .sample_rate = 16000})}}},
       {"Norms with weights",
        "nn/layers/norms.h",
        {{"ChannelNorm", "BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d",

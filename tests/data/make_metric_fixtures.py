@@ -36,6 +36,15 @@ def eighths(*shape):
     return (random.integers(-16, 17, shape) / 8).astype(np.float32)
 
 
+SCORES = {"precision": metrics.precision_score, "recall": metrics.recall_score, "f1": metrics.f1_score}
+AVERAGES = {"": "macro", "_micro": "micro", "_weighted": "weighted", "_binary": "binary"}
+
+
+def of_counts(y, best, averages):
+    return {name + end: score(y, best, average=AVERAGES[end], zero_division=0)
+            for name, score in SCORES.items() for end in averages}
+
+
 def of_classes(scores, y, C):
     """Of scores [N, C] and classes [N]. Of equal scores the first counts as the largest."""
     best = scores.argmax(1)
@@ -46,9 +55,7 @@ def of_classes(scores, y, C):
         "accuracy": metrics.accuracy_score(y, best),
         "top2": float((rank < 2).mean()),
         "top3": float((rank < 3).mean()),
-        "f1": metrics.f1_score(y, best, average="macro"),
-        "f1_micro": metrics.f1_score(y, best, average="micro"),
-        "f1_weighted": metrics.f1_score(y, best, average="weighted"),
+        **of_counts(y, best, ("", "_micro", "_weighted")),
         "perplexity": float(np.exp(metrics.log_loss(y, np.exp(log_p), labels=list(range(C))))),
     }
 
@@ -89,8 +96,7 @@ scores, y = eighths(50), random.integers(0, 2, 50)
 best = (scores > 0).astype(np.int64)
 put("binary", scores, y, {
     "accuracy": metrics.accuracy_score(y, best),
-    "f1": metrics.f1_score(y, best, average="macro"),
-    "f1_binary": metrics.f1_score(y, best),
+    **of_counts(y, best, ("", "_binary")),
     "auc": metrics.roc_auc_score(y, scores),
 })
 

@@ -71,6 +71,15 @@ void add_layers(std::vector<Case>& all) {
                      data({2, 9, 14})));
   }
   all.push_back(of(
+      "mel_bands",
+      make<nn::MelBands>(
+          nn::MelBandsOptions{.n_frequencies = 7, .n_mels = 3, .sample_rate = 8000, .log_offset = 0.5, .channels = 2},
+          init()),
+      square(data({2, 9, 14}))));
+  all.push_back(of("standardize/missing",
+                   make<nn::Standardize>(nn::StandardizeOptions{.features = 4, .skip_missing = true}, init()),
+                   log(data({5, 4}))));
+  all.push_back(of(
       "weight_norm", [] { return std::make_shared<nn::WeightNorm>(make<nn::Linear>(7, 4, init())()->clone()); },
       data({5, 7})));
   all.push_back(of(

@@ -211,6 +211,19 @@ std::vector<Case> stream_cases() {
         "positions" + n,
         [=] { return std::make_unique<nn::SinusoidalPositions>(nn::SinusoidalPositionsOptions{.features = 6}); }, x);
     stream(
+        "standardize_missing" + n,
+        [=] {
+          return std::make_unique<nn::Standardize>(nn::StandardizeOptions{.features = 6, .skip_missing = true}, init);
+        },
+        x);
+    stream(
+        "mel_bands" + n,
+        [=] {
+          return std::make_unique<nn::MelBands>(
+              nn::MelBandsOptions{.n_frequencies = 6, .n_mels = 2, .sample_rate = 8000}, init);
+        },
+        x);
+    stream(
         "layer_norm" + n, [=] { return std::make_unique<nn::LayerNorm>(6, init); }, x);
     stream(
         "weight_norm" + n, [=] { return std::make_unique<nn::WeightNorm>(std::make_unique<nn::Linear>(6, 5, init)); },

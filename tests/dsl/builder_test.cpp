@@ -1,6 +1,8 @@
 // The builder: sizes inferred, names, refusals with both shapes, and the summary.
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/recurrent/gru.h"
+#include "ferrite/nn/stream/stream.h"
+#include "ferrite/tensor/cumulative.h"
 #include "support/compare.h"
 
 using namespace ferrite;
@@ -46,6 +48,84 @@ BOOST_AUTO_TEST_CASE(every_word) {
   BOOST_TEST(support::within(sum(y, {1}), ones({2}), 1e-6));
   BOOST_TEST(net.named_parameters()[1].name == "encoder.0.weight_ih_l0");
   BOOST_TEST(!net.training());
+}
+
+BOOST_AUTO_TEST_CASE(layers_and_parameters_by_name) {
+  const auto net = dsl::sequence(3)
+                       .standardize("scale")
+                       .stage("encoder", [](dsl::Builder& b) { b.gru(4, "gru").linear(4, "linear"); })
+                       .last_step()
+                       .linear(2, "head")
+                       .build(0);
+  BOOST_TEST(&net.layer("head") == &net[3]);
+  BOOST_TEST(net.layer<nn::Gru>("encoder.gru").hidden_size() == 4);
+  BOOST_TEST(net.layer("2").kind() == "last_step");
+  BOOST_CHECK_EXCEPTION((void)net.layer("haed"), ValueError,
+                        says("network: there is no layer 'haed'; there are 'scale', 'encoder', '2', 'head'"));
+  BOOST_CHECK_EXCEPTION((void)net.layer("encoder.lstm"), ValueError, says("there are 'gru', 'linear'"));
+  BOOST_CHECK_EXCEPTION((void)net.layer("head.weight"), ValueError, says("there is no layer 'head.weight'"));
+  BOOST_CHECK_EXCEPTION((void)net.layer<nn::Gru>("head"), ValueError,
+                        says("'head' is of another class: it is a linear"));
+
+  BOOST_TEST(net.parameters("encoder").size() == 6U);
+  BOOST_TEST(net.parameters("encoder.gru").size() == 4U);
+  BOOST_TEST((net.parameters("head.bias").at(0) == net.layer<nn::Linear>("head").bias));
+  for (const char* none : {"enc", "encoder.gr", "", "scale", "head."})
+    BOOST_CHECK_EXCEPTION(
+        (void)net.parameters(none), ValueError,
+        says("none belongs to '" + std::string(none) + "'; the first one is 'encoder.gru.weight_ih_l0'"));
+}
+
+// What a function of one step promises is tried; it then streams, and keeps axes.
+BOOST_AUTO_TEST_CASE(functions_of_a_step) {
+  const auto with = [](auto f) { return dsl::sequence(3).per_step("mine", f).build(0); };
+  const auto net = with([](const Tensor& x) { return concat({x, square(x)}, -1); });
+  BOOST_TEST(net.summary().find("mine") != std::string::npos);
+  const Tensor x = uniform({2, 5, 3}, {1, 0, 0}, -1, 1);
+  BOOST_TEST(identical(net(x), concat({x, square(x)}, -1)));
+  BOOST_TEST(identical(net.clone()->operator()(x), net(x)));
+  nn::Stream stream = net.stream();
+  std::vector<float> y(6);
+  stream.step(std::vector<float>{1, 2, 3}, y);
+  BOOST_TEST(y == (std::vector<float>{1, 2, 3, 1, 4, 9}), boost::test_tools::per_element());
+  BOOST_TEST(dsl::sequence(3).per_step("log", [](const Tensor& v) { return log(v); }).build(0, Dtype::f64).causal());
+
+  const auto refused = [&](auto f, const char* why) { BOOST_CHECK_EXCEPTION((void)with(f), ValueError, says(why)); };
+  refused([](const Tensor& v) { return v - mean(v, {1}, true); }, "gives other values for step 0 of row 0 alone");
+  refused([](const Tensor& v) { return cumsum(v, 1); }, "gives other values for step 1 of row 0 alone");
+  refused([](const Tensor& v) { return v + amax(v, {0}, true); }, "alone than within a sequence");
+  BOOST_CHECK_EXCEPTION((void)with([](const Tensor& v) { return sum(v, {-1}); }), ShapeError,
+                        says("makes [B, T] of [B, T, 3]; it must keep all axes but the last one"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).per_step("mine", nullptr), ValueError, says("'mine' is null"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(3).per_step("", [](const Tensor& v) { return v; }), ValueError,
+                        says("the name is empty"));
+}
+
+// Each channel's power times the filters of tensor/mel.h.
+BOOST_AUTO_TEST_CASE(mel_bands_of_spectra) {
+  const auto net = dsl::sequence(2)
+                       .stft(16, {.spectrum = nn::Spectrum::power, .center = false})
+                       .mel_bands(4, 8000, {.lowest = 50, .log_offset = 1e-3, .channels = 2})
+                       .build(0);
+  const Tensor x = uniform({3, 40, 2}, {7, 0, 0}, -1, 1);
+  const Tensor power = net[0](x), filters = mel_filter_bank(9, 4, 8000, {.lowest = 50});
+  const Tensor left = matmul(slice(power, 2, 0, 9), filters), right = matmul(slice(power, 2, 9), filters);
+  BOOST_TEST(identical(net(x), log(concat({left, right}, 2) + 1e-3)));
+  BOOST_TEST(net.layer("1").summary() ==
+             "mel_bands(n_frequencies=9, n_mels=4, sample_rate=8000, lowest=50, log_offset=0.001, channels=2)");
+  BOOST_TEST(identical(net[1].clone()->operator()(power), net(x)));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(9).mel_bands(4, 8000, {.n_mels = 3}), ValueError,
+                        says("which the word gives"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(9).mel_bands(4, 8000, {.channels = 2}).build(0), ShapeError,
+                        says("expects the frequencies of 2 channels"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(9).mel_bands(4, 8000, {.log_offset = -1}).build(0), ValueError,
+                        says("log_offset must be finite and not negative"));
+  BOOST_CHECK_EXCEPTION((void)dsl::sequence(9).mel_bands(0, 8000).build(0), ValueError, says("mel"));
+  BOOST_CHECK_EXCEPTION((void)nn::MelBands({.n_frequencies = 9, .n_mels = 4, .sample_rate = 8000})(zeros({2, 8})),
+                        ShapeError, says("expects 1 times 9 frequencies, got [2, 8]"));
+  BOOST_CHECK_EXCEPTION(
+      (void)nn::MelBands({.n_frequencies = 9, .n_mels = 4, .sample_rate = 8000})(zeros({9}, Dtype::f64)), DtypeError,
+      says("the filters are f32"));
 }
 
 BOOST_AUTO_TEST_CASE(flatten_words) {

@@ -106,7 +106,17 @@ std::map<std::string, std::vector<Words>> catalogue(Dtype dtype) {
   all["mamba"] = {one([](B& b) { b.mamba({.state = 3}); }),
                   one([](B& b) { b.linear(4).mamba({.expand = 1, .kernel_size = 2}).gru(2); })};
   all["rg_lru"] = {one([](B& b) { b.linear(6).rg_lru(3).linear(2); })};
-  all["standardize"] = {one([](B& b) { b.standardize().linear(2); })};
+  all["standardize"] = {one([](B& b) { b.standardize().linear(2); }),
+                        one([](B& b) { b.standardize({.skip_missing = true}); })};
+  all["per_step"] = {
+      one([](B& b) { b.per_step("saturate", [](const Tensor& x) { return tanh(3 * x) / 3; }); }),
+      one([](B& b) { b.gru(4).per_step("halves", [](const Tensor& x) { return slice(x, -1, 0, 2); }).linear(3); })};
+  all["mel_bands"] = {one([](B& b) { b.softplus().mel_bands(2, 16, {.log_offset = 1e-3}); }), one([](B& b) {
+                        b.linear(8)
+                            .stft(6, {.hop_length = 3, .spectrum = nn::Spectrum::power, .center = false})
+                            .mel_bands(3, 100, {.scale = MelScale::slaney, .channels = 8})
+                            .gru(2);
+                      })};
   all["layer_norm"] = {one([](B& b) { b.layer_norm(); })};
   all["batch_norm"] = {one([](B& b) { b.linear(4).batch_norm({.affine = false}); }),
                        one([init](B& b) { b.add(trained_batch_norm(init)); })};

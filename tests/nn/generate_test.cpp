@@ -43,8 +43,8 @@ BOOST_AUTO_TEST_CASE(draws_are_those_of_their_keys) {
   const std::vector<float> logits = {0.1F, 0.9F, 0.3F, 0.2F, 0, 1, 2, 0.4F, 0.1F};
   nn::Stream stream = chain(logits, 3).stream();
   const SamplingOptions sampling{.temperature = 1.5};
-  const Tensor drawn = nn::generate(stream, tokens({1}),
-                                    {.length = 40, .sampling = sampling, .key = {.seed = 3, .stream = 5, .call = 7}});
+  const Tensor drawn =
+      nn::generate(stream, tokens({1}), {.length = 40, .sampling = sampling, .seed = 3, .sequence = 5, .drawn = 7});
   std::int64_t last = 1;
   for (std::uint64_t n = 0; n < 40; ++n) {
     const Tensor row = Tensor::from(std::span(logits).subspan(static_cast<std::size_t>(3 * last), 3), {3});
@@ -57,9 +57,9 @@ BOOST_AUTO_TEST_CASE(draws_are_those_of_their_keys) {
 BOOST_AUTO_TEST_CASE(goes_on_where_the_stream_stands) {
   const auto net = dsl::tokens(9).embedding(4).gru(8).linear(9).build(/*seed=*/2);
   nn::Stream whole = net.stream(), parts = net.stream();
-  const Tensor all = nn::generate(whole, tokens({4, 1}), {.length = 20, .key = {.seed = 1}});
-  const Tensor first = nn::generate(parts, tokens({4, 1}), {.length = 8, .key = {.seed = 1}});
-  const Tensor rest = nn::generate(parts, slice(first, 0, 7), {.length = 12, .key = {.seed = 1, .call = 8}});
+  const Tensor all = nn::generate(whole, tokens({4, 1}), {.length = 20, .seed = 1});
+  const Tensor first = nn::generate(parts, tokens({4, 1}), {.length = 8, .seed = 1});
+  const Tensor rest = nn::generate(parts, slice(first, 0, 7), {.length = 12, .seed = 1, .drawn = 8});
   BOOST_TEST(identical(concat({first, rest}), all));
 }
 

@@ -2,6 +2,7 @@
 #include "ferrite/nn/layer_of.h"
 
 #include "ferrite/dsl/builder.h"
+#include "ferrite/nn/layers/per_step.h"
 #include "ferrite/nn/recurrent/peephole_lstm.h"
 #include "support/compare.h"
 
@@ -126,6 +127,12 @@ BOOST_AUTO_TEST_CASE(kinds_and_summaries) {
        "normalized=true, channels=2)");
   both(nn::InverseStft({.n_fft = 8, .window = nn::SpectralWindow::ones, .center = false}), "inverse_stft",
        "inverse_stft(n_fft=8, hop_length=2, window=ones, center=false)");
+  both(nn::MelBands(
+           {.n_frequencies = 9, .n_mels = 3, .sample_rate = 8000, .scale = MelScale::slaney, .unit_area = true}),
+       "mel_bands", "mel_bands(n_frequencies=9, n_mels=3, sample_rate=8000, scale=slaney, unit_area=true)");
+  both(nn::Standardize({.features = 3, .skip_missing = true}), "standardize",
+       "standardize(features=3, skip_missing=true)");
+  both(nn::PerStep({.name = "twice", .function = [](const Tensor& x) { return 2 * x; }}), "twice", "twice");
   both(nn::SinusoidalPositions({.features = 6}), "sinusoidal_positions", "sinusoidal_positions(features=6)");
   both(nn::LearnedPositions({.features = 6, .capacity = 9}), "learned_positions",
        "learned_positions(features=6, capacity=9)");

@@ -29,6 +29,21 @@ BOOST_AUTO_TEST_CASE(values_and_items) {
                         says("traced tensor f32[2]"));
 }
 
+BOOST_AUTO_TEST_CASE(vectors_without_a_shape_and_an_extent_that_follows) {
+  const std::vector<float> six = {1, 2, 3, 4, 5, 6};
+  BOOST_TEST(identical(Tensor::from(six), Tensor::from(six, {6})));
+  BOOST_TEST(identical(Tensor::from(std::span(six).first(2)), Tensor::from({1.0F, 2.0F}, {2})));
+  BOOST_TEST(identical(Tensor::from(six, {-1, 3}), Tensor::from(six, {2, 3})));
+  BOOST_TEST(identical(Tensor::from(six, {3, -1, 1}), Tensor::from(six, {3, 2, 1})));
+  BOOST_TEST(identical(Tensor::from({1.0F, 2.0F}, {-1, 1}), Tensor::from({1.0F, 2.0F}, {2, 1})));
+  BOOST_TEST(Tensor::from(std::vector<float>{}, {-1, 3}).shape().str() == "[0, 3]");
+  BOOST_TEST(Tensor::from(std::vector<bool>{true, false}).spec().str() == "bool[2]");
+  BOOST_CHECK_EXCEPTION((void)Tensor::from(six, {-1, 4}), ShapeError, says("from: 6 values for shape [-1, 4]"));
+  BOOST_CHECK_EXCEPTION((void)Tensor::from(six, {-1, 0}), ShapeError, says("from: 6 values for shape [-1, 0]"));
+  BOOST_CHECK_EXCEPTION((void)Tensor::from(six, {-1, -1}), ShapeError, says("one at most -1"));
+  BOOST_CHECK_EXCEPTION((void)Tensor::from(six, {-2, 3}), ShapeError, says("one at most -1"));
+}
+
 BOOST_AUTO_TEST_CASE(sizes_are_checked_before_memory_is_asked_for) {
   const std::int64_t big = std::int64_t{1} << 40;
   BOOST_CHECK_THROW((void)zeros({big, big}), ShapeError);

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ferrite/autograd/tape.h"
+#include "ferrite/dsl/builder.h"
 #include "ferrite/train/adapt.h"
 #include "ferrite/train/metrics.h"
 #include "ferrite/train/split.h"
@@ -116,6 +118,44 @@ BOOST_AUTO_TEST_CASE(constant_features_are_not_divided_by_what_rounding_left) {
     adapt(of_set, Dataset({x}));
     BOOST_TEST(identical(of_set.deviation.peek(), layer.deviation.peek()));
   }
+}
+
+// A missing number counts neither for the mean nor for the deviation, and the mean stands in for it.
+BOOST_AUTO_TEST_CASE(missing_numbers_are_left_out_and_replaced_by_the_mean) {
+  const Tensor x = Tensor::from<float>({1, NAN, 3, 8, NAN, 6, 5, 4}, {4, 2});  // means of 1, 3, 5 and of 8, 6, 4
+  const nn::Standardize layer({.features = 2, .skip_missing = true});
+  layer.adapt(x);
+  BOOST_TEST(support::within(layer.mean.peek(), Tensor::from<float>({3, 6}), 1e-7));
+  BOOST_TEST(support::within(layer.deviation.peek(), full({2}, std::sqrt(8 / 3.0)), 1e-7));
+  const float u = std::sqrt(1.5F);  // 2 / deviation
+  BOOST_TEST(support::within(layer(x), Tensor::from<float>({-u, 0, 0, u, 0, 0, u, -u}, {4, 2}), 1e-6));
+  {
+    Tape tape;
+    const Tensor in = tape.watch(x);
+    for (const double g : support::doubles(tape.grad(sum(square(layer(in))), Tensors{in})[0]))
+      BOOST_TEST(std::isfinite(g));
+  }
+  const nn::Standardize plain(2);
+  BOOST_CHECK_EXCEPTION(plain.adapt(x), ValueError, support::says("give the layer .skip_missing = true"));
+  BOOST_TEST(std::isnan(plain(x)[0][1].item()));
+  BOOST_CHECK_EXCEPTION(layer.adapt(Tensor::from<float>({1, NAN, 2, NAN}, {2, 2})), ValueError,
+                        support::says("all numbers of feature 1 are missing"));
+  BOOST_CHECK_EXCEPTION(layer.adapt(Tensor::from<float>({1, INFINITY, 2, NAN}, {2, 2})), ValueError,
+                        support::says("infinite"));
+  BOOST_TEST(support::within(layer.mean.peek(), Tensor::from<float>({3, 6}), 1e-7));  // as it was
+}
+
+BOOST_AUTO_TEST_CASE(a_net_is_adapted_by_its_first_layer) {
+  const Dataset data({Tensor::from<float>({0, 10, 2, 30}, {2, 2}), zeros({2, 1})});
+  const auto net = dsl::features(2).standardize("scale").linear(1).build(0);
+  adapt(net, data);
+  BOOST_TEST(identical(net.layer<nn::Standardize>("scale").mean.peek(), Tensor::from<float>({1, 20})));
+  const auto staged = dsl::features(2).stage("in", [](dsl::Builder& b) { b.standardize().linear(2); }).build(0);
+  adapt(staged, data);
+  BOOST_TEST(identical(staged.layer<nn::Standardize>("in.0").mean.peek(), Tensor::from<float>({1, 20})));
+  BOOST_CHECK_EXCEPTION(adapt(dsl::features(2).linear(2).standardize().build(0), data), ValueError,
+                        support::says("adapt: the net begins with linear, not with standardize"));
+  BOOST_CHECK_EXCEPTION(adapt(net, data, 2), ValueError, support::says("there is no field 2"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

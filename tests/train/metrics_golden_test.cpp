@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(every_metric_of_every_case_in_one_batch_and_in_several) {
       ++checked;
     }
   }
-  BOOST_TEST(checked == 53);
+  BOOST_TEST(checked == 87);
 }
 
 BOOST_AUTO_TEST_CASE(folds_in_time_and_sizes_of_folds) {

@@ -1,4 +1,4 @@
-/// Metrics of classes: accuracy, the largest k, F1, the area under the ROC curve.
+/// Metrics of classes: accuracy, the largest k, precision, recall and F1, the area under the ROC curve.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -77,69 +77,90 @@ class TopK final : public Share {
   std::int64_t k_, ignore_index_;
 };
 
-class F1 final : public Metric {
+/// How often a class was predicted and was the target.
+struct ClassCounts {
+  double right = 0, wrong = 0, missed = 0;  ///< tp, fp, fn
+};
+
+/// A number that is made of the counts of a class.
+struct ClassFormula {
+  const char* name;
+  double (*of)(const ClassCounts&);
+};
+
+double share(double part, double rest) { return part + rest > 0 ? part / (part + rest) : 0; }
+
+constexpr ClassFormula kPrecision{"precision", [](const ClassCounts& n) { return share(n.right, n.wrong); }};
+constexpr ClassFormula kRecall{"recall", [](const ClassCounts& n) { return share(n.right, n.missed); }};
+constexpr ClassFormula kF1{"f1", [](const ClassCounts& n) { return share(2 * n.right, n.wrong + n.missed); }};
+
+class OfClasses final : public Metric {
  public:
-  F1(Average average, std::int64_t ignore_index) : average_(average), ignore_index_(ignore_index) {}
-  std::string name() const override { return name_of(average_); }
+  OfClasses(const ClassFormula& formula, Average average, std::int64_t ignore_index)
+      : formula_(formula), average_(average), ignore_index_(ignore_index) {}
+  std::string name() const override { return formula_.name + std::string(suffix_of(average_)); }
   bool larger_is_better() const override { return true; }
   void reset() override { counts_.clear(); }
   void add(const Tensor& prediction, const Batch& batch) override {
-    const detail::Targets y = detail::targets_of("f1", prediction, batch, ignore_index_, true);
+    const detail::Targets y = detail::targets_of(formula_.name, prediction, batch, ignore_index_, true);
     const std::vector<std::int64_t> of = detail::predicted_classes(prediction, batch);
     const auto C = static_cast<std::size_t>(detail::is_score(prediction, batch) ? 2 : prediction.shape()[-1]);
     if (average_ == Average::binary && C != 2)
-      throw ShapeError("f1: binary is for two classes, got predictions " + prediction.spec().str());
-    if (counts_.size() < 3 * C) counts_.resize(3 * C);
+      throw ShapeError(std::string(formula_.name) + ": binary is for two classes, got predictions " +
+                       prediction.spec().str());
+    if (counts_.size() < C) counts_.resize(C);
     for (std::size_t i = 0; i < of.size(); ++i) {
       if (!y.count[i]) continue;
       const auto p = static_cast<std::size_t>(of[i]), t = static_cast<std::size_t>(y.classes[i]);
       if (p == t) {
-        counts_[3 * p] += 1;
+        counts_[p].right += 1;
       } else {
-        counts_[3 * p + 1] += 1;
-        counts_[3 * t + 2] += 1;
+        counts_[p].wrong += 1;
+        counts_[t].missed += 1;
       }
     }
   }
   double value() const override {
     double sum = 0, weights = 0;
-    double all[3] = {};
-    for (std::size_t c = 0; c < counts_.size() / 3; ++c) {
-      const double *n = &counts_[3 * c], targets = n[0] + n[2], f = f1(n);
-      if (average_ == Average::binary && c == 1) return f;
-      if (n[0] + n[1] + n[2] == 0) continue;  // of a class that nobody has seen there is nothing to say
-      const double weight = average_ == Average::weighted ? targets : 1;
-      sum += weight * f;
+    ClassCounts all;
+    for (std::size_t c = 0; c < counts_.size(); ++c) {
+      const ClassCounts& n = counts_[c];
+      if (average_ == Average::binary && c == 1) return formula_.of(n);
+      if (n.right + n.wrong + n.missed == 0) continue;  // of a class that nobody has seen there is nothing to say
+      const double weight = average_ == Average::weighted ? n.right + n.missed : 1;
+      sum += weight * formula_.of(n);
       weights += weight;
-      for (int k = 0; k < 3; ++k) all[k] += n[k];
+      all = {all.right + n.right, all.wrong + n.wrong, all.missed + n.missed};
     }
-    if (average_ == Average::micro && weights > 0) return f1(all);
+    if (average_ == Average::micro && weights > 0) return formula_.of(all);
     return weights > 0 ? sum / weights : kNothing;
   }
-  MetricState state() const override { return counts_; }
+  MetricState state() const override {
+    MetricState all;
+    for (const ClassCounts& n : counts_) all.insert(all.end(), {n.right, n.wrong, n.missed});
+    return all;
+  }
   void restore(const MetricState& state) override {
-    if (state.size() % 3 != 0) detail::check_state("f1", state, state.size() / 3 * 3);
-    counts_ = state;
+    if (state.size() % 3 != 0) detail::check_state(formula_.name, state, state.size() / 3 * 3);
+    counts_.clear();
+    for (std::size_t i = 0; i < state.size(); i += 3) counts_.push_back({state[i], state[i + 1], state[i + 2]});
   }
 
  private:
-  static const char* name_of(Average average) {
+  static const char* suffix_of(Average average) {
     switch (average) {
-      case Average::micro: return "f1_micro";
-      case Average::weighted: return "f1_weighted";
-      case Average::binary: return "f1_binary";
+      case Average::micro: return "_micro";
+      case Average::weighted: return "_weighted";
+      case Average::binary: return "_binary";
       case Average::macro: break;
     }
-    return "f1";
+    return "";
   }
-  /// From right ones, wrongly predicted ones and missed ones.
-  static double f1(const double* n) {
-    const double all = 2 * n[0] + n[1] + n[2];
-    return all > 0 ? 2 * n[0] / all : 0;
-  }
+
+  const ClassFormula& formula_;
   Average average_;
   std::int64_t ignore_index_;
-  std::vector<double> counts_;  ///< by class: right, wrongly predicted, missed
+  std::vector<ClassCounts> counts_;  ///< by class
 };
 
 class Auc final : public Metric {
@@ -192,8 +213,14 @@ std::unique_ptr<Metric> accuracy(std::int64_t ignore_index) { return std::make_u
 std::unique_ptr<Metric> top_k_accuracy(std::int64_t k, std::int64_t ignore_index) {
   return std::make_unique<TopK>(k, ignore_index);
 }
+std::unique_ptr<Metric> precision(Average average, std::int64_t ignore_index) {
+  return std::make_unique<OfClasses>(kPrecision, average, ignore_index);
+}
+std::unique_ptr<Metric> recall(Average average, std::int64_t ignore_index) {
+  return std::make_unique<OfClasses>(kRecall, average, ignore_index);
+}
 std::unique_ptr<Metric> f1(Average average, std::int64_t ignore_index) {
-  return std::make_unique<F1>(average, ignore_index);
+  return std::make_unique<OfClasses>(kF1, average, ignore_index);
 }
 std::unique_ptr<Metric> auc() { return std::make_unique<Auc>(); }
 

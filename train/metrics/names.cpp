@@ -13,7 +13,15 @@ struct Entry {
   std::unique_ptr<Metric> (*make)();
 };
 
-constexpr std::array<Entry, 12> kMetrics{{{"accuracy", [] { return accuracy(); }},
+constexpr std::array<Entry, 20> kMetrics{{{"accuracy", [] { return accuracy(); }},
+                                          {"precision", [] { return precision(); }},
+                                          {"precision_micro", [] { return precision(Average::micro); }},
+                                          {"precision_weighted", [] { return precision(Average::weighted); }},
+                                          {"precision_binary", [] { return precision(Average::binary); }},
+                                          {"recall", [] { return recall(); }},
+                                          {"recall_micro", [] { return recall(Average::micro); }},
+                                          {"recall_weighted", [] { return recall(Average::weighted); }},
+                                          {"recall_binary", [] { return recall(Average::binary); }},
                                           {"f1", [] { return f1(); }},
                                           {"f1_micro", [] { return f1(Average::micro); }},
                                           {"f1_weighted", [] { return f1(Average::weighted); }},
