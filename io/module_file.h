@@ -58,8 +58,9 @@ struct LoadReport {
 /// must agree. Names of tied parameters need only one entry; if they have several, those must be equal.
 ///
 /// Throws one IoError that lists everything that does not fit: names missing from the file (with what may have been
-/// meant), names that the module does not know, shapes in the file's orientation, dtypes. The module and the states
-/// are then as they were.
+/// meant), names that the module does not know, shapes in the file's orientation, dtypes, and settings of the module
+/// (nn::Module::settings) for which the file has another number, as from_keras says of a normalisation's epsilon. The
+/// module and the states are then as they were.
 LoadReport load(const nn::Module& module, const TensorFile& file, const LoadOptions& options = {});
 /// The same from a file in any format that read_tensors knows: safetensors, PyTorch's .pt, npz, JSON.
 LoadReport load(const nn::Module& module, const std::filesystem::path& path, const LoadOptions& options = {});

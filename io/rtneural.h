@@ -58,11 +58,11 @@ class RateCorrected final : public nn::Layer {
 };
 
 /// A chain that computes what RTNeural computes: dense and time-distributed-dense, gru (reset_after), lstm, conv1d
-/// (causal), prelu, batchnorm, activation (with elu); an activation of a layer is a layer of its own behind it. Layers
-/// are named by position. A batchnorm is read in evaluation mode: `train()` gives it batch statistics. Throws IoError,
-/// its message beginning with `where`, for what is not such a file, another type of layer (conv2d, batchnorm2d) or
-/// activation, a padding that is not causal, strides, shapes that do not fit; ValueError for a rate_ratio outside
-/// 1..64.
+/// (causal), of these dense ones and conv1d without a bias, too, prelu, batchnorm, activation (with elu); an activation
+/// of a layer is a layer of its own behind it. Layers are named by position. A batchnorm is read in evaluation mode:
+/// `train()` gives it batch statistics. Throws IoError, its message beginning with `where`, for what is not such a
+/// file, another type of layer (conv2d, batchnorm2d) or activation, a padding that is not causal, strides, shapes that
+/// do not fit; ValueError for a rate_ratio outside 1..64.
 std::unique_ptr<nn::Sequential> parse_rtneural(std::span<const std::byte> bytes, std::string_view where = "rtneural",
                                                const RtneuralOptions& options = {});
 std::unique_ptr<nn::Sequential> read_rtneural(const std::filesystem::path& path, const RtneuralOptions& options = {});

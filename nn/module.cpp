@@ -166,6 +166,11 @@ void Module::carries(std::string_view name, std::int64_t layers, std::int64_t wi
   carried_.push_back({std::string(name), mode_, layers, width, dtype});
 }
 
+void Module::setting(std::string_view name, double value) {
+  check_open(name);
+  settings_.push_back({std::string(name), value});
+}
+
 Module::Adoption& Module::Adoption::operator=(Adoption&& o) {
   if (done && !o.done)
     throw ValueError(
@@ -215,6 +220,7 @@ void Module::adopt(std::string_view name, const Module& child, std::string_view 
     carried_.push_back(s);
     carried_.back().name = prefix + s.name;
   }
+  for (const Setting& s : child.settings_) settings_.push_back({prefix + s.name, s.value});
   modes_.insert(modes_.end(), child.modes_.begin(), child.modes_.end());
   child.adoption_.done = true;
   if (child.place_->in) return;

@@ -45,6 +45,12 @@ struct Named {
   C variable{};
 };
 
+/// A number of a layer that decides what it computes though no variable holds it: "norm.epsilon".
+struct Setting {
+  std::string name;  ///< dotted, as those of variables
+  double value = 0;
+};
+
 /// A state that a layer of a model can carry from one call to the next (nn/carry.h): [layers, B, width].
 struct CarriedState {
   std::string name;                   ///< "encoder.gru.h"
@@ -77,6 +83,11 @@ class Module {
   /// What the layers in it carry from call to call.
   const std::vector<CarriedState>& carried_states() const& { return carried_; }
   std::vector<CarriedState> carried_states() const&& { return carried_; }
+  /// The numbers of the layers in it that files of other programs give beside weights: `epsilon` of normalisations,
+  /// `reset_after` of a GRU, and `stride`, `dilation`, `padding_left` and `padding_right` of convolutions over time.
+  /// io::load compares those that a file has.
+  const std::vector<Setting>& settings() const& { return settings_; }
+  std::vector<Setting> settings() const&& { return settings_; }
   /// Whether a state is carried by this very layer.
   bool is_layer_of(const CarriedState& s) const { return s.layer == mode_; }
   /// Every parameter once, tied ones too, as torch.nn.Module.parameters().
@@ -158,6 +169,9 @@ class Module {
   /// Registers a state [layers, B, width] that this layer carries from call to call: in `forward` it reads and assigns
   /// that of `context.carry->states_of(*this, B)` (nn/carry.h).
   void carries(std::string_view name, std::int64_t layers, std::int64_t width, Dtype dtype);
+  /// Registers a number that decides what this layer computes (`settings`), so that a file that says another one is
+  /// refused. Throws ValueError after another module has adopted this one.
+  void setting(std::string_view name, double value);
   /// Registers the variables of another module under "<name>.", and draws those without a value if this one has a seed.
   /// Throws ValueError when that gives two parameters, buffers or states one full name, for the module itself, and when
   /// another module has adopted this one; nothing is registered then.
@@ -195,6 +209,7 @@ class Module {
   std::vector<Named<Buffer>> buffers_;
   std::vector<Named<State>> states_;
   std::vector<CarriedState> carried_;
+  std::vector<Setting> settings_;
   std::unordered_set<std::size_t> names_;  ///< hashes of all names of variables
 
   template <class C>

@@ -35,6 +35,15 @@ RecurrentNames names_in(const TensorFile& file, const std::string& prefix) {
 
 Tensor in_files(const Tensor& matrix) { return contiguous(transpose(matrix)); }
 
+/// Whether a GRU resets after the product, as 1 or 0: what the file says, else what the bias tells; undefined: neither
+/// does.
+Tensor reset_after(const TensorFile& file, const std::string& prefix, const detail::KerasLayer& layer) {
+  const std::string name = prefix + "reset_after";
+  if (file.contains(name)) return file.tensor(name);
+  if (layer.kernel.shape()[1] != 3 * layer.H || !layer.bias.defined()) return {};
+  return full({}, layer.bias.rank() == 2 ? 1 : 0, Dtype::f64);
+}
+
 /// The layer whose kernel is at `prefix`, under PyTorch's names.
 void convert(const TensorFile& file, const std::string& prefix, std::vector<NamedTensor>& out) {
   const std::string where = file.where() + ": " + detail::quote(prefix + "kernel");
@@ -49,6 +58,8 @@ void convert(const TensorFile& file, const std::string& prefix, std::vector<Name
   }
   const detail::KerasLayer layer(kernel, file.tensor(prefix + "recurrent_kernel"), bias, where);
   const auto [to, suffix] = names_in(file, prefix);
+  if (const Tensor resets = reset_after(file, prefix, layer); resets.defined() && suffix == "_l0")
+    out.push_back({to + "reset_after", resets});
   out.push_back({to + "weight_ih" + suffix, in_files(detail::keras_gates(layer.kernel, layer.H))});
   out.push_back({to + "weight_hh" + suffix, in_files(detail::keras_gates(layer.recurrent, layer.H))});
   if (!bias.defined()) return;
@@ -70,6 +81,10 @@ TensorFile from_keras(const TensorFile& file) {
     if (recurrent && !file.contains(*recurrent + "kernel"))
       detail::refuse(file.where(), detail::quote(name) + " has no kernel beside it");
     if (recurrent || (bias && file.contains(*bias + "kernel"))) continue;
+    if (const auto gates = prefix_of(name, "reset_after"); gates && file.contains(*gates + "recurrent_kernel"))
+      continue;
+    if (const auto norm = prefix_of(name, "running_var"); norm && !file.contains(*norm + "num_batches_tracked"))
+      out.push_back({*norm + "num_batches_tracked", zeros({}, Dtype::i64)});
     const auto table = prefix_of(name, "embeddings");
     out.push_back({table ? *table + "weight" : std::string(name), file.tensor(name)});
   }

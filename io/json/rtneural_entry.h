@@ -27,6 +27,8 @@ struct RtneuralEntry {
   Tensor weight(std::size_t i) const;
   Tensor matrix(std::size_t i) const;
   void expect_weights(std::size_t n) const;
+  /// A matrix or kernel with a bias (true) or without one.
+  bool expect_bias_or_none() const;
 };
 
 /// Appends the layers of an entry. Throws IoError for what is not supported or does not fit.

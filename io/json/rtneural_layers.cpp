@@ -38,14 +38,14 @@ Tensor vector(const Entry& e, std::size_t i, std::int64_t n) {
 }
 
 void add_dense(nn::Sequential& net, const Entry& e) {
-  e.expect_weights(2);
+  const bool has_bias = e.expect_bias_or_none();
   const Tensor kernel = e.matrix(0);
-  const Tensor bias = e.weight(1);
-  if (bias.shape() != Shape{kernel.shape()[1]})
+  const Tensor bias = has_bias ? e.weight(1) : Tensor();
+  if (has_bias && bias.shape() != Shape{kernel.shape()[1]})
     refuse(e.where, "the bias " + bias.shape().str() + " does not fit the weights " + kernel.shape().str());
-  auto linear = std::make_unique<nn::Linear>(kernel.shape()[0], kernel.shape()[1]);
+  auto linear = std::make_unique<nn::Linear>(nn::LinearOptions{kernel.shape()[0], kernel.shape()[1], has_bias});
   linear->weight.assign(kernel);
-  linear->bias.assign(bias);
+  if (has_bias) linear->bias.assign(bias);
   add(net, std::move(linear));
   add_activation(net, e);
 }
@@ -75,7 +75,7 @@ std::int64_t size_of(const Entry& e, const std::optional<float>& value, const ch
 
 /// Keras's kernel [k, in / groups, out] as [out, in / groups, k].
 void add_conv1d(nn::Sequential& net, const Entry& e) {
-  e.expect_weights(2);
+  const bool has_bias = e.expect_bias_or_none();
   const Tensor kernel = e.weight(0);
   if (kernel.rank() != 3 || kernel.numel() == 0)
     refuse(e.where, "weights 0 are no kernel of three axes: their shape is " + kernel.shape().str());
@@ -88,10 +88,10 @@ void add_conv1d(nn::Sequential& net, const Entry& e) {
     refuse(e.where, "the kernel_size is " + std::to_string(k) + ", the weights have shape " + kernel.shape().str());
   if (out % groups != 0)
     refuse(e.where, std::to_string(groups) + " groups do not divide " + std::to_string(out) + " channels");
-  auto conv = std::make_unique<nn::CausalConv1d>(
-      nn::CausalConv1dOptions{kernel.shape()[1] * groups, out, k, size_of(e, e.dilation, "dilation"), 1, groups, true});
+  auto conv = std::make_unique<nn::CausalConv1d>(nn::CausalConv1dOptions{
+      kernel.shape()[1] * groups, out, k, size_of(e, e.dilation, "dilation"), 1, groups, has_bias});
   conv->weight.assign(contiguous(permute(kernel, {2, 1, 0})));
-  conv->bias.assign(vector(e, 1, out));
+  if (has_bias) conv->bias.assign(vector(e, 1, out));
   add(net, std::move(conv));
   add_activation(net, e);
 }
@@ -136,6 +136,11 @@ Tensor RtneuralEntry::weight(std::size_t i) const {
 void RtneuralEntry::expect_weights(std::size_t n) const {
   if (weights != n)
     refuse(where, type + " needs " + std::to_string(n) + " arrays of weights, has " + std::to_string(weights));
+}
+
+bool RtneuralEntry::expect_bias_or_none() const {
+  if (weights != 1) expect_weights(2);
+  return weights == 2;
 }
 
 Tensor RtneuralEntry::matrix(std::size_t i) const {

@@ -2,9 +2,11 @@
 #include "ferrite/io/module/match.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 
+#include "ferrite/io/detail/decimal.h"
 #include "ferrite/io/detail/file_dtype.h"
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/suggest.h"
@@ -14,6 +16,7 @@ namespace ferrite::io::detail {
 namespace {
 
 constexpr std::size_t kMostListed = 100;  // of a hostile file's million names
+constexpr double kSameSetting = 1e-6;     // programs write 1e-3 as an f32, too
 
 std::string shape_text(const Shape& shape) { return bracketed({shape.begin(), shape.end()}); }
 
@@ -71,10 +74,12 @@ std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
   return slots;
 }
 
-Match::Match(const std::vector<Slot>& slots, const TensorFile& file, const LoadOptions& options)
+Match::Match(const std::vector<Slot>& slots, const std::vector<nn::Setting>& settings, const TensorFile& file,
+             const LoadOptions& options)
     : file_(file), options_(options) {
   read_names();
   for (const Slot& slot : slots) match(slot);
+  for (const nn::Setting& setting : settings) check_setting(setting);
   find_missing(slots);
   find_unexpected();
 }
@@ -128,6 +133,25 @@ void Match::check_equal(const Slot& slot, std::string_view first, std::string_vi
     return;
   problems_.push_back(quote(first) + " and " + quote(second) + " differ, in the model they are one " +
                       (slot.variable.kind() == VariableKind::parameter ? "parameter" : "cell"));
+}
+
+/// A number that the model was built with and the file may have, as a tensor of one float.
+void Match::check_setting(const nn::Setting& setting) {
+  const auto at = known_.find(options_.prefix + setting.name);
+  if (at == known_.end()) return;
+  used_.insert(*at);
+  const TensorInfo info = file_.info(*at);
+  if (!info.shape.empty() || !info.loads_as || !is_float(*info.loads_as)) {
+    problems_.push_back(quote(*at) + " is a number of the model, the file has " + std::string(info.dtype) + " " +
+                        bracketed(info.shape));
+    return;
+  }
+  const double in_file = cast(file_.tensor(*at), Dtype::f64).item<double>();
+  if (std::abs(in_file - setting.value) <= kSameSetting * std::abs(setting.value)) return;
+  std::string text = quote(*at) + " is ";
+  append_number(text, in_file);
+  append_number(text += " in the file, ", setting.value);
+  problems_.push_back(text + " in the model: build the layer with the file's");
 }
 
 void Match::find_missing(const std::vector<Slot>& slots) {

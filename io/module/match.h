@@ -51,8 +51,9 @@ class Match {
     std::string_view source;  ///< name in the file
   };
 
-  /// The slots must outlive the match.
-  Match(const std::vector<Slot>& slots, const TensorFile& file, const LoadOptions& options);
+  /// The slots must outlive the match. Settings of the module that the file has are compared.
+  Match(const std::vector<Slot>& slots, const std::vector<nn::Setting>& settings, const TensorFile& file,
+        const LoadOptions& options);
 
   /// One for every variable that gets a value.
   const std::vector<Pair>& pairs() const { return pairs_; }
@@ -64,6 +65,7 @@ class Match {
   std::optional<std::string_view> source_of(const std::string& name) const;
   void read_names();
   void match(const Slot& slot);
+  void check_setting(const nn::Setting& setting);
   void find_missing(const std::vector<Slot>& slots);
   void find_unexpected();
   void check_fit(const Slot& slot, std::string_view source);

@@ -61,7 +61,7 @@ void log_loaded(const Match& match, const TensorFile& file) {
 
 LoadReport load(const nn::Module& module, const TensorFile& file, const LoadOptions& options) {
   const std::vector<Slot> slots = detail::slots_of(module, options, file.where());
-  const Match match(slots, file, options);
+  const Match match(slots, module.settings(), file, options);
   match.check();
   std::vector<Tensor> values;
   for (const Match::Pair& pair : match.pairs()) values.push_back(value_of(pair, file));

@@ -19,14 +19,16 @@ constexpr std::int64_t kFurthest = std::int64_t{1} << 24;  ///< steps from one e
 struct ActivationName {
   std::string_view in_files, here;
 };
-constexpr std::array<ActivationName, 8> kActivations = {{{"Tanh", "tanh"},
+/// Where two have one name here, the first is written: a PReLU of one slope, which no model trains, is a LeakyReLU.
+constexpr std::array<ActivationName, 9> kActivations = {{{"Tanh", "tanh"},
                                                          {"Hardtanh", "hardtanh"},
                                                          {"ReLU", "relu"},
                                                          {"LeakyReLU", "leaky_relu"},
                                                          {"Sigmoid", "sigmoid"},
                                                          {"SiLU", "silu"},
                                                          {"Hardswish", "hardswish"},
-                                                         {"Softsign", "softsign"}}};
+                                                         {"Softsign", "softsign"},
+                                                         {"PReLU", "leaky_relu"}}};
 
 constexpr std::array<const char*, 8> kFilms = {"conv_pre_film",         "conv_post_film",      "input_mixin_pre_film",
                                                "input_mixin_post_film", "activation_pre_film", "activation_post_film",
@@ -39,10 +41,17 @@ std::string named(std::string_view in_files, const std::string& where) {
 }
 
 nn::WavenetActivation activation_of(const Document& d, const Node& n, const std::string& where) {
-  if (n.kind == Kind::text) return {named(n.text, where)};
+  if (n.kind == Kind::text && n.text != "PReLU") return {named(n.text, where)};
   Object o(d, n, where);
-  nn::WavenetActivation a{named(o.text("type"), where)};
-  if (a.name == "leaky_relu" && o.find("negative_slope")) a.slope = static_cast<float>(o.number("negative_slope"));
+  const std::string type = o.text("type");
+  nn::WavenetActivation a{named(type, where)};
+  if (type == "PReLU" || (type == "LeakyReLU" && o.find("negative_slope")))
+    a.slope = static_cast<float>(o.number("negative_slope"));
+  if (type == "Hardtanh") {
+    if (o.find("min_val")) a.low = o.number("min_val");
+    if (o.find("max_val")) a.high = o.number("max_val");
+    if (!(a.low <= a.high)) refuse(where, "the min_val of a Hardtanh is above its max_val: " + text_of(d, n));
+  }
   o.finish();
   return a;
 }
@@ -192,9 +201,15 @@ std::string in_files(const nn::WavenetActivation& a, std::string_view where) {
   const auto at = std::ranges::find(kActivations, std::string_view(a.name), &ActivationName::here);
   if (at == kActivations.end()) refuse(where, "the activation " + quote(a.name) + " cannot be written");
   const std::string name = "\"" + std::string(at->in_files) + "\"";
-  if (a.name != "leaky_relu") return name;
-  std::string out = "{\"type\": " + name + ", \"negative_slope\": ";
-  append_number(out, a.slope);
+  std::string out = "{\"type\": " + name;
+  if (a.name == "leaky_relu") {
+    append_number(out += ", \"negative_slope\": ", a.slope);
+  } else if (a.name == "hardtanh" && (a.low != -1 || a.high != 1)) {
+    append_number(out += ", \"min_val\": ", a.low);
+    append_number(out += ", \"max_val\": ", a.high);
+  } else {
+    return name;
+  }
   return out + "}";
 }
 

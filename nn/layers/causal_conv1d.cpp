@@ -48,6 +48,8 @@ CausalConv1d::CausalConv1d(const CausalConv1dOptions& o, const Init& init) : Lay
   weight = parameter("weight", {o.out_channels, I, o.kernel_size}, fill, init);
   if (o.bias) bias = parameter("bias", {o.out_channels}, fill, init);
   if (o.past() > 0) carries("past", o.past(), o.in_channels, init.dtype);
+  setting("stride", static_cast<double>(o.stride)), setting("dilation", static_cast<double>(o.dilation));
+  setting("padding_left", static_cast<double>(o.past())), setting("padding_right", 0);
 }
 
 Tensor CausalConv1d::forward(const Tensor& x, const Context& context) const {

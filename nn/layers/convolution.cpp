@@ -63,6 +63,22 @@ struct ConvFields {
                  attr("padding_mode", &ConvFields::mode), attr("channels_last", &ConvFields::channels_last));
 };
 
+/// Which steps an output of a convolution over time sees.
+StepWindow window_of(const ConvOptions& o) {
+  const auto number = [](const Shape& s, std::int64_t none) { return s.rank() == 0 ? none : s[0]; };
+  StepWindow w{.taps = o.kernel_size[0], .dilation = number(o.dilation, 1), .stride = number(o.stride, 1)};
+  switch (o.padding.rule) {
+    case ConvolutionPadding::numbers: w.before = w.after = number(o.padding.amounts, 0); break;
+    case ConvolutionPadding::same:
+      w.before = w.reach() / 2;
+      w.after = w.reach() - w.before;
+      break;
+    case ConvolutionPadding::causal: w.before = w.reach(); break;
+    case ConvolutionPadding::valid: break;
+  }
+  return w;
+}
+
 }  // namespace
 
 template <int N>
@@ -72,6 +88,11 @@ Conv<N>::Conv(const ConvOptions& o, const Init& init) : LayerOf<Conv<N>, ConvOpt
   const Fill fill = init::uniform(-bound_of(columns, kernel), bound_of(columns, kernel));
   weight = this->parameter("weight", weight_shape(o.out_channels, columns, kernel), fill, init);
   if (o.bias) bias = this->parameter("bias", {o.out_channels}, fill, init);
+  if (N != 1 || o.padding_mode != PaddingMode::zeros) return;
+  const StepWindow w = window_of(o);
+  this->setting("stride", static_cast<double>(w.stride)), this->setting("dilation", static_cast<double>(w.dilation));
+  this->setting("padding_left", static_cast<double>(w.before));
+  this->setting("padding_right", static_cast<double>(w.after));
 }
 
 template <int N>
@@ -122,18 +143,7 @@ template <int N>
 std::optional<StepWindow> Conv<N>::window() const {
   const ConvOptions& o = this->options();
   if (N != 1 || !o.channels_last) return {};
-  const auto number = [](const Shape& s, std::int64_t none) { return s.rank() == 0 ? none : s[0]; };
-  StepWindow w{.taps = o.kernel_size[0], .dilation = number(o.dilation, 1), .stride = number(o.stride, 1)};
-  switch (o.padding.rule) {
-    case ConvolutionPadding::numbers: w.before = w.after = number(o.padding.amounts, 0); break;
-    case ConvolutionPadding::same:
-      w.before = w.reach() / 2;
-      w.after = w.reach() - w.before;
-      break;
-    case ConvolutionPadding::causal: w.before = w.reach(); break;
-    case ConvolutionPadding::valid: break;
-  }
-  return w;
+  return window_of(o);
 }
 
 template <int N>

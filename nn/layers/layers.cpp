@@ -76,6 +76,7 @@ LayerNorm::LayerNorm(const LayerNormOptions& o, const Init& init) : LayerOf(o, i
   ferrite::detail::check_not_negative("layer_norm: epsilon", {o.epsilon});
   weight = parameter("weight", {o.features}, init::constant(1), init);
   if (o.bias) bias = parameter("bias", {o.features}, init::constant(0), init);
+  setting("epsilon", o.epsilon);
 }
 
 Tensor LayerNorm::forward(const Tensor& x, const Context&) const {

@@ -109,6 +109,7 @@ ChannelNorm<over_batch, N>::ChannelNorm(const ChannelNormOptions<over_batch>& o,
     : LayerOf<ChannelNorm, ChannelNormOptions<over_batch>>(o, init) {
   check_options(name, o.num_features, o.epsilon);
   check_momentum(name, o.momentum);
+  this->setting("epsilon", o.epsilon);
   if (o.affine) {
     weight = this->parameter("weight", {o.num_features}, init::constant(1), init);
     bias = this->parameter("bias", {o.num_features}, init::constant(0), init);
@@ -206,6 +207,7 @@ GroupNorm::GroupNorm(const GroupNormOptions& o, const Init& init) : LayerOf(o, i
   if (o.num_groups < 1 || o.num_channels % o.num_groups != 0)
     throw ValueError("group_norm: " + std::to_string(o.num_groups) + " groups do not divide " +
                      std::to_string(o.num_channels) + " channels");
+  setting("epsilon", o.epsilon);
   if (!o.affine) return;
   weight = parameter("weight", {o.num_channels}, init::constant(1), init);
   bias = parameter("bias", {o.num_channels}, init::constant(0), init);
@@ -235,6 +237,7 @@ Tensor GroupNorm::forward(const Tensor& x, const Context& context) const {
 RmsNorm::RmsNorm(const RmsNormOptions& o, const Init& init) : LayerOf(o, init) {
   check_options(name, o.features, o.epsilon < 0 ? 0 : o.epsilon);
   if (o.affine) weight = parameter("weight", {o.features}, init::constant(1), init);
+  if (o.epsilon >= 0) setting("epsilon", o.epsilon);
 }
 
 StepInput RmsNorm::step_input() const {

@@ -10,7 +10,7 @@ namespace {
 
 std::unique_ptr<Layer> activation_layer(const WavenetActivation& a) {
   if (a.name == "leaky_relu") return std::make_unique<LeakyRelu>(SlopeOptions{a.slope});
-  if (a.name == "hardtanh") return std::make_unique<Hardtanh>();
+  if (a.name == "hardtanh") return std::make_unique<Hardtanh>(BoundsOptions{a.low, a.high});
   const bool joins = a.name == "softmax" || a.name == "log_softmax" || a.name == "softmin";
   const Activation::Function f = activation(a.name);
   if (!f || joins) refuse("no activation of this name: '" + a.name + "'");

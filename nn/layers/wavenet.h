@@ -14,7 +14,8 @@ namespace ferrite::nn {
 /// An activation by its name: those of `activation` that work element by element, leaky_relu, hardtanh.
 struct WavenetActivation {
   std::string name = "tanh";
-  double slope = 0.01;  ///< of leaky_relu
+  double slope = 0.01;        ///< of leaky_relu
+  double low = -1, high = 1;  ///< of hardtanh
 };
 
 /// One layer of an array.

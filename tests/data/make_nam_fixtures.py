@@ -44,6 +44,11 @@ def activation(entry):
     if entry["type"] == "LeakyReLU":
         slope = np.float32(entry.get("negative_slope", 0.01))
         return lambda v: np.where(v > 0, v, slope * v)
+    if entry["type"] == "PReLU":
+        slope = np.float32(entry["negative_slope"])
+        return lambda v: np.where(v > 0, v, slope * v)
+    if entry["type"] == "Hardtanh":
+        return lambda v: np.clip(v, np.float32(entry.get("min_val", -1)), np.float32(entry.get("max_val", 1)))
     return ACTIVATIONS[entry["type"]]
 
 
@@ -144,6 +149,10 @@ def main():
               "bottleneck": 6, "groups_input": 2, "groups_input_mixin": 1, "layer1x1": {"active": True, "groups": 1},
               "head1x1": {"active": True, "out_channels": 5, "groups": 1},
               "slimmable": {"method": "slice_channels_uniform", "kwargs": {"allowed_channels": [2, 4]}}}
+    # As the trainer writes it since 0.13: every activation an object, Hardtanh with its bounds.
+    bounds = newer | {"activation": [{"type": "Hardtanh", "min_val": -0.3, "max_val": 0.1}, {"type": "PReLU", "negative_slope": 0.3},
+                                     {"type": "Hardtanh", "min_val": -1.0, "max_val": 1.0}],
+                      "secondary_activation": [{"type": "Hardtanh", "min_val": 0.05, "max_val": 0.2}, None, {"type": "Sigmoid"}]}
     last = array(4, 3, 1, False, [1, 2], activation="Hardswish") | {"layer1x1": {"active": False, "groups": 1}}
     nets = {
         "lstm": ("0.5.4", "LSTM", {"input_size": 1, "hidden_size": 3, "num_layers": 2}),
@@ -152,6 +161,7 @@ def main():
         "wavenet_gated": ("0.5.4", "WaveNet", {"layers": [array(1, 3, 1, True, [1, 4], gated=True, activation="ReLU")],
                                                "head": None, "head_scale": 0.02}),
         "wavenet_newer": ("0.7.0", "WaveNet", {"layers": [newer, last], "head": None, "head_scale": 0.02}),
+        "wavenet_bounds": ("0.7.0", "WaveNet", {"layers": [bounds, last], "head": None, "head_scale": 0.02}),
     }
     expected, models = {"x": x.astype(np.float32)}, {}
     for seed, (name, (version, architecture, config)) in enumerate(nets.items()):

@@ -28,7 +28,7 @@ namespace nn = ferrite::nn;
 fs::path fixtures() { return support::fixture_path("nam"); }
 io::TensorFile expected() { return io::read_safetensors(fixtures() / "expected.safetensors"); }
 
-const std::vector<std::string> kModels = {"lstm", "wavenet", "wavenet_gated", "wavenet_newer"};
+const std::vector<std::string> kModels = {"lstm", "wavenet", "wavenet_gated", "wavenet_newer", "wavenet_bounds"};
 
 io::NamModel model(const std::string& name) { return io::read_nam(fixtures() / (name + ".nam")); }
 
@@ -156,6 +156,18 @@ BOOST_AUTO_TEST_CASE(weights_of_the_file_are_those_that_are_written) {
     };
     BOOST_TEST(weights(from) == weights(to));
   }
+}
+
+/// As the trainer writes it; without a bound it is PyTorch's.
+BOOST_AUTO_TEST_CASE(bounds_of_hardtanh_are_read_and_written) {
+  const std::string bounds = content(fixtures() / "wavenet_bounds.nam");
+  const std::string written = io::serialize_nam(parsed(bounds));
+  BOOST_TEST(written.find(R"("activation": [{"type": "Hardtanh", "min_val": -0.3, "max_val": 0.1}, )"
+                          R"({"type": "LeakyReLU", "negative_slope": 0.3)") != std::string::npos,
+             written.substr(0, 600));
+  BOOST_TEST(written.find(R"("Hardtanh"])") != std::string::npos);
+  const io::NamModel low = parsed(replaced(bounds, ", \"max_val\": 0.1", ""));
+  BOOST_TEST(dynamic_cast<const nn::Wavenet&>(*low.layer).options().arrays[0].units[0].activation.high == 1);
 }
 
 BOOST_AUTO_TEST_CASE(metadata_is_kept) {
@@ -306,6 +318,15 @@ BOOST_AUTO_TEST_CASE(what_changes_numbers_is_refused_by_name) {
   refused(newer, "\"conv_pre_film\": {\"active\": false", "\"conv_pre_film\": {\"active\": true",
           "an active 'conv_pre_film' is not supported");
   refused(newer, "\"negative_slope\": 0.2", "\"slope\": 0.2", "the key 'slope' is not supported");
+  const std::string bounds = content(fixtures() / "wavenet_bounds.nam");
+  refused(bounds, "\"max_val\": 0.1", "\"max_val\": -0.31",
+          "the min_val of a Hardtanh is above its max_val: {\"type\": \"Hardtanh\", \"min_val\": -0.3, \"max_val\": "
+          "-0.31}");
+  refused(bounds, "\"max_val\": 0.1", "\"max_val\": \"1\"", "'max_val' is no number");
+  refused(bounds, "\"max_val\": 0.1", "\"max_slope\": 0.1", "the key 'max_slope' is not supported");
+  refused(bounds, "\"negative_slope\": 0.3", "\"negative_slopes\": [0.3]", "has no 'negative_slope'");
+  refused(bounds, "\"Sigmoid\"", "\"Sigmoid\", \"max_val\": 2", "the key 'max_val' is not supported");
+  refused(wavenet, "\"Tanh\"", "\"PReLU\"", "is no object");
   refused(both, "\"max_value\": 0.5", "\"max_value\": 1.5", "max_value is not above the one before");
   refused(both, "\"max_value\": 1.0", "\"max_value\": 0.9", "the last max_value is below 1");
   refused(both, "48000}}, {", "44100}}, {", "the sample_rate differs from that of the container");

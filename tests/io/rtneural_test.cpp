@@ -62,6 +62,29 @@ BOOST_AUTO_TEST_CASE(convolutions_norms_and_activations_compute_what_pytorch_com
   BOOST_TEST(identical(streamed(*n, input()), (*n)(input())));
 }
 
+/// Keras's Dense and Conv1D with use_bias=False, as RTNeural's models/dense.json has them; by hand.
+BOOST_AUTO_TEST_CASE(layers_without_bias_are_read) {
+  const auto n = parsed(R"({"in_shape": [null, 2], "layers": [
+      {"type": "dense", "activation": "", "shape": [null, 3], "weights": [[[1, 2, 3], [4, 5, 6]]]},
+      {"type": "conv1d", "activation": "relu", "shape": [null, 1], "kernel_size": [2], "dilation": [1],
+       "weights": [[[[1], [0], [0]], [[0], [1], [-1]]]]}]})");
+  BOOST_REQUIRE(n->size() == 3u);
+  BOOST_TEST(!dynamic_cast<const nn::Linear&>((*n)[0]).bias.defined());
+  BOOST_TEST(!dynamic_cast<const nn::CausalConv1d&>((*n)[1]).bias.defined());
+  // Rows (1, 0) and (0, 1) become (1, 2, 3) and (4, 5, 6): 0 + 2 - 3, then 1 + 5 - 6.
+  const Tensor y = (*n)(Tensor::from<float>({1, 0, 0, 1}, {1, 2, 2}));
+  BOOST_TEST(y.to_vector<float>() == (std::vector<float>{0, 0}));
+  const Tensor z = (*n)(Tensor::from<float>({1, -1, 0, -1}, {1, 2, 2}));  // (-3, -3, -3), (-4, -5, -6): 0, -3 + 1
+  BOOST_TEST(z.to_vector<float>() == (std::vector<float>{0, 0}));
+  const Tensor w = (*n)(Tensor::from<float>({-1, 0, 0, -1}, {1, 2, 2}));  // (-1, -2, -3), (-4, -5, -6): 1, -1 + 1
+  BOOST_TEST(w.to_vector<float>() == (std::vector<float>{1, 0}));
+  const auto again = parsed(io::serialize_rtneural(*n));  // with biases of zeros
+  const Tensor x = ferrite::uniform({1, 5, 2}, {.seed = 1}, -1, 1);
+  BOOST_TEST(identical((*again)(x), (*n)(x)));
+  BOOST_CHECK_EXCEPTION(parsed(R"({"layers": [{"type": "gru", "weights": [[[1]], [[1]]]}]})"), IoError,
+                        says("gru needs 3 arrays of weights, has 2"));
+}
+
 BOOST_AUTO_TEST_CASE(such_nets_are_written_again) {
   const auto n = net("conv");
   const std::string text = io::serialize_rtneural(*n);

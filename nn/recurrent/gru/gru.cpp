@@ -143,7 +143,9 @@ Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0
 
 Gru::Gru(std::int64_t input_size, std::int64_t hidden_size, const GruOptions& options, const Init& init)
     : LayerOf(options, options.reset_after ? detail::kGru : detail::kGruResetBefore,
-              detail::sizes_of(input_size, hidden_size, options), init) {}
+              detail::sizes_of(input_size, hidden_size, options), init) {
+  setting("reset_after", options.reset_after ? 1 : 0);
+}
 
 GruCell::GruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias)
     : RecurrentCell(detail::kGru, input_size, hidden_size, init, bias) {}
