@@ -24,8 +24,8 @@ inline constexpr std::int64_t kMostPngValues = std::int64_t{1} << 28;
 /// chunks are skipped, as torchvision does.
 ///
 /// Throws IoError, its message beginning with `where`, for what is no PNG, is cut short or damaged (libpng says how),
-/// and for more than `most_values` values: that is decided before memory is taken. Memory: the values, at 4 bytes, and
-/// the samples of the file.
+/// for a pixel whose colour the palette does not have, and for more than `most_values` values: that is decided before
+/// memory is taken. Memory: the values, at 4 bytes, and the samples of the file.
 Tensor parse_png(std::span<const std::byte> bytes, std::string_view where = "png",
                  std::int64_t most_values = kMostPngValues);
 

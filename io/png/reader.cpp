@@ -45,9 +45,11 @@ void on_read(png_structp png, png_bytep out, std::size_t size) {
   source.left -= size;
 }
 
-/// The picture that libpng gives: its rows are whole samples of one or two bytes.
+/// The picture that libpng gives: its rows are whole samples of one or two bytes, or a byte that numbers a colour.
 struct Layout {
   std::size_t width = 0, height = 0, channels = 0, sample_bytes = 0, row_bytes = 0;
+  std::span<const png_color> palette{};   ///< empty: rows are samples
+  std::span<const png_byte> opacities{};  ///< of the first colours of the palette; the others are opaque
 };
 
 class Reader {
@@ -77,11 +79,17 @@ class Reader {
   /// Takes memory for rows: the size of the picture is judged before.
   bool start(Layout& layout) {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
-    png_set_expand(png_);
+    // libpng would make a number beyond the palette black: colours are looked up, and numbers checked, by us.
+    if (png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE) {
+      png_set_packing(png_);
+      read_palette(layout);
+    } else {
+      png_set_expand(png_);
+    }
     if constexpr (std::endian::native == std::endian::little) png_set_swap(png_);
     png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
-    layout.channels = png_get_channels(png_, info_);  // what rows are read by
+    if (layout.palette.empty()) layout.channels = png_get_channels(png_, info_);  // what rows are read by
     layout.sample_bytes = png_get_bit_depth(png_, info_) / 8U;
     layout.row_bytes = png_get_rowbytes(png_, info_);
     return true;
@@ -100,6 +108,15 @@ class Reader {
     const bool palette = png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE;
     const bool transparent = png_get_valid(png_, info_, PNG_INFO_tRNS) != 0;
     return (palette ? 3U : png_get_channels(png_, info_)) + (transparent ? 1U : 0U);
+  }
+  void read_palette(Layout& layout) {
+    png_colorp colours = nullptr;
+    png_bytep opacities = nullptr;
+    int of_colours = 0, of_opacities = 0;
+    if (png_get_PLTE(png_, info_, &colours, &of_colours) == 0 || of_colours < 1) png_error(png_, "there is no palette");
+    layout.palette = {colours, static_cast<std::size_t>(of_colours)};
+    if (png_get_tRNS(png_, info_, &opacities, &of_opacities, nullptr) != 0 && opacities != nullptr)
+      layout.opacities = {opacities, static_cast<std::size_t>(of_opacities)};
   }
   /// Those that could take memory and that no sample depends on.
   void skip_other_chunks() {
@@ -130,6 +147,27 @@ Tensor values_of(std::span<const std::byte> samples, const Layout& p) {
   });
 }
 
+/// The colours of a picture whose bytes number those of its palette. Throws IoError for a number beyond it.
+Tensor colours_of(std::span<const std::byte> numbers, const Layout& p, std::string_view where) {
+  const Shape shape = {static_cast<std::int64_t>(p.channels), static_cast<std::int64_t>(p.height),
+                       static_cast<std::int64_t>(p.width)};
+  return Tensor::build<float>(shape, [&](std::span<float> out) {
+    const std::size_t plane = p.height * p.width;
+    for (std::size_t i = 0; i < plane; ++i) {
+      const std::size_t row = i / p.width, column = i % p.width;
+      const auto number = std::to_integer<std::size_t>(numbers[row * p.row_bytes + column]);
+      if (number >= p.palette.size())
+        detail::refuse(where, "damaged: the pixel at row " + std::to_string(row) + ", column " +
+                                  std::to_string(column) + " has colour " + std::to_string(number) +
+                                  " of a palette of " + std::to_string(p.palette.size()));
+      const png_color& colour = p.palette[number];
+      const png_byte opacity = number < p.opacities.size() ? p.opacities[number] : 255;
+      const std::array<png_byte, 4> samples = {colour.red, colour.green, colour.blue, opacity};
+      for (std::size_t c = 0; c < p.channels; ++c) out[c * plane + i] = static_cast<float>(samples[c]) / 255.0F;
+    }
+  });
+}
+
 }  // namespace
 
 Tensor parse_png(std::span<const std::byte> bytes, std::string_view where, std::int64_t most_values) {
@@ -156,6 +194,7 @@ Tensor parse_png(std::span<const std::byte> bytes, std::string_view where, std::
   for (std::size_t i = 0; i < rows.size(); ++i)
     rows[i] = reinterpret_cast<png_bytep>(samples.span().data()) + i * layout.row_bytes;
   if (!reader.read_rows(rows.data())) refuse();
+  if (!layout.palette.empty()) return colours_of(samples.span(), layout, where);
   return layout.sample_bytes == 1 ? values_of<std::uint8_t>(samples.span(), layout)
                                   : values_of<std::uint16_t>(samples.span(), layout);
 }

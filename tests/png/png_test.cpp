@@ -129,7 +129,7 @@ struct Case {
 
 std::vector<Case> cases() {
   const std::string front = "\x89PNG\r\n\x1a\n", end = chunk("IEND", ""), pixel = chunk("IDAT", deflated({0, 0x55}));
-  const std::string grey = header(1, 1, 8, 0);
+  const std::string grey = header(1, 1, 8, 0), three = chunk("PLTE", "abcdefghi");
   std::string wrong_sum = front + grey + pixel + end;
   wrong_sum[front.size() + grey.size() + 10] ^= 1;
   const std::string bomb = deflated(std::string(1 << 22, '\0'));
@@ -159,7 +159,21 @@ std::vector<Case> cases() {
       {"interlace_2", front + header(1, 1, 8, 0, 2) + pixel + end, "damaged"},
       {"no_palette", front + header(1, 1, 8, 3) + pixel + end, "damaged"},
       {"palette_of_4_bytes", front + header(1, 1, 8, 3) + chunk("PLTE", "abcd") + pixel + end, "damaged"},
-      {"index_beyond_the_palette", front + header(1, 1, 8, 3) + chunk("PLTE", "abc") + pixel + end, ""},
+      {"index_beyond_the_palette", front + header(1, 1, 8, 3) + chunk("PLTE", "abc") + pixel + end,
+       "damaged: the pixel at row 0, column 0 has colour 85 of a palette of 1"},
+      {"index_one_beyond_the_palette",
+       front + header(2, 2, 2, 3) + three + chunk("IDAT", deflated({0, 0x10, 0, 0x30})) + end,
+       "damaged: the pixel at row 1, column 1 has colour 3 of a palette of 3"},
+      {"index_beyond_the_palette_interlaced",
+       front + header(1, 1, 4, 3, 1) + three + chunk("IDAT", deflated({0, 0x70})) + end,
+       "has colour 7 of a palette of 3"},
+      {"index_last_of_the_palette",
+       front + header(2, 2, 2, 3) + three + chunk("IDAT", deflated({0, 0x10, 0, 0x20})) + end, ""},
+      {"bits_behind_a_row_beyond_the_palette",
+       front + header(1, 1, 4, 3) + three + chunk("IDAT", deflated({0, 0x2f})) + end, ""},
+      {"more_opacities_than_colours",
+       front + header(1, 1, 4, 3) + three + chunk("tRNS", "abcd") + chunk("IDAT", deflated({0, 0x20})) + end, ""},
+      {"palette_empty", front + header(1, 1, 8, 3) + chunk("PLTE", "") + pixel + end, "damaged"},
       {"no_samples", front + grey + end, "damaged"},
       {"no_end", front + grey + pixel, "the file is cut short"},
       {"samples_short", front + header(9, 9, 8, 0) + pixel + end, "damaged"},
