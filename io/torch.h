@@ -10,7 +10,8 @@
 
 /// PyTorch's own files, as torch.save writes them: a zip archive of a pickle and raw storages (default since 1.6), or
 /// the older form of pickles with the storages behind them (pytorch.org/docs/stable/notes/serialization.html).
-/// Nothing in a file is ever run: names in the pickle are looked up in a closed table of what data needs.
+/// Nothing in a file is ever run: names in the pickle are looked up in a closed table of what data needs, and what
+/// others make is skipped, not built.
 namespace ferrite::io {
 
 /// Reads a checkpoint that is already in memory. The bytes are not copied: they must live and stay as they are for as
@@ -18,15 +19,18 @@ namespace ferrite::io {
 ///
 /// Tensors of nested dictionaries and lists get dotted names: {"model": {"w": t}} gives "model.w", [t] gives "0", a
 /// file that is one tensor gives "tensor". With a key, "model" or "a.b", only that part is looked at and its names
-/// begin below it. Numbers, strings, bools and None beside the tensors are metadata under such names in Python's
-/// words ("optimizer.param_groups.0.lr" is "0.001"), lists of numbers as one string "[0, 1]"; dtypes and devices too.
-/// Sets, bytes and complex numbers are passed over, and so are the attributes of tensors and dictionaries.
+/// begin below it, whatever stands beside it: a Namespace, paths, NumPy arrays, objects, a whole module. Numbers,
+/// strings, bools and None beside the tensors are metadata under such names in Python's words
+/// ("optimizer.param_groups.0.lr" is "0.001"), lists of numbers as one string "[0, 1]"; dtypes and devices too. An Enum
+/// is its value, where that is one of these, and a number of NumPy is what its item() is. (What is called with one
+/// value and has a name like a class is taken for an Enum.) Sets, bytes and complex numbers are passed over, and so are
+/// the attributes of tensors and dictionaries.
 ///
-/// `TensorInfo::dtype` is PyTorch's word, "float32". float16 and bfloat16 load as f32, uint8, int8 and int16 as i32
-/// (float16, bfloat16 and int8 asked for as they are stored: f16, bf16 and i8); complex64 and complex128 are float32
-/// and float64 with a last axis of 2, as torch.view_as_real gives them. Tensors of complex32, of other unsigned and of
-/// 8-bit float types may be there, asking for one throws. Strided tensors
-/// become row-major, but axes of stride 0 stay that.
+/// `TensorInfo::dtype` is PyTorch's word, "float32". float16 and bfloat16 load as f32, uint8, int8, int16 and uint16 as
+/// i32, uint32 and uint64 as i64 (float16, bfloat16 and int8 asked for as they are stored: f16, bf16 and i8); complex64
+/// and complex128 are float32 and float64 with a last axis of 2, as torch.view_as_real gives them. Tensors of complex32
+/// and of 8-bit float types may be there, asking for one throws, as for a uint64 above 2^63 - 1. Strided tensors become
+/// row-major, but axes of stride 0 stay that.
 ///
 /// Of a module that torch.jit.save wrote (torch.jit.script, torch.jit.trace): the parameters and buffers that its
 /// classes declare, under the names of its state_dict(), those of buffers that are not persistent too. Its code is
@@ -36,14 +40,14 @@ namespace ferrite::io {
 /// not there.
 ///
 /// Throws IoError, its message beginning with `where`, for anything but a sound file of data: a damaged archive or
-/// pickle, opcodes of other protocols than 2 to 5, Python names outside of the table (whole modules, NumPy arrays,
-/// sparse and quantised tensors), big-endian files of the older form, tensors that are not inside of their
-/// storage or show its elements more often than it has (2^28 elements by stride 0 apart), storages whose size is not
-/// the one claimed, a key that names nothing, more than 100 levels, names that occur twice, values that contain
-/// themselves, a compressed storage above `options.most_inflated`. A storage that the archive compresses is checked
-/// when a tensor of it is asked for, the others at once. Beyond the bytes given, memory stays below 1 MiB and ten times
-/// the pickle and the archive's directory, but for the tensors; of a scripted module four times the pickle more, and
-/// while a class is looked up its source, of at most 64 MB.
+/// pickle, opcodes of other protocols than 2 to 5, in the part that is asked for Python names outside of the table
+/// (whole modules, NumPy arrays, sparse and quantised tensors, objects of classes), big-endian files of the older form,
+/// tensors that are not inside of their storage or show its elements more often than it has (2^28 elements by stride 0
+/// apart), storages whose size is not the one claimed, a key that names nothing, more than 100 levels, names that occur
+/// twice, values that contain themselves, a compressed storage above `options.most_inflated`. A storage that the
+/// archive compresses is checked when a tensor of it is asked for, the others at once. Beyond the bytes given, memory
+/// stays below 1 MiB and ten times the pickle and the archive's directory, but for the tensors; of a scripted module
+/// four times the pickle more, and while a class is looked up its source, of at most 64 MB.
 TensorFile parse_torch(std::span<const std::byte> bytes, std::string_view key = "", std::string_view where = "torch",
                        const ReadOptions& options = {});
 

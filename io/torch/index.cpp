@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/torch/index_builder.h"
@@ -37,6 +38,13 @@ std::optional<std::string> key_text(const Pickle& pickle, PickleValue key) {
   return plain_text(pickle, key);
 }
 
+/// What to say of a foreign value that was asked for.
+std::string foreign_text(const Pickle& pickle, PickleValue v) {
+  const auto [module, name] = pickle.foreign_name(v);
+  return "the file names something that is not read: " + quote(std::string(module) + "." + std::string(name)) +
+         " at byte " + std::to_string(pickle.foreign_at(v)) + " of the pickle; " + remedy_for(module, name);
+}
+
 class Flattener : IndexBuilder {
  public:
   Flattener(const Pickle& pickle, std::string_view where) : IndexBuilder(pickle, where) {}
@@ -47,6 +55,8 @@ class Flattener : IndexBuilder {
       add_tensor(root);
     } else if (is_container(root)) {
       walk(root);
+    } else if (root.kind() == Kind::foreign) {
+      refuse(where_, foreign_text(pickle_, root));
     } else {
       refuse(where_, "holds no tensors: it is " + std::string(with_article(root.kind())) +
                          "; save a dictionary of tensors, such as model.state_dict()");
@@ -104,7 +114,11 @@ class Flattener : IndexBuilder {
     if (is_tensor(pickle_, value)) return add_tensor(value);
     if (value.kind() == Kind::persistent) fail("a bare storage; save a tensor");
     if (!is_container(value)) {
-      if (const auto text = plain_text(pickle_, value)) add_metadata(*text);
+      if (const auto text = plain_text(pickle_, value)) return add_metadata(*text);
+      if (value.kind() == Kind::foreign)
+        fail(foreign_text(pickle_, value) + "; or name the part that you want by its key");
+      if (value.kind() == Kind::object && pickle_.maker(value).kind == GlobalKind::numpy_scalar)
+        fail("a number of NumPy that is not read; " + remedy_for("numpy", "scalar"));
       return;
     }
     if (value.kind() != Kind::dictionary) {
@@ -134,6 +148,74 @@ class Flattener : IndexBuilder {
 
   std::vector<Frame> frames_;
 };
+
+/// The bytes of a string of Python 3 in a pickle of protocol 2, which has none: a string in which each stands for the
+/// code point of its number.
+std::optional<std::string> bytes_of(const Pickle& pickle, PickleValue v) {
+  if (v.kind() == Kind::bytes) return std::string(pickle.text(v));
+  if (v.kind() != Kind::object || pickle.maker(v).module != "_codecs") return std::nullopt;
+  const PickleValue arguments = pickle.arguments(v);
+  if (pickle.tuple_size(arguments) != 2 || pickle.tuple_item(arguments, 0).kind() != Kind::text) return std::nullopt;
+  const std::string_view text = pickle.text(pickle.tuple_item(arguments, 0));
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    if (first < 0x80) {
+      bytes += text[i];
+    } else if (first == 0xc2 || first == 0xc3) {  // the text is UTF-8: one byte follows
+      bytes += static_cast<char>((first & 3U) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3fU));
+    } else {
+      return std::nullopt;
+    }
+  }
+  return bytes;
+}
+
+/// The text of a name of NumPy's types, "f8", and the order of the bytes that its state gives.
+std::optional<std::string> numpy_type(const Pickle& pickle, PickleValue v) {
+  if (v.kind() != Kind::object || pickle.maker(v).kind != GlobalKind::numpy_dtype) return std::nullopt;
+  const PickleValue arguments = pickle.arguments(v), state = pickle.dtype_state(v);
+  if (pickle.tuple_size(arguments) == 0 || pickle.tuple_item(arguments, 0).kind() != Kind::text) return std::nullopt;
+  if (state.kind() != Kind::tuple || pickle.tuple_size(state) < 2) return std::nullopt;
+  const PickleValue order = pickle.tuple_item(state, 1);
+  if (order.kind() != Kind::text || (pickle.text(order) != "<" && pickle.text(order) != "|")) return std::nullopt;
+  return std::string(pickle.text(pickle.tuple_item(arguments, 0)));
+}
+
+template <class T>
+std::optional<T> number_of(const std::string& bytes) {
+  if (bytes.size() != sizeof(T)) return std::nullopt;
+  T value{};
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  return value;
+}
+
+/// A NumPy number in Python's words, as its x.item(); nothing for other types and what does not fit together.
+std::optional<std::string> numpy_text(const Pickle& pickle, PickleValue v) {
+  const PickleValue arguments = pickle.arguments(v);
+  if (pickle.tuple_size(arguments) != 2) return std::nullopt;
+  const auto type = numpy_type(pickle, pickle.tuple_item(arguments, 0));
+  const auto bytes = bytes_of(pickle, pickle.tuple_item(arguments, 1));
+  if (!type || !bytes) return std::nullopt;
+  const auto whole = [](const auto& value) { return value ? std::optional(std::to_string(*value)) : std::nullopt; };
+  const auto real = [](const auto& value) {
+    return value ? std::optional(real_text(static_cast<double>(*value))) : std::nullopt;
+  };
+  if (*type == "f8") return real(number_of<double>(*bytes));
+  if (*type == "f4") return real(number_of<float>(*bytes));
+  if (*type == "f2") return real(number_of<float16>(*bytes));
+  if (*type == "i8") return whole(number_of<std::int64_t>(*bytes));
+  if (*type == "i4") return whole(number_of<std::int32_t>(*bytes));
+  if (*type == "i2") return whole(number_of<std::int16_t>(*bytes));
+  if (*type == "i1") return whole(number_of<std::int8_t>(*bytes));
+  if (*type == "u8") return whole(number_of<std::uint64_t>(*bytes));
+  if (*type == "u4") return whole(number_of<std::uint32_t>(*bytes));
+  if (*type == "u2") return whole(number_of<std::uint16_t>(*bytes));
+  if (*type == "u1") return whole(number_of<std::uint8_t>(*bytes));
+  const auto byte = number_of<std::uint8_t>(*bytes);
+  if (*type == "b1" && byte && *byte <= 1) return *byte == 1 ? "True" : "False";
+  return std::nullopt;
+}
 
 /// The names in a container, as advice.
 std::string names_in(const Pickle& pickle, PickleValue container) {
@@ -189,7 +271,12 @@ std::optional<std::string> plain_text(const Pickle& pickle, PickleValue v) {
       if (global.kind != GlobalKind::dtype) return std::nullopt;
       return std::string(global.module) + "." + std::string(global.name);
     }
+    case Kind::foreign: {
+      const auto value = pickle.foreign_value(v);
+      return value ? plain_text(pickle, *value) : std::nullopt;
+    }
     case Kind::object: {
+      if (pickle.maker(v).kind == GlobalKind::numpy_scalar) return numpy_text(pickle, v);
       const PickleValue arguments = pickle.arguments(v);
       if (pickle.maker(v).kind != GlobalKind::device || pickle.tuple_size(arguments) == 0) return std::nullopt;
       const auto item = [&](std::size_t i) { return pickle.tuple_item(arguments, i); };
@@ -215,6 +302,7 @@ TorchIndex flatten(const Pickle& pickle, std::string_view key, std::string_view 
   std::string_view path = key;
   while (!path.empty()) {
     const Step step = is_container(part) ? step_into(pickle, part, path) : Step{};
+    if (!step.value && part.kind() == Kind::foreign) refuse(where, foreign_text(pickle, part));
     if (!step.value) {
       const std::string names = is_container(part) ? names_in(pickle, part) : "";
       refuse(where,

@@ -38,10 +38,22 @@ std::optional<std::int64_t> from_long(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::string_view with_article(PickleKind kind) {
-  constexpr std::array<std::string_view, 15> words = {
-      "None",          "a bool",    "an integer", "a float",      "a string",
-      "bytes",         "a tuple",   "a list",     "a dictionary", "a set",
-      "a Python name", "an object", "a storage",  "a class",      "an instance of a class"};
+  constexpr std::array<std::string_view, 16> words = {"None",
+                                                      "a bool",
+                                                      "an integer",
+                                                      "a float",
+                                                      "a string",
+                                                      "bytes",
+                                                      "a tuple",
+                                                      "a list",
+                                                      "a dictionary",
+                                                      "a set",
+                                                      "a Python name",
+                                                      "an object",
+                                                      "a storage",
+                                                      "a class",
+                                                      "an instance of a class",
+                                                      "what is not read"};
   return words[static_cast<std::size_t>(kind)];
 }
 
@@ -113,6 +125,12 @@ std::pair<std::string_view, std::string_view> Pickle::class_name(PickleValue scr
   const std::size_t module = scripted_class.place() + 1;  // behind the opcode are two lines
   const std::size_t name = text.find('\n', module) + 1;
   return {text.substr(module, name - 1 - module), text.substr(name, text.find('\n', name) - name)};
+}
+
+std::pair<std::string_view, std::string_view> Pickle::foreign_name(PickleValue v) const {
+  const PickleValue module = pool_[v.place()];
+  if (module.kind() == PickleKind::scripted_class) return class_name(module);
+  return {text(module), text(pool_[v.place() + 1])};
 }
 
 std::size_t Pickle::tuple_size(PickleValue v) const { return pool_[v.place()].place(); }

@@ -31,6 +31,7 @@ enum class PickleKind : std::uint8_t {
   persistent,      ///< a persistent id: a storage
   scripted_class,  ///< a class of TorchScript by its name, "__torch__.Net"
   instance,        ///< of such a class, with its state
+  foreign,         ///< a name that is not in the table, or what it was called with or given: never built
 };
 
 /// "a tuple", as errors say it.
@@ -93,6 +94,17 @@ class Pickle {
   /// What the instance was given to make itself of: None where nothing was, and for modules otherwise a dictionary.
   PickleValue state_of(PickleValue instance) const { return pool_[instance.place() + 1]; }
 
+  /// The module and the name that a foreign value comes from, and the byte at which the pickle names it.
+  std::pair<std::string_view, std::string_view> foreign_name(PickleValue v) const;
+  std::size_t foreign_at(PickleValue v) const { return pool_[v.place() + 2].place(); }
+  /// The number, string, bool or None that a class was called with and nothing else, as an Enum is pickled.
+  std::optional<PickleValue> foreign_value(PickleValue v) const {
+    const PickleValue value = pool_[v.place() + 3];
+    return value.kind() == PickleKind::foreign ? std::nullopt : std::optional(value);
+  }
+  /// What a numpy.dtype was given beside its arguments; None where nothing was.
+  PickleValue dtype_state(PickleValue object) const { return pool_[object.place() + 2]; }
+
   /// All persistent ids, in the order in which they were met.
   const std::deque<PickleValue>& persistent_ids() const { return persistent_ids_; }
 
@@ -131,9 +143,11 @@ enum class PickleClasses : std::uint8_t {
   scripted,  ///< those of TorchScript, "__torch__. ...": their instances are kept as their states
 };
 
-/// Reads the pickle at the front of the bytes: protocols 2 to 5, the opcodes that data needs, names from the closed
-/// table. Nothing is ever called or imported. Throws IoError, its message beginning with `where`, for anything else,
-/// above 100 MB, and where memory would exceed eight times the bytes read and half a MiB.
+/// Reads the pickle at the front of the bytes: protocols 2 to 5, the opcodes that data needs. Nothing is ever called or
+/// imported: names from the closed table stand for data, all others, and what the pickle makes by them, are foreign
+/// values, which have nothing but that name. Of TorchScript other names are refused. Throws IoError, its message
+/// beginning with `where`, for anything else, above 100 MB, and where memory would exceed eight times the bytes read
+/// and half a MiB.
 Pickle read_pickle(std::span<const std::byte> bytes, std::string_view where,
                    PickleClasses classes = PickleClasses::none);
 

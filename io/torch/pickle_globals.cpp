@@ -1,6 +1,7 @@
 /// The closed table of names that a pickle may mention.
 #include "ferrite/io/torch/pickle_globals.h"
 
+#include <algorithm>
 #include <array>
 
 namespace ferrite::io::detail {
@@ -99,6 +100,9 @@ constexpr PickleGlobal kGlobals[] = {
     {"torch.jit._pickle", "build_doublelist", plain_object},
     {"torch.jit._pickle", "build_boollist", plain_object},
     {"torch.jit._pickle", "restore_type_tag", plain_object},
+    {"numpy", "dtype", numpy_dtype},
+    {"numpy.core.multiarray", "scalar", numpy_scalar},
+    {"numpy._core.multiarray", "scalar", numpy_scalar},
     {"_codecs", "encode", plain_object},
     {"builtins", "set", plain_object},
     {"builtins", "frozenset", plain_object},
@@ -135,6 +139,15 @@ std::optional<std::uint32_t> find_global(std::string_view module, std::string_vi
 }
 
 const PickleGlobal& global_at(std::uint32_t position) { return kGlobals[position]; }
+
+bool may_be_enum(std::string_view module, std::string_view name) {
+  constexpr std::string_view others[] = {"builtins", "__builtin__", "os",    "posix", "nt",          "subprocess",
+                                         "sys",      "runpy",       "torch", "numpy", "collections", "importlib"};
+  const std::string_view root = module.substr(0, module.find('.'));
+  const std::string_view own = name.substr(name.rfind('.') + 1);
+  return !own.empty() && own.front() >= 'A' && own.front() <= 'Z' &&
+         std::ranges::find(others, root) == std::end(others);
+}
 
 std::string remedy_for(std::string_view module, std::string_view name) {
   if (module.starts_with("numpy"))

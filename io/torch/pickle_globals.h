@@ -27,7 +27,9 @@ enum class GlobalKind : std::uint8_t {
   rebuild_from_type,             ///< (function, class, arguments, attributes)
   storage,                       ///< torch.FloatStorage and so on
   untyped_storage,
-  dtype,  ///< torch.float32 and so on
+  dtype,         ///< torch.float32 and so on
+  numpy_scalar,  ///< (numpy.dtype, bytes)
+  numpy_dtype,   ///< (name, align, copy)
 };
 
 /// PyTorch's types of elements.
@@ -54,6 +56,10 @@ std::string_view storage_class_of(FileDtype type);
 /// Position of a name in the closed table; nothing for any other.
 std::optional<std::uint32_t> find_global(std::string_view module, std::string_view name);
 const PickleGlobal& global_at(std::uint32_t position);
+
+/// Whether a name may be that of an Enum: of a class, by Python's convention, and not of Python's own modules that run
+/// things. It decides how an error reads, not what is done: nothing is ever done.
+bool may_be_enum(std::string_view module, std::string_view name);
 
 /// What to do about a file that names something else.
 std::string remedy_for(std::string_view module, std::string_view name);

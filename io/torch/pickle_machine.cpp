@@ -28,6 +28,11 @@ class PickleMachine : PickleState {
   void add_items(std::size_t begin, Kind kind, std::string_view action) {
     if (begin == 0 || begin <= floor()) fail("the stack of the pickle is empty where a value is needed");
     const Value container = stack_[begin - 1];
+    if (container.kind() == Kind::foreign) {
+      without_value(container);
+      stack_.resize(begin);
+      return;
+    }
     expect(container, kind, action);
     if (kind == Kind::dictionary && (stack_.size() - begin) % 2 != 0)
       fail("a dictionary is given a key without a value");
@@ -67,12 +72,44 @@ class PickleMachine : PickleState {
     return rest.substr(0, end);
   }
 
-  void push_global(std::string_view module, std::string_view name) {
-    const auto found = find_global(module, name);
-    if (!found)
+  /// The name stands at the opcode, or in two strings.
+  void push_global(std::string_view module, std::string_view name, Value first, Value second) {
+    if (const auto found = find_global(module, name)) return push(Kind::global, *found);
+    if (classes_ == PickleClasses::scripted)
       fail("the file names something that is not read: " + quote(std::string(module) + "." + std::string(name)),
            remedy_for(module, name));
-    push(Kind::global, *found);
+    push_foreign(first, second, Value(Kind::none, static_cast<std::uint32_t>(op_)), kNoValue);
+  }
+
+  // ---- what is not read ----
+
+  static constexpr Value kNoValue{Kind::foreign, 0};
+
+  void push_foreign(Value module, Value name, Value at, Value value) {
+    const std::uint32_t place_of = place(module);
+    place(name), place(at), place(value);
+    push(Kind::foreign, place_of);
+  }
+
+  /// Calling a foreign name: only of what may be an Enum the one value is kept.
+  void call_foreign(Value maker, Value arguments) {
+    expect(arguments, Kind::tuple, "a call");
+    const std::uint32_t from = maker.place();
+    const Value called = pickle_.pool_[from + 3];
+    const auto [module, name] = pickle_.foreign_name(maker);
+    if (called != kNoValue || pickle_.tuple_size(arguments) != 1 || !may_be_enum(module, name))
+      return push(without_value(maker));
+    const Value value = pickle_.tuple_item(arguments, 0);
+    if (value.kind() != Kind::none && value.kind() != Kind::boolean && value.kind() != Kind::integer &&
+        value.kind() != Kind::real && value.kind() != Kind::text)
+      return push(maker);
+    push_foreign(pickle_.pool_[from], pickle_.pool_[from + 1], pickle_.pool_[from + 2], value);
+  }
+
+  /// What is called again, or is given items or a state, is no Enum.
+  Value without_value(Value foreign) {
+    pickle_.pool_[foreign.place() + 3] = kNoValue;
+    return foreign;
   }
 
   void put(std::uint64_t index) {
@@ -119,6 +156,7 @@ class PickleMachine : PickleState {
   Value object(Value maker, Value arguments) {
     const std::uint32_t at = place(maker);
     place(arguments);
+    if (pickle_.global(maker).kind == GlobalKind::numpy_dtype) place(Value());
     return {Kind::object, at};
   }
 
@@ -133,6 +171,7 @@ class PickleMachine : PickleState {
     const Value arguments = pop();
     const Value maker = pop();
     if (maker.kind() == Kind::scripted_class) return push(instance(maker, arguments));  // a NamedTuple, an Enum
+    if (maker.kind() == Kind::foreign) return call_foreign(maker, arguments);
     if (maker.kind() != Kind::global)
       fail("the file calls what is no function: " + std::string(with_article(maker.kind())));
     expect(arguments, Kind::tuple, "a call");
@@ -162,26 +201,40 @@ class PickleMachine : PickleState {
     return {Kind::instance, at};
   }
 
-  void new_instance() {
+  /// Also with keyword arguments, which only a foreign class takes.
+  void new_instance(bool keywords) {
+    if (keywords) expect(pop(), Kind::dictionary, "making an object");
     const Value arguments = pop();
     const Value made_of = pop();
-    if (made_of.kind() != Kind::scripted_class)
+    if (made_of.kind() == Kind::foreign) {
+      expect(arguments, Kind::tuple, "making an object");
+      return push(without_value(made_of));
+    }
+    if (made_of.kind() != Kind::scripted_class || keywords)
       fail("the file makes objects of a class", "is this a whole pickled module? save model.state_dict() instead");
     expect(arguments, Kind::tuple, "making an object");
     if (pickle_.tuple_size(arguments) != 0) fail("the file makes an object with arguments");
     push(instance(made_of, Value()));
   }
 
-  /// An instance is given its state once. Of what data needs, only an OrderedDict has attributes, `_metadata`, which
-  /// nobody needs.
+  void set_once(Value& own, Value state) {
+    if (own.kind() != Kind::none) fail("the file gives an object its state twice");
+    own = state;
+  }
+
+  /// An instance and a numpy.dtype are given their state once. Of what data needs, only an OrderedDict has attributes,
+  /// `_metadata`, which nobody needs.
   void build() {
     const Value state = pop();
     const Value target = top();
-    if (target.kind() == Kind::instance) {
-      Value& own = pickle_.pool_[target.place() + 1];
-      if (own.kind() != Kind::none) fail("the file gives an object its state twice");
-      own = state;
+    if (target.kind() == Kind::instance) return set_once(pickle_.pool_[target.place() + 1], state);
+    if (target.kind() == Kind::foreign) {
+      without_value(target);
       return;
+    }
+    if (target.kind() == Kind::object && pickle_.maker(target).kind == GlobalKind::numpy_dtype) {
+      expect(state, Kind::tuple, "setting attributes");
+      return set_once(pickle_.pool_[target.place() + 2], state);
     }
     if (target.kind() != Kind::dictionary || (target.place() & Pickle::kOrderedBit) == 0)
       fail("the file sets attributes of " + std::string(with_article(target.kind())),
@@ -194,7 +247,7 @@ class PickleMachine : PickleState {
     const Value module = pop();
     expect(name, Kind::text, "a name");
     expect(module, Kind::text, "a name");
-    push_global(pickle_.text(module), pickle_.text(name));
+    push_global(pickle_.text(module), pickle_.text(name), module, name);
   }
 
   void persistent() {
@@ -257,16 +310,15 @@ class PickleMachine : PickleState {
         if (classes_ == PickleClasses::scripted && (module == "__torch__" || module.starts_with("__torch__.")))
           push(Kind::scripted_class, op_);
         else
-          push_global(module, name);
+          push_global(module, name, Value(Kind::scripted_class, static_cast<std::uint32_t>(op_)), Value());
         break;
       }
       case Opcode::stack_global: stack_global(); break;
       case Opcode::reduce: reduce(); break;
       case Opcode::build: build(); break;
       case Opcode::binpersid: persistent(); break;
-      case Opcode::newobj: new_instance(); break;
-      case Opcode::newobj_ex:
-        fail("the file makes objects of a class", "is this a whole pickled module? save model.state_dict() instead");
+      case Opcode::newobj: new_instance(false); break;
+      case Opcode::newobj_ex: new_instance(true); break;
       default: refuse_opcode(std::to_integer<unsigned>(bytes_[op_]));
     }
     return true;

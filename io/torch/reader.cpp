@@ -75,8 +75,8 @@ class TorchSource final : public TensorSource {
 
   [[noreturn]] static void refuse_dtype(const TorchDtype& dtype, const std::string& place) {
     detail::refuse(place, "unsupported dtype: " + std::string(dtype.name) +
-                              "; supported are float32, float64, float16, bfloat16, int64, int32, int16, int8, uint8 "
-                              "bool, complex64 and complex128");
+                              "; supported are float32, float64, float16, bfloat16, int64, int32, int16, int8, uint64, "
+                              "uint32, uint16, uint8, bool, complex64 and complex128");
   }
 
   std::string where_;

@@ -3,11 +3,16 @@
 
     python3 -m pip install -r tests/data/requirements.txt && python3 tests/data/make_torch_fixtures.py [FOLDER]
 """
+import argparse
 import collections
+import datetime
+import enum
+import fractions
 import pathlib
 import sys
 import zipfile
 
+import numpy as np
 import torch
 
 from reference import save_file
@@ -88,6 +93,46 @@ def checkpoint():
 
 
 
+class Mode(enum.Enum):
+    TRAIN = 3
+    EVAL = "eval"
+
+
+class Flags(enum.IntFlag):
+    A = 1
+    B = 4
+
+
+class Level(str, enum.Enum):
+    LOW = "low"
+
+
+class Settings:
+    def __init__(self):
+        self.rate, self.mode = 0.1, Mode.TRAIN
+
+
+class Pairs(dict):
+    pass
+
+
+def scalars():
+    """Enums and NumPy's numbers: values."""
+    kinds = ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1")
+    extremes = {k: np.iinfo(k).max if k[0] != "f" else -0.1 for k in kinds}
+    return {"mode": Mode.TRAIN, "word": Mode.EVAL, "flags": Flags.A | Flags.B, "level": Level.LOW, "best": np.float64(0.1),
+            "yes": np.bool_(True), "no": np.bool_(False), "inf": np.float32("inf"), "minus": np.int8(-128),
+            "list": [np.int64(1), np.float32(0.5)]} | {k: np.dtype(k).type(v) for k, v in extremes.items()}
+
+
+def beside():
+    """Weights beside what only Python can build."""
+    return {"model": torch.nn.Linear(2, 3).state_dict(), "args": argparse.Namespace(lr=0.1, path=pathlib.PurePosixPath("a/b")),
+            "path": pathlib.PurePosixPath("/data/run"), "array": np.arange(6.0).reshape(2, 3), "object": Settings(),
+            "pairs": Pairs(a=torch.ones(1)), "deque": collections.deque([1, 2]), "date": datetime.datetime(2026, 11, 27),
+            "fraction": fractions.Fraction(1, 3), "net": torch.nn.Linear(2, 2), "sparse": torch.eye(2).to_sparse(),
+            "function": np.mean, "dtype": np.dtype("f4"), "values": scalars(), Mode.TRAIN: 1, "ema": {"w": torch.arange(3.0)}}
+
 
 def parameters():
     plain = torch.nn.Parameter(torch.arange(3.0))
@@ -148,6 +193,15 @@ def main():
             deflated(folder / f"{name}.pt")
         if name != "many":  # its tensors are [0], [1], [2], ...
             save_file(tensors, folder / f"{name}.safetensors", words(value) or None)
+
+
+    torch.manual_seed(4)
+    everything = beside()
+    for protocol, name in ((2, "beside"), (4, "beside_4")):
+        torch.save(everything, folder / f"{name}.pt", pickle_protocol=protocol)
+    said = {k: (v.value if isinstance(v, enum.Enum) else v.item() if isinstance(v, np.generic) else v) for k, v in scalars().items()}
+    said = words({k: v for k, v in said.items() if k != "list"}) | {"list.0": "1", "list.1": "0.5", "u8": str(2**64 - 1)}
+    save_file(flattened({"model": everything["model"], "ema": everything["ema"]}), folder / "beside.safetensors", said)
 
 
 if __name__ == "__main__":

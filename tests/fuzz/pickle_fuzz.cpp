@@ -26,7 +26,7 @@ void read(std::span<const std::byte> bytes, detail::PickleClasses classes) {
   try {
     const detail::Pickle pickle = detail::read_pickle(bytes, "pickle", classes);
     if (pickle.size() > bytes.size()) std::abort();
-    for (const char* key : {"", "a", "model.a"}) {
+    for (const char* key : {"", "a", "m", "model.a"}) {
       try {
         check(detail::flatten(pickle, key, "pickle"));
       } catch (const ferrite::IoError&) {

@@ -33,9 +33,10 @@ void check_round_trip(const std::vector<io::NamedTensor>& tensors) noexcept {
     if (named.tensor.spec().str() != file.tensor(named.name).spec().str()) std::abort();
 }
 
-void read(std::span<const std::byte> bytes) {
+/// Whole, and the part "m" alone, beside which may be what is not read.
+void read(std::span<const std::byte> bytes, std::string_view key) {
   try {
-    const io::TensorFile file = io::parse_torch(bytes);
+    const io::TensorFile file = io::parse_torch(bytes, key);
     file.metadata();
     check_round_trip(tensors_of(file, kMostElements));
   } catch (const ferrite::IoError&) {
@@ -60,10 +61,12 @@ std::vector<std::byte> around(std::span<const std::byte> pickle, bool scripted) 
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
-  read(bytes);
-  if (size > 1 && data[0] == 0x80) {
-    read(around(bytes, false));
-    read(around(bytes, true));
+  for (const std::string_view key : {"", "m"}) {
+    read(bytes, key);
+    if (size > 1 && data[0] == 0x80) {
+      read(around(bytes, false), key);
+      read(around(bytes, true), key);
+    }
   }
   return 0;
 }

@@ -14,6 +14,7 @@ struct Case {
   std::string name;
   std::string bytes;
   std::string message;
+  std::string key{};  ///< of the part that is asked for
 };
 
 /// A checkpoint of a pickle of any opcodes.
@@ -80,6 +81,117 @@ inline std::vector<Case> of_globals() {
       raw("no_opcode", named("\xff"), "not an opcode: 255"),
       raw("text_integer", named("I1\n"), "an opcode that data does not need: INT"),
       raw("global_without_end", named("c" + std::string(2000, 'x')), "a name has no end within 1000 bytes"),
+  };
+}
+
+/// What may stand beside the part that is asked for, "m", and what may not.
+inline std::vector<Case> of_parts() {
+  const auto beside = [](const std::string& name, const std::string& value, const std::string& message = "") {
+    return Case{name, checkpoint(pickle("}(" + text("x") + value + text("m") + "}" + text("w") + good_tensor() + "su")),
+                message, "m"};
+  };
+  const auto within = [](const std::string& name, const std::string& value, const std::string& message) {
+    return Case{name, checkpoint(pickle("}" + text("m") + "}(" + text("v") + value + text("w") + good_tensor() + "us")),
+                message, "m"};
+  };
+  const std::string space = global("argparse", "Namespace"), system = call(global("os", "system"), text("true"));
+  const std::string mode = global("__main__", "Mode"), underflow = "the stack of the pickle is empty";
+  return {
+      beside("beside_a_call", system),
+      beside("beside_an_object", space + ")\x81}" + text("a") + "Nsb"),
+      beside("beside_an_object_with_keywords", space + ")}\x92"),
+      beside("beside_a_list_of_its_own", space + ")R(NNe"),
+      beside("beside_a_dictionary_of_its_own", space + ")R(NNu" + "NNs"),
+      beside("beside_a_set_of_its_own", space + ")R(N\x90"),
+      beside("beside_an_object_with_tensors", space + ")\x81}" + text("a") + good_tensor() + "sb"),
+      beside("beside_calls_of_calls", repeated("(", 1000) + system + repeated("t", 1000)),
+      beside("beside_a_key_of_a_class", "}" + call(mode, integer(1)) + "Ns"),
+      beside("beside_many_names", repeated("cA\nB\n0", 20000) + "N"),
+      beside("beside_many_calls", mode + integer(1) + "\x85R" +
+                                      repeated("q\1h\1"
+                                               "0",
+                                               20000)),
+      beside("beside_a_deep_state", space + ")\x81" + repeated("]", 200) + repeated("a", 199) + "b"),
+      beside("beside_a_call_with_a_list", space + "]R", "a call needs a tuple and meets a list"),
+      beside("beside_an_object_of_a_list", space + "]\x81", "making an object needs a tuple and meets a list"),
+      beside("beside_keywords_of_a_list", space + ")]\x92", "making an object needs a dictionary and meets a list"),
+      beside("beside_an_underflow", "0" + space + ")R(R", underflow),
+      beside("beside_a_call_of_a_number", integer(1) + ")R", "the file calls what is no function: an integer"),
+      beside("beside_a_class_of_data", kFloatStorage + ")\x81", "the file makes objects of a class"),
+      beside("beside_attributes_of_data", good_tensor() + "}b", "the file sets attributes of an object"),
+      beside("beside_an_odd_group", "}(Nu", "a dictionary is given a key without a value"),
+      beside("beside_a_name_of_numbers", integer(1) + integer(2) + "\x93",
+             "a name needs a string and meets an integer"),
+      beside("beside_a_name_without_end", "c" + std::string(2000, 'x'), "a name has no end within 1000 bytes"),
+      beside("beside_a_persistent_object", space + "Q", "a persistent id needs a tuple and meets what is not read"),
+      within("within_a_call", system, "'v': the file names something that is not read: 'os.system' at byte"),
+      within("within_an_object", space + ")\x81}b", "'argparse.Namespace' at byte"),
+      within("within_a_list", "](" + system + "e", "'v.0': the file names something that is not read: 'os.system'"),
+      within("within_a_key", "}" + system + "Ns",
+             "a dictionary's key is neither a string nor a number: what is not read"),
+      within("within_a_class", mode, "'__main__.Mode' at byte"),
+      within("within_an_enum", call(mode, integer(1)), ""),
+      within("within_an_enum_of_itself", call(mode, call(mode, integer(1))), "'__main__.Mode' at byte"),
+      within("within_an_enum_of_two", call(mode, integer(1) + integer(2)), "'__main__.Mode' at byte"),
+      within("within_an_enum_of_a_list", call(mode, "]"), "'__main__.Mode' at byte"),
+      within("within_an_enum_called", call(mode, integer(1)) + ")R", "'__main__.Mode' at byte"),
+      within("within_an_enum_with_a_state", call(mode, integer(1)) + "}b", "'__main__.Mode' at byte"),
+      within("within_an_enum_with_items", call(mode, integer(1)) + "Na", "'__main__.Mode' at byte"),
+      within("within_an_enum_of_a_function", call(global("__main__", "mode"), integer(1)), "'__main__.mode' at byte"),
+      within(
+          "within_a_storage_class",
+          [] {
+            TensorParts parts;
+            parts.storage_class = global("torch", "QInt8Storage");
+            return parts.str();
+          }(),
+          "the class of a storage is none: what is not read"),
+      Case{"path_through_a_call", checkpoint(named(system)), "'os.system' at byte 9 of the pickle", "a.b"},
+      Case{"root_a_call", checkpoint(pickle(system)), "x.pt: the file names something that is not read: 'os.system'",
+           ""},
+  };
+}
+
+/// NumPy's numbers as one asks for them, in protocols 2 and 3.
+inline std::vector<Case> of_numpy_numbers() {
+  const std::string scalar = global("numpy.core.multiarray", "scalar");
+  const auto dtype = [](const std::string& name, const std::string& order = "<") {
+    return call(global("numpy", "dtype"), text(name) + "\x89\x88") + tuple(integer(3) + text(order) + "NNN") + "b";
+  };
+  const auto bytes = [](const std::string& s) { return "C" + std::string(1, static_cast<char>(s.size())) + s; };
+  const auto encoded = [](const std::string& s) { return call(global("_codecs", "encode"), text(s) + text("latin1")); };
+  const auto number = [&](const std::string& name, const std::string& arguments, bool legal = false) {
+    return Case{name, checkpoint(named(call(scalar, arguments))),
+                legal ? "" : "'a': a number of NumPy that is not read", ""};
+  };
+  const std::string eight(8, '\0'), type = global("numpy", "dtype");
+  return {
+      number("number", dtype("f8") + bytes(eight), true),
+      number("number_encoded", dtype("f8") + encoded(eight), true),
+      number("number_encoded_above_ascii", dtype("u1", "|") + encoded("\xc3\xbf"), true),
+      number("number_of_one_argument", dtype("f8")),
+      number("number_of_three_arguments", dtype("f8") + bytes(eight) + "N"),
+      number("number_cut", dtype("f8") + bytes(eight.substr(1))),
+      number("number_too_long", dtype("f4") + bytes(eight)),
+      number("number_of_no_bytes", dtype("f8") + bytes("")),
+      number("number_of_text", dtype("f8") + text(eight)),
+      number("number_big_endian", dtype("f8", ">") + bytes(eight)),
+      number("number_beyond_latin", dtype("u2") + encoded("\xe2\x82\xac")),
+      number("number_of_a_list", dtype("f8") + "]"),
+      number("number_of_strings", dtype("U2") + bytes(eight)),
+      number("number_complex", dtype("c8") + bytes(eight)),
+      number("number_bool_2", dtype("b1", "|") + bytes("\2")),
+      number("number_without_a_state", call(type, text("f8")) + bytes(eight)),
+      number("number_of_a_type_of_nothing", call(type, "") + bytes(eight)),
+      number("number_of_a_type_of_a_number", call(type, integer(8)) + tuple("N" + text("<")) + "b" + bytes(eight)),
+      number("number_of_a_class", type + bytes(eight)),
+      number("number_of_a_short_state", call(type, text("f8")) + tuple("N") + "b" + bytes(eight)),
+      number("number_of_a_state_of_numbers", call(type, text("f8")) + tuple("NN") + "b" + bytes(eight)),
+      raw("dtype_alone", named(dtype("f8")), ""),
+      raw("dtype_state_twice", named(dtype("f8") + tuple("N") + "b"), "the file gives an object its state twice"),
+      raw("dtype_state_a_list", named(call(type, text("f8")) + "]b"),
+          "setting attributes needs a tuple and meets a list"),
+      raw("encoded_alone", named(encoded("x")), ""),
   };
 }
 

@@ -336,7 +336,8 @@ inline std::vector<Case> of_legacy() {
 
 inline std::vector<Case> all() {
   std::vector<Case> cases;
-  for (const auto& group : {of_globals(), of_pickles(), of_tensors(), of_archives(), of_legacy(), of_scripted()})
+  for (const auto& group : {of_globals(), of_parts(), of_numpy_numbers(), of_pickles(), of_tensors(), of_archives(),
+                            of_legacy(), of_scripted()})
     cases.insert(cases.end(), group.begin(), group.end());
   return cases;
 }

@@ -17,8 +17,8 @@ namespace io = ferrite::io;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-void read_all(const std::string& bytes) {
-  const io::TensorFile file = io::parse_torch(bytes_of(bytes), "", "x.pt");
+void read_all(const std::string& bytes, const std::string& key = "") {
+  const io::TensorFile file = io::parse_torch(bytes_of(bytes), key, "x.pt");
   for (const std::string_view name : file.names()) {
     const io::TensorInfo info = file.info(name);
     const ferrite::Tensor tensor = file.tensor(name);
@@ -28,8 +28,8 @@ void read_all(const std::string& bytes) {
 }
 
 void check(const Case& c) {
-  if (c.message.empty()) return read_all(c.bytes);
-  BOOST_CHECK_EXCEPTION(read_all(c.bytes), IoError, hostile_suite::says("x.pt: ", c.message));
+  if (c.message.empty()) return read_all(c.bytes, c.key);
+  BOOST_CHECK_EXCEPTION(read_all(c.bytes, c.key), IoError, hostile_suite::says("x.pt: ", c.message));
 }
 
 std::vector<std::string> sound_files() {
