@@ -11,19 +11,21 @@
 /// NumPy's .npy, one array behind a short header (numpy.org/doc/stable/reference/generated/numpy.lib.format.html), and
 /// .npz, a zip archive of such files (numpy.savez and numpy.savez_compressed).
 ///
-/// f4, f8, i4, i8 and b1 come as they are, f2 becomes f32, and u1, i1 and i2 i32 (f2 and i1 asked for as they are
-/// stored: f16 and i8); big-endian files are swapped, and
-/// Fortran order gives the same tensor as C order. All other dtypes are refused; nothing in a file is ever executed:
-/// Python objects (pickles) are among what is refused. The header is taken by its grammar alone: a dict of 'descr' (a
-/// string), 'fortran_order' and 'shape' (a tuple of integers), in any order.
+/// f4, f8, i4, i8 and b1 come as they are, f2 becomes f32, u1, i1, i2 and u2 i32, and u4 and u8 i64 (f2 and i1 asked
+/// for as they are stored: f16 and i8); a u8 above 2^63 - 1 is refused. Complex numbers, c8 and c16, become f32 and f64
+/// with one more axis at the end, of extent 2: the real and the imaginary part, as torch.view_as_real and our spectra
+/// have them. Big-endian files are swapped, and Fortran order gives the same tensor as C order. All other dtypes are
+/// refused; nothing in a file is ever executed: Python objects (pickles) are among what is refused. The header is taken
+/// by its grammar alone: a dict of 'descr' (a string), 'fortran_order' and 'shape' (a tuple of integers), in any order.
 namespace ferrite::io {
 
 /// Reads a file that is already in memory; the tensor is a copy.
 ///
 /// Throws IoError, its message beginning with `where`, for anything but a sound file: not NumPy's magic, versions
 /// other than 1.0, 2.0 and 3.0, a header that is cut short, above 10000 bytes (NumPy's own limit) or not of the
-/// grammar, keys missing, unknown or twice; dtypes as above, more than 8 dimensions, sizes that overflow, bytes missing
-/// or left over, a bool that is neither 0 nor 1. Memory: the tensor, and ten times the header.
+/// grammar, keys missing, unknown or twice; dtypes as above, more than 8 dimensions (that of complex parts included),
+/// sizes that overflow, bytes missing or left over, a bool that is neither 0 nor 1. Memory: the tensor, and ten times
+/// the header.
 Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where = "npy",
                  Elements elements = Elements::for_computing);
 

@@ -26,7 +26,8 @@ using Metadata = std::map<std::string, std::string>;
 
 /// In which dtype elements of a file come.
 enum class Elements : std::uint8_t {
-  for_computing,  ///< one that operations take: F16 and BF16 become f32, U8, I8 and I16 i32, the others stay
+  for_computing,  ///< one that operations take: F16 and BF16 become f32, U8, I8, I16 and U16 i32, U32 and U64
+                  ///< i64, the others stay
   as_stored,      ///< the file's own, where there is a dtype for it: F16, BF16 and I8 become f16, bf16 and i8, too
 };
 
@@ -81,7 +82,8 @@ class TensorFile {
   /// Throws IoError for an unknown name.
   TensorInfo info(std::string_view name) const;
   /// A new tensor, in a dtype that operations take unless its elements are asked for as they are stored. Throws IoError
-  /// for an unknown name, a dtype that is not supported, more than 8 dimensions, and a BOOL that is neither 0 nor 1.
+  /// for an unknown name, a dtype that is not supported, more than 8 dimensions, a BOOL that is neither 0 nor 1, and
+  /// a U64 above 2^63 - 1.
   Tensor tensor(std::string_view name, Elements elements = Elements::for_computing) const;
 
   Metadata metadata() const;

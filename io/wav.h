@@ -25,14 +25,17 @@ enum class WavFormat : std::uint8_t { pcm16, pcm24, float32 };
 /// Reads a file that is already in memory.
 ///
 /// Integers of 8 (unsigned), 16, 24 and 32 bits are divided by 2^(bits - 1), as SciPy's users, soundfile and torchaudio
-/// do, so that they lie in [-1, 1); floats of 32 and 64 bits come as they are, rounded to f32. WAVE_FORMAT_EXTENSIBLE
-/// is understood for these. Other chunks are skipped, with the byte that follows an odd one; what stands behind the
-/// samples is not read, and neither is the size in the file's first line.
+/// do, so that they lie in [-1, 1); floats of 32 and 64 bits come as they are, rounded to f32. A-law and mu-law (ITU-T
+/// G.711, telephony) become integers of 16 bits first. WAVE_FORMAT_EXTENSIBLE is understood for all of these. RF64 (EBU
+/// Tech 3306) and BW64 have their sizes in 64 bits, in the chunk 'ds64', which must be the first. Other chunks are
+/// skipped, with the byte that follows an odd one; what stands behind the samples is not read, and neither is the size
+/// in the file's first line.
 ///
 /// Programs that write to a pipe do not know the size of the samples. Where it is 0xFFFFFFFF, or 0 while the size of
-/// the whole is 0 or 0xFFFFFFFF, the samples end with the file; an incomplete frame at its end is dropped.
+/// the whole is 0 or 0xFFFFFFFF (of RF64 the same in 64 bits), the samples end with the file; an incomplete frame at
+/// its end is dropped.
 ///
-/// Throws IoError, its message beginning with `where`, for anything else: RIFX, RF64, compressed formats, other bits,
+/// Throws IoError, its message beginning with `where`, for anything else: RIFX, other compressed formats, other bits,
 /// no channels or a rate of 0, sizes of frames that contradict the format, samples that are cut short, are no whole
 /// number of frames or come before the format, a second format. Memory: the samples.
 Audio parse_wav(std::span<const std::byte> bytes, std::string_view where = "wav");

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "ferrite/io/detail/text.h"
 #include "ferrite/tensor/extents.h"
@@ -37,16 +38,16 @@ constexpr std::array<Row, kFileDtypes> kRows = {{
     {"F8_E4M3FNUZ", 8},
     {"F8_E8M0", 8},
     {"I16", 16, Dtype::i32},
-    {"U16", 16},
+    {"U16", 16, Dtype::i32},
     {"F16", 16, Dtype::f32, Dtype::f16},
     {"BF16", 16, Dtype::f32, Dtype::bf16},
     {"I32", 32, Dtype::i32},
-    {"U32", 32},
+    {"U32", 32, Dtype::i64},
     {"F32", 32, Dtype::f32},
     {"C64", 64},
     {"F64", 64, Dtype::f64},
     {"I64", 64, Dtype::i64},
-    {"U64", 64},
+    {"U64", 64, Dtype::i64},
 }};
 
 const Row& row(FileDtype type) { return kRows[static_cast<std::size_t>(type)]; }
@@ -90,6 +91,15 @@ Tensor checked_bool(const Shape& shape, std::span<const std::byte> bytes, std::s
       refuse(where, "a BOOL is neither 0 nor 1: " + std::to_string(value) + " at element " + std::to_string(i));
   }
   return copied<bool>(shape, bytes);
+}
+
+/// Throws IoError for what has no i64.
+Tensor checked_u64(const Shape& shape, std::span<const std::byte> bytes, std::string_view where, ByteOrder order) {
+  return converted<std::int64_t, std::uint64_t>(shape, bytes, order, [&](std::uint64_t value) {
+    if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+      refuse(where, "an unsigned integer is above 2^63 - 1, the largest i64: " + std::to_string(value));
+    return static_cast<std::int64_t>(value);
+  });
 }
 
 }  // namespace
@@ -147,6 +157,9 @@ Tensor decode(FileDtype type, const Shape& shape, std::span<const std::byte> byt
                        : widened<std::int8_t, std::int32_t>(shape, bytes, order);
     case FileDtype::u8: return widened<std::uint8_t, std::int32_t>(shape, bytes, order);
     case FileDtype::i16: return widened<std::int16_t, std::int32_t>(shape, bytes, order);
+    case FileDtype::u16: return widened<std::uint16_t, std::int32_t>(shape, bytes, order);
+    case FileDtype::u32: return widened<std::uint32_t, std::int64_t>(shape, bytes, order);
+    case FileDtype::u64: return checked_u64(shape, bytes, where, order);
     case FileDtype::boolean: return checked_bool(shape, bytes, where);
     default: break;
   }

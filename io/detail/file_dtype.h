@@ -43,8 +43,8 @@ std::string_view name_of(FileDtype type);
 std::uint64_t bits_of(FileDtype type);
 /// The type by its name in a file, case and all.
 std::optional<FileDtype> file_dtype(std::string_view name);
-/// What elements of a type become in memory. For computing F16 and BF16 give f32, U8, I8 and I16 i32; as they are
-/// stored F16, BF16 and I8 give f16, bf16 and i8. Unsupported ones give nothing.
+/// What elements of a type become in memory. For computing F16 and BF16 give f32, U8, I8, I16 and U16 i32, U32
+/// and U64 i64; as they are stored F16, BF16 and I8 give f16, bf16 and i8. Unsupported ones give nothing.
 std::optional<Dtype> dtype_in_memory(FileDtype type, Elements elements);
 /// The type in which a tensor is written: its own.
 FileDtype written_as(Dtype type);
@@ -60,7 +60,8 @@ Tensor converted(const Tensor& value, Dtype dtype, std::string_view name, std::s
 enum class ByteOrder : std::uint8_t { little, big };
 
 /// A tensor from packed elements at any alignment. The type is supported and `bytes` holds exactly the elements of
-/// `shape`. Throws IoError when a BOOL is neither 0 nor 1; the message begins with `where`.
+/// `shape`. Throws IoError when a BOOL is neither 0 nor 1 and for a U64 above 2^63 - 1; the message begins with
+/// `where`.
 Tensor decode(FileDtype type, const Shape& shape, std::span<const std::byte> bytes, std::string_view where,
               Elements elements = Elements::for_computing, ByteOrder order = ByteOrder::little);
 

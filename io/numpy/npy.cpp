@@ -44,8 +44,8 @@ Shape reversed_axes(std::size_t rank) {
 
 void check_supported(const NpyHeader& header, std::string_view where) {
   if (!header.type || !dtype_in_memory(*header.type, Elements::for_computing))
-    refuse(where,
-           "unsupported dtype: " + quote(header.dtype) + "; supported are f4, f8, f2, i8, i4, i2, i1, u1 and b1");
+    refuse(where, "unsupported dtype: " + quote(header.dtype) +
+                      "; supported are f4, f8, f2, c8, c16, i8, i4, i2, i1, u8, u4, u2, u1 and b1");
   if (header.shape.size() > Shape::kMaxRank)
     refuse(where, "too many dimensions: " + std::to_string(header.shape.size()) + ", at most " +
                       std::to_string(Shape::kMaxRank) + " are supported");
@@ -55,9 +55,11 @@ Tensor read_npy_data(const NpyHeader& header, std::span<const std::byte> data, s
                      Elements elements) {
   check_supported(header, where);
   if (!header.fortran_order) return decode(*header.type, Shape(header.shape), data, where, elements, header.order);
-  const std::vector<std::int64_t> reversed(header.shape.rbegin(), header.shape.rend());
-  return permute(decode(*header.type, Shape(reversed), data, where, elements, header.order),
-                 reversed_axes(reversed.size()));
+  const std::ptrdiff_t parts = header.complex ? 1 : 0;  // which stay the last axis
+  std::vector<std::int64_t> reversed(header.shape.rbegin() + parts, header.shape.rend());
+  Shape axes = reversed_axes(reversed.size());
+  if (header.complex) reversed.push_back(2), axes.push_back(axes.rank());
+  return permute(decode(*header.type, Shape(reversed), data, where, elements, header.order), axes);
 }
 
 std::string npy_front(const Tensor& tensor, std::string_view where) {

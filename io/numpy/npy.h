@@ -23,7 +23,8 @@ struct NpyHeader {
   std::optional<FileDtype> type;  ///< nothing for strings, objects and other types that have no name of ours
   ByteOrder order = ByteOrder::little;
   bool fortran_order = false;
-  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> shape;  ///< of complex numbers with an axis of real and imaginary parts at its end
+  bool complex = false;
   std::uint64_t data_begin = 0;  ///< counted from the front of the file
 };
 

@@ -155,8 +155,9 @@ class DictReader {
 struct Name {
   std::string_view kind;
   FileDtype type;
+  bool complex = false;  ///< two of them each
 };
-constexpr std::array<Name, 13> kNames = {{{"b1", FileDtype::boolean},
+constexpr std::array<Name, 14> kNames = {{{"b1", FileDtype::boolean},
                                           {"i1", FileDtype::i8},
                                           {"u1", FileDtype::u8},
                                           {"i2", FileDtype::i16},
@@ -165,10 +166,11 @@ constexpr std::array<Name, 13> kNames = {{{"b1", FileDtype::boolean},
                                           {"i4", FileDtype::i32},
                                           {"u4", FileDtype::u32},
                                           {"f4", FileDtype::f32},
-                                          {"c8", FileDtype::c64},
+                                          {"c8", FileDtype::f32, true},
                                           {"f8", FileDtype::f64},
                                           {"i8", FileDtype::i64},
-                                          {"u8", FileDtype::u64}}};
+                                          {"u8", FileDtype::u64},
+                                          {"c16", FileDtype::f64, true}}};
 
 /// Type and byte order of "<f4", ">f4", "=f4", "f4" and "|u1"; "=", and nothing, is the order of this machine.
 void read_dtype(NpyHeader& header) {
@@ -182,6 +184,8 @@ void read_dtype(NpyHeader& header) {
   if (known == kNames.end() || (order == '|' && bits_of(known->type) > 8)) return;
   header.type = known->type;
   header.order = order == '>' ? ByteOrder::big : ByteOrder::little;
+  header.complex = known->complex;
+  if (known->complex) header.shape.push_back(2);
 }
 
 void check_size(const NpyHeader& header, std::uint64_t data_bytes, std::string_view where) {
@@ -199,7 +203,7 @@ void check_size(const NpyHeader& header, std::uint64_t data_bytes, std::string_v
 }  // namespace
 
 std::optional<std::string_view> npy_name(FileDtype type) {
-  const auto known = std::ranges::find(kNames, type, &Name::type);
+  const auto known = std::ranges::find_if(kNames, [&](const Name& n) { return n.type == type && !n.complex; });
   return known == kNames.end() ? std::nullopt : std::optional(known->kind);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 
 #include "ferrite/io/detail/text.h"
@@ -29,12 +30,35 @@ std::uint32_t extended_tag(std::span<const std::byte> chunk, std::string_view wh
   return little_endian(guid.first(2));
 }
 
+struct SampleKind {
+  std::string_view name;
+  std::array<std::uint32_t, 4> bits;  ///< those that there are, 0 before them
+};
+/// By WavSample.
+constexpr std::array<SampleKind, 4> kSamples = {{{"integers", {8, 16, 24, 32}},
+                                                 {"floats", {0, 0, 32, 64}},
+                                                 {"samples in A-law", {0, 0, 0, 8}},
+                                                 {"samples in mu-law", {0, 0, 0, 8}}}};
+
+std::optional<WavSample> sample_of(std::uint32_t tag) {
+  switch (tag) {
+    case kWavInteger: return WavSample::integer;
+    case kWavFloat: return WavSample::floating;
+    case kWavALaw: return WavSample::a_law;
+    case kWavMuLaw: return WavSample::mu_law;
+    default: return std::nullopt;
+  }
+}
+
 void check(const WavLayout& layout, std::uint32_t frame, std::string_view where) {
   const auto& [sample, channels, rate, bits] = layout;
-  const bool integer = sample == WavSample::integer;
-  if (integer ? bits == 0 || bits % 8 != 0 || bits > 32 : bits != 32 && bits != 64)
-    refuse(where, std::string(integer ? "integers" : "floats") + " of other than " +
-                      (integer ? "8, 16, 24 and 32" : "32 and 64") + " bits: " + std::to_string(bits));
+  const auto& [name, known] = kSamples[static_cast<std::size_t>(sample)];
+  if (std::ranges::find(known, bits) == known.end() || bits == 0) {
+    std::string list;
+    for (const std::uint32_t b : known)
+      if (b > 0) list += (list.empty() ? "" : b == known.back() ? " and " : ", ") + std::to_string(b);
+    refuse(where, std::string(name) + " of other than " + list + " bits: " + std::to_string(bits));
+  }
   if (channels == 0) refuse(where, "no channels: 0");
   if (rate == 0) refuse(where, "no samples a second: 0");
   if (frame != layout.frame_bytes())
@@ -50,15 +74,20 @@ std::uint32_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
+std::uint64_t little_endian_64(std::span<const std::byte> bytes) {
+  return std::uint64_t{little_endian(bytes.subspan(4, 4))} << 32 | little_endian(bytes.first(4));
+}
+
 WavLayout read_wav_format(std::span<const std::byte> chunk, std::string_view where) {
   if (chunk.size() < kPlain) refuse(where, "the format is cut short: " + counted(chunk.size(), "byte") + " of 16");
   const auto number = [&](std::size_t at, std::size_t width) { return little_endian(chunk.subspan(at, width)); };
   std::uint32_t tag = number(0, 2);
   if (tag == kWavExtensible) tag = extended_tag(chunk, where);
-  if (tag != kWavInteger && tag != kWavFloat)
-    refuse(where, "unsupported format: " + std::to_string(tag) + "; supported are 1 (integers) and 3 (floats)");
-  const WavLayout layout{tag == kWavFloat ? WavSample::floating : WavSample::integer, number(2, 2), number(4, 4),
-                         number(14, 2)};
+  const std::optional<WavSample> sample = sample_of(tag);
+  if (!sample)
+    refuse(where, "unsupported format: " + std::to_string(tag) +
+                      "; supported are 1 (integers), 3 (floats), 6 (A-law) and 7 (mu-law)");
+  const WavLayout layout{*sample, number(2, 2), number(4, 4), number(14, 2)};
   check(layout, number(12, 2), where);
   return layout;
 }

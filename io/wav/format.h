@@ -7,9 +7,10 @@
 
 namespace ferrite::io::detail {
 
-enum class WavSample : std::uint8_t { integer, floating };
+/// The last two are ITU-T G.711: 13 or 14 bits in 8.
+enum class WavSample : std::uint8_t { integer, floating, a_law, mu_law };
 
-inline constexpr std::uint16_t kWavInteger = 1, kWavFloat = 3, kWavExtensible = 0xfffe;
+inline constexpr std::uint16_t kWavInteger = 1, kWavFloat = 3, kWavALaw = 6, kWavMuLaw = 7, kWavExtensible = 0xfffe;
 
 struct WavLayout {
   WavSample sample = WavSample::integer;
@@ -23,6 +24,8 @@ struct WavLayout {
 
 /// An unsigned little-endian number of up to four bytes.
 std::uint32_t little_endian(std::span<const std::byte> bytes);
+/// The same of eight bytes.
+std::uint64_t little_endian_64(std::span<const std::byte> bytes);
 
 /// The content of a format chunk. Throws IoError.
 WavLayout read_wav_format(std::span<const std::byte> chunk, std::string_view where);

@@ -14,6 +14,7 @@
 namespace ferrite::io {
 
 using detail::little_endian;
+using detail::little_endian_64;
 using detail::refuse;
 using detail::WavLayout;
 using detail::WavSample;
@@ -22,7 +23,8 @@ using Bytes = std::span<const std::byte>;
 namespace {
 
 constexpr std::uint32_t kUnknownSize = 0xffffffff;
-constexpr std::size_t kFront = 12, kChunkFront = 8;
+constexpr std::uint64_t kUnknownLong = ~std::uint64_t{0};
+constexpr std::size_t kFront = 12, kChunkFront = 8, kLongSizes = 28;
 
 bool is(Bytes bytes, std::string_view word) { return std::memcmp(bytes.data(), word.data(), word.size()) == 0; }
 
@@ -41,7 +43,24 @@ float from_bits(Bytes bytes) {
   return static_cast<float>(value);
 }
 
+/// A byte of G.711 as an integer of 16 bits, whose top 13 (A-law) or 14 (mu-law) there are: a sign, three bits of an
+/// exponent and four of a mantissa in whose middle the value lies. Sent with some of the bits inverted.
+std::int32_t of_a_law(unsigned byte) {
+  const unsigned bits = byte ^ 0x55U, exponent = bits >> 4 & 7U, mantissa = (bits & 15U) << 4 | 8U;
+  const auto size = static_cast<std::int32_t>(exponent == 0 ? mantissa : (mantissa | 0x100U) << (exponent - 1));
+  return (bits & 0x80U) != 0 ? size : -size;
+}
+std::int32_t of_mu_law(unsigned byte) {
+  const unsigned bits = byte ^ 0xffU, exponent = bits >> 4 & 7U, mantissa = (bits & 15U) << 3 | 0x84U;
+  const auto size = static_cast<std::int32_t>((mantissa << exponent) - 0x84U);
+  return (bits & 0x80U) != 0 ? -size : size;
+}
+
 float sample_of(Bytes bytes, WavSample kind) {
+  constexpr float kStep = 1.0F / 32768;  // of 16 bits
+  const auto byte = std::to_integer<unsigned>(bytes[0]);
+  if (kind == WavSample::a_law) return static_cast<float>(of_a_law(byte)) * kStep;
+  if (kind == WavSample::mu_law) return static_cast<float>(of_mu_law(byte)) * kStep;
   // Below 25 bits the float is exact; of 32 bits it is the nearest one.
   if (kind == WavSample::integer) return std::ldexp(static_cast<float>(top(bytes)), -31);
   return bytes.size() == sizeof(float) ? from_bits<float>(bytes) : from_bits<double>(bytes);
@@ -58,40 +77,67 @@ Tensor samples_of(Bytes data, const WavLayout& layout) {
   });
 }
 
+/// How many bytes the file and its samples say that they have.
+struct Sizes {
+  std::uint64_t whole = 0, data = 0;
+  bool in_64_bits = false;
+
+  bool unknown() const {
+    const std::uint64_t none = in_64_bits ? kUnknownLong : kUnknownSize;
+    return data == none || (data == 0 && (whole == 0 || whole == none));
+  }
+};
+
 /// The samples: what a data chunk declares, or all that is left where it was written to a pipe.
-Bytes data_of(Bytes rest, std::uint32_t size, std::uint32_t whole, std::size_t frame, std::string_view where) {
-  const bool to_the_end = size == kUnknownSize || (size == 0 && (whole == 0 || whole == kUnknownSize));
-  if (to_the_end) return rest.first(rest.size() - rest.size() % frame);
+Bytes data_of(Bytes rest, const Sizes& sizes, std::size_t frame, std::string_view where) {
+  if (sizes.unknown()) return rest.first(rest.size() - rest.size() % frame);
+  const std::uint64_t size = sizes.data;
   if (size > rest.size())
-    refuse(where, "the samples are cut short: " + std::to_string(rest.size()) + " of " + detail::counted(size, "byte"));
+    refuse(where, "the samples are cut short: " + std::to_string(rest.size()) + " of " +
+                      detail::counted(static_cast<std::size_t>(size), "byte"));
   if (size % frame != 0)
-    refuse(where, "the samples are no whole number of frames: " + detail::counted(size, "byte") + " in frames of " +
-                      std::to_string(frame));
-  return rest.first(size);
+    refuse(where,
+           "the samples are no whole number of frames: " + detail::counted(static_cast<std::size_t>(size), "byte") +
+               " in frames of " + std::to_string(frame));
+  return rest.first(static_cast<std::size_t>(size));
 }
+
+/// RF64 (EBU Tech 3306) and BW64 (ITU-R BS.2088): sizes of 64 bits are in a chunk of their own, the first.
+bool is_long(Bytes bytes) { return is(bytes, "RF64") || is(bytes, "BW64"); }
 
 void check_front(Bytes bytes, std::string_view where) {
   if (bytes.size() < kFront) refuse(where, "too short for a WAV file: " + detail::counted(bytes.size(), "byte"));
-  if (!is(bytes, "RIFF"))
-    refuse(where, "not a WAV file: it begins with " + detail::quote(word_of(bytes.first(4))) + ", not with 'RIFF'");
+  if (!is(bytes, "RIFF") && !is_long(bytes))
+    refuse(where, "not a WAV file: it begins with " + detail::quote(word_of(bytes.first(4))) +
+                      ", not with 'RIFF', 'RF64' or 'BW64'");
   if (!is(bytes.subspan(8), "WAVE"))
-    refuse(where, "RIFF, but not a WAV file: its form is " + detail::quote(word_of(bytes.subspan(8, 4))));
+    refuse(where, word_of(bytes.first(4)) + ", but not a WAV file: its form is " +
+                      detail::quote(word_of(bytes.subspan(8, 4))));
+}
+
+/// The sizes of a long form, which stand in front of all other chunks.
+Sizes long_sizes(Bytes rest, std::string_view where) {
+  if (rest.size() < kChunkFront + kLongSizes || !is(rest, "ds64") || little_endian(rest.subspan(4, 4)) < kLongSizes)
+    refuse(where, "its sizes are missing: the first chunk is no whole 'ds64'");
+  return {little_endian_64(rest.subspan(8, 8)), little_endian_64(rest.subspan(16, 8)), true};
 }
 
 }  // namespace
 
 Audio parse_wav(Bytes bytes, std::string_view where) {
   check_front(bytes, where);
-  const std::uint32_t whole = little_endian(bytes.subspan(4, 4));
-  std::optional<WavLayout> layout;
   Bytes rest = bytes.subspan(kFront);
+  const Sizes in_front = is_long(bytes) ? long_sizes(rest, where) : Sizes{.whole = little_endian(bytes.subspan(4, 4))};
+  std::optional<WavLayout> layout;
   while (rest.size() >= kChunkFront) {
     const Bytes kind = rest.first(4);
     const std::uint32_t size = little_endian(rest.subspan(4, 4));
     rest = rest.subspan(kChunkFront);
     if (is(kind, "data")) {
       if (!layout) refuse(where, "the samples come before their format");
-      const Bytes data = data_of(rest, size, whole, layout->frame_bytes(), where);
+      const bool elsewhere = in_front.in_64_bits && size == kUnknownSize;
+      const Sizes sizes = elsewhere ? in_front : Sizes{in_front.whole, size};
+      const Bytes data = data_of(rest, sizes, layout->frame_bytes(), where);
       return {samples_of(data, *layout), layout->rate};
     }
     const std::uint64_t padded = std::uint64_t{size} + size % 2;

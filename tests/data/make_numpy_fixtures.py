@@ -4,7 +4,7 @@
     python3 -m pip install -r tests/data/requirements.txt && python3 tests/data/make_numpy_fixtures.py [FOLDER]
 
 Element i of every array, counted in C order, is i / 2 - 3 for floats, i - 5 for signed integers, i for unsigned ones and
-i % 3 == 0 for bool: tests/io/numpy_test.cpp has the same formula.
+i % 3 == 0 for bool; complex numbers count their parts: tests/io/numpy_test.cpp has the same formula.
 """
 import io
 import pathlib
@@ -17,6 +17,9 @@ import numpy as np
 def values(dtype, shape):
     i = np.arange(int(np.prod(shape)))
     kind = np.dtype(dtype).kind
+    if kind == "c":
+        parts = values(np.empty(0, dtype).real.dtype, (*shape, 2))
+        return (parts[..., 0] + 1j * parts[..., 1]).astype(dtype)
     array = {"f": i / 2 - 3, "i": i - 5, "u": i, "b": i % 3 == 0}[kind]
     return array.astype(dtype).reshape(shape)
 
@@ -52,6 +55,10 @@ def main():
         "fortran_big_i4": np.asfortranarray(values(">i4", (2, 3))),
     }
     arrays |= {f"big_{d}": values(">" + d, (2, 3)) for d in ("f2", "f4", "f8", "i4", "i8")}
+    arrays |= {d: values(d, (2, 3)) for d in ("u2", "u4", "u8", "c8", "c16")}
+    arrays |= {f"big_{d}": values(">" + d, (2, 3)) for d in ("u2", "u4", "u8", "c8")}
+    arrays |= {"complex_scalar": values("c8", ()), "complex_empty": np.zeros((2, 0), "c8"),
+               "fortran_c8": np.asfortranarray(values("c8", (2, 3, 4))), "fortran_big_c16": np.asfortranarray(values(">c16", (3, 2)))}
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
     for version in ((1, 0), (2, 0), (3, 0)):
@@ -59,7 +66,7 @@ def main():
             np.lib.format.write_array(file, values("f4", (2, 3)), version=version)
 
     refused = {
-        "c8": np.zeros(2, "c8"),
+        "c32": np.zeros(2, "c32"),
         "objects": np.array([{"a": 1}, None], dtype=object),
         "text": np.array(["a", "bcd"]),
         "times": np.zeros(2, "M8[s]"),

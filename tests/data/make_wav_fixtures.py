@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes wav/*.wav with Python's wave and SciPy, and wav/expected.npz, what they hold as f32 [C, N].
 
-    python3 -m pip install -r tests/data/requirements.txt && python3 tests/data/make_wav_fixtures.py [FOLDER]
+    python3 -m pip install -r tests/data/requirements.txt soundfile && python3 tests/data/make_wav_fixtures.py [FOLDER]
 
-Integers are divided by 2^(bits - 1). SciPy reads every file, and so does the module wave those that it understands.
+Integers are divided by 2^(bits - 1). SciPy reads every file, and so does the module wave those that it understands. Of
+RF64, A-law and mu-law, libsndfile (the package soundfile) says what they hold: every byte of both laws is there.
 """
 import pathlib
 import struct
@@ -11,6 +12,7 @@ import sys
 import wave
 
 import numpy as np
+import soundfile
 from scipy.io import wavfile
 
 SUBTYPE = bytes.fromhex("000000001000800000aa00389b71")
@@ -67,6 +69,14 @@ def main():
         if seen.dtype.kind != "f":
             seen = (seen.astype("f8") - (128 if seen.dtype == "u1" else 0)) / (2.0 ** (8 * seen.itemsize - 1))
         assert np.array_equal(np.atleast_2d(seen.T).astype("f4"), wanted), name
+    for law, tag in (("a_law", 6), ("mu_law", 7)):
+        form, data = struct.pack("<HHIIHHH", tag, 2, 8000, 16000, 2, 8, 0), bytes(range(256))
+        (folder / f"{law}.wav").write_bytes(chunk(b"RIFF", b"WAVE" + chunk(b"fmt ", form) + chunk(b"fact", struct.pack("<I", 128)) + chunk(b"data", data)))
+        expected[law] = soundfile.read(folder / f"{law}.wav", dtype="float32")[0].T
+    for subtype in ("PCM_16", "PCM_24", "FLOAT", "ULAW"):
+        soundfile.write(folder / f"rf64_{subtype}.wav", 0.1 * floats, 22050, format="RF64", subtype=subtype)
+        assert (folder / f"rf64_{subtype}.wav").read_bytes().startswith(b"RF64")
+        expected[f"rf64_{subtype}"] = soundfile.read(folder / f"rf64_{subtype}.wav", dtype="float32")[0].T
     np.savez(folder / "expected.npz", **{n: np.ascontiguousarray(x) for n, x in expected.items()})
     return 0
 

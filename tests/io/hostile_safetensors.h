@@ -159,14 +159,19 @@ inline std::vector<Case> of_dtypes() {
       {"f6_odd", one("\"F6_E2M3\"", "[2]", "[0,2]", 2), refused, "does not end at a byte: 12 bits"},
       {"bool_2", one("\"BOOL\"", "[1]", "[0,1]", 1, '\2'), refused_later, "neither 0 nor 1: 2 at element 0"},
       {"bool_255", one("\"BOOL\"", "[3]", "[0,3]", 3, '\xff'), refused_later, "neither 0 nor 1: 255 at element 0"},
+      {"u16", one("\"U16\"", "[2]", "[0,4]", 4, '\xff'), legal, ""},
+      {"u32", one("\"U32\"", "[2]", "[0,8]", 8, '\xff'), legal, ""},
+      {"u64", one("\"U64\"", "[1]", "[0,8]", 8, '\x7f'), legal, ""},
+      {"u64_above_i64", one("\"U64\"", "[1]", "[0,8]", 8, '\x80'), refused_later,
+       "'a': an unsigned integer is above 2^63 - 1"},
       {"bool_1", one("\"BOOL\"", "[3]", "[0,3]", 3, '\1'), legal, ""},
       {"nan_payload", one("\"F32\"", "[2]", "[0,8]", 8, '\xff'), legal, ""},
       {"infinite_payload", file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", {"\0\0\x80\x7f", 4}),
        legal, ""},
   };
   const std::vector<std::pair<std::string, int>> unsupported = {
-      {"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6}, {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8},
-      {"F8_E5M2FNUZ", 8}, {"F8_E4M3FNUZ", 8}, {"U16", 16},    {"U32", 32},    {"C64", 64},    {"U64", 64},
+      {"F4", 4},      {"F6_E2M3", 6},     {"F6_E3M2", 6},     {"F8_E5M2", 8}, {"F8_E4M3", 8},
+      {"F8_E8M0", 8}, {"F8_E5M2FNUZ", 8}, {"F8_E4M3FNUZ", 8}, {"C64", 64},
   };
   for (const auto& [dtype, bits] : unsupported) {
     const int bytes = 4 * bits / 8;

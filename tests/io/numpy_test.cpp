@@ -79,31 +79,79 @@ BOOST_AUTO_TEST_SUITE(numpy)
 
 BOOST_AUTO_TEST_CASE(arrays_of_numpy) {
   const std::vector<std::pair<std::string, std::string>> files = {
-      {"same_f4", "f32[2, 3]"},     {"same_f8", "f64[2, 3]"},
-      {"same_i4", "i32[2, 3]"},     {"same_i8", "i64[2, 3]"},
-      {"same_b1", "bool[2, 3]"},    {"same_scalar", "f32[]"},
-      {"same_one_axis", "f32[5]"},  {"same_empty", "f32[0, 3]"},
-      {"f2", "f32[2, 3]"},          {"same_eight_axes", "f64[1, 2, 1, 3, 1, 1, 2, 1]"},
-      {"u1", "i32[2, 3]"},          {"fortran_f4", "f32[2, 3, 4]"},
-      {"fortran_b1", "bool[3, 5]"}, {"fortran_empty", "f32[3, 0, 2]"},
-      {"big_f2", "f32[2, 3]"},      {"big_f4", "f32[2, 3]"},
-      {"big_f8", "f64[2, 3]"},      {"big_i4", "i32[2, 3]"},
-      {"big_i8", "i64[2, 3]"},      {"fortran_big_i4", "i32[2, 3]"},
-      {"version_1", "f32[2, 3]"},   {"version_2", "f32[2, 3]"},
-      {"version_3", "f32[2, 3]"},   {"same_long_header", "f32[0, 1000, 1000, 1000, 1000, 1000, 1, 1]"},
+      {"u2", "i32[2, 3]"},
+      {"big_u2", "i32[2, 3]"},
+      {"u4", "i64[2, 3]"},
+      {"big_u4", "i64[2, 3]"},
+      {"u8", "i64[2, 3]"},
+      {"big_u8", "i64[2, 3]"},
+      {"c8", "f32[2, 3, 2]"},
+      {"big_c8", "f32[2, 3, 2]"},
+      {"c16", "f64[2, 3, 2]"},
+      {"fortran_c8", "f32[2, 3, 4, 2]"},
+      {"complex_scalar", "f32[2]"},
+      {"fortran_big_c16", "f64[3, 2, 2]"},
+      {"complex_empty", "f32[2, 0, 2]"},
+      {"same_f4", "f32[2, 3]"},
+      {"same_f8", "f64[2, 3]"},
+      {"same_i4", "i32[2, 3]"},
+      {"same_i8", "i64[2, 3]"},
+      {"same_b1", "bool[2, 3]"},
+      {"same_scalar", "f32[]"},
+      {"same_one_axis", "f32[5]"},
+      {"same_empty", "f32[0, 3]"},
+      {"f2", "f32[2, 3]"},
+      {"same_eight_axes", "f64[1, 2, 1, 3, 1, 1, 2, 1]"},
+      {"u1", "i32[2, 3]"},
+      {"fortran_f4", "f32[2, 3, 4]"},
+      {"fortran_b1", "bool[3, 5]"},
+      {"fortran_empty", "f32[3, 0, 2]"},
+      {"big_f2", "f32[2, 3]"},
+      {"big_f4", "f32[2, 3]"},
+      {"big_f8", "f64[2, 3]"},
+      {"big_i4", "i32[2, 3]"},
+      {"big_i8", "i64[2, 3]"},
+      {"fortran_big_i4", "i32[2, 3]"},
+      {"version_1", "f32[2, 3]"},
+      {"version_2", "f32[2, 3]"},
+      {"version_3", "f32[2, 3]"},
+      {"same_long_header", "f32[0, 1000, 1000, 1000, 1000, 1000, 1, 1]"},
   };
   for (const auto& [name, spec] : files) BOOST_TEST_CONTEXT(name) {
-      check_values(io::read_npy(fixtures() / (name + ".npy")), spec, name == "u1");
+      check_values(io::read_npy(fixtures() / (name + ".npy")), spec, name.find('u') == 0 || name.starts_with("big_u"));
     }
+}
+
+/// Numbers of an array of NumPy beyond those of i32, and of i64.
+BOOST_AUTO_TEST_CASE(large_unsigned_numbers) {
+  const auto read = [](const std::string& dtype, const std::string& bytes) {
+    return io::parse_npy(as_bytes(numpy_test::npy(numpy_test::dict("'" + dtype + "'", "(1,)"), bytes)));
+  };
+  BOOST_TEST(read("<u2", "\xff\xff").item<std::int32_t>() == 65535);
+  BOOST_TEST(read("<u4", "\xff\xff\xff\xff").item<std::int64_t>() == 4294967295);
+  BOOST_TEST(read(">u8", "\x7f\xff\xff\xff\xff\xff\xff\xff").item<std::int64_t>() ==
+             std::numeric_limits<std::int64_t>::max());
+  BOOST_CHECK_EXCEPTION(read(">u8", std::string("\x80\0\0\0\0\0\0\0", 8)), IoError,
+                        says("npy: an unsigned integer is above 2^63 - 1, the largest i64: 9223372036854775808"));
+}
+
+/// An archive says of complex numbers what it gives: real ones with an axis of parts.
+BOOST_AUTO_TEST_CASE(complex_members) {
+  const std::string bytes = zip_test::archive_of({zip_test::stored("z.npy", numpy_test::array("'<c8'", "(3,)", 24))});
+  const io::TensorFile file = io::parse_npz(as_bytes(bytes));
+  BOOST_TEST(file.info("z").dtype == "<c8");
+  BOOST_TEST((file.info("z").loads_as == Dtype::f32));
+  BOOST_TEST(file.info("z").shape == (std::vector<std::int64_t>{3, 2}), tt::per_element());
+  BOOST_TEST(file.tensor("z").spec().str() == "f32[3, 2]");
 }
 
 BOOST_AUTO_TEST_CASE(arrays_that_are_refused) {
   const std::vector<std::pair<std::string, std::string>> files = {
-      {"c8", "'<c8'"}, {"objects", "'|O'"}, {"text", "'<U3'"}, {"times", "'<M8[s]'"}};
+      {"c32", "'<c32'"}, {"objects", "'|O'"}, {"text", "'<U3'"}, {"times", "'<M8[s]'"}};
   for (const auto& [name, dtype] : files)
     BOOST_CHECK_EXCEPTION(
         io::read_npy(fixtures() / ("refused_" + name + ".npy")), IoError,
-        says(".npy: unsupported dtype: " + dtype + "; supported are f4, f8, f2, i8, i4, i2, i1, u1 and b1"));
+        says(".npy: unsupported dtype: " + dtype + "; supported are f4, f8, f2, c8, c16, i8, i4, i2, i1, u8"));
   BOOST_CHECK_EXCEPTION(io::read_npy(fixtures() / "refused_fields.npy"), IoError,
                         says(".npy: the dtype is structured: '[('x', '<f4'), ('y', '<i4')]"));
 }

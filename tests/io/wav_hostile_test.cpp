@@ -17,6 +17,12 @@ struct Case {
   std::string name, bytes, message;  ///< no message: the file is legal
 };
 
+/// RF64 that declares these sizes; its samples are four bytes.
+std::string long_form(std::uint64_t whole, std::uint64_t samples, const std::string& chunks) {
+  return "RF64" + u32(0xffffffff) + "WAVE" +
+         chunk("ds64", number(whole, 8) + number(samples, 8) + number(2, 8) + u32(0)) + chunks;
+}
+
 std::vector<Case> cases() {
   const std::string form = plain(1, 1, 8000, 16), four = chunk("data", "abcd");
   const std::string good = riff(form + four);
@@ -26,6 +32,7 @@ std::vector<Case> cases() {
   const auto format = [&](unsigned tag, unsigned channels, unsigned rate, unsigned bits) {
     return riff(plain(tag, channels, rate, bits) + four);
   };
+  const std::string data = "data" + u32(0xffffffff) + "abcd";
   std::string subtype = riff(extensible(1, 1, 8000, 16, 16) + four);
   subtype[20 + 30] = 'x';
   return {
@@ -34,7 +41,26 @@ std::vector<Case> cases() {
       {"front_cut", good.substr(0, 11), "too short for a WAV file: 11 bytes"},
       {"not_riff", "OggS" + good.substr(4), "it begins with 'OggS'"},
       {"big_endian", "RIFX" + good.substr(4), "it begins with 'RIFX'"},
-      {"long_form", "RF64" + good.substr(4), "it begins with 'RF64'"},
+      {"long_form_without_sizes", "RF64" + good.substr(4), "its sizes are missing: the first chunk is no whole 'ds64'"},
+      {"long_form_empty", "RF64" + u32(4) + "WAVE", "its sizes are missing"},
+      {"long_form_good", long_form(54, 4, form + data), ""},
+      {"long_form_twice", long_form(54, 4, long_form(1, 1, "").substr(12) + form + data), ""},
+      {"long_form_sizes_late", "RF64" + u32(4) + "WAVE" + form + long_form(54, 4, "").substr(12) + data,
+       "its sizes are missing"},
+      {"long_form_sizes_short", "RF64" + u32(4) + "WAVE" + chunk("ds64", number(54, 8) + number(4, 8)) + form + data,
+       "its sizes are missing"},
+      {"long_form_sizes_cut", long_form(54, 4, "").substr(0, 40), "its sizes are missing"},
+      {"long_form_not_wave", "RF64" + u32(4) + "AVI ", "RF64, but not a WAV file: its form is 'AVI '"},
+      {"long_samples_cut", long_form(54, 6, form + data), "the samples are cut short: 4 of 6 bytes"},
+      {"long_samples_halved", long_form(54, 3, form + data), "no whole number of frames: 3 bytes in frames of 2"},
+      {"long_samples_huge", long_form(54, std::uint64_t{1} << 63, form + data),
+       "the samples are cut short: 4 of 9223372036854775808 bytes"},
+      {"long_samples_wrap", long_form(54, (std::uint64_t{1} << 32) + 4, form + data),
+       "the samples are cut short: 4 of 4294967300 bytes"},
+      {"long_samples_unknown", long_form(0, ~std::uint64_t{0}, form + data + "e"), ""},
+      {"long_chunk_of_4_gib", long_form(54, 4, "LIST" + u32(0xffffffff) + form + data),
+       "the chunk 'LIST' is cut short"},
+      {"sizes_of_64_bits_in_riff", riff(long_form(1, 1, "").substr(12) + form + four), ""},
       {"not_wave", "RIFF" + u32(4) + "AVI ", "its form is 'AVI '"},
       {"nothing_inside", riff(""), "there are no samples"},
       {"format_alone", riff(form), "there are no samples"},
@@ -67,7 +93,12 @@ std::vector<Case> cases() {
        "more bits of a sample are valid than there are: 17 of 16"},
       {"tag_0", format(0, 1, 8000, 16), "unsupported format: 0"},
       {"tag_adpcm", format(2, 1, 8000, 16), "unsupported format: 2; supported are"},
-      {"tag_mu_law", format(7, 1, 8000, 8), "unsupported format: 7"},
+      {"tag_gsm", format(49, 1, 8000, 8), "unsupported format: 49; supported are 1 (integers), 3 (floats), 6 (A-law)"},
+      {"a_law", format(6, 1, 8000, 8), ""},
+      {"mu_law_of_four_channels", format(7, 4, 8000, 8), ""},
+      {"mu_law_extensible", riff(extensible(7, 1, 8000, 8, 8) + four), ""},
+      {"a_law_of_16_bits", format(6, 1, 8000, 16), "samples in A-law of other than 8 bits: 16"},
+      {"mu_law_of_0_bits", format(7, 1, 8000, 0), "samples in mu-law of other than 8 bits: 0"},
       {"no_channels", format(1, 0, 8000, 16), "no channels"},
       {"no_rate", format(1, 1, 0, 16), "no samples a second"},
       {"bits_0", format(1, 1, 8000, 0), "integers of other than 8, 16, 24 and 32 bits: 0"},
@@ -105,8 +136,7 @@ void check(const Case& c) {
 }
 
 /// Any cut and any one byte changed: refused or read, nothing else.
-void check_changes() {
-  const std::string sound = riff(extensible(1, 2, 8000, 24, 24) + chunk("note", "odd") + chunk("data", "abcdefghijkl"));
+void check_changes(const std::string& sound) {
   for (std::size_t n = 0; n < sound.size(); ++n)
     for (int byte = -1; byte < 256; ++byte) {
       std::vector<char> changed(sound.begin(),
@@ -128,7 +158,12 @@ bool register_cases() {
     if (c.bytes.size() < 1000) hostile_suite::write_seed("wav", c.name, c.bytes);
     tests.emplace_back(c.name, [&c] { check(c); });
   }
-  tests.emplace_back("every_change", check_changes);
+  const std::string data = "data" + u32(0xffffffff) + "abcdefghijkl";
+  tests.emplace_back("every_change", [] {
+    check_changes(riff(extensible(1, 2, 8000, 24, 24) + chunk("note", "odd") + chunk("data", "abcdefghijkl")));
+  });
+  tests.emplace_back("every_change_of_a_long_form",
+                     [data] { check_changes(long_form(84, 12, extensible(7, 2, 8000, 8, 8) + data)); });
   return hostile_suite::add_suite("wav_hostile", tests);
 }
 

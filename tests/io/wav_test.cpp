@@ -1,5 +1,5 @@
-/// WAV files: what Python's wave and SciPy wrote is read (tests/data/make_wav_fixtures.py), and what we write is read
-/// by them.
+/// WAV files: what Python's wave, SciPy and libsndfile wrote is read (tests/data/make_wav_fixtures.py), and what we
+/// write is read by them.
 #include "ferrite/io/wav.h"
 
 #include <boost/test/unit_test.hpp>
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_SUITE(wav)
 
 BOOST_AUTO_TEST_CASE(what_others_write) {
   const io::TensorFile expected = io::read_npz(fixture("expected.npz"));
-  BOOST_TEST(expected.names().size() == 12U);
+  BOOST_TEST(expected.names().size() == 18U);
   for (const std::string_view name : expected.names()) {
     BOOST_TEST_CONTEXT(name) {
       const Audio audio = io::read_wav(fixture(std::string(name) + ".wav"));
@@ -46,6 +46,54 @@ BOOST_AUTO_TEST_CASE(what_others_write) {
     }
   }
   BOOST_TEST(io::read_wav(fixture("float_f8.wav")).rate == 44100);
+  BOOST_TEST(io::read_wav(fixture("rf64_PCM_16.wav")).rate == 22050);
+}
+
+/// The ends of the scales and the smallest steps (ITU-T G.711, tables 1 and 2), in units of 16 bits.
+BOOST_AUTO_TEST_CASE(laws_of_telephony) {
+  using namespace wav_test;
+  const auto read = [](unsigned tag, const std::string& codes) {
+    return io::parse_wav(as_bytes(riff(plain(tag, 1, 8000, 8) + chunk("data", codes)))).samples * 32768.0;
+  };
+  check_samples(read(7, std::string("\x80\xff\xfe\x7f\x7e\x00", 6)), {1, 6}, {32124, 0, 8, 0, -8, -32124});
+  check_samples(read(6, "\xaa\xd5\xd4\x55\x54\x2a"), {1, 6}, {32256, 8, 24, -8, -24, -32256});
+}
+
+/// Sizes of 64 bits, those of a program that could not go back to fill them in, and chunks that are no longer than 4
+/// GiB.
+BOOST_AUTO_TEST_CASE(long_forms) {
+  using namespace wav_test;
+  const std::string form = plain(1, 1, 8000, 16), samples("\x00\x40\x00\xc0\x7f", 5);
+  const auto read = [&](std::uint64_t whole, std::uint64_t data, std::uint64_t in_chunk, const char* word = "RF64") {
+    const std::string sizes = number(whole, 8) + number(data, 8) + number(2, 8) + u32(0);
+    return io::parse_wav(as_bytes(word + u32(0xffffffff) + "WAVE" + chunk("ds64", sizes) + form + "data" +
+                                  u32(in_chunk) + samples))
+        .samples;
+  };
+  constexpr std::uint64_t none = ~std::uint64_t{0};
+  check_samples(read(81, 4, 0xffffffff), {1, 2}, {0.5f, -0.5f});
+  check_samples(read(81, 2, 0xffffffff), {1, 1}, {0.5f});
+  check_samples(read(81, 2, 4), {1, 2}, {0.5f, -0.5f});
+  check_samples(read(81, 4, 0xffffffff, "BW64"), {1, 2}, {0.5f, -0.5f});
+  check_samples(read(81, none, 0xffffffff), {1, 2}, {0.5f, -0.5f});
+  check_samples(read(0, 0, 0xffffffff), {1, 2}, {0.5f, -0.5f});
+  check_samples(read(none, 0, 0xffffffff), {1, 2}, {0.5f, -0.5f});
+  check_samples(read(81, 0, 0xffffffff), {1, 0}, {});
+}
+
+/// The chunk `fact` of formats other than integers says how many frames there are, each of all channels.
+BOOST_AUTO_TEST_CASE(float_files_say_how_many_frames_they_have) {
+  for (const auto& [channels, frames] : {std::pair<std::int64_t, std::int64_t>{1, 7}, {2, 3}, {5, 300}, {3, 0}}) {
+    const auto bytes = io::serialize_wav({full({channels, frames}, 0.5), 8000}, WavFormat::float32);
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::size_t at = text.find("fact");
+    BOOST_REQUIRE(at != std::string::npos);
+    const std::string wanted = wav_test::u32(4) + wav_test::u32(static_cast<std::uint64_t>(frames));
+    BOOST_TEST((text.substr(at + 4, 8) == wanted));
+  }
+  const auto integers = io::serialize_wav({full({2, 3}, 0.5), 8000});
+  BOOST_TEST(std::string(reinterpret_cast<const char*>(integers.data()), integers.size()).find("fact") ==
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(integers_come_back) {
