@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <numeric>
 #include <unordered_set>
+#include <utility>
 #include <vector>
+
+#include "ferrite/io/detail/text.h"
 
 namespace ferrite::io::detail {
 namespace {
@@ -12,6 +15,13 @@ namespace {
 // Suggestions are a courtesy: they must not cost more than the error itself.
 constexpr std::size_t kMostCandidates = 2000;
 constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kMostListed = 4;
+
+/// Whether one name is the other behind a dotted prefix.
+bool ends_alike(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return !a.empty() && b.size() > a.size() && b.ends_with(a) && b[b.size() - a.size() - 1] == '.';
+}
 
 bool all_follow(std::string_view prefix, std::span<const std::string_view> shorter,
                 const std::unordered_set<std::string_view>& longer) {
@@ -49,6 +59,22 @@ std::string_view nearest(std::string_view name, std::span<const std::string_view
     best = candidate;
   }
   return best;
+}
+
+std::string advice_on(std::string_view name, std::span<const std::string_view> candidates) {
+  if (candidates.empty()) return "";
+  std::string list;
+  std::size_t n = 0;
+  const auto add = [&](std::string_view candidate) {
+    if (++n <= kMostListed) list += (n > 1 ? ", " : "") + quote(candidate);
+  };
+  for (const std::string_view c : candidates)
+    if (ends_alike(name, c)) add(c);
+  if (n > 0) return "; did you mean " + list + (n > kMostListed ? " or another one?" : "?");
+  const std::string_view near = nearest(name, candidates);
+  if (!near.empty()) return "; did you mean " + quote(near) + "?";
+  for (const std::string_view c : candidates) add(c);
+  return "; there are " + list + (n > kMostListed ? " and " + std::to_string(n - kMostListed) + " more" : "");
 }
 
 std::optional<std::string> common_prefix(std::span<const std::string_view> shorter,

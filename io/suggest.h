@@ -13,6 +13,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t mo
 /// The candidate that looks most like a misspelling of `name`; empty when none does.
 std::string_view nearest(std::string_view name, std::span<const std::string_view> candidates);
 
+/// What an error adds about a name that is not among the candidates: "; did you mean 'x'?" where one differs by what
+/// stands before a dot, or is misspelt; else up to four of the names that there are. Empty without candidates.
+std::string advice_on(std::string_view name, std::span<const std::string_view> candidates);
+
 /// The dotted prefix that turns every one of `shorter` into one of `longer` ("encoder."), if there is one.
 std::optional<std::string> common_prefix(std::span<const std::string_view> shorter,
                                          std::span<const std::string_view> longer);

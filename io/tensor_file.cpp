@@ -125,9 +125,7 @@ TensorFile TensorFile::keeping(std::vector<std::byte> bytes) const {
 
 std::size_t TensorFile::index_of(std::string_view name) const {
   if (const auto i = source_of().find(name)) return *i;
-  const std::string_view near = detail::nearest(name, names());
-  const std::string advice = near.empty() ? "" : "; did you mean " + detail::quote(near) + "?";
-  detail::refuse(where_, "no tensor of this name: " + detail::quote(name) + advice);
+  detail::refuse(where_, "no tensor of this name: " + detail::quote(name) + detail::advice_on(name, names()));
 }
 
 TensorFile tensor_file_of(std::vector<NamedTensor> tensors, std::string where, Metadata metadata) {

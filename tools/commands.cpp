@@ -9,6 +9,8 @@
 
 #include "ferrite/io/any_file.h"
 #include "ferrite/io/detail/text.h"
+#include "ferrite/io/module_file.h"
+#include "ferrite/io/nam.h"
 #include "ferrite/tensor/instruction_set.h"
 #include "ferrite/tensor/ops.h"
 
@@ -52,6 +54,22 @@ void print_metadata(const io::Metadata& metadata, std::ostream& out) {
   if (metadata.size() > kMost) out << "  and " << metadata.size() - kMost << " more\n";
 }
 
+/// The tensors of a file in any format; of a model of the Neural Amp Modeler those of its layer, by their names there.
+io::TensorFile opened(const std::filesystem::path& path) {
+  if (path.extension() != ".nam") return io::read_tensors(path);
+  const io::NamModel model = io::read_nam(path);
+  io::ModuleContents contents = io::contents(*model.layer);
+  contents.metadata["version"] = model.version;
+  contents.metadata["layer"] = model.layer->summary();
+  if (!model.metadata.empty()) contents.metadata["metadata"] = model.metadata;
+  if (model.sample_rate) {
+    std::ostringstream rate;
+    rate << *model.sample_rate;
+    contents.metadata["sample_rate"] = rate.str();
+  }
+  return io::tensor_file_of(std::move(contents.tensors), io::detail::shown(path), std::move(contents.metadata));
+}
+
 /// max |a - b|, infinity where only one is NaN; and max |b|.
 struct Gap {
   double absolute = 0;
@@ -74,7 +92,7 @@ Gap gap_of(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 void info(const std::filesystem::path& path, std::ostream& out) {
-  const io::TensorFile file = io::read_tensors(path);
+  const io::TensorFile file = opened(path);
   std::size_t width = 4;
   std::uint64_t bytes = 0;
   std::int64_t numbers = 0;

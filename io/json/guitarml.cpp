@@ -84,6 +84,7 @@ GuitarmlOptions options_of(const TensorFile& file) {
   o.layers = data.size("num_layers", 1, 1);
   o.skip = data.size("skip", 0, 1);
   o.bias = file.contains("rec.bias_ih_l0");
+  o.lin_bias = file.contains("lin.bias");
   if (o.skip != 0 && (o.skip != o.output_size || o.skip > o.input_size))
     detail::refuse(data.where(), "'skip' is neither 0 nor the size of the output: " + std::to_string(o.skip));
   return o;
@@ -107,7 +108,7 @@ void check_weights(const TensorFile& file, const GuitarmlOptions& o) {
     if (o.bias) expect("rec.bias_ih" + at, {wide}), expect("rec.bias_hh" + at, {wide});
   }
   expect("lin.weight", {o.output_size, o.hidden_size});
-  expect("lin.bias", {o.output_size});
+  if (o.lin_bias) expect("lin.bias", {o.output_size});
   if (file.size() != known)
     detail::refuse(file.where(), "state_dict has " + detail::counted(file.size(), "tensor") + ", the sizes need " +
                                      std::to_string(known));
@@ -128,7 +129,7 @@ std::unique_ptr<GuitarmlNet> net_of(const TensorFile& file) {
 }  // namespace
 
 GuitarmlNet::GuitarmlNet(const GuitarmlOptions& o, const nn::Init& init)
-    : LayerOf(checked(o), init), rec_(unit_of(o, undrawn(init))), lin_(o.hidden_size, o.output_size, undrawn(init)) {
+    : LayerOf(checked(o), init), rec_(unit_of(o, undrawn(init))), lin_({o.hidden_size, o.output_size, o.lin_bias}, undrawn(init)) {
   adopt("rec", *rec_);
   adopt("lin", lin_);
 }

@@ -126,6 +126,11 @@ class WeightsReader final : public detail::JsonEvents {
  private:
   enum class Fault : std::uint8_t { none, ragged, no_numbers };
 
+  /// Whether a key is one of the words with which a .nam file begins.
+  static bool is_of_nam(std::string_view key) {
+    return key == "version" || key == "metadata" || key == "architecture" || key == "config";
+  }
+
   /// Something that is neither a list nor a number: alone, or in a list.
   void spoil() {
     if (fault_ == Fault::none) fault_ = levels_ > 1 ? Fault::ragged : Fault::no_numbers;
@@ -134,7 +139,10 @@ class WeightsReader final : public detail::JsonEvents {
     if (levels_ != 1 || !is_object_) return;
     const auto refuse = [&](const char* what) { detail::refuse(where_, detail::quote(source_.last_name()) + what); };
     if (fault_ == Fault::ragged) refuse(" is a ragged list: its rows differ in length, or are no numbers");
-    if (fault_ == Fault::no_numbers) refuse(" is not made of numbers");
+    if (fault_ == Fault::no_numbers)
+      refuse(is_of_nam(source_.last_name())
+                 ? " is not made of numbers; a .nam file of the Neural Amp Modeler is read with io::read_nam"
+                 : " is not made of numbers");
     source_.end(shape_.shape());
   }
 

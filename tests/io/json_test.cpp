@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(hostile_nets_are_refused_in_one_sentence) {
       {layer("\"type\": 3"), "n.json: layer 0: 'type' is no text"},
       {layer("\"type\": \"conv1d\""), "n.json: layer 0: conv1d needs 2 arrays of weights, has 0"},
       {layer("\"type\": \"dense\""), "dense needs 2 arrays of weights, has 0"},
-      {layer("\"type\": \"dense\", \"weights\": [" + kernel + "]"), "dense needs 2 arrays of weights, has 1"},
+      {layer("\"type\": \"dense\", \"weights\": [" + kernel + ", [0], [0]]"), "dense needs 2 arrays of weights, has 3"},
       {layer("\"type\": \"dense\", \"weights\": [" + kernel + ", [1]]"),
        "the bias [1] does not fit the weights [1, 2]"},
       {layer("\"type\": \"dense\", \"weights\": [[1, 2], " + bias + "]"), "weights 0 are no matrix"},
@@ -203,6 +203,45 @@ BOOST_AUTO_TEST_CASE(keras_gates_arrive_in_our_order) {
                         says("k: 'gru.kernel': the bias does not fit"));
   BOOST_CHECK_EXCEPTION((void)io::from_keras(io::tensor_file_of({{"a.recurrent_kernel", z}}, "k")), IoError,
                         says("'a.recurrent_kernel' has no kernel beside it"));
+}
+
+/// Names that were probably meant: a misspelling, one behind a prefix, else what there is.
+BOOST_AUTO_TEST_CASE(an_unknown_name_is_answered_with_names) {
+  const Tensor x = full({1}, 1.0);
+  const auto file = [&](const std::vector<std::string>& names) {
+    std::vector<io::NamedTensor> tensors;
+    for (const std::string& name : names) tensors.push_back({name, x});
+    return io::tensor_file_of(tensors, "f");
+  };
+  const auto answers = [&](const io::TensorFile& f, const std::string& name, const std::string& text) {
+    BOOST_CHECK_EXCEPTION((void)f.tensor(name), IoError, [&](const IoError& e) {
+      BOOST_TEST(std::string(e.what()) == "f: no tensor of this name: '" + name + "'" + text);
+      return true;
+    });
+  };
+  const io::TensorFile model = file({"encoder.gru.weight_ih_l0", "encoder.gru.bias_ih_l0", "head.weight", "head.bias",
+                                     "tail.weight", "a.b.weight", "c.weight", "d.weight"});
+  answers(model, "head.wieght", "; did you mean 'head.weight'?");
+  answers(model, "gru.weight_ih_l0", "; did you mean 'encoder.gru.weight_ih_l0'?");
+  answers(model, "model.head.bias", "; did you mean 'head.bias'?");
+  answers(model, "weight", "; did you mean 'head.weight', 'tail.weight', 'a.b.weight', 'c.weight' or another one?");
+  answers(model, "eight",
+          "; there are 'encoder.gru.weight_ih_l0', 'encoder.gru.bias_ih_l0', 'head.weight', 'head.bias' and 4 more");
+  answers(model, "",
+          "; there are 'encoder.gru.weight_ih_l0', 'encoder.gru.bias_ih_l0', 'head.weight', 'head.bias' and 4 more");
+  answers(file({"x", "y"}), "weight", "; there are 'x', 'y'");
+  answers(file({}), "weight", "");
+}
+
+BOOST_AUTO_TEST_CASE(a_model_of_another_reader_is_named) {
+  for (const char* text : {R"({"version": "0.5.4", "weights": [1]})", R"({"architecture": "LSTM"})",
+                           R"({"config": {}})", R"({"metadata": {"a": 1}})"})
+    BOOST_CHECK_EXCEPTION(
+        (void)weights(text), IoError,
+        says(" is not made of numbers; a .nam file of the Neural Amp Modeler is read with io::read_nam"));
+  BOOST_CHECK_EXCEPTION((void)weights(R"({"name": "x"})"), IoError, [](const IoError& e) {
+    return std::string(e.what()).ends_with("'name' is not made of numbers");
+  });
 }
 
 BOOST_AUTO_TEST_CASE(names_can_be_changed) {
