@@ -79,6 +79,20 @@ BOOST_AUTO_TEST_CASE(plain_weights_may_have_the_names_of_the_wrapper) {
   BOOST_TEST(io::parse_json_weights(std::as_bytes(std::span(text))).tensor("model_data").shape().str() == "[2]");
 }
 
+/// CoreAudioML's bias_fl = False: the same file without the bias computes less by that bias.
+BOOST_AUTO_TEST_CASE(a_product_without_a_bias_is_read) {
+  std::string text = content("lstm");
+  const auto parse = [&] { return io::parse_guitarml(std::as_bytes(std::span(text)), "g.json"); };
+  const auto whole = parse();
+  const std::size_t at = text.rfind(',', text.find("\"lin.bias\""));
+  text.erase(at, text.find(']', at) + 1 - at);
+  const auto without = parse();
+  BOOST_TEST(!without->lin().bias.defined());
+  const Tensor x = ferrite::uniform({1, 9, 1}, {.seed = 1}, -1, 1);
+  whole->lin().bias.assign(ferrite::zeros({1}));
+  BOOST_TEST(support::within((*without)(x), (*whole)(x), 1e-6));
+}
+
 BOOST_AUTO_TEST_CASE(what_is_no_such_file_is_refused) {
   const std::string good = content("lstm");
   const auto refused = [&](const std::string& from, const std::string& to, const std::string& message) {
