@@ -129,7 +129,9 @@ std::unique_ptr<GuitarmlNet> net_of(const TensorFile& file) {
 }  // namespace
 
 GuitarmlNet::GuitarmlNet(const GuitarmlOptions& o, const nn::Init& init)
-    : LayerOf(checked(o), init), rec_(unit_of(o, undrawn(init))), lin_({o.hidden_size, o.output_size, o.lin_bias}, undrawn(init)) {
+    : LayerOf(checked(o), init),
+      rec_(unit_of(o, undrawn(init))),
+      lin_({o.hidden_size, o.output_size, o.lin_bias}, undrawn(init)) {
   adopt("rec", *rec_);
   adopt("lin", lin_);
 }

@@ -149,7 +149,8 @@ BOOST_AUTO_TEST_CASE(an_unknown_name_is_an_error_with_advice) {
   };
   BOOST_CHECK_EXCEPTION(read.tensor("wieght"), IoError,
                         says("m.safetensors: no tensor of this name: 'wieght'; did you mean 'weight'?"));
-  BOOST_CHECK_EXCEPTION(read.info("q"), IoError, says("m.safetensors: no tensor of this name: 'q'; there are 'weight'"));
+  BOOST_CHECK_EXCEPTION(read.info("q"), IoError,
+                        says("m.safetensors: no tensor of this name: 'q'; there are 'weight'"));
 }
 
 /// The header that safetensors 0.8.0 (Python, numpy.save) wrote for tensors of zeros of these names, dtypes and shapes.
