@@ -11,8 +11,8 @@ struct DynamicAxis {
   std::size_t input = 0;
   int axis = 0;        ///< from the front
   std::string name{};  ///< of the extent, as in "batch"; axes of one name have one extent
-  /// Extents are this many apart where others make no sense: those of a net that halves the axis three times are
-  /// multiples of 8.
+  /// All extents are multiples of this, where others make no sense: 8 for a net that halves the axis three times. An
+  /// example that is none is refused. Of axes of one name, all multiples hold.
   std::int64_t multiple = 1;
 };
 

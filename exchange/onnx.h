@@ -20,6 +20,10 @@ struct ReadOptions {
   bool external_data = false;
   /// The model has no parameters: all initialisers are constants, which lets `compile` prepare weights once.
   bool frozen = false;
+  /// Initialisers that train although the rule fixes them, or are fixed although it has them train, by their names in
+  /// the file: {"val_3", true}. `read` throws ValueError for a name that is none, and where one cannot train: it holds
+  /// no floats, or its numbers have to be known while a program is traced.
+  std::map<std::string, bool> trains{};
   /// Inputs that are the same in every call, by name: {"sr", 16000}. They are none of the model's inputs then, and what
   /// depends on them alone is computed before the program is traced.
   std::map<std::string, Tensor> constants{};
@@ -44,10 +48,15 @@ struct Port {
   bool ranked = true;  ///< whether the file says the shape at all
 };
 
-/// An ONNX model as a module. Its parameters are the initialisers of floats, under their names in the file; those whose
-/// numbers decide on shapes (the scales of a Resize) are constants. A call runs the graph's nodes in Ferrite's
-/// operations, so a model may be compiled, differentiated, trained and saved like any other module. Copies of a handle
-/// cannot be made; `clone` copies the values. Calls from several threads are safe.
+/// An ONNX model as a module. Its parameters are the initialisers of floats, under their names in the file, but for
+///  - those whose numbers have to be known while a program is traced (the scales of a Resize), which are folded;
+///  - running statistics, and operands of products of integers;
+///  - constants that an exporter made, by name, use and shape: one number ("val_3": an epsilon or an exponent), a first
+///    state, a mask, a table.
+/// docs/exchange.md has the rule, `report` says of each what became of it and why, and ReadOptions::trains overrides
+/// it. A call runs the graph's nodes in Ferrite's operations, so a model may be compiled, differentiated, trained and
+/// saved like any other module. Copies of a handle cannot be made; `clone` copies the values. Calls from several
+/// threads are safe.
 ///
 ///   const onnx::Model model = onnx::read("denoiser.onnx");
 ///   const Tensors y = model.run({x, state});
@@ -68,8 +77,10 @@ class Model final : public nn::Layer {
   Tensor forward(const Tensor& x, const nn::Context& context) const override;
   std::unique_ptr<nn::Layer> clone() const override;
 
-  /// How many nodes there are of each operation, and, after a call, how nodes that can run in several forms were
-  /// lowered and why: `"gru" (GRU): fused`.
+  /// How many nodes there are of each operation; of every initialiser whether it trains, is fixed or is folded, and
+  /// why:
+  /// `"val_3" (initialiser): fixed: one number under a name that an exporter made`; and, after a call, how nodes that
+  /// can run in several forms were lowered and why: `"gru" (GRU): fused`.
   std::string report() const;
 
  private:

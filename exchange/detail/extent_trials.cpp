@@ -2,9 +2,12 @@
 #include "ferrite/exchange/detail/extent_trials.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace ferrite::exchange::detail {
 namespace {
+
+constexpr std::int64_t kMostApart = std::int64_t{1} << 31;
 
 /// Adds sizes of which one at a time is another.
 template <class F>
@@ -27,6 +30,10 @@ ExtentTrials::ExtentTrials(const std::string& who, std::span<const Spec> inputs,
              "'");
     if (a.multiple < 1) refuse("extents must be a positive number apart: " + std::to_string(a.multiple));
     const std::int64_t extent = inputs[a.input].shape[a.axis];
+    if (extent % a.multiple != 0)
+      refuse("'" + a.name + "' is " + std::to_string(extent) + " in axis " + std::to_string(a.axis) + " of input " +
+             std::to_string(a.input) + ", no multiple of " + std::to_string(a.multiple) +
+             "; give an input of such an extent");
     const auto k = static_cast<std::size_t>(std::ranges::find(names_, a.name) - names_.begin());
     if (k == names_.size()) {
       names_.push_back(a.name);
@@ -35,7 +42,8 @@ ExtentTrials::ExtentTrials(const std::string& who, std::span<const Spec> inputs,
     }
     if (given_[k] != extent)
       refuse("the axes of '" + a.name + "' differ: " + std::to_string(given_[k]) + " and " + std::to_string(extent));
-    steps_[k] = std::max(steps_[k], a.multiple);
+    if (steps_[k] > kMostApart / a.multiple) refuse("extents of '" + a.name + "' are too far apart");
+    steps_[k] = std::lcm(steps_[k], a.multiple);
   }
 }
 

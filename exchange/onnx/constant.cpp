@@ -7,6 +7,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/tensor/ops.h"
@@ -108,6 +109,37 @@ void Constant::keep() {
 
 void Constant::check() const {
   if (stored_ && stored_->elements.source) stored_->elements.source([](std::string_view) {});
+}
+
+namespace {
+
+template <class T>
+bool each_holds(const StoredElements::Source& source, const std::function<bool(double)>& holds) {
+  bool all = true;
+  source([&](std::string_view raw) {
+    for (std::size_t at = 0; all && at + sizeof(T) <= raw.size(); at += sizeof(T)) {
+      T value;
+      std::memcpy(&value, raw.data() + at, sizeof(T));
+      all = holds(static_cast<double>(static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value)));
+    }
+  });
+  return all;
+}
+
+}  // namespace
+
+bool Constant::all_of(const std::function<bool(double)>& holds) const {
+  if (!stored_ || !stored_->elements.source) {
+    const auto numbers = cast(value().tensor, Dtype::f64).to_vector<double>();
+    return std::ranges::all_of(numbers, holds);
+  }
+  const StoredElements::Source& source = stored_->elements.source;
+  switch (type()) {
+    case ElementType::f32: return each_holds<float>(source, holds);
+    case ElementType::f64: return each_holds<double>(source, holds);
+    case ElementType::f16: return each_holds<float16>(source, holds);
+    default: return each_holds<bfloat16>(source, holds);
+  }
 }
 
 const Value& Constant::value() const& {

@@ -44,6 +44,9 @@ class Constant {
   void keep();
   /// Throws OnnxError where an element is none of its type's.
   void check() const;
+  const Shape& shape() const { return stored_ ? stored_->elements.shape : value_.tensor.shape(); }
+  /// Whether something holds of every element. For floats, before `value` was asked for; no tensor is made.
+  bool all_of(const std::function<bool(double)>& holds) const;
   /// The tensor. Several threads may ask.
   const Value& value() const&;
   Value value() && { return std::as_const(*this).value(); }

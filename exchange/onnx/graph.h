@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "ferrite/exchange/onnx/constant.h"
 #include "ferrite/exchange/onnx/operations.h"
 #include "ferrite/exchange/onnx/outline.h"
+#include "ferrite/exchange/onnx/training_rule.h"
 #include "ferrite/exchange/onnx/value.h"
 
 namespace ferrite::onnx::detail {
@@ -84,6 +86,12 @@ struct Dimension {
   std::string_view symbol{};
 };
 
+/// Whether a name stands for any extent, not for one that is the same wherever it stands: exporters write these to all
+/// axes that they know nothing of.
+inline bool is_placeholder(std::string_view symbol) {
+  return symbol.empty() || symbol == "?" || symbol == "-1" || symbol == "None";
+}
+
 /// An input or output of a graph.
 struct Port {
   std::string_view name;
@@ -97,6 +105,9 @@ struct Initialiser {
   std::int32_t slot = 0;
   std::int32_t parameter = -1;      ///< its number among the model's parameters; -1: a constant
   const Constant* value = nullptr;  ///< of a constant
+  std::string_view name{};
+  Reason reason = Reason::named;
+  std::string because{};  ///< of one that is folded: the node that needs its numbers
 };
 
 struct Graph {
@@ -106,6 +117,8 @@ struct Graph {
   std::vector<std::int32_t> input_slots{};
   std::vector<Reference> results{};
   std::vector<Initialiser> initialisers{};
+  /// By slot, first values of parameters that are running statistics, too: those do not train.
+  std::map<std::int32_t, const Constant*> statistics{};
   std::deque<Node> nodes{};
   std::int32_t slots = 0;
 };
@@ -133,6 +146,8 @@ struct Function {
   int state = 0;                 ///< 0: not read yet, 1: being read, 2: read
   std::uint64_t size = 0;        ///< nodes, those of the functions that it calls counted
   int depth = 0;                 ///< the most graphs and functions within each other in it, itself one
+  /// Bit i: the numbers of input i have to be known while a program is traced.
+  std::uint64_t static_inputs = 0;
 };
 
 /// The graphs of a model: its own, and the functions that it calls.
@@ -146,7 +161,7 @@ struct Graphs {
 /// An initialiser that is a parameter, or a tensor whose elements a model's messages lack.
 struct Held {
   std::int32_t parameter = -1;  ///< its number; -1: a constant
-  Constant value{};             ///< of a constant
+  Constant value{};             ///< of a constant; of a parameter that is a running statistic, too, its first value
 };
 
 /// A model whose messages were all checked. Its graphs are made of them when it runs or reports: nodes take many times
@@ -163,7 +178,9 @@ class Program {
   std::size_t nodes = 0;                                    ///< of the main graph
   std::vector<std::pair<std::string, Value>> parameters{};  ///< first values; taken out by the Model
   std::vector<ElementType> parameter_types{};
-  std::map<std::size_t, Held> held{};  ///< by the place of their messages in `bytes`
+  std::vector<Reason> reasons{};                   ///< of all initialisers, in the order in which a Reader sees them
+  std::set<std::string, std::less<>> constants{};  ///< inputs that are the same in every call
+  std::map<std::size_t, Held> held{};              ///< by the place of their messages in `bytes`
 
   std::string_view messages() const { return {bytes.data(), bytes.size()}; }
   std::size_t place_of(std::string_view message) const {
@@ -177,10 +194,10 @@ class Program {
   mutable std::unique_ptr<const Graphs> graphs_{};
 };
 
-/// Reads a model. `folder` is where external data may be; empty: it is refused. `frozen`: no
-/// initialiser is a parameter. Throws OnnxError.
+/// Reads a model. `folder` is where external data may be; empty: it is refused. Throws OnnxError, and ValueError where
+/// ReadOptions::trains does not fit the model.
 std::shared_ptr<Program> read_program(Input& input, std::string where, const std::filesystem::path& folder,
-                                      bool frozen = false);
+                                      const Training& training = {}, std::set<std::string, std::less<>> constants = {});
 
 /// Where elements of tensors may be that are not in their messages.
 struct Elsewhere {

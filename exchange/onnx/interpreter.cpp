@@ -2,6 +2,8 @@
 #include "ferrite/exchange/onnx/interpreter.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "ferrite/exchange/detail/keep_extents_open.h"
@@ -19,6 +21,15 @@ const Value& value_at(const Environment& at, const Reference& r) {
   const Environment* e = &at;
   for (std::int32_t i = 0; i < r.depth; ++i) e = e->outer;
   return e->values[static_cast<std::size_t>(r.slot)];
+}
+
+/// The first value of a parameter that is a running statistic, too.
+const Constant* statistic_at(const Environment& at, const Reference& r) {
+  if (r.slot < 0) return nullptr;
+  const Environment* e = &at;
+  for (std::int32_t i = 0; i < r.depth; ++i) e = e->outer;
+  const auto found = e->graph->statistics.find(r.slot);
+  return found == e->graph->statistics.end() ? nullptr : found->second;
 }
 
 bool is_constant(const Value& v) { return !v.defined() || v.constant; }
@@ -111,6 +122,10 @@ void Interpreter::run_nodes(Environment& at) const {
   for (const Node& node : at.graph->nodes) {
     inputs.clear();
     for (const Reference& r : node.inputs) inputs.push_back(value_at(at, r));
+    if (node.row && node.row->statistics)
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (node.row->statistics >> i & 1U)
+          if (const Constant* const first = statistic_at(at, node.inputs[i])) inputs[i] = first->value();
     for (const std::int32_t slot : node.released) at.values[static_cast<std::size_t>(slot)] = {};
     Values outputs = node.function ? run_function(node, inputs, at) : run_node(node, inputs, at);
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -150,6 +165,12 @@ Values Interpreter::run_function(const Node& node, const Values& inputs, const E
   return results_of(body);
 }
 
+Scope Interpreter::scope_of(const Node& node) const {
+  const std::string model =
+      model_.empty() ? std::filesystem::path(program_.where).filename().string() : std::string(model_.path());
+  return Scope::of(model + "/" + std::string(node.title));
+}
+
 Values Interpreter::run_node(const Node& node, const Values& inputs, const Environment& at) const {
   const auto lower = [&](const Values& in) {
     const Call call(*this, at, node, in, node.version);
@@ -172,6 +193,8 @@ Values Interpreter::run_node(const Node& node, const Values& inputs, const Envir
   const bool open = exchange::detail::KeepExtentsOpen::active();
   Values outputs;
   if (!is_folded(node, inputs)) {
+    std::optional<ferrite::detail::Scoped> scoped;
+    if (ferrite::detail::observed()) scoped.emplace(scope_of(node));
     outputs = lower(inputs);
     if (open) mark_extents(outputs);
     return outputs;

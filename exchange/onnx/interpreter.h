@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "ferrite/exchange/onnx/graph.h"
+#include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/scope.h"
 
 namespace ferrite::onnx::detail {
 
@@ -32,7 +34,11 @@ class Interpreter {
 
   /// `parameter` gives the value of a parameter by its number; `note` hears what nodes became.
   Interpreter(const Program& program, std::function<Tensor(std::size_t)> parameter, Limits limits, Note note)
-      : program_(program), parameter_(std::move(parameter)), limits_(limits), note_(std::move(note)) {}
+      : program_(program),
+        parameter_(std::move(parameter)),
+        limits_(limits),
+        note_(std::move(note)),
+        model_(ferrite::detail::frame().scope) {}
 
   Values run(const Values& inputs) const { return run_graph(program_.graphs().main, inputs, nullptr); }
   Values run_graph(const Graph& graph, const Values& inputs, const Environment* outer) const;
@@ -46,6 +52,9 @@ class Interpreter {
   }
 
  private:
+  /// What is traced or profiled of a node belongs to the layer "model.onnx/node", "encoder/node" where the model is
+  /// part of another one: errors of compiled programs name it.
+  Scope scope_of(const Node& node) const;
   Values run_function(const Node& node, const Values& inputs, const Environment& at) const;
   void run_nodes(Environment& at) const;
   Values run_node(const Node& node, const Values& inputs, const Environment& at) const;
@@ -55,6 +64,7 @@ class Interpreter {
   std::function<Tensor(std::size_t)> parameter_;
   Limits limits_;
   Note note_;
+  Scope model_{};  ///< the layer in which it runs
   mutable std::int64_t bodies_ = 0;
 };
 

@@ -48,7 +48,7 @@ void check_shape(const std::string& where, const detail::Port& port, const Tenso
     const detail::Dimension& d = port.shape[i];
     const std::int64_t extent = x.shape()[static_cast<int>(i)];
     if (d.extent >= 0 && d.extent != extent) refuse();
-    if (!d.symbol.empty() && symbols.emplace(d.symbol, extent).first->second != extent) refuse();
+    if (!detail::is_placeholder(d.symbol) && symbols.emplace(d.symbol, extent).first->second != extent) refuse();
   }
 }
 
@@ -151,34 +151,53 @@ std::unique_ptr<nn::Layer> Model::clone() const { return std::unique_ptr<nn::Lay
 
 std::string Model::report() const {
   std::map<std::string, std::size_t> counts;
-  const std::function<void(const detail::Graph&)> count = [&](const detail::Graph& graph) {
+  std::string initialisers;
+  const std::function<void(const detail::Graph&, bool)> walk = [&](const detail::Graph& graph, bool counted) {
+    for (const detail::Initialiser& i : graph.initialisers) {
+      initialisers += '"' + std::string(i.name) + "\" (initialiser): " + std::string(detail::text_of(i.reason));
+      initialisers += (i.because.empty() ? "" : ", by node " + i.because) + "\n";
+    }
     for (const detail::Node& node : graph.nodes) {
-      ++counts[std::string(node.operation)];
+      if (counted) ++counts[std::string(node.operation)];
       for (const detail::Attribute& a : node.attributes)
-        if (a.graph) count(*a.graph);
+        if (a.graph) walk(*a.graph, counted);
     }
   };
-  count(state_->program->graphs().main);
+  const detail::Graphs& graphs = state_->program->graphs();
+  walk(graphs.main, true);
+  for (const detail::Function& f : graphs.functions)
+    if (f.body) walk(f.body->graph, false);
   std::string text;
   for (const auto& [operation, n] : counts) text += operation + ": " + std::to_string(n) + "\n";
+  text += initialisers;
   const std::lock_guard lock(state_->guard);
   for (const auto& [node, what] : state_->notes) text += node + ": " + what + "\n";
   return text;
 }
 
+namespace {
+
+std::shared_ptr<detail::Program> program_of(detail::Input& input, const std::string& where,
+                                            const std::filesystem::path& folder, const ReadOptions& options) {
+  std::set<std::string, std::less<>> constants;
+  for (const auto& [name, value] : options.constants) constants.insert(name);
+  return detail::read_program(input, where, folder, {.frozen = options.frozen, .asked = options.trains},
+                              std::move(constants));
+}
+
+}  // namespace
+
 Model read(const std::filesystem::path& path, const ReadOptions& options) {
   std::filesystem::path folder;
   if (options.external_data) folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   detail::Input input(path);
-  auto program = detail::read_program(input, path.string(), folder, options.frozen);
-  return Model(std::make_shared<Model::State>(std::move(program), options));
+  return Model(std::make_shared<Model::State>(program_of(input, path.string(), folder, options), options));
 }
 
 Model parse(std::span<const std::byte> bytes, const ReadOptions& options) {
   if (options.external_data) throw ValueError("onnx: a model in memory has no folder for external data: use `read`");
   detail::Input input(bytes);
-  auto program = detail::read_program(input, "onnx", {}, options.frozen);
-  return Model(std::make_shared<Model::State>(std::move(program), options));
+  return Model(std::make_shared<Model::State>(program_of(input, "onnx", {}, options), options));
 }
 
 }  // namespace ferrite::onnx

@@ -14,7 +14,7 @@ std::span<const Operations> all_operations() {
                                    loss_operations(),      recurrent_operations(),   control_operations(),
                                    pooling_operations(),   indexing_operations(),    network_operations(),
                                    attention_operations(), quantised_operations(),   training_operations(),
-                                   sampling_operations(),  signal_operations()};
+                                   sampling_operations(),  signal_operations(),      contributed_operations()};
   return families;
 }
 

@@ -17,14 +17,17 @@ struct Operation {
   /// Gives a value for each output that the node may have; undefined ones where it does not want them, fewer than it
   /// has is refused. A composition of Ferrite's operations: it runs eagerly, under a tape and while it is traced.
   Values (*lower)(const Call& call) = nullptr;
-  /// Bit i: the numbers of input i decide on shapes or the like. An initialiser there is a constant, no parameter.
+  /// Bit i: the numbers of input i have to be known while a program is traced, since they decide on shapes or the like.
+  /// Initialisers that lead there by way of constants and extents alone are folded.
   std::uint32_t static_inputs = 0;
   /// The versions of its domain that this row is for.
   std::int64_t since = 1;
   std::int64_t until = std::numeric_limits<std::int64_t>::max();
   std::string_view domain{};  ///< empty: ai.onnx
   bool draws = false;         ///< gives something else in each call (random numbers): never folded
-  bool quoted = false;        ///< an initialiser at any input is a constant (integers, masks)
+  bool quoted = false;        ///< computes with the numbers of integers: no gradient reaches an operand
+  /// Bit i: input i is a running statistic, which never trains.
+  std::uint32_t statistics = 0;
 };
 using Operations = std::span<const Operation>;
 
@@ -52,6 +55,8 @@ Operations loss_operations();
 Operations attention_operations();
 /// MatMulInteger, QLinearMatMul, DynamicQuantizeLinear.
 Operations quantised_operations();
+/// QLinearAdd, QGemm, DynamicQuantizeLSTM and others of com.microsoft.
+Operations contributed_operations();
 /// GridSample, AffineGrid, Col2Im, CenterCropPad.
 Operations sampling_operations();
 /// Windows, DFT, STFT, MelWeightMatrix.

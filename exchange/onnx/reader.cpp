@@ -48,8 +48,8 @@ Dimension read_dimension(Message m) {
 
 }  // namespace
 
-void Reader::check(Program& program, const Elsewhere& elsewhere, bool frozen) {
-  Check check{program, elsewhere, frozen};
+void Reader::check(Program& program, const Elsewhere& elsewhere, const Training& training) {
+  Check check{program, elsewhere, training};
   Reader reader(program, &check);
   const std::string_view graph = reader.read_model(program);
   Graph main = reader.read_graph(graph, nullptr);
@@ -58,6 +58,9 @@ void Reader::check(Program& program, const Elsewhere& elsewhere, bool frozen) {
   program.inputs.shrink_to_fit();
   program.outputs.shrink_to_fit();
   Message(graph).each_of(graph_field::node, [&](std::string_view) { ++program.nodes; });
+  for (const auto& [name, trains] : training.asked)
+    if (!check.asked.contains(name))
+      throw ValueError(program.where + ": ReadOptions::trains names no initialiser of the model: \"" + name + "\"");
 }
 
 std::unique_ptr<const Graphs> Reader::graphs_of(const Program& program) {
@@ -204,6 +207,9 @@ void Reader::read_body(Function& f, const Node& node) {
     g.results.push_back(from);
   });
   g.slots = scope.slots.size();
+  const std::vector<bool> decides = deciding(scope, f.message, function_field::node, {});
+  for (std::size_t i = 0; i < std::min<std::size_t>(decides.size(), 64); ++i)
+    f.static_inputs |= std::uint64_t{decides[i]} << i;
   release(g);
 }
 
@@ -321,14 +327,15 @@ const Graphs& Program::graphs() const {
 }
 
 std::shared_ptr<Program> read_program(Input& input, std::string where, const std::filesystem::path& folder,
-                                      bool frozen) {
+                                      const Training& training, std::set<std::string, std::less<>> constants) {
   auto program = std::make_shared<Program>(std::move(where));
+  program->constants = std::move(constants);
   try {
     Outline outline = outline_of(input);
     program->bytes = std::move(outline.bytes);
     if (program->bytes.size() > std::numeric_limits<std::uint32_t>::max())
       throw OnnxError("onnx: more than 4 GiB of messages: only raw_data and external data may be larger");
-    Reader::check(*program, {folder, &input, program->messages(), std::move(outline.left_out)}, frozen);
+    Reader::check(*program, {folder, &input, program->messages(), std::move(outline.left_out)}, training);
   } catch (const OnnxError& e) {
     const std::string what = e.what();
     if (what.rfind("onnx: ", 0) == 0 && program->where != "onnx") throw OnnxError(program->where + what.substr(4));

@@ -46,7 +46,7 @@ struct Scope {
 class Reader {
  public:
   /// Checks what `program.messages()` are and fills in the rest of it.
-  static void check(Program& program, const Elsewhere& elsewhere, bool frozen);
+  static void check(Program& program, const Elsewhere& elsewhere, const Training& training);
   /// The graphs of a program that was checked.
   static std::unique_ptr<const Graphs> graphs_of(const Program& program);
 
@@ -55,7 +55,8 @@ class Reader {
   struct Check {
     Program& program;
     const Elsewhere& elsewhere;
-    bool frozen;
+    const Training& training;
+    std::unordered_set<std::string_view> asked{};  ///< names in ReadOptions::trains that were there
     std::unordered_set<std::string> parameter_names{};
     std::unordered_map<std::string, int> given{};  ///< how many parameters the file calls so
     std::int64_t sparse = 0;                       ///< elements of sparse tensors beyond what their messages allow
@@ -115,11 +116,27 @@ class Reader {
   /// While a model is checked: holds a constant whose elements its messages lack, or checks them.
   void check_constant(std::string_view message, Constant c);
   /// Initialisers of a graph whose names are known. While the model is checked, those of floats become parameters,
-  /// unless their numbers decide on shapes.
+  /// by the rule of training_rule.h.
   void read_initialisers(Graph& g, const Scope& scope, std::string_view message);
-  void check_initialiser(std::string_view message, Storage storage, bool decides);
-  /// Which slots of a graph decide on shapes.
-  std::vector<bool> deciding(const Scope& scope, std::string_view message) const;
+  void check_initialiser(std::string_view message, Storage storage, std::uint16_t uses, bool decides);
+  /// Hears for the first time that a slot decides, and of which node.
+  using Because = std::function<void(std::int32_t slot, std::string_view node)>;
+  /// Which slots of a graph hold numbers that have to be known while a program is traced, and do not depend on data.
+  /// `nodes` is the number of the field with nodes, `data` has a bit for each slot that is data.
+  std::vector<bool> deciding(const Scope& scope, std::string_view message, std::uint32_t nodes, std::vector<bool> data,
+                             const Because& because = {}) const;
+  /// The slots of a model's inputs, but for those that are the same in every call.
+  std::vector<bool> inputs_that_are_data(const Scope& scope, std::string_view message) const;
+  /// What becomes of the first initialisers of a graph, one for each.
+  std::vector<std::uint16_t> uses_of_initialisers(const Scope& scope, std::string_view message, std::size_t n) const;
+  /// The operation of a node, and its function; both null: neither is known.
+  struct Meaning {
+    const Operation* row = nullptr;
+    const Function* function = nullptr;
+    std::string_view operation{};
+    bool takes(std::size_t i) const;  ///< whether the numbers of input i have to be known
+  };
+  Meaning meaning_of(std::string_view node) const;
 
   const Program& program_;
   Check* check_;
@@ -127,9 +144,10 @@ class Reader {
   std::unique_ptr<Graphs> graphs_ = std::make_unique<Graphs>();
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, Function*> functions_{};
   int functions_open_ = 0;
-  int open_ = 0;            ///< graphs and functions that are being read, each within the last
-  int deepest_ = 0;         ///< the most that were, those of functions counted wherever these are called
-  std::uint64_t size_ = 0;  ///< nodes so far, those of functions counted wherever these are called
+  int open_ = 0;                  ///< graphs and functions that are being read, each within the last
+  int deepest_ = 0;               ///< the most that were, those of functions counted wherever these are called
+  std::uint64_t size_ = 0;        ///< nodes so far, those of functions counted wherever these are called
+  std::size_t initialisers_ = 0;  ///< made so far
 };
 
 }  // namespace ferrite::onnx::detail

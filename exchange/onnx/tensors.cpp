@@ -146,10 +146,6 @@ void check_elements(std::string_view raw, ElementType type, const std::string& w
   if (type == ElementType::boolean)
     for (const char c : raw)
       if (c != 0 && c != 1) throw OnnxError(where + ": a bool is neither 0 nor 1");
-  if (type == ElementType::u64)
-    for (std::size_t at = 7; at < raw.size(); at += 8)
-      if (static_cast<unsigned char>(raw[at]) >= 0x80U)
-        throw OnnxError(where + ": a uint64 from 2^63 on is not supported");
 }
 
 using Source = StoredElements::Source;

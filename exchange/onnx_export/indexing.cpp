@@ -19,6 +19,8 @@ ExportValues scattered(GraphBuilder& b, const ExportCall& c, const std::string& 
   return {b.node("ScatterElements", {c.in[0], c.in[1], c.in[2]}, c.out[0],
                  {{"axis", std::int64_t{c.axis()}}, {"reduction", reduction}})};
 }
+/// Of elements for the same place the last one stays here; ONNX leaves that open.
+ExportValues scatter(GraphBuilder& b, const ExportCall& c) { return scattered(b, c, "none"); }
 ExportValues scatter_add(GraphBuilder& b, const ExportCall& c) { return scattered(b, c, "add"); }
 ExportValues scatter_prod(GraphBuilder& b, const ExportCall& c) { return scattered(b, c, "mul"); }
 
@@ -67,14 +69,10 @@ ExportValues searchsorted(GraphBuilder& b, const ExportCall& c) {
 }  // namespace
 
 ExportFamily export_indexing() {
-  static constexpr NamedExportLowering list[] = {{"index_select", index_select},
-                                                 {"gather", gather},
-                                                 {"scatter_add", scatter_add},
-                                                 {"scatter_prod", scatter_prod},
-                                                 {"sort", sort},
-                                                 {"topk", topk},
-                                                 {"rank_index", rank_index},
-                                                 {"searchsorted", searchsorted}};
+  static constexpr NamedExportLowering list[] = {
+      {"index_select", index_select}, {"gather", gather}, {"scatter", scatter}, {"scatter_add", scatter_add},
+      {"scatter_prod", scatter_prod}, {"sort", sort},     {"topk", topk},       {"rank_index", rank_index},
+      {"searchsorted", searchsorted}};
   return list;
 }
 

@@ -55,7 +55,6 @@ constexpr ExportRefusal kRefusals[] = {
     {"bitwise_not", kBits, kBitsHint},
     {"bitwise_left_shift", kBits, kBitsHint},
     {"bitwise_right_shift", kBits, kBitsHint},
-    {"scatter", kRepeats, kRepeatsHint},
     {"scatter_prod_others", kRepeats, kRepeatsHint},
     {"scatter_extremum", kExtremes, kRepeatsHint},
     {"nonzero", kPlaces, kPlacesHint},

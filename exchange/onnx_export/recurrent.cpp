@@ -1,5 +1,7 @@
 /// How recurrent sequences are written: as GRU, LSTM and RNN, their weights re-ordered in the graph so that variables
 /// keep their names and their values.
+#include <algorithm>
+
 #include "ferrite/exchange/onnx_export/lowering.h"
 #include "ferrite/nn/recurrent/sequence_parts.h"
 
@@ -7,6 +9,9 @@ namespace ferrite::onnx::detail {
 namespace {
 
 using Gates = std::vector<int>;
+
+/// Whether a sequence is a node of ONNX, which has no resets and no projections; runtimes take f32.
+bool is_node(const nn::SequenceParts& at, Dtype dtype) { return dtype == Dtype::f32 && at.resets < 0 && at.w_hr < 0; }
 
 /// ONNX's gates in our order of them: z, r, h of r, z, n; i, o, f, c of i, f, g, o; the peepholes i, o, f of i, f, o.
 const Gates kGruGates{1, 0, 2}, kLstmGates{0, 3, 1, 2}, kPeepholes{0, 2, 1}, kOneGate{0};
@@ -21,8 +26,7 @@ class SequenceLowering {
         batch_first_(c.named("batch_first", false)),
         units_(operand(at_.h0).shape()[1]) {}
 
-  /// ONNX has no resets and no projections; runtimes take f32.
-  bool fits() const { return c_.out[0].dtype == Dtype::f32 && at_.resets < 0 && at_.w_hr < 0; }
+  bool fits() const { return is_node(at_, c_.out[0].dtype); }
 
   ExportValues written(const std::string& op, const Gates& gates, Attributes attributes) {
     ExportValues in{
@@ -107,6 +111,19 @@ ExportFamily export_recurrent() {
   static constexpr NamedExportLowering list[] = {
       {"gru_sequence", gru}, {"lstm_sequence", lstm}, {"peephole_lstm_sequence", peephole_lstm}, {"rnn_sequence", rnn}};
   return list;
+}
+
+std::string written_by_step(const Graph& graph) {
+  for (const Graph::Node& n : graph.nodes) {
+    const auto is = [&](const NamedExportLowering& l) { return l.operation == n.op->name; };
+    if (std::ranges::none_of(export_recurrent(), is)) continue;
+    std::vector<Spec> specs;
+    for (const ValueId id : n.in) specs.push_back(graph.values[id]);
+    if (is_node(nn::sequence_parts(n.op->name, specs), graph.values[n.out[0]].dtype)) continue;
+    const std::string name = n.scope.empty() ? "a recurrent layer" : "layer \"" + std::string(n.scope.path()) + "\"";
+    return name + " (" + std::string(n.op->name) + ")";
+  }
+  return {};
 }
 
 }  // namespace ferrite::onnx::detail

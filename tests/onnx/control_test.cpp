@@ -115,6 +115,17 @@ BOOST_AUTO_TEST_CASE(a_loop_with_a_count) {
   gives(parsed(sums_model(1)), {floats({0, 5}), xs}, {floats({1, 15}), Tensor::from<float>({1, 15}, {1, 2})});
 }
 
+BOOST_AUTO_TEST_CASE(a_loop_that_makes_no_trip_stacks_nothing) {
+  const Tensor xs = Tensor::from<float>({1, 10, 2, 20, 3, 30}, {3, 2});
+  gives(parsed(sums_model(0)), {floats({0, 5}), xs}, {floats({0, 5}), zeros({0, 2})});
+  // nor does one whose condition is false from the beginning on; what it would have read is not there
+  const std::string bytes =
+      model_of(graph(initialiser(tensor<char>("no", kBool, {}, {0})) +
+                         node_of("Loop", {"", "no", "x"}, {"last", "all"}, graph_attribute("body", sums_body())),
+                     {"x", "xs"}, {"last", "all"}));
+  gives(parsed(bytes), {floats({0, 5}), xs}, {floats({0, 5}), zeros({0, 2})});
+}
+
 BOOST_AUTO_TEST_CASE(a_long_loop_is_a_scan) {
   const onnx::Model m = parsed(sums_model(40));
   std::vector<float> sums;

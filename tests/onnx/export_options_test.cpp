@@ -248,11 +248,43 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   refuses(twice, {.dynamic = {{.input = 1, .name = "n"}}}, "no axis 0 of input 1 for 'n'");
   refuses(twice, {.dynamic = {{.name = "n", .multiple = 0}}}, "positive number apart: 0");
   refuses(twice, {.dynamic = {{.axis = 0, .name = "n"}, {.axis = 1, .name = "n"}}}, "axes of 'n' differ: 4 and 3");
+  refuses(twice, {.dynamic = {{.axis = 1, .name = "n", .multiple = 2}}},
+          "'n' is 3 in axis 1 of input 0, no multiple of 2; give an input of such an extent");
   const onnx::ExportOptions open{.dynamic = {{.name = "n"}}};
   BOOST_CHECK_EXCEPTION((void)onnx::to_onnx(trace(twice, specs), open), ValueError, says("a graph has its extents"));
   const Function draws = [](const Tensors& in) -> Tensors { return {in[0] + uniform({4, 3}, {.seed = 1})}; };
   BOOST_CHECK_EXCEPTION((void)onnx::to_onnx(draws, specs), onnx::ExportError,
                         says("no lowering of uniform: its numbers are those of Philox"));
+}
+
+/// A projection, as resets and f64, has no node of its own.
+BOOST_AUTO_TEST_CASE(recurrent_layers_without_a_node_are_told_how_they_stay_open) {
+  const auto steps = dsl::sequence(3).lstm(4, {.proj_size = 2}).build(/*seed=*/1);
+  const Function by_step = [&](const Tensors& in) -> Tensors { return {steps(in[0])}; };
+  const onnx::ExportOptions open{.dynamic = {{.axis = 1, .name = "time"}}};
+  BOOST_CHECK_EXCEPTION((void)exported(by_step, {{{2, 5, 3}}}, open), onnx::ExportError,
+                        says("is written step by step: with form = nn::Form::scan it is a Scan of any length"));
+  const auto scans = dsl::sequence(3).lstm(4, {.form = nn::Form::scan, .proj_size = 2}).build(/*seed=*/1);
+  const Function f = [&](const Tensors& in) -> Tensors { return {scans(in[0])}; };
+  const onnx::Model model = parsed(exported(f, {{{2, 5, 3}}}, open));
+  const Tensor x = numbers({2, 9, 3});
+  BOOST_TEST(support::identical(model.run({x})[0], scans(x)));
+}
+
+/// ScatterElements with and without a reduction, and ScatterND.
+BOOST_AUTO_TEST_CASE(scatters_are_written_again) {
+  using namespace wire;
+  for (const std::string op : {"ScatterElements", "ScatterND"}) {
+    const Tensor x = numbers({4, 3}), source = numbers({2, 3}, 5);
+    const Tensor at = op == "ScatterND" ? Tensor::from<std::int64_t>({2, 0}, {2, 1})
+                                        : Tensor::from<std::int64_t>({3, 0, 1, 2, 3, 0}, {2, 3});
+    const onnx::Model model = parsed(model_of(graph(node_of(op, {"x", "i", "s"}, {"y"}), {"x", "i", "s"}, {"y"}), 18));
+    const Function run = [&](const Tensors& in) { return model.run(in); };
+    const onnx::Model again = parsed(exported(run, {x.spec(), at.spec(), source.spec()}));
+    BOOST_TEST(again.report().find("ScatterElements: 1") != std::string::npos);
+    BOOST_TEST(support::identical(again.run({x, at, source})[0], model.run({x, at, source})[0]));
+    BOOST_TEST(!support::identical(model.run({x, at, source})[0], x));
+  }
 }
 
 /// Programs that are others at other extents, or hold numbers that no arithmetic on the extents gives.

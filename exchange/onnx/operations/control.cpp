@@ -197,12 +197,25 @@ class Loop {
 
   Values finish(std::int64_t trips) {
     Values out = states_;
-    for (const Stack& s : stacks_) {
-      if (s.parts.empty()) call_.refuse("it makes no trip, and the shape of what it stacks is not known");
-      out.push_back({stacked(s.parts), s.type});
-    }
+    const Values none = trips == 0 && !stacks_.empty() ? empty_stacks() : Values();
+    for (std::size_t i = 0; i < stacks_.size(); ++i)
+      out.push_back(trips == 0 ? none[i] : Value{stacked(stacks_[i].parts), stacks_[i].type});
     call_.lowered_as(std::to_string(trips) + " trips, unrolled");
     return out;
+  }
+
+  /// What no trip stacks: [0, ...], the other extents by a trip that is traced and thrown away.
+  Values empty_stacks() const {
+    Loop always(*this);
+    always.condition_ = known_truth();
+    const auto body = [&](const Values& states, const Tensors& x) {
+      Values out = always.apply({x[0], ElementType::i64}, states);
+      out.erase(out.begin());
+      return out;
+    };
+    auto out = rolled(body, states_, {zeros({0}, Dtype::i64)}, 0);
+    if (!out) call_.refuse("it makes no trip, and the shape of what it stacks is not known");
+    return std::move(out->stacks);
   }
 
   struct Stack {

@@ -3,6 +3,7 @@
 
 #include "ferrite/exchange/onnx/operations.h"
 #include "ferrite/exchange/onnx/operations/arguments.h"
+#include "ferrite/exchange/onnx/operations/unsigned64.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 
@@ -51,6 +52,7 @@ Values arithmetic(const Call& call) {
     default: break;
   }
   if (is_floating(type)) return {narrowed(a / b, type)};
+  if (type == ElementType::u64) return {{unsigned_quotient(a, b), type}};
   // truncated toward zero, as in C: the floor of positive numbers, and the sign
   const Tensor quotient = floor_divide(abs(a), abs(b));
   return {narrowed(is_unsigned(type) ? quotient : quotient * (sign(a) * sign(b)), type)};

@@ -5,6 +5,7 @@
 
 #include "ferrite/exchange/onnx/operations.h"
 #include "ferrite/exchange/onnx/operations/arguments.h"
+#include "ferrite/exchange/onnx/operations/unsigned64.h"
 #include "ferrite/tensor/activations.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
@@ -26,6 +27,12 @@ Values tested(const Call& call) {
 }
 
 Tensor not_(const Tensor& x) { return !x; }
+
+Values abs_(const Call& c) { return c.type(0) == ElementType::u64 ? Values{c.value(0)} : of_one<abs>(c); }
+Values sign_(const Call& c) {
+  if (c.type(0) != ElementType::u64) return of_one<sign>(c);
+  return {{cast(ne(c.tensor(0), 0), Dtype::i64), ElementType::u64}};
+}
 
 Values isinf_(const Call& call) {
   const Tensor& x = call.tensor(0);
@@ -110,6 +117,8 @@ Values arithmetic(const Call& call, F f) {
 
 Values mod(const Call& c) {
   const bool truncated = c.integer("fmod", 0) != 0;
+  if (c.type(0) == ElementType::u64)
+    return arithmetic(c, [](const Tensor& a, const Tensor& b) { return a - unsigned_quotient(a, b) * b; });
   return arithmetic(c, [&](const Tensor& a, const Tensor& b) { return truncated ? fmod(a, b) : remainder(a, b); });
 }
 
@@ -127,7 +136,7 @@ template <class F>
 Values compared(const Call& c, F f) {
   check_broadcast(c);
   if (c.type(0) != c.type(1)) c.refuse("its operands are of different types");
-  return {{f(c.tensor(0), c.tensor(1)), ElementType::boolean}};
+  return {{f(ordered(c.tensor(0), c.type(0)), ordered(c.tensor(1), c.type(1))), ElementType::boolean}};
 }
 Values equal_(const Call& c) {
   return compared(c, [](const Tensor& a, const Tensor& b) { return eq(a, b); });
@@ -174,11 +183,17 @@ Values folded(const Call& c, F f) {
   }
   return {narrowed(y, c.type(0))};
 }
+Tensor larger(const Tensor& a, const Tensor& b, ElementType type) {
+  return ordered(maximum(ordered(a, type), ordered(b, type)), type);
+}
+Tensor smaller(const Tensor& a, const Tensor& b, ElementType type) {
+  return ordered(minimum(ordered(a, type), ordered(b, type)), type);
+}
 Values max_(const Call& c) {
-  return folded(c, [](const Tensor& a, const Tensor& b) { return maximum(a, b); });
+  return folded(c, [&](const Tensor& a, const Tensor& b) { return larger(a, b, c.type(0)); });
 }
 Values min_(const Call& c) {
-  return folded(c, [](const Tensor& a, const Tensor& b) { return minimum(a, b); });
+  return folded(c, [&](const Tensor& a, const Tensor& b) { return smaller(a, b, c.type(0)); });
 }
 Values sum_(const Call& c) {
   return folded(c, [](const Tensor& a, const Tensor& b) { return a + b; });
@@ -201,8 +216,8 @@ Values clip(const Call& c) {
                  high = c.number("max", std::numeric_limits<float>::max());
     return {narrowed(minimum(maximum(x, low), high), c.type(0))};
   }
-  if (c.has(1)) x = maximum(x, reshape(c.tensor(1), {}));
-  if (c.has(2)) x = minimum(x, reshape(c.tensor(2), {}));
+  if (c.has(1)) x = larger(x, reshape(c.tensor(1), {}), c.type(0));
+  if (c.has(2)) x = smaller(x, reshape(c.tensor(2), {}), c.type(0));
   return {{x, c.type(0)}};
 }
 
@@ -226,9 +241,9 @@ Values cast_(const Call& c) { return cast_to(c, static_cast<ElementType>(c.integ
 Values cast_like(const Call& c) { return cast_to(c, c.type(1)); }
 
 constexpr std::array kRows = std::to_array<Operation>({
-    {.name = "Abs", .lower = of_one<abs>},
+    {.name = "Abs", .lower = abs_},
     {.name = "Neg", .lower = of_one<neg>},
-    {.name = "Sign", .lower = of_one<sign>},
+    {.name = "Sign", .lower = sign_},
     {.name = "Sqrt", .lower = of_one<sqrt>},
     {.name = "Reciprocal", .lower = of_one<reciprocal>},
     {.name = "Exp", .lower = of_one<exp>},
@@ -284,7 +299,7 @@ constexpr std::array kRows = std::to_array<Operation>({
     {.name = "Sum", .lower = sum_},
     {.name = "Mean", .lower = mean_},
     {.name = "Where", .lower = where_},
-    {.name = "Clip", .lower = clip, .static_inputs = 6},
+    {.name = "Clip", .lower = clip},
     {.name = "Cast", .lower = cast_},
     {.name = "CastLike", .lower = cast_like},
 });

@@ -190,14 +190,14 @@ Values tensor_scatter(const Call& call) {
 }
 
 constexpr Operation kOperations[] = {
-    {.name = "GatherND", .lower = gathered_slices, .static_inputs = 2},
-    {.name = "Scatter", .lower = scattered_elements, .static_inputs = 2},
-    {.name = "ScatterElements", .lower = scattered_elements, .static_inputs = 2},
-    {.name = "ScatterND", .lower = scattered_slices, .static_inputs = 2},
+    {.name = "GatherND", .lower = gathered_slices},
+    {.name = "Scatter", .lower = scattered_elements},
+    {.name = "ScatterElements", .lower = scattered_elements},
+    {.name = "ScatterND", .lower = scattered_slices},
     {.name = "Compress", .lower = compressed, .static_inputs = 2},
     {.name = "Unique", .lower = distinct},
-    {.name = "ReverseSequence", .lower = reverse_sequence, .static_inputs = 2},
-    {.name = "TensorScatter", .lower = tensor_scatter, .static_inputs = 4},
+    {.name = "ReverseSequence", .lower = reverse_sequence},
+    {.name = "TensorScatter", .lower = tensor_scatter},
 };
 
 }  // namespace

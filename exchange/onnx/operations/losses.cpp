@@ -138,10 +138,10 @@ Values cumprod_(const Call& c) {
 }
 
 constexpr std::array kRows = std::to_array<Operation>({
-    {.name = "NegativeLogLikelihoodLoss", .lower = nll_loss_, .static_inputs = 4},
-    {.name = "SoftmaxCrossEntropyLoss", .lower = softmax_cross_entropy, .static_inputs = 4},
-    {.name = "QuantizeLinear", .lower = quantize, .static_inputs = 6},
-    {.name = "DequantizeLinear", .lower = dequantize, .static_inputs = 6},
+    {.name = "NegativeLogLikelihoodLoss", .lower = nll_loss_},
+    {.name = "SoftmaxCrossEntropyLoss", .lower = softmax_cross_entropy},
+    {.name = "QuantizeLinear", .lower = quantize},
+    {.name = "DequantizeLinear", .lower = dequantize},
     {.name = "BitShift", .lower = bit_shift},
     {.name = "NonZero", .lower = non_zero},
     {.name = "CumProd", .lower = cumprod_, .static_inputs = 2},

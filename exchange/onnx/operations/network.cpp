@@ -98,7 +98,7 @@ Values swiglu(const Call& call) {
 }
 
 constexpr Operation kOperations[] = {
-    {.name = "BatchNormalization", .lower = batch_normalization, .static_inputs = 24, .since = 6},
+    {.name = "BatchNormalization", .lower = batch_normalization, .since = 6, .statistics = 24},
     {.name = "LRN", .lower = local_response},
     {.name = "MeanVarianceNormalization", .lower = mean_variance},
     {.name = "Det", .lower = determinant},

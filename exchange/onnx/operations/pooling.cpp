@@ -233,7 +233,7 @@ constexpr Operation kOperations[] = {
     {.name = "GlobalAveragePool", .lower = global_pool},
     {.name = "GlobalMaxPool", .lower = global_pool},
     {.name = "GlobalLpPool", .lower = global_pool, .since = 2},
-    {.name = "MaxUnpool", .lower = max_unpool, .static_inputs = 6},
+    {.name = "MaxUnpool", .lower = max_unpool, .static_inputs = 4},
 };
 
 }  // namespace

@@ -4,13 +4,12 @@
 
 #include "ferrite/exchange/onnx/operations.h"
 #include "ferrite/exchange/onnx/operations/arguments.h"
+#include "ferrite/exchange/onnx/operations/quantised.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::onnx::detail {
-namespace {
 
-/// Input i less its zero point, as f64: sums of products of integers of 8 bits are exact there.
 Tensor centred(const Call& call, std::size_t i, std::size_t zero, bool rows) {
   const Tensor x = cast(call.tensor(i), Dtype::f64);
   if (!call.has(zero)) return x;
@@ -20,13 +19,22 @@ Tensor centred(const Call& call, std::size_t i, std::size_t zero, bool rows) {
   return x - z;
 }
 
-/// Rounded to nearest even and clamped to the type of a quantised result.
 Value saturated(const Call& call, const Tensor& y, ElementType to) {
   if (!is_integral(to) || bits_of(to) > 16)
     call.refuse("results of type " + std::string(name_of(to)) + " are not supported");
   const double range = std::ldexp(1, bits_of(to)), low = is_unsigned(to) ? 0 : -range / 2;
   return {cast(clamp(round(y), low, low + range - 1), dtype_for(to)), to};
 }
+
+DynamicBytes bytes_of(const Tensor& x) {
+  const Tensor high = maximum(amax(x), 0), low = minimum(amin(x), 0);
+  const Tensor range = high - low;
+  const Tensor scale = where(eq(range, 0), ones_like(range), range) / 255.0;
+  const Tensor zero = round(clamp(-low / scale, 0, 255));
+  return {clamp(round(x / scale) + zero, 0, 255), scale, zero};
+}
+
+namespace {
 
 Values matmul_integer(const Call& call) {
   const Tensor y = matmul(centred(call, 0, 2, true), centred(call, 1, 3, false));
@@ -72,13 +80,10 @@ Values convolution_quantised(const Call& call) {
 }
 
 Values quantise_dynamically(const Call& call) {
-  const Tensor& x = call.tensor(0);
-  const Tensor high = maximum(amax(x), 0), low = minimum(amin(x), 0);
-  const Tensor range = high - low;
-  const Tensor scale = where(eq(range, 0), ones_like(range), range) / 255.0;
-  const Tensor zero = round(clamp(-low / scale, 0, 255));
-  const Tensor y = clamp(round(x / scale) + zero, 0, 255);
-  return {{cast(y, Dtype::i32), ElementType::u8}, {scale, ElementType::f32}, {cast(zero, Dtype::i32), ElementType::u8}};
+  const DynamicBytes q = bytes_of(call.tensor(0));
+  return {{cast(q.bytes, Dtype::i32), ElementType::u8},
+          {q.scale, ElementType::f32},
+          {cast(q.zero, Dtype::i32), ElementType::u8}};
 }
 
 constexpr Operation kOperations[] = {

@@ -5,6 +5,7 @@
 
 #include "ferrite/exchange/onnx/operations.h"
 #include "ferrite/exchange/onnx/operations/arguments.h"
+#include "ferrite/exchange/onnx/operations/unsigned64.h"
 #include "ferrite/tensor/cumulative.h"
 #include "ferrite/tensor/linalg.h"
 #include "ferrite/tensor/norms.h"
@@ -87,10 +88,14 @@ Tensor extreme_of(const Call& c, const Tensor& x, const Reduced& r, bool largest
   return cast(full(shape, extreme_of_none(c, largest), Dtype::f64), x.dtype());
 }
 Values reduce_max(const Call& c) {
-  return reduced<18>(c, [&](const Tensor& x, const Reduced& r) { return extreme_of(c, x, r, true); });
+  return reduced<18>(c, [&](const Tensor& x, const Reduced& r) {
+    return ordered(extreme_of(c, ordered(x, c.type(0)), r, true), c.type(0));
+  });
 }
 Values reduce_min(const Call& c) {
-  return reduced<18>(c, [&](const Tensor& x, const Reduced& r) { return extreme_of(c, x, r, false); });
+  return reduced<18>(c, [&](const Tensor& x, const Reduced& r) {
+    return ordered(extreme_of(c, ordered(x, c.type(0)), r, false), c.type(0));
+  });
 }
 Values reduce_prod(const Call& c) {
   return reduced<18>(c, [](const Tensor& x, const Reduced& r) { return prod(x, r.axes, r.keep); });
@@ -121,7 +126,7 @@ Values reduce_log_sum_exp(const Call& c) {
 }
 
 Values extreme_place(const Call& c, bool largest) {
-  Tensor x = c.tensor(0);
+  Tensor x = ordered(c.tensor(0), c.type(0));
   const int axis = axis_of(c, c.integer("axis", 0), x.rank());
   const bool keep = c.integer("keepdims", 1) != 0, last = c.version() >= 12 && c.integer("select_last_index", 0) != 0;
   if (last) x = flip(x, {axis});
@@ -182,12 +187,12 @@ Values cumsum_(const Call& c) {
 }
 
 Values top_k(const Call& c) {
-  const Tensor& x = c.tensor(0);
+  const Tensor x = ordered(c.tensor(0), c.type(0));
   const std::int64_t k = c.version() < 10 ? c.integer("k") : c.known_int(1);
   const bool largest = c.version() < 11 || c.integer("largest", 1) != 0;
   if (c.version() >= 11) c.without_effect("sorted");  // the order is then not defined; here it is the sorted one
   const ValuesAndIndices r = topk(x, k, {.axis = axis_of(c, c.integer("axis", -1), x.rank()), .largest = largest});
-  return {{r.values, c.type(0)}, {r.indices, ElementType::i64}};
+  return {{ordered(r.values, c.type(0)), c.type(0)}, {r.indices, ElementType::i64}};
 }
 
 // ---- products --------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ double place(const Call& c, const Resized& r, const std::string& mode, std::int6
   const auto at = static_cast<double>(i), n = static_cast<double>(r.from), m = static_cast<double>(r.to);
   const double whole = r.scale * n;
   if (mode == "half_pixel") return (at + 0.5) / r.scale - 0.5;
-  if (mode == "pytorch_half_pixel") return whole != 1 ? (at + 0.5) / r.scale - 0.5 : -0.5;
+  if (mode == "pytorch_half_pixel") return r.to > 1 ? (at + 0.5) / r.scale - 0.5 : 0;
   if (mode == "align_corners") return whole != 1 ? at * (n - 1) / (whole - 1) : 0;
   if (mode == "asymmetric") return at / r.scale;
   if (mode == "tf_half_pixel_for_nn") return (at + 0.5) / r.scale;

@@ -122,7 +122,7 @@ constexpr Operation kOperations[] = {
     {.name = "HammingWindow", .lower = window, .static_inputs = 1},
     {.name = "BlackmanWindow", .lower = window, .static_inputs = 1},
     {.name = "DFT", .lower = dft, .static_inputs = 6},
-    {.name = "STFT", .lower = stft_of, .static_inputs = 14},
+    {.name = "STFT", .lower = stft_of, .static_inputs = 10},
     {.name = "MelWeightMatrix", .lower = mel_weights, .static_inputs = 31},
 };
 

@@ -1,0 +1,27 @@
+#pragma once
+/// Arithmetic of uint64, which is held in i64 by its bits: what orders numbers needs care, sums and products do not.
+#include <limits>
+
+#include "ferrite/exchange/onnx/value.h"
+#include "ferrite/tensor/math.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::onnx::detail {
+
+/// Numbers that i64 orders as the type does, and back again: of uint64 with the highest bit flipped, else themselves.
+inline Tensor ordered(const Tensor& x, ElementType type) {
+  return type == ElementType::u64 ? bitwise_xor(x, std::numeric_limits<std::int64_t>::min()) : x;
+}
+
+/// a / b of uint64. Half of a, which has a sign to spare, gives all but the last bit.
+inline Tensor unsigned_quotient(const Tensor& a, const Tensor& b) {
+  const auto reaches = [](const Tensor& x, const Tensor& y) {
+    return cast(ordered(x, ElementType::u64) >= ordered(y, ElementType::u64), Dtype::i64);
+  };
+  const Tensor half = bitwise_and(bitwise_right_shift(a, 1), std::numeric_limits<std::int64_t>::max());
+  const Tensor small = where(b < 0, ones_like(b), b);
+  const Tensor twice = floor_divide(half, small) * 2;
+  return where(b < 0, reaches(a, b), twice + reaches(a - twice * small, small));
+}
+
+}  // namespace ferrite::onnx::detail
