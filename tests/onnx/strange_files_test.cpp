@@ -123,11 +123,13 @@ BOOST_AUTO_TEST_CASE(norms_of_negative_numbers) {
   const auto normalised = [](std::size_t p) {
     const onnx::Model model = parsed(model_of(
         graph(node("LpNormalization", "x", "y", int_attribute("p", p) + int_attribute("axis", 1)), {"x"}, {"y"})));
-    return result(model, {Tensor::from({-3.0F, 1.0F, 0.0F, -4.0F, 0.0F, 0.0F}, {2, 3})});
+    return result(model, {Tensor::from({-3.0F, 1.0F, 0.0F, -4.0F, 0.0F, 0.0F, 0.0F, 0.0F, 0.0F}, {3, 3})});
   };
-  BOOST_TEST(identical(normalised(1), Tensor::from({-0.75F, 0.25F, 0.0F, -1.0F, 0.0F, 0.0F}, {2, 3})));
+  BOOST_TEST(
+      identical(normalised(1), Tensor::from({-0.75F, 0.25F, 0.0F, -1.0F, 0.0F, 0.0F, 0.0F, 0.0F, 0.0F}, {3, 3})));
   const float n = std::sqrt(10.0F);
-  BOOST_TEST(support::within(normalised(2), Tensor::from({-3 / n, 1 / n, 0.0F, -1.0F, 0.0F, 0.0F}, {2, 3}), 1e-7));
+  BOOST_TEST(support::within(normalised(2),
+                             Tensor::from({-3 / n, 1 / n, 0.0F, -1.0F, 0.0F, 0.0F, 0.0F, 0.0F, 0.0F}, {3, 3}), 1e-7));
 }
 
 BOOST_AUTO_TEST_CASE(errors_of_compiled_models_name_the_model_and_the_node) {
