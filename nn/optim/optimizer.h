@@ -177,11 +177,13 @@ class Optimizer {
 
 /// Gradients scaled together so that their joint norm is at most `max_norm`: each is multiplied by
 /// min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. The norm of that order is
-/// (sum |g|^order)^(1 / order), the largest |g| for infinity. Undefined entries stay so. Throws ValueError when none is
-/// defined, for a max_norm that is not positive and an order that is not; DtypeError for gradients of different dtypes.
+/// (sum |g|^order)^(1 / order), the largest |g| for infinity. Finite gradients are clipped right at every magnitude:
+/// where their powers, or the norm, leave the range of the dtype, they are scaled first (PyTorch gives zeros).
+/// Undefined entries stay so. Throws ValueError when none is defined, for a max_norm that is not positive and an order
+/// that is not; DtypeError for gradients of different dtypes.
 struct ClippedGradients {
   Tensors grads;
-  Tensor norm;  ///< before clipping, rank 0
+  Tensor norm;  ///< before clipping, rank 0; infinite where it is beyond the dtype's largest number
 };
 ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm, double order = 2);
 inline constexpr double kInfinityNorm = std::numeric_limits<double>::infinity();
