@@ -4,10 +4,53 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "ferrite/distributed/detail/spread_states.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::mpi {
+namespace {
+
+/// An element of a state that parameters of a group share.
+struct Element {
+  const ferrite::State* state = nullptr;  ///< null: there is none
+  std::size_t at = 0;
+};
+
+/// What an optimiser, which may be null, has of such a state for a parameter.
+Element element_of(const nn::Optimizer* optimizer, const std::string& name, const Parameter& parameter) {
+  if (!optimizer) return {};
+  for (const nn::StateSlot& slot : optimizer->slots()) {
+    if (slot.share != nn::StateShare::element || slot.name != name) continue;
+    const auto [first, count] = optimizer->group_range(slot.group);
+    for (std::size_t k = 0; k < count; ++k)
+      if (optimizer->parameters()[first + k] == parameter) return {&slot.states[0], k};
+  }
+  return {};
+}
+
+double value_of(const Element& e) {
+  return cast(select(e.state->peek(), 0, static_cast<std::int64_t>(e.at)), Dtype::f64).item<double>();
+}
+
+/// The value of a state whose elements are those of `from` for the same parameters; undefined where one has none.
+/// Elements for which `wanted` is false are 0.
+Tensor gathered(const nn::Optimizer& optimizer, const nn::StateSlot& slot, const nn::Optimizer* from,
+                const std::function<bool(const Parameter&)>& wanted) {
+  const auto [first, count] = optimizer.group_range(slot.group);
+  std::vector<double> values(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const Parameter& p = optimizer.parameters()[first + k];
+    if (!wanted(p)) continue;
+    const Element e = element_of(from, slot.name, p);
+    if (!e.state) return {};
+    values[k] = value_of(e);
+  }
+  return cast(Tensor::from(values, {static_cast<std::int64_t>(values.size())}), slot.states[0].dtype());
+}
+
+}  // namespace
 
 struct ShardedOptimizer::State {
   const World& world;
@@ -64,14 +107,32 @@ const nn::Optimizer* ShardedOptimizer::own() const noexcept { return state_->own
 int ShardedOptimizer::owner(std::size_t parameter) const { return state_->owner.at(parameter); }
 std::unique_ptr<nn::Optimizer> ShardedOptimizer::fresh() const { return state_->made(state_->parameters); }
 
-/// Each state comes from the rank that has it; shared ones (rates, counts) from any rank that has an optimiser.
+/// Each state comes from the rank that has it, the counts of parameters from their owners, and what all share (rates)
+/// from any rank that has an optimiser.
 std::unique_ptr<nn::Optimizer> ShardedOptimizer::whole() const {
   const State& s = *state_;
   std::unique_ptr<nn::Optimizer> all = fresh();
   std::map<std::string, ferrite::State> mine;
   if (s.own)
     for (const auto& state : s.own->states()) mine[state.name] = state.variable;
+  const auto is_mine = [&](const Parameter& p) {
+    const auto at = std::find(s.parameters.begin(), s.parameters.end(), p) - s.parameters.begin();
+    return s.owner[static_cast<std::size_t>(at)] == s.world.rank();
+  };
+  std::set<const void*> by_element;
+  for (const nn::StateSlot& slot : all->slots()) {
+    if (slot.share != nn::StateShare::element) continue;
+    by_element.insert(slot.states[0].identity());
+    const Tensor part = gathered(*all, slot, s.own.get(), is_mine);
+    if (s.world.any(!part.defined()))
+      throw ValueError("mpi::ShardedOptimizer: no rank has the state '" + slot.name +
+                       "' of a parameter; make optimisers of the same class");
+    Tensor sum = zeros(part.shape(), part.dtype());  // others have zeros
+    for (int r = 0; r < s.world.size(); ++r) sum = sum + s.world.broadcast(part, r);
+    slot.states[0].assign(sum);
+  }
   for (const auto& state : all->states()) {
+    if (by_element.contains(state.variable.identity())) continue;
     const auto at = mine.find(state.name);
     const bool here = at != mine.end() && at->second.spec() == state.variable.spec();
     int root = 0;  // the lowest rank that has it
@@ -94,8 +155,21 @@ void ShardedOptimizer::take(const nn::Optimizer& whole) const {
       throw ValueError("mpi::ShardedOptimizer: the optimiser given has no state like '" + state.name + "', " +
                        state.variable.spec().str() + "; give one of all parameters, made alike");
   };
-  for (const auto& state : state_->own->states()) check(state);
-  for (const auto& state : state_->own->states()) state.variable.assign(values.at(state.name));
+  std::map<const void*, Tensor> by_element;
+  for (const nn::StateSlot& slot : state_->own->slots()) {
+    if (slot.share != nn::StateShare::element) continue;
+    Tensor& value = by_element[slot.states[0].identity()];
+    value = gathered(*state_->own, slot, &whole, [](const Parameter&) { return true; });
+    if (!value.defined())
+      throw ValueError("mpi::ShardedOptimizer: the optimiser given has no state like '" + slot.name +
+                       "'; give one of all parameters, made alike");
+  }
+  for (const auto& state : state_->own->states())
+    if (!by_element.contains(state.variable.identity())) check(state);
+  for (const auto& state : state_->own->states()) {
+    const auto element = by_element.find(state.variable.identity());
+    state.variable.assign(element != by_element.end() ? element->second : values.at(state.name));
+  }
 }
 
 }  // namespace ferrite::mpi

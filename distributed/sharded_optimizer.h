@@ -43,8 +43,8 @@ class ShardedOptimizer {
 
   /// An optimiser of all parameters with all states, on every rank: to save. All ranks call it.
   std::unique_ptr<nn::Optimizer> whole() const;
-  /// Takes this rank's states from an optimiser of all parameters. Throws ValueError where one is missing; nothing has
-  /// changed then.
+  /// Takes this rank's states from an optimiser of these parameters, as `fresh` makes it. Throws ValueError where one
+  /// is missing; nothing has changed then.
   void take(const nn::Optimizer& whole) const;
   /// An optimiser of all parameters without their states' values.
   std::unique_ptr<nn::Optimizer> fresh() const;

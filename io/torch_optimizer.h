@@ -17,11 +17,11 @@ namespace ferrite::io {
 ///
 /// Options other than the learning rate must be those of the file, missing ones off: otherwise the next step would be
 /// neither PyTorch's nor what the program says. A momentum that a schedule of the optimiser changes is taken from the
-/// file. Parameters that share a count of steps here have one each there: they must be equal in a group.
+/// file. Steps are counted for each parameter, here and there.
 ///
 /// Throws IoError, its message beginning with the file, for another number of groups or parameters, other options or
-/// shapes, states that are missing, do not fit or that the optimiser does not have, counts that differ in a group;
-/// ValueError for an optimiser that PyTorch does not have (Lion). Nothing is changed then.
+/// shapes, states that are missing, do not fit or that the optimiser does not have; ValueError for an optimiser that
+/// PyTorch does not have (Lion). Nothing is changed then.
 void load_torch_optimizer(nn::Optimizer& optimizer, const TensorFile& file);
 void load_torch_optimizer(nn::Optimizer& optimizer, const std::filesystem::path& path, std::string_view key = "");
 

@@ -66,13 +66,14 @@ SpreadStates::SpreadStates(const World& world, nn::Optimizer& optimizer)
   release();
 }
 
-/// f(state, owner): of shared states the owner is -1.
+/// f(state, owner) for the states of single parameters.
 template <class F>
-void SpreadStates::for_each_state(F f) const {
+void SpreadStates::for_each_own_state(F f) const {
   for (const nn::StateSlot& slot : optimizer_.slots()) {
+    if (slot.share != nn::StateShare::own) continue;
     const std::size_t first = optimizer_.group_range(slot.group).first;
     for (std::size_t i = 0; i < slot.states.size(); ++i)
-      if (slot.states[i].defined()) f(slot.states[i], slot.shared ? -1 : owner_[first + i]);
+      if (slot.states[i].defined()) f(slot.states[i], owner_[first + i]);
   }
 }
 
@@ -88,26 +89,37 @@ void SpreadStates::step(const Tensors& gradients) const {
   gathering_.run();
 }
 
-/// A rank that updates no parameter of a group has not counted its steps: of shared states, which are counts, the
-/// largest is right.
+/// A rank counts the steps of its own parameters only: each element of such a state comes from its owner. What a group
+/// has once, an optimiser of somebody else's, is taken for a count, of which the largest is right.
 void SpreadStates::make_whole(bool everywhere) const {
   const NewFrame frame;
-  for_each_state([&](const State& state, int owner) {
-    if (owner >= 0) {
-      const Tensor value = world_.broadcast(state.peek(), owner);
-      if (everywhere || world_.rank() == 0) state.assign(value);
-      return;
-    }
-    Tensor most = state.peek();
-    for (int r = 0; r < world_.size(); ++r) most = maximum(most, world_.broadcast(state.peek(), r));
-    state.assign(most);
+  for_each_own_state([&](const State& state, int owner) {
+    const Tensor value = world_.broadcast(state.peek(), owner);
+    if (everywhere || world_.rank() == 0) state.assign(value);
   });
+  for (const nn::StateSlot& slot : optimizer_.slots()) {
+    if (slot.share == nn::StateShare::own) continue;
+    const auto [first, count] = optimizer_.group_range(slot.group);
+    const State& state = slot.states[0];
+    Tensor whole = state.peek();
+    for (int r = 0; r < world_.size(); ++r) {
+      const Tensor theirs = world_.broadcast(state.peek(), r);
+      if (slot.share == nn::StateShare::group) {
+        whole = maximum(whole, theirs);
+        continue;
+      }
+      std::vector<std::int64_t> is_theirs;
+      for (std::size_t i = first; i < first + count; ++i) is_theirs.push_back(owner_[i] == r ? 1 : 0);
+      whole = where(Tensor::from(is_theirs, {static_cast<std::int64_t>(count)}) > 0, theirs, whole);
+    }
+    state.assign(whole);
+  }
 }
 
 void SpreadStates::release() const {
   const NewFrame frame;
-  for_each_state([&](const State& state, int owner) {
-    if (owner >= 0 && owner != world_.rank())
+  for_each_own_state([&](const State& state, int owner) {
+    if (owner != world_.rank())
       state.assign(expand(zeros(Shape::filled(state.shape().rank(), 1), state.dtype()), state.shape()));
   });
 }

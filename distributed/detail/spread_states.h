@@ -42,7 +42,7 @@ class SpreadStates {
 
  private:
   template <class F>
-  void for_each_state(F f) const;
+  void for_each_own_state(F f) const;
 
   const World& world_;
   nn::Optimizer& optimizer_;

@@ -54,6 +54,25 @@ Shape Slot::file_shape() const {
   return shape;
 }
 
+/// "step", "mu_product.1", "1.step": an optimiser's number, if it is not the only one, the name, the group's number.
+bool Slot::counts_steps() const {
+  std::string_view rest = name;
+  if (variable.kind() != VariableKind::state || !rest.starts_with(kStatePrefix)) return false;
+  rest.remove_prefix(kStatePrefix.size());
+  const auto digits = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (const std::size_t dot = rest.find('.'); dot != std::string_view::npos && digits(rest.substr(0, dot)))
+    rest.remove_prefix(dot + 1);
+  if (const std::size_t dot = rest.find('.'); dot != std::string_view::npos && digits(rest.substr(dot + 1)))
+    rest = rest.substr(0, dot);
+  return (rest == "step" || rest == "mu_product") && variable.shape().rank() == 1;
+}
+
+bool is_count_of_group(const Slot& slot, const TensorInfo& info) {
+  return info.shape.empty() && info.loads_as == Dtype::f64 && slot.counts_steps();
+}
+
 Tensor transposed(const Tensor& matrix) { return contiguous(transpose(matrix.unmarked(), -2, -1)); }
 
 std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
@@ -114,6 +133,7 @@ void Match::match(const Slot& slot) {
 
 void Match::check_fit(const Slot& slot, std::string_view source) {
   const TensorInfo info = file_.info(source);
+  if (is_count_of_group(slot, info)) return;
   const Shape wanted = slot.file_shape();
   const Dtype dtype = slot.variable.dtype();
   if (!std::ranges::equal(info.shape, wanted))

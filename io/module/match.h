@@ -21,6 +21,8 @@ struct Slot {
   Variable variable;
   bool transposed = false;
 
+  /// Whether it counts the steps of parameters, of which 0.1.0 kept one number, f64, for a group.
+  bool counts_steps() const;
   /// The shape in the file.
   Shape file_shape() const;
 };
@@ -39,6 +41,10 @@ template <class Options>
 std::vector<Slot> slots_of(const nn::Module& module, const Options& options, std::string_view where) {
   return slots_of(module, options.prefix, options.states, options.module_states, where);
 }
+
+/// Whether a file holds one number where the variable has one for each parameter: it was written by a version that
+/// counted steps for a group.
+bool is_count_of_group(const Slot& slot, const TensorInfo& info);
 
 /// The axes of a matrix exchanged, row-major.
 Tensor transposed(const Tensor& matrix);

@@ -1,6 +1,7 @@
 /// Loads files into modules and collects a module's contents for saving.
 #include "ferrite/io/module_file.h"
 
+#include <cmath>
 #include <utility>
 
 #include "ferrite/io/any_file.h"
@@ -19,8 +20,21 @@ using detail::Slot;
 using ferrite::detail::log_debug;
 using ferrite::detail::log_info;
 
+/// The number of a group as that of each of its parameters.
+Tensor count_of(const Match::Pair& pair, const TensorFile& file) {
+  const Variable& variable = pair.slot->variable;
+  const Tensor one = file.tensor(pair.source);
+  const double value = one.item<double>();
+  constexpr double kMost = 0x1p53;
+  if (variable.dtype() == Dtype::i64 && !(value >= 0 && value <= kMost && value == std::floor(value)))
+    detail::refuse(file.where(),
+                   detail::quote(pair.source) + " must be a whole number of at least 0, is " + std::to_string(value));
+  return cast(contiguous(expand(reshape(one, {1}), variable.shape())), variable.dtype());
+}
+
 /// The value of a variable, made of its tensor in the file.
 Tensor value_of(const Match::Pair& pair, const TensorFile& file) {
+  if (detail::is_count_of_group(*pair.slot, file.info(pair.source))) return count_of(pair, file);
   Tensor value = file.tensor(pair.source, detail::elements_for(pair.slot->variable.dtype()));
   if (pair.slot->transposed) value = detail::transposed(value);
   return detail::converted(contiguous(value), pair.slot->variable.dtype(), pair.source, file.where());

@@ -15,7 +15,7 @@ struct TorchSlot {
 
 /// PyTorch's name of a slot for a parameter.
 inline TorchSlot torch_slot(const nn::Optimizer& optimizer, const nn::StateSlot& slot, const Parameter& parameter) {
-  TorchSlot found{slot.name, !slot.shared && parameter.layout() == FileLayout::transposed};
+  TorchSlot found{slot.name, slot.share == nn::StateShare::own && parameter.layout() == FileLayout::transposed};
   if (optimizer.torch_name() == "SGD" && slot.name == "momentum") found.name = "momentum_buffer";
   // Rows of ours are columns of PyTorch's where the weight is transposed.
   if (found.transposed && slot.name == "row_var") found.name = "col_var";

@@ -149,7 +149,7 @@ class OptimizerReader {
 
   void read_slot(const nn::StateSlot& slot, const std::vector<std::string_view>& ids, std::size_t first) {
     if (only_ours(optimizer_, slot)) return read_begun(slot, ids);
-    if (slot.shared) return read_shared(slot, ids);
+    if (slot.share == nn::StateShare::element) return read_elements(slot, ids);
     for (std::size_t k = 0; k < ids.size(); ++k) {
       if (!slot.states[k].defined()) continue;
       const Parameter& p = optimizer_.parameters()[first + k];
@@ -160,30 +160,28 @@ class OptimizerReader {
 
   /// SGD's count with dampening: whether there was a first update.
   void read_begun(const nn::StateSlot& slot, const std::vector<std::string_view>& ids) {
-    std::size_t have = 0;
-    for (const std::string_view id : ids) have += file_.contains("state." + std::string(id) + ".momentum_buffer");
-    if (have != 0 && have != ids.size())
-      fail("some parameters of group " + std::to_string(slot.group) + " have a momentum_buffer and some have none; " +
-           "put these into groups of their own");
-    values_.emplace_back(slot.states[0], full({}, have > 0 ? 1 : 0, Dtype::f64));
+    std::vector<double> begun;
+    for (const std::string_view id : ids)
+      begun.push_back(file_.contains("state." + std::string(id) + ".momentum_buffer") ? 1 : 0);
+    put_elements(slot, begun);
   }
 
-  /// Every parameter has its own in the file.
-  void read_shared(const nn::StateSlot& slot, const std::vector<std::string_view>& ids) {
-    std::optional<double> common;
+  /// Every parameter has its own in the file; one that was never updated may have none.
+  void read_elements(const nn::StateSlot& slot, const std::vector<std::string_view>& ids) {
+    std::vector<double> values;
     for (const std::string_view id : ids) {
       const std::string name = "state." + std::string(id) + "." + slot.name;
-      const double value = number_at(name).value_or(slot.initial);
-      if (common && value != *common)
-        fail(quote(name) + " is " + std::to_string(value) + ", another parameter of group " +
-             std::to_string(slot.group) + " has " + std::to_string(*common) + "; put it into a group of its own");
-      common = value;
+      values.push_back(number_at(name).value_or(slot.initial));
+      const std::string fault = optimizer_.fault_of(slot.name, full({}, values.back(), Dtype::f64));
+      if (!fault.empty()) fail(quote(name) + " " + fault);
+      if (!std::isfinite(values.back())) fail(quote(name) + " is not finite");
     }
-    const Tensor value = full({}, common.value_or(slot.initial), Dtype::f64);
-    const std::string fault = optimizer_.fault_of(slot.name, value);
-    if (!fault.empty()) fail(quote("state." + std::string(ids[0]) + "." + slot.name) + " " + fault);
-    if (!std::isfinite(value.item<double>())) fail(quote(slot.name) + " is not finite");
-    values_.emplace_back(slot.states[0], value);
+    put_elements(slot, values);
+  }
+
+  void put_elements(const nn::StateSlot& slot, const std::vector<double>& values) {
+    values_.emplace_back(
+        slot.states[0], cast(Tensor::from(values, {static_cast<std::int64_t>(values.size())}), slot.states[0].dtype()));
   }
 
   void read_state(const nn::StateSlot& slot, const State& state, const std::string& name, bool transposed) {

@@ -28,10 +28,17 @@ struct Collected {
   std::vector<NamedTensor> tensors;
 };
 
-/// PyTorch has no states before the first update; what tells is the count, if there is one.
-bool begun(const nn::Optimizer& optimizer, std::size_t group) {
+double element(const State& state, std::size_t place) {
+  return cast(select(state.peek(), 0, static_cast<std::int64_t>(place)), Dtype::f64).item<double>();
+}
+
+/// PyTorch has no states before the first update of a parameter, except Adagrad; what tells is the count, if there is
+/// one.
+bool begun(const nn::Optimizer& optimizer, std::size_t group, std::size_t place) {
+  if (optimizer.torch_name() == "Adagrad") return true;
   for (const nn::StateSlot& slot : optimizer.slots())
-    if (slot.group == group && slot.shared && slot.name == "step") return slot.states[0].peek().item<double>() > 0;
+    if (slot.group == group && slot.share == nn::StateShare::element && slot.name == "step")
+      return element(slot.states[0], place) > 0;
   return true;
 }
 
@@ -41,9 +48,9 @@ class Collector {
 
   Collected run() {
     for (std::size_t group = 0; group < optimizer_.groups(); ++group) {
-      if (!begun(optimizer_, group)) continue;
       const auto [first, count] = optimizer_.group_range(group);
-      for (std::size_t k = 0; k < count; ++k) add_parameter(group, first + k, k);
+      for (std::size_t k = 0; k < count; ++k)
+        if (begun(optimizer_, group, k)) add_parameter(group, first + k, k);
     }
     return std::move(out_);
   }
@@ -54,12 +61,13 @@ class Collector {
     bool has_step = false;
     for (const nn::StateSlot& slot : optimizer_.slots()) {
       if (slot.group != group || only_ours(optimizer_, slot)) continue;
-      const State& state = slot.states[slot.shared ? 0 : place];
+      const bool own = slot.share == nn::StateShare::own;
+      const State& state = slot.states[own ? place : 0];
       if (!state.defined()) continue;
       const TorchSlot as = torch_slot(optimizer_, slot, p);
       has_step |= as.name == "step";
       // PyTorch writes over states: each parameter has its own.
-      add(i, as, slot.shared ? full({}, state.peek().item<double>(), Dtype::f64) : state.peek());
+      add(i, as, own ? state.peek() : full({}, element(state, place), Dtype::f64));
     }
     if (!has_step && optimizer_.torch_name() == "RMSprop") add(i, {"step", false}, zeros({}));  // nothing reads it
   }

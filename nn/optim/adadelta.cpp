@@ -34,11 +34,11 @@ void Adadelta::prepare(const AdadeltaOptions& options) {
   auto squares = states_like_parameters("square_avg");
   auto deltas = states_like_parameters("acc_delta");
   add_rule(rule, {std::move(squares), std::move(deltas), {}});
-  groups_.push_back({options, scalar_state("step", 0)});
+  groups_.push_back({options, element_state("step", 0, Dtype::i64)});
 }
 
 std::array<Tensor, 6> Adadelta::numbers(std::size_t group) {
-  detail::count_step(groups_[group].steps);
+  detail::count_step(groups_[group].steps, updated_now());
   return {rate_now(group)};
 }
 

@@ -65,12 +65,12 @@ void Adafactor::prepare(const AdafactorOptions& options) {
       "col_var", 0, [](const Shape& s) { return with_one(s, s.rank() - 2); }, factored);
   g.variances = states_shaped(
       "variance", 0, [](const Shape& s) { return s; }, [](const Shape& s) { return !factored(s); });
-  g.steps = scalar_state("step", 0);
+  g.steps = element_state("step", 0, Dtype::i64);
 }
 
 void Adafactor::begin_group(std::size_t group) {
   Group& g = groups_[group];
-  const Tensor t = detail::count_step(g.steps);
+  const Tensor t = detail::count_step(g.steps, updated_now());
   g.share = pow(t, g.options.beta2_decay);
   g.pace = minimum(rate_now(group), 1 / sqrt(t));
 }
@@ -83,10 +83,10 @@ void Adafactor::update(std::size_t i, const Tensor& grad, const Tensor& rate) {
   if (grad.numel() == 0) return;
   const Dtype dtype = p.dtype();
   const double epsilon1 = o.epsilon1.value_or(smallest(dtype));
-  const Tensor share = cast(g.share, dtype);
+  const Tensor share = cast(detail::number_at(g.share, place), dtype);
   Tensor w = p.value();
   const Tensor gradient = o.maximize ? -grad : grad;
-  const Tensor pace = maximum(rms(w), o.epsilon2) * cast(g.pace, dtype);
+  const Tensor pace = maximum(rms(w), o.epsilon2) * cast(detail::number_at(g.pace, place), dtype);
   if (o.weight_decay > 0) w = w - (rate * o.weight_decay) * w;
   const Tensor squares = square(gradient);
   Tensor variance;

@@ -32,12 +32,12 @@ void Adagrad::prepare(const AdagradOptions& options) {
                     .maximize = options.maximize,
                     .constants = {options.epsilon}};
   add_rule(rule, {states_like_parameters("sum", options.initial_accumulator), {}, {}});
-  groups_.push_back({options, scalar_state("step", 0)});
+  groups_.push_back({options, element_state("step", 0, Dtype::i64)});
 }
 
 std::array<Tensor, 6> Adagrad::numbers(std::size_t group) {
   const Group& g = groups_[group];
-  const Tensor t = detail::count_step(g.steps);
+  const Tensor t = detail::count_step(g.steps, updated_now());
   return {rate_now(group) / (1 + (t - 1) * g.options.learning_rate_decay)};
 }
 

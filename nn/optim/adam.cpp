@@ -33,8 +33,8 @@ struct Adam::Group {
   Attrs betas{};      ///< constants of `adam_begin`
   Attrs constants{};  ///< of `adam_update`
   std::vector<State> mean{}, square{};
-  State steps{};                        ///< f64, rank 0
-  Tensor correction1{}, correction2{};  ///< 1 - beta^t of the running update
+  State steps{};                        ///< i64, by parameter
+  Tensor correction1{}, correction2{};  ///< 1 - beta^t of the running update, by parameter
   bool by_rule = false;                 ///< rules.h
 };
 
@@ -71,7 +71,7 @@ void Adam::prepare(const AdamOptions& options) {
   g.square = states_like_parameters("exp_avg_sq");
   std::vector<State> largest;
   if (options.amsgrad) largest = states_like_parameters("max_exp_avg_sq");
-  g.steps = scalar_state("step", 0);
+  g.steps = element_state("step", 0, Dtype::i64);
   const detail::Rule rule{.kind = detail::RuleKind::adam,
                           .decay = detail::decay_of(*options.weight_decay, decoupled_),
                           .weight_decay = *options.weight_decay,
@@ -93,13 +93,13 @@ void Adam::begin_group(std::size_t group) {
   Group& g = groups_[group];
   g.by_rule = g.options.amsgrad || g.options.maximize || cycles(group);
   if (!g.by_rule) {
-    const Tensors begun = detail::begin_adam(g.steps.value(), g.betas);
+    const Tensors begun = detail::begin_adam(g.steps.value(), updated_now(), g.betas);
     g.steps.assign(begun[0]);
     g.correction1 = begun[1];
     g.correction2 = begun[2];
     return;
   }
-  const Tensor t = detail::count_step(g.steps), rate = rate_now(group), beta1 = momentum_now(group);
+  const Tensor t = detail::count_step(g.steps, updated_now()), rate = rate_now(group), beta1 = momentum_now(group);
   rules_->begin_group(
       group, rate,
       {beta1, 1 - beta1, rate / detail::correction(beta1, t), sqrt(detail::correction(g.options.beta2, t))});
@@ -110,7 +110,7 @@ void Adam::update(std::size_t i, const Tensor& grad, const Tensor& rate) {
   const Group& g = groups_[group];
   if (g.by_rule) return rules_->update(parameters()[i], group, place, grad, recorded());
   const detail::AdamVariables variables{parameters()[i], g.mean[place], g.square[place]};
-  const detail::AdamPace pace{rate, g.correction1, g.correction2};
+  const detail::AdamPace pace{rate, g.correction1, g.correction2, place};
   Pending& p = pending_.emplace_back();
   p.group = &g;
   p.i = i;

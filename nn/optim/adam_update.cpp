@@ -4,6 +4,7 @@
 
 #include "ferrite/nn/optim/detail/adam_in_place.h"
 #include "ferrite/nn/optim/detail/adam_kernel.h"
+#include "ferrite/nn/optim/detail/common.h"
 #include "ferrite/nn/optim/detail/shares.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/define.h"
@@ -69,9 +70,11 @@ void update(const AdamNumbers<T>& numbers, const AdamRun<T>& run, std::int64_t n
   each_share(n, [&](std::int64_t at, std::int64_t count) { sweep(numbers, run.from(at), count); });
 }
 
+/// A number that parameters share, or their element at that place.
 template <class T>
-T number(const Tensor& x) {
-  return x.dtype() == Dtype::f32 ? static_cast<T>(*x.data<float>()) : static_cast<T>(*x.data<double>());
+T number(const Tensor& x, std::size_t place = 0) {
+  const std::size_t at = x.rank() == 0 ? 0 : place;
+  return x.dtype() == Dtype::f32 ? static_cast<T>(x.data<float>()[at]) : static_cast<T>(x.data<double>()[at]);
 }
 
 /// One parameter's update by Adam.
@@ -105,11 +108,13 @@ struct AdamUpdate {
     return {spec, spec, spec};
   }
 
-  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) { eval_at(in, out, attrs, 0); }
+  /// The same where the corrections may be those of several parameters, of which this one has that place.
+  static void eval_at(Inputs in, std::span<Tensor> out, const Attributes& attrs, std::size_t place) {
     if (in[0].dtype() == Dtype::f32) {
-      run<float>(in, out, attrs);
+      run<float>(in, out, attrs, place);
     } else {
-      run<double>(in, out, attrs);
+      run<double>(in, out, attrs, place);
     }
   }
 
@@ -196,7 +201,7 @@ struct AdamUpdate {
   }
 
   template <class T>
-  static void run(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+  static void run(Inputs in, std::span<Tensor> out, const Attributes& attrs, std::size_t place) {
     Tensor copies[4];  // of operands that do not lie row-major; counting handles would cost as much as a small update
     const auto read = [&](std::size_t i) {
       return (in[i].contiguous() ? in[i] : copies[i] = dense(in[i])).template data<T>();
@@ -204,7 +209,7 @@ struct AdamUpdate {
     const AdamRun<T> run{
         read(0), read(1), read(2), read(3), Writer::data<T>(out[0]), Writer::data<T>(out[1]), Writer::data<T>(out[2])};
     const std::int64_t n = out[0].numel();
-    update(numbers_of<T>(attrs, number<T>(in[4]), number<T>(in[5]), number<T>(in[6]), n), run, n);
+    update(numbers_of<T>(attrs, number<T>(in[4]), number<T>(in[5], place), number<T>(in[6], place), n), run, n);
   }
 };
 
@@ -212,42 +217,44 @@ struct AdamUpdate {
 struct AdamBegin {
   using Attributes = AdamBetas;
   static constexpr auto name = "adam_begin", onnx = "", stablehlo = "";
-  static constexpr auto summary = "t' = t + 1, 1 - beta1^t' and 1 - beta2^t', computed in f64";
-  static constexpr Reads reads = reads_outputs;
+  static constexpr auto summary =
+      "t' = t + 1, or t + u where it is given, 1 - beta1^t' and 1 - beta2^t'; t and u i64, the others f64";
+  static constexpr Reads reads = reads_nothing;
 
   static Specs infer(Inputs in, const Attributes&) {
     const Spec spec = in[0].spec();
-    if (!is_float(spec.dtype)) throw_dtype(name, "t is " + spec.str() + "; it takes f32 or f64");
-    return {spec, spec, spec};
+    if (in.size() > 2) throw_shape(name, "it takes t and u, got " + std::to_string(in.size()) + " operands");
+    for (const Tensor& x : in)
+      if (x.dtype() != Dtype::i64) throw_dtype(name, "t and u are i64, got " + x.spec().str());
+    if (in.size() == 2 && in[1].shape() != spec.shape)
+      throw_shape(name, "u is " + in[1].spec().str() + ", t is " + spec.str());
+    const Spec corrections{spec.shape, Dtype::f64};
+    return {spec, corrections, corrections};
   }
 
+  /// Nearly always all counts are the same, and so are their powers.
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    if (in[0].dtype() == Dtype::f32) {
-      run<float>(in[0], out, attrs);
-    } else {
-      run<double>(in[0], out, attrs);
+    const RowMajor steps(in[0]), counted(in[in.size() - 1]);
+    const auto* const t = steps->data<std::int64_t>();
+    const auto* const u = in.size() > 1 ? counted->data<std::int64_t>() : nullptr;
+    auto* const next = Writer::data<std::int64_t>(out[0]);
+    auto *const first = Writer::data<double>(out[1]), *const second = Writer::data<double>(out[2]);
+    for (std::int64_t i = 0; i < out[0].numel(); ++i) {
+      next[i] = t[i] + (u ? u[i] : 1);
+      const bool same = i > 0 && next[i] == next[i - 1];
+      first[i] = same ? first[i - 1] : 1 - std::pow(attrs.beta1, static_cast<double>(next[i]));
+      second[i] = same ? second[i - 1] : 1 - std::pow(attrs.beta2, static_cast<double>(next[i]));
     }
   }
 
   static Tensors reference(Inputs in, const Attributes& attrs) {
-    const Tensor t = in[0] + 1, exact = cast(t, Dtype::f64);
-    const auto correction = [&](double beta) { return cast(1 - pow(beta, exact), t.dtype()); };
-    return {t, correction(attrs.beta1), correction(attrs.beta2)};
-  }
-
-  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
-    Tensor to_t = v.grad_or_zeros(0);
-    const double betas[] = {attrs.beta1, attrs.beta2};
-    for (std::size_t k = 0; k < 2; ++k) {
-      const double beta = betas[k];
-      if (beta > 0 && v.grad(k + 1).defined()) to_t = to_t - std::log(beta) * v.grad(k + 1) * (1 - v.out(k + 1));
-    }
-    return {to_t};
+    const Tensor t = in.size() > 1 ? in[0] + in[1] : in[0] + 1, exact = cast(t, Dtype::f64);
+    return {t, 1 - pow(attrs.beta1, exact), 1 - pow(attrs.beta2, exact)};
   }
 
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     for (std::size_t i = 0; i < in[0].values.size(); ++i) {
-      const double t = out[0].values[i] = in[0].values[i] + 1;
+      const double t = out[0].values[i] = in[0].values[i] + (in.size() > 1 ? in[1].values[i] : 1);
       out[1].values[i] = -std::expm1(t * std::log(attrs.beta1));
       out[2].values[i] = -std::expm1(t * std::log(attrs.beta2));
     }
@@ -255,21 +262,9 @@ struct AdamBegin {
 
   static std::vector<Sample> samples() {
     const AdamBetas attrs{0.8, 0.95};
-    return {{.inputs = {{{}}}, .attrs = attrs, .range = {0, 5}},
-            {.inputs = {{{2, 3}}}, .attrs = attrs, .range = {0, 20}}};
-  }
-
- private:
-  template <class T>
-  static void run(const Tensor& t, std::span<Tensor> out, const Attributes& attrs) {
-    const double beta1 = attrs.beta1, beta2 = attrs.beta2;
-    const RowMajor steps(t);
-    for (std::int64_t i = 0; i < t.numel(); ++i) {
-      const T next = steps->template data<T>()[i] + 1;
-      Writer::data<T>(out[0])[i] = next;
-      Writer::data<T>(out[1])[i] = static_cast<T>(1 - std::pow(beta1, static_cast<double>(next)));
-      Writer::data<T>(out[2])[i] = static_cast<T>(1 - std::pow(beta2, static_cast<double>(next)));
-    }
+    return {{.inputs = {{{}, Dtype::i64}}, .attrs = attrs, .indices = {4}},
+            {.inputs = {{{2, 3}, Dtype::i64}}, .attrs = attrs, .indices = {0, 0, 7, 19, 20, 20}},
+            {.inputs = {{{5}, Dtype::i64}, {{5}, Dtype::i64}}, .attrs = attrs, .indices = {0, 1, 1, 1, 0}}};
   }
 };
 
@@ -286,6 +281,7 @@ bool AdamInPlace::prepare(const AdamVariables& variables, const Tensor& g, const
   if (g.is_abstract() || &m == &v || !owned_alone(m) || !owned_alone(v)) return false;
   const Tensor* const all[] = {&w, &g, &m, &v, &pace.rate, &pace.correction1, &pace.correction2};
   std::copy(std::begin(all), std::end(all), operands_);
+  place_ = pace.place;
   if (!g.contiguous()) dense_ = dense(g);
   if (!owned_alone(w)) fresh_ = Tensor::empty(w.spec());
   return true;
@@ -295,20 +291,25 @@ void AdamInPlace::run(const Variable& w, const Attrs& attrs) {
   if (dense_.defined()) operands_[1] = &dense_;
   Tensor out[] = {fresh_.defined() ? fresh_ : *operands_[0], *operands_[2], *operands_[3]};
   const ProfileEvent event(AdamUpdate::name, Scope());
-  AdamUpdate::eval(Inputs(operands_, 7), out, attrs.as<AdamAttrs>());
+  AdamUpdate::eval_at(Inputs(operands_, 7), out, attrs.as<AdamAttrs>(), place_);
   if (fresh_.defined()) w.assign(fresh_);
 }
 
 void update_by_adam(const AdamVariables& variables, const Tensor& g, const AdamPace& pace, const Attrs& attrs) {
   const Tensor w_read = variables.w.value(), m_read = variables.m.value(), v_read = variables.v.value();
-  const Tensor* const operands[] = {&w_read, &g, &m_read, &v_read, &pace.rate, &pace.correction1, &pace.correction2};
+  const Tensor correction1 = number_at(pace.correction1, pace.place);
+  const Tensor correction2 = number_at(pace.correction2, pace.place);
+  const Tensor* const operands[] = {&w_read, &g, &m_read, &v_read, &pace.rate, &correction1, &correction2};
   const Tensors out = structured<AdamUpdate>.apply(Inputs(operands), attrs);
   variables.m.assign(out[1]);
   variables.v.assign(out[2]);
   variables.w.assign(out[0]);
 }
 
-Tensors begin_adam(const Tensor& steps, const Attrs& betas) { return structured<AdamBegin>.apply({{&steps}}, betas); }
+Tensors begin_adam(const Tensor& steps, const Tensor& updated, const Attrs& betas) {
+  if (!updated.defined()) return structured<AdamBegin>.apply({{&steps}}, betas);
+  return structured<AdamBegin>.apply({{&steps, &updated}}, betas);
+}
 
 std::span<const Primitive* const> adam_operations() {
   static constexpr const Primitive* list[] = {&structured<AdamBegin>, &structured<AdamUpdate>};

@@ -36,11 +36,11 @@ void Adamax::prepare(const AdamaxOptions& options) {
   auto mean = states_like_parameters("exp_avg");
   auto largest = states_like_parameters("exp_inf");
   add_rule(rule, {std::move(mean), std::move(largest), {}});
-  groups_.push_back({options, scalar_state("step", 0)});
+  groups_.push_back({options, element_state("step", 0, Dtype::i64)});
 }
 
 std::array<Tensor, 6> Adamax::numbers(std::size_t group) {
-  const Tensor t = detail::count_step(groups_[group].steps), beta1 = momentum_now(group);
+  const Tensor t = detail::count_step(groups_[group].steps, updated_now()), beta1 = momentum_now(group);
   return {beta1, 1 - beta1, rate_now(group) / detail::correction(beta1, t)};
 }
 

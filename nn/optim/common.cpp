@@ -15,10 +15,16 @@ RuleDecay decay_of(double weight_decay, bool decoupled) {
   return decoupled ? RuleDecay::weights : RuleDecay::gradient;
 }
 
-Tensor count_step(const State& steps) {
-  const Tensor next = steps.value() + 1;
+Tensor count_step(const State& steps, const Tensor& updated) {
+  const Tensor before = steps.value();
+  const Tensor next = updated.defined() ? before + updated : before + 1;
   steps.assign(next);
-  return next;
+  const Tensor t = cast(next, Dtype::f64);
+  return updated.defined() ? maximum(t, 1) : t;  // nothing reads those of others, which must be numbers
+}
+
+Tensor number_at(const Tensor& number, std::size_t place) {
+  return number.rank() == 0 ? number : select(number, 0, static_cast<std::int64_t>(place));
 }
 
 Tensor correction(const Tensor& beta, const Tensor& steps) { return 1 - pow(beta, steps); }

@@ -37,15 +37,17 @@ void NAdam::prepare(const NAdamOptions& options) {
   auto mean = states_like_parameters("exp_avg");
   auto square = states_like_parameters("exp_avg_sq");
   add_rule(rule, {std::move(mean), std::move(square), {}});
-  const State steps = scalar_state("step", 0);
-  groups_.push_back({options, steps, scalar_state("mu_product", 1)});
+  const State steps = element_state("step", 0, Dtype::i64);
+  groups_.push_back({options, steps, element_state("mu_product", 1, Dtype::f64)});
 }
 
 std::array<Tensor, 6> NAdam::numbers(std::size_t group) {
   const Group& g = groups_[group];
-  const Tensor t = detail::count_step(g.steps), rate = rate_now(group), beta1 = momentum_now(group);
+  const Tensor& updated = updated_now();
+  const Tensor t = detail::count_step(g.steps, updated), rate = rate_now(group), beta1 = momentum_now(group);
   const auto mu = [&](const Tensor& step) { return beta1 * (1 - 0.5 * pow(0.96, step * g.options.momentum_decay)); };
-  const Tensor now = mu(t), next = mu(t + 1), product = g.product.value() * now;
+  const Tensor now = mu(t), next = mu(t + 1), before = g.product.value();
+  const Tensor product = updated.defined() ? where(updated > 0, before * now, before) : before * now;
   g.product.assign(product);
   return {beta1, 1 - beta1, rate * (1 - now) / (1 - product), rate * next / (1 - product * next),
           sqrt(detail::correction(g.options.beta2, t))};

@@ -73,12 +73,21 @@ std::string Optimizer::name_like(std::string_view name, std::size_t i) const {
   return std::string(name) + "." + parameters_[i].name() + (same > 0 ? "#" + std::to_string(same + 1) : std::string());
 }
 
-State Optimizer::scalar_state(std::string_view name, double value, Dtype dtype) {
+State Optimizer::group_state(std::string_view name, StateShare share, const Shape& shape, double value, Dtype dtype) {
   const std::string own = full_name(name);
-  State s(own, full({}, value, dtype));
+  State s(own, cast(full(shape, value, Dtype::f64), dtype));
   states_.push_back({own, s});
-  slots_.push_back({std::string(name), groups_.size() - 1, true, value, {s}});
+  slots_.push_back({std::string(name), groups_.size() - 1, share, value, {s}});
   return s;
+}
+
+State Optimizer::scalar_state(std::string_view name, double value, Dtype dtype) {
+  return group_state(name, StateShare::group, {}, value, dtype);
+}
+
+State Optimizer::element_state(std::string_view name, double value, Dtype dtype) {
+  const auto count = static_cast<std::int64_t>(groups_.back().end - groups_.back().begin);
+  return group_state(name, StateShare::element, {count}, value, dtype);
 }
 
 std::vector<State> Optimizer::states_like_parameters(std::string_view name, double value) {
@@ -100,18 +109,20 @@ std::vector<State> Optimizer::states_shaped(std::string_view name, double value,
     list.emplace_back(own, full(shape_of(p.shape()), value, p.dtype()));
     states_.push_back({own, list.back()});
   }
-  slots_.push_back({std::string(name), groups_.size() - 1, false, value, list});
+  slots_.push_back({std::string(name), groups_.size() - 1, StateShare::own, value, list});
   return list;
 }
 
 std::string Optimizer::fault_of(std::string_view name, const Tensor& value) const {
   const auto is = [&](std::string_view kind) { return name == kind || name.starts_with(std::string(kind) + "."); };
   const bool momentum = is("cycled_momentum"), step = is("step");
-  if ((!is("learning_rate") && !step && !momentum) || value.numel() != 1) return {};
-  const double v = cast(value, Dtype::f64).item<double>();
-  if (!(v >= 0) || !std::isfinite(v)) return "must be at least 0 and finite, is " + std::to_string(v);
-  if (momentum && v >= 1) return "must be below 1, is " + std::to_string(v);
-  return step && v != std::floor(v) ? "must be a whole number, is " + std::to_string(v) : std::string();
+  if (!is("learning_rate") && !step && !momentum) return {};
+  for (const double v : contiguous(cast(value, Dtype::f64)).to_vector<double>()) {
+    if (!(v >= 0) || !std::isfinite(v)) return "must be at least 0 and finite, is " + std::to_string(v);
+    if (momentum && v >= 1) return "must be below 1, is " + std::to_string(v);
+    if (step && v != std::floor(v)) return "must be a whole number, is " + std::to_string(v);
+  }
+  return {};
 }
 
 const Optimizer::Group& Optimizer::at(std::size_t group) const {
@@ -208,6 +219,15 @@ void Optimizer::update_all(std::span<const Tensor> grads) {
   for (std::size_t group = 0; group < groups_.size(); ++group) update_group(group, grads);
 }
 
+Tensor Optimizer::updated_in(const Group& group, std::span<const Tensor> grads) const {
+  std::size_t first = group.begin;
+  while (first < group.end && used(grads, first)) ++first;
+  if (first == group.end) return {};
+  std::vector<std::int64_t> flags;
+  for (std::size_t i = group.begin; i < group.end; ++i) flags.push_back(used(grads, i) ? 1 : 0);
+  return Tensor::from(flags, {static_cast<std::int64_t>(flags.size())});
+}
+
 void Optimizer::update_group(std::size_t group, std::span<const Tensor> grads) {
   Group& g = groups_[group];
   std::size_t i = g.begin;
@@ -215,6 +235,7 @@ void Optimizer::update_group(std::size_t group, std::span<const Tensor> grads) {
   if (i == g.end) return;
   group_now_ = group;
   begin_now_ = g.begin;
+  updated_now_ = updated_in(g, grads);
   begin_group(group);
   const Tensor rate = g.rate.value();
   g.rate_f32 = g.rate_f64 = Tensor();

@@ -21,21 +21,29 @@ struct NamedOption {
   OptionValue value;
 };
 
-/// State variables of one name: one for each parameter of a group, or one that they share.
+/// How the parameters of a group hold a state.
+enum class StateShare : std::uint8_t {
+  own,      ///< each has a variable; an empty handle where one has none
+  element,  ///< each has an element of the group's one variable, of rank 1
+  group,    ///< they share the group's one variable, of rank 0
+};
+
+/// State variables of one name in a group.
 struct StateSlot {
   std::string name;  ///< "exp_avg"
   std::size_t group = 0;
-  bool shared = false;
+  StateShare share = StateShare::own;
   double initial = 0;           ///< before the first update
-  std::vector<State> states{};  ///< by parameter of the group; empty handles where one has none
+  std::vector<State> states{};  ///< by parameter of the group, or one
 };
 
 /// Updates parameters from their gradients. Everything it remembers (moments, step count, learning rate) is in state
 /// variables, read and written through the recorders, so a traced training step bakes none of it in.
 ///
 /// Parameters come in groups, each with its own options: the first with the constructor, others by `add_group`, which
-/// every optimiser of the library has. Gradients are those of all groups, in the order of `parameters()`. A group whose
-/// gradients are all undefined or frozen counts no step.
+/// every optimiser of the library has. Gradients are those of all groups, in the order of `parameters()`. Steps are
+/// counted for each parameter, as in PyTorch: one without a gradient, or a frozen one, counts none, so that its first
+/// update is a first one whenever it comes.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -135,8 +143,14 @@ class Optimizer {
   /// Gives the newest group a momentum.
   void declare_momentum(double value) { groups_.back().momentum = value; }
 
-  /// A state variable of rank 0 for the newest group, or values like every one of its parameters.
+  /// For `begin_group` and `update`: which parameters of the group the running update updates, i64 [parameters] of 1
+  /// and 0. Undefined where it is all of them.
+  const Tensor& updated_now() const { return updated_now_; }
+
+  /// A state variable of rank 0 for the newest group, one with an element for each of its parameters, or values like
+  /// every one of them.
   State scalar_state(std::string_view name, double value, Dtype dtype = Dtype::f64);
+  State element_state(std::string_view name, double value, Dtype dtype);
   std::vector<State> states_like_parameters(std::string_view name, double value = 0);
   /// The same with a shape made of each parameter's.
   std::vector<State> states_shaped(std::string_view name, double value, Shape (*shape_of)(const Shape&),
@@ -152,6 +166,7 @@ class Optimizer {
     std::shared_ptr<std::atomic<bool>> cycles = std::make_shared<std::atomic<bool>>(false);
   };
   const Group& at(std::size_t group) const;
+  State group_state(std::string_view name, StateShare share, const Shape& shape, double value, Dtype dtype);
   std::string full_name(std::string_view name) const;
   std::string name_like(std::string_view name, std::size_t i) const;
   void check_gradients(std::span<const Tensor> grads) const;
@@ -163,6 +178,7 @@ class Optimizer {
   void tell_flags() const;
   void update_all(std::span<const Tensor> grads);
   void update_group(std::size_t group, std::span<const Tensor> grads);
+  Tensor updated_in(const Group& group, std::span<const Tensor> grads) const;
 
   std::vector<Parameter> parameters_;
   std::vector<Named<State>> states_;
@@ -171,6 +187,7 @@ class Optimizer {
   std::vector<std::shared_ptr<std::atomic<bool>>> frozen_;  ///< by parameter
   std::size_t any_frozen_ = 0;                              ///< how many are
   std::size_t group_now_ = 0, begin_now_ = 0;               ///< of the group that is being updated
+  Tensor updated_now_{};
   bool skip_nonfinite_;
   bool recorded_ = false;
 };

@@ -36,13 +36,13 @@ void RAdam::prepare(const RAdamOptions& options) {
   auto mean = states_like_parameters("exp_avg");
   auto square = states_like_parameters("exp_avg_sq");
   add_rule(rule, {std::move(mean), std::move(square), {}});
-  groups_.push_back({options, scalar_state("step", 0)});
+  groups_.push_back({options, element_state("step", 0, Dtype::i64)});
 }
 
 std::array<Tensor, 6> RAdam::numbers(std::size_t group) {
   const Group& g = groups_[group];
   const double beta2 = g.options.beta2, most = 2 / (1 - beta2) - 1;
-  const Tensor t = detail::count_step(g.steps), rate = rate_now(group), beta1 = momentum_now(group);
+  const Tensor t = detail::count_step(g.steps, updated_now()), rate = rate_now(group), beta1 = momentum_now(group);
   const Tensor power = pow(beta2, t), correction2 = 1 - power;
   const Tensor length = most - 2 * t * power / correction2, tractable = length > 5;
   const Tensor ratio = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length);

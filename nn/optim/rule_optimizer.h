@@ -24,7 +24,8 @@ class RuleOptimizer : public Optimizer {
   /// Gives the newest group its rule and its states; empty lists where the rule has none.
   void add_rule(const detail::Rule& rule, std::array<std::vector<State>, 3> states);
 
-  /// The numbers of the group's update that begins, rank 0 and f64, in the order of the rule (detail/rules.h).
+  /// The numbers of the group's update that begins, f64, of rank 0 or with an element for each parameter, in the order
+  /// of the rule (detail/rules.h).
   virtual std::array<Tensor, 6> numbers(std::size_t group) = 0;
 
  private:

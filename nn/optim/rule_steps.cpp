@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ferrite/nn/optim/detail/common.h"
 #include "ferrite/nn/optim/detail/rules.h"
 #include "ferrite/nn/optim/detail/shares.h"
 #include "ferrite/tensor/accumulate.h"
@@ -87,6 +88,7 @@ struct RuleSteps::Pending {
   const Variable* variable;
   const Tensor *w, *g;
   const Group* group;
+  std::size_t place;
   std::array<const Tensor*, kRuleStates> states;
   Tensor dense, fresh;  ///< the gradient row-major; for the new value, where somebody else holds the old one
 
@@ -101,8 +103,10 @@ struct RuleSteps::Pending {
         run.states[k] = Writer::data<T>(state);
       }
     std::array<T, kRuleNumbers> numbers{};
-    for (std::size_t k = 0; k < kRuleNumbers; ++k)
-      if (group->numbers[k].defined()) numbers[k] = static_cast<T>(*group->numbers[k].data<double>());
+    for (std::size_t k = 0; k < kRuleNumbers; ++k) {
+      const Tensor& number = group->numbers[k];
+      if (number.defined()) numbers[k] = static_cast<T>(number.data<double>()[number.rank() == 0 ? 0 : place]);
+    }
     const std::int64_t n = out.numel();
     if (!is_shared(n)) return sweep(group->rule, numbers, run, n);
     each_share(n, [&](std::int64_t at, std::int64_t count) { sweep(group->rule, numbers, run.from(at), count); });
@@ -130,7 +134,7 @@ void RuleSteps::update(const Variable& w, std::size_t group, std::size_t place, 
 }
 
 bool RuleSteps::prepare(const Variable& w, Group& group, std::size_t place, const Tensor& grad) {
-  Pending p{&w, &held_by(w), &grad, &group, {}, {}, {}};
+  Pending p{&w, &held_by(w), &grad, &group, place, {}, {}, {}};
   if (grad.is_abstract() || !p.w->contiguous()) return false;
   for (std::size_t k = 0; k < kRuleStates; ++k) {
     if (!group.has(k)) continue;
@@ -151,7 +155,9 @@ void RuleSteps::compose(const Variable& w, Group& group, std::size_t place, cons
   o.w = w.value();
   o.g = rule.maximize ? -grad : grad;
   o.constants = rule.constants;
-  o.numbers = group.in(grad.dtype());
+  const RuleNumbers& numbers = group.in(grad.dtype());
+  for (std::size_t k = 0; k < kRuleNumbers; ++k)
+    if (numbers[k].defined()) o.numbers[k] = number_at(numbers[k], place);
   o.nesterov = rule.nesterov;
   for (std::size_t k = 0; k < kRuleStates; ++k) {
     o.has[k] = group.has(k);

@@ -57,7 +57,7 @@ void Sgd::prepare(const SgdOptions& options) {
   Group& g = groups_.emplace_back();
   g.options = options;
   g.sweeps = std::make_unique<detail::Sweeps>(sweep, std::move(states));
-  if (options.momentum > 0 && options.dampening > 0) g.steps = scalar_state("step", 0);
+  if (options.momentum > 0 && options.dampening > 0) g.steps = element_state("step", 0, Dtype::i64);
 }
 
 Sgd::Sgd(Sgd&&) noexcept = default;
@@ -75,7 +75,7 @@ void Sgd::begin_group(std::size_t group) {
   const Tensor rate = rate_now(group), one = full({}, 1, Dtype::f64);
   Tensor share = one;
   if (g.steps.defined())
-    share = where(detail::count_step(g.steps) > 1, full({}, 1 - g.options.dampening, Dtype::f64), one);
+    share = where(detail::count_step(g.steps, updated_now()) > 1, full({}, 1 - g.options.dampening, Dtype::f64), one);
   const Tensor momentum = cycles(group) ? momentum_now(group) : full({}, g.options.momentum, Dtype::f64);
   rules_->begin_group(group, rate, {momentum, share, rate});
 }

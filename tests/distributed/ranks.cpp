@@ -53,6 +53,7 @@ const std::map<std::string, ranks::Case> kCases = {
     {"lost", rank_is_lost},
     {"train", ranks::train},
     {"refusals", ranks::refusals},
+    {"sharded", ranks::sharded},
     {"plain_step", ranks::plain_step},
     {"fit", ranks::fit},
     {"fit_plainly", ranks::fit_plainly},

@@ -55,6 +55,8 @@ inline void tell(const ferrite::mpi::World& world, const std::string& what) {
 int train(const ferrite::mpi::World& world, const Arguments& arguments);
 // What they refuse (refusals.cpp).
 int refusals(const ferrite::mpi::World& world, const Arguments& arguments);
+// An optimiser spread over the ranks (sharded.cpp).
+int sharded(const ferrite::mpi::World& world, const Arguments& arguments);
 int plain_step(const ferrite::mpi::World& world, const Arguments& arguments);
 
 // Trainings by `fit` (fits.cpp), and what they refuse (fit_refusals.cpp).

@@ -60,6 +60,13 @@ BOOST_AUTO_TEST_CASE(states_spread_over_ranks_are_those_of_one_optimiser) {
       BOOST_TEST(digest_of(n, std::string("train ") + how + " sync 29 5 sharded") == wanted, how << " on " << n);
 }
 
+BOOST_AUTO_TEST_CASE(a_sharded_optimiser_follows_its_rate_and_counts_steps_of_late_parameters) {
+  for (const int n : {1, 2, 3, 6}) {
+    const runs::Result r = on_ranks(n, "sharded");
+    BOOST_TEST(r.status == 0, r.text);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_step_is_one_on_the_whole_batch) {
   for (const int n : {1, 3}) {
     const runs::Result r = on_ranks(n, "plain_step");

@@ -40,7 +40,7 @@ struct Training {
     assign_numbers(adam.states(), 100);
     adam.set_learning_rate(0.25);
     for (const auto& s : adam.states())
-      if (s.name == "step") s.variable.assign(ferrite::full({}, 7, s.variable.dtype()));
+      if (s.name == "step") s.variable.assign(ferrite::cast(ferrite::full(s.variable.shape(), 7), s.variable.dtype()));
     schedule.restore(3, 0.5);
   }
 

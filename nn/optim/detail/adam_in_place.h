@@ -25,8 +25,9 @@ struct AdamAttrs : AdamBetas {
 /// The constants of `adam_update` as it takes them. Made once: they are the same in every update.
 Attrs adam_attrs(const AdamConstants& constants);
 
-/// Updates done so far, rank 0 -> {steps + 1, 1 - beta1^(steps + 1), 1 - beta2^(steps + 1)}: `adam_begin`.
-Tensors begin_adam(const Tensor& steps, const Attrs& betas);
+/// Updates done so far, i64 [parameters], and which of the parameters another one updates (1 or 0; undefined: all)
+/// -> {t = steps + updated, 1 - beta1^t, 1 - beta2^t}: `adam_begin`.
+Tensors begin_adam(const Tensor& steps, const Tensor& updated, const Attrs& betas);
 
 /// A parameter and its moments.
 struct AdamVariables {
@@ -35,11 +36,12 @@ struct AdamVariables {
   const Variable& v;
 };
 
-/// The numbers of one update, rank 0.
+/// The numbers of one update: the rate, rank 0, and the corrections, rank 0 or by parameter of a group.
 struct AdamPace {
   const Tensor& rate;
   const Tensor& correction1;
   const Tensor& correction2;
+  std::size_t place = 0;  ///< of the parameter in its group
 };
 
 /// `adam_update` written over the old values, the same bits, in two steps: all that may throw is done when it is made.
@@ -54,6 +56,7 @@ class AdamInPlace {
 
  private:
   const Tensor* operands_[7] = {};
+  std::size_t place_ = 0;
   Tensor dense_;  ///< the gradient, where it does not lie row-major
   Tensor fresh_;  ///< for the new value of the parameter, where somebody else holds the old one
 };
