@@ -1,6 +1,7 @@
 /// Draws whose parameters are tensors: gamma, beta and Poisson numbers, by rejection.
 #include <cmath>
 
+#include "ferrite/tensor/kernel/special.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/ops/detail/draws.h"
 #include "ferrite/tensor/strided.h"
@@ -65,7 +66,7 @@ double large_poisson(double rate, const RandomKey& key, std::uint64_t i) {
     k = std::floor((2 * a / us + b) * u + rate + 0.43);
     if (us >= 0.07 && v <= v_r) break;
     if (k < 0 || (us < 0.013 && v > us)) continue;
-    if (std::log(v * inverse_alpha / (a / (us * us) + b)) <= k * std::log(rate) - rate - std::lgamma(k + 1)) break;
+    if (std::log(v * inverse_alpha / (a / (us * us) + b)) <= k * std::log(rate) - rate - log_gamma_of(k + 1)) break;
   }
   return std::max(k, 0.0);
 }

@@ -172,6 +172,16 @@ std::vector<std::string> printing_or_aborting(const Source& s) {
   return matches(code_of(s.text), pattern, "the library prints or aborts");
 }
 
+/// Functions of the C library that write what several threads share, or read what setlocale and setenv change: lgamma
+/// writes signgam. What a literal names may be read from the environment.
+std::vector<std::string> calls_with_shared_state(const Source& s) {
+  if (!in_library(s)) return {};
+  static const std::regex pattern(
+      R"((std::|[^\w:]::)(lgamma[fl]?|ctime|rand)\s*\(|\bgetenv\s*\((?!\)))"
+      R"(|\b(strtok|localtime|gmtime|asctime|strerror|srand|setlocale|localeconv|setenv|putenv|tmpnam|drand48)\s*\()");
+  return matches(code_of(s.text), pattern, "a C function with state that threads share");
+}
+
 std::vector<std::string> headers_without_guard(const Source& s) {
   if (!is_header(s) || s.text.find("#pragma once") != std::string::npos) return {};
   return {"no #pragma once"};
@@ -325,6 +335,10 @@ BOOST_AUTO_TEST_CASE(public_headers_need_no_internal_ones) {
 }
 BOOST_AUTO_TEST_CASE(the_library_neither_prints_nor_aborts) {
   enforce(printing_or_aborting, {"nn/x.cpp", "void f() { std::cout << 1; abort(); }  // printf(\n"}, 2);
+}
+BOOST_AUTO_TEST_CASE(threads_share_nothing_of_the_c_library) {
+  enforce(calls_with_shared_state,
+          {"tensor/x.cpp", "return std::lgamma(x) + ::rand() + *strerror(1) + *getenv(name);\n"}, 4);
 }
 BOOST_AUTO_TEST_CASE(headers_are_guarded) { enforce(headers_without_guard, {"nn/x.h", "int x;\n"}); }
 BOOST_AUTO_TEST_CASE(operations_are_known_by_identity) {
