@@ -263,6 +263,14 @@ BOOST_AUTO_TEST_CASE(states_begin_where_their_papers_say) {
   BOOST_TEST(within(exp(mamba.A_log.peek()), expand(arange(1, 5, 1, Dtype::f64), {600, 4}), 1e-12));
   BOOST_TEST(amin(a).item<double>() >= 0.9);
   BOOST_TEST(amax(a).item<double>() <= 0.999);
+  // They reach both ends of the ring, and lie in it uniformly.
+  BOOST_TEST(amin(r).item<double>() < 0.402);
+  BOOST_TEST(amax(r).item<double>() > 0.799);
+  BOOST_TEST(amin(a).item<double>() < 0.901);
+  BOOST_TEST(amax(a).item<double>() > 0.998);
+  BOOST_TEST(std::abs(mean(square(a)).item<double>() - (0.9 * 0.9 + 0.999 * 0.999) / 2) < 0.005);
+  BOOST_TEST(amin(dt).item<double>() < 0.0012);
+  BOOST_TEST(amax(dt).item<double>() > 0.09);
 }
 
 /// Gates that are both closed as far as floats go share the state as gates that are both half open: e^200 is no f32.

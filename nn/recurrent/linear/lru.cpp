@@ -11,7 +11,7 @@
 namespace ferrite::nn {
 namespace {
 
-std::string text(double x) { return std::to_string(x); }
+std::string text(double x) { return Scalar(x).str(); }
 
 /// Moduli of points that lie uniformly in the ring between two radii.
 Tensor moduli(const Shape& shape, const RandomKey& key, double low, double high) {
