@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "ferrite/tensor/error.h"
+#include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
@@ -55,11 +56,20 @@ Tensor uniform_numbers(const Shape& shape, const DrawKey& key, Dtype dtype) {
   return out;
 }
 
-/// p f, 0 where p is 0, whatever f is there.
+/// p f, 0 where p is 0, whatever f is there; neither has a gradient there.
 Tensor weighted(const Tensor& p, const Tensor& f) {
   const Tensor none = eq(p, 0);
   return where(none, 0.0, p * where(none, 0.0, f));
 }
+
+/// ln of a probability; 0 has no gradient.
+Tensor log_of(const Tensor& p) {
+  const Tensor none = eq(p, 0);
+  return where(none, -kInfinity, log(where(none, 1.0, p)));
+}
+
+/// -infinity of values outside a support; NaN of NaN.
+Tensor excluded(const Tensor& value) { return where(eq(value, value), -kInfinity, value); }
 
 }  // namespace
 
@@ -110,12 +120,13 @@ Uniform::Uniform(const Tensor& low, const Tensor& high) {
   high_ = low_ + checked(p.second - low_, kLeast, kInfinity, "uniform: high - low");
 }
 Tensor Uniform::rsample(const DrawKey& key, const Shape& shape) const {
-  return low_ + (high_ - low_) * uniform_numbers(drawn_shape(shape, batch()), key, low_.dtype());
+  const Tensor x = low_ + (high_ - low_) * uniform_numbers(drawn_shape(shape, batch()), key, low_.dtype());
+  return where(lt(x, high_), x, low_);  // the sum may be rounded up to the end
 }
 Tensor Uniform::sample(const DrawKey& key, const Shape& shape) const { return detach(rsample(key, shape)); }
 Tensor Uniform::log_prob(const Tensor& value) const {
   const Tensor density = -log(high_ - low_);
-  return where(le(low_, value) && lt(value, high_), density, density - kInfinity);
+  return where(le(low_, value) && lt(value, high_), density, density + excluded(value));
 }
 Tensor Uniform::cdf(const Tensor& value) const { return clamp((value - low_) / (high_ - low_), 0.0, 1.0); }
 Tensor Uniform::entropy() const { return log(high_ - low_); }
@@ -133,7 +144,8 @@ Tensor Exponential::rsample(const DrawKey& key, const Shape& shape) const {
 }
 Tensor Exponential::sample(const DrawKey& key, const Shape& shape) const { return detach(rsample(key, shape)); }
 Tensor Exponential::log_prob(const Tensor& value) const {
-  return where(le(0, value), log(rate_) - rate_ * value, -kInfinity);
+  const Tensor inside = le(0, value) && lt(value, kInfinity);
+  return where(inside, log(rate_) - rate_ * where(inside, value, 0.0), excluded(value));
 }
 Tensor Exponential::cdf(const Tensor& value) const { return -expm1(-rate_ * relu(value)); }
 Tensor Exponential::entropy() const { return 1 - log(rate_); }
@@ -144,27 +156,30 @@ Tensor Exponential::variance() const { return 1 / square(rate_); }
 
 Bernoulli Bernoulli::from_logits(const Tensor& logits) {
   check_parameter("bernoulli", logits);
-  return Bernoulli(logits);
+  return {logits, {}};
 }
-/// As in PyTorch, a probability is at least as far from 0 and 1 as the dtype's epsilon.
 Bernoulli Bernoulli::from_probabilities(const Tensor& probabilities) {
   check_parameter("bernoulli", probabilities);
-  const double epsilon = probabilities.dtype() == Dtype::f32
-                             ? static_cast<double>(std::numeric_limits<float>::epsilon())
-                             : std::numeric_limits<double>::epsilon();
-  const Tensor p = clamp(checked(probabilities, 0.0, 1.0, "bernoulli: probability"), epsilon, 1 - epsilon);
-  return Bernoulli(log(p) - log1p(-p));
+  const Tensor p = checked(probabilities, 0.0, 1.0, "bernoulli: probability"), certain = eq(p, 1);
+  return {log_of(p) - where(certain, -kInfinity, log1p(-where(certain, 0.0, p))), p};
+}
+Tensor Bernoulli::log_one() const { return probability_.defined() ? log_of(probability_) : -softplus(-logits_); }
+Tensor Bernoulli::log_zero() const {
+  if (!probability_.defined()) return -softplus(logits_);
+  const Tensor certain = eq(probability_, 1);
+  return where(certain, -kInfinity, log1p(-where(certain, 0.0, probability_)));
 }
 Tensor Bernoulli::sample(const DrawKey& key, const Shape& shape) const {
   const Shape all = drawn_shape(shape, batch());
-  return cast(lt(uniform_numbers(all, key, logits_.dtype()), sigmoid(detach(logits_))), logits_.dtype());
+  return cast(lt(uniform_numbers(all, key, logits_.dtype()), detach(mean())), logits_.dtype());
 }
 Tensor Bernoulli::log_prob(const Tensor& value) const {
-  return -(value * softplus(-logits_) + (1 - value) * softplus(logits_));
+  return multiply_no_nan(log_one(), value) + multiply_no_nan(log_zero(), 1 - value);
 }
-Tensor Bernoulli::entropy() const { return -log_prob(mean()); }
-Tensor Bernoulli::mean() const { return sigmoid(logits_); }
-Tensor Bernoulli::variance() const { return sigmoid(logits_) * sigmoid(-logits_); }
+Tensor Bernoulli::entropy() const { return -(weighted(mean(), log_one()) + weighted(complement(), log_zero())); }
+Tensor Bernoulli::mean() const { return probability_.defined() ? probability_ : sigmoid(logits_); }
+Tensor Bernoulli::complement() const { return probability_.defined() ? 1 - probability_ : sigmoid(-logits_); }
+Tensor Bernoulli::variance() const { return mean() * complement(); }
 
 // ---- Categorical -------------------------------------------------------------------------------------------
 
@@ -181,8 +196,9 @@ Categorical Categorical::from_probabilities(const Tensor& probabilities) {
   check_parameter("categorical", probabilities);
   if (probabilities.rank() == 0) throw ShapeError("categorical: probabilities must be [..., C], got []");
   const Tensor p = checked(probabilities, 0.0, kInfinity, "categorical: probability");
-  const Tensor shares = p / sum(p, {-1}, true), none = eq(shares, 0);
-  return Categorical(where(none, -kInfinity, log(where(none, 1.0, shares))));
+  const double most = p.dtype() == Dtype::f32 ? static_cast<double>(std::numeric_limits<float>::max())
+                                              : std::numeric_limits<double>::max();
+  return Categorical(log_of(p / checked(sum(p, {-1}, true), kLeast, most, "categorical: sum of probabilities")));
 }
 Tensor Categorical::sample(const DrawKey& key, const Shape& shape) const {
   Shape all = drawn_shape(shape, batch_);
@@ -218,8 +234,7 @@ Tensor kl_divergence(const Exponential& p, const Exponential& q) {
   return ratio - 1 - log(ratio);
 }
 Tensor kl_divergence(const Bernoulli& p, const Bernoulli& q) {
-  return p.mean() * (softplus(-q.logits()) - softplus(-p.logits())) +
-         sigmoid(-p.logits()) * (softplus(q.logits()) - softplus(p.logits()));
+  return weighted(p.mean(), p.log_one() - q.log_one()) + weighted(p.complement(), p.log_zero() - q.log_zero());
 }
 Tensor kl_divergence(const Categorical& p, const Categorical& q) {
   return sum(weighted(p.probabilities(), p.log_probabilities() - q.log_probabilities()), {-1});
@@ -242,15 +257,20 @@ void check_mixture(const Categorical& weights, const Shape& parts) {
     throw ShapeError("mixture: the batch of the parts must be [..., K], that of the weights, " +
                      weights.log_probabilities().shape().str() + ", got " + parts.str());
 }
+/// A part of weight 0 adds nothing, even where its density is infinite. Where no part gives the value, logsumexp's
+/// gradient would be NaN.
 Tensor mixture_log_prob(const Categorical& weights, const Tensor& log_probs) {
-  return logsumexp(log_probs + weights.log_probabilities(), {-1});
+  const Tensor& shares = weights.log_probabilities();
+  const Tensor all = where(eq(shares, -kInfinity), -kInfinity, log_probs) + shares;
+  const Tensor none = eq(amax(detach(all), {-1}, true), -kInfinity);
+  return where(squeeze(none, -1), -kInfinity, logsumexp(where(none, 0.0, all), {-1}));
 }
 Tensor mixture_sample(const Categorical& weights, const Tensor& parts, const DrawKey& key) {
   const Tensor which = categorical(expand(detach(weights.log_probabilities()), parts.shape()), key);
   return squeeze(gather(detach(parts), -1, unsqueeze(which, -1)), -1);
 }
 Tensor mixture_mean(const Categorical& weights, const Tensor& means) {
-  return sum(weights.probabilities() * means, {-1});
+  return sum(multiply_no_nan(means, weights.probabilities()), {-1});
 }
 
 }  // namespace ferrite::nn

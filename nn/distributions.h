@@ -9,9 +9,10 @@
 ///     const Tensor action = policy.sample(noise);                     // noise: a Generator, or RandomKey{.seed = 7}
 ///     const Tensor loss = -mean(policy.log_prob(action) * advantage);
 ///
-/// Values outside a support have log_prob -infinity, except for Bernoulli and Categorical, whose values are read as
-/// they are. Constructors throw ShapeError and DtypeError for parameters that do not fit, and ValueError for those
-/// outside their ranges, in compiled functions, too.
+/// Values outside a support have log_prob -infinity, NaN stays NaN; gradients stay finite there, in mixtures, too.
+/// Values of Bernoulli and Categorical are read as they are. Draws lie within the support. Constructors throw
+/// ShapeError and DtypeError for parameters that do not fit, and ValueError for those outside their ranges, in compiled
+/// functions, too.
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/sampling.h"
 
@@ -91,10 +92,12 @@ class Exponential {
   Tensor rate_;
 };
 
-/// 1 with a probability, else 0, of the parameter's dtype. Made from logits, so that small probabilities keep their
-/// digits.
+/// 1 with a probability, else 0, of the parameter's dtype. Small probabilities keep their digits, and 0 and 1 are what
+/// they say: log_prob of what cannot be is -infinity. (PyTorch clamps probabilities at the dtype's epsilon.) Draws
+/// compare the probability with uniform numbers, which in f32 are multiples of 2^-24.
 class Bernoulli {
  public:
+  /// Infinite logits are certain.
   static Bernoulli from_logits(const Tensor& logits);
   /// In 0..1.
   static Bernoulli from_probabilities(const Tensor& probabilities);
@@ -102,20 +105,25 @@ class Bernoulli {
   Tensor log_prob(const Tensor& value) const;
   Tensor entropy() const;
   Tensor mean() const;
+  /// The probability of 0, with its own digits.
+  Tensor complement() const;
   Tensor variance() const;
   const Tensor& logits() const { return logits_; }
   const Shape& batch() const { return logits_.shape(); }
+  /// Logarithms of the probabilities of 1 and of 0.
+  Tensor log_one() const;
+  Tensor log_zero() const;
 
  private:
-  explicit Bernoulli(const Tensor& logits) : logits_(logits) {}
-  Tensor logits_;
+  Bernoulli(const Tensor& logits, const Tensor& probability) : logits_(logits), probability_(probability) {}
+  Tensor logits_, probability_;  ///< the probability is undefined if it was not given
 };
 
 /// One of C classes: logits or probabilities [..., C], the batch [...]. Values are i64.
 class Categorical {
  public:
   static Categorical from_logits(const Tensor& logits);
-  /// Not negative; they need not add up to 1.
+  /// Not negative; they need not add up to 1, but to a positive, finite number.
   static Categorical from_probabilities(const Tensor& probabilities);
   Tensor sample(const DrawKey& key, const Shape& shape = {}) const;
   /// i64 of a shape that broadcasts with the batch; ShapeError for a class outside 0..C - 1.

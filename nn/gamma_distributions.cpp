@@ -35,10 +35,20 @@ Shape drawn_shape(const Shape& shape, const Shape& batch) {
   return all;
 }
 
-/// a ln x, 0 where a is 0.
-Tensor times_log(const Tensor& a, const Tensor& x) {
-  const Tensor none = eq(a, 0) && eq(x, 0);
-  return where(none, 0.0, a * log(where(none, 1.0, x)));
+/// Log densities of values inside a support; of others infinity where the density has a pole, else -infinity; NaN of
+/// NaN.
+Tensor supported(const Tensor& inside, const Tensor& density, const Tensor& pole, const Tensor& value) {
+  return where(inside, density, where(pole, kInfinity, where(eq(value, value), -kInfinity, value)));
+}
+
+/// The least normal number and the largest one below 1: draws that are rounded to an end of the support go there.
+double least_of(Dtype t) {
+  return t == Dtype::f32 ? static_cast<double>(std::numeric_limits<float>::min()) : std::numeric_limits<double>::min();
+}
+double below_one(Dtype t) {
+  return 1 - (t == Dtype::f32 ? static_cast<double>(std::numeric_limits<float>::epsilon())
+                              : std::numeric_limits<double>::epsilon()) /
+                 2;
 }
 
 Tensor log_beta(const Tensor& a, const Tensor& b) { return lgamma(a) + lgamma(b) - lgamma(a + b); }
@@ -52,10 +62,14 @@ Gamma::Gamma(const Tensor& concentration, const Tensor& rate) {
 }
 Tensor Gamma::sample(const DrawKey& key, const Shape& shape) const {
   const Tensor a = expand(detach(concentration_), drawn_shape(shape, batch()));
-  return gamma(a, key) / detach(rate_);
+  return clamp(gamma(a, key) / detach(rate_), least_of(rate_.dtype()), kInfinity);
 }
 Tensor Gamma::log_prob(const Tensor& value) const {
-  return times_log(concentration_ - 1, value) + concentration_ * log(rate_) - rate_ * value - lgamma(concentration_);
+  const Tensor& a = concentration_;
+  const Tensor zero = eq(value, 0), open = gt(value, 0) && lt(value, kInfinity);
+  const Tensor inside = open || (zero && eq(a, 1)), x = where(open, value, 1.0);
+  const Tensor density = (a - 1) * log(x) + a * log(rate_) - rate_ * where(open, value, 0.0) - lgamma(a);
+  return supported(inside, density, zero && lt(a, 1), value);
 }
 Tensor Gamma::entropy() const {
   const Tensor& a = concentration_;
@@ -71,10 +85,16 @@ Beta::Beta(const Tensor& a, const Tensor& b) {
 }
 Tensor Beta::sample(const DrawKey& key, const Shape& shape) const {
   const Shape all = drawn_shape(shape, batch());
-  return beta(expand(detach(a_), all), expand(detach(b_), all), key);
+  const Tensor x = beta(expand(detach(a_), all), expand(detach(b_), all), key);
+  return clamp(x, least_of(x.dtype()), below_one(x.dtype()));
 }
+/// At an end, the density of an exponent of 0 is finite.
 Tensor Beta::log_prob(const Tensor& value) const {
-  return times_log(a_ - 1, value) + times_log(b_ - 1, 1 - value) - log_beta(a_, b_);
+  const Tensor zero = eq(value, 0), one = eq(value, 1), open = gt(value, 0) && lt(value, 1);
+  const Tensor inside = open || (zero && eq(a_, 1)) || (one && eq(b_, 1));
+  const Tensor x = where(open || one, value, 1.0), y = where(open || zero, value, 0.0);
+  const Tensor density = (a_ - 1) * log(x) + (b_ - 1) * log1p(-y) - log_beta(a_, b_);
+  return supported(inside, density, (zero && lt(a_, 1)) || (one && lt(b_, 1)), value);
 }
 Tensor Beta::entropy() const {
   return log_beta(a_, b_) - (a_ - 1) * digamma(a_) - (b_ - 1) * digamma(b_) + (a_ + b_ - 2) * digamma(a_ + b_);

@@ -1,6 +1,7 @@
 #pragma once
 /// Gamma and beta distributions, as torch.distributions has them; what nn/distributions.h says of distributions holds
-/// here, too. Draws pass no gradients on: there is no rsample.
+/// here, too: outside their support, and at ends where the density is 0, log_prob is -infinity; at an end where the
+/// density is infinite, infinity. Draws pass no gradients on: there is no rsample.
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/sampling.h"
 

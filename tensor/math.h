@@ -17,7 +17,8 @@ Tensor tan(const Tensor& x);
 Tensor asin(const Tensor& x);
 Tensor acos(const Tensor& x);
 Tensor atan(const Tensor& x);
-/// The angle of the point (x, y), -pi..pi. No gradient exists at (0, 0): NaN.
+/// The angle of the point (x, y), -pi..pi. Its gradient is 0 at (0, 0), as PyTorch's, and at infinite points; it
+/// neither overflows nor vanishes where squares of the coordinates do (PyTorch's does).
 Tensor atan2(const Operand& y, const Operand& x);
 Tensor sinh(const Tensor& x);
 Tensor cosh(const Tensor& x);
@@ -72,6 +73,9 @@ Tensor logaddexp2(const Tensor& a, const Tensor& b);
 Tensor logit(const Tensor& x, std::optional<double> epsilon = {});
 /// x ln(y), 0 where x = 0 unless y is NaN.
 Tensor xlogy(const Tensor& x, const Tensor& y);
+/// x y, 0 where y = 0, whatever x is: infinite or NaN. No NaN reaches a gradient there, either. For weights of which 0
+/// means absent; y has the dtype of x, and shapes broadcast.
+Tensor multiply_no_nan(const Tensor& x, const Tensor& y);
 Tensor log10(const Tensor& x);
 /// 10^x.
 Tensor exp10(const Tensor& x);

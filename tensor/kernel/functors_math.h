@@ -65,6 +65,14 @@ struct Xlogy : Functor<2, Types::floats> {
     return select((a == zero) & ((b <= zero) | (b == infinity)), zero, a * log(b));
   }
 };
+/// a weight, 0 where the weight is 0, whatever a is.
+struct MultiplyNoNan : Functor<2, Types::floats> {
+  static auto f(const auto& a, const auto& weight) {
+    using P = std::remove_cvref_t<decltype(a)>;
+    const P zero(0);
+    return select(weight == zero, zero, a * weight);
+  }
+};
 /// a + weight (b - a), from the nearer end.
 struct Lerp : Functor<3, Types::floats> {
   static auto f(const auto& a, const auto& b, const auto& weight) {
@@ -77,6 +85,6 @@ struct Lerp : Functor<3, Types::floats> {
 
 using Math = FunctorList<Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Sinc, Log10, Erfc, Erfinv, Lgamma,
                          Digamma, Trigamma, Floor, Ceil, Round, Trunc, Atan2, Hypot, Copysign, Fmod, Remainder,
-                         FloorDivide, Logaddexp, Xlogy, Lerp>;
+                         FloorDivide, Logaddexp, Xlogy, MultiplyNoNan, Lerp>;
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -18,7 +18,7 @@ struct Lgamma : functors::Lgamma {
   static constexpr Range domain{0.1, 50};
   static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::lgamma(x); }
+  static double scalar(double x) { return log_gamma_of(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * digamma(v.a.tensor())}; }
 };
 
@@ -265,6 +265,23 @@ struct Xlogy : functors::Xlogy {
   static Tensor is_none(const Tensor& x, const Tensor& y) { return eq(x, 0.0) && (le(y, 0.0) || eq(y, kInfinity)); }
 };
 
+struct MultiplyNoNan : functors::MultiplyNoNan {
+  static constexpr auto name = "multiply_no_nan", onnx = "", stablehlo = "";
+  static constexpr auto summary = "a b, 0 where b = 0, whatever a is: infinite or NaN";
+  static constexpr Range domain{-10, 10};
+  static constexpr Reads reads = reads_inputs;
+  static double scalar(double a, double b) { return b == 0 ? 0 : a * b; }
+  static Tensors reference(Inputs in) {
+    const Tensor none = eq(in[1], 0.0);
+    return {where(none, 0.0, where(none, 0.0, in[0]) * in[1])};
+  }
+  static Tensors vjp(const PointwiseVjp& v) {
+    const Tensor &a = v.a.tensor(), &b = v.b.tensor();
+    return v.wanted([&] { return multiply_no_nan(v.grad, b); },
+                    [&] { return v.grad * where(eq(b, 0.0) && !lt(abs(a), kInfinity), 0.0, a); });
+  }
+};
+
 void check_pair(std::string_view where, const Tensor& a, const Tensor& b) {
   check_float(a, where);
   if (a.dtype() != b.dtype())
@@ -285,9 +302,10 @@ Tensor of_pair(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Family special_family() {
-  static constexpr const Primitive* list[] = {&pointwise<Lgamma>,     &pointwise<Digamma>,   &pointwise<Trigamma>,
-                                              &structured<Polygamma>, &pointwise<Erfc>,      &pointwise<Erfinv>,
-                                              &pointwise<Log10>,      &pointwise<Logaddexp>, &pointwise<Xlogy>};
+  static constexpr const Primitive* list[] = {&pointwise<Lgamma>,       &pointwise<Digamma>,   &pointwise<Trigamma>,
+                                              &structured<Polygamma>,   &pointwise<Erfc>,      &pointwise<Erfinv>,
+                                              &pointwise<Log10>,        &pointwise<Logaddexp>, &pointwise<Xlogy>,
+                                              &pointwise<MultiplyNoNan>};
   return list;
 }
 Family composite_special_family() {
@@ -315,6 +333,7 @@ Tensor exp10(const Tensor& x) { return pow(10.0, x); }
 Tensor logaddexp(const Tensor& a, const Tensor& b) { return of_pair<Logaddexp>(a, b); }
 Tensor logaddexp2(const Tensor& a, const Tensor& b) { return of_pair<Logaddexp2>(a, b); }
 Tensor xlogy(const Tensor& x, const Tensor& y) { return of_pair<Xlogy>(x, y); }
+Tensor multiply_no_nan(const Tensor& x, const Tensor& y) { return of_pair<MultiplyNoNan>(x, y); }
 Tensor logit(const Tensor& x, std::optional<double> epsilon) {
   check_float(x, "logit");
   if (epsilon && !(*epsilon >= 0 && *epsilon <= 0.5))

@@ -1,5 +1,6 @@
 /// Trigonometric and hyperbolic functions.
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "ferrite/tensor/math.h"
@@ -94,11 +95,13 @@ struct Atanh : functors::Atanh {
   }
 };
 
-/// a^2 + b^2, of which one may be a literal.
-Tensor sum_of_squares(const Operand& a, const Operand& b) {
-  if (a.is_literal()) return square(b.tensor()) + a.scalar().real() * a.scalar().real();
-  if (b.is_literal()) return square(a.tensor()) + b.scalar().real() * b.scalar().real();
-  return square(a.tensor()) + square(b.tensor());
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// x / r^2 for r = hypot(a, b), without the square; 0 where r is 0 or infinite.
+Tensor over_square(const Operand& x, const Operand& a, const Operand& b) {
+  const Tensor r = hypot(a, b), none = eq(r, 0.0) || eq(r, kInfinity);
+  const Tensor safe = where(none, 1.0, r);
+  return where(none, 0.0, x / safe / safe);
 }
 
 struct Atan2 : functors::Atan2 {
@@ -108,8 +111,8 @@ struct Atan2 : functors::Atan2 {
   static constexpr Reads reads = reads_inputs;
   static double scalar(double y, double x) { return std::atan2(y, x); }
   static Tensors vjp(const PointwiseVjp& v) {
-    return v.wanted([&] { return v.grad * (v.b / sum_of_squares(v.a, v.b)); },
-                    [&] { return -v.grad * (v.a / sum_of_squares(v.a, v.b)); });
+    return v.wanted([&] { return v.grad * over_square(v.b, v.a, v.b); },
+                    [&] { return -v.grad * over_square(v.a, v.a, v.b); });
   }
 };
 
