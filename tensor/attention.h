@@ -29,10 +29,12 @@ struct AttentionOptions {
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options = {});
 
 /// attention_weights(q, k) v, as torch.nn.functional.scaled_dot_product_attention of PyTorch 2.13: v [..., H, S, N] ->
-/// [..., H, L, N]. A query that sees no key gives 0. Of a hidden key or value nothing is read that would change a
-/// result, if it is finite: 0 times NaN is NaN. Where leading axes are equal it is one operation, which computes scores
-/// for some queries at a time, again for the gradient, and stores them only for the gradient of a mask. Sources: arXiv
-/// 1706.03762; grouped queries arXiv 2305.13245; blocks arXiv 2205.14135.
+/// [..., H, L, N]. A query that sees no key gives 0. Where leading axes are equal it is one operation, which
+/// computes scores for some queries at a time, again for the gradient, and stores them only for the gradient of a mask.
+/// It reads nothing of a key or value that is hidden: NaN or infinity there changes neither results nor first
+/// derivatives (in PyTorch 0 times NaN is NaN), nor does a query without a cotangent. Where leading axes broadcast, and
+/// in second derivatives, what is hidden must be finite. Sources: arXiv 1706.03762; grouped queries arXiv 2305.13245;
+/// blocks arXiv 2205.14135.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 

@@ -49,9 +49,10 @@ struct QuantileOptions {
   QuantileInterpolation interpolation = QuantileInterpolation::linear;
 };
 /// The q-th quantiles along an axis, q in [0, 1] (ValueError): at the rank q (n - 1) of the sorted elements. NaN where
-/// there is one. q of rank 0 or 1 and of x's dtype (floats); with rank 1 its axis comes first in the result. ShapeError
-/// for no elements. Differentiable in x and, through `linear`, in q. With a tensor q, one outside [0, 1] throws as part
-/// of the program.
+/// there is one. Beside an infinite neighbour the quantile is that neighbour, between -infinity and infinity NaN
+/// (PyTorch: NaN for all of them). q of rank 0 or 1 and of x's dtype (floats); with rank 1 its axis comes first in the
+/// result. ShapeError for no elements. Differentiable in x and, through `linear`, in q. With a tensor q, one outside
+/// [0, 1] throws as part of the program.
 Tensor quantile(const Tensor& x, const Tensor& q, const QuantileOptions& options = {});
 Tensor quantile(const Tensor& x, double q, const QuantileOptions& options = {});
 

@@ -111,12 +111,19 @@ struct Signals {
     shape.erase(axis);
     if (!options.lengths.defined()) return;
     if (axis != 1) throw_shape(where, "lengths need time as axis 1, got axis " + std::to_string(axis));
-    const Tensor within = valid_of(where, target.shape(), {.lengths = options.lengths});
+    const Tensor within = counted(where, target.spec(), {.lengths = options.lengths}).valid;
     x = ferrite::where(within, x, 0.0), y = ferrite::where(within, y, 0.0);
     Shape rows = Shape::filled(shape.rank(), 1);
     rows[0] = -1;
-    counts = reshape(cast(options.lengths, target.dtype()), rows);
+    counts = reshape(cast(maximum(options.lengths, 1), target.dtype()), rows);
     losses.lengths = Tensor();
+  }
+  /// Which losses count; signals of others reach no gradient.
+  Counted counted_losses(std::string_view where) {
+    const Counted all = counted(where, {shape, x.dtype()}, losses);
+    const Counted every = all.with_axis(attrs.axis);
+    x = without(every, x), y = without(every, y);
+    return all;
   }
 
   Tensor x, y, counts;
@@ -136,18 +143,18 @@ Records audio_records() {
 
 Tensor esr_loss(const Tensor& prediction, const Tensor& target, const AudioLossParameters& parameters,
                 const LossOptions& options) {
-  const detail::Signals s("esr_loss", prediction, target, parameters, options);
-  const Tensor valid = detail::valid_of("esr_loss", s.shape, s.losses);
-  return detail::reduced("esr_loss", detail::composed<detail::EsrLoss>({{&s.x, &s.y}}, s.attrs), valid, s.losses);
+  detail::Signals s("esr_loss", prediction, target, parameters, options);
+  const detail::Counted counts = s.counted_losses("esr_loss");
+  return detail::reduced(detail::composed<detail::EsrLoss>({{&s.x, &s.y}}, s.attrs), counts, s.losses);
 }
 
 Tensor dc_loss(const Tensor& prediction, const Tensor& target, const AudioLossParameters& parameters,
                const LossOptions& options) {
-  const detail::Signals s("dc_loss", prediction, target, parameters, options);
-  const Tensor valid = detail::valid_of("dc_loss", s.shape, s.losses);
+  detail::Signals s("dc_loss", prediction, target, parameters, options);
+  const detail::Counted counts = s.counted_losses("dc_loss");
   const Tensor losses = s.counts.defined() ? detail::composed<detail::DcLoss>({{&s.x, &s.y, &s.counts}}, s.attrs)
                                            : detail::composed<detail::DcLoss>({{&s.x, &s.y}}, s.attrs);
-  return detail::reduced("dc_loss", losses, valid, s.losses);
+  return detail::reduced(losses, counts, s.losses);
 }
 
 }  // namespace ferrite::nn

@@ -3,6 +3,7 @@
 
 #include "ferrite/nn/losses/classification.h"
 #include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
@@ -34,8 +35,8 @@ struct BceWithLogits {
   static constexpr std::size_t least = 2, operands = 3;
   static Tensor of(Inputs in, const NoAttrs&) {
     const Tensor &x = in[0], &t = in[1];
-    const Tensor positive = t * softplus(-x), negative = (1 - t) * softplus(x);
-    return in.size() > 2 ? in[2] * positive + negative : positive + negative;
+    const Tensor positive = multiply_no_nan(softplus(-x), t), negative = multiply_no_nan(softplus(x), 1 - t);
+    return in.size() > 2 ? multiply_no_nan(positive, in[2]) + negative : positive + negative;
   }
   static double scalar(Numbers x, const NoAttrs&) {
     return (x.size() > 2 ? x[2] : 1) * x[1] * softplus_of(-x[0]) + (1 - x[1]) * softplus_of(x[0]);
@@ -53,8 +54,10 @@ struct FocalLoss {
   static constexpr auto summary = "alpha_t (1 - p_t)^gamma (-ln p_t) for p = sigmoid(x); below 0, no alpha";
   static Tensor of(Inputs in, const Attributes& a) {
     const Tensor &x = in[0], &t = in[1];
-    const Tensor entropy = t * softplus(-x) + (1 - t) * softplus(x);
-    const Tensor wrong = t * sigmoid(-x) + (1 - t) * sigmoid(x);  // 1 - p_t
+    const Tensor entropy = multiply_no_nan(softplus(-x), t) + multiply_no_nan(softplus(x), 1 - t);
+    Tensor wrong = t * sigmoid(-x) + (1 - t) * sigmoid(x);  // 1 - p_t
+    // A slope of 0 times an infinite one of the power; the entropy is 0 there.
+    if (a.gamma > 0 && a.gamma < 1) wrong = where(eq(wrong, 0), 1.0, wrong);
     const Tensor y = a.gamma == 0 ? entropy : entropy * pow(wrong, a.gamma);
     return a.alpha < 0 ? y : (a.alpha * t + (1 - a.alpha) * (1 - t)) * y;
   }
@@ -79,8 +82,8 @@ struct MultilabelSoftMarginLoss {
   static constexpr auto summary = "binary cross-entropy from logits, averaged over the classes of the last axis";
   static Tensor parts(Inputs in, const NoAttrs&) {
     const Tensor &x = in[0], &t = in[1];
-    Tensor terms = t * softplus(-x) + (1 - t) * softplus(x);
-    if (in.size() > 2) terms = terms * in[2];
+    Tensor terms = multiply_no_nan(softplus(-x), t) + multiply_no_nan(softplus(x), 1 - t);
+    if (in.size() > 2) terms = multiply_no_nan(terms, in[2]);
     return mean(terms, {-1});
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
@@ -117,8 +120,9 @@ Tensor bce(const Tensor& probabilities, const Tensor& target, const LossOptions&
   constexpr std::string_view where = detail::Bce::name;
   detail::check_float(where, "the prediction", probabilities);
   detail::check_same(where, probabilities, target);
-  const Tensor valid = detail::valid_of(where, target.shape(), options);
-  const Tensor operands[] = {checked(detail::without(valid, probabilities), 0.0, 1.0, "bce: probability"), target};
+  const detail::Counted elements = detail::counted(where, target.spec(), options);
+  const Tensor p = detail::without(elements, probabilities, 0, 1);
+  const Tensor operands[] = {checked(p, 0.0, 1.0, "bce: probability"), target};
   return detail::element_loss<detail::Bce>(operands, {}, options, detail::WeightedMean::by_count);
 }
 
@@ -163,13 +167,13 @@ Tensor multilabel_soft_margin_loss(const Tensor& logits, const Tensor& target, c
                                    class_weight.spec().str());
   Shape shape = logits.shape();
   shape.erase(shape.rank() - 1);
-  const Tensor valid = detail::valid_of(where, shape, options);
-  const Tensor rows = valid.defined() ? unsqueeze(valid, -1) : valid;
-  const Tensor x = detail::without(rows, logits), t = detail::without(rows, target);
+  const detail::Counted rows = detail::counted(where, {shape, logits.dtype()}, options);
+  const detail::Counted every = rows.with_axis(-1);
+  const Tensor x = detail::without(every, logits), t = detail::without(every, target);
   using detail::MultilabelSoftMarginLoss;
   const Tensor losses = class_weight.defined() ? detail::composed<MultilabelSoftMarginLoss>({{&x, &t, &class_weight}})
                                                : detail::composed<MultilabelSoftMarginLoss>({{&x, &t}});
-  return detail::reduced(where, losses, valid, options);
+  return detail::reduced(losses, rows, options);
 }
 
 }  // namespace ferrite::nn

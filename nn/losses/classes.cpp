@@ -3,6 +3,7 @@
 
 #include "ferrite/nn/losses/classification.h"
 #include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
 
@@ -36,22 +37,27 @@ Tensor of_classes(const Tensor& weight, const Tensor& classes) {
   return reshape(index_select(weight, 0, reshape(classes, {-1})), classes.shape());
 }
 
-/// Losses of logarithms of probabilities, targets and, where given, weights of classes.
+/// Losses of logarithms of probabilities, targets and, where given, weights of classes. A class of weight or share 0
+/// adds nothing, even where its logarithm is infinite. What is ignored is replaced before it is multiplied, so that NaN
+/// reaches no gradient of weights; that of log_softmax does not read rows without a cotangent.
 Tensor nll_parts(const Tensor& log_probs, Inputs in, const ClassLossAttrs& a, const IndexOptions& who) {
   const Tensor& targets = in[1];
   const Tensor* weight = in.size() > 2 ? &in[2] : nullptr;
   const std::int64_t C = log_probs.shape()[a.axis];
   const double smoothing = a.label_smoothing, rest = smoothing / static_cast<double>(C);
   const auto over_classes = [&](const Tensor& terms) {
-    return sum(weight ? terms * along(*weight, a.axis, terms.rank()) : terms, {a.axis});
+    return sum(weight ? multiply_no_nan(terms, along(*weight, a.axis, terms.rank())) : terms, {a.axis});
   };
   if (is_float(targets.dtype()))
-    return -over_classes((smoothing == 0 ? targets : targets * (1 - smoothing) + rest) * log_probs);
-  const Tensor classes = some_class(targets, a.ignore_index);
+    return -over_classes(multiply_no_nan(log_probs, smoothing == 0 ? targets : targets * (1 - smoothing) + rest));
+  const Tensor ignored = eq(targets, a.ignore_index), classes = some_class(targets, a.ignore_index);
   Tensor picked = squeeze(gather(log_probs, a.axis, unsqueeze(classes, a.axis), who), a.axis);
-  if (weight) picked = picked * of_classes(*weight, classes);
-  if (smoothing > 0) picked = picked * (1 - smoothing) + over_classes(log_probs) * rest;
-  return where(eq(targets, a.ignore_index), 0.0, -picked);
+  if (weight) picked = multiply_no_nan(where(ignored, 0.0, picked), of_classes(*weight, classes));
+  if (smoothing > 0) {
+    const Tensor all = weight ? where(unsqueeze(ignored, a.axis), 0.0, log_probs) : log_probs;
+    picked = picked * (1 - smoothing) + over_classes(all) * rest;
+  }
+  return where(ignored, 0.0, -picked);
 }
 
 /// The same in loops.
@@ -156,20 +162,25 @@ Tensor class_loss(const Tensor& scores, const Tensor& targets, const ClassLossOp
   Shape shape = scores.shape();
   shape.erase(axis);
   const LossOptions options{o.reduction, o.weight, o.mask, o.lengths};
-  const Tensor valid = valid_of(where, shape, options);
-  const Tensor of_classes_too = valid.defined() ? unsqueeze(valid, axis) : valid;
-  const Tensor x = without(of_classes_too, scores);
+  Counted elements = counted(where, {shape, scores.dtype()}, options);
+  const Counted every = elements.with_axis(axis);
+  const Tensor x = without(every, scores);
   Tensor y = targets;
-  if (valid.defined()) y = shares ? without(of_classes_too, targets) : ferrite::where(valid, targets, 0);
+  if (shares) y = without(every, targets);
+  if (!shares && elements.valid.defined()) y = ferrite::where(elements.valid, targets, 0);
+  if (!shares && o.weight.defined()) {  // a weight of what is ignored does not count, either
+    const Tensor kept = ne(y, o.ignore_index);
+    elements.valid = elements.valid.defined() ? elements.valid && kept : kept;
+  }
   const ClassLossAttrs attrs{axis, o.ignore_index, o.label_smoothing};
   const Tensor losses =
       o.class_weight.defined() ? composed<Loss>({{&x, &y, &o.class_weight}}, attrs) : composed<Loss>({{&x, &y}}, attrs);
-  if (shares || o.reduction != Reduction::mean) return reduced(where, losses, valid, options);
+  if (shares || o.reduction != Reduction::mean) return reduced(losses, elements, options);
   const Tensor counts = ne(y, o.ignore_index);
   const Tensor share = o.class_weight.defined()
                            ? ferrite::where(counts, of_classes(o.class_weight, some_class(y, o.ignore_index)), 0.0)
                            : cast(counts, losses.dtype());
-  return reduced(where, losses, valid, options, WeightedMean::by_weights, share);
+  return reduced(losses, elements, options, WeightedMean::by_weights, share);
 }
 
 }  // namespace

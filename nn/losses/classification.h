@@ -14,7 +14,8 @@ namespace ferrite::nn {
 ///     nn::cross_entropy(logits, tokens, {.classes_last = true, .lengths = lengths});   // [B, T, C] and [B, T]
 struct ClassLossOptions {
   Tensor class_weight{};                  ///< [C], of the scores' dtype: the loss of an element times that of its class
-  std::int64_t ignore_index = -100;       ///< elements of this target do not count; it need not be a class
+  std::int64_t ignore_index = -100;       ///< elements of this target do not count, even where their scores are NaN
+                                          ///< (in PyTorch these spoil all gradients); it need not be a class
   double label_smoothing = 0;             ///< in 0..1: so much of a target is spread evenly over all classes
   bool classes_last = false;              ///< scores [B, ..., C] instead of [B, C, ...]
   Reduction reduction = Reduction::mean;  ///< mean: divided by the weights of the classes of the elements that count

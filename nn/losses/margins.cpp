@@ -3,6 +3,7 @@
 
 #include "ferrite/nn/losses/classification.h"
 #include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
@@ -25,7 +26,7 @@ struct MultiMarginLoss {
     const Tensor right = gather(x, 1, y, {"multi_margin_loss: target"});
     Tensor terms = relu(a.margin - right + x);
     if (a.p == 2) terms = square(terms);
-    if (in.size() > 2) terms = terms * unsqueeze(index_select(in[2], 0, in[1]), 1);
+    if (in.size() > 2) terms = multiply_no_nan(terms, unsqueeze(index_select(in[2], 0, in[1]), 1));
     const Tensor others = ne(y, arange(0, C, 1, in[1].dtype()));
     return sum(where(others, terms, 0.0), {1}) / static_cast<double>(C);
   }
@@ -123,13 +124,13 @@ Tensor multi_margin_loss(const Tensor& scores, const Tensor& targets, const Mult
   if (weight.defined() && weight.spec() != Spec{{scores.shape()[1]}, scores.dtype()})
     detail::throw_shape(where, "class_weight must be " + Spec{{scores.shape()[1]}, scores.dtype()}.str() + ", got " +
                                    weight.spec().str());
-  const Tensor valid = detail::valid_of(where, targets.shape(), options);
-  const Tensor x = valid.defined() ? detail::without(unsqueeze(valid, 1), scores) : scores;
-  const Tensor y = valid.defined() ? ferrite::where(valid, targets, 0) : targets;
+  const detail::Counted rows = detail::counted(where, {targets.shape(), scores.dtype()}, options);
+  const Tensor x = detail::without(rows.with_axis(1), scores);
+  const Tensor y = rows.valid.defined() ? ferrite::where(rows.valid, targets, 0) : targets;
   const detail::MultiMarginAttrs attrs{parameters.p, parameters.margin};
   const Tensor losses = weight.defined() ? detail::composed<MultiMarginLoss>({{&x, &y, &weight}}, attrs)
                                          : detail::composed<MultiMarginLoss>({{&x, &y}}, attrs);
-  return detail::reduced(where, losses, valid, options);
+  return detail::reduced(losses, rows, options);
 }
 
 Tensor multilabel_margin_loss(const Tensor& scores, const Tensor& targets, const LossOptions& options) {
@@ -140,10 +141,11 @@ Tensor multilabel_margin_loss(const Tensor& scores, const Tensor& targets, const
   if (scores.rank() != 2 || targets.shape() != scores.shape())
     detail::throw_shape(where, "expects scores [B, C] and targets [B, C], got " + scores.shape().str() + " and " +
                                    targets.shape().str());
-  const Tensor valid = detail::valid_of(where, {scores.shape()[0]}, options);
-  const Tensor x = valid.defined() ? detail::without(unsqueeze(valid, 1), scores) : scores;
-  const Tensor y = valid.defined() ? ferrite::where(unsqueeze(valid, 1), targets, -1) : targets;
-  return detail::reduced(where, detail::composed<detail::MultilabelMarginLoss>({{&x, &y}}), valid, options);
+  const detail::Counted rows = detail::counted(where, {{scores.shape()[0]}, scores.dtype()}, options);
+  const detail::Counted every = rows.with_axis(1);
+  const Tensor x = detail::without(every, scores);
+  const Tensor y = every.valid.defined() ? ferrite::where(every.valid, targets, -1) : targets;
+  return detail::reduced(detail::composed<detail::MultilabelMarginLoss>({{&x, &y}}), rows, options);
 }
 
 }  // namespace ferrite::nn

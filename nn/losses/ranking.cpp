@@ -153,12 +153,12 @@ struct Vectors {
     if (first.rank() == 0) throw_shape(name, "expects vectors [..., D], got []");
     rows = first.shape();
     rows.erase(rows.rank() - 1);
-    valid = valid_of(name, rows, options);
-    const Tensor every = valid.defined() ? unsqueeze(valid, -1) : valid;
+    counts = counted(name, {rows, first.dtype()}, options);
+    const Counted every = counts.with_axis(-1);
     for (const Tensor* x : all) list.push_back(without(every, *x));
   }
   Shape rows;
-  Tensor valid;
+  Counted counts;
   Tensors list;
 };
 
@@ -190,7 +190,7 @@ Tensor cosine_embedding_loss(const Tensor& first, const Tensor& second, const Te
     detail::throw_shape(where,
                         "the target must be " + Spec{v.rows, first.dtype()}.str() + ", got " + target.spec().str());
   const Tensor losses = detail::composed<detail::CosineEmbeddingLoss>({{&v.list[0], &v.list[1], &target}}, {margin});
-  return detail::reduced(where, losses, v.valid, options);
+  return detail::reduced(losses, v.counts, options);
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
@@ -203,7 +203,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   const detail::Vectors v(where, {&anchor, &positive, &negative}, options);
   const detail::TripletAttrs attrs{parameters.margin, parameters.p, parameters.epsilon, parameters.swap};
   const Tensor losses = detail::composed<detail::TripletMarginLoss>({{&v.list[0], &v.list[1], &v.list[2]}}, attrs);
-  return detail::reduced(where, losses, v.valid, options);
+  return detail::reduced(losses, v.counts, options);
 }
 
 }  // namespace ferrite::nn

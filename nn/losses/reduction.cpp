@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
@@ -88,15 +89,16 @@ void check_within(std::string_view where, std::string_view what, double value, d
                      Scalar(high).str() + ", got " + Scalar(value).str());
 }
 
-Tensor valid_of(std::string_view where, const Shape& losses, const LossOptions& options) {
-  Tensor valid;
+Counted counted(std::string_view where, const Spec& spec, const LossOptions& options) {
+  const Shape& losses = spec.shape;
+  Counted all;
   if (options.mask.defined()) {
     if (options.mask.dtype() != Dtype::boolean)
       throw_dtype(where, "the mask must be bool, got " + options.mask.spec().str());
     if (!begins_with(losses, options.mask.shape()))
       throw_shape(where, "the mask must have the first axes of the losses " + losses.str() + ", got " +
                              options.mask.shape().str());
-    valid = of_rank(options.mask, losses.rank());
+    all.valid = of_rank(options.mask, losses.rank());
   }
   if (options.lengths.defined()) {
     if (options.lengths.dtype() != Dtype::i64)
@@ -105,27 +107,50 @@ Tensor valid_of(std::string_view where, const Shape& losses, const LossOptions& 
       throw_shape(where, "lengths [B] belong to losses [B, T, ...], got " + options.lengths.shape().str() +
                              " for losses " + losses.str());
     const Tensor within = of_rank(length_mask(options.lengths, losses[1]), losses.rank());
-    valid = valid.defined() ? valid && within : within;
+    all.valid = all.valid.defined() ? all.valid && within : within;
   }
-  return valid;
+  if (options.weight.defined()) {
+    if (options.weight.dtype() != spec.dtype)
+      throw_dtype(where, "the weight must have the dtype of the losses, " + spec.str() + ", got " +
+                             options.weight.spec().str());
+    if (!fits(options.weight.shape(), losses))
+      throw_shape(where, "the weight does not broadcast to the losses: " + options.weight.shape().str() + " and " +
+                             losses.str());
+    all.weighted = expand(ne(detach(options.weight), 0), losses);
+  }
+  return all;
 }
 
-Tensor without(const Tensor& valid, const Tensor& x) { return valid.defined() ? where(valid, x, 0.5) : x; }
+Counted Counted::with_axis(int axis) const {
+  const auto wider = [&](const Tensor& x) { return x.defined() ? unsqueeze(x, axis) : x; };
+  return {wider(valid), wider(weighted)};
+}
+Counted Counted::with_rank(int rank) const {
+  const auto wider = [&](const Tensor& x) { return x.defined() ? of_rank(x, rank) : x; };
+  return {wider(valid), wider(weighted)};
+}
 
-Tensor reduced(std::string_view where, const Tensor& losses, const Tensor& valid, const LossOptions& options,
-               WeightedMean by, const Tensor& share) {
+Tensor without(const Counted& elements, const Tensor& x) {
+  const Tensor y = elements.valid.defined() ? where(elements.valid, x, 0.5) : x;
+  return elements.weighted.defined() ? where(elements.weighted, y, detach(y)) : y;
+}
+Tensor without(const Counted& elements, const Tensor& x, double low, double high) {
+  const Tensor y = without(elements, x);
+  if (!elements.weighted.defined()) return y;
+  return where(elements.weighted || (ge(y, low) && le(y, high)), y, 0.5);
+}
+
+Tensor reduced(const Tensor& losses, const Counted& elements, const LossOptions& options, WeightedMean by,
+               const Tensor& share) {
+  const Tensor& valid = elements.valid;
   Tensor all = losses, weight = share;
-  if (options.weight.defined()) {
-    if (options.weight.dtype() != losses.dtype())
-      throw_dtype(where, "the weight must have the dtype of the losses, " + losses.spec().str() + ", got " +
-                             options.weight.spec().str());
-    if (!fits(options.weight.shape(), losses.shape()))
-      throw_shape(where, "the weight does not broadcast to the losses: " + options.weight.shape().str() + " and " +
-                             losses.shape().str());
-    all = all * options.weight;
-    weight = weight.defined() ? weight * options.weight : options.weight;
-  }
   if (valid.defined()) all = ferrite::where(valid, all, 0.0);
+  if (options.weight.defined()) {
+    // Without what lies behind the mask, so that nothing there reaches a gradient.
+    const Tensor own = valid.defined() ? ferrite::where(valid, options.weight, 0.0) : options.weight;
+    all = multiply_no_nan(all, own);
+    weight = weight.defined() ? multiply_no_nan(own, weight) : own;
+  }
   switch (options.reduction) {
     case Reduction::none: return all;
     case Reduction::sum: return sum(all);
@@ -162,8 +187,7 @@ Tensor length_mask(const Tensor& lengths, std::int64_t steps) {
 
 Tensor reduce_loss(const Tensor& losses, const LossOptions& options) {
   detail::check_float("reduce_loss", "the losses", losses);
-  const Tensor valid = detail::valid_of("reduce_loss", losses.shape(), options);
-  return detail::reduced("reduce_loss", losses, valid, options);
+  return detail::reduced(losses, detail::counted("reduce_loss", losses.spec(), options), options);
 }
 
 }  // namespace ferrite::nn

@@ -15,8 +15,9 @@ enum class Reduction : std::uint8_t { mean, sum, none, batch_mean };
 ///     nn::mse_loss(y, target, {.lengths = lengths});               // a padded batch [B, T, D]: the mean of real steps
 ///     nn::huber_loss(y, target, 0.5, {.reduction = nn::Reduction::sum, .weight = w});
 ///
-/// Padding may hold anything, NaN included: it adds nothing to the loss, and gradients with respect to it are 0. The
-/// mean of no elements is NaN.
+/// Padding may hold anything, NaN and infinities included: it adds nothing to the loss, and gradients with respect to
+/// it are 0. So may an element of weight 0, where PyTorch's results and gradients are NaN; the gradient of such a
+/// weight is the element's loss where that is finite, else 0. The mean of no elements is NaN.
 struct LossOptions {
   Reduction reduction = Reduction::mean;
   Tensor weight{};   ///< multiplies the losses, of their dtype; broadcasts to their shape. Means are weighted ones:

@@ -60,15 +60,10 @@ Tensor region_loss(std::string_view where, const Tensor& probabilities, const Te
   check_float(where, "the prediction", probabilities);
   check_same(where, probabilities, target);
   if (target.rank() == 0) throw_shape(where, "expects probabilities and targets [B, ...], got [] and []");
-  const Tensor valid = valid_of(where, {target.shape()[0]}, options);
-  Tensor p = probabilities, t = target;
-  if (valid.defined()) {
-    Shape rows = Shape::filled(target.rank(), 1);
-    rows[0] = -1;
-    const Tensor every = reshape(valid, rows);
-    p = without(every, p), t = without(every, t);
-  }
-  return reduced(where, composed<TverskyLoss>({{&p, &t}}, a), valid, options);
+  const Counted rows = counted(where, {{target.shape()[0]}, target.dtype()}, options);
+  const Counted every = rows.with_rank(target.rank());
+  const Tensor p = without(every, probabilities), t = without(every, target);
+  return reduced(composed<TverskyLoss>({{&p, &t}}, a), rows, options);
 }
 
 }  // namespace

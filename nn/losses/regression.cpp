@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
@@ -83,7 +84,7 @@ struct PoissonNllLoss {
   static constexpr Range range{0.1, 3};
   static Tensor of(Inputs in, const Attributes& a) {
     const Tensor &x = in[0], &t = in[1];
-    const Tensor y = a.log_input ? exp(x) - t * x : x - t * log(x + a.epsilon);
+    const Tensor y = a.log_input ? exp(x) - multiply_no_nan(x, t) : x - xlogy(t, x + a.epsilon);
     if (!a.full) return y;
     const Tensor many = gt(t, 1), n = where(many, t, 1.0);
     return y + where(many, n * log(n) - n + 0.5 * log(2 * std::numbers::pi * n), 0.0);
@@ -136,9 +137,9 @@ struct KlDiv {
   static constexpr Range range{0.1, 3};
   static Tensor of(Inputs in, const Attributes& a) {
     const Tensor &x = in[0], &t = in[1];
-    if (a.log_target) return exp(t) * (t - x);
+    if (a.log_target) return multiply_no_nan(t - x, exp(t));
     const Tensor none = eq(t, 0);
-    return where(none, 0.0, t * log(where(none, 1.0, t))) - t * x;
+    return where(none, 0.0, t * log(where(none, 1.0, t))) - multiply_no_nan(x, t);
   }
   static double scalar(Numbers x, const Attributes& a) {
     if (a.log_target) return std::exp(x[1]) * (x[1] - x[0]);
@@ -200,8 +201,9 @@ Tensor gaussian_nll_loss(const Tensor& mean, const Tensor& target, const Tensor&
   if (variance.dtype() != mean.dtype())
     detail::throw_dtype(where,
                         "dtypes differ: " + mean.spec().str() + " and " + variance.spec().str() + "; cast one of them");
-  const Tensor valid = detail::valid_of(where, mean.shape(), options);
-  const Tensor all = detail::without(valid, expand(variance, mean.shape()));
+  const detail::Counted elements = detail::counted(where, mean.spec(), options);
+  const Tensor all =
+      detail::without(elements, expand(variance, mean.shape()), 0, std::numeric_limits<double>::infinity());
   const Tensor operands[] = {mean, target,
                              checked(all, 0.0, std::numeric_limits<double>::infinity(), "gaussian_nll_loss: variance")};
   return detail::element_loss<detail::GaussianNllLoss>(operands, {parameters.full, parameters.epsilon}, options);

@@ -49,8 +49,8 @@ struct KlDivParameters {
   bool log_target = false;  ///< the target holds logarithms of probabilities
 };
 /// Each element's part of the Kullback-Leibler divergence of the prediction from the target: target (ln target -
-/// prediction), 0 for target 0; the prediction holds logarithms. `Reduction::batch_mean` gives the divergence itself,
-/// averaged over the first axis.
+/// prediction), 0 for target 0, whatever the prediction is (PyTorch: NaN for -infinity); the prediction holds
+/// logarithms. `Reduction::batch_mean` gives the divergence itself, averaged over the first axis.
 Tensor kl_div(const Tensor& prediction, const Tensor& target, const KlDivParameters& parameters = {},
               const LossOptions& options = {});
 

@@ -173,7 +173,12 @@ template <class T>
 void log_softmax_grad(const T* g, const T* y, T* to, const DenseRows& rows) {
   const std::int64_t n = rows.n;
   for (std::int64_t r = 0; r < rows.count; ++r, g += n, y += n, to += n) {
-    const Packet<T> total(reduce_run<SumOf>(g, n));
+    const T sum = reduce_run<SumOf>(g, n);
+    const Packet<T> total(sum);
+    if (sum == T(0)) {
+      map(g, y, to, n, [&](Packet<T> c, Packet<T>) { return c - total; });
+      continue;
+    }
     map(g, y, to, n, [&](Packet<T> c, Packet<T> l) { return c - exp(l) * total; });
   }
 }
@@ -193,7 +198,9 @@ template <class T>
 void var(const T* x, T* y, T divisor, const DenseRows& rows) {
   for (std::int64_t r = 0; r < rows.count; ++r, x += rows.n) {
     const Packet<T> centre(mean(x, rows.n));
-    y[r] = sum_of(x, rows.n, [&](Packet<T> v) { return (v - centre) * (v - centre); }) / divisor;
+    const Packet<T> rest(sum_of(x, rows.n, [&](Packet<T> v) { return v - centre; }) / static_cast<T>(rows.n));
+    const auto squared = [&](Packet<T> v) { return (v - centre - rest) * (v - centre - rest); };
+    y[r] = sum_of(x, rows.n, squared) / divisor;
   }
 }
 

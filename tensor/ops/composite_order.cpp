@@ -1,6 +1,7 @@
 /// Order statistics, composed of sorting and gathering: the k-th value, medians and quantiles.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/groups.h"
@@ -11,6 +12,8 @@
 namespace ferrite {
 namespace detail {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct RankAttrs {
   int axis = 0;
@@ -148,8 +151,16 @@ struct Quantile {
       const Tensor up = gt(detach(share), 0.5) || (eq(detach(share), 0.5) && odd);
       return element(where(up, above, below));
     }
-    const Tensor a = element(below), b = element(above);
-    return a + (how == QuantileInterpolation::midpoint ? 0.5 * (b - a) : share * (b - a));
+    return between(element(below), element(above), how == QuantileInterpolation::midpoint ? Tensor() : share);
+  }
+  /// At a share of the way from a to b, or half of it. An infinite end wins over a finite one, and takes the gradient;
+  /// two of one sign are that end, and between two of both signs there is nothing: NaN.
+  static Tensor between(const Tensor& a, const Tensor& b, const Tensor& share) {
+    const Tensor low = eq(abs(detach(a)), kInfinity), high = eq(abs(detach(b)), kInfinity), either = low || high;
+    const Tensor from = where(either, 0.0, a), way = where(either, 0.0, b) - from;
+    const Tensor finite = from + (share.defined() ? share * way : 0.5 * way);
+    const Tensor end = where(low && high && ne(detach(a), detach(b)), std::numeric_limits<double>::quiet_NaN(), a);
+    return where(low, end, where(high, b, finite));
   }
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor& x = in[0];
@@ -177,6 +188,8 @@ struct Quantile {
         const double lower = v[static_cast<std::size_t>(low)], higher = v[static_cast<std::size_t>(std::ceil(rank))];
         const double t = how == QuantileInterpolation::midpoint ? 0.5 : rank - low;
         double y = lower + t * (higher - lower);
+        if (std::isinf(lower)) y = std::isinf(higher) && lower != higher ? std::nan("") : lower;
+        if (std::isinf(higher) && !std::isinf(lower)) y = higher;
         if (how == QuantileInterpolation::lower) y = lower;
         if (how == QuantileInterpolation::higher) y = higher;
         if (how == QuantileInterpolation::nearest) y = v[static_cast<std::size_t>(std::nearbyint(rank))];
@@ -195,6 +208,10 @@ struct Quantile {
       list.push_back(
           {.inputs = {{{3, 3}}, {{3}}}, .attrs = QuantileAttrs{0, true, how}, .values = corners, .smooth = false});
     }
+    const std::vector<double> infinite{-INFINITY, -INFINITY, 1, INFINITY, 2, -INFINITY, 0, 0.25, 0.5, 0.875};
+    for (const std::int64_t how : {0, 4})
+      list.push_back(
+          {.inputs = {{{2, 3}}, {{4}}}, .attrs = QuantileAttrs{1, false, how}, .values = infinite, .smooth = false});
     list.push_back({.inputs = {{{2, 5, 1}}, {{}}}, .attrs = QuantileAttrs{1, true, 0}, .values = a});
     list.push_back({.inputs = {{{0, 3}}, {{}}}, .attrs = QuantileAttrs{1, false, 0}, .values = {0.25}});
     return list;

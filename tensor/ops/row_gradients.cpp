@@ -65,9 +65,14 @@ struct SoftmaxGrad {
 struct LogSoftmaxGrad {
   using Attributes = AxisAttrs;
   static constexpr auto name = "log_softmax_grad", onnx = "";
-  static constexpr auto summary = "g - e^y sum of g along an axis: a cotangent g behind y = log_softmax(x)";
+  static constexpr auto summary =
+      "g - e^y sum of g along an axis, g where that sum is 0: a cotangent g behind y = log_softmax(x)";
 
-  static Tensor parts(Inputs in, const Attributes& a) { return in[0] - exp(in[1]) * sum(in[0], {a.axis}, true); }
+  /// Where the sum is 0, y is not read: NaN in a row that no loss counts reaches no gradient.
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Tensor total = sum(in[0], {a.axis}, true);
+    return in[0] - exp(where(eq(total, 0), 0.0, in[1])) * total;
+  }
   static Tensor at_once(Inputs in, const Attributes& a) {
     const auto rows = a.axis == in[0].rank() - 1 ? dense_rows(in[0], in[1], 1) : std::nullopt;
     if (!rows) return {};
@@ -76,7 +81,7 @@ struct LogSoftmaxGrad {
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     zip_groups(in, {a.axis}, out[0], [](std::vector<double> g, const std::vector<double>& y) {
       const double total = total_of(g);
-      for (std::size_t k = 0; k < g.size(); ++k) g[k] -= std::exp(y[k]) * total;
+      for (std::size_t k = 0; k < g.size() && total != 0; ++k) g[k] -= std::exp(y[k]) * total;
       return g;
     });
   }

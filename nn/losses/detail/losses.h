@@ -24,12 +24,25 @@ void check_finite(std::string_view where, std::string_view what, double value);
 /// Throws ValueError for a parameter outside low..high.
 void check_within(std::string_view where, std::string_view what, double value, double low, double high);
 
-/// Where elements of losses of a shape count, of that rank; undefined: everywhere.
-Tensor valid_of(std::string_view where, const Shape& losses, const LossOptions& options);
-/// An operand whose padding is replaced by a number with which every loss is finite. x itself without a mask.
-Tensor without(const Tensor& valid, const Tensor& x);
+/// Which elements of losses of a shape count.
+struct Counted {
+  Tensor valid;     ///< bool, by mask and lengths, of the losses' rank; undefined: all
+  Tensor weighted;  ///< bool, of the losses' shape: where the weight is not 0; undefined: everywhere
+
+  /// Of operands with a further axis, or with further axes at the end.
+  Counted with_axis(int axis) const;
+  Counted with_rank(int rank) const;
+};
+/// Throws ShapeError and DtypeError for a weight, a mask and lengths that do not fit losses of a shape and dtype.
+Counted counted(std::string_view where, const Spec& losses, const LossOptions& options);
+/// An operand of which neither NaN nor infinity of an element that does not count reaches a gradient: padding is
+/// replaced by a number with which every loss is finite, and no gradient passes to an element of weight 0 (its loss, of
+/// which the gradient of the weight is made, stays). x itself without a mask and a weight.
+Tensor without(const Counted& elements, const Tensor& x);
+/// The same, and elements of weight 0 outside low..high are replaced: those that a check would refuse.
+Tensor without(const Counted& elements, const Tensor& x, double low, double high);
 /// Losses as one result. `share` is what an element's loss has been multiplied by already; undefined: 1.
-Tensor reduced(std::string_view where, const Tensor& losses, const Tensor& valid, const LossOptions& options,
+Tensor reduced(const Tensor& losses, const Counted& elements, const LossOptions& options,
                WeightedMean by = WeightedMean::by_weights, const Tensor& share = {});
 
 /// The slope of binary cross-entropy where a probability is 0 or 1, as PyTorch's gradient has it: 1e12.
@@ -106,10 +119,10 @@ struct ElementLoss {
 template <class Loss>
 Tensor element_loss(std::span<const Tensor> operands, const AttributesOf<Loss>& a, const LossOptions& options,
                     WeightedMean by = WeightedMean::by_weights) {
-  const Tensor valid = valid_of(Loss::name, operands[0].shape(), options);
+  const Counted elements = counted(Loss::name, operands[0].spec(), options);
   Tensors in;
-  for (const Tensor& x : operands) in.push_back(without(valid, x));
-  return reduced(Loss::name, composed<ElementLoss<Loss>>(OperandList(in), a), valid, options, by);
+  for (const Tensor& x : operands) in.push_back(without(elements, x));
+  return reduced(composed<ElementLoss<Loss>>(OperandList(in), a), elements, options, by);
 }
 
 /// The same of a prediction and its target.

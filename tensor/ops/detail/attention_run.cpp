@@ -2,6 +2,7 @@
 #include "ferrite/tensor/ops/detail/attention_run.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/room.h"
@@ -114,8 +115,41 @@ void weigh(const Queries<T>& b, const MatrixView<T>& q, const MatrixView<T>& k, 
   }
 }
 
+// ---- what is hidden and not finite ---------------------------------------------------------------------------
+//
+// A weight of 0 times NaN is NaN, in the products with values and in those of the gradient. It is rare, and so the
+// results tell: where NaN is among them, they are computed again from finite operands.
+
 template <class T>
-void run(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Sizes& s, T scale, T* y) {
+bool has_nan(const Tensor& x) {
+  const T* const at = x.data<T>();
+  bool any = false;
+  for (std::int64_t i = 0; i < x.numel(); ++i) any |= at[i] != at[i];
+  return any;
+}
+/// A dense copy of x, what is not finite 0.
+template <class T>
+Tensor finite_part(const Tensor& x) {
+  return Tensor::build<T>(x.shape(), [values = x.to_vector<T>()](auto out) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::isfinite(values[i]) ? values[i] : T(0);
+  });
+}
+/// Adds what values that are not finite give to the queries that see them, which a product without them left out.
+template <class T>
+void add_not_finite(const Queries<T>& b, const MatrixView<T>& v, std::int64_t N, T* y) {
+  for (std::int64_t j = 0; j < b.seen; ++j)
+    for (std::int64_t n = 0; n < N; ++n) {
+      const T value = v.data[j * v.row + n * v.col];
+      if (std::isfinite(value)) continue;
+      for (std::int64_t i = 0; i < b.count; ++i)
+        if (const T weight = b.weights[i * b.seen + j]; weight != T(0)) y[i * N + n] += weight * value;
+    }
+}
+
+/// `all`: the values, where `v` is their finite part.
+template <class T>
+void run(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Sizes& s, T scale, T* y,
+         const Tensor* all = nullptr) {
   in_shares(s.heads, 2 * s.L * s.S, [&](std::int64_t begin, std::int64_t count) {
     Room<T> queries(kQueries * s.E), weights(kQueries * s.S);
     for (std::int64_t head = begin; head < begin + count; ++head) {
@@ -126,6 +160,7 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, co
         weigh(b, matrix_of<T>(q, head, 1), matrix_of<T>(k, head, s.shares), mask, of_head, s, scale);
         kernels().floats<T>().product(b.count, s.N, b.seen, {b.weights, b.seen, 1}, matrix_of<T>(v, head, s.shares),
                                       y + (head * s.L + first) * s.N, s.N, false);
+        if (all) add_not_finite(b, matrix_of<T>(*all, head, s.shares), s.N, y + (head * s.L + first) * s.N);
       }
     }
   });
@@ -147,7 +182,7 @@ struct Gradients {
 
 template <class T>
 void run_back(const AttentionGradient& g, const Mask& mask, std::int64_t head, const Sizes& s, T scale,
-              const Gradients<T>& to, T* scaled, T* weights, T* of_scores) {
+              const Gradients<T>& to, T* scaled, T* weights, T* of_scores, bool again) {
   const auto& product = kernels().floats<T>().product;
   const MatrixView<T> q = matrix_of<T>(g.q, head, 1), dy = matrix_of<T>(g.dy, head, 1), y = matrix_of<T>(g.y, head, 1),
                       k = matrix_of<T>(g.k, head, s.shares), v = matrix_of<T>(g.v, head, s.shares);
@@ -163,6 +198,8 @@ void run_back(const AttentionGradient& g, const Mask& mask, std::int64_t head, c
       T* const d = of_scores + i * b.seen;
       const T* const p = weights + i * b.seen;
       for (std::int64_t j = 0; j < b.seen; ++j) d[j] = p[j] * (d[j] - along);
+      for (std::int64_t j = 0; again && j < b.seen; ++j)
+        if (p[j] == T(0)) d[j] = 0;
     }
     T* const dq = to.dq + first * s.E;
     product(rows, s.E, b.seen, {of_scores, b.seen, 1}, k, dq, s.E, false);
@@ -174,7 +211,7 @@ void run_back(const AttentionGradient& g, const Mask& mask, std::int64_t head, c
 
 /// Heads that share keys come one after the other.
 template <class T>
-void run_back(const AttentionGradient& g, const Sizes& s, T scale) {
+void run_back(const AttentionGradient& g, const Sizes& s, T scale, bool again = false) {
   const Mask mask(g.mask, g.q, s.S);
   T *const dq = Writer::data<T>(g.dq), *const dk = Writer::data<T>(g.dk), *const dv = Writer::data<T>(g.dv);
   in_shares(s.heads / s.shares, 5 * s.shares * s.L * s.S, [&](std::int64_t begin, std::int64_t count) {
@@ -185,9 +222,39 @@ void run_back(const AttentionGradient& g, const Sizes& s, T scale) {
       std::fill_n(values, s.S * s.N, T(0));
       for (std::int64_t head = group * s.shares; head < (group + 1) * s.shares; ++head)
         run_back<T>(g, mask, head, s, scale, {dq + head * s.L * s.E, keys, values}, scaled.get(), weights.get(),
-                    of_scores.get());
+                    of_scores.get(), again);
     }
   });
+}
+
+/// y without the rows that have no cotangent.
+template <class T>
+Tensor with_cotangent(const Tensor& y, const Tensor& dy) {
+  const auto N = static_cast<std::size_t>(y.shape()[-1]);
+  return Tensor::build<T>(y.shape(), [&, results = y.to_vector<T>(), g = dy.to_vector<T>()](auto out) {
+    for (std::size_t row = 0; row < out.size(); row += N) {
+      bool any = false;
+      for (std::size_t n = row; n < row + N; ++n) any |= g[n] != T(0);
+      for (std::size_t n = row; n < row + N; ++n) out[n] = any ? results[n] : T(0);
+    }
+  });
+}
+
+template <class T>
+void run_of(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Sizes& s, T scale, Tensor& y) {
+  run<T>(q, k, v, mask, s, scale, Writer::data<T>(y));
+  if ((!s.causal && !mask.defined()) || !has_nan<T>(y)) return;
+  run<T>(q, k, finite_part<T>(v), mask, s, scale, Writer::data<T>(y), &v);
+}
+
+template <class T>
+void run_back_of(const AttentionGradient& g, const Sizes& s, T scale) {
+  run_back<T>(g, s, scale);
+  if (!s.causal && !g.mask.defined()) return;
+  if (!has_nan<T>(g.dq) && !has_nan<T>(g.dk) && !has_nan<T>(g.dv)) return;
+  const Tensor y = with_cotangent<T>(g.y, g.dy), q = finite_part<T>(g.q), k = finite_part<T>(g.k),
+               v = finite_part<T>(g.v);
+  run_back<T>({g.dy, y, q, k, v, g.mask, g.dq, g.dk, g.dv}, s, scale, true);
 }
 
 }  // namespace
@@ -196,15 +263,14 @@ void run_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tens
                    Tensor& y) {
   const Sizes s(q, k, v, a);
   const Mask hides(mask, q, s.S);
-  if (q.dtype() == Dtype::f32)
-    return run<float>(q, k, v, hides, s, static_cast<float>(a.scale), Writer::data<float>(y));
-  run<double>(q, k, v, hides, s, a.scale, Writer::data<double>(y));
+  if (q.dtype() == Dtype::f32) return run_of<float>(q, k, v, hides, s, static_cast<float>(a.scale), y);
+  run_of<double>(q, k, v, hides, s, a.scale, y);
 }
 
 void run_attention_grad(const AttentionGradient& g, const AttentionAttrs& a) {
   const Sizes s(g.q, g.k, g.v, a);
-  if (g.q.dtype() == Dtype::f32) return run_back<float>(g, s, static_cast<float>(a.scale));
-  run_back<double>(g, s, a.scale);
+  if (g.q.dtype() == Dtype::f32) return run_back_of<float>(g, s, static_cast<float>(a.scale));
+  run_back_of<double>(g, s, a.scale);
 }
 
 }  // namespace ferrite::detail

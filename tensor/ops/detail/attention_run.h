@@ -6,7 +6,7 @@ namespace ferrite::detail {
 
 /// y from q, k and v of any layout, and a mask that broadcasts to the scores or is undefined. With `causal` no key is
 /// read that is hidden from all queries of a block. The bits of the composition, where hidden values are finite: what
-/// is hidden adds zeros to the ends of the same sums.
+/// is hidden adds zeros to the ends of the same sums. Where they are not, the bits with zeros in their place.
 void run_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionAttrs& a,
                    Tensor& y);
 

@@ -1,0 +1,376 @@
+// What is masked is absent: NaN and both infinities behind a mask, lengths, a weight of 0 or an ignored class change
+// neither a loss nor a gradient. Expected: the same call with other, finite numbers there, bit for bit, and gradients
+// of 0 there.
+#include <limits>
+
+#include "ferrite/autograd/lenient_grad.h"
+#include "ferrite/autograd/tape.h"
+#include "ferrite/compile/compile.h"
+#include "ferrite/nn/loss.h"
+#include "ferrite/tensor/attention.h"
+#include "ferrite/tensor/math.h"
+#include "ferrite/tensor/sampling.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+using support::identical;
+using support::within;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+const double kNan = std::numeric_limits<double>::quiet_NaN();
+const std::vector<double> kPoison = {kNan, kInfinity, -kInfinity};
+
+using Function = std::function<Tensor(const Tensors& x)>;
+
+/// The value of f and the gradients of all operands.
+Tensors values_and_gradients(const Function& f, const Tensors& operands) {
+  Tape tape;
+  Tensors x;
+  for (const Tensor& t : operands) x.push_back(tape.watch(t));
+  const Tensor y = f(x);
+  Tensors all{detach(y)};
+  for (const Tensor& g : detail::lenient_grad(tape, {sum(y), {}}, {x.data(), x.size()})) all.push_back(g);
+  return all;
+}
+
+/// Every operand in turn holds what is not finite where it is hidden, then all of them.
+void check_hidden(const std::string& name, const Function& f, const Tensors& operands, const Tensors& hidden,
+                  std::size_t poisoned) {
+  const Tensors clean = values_and_gradients(f, operands);
+  BOOST_TEST_REQUIRE(std::isfinite(sum(cast(clean[0], Dtype::f64)).item<double>()), name);
+  for (const double bad : kPoison)
+    for (std::size_t which = 0; which <= poisoned; ++which) {
+      Tensors x;
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        const bool here = i < poisoned && (which == i || which == poisoned);
+        x.push_back(here ? where(hidden[i], bad, operands[i]) : operands[i]);
+      }
+      const Tensors got = values_and_gradients(f, x);
+      for (std::size_t i = 0; i < got.size(); ++i)
+        BOOST_TEST(identical(got[i], clean[i]), name << ", " << bad << " in operand " << which << ", result " << i);
+      for (std::size_t i = 0; i < poisoned; ++i)
+        BOOST_TEST(sum(abs(where(hidden[i], got[i + 1], 0.0))).item<float>() == 0, name << ", gradient " << i);
+    }
+}
+
+Tensor numbers(const std::vector<double>& v, const Shape& shape = {}) {
+  return cast(Tensor::from(v, shape.rank() ? shape : Shape{std::ssize(v)}), Dtype::f32);
+}
+/// Numbers from a seed, in 0.1..0.9: probabilities, too.
+Tensor some(const Shape& shape, std::uint64_t seed) { return uniform(shape, {.seed = seed}, 0.1, 0.9); }
+Tensor signs(const Shape& shape, std::uint64_t seed) { return where(lt(some(shape, seed), 0.5), -1.0, ones(shape)); }
+Tensor classes(const Shape& shape, std::int64_t C, std::uint64_t seed) {
+  return randint(shape, RandomKey{.seed = seed}, 0, C);
+}
+Tensor integers(const std::vector<std::int64_t>& v) { return Tensor::from(v, {std::ssize(v)}); }
+
+/// A loss of losses [3, 4] or [3], whose operands may have further axes; `axis` is that of the classes.
+struct Case {
+  std::string name;
+  Tensors operands;
+  std::function<Tensor(const Tensors& x, const nn::LossOptions& o)> loss;
+  int losses = 2;  ///< the rank of the losses
+  int axis = -1;   ///< of operands of a higher rank, where what is hidden gets an axis
+};
+
+nn::ClassLossOptions of_classes(const nn::LossOptions& o, nn::ClassLossOptions more = {}) {
+  more.weight = o.weight, more.mask = o.mask, more.lengths = o.lengths, more.reduction = o.reduction;
+  return more;
+}
+
+std::vector<Case> cases() {
+  const Shape s{3, 4}, wide{3, 4, 5};
+  using In = const Tensors&;
+  using O = const nn::LossOptions&;
+  const Tensor target = classes(s, 5, 31), row_target = classes({3}, 4, 32);
+  const Tensor shares = softmax(some(wide, 33), -1);
+  std::vector<Case> list = {
+      {"mse", {some(s, 1), some(s, 2)}, [](In x, O o) { return nn::mse_loss(x[0], x[1], o); }},
+      {"l1", {some(s, 1), some(s, 2)}, [](In x, O o) { return nn::l1_loss(x[0], x[1], o); }},
+      {"smooth_l1", {some(s, 1), some(s, 2)}, [](In x, O o) { return nn::smooth_l1_loss(x[0], x[1], 0.2, o); }},
+      {"huber", {some(s, 1), some(s, 2)}, [](In x, O o) { return nn::huber_loss(x[0], x[1], 0.2, o); }},
+      {"poisson", {some(s, 1), some(s, 2)}, [](In x, O o) { return nn::poisson_nll_loss(x[0], x[1], {}, o); }},
+      {"poisson rates",
+       {some(s, 1), some(s, 2)},
+       [](In x, O o) { return nn::poisson_nll_loss(x[0], x[1], {.log_input = false, .full = true}, o); }},
+      {"gaussian",
+       {some(s, 1), some(s, 2), some(s, 3)},
+       [](In x, O o) { return nn::gaussian_nll_loss(x[0], x[1], x[2], {}, o); }},
+      {"kl_div", {some(s, 1), some(s, 2)}, [](In x, O o) { return nn::kl_div(x[0], x[1], {}, o); }},
+      {"kl_div of logs",
+       {some(s, 1), some(s, 2)},
+       [](In x, O o) { return nn::kl_div(x[0], x[1], {.log_target = true}, o); }},
+      {"bce", {some(s, 1), some(s, 2)}, [](In x, O o) { return nn::bce(x[0], x[1], o); }},
+      {"bce_with_logits",
+       {some(s, 1), some(s, 2)},
+       [](In x, O o) { return nn::bce_with_logits(x[0], x[1], nn::BceParameters{}, o); }},
+      {"bce_with_logits, weighted",
+       {some(s, 1), some(s, 2), some(s, 3)},
+       [](In x, O o) { return nn::bce_with_logits(x[0], x[1], {.pos_weight = x[2]}, o); }},
+      {"focal", {some(s, 1), some(s, 2)}, [](In x, O o) { return nn::focal_loss(x[0], x[1], {}, o); }},
+      {"soft_margin", {some(s, 1), signs(s, 2)}, [](In x, O o) { return nn::soft_margin_loss(x[0], x[1], o); }},
+      {"margin_ranking",
+       {some(s, 1), some(s, 2), signs(s, 3)},
+       [](In x, O o) { return nn::margin_ranking_loss(x[0], x[1], x[2], 0.5, o); }},
+      {"hinge_embedding",
+       {some(s, 1), signs(s, 2)},
+       [](In x, O o) { return nn::hinge_embedding_loss(x[0], x[1], 1, o); }},
+      {"cosine_embedding",
+       {some(wide, 1), some(wide, 2)},
+       [](In x, O o) {
+         return nn::cosine_embedding_loss(x[0], x[1], signs({3, 4}, 3), 0.1, o);
+       }},
+      {"triplet",
+       {some(wide, 1), some(wide, 2), some(wide, 3)},
+       [](In x, O o) { return nn::triplet_margin_loss(x[0], x[1], x[2], {}, o); }},
+      {"triplet, p = 1.5",
+       {some(wide, 1), some(wide, 2), some(wide, 3)},
+       [](In x, O o) { return nn::triplet_margin_loss(x[0], x[1], x[2], {.p = 1.5, .swap = true}, o); }},
+      {"multilabel_soft_margin",
+       {some(wide, 1), some(wide, 2)},
+       [](In x, O o) { return nn::multilabel_soft_margin_loss(x[0], x[1], {}, o); }},
+      {"tversky", {some(s, 1), some(s, 2)}, [](In x, O o) { return nn::tversky_loss(x[0], x[1], {}, o); }, 1},
+      {"dice", {some(wide, 1), some(wide, 2)}, [](In x, O o) { return nn::dice_loss(x[0], x[1], 1, o); }, 1},
+      {"esr", {some({3, 7}, 1), some({3, 7}, 2)}, [](In x, O o) { return nn::esr_loss(x[0], x[1], {}, o); }, 1},
+      {"dc",
+       {some({3, 7}, 1), some({3, 7}, 2)},
+       [](In x, O o) { return nn::dc_loss(x[0], x[1], {.pre_emphasis = 0.85}, o); },
+       1},
+      {"multi_margin",
+       {some({3, 4}, 1)},
+       [=](In x, O o) { return nn::multi_margin_loss(x[0], row_target, {.p = 2}, o); },
+       1},
+      {"multilabel_margin",
+       {some({3, 4}, 1)},
+       [=](In x, O o) {
+         return nn::multilabel_margin_loss(x[0], classes({3, 4}, 3, 5), o);
+       },
+       1},
+      {"cross_entropy",
+       {some({3, 5, 4}, 1)},
+       [=](In x, O o) { return nn::cross_entropy(x[0], target, of_classes(o)); },
+       2,
+       1},
+      {"cross_entropy, smoothed, weighted",
+       {some(wide, 1)},
+       [=](In x, O o) {
+         return nn::cross_entropy(
+             x[0], target, of_classes(o, {.class_weight = some({5}, 4), .label_smoothing = 0.1, .classes_last = true}));
+       }},
+      {"cross_entropy of shares",
+       {some(wide, 1), shares},
+       [=](In x, O o) { return nn::cross_entropy(x[0], x[1], of_classes(o, {.classes_last = true})); }},
+      {"nll",
+       {log_softmax(some(wide, 1), -1)},
+       [=](In x, O o) {
+         return nn::nll_loss(x[0], target, of_classes(o, {.class_weight = some({5}, 4), .classes_last = true}));
+       }},
+  };
+  return list;
+}
+
+/// Where elements are hidden, of the rank of an operand.
+Tensor like(const Tensor& hidden, const Tensor& operand, const Case& c) {
+  Tensor h = hidden;
+  while (h.rank() < operand.rank()) h = unsqueeze(h, c.axis < 0 ? h.rank() : c.axis);
+  return expand(h, operand.shape());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(masked)
+
+BOOST_AUTO_TEST_CASE(nothing_behind_a_mask_reaches_a_loss_or_a_gradient) {
+  for (const Case& c : cases())
+    for (const nn::Reduction r : {nn::Reduction::mean, nn::Reduction::sum, nn::Reduction::none}) {
+      const Tensor counts = c.losses == 2 ? lt(some({3, 4}, 7), 0.6) : numbers({1.0, 0.0, 1.0}) > 0.5;
+      Tensors hidden;
+      for (const Tensor& x : c.operands) hidden.push_back(like(!counts, x, c));
+      check_hidden(
+          c.name + ", mask", [&](const Tensors& x) { return c.loss(x, {.reduction = r, .mask = counts}); }, c.operands,
+          hidden, c.operands.size());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_behind_lengths_reaches_a_loss_or_a_gradient) {
+  const Tensor lengths = integers({4, 0, 2}), counts = lt(arange(4), unsqueeze(lengths, 1));
+  for (const Case& c : cases()) {
+    if (c.losses != 2) continue;
+    Tensors hidden;
+    for (const Tensor& x : c.operands) hidden.push_back(like(!counts, x, c));
+    check_hidden(
+        c.name + ", lengths", [&](const Tensors& x) { return c.loss(x, {.lengths = lengths}); }, c.operands, hidden,
+        c.operands.size());
+  }
+  const Tensor steps = integers({7, 0, 3}), behind = !lt(arange(7), unsqueeze(steps, 1));
+  for (const Case& c : cases())
+    if (c.name == "esr" || c.name == "dc")
+      check_hidden(
+          c.name + ", lengths", [&](const Tensors& x) { return c.loss(x, {.lengths = steps}); }, c.operands,
+          {behind, behind}, 2);
+}
+
+/// An element of weight 0 does not count, either; of finite ones the gradient of the weight is the loss.
+BOOST_AUTO_TEST_CASE(nothing_of_weight_0_reaches_a_loss_or_a_gradient) {
+  for (const Case& c : cases())
+    for (const nn::Reduction r : {nn::Reduction::mean, nn::Reduction::sum}) {
+      const Tensor counts = c.losses == 2 ? lt(some({3, 4}, 7), 0.6) : numbers({1.0, 0.0, 1.0}) > 0.5;
+      const Tensor weight = where(counts, some(counts.shape(), 8), 0.0);
+      Tensors hidden;
+      for (const Tensor& x : c.operands) hidden.push_back(like(!counts, x, c));
+      check_hidden(
+          c.name + ", weight 0", [&](const Tensors& x) { return c.loss(x, {.reduction = r, .weight = weight}); },
+          c.operands, hidden, c.operands.size());
+    }
+  const Tensor x = numbers({1.0, 2.0, 5.0}), y = zeros({3}), weight = numbers({0.0, 1.0, 0.0});
+  const Tensors got = values_and_gradients(
+      [&](const Tensors& w) { return nn::mse_loss(x, y, {.reduction = nn::Reduction::sum, .weight = w[0]}); },
+      {weight});
+  BOOST_TEST(within(got[1], numbers({1.0, 4.0, 25.0}), 0));
+}
+
+/// A weight may be NaN behind a mask, too.
+BOOST_AUTO_TEST_CASE(weights_behind_a_mask_are_not_read) {
+  const Tensor counts = numbers({1.0, 0.0, 1.0}) > 0.5;
+  for (const nn::Reduction r : {nn::Reduction::mean, nn::Reduction::sum})
+    check_hidden(
+        "weight",
+        [&](const Tensors& x) { return nn::mse_loss(x[1], x[2], {.reduction = r, .weight = x[0], .mask = counts}); },
+        {some({3}, 1), some({3}, 2), some({3}, 3)}, {!counts, !counts, !counts}, 3);
+}
+
+/// PyTorch's gradients are NaN in all of these.
+BOOST_AUTO_TEST_CASE(scores_of_ignored_targets_may_be_anything) {
+  const Tensor target = integers({2, -100, 0, -100, 4});
+  const Tensor hidden = expand(unsqueeze(eq(target, -100), 1), {5, 5}), scores = some({5, 5}, 1), w = some({5}, 2);
+  for (const double smoothing : {0.0, 0.2})
+    for (const bool weighted : {false, true}) {
+      const Tensors all{scores, w};
+      check_hidden(
+          "cross_entropy",
+          [&](const Tensors& x) {
+            return nn::cross_entropy(x[0], target,
+                                     {.class_weight = weighted ? x[1] : Tensor(), .label_smoothing = smoothing});
+          },
+          all, {hidden}, 1);
+      if (smoothing == 0)
+        check_hidden(
+            "nll_loss",
+            [&](const Tensors& x) { return nn::nll_loss(x[0], target, {.class_weight = weighted ? x[1] : Tensor()}); },
+            all, {hidden}, 1);
+    }
+  // In a compiled step, too.
+  const auto step = compile([&](const Tensor& x) {
+    Tape tape;
+    const Tensor y = tape.watch(x);
+    return tape.grad({{nn::cross_entropy(y, target)}}, {y})[0];
+  });
+  BOOST_TEST(identical(step(where(hidden, kNan, scores)), step(scores)));
+  // And a weight of what is ignored.
+  const Tensor ignored = eq(target, -100);
+  check_hidden(
+      "weight of the ignored", [&](const Tensors& x) { return nn::cross_entropy(scores, target, {.weight = x[0]}); },
+      {some({5}, 3)}, {ignored}, 1);
+}
+
+BOOST_AUTO_TEST_CASE(scores_of_classes_of_weight_0_may_be_anything) {
+  const Tensor target = integers({2, 1, 0, 1}), weight = numbers({0.5, 0.0, 2.0});
+  const Tensor hidden = expand(unsqueeze(eq(target, 1), 1), {4, 3});
+  check_hidden(
+      "class of weight 0", [&](const Tensors& x) { return nn::cross_entropy(x[0], target, {.class_weight = weight}); },
+      {some({4, 3}, 1)}, {hidden}, 1);
+}
+
+/// Beyond the lengths of inputs and of targets. The bits of frames that count are those without the others.
+BOOST_AUTO_TEST_CASE(alignments_read_nothing_beyond_their_lengths) {
+  const std::int64_t T = 5, B = 3, C = 4, S = 2;
+  const Tensor targets = Tensor::from(std::vector<std::int64_t>{1, 2, 3, 1, 2, 2}, {B, S});
+  const Tensor frames = integers({5, 2, 4}), labels = integers({2, 1, 2});
+  const Tensor late = ge(unsqueeze(arange(T), 1), frames);  // [T, B]
+  check_hidden(
+      "ctc", [&](const Tensors& x) { return nn::ctc_loss(log_softmax(x[0], -1), targets, frames, labels); },
+      {some({T, B, C}, 1)}, {expand(unsqueeze(late, 2), {T, B, C})}, 1);
+  const Tensor outside = unsqueeze(ge(arange(T), unsqueeze(frames, 1)), 2) ||
+                         unsqueeze(gt(arange(S + 1), unsqueeze(labels, 1)), 1);  // [B, T, S + 1]
+  for (const bool logs : {false, true})
+    check_hidden(
+        "rnnt",
+        [&](const Tensors& x) { return nn::rnnt_loss(x[0], targets, frames, labels, {.blank = 0, .log_probs = logs}); },
+        {log_softmax(some({B, T, S + 1, C}, 2), -1)}, {expand(unsqueeze(outside, 3), {B, T, S + 1, C})}, 1);
+}
+
+/// Keys that no query sees; keys that some queries see: those that do not are unaffected.
+BOOST_AUTO_TEST_CASE(attention_reads_nothing_of_hidden_keys_and_values) {
+  const std::int64_t B = 2, L = 5, S = 6, E = 3, N = 4;
+  const Tensors all{some({B, S, E}, 1), some({B, S, N}, 2), some({B, L, E}, 3)};
+  const Tensor seen = numbers({1.0, 1.0, 0.0, 1.0, 0.0, 1.0}) > 0.5;
+  const Tensor added = where(seen, zeros({S}), -kInfinity);
+  const Tensor hidden = reshape(!seen, {1, S, 1});
+  for (const Tensor& mask : {seen, added})
+    check_hidden(
+        "attention", [&](const Tensors& x) { return scaled_dot_product_attention(x[2], x[0], x[1], {.mask = mask}); },
+        all, {expand(hidden, {B, S, E}), expand(hidden, {B, S, N})}, 2);
+  // Of causal attention the queries before a key, and their gradients.
+  const Tensor last = ge(reshape(arange(S), {1, S, 1}), 3);
+  check_hidden(
+      "causal attention",
+      [&](const Tensors& x) {
+        return slice(scaled_dot_product_attention(x[2], x[0], x[1], {.causal = true}), 1, 0, 3);
+      },
+      all, {expand(last, {B, S, E}), expand(last, {B, S, N})}, 2);
+  // A value that is seen is not hidden.
+  const Tensor nan = where(eq(reshape(arange(S), {1, S, 1}), 1), kNan, all[1]);
+  BOOST_TEST(std::isnan(sum(scaled_dot_product_attention(all[2], all[0], nan, {.mask = seen})).item<float>()));
+}
+
+/// 0 times infinity where the loss says what it is: by hand, from the formulas.
+BOOST_AUTO_TEST_CASE(nothing_of_share_0_is_nan) {
+  const auto one = [](double v) { return numbers({v}); };
+  const auto same = [](const char* name, const Function& f, const Tensors& x, double value, double gradient) {
+    const Tensors got = values_and_gradients(f, x);
+    BOOST_TEST(support::doubles(got[0])[0] == value, name);
+    BOOST_TEST(support::doubles(got[1])[0] == gradient, name << ": the gradient");
+    for (const Tensor& g : got) BOOST_TEST(!std::isnan(support::doubles(g)[0]), name);
+  };
+  const auto kl = [](bool log) {
+    return [log](const Tensors& x) { return nn::kl_div(x[0], x[1], {.log_target = log}); };
+  };
+  same("kl_div", kl(false), {one(-kInfinity), one(0)}, 0, 0);
+  same("kl_div", kl(false), {one(kNan), one(0)}, 0, 0);
+  same("kl_div of logs", kl(true), {one(-kInfinity), one(-kInfinity)}, 0, 0);
+  same("kl_div of logs", kl(true), {one(-kInfinity), one(-200)}, 0, 0);  // e^-200 is 0 in f32
+  BOOST_TEST(std::isinf(nn::kl_div(one(-kInfinity), one(0.5)).item<float>()));
+  const auto bce = [](const Tensors& x) { return nn::bce_with_logits(x[0], x[1]); };
+  same("bce_with_logits", bce, {one(kInfinity), one(1)}, 0, 0);
+  same("bce_with_logits", bce, {one(-kInfinity), one(0)}, 0, 0);
+  same("bce_with_logits", bce, {one(kInfinity), one(0)}, kInfinity, 1);
+  same("bce_with_logits", bce, {one(-kInfinity), one(1)}, kInfinity, -1);
+  const auto focal = [](double gamma) {
+    return [gamma](const Tensors& x) { return nn::focal_loss(x[0], x[1], {.alpha = -1, .gamma = gamma}); };
+  };
+  same("focal", focal(2), {one(kInfinity), one(1)}, 0, 0);
+  same("focal", focal(0.5), {one(200), one(1)}, 0, 0);
+  const auto poisson = [](bool log) {
+    return [log](const Tensors& x) { return nn::poisson_nll_loss(x[0], x[1], {.log_input = log, .epsilon = 0}); };
+  };
+  same("poisson", poisson(true), {one(-kInfinity), one(0)}, 0, 0);
+  same("poisson", poisson(false), {one(0), one(0)}, 0, 1);
+  // A class that is excluded and has no share: the loss of the others, ln 2.
+  const Tensors got = values_and_gradients([](const Tensors& x) { return nn::cross_entropy(x[0], x[1]); },
+                                           {numbers({0.0, 0.0, -kInfinity}, {1, 3}), numbers({1.0, 0.0, 0.0}, {1, 3})});
+  BOOST_TEST(within(got[0], full({}, std::log(2.0)), 1e-6));
+  BOOST_TEST(within(got[1], numbers({-0.5, 0.5, 0.0}, {1, 3}), 1e-6));
+}
+
+BOOST_AUTO_TEST_CASE(multiply_no_nan_is_0_where_the_weight_is) {
+  const Tensor x = numbers({kNan, kInfinity, -kInfinity, 3.0, 3.0, kNan});
+  const Tensor w = numbers({0.0, 0.0, -0.0, 0.0, 2.0, 1.0});
+  const Tensors got = values_and_gradients([](const Tensors& t) { return multiply_no_nan(t[0], t[1]); }, {x, w});
+  BOOST_TEST(within(got[0], numbers({0.0, 0.0, 0.0, 0.0, 6.0, kNan}), 0));
+  BOOST_TEST(within(got[1], numbers({0.0, 0.0, 0.0, 0.0, 2.0, 1.0}), 0));
+  BOOST_TEST(within(got[2], numbers({0.0, 0.0, 0.0, 3.0, 3.0, kNan}), 0));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
