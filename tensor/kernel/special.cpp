@@ -110,8 +110,16 @@ double erfinv_of(double y, int steps) {
       p = p * w + c;
   }
   double x = p * size;
+  const double left = 1 - size;  // exact from 1 / 2 on
+  if (left < 1e-8) {             // beyond that approximation: steps on ln erfc, which is nearly a parabola
+    x = std::sqrt(-std::log(left));
+    for (int step = 0; step < 4; ++step) {
+      const double tail = std::erfc(x);
+      x += std::log(tail / left) * tail / (2 * std::numbers::inv_sqrtpi * std::exp(-x * x));
+    }
+  }
   for (int step = 0; step < steps; ++step) {
-    const double error = size < 0.5 ? std::erf(x) - size : (1 - size) - std::erfc(x);
+    const double error = size < 0.5 ? std::erf(x) - size : left - std::erfc(x);
     x -= error / (2 * std::numbers::inv_sqrtpi * std::exp(-x * x));
   }
   return std::copysign(x, y);

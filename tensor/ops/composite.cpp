@@ -93,8 +93,11 @@ struct Var {
   static constexpr auto summary = "sum of (x - mean)^2 over axes / (number of elements - correction)";
 
   static Tensor parts(Inputs in, const Attributes& a) {
+    // The mean of the distances from the mean is what rounding left of it: large beside distances that are small beside
+    // x. It is taken off, too.
     const Tensor& x = in[0];
-    const Tensor squares = square(x - mean(x, a.axes, true));
+    const Tensor apart = x - detach(mean(detach(x), a.axes, true));
+    const Tensor squares = square(apart - mean(apart, a.axes, true));
     return sum(squares, a.axes, a.keepdim) / std::max(0.0, count(x.shape(), a.axes) - a.correction);
   }
   static Tensor at_once(Inputs in, const Attributes& a) {
@@ -293,7 +296,7 @@ Tensor mean(const Tensor& x, const Shape& axes, bool keepdim) {
 Tensor var(const Tensor& x, const Shape& axes, bool keepdim, double correction) {
   detail::check_float(x, "var");
   if (!std::isfinite(correction))
-    throw ValueError("var: the correction must be finite, got " + std::to_string(correction));
+    throw ValueError("var: the correction must be finite, got " + Scalar(correction).str());
   return composed<detail::Var>({{&x}}, {axes_of(axes, x.rank(), "var"), keepdim, correction});
 }
 
