@@ -114,6 +114,7 @@
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/mel.h"
+#include "ferrite/tensor/memory_error.h"
 #include "ferrite/tensor/normalization.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/ops.h"

@@ -159,6 +159,7 @@ Function gradient_of(const Function& f, const Tensors& inputs, std::uint64_t see
 
 std::string GradcheckReport::str() const {
   std::ostringstream s;
+  s.imbue(std::locale::classic());
   s.precision(12);
   s << "gradcheck: order " << order << ", input " << input;
   if (index >= 0)
@@ -175,7 +176,7 @@ GradcheckReport gradcheck(const Function& f, const Tensors& inputs, const Gradch
   if (!f) throw ValueError("gradcheck: the function is null");
   if (inputs.empty()) throw ValueError("gradcheck: there are no inputs, so nothing would be compared");
   if (!(options.step > 0) || std::isinf(options.step))
-    throw ValueError("gradcheck: the step must be finite and positive, got " + std::to_string(options.step));
+    throw ValueError("gradcheck: the step must be finite and positive, got " + Scalar(options.step).str());
   detail::check_not_negative("gradcheck: the tolerance", {options.tolerance});
   if (options.directions < 0)
     throw ValueError("gradcheck: the number of directions must not be negative, got " +

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ferrite/tensor/scalar.h"
+
 namespace ferrite {
 
 /// A message that names a layer.
@@ -31,7 +33,7 @@ namespace detail {
 void check_not_negative(std::string_view what, std::initializer_list<double> values) {
   if (std::all_of(values.begin(), values.end(), [](double x) { return x >= 0 && !std::isinf(x); })) return;
   std::string got;
-  for (const double x : values) got += (got.empty() ? "" : " and ") + std::to_string(x);
+  for (const double x : values) got += (got.empty() ? "" : " and ") + Scalar(x).str();
   throw ValueError(std::string(what) + " must be finite and must not be negative, got " + got);
 }
 

@@ -191,7 +191,7 @@ ProfileLog* ProfileEvent::begin(std::string_view kernel, Scope layer) noexcept {
     ProfileLog* const log = log_of_thread();
     if (log) log->begin(kernel, layer);
     return log;
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     return nullptr;
   }
 }

@@ -10,8 +10,10 @@
 #include <malloc.h>
 #endif
 
+#include "ferrite/tensor/detail/tensor_block.h"
 #include "ferrite/tensor/error.h"
 #include "ferrite/tensor/inline_vector.h"
+#include "ferrite/tensor/memory_error.h"
 #include "ferrite/tensor/storage_limit.h"
 
 namespace ferrite {
@@ -227,7 +229,7 @@ void* system_block(std::size_t bytes) {
     pool.clear();
     p = std::aligned_alloc(64, bytes);
   }
-  if (!p) throw std::bad_alloc();
+  if (!p) throw MemoryError("memory: the system gives no block of " + std::to_string(bytes) + " bytes");
   return p;
 }
 
@@ -337,7 +339,7 @@ TensorImpl* new_tensor(const Shape& shape, Dtype dtype) {
   const std::int64_t n = shape.numel();
   if (n > most_stored) [[unlikely]]
     throw ShapeError("tensor: too large: " + Spec{shape, dtype}.str());
-  Storage* s = take_block(static_cast<std::size_t>(n * size_of(dtype)));
+  Storage* s = block_for(shape, dtype, static_cast<std::size_t>(n * size_of(dtype)));
   s->begin_content();
   auto* impl = ::new (static_cast<void*>(s->first_impl())) TensorImpl;
   impl->dtype = dtype;

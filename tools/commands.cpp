@@ -23,6 +23,7 @@ std::string size_text(std::uint64_t bytes) {
   int unit = 0;
   for (; value >= 1024 && unit < 3; ++unit) value /= 1024;
   std::ostringstream s;
+  s.imbue(std::locale::classic());
   s << std::setprecision(unit == 0 || value >= 100 ? 0 : 1) << std::fixed << value << ' ' << kUnits[unit];
   return s.str();
 }

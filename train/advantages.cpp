@@ -12,8 +12,8 @@ namespace ferrite::train {
 Tensor advantages(const Tensor& rewards, const Tensor& values, const Tensor& goes_on, const AdvantageOptions& o) {
   for (const double share : {o.discount, o.trace})
     if (!(share >= 0 && share <= 1))
-      throw ValueError("advantages: discount and trace must be in 0..1, got " + std::to_string(o.discount) + " and " +
-                       std::to_string(o.trace));
+      throw ValueError("advantages: discount and trace must be in 0..1, got " + Scalar(o.discount).str() + " and " +
+                       Scalar(o.trace).str());
   const auto refuse = [&] {
     return "advantages: rewards and goes_on must be [T, ...] and values [T + 1, ...], got " + rewards.spec().str() +
            ", " + goes_on.spec().str() + " and " + values.spec().str();

@@ -83,10 +83,10 @@ void DataLoader::check_weights() {
                      weights.shape().str());
   double sum = 0;
   for (const double w : cast(weights, Dtype::f64).to_vector<double>()) {
-    if (!(w >= 0) || !std::isfinite(w)) refuse("a weight of " + std::to_string(w) + "; weights are at least 0");
+    if (!(w >= 0) || !std::isfinite(w)) refuse("a weight of " + Scalar(w).str() + "; weights are at least 0");
     cumulative_.push_back(sum += w);
   }
-  if (!(sum > 0) || !std::isfinite(sum)) refuse("the weights add up to " + std::to_string(sum));
+  if (!(sum > 0) || !std::isfinite(sum)) refuse("the weights add up to " + Scalar(sum).str());
 }
 
 /// Sets bounds and the examples of each bucket.

@@ -71,11 +71,11 @@ std::vector<std::int64_t> counts_of(std::int64_t n, const std::vector<double>& s
 void check_shares(const std::vector<double>& shares) {
   double sum = 0;
   for (const double s : shares) {
-    if (!(s > 0)) throw ValueError("split: shares must be above 0, got " + std::to_string(s));
+    if (!(s > 0)) throw ValueError("split: shares must be above 0, got " + Scalar(s).str());
     sum += s;
   }
   if (shares.empty()) throw ValueError("split: there are no shares");
-  if (!(sum <= 1 + 1e-9)) throw ValueError("split: the shares add up to " + std::to_string(sum) + ", more than 1");
+  if (!(sum <= 1 + 1e-9)) throw ValueError("split: the shares add up to " + Scalar(sum).str() + ", more than 1");
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ std::string not_finite_in(const Tensor& x) {
   if (!is_float(x.dtype())) return {};
   const std::vector<double> values = cast(x, Dtype::f64).to_vector<double>();
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (!std::isfinite(values[i])) return std::to_string(values[i]) + " at element " + std::to_string(i);
+    if (!std::isfinite(values[i])) return Scalar(values[i]).str() + " at element " + std::to_string(i);
   return {};
 }
 
@@ -248,7 +248,7 @@ Steps::Result Steps::train(const Batch& batch, bool last) {
     result.updated = last || gathered_ == options_.accumulate;
     if (result.updated) update();
   }
-  if (!std::isfinite(result.loss)) throw NotFinite("the loss of the step is " + std::to_string(result.loss));
+  if (!std::isfinite(result.loss)) throw NotFinite("the loss of the step is " + Scalar(result.loss).str());
   return result;
 }
 

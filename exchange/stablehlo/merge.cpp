@@ -29,7 +29,7 @@ HloValue number(const HloRow& row, HloBuilder& b, ExtentArithmetic& arithmetic) 
     if (const auto n = row.extents().explain(integers)) return b.convert(arithmetic.number(*n), dtype);
   if (is_float(dtype))
     if (const auto r = row.extents().explain(reals)) return arithmetic.real(*r, dtype);
-  row.refuse("no arithmetic on the extents gives the constant " + std::to_string(reals[0]));
+  row.refuse("no arithmetic on the extents gives the constant " + Scalar(reals[0]).str());
 }
 
 /// A pad in two parts: what negative amounts leave of the operand, then amounts not below 0.

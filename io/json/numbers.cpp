@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ferrite/io/detail/text.h"
+#include "ferrite/tensor/scalar.h"
 
 namespace ferrite::io::detail {
 
@@ -58,7 +59,7 @@ void FloatStore::clear() {
 void append_numbers(std::string& out, std::span<const float> values, const Shape& shape, std::size_t& at) {
   if (shape.rank() == 0) {
     const float v = values[at++];
-    if (!std::isfinite(v)) refuse("json", "a weight is " + std::to_string(v) + ", which JSON cannot hold");
+    if (!std::isfinite(v)) refuse("json", "a weight is " + Scalar(v).str() + ", which JSON cannot hold");
     if (v == 0 && std::signbit(v)) {
       out += "-0.0";  // "-0" is read as an integer, which has no sign
       return;

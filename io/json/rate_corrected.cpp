@@ -4,6 +4,7 @@
 #include "ferrite/compile/scan.h"
 #include "ferrite/io/rtneural.h"
 #include "ferrite/nn/carry.h"
+#include "ferrite/tensor/scalar.h"
 
 namespace ferrite::io {
 
@@ -13,8 +14,8 @@ RateCorrected::RateCorrected(std::unique_ptr<nn::GatedRecurrent> layer, double r
   if (layer_->sizes().layers != 1 || layer_->sizes().bidirectional)
     throw ValueError("rate_corrected: takes a recurrent layer of one level and one direction");
   if (!(ratio >= 1 && ratio <= kMostRateRatio))
-    throw ValueError("rate_corrected: the ratio must be from 1 to " + std::to_string(kMostRateRatio) + ", got " +
-                     std::to_string(ratio));
+    throw ValueError("rate_corrected: the ratio must be from 1 to " + Scalar(kMostRateRatio).str() + ", got " +
+                     Scalar(ratio).str());
   adopt("layer", *layer_);
   for (const nn::StepState& s : layer_->states({1, layer_->input_size(), step_input().dtype}))
     carries(s.name, held(), s.shape[2], s.dtype);

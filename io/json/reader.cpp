@@ -8,6 +8,7 @@
 
 #include "ferrite/io/detail/json_parser.h"
 #include "ferrite/io/detail/text.h"
+#include "ferrite/tensor/scalar.h"
 
 namespace ferrite::io::detail {
 namespace {
@@ -50,7 +51,7 @@ class Adapter final : public JsonHandler {
  private:
   void number(double d) {
     const auto f = static_cast<float>(d);
-    if (std::isfinite(d) && !std::isfinite(f)) refuse(where_, "a number does not fit f32: " + std::to_string(d));
+    if (std::isfinite(d) && !std::isfinite(f)) refuse(where_, "a number does not fit f32: " + Scalar(d).str());
     events_.number(f);
   }
   void open() {

@@ -8,6 +8,7 @@
 #include "ferrite/io/json/numbers.h"
 #include "ferrite/io/json/reader.h"
 #include "ferrite/io/json/rtneural_entry.h"
+#include "ferrite/tensor/scalar.h"
 
 namespace ferrite::io {
 namespace {
@@ -154,8 +155,8 @@ class NetReader final : public detail::JsonEvents {
 std::unique_ptr<nn::Sequential> parse_rtneural(std::span<const std::byte> bytes, std::string_view where,
                                                const RtneuralOptions& options) {
   if (!(options.rate_ratio >= 1 && options.rate_ratio <= kMostRateRatio))
-    throw ValueError("read_rtneural: rate_ratio must be from 1 to " + std::to_string(kMostRateRatio) + ", got " +
-                     std::to_string(options.rate_ratio));
+    throw ValueError("read_rtneural: rate_ratio must be from 1 to " + Scalar(kMostRateRatio).str() + ", got " +
+                     Scalar(options.rate_ratio).str());
   NetReader reader(where, options);
   detail::read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, where, reader);
   return reader.finish();

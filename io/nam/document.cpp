@@ -8,6 +8,7 @@
 
 #include "ferrite/io/detail/json_parser.h"
 #include "ferrite/io/detail/text.h"
+#include "ferrite/tensor/scalar.h"
 
 namespace ferrite::io::detail::nam {
 namespace {
@@ -54,7 +55,7 @@ class Builder final : public JsonHandler {
   }
   void weight(double value) {
     const auto f = static_cast<float>(value);
-    if (!std::isfinite(f)) refuse(where_, "a weight does not fit f32: " + std::to_string(value));
+    if (!std::isfinite(f)) refuse(where_, "a weight does not fit f32: " + Scalar(value).str());
     to_.weights.push(f);
     ++to_.nodes[open_.back()].weights;
   }

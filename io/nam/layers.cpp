@@ -1,6 +1,7 @@
 /// The LSTM and the container of `.nam` files as layers.
 #include "ferrite/io/nam.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/scalar.h"
 
 namespace ferrite::io {
 namespace {
@@ -55,7 +56,7 @@ void NamContainer::add(double max_value, std::unique_ptr<nn::Layer> model) {
   if (!model) throw ValueError("nam_container: the model is null");
   if (!models_.empty() && !(max_value > models_.back().max_value))
     throw ValueError("nam_container: max_value must be above the one before, " +
-                     std::to_string(models_.back().max_value) + ", got " + std::to_string(max_value));
+                     Scalar(models_.back().max_value).str() + ", got " + Scalar(max_value).str());
   adopt(std::to_string(models_.size()), *model);
   models_.push_back({max_value, std::move(model)});
   selected_ = models_.size() - 1;

@@ -8,6 +8,7 @@
 #include "ferrite/io/nam/config.h"
 #include "ferrite/io/nam/document.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/scalar.h"
 
 namespace ferrite::io {
 namespace {
@@ -153,7 +154,7 @@ std::unique_ptr<nn::Layer> container(Object config, const std::optional<double>&
     Object entry(d, *n, where + " " + std::to_string(net->size()));
     const double value = entry.number("max_value");
     if (net->size() > 0 && !(value > net->max_value(net->size() - 1)))
-      detail::refuse(entry.where(), "max_value is not above the one before: " + std::to_string(value));
+      detail::refuse(entry.where(), "max_value is not above the one before: " + Scalar(value).str());
     NamModel inner = model_of(entry.object("model"));
     entry.finish();
     if (rate && inner.sample_rate && *rate != *inner.sample_rate)

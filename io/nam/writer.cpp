@@ -7,6 +7,7 @@
 #include "ferrite/io/nam/config.h"
 #include "ferrite/io/nam/document.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/scalar.h"
 
 namespace ferrite::io {
 namespace {
@@ -23,7 +24,7 @@ class WeightList {
     for (const float v : x.to_vector<float>()) add(v);
   }
   void add(double v) {
-    if (!std::isfinite(v)) detail::refuse(where_, "a weight is " + std::to_string(v) + ", which JSON cannot hold");
+    if (!std::isfinite(v)) detail::refuse(where_, "a weight is " + Scalar(v).str() + ", which JSON cannot hold");
     text_ += text_.empty() ? "" : ", ";
     append_number(text_, v);
   }

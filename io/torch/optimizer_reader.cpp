@@ -10,6 +10,7 @@
 #include "ferrite/io/torch/optimizer_names.h"
 #include "ferrite/io/torch_optimizer.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/scalar.h"
 
 namespace ferrite::io {
 namespace detail {
@@ -39,7 +40,7 @@ std::vector<std::string_view> items_of(std::string_view text) {
 }
 
 std::string spelled(const nn::OptionValue& value) {
-  const auto number = [](const std::optional<double>& v) { return v ? std::to_string(*v) : std::string("None"); };
+  const auto number = [](const std::optional<double>& v) { return v ? Scalar(*v).str() : std::string("None"); };
   if (const bool* flag = std::get_if<bool>(&value)) return *flag ? "True" : "False";
   if (const double* v = std::get_if<double>(&value)) return number(*v);
   const auto* several = std::get_if<std::vector<std::optional<double>>>(&value);
@@ -121,7 +122,7 @@ class OptimizerReader {
     const std::optional<double> rate = number_at(at + "lr");
     if (!rate) fail("it has no number " + quote(at + "lr"));
     if (!(*rate >= 0) || !std::isfinite(*rate))
-      fail(quote(at + "lr") + " must be at least 0 and finite, is " + std::to_string(*rate));
+      fail(quote(at + "lr") + " must be at least 0 and finite, is " + Scalar(*rate).str());
     values_.emplace_back(optimizer_.learning_rate_variable(group), full({}, *rate, Dtype::f64));
   }
 

@@ -28,7 +28,7 @@ void check(const MultiheadAttentionOptions& o) {
     refuse("kv_heads must divide num_heads, got " + text(o.kv_heads) + " and " + text(o.num_heads));
   if (o.positions == Positions::rotary && o.embed_dim / o.num_heads % 2 != 0)
     refuse("rotary positions need heads of even width, got " + text(o.embed_dim / o.num_heads));
-  if (!(o.dropout >= 0 && o.dropout <= 1)) refuse("dropout must lie in [0, 1], got " + std::to_string(o.dropout));
+  if (!(o.dropout >= 0 && o.dropout <= 1)) refuse("dropout must lie in [0, 1], got " + Scalar(o.dropout).str());
 }
 
 /// From each of L queries back to each of S keys [L, S].

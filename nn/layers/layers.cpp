@@ -94,7 +94,7 @@ constexpr std::string_view kKey = "key";
 
 Dropout::Dropout(const DropoutOptions& o, const Init& init) : LayerOf(o, init) {
   if (!(o.probability >= 0 && o.probability <= 1))
-    throw ValueError("dropout: the probability must lie in [0, 1], got " + std::to_string(o.probability));
+    throw ValueError("dropout: the probability must lie in [0, 1], got " + Scalar(o.probability).str());
   calls = state("calls", full({}, 0, Dtype::i64));
   // The stream's name is "<layer>.dropout".
   const auto draw = [](std::string_view full_name, std::uint64_t seed) {

@@ -28,7 +28,7 @@ struct MelFields {
 MelBands::MelBands(const MelBandsOptions& o, const Init& init) : LayerOf(o, init) {
   if (o.channels < 1) throw ValueError("mel_bands: there must be channels, got " + std::to_string(o.channels));
   if (!(o.log_offset >= 0 && std::isfinite(o.log_offset)))
-    throw ValueError("mel_bands: log_offset must be finite and not negative, got " + std::to_string(o.log_offset));
+    throw ValueError("mel_bands: log_offset must be finite and not negative, got " + Scalar(o.log_offset).str());
   fb = buffer(
       "fb",
       mel_filter_bank(

@@ -17,7 +17,7 @@ void check_options(std::string_view where, std::int64_t features, double epsilon
 }
 void check_momentum(std::string_view where, const std::optional<double>& momentum) {
   if (momentum && !(*momentum >= 0 && *momentum <= 1))
-    throw ValueError(std::string(where) + ": the momentum must lie in [0, 1], got " + std::to_string(*momentum));
+    throw ValueError(std::string(where) + ": the momentum must lie in [0, 1], got " + Scalar(*momentum).str());
 }
 
 /// What x must be: the dtype of the layer's variables, any without.

@@ -72,7 +72,7 @@ SinusoidalPositions::SinusoidalPositions(const SinusoidalPositionsOptions& o, co
     : LayerOf(o, init), dtype_(init.dtype) {
   if (o.features < 1) throw ValueError("sinusoidal_positions: there must be features, got " + text(o.features));
   if (!(o.base > 0) || !std::isfinite(o.base))
-    throw ValueError("sinusoidal_positions: the base must be positive, got " + std::to_string(o.base));
+    throw ValueError("sinusoidal_positions: the base must be positive, got " + Scalar(o.base).str());
   carries("steps", 1, 1, Dtype::i64);
 }
 

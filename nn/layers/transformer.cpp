@@ -17,7 +17,7 @@ const TransformerLayerOptions& checked(const char* who, const TransformerLayerOp
     throw ValueError(at + "unknown activation '" + std::string(o.activation.text()) +
                      "'; nn::activation_names() lists them");
   if (!(o.dropout >= 0 && o.dropout <= 1))
-    throw ValueError(at + "dropout must lie in [0, 1], got " + std::to_string(o.dropout));
+    throw ValueError(at + "dropout must lie in [0, 1], got " + Scalar(o.dropout).str());
   return o;
 }
 

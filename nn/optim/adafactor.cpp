@@ -12,9 +12,9 @@ namespace {
 
 AdafactorOptions checked(const AdafactorOptions& o) {
   if (!(o.beta2_decay <= 0) || !std::isfinite(o.beta2_decay))
-    throw ValueError("adafactor: beta2_decay must be finite and at most 0, got " + std::to_string(o.beta2_decay));
+    throw ValueError("adafactor: beta2_decay must be finite and at most 0, got " + Scalar(o.beta2_decay).str());
   if (!(o.clipping_threshold >= 1))
-    throw ValueError("adafactor: clipping_threshold must be at least 1, got " + std::to_string(o.clipping_threshold));
+    throw ValueError("adafactor: clipping_threshold must be at least 1, got " + Scalar(o.clipping_threshold).str());
   ferrite::detail::check_not_negative("adafactor: epsilon1, epsilon2 and weight_decay",
                                       {o.epsilon1.value_or(0), o.epsilon2, o.weight_decay});
   return o;

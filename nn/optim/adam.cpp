@@ -14,8 +14,7 @@ constexpr double kDecoupledDecay = 1e-2;
 void check(const AdamOptions& o, double weight_decay) {
   const auto outside = [](double beta) { return !(beta >= 0 && beta < 1); };
   if (outside(o.beta1) || outside(o.beta2))
-    throw ValueError("adam: betas must lie in [0, 1), got " + std::to_string(o.beta1) + " and " +
-                     std::to_string(o.beta2));
+    throw ValueError("adam: betas must lie in [0, 1), got " + Scalar(o.beta1).str() + " and " + Scalar(o.beta2).str());
   ferrite::detail::check_not_negative("adam: epsilon and weight_decay", {o.epsilon, weight_decay});
 }
 

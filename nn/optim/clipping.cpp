@@ -58,8 +58,8 @@ bool is_one(const Tensor& divisor) {
 }  // namespace
 
 ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm, double order) {
-  if (!(max_norm > 0)) throw ValueError("clip_grad_norm: max_norm must be positive, got " + std::to_string(max_norm));
-  if (!(order > 0)) throw ValueError("clip_grad_norm: the order must be positive, got " + std::to_string(order));
+  if (!(max_norm > 0)) throw ValueError("clip_grad_norm: max_norm must be positive, got " + Scalar(max_norm).str());
+  if (!(order > 0)) throw ValueError("clip_grad_norm: the order must be positive, got " + Scalar(order).str());
   const Tensor total = total_of(grads, order);
   if (!total.defined())
     throw ValueError("clip_grad_norm: no gradient of " + std::to_string(grads.size()) +
@@ -86,7 +86,7 @@ ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm, double or
 
 Tensors clip_grad_value(const Tensors& grads, double value) {
   if (!(value > 0) || !std::isfinite(value))
-    throw ValueError("clip_grad_value: the value must be finite and positive, got " + std::to_string(value));
+    throw ValueError("clip_grad_value: the value must be finite and positive, got " + Scalar(value).str());
   Tensors out;
   for (const Tensor& g : grads) out.push_back(g.defined() ? clamp(g, -value, value) : Tensor());
   return out;

@@ -7,7 +7,7 @@ namespace ferrite::nn::detail {
 
 void check_below_one(const char* who, const char* what, double value) {
   if (!(value >= 0 && value < 1))
-    throw ValueError(std::string(who) + ": " + what + " must lie in [0, 1), got " + std::to_string(value));
+    throw ValueError(std::string(who) + ": " + what + " must lie in [0, 1), got " + Scalar(value).str());
 }
 
 RuleDecay decay_of(double weight_decay, bool decoupled) {

@@ -10,8 +10,8 @@ namespace {
 void check_momenta(const char* who, double base, double max) {
   for (const double m : {base, max})
     if (!(m >= 0 && m < 1))
-      throw ValueError(std::string(who) + ": momenta must lie in [0, 1), got " + std::to_string(base) + " and " +
-                       std::to_string(max));
+      throw ValueError(std::string(who) + ": momenta must lie in [0, 1), got " + Scalar(base).str() + " and " +
+                       Scalar(max).str());
 }
 
 /// One rate for each group.
@@ -27,11 +27,11 @@ OneCycleOptions checked(const OneCycleOptions& o) {
   if (o.total_steps < 1)
     throw ValueError("one cycle: total_steps must be positive, got " + std::to_string(o.total_steps));
   if (!(o.warm_up >= 0 && o.warm_up <= 1))
-    throw ValueError("one cycle: warm_up must lie in [0, 1], got " + std::to_string(o.warm_up));
+    throw ValueError("one cycle: warm_up must lie in [0, 1], got " + Scalar(o.warm_up).str());
   for (const double d : {o.division, o.final_division})
     if (!(d > 0) || !std::isfinite(d))
-      throw ValueError("one cycle: divisions must be finite and positive, got " + std::to_string(o.division) + " and " +
-                       std::to_string(o.final_division));
+      throw ValueError("one cycle: divisions must be finite and positive, got " + Scalar(o.division).str() + " and " +
+                       Scalar(o.final_division).str());
   check_momenta("one cycle", o.base_momentum, o.max_momentum);
   return o;
 }

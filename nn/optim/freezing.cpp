@@ -37,9 +37,9 @@ double Optimizer::momentum(std::size_t group) const {
 
 void Optimizer::set_momentum(double momentum, std::size_t group) {
   if (!at(group).momentum)
-    throw ValueError("optimizer: it has no momentum to set: " + std::to_string(momentum) + "; make it with one");
+    throw ValueError("optimizer: it has no momentum to set: " + Scalar(momentum).str() + "; make it with one");
   if (!(momentum >= 0 && momentum < 1))
-    throw ValueError("optimizer: the momentum must lie in [0, 1), got " + std::to_string(momentum));
+    throw ValueError("optimizer: the momentum must lie in [0, 1), got " + Scalar(momentum).str());
   if (ferrite::detail::frame().tracing)
     throw TraceError("optimizer: a momentum is set outside of the program that is traced; set it after the step");
   Group& g = groups_[group];

@@ -118,9 +118,9 @@ std::string Optimizer::fault_of(std::string_view name, const Tensor& value) cons
   const bool momentum = is("cycled_momentum"), step = is("step");
   if (!is("learning_rate") && !step && !momentum) return {};
   for (const double v : contiguous(cast(value, Dtype::f64)).to_vector<double>()) {
-    if (!(v >= 0) || !std::isfinite(v)) return "must be at least 0 and finite, is " + std::to_string(v);
-    if (momentum && v >= 1) return "must be below 1, is " + std::to_string(v);
-    if (step && v != std::floor(v)) return "must be a whole number, is " + std::to_string(v);
+    if (!(v >= 0) || !std::isfinite(v)) return "must be at least 0 and finite, is " + Scalar(v).str();
+    if (momentum && v >= 1) return "must be below 1, is " + Scalar(v).str();
+    if (step && v != std::floor(v)) return "must be a whole number, is " + Scalar(v).str();
   }
   return {};
 }

@@ -15,7 +15,7 @@ constexpr std::size_t kBest = 0, kBad = 1, kCooldown = 2, kReductions = 3;
 PlateauSchedule::PlateauSchedule(const Optimizer& optimizer, const PlateauOptions& options)
     : Schedule(optimizer), options_(options) {
   if (!(options.factor >= 0 && options.factor < 1))
-    throw ValueError("plateau schedule: the factor must lie in [0, 1), got " + std::to_string(options.factor));
+    throw ValueError("plateau schedule: the factor must lie in [0, 1), got " + Scalar(options.factor).str());
   ferrite::detail::check_not_negative("plateau schedule: patience, threshold, cooldown, low and epsilon",
                                       {static_cast<double>(options.patience), options.threshold,
                                        static_cast<double>(options.cooldown), options.low, options.epsilon});

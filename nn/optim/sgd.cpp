@@ -13,10 +13,10 @@ namespace {
 SgdOptions checked(const SgdOptions& o) {
   ferrite::detail::check_not_negative("sgd: momentum and weight_decay", {o.momentum, o.weight_decay});
   if (!(o.dampening >= 0 && o.dampening <= 1))
-    throw ValueError("sgd: dampening must lie in [0, 1], got " + std::to_string(o.dampening));
+    throw ValueError("sgd: dampening must lie in [0, 1], got " + Scalar(o.dampening).str());
   if (o.nesterov && o.momentum == 0) throw ValueError("sgd: nesterov needs a momentum");
   if (o.nesterov && o.dampening > 0)
-    throw ValueError("sgd: nesterov needs a dampening of 0, got " + std::to_string(o.dampening));
+    throw ValueError("sgd: nesterov needs a dampening of 0, got " + Scalar(o.dampening).str());
   return o;
 }
 

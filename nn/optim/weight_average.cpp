@@ -12,7 +12,7 @@ namespace ferrite::nn {
 WeightAverage::WeightAverage(std::vector<Parameter> parameters, const WeightAverageOptions& options)
     : parameters_(std::move(parameters)), decay_(options.decay) {
   if (decay_ && !(*decay_ >= 0 && *decay_ < 1))
-    throw ValueError("weight average: the decay must lie in [0, 1), got " + std::to_string(*decay_));
+    throw ValueError("weight average: the decay must lie in [0, 1), got " + Scalar(*decay_).str());
   if (parameters_.empty()) throw ValueError("weight average: there are no parameters");
   std::unordered_set<const void*> seen;
   std::vector<std::string> names;

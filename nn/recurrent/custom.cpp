@@ -44,7 +44,7 @@ Custom::Custom(Make make, std::unique_ptr<CustomCell> first, std::int64_t input_
     throw ValueError(kind() + ": there is no fused kernel for a cell of one's own; use Form::scan or Form::unrolled");
   if (!(options.variational_dropout >= 0 && options.variational_dropout <= 1))
     throw ValueError(kind() + ": variational_dropout must lie in [0, 1], got " +
-                     std::to_string(options.variational_dropout));
+                     Scalar(options.variational_dropout).str());
   for (std::int64_t k = 0; k < options.layers; ++k)
     for (std::int64_t d = 0; d < sizes().directions(); ++d) {
       const std::string name = "cell" + suffix_of(k, d == 1);

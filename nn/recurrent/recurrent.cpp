@@ -109,10 +109,10 @@ void detail::check_sizes(const std::string& name, const RecurrentSizes& s) {
     throw ValueError(name + ": sizes must be positive, got " + text(s.input_size) + " and " + text(s.hidden_size));
   if (s.layers < 1) throw ValueError(name + ": needs at least one layer, got " + text(s.layers));
   if (!(s.dropout >= 0 && s.dropout <= 1))
-    throw ValueError(name + ": dropout must lie in [0, 1], got " + std::to_string(s.dropout));
+    throw ValueError(name + ": dropout must lie in [0, 1], got " + Scalar(s.dropout).str());
   if (!(s.zoneout >= 0 && s.zoneout <= 1) || !(s.zoneout_cell >= 0 && s.zoneout_cell <= 1))
-    throw ValueError(name + ": zoneout must lie in [0, 1], got " + std::to_string(s.zoneout) + " and " +
-                     std::to_string(s.zoneout_cell));
+    throw ValueError(name + ": zoneout must lie in [0, 1], got " + Scalar(s.zoneout).str() + " and " +
+                     Scalar(s.zoneout_cell).str());
   if (s.proj_size < 0 || s.proj_size >= s.hidden_size)
     throw ValueError(name + ": proj_size must lie in 0.." + text(s.hidden_size - 1) + ", got " + text(s.proj_size));
 }

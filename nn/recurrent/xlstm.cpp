@@ -90,7 +90,7 @@ void check_least(const char* layer, const char* option, std::int64_t value, std:
 
 void check_probability(const char* layer, const char* option, double value) {
   if (!(value >= 0 && value <= 1))
-    throw ValueError(std::string(layer) + ": " + option + " must lie in [0, 1], got " + std::to_string(value));
+    throw ValueError(std::string(layer) + ": " + option + " must lie in [0, 1], got " + Scalar(value).str());
 }
 
 }  // namespace ferrite::nn::detail

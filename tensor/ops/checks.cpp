@@ -1,5 +1,6 @@
 /// Checks of values as part of a program: what eager execution refuses, a compiled, scanned or streamed program refuses
-/// in the same words.
+/// in the same words. A name that ends with a full stop is all that the error says.
+#include <cmath>
 #include <sstream>
 
 #include "ferrite/tensor/ops/define.h"
@@ -21,6 +22,7 @@ std::string text_of(T v) {
   if constexpr (std::is_integral_v<T>) {
     return std::to_string(v);
   } else {
+    if (std::isnan(v)) return "nan";  // its sign says nothing
     std::ostringstream s;
     s.imbue(std::locale::classic());
     s << v;
@@ -30,8 +32,9 @@ std::string text_of(T v) {
 
 template <class T>
 [[noreturn]] void throw_outside(const CheckedAttrs& attrs, T value, T low, T high) {
-  const std::string text =
-      std::string(attrs.who.text()) + " " + text_of(value) + " lies outside " + text_of(low) + ".." + text_of(high);
+  const std::string who(attrs.who.text());
+  if (who.ends_with('.')) throw ValueError(who.substr(0, who.size() - 1));
+  const std::string text = who + " " + text_of(value) + " lies outside " + text_of(low) + ".." + text_of(high);
   if constexpr (std::is_integral_v<T>) throw ShapeError(text);
   throw ValueError(text);
 }

@@ -144,7 +144,7 @@ AttentionAttrs checked_attention(std::string_view where, const Tensor& q, const 
       throw_shape(where, "the heads of the keys and values must divide those of the queries: " + all);
   }
   if (o.scale && !std::isfinite(*o.scale))
-    throw ValueError(std::string(where) + ": the scale must be finite, got " + std::to_string(*o.scale));
+    throw ValueError(std::string(where) + ": the scale must be finite, got " + Scalar(*o.scale).str());
   if (o.mask.defined() && o.mask.dtype() != Dtype::boolean && o.mask.dtype() != q.dtype())
     throw_dtype(where, "the mask must be bool or of the queries' dtype: " + all + ", mask " + o.mask.spec().str());
   const double width = static_cast<double>(std::max<std::int64_t>(q.shape()[-1], 1));
@@ -216,7 +216,7 @@ Tensor rotary_embedding(const Tensor& x, const Tensor& positions, const RotaryOp
   if (positions.rank() > rows.rank() || broadcast(rows, positions.shape(), where) != rows)
     detail::throw_shape(where, "positions " + positions.shape().str() + " do not broadcast to " + rows.str());
   if (!(o.base > 0) || !std::isfinite(o.base))
-    throw ValueError(std::string(where) + ": the base must be positive, got " + std::to_string(o.base));
+    throw ValueError(std::string(where) + ": the base must be positive, got " + Scalar(o.base).str());
   return composed<detail::RotaryEmbedding>({{&x, &positions}}, {o.base, o.interleaved});
 }
 

@@ -176,7 +176,7 @@ void check_of_channels(std::string_view where, std::string_view what, const Tens
 }
 void check_epsilon(std::string_view where, double epsilon) {
   if (!(epsilon >= 0))
-    throw ValueError(std::string(where) + ": epsilon must not be negative, got " + std::to_string(epsilon));
+    throw ValueError(std::string(where) + ": epsilon must not be negative, got " + Scalar(epsilon).str());
 }
 void check_affine(std::string_view where, const Tensor& x, const ChannelAffine& affine) {
   if (affine.weight.defined()) check_of_channels(where, "weight", x, affine.weight);

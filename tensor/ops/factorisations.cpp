@@ -67,7 +67,7 @@ struct Cholesky {
           linalg_kernels<T>().cholesky(n, A.data<T>() + i * n * n, Writer::data<T>(out[0]) + i * n * n, work.get());
       if (bad.at >= 0)
         throw ValueError("cholesky: " + name_of_matrix(A.shape(), i) + " is not positive definite: pivot " +
-                         std::to_string(bad.at) + " is " + std::to_string(bad.value));
+                         std::to_string(bad.at) + " is " + Scalar(bad.value).str());
     });
   }
   static Tensors vjp(const Vjp& v, const NoAttrs&) {

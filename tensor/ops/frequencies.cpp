@@ -50,7 +50,7 @@ struct HalfRotation {
 Tensor frequencies(std::string_view where, std::int64_t n, double spacing, Dtype dtype, bool real) {
   if (n < 1) throw ValueError(std::string(where) + ": the number of points must be positive, got " + std::to_string(n));
   if (!std::isfinite(spacing) || spacing == 0)
-    throw ValueError(std::string(where) + ": the spacing must be finite and not 0, got " + std::to_string(spacing));
+    throw ValueError(std::string(where) + ": the spacing must be finite and not 0, got " + Scalar(spacing).str());
   if (!is_float(dtype)) throw_dtype(where, std::string(name_of(dtype)) + " is no float");
   const std::int64_t count = real ? n / 2 + 1 : n;
   const Tensor f = Tensor::build<double>({count}, [&](std::span<double> out) {

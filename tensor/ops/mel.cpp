@@ -35,10 +35,10 @@ Tensor mel_filter_bank(std::int64_t n_frequencies, std::int64_t n_mels, double s
     throw ValueError("mel_filter_bank: the numbers of frequencies and mels must be positive, got " +
                      std::to_string(n_frequencies) + " and " + std::to_string(n_mels));
   if (!(sample_rate > 0) || !std::isfinite(sample_rate))
-    throw ValueError("mel_filter_bank: the sample rate must be positive, got " + std::to_string(sample_rate));
+    throw ValueError("mel_filter_bank: the sample rate must be positive, got " + Scalar(sample_rate).str());
   if (!(o.lowest >= 0 && o.lowest < highest && std::isfinite(highest)))
-    throw ValueError("mel_filter_bank: the lowest frequency must lie below the highest: " + std::to_string(o.lowest) +
-                     " and " + std::to_string(highest));
+    throw ValueError("mel_filter_bank: the lowest frequency must lie below the highest: " + Scalar(o.lowest).str() +
+                     " and " + Scalar(highest).str());
   check_float("mel_filter_bank", o.dtype);
   const double first = mel_of(o.lowest, o.scale), last = mel_of(highest, o.scale);
   std::vector<double> corners;

@@ -139,7 +139,7 @@ Tensor norms(std::string_view where, int axes, const Tensor& x, double norm, con
              const LpPoolOptions& o) {
   const Planes p(where, x, axes);
   if (norm == 0 || !std::isfinite(norm))
-    throw ValueError(std::string(where) + ": the norm must be finite and not 0, got " + std::to_string(norm));
+    throw ValueError(std::string(where) + ": the norm must be finite and not 0, got " + Scalar(norm).str());
   AveragePoolAttrs a = average_attributes(attributes(where, p.planes, kernel, o.stride, {}, {}, o.ceil_mode));
   a.norm = norm;
   return p.back(norm_pool(p.planes, a));

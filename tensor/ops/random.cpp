@@ -305,7 +305,7 @@ Tensor draw_normal(const Shape& shape, const RandomKey& key, double mean, double
 
 Tensor draw_bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype, Inputs in) {
   if (!(probability >= 0 && probability <= 1))
-    throw ValueError("bernoulli: the probability must lie in [0, 1], got " + std::to_string(probability));
+    throw ValueError("bernoulli: the probability must lie in [0, 1], got " + Scalar(probability).str());
   return detail::composed<detail::Bernoulli>(in, {detail::DrawAttrs::of(shape, key, dtype), probability});
 }
 

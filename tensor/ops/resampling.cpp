@@ -208,7 +208,7 @@ std::vector<double> factors(const InterpolateOptions& o, int axes) {
                                    std::to_string(o.scale_factor.size()));
   for (const double f : all)
     if (!(f > 0) || !std::isfinite(f))
-      throw ValueError("interpolate: scale_factor must be positive and finite, got " + std::to_string(f));
+      throw ValueError("interpolate: scale_factor must be positive and finite, got " + Scalar(f).str());
   return all;
 }
 
@@ -278,7 +278,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
       const double n = std::floor(static_cast<double>(x.shape()[i + 2]) * factors[static_cast<std::size_t>(i)]);
       if (n < 1 || n > 0x1p40)
         throw ValueError("interpolate: axis " + std::to_string(i + 2) + " of " + x.shape().str() + " would get " +
-                         std::to_string(n) + " elements");
+                         Scalar(n).str() + " elements");
       size.push_back(static_cast<std::int64_t>(n));
     }
   }

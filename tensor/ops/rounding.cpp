@@ -166,12 +166,14 @@ Tensor frac(const Tensor& x) {
   check_float(x, "frac");
   return composed<Frac>({{&x}});
 }
-Tensor fmod(const Operand& a, const Operand& b) { return divided<Fmod>(a, b, "fmod: min(|divisor|, 1) ="); }
+Tensor fmod(const Operand& a, const Operand& b) {
+  return divided<Fmod>(a, b, "fmod: the divisor of integers must not be 0.");
+}
 Tensor remainder(const Operand& a, const Operand& b) {
-  return divided<Remainder>(a, b, "remainder: min(|divisor|, 1) =");
+  return divided<Remainder>(a, b, "remainder: the divisor of integers must not be 0.");
 }
 Tensor floor_divide(const Operand& a, const Operand& b) {
-  return divided<FloorDivide>(a, b, "floor_divide: min(|divisor|, 1) =");
+  return divided<FloorDivide>(a, b, "floor_divide: the divisor of integers must not be 0.");
 }
 
 }  // namespace ferrite

@@ -56,7 +56,7 @@ Tensor bartlett_window(std::int64_t n, const WindowOptions& options) {
 
 Tensor kaiser_window(std::int64_t n, const WindowOptions& options, double beta) {
   if (!(std::fabs(beta) <= 700))
-    throw ValueError("kaiser_window: beta must lie in -700..700, got " + std::to_string(beta));
+    throw ValueError("kaiser_window: beta must lie in -700..700, got " + Scalar(beta).str());
   return window("kaiser_window", n, options, [&](double t) {
     return bessel_i0(beta * std::sqrt(std::max(0.0, 1 - (2 * t - 1) * (2 * t - 1)))) / bessel_i0(beta);
   });

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_say_what_is_wrong) {
       {[] { MultiheadAttention layer({.embed_dim = 6, .num_heads = 2, .positions = nn::Positions::rotary}); },
        "multihead_attention: rotary positions need heads of even width, got 3"},
       {[] { MultiheadAttention layer({.embed_dim = 6, .dropout = 1.5}); },
-       "multihead_attention: dropout must lie in [0, 1], got 1.500000"},
+       "multihead_attention: dropout must lie in [0, 1], got 1.5"},
       {[] {
          (void)scaled_dot_product_attention(draw({2, 4}), draw({3, 4}), draw({3, 4}), {.scale = kHidden});
        },
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_say_what_is_wrong) {
       {[] {
          (void)rotary_embedding(draw({2, 4}), arange(2), {.base = 0});
        },
-       "rotary_embedding: the base must be positive, got 0.000000"},
+       "rotary_embedding: the base must be positive, got 0.0"},
       {[] { (void)dsl::sequence(4).attention(2, {.embed_dim = 4}); },
        "attention: the options give embed_dim or num_heads, which the word infers and gives"},
   });

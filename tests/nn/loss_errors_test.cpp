@@ -242,11 +242,11 @@ BOOST_AUTO_TEST_CASE(values) {
       {[] { return nn::length_mask(integers({0}), -1); },
        "length_mask: the number of steps must not be negative, got -1"},
       {[] { return nn::smooth_l1_loss(x({2}), x({2}), -1); },
-       "smooth_l1_loss: beta must be finite and must not be negative, got -1.000000"},
+       "smooth_l1_loss: beta must be finite and must not be negative, got -1.0"},
       {[] { return nn::huber_loss(x({2}), x({2}), 0); }, "huber_loss: delta must be positive and finite, got 0.0"},
       {[] { return nn::huber_loss(x({2}), x({2}), kNan); }, "huber_loss: delta must be positive and finite, got nan"},
       {[] { return nn::poisson_nll_loss(x({2}), x({2}), {.epsilon = -1}); },
-       "poisson_nll_loss: epsilon must be finite and must not be negative, got -1.000000"},
+       "poisson_nll_loss: epsilon must be finite and must not be negative, got -1.0"},
       {[] { return nn::gaussian_nll_loss(x({2}), x({2}), x({2}), {.epsilon = 0}); },
        "gaussian_nll_loss: epsilon must be positive and finite, got 0.0"},
       {[] { return nn::gaussian_nll_loss(x({2}), x({2}), -x({2})); },
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(values) {
       {[] { return nn::bce(x({2}) * 3, x({2})); }, "bce: probability 1.5 lies outside 0..1"},
       {[] { return nn::focal_loss(x({2}), x({2}), {.alpha = 2}); }, "focal_loss: alpha must not be above 1, got 2.0"},
       {[] { return nn::focal_loss(x({2}), x({2}), {.gamma = -1}); },
-       "focal_loss: gamma must be finite and must not be negative, got -1.000000"},
+       "focal_loss: gamma must be finite and must not be negative, got -1.0"},
       {[] {
          return nn::cross_entropy(x({1, 4}), integers({0}), {.label_smoothing = 1.5});
        },
@@ -272,8 +272,8 @@ BOOST_AUTO_TEST_CASE(values) {
        },
        "multi_margin_loss: the margin must be finite, got nan"},
       {[] { return nn::tversky_loss(x({2}), x({2}), {.alpha = -1}); },
-       "tversky_loss: alpha, beta and smooth must be finite and must not be negative, got -1.000000 and 0.500000 and "
-       "1.000000"},
+       "tversky_loss: alpha, beta and smooth must be finite and must not be negative, got -1.0 and 0.5 and "
+       "1.0"},
       {[] { return nn::margin_ranking_loss(x({2}), x({2}), x({2}), kNan); },
        "margin_ranking_loss: the margin must be finite, got nan"},
       {[] { return nn::triplet_margin_loss(x({2}), x({2}), x({2}), {.p = 0.5}); },
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(values) {
       {[] {
          return nn::dc_loss(x({2, 3}), x({2, 3}), {.epsilon = -1});
        },
-       "dc_loss: epsilon must be finite and must not be negative, got -1.000000"},
+       "dc_loss: epsilon must be finite and must not be negative, got -1.0"},
   });
 }
 

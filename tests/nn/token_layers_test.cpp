@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_say_what_is_wrong) {
        "embedding_bag: only sums have weights of their tokens"},
       {[] { SinusoidalPositions layer({}); }, "sinusoidal_positions: there must be features, got 0"},
       {[] { SinusoidalPositions layer({.features = 2, .base = -1}); },
-       "sinusoidal_positions: the base must be positive, got -1.000000"},
+       "sinusoidal_positions: the base must be positive, got -1.0"},
       {[] { LearnedPositions layer({.features = 2}); },
        "learned_positions: sizes must be positive, got 0 steps of 2 features"},
       {[] { TransformerEncoderLayer layer({}); },
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_say_what_is_wrong) {
       {[] { TransformerEncoderLayer layer({.d_model = 4, .activation = "wavy"}); },
        "transformer_encoder_layer: unknown activation 'wavy'; nn::activation_names() lists them"},
       {[] { TransformerDecoderLayer layer({.d_model = 4, .dropout = -1}); },
-       "transformer_decoder_layer: dropout must lie in [0, 1], got -1.000000"},
+       "transformer_decoder_layer: dropout must lie in [0, 1], got -1.0"},
       {[] { TransformerDecoderLayer layer({.d_model = 4, .nhead = 3}); },
        "multihead_attention: num_heads must divide embed_dim, got 3 heads of 4"},
       {[] {

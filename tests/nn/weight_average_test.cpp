@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(wrong_calls) {
   BOOST_CHECK_EXCEPTION(average.update(), ValueError,
                         says("weight average: the averages are exchanged with the parameters; swap them back first"));
   BOOST_CHECK_EXCEPTION(nn::WeightAverage({p}, {.decay = 1}), ValueError,
-                        says("weight average: the decay must lie in [0, 1), got 1.000000"));
+                        says("weight average: the decay must lie in [0, 1), got 1.0"));
   BOOST_CHECK_EXCEPTION(nn::WeightAverage({}), ValueError, says("weight average: there are no parameters"));
   BOOST_CHECK_EXCEPTION(nn::WeightAverage({Parameter()}), ValueError,
                         says("weight average: parameter 0 is an empty handle"));

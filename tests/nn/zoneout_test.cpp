@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(cells_of_ones_own) {
 BOOST_AUTO_TEST_CASE(what_is_refused) {
   BOOST_CHECK_EXCEPTION(nn::Gru(kIn, kUnits, {.zoneout = 1.5}), ValueError, says("gru: zoneout must lie in [0, 1]"));
   BOOST_CHECK_EXCEPTION(nn::Lstm(kIn, kUnits, {.zoneout_cell = -0.5}), ValueError,
-                        says("lstm: zoneout must lie in [0, 1], got 0.000000 and -0.5"));
+                        says("lstm: zoneout must lie in [0, 1], got 0.0 and -0.5"));
   BOOST_CHECK_EXCEPTION(nn::custom<nn::LayerNormGruCell>(kIn, kUnits, {.zoneout_cell = 0.5}, kDoubles), ValueError,
                         says("layer_norm_gru: zoneout_cell is of a memory, which this cell has not"));
   BOOST_TEST(nn::PeepholeLstm(kIn, kUnits, {.zoneout = 0.1, .zoneout_cell = 0.2}).summary() ==

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
        "avg_pool1d: padding must be at most half of what the kernel reaches over, got [2] for 3 elements"},
       {[&] { (void)avg_pool1d(x, {3}, {.divisor_override = -2}); },
        "avg_pool1d: divisor_override must not be negative, got -2"},
-      {[&] { (void)lp_pool1d(x, 0, {3}); }, "lp_pool1d: the norm must be finite and not 0, got 0.000000"},
+      {[&] { (void)lp_pool1d(x, 0, {3}); }, "lp_pool1d: the norm must be finite and not 0, got 0.0"},
       {[&] { (void)adaptive_max_pool1d(x, {-2}); }, "adaptive_max_pool1d: size must be at least -1, got [-2]"},
       {[&] {
          (void)max_unpool1d(x, zeros({2, 3, 7}, Dtype::i64), {2}, {.output_size = {0}});

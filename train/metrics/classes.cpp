@@ -172,7 +172,7 @@ class Auc final : public Metric {
     const detail::Numbers n = detail::numbers_of("auc", prediction, batch);
     for (std::size_t i = 0; i < n.target.size(); ++i)
       if (n.count[i] && n.target[i] != 0 && n.target[i] != 1)
-        throw ShapeError("auc: targets must be 0 or 1, got " + std::to_string(n.target[i]));
+        throw ShapeError("auc: targets must be 0 or 1, got " + Scalar(n.target[i]).str());
     for (std::size_t i = 0; i < n.target.size(); ++i)
       if (n.count[i]) scores_.insert(scores_.end(), {n.prediction[i], n.target[i]});
   }

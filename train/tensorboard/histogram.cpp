@@ -50,7 +50,7 @@ std::string encode_histogram(const Tensor& values) {
   std::vector<double> counts(limits().size());
   double sum = 0, squares = 0;
   for (const double x : all) {
-    if (!std::isfinite(x)) throw ValueError("histogram: a value is not finite: " + std::to_string(x));
+    if (!std::isfinite(x)) throw ValueError("histogram: a value is not finite: " + Scalar(x).str());
     sum += x;
     squares += x * x;
     const auto bucket = std::ranges::upper_bound(limits(), x) - limits().begin();

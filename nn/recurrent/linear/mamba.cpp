@@ -18,8 +18,8 @@ const MambaOptions& checked_options(const MambaOptions& o) {
                      std::to_string(o.state) + ", expand " + std::to_string(o.expand) + ", kernel_size " +
                      std::to_string(o.kernel_size) + " and dt_rank " + std::to_string(o.dt_rank));
   if (!(o.dt_min > 0 && o.dt_min <= o.dt_max && std::isfinite(o.dt_max)))
-    throw ValueError("mamba: takes 0 < dt_min <= dt_max, got " + std::to_string(o.dt_min) + " and " +
-                     std::to_string(o.dt_max));
+    throw ValueError("mamba: takes 0 < dt_min <= dt_max, got " + Scalar(o.dt_min).str() + " and " +
+                     Scalar(o.dt_max).str());
   return o;
 }
 

@@ -74,8 +74,8 @@ void check(std::int64_t D, std::int64_t P, const S5Options& o) {
     throw ValueError("s5: sizes must be positive and blocks divide the state, got " + std::to_string(D) +
                      " features, a state of " + std::to_string(P) + " in " + std::to_string(o.blocks) + " blocks");
   if (!(o.dt_min > 0 && o.dt_min <= o.dt_max && std::isfinite(o.dt_max) && o.step_scale > 0))
-    throw ValueError("s5: takes 0 < dt_min <= dt_max and a step_scale above 0, got " + std::to_string(o.dt_min) + ", " +
-                     std::to_string(o.dt_max) + " and " + std::to_string(o.step_scale));
+    throw ValueError("s5: takes 0 < dt_min <= dt_max and a step_scale above 0, got " + Scalar(o.dt_min).str() + ", " +
+                     Scalar(o.dt_max).str() + " and " + Scalar(o.step_scale).str());
 }
 
 std::vector<RowState> state_of(std::int64_t P, const S5Options& o) {

@@ -19,7 +19,7 @@ void check(const MLstmOptions& o) {
   detail::check_probability("mlstm", "dropout", o.dropout);
   if (!(o.proj_factor > 0 && o.proj_factor * static_cast<double>(o.embedding_dim) < 1e9))
     throw ValueError("mlstm: proj_factor must be positive and give less than 1e9 features, got " +
-                     std::to_string(o.proj_factor));
+                     Scalar(o.proj_factor).str());
   const std::int64_t I = o.inner();
   if (I % o.num_heads != 0 || I % o.qkv_proj_blocksize != 0)
     throw ValueError("mlstm: num_heads and qkv_proj_blocksize must divide the " + std::to_string(I) +
