@@ -229,7 +229,7 @@ void names() {
   const auto net = dsl::tokens(27).embedding(48).positions(17).repeat(2, block).layer_norm().linear(27).build(0);
   nn::AdamW adam(net.parameters(), {.learning_rate = 2e-3});
   auto o = options(adam, 1);
-  o.loss = "cross_entropy";
+  o.loss = "cross_entropy_classes_last";
   (void)train::fit(net, data, o);
 }
 

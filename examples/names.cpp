@@ -34,7 +34,8 @@ int main(int argc, char** argv) try {
   std::cout << net.summary() << '\n';
   nn::AdamW adam(net.parameters(), {.learning_rate = 2e-3});
   nn::CosineSchedule schedule(adam, epochs);
-  train::FitOptions options{.loss = "cross_entropy", .optimizer = &adam, .epochs = epochs};  // in nats a letter
+  train::FitOptions options{
+      .loss = "cross_entropy_classes_last", .optimizer = &adam, .epochs = epochs};  // in nats a letter
   options.validation = &held_out, options.clip_norm = 1, options.schedule = &schedule, options.schedule_by_epoch = true;
   options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0),
                        train::Curves(out + "/names.svg", {}, "Nats a letter")};

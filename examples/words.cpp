@@ -40,7 +40,8 @@ int main(int argc, char** argv) try {
 
   const auto net = dsl::tokens(letters.size()).embedding(32).gru(64).linear(letters.size()).build(/*seed=*/0);
   nn::Adam adam(net.parameters(), {.learning_rate = 3e-3});
-  train::FitOptions options{.loss = "cross_entropy", .optimizer = &adam, .epochs = epochs};  // in nats a letter
+  train::FitOptions options{
+      .loss = "cross_entropy_classes_last", .optimizer = &adam, .epochs = epochs};  // in nats a letter
   options.validation = &held_out;
   options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0),
                        train::Curves(out + "/words.svg", {}, "Nats a letter")};

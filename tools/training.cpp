@@ -190,9 +190,9 @@ void check_fit(const Config& c, const dsl::Network& net, const train::Dataset& d
       c.refuse("net", std::string(e.what()) + "; " + example);
     }
   }();
-  const bool classes = loss == "cross_entropy";
+  const bool classes = loss.starts_with("cross_entropy");
   if (classes && is_float(one.y().dtype()) && one.y().shape()[-1] == 1)
-    c.refuse("training", "cross_entropy is for classes, and " + example + "; set data.classes = true, or another loss");
+    c.refuse("training", loss + " is for classes, and " + example + "; set data.classes = true, or another loss");
   if (!classes && y.shape() != one.y().shape())
     c.refuse("net", "gives " + y.spec().str() + " for a batch of one, whose target is " + one.y().spec().str());
 }

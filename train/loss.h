@@ -48,8 +48,10 @@ std::function<R(const Tensor&, const Batch&)> of_batch(F f) {
 /// A loss of a prediction and a batch: by name, or a function of (prediction, target) or (prediction, batch) that gives
 /// a mean, rank 0, or a LossSum.
 ///
-/// Names: "cross_entropy" (logits [..., C], integer targets [...]; of images [B, C, H, W]), "bce_with_logits", "mse",
-/// "l1", "huber", "smooth_l1". The lengths of padded sequences are kept (Batch::target_lengths).
+/// Names: "cross_entropy" (logits [B, C], integer targets [B]), for logits with more axes
+/// "cross_entropy_classes_last" ([B, ..., C], as sequences have them) or "cross_entropy_classes_second" ([B, C, ...],
+/// as images have them); "bce_with_logits", "mse", "l1", "huber", "smooth_l1". The lengths of padded sequences are kept
+/// (Batch::target_lengths).
 ///
 /// Training on several ranks (FitOptions::parallel) takes names and functions that give a LossSum.
 class Loss {
@@ -57,6 +59,7 @@ class Loss {
   Loss() = default;
   /// Throws ValueError for a name that there is not, saying which may be meant.
   Loss(const char* name) : Loss(std::string_view(name)) {}
+  Loss(std::nullptr_t) = delete;
   Loss(const std::string& name) : Loss(std::string_view(name)) {}
   Loss(std::string_view name);
   template <class F>

@@ -33,12 +33,17 @@ Tensor number_within(const Shape& losses, const Tensor& lengths) {
 
 using Reduction = nn::Reduction;
 
+/// Where the classes of logits are: among three axes or more both the second and the last may fit the targets.
+enum class Classes : std::uint8_t { only, second, last };
+
+template <Classes classes>
 Tensor cross_entropy_of(const Tensor& logits, const Batch& b, Reduction reduction) {
-  // Classes come last, but for images [B, C, H, W] whose targets are [B, H, W].
-  const bool last = logits.rank() != 4 || b.y().rank() != 3;
+  if (classes == Classes::only && logits.rank() > 2)
+    throw ValueError("loss: 'cross_entropy' takes logits [B, C], got " + logits.shape().str() +
+                     "; name it 'cross_entropy_classes_last' for [B, ..., C], as sequences have them, or "
+                     "'cross_entropy_classes_second' for [B, C, ...], as images have them");
   return nn::cross_entropy(
-      logits, b.y(),
-      {.classes_last = last && logits.rank() > 2, .reduction = reduction, .lengths = b.target_lengths()});
+      logits, b.y(), {.classes_last = classes == Classes::last, .reduction = reduction, .lengths = b.target_lengths()});
 }
 
 template <class F>
@@ -53,12 +58,13 @@ struct detail::NamedLoss {
   std::string_view name;
   Tensor (*loss)(const Tensor& prediction, const Batch& batch, Reduction reduction);
   bool of_classes = false;
+  bool classes_second = false;
 
   /// Of the targets of a batch: those that are probabilities of classes have the shape of the logits.
   Shape losses(const Batch& batch) const {
     Shape shape = batch.y().shape();
     if (of_classes && is_float(batch.y().dtype()))
-      shape.erase(shape.rank() > 2 ? shape.rank() - 1 : shape.rank() > 1 ? 1 : 0);
+      shape.erase(classes_second && shape.rank() > 1 ? 1 : shape.rank() - 1);
     return shape;
   }
   /// How many of them count, f64: not those behind the lengths, nor of the class that is ignored.
@@ -78,8 +84,10 @@ struct detail::NamedLoss {
 
 namespace {
 
-constexpr std::array<detail::NamedLoss, 6> kLosses{
-    {{"cross_entropy", cross_entropy_of, true},
+constexpr std::array<detail::NamedLoss, 8> kLosses{
+    {{"cross_entropy", cross_entropy_of<Classes::only>, true},
+     {"cross_entropy_classes_last", cross_entropy_of<Classes::last>, true},
+     {"cross_entropy_classes_second", cross_entropy_of<Classes::second>, true, true},
      {"bce_with_logits",
       [](const Tensor& p, const Batch& b, Reduction r) {
         return of_numbers(p, b, r, [](const Tensor& x, const Tensor& y, const nn::LossOptions& o) {

@@ -167,6 +167,7 @@ Tensor multilabel_soft_margin_loss(const Tensor& logits, const Tensor& target, c
                                    class_weight.spec().str());
   Shape shape = logits.shape();
   shape.erase(shape.rank() - 1);
+  detail::check_no_class_weight(where, options.element_weight, shape, logits.shape()[-1]);
   const detail::Counted rows = detail::counted(where, {shape, logits.dtype()}, options);
   const detail::Counted every = rows.with_axis(-1);
   const Tensor x = detail::without(every, logits), t = detail::without(every, target);

@@ -131,9 +131,15 @@ struct NllLoss {
 };
 
 /// Axis of the classes; checks shapes and dtypes.
-int check_classes(std::string_view where, const Tensor& scores, const Tensor& targets, bool last) {
+int check_classes(std::string_view where, const Tensor& scores, const Tensor& targets,
+                  const std::optional<bool>& classes_last) {
   check_float(where, "the scores", scores);
   if (scores.rank() == 0) throw_shape(where, "expects scores [B, C, ...], got []");
+  if (scores.rank() > 2 && !classes_last)
+    throw ValueError(std::string(where) + ": which axis holds the classes is not said: scores " + scores.shape().str() +
+                     "; give classes_last = true for [B, ..., C], or classes_last = false for [B, C, ...], as in "
+                     "PyTorch");
+  const bool last = classes_last.value_or(false);
   const int axis = last ? scores.rank() - 1 : std::min(1, scores.rank() - 1);
   if (is_float(targets.dtype())) {
     if (targets.spec() != scores.spec())
@@ -156,19 +162,21 @@ Tensor class_loss(const Tensor& scores, const Tensor& targets, const ClassLossOp
   const int axis = check_classes(where, scores, targets, o.classes_last);
   const std::int64_t C = scores.shape()[axis];
   if (o.class_weight.defined() && o.class_weight.spec() != Spec{{C}, scores.dtype()})
-    throw_shape(where,
-                "class_weight must be " + Spec{{C}, scores.dtype()}.str() + ", got " + o.class_weight.spec().str());
+    throw_shape(where, "class_weight must be " + Spec{{C}, scores.dtype()}.str() + ", got " +
+                           o.class_weight.spec().str() +
+                           "; it has a weight for each class, element_weight one for each target");
   const bool shares = is_float(targets.dtype());
   Shape shape = scores.shape();
   shape.erase(axis);
-  const LossOptions options{o.reduction, o.weight, o.mask, o.lengths};
+  const LossOptions options{o.reduction, o.element_weight, o.mask, o.lengths};
+  check_no_class_weight(where, o.element_weight, shape, C);
   Counted elements = counted(where, {shape, scores.dtype()}, options);
   const Counted every = elements.with_axis(axis);
   const Tensor x = without(every, scores);
   Tensor y = targets;
   if (shares) y = without(every, targets);
   if (!shares && elements.valid.defined()) y = ferrite::where(elements.valid, targets, 0);
-  if (!shares && o.weight.defined()) {  // a weight of what is ignored does not count, either
+  if (!shares && o.element_weight.defined()) {  // a weight of what is ignored does not count, either
     const Tensor kept = ne(y, o.ignore_index);
     elements.valid = elements.valid.defined() ? elements.valid && kept : kept;
   }

@@ -2,6 +2,8 @@
 /// Losses of predicted classes and labels, and accuracy. Formulas and gradients are those of PyTorch's functions of the
 /// same names. All throw ShapeError and DtypeError for operands that do not fit, ShapeError for a class outside 0..C -
 /// 1 (in compiled functions, too), and ValueError for parameters outside the ranges below.
+#include <optional>
+
 #include "ferrite/nn/losses/reduction.h"
 
 namespace ferrite::nn {
@@ -13,21 +15,25 @@ namespace ferrite::nn {
 ///     nn::cross_entropy(logits, targets, {.class_weight = w, .label_smoothing = 0.1});
 ///     nn::cross_entropy(logits, tokens, {.classes_last = true, .lengths = lengths});   // [B, T, C] and [B, T]
 struct ClassLossOptions {
-  Tensor class_weight{};                  ///< [C], of the scores' dtype: the loss of an element times that of its class
-  std::int64_t ignore_index = -100;       ///< elements of this target do not count, even where their scores are NaN
-                                          ///< (in PyTorch these spoil all gradients); it need not be a class
-  double label_smoothing = 0;             ///< in 0..1: so much of a target is spread evenly over all classes
-  bool classes_last = false;              ///< scores [B, ..., C] instead of [B, C, ...]
+  /// [C], of the scores' dtype: the loss of an element times that of its class. What PyTorch calls weight.
+  Tensor class_weight{};
+  std::int64_t ignore_index = -100;  ///< elements of this target do not count, even where their scores are NaN (in
+                                     ///< PyTorch these spoil all gradients); it need not be a class
+  double label_smoothing = 0;        ///< in 0..1: so much of a target is spread evenly over all classes
+  /// Scores with three axes or more: true for [B, ..., C], as sequences have them, false for [B, C, ...], as images and
+  /// PyTorch have them. They have no default, since both may fit the targets; fewer axes need none.
+  std::optional<bool> classes_last{};
   Reduction reduction = Reduction::mean;  ///< mean: divided by the weights of the classes of the elements that count
-  Tensor weight{};                        ///< as in LossOptions, as the next two; losses have the shape of the targets
+  Tensor element_weight{};                ///< as in LossOptions, as the next two; losses have the shape of the targets
   Tensor mask{};
   Tensor lengths{};
 };
 
-/// -ln softmax(logits)[target]: logits [B, C], [B, C, ...] or [C] and integer targets [B], [B, ...] or [] -> [], or of
-/// the targets' shape with Reduction::none. Targets that are floats, of the logits' shape, are probabilities of the
-/// classes: -sum of target ln softmax(logits) over classes; their mean is divided by the number of elements. Throws
-/// ValueError for a label_smoothing outside 0..1.
+/// -ln softmax(logits)[target]: logits [B, C], [C], [B, C, ...] or [B, ..., C] and integer targets [B], [B, ...] or []
+/// -> [], or of the targets' shape with Reduction::none. Targets that are floats, of the logits' shape, are
+/// probabilities of the classes: -sum of target ln softmax(logits) over classes; their mean is divided by the number of
+/// elements. Throws ValueError for logits of three axes or more without `classes_last`, and a label_smoothing outside
+/// 0..1.
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, Reduction reduction = Reduction::mean);
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const ClassLossOptions& options);
 

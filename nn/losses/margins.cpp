@@ -124,6 +124,7 @@ Tensor multi_margin_loss(const Tensor& scores, const Tensor& targets, const Mult
   if (weight.defined() && weight.spec() != Spec{{scores.shape()[1]}, scores.dtype()})
     detail::throw_shape(where, "class_weight must be " + Spec{{scores.shape()[1]}, scores.dtype()}.str() + ", got " +
                                    weight.spec().str());
+  detail::check_no_class_weight(where, options.element_weight, targets.shape(), scores.shape()[1]);
   const detail::Counted rows = detail::counted(where, {targets.shape(), scores.dtype()}, options);
   const Tensor x = detail::without(rows.with_axis(1), scores);
   const Tensor y = rows.valid.defined() ? ferrite::where(rows.valid, targets, 0) : targets;

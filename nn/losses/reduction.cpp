@@ -109,14 +109,14 @@ Counted counted(std::string_view where, const Spec& spec, const LossOptions& opt
     const Tensor within = of_rank(length_mask(options.lengths, losses[1]), losses.rank());
     all.valid = all.valid.defined() ? all.valid && within : within;
   }
-  if (options.weight.defined()) {
-    if (options.weight.dtype() != spec.dtype)
-      throw_dtype(where, "the weight must have the dtype of the losses, " + spec.str() + ", got " +
-                             options.weight.spec().str());
-    if (!fits(options.weight.shape(), losses))
-      throw_shape(where, "the weight does not broadcast to the losses: " + options.weight.shape().str() + " and " +
+  if (options.element_weight.defined()) {
+    if (options.element_weight.dtype() != spec.dtype)
+      throw_dtype(where, "element_weight must have the dtype of the losses, " + spec.str() + ", got " +
+                             options.element_weight.spec().str());
+    if (!fits(options.element_weight.shape(), losses))
+      throw_shape(where, "element_weight does not broadcast to the losses: " + options.element_weight.shape().str() + " and " +
                              losses.str());
-    all.weighted = expand(ne(detach(options.weight), 0), losses);
+    all.weighted = expand(ne(detach(options.element_weight), 0), losses);
   }
   return all;
 }
@@ -128,6 +128,12 @@ Counted Counted::with_axis(int axis) const {
 Counted Counted::with_rank(int rank) const {
   const auto wider = [&](const Tensor& x) { return x.defined() ? of_rank(x, rank) : x; };
   return {wider(valid), wider(weighted)};
+}
+
+void check_no_class_weight(std::string_view where, const Tensor& element_weight, const Shape& losses, std::int64_t C) {
+  if (!element_weight.defined() || element_weight.shape() != Shape{C} || fits(element_weight.shape(), losses)) return;
+  throw_shape(where, "element_weight does not broadcast to the losses: " + element_weight.shape().str() + " and " +
+                         losses.str() + "; weights of the " + std::to_string(C) + " classes are class_weight");
 }
 
 Tensor without(const Counted& elements, const Tensor& x) {
@@ -145,9 +151,9 @@ Tensor reduced(const Tensor& losses, const Counted& elements, const LossOptions&
   const Tensor& valid = elements.valid;
   Tensor all = losses, weight = share;
   if (valid.defined()) all = ferrite::where(valid, all, 0.0);
-  if (options.weight.defined()) {
+  if (options.element_weight.defined()) {
     // Without what lies behind the mask, so that nothing there reaches a gradient.
-    const Tensor own = valid.defined() ? ferrite::where(valid, options.weight, 0.0) : options.weight;
+    const Tensor own = valid.defined() ? ferrite::where(valid, options.element_weight, 0.0) : options.element_weight;
     all = multiply_no_nan(all, own);
     weight = weight.defined() ? multiply_no_nan(own, weight) : own;
   }

@@ -13,15 +13,16 @@ enum class Reduction : std::uint8_t { mean, sum, none, batch_mean };
 /// What every loss of elements takes beside its own parameters.
 ///
 ///     nn::mse_loss(y, target, {.lengths = lengths});               // a padded batch [B, T, D]: the mean of real steps
-///     nn::huber_loss(y, target, 0.5, {.reduction = nn::Reduction::sum, .weight = w});
+///     nn::huber_loss(y, target, 0.5, {.reduction = nn::Reduction::sum, .element_weight = w});
 ///
 /// Padding may hold anything, NaN and infinities included: it adds nothing to the loss, and gradients with respect to
 /// it are 0. So may an element of weight 0, where PyTorch's results and gradients are NaN; the gradient of such a
 /// weight is the element's loss where that is finite, else 0. The mean of no elements is NaN.
 struct LossOptions {
   Reduction reduction = Reduction::mean;
-  Tensor weight{};   ///< multiplies the losses, of their dtype; broadcasts to their shape. Means are weighted ones:
-                     ///< divided by the sum of the weights, unless the loss says otherwise
+  /// Multiplies the losses, of their dtype; broadcasts to their shape. Means are weighted ones: divided by the sum of
+  /// the weights, unless the loss says otherwise. Weights of classes are `class_weight` of the losses that have them.
+  Tensor element_weight{};
   Tensor mask{};     ///< bool, its shape the first axes of that of the losses: false where an element does not count
   Tensor lengths{};  ///< i64 [B] for losses [B, T, ...], each in 0..T: steps from there on do not count
 };

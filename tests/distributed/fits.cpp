@@ -79,7 +79,7 @@ struct Training {
     return {dsl::sequence(3).gru(8).dropout(drop).linear(2).build(seed),
             train::DataLoader(sequences(3), {.batch_size = 12, .seed = 4, .buckets = 2}),
             train::DataLoader(sequences(5), {.batch_size = 20, .shuffle = false}),
-            {.loss = "cross_entropy", .metrics = {"accuracy", "perplexity"}}};
+            {.loss = "cross_entropy_classes_last", .metrics = {"accuracy", "perplexity"}}};
   }
 };
 

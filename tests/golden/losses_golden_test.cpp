@@ -19,7 +19,9 @@ using In = const Tensors&;
 using Loss = std::function<Tensor(In x, In c, Reduction r)>;
 
 nn::LossOptions with(Reduction r) { return {.reduction = r}; }
-nn::LossOptions weighted(const Tensor& w, Reduction r = Reduction::mean) { return {.reduction = r, .weight = w}; }
+nn::LossOptions weighted(const Tensor& w, Reduction r = Reduction::mean) {
+  return {.reduction = r, .element_weight = w};
+}
 Tensor yes(const Tensor& x) { return cast(x, Dtype::boolean); }
 
 /// Zeros around signals [B, C, T].
@@ -35,7 +37,7 @@ Table of_numbers() {
       {"mse_lengths", [](In x, In c, Reduction) { return nn::mse_loss(x[0], x[1], {.lengths = c[0]}); }},
       {"mse_mask", [](In x, In c, Reduction) { return nn::mse_loss(x[0], x[1], {.mask = yes(c[0])}); }},
       {"mse_mask_weight",
-       [](In x, In c, Reduction) { return nn::mse_loss(x[0], x[1], {.weight = c[0], .mask = yes(c[1])}); }},
+       [](In x, In c, Reduction) { return nn::mse_loss(x[0], x[1], {.element_weight = c[0], .mask = yes(c[1])}); }},
       {"l1", [](In x, In, Reduction r) { return nn::l1_loss(x[0], x[1], r); }},
       {"l1_ties", [](In x, In, Reduction r) { return nn::l1_loss(x[0], x[1], r); }},
       {"l1_weight", [](In x, In c, Reduction r) { return nn::l1_loss(x[0], x[1], weighted(c[0], r)); }},
@@ -110,10 +112,12 @@ Table of_classes() {
        [](In x, In c, Reduction r) { return nn::cross_entropy(x[0], c[0], {.label_smoothing = 0.1, .reduction = r}); }},
       {"cross_entropy_all",
        [](In x, In c, Reduction r) {
-         return nn::cross_entropy(x[0], c[0],
-                                  {.class_weight = c[1], .ignore_index = 2, .label_smoothing = 0.2, .reduction = r});
+         return nn::cross_entropy(
+             x[0], c[0],
+             {.class_weight = c[1], .ignore_index = 2, .label_smoothing = 0.2, .classes_last = false, .reduction = r});
        }},
-      {"cross_entropy_image", [](In x, In c, Reduction r) { return nn::cross_entropy(x[0], c[0], r); }},
+      {"cross_entropy_image",
+       [](In x, In c, Reduction r) { return nn::cross_entropy(x[0], c[0], {.classes_last = false, .reduction = r}); }},
       {"cross_entropy_last",
        [](In x, In c, Reduction) { return nn::cross_entropy(x[0], c[0], {.classes_last = true}); }},
       {"cross_entropy_lengths",
@@ -129,7 +133,8 @@ Table of_classes() {
        [](In x, In c, Reduction r) {
          return nn::nll_loss(x[0], c[0], {.class_weight = c[1], .ignore_index = 4, .reduction = r});
        }},
-      {"nll_image", [](In x, In c, Reduction r) { return nn::nll_loss(x[0], c[0], {.reduction = r}); }},
+      {"nll_image",
+       [](In x, In c, Reduction r) { return nn::nll_loss(x[0], c[0], {.classes_last = false, .reduction = r}); }},
       {"multi_margin", [](In x, In c, Reduction r) { return nn::multi_margin_loss(x[0], c[0], {}, with(r)); }},
       {"multi_margin_2",
        [](In x, In c, Reduction) {

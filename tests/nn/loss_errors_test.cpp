@@ -40,13 +40,13 @@ BOOST_AUTO_TEST_CASE(shapes) {
       {[] { return nn::mse_loss(x({2}), x({3})); }, "mse_loss: shapes differ: [2] and [3]"},
       {[] { return nn::huber_loss(x({2}), x({3})); }, "huber_loss: shapes differ: [2] and [3]"},
       {[] {
-         return nn::mse_loss(x({2, 3}), x({2, 3}), {.weight = x({2})});
+         return nn::mse_loss(x({2, 3}), x({2, 3}), {.element_weight = x({2})});
        },
-       "mse_loss: the weight does not broadcast to the losses: [2] and [2, 3]"},
+       "mse_loss: element_weight does not broadcast to the losses: [2] and [2, 3]"},
       {[] {
-         return nn::mse_loss(x({3}), x({3}), {.weight = x({2, 3})});
+         return nn::mse_loss(x({3}), x({3}), {.element_weight = x({2, 3})});
        },
-       "mse_loss: the weight does not broadcast to the losses: [2, 3] and [3]"},
+       "mse_loss: element_weight does not broadcast to the losses: [2, 3] and [3]"},
       {[] {
          return nn::l1_loss(x({2, 3}), x({2, 3}), {.mask = cast(x({3}), Dtype::boolean)});
        },
@@ -79,7 +79,23 @@ BOOST_AUTO_TEST_CASE(shapes) {
       {[=] {
          return nn::cross_entropy(x({2, 4}), y, {.class_weight = x({3})});
        },
-       "cross_entropy: class_weight must be f32[4], got f32[3]"},
+       "cross_entropy: class_weight must be f32[4], got f32[3]; it has a weight for each class, element_weight one for "
+       "each target"},
+      {[=] {
+         return nn::cross_entropy(x({2, 4}), y, {.element_weight = x({4})});
+       },
+       "cross_entropy: element_weight does not broadcast to the losses: [4] and [2]; weights of the 4 classes are "
+       "class_weight"},
+      {[=] {
+         return nn::multi_margin_loss(x({2, 4}), y, {}, {.element_weight = x({4})});
+       },
+       "multi_margin_loss: element_weight does not broadcast to the losses: [4] and [2]; weights of the 4 classes are "
+       "class_weight"},
+      {[] {
+         return nn::multilabel_soft_margin_loss(x({2, 4}), x({2, 4}), {}, {.element_weight = x({4})});
+       },
+       "multilabel_soft_margin_loss: element_weight does not broadcast to the losses: [4] and [2]; weights of the 4 "
+       "classes are class_weight"},
       {[] {
          return nn::cross_entropy(x({2, 4}), integers({0, 4}));
        },
@@ -180,8 +196,8 @@ BOOST_AUTO_TEST_CASE(dtypes) {
       {[] { return nn::mse_loss(x({2}), doubles({2})); },
        "mse_loss: dtypes differ: f32[2] and f64[2]; cast one of them"},
       {[=] { return nn::l1_loss(y, y); }, "l1_loss: the prediction must be f32 or f64, got i64[2]; cast it"},
-      {[] { return nn::mse_loss(x({2}), x({2}), {.weight = doubles({2})}); },
-       "mse_loss: the weight must have the dtype of the losses, f32[2], got f64[2]"},
+      {[] { return nn::mse_loss(x({2}), x({2}), {.element_weight = doubles({2})}); },
+       "mse_loss: element_weight must have the dtype of the losses, f32[2], got f64[2]"},
       {[] { return nn::mse_loss(x({2}), x({2}), {.mask = x({2})}); }, "mse_loss: the mask must be bool, got f32[2]"},
       {[] {
          return nn::mse_loss(x({2, 2}), x({2, 2}), {.lengths = x({2})});
@@ -267,6 +283,18 @@ BOOST_AUTO_TEST_CASE(values) {
          return nn::multi_margin_loss(x({1, 4}), integers({0}), {.p = 3});
        },
        "multi_margin_loss: p must be 1 or 2, got 3"},
+      // T == C, and images as wide as there are classes: both the second and the last axis would fit the targets.
+      {[=] {
+         return nn::cross_entropy(x({2, 3, 3}), reshape(integers({0, 1, 2, 0, 1, 2}), {2, 3}));
+       },
+       "cross_entropy: which axis holds the classes is not said: scores [2, 3, 3]; give classes_last = true for [B, "
+       "..., "
+       "C], or classes_last = false for [B, C, ...], as in PyTorch"},
+      {[=] {
+         return nn::nll_loss(x({1, 2, 2, 2}), reshape(integers({0, 1, 1, 0}), {1, 2, 2}));
+       },
+       "nll_loss: which axis holds the classes is not said: scores [1, 2, 2, 2]; give classes_last = true for [B, ..., "
+       "C], or classes_last = false for [B, C, ...], as in PyTorch"},
       {[] {
          return nn::multi_margin_loss(x({1, 4}), integers({0}), {.margin = kNan});
        },

@@ -76,7 +76,7 @@ struct Case {
 };
 
 nn::ClassLossOptions of_classes(const nn::LossOptions& o, nn::ClassLossOptions more = {}) {
-  more.weight = o.weight, more.mask = o.mask, more.lengths = o.lengths, more.reduction = o.reduction;
+  more.element_weight = o.element_weight, more.mask = o.mask, more.lengths = o.lengths, more.reduction = o.reduction;
   return more;
 }
 
@@ -221,12 +221,12 @@ BOOST_AUTO_TEST_CASE(nothing_of_weight_0_reaches_a_loss_or_a_gradient) {
       Tensors hidden;
       for (const Tensor& x : c.operands) hidden.push_back(like(!counts, x, c));
       check_hidden(
-          c.name + ", weight 0", [&](const Tensors& x) { return c.loss(x, {.reduction = r, .weight = weight}); },
+          c.name + ", weight 0", [&](const Tensors& x) { return c.loss(x, {.reduction = r, .element_weight = weight}); },
           c.operands, hidden, c.operands.size());
     }
   const Tensor x = numbers({1.0, 2.0, 5.0}), y = zeros({3}), weight = numbers({0.0, 1.0, 0.0});
   const Tensors got = values_and_gradients(
-      [&](const Tensors& w) { return nn::mse_loss(x, y, {.reduction = nn::Reduction::sum, .weight = w[0]}); },
+      [&](const Tensors& w) { return nn::mse_loss(x, y, {.reduction = nn::Reduction::sum, .element_weight = w[0]}); },
       {weight});
   BOOST_TEST(within(got[1], numbers({1.0, 4.0, 25.0}), 0));
 }
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(weights_behind_a_mask_are_not_read) {
   for (const nn::Reduction r : {nn::Reduction::mean, nn::Reduction::sum})
     check_hidden(
         "weight",
-        [&](const Tensors& x) { return nn::mse_loss(x[1], x[2], {.reduction = r, .weight = x[0], .mask = counts}); },
+        [&](const Tensors& x) { return nn::mse_loss(x[1], x[2], {.reduction = r, .element_weight = x[0], .mask = counts}); },
         {some({3}, 1), some({3}, 2), some({3}, 3)}, {!counts, !counts, !counts}, 3);
 }
 
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(scores_of_ignored_targets_may_be_anything) {
   // And a weight of what is ignored.
   const Tensor ignored = eq(target, -100);
   check_hidden(
-      "weight of the ignored", [&](const Tensors& x) { return nn::cross_entropy(scores, target, {.weight = x[0]}); },
+      "weight of the ignored", [&](const Tensors& x) { return nn::cross_entropy(scores, target, {.element_weight = x[0]}); },
       {some({5}, 3)}, {ignored}, 1);
 }
 

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(losses_of_padded_targets_are_means_over_steps) {
   for (const bool classes : {false, true}) {
     const auto net = of_steps(classes);
     net.eval();
-    const char* const loss = classes ? "cross_entropy" : "mse";
+    const char* const loss = classes ? "cross_entropy_classes_last" : "mse";
     const Batch all = steps(classes).all();
     const double whole = Loss(loss)(net(all.x(), all.context()), all).item();
     double sum = 0, n = 0;  // a scalar loop
@@ -78,9 +78,9 @@ BOOST_AUTO_TEST_CASE(losses_of_padded_targets_are_means_over_steps) {
   Batch images;
   images.fields = {zeros({2, 1, 2, 2}), full({2, 2, 2}, -100, Dtype::i64)};
   images.lengths = {Tensor(), Tensor()};
-  BOOST_TEST(Loss("cross_entropy").weight(images) == 0);
+  BOOST_TEST(Loss("cross_entropy_classes_second").weight(images) == 0);
   images.fields[1] = concat({full({1, 2, 2}, -100, Dtype::i64), zeros({1, 2, 2}, Dtype::i64)}, 0);
-  BOOST_TEST(Loss("cross_entropy").weight(images) == 1);
+  BOOST_TEST(Loss("cross_entropy_classes_second").weight(images) == 1);
   BOOST_TEST(Loss("mse").weight(images) == 2);
 }
 
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(gathered_gradients_of_padded_batches) {
     for (const Compile mode : {Compile::never, Compile::always}) {
       const auto net = of_steps(classes), whole = of_steps(classes);
       nn::Sgd sgd(net.parameters(), {.learning_rate = 0.5}), of_whole(whole.parameters(), {.learning_rate = 0.5});
-      const Loss loss = classes ? "cross_entropy" : "mse";
+      const Loss loss = classes ? "cross_entropy_classes_last" : "mse";
       (void)fit(net, DataLoader(steps(classes), {.batch_size = 3, .shuffle = false}),
                 {.loss = loss, .optimizer = &sgd, .accumulate = 4, .compile = mode});
       (void)fit(whole, DataLoader(steps(classes), {.batch_size = 11, .shuffle = false}),

@@ -51,18 +51,19 @@ BOOST_AUTO_TEST_CASE(of_every_name_are_those_of_its_mean) {
     check(name, reshape(slice(p, 2, 0, 1), {20, 1}), batch_of(x, reshape(slice(t, 2, 0, 1), {20})), 20);
   }
   Tensor classes = cast(uniform({4, 5}, {.seed = 3}, 0, 3), Dtype::i64);
-  check("cross_entropy", p, batch_of(x, classes), 20);
-  check("cross_entropy", p, batch_of(x, classes, lengths), 10);
+  check("cross_entropy_classes_last", p, batch_of(x, classes), 20);
+  check("cross_entropy_classes_last", p, batch_of(x, classes, lengths), 10);
   // Of steps 0 to 4 of each row the first and the last are ignored.
   const Tensor step = arange(0, 5, 1, Dtype::i64);
   classes = where(eq(step, 0) || eq(step, 4), full({4, 5}, -100, Dtype::i64), classes);
-  check("cross_entropy", p, batch_of(x, classes), 12);
-  check("cross_entropy", p, batch_of(x, classes, lengths), 3 + 0 + 1 + 2);
+  check("cross_entropy_classes_last", p, batch_of(x, classes), 12);
+  check("cross_entropy_classes_last", p, batch_of(x, classes, lengths), 3 + 0 + 1 + 2);
   check("cross_entropy", reshape(p, {20, 3}), batch_of(x, reshape(classes, {20})), 12);
-  check("cross_entropy", p, batch_of(x, softmax(t, 2)), 20);  // targets that are probabilities
+  check("cross_entropy_classes_last", p, batch_of(x, softmax(t, 2)), 20);  // targets that are probabilities
   check("cross_entropy", reshape(p, {20, 3}), batch_of(x, reshape(softmax(t, 2), {20, 3})), 20);
   const Tensor images = normal({2, 3, 4, 5}, {.seed = 4});
-  check("cross_entropy", images, batch_of(x, cast(uniform({2, 4, 5}, {.seed = 5}, 0, 3), Dtype::i64)), 40);
+  check("cross_entropy_classes_second", images, batch_of(x, cast(uniform({2, 4, 5}, {.seed = 5}, 0, 3), Dtype::i64)),
+        40);
 }
 
 BOOST_AUTO_TEST_CASE(functions_of_them_train_and_others_cannot_be_summed) {

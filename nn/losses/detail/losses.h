@@ -41,6 +41,9 @@ Counted counted(std::string_view where, const Spec& losses, const LossOptions& o
 Tensor without(const Counted& elements, const Tensor& x);
 /// The same, and elements of weight 0 outside low..high are replaced: those that a check would refuse.
 Tensor without(const Counted& elements, const Tensor& x, double low, double high);
+/// Throws ShapeError for a weight of elements that does not fit the losses and has an extent of C: it is one of
+/// classes.
+void check_no_class_weight(std::string_view where, const Tensor& element_weight, const Shape& losses, std::int64_t C);
 /// Losses as one result. `share` is what an element's loss has been multiplied by already; undefined: 1.
 Tensor reduced(const Tensor& losses, const Counted& elements, const LossOptions& options,
                WeightedMean by = WeightedMean::by_weights, const Tensor& share = {});
