@@ -130,8 +130,11 @@ class Builder {
   Builder& recurrent(nn::Custom::Make cell, std::int64_t hidden_size, const nn::CustomOptions& options = {},
                      std::string name = {});
   /// Only directly after `tokens`; options as {.padding_idx = 0}, whose sizes stay as they are.
-  Builder& embedding(std::int64_t features, std::string name = {});
-  Builder& embedding(std::int64_t features, const nn::EmbeddingOptions& options, std::string name = {});
+  Builder& embedding(std::int64_t features, const nn::EmbeddingOptions& options = {}, std::string name = {});
+  template <std::convertible_to<std::string> Name>
+  Builder& embedding(std::int64_t features, Name name) {
+    return embedding(features, nn::EmbeddingOptions{}, std::move(name));
+  }
   /// Likewise: the rows of all tokens of a sequence joined.
   Builder& embedding_bag(std::int64_t features, const nn::EmbeddingBagOptions& options = {}, std::string name = {});
   /// Adds to every step what tells its place: sines and cosines, or learned rows for so many steps.
@@ -185,6 +188,7 @@ class Builder {
   Builder& leaky_relu(double slope = 0.01, std::string name = {});
   /// With one weight for all, or with one for each channel where `per_channel`.
   Builder& prelu(bool per_channel = false, std::string name = {});
+  Builder& prelu(const char*, std::string = {}) = delete;  // a text is no bool: the name is the last argument
   /// Half of the features times the sigmoid of the other half.
   Builder& glu(std::string name = {});
   /// Any of nn::activation_names(). Throws ValueError for another.

@@ -24,10 +24,6 @@ std::int64_t vocabulary_of(const Flow& in) {
 
 }  // namespace
 
-Builder& Builder::embedding(std::int64_t features, std::string name) {
-  return embedding(features, nn::EmbeddingOptions{}, std::move(name));
-}
-
 Builder& Builder::embedding(std::int64_t features, const nn::EmbeddingOptions& options, std::string name) {
   if (options.vocabulary != 1 || options.features != 1)
     throw ValueError("embedding: the options give sizes, which the word infers and gives");
