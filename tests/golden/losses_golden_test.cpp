@@ -126,7 +126,8 @@ Table of_classes() {
       {"cross_entropy_shares", [](In x, In, Reduction r) { return nn::cross_entropy(x[0], x[1], r); }},
       {"cross_entropy_shares_all",
        [](In x, In c, Reduction r) {
-         return nn::cross_entropy(x[0], x[1], {.class_weight = c[0], .label_smoothing = 0.2, .reduction = r});
+         return nn::cross_entropy(
+             x[0], x[1], {.class_weight = c[0], .label_smoothing = 0.2, .classes_last = false, .reduction = r});
        }},
       {"nll", [](In x, In c, Reduction r) { return nn::nll_loss(x[0], c[0], {.reduction = r}); }},
       {"nll_weight",
