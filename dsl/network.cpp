@@ -4,6 +4,39 @@
 #include "ferrite/nn/text_table.h"
 
 namespace ferrite::dsl {
+namespace {
+
+/// "sequences [B, T, 12]".
+std::string text_of(const Input& input) {
+  const std::string n = std::to_string(input.size);
+  switch (input.kind) {
+    case InputKind::sequence: return "sequences [B, T, " + n + "]";
+    case InputKind::features: return "vectors [B, " + n + "]";
+    case InputKind::tokens: return "tokens [B, T]";
+    case InputKind::image: break;
+  }
+  std::string text = "images [B, " + n;
+  for (const std::int64_t extent : input.space) text += ", " + std::to_string(extent);
+  return text + "]";
+}
+
+int rank_of(const Input& input) {
+  if (input.kind == InputKind::image) return 2 + input.space.rank();
+  return input.kind == InputKind::sequence ? 3 : 2;
+}
+
+}  // namespace
+
+Tensor Network::forward(const Tensor& x, const nn::Context& context) const {
+  if (x.rank() + 1 != rank_of(input_)) return Sequential::forward(x, context);
+  try {  // some layers take a sequence or a vector alone
+    return Sequential::forward(x, context);
+  } catch (const ShapeError& e) {
+    throw ShapeError("network: expects " + text_of(input_) + ", got " + x.shape().str() +
+                     " without the axis of the batch; unsqueeze(x, 0) adds one (" + e.what() + ")");
+  }
+}
+
 std::string Network::summary() const {
   using nn::grouped;
   const bool steps = input_.kind == InputKind::sequence || input_.kind == InputKind::tokens;

@@ -45,6 +45,8 @@ class Network final : public nn::Sequential {
   const Input& input() const& { return input_; }
   Input input() const&& { return input_; }
   std::string kind() const override { return "network"; }
+  /// Throws ShapeError for an input without the batch's axis, where a layer does not take it.
+  Tensor forward(const Tensor& x, const nn::Context& context) const override;
   std::unique_ptr<nn::Layer> clone() const override;
   /// An independent copy, as a Network.
   Network copy() const;

@@ -10,6 +10,7 @@
 #include "ferrite/compile/scan/detail/operation.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/padding.h"
 
 namespace ferrite {
 namespace {
@@ -167,7 +168,7 @@ Tensors with_mask(const Tensors& init, const Tensors& xs, std::int64_t steps, co
   for (std::size_t i = 0; i < xs.size(); ++i) check_rows("x", i, xs[i].shape(), 1, B);
   const Tensor in_range = checked(lengths, 0, steps, "scan: a length of");
   Tensors all;
-  for (const Tensor& x : xs) all.push_back(without_padding(x, in_range));
+  for (const Tensor& x : xs) all.push_back(ferrite::detail::padding_replaced(x, in_range));
   all.push_back(lt(reshape(arange(steps), {steps, 1}), reshape(in_range, {1, B})));
   return all;
 }

@@ -96,7 +96,13 @@ Tensors pool_spread(const Composed& c, const Tensors& in) {
   return {tape.grad(pooled(x, a, false), {x}, {}, in[0])[0]};
 }
 
-Tensor as_rows(const Tensor& x) { return reshape(x, {x.shape()[0] * x.shape()[1], -1}); }
+/// Elements of a plane, in a batch without rows, too.
+std::int64_t plane_of(const Shape& s) {
+  std::int64_t n = 1;
+  for (int i = 2; i < s.rank(); ++i) n *= s[i];
+  return n;
+}
+Tensor as_rows(const Tensor& x) { return reshape(x, {x.shape()[0] * x.shape()[1], plane_of(x.shape())}); }
 
 /// The place of the first largest element in each window, or of its last NaN.
 Tensors max_pool_indices(const Composed& c, const Tensors& in) {
@@ -118,7 +124,7 @@ Tensors plane_gather(const Composed& c, const Tensors& in) {
 Tensors plane_scatter(const Composed& c, const Tensors& in) {
   const bool adds = c.attrs.as<PlaneAttrs>().add;
   const Shape& s = c.out[0].shape;
-  const Tensor none = zeros({s[0] * s[1], s.numel() / (s[0] * s[1])}, c.out[0].dtype);
+  const Tensor none = zeros({s[0] * s[1], plane_of(s)}, c.out[0].dtype);
   const Tensor indices = as_rows(in[1]), y = as_rows(in[0]);
   const Tensor sums = scatter_add(none, 1, indices, y);
   if (adds) return {reshape(sums, s)};

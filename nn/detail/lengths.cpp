@@ -7,11 +7,11 @@
 
 namespace ferrite::nn::detail {
 
-Tensor checked_lengths(Label who, const Tensor& lengths, std::int64_t B, std::int64_t T) {
+Tensor checked_lengths(Label who, const Tensor& lengths, std::int64_t B, std::int64_t T, std::int64_t least) {
   if (lengths.dtype() != Dtype::i64 || lengths.shape() != Shape{B})
     throw ShapeError(std::string(who.text().substr(0, who.text().find(':'))) + ": expects lengths i64[" +
                      std::to_string(B) + "], got " + lengths.spec().str());
-  return checked(lengths, 1, T, who);
+  return checked(lengths, least, T, who);
 }
 
 Tensor within_lengths(const Layer& layer, const Tensor& x, const Context& context, bool padding, double outside) {

@@ -6,9 +6,9 @@
 
 namespace ferrite::nn::detail {
 
-/// The lengths i64 [B], checked as part of the program to lie in 1..T each (tensor/ops.h: checked). Throws ShapeError
-/// in the words of `who`, "gru: a length of".
-Tensor checked_lengths(Label who, const Tensor& lengths, std::int64_t B, std::int64_t T);
+/// The lengths i64 [B], checked as part of the program to lie in least..T each (tensor/ops.h: checked). Throws
+/// ShapeError in the words of `who`, "gru: a length of".
+Tensor checked_lengths(Label who, const Tensor& lengths, std::int64_t B, std::int64_t T, std::int64_t least = 1);
 
 /// x [B, T, C] as a layer with windows of these steps sees it: `outside` in place of the steps beyond the lengths,
 /// where windows reach over the ends of rows. Throws ValueError for lengths and reset masks that it cannot honour:

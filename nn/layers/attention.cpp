@@ -8,6 +8,7 @@
 #include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/alibi.h"
 #include "ferrite/tensor/cumulative.h"
+#include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn {
 namespace {
@@ -207,7 +208,7 @@ Tensor MultiheadAttention::forward(const Tensor& given, const Context& context) 
   Mask mask;
   if (context.lengths.defined()) {
     const Tensor lengths = detail::checked_lengths("multihead_attention: a length of", context.lengths, B, T);
-    x = without_padding(given, lengths, true);
+    x = ferrite::detail::padding_replaced(given, lengths, true);
     mask.shown = lt(arange(T), reshape(lengths, {B, 1, 1, 1}));
   }
   if (context.reset_mask.defined()) {

@@ -65,6 +65,8 @@ Tensor CausalConv1d::forward(const Tensor& x, const Context& context) const {
   if (context.carry && o.stride > 1 && (T % o.stride != 0 || context.lengths.defined()))
     throw ValueError("causal_conv1d: pieces of " + std::to_string(T) + " steps end within a stride of " +
                      std::to_string(o.stride) + "; cut at its multiples, rows of one length together");
+  if (context.lengths.defined() && (past == 0 || !context.carry))  // no output depends on them: they are refused, too
+    (void)detail::checked_lengths("causal_conv1d: a length of", context.lengths, B, T, 0);
   if (past == 0) return convolved({slice(x, 1, 0, T, o.stride)});
   const Tensor before = context.carry ? transpose(context.carry->states_of(*this, B)[0], 0, 1)
                                       : zeros({B, past, o.in_channels}, x.dtype());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ferrite/nn/detail/chain_call.h"
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/tensor/norms.h"
 
@@ -82,10 +83,17 @@ Tensor Sequential::forward(const Tensor& x, const Context& context) const {
   if (context.state.defined() || context.cell.defined()) check_takes_state();
   Tensor y = x;
   Context own = context;
-  for (const Item& item : layers_) {
-    Tensor next = (*item.layer)(y, own);
-    follow_steps(item, y, next, own);
-    y = std::move(next);
+  const detail::ChainCall call(*this, x, own);
+  try {
+    for (const Item& item : layers_) {
+      Tensor next = (*item.layer)(y, own);
+      follow_steps(item, y, next, own);
+      detail::ChainCall::passes(own.lengths);
+      y = std::move(next);
+    }
+  } catch (...) {
+    call.undo();
+    throw;
   }
   return y;
 }

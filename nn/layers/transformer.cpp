@@ -3,6 +3,7 @@
 
 #include "ferrite/nn/detail/lengths.h"
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn {
 namespace {
@@ -91,7 +92,7 @@ Tensor TransformerEncoderLayer::run(const Tensor& x, const Attend& attend) const
 Tensor TransformerEncoderLayer::forward(const Tensor& given, const Context& context) const {
   Tensor x = given;
   if (context.lengths.defined() && x.rank() == 3 && x.shape()[1] > 0)
-    x = without_padding(
+    x = ferrite::detail::padding_replaced(
         x,
         detail::checked_lengths("transformer_encoder_layer: a length of", context.lengths, x.shape()[0], x.shape()[1]),
         true);

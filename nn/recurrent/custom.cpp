@@ -6,6 +6,7 @@
 
 #include "ferrite/nn/recurrent/detail/recurrent_checks.h"
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"
+#include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn {
 namespace {
@@ -93,7 +94,7 @@ Tensor Custom::run_direction(std::size_t at, const Tensor& x, const SequenceOpti
   const auto with_zones = [&] { return zoned(step, sizes(), drawn); };
   Tensors all;
   if (sizes().form == Form::unrolled) {
-    const Tensor in = with_masks(at, without_padding(x, options.lengths, options.batch_first));
+    const Tensor in = with_masks(at, ferrite::detail::padding_replaced(x, options.lengths, options.batch_first));
     all = unroll(in, state, with_zones(), options);
   } else if (masked) {
     all = detail::run_scan(detail::scan_of(with_zones()), with_masks(at, x), state, options);

@@ -7,6 +7,7 @@
 #include "ferrite/nn/recurrent/detail/cell_functions.h"
 #include "ferrite/nn/recurrent/detail/recurrent_checks.h"
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"
+#include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn {
 namespace {
@@ -86,7 +87,7 @@ Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const Sequ
   } else {
     const SequenceWeights w = values_of(weights_[at]);
     // The input product does not depend on h: one for all steps.
-    const Tensor i = affine(without_padding(x, options.lengths, options.batch_first), w.w_ih, w.b_ih);
+    const Tensor i = affine(ferrite::detail::padding_replaced(x, options.lengths, options.batch_first), w.w_ih, w.b_ih);
     const RecurrentStep step = [&](const Tensor& i_t, const RecurrentState& before) {
       return cell_->functions->step(i_t, before, w);
     };

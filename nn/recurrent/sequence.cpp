@@ -4,6 +4,7 @@
 
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
+#include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn::detail {
 using namespace ferrite::detail;
@@ -186,7 +187,8 @@ Tensors compose_sequence(const GatedCell& cell, Inputs in, const SequenceOrder& 
                                 .batch_first = order.batch_first,
                                 .lengths = value(o.lengths),
                                 .resets = value(o.resets)};
-  const Tensor i = affine(without_padding(value(o.x), options.lengths, options.batch_first), w.w_ih, w.b_ih);
+  const Tensor i =
+      affine(ferrite::detail::padding_replaced(value(o.x), options.lengths, options.batch_first), w.w_ih, w.b_ih);
   const RecurrentState before{value(o.h0), value(o.c0)};
   return ComposeAsScans::active() ? run_scan(scan_of(step), i, before, options) : unroll(i, before, step, options);
 }

@@ -4,6 +4,7 @@
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/lengths.h"
 #include "ferrite/nn/recurrent/detail/recurrent_checks.h"
+#include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn {
 namespace {
@@ -87,11 +88,11 @@ RecurrentResult SequenceLayer::run_batch(const Tensor& x, const Context& context
   const std::span<const State> carry = carried ? context.carry->states_of(*this, B) : std::span<const State>();
   for (std::size_t i = 0; i < carry.size(); ++i) states[i] = reshape(carry[i].value(), with_rows(states_[i].shape, B));
 
-  Tensor y = run_sequence(without_padding(x, options.lengths, true), options, states);
+  Tensor y = run_sequence(ferrite::detail::padding_replaced(x, options.lengths, true), options, states);
   if (options.lengths.defined()) y = where(unsqueeze(lt(arange(T), unsqueeze(options.lengths, 1)), 2), y, 0);
 
   Tensors flat;
-  for (const Tensor& s : states) flat.push_back(reshape(s, {B, -1}));
+  for (std::size_t i = 0; i < states.size(); ++i) flat.push_back(reshape(states[i], {B, states_[i].shape.numel()}));
   for (std::size_t i = 0; i < carry.size(); ++i) carry[i].assign(contiguous(unsqueeze(flat[i], 0)));
   Tensor state = flat.empty() ? Tensor() : flat.size() == 1 ? std::move(flat[0]) : concat(flat, 1);
   if (batched) return {std::move(y), std::move(state)};

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/layers/branches.h"
+#include "ferrite/nn/layers/sequential.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn {
@@ -14,6 +16,27 @@ struct Stream::Room {
   Room(std::int64_t in, std::int64_t out) : x((in + 7) / 8), y((out + 7) / 8) {}
   detail::StepMemory<double> x, y;
 };
+
+namespace {
+
+/// Which layer of a chain does not stream, "; the layer '1' (mean_over_time)": empty where it is the model itself.
+std::string refusing(const Layer& model) {
+  const Layer* at = &model;
+  const auto first_of = [&](const auto& parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (!parts[i].streams()) return &parts[i];
+    return at;
+  };
+  for (const Layer* before = nullptr; before != at;) {
+    before = at;
+    if (const auto* chain = dynamic_cast<const Sequential*>(at)) at = first_of(*chain);
+    if (const auto* branches = dynamic_cast<const Branches*>(at)) at = first_of(*branches);
+  }
+  if (at == &model) return {};
+  return ", for its layer '" + at->path() + "' (" + at->kind() + ") is not";
+}
+
+}  // namespace
 
 Stream Layer::stream(std::int64_t batch) const { return Stream(*this, batch); }
 
@@ -26,8 +49,8 @@ Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch), pace_(mo
   (void)model.named_parameters();  // throws where it was moved from
   if (batch < 1) throw ValueError("stream: the batch must be positive, got " + std::to_string(batch));
   if (!model.streams())
-    throw ValueError("stream: " + model.kind() +
-                     " is not causal: its output at a step needs all other steps' inputs (a backward direction, a mean "
+    throw ValueError("stream: " + model.kind() + " is not causal" + refusing(model) +
+                     ": its output at a step needs all other steps' inputs (a backward direction, a mean "
                      "over time) or padding other than zeros, it gives several steps for one (a transposed "
                      "convolution), or one of its layers does not declare `causal`");
   all_.assign(static_cast<std::size_t>(batch), 1);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/padding.h"
 
 namespace ferrite {
 namespace detail {
@@ -72,9 +73,21 @@ Family composite_padding_family() {
 
 }  // namespace detail
 
+Tensor detail::padding_replaced(const Tensor& x, const Tensor& lengths, bool batch_first) {
+  if (!lengths.defined()) return x;
+  return composed<WithoutPadding>({{&x, &lengths}}, {batch_first});
+}
+
 Tensor without_padding(const Tensor& x, const Tensor& lengths, bool batch_first) {
   if (!lengths.defined()) return x;
-  return detail::composed<detail::WithoutPadding>({{&x, &lengths}}, {batch_first});
+  if (x.rank() < 2)
+    detail::throw_shape("without_padding", std::string("expects x ") + (batch_first ? "[B, T, ...]" : "[T, B, ...]") +
+                                               ", got " + x.shape().str());
+  const int time = batch_first ? 1 : 0;
+  const Spec wanted{{x.shape()[1 - time]}, Dtype::i64};
+  if (lengths.spec() != wanted)
+    detail::throw_shape("without_padding", "expects lengths " + wanted.str() + ", got " + lengths.spec().str());
+  return detail::padding_replaced(x, checked(lengths, 0, x.shape()[time], "without_padding: a length of"), batch_first);
 }
 
 }  // namespace ferrite

@@ -145,9 +145,9 @@ Values along(const Call& c, F f) {
   const Tensor& x = c.tensor(0);
   if (c.version() >= 13) return {narrowed(f(x, axis_of(c, c.integer("axis", -1), x.rank())), c.type(0))};
   const int axis = axis_of(c, c.integer("axis", 1), x.rank());
-  std::int64_t before = 1;
-  for (int i = 0; i < axis; ++i) before *= x.shape()[i];
-  return {narrowed(reshape(f(reshape(x, {before, -1}), 1), x.shape()), c.type(0))};
+  std::int64_t before = 1, behind = 1;
+  for (int i = 0; i < x.rank(); ++i) (i < axis ? before : behind) *= x.shape()[i];
+  return {narrowed(reshape(f(reshape(x, {before, behind}), 1), x.shape()), c.type(0))};
 }
 Values softmax_(const Call& c) {
   return along(c, [&](const Tensor& x, int axis) { return softmax_of(x, axis, c.type(0)); });

@@ -44,7 +44,9 @@ Tensor read(const Tensor& x, const std::vector<Tensor>& places, Outside outside,
   const std::int64_t batch = x.size(0), channels = x.size(1);
   const std::int64_t points = batch > 0 ? flat.numel() / batch : 0;
   const Tensor index = expand(reshape(flat, {batch, 1, points}), {batch, channels, points});
-  Tensor y = gather(reshape(x, {batch, channels, -1}), 2, contiguous(index));
+  std::int64_t plane = 1;
+  for (int i = 0; i < space; ++i) plane *= x.size(i + 2);
+  Tensor y = gather(reshape(x, {batch, channels, plane}), 2, contiguous(index));
   if (inside.defined()) y = where(reshape(inside, {batch, 1, points}), y, 0.0);
   Numbers extents{batch, channels};
   extents.insert(extents.end(), grid.begin() + 1, grid.end());

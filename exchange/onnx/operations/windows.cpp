@@ -172,7 +172,9 @@ Values rms_normalization(const Call& c) {
 
 /// Over each channel, or group of channels, and all of space.
 Tensor normalized_groups(const Tensor& x, std::int64_t groups, double epsilon) {
-  const Tensor rows = reshape(x, {x.shape()[0], groups, -1});
+  std::int64_t each = x.shape()[1] / std::max<std::int64_t>(groups, 1);  // of a batch without rows, too
+  for (int i = 2; i < x.rank(); ++i) each *= x.shape()[i];
+  const Tensor rows = reshape(x, {x.shape()[0], groups, each});
   const Tensor centred = rows - mean(rows, {2}, true);
   return reshape(centred * rsqrt(mean(square(centred), {2}, true) + epsilon), x.shape());
 }

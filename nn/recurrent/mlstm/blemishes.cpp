@@ -25,7 +25,9 @@ Blemishes::Blemishes(Tensor& x, Tensors& states, const Tensor& resets) {
   x = where(unsqueeze(bad, 2), 0, x);
   Tensor before;
   for (const Tensor& s : states) {
-    const Tensor of_s = !isfinite(sum(reshape(s, {s.shape()[0], -1}), {1}));
+    Shape row = s.shape();
+    row[0] = 1;
+    const Tensor of_s = !isfinite(sum(reshape(s, {s.shape()[0], row.numel()}), {1}));
     before = before.defined() ? before || of_s : of_s;
   }
   for (Tensor& s : states) s = where(of_rows(before, s), 0, s);
