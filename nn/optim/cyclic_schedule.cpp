@@ -1,6 +1,7 @@
 /// Schedules that cycle the learning rate and the momentum.
 #include "ferrite/nn/optim/cyclic_schedule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -63,8 +64,13 @@ std::pair<const OneCycleSchedule::Phase*, double> OneCycleSchedule::phase_at(std
   double begin = 0;
   const double at = static_cast<double>(steps);
   for (const Phase& phase : phases_) {
-    if (at <= phase.end || &phase == &phases_.back()) return {&phase, (at - begin) / (phase.end - begin)};
-    begin = phase.end;
+    if (at > phase.end && &phase != &phases_.back()) {
+      begin = phase.end;
+      continue;
+    }
+    // The rate stays at its last value after the last step, where a straight line would go on below 0.
+    const double part = phase.end > begin ? (at - begin) / (phase.end - begin) : 1;
+    return {&phase, options_.anneal == Anneal::linear ? std::min(part, 1.0) : part};
   }
   return {};
 }

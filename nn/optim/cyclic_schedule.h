@@ -27,7 +27,8 @@ class OneCycleSchedule final : public Schedule {
  public:
   /// Throws ValueError for total_steps < 1, a warm_up outside [0, 1], rates and divisions that are not positive,
   /// another number of rates than 1 or groups, momenta outside [0, 1), and for an optimiser without momentum where it
-  /// is to be cycled. `advance` throws ValueError after total_steps.
+  /// is to be cycled. `advance` throws ValueError after total_steps. The rate after the last step, which nothing uses,
+  /// stays the lowest of a linear cycle; PyTorch's goes on below 0 there.
   OneCycleSchedule(Optimizer& optimizer, const OneCycleOptions& options);
 
  private:

@@ -312,4 +312,38 @@ BOOST_AUTO_TEST_CASE(a_one_cycle_ends) {
   BOOST_TEST(schedule.steps() == 3);
 }
 
+/// The rates of torch.optim.lr_scheduler.OneCycleLR (2.13.0) with max_lr = 1, total_steps = 7 and straight lines. After
+/// the last step PyTorch goes on to -0.204 and -0.0105, below 0; ours stay at the lowest rate.
+BOOST_AUTO_TEST_CASE(a_linear_one_cycle_advances_to_its_end) {
+  const Parameter w("w", zeros({1}));
+  const std::vector<double> two = {0.04,
+                                   0.9127272727272727,
+                                   0.8163272653061224,
+                                   0.6122464489795919,
+                                   0.40816563265306127,
+                                   0.20408481632653075,
+                                   4.000000000004e-06,
+                                   4e-06},
+                            three = {0.04,
+                                     0.9127272727272727,
+                                     0.2145454545454547,
+                                     0.031579789473684214,
+                                     0.021054526315789475,
+                                     0.010529263157894736,
+                                     3.9999999999970615e-06,
+                                     4e-06};
+  for (const bool phases : {false, true}) {
+    nn::Sgd sgd({w}, {.learning_rate = 0.1, .momentum = 0.9});
+    nn::OneCycleSchedule schedule(
+        sgd, {.max_learning_rate = {1}, .total_steps = 7, .anneal = nn::Anneal::linear, .three_phases = phases});
+    for (const double wanted : phases ? three : two) {
+      BOOST_TEST(std::abs(sgd.learning_rate() - wanted) < 1e-12, schedule.steps());
+      BOOST_TEST(sgd.momentum() < 0.9500001);
+      if (schedule.steps() < 7) schedule.advance();
+    }
+    BOOST_TEST(schedule.steps() == 7);
+    BOOST_CHECK_THROW(schedule.advance(), ValueError);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
