@@ -346,4 +346,13 @@ BOOST_AUTO_TEST_CASE(a_linear_one_cycle_advances_to_its_end) {
   }
 }
 
+/// The last batches of an epoch may be fewer: means are over those that came, (1 + 5) / 2.
+BOOST_AUTO_TEST_CASE(gradients_taken_before_all_batches_came_are_means_over_those_that_came) {
+  nn::GradientAccumulator mean(4, /*mean=*/true);
+  BOOST_TEST(!mean.add({full({}, 1)}));
+  BOOST_TEST(!mean.add({full({}, 5)}));
+  BOOST_TEST(mean.take()[0].item<float>() == 3);
+  BOOST_TEST(mean.count() == 0);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
