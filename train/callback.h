@@ -43,6 +43,9 @@ class History {
   void add(const Logs& logs);
   /// Sets a value of the last epoch. Throws ShapeError before the first.
   void set(std::string_view name, double value);
+  /// How many of the epochs a checkpoint held already when training began.
+  std::int64_t resumed() const { return resumed_; }
+  void set_resumed(std::int64_t epochs) { resumed_ = epochs; }
   /// Why training ended before its last epoch; empty where it did not.
   const std::string& stopped() const { return stopped_; }
   void set_stopped(std::string reason) { stopped_ = std::move(reason); }
@@ -50,7 +53,7 @@ class History {
  private:
   std::vector<std::string> names_;
   std::vector<std::vector<double>> values_;  ///< by name
-  std::int64_t epochs_ = 0;
+  std::int64_t epochs_ = 0, resumed_ = 0;
   std::string stopped_;
 };
 
@@ -108,6 +111,12 @@ class Callback {
   /// Something was not finite; `what` names operation, layer and step. Whether training ends without an exception.
   virtual bool on_not_finite(Training&, const std::string& what) { return (void)what, false; }
 
+  /// Its options in words, "patience=3, monitor=val_loss", if it changes what training computes: an averaging, a stop,
+  /// a rate. Empty for one that only looks on. A checkpoint continues with the same ones alone (FitOptions::changed).
+  virtual std::string settings() const { return {}; }
+  /// Whether it sets learning rates from those that it found when training began: it then begins anew, and does not
+  /// restore its numbers, where the learning rate was changed on purpose.
+  virtual bool sets_rate() const { return false; }
   virtual std::vector<double> state() const { return {}; }
   /// Throws ValueError for numbers that `state` never gave.
   virtual void restore(const std::vector<double>& state);

@@ -66,6 +66,7 @@ class EarlyStopping final : public Callback {
   void on_train_begin(Training&) override;
   void on_epoch_end(Training&) override;
   void on_train_end(Training&) override;
+  std::string settings() const override;
   std::vector<double> state() const override;
   void restore(const std::vector<double>& state) override;
   std::vector<nn::Named<State>> variables() const override { return weights_; }
@@ -118,6 +119,8 @@ class ReduceLROnPlateau final : public Callback {
   std::string name() const override { return "reduce_lr_on_plateau"; }
   void on_train_begin(Training&) override;
   void on_epoch_end(Training&) override;
+  std::string settings() const override;
+  bool sets_rate() const override { return true; }
   std::vector<double> state() const override;
   void restore(const std::vector<double>& state) override;
 
@@ -177,6 +180,7 @@ class TerminateOnNaN final : public Callback {
  public:
   std::string name() const override { return "terminate_on_nan"; }
   bool on_not_finite(Training&, const std::string& what) override;
+  std::string settings() const override { return "ends training"; }
 };
 
 /// Exponential moving averages of the weights, from the first update of this training on: updated after every step, in
@@ -191,6 +195,7 @@ class Ema final : public Callback {
   void on_validation_begin(Training&) override;
   void on_validation_end(Training&) override;
   void on_train_end(Training&) override;
+  std::string settings() const override;
   std::vector<nn::Named<State>> variables() const override { return average_->states(); }
   std::vector<double> state() const override { return {static_cast<double>(seen_)}; }
   void restore(const std::vector<double>& state) override;

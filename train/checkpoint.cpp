@@ -4,21 +4,25 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "ferrite/io/checksum.h"
 #include "ferrite/io/safetensors.h"
+#include "ferrite/io/suggest.h"
+#include "ferrite/train/detail/fingerprints.h"
 
 namespace ferrite::train {
 namespace {
 
 constexpr std::string_view kOwn = "training.";
 
-/// The shortest decimal that reads back as the same double.
-std::string exact(double value) {
-  char digits[32];
-  const auto end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
-  return {std::begin(digits), end};
-}
+constexpr std::string_view kFingerprint = "training.fingerprint.";
+/// What `fit` compared before there were fingerprints.
+const std::set<std::string, std::less<>> kComparedBefore = {
+    "accumulate", "batch_size", "bucket_lengths", "drop_last", "examples", "samples", "seed", "shuffle", "weights"};
+using detail::exact;
 
 [[noreturn]] void refuse(const io::TensorFile& file, std::string_view key, const std::string& what) {
   throw IoError(file.where() + ": '" + std::string(key) + "' " + what);
@@ -61,6 +65,19 @@ std::vector<double> numbers_in(const io::TensorFile& file, std::string_view key,
   return values;
 }
 
+/// The fingerprint of a file; of one by fit of an earlier version the numbers that it compared. None: of older ones.
+std::optional<Fingerprint> fingerprint_in(const Checkpoint& saved, const io::Metadata& metadata) {
+  Fingerprint all;
+  for (const auto& [key, text] : metadata)
+    if (key.starts_with(kFingerprint)) all[key.substr(kFingerprint.size())] = text;
+  if (!all.empty()) return all;
+  for (const auto& [name, values] : saved.numbers)
+    if (name.starts_with("data.")) all[name.substr(5)] = detail::text_of(values);
+  if (all.empty()) return std::nullopt;
+  all["seed"] = std::to_string(saved.position.seed);
+  return all;
+}
+
 /// What stands before the names of the i-th part of a kind: nothing for the first, "2." for the second.
 std::string nth(std::size_t i) { return i == 0 ? std::string() : std::to_string(i + 1) + "."; }
 
@@ -76,6 +93,8 @@ nn::ScheduleState schedule_state(const io::TensorFile& file, const io::Metadata&
   list("schedule_memory", state.memory);
   return state;
 }
+
+std::string schedule_name(std::size_t i) { return i == 0 ? "schedule" : "schedule" + std::to_string(i + 1); }
 
 void put_schedule(io::Metadata& all, const nn::Schedule& schedule, const std::string& which) {
   const nn::ScheduleState& state = schedule.state();
@@ -117,6 +136,66 @@ void check_sum(const io::TensorFile& file, const io::Metadata& metadata) {
     throw IoError(file.where() + ": is damaged: its checksum is " + found + ", it was saved with " + at->second);
 }
 
+std::vector<std::pair<State, Tensor>> rates_of(const TrainingParts& parts) {
+  std::vector<std::pair<State, Tensor>> rates;
+  for (const nn::Optimizer* o : parts.optimizers)
+    for (std::size_t g = 0; g < o->groups(); ++g)
+      rates.emplace_back(o->learning_rate_variable(g), o->learning_rate_variable(g).peek());
+  return rates;
+}
+
+/// Whether the optimisers have the rates that a file was saved with.
+bool at_rates_of(const io::TensorFile& file, const TrainingParts& parts) {
+  for (std::size_t i = 0; i < parts.optimizers.size(); ++i)
+    for (const auto& s : parts.optimizers[i]->states()) {
+      if (!s.name.starts_with("learning_rate")) continue;
+      const std::string name = "optimizer." + nth(i) + s.name;
+      if (!file.contains(name)) return false;
+      const Tensor saved = file.tensor(name);
+      if (saved.dtype() != Dtype::f64 || saved.numel() != 1 || saved.item<double>() != s.variable.peek().item<double>())
+        return false;
+    }
+  return true;
+}
+
+/// A name of `changed` that nobody has is misspelt, and would allow nothing.
+void check_changed(const TrainingParts& parts, const Fingerprint& before, const Fingerprint& now) {
+  std::vector<std::string> names;
+  for (const Fingerprint* all : {&before, &now})
+    for (const auto& [name, text] : *all)
+      for (std::size_t dot = 0; dot != std::string::npos;) {
+        dot = name.find('.', dot + 1);
+        names.push_back(name.substr(0, dot));
+      }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  for (const std::string& name : parts.changed) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string_view near = io::detail::nearest(name, known);
+    throw ValueError("load_checkpoint: nothing that is compared has the name '" + name + "', given as changed" +
+                     (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?"));
+  }
+}
+
+/// What differs and may; throws OtherTrainingError for what may not.
+std::vector<Change> allowed_changes(const io::TensorFile& file, const TrainingParts& parts, const Fingerprint& before,
+                                    const Fingerprint& now) {
+  check_changed(parts, before, now);
+  const bool of_older_version = !before.contains("optimizer") && !before.contains("net");
+  std::vector<Change> allowed, refused;
+  for (Change& c : detail::differences(before, now, !parts.also.empty())) {
+    if (of_older_version && !kComparedBefore.contains(c.name)) continue;
+    // A program that trains on with the same optimiser has the rate of the file, and so the same numbers.
+    const bool same_rate = c.name == "learning_rate" && at_rates_of(file, parts);
+    const bool may = detail::allows(parts.changed, c.name);
+    if (same_rate && !may) continue;
+    (may ? allowed : refused).push_back(std::move(c));
+  }
+  if (!refused.empty())
+    throw OtherTrainingError(file.where(), std::move(refused),
+                             "resume with the same, allow what is intended by `changed`, or begin with another file");
+  return allowed;
+}
+
 void write(const std::filesystem::path& path, const TrainingParts& parts,
            const std::vector<const nn::Schedule*>& schedules, const Checkpoint& checkpoint) {
   check_parts("save_checkpoint", parts);
@@ -130,7 +209,12 @@ void write(const std::filesystem::path& path, const TrainingParts& parts,
   put("batch", std::to_string(position.batch));
   put("step", std::to_string(position.step));
   put("seed", std::to_string(position.seed));
-  for (std::size_t i = 0; i < schedules.size(); ++i) put_schedule(all, *schedules[i], nth(i));
+  Fingerprint fingerprint = detail::fingerprint_of(parts);
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    put_schedule(all, *schedules[i], nth(i));
+    fingerprint[schedule_name(i)] = detail::schedule_text(*schedules[i], schedules[i]->state());
+  }
+  for (const auto& [name, text] : fingerprint) all[std::string(kFingerprint) + name] = text;
   for (const auto& [name, values] : checkpoint.numbers) put("numbers." + name, list_of(values));
   io::ModuleContents what =
       io::contents(parts.model, {.states = states_of(parts), .module_states = true, .metadata = std::move(all)});
@@ -157,17 +241,34 @@ Checkpoint load_checkpoint(const io::TensorFile& file, const TrainingParts& part
                                      .batch = number<std::int64_t>(file, metadata, "batch"),
                                      .step = number<std::int64_t>(file, metadata, "step"),
                                      .seed = number<std::uint64_t>(file, metadata, "seed")}};
-  std::vector<nn::ScheduleState> standing;
-  for (std::size_t i = 0; i < parts.schedules.size(); ++i) {
-    standing.push_back(schedule_state(file, metadata, nth(i)));
-    const std::string fault = parts.schedules[i]->fault_of(standing.back());
-    if (!fault.empty())
-      refuse(file, std::string(kOwn) + nth(i) + "schedule_base", "does not fit the schedule: " + fault);
-  }
   const std::string prefix = std::string(kOwn) + "numbers.";
   for (const auto& [key, text] : metadata) {
     if (key.starts_with(prefix)) checkpoint.numbers[key.substr(prefix.size())] = numbers_in(file, key, text);
     if (!key.starts_with(kOwn) && !key.starts_with("alias:") && key != "checksum") checkpoint.metadata[key] = text;
+  }
+  const std::optional<Fingerprint> before = fingerprint_in(checkpoint, metadata);
+  Fingerprint now = detail::fingerprint_of(parts);
+  std::vector<std::optional<nn::ScheduleState>> standing;
+  for (std::size_t i = 0; i < parts.schedules.size(); ++i) {
+    // A file that says of itself that it has no schedule differs by that; another one is no checkpoint of a schedule.
+    const bool without = before && !metadata.contains(std::string(kOwn) + nth(i) + "schedule_steps") &&
+                         metadata.contains(std::string(kFingerprint) + schedule_name(i));
+    standing.push_back(without ? std::nullopt : std::optional(schedule_state(file, metadata, nth(i))));
+    now[schedule_name(i)] =
+        detail::schedule_text(*parts.schedules[i], without ? parts.schedules[i]->state() : *standing.back());
+  }
+  if (before) checkpoint.changes = allowed_changes(file, parts, *before, now);
+  const auto changed = [&](std::string_view root) {
+    return std::any_of(checkpoint.changes.begin(), checkpoint.changes.end(),
+                       [&](const Change& c) { return c.name.starts_with(root); });
+  };
+  const bool other_rate = changed("learning_rate"), other_schedule = changed("schedule");
+  for (std::size_t i = 0; i < parts.schedules.size(); ++i) {
+    if (!standing[i]) continue;
+    if (other_rate) standing[i]->bases = parts.schedules[i]->state().bases;
+    const std::string fault = parts.schedules[i]->fault_of(*standing[i]);
+    if (!fault.empty())
+      refuse(file, std::string(kOwn) + nth(i) + "schedule_base", "does not fit the schedule: " + fault);
   }
   const auto check = [&](std::string_view name, const Tensor& value) {
     constexpr std::string_view of_optimizers = "optimizer.";
@@ -180,14 +281,15 @@ Checkpoint load_checkpoint(const io::TensorFile& file, const TrainingParts& part
       return;
     }
   };
+  const std::vector<std::pair<State, Tensor>> own_rates = rates_of(parts);
   io::load(parts.model, file, {.states = states_of(parts), .module_states = true, .check = check});
-  // A schedule that is restored sets its rate; that of the file counts, which something else may have set later.
-  std::vector<std::pair<State, Tensor>> rates;
-  for (const nn::Optimizer* o : parts.optimizers)
-    for (std::size_t g = 0; g < o->groups(); ++g)
-      rates.emplace_back(o->learning_rate_variable(g), o->learning_rate_variable(g).peek());
-  for (std::size_t i = 0; i < standing.size(); ++i) parts.schedules[i]->restore(standing[i]);
-  for (const auto& [variable, rate] : rates) variable.assign(rate);
+  // A schedule that is restored sets its rate; that of the file counts, which something else may have set later. A rate
+  // that was changed on purpose is that of the program, and a schedule's where there is one.
+  const std::vector<std::pair<State, Tensor>> rates = other_rate ? own_rates : rates_of(parts);
+  for (std::size_t i = 0; i < standing.size(); ++i)
+    parts.schedules[i]->restore(standing[i] ? *standing[i] : nn::ScheduleState(parts.schedules[i]->state()));
+  if (!(other_schedule || other_rate) || standing.empty())
+    for (const auto& [variable, rate] : rates) variable.assign(rate);
   return checkpoint;
 }
 

@@ -8,6 +8,7 @@
 #include "ferrite/io/module_file.h"
 #include "ferrite/nn/optim/schedule.h"
 #include "ferrite/nn/optim/weight_average.h"
+#include "ferrite/train/fingerprint.h"
 
 namespace ferrite::train {
 
@@ -28,6 +29,12 @@ struct TrainingParts {
   std::vector<nn::Schedule*> schedules{};
   std::vector<const nn::WeightAverage*> averages{};
   std::vector<nn::Named<State>> states{};  ///< others, of names that none of the parts has
+  /// What else decides the numbers of this training, which loading compares: {{"loss", "focal, gamma 2"},
+  /// {"data", data.fingerprint()}}. Empty: what a file has of this kind is not compared.
+  Fingerprint also{};
+  /// What loading may find changed, because that is intended: names that OtherTrainingError tells, or their first
+  /// parts.
+  std::vector<std::string> changed{};
 };
 
 /// Numbers under names, which a checkpoint keeps to the last bit: what callbacks remember, sums of metrics.
@@ -37,14 +44,16 @@ using Numbers = std::map<std::string, std::vector<double>>;
 struct Checkpoint {
   Position position{};
   Numbers numbers{};
-  io::Metadata metadata{};  ///< strings of the caller's; keys beginning with "training." are taken
+  io::Metadata metadata{};        ///< strings of the caller's; keys beginning with "training." are taken
+  std::vector<Change> changes{};  ///< by `load_checkpoint`: what differs, and TrainingParts::changed allows
 };
 
 /// Writes all that training needs to go on as if it had never stopped: parameters, buffers and states of the model
 /// (random counters among them), the states of optimisers and averages of weights, where schedules and the data stand,
 /// and numbers of the caller's. One safetensors file with a checksum, replaced as a whole or not at all: a process
-/// killed at any moment leaves the old one or the new one. `io::load` reads its weights too. Throws IoError, and
-/// ValueError for a null part and while averages are exchanged with the parameters.
+/// killed at any moment leaves the old one or the new one. `io::load` reads its weights too. With it goes a fingerprint
+/// of the parts, the layers of the net, optimisers and schedules with their options, and of TrainingParts::also. Throws
+/// IoError, and ValueError for a null part and while averages are exchanged with the parameters.
 void save_checkpoint(const std::filesystem::path& path, const TrainingParts& parts, const Checkpoint& checkpoint);
 /// The same of one optimiser; `metadata` are strings of the caller's.
 void save_checkpoint(const std::filesystem::path& path, const nn::Module& model, const nn::Optimizer& optimizer,
@@ -52,7 +61,13 @@ void save_checkpoint(const std::filesystem::path& path, const nn::Module& model,
                      const io::Metadata& metadata = {}, const nn::WeightAverage* average = nullptr);
 
 /// Puts parts that were built alike where they stood, and gives what was saved with them. Throws IoError
-/// when anything is missing, does not fit or does not have the checksum; nothing is changed then.
+/// when anything is missing, does not fit or does not have the checksum, and OtherTrainingError where the fingerprint
+/// of the file is not that of the parts, unless TrainingParts::changed allows the difference; ValueError for a name in
+/// `changed` that neither has. Nothing is changed then.
+///
+/// The rates of the optimisers are those of the file. Where "learning_rate" or "schedule" are changed on purpose, they
+/// are those of the parts: a schedule goes on from the file's steps. Files of 0.1 have no fingerprint, and are
+/// believed.
 Checkpoint load_checkpoint(const std::filesystem::path& path, const TrainingParts& parts);
 /// The same of a file that has been read, io::read_safetensors or io::parse_safetensors.
 Checkpoint load_checkpoint(const io::TensorFile& file, const TrainingParts& parts);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ferrite/train/dataset.h"
+#include "ferrite/train/detail/fingerprints.h"
 
 namespace ferrite::train {
 namespace {
@@ -69,6 +70,12 @@ Column sequences(std::span<const Tensor> each, double padding) {
   }
   const auto n = static_cast<std::int64_t>(lengths.size());
   return {concat(each, 0), Tensor::from(lengths, {n}), padding};
+}
+
+std::uint64_t Column::hash() const {
+  const std::uint64_t h = detail::typed_hash_of(all_);
+  if (!field_.sequence) return h;
+  return detail::hash_of(Tensor::from(begins_, {static_cast<std::int64_t>(begins_.size())}), h);
 }
 
 }  // namespace ferrite::train

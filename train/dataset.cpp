@@ -5,6 +5,9 @@
 #include <numeric>
 #include <utility>
 
+#include "ferrite/train/detail/data_fingerprint.h"
+#include "ferrite/train/detail/fingerprints.h"
+
 namespace ferrite::train {
 namespace {
 
@@ -111,6 +114,11 @@ class Columns final : public Dataset::Source {
     }
     return batch;
   }
+  std::string fingerprint() const override {
+    std::uint64_t h = detail::kHash;
+    for (const Column& c : columns_) h = detail::hash_of(full({}, c.field().padding, Dtype::f64), h) ^ c.hash();
+    return detail::types_of(*this) + " (" + detail::digits_of(h) + ")";
+  }
 
  private:
   std::vector<Column> columns_;
@@ -151,6 +159,10 @@ class Subset final : public Dataset::Source {
     for (const std::int64_t i : examples) of.push_back(there(i));
     return of_->batch(of, key, least);
   }
+  std::string fingerprint() const override {
+    const auto n = static_cast<std::int64_t>(examples_.size());
+    return of_->fingerprint() + ", chosen (" + detail::digits_of(detail::hash_of(Tensor::from(examples_, {n}))) + ")";
+  }
 
  private:
   std::int64_t there(std::int64_t i) const { return examples_[static_cast<std::size_t>(i)]; }
@@ -167,6 +179,7 @@ class Changed final : public Dataset::Source {
   std::int64_t size() const override { return of_->size(); }
   const std::vector<Field>& fields() const override { return fields_; }
   Tensors example(std::int64_t i, const ExampleKey& key) const override { return f_(of_->example(i, key), key); }
+  std::string fingerprint() const override { return of_->fingerprint() + ", changed to " + Source::fingerprint(); }
 
  private:
   SharedSource of_;
@@ -190,6 +203,7 @@ class Both final : public Dataset::Source {
     const std::int64_t n = first_->size();
     return i < n ? first_->length(i) : second_->length(i - n);
   }
+  std::string fingerprint() const override { return first_->fingerprint() + " and " + second_->fingerprint(); }
 
  private:
   SharedSource first_, second_;
@@ -224,6 +238,8 @@ std::int64_t Dataset::Source::length(std::int64_t i) const {
   return longest;
 }
 
+std::string Dataset::Source::fingerprint() const { return detail::types_of(*this) + detail::samples_of(*this); }
+
 Batch Dataset::Source::batch(std::span<const std::int64_t> examples, const ExampleKey& key,
                              std::int64_t least_length) const {
   std::vector<Tensors> parts;
@@ -253,6 +269,10 @@ Tensors Dataset::operator[](std::int64_t i) const {
 std::int64_t Dataset::length(std::int64_t i) const {
   check_index("data set", i, size());
   return source_->length(i);
+}
+
+std::string Dataset::fingerprint() const {
+  return std::to_string(size()) + " examples: " + (size() > 0 ? source_->fingerprint() : "none");
 }
 
 Dataset Dataset::subset(std::vector<std::int64_t> examples) const {

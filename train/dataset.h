@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ferrite/nn/module.h"
@@ -37,6 +38,8 @@ class Column {
   /// Of example i, which must exist: what it holds, a view, and the length of a sequence (0 where it is none).
   Tensor operator[](std::int64_t i) const;
   std::int64_t length(std::int64_t i) const;
+  /// A hash of all that it holds.
+  std::uint64_t hash() const;
   /// Rows of several examples [B, ...], where it is no sequence.
   Tensor rows(std::span<const std::int64_t> examples) const;
 
@@ -102,6 +105,9 @@ class Dataset {
     virtual Tensors example(std::int64_t i, const ExampleKey& key) const = 0;
     /// The first extent of its longest sequence field; 0 where there is none.
     virtual std::int64_t length(std::int64_t i) const;
+    /// What tells these examples from others, for checkpoints: values that are held in memory as a hash. Not
+    /// overridden: types, hashes of integers and means of floats, four digits each, of up to 64 examples.
+    virtual std::string fingerprint() const;
     /// Several examples as a batch; not overridden, they are made one by one and joined.
     virtual Batch batch(std::span<const std::int64_t> examples, const ExampleKey& key, std::int64_t least_length) const;
   };
@@ -123,6 +129,11 @@ class Dataset {
   Tensors operator[](std::int64_t i) const;
   /// The first extent of the longest sequence of example i, 0 without sequences. Throws as operator[].
   std::int64_t length(std::int64_t i) const;
+
+  /// What tells this set from others, in words: "200 examples: f32[24, 1], f32[1] (1f0c2d3e)". Tensors in memory count
+  /// with every value. What functions make is looked at in up to 64 examples, floats by means of four digits, which are
+  /// the same on every processor; `~` stands before them.
+  std::string fingerprint() const;
 
   /// The examples of these numbers, in that order; one may stand there several times. Throws ShapeError for one that
   /// there is not.

@@ -57,9 +57,17 @@ struct FitOptions {
   bool schedule_by_epoch = false;    ///< after each epoch
   Compile compile = Compile::automatic;
   /// A file that training is saved in, with all that it needs to go on within an epoch; where it exists already,
-  /// training begins where it was saved. Empty: none.
+  /// training begins where it was saved. It must be the same training but for the number of epochs: net, loss,
+  /// optimiser and its options, learning rate, schedule, data, batches, seed, clipping, callbacks that act. Empty:
+  /// none.
   std::filesystem::path checkpoint{};
   std::int64_t checkpoint_every = 0;  ///< updates; 0: after each epoch
+  /// Names for what cannot be compared with what a checkpoint is of: functions of yours, {{"loss", "focal, gamma 2"}},
+  /// a version of a forward pass. A difference is refused as any other.
+  Fingerprint identity{};
+  /// What may differ from what the checkpoint is of, because that is intended: "learning_rate", "loss", "data".
+  /// Training then goes on with the new one.
+  std::vector<std::string> changed{};
   /// Trains on several processes: mpi::ranks(world) (docs/distributed.md). Every process makes this call with the same
   /// model, data and options. Null: this process alone.
   std::shared_ptr<const Parallel> parallel{};
@@ -80,7 +88,8 @@ struct FitOptions {
 /// A net is given the first field of a batch and its lengths, and the second field is the target. "loss" is the mean
 /// over an epoch's examples, of padded targets over all of their steps (Loss::weight). Throws ValueError for options
 /// that do not fit; AnomalyError, before any parameter changes, where a loss or a gradient is not finite: it names the
-/// step, the layer and the operation; IoError for a checkpoint that does not fit; and what the data, the net, the loss
+/// step, the layer and the operation; IoError for a checkpoint that does not fit, OtherTrainingError for one of another
+/// training; and what the data, the net, the loss
 /// and callbacks throw. The model then is as the last update left it.
 ///
 /// With `parallel`, parameters, history and files have the same bits for every number of ranks. Every rank makes each

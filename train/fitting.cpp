@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "ferrite/tensor/random.h"
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/train/detail/fingerprints.h"
 #include "ferrite/train/detail/keeping.h"
 
 namespace ferrite::train::detail {
@@ -19,29 +19,11 @@ namespace {
 /// Two numbers have the same text where they are the same number.
 std::string bits_of(double x) { return std::to_string(std::bit_cast<std::uint64_t>(x)); }
 
-constexpr std::uint64_t kDigest = 14695981039346656037U;
-
-/// A number that stands for the bits of a tensor: FNV-1a over words of eight bytes.
-std::uint64_t digest_of(const Tensor& x, std::uint64_t h) {
-  const Tensor t = contiguous(x);
-  const std::byte* at = t.raw();
-  auto left = static_cast<std::size_t>(t.numel() * size_of(t.dtype()));
-  while (left > 0) {
-    std::uint64_t word = 0;
-    const std::size_t n = std::min(left, sizeof word);
-    std::memcpy(&word, at, n);
-    h = (h ^ word) * 1099511628211U;
-    h ^= h >> 29;  // the multiplication carries upwards alone
-    at += n, left -= n;
-  }
-  return h;
-}
-
 std::uint64_t digest_of(const Batch& batch) {
-  std::uint64_t h = kDigest;
+  std::uint64_t h = kHash;
   for (const Tensors* list : {&batch.fields, &batch.lengths})
     for (const Tensor& x : *list)
-      if (x.defined()) h = digest_of(x, stream_of(x.spec().str()) ^ h);
+      if (x.defined()) h = typed_hash_of(x, h);
   return h;
 }
 
@@ -112,6 +94,7 @@ History Fitting::run() {
   const NoTapes frame;  // of the caller: steps have their own
   const KeptModes modes(model_.module);
   if (!model_.module.training()) model_.module.train();
+  if (!options_.checkpoint.empty()) fingerprint_ = fingerprint();
   if (!options_.parallel) {
     train_to_the_end();
   } else {
@@ -159,6 +142,10 @@ void Fitting::join() {
     for (const double rate : o.schedule->state().bases) text += " " + bits_of(rate);
   }
   parallel_->check_equal(stream_of(text), "have different options of fit, metrics, callbacks or schedules");
+  std::string entries;
+  for (const auto& [name, value] : fingerprint_) entries += name + "\n" + value + "\n";
+  parallel_->check_equal(stream_of(entries),
+                         "have different data, nets or options, as the fingerprints of their checkpoints tell");
 }
 
 /// One process that stops stops all, for the reason of the first that has one.
@@ -170,8 +157,8 @@ void Fitting::agree_on_stop() {
 void Fitting::check_agreed(const Batch& first) const {
   if (!parallel_) return;
   parallel_->check_equal(digest_of(first), "have different data; give every rank the whole data set, in one order");
-  std::uint64_t h = kDigest;
-  for (const auto& p : model_.module.named_parameters()) h = digest_of(p.variable.peek(), h);
+  std::uint64_t h = kHash;
+  for (const auto& p : model_.module.named_parameters()) h = hash_of(p.variable.peek(), h);
   parallel_->check_equal(h,
                          "have different parameters; a callback changed them on one rank alone, or the processors of "
                          "the ranks have different instruction sets (set FERRITE_ISA)");

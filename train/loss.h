@@ -73,6 +73,8 @@ class Loss {
   }
 
   bool defined() const { return named_ || mean_ || sum_; }
+  /// Its name; "a function" for one of the user's, "none" where it is not defined.
+  std::string name() const;
   /// How much a batch counts in means over several: the mean that the loss is has so many terms, in units of an example
   /// or, of padded targets, of a step. Of a name: steps behind the lengths and targets that a cross entropy ignores do
   /// not count. Of a function that gives a mean: the size of the batch. Throws ValueError for a function that gives a

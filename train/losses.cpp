@@ -133,6 +133,8 @@ Loss::Loss(std::string_view name) : captures_nothing_(true) {
                    (near.empty() ? "there are " + list : "did you mean '" + std::string(near) + "'?"));
 }
 
+std::string Loss::name() const { return named_ ? std::string(named_->name) : defined() ? "a function" : "none"; }
+
 double Loss::weight(const Batch& batch) const {
   if (!has_weight()) throw ValueError("loss: a function that gives a LossSum has a count in place of a weight");
   if (!named_ || batch.fields.size() < 2) return static_cast<double>(batch.size());

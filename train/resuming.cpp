@@ -1,22 +1,39 @@
 /// What `fit` writes to its checkpoint, and how it goes on from one.
-#include <set>
+#include <algorithm>
 #include <utility>
 
+#include "ferrite/train/detail/fingerprints.h"
 #include "ferrite/train/detail/fitting.h"
 
 namespace ferrite::train::detail {
 namespace {
 
-/// What the order of batches and updates depends on, besides the seed.
-Numbers settings_of(const DataLoader& data, const FitOptions& options) {
-  const LoaderOptions& o = data.options();
-  const auto number = [](auto n) { return std::vector<double>{static_cast<double>(n)}; };
-  Numbers all = {{"accumulate", number(options.accumulate)}, {"batch_size", number(o.batch_size)},
-                 {"drop_last", number(o.drop_last)},         {"examples", number(data.data().size())},
-                 {"samples", number(data.samples())},        {"shuffle", number(o.shuffle)}};
-  for (const std::int64_t bound : data.bucket_lengths()) all["bucket_lengths"].push_back(static_cast<double>(bound));
-  if (o.weights.defined()) all["weights"] = cast(o.weights, Dtype::f64).to_vector<double>();
-  return all;
+/// Where modules are in evaluation mode though the training trains: frozen statistics. Empty: nowhere.
+std::string evaluating(const nn::Module& model) {
+  const std::vector<bool> modes = model.modes();
+  std::string text;
+  for (std::size_t i = 0; i < modes.size(); ++i)
+    if (!modes[i]) text += (text.empty() ? "module " : ", ") + std::to_string(i);
+  return text;
+}
+
+/// The rates of all groups, or those that schedules begin with.
+std::string rates_of(const std::vector<nn::Optimizer*>& optimizers, const nn::Schedule* schedule) {
+  std::string text;
+  for (const nn::Optimizer* o : optimizers)
+    for (std::size_t g = 0; g < o->groups(); ++g) {
+      const bool scheduled = schedule && optimizers.size() == 1 && g < schedule->state().bases.size();
+      text += (text.empty() ? "" : " ") + exact(scheduled ? schedule->base(g) : o->learning_rate(g));
+    }
+  return text.empty() ? "none" : text;
+}
+
+std::string frozen_in(const std::vector<nn::Optimizer*>& optimizers) {
+  std::string text;
+  for (const nn::Optimizer* o : optimizers)
+    for (const Parameter& p : o->parameters())
+      if (o->frozen(p)) text += (text.empty() ? "" : ", ") + p.name();
+  return text.empty() ? "none" : text;
 }
 
 }  // namespace
@@ -28,34 +45,47 @@ std::string Fitting::callback_name(std::size_t i) const {
   return same == 1 ? name : name + "#" + std::to_string(same);
 }
 
-void Fitting::check_data(const Checkpoint& saved) const {
-  const auto refuse_file = [&](const std::string& name, const std::string& before, const std::string& now) {
-    throw IoError(options_.checkpoint.string() + ": is of a training on other data: it had " + name + " " + before +
-                  ", this one has " + now + "; resume with the same, or begin with another file");
-  };
-  const auto shown = [](const Numbers& numbers, const std::string& name) {
-    const auto found = numbers.find(name);
-    if (found == numbers.end()) return std::string("none");
-    if (found->second.size() != 1) return std::to_string(found->second.size()) + " values";
-    return std::to_string(static_cast<std::int64_t>(found->second[0]));
-  };
-  if (saved.position.seed != at_.seed)
-    refuse_file("seed", std::to_string(saved.position.seed), std::to_string(at_.seed));
-  const Numbers now = settings_of(data_, options_);
-  Numbers before;
-  std::set<std::string> names;
-  for (const auto& [name, values] : now) names.insert(name);
-  for (const auto& [name, values] : saved.numbers)
-    if (name.starts_with("data.")) before[name.substr(5)] = values, names.insert(name.substr(5));
-  for (const std::string& name : names)
-    if (!before.contains(name) || !now.contains(name) || before.at(name) != now.at(name))
-      refuse_file(name, shown(before, name), shown(now, name));
-  if (saved.position.batch > data_.batches())
-    refuse_file("batches", std::to_string(saved.position.batch), std::to_string(data_.batches()));
+/// Everything that decides the numbers but the number of epochs, as training begins: what callbacks set later does not
+/// count.
+Fingerprint Fitting::fingerprint() const {
+  const FitOptions& o = options_;
+  const LoaderOptions& l = data_.options();
+  const auto whole = [](std::int64_t n) { return std::to_string(n); };
+  std::vector<double> bounds;
+  for (const std::int64_t b : data_.bucket_lengths()) bounds.push_back(static_cast<double>(b));
+  Fingerprint all = {{"accumulate", whole(o.accumulate)},
+                     {"batch_size", whole(l.batch_size)},
+                     {"clip_norm", exact(o.clip_norm)},
+                     {"clip_value", exact(o.clip_value)},
+                     {"data", data_.data().fingerprint()},
+                     {"drop_last", whole(l.drop_last)},
+                     {"examples", whole(data_.data().size())},
+                     {"frozen", frozen_in(model_.optimizers)},
+                     {"learning_rate", rates_of(model_.optimizers, o.schedule)},
+                     {"loss", o.loss.defined()  ? o.loss.name()
+                              : model_.own_step ? "a step"
+                                                : "a forward pass"},
+                     {"samples", whole(data_.samples())},
+                     {"schedule_by_epoch", whole(o.schedule && o.schedule_by_epoch)},
+                     {"seed", std::to_string(l.seed)},
+                     {"shuffle", whole(l.shuffle)},
+                     {"validation", o.validation ? o.validation->data().fingerprint() : "none"}};
+  if (!bounds.empty()) all["bucket_lengths"] = text_of(bounds);
+  if (l.weights.defined()) all["weights"] = text_of(cast(l.weights, Dtype::f64).to_vector<double>());
+  if (!o.schedule) all["schedule"] = "none";
+  if (const std::string modules = evaluating(model_.module); !modules.empty()) all["evaluating"] = modules;
+  for (std::size_t i = 0; i < o.callbacks.size(); ++i)
+    if (const std::string settings = o.callbacks[i]->settings(); !settings.empty())
+      all["callback." + callback_name(i)] = settings;
+  for (const auto& [name, text] : o.identity) {
+    std::string& entry = all[name];
+    entry += (entry.empty() ? "" : ": ") + text;
+  }
+  return all;
 }
 
 TrainingParts Fitting::parts() const {
-  TrainingParts parts{.model = model_.module};
+  TrainingParts parts{.model = model_.module, .also = fingerprint_, .changed = options_.changed};
   for (nn::Optimizer* o : model_.optimizers) parts.optimizers.push_back(o);
   if (options_.schedule) parts.schedules.push_back(options_.schedule);
   for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
@@ -68,7 +98,6 @@ void Fitting::save() {
   if (options_.checkpoint.empty()) return;
   Checkpoint checkpoint{.position = at_};
   Numbers& numbers = checkpoint.numbers;
-  for (const auto& [name, value] : settings_of(data_, options_)) numbers["data." + name] = value;
   numbers["sums"] = {loss_.sum, loss_.weight};
   for (const AnyMetric& m : options_.metrics) numbers["metric." + m->name()] = m->state();
   for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
@@ -104,7 +133,13 @@ void Fitting::take(const Checkpoint& saved) {
     if (found == saved.numbers.end()) refuse_file("has no numbers of '" + name + "': other callbacks or metrics");
     return found->second;
   };
-  check_data(saved);
+  const auto changed = [&](std::string_view root) {
+    return std::any_of(saved.changes.begin(), saved.changes.end(),
+                       [&](const Change& c) { return c.name.starts_with(root); });
+  };
+  if (saved.position.batch > data_.batches())
+    refuse_file("stands behind batch " + std::to_string(saved.position.batch) + " of an epoch, there are " +
+                std::to_string(data_.batches()));
   if (numbers("sums").size() != 2) refuse_file("the numbers of 'sums' must be two");
   at_ = saved.position;
   loss_ = {numbers("sums")[0], numbers("sums")[1]};
@@ -116,12 +151,15 @@ void Fitting::take(const Checkpoint& saved) {
     for (std::size_t g = 0; g < o->groups(); ++g)
       rates.emplace_back(o->learning_rate_variable(g), o->learning_rate_variable(g).peek());
   for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
-    options_.callbacks[i]->restore(numbers("callback." + callback_name(i)));
+    if (!(changed("learning_rate") && options_.callbacks[i]->sets_rate()))
+      options_.callbacks[i]->restore(numbers("callback." + callback_name(i)));
   for (const auto& [variable, rate] : rates) variable.assign(rate);
   resume_history(saved.numbers);
+  history_.set_resumed(at_.epoch);
   if (at_.batch > 0) set_logs();
   const auto stopped = saved.metadata.find("stopped");
-  if (stopped != saved.metadata.end()) stopped_ = stopped->second;
+  // What stops by other rules than before may go on.
+  if (stopped != saved.metadata.end() && !changed("callback")) stopped_ = stopped->second;
 }
 
 void Fitting::resume_history(const Numbers& numbers) {

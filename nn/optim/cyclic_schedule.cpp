@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "ferrite/nn/optim/detail/schedule_summary.h"
+
 namespace ferrite::nn {
 namespace {
 
@@ -130,6 +132,30 @@ double CyclicSchedule::rate_in(const ScheduleState& state, std::size_t group) co
 
 std::optional<double> CyclicSchedule::momentum_in(const ScheduleState& state) const {
   return options_.max_momentum - (options_.max_momentum - options_.base_momentum) * scale_at(state.steps);
+}
+
+std::string OneCycleSchedule::summary() const {
+  const OneCycleOptions& o = options_;
+  return detail::summary_of_schedule("one cycle", {{"max", o.max_learning_rate},
+                                                   {"total_steps", {static_cast<double>(o.total_steps)}},
+                                                   {"warm_up", {o.warm_up}},
+                                                   {"linear", {o.anneal == Anneal::linear ? 1.0 : 0.0}},
+                                                   {"cycle_momentum", {o.cycle_momentum ? 1.0 : 0.0}},
+                                                   {"momentum", {o.base_momentum, o.max_momentum}},
+                                                   {"division", {o.division}},
+                                                   {"final_division", {o.final_division}},
+                                                   {"three_phases", {o.three_phases ? 1.0 : 0.0}}});
+}
+
+std::string CyclicSchedule::summary() const {
+  const CyclicOptions& o = options_;
+  return detail::summary_of_schedule("cyclic", {{"max", o.max_learning_rate},
+                                                {"steps_up", {static_cast<double>(o.steps_up)}},
+                                                {"steps_down", {static_cast<double>(*o.steps_down)}},
+                                                {"height", {static_cast<double>(o.height)}},
+                                                {"factor", {o.factor}},
+                                                {"cycle_momentum", {o.cycle_momentum ? 1.0 : 0.0}},
+                                                {"momentum", {o.base_momentum, o.max_momentum}}});
 }
 
 }  // namespace ferrite::nn

@@ -30,6 +30,7 @@ class OneCycleSchedule final : public Schedule {
   /// is to be cycled. `advance` throws ValueError after total_steps. The rate after the last step, which nothing uses,
   /// stays the lowest of a linear cycle; PyTorch's goes on below 0 there.
   OneCycleSchedule(Optimizer& optimizer, const OneCycleOptions& options);
+  std::string summary() const override;
 
  private:
   struct Phase {
@@ -72,6 +73,7 @@ class CyclicSchedule final : public Schedule {
   /// Throws ValueError for steps < 1, rates that are negative or not finite, another number of rates than 1 or groups,
   /// momenta outside [0, 1), and for an optimiser without momentum where it is to be cycled.
   CyclicSchedule(Optimizer& optimizer, const CyclicOptions& options);
+  std::string summary() const override;
 
  private:
   double rate(std::int64_t steps, double base) const override;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ferrite/nn/optim/detail/schedule_summary.h"
+
 namespace ferrite::nn {
 namespace {
 
@@ -56,6 +58,18 @@ double PlateauSchedule::rate_in(const ScheduleState& state, std::size_t group) c
     rate = next;
   }
   return rate;
+}
+
+std::string PlateauSchedule::summary() const {
+  const PlateauOptions& o = options_;
+  return detail::summary_of_schedule("plateau", {{"maximize", {o.maximize ? 1.0 : 0.0}},
+                                                 {"factor", {o.factor}},
+                                                 {"patience", {static_cast<double>(o.patience)}},
+                                                 {"threshold", {o.threshold}},
+                                                 {"relative", {o.relative ? 1.0 : 0.0}},
+                                                 {"cooldown", {static_cast<double>(o.cooldown)}},
+                                                 {"low", {o.low}},
+                                                 {"epsilon", {o.epsilon}}});
 }
 
 }  // namespace ferrite::nn

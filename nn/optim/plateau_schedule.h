@@ -23,6 +23,7 @@ class PlateauSchedule final : public Schedule {
   PlateauSchedule(const Optimizer& optimizer, const PlateauOptions& options = {});
   /// Counts a step (or epoch) whose metric this is. Throws as Schedule::advance.
   void advance(double metric);
+  std::string summary() const override;
 
  private:
   double rate(std::int64_t, double base) const override { return base; }

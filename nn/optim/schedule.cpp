@@ -1,8 +1,10 @@
 /// Schedules of the learning rate.
 #include "ferrite/nn/optim/schedule.h"
 
+#include <charconv>
 #include <cmath>
 
+#include "ferrite/nn/optim/detail/schedule_summary.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn {
@@ -72,7 +74,33 @@ void Schedule::restore(const ScheduleState& state) {
   state_ = std::move(copy);
 }
 
-FunctionSchedule::FunctionSchedule(const Optimizer& optimizer, RateFunction f) : Schedule(optimizer), f_(std::move(f)) {
+std::string detail::summary_of_schedule(std::string_view kind,
+                                        std::initializer_list<std::pair<std::string_view, ScheduleOption>> options) {
+  std::string text(kind);
+  const auto number = [](double value) {
+    char digits[32];
+    const auto end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
+    return std::string(std::begin(digits), end);
+  };
+  const char* separator = "(";
+  for (const auto& [name, value] : options) {
+    text += separator + std::string(name) + "=";
+    for (std::size_t i = 0; i < value.size(); ++i) text += (i ? " " : "") + number(value[i]);
+    separator = ", ";
+  }
+  return text + ")";
+}
+
+std::string StepSchedule::summary() const {
+  return detail::summary_of_schedule("step", {{"every", {static_cast<double>(every_)}}, {"factor", {factor_}}});
+}
+
+std::string CosineSchedule::summary() const {
+  return detail::summary_of_schedule("cosine", {{"length", {static_cast<double>(length_)}}, {"low", {low_}}});
+}
+
+FunctionSchedule::FunctionSchedule(const Optimizer& optimizer, RateFunction f, std::string name)
+    : Schedule(optimizer), f_(std::move(f)), name_(std::move(name)) {
   if (!f_) throw ValueError("schedule: the function of the rate is null");
   begin();
 }

@@ -1,6 +1,7 @@
 #pragma once
 /// Schedules: the learning rate as a function of the number of steps.
 #include <optional>
+#include <string>
 
 #include "ferrite/nn/optim/optimizer.h"
 #include "ferrite/nn/optim/rates.h"
@@ -39,6 +40,9 @@ class Schedule {
   std::string fault_of(const ScheduleState& state) const;
   /// The rate that this schedule has after so many steps from a rate at first.
   double rate_at(std::int64_t steps, double base) const { return rate(steps, base); }
+  /// The schedule and its options in words, "cosine(length=30, low=0)": by it a checkpoint tells whether training
+  /// continues by the same schedule. Empty where not overridden; rates at some of the finished steps are compared then.
+  virtual std::string summary() const { return {}; }
 
  protected:
   explicit Schedule(const Optimizer& optimizer);
@@ -68,12 +72,15 @@ class Schedule {
 ///   nn::FunctionSchedule schedule(adam, nn::warm_up_rate(500, nn::cosine_rate(10000)));
 class FunctionSchedule final : public Schedule {
  public:
-  /// Sets the rates for step 0. Throws ValueError for a null function and as `advance`.
-  FunctionSchedule(const Optimizer& optimizer, RateFunction f);
+  /// Sets the rates for step 0. A function cannot be compared with that of an earlier run but by the rates that it has
+  /// given: a name, "warm-up 500, cosine 10000", says more. Throws ValueError for a null function and as `advance`.
+  FunctionSchedule(const Optimizer& optimizer, RateFunction f, std::string name = {});
+  std::string summary() const override { return name_; }
 
  private:
   double rate(std::int64_t steps, double base) const override { return f_(steps, base); }
   RateFunction f_;
+  std::string name_;
 };
 
 /// base * factor^(steps / every), as torch.optim.lr_scheduler.StepLR.
@@ -81,11 +88,14 @@ class StepSchedule final : public Schedule {
  public:
   /// Throws ValueError for every < 1 and a factor that is negative or not finite.
   StepSchedule(const Optimizer& optimizer, std::int64_t every, double factor = 0.1)
-      : Schedule(optimizer), f_(step_rate(every, factor)) {}
+      : Schedule(optimizer), f_(step_rate(every, factor)), every_(every), factor_(factor) {}
+  std::string summary() const override;
 
  private:
   double rate(std::int64_t steps, double base) const override { return f_(steps, base); }
   RateFunction f_;
+  std::int64_t every_;
+  double factor_;
 };
 
 /// low + (base - low) (1 + cos(pi steps / length)) / 2, as torch's CosineAnnealingLR with T_max = length
@@ -94,11 +104,14 @@ class CosineSchedule final : public Schedule {
  public:
   /// Throws ValueError for length < 1 and a lowest rate that is negative or not finite.
   CosineSchedule(const Optimizer& optimizer, std::int64_t length, double low = 0)
-      : Schedule(optimizer), f_(cosine_rate(length, low)) {}
+      : Schedule(optimizer), f_(cosine_rate(length, low)), length_(length), low_(low) {}
+  std::string summary() const override;
 
  private:
   double rate(std::int64_t steps, double base) const override { return f_(steps, base); }
   RateFunction f_;
+  std::int64_t length_;
+  double low_;
 };
 
 }  // namespace ferrite::nn

@@ -32,6 +32,8 @@ class WeightAverage {
   /// function.
   void swap();
   bool swapped() const { return swapped_; }
+  /// Unset: all weights count alike.
+  std::optional<double> decay() const { return decay_; }
   /// Updates so far.
   std::int64_t count() const;
 

@@ -5,6 +5,7 @@
 
 #include "ferrite/io/module_file.h"
 #include "ferrite/train/detail/better.h"
+#include "ferrite/train/detail/fingerprints.h"
 #include "ferrite/train/detail/keeping.h"
 
 namespace ferrite::train {
@@ -75,7 +76,26 @@ void save_with(const nn::Module& model, const std::vector<Tensor>& values, const
   io::save(model, path);
 }
 
+/// "monitor=val_loss", and what is not as usual.
+std::string text_of(const Monitor& m) {
+  std::string text = "monitor=" + m.value;
+  if (m.larger_is_better) text += *m.larger_is_better ? ", larger is better" : ", smaller is better";
+  return text + (m.least_change == 0 ? "" : ", least_change=" + detail::exact(m.least_change));
+}
+
 }  // namespace
+
+std::string EarlyStopping::settings() const {
+  return text_of(options_.monitor) + ", patience=" + std::to_string(options_.patience) +
+         (options_.restore_best_weights ? "" : ", without the best weights") +
+         (options_.start_from_epoch == 0 ? "" : ", start_from_epoch=" + std::to_string(options_.start_from_epoch));
+}
+
+std::string ReduceLROnPlateau::settings() const {
+  return text_of(options_.monitor) + ", factor=" + detail::exact(options_.factor) +
+         ", patience=" + std::to_string(options_.patience) + ", cooldown=" + std::to_string(options_.cooldown) +
+         ", least_rate=" + detail::exact(options_.least_rate);
+}
 
 EarlyStopping::EarlyStopping(EarlyStoppingOptions options) : options_(std::move(options)) {
   check_count("EarlyStopping: patience", options_.patience);

@@ -1,5 +1,6 @@
 /// Callbacks at the weights and at faults: averages, ending where something is not finite.
 #include "ferrite/train/callbacks.h"
+#include "ferrite/train/detail/fingerprints.h"
 
 namespace ferrite::train {
 
@@ -26,6 +27,11 @@ void Ema::on_validation_begin(Training&) { average_->swap(); }
 void Ema::on_validation_end(Training&) { average_->swap(); }
 void Ema::on_train_end(Training&) {
   if (in_the_end_ && average_->count() > 0) average_->swap();
+}
+
+std::string Ema::settings() const {
+  return "decay=" + detail::exact(*options_.decay) + ", parameters=" + std::to_string(parameters_.size()) +
+         (in_the_end_ ? "" : ", not in the end");
 }
 
 void Ema::restore(const std::vector<double>& state) {

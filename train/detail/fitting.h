@@ -60,7 +60,7 @@ class Fitting final : public Training {
   void resume();
   void take(const Checkpoint& saved);
   void resume_history(const Numbers& numbers);
-  void check_data(const Checkpoint& saved) const;
+  Fingerprint fingerprint() const;
   std::string where() const;
 
   Model model_;
@@ -69,6 +69,7 @@ class Fitting final : public Training {
   std::unique_ptr<ParallelRun> parallel_;
   bool thrown_by_all_ = false;  ///< whether an exception that passes is one that all processes have
   Steps steps_;
+  Fingerprint fingerprint_;  ///< as training begins; empty without a checkpoint
   Position at_;
   MeanLoss loss_;  ///< of the epoch so far
   Logs logs_;
