@@ -2,10 +2,10 @@
 #include "ferrite/train/checkpoint.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "ferrite/io/checksum.h"
@@ -20,7 +20,7 @@ constexpr std::string_view kOwn = "training.";
 
 constexpr std::string_view kFingerprint = "training.fingerprint.";
 /// What `fit` compared before there were fingerprints.
-const std::set<std::string, std::less<>> kComparedBefore = {
+constexpr std::array<std::string_view, 9> kComparedBefore = {
     "accumulate", "batch_size", "bucket_lengths", "drop_last", "examples", "samples", "seed", "shuffle", "weights"};
 using detail::exact;
 
@@ -183,7 +183,8 @@ std::vector<Change> allowed_changes(const io::TensorFile& file, const TrainingPa
   const bool of_older_version = !before.contains("optimizer") && !before.contains("net");
   std::vector<Change> allowed, refused;
   for (Change& c : detail::differences(before, now, !parts.also.empty())) {
-    if (of_older_version && !kComparedBefore.contains(c.name)) continue;
+    if (of_older_version && std::find(kComparedBefore.begin(), kComparedBefore.end(), c.name) == kComparedBefore.end())
+      continue;
     // A program that trains on with the same optimiser has the rate of the file, and so the same numbers.
     const bool same_rate = c.name == "learning_rate" && at_rates_of(file, parts);
     const bool may = detail::allows(parts.changed, c.name);

@@ -41,7 +41,7 @@ void add_layer(Fingerprint& all, const std::string& name, const nn::Layer& layer
     all[name] = layer.summary();
     return;
   }
-  all[name] = chain->kind() + " of " + std::to_string(chain->size());
+  all[name] = std::to_string(chain->size()) + (chain->kind() == "residual" ? " layers, residual" : " layers");
   for (std::size_t i = 0; i < chain->size(); ++i) add_layer(all, name + "." + chain->name(i), (*chain)[i]);
 }
 
@@ -102,7 +102,7 @@ std::uint64_t typed_hash_of(const Tensor& x, std::uint64_t h) { return hash_of(x
 std::string digits_of(std::uint64_t hash) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[((hash ^ hash >> 32) >> shift) & 15];
+  for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[((hash ^ (hash >> 32)) >> shift) & 15U];
   return text;
 }
 

@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(killed_at_200_moments_the_final_file_has_the_same_bytes) {
   const auto seed = static_cast<unsigned>(first ? std::atoll(first) : 7);
   std::minstd_rand random(seed + 1);
   // How often a moment comes at most before it is the last: about a third of how often it comes in a whole run.
-  constexpr std::array<unsigned, kMoments> kOften = {1, 60, 8, 1, 1, 4, 5, 5, 5, 10, 5, 5, 1};
+  constexpr std::array<unsigned, kMoments> kOften = {1, 180, 8, 1, 1, 4, 5, 5, 5, 10, 5, 5, 1};
   std::array<int, kMoments> killed{};
   int deaths = 0, resumed = 0;
   BOOST_TEST_CONTEXT("seed " << seed)
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   };
   (void)run(DataLoader(data), {EarlyStopping({.monitor = {.value = "loss"}})});
   BOOST_CHECK_EXCEPTION((void)run(DataLoader(data, {.seed = 1}), {EarlyStopping({.monitor = {.value = "loss"}})}),
-                        IoError, says("other data"));
+                        OtherTrainingError, says("seed was 0, is now 1"));
   BOOST_CHECK_EXCEPTION((void)run(DataLoader(data), {}), IoError, says("early_stopping"));
   // What has ended is not done again; more epochs go on.
   BOOST_TEST(run(DataLoader(data), {EarlyStopping({.monitor = {.value = "loss"}})}).epochs() == 2);
@@ -182,6 +182,73 @@ BOOST_AUTO_TEST_CASE(what_was_stopped_stays_stopped) {
     BOOST_TEST(h.epochs() == 2);
     BOOST_TEST(h.stopped() == "enough");
   }
+}
+
+/// A training of which each part can be exchanged for another one.
+struct Small {
+  double rate = 0.1;
+  bool adamw = false;
+  double dropout = 0.5;
+  Dataset data{{uniform({8, 2}, {.seed = 1}), uniform({8, 1}, {.seed = 2})}};
+  FitOptions options{.loss = "mse", .epochs = 2};
+  double last_rate = 0;
+
+  History run(const std::filesystem::path& file) {
+    const auto net = dsl::features(2).linear(3).dropout(dropout).linear(1).build(1);
+    const nn::AdamOptions of_adam{.learning_rate = rate};
+    std::unique_ptr<nn::Optimizer> adam = std::make_unique<nn::Adam>(net.parameters(), of_adam);
+    if (adamw) adam = std::make_unique<nn::AdamW>(net.parameters(), of_adam);
+    FitOptions o = options;
+    o.optimizer = adam.get();
+    o.checkpoint = file;
+    const History h = fit(net, DataLoader(data, {.batch_size = 4}), o);
+    last_rate = adam->learning_rate();
+    return h;
+  }
+};
+
+BOOST_AUTO_TEST_CASE(what_changed_since_the_file_was_written_is_refused_by_name) {
+  const TemporaryFolder folder;
+  const auto file = folder / "c.safetensors";
+  (void)Small().run(file);
+  const std::string before = bytes_of(file);
+  const auto refused = [&](Small now, const std::string& text) {
+    BOOST_CHECK_EXCEPTION((void)now.run(file), OtherTrainingError, says(text));
+    BOOST_TEST((bytes_of(file) == before), text);
+  };
+  refused({.rate = 0.2}, "learning_rate was 0.1, is now 0.2");
+  refused({.adamw = true}, "optimizer was Adam, is now AdamW");
+  refused({.dropout = 0.25}, "net.1 was dropout");
+  Small other;
+  other.options.loss = "l1";
+  refused(other, "loss was mse, is now l1");
+  other = {};
+  other.options.clip_norm = 1;
+  refused(other, "clip_norm was 0, is now 1");
+  other = {};
+  other.options.identity = {{"augmentation", "2"}};
+  refused(other, "augmentation was none, is now 2");
+  other = {};
+  other.data = Dataset({uniform({8, 2}, {.seed = 1}), uniform({8, 1}, {.seed = 3})});  // other targets alone
+  refused(other, "data was 8 examples: f32[2], f32[1] (");
+  other = {};
+  other.options.callbacks = {TerminateOnNaN()};
+  refused(other, "callback.terminate_on_nan was none, is now ends training");
+  // As it was: nothing is left to do.
+  BOOST_TEST(Small().run(file).resumed() == 2);
+}
+
+BOOST_AUTO_TEST_CASE(an_intended_change_of_the_rate_is_the_rate_from_then_on) {
+  const TemporaryFolder folder;
+  const auto file = folder / "c.safetensors";
+  (void)Small().run(file);
+  Small now{.rate = 0.2};
+  now.options.epochs = 3;
+  now.options.changed = {"learning_rat"};
+  BOOST_CHECK_EXCEPTION((void)now.run(file), ValueError, says("did you mean 'learning_rate'"));
+  now.options.changed = {"learning_rate"};
+  BOOST_TEST(now.run(file).epochs() == 3);
+  BOOST_TEST(now.last_rate == 0.2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
