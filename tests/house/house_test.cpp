@@ -294,6 +294,7 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "tensor/strided.h",
                                        "tensor/accumulate.h",
                                        "tensor/departed.h",
+                                       "tensor/padding.h",
                                        "tensor/pooled.h",
                                        "tensor/storage_limit.h",
                                        "tensor/pointwise.h",
