@@ -38,11 +38,11 @@ MelBands::MelBands(const MelBandsOptions& o, const Init& init) : LayerOf(o, init
 
 std::string MelBands::summary() const {
   const MelBandsOptions& o = options();
-  return detail::summary_of(
-      name, {},
-      Attrs(MelFields{o.n_frequencies, o.n_mels, o.sample_rate, o.lowest, o.highest,
-                      o.scale == MelScale::htk ? Label("htk") : Label("slaney"), o.unit_area, o.log_offset, o.channels}),
-      Attrs(MelFields{}));
+  return detail::summary_of(name, {},
+                            Attrs(MelFields{o.n_frequencies, o.n_mels, o.sample_rate, o.lowest, o.highest,
+                                            o.scale == MelScale::htk ? Label("htk") : Label("slaney"), o.unit_area,
+                                            o.log_offset, o.channels}),
+                            Attrs(MelFields{}));
 }
 
 Tensor MelBands::forward(const Tensor& x, const Context&) const {

@@ -114,8 +114,8 @@ Counted counted(std::string_view where, const Spec& spec, const LossOptions& opt
       throw_dtype(where, "element_weight must have the dtype of the losses, " + spec.str() + ", got " +
                              options.element_weight.spec().str());
     if (!fits(options.element_weight.shape(), losses))
-      throw_shape(where, "element_weight does not broadcast to the losses: " + options.element_weight.shape().str() + " and " +
-                             losses.str());
+      throw_shape(where, "element_weight does not broadcast to the losses: " + options.element_weight.shape().str() +
+                             " and " + losses.str());
     all.weighted = expand(ne(detach(options.element_weight), 0), losses);
   }
   return all;

@@ -221,8 +221,9 @@ BOOST_AUTO_TEST_CASE(nothing_of_weight_0_reaches_a_loss_or_a_gradient) {
       Tensors hidden;
       for (const Tensor& x : c.operands) hidden.push_back(like(!counts, x, c));
       check_hidden(
-          c.name + ", weight 0", [&](const Tensors& x) { return c.loss(x, {.reduction = r, .element_weight = weight}); },
-          c.operands, hidden, c.operands.size());
+          c.name + ", weight 0",
+          [&](const Tensors& x) { return c.loss(x, {.reduction = r, .element_weight = weight}); }, c.operands, hidden,
+          c.operands.size());
     }
   const Tensor x = numbers({1.0, 2.0, 5.0}), y = zeros({3}), weight = numbers({0.0, 1.0, 0.0});
   const Tensors got = values_and_gradients(
@@ -237,7 +238,9 @@ BOOST_AUTO_TEST_CASE(weights_behind_a_mask_are_not_read) {
   for (const nn::Reduction r : {nn::Reduction::mean, nn::Reduction::sum})
     check_hidden(
         "weight",
-        [&](const Tensors& x) { return nn::mse_loss(x[1], x[2], {.reduction = r, .element_weight = x[0], .mask = counts}); },
+        [&](const Tensors& x) {
+          return nn::mse_loss(x[1], x[2], {.reduction = r, .element_weight = x[0], .mask = counts});
+        },
         {some({3}, 1), some({3}, 2), some({3}, 3)}, {!counts, !counts, !counts}, 3);
 }
 
@@ -271,8 +274,9 @@ BOOST_AUTO_TEST_CASE(scores_of_ignored_targets_may_be_anything) {
   // And a weight of what is ignored.
   const Tensor ignored = eq(target, -100);
   check_hidden(
-      "weight of the ignored", [&](const Tensors& x) { return nn::cross_entropy(scores, target, {.element_weight = x[0]}); },
-      {some({5}, 3)}, {ignored}, 1);
+      "weight of the ignored",
+      [&](const Tensors& x) { return nn::cross_entropy(scores, target, {.element_weight = x[0]}); }, {some({5}, 3)},
+      {ignored}, 1);
 }
 
 BOOST_AUTO_TEST_CASE(scores_of_classes_of_weight_0_may_be_anything) {
