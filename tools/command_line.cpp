@@ -77,8 +77,13 @@ void add_bench(CLI::App& app, Arguments& a) {
 }
 
 void add_training(CLI::App& app, Arguments& a) {
-  CLI::App* train = app.add_subcommand("train", "Trains a net as a TOML file says, or goes on where that was stopped");
+  CLI::App* train = app.add_subcommand("train", "Trains a net as a TOML file says, or resumes from its last save");
   train->add_option("CONFIG", a.first, "Net, data, loss, optimizer, callbacks")->type_name("FILE(.toml)")->required();
+  train->add_flag("--restart", a.training.restart, "Start over, without the last save");
+  train
+      ->add_option("--changed", a.training.changed,
+                   "What differs from the last save on purpose: learning_rate, schedule, loss, data, ...; may be repeated")
+      ->type_name("NAME");
   CLI::App* run = app.add_subcommand("run", "Runs a trained net or an ONNX model on an array");
   run->add_option("NET", a.first, "A file that `ferrite train` wrote, or an ONNX model")
       ->type_name("FILE(.safetensors|.onnx)")
@@ -115,6 +120,7 @@ void add_training(CLI::App& app, Arguments& a) {
 std::unique_ptr<CLI::App> command_line(Arguments& a) {
   auto app = std::make_unique<CLI::App>(kAbout, "ferrite");
   app->footer(kExamples);
+  app->set_version_flag("--version", "ferrite " FERRITE_TOOL_VERSION);
   app->require_subcommand(1);
   add_files(*app, a);
   add_bench(*app, a);

@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "export.h"
+#include "training.h"
 
 namespace ferrite::tools {
 
@@ -18,6 +19,7 @@ struct Arguments {
   ExportChoice choice{};                  ///< of export
   std::string rows = "kernel-and-layer";  ///< of the profile
   std::string input, output, shell;
+  TrainingChoice training{};  ///< of train
 };
 
 /// The command line, which writes into `arguments`; it must not outlive them. Help, completion and the manual page are

@@ -2,12 +2,15 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "command_line.h"
 #include "commands.h"
 #include "completion.h"
+#include "ferrite/io/suggest.h"
 #include "ferrite/tensor/error.h"
 #include "man_page.h"
 #include "onnx_model.h"
@@ -30,7 +33,7 @@ int run_command(const CLI::App& app, ferrite::tools::Arguments& a) {
     convert(a.first, a.second, std::cout, a.widen, isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   a.timing.by = rows_by(a.rows);
   if (named("bench")) onnx ? bench_onnx(a.first, a.timing, std::cout) : bench(a.first, a.timing, std::cout);
-  if (named("train")) train(a.first, std::cout, isatty(STDOUT_FILENO) != 0);
+  if (named("train")) train(a.first, a.training, std::cout, isatty(STDOUT_FILENO) != 0);
   if (named("run") && onnx) run_onnx(a.first, a.input, a.output, std::cout);
   if (named("run") && !onnx) run(a.first, a.input, a.output, std::cout);
   if (named("export")) export_net(a.first, a.second, a.choice, std::cout);
@@ -41,6 +44,26 @@ int run_command(const CLI::App& app, ferrite::tools::Arguments& a) {
   return 0;
 }
 
+/// What is said of a first word that is no command: the one that was probably meant. Empty where that is not the fault.
+std::string no_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return {};
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string_view near = ferrite::io::detail::nearest(argv[1], known);
+  return "there is no command '" + std::string(argv[1]) + "'" +
+         (near.empty() ? "; ferrite --help lists them" : "; did you mean '" + std::string(near) + "'?");
+}
+
+/// The exit code of a command, once all that it printed has reached its file or pipe.
+int ended(int code) {
+  std::cout.flush();
+  if (std::cout) return code;
+  std::cerr << "ferrite: cannot write to the standard output\n";
+  return kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,10 +72,14 @@ int main(int argc, char** argv) {
   try {
     app->parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app->exit(e) == 0 ? 0 : kFailed;
+    if (const std::string fault = no_command(*app, argc, argv); !fault.empty()) {
+      std::cerr << "ferrite: " << fault << '\n';
+      return kFailed;
+    }
+    return ended(app->exit(e) == 0 ? 0 : kFailed);
   }
   try {
-    return run_command(*app, arguments);
+    return ended(run_command(*app, arguments));
   } catch (const std::exception& e) {
     std::cerr << "ferrite: " << e.what() << '\n';
     return kFailed;

@@ -1,8 +1,12 @@
 /// Training by a configuration, and running what was trained.
 #include "training.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <ostream>
+#include <string_view>
 
 #include "config.h"
 #include "ferrite/io/any_file.h"
@@ -168,7 +172,7 @@ std::vector<train::AnyCallback> callbacks_of(Config& c, const nn::Module& net, c
 void adapt(const dsl::Network& net, const train::Dataset& training) {
   for (std::size_t i = 0; i < net.size(); ++i)
     if (const auto* layer = dynamic_cast<const nn::Standardize*>(&net[i])) {
-      if (i != 0) throw ValueError("train: standardize must be the first word behind the input");
+      if (i != 0) throw ValueError("train: standardize must be the first word after the input");
       train::adapt(*layer, training);
     }
 }
@@ -197,6 +201,41 @@ void check_fit(const Config& c, const dsl::Network& net, const train::Dataset& d
     c.refuse("net", "gives " + y.spec().str() + " for a batch of one, whose target is " + one.y().spec().str());
 }
 
+/// While it lives, Ctrl-C says how to continue before it ends the program, as it would have done without.
+class Interruptions {
+ public:
+  Interruptions() : before_(std::signal(SIGINT, say)) {
+    if (before_ == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+  }
+  ~Interruptions() { std::signal(SIGINT, before_); }
+  Interruptions(const Interruptions&) = delete;
+  Interruptions& operator=(const Interruptions&) = delete;
+
+ private:
+  static void say(int) {
+    constexpr std::string_view kText =
+        "\nferrite: interrupted; run the same command again to continue from the last save\n";
+    if (write(STDERR_FILENO, kText.data(), kText.size()) < 0) _exit(2);  // nobody is there to read it
+    std::signal(SIGINT, SIG_DFL);
+    std::raise(SIGINT);
+  }
+  void (*before_)(int);
+};
+
+/// Trains; a checkpoint of another training is refused with what the command can do about it.
+train::History fit(const dsl::Network& net, const train::DataLoader& training, const train::FitOptions& options,
+                   const std::filesystem::path& folder) {
+  try {
+    const Interruptions interruptions;
+    return train::fit(net, training, options);
+  } catch (const train::OtherTrainingError& e) {
+    const std::string& name = e.changes().front().name;
+    throw train::OtherTrainingError(e.file(), e.changes(),
+                                    "delete " + folder.string() + " or pass --restart to start over, or --changed " +
+                                        name.substr(0, name.find('.')) + " to continue with what is new");
+  }
+}
+
 Tensor read_input(const std::filesystem::path& path) {
   if (ends_with(path, ".npy")) return io::read_npy(path);
   if (ends_with(path, ".csv")) return io::read_csv(path).numbers();
@@ -205,7 +244,7 @@ Tensor read_input(const std::filesystem::path& path) {
 
 }  // namespace
 
-void train(const std::filesystem::path& path, std::ostream& out, bool terminal) {
+void train(const std::filesystem::path& path, const TrainingChoice& choice, std::ostream& out, bool terminal) {
   Config c = Config::read(path);
   const std::string words = c.text("net");
   const auto seed = static_cast<std::uint64_t>(c.whole("seed", 0, 0));
@@ -238,7 +277,9 @@ void train(const std::filesystem::path& path, std::ostream& out, bool terminal) 
                             .schedule = cosine ? &*cosine : nullptr,
                             .schedule_by_epoch = true,
                             .checkpoint = folder / "training.safetensors",
-                            .checkpoint_every = t.whole("checkpoint_every", 0, 0)};
+                            .checkpoint_every = t.whole("checkpoint_every", 0, 0),
+                            .identity = {{"net_seed", std::to_string(seed)}},  // of the first weights
+                            .changed = choice.changed};
   options.callbacks = callbacks_of(c.table("callbacks"), net, folder, names, validation.has_value(), out, terminal);
   c.finish();
   check_fit(c, net, parts.training, loss);
@@ -248,10 +289,17 @@ void train(const std::filesystem::path& path, std::ostream& out, bool terminal) 
   out << net.summary() << parts.training.size() << " examples to learn from";
   if (parts.validation) out << ", " << parts.validation->size() << " for validation";
   out << "\n\n";
-  const train::History history = train::fit(net, training, options);
-  io::save(net, folder / "net.safetensors", {.metadata = {{kNet, words}}});
+  if (choice.restart) std::filesystem::remove(options.checkpoint);
+  const train::History history = fit(net, training, options, folder);
+  const std::filesystem::path written = folder / "net.safetensors";
   if (!history.stopped().empty()) out << "stopped: " << history.stopped() << '\n';
-  out << (folder / "net.safetensors").string() << " is written\n";
+  if (history.resumed() == history.epochs() && std::filesystem::exists(written)) {
+    out << "already trained: " << history.epochs() << " of " << epochs << " epochs; " << written.string()
+        << " is as it was. To train longer, raise training.epochs; to start over, pass --restart\n";
+    return;
+  }
+  io::save(net, written, {.metadata = {{kNet, words}}});
+  out << written.string() << " is written\n";
 }
 
 void run(const std::filesystem::path& path, const std::filesystem::path& input, const std::filesystem::path& output,

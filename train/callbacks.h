@@ -71,7 +71,8 @@ class EarlyStopping final : public Callback {
   void restore(const std::vector<double>& state) override;
   std::vector<nn::Named<State>> variables() const override { return weights_; }
   double best() const { return best_; }
-  std::int64_t best_epoch() const { return best_epoch_; }
+  /// The epoch with the best value, counted from 1 as messages and logs count; 0 where none had a value.
+  std::int64_t best_epoch() const { return best_epoch_ + 1; }
 
  private:
   EarlyStoppingOptions options_;

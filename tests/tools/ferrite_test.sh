@@ -116,10 +116,39 @@ config() { sed -e 's#\.\./data/##' -e 's/epochs = 100/epochs = 3/' -e "$1" "$sou
 config "" first
 expect 0 "200 examples to learn from, 62 for validation" "$tool" train "$folder/first.toml"
 expect 0 "epoch,loss,rmse,val_loss,val_rmse" head -n 1 "$folder/first/log.csv"
-config "s/epochs = 3/epochs = 5/" first
-expect 0 "epoch 4/5" "$tool" train "$folder/first.toml"
+expect 0 "already trained: 3 of 3 epochs" "$tool" train "$folder/first.toml"
+# A checkpoint continues the same training alone: differences are named, and allowed on purpose.
+config "s/epochs = 3/epochs = 5/" first  # over which the cosine goes
+expect 2 "is of another training: schedule" "$tool" train "$folder/first.toml"
+expect 2 "or --changed schedule to continue with what is new" "$tool" train "$folder/first.toml"
+expect 0 "epoch 4/5" "$tool" train "$folder/first.toml" --changed schedule
 if "$tool" train "$folder/first.toml" | grep -q "epoch 4/5"; then echo "what was done is done again"; failures=$((failures + 1)); fi
 expect 0 "5," tail -n 1 "$folder/first/log.csv"
+cp "$folder/first/net.safetensors" "$folder/kept.safetensors"
+config 's/epochs = 3/epochs = 5/; s/^learning_rate.*/learning_rate = 0.5/' first
+expect 2 "is now 0.5; delete $folder/first or pass --restart to start over" "$tool" train "$folder/first.toml"
+config 's/epochs = 3/epochs = 5/; s/"mse"/"l1"/' first
+expect 2 "loss was mse, is now l1" "$tool" train "$folder/first.toml"
+config 's/epochs = 3/epochs = 5/; s/"adamw"/"adam"/' first
+expect 2 "optimizer was" "$tool" train "$folder/first.toml"
+config 's/epochs = 3/epochs = 5/; s/^batch_size.*/batch_size = 8/' first
+expect 2 "batch_size was" "$tool" train "$folder/first.toml"
+config 's/epochs = 3/epochs = 5/; s/^seed = 0/seed = 7/' first
+expect 2 "net_seed was 0, is now 7" "$tool" train "$folder/first.toml"
+cmp "$folder/first/net.safetensors" "$folder/kept.safetensors" || { echo "a refused training wrote"; failures=$((failures + 1)); }
+expect 2 "'learning_rat'" "$tool" train "$folder/first.toml" --changed learning_rat
+config "s/epochs = 3/epochs = 5/" first
+expect 0 "epoch 1/5" "$tool" train "$folder/first.toml" --restart
+config "s/epochs = 3/epochs = 1000000/" endless
+if timeout -s INT 5 "$tool" train "$folder/endless.toml" >"$folder/endless.log" 2>&1; then echo "it ended"; failures=$((failures + 1)); fi
+expect 0 "interrupted; run the same command again to continue from the last save" cat "$folder/endless.log"
+expect 0 "ferrite 0.1.0" "$tool" --version
+expect 2 "there is no command 'trian'; did you mean 'train'?" "$tool" trian x.toml
+expect 2 "there is no command 'xyzzy'; ferrite --help lists them" "$tool" xyzzy
+for words in man --help "completion bash" info "summary $gru"; do
+  # shellcheck disable=SC2086
+  expect 2 "cannot write to the standard output" sh -c '"$0" "$@" >/dev/full' "$tool" $words
+done
 expect 0 "standardize" "$tool" summary "$folder/first/net.safetensors"
 expect 0 "linear" "$tool" summary "$gru"
 if command -v python3 >/dev/null; then  # one sequence of 24 steps, by hand: np.save's header
