@@ -37,6 +37,9 @@ bool GradientAccumulator::add(const Tensors& grads) {
 }
 
 Tensors GradientAccumulator::take() {
+  if (ferrite::detail::frame().tracing)
+    throw TraceError(
+        "gradient accumulator: its sums are no part of the program that is traced; take them outside of it");
   if (count_ == 0) throw ValueError("gradient accumulator: no gradients were added");
   const NewFrame frame;
   Tensors out;

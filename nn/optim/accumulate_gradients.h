@@ -27,7 +27,8 @@ class GradientAccumulator {
   bool add(const Tensors& grads);
   /// Batches since the last `take`.
   std::int64_t count() const { return count_; }
-  /// The sums, or means; the next begin from nothing. Throws ValueError when there are none.
+  /// The sums, or means; the next begin from nothing. Throws ValueError when there are none, TraceError inside a
+  /// compiled function.
   Tensors take();
 
  private:

@@ -32,7 +32,7 @@ WeightAverage::WeightAverage(std::vector<Parameter> parameters, const WeightAver
 }
 
 void WeightAverage::update() {
-  if (swapped_)
+  if (ferrite::detail::read_flag(swapped_))
     throw ValueError("weight average: the averages are exchanged with the parameters; swap them back first");
   const NoTapes frame;
   const Tensor before = count_.value();
@@ -54,7 +54,7 @@ void WeightAverage::swap() {
     parameters_[i].assign(averages_[i].peek());
     averages_[i].assign(w);
   }
-  swapped_ = !swapped_;
+  swapped_->store(!swapped_->load());
 }
 
 std::int64_t WeightAverage::count() const { return static_cast<std::int64_t>(count_.peek().item<double>()); }

@@ -1,5 +1,7 @@
 #pragma once
 /// Averages of weights along training: exponential (EMA) or equal (SWA).
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -26,12 +28,13 @@ class WeightAverage {
   /// Throws ValueError for a decay outside [0, 1), no parameters, an empty handle or a parameter that is given twice.
   explicit WeightAverage(std::vector<Parameter> parameters, const WeightAverageOptions& options = {});
 
-  /// Takes the parameters into the averages; a compiled step may hold it. Throws ValueError while they are exchanged.
+  /// Takes the parameters into the averages; a compiled step may hold it. Throws ValueError while they are exchanged,
+  /// inside a compiled step, too.
   void update();
   /// Exchanges parameters and averages. Throws ValueError before the first update, TraceError inside a compiled
   /// function.
   void swap();
-  bool swapped() const { return swapped_; }
+  bool swapped() const { return swapped_->load(); }
   /// Unset: all weights count alike.
   std::optional<double> decay() const { return decay_; }
   /// Updates so far.
@@ -47,7 +50,7 @@ class WeightAverage {
   std::vector<State> averages_;
   State count_;
   std::vector<Named<State>> states_;
-  bool swapped_ = false;
+  std::shared_ptr<std::atomic<bool>> swapped_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace ferrite::nn

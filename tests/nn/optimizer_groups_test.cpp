@@ -355,4 +355,13 @@ BOOST_AUTO_TEST_CASE(gradients_taken_before_all_batches_came_are_means_over_thos
   BOOST_TEST(mean.count() == 0);
 }
 
+/// What a compiled function took out once, it would take again in every call.
+BOOST_AUTO_TEST_CASE(sums_are_not_taken_inside_a_compiled_function) {
+  nn::GradientAccumulator all(1);
+  (void)all.add({ones({2})});
+  const auto step = compile([&](const Tensor& x) { return x + all.take()[0]; });
+  BOOST_CHECK_THROW((void)step(ones({2})), TraceError);
+  BOOST_TEST(all.count() == 1);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

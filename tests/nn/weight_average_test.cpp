@@ -71,6 +71,27 @@ BOOST_AUTO_TEST_CASE(compiled_updates_have_the_bits_of_eager_ones) {
   BOOST_TEST(step.plans() == 1);
 }
 
+// Training on from averages would be a silent mistake: a step that was compiled before the exchange throws as well.
+BOOST_AUTO_TEST_CASE(a_compiled_step_refuses_exchanged_averages) {
+  const Parameter p("p", weights(0));
+  nn::WeightAverage average({p});
+  const auto step = compile([&](const Tensor& w) {
+    p.assign(w);
+    average.update();
+    return w;
+  });
+  (void)step(weights(1));
+  (void)step(weights(2));
+  average.swap();
+  const Tensor exchanged = p.peek();
+  BOOST_CHECK_EXCEPTION((void)step(weights(3)), ValueError, says("swap them back first"));
+  BOOST_TEST(identical(p.peek(), exchanged));
+  BOOST_TEST(average.count() == 2);
+  average.swap();
+  (void)step(weights(3));
+  BOOST_TEST(average.count() == 3);
+}
+
 BOOST_AUTO_TEST_CASE(wrong_calls) {
   const Parameter p("p", ones({2}));
   nn::WeightAverage average({p});
