@@ -203,6 +203,11 @@ BOOST_AUTO_TEST_CASE(counts_of_a_confusion) {
   Confusion c(2);
   c.add(Tensor::from<std::int64_t>({0, 1, 1}), Tensor::from<std::int64_t>({0, 0, 1}));
   BOOST_TEST(support::identical(c.counts(), Tensor::from<std::int64_t>({1, 1, 0, 1}, {2, 2})));
+  // Shares of each row: of two true 0 one is right, and the only true 1.
+  BOOST_TEST(c.str() ==
+             "true \\ predicted    0    1   right\n"
+             "               0    1    1   50.0%\n"
+             "               1    .    1  100.0%\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

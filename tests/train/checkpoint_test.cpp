@@ -95,6 +95,19 @@ BOOST_AUTO_TEST_CASE(resumed_training_has_the_bits_of_training_that_never_stoppe
   }
 }
 
+// The schedule does not set its own rate again over one that was set by hand after its last advance.
+BOOST_AUTO_TEST_CASE(a_rate_set_by_hand_beside_a_schedule_is_resumed) {
+  const TemporaryFolder folder;
+  Training first(1);
+  first.run_to(3);
+  first.adam.set_learning_rate(0.123);
+  first.save(folder / "training.safetensors");
+  Training second(77);
+  second.load(folder / "training.safetensors");
+  BOOST_TEST(second.adam.learning_rate() == 0.123);
+  BOOST_TEST(second.schedule.steps() == 3);
+}
+
 BOOST_AUTO_TEST_CASE(rmsprop_resumed_in_mid_run_has_the_bits_of_training_that_never_stopped) {
   const TemporaryFolder folder;
   struct Run {

@@ -153,6 +153,23 @@ BOOST_AUTO_TEST_CASE(weights_are_shares) {
   BOOST_CHECK_EXCEPTION(DataLoader(two, {.samples = 3}), ValueError, says("samples are for weights"));
 }
 
+// The buckets come in another order in each epoch, and in the same one again in the same epoch.
+BOOST_AUTO_TEST_CASE(every_epoch_has_its_order_of_buckets) {
+  const DataLoader loader(mixed(), {.batch_size = 40, .bucket_lengths = {5, 10, 15, 20, 25, 30, 35, 40}});
+  const auto lengths = [&](std::int64_t epoch) {
+    std::vector<std::int64_t> all;
+    for (const Batch& b : loader.epoch(epoch)) all.push_back(b.x().shape()[1]);
+    return all;
+  };
+  std::set<std::vector<std::int64_t>> orders;
+  for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
+    BOOST_TEST((sorted(lengths(epoch)) == std::vector<std::int64_t>{5, 10, 15, 20, 25, 30, 35, 40}));
+    BOOST_TEST((lengths(epoch) == lengths(epoch)));
+    orders.insert(lengths(epoch));
+  }
+  BOOST_TEST(orders.size() == 5U);
+}
+
 BOOST_AUTO_TEST_CASE(buckets_bound_the_shapes) {
   const DataLoader loader(mixed(), {.batch_size = 4, .bucket_lengths = {10, 20, 40}});
   std::set<std::string> shapes;

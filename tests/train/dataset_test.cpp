@@ -189,6 +189,25 @@ BOOST_AUTO_TEST_CASE(stratified_splits_and_folds_have_all_classes) {
   }
 }
 
+// Three classes of 5 in halves: what rounding leaves over goes to the part that lost most so far, so that the parts
+// have 8 and 7 examples; dealt out class by class, one part would get 3 of each.
+BOOST_AUTO_TEST_CASE(what_is_left_over_of_each_class_goes_around) {
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < 15; ++i) labels.push_back(i % 3);
+  const Tensor classes = Tensor::from(labels);
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const std::vector<Dataset> parts = split(Dataset({classes}), {0.5, 0.5}, {.seed = seed, .stratify = classes});
+    BOOST_TEST(parts[0].size() + parts[1].size() == 15);
+    BOOST_TEST(std::abs(parts[0].size() - parts[1].size()) <= 1);
+    for (const Dataset& part : parts)
+      for (std::int64_t c = 0; c < 3; ++c) {
+        const std::vector<std::int64_t> all = rows(part);
+        const auto n = std::count(all.begin(), all.end(), c);
+        BOOST_TEST((n == 2 || n == 3));
+      }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(folds_take_every_example_once_for_validation) {
   for (const bool shuffle : {true, false}) {
     std::vector<int> seen(11);
