@@ -61,7 +61,7 @@ struct alignas(64) Storage {
 static_assert(sizeof(Storage) <= Storage::kImplAt);
 static_assert(Storage::kImplAt + sizeof(TensorImpl) <= Storage::kDataAt);
 
-/// A fresh contiguous tensor with uninitialised elements; one reference. Throws ShapeError, std::bad_alloc.
+/// A fresh contiguous tensor with uninitialised elements; one reference. Throws ShapeError, MemoryError (tensor/memory_error.h).
 TensorImpl* new_tensor(const Shape& shape, Dtype dtype);
 /// A window on the storage of `base` (or an abstract one where base is abstract), from an element of it on, counted
 /// from the first; one reference.
@@ -69,7 +69,7 @@ TensorImpl* new_view(TensorImpl* base, const Shape& shape, const Shape& strides,
 /// Bytes that kernels may read from the first of `bytes` of elements on: whole lines of 64 and one line more.
 inline constexpr std::size_t readable_for(std::size_t bytes) { return (bytes + 63) / 64 * 64 + 64; }
 /// A contiguous tensor on elements that belong to somebody else, which `keeper` holds; one reference. They are aligned
-/// to their size, and readable_for(their bytes) may be read. Throws std::bad_alloc.
+/// to their size, and readable_for(their bytes) may be read. Throws MemoryError.
 TensorImpl* new_foreign(const Spec& spec, std::span<const std::byte> readable, std::shared_ptr<const void> keeper);
 /// A tensor without values; one reference.
 TensorImpl* new_abstract(const Shape& shape, Dtype dtype);
