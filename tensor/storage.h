@@ -61,7 +61,7 @@ struct alignas(64) Storage {
 static_assert(sizeof(Storage) <= Storage::kImplAt);
 static_assert(Storage::kImplAt + sizeof(TensorImpl) <= Storage::kDataAt);
 
-/// A fresh contiguous tensor with uninitialised elements; one reference. Throws ShapeError, MemoryError (tensor/memory_error.h).
+/// A fresh contiguous tensor with uninitialised elements; one reference. Throws ShapeError, MemoryError.
 TensorImpl* new_tensor(const Shape& shape, Dtype dtype);
 /// A window on the storage of `base` (or an abstract one where base is abstract), from an element of it on, counted
 /// from the first; one reference.
