@@ -150,7 +150,7 @@ std::vector<Case> cases() {
        1},
       {"cross_entropy",
        {some({3, 5, 4}, 1)},
-       [=](In x, O o) { return nn::cross_entropy(x[0], target, of_classes(o)); },
+       [=](In x, O o) { return nn::cross_entropy(x[0], target, of_classes(o, {.classes_last = false})); },
        2,
        1},
       {"cross_entropy, smoothed, weighted",
