@@ -317,15 +317,15 @@ BOOST_AUTO_TEST_CASE(resuming_on_other_data_is_refused_by_name) {
     BOOST_CHECK_EXCEPTION((void)run(folder / "c", data, second, accumulate), IoError, says(what));
     BOOST_CHECK_NO_THROW((void)run(folder / "c", line(), first));
   };
-  refused({.batch_size = 7}, line(), {.batch_size = 8}, "it had batch_size 7, this one has 8");  // two batches each
-  refused({}, line(11), {}, "it had examples 12, this one has 11");
+  refused({.batch_size = 7}, line(), {.batch_size = 8}, "batch_size was 7, is now 8");  // two batches each
+  refused({}, line(11), {}, "examples was 12, is now 11");
   refused({.batch_size = 5, .drop_last = true}, line(11), {.batch_size = 5, .drop_last = true},
-          "it had examples 12, this one has 11");  // as many samples
-  refused({}, line(), {.seed = 3}, "it had seed 0, this one has 3");
-  refused({}, line(), {.shuffle = false}, "it had shuffle 1, this one has 0");
-  refused({}, line(), {.weights = ones({12})}, "it had weights none, this one has 12 values");
-  refused({.weights = ones({12})}, line(), {.weights = ones({12}) * 2}, "it had weights 12 values");
-  refused({}, line(), {}, "it had accumulate 1, this one has 2", 2);
+          "examples was 12, is now 11");  // as many samples
+  refused({}, line(), {.seed = 3}, "seed was 0, is now 3");
+  refused({}, line(), {.shuffle = false}, "shuffle was 1, is now 0");
+  refused({}, line(), {.weights = ones({12})}, "weights was none, is now ");
+  refused({.weights = ones({12})}, line(), {.weights = ones({12}) * 2}, "weights was ");
+  refused({}, line(), {}, "accumulate was 1, is now 2", 2);
   // Sums of one metric are not those of another.
   const TemporaryFolder folder;
   const auto judged = [&](const char* metric, std::int64_t epochs) {

@@ -50,7 +50,7 @@ Targets targets_of(const char* who, const Tensor& prediction, const Batch& batch
     const std::vector<double> numbers = cast(y, Dtype::f64).to_vector<double>();
     for (std::size_t i = 0; i < numbers.size(); ++i)
       if (out.count[i] && static_cast<double>(out.classes[i]) != numbers[i])
-        throw ShapeError(std::string(who) + ": a target of " + Scalar(numbers[i]).str() + " is no class");
+        throw ShapeError(std::string(who) + ": a target of " + reshape(y, {-1})[i].str() + " is no class");
   }
   for (std::size_t i = 0; i < out.classes.size(); ++i) {
     const std::int64_t c = out.classes[i];
