@@ -68,10 +68,11 @@ struct LogSoftmaxGrad {
   static constexpr auto summary =
       "g - e^y sum of g along an axis, g where that sum is 0: a cotangent g behind y = log_softmax(x)";
 
-  /// Where the sum is 0, y is not read: NaN in a row that no loss counts reaches no gradient.
+  /// Where the sum is 0, a NaN in y does not count: of a row that no loss counts none reaches a gradient. Other values
+  /// do, since the derivative by g at a sum of 0 is made of them.
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor total = sum(in[0], {a.axis}, true);
-    return in[0] - exp(where(eq(total, 0), 0.0, in[1])) * total;
+    return in[0] - exp(where(eq(total, 0) && ne(in[1], in[1]), 0.0, in[1])) * total;
   }
   static Tensor at_once(Inputs in, const Attributes& a) {
     const auto rows = a.axis == in[0].rank() - 1 ? dense_rows(in[0], in[1], 1) : std::nullopt;
