@@ -2,7 +2,6 @@
 #include "ferrite/tensor/kernel/block.h"
 #include "ferrite/tensor/kernel/functors_activations.h"
 #include "ferrite/tensor/kernel/packet_error.h"
-#include "ferrite/tensor/kernel/packet_rounding.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 

@@ -1,8 +1,6 @@
 #pragma once
 /// Activation functions, and what becomes of a cotangent behind them, on one packet of floats (functors.h). Each is
-/// computed as the composition of its record is, with its bits; silu also where the sigmoid has left the normal
-/// numbers.
-#include <cmath>
+/// computed as the composition of its record is, with its bits.
 #include <numbers>
 
 #include "ferrite/tensor/kernel/functors.h"
@@ -27,28 +25,13 @@ struct ReluGrad : Functor<2, Types::floats> {
     return select(y > zero, g, zero);
   }
 };
-/// a e^x of one lane for x where e^x has no normal number, a e^x still has one: a about x.
-inline float times_small_exp(float a, float x) {
-  return static_cast<float>(static_cast<double>(a) * std::exp(static_cast<double>(x)));
-}
-inline double times_small_exp(double a, double x) { return a * std::exp(x + 64) * 1.603810890548638e-28; }  // e^-64
-/// Where sigmoid(x) is a normal number. Beyond, it is e^x to the last digit.
-template <class P>
-auto has_normal_sigmoid(const P& x) {
-  return greater_or_nan(x, number<P>(sizeof(typename P::Element) == 4 ? -87.0 : -708.0));
-}
 struct Silu : Functor<1, Types::floats> {
-  static auto f(const auto& x) {
-    using T = typename PacketOf<decltype(x)>::Element;
-    return mended(has_normal_sigmoid(x), x * sigmoid(x), x, [](T v) { return times_small_exp(v, v); });
-  }
+  static auto f(const auto& x) { return x * sigmoid(x); }
 };
 struct SiluGrad : Functor<2, Types::floats> {
   static auto f(const auto& g, const auto& x) {
-    using T = typename PacketOf<decltype(x)>::Element;
     const auto s = sigmoid(x), one = number<PacketOf<decltype(x)>>(1);
-    return g *
-           mended(has_normal_sigmoid(x), s * (one + x * (one - s)), x, [](T v) { return times_small_exp(1 + v, v); });
+    return g * (s * (one + x * (one - s)));
   }
 };
 struct LogSigmoid : Functor<1, Types::floats> {
