@@ -161,7 +161,8 @@ BOOST_AUTO_TEST_CASE(gelu_over_all_exponents) {
   check_each<float>(
       "gelu", [](Packet<float> x) { return gelu(x); }, exact_gelu, bound(6, 1.3, 0.0F));
   check_each<double>(
-      "gelu", [](Packet<double> x) { return gelu(x); }, exact_gelu, bound(6, 0, 0.0));
+      "gelu", [](Packet<double> x) { return gelu(x); }, exact_gelu,
+      [](double x) { return x < 0 ? std::min(6.0, 3 + 2 * x * x) : 3.0; });
 }
 
 BOOST_AUTO_TEST_CASE(erf_over_all_exponents) {
