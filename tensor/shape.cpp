@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "ferrite/tensor/error.h"
 #include "ferrite/tensor/scalar.h"
