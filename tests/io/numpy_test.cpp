@@ -14,6 +14,7 @@
 #include "ferrite/io/any_file.h"
 #include "ferrite/tensor/ops.h"
 #include "hostile_numpy.h"
+#include "support/compare.h"
 #include "support/fixtures.h"
 #include "support/sanitized.h"
 #include "temporary_folder.h"
