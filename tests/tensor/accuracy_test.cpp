@@ -20,7 +20,6 @@ using support::within;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor numbers(const std::vector<double>& v) { return Tensor::from(v, {std::ssize(v)}); }
 Tensor floats(const std::vector<double>& v) { return cast(numbers(v), Dtype::f32); }
