@@ -146,7 +146,7 @@ std::vector<LayerSection> layer_examples() {
       {"Mel bands",
        "nn/layers/mel.h",
        {{"MelBands", "MelBands", "", "mel_bands", "MelBandsOptions",
-         made<nn::MelBands>(nn::MelBandsOptions{.n_frequencies = 9, .n_mels = 4, .sample_rate = 16000})}}},
+         made<nn::MelBands>(nn::MelBandsOptions{.n_frequencies = 10, .n_mels = 4, .sample_rate = 16000})}}},
       {"Norms with weights",
        "nn/layers/norms.h",
        {{"ChannelNorm", "BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d",
