@@ -14,6 +14,15 @@ struct Running {
 };
 constinit thread_local Running running;
 
+/// Who checks lengths; chains of the library need no memory to say so.
+Label label_of(const Layer& chain) {
+  const std::string kind = chain.kind();
+  if (kind == "network") return "network: a length of";
+  if (kind == "sequential") return "sequential: a length of";
+  if (kind == "residual") return "residual: a length of";
+  return Label::of(kind + ": a length of");
+}
+
 }  // namespace
 
 ChainCall::ChainCall(const Layer& chain, const Tensor& x, Context& context)
@@ -40,8 +49,7 @@ void ChainCall::check(const Layer& chain, const Tensor& x, Context& context) {
   const bool time_first =
       x.rank() == 3 && lengths.shape() != Shape{x.shape()[0]} && lengths.shape() == Shape{x.shape()[1]};
   const int rows = time_first ? 1 : 0;
-  context.lengths =
-      checked_lengths(Label::of(chain.kind() + ": a length of"), lengths, x.shape()[rows], x.shape()[1 - rows], 0);
+  context.lengths = checked_lengths(label_of(chain), lengths, x.shape()[rows], x.shape()[1 - rows], 0);
 }
 
 void ChainCall::passes(const Tensor& lengths) { running.lengths = lengths.defined() ? lengths.identity() : nullptr; }
