@@ -81,8 +81,9 @@ void add_training(CLI::App& app, Arguments& a) {
   train->add_option("CONFIG", a.first, "Net, data, loss, optimizer, callbacks")->type_name("FILE(.toml)")->required();
   train->add_flag("--restart", a.training.restart, "Start over, without the last save");
   train
-      ->add_option("--changed", a.training.changed,
-                   "What differs from the last save on purpose: learning_rate, schedule, loss, data, ...; may be repeated")
+      ->add_option(
+          "--changed", a.training.changed,
+          "What differs from the last save on purpose: learning_rate, schedule, loss, data, ...; may be repeated")
       ->type_name("NAME");
   CLI::App* run = app.add_subcommand("run", "Runs a trained net or an ONNX model on an array");
   run->add_option("NET", a.first, "A file that `ferrite train` wrote, or an ONNX model")
