@@ -1,15 +1,8 @@
 #pragma once
 /// RMSprop, plain or centered, with momentum and weight decay.
-#include <memory>
-
-#include "ferrite/nn/optim/optimizer.h"
+#include "ferrite/nn/optim/rule_optimizer.h"
 
 namespace ferrite::nn {
-
-namespace detail {
-class RuleSteps;
-class Sweeps;
-}  // namespace detail
 
 struct RmsPropOptions {
   double learning_rate = 1e-2;
@@ -32,28 +25,24 @@ struct RmsPropOptions {
 ///
 /// The difference below the root is never negative but by rounding, where PyTorch gives NaN. Its states have PyTorch's
 /// names; `grad_avg` and `momentum_buffer` exist only with `centered` and with a momentum.
-class RmsProp final : public Optimizer {
+class RmsProp final : public RuleOptimizer {
  public:
   /// Throws ValueError for an alpha outside [0, 1) or other options below 0.
   explicit RmsProp(std::vector<Parameter> parameters, const RmsPropOptions& options = {});
   /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const RmsPropOptions& options = {});
-  RmsProp(RmsProp&&) noexcept;
-  ~RmsProp() override;
 
   std::string torch_name() const override { return "RMSprop"; }
   std::vector<NamedOption> options(std::size_t group) const override;
 
  private:
-  struct Group;
+  struct Group {
+    RmsPropOptions options;
+  };
   void prepare(const RmsPropOptions& options);
-  void begin() override;
-  void begin_group(std::size_t group) override;
-  void update(std::size_t i, const Tensor& grad, const Tensor& rate) override;
-  void finish() override;
+  std::array<Tensor, 6> numbers(std::size_t group) override;
 
   std::vector<Group> groups_;
-  std::unique_ptr<detail::RuleSteps> rules_;
 };
 
 }  // namespace ferrite::nn

@@ -1,6 +1,7 @@
 /// The kernels of elementwise updates: one sweep over a parameter, its gradient and its states, by the formulas of
 /// rules.h.
 #include <cstring>
+#include <utility>
 
 #include "ferrite/nn/optim/detail/rules.h"
 #include "ferrite/tensor/kernel/packet.h"
@@ -20,25 +21,37 @@ struct PacketFunctions {
   static P choose(P flag, P a, P b) { return select(flag > P(T(0)), a, b); }
 };
 
-/// A rule with its numbers in packets, rounded as literals of operations are. What it leaves out is asked for each
-/// packet: the answer is always the same, so that the processor foresees it.
-template <RuleKind kind, class T>
+/// Calls f with 0 to n - 1 as constants: a compiler keeps in registers only elements of arrays whose places it knows.
+template <std::size_t n, class F>
+[[gnu::always_inline]] inline void each(const F& f) {
+  [&]<std::size_t... k>(std::index_sequence<k...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<std::size_t, k>()), ...);
+  }
+  (std::make_index_sequence<n>());
+}
+
+/// A rule with its numbers in packets, rounded as literals of operations are. Which states there are is known when it
+/// is compiled (bit k: state k), and whether there is neither decay nor ascent. All is inlined into `run`, so that what
+/// the rule does not ask for costs nothing.
+template <RuleKind kind, unsigned states, bool plain, class T>
 class Sweep {
  public:
   using P = Packet<T>;
 
-  Sweep(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, const RuleRun<T>& run)
+  [[gnu::always_inline]] Sweep(const Rule& rule, const std::array<T, kRuleNumbers>& numbers)
       : weight_decay_(static_cast<T>(rule.weight_decay)),
         shrink_(numbers[kShrink]),
         decay_(rule.decay),
         maximize_(rule.maximize) {
     first_.nesterov = rule.nesterov;
-    for (std::size_t k = 0; k < kRuleStates; ++k) first_.has[k] = run.states[k] != nullptr;
-    for (std::size_t k = 0; k < kRuleConstants; ++k) first_.constants[k] = P(static_cast<T>(rule.constants[k]));
-    for (std::size_t k = 0; k < kRuleNumbers; ++k) first_.numbers[k] = P(numbers[k]);
+    each<kRuleStates>([&](auto k) __attribute__((always_inline)) { first_.has[k] = has(k); });
+    each<kRuleConstants>([&](auto k) __attribute__((always_inline)) {
+      first_.constants[k] = P(static_cast<T>(rule.constants[k]));
+    });
+    each<kRuleNumbers>([&](auto k) __attribute__((always_inline)) { first_.numbers[k] = P(numbers[k]); });
   }
 
-  void run(const RuleRun<T>& run, std::int64_t n) const {
+  [[gnu::always_inline]] void run(const RuleRun<T>& run, std::int64_t n) const {
     const RuleRun<T> at = run;  // what is written may stand anywhere, for all that a compiler knows
     std::int64_t i = 0;
     for (; i + kLanes<T> <= n; i += kLanes<T>) update(at, i);
@@ -47,34 +60,39 @@ class Sweep {
 
  private:
   using Operands = RuleOperands<P, P, P, PacketFunctions<T>>;
+  static constexpr bool has(std::size_t k) { return (states >> k & 1) != 0; }
 
   [[gnu::always_inline]] void update(const RuleRun<T>& at, std::int64_t i) const {
     Operands o = first_;
     o.w = P::load(at.w + i);
     o.g = P::load(at.g + i);
-    for (std::size_t k = 0; k < kRuleStates; ++k)
-      if (o.has[k]) o.states[k] = P::load(at.states[k] + i);
-    if (maximize_) o.g = -o.g;
-    if (decay_ == RuleDecay::gradient) o.g = o.g + weight_decay_ * o.w;
-    if (decay_ == RuleDecay::weights) o.w = o.w - shrink_ * o.w;
+    each<kRuleStates>([&](auto k) __attribute__((always_inline)) {
+      if constexpr (has(k)) o.states[k] = P::load(at.states[k] + i);
+    });
+    if constexpr (!plain) {
+      if (maximize_) o.g = -o.g;
+      if (decay_ == RuleDecay::gradient) o.g = o.g + weight_decay_ * o.w;
+      if (decay_ == RuleDecay::weights) o.w = o.w - shrink_ * o.w;
+    }
     const P w = apply_rule<kind>(o);
-    for (std::size_t k = 0; k < kRuleStates; ++k)
-      if (o.has[k]) o.states[k].store(at.states[k] + i);
+    each<kRuleStates>([&](auto k) __attribute__((always_inline)) {
+      if constexpr (has(k)) o.states[k].store(at.states[k] + i);
+    });
     w.store(at.w_out + i);
   }
 
   /// The last elements, fewer than a packet, through packets of their own.
-  void tail(const RuleRun<T>& at, std::size_t bytes) const {
+  [[gnu::always_inline]] void tail(const RuleRun<T>& at, std::size_t bytes) const {
     alignas(64) T room[2 + kRuleStates][kLanes<T>] = {};
     RuleRun<T> inside{room[0], room[1], room[0], {}};
     std::memcpy(room[0], at.w, bytes);
     std::memcpy(room[1], at.g, bytes);
     for (std::size_t k = 0; k < kRuleStates; ++k)
-      if (at.states[k]) std::memcpy(inside.states[k] = room[2 + k], at.states[k], bytes);
+      if (has(k)) std::memcpy(inside.states[k] = room[2 + k], at.states[k], bytes);
     update(inside, 0);
     std::memcpy(at.w_out, room[0], bytes);
     for (std::size_t k = 0; k < kRuleStates; ++k)
-      if (at.states[k]) std::memcpy(at.states[k], room[2 + k], bytes);
+      if (has(k)) std::memcpy(at.states[k], room[2 + k], bytes);
   }
 
   Operands first_{};
@@ -83,23 +101,39 @@ class Sweep {
   bool maximize_;
 };
 
-template <RuleKind kind, class T>
+/// A function for each, small enough for a compiler to inline all of it.
+template <RuleKind kind, unsigned states, bool plain, class T>
+[[gnu::noinline]] void sweep_by(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, const RuleRun<T>& run,
+                                std::int64_t n) {
+  Sweep<kind, states, plain, T>(rule, numbers).run(run, n);
+}
+
+template <RuleKind kind, unsigned states, class T>
+void sweep_states(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, const RuleRun<T>& run, std::int64_t n) {
+  if (rule.decay == RuleDecay::none && !rule.maximize) return sweep_by<kind, states, true>(rule, numbers, run, n);
+  sweep_by<kind, states, false>(rule, numbers, run, n);
+}
+
+/// With those of the choices of states that the run has.
+template <RuleKind kind, unsigned... choices, class T>
 void sweep(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, const RuleRun<T>& run, std::int64_t n) {
-  Sweep<kind, T>(rule, numbers, run).run(run, n);
+  unsigned states = 0;
+  for (std::size_t k = 0; k < kRuleStates; ++k) states |= (run.states[k] ? 1U : 0U) << k;
+  ((states == choices ? sweep_states<kind, choices>(rule, numbers, run, n) : void()), ...);
 }
 
 template <class T>
 void update(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, const RuleRun<T>& run, std::int64_t n) {
   switch (rule.kind) {
-    case RuleKind::sgd: return sweep<RuleKind::sgd>(rule, numbers, run, n);
-    case RuleKind::rmsprop: return sweep<RuleKind::rmsprop>(rule, numbers, run, n);
-    case RuleKind::adam: return sweep<RuleKind::adam>(rule, numbers, run, n);
-    case RuleKind::nadam: return sweep<RuleKind::nadam>(rule, numbers, run, n);
-    case RuleKind::radam: return sweep<RuleKind::radam>(rule, numbers, run, n);
-    case RuleKind::adamax: return sweep<RuleKind::adamax>(rule, numbers, run, n);
-    case RuleKind::adagrad: return sweep<RuleKind::adagrad>(rule, numbers, run, n);
-    case RuleKind::adadelta: return sweep<RuleKind::adadelta>(rule, numbers, run, n);
-    case RuleKind::lion: return sweep<RuleKind::lion>(rule, numbers, run, n);
+    case RuleKind::sgd: return sweep<RuleKind::sgd, 0, 1>(rule, numbers, run, n);
+    case RuleKind::rmsprop: return sweep<RuleKind::rmsprop, 1, 3, 5, 7>(rule, numbers, run, n);
+    case RuleKind::adam: return sweep<RuleKind::adam, 3, 7>(rule, numbers, run, n);
+    case RuleKind::nadam: return sweep<RuleKind::nadam, 3>(rule, numbers, run, n);
+    case RuleKind::radam: return sweep<RuleKind::radam, 3>(rule, numbers, run, n);
+    case RuleKind::adamax: return sweep<RuleKind::adamax, 3>(rule, numbers, run, n);
+    case RuleKind::adagrad: return sweep<RuleKind::adagrad, 1>(rule, numbers, run, n);
+    case RuleKind::adadelta: return sweep<RuleKind::adadelta, 3>(rule, numbers, run, n);
+    case RuleKind::lion: return sweep<RuleKind::lion, 1>(rule, numbers, run, n);
   }
 }
 

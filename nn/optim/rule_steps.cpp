@@ -30,14 +30,27 @@ constexpr const RuleKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
 #undef FERRITE_TABLE
 constinit const TableInUse<RuleKernels> rules_in_use(kTables);
 
+/// A number of an update: a tensor, or a constant of the rule, which is no operand of a recorded operation then.
+struct TensorNumber {
+  Tensor tensor{};
+  double constant = 0;  ///< where there is no tensor
+};
+Tensor operator*(const TensorNumber& a, const Tensor& b) {
+  if (a.tensor.defined()) return a.tensor * b;
+  return a.constant == 1 ? b : a.constant * b;
+}
+Tensor operator/(const Tensor& a, const TensorNumber& b) { return b.tensor.defined() ? a / b.tensor : a / b.constant; }
+
 /// What formulas ask of tensors.
 struct TensorFunctions {
   static Tensor larger(const Tensor& a, const Tensor& b) { return maximum(a, b); }
   static Tensor not_negative(const Tensor& a) { return maximum(a, 0); }
   static Tensor sign_of(const Tensor& a) { return sign(a); }
-  static Tensor choose(const Tensor& flag, const Tensor& a, const Tensor& b) { return where(flag > 0, a, b); }
+  static Tensor choose(const TensorNumber& flag, const Tensor& a, const Tensor& b) {
+    return where(flag.tensor > 0, a, b);
+  }
 };
-using Operands = RuleOperands<Tensor, double, Tensor, TensorFunctions>;
+using Operands = RuleOperands<Tensor, double, TensorNumber, TensorFunctions>;
 
 Tensor composed(RuleKind kind, Operands& o) {
   switch (kind) {
@@ -105,7 +118,8 @@ struct RuleSteps::Pending {
     std::array<T, kRuleNumbers> numbers{};
     for (std::size_t k = 0; k < kRuleNumbers; ++k) {
       const Tensor& number = group->numbers[k];
-      if (number.defined()) numbers[k] = static_cast<T>(number.data<double>()[number.rank() == 0 ? 0 : place]);
+      numbers[k] = static_cast<T>(number.defined() ? number.data<double>()[number.rank() == 0 ? 0 : place]
+                                                   : group->rule.numbers[k]);
     }
     const std::int64_t n = out.numel();
     if (!is_shared(n)) return sweep(group->rule, numbers, run, n);
@@ -156,8 +170,10 @@ void RuleSteps::compose(const Variable& w, Group& group, std::size_t place, cons
   o.g = rule.maximize ? -grad : grad;
   o.constants = rule.constants;
   const RuleNumbers& numbers = group.in(grad.dtype());
-  for (std::size_t k = 0; k < kRuleNumbers; ++k)
-    if (numbers[k].defined()) o.numbers[k] = number_at(numbers[k], place);
+  for (std::size_t k = 0; k < kRuleNumbers; ++k) {
+    o.numbers[k].constant = rule.numbers[k];
+    if (numbers[k].defined()) o.numbers[k].tensor = number_at(numbers[k], place);
+  }
   o.nesterov = rule.nesterov;
   for (std::size_t k = 0; k < kRuleStates; ++k) {
     o.has[k] = group.has(k);

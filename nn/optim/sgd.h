@@ -1,15 +1,8 @@
 #pragma once
 /// Stochastic gradient descent, with momentum and weight decay.
-#include <memory>
-
-#include "ferrite/nn/optim/optimizer.h"
+#include "ferrite/nn/optim/rule_optimizer.h"
 
 namespace ferrite::nn {
-
-namespace detail {
-class RuleSteps;
-class Sweeps;
-}  // namespace detail
 
 struct SgdOptions {
   double learning_rate = 1e-2;
@@ -25,28 +18,25 @@ struct SgdOptions {
 ///
 ///   g += weight_decay w;  v = momentum v + (1 - dampening) g (v = g at first)
 ///   w -= rate (nesterov ? g + momentum v : v)
-class Sgd final : public Optimizer {
+class Sgd final : public RuleOptimizer {
  public:
   /// Throws ValueError for options below 0, a dampening above 1, nesterov without momentum or with a dampening.
   explicit Sgd(std::vector<Parameter> parameters, const SgdOptions& options = {});
   /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const SgdOptions& options = {});
-  Sgd(Sgd&&) noexcept;
-  ~Sgd() override;
 
   std::string torch_name() const override { return "SGD"; }
   std::vector<NamedOption> options(std::size_t group) const override;
 
  private:
-  struct Group;
+  struct Group {
+    SgdOptions options;
+    State steps{};  ///< with dampening: the first update has none
+  };
   void prepare(const SgdOptions& options);
-  void begin() override;
-  void begin_group(std::size_t group) override;
-  void update(std::size_t i, const Tensor& grad, const Tensor& rate) override;
-  void finish() override;
+  std::array<Tensor, 6> numbers(std::size_t group) override;
 
   std::vector<Group> groups_;
-  std::unique_ptr<detail::RuleSteps> rules_;
 };
 
 }  // namespace ferrite::nn

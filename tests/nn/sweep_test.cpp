@@ -85,6 +85,41 @@ BOOST_AUTO_TEST_CASE(and_without_states) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(have_the_bits_of_the_formula_of_momentum) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const nn::SgdOptions& o : kSgd) {
+      const Parameter p("p", draw(37, 1, dtype));
+      nn::Sgd sgd({p}, o);
+      Tensor w = p.peek() + 0, v = zeros({37}, dtype);
+      for (std::uint64_t step = 0; step < 3; ++step) {
+        const Tensor g = draw(37, 2 + step, dtype), decayed = o.weight_decay > 0 ? g + o.weight_decay * w : g;
+        v = o.momentum * v + decayed;
+        w = w - 1e-2 * (o.nesterov ? decayed + o.momentum * v : v);
+        sgd.step({g});
+        BOOST_TEST(identical(p.peek(), w));
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(have_the_bits_of_the_formula_of_rmsprop) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const nn::RmsPropOptions& o : kRmsProp) {
+      const Parameter p("p", draw(37, 1, dtype));
+      nn::RmsProp rmsprop({p}, o);
+      Tensor w = p.peek() + 0, squares = zeros({37}, dtype), mean = squares, v = squares;
+      for (std::uint64_t step = 0; step < 3; ++step) {
+        const Tensor g = draw(37, 2 + step, dtype), decayed = o.weight_decay > 0 ? g + o.weight_decay * w : g;
+        squares = o.alpha * squares + (1 - o.alpha) * square(decayed);
+        mean = mean + (1 - o.alpha) * (decayed - mean);
+        const Tensor variance = o.centered ? maximum(squares - square(mean), 0) : squares;
+        v = o.momentum * v + decayed / (sqrt(variance) + o.epsilon);
+        w = w - 1e-2 * v;
+        rmsprop.step({g});
+        BOOST_TEST(identical(p.peek(), w));
+      }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(and_of_special_values) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {

@@ -29,6 +29,7 @@ struct Rule {
   bool maximize = false;  ///< against the gradient's sign
   bool nesterov = false;
   std::array<double, kRuleConstants> constants{};
+  std::array<double, kRuleNumbers> numbers{};  ///< of every update, where an update does not bring its own
 };
 
 /// Where the elements of a parameter, its gradient and its states lie. States are written over, and w where w_out is
