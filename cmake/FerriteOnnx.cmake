@@ -9,6 +9,7 @@ ferrite_set_flags(ferrite_onnx)
 ferrite_precompile(ferrite_onnx
   <algorithm> <array> <cmath> <cstdint> <cstring> <filesystem> <functional> <map> <memory> <optional> <span> <sstream>
   <string> <string_view> <unordered_map> <utility> <variant> <vector> <ferrite/tensor/ops.h>)
+ferrite_unite(ferrite_onnx 12)
 set_target_properties(ferrite_onnx PROPERTIES
   EXPORT_NAME onnx
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}

@@ -42,14 +42,14 @@ ensure_packages() {
 LIBRARY_PACKAGES=(g++ cmake ninja-build libeigen3-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev)
 
 # configure FOLDER OPTION...: a CMake build tree with Ninja. Debian's own cmake and compiler are preferred: others on
-# the path may be older.
+# the path may be older. Several sources are compiled at once (cmake/FerriteFlags.cmake).
 configure() {
   local folder="$1"
   shift
   local cmake=cmake
   [ -x /usr/bin/cmake ] && cmake=/usr/bin/cmake
   CMAKE="$cmake"
-  if ! "$cmake" -S . -B "$folder" -G Ninja "$@" >"$folder.log" 2>&1; then
+  if ! "$cmake" -S . -B "$folder" -G Ninja -DFERRITE_UNITY=ON "$@" >"$folder.log" 2>&1; then
     cat "$folder.log"
     say "the configuration failed"
     exit 1

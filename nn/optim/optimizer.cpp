@@ -52,6 +52,7 @@ std::size_t Optimizer::add_parameters(std::vector<Parameter> parameters, double 
   check_unique(all);
   std::vector<std::shared_ptr<std::atomic<bool>>> flags = frozen_;
   while (flags.size() < all.size()) flags.push_back(std::make_shared<std::atomic<bool>>(false));
+  if (!groups_.empty()) groups_.back().is_followed->store(true);
   groups_.push_back({.begin = parameters_.size(), .end = all.size()});
   parameters_ = std::move(all);
   frozen_ = std::move(flags);
@@ -184,8 +185,9 @@ bool Optimizer::all_finite(std::span<const Tensor> grads) const {
   return true;
 }
 
-/// A program that is being traced runs again only while what is frozen is the same.
+/// A program that is being traced runs again only while the same parameters are frozen and there are no further groups.
 void Optimizer::tell_flags() const {
+  ferrite::detail::read_flag(groups_.back().is_followed);
   for (const auto& flag : frozen_) ferrite::detail::read_flag(flag);
   for (const Group& group : groups_)
     if (group.momentum) ferrite::detail::read_flag(group.cycles);

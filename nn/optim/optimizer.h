@@ -164,6 +164,8 @@ class Optimizer {
     std::optional<double> momentum{};
     State cycled{};  ///< the momentum, once somebody has set it
     std::shared_ptr<std::atomic<bool>> cycles = std::make_shared<std::atomic<bool>>(false);
+    /// Whether another group was added after this one.
+    std::shared_ptr<std::atomic<bool>> is_followed = std::make_shared<std::atomic<bool>>(false);
   };
   const Group& at(std::size_t group) const;
   State group_state(std::string_view name, StateShare share, const Shape& shape, double value, Dtype dtype);

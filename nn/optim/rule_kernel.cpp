@@ -44,6 +44,7 @@ class Sweep {
         decay_(rule.decay),
         maximize_(rule.maximize) {
     first_.nesterov = rule.nesterov;
+    first_.damped = rule.damped;
     each<kRuleStates>([&](auto k) __attribute__((always_inline)) { first_.has[k] = has(k); });
     each<kRuleConstants>([&](auto k) __attribute__((always_inline)) {
       first_.constants[k] = P(static_cast<T>(rule.constants[k]));

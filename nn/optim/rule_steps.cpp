@@ -37,7 +37,7 @@ struct TensorNumber {
 };
 Tensor operator*(const TensorNumber& a, const Tensor& b) {
   if (a.tensor.defined()) return a.tensor * b;
-  return a.constant == 1 ? b : a.constant * b;
+  return a.constant * b;
 }
 Tensor operator/(const Tensor& a, const TensorNumber& b) { return b.tensor.defined() ? a / b.tensor : a / b.constant; }
 
@@ -175,6 +175,7 @@ void RuleSteps::compose(const Variable& w, Group& group, std::size_t place, cons
     if (numbers[k].defined()) o.numbers[k].tensor = number_at(numbers[k], place);
   }
   o.nesterov = rule.nesterov;
+  o.damped = rule.damped;
   for (std::size_t k = 0; k < kRuleStates; ++k) {
     o.has[k] = group.has(k);
     if (o.has[k]) o.states[k] = group.states[k][place].value();

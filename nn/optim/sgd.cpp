@@ -35,7 +35,8 @@ void Sgd::prepare(const SgdOptions& options) {
                           .weight_decay = options.weight_decay,
                           .maximize = options.maximize,
                           .nesterov = options.nesterov,
-                          .numbers = {options.momentum, 1}};
+                          .damped = options.momentum > 0 && options.dampening > 0,
+                          .numbers = {options.momentum}};
   std::vector<State> velocity;  // from zeros, the first one is g, as PyTorch sets it
   if (options.momentum > 0) {
     if (options.momentum < 1) declare_momentum(options.momentum);

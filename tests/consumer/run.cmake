@@ -34,7 +34,7 @@ else()
   # Those that build the library build its kernels for this machine alone: all levels are those of the tests' own build.
   set(configure "${CMAKE_COMMAND}" --fresh -G Ninja -S "${SOURCE}/tests/consumer/${KIND}" -B "${tree}/build"
       "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_PREFIX_PATH=${tree}/moved" "-DFERRITE_SOURCE=${SOURCE}"
-      -DFERRITE_ISA_LEVELS=native)
+      -DFERRITE_ISA_LEVELS=native -DFERRITE_UNITY=ON)
   run(${configure})
   run("${CMAKE_COMMAND}" --build "${tree}/build" -j 2)
 endif()

@@ -139,6 +139,26 @@ BOOST_AUTO_TEST_CASE(compiled_steps_follow_what_is_frozen) {
 
 namespace {
 
+BOOST_AUTO_TEST_CASE(compiled_steps_train_a_group_that_is_added_later) {
+  const auto a = one("w", 1), b = one("w", 2), c = one("w", 1), d = one("w", 2);
+  nn::Sgd eager(a, {.learning_rate = 0.1}), planned(c, {.learning_rate = 0.1});
+  const auto step = compile([&](const Tensor& g) {
+    planned.step(Tensors(planned.parameters().size(), g));
+    return g;
+  });
+  for (int groups = 1; groups <= 2; ++groups) {
+    const Tensor g = draw({5, 7}, static_cast<std::uint64_t>(30 + groups));
+    eager.step(Tensors(eager.parameters().size(), g));
+    (void)step(g);
+    BOOST_TEST(identical(a[0].value(), c[0].value()));
+    BOOST_TEST(identical(b[0].value(), d[0].value()));
+    if (groups > 1) break;
+    eager.add_group(b, {.learning_rate = 0.01});
+    planned.add_group(d, {.learning_rate = 0.01});
+  }
+  BOOST_TEST(!identical(d[0].value(), draw({5, 7}, 2)));
+}
+
 /// Steps under a schedule of the momentum, eager and compiled: a program made before the momentum was ever set, too.
 template <class O, class Options>
 void check_cycled(const Options& options) {

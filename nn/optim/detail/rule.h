@@ -28,6 +28,7 @@ struct Rule {
   double weight_decay = 0;
   bool maximize = false;  ///< against the gradient's sign
   bool nesterov = false;
+  bool damped = false;  ///< SGD: the gradient has a share of its own
   std::array<double, kRuleConstants> constants{};
   std::array<double, kRuleNumbers> numbers{};  ///< of every update, where an update does not bring its own
 };

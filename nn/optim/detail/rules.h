@@ -17,16 +17,16 @@ struct RuleOperands : Functions {
   std::array<bool, kRuleStates> has{};
   std::array<Constant, kRuleConstants> constants{};
   std::array<Number, kRuleNumbers> numbers{};
-  bool nesterov = false;
+  bool nesterov = false, damped = false;
 };
 
-/// Constants: none. Numbers: momentum, the gradient's share (1 - dampening), rate. State: velocity.
+/// Constants: none. Numbers: momentum, the gradient's share (1 - dampening) where it is `damped`, rate. State: velocity.
 template <class O>
 [[gnu::always_inline]] inline auto sgd_rule(O& o) {
   const auto& [momentum, share, rate, n3, n4, n5] = o.numbers;
   if (!o.has[0]) return o.w - rate * o.g;
   auto& velocity = o.states[0];
-  velocity = momentum * velocity + share * o.g;
+  velocity = o.damped ? momentum * velocity + share * o.g : momentum * velocity + o.g;
   return o.w - rate * (o.nesterov ? o.g + momentum * velocity : velocity);
 }
 
