@@ -143,12 +143,12 @@ BOOST_AUTO_TEST_CASE(compiled_steps_train_a_group_that_is_added_later) {
   const auto a = one("w", 1), b = one("w", 2), c = one("w", 1), d = one("w", 2);
   nn::Sgd eager(a, {.learning_rate = 0.1}), planned(c, {.learning_rate = 0.1});
   const auto step = compile([&](const Tensor& g) {
-    planned.step(Tensors(planned.parameters().size(), g));
+    planned.step(std::vector<Tensor>(planned.parameters().size(), g));
     return g;
   });
   for (int groups = 1; groups <= 2; ++groups) {
     const Tensor g = draw({5, 7}, static_cast<std::uint64_t>(30 + groups));
-    eager.step(Tensors(eager.parameters().size(), g));
+    eager.step(std::vector<Tensor>(eager.parameters().size(), g));
     (void)step(g);
     BOOST_TEST(identical(a[0].value(), c[0].value()));
     BOOST_TEST(identical(b[0].value(), d[0].value()));
