@@ -20,7 +20,8 @@ struct RuleOperands : Functions {
   bool nesterov = false, damped = false;
 };
 
-/// Constants: none. Numbers: momentum, the gradient's share (1 - dampening) where it is `damped`, rate. State: velocity.
+/// Constants: none. Numbers: momentum, the gradient's share (1 - dampening) where it is `damped`, rate. State:
+/// velocity.
 template <class O>
 [[gnu::always_inline]] inline auto sgd_rule(O& o) {
   const auto& [momentum, share, rate, n3, n4, n5] = o.numbers;
