@@ -31,8 +31,7 @@ function(ferrite_set_flags target)
   endif()
 endfunction()
 
-# Reads headers once for all sources of a target. A subproject does without: there every source is seen to include what
-# it needs.
+# Reads headers once for all sources of a target. A subproject does without.
 function(ferrite_precompile target)
   if(NOT FERRITE_PRECOMPILE)
     return()
@@ -41,9 +40,9 @@ function(ferrite_precompile target)
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endfunction()
 
-# Compiles so many sources of a target at once (FERRITE_UNITY): half of the time goes into headers, templates and inline functions
-# that they share. Sources of cmake/alone.txt, which have a name in common with another, are compiled alone; so is
-# everything in a build that changes one source at a time.
+# Compiles up to `size` sources of a target together where FERRITE_UNITY is on: neighbours share headers, templates and
+# inline functions, which are half of what they cost. The sources in cmake/alone.txt share a name with a neighbour and
+# are compiled by themselves. Objects are larger so, and a static program takes whole objects.
 function(ferrite_unite target size)
   if(NOT FERRITE_UNITY)
     return()

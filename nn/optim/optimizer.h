@@ -164,7 +164,7 @@ class Optimizer {
     std::optional<double> momentum{};
     State cycled{};  ///< the momentum, once somebody has set it
     std::shared_ptr<std::atomic<bool>> cycles = std::make_shared<std::atomic<bool>>(false);
-    /// Whether another group was added after this one.
+    /// True once another group has been added after this one; a compiled step that read false is traced again.
     std::shared_ptr<std::atomic<bool>> is_followed = std::make_shared<std::atomic<bool>>(false);
   };
   const Group& at(std::size_t group) const;

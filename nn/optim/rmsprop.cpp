@@ -1,4 +1,4 @@
-/// RMSprop.
+/// RMSprop as a rule: its options, its states and the numbers of an update.
 #include "ferrite/nn/optim/rmsprop.h"
 
 #include "ferrite/nn/optim/detail/common.h"

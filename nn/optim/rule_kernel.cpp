@@ -102,7 +102,7 @@ class Sweep {
   bool maximize_;
 };
 
-/// A function for each, small enough for a compiler to inline all of it.
+/// Runs one compiled form of a rule. A function of its own is small enough for the compiler to inline all it calls.
 template <RuleKind kind, unsigned states, bool plain, class T>
 [[gnu::noinline]] void sweep_by(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, const RuleRun<T>& run,
                                 std::int64_t n) {
@@ -115,7 +115,7 @@ void sweep_states(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, 
   sweep_by<kind, states, false>(rule, numbers, run, n);
 }
 
-/// With those of the choices of states that the run has.
+/// Runs the form whose states are those that the run has; `choices` lists every set of states that the rule may have.
 template <RuleKind kind, unsigned... choices, class T>
 void sweep(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, const RuleRun<T>& run, std::int64_t n) {
   unsigned states = 0;

@@ -12,8 +12,8 @@ struct Rule;
 class RuleSteps;
 }  // namespace detail
 
-/// What SGD, RMSprop, NAdam, RAdam, Adamax, Adagrad, Adadelta and Lion share. A step of theirs is one sweep over memory
-/// where nobody records it, with the bits of its operations, which a compiled training step holds.
+/// The base of SGD, RMSprop, NAdam, RAdam, Adamax, Adagrad, Adadelta and Lion. An eager step is one sweep over memory; a
+/// recorded or compiled one consists of operations with the same bits.
 class RuleOptimizer : public Optimizer {
  public:
   RuleOptimizer(RuleOptimizer&&) noexcept;
@@ -25,7 +25,7 @@ class RuleOptimizer : public Optimizer {
   void add_rule(const detail::Rule& rule, std::array<std::vector<State>, 3> states);
 
   /// The numbers of the group's update that begins, f64, of rank 0 or with an element for each parameter, in the order
-  /// of the rule (detail/rules.h); undefined where the rule's own holds.
+  /// of the rule (detail/rules.h); undefined where the rule's constant is used.
   virtual std::array<Tensor, 6> numbers(std::size_t group) = 0;
 
  private:

@@ -30,15 +30,12 @@ constexpr const RuleKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
 #undef FERRITE_TABLE
 constinit const TableInUse<RuleKernels> rules_in_use(kTables);
 
-/// A number of an update: a tensor, or a constant of the rule, which is no operand of a recorded operation then.
+/// A number of an update: a tensor, or else a constant of the rule, which a recorded program holds as a literal.
 struct TensorNumber {
   Tensor tensor{};
   double constant = 0;  ///< where there is no tensor
 };
-Tensor operator*(const TensorNumber& a, const Tensor& b) {
-  if (a.tensor.defined()) return a.tensor * b;
-  return a.constant * b;
-}
+Tensor operator*(const TensorNumber& a, const Tensor& b) { return a.tensor.defined() ? a.tensor * b : a.constant * b; }
 Tensor operator/(const Tensor& a, const TensorNumber& b) { return b.tensor.defined() ? a / b.tensor : a / b.constant; }
 
 /// What formulas ask of tensors.

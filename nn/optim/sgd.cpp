@@ -1,4 +1,4 @@
-/// Stochastic gradient descent with momentum.
+/// Stochastic gradient descent as a rule: its options, its velocity and the numbers of an update.
 #include "ferrite/nn/optim/sgd.h"
 
 #include "ferrite/nn/optim/detail/common.h"

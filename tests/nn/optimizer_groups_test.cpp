@@ -137,8 +137,6 @@ BOOST_AUTO_TEST_CASE(compiled_steps_follow_what_is_frozen) {
   BOOST_TEST(step.plans() == 2);
 }
 
-namespace {
-
 BOOST_AUTO_TEST_CASE(compiled_steps_train_a_group_that_is_added_later) {
   const auto a = one("w", 1), b = one("w", 2), c = one("w", 1), d = one("w", 2);
   nn::Sgd eager(a, {.learning_rate = 0.1}), planned(c, {.learning_rate = 0.1});
@@ -158,6 +156,8 @@ BOOST_AUTO_TEST_CASE(compiled_steps_train_a_group_that_is_added_later) {
   }
   BOOST_TEST(!identical(d[0].value(), draw({5, 7}, 2)));
 }
+
+namespace {
 
 /// Steps under a schedule of the momentum, eager and compiled: a program made before the momentum was ever set, too.
 template <class O, class Options>

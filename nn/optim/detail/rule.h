@@ -28,9 +28,9 @@ struct Rule {
   double weight_decay = 0;
   bool maximize = false;  ///< against the gradient's sign
   bool nesterov = false;
-  bool damped = false;  ///< SGD: the gradient has a share of its own
+  bool damped = false;  ///< SGD: the second number is the gradient's share, 1 - dampening
   std::array<double, kRuleConstants> constants{};
-  std::array<double, kRuleNumbers> numbers{};  ///< of every update, where an update does not bring its own
+  std::array<double, kRuleNumbers> numbers{};  ///< stand in for those that an update leaves undefined
 };
 
 /// Where the elements of a parameter, its gradient and its states lie. States are written over, and w where w_out is

@@ -9,7 +9,7 @@
 namespace ferrite::nn::detail {
 
 /// The numbers of an update of a group, f64, in the order of its rule: of rank 0, or an element for each parameter;
-/// undefined where it has none, or where the rule's own holds.
+/// undefined where it has none, or where the rule's constant is used.
 using RuleNumbers = std::array<Tensor, kRuleNumbers>;
 
 /// An optimiser's step by rules, in two steps of its own: all that may throw is done by `update`, and what is written

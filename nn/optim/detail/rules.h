@@ -8,8 +8,7 @@
 namespace ferrite::nn::detail {
 
 /// What a formula reads and writes. `Functions` holds what tensors and packets spell differently: larger(a, b),
-/// sign_of(a), choose(flag, a, b). A number may be one of the
-/// update or one of the rule.
+/// sign_of(a), choose(flag, a, b).
 template <class Value, class Constant, class Number, class Functions>
 struct RuleOperands : Functions {
   Value w{}, g{};
