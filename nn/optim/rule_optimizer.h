@@ -12,8 +12,8 @@ struct Rule;
 class RuleSteps;
 }  // namespace detail
 
-/// The base of SGD, RMSprop, NAdam, RAdam, Adamax, Adagrad, Adadelta and Lion. An eager step is one sweep over memory; a
-/// recorded or compiled one consists of operations with the same bits.
+/// The base of SGD, RMSprop, NAdam, RAdam, Adamax, Adagrad, Adadelta and Lion. An eager step is one sweep over memory;
+/// a recorded or compiled one consists of operations with the same bits.
 class RuleOptimizer : public Optimizer {
  public:
   RuleOptimizer(RuleOptimizer&&) noexcept;
