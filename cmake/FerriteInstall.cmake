@@ -44,5 +44,9 @@ install(FILES "${PROJECT_BINARY_DIR}/FerriteConfig.cmake" "${PROJECT_BINARY_DIR}
 
 # The way from the folder of ferrite.pc up to the prefix, so that an installation may be moved.
 string(REGEX REPLACE "[^/]+" ".." FERRITE_PC_UP "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+set(FERRITE_PC_LINK)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  set(FERRITE_PC_LINK " -Wl,--gc-sections")
+endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ferrite.pc.in" "${PROJECT_BINARY_DIR}/ferrite.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/ferrite.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

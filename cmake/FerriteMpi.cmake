@@ -24,7 +24,7 @@ file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/distributed/*
 add_library(ferrite_mpi ${sources})
 add_library(Ferrite::mpi ALIAS ferrite_mpi)
 add_library(ferrite::mpi ALIAS ferrite_mpi)
-ferrite_set_flags(ferrite_mpi)
+ferrite_set_library_flags(ferrite_mpi)
 ferrite_unite(ferrite_mpi 12)
 set_target_properties(ferrite_mpi PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME mpi POSITION_INDEPENDENT_CODE ON)

@@ -5,7 +5,7 @@ file(GLOB_RECURSE onnx_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/exchange
 add_library(ferrite_onnx ${onnx_sources})
 add_library(Ferrite::onnx ALIAS ferrite_onnx)
 add_library(ferrite::onnx ALIAS ferrite_onnx)
-ferrite_set_flags(ferrite_onnx)
+ferrite_set_library_flags(ferrite_onnx)
 ferrite_precompile(ferrite_onnx
   <algorithm> <array> <cmath> <cstdint> <cstring> <filesystem> <functional> <map> <memory> <optional> <span> <sstream>
   <string> <string_view> <unordered_map> <utility> <variant> <vector> <ferrite/tensor/ops.h>)

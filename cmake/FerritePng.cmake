@@ -5,7 +5,7 @@ file(GLOB png_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/io/png/*.cpp"
      "${PROJECT_SOURCE_DIR}/train/png/*.cpp")
 add_library(ferrite_png ${png_sources})
 add_library(Ferrite::png ALIAS ferrite_png)
-ferrite_set_flags(ferrite_png)
+ferrite_set_library_flags(ferrite_png)
 set_target_properties(ferrite_png PROPERTIES
   EXPORT_NAME png
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}

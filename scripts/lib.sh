@@ -56,12 +56,26 @@ configure() {
   fi
 }
 
+# The widest instruction set of this machine that kernels are compiled for, or what FERRITE_LEVELS says, such as all.
+own_level() {
+  local flags flag level=all
+  if [ -n "${FERRITE_LEVELS:-}" ]; then
+    level="$FERRITE_LEVELS"
+  elif [ "$(uname -m)" = x86_64 ] && flags=" $(sed -n 's/^flags.*: //p' /proc/cpuinfo 2>/dev/null | head -n 1) "; then
+    level=avx512
+    for flag in avx512f avx512vl avx512dq avx512bw avx512cd; do [[ "$flags" == *" $flag "* ]] || level=avx2; done
+    for flag in avx2 fma bmi1 bmi2; do [[ "$flags" == *" $flag "* ]] || level=sse2; done
+  fi
+  echo "$level"
+}
+
 # configure_release OPTION...: build/release, the one build that the demo, the tests and the benchmarks share: each adds
 # its part and leaves the others as they are. Tests, which need Boost, are left out of a new one that does not ask for
-# them.
+# them. Its kernels are those of this machine, unless FERRITE_LEVELS or an option asks for others.
 configure_release() {
   local start=()
-  [ -e build/release/CMakeCache.txt ] || start=(-DFERRITE_BUILD_TESTS=OFF)
+  [ -e build/release/CMakeCache.txt ] || start=(-DFERRITE_BUILD_TESTS=OFF "-DFERRITE_ISA_LEVELS=$(own_level)")
+  [ -z "${FERRITE_LEVELS:-}" ] || start+=("-DFERRITE_ISA_LEVELS=$FERRITE_LEVELS")
   mkdir -p build
   configure build/release -DCMAKE_BUILD_TYPE=Release ${start[@]+"${start[@]}"} "$@"
 }
