@@ -16,7 +16,7 @@ namespace {
 /// How many of the last operands are the values.
 struct RuleAttrs {
   std::int64_t values = 0;
-  static constexpr auto fields = std::tuple(attr("values", &RuleAttrs::values));
+  static constexpr auto fields = attr_list(attr("values", &RuleAttrs::values));
 };
 
 std::size_t values_of(const Attrs& attrs) { return static_cast<std::size_t>(attrs.as<RuleAttrs>("custom").values); }

@@ -48,21 +48,19 @@ struct ScanAttrs {
   Shape parts{};
   std::int64_t steps = 0;
   bool reverse = false;
-  static constexpr auto fields = std::tuple(attr("parts", &ScanAttrs::parts), attr("steps", &ScanAttrs::steps),
-                                            attr("reverse", &ScanAttrs::reverse));
+  static constexpr auto fields = attr_list(attr("parts", &ScanAttrs::parts), attr("steps", &ScanAttrs::steps),
+                                           attr("reverse", &ScanAttrs::reverse));
 };
 /// Those of a scan that keeps its carries every so many steps.
 struct CheckpointedScanAttrs : ScanAttrs {
   std::int64_t every = 0;
-  static constexpr auto fields =
-      std::tuple_cat(ScanAttrs::fields, std::tuple(attr("every", &CheckpointedScanAttrs::every)));
+  static constexpr auto fields = ScanAttrs::fields.with(attr("every", &CheckpointedScanAttrs::every));
 };
 /// Those of its gradient: which gradients of inputs are wanted and which cotangents of the ys arrive.
 struct CheckpointedGradAttrs : CheckpointedScanAttrs {
   Positions inputs{}, ys{};
-  static constexpr auto fields = std::tuple_cat(
-      CheckpointedScanAttrs::fields,
-      std::tuple(attr("inputs", &CheckpointedGradAttrs::inputs), attr("ys", &CheckpointedGradAttrs::ys)));
+  static constexpr auto fields = CheckpointedScanAttrs::fields.with(attr("inputs", &CheckpointedGradAttrs::inputs),
+                                                                    attr("ys", &CheckpointedGradAttrs::ys));
 };
 
 /// One step of a scan: carries, one step of the xs, captures -> carries, terms of the sums, one step of the ys.

@@ -26,10 +26,10 @@ struct GuitarmlOptions {
   bool bias = true;       ///< of the recurrent layer
   bool lin_bias = true;   ///< of the product behind it: CoreAudioML's bias_fl
   static constexpr auto fields =
-      std::tuple(attr("gru", &GuitarmlOptions::gru), attr("input_size", &GuitarmlOptions::input_size),
-                 attr("output_size", &GuitarmlOptions::output_size), attr("hidden_size", &GuitarmlOptions::hidden_size),
-                 attr("layers", &GuitarmlOptions::layers), attr("skip", &GuitarmlOptions::skip),
-                 attr("bias", &GuitarmlOptions::bias), attr("lin_bias", &GuitarmlOptions::lin_bias));
+      attr_list(attr("gru", &GuitarmlOptions::gru), attr("input_size", &GuitarmlOptions::input_size),
+                attr("output_size", &GuitarmlOptions::output_size), attr("hidden_size", &GuitarmlOptions::hidden_size),
+                attr("layers", &GuitarmlOptions::layers), attr("skip", &GuitarmlOptions::skip),
+                attr("bias", &GuitarmlOptions::bias), attr("lin_bias", &GuitarmlOptions::lin_bias));
 };
 
 /// SimpleRNN of CoreAudioML: x [B, T, input_size] -> y [B, T, output_size],

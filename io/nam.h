@@ -21,8 +21,8 @@ struct NamLstmOptions {
   std::int64_t layers = 1;
   std::int64_t out_channels = 1;
   static constexpr auto fields =
-      std::tuple(attr("input_size", &NamLstmOptions::input_size), attr("hidden_size", &NamLstmOptions::hidden_size),
-                 attr("layers", &NamLstmOptions::layers), attr("out_channels", &NamLstmOptions::out_channels));
+      attr_list(attr("input_size", &NamLstmOptions::input_size), attr("hidden_size", &NamLstmOptions::hidden_size),
+                attr("layers", &NamLstmOptions::layers), attr("out_channels", &NamLstmOptions::out_channels));
 };
 
 /// An LSTM that begins from states of its own, and a product behind it: x [B, T, input_size] -> [B, T, out_channels].

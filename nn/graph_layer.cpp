@@ -171,4 +171,6 @@ StepResult GraphLayer::step(const Tensor& x, const Tensors& states) const {
   return program_->step(x, states);
 }
 
+template class LayerOf<GraphLayer, GraphOptions>;
+
 }  // namespace ferrite::nn

@@ -70,4 +70,6 @@ class GraphLayer final : public LayerOf<GraphLayer, GraphOptions> {
   std::shared_ptr<const Program> program_;
 };
 
+extern template class LayerOf<GraphLayer, GraphOptions>;
+
 }  // namespace ferrite::nn

@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 #include "ferrite/nn/module.h"
 #include "ferrite/tensor/attrs.h"
@@ -13,7 +12,7 @@ namespace ferrite::nn {
 
 /// The options of a layer that has none.
 struct NoOptions {
-  static constexpr auto fields = std::tuple();
+  static constexpr auto fields = attr_list();
 };
 
 namespace detail {
@@ -29,7 +28,7 @@ Dtype dtype_of(const Module& module);
 ///     std::int64_t features = 1;
 ///     double decay = 0.5;
 ///     static constexpr auto fields =
-///         std::tuple(attr("features", &EchoOptions::features), attr("decay", &EchoOptions::decay));
+///         attr_list(attr("features", &EchoOptions::features), attr("decay", &EchoOptions::decay));
 ///   };
 ///   struct Echo final : nn::LayerOf<Echo, EchoOptions> {
 ///     static constexpr auto name = "echo";  // its kind
@@ -50,46 +49,12 @@ class LayerOf : public Base {
   const Options& options() const& { return options_; }
   Options options() const&& { return options_; }
 
-  std::string kind() const override {
-    if constexpr (requires { std::string_view(Self::name); }) {
-      return std::string(Self::name);
-    } else if constexpr (!std::same_as<Base, Layer>) {
-      return Base::kind();
-    } else {
-      return "layer";
-    }
-  }
-  std::string summary() const override {
-    if constexpr (AttrStruct<Options> && std::default_initializable<Options>) {
-      std::string sizes;
-      if constexpr (requires { this->hidden_size(); })
-        sizes =
-            "input_size=" + std::to_string(this->input_size()) + ", hidden_size=" + std::to_string(this->hidden_size());
-      return detail::summary_of(this->kind(), std::move(sizes), Attrs(options_), Attrs(Options{}));
-    } else {
-      return this->kind();
-    }
-  }
-  std::unique_ptr<Layer> clone() const override {
-    std::unique_ptr<Self> copy =
-        static_cast<const Self&>(*this).another({.seed = {}, .prefix = {}, .dtype = detail::dtype_of(*this)});
-    copy_values(*this, *copy);
-    copy->take_after(*this);
-    return copy;
-  }
+  std::string kind() const override;
+  std::string summary() const override;
+  std::unique_ptr<Layer> clone() const override;
 
   /// A layer with the same options, of this dtype and not drawn: what `clone` fills.
-  std::unique_ptr<Self> another(const Init& init) const {
-    if constexpr (std::constructible_from<Self, const Options&, const Init&>) {
-      return std::make_unique<Self>(options_, init);
-    } else if constexpr (std::constructible_from<Self, std::int64_t, std::int64_t, const Options&, const Init&>) {
-      return std::make_unique<Self>(this->input_size(), this->hidden_size(), options_, init);
-    } else if constexpr (std::constructible_from<Self, const Options&>) {
-      return std::make_unique<Self>(options_);
-    } else {
-      return std::make_unique<Self>();
-    }
-  }
+  std::unique_ptr<Self> another(const Init& init) const;
 
  protected:
   /// `more` is for Base: the Init of a plain layer.
@@ -100,5 +65,54 @@ class LayerOf : public Base {
  private:
   Options options_{};
 };
+
+// Not in the class: a program that includes the library's layers, which are declared `extern template`, compiles none
+// of this for them.
+
+template <class Self, class Options, std::derived_from<Layer> Base>
+std::string LayerOf<Self, Options, Base>::kind() const {
+  if constexpr (requires { std::string_view(Self::name); }) {
+    return std::string(Self::name);
+  } else if constexpr (!std::same_as<Base, Layer>) {
+    return Base::kind();
+  } else {
+    return "layer";
+  }
+}
+
+template <class Self, class Options, std::derived_from<Layer> Base>
+std::string LayerOf<Self, Options, Base>::summary() const {
+  if constexpr (AttrStruct<Options> && std::default_initializable<Options>) {
+    std::string sizes;
+    if constexpr (requires { this->hidden_size(); })
+      sizes =
+          "input_size=" + std::to_string(this->input_size()) + ", hidden_size=" + std::to_string(this->hidden_size());
+    return detail::summary_of(this->kind(), std::move(sizes), Attrs(options_), Attrs(Options{}));
+  } else {
+    return this->kind();
+  }
+}
+
+template <class Self, class Options, std::derived_from<Layer> Base>
+std::unique_ptr<Layer> LayerOf<Self, Options, Base>::clone() const {
+  std::unique_ptr<Self> copy =
+      static_cast<const Self&>(*this).another({.seed = {}, .prefix = {}, .dtype = detail::dtype_of(*this)});
+  copy_values(*this, *copy);
+  copy->take_after(*this);
+  return copy;
+}
+
+template <class Self, class Options, std::derived_from<Layer> Base>
+std::unique_ptr<Self> LayerOf<Self, Options, Base>::another(const Init& init) const {
+  if constexpr (std::constructible_from<Self, const Options&, const Init&>) {
+    return std::make_unique<Self>(options_, init);
+  } else if constexpr (std::constructible_from<Self, std::int64_t, std::int64_t, const Options&, const Init&>) {
+    return std::make_unique<Self>(this->input_size(), this->hidden_size(), options_, init);
+  } else if constexpr (std::constructible_from<Self, const Options&>) {
+    return std::make_unique<Self>(options_);
+  } else {
+    return std::make_unique<Self>();
+  }
+}
 
 }  // namespace ferrite::nn

@@ -8,7 +8,7 @@ namespace ferrite::detail {
 /// Operands of a pointwise operation that are literals, in place of tensors.
 struct Literals {
   std::optional<Scalar> a{}, b{}, c{};
-  static constexpr auto fields = std::tuple(attr("a", &Literals::a), attr("b", &Literals::b), attr("c", &Literals::c));
+  static constexpr auto fields = attr_list(attr("a", &Literals::a), attr("b", &Literals::b), attr("c", &Literals::c));
 
   static constexpr std::size_t kMost = 3;
   std::optional<Scalar>& operator[](std::size_t operand) { return operand == 0 ? a : operand == 1 ? b : c; }
@@ -22,34 +22,34 @@ inline const Scalar* literal_of(const Attrs& attrs, std::size_t operand) {
 /// Of `reshape` and `expand`: the shape of the result.
 struct ShapeAttrs {
   Shape shape{};
-  static constexpr auto fields = std::tuple(attr("shape", &ShapeAttrs::shape));
+  static constexpr auto fields = attr_list(attr("shape", &ShapeAttrs::shape));
 };
 
 /// Of `permute`: axis i of the result is axis order[i].
 struct PermuteAttrs {
   Shape order{};
-  static constexpr auto fields = std::tuple(attr("order", &PermuteAttrs::order));
+  static constexpr auto fields = attr_list(attr("order", &PermuteAttrs::order));
 };
 
 /// Of `concat`, `stack` and `unbind`. The constants of all operations along one axis begin with it.
 struct AxisAttrs {
   int axis = 0;
-  static constexpr auto fields = std::tuple(attr("axis", &AxisAttrs::axis));
+  static constexpr auto fields = attr_list(attr("axis", &AxisAttrs::axis));
 };
 
 /// Of `slice`. Bounds are resolved: begin is the first element taken, count how many, step may be negative.
 struct SliceAttrs {
   int axis = 0;
   std::int64_t begin = 0, count = 0, step = 1;
-  static constexpr auto fields = std::tuple(attr("axis", &SliceAttrs::axis), attr("begin", &SliceAttrs::begin),
-                                            attr("count", &SliceAttrs::count), attr("step", &SliceAttrs::step));
+  static constexpr auto fields = attr_list(attr("axis", &SliceAttrs::axis), attr("begin", &SliceAttrs::begin),
+                                           attr("count", &SliceAttrs::count), attr("step", &SliceAttrs::step));
 };
 
 /// Of `select`.
 struct SelectAttrs {
   int axis = 0;
   std::int64_t index = 0;
-  static constexpr auto fields = std::tuple(attr("axis", &SelectAttrs::axis), attr("index", &SelectAttrs::index));
+  static constexpr auto fields = attr_list(attr("axis", &SelectAttrs::axis), attr("index", &SelectAttrs::index));
 };
 
 /// Of `pad`: elements of a value around each axis; negative amounts crop.
@@ -57,7 +57,7 @@ struct PadAttrs {
   Shape before{}, after{};
   Scalar value{};
   static constexpr auto fields =
-      std::tuple(attr("before", &PadAttrs::before), attr("after", &PadAttrs::after), attr("value", &PadAttrs::value));
+      attr_list(attr("before", &PadAttrs::before), attr("after", &PadAttrs::after), attr("value", &PadAttrs::value));
 };
 
 /// Of `full`.
@@ -66,7 +66,7 @@ struct FullAttrs {
   Scalar value{};
   Dtype dtype = Dtype::f32;
   static constexpr auto fields =
-      std::tuple(attr("shape", &FullAttrs::shape), attr("value", &FullAttrs::value), attr("dtype", &FullAttrs::dtype));
+      attr_list(attr("shape", &FullAttrs::shape), attr("value", &FullAttrs::value), attr("dtype", &FullAttrs::dtype));
 };
 
 /// Of `arange`: begin + i step for i below count.
@@ -74,14 +74,14 @@ struct ArangeAttrs {
   Scalar begin{}, step{};
   std::int64_t count = 0;
   Dtype dtype = Dtype::i64;
-  static constexpr auto fields = std::tuple(attr("begin", &ArangeAttrs::begin), attr("step", &ArangeAttrs::step),
-                                            attr("count", &ArangeAttrs::count), attr("dtype", &ArangeAttrs::dtype));
+  static constexpr auto fields = attr_list(attr("begin", &ArangeAttrs::begin), attr("step", &ArangeAttrs::step),
+                                           attr("count", &ArangeAttrs::count), attr("dtype", &ArangeAttrs::dtype));
 };
 
 /// Of `cast`: the dtype of the result.
 struct CastAttrs {
   Dtype dtype = Dtype::f32;
-  static constexpr auto fields = std::tuple(attr("dtype", &CastAttrs::dtype));
+  static constexpr auto fields = attr_list(attr("dtype", &CastAttrs::dtype));
 };
 
 /// Of `sum`, `prod`, `amax` and `amin`. Axes are resolved and ascend.
@@ -89,14 +89,14 @@ struct ReductionAttrs {
   Shape axes{};
   bool keepdim = false;
   static constexpr auto fields =
-      std::tuple(attr("axes", &ReductionAttrs::axes), attr("keepdim", &ReductionAttrs::keepdim));
+      attr_list(attr("axes", &ReductionAttrs::axes), attr("keepdim", &ReductionAttrs::keepdim));
 };
 
 /// Of `argmax` and `argmin`.
 struct ArgAttrs {
   int axis = 0;
   bool keepdim = false;
-  static constexpr auto fields = std::tuple(attr("axis", &ArgAttrs::axis), attr("keepdim", &ArgAttrs::keepdim));
+  static constexpr auto fields = attr_list(attr("axis", &ArgAttrs::axis), attr("keepdim", &ArgAttrs::keepdim));
 };
 
 }  // namespace ferrite::detail

@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <variant>
 
 #include "ferrite/tensor/inline_vector.h"
@@ -118,25 +117,70 @@ constexpr detail::NamedMember<S, T> attr(std::string_view name, T S::*member) {
   return {name, member};
 }
 
+/// The named members of a struct of constants, as `attr_list` makes them. `Members` is a function that passes them all
+/// to a function: a std::tuple of them would be most of what a compiler reads these headers for.
+template <std::size_t N, class Members>
+class AttrList {
+ public:
+  static constexpr std::size_t size = N;
+  constexpr explicit AttrList(const Members& members) : members_(members) {}
+
+  /// use(member...)
+  template <class Use>
+  constexpr decltype(auto) pass(Use&& use) const {
+    return members_(use);
+  }
+  /// These members, then those.
+  template <std::size_t M, class Others>
+  constexpr auto with(const AttrList<M, Others>& others) const {
+    const auto all = [first = *this, others](auto& use) -> decltype(auto) {
+      return first.pass([&](const auto&... m) -> decltype(auto) {
+        return others.pass([&](const auto&... n) -> decltype(auto) { return use(m..., n...); });
+      });
+    };
+    return AttrList<N + M, decltype(all)>(all);
+  }
+  template <class... S, class... T>
+  constexpr auto with(detail::NamedMember<S, T>... members) const;
+
+ private:
+  Members members_;
+};
+
+/// The list `fields` of a struct of constants, of what `attr` gives.
+template <class... S, class... T>
+constexpr auto attr_list(detail::NamedMember<S, T>... members) {
+  const auto all = [members...](auto& use) -> decltype(auto) { return use(members...); };
+  return AttrList<sizeof...(S), decltype(all)>(all);
+}
+
+template <std::size_t N, class Members>
+template <class... S, class... T>
+constexpr auto AttrList<N, Members>::with(detail::NamedMember<S, T>... members) const {
+  return with(attr_list(members...));
+}
+
 /// The constants of an operation as its code uses them: a struct whose `fields` names every member, in the order in
 /// which texts give them. The only place where the names of an operation's constants are written.
 ///
 ///     struct SliceAttrs {
 ///       int axis = 0;
 ///       std::int64_t begin = 0, count = 0, step = 1;
-///       static constexpr auto fields = std::tuple(attr("axis", &SliceAttrs::axis), attr("begin", &SliceAttrs::begin),
-///                                                 attr("count", &SliceAttrs::count), attr("step", &SliceAttrs::step));
+///       static constexpr auto fields = attr_list(attr("axis", &SliceAttrs::axis), attr("begin", &SliceAttrs::begin),
+///                                                attr("count", &SliceAttrs::count), attr("step", &SliceAttrs::step));
 ///     };
+///
+/// A struct that begins with the constants of its base says so: `Base::fields.with(attr("more", &Longer::more))`.
 template <class S>
 concept AttrStruct = requires {
-  std::tuple_size<std::remove_cvref_t<decltype(S::fields)>>::value;
+  std::remove_cvref_t<decltype(S::fields)>::size;
 };
 
 namespace detail {
 
 template <class S>
 constexpr auto attr_table() {
-  return std::apply([](const auto&... m) { return std::array<AttrField, sizeof...(m)>{m.field()...}; }, S::fields);
+  return S::fields.pass([](const auto&... m) { return std::array<AttrField, sizeof...(m)>{m.field()...}; });
 }
 template <AttrStruct S>
 inline constexpr auto kAttrTable = attr_table<S>();
@@ -149,7 +193,7 @@ inline constexpr AttrFields attr_fields = detail::kAttrTable<S>;
 
 /// The struct of an operation without constants.
 struct NoAttrs {
-  static constexpr auto fields = std::tuple();
+  static constexpr auto fields = attr_list();
 };
 
 /// A program that an operation runs again and again, as far as those know it who only carry it along.
@@ -167,12 +211,10 @@ class Attrs {
   template <AttrStruct S>
   Attrs(const S& s) : fields_(&attr_fields<S>) {
     static_assert(attr_fields<S>.size() <= kMaxFields, "the bits of set_");
-    std::apply(
-        [&](const auto&... m) {
-          std::size_t i = 0;
-          (put(i++, s.*m.member), ...);
-        },
-        S::fields);
+    S::fields.pass([&](const auto&... m) {
+      [[maybe_unused]] std::size_t i = 0;
+      (put(i++, s.*m.member), ...);
+    });
   }
   /// Constants read from a text. Throws ValueError, its message begun with `where`, for a name that the operation does
   /// not have or that comes twice, for a value of another type, and where one that must be set is missing.
@@ -186,13 +228,11 @@ class Attrs {
     if constexpr (attr_fields<S>.size() > 0)
       if (fields_ != &attr_fields<S>) check_begins_with(attr_fields<S>, where);
     S s;
-    std::apply(
-        [&](const auto&... m) {
-          [[maybe_unused]] const AttrValue* next = values_.data();  // no field, nothing to take
-          std::size_t i = 0;
-          (take(i++, next, s.*m.member), ...);
-        },
-        S::fields);
+    S::fields.pass([&](const auto&... m) {
+      [[maybe_unused]] const AttrValue* next = values_.data();  // no field, nothing to take
+      [[maybe_unused]] std::size_t i = 0;
+      (take(i++, next, s.*m.member), ...);
+    });
     return s;
   }
 

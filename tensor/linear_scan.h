@@ -9,7 +9,7 @@ namespace detail {
 /// The constants of the operation.
 struct LinearScanAttrs {
   bool reverse = false;
-  static constexpr auto fields = std::tuple(attr("reverse", &LinearScanAttrs::reverse));
+  static constexpr auto fields = attr_list(attr("reverse", &LinearScanAttrs::reverse));
 };
 }  // namespace detail
 

@@ -11,9 +11,9 @@ struct ConvolutionAttrs {
   Shape stride{}, before{}, dilation{}, size{};
   std::int64_t groups = 1;
   static constexpr auto fields =
-      std::tuple(attr("stride", &ConvolutionAttrs::stride), attr("before", &ConvolutionAttrs::before),
-                 attr("dilation", &ConvolutionAttrs::dilation), attr("size", &ConvolutionAttrs::size),
-                 attr("groups", &ConvolutionAttrs::groups));
+      attr_list(attr("stride", &ConvolutionAttrs::stride), attr("before", &ConvolutionAttrs::before),
+                attr("dilation", &ConvolutionAttrs::dilation), attr("size", &ConvolutionAttrs::size),
+                attr("groups", &ConvolutionAttrs::groups));
 };
 
 /// Windows over the axes of space, `size` of them on each: window i holds elements i * stride + tap * dilation -
@@ -22,10 +22,10 @@ struct PoolAttrs {
   Shape kernel{}, stride{}, before{}, dilation{}, size{};
   bool adaptive = false;
   Shape space{};  ///< of `pool_spread`: the extents of the result
-  static constexpr auto fields = std::tuple(attr("kernel", &PoolAttrs::kernel), attr("stride", &PoolAttrs::stride),
-                                            attr("before", &PoolAttrs::before), attr("dilation", &PoolAttrs::dilation),
-                                            attr("size", &PoolAttrs::size), attr("adaptive", &PoolAttrs::adaptive),
-                                            attr("space", &PoolAttrs::space));
+  static constexpr auto fields = attr_list(attr("kernel", &PoolAttrs::kernel), attr("stride", &PoolAttrs::stride),
+                                           attr("before", &PoolAttrs::before), attr("dilation", &PoolAttrs::dilation),
+                                           attr("size", &PoolAttrs::size), attr("adaptive", &PoolAttrs::adaptive),
+                                           attr("space", &PoolAttrs::space));
 };
 
 /// Of `avg_pool` and `lp_pool`. A sum is divided by `divisor`; where that is 0, by the number of elements: with
@@ -36,10 +36,10 @@ struct AveragePoolAttrs {
   std::int64_t divisor = 0;
   double norm = 1;
   static constexpr auto fields =
-      std::tuple(attr("kernel", &AveragePoolAttrs::kernel), attr("stride", &AveragePoolAttrs::stride),
-                 attr("before", &AveragePoolAttrs::before), attr("size", &AveragePoolAttrs::size),
-                 attr("adaptive", &AveragePoolAttrs::adaptive), attr("include_pad", &AveragePoolAttrs::include_pad),
-                 attr("divisor", &AveragePoolAttrs::divisor), attr("norm", &AveragePoolAttrs::norm));
+      attr_list(attr("kernel", &AveragePoolAttrs::kernel), attr("stride", &AveragePoolAttrs::stride),
+                attr("before", &AveragePoolAttrs::before), attr("size", &AveragePoolAttrs::size),
+                attr("adaptive", &AveragePoolAttrs::adaptive), attr("include_pad", &AveragePoolAttrs::include_pad),
+                attr("divisor", &AveragePoolAttrs::divisor), attr("norm", &AveragePoolAttrs::norm));
 };
 
 /// Of `plane_scatter`: the extents of the planes. Indices that the library made are known to be inside. `add`: elements
@@ -48,13 +48,13 @@ struct PlaneAttrs {
   Shape size{};
   bool add = true, known = false;
   static constexpr auto fields =
-      std::tuple(attr("size", &PlaneAttrs::size), attr("add", &PlaneAttrs::add), attr("known", &PlaneAttrs::known));
+      attr_list(attr("size", &PlaneAttrs::size), attr("add", &PlaneAttrs::add), attr("known", &PlaneAttrs::known));
 };
 
 /// Of `unfold_windows` and `fold_windows`: windows as those of `pool_sum`; `space`: the extents that they stand on.
 struct UnfoldAttrs {
   Shape kernel{}, stride{}, before{}, dilation{}, size{}, space{};
-  static constexpr auto fields = std::tuple(
+  static constexpr auto fields = attr_list(
       attr("kernel", &UnfoldAttrs::kernel), attr("stride", &UnfoldAttrs::stride), attr("before", &UnfoldAttrs::before),
       attr("dilation", &UnfoldAttrs::dilation), attr("size", &UnfoldAttrs::size), attr("space", &UnfoldAttrs::space));
 };
@@ -64,8 +64,8 @@ struct UnfoldAxisAttrs {
   int axis = 0;
   std::int64_t window = 1, step = 1;
   static constexpr auto fields =
-      std::tuple(attr("axis", &UnfoldAxisAttrs::axis), attr("window", &UnfoldAxisAttrs::window),
-                 attr("step", &UnfoldAxisAttrs::step));
+      attr_list(attr("axis", &UnfoldAxisAttrs::axis), attr("window", &UnfoldAxisAttrs::window),
+                attr("step", &UnfoldAxisAttrs::step));
 };
 
 /// Of `resample` and its gradient: an axis of `from` elements read at `to` places. Mode 0 nearest, 1 nearest-exact,
@@ -77,9 +77,9 @@ struct ResampleAttrs {
   bool align_corners = false;
   double scale = 0;
   static constexpr auto fields =
-      std::tuple(attr("axis", &ResampleAttrs::axis), attr("from", &ResampleAttrs::from), attr("to", &ResampleAttrs::to),
-                 attr("mode", &ResampleAttrs::mode), attr("align_corners", &ResampleAttrs::align_corners),
-                 attr("scale", &ResampleAttrs::scale));
+      attr_list(attr("axis", &ResampleAttrs::axis), attr("from", &ResampleAttrs::from), attr("to", &ResampleAttrs::to),
+                attr("mode", &ResampleAttrs::mode), attr("align_corners", &ResampleAttrs::align_corners),
+                attr("scale", &ResampleAttrs::scale));
 };
 /// What one place reads: so many elements, each times its weight.
 struct ResampleTaps {

@@ -14,8 +14,8 @@ using ferrite::define::Writer;
 
 struct StartAttrs {
   std::int64_t link = 0, pattern = 0, total = 0;
-  static constexpr auto fields = std::tuple(attr("link", &StartAttrs::link), attr("pattern", &StartAttrs::pattern),
-                                            attr("total", &StartAttrs::total));
+  static constexpr auto fields = attr_list(attr("link", &StartAttrs::link), attr("pattern", &StartAttrs::pattern),
+                                           attr("total", &StartAttrs::total));
 };
 
 /// Nodes [N] -> the ticket of their exchange, i64 [1].
@@ -49,7 +49,7 @@ struct WaitAttrs {
   std::int64_t link = 0, total = 0;
   Dtype dtype = Dtype::f32;
   static constexpr auto fields =
-      std::tuple(attr("link", &WaitAttrs::link), attr("total", &WaitAttrs::total), attr("dtype", &WaitAttrs::dtype));
+      attr_list(attr("link", &WaitAttrs::link), attr("total", &WaitAttrs::total), attr("dtype", &WaitAttrs::dtype));
 };
 
 /// A ticket -> the joined elements [N].

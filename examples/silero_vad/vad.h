@@ -9,7 +9,7 @@
 /// What follows from the rate of the samples, 16000 or 8000 a second.
 struct VadOptions {
   std::int64_t rate = 16000;
-  static constexpr auto fields = std::tuple(ferrite::attr("rate", &VadOptions::rate));
+  static constexpr auto fields = ferrite::attr_list(ferrite::attr("rate", &VadOptions::rate));
 
   std::int64_t frame() const { return rate * 32 / 1000; }
   std::int64_t context() const { return frame() / 8; }  ///< samples before a frame that the net sees again

@@ -21,4 +21,14 @@ Tensor Prelu::forward(const Tensor& x, const Context&) const {
   return movedim(prelu(movedim(x, {-1}, {1}), weight), {1}, {-1});
 }
 
+template class LayerOf<Prelu, PreluOptions>;
+template class LayerOf<Elu, AlphaOptions>;
+template class LayerOf<Celu, AlphaOptions>;
+template class LayerOf<LeakyRelu, SlopeOptions>;
+template class LayerOf<Hardtanh, BoundsOptions>;
+template class LayerOf<Softshrink, LambdaOptions>;
+template class LayerOf<Hardshrink, LambdaOptions>;
+template class LayerOf<Threshold, ThresholdOptions>;
+template class LayerOf<Glu, AxisOptions>;
+
 }  // namespace ferrite::nn

@@ -19,7 +19,7 @@ class ElementLayer : public LayerOf<Self, Options> {
 
 struct AlphaOptions {
   double alpha = 1;
-  static constexpr auto fields = std::tuple(attr("alpha", &AlphaOptions::alpha));
+  static constexpr auto fields = attr_list(attr("alpha", &AlphaOptions::alpha));
 };
 /// torch.nn.ELU.
 class Elu final : public detail::ElementLayer<Elu, AlphaOptions> {
@@ -38,7 +38,7 @@ class Celu final : public detail::ElementLayer<Celu, AlphaOptions> {
 
 struct SlopeOptions {
   double slope = 0.01;  ///< PyTorch's negative_slope
-  static constexpr auto fields = std::tuple(attr("slope", &SlopeOptions::slope));
+  static constexpr auto fields = attr_list(attr("slope", &SlopeOptions::slope));
 };
 /// torch.nn.LeakyReLU.
 class LeakyRelu final : public detail::ElementLayer<LeakyRelu, SlopeOptions> {
@@ -50,7 +50,7 @@ class LeakyRelu final : public detail::ElementLayer<LeakyRelu, SlopeOptions> {
 
 struct BoundsOptions {
   double low = -1, high = 1;  ///< PyTorch's min_val and max_val
-  static constexpr auto fields = std::tuple(attr("low", &BoundsOptions::low), attr("high", &BoundsOptions::high));
+  static constexpr auto fields = attr_list(attr("low", &BoundsOptions::low), attr("high", &BoundsOptions::high));
 };
 /// torch.nn.Hardtanh. Throws ValueError for low > high.
 class Hardtanh final : public detail::ElementLayer<Hardtanh, BoundsOptions> {
@@ -62,7 +62,7 @@ class Hardtanh final : public detail::ElementLayer<Hardtanh, BoundsOptions> {
 
 struct LambdaOptions {
   double lambda = 0.5;
-  static constexpr auto fields = std::tuple(attr("lambda", &LambdaOptions::lambda));
+  static constexpr auto fields = attr_list(attr("lambda", &LambdaOptions::lambda));
 };
 /// torch.nn.Softshrink. Throws ValueError for lambda < 0.
 class Softshrink final : public detail::ElementLayer<Softshrink, LambdaOptions> {
@@ -82,7 +82,7 @@ class Hardshrink final : public detail::ElementLayer<Hardshrink, LambdaOptions> 
 struct ThresholdOptions {
   double bound = 0, value = 0;  ///< PyTorch's threshold and value
   static constexpr auto fields =
-      std::tuple(attr("bound", &ThresholdOptions::bound), attr("value", &ThresholdOptions::value));
+      attr_list(attr("bound", &ThresholdOptions::bound), attr("value", &ThresholdOptions::value));
 };
 /// torch.nn.Threshold.
 class Threshold final : public detail::ElementLayer<Threshold, ThresholdOptions> {
@@ -96,7 +96,7 @@ class Threshold final : public detail::ElementLayer<Threshold, ThresholdOptions>
 
 struct AxisOptions {
   std::int64_t axis = -1;
-  static constexpr auto fields = std::tuple(attr("axis", &AxisOptions::axis));
+  static constexpr auto fields = attr_list(attr("axis", &AxisOptions::axis));
 };
 /// torch.nn.GLU: half of the features times the sigmoid of the other half. Causal along the last axis.
 class Glu final : public LayerOf<Glu, AxisOptions> {
@@ -112,8 +112,8 @@ struct PreluOptions {
   double init = 0.25;
   bool channels_last = false;  ///< x [B, ..., C]: PyTorch's channels are axis 1
   static constexpr auto fields =
-      std::tuple(attr("num_parameters", &PreluOptions::num_parameters), attr("init", &PreluOptions::init),
-                 attr("channels_last", &PreluOptions::channels_last));
+      attr_list(attr("num_parameters", &PreluOptions::num_parameters), attr("init", &PreluOptions::init),
+                attr("channels_last", &PreluOptions::channels_last));
 };
 /// torch.nn.PReLU: x where x > 0, else weight x; weight [1] or one for each channel starts as `init`. Throws ShapeError
 /// for another number of channels, DtypeError for another dtype than that of the weight.
@@ -128,5 +128,15 @@ class Prelu final : public LayerOf<Prelu, PreluOptions> {
 
   Parameter weight;
 };
+
+extern template class LayerOf<Elu, AlphaOptions>;
+extern template class LayerOf<Celu, AlphaOptions>;
+extern template class LayerOf<LeakyRelu, SlopeOptions>;
+extern template class LayerOf<Hardtanh, BoundsOptions>;
+extern template class LayerOf<Softshrink, LambdaOptions>;
+extern template class LayerOf<Hardshrink, LambdaOptions>;
+extern template class LayerOf<Threshold, ThresholdOptions>;
+extern template class LayerOf<Glu, AxisOptions>;
+extern template class LayerOf<Prelu, PreluOptions>;
 
 }  // namespace ferrite::nn

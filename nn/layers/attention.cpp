@@ -290,4 +290,6 @@ StepResult MultiheadAttention::step(const Tensor& x, const Tensors& states) cons
   return {reshape(y, {B, E}), {k, v}};
 }
 
+template class LayerOf<MultiheadAttention, MultiheadAttentionOptions>;
+
 }  // namespace ferrite::nn

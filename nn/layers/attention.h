@@ -26,7 +26,7 @@ struct MultiheadAttentionOptions {
   Positions positions = Positions::none;
   RotaryOptions rotary{};
   std::int64_t capacity = 1024;  ///< how many steps a stream can make, causal alone
-  static constexpr auto fields = std::tuple(
+  static constexpr auto fields = attr_list(
       attr("embed_dim", &MultiheadAttentionOptions::embed_dim),
       attr("num_heads", &MultiheadAttentionOptions::num_heads), attr("kv_heads", &MultiheadAttentionOptions::kv_heads),
       attr("kdim", &MultiheadAttentionOptions::kdim), attr("vdim", &MultiheadAttentionOptions::vdim),
@@ -115,5 +115,7 @@ class MultiheadAttention final : public LayerOf<MultiheadAttention, MultiheadAtt
 
   std::optional<Dropout> dropout_;
 };
+
+extern template class LayerOf<MultiheadAttention, MultiheadAttentionOptions>;
 
 }  // namespace ferrite::nn

@@ -135,4 +135,6 @@ Tensor CausalConv1d::convolved(const Tensors& taps) const {
   return with_bias(reshape(permute(matmul(by_group, weights), {1, 0, 2}), shape));
 }
 
+template class LayerOf<CausalConv1d, CausalConv1dOptions>;
+
 }  // namespace ferrite::nn

@@ -12,7 +12,7 @@ struct CausalConv1dOptions {
   std::int64_t stride = 1;    ///< steps from one output to the next
   std::int64_t groups = 1;    ///< so many parts of the channels, each convolved by itself
   bool bias = true;
-  static constexpr auto fields = std::tuple(
+  static constexpr auto fields = attr_list(
       attr("in_channels", &CausalConv1dOptions::in_channels), attr("out_channels", &CausalConv1dOptions::out_channels),
       attr("kernel_size", &CausalConv1dOptions::kernel_size), attr("dilation", &CausalConv1dOptions::dilation),
       attr("stride", &CausalConv1dOptions::stride), attr("groups", &CausalConv1dOptions::groups),
@@ -62,5 +62,7 @@ class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions> {
   Tensor convolved(const Tensors& taps) const;
   void carry_on(const Tensor& padded, const Tensor& last_reset, const Context& context) const;
 };
+
+extern template class LayerOf<CausalConv1d, CausalConv1dOptions>;
 
 }  // namespace ferrite::nn

@@ -55,12 +55,12 @@ struct ConvFields {
   Label mode = "zeros";
   bool channels_last = false;
   static constexpr auto fields =
-      std::tuple(attr("in_channels", &ConvFields::in_channels), attr("out_channels", &ConvFields::out_channels),
-                 attr("kernel_size", &ConvFields::kernel_size), attr("stride", &ConvFields::stride),
-                 attr("padding", &ConvFields::padding), attr("output_padding", &ConvFields::output_padding),
-                 attr("padding", &ConvFields::rule), attr("dilation", &ConvFields::dilation),
-                 attr("groups", &ConvFields::groups), attr("bias", &ConvFields::bias),
-                 attr("padding_mode", &ConvFields::mode), attr("channels_last", &ConvFields::channels_last));
+      attr_list(attr("in_channels", &ConvFields::in_channels), attr("out_channels", &ConvFields::out_channels),
+                attr("kernel_size", &ConvFields::kernel_size), attr("stride", &ConvFields::stride),
+                attr("padding", &ConvFields::padding), attr("output_padding", &ConvFields::output_padding),
+                attr("padding", &ConvFields::rule), attr("dilation", &ConvFields::dilation),
+                attr("groups", &ConvFields::groups), attr("bias", &ConvFields::bias),
+                attr("padding_mode", &ConvFields::mode), attr("channels_last", &ConvFields::channels_last));
 };
 
 /// Which steps an output of a convolution over time sees.
@@ -206,5 +206,11 @@ template class Conv<3>;
 template class ConvTranspose<1>;
 template class ConvTranspose<2>;
 template class ConvTranspose<3>;
+template class LayerOf<Conv<1>, ConvOptions>;
+template class LayerOf<Conv<2>, ConvOptions>;
+template class LayerOf<Conv<3>, ConvOptions>;
+template class LayerOf<ConvTranspose<1>, ConvTransposeOptions>;
+template class LayerOf<ConvTranspose<2>, ConvTransposeOptions>;
+template class LayerOf<ConvTranspose<3>, ConvTransposeOptions>;
 
 }  // namespace ferrite::nn

@@ -91,4 +91,11 @@ extern template class ConvTranspose<1>;
 extern template class ConvTranspose<2>;
 extern template class ConvTranspose<3>;
 
+extern template class LayerOf<Conv<1>, ConvOptions>;
+extern template class LayerOf<Conv<2>, ConvOptions>;
+extern template class LayerOf<Conv<3>, ConvOptions>;
+extern template class LayerOf<ConvTranspose<1>, ConvTransposeOptions>;
+extern template class LayerOf<ConvTranspose<2>, ConvTransposeOptions>;
+extern template class LayerOf<ConvTranspose<3>, ConvTransposeOptions>;
+
 }  // namespace ferrite::nn

@@ -234,4 +234,14 @@ Tensor MeanOverTime::forward(const Tensor& x, const Context& context) const {
   return total / cast(lengths, x.dtype());
 }
 
+template class LayerOf<Linear, LinearOptions>;
+template class LayerOf<Embedding, EmbeddingOptions>;
+template class LayerOf<LayerNorm, LayerNormOptions>;
+template class LayerOf<Dropout, DropoutOptions>;
+template class LayerOf<Activation, ActivationOptions>;
+template class LayerOf<LastStep>;
+template class LayerOf<MeanOverTime>;
+template class LayerOf<Unflatten, UnflattenOptions>;
+template class LayerOf<Flatten>;
+
 }  // namespace ferrite::nn

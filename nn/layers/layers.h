@@ -11,8 +11,8 @@ struct LinearOptions {
   std::int64_t out_features = 1;
   bool bias = true;
   static constexpr auto fields =
-      std::tuple(attr("in_features", &LinearOptions::in_features), attr("out_features", &LinearOptions::out_features),
-                 attr("bias", &LinearOptions::bias));
+      attr_list(attr("in_features", &LinearOptions::in_features), attr("out_features", &LinearOptions::out_features),
+                attr("bias", &LinearOptions::bias));
 };
 
 /// y = x W + b, as torch.nn.Linear. x [..., D] -> [..., N]. weight [D, N] (in files [N, D]) and bias [N] start as
@@ -41,8 +41,8 @@ struct EmbeddingOptions {
   std::int64_t features = 1;
   std::optional<std::int64_t> padding_idx{};  ///< the token of padding; below 0 it counts from the end
   static constexpr auto fields =
-      std::tuple(attr("vocabulary", &EmbeddingOptions::vocabulary), attr("features", &EmbeddingOptions::features),
-                 attr("padding_idx", &EmbeddingOptions::padding_idx));
+      attr_list(attr("vocabulary", &EmbeddingOptions::vocabulary), attr("features", &EmbeddingOptions::features),
+                attr("padding_idx", &EmbeddingOptions::padding_idx));
 };
 
 /// Rows of a table: tokens i64 [...] -> [..., D]. weight [V, D] starts as N(0, 1), as torch.nn.Embedding; the row of
@@ -68,8 +68,8 @@ struct LayerNormOptions {
   double epsilon = 1e-5;
   bool bias = true;
   static constexpr auto fields =
-      std::tuple(attr("features", &LayerNormOptions::features), attr("epsilon", &LayerNormOptions::epsilon),
-                 attr("bias", &LayerNormOptions::bias));
+      attr_list(attr("features", &LayerNormOptions::features), attr("epsilon", &LayerNormOptions::epsilon),
+                attr("bias", &LayerNormOptions::bias));
 };
 
 /// (x - mean) / sqrt(var + epsilon) * weight + bias over the last axis (arXiv 1607.06450). weight [D] starts as 1,
@@ -91,7 +91,7 @@ class LayerNorm final : public LayerOf<LayerNorm, LayerNormOptions> {
 
 struct DropoutOptions {
   double probability = 0.5;
-  static constexpr auto fields = std::tuple(attr("probability", &DropoutOptions::probability));
+  static constexpr auto fields = attr_list(attr("probability", &DropoutOptions::probability));
 };
 
 /// While training, zeroes each element with the given probability and scales the others by 1 / (1 - p)
@@ -164,7 +164,7 @@ struct UnflattenOptions {
   std::int64_t axis = 1;
   Shape sizes{};  ///< its extents; -1 for at most one that is left to the others
   static constexpr auto fields =
-      std::tuple(attr("axis", &UnflattenOptions::axis), attr("sizes", &UnflattenOptions::sizes));
+      attr_list(attr("axis", &UnflattenOptions::axis), attr("sizes", &UnflattenOptions::sizes));
 };
 /// One axis as several: torch.nn.Unflatten. [B, 12] -> [B, 3, 2, 2] with axis 1 and sizes {3, 2, 2}.
 class Unflatten final : public LayerOf<Unflatten, UnflattenOptions> {
@@ -182,5 +182,15 @@ class Flatten final : public LayerOf<Flatten> {
   static constexpr auto name = "flatten";
   Tensor forward(const Tensor& x, const Context&) const override { return flatten(x, 1); }
 };
+
+extern template class LayerOf<Linear, LinearOptions>;
+extern template class LayerOf<Embedding, EmbeddingOptions>;
+extern template class LayerOf<LayerNorm, LayerNormOptions>;
+extern template class LayerOf<Dropout, DropoutOptions>;
+extern template class LayerOf<Activation, ActivationOptions>;
+extern template class LayerOf<LastStep>;
+extern template class LayerOf<MeanOverTime>;
+extern template class LayerOf<Unflatten, UnflattenOptions>;
+extern template class LayerOf<Flatten>;
 
 }  // namespace ferrite::nn

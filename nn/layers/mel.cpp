@@ -16,7 +16,7 @@ struct MelFields {
   bool unit_area = false;
   double log_offset = 0;
   std::int64_t channels = 1;
-  static constexpr auto fields = std::tuple(
+  static constexpr auto fields = attr_list(
       attr("n_frequencies", &MelFields::n_frequencies), attr("n_mels", &MelFields::n_mels),
       attr("sample_rate", &MelFields::sample_rate), attr("lowest", &MelFields::lowest),
       attr("highest", &MelFields::highest), attr("scale", &MelFields::scale), attr("unit_area", &MelFields::unit_area),
@@ -60,5 +60,7 @@ Tensor MelBands::forward(const Tensor& x, const Context&) const {
   const Tensor y = reshape(matmul(reshape(x, split), fb), joined);
   return o.log_offset > 0 ? log(y + o.log_offset) : y;
 }
+
+template class LayerOf<MelBands, MelBandsOptions>;
 
 }  // namespace ferrite::nn

@@ -41,4 +41,6 @@ class MelBands final : public LayerOf<MelBands, MelBandsOptions> {
   Buffer fb;  ///< [F, M]
 };
 
+extern template class LayerOf<MelBands, MelBandsOptions>;
+
 }  // namespace ferrite::nn

@@ -261,5 +261,13 @@ template class ChannelNorm<true, 3>;
 template class ChannelNorm<false, 1>;
 template class ChannelNorm<false, 2>;
 template class ChannelNorm<false, 3>;
+template class LayerOf<ChannelNorm<true, 1>, ChannelNormOptions<true>>;
+template class LayerOf<ChannelNorm<true, 2>, ChannelNormOptions<true>>;
+template class LayerOf<ChannelNorm<true, 3>, ChannelNormOptions<true>>;
+template class LayerOf<ChannelNorm<false, 1>, ChannelNormOptions<false>>;
+template class LayerOf<ChannelNorm<false, 2>, ChannelNormOptions<false>>;
+template class LayerOf<ChannelNorm<false, 3>, ChannelNormOptions<false>>;
+template class LayerOf<GroupNorm, GroupNormOptions>;
+template class LayerOf<RmsNorm, RmsNormOptions>;
 
 }  // namespace ferrite::nn

@@ -20,10 +20,10 @@ struct ChannelNormOptions {
   bool track_running_stats = over_batch;  ///< false: evaluation, too, takes the numbers of x
   bool channels_last = false;             ///< x [B, ..., C], as sequences [B, T, C]: the words of a chain set it
   static constexpr auto fields =
-      std::tuple(attr("num_features", &ChannelNormOptions::num_features), attr("epsilon", &ChannelNormOptions::epsilon),
-                 attr("momentum", &ChannelNormOptions::momentum), attr("affine", &ChannelNormOptions::affine),
-                 attr("track_running_stats", &ChannelNormOptions::track_running_stats),
-                 attr("channels_last", &ChannelNormOptions::channels_last));
+      attr_list(attr("num_features", &ChannelNormOptions::num_features), attr("epsilon", &ChannelNormOptions::epsilon),
+                attr("momentum", &ChannelNormOptions::momentum), attr("affine", &ChannelNormOptions::affine),
+                attr("track_running_stats", &ChannelNormOptions::track_running_stats),
+                attr("channels_last", &ChannelNormOptions::channels_last));
 };
 using BatchNormOptions = ChannelNormOptions<true>;
 using InstanceNormOptions = ChannelNormOptions<false>;
@@ -92,9 +92,9 @@ struct GroupNormOptions {
   bool affine = true;
   bool channels_last = false;  ///< x [B, ..., C]
   static constexpr auto fields =
-      std::tuple(attr("num_groups", &GroupNormOptions::num_groups),
-                 attr("num_channels", &GroupNormOptions::num_channels), attr("epsilon", &GroupNormOptions::epsilon),
-                 attr("affine", &GroupNormOptions::affine), attr("channels_last", &GroupNormOptions::channels_last));
+      attr_list(attr("num_groups", &GroupNormOptions::num_groups),
+                attr("num_channels", &GroupNormOptions::num_channels), attr("epsilon", &GroupNormOptions::epsilon),
+                attr("affine", &GroupNormOptions::affine), attr("channels_last", &GroupNormOptions::channels_last));
 };
 /// torch.nn.GroupNorm: group_norm with weight [C], 1 at first, and bias [C], 0; x [B, C, ...]. `context.lengths` as in
 /// ChannelNorm: over sequences [B, T, C] (channels_last) each row by the steps that it has. Throws ShapeError for
@@ -114,8 +114,8 @@ struct RmsNormOptions {
   double epsilon = -1;  ///< below 0: that of the dtype, 2^-23 or 2^-52, as None in PyTorch
   bool affine = true;
   static constexpr auto fields =
-      std::tuple(attr("features", &RmsNormOptions::features), attr("epsilon", &RmsNormOptions::epsilon),
-                 attr("affine", &RmsNormOptions::affine));
+      attr_list(attr("features", &RmsNormOptions::features), attr("epsilon", &RmsNormOptions::epsilon),
+                attr("affine", &RmsNormOptions::affine));
 };
 /// torch.nn.RMSNorm over the last axis: x / sqrt(mean of x^2 + epsilon) * weight, weight [D] starts as 1. Throws
 /// ShapeError for another last extent, DtypeError for another dtype than that of the weight.
@@ -130,5 +130,14 @@ class RmsNorm final : public LayerOf<RmsNorm, RmsNormOptions> {
 
   Parameter weight;  ///< empty without `affine`
 };
+
+extern template class LayerOf<ChannelNorm<true, 1>, ChannelNormOptions<true>>;
+extern template class LayerOf<ChannelNorm<true, 2>, ChannelNormOptions<true>>;
+extern template class LayerOf<ChannelNorm<true, 3>, ChannelNormOptions<true>>;
+extern template class LayerOf<ChannelNorm<false, 1>, ChannelNormOptions<false>>;
+extern template class LayerOf<ChannelNorm<false, 2>, ChannelNormOptions<false>>;
+extern template class LayerOf<ChannelNorm<false, 3>, ChannelNormOptions<false>>;
+extern template class LayerOf<GroupNorm, GroupNormOptions>;
+extern template class LayerOf<RmsNorm, RmsNormOptions>;
 
 }  // namespace ferrite::nn

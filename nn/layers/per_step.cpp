@@ -56,4 +56,6 @@ void PerStep::check_promise() const {
     }
 }
 
+template class LayerOf<PerStep, PerStepOptions>;
+
 }  // namespace ferrite::nn

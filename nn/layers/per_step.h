@@ -40,4 +40,6 @@ class PerStep final : public LayerOf<PerStep, PerStepOptions> {
   void check_promise() const;
 };
 
+extern template class LayerOf<PerStep, PerStepOptions>;
+
 }  // namespace ferrite::nn

@@ -193,5 +193,20 @@ template class AdaptiveAvgPool<3>;
 template class AdaptiveMaxPool<1>;
 template class AdaptiveMaxPool<2>;
 template class AdaptiveMaxPool<3>;
+template class LayerOf<MaxPool<1>, MaxPoolLayerOptions>;
+template class LayerOf<MaxPool<2>, MaxPoolLayerOptions>;
+template class LayerOf<MaxPool<3>, MaxPoolLayerOptions>;
+template class LayerOf<AvgPool<1>, AvgPoolLayerOptions>;
+template class LayerOf<AvgPool<2>, AvgPoolLayerOptions>;
+template class LayerOf<AvgPool<3>, AvgPoolLayerOptions>;
+template class LayerOf<LpPool<1>, LpPoolLayerOptions>;
+template class LayerOf<LpPool<2>, LpPoolLayerOptions>;
+template class LayerOf<LpPool<3>, LpPoolLayerOptions>;
+template class LayerOf<AdaptiveAvgPool<1>, AdaptivePoolOptions>;
+template class LayerOf<AdaptiveAvgPool<2>, AdaptivePoolOptions>;
+template class LayerOf<AdaptiveAvgPool<3>, AdaptivePoolOptions>;
+template class LayerOf<AdaptiveMaxPool<1>, AdaptivePoolOptions>;
+template class LayerOf<AdaptiveMaxPool<2>, AdaptivePoolOptions>;
+template class LayerOf<AdaptiveMaxPool<3>, AdaptivePoolOptions>;
 
 }  // namespace ferrite::nn

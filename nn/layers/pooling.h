@@ -19,7 +19,7 @@ struct MaxPoolLayerOptions {
   Shape dilation{};  ///< 1
   bool ceil_mode = false;
   bool channels_last = false;
-  static constexpr auto fields = std::tuple(
+  static constexpr auto fields = attr_list(
       attr("kernel_size", &MaxPoolLayerOptions::kernel_size), attr("stride", &MaxPoolLayerOptions::stride),
       attr("padding", &MaxPoolLayerOptions::padding), attr("dilation", &MaxPoolLayerOptions::dilation),
       attr("ceil_mode", &MaxPoolLayerOptions::ceil_mode), attr("channels_last", &MaxPoolLayerOptions::channels_last));
@@ -48,11 +48,11 @@ struct AvgPoolLayerOptions {
   std::int64_t divisor_override = 0;  ///< what sums are divided by, if not 0
   bool channels_last = false;
   static constexpr auto fields =
-      std::tuple(attr("kernel_size", &AvgPoolLayerOptions::kernel_size), attr("stride", &AvgPoolLayerOptions::stride),
-                 attr("padding", &AvgPoolLayerOptions::padding), attr("ceil_mode", &AvgPoolLayerOptions::ceil_mode),
-                 attr("count_include_pad", &AvgPoolLayerOptions::count_include_pad),
-                 attr("divisor_override", &AvgPoolLayerOptions::divisor_override),
-                 attr("channels_last", &AvgPoolLayerOptions::channels_last));
+      attr_list(attr("kernel_size", &AvgPoolLayerOptions::kernel_size), attr("stride", &AvgPoolLayerOptions::stride),
+                attr("padding", &AvgPoolLayerOptions::padding), attr("ceil_mode", &AvgPoolLayerOptions::ceil_mode),
+                attr("count_include_pad", &AvgPoolLayerOptions::count_include_pad),
+                attr("divisor_override", &AvgPoolLayerOptions::divisor_override),
+                attr("channels_last", &AvgPoolLayerOptions::channels_last));
 };
 /// The mean of every window: torch.nn.AvgPool1d, 2d, 3d.
 template <int N>
@@ -75,9 +75,9 @@ struct LpPoolLayerOptions {
   bool ceil_mode = false;
   bool channels_last = false;
   static constexpr auto fields =
-      std::tuple(attr("norm", &LpPoolLayerOptions::norm), attr("kernel_size", &LpPoolLayerOptions::kernel_size),
-                 attr("stride", &LpPoolLayerOptions::stride), attr("ceil_mode", &LpPoolLayerOptions::ceil_mode),
-                 attr("channels_last", &LpPoolLayerOptions::channels_last));
+      attr_list(attr("norm", &LpPoolLayerOptions::norm), attr("kernel_size", &LpPoolLayerOptions::kernel_size),
+                attr("stride", &LpPoolLayerOptions::stride), attr("ceil_mode", &LpPoolLayerOptions::ceil_mode),
+                attr("channels_last", &LpPoolLayerOptions::channels_last));
 };
 /// (sum of x^norm)^(1 / norm) over every window: torch.nn.LPPool1d, 2d, 3d.
 template <int N>
@@ -96,7 +96,7 @@ struct AdaptivePoolOptions {
   Shape size{};  ///< of the result; -1 keeps an extent
   bool channels_last = false;
   static constexpr auto fields =
-      std::tuple(attr("size", &AdaptivePoolOptions::size), attr("channels_last", &AdaptivePoolOptions::channels_last));
+      attr_list(attr("size", &AdaptivePoolOptions::size), attr("channels_last", &AdaptivePoolOptions::channels_last));
 };
 /// Means of as many windows as `size` says: torch.nn.AdaptiveAvgPool1d, 2d, 3d.
 template <int N>
@@ -135,5 +135,21 @@ using AdaptiveAvgPool3d = AdaptiveAvgPool<3>;
 using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
 using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
 using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
+
+extern template class LayerOf<MaxPool<1>, MaxPoolLayerOptions>;
+extern template class LayerOf<MaxPool<2>, MaxPoolLayerOptions>;
+extern template class LayerOf<MaxPool<3>, MaxPoolLayerOptions>;
+extern template class LayerOf<AvgPool<1>, AvgPoolLayerOptions>;
+extern template class LayerOf<AvgPool<2>, AvgPoolLayerOptions>;
+extern template class LayerOf<AvgPool<3>, AvgPoolLayerOptions>;
+extern template class LayerOf<LpPool<1>, LpPoolLayerOptions>;
+extern template class LayerOf<LpPool<2>, LpPoolLayerOptions>;
+extern template class LayerOf<LpPool<3>, LpPoolLayerOptions>;
+extern template class LayerOf<AdaptiveAvgPool<1>, AdaptivePoolOptions>;
+extern template class LayerOf<AdaptiveAvgPool<2>, AdaptivePoolOptions>;
+extern template class LayerOf<AdaptiveAvgPool<3>, AdaptivePoolOptions>;
+extern template class LayerOf<AdaptiveMaxPool<1>, AdaptivePoolOptions>;
+extern template class LayerOf<AdaptiveMaxPool<2>, AdaptivePoolOptions>;
+extern template class LayerOf<AdaptiveMaxPool<3>, AdaptivePoolOptions>;
 
 }  // namespace ferrite::nn

@@ -77,11 +77,11 @@ struct SpectrumFields {
   bool normalized = false;
   std::int64_t channels = 1;
   static constexpr auto fields =
-      std::tuple(attr("n_fft", &SpectrumFields::n_fft), attr("hop_length", &SpectrumFields::hop_length),
-                 attr("win_length", &SpectrumFields::win_length), attr("window", &SpectrumFields::window),
-                 attr("spectrum", &SpectrumFields::spectrum), attr("center", &SpectrumFields::center),
-                 attr("padding", &SpectrumFields::padding), attr("normalized", &SpectrumFields::normalized),
-                 attr("channels", &SpectrumFields::channels));
+      attr_list(attr("n_fft", &SpectrumFields::n_fft), attr("hop_length", &SpectrumFields::hop_length),
+                attr("win_length", &SpectrumFields::win_length), attr("window", &SpectrumFields::window),
+                attr("spectrum", &SpectrumFields::spectrum), attr("center", &SpectrumFields::center),
+                attr("padding", &SpectrumFields::padding), attr("normalized", &SpectrumFields::normalized),
+                attr("channels", &SpectrumFields::channels));
 };
 
 /// Throws ShapeError unless x is [B, T, width], DtypeError for another dtype.
@@ -214,5 +214,8 @@ Tensor detail::covered_blocks(const Tensor& frames, const Tensor& taper, std::in
   const Tensor y = reshape(sum, {B, C, blocks, hop}) / weight;
   return reshape(permute(y, {0, 2, 3, 1}), {B, blocks, hop * C});
 }
+
+template class LayerOf<Stft, StftLayerOptions>;
+template class LayerOf<InverseStft, InverseStftOptions>;
 
 }  // namespace ferrite::nn

@@ -96,4 +96,7 @@ class InverseStft final : public LayerOf<InverseStft, InverseStftOptions> {
   Buffer taper;  ///< the window, `window` in files
 };
 
+extern template class LayerOf<Stft, StftLayerOptions>;
+extern template class LayerOf<InverseStft, InverseStftOptions>;
+
 }  // namespace ferrite::nn

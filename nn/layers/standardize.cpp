@@ -60,4 +60,6 @@ void Standardize::adapt(const Tensor& x) const {
   deviation.assign(where(constant, ones_like(narrow), where(gt(narrow, 0), narrow, 1)));
 }
 
+template class LayerOf<Standardize, StandardizeOptions>;
+
 }  // namespace ferrite::nn

@@ -7,8 +7,8 @@ namespace ferrite::nn {
 struct StandardizeOptions {
   std::int64_t features = 0;
   bool skip_missing = false;  ///< NaN stands for a missing number: `adapt` leaves it out, and 0, the mean, replaces it
-  static constexpr auto fields = std::tuple(attr("features", &StandardizeOptions::features),
-                                            attr("skip_missing", &StandardizeOptions::skip_missing));
+  static constexpr auto fields = attr_list(attr("features", &StandardizeOptions::features),
+                                           attr("skip_missing", &StandardizeOptions::skip_missing));
 };
 
 /// y = (x - mean) / deviation of every feature: x [..., D] -> [..., D]. Mean and deviation are buffers, 0 and 1 at
@@ -41,5 +41,7 @@ class Standardize final : public LayerOf<Standardize, StandardizeOptions> {
   Buffer mean;       ///< [D]
   Buffer deviation;  ///< [D]
 };
+
+extern template class LayerOf<Standardize, StandardizeOptions>;
 
 }  // namespace ferrite::nn

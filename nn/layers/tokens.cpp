@@ -236,4 +236,8 @@ Tensor EmbeddingBag::bags(const Tensor& tokens, const Tensor& given, const Tenso
   });
 }
 
+template class LayerOf<EmbeddingBag, EmbeddingBagOptions>;
+template class LayerOf<SinusoidalPositions, SinusoidalPositionsOptions>;
+template class LayerOf<LearnedPositions, LearnedPositionsOptions>;
+
 }  // namespace ferrite::nn

@@ -16,9 +16,9 @@ struct EmbeddingBagOptions {
   std::optional<std::int64_t> padding_idx{};  ///< a token that is left out; below 0 it counts from the end
   bool include_last_offset = false;           ///< offsets end with the number of tokens
   static constexpr auto fields =
-      std::tuple(attr("vocabulary", &EmbeddingBagOptions::vocabulary), attr("features", &EmbeddingBagOptions::features),
-                 attr("padding_idx", &EmbeddingBagOptions::padding_idx),
-                 attr("include_last_offset", &EmbeddingBagOptions::include_last_offset));
+      attr_list(attr("vocabulary", &EmbeddingBagOptions::vocabulary), attr("features", &EmbeddingBagOptions::features),
+                attr("padding_idx", &EmbeddingBagOptions::padding_idx),
+                attr("include_last_offset", &EmbeddingBagOptions::include_last_offset));
 };
 
 /// Sums, means or maxima of the rows of bags of tokens, as torch.nn.EmbeddingBag. weight [V, D] starts as N(0, 1), the
@@ -56,8 +56,8 @@ class EmbeddingBag final : public LayerOf<EmbeddingBag, EmbeddingBagOptions> {
 struct SinusoidalPositionsOptions {
   std::int64_t features = 0;  ///< the builder infers it
   double base = 10000;
-  static constexpr auto fields = std::tuple(attr("features", &SinusoidalPositionsOptions::features),
-                                            attr("base", &SinusoidalPositionsOptions::base));
+  static constexpr auto fields = attr_list(attr("features", &SinusoidalPositionsOptions::features),
+                                           attr("base", &SinusoidalPositionsOptions::base));
 };
 
 /// x + p, the absolute positions of arXiv 1706.03762: p[t, 2 i] = sin(t / base^(2 i / D)), p[t, 2 i + 1] the cosine of
@@ -87,8 +87,8 @@ class SinusoidalPositions final : public LayerOf<SinusoidalPositions, Sinusoidal
 struct LearnedPositionsOptions {
   std::int64_t features = 0;  ///< the builder infers it
   std::int64_t capacity = 0;  ///< of how many steps
-  static constexpr auto fields = std::tuple(attr("features", &LearnedPositionsOptions::features),
-                                            attr("capacity", &LearnedPositionsOptions::capacity));
+  static constexpr auto fields = attr_list(attr("features", &LearnedPositionsOptions::features),
+                                           attr("capacity", &LearnedPositionsOptions::capacity));
 };
 
 /// x + weight[t] for step t, which counts as in `SinusoidalPositions`. x [B, T, D] -> [B, T, D]. weight [capacity, D]
@@ -111,5 +111,9 @@ class LearnedPositions final : public LayerOf<LearnedPositions, LearnedPositions
  private:
   Tensor added(const Tensor& x, const Tensor& positions) const;
 };
+
+extern template class LayerOf<EmbeddingBag, EmbeddingBagOptions>;
+extern template class LayerOf<SinusoidalPositions, SinusoidalPositionsOptions>;
+extern template class LayerOf<LearnedPositions, LearnedPositionsOptions>;
 
 }  // namespace ferrite::nn

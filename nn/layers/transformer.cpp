@@ -171,4 +171,7 @@ Tensor TransformerDecoderLayer::decode(const Tensor& x, const Tensor& memory, co
   });
 }
 
+template class LayerOf<TransformerEncoderLayer, TransformerLayerOptions>;
+template class LayerOf<TransformerDecoderLayer, TransformerLayerOptions>;
+
 }  // namespace ferrite::nn

@@ -21,7 +21,7 @@ struct TransformerLayerOptions {
   Positions positions = Positions::none;
   RotaryOptions rotary{};
   std::int64_t capacity = 1024;
-  static constexpr auto fields = std::tuple(
+  static constexpr auto fields = attr_list(
       attr("d_model", &TransformerLayerOptions::d_model), attr("nhead", &TransformerLayerOptions::nhead),
       attr("dim_feedforward", &TransformerLayerOptions::dim_feedforward),
       attr("dropout", &TransformerLayerOptions::dropout), attr("activation", &TransformerLayerOptions::activation),
@@ -113,5 +113,8 @@ class TransformerDecoderLayer final : public LayerOf<TransformerDecoderLayer, Tr
  private:
   std::optional<Dropout> dropout1_, dropout2_, dropout3_;
 };
+
+extern template class LayerOf<TransformerEncoderLayer, TransformerLayerOptions>;
+extern template class LayerOf<TransformerDecoderLayer, TransformerLayerOptions>;
 
 }  // namespace ferrite::nn

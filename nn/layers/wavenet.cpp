@@ -127,4 +127,6 @@ Tensor Wavenet::forward(const Tensor& x, const Context& context) const {
   return skip * options().head_scale;
 }
 
+template class LayerOf<Wavenet, WavenetOptions>;
+
 }  // namespace ferrite::nn

@@ -100,4 +100,6 @@ class Wavenet final : public LayerOf<Wavenet, WavenetOptions> {
   std::vector<Array> arrays_;
 };
 
+extern template class LayerOf<Wavenet, WavenetOptions>;
+
 }  // namespace ferrite::nn

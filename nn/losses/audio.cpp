@@ -12,8 +12,8 @@ struct AudioLossAttrs {
   int axis = 1;
   double pre_emphasis = 0, epsilon = 1e-8;
   static constexpr auto fields =
-      std::tuple(attr("axis", &AudioLossAttrs::axis), attr("pre_emphasis", &AudioLossAttrs::pre_emphasis),
-                 attr("epsilon", &AudioLossAttrs::epsilon));
+      attr_list(attr("axis", &AudioLossAttrs::axis), attr("pre_emphasis", &AudioLossAttrs::pre_emphasis),
+                attr("epsilon", &AudioLossAttrs::epsilon));
 };
 
 /// Error and target behind the filter.

@@ -45,7 +45,7 @@ struct BceWithLogits {
 
 struct FocalAttrs {
   double alpha = 0.25, gamma = 2;
-  static constexpr auto fields = std::tuple(attr("alpha", &FocalAttrs::alpha), attr("gamma", &FocalAttrs::gamma));
+  static constexpr auto fields = attr_list(attr("alpha", &FocalAttrs::alpha), attr("gamma", &FocalAttrs::gamma));
 };
 
 struct FocalLoss {

@@ -16,8 +16,8 @@ struct ClassLossAttrs {
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   static constexpr auto fields =
-      std::tuple(attr("axis", &ClassLossAttrs::axis), attr("ignore_index", &ClassLossAttrs::ignore_index),
-                 attr("label_smoothing", &ClassLossAttrs::label_smoothing));
+      attr_list(attr("axis", &ClassLossAttrs::axis), attr("ignore_index", &ClassLossAttrs::ignore_index),
+                attr("label_smoothing", &ClassLossAttrs::label_smoothing));
 };
 
 /// Weights of classes along an axis of a shape.

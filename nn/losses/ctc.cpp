@@ -30,7 +30,7 @@ struct CtcAttrs {
   std::int64_t blank = 0;
   bool zero_infinity = false;
   static constexpr auto fields =
-      std::tuple(attr("blank", &CtcAttrs::blank), attr("zero_infinity", &CtcAttrs::zero_infinity));
+      attr_list(attr("blank", &CtcAttrs::blank), attr("zero_infinity", &CtcAttrs::zero_infinity));
 };
 
 AlignmentShape shape_of(const Tensor& scores, const Tensor& targets) {

@@ -13,7 +13,7 @@ namespace {
 struct MultiMarginAttrs {
   int p = 1;
   double margin = 1;
-  static constexpr auto fields = std::tuple(attr("p", &MultiMarginAttrs::p), attr("margin", &MultiMarginAttrs::margin));
+  static constexpr auto fields = attr_list(attr("p", &MultiMarginAttrs::p), attr("margin", &MultiMarginAttrs::margin));
 };
 
 struct MultiMarginLoss {

@@ -19,7 +19,7 @@ Tensor at_least_zero(const Tensor& x) { return clamp(x, 0.0, kInfinity); }
 
 struct MarginAttrs {
   double margin = 0;
-  static constexpr auto fields = std::tuple(attr("margin", &MarginAttrs::margin));
+  static constexpr auto fields = attr_list(attr("margin", &MarginAttrs::margin));
 };
 
 struct MarginRankingLoss {
@@ -84,8 +84,8 @@ struct CosineEmbeddingLoss {
 struct TripletAttrs {
   double margin = 1, p = 2, epsilon = 1e-6;
   bool swap = false;
-  static constexpr auto fields = std::tuple(attr("margin", &TripletAttrs::margin), attr("p", &TripletAttrs::p),
-                                            attr("epsilon", &TripletAttrs::epsilon), attr("swap", &TripletAttrs::swap));
+  static constexpr auto fields = attr_list(attr("margin", &TripletAttrs::margin), attr("p", &TripletAttrs::p),
+                                           attr("epsilon", &TripletAttrs::epsilon), attr("swap", &TripletAttrs::swap));
 };
 
 /// The length of the differences along the last axis; gradient 0 where it is 0.

@@ -13,7 +13,7 @@ namespace {
 
 struct LengthMaskAttrs {
   std::int64_t steps = 0;
-  static constexpr auto fields = std::tuple(attr("steps", &LengthMaskAttrs::steps));
+  static constexpr auto fields = attr_list(attr("steps", &LengthMaskAttrs::steps));
 };
 
 struct LengthMask {

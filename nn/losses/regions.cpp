@@ -19,8 +19,8 @@ Tensor over_region(const Tensor& x) { return x.rank() > 1 ? sum(x, inner_axes(x.
 
 struct TverskyAttrs {
   double alpha = 0.5, beta = 0.5, smooth = 1;
-  static constexpr auto fields = std::tuple(attr("alpha", &TverskyAttrs::alpha), attr("beta", &TverskyAttrs::beta),
-                                            attr("smooth", &TverskyAttrs::smooth));
+  static constexpr auto fields = attr_list(attr("alpha", &TverskyAttrs::alpha), attr("beta", &TverskyAttrs::beta),
+                                           attr("smooth", &TverskyAttrs::smooth));
 };
 
 struct TverskyLoss {

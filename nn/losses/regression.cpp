@@ -29,7 +29,7 @@ struct L1Loss {
 
 struct SmoothL1Attrs {
   double beta = 1;
-  static constexpr auto fields = std::tuple(attr("beta", &SmoothL1Attrs::beta));
+  static constexpr auto fields = attr_list(attr("beta", &SmoothL1Attrs::beta));
 };
 
 struct SmoothL1Loss {
@@ -50,7 +50,7 @@ struct SmoothL1Loss {
 
 struct HuberAttrs {
   double delta = 1;
-  static constexpr auto fields = std::tuple(attr("delta", &HuberAttrs::delta));
+  static constexpr auto fields = attr_list(attr("delta", &HuberAttrs::delta));
 };
 
 struct HuberLoss {
@@ -72,8 +72,8 @@ struct PoissonNllAttrs {
   bool log_input = true, full = false;
   double epsilon = 1e-8;
   static constexpr auto fields =
-      std::tuple(attr("log_input", &PoissonNllAttrs::log_input), attr("full", &PoissonNllAttrs::full),
-                 attr("epsilon", &PoissonNllAttrs::epsilon));
+      attr_list(attr("log_input", &PoissonNllAttrs::log_input), attr("full", &PoissonNllAttrs::full),
+                attr("epsilon", &PoissonNllAttrs::epsilon));
 };
 
 struct PoissonNllLoss {
@@ -102,7 +102,7 @@ struct GaussianNllAttrs {
   bool full = false;
   double epsilon = 1e-6;
   static constexpr auto fields =
-      std::tuple(attr("full", &GaussianNllAttrs::full), attr("epsilon", &GaussianNllAttrs::epsilon));
+      attr_list(attr("full", &GaussianNllAttrs::full), attr("epsilon", &GaussianNllAttrs::epsilon));
 };
 
 struct GaussianNllLoss {
@@ -127,7 +127,7 @@ struct GaussianNllLoss {
 
 struct KlDivAttrs {
   bool log_target = false;
-  static constexpr auto fields = std::tuple(attr("log_target", &KlDivAttrs::log_target));
+  static constexpr auto fields = attr_list(attr("log_target", &KlDivAttrs::log_target));
 };
 
 struct KlDiv {

@@ -11,7 +11,7 @@ namespace {
 
 struct RnntAttrs {
   std::int64_t blank = 0;
-  static constexpr auto fields = std::tuple(attr("blank", &RnntAttrs::blank));
+  static constexpr auto fields = attr_list(attr("blank", &RnntAttrs::blank));
 };
 
 /// The grid of one sequence: at (t, u) frame t is being read and u labels have been given. A blank goes on to the next

@@ -45,7 +45,7 @@ struct CustomOptions {
   Form form = Form::scan;   ///< or unrolled
   double zoneout = 0;       ///< with this probability a unit of h stays what it was: see Recurrent
   double zoneout_cell = 0;  ///< likewise a unit of c, of a cell that has one
-  static constexpr auto fields = std::tuple(
+  static constexpr auto fields = attr_list(
       attr("layers", &CustomOptions::layers), attr("bidirectional", &CustomOptions::bidirectional),
       attr("dropout", &CustomOptions::dropout), attr("variational_dropout", &CustomOptions::variational_dropout),
       attr("batch_first", &CustomOptions::batch_first), attr("zoneout", &CustomOptions::zoneout),

@@ -30,10 +30,10 @@ struct GruOptions {
   bool reset_after = true;
   double zoneout = 0;  ///< with this probability a unit of h stays what it was: see Recurrent
   static constexpr auto fields =
-      std::tuple(attr("layers", &GruOptions::layers), attr("bidirectional", &GruOptions::bidirectional),
-                 attr("dropout", &GruOptions::dropout), attr("bias", &GruOptions::bias),
-                 attr("batch_first", &GruOptions::batch_first), attr("recompute", &GruOptions::recompute),
-                 attr("reset_after", &GruOptions::reset_after), attr("zoneout", &GruOptions::zoneout));
+      attr_list(attr("layers", &GruOptions::layers), attr("bidirectional", &GruOptions::bidirectional),
+                attr("dropout", &GruOptions::dropout), attr("bias", &GruOptions::bias),
+                attr("batch_first", &GruOptions::batch_first), attr("recompute", &GruOptions::recompute),
+                attr("reset_after", &GruOptions::reset_after), attr("zoneout", &GruOptions::zoneout));
 };
 
 /// Gated recurrent unit (arXiv 1406.1078), as torch.nn.GRU(input_size, hidden_size, batch_first=True).
@@ -62,6 +62,8 @@ class GruCell final : public RecurrentCell {
   /// The next state, from zeros where h is undefined.
   Tensor operator()(const Tensor& x, const Tensor& h = {}) const { return step(x, {h}).h; }
 };
+
+extern template class LayerOf<Gru, GruOptions, GatedRecurrent>;
 
 }  // namespace ferrite::nn
 

@@ -9,8 +9,8 @@ struct LruOptions {
   double r_min = 0;  ///< the |lambda| start uniform in area between these two
   double r_max = 1;
   double max_phase = 6.283185307179586;  ///< their arguments uniform in 0..max_phase
-  static constexpr auto fields = std::tuple(attr("r_min", &LruOptions::r_min), attr("r_max", &LruOptions::r_max),
-                                            attr("max_phase", &LruOptions::max_phase));
+  static constexpr auto fields = attr_list(attr("r_min", &LruOptions::r_min), attr("r_max", &LruOptions::r_max),
+                                           attr("max_phase", &LruOptions::max_phase));
 };
 
 /// The linear recurrent unit (Orvieto et al. 2023, arXiv 2303.06349), D features, a state of N complex numbers:
@@ -42,7 +42,7 @@ struct RgLruOptions {
   std::int64_t features = 0;
   std::int64_t heads = 1;  ///< blocks of features with gates of their own
   static constexpr auto fields =
-      std::tuple(attr("features", &RgLruOptions::features), attr("heads", &RgLruOptions::heads));
+      attr_list(attr("features", &RgLruOptions::features), attr("heads", &RgLruOptions::heads));
 };
 
 /// The real-gated linear recurrent unit of Griffin (De et al. 2024, arXiv 2402.19427), as RGLRU of the package
@@ -67,5 +67,8 @@ class RgLru final : public LayerOf<RgLru, RgLruOptions, SequenceLayer> {
  private:
   Tensor run_sequence(const Tensor& x, const SequenceOptions& options, Tensors& states) const override;
 };
+
+extern template class LayerOf<Lru, LruOptions, SizedSequenceLayer>;
+extern template class LayerOf<RgLru, RgLruOptions, SequenceLayer>;
 
 }  // namespace ferrite::nn

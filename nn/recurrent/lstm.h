@@ -24,11 +24,11 @@ struct LstmOptions {
   double zoneout = 0;          ///< with this probability a unit of h stays what it was: see Recurrent
   double zoneout_cell = 0;     ///< likewise a unit of c
   static constexpr auto fields =
-      std::tuple(attr("layers", &LstmOptions::layers), attr("bidirectional", &LstmOptions::bidirectional),
-                 attr("dropout", &LstmOptions::dropout), attr("bias", &LstmOptions::bias),
-                 attr("batch_first", &LstmOptions::batch_first), attr("recompute", &LstmOptions::recompute),
-                 attr("proj_size", &LstmOptions::proj_size), attr("zoneout", &LstmOptions::zoneout),
-                 attr("zoneout_cell", &LstmOptions::zoneout_cell));
+      attr_list(attr("layers", &LstmOptions::layers), attr("bidirectional", &LstmOptions::bidirectional),
+                attr("dropout", &LstmOptions::dropout), attr("bias", &LstmOptions::bias),
+                attr("batch_first", &LstmOptions::batch_first), attr("recompute", &LstmOptions::recompute),
+                attr("proj_size", &LstmOptions::proj_size), attr("zoneout", &LstmOptions::zoneout),
+                attr("zoneout_cell", &LstmOptions::zoneout_cell));
 };
 
 /// Long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates), as torch.nn.LSTM(input_size,
@@ -59,6 +59,8 @@ class LstmCell final : public RecurrentCell {
   /// The next h and c, from zeros where a state is undefined.
   RecurrentState operator()(const Tensor& x, const RecurrentState& before = {}) const { return step(x, before); }
 };
+
+extern template class LayerOf<Lstm, LstmOptions, GatedRecurrent>;
 
 }  // namespace ferrite::nn
 

@@ -16,11 +16,11 @@ struct MambaOptions {
   double dt_min = 0.001;  ///< steps start log-uniform between these two
   double dt_max = 0.1;
   static constexpr auto fields =
-      std::tuple(attr("features", &MambaOptions::features), attr("state", &MambaOptions::state),
-                 attr("expand", &MambaOptions::expand), attr("kernel_size", &MambaOptions::kernel_size),
-                 attr("dt_rank", &MambaOptions::dt_rank), attr("bias", &MambaOptions::bias),
-                 attr("conv_bias", &MambaOptions::conv_bias), attr("dt_min", &MambaOptions::dt_min),
-                 attr("dt_max", &MambaOptions::dt_max));
+      attr_list(attr("features", &MambaOptions::features), attr("state", &MambaOptions::state),
+                attr("expand", &MambaOptions::expand), attr("kernel_size", &MambaOptions::kernel_size),
+                attr("dt_rank", &MambaOptions::dt_rank), attr("bias", &MambaOptions::bias),
+                attr("conv_bias", &MambaOptions::conv_bias), attr("dt_min", &MambaOptions::dt_min),
+                attr("dt_max", &MambaOptions::dt_max));
 
   std::int64_t inner() const { return expand * features; }
   std::int64_t rank() const { return dt_rank > 0 ? dt_rank : (features + 15) / 16; }
@@ -52,5 +52,7 @@ class Mamba final : public LayerOf<Mamba, MambaOptions, SequenceLayer> {
 
   Linear in_proj_, x_proj_, out_proj_;
 };
+
+extern template class LayerOf<Mamba, MambaOptions, SequenceLayer>;
 
 }  // namespace ferrite::nn

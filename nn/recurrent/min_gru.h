@@ -33,7 +33,7 @@ struct MinGruOptions {
   std::int64_t proj_size = 0;  ///< above 0: the output is h W_out, so wide
   bool bias = false;
   static constexpr auto fields =
-      std::tuple(attr("proj_size", &MinGruOptions::proj_size), attr("bias", &MinGruOptions::bias));
+      attr_list(attr("proj_size", &MinGruOptions::proj_size), attr("bias", &MinGruOptions::bias));
 };
 
 /// The minimal GRU (Feng et al. 2024, arXiv 2410.01201), as minGRU of the package minGRU-pytorch:
@@ -65,7 +65,7 @@ struct MinLstmOptions {
   std::int64_t proj_size = 0;  ///< above 0: the output is h W_out, so wide
   bool bias = false;
   static constexpr auto fields =
-      std::tuple(attr("proj_size", &MinLstmOptions::proj_size), attr("bias", &MinLstmOptions::bias));
+      attr_list(attr("proj_size", &MinLstmOptions::proj_size), attr("bias", &MinLstmOptions::bias));
 };
 
 /// The minimal LSTM (Feng et al. 2024, arXiv 2410.01201), as minLSTM of the package minGRU-pytorch:
@@ -91,6 +91,9 @@ class MinLstm final : public LayerOf<MinLstm, MinLstmOptions, SizedSequenceLayer
   Linear to_hidden_and_f_i_gate_;
   std::optional<Linear> to_out_;
 };
+
+extern template class LayerOf<MinGru, MinGruOptions, SizedSequenceLayer>;
+extern template class LayerOf<MinLstm, MinLstmOptions, SizedSequenceLayer>;
 
 }  // namespace ferrite::nn
 

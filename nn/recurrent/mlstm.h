@@ -20,12 +20,12 @@ struct MLstmOptions {
   std::int64_t num_blocks = 1;          ///< of the net it is a part of: first weights of proj_down fall with it
   std::int64_t chunk = 64;              ///< steps that are computed at once; 1: step by step
   static constexpr auto fields =
-      std::tuple(attr("embedding_dim", &MLstmOptions::embedding_dim), attr("num_heads", &MLstmOptions::num_heads),
-                 attr("proj_factor", &MLstmOptions::proj_factor), attr("round_up_to", &MLstmOptions::round_up_to),
-                 attr("conv1d_kernel_size", &MLstmOptions::conv1d_kernel_size),
-                 attr("qkv_proj_blocksize", &MLstmOptions::qkv_proj_blocksize), attr("bias", &MLstmOptions::bias),
-                 attr("dropout", &MLstmOptions::dropout), attr("num_blocks", &MLstmOptions::num_blocks),
-                 attr("chunk", &MLstmOptions::chunk));
+      attr_list(attr("embedding_dim", &MLstmOptions::embedding_dim), attr("num_heads", &MLstmOptions::num_heads),
+                attr("proj_factor", &MLstmOptions::proj_factor), attr("round_up_to", &MLstmOptions::round_up_to),
+                attr("conv1d_kernel_size", &MLstmOptions::conv1d_kernel_size),
+                attr("qkv_proj_blocksize", &MLstmOptions::qkv_proj_blocksize), attr("bias", &MLstmOptions::bias),
+                attr("dropout", &MLstmOptions::dropout), attr("num_blocks", &MLstmOptions::num_blocks),
+                attr("chunk", &MLstmOptions::chunk));
 
   /// I.
   std::int64_t inner() const;
@@ -84,5 +84,7 @@ class MLstm final : public LayerOf<MLstm, MLstmOptions, SequenceLayer> {
 
   std::optional<Dropout> dropout_;
 };
+
+extern template class LayerOf<MLstm, MLstmOptions, SequenceLayer>;
 
 }  // namespace ferrite::nn

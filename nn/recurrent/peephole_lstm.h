@@ -22,7 +22,7 @@ struct PeepholeLstmOptions {
   bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
   double zoneout = 0;       ///< with this probability a unit of h stays what it was: see Recurrent
   double zoneout_cell = 0;  ///< likewise a unit of c
-  static constexpr auto fields = std::tuple(
+  static constexpr auto fields = attr_list(
       attr("layers", &PeepholeLstmOptions::layers), attr("bidirectional", &PeepholeLstmOptions::bidirectional),
       attr("dropout", &PeepholeLstmOptions::dropout), attr("bias", &PeepholeLstmOptions::bias),
       attr("batch_first", &PeepholeLstmOptions::batch_first), attr("recompute", &PeepholeLstmOptions::recompute),
@@ -48,6 +48,8 @@ class PeepholeLstm final : public LayerOf<PeepholeLstm, PeepholeLstmOptions, Gat
   PeepholeLstm(std::int64_t input_size, std::int64_t hidden_size, const PeepholeLstmOptions& options,
                const Init& init = {});
 };
+
+extern template class LayerOf<PeepholeLstm, PeepholeLstmOptions, GatedRecurrent>;
 
 }  // namespace ferrite::nn
 

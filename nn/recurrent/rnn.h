@@ -23,10 +23,10 @@ struct RnnOptions {
   Nonlinearity nonlinearity = Nonlinearity::tanh;
   double zoneout = 0;  ///< with this probability a unit of h stays what it was: see Recurrent
   static constexpr auto fields =
-      std::tuple(attr("layers", &RnnOptions::layers), attr("bidirectional", &RnnOptions::bidirectional),
-                 attr("dropout", &RnnOptions::dropout), attr("bias", &RnnOptions::bias),
-                 attr("batch_first", &RnnOptions::batch_first), attr("recompute", &RnnOptions::recompute),
-                 attr("zoneout", &RnnOptions::zoneout));
+      attr_list(attr("layers", &RnnOptions::layers), attr("bidirectional", &RnnOptions::bidirectional),
+                attr("dropout", &RnnOptions::dropout), attr("bias", &RnnOptions::bias),
+                attr("batch_first", &RnnOptions::batch_first), attr("recompute", &RnnOptions::recompute),
+                attr("zoneout", &RnnOptions::zoneout));
 };
 
 /// Elman's recurrent network (1990), as torch.nn.RNN(input_size, hidden_size, batch_first=True).
@@ -52,6 +52,8 @@ class RnnCell final : public RecurrentCell {
   /// The next state, from zeros where h is undefined.
   Tensor operator()(const Tensor& x, const Tensor& h = {}) const { return step(x, {h}).h; }
 };
+
+extern template class LayerOf<Rnn, RnnOptions, GatedRecurrent>;
 
 }  // namespace ferrite::nn
 

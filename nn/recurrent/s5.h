@@ -13,9 +13,9 @@ struct S5Options {
   bool bilinear = false;  ///< steps by trapezoids instead of an input that is held
   double step_scale = 1;  ///< of all steps: 2 for a sequence sampled half as often
   static constexpr auto fields =
-      std::tuple(attr("blocks", &S5Options::blocks), attr("dt_min", &S5Options::dt_min),
-                 attr("dt_max", &S5Options::dt_max), attr("bidirectional", &S5Options::bidirectional),
-                 attr("bilinear", &S5Options::bilinear), attr("step_scale", &S5Options::step_scale));
+      attr_list(attr("blocks", &S5Options::blocks), attr("dt_min", &S5Options::dt_min),
+                attr("dt_max", &S5Options::dt_max), attr("bidirectional", &S5Options::bidirectional),
+                attr("bilinear", &S5Options::bilinear), attr("step_scale", &S5Options::step_scale));
 };
 
 /// S5 (Smith et al. 2022, arXiv 2208.04933), as S5 of the package s5-pytorch: D features, a state of P complex numbers,
@@ -49,5 +49,7 @@ class S5 final : public LayerOf<S5, S5Options, SizedSequenceLayer> {
  private:
   Tensor run_sequence(const Tensor& x, const SequenceOptions& options, Tensors& states) const override;
 };
+
+extern template class LayerOf<S5, S5Options, SizedSequenceLayer>;
 
 }  // namespace ferrite::nn

@@ -18,10 +18,10 @@ struct SLstmOptions {
   std::int64_t block_index = 0;         ///< where it stands in the net it is a part of, and of how many blocks:
   std::int64_t num_blocks = 1;          ///< first biases of f depend on them
   static constexpr auto fields =
-      std::tuple(attr("embedding_dim", &SLstmOptions::embedding_dim), attr("num_heads", &SLstmOptions::num_heads),
-                 attr("conv1d_kernel_size", &SLstmOptions::conv1d_kernel_size),
-                 attr("group_norm_weight", &SLstmOptions::group_norm_weight), attr("dropout", &SLstmOptions::dropout),
-                 attr("block_index", &SLstmOptions::block_index), attr("num_blocks", &SLstmOptions::num_blocks));
+      attr_list(attr("embedding_dim", &SLstmOptions::embedding_dim), attr("num_heads", &SLstmOptions::num_heads),
+                attr("conv1d_kernel_size", &SLstmOptions::conv1d_kernel_size),
+                attr("group_norm_weight", &SLstmOptions::group_norm_weight), attr("dropout", &SLstmOptions::dropout),
+                attr("block_index", &SLstmOptions::block_index), attr("num_blocks", &SLstmOptions::num_blocks));
 };
 
 /// The sLSTM layer of an xLSTM (arXiv 2405.04517), as sLSTMLayer of the Python package xlstm 2.0.6 with its backend
@@ -69,5 +69,7 @@ class SLstm final : public LayerOf<SLstm, SLstmOptions, SequenceLayer> {
 
   std::optional<Dropout> dropout_;
 };
+
+extern template class LayerOf<SLstm, SLstmOptions, SequenceLayer>;
 
 }  // namespace ferrite::nn

@@ -134,7 +134,7 @@ struct Prelu {
 
 struct BoundsAttrs {
   double low = -1, high = 1;
-  static constexpr auto fields = std::tuple(attr("low", &BoundsAttrs::low), attr("high", &BoundsAttrs::high));
+  static constexpr auto fields = attr_list(attr("low", &BoundsAttrs::low), attr("high", &BoundsAttrs::high));
 };
 
 struct Rrelu {

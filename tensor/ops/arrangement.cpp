@@ -14,7 +14,7 @@ std::vector<std::int64_t> counted() { return {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
 
 struct RollAttrs {
   Shape shifts{}, axes{};
-  static constexpr auto fields = std::tuple(attr("shifts", &RollAttrs::shifts), attr("axes", &RollAttrs::axes));
+  static constexpr auto fields = attr_list(attr("shifts", &RollAttrs::shifts), attr("axes", &RollAttrs::axes));
 };
 
 /// b in 0..n - 1 that a is of modulo n.
@@ -57,7 +57,7 @@ struct Roll {
 struct Rot90Attrs {
   std::int64_t k = 1;
   Shape axes{0, 1};
-  static constexpr auto fields = std::tuple(attr("k", &Rot90Attrs::k), attr("axes", &Rot90Attrs::axes));
+  static constexpr auto fields = attr_list(attr("k", &Rot90Attrs::k), attr("axes", &Rot90Attrs::axes));
 };
 
 struct Rot90 {
@@ -95,7 +95,7 @@ struct Rot90 {
 
 struct CountsAttrs {
   Shape counts{};
-  static constexpr auto fields = std::tuple(attr("counts", &CountsAttrs::counts));
+  static constexpr auto fields = attr_list(attr("counts", &CountsAttrs::counts));
 };
 
 /// With leading axes of extent 1 up to a rank.
@@ -152,7 +152,7 @@ struct Tile {
 struct InterleaveAttrs {
   int axis = 0;
   std::int64_t n = 1;
-  static constexpr auto fields = std::tuple(attr("axis", &InterleaveAttrs::axis), attr("n", &InterleaveAttrs::n));
+  static constexpr auto fields = attr_list(attr("axis", &InterleaveAttrs::axis), attr("n", &InterleaveAttrs::n));
 };
 
 struct RepeatInterleave {
@@ -183,7 +183,7 @@ struct RepeatInterleave {
 
 struct MeshgridAttrs {
   bool xy = false;
-  static constexpr auto fields = std::tuple(attr("xy", &MeshgridAttrs::xy));
+  static constexpr auto fields = attr_list(attr("xy", &MeshgridAttrs::xy));
 };
 
 struct Meshgrid {
@@ -224,7 +224,7 @@ struct Meshgrid {
 
 struct MovedimAttrs {
   Shape from{}, to{};
-  static constexpr auto fields = std::tuple(attr("from", &MovedimAttrs::from), attr("to", &MovedimAttrs::to));
+  static constexpr auto fields = attr_list(attr("from", &MovedimAttrs::from), attr("to", &MovedimAttrs::to));
 };
 
 struct Movedim {

@@ -14,7 +14,7 @@ struct CheckedAttrs {
   Scalar low{}, high{};
   Label who{};
   static constexpr auto fields =
-      std::tuple(attr("low", &CheckedAttrs::low), attr("high", &CheckedAttrs::high), attr("who", &CheckedAttrs::who));
+      attr_list(attr("low", &CheckedAttrs::low), attr("high", &CheckedAttrs::high), attr("who", &CheckedAttrs::who));
 };
 
 template <class T>

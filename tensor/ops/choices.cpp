@@ -15,8 +15,7 @@ struct MultinomialAttrs : KeyAttrs {
   std::int64_t n = 1;
   bool replacement = false;
   static constexpr auto fields =
-      std::tuple_cat(KeyAttrs::fields,
-                     std::tuple(attr("n", &MultinomialAttrs::n), attr("replacement", &MultinomialAttrs::replacement)));
+      KeyAttrs::fields.with(attr("n", &MultinomialAttrs::n), attr("replacement", &MultinomialAttrs::replacement));
   MultinomialAttrs() = default;
   MultinomialAttrs(const KeyAttrs& key, std::int64_t count, bool again) : KeyAttrs(key), n(count), replacement(again) {}
 };
@@ -165,8 +164,8 @@ struct FilterAttrs {
   double temperature = 1;
   std::int64_t top_k = 0;
   double top_p = 1;
-  static constexpr auto fields = std::tuple(attr("temperature", &FilterAttrs::temperature),
-                                            attr("top_k", &FilterAttrs::top_k), attr("top_p", &FilterAttrs::top_p));
+  static constexpr auto fields = attr_list(attr("temperature", &FilterAttrs::temperature),
+                                           attr("top_k", &FilterAttrs::top_k), attr("top_p", &FilterAttrs::top_p));
 };
 
 struct FilterLogits {
@@ -277,9 +276,9 @@ struct SampleAttrs : KeyAttrs {
   double temperature = 1;
   std::int64_t top_k = 0;
   double top_p = 1;
-  static constexpr auto fields = std::tuple_cat(
-      KeyAttrs::fields, std::tuple(attr("temperature", &SampleAttrs::temperature), attr("top_k", &SampleAttrs::top_k),
-                                   attr("top_p", &SampleAttrs::top_p)));
+  static constexpr auto fields =
+      KeyAttrs::fields.with(attr("temperature", &SampleAttrs::temperature), attr("top_k", &SampleAttrs::top_k),
+                            attr("top_p", &SampleAttrs::top_p));
   SampleAttrs() = default;
   SampleAttrs(const KeyAttrs& key, const FilterAttrs& f)
       : KeyAttrs(key), temperature(f.temperature), top_k(f.top_k), top_p(f.top_p) {}

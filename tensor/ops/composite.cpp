@@ -83,8 +83,8 @@ struct VarAttrs {
   Shape axes{};
   bool keepdim = false;
   double correction = 1;
-  static constexpr auto fields = std::tuple(attr("axes", &VarAttrs::axes), attr("keepdim", &VarAttrs::keepdim),
-                                            attr("correction", &VarAttrs::correction));
+  static constexpr auto fields = attr_list(attr("axes", &VarAttrs::axes), attr("keepdim", &VarAttrs::keepdim),
+                                           attr("correction", &VarAttrs::correction));
 };
 
 struct Var {

@@ -78,7 +78,7 @@ struct RotaryAttrs {
   double base = 10000;
   bool interleaved = false;
   static constexpr auto fields =
-      std::tuple(attr("base", &RotaryAttrs::base), attr("interleaved", &RotaryAttrs::interleaved));
+      attr_list(attr("base", &RotaryAttrs::base), attr("interleaved", &RotaryAttrs::interleaved));
 };
 
 double frequency(double base, std::int64_t pair, std::int64_t D) {

@@ -17,7 +17,7 @@ struct HistcAttrs {
   std::int64_t bins = 1;
   double low = 0, high = 0;
   static constexpr auto fields =
-      std::tuple(attr("bins", &HistcAttrs::bins), attr("low", &HistcAttrs::low), attr("high", &HistcAttrs::high));
+      attr_list(attr("bins", &HistcAttrs::bins), attr("low", &HistcAttrs::low), attr("high", &HistcAttrs::high));
 };
 
 struct Histc {
@@ -68,7 +68,7 @@ struct Histc {
 
 struct BincountAttrs {
   std::int64_t size = 0;
-  static constexpr auto fields = std::tuple(attr("size", &BincountAttrs::size));
+  static constexpr auto fields = attr_list(attr("size", &BincountAttrs::size));
 };
 
 struct Bincount {

@@ -136,7 +136,7 @@ struct Lstsq {
 
 struct PowerAttrs {
   std::int64_t exponent = 1;
-  static constexpr auto fields = std::tuple(attr("exponent", &PowerAttrs::exponent));
+  static constexpr auto fields = attr_list(attr("exponent", &PowerAttrs::exponent));
 };
 
 struct MatrixPower {
@@ -184,7 +184,7 @@ struct MatrixPower {
 struct NormAttrs {
   int norm = 0;
   bool keepdim = false;
-  static constexpr auto fields = std::tuple(attr("norm", &NormAttrs::norm), attr("keepdim", &NormAttrs::keepdim));
+  static constexpr auto fields = attr_list(attr("norm", &NormAttrs::norm), attr("keepdim", &NormAttrs::keepdim));
 };
 
 struct MatrixNorms {

@@ -32,7 +32,7 @@ double mean_of(const std::vector<double>& v) {
 
 struct EpsilonAttrs {
   double epsilon = 1e-5;
-  static constexpr auto fields = std::tuple(attr("epsilon", &EpsilonAttrs::epsilon));
+  static constexpr auto fields = attr_list(attr("epsilon", &EpsilonAttrs::epsilon));
 };
 
 struct BatchNorm {
@@ -59,7 +59,7 @@ struct BatchNorm {
 struct GroupAttrs {
   std::int64_t groups = 1;
   double epsilon = 1e-5;
-  static constexpr auto fields = std::tuple(attr("groups", &GroupAttrs::groups), attr("epsilon", &GroupAttrs::epsilon));
+  static constexpr auto fields = attr_list(attr("groups", &GroupAttrs::groups), attr("epsilon", &GroupAttrs::epsilon));
 };
 
 struct GroupNorm {
@@ -94,7 +94,7 @@ struct GroupNorm {
 struct RmsAttrs {
   int axes = 1;
   double epsilon = 1e-5;
-  static constexpr auto fields = std::tuple(attr("axes", &RmsAttrs::axes), attr("epsilon", &RmsAttrs::epsilon));
+  static constexpr auto fields = attr_list(attr("axes", &RmsAttrs::axes), attr("epsilon", &RmsAttrs::epsilon));
 };
 
 struct RmsNorm {
@@ -124,8 +124,8 @@ struct LocalResponseAttrs {
   std::int64_t size = 1;
   double alpha = 1e-4, beta = 0.75, k = 1;
   static constexpr auto fields =
-      std::tuple(attr("size", &LocalResponseAttrs::size), attr("alpha", &LocalResponseAttrs::alpha),
-                 attr("beta", &LocalResponseAttrs::beta), attr("k", &LocalResponseAttrs::k));
+      attr_list(attr("size", &LocalResponseAttrs::size), attr("alpha", &LocalResponseAttrs::alpha),
+                attr("beta", &LocalResponseAttrs::beta), attr("k", &LocalResponseAttrs::k));
 };
 
 struct LocalResponseNorm {

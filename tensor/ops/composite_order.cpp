@@ -20,7 +20,7 @@ struct RankAttrs {
   std::int64_t k = 1;
   bool keepdim = false;
   static constexpr auto fields =
-      std::tuple(attr("axis", &RankAttrs::axis), attr("k", &RankAttrs::k), attr("keepdim", &RankAttrs::keepdim));
+      attr_list(attr("axis", &RankAttrs::axis), attr("k", &RankAttrs::k), attr("keepdim", &RankAttrs::keepdim));
 };
 
 /// The elements at an index with an extent of 1 along the axis, and the index, the axis dropped unless it is kept.
@@ -120,9 +120,8 @@ struct QuantileAttrs {
   int axis = 0;
   bool keepdim = false;
   std::int64_t interpolation = 0;  ///< the number of an QuantileInterpolation
-  static constexpr auto fields =
-      std::tuple(attr("axis", &QuantileAttrs::axis), attr("keepdim", &QuantileAttrs::keepdim),
-                 attr("interpolation", &QuantileAttrs::interpolation));
+  static constexpr auto fields = attr_list(attr("axis", &QuantileAttrs::axis), attr("keepdim", &QuantileAttrs::keepdim),
+                                           attr("interpolation", &QuantileAttrs::interpolation));
 };
 
 struct Quantile {

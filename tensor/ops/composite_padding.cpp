@@ -10,7 +10,7 @@ namespace {
 
 struct PaddingAttrs {
   bool batch_first = false;
-  static constexpr auto fields = std::tuple(attr("batch_first", &PaddingAttrs::batch_first));
+  static constexpr auto fields = attr_list(attr("batch_first", &PaddingAttrs::batch_first));
 };
 
 struct WithoutPadding {

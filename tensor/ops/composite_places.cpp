@@ -36,7 +36,7 @@ std::int64_t product(const Shape& x, int first, int count) {
 
 struct IndexPutAttrs {
   bool accumulate = false;
-  static constexpr auto fields = std::tuple(attr("accumulate", &IndexPutAttrs::accumulate));
+  static constexpr auto fields = attr_list(attr("accumulate", &IndexPutAttrs::accumulate));
 };
 
 struct IndexPut {

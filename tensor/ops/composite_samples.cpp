@@ -13,7 +13,7 @@ Tensor without_last(const Tensor& x, int axis) { return slice(x, axis, 0, -1); }
 struct DiffAttrs {
   int axis = 0;
   std::int64_t n = 1;
-  static constexpr auto fields = std::tuple(attr("axis", &DiffAttrs::axis), attr("n", &DiffAttrs::n));
+  static constexpr auto fields = attr_list(attr("axis", &DiffAttrs::axis), attr("n", &DiffAttrs::n));
 };
 
 struct Diff {
@@ -58,7 +58,7 @@ struct Diff {
 struct TrapezoidAttrs {
   int axis = 0;
   double dx = 1;
-  static constexpr auto fields = std::tuple(attr("axis", &TrapezoidAttrs::axis), attr("dx", &TrapezoidAttrs::dx));
+  static constexpr auto fields = attr_list(attr("axis", &TrapezoidAttrs::axis), attr("dx", &TrapezoidAttrs::dx));
 };
 
 /// The areas between neighbouring samples; operands y, or y and its positions.

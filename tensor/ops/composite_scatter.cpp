@@ -48,8 +48,8 @@ struct ScatterReduceAttrs {
   std::int64_t reduction = 0;  ///< the number of a ScatterReduction
   bool include_self = true;
   static constexpr auto fields =
-      std::tuple(attr("axis", &ScatterReduceAttrs::axis), attr("reduction", &ScatterReduceAttrs::reduction),
-                 attr("include_self", &ScatterReduceAttrs::include_self));
+      attr_list(attr("axis", &ScatterReduceAttrs::axis), attr("reduction", &ScatterReduceAttrs::reduction),
+                attr("include_self", &ScatterReduceAttrs::include_self));
   ScatterReduction kind() const { return static_cast<ScatterReduction>(reduction); }
 };
 
@@ -126,7 +126,7 @@ struct ScatterReduce {
 
 struct SlicesAttrs {
   int axis = 0;
-  static constexpr auto fields = std::tuple(attr("axis", &SlicesAttrs::axis));
+  static constexpr auto fields = attr_list(attr("axis", &SlicesAttrs::axis));
 };
 
 struct IndexCopy {

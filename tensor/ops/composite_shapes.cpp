@@ -13,7 +13,7 @@ void same_elements(std::span<const Dense> in, std::span<Dense> out) { out[0].val
 
 struct TransposeAttrs {
   int a = -2, b = -1;
-  static constexpr auto fields = std::tuple(attr("a", &TransposeAttrs::a), attr("b", &TransposeAttrs::b));
+  static constexpr auto fields = attr_list(attr("a", &TransposeAttrs::a), attr("b", &TransposeAttrs::b));
 };
 
 struct Transpose {
@@ -42,7 +42,7 @@ struct Transpose {
 
 struct SqueezeAttrs {
   std::optional<int> axis{};
-  static constexpr auto fields = std::tuple(attr("axis", &SqueezeAttrs::axis));
+  static constexpr auto fields = attr_list(attr("axis", &SqueezeAttrs::axis));
 };
 
 struct Squeeze {
@@ -79,7 +79,7 @@ struct Unsqueeze {
 
 struct FlattenAttrs {
   int first = 0, last = 0;
-  static constexpr auto fields = std::tuple(attr("first", &FlattenAttrs::first), attr("last", &FlattenAttrs::last));
+  static constexpr auto fields = attr_list(attr("first", &FlattenAttrs::first), attr("last", &FlattenAttrs::last));
 };
 
 struct Flatten {
@@ -107,7 +107,7 @@ struct Flatten {
 
 struct AxesAttrs {
   Shape axes{};
-  static constexpr auto fields = std::tuple(attr("axes", &AxesAttrs::axes));
+  static constexpr auto fields = attr_list(attr("axes", &AxesAttrs::axes));
 };
 
 struct Flip {
@@ -139,7 +139,7 @@ struct Flip {
 struct ChunkAttrs {
   int axis = 0;
   std::int64_t n = 1;
-  static constexpr auto fields = std::tuple(attr("axis", &ChunkAttrs::axis), attr("n", &ChunkAttrs::n));
+  static constexpr auto fields = attr_list(attr("axis", &ChunkAttrs::axis), attr("n", &ChunkAttrs::n));
 };
 
 struct Chunk {

@@ -12,8 +12,8 @@ struct LinspaceAttrs {
   double begin = 0, end = 1;
   std::int64_t n = 1;
   Dtype dtype = Dtype::f32;
-  static constexpr auto fields = std::tuple(attr("begin", &LinspaceAttrs::begin), attr("end", &LinspaceAttrs::end),
-                                            attr("n", &LinspaceAttrs::n), attr("dtype", &LinspaceAttrs::dtype));
+  static constexpr auto fields = attr_list(attr("begin", &LinspaceAttrs::begin), attr("end", &LinspaceAttrs::end),
+                                           attr("n", &LinspaceAttrs::n), attr("dtype", &LinspaceAttrs::dtype));
 
   double at(std::int64_t i) const {
     if (i == n - 1 && n > 1) return end;
@@ -47,7 +47,7 @@ struct EyeAttrs {
   std::int64_t n = 0, m = 0;
   Dtype dtype = Dtype::f32;
   static constexpr auto fields =
-      std::tuple(attr("n", &EyeAttrs::n), attr("m", &EyeAttrs::m), attr("dtype", &EyeAttrs::dtype));
+      attr_list(attr("n", &EyeAttrs::n), attr("m", &EyeAttrs::m), attr("dtype", &EyeAttrs::dtype));
 };
 
 struct Eye {
@@ -66,7 +66,7 @@ struct Eye {
 struct OneHotAttrs {
   std::int64_t classes = 1;
   Dtype dtype = Dtype::f32;
-  static constexpr auto fields = std::tuple(attr("classes", &OneHotAttrs::classes), attr("dtype", &OneHotAttrs::dtype));
+  static constexpr auto fields = attr_list(attr("classes", &OneHotAttrs::classes), attr("dtype", &OneHotAttrs::dtype));
 };
 
 struct OneHot {

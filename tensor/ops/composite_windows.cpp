@@ -10,8 +10,8 @@ struct PaddingModeAttrs {
   Shape before{}, after{};
   int mode = 0;
   static constexpr auto fields =
-      std::tuple(attr("before", &PaddingModeAttrs::before), attr("after", &PaddingModeAttrs::after),
-                 attr("mode", &PaddingModeAttrs::mode));
+      attr_list(attr("before", &PaddingModeAttrs::before), attr("after", &PaddingModeAttrs::after),
+                attr("mode", &PaddingModeAttrs::mode));
 };
 
 /// What stands before and after an axis of n elements.
@@ -74,7 +74,7 @@ struct PadMode {
 /// Of `pixel_shuffle`, `pixel_unshuffle` and `channel_shuffle`.
 struct ShuffleAttrs {
   std::int64_t factor = 1;
-  static constexpr auto fields = std::tuple(attr("factor", &ShuffleAttrs::factor));
+  static constexpr auto fields = attr_list(attr("factor", &ShuffleAttrs::factor));
 };
 
 /// x [..., a, b, c] as [lead, a, b, c], and a shape of x's leading axes with other last ones.

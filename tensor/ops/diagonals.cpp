@@ -11,7 +11,7 @@ namespace {
 
 struct OffsetAttrs {
   std::int64_t offset = 0;
-  static constexpr auto fields = std::tuple(attr("offset", &OffsetAttrs::offset));
+  static constexpr auto fields = attr_list(attr("offset", &OffsetAttrs::offset));
 };
 
 /// Columns less rows, of a matrix [rows, columns]: i64.
@@ -62,8 +62,8 @@ struct Triu {
 struct DiagonalAttrs {
   std::int64_t offset = 0;
   int axis1 = 0, axis2 = 1;
-  static constexpr auto fields = std::tuple(attr("offset", &DiagonalAttrs::offset),
-                                            attr("axis1", &DiagonalAttrs::axis1), attr("axis2", &DiagonalAttrs::axis2));
+  static constexpr auto fields = attr_list(attr("offset", &DiagonalAttrs::offset), attr("axis1", &DiagonalAttrs::axis1),
+                                           attr("axis2", &DiagonalAttrs::axis2));
 };
 
 /// Where a diagonal of a matrix begins, and how long it is.

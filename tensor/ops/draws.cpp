@@ -58,10 +58,9 @@ struct NumberAttrs : KeyAttrs {
   Shape shape{};
   Dtype dtype = Dtype::f32;
   double a = 0, b = 1, low = 0, high = 0;
-  static constexpr auto fields = std::tuple_cat(
-      KeyAttrs::fields,
-      std::tuple(attr("shape", &NumberAttrs::shape), attr("dtype", &NumberAttrs::dtype), attr("a", &NumberAttrs::a),
-                 attr("b", &NumberAttrs::b), attr("low", &NumberAttrs::low), attr("high", &NumberAttrs::high)));
+  static constexpr auto fields = KeyAttrs::fields.with(
+      attr("shape", &NumberAttrs::shape), attr("dtype", &NumberAttrs::dtype), attr("a", &NumberAttrs::a),
+      attr("b", &NumberAttrs::b), attr("low", &NumberAttrs::low), attr("high", &NumberAttrs::high));
   NumberAttrs() = default;
   NumberAttrs(const RandomKey& key, const Shape& s, Dtype t, double first = 0, double second = 1, double least = 0,
               double most = 0)
@@ -147,9 +146,9 @@ struct RandintAttrs : KeyAttrs {
   Shape shape{};
   Dtype dtype = Dtype::i64;
   std::int64_t low = 0, high = 1;
-  static constexpr auto fields = std::tuple_cat(
-      KeyAttrs::fields, std::tuple(attr("shape", &RandintAttrs::shape), attr("dtype", &RandintAttrs::dtype),
-                                   attr("low", &RandintAttrs::low), attr("high", &RandintAttrs::high)));
+  static constexpr auto fields =
+      KeyAttrs::fields.with(attr("shape", &RandintAttrs::shape), attr("dtype", &RandintAttrs::dtype),
+                            attr("low", &RandintAttrs::low), attr("high", &RandintAttrs::high));
   RandintAttrs() = default;
   RandintAttrs(const RandomKey& key, const Shape& s, Dtype t, std::int64_t l, std::int64_t h)
       : KeyAttrs(KeyAttrs::of(key)), shape(s), dtype(t), low(l), high(h) {}

@@ -224,7 +224,7 @@ Named product(const Named& a, const Named& b, const Axes& needed, const Extents&
 
 struct EinsumAttrs {
   Label equation{};
-  static constexpr auto fields = std::tuple(attr("equation", &EinsumAttrs::equation));
+  static constexpr auto fields = attr_list(attr("equation", &EinsumAttrs::equation));
 };
 
 std::vector<Spec> specs_of(Inputs in) {

@@ -65,14 +65,14 @@ bool is_inner(std::int64_t k, std::int64_t n) { return k != 0 && 2 * k != n; }
 
 struct RealFftAttrs {
   double scale = 1, inner = 1;
-  static constexpr auto fields = std::tuple(attr("scale", &RealFftAttrs::scale), attr("inner", &RealFftAttrs::inner));
+  static constexpr auto fields = attr_list(attr("scale", &RealFftAttrs::scale), attr("inner", &RealFftAttrs::inner));
 };
 struct InverseRealFftAttrs {
   std::int64_t n = 1;
   double scale = 1, inner = 2;
   static constexpr auto fields =
-      std::tuple(attr("n", &InverseRealFftAttrs::n), attr("scale", &InverseRealFftAttrs::scale),
-                 attr("inner", &InverseRealFftAttrs::inner));
+      attr_list(attr("n", &InverseRealFftAttrs::n), attr("scale", &InverseRealFftAttrs::scale),
+                attr("inner", &InverseRealFftAttrs::inner));
 };
 /// Of a fast transform of n real points, as those of the radix 2: half of what n complex ones take.
 std::int64_t products_of(std::int64_t n) {
@@ -215,7 +215,7 @@ struct Irfft {
 struct FftAttrs {
   double scale = 1;
   bool inverse = false;
-  static constexpr auto fields = std::tuple(attr("scale", &FftAttrs::scale), attr("inverse", &FftAttrs::inverse));
+  static constexpr auto fields = attr_list(attr("scale", &FftAttrs::scale), attr("inverse", &FftAttrs::inverse));
 };
 Tensor call_fft(const Tensor& x, const FftAttrs& attrs);
 

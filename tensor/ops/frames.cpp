@@ -10,11 +10,11 @@ namespace {
 
 struct FrameAttrs {
   std::int64_t size = 1, hop = 1;
-  static constexpr auto fields = std::tuple(attr("size", &FrameAttrs::size), attr("hop", &FrameAttrs::hop));
+  static constexpr auto fields = attr_list(attr("size", &FrameAttrs::size), attr("hop", &FrameAttrs::hop));
 };
 struct OverlapAttrs {
   std::int64_t hop = 1, length = 1;  ///< of the result: whole frames, and less than a hop more
-  static constexpr auto fields = std::tuple(attr("hop", &OverlapAttrs::hop), attr("length", &OverlapAttrs::length));
+  static constexpr auto fields = attr_list(attr("hop", &OverlapAttrs::hop), attr("length", &OverlapAttrs::length));
 };
 
 void check_positive(std::string_view where, std::string_view what, std::int64_t n) {

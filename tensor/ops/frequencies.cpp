@@ -10,7 +10,7 @@ namespace {
 
 struct RotateAttrs {
   Shape axes{};
-  static constexpr auto fields = std::tuple(attr("axes", &RotateAttrs::axes));
+  static constexpr auto fields = attr_list(attr("axes", &RotateAttrs::axes));
 };
 
 /// Every axis cut at half its extent, rounded up or down, and the halves exchanged.

@@ -111,7 +111,7 @@ const std::vector<double> kMatrices = {2, 0.5, -1, 0.25, 3, 1, -0.5, 1, -2.5, 0.
 
 struct SolveAttrs {
   Label who{};  ///< in whose name singular matrices are refused
-  static constexpr auto fields = std::tuple(attr("who", &SolveAttrs::who));
+  static constexpr auto fields = attr_list(attr("who", &SolveAttrs::who));
 };
 
 struct Solve {
@@ -165,7 +165,7 @@ struct Solve {
 
 struct TriangleAttrs {
   bool upper = false, unit = false;
-  static constexpr auto fields = std::tuple(attr("upper", &TriangleAttrs::upper), attr("unit", &TriangleAttrs::unit));
+  static constexpr auto fields = attr_list(attr("upper", &TriangleAttrs::upper), attr("unit", &TriangleAttrs::unit));
 };
 
 struct SolveTriangular {

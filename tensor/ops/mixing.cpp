@@ -13,7 +13,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct LerpAttrs {
   std::optional<double> weight{};  ///< in place of a third operand
-  static constexpr auto fields = std::tuple(attr("weight", &LerpAttrs::weight));
+  static constexpr auto fields = attr_list(attr("weight", &LerpAttrs::weight));
 };
 
 struct Lerp {
@@ -42,8 +42,8 @@ struct Lerp {
 
 struct NanToNumAttrs {
   double nan = 0, posinf = 0, neginf = 0;
-  static constexpr auto fields = std::tuple(attr("nan", &NanToNumAttrs::nan), attr("posinf", &NanToNumAttrs::posinf),
-                                            attr("neginf", &NanToNumAttrs::neginf));
+  static constexpr auto fields = attr_list(attr("nan", &NanToNumAttrs::nan), attr("posinf", &NanToNumAttrs::posinf),
+                                           attr("neginf", &NanToNumAttrs::neginf));
 };
 
 struct NanToNum {
@@ -141,8 +141,8 @@ struct IsFinite {
 struct IscloseAttrs {
   double rtol = 1e-5, atol = 1e-8;
   bool equal_nan = false;
-  static constexpr auto fields = std::tuple(attr("rtol", &IscloseAttrs::rtol), attr("atol", &IscloseAttrs::atol),
-                                            attr("equal_nan", &IscloseAttrs::equal_nan));
+  static constexpr auto fields = attr_list(attr("rtol", &IscloseAttrs::rtol), attr("atol", &IscloseAttrs::atol),
+                                           attr("equal_nan", &IscloseAttrs::equal_nan));
 };
 
 struct IsClose {

@@ -34,7 +34,7 @@ struct NormAttrs {
   Shape axes{};
   bool keepdim = false;
   static constexpr auto fields =
-      std::tuple(attr("p", &NormAttrs::p), attr("axes", &NormAttrs::axes), attr("keepdim", &NormAttrs::keepdim));
+      attr_list(attr("p", &NormAttrs::p), attr("axes", &NormAttrs::axes), attr("keepdim", &NormAttrs::keepdim));
 };
 
 double norm_of(const std::vector<double>& v, double p) {
@@ -98,8 +98,8 @@ struct StddevAttrs {
   Shape axes{};
   bool keepdim = false;
   double correction = 1;
-  static constexpr auto fields = std::tuple(attr("axes", &StddevAttrs::axes), attr("keepdim", &StddevAttrs::keepdim),
-                                            attr("correction", &StddevAttrs::correction));
+  static constexpr auto fields = attr_list(attr("axes", &StddevAttrs::axes), attr("keepdim", &StddevAttrs::keepdim),
+                                           attr("correction", &StddevAttrs::correction));
 };
 
 struct Stddev {
@@ -127,8 +127,8 @@ struct NormalizeAttrs {
   double p = 2;
   int axis = 1;
   double epsilon = 1e-12;
-  static constexpr auto fields = std::tuple(attr("p", &NormalizeAttrs::p), attr("axis", &NormalizeAttrs::axis),
-                                            attr("epsilon", &NormalizeAttrs::epsilon));
+  static constexpr auto fields = attr_list(attr("p", &NormalizeAttrs::p), attr("axis", &NormalizeAttrs::axis),
+                                           attr("epsilon", &NormalizeAttrs::epsilon));
 };
 
 /// The larger of a norm and epsilon.
@@ -158,7 +158,7 @@ struct Normalize {
 struct CosineAttrs {
   int axis = 1;
   double epsilon = 1e-8;
-  static constexpr auto fields = std::tuple(attr("axis", &CosineAttrs::axis), attr("epsilon", &CosineAttrs::epsilon));
+  static constexpr auto fields = attr_list(attr("axis", &CosineAttrs::axis), attr("epsilon", &CosineAttrs::epsilon));
 };
 
 struct CosineSimilarity {
@@ -192,8 +192,8 @@ struct CosineSimilarity {
 struct PairwiseAttrs {
   double p = 2, epsilon = 1e-6;
   bool keepdim = false;
-  static constexpr auto fields = std::tuple(attr("p", &PairwiseAttrs::p), attr("epsilon", &PairwiseAttrs::epsilon),
-                                            attr("keepdim", &PairwiseAttrs::keepdim));
+  static constexpr auto fields = attr_list(attr("p", &PairwiseAttrs::p), attr("epsilon", &PairwiseAttrs::epsilon),
+                                           attr("keepdim", &PairwiseAttrs::keepdim));
 };
 
 struct PairwiseDistance {
@@ -217,7 +217,7 @@ struct PairwiseDistance {
 
 struct CdistAttrs {
   double p = 2;
-  static constexpr auto fields = std::tuple(attr("p", &CdistAttrs::p));
+  static constexpr auto fields = attr_list(attr("p", &CdistAttrs::p));
 };
 
 struct Cdist {

@@ -9,7 +9,7 @@ namespace {
 
 struct PermutationAttrs : KeyAttrs {
   std::int64_t n = 0;
-  static constexpr auto fields = std::tuple_cat(KeyAttrs::fields, std::tuple(attr("n", &PermutationAttrs::n)));
+  static constexpr auto fields = KeyAttrs::fields.with(attr("n", &PermutationAttrs::n));
   PermutationAttrs() = default;
   PermutationAttrs(const KeyAttrs& key, std::int64_t count) : KeyAttrs(key), n(count) {}
 };
@@ -42,7 +42,7 @@ struct Permutation {
 
 struct ShuffleAttrs : KeyAttrs {
   int axis = 0;
-  static constexpr auto fields = std::tuple_cat(KeyAttrs::fields, std::tuple(attr("axis", &ShuffleAttrs::axis)));
+  static constexpr auto fields = KeyAttrs::fields.with(attr("axis", &ShuffleAttrs::axis));
   ShuffleAttrs() = default;
   ShuffleAttrs(const KeyAttrs& key, int along) : KeyAttrs(key), axis(along) {}
 };

@@ -42,7 +42,7 @@ Tensor moved(const Tensor& x, std::int64_t n, double value) { return pad(x, {0, 
 
 struct ProdOthersAttrs {
   Shape axes{};
-  static constexpr auto fields = std::tuple(attr("axes", &ProdOthersAttrs::axes));
+  static constexpr auto fields = attr_list(attr("axes", &ProdOthersAttrs::axes));
 };
 
 struct ProdOthers {

@@ -19,8 +19,8 @@ struct DrawAttrs {
   Dtype dtype = Dtype::f32;
   std::int64_t seed = 0, stream = 0, call = 0;
   static constexpr auto fields =
-      std::tuple(attr("shape", &DrawAttrs::shape), attr("dtype", &DrawAttrs::dtype), attr("seed", &DrawAttrs::seed),
-                 attr("stream", &DrawAttrs::stream), attr("call", &DrawAttrs::call));
+      attr_list(attr("shape", &DrawAttrs::shape), attr("dtype", &DrawAttrs::dtype), attr("seed", &DrawAttrs::seed),
+                attr("stream", &DrawAttrs::stream), attr("call", &DrawAttrs::call));
 
   static DrawAttrs of(const Shape& shape, const RandomKey& key, Dtype dtype) {
     return {shape, dtype, static_cast<std::int64_t>(key.seed), static_cast<std::int64_t>(key.stream),
@@ -32,13 +32,12 @@ struct DrawAttrs {
 struct RandomAttrs : DrawAttrs {
   double low = 0, high = 1;
   static constexpr auto fields =
-      std::tuple_cat(DrawAttrs::fields, std::tuple(attr("low", &RandomAttrs::low), attr("high", &RandomAttrs::high)));
+      DrawAttrs::fields.with(attr("low", &RandomAttrs::low), attr("high", &RandomAttrs::high));
 };
 
 struct BernoulliAttrs : DrawAttrs {
   double probability = 0.5;
-  static constexpr auto fields =
-      std::tuple_cat(DrawAttrs::fields, std::tuple(attr("probability", &BernoulliAttrs::probability)));
+  static constexpr auto fields = DrawAttrs::fields.with(attr("probability", &BernoulliAttrs::probability));
 
   /// Of the uniform numbers that the probability is compared with.
   RandomAttrs uniform() const {

@@ -12,7 +12,7 @@ namespace {
 
 struct LaneAttrs : KeyAttrs {
   std::int64_t lane = 0;  ///< of several draws with one key
-  static constexpr auto fields = std::tuple_cat(KeyAttrs::fields, std::tuple(attr("lane", &LaneAttrs::lane)));
+  static constexpr auto fields = KeyAttrs::fields.with(attr("lane", &LaneAttrs::lane));
   LaneAttrs() = default;
   LaneAttrs(const RandomKey& key, std::int64_t which) : KeyAttrs(KeyAttrs::of(key)), lane(which) {}
 };

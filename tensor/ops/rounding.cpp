@@ -48,7 +48,7 @@ struct Frac {
 
 struct DecimalsAttrs {
   int decimals = 0;
-  static constexpr auto fields = std::tuple(attr("decimals", &DecimalsAttrs::decimals));
+  static constexpr auto fields = attr_list(attr("decimals", &DecimalsAttrs::decimals));
 };
 
 struct RoundDecimals {

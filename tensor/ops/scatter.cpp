@@ -54,7 +54,7 @@ struct ScatterExtremumAttrs {
   int axis = 0;
   bool largest = true;
   static constexpr auto fields =
-      std::tuple(attr("axis", &ScatterExtremumAttrs::axis), attr("largest", &ScatterExtremumAttrs::largest));
+      attr_list(attr("axis", &ScatterExtremumAttrs::axis), attr("largest", &ScatterExtremumAttrs::largest));
 };
 
 struct ScatterExtremum {

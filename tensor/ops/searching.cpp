@@ -11,7 +11,7 @@ namespace {
 
 struct SearchAttrs {
   bool right = false;
-  static constexpr auto fields = std::tuple(attr("right", &SearchAttrs::right));
+  static constexpr auto fields = attr_list(attr("right", &SearchAttrs::right));
 };
 
 /// The first position whose element is not below the value (with `right`: is above it); a NaN is behind all.

@@ -12,7 +12,7 @@ namespace {
 
 struct NonzeroAttrs {
   std::int64_t size = 0, fill = -1;
-  static constexpr auto fields = std::tuple(attr("size", &NonzeroAttrs::size), attr("fill", &NonzeroAttrs::fill));
+  static constexpr auto fields = attr_list(attr("size", &NonzeroAttrs::size), attr("fill", &NonzeroAttrs::fill));
 };
 
 struct Nonzero {

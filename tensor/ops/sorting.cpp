@@ -105,7 +105,7 @@ void oracle_chosen(const Dense& x, std::span<Dense> out, int axis, std::int64_t 
 struct SortAttrs {
   int axis = 0;
   bool descending = false;
-  static constexpr auto fields = std::tuple(attr("axis", &SortAttrs::axis), attr("descending", &SortAttrs::descending));
+  static constexpr auto fields = attr_list(attr("axis", &SortAttrs::axis), attr("descending", &SortAttrs::descending));
 };
 
 std::vector<double> with_nan() {
@@ -170,8 +170,8 @@ struct TopkAttrs {
   int axis = 0;
   std::int64_t k = 1;
   bool largest = true, sorted = true;
-  static constexpr auto fields = std::tuple(attr("axis", &TopkAttrs::axis), attr("k", &TopkAttrs::k),
-                                            attr("largest", &TopkAttrs::largest), attr("sorted", &TopkAttrs::sorted));
+  static constexpr auto fields = attr_list(attr("axis", &TopkAttrs::axis), attr("k", &TopkAttrs::k),
+                                           attr("largest", &TopkAttrs::largest), attr("sorted", &TopkAttrs::sorted));
 };
 
 struct Topk {
@@ -226,7 +226,7 @@ struct Topk {
 struct RankIndexAttrs {
   int axis = 0;
   std::int64_t k = 1;
-  static constexpr auto fields = std::tuple(attr("axis", &RankIndexAttrs::axis), attr("k", &RankIndexAttrs::k));
+  static constexpr auto fields = attr_list(attr("axis", &RankIndexAttrs::axis), attr("k", &RankIndexAttrs::k));
 };
 
 struct RankIndex {

@@ -77,7 +77,7 @@ struct Trigamma : functors::Trigamma {
 
 struct PolygammaAttrs {
   int n = 1;
-  static constexpr auto fields = std::tuple(attr("n", &PolygammaAttrs::n));
+  static constexpr auto fields = attr_list(attr("n", &PolygammaAttrs::n));
 };
 
 struct Polygamma {
@@ -222,7 +222,7 @@ struct Logaddexp2 {
 
 struct LogitAttrs {
   std::optional<double> epsilon{};
-  static constexpr auto fields = std::tuple(attr("epsilon", &LogitAttrs::epsilon));
+  static constexpr auto fields = attr_list(attr("epsilon", &LogitAttrs::epsilon));
 };
 
 struct Logit {

@@ -19,18 +19,18 @@ struct StftAttrs {
   int padding = 0;
   bool normalized = false, onesided = true;
   static constexpr auto fields =
-      std::tuple(attr("n_fft", &StftAttrs::n_fft), attr("hop", &StftAttrs::hop), attr("window", &StftAttrs::window),
-                 attr("center", &StftAttrs::center), attr("padding", &StftAttrs::padding),
-                 attr("normalized", &StftAttrs::normalized), attr("onesided", &StftAttrs::onesided));
+      attr_list(attr("n_fft", &StftAttrs::n_fft), attr("hop", &StftAttrs::hop), attr("window", &StftAttrs::window),
+                attr("center", &StftAttrs::center), attr("padding", &StftAttrs::padding),
+                attr("normalized", &StftAttrs::normalized), attr("onesided", &StftAttrs::onesided));
 };
 struct IstftAttrs {
   std::int64_t n_fft = 1, hop = 1, window = 1;
   bool center = true, normalized = false;
   std::int64_t length = 0;
   static constexpr auto fields =
-      std::tuple(attr("n_fft", &IstftAttrs::n_fft), attr("hop", &IstftAttrs::hop), attr("window", &IstftAttrs::window),
-                 attr("center", &IstftAttrs::center), attr("normalized", &IstftAttrs::normalized),
-                 attr("length", &IstftAttrs::length));
+      attr_list(attr("n_fft", &IstftAttrs::n_fft), attr("hop", &IstftAttrs::hop), attr("window", &IstftAttrs::window),
+                attr("center", &IstftAttrs::center), attr("normalized", &IstftAttrs::normalized),
+                attr("length", &IstftAttrs::length));
 };
 
 /// The window in the middle of a frame, zeros around it; ones where there is none.

@@ -91,7 +91,7 @@ struct Kron {
 
 struct TensordotAttrs {
   Shape a{}, b{};
-  static constexpr auto fields = std::tuple(attr("a", &TensordotAttrs::a), attr("b", &TensordotAttrs::b));
+  static constexpr auto fields = attr_list(attr("a", &TensordotAttrs::a), attr("b", &TensordotAttrs::b));
 };
 
 /// The axes that are not in a list.
@@ -153,7 +153,7 @@ struct Tensordot {
 struct VanderAttrs {
   std::int64_t n = 0;
   bool increasing = false;
-  static constexpr auto fields = std::tuple(attr("n", &VanderAttrs::n), attr("increasing", &VanderAttrs::increasing));
+  static constexpr auto fields = attr_list(attr("n", &VanderAttrs::n), attr("increasing", &VanderAttrs::increasing));
 };
 
 struct Vander {

@@ -192,7 +192,7 @@ struct Unbind {
 struct SplitAttrs {
   int axis = 0;
   std::int64_t size = 1;
-  static constexpr auto fields = std::tuple(attr("axis", &SplitAttrs::axis), attr("size", &SplitAttrs::size));
+  static constexpr auto fields = attr_list(attr("axis", &SplitAttrs::axis), attr("size", &SplitAttrs::size));
 };
 
 /// Pieces of equal size; the last one may be smaller.

@@ -37,7 +37,7 @@ inline Tensor softsign(const Tensor& x) { return define::pointwise_call<Softsign
 struct Cumsum {
   struct Attributes {
     bool reverse = false;
-    static constexpr auto fields = std::tuple(ferrite::attr("reverse", &Attributes::reverse));
+    static constexpr auto fields = ferrite::attr_list(ferrite::attr("reverse", &Attributes::reverse));
   };
   static constexpr auto name = "own_cumsum", onnx = "", stablehlo = "";
   static constexpr auto summary = "y_i = x_0 + ... + x_i along the last axis, or from the end";

@@ -15,7 +15,7 @@ struct EchoOptions {
   std::int64_t features = 1;
   double decay = 0.5;
   static constexpr auto fields =
-      std::tuple(attr("features", &EchoOptions::features), attr("decay", &EchoOptions::decay));
+      attr_list(attr("features", &EchoOptions::features), attr("decay", &EchoOptions::decay));
 };
 
 /// Options, a parameter, a buffer and a layer inside.

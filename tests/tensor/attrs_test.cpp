@@ -30,19 +30,19 @@ struct Everything {
   std::optional<bool> maybe_flag{};
   std::optional<int> maybe_narrow{};
   std::optional<Label> maybe_text{};
-  static constexpr auto fields = std::tuple(
-      attr("flag", &Everything::flag), attr("narrow", &Everything::narrow), attr("wide", &Everything::wide),
-      attr("real", &Everything::real), attr("dtype", &Everything::dtype), attr("literal", &Everything::literal),
-      attr("list", &Everything::list), attr("text", &Everything::text), attr("positions", &Everything::positions),
-      attr("maybe_flag", &Everything::maybe_flag), attr("maybe_narrow", &Everything::maybe_narrow),
-      attr("maybe_text", &Everything::maybe_text));
+  static constexpr auto fields =
+      attr_list(attr("flag", &Everything::flag), attr("narrow", &Everything::narrow), attr("wide", &Everything::wide),
+                attr("real", &Everything::real), attr("dtype", &Everything::dtype),
+                attr("literal", &Everything::literal), attr("list", &Everything::list), attr("text", &Everything::text),
+                attr("positions", &Everything::positions), attr("maybe_flag", &Everything::maybe_flag),
+                attr("maybe_narrow", &Everything::maybe_narrow), attr("maybe_text", &Everything::maybe_text));
   bool operator==(const Everything&) const = default;
 };
 
 /// Fields that another struct begins with, and one more.
 struct Longer : AxisAttrs {
   std::optional<double> more{};
-  static constexpr auto fields = std::tuple_cat(AxisAttrs::fields, std::tuple(attr("more", &Longer::more)));
+  static constexpr auto fields = AxisAttrs::fields.with(attr("more", &Longer::more));
 };
 
 Everything some() {

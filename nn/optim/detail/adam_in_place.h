@@ -10,16 +10,15 @@ namespace ferrite::nn::detail {
 /// The constants of `adam_begin`.
 struct AdamBetas {
   double beta1 = 0, beta2 = 0;
-  static constexpr auto fields = std::tuple(attr("beta1", &AdamBetas::beta1), attr("beta2", &AdamBetas::beta2));
+  static constexpr auto fields = attr_list(attr("beta1", &AdamBetas::beta1), attr("beta2", &AdamBetas::beta2));
 };
 /// Those of `adam_update`; one decay at most is set.
 struct AdamAttrs : AdamBetas {
   double epsilon = 0;
   std::optional<double> weight_decay{}, decoupled_decay{};
   static constexpr auto fields =
-      std::tuple_cat(AdamBetas::fields,
-                     std::tuple(attr("epsilon", &AdamAttrs::epsilon), attr("weight_decay", &AdamAttrs::weight_decay),
-                                attr("decoupled_decay", &AdamAttrs::decoupled_decay)));
+      AdamBetas::fields.with(attr("epsilon", &AdamAttrs::epsilon), attr("weight_decay", &AdamAttrs::weight_decay),
+                             attr("decoupled_decay", &AdamAttrs::decoupled_decay));
 };
 
 /// The constants of `adam_update` as it takes them. Made once: they are the same in every update.

@@ -87,7 +87,7 @@ struct SequenceCost {
 struct SequenceOrder {
   bool reverse = false, batch_first = false;
   static constexpr auto fields =
-      std::tuple(attr("reverse", &SequenceOrder::reverse), attr("batch_first", &SequenceOrder::batch_first));
+      attr_list(attr("reverse", &SequenceOrder::reverse), attr("batch_first", &SequenceOrder::batch_first));
 };
 
 /// Axes of time and batch in x and y.
@@ -140,13 +140,12 @@ void run_forward(const Prepared<T>& r, const SequenceOrder& order, Tensor& y, Te
 /// The constants of a sequence of any cell: whether it saves what its gradient reads.
 struct SequenceSaves : SequenceOrder {
   bool save = false;
-  static constexpr auto fields = std::tuple_cat(SequenceOrder::fields, std::tuple(attr("save", &SequenceSaves::save)));
+  static constexpr auto fields = SequenceOrder::fields.with(attr("save", &SequenceSaves::save));
 };
 /// Those of the gradient: the operands of the sequence whose gradients are wanted, ascending.
 struct SequenceWants : SequenceOrder {
   Shape wants{};
-  static constexpr auto fields =
-      std::tuple_cat(SequenceOrder::fields, std::tuple(attr("wants", &SequenceWants::wants)));
+  static constexpr auto fields = SequenceOrder::fields.with(attr("wants", &SequenceWants::wants));
   bool has(std::int64_t operand) const { return std::find(wants.begin(), wants.end(), operand) != wants.end(); }
 };
 
@@ -154,7 +153,7 @@ struct SequenceWants : SequenceOrder {
 template <class Family, class Common>
 struct FamilyAttrs : Common {
   std::optional<bool> second{};
-  static constexpr auto fields = std::tuple_cat(Common::fields, Family::template choice<FamilyAttrs>());
+  static constexpr auto fields = Common::fields.with(Family::template choice<FamilyAttrs>());
 
   FamilyAttrs() = default;
   FamilyAttrs(const Common& common, bool is_second) : Common(common) {

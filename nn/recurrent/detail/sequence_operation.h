@@ -5,7 +5,7 @@
 ///   struct RnnFamily {
 ///     static constexpr auto name = "rnn_sequence", grad_name = "rnn_sequence_grad";
 ///     static constexpr auto summary = "all steps of an Elman network: outputs, last h, and an empty tensor";
-///     template <class A> static constexpr auto choice() { return std::tuple(attr("relu", &A::second)); }
+///     template <class A> static constexpr auto choice() { return attr_list(attr("relu", &A::second)); }
 ///     static constexpr const GatedCell* cells[2] = {&kRnn, &kRnnRelu};
 ///   };
 #include "ferrite/nn/recurrent/detail/cell_functions.h"

@@ -104,7 +104,7 @@ struct GruFamily {
   static constexpr auto summary = "all steps of a GRU: outputs, last h, and what the gradient needs";
   template <class A>
   static constexpr auto choice() {
-    return std::tuple(attr("reset_before", &A::second));
+    return attr_list(attr("reset_before", &A::second));
   }
   static constexpr const GatedCell* cells[2] = {&kGru, &kGruResetBefore};
 };
@@ -149,5 +149,7 @@ Gru::Gru(std::int64_t input_size, std::int64_t hidden_size, const GruOptions& op
 
 GruCell::GruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias)
     : RecurrentCell(detail::kGru, input_size, hidden_size, init, bias) {}
+
+template class LayerOf<Gru, GruOptions, GatedRecurrent>;
 
 }  // namespace ferrite::nn

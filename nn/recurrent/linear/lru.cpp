@@ -106,4 +106,7 @@ Tensor RgLru::run_sequence(const Tensor& x, const SequenceOptions& options, Tens
   return detail::run_linear(exp(log_a), b, options, states[0]);
 }
 
+template class LayerOf<Lru, LruOptions, SizedSequenceLayer>;
+template class LayerOf<RgLru, RgLruOptions, SequenceLayer>;
+
 }  // namespace ferrite::nn

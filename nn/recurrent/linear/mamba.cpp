@@ -101,4 +101,6 @@ Tensor Mamba::run_sequence(const Tensor& x, const SequenceOptions& o, Tensors& s
   return out_proj_(r.y * silu(parts[1]));
 }
 
+template class LayerOf<Mamba, MambaOptions, SequenceLayer>;
+
 }  // namespace ferrite::nn

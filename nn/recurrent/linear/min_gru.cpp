@@ -63,4 +63,7 @@ std::unique_ptr<Step> MinLstm::make_step(const StepRows& in) const {
   return step_of(detail::MinimalCell::lstm, hidden_size(), to_hidden_and_f_i_gate_, to_out_, in);
 }
 
+template class LayerOf<MinGru, MinGruOptions, SizedSequenceLayer>;
+template class LayerOf<MinLstm, MinLstmOptions, SizedSequenceLayer>;
+
 }  // namespace ferrite::nn

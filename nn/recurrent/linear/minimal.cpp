@@ -36,7 +36,7 @@ namespace {
 struct MinimalAttrs {
   bool lengths = false, resets = false;
   static constexpr auto fields =
-      std::tuple(attr("lengths", &MinimalAttrs::lengths), attr("resets", &MinimalAttrs::resets));
+      attr_list(attr("lengths", &MinimalAttrs::lengths), attr("resets", &MinimalAttrs::resets));
 };
 
 /// The operands from h0 on, where they stand.

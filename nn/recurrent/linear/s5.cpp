@@ -160,4 +160,6 @@ Tensor S5::run_sequence(const Tensor& x, const SequenceOptions& options, Tensors
   return detail::run_diagonal(forth, x, options, zero) + detail::run_diagonal(backwards, x, back, zero_back);
 }
 
+template class LayerOf<S5, S5Options, SizedSequenceLayer>;
+
 }  // namespace ferrite::nn

@@ -11,7 +11,7 @@ namespace {
 struct LstmStepAttrs {
   bool bias = true, projection = false;
   static constexpr auto fields =
-      std::tuple(attr("bias", &LstmStepAttrs::bias), attr("projection", &LstmStepAttrs::projection));
+      attr_list(attr("bias", &LstmStepAttrs::bias), attr("projection", &LstmStepAttrs::projection));
 };
 
 struct LstmStep {
@@ -67,7 +67,7 @@ struct LstmFamily {
   static constexpr auto summary = "all steps of an LSTM: outputs, last h, last c, and what the gradient needs";
   template <class A>
   static constexpr auto choice() {
-    return std::tuple();
+    return attr_list();
   }
   static constexpr const GatedCell* cells[2] = {&kLstm, &kLstm};
 };
@@ -105,5 +105,7 @@ Lstm::Lstm(std::int64_t input_size, std::int64_t hidden_size, const LstmOptions&
 
 LstmCell::LstmCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias)
     : RecurrentCell(detail::kLstm, input_size, hidden_size, init, bias) {}
+
+template class LayerOf<Lstm, LstmOptions, GatedRecurrent>;
 
 }  // namespace ferrite::nn

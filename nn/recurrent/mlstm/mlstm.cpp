@@ -148,4 +148,6 @@ Tensor MLstm::run_step(const Tensor& x, Tensors& states) const {
   return result_of(h, inner);
 }
 
+template class LayerOf<MLstm, MLstmOptions, SequenceLayer>;
+
 }  // namespace ferrite::nn

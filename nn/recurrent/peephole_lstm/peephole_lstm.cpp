@@ -63,7 +63,7 @@ struct PeepholeLstmFamily {
       "needs";
   template <class A>
   static constexpr auto choice() {
-    return std::tuple();
+    return attr_list();
   }
   static constexpr const GatedCell* cells[2] = {&kPeepholeLstm, &kPeepholeLstm};
 };
@@ -99,5 +99,7 @@ Tensors peephole_lstm_sequence(const Tensor& x, const SequenceWeights& w, const 
 PeepholeLstm::PeepholeLstm(std::int64_t input_size, std::int64_t hidden_size, const PeepholeLstmOptions& options,
                            const Init& init)
     : LayerOf(options, detail::kPeepholeLstm, detail::sizes_of(input_size, hidden_size, options), init) {}
+
+template class LayerOf<PeepholeLstm, PeepholeLstmOptions, GatedRecurrent>;
 
 }  // namespace ferrite::nn

@@ -12,7 +12,7 @@ namespace {
 
 struct RnnStepAttrs {
   bool relu = false;
-  static constexpr auto fields = std::tuple(attr("relu", &RnnStepAttrs::relu));
+  static constexpr auto fields = attr_list(attr("relu", &RnnStepAttrs::relu));
 };
 
 struct RnnStep {
@@ -53,7 +53,7 @@ struct RnnFamily {
   static constexpr auto summary = "all steps of an Elman network: outputs, last h, and an empty tensor";
   template <class A>
   static constexpr auto choice() {
-    return std::tuple(attr("relu", &A::second));
+    return attr_list(attr("relu", &A::second));
   }
   static constexpr const GatedCell* cells[2] = {&kRnn, &kRnnRelu};
 };
@@ -98,5 +98,7 @@ Rnn::Rnn(std::int64_t input_size, std::int64_t hidden_size, const RnnOptions& op
 RnnCell::RnnCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init, bool bias,
                  Nonlinearity nonlinearity)
     : RecurrentCell(cell_of(nonlinearity), input_size, hidden_size, init, bias) {}
+
+template class LayerOf<Rnn, RnnOptions, GatedRecurrent>;
 
 }  // namespace ferrite::nn

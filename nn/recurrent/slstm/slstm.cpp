@@ -142,4 +142,6 @@ Tensor SLstm::run_step(const Tensor& x, Tensors& states) const {
   return result_of(after[0]);
 }
 
+template class LayerOf<SLstm, SLstmOptions, SequenceLayer>;
+
 }  // namespace ferrite::nn

@@ -11,8 +11,8 @@ struct AttentionAttrs {
   bool causal = false;
   bool grouped = false;
   static constexpr auto fields =
-      std::tuple(attr("scale", &AttentionAttrs::scale), attr("causal", &AttentionAttrs::causal),
-                 attr("grouped", &AttentionAttrs::grouped));
+      attr_list(attr("scale", &AttentionAttrs::scale), attr("causal", &AttentionAttrs::causal),
+                attr("grouped", &AttentionAttrs::grouped));
 };
 
 /// a [..., H, L, K] . b [..., G, K, N] -> [..., H, L, N], H / G heads of a with each of b.

@@ -14,7 +14,7 @@ namespace ferrite::detail {
 struct KeyAttrs {
   std::int64_t seed = 0, stream = 0, call = 0;
   static constexpr auto fields =
-      std::tuple(attr("seed", &KeyAttrs::seed), attr("stream", &KeyAttrs::stream), attr("call", &KeyAttrs::call));
+      attr_list(attr("seed", &KeyAttrs::seed), attr("stream", &KeyAttrs::stream), attr("call", &KeyAttrs::call));
   static KeyAttrs of(const RandomKey& key) {
     return {static_cast<std::int64_t>(key.seed), static_cast<std::int64_t>(key.stream),
             static_cast<std::int64_t>(key.call)};

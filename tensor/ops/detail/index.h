@@ -15,7 +15,7 @@ struct IndexAttrs {
   std::optional<Label> who{};   ///< in whose name negative positions are refused too
   std::optional<bool> known{};  ///< the index was in range where it was first read: in the gradient of what read it
   static constexpr auto fields =
-      std::tuple(attr("axis", &IndexAttrs::axis), attr("who", &IndexAttrs::who), attr("known", &IndexAttrs::known));
+      attr_list(attr("axis", &IndexAttrs::axis), attr("who", &IndexAttrs::who), attr("known", &IndexAttrs::known));
 };
 
 /// The values of an index as non-negative positions below n. Throws ShapeError for one outside [-n, n), or outside

@@ -9,7 +9,7 @@ struct LayerNormAttrs {
   int axes = 1;
   double epsilon = 1e-5;
   static constexpr auto fields =
-      std::tuple(attr("axes", &LayerNormAttrs::axes), attr("epsilon", &LayerNormAttrs::epsilon));
+      attr_list(attr("axes", &LayerNormAttrs::axes), attr("epsilon", &LayerNormAttrs::epsilon));
 };
 
 /// The numbers of the last axes of so many.

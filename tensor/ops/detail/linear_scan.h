@@ -16,7 +16,7 @@ struct LinearScanGradAttrs {
   bool reverse = false;
   bool of_a = true;  ///< whether the gradient of a is wanted
   static constexpr auto fields =
-      std::tuple(attr("reverse", &LinearScanGradAttrs::reverse), attr("of_a", &LinearScanGradAttrs::of_a));
+      attr_list(attr("reverse", &LinearScanGradAttrs::reverse), attr("of_a", &LinearScanGradAttrs::of_a));
 };
 
 inline bool is_complex(const Shape& b) { return b.rank() == 4; }

@@ -9,7 +9,7 @@ namespace ferrite::detail {
 struct RunningAttrs {
   int axis = 0;
   bool reverse = false;
-  static constexpr auto fields = std::tuple(attr("axis", &RunningAttrs::axis), attr("reverse", &RunningAttrs::reverse));
+  static constexpr auto fields = attr_list(attr("axis", &RunningAttrs::axis), attr("reverse", &RunningAttrs::reverse));
 };
 
 /// Element k of the result is the one that comes n after x[k] (before it for negative n) in the order of the run, and
