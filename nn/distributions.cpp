@@ -71,6 +71,24 @@ Tensor log_of(const Tensor& p) {
 /// -infinity of values outside a support; NaN of NaN.
 Tensor excluded(const Tensor& value) { return where(eq(value, value), -kInfinity, value); }
 
+/// A function of (value - centre) / width where that is finite, else what `beyond` says of the value, without a
+/// gradient: 0 times the infinite quotient would be NaN, in mixtures, too.
+template <class F>
+Tensor standardized(const Tensor& value, const Tensor& centre, const Tensor& width, F f, const Tensor& beyond) {
+  const Tensor far = isinf((detach(value) - detach(centre)) / detach(width));
+  return where(far, beyond, f((where(far, centre, value) - centre) / width));
+}
+/// 0 below and 1 above.
+Tensor step_of(const Tensor& value, const Tensor& centre) {
+  return cast(gt(detach(value), detach(centre)), value.dtype());
+}
+
+/// ln of a / b, given as `ratio`, which may be 0 or infinite.
+Tensor log_of_ratio(const Tensor& ratio, const Tensor& a, const Tensor& b) {
+  const Tensor fits = gt(ratio, kLeast) && lt(ratio, kInfinity);
+  return where(fits, log(where(fits, ratio, 1.0)), log(a) - log(b));
+}
+
 }  // namespace
 
 // ---- Normal ------------------------------------------------------------------------------------------------
@@ -85,10 +103,12 @@ Tensor Normal::rsample(const DrawKey& key, const Shape& shape) const {
 }
 Tensor Normal::sample(const DrawKey& key, const Shape& shape) const { return detach(rsample(key, shape)); }
 Tensor Normal::log_prob(const Tensor& value) const {
-  return -0.5 * square((value - mean_) / deviation_) - log(deviation_) - kLogRootTwoPi;
+  const auto density = [&](const Tensor& z) { return -0.5 * square(z) - log(deviation_) - kLogRootTwoPi; };
+  return standardized(value, mean_, deviation_, density, full({}, -kInfinity, mean_.dtype()));
 }
 Tensor Normal::cdf(const Tensor& value) const {
-  return 0.5 * (1 + erf((value - mean_) / deviation_ * (1 / std::numbers::sqrt2)));
+  const auto share = [](const Tensor& z) { return 0.5 * (1 + erf(z * (1 / std::numbers::sqrt2))); };
+  return standardized(value, mean_, deviation_, share, step_of(value, mean_));
 }
 Tensor Normal::entropy() const { return log(deviation_) + (0.5 + kLogRootTwoPi); }
 Tensor Normal::variance() const { return square(deviation_); }
@@ -104,10 +124,13 @@ Tensor Laplace::rsample(const DrawKey& key, const Shape& shape) const {
   return mean_ + scale_ * laplace(drawn_shape(shape, batch()), key, 0, 1, mean_.dtype());
 }
 Tensor Laplace::sample(const DrawKey& key, const Shape& shape) const { return detach(rsample(key, shape)); }
-Tensor Laplace::log_prob(const Tensor& value) const { return -(abs(value - mean_) / scale_) - log(2 * scale_); }
+Tensor Laplace::log_prob(const Tensor& value) const {
+  const auto density = [&](const Tensor& z) { return -abs(z) - log(2 * scale_); };
+  return standardized(value, mean_, scale_, density, full({}, -kInfinity, mean_.dtype()));
+}
 Tensor Laplace::cdf(const Tensor& value) const {
-  const Tensor x = value - mean_;
-  return 0.5 - 0.5 * sign(x) * expm1(-(abs(x) / scale_));
+  const auto share = [](const Tensor& z) { return 0.5 - 0.5 * sign(z) * expm1(-abs(z)); };
+  return standardized(value, mean_, scale_, share, step_of(value, mean_));
 }
 Tensor Laplace::entropy() const { return 1 + log(2 * scale_); }
 Tensor Laplace::variance() const { return 2 * square(scale_); }
@@ -128,7 +151,10 @@ Tensor Uniform::log_prob(const Tensor& value) const {
   const Tensor density = -log(high_ - low_);
   return where(le(low_, value) && lt(value, high_), density, density + excluded(value));
 }
-Tensor Uniform::cdf(const Tensor& value) const { return clamp((value - low_) / (high_ - low_), 0.0, 1.0); }
+Tensor Uniform::cdf(const Tensor& value) const {
+  const auto share = [](const Tensor& z) { return clamp(z, 0.0, 1.0); };
+  return standardized(value, low_, high_ - low_, share, step_of(value, low_));
+}
 Tensor Uniform::entropy() const { return log(high_ - low_); }
 Tensor Uniform::mean() const { return 0.5 * (low_ + high_); }
 Tensor Uniform::variance() const { return square(high_ - low_) * (1.0 / 12); }
@@ -147,7 +173,10 @@ Tensor Exponential::log_prob(const Tensor& value) const {
   const Tensor inside = le(0, value) && lt(value, kInfinity);
   return where(inside, log(rate_) - rate_ * where(inside, value, 0.0), excluded(value));
 }
-Tensor Exponential::cdf(const Tensor& value) const { return -expm1(-rate_ * relu(value)); }
+Tensor Exponential::cdf(const Tensor& value) const {
+  const Tensor all = eq(value, kInfinity);
+  return where(all, 1.0, -expm1(-rate_ * relu(where(all, 0.0, value))));
+}
 Tensor Exponential::entropy() const { return 1 - log(rate_); }
 Tensor Exponential::mean() const { return 1 / rate_; }
 Tensor Exponential::variance() const { return 1 / square(rate_); }
@@ -218,12 +247,13 @@ Tensor Categorical::probabilities() const { return exp(log_probabilities_); }
 // ---- divergences -------------------------------------------------------------------------------------------
 
 Tensor kl_divergence(const Normal& p, const Normal& q) {
-  const Tensor ratio = square(p.deviation() / q.deviation());
-  return 0.5 * (ratio + square((p.mean() - q.mean()) / q.deviation()) - 1 - log(ratio));
+  const Tensor ratio = p.deviation() / q.deviation();
+  return 0.5 * (square(ratio) + square((p.mean() - q.mean()) / q.deviation()) - 1) -
+         log_of_ratio(ratio, p.deviation(), q.deviation());
 }
 Tensor kl_divergence(const Laplace& p, const Laplace& q) {
   const Tensor ratio = p.scale() / q.scale(), gap = abs(p.mean() - q.mean());
-  return gap / q.scale() + ratio * exp(-(gap / p.scale())) - 1 - log(ratio);
+  return gap / q.scale() + ratio * exp(-(gap / p.scale())) - 1 - log_of_ratio(ratio, p.scale(), q.scale());
 }
 Tensor kl_divergence(const Uniform& p, const Uniform& q) {
   const Tensor inside = le(q.low(), p.low()) && le(p.high(), q.high());
@@ -231,7 +261,7 @@ Tensor kl_divergence(const Uniform& p, const Uniform& q) {
 }
 Tensor kl_divergence(const Exponential& p, const Exponential& q) {
   const Tensor ratio = q.rate() / p.rate();
-  return ratio - 1 - log(ratio);
+  return ratio - 1 - log_of_ratio(ratio, q.rate(), p.rate());
 }
 Tensor kl_divergence(const Bernoulli& p, const Bernoulli& q) {
   return weighted(p.mean(), p.log_one() - q.log_one()) + weighted(p.complement(), p.log_zero() - q.log_zero());
@@ -257,13 +287,13 @@ void check_mixture(const Categorical& weights, const Shape& parts) {
     throw ShapeError("mixture: the batch of the parts must be [..., K], that of the weights, " +
                      weights.log_probabilities().shape().str() + ", got " + parts.str());
 }
-/// A part of weight 0 adds nothing, even where its density is infinite. Where no part gives the value, logsumexp's
-/// gradient would be NaN.
+/// A part of weight 0 adds nothing, even where its density is infinite. Where no part gives the value, or the density
+/// of one is infinite, there is no gradient.
 Tensor mixture_log_prob(const Categorical& weights, const Tensor& log_probs) {
   const Tensor& shares = weights.log_probabilities();
   const Tensor all = where(eq(shares, -kInfinity), -kInfinity, log_probs) + shares;
-  const Tensor none = eq(amax(detach(all), {-1}, true), -kInfinity);
-  return where(squeeze(none, -1), -kInfinity, logsumexp(where(none, 0.0, all), {-1}));
+  const Tensor most = amax(detach(all), {-1}, true), none = isinf(most);
+  return where(squeeze(none, -1), squeeze(most, -1), logsumexp(where(none, 0.0, all), {-1}));
 }
 Tensor mixture_sample(const Categorical& weights, const Tensor& parts, const DrawKey& key) {
   const Tensor which = categorical(expand(detach(weights.log_probabilities()), parts.shape()), key);

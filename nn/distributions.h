@@ -9,10 +9,11 @@
 ///     const Tensor action = policy.sample(noise);                     // noise: a Generator, or RandomKey{.seed = 7}
 ///     const Tensor loss = -mean(policy.log_prob(action) * advantage);
 ///
-/// Values outside a support have log_prob -infinity, NaN stays NaN; gradients stay finite there, in mixtures, too.
-/// Values of Bernoulli and Categorical are read as they are. Draws lie within the support. Constructors throw
-/// ShapeError and DtypeError for parameters that do not fit, and ValueError for those outside their ranges, in compiled
-/// functions, too.
+/// Values outside a support have log_prob -infinity, NaN stays NaN; gradients stay finite there, in mixtures, too,
+/// where PyTorch's are NaN. Infinities are outside every support: log_prob and cdf have gradients of 0 at them, and so
+/// does a value so far from a mean that the quotient with the deviation overflows. Values of Bernoulli and Categorical
+/// are read as they are. Draws lie within the support. Constructors throw ShapeError and DtypeError for parameters that
+/// do not fit, and ValueError for those outside their ranges, in compiled functions, too.
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/sampling.h"
 

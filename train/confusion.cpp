@@ -23,14 +23,18 @@ void Confusion::check(std::int64_t c) const {
     throw ShapeError("confusion: class " + std::to_string(c) + " lies outside 0.." + std::to_string(classes_ - 1));
 }
 
-void Confusion::add(const Tensor& predicted, const Tensor& target) {
+void Confusion::add(const Tensor& predicted, const Tensor& target, std::int64_t ignore_index) {
   if (predicted.shape() != target.shape())
     throw ShapeError("confusion: shapes differ: " + predicted.shape().str() + " and " + target.shape().str());
   const auto p = predicted.to_vector<std::int64_t>();
   const auto t = target.to_vector<std::int64_t>();
-  for (const std::int64_t c : p) check(c);
-  for (const std::int64_t c : t) check(c);
-  for (std::size_t i = 0; i < p.size(); ++i) ++counts_[static_cast<std::size_t>(t[i] * classes_ + p[i])];
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (t[i] == ignore_index) continue;
+    check(p[i]);
+    check(t[i]);
+  }
+  for (std::size_t i = 0; i < p.size(); ++i)
+    if (t[i] != ignore_index) ++counts_[static_cast<std::size_t>(t[i] * classes_ + p[i])];
 }
 
 std::int64_t Confusion::count(std::int64_t target, std::int64_t predicted) const {

@@ -14,9 +14,9 @@ class Confusion {
   /// Throws ValueError for classes < 1.
   explicit Confusion(std::int64_t classes);
 
-  /// Adds predictions and targets, both i64 [B]. Throws ShapeError for unequal shapes or a class out of range; nothing
-  /// is added then.
-  void add(const Tensor& predicted, const Tensor& target);
+  /// Adds predictions and targets, both i64 of any shape. Targets `ignore_index` do not count, whatever is predicted
+  /// there. Throws ShapeError for unequal shapes or a class out of range that counts; nothing is added then.
+  void add(const Tensor& predicted, const Tensor& target, std::int64_t ignore_index = -100);
 
   /// Throws ShapeError for a class out of range.
   std::int64_t count(std::int64_t target, std::int64_t predicted) const;

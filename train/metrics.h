@@ -16,7 +16,8 @@ using MetricState = std::vector<double>;
 
 /// A number that says how good predictions are. It sees the batches of an epoch one by one and gives its value for all
 /// of them together, so that it does not depend on how an epoch is cut into batches. Steps of the target count as far
-/// as `Batch::target_lengths` reach.
+/// as `Batch::target_lengths` reach. What does not count, by lengths or as a target to ignore, may be anything: NaN
+/// there reaches no value. Scores that are NaN where they count predict no class, so they are never right.
 ///
 /// By name, in `fit`'s options and the command line: "accuracy", "top5" (any number), "f1", "precision" and "recall",
 /// each also with "_micro", "_weighted" or "_binary" at its end, "mae", "rmse", "mse", "r2", "perplexity", "auc",

@@ -50,9 +50,9 @@ AlignmentRow alignment_row(std::string_view where, const Tensor& targets, const 
 Tensor lengths_or(std::string_view where, std::string_view what, const Tensor& lengths, std::int64_t B,
                   std::int64_t all) {
   if (!lengths.defined()) return full({B}, all, Dtype::i64);
-  if (lengths.dtype() == Dtype::i32) return cast(lengths, Dtype::i64);
-  check_lengths(where, what, lengths, B);
-  return lengths;
+  const Tensor all_of = lengths.dtype() == Dtype::i32 ? cast(lengths, Dtype::i64) : lengths;
+  check_lengths(where, what, all_of, B);
+  return all_of;
 }
 
 Tensor as_targets(std::string_view where, const Tensor& targets) {
@@ -60,6 +60,10 @@ Tensor as_targets(std::string_view where, const Tensor& targets) {
   if (targets.rank() != 2)
     throw_shape(where, "targets must be [B, S], got " + targets.shape().str() + "; pad sequences to one length");
   return cast(targets, Dtype::i64);
+}
+
+Tensor of_rows(const Counted& rows, const Tensor& lengths, std::int64_t instead) {
+  return rows.valid.defined() ? where(rows.valid, lengths, instead) : lengths;
 }
 
 Tensor reference_gradient(const Tensor& cotangent, const Tensor& scores, Tensor (*loss)(Inputs, const Attrs&),

@@ -37,11 +37,16 @@ struct StftLossParameters {
   double magnitude = 0;      ///< weight of the mean of |X - Y|
   double epsilon = 1e-8;     ///< squares of magnitudes are at least so large
   std::int64_t axis = 1;     ///< time: 1 for [B, T, ...], -1 for [..., T]
+  Tensor lengths{};          ///< i64 [B], for axis 1: where the signals of a row end; those of length 0 do not count
 };
 /// Mean over resolutions of distances between magnitudes X of the prediction and Y of the target (Yamamoto et al. 2019,
 /// arXiv 1910.11480; auraloss.freq.MultiResolutionSTFTLoss): signals of one shape and dtype -> []. Throws ShapeError
-/// and DtypeError for signals that do not fit or are too short for a transform (tensor/signal.h), ValueError for no
-/// resolution, lengths below 1, weights that are not finite or negative and an epsilon that is not positive.
+/// and DtypeError for signals that do not fit or are too short for a transform (tensor/signal.h), by their lengths
+/// where these are given (in compiled functions, too), ValueError for no resolution, extents below 1, weights that are
+/// not finite or negative and an epsilon that is not positive. With `lengths` a signal is reflected at its own end and
+/// has its own frames, as if it stood alone; sums and means go over the frames of all signals, and what lies beyond an
+/// end may be anything. Losses are not per signal, so there are no weights and no other reduction; a mask of rows is a
+/// length of 0.
 Tensor multi_resolution_stft_loss(const Tensor& prediction, const Tensor& target,
                                   const StftLossParameters& parameters = {});
 

@@ -217,15 +217,27 @@ Tensor nll_loss(const Tensor& log_probs, const Tensor& targets, const ClassLossO
   return detail::class_loss<detail::NllLoss>(log_probs, targets, options);
 }
 
-double accuracy(const Tensor& logits, const Tensor& targets) {
+double accuracy(const Tensor& logits, const Tensor& targets, const AccuracyOptions& o) {
+  constexpr std::string_view where = "accuracy";
   if (!is_integer(targets.dtype()))
-    detail::throw_dtype("accuracy", "targets must be i64 or i32, got " + targets.spec().str());
-  if (logits.rank() != 2 || targets.rank() != 1 || logits.shape()[0] != targets.shape()[0])
-    detail::throw_shape("accuracy", "expects logits [B, C] and targets [B], got " + logits.shape().str() + " and " +
-                                        targets.shape().str());
+    detail::throw_dtype(where, "targets must be i64 or i32, got " + targets.spec().str());
+  if (o.k < 1) throw ValueError("accuracy: k must be at least 1, got " + std::to_string(o.k));
+  const int axis = detail::check_classes(where, logits, targets, o.classes_last);
   const NewFrame frame;
-  const Tensor classes = checked(cast(targets, Dtype::i64), 0, logits.shape()[1] - 1, {"accuracy: target"});
-  return mean(cast(eq(argmax(logits, 1), classes), Dtype::f64)).item<double>();
+  const std::int64_t C = logits.shape()[axis];
+  const LossOptions options{Reduction::mean, o.element_weight, o.mask, o.lengths};
+  detail::check_no_class_weight(where, o.element_weight, targets.shape(), C);
+  detail::Counted elements = detail::counted(where, {targets.shape(), logits.dtype()}, options);
+  Tensor y = cast(targets, Dtype::i64);
+  const Tensor kept = ne(y, o.ignore_index);
+  elements.valid = elements.valid.defined() ? elements.valid && kept : kept;
+  y = unsqueeze(checked(ferrite::where(elements.valid, y, 0), 0, C - 1, {"accuracy: target"}), axis);
+  const Tensor own = gather(logits, axis, y), classes = detail::along(arange(C), axis, logits.rank());
+  const Tensor before = gt(logits, own) || ne(logits, logits) || (eq(logits, own) && lt(classes, y));
+  const Tensor right = lt(sum(cast(before, Dtype::i64), {axis}, true), o.k) && eq(own, own);
+  LossOptions in_f64 = options;
+  if (o.element_weight.defined()) in_f64.element_weight = cast(o.element_weight, Dtype::f64);
+  return detail::reduced(cast(squeeze(right, axis), Dtype::f64), elements, in_f64).item<double>();
 }
 
 }  // namespace ferrite::nn

@@ -41,9 +41,22 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const ClassLos
 /// ValueError for a label_smoothing other than 0.
 Tensor nll_loss(const Tensor& log_probs, const Tensor& targets, const ClassLossOptions& options = {});
 
-/// Share of rows of logits [B, C] whose largest entry stands at the target [B]. Not differentiable. Throws as
-/// cross_entropy does.
-double accuracy(const Tensor& logits, const Tensor& targets);
+/// What accuracy takes beside scores and targets; what these mean is said at ClassLossOptions and LossOptions.
+///
+///     nn::accuracy(logits, tokens, {.k = 5, .classes_last = true, .lengths = lengths});   // [B, T, C] and [B, T]
+struct AccuracyOptions {
+  std::int64_t k = 1;  ///< a target counts as predicted if it is among so many largest scores
+  std::int64_t ignore_index = -100;
+  std::optional<bool> classes_last{};
+  Tensor element_weight{};  ///< a weighted mean, divided by the sum of the weights
+  Tensor mask{};
+  Tensor lengths{};
+};
+/// Share of the targets that stand where the scores are largest: logits [B, C], [C], [B, C, ...] or [B, ..., C] and
+/// integer targets [B], [B, ...] or []. Of two equal scores the first counts as larger, as in argmax; NaN is the
+/// largest, and never right. NaN where no target counts. Not differentiable. Throws as cross_entropy does, and
+/// ValueError for a k below 1. `train::accuracy` adds up over the batches of an epoch.
+double accuracy(const Tensor& logits, const Tensor& targets, const AccuracyOptions& options = {});
 
 /// Parameters of multi_margin_loss.
 struct MultiMarginParameters {
@@ -108,10 +121,11 @@ struct TverskyParameters {
 };
 /// 1 - (S(p t) + s) / (S(p t) + alpha S(p (1 - t)) + beta S((1 - p) t) + s), S the sum over all axes but the first
 /// (arXiv 1706.05721): probabilities and targets [B, ...], losses [B]. With alpha = beta = 1/2 a Dice loss of smooth
-/// 2 s. Throws ValueError for parameters that are negative or not finite.
+/// 2 s. Of LossOptions, weight and mask belong to the losses and `lengths` [B] to the regions [B, T, ...]: steps from
+/// there on add nothing to S. Throws ValueError for parameters that are negative or not finite.
 Tensor tversky_loss(const Tensor& probabilities, const Tensor& target, const TverskyParameters& parameters = {},
                     const LossOptions& options = {});
-/// 1 - (2 S(p t) + s) / (S(p) + S(t) + s), S and shapes as above (arXiv 1606.04797). Throws as above.
+/// 1 - (2 S(p t) + s) / (S(p) + S(t) + s), S, shapes and options as above (arXiv 1606.04797). Throws as above.
 Tensor dice_loss(const Tensor& probabilities, const Tensor& target, double smooth = 1, const LossOptions& options = {});
 
 }  // namespace ferrite::nn

@@ -247,15 +247,21 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
   if (log_probs.rank() != 3)
     detail::throw_shape(where, std::string("log_probs must be ") + (options.batch_first ? "[B, T, C]" : "[T, B, C]") +
                                    ", got " + log_probs.shape().str());
-  const Tensor scores = options.batch_first ? transpose(log_probs, 0, 1) : log_probs;
+  detail::check_float(where, "log_probs", log_probs);
+  const Tensor by_frame = options.batch_first ? transpose(log_probs, 0, 1) : log_probs;
   const Tensor y = detail::as_targets(where, targets);
-  const std::int64_t B = scores.shape()[1];
-  const Tensor inputs = detail::lengths_or(where, "input_lengths", input_lengths, B, scores.shape()[0]);
-  const Tensor labels = detail::lengths_or(where, "target_lengths", target_lengths, B, y.shape()[1]);
-  const Tensor losses = detail::call(detail::structured<detail::CtcLoss>, {{&scores, &y, &inputs, &labels}},
-                                     detail::CtcAttrs{options.blank, options.zero_infinity});
-  if (options.reduction != Reduction::mean) return reduce_loss(losses, {.reduction = options.reduction});
-  return mean(losses / cast(maximum(labels, 1), losses.dtype()));
+  const std::int64_t B = by_frame.shape()[1];
+  const LossOptions reduction{options.reduction, options.element_weight, options.mask};
+  const detail::Counted rows = detail::counted(where, {{B}, by_frame.dtype()}, reduction);
+  const Tensor inputs =
+      detail::of_rows(rows, detail::lengths_or(where, "input_lengths", input_lengths, B, by_frame.shape()[0]), 0);
+  const Tensor labels =
+      detail::of_rows(rows, detail::lengths_or(where, "target_lengths", target_lengths, B, y.shape()[1]), 0);
+  const Tensor scores = detail::without(rows.with_axis(1).with_axis(0), by_frame);
+  Tensor losses = detail::call(detail::structured<detail::CtcLoss>, {{&scores, &y, &inputs, &labels}},
+                               detail::CtcAttrs{options.blank, options.zero_infinity});
+  if (options.reduction == Reduction::mean) losses = losses / cast(maximum(labels, 1), losses.dtype());
+  return detail::reduced(losses, rows, reduction);
 }
 
 }  // namespace ferrite::nn

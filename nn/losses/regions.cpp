@@ -60,10 +60,17 @@ Tensor region_loss(std::string_view where, const Tensor& probabilities, const Te
   check_float(where, "the prediction", probabilities);
   check_same(where, probabilities, target);
   if (target.rank() == 0) throw_shape(where, "expects probabilities and targets [B, ...], got [] and []");
-  const Counted rows = counted(where, {{target.shape()[0]}, target.dtype()}, options);
+  Tensor p = probabilities, t = target;
+  LossOptions of_rows = options;
+  if (options.lengths.defined()) {  // what is neither predicted nor there adds nothing
+    const Tensor within = counted(where, target.spec(), {.lengths = options.lengths}).valid;
+    p = ferrite::where(within, p, 0.0), t = ferrite::where(within, t, 0.0);
+    of_rows.lengths = Tensor();
+  }
+  const Counted rows = counted(where, {{target.shape()[0]}, target.dtype()}, of_rows);
   const Counted every = rows.with_rank(target.rank());
-  const Tensor p = without(every, probabilities), t = without(every, target);
-  return reduced(composed<TverskyLoss>({{&p, &t}}, a), rows, options);
+  p = without(every, p), t = without(every, t);
+  return reduced(composed<TverskyLoss>({{&p, &t}}, a), rows, of_rows);
 }
 
 }  // namespace

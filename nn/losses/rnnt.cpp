@@ -284,13 +284,17 @@ Tensor rnnt_loss(const Tensor& logits, const Tensor& targets, const Tensor& inpu
   detail::check_float(where, "logits", logits);
   const Tensor y = detail::as_targets(where, targets);
   const std::int64_t B = logits.shape()[0], C = logits.shape()[3];
-  const Tensor inputs = detail::lengths_or(where, "input_lengths", input_lengths, B, logits.shape()[1]);
-  const Tensor labels = detail::lengths_or(where, "target_lengths", target_lengths, B, y.shape()[1]);
-  const Tensor scores = options.log_probs ? logits : log_softmax(logits, 3);
+  const LossOptions reduction{options.reduction, options.element_weight, options.mask};
+  const detail::Counted rows = detail::counted(where, {{B}, logits.dtype()}, reduction);
+  const Tensor inputs =
+      detail::of_rows(rows, detail::lengths_or(where, "input_lengths", input_lengths, B, logits.shape()[1]), 1);
+  const Tensor labels =
+      detail::of_rows(rows, detail::lengths_or(where, "target_lengths", target_lengths, B, y.shape()[1]), 0);
+  const Tensor x = detail::without(rows.with_rank(4), logits), scores = options.log_probs ? x : log_softmax(x, 3);
   const std::int64_t blank = options.blank < 0 ? options.blank + C : options.blank;
-  return reduce_loss(
+  return detail::reduced(
       detail::call(detail::structured<detail::RnntLoss>, {{&scores, &y, &inputs, &labels}}, detail::RnntAttrs{blank}),
-      {.reduction = options.reduction});
+      rows, reduction);
 }
 
 }  // namespace ferrite::nn

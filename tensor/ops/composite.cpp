@@ -122,14 +122,15 @@ struct Var {
 struct LogSumExp {
   using Attributes = ReductionAttrs;
   static constexpr auto name = "logsumexp", onnx = "ReduceLogSumExp";
-  static constexpr auto summary = "ln of the sum of e^x over axes, without overflow; -inf of none";
+  static constexpr auto summary = "ln of the sum of e^x over axes, without overflow; -inf of none, with gradient 0";
 
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor& x = in[0];
     if (a.axes.rank() == 0) return x;
     if (x.numel() == 0) return log(sum(x, a.axes, a.keepdim));
     const Tensor m = shift(x, a.axes);
-    const Tensor y = log(sum(exp(x - m), a.axes, true)) + m;
+    const Tensor total = sum(exp(x - m), a.axes, true), none = eq(total, 0.0);  // the slope of log is infinite there
+    const Tensor y = where(none, -std::numeric_limits<double>::infinity(), log(where(none, 1.0, total)) + m);
     return a.keepdim ? y : reshape(y, reduced_shape(x.shape(), a.axes, false));
   }
   static Tensor at_once(Inputs in, const Attributes& a) {

@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(dtypes) {
       {[=] {
          return nn::ctc_loss(reshape(y, {1, 1, 2}), reshape(y, {1, 2}));
        },
-       "ctc_loss: log_probs must be f32 or f64, got i64[1, 1, 2]"},
+       "ctc_loss: log_probs must be f32 or f64, got i64[1, 1, 2]; cast it"},
       {[=] {
          return nn::rnnt_loss(reshape(y, {1, 1, 1, 2}), reshape(y, {1, 2}));
        },

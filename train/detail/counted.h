@@ -21,7 +21,8 @@ struct Targets {
 /// `scores` are allowed) for targets [...], and for a target that counts outside 0..C - 1.
 Targets targets_of(const char* who, const Tensor& prediction, const Batch& batch, std::int64_t ignore_index,
                    bool scores);
-/// The place of the largest entry along the last axis; of scores without classes 1 where above 0, else 0.
+/// The place of the largest entry along the last axis; of scores without classes 1 where above 0, else 0. -1, no class,
+/// where a score is NaN.
 std::vector<std::int64_t> predicted_classes(const Tensor& prediction, const Batch& batch);
 /// Whether a prediction has one score for each target and no classes.
 bool is_score(const Tensor& prediction, const Batch& batch);

@@ -111,13 +111,13 @@ class OfClasses final : public Metric {
     if (counts_.size() < C) counts_.resize(C);
     for (std::size_t i = 0; i < of.size(); ++i) {
       if (!y.count[i]) continue;
-      const auto p = static_cast<std::size_t>(of[i]), t = static_cast<std::size_t>(y.classes[i]);
-      if (p == t) {
-        counts_[p].right += 1;
-      } else {
-        counts_[p].wrong += 1;
-        counts_[t].missed += 1;
+      const auto t = static_cast<std::size_t>(y.classes[i]);
+      if (of[i] == y.classes[i]) {
+        counts_[t].right += 1;
+        continue;
       }
+      counts_[t].missed += 1;
+      if (of[i] >= 0) counts_[static_cast<std::size_t>(of[i])].wrong += 1;
     }
   }
   double value() const override {

@@ -62,8 +62,11 @@ Targets targets_of(const char* who, const Tensor& prediction, const Batch& batch
 }
 
 std::vector<std::int64_t> predicted_classes(const Tensor& prediction, const Batch& batch) {
-  if (is_score(prediction, batch)) return cast(gt(prediction, 0), Dtype::i64).to_vector<std::int64_t>();
-  return argmax(prediction, -1).to_vector<std::int64_t>();
+  const bool score = is_score(prediction, batch);
+  const Tensor classes = score ? cast(gt(prediction, 0), Dtype::i64) : argmax(prediction, -1);
+  if (!is_float(prediction.dtype()) || prediction.numel() == 0) return classes.to_vector<std::int64_t>();
+  const Tensor largest = score ? prediction : amax(prediction, {-1});  // NaN where one is NaN
+  return where(eq(largest, largest), classes, -1).to_vector<std::int64_t>();
 }
 
 Numbers numbers_of(const char* who, const Tensor& prediction, const Batch& batch) {

@@ -42,6 +42,8 @@ AlignmentRow alignment_row(std::string_view where, const Tensor& targets, const 
 Tensor lengths_or(std::string_view where, std::string_view what, const Tensor& lengths, std::int64_t B,
                   std::int64_t all);
 Tensor as_targets(std::string_view where, const Tensor& targets);
+/// Lengths, those of masked rows `instead`: nothing of these is read.
+Tensor of_rows(const Counted& rows, const Tensor& lengths, std::int64_t instead);
 
 /// The gradient of a loss over alignments in operations: of its composition.
 Tensor reference_gradient(const Tensor& cotangent, const Tensor& scores, Tensor (*loss)(Inputs, const Attrs&),
