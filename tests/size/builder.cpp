@@ -1,0 +1,16 @@
+// The same net by the builder, its weights from any file that the library reads.
+#include <iostream>
+
+#include "ferrite/dsl/builder.h"
+#include "ferrite/io/module_file.h"
+#include "ferrite/nn/stream/stream.h"
+
+int main(int argc, char** argv) {
+  using namespace ferrite;
+  const auto net = dsl::sequence(1).gru(16).linear(1).build(/*seed=*/0);
+  if (argc > 1) io::load(net, argv[1]);
+  auto stream = net.stream();
+  float x[1] = {0.5f}, y[1] = {};
+  stream.step(x, y);
+  std::cout << y[0] << '\n';
+}
