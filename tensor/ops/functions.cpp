@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ferrite/tensor/detail/elementwise_operation.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/cheap.h"
@@ -250,6 +251,13 @@ Family functions_family() {
       &pointwise<Cos>,   &pointwise<Tanh>,  &pointwise<TanhGrad>,   &pointwise<SigmoidGrad>, &pointwise<Sigmoid>,
       &pointwise<Relu>,  &pointwise<Erf>,   &pointwise<Gelu>,       &pointwise<Softplus>,    &pointwise<Softsign>};
   return list;
+}
+
+const Primitive* elementwise_operation(std::string_view name) {
+  for (const Family& family : {activation_family(), functions_family(), arithmetic_family()})
+    for (const Primitive* const op : family)
+      if (op->name == name) return op;
+  return nullptr;
 }
 
 Tensor gelu_exact(const Tensor& x) { return pointwise_call<Gelu>(x); }
