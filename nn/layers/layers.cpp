@@ -175,7 +175,7 @@ Activation::Activation(const ActivationOptions& o) : LayerOf(o) {
 bool Activation::causal() const { return activation(options().name) == options().function; }
 
 std::unique_ptr<Step> Activation::make_step(const StepRows& in) const {
-  const Primitive* const op = causal() ? detail::elementwise_operation(options().name) : nullptr;
+  const Primitive* const op = causal() ? ferrite::detail::elementwise_operation(options().name) : nullptr;
   if (!op || op->arity != 1 || !op->block(in.dtype)) return nullptr;
   return detail::pointwise_step(*op, in);
 }
