@@ -252,8 +252,10 @@ Tensor kl_divergence(const Normal& p, const Normal& q) {
          log_of_ratio(ratio, p.deviation(), q.deviation());
 }
 Tensor kl_divergence(const Laplace& p, const Laplace& q) {
-  const Tensor ratio = p.scale() / q.scale(), gap = abs(p.mean() - q.mean());
-  return gap / q.scale() + ratio * exp(-(gap / p.scale())) - 1 - log_of_ratio(ratio, p.scale(), q.scale());
+  const Tensor far = isinf(detach(p.scale()) / detach(q.scale())), scale = where(far, q.scale(), p.scale());
+  const Tensor ratio = scale / q.scale(), gap = abs(p.mean() - q.mean());
+  return where(far, kInfinity,
+               gap / q.scale() + ratio * exp(-(gap / scale)) - 1 - log_of_ratio(ratio, scale, q.scale()));
 }
 Tensor kl_divergence(const Uniform& p, const Uniform& q) {
   const Tensor inside = le(q.low(), p.low()) && le(p.high(), q.high());

@@ -22,19 +22,19 @@ struct AttentionOptions {
 };
 
 /// softmax(scale q k^T) over the keys that a query sees: q [..., H, L, E], k [..., H, S, E] -> [..., H, L, S]. A query
-/// that sees no key has weights of 0, and no gradient passes through it. Throws ShapeError for operands of fewer than
-/// two axes (three with enable_gqa), for widths E that differ, for heads that do not divide, and for a mask that does
-/// not broadcast to the scores; DtypeError for dtypes that differ and for a mask of another one; ValueError for a scale
-/// that is not finite.
+/// that sees no key has weights of 0, and no gradient passes through it. What is hidden may be anything. Throws
+/// ShapeError for operands of fewer than two axes (three with enable_gqa), for widths E that differ, for heads that do
+/// not divide, and for a mask that does not broadcast to the scores; DtypeError for dtypes that differ and for a mask
+/// of another one; ValueError for a scale that is not finite.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options = {});
 
 /// attention_weights(q, k) v, as torch.nn.functional.scaled_dot_product_attention of PyTorch 2.13: v [..., H, S, N] ->
-/// [..., H, L, N]. A query that sees no key gives 0. Where leading axes are equal it is one operation, which
-/// computes scores for some queries at a time, again for the gradient, and stores them only for the gradient of a mask.
-/// It reads nothing of a key or value that is hidden: NaN or infinity there changes neither results nor first
-/// derivatives (in PyTorch 0 times NaN is NaN), nor does a query without a cotangent. Where leading axes broadcast, and
-/// in second derivatives, what is hidden must be finite. Sources: arXiv 1706.03762; grouped queries arXiv 2305.13245;
-/// blocks arXiv 2205.14135.
+/// [..., H, L, N]. A query that sees no key gives 0. It is one operation, which computes scores for some queries at a
+/// time, again for the gradient, and stores them only for the gradient of a mask.
+/// It reads nothing of a key or value that is hidden: NaN or infinity there changes neither results nor derivatives of
+/// any order (in PyTorch 0 times NaN is NaN), nor does a query without a cotangent. In exported programs, which
+/// multiply by weights of 0, results need finite values there. Sources: arXiv 1706.03762; grouped queries arXiv
+/// 2305.13245; blocks arXiv 2205.14135.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 

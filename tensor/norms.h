@@ -16,8 +16,9 @@ struct NormOptions {
   bool keepdim = false;
 };
 /// (sum of |x|^p)^(1 / p) over axes, f32 or f64. Gradient 0 where the norm is 0; of the largest and least |x| ties
-/// share it evenly; of p = 0 it is 0. Throws DtypeError for integers, ValueError for p = NaN, ShapeError for an
-/// infinite or negative p of no elements.
+/// share it evenly; of p = 0 it is 0. Where powers of a p above 0 would leave the range of the dtype, elements are
+/// scaled first (PyTorch's norm of f32 numbers about 1e20 is infinite, that of numbers about 1e-25 is 0). Throws
+/// DtypeError for integers, ValueError for p = NaN, ShapeError for an infinite or negative p of no elements.
 Tensor norm(const Tensor& x, const NormOptions& options = {});
 
 /// sqrt(var(x, axes, keepdim, correction)): torch.std, f32 or f64. Gradient 0 where it is 0. Errors as `var`.

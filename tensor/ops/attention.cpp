@@ -2,6 +2,8 @@
 /// gradient, instead of being stored.
 #include <algorithm>
 
+#include "ferrite/tensor/math.h"
+#include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/ops/detail/attention_parts.h"
 #include "ferrite/tensor/ops/detail/attention_run.h"
 
@@ -69,17 +71,12 @@ std::vector<Sample> samples_with(bool gradient) {
   return list;
 }
 
-/// dy, y, q, k, v and perhaps a mask -> the gradients of q, k, v and the scores, in operations.
+/// dy, y, q, k, v and perhaps a mask -> the gradients of q, k, v and the scores, in operations. Of a value that is not
+/// finite the results of queries that see it tell, which are not, either.
 Tensors composed_gradient(Inputs in, const AttentionAttrs& a) {
-  const Tensor &dy = in[0], &y = in[1], &q = in[2];
-  Tensor k = in[3], v = in[4];
+  const Tensor &dy = in[0], mask = mask_or_none(in, 5);
+  Tensor y = in[1], q = in[2], k = in[3], v = in[4];
   const std::int64_t heads = heads_of(q.shape()), groups = heads_of(k.shape()), shares = heads / groups;
-  const auto of_all_heads = [&](const Tensor& x) {
-    Shape shape = x.shape(), split = shape;
-    shape[-3] = heads;
-    split.insert(split.rank() - 2, shares);
-    return reshape(expand(unsqueeze(x, -3), split), shape);
-  };
   const auto of_own_heads = [&](const Tensor& x) {
     if (shares == 1) return x;
     Shape split = x.shape();
@@ -87,8 +84,16 @@ Tensors composed_gradient(Inputs in, const AttentionAttrs& a) {
     split.insert(split.rank() - 2, shares);
     return sum(reshape(x, split), {split.rank() - 3});
   };
-  if (shares > 1) k = of_all_heads(k), v = of_all_heads(v);
-  const Tensor weights = composed_weights(q, k, mask_or_none(in, 5), {a.scale, a.causal, false});
+  if (shares > 1) k = of_all_heads(k, heads), v = of_all_heads(v, heads);
+  const bool hides = mask.defined() || a.causal;
+  Tensor reads;
+  if (hides) {  // queries without a cotangent may be anything, and see anything
+    reads = any(ne(dy, 0), {-1}, true);
+    q = where(isfinite(q) || reads, q, 0.0);
+    y = where(isfinite(y) || reads, y, 0.0);
+  }
+  const Tensor weights = weights_of_hidden(q, k, mask, {a.scale, a.causal, false}, reads);
+  if (hides) k = finite_part(k), v = finite_part(v);
   const Tensor of_scores = weights * (matmul(dy, transpose(v)) - sum(dy * y, {-1}, true));
   return {matmul(of_scores, k) * a.scale, of_own_heads(matmul(transpose(of_scores), q * a.scale)),
           of_own_heads(matmul(transpose(weights), dy)), of_scores};

@@ -31,13 +31,35 @@ std::vector<Sample> attention_samples(const std::vector<Spec>& values) {
           with({{{0, 3, 4}}, {{0, 4, 4}}}, {}, {scale})};
 }
 
+/// The axes before the last so many.
+Shape leading(const Shape& s, int last) {
+  Shape lead;
+  for (int i = 0; i + last < s.rank(); ++i) lead.push_back(s[i]);
+  return lead;
+}
+
+/// q, k and v with the leading axes that theirs broadcast to, as views.
+Tensors with_equal_lead(Inputs in, bool grouped) {
+  const int last = grouped ? 3 : 2;
+  Shape lead;
+  for (const std::size_t i : {0U, 1U, 2U})
+    lead = broadcast(lead, leading(in[i].shape(), last), "scaled_dot_product_attention");
+  Tensors all;
+  for (const std::size_t i : {0U, 1U, 2U}) {
+    Shape shape = lead;
+    for (int j = last; j > 0; --j) shape.push_back(in[i].shape()[-j]);
+    all.push_back(expand(in[i], shape));
+  }
+  return all;
+}
+
 struct AttentionWeights {
   using Attributes = AttentionAttrs;
   static constexpr auto name = "attention_weights", onnx = "";
   static constexpr auto summary = "softmax of the scaled products of queries and keys over the keys that are seen";
 
   static Tensor parts(Inputs in, const Attributes& a) {
-    return composed_weights(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), a);
+    return weights_of_hidden(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), a);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     for_each_index(out[0].shape, [&](const Shape& i) {
@@ -57,8 +79,10 @@ struct ScaledDotProductAttention {
     const Tensor mask = in.size() > 3 ? in[3] : Tensor();
     if (takes_attention(in[0].shape(), in[1].shape(), in[2].shape(), a.grouped))
       return attention(in[0], in[1], in[2], mask, a);
-    const Tensor weights = composed_weights(in[0], in[1], mask, a);
-    return product_by_head(weights, in[2], a.grouped);
+    const Tensors equal = with_equal_lead(in, a.grouped);
+    if (takes_attention(equal[0].shape(), equal[1].shape(), equal[2].shape(), a.grouped))
+      return attention(equal[0], equal[1], equal[2], mask, a);
+    return product_by_head(composed_weights(in[0], in[1], mask, a), in[2], a.grouped);  // something is empty
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     const std::int64_t heads = heads_of(in[0].shape);
@@ -161,13 +185,8 @@ void check_mask(std::string_view where, const Tensor& mask, Shape scores) {
 
 /// [..., H, L, S] of q and k.
 Shape scores_of(std::string_view where, const Tensor& q, const Tensor& k, bool grouped) {
-  const auto lead = [&](const Tensor& x, int last) {
-    Shape s;
-    for (int i = 0; i + last < x.rank(); ++i) s.push_back(x.shape()[i]);
-    return s;
-  };
   const int last = grouped ? 3 : 2;
-  Shape s = broadcast(lead(q, last), lead(k, last), where);
+  Shape s = broadcast(leading(q.shape(), last), leading(k.shape(), last), where);
   if (grouped) s.push_back(q.shape()[-3]);
   s.push_back(q.shape()[-2]);
   s.push_back(k.shape()[-2]);

@@ -6,6 +6,7 @@
 #include "ferrite/tensor/ops/detail/at_once.h"
 #include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/ops/detail/groups.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite {
 namespace detail {
@@ -27,7 +28,42 @@ Tensor root(const Tensor& squares) {
 Tensor cube_root(const Tensor& cubes) {
   return away_from_zero(cubes, 0, [](const Tensor& t) { return pow(t, 1 / 3.0); });
 }
-Tensor if_defined(const Tensor& x, Tensor (*f)(const Tensor&)) { return x.defined() ? f(x) : x; }
+
+/// Sums of powers outside of these have lost digits of what was added up, or all of them.
+struct Ordinary {
+  explicit Ordinary(Dtype t) : low(t == Dtype::f32 ? 0x1p-80 : 0x1p-800), high(t == Dtype::f32 ? 0x1p100 : 0x1p900) {}
+  double low, high;
+};
+
+/// Whether all sums are known to be ordinary ones; a NaN is.
+bool are_ordinary(const Tensor& sums) {
+  if (sums.is_abstract() || frame().tracing) return false;
+  const Ordinary range(sums.dtype());
+  const auto all = [&]<class T>(T) {
+    for (const T v : sums.to_vector<T>())
+      if (v < static_cast<T>(range.low) || v > static_cast<T>(range.high)) return false;
+    return true;
+  };
+  return sums.dtype() == Dtype::f32 ? all(float()) : all(double());
+}
+
+/// f(x / d) d of a norm f along axes with extents of 1 left, for a d that keeps powers in range where `sums` of them
+/// are out of it, and 1 elsewhere, with the bits of f(x). For squares it is a power of two, which rounds nothing; else
+/// the largest |x|.
+template <class F>
+Tensor scaled_norm(const Tensor& x, const Tensor& sums, bool squares, const Shape& axes, F f) {
+  const Ordinary range(x.dtype());
+  const bool narrow = x.dtype() == Dtype::f32;
+  const Tensor high = gt(sums, range.high), low = lt(sums, range.low), one = ones({}, x.dtype());
+  Tensor d;
+  if (squares) {
+    d = where(high, narrow ? 0x1p88 : 0x1p700, where(low, narrow ? 0x1p-86 : 0x1p-600, one));
+  } else {
+    const Tensor largest = amax(abs(detach(x)), axes, true);
+    d = where((high || low) && gt(largest, 0) && lt(largest, kInfinity), largest, one);
+  }
+  return f(x / d) * d;
+}
 
 struct NormAttrs {
   double p = 2;
@@ -52,6 +88,19 @@ double norm_of(const std::vector<double>& v, double p) {
   return std::isinf(p) || p == 0 ? total : std::pow(total, 1 / p);
 }
 
+/// |x|^p, 0 or infinity where x is 0.
+Tensor powers(const Tensor& x, double p) {
+  if (p == 2) return square(x);
+  if (p == 3) return abs(x) * square(x);
+  return away_from_zero(abs(x), p < 0 ? kInfinity : 0, [&](const Tensor& t) { return pow(t, p); });
+}
+/// sums^(1 / p).
+Tensor inverse(const Tensor& sums, double p) {
+  if (p == 2) return root(sums);
+  if (p == 3) return cube_root(sums);
+  return away_from_zero(sums, p < 0 ? kInfinity : 0, [&](const Tensor& t) { return pow(t, 1 / p); });
+}
+
 struct Norm {
   using Attributes = NormAttrs;
   static constexpr auto name = "norm", onnx = "";
@@ -65,19 +114,20 @@ struct Norm {
     if (a.p == -kInfinity) return amin(abs(x), a.axes, a.keepdim);
     if (a.p == 0) return total(square(sign(where(eq(x, x), x, 1.0))));  // a NaN counts
     if (a.p == 1) return total(abs(x));
-    if (a.p == 2) return root(total(square(x)));
-    if (a.p == 3) return cube_root(total(abs(x) * square(x)));
-    const double power_of_zero = a.p < 0 ? kInfinity : 0;
-    const Tensor powers = away_from_zero(abs(x), power_of_zero, [&](const Tensor& t) { return pow(t, a.p); });
-    return away_from_zero(total(powers), power_of_zero, [&](const Tensor& t) { return pow(t, 1 / a.p); });
+    const Tensor sums = total(powers(x, a.p));
+    if (a.p < 0 || x.numel() == 0 || are_ordinary(sums)) return inverse(sums, a.p);
+    const Tensor y = scaled_norm(x, sum(powers(detach(x), a.p), a.axes, true), a.p == 2, a.axes,
+                                 [&](const Tensor& t) { return inverse(sum(powers(t, a.p), a.axes, true), a.p); });
+    return a.keepdim ? y : reshape(y, reduced_shape(x.shape(), a.axes, false));
   }
   static Tensor at_once(Inputs in, const Attributes& a) {
     const auto of = [&](auto&& run) { return reduced_last(in[0], a.axes, a.keepdim, run); };
     if (a.p == kInfinity) return of([](const auto& k, auto... run) { k.largest(run...); });
     if (a.p == 1) return of([](const auto& k, auto... run) { k.sizes(run...); });
-    if (a.p == 2) return if_defined(of([](const auto& k, auto... run) { k.squares(run...); }), root);
-    if (a.p == 3) return if_defined(of([](const auto& k, auto... run) { k.cubes(run...); }), cube_root);
-    return {};
+    Tensor sums;
+    if (a.p == 2) sums = of([](const auto& k, auto... run) { k.squares(run...); });
+    if (a.p == 3) sums = of([](const auto& k, auto... run) { k.cubes(run...); });
+    return sums.defined() && are_ordinary(sums) ? inverse(sums, a.p) : Tensor();
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) { return norm_of(v, a.p); });

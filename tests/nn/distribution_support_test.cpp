@@ -150,4 +150,20 @@ BOOST_AUTO_TEST_CASE(no_value_and_no_gradient_is_nan_at_any_end) {
       }
 }
 
+/// In f32 the quotient of 1e30 and 1e-30 is infinite, and its inverse 0. In units of 1e60: normal (s^2 - 1) / 2 - ln s,
+/// others s - 1 - ln s, of which s or ln s remains.
+BOOST_AUTO_TEST_CASE(divergences_of_widths_far_apart) {
+  const auto of = [](double v) { return full({}, v, Dtype::f32); };
+  using Of = std::function<Tensor(const Tensors&)>;
+  const std::vector<std::pair<std::string, Of>> all = {
+      {"normal", [&](const Tensors& x) { return kl_divergence(Normal(of(0), x[0]), Normal(of(0), x[1])); }},
+      {"laplace", [&](const Tensors& x) { return kl_divergence(Laplace(of(0), x[0]), Laplace(of(0), x[1])); }},
+      {"exponential", [&](const Tensors& x) { return kl_divergence(Exponential(x[1]), Exponential(x[0])); }}};
+  for (const auto& [name, f] : all) {
+    BOOST_TEST(checked_value(name, f, {of(1e30), of(1e-30)}) == kFar, name);
+    const double least = checked_value(name, f, {of(1e-30), of(1e30)});  // 60 ln 10 - 1 or - 1/2
+    BOOST_TEST(std::fabs(least - (60 * std::log(10.0) - (name == "normal" ? 0.5 : 1))) < 1e-4, name << ": " << least);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,70 +1,16 @@
 // What is masked is absent: NaN and both infinities behind a mask, lengths, a weight of 0 or an ignored class change
 // neither a loss nor a gradient. Expected: the same call with other, finite numbers there, bit for bit, and gradients
 // of 0 there.
-#include <limits>
-
-#include "ferrite/autograd/lenient_grad.h"
-#include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/nn/loss.h"
-#include "ferrite/tensor/attention.h"
-#include "ferrite/tensor/math.h"
-#include "ferrite/tensor/sampling.h"
-#include "support/compare.h"
+#include "nn/hidden.h"
 
 using namespace ferrite;
+using namespace hidden;
 using support::identical;
 using support::within;
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const double kNan = std::numeric_limits<double>::quiet_NaN();
-const std::vector<double> kPoison = {kNan, kInfinity, -kInfinity};
-
-using Function = std::function<Tensor(const Tensors& x)>;
-
-/// The value of f and the gradients of all operands.
-Tensors values_and_gradients(const Function& f, const Tensors& operands) {
-  Tape tape;
-  Tensors x;
-  for (const Tensor& t : operands) x.push_back(tape.watch(t));
-  const Tensor y = f(x);
-  Tensors all{detach(y)};
-  for (const Tensor& g : detail::lenient_grad(tape, {sum(y), {}}, {x.data(), x.size()})) all.push_back(g);
-  return all;
-}
-
-/// Every operand in turn holds what is not finite where it is hidden, then all of them.
-void check_hidden(const std::string& name, const Function& f, const Tensors& operands, const Tensors& hidden,
-                  std::size_t poisoned) {
-  const Tensors clean = values_and_gradients(f, operands);
-  BOOST_TEST_REQUIRE(std::isfinite(sum(cast(clean[0], Dtype::f64)).item<double>()), name);
-  for (const double bad : kPoison)
-    for (std::size_t which = 0; which <= poisoned; ++which) {
-      Tensors x;
-      for (std::size_t i = 0; i < operands.size(); ++i) {
-        const bool here = i < poisoned && (which == i || which == poisoned);
-        x.push_back(here ? where(hidden[i], bad, operands[i]) : operands[i]);
-      }
-      const Tensors got = values_and_gradients(f, x);
-      for (std::size_t i = 0; i < got.size(); ++i)
-        BOOST_TEST(identical(got[i], clean[i]), name << ", " << bad << " in operand " << which << ", result " << i);
-      for (std::size_t i = 0; i < poisoned; ++i)
-        BOOST_TEST(sum(abs(where(hidden[i], got[i + 1], 0.0))).item<float>() == 0, name << ", gradient " << i);
-    }
-}
-
-Tensor numbers(const std::vector<double>& v, const Shape& shape = {}) {
-  return cast(Tensor::from(v, shape.rank() ? shape : Shape{std::ssize(v)}), Dtype::f32);
-}
-/// Numbers from a seed, in 0.1..0.9: probabilities, too.
-Tensor some(const Shape& shape, std::uint64_t seed) { return uniform(shape, {.seed = seed}, 0.1, 0.9); }
-Tensor signs(const Shape& shape, std::uint64_t seed) { return where(lt(some(shape, seed), 0.5), -1.0, ones(shape)); }
-Tensor classes(const Shape& shape, std::int64_t C, std::uint64_t seed) {
-  return randint(shape, RandomKey{.seed = seed}, 0, C);
-}
-Tensor integers(const std::vector<std::int64_t>& v) { return Tensor::from(v, {std::ssize(v)}); }
 
 /// A loss of losses [3, 4] or [3], whose operands may have further axes; `axis` is that of the classes.
 struct Case {
@@ -288,47 +234,11 @@ BOOST_AUTO_TEST_CASE(scores_of_classes_of_weight_0_may_be_anything) {
 }
 
 /// Beyond the lengths of inputs and of targets. The bits of frames that count are those without the others.
-BOOST_AUTO_TEST_CASE(alignments_read_nothing_beyond_their_lengths) {
-  const std::int64_t T = 5, B = 3, C = 4, S = 2;
-  const Tensor targets = Tensor::from(std::vector<std::int64_t>{1, 2, 3, 1, 2, 2}, {B, S});
-  const Tensor frames = integers({5, 2, 4}), labels = integers({2, 1, 2});
-  const Tensor late = ge(unsqueeze(arange(T), 1), frames);  // [T, B]
-  check_hidden(
-      "ctc", [&](const Tensors& x) { return nn::ctc_loss(log_softmax(x[0], -1), targets, frames, labels); },
-      {some({T, B, C}, 1)}, {expand(unsqueeze(late, 2), {T, B, C})}, 1);
-  const Tensor outside = unsqueeze(ge(arange(T), unsqueeze(frames, 1)), 2) ||
-                         unsqueeze(gt(arange(S + 1), unsqueeze(labels, 1)), 1);  // [B, T, S + 1]
-  for (const bool logs : {false, true})
-    check_hidden(
-        "rnnt",
-        [&](const Tensors& x) { return nn::rnnt_loss(x[0], targets, frames, labels, {.blank = 0, .log_probs = logs}); },
-        {log_softmax(some({B, T, S + 1, C}, 2), -1)}, {expand(unsqueeze(outside, 3), {B, T, S + 1, C})}, 1);
-}
-
+/// Of sequences that are masked or have a weight of 0; a weight's own gradient is the loss where that is finite.
+/// Of signals and of regions beyond their lengths.
 /// Keys that no query sees; keys that some queries see: those that do not are unaffected.
-BOOST_AUTO_TEST_CASE(attention_reads_nothing_of_hidden_keys_and_values) {
-  const std::int64_t B = 2, L = 5, S = 6, E = 3, N = 4;
-  const Tensors all{some({B, S, E}, 1), some({B, S, N}, 2), some({B, L, E}, 3)};
-  const Tensor seen = numbers({1.0, 1.0, 0.0, 1.0, 0.0, 1.0}) > 0.5;
-  const Tensor added = where(seen, zeros({S}), -kInfinity);
-  const Tensor hidden = reshape(!seen, {1, S, 1});
-  for (const Tensor& mask : {seen, added})
-    check_hidden(
-        "attention", [&](const Tensors& x) { return scaled_dot_product_attention(x[2], x[0], x[1], {.mask = mask}); },
-        all, {expand(hidden, {B, S, E}), expand(hidden, {B, S, N})}, 2);
-  // Of causal attention the queries before a key, and their gradients.
-  const Tensor last = ge(reshape(arange(S), {1, S, 1}), 3);
-  check_hidden(
-      "causal attention",
-      [&](const Tensors& x) {
-        return slice(scaled_dot_product_attention(x[2], x[0], x[1], {.causal = true}), 1, 0, 3);
-      },
-      all, {expand(last, {B, S, E}), expand(last, {B, S, N})}, 2);
-  // A value that is seen is not hidden.
-  const Tensor nan = where(eq(reshape(arange(S), {1, S, 1}), 1), kNan, all[1]);
-  BOOST_TEST(std::isnan(sum(scaled_dot_product_attention(all[2], all[0], nan, {.mask = seen})).item<float>()));
-}
-
+/// Leading axes that broadcast, heads that share keys among them; weights alone; and second derivatives: of the sum of
+/// squares of the gradients of q, k and v.
 /// 0 times infinity where the loss says what it is: by hand, from the formulas.
 BOOST_AUTO_TEST_CASE(nothing_of_share_0_is_nan) {
   const auto one = [](double v) { return numbers({v}); };

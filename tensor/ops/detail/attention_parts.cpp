@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ferrite/tensor/math.h"
+#include "ferrite/tensor/norms.h"
+
 namespace ferrite::detail {
 namespace {
 
@@ -27,10 +30,19 @@ Tensor product_by_head(const Tensor& a, const Tensor& b, bool grouped) {
   return reshape(y, joined);
 }
 
-/// Rows that see nothing are computed as if they saw all, so that no NaN arises whose
-/// gradient is not 0, and end as 0.
-Tensor composed_weights(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionAttrs& a) {
-  Tensor scores = product_by_head(q * a.scale, transpose(k), a.grouped);
+Tensor of_all_heads(const Tensor& x, std::int64_t heads) {
+  if (x.rank() < 3 || x.shape()[-3] == heads) return x;
+  Shape joined = x.shape(), split = joined;
+  split.insert(split.rank() - 2, heads / joined[-3]);
+  joined[-3] = heads;
+  return reshape(expand(unsqueeze(x, -3), split), joined);
+}
+
+namespace {
+
+/// Softmax of scores over the keys that are seen. Rows that see nothing are computed as if they saw all, so that no NaN
+/// arises whose gradient is not 0, and end as 0. `anything`: hidden scores may be NaN.
+Tensor weights_of_scores(Tensor scores, const Tensor& mask, const AttentionAttrs& a, bool anything) {
   const std::int64_t L = scores.shape()[-2], S = scores.shape()[-1];
   if (!mask.defined()) return softmax(a.causal ? where(up_to_own(L, S), scores, kHidden) : scores, -1);
   const bool adds = mask.dtype() != Dtype::boolean;
@@ -38,8 +50,26 @@ Tensor composed_weights(const Tensor& q, const Tensor& k, const Tensor& mask, co
   if (a.causal) seen = seen && up_to_own(L, S);
   const Tensor sees = gt(sum(cast(seen, scores.dtype()), {-1}, true), 0);
   if (adds) scores = scores + where(sees, mask, 0);
-  if (!adds || a.causal) scores = where(seen || !sees, scores, kHidden);
+  if (!adds || a.causal || anything) scores = where(seen || !sees, scores, kHidden);
   return where(sees, softmax(scores, -1), 0);
+}
+
+}  // namespace
+
+Tensor composed_weights(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionAttrs& a) {
+  return weights_of_scores(product_by_head(q * a.scale, transpose(k), a.grouped), mask, a, false);
+}
+
+Tensor finite_part(const Tensor& x) { return where(isfinite(x), x, 0.0); }
+
+Tensor weights_of_hidden(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionAttrs& a,
+                         const Tensor& counts) {
+  if (!mask.defined() && !a.causal) return composed_weights(q, k, mask, a);
+  const Tensor scores = product_by_head(q * a.scale, transpose(finite_part(k)), a.grouped);
+  Tensor spoils = transpose(any(!isfinite(k), {-1}, true));  // [..., 1, S]
+  if (a.grouped) spoils = of_all_heads(spoils, q.shape()[-3]);
+  if (counts.defined()) spoils = spoils && counts;
+  return weights_of_scores(where(spoils, std::numeric_limits<double>::quiet_NaN(), scores), mask, a, true);
 }
 
 // ---- oracles ---------------------------------------------------------------------------------------------
