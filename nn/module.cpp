@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ferrite/nn/detail/chain_call.h"
+
 namespace ferrite::nn {
 namespace {
 
@@ -289,6 +291,12 @@ void Layer::check_takes_state() const {
   throw ValueError(kind() +
                    ": the context has an initial state, which only a recurrent layer takes; call that layer's run, or "
                    "let a carry bring the states of a chain");
+}
+
+Tensor Layer::forward_checked(const Tensor& x, const Context& context) const {
+  Context own = context;
+  const detail::LengthsCall call(*this, x, own);
+  return forward(x, own);
 }
 
 constinit thread_local bool detail::in_single_step = false;

@@ -288,18 +288,25 @@ class Layer : public Module {
   virtual std::unique_ptr<Step> make_step(const StepRows&) const { return nullptr; }
   /// Whether the layer reads `context.state` and `context.cell`. A layer that does not say so is not called with them.
   virtual bool takes_state() const { return false; }
+  /// Whether the layer reads `context.lengths`, and so checks them itself. Those of a layer that does not say so are
+  /// checked when it is called, as sequences [B, T, D] and tokens [B, T] have them; a layer whose steps are along
+  /// another axis says so.
+  virtual bool reads_lengths() const { return false; }
   /// An independent copy with the same values.
   virtual std::unique_ptr<Layer> clone() const = 0;
 
   Tensor operator()(const Tensor& x) const { return (*this)(x, Context{}); }
   /// Throws ValueError for an initial state that the layer does not take, and where a call would silently begin from
   /// zeros: with a carry in which the layer has registered nothing though it has `states`, and inside a step of a
-  /// stream whose layer has not said what it carries.
+  /// stream whose layer has not said what it carries. Throws ShapeError for lengths outside 0..T, once in all that a
+  /// call runs, whether anything reads them or not.
   Tensor operator()(const Tensor& x, const Context& context) const {
     (void)whole();
     return inside([&] {
       if (context.state.defined() || context.cell.defined()) check_takes_state();
       check_goes_on(x, context);
+      if (context.lengths.defined() && !reads_lengths()) [[unlikely]]
+        return forward_checked(x, context);
       return forward(x, context);
     });
   }
@@ -325,6 +332,8 @@ class Layer : public Module {
   /// Whether its states are those of the layers that it calls, which are checked themselves.
   virtual bool only_chains() const { return false; }
   void check_carries(const Tensor& x, const Context& context) const;
+  /// `forward` with lengths that nobody has checked yet.
+  Tensor forward_checked(const Tensor& x, const Context& context) const;
 };
 
 /// Gives the variables of `to` the values of the variables of the same names in `from`. Throws Error when names, shapes

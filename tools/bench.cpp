@@ -8,6 +8,7 @@
 #include <iomanip>
 #include <ostream>
 
+#include "classic_numbers.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
@@ -86,6 +87,7 @@ ProfileBy rows_by(const std::string& text) {
 }
 
 void bench(const std::string& net, const BenchOptions& o, std::ostream& out) {
+  const ClassicNumbers classic(out);
   if (o.batch < 1 || o.steps < 1 || o.calls < 0)
     throw ValueError("bench: batch and steps must be positive, calls not negative, got " + std::to_string(o.batch) +
                      ", " + std::to_string(o.steps) + " and " + std::to_string(o.calls));

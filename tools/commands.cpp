@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <optional>
 #include <ostream>
 #include <sstream>
 
+#include "classic_numbers.h"
 #include "ferrite/io/any_file.h"
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/module_file.h"
@@ -65,6 +67,7 @@ io::TensorFile opened(const std::filesystem::path& path) {
   if (!model.metadata.empty()) contents.metadata["metadata"] = model.metadata;
   if (model.sample_rate) {
     std::ostringstream rate;
+    const ClassicNumbers classic(rate);
     rate << *model.sample_rate;
     contents.metadata["sample_rate"] = rate.str();
   }
@@ -93,6 +96,7 @@ Gap gap_of(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 void info(const std::filesystem::path& path, std::ostream& out) {
+  const ClassicNumbers classic(out);
   const io::TensorFile file = opened(path);
   std::size_t width = 4;
   std::uint64_t bytes = 0;
@@ -128,6 +132,9 @@ void about(std::ostream& out) {
 
 void convert(const std::filesystem::path& from, const std::filesystem::path& to, std::ostream& out, bool widen,
              std::ostream* progress) {
+  const ClassicNumbers classic(out);
+  std::optional<ClassicNumbers> of_progress;
+  if (progress) of_progress.emplace(*progress);
   const io::TensorFile file = io::read_tensors(from);
   std::vector<io::NamedTensor> tensors;
   std::size_t widened = 0;
@@ -148,6 +155,7 @@ void convert(const std::filesystem::path& from, const std::filesystem::path& to,
 }
 
 bool diff(const std::filesystem::path& a, const std::filesystem::path& b, double tolerance, std::ostream& out) {
+  const ClassicNumbers classic(out);
   const io::TensorFile x = io::read_tensors(a);
   const io::TensorFile y = io::read_tensors(b);
   bool same = true;

@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <ostream>
 
+#include "classic_numbers.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/io/any_file.h"
 #include "ferrite/io/numpy.h"
@@ -70,6 +71,7 @@ Tensor any_input(const onnx::Port& port, const BenchOptions& o) {
 }  // namespace
 
 void info_onnx(const std::filesystem::path& path, std::ostream& out) {
+  const ClassicNumbers classic(out);
   const onnx::Model model = onnx::read(path);
   for (const onnx::Port& p : model.inputs()) out << "input  " << p.name << "  " << type_of(p) << '\n';
   for (const onnx::Port& p : model.outputs()) out << "output " << p.name << "  " << type_of(p) << '\n';
@@ -94,6 +96,7 @@ void run_onnx(const std::filesystem::path& path, const std::filesystem::path& in
 }
 
 void convert_onnx(const std::filesystem::path& from, const std::filesystem::path& to, std::ostream& out) {
+  const ClassicNumbers classic(out);
   const onnx::Model model = onnx::read(from);
   std::vector<io::NamedTensor> named;
   for (const auto& p : model.named_parameters()) named.push_back({p.name, p.variable.peek()});
@@ -102,6 +105,7 @@ void convert_onnx(const std::filesystem::path& from, const std::filesystem::path
 }
 
 void bench_onnx(const std::filesystem::path& path, const BenchOptions& o, std::ostream& out) {
+  const ClassicNumbers classic(out);
   if (o.run != "eager" && o.run != "compiled")
     throw ValueError("bench: an ONNX file runs eager or compiled, got '" + o.run + "'");
   if (o.batch < 1 || o.steps < 1 || o.calls < 0)

@@ -8,6 +8,7 @@
 #include <ostream>
 #include <string_view>
 
+#include "classic_numbers.h"
 #include "config.h"
 #include "ferrite/io/any_file.h"
 #include "ferrite/io/csv.h"
@@ -169,14 +170,6 @@ std::vector<train::AnyCallback> callbacks_of(Config& c, const nn::Module& net, c
   return all;
 }
 
-void adapt(const dsl::Network& net, const train::Dataset& training) {
-  for (std::size_t i = 0; i < net.size(); ++i)
-    if (const auto* layer = dynamic_cast<const nn::Standardize*>(&net[i])) {
-      if (i != 0) throw ValueError("train: standardize must be the first word after the input");
-      train::adapt(*layer, training);
-    }
-}
-
 /// Whether the net takes an example, and gives what the loss compares with its target: before anything is written.
 void check_fit(const Config& c, const dsl::Network& net, const train::Dataset& data, const std::string& loss) {
   const std::int64_t first = 0;
@@ -245,6 +238,7 @@ Tensor read_input(const std::filesystem::path& path) {
 }  // namespace
 
 void train(const std::filesystem::path& path, const TrainingChoice& choice, std::ostream& out, bool terminal) {
+  const ClassicNumbers classic(out);
   Config c = Config::read(path);
   const std::string words = c.text("net");
   const auto seed = static_cast<std::uint64_t>(c.whole("seed", 0, 0));
@@ -284,7 +278,7 @@ void train(const std::filesystem::path& path, const TrainingChoice& choice, std:
   c.finish();
   check_fit(c, net, parts.training, loss);
 
-  adapt(net, parts.training);
+  if (train::standardizes(net)) train::adapt(net, parts.training);
   std::filesystem::create_directories(folder);
   out << net.summary() << parts.training.size() << " examples to learn from";
   if (parts.validation) out << ", " << parts.validation->size() << " for validation";

@@ -1,7 +1,42 @@
 /// Standardising by a data set.
 #include "ferrite/train/adapt.h"
 
+#include "ferrite/nn/layers/branches.h"
+
 namespace ferrite::train {
+namespace {
+
+using Standardizes = std::vector<const nn::Standardize*>;
+
+/// Those of a layer and of what it holds.
+void collect(const nn::Layer& layer, Standardizes& found);
+
+template <class Parts>
+void collect_parts(const Parts& parts, Standardizes& found) {
+  for (std::size_t i = 0; i < parts.size(); ++i) collect(parts[i], found);
+}
+
+void collect(const nn::Layer& layer, Standardizes& found) {
+  if (const auto* const one = dynamic_cast<const nn::Standardize*>(&layer)) found.push_back(one);
+  if (const auto* const chain = dynamic_cast<const nn::Sequential*>(&layer)) collect_parts(*chain, found);
+  if (const auto* const branches = dynamic_cast<const nn::Branches*>(&layer)) collect_parts(*branches, found);
+}
+
+Standardizes all_in(const nn::Sequential& net) {
+  Standardizes found;
+  collect(net, found);
+  return found;
+}
+
+/// The layer that the input reaches first: chains are looked into, but not residuals, which add to it.
+const nn::Layer& first_of(const nn::Sequential& net) {
+  const nn::Layer& first = net[0];
+  const auto* const chain = dynamic_cast<const nn::Sequential*>(&first);
+  if (!chain || chain->size() == 0 || dynamic_cast<const nn::Residual*>(&first)) return first;
+  return first_of(*chain);
+}
+
+}  // namespace
 
 void adapt(const nn::Standardize& layer, const Dataset& training, std::size_t field) {
   if (training.size() == 0) throw ValueError("adapt: the data set is empty");
@@ -22,13 +57,19 @@ void adapt(const nn::Standardize& layer, const Dataset& training, std::size_t fi
 
 void adapt(const nn::Sequential& net, const Dataset& training, std::size_t field) {
   if (net.size() == 0) throw ValueError("adapt: the net has no layers");
-  const nn::Layer& first = net[0];
-  if (const auto* const layer = dynamic_cast<const nn::Standardize*>(&first)) return adapt(*layer, training, field);
-  if (const auto* const chain = dynamic_cast<const nn::Sequential*>(&first);
-      chain && dynamic_cast<const nn::Residual*>(&first) == nullptr)
-    return adapt(*chain, training, field);
-  throw ValueError("adapt: the net begins with " + first.kind() +
-                   ", not with standardize; give the layer itself and the data that reaches it");
+  const nn::Layer& first = first_of(net);
+  const auto* const layer = dynamic_cast<const nn::Standardize*>(&first);
+  if (!layer)
+    throw ValueError("adapt: the net begins with " + first.kind() +
+                     ", not with standardize; give the layer itself and the data that reaches it");
+  for (const nn::Standardize* const other : all_in(net))
+    if (other != layer)
+      throw ValueError("adapt: the standardize '" + other->path() +
+                       "' stands further on, where other layers have changed the data; give each layer itself and the "
+                       "data that reaches it");
+  adapt(*layer, training, field);
 }
+
+bool standardizes(const nn::Sequential& net) { return !all_in(net).empty(); }
 
 }  // namespace ferrite::train

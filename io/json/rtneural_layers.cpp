@@ -69,7 +69,7 @@ void add_recurrent(nn::Sequential& net, const Entry& e, int gates, double rate_r
 std::int64_t size_of(const Entry& e, const std::optional<float>& value, const char* key) {
   if (!value) return 1;
   if (*value < 1 || *value > 1e6F || *value != std::floor(*value))
-    refuse(e.where, quote(key) + " is no size from 1 to 1000000: " + std::to_string(*value));
+    refuse(e.where, quote(key) + " is no size from 1 to 1000000: " + Scalar(*value).str());
   return static_cast<std::int64_t>(*value);
 }
 

@@ -28,7 +28,7 @@ Tensor count_of(const Match::Pair& pair, const TensorFile& file) {
   constexpr double kMost = 0x1p53;
   if (variable.dtype() == Dtype::i64 && !(value >= 0 && value <= kMost && value == std::floor(value)))
     detail::refuse(file.where(),
-                   detail::quote(pair.source) + " must be a whole number of at least 0, is " + std::to_string(value));
+                   detail::quote(pair.source) + " must be a whole number of at least 0, is " + Scalar(value).str());
   return cast(contiguous(expand(reshape(one, {1}), variable.shape())), variable.dtype());
 }
 

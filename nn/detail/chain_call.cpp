@@ -1,4 +1,4 @@
-/// Calls of chains: lengths that are checked once, and what is put back when a layer throws.
+/// Calls of layers: lengths that are checked once, and what a chain puts back when a layer throws.
 #include "ferrite/nn/detail/chain_call.h"
 
 #include "ferrite/nn/carry.h"
@@ -7,12 +7,11 @@
 namespace ferrite::nn::detail {
 namespace {
 
-/// Whether a chain runs on this thread, and the lengths that the innermost one passes on.
-struct Running {
-  bool inside = false;
-  const void* lengths = nullptr;
-};
-constinit thread_local Running running;
+/// Whether a chain runs on this thread, and the lengths that the innermost call passes on.
+constinit thread_local bool inside_chain = false;
+constinit thread_local const void* passed_on = nullptr;
+
+const void* identity_of(const Tensor& lengths) { return lengths.defined() ? lengths.identity() : nullptr; }
 
 /// Who checks lengths; chains of the library need no memory to say so.
 Label label_of(const Layer& chain) {
@@ -25,10 +24,28 @@ Label label_of(const Layer& chain) {
 
 }  // namespace
 
+LengthsCall::LengthsCall(const Layer& layer, const Tensor& x, Context& context) : before_(passed_on) {
+  const Tensor& lengths = context.lengths;
+  // Sequences or tokens; anything else has no steps.
+  if (lengths.defined() && !has_checked(lengths) && (x.rank() == 3 || (x.rank() == 2 && is_integer(x.dtype())))) {
+    // A chain of layers that take the time first has [T, B, D].
+    const bool time_first =
+        x.rank() == 3 && lengths.shape() != Shape{x.shape()[0]} && lengths.shape() == Shape{x.shape()[1]};
+    const int rows = time_first ? 1 : 0;
+    context.lengths = checked_lengths(label_of(layer), lengths, x.shape()[rows], x.shape()[1 - rows], 0);
+  }
+  passes(context.lengths);
+}
+
+LengthsCall::~LengthsCall() { passed_on = before_; }
+
+void LengthsCall::passes(const Tensor& lengths) { passed_on = identity_of(lengths); }
+
+bool LengthsCall::has_checked(const Tensor& lengths) { return identity_of(lengths) == passed_on; }
+
 ChainCall::ChainCall(const Layer& chain, const Tensor& x, Context& context)
-    : lengths_before_(running.lengths), inside_before_(running.inside) {
-  if (context.lengths.defined() && context.lengths.identity() != running.lengths) check(chain, x, context);
-  if (!running.inside && !ferrite::detail::frame().tracing) {
+    : lengths_(chain, x, context), inside_before_(inside_chain) {
+  if (!inside_chain && !ferrite::detail::frame().tracing) {
     const auto keep = [&](const Variable& v) {
       if (v.drawn()) kept_.emplace_back(v, v.peek());
     };
@@ -37,22 +54,10 @@ ChainCall::ChainCall(const Layer& chain, const Tensor& x, Context& context)
     if (context.carry)
       for (const State& s : context.carry->variables()) keep(s);
   }
-  running = {true, context.lengths.defined() ? context.lengths.identity() : nullptr};
+  inside_chain = true;
 }
 
-ChainCall::~ChainCall() { running = {inside_before_, lengths_before_}; }
-
-void ChainCall::check(const Layer& chain, const Tensor& x, Context& context) {
-  if (x.rank() != 3 && !(x.rank() == 2 && is_integer(x.dtype()))) return;  // no sequences
-  const Tensor& lengths = context.lengths;
-  // A chain of layers that take the time first has [T, B, D].
-  const bool time_first =
-      x.rank() == 3 && lengths.shape() != Shape{x.shape()[0]} && lengths.shape() == Shape{x.shape()[1]};
-  const int rows = time_first ? 1 : 0;
-  context.lengths = checked_lengths(label_of(chain), lengths, x.shape()[rows], x.shape()[1 - rows], 0);
-}
-
-void ChainCall::passes(const Tensor& lengths) { running.lengths = lengths.defined() ? lengths.identity() : nullptr; }
+ChainCall::~ChainCall() { inside_chain = inside_before_; }
 
 void ChainCall::undo() const {
   if (kept_.empty()) return;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "ferrite/nn/detail/chain_call.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn::detail {
@@ -21,7 +22,12 @@ Tensor within_lengths(const Layer& layer, const Tensor& x, const Context& contex
   if (!w) refuse("takes no lengths and reset masks: its windows are not over the steps of sequences [B, T, C]");
   if (context.reset_mask.defined() && (w->reach() > 0 || w->stride > 1))
     refuse("takes no reset mask: its windows reach over resets; causal_conv1d looks back to the last one");
-  if (!context.lengths.defined() || w->after == 0 || x.rank() != 3) return x;
+  if (!context.lengths.defined() || x.rank() != 3) return x;
+  if (w->after == 0) {  // nothing reads them
+    Context own = context;
+    const LengthsCall checks(layer, x, own);
+    return x;
+  }
   if (!padding)
     refuse("takes no lengths with this padding, which would be that of the longest row; pad with zeros that count");
   const std::int64_t B = x.shape()[0], T = x.shape()[1];

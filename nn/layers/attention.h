@@ -78,6 +78,7 @@ class MultiheadAttention final : public LayerOf<MultiheadAttention, MultiheadAtt
   Tensor weights(const Tensor& query, const Tensor& key, const AttentionMasks& masks = {}) const;
 
   bool causal() const override { return options().causal && in_proj_weight.defined(); }
+  bool reads_lengths() const override { return true; }
   StepInput step_input() const override { return {options().embed_dim, out_proj_weight.dtype()}; }
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;

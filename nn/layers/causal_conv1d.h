@@ -50,6 +50,7 @@ class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions> {
 
   Tensor forward(const Tensor& x, const Context& context) const override;
   bool causal() const override { return true; }
+  bool reads_lengths() const override { return true; }
   StepInput step_input() const override { return {options().in_channels, weight.dtype()}; }
   std::optional<StepWindow> window() const override;
   Tensor over(const Tensor& x) const override;

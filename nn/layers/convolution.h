@@ -37,6 +37,7 @@ class Conv final : public LayerOf<Conv<N>, ConvOptions> {
 
   std::string summary() const override;
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool reads_lengths() const override { return true; }
   bool causal() const override;
   bool streams() const override;
   StepInput step_input() const override { return {this->options().in_channels, weight.dtype()}; }
@@ -76,6 +77,7 @@ class ConvTranspose final : public LayerOf<ConvTranspose<N>, ConvTransposeOption
 
   std::string summary() const override;
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool reads_lengths() const override { return true; }
 
   Parameter weight;
   Parameter bias;  ///< empty without one

@@ -148,6 +148,7 @@ class LastStep final : public LayerOf<LastStep> {
  public:
   static constexpr auto name = "last_step";
   Tensor forward(const Tensor& x, const Context& context) const override;
+  bool reads_lengths() const override { return true; }
   bool causal() const override { return true; }
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
   std::unique_ptr<Step> make_step(const StepRows& in) const override;
@@ -158,6 +159,7 @@ class MeanOverTime final : public LayerOf<MeanOverTime> {
  public:
   static constexpr auto name = "mean_over_time";
   Tensor forward(const Tensor& x, const Context& context) const override;
+  bool reads_lengths() const override { return true; }
 };
 
 struct UnflattenOptions {

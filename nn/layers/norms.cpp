@@ -124,7 +124,7 @@ ChannelNorm<over_batch, N>::ChannelNorm(const ChannelNormOptions<over_batch>& o,
 template <bool over_batch, int N>
 Tensor ChannelNorm<over_batch, N>::forward(const Tensor& x, const Context& context) const {
   const auto& o = this->options();
-  const bool of_x = this->training() || !o.track_running_stats;
+  const bool of_x = of_batch();
   const Replicas* const replicas = over_batch && this->training() ? context.replicas : nullptr;
   if (context.lengths.defined() && of_x && x.rank() > 2) return normalised(x, context.lengths, replicas);
   const auto checked = [&](const Tensor& first) {

@@ -57,6 +57,7 @@ class ChannelNorm final : public LayerOf<ChannelNorm<over_batch, N>, ChannelNorm
   explicit ChannelNorm(const ChannelNormOptions<over_batch>& options, const Init& init = {});
 
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool reads_lengths() const override { return !this->options().channels_last || of_batch(); }
   /// A batch norm with the channels last and running numbers, in evaluation: a stream evaluates.
   bool causal() const override {
     return over_batch && this->options().channels_last && this->options().track_running_stats;
@@ -67,6 +68,8 @@ class ChannelNorm final : public LayerOf<ChannelNorm<over_batch, N>, ChannelNorm
   Buffer running_mean, running_var, num_batches_tracked;  ///< empty without `track_running_stats`; the last is i64
 
  private:
+  /// Whether numbers are those of the input, not the running ones.
+  bool of_batch() const { return this->training() || !this->options().track_running_stats; }
   /// x with the channels on axis 1.
   Tensor normalised(const Tensor& x, const Replicas* replicas) const;
   /// x [B, T, C], so many steps of each row.
@@ -105,6 +108,7 @@ class GroupNorm final : public LayerOf<GroupNorm, GroupNormOptions> {
   /// Throws ValueError for sizes below 1, groups that do not divide the channels, an epsilon below 0 or not finite.
   explicit GroupNorm(const GroupNormOptions& options, const Init& init = {});
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool reads_lengths() const override { return true; }
 
   Parameter weight, bias;  ///< empty without `affine`
 };

@@ -37,6 +37,7 @@ class Parametrized : public Layer {
   StepResult step(const Tensor& x, const Tensors& states) const override;
   std::unique_ptr<Step> make_step(const StepRows& in) const override;
   bool takes_state() const override { return layer_->takes_state(); }
+  bool reads_lengths() const override { return layer_->reads_lengths(); }
 
  protected:
   /// What the parameter is, from variables that it holds; the flag: whether the module trains.

@@ -32,6 +32,7 @@ class MaxPool final : public LayerOf<MaxPool<N>, MaxPoolLayerOptions> {
   /// Throws ValueError for a kernel without one number for each axis or for all, and for numbers below 1.
   explicit MaxPool(const MaxPoolLayerOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool reads_lengths() const override { return true; }
   bool causal() const override;
   bool streams() const override;
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
@@ -61,6 +62,7 @@ class AvgPool final : public LayerOf<AvgPool<N>, AvgPoolLayerOptions> {
   static constexpr std::string_view name = N == 1 ? "avg_pool1d" : N == 2 ? "avg_pool2d" : "avg_pool3d";
   explicit AvgPool(const AvgPoolLayerOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool reads_lengths() const override { return true; }
   bool causal() const override;
   bool streams() const override;
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
@@ -86,6 +88,7 @@ class LpPool final : public LayerOf<LpPool<N>, LpPoolLayerOptions> {
   static constexpr std::string_view name = N == 1 ? "lp_pool1d" : N == 2 ? "lp_pool2d" : "lp_pool3d";
   explicit LpPool(const LpPoolLayerOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool reads_lengths() const override { return true; }
   bool causal() const override;
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
   std::optional<StepWindow> window() const override;
@@ -108,6 +111,7 @@ class AdaptiveAvgPool final : public LayerOf<AdaptiveAvgPool<N>, AdaptivePoolOpt
   /// Throws ValueError for a size without one number for each axis or for all.
   explicit AdaptiveAvgPool(const AdaptivePoolOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool reads_lengths() const override { return true; }
 };
 /// The largest elements of these windows: torch.nn.AdaptiveMaxPool1d, 2d, 3d.
 template <int N>
@@ -118,6 +122,7 @@ class AdaptiveMaxPool final : public LayerOf<AdaptiveMaxPool<N>, AdaptivePoolOpt
                                                     : "adaptive_max_pool3d";
   explicit AdaptiveMaxPool(const AdaptivePoolOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
+  bool reads_lengths() const override { return true; }
 };
 
 using MaxPool1d = MaxPool<1>;

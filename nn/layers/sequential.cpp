@@ -88,7 +88,7 @@ Tensor Sequential::forward(const Tensor& x, const Context& context) const {
     for (const Item& item : layers_) {
       Tensor next = (*item.layer)(y, own);
       follow_steps(item, y, next, own);
-      detail::ChainCall::passes(own.lengths);
+      detail::LengthsCall::passes(own.lengths);
       y = std::move(next);
     }
   } catch (...) {

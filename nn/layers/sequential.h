@@ -42,6 +42,7 @@ class Sequential : public Layer {
   /// Whether all its layers are.
   bool causal() const override;
   bool streams() const override;
+  bool reads_lengths() const override { return true; }
   Tensor forward(const Tensor& x, const Context& context) const override;
   StepInput step_input() const override;
   /// That of all its layers, one behind the other.

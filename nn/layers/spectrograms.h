@@ -44,6 +44,7 @@ class Stft final : public LayerOf<Stft, StftLayerOptions> {
   std::string summary() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
   bool causal() const override { return !options().center; }
+  bool reads_lengths() const override { return true; }
   StepInput step_input() const override { return {options().channels, taper.dtype()}; }
   std::optional<StepWindow> window() const override;
   Tensor over(const Tensor& x) const override;
@@ -87,6 +88,7 @@ class InverseStft final : public LayerOf<InverseStft, InverseStftOptions> {
   std::string summary() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
   bool causal() const override { return !options().center; }
+  bool reads_lengths() const override { return true; }
   StepInput step_input() const override;
   std::optional<StepWindow> window() const override;
   Pace pace() const override;

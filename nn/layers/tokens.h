@@ -35,6 +35,7 @@ class EmbeddingBag final : public LayerOf<EmbeddingBag, EmbeddingBagOptions> {
 
   std::string summary() const override;
   Tensor forward(const Tensor& tokens, const Context& context) const override;
+  bool reads_lengths() const override { return true; }
   /// The same with a weight for each token, of sums alone: weights [B, N] of the table's dtype. Throws ValueError for
   /// another mode.
   Tensor weighted(const Tensor& tokens, const Tensor& weights) const;

@@ -69,6 +69,7 @@ class TransformerEncoderLayer final : public LayerOf<TransformerEncoderLayer, Tr
   Tensor encode(const Tensor& x, const AttentionMasks& masks) const;
 
   bool causal() const override { return options().causal; }
+  bool reads_lengths() const override { return true; }
   StepInput step_input() const override { return self_attn.step_input(); }
   std::vector<StepState> states(const StepRows& in) const override { return self_attn.states(in); }
   StepResult step(const Tensor& x, const Tensors& states) const override;

@@ -71,6 +71,7 @@ class Recurrent : public Layer {
   std::string kind() const override { return name_; }
   bool causal() const override { return !sizes_.bidirectional; }
   bool takes_state() const override { return true; }
+  bool reads_lengths() const override { return true; }
   /// The output alone.
   Tensor forward(const Tensor& x, const Context& context) const override { return run(x, context).output; }
   /// Output and last states. Throws ShapeError for another shape of x, states, lengths or mask, for T = 0 and for

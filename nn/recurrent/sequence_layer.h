@@ -27,6 +27,7 @@ class SequenceLayer : public Layer {
  public:
   bool causal() const override { return true; }
   bool takes_state() const override { return true; }
+  bool reads_lengths() const override { return true; }
   /// The output alone.
   Tensor forward(const Tensor& x, const Context& context) const override { return run(x, context).output; }
   /// Output and last state. Throws ShapeError for another shape of x, state, lengths or mask, for T = 0 and for lengths

@@ -3,6 +3,14 @@
 #include "ferrite/compile/tracer.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/carry.h"
+#include "ferrite/nn/layers/activations.h"
+#include "ferrite/nn/layers/branches.h"
+#include "ferrite/nn/layers/norms.h"
+#include "ferrite/nn/layers/parametrized.h"
+#include "ferrite/nn/layers/per_step.h"
+#include "ferrite/nn/layers/pooling.h"
+#include "ferrite/nn/layers/standardize.h"
+#include "ferrite/nn/layers/tokens.h"
 #include "support/compare.h"
 
 using namespace ferrite;
@@ -35,6 +43,13 @@ std::vector<Tensor> values_of(const nn::Module& net) {
 void check_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   BOOST_REQUIRE(a.size() == b.size());
   for (std::size_t i = 0; i < a.size(); ++i) BOOST_TEST(identical(a[i], b[i]), "variable " << i);
+}
+
+std::size_t checks_in(const Graph& g) {
+  const std::string text = g.str();
+  std::size_t found = 0;
+  for (std::size_t at = text.find(" checked"); at != std::string::npos; at = text.find(" checked", at + 1)) ++found;
+  return found;
 }
 
 }  // namespace
@@ -73,6 +88,83 @@ BOOST_AUTO_TEST_CASE(lengths_out_of_range_are_refused_where_no_layer_reads_them)
                         says("network: a length of 5 lies outside 0..4"));
 }
 
+/// A net of one layer, and layers of a net that is no chain.
+BOOST_AUTO_TEST_CASE(a_layer_called_alone_refuses_lengths_out_of_range) {
+  const nn::Init init{.seed = 1};
+  std::vector<std::unique_ptr<nn::Layer>> layers;
+  const auto add = [&](auto layer) { layers.push_back(std::make_unique<decltype(layer)>(std::move(layer))); };
+  add(nn::SinusoidalPositions({.features = 3}));
+  add(nn::LearnedPositions({.features = 3, .capacity = 9}, init));
+  add(nn::Linear(3, 3, init));
+  add(nn::Activation("tanh", nn::activation("tanh")));
+  add(nn::Elu(nn::AlphaOptions{}));
+  add(nn::Prelu({.num_parameters = 3, .channels_last = true}, init));
+  add(nn::LayerNorm(3, init));
+  add(nn::RmsNorm({.features = 3}, init));
+  add(nn::Standardize(3));
+  add(nn::Dropout(0.5, init));
+  add(nn::Flatten());
+  add(nn::PerStep({.name = "twice", .function = [](const Tensor& in) { return in + in; }}));
+  add(nn::BatchNorm1d({.num_features = 3, .channels_last = true}, init));
+  add(nn::GroupNorm({.num_groups = 1, .num_channels = 3, .channels_last = true}, init));
+  add(nn::Conv1d({.in_channels = 3, .out_channels = 3, .kernel_size = {1}, .channels_last = true}, init));
+  add(nn::Conv1d({.in_channels = 3, .out_channels = 3, .kernel_size = {2}, .channels_last = true}, init));
+  add(nn::MaxPool1d({.kernel_size = {2}, .channels_last = true}));
+  add(nn::CausalConv1d({.in_channels = 3, .out_channels = 3, .kernel_size = 2}, init));
+  add(nn::WeightNorm(std::make_unique<nn::Linear>(3, 3, init)));
+  add(nn::Gru(3, 3, {}, init));
+  add(nn::LastStep());
+  nn::Parallel parallel(init);
+  parallel.add("a", std::make_unique<nn::Activation>("tanh", nn::activation("tanh")));
+  nn::Concat joined(init);
+  joined.add("a", std::make_unique<nn::Flatten>());
+  add(std::move(parallel));
+  add(std::move(joined));
+  for (const auto& layer : layers) layer->eval();
+  const Tensor x = uniform({2, kSteps, 3}, {.seed = 1}, -1, 1);
+  for (const auto& layer : layers) {
+    BOOST_TEST_CONTEXT(layer->summary()) {
+      const auto planned = compile([&](const Tensor& in, const Tensor& n) { return (*layer)(in, {.lengths = n}); });
+      const Tensor all = i64s({kSteps, kSteps});
+      BOOST_TEST(identical((*layer)(x, {.lengths = all}), planned(x, all)));
+      if (!layer->reads_lengths()) BOOST_TEST(identical((*layer)(x, {.lengths = i64s({2, 0})}), (*layer)(x)));
+      for (const auto& [wrong, text] : {std::pair{i64s({2, 6}), ": a length of 6 lies outside"},
+                                        {i64s({-1, 2}), ": a length of -1 lies outside"}}) {
+        BOOST_CHECK_EXCEPTION((void)(*layer)(x, {.lengths = wrong}), ShapeError, says(text));
+        BOOST_CHECK_EXCEPTION((void)planned(x, wrong), ShapeError, says(text));
+      }
+      BOOST_CHECK_EXCEPTION((void)(*layer)(x, {.lengths = i64s({1})}), ShapeError,
+                            says(": expects lengths i64[2], got"));
+    }
+  }
+  const nn::Embedding embedding({.vocabulary = 4, .features = 2}, init);
+  BOOST_CHECK_EXCEPTION((void)embedding(full({2, 4}, 1, Dtype::i64), {.lengths = i64s({4, 5})}), ShapeError,
+                        says("embedding: a length of 5 lies outside 0..4"));
+}
+
+/// Nothing has been counted when lengths are refused.
+BOOST_AUTO_TEST_CASE(a_layer_that_refuses_lengths_has_drawn_nothing) {
+  const nn::Dropout dropout(0.5, {.seed = 1});
+  const Tensor x = ones({2, kSteps, 3});
+  const std::vector<Tensor> before = values_of(dropout);
+  BOOST_CHECK_THROW((void)dropout(x, {.lengths = i64s({2, 6})}), ShapeError);
+  check_same(values_of(dropout), before);
+}
+
+/// A layer whose steps are along another axis says that it reads lengths, and checks them itself.
+BOOST_AUTO_TEST_CASE(a_layer_that_reads_lengths_checks_them_itself) {
+  struct Planes final : nn::Layer {  // x [B, C, T]
+    std::string kind() const override { return "planes"; }
+    bool reads_lengths() const override { return true; }
+    Tensor forward(const Tensor& x, const nn::Context& context) const override {
+      return where(unsqueeze(lt(arange(x.size(2)), unsqueeze(context.lengths, 1)), 1), x, 0);
+    }
+    std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Planes>(); }
+  };
+  const Tensor y = Planes()(ones({1, 2, 5}), {.lengths = i64s({4})});
+  BOOST_TEST(identical(sum(y, {2}), full({1, 2}, 4)));
+}
+
 BOOST_AUTO_TEST_CASE(without_padding_refuses_lengths_out_of_range) {
   const Tensor x = uniform({kSteps, 2, 3}, {.seed = 1}, -1, 1);
   for (const auto& f : {[](const Tensor&in, const Tensor&n) { return without_padding(in, n); }}) {
@@ -108,10 +200,14 @@ BOOST_AUTO_TEST_CASE(nested_chains_check_lengths_once) {
                        .build(1);
   const std::vector<Spec> specs = {{{2, kSteps, 3}, Dtype::f32}, {{2}, Dtype::i64}};
   const Graph g = trace([&](const Tensors& in) -> Tensors { return {net(in[0], {.lengths = in[1]})}; }, specs);
-  const std::string text = g.str();
-  std::size_t found = 0;
-  for (std::size_t at = text.find(" checked"); at != std::string::npos; at = text.find(" checked", at + 1)) ++found;
-  BOOST_TEST(found == 1U, text);
+  BOOST_TEST(checks_in(g) == 1U, g.str());
+  nn::Residual outer;
+  outer.add("a", std::make_unique<nn::Activation>("tanh", nn::activation("tanh")));
+  nn::Parallel around;
+  around.add("a", std::make_unique<nn::Activation>("relu", nn::activation("relu")));
+  around.add("b", outer.clone());
+  const Graph k = trace([&](const Tensors& in) -> Tensors { return {around(in[0], {.lengths = in[1]})}; }, specs);
+  BOOST_TEST(checks_in(k) == 1U, k.str());
 }
 
 BOOST_AUTO_TEST_CASE(a_call_that_throws_has_changed_nothing) {

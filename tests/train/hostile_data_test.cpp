@@ -158,4 +158,21 @@ BOOST_AUTO_TEST_CASE(a_net_is_adapted_by_its_first_layer) {
   BOOST_CHECK_EXCEPTION(adapt(net, data, 2), ValueError, support::says("there is no field 2"));
 }
 
+/// What reaches a layer further on is not the data: the whole net is refused, wherever the other one hides.
+BOOST_AUTO_TEST_CASE(a_second_standardize_is_not_adapted_by_the_data) {
+  const Dataset data({Tensor::from<float>({0, 10, 2, 30}, {2, 2}), zeros({2, 1})});
+  const auto start = [] { return dsl::features(2).standardize().linear(2); };
+  const auto inner = [](dsl::Builder& b) { b.standardize(); };
+  for (const dsl::Builder& words : {start().standardize("again"), start().stage("part", inner), start().residual(inner),
+                                    start().parallel({inner, [](dsl::Builder& b) { b.tanh(); }})}) {
+    const dsl::Network net = words.build(0);
+    BOOST_CHECK_EXCEPTION(adapt(net, data), ValueError, support::says("stands further on"));
+    BOOST_TEST(identical(dynamic_cast<const nn::Standardize&>(net[0]).mean.peek(), zeros({2})));  // as it was
+  }
+  BOOST_CHECK_EXCEPTION(adapt(start().standardize("again").build(0), data), ValueError,
+                        support::says("adapt: the standardize 'again' stands further on"));
+  BOOST_TEST(standardizes(dsl::features(2).linear(2).residual(inner).build(0)));
+  BOOST_TEST(!standardizes(dsl::features(2).linear(2).build(0)));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
