@@ -88,7 +88,8 @@ Tensor gelu(const Tensor& x, GeluForm form = GeluForm::exact);
 Tensor softplus(const Tensor& x);
 /// x / (1 + |x|).
 Tensor softsign(const Tensor& x);
-/// x sigmoid(x).
+/// x sigmoid(x), with the bits of that product. In f32 it is -0 from -88.37 down, where the sigmoid is 0; the exact
+/// value is above -4e-37 there.
 Tensor silu(const Tensor& x);
 /// log(sigmoid(x)) = -softplus(-x).
 Tensor log_sigmoid(const Tensor& x);
