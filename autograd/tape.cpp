@@ -11,10 +11,7 @@
 
 namespace ferrite {
 namespace detail {
-namespace {
 
-/// The gradient of an operation as that of its composition, recorded as any other: for operations that are gradients of
-/// others and have a kernel.
 Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
   Tape tape;
   Tensors operands, variables;
@@ -35,8 +32,6 @@ Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
     if (is_variable(i)) all[i] = g[next++];
   return all;
 }
-
-}  // namespace
 
 Tensors gradient_of(const Primitive& op, const Vjp& v) { return op.vjp ? op.vjp(v) : gradient_of_reference(op, v); }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/nn/optim/detail/adam_in_place.h"
+#include "ferrite/nn/optim/detail/rule_update.h"
 #include "ferrite/nn/optim/rmsprop.h"
 #include "ferrite/nn/optim/sgd.h"
 #include "ferrite/tensor/instruction_set.h"
@@ -74,7 +74,7 @@ struct ByHand {
 };
 #endif
 
-/// One step with the definition of `adam_update` in its place.
+/// One step with the definition of `rule_update` in its place.
 class Composed {
  public:
   explicit Composed(std::int64_t n)
@@ -84,7 +84,7 @@ class Composed {
     steps_.assign(t);
     const Tensor correction1 = 1 - pow(0.9, t), correction2 = 1 - pow(0.999, t);
     const Tensor w = w_.value(), m = m_.value(), v = v_.value();
-    const Tensor* const in[] = {&w, &g, &m, &v, &rate_, &correction1, &correction2};
+    const Tensor* const in[] = {&w, &g, &m, &v, &correction1, &correction2, &rate_};
     const Tensors out = op_->reference(Inputs(in), attrs_);
     w_.assign(out[0]);
     m_.assign(out[1]);
@@ -95,8 +95,11 @@ class Composed {
   Parameter w_;
   State m_, v_, steps_;
   Tensor rate_ = full({}, 1e-3, Dtype::f64);
-  Attrs attrs_ = nn::detail::adam_attrs({});
-  const Primitive* op_ = nn::detail::adam_operations()[1];
+  Attrs attrs_ = nn::detail::rule_attrs(
+      {{.kind = nn::detail::RuleKind::adam, .constants = {0.999, 1 - 0.999, 1e-8}, .numbers = {0.9, 1 - 0.9}},
+       0b11,
+       0b101100});
+  const Primitive* op_ = &nn::detail::rule_operation();
 };
 
 /// The other optimisers, beside the same bound.

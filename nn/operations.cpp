@@ -10,7 +10,7 @@ namespace ferrite::nn {
 
 std::span<const Primitive* const> operations() {
   static const auto all = ferrite::detail::joined({detail::recurrent_operations(), detail::minimal_operations(),
-                                                   detail::adam_operations(), detail::loss_operations()});
+                                                   detail::optimizer_operations(), detail::loss_operations()});
   return all;
 }
 

@@ -88,7 +88,7 @@ class Reusing {
   /// A result of an operation that allows it takes the place of an operand that ends here; what is assigned to a
   /// variable that of the variable's value, if at run time nobody else holds that.
   void reuse_in(const PlannedCall& c, std::size_t step, bool to_variables) {
-    for (std::size_t k = 0; k < c.op->in_place.size(); ++k) {
+    for (std::size_t k = 0; k < std::min(c.op->in_place.size(), c.out.size()); ++k) {
       const PlannedTensor& in = c.in[c.op->in_place[k]];
       const ValueId u = in.base, v = c.out[k].base;
       const bool alone = std::ranges::count(c.in, u, &PlannedTensor::base) == 1;

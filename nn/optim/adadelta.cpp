@@ -39,7 +39,7 @@ void Adadelta::prepare(const AdadeltaOptions& options) {
 
 std::array<Tensor, 6> Adadelta::numbers(std::size_t group) {
   detail::count_step(groups_[group].steps, updated_now());
-  return {rate_now(group)};
+  return {};
 }
 
 std::vector<NamedOption> Adadelta::options(std::size_t group) const {

@@ -1,9 +1,8 @@
 #pragma once
 /// Adam and AdamW.
-#include <memory>
 #include <optional>
 
-#include "ferrite/nn/optim/optimizer.h"
+#include "ferrite/nn/optim/rule_optimizer.h"
 
 namespace ferrite::nn {
 
@@ -19,18 +18,11 @@ struct AdamOptions {
   bool skip_nonfinite = false;  ///< Optimizer::step
 };
 
-namespace detail {
-class RuleSteps;
-}
-
 /// Adam (Kingma and Ba 2015, arXiv 1412.6980, algorithm 1), as torch.optim.Adam:
 ///
 ///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///   w -= rate / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon)
-///
-/// Each parameter with its moments is one operation, `adam_update`; with amsgrad, maximize or a beta1 that schedules
-/// change it is several.
-class Adam : public Optimizer {
+class Adam : public RuleOptimizer {
  public:
   /// Throws ValueError for betas outside [0, 1) or other options below 0.
   explicit Adam(std::vector<Parameter> parameters, const AdamOptions& options = {})
@@ -38,29 +30,23 @@ class Adam : public Optimizer {
   /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const AdamOptions& options = {});
 
-  Adam(Adam&&) noexcept;
-  ~Adam() override;
+  std::string torch_name() const override { return decoupled_ ? "AdamW" : "Adam"; }
+  std::vector<NamedOption> options(std::size_t group) const override;
 
  protected:
   Adam(std::vector<Parameter> parameters, const AdamOptions& options, bool decoupled);
 
- public:
-  std::string torch_name() const override { return decoupled_ ? "AdamW" : "Adam"; }
-  std::vector<NamedOption> options(std::size_t group) const override;
-
  private:
-  struct Group;
-  struct Pending;
+  struct Group {
+    AdamOptions options;
+    Attrs betas;  ///< constants of the operation that an update begins with
+    State steps;  ///< i64, by parameter
+  };
   void prepare(const AdamOptions& options);
-  void begin() override;
-  void begin_group(std::size_t group) override;
-  void update(std::size_t i, const Tensor& grad, const Tensor& rate) override;
-  void finish() override;
+  std::array<Tensor, 6> numbers(std::size_t group) override;
 
   bool decoupled_;
   std::vector<Group> groups_;
-  std::vector<Pending> pending_;  ///< updates in place, ready to run
-  std::unique_ptr<detail::RuleSteps> rules_;
 };
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, arXiv 1711.05101), as torch.optim.AdamW: before the

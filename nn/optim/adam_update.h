@@ -1,5 +1,5 @@
 #pragma once
-/// One update by Adam as a single operation.
+/// One update by Adam as a function.
 #include <span>
 
 #include "ferrite/tensor/primitive.h"
@@ -21,15 +21,16 @@ struct AdamConstants {
 ///   m' = beta1 m + (1 - beta1) g;  v' = beta2 v + (1 - beta2) g^2
 ///   w' = w - rate / correction1 * (m' / (sqrt(v') / sqrt(correction2) + epsilon))
 ///
-/// Values are those of the same written in operations, to the bit. Throws ShapeError and DtypeError where w, g, m and v
-/// differ in shape and dtype, or are no floats, or where the numbers are no floats of rank 0.
+/// Values are those of the same written in operations, to the bit. It is the operation `rule_update`. Throws ShapeError
+/// and DtypeError where w, g, m and v differ in shape and dtype, or are no floats, or where the numbers are no floats
+/// of rank 0.
 Tensors adam_update(const Tensor& w, const Tensor& g, const Tensor& m, const Tensor& v, const Tensor& rate,
                     const Tensor& correction1, const Tensor& correction2, const AdamConstants& constants = {});
 
 namespace detail {
 
-/// `adam_begin` and `adam_update`.
-std::span<const Primitive* const> adam_operations();
+/// The operations of optimisers: `adam_begin` and `rule_update`.
+std::span<const Primitive* const> optimizer_operations();
 
 }  // namespace detail
 }  // namespace ferrite::nn

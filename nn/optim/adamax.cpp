@@ -31,7 +31,8 @@ void Adamax::prepare(const AdamaxOptions& options) {
                     .decay = detail::decay_of(options.weight_decay, false),
                     .weight_decay = options.weight_decay,
                     .maximize = options.maximize,
-                    .constants = {options.beta2, 0, options.epsilon}};
+                    .constants = {options.beta2, 0, options.epsilon},
+                    .numbers = {options.beta1, 1 - options.beta1}};
   declare_momentum(options.beta1);
   auto mean = states_like_parameters("exp_avg");
   auto largest = states_like_parameters("exp_inf");
@@ -41,7 +42,8 @@ void Adamax::prepare(const AdamaxOptions& options) {
 
 std::array<Tensor, 6> Adamax::numbers(std::size_t group) {
   const Tensor t = detail::count_step(groups_[group].steps, updated_now()), beta1 = momentum_now(group);
-  return {beta1, 1 - beta1, rate_now(group) / detail::correction(beta1, t)};
+  const auto [own, rest] = first_betas_now(group);
+  return {own, rest, rate_now(group) / detail::correction(beta1, t)};
 }
 
 std::vector<NamedOption> Adamax::options(std::size_t group) const {

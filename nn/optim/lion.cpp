@@ -31,15 +31,16 @@ void Lion::prepare(const LionOptions& options) {
                     .decay = detail::decay_of(options.weight_decay, true),
                     .weight_decay = options.weight_decay,
                     .maximize = options.maximize,
-                    .constants = {options.beta2, 1 - options.beta2}};
+                    .constants = {options.beta2, 1 - options.beta2},
+                    .numbers = {options.beta1, 1 - options.beta1}};
   declare_momentum(options.beta1);
   add_rule(rule, {states_like_parameters("exp_avg"), {}, {}});
   groups_.push_back({options});
 }
 
 std::array<Tensor, 6> Lion::numbers(std::size_t group) {
-  const Tensor beta1 = momentum_now(group);
-  return {beta1, 1 - beta1, rate_now(group)};
+  auto [beta1, rest1] = first_betas_now(group);
+  return {beta1, rest1};
 }
 
 std::vector<NamedOption> Lion::options(std::size_t group) const {

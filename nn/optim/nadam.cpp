@@ -32,7 +32,8 @@ void NAdam::prepare(const NAdamOptions& options) {
                     .decay = detail::decay_of(options.weight_decay, options.decoupled_weight_decay),
                     .weight_decay = options.weight_decay,
                     .maximize = options.maximize,
-                    .constants = {options.beta2, 1 - options.beta2, options.epsilon}};
+                    .constants = {options.beta2, 1 - options.beta2, options.epsilon},
+                    .numbers = {options.beta1, 1 - options.beta1}};
   declare_momentum(options.beta1);
   auto mean = states_like_parameters("exp_avg");
   auto square = states_like_parameters("exp_avg_sq");
@@ -49,7 +50,8 @@ std::array<Tensor, 6> NAdam::numbers(std::size_t group) {
   const Tensor now = mu(t), next = mu(t + 1), before = g.product.value();
   const Tensor product = updated.defined() ? where(updated > 0, before * now, before) : before * now;
   g.product.assign(product);
-  return {beta1, 1 - beta1, rate * (1 - now) / (1 - product), rate * next / (1 - product * next),
+  const auto [own, rest] = first_betas_now(group);
+  return {own, rest, rate * (1 - now) / (1 - product), rate * next / (1 - product * next),
           sqrt(detail::correction(g.options.beta2, t))};
 }
 

@@ -239,13 +239,13 @@ void Optimizer::update_group(std::size_t group, std::span<const Tensor> grads) {
   begin_now_ = g.begin;
   updated_now_ = updated_in(g, grads);
   begin_group(group);
-  const Tensor rate = g.rate.value();
+  const Tensor rate = takes_rate() ? g.rate.value() : Tensor();
   g.rate_f32 = g.rate_f64 = Tensor();
   for (; i < g.end; ++i) {
     if (!used(grads, i)) continue;
     const Dtype dtype = grads[i].dtype();  // the parameter's
     Tensor& same_dtype = dtype == Dtype::f64 ? g.rate_f64 : g.rate_f32;
-    if (!same_dtype.defined()) same_dtype = cast(rate, dtype);
+    if (rate.defined() && !same_dtype.defined()) same_dtype = cast(rate, dtype);
     update(i, grads[i], same_dtype);
   }
 }

@@ -130,6 +130,8 @@ class Optimizer {
   /// Updates the i-th parameter with a gradient; `rate` has the parameter's dtype. What it and `begin` assign is taken
   /// back when one of them throws. Gradient and rate stay where they are until `finish` has ended.
   virtual void update(std::size_t i, const Tensor& grad, const Tensor& rate) = 0;
+  /// Whether `update` reads the rate that it is given; otherwise that is undefined.
+  virtual bool takes_rate() const { return true; }
   /// Ends an update, when all that may throw has been done: writes over buffers in place. Must not throw.
   virtual void finish() {}
   /// Whether recorders other than tapes see this update, so that nothing may be written in place.

@@ -31,7 +31,8 @@ void RAdam::prepare(const RAdamOptions& options) {
                     .decay = detail::decay_of(options.weight_decay, options.decoupled_weight_decay),
                     .weight_decay = options.weight_decay,
                     .maximize = options.maximize,
-                    .constants = {options.beta2, 1 - options.beta2, options.epsilon}};
+                    .constants = {options.beta2, 1 - options.beta2, options.epsilon},
+                    .numbers = {options.beta1, 1 - options.beta1}};
   declare_momentum(options.beta1);
   auto mean = states_like_parameters("exp_avg");
   auto square = states_like_parameters("exp_avg_sq");
@@ -48,7 +49,8 @@ std::array<Tensor, 6> RAdam::numbers(std::size_t group) {
   const Tensor ratio = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length);
   const Tensor one = full({}, 1, Dtype::f64);
   const Tensor rectified = where(tractable, sqrt(where(tractable, ratio, one)) * sqrt(correction2), one);
-  return {beta1, 1 - beta1, rate / detail::correction(beta1, t) * rectified, cast(tractable, Dtype::f64)};
+  const auto [own, rest] = first_betas_now(group);
+  return {own, rest, rate / detail::correction(beta1, t) * rectified, cast(tractable, Dtype::f64)};
 }
 
 std::vector<NamedOption> RAdam::options(std::size_t group) const {

@@ -43,9 +43,7 @@ void RmsProp::prepare(const RmsPropOptions& options) {
   groups_.push_back({options});
 }
 
-std::array<Tensor, 6> RmsProp::numbers(std::size_t group) {
-  return {cycles(group) ? momentum_now(group) : Tensor(), rate_now(group)};
-}
+std::array<Tensor, 6> RmsProp::numbers(std::size_t group) { return {cycles(group) ? momentum_now(group) : Tensor()}; }
 
 std::vector<NamedOption> RmsProp::options(std::size_t group) const {
   const RmsPropOptions& o = groups_.at(group).options;

@@ -1,6 +1,7 @@
 /// The kernels of elementwise updates: one sweep over a parameter, its gradient and its states, by the formulas of
 /// rules.h.
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "ferrite/nn/optim/detail/rules.h"
@@ -19,6 +20,35 @@ struct PacketFunctions {
   static P not_negative(P a) { return max(a, P(T(0))); }
   static P sign_of(P a) { return select(a > P(T(0)), P(T(1)), select(a < P(T(0)), P(T(-1)), a)); }
   static P choose(P flag, P a, P b) { return select(flag > P(T(0)), a, b); }
+
+  /// sqrt(v) / divisor, both correctly rounded. A sweep waits for the divider; where a multiply-add rounds once, this
+  /// quotient is had without it: from the reciprocal in two parts a quotient that is off by less than one place, then
+  /// its exact remainder times the reciprocal (Markstein 1990, IBM J. Res. Dev. 34, 1). Nothing is denormal on the way,
+  /// since no square root is below 2^-75 and the divisor lies in [2^-20, 1]; an infinity has no remainder.
+  [[gnu::always_inline]] P root_over(P v, P divisor) const {
+    const P x = sqrt(v);
+    if (!by_reciprocal) return x / divisor;
+    const Mask<T> finite = v < P(std::numeric_limits<T>::infinity());  // of v: it is known before the root is
+    const P near = fma(x, high, or_zero(finite, x * low));
+    const P remainder = or_zero(finite, fma(near, minus_divisor, x));
+    return fma(remainder, high, near);
+  }
+  /// For the divisor of all n elements: f32, whose reciprocal is high + low in full.
+  [[gnu::always_inline]] void will_divide([[maybe_unused]] T divisor, [[maybe_unused]] std::int64_t n) {
+    if constexpr (kRoundsOnce && std::is_same_v<T, float>) {
+      constexpr std::int64_t kWorthIt = 128;  // fewer elements are divided before the reciprocal is known
+      if (n < kWorthIt || !(divisor >= 0x1p-20F && divisor <= 1)) return;
+      const double exact = 1 / static_cast<double>(divisor);
+      const auto upper = static_cast<float>(exact);
+      high = P(upper);
+      low = P(static_cast<float>(exact - static_cast<double>(upper)));
+      minus_divisor = P(-divisor);
+      by_reciprocal = true;
+    }
+  }
+
+  P high = P(T(0)), low = P(T(0)), minus_divisor = P(T(0));
+  bool by_reciprocal = false;
 };
 
 /// Calls f with 0 to n - 1 as constants: a compiler keeps in registers only elements of arrays whose places it knows.
@@ -38,11 +68,14 @@ class Sweep {
  public:
   using P = Packet<T>;
 
-  [[gnu::always_inline]] Sweep(const Rule& rule, const std::array<T, kRuleNumbers>& numbers)
+  [[gnu::always_inline]] Sweep(const Rule& rule, RuleNumbersOf<T> numbers, std::int64_t n)
       : weight_decay_(static_cast<T>(rule.weight_decay)),
-        shrink_(numbers[kShrink]),
+        shrink_(numbers[kRate] * static_cast<T>(rule.weight_decay)),
         decay_(rule.decay),
         maximize_(rule.maximize) {
+    prepare_numbers<kind>(numbers);
+    if constexpr (kind == RuleKind::adam) first_.will_divide(numbers[3], n);
+    if constexpr (kind == RuleKind::nadam) first_.will_divide(numbers[4], n);
     first_.nesterov = rule.nesterov;
     first_.damped = rule.damped;
     each<kRuleStates>([&](auto k) __attribute__((always_inline)) { first_.has[k] = has(k); });
@@ -77,7 +110,7 @@ class Sweep {
     }
     const P w = apply_rule<kind>(o);
     each<kRuleStates>([&](auto k) __attribute__((always_inline)) {
-      if constexpr (has(k)) o.states[k].store(at.states[k] + i);
+      if constexpr (has(k)) o.states[k].store(at.states_out[k] + i);
     });
     w.store(at.w_out + i);
   }
@@ -85,15 +118,20 @@ class Sweep {
   /// The last elements, fewer than a packet, through packets of their own.
   [[gnu::always_inline]] void tail(const RuleRun<T>& at, std::size_t bytes) const {
     alignas(64) T room[2 + kRuleStates][kLanes<T>] = {};
-    RuleRun<T> inside{room[0], room[1], room[0], {}};
+    RuleRun<T> inside{room[0], room[1], room[0]};
     std::memcpy(room[0], at.w, bytes);
     std::memcpy(room[1], at.g, bytes);
-    for (std::size_t k = 0; k < kRuleStates; ++k)
-      if (has(k)) std::memcpy(inside.states[k] = room[2 + k], at.states[k], bytes);
+    each<kRuleStates>([&](auto k) __attribute__((always_inline)) {
+      if constexpr (has(k)) {
+        inside.states[k] = inside.states_out[k] = room[2 + k];
+        std::memcpy(room[2 + k], at.states[k], bytes);
+      }
+    });
     update(inside, 0);
     std::memcpy(at.w_out, room[0], bytes);
-    for (std::size_t k = 0; k < kRuleStates; ++k)
-      if (has(k)) std::memcpy(at.states[k], room[2 + k], bytes);
+    each<kRuleStates>([&](auto k) __attribute__((always_inline)) {
+      if constexpr (has(k)) std::memcpy(at.states_out[k], room[2 + k], bytes);
+    });
   }
 
   Operands first_{};
@@ -104,43 +142,42 @@ class Sweep {
 
 /// Runs one compiled form of a rule. A function of its own is small enough for the compiler to inline all it calls.
 template <RuleKind kind, unsigned states, bool plain, class T>
-[[gnu::noinline]] void sweep_by(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, const RuleRun<T>& run,
+[[gnu::noinline]] void sweep_by(const Rule& rule, const RuleNumbersOf<T>& numbers, const RuleRun<T>& run,
                                 std::int64_t n) {
-  Sweep<kind, states, plain, T>(rule, numbers).run(run, n);
+  Sweep<kind, states, plain, T>(rule, numbers, n).run(run, n);
 }
 
-template <RuleKind kind, unsigned states, class T>
-void sweep_states(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, const RuleRun<T>& run, std::int64_t n) {
-  if (rule.decay == RuleDecay::none && !rule.maximize) return sweep_by<kind, states, true>(rule, numbers, run, n);
-  sweep_by<kind, states, false>(rule, numbers, run, n);
+constexpr std::size_t kSets = 8, kForms = kRules * kSets * 2;
+constexpr std::size_t form_at(std::size_t kind, std::size_t states, bool plain) {
+  return (kind * kSets + states) * 2 + (plain ? 1 : 0);
 }
 
-/// Runs the form whose states are those that the run has; `choices` lists every set of states that the rule may have.
-template <RuleKind kind, unsigned... choices, class T>
-void sweep(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, const RuleRun<T>& run, std::int64_t n) {
-  unsigned states = 0;
-  for (std::size_t k = 0; k < kRuleStates; ++k) states |= (run.states[k] ? 1U : 0U) << k;
-  ((states == choices ? sweep_states<kind, choices>(rule, numbers, run, n) : void()), ...);
+template <class T, std::size_t form>
+constexpr RuleSweep<T> sweep_of_form() {
+  constexpr auto kind = static_cast<RuleKind>(form / 2 / kSets);
+  constexpr auto states = static_cast<unsigned>(form / 2 % kSets);
+  if constexpr (has_form(kind, states)) {
+    return sweep_by<kind, states, form % 2 == 1, T>;
+  } else {
+    return nullptr;
+  }
 }
+
+/// The sweeps of all forms of all rules: those of kRuleFacts.
+template <class T>
+constexpr auto kSweeps = []<std::size_t... form>(std::index_sequence<form...>) {
+  return std::array<RuleSweep<T>, kForms>{sweep_of_form<T, form>()...};
+}
+(std::make_index_sequence<kForms>());
 
 template <class T>
-void update(const Rule& rule, const std::array<T, kRuleNumbers>& numbers, const RuleRun<T>& run, std::int64_t n) {
-  switch (rule.kind) {
-    case RuleKind::sgd: return sweep<RuleKind::sgd, 0, 1>(rule, numbers, run, n);
-    case RuleKind::rmsprop: return sweep<RuleKind::rmsprop, 1, 3, 5, 7>(rule, numbers, run, n);
-    case RuleKind::adam: return sweep<RuleKind::adam, 3, 7>(rule, numbers, run, n);
-    case RuleKind::nadam: return sweep<RuleKind::nadam, 3>(rule, numbers, run, n);
-    case RuleKind::radam: return sweep<RuleKind::radam, 3>(rule, numbers, run, n);
-    case RuleKind::adamax: return sweep<RuleKind::adamax, 3>(rule, numbers, run, n);
-    case RuleKind::adagrad: return sweep<RuleKind::adagrad, 1>(rule, numbers, run, n);
-    case RuleKind::adadelta: return sweep<RuleKind::adadelta, 3>(rule, numbers, run, n);
-    case RuleKind::lion: return sweep<RuleKind::lion, 1>(rule, numbers, run, n);
-  }
+RuleSweep<T> sweep_of(RuleKind kind, unsigned states, bool plain) {
+  return states < kSets ? kSweeps<T>[form_at(static_cast<std::size_t>(kind), states, plain)] : nullptr;
 }
 
 }  // namespace
 
 extern const RuleKernels rule_kernels;
-constinit const RuleKernels rule_kernels = {update<float>, update<double>};
+constinit const RuleKernels rule_kernels = {sweep_of<float>, sweep_of<double>};
 
 }  // namespace ferrite::nn::detail::FERRITE_LEVEL

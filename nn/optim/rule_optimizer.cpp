@@ -2,6 +2,7 @@
 #include "ferrite/nn/optim/rule_optimizer.h"
 
 #include "ferrite/nn/optim/detail/rule_steps.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
 
@@ -12,6 +13,12 @@ RuleOptimizer::~RuleOptimizer() = default;
 
 void RuleOptimizer::add_rule(const detail::Rule& rule, std::array<std::vector<State>, 3> states) {
   steps_->add(rule, std::move(states));
+}
+
+std::array<Tensor, 2> RuleOptimizer::first_betas_now(std::size_t group) const {
+  if (!cycles(group)) return {};
+  const Tensor beta1 = momentum_now(group);
+  return {beta1, 1 - beta1};
 }
 
 void RuleOptimizer::begin() { steps_->begin(); }

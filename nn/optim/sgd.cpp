@@ -55,7 +55,7 @@ std::array<Tensor, 6> Sgd::numbers(std::size_t group) {
   if (g.steps.defined())
     share = where(detail::count_step(g.steps, updated_now()) > 1, full({}, 1 - g.options.dampening, Dtype::f64),
                   full({}, 1, Dtype::f64));
-  return {momentum, share, rate_now(group)};
+  return {momentum, share};
 }
 
 std::vector<NamedOption> Sgd::options(std::size_t group) const {

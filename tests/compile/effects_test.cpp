@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(records_say_what_they_do) {
   BOOST_TEST(of(*find_primitive("normal"), {}).draws);
   BOOST_TEST(of(support::operation("gru_sequence"), {f32, i64}).throws);
   BOOST_TEST(!of(support::operation("gru_sequence"), {f32}).throws);
-  BOOST_TEST((of(support::operation("adam_update"), {f32}) == Effects{}));
+  BOOST_TEST((of(support::operation("rule_update"), {f32}) == Effects{}));
   BOOST_TEST((of(*find_primitive("add"), {f32, f32}) == Effects{}));
   for (const Primitive* p : primitives()) BOOST_TEST(!of(*p, {f32, f32}).communicates, p->name);
 }

@@ -103,9 +103,9 @@ int main() {
 Every optimiser takes parameters in groups: the first with the constructor, others with `add_group`, each with its own
 options and learning rate. Gradients are those of all groups in the order of `parameters()`; an undefined one leaves its
 parameter alone. `freeze` leaves parameters out until `unfreeze`. Steps are counted for each parameter: one that joins
-late begins with its first step, whatever the others have behind them. A step that throws has changed nothing. A step is
-one sweep over memory, or inside `compile(f)` part of the program, with the same bits (Adafactor: operations). States have
-PyTorch's names and are in checkpoints (`train::save_checkpoint`); `io::load_torch_optimizer` and
+late begins with its first step, whatever the others have behind them. A step that throws has changed nothing. Each
+parameter with its states is one operation, `rule_update`: one sweep over memory, inside `compile(f)` a part of the
+program, with the same bits (Adafactor: several operations). States have PyTorch's names and are in checkpoints (`train::save_checkpoint`); `io::load_torch_optimizer` and
 `io::write_torch_optimizer` exchange them with PyTorch.
 )";
 

@@ -37,7 +37,8 @@ const std::map<std::string, std::string> kSpelled = {{"eq", "equal"},
                                                      {"repeat", "tile"},
                                                      {"swapaxes", "transpose"},
                                                      {"unflatten", "reshape"},
-                                                     {"vstack", "concat"}};
+                                                     {"vstack", "concat"},
+                                                     {"adam_update", "rule_update"}};
 
 /// Functions without a record, and why.
 const std::map<std::string, std::string> kWithout = {{"ne", "the negation of eq"},

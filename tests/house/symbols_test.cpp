@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_level_defines_nothing_outside_its_namespaces) {
     const std::string list = output_of(command);
     for (const std::string& table :
          {"ferrite::detail::" + level + "::table", "ferrite::nn::detail::" + level + "::recurrence_table",
-          "ferrite::nn::detail::" + level + "::adam_kernels", "ferrite::nn::detail::" + level + "::rule_kernels"})
+          "ferrite::nn::detail::" + level + "::rule_kernels"})
       BOOST_TEST(list.find(table) != std::string::npos, "no " << table << " in " << command);
     for (const std::string& symbol : shared_symbols(list, level)) BOOST_ERROR("not of " + level + " alone: " + symbol);
     const std::string self = output_of(FERRITE_NM " --defined-only --extern-only --demangle /proc/$PPID/exe");

@@ -3,7 +3,10 @@
 #include <limits>
 
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/nn/optim/detail/adam_in_place.h"
+#include "ferrite/nn/optim/adam_update.h"
+#include "ferrite/nn/optim/detail/adam_begin.h"
+#include "ferrite/nn/optim/detail/rule_steps.h"
+#include "ferrite/nn/optim/detail/rule_update.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/recorder.h"
@@ -17,7 +20,16 @@ using support::says;
 
 namespace {
 
-const Primitive& adam_op() { return support::operation("adam_update"); }
+nn::detail::Rule rule_of(const nn::AdamConstants& c) {
+  using nn::detail::RuleDecay;
+  return {.kind = nn::detail::RuleKind::adam,
+          .decay = c.weight_decay == 0 ? RuleDecay::none
+                   : c.decoupled       ? RuleDecay::weights
+                                       : RuleDecay::gradient,
+          .weight_decay = c.weight_decay,
+          .constants = {c.beta2, 1 - c.beta2, c.epsilon},
+          .numbers = {c.beta1, 1 - c.beta1}};
+}
 
 /// w, g, m, v (which is not negative) and the three numbers.
 Tensors operands(const Shape& shape, Dtype dtype, std::uint32_t call = 0) {
@@ -30,7 +42,9 @@ Tensors operands(const Shape& shape, Dtype dtype, std::uint32_t call = 0) {
 }
 
 Tensors as_definition(const Tensors& in, const nn::AdamConstants& constants) {
-  return adam_op().reference(OperandList(in), nn::detail::adam_attrs(constants));
+  const Tensors ordered{in[0], in[1], in[2], in[3], in[5], in[6], in[4]};
+  return support::operation("rule_update")
+      .reference(OperandList(ordered), nn::detail::rule_attrs({rule_of(constants), 3, 0b101100}));
 }
 Tensors as_operation(const Tensors& in, const nn::AdamConstants& constants) {
   return nn::adam_update(in[0], in[1], in[2], in[3], in[4], in[5], in[6], constants);
@@ -60,13 +74,12 @@ class Counter final : public Recorder {
 struct Variables {
   explicit Variables(const Tensors& in) : w("w", in[0] + 0), m("m", in[2] + 0), v("v", in[3] + 0) {}
   void update(const Tensors& in, const nn::AdamConstants& constants) const {
-    const nn::detail::AdamVariables variables{w, m, v};
-    const nn::detail::AdamPace pace{in[4], in[5], in[6]};
-    const Attrs attrs = nn::detail::adam_attrs(constants);
-    nn::detail::AdamInPlace in_place;
-    if (!detail::frame().recorders.empty() || !in_place.prepare(variables, in[1], pace))
-      return nn::detail::update_by_adam(variables, in[1], pace, attrs);
-    in_place.run(w, attrs);
+    nn::detail::RuleSteps steps;
+    steps.add(rule_of(constants), {std::vector{m}, std::vector{v}, {}});
+    steps.begin();
+    steps.begin_group(0, in[4], {Tensor(), Tensor(), in[5], in[6]});
+    steps.update(w, 0, 0, in[1], !detail::frame().recorders.empty());
+    steps.run();
   }
   Parameter w;
   State m, v;
@@ -200,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_recorder_sees_one_operation_and_every_variable) {
     const Recording recording(counter);
     variables.update(in, {});
   }
-  BOOST_TEST((counter.names == std::vector<std::string>{"adam_update"}));
+  BOOST_TEST((counter.names == std::vector<std::string>{"rule_update"}));
   BOOST_TEST(counter.reads == 3);
   BOOST_TEST(counter.writes == 3);
   BOOST_TEST(identical(variables.w.peek(), as_definition(in, {})[0]));
@@ -212,7 +225,7 @@ BOOST_AUTO_TEST_CASE(an_optimiser_applies_it_once_for_each_parameter) {
   Counter counter;
   const Recording recording(counter);
   optimiser.step({ones({3}), ones({2, 2})});
-  BOOST_TEST(std::count(counter.names.begin(), counter.names.end(), "adam_update") == 2);
+  BOOST_TEST(std::count(counter.names.begin(), counter.names.end(), "rule_update") == 2);
 }
 
 BOOST_AUTO_TEST_CASE(from_the_third_step_on_every_block_comes_from_the_pool) {
@@ -233,7 +246,7 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_named) {
     return other;
   };
   BOOST_CHECK_EXCEPTION(as_operation(with(1, ones({3})), {}), ShapeError,
-                        says("adam_update: g is f32[3], w is f32[4]"));
+                        says("rule_update: g is f32[3], w is f32[4]"));
   BOOST_CHECK_EXCEPTION(as_operation(with(3, ones({4}, Dtype::f64)), {}), DtypeError,
                         says("v is f64[4], w is f32[4]; cast one of them"));
   BOOST_CHECK_EXCEPTION(as_operation(with(0, arange(4)), {}), DtypeError, says("it takes f32 or f64"));

@@ -101,23 +101,23 @@ BOOST_AUTO_TEST_CASE(gradients_and_optimisers_are_counted_in_their_layers) {
   BOOST_TEST((calls.at({"gru_sequence", "0"}) == 1));
   BOOST_TEST((calls.at({"gru_sequence_grad", "0"}) == 1));
   BOOST_TEST((calls.at({"matmul", "head"}) == 3));  // and two of its gradient
-  BOOST_TEST(calls_in(calls, "adam_update") == 6);
+  BOOST_TEST(calls_in(calls, "rule_update") == 6);
 }
 
 /// They write variables in place, past the operations.
 BOOST_AUTO_TEST_CASE(every_optimiser_is_counted_once_for_a_parameter) {
   const Translator net(1);
   const Tensor x = uniform({3, kIn}, {7, 1, 0}, -1, 1);
-  const auto updates = [&](const std::string& name, auto optimiser) {
+  const auto updates = [&](auto optimiser) {
     const Calls calls = profiled([&] {
       Tape tape;
       optimiser.step(tape.grad(net(x), net.parameters()));
     });
-    BOOST_TEST(calls_in(calls, name) == static_cast<std::int64_t>(net.parameters().size()), name);
+    BOOST_TEST(calls_in(calls, "rule_update") == static_cast<std::int64_t>(net.parameters().size()));
   };
-  updates("adam_update", nn::Adam(net.parameters()));
-  updates("sgd_update", nn::Sgd(net.parameters(), {.learning_rate = 0.1, .momentum = 0.9}));
-  updates("rmsprop_update", nn::RmsProp(net.parameters()));
+  updates(nn::Adam(net.parameters()));
+  updates(nn::Sgd(net.parameters(), {.learning_rate = 0.1, .momentum = 0.9}));
+  updates(nn::RmsProp(net.parameters()));
 }
 
 BOOST_AUTO_TEST_CASE(gradients_added_in_place_are_counted) {

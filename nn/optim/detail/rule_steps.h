@@ -1,5 +1,5 @@
 #pragma once
-/// Elementwise updates of an optimiser's groups: in place by one sweep where nobody records, else in operations.
+/// Elementwise updates of an optimiser's groups: in place by one sweep where nobody records, else as operations.
 #include <memory>
 #include <vector>
 
@@ -19,14 +19,15 @@ class RuleSteps {
   RuleSteps();
   ~RuleSteps();
 
-  /// A group's rule and the states of its parameters, empty where the rule has none; groups come in their order.
+  /// A group's rule and the states of its parameters, empty where the rule has none; groups come in their order. Throws
+  /// ValueError for states that the rule cannot have.
   void add(const Rule& rule, std::array<std::vector<State>, kRuleStates> states);
   /// Forgets what a step that threw has prepared.
   void begin();
-  /// The numbers of the group's update that begins.
+  /// Begins the group's update. The numbers but the rate are those of the rule.
   void begin_group(std::size_t group, const Tensor& rate, RuleNumbers numbers);
-  /// Updates the group's parameter at that place, at once in operations when `recorded`; otherwise `run` may write it.
-  /// The gradient stays where it is until then.
+  /// Updates the group's parameter at that place, at once as an operation when `recorded`; otherwise `run` may write
+  /// it. The gradient stays where it is until then.
   void update(const Variable& w, std::size_t group, std::size_t place, const Tensor& grad, bool recorded);
   /// Writes what was prepared. Throws nothing.
   void run();
@@ -35,7 +36,7 @@ class RuleSteps {
   struct Group;
   struct Pending;
   bool prepare(const Variable& w, Group& group, std::size_t place, const Tensor& grad);
-  static void compose(const Variable& w, Group& group, std::size_t place, const Tensor& grad);
+  static void apply(const Variable& w, Group& group, std::size_t place, const Tensor& grad);
 
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<Pending> pending_;

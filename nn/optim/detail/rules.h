@@ -1,14 +1,17 @@
 #pragma once
-/// The formulas of elementwise updates, written once: of tensors where an update is recorded, of packets in kernels.
-/// Both round alike, so that an update in place has the bits of the operations.
+/// The formulas of elementwise updates, written once: of tensors as the definition of `rule_update`, of packets in its
+/// kernels. Both round alike.
+///
+/// The last number of a formula that has one is the rate.
 #include <array>
+#include <cmath>
 
 #include "ferrite/nn/optim/detail/rule.h"
 
 namespace ferrite::nn::detail {
 
 /// What a formula reads and writes. `Functions` holds what tensors and packets spell differently: larger(a, b),
-/// sign_of(a), choose(flag, a, b).
+/// sign_of(a), choose(flag, a, b), and root_over(a, divisor), which is sqrt(a) / divisor.
 template <class Value, class Constant, class Number, class Functions>
 struct RuleOperands : Functions {
   Value w{}, g{};
@@ -19,23 +22,33 @@ struct RuleOperands : Functions {
   bool nesterov = false, damped = false;
 };
 
-/// Constants: none. Numbers: momentum, the gradient's share (1 - dampening) where it is `damped`, rate. State:
-/// velocity.
+/// Makes the numbers that a formula takes of those that an update is given, both in the parameter's dtype. Adam's are
+/// given as rate, 1 - beta1^t and 1 - beta2^t, so that they round as in the operations.
+template <RuleKind kind, class Numbers>
+[[gnu::always_inline]] inline void prepare_numbers(Numbers& n) {
+  using std::sqrt;
+  if constexpr (kind == RuleKind::adam) {
+    n[2] = n[kRate] / n[2];
+    n[3] = sqrt(n[3]);
+  }
+}
+
+/// Constants: none. Numbers: momentum, the gradient's share (1 - dampening) where it is `damped`. State: velocity.
 template <class O>
 [[gnu::always_inline]] inline auto sgd_rule(O& o) {
-  const auto& [momentum, share, rate, n3, n4, n5] = o.numbers;
+  const auto& [momentum, share, n2, n3, n4, rate] = o.numbers;
   if (!o.has[0]) return o.w - rate * o.g;
   auto& velocity = o.states[0];
   velocity = o.damped ? momentum * velocity + share * o.g : momentum * velocity + o.g;
   return o.w - rate * (o.nesterov ? o.g + momentum * velocity : velocity);
 }
 
-/// Constants: alpha, 1 - alpha, epsilon. Numbers: momentum, rate. States: averages of squares, of gradients (centered),
+/// Constants: alpha, 1 - alpha, epsilon. Number: momentum. States: averages of squares, of gradients (centered),
 /// velocity.
 template <class O>
 [[gnu::always_inline]] inline auto rmsprop_rule(O& o) {
   const auto& [alpha, rest, epsilon] = o.constants;
-  const auto& [momentum, rate, n2, n3, n4, n5] = o.numbers;
+  const auto& [momentum, n1, n2, n3, n4, rate] = o.numbers;
   auto& [squares, mean, velocity] = o.states;
   squares = alpha * squares + rest * (o.g * o.g);
   auto variance = squares;
@@ -55,13 +68,14 @@ template <class O>
   o.states[1] = o.constants[0] * o.states[1] + o.constants[1] * (o.g * o.g);
 }
 
-/// Numbers: rate / (1 - beta1^t), sqrt(1 - beta2^t). States: m, v, the largest v so far (amsgrad).
+/// Numbers, as prepared: rate / (1 - beta1^t), sqrt(1 - beta2^t). States: m, v, the largest v so far (amsgrad).
 template <class O>
 [[gnu::always_inline]] inline auto adam_rule(O& o) {
   const auto& [beta1, rest1, pace, root2, n4, n5] = o.numbers;
   update_moments(o);
-  if (o.has[2]) o.states[2] = o.larger(o.states[2], o.states[1]);
-  const auto denominator = sqrt(o.has[2] ? o.states[2] : o.states[1]) / root2 + o.constants[2];
+  auto v = o.states[1];
+  if (o.has[2]) v = o.states[2] = o.larger(o.states[2], v);
+  const auto denominator = o.root_over(v, root2) + o.constants[2];
   return o.w - pace * (o.states[0] / denominator);
 }
 
@@ -70,7 +84,7 @@ template <class O>
 [[gnu::always_inline]] inline auto nadam_rule(O& o) {
   const auto& [beta1, rest1, pace_of_g, pace_of_m, root2, n5] = o.numbers;
   update_moments(o);
-  const auto denominator = sqrt(o.states[1]) / root2 + o.constants[2];
+  const auto denominator = o.root_over(o.states[1], root2) + o.constants[2];
   const auto w = o.w - pace_of_g * (o.g / denominator);
   return w - pace_of_m * (o.states[0] / denominator);
 }
@@ -102,7 +116,7 @@ template <class O>
   return o.w - o.numbers[0] * (o.g / (sqrt(o.states[0]) + o.constants[0]));
 }
 
-/// Constants: rho, 1 - rho, epsilon. Number: rate. States: averages of squared gradients, of squared updates.
+/// Constants: rho, 1 - rho, epsilon. States: averages of squared gradients, of squared updates.
 template <class O>
 [[gnu::always_inline]] inline auto adadelta_rule(O& o) {
   const auto& [rho, rest, epsilon] = o.constants;
@@ -110,13 +124,13 @@ template <class O>
   squares = rho * squares + rest * (o.g * o.g);
   const auto delta = sqrt(deltas + epsilon) / sqrt(squares + epsilon) * o.g;
   deltas = rho * deltas + rest * (delta * delta);
-  return o.w - o.numbers[0] * delta;
+  return o.w - o.numbers[kRate] * delta;
 }
 
-/// Constants: beta2, 1 - beta2. Numbers: beta1, 1 - beta1, rate. State: m.
+/// Constants: beta2, 1 - beta2. Numbers: beta1, 1 - beta1. State: m.
 template <class O>
 [[gnu::always_inline]] inline auto lion_rule(O& o) {
-  const auto& [beta1, rest1, rate, n3, n4, n5] = o.numbers;
+  const auto& [beta1, rest1, n2, n3, n4, rate] = o.numbers;
   auto& m = o.states[0];
   const auto w = o.w - rate * o.sign_of(beta1 * m + rest1 * o.g);
   m = o.constants[0] * m + o.constants[1] * o.g;
