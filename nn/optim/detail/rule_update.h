@@ -15,7 +15,7 @@ struct RuleAttrs {
   std::optional<bool> maximize{}, nesterov{}, damped{};
   ferrite::Positions states{};   ///< those that are operands and results
   ferrite::Positions numbers{};  ///< those that are operands
-  static constexpr auto fields = std::tuple(
+  static constexpr auto fields = attr_list(
       attr("rule", &RuleAttrs::rule), attr("constant0", &RuleAttrs::constant0),
       attr("constant1", &RuleAttrs::constant1), attr("constant2", &RuleAttrs::constant2),
       attr("number0", &RuleAttrs::number0), attr("number1", &RuleAttrs::number1),
