@@ -83,7 +83,7 @@ void SpreadStates::step(const Tensors& gradients) const {
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (owner_.at(i) != world_.rank()) continue;
     mine[i] = gradients[i];
-    any |= gradients[i].defined();
+    any |= gradients[i].defined() && !optimizer_.frozen(optimizer_.parameters()[i]);
   }
   if (any) optimizer_.step(mine);
   gathering_.run();

@@ -219,8 +219,8 @@ void rule_oracle(std::span<const Dense> in, std::span<Dense> out, const RuleForm
 
 std::vector<Sample> rule_samples() {
   std::vector<Sample> list;
+  add_samples_of_adam(list);  // first: pages show what its definition consists of
   add_samples_of_sgd_and_rmsprop(list);
-  add_samples_of_adam(list);
   add_samples_of_others(list);
   return list;
 }

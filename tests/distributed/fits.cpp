@@ -103,14 +103,17 @@ train::Compile mode_of(const std::string& how) {
 
 namespace ranks {
 
-/// KIND eager|automatic|always FILE EPOCHS [sharded] [stop] [kill|suspend RANK BATCH MICROSECONDS]: trains, from FILE
-/// where it is there, and prints the digest of all that is left. With `stop` a callback of the last rank stops the
-/// training in its fourth epoch. With the last words a rank is lost so long after the end of a batch of its own.
+/// KIND eager|automatic|always FILE EPOCHS [sharded] [late] [stop] [kill|suspend RANK BATCH MICROSECONDS]: trains, from
+/// FILE where it is there, and prints the digest of all that is left. With `late` all parameters but two are frozen for
+/// two epochs. With `stop` a callback of the last rank stops the training in its fourth epoch. With the last words a
+/// rank is lost so long after the end of a batch of its own.
 int fit(const mpi::World& world, const Arguments& a) {
   Training t = Training::of(a.at(0), static_cast<std::uint64_t>(world.rank()), 0.3);  // rank 0's parameters count
   nn::Adam adam(t.net.parameters(), {.learning_rate = 2e-2});
   nn::CosineSchedule schedule(adam, 200);
   const auto has = [&](const char* word) { return std::find(a.begin(), a.end(), word) != a.end(); };
+  const auto late = std::span(adam.parameters()).subspan(2);
+  if (has("late")) adam.freeze(late);  // ranks with nothing but these have nothing to update
   const std::string file = a.at(2) == "-" ? "" : a.at(2);
   FitOptions o = t.options;
   o.optimizer = &adam;
@@ -132,6 +135,7 @@ int fit(const mpi::World& world, const Arguments& a) {
                                    },
                                .on_epoch_end =
                                    [&](train::Training& training) {
+                                     if (has("late") && training.epoch() == 1) adam.unfreeze(late);
                                      if (has("stop") && training.epoch() == 3 && world.rank() == world.size() - 1)
                                        training.stop("rank's own reason");
                                    }});
