@@ -71,7 +71,7 @@ def main() -> int:
         size = stripped(given.strip, program) / 1e6
         limit = limits[name][0 if len(levels) > 1 else 1]
         over = size > 1.03 * limit
-        print(f"{name}: {size:.2f} MB with {len(levels)} instruction sets, budget {limit:.2f}{', too large' if over else ''}")
+        print(f"{name}: {size:.2f} MB with kernels of {', '.join(levels)}, budget {limit:.2f}{', too large' if over else ''}")
         if over:
             failed += 1
             for size_of_object, object_name in largest_objects(program + ".map", 15):
