@@ -10,7 +10,7 @@
 #include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/padding_token.h"
 #include "ferrite/tensor/activations.h"
-#include "ferrite/tensor/detail/elementwise_operation.h"
+#include "ferrite/tensor/elementwise.h"
 
 namespace ferrite::nn {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "ferrite/tensor/detail/elementwise_operation.h"
+#include "ferrite/tensor/elementwise.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/cheap.h"
