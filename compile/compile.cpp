@@ -4,6 +4,7 @@
 #include <list>
 #include <mutex>
 
+#include "ferrite/compile/detail/no_plan.h"
 #include "ferrite/compile/detail/program.h"
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/tensor/anomaly.h"
@@ -126,7 +127,7 @@ Tensors Compilation::call(const Arguments& arguments, const Body& f) const {
 
 void Compilation::verify(const Arguments& arguments, const Body& f) const {
   const std::shared_ptr<Program> program = state_->find(arguments);
-  if (!program) throw Error("compile: there is no plan for such arguments to verify; call the function first");
+  if (!program) throw NoPlanError("compile: there is no plan for such arguments to verify; call the function first");
   const std::string difference = first_difference(program->graph(), trace_function(arguments, f).graph);
   if (!difference.empty())
     throw TraceError("compile: the function is no longer the one that was traced: " + difference +

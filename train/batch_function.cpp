@@ -1,6 +1,8 @@
 /// Compiled programs of functions of batches.
 #include "ferrite/train/detail/batch_function.h"
 
+#include "ferrite/compile/detail/no_plan.h"
+
 namespace ferrite::train::detail {
 namespace {
 
@@ -33,6 +35,16 @@ std::string types_of(const Batch& batch) {
   return types;
 }
 
+/// What has been planned before must still be what the function is; what is planned by the next call is. Which plan
+/// that call takes, types alone do not tell: switches that a step reads decide as well, such as what is frozen.
+template <class Program>
+void verify(const Program& program, const Tensors& in) {
+  try {
+    program.verify(in);
+  } catch (const ferrite::detail::NoPlanError&) {  // nothing to compare with
+  }
+}
+
 }  // namespace
 
 BatchFunction::Program& BatchFunction::program(const Batch& batch) {
@@ -61,8 +73,7 @@ Tensors BatchFunction::operator()(const Batch& batch) {
   try {
     Program& p = program(batch);
     const Tensors in = operands(batch);
-    // What has been planned before must still be what the function is; what is planned now is.
-    if (mode_ == Compile::always && verified_.insert(types).second && !met_.insert(types).second) p.verify(in);
+    if (mode_ == Compile::always && verified_.insert(types).second) verify(p, in);
     return p(in);
   } catch (const TraceError&) {
     if (mode_ == Compile::always) throw;

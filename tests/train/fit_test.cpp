@@ -158,6 +158,60 @@ BOOST_AUTO_TEST_CASE(a_forward_pass_and_a_step_of_ones_own) {
   BOOST_TEST((first["mae"] == third["mae"]));
 }
 
+/// What is frozen decides which plan runs a step: the one after a change is not there yet, or is an older one.
+BOOST_AUTO_TEST_CASE(compiled_steps_follow_callbacks_that_freeze_and_unfreeze) {
+  const DataLoader data(line(64), {.batch_size = 10}), validation(line(20), {.batch_size = 8, .shuffle = false});
+  const auto build = [] { return dsl::features(3).linear(4).tanh().linear(1).build(2); };
+  const auto train_one = [&](const dsl::Network& net, Compile mode, std::int64_t accumulate, bool thaw) {
+    nn::Adam adam(net.parameters(), {.learning_rate = 1e-2});
+    const auto part = std::span(adam.parameters()).subspan(0, 2);
+    adam.freeze(part);
+    LambdaCallback change({.on_epoch_end = [&](Training& t) {
+      if (thaw && (t.epoch() == 0 || t.epoch() == 3)) adam.unfreeze(part);
+      if (t.epoch() == 2) adam.freeze(part);
+    }});
+    return fit(net, data,
+               {.loss = "mse",
+                .optimizer = &adam,
+                .epochs = 6,
+                .validation = &validation,
+                .callbacks = {&change},
+                .accumulate = accumulate,
+                .compile = mode});
+  };
+  for (const std::int64_t accumulate : {1, 2}) {
+    const auto eager = build(), cold = build();
+    const History wanted = train_one(eager, Compile::never, accumulate, true);
+    (void)train_one(cold, Compile::never, accumulate, false);
+    BOOST_TEST(!equal(eager, cold));
+    for (const Compile mode : {Compile::automatic, Compile::always}) {
+      const auto net = build();
+      const History history = train_one(net, mode, accumulate, true);
+      BOOST_TEST(equal(net, eager));
+      for (const std::string& name : wanted.names()) BOOST_TEST((history[name] == wanted[name]), name);
+    }
+  }
+}
+
+/// A plan that was dropped cannot be compared with its function: it is made anew.
+BOOST_AUTO_TEST_CASE(compiled_steps_of_more_shapes_than_plans_are_kept) {
+  std::vector<Tensor> x, y;
+  for (std::int64_t i = 0; i < 130; ++i) {
+    x.push_back(uniform({i + 1, 2}, {.seed = 1, .call = static_cast<std::uint64_t>(i)}, -1, 1));
+    y.push_back(x.back() * 2);
+  }
+  const DataLoader data({{sequences(x), sequences(y)}}, {.batch_size = 1, .shuffle = false});
+  std::vector<Parameter> weights;
+  for (const Compile mode : {Compile::never, Compile::always}) {
+    const auto net = dsl::features(2).linear(2).build(3);
+    nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});
+    const Forward pass = [&](const Batch& b) { return StepOutput{nn::mse_loss(net(b.x()), b.y())}; };
+    (void)fit(net, pass, data, {.optimizer = &sgd, .epochs = 2, .compile = mode});
+    weights.push_back(net.parameters()[0]);
+  }
+  BOOST_TEST(identical(weights[0].peek(), weights[1].peek()));
+}
+
 BOOST_AUTO_TEST_CASE(numbers_that_a_compiled_step_captured_may_not_change) {
   const DataLoader data(line(64), {.batch_size = 16});
   const auto net = dsl::features(3).linear(1).build(2);
