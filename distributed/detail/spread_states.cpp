@@ -85,7 +85,11 @@ void SpreadStates::step(const Tensors& gradients) const {
     mine[i] = gradients[i];
     any |= gradients[i].defined() && !optimizer_.frozen(optimizer_.parameters()[i]);
   }
-  if (any) optimizer_.step(mine);
+  if (any) {
+    optimizer_.step(mine);
+  } else {  // as a step does: a program of this rank, too, runs again only while the same parameters are frozen
+    for (const Parameter& p : optimizer_.parameters()) (void)optimizer_.frozen(p);
+  }
   gathering_.run();
 }
 

@@ -51,11 +51,16 @@ BOOST_AUTO_TEST_CASE(parameters_history_and_files_have_the_bits_of_one_process) 
   }
 }
 
-/// They join after two epochs, and Adam counts their steps from then on.
+/// They join after two epochs, in compiled steps, too, and Adam counts their steps from then on.
 BOOST_AUTO_TEST_CASE(ranks_whose_parameters_are_all_frozen_wait_for_the_others) {
   const std::string wanted = digest_of(0, "fit rows eager - 4 late");
   BOOST_TEST(wanted != digest_of(0, "fit rows eager - 4"));
-  for (const int n : {2, 3}) BOOST_TEST(digest_of(n, "fit rows eager - 4 sharded late") == wanted, n << " ranks");
+  for (const std::string how : {"eager", "automatic", "always"}) {
+    const std::string words = "fit rows " + how + " - 4 ";
+    BOOST_TEST(digest_of(0, words + "late") == wanted, how);
+    for (const int n : {2, 3}) BOOST_TEST(digest_of(n, words + "sharded late") == wanted, how << " on " << n);
+    BOOST_TEST(digest_of(2, words + "late") == wanted, how);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(one_rank_that_stops_stops_all_and_one_alone_shows_progress) {
