@@ -104,6 +104,9 @@ BOOST_AUTO_TEST_CASE(what_is_refused) {
     const runs::Result mean = run(n, "fit_throws mean");
     BOOST_TEST(mean.status != 0, mean.text);
     BOOST_TEST(mean.text.find("and StepOutput::count, of how many") != std::string::npos, mean.text);
+    const runs::Result frozen = run(n, "fit_throws frozen");
+    BOOST_TEST(frozen.status != 0, frozen.text);
+    BOOST_TEST(frozen.text.find("every parameter that has a gradient is frozen") != std::string::npos, frozen.text);
   }
   const runs::Result r = on_ranks(3, "fit_throws callback", "--recover --limit 40");
   BOOST_TEST(r.status != 124, r.text);
