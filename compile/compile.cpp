@@ -4,9 +4,9 @@
 #include <list>
 #include <mutex>
 
-#include "ferrite/compile/detail/no_plan.h"
 #include "ferrite/compile/detail/program.h"
 #include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/no_plan.h"
 #include "ferrite/tensor/anomaly.h"
 #include "ferrite/tensor/log.h"
 
