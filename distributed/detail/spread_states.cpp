@@ -77,15 +77,20 @@ void SpreadStates::for_each_own_state(F f) const {
   }
 }
 
+/// Every rank asks what is frozen everywhere: a compiled step is traced anew by all of them, or by none. Where there is
+/// nothing to update at all, the optimiser says so on every rank.
 void SpreadStates::step(const Tensors& gradients) const {
+  const std::vector<Parameter>& parameters = optimizer_.parameters();
   Tensors mine(gradients.size());
-  bool any = false;
+  bool any = false, any_here = false;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (owner_.at(i) != world_.rank()) continue;
-    mine[i] = gradients[i];
-    any |= gradients[i].defined() && !optimizer_.frozen(optimizer_.parameters()[i]);
+    const bool here = owner_.at(i) == world_.rank(),
+               updates = !optimizer_.frozen(parameters[i]) && gradients[i].defined();
+    if (here) mine[i] = gradients[i];
+    any |= updates;
+    any_here |= here && updates;
   }
-  if (any) optimizer_.step(mine);
+  if (any_here || !any) optimizer_.step(any ? mine : gradients);
   gathering_.run();
 }
 

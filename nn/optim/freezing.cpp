@@ -25,8 +25,9 @@ void Optimizer::set_frozen(std::span<const Parameter> parameters, bool frozen) {
       std::count_if(frozen_.begin(), frozen_.end(), [](const auto& flag) { return flag->load(); }));
 }
 
+/// A program that asks while it is traced runs again only while the answer is the same.
 bool Optimizer::frozen(const Parameter& parameter) const {
-  return frozen_[index_of(parameters_, parameter, "frozen")]->load();
+  return ferrite::detail::read_flag(frozen_[index_of(parameters_, parameter, "frozen")]);
 }
 
 double Optimizer::momentum(std::size_t group) const {

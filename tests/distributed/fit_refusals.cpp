@@ -136,7 +136,8 @@ int fit_refusals(const mpi::World& world, const Arguments&) {
   return wrong ? 1 : 0;
 }
 
-/// callback: rank 1 throws in the fifth update; mean: the forward pass gives a mean, on every rank.
+/// callback: rank 1 throws in the fifth update; mean: the forward pass gives a mean, on every rank; frozen: there is
+/// nothing to update on any rank.
 int fit_throws(const mpi::World& world, const Arguments& a) {
   const auto net = dsl::features(3).linear(1).build(2);
   nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});
@@ -144,6 +145,12 @@ int fit_throws(const mpi::World& world, const Arguments& a) {
   if (a.at(0) == "mean") {
     const auto mean = [&](const train::Batch& b) { return train::StepOutput{nn::mse_loss(net(b.x()), b.y())}; };
     (void)train::fit(net, mean, data, {.optimizer = &sgd, .parallel = mpi::ranks(world)});
+  }
+  if (a.at(0) == "frozen") {
+    sgd.freeze(sgd.parameters());
+    (void)train::fit(net, data,
+                     {.loss = "mse", .optimizer = &sgd, .parallel = mpi::ranks(world, {.shard_optimizer = true})});
+    return 0;
   }
   train::LambdaCallback odd({.on_batch_end = [&](train::Training& t) {
     if (world.rank() == 1 && t.step() == 4) throw ValueError("rank 1 throws");

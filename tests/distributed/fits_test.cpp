@@ -51,11 +51,16 @@ BOOST_AUTO_TEST_CASE(parameters_history_and_files_have_the_bits_of_one_process) 
   }
 }
 
-/// They join after two epochs, and Adam counts their steps from then on.
+/// They join after two epochs, in compiled steps, too, and Adam counts their steps from then on.
 BOOST_AUTO_TEST_CASE(ranks_whose_parameters_are_all_frozen_wait_for_the_others) {
   const std::string wanted = digest_of(0, "fit rows eager - 4 late");
   BOOST_TEST(wanted != digest_of(0, "fit rows eager - 4"));
-  for (const int n : {2, 3}) BOOST_TEST(digest_of(n, "fit rows eager - 4 sharded late") == wanted, n << " ranks");
+  for (const std::string how : {"eager", "automatic", "always"}) {
+    const std::string words = "fit rows " + how + " - 4 ";
+    BOOST_TEST(digest_of(0, words + "late") == wanted, how);
+    for (const int n : {2, 3}) BOOST_TEST(digest_of(n, words + "sharded late") == wanted, how << " on " << n);
+    BOOST_TEST(digest_of(2, words + "late") == wanted, how);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(one_rank_that_stops_stops_all_and_one_alone_shows_progress) {
@@ -99,6 +104,9 @@ BOOST_AUTO_TEST_CASE(what_is_refused) {
     const runs::Result mean = run(n, "fit_throws mean");
     BOOST_TEST(mean.status != 0, mean.text);
     BOOST_TEST(mean.text.find("and StepOutput::count, of how many") != std::string::npos, mean.text);
+    const runs::Result frozen = run(n, "fit_throws frozen");
+    BOOST_TEST(frozen.status != 0, frozen.text);
+    BOOST_TEST(frozen.text.find("every parameter that has a gradient is frozen") != std::string::npos, frozen.text);
   }
   const runs::Result r = on_ranks(3, "fit_throws callback", "--recover --limit 40");
   BOOST_TEST(r.status != 124, r.text);

@@ -291,6 +291,7 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "compile/passes.h",
                                        "compile/scan_body.h",
                                        "compile/open_scan.h",
+                                       "compile/no_plan.h",
                                        "tensor/strided.h",
                                        "tensor/accumulate.h",
                                        "tensor/departed.h",
