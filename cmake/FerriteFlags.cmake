@@ -31,9 +31,8 @@ function(ferrite_set_flags target)
   endif()
 endfunction()
 
-# Flags of a library, kernels aside: a program that links it takes the functions that it reaches in place of whole objects
-# (docs/architecture.md), and what CMake calls a release is compiled with -O2: -O3, which kernels have, takes a tenth more
-# time and space here.
+# Flags of a library, kernels aside: a program that links it takes the functions that it reaches in place of whole objects,
+# and a release is compiled with -O2: -O3, which kernels have, takes a tenth more time and space here.
 function(ferrite_set_library_flags target)
   ferrite_set_flags(${target})
   target_compile_options(${target} PRIVATE ${FERRITE_SECTIONS})
@@ -55,7 +54,7 @@ endfunction()
 
 # Compiles up to `size` sources of a target together where FERRITE_UNITY is on: neighbours share headers, templates and
 # inline functions, which are half of what they cost. The sources in cmake/alone.txt share a name with a neighbour and
-# are compiled by themselves. Objects are larger so, and a static program takes whole objects.
+# are compiled by themselves.
 function(ferrite_unite target size)
   if(NOT FERRITE_UNITY)
     return()

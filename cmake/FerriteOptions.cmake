@@ -8,7 +8,7 @@ option(FERRITE_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_BUILD_BENCH "Build the benchmarks" OFF)
 option(FERRITE_BUILD_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
 option(FERRITE_PRECOMPILE "Precompile the headers that most sources include" ${PROJECT_IS_TOP_LEVEL})
-option(FERRITE_UNITY "Compile several sources together: a build from nothing is shorter, programs are larger" OFF)
+option(FERRITE_UNITY "Compile several sources together: a build from nothing is shorter, one after a change longer" OFF)
 # FERRITE_WITH_PNG: build the component png. Unless it is said, a build of its own has it where libpng is found, and a
 # subproject does without. Not kept in the cache: libpng may be installed later.
 if(NOT DEFINED FERRITE_WITH_PNG)

@@ -40,6 +40,7 @@ ensure_packages() {
 }
 
 LIBRARY_PACKAGES=(g++ cmake ninja-build libeigen3-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev)
+TEST_PACKAGES=("${LIBRARY_PACKAGES[@]}" libcli11-dev libtomlplusplus-dev libboost-test-dev libpng-dev libprotozero-dev pkg-config)
 
 # configure FOLDER OPTION...: a CMake build tree with Ninja. Debian's own cmake and compiler are preferred: others on
 # the path may be older. Several sources are compiled at once (cmake/FerriteFlags.cmake).
