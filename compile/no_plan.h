@@ -1,5 +1,5 @@
 #pragma once
-/// What `verify` throws where nothing has been planned.
+/// The error of a comparison with a plan that does not exist.
 #include "ferrite/tensor/error.h"
 
 namespace ferrite::detail {

@@ -77,7 +77,7 @@ void SpreadStates::for_each_own_state(F f) const {
   }
 }
 
-/// Every rank asks what is frozen everywhere: a compiled step is traced anew by all of them, or by none. Where there is
+/// Every rank asks what is frozen everywhere: a compiled step is traced again by all of them, or by none. Where there is
 /// nothing to update at all, the optimiser says so on every rank.
 void SpreadStates::step(const Tensors& gradients) const {
   const std::vector<Parameter>& parameters = optimizer_.parameters();

@@ -45,14 +45,14 @@ Tensor nll_loss(const Tensor& log_probs, const Tensor& targets, const ClassLossO
 ///
 ///     nn::accuracy(logits, tokens, {.k = 5, .classes_last = true, .lengths = lengths});   // [B, T, C] and [B, T]
 struct AccuracyOptions {
-  std::int64_t k = 1;  ///< a target counts as predicted if it is among so many largest scores
+  std::int64_t k = 1;  ///< a target counts as predicted where it is among the k largest scores
   std::int64_t ignore_index = -100;
   std::optional<bool> classes_last{};
   Tensor element_weight{};  ///< a weighted mean, divided by the sum of the weights
   Tensor mask{};
   Tensor lengths{};
 };
-/// Share of the targets that stand where the scores are largest: logits [B, C], [C], [B, C, ...] or [B, ..., C] and
+/// Share of the targets whose class has the largest score: logits [B, C], [C], [B, C, ...] or [B, ..., C] and
 /// integer targets [B], [B, ...] or []. Of two equal scores the first counts as larger, as in argmax; NaN is the
 /// largest, and never right. NaN where no target counts. Not differentiable. Throws as cross_entropy does, and
 /// ValueError for a k below 1. `train::accuracy` adds up over the batches of an epoch.

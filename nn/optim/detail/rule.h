@@ -39,7 +39,7 @@ struct RuleFacts {
   std::array<std::string_view, kRuleNumbers> numbers;  ///< empty where the formula has none
 };
 
-/// By kind.
+/// The facts of every rule, in the order of RuleKind.
 inline constexpr std::array<RuleFacts, kRules> kRuleFacts = {{
     {RuleKind::sgd, "sgd", state_sets({0, 1}), {"momentum_buffer"}, {"momentum", "share", "", "", "", "rate"}},
     {RuleKind::rmsprop,
