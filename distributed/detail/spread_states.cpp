@@ -77,8 +77,8 @@ void SpreadStates::for_each_own_state(F f) const {
   }
 }
 
-/// Every rank asks what is frozen everywhere: a compiled step is traced again by all of them, or by none. Where there is
-/// nothing to update at all, the optimiser says so on every rank.
+/// Every rank asks what is frozen everywhere: a compiled step is traced again by all of them, or by none. Where there
+/// is nothing to update at all, the optimiser says so on every rank.
 void SpreadStates::step(const Tensors& gradients) const {
   const std::vector<Parameter>& parameters = optimizer_.parameters();
   Tensors mine(gradients.size());
