@@ -225,15 +225,26 @@ class Module {
   [[noreturn]] static void throw_moved_from();
 };
 
+class Layer;
+
 namespace detail {
 /// Whether this thread calls a layer that says it carries nothing with the one step [B, 1, D] of a stream.
 extern constinit thread_local bool in_single_step;
+
+/// The step of a layer that gives none itself: a program of `Layer::over` or `Layer::step`, traced once. Null: it has
+/// neither, or cannot be traced.
+std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in);
+
+/// Says that `make_step` is all that a stream asks a layer for, so that a program with such layers alone has nothing of
+/// what traces the others.
+struct OwnSteps {};
 }  // namespace detail
 
 /// A module that maps one tensor to one tensor, and so fits into a chain.
 class Layer : public Module {
  protected:
-  explicit Layer(Init init = {}) : Module(std::move(init)) {}
+  explicit Layer(Init init = {}) : Module(std::move(init)), traced_step_(detail::traced_step) {}
+  Layer(Init init, detail::OwnSteps) : Module(std::move(init)) {}
 
  public:
   /// The word for it: "gru", "linear".
@@ -286,6 +297,10 @@ class Layer : public Module {
   /// One step of this layer on plain rows that `step_input` allows (nn/step.h), where that is faster than the program
   /// of `step`; null: there is none.
   virtual std::unique_ptr<Step> make_step(const StepRows&) const { return nullptr; }
+  /// What a stream runs where `make_step` gives nothing; null: the layer itself, on tensors.
+  std::unique_ptr<Step> program_step(const StepRows& in) const {
+    return traced_step_ ? traced_step_(*this, in) : nullptr;
+  }
   /// Whether the layer reads `context.state` and `context.cell`. A layer that does not say so is not called with them.
   virtual bool takes_state() const { return false; }
   /// Whether the layer reads `context.lengths`, and so checks them itself. Those of a layer that does not say so are
@@ -334,6 +349,8 @@ class Layer : public Module {
   void check_carries(const Tensor& x, const Context& context) const;
   /// `forward` with lengths that nobody has checked yet.
   Tensor forward_checked(const Tensor& x, const Context& context) const;
+
+  std::unique_ptr<Step> (*traced_step_)(const Layer&, const StepRows&) = nullptr;
 };
 
 /// Gives the variables of `to` the values of the variables of the same names in `from`. Throws Error when names, shapes

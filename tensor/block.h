@@ -17,11 +17,9 @@ struct Blocks {
   Block of[kComputedDtypes] = {};
 };
 
-/// The place of an operation of the library in the tables of instruction sets (tensor/kernel/functors.h).
-struct TableRow {
-  std::uint8_t family = 0;
-  std::uint8_t row = 0;
-};
+/// The tables of one kind of all instruction sets (tensor/kernel/levels.h).
+template <class Table>
+class TableInUse;
 
 /// Reduces each of `rows` contiguous runs of n elements to one result, in the order of docs/numerics.md, rule 3.
 using RowReduction = void (*)(const void* x, std::int64_t rows, std::int64_t n, void* out);

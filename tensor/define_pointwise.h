@@ -96,7 +96,7 @@ constexpr Block block_of_numbers() {
 }
 
 /// Where the kernels of a pointwise operation stand: here its own, of numbers. Those of the library's operations stand
-/// in the table of the instruction set (tensor/ops/define.h).
+/// in tables of the instruction sets (tensor/ops/define.h).
 template <class Op>
 struct KernelsOf {
   static_assert(OfNumbers<Op>, "a pointwise operation needs a function of numbers, `of`");
@@ -104,7 +104,7 @@ struct KernelsOf {
                                   block_of_numbers<Op, std::int32_t>(), block_of_numbers<Op, std::int64_t>(),
                                   block_of_numbers<Op, bool>()}};
   static constexpr const Blocks* own = &blocks;
-  static constexpr TableRow row{};
+  static constexpr const TableInUse<Blocks>* in_use = nullptr;
 };
 
 template <class Op, std::size_t... I>
@@ -192,7 +192,7 @@ inline constexpr Primitive pointwise = {.name = Op::name,
                                         .eval = nullptr,
                                         .view = nullptr,
                                         .own_blocks = KernelsOf<Op>::own,
-                                        .row = KernelsOf<Op>::row,
+                                        .blocks = KernelsOf<Op>::in_use,
                                         .element_block = nullptr,
                                         .row_reduction = nullptr,
                                         .in_place = {},

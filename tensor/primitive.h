@@ -209,10 +209,10 @@ struct Primitive {
   void (*eval)(Inputs, std::span<Tensor> out, const Attrs&) = nullptr;
   /// The window that output i takes on input 0; false where none exists and `eval` must copy.
   bool (*view)(const Tensor& in, const Spec& out, const Attrs&, std::size_t i, detail::Layout&) = nullptr;
-  /// Pointwise only: the kernels of an operation that has its own. Null: they stand in the table of the instruction set
-  /// in use, at `row`.
+  /// Pointwise only: the kernels of an operation that has its own. Null: `blocks` has those of the instruction set in
+  /// use.
   const detail::Blocks* own_blocks = nullptr;
-  detail::TableRow row{};
+  const detail::TableInUse<detail::Blocks>* blocks = nullptr;
   /// Structured operations that act on one element at a time: the kernel for an operand of that dtype, so that they can
   /// run together with pointwise ones.
   detail::Block (*element_block)(Dtype operand, const Attrs&) = nullptr;

@@ -23,7 +23,7 @@ void product(const Tensor& a, const PackedMatrix& w, const Tensor& out) {
   const TensorImpl& to = *out.impl();
   T* const c = reinterpret_cast<T*>(to.first);
   const GateMatrix<T> matrix = packed_gates(static_cast<const T*>(w.data), w.K, 1, w.N);
-  kernels().floats<T>().packed_product(matrix, to.shape[0], a.data<T>(), a.strides()[0], nullptr, c);
+  products_in_use.of<T>().packed_product(matrix, to.shape[0], a.data<T>(), a.strides()[0], nullptr, c);
 }
 
 }  // namespace

@@ -79,15 +79,6 @@ class SequenceLowering {
   const std::int64_t units_;
 };
 
-/// What chooses between the two cells of a family, whatever its name: the last constant.
-bool is_second(const ExportCall& c) {
-  bool second = false;
-  c.attrs.each([&](std::string_view name, const AttrValue& value) {
-    if (name != "reverse" && name != "batch_first" && name != "save") second = std::get<bool>(value);
-  });
-  return second;
-}
-
 ExportValues sequence(GraphBuilder& b, const ExportCall& c, const std::string& op, const Gates& gates,
                       Attributes attributes = {}) {
   SequenceLowering lowering(b, c);
@@ -95,13 +86,14 @@ ExportValues sequence(GraphBuilder& b, const ExportCall& c, const std::string& o
   return lowering.written(op, gates, std::move(attributes));
 }
 
+template <bool reset_after>
 ExportValues gru(GraphBuilder& b, const ExportCall& c) {
-  return sequence(b, c, "GRU", kGruGates, {{"linear_before_reset", std::int64_t{!is_second(c)}}});
+  return sequence(b, c, "GRU", kGruGates, {{"linear_before_reset", std::int64_t{reset_after}}});
 }
 ExportValues lstm(GraphBuilder& b, const ExportCall& c) { return sequence(b, c, "LSTM", kLstmGates); }
-ExportValues peephole_lstm(GraphBuilder& b, const ExportCall& c) { return sequence(b, c, "LSTM", kLstmGates); }
+template <bool relu>
 ExportValues rnn(GraphBuilder& b, const ExportCall& c) {
-  const std::vector<std::string> activation{is_second(c) ? "Relu" : "Tanh"};
+  const std::vector<std::string> activation{relu ? "Relu" : "Tanh"};
   return sequence(b, c, "RNN", kOneGate, {{"activations", activation}});
 }
 
@@ -109,7 +101,9 @@ ExportValues rnn(GraphBuilder& b, const ExportCall& c) {
 
 ExportFamily export_recurrent() {
   static constexpr NamedExportLowering list[] = {
-      {"gru_sequence", gru}, {"lstm_sequence", lstm}, {"peephole_lstm_sequence", peephole_lstm}, {"rnn_sequence", rnn}};
+      {"gru_sequence", gru<true>},  {"gru_reset_before_sequence", gru<false>},
+      {"lstm_sequence", lstm},      {"peephole_lstm_sequence", lstm},
+      {"rnn_sequence", rnn<false>}, {"rnn_relu_sequence", rnn<true>}};
   return list;
 }
 

@@ -1,6 +1,9 @@
 /// Rules for operations that treat every step alone, and for padding, slices and concatenation in time.
 #include "ferrite/exchange/stream/analysis.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "ferrite/compile/scan_body.h"
 
 namespace ferrite::exchange::detail {
@@ -29,6 +32,13 @@ AttrsOf with_extent(const Shape& s, int axis) {
   };
 }
 
+bool is_recurrent(std::string_view op) {
+  constexpr std::string_view all[] = {"gru_sequence",  "gru_reset_before_sequence",
+                                      "lstm_sequence", "peephole_lstm_sequence",
+                                      "rnn_sequence",  "rnn_relu_sequence"};
+  return std::find(std::begin(all), std::end(all), op) != std::end(all);
+}
+
 }  // namespace
 
 void Analysis::place(const Graph::Node& n) {
@@ -36,8 +46,7 @@ void Analysis::place(const Graph::Node& n) {
   if (n.op->is_pointwise()) return broadcast(from_end());
   if (n.op == &ferrite::detail::scan_primitive()) return scanned();
   if (op == "linear_scan") return linear();
-  if (op == "gru_sequence" || op == "lstm_sequence" || op == "rnn_sequence" || op == "peephole_lstm_sequence")
-    return recurrent();
+  if (is_recurrent(op)) return recurrent();
   if (op == "convolution" || op == "convolution_transposed") return convolution(op == "convolution_transposed");
   if (op == "pool_sum" || op == "max_pool" || op == "max_pool_indices") return pooling();
   if (op == "pad") return padding();

@@ -14,8 +14,6 @@ namespace ferrite::nn::detail {
 
 /// A layer's step: its own, or else the layer itself on tensors.
 std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in);
-/// The program of `Layer::step`. Throws what tracing it throws.
-std::unique_ptr<Step> open_step(const Layer& layer, const StepRows& in);
 /// A step's x: [B, D], of tokens [B].
 inline Spec spec_of(const StepRows& r) {
   return {is_integer(r.dtype) ? Shape{r.batch} : Shape{r.batch, r.width}, r.dtype};

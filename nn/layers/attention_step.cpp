@@ -223,14 +223,14 @@ class AttentionStep final : public Step {
     if (!frequencies_.empty()) turn(q, o_.num_heads, made), turn(k, groups_, made);
     const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(W_)));
     for (std::int64_t i = 0; i < E; ++i) q[i] = q[i] * scale;
-    const auto& kernels = ferrite::detail::kernels().floats<T>();
+    const auto& kernels = ferrite::detail::products_in_use.of<T>();
     for (std::int64_t g = 0; g < groups_; ++g) {
       cache_.put(row, g, at, k + g * W_, v + g * W_);
       kernels.product(share, seen, W_, {q + g * share * W_, W_, 1}, {cache_.keys(row, g), cache_.places(), 1},
                       scores + g * share * seen, seen, false);
     }
     if (!slopes_.empty()) fall(scores, seen, made);
-    ferrite::detail::rows_in_use.get().template of<T>().softmax(scores, scores, {o_.num_heads, seen});
+    ferrite::detail::rows_in_use.of<T>().softmax(scores, scores, {o_.num_heads, seen});
     for (std::int64_t g = 0; g < groups_; ++g)
       kernels.product(share, W_, seen, {scores + g * share * seen, seen, 1}, {cache_.values(row, g), W_, 1},
                       heads_.get() + row * E + g * share * W_, W_, false);

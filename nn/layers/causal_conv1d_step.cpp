@@ -64,7 +64,7 @@ class CausalConvolution final : public Step {
         by_tap_(single_ ? ferrite::detail::gate_pack_size<T>(inputs_, taps_, outputs_) : 0),
         coming_(single_ ? taps_ : 1, layer.options().dilation, outputs_),
         after_(coming_.size()),
-        kernels_(&ferrite::detail::kernels().floats<T>()) {
+        kernels_(&ferrite::detail::products_in_use.of<T>()) {
     find_memory();
     CausalConvolution::refresh();
   }
@@ -234,7 +234,7 @@ class CausalConvolution final : public Step {
   StepMemory<T> by_tap_;  ///< the weights again, of each input those of all taps together
   ComingOutputs<T> coming_;
   StepMemory<T> after_;  ///< what `commit` puts in its place
-  const ferrite::detail::FloatKernels<T>* kernels_;
+  const ferrite::detail::ProductKernels<T>* kernels_;
   ferrite::detail::Block then_ = nullptr;  ///< the pointwise operation of the layer behind
   bool relu_ = false;                      ///< whether that is relu
   /// Where the memory of this step lies: asked for once, since steps are short.

@@ -48,7 +48,7 @@ class ProductOfWindow final : public detail::WindowFunction {
         y_(at_once_ * batch * N_ + kLine),
         packed_(ferrite::detail::gate_pack_size<T>(taps_ * D_, 1, N_)),
         added_(bias.defined() ? N_ : 0),
-        product_(ferrite::detail::kernels().floats<T>().packed_product) {
+        product_(ferrite::detail::products_in_use.of<T>().packed_product) {
     ProductOfWindow::refresh();
   }
 
@@ -81,7 +81,7 @@ class ProductOfWindow final : public detail::WindowFunction {
   Parameter weight_, bias_;
   std::int64_t batch_, N_, D_, taps_, at_once_;
   StepMemory<T> x_, terms_, y_, packed_, added_;
-  decltype(ferrite::detail::FloatKernels<T>::packed_product) product_;
+  decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
 };
 
 std::unique_ptr<Step> product_step(const Layer& layer, const StepWindow& window, const Parameter& weight,

@@ -30,7 +30,7 @@ void check_sequence(const char* where, const Tensor& x) {
 
 // ---- linear --------------------------------------------------------------------------------------------
 
-Linear::Linear(const LinearOptions& o, const Init& init) : LayerOf(o, init) {
+Linear::Linear(const LinearOptions& o, const Init& init) : LayerOf(o, init, detail::OwnSteps()) {
   check_positive("linear", o.in_features, o.out_features);
   const double bound = 1 / std::sqrt(static_cast<double>(o.in_features));
   const Fill fill = init::uniform(-bound, bound);
@@ -50,7 +50,7 @@ std::unique_ptr<Step> Linear::make_step(const StepRows& in) const {
 
 // ---- embedding -----------------------------------------------------------------------------------------
 
-Embedding::Embedding(const EmbeddingOptions& o, const Init& init) : LayerOf(o, init) {
+Embedding::Embedding(const EmbeddingOptions& o, const Init& init) : LayerOf(o, init, detail::OwnSteps()) {
   check_positive("embedding", o.vocabulary, o.features);
   weight = parameter("weight", {o.vocabulary, o.features},
                      detail::rows_of_normal("embedding", o.vocabulary, o.padding_idx), init);
@@ -93,7 +93,7 @@ namespace {
 constexpr std::string_view kKey = "key";
 }
 
-Dropout::Dropout(const DropoutOptions& o, const Init& init) : LayerOf(o, init) {
+Dropout::Dropout(const DropoutOptions& o, const Init& init) : LayerOf(o, init, detail::OwnSteps()) {
   if (!(o.probability >= 0 && o.probability <= 1))
     throw ValueError("dropout: the probability must lie in [0, 1], got " + Scalar(o.probability).str());
   calls = state("calls", full({}, 0, Dtype::i64));
@@ -181,6 +181,8 @@ std::unique_ptr<Step> Activation::make_step(const StepRows& in) const {
 }
 
 // ---- over time -----------------------------------------------------------------------------------------
+
+LastStep::LastStep() : LayerOf({}, Init(), detail::OwnSteps()) {}
 
 Tensor LastStep::forward(const Tensor& x, const Context& context) const {
   check_sequence("last_step", x);

@@ -147,6 +147,7 @@ std::vector<std::string> activation_names();
 class LastStep final : public LayerOf<LastStep> {
  public:
   static constexpr auto name = "last_step";
+  LastStep();
   Tensor forward(const Tensor& x, const Context& context) const override;
   bool reads_lengths() const override { return true; }
   bool causal() const override { return true; }

@@ -14,7 +14,7 @@ namespace ferrite::nn {
 class Sequential : public Layer {
  public:
   /// With a seed, layers without one are drawn when they are added.
-  explicit Sequential(Init init = {}) : Layer(std::move(init)) {}
+  explicit Sequential(Init init = {}) : Layer(std::move(init), detail::OwnSteps()) {}
 
   /// Appends a layer under a name. Throws ValueError for a null layer or an empty or taken name.
   void add(std::string name, std::unique_ptr<Layer> layer);

@@ -50,7 +50,7 @@ class SpectrumOfWindow final : public WindowFunction {
     auto* to = reinterpret_cast<T*>(given_->x());
     const std::int64_t parts = 2 * detail::frequencies_of(n_fft_);
     for (std::int64_t r = 0; r < rows_; ++r)
-      ferrite::detail::fft_kernels<T>().rfft(*plan_, from + r * n_fft_, to + r * parts, {scale_, 1});
+      ferrite::detail::fft_in_use.of<T>().rfft(*plan_, from + r * n_fft_, to + r * parts, {scale_, 1});
     given_->run();
   }
   void refresh() override { windowed_->refresh(); }
@@ -79,8 +79,8 @@ class FrameInTime final : public Step {
     auto* to = static_cast<T*>(y);
     const std::int64_t parts = 2 * detail::frequencies_of(o_.n_fft);
     for (std::int64_t r = 0; r < batch_ * o_.channels; ++r)
-      ferrite::detail::fft_kernels<T>().irfft(*plan_, from + r * parts, to + r * o_.n_fft,
-                                              {detail::backward_scale(o_.n_fft, o_.normalized), 2});
+      ferrite::detail::fft_in_use.of<T>().irfft(*plan_, from + r * parts, to + r * o_.n_fft,
+                                                {detail::backward_scale(o_.n_fft, o_.normalized), 2});
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<FrameInTime>(*this); }
 

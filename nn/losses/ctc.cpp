@@ -2,29 +2,19 @@
 #include "ferrite/nn/losses/detail/alignments.h"
 #include "ferrite/nn/losses/detail/ctc_kernel.h"
 #include "ferrite/nn/losses/sequence.h"
+#include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/pooled.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
-#include "ferrite_levels.h"
 
 namespace ferrite::nn {
 namespace detail {
 using namespace ferrite::detail;
 
-#define FERRITE_DECLARE(level)         \
-  namespace level {                    \
-  extern const CtcKernels ctc_kernels; \
-  }
-FERRITE_EACH_LEVEL(FERRITE_DECLARE)
-#undef FERRITE_DECLARE
+FERRITE_FLOAT_TABLES(CtcKernels, ctc_kernels, ctc_in_use)
 
 namespace {
-
-#define FERRITE_TABLE(level) &nn::detail::level::ctc_kernels,
-constexpr const CtcKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
-#undef FERRITE_TABLE
-constinit const TableInUse<CtcKernels> ctc_in_use(kTables);
 
 struct CtcAttrs {
   std::int64_t blank = 0;
@@ -125,7 +115,7 @@ struct CtcLoss {
       T* to = Writer::data<T>(out[0]);
       each_sequence<T>(name, in, 0, a, [&](std::int64_t b, const CtcSequence<T>& sequence) {
         PooledVector<T> room(static_cast<std::size_t>(sequence.loss_room()));
-        const T loss = ctc_in_use.get().of<T>().loss(sequence, room.data());
+        const T loss = ctc_in_use.of<T>().loss(sequence, room.data());
         to[b] = a.zero_infinity && std::isinf(loss) ? T(0) : loss;
       });
     });
@@ -190,8 +180,8 @@ struct CtcLossGrad {
     each_sequence<T>(name, in, 1, a, [&](std::int64_t b, const CtcSequence<T>& sequence) {
       const auto room = std::unique_ptr<T, void (*)(void*)>(
           static_cast<T*>(take_pooled(static_cast<std::size_t>(sequence.gradient_room()) * sizeof(T))), give_pooled);
-      ctc_in_use.get().of<T>().gradient(sequence, cotangent->data<T>()[b], a.zero_infinity, to + b * in[1].shape()[2],
-                                        room.get());
+      ctc_in_use.of<T>().gradient(sequence, cotangent->data<T>()[b], a.zero_infinity, to + b * in[1].shape()[2],
+                                  room.get());
     });
   }
 };

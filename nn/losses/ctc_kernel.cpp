@@ -135,9 +135,13 @@ void gradient(const CtcSequence<T>& sequence, T g, bool zero_infinity, T* to, T*
   }
 }
 
+template <class T>
+constexpr CtcKernels<T> kernels_of() {
+  return {loss<T>, gradient<T>};
+}
+
 }  // namespace
 
-extern const CtcKernels ctc_kernels;
-constinit const CtcKernels ctc_kernels = {{loss<float>, gradient<float>}, {loss<double>, gradient<double>}};
+FERRITE_DEFINE_FLOAT_TABLES(CtcKernels, ctc_kernels, kernels_of)
 
 }  // namespace ferrite::nn::detail::FERRITE_LEVEL

@@ -8,25 +8,14 @@
 #include "ferrite/nn/optim/detail/rules.h"
 #include "ferrite/nn/optim/detail/shares.h"
 #include "ferrite/tensor/define.h"
-#include "ferrite/tensor/kernel/levels.h"
-#include "ferrite_levels.h"
+#include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::nn::detail {
 using namespace ferrite::detail;
 
-#define FERRITE_DECLARE(level)           \
-  namespace level {                      \
-  extern const RuleKernels rule_kernels; \
-  }
-FERRITE_EACH_LEVEL(FERRITE_DECLARE)
-#undef FERRITE_DECLARE
+FERRITE_TABLES(RuleKernels, rule_kernels, rules_in_use)
 
 namespace {
-
-#define FERRITE_TABLE(level) &nn::detail::level::rule_kernels,
-constexpr const RuleKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
-#undef FERRITE_TABLE
-constinit const TableInUse<RuleKernels> rules_in_use(kTables);
 
 constexpr const char* kName = "rule_update";
 

@@ -42,9 +42,9 @@ struct CustomOptions {
   /// kept with probability 1 - p and then divided by it (Gal and Ghahramani 2016, arXiv 1512.05287).
   double variational_dropout = 0;
   bool batch_first = true;
-  Form form = Form::scan;   ///< or unrolled
-  double zoneout = 0;       ///< with this probability a unit of h stays what it was: see Recurrent
-  double zoneout_cell = 0;  ///< likewise a unit of c, of a cell that has one
+  Form form = Form::scan;  ///< or unrolled
+  Zoneout zoneout{};       ///< with this probability a unit of h stays what it was: see Recurrent
+  Zoneout zoneout_cell{};  ///< likewise a unit of c, of a cell that has one
   static constexpr auto fields = attr_list(
       attr("layers", &CustomOptions::layers), attr("bidirectional", &CustomOptions::bidirectional),
       attr("dropout", &CustomOptions::dropout), attr("variational_dropout", &CustomOptions::variational_dropout),

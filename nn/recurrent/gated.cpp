@@ -53,20 +53,21 @@ SequenceWeights values_of(const RecurrentWeights& w) {
 // ---- the layer -----------------------------------------------------------------------------------------
 
 GatedRecurrent::GatedRecurrent(const detail::GatedCell& cell, const RecurrentSizes& sizes, const Init& init)
-    : Recurrent(cell.name, cell.has_memory, sizes, init), cell_(&cell) {
+    : Recurrent(cell.name, cell.has_memory, sizes, init, detail::OwnSteps()), cell_(&cell) {
+  const detail::ScanForm* const scans = this->sizes().form.scans();
   const auto make = [&](const std::string& name, const Shape& shape, const Fill& fill) {
     return parameter(name, shape, fill, init, layout_of(shape));
   };
   for (std::int64_t k = 0; k < sizes.layers; ++k)
     for (std::int64_t d = 0; d < sizes.directions(); ++d) {
       weights_.push_back(make_weights(cell, sizes, features_into(k), suffix_of(k, d == 1), make));
-      if (this->sizes().form != Form::scan) continue;
+      if (!scans) continue;
       const RecurrentStep step = [&cell, cells = weights_.back()](const Tensor& x, const RecurrentState& before) {
         const SequenceWeights w = values_of(cells);
         return cell.functions->step(affine(x, w.w_ih, w.b_ih), before, w);
       };
-      scans_.push_back(detail::scan_of(zoned(step, sizes, false)));
-      if (sizes.zones()) drawn_scans_.push_back(detail::scan_of(zoned(step, sizes, true)));
+      scans_.push_back(scans->scan_of(zoned(step, sizes, false)));
+      if (sizes.zones()) drawn_scans_.push_back(scans->scan_of(zoned(step, sizes, true)));
     }
 }
 
@@ -82,8 +83,8 @@ Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const Sequ
     const auto run = [&](const detail::BorrowedWeights& w) { return cell_->functions->sequence(x, state, w, options); };
     const bool seen = !ferrite::detail::frame().recorders.empty();  // recorders are told what is read
     all = seen ? run(detail::BorrowedWeights::of(values_of(weights_[at]))) : run(borrowed(weights_[at]));
-  } else if (sizes().form == Form::scan) {
-    all = detail::run_scan(drawn ? drawn_scans_[at] : scans_[at], with_masks(at, x), state, options);
+  } else if (const detail::ScanForm* const scans = sizes().form.scans()) {
+    all = scans->run(drawn ? drawn_scans_[at] : scans_[at], with_masks(at, x), state, options);
   } else {
     const SequenceWeights w = values_of(weights_[at]);
     // The input product does not depend on h: one for all steps.

@@ -17,6 +17,35 @@ Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_h
 Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, const SequenceOptions& options = {},
                      bool reset_after = true);
 
+namespace detail {
+const GatedCell& gru_cell();
+const GatedCell& gru_reset_before_cell();
+}  // namespace detail
+
+/// Whether a GRU's reset gate multiplies what comes of h behind its product: a bool. The cell that has it before the
+/// product is in the programs that say so, and in no other.
+class ResetAfter {
+ public:
+  constexpr ResetAfter(bool after = true) : cell_(after ? detail::gru_cell : detail::gru_reset_before_cell) {}
+  constexpr operator bool() const { return cell_ == detail::gru_cell; }
+  const detail::GatedCell& cell() const { return cell_(); }
+
+ private:
+  const detail::GatedCell& (*cell_)();
+};
+
+}  // namespace ferrite::nn
+
+namespace ferrite::detail {
+template <>
+struct AttrMember<nn::ResetAfter> {
+  using Stored = bool;
+  static constexpr bool optional = false;
+};
+}  // namespace ferrite::detail
+
+namespace ferrite::nn {
+
 struct GruOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
@@ -27,8 +56,8 @@ struct GruOptions {
   bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
   /// False: n = tanh(x W_in + b_in + (r * h) W_hn + b_hn), the GRU of arXiv 1406.1078v1, of Keras with
   /// reset_after=False and of ONNX with linear_before_reset = 0.
-  bool reset_after = true;
-  double zoneout = 0;  ///< with this probability a unit of h stays what it was: see Recurrent
+  ResetAfter reset_after{};
+  Zoneout zoneout{};  ///< with this probability a unit of h stays what it was: see Recurrent
   static constexpr auto fields =
       attr_list(attr("layers", &GruOptions::layers), attr("bidirectional", &GruOptions::bidirectional),
                 attr("dropout", &GruOptions::dropout), attr("bias", &GruOptions::bias),

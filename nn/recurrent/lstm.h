@@ -21,8 +21,8 @@ struct LstmOptions {
   Form form = Form::fused;     ///< for tests and experts
   bool recompute = false;      ///< gates are computed again for the gradient instead of kept: less memory, more time
   std::int64_t proj_size = 0;  ///< P < H: h' = (o * tanh(c')) W_hr (arXiv 1402.1128); 0: none
-  double zoneout = 0;          ///< with this probability a unit of h stays what it was: see Recurrent
-  double zoneout_cell = 0;     ///< likewise a unit of c
+  Zoneout zoneout{};           ///< with this probability a unit of h stays what it was: see Recurrent
+  Zoneout zoneout_cell{};      ///< likewise a unit of c
   static constexpr auto fields =
       attr_list(attr("layers", &LstmOptions::layers), attr("bidirectional", &LstmOptions::bidirectional),
                 attr("dropout", &LstmOptions::dropout), attr("bias", &LstmOptions::bias),

@@ -20,8 +20,8 @@ struct PeepholeLstmOptions {
   bool batch_first = true;
   Form form = Form::fused;  ///< for tests and experts
   bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
-  double zoneout = 0;       ///< with this probability a unit of h stays what it was: see Recurrent
-  double zoneout_cell = 0;  ///< likewise a unit of c
+  Zoneout zoneout{};        ///< with this probability a unit of h stays what it was: see Recurrent
+  Zoneout zoneout_cell{};   ///< likewise a unit of c
   static constexpr auto fields = attr_list(
       attr("layers", &PeepholeLstmOptions::layers), attr("bidirectional", &PeepholeLstmOptions::bidirectional),
       attr("dropout", &PeepholeLstmOptions::dropout), attr("bias", &PeepholeLstmOptions::bias),

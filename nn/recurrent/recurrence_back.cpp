@@ -119,7 +119,7 @@ class WeightGradients {
       return gemm<T>(M, s.N, n, {s.a + begin * s.a_row + m, 1, s.a_row}, {b, s.b_row, 1}, s.c + m * s.c_row, s.c_row,
                      !first);
     T* const sum = first ? s.c : partial_.get() + s.partial;
-    const RecurrenceKernels<T>& kernels = recurrence_kernels<T>();
+    const RecurrenceKernels<T>& kernels = recurrence_in_use.of<T>();
     kernels.sum_rows(b, s.b_row, n, s.N, sum);
     if (!first) kernels.add(s.c, sum, s.N);
   }
@@ -307,8 +307,8 @@ class BackwardPass {
 
   const Recurrence<T>& r_;
   const RecurrenceGrad<T>& g_;
-  const RecurrenceKernels<T>& k_ = recurrence_kernels<T>();
-  const CellKernels<T>& cell_ = k_.of(*r_.cell);
+  const RecurrenceKernels<T>& k_ = recurrence_in_use.of<T>();
+  const CellKernels<T>& cell_ = kernels_of<T>(*r_.cell);
   bool projects_;
   bool has_products_;  ///< besides that with h: of late gates, or of a projection
   std::int64_t steps_, P_, H_;

@@ -1,48 +1,15 @@
-/// The kernels that all recurrent cells share: input products, rows through all steps, and products with transposed
-/// weights. Together with those of the cells they are a level's table.
+/// The kernels that all recurrent cells share: rows through all steps, and products with transposed weights.
 #include <algorithm>
-
 #include <utility>
 
-#include "ferrite/nn/recurrent/detail/kernels_of.h"
-#include "ferrite/tensor/kernel/parts.h"
+#include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
+#include "ferrite/tensor/kernel/level.h"
 #include "ferrite/tensor/kernel/tile.h"
-
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wundefined-var-template"  // the cells' sources instantiate what the table names
-#endif
 
 namespace ferrite::nn::detail::FERRITE_LEVEL {
 namespace {
 
 using namespace ferrite::detail::FERRITE_LEVEL;
-
-/// Stores the sums of all gates of an input product.
-template <class T, int G>
-struct StoreInput {
-  T* i;
-  std::int64_t i_gate, i_row;
-  [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n,
-                                         const Packet<T>* sums) const {
-    for (int g = 0; g < G; ++g) put(i + row * i_row + g * i_gate + j, sums[g], n);
-  }
-};
-
-template <class T>
-void input_sums(const GatedCell& cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row,
-                T* i, std::int64_t i_gate, std::int64_t i_row) {
-  constexpr std::int64_t kFirstCache = 48 * 1024;  // bytes
-  const std::int64_t columns = cell.gates * w.ih.units;
-  const bool row_major = w.ih.k_step == columns && w.ih.g_step == i_gate;
-  if (row_major && w.ih.K * columns * static_cast<std::int64_t>(sizeof(T)) > kFirstCache)
-    return product<T>(rows, columns, w.ih.K, {x, x_row, 1}, {w.ih.data, columns, 1}, i, i_row, false);
-  switch (cell.gates) {
-    case 1: return each_unit<T, 1>(w.ih, rows, x, x_row, StoreInput<T, 1>{i, i_gate, i_row});
-    case 2: return each_unit<T, 2>(w.ih, rows, x, x_row, StoreInput<T, 2>{i, i_gate, i_row});
-    case 3: return each_unit<T, 3>(w.ih, rows, x, x_row, StoreInput<T, 3>{i, i_gate, i_row});
-    default: return each_unit<T, 4>(w.ih, rows, x, x_row, StoreInput<T, 4>{i, i_gate, i_row});
-  }
-}
 
 /// The rows [begin, end) of a batch through all steps.
 template <class T>
@@ -98,19 +65,19 @@ class RowsThroughTime {
 
   void some_steps(const CellKernels<T>& cell, std::int64_t first, std::int64_t last) {
     low_ = r_.reverse ? r_.T_ - last : first;
-    if (!gates_take_x_) input_products(last - first);
+    if (!gates_take_x_) input_products(cell, last - first);
     for (std::int64_t n = first; n < last; ++n) step(cell, n);
   }
 
   /// Of so many steps from low_ on.
-  void input_products(std::int64_t steps) {
+  void input_products(const CellKernels<T>& cell, std::int64_t steps) {
     const std::int64_t step_row = out_.saved ? r_.B * i_row_ : rows_ * i_row_;
     if (rows_ < std::min<std::int64_t>(steps, kMostRows<3>)) {  // too few to fill a tile: along the steps
       for (std::int64_t b = 0; b < rows_; ++b)
-        input_sums(*r_.cell, r_.w, steps, r_.x.at(low_, begin_ + b), r_.x.step, i_at(low_, b), i_gate_, step_row);
+        cell.input_product(r_.w, steps, r_.x.at(low_, begin_ + b), r_.x.step, i_at(low_, b), i_gate_, step_row);
     } else {
       for (std::int64_t t = low_; t < low_ + steps; ++t)
-        input_sums(*r_.cell, r_.w, rows_, r_.x.at(t, begin_), r_.x.row, i_at(t, 0), i_gate_, i_row_);
+        cell.input_product(r_.w, rows_, r_.x.at(t, begin_), r_.x.row, i_at(t, 0), i_gate_, i_row_);
     }
   }
 
@@ -209,20 +176,17 @@ void sum_rows(const T* rows, std::int64_t row_step, std::int64_t count, std::int
   for (std::int64_t i = 1; i < count; ++i) add(to, rows + i * row_step, n);
 }
 
-template <class T, int... kCell>
-constexpr RecurrenceKernels<T> kernels_of(std::integer_sequence<int, kCell...>) {
+template <class T>
+constexpr RecurrenceKernels<T> shared_kernels() {
   return {.memory = memory_of<T>,
           .rows = run_rows<T>,
-          .input_product = input_sums<T>,
           .product_back = product_back<T>,
           .add = add<T>,
-          .sum_rows = sum_rows<T>,
-          .cells = {&KernelsOf<*kCells[kCell], T>::value...}};
+          .sum_rows = sum_rows<T>};
 }
 
 }  // namespace
 
-constinit const RecurrenceTable recurrence_table = {kernels_of<float>(std::make_integer_sequence<int, kCellCount>()),
-                                                    kernels_of<double>(std::make_integer_sequence<int, kCellCount>())};
+FERRITE_DEFINE_FLOAT_TABLES(RecurrenceKernels, recurrence_kernels, shared_kernels)
 
 }  // namespace ferrite::nn::detail::FERRITE_LEVEL

@@ -111,8 +111,8 @@ void detail::check_sizes(const std::string& name, const RecurrentSizes& s) {
   if (!(s.dropout >= 0 && s.dropout <= 1))
     throw ValueError(name + ": dropout must lie in [0, 1], got " + Scalar(s.dropout).str());
   if (!(s.zoneout >= 0 && s.zoneout <= 1) || !(s.zoneout_cell >= 0 && s.zoneout_cell <= 1))
-    throw ValueError(name + ": zoneout must lie in [0, 1], got " + Scalar(s.zoneout).str() + " and " +
-                     Scalar(s.zoneout_cell).str());
+    throw ValueError(name + ": zoneout must lie in [0, 1], got " + Scalar(double(s.zoneout)).str() + " and " +
+                     Scalar(double(s.zoneout_cell)).str());
   if (s.proj_size < 0 || s.proj_size >= s.hidden_size)
     throw ValueError(name + ": proj_size must lie in 0.." + text(s.hidden_size - 1) + ", got " + text(s.proj_size));
 }
@@ -128,12 +128,28 @@ Recurrent::Recurrent(std::string name, bool has_memory, const RecurrentSizes& si
       lengths_name_(Label::of(name_ + ": a length of")),
       has_memory_(has_memory),
       sizes_(sizes) {
+  set_up(init);
+}
+
+Recurrent::Recurrent(std::string name, bool has_memory, const RecurrentSizes& sizes, const Init& init,
+                     detail::OwnSteps own)
+    : Layer({}, own),
+      name_(std::move(name)),
+      lengths_name_(Label::of(name_ + ": a length of")),
+      has_memory_(has_memory),
+      sizes_(sizes) {
+  set_up(init);
+}
+
+void Recurrent::set_up(const Init& init) {
+  const RecurrentSizes& sizes = sizes_;
   detail::check_sizes(name_, sizes);
-  if (!has_memory && sizes.zoneout_cell > 0)
+  if (!has_memory_ && sizes.zoneout_cell > 0)
     throw ValueError(name_ + ": zoneout_cell is of a memory, which this cell has not; give zoneout");
-  if (sizes.zones() && sizes.form == Form::fused) sizes_.form = Form::scan;
+  if (sizes.zones() && sizes.form == Form::fused)
+    sizes_.form = sizes.zoneout > 0 ? sizes.zoneout.form() : sizes.zoneout_cell.form();
   if (!sizes.bidirectional) carries("h", sizes.layers, sizes.state_size(), init.dtype);
-  if (!sizes.bidirectional && has_memory) carries("c", sizes.layers, sizes.hidden_size, init.dtype);
+  if (!sizes.bidirectional && has_memory_) carries("c", sizes.layers, sizes.hidden_size, init.dtype);
   for (std::int64_t k = 0; k + 1 < sizes.layers && sizes.dropout > 0; ++k) {
     const std::string dropout = "dropout_l" + text(k);
     dropouts_.emplace_back(sizes.dropout, init.child(dropout));

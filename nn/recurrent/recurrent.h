@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ferrite/nn/layers/layers.h"
+#include "ferrite/nn/recurrent/form.h"
 #include "ferrite/nn/recurrent/steps.h"
 
 namespace ferrite::nn {
@@ -12,13 +13,6 @@ struct RecurrentResult {
   Tensor output;   ///< [B, T, H], of two directions [B, T, 2H]; time first, if the layer is so
   Tensor state{};  ///< h after the last (valid) step [B, H]; of several layers or directions [L * 2, B, H]
   Tensor cell{};   ///< the second state of a cell that has one (the LSTM's memory c), likewise
-};
-
-/// How a recurrent layer is run; all give the same values, and gradients within rounding.
-enum class Form : std::uint8_t {
-  fused,     ///< one operation for all steps of a layer and direction (sequence.h: gru_sequence)
-  unrolled,  ///< step by step in operations: the definition
-  scan,      ///< one step in operations, traced once and stepped through (compile/scan.h): what any cell can have
 };
 
 /// Sizes and options that all recurrent layers know.
@@ -33,8 +27,8 @@ struct RecurrentSizes {
   std::int64_t proj_size = 0;
   Form form = Form::fused;
   bool recompute = false;
-  double zoneout = 0;
-  double zoneout_cell = 0;
+  Zoneout zoneout{};
+  Zoneout zoneout_cell{};
 
   /// Whether units of the state may stay what they were.
   bool zones() const { return zoneout > 0 || zoneout_cell > 0; }
@@ -89,6 +83,8 @@ class Recurrent : public Layer {
   /// Throws ValueError for sizes below 1, probabilities outside [0, 1], zoneout of a c that there is not, and a
   /// projection that is not smaller than H.
   Recurrent(std::string name, bool has_memory, const RecurrentSizes& sizes, const Init& init);
+  /// Of a layer whose `make_step` gives all steps of streams.
+  Recurrent(std::string name, bool has_memory, const RecurrentSizes& sizes, const Init& init, detail::OwnSteps);
   bool has_memory() const { return has_memory_; }
   /// Features that come into a layer.
   std::int64_t features_into(std::int64_t layer) const {
@@ -115,6 +111,7 @@ class Recurrent : public Layer {
   virtual RecurrentState run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const = 0;
 
  private:
+  void set_up(const Init& init);
   RecurrentResult run_layers(const Tensor& x, const Context& context) const;
   /// The variables of a carry for this layer, empty without one.
   std::span<const State> states_in(const Context& context, std::int64_t batch) const;

@@ -31,4 +31,11 @@ Tensors run_scan(const Scan& scan, const Tensor& x, const RecurrentState& before
   return out;
 }
 
+Tensors ComposeAsScans::as_scan(RecurrentStep step, const Tensor& i, const RecurrentState& before,
+                                const SequenceOptions& options) {
+  return run_scan(scan_of(std::move(step)), i, before, options);
+}
+
+constinit const ScanForm scan_form = {scan_of, run_scan, traced_step};
+
 }  // namespace ferrite::nn::detail

@@ -3,6 +3,7 @@
 
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
+#include "ferrite/nn/recurrent/detail/recurrent_scan.h"
 #include "ferrite/nn/recurrent/gated.h"
 #include "ferrite/tensor/kernel/pack.h"
 
@@ -91,8 +92,7 @@ class RecurrentStepOf final : public Step {
   RecurrentStepOf(const GatedCell& cell, const RecurrentSizes& sizes, const std::vector<RecurrentWeights>& weights,
                   std::int64_t batch)
       : cell_(&cell),
-        input_product_(detail::recurrence_kernels<T>().input_product),
-        step_(detail::recurrence_kernels<T>().of(cell).step),
+        kernels_(&detail::kernels_of<T>(cell)),
         L_(sizes.layers),
         B_(batch),
         H_(sizes.hidden_size),
@@ -126,23 +126,23 @@ class RecurrentStepOf final : public Step {
       const std::int64_t state = k * B_ * Pp;
       const std::int64_t of_memory = cell_->has_memory ? k * B_ * Hp : 0;
       const bool takes_x = detail::gates_take_x(*cell_, w.ih.K);
-      if (!takes_x) input_product_(*cell_, w, B_, at, row, i, Hp, G * Hp);
-      step_(w, detail::RecurrenceStep<T>{.rows = B_,
-                                         .i = i,
-                                         .i_gate = Hp,
-                                         .i_row = G * Hp,
-                                         .x = takes_x ? at : nullptr,
-                                         .x_row = row,
-                                         .save = false,
-                                         .h = now + state,
-                                         .next = after + state,
-                                         .c = memory + of_memory,
-                                         .c_next = memory_after + of_memory,
-                                         .between = between,
-                                         .P_ = Pp,
-                                         .H_ = Hp,
-                                         .y = k + 1 == L_ ? static_cast<T*>(y) : between + B_ * Hp,
-                                         .y_row = P_});
+      if (!takes_x) kernels_->input_product(w, B_, at, row, i, Hp, G * Hp);
+      kernels_->step(w, detail::RecurrenceStep<T>{.rows = B_,
+                                                  .i = i,
+                                                  .i_gate = Hp,
+                                                  .i_row = G * Hp,
+                                                  .x = takes_x ? at : nullptr,
+                                                  .x_row = row,
+                                                  .save = false,
+                                                  .h = now + state,
+                                                  .next = after + state,
+                                                  .c = memory + of_memory,
+                                                  .c_next = memory_after + of_memory,
+                                                  .between = between,
+                                                  .P_ = Pp,
+                                                  .H_ = Hp,
+                                                  .y = k + 1 == L_ ? static_cast<T*>(y) : between + B_ * Hp,
+                                                  .y_row = P_});
       at = after + state;
       row = Pp;
     }
@@ -225,7 +225,7 @@ class RecurrentStepOf final : public Step {
   }
   std::int64_t memory_of_a_sequence() {
     const detail::Recurrence<T> r = sequence(0, at_once_, {});
-    return detail::recurrence_kernels<T>().memory(r, out_of(r, {}), B_);
+    return detail::recurrence_in_use.of<T>().memory(r, out_of(r, {}), B_);
   }
 
   /// n steps of layer k.
@@ -238,8 +238,7 @@ class RecurrentStepOf final : public Step {
       std::copy_n(h + b * padded<T>(P_), P_, out.h + b * P_);
       if (out.c) std::copy_n(c + b * padded<T>(H_), H_, out.c + b * H_);
     }
-    const detail::RecurrenceKernels<T>& kernels = detail::recurrence_kernels<T>();
-    kernels.rows(kernels.of(*cell_), r, out, 0, B_, rows_memory_->get());
+    detail::recurrence_in_use.of<T>().rows(*kernels_, r, out, 0, B_, rows_memory_->get());
     for (std::int64_t b = 0; b < B_; ++b) {
       std::copy_n(out.h + b * P_, P_, h + b * padded<T>(P_));
       if (out.c) std::copy_n(out.c + b * H_, H_, c + b * padded<T>(H_));
@@ -266,8 +265,7 @@ class RecurrentStepOf final : public Step {
   }
 
   const GatedCell* cell_;
-  decltype(detail::RecurrenceKernels<T>::input_product) input_product_;
-  decltype(detail::CellKernels<T>::step) step_;
+  const detail::CellKernels<T>* kernels_;
   std::int64_t L_, B_, H_, P_;
   std::vector<PackedLayer<T>> layers_;
   StepMemory<T> h_, next_, c_, c_next_;
@@ -282,7 +280,8 @@ class RecurrentStepOf final : public Step {
 }  // namespace
 
 std::unique_ptr<Step> GatedRecurrent::make_step(const StepRows& in) const {
-  if (!causal() || sizes().zones()) return nullptr;
+  if (!causal()) return nullptr;
+  if (sizes().zones()) return sizes().form.scans() ? sizes().form.scans()->traced_step(*this, in) : nullptr;
   if (in.dtype == Dtype::f64) return std::make_unique<RecurrentStepOf<double>>(*cell_, sizes(), weights_, in.batch);
   return std::make_unique<RecurrentStepOf<float>>(*cell_, sizes(), weights_, in.batch);
 }

@@ -21,7 +21,7 @@ struct RnnOptions {
   Form form = Form::fused;  ///< for tests and experts
   bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
   Nonlinearity nonlinearity = Nonlinearity::tanh;
-  double zoneout = 0;  ///< with this probability a unit of h stays what it was: see Recurrent
+  Zoneout zoneout{};  ///< with this probability a unit of h stays what it was: see Recurrent
   static constexpr auto fields =
       attr_list(attr("layers", &RnnOptions::layers), attr("bidirectional", &RnnOptions::bidirectional),
                 attr("dropout", &RnnOptions::dropout), attr("bias", &RnnOptions::bias),

@@ -2,7 +2,6 @@
 /// cells, the gradient is the operation of sequence_grad.cpp.
 #include <algorithm>
 
-#include "ferrite/nn/recurrent/detail/recurrent_scan.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
 #include "ferrite/tensor/padding.h"
 
@@ -190,7 +189,8 @@ Tensors compose_sequence(const GatedCell& cell, Inputs in, const SequenceOrder& 
   const Tensor i =
       affine(ferrite::detail::padding_replaced(value(o.x), options.lengths, options.batch_first), w.w_ih, w.b_ih);
   const RecurrentState before{value(o.h0), value(o.c0)};
-  return ComposeAsScans::active() ? run_scan(scan_of(step), i, before, options) : unroll(i, before, step, options);
+  if (const ComposeAsScans::Compose compose = ComposeAsScans::compose()) return compose(step, i, before, options);
+  return unroll(i, before, step, options);
 }
 
 Specs infer_sequence(std::string_view name, const GatedCell& cell, Inputs in, const SequenceSaves& attrs) {
@@ -251,8 +251,8 @@ Tensors SequenceGradOperands::gradients(const Vjp& v, Tensors found) const {
 std::span<const Primitive* const> recurrent_operations() {
   static const std::vector<const Primitive*> all = [] {
     std::vector<const Primitive*> list;
-    for (const CellFamily* f : kFamilies) list.push_back(f->sequence);
-    for (const CellFamily* f : kFamilies) list.push_back(f->gradient);
+    for (const CellOperations* f : kCellOperations) list.push_back(f->sequence);
+    for (const CellOperations* f : kCellOperations) list.push_back(f->gradient);
     return list;
   }();
   return all;
@@ -261,7 +261,7 @@ std::span<const Primitive* const> recurrent_operations() {
 std::span<const Primitive* const> recurrent_composites() {
   static const std::vector<const Primitive*> all = [] {
     std::vector<const Primitive*> list;
-    for (const CellFamily* f : kFamilies) list.insert(list.end(), f->steps.begin(), f->steps.end());
+    for (const CellOperations* f : kCellOperations) list.insert(list.end(), f->steps.begin(), f->steps.end());
     return list;
   }();
   return all;

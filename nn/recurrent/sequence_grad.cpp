@@ -25,7 +25,7 @@ class Transposed {
   Transposed(const Tensor& w, std::int64_t K)
       : room_(gate_pack_size<T>(K, 1, w.shape()[0])), K_(K), units_(w.shape()[0]) {}
   void columns(const Tensor& w, std::int64_t begin, std::int64_t n, std::int64_t at) {
-    const std::int64_t lanes = kernels().floats<T>().lanes;
+    const std::int64_t lanes = products_in_use.of<T>().lanes;
     pack_transposed(w.data<T>() + begin, w.strides()[0], n, units_, room_.get() + at * lanes, K_);
   }
   GateMatrix<T> matrix() { return packed_gates<T>(room_.get(), K_, 1, units_); }

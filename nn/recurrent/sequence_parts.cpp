@@ -7,8 +7,12 @@
 namespace ferrite::nn {
 
 SequenceParts sequence_parts(std::string_view operation, std::span<const Spec> operands) {
-  for (const detail::GatedCell* cell : {&detail::kGru, &detail::kLstm, &detail::kPeepholeLstm, &detail::kRnn}) {
-    if (operation != std::string(cell->name) + "_sequence") continue;
+  static constexpr std::pair<std::string_view, const detail::GatedCell*> cells[] = {
+      {"gru_sequence", &detail::kGru},   {"gru_reset_before_sequence", &detail::kGruResetBefore},
+      {"lstm_sequence", &detail::kLstm}, {"peephole_lstm_sequence", &detail::kPeepholeLstm},
+      {"rnn_sequence", &detail::kRnn},   {"rnn_relu_sequence", &detail::kRnnRelu}};
+  for (const auto& [name, cell] : cells) {
+    if (operation != name) continue;
     const auto item = [&](std::size_t i) {
       return detail::SequenceOperands::Item{operands[i].dtype, operands[i].shape.rank()};
     };

@@ -15,8 +15,8 @@ struct SequenceParts {
   int lengths = -1, resets = -1;
 };
 
-/// Those of the operations gru_sequence, lstm_sequence, peephole_lstm_sequence and rnn_sequence on operands of these
-/// types. Throws ValueError for another name.
+/// Those of the operations gru_sequence, gru_reset_before_sequence, lstm_sequence, peephole_lstm_sequence, rnn_sequence
+/// and rnn_relu_sequence on operands of these types. Throws ValueError for another name.
 SequenceParts sequence_parts(std::string_view operation, std::span<const Spec> operands);
 
 }  // namespace ferrite::nn

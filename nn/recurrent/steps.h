@@ -46,15 +46,20 @@ namespace detail {
 /// a program whose number of steps stays open.
 class ComposeAsScans {
  public:
-  ComposeAsScans() : before_(active_) { active_ = true; }
-  ~ComposeAsScans() { active_ = before_; }
+  using Compose = Tensors (*)(RecurrentStep step, const Tensor& i, const RecurrentState& before,
+                              const SequenceOptions& options);
+  ComposeAsScans() : before_(compose_) { compose_ = as_scan; }
+  ~ComposeAsScans() { compose_ = before_; }
   ComposeAsScans(const ComposeAsScans&) = delete;
   ComposeAsScans& operator=(const ComposeAsScans&) = delete;
-  static bool active() { return active_; }
+  /// How, or null: there is none.
+  static Compose compose() { return compose_; }
 
  private:
-  inline static thread_local bool active_ = false;
-  bool before_;
+  static Tensors as_scan(RecurrentStep step, const Tensor& i, const RecurrentState& before,
+                         const SequenceOptions& options);
+  inline static thread_local Compose compose_ = nullptr;
+  Compose before_;
 };
 
 /// The operations of all cells on sequences, with their gradients; their steps.

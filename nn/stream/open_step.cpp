@@ -278,8 +278,16 @@ std::function<Variable(const Variable&)> originals_of(const Layer& layer, const 
   return Originals(layer, copy);
 }
 
-std::unique_ptr<Step> open_step(const Layer& layer, const StepRows& in) {
-  return std::make_unique<OpenStep>(layer, in);
+std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in) {
+  if (const std::optional<StepWindow> window = layer.window()) return window_step(layer, *window, in);
+  if (!layer.states(in).empty()) return std::make_unique<OpenStep>(layer, in);
+  if (!layer.carried_states().empty()) return nullptr;
+  try {
+    return std::make_unique<OpenStep>(layer, in);  // traced as it is called, which may fail: it may look at values
+  } catch (const TraceError& e) {
+    ferrite::detail::log_info("stream: the step of " + layer.kind() + " cannot be traced: " + e.what());
+    return nullptr;
+  }
 }
 
 }  // namespace ferrite::nn::detail

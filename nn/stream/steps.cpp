@@ -71,7 +71,7 @@ class LinearStep final : public Step {
         packed_(ferrite::detail::gate_pack_size<T>(D_, 1, N_)),
         added_(bias.defined() ? N_ : 0),
         matrix_(ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_)),
-        product_(ferrite::detail::kernels().floats<T>().packed_product) {
+        product_(ferrite::detail::products_in_use.of<T>().packed_product) {
     refresh();
   }
   StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
@@ -99,7 +99,7 @@ class LinearStep final : public Step {
   bool has_bias_;
   StepMemory<T> packed_, added_;
   GateMatrix<T> matrix_;
-  decltype(ferrite::detail::FloatKernels<T>::packed_product) product_;
+  decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
 };
 
 class EmbeddingStep final : public Step {
@@ -232,19 +232,6 @@ class OnTensors final : public Step {
   std::vector<Tensor> before_, next_;  ///< states around the last run
 };
 
-/// The program of a layer's step; null where it has none. A layer that carries nothing is traced as it is called, which
-/// may fail: it may look at values.
-std::unique_ptr<Step> step_in_operations(const Layer& layer, const StepRows& in) {
-  if (!layer.states(in).empty()) return open_step(layer, in);
-  if (!layer.carried_states().empty()) return nullptr;
-  try {
-    return open_step(layer, in);
-  } catch (const TraceError& e) {
-    ferrite::detail::log_info("stream: the step of " + layer.kind() + " cannot be traced: " + e.what());
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 void run_profiled(Step& step, const void* x, void* y) {
@@ -270,8 +257,7 @@ std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in) {
                      std::string(name_of(wanted.dtype)) + " a row, the layer before it gives " +
                      std::to_string(in.width) + " of " + std::string(name_of(in.dtype)));
   std::unique_ptr<Step> step = layer.make_step(in);
-  if (const std::optional<StepWindow> window = layer.window(); window && !step) step = window_step(layer, *window, in);
-  if (!step) step = step_in_operations(layer, in);
+  if (!step) step = layer.program_step(in);
   if (!step) {
     ferrite::detail::log_info("stream: " + layer.kind() + " has no step of its own: it runs on tensors");
     step = std::make_unique<OnTensors>(layer, in);

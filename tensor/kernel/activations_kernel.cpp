@@ -5,6 +5,7 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-constinit const BlockRows<Activations> activations_blocks = block_rows(Activations{});
+extern const decltype(whole_family<4>(Activations{})) activations;
+constinit const decltype(whole_family<4>(Activations{})) activations = whole_family<4>(Activations{});
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -3,6 +3,7 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-constinit const BlockRows<Arithmetic> arithmetic_blocks = block_rows(Arithmetic{});
+extern const decltype(whole_family<0>(Arithmetic{})) arithmetic;
+constinit const decltype(whole_family<0>(Arithmetic{})) arithmetic = whole_family<0>(Arithmetic{});
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

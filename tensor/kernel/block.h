@@ -2,7 +2,7 @@
 /// The loops around the function of a pointwise operation, and its kernels by dtype.
 #include <utility>
 
-#include "ferrite/tensor/kernel/functors.h"
+#include "ferrite/tensor/kernel/families.h"
 #include "ferrite/tensor/kernel/lane.h"
 #include "ferrite/tensor/kernel/packet.h"
 #include "ferrite/tensor/kernel/parts.h"
@@ -112,11 +112,36 @@ constexpr Block block_of() {
   }
 }
 
-/// The kernels of a family, in the order of its list.
-template <class... F>
-constexpr BlockRows<FunctorList<F...>> block_rows(FunctorList<F...>) {
-  return {{Blocks{{block_of<F, float>(), block_of<F, double>(), block_of<F, std::int32_t>(),
-                   block_of<F, std::int64_t>(), block_of<F, bool>()}}...}};
+template <class F>
+constexpr Blocks blocks_of() {
+  return {{block_of<F, float>(), block_of<F, double>(), block_of<F, std::int32_t>(), block_of<F, std::int64_t>(),
+           block_of<F, bool>()}};
+}
+
+/// The kernels of the functor that stands at a place of a family.
+template <std::size_t family, std::size_t place>
+struct BlocksAt {
+  static const Blocks value;
+};
+template <std::size_t place, class... F>
+constexpr Blocks blocks_at(FunctorList<F...>) {
+  return blocks_of<std::tuple_element_t<place, std::tuple<F...>>>();
+}
+template <std::size_t family, std::size_t place>
+constinit const Blocks BlocksAt<family, place>::value = blocks_at<place>(std::tuple_element_t<family, Families>{});
+
+/// The kernels of a whole family: what names them makes the compiler write them.
+template <std::size_t N>
+struct Family {
+  const Blocks* at[N];
+};
+template <std::size_t family, class... F, std::size_t... place>
+constexpr Family<sizeof...(F)> whole_family(FunctorList<F...>, std::index_sequence<place...>) {
+  return {{&BlocksAt<family, place>::value...}};
+}
+template <std::size_t family, class... F>
+constexpr Family<sizeof...(F)> whole_family(FunctorList<F...> list) {
+  return whole_family<family>(list, std::index_sequence_for<F...>());
 }
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

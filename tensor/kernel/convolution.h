@@ -175,7 +175,7 @@ constexpr bool is_plane_kernel(std::int64_t rows, std::int64_t columns) {
 
 /// What a level (level.h) has for a dtype.
 template <class T>
-struct ConvolutionKernelsOf {
+struct ConvolutionKernels {
   std::int64_t lanes;  ///< of a packet
   /// Writes what channels, `step` apart, have of their images, `to_step` apart; the rest of these stays as it is. A
   /// channel is read up to a packet past its end.
@@ -193,9 +193,4 @@ struct ConvolutionKernelsOf {
   void (*spread)(std::int64_t taps, const PlaneSpread<T>& p);
   void (*plane_dots)(std::int64_t taps, const PlaneDots<T>& p);
 };
-struct ConvolutionKernels {
-  ConvolutionKernelsOf<float> f32;
-  ConvolutionKernelsOf<double> f64;
-};
-
 }  // namespace ferrite::detail

@@ -460,21 +460,22 @@ void plane_dots(std::int64_t taps, const PlaneDots<T>& p) {
 }
 
 template <class T>
-inline constexpr ConvolutionKernelsOf<T> kernels_of = {.lanes = kLanes<T>,
-                                                       .place = place<T>,
-                                                       .forward = forward<T>,
-                                                       .channels = multiply_channels<T>,
-                                                       .transpose = transpose<T>,
-                                                       .weights = weights<T>,
-                                                       .dots = dots<T>,
-                                                       .line = line<T>,
-                                                       .planes = planes<T>,
-                                                       .spread = spread<T>,
-                                                       .plane_dots = plane_dots<T>};
+constexpr ConvolutionKernels<T> kernels_of() {
+  return {.lanes = kLanes<T>,
+          .place = place<T>,
+          .forward = forward<T>,
+          .channels = multiply_channels<T>,
+          .transpose = transpose<T>,
+          .weights = weights<T>,
+          .dots = dots<T>,
+          .line = line<T>,
+          .planes = planes<T>,
+          .spread = spread<T>,
+          .plane_dots = plane_dots<T>};
+}
 
 }  // namespace
 
-extern const ConvolutionKernels convolution_kernels;
-constinit const ConvolutionKernels convolution_kernels = {kernels_of<float>, kernels_of<double>};
+FERRITE_DEFINE_FLOAT_TABLES(ConvolutionKernels, convolution_kernels, kernels_of)
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -16,7 +16,7 @@ struct CumulativeLines {
 
 /// For f32 and f64. Totals are f64, rounded once for each element that is stored.
 template <class T>
-struct CumulativeKernelsOf {
+struct CumulativeKernels {
   /// y[k] = x[0] + ... + x[k]. Lines of stride 1 are summed in blocks of 8, in each by doubling (x[k] + x[k-1], then
   /// pairs, then fours) and then with the total of the blocks before it; other lines one element after the other.
   void (*sum)(const T* x, T* y, const CumulativeLines& lines);
@@ -45,21 +45,11 @@ struct RunningExtrema {
   }
 };
 
-struct CumulativeKernels {
-  CumulativeKernelsOf<float> f32;
-  CumulativeKernelsOf<double> f64;
+struct ExtremaKernels {
   RunningExtrema largest, smallest;
-
-  template <class T>
-  const CumulativeKernelsOf<T>& of() const {
-    if constexpr (sizeof(T) == 4) {
-      return f32;
-    } else {
-      return f64;
-    }
-  }
 };
 
-extern const TableInUse<CumulativeKernels> cumulative_in_use;
+extern const FloatTablesInUse<CumulativeKernels> cumulative_in_use;
+extern const TableInUse<ExtremaKernels> extrema_in_use;
 
 }  // namespace ferrite::detail

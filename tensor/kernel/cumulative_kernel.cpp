@@ -231,17 +231,18 @@ void extrema(const T* x, T* y, std::int64_t* index, const CumulativeLines& l) {
   }
 }
 
+template <class T>
+constexpr CumulativeKernels<T> kernels_of() {
+  return {.sum = sum<T>, .product = product<T>, .recurrence = recurrence<T>};
+}
 template <bool Largest>
 constexpr RunningExtrema kExtrema = {extrema<Largest, float>, extrema<Largest, double>, extrema<Largest, std::int32_t>,
                                      extrema<Largest, std::int64_t>};
 
 }  // namespace
 
-extern const CumulativeKernels cumulative_kernels;
-constinit const CumulativeKernels cumulative_kernels = {
-    .f32 = {.sum = sum<float>, .product = product<float>, .recurrence = recurrence<float>},
-    .f64 = {.sum = sum<double>, .product = product<double>, .recurrence = recurrence<double>},
-    .largest = kExtrema<true>,
-    .smallest = kExtrema<false>};
+FERRITE_DEFINE_FLOAT_TABLES(CumulativeKernels, cumulative_kernels, kernels_of)
+extern const ExtremaKernels extrema_kernels;
+constinit const ExtremaKernels extrema_kernels = {.largest = kExtrema<true>, .smallest = kExtrema<false>};
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -68,20 +68,8 @@ struct FftKernels {
   /// The passes alone, for whoever makes a plan. The result is in x or in work, which is returned.
   Split<T> (*run)(const FftPasses<T>& passes, Split<T> x, Split<T> work);
 };
-struct FftTable {
-  FftKernels<float> f32;
-  FftKernels<double> f64;
-};
 
-/// The table of the level in use.
-extern const TableInUse<FftTable> fft_in_use;
-template <class T>
-const FftKernels<T>& fft_kernels() {
-  if constexpr (sizeof(T) == 4) {
-    return fft_in_use.get().f32;
-  } else {
-    return fft_in_use.get().f64;
-  }
-}
+/// The tables of the level in use.
+extern const FloatTablesInUse<FftKernels> fft_in_use;
 
 }  // namespace ferrite::detail

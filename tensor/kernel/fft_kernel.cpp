@@ -366,7 +366,6 @@ constexpr FftKernels<T> kernels_of() {
 
 }  // namespace
 
-extern const FftTable fft_table;
-constinit const FftTable fft_table = {.f32 = kernels_of<float>(), .f64 = kernels_of<double>()};
+FERRITE_DEFINE_FLOAT_TABLES(FftKernels, fft_kernels, kernels_of)
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

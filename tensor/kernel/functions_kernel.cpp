@@ -4,6 +4,7 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-constinit const BlockRows<Functions> functions_blocks = block_rows(Functions{});
+extern const decltype(whole_family<1>(Functions{})) functions;
+constinit const decltype(whole_family<1>(Functions{})) functions = whole_family<1>(Functions{});
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -21,7 +21,7 @@ void gemm(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Matri
     for (std::int64_t m = 0; m < M && !add; ++m) std::fill_n(c + m * ldc, N, T(0));
     return;
   }
-  const FloatKernels<T>& k = kernels().floats<T>();
+  const ProductKernels<T>& k = products_in_use.of<T>();
   constexpr std::int64_t kRows = 128;
   if (thread_count() == 1 || M * N * K < kWorthSharing) return k.product(M, N, K, a, b, c, ldc, add);
   const std::int64_t down = (M + kRows - 1) / kRows;

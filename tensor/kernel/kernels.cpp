@@ -1,23 +1,13 @@
 /// The tables of all levels, and which is in use.
 #include "ferrite/tensor/kernel/kernels.h"
-
-#include "ferrite_levels.h"
+#include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::detail {
 
-#define FERRITE_DECLARE(level) \
-  namespace level {            \
-  extern const Kernels table;  \
-  }
-FERRITE_EACH_LEVEL(FERRITE_DECLARE)
-#undef FERRITE_DECLARE
-
-namespace {
-#define FERRITE_TABLE(level) &level::table,
-constexpr const Kernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
-#undef FERRITE_TABLE
-}  // namespace
-
-constinit const TableInUse<Kernels> kernels_in_use(kTables);
+FERRITE_TABLES(Conversions, conversions, conversions_in_use)
+FERRITE_TABLES(ChainKernels, chain_kernels, chains_in_use)
+FERRITE_TABLES(Reductions, reductions, reductions_in_use)
+FERRITE_TABLES(DrawKernels, draw_kernels, draws_in_use)
+FERRITE_FLOAT_TABLES(ProductKernels, product_kernels, products_in_use)
 
 }  // namespace ferrite::detail

@@ -1,5 +1,7 @@
 #pragma once
-/// The table through which the library reaches the kernels of an instruction set. Each level (level.h) exports one.
+/// The tables through which the library reaches the kernels of an instruction set (level.h): of conversions, chains,
+/// reductions, draws and products. A pointwise operation has a table of its own (tensor/ops/define.h), as have families
+/// with headers beside this one.
 #include "ferrite/tensor/block.h"
 #include "ferrite/tensor/kernel/draw.h"
 #include "ferrite/tensor/kernel/levels.h"
@@ -74,9 +76,10 @@ struct Reductions {
   OfKind of[4];  ///< by Reduction
 };
 
-/// What there is for f32 and f64.
+/// Products of f32 or f64.
 template <class T>
-struct FloatKernels {
+struct ProductKernels {
+  bool rounds_once;              ///< whether multiply-adds are fused: rounded once (docs/numerics.md, rule 2)
   std::int64_t lanes;            ///< of a packet
   std::int64_t product_columns;  ///< of a thread's share of a product
   /// gemm on one thread; K is not 0.
@@ -102,28 +105,11 @@ struct FloatKernels {
 enum class PackedSide : std::uint8_t { rows, panels };
 std::byte* product_memory(PackedSide side, std::size_t bytes);
 
-struct Kernels {
-  const Blocks* pointwise[5];  ///< by the families of functors: arithmetic, functions, logic, math, activations
-  const Conversions* conversions;
-  const ChainKernels* chains;
-  const Reductions* reductions;
-  const DrawKernels* draws;
-  FloatKernels<float> f32;
-  FloatKernels<double> f64;
-  bool rounds_once;  ///< whether multiply-adds of products are fused: rounded once (docs/numerics.md, rule 2)
-
-  template <class T>
-  const FloatKernels<T>& floats() const {
-    if constexpr (sizeof(T) == 4) {
-      return f32;
-    } else {
-      return f64;
-    }
-  }
-};
-
-/// The table of the level in use. Throws ValueError where there is none (tensor/instruction_set.h).
-extern const TableInUse<Kernels> kernels_in_use;
-inline const Kernels& kernels() { return kernels_in_use.get(); }
+/// The tables of the level in use. Each throws ValueError where there is none (tensor/instruction_set.h).
+extern const TableInUse<Conversions> conversions_in_use;
+extern const TableInUse<ChainKernels> chains_in_use;
+extern const TableInUse<Reductions> reductions_in_use;
+extern const TableInUse<DrawKernels> draws_in_use;
+extern const FloatTablesInUse<ProductKernels> products_in_use;
 
 }  // namespace ferrite::detail

@@ -6,3 +6,17 @@
 #ifndef FERRITE_LEVEL
 #define FERRITE_LEVEL no_level
 #endif
+
+/// Defines the tables of this level for f32 and f64, name_f32 = make<float>() and name_f64 = make<double>(). A level
+/// that uses another's for f64 has none.
+#define FERRITE_DEFINE_FLOAT_TABLES(Table, name, make)     \
+  extern const Table<float> name##_f32;                    \
+  constinit const Table<float> name##_f32 = make<float>(); \
+  FERRITE_DEFINE_F64_TABLE(Table, name##_f64, make)
+#ifdef FERRITE_WITHOUT_F64
+#define FERRITE_DEFINE_F64_TABLE(Table, name, make)
+#else
+#define FERRITE_DEFINE_F64_TABLE(Table, name, make) \
+  extern const Table<double> name;                  \
+  constinit const Table<double> name = make<double>();
+#endif

@@ -33,4 +33,21 @@ class TableInUse {
   mutable std::atomic<const Table*> chosen_{nullptr};
 };
 
+/// The tables of f32 and of f64 of one kind.
+template <template <class> class Table>
+struct FloatTablesInUse {
+  TableInUse<Table<float>> f32;
+  TableInUse<Table<double>> f64;
+
+  /// Throws what TableInUse does.
+  template <class T>
+  const Table<T>& of() const {
+    if constexpr (sizeof(T) == 4) {
+      return f32.get();
+    } else {
+      return f64.get();
+    }
+  }
+};
+
 }  // namespace ferrite::detail

@@ -34,24 +34,16 @@ struct LinalgKernels {
   void (*qr)(std::int64_t m, std::int64_t n, T* a, T* q, T* r, T* work);
 };
 
-struct LinalgTable {
-  LinalgKernels<float> f32;
-  LinalgKernels<double> f64;
+/// Symmetric eigenvalues, of f64.
+struct EighKernels {
   /// a [n, n], symmetric, overwritten -> eigenvalues w [n] ascending and eigenvectors in the rows of v, by
   /// Householder's tridiagonal form and implicit QL steps. The largest element of each is positive, the first of equal
   /// ones. `work`: 4 n elements.
   void (*eigh)(std::int64_t n, double* a, double* w, double* v, double* work);
 };
 
-/// The table of the level in use.
-extern const TableInUse<LinalgTable> linalg_in_use;
-template <class T>
-const LinalgKernels<T>& linalg_kernels() {
-  if constexpr (sizeof(T) == 4) {
-    return linalg_in_use.get().f32;
-  } else {
-    return linalg_in_use.get().f64;
-  }
-}
+/// Those of the level in use.
+extern const FloatTablesInUse<LinalgKernels> linalg_in_use;
+extern const TableInUse<EighKernels> eigh_in_use;
 
 }  // namespace ferrite::detail

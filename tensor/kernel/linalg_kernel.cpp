@@ -234,7 +234,8 @@ constexpr LinalgKernels<T> kernels_of() {
 
 }  // namespace
 
-extern const LinalgTable linalg_table;
-constinit const LinalgTable linalg_table = {.f32 = kernels_of<float>(), .f64 = kernels_of<double>(), .eigh = eigh};
+FERRITE_DEFINE_FLOAT_TABLES(LinalgKernels, linalg_kernels, kernels_of)
+extern const EighKernels eigh_kernels;
+constinit const EighKernels eigh_kernels = {.eigh = eigh};
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

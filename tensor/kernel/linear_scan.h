@@ -22,7 +22,7 @@ struct LinearScanRow {
 /// For f32 and f64. Every channel is a chain of one multiply-add a step (complex: a.re h + (a.im i h + b), in two), so
 /// that values depend neither on what is computed together nor on where a sequence is cut.
 template <class T>
-struct LinearScanKernelsOf {
+struct LinearScanKernels {
   /// h of all steps from b.
   void (*scan)(const LinearScanRow<T>& row, const T* b, T* h);
   /// What arrives at b of every step, from what arrives at h: db[t] = dh[t] + conj(a[t+1]) db[t+1], and of a: da[t] =
@@ -31,20 +31,6 @@ struct LinearScanKernelsOf {
   void (*gradient)(const LinearScanRow<T>& row, const T* h, const T* dh, T* da, T* db, T* dh0);
 };
 
-/// The kernels of one level.
-struct LinearScanKernels {
-  LinearScanKernelsOf<float> f32;
-  LinearScanKernelsOf<double> f64;
-  template <class T>
-  const LinearScanKernelsOf<T>& of() const {
-    if constexpr (std::is_same_v<T, float>) {
-      return f32;
-    } else {
-      return f64;
-    }
-  }
-};
-
-extern const TableInUse<LinearScanKernels> linear_scan_in_use;
+extern const FloatTablesInUse<LinearScanKernels> linear_scan_in_use;
 
 }  // namespace ferrite::detail

@@ -285,10 +285,13 @@ void gradient(const LinearScanRow<T>& row, const T* h, const T* dh, T* da, T* db
   row.complex ? gradient_of<true>(row, o) : gradient_of<false>(row, o);
 }
 
+template <class T>
+constexpr LinearScanKernels<T> kernels_of() {
+  return {.scan = scan<T>, .gradient = gradient<T>};
+}
+
 }  // namespace
 
-extern const LinearScanKernels linear_scan_kernels;
-constinit const LinearScanKernels linear_scan_kernels = {.f32 = {.scan = scan<float>, .gradient = gradient<float>},
-                                                         .f64 = {.scan = scan<double>, .gradient = gradient<double>}};
+FERRITE_DEFINE_FLOAT_TABLES(LinearScanKernels, linear_scan_kernels, kernels_of)
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -66,7 +66,8 @@ constexpr Conversions all_conversions() {
 
 }  // namespace
 
-constinit const BlockRows<Logic> logic_blocks = block_rows(Logic{});
+extern const decltype(whole_family<2>(Logic{})) logic;
+constinit const decltype(whole_family<2>(Logic{})) logic = whole_family<2>(Logic{});
 constinit const Conversions conversions = all_conversions();
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

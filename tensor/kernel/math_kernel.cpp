@@ -6,6 +6,7 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-constinit const BlockRows<Math> math_blocks = block_rows(Math{});
+extern const decltype(whole_family<3>(Math{})) math;
+constinit const decltype(whole_family<3>(Math{})) math = whole_family<3>(Math{});
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

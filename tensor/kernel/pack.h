@@ -63,7 +63,7 @@ std::uint32_t count_use(const Tensor& w);
 /// n rounded up to whole packets of the level in use: the distance of rows that are stored without a mask.
 template <class T>
 std::int64_t padded(std::int64_t n) {
-  const std::int64_t lanes = kernels().floats<T>().lanes;
+  const std::int64_t lanes = products_in_use.of<T>().lanes;
   return (n + lanes - 1) / lanes * lanes;
 }
 
@@ -77,7 +77,7 @@ std::int64_t gate_pack_size(std::int64_t K, std::int64_t gates, std::int64_t uni
 template <class T>
 void pack_gates(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t gates, std::int64_t units,
                 std::int64_t gate_step, T* to) {
-  kernels().floats<T>().pack_gates(w, row_step, K, gates, units, gate_step, to);
+  products_in_use.of<T>().pack_gates(w, row_step, K, gates, units, gate_step, to);
 }
 
 /// The transpose of rows [0, units) and columns [0, K) of w, as one gate: to multiply by w from the other side. Blocks
@@ -85,20 +85,20 @@ void pack_gates(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t 
 template <class T>
 void pack_transposed(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t units, T* to,
                      std::int64_t block_rows) {
-  kernels().floats<T>().pack_transposed(w, row_step, K, units, to, block_rows);
+  products_in_use.of<T>().pack_transposed(w, row_step, K, units, to, block_rows);
 }
 
 /// How a pack of gates is read.
 template <class T>
 GateMatrix<T> packed_gates(const T* data, std::int64_t K, std::int64_t gates, std::int64_t units) {
-  const std::int64_t lanes = kernels().floats<T>().lanes;
+  const std::int64_t lanes = products_in_use.of<T>().lanes;
   return {data, K, units, gates * lanes, K * gates * lanes, lanes};
 }
 /// How a row-major matrix is read as it stands.
 template <class T>
 GateMatrix<T> plain_gates(const T* data, std::int64_t row_step, std::int64_t K, std::int64_t units,
                           std::int64_t gate_step) {
-  return {data, K, units, row_step, kernels().floats<T>().lanes, gate_step};
+  return {data, K, units, row_step, products_in_use.of<T>().lanes, gate_step};
 }
 
 /// w [K, N], of any strides of which one is 1, as one gate: what packed_product (kernels.h) reads.

@@ -143,15 +143,17 @@ void packed_product(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::
 }
 
 template void pack_gates(const float*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, float*);
-template void pack_gates(const double*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, double*);
 template void pack_transposed(const float*, std::int64_t, std::int64_t, std::int64_t, float*, std::int64_t);
-template void pack_transposed(const double*, std::int64_t, std::int64_t, std::int64_t, double*, std::int64_t);
 template void packed_product(const GateMatrix<float>&, std::int64_t, const float*, std::int64_t, const float*, float*);
-template void packed_product(const GateMatrix<double>&, std::int64_t, const double*, std::int64_t, const double*,
-                             double*);
 template void next_sums(const GateMatrix<float>&, std::int64_t, const float*, const float*, float*, const float*, bool,
                         float*);
+#ifndef FERRITE_WITHOUT_F64
+template void pack_gates(const double*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, double*);
+template void pack_transposed(const double*, std::int64_t, std::int64_t, std::int64_t, double*, std::int64_t);
+template void packed_product(const GateMatrix<double>&, std::int64_t, const double*, std::int64_t, const double*,
+                             double*);
 template void next_sums(const GateMatrix<double>&, std::int64_t, const double*, const double*, double*, const double*,
                         bool, double*);
+#endif
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

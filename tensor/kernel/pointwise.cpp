@@ -15,8 +15,7 @@ namespace {
 
 /// The kernel of a pointwise operation.
 Block block_of(const Primitive& op, Dtype operands) {
-  const Blocks* const own = op.own_blocks;
-  const Blocks& blocks = own ? *own : kernels().pointwise[op.row.family][op.row.row];
+  const Blocks& blocks = op.own_blocks ? *op.own_blocks : op.blocks->get();
   return blocks.of[static_cast<int>(operands)];
 }
 

@@ -30,7 +30,7 @@ struct PoolAxes {
 
 /// What a level (level.h) has for a dtype, for one plane.
 template <class T>
-struct PoolKernelsOf {
+struct PoolKernels {
   /// The largest element of every window, a NaN before all; -inf of none.
   void (*max)(const T* x, const PoolAxes& a, T* y);
   /// Its place in the plane: of the first of equal ones, of the last NaN.
@@ -40,18 +40,4 @@ struct PoolKernelsOf {
   /// The adjoint: adds to x.
   void (*spread)(const T* y, const PoolAxes& a, T* x);
 };
-struct PoolKernels {
-  PoolKernelsOf<float> f32;
-  PoolKernelsOf<double> f64;
-
-  template <class T>
-  const PoolKernelsOf<T>& floats() const {
-    if constexpr (sizeof(T) == 4) {
-      return f32;
-    } else {
-      return f64;
-    }
-  }
-};
-
 }  // namespace ferrite::detail

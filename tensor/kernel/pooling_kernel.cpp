@@ -334,11 +334,12 @@ void spread(const T* y, const PoolAxes& a, T* x) {
 }
 
 template <class T>
-inline constexpr PoolKernelsOf<T> pool_kernels_of = {max<T>, places<T>, sum<T>, spread<T>};
+constexpr PoolKernels<T> kernels_of() {
+  return {max<T>, places<T>, sum<T>, spread<T>};
+}
 
 }  // namespace
 
-extern const PoolKernels pool_kernels;
-constinit const PoolKernels pool_kernels = {pool_kernels_of<float>, pool_kernels_of<double>};
+FERRITE_DEFINE_FLOAT_TABLES(PoolKernels, pool_kernels, kernels_of)
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -12,7 +12,7 @@ namespace {
 
 /// bool is reduced as what it is widened to.
 const ReductionKernels& kernels_of(Reduction kind, Dtype dtype) {
-  return kernels().reductions->of[static_cast<int>(kind)].dtype[static_cast<int>(dtype)];
+  return reductions_in_use.get().of[static_cast<int>(kind)].dtype[static_cast<int>(dtype)];
 }
 
 /// x with the kept axes first and the reduced ones last.

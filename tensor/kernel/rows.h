@@ -14,7 +14,7 @@ struct DenseRows {
 
 /// For f32 and f64; n is not 0.
 template <class T>
-struct RowKernelsOf {
+struct RowKernels {
   void (*softmax)(const T* x, T* y, const DenseRows& rows);
   /// Hides scores, as -infinity: where `seen` is 0, and where what is added is -infinity. Whether any is left.
   bool (*hide)(T* scores, const std::uint8_t* seen, std::int64_t n);
@@ -35,20 +35,6 @@ struct RowKernelsOf {
   void (*sizes)(const T* x, T* y, const DenseRows& rows);
   void (*largest)(const T* x, T* y, const DenseRows& rows);
 };
-struct RowKernels {
-  RowKernelsOf<float> f32;
-  RowKernelsOf<double> f64;
-
-  template <class T>
-  const RowKernelsOf<T>& of() const {
-    if constexpr (sizeof(T) == 4) {
-      return f32;
-    } else {
-      return f64;
-    }
-  }
-};
-
-extern const TableInUse<RowKernels> rows_in_use;
+extern const FloatTablesInUse<RowKernels> rows_in_use;
 
 }  // namespace ferrite::detail

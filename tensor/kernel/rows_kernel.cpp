@@ -247,24 +247,25 @@ bool add_mask(T* scores, const T* mask, std::int64_t n) {
 }
 
 template <class T>
-constexpr RowKernelsOf<T> kOf = {.softmax = softmax<T>,
-                                 .hide = hide<T>,
-                                 .add_mask = add_mask<T>,
-                                 .log_softmax = log_softmax<T>,
-                                 .logsumexp = logsumexp<T>,
-                                 .layer_norm = layer_norm<T>,
-                                 .softmax_grad = softmax_grad<T>,
-                                 .log_softmax_grad = log_softmax_grad<T>,
-                                 .layer_norm_grad = layer_norm_grad<T>,
-                                 .var = var<T>,
-                                 .squares = squares<T>,
-                                 .cubes = cubes<T>,
-                                 .sizes = sizes<T>,
-                                 .largest = largest<T>};
+constexpr RowKernels<T> kernels_of() {
+  return {.softmax = softmax<T>,
+          .hide = hide<T>,
+          .add_mask = add_mask<T>,
+          .log_softmax = log_softmax<T>,
+          .logsumexp = logsumexp<T>,
+          .layer_norm = layer_norm<T>,
+          .softmax_grad = softmax_grad<T>,
+          .log_softmax_grad = log_softmax_grad<T>,
+          .layer_norm_grad = layer_norm_grad<T>,
+          .var = var<T>,
+          .squares = squares<T>,
+          .cubes = cubes<T>,
+          .sizes = sizes<T>,
+          .largest = largest<T>};
+}
 
 }  // namespace
 
-extern const RowKernels row_kernels;
-constinit const RowKernels row_kernels = {kOf<float>, kOf<double>};
+FERRITE_DEFINE_FLOAT_TABLES(RowKernels, row_kernels, kernels_of)
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -46,27 +46,13 @@ struct ScanBack {
 
 /// For f32 and f64. The exponentials of f32 are 0 from -87.7 down and infinite from 88.4 on, else within 2 ULP.
 template <class T>
-struct SelectiveScanKernelsOf {
+struct SelectiveScanKernels {
   /// Any number of steps; `state` [states, channels padded] goes on. y may be null: only the state is wanted.
   void (*forward)(const ScanSteps<T>& s, T* state, T* y);
   /// kScanSteps and kScanChannels at most; states are computed again.
   void (*backward)(const ScanSteps<T>& s, const ScanBack<T>& g);
 };
 
-struct SelectiveScanKernels {
-  SelectiveScanKernelsOf<float> f32;
-  SelectiveScanKernelsOf<double> f64;
-
-  template <class T>
-  const SelectiveScanKernelsOf<T>& of() const {
-    if constexpr (sizeof(T) == 4) {
-      return f32;
-    } else {
-      return f64;
-    }
-  }
-};
-
-extern const TableInUse<SelectiveScanKernels> selective_scan_in_use;
+extern const FloatTablesInUse<SelectiveScanKernels> selective_scan_in_use;
 
 }  // namespace ferrite::detail

@@ -264,11 +264,13 @@ void backward(const ScanSteps<T>& s, const ScanBack<T>& g) {
   }
 }
 
+template <class T>
+constexpr SelectiveScanKernels<T> kernels_of() {
+  return {.forward = forward<T>, .backward = backward<T>};
+}
+
 }  // namespace
 
-extern const SelectiveScanKernels selective_scan_kernels;
-constinit const SelectiveScanKernels selective_scan_kernels = {
-    .f32 = {.forward = forward<float>, .backward = backward<float>},
-    .f64 = {.forward = forward<double>, .backward = backward<double>}};
+FERRITE_DEFINE_FLOAT_TABLES(SelectiveScanKernels, selective_scan_kernels, kernels_of)
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -33,7 +33,7 @@ requires(Op::of_integers_only) struct KernelsOf<Op> {
   static constexpr Blocks blocks{{nullptr, nullptr, block_of_bits<Op, std::int32_t>(),
                                   block_of_bits<Op, std::int64_t>(), block_of_bits<Op, bool>()}};
   static constexpr const Blocks* own = &blocks;
-  static constexpr TableRow row{};
+  static constexpr const TableInUse<Blocks>* in_use = nullptr;
 };
 
 namespace {

@@ -16,19 +16,19 @@ std::size_t place_of(const Primitive& op) {
 
 }  // namespace
 
-const LinkKernel* link_from(bool repeated) { return kernels().chains->from[repeated]; }
+const LinkKernel* link_from(bool repeated) { return chains_in_use.get().from[repeated]; }
 const LinkKernel* link_through(const Primitive& op, std::size_t at, bool repeated) {
   const std::size_t place = place_of<Add, Sub, Mul, Neg, Square, Relu>(op);
-  return place < ChainKernels::kCheap ? kernels().chains->through[place][at][repeated] : nullptr;
+  return place < ChainKernels::kCheap ? chains_in_use.get().through[place][at][repeated] : nullptr;
 }
 const LinkKernel* link_through_product(const Primitive& op, std::size_t at, bool repeated, bool repeated2) {
   const std::size_t place = place_of<Add, Sub, Mul>(op);
-  return place < ChainKernels::kProducts ? kernels().chains->product[place][at][repeated][repeated2] : nullptr;
+  return place < ChainKernels::kProducts ? chains_in_use.get().product[place][at][repeated][repeated2] : nullptr;
 }
-const LinkKernel* link_to() { return kernels().chains->to; }
+const LinkKernel* link_to() { return chains_in_use.get().to; }
 
 void run_chain(const Link* links, std::int64_t rows, std::int64_t columns) {
-  kernels().chains->run(links, rows, columns);
+  chains_in_use.get().run(links, rows, columns);
 }
 
 }  // namespace ferrite::detail

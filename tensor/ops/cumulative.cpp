@@ -38,8 +38,8 @@ void run_integers(const Tensor& x, Tensor& out, const RunningAttrs& attrs, F&& f
 }
 
 template <class T>
-const CumulativeKernelsOf<T>& kernels_of() {
-  return cumulative_in_use.get().of<T>();
+const CumulativeKernels<T>& kernels_of() {
+  return cumulative_in_use.of<T>();
 }
 
 /// Calls f with a number of the float type.

@@ -40,7 +40,7 @@ struct CumulativeExtremum {
     visit_computed(x->dtype(), [&](auto zero) {
       using T = decltype(zero);
       if constexpr (!std::is_same_v<T, bool>) {
-        const CumulativeKernels& kernels = cumulative_in_use.get();
+        const ExtremaKernels& kernels = extrema_in_use.get();
         const auto run = (Largest ? kernels.largest : kernels.smallest).template of<T>();
         const T* from = x->data<T>();
         T* to = Writer::data<T>(out[0]);

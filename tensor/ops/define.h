@@ -2,8 +2,8 @@
 /// What the library's own operations have beside tensor/define.h: functors for packets, and the lists of their
 /// families.
 #include "ferrite/tensor/define.h"
-#include "ferrite/tensor/kernel/functors_activations.h"
-#include "ferrite/tensor/kernel/functors_math.h"
+#include "ferrite/tensor/kernel/families.h"
+#include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::detail {
 
@@ -16,23 +16,56 @@ constexpr int place_in(functors::FunctorList<F...>) {
   ((std::is_base_of_v<F, Op> ? found = at++ : at++), ...);
   return found;
 }
+/// The first family that has a place for it, and that place.
+struct FunctorPlace {
+  bool found = false;
+  std::size_t family = 0, place = 0;
+};
 template <class Op>
-inline constexpr int kPlaces[5] = {place_in<Op>(functors::Arithmetic{}), place_in<Op>(functors::Functions{}),
-                                   place_in<Op>(functors::Logic{}), place_in<Op>(functors::Math{}),
-                                   place_in<Op>(functors::Activations{})};
-template <class Op>
-constexpr int family_of() {
-  for (int f = 0; f < 5; ++f)
-    if (kPlaces<Op>[f] >= 0) return f;
-  return -1;
+constexpr FunctorPlace functor_place() {
+  FunctorPlace found;
+  [&]<class... List>(std::tuple<List...>*) {
+    std::size_t family = 0;
+    const auto look = [&](int place) {
+      if (!found.found && place >= 0) found = {true, family, static_cast<std::size_t>(place)};
+      ++family;
+    };
+    (look(place_in<Op>(List{})), ...);
+  }(static_cast<functors::Families*>(nullptr));
+  return found;
 }
+
+// What sources of levels define (tensor/kernel/block.h).
+#define FERRITE_DECLARE_BLOCKS(level)              \
+  namespace level {                                \
+  template <std::size_t family, std::size_t place> \
+  struct BlocksAt {                                \
+    static const Blocks value;                     \
+  };                                               \
+  }
+FERRITE_EACH_LEVEL(FERRITE_DECLARE_BLOCKS)
+#undef FERRITE_DECLARE_BLOCKS
+
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-var-template"
+#endif
+#define FERRITE_BLOCKS_AT(level) &level::BlocksAt<family, place>::value,
+template <std::size_t family, std::size_t place>
+inline constexpr const Blocks* kBlocksOfLevels[] = {FERRITE_EACH_LEVEL(FERRITE_BLOCKS_AT)};
+#undef FERRITE_BLOCKS_AT
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
+template <std::size_t family, std::size_t place>
+inline constinit const TableInUse<Blocks> blocks_in_use(kBlocksOfLevels<family, place>);
 
 /// Operations with a functor: their kernels are those of the instruction set in use.
 template <class Op>
-requires(family_of<Op>() >= 0) struct KernelsOf<Op> {
+requires(functor_place<Op>().found) struct KernelsOf<Op> {
   static constexpr const Blocks* own = nullptr;
-  static constexpr TableRow row{static_cast<std::uint8_t>(family_of<Op>()),
-                                static_cast<std::uint8_t>(kPlaces<Op>[family_of<Op>()])};
+  static constexpr const TableInUse<Blocks>* in_use =
+      &blocks_in_use<functor_place<Op>().family, functor_place<Op>().place>;
 };
 
 /// x Phi(x), the primitive behind `gelu`.

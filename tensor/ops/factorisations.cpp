@@ -64,7 +64,7 @@ struct Cholesky {
       using T = decltype(zero);
       Room<T> work(n * n);
       const Pivot bad =
-          linalg_kernels<T>().cholesky(n, A.data<T>() + i * n * n, Writer::data<T>(out[0]) + i * n * n, work.get());
+          linalg_in_use.of<T>().cholesky(n, A.data<T>() + i * n * n, Writer::data<T>(out[0]) + i * n * n, work.get());
       if (bad.at >= 0)
         throw ValueError("cholesky: " + name_of_matrix(A.shape(), i) + " is not positive definite: pivot " +
                          std::to_string(bad.at) + " is " + Scalar(bad.value).str());
@@ -118,8 +118,8 @@ struct Qr {
       using T = decltype(zero);
       Room<T> copy(m * n), work(m + n + k);
       std::copy_n(A.data<T>() + i * m * n, m * n, copy.get());
-      linalg_kernels<T>().qr(m, n, copy.get(), Writer::data<T>(out[0]) + i * m * k, Writer::data<T>(out[1]) + i * k * n,
-                             work.get());
+      linalg_in_use.of<T>().qr(m, n, copy.get(), Writer::data<T>(out[0]) + i * m * k,
+                               Writer::data<T>(out[1]) + i * k * n, work.get());
     });
   }
   static Tensors vjp(const Vjp& v, const NoAttrs&) {
@@ -197,7 +197,7 @@ struct Eigh {
           finite = finite && std::isfinite(x);
         }
       if (!finite) throw ValueError("eigh: " + name_of_matrix(A.shape(), index) + " has elements that are not finite");
-      linalg_in_use.get().eigh(n, a.get(), w.get(), v.get(), work.get());
+      eigh_in_use.get().eigh(n, a.get(), w.get(), v.get(), work.get());
       T *values = Writer::data<T>(out[0]) + index * n, *vectors = Writer::data<T>(out[1]) + index * n * n;
       for (std::int64_t i = 0; i < n; ++i) {
         values[i] = static_cast<T>(w.get()[i]);

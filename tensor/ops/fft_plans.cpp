@@ -8,24 +8,11 @@
 #include <vector>
 
 #include "ferrite/tensor/kernel/fft_plan.h"
-#include "ferrite_levels.h"
+#include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::detail {
 
-#define FERRITE_DECLARE(level)     \
-  namespace level {                \
-  extern const FftTable fft_table; \
-  }
-FERRITE_EACH_LEVEL(FERRITE_DECLARE)
-#undef FERRITE_DECLARE
-
-namespace {
-#define FERRITE_TABLE(level) &level::fft_table,
-constexpr const FftTable* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
-#undef FERRITE_TABLE
-}  // namespace
-
-constinit const TableInUse<FftTable> fft_in_use(kTables);
+FERRITE_FLOAT_TABLES(FftKernels, fft_kernels, fft_in_use)
 
 namespace {
 
@@ -120,7 +107,7 @@ struct Chirp {
     }
     work = x;
     const Split<double> y =
-        fft_kernels<double>().run(passes.passes, {x.re.data(), x.im.data()}, {work.re.data(), work.im.data()});
+        fft_in_use.of<double>().run(passes.passes, {x.re.data(), x.im.data()}, {work.re.data(), work.im.data()});
     const double length = static_cast<double>(m);
     for (std::int64_t j = 0; j < m; ++j) response.push({y.re[j] / length, y.im[j] / length});
     chirp = {n, passes.passes, turns.get(), response.get()};

@@ -105,7 +105,7 @@ struct Rfft {
     const T* from = dense->data<T>();
     T* to = Writer::data<T>(out);
     each_row<T>(x.numel() / n, n, true, [&](const FftPlan<T>& plan, std::int64_t r) {
-      fft_kernels<T>().rfft(plan, from + r * n, to + 2 * r * m, {a.scale, a.inner});
+      fft_in_use.of<T>().rfft(plan, from + r * n, to + 2 * r * m, {a.scale, a.inner});
     });
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
@@ -172,7 +172,7 @@ struct Irfft {
     const T* from = dense->data<T>();
     T* to = Writer::data<T>(out);
     each_row<T>(out.numel() / n, n, true, [&](const FftPlan<T>& plan, std::int64_t r) {
-      fft_kernels<T>().irfft(plan, from + 2 * r * m, to + r * n, {a.scale, a.inner});
+      fft_in_use.of<T>().irfft(plan, from + 2 * r * m, to + r * n, {a.scale, a.inner});
     });
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
@@ -239,7 +239,7 @@ struct Fft {
     const T* from = dense->data<T>();
     T* to = Writer::data<T>(out);
     each_row<T>(x.numel() / (2 * n), n, false, [&](const FftPlan<T>& plan, std::int64_t r) {
-      fft_kernels<T>().fft(plan, from + 2 * r * n, to + 2 * r * n, a.scale, a.inverse);
+      fft_in_use.of<T>().fft(plan, from + 2 * r * n, to + 2 * r * n, a.scale, a.inverse);
     });
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {

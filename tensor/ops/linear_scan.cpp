@@ -32,8 +32,8 @@ void check(std::string_view name, Inputs in, std::size_t b, std::size_t begin) {
 }
 
 template <class T>
-const LinearScanKernelsOf<T>& kernels_of() {
-  return linear_scan_in_use.get().of<T>();
+const LinearScanKernels<T>& kernels_of() {
+  return linear_scan_in_use.of<T>();
 }
 
 template <class F>

@@ -2,28 +2,15 @@
 #include <cmath>
 #include <limits>
 
+#include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/ops/detail/matrices.h"
 #include "ferrite/tensor/pooled.h"
-
-#include "ferrite_levels.h"
 
 namespace ferrite {
 namespace detail {
 
-#define FERRITE_DECLARE(level)           \
-  namespace level {                      \
-  extern const LinalgTable linalg_table; \
-  }
-FERRITE_EACH_LEVEL(FERRITE_DECLARE)
-#undef FERRITE_DECLARE
-
-namespace {
-#define FERRITE_TABLE(level) &level::linalg_table,
-constexpr const LinalgTable* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
-#undef FERRITE_TABLE
-}  // namespace
-
-constinit const TableInUse<LinalgTable> linalg_in_use(kTables);
+FERRITE_FLOAT_TABLES(LinalgKernels, linalg_kernels, linalg_in_use)
+FERRITE_TABLES(EighKernels, eigh_kernels, eigh_in_use)
 
 namespace {
 
@@ -135,14 +122,14 @@ struct Solve {
       using T = decltype(zero);
       Room<T> factors(n * n);
       std::copy_n(A.data<T>() + i * n * n, n * n, factors.get());
-      const Pivot bad = linalg_kernels<T>().lu(n, factors.get(), rows.data());
+      const Pivot bad = linalg_in_use.of<T>().lu(n, factors.get(), rows.data());
       if (bad.at >= 0)
         throw ValueError(std::string(attrs.who.empty() ? name : attrs.who.text()) + ": " +
                          name_of_matrix(A.shape(), i) + " is singular: pivot " + std::to_string(bad.at) + " is " +
                          (bad.value == 0 ? "0" : "nan"));
       T* x = Writer::data<T>(out[0]) + i * n * m;
       std::copy_n(B.data<T>() + i * n * m, n * m, x);
-      linalg_kernels<T>().lu_solve(n, m, factors.get(), rows.data(), x);
+      linalg_in_use.of<T>().lu_solve(n, m, factors.get(), rows.data(), x);
     });
   }
   static Tensors vjp(const Vjp& v, const Attributes& a) {
@@ -186,7 +173,7 @@ struct SolveTriangular {
       using T = decltype(zero);
       T* x = Writer::data<T>(out[0]) + i * n * m;
       std::copy_n(B.data<T>() + i * n * m, n * m, x);
-      linalg_kernels<T>().solve_triangular(n, m, A.data<T>() + i * n * n, x, {attrs.upper, attrs.unit});
+      linalg_in_use.of<T>().solve_triangular(n, m, A.data<T>() + i * n * n, x, {attrs.upper, attrs.unit});
     });
   }
   static Tensors vjp(const Vjp& v, const Attributes& a) {
@@ -223,7 +210,7 @@ void each_elimination(const Tensor& x, const F& f) {
     using T = decltype(zero);
     Room<T> factors(n * n);
     std::copy_n(A.data<T>() + i * n * n, n * n, factors.get());
-    linalg_kernels<T>().lu(n, factors.get(), rows.data());
+    linalg_in_use.of<T>().lu(n, factors.get(), rows.data());
     bool odd = false;
     for (std::int64_t k = 0; k < n; ++k) odd ^= rows[static_cast<std::size_t>(k)] != k;
     f(

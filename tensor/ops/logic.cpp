@@ -104,7 +104,7 @@ struct Cast {
     element_block(x->dtype(), attrs)(&from, &run, Writer::raw(out[0]), x->numel());
   }
   static Block element_block(Dtype operand, const Attributes& attrs) {
-    return kernels().conversions->between[position_of(operand)].to[position_of(attrs.dtype)];
+    return conversions_in_use.get().between[position_of(operand)].to[position_of(attrs.dtype)];
   }
   static Tensors vjp(const Vjp& v, const Attributes&) {
     const Dtype from = v.in_spec(0).dtype;

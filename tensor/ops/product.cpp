@@ -175,7 +175,7 @@ struct MatMul {
       pack = column_pack<T>(y);
     }
     const GateMatrix<T> matrix = packed_gates(static_cast<const T*>(pack), K, 1, N);
-    kernels().floats<T>().packed_product(matrix, M, x.data<T>(), x.strides()[0], nullptr, c);
+    products_in_use.of<T>().packed_product(matrix, M, x.data<T>(), x.strides()[0], nullptr, c);
     return true;
   }
 

@@ -99,7 +99,7 @@ template <class F>
 void fill(Tensor& out, const RandomKey& key, F&& f) {
   constexpr std::int64_t kChunk = 1 << 14;
   const std::int64_t n = out.numel();
-  const DrawKernels& kernel = *kernels().draws;
+  const DrawKernels& kernel = draws_in_use.get();
   const auto run = [&](auto* to) {
     parallel_for((n + kChunk - 1) / kChunk, [&](std::int64_t c) {
       const std::int64_t end = std::min(n, (c + 1) * kChunk);
@@ -147,7 +147,7 @@ struct Uniform {
 
   static Specs infer(Inputs in, const Attributes& attrs) { return infer_random(name, in, attrs); }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    const DrawKernels& kernel = *kernels().draws;
+    const DrawKernels& kernel = draws_in_use.get();
     const auto single = uniform_numbers<float>(attrs.low, attrs.high);
     const auto twofold = uniform_numbers<double>(attrs.low, attrs.high);
     fill(out[0], key_of(in, attrs), [&](const Drawn& drawn, auto* to, std::int64_t n) {

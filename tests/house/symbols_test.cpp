@@ -76,9 +76,9 @@ BOOST_AUTO_TEST_CASE(a_level_defines_nothing_outside_its_namespaces) {
     std::string command = FERRITE_NM " --defined-only --extern-only --demangle";
     for (std::string object; std::getline(objects, object, ':');) command += " '" + object + "'";
     const std::string list = output_of(command);
-    for (const std::string& table :
-         {"ferrite::detail::" + level + "::table", "ferrite::nn::detail::" + level + "::recurrence_table",
-          "ferrite::nn::detail::" + level + "::rule_kernels"})
+    for (const std::string& table : {"ferrite::detail::" + level + "::product_kernels_f32",
+                                     "ferrite::nn::detail::" + level + "::recurrence_kernels_f32",
+                                     "ferrite::nn::detail::" + level + "::rule_kernels"})
       BOOST_TEST(list.find(table) != std::string::npos, "no " << table << " in " << command);
     for (const std::string& symbol : shared_symbols(list, level)) BOOST_ERROR("not of " + level + " alone: " + symbol);
     const std::string self = output_of(FERRITE_NM " --defined-only --extern-only --demangle /proc/$PPID/exe");

@@ -36,7 +36,8 @@ std::unique_ptr<nn::Sequential> make_net(std::uint64_t seed, std::uint64_t weigh
   Random r(seed);
   auto net = std::make_unique<nn::Sequential>();
   const auto init = [&](const char* name) { return nn::Init{.seed = weights, .prefix = name}; };
-  const nn::Form form = static_cast<nn::Form>(pick(r, 0, 2));
+  const nn::Form forms[] = {nn::Form::fused, nn::Form::unrolled, nn::Form::scan};
+  const nn::Form form = forms[pick(r, 0, 2)];
   const std::int64_t layers = pick(r, 1, 2), H = pick(r, 2, 5);
   switch (pick(r, 0, 2)) {
     case 0:

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(this_process_uses_what_it_was_asked_for) {
   const std::vector<std::string_view> all = ferrite::instruction_sets();
   const char* const asked = std::getenv("FERRITE_ISA");
   BOOST_TEST(ferrite::instruction_set() == (asked && *asked ? asked : all.back()));
-  const std::int64_t lanes = detail::kernels().f32.lanes;
+  const std::int64_t lanes = detail::products_in_use.of<float>().lanes;
   const std::string_view used = ferrite::instruction_set();
   if (used == "sse2" || used == "neon") BOOST_TEST(lanes == 4);
   if (used == "avx2") BOOST_TEST(lanes == 8);

@@ -49,14 +49,16 @@ BOOST_AUTO_TEST_CASE(every_shape_follows_the_rule_to_the_bit) {
       const Tensor a = draw({s[0], s[1]}, 1, dtype);
       const Tensor b = draw({s[1], s[2]}, 2, dtype);
       const Tensor wanted = dtype == Dtype::f32 ? by_the_rule<float>(a, b) : by_the_rule<double>(a, b);
-      const double tolerance = ferrite::detail::kernels().rounds_once ? 0 : dtype == Dtype::f32 ? 1e-6 : 1e-14;
+      const double tolerance = ferrite::detail::products_in_use.of<float>().rounds_once ? 0
+                               : dtype == Dtype::f32                                    ? 1e-6
+                                                                                        : 1e-14;
       BOOST_TEST(within(matmul(a, b), wanted, tolerance), s[0] << " x " << s[1] << " x " << s[2]);
     }
 }
 
 /// Every tile, panel, remainder and orientation of the kernels, at sizes that are no multiples of anything.
 BOOST_AUTO_TEST_CASE(every_path_follows_the_rule_to_the_bit) {
-  const bool exact = ferrite::detail::kernels().rounds_once;
+  const bool exact = ferrite::detail::products_in_use.of<float>().rounds_once;
   const auto check = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
     for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
       const Tensor a = draw({M, K}, 21, dtype), b = draw({K, N}, 22, dtype);

@@ -26,27 +26,12 @@ struct CtcSequence {
 };
 
 template <class T>
-struct CtcKernelsOf {
+struct CtcKernels {
   /// Minus ln of the probability of the target.
   T (*loss)(const CtcSequence<T>& sequence, T* room);
   /// Subtracts g times the probability of every class in every frame from `to`, laid out as the scores. Of a target
   /// that no alignment can give, `to` stays as it is where `zero_infinity`.
   void (*gradient)(const CtcSequence<T>& sequence, T g, bool zero_infinity, T* to, T* room);
-};
-
-/// What a level has of it (tensor/kernel/level.h).
-struct CtcKernels {
-  CtcKernelsOf<float> f32;
-  CtcKernelsOf<double> f64;
-
-  template <class T>
-  const CtcKernelsOf<T>& of() const {
-    if constexpr (sizeof(T) == 4) {
-      return f32;
-    } else {
-      return f64;
-    }
-  }
 };
 
 }  // namespace ferrite::nn::detail

@@ -66,7 +66,7 @@ struct CellFunctions {
 };
 
 /// What a folder adds to nn::operations() and nn::composites().
-struct CellFamily {
+struct CellOperations {
   const Primitive* sequence;
   const Primitive* gradient;
   std::span<const Primitive* const> steps;

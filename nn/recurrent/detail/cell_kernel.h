@@ -1,35 +1,57 @@
 #pragma once
-/// What a cell's kernels are made of, and how they become part of a level's table. A cell defines, in a source of its
-/// own,
+/// What a cell's kernels are made of, and how they become its table of a level. A cell defines, in a source of its own,
 ///
-///   template <>
-///   struct CellFunctors<kGru> {
+///   struct GruFunctors {
 ///     template <class T> static void step(const RecurrenceWeights<T>&, const RecurrenceStep<T>&);
 ///     template <class T> static void row_back(const RowBack<T>&);
 ///   };
-///   template struct KernelsOf<kGru, float>;
-///   template struct KernelsOf<kGru, double>;
+///   template <class T>
+///   constexpr CellKernels<T> of_gru() {
+///     return cell_kernels<GruFunctors, T, kGru.gates>();
+///   }
+///   FERRITE_DEFINE_FLOAT_TABLES(CellKernels, gru_kernels, of_gru)
 #include <concepts>
 
-#include "ferrite/nn/recurrent/detail/kernels_of.h"
+#include "ferrite/nn/recurrent/detail/cells.h"
+#include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
+#include "ferrite/tensor/kernel/level.h"
+#include "ferrite/tensor/kernel/parts.h"
 #include "ferrite/tensor/kernel/tile.h"
 
 namespace ferrite::nn::detail::FERRITE_LEVEL {
 
 using namespace ferrite::detail::FERRITE_LEVEL;
 
-/// The kernels of a cell; with late gates there is a `late_back`, too.
-template <const GatedCell& kCell>
-struct CellFunctors;
+/// Stores the sums of all gates of an input product.
+template <class T, int G>
+struct StoreInput {
+  T* i;
+  std::int64_t i_gate, i_row;
+  [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n,
+                                         const Packet<T>* sums) const {
+    for (int g = 0; g < G; ++g) put(i + row * i_row + g * i_gate + j, sums[g], n);
+  }
+};
+template <class T, int G>
+void input_sums(const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row, T* i,
+                std::int64_t i_gate, std::int64_t i_row) {
+  constexpr std::int64_t kFirstCache = 48 * 1024;  // bytes
+  const std::int64_t columns = G * w.ih.units;
+  const bool row_major = w.ih.k_step == columns && w.ih.g_step == i_gate;
+  if (row_major && w.ih.K * columns * static_cast<std::int64_t>(sizeof(T)) > kFirstCache)
+    return product<T>(rows, columns, w.ih.K, {x, x_row, 1}, {w.ih.data, columns, 1}, i, i_row, false);
+  each_unit<T, G>(w.ih, rows, x, x_row, StoreInput<T, G>{i, i_gate, i_row});
+}
 
-template <const GatedCell& kCell, class T>
-constinit const CellKernels<T> KernelsOf<kCell, T>::value = [] {
-  using Functors = CellFunctors<kCell>;
-  CellKernels<T> k{.step = Functors::template step<T>, .row_back = Functors::template row_back<T>};
-  if constexpr (kCell.late_gates > 0) k.late_back = Functors::template late_back<T>;
+/// The kernels of a cell of G gates; with late ones there is a `late_back`, too.
+template <class Functors, class T, int G>
+constexpr CellKernels<T> cell_kernels() {
+  CellKernels<T> k{.input_product = input_sums<T, G>,
+                   .step = Functors::template step<T>,
+                   .row_back = Functors::template row_back<T>};
+  if constexpr (requires { &Functors::template late_back<T>; }) k.late_back = Functors::template late_back<T>;
   return k;
-}();
-
+}
 /// What the gates of one packet of units of one row read and write. Each cell finishes its sums in a function object
 /// of its own, in line behind the product; a call among them would put all sums into memory.
 template <class T>

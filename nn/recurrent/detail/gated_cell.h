@@ -3,16 +3,22 @@
 /// all cells are made.
 #include <cstdint>
 
+#include "ferrite/tensor/kernel/levels.h"
+
 namespace ferrite::nn::detail {
 
 struct CellFunctions;
+template <class T>
+struct CellKernels;
 
 /// A recurrent cell whose G gates are sums of x W_ih + b_ih and h W_hh + b_hh, each a block of H columns. In rows that
 /// a gradient reads or writes, a place is H adjacent values.
 struct GatedCell {
   const char* name;
   const CellFunctions* functions;  ///< its step in operations, its operation, its oracles
-  int gates = 1;                   ///< at most 4
+  /// What its folder has for every level (nn/recurrent/detail/recurrence_kernels.h).
+  const ferrite::detail::FloatTablesInUse<CellKernels>* kernels;
+  int gates = 1;  ///< at most 4
   /// The last gates whose product with W_hh waits for the others: it takes what they store (a GRU's r h), not h.
   int late_gates = 0;
   bool has_memory = false;  ///< c [B, H] besides h

@@ -20,27 +20,17 @@ struct MinimalRow {
 };
 
 template <class T>
-struct MinimalKernelsOf {
+struct MinimalKernels {
   /// h of all steps.
   void (*scan)(const MinimalRow<T>& row, T* h);
   /// Of the gates, laid out as they are, and of h0, unless null, from h and what arrives at it. `room` has 2 H numbers.
   void (*gradient)(const MinimalRow<T>& row, const T* h, const T* dh, T* dgates, T* dh0, T* room);
 };
 
-/// The kernels of one level, by cell.
-struct MinimalKernels {
-  MinimalKernelsOf<float> f32[2];
-  MinimalKernelsOf<double> f64[2];
-  template <class T>
-  const MinimalKernelsOf<T>& of(MinimalCell cell) const {
-    if constexpr (sizeof(T) == 4) {
-      return f32[static_cast<int>(cell)];
-    } else {
-      return f64[static_cast<int>(cell)];
-    }
-  }
-};
-
-extern const ferrite::detail::TableInUse<MinimalKernels> minimal_in_use;
+extern const ferrite::detail::FloatTablesInUse<MinimalKernels> min_gru_in_use, min_lstm_in_use;
+template <class T>
+const MinimalKernels<T>& minimal_kernels(MinimalCell cell) {
+  return cell == MinimalCell::gru ? min_gru_in_use.of<T>() : min_lstm_in_use.of<T>();
+}
 
 }  // namespace ferrite::nn::detail

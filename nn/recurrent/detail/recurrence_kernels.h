@@ -1,6 +1,5 @@
 #pragma once
 /// What a level (tensor/kernel/level.h) has for recurrences.
-#include "ferrite/nn/recurrent/detail/cells.h"
 #include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/tensor/kernel/levels.h"
 
@@ -34,13 +33,23 @@ struct LateBack {
   std::int64_t H;
 };
 
-/// What a cell's folder defines.
+/// What a cell's folder defines, for f32 and f64 of a level.
 template <class T>
 struct CellKernels {
+  /// i [rows, G gates apart] = x W_ih.
+  void (*input_product)(const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row, T* i,
+                        std::int64_t i_gate, std::int64_t i_row) = nullptr;
   void (*step)(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) = nullptr;
   void (*row_back)(const RowBack<T>& s) = nullptr;
   void (*late_back)(const LateBack<T>& s) = nullptr;  ///< null: no gate is late
 };
+/// Of the level in use.
+template <class T>
+const CellKernels<T>& kernels_of(const GatedCell& cell) {
+  return cell.kernels->of<T>();
+}
+
+/// What all cells share.
 
 template <class T>
 struct RecurrenceKernels {
@@ -49,8 +58,6 @@ struct RecurrenceKernels {
   /// The rows [begin, end) of a batch through all steps.
   void (*rows)(const CellKernels<T>& cell, const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t begin,
                std::int64_t end, T* memory);
-  void (*input_product)(const GatedCell& cell, const RecurrenceWeights<T>& w, std::int64_t rows, const T* x,
-                        std::int64_t x_row, T* i, std::int64_t i_gate, std::int64_t i_row);
   /// to [rows, to_row] = a . w, or += with `add`; whole packets of `to` are written.
   void (*product_back)(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, T* to,
                        std::int64_t to_row, bool add);
@@ -58,24 +65,8 @@ struct RecurrenceKernels {
   void (*add)(T* to, const T* more, std::int64_t n);
   /// to [n] = the sum of `count` rows, `row_step` apart, ascending for each element.
   void (*sum_rows)(const T* rows, std::int64_t row_step, std::int64_t count, std::int64_t n, T* to);
-  const CellKernels<T>* cells[kCellCount];  ///< in the order of the list
-
-  const CellKernels<T>& of(const GatedCell& cell) const { return *cells[index_of(cell)]; }
 };
-struct RecurrenceTable {
-  RecurrenceKernels<float> f32;
-  RecurrenceKernels<double> f64;
-};
-
-/// The table of the level in use.
-extern const ferrite::detail::TableInUse<RecurrenceTable> recurrence_in_use;
-template <class T>
-const RecurrenceKernels<T>& recurrence_kernels() {
-  if constexpr (sizeof(T) == 4) {
-    return recurrence_in_use.get().f32;
-  } else {
-    return recurrence_in_use.get().f64;
-  }
-}
+/// Of the level in use.
+extern const ferrite::detail::FloatTablesInUse<RecurrenceKernels> recurrence_in_use;
 
 }  // namespace ferrite::nn::detail

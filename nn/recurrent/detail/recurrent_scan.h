@@ -11,4 +11,11 @@ Scan scan_of(RecurrentStep step);
 /// All steps of a layer in one direction: outputs, the last h, the last c if there is one.
 Tensors run_scan(const Scan& scan, const Tensor& x, const RecurrentState& before, const SequenceOptions& options);
 
+/// What Form::scan names: these functions, and the steps of streams.
+struct ScanForm {
+  decltype(nn::detail::scan_of)* scan_of;
+  decltype(run_scan)* run;
+  decltype(nn::detail::traced_step)* traced_step;
+};
+
 }  // namespace ferrite::nn::detail

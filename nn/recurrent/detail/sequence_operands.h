@@ -149,17 +149,4 @@ struct SequenceWants : SequenceOrder {
   bool has(std::int64_t operand) const { return std::find(wants.begin(), wants.end(), operand) != wants.end(); }
 };
 
-/// The constants of an operation on sequences: what those of all cells have, and which cell of its family is meant.
-template <class Family, class Common>
-struct FamilyAttrs : Common {
-  std::optional<bool> second{};
-  static constexpr auto fields = Common::fields.with(Family::template choice<FamilyAttrs>());
-
-  FamilyAttrs() = default;
-  FamilyAttrs(const Common& common, bool is_second) : Common(common) {
-    if (is_second) second = true;
-  }
-  const GatedCell& cell() const { return *Family::cells[second.value_or(false) ? 1 : 0]; }
-};
-
 }  // namespace ferrite::nn::detail

@@ -1,12 +1,10 @@
 #pragma once
-/// The operation of a family of cells on sequences, and its gradient. A family has a name and one or two cells, of
-/// which a constant of the operation chooses:
+/// The operation of a cell on sequences, and its gradient:
 ///
-///   struct RnnFamily {
+///   struct RnnSequence {
 ///     static constexpr auto name = "rnn_sequence", grad_name = "rnn_sequence_grad";
 ///     static constexpr auto summary = "all steps of an Elman network: outputs, last h, and an empty tensor";
-///     template <class A> static constexpr auto choice() { return attr_list(attr("relu", &A::second)); }
-///     static constexpr const GatedCell* cells[2] = {&kRnn, &kRnnRelu};
+///     static constexpr const GatedCell& cell = kRnn;
 ///   };
 #include "ferrite/nn/recurrent/detail/cell_functions.h"
 #include "ferrite/nn/recurrent/detail/cells.h"
@@ -52,69 +50,57 @@ void sequence_grad_oracle(const GatedCell& cell, std::span<const Dense> in, std:
                           const SequenceOrder& order);
 std::vector<Sample> sequence_grad_samples(const GatedCell& cell);
 
-/// The samples of all cells of a family.
-template <class Family, class Common>
-std::vector<Sample> samples_of(std::vector<Sample> (*samples)(const GatedCell&)) {
-  std::vector<Sample> all;
-  for (const bool second : {false, true}) {
-    if (second && Family::cells[1] == Family::cells[0]) break;
-    for (Sample& s : samples(*Family::cells[second ? 1 : 0])) {
-      s.attrs = FamilyAttrs<Family, Common>(s.attrs.as<Common>(), second);
-      all.push_back(std::move(s));
-    }
-  }
-  return all;
-}
-
-template <class Family>
+template <class Cell>
 struct SequenceGrad {
-  using Attributes = FamilyAttrs<Family, SequenceWants>;
-  static constexpr auto name = Family::grad_name, onnx = "", stablehlo = "";
+  using Attributes = SequenceWants;
+  static constexpr auto name = Cell::grad_name, onnx = "", stablehlo = "";
   static constexpr auto summary = "the gradient of the operation before: of every operand that `wants` names";
   static constexpr Reads reads = ferrite::detail::reads_inputs;
   static constexpr bool second_order_by_reference = true;
 
-  static Specs infer(Inputs in, const Attributes& a) { return infer_sequence_grad(name, a.cell(), in, a); }
-  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) { run_sequence_grad(a.cell(), in, out, a); }
+  static Specs infer(Inputs in, const Attributes& a) { return infer_sequence_grad(name, Cell::cell, in, a); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) { run_sequence_grad(Cell::cell, in, out, a); }
   static Tensors reference(Inputs in, const Attributes& a) {
-    return reference_sequence_grad(a.cell(), in, a, infer(in, a));
+    return reference_sequence_grad(Cell::cell, in, a, infer(in, a));
   }
   static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes& a) {
-    return sequence_grad_multiply_adds(a.cell(), in, a);
+    return sequence_grad_multiply_adds(Cell::cell, in, a);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    sequence_grad_oracle(a.cell(), in, out, a);
+    sequence_grad_oracle(Cell::cell, in, out, a);
   }
-  static std::vector<Sample> samples() { return samples_of<Family, SequenceWants>(sequence_grad_samples); }
+  static std::vector<Sample> samples() { return sequence_grad_samples(Cell::cell); }
 };
 
-template <class Family>
+template <class Cell>
 struct Sequence {
-  using Attributes = FamilyAttrs<Family, SequenceSaves>;
-  static constexpr auto name = Family::name, onnx = "", stablehlo = "", summary = Family::summary;
+  using Attributes = SequenceSaves;
+  static constexpr auto name = Cell::name, onnx = "", stablehlo = "", summary = Cell::summary;
   static constexpr Reads reads = ferrite::detail::reads_all;
   static constexpr bool second_order_by_reference = true;
 
-  static Specs infer(Inputs in, const Attributes& a) { return infer_sequence(name, a.cell(), in, a); }
-  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) { run_sequence(name, a.cell(), in, out, a); }
+  static Specs infer(Inputs in, const Attributes& a) { return infer_sequence(name, Cell::cell, in, a); }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    run_sequence(name, Cell::cell, in, out, a);
+  }
   static Effects effects(std::span<const Spec> in, const Attributes&) {
     const bool lengths = std::any_of(in.begin(), in.end(), [](const Spec& s) { return s.dtype == Dtype::i64; });
     return {.throws = lengths, .allocates = true};
   }
   static Tensors vjp(const Vjp& v, const Attributes& a) {
-    const SequenceGradOperands of(a.cell(), v);
-    const FamilyAttrs<Family, SequenceWants> attrs({a, of.wants}, a.second.value_or(false));
-    return of.gradients(v, structured<SequenceGrad<Family>>.apply({of.in.data(), of.in.size()}, attrs));
+    const SequenceGradOperands of(Cell::cell, v);
+    const SequenceWants attrs{a, of.wants};
+    return of.gradients(v, structured<SequenceGrad<Cell>>.apply({of.in.data(), of.in.size()}, attrs));
   }
-  static Tensors reference(Inputs in, const Attributes& a) { return compose_sequence(a.cell(), in, a); }
-  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes& a) {
-    const SequenceCost c(a.cell(), in);
+  static Tensors reference(Inputs in, const Attributes& a) { return compose_sequence(Cell::cell, in, a); }
+  static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes&) {
+    const SequenceCost c(Cell::cell, in);
     return c.rows * (c.w_ih + c.w_hh + c.w_hr);
   }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    sequence_oracle(a.cell(), in, out, a);
+    sequence_oracle(Cell::cell, in, out, a);
   }
-  static std::vector<Sample> samples() { return samples_of<Family, SequenceSaves>(sequence_samples); }
+  static std::vector<Sample> samples() { return sequence_samples(Cell::cell); }
 };
 
 /// Operands without those that are undefined.
@@ -131,13 +117,11 @@ class Defined {
 };
 
 /// Calls a sequence; what is saved stays inside.
-template <class Family>
-Tensors sequence(const Tensor& x, const BorrowedWeights& w, const RecurrentState& before, const SequenceOptions& o,
-                 bool second = false) {
+template <class Cell>
+Tensors sequence(const Tensor& x, const BorrowedWeights& w, const RecurrentState& before, const SequenceOptions& o) {
   const Defined in{&x, &before.h, &before.c, w.w_ih, w.w_hh, w.w_ch, w.b_ih, w.b_hh, w.w_hr, &o.lengths, &o.resets};
   const bool saves = !o.recompute && !ferrite::detail::frame().recorders.empty();
-  const FamilyAttrs<Family, SequenceSaves> attrs({{o.reverse, o.batch_first}, saves}, second);
-  Tensors out = structured<Sequence<Family>>.apply(in, attrs);
+  Tensors out = structured<Sequence<Cell>>.apply(in, SequenceSaves{{o.reverse, o.batch_first}, saves});
   out.pop_back();
   return out;
 }

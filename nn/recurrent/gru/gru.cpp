@@ -1,11 +1,17 @@
 /// The GRU: its step in operations and in plain numbers, its operation on sequences, and the layer.
 #include "ferrite/nn/recurrent/gru.h"
 
+#include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/nn/recurrent/detail/recurrent_options.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
+#include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::nn {
 namespace detail {
+
+FERRITE_FLOAT_TABLES(CellKernels, gru_kernels, gru_in_use)
+FERRITE_FLOAT_TABLES(CellKernels, gru_reset_before_kernels, gru_reset_before_in_use)
+
 namespace {
 
 /// An operand that may be left out, as the last one.
@@ -99,34 +105,43 @@ void one_step_back(BackOracle& s) {
   }
 }
 
-struct GruFamily {
+struct GruSequence {
   static constexpr auto name = "gru_sequence", grad_name = "gru_sequence_grad";
   static constexpr auto summary = "all steps of a GRU: outputs, last h, and what the gradient needs";
-  template <class A>
-  static constexpr auto choice() {
-    return attr_list(attr("reset_before", &A::second));
-  }
-  static constexpr const GatedCell* cells[2] = {&kGru, &kGruResetBefore};
+  static constexpr const GatedCell& cell = kGru;
+};
+struct GruResetBeforeSequence {
+  static constexpr auto name = "gru_reset_before_sequence", grad_name = "gru_reset_before_sequence_grad";
+  static constexpr auto summary = "the same of a GRU with the reset before the product";
+  static constexpr const GatedCell& cell = kGruResetBefore;
 };
 
 template <Tensor (*kStep)(const Tensor&, const Tensor&, const Tensor&, const Tensor&)>
 RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
   return {kStep(i, before.h, w.w_hh, w.b_hh)};
 }
-template <bool kResetAfter>
+template <class Cell>
 Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
-  return sequence<GruFamily>(x, w, before, o, !kResetAfter);
+  return sequence<Cell>(x, w, before, o);
 }
 
-constexpr const Primitive* kSteps[] = {&composite<GruStep>, &composite<GruStepResetBefore>};
+constexpr const Primitive* kSteps[] = {&composite<GruStep>};
+constexpr const Primitive* kStepsResetBefore[] = {&composite<GruStepResetBefore>};
 
 }  // namespace
 
-constinit const CellFunctions gru_functions = {step<gru_step>, all_steps<true>, one_step<true>, one_step_back<true>};
-constinit const CellFunctions gru_reset_before_functions = {step<gru_step_reset_before>, all_steps<false>,
-                                                            one_step<false>, one_step_back<false>};
-constinit const CellFamily gru_family = {&structured<Sequence<GruFamily>>, &structured<SequenceGrad<GruFamily>>,
-                                         kSteps};
+constinit const CellFunctions gru_functions = {step<gru_step>, all_steps<GruSequence>, one_step<true>,
+                                               one_step_back<true>};
+constinit const CellFunctions gru_reset_before_functions = {
+    step<gru_step_reset_before>, all_steps<GruResetBeforeSequence>, one_step<false>, one_step_back<false>};
+constinit const CellOperations gru_operations = {&structured<Sequence<GruSequence>>,
+                                                 &structured<SequenceGrad<GruSequence>>, kSteps};
+constinit const CellOperations gru_reset_before_operations = {&structured<Sequence<GruResetBeforeSequence>>,
+                                                              &structured<SequenceGrad<GruResetBeforeSequence>>,
+                                                              kStepsResetBefore};
+
+const GatedCell& gru_cell() { return kGru; }
+const GatedCell& gru_reset_before_cell() { return kGruResetBefore; }
 
 }  // namespace detail
 
@@ -138,12 +153,12 @@ Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_h
 }
 Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, const SequenceOptions& options,
                      bool reset_after) {
-  return detail::sequence<detail::GruFamily>(x, detail::BorrowedWeights::of(w), {h0, {}}, options, !reset_after);
+  const detail::GatedCell& cell = reset_after ? detail::kGru : detail::kGruResetBefore;
+  return cell.functions->sequence(x, {h0, {}}, detail::BorrowedWeights::of(w), options);
 }
 
 Gru::Gru(std::int64_t input_size, std::int64_t hidden_size, const GruOptions& options, const Init& init)
-    : LayerOf(options, options.reset_after ? detail::kGru : detail::kGruResetBefore,
-              detail::sizes_of(input_size, hidden_size, options), init) {
+    : LayerOf(options, options.reset_after.cell(), detail::sizes_of(input_size, hidden_size, options), init) {
   setting("reset_after", options.reset_after ? 1 : 0);
 }
 

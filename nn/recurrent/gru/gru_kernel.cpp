@@ -47,8 +47,7 @@ struct ResetBeforeCandidate : Gates<T> {
 
 }  // namespace
 
-template <>
-struct CellFunctors<kGru> {
+struct GruFunctors {
   template <class T>
   static void step(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
     each_unit<T, 3>(w.hh, s.rows, s.h, s.P_, GruGates<T>(w, s));
@@ -71,11 +70,13 @@ struct CellFunctors<kGru> {
     });
   }
 };
-template struct KernelsOf<kGru, float>;
-template struct KernelsOf<kGru, double>;
+template <class T>
+constexpr CellKernels<T> of_gru() {
+  return cell_kernels<GruFunctors, T, kGru.gates>();
+}
+FERRITE_DEFINE_FLOAT_TABLES(CellKernels, gru_kernels, of_gru)
 
-template <>
-struct CellFunctors<kGruResetBefore> {
+struct GruResetBeforeFunctors {
   template <class T>
   static void step(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
     each_unit<T, 2>(w.hh, s.rows, s.h, s.P_, ResetBeforeGates<T>(w, s));
@@ -107,7 +108,10 @@ struct CellFunctors<kGruResetBefore> {
     });
   }
 };
-template struct KernelsOf<kGruResetBefore, float>;
-template struct KernelsOf<kGruResetBefore, double>;
+template <class T>
+constexpr CellKernels<T> of_gru_reset_before() {
+  return cell_kernels<GruResetBeforeFunctors, T, kGruResetBefore.gates>();
+}
+FERRITE_DEFINE_FLOAT_TABLES(CellKernels, gru_reset_before_kernels, of_gru_reset_before)
 
 }  // namespace ferrite::nn::detail::FERRITE_LEVEL

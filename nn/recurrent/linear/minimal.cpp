@@ -7,28 +7,16 @@
 #include "ferrite/nn/recurrent/min_gru.h"
 #include "ferrite/tensor/define.h"
 #include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/threads.h"
-#include "ferrite_levels.h"
 
 namespace ferrite::nn {
 namespace detail {
 using namespace ferrite::detail;
 
-#define FERRITE_DECLARE(level)                 \
-  namespace level {                            \
-  extern const MinimalKernels minimal_kernels; \
-  }
-FERRITE_EACH_LEVEL(FERRITE_DECLARE)
-#undef FERRITE_DECLARE
-
-namespace {
-#define FERRITE_TABLE(level) &nn::detail::level::minimal_kernels,
-constexpr const MinimalKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
-#undef FERRITE_TABLE
-}  // namespace
-
-constinit const TableInUse<MinimalKernels> minimal_in_use(kTables);
+FERRITE_FLOAT_TABLES(MinimalKernels, min_gru_kernels, min_gru_in_use)
+FERRITE_FLOAT_TABLES(MinimalKernels, min_lstm_kernels, min_lstm_in_use)
 
 namespace {
 
@@ -198,15 +186,15 @@ struct MinimalGrad {
       using T = decltype(zero);
       const std::int64_t H = h0->shape()[1];
       T *dgates = Writer::data<T>(out[0]), *dh0 = Writer::data<T>(out[1]);
-      each_row<T>(
-          cell, *gates, *h0, Behind(in, kState, a), [&](const MinimalRow<T>& row, std::int64_t at, std::int64_t s) {
-            constexpr std::int64_t G = gates_of(cell);
-            Room<T> room(2 * H);
-            minimal_in_use.get().of<T>(cell).gradient(row, h->template data<T>() + at, dh->template data<T>() + at,
+      each_row<T>(cell, *gates, *h0, Behind(in, kState, a),
+                  [&](const MinimalRow<T>& row, std::int64_t at, std::int64_t s) {
+                    constexpr std::int64_t G = gates_of(cell);
+                    Room<T> room(2 * H);
+                    minimal_kernels<T>(cell).gradient(row, h->template data<T>() + at, dh->template data<T>() + at,
                                                       dgates + at * G, dh0 + s, room.get());
-            const std::int64_t T_ = gates->shape()[1];
-            std::fill_n(dgates + at * G + row.steps * G * H, (T_ - row.steps) * G * H, T(0));
-          });
+                    const std::int64_t T_ = gates->shape()[1];
+                    std::fill_n(dgates + at * G + row.steps * G * H, (T_ - row.steps) * G * H, T(0));
+                  });
     });
   }
   static Tensors reference(Inputs in, const Attributes& a) {
@@ -269,7 +257,7 @@ struct MinimalScan {
       using T = decltype(zero);
       T* h = Writer::data<T>(out[0]);
       each_row<T>(cell, *gates, *h0, Behind(in, 1, a), [&](const MinimalRow<T>& row, std::int64_t at, std::int64_t) {
-        minimal_in_use.get().of<T>(cell).scan(row, h + at);
+        minimal_kernels<T>(cell).scan(row, h + at);
         std::fill_n(h + at + row.steps * row.H, (gates->shape()[1] - row.steps) * row.H, T(0));
       });
     });

@@ -159,15 +159,18 @@ void gradient(const MinimalRow<T>& row, const T* h, const T* dh, T* dgates, T* d
   with_lanes<T>(row.H, [&](const auto& lanes, std::int64_t n) { gradient_packets<Cell>(row, lanes, n, o); });
 }
 
-template <class Cell, class T>
-constexpr MinimalKernelsOf<T> kernels_of() {
-  return {scan<Cell, T>, gradient<Cell, T>};
+template <class T>
+constexpr MinimalKernels<T> of_gru() {
+  return {scan<Gru, T>, gradient<Gru, T>};
+}
+template <class T>
+constexpr MinimalKernels<T> of_lstm() {
+  return {scan<Lstm, T>, gradient<Lstm, T>};
 }
 
 }  // namespace
 
-extern const MinimalKernels minimal_kernels;
-constinit const MinimalKernels minimal_kernels = {.f32 = {kernels_of<Gru, float>(), kernels_of<Lstm, float>()},
-                                                  .f64 = {kernels_of<Gru, double>(), kernels_of<Lstm, double>()}};
+FERRITE_DEFINE_FLOAT_TABLES(MinimalKernels, min_gru_kernels, of_gru)
+FERRITE_DEFINE_FLOAT_TABLES(MinimalKernels, min_lstm_kernels, of_lstm)
 
 }  // namespace ferrite::nn::detail::FERRITE_LEVEL

@@ -91,7 +91,7 @@ class Minimal final : public OneState<Minimal<T>, T> {
         G_(gates_of(cell)),
         H_(H),
         B_(batch),
-        scan_(minimal_in_use.get().of<T>(cell).scan) {}
+        scan_(minimal_kernels<T>(cell).scan) {}
 
   StepRows result() const override { return {B_, H_, dtype_of<T>}; }
   void steps(std::int64_t n, const void* gates, const T* from, void* h, T* to) const {
@@ -104,7 +104,7 @@ class Minimal final : public OneState<Minimal<T>, T> {
 
  private:
   std::int64_t G_, H_, B_;
-  decltype(MinimalKernelsOf<T>::scan) scan_;
+  decltype(MinimalKernels<T>::scan) scan_;
 };
 
 // ---- diagonal recurrences ----------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Packed {
   void take(const Tensor& w) { pack_columns(contiguous(w), memory_.get()); }
   /// x [rows, K] -> y [rows, N].
   void multiply(std::int64_t rows, const T* x, T* y) const {
-    kernels().floats<T>().packed_product(packed_gates<T>(memory_.get(), K_, 1, N_), rows, x, K_, nullptr, y);
+    products_in_use.of<T>().packed_product(packed_gates<T>(memory_.get(), K_, 1, N_), rows, x, K_, nullptr, y);
   }
   std::int64_t rows() const { return K_; }
   std::int64_t columns() const { return N_; }
@@ -171,7 +171,7 @@ class DiagonalStep final : public OneState<DiagonalStep<T>, T> {
         decay_(d.decay.numel()),
         skip_(d.skip.numel()),
         room_(2 * (at_once * batch * d.in.shape()[1] + padded<T>(1))),
-        scan_(linear_scan_in_use.get().of<T>().scan) {
+        scan_(linear_scan_in_use.of<T>().scan) {
     take_vectors(d);
   }
 
@@ -191,7 +191,7 @@ class DiagonalStep final : public OneState<DiagonalStep<T>, T> {
   std::int64_t B_;
   Packed<T> in_, out_;
   StepMemory<T> decay_, skip_, room_;
-  decltype(LinearScanKernelsOf<T>::scan) scan_;
+  decltype(LinearScanKernels<T>::scan) scan_;
 };
 
 }  // namespace

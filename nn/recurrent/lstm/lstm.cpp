@@ -1,11 +1,16 @@
 /// The LSTM: its step in operations and in plain numbers, its operation on sequences, and the layer.
 #include "ferrite/nn/recurrent/lstm.h"
 
+#include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/nn/recurrent/detail/recurrent_options.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
+#include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::nn {
 namespace detail {
+
+FERRITE_FLOAT_TABLES(CellKernels, lstm_kernels, lstm_in_use)
+
 namespace {
 
 struct LstmStepAttrs {
@@ -62,21 +67,17 @@ void one_step_back(BackOracle& s) {
   }
 }
 
-struct LstmFamily {
+struct LstmSequence {
   static constexpr auto name = "lstm_sequence", grad_name = "lstm_sequence_grad";
   static constexpr auto summary = "all steps of an LSTM: outputs, last h, last c, and what the gradient needs";
-  template <class A>
-  static constexpr auto choice() {
-    return attr_list();
-  }
-  static constexpr const GatedCell* cells[2] = {&kLstm, &kLstm};
+  static constexpr const GatedCell& cell = kLstm;
 };
 
 RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
   return lstm_step(i, before, w.w_hh, w.b_hh, w.w_hr);
 }
 Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
-  return sequence<LstmFamily>(x, w, before, o);
+  return sequence<LstmSequence>(x, w, before, o);
 }
 
 constexpr const Primitive* kSteps[] = {&composite<LstmStep>};
@@ -84,8 +85,8 @@ constexpr const Primitive* kSteps[] = {&composite<LstmStep>};
 }  // namespace
 
 constinit const CellFunctions lstm_functions = {step, all_steps, one_step, one_step_back};
-constinit const CellFamily lstm_family = {&structured<Sequence<LstmFamily>>, &structured<SequenceGrad<LstmFamily>>,
-                                          kSteps};
+constinit const CellOperations lstm_operations = {&structured<Sequence<LstmSequence>>,
+                                                  &structured<SequenceGrad<LstmSequence>>, kSteps};
 
 }  // namespace detail
 
@@ -97,7 +98,7 @@ RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Te
 }
 Tensors lstm_sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before,
                       const SequenceOptions& options) {
-  return detail::sequence<detail::LstmFamily>(x, detail::BorrowedWeights::of(w), before, options);
+  return detail::sequence<detail::LstmSequence>(x, detail::BorrowedWeights::of(w), before, options);
 }
 
 Lstm::Lstm(std::int64_t input_size, std::int64_t hidden_size, const LstmOptions& options, const Init& init)

@@ -27,8 +27,7 @@ struct LstmGates : Gates<T> {
 
 }  // namespace
 
-template <>
-struct CellFunctors<kLstm> {
+struct LstmFunctors {
   template <class T>
   static void step(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
     if (!w.hr.data) return each_unit<T, 4>(w.hh, s.rows, s.h, s.P_, LstmGates<T, false>(w, s));
@@ -53,7 +52,10 @@ struct CellFunctors<kLstm> {
     });
   }
 };
-template struct KernelsOf<kLstm, float>;
-template struct KernelsOf<kLstm, double>;
+template <class T>
+constexpr CellKernels<T> of_lstm() {
+  return cell_kernels<LstmFunctors, T, kLstm.gates>();
+}
+FERRITE_DEFINE_FLOAT_TABLES(CellKernels, lstm_kernels, of_lstm)
 
 }  // namespace ferrite::nn::detail::FERRITE_LEVEL

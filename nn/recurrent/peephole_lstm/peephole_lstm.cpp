@@ -1,11 +1,16 @@
 /// The LSTM with peepholes: its step in operations and in plain numbers, its operation on sequences, and the layer.
 #include "ferrite/nn/recurrent/peephole_lstm.h"
 
+#include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/nn/recurrent/detail/recurrent_options.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
+#include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::nn {
 namespace detail {
+
+FERRITE_FLOAT_TABLES(CellKernels, peephole_lstm_kernels, peephole_lstm_in_use)
+
 namespace {
 
 struct PeepholeLstmStep {
@@ -56,23 +61,19 @@ void one_step_back(BackOracle& s) {
   }
 }
 
-struct PeepholeLstmFamily {
+struct PeepholeLstmSequence {
   static constexpr auto name = "peephole_lstm_sequence", grad_name = "peephole_lstm_sequence_grad";
   static constexpr auto summary =
       "all steps of an LSTM with peepholes: outputs, last h, last c, and what the gradient "
       "needs";
-  template <class A>
-  static constexpr auto choice() {
-    return attr_list();
-  }
-  static constexpr const GatedCell* cells[2] = {&kPeepholeLstm, &kPeepholeLstm};
+  static constexpr const GatedCell& cell = kPeepholeLstm;
 };
 
 RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
   return peephole_lstm_step(i, before, w.w_hh, w.w_ch, w.b_hh);
 }
 Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
-  return sequence<PeepholeLstmFamily>(x, w, before, o);
+  return sequence<PeepholeLstmSequence>(x, w, before, o);
 }
 
 constexpr const Primitive* kSteps[] = {&composite<PeepholeLstmStep>};
@@ -80,8 +81,8 @@ constexpr const Primitive* kSteps[] = {&composite<PeepholeLstmStep>};
 }  // namespace
 
 constinit const CellFunctions peephole_lstm_functions = {step, all_steps, one_step, one_step_back};
-constinit const CellFamily peephole_lstm_family = {&structured<Sequence<PeepholeLstmFamily>>,
-                                                   &structured<SequenceGrad<PeepholeLstmFamily>>, kSteps};
+constinit const CellOperations peephole_lstm_operations = {&structured<Sequence<PeepholeLstmSequence>>,
+                                                           &structured<SequenceGrad<PeepholeLstmSequence>>, kSteps};
 
 }  // namespace detail
 
@@ -93,7 +94,7 @@ RecurrentState peephole_lstm_step(const Tensor& i, const RecurrentState& before,
 }
 Tensors peephole_lstm_sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before,
                                const SequenceOptions& options) {
-  return detail::sequence<detail::PeepholeLstmFamily>(x, detail::BorrowedWeights::of(w), before, options);
+  return detail::sequence<detail::PeepholeLstmSequence>(x, detail::BorrowedWeights::of(w), before, options);
 }
 
 PeepholeLstm::PeepholeLstm(std::int64_t input_size, std::int64_t hidden_size, const PeepholeLstmOptions& options,

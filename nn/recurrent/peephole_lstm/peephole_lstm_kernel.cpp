@@ -23,8 +23,7 @@ struct PeepholeGates : Gates<T> {
 
 }  // namespace
 
-template <>
-struct CellFunctors<kPeepholeLstm> {
+struct PeepholeLstmFunctors {
   template <class T>
   static void step(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
     each_unit<T, 4>(w.hh, s.rows, s.h, s.P_, PeepholeGates<T>(w, s));
@@ -52,7 +51,10 @@ struct CellFunctors<kPeepholeLstm> {
     });
   }
 };
-template struct KernelsOf<kPeepholeLstm, float>;
-template struct KernelsOf<kPeepholeLstm, double>;
+template <class T>
+constexpr CellKernels<T> of_peephole_lstm() {
+  return cell_kernels<PeepholeLstmFunctors, T, kPeepholeLstm.gates>();
+}
+FERRITE_DEFINE_FLOAT_TABLES(CellKernels, peephole_lstm_kernels, of_peephole_lstm)
 
 }  // namespace ferrite::nn::detail::FERRITE_LEVEL

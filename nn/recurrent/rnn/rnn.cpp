@@ -3,11 +3,17 @@
 
 #include <algorithm>
 
+#include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/nn/recurrent/detail/recurrent_options.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
+#include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::nn {
 namespace detail {
+
+FERRITE_FLOAT_TABLES(CellKernels, rnn_kernels, rnn_in_use)
+FERRITE_FLOAT_TABLES(CellKernels, rnn_relu_kernels, rnn_relu_in_use)
+
 namespace {
 
 struct RnnStepAttrs {
@@ -48,33 +54,38 @@ void one_step_back(BackOracle& s) {
   }
 }
 
-struct RnnFamily {
+struct RnnSequence {
   static constexpr auto name = "rnn_sequence", grad_name = "rnn_sequence_grad";
   static constexpr auto summary = "all steps of an Elman network: outputs, last h, and an empty tensor";
-  template <class A>
-  static constexpr auto choice() {
-    return attr_list(attr("relu", &A::second));
-  }
-  static constexpr const GatedCell* cells[2] = {&kRnn, &kRnnRelu};
+  static constexpr const GatedCell& cell = kRnn;
+};
+struct RnnReluSequence {
+  static constexpr auto name = "rnn_relu_sequence", grad_name = "rnn_relu_sequence_grad";
+  static constexpr auto summary = "the same with relu in place of tanh";
+  static constexpr const GatedCell& cell = kRnnRelu;
 };
 
 template <bool kWithRelu>
 RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
   return {rnn_step(i, before.h, w.w_hh, w.b_hh, kWithRelu)};
 }
-template <bool kWithRelu>
+template <class Cell>
 Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
-  return sequence<RnnFamily>(x, w, before, o, kWithRelu);
+  return sequence<Cell>(x, w, before, o);
 }
 
 constexpr const Primitive* kSteps[] = {&composite<RnnStep>};
 
 }  // namespace
 
-constinit const CellFunctions rnn_functions = {step<false>, all_steps<false>, one_step<false>, one_step_back<false>};
-constinit const CellFunctions rnn_relu_functions = {step<true>, all_steps<true>, one_step<true>, one_step_back<true>};
-constinit const CellFamily rnn_family = {&structured<Sequence<RnnFamily>>, &structured<SequenceGrad<RnnFamily>>,
-                                         kSteps};
+constinit const CellFunctions rnn_functions = {step<false>, all_steps<RnnSequence>, one_step<false>,
+                                               one_step_back<false>};
+constinit const CellFunctions rnn_relu_functions = {step<true>, all_steps<RnnReluSequence>, one_step<true>,
+                                                    one_step_back<true>};
+constinit const CellOperations rnn_operations = {&structured<Sequence<RnnSequence>>,
+                                                 &structured<SequenceGrad<RnnSequence>>, kSteps};
+constinit const CellOperations rnn_relu_operations = {
+    &structured<Sequence<RnnReluSequence>>, &structured<SequenceGrad<RnnReluSequence>>, {}};
 
 }  // namespace detail
 
@@ -83,7 +94,8 @@ Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tens
 }
 Tensors rnn_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, bool with_relu,
                      const SequenceOptions& options) {
-  return detail::sequence<detail::RnnFamily>(x, detail::BorrowedWeights::of(w), {h0, {}}, options, with_relu);
+  const detail::GatedCell& cell = with_relu ? detail::kRnnRelu : detail::kRnn;
+  return cell.functions->sequence(x, {h0, {}}, detail::BorrowedWeights::of(w), options);
 }
 
 namespace {

@@ -34,14 +34,15 @@ struct RnnFunctors {
 
 }  // namespace
 
-template <>
-struct CellFunctors<kRnn> : RnnFunctors<false> {};
-template struct KernelsOf<kRnn, float>;
-template struct KernelsOf<kRnn, double>;
-
-template <>
-struct CellFunctors<kRnnRelu> : RnnFunctors<true> {};
-template struct KernelsOf<kRnnRelu, float>;
-template struct KernelsOf<kRnnRelu, double>;
+template <class T>
+constexpr CellKernels<T> of_rnn() {
+  return cell_kernels<RnnFunctors<false>, T, kRnn.gates>();
+}
+template <class T>
+constexpr CellKernels<T> of_rnn_relu() {
+  return cell_kernels<RnnFunctors<true>, T, kRnnRelu.gates>();
+}
+FERRITE_DEFINE_FLOAT_TABLES(CellKernels, rnn_kernels, of_rnn)
+FERRITE_DEFINE_FLOAT_TABLES(CellKernels, rnn_relu_kernels, of_rnn_relu)
 
 }  // namespace ferrite::nn::detail::FERRITE_LEVEL

@@ -33,7 +33,7 @@ template <class F>
 Tensor shared_rows(const Spec& result, const DenseRows& all, F&& each) {
   Tensor y = Tensor::empty(result);
   const auto of = [&]<class T>(T) {
-    const RowKernelsOf<T>& kernels = rows_in_use.get().of<T>();
+    const RowKernels<T>& kernels = rows_in_use.of<T>();
     const std::int64_t results = y.numel() / all.count;
     T* const to = Writer::data<T>(y);
     in_shares(all.count, all.n, [&](std::int64_t first, std::int64_t count) {

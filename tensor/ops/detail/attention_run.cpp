@@ -77,7 +77,7 @@ class Mask {
   /// Hides n scores of a row of a head from what the mask says; whether any is left.
   template <class T>
   bool apply(std::int64_t begin, std::int64_t row, T* scores, std::int64_t n) const {
-    const auto& rows = rows_in_use.get().template of<T>();
+    const auto& rows = rows_in_use.of<T>();
     const std::int64_t at = begin + row * row_;
     if (mask_.dtype() != Dtype::boolean) return rows.add_mask(scores, mask_.data<T>() + at, n);
     return rows.hide(scores, reinterpret_cast<const std::uint8_t*>(mask_.raw()) + at, n);
@@ -103,8 +103,8 @@ void weigh(const Queries<T>& b, const MatrixView<T>& q, const MatrixView<T>& k, 
            const Sizes& s, T scale) {
   for (std::int64_t i = 0; i < b.count; ++i)
     for (std::int64_t e = 0; e < s.E; ++e) b.scaled[i * s.E + e] = q.data[(b.first + i) * q.row + e * q.col] * scale;
-  kernels().floats<T>().product(b.count, b.seen, s.E, {b.scaled, s.E, 1}, transposed(k), b.weights, b.seen, false);
-  const auto& softmax = rows_in_use.get().template of<T>().softmax;
+  products_in_use.of<T>().product(b.count, b.seen, s.E, {b.scaled, s.E, 1}, transposed(k), b.weights, b.seen, false);
+  const auto& softmax = rows_in_use.of<T>().softmax;
   if (!s.causal && !mask.defined()) return softmax(b.weights, b.weights, {b.count, b.seen});
   for (std::int64_t i = 0; i < b.count; ++i) {
     T* const row = b.weights + i * b.seen;
@@ -158,8 +158,8 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, co
         const std::int64_t rows = std::min(kQueries, s.L - first);
         const Queries<T> b{first, rows, s.seen(first, rows), queries.get(), weights.get()};
         weigh(b, matrix_of<T>(q, head, 1), matrix_of<T>(k, head, s.shares), mask, of_head, s, scale);
-        kernels().floats<T>().product(b.count, s.N, b.seen, {b.weights, b.seen, 1}, matrix_of<T>(v, head, s.shares),
-                                      y + (head * s.L + first) * s.N, s.N, false);
+        products_in_use.of<T>().product(b.count, s.N, b.seen, {b.weights, b.seen, 1}, matrix_of<T>(v, head, s.shares),
+                                        y + (head * s.L + first) * s.N, s.N, false);
         if (all) add_not_finite(b, matrix_of<T>(*all, head, s.shares), s.N, y + (head * s.L + first) * s.N);
       }
     }
@@ -183,7 +183,7 @@ struct Gradients {
 template <class T>
 void run_back(const AttentionGradient& g, const Mask& mask, std::int64_t head, const Sizes& s, T scale,
               const Gradients<T>& to, T* scaled, T* weights, T* of_scores, bool again) {
-  const auto& product = kernels().floats<T>().product;
+  const auto& product = products_in_use.of<T>().product;
   const MatrixView<T> q = matrix_of<T>(g.q, head, 1), dy = matrix_of<T>(g.dy, head, 1), y = matrix_of<T>(g.y, head, 1),
                       k = matrix_of<T>(g.k, head, s.shares), v = matrix_of<T>(g.v, head, s.shares);
   const std::int64_t of_head = mask.defined() ? mask.begin_of(head) : 0;

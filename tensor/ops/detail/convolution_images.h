@@ -13,11 +13,11 @@ namespace ferrite::detail {
 
 /// Of the instruction set in use.
 template <class T>
-const ConvolutionKernelsOf<T>& convolution_kernels_for();
+const ConvolutionKernels<T>& convolution_kernels_for();
 template <>
-const ConvolutionKernelsOf<float>& convolution_kernels_for();
+const ConvolutionKernels<float>& convolution_kernels_for();
 template <>
-const ConvolutionKernelsOf<double>& convolution_kernels_for();
+const ConvolutionKernels<double>& convolution_kernels_for();
 
 /// Of operands that are read where they stand.
 inline const ImagePlan as_it_stands;

@@ -5,26 +5,15 @@
 #include <span>
 #include <vector>
 
-#include "ferrite/tensor/kernel/levels.h"
 #include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/ops/detail/convolution_images.h"
-#include "ferrite_levels.h"
 
 namespace ferrite::detail {
 
-#define FERRITE_DECLARE(level)                         \
-  namespace level {                                    \
-  extern const ConvolutionKernels convolution_kernels; \
-  }
-FERRITE_EACH_LEVEL(FERRITE_DECLARE)
-#undef FERRITE_DECLARE
+FERRITE_FLOAT_TABLES(ConvolutionKernels, convolution_kernels, convolution_in_use)
 
 namespace {
-
-#define FERRITE_TABLE(level) &level::convolution_kernels,
-constexpr const ConvolutionKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
-#undef FERRITE_TABLE
-constinit const TableInUse<ConvolutionKernels> convolution_in_use(kTables);
 
 /// A pass with what it multiplies by: weights [rows, terms] for each group.
 template <class T>
@@ -324,12 +313,12 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
 }  // namespace
 
 template <>
-const ConvolutionKernelsOf<float>& convolution_kernels_for() {
-  return convolution_in_use.get().f32;
+const ConvolutionKernels<float>& convolution_kernels_for() {
+  return convolution_in_use.f32.get();
 }
 template <>
-const ConvolutionKernelsOf<double>& convolution_kernels_for() {
-  return convolution_in_use.get().f64;
+const ConvolutionKernels<double>& convolution_kernels_for() {
+  return convolution_in_use.f64.get();
 }
 
 void run_convolution(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, const WindowGeometry& g,

@@ -69,7 +69,7 @@ void fill_drawn(Tensor& out, const RandomKey& key, F&& f) {
   constexpr std::int64_t kChunk = 1 << 12;
   constexpr auto kStep = static_cast<std::int64_t>(kDrawn);
   const std::int64_t n = out.numel();
-  const DrawKernels& kernel = *kernels().draws;
+  const DrawKernels& kernel = draws_in_use.get();
   T* const to = Writer::data<T>(out);
   parallel_for((n + kChunk - 1) / kChunk, [&](std::int64_t c) {
     const std::int64_t end = std::min(n, (c + 1) * kChunk);

@@ -4,30 +4,19 @@
 #include <algorithm>
 
 #include "ferrite/tensor/kernel/gemm.h"
-#include "ferrite/tensor/kernel/levels.h"
+#include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
-#include "ferrite_levels.h"
 
 namespace ferrite::detail {
 
-#define FERRITE_DECLARE(level)           \
-  namespace level {                      \
-  extern const PoolKernels pool_kernels; \
-  }
-FERRITE_EACH_LEVEL(FERRITE_DECLARE)
-#undef FERRITE_DECLARE
+FERRITE_FLOAT_TABLES(PoolKernels, pool_kernels, pool_in_use)
 
 namespace {
 
-#define FERRITE_TABLE(level) &level::pool_kernels,
-constexpr const PoolKernels* kTables[] = {FERRITE_EACH_LEVEL(FERRITE_TABLE)};
-#undef FERRITE_TABLE
-constinit const TableInUse<PoolKernels> pool_in_use(kTables);
-
 template <PoolKind kind, class T>
 void pool(const Tensor& from, Tensor& to, const PoolAxes& axes) {
-  const PoolKernelsOf<T>& kernels = pool_in_use.get().floats<T>();
+  const PoolKernels<T>& kernels = pool_in_use.of<T>();
   std::int64_t read = 1, written = 1, held = 1;
   for (const PoolAxis& a : axes.axis) {
     read *= kind == PoolKind::spread ? a.size : a.n;

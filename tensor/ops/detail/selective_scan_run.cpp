@@ -125,8 +125,8 @@ class Scan {
 };
 
 template <class T>
-const SelectiveScanKernelsOf<T>& kernels_of() {
-  return selective_scan_in_use.get().of<T>();
+const SelectiveScanKernels<T>& kernels_of() {
+  return selective_scan_in_use.of<T>();
 }
 
 /// Zeros for some channels of the steps of a row that its length leaves out.
@@ -200,7 +200,7 @@ struct Gradients {
 template <class T>
 void back(const Scan<T>& s, const Tensor& dy, const Tensor& dlast, const Gradients<T>& to, std::int64_t b,
           const Channels& c) {
-  const SelectiveScanKernelsOf<T>& kernels = kernels_of<T>();
+  const SelectiveScanKernels<T>& kernels = kernels_of<T>();
   const std::vector<Piece> pieces = pieces_of(s, b);
   std::int64_t stored = 0;
   for (const Piece& p : pieces) stored += p.stored >= 0 ? 1 : 0;

@@ -1,0 +1,27 @@
+#pragma once
+/// How a source that belongs to no level names the tables that every level has of one kind.
+#include "ferrite/tensor/kernel/levels.h"
+#include "ferrite_levels.h"
+
+/// Declares the table `name` of every level, in the namespaces of levels within the one at hand, and defines `in_use`:
+///
+///   FERRITE_TABLES(RankKernels, rank_kernels, ranks_in_use)
+#define FERRITE_TABLES(Table, name, in_use)                                                             \
+  FERRITE_EACH_LEVEL_WITH(FERRITE_DECLARE_TABLE, Table, name)                                           \
+  constexpr const Table* in_use##_levels[] = {FERRITE_EACH_LEVEL_WITH(FERRITE_ADDRESS_OF_TABLE, name)}; \
+  constinit const ferrite::detail::TableInUse<Table> in_use(in_use##_levels);
+
+/// The same for the tables that FERRITE_DEFINE_FLOAT_TABLES (level.h) makes.
+#define FERRITE_FLOAT_TABLES(Table, name, in_use)                                                                      \
+  FERRITE_EACH_LEVEL_WITH(FERRITE_DECLARE_TABLE, Table<float>, name##_f32)                                             \
+  FERRITE_EACH_LEVEL_WITH(FERRITE_DECLARE_TABLE, Table<double>, name##_f64)                                            \
+  constexpr const Table<float>* in_use##_f32[] = {FERRITE_EACH_LEVEL_WITH(FERRITE_ADDRESS_OF_TABLE, name##_f32)};      \
+  constexpr const Table<double>* in_use##_f64[] = {FERRITE_EACH_F64_LEVEL_WITH(FERRITE_ADDRESS_OF_TABLE, name##_f64)}; \
+  constinit const ferrite::detail::FloatTablesInUse<Table> in_use{ferrite::detail::TableInUse(in_use##_f32),           \
+                                                                  ferrite::detail::TableInUse(in_use##_f64)};
+
+#define FERRITE_DECLARE_TABLE(level, Table, name) \
+  namespace level {                               \
+  extern const Table name;                        \
+  }
+#define FERRITE_ADDRESS_OF_TABLE(level, name) &level::name,
