@@ -89,7 +89,7 @@ struct Kernel {
   struct Total {
     Place to{};
     std::uint16_t slot = 0;
-    Reduction kind{};
+    const Reduction* kind = nullptr;
     Dtype dtype{};
     RowReduction rows = nullptr;  ///< one block of a row
   };

@@ -52,10 +52,10 @@ Kernel::Axes axes_of(const Group& group) {
           .across_elements = group.across_elements};
 }
 
-Reduction kind_of(const Primitive& op) {
-  if (&op == ops::sum) return Reduction::sum;
-  if (&op == ops::prod) return Reduction::prod;
-  return &op == ops::amax ? Reduction::max : Reduction::min;
+const Reduction& kind_of(const Primitive& op) {
+  if (&op == ops::sum) return sum_in_use;
+  if (&op == ops::prod) return prod_in_use;
+  return &op == ops::amax ? max_in_use : min_in_use;
 }
 
 /// Steps of the domain's axes, and the offset, in a buffer of these strides that a map leads to; in elements.
@@ -138,8 +138,8 @@ class Writing {
   }
 
   void total(std::size_t e, const Expression& x, std::uint16_t slot) {
-    Kernel::Total t{.slot = slot, .kind = kind_of(*x.node->op), .dtype = x.dtype};
-    t.rows = row_reduction(t.kind, t.dtype);
+    Kernel::Total t{.slot = slot, .kind = &kind_of(*x.node->op), .dtype = x.dtype};
+    t.rows = row_reduction(*t.kind, t.dtype);
     for (const GroupOutput& o : group_.outputs)
       if (static_cast<std::size_t>(o.expression) == e) t.to.base = o.value;
     Kernel::Instruction& i = add(Kernel::Step::across, slot);

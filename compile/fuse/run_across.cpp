@@ -136,7 +136,7 @@ class AcrossRun {
     const std::int64_t first = block * kReductionBlock;
     const std::int64_t last = std::min(k_.axes.across_elements, first + kReductionBlock);
     for (std::size_t i = 0; i < k_.memory.totals.size(); ++i) {
-      const JoinRuns runs = join_runs(k_.memory.totals[i].kind, k_.memory.totals[i].dtype);
+      const JoinRuns runs = join_runs(*k_.memory.totals[i].kind, k_.memory.totals[i].dtype);
       const std::int64_t used = std::min(runs.lanes, last - first);
       for (std::int64_t l = 0; l < used; ++l) runs.clear(lane(memory, i, l, lane_bytes), width);
     }
@@ -158,14 +158,14 @@ class AcrossRun {
   void deal(std::size_t i, const Worker& worker, const Tile& t, std::int64_t row, std::byte* memory,
             std::int64_t lane_bytes) const {
     const Kernel::Total& total = k_.memory.totals[i];
-    join_runs(total.kind, total.dtype)
+    join_runs(*total.kind, total.dtype)
         .deal({worker.slot(total.slot), t.rows, t.columns, row, lane(memory, i, 0, lane_bytes), lane_bytes});
   }
   /// Lanes that no row reached are left out, as the eager reduction does.
   void fold(std::size_t i, std::byte* memory, std::int64_t lane_bytes, std::int64_t rows, std::int64_t width,
             std::byte* to) const {
     const Kernel::Total& total = k_.memory.totals[i];
-    const JoinRuns runs = join_runs(total.kind, total.dtype);
+    const JoinRuns runs = join_runs(*total.kind, total.dtype);
     const std::int64_t used = std::min(runs.lanes, rows);
     for (std::int64_t half = runs.lanes / 2; half >= 1; half /= 2)
       for (std::int64_t l = 0; l < std::min(half, used - half); ++l)
@@ -176,7 +176,7 @@ class AcrossRun {
   /// Blocks ascending.
   void join(std::size_t i) const {
     const Kernel::Total& total = k_.memory.totals[i];
-    const JoinRuns runs = join_runs(total.kind, total.dtype);
+    const JoinRuns runs = join_runs(*total.kind, total.dtype);
     std::byte* to = bases_[total.to.base] + total.to.offset;
     std::memcpy(to, partial(i, 0, 0), static_cast<std::size_t>(results_ * size_of(total.dtype)));
     for (std::int64_t b = 1; b < blocks_; ++b) runs.join(to, partial(i, b, 0), results_);

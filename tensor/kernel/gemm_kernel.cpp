@@ -392,7 +392,7 @@ void product(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Ma
 }
 template void product(std::int64_t, std::int64_t, std::int64_t, MatrixView<float>, MatrixView<float>, float*,
                       std::int64_t, bool);
-#ifndef FERRITE_WITHOUT_F64
+#ifndef FERRITE_ABOVE_AVX2
 template void product(std::int64_t, std::int64_t, std::int64_t, MatrixView<double>, MatrixView<double>, double*,
                       std::int64_t, bool);
 #endif

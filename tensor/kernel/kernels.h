@@ -41,7 +41,6 @@ struct ChainKernels {
   void (*run)(const Link* links, std::int64_t rows, std::int64_t columns);
 };
 
-enum class Reduction : std::uint8_t { sum, prod, max, min };
 inline constexpr std::int64_t kReductionBlock = 1024;  ///< elements (docs/numerics.md, rule 3)
 inline constexpr std::int64_t kReductionColumns = 64;  ///< that are reduced together, at most
 
@@ -69,11 +68,10 @@ struct ReductionKernels {
   void (*columns)(const void* x, std::int64_t n, std::int64_t stride, std::int64_t width, void* out);
   JoinRuns joins;
 };
-struct Reductions {
-  struct OfKind {
-    ReductionKernels dtype[4];  ///< f32, f64, i32, i64
-  };
-  OfKind of[4];  ///< by Reduction
+/// A reduction of a level.
+struct ReductionTable {
+  bool widens;                ///< whether integers and bool are reduced as i64, so that a total has room
+  ReductionKernels dtype[4];  ///< f32, f64, i32, i64
 };
 
 /// Products of f32 or f64.
@@ -108,7 +106,8 @@ std::byte* product_memory(PackedSide side, std::size_t bytes);
 /// The tables of the level in use. Each throws ValueError where there is none (tensor/instruction_set.h).
 extern const TableInUse<Conversions> conversions_in_use;
 extern const TableInUse<ChainKernels> chains_in_use;
-extern const TableInUse<Reductions> reductions_in_use;
+using Reduction = TableInUse<ReductionTable>;
+extern const Reduction sum_in_use, prod_in_use, max_in_use, min_in_use;
 extern const TableInUse<DrawKernels> draws_in_use;
 extern const FloatTablesInUse<ProductKernels> products_in_use;
 

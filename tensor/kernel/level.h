@@ -13,7 +13,7 @@
   extern const Table<float> name##_f32;                    \
   constinit const Table<float> name##_f32 = make<float>(); \
   FERRITE_DEFINE_F64_TABLE(Table, name##_f64, make)
-#ifdef FERRITE_WITHOUT_F64
+#ifdef FERRITE_ABOVE_AVX2
 #define FERRITE_DEFINE_F64_TABLE(Table, name, make)
 #else
 #define FERRITE_DEFINE_F64_TABLE(Table, name, make) \

@@ -4,6 +4,7 @@
 #include "ferrite/tensor/kernel/block.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
+#ifndef FERRITE_ABOVE_AVX2
 namespace {
 
 template <class T>
@@ -66,8 +67,10 @@ constexpr Conversions all_conversions() {
 
 }  // namespace
 
+constinit const Conversions conversions = all_conversions();
+#endif
+
 extern const decltype(whole_family<2>(Logic{})) logic;
 constinit const decltype(whole_family<2>(Logic{})) logic = whole_family<2>(Logic{});
-constinit const Conversions conversions = all_conversions();
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -147,7 +147,7 @@ template void pack_transposed(const float*, std::int64_t, std::int64_t, std::int
 template void packed_product(const GateMatrix<float>&, std::int64_t, const float*, std::int64_t, const float*, float*);
 template void next_sums(const GateMatrix<float>&, std::int64_t, const float*, const float*, float*, const float*, bool,
                         float*);
-#ifndef FERRITE_WITHOUT_F64
+#ifndef FERRITE_ABOVE_AVX2
 template void pack_gates(const double*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, double*);
 template void pack_transposed(const double*, std::int64_t, std::int64_t, std::int64_t, double*, std::int64_t);
 template void packed_product(const GateMatrix<double>&, std::int64_t, const double*, std::int64_t, const double*,

@@ -169,18 +169,18 @@ inline Packet<float> cosh(Packet<float> x) {
 }
 
 /// ln(x) in doubles, x finite and normal.
-inline Packet<double> log_of_doubles(Packet<double> x) { return ei::plog(x.raw); }
+inline Packet<double> log_to_avx2(Packet<double> x) { return ei::plog(x.raw); }
 
 inline Packet<float> asinh(Packet<float> x) {
   using P = Packet<float>;
   const P size = abs(x);
   const P y =
-      in_doubles([](Packet<double> a) { return log_of_doubles(a + sqrt(fma(a, a, Packet<double>(1.0)))); }, size);
+      in_doubles([](Packet<double> a) { return log_to_avx2(a + sqrt(fma(a, a, Packet<double>(1.0)))); }, size);
   return copysign(select(size < P(1e-3F), fma(size * size, size * P(-1.0F / 6), size), y), x);
 }
 inline Packet<float> acosh(Packet<float> x) {
   using P = Packet<float>;
-  const P y = in_doubles([](Packet<double> a) { return log_of_doubles(a + sqrt(fma(a, a, Packet<double>(-1.0)))); }, x);
+  const P y = in_doubles([](Packet<double> a) { return log_to_avx2(a + sqrt(fma(a, a, Packet<double>(-1.0)))); }, x);
   return select(P(1.0F) <= x, y, P(std::numeric_limits<float>::quiet_NaN()));
 }
 
@@ -252,7 +252,7 @@ inline Packet<double> log_gamma_positive(Packet<double> x) {
                                     -1.0 / 6,           1.0 / 7, -1.0 / 8, 1.0 / 9, -1.0 / 10, 1.0 / 11,
                                     -1.0 / 12};
   const Mask<double> raised = x < P(9.0);
-  const P far = log_of_doubles(select(raised, product, x));
+  const P far = log_to_avx2(select(raised, product, x));
   const P log_y = select(raised, polynomial((y - P(9.5)) * P(1 / 9.5), kLog), far);
   const P inverse = P(1.0) / y;
   const P tail = fma(inverse, polynomial(inverse * inverse, kSeries), P(0.91893853320467274178));  // ln(2 pi) / 2
@@ -281,7 +281,7 @@ inline Packet<double> digamma_positive(Packet<double> x) {
     y = y + or_zero(small, P(1.0));
   }
   const P inverse = P(1.0) / y, square = inverse * inverse;
-  return log_of_doubles(y) - fma(square, polynomial(square, kSeries), P(0.5) * inverse) - above / below;
+  return log_to_avx2(y) - fma(square, polynomial(square, kSeries), P(0.5) * inverse) - above / below;
 }
 inline Packet<double> digamma(Packet<double> x) {
   return mended((Packet<double>(1e-300) < x) & (x < Packet<double>(1e300)), digamma_positive(x), x,

@@ -6,7 +6,6 @@ namespace ferrite::detail::FERRITE_LEVEL {
 
 extern const Conversions conversions;
 extern const ChainKernels chain_kernels;
-extern const Reductions reductions;
 extern const DrawKernels draw_kernels;
 
 // What ProductKernels names.

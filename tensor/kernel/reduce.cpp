@@ -11,8 +11,8 @@ namespace ferrite::detail {
 namespace {
 
 /// bool is reduced as what it is widened to.
-const ReductionKernels& kernels_of(Reduction kind, Dtype dtype) {
-  return reductions_in_use.get().of[static_cast<int>(kind)].dtype[static_cast<int>(dtype)];
+const ReductionKernels& kernels_of(const Reduction& kind, Dtype dtype) {
+  return kind.get().dtype[static_cast<int>(dtype)];
 }
 
 /// x with the kept axes first and the reduced ones last.
@@ -121,7 +121,7 @@ struct Reducing {
   }
 };
 
-void reduce_all(Reduction kind, const Tensor& x, const Shape& axes, Tensor& out) {
+void reduce_all(const Reduction& kind, const Tensor& x, const Shape& axes, Tensor& out) {
   const Reducing reducing{kernels_of(kind, x.dtype()), size_of(x.dtype()), Writer::raw(out)};
   const Arranged a = arrange(x, axes);
   if (a.kept == 0) return;
@@ -148,15 +148,14 @@ Tensor widened(const Tensor& x) {
 
 }  // namespace
 
-JoinRuns join_runs(Reduction kind, Dtype dtype) { return kernels_of(kind, dtype).joins; }
+JoinRuns join_runs(const Reduction& kind, Dtype dtype) { return kernels_of(kind, dtype).joins; }
 
-RowReduction row_reduction(Reduction kind, Dtype dtype) {
+RowReduction row_reduction(const Reduction& kind, Dtype dtype) {
   return is_float(dtype) ? kernels_of(kind, dtype).rows : nullptr;
 }
 
-void reduce(Reduction kind, const Tensor& x, const Shape& axes, Tensor& out) {
-  const bool total = kind == Reduction::sum || kind == Reduction::prod;
-  reduce_all(kind, total ? widened(x) : x, axes, out);
+void reduce(const Reduction& kind, const Tensor& x, const Shape& axes, Tensor& out) {
+  reduce_all(kind, kind.get().widens ? widened(x) : x, axes, out);
 }
 
 }  // namespace ferrite::detail

@@ -8,12 +8,12 @@ namespace ferrite::detail {
 /// Reduces x over `axes` (sorted) into the contiguous `out`, whose dtype is x's, or i64 for sums of i32 and bool.
 /// The order is that of docs/numerics.md, rule 3: 16 lanes (f64: 8) inside blocks of 1024 elements taken in
 /// row-major order of the reduced axes, lanes halved pairwise, blocks ascending; whatever the strides.
-void reduce(Reduction kind, const Tensor& x, const Shape& axes, Tensor& out);
+void reduce(const Reduction& kind, const Tensor& x, const Shape& axes, Tensor& out);
 
 /// The same for contiguous rows of floats; null for other dtypes.
-RowReduction row_reduction(Reduction kind, Dtype dtype);
+RowReduction row_reduction(const Reduction& kind, Dtype dtype);
 
 /// For f32 or f64.
-JoinRuns join_runs(Reduction kind, Dtype dtype);
+JoinRuns join_runs(const Reduction& kind, Dtype dtype);
 
 }  // namespace ferrite::detail

@@ -74,13 +74,18 @@ constexpr ReductionKernels kernels_of() {
           .joins = {join_each<Op, T>, deal_each<Op, T>, clear_each<Op, T>, kSplit<T>}};
 }
 template <class Op>
-constexpr Reductions::OfKind of_kind() {
-  return {{kernels_of<Op, float>(), kernels_of<Op, double>(), kernels_of<Op, std::int32_t>(),
-           kernels_of<Op, std::int64_t>()}};
+constexpr ReductionTable of_kind(bool widens) {
+  return {.widens = widens,
+          .dtype = {kernels_of<Op, float>(), kernels_of<Op, double>(), kernels_of<Op, std::int32_t>(),
+                    kernels_of<Op, std::int64_t>()}};
 }
 
 }  // namespace
 
-constinit const Reductions reductions = {{of_kind<SumOf>(), of_kind<ProdOf>(), of_kind<MaxOf>(), of_kind<MinOf>()}};
+extern const ReductionTable sum_kernels, prod_kernels, max_kernels, min_kernels;
+constinit const ReductionTable sum_kernels = of_kind<SumOf>(true);
+constinit const ReductionTable prod_kernels = of_kind<ProdOf>(true);
+constinit const ReductionTable max_kernels = of_kind<MaxOf>(false);
+constinit const ReductionTable min_kernels = of_kind<MinOf>(false);
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

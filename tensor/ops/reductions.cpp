@@ -82,9 +82,9 @@ struct Sum {
 
   static Specs infer(Inputs in, const Attributes& attrs) { return infer_total(name, in, attrs); }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    reduce(Reduction::sum, in[0], attrs.axes, out[0]);
+    reduce(sum_in_use, in[0], attrs.axes, out[0]);
   }
-  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::sum, t); }
+  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(sum_in_use, t); }
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     return {expand(kept(v.grad(), v, attrs), v.in_spec(0).shape)};
   }
@@ -108,9 +108,9 @@ struct Prod {
 
   static Specs infer(Inputs in, const Attributes& attrs) { return infer_total(name, in, attrs); }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    reduce(Reduction::prod, in[0], attrs.axes, out[0]);
+    reduce(prod_in_use, in[0], attrs.axes, out[0]);
   }
-  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::prod, t); }
+  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(prod_in_use, t); }
   /// The product of the other elements: also where one or more of them are 0.
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Shape& axes = attrs.axes;
@@ -159,9 +159,9 @@ struct Amax {
 
   static Specs infer(Inputs in, const Attributes& attrs) { return infer_extremum(name, in, attrs); }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    reduce(Reduction::max, in[0], attrs.axes, out[0]);
+    reduce(max_in_use, in[0], attrs.axes, out[0]);
   }
-  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::max, t); }
+  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(max_in_use, t); }
   static Tensors vjp(const Vjp& v, const Attributes& attrs) { return extremum_vjp(v, attrs); }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     for (double& y : out[0].values) y = -INFINITY;
@@ -181,9 +181,9 @@ struct Amin {
 
   static Specs infer(Inputs in, const Attributes& attrs) { return infer_extremum(name, in, attrs); }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    reduce(Reduction::min, in[0], attrs.axes, out[0]);
+    reduce(min_in_use, in[0], attrs.axes, out[0]);
   }
-  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(Reduction::min, t); }
+  static RowReduction row_reduction(Dtype t) { return detail::row_reduction(min_in_use, t); }
   static Tensors vjp(const Vjp& v, const Attributes& attrs) { return extremum_vjp(v, attrs); }
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
     for (double& y : out[0].values) y = INFINITY;
