@@ -16,7 +16,8 @@ using namespace ferrite::detail::FERRITE_LEVEL;
 template <class T>
 struct PacketFunctions {
   using P = Packet<T>;
-  static P larger(P a, P b) { return max(a, b); }
+  /// As `max`, which would choose twice.
+  static P larger(P a, P b) { return select(is_nan(a), a, first_max(b, a)); }
   static P not_negative(P a) { return max(a, P(T(0))); }
   static P sign_of(P a) { return select(a > P(T(0)), P(T(1)), select(a < P(T(0)), P(T(-1)), a)); }
   static P choose(P flag, P a, P b) { return select(flag > P(T(0)), a, b); }
@@ -74,7 +75,8 @@ class Sweep {
         decay_(rule.decay),
         maximize_(rule.maximize) {
     prepare_numbers<kind>(numbers);
-    if constexpr (kind == RuleKind::adam) first_.will_divide(numbers[3], n);
+    // With a largest square the longer chain of operations costs more than the divider saves.
+    if constexpr (kind == RuleKind::adam && !has(2)) first_.will_divide(numbers[3], n);
     if constexpr (kind == RuleKind::nadam) first_.will_divide(numbers[4], n);
     first_.nesterov = rule.nesterov;
     first_.damped = rule.damped;

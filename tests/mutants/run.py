@@ -116,6 +116,9 @@ def spans(mutants):
         if not hits[0][1].endswith(";") and (is_list(hits[0][1]) or is_list("\n".join(mutant.new))):
             problems.append(f"{mutant.name}: a list is no expression")
             continue
+        if not hits[0][1].endswith(";") and not "".join(mutant.new).strip():
+            problems.append(f"{mutant.name}: an expression cannot be replaced by nothing")
+            continue
         if re.match(r"(const|auto)\b.*;$", hits[0][1], re.S):
             problems.append(f"{mutant.name}: what it takes away declares a name")
             continue
