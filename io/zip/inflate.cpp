@@ -13,7 +13,7 @@ namespace {
 using End = Inflated::End;
 using Lengths = std::span<const std::uint8_t>;
 
-constexpr unsigned kLongestCode = 15;
+constexpr unsigned kBitsOfCode = 15;
 constexpr std::size_t kLiterals = 288, kDistances = 32, kEndOfBlock = 256;
 
 /// The stream as bits, the lowest of a byte first. Beyond its end there are zeros; `count` says how many bits are real.
@@ -70,13 +70,13 @@ class Code {
     for (const std::uint8_t length : lengths) ++count_[length];
     count_[0] = 0;
     int free = 1;
-    std::array<std::uint16_t, kLongestCode + 2> place{};
-    for (unsigned n = 1; n <= kLongestCode; ++n) {
+    std::array<std::uint16_t, kBitsOfCode + 2> place{};
+    for (unsigned n = 1; n <= kBitsOfCode; ++n) {
       free = 2 * free - count_[n];
       if (free < 0) return false;
       place[n + 1] = static_cast<std::uint16_t>(place[n] + count_[n]);
     }
-    const unsigned used = place[kLongestCode + 1];
+    const unsigned used = place[kBitsOfCode + 1];
     if (free > 0 && used != count_[1]) return false;
     for (std::size_t s = 0; s < lengths.size(); ++s)
       if (lengths[s] != 0) symbols_[place[lengths[s]]++] = static_cast<std::uint16_t>(s);
@@ -94,7 +94,7 @@ class Code {
     if (entry != 0) [[likely]]
       return {entry >> 4, entry & 15U};
     unsigned code = 0, first = 0, place = 0;
-    for (unsigned n = 1; n <= kLongestCode; ++n) {
+    for (unsigned n = 1; n <= kBitsOfCode; ++n) {
       code |= static_cast<unsigned>(bits >> (n - 1) & 1);
       if (code < first + count_[n]) return {symbols_[place + code - first], n};
       place += count_[n];
@@ -121,9 +121,9 @@ class Code {
       }
   }
 
-  std::array<std::uint16_t, kTable> table_;            // symbol and length; 0 where the code is longer, or none
-  std::array<std::uint16_t, kLongestCode + 1> count_;  // how many codes have a length
-  std::array<std::uint16_t, kLiterals> symbols_;       // in the order of their codes
+  std::array<std::uint16_t, kTable> table_;           // symbol and length; 0 where the code is longer, or none
+  std::array<std::uint16_t, kBitsOfCode + 1> count_;  // how many codes have a length
+  std::array<std::uint16_t, kLiterals> symbols_;      // in the order of their codes
 };
 
 /// What a length or a distance begins with, and how many bits follow (3.2.5).
