@@ -98,7 +98,7 @@ class Compiled {
   /// Throws ValueError for a null function.
   Compiled(F f, const PlanOptions& options) : f_(std::move(f)), compilation_(options) {
     if constexpr (requires { f_ == nullptr; }) {
-      if (f_ == nullptr) throw ValueError("compile: the function is null");
+      if (f_ == nullptr) detail::throw_value_error("compile: the function is null");
     }
   }
 

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite::mpi {
 
 /// Consecutive rows [begin, end).

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite::exchange {
 
 /// An axis of an input whose extent a file leaves open.

@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite::io {
 
 /// A file that is replaced as a whole or not at all, whatever happens on the way (error, kill -9, power cut).

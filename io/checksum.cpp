@@ -1,10 +1,9 @@
 /// CRC-32 over the tensors and metadata of a file.
 #include "ferrite/io/checksum.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 
+#include "ferrite/io/detail/crc32.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::io {
@@ -32,10 +31,10 @@ class Crc {
  private:
   void add(const void* bytes, std::size_t size) {
     const std::string length = std::to_string(size) + ":";
-    value_ = crc32_z(value_, reinterpret_cast<const Bytef*>(length.data()), length.size());
-    if (size > 0) value_ = crc32_z(value_, static_cast<const Bytef*>(bytes), size);
+    value_ = detail::crc32(std::as_bytes(std::span(length)), value_);
+    value_ = detail::crc32({static_cast<const std::byte*>(bytes), size}, value_);
   }
-  uLong value_ = crc32_z(0, nullptr, 0);
+  std::uint32_t value_ = 0;
 };
 
 void add_metadata(Crc& crc, const Metadata& metadata) {

@@ -2,6 +2,8 @@
 /// What readers of numbers do where one is missing.
 #include <cstdint>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite::io {
 
 /// What becomes of a number that is missing.

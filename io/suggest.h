@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite::io::detail {
 
 /// Number of characters to insert, remove or replace to make one name the other; `most` + 1 when above `most`.

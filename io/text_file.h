@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite::io {
 
 /// All bytes of a file, as they are: neither ends of lines nor encodings change. Throws IoError for what is missing,

@@ -23,7 +23,7 @@ class Fill {
   requires(!std::same_as<std::remove_cvref_t<F>, Fill> && std::constructible_from<Function, F>)
       Fill(F&& f, bool random = true)
       : f_(std::forward<F>(f)), random_(random) {
-    if (!f_) throw ValueError("fill: the function is null");
+    if (!f_) ferrite::detail::throw_value_error("fill: the function is null");
   }
 
   /// Throws ShapeError and DtypeError when the function gives something else.

@@ -133,16 +133,16 @@ class Module {
   ///   Tensor forward(const Tensor& x) const { return inside([&] { return matmul(x, weight); }); }
   template <class F>
   [[gnu::always_inline]] auto inside(const F& f) const {
+#ifdef __cpp_exceptions
     try {
-      if (ferrite::detail::observed()) [[unlikely]] {
-        const ferrite::detail::Scoped scoped(scope());
-        return f();
-      }
-      return f();
+      return under_scope(f);
     } catch (Error& e) {
       name_in(e);
       throw;
     }
+#else
+    return under_scope(f);
+#endif
   }
 
   /// This module. Throws Error when it was moved from, and so has no variables.
@@ -221,6 +221,14 @@ class Module {
   void check_open(std::string_view name) const;
   /// To which layer what it computes belongs: without a path, to the one that runs already.
   Scope scope() const;
+  template <class F>
+  [[gnu::always_inline]] auto under_scope(const F& f) const {
+    if (ferrite::detail::observed()) [[unlikely]] {
+      const ferrite::detail::Scoped scoped(scope());
+      return f();
+    }
+    return f();
+  }
   void name_in(Error& e) const noexcept;
   [[noreturn]] static void throw_moved_from();
 };

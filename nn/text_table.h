@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite::nn {
 
 using Cells = std::vector<std::string>;

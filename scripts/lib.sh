@@ -12,8 +12,8 @@ ensure_packages() {
   if ! command -v dpkg >/dev/null 2>&1; then
     say "not a Debian system: make sure that these packages, or their counterparts, are installed:"
     printf '   %s\n' "$*" \
-      "dnf install gcc-c++ clang cmake ninja-build eigen3-devel spdlog-devel json-devel zlib-devel cli11-devel boost-devel" \
-      "brew install cmake ninja eigen spdlog nlohmann-json zlib cli11 boost"
+      "dnf install gcc-c++ clang cmake ninja-build eigen3-devel json-devel cli11-devel tomlplusplus-devel boost-devel spdlog-devel zlib-devel" \
+      "brew install cmake ninja eigen nlohmann-json cli11 tomlplusplus boost spdlog zlib"
     return 0
   fi
   for package in "$@"; do
@@ -29,8 +29,8 @@ ensure_packages() {
     else
       say "these Debian packages are missing; run as root, then start again:"
       printf '   apt-get update && apt-get install -y --no-install-recommends %s\n' "${missing[*]}"
-      printf '   (Fedora: dnf install gcc-c++ clang cmake ninja-build eigen3-devel spdlog-devel json-devel zlib-devel cli11-devel boost-devel)\n'
-      printf '   (macOS:  brew install cmake ninja eigen spdlog nlohmann-json zlib cli11 boost)\n'
+      printf '   (Fedora: dnf install gcc-c++ clang cmake ninja-build eigen3-devel json-devel cli11-devel tomlplusplus-devel boost-devel spdlog-devel zlib-devel)\n'
+      printf '   (macOS:  brew install cmake ninja eigen nlohmann-json cli11 tomlplusplus boost spdlog zlib)\n'
       exit 1
     fi
   fi
@@ -39,18 +39,28 @@ ensure_packages() {
   "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-LIBRARY_PACKAGES=(g++ cmake ninja-build libeigen3-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev)
-TEST_PACKAGES=("${LIBRARY_PACKAGES[@]}" libcli11-dev libtomlplusplus-dev libboost-test-dev libpng-dev libprotozero-dev pkg-config)
+LIBRARY_PACKAGES=(g++ cmake ninja-build libeigen3-dev nlohmann-json3-dev)
+TEST_PACKAGES=("${LIBRARY_PACKAGES[@]}" libcli11-dev libtomlplusplus-dev libboost-test-dev libspdlog-dev zlib1g-dev libpng-dev libprotozero-dev
+  pkg-config)
 
-# configure FOLDER OPTION...: a CMake build tree with Ninja. Debian's own cmake and compiler are preferred: others on
-# the path may be older. Several sources are compiled at once (cmake/FerriteFlags.cmake).
+# cmake_for FOLDER: sets CMAKE to the cmake that made a build tree, and for a new one to that of the path, which a build
+# by hand takes, too, unless it is older than 3.25: a tree that two versions configure in turn is compiled again each time.
+cmake_for() {
+  local found
+  CMAKE="$(sed -n 's/^CMAKE_COMMAND:INTERNAL=//p' "$1/CMakeCache.txt" 2>/dev/null || true)"
+  [ -x "$CMAKE" ] && return
+  CMAKE="$(command -v cmake || echo /usr/bin/cmake)"
+  found="$("$CMAKE" --version 2>/dev/null | sed -n 's/^cmake version //p')"
+  if [ "$(printf '%s\n' 3.25 "$found" | sort -V | head -n 1)" != 3.25 ] && [ -x /usr/bin/cmake ]; then CMAKE=/usr/bin/cmake; fi
+}
+
+# configure FOLDER OPTION...: a CMake build tree with Ninja. Several sources are compiled at once
+# (cmake/FerriteFlags.cmake).
 configure() {
   local folder="$1"
   shift
-  local cmake=cmake
-  [ -x /usr/bin/cmake ] && cmake=/usr/bin/cmake
-  CMAKE="$cmake"
-  if ! "$cmake" -S . -B "$folder" -G Ninja -DFERRITE_UNITY=ON "$@" >"$folder.log" 2>&1; then
+  cmake_for "$folder"
+  if ! "$CMAKE" -S . -B "$folder" -G Ninja -DFERRITE_UNITY=ON "$@" >"$folder.log" 2>&1; then
     cat "$folder.log"
     say "the configuration failed"
     exit 1

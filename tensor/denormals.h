@@ -2,6 +2,8 @@
 /// Guards that make denormal numbers count as zero on a thread, or keep them.
 #include <cstdint>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite {
 
 /// Numbers too small for a full mantissa (below 1.2e-38 in f32, 2.2e-308 in f64) count as zero on this thread while

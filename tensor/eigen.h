@@ -12,14 +12,16 @@ using EigenMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 template <class T>
 using EigenMap = Eigen::Map<const EigenMatrix<T>, Eigen::Unaligned, Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>;
 
+namespace detail {
+/// Throws what as_eigen throws.
+void check_as_eigen(const Tensor& x, Dtype wanted);
+}  // namespace detail
+
 /// A tensor of rank 1 (a column) or 2 seen as a matrix; strides, flips and broadcasts included.
 /// Throws DtypeError for another element type, ShapeError for another rank.
 template <class T>
 EigenMap<T> as_eigen(const Tensor& x) {
-  if (x.dtype() != dtype_of<T>)
-    throw DtypeError("as_eigen: the tensor holds " + x.spec().str() + ", read as " + std::string(name_of(dtype_of<T>)));
-  if (x.is_abstract()) throw TraceError("as_eigen: the values of a traced tensor " + x.spec().str() + " were read");
-  if (x.rank() != 1 && x.rank() != 2) throw ShapeError("as_eigen: rank 1 or 2 is needed, got " + x.shape().str());
+  detail::check_as_eigen(x, dtype_of<T>);
   const bool column = x.rank() == 1;
   return {x.data<T>(), x.shape()[0], column ? 1 : x.shape()[1], {x.strides()[0], column ? 1 : x.strides()[1]}};
 }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
+#include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/scalar.h"
 
 namespace ferrite {
@@ -36,6 +38,9 @@ void check_not_negative(std::string_view what, std::initializer_list<double> val
   for (const double x : values) got += (got.empty() ? "" : " and ") + Scalar(x).str();
   throw ValueError(std::string(what) + " must be finite and must not be negative, got " + got);
 }
+
+void throw_value_error(const char* message) { throw ValueError(message); }
+void throw_bad_alloc() { throw std::bad_alloc(); }
 
 }  // namespace detail
 }  // namespace ferrite

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite {
 
 /// Base of everything the library throws. Messages read
@@ -67,6 +69,8 @@ namespace detail {
 
 /// Throws ValueError "<what> must be finite and must not be negative, got <the values>" unless all are so.
 void check_not_negative(std::string_view what, std::initializer_list<double> values);
+/// Throws ValueError, for headers: programs that include them may be compiled with -fno-exceptions.
+[[noreturn]] void throw_value_error(const char* message);
 
 }  // namespace detail
 }  // namespace ferrite

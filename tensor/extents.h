@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite::detail {
 
 /// r = a + b, a - b, a * b; true where that does not fit T.

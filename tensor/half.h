@@ -4,6 +4,8 @@
 #include <concepts>
 #include <cstdint>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite {
 namespace detail {
 

@@ -8,12 +8,15 @@
 #include <type_traits>
 #include <utility>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite {
 namespace detail {
 
 /// Memory from the pool of tensors, aligned to 64 bytes, so that lists made again and again ask the system for nothing.
 void* take_pooled(std::size_t bytes);
 void give_pooled(void* p) noexcept;
+[[noreturn]] void throw_bad_alloc();
 
 }  // namespace detail
 
@@ -96,7 +99,7 @@ class InlineVector {
   T* local() noexcept { return std::launder(reinterpret_cast<T*>(bytes_)); }
   const T* local() const noexcept { return std::launder(reinterpret_cast<const T*>(bytes_)); }
   void grow(std::size_t n) {
-    if (n > static_cast<std::size_t>(-1) / 2 / sizeof(T)) throw std::bad_alloc();
+    if (n > static_cast<std::size_t>(-1) / 2 / sizeof(T)) detail::throw_bad_alloc();
     T* fresh = static_cast<T*>(detail::take_pooled(n * sizeof(T)));
     std::uninitialized_move_n(data(), size_, fresh);
     std::destroy_n(data(), size_);

@@ -3,6 +3,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite {
 
 /// The instruction set whose kernels this process uses: "sse2", "avx2" (with FMA) or "avx512" (F, VL, DQ, BW, CD) on

@@ -1,76 +1,49 @@
 /// The log: where lines go, and from which level.
 #include "ferrite/tensor/log.h"
 
-#include <spdlog/logger.h>
-#include <spdlog/sinks/sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
-
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 namespace ferrite {
 namespace {
 
-spdlog::level::level_enum spdlog_level(LogLevel level) {
-  switch (level) {
-    case LogLevel::debug: return spdlog::level::debug;
-    case LogLevel::info: return spdlog::level::info;
-    case LogLevel::warning: return spdlog::level::warn;
-    case LogLevel::error: break;
-  }
-  return spdlog::level::err;
-}
-
-LogLevel level_of(spdlog::level::level_enum level) {
-  if (level <= spdlog::level::debug) return LogLevel::debug;
-  if (level == spdlog::level::info) return LogLevel::info;
-  if (level == spdlog::level::warn) return LogLevel::warning;
-  return LogLevel::error;
-}
-
-/// Hands lines to the user's function. The lock is recursive: the function may call into the library, which may log.
-class FunctionSink final : public spdlog::sinks::sink {
- public:
-  explicit FunctionSink(LogSink function) : function_(std::move(function)) {}
-
-  void log(const spdlog::details::log_msg& message) override {
-    const std::lock_guard guard(lock_);
-    function_(level_of(message.level), std::string_view(message.payload.data(), message.payload.size()));
-  }
-  void flush() override {}
-  void set_pattern(const std::string&) override {}
-  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
-
- private:
-  std::recursive_mutex lock_;
-  LogSink function_;
+/// Who receives lines, and from which level. The lock is recursive: a sink may call into the library, which may log.
+struct Listener {
+  LogSink sink;
+  LogLevel lowest = LogLevel::info;
+  std::recursive_mutex lock;
 };
+using SharedListener = std::shared_ptr<Listener>;
 
-using Logger = std::shared_ptr<spdlog::logger>;
-
-/// A logger named `ferrite`, kept out of spdlog's global registry: the program around us may use that.
-Logger make_logger(spdlog::sink_ptr sink, spdlog::level::level_enum lowest) {
-  auto logger = std::make_shared<spdlog::logger>("ferrite", std::move(sink));
-  logger->set_level(lowest);
-  logger->set_error_handler([](const std::string&) {});
-  return logger;
+SharedListener make_listener(LogSink sink, LogLevel lowest) {
+  auto listener = std::make_shared<Listener>();
+  listener->sink = std::move(sink);
+  listener->lowest = lowest;
+  return listener;
 }
 
-Logger logger_of_environment() {
+/// Writes a line to stderr, which has no buffer, by one call: lines of several threads and processes stay whole.
+void write_to_stderr(LogLevel, std::string_view line) {
+  std::string whole = "ferrite: ";
+  whole.append(line) += '\n';
+  std::fwrite(whole.data(), 1, whole.size(), stderr);
+}
+
+SharedListener listener_of_environment() {
   const char* wish = std::getenv("FERRITE_LOG");
   if (wish == nullptr) return nullptr;
   const std::string_view level(wish);
   if (level != "info" && level != "debug") return nullptr;
-  auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  sink->set_pattern("%n: %v");
-  return make_logger(std::move(sink), level == "info" ? spdlog::level::info : spdlog::level::debug);
+  return make_listener(write_to_stderr, level == "info" ? LogLevel::info : LogLevel::debug);
 }
 
-/// The one logger; null while nobody listens. Replaced whole, so that a thread that is logging keeps its own.
+/// The one listener; null while nobody listens. Replaced whole, so that a thread that is logging keeps its own.
 struct Place {
-  Logger logger = logger_of_environment();
+  SharedListener listener = listener_of_environment();
   std::mutex lock;
 };
 
@@ -79,28 +52,28 @@ Place& place() {
   return p;
 }
 
-Logger current() {
+SharedListener current() {
   Place& p = place();
   const std::lock_guard guard(p.lock);
-  return p.logger;
+  return p.listener;
 }
 
 }  // namespace
 
 void set_log_sink(LogSink sink, LogLevel lowest) {
-  Logger next;
-  if (sink) next = make_logger(std::make_shared<FunctionSink>(std::move(sink)), spdlog_level(lowest));
+  SharedListener next;
+  if (sink) next = make_listener(std::move(sink), lowest);
   Place& p = place();
   const std::lock_guard guard(p.lock);
-  p.logger.swap(next);
+  p.listener.swap(next);
 }
 
 namespace detail {
 
 bool log_enabled(LogLevel level) noexcept {
   try {
-    const Logger logger = current();
-    return logger && logger->should_log(spdlog_level(level));
+    const SharedListener listener = current();
+    return listener && level >= listener->lowest;
   } catch (...) {
     return false;
   }
@@ -108,8 +81,10 @@ bool log_enabled(LogLevel level) noexcept {
 
 void log(LogLevel level, std::string_view line) noexcept {
   try {
-    const Logger logger = current();
-    if (logger) logger->log(spdlog_level(level), spdlog::string_view_t(line.data(), line.size()));
+    const SharedListener listener = current();
+    if (!listener || level < listener->lowest) return;
+    const std::lock_guard guard(listener->lock);
+    listener->sink(level, line);
   } catch (...) {
     return;  // a log line is never worth an error
   }

@@ -4,6 +4,8 @@
 #include <functional>
 #include <string_view>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite {
 
 /// How much a log line matters.

@@ -1,7 +1,6 @@
 #pragma once
 /// An allocator for containers that takes memory from the pool of tensors.
 #include <cstdint>
-#include <new>
 #include <vector>
 
 #include "ferrite/tensor/inline_vector.h"
@@ -18,7 +17,7 @@ struct PooledAllocator {
   template <class U>
   PooledAllocator(const PooledAllocator<U>&) {}
   T* allocate(std::size_t n) {
-    if (n > SIZE_MAX / 2 / sizeof(T)) throw std::bad_alloc();
+    if (n > SIZE_MAX / 2 / sizeof(T)) throw_bad_alloc();
     return static_cast<T*>(take_pooled(n * sizeof(T)));
   }
   void deallocate(T* p, std::size_t) noexcept { give_pooled(p); }

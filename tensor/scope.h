@@ -30,12 +30,17 @@ namespace detail {
 /// then the scope is not looked at.
 template <class F>
 [[gnu::always_inline]] inline decltype(auto) in_layer(const Scope& scope, const F& f) {
+#ifdef __cpp_exceptions
   try {
     return f();
   } catch (Error& e) {
     e.set_layer(scope.path());
     throw;
   }
+#else
+  (void)scope;
+  return f();
+#endif
 }
 
 }  // namespace detail

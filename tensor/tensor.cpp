@@ -96,4 +96,14 @@ template bfloat16 Tensor::item<bfloat16>() const;
 template float16 Tensor::item<float16>() const;
 template std::int8_t Tensor::item<std::int8_t>() const;
 
+namespace detail {
+
+void check_as_eigen(const Tensor& x, Dtype wanted) {
+  if (x.dtype() != wanted)
+    throw DtypeError("as_eigen: the tensor holds " + x.spec().str() + ", read as " + std::string(name_of(wanted)));
+  if (x.is_abstract()) throw TraceError("as_eigen: the values of a traced tensor " + x.spec().str() + " were read");
+  if (x.rank() != 1 && x.rank() != 2) throw ShapeError("as_eigen: rank 1 or 2 is needed, got " + x.shape().str());
+}
+
+}  // namespace detail
 }  // namespace ferrite

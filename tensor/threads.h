@@ -4,6 +4,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite {
 
 /// Threads that operations of this process may use; 1 at first, since the library lives inside other people's

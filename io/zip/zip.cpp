@@ -1,14 +1,13 @@
 /// Reads zip archives: entries and their contents.
 #include "ferrite/io/zip/zip.h"
 
-#include <zlib.h>
-
 #include <algorithm>
-#include <limits>
 #include <new>
 #include <numeric>
 
+#include "ferrite/io/detail/crc32.h"
 #include "ferrite/io/detail/text.h"
+#include "ferrite/io/zip/inflate.h"
 #include "ferrite/io/zip/zip_directory.h"
 #include "ferrite/io/zip/zip_format.h"
 
@@ -17,77 +16,33 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-/// zlib takes and gives no more than this at once.
-constexpr std::size_t kMostAtOnce = std::numeric_limits<uInt>::max();
-
-const Bytef* zlib_bytes(Bytes bytes) { return reinterpret_cast<const Bytef*>(bytes.data()); }
-
-/// A raw deflate stream that is inflated into memory.
-class Inflater {
- public:
-  Inflater(Bytes packed, std::string_view where) : packed_(packed), where_(where) {
-    constexpr int kRaw = -15;  // no zlib header, the largest window
-    if (inflateInit2(&stream_, kRaw) != Z_OK) refuse(where_, "not enough memory to inflate");
+[[noreturn]] void refuse_end(const Inflated& result, std::size_t wanted, std::string_view where) {
+  const std::string of_all = std::to_string(result.written) + " of " + counted(wanted, "byte");
+  switch (result.end) {
+    case Inflated::End::cut_short: refuse(where, "the deflated bytes are cut short: " + of_all);
+    case Inflated::End::damaged: refuse(where, "the deflated bytes are damaged: " + std::string(result.damage));
+    case Inflated::End::full: refuse(where, "inflates to more than its size: " + counted(wanted, "byte"));
+    case Inflated::End::finished: break;
   }
-  ~Inflater() { inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
+  refuse(where, "inflates to less than its size: " + of_all);
+}
 
-  /// Fills all of `out` with all of the stream, neither more nor less.
-  void run(std::span<std::byte> out) {
-    fill(out);
-    Bytef spare = 0;  // shows a stream that is longer than `out`
-    while (result_ == Z_OK)
-      if (step(&spare, 1) > 0) refuse(where_, "inflates to more than its size: " + counted(out.size(), "byte"));
-    check_end(out.size());
-  }
+/// Inflates the front of a stream into all of `out`. What follows is not looked at.
+void inflate_front(Bytes packed, std::span<std::byte> out, std::string_view where) {
+  const Inflated result = inflate(packed, out);
+  if (result.written != out.size()) refuse_end(result, out.size(), where);
+}
 
-  /// Fills all of `out` with the front of the stream.
-  void fill(std::span<std::byte> out) {
-    while (result_ == Z_OK && done_ < out.size())
-      done_ += step(reinterpret_cast<Bytef*>(out.data() + done_), out.size() - done_);
-    if (done_ < out.size()) check_end(out.size());
-  }
-
- private:
-  /// What one call of zlib gives.
-  std::size_t step(Bytef* out, std::size_t room) {
-    if (stream_.avail_in == 0 && !packed_.empty()) {
-      const std::size_t part = std::min(packed_.size(), kMostAtOnce);
-      stream_.next_in = const_cast<Bytef*>(zlib_bytes(packed_));
-      stream_.avail_in = static_cast<uInt>(part);
-      packed_ = packed_.subspan(part);
-    }
-    const auto before = static_cast<uInt>(std::min(room, kMostAtOnce));
-    stream_.next_out = out;
-    stream_.avail_out = before;
-    result_ = inflate(&stream_, Z_NO_FLUSH);
-    return before - stream_.avail_out;
-  }
-
-  /// The stream has ended, with the last byte wanted and the last byte there.
-  void check_end(std::size_t wanted) const {
-    const std::size_t left = packed_.size() + stream_.avail_in;
-    if (result_ == Z_MEM_ERROR) refuse(where_, "not enough memory to inflate");
-    if (result_ == Z_BUF_ERROR)
-      refuse(where_, "the deflated bytes are cut short: " + std::to_string(done_) + " of " + counted(wanted, "byte"));
-    if (result_ != Z_STREAM_END)
-      refuse(where_,
-             "the deflated bytes are damaged: " + std::string(stream_.msg != nullptr ? stream_.msg : "no stream"));
-    if (done_ != wanted)
-      refuse(where_, "inflates to less than its size: " + std::to_string(done_) + " of " + counted(wanted, "byte"));
-    if (left != 0) refuse(where_, "something follows the deflated bytes: " + counted(left, "byte"));
-  }
-
-  Bytes packed_;
-  std::string_view where_;
-  z_stream stream_{};
-  int result_ = Z_OK;
-  std::size_t done_ = 0;
-};
+/// Inflates all of a stream into all of `out`, neither more nor less.
+void inflate_all(Bytes packed, std::span<std::byte> out, std::string_view where) {
+  const Inflated result = inflate(packed, out);
+  if (result.end != Inflated::End::finished || result.written != out.size()) refuse_end(result, out.size(), where);
+  if (result.read != packed.size())
+    refuse(where, "something follows the deflated bytes: " + counted(packed.size() - result.read, "byte"));
+}
 
 void check_crc(Bytes bytes, std::uint32_t wanted, std::string_view where) {
-  const auto found = static_cast<std::uint32_t>(crc32_z(0, zlib_bytes(bytes), bytes.size()));
+  const std::uint32_t found = crc32(bytes);
   if (found != wanted)
     refuse(where, "the contents are damaged: CRC " + std::to_string(found) + ", not " + std::to_string(wanted));
 }
@@ -138,7 +93,7 @@ ZipData ZipArchive::read(const ZipEntry& entry, std::uint64_t most) const {
                       std::to_string(entry.size));
   std::unique_ptr<std::byte[]> memory = memory_for(entry.size, place);
   const std::span<std::byte> contents(memory.get(), static_cast<std::size_t>(entry.size));
-  Inflater(payload, place).run(contents);
+  inflate_all(payload, contents, place);
   check_crc(contents, entry.crc, place);
   return {std::move(memory), contents.size()};
 }
@@ -150,7 +105,7 @@ ZipData ZipArchive::front(const ZipEntry& entry, std::uint64_t most) const {
   const std::string place = where_ + ": " + quote(entry.name);
   std::unique_ptr<std::byte[]> memory = memory_for(size, place);
   const std::span<std::byte> contents(memory.get(), static_cast<std::size_t>(size));
-  Inflater(payload, place).fill(contents);
+  inflate_front(payload, contents, place);
   return {std::move(memory), contents.size()};
 }
 

@@ -1,9 +1,8 @@
 /// Writes zip archives of stored members.
-#include <zlib.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "ferrite/io/detail/crc32.h"
 #include "ferrite/io/detail/text.h"
 #include "ferrite/io/zip/zip.h"
 #include "ferrite/io/zip/zip_format.h"
@@ -32,12 +31,6 @@ std::uint32_t narrow(std::uint64_t wide) {
 }
 
 bool saturates(std::uint64_t wide) { return wide >= zip::kSaturated32; }
-
-/// Continues a CRC; zlib takes no bytes at a null address for the start of a new one.
-std::uint32_t crc_of(std::span<const std::byte> bytes, std::uint32_t crc) {
-  if (bytes.empty()) return crc;
-  return static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
 
 std::uint16_t flags_of(std::string_view name) {
   const bool ascii = std::ranges::all_of(name, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
@@ -141,7 +134,7 @@ void ZipWriter::add(std::string_view name, std::span<const std::byte> first, std
                  .size = size,
                  .packed_size = size,
                  .begin = bytes_.size(),
-                 .crc = crc_of(second, crc_of(first, 0))};
+                 .crc = crc32(second, crc32(first))};
   const bool wide = saturates(entry.size);
   const std::size_t extra = wide ? kExtraHead + 16 : 0;
   const std::size_t front = bytes_.size() + zip::kLocalHeaderBytes + name.size() + extra;

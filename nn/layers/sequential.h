@@ -28,7 +28,9 @@ class Sequential : public Layer {
   /// there is not, naming those that there are.
   const Layer& layer(std::string_view name) const&;
   const Layer& layer(std::string_view name) const&& = delete;
+#ifdef __cpp_rtti
   /// The same as what it is, net.layer<nn::Gru>("encoder.gru"). Throws ValueError for a layer of another class, too.
+  /// Needs run-time type information: programs compiled with -fno-rtti do without.
   template <std::derived_from<Layer> L>
   const L& layer(std::string_view name) const& {
     const Layer& found = layer(name);
@@ -37,6 +39,7 @@ class Sequential : public Layer {
   }
   template <std::derived_from<Layer> L>
   const L& layer(std::string_view name) const&& = delete;
+#endif
 
   std::string kind() const override { return "sequential"; }
   /// Whether all its layers are.

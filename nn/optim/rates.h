@@ -4,6 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite::nn {
 
 /// The rate after so many finished steps (or epochs), from the rate at first.

@@ -31,7 +31,7 @@ std::vector<std::string> includes_against_the_layers(const Source& s) {
   if (!allowed.contains(folder)) return {};
   std::vector<std::string> faults;
   for (const std::string& header : included_by(s)) {
-    const std::string other = header == "ferrite.h" ? "ferrite" : folder_of(header);
+    const std::string other = is_umbrella(header) ? "ferrite" : folder_of(header);
     if (other != folder && !allowed.at(folder).contains(other)) faults.push_back(folder + " includes " + other);
   }
   return faults;
@@ -109,8 +109,7 @@ std::vector<std::string> internals_of_others(const Source& s) {
     const std::size_t detail = header.find("/detail/");
     const bool own = detail == std::string::npos || s.path.starts_with(header.substr(0, detail + 1));
     const bool kernel = header.starts_with("tensor/kernel/") && (is_kernel(s) || !has_packets(header));
-    const bool inside =
-        folder_of(header) == folder_of(s.path) || header == "ferrite.h" || is_public_header({header, ""});
+    const bool inside = folder_of(header) == folder_of(s.path) || is_umbrella(header) || is_public_header({header, ""});
     if (!own || (!inside && !kernel)) faults.push_back("includes " + header + ", which is not open to it");
   }
   return faults;
@@ -151,7 +150,9 @@ std::vector<std::string> long_classes(const Source& s) {
 }
 
 std::vector<std::string> foreign_public_headers(const Source& s) {
-  if (!is_public_header(s) || s.path == "tensor/eigen.h") return {};
+  // The headers that join the library to another one, compiled by programs that have it.
+  static const std::set<std::string> adapters = {"tensor/eigen.h", "tensor/spdlog_sink.h"};
+  if (!is_public_header(s) || adapters.contains(s.path)) return {};
   static const std::regex pattern(
       R"(#include\s*[<"]((Eigen|unsupported|spdlog|fmt|nlohmann|google|boost|CLI)/|zlib|mpi\.h)[^\n]*)");
   return matches(s.text, pattern, "a public header includes");
@@ -194,6 +195,12 @@ std::vector<std::string> sources_without_purpose(const Source& s) {
   const std::size_t begin = s.text.starts_with(guard) ? guard.size() : 0;
   if (s.text.compare(begin, 2, "//") == 0) return {};
   return {"does not begin with a sentence that says what it is for"};
+}
+
+/// What includes another header of ours reaches tensor/language.h through it; the others include it themselves.
+std::vector<std::string> headers_of_no_language(const Source& s) {
+  if (!is_public_header(s) || s.path == "tensor/language.h" || !included_by(s).empty()) return {};
+  return {"a public header does not reach tensor/language.h, which says that C++20 is needed"};
 }
 
 std::vector<std::string> blanks(const Source& s) {
@@ -287,6 +294,7 @@ BOOST_AUTO_TEST_CASE(internals_are_left_alone) {
 /// "Everything a program needs": all that is public, but what names Eigen and what only compilers and tests need.
 BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
   const std::set<std::string> apart = {"tensor/eigen.h",
+                                       "tensor/spdlog_sink.h",
                                        "tensor/oracle.h",
                                        "compile/passes.h",
                                        "compile/scan_body.h",
@@ -316,8 +324,19 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
   const std::set<std::string> reached = reached_from("ferrite.h");
   BOOST_TEST(reached.size() > 40U);
   for (const Source& s : sources())
-    if (is_public_header(s) && !writes_operations(s.path) && !is_optional(s.path))
+    if (is_public_header(s) && !is_umbrella(s.path) && !writes_operations(s.path) && !is_optional(s.path))
       BOOST_TEST(reached.contains(s.path) != apart.contains(s.path), s.path);
+}
+/// The smaller header is a part of the whole one, without what only training, export and compilers need.
+BOOST_AUTO_TEST_CASE(one_small_header_reaches_what_runs_nets) {
+  const std::set<std::string> whole = reached_from("ferrite.h"), small = reached_from("inference.h");
+  for (const char* header : {"dsl/builder.h", "io/any_file.h", "nn/recurrent/gru.h", "nn/stream/stream.h"})
+    BOOST_TEST(small.contains(header), header);
+  for (const std::string& header : small) {
+    BOOST_TEST((whole.contains(header) || is_umbrella(header)), header);
+    for (const char* folder : {"autograd/", "train/", "exchange/", "nn/optim/", "nn/losses/"})
+      BOOST_TEST(!header.starts_with(folder), header);
+  }
 }
 BOOST_AUTO_TEST_CASE(files_are_short) { enforce(long_files, {"nn/x.cpp", std::string(401, '\n')}); }
 BOOST_AUTO_TEST_CASE(classes_are_short) {
@@ -359,6 +378,9 @@ BOOST_AUTO_TEST_CASE(attributes_are_named_by_their_structs) {
 }
 BOOST_AUTO_TEST_CASE(one_checked_arithmetic) {
   enforce(unchecked_arithmetic, {"io/x.cpp", "if (__builtin_mul_overflow(a, b, &c)) f();\n"});
+}
+BOOST_AUTO_TEST_CASE(headers_say_which_language_they_need) {
+  enforce(headers_of_no_language, {"nn/x.h", "#include <span>\n"});
 }
 BOOST_AUTO_TEST_CASE(sources_say_what_they_are_for) {
   enforce(sources_without_purpose, {"nn/x.h", "#pragma once\n#include <span>\n"});

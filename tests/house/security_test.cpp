@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(the_page_says_what_the_code_says) {
 /// Every constant of io/ that is named as a cap stands in the table, but for those that bound nothing a file asks for.
 BOOST_AUTO_TEST_CASE(no_cap_is_missing) {
   const std::set<std::string> no_caps = {
-      "kMostAtOnce",      // of one system call or call of zlib: the rest follows
+      "kMostAtOnce",      // of one system call: the rest follows
       "kMostNpyFront",    // kMostNpyHeader and what stands before it
       "kMostComment",     // of the zip format, whose field is 16 bits
       "kMostName",        // a guess at a name's length, to take memory at once

@@ -26,10 +26,12 @@ inline bool is_header(const Source& s) { return s.path.ends_with(".h"); }
 inline bool in_library(const Source& s) { return kFolders.contains(folder_of(s.path)); }
 /// What is compiled once for each instruction set, and headers of it alone.
 inline bool is_kernel(const Source& s) { return s.path.ends_with("_kernel.cpp") || s.path.ends_with("_kernel.h"); }
+/// Whether a header at the root, which only includes others.
+inline bool is_umbrella(const std::string& path) { return path == "ferrite.h" || path == "inference.h"; }
 /// Whether a header is installed: those at the top of a folder, and in the subfolders of nn/ except detail/.
 inline bool is_public_header(const Source& s) {
   static const std::regex pattern(R"((\w+|nn/\w+)/\w+\.h)");
-  if (s.path == "ferrite.h") return true;
+  if (is_umbrella(s.path)) return true;
   return in_library(s) && s.path.find("/detail/") == std::string::npos && std::regex_match(s.path, pattern);
 }
 

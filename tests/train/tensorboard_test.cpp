@@ -14,6 +14,7 @@
 
 #include "ferrite/io/numpy.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/train/tensorboard/deflate.h"
 #include "ferrite/train/tensorboard/histogram.h"
 #include "ferrite/train/tensorboard/picture.h"
 #include "ferrite/train/tensorboard/records.h"
@@ -213,6 +214,33 @@ BOOST_AUTO_TEST_CASE(pictures) {
   BOOST_REQUIRE(uncompress(reinterpret_cast<Bytef*>(rows.data()), &size,
                            reinterpret_cast<const Bytef*>(p.png.data() + at + 4), p.png.size() - at - 4 - 16) == Z_OK);
   BOOST_TEST((rows == std::string("\x00\x00\xff\x00\x40\xff\x80", 7)));  // 63.75 -> 64, 127.5 -> 128
+}
+
+/// What is compressed, zlib inflates; what repeats is small, and noise grows by no more than an eighth.
+BOOST_AUTO_TEST_CASE(pixels_are_compressed) {
+  const auto inflated = [](const std::string& stream, std::size_t room) {
+    std::string out(room + 1, 'x');
+    uLongf size = out.size();
+    BOOST_REQUIRE(uncompress(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(stream.data()),
+                             stream.size()) == Z_OK);
+    return out.substr(0, size);
+  };
+  const Tensor noise = uniform({100'000}, {.seed = 4}, 0, 255.9);
+  for (const std::size_t size : {0U, 1U, 2U, 3U, 4U, 5U, 257U, 258U, 259U, 260U, 261U, 100'000U})
+    for (int kind = 0; kind < 4; ++kind) {
+      std::string pixels(size, '\0');
+      for (std::size_t i = 0; i < size; ++i) {
+        const auto r = static_cast<unsigned>(noise.values<float>()[i]);
+        const unsigned repeated = i >= 300 && r > 3 ? static_cast<unsigned char>(pixels[i - 300]) : r;
+        pixels[i] = static_cast<char>(kind == 0 ? r : kind == 1 ? i / 3000 : kind == 2 ? repeated : 143 + r % 2);
+      }
+      const std::string stream = train::detail::zlib_stream(pixels);
+      BOOST_REQUIRE((inflated(stream, size) == pixels));
+      BOOST_TEST(stream.size() <= size + size / 8 + 10);
+      if (kind == 1) BOOST_TEST(stream.size() <= size / 100 + 20);
+      if (kind == 2) BOOST_TEST(stream.size() <= size / 4 + 400);
+    }
+  BOOST_TEST(train::detail::crc32("123456789") == 0xcbf43926U);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_refused) {

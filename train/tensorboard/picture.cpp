@@ -1,7 +1,5 @@
-/// Writes PNG files (w3.org/TR/png-3) with zlib alone: no filters, one chunk of data.
+/// Writes PNG files (w3.org/TR/png-3) without a library: no filters, one chunk of data.
 #include "ferrite/train/tensorboard/picture.h"
-
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +8,8 @@
 #include <utility>
 
 #include "ferrite/tensor/ops.h"
+#include "ferrite/train/tensorboard/deflate.h"
+#include "ferrite/train/tensorboard/records.h"
 
 namespace ferrite::train::detail {
 namespace {
@@ -24,18 +24,7 @@ std::string big_endian(std::uint64_t value) {
 
 std::string chunk(std::string_view name, std::string_view content) {
   const std::string body = std::string(name) + std::string(content);
-  const auto* bytes = reinterpret_cast<const Bytef*>(body.data());
-  return big_endian(content.size()) + body + big_endian(crc32_z(0, bytes, body.size()));
-}
-
-std::string deflated(const std::string& lines) {
-  uLongf size = compressBound(static_cast<uLong>(lines.size()));
-  std::string out(size, '\0');
-  const int status = compress2(reinterpret_cast<Bytef*>(out.data()), &size,
-                               reinterpret_cast<const Bytef*>(lines.data()), static_cast<uLong>(lines.size()), 6);
-  if (status != Z_OK) throw IoError("image: zlib cannot compress it: status " + std::to_string(status));
-  out.resize(size);
-  return out;
+  return big_endian(content.size()) + body + big_endian(crc32(body));
 }
 
 char byte_of(float x) {
@@ -71,7 +60,7 @@ Picture encode_picture(const Tensor& pixels) {
   p.png = "\x89PNG\r\n\x1a\n" +
           chunk("IHDR", big_endian(static_cast<std::uint64_t>(p.width)) +
                             big_endian(static_cast<std::uint64_t>(p.height)) + kind) +
-          chunk("IDAT", deflated(scanlines(dense.values<float>(), p))) + chunk("IEND", {});
+          chunk("IDAT", zlib_stream(scanlines(dense.values<float>(), p))) + chunk("IEND", {});
   return p;
 }
 

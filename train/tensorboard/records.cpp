@@ -13,15 +13,24 @@
 namespace ferrite::train::detail {
 namespace {
 
-constexpr std::array<std::uint32_t, 256> kTable = [] {
-  std::array<std::uint32_t, 256> table{};
+/// The CRC of every byte.
+using CrcTable = std::array<std::uint32_t, 256>;
+constexpr CrcTable crc_table(std::uint32_t polynomial) {
+  CrcTable table{};
   for (std::uint32_t i = 0; i < 256; ++i) {
     std::uint32_t crc = i;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc & 1) != 0 ? crc >> 1 ^ 0x82f63b78U : crc >> 1;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc & 1) != 0 ? crc >> 1 ^ polynomial : crc >> 1;
     table[i] = crc;
   }
   return table;
-}();
+}
+constexpr CrcTable kCastagnoli = crc_table(0x82f63b78U), kPng = crc_table(0xedb88320U);
+
+std::uint32_t crc_of(std::string_view bytes, const CrcTable& table) {
+  std::uint32_t crc = 0xffffffffU;
+  for (const char c : bytes) crc = table[(crc ^ static_cast<unsigned char>(c)) & 0xff] ^ crc >> 8;
+  return ~crc;
+}
 
 void append_number(std::string& out, std::uint64_t value, int width) {
   for (int i = 0; i < width; ++i) out += static_cast<char>(value >> (8 * i));
@@ -35,11 +44,8 @@ std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa28
 
 }  // namespace
 
-std::uint32_t crc32c(std::string_view bytes) {
-  std::uint32_t crc = 0xffffffffU;
-  for (const char c : bytes) crc = kTable[(crc ^ static_cast<unsigned char>(c)) & 0xff] ^ crc >> 8;
-  return ~crc;
-}
+std::uint32_t crc32c(std::string_view bytes) { return crc_of(bytes, kCastagnoli); }
+std::uint32_t crc32(std::string_view bytes) { return crc_of(bytes, kPng); }
 
 std::string framed(std::string_view content) {
   std::string record;

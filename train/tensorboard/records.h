@@ -9,6 +9,8 @@ namespace ferrite::train::detail {
 
 /// CRC-32 with Castagnoli's polynomial (RFC 3720, appendix B.4): of "123456789" it is 0xe3069283.
 std::uint32_t crc32c(std::string_view bytes);
+/// CRC-32 with the polynomial of PNG files (w3.org/TR/png-3, annex D): of "123456789" it is 0xcbf43926.
+std::uint32_t crc32(std::string_view bytes);
 
 /// A record: the length in 8 bytes, its checksum, the content, its checksum. Checksums are rotated by 15 bits, and
 /// 0xa282ead8 is added, so that one of bytes that hold checksums means something.

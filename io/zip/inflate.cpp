@@ -1,0 +1,312 @@
+/// Inflates raw deflate streams: RFC 1951, whose section numbers stand beside what they define.
+#include "ferrite/io/zip/inflate.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+namespace ferrite::io::detail {
+namespace {
+
+using End = Inflated::End;
+using Lengths = std::span<const std::uint8_t>;
+
+constexpr unsigned kBitsOfCode = 15;
+constexpr std::size_t kLiterals = 288, kDistances = 32, kEndOfBlock = 256;
+
+/// The stream as bits, the lowest of a byte first. Beyond its end there are zeros; `count` says how many bits are real.
+struct Bits {
+  explicit Bits(std::span<const std::byte> bytes) : next(bytes.data()), end(next + bytes.size()) {}
+
+  /// At least 56 bits, or all that are left.
+  void refill() {
+    if (end - next >= 8) {
+      std::uint64_t ahead = 0;
+      std::memcpy(&ahead, next, sizeof ahead);
+      buffer |= ahead << count;  // bits that are there already come again
+      next += (63 - count) >> 3;
+      count |= 56;
+      return;
+    }
+    while (count <= 56 && next != end) {
+      buffer |= std::to_integer<std::uint64_t>(*next++) << count;
+      count += 8;
+    }
+  }
+  void drop(unsigned n) {
+    buffer >>= n;
+    count -= n;
+  }
+  /// The next n bits, which are there.
+  unsigned take(unsigned n) {
+    const auto bits = static_cast<unsigned>(buffer & ((std::uint64_t{1} << n) - 1));
+    drop(n);
+    return bits;
+  }
+  /// Goes on at the next whole byte, `next`.
+  void align() {
+    drop(count % 8);
+    next -= count / 8;
+    buffer = count = 0;
+  }
+
+  const std::byte* next;
+  const std::byte* end;
+  std::uint64_t buffer = 0;
+  unsigned count = 0;
+};
+
+/// A canonical prefix code, 3.2.2: codes of one length follow each other in the order of their symbols, and begin where
+/// those that are shorter end.
+class Code {
+ public:
+  static constexpr int kNoSymbol = -1;
+
+  /// Whether the lengths make a code: complete, or of one symbol with one bit, or empty.
+  bool build(Lengths lengths) {
+    count_.fill(0);
+    for (const std::uint8_t length : lengths) ++count_[length];
+    count_[0] = 0;
+    int free = 1;
+    std::array<std::uint16_t, kBitsOfCode + 2> place{};
+    for (unsigned n = 1; n <= kBitsOfCode; ++n) {
+      free = 2 * free - count_[n];
+      if (free < 0) return false;
+      place[n + 1] = static_cast<std::uint16_t>(place[n] + count_[n]);
+    }
+    const unsigned used = place[kBitsOfCode + 1];
+    if (free > 0 && used != count_[1]) return false;
+    for (std::size_t s = 0; s < lengths.size(); ++s)
+      if (lengths[s] != 0) symbols_[place[lengths[s]]++] = static_cast<std::uint16_t>(s);
+    fill_table();
+    return true;
+  }
+
+  /// A symbol and the bits that it takes; kNoSymbol where the bits begin no code.
+  struct Found {
+    int symbol;
+    unsigned bits;
+  };
+  Found find(std::uint64_t bits) const {
+    const std::uint16_t entry = table_[bits & (kTable - 1)];
+    if (entry != 0) [[likely]]
+      return {entry >> 4, entry & 15U};
+    unsigned code = 0, first = 0, place = 0;
+    for (unsigned n = 1; n <= kBitsOfCode; ++n) {
+      code |= static_cast<unsigned>(bits >> (n - 1) & 1);
+      if (code < first + count_[n]) return {symbols_[place + code - first], n};
+      place += count_[n];
+      first = (first + count_[n]) << 1;
+      code <<= 1;
+    }
+    return {kNoSymbol, 1};  // a code with a gap has none, or one, of one bit
+  }
+
+ private:
+  static constexpr unsigned kTableBits = 10;
+  static constexpr std::size_t kTable = std::size_t{1} << kTableBits;
+
+  /// An entry for every end of the short codes, whose first bit is the lowest.
+  void fill_table() {
+    table_.fill(0);
+    unsigned code = 0, place = 0;
+    for (unsigned n = 1; n <= kTableBits; ++n, code <<= 1)
+      for (unsigned i = 0; i < count_[n]; ++i, ++code, ++place) {
+        unsigned reversed = 0;
+        for (unsigned bit = 0; bit < n; ++bit) reversed |= (code >> bit & 1) << (n - 1 - bit);
+        const auto entry = static_cast<std::uint16_t>(unsigned{symbols_[place]} << 4 | n);
+        for (std::size_t at = reversed; at < kTable; at += std::size_t{1} << n) table_[at] = entry;
+      }
+  }
+
+  std::array<std::uint16_t, kTable> table_;           // symbol and length; 0 where the code is longer, or none
+  std::array<std::uint16_t, kBitsOfCode + 1> count_;  // how many codes have a length
+  std::array<std::uint16_t, kLiterals> symbols_;      // in the order of their codes
+};
+
+/// What a length or a distance begins with, and how many bits follow (3.2.5).
+struct Base {
+  std::uint16_t first;
+  std::uint8_t extra;
+};
+constexpr std::array<Base, 29> kLengthBases = [] {
+  std::array<Base, 29> bases{};
+  unsigned first = 3;
+  for (unsigned i = 0; i < 28; ++i) {
+    const unsigned extra = i < 4 ? 0 : i / 4 - 1;
+    bases[i] = {static_cast<std::uint16_t>(first), static_cast<std::uint8_t>(extra)};
+    first += 1U << extra;
+  }
+  bases[28] = {258, 0};
+  return bases;
+}();
+constexpr std::array<Base, 30> kDistanceBases = [] {
+  std::array<Base, 30> bases{};
+  unsigned first = 1;
+  for (unsigned i = 0; i < 30; ++i) {
+    const unsigned extra = i < 2 ? 0 : i / 2 - 1;
+    bases[i] = {static_cast<std::uint16_t>(first), static_cast<std::uint8_t>(extra)};
+    first += 1U << extra;
+  }
+  return bases;
+}();
+
+class Inflation {
+ public:
+  Inflation(std::span<const std::byte> packed, std::span<std::byte> out)
+      : begin_(packed.data()), bits_(packed), out_(out) {}
+
+  Inflated run() {
+    for (bool last = false; !last;) {
+      bits_.refill();
+      if (bits_.count < 3) return ended(End::cut_short);
+      last = bits_.take(1) == 1;
+      const unsigned kind = bits_.take(2);
+      if (const Ended over = kind == 0 ? stored() : kind == 1 ? fixed() : kind == 2 ? dynamic() : unknown())
+        return *over;
+    }
+    Inflated whole = ended(End::finished);
+    whole.read = static_cast<std::size_t>(bits_.next - begin_) - bits_.count / 8;
+    return whole;
+  }
+
+ private:
+  using Ended = std::optional<Inflated>;  // nothing where a block ended and the stream goes on
+
+  Inflated ended(End end) const { return {.end = end, .written = done_}; }
+  Inflated damaged(std::string_view what) const { return {.end = End::damaged, .written = done_, .damage = what}; }
+  Ended unknown() const { return damaged("invalid block type"); }
+
+  /// 3.2.4: a length, its complement, bytes.
+  Ended stored() {
+    bits_.align();
+    bits_.refill();
+    if (bits_.count < 32) return ended(End::cut_short);
+    const unsigned size = bits_.take(16), complement = bits_.take(16);
+    if ((size ^ complement) != 0xffff) return damaged("invalid stored block lengths");
+    bits_.align();
+    const auto there = static_cast<std::size_t>(bits_.end - bits_.next);
+    const std::size_t n = std::min({std::size_t{size}, there, out_.size() - done_});
+    if (n > 0) std::memcpy(out_.data() + done_, bits_.next, n);
+    bits_.next += n;
+    done_ += n;
+    if (n == size) return {};
+    return ended(n == there ? End::cut_short : End::full);
+  }
+
+  /// 3.2.6
+  Ended fixed() {
+    std::array<std::uint8_t, kLiterals> literals{};
+    for (std::size_t i = 0; i < kLiterals; ++i)
+      literals[i] = static_cast<std::uint8_t>(i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8);
+    std::array<std::uint8_t, kDistances> distances{};
+    distances.fill(5);
+    literals_.build(literals);
+    distances_.build(distances);
+    return symbols();
+  }
+
+  /// 3.2.7: the lengths of both codes, themselves in a code.
+  Ended dynamic() {
+    constexpr std::array<std::uint8_t, 19> kOrder = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+    bits_.refill();
+    if (bits_.count < 14) return ended(End::cut_short);
+    const std::size_t literals = bits_.take(5) + 257, distances = bits_.take(5) + 1, n = bits_.take(4) + 4;
+    if (literals > 286 || distances > 30) return damaged("too many length or distance symbols");
+    std::array<std::uint8_t, 19> of_lengths{};
+    for (std::size_t i = 0; i < n; ++i) {
+      bits_.refill();
+      if (bits_.count < 3) return ended(End::cut_short);
+      of_lengths[kOrder[i]] = static_cast<std::uint8_t>(bits_.take(3));
+    }
+    if (!literals_.build(of_lengths) || std::ranges::count(of_lengths, 0) >= 18)
+      return damaged("invalid code lengths set");
+    std::array<std::uint8_t, kLiterals + kDistances> lengths{};
+    if (const Ended over = read_lengths(std::span(lengths).first(literals + distances))) return over;
+    if (lengths[kEndOfBlock] == 0) return damaged("invalid code -- missing end-of-block");
+    if (!literals_.build(std::span(lengths).first(literals))) return damaged("invalid literal/lengths set");
+    if (!distances_.build(std::span(lengths).subspan(literals, distances))) return damaged("invalid distances set");
+    return symbols();
+  }
+
+  Ended read_lengths(std::span<std::uint8_t> lengths) {
+    for (std::size_t at = 0; at < lengths.size();) {
+      bits_.refill();
+      const auto [symbol, bits] = literals_.find(bits_.buffer);
+      const unsigned extra = symbol < 16 ? 0 : symbol == 16 ? 2 : symbol == 17 ? 3 : 7;
+      if (bits + extra > bits_.count) return ended(End::cut_short);
+      bits_.drop(bits);
+      if (symbol < 16) {
+        lengths[at++] = static_cast<std::uint8_t>(symbol);
+        continue;
+      }
+      if (symbol == 16 && at == 0) return damaged("invalid bit length repeat");
+      const std::uint8_t value = symbol == 16 ? lengths[at - 1] : std::uint8_t{0};
+      const std::size_t repeats = bits_.take(extra) + (symbol == 18 ? 11U : 3U);
+      if (repeats > lengths.size() - at) return damaged("invalid bit length repeat");
+      std::ranges::fill(lengths.subspan(at, repeats), value);
+      at += repeats;
+    }
+    return {};
+  }
+
+  /// 3.2.3: literals, and copies of what is written, to the end of the block. A round takes 48 bits at most.
+  Ended symbols() {
+    while (true) {
+      bits_.refill();
+      const auto [symbol, bits] = literals_.find(bits_.buffer);
+      if (bits > bits_.count) return ended(End::cut_short);
+      if (symbol == Code::kNoSymbol) return damaged("invalid literal/length code");
+      bits_.drop(bits);
+      if (symbol < static_cast<int>(kEndOfBlock)) {
+        if (done_ == out_.size()) return ended(End::full);
+        out_[done_++] = static_cast<std::byte>(symbol);
+      } else if (symbol == kEndOfBlock) {
+        return {};
+      } else if (const Ended over = copy(static_cast<std::size_t>(symbol) - kEndOfBlock - 1)) {
+        return over;
+      }
+    }
+  }
+
+  Ended copy(std::size_t length_symbol) {
+    if (length_symbol >= kLengthBases.size()) return damaged("invalid literal/length code");
+    const Base length_base = kLengthBases[length_symbol];
+    if (length_base.extra > bits_.count) return ended(End::cut_short);
+    const std::size_t length = length_base.first + bits_.take(length_base.extra);
+    const auto [symbol, bits] = distances_.find(bits_.buffer);
+    if (bits > bits_.count) return ended(End::cut_short);
+    if (symbol == Code::kNoSymbol || symbol >= static_cast<int>(kDistanceBases.size()))
+      return damaged("invalid distance code");
+    bits_.drop(bits);
+    const Base base = kDistanceBases[static_cast<std::size_t>(symbol)];
+    if (base.extra > bits_.count) return ended(End::cut_short);
+    const std::size_t distance = base.first + bits_.take(base.extra);
+    if (distance > done_) return damaged("invalid distance too far back");
+    const std::size_t n = std::min(length, out_.size() - done_);
+    std::byte* to = out_.data() + done_;
+    const std::byte* from = to - distance;
+    if (distance >= n) {
+      std::memcpy(to, from, n);
+    } else {
+      for (std::size_t i = 0; i < n; ++i) to[i] = from[i];  // repeats itself
+    }
+    done_ += n;
+    if (n < length) return ended(End::full);
+    return {};
+  }
+
+  const std::byte* begin_;
+  Bits bits_;
+  std::span<std::byte> out_;
+  std::size_t done_ = 0;
+  Code literals_, distances_;
+};
+
+}  // namespace
+
+Inflated inflate(std::span<const std::byte> packed, std::span<std::byte> out) { return Inflation(packed, out).run(); }
+
+}  // namespace ferrite::io::detail

@@ -1,0 +1,32 @@
+# All public headers without exceptions and run-time type information, and one error where the language is too old:
+# cmake -DCOMPILERS=... -DINCLUDE=<build>/include -DSOURCE=... -DWORK=... -P languages.cmake
+set(folders tensor autograd compile dsl io exchange train nn nn/layers nn/losses nn/optim nn/recurrent nn/stream)
+set(text "#include <ferrite/ferrite.h>\n#include <ferrite/inference.h>\n")
+set(alone "ferrite.h" "inference.h" "tensor/error.h" "tensor/inline_vector.h" "nn/stream/stream.h")
+foreach(folder ${folders})
+  file(GLOB headers "${SOURCE}/${folder}/*.h")
+  foreach(header ${headers})
+    cmake_path(GET header FILENAME name)
+    if(NOT name MATCHES "^(eigen|spdlog_sink)\\.h$")  # which need others' headers
+      string(APPEND text "#include <ferrite/${folder}/${name}>\n")
+    endif()
+  endforeach()
+endforeach()
+file(WRITE "${WORK}/every_header.cpp" "${text}")
+foreach(compiler ${COMPILERS})
+  execute_process(COMMAND "${compiler}" -std=c++20 -fno-exceptions -fno-rtti -Wall -Wextra -Werror "-I${INCLUDE}" -fsyntax-only
+                          "${WORK}/every_header.cpp" RESULT_VARIABLE status ERROR_VARIABLE errors)
+  if(NOT status EQUAL 0)
+    message(SEND_ERROR "${compiler} -fno-exceptions -fno-rtti:\n${errors}")
+  endif()
+  foreach(header ${alone})
+    file(WRITE "${WORK}/old.cpp" "#include <ferrite/${header}>\nint main() { return ferrite::nothing_of_this + 1; }\n")
+    execute_process(COMMAND "${compiler}" -std=c++17 "-I${INCLUDE}" -fsyntax-only "${WORK}/old.cpp"
+                    RESULT_VARIABLE status ERROR_VARIABLE errors)
+    string(REGEX MATCHALL "[^\n]*error:[^\n]*" found "${errors}")
+    list(LENGTH found count)
+    if(status EQUAL 0 OR NOT count EQUAL 1 OR NOT found MATCHES "Ferrite needs C\\+\\+20: compile with -std=c\\+\\+20")
+      message(SEND_ERROR "${compiler} -std=c++17, ${header}: ${count} errors:\n${errors}")
+    endif()
+  endforeach()
+endforeach()
