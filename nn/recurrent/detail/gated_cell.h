@@ -11,7 +11,7 @@ struct CellFunctions;
 /// a gradient reads or writes, a place is H adjacent values.
 struct GatedCell {
   const char* name;
-  const CellFunctions* functions;  ///< its step in operations, its operation, its oracles
+  const CellFunctions* functions;  ///< its step in operations, its operation
   int gates = 1;                   ///< at most 4
   /// The last gates whose product with W_hh waits for the others: it takes what they store (a GRU's r h), not h.
   int late_gates = 0;

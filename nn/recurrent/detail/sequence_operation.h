@@ -26,9 +26,6 @@ void run_sequence(std::string_view name, const GatedCell& cell, Inputs in, std::
                   const SequenceSaves& attrs);
 /// The same, step by step in operations. Without what is saved: nothing reads that.
 Tensors compose_sequence(const GatedCell& cell, Inputs in, const SequenceOrder& order);
-void sequence_oracle(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out,
-                     const SequenceOrder& order);
-std::vector<Sample> sequence_samples(const GatedCell& cell);
 
 /// Operands of the gradient: y, what was saved, the cotangents of y, h and c (of shape [0] where nothing arrived), then
 /// the operands of the sequence. Its results are a gradient for each operand of floats, of shape [0] where `wants` does
@@ -48,23 +45,6 @@ void run_sequence_grad(const GatedCell& cell, Inputs in, std::span<Tensor> out, 
 Tensors reference_sequence_grad(const GatedCell& cell, Inputs in, const SequenceWants& attrs, const Specs& specs);
 /// One product a step for what goes on to the step before, and one for each gradient that is wanted.
 std::int64_t sequence_grad_multiply_adds(const GatedCell& cell, std::span<const Spec> in, const SequenceWants& attrs);
-void sequence_grad_oracle(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out,
-                          const SequenceOrder& order);
-std::vector<Sample> sequence_grad_samples(const GatedCell& cell);
-
-/// The samples of all cells of a family.
-template <class Family, class Common>
-std::vector<Sample> samples_of(std::vector<Sample> (*samples)(const GatedCell&)) {
-  std::vector<Sample> all;
-  for (const bool second : {false, true}) {
-    if (second && Family::cells[1] == Family::cells[0]) break;
-    for (Sample& s : samples(*Family::cells[second ? 1 : 0])) {
-      s.attrs = FamilyAttrs<Family, Common>(s.attrs.as<Common>(), second);
-      all.push_back(std::move(s));
-    }
-  }
-  return all;
-}
 
 template <class Family>
 struct SequenceGrad {
@@ -82,10 +62,6 @@ struct SequenceGrad {
   static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes& a) {
     return sequence_grad_multiply_adds(a.cell(), in, a);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    sequence_grad_oracle(a.cell(), in, out, a);
-  }
-  static std::vector<Sample> samples() { return samples_of<Family, SequenceWants>(sequence_grad_samples); }
 };
 
 template <class Family>
@@ -111,10 +87,6 @@ struct Sequence {
     const SequenceCost c(a.cell(), in);
     return c.rows * (c.w_ih + c.w_hh + c.w_hr);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    sequence_oracle(a.cell(), in, out, a);
-  }
-  static std::vector<Sample> samples() { return samples_of<Family, SequenceSaves>(sequence_samples); }
 };
 
 /// Operands without those that are undefined.
