@@ -6,7 +6,6 @@
 #include "ferrite/autograd/custom_gradient.h"
 #include "ferrite/tensor/define.h"
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/strided.h"
 
@@ -57,27 +56,6 @@ Tensors gradients_by_rule(const Vjp& v) {
   return all;
 }
 
-void copy_last(std::span<const Dense> in, std::span<Dense> out, const Attrs&) {
-  for (std::size_t i = 0; i < out.size(); ++i) out[i].values = in[in.size() - out.size() + i].values;
-}
-
-/// x and values that stand for x^2 and x + 1. What is differentiated is the rule, not the values: tests compare these
-/// alone.
-std::span<const Sample> square_samples() {
-  static const std::vector<Sample> all = [] {
-    Attrs attrs = RuleAttrs{2};
-    attrs.body = std::make_shared<GradientRule>("sample", [](const Vjp& v, std::size_t) {
-      return Tensors{v.grad_or_zeros(0) * 2 * v.in(0) + v.grad_or_zeros(1)};
-    });
-    std::vector<Sample> list;
-    for (const Dtype dtype : {Dtype::f32, Dtype::f64})
-      for (const Shape& shape : {Shape{3, 4}, Shape{}, Shape{0, 2}})
-        list.push_back({.inputs = {{shape, dtype}, {shape, dtype}, {shape, dtype}}, .attrs = attrs, .smooth = false});
-    return list;
-  }();
-  return all;
-}
-
 constexpr Primitive record_of(std::string_view name, std::string_view summary, Reads reads) {
   return {.name = name,
           .summary = summary,
@@ -86,8 +64,6 @@ constexpr Primitive record_of(std::string_view name, std::string_view summary, R
           .eval = copy_values,
           .vjp = gradients_by_rule,
           .reads = reads,
-          .oracle = copy_last,
-          .samples = square_samples,
           .takes_storage_types = true,
           .attributes = &attr_fields<RuleAttrs>};
 }
@@ -110,10 +86,6 @@ struct Recompute {
     return true;
   }
   static Tensors vjp(const Vjp& v, const NoAttrs&) { return {v.grad()}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) { out[0].values = in[0].values; }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}}}, {.inputs = {{{}}}}, {.inputs = {{{0, 2}, Dtype::i64}}, .indices = {0}}};
-  }
 };
 
 bool anybody_traces() {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/graph/oracle.h"
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/tensor/ops.h"
@@ -25,14 +24,14 @@ std::vector<const Tensor*> pointers_to(const std::vector<Tensor>& list) {
 /// are those of the program, what it writes to variables, and what its gradient needs.
 struct CompiledCall {
   static Specs infer(const Primitive&, Inputs, const Attrs& attrs) {
-    const Graph& g = program_of(attrs).gradient().forward->graph();
+    const Graph& g = program_of(attrs).recorded();
     Specs s;
     for (const ValueId v : g.outputs) s.push_back(g.values[v]);
     return s;
   }
 
   static std::int64_t multiply_adds(std::span<const Spec>, std::span<const Spec>, const Attrs& attrs) {
-    return cost_of(program_of(attrs).gradient().forward->graph()).multiply_adds;
+    return cost_of(program_of(attrs).recorded()).multiply_adds;
   }
 
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) {
@@ -48,29 +47,6 @@ struct CompiledCall {
     std::vector<Tensor> residuals;
     for (std::size_t k = results; k < v.outputs(); ++k) residuals.push_back(v.out(k));
     return pull_back(p, v, residuals);
-  }
-
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    const std::vector<Dense> ends = evaluate_by_oracles(program_of(attrs).gradient().forward->graph(), in);
-    for (std::size_t k = 0; k < out.size(); ++k) out[k].values = ends[k].values;
-  }
-  /// A product, a nonlinearity and a result that the gradient does not need.
-  static std::span<const Sample> samples() {
-    static const std::vector<Sample> all = [] {
-      std::vector<Sample> list;
-      for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
-        const std::vector<Spec> in = {{{2, 3}, dtype}, {{3, 4}, dtype}, {{4}, dtype}};
-        const auto f = [](const Tensors& x) {
-          const Tensor y = tanh(matmul(x[0], x[1]) + x[2]);
-          return Tensors{y, sum(y * y, {1}), y < 0};
-        };
-        Sample s{.inputs = in, .range = {-1, 1}};
-        s.attrs.body = Program::make({trace(f, in), {}, {}}, {});
-        list.push_back(std::move(s));
-      }
-      return list;
-    }();
-    return all;
   }
 
   /// Where a gradient of a gradient arrives at what the first one saved, the saved values are results like others: the
@@ -112,8 +88,6 @@ constexpr Primitive kCompiled = {.name = "compiled",
                                  .eval = CompiledCall::eval,
                                  .vjp = CompiledCall::vjp,
                                  .reads = reads_all,
-                                 .oracle = CompiledCall::oracle,
-                                 .samples = CompiledCall::samples,
                                  .multiply_adds = CompiledCall::multiply_adds,
                                  .takes_storage_types = true};
 

@@ -1,6 +1,6 @@
 #pragma once
-/// The constants of operations that more than one file reads or writes: passes, plans, exporters and tests. Those of
-/// any other operation stand beside it.
+/// The constants of operations that more than one file of the library reads or writes: passes, plans and exporters.
+/// Those of any other operation stand beside it.
 #include "ferrite/tensor/attrs.h"
 
 namespace ferrite::detail {

@@ -1,7 +1,6 @@
 #pragma once
 /// How an operation is written, by the library and by programs: a struct with its name, rule, kernel and gradient,
-/// turned into the one record that the whole library reads. The concepts say what a struct must contain; without its
-/// oracle and its domain or samples an operation does not compile, so none can be registered untested.
+/// turned into the one record that the whole library reads. The concepts say what a struct must contain.
 /// docs/own-operations.md has one of each kind.
 #include <concepts>
 #include <type_traits>
@@ -29,18 +28,15 @@ struct AttributesOfOp<Op> {
 template <class Op>
 using AttributesOf = typename AttributesOfOp<Op>::Type;
 
-/// Any other operation: a shape rule, a kernel or a view, an oracle of plain loops, samples, and a gradient where
-/// there is one. Its functions take the constants as its own struct.
+/// Any other operation: a shape rule, a kernel or a view, and a gradient where there is one. Its functions take the
+/// constants as its own struct.
 template <class Op>
-concept StructuredOp = AttrStruct<AttributesOf<Op>> &&
-    requires(Inputs in, const AttributesOf<Op>& a, std::span<const Dense> dense, std::span<Dense> result) {
+concept StructuredOp = AttrStruct<AttributesOf<Op>> && requires(Inputs in, const AttributesOf<Op>& a) {
   { Op::name } -> std::convertible_to<std::string_view>;
   { Op::summary } -> std::convertible_to<std::string_view>;
   { Op::infer(in, a) } -> std::same_as<Specs>;
   { Op::onnx } -> std::convertible_to<std::string_view>;
   { Op::stablehlo } -> std::convertible_to<std::string_view>;
-  Op::oracle(dense, result, a);
-  { Op::samples() } -> std::same_as<std::vector<Sample>>;
 } &&(
     requires(Inputs in, std::span<Tensor> out, const AttributesOf<Op>& a) { Op::eval(in, out, a); } ||
     requires(const Tensor& x, const Spec& s, const AttributesOf<Op>& a, Layout& l) {
@@ -68,9 +64,6 @@ struct Recorded {
   static Block element_block(Dtype operand, const Attrs& attrs) { return Op::element_block(operand, of(attrs)); }
   static Tensors vjp(const Vjp& v) { return Op::vjp(v, of(v.attrs)); }
   static Tensors jvp(const Jvp& j) { return Op::jvp(j, of(j.attrs)); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
-    Op::oracle(in, out, of(attrs));
-  }
   static Tensors reference(Inputs in, const Attrs& attrs) { return Op::reference(in, of(attrs)); }
   static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec> out, const Attrs& attrs) {
     return Op::multiply_adds(in, out, of(attrs));
@@ -176,11 +169,6 @@ constexpr bool takes_storage_types_of() {
     return false;
   }
 }
-template <class Op>
-std::span<const Sample> samples_of() {
-  static const std::vector<Sample> samples = Op::samples();
-  return samples;
-}
 
 template <StructuredOp Op>
 inline constexpr Primitive structured = {.name = Op::name,
@@ -198,8 +186,6 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .reads = reads_of<Op>(),
                                          .onnx = Op::onnx,
                                          .stablehlo = Op::stablehlo,
-                                         .oracle = Recorded<Op>::oracle,
-                                         .samples = samples_of<Op>,
                                          .reference = reference_of<Op>(),
                                          .effects = effects_of<Op>,
                                          .multiply_adds = multiply_adds_of<Op>(),
@@ -210,20 +196,17 @@ inline constexpr Primitive structured = {.name = Op::name,
 // ---- composites ----------------------------------------------------------------------------------------
 
 /// A function that is composed of operations, `parts`, which give it its gradient, its kernels and its exports. Its
-/// record holds facts: what it gives, an oracle of plain loops, samples. It may have
+/// record says what it gives. It may have
 /// - a kernel of its own, `at_once`, for where nothing records or watches its parts: the same bits, or an undefined
 ///   tensor for operands that it does not take;
 /// - a gradient of its own, `vjp` with `reads`, which differs from that of the parts in the last bits. Then everyone
 ///   records it as one application, and plans take it apart; `vjp` is made of operations and composites.
 template <class Op>
-concept CompositeOp = AttrStruct<AttributesOf<Op>> &&
-    requires(Inputs in, const AttributesOf<Op>& a, std::span<const Dense> dense, std::span<Dense> result) {
+concept CompositeOp = AttrStruct<AttributesOf<Op>> && requires(Inputs in, const AttributesOf<Op>& a) {
   { Op::name } -> std::convertible_to<std::string_view>;
   { Op::summary } -> std::convertible_to<std::string_view>;
   requires std::same_as<decltype(Op::parts(in, a)), Tensor> || std::same_as<decltype(Op::parts(in, a)), Tensors>;
   { Op::onnx } -> std::convertible_to<std::string_view>;
-  Op::oracle(dense, result, a);
-  { Op::samples() } -> std::same_as<std::vector<Sample>>;
 };
 
 template <class Op>
@@ -274,12 +257,11 @@ constexpr Reads composite_reads() {
 template <CompositeOp Op>
 inline constexpr Primitive composite = {.name = Op::name,
                                         .summary = Op::summary,
+                                        .kind = OperationKind::composite,
                                         .infer = infer_composite,
                                         .vjp = vjp_of<Op>(),
                                         .reads = composite_reads<Op>(),
                                         .onnx = Op::onnx,
-                                        .oracle = Recorded<Op>::oracle,
-                                        .samples = samples_of<Op>,
                                         .reference = composite_reference<Op>,
                                         .unrecorded = unrecorded_all<Op>,
                                         .effects = composite_effects<Op>,

@@ -58,10 +58,8 @@ concept PointwiseOp = requires {
   { Op::summary } -> std::convertible_to<std::string_view>;
   { Op::arity } -> std::convertible_to<std::size_t>;
   { Op::types } -> std::convertible_to<Types>;
-  { Op::domain } -> std::convertible_to<Range>;
   { Op::onnx } -> std::convertible_to<std::string_view>;
   { Op::stablehlo } -> std::convertible_to<std::string_view>;
-  &Op::scalar;
 };
 
 template <class Op>
@@ -107,15 +105,6 @@ struct KernelsOf {
   static constexpr const TableInUse<Blocks>* in_use = nullptr;
 };
 
-template <class Op, std::size_t... I>
-double call_scalar(const double* operands, std::index_sequence<I...>) {
-  return Op::scalar(operands[I]...);
-}
-template <class Op>
-double scalar_of(const double* operands) {
-  return call_scalar<Op>(operands, std::make_index_sequence<Op::arity>{});
-}
-
 template <class Op>
 Tensors pointwise_vjp(const Vjp& v) {
   return Op::vjp(PointwiseVjp(v));
@@ -140,15 +129,6 @@ template <class Op>
 constexpr bool second_order_by_reference_of() {
   return requires { Op::second_order_by_reference; };
 }
-template <class Op>
-constexpr std::span<const double> kinks_of() {
-  if constexpr (requires { Op::kinks; }) {
-    return Op::kinks;
-  } else {
-    return {};
-  }
-}
-
 /// A composition takes tensors alone: literals become tensors of one element.
 template <class Op>
 Tensors pointwise_reference(Inputs in, const Attrs& attrs) {
@@ -187,6 +167,7 @@ constexpr std::size_t arity_of() {
 template <PointwiseOp Op>
 inline constexpr Primitive pointwise = {.name = Op::name,
                                         .summary = Op::summary,
+                                        .kind = OperationKind::pointwise,
                                         .arity = static_cast<int>(arity_of<Op>()),
                                         .infer = pointwise_infer<Op>,
                                         .eval = nullptr,
@@ -200,11 +181,6 @@ inline constexpr Primitive pointwise = {.name = Op::name,
                                         .reads = reads_of<Op>(),
                                         .onnx = Op::onnx,
                                         .stablehlo = Op::stablehlo,
-                                        .domain = Op::domain,
-                                        .kinks = kinks_of<Op>(),
-                                        .scalar = scalar_of<Op>,
-                                        .oracle = nullptr,
-                                        .samples = nullptr,
                                         .reference = pointwise_reference_of<Op>(),
                                         .effects = nullptr,
                                         .multiply_adds = nullptr,

@@ -1,11 +1,18 @@
 #pragma once
-/// Dense arrays of doubles for the oracles of operations, and the samples of the conformance tests.
+/// What tests compare operations with: dense arrays of doubles, of which oracles are functions, and samples. Nothing in
+/// the library reads an oracle.
 #include <functional>
 #include <vector>
 
 #include "ferrite/tensor/primitive.h"
 
 namespace ferrite::detail {
+
+/// An interval that tests sample; the ends are sampled too.
+struct Range {
+  double low = -3;
+  double high = 3;
+};
 
 /// A dense row-major array of doubles (integers and bool included).
 struct Dense {
@@ -32,7 +39,7 @@ struct Dense {
 /// Calls f(index) for every index of a shape in row-major order.
 void for_each_index(const Shape& shape, const std::function<void(const Shape&)>& f);
 
-/// One application that the conformance suite tries.
+/// One application that tests try: types, constants and the range of the values.
 struct Sample {
   std::vector<Spec> inputs{};
   Attrs attrs{};

@@ -148,17 +148,6 @@ struct Layout {
   std::int64_t offset = 0;
 };
 
-/// An interval that tests sample; the ends are sampled too.
-struct Range {
-  double low = -3;
-  double high = 3;
-};
-
-/// A dense row-major array of doubles: the currency of the oracles that tests compare kernels with.
-struct Dense;
-/// One application that the conformance suite tries: specs, constants and the range of the values.
-struct Sample;
-
 }  // namespace detail
 
 /// What one application of an operation costs.
@@ -196,13 +185,21 @@ struct Effects {
   constexpr bool operator==(const Effects&) const = default;
 };
 
-/// One operation, as every part of the library sees it: the eager engine, the tape, the tracer, the fuser, the
-/// exporters and the tests. Built from a struct of a few lines by `pointwise<Op>` or `structured<Op>`
+/// What an operation is made of.
+enum class OperationKind : std::uint8_t {
+  structured,  ///< a kernel or a view of its own
+  pointwise,   ///< a kernel of one element
+  composite,   ///< other operations: its `reference` is all there is
+};
+
+/// One operation, as every part of the library sees it: the eager engine, the tape, the tracer, the fuser and the
+/// exporters. Built from a struct of a few lines by `pointwise<Op>` or `structured<Op>`
 /// (`tensor/define.h`); never written by hand.
 struct Primitive {
   std::string_view name;
   std::string_view summary;  ///< one line for the reference pages: formula, ties, conventions
-  int arity = -1;            ///< operands, literals included; -1: any number
+  OperationKind kind = OperationKind::structured;
+  int arity = -1;  ///< operands, literals included; -1: any number
   /// The only place that rejects shapes; asked after types that are only stored have been refused.
   Specs (*infer)(const Primitive&, Inputs, const Attrs&) = nullptr;
   /// Fills outputs that are allocated, contiguous and not zeroed.
@@ -229,12 +226,6 @@ struct Primitive {
   detail::Reads reads{};
   std::string_view onnx{};
   std::string_view stablehlo{};
-  detail::Range domain{};                              ///< pointwise: where tests sample
-  std::span<const double> kinks{};                     ///< pointwise: where no derivative exists
-  double (*scalar)(const double* operands) = nullptr;  ///< pointwise: the oracle
-  void (*oracle)(std::span<const detail::Dense> in, std::span<detail::Dense> out,
-                 const Attrs&) = nullptr;                  ///< structured
-  std::span<const detail::Sample> (*samples)() = nullptr;  ///< structured
   /// The same in other operations, where there is such a composition: an exporter's fallback; tests compare the bits.
   /// Of a composite it is all there is: recorders see these operations, unless one asks for it as a whole.
   Tensors (*reference)(Inputs, const Attrs&) = nullptr;
@@ -253,8 +244,8 @@ struct Primitive {
   /// The constants that an application has, in the order in which texts give them.
   const AttrFields* attributes = &attr_fields<NoAttrs>;
 
-  bool is_pointwise() const { return scalar != nullptr; }
-  bool is_composite() const { return reference != nullptr && !eval && !view && !scalar; }
+  bool is_pointwise() const { return kind == OperationKind::pointwise; }
+  bool is_composite() const { return kind == OperationKind::composite; }
   bool is_view() const { return view != nullptr && eval == nullptr; }
   bool differentiable() const { return vjp != nullptr; }
   /// The kernel of a pointwise operation for operands of that dtype; null where it takes none.

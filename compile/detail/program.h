@@ -29,6 +29,9 @@ class Program final : public Subprogram, public std::enable_shared_from_this<Pro
   /// Whether it was traced for such arguments and the switches stand as they stood then.
   bool fits(std::span<const Tensor* const> arguments, std::span<const void* const> variables) const;
 
+  /// What the operation on a tape runs: results, what is written to variables, what the gradient needs.
+  const Graph& recorded() const { return gradient().forward->graph(); }
+
   bool equals(const Subprogram& other) const override { return this == &other; }
   /// Runs it where recorders listen (or part of a trace): arguments as for Plan::evaluate, results too.
   Tensors apply(std::span<const Tensor* const> arguments) const;

@@ -3,7 +3,6 @@
 
 #include "ferrite/autograd/lenient_grad.h"
 #include "ferrite/compile/scan/detail/operation.h"
-#include "ferrite/compile/scan/detail/oracle.h"
 #include "ferrite/compile/scan/detail/run.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/strided.h"
@@ -299,8 +298,6 @@ constexpr Primitive kCheckpointedGrad = {.name = "scan_checkpointed_grad",
                                          .infer = CheckpointedGrad::infer,
                                          .eval = CheckpointedGrad::eval,
                                          .reads = reads_inputs,
-                                         .oracle = checkpointed_scan_grad_oracle,
-                                         .samples = checkpointed_scan_grad_samples,
                                          .reference = CheckpointedGrad::reference,
                                          .multiply_adds = CheckpointedGrad::multiply_adds,
                                          .second_order_by_reference = true,
@@ -313,8 +310,6 @@ constexpr Primitive kCheckpointed = {.name = "scan_checkpointed",
                                      .eval = Checkpointed::eval,
                                      .vjp = Checkpointed::vjp,
                                      .reads = reads_all,
-                                     .oracle = checkpointed_scan_oracle,
-                                     .samples = checkpointed_scan_samples,
                                      .reference = Checkpointed::reference,
                                      .multiply_adds = scan_multiply_adds,
                                      .second_order_by_reference = true,

@@ -1,7 +1,6 @@
 /// The scan as an operation: its types, its evaluation, its gradient.
 #include "ferrite/compile/scan/detail/operation.h"
 
-#include "ferrite/compile/scan/detail/oracle.h"
 #include "ferrite/compile/scan/detail/run.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
@@ -129,8 +128,6 @@ constexpr Primitive kScan = {.name = "scan",
                              .vjp = Scan::vjp,
                              .reads = reads_all,
                              .stablehlo = "while",
-                             .oracle = scan_oracle,
-                             .samples = scan_samples,
                              .multiply_adds = scan_multiply_adds,
                              .attributes = &attr_fields<ScanAttrs>};
 

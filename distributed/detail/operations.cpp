@@ -8,8 +8,6 @@
 namespace ferrite::mpi::detail {
 namespace {
 
-using ferrite::define::Dense;
-using ferrite::define::Sample;
 using ferrite::define::Writer;
 
 struct StartAttrs {
@@ -41,8 +39,6 @@ struct Start {
     for (const Tensor& x : nodes) given.push_back(x.raw());
     *Writer::data<std::int64_t>(out[0]) = link_of(a.link)->start(a.pattern, in[0].dtype(), a.total, given);
   }
-  static void oracle(std::span<const Dense>, std::span<Dense>, const Attributes&) {}
-  static std::vector<Sample> samples() { return {}; }
 };
 
 struct WaitAttrs {
@@ -63,8 +59,6 @@ struct Wait {
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
     link_of(a.link)->finish(in[0].item<std::int64_t>(), Writer::raw(out[0]));
   }
-  static void oracle(std::span<const Dense>, std::span<Dense>, const Attributes&) {}
-  static std::vector<Sample> samples() { return {}; }
 };
 
 }  // namespace

@@ -1,6 +1,4 @@
 /// Losses of labels, any number of which may hold.
-#include <cmath>
-
 #include "ferrite/nn/losses/classification.h"
 #include "ferrite/nn/losses/detail/losses.h"
 #include "ferrite/tensor/math.h"
@@ -10,36 +8,23 @@ namespace ferrite::nn {
 namespace detail {
 namespace {
 
-using Numbers = std::span<const double>;
-
-double softplus_of(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
-double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
-
 struct Bce {
   static constexpr auto name = "bce", summary = "-(t ln p + (1 - t) ln(1 - p)), logarithms at least -100";
-  static constexpr Range range{0.05, 0.95};
   static Tensor of(Inputs in, const NoAttrs&) {
     const Tensor &p = in[0], &t = in[1];
     const Tensor certain = eq(p, 1);
     const Tensor other = where(certain, (detach(p) - p) * kSlopeOfCertainty - 100.0, log1p(-where(certain, 0.0, p)));
     return (t - 1) * other - t * bounded_log(p);
   }
-  static double scalar(Numbers x, const NoAttrs&) {
-    return -(x[1] * std::max(std::log(x[0]), -100.0) + (1 - x[1]) * std::max(std::log1p(-x[0]), -100.0));
-  }
 };
 
 struct BceWithLogits {
   static constexpr auto name = "bce_with_logits";
   static constexpr auto summary = "w t softplus(-x) + (1 - t) softplus(x), w a weight of positive targets or 1";
-  static constexpr std::size_t least = 2, operands = 3;
   static Tensor of(Inputs in, const NoAttrs&) {
     const Tensor &x = in[0], &t = in[1];
     const Tensor positive = multiply_no_nan(softplus(-x), t), negative = multiply_no_nan(softplus(x), 1 - t);
     return in.size() > 2 ? multiply_no_nan(positive, in[2]) + negative : positive + negative;
-  }
-  static double scalar(Numbers x, const NoAttrs&) {
-    return (x.size() > 2 ? x[2] : 1) * x[1] * softplus_of(-x[0]) + (1 - x[1]) * softplus_of(x[0]);
   }
 };
 
@@ -61,20 +46,11 @@ struct FocalLoss {
     const Tensor y = a.gamma == 0 ? entropy : entropy * pow(wrong, a.gamma);
     return a.alpha < 0 ? y : (a.alpha * t + (1 - a.alpha) * (1 - t)) * y;
   }
-  static double scalar(Numbers v, const Attributes& a) {
-    const double x = v[0], t = v[1];
-    const double wrong = t * sigmoid_of(-x) + (1 - t) * sigmoid_of(x);
-    const double y = (t * softplus_of(-x) + (1 - t) * softplus_of(x)) * std::pow(wrong, a.gamma);
-    return a.alpha < 0 ? y : (a.alpha * t + (1 - a.alpha) * (1 - t)) * y;
-  }
-  static constexpr Range range{0, 1};  // of targets; scores beyond are in the fixtures
-  static std::vector<Attributes> tried() { return {{}, {-1, 1.5}, {0.5, 0}}; }
 };
 
 struct SoftMarginLoss {
   static constexpr auto name = "soft_margin_loss", summary = "ln(1 + e^(-t x)), without overflow";
   static Tensor of(Inputs in, const NoAttrs&) { return softplus(-(in[1] * in[0])); }
-  static double scalar(Numbers x, const NoAttrs&) { return softplus_of(-x[0] * x[1]); }
 };
 
 struct MultilabelSoftMarginLoss {
@@ -85,23 +61,6 @@ struct MultilabelSoftMarginLoss {
     Tensor terms = multiply_no_nan(softplus(-x), t) + multiply_no_nan(softplus(x), 1 - t);
     if (in.size() > 2) terms = multiply_no_nan(terms, in[2]);
     return mean(terms, {-1});
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    const auto C = static_cast<std::size_t>(in[0].shape[-1]);
-    for (std::size_t b = 0; b < out[0].values.size(); ++b) {
-      double total = 0;
-      for (std::size_t c = 0; c < C; ++c) {
-        const double x = in[0].values[b * C + c], t = in[1].values[b * C + c];
-        total += (t * softplus_of(-x) + (1 - t) * softplus_of(x)) * (in.size() > 2 ? in[2].values[c] : 1);
-      }
-      out[0].values[b] = total / static_cast<double>(C);
-    }
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}, {{3, 5}}}},
-            {.inputs = {{{2, 3, 4}}, {{2, 3, 4}}, {{4}}}},
-            {.inputs = {{{4}}, {{4}}}},
-            {.inputs = {{{0, 3}}, {{0, 3}}}}};
   }
 };
 

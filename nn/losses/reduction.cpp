@@ -24,15 +24,6 @@ struct LengthMask {
     const Tensor lengths = checked(in[0], 0, a.steps, "length_mask: length");
     return lt(arange(0, a.steps, 1, Dtype::i64), unsqueeze(lengths, 1));
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) {
-    for_each_index(out[0].shape,
-                   [&](const Shape& i) { out[0].at(i) = static_cast<double>(i[1]) < in[0].at({i[0]}) ? 1 : 0; });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{4}, Dtype::i64}}, .attrs = LengthMaskAttrs{5}, .indices = {5, 0, 3, 1}},
-            {.inputs = {{{2}, Dtype::i64}}, .attrs = LengthMaskAttrs{0}, .indices = {0}},
-            {.inputs = {{{0}, Dtype::i64}}, .attrs = LengthMaskAttrs{3}, .indices = {0}}};
-  }
 };
 
 bool begins_with(const Shape& shape, const Shape& first) {

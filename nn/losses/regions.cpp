@@ -1,6 +1,4 @@
 /// Losses of overlapping regions.
-#include <cmath>
-
 #include "ferrite/nn/losses/classification.h"
 #include "ferrite/nn/losses/detail/losses.h"
 #include "ferrite/tensor/ops.h"
@@ -33,24 +31,6 @@ struct TverskyLoss {
     const Tensor &p = in[0], &t = in[1];
     const Tensor both = over_region(p * t), wrong = over_region(p * (1 - t)), missed = over_region((1 - p) * t);
     return 1 - (both + a.smooth) / (both + a.alpha * wrong + a.beta * missed + a.smooth);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const std::size_t B = out[0].values.size(), n = B ? in[0].values.size() / B : 0;
-    for (std::size_t b = 0; b < B; ++b) {
-      double both = 0, wrong = 0, missed = 0;
-      for (std::size_t i = b * n; i < (b + 1) * n; ++i) {
-        const double p = in[0].values[i], t = in[1].values[i];
-        both += p * t, wrong += p * (1 - t), missed += (1 - p) * t;
-      }
-      out[0].values[b] = 1 - (both + a.smooth) / (both + a.alpha * wrong + a.beta * missed + a.smooth);
-    }
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> list;
-    for (const TverskyAttrs& a : {TverskyAttrs{}, TverskyAttrs{0.3, 0.7, 0.5}})
-      for (const Shape& shape : {Shape{3, 5}, Shape{2, 3, 4}, Shape{4}, Shape{0, 3}})
-        list.push_back({.inputs = {{shape}, {shape}}, .attrs = a, .range = {0.05, 1}});
-    return list;
   }
 };
 

@@ -13,18 +13,14 @@ namespace ferrite::nn {
 namespace detail {
 namespace {
 
-using Numbers = std::span<const double>;
-
 struct MseLoss {
   static constexpr auto name = "mse_loss", summary = "(prediction - target)^2";
   static Tensor of(Inputs in, const NoAttrs&) { return square(in[0] - in[1]); }
-  static double scalar(Numbers x, const NoAttrs&) { return (x[0] - x[1]) * (x[0] - x[1]); }
 };
 
 struct L1Loss {
   static constexpr auto name = "l1_loss", summary = "|prediction - target|";
   static Tensor of(Inputs in, const NoAttrs&) { return abs(in[0] - in[1]); }
-  static double scalar(Numbers x, const NoAttrs&) { return std::fabs(x[0] - x[1]); }
 };
 
 struct SmoothL1Attrs {
@@ -41,11 +37,6 @@ struct SmoothL1Loss {
     if (a.beta == 0) return d;
     return where(lt(d, a.beta), square(x) * (0.5 / a.beta), d - 0.5 * a.beta);
   }
-  static double scalar(Numbers x, const Attributes& a) {
-    const double d = std::fabs(x[0] - x[1]);
-    return d < a.beta ? d * d / (2 * a.beta) : d - a.beta / 2;
-  }
-  static std::vector<Attributes> tried() { return {{1}, {0.3}, {0}}; }
 };
 
 struct HuberAttrs {
@@ -61,11 +52,6 @@ struct HuberLoss {
     const Tensor x = in[0] - in[1], d = abs(x);
     return where(lt(d, a.delta), square(x) * 0.5, (d - 0.5 * a.delta) * a.delta);
   }
-  static double scalar(Numbers x, const Attributes& a) {
-    const double d = std::fabs(x[0] - x[1]);
-    return d < a.delta ? d * d / 2 : a.delta * (d - a.delta / 2);
-  }
-  static std::vector<Attributes> tried() { return {{1}, {0.3}}; }
 };
 
 struct PoissonNllAttrs {
@@ -81,7 +67,6 @@ struct PoissonNllLoss {
   static constexpr auto name = "poisson_nll_loss";
   static constexpr auto summary =
       "e^x - target x, or x - target ln(x + epsilon); with ln target! by Stirling, where it is above 1";
-  static constexpr Range range{0.1, 3};
   static Tensor of(Inputs in, const Attributes& a) {
     const Tensor &x = in[0], &t = in[1];
     const Tensor y = a.log_input ? exp(x) - multiply_no_nan(x, t) : x - xlogy(t, x + a.epsilon);
@@ -89,13 +74,6 @@ struct PoissonNllLoss {
     const Tensor many = gt(t, 1), n = where(many, t, 1.0);
     return y + where(many, n * log(n) - n + 0.5 * log(2 * std::numbers::pi * n), 0.0);
   }
-  static double scalar(Numbers x, const Attributes& a) {
-    const double t = x[1];
-    double y = a.log_input ? std::exp(x[0]) - t * x[0] : x[0] - t * std::log(x[0] + a.epsilon);
-    if (a.full && t > 1) y += t * std::log(t) - t + 0.5 * std::log(2 * std::numbers::pi * t);
-    return y;
-  }
-  static std::vector<Attributes> tried() { return {{}, {true, true}, {false, true, 0.1}, {false, false}}; }
 };
 
 struct GaussianNllAttrs {
@@ -109,20 +87,12 @@ struct GaussianNllLoss {
   using Attributes = GaussianNllAttrs;
   static constexpr auto name = "gaussian_nll_loss";
   static constexpr auto summary = "(ln v + (mean - target)^2 / v) / 2 for v = max(variance, epsilon)";
-  static constexpr Range range{0.2, 3};
-  static constexpr std::size_t operands = 3;
   static Tensor of(Inputs in, const Attributes& a) {
     // A bound that gradients do not see.
     const Tensor v = where(lt(in[2], a.epsilon), in[2] - detach(in[2]) + a.epsilon, in[2]);
     const Tensor y = 0.5 * (log(v) + square(in[0] - in[1]) / v);
     return a.full ? y + 0.5 * std::log(2 * std::numbers::pi) : y;
   }
-  static double scalar(Numbers x, const Attributes& a) {
-    const double v = std::max(x[2], a.epsilon);
-    const double d = x[0] - x[1];
-    return 0.5 * (std::log(v) + d * d / v) + (a.full ? 0.5 * std::log(2 * std::numbers::pi) : 0);
-  }
-  static std::vector<Attributes> tried() { return {{}, {true, 0.01}}; }
 };
 
 struct KlDivAttrs {
@@ -134,18 +104,12 @@ struct KlDiv {
   using Attributes = KlDivAttrs;
   static constexpr auto name = "kl_div";
   static constexpr auto summary = "target (ln target - prediction), the prediction a logarithm; 0 for target 0";
-  static constexpr Range range{0.1, 3};
   static Tensor of(Inputs in, const Attributes& a) {
     const Tensor &x = in[0], &t = in[1];
     if (a.log_target) return multiply_no_nan(t - x, exp(t));
     const Tensor none = eq(t, 0);
     return where(none, 0.0, t * log(where(none, 1.0, t))) - multiply_no_nan(x, t);
   }
-  static double scalar(Numbers x, const Attributes& a) {
-    if (a.log_target) return std::exp(x[1]) * (x[1] - x[0]);
-    return (x[1] == 0 ? 0 : x[1] * std::log(x[1])) - x[1] * x[0];
-  }
-  static std::vector<Attributes> tried() { return {{false}, {true}}; }
 };
 
 }  // namespace

@@ -52,21 +52,6 @@ struct AdamBegin {
     const Tensor t = in.size() > 1 ? in[0] + in[1] : in[0] + 1, exact = cast(t, Dtype::f64);
     return {t, 1 - pow(attrs.beta1, exact), 1 - pow(attrs.beta2, exact)};
   }
-
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    for (std::size_t i = 0; i < in[0].values.size(); ++i) {
-      const double t = out[0].values[i] = in[0].values[i] + (in.size() > 1 ? in[1].values[i] : 1);
-      out[1].values[i] = -std::expm1(t * std::log(attrs.beta1));
-      out[2].values[i] = -std::expm1(t * std::log(attrs.beta2));
-    }
-  }
-
-  static std::vector<Sample> samples() {
-    const AdamBetas attrs{0.8, 0.95};
-    return {{.inputs = {{{}, Dtype::i64}}, .attrs = attrs, .indices = {4}},
-            {.inputs = {{{2, 3}, Dtype::i64}}, .attrs = attrs, .indices = {0, 0, 7, 19, 20, 20}},
-            {.inputs = {{{5}, Dtype::i64}, {{5}, Dtype::i64}}, .attrs = attrs, .indices = {0, 1, 1, 1, 0}}};
-  }
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "ferrite/autograd/lenient_grad.h"
-#include "ferrite/nn/optim/detail/rule_oracle.h"
 #include "ferrite/nn/optim/detail/rules.h"
 #include "ferrite/nn/optim/detail/shares.h"
 #include "ferrite/tensor/define.h"
@@ -152,11 +151,6 @@ struct RuleUpdate {
   }
 
   static Tensors vjp(const Vjp& v, const Attributes&) { return gradient_of_reference(structured<RuleUpdate>, v); }
-
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    rule_oracle(in, out, rule_form(attrs));
-  }
-  static std::vector<Sample> samples() { return rule_samples(); }
 
  private:
   /// The only place that rejects operands.

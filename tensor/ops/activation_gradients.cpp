@@ -1,5 +1,4 @@
 /// The gradients of activation functions, each as one operation whose derivatives are those of its composition.
-#include <cmath>
 #include <numbers>
 
 #include "ferrite/tensor/ops/define.h"
@@ -11,26 +10,18 @@ namespace {
 /// What gradients share: operands g, x and, of some, a constant. Their own gradient is that of `reference`.
 struct OfCotangent {
   static constexpr auto onnx = "", stablehlo = "";
-  static constexpr Range domain{-6, 6};
   static constexpr Reads reads = reads_inputs;
   static constexpr bool second_order_by_reference = true;
 };
 
-double sigmoid_number(double x) { return 1 / (1 + std::exp(-x)); }
-
 struct ReluGrad : functors::ReluGrad, OfCotangent {
   static constexpr auto name = "relu_grad", summary = "g where y > 0, else 0: a cotangent g behind y = relu(x)";
-  static double scalar(double g, double y) { return y > 0 ? g : 0; }
   static Tensors reference(Inputs in) { return {where(gt(in[1], 0), in[0], 0)}; }
 };
 
 struct SiluGrad : functors::SiluGrad, OfCotangent {
   static constexpr auto name = "silu_grad";
   static constexpr auto summary = "g s (1 + x (1 - s)), s = sigmoid(x): a cotangent g behind silu(x)";
-  static double scalar(double g, double x) {
-    const double s = sigmoid_number(x);
-    return g * s * (1 + x * (1 - s));
-  }
   static Tensors reference(Inputs in) {
     const Tensor s = sigmoid(in[1]);
     return {in[0] * (s * (1 + in[1] * (1 - s)))};
@@ -39,19 +30,16 @@ struct SiluGrad : functors::SiluGrad, OfCotangent {
 
 struct LogSigmoidGrad : functors::LogSigmoidGrad, OfCotangent {
   static constexpr auto name = "log_sigmoid_grad", summary = "g sigmoid(-x): a cotangent g behind log_sigmoid(x)";
-  static double scalar(double g, double x) { return g * sigmoid_number(-x); }
   static Tensors reference(Inputs in) { return {in[0] * sigmoid(-in[1])}; }
 };
 
 struct SoftplusGrad : functors::SoftplusGrad, OfCotangent {
   static constexpr auto name = "softplus_grad", summary = "g sigmoid(x): a cotangent g behind softplus(x)";
-  static double scalar(double g, double x) { return g * sigmoid_number(x); }
   static Tensors reference(Inputs in) { return {in[0] * sigmoid(in[1])}; }
 };
 
 struct SoftsignGrad : functors::SoftsignGrad, OfCotangent {
   static constexpr auto name = "softsign_grad", summary = "g / (1 + |x|)^2: a cotangent g behind softsign(x)";
-  static double scalar(double g, double x) { return g / ((1 + std::fabs(x)) * (1 + std::fabs(x))); }
   static Tensors reference(Inputs in) { return {in[0] / square(1 + abs(in[1]))}; }
 };
 
@@ -59,13 +47,8 @@ struct SoftsignGrad : functors::SoftsignGrad, OfCotangent {
 struct GeluGrad : functors::GeluGrad {
   static constexpr auto name = "gelu_grad", onnx = "", stablehlo = "";
   static constexpr auto summary = "g (Phi(x) + x phi(x)): a cotangent g behind gelu(x)";
-  static constexpr Range domain{-6, 6};
   static constexpr Reads reads = reads_inputs;
   static constexpr double kDensity = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-  static double scalar(double g, double x) {
-    x = x < -40 ? -40 : x > 40 ? 40 : x;
-    return g * (0.5 * std::erfc(-x / std::numbers::sqrt2) + x * kDensity * std::exp(-0.5 * x * x));
-  }
   static Tensors vjp(const PointwiseVjp& v) {
     const Tensor& x = v.b.tensor();
     return v.wanted([&] { return gelu_grad(v.grad, x); },
@@ -80,10 +63,6 @@ struct GeluTanhGrad : functors::GeluTanhGrad, OfCotangent {
   static constexpr auto name = "gelu_tanh_grad";
   static constexpr auto summary = "a cotangent g behind gelu in its form by tanh, of x between -32 and 32";
   static constexpr double kScale = functors::kGeluScale, kCube = functors::kGeluCube;
-  static double scalar(double g, double x) {
-    const double t = std::tanh(kScale * (x + kCube * x * x * x));
-    return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * kScale * (1 + 3 * kCube * x * x));
-  }
   static Tensors reference(Inputs in) {
     const Tensor x = clamp(in[1], -32, 32), power = x * x;
     const Tensor u = 2 * kScale * (x + kCube * (power * x)), s = sigmoid(u);
@@ -95,14 +74,12 @@ struct GeluTanhGrad : functors::GeluTanhGrad, OfCotangent {
 struct LeakyReluGrad : functors::LeakyReluGrad, OfCotangent {
   static constexpr auto name = "leaky_relu_grad";
   static constexpr auto summary = "g where x > 0, else slope g: a cotangent g behind leaky_relu(x)";
-  static double scalar(double g, double x, double slope) { return x > 0 ? g : slope * g; }
   static Tensors reference(Inputs in) { return {where(gt(in[1], 0), in[0], in[2] * in[0])}; }
 };
 
 struct EluGrad : functors::EluGrad, OfCotangent {
   static constexpr auto name = "elu_grad";
   static constexpr auto summary = "g where x > 0, else g alpha e^x: a cotangent g behind elu(x)";
-  static double scalar(double g, double x, double alpha) { return x <= 0 ? g * alpha * std::exp(x) : g; }
   static Tensors reference(Inputs in) {
     return {where(le(in[1], 0), in[0] * (in[2] * exp(not_positive(in[1]))), in[0])};
   }
@@ -111,7 +88,6 @@ struct EluGrad : functors::EluGrad, OfCotangent {
 struct CeluGrad : functors::CeluGrad, OfCotangent {
   static constexpr auto name = "celu_grad";
   static constexpr auto summary = "g where x > 0, else g e^(x / alpha): a cotangent g behind celu(x)";
-  static double scalar(double g, double x, double alpha) { return x <= 0 ? g * std::exp(x / alpha) : g; }
   static Tensors reference(Inputs in) { return {where(le(in[1], 0), in[0] * exp(not_positive(in[1]) / in[2]), in[0])}; }
 };
 
@@ -119,7 +95,6 @@ struct SeluGrad : functors::SeluGrad, OfCotangent {
   static constexpr auto name = "selu_grad";
   static constexpr auto summary = "1.0507 (g where x > 0, else 1.6733 g e^x): a cotangent g behind selu(x)";
   static constexpr double kAlpha = functors::kSeluAlpha, kScale = functors::kSeluScale;
-  static double scalar(double g, double x) { return g * kScale * (x <= 0 ? kAlpha * std::exp(x) : 1); }
   static Tensors reference(Inputs in) {
     return {in[0] * (kScale * where(le(in[1], 0), kAlpha * exp(not_positive(in[1])), 1.0))};
   }
@@ -128,7 +103,6 @@ struct SeluGrad : functors::SeluGrad, OfCotangent {
 struct HardswishGrad : functors::HardswishGrad, OfCotangent {
   static constexpr auto name = "hardswish_grad";
   static constexpr auto summary = "g (2 x + 3) / 6 for -3 < x < 3, 0 below, g above: a cotangent g behind hardswish(x)";
-  static double scalar(double g, double x) { return x <= -3 ? 0 : x < 3 ? g * (2 * x + 3) / 6 : g; }
   static Tensors reference(Inputs in) {
     const Tensor &g = in[0], &x = in[1];
     return {where(le(x, -3), 0.0, where(lt(x, 3), g * ((x + x + 3) / 6.0), g))};
@@ -138,10 +112,6 @@ struct HardswishGrad : functors::HardswishGrad, OfCotangent {
 struct MishGrad : functors::MishGrad, OfCotangent {
   static constexpr auto name = "mish_grad";
   static constexpr auto summary = "g (t + x sigmoid(x) (1 - t^2)), t = tanh(softplus(x)): a cotangent g behind mish(x)";
-  static double scalar(double g, double x) {
-    const double t = std::tanh(softplus_number(x));
-    return g * (t + x * sigmoid_number(x) * (1 - t * t));
-  }
   static Tensors reference(Inputs in) {
     const Tensor t = tanh(softplus(in[1]));
     return {in[0] * (t + in[1] * sigmoid(in[1]) * (1 - t * t))};
@@ -150,7 +120,6 @@ struct MishGrad : functors::MishGrad, OfCotangent {
 
 struct TanhshrinkGrad : functors::TanhshrinkGrad, OfCotangent {
   static constexpr auto name = "tanhshrink_grad", summary = "g tanh(x)^2: a cotangent g behind tanhshrink(x)";
-  static double scalar(double g, double x) { return g * std::tanh(x) * std::tanh(x); }
   static Tensors reference(Inputs in) {
     const Tensor t = tanh(in[1]);
     return {in[0] * (t * t)};
@@ -159,19 +128,16 @@ struct TanhshrinkGrad : functors::TanhshrinkGrad, OfCotangent {
 
 struct PassAbove : functors::PassAbove, OfCotangent {
   static constexpr auto name = "pass_above", summary = "0 where x <= bound, else g";
-  static double scalar(double g, double x, double bound) { return x <= bound ? 0 : g; }
   static Tensors reference(Inputs in) { return {where(le(in[1], in[2]), 0.0, in[0])}; }
 };
 
 struct PassBelow : functors::PassBelow, OfCotangent {
   static constexpr auto name = "pass_below", summary = "0 where x >= bound, else g";
-  static double scalar(double g, double x, double bound) { return x >= bound ? 0 : g; }
   static Tensors reference(Inputs in) { return {where(ge(in[1], in[2]), 0.0, in[0])}; }
 };
 
 struct ShrinkGrad : functors::ShrinkGrad, OfCotangent {
   static constexpr auto name = "shrink_grad", summary = "0 where -lambda <= x <= lambda, else g";
-  static double scalar(double g, double x, double lambda) { return x >= -lambda && x <= lambda ? 0 : g; }
   static Tensors reference(Inputs in) { return {where(ge(in[1], -in[2]) && le(in[1], in[2]), 0.0, in[0])}; }
 };
 

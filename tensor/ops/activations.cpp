@@ -2,7 +2,6 @@
 #include "ferrite/tensor/activations.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "ferrite/tensor/ops/detail/activation_gradients.h"
 #include "ferrite/tensor/ops/detail/composing.h"
@@ -14,7 +13,6 @@ namespace {
 /// What activation functions share.
 struct Activation {
   static constexpr auto stablehlo = "";
-  static constexpr Range domain{-8, 8};
   static constexpr Reads reads = reads_inputs;
 };
 
@@ -22,9 +20,7 @@ struct Activation {
 struct GeluTanh : functors::GeluTanh, Activation {
   static constexpr auto name = "gelu_tanh", onnx = "Gelu";
   static constexpr auto summary = "x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): gelu in its form by tanh";
-  static constexpr Range domain{-2, 8};
   static constexpr double kScale = functors::kGeluScale, kCube = functors::kGeluCube;
-  static double scalar(double x) { return x / 2 * (1 + std::tanh(kScale * (x + kCube * x * x * x))); }
   static Tensors reference(Inputs in) {
     const Tensor& x = in[0];
     return {0.5 * x * (1 + tanh(kScale * (x + kCube * (x * x * x))))};
@@ -34,14 +30,12 @@ struct GeluTanh : functors::GeluTanh, Activation {
 
 struct Silu : functors::Silu, Activation {
   static constexpr auto name = "silu", onnx = "", summary = "x / (1 + e^-x)";
-  static double scalar(double x) { return x / (1 + std::exp(-x)); }
   static Tensors reference(Inputs in) { return {in[0] * sigmoid(in[0])}; }
   static Tensors vjp(const PointwiseVjp& v) { return {silu_grad(v.grad, v.a.tensor())}; }
 };
 
 struct LogSigmoid : functors::LogSigmoid, Activation {
   static constexpr auto name = "log_sigmoid", onnx = "", summary = "-ln(1 + e^-x), without overflow";
-  static double scalar(double x) { return -softplus_number(-x); }
   static Tensors reference(Inputs in) { return {-softplus(-in[0])}; }
   static Tensors vjp(const PointwiseVjp& v) { return {log_sigmoid_grad(v.grad, v.a.tensor())}; }
 };
@@ -52,8 +46,6 @@ Tensor slope_grad(const Tensor& g, const Tensor& x) { return where(gt(x, 0), 0.0
 struct LeakyRelu : functors::LeakyRelu, Activation {
   static constexpr auto name = "leaky_relu", onnx = "LeakyRelu";
   static constexpr auto summary = "x where x > 0, else slope x; gradient slope at 0";
-  static constexpr double kinks[] = {0};
-  static double scalar(double x, double slope) { return x > 0 ? x : slope * x; }
   static Tensors reference(Inputs in) { return {where(gt(in[0], 0), in[0], in[1] * in[0])}; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return leaky_relu_grad(v.grad, v.a.tensor(), v.b); },
@@ -64,8 +56,6 @@ Tensor sloped(const Tensor& x, const Operand& slope) { return pointwise_call<Lea
 
 struct Elu : functors::Elu, Activation {
   static constexpr auto name = "elu", onnx = "Elu", summary = "x where x > 0, else alpha (e^x - 1)";
-  static constexpr double kinks[] = {0};
-  static double scalar(double x, double alpha) { return x <= 0 ? alpha * std::expm1(x) : x; }
   static Tensors reference(Inputs in) { return {where(le(in[0], 0), in[1] * expm1(not_positive(in[0])), in[0])}; }
   static Tensors vjp(const PointwiseVjp& v) {
     const Tensor& x = v.a.tensor();
@@ -75,9 +65,6 @@ struct Elu : functors::Elu, Activation {
 
 struct Celu : functors::Celu, Activation {
   static constexpr auto name = "celu", onnx = "Celu", summary = "x where x > 0, else alpha (e^(x / alpha) - 1)";
-  static constexpr Range domain{0.5, 8};
-  static constexpr double kinks[] = {0};
-  static double scalar(double x, double alpha) { return x <= 0 ? alpha * std::expm1(x / alpha) : x; }
   static Tensors reference(Inputs in) {
     return {where(le(in[0], 0), in[1] * expm1(not_positive(in[0]) / in[1]), in[0])};
   }
@@ -94,9 +81,7 @@ struct Celu : functors::Celu, Activation {
 struct Selu : functors::Selu, Activation {
   static constexpr auto name = "selu", onnx = "Selu";
   static constexpr auto summary = "1.0507 times (x where x > 0, else 1.6733 (e^x - 1)) (arXiv 1706.02515)";
-  static constexpr double kinks[] = {0};
   static constexpr double kAlpha = functors::kSeluAlpha, kScale = functors::kSeluScale;
-  static double scalar(double x) { return kScale * (x <= 0 ? kAlpha * std::expm1(x) : x); }
   static Tensors reference(Inputs in) {
     return {kScale * where(le(in[0], 0), kAlpha * expm1(not_positive(in[0])), in[0])};
   }
@@ -116,20 +101,6 @@ struct Prelu {
   static Tensor parts(Inputs in, const NoAttrs&) {
     return sloped(in[0], reshape(in[1], along_channels(in[0].shape(), in[1].numel())));
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    Dense w = in[1];
-    w.shape = along_channels(in[0].shape, in[1].shape.numel());
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      const double x = in[0].at(i);
-      out[0].at(i) = x > 0 ? x : w.broadcast_at(i) * x;
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 4}}, {{3}}}, .smooth_at_ties = false},
-            {.inputs = {{{5}}, {{1}}}, .smooth_at_ties = false},
-            {.inputs = {{{5}}, {{5}}}, .smooth_at_ties = false},
-            {.inputs = {{{}}, {{}}}, .smooth_at_ties = false}};
-  }
 };
 
 struct BoundsAttrs {
@@ -143,18 +114,10 @@ struct Rrelu {
 
   static double slope(const Attributes& a) { return (a.low + a.high) / 2; }
   static Tensor parts(Inputs in, const Attributes& a) { return sloped(in[0], slope(a)); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    map_oracle(in, out, [&](double x) { return x > 0 ? x : slope(a) * x; });
-  }
-  static std::vector<Sample> samples() { return numbers(BoundsAttrs{0.125, 0.5}, {}, false); }
 };
-
-/// min(max(x, low), high); of NaN NaN.
-double bounded_number(double x, double low, double high) { return x <= low ? low : x >= high ? high : x; }
 
 struct Hardtanh : functors::Hardtanh, Activation {
   static constexpr auto name = "hardtanh", onnx = "", summary = "min(max(x, low), high); gradient 0 at the bounds";
-  static double scalar(double x, double low, double high) { return bounded_number(x, low, high); }
   static Tensors reference(Inputs in) {
     return {where(le(in[0], in[1]), in[1], where(ge(in[0], in[2]), in[2], in[0]))};
   }
@@ -170,16 +133,10 @@ struct Relu6 {
   static constexpr auto name = "relu6", onnx = "", summary = "min(max(x, 0), 6); gradient 0 at both ends";
 
   static Tensor parts(Inputs in, const NoAttrs&) { return hardtanh(in[0], 0, 6); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    map_oracle(in, out, [](double x) { return bounded_number(x, 0, 6); });
-  }
-  static std::vector<Sample> samples() { return numbers({}, {-8, 8}, false); }
 };
 
 struct Hardsigmoid : functors::Hardsigmoid, Activation {
   static constexpr auto name = "hardsigmoid", onnx = "", summary = "relu6(x + 3) / 6";
-  static constexpr double kinks[] = {-3, 3};
-  static double scalar(double x) { return bounded_number(x + 3, 0, 6) / 6; }
   static Tensors reference(Inputs in) {
     const Tensor above = in[0] + 3.0;
     return {where(le(above, 0), 0.0, where(ge(above, 6), 6.0, above)) / 6.0};
@@ -192,8 +149,6 @@ struct Hardsigmoid : functors::Hardsigmoid, Activation {
 
 struct Hardswish : functors::Hardswish, Activation {
   static constexpr auto name = "hardswish", onnx = "HardSwish", summary = "x relu6(x + 3) / 6";
-  static constexpr double kinks[] = {-3, 3};
-  static double scalar(double x) { return x <= -3 ? 0 : x < 3 ? x * (x + 3) / 6 : x; }
   static Tensors reference(Inputs in) {
     const Tensor& x = in[0];
     return {where(le(x, -3), 0.0, where(lt(x, 3), x * (x + 3) / 6.0, x))};
@@ -203,7 +158,6 @@ struct Hardswish : functors::Hardswish, Activation {
 
 struct Mish : functors::Mish, Activation {
   static constexpr auto name = "mish", onnx = "Mish", summary = "x tanh(softplus(x)) (arXiv 1908.08681)";
-  static double scalar(double x) { return x * std::tanh(softplus_number(x)); }
   static Tensors reference(Inputs in) { return {in[0] * tanh(softplus(in[0]))}; }
   static Tensors vjp(const PointwiseVjp& v) { return {mish_grad(v.grad, v.a.tensor())}; }
 };
@@ -214,9 +168,6 @@ Tensor none(const PointwiseVjp& v) { return zeros_like(v.grad); }
 struct Softshrink : functors::Softshrink, Activation {
   static constexpr auto name = "softshrink", onnx = "Shrink";
   static constexpr auto summary = "x - lambda above lambda, x + lambda below -lambda, else 0";
-  static double scalar(double x, double lambda) {
-    return x >= -lambda && x <= lambda ? 0 : x > 0 ? x - lambda : x + lambda;
-  }
   static Tensors reference(Inputs in) {
     const Tensor &x = in[0], &lambda = in[1];
     return {where(ge(x, -lambda) && le(x, lambda), 0.0, where(gt(x, 0), x - lambda, x + lambda))};
@@ -230,7 +181,6 @@ struct Softshrink : functors::Softshrink, Activation {
 
 struct Hardshrink : functors::Hardshrink, Activation {
   static constexpr auto name = "hardshrink", onnx = "Shrink", summary = "x outside of -lambda..lambda, else 0";
-  static double scalar(double x, double lambda) { return x >= -lambda && x <= lambda ? 0 : x; }
   static Tensors reference(Inputs in) { return {where(ge(in[0], -in[1]) && le(in[0], in[1]), 0.0, in[0])}; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return shrink_grad(v.grad, v.a.tensor(), v.b); }, [&] { return none(v); });
@@ -239,14 +189,12 @@ struct Hardshrink : functors::Hardshrink, Activation {
 
 struct Tanhshrink : functors::Tanhshrink, Activation {
   static constexpr auto name = "tanhshrink", onnx = "", summary = "x - tanh(x)";
-  static double scalar(double x) { return x - std::tanh(x); }
   static Tensors reference(Inputs in) { return {in[0] - tanh(in[0])}; }
   static Tensors vjp(const PointwiseVjp& v) { return {tanhshrink_grad(v.grad, v.a.tensor())}; }
 };
 
 struct Threshold : functors::Threshold, Activation {
   static constexpr auto name = "threshold", onnx = "", summary = "x where x > bound, else value; a NaN stays";
-  static double scalar(double x, double bound, double value) { return x <= bound ? value : x; }
   static Tensors reference(Inputs in) { return {where(le(in[0], in[1]), in[2], in[0])}; }
   static Tensors vjp(const PointwiseVjp& v) {
     const Tensor& x = v.a.tensor();
@@ -258,7 +206,6 @@ struct Threshold : functors::Threshold, Activation {
 /// The product behind `glu`.
 struct Gated : functors::Gated, Activation {
   static constexpr auto name = "gated", onnx = "", summary = "a sigmoid(b)";
-  static double scalar(double a, double b) { return a / (1 + std::exp(-b)); }
   static Tensors reference(Inputs in) { return {in[0] * sigmoid(in[1])}; }
   static Tensors vjp(const PointwiseVjp& v);
 };
@@ -275,18 +222,6 @@ struct Glu {
   static Tensor parts(Inputs in, const Attributes& a) {
     const std::int64_t half = in[0].shape()[a.axis] / 2;
     return gated(slice(in[0], a.axis, 0, half), slice(in[0], a.axis, half));
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape gate = i;
-      gate[a.axis] += out[0].shape[a.axis];
-      out[0].at(i) = in[0].at(i) / (1 + std::exp(-in[0].at(gate)));
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 4}}}, .attrs = AxisAttrs{1}},
-            {.inputs = {{{4, 2, 3}}}, .attrs = AxisAttrs{0}},
-            {.inputs = {{{2, 0}}}, .attrs = AxisAttrs{1}}};
   }
 };
 

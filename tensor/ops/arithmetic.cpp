@@ -13,10 +13,7 @@ namespace {
 struct Div : functors::Div {
   static constexpr auto name = "div", onnx = "Div", stablehlo = "divide";
   static constexpr auto summary = "a / b";
-  static constexpr Range domain{-10, 10};
-  static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_all;
-  static double scalar(double a, double b) { return a / b; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad / v.b; }, [&] { return -v.grad * v.out / v.b; });
   }
@@ -32,9 +29,7 @@ Tensor share(const Tensor& grad, const Operand& chosen_more, const Operand& chos
 struct Maximum : functors::Maximum {
   static constexpr auto name = "maximum", onnx = "Max", stablehlo = "maximum";
   static constexpr auto summary = "max(a, b); NaN if either is; ties share the gradient evenly";
-  static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return share(v.grad, v.a, v.b); }, [&] { return share(v.grad, v.b, v.a); });
   }
@@ -43,9 +38,7 @@ struct Maximum : functors::Maximum {
 struct Minimum : functors::Minimum {
   static constexpr auto name = "minimum", onnx = "Min", stablehlo = "minimum";
   static constexpr auto summary = "min(a, b); NaN if either is; ties share the gradient evenly";
-  static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmin(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return share(v.grad, v.b, v.a); }, [&] { return share(v.grad, v.a, v.b); });
   }
@@ -54,10 +47,7 @@ struct Minimum : functors::Minimum {
 struct Abs : functors::Abs {
   static constexpr auto name = "abs", onnx = "Abs", stablehlo = "abs";
   static constexpr auto summary = "|x|; gradient 0 at 0";
-  static constexpr Range domain{-100, 100};
-  static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::fabs(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * sign(v.a.tensor()); });
   }
@@ -66,9 +56,6 @@ struct Abs : functors::Abs {
 struct Sign : functors::Sign {
   static constexpr auto name = "sign", onnx = "Sign", stablehlo = "sign";
   static constexpr auto summary = "-1, 0 or 1; NaN stays; gradient 0";
-  static constexpr Range domain{-10, 10};
-  static constexpr double kinks[] = {0};
-  static double scalar(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return zeros_like(v.grad); });
   }
@@ -79,9 +66,7 @@ struct Pow : functors::Pow {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr auto name = "pow", onnx = "Pow", stablehlo = "power";
   static constexpr auto summary = "a^b";
-  static constexpr Range domain{0.1, 6};
   static constexpr Reads reads = reads_all;
-  static double scalar(double a, double b) { return std::pow(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return base_gradient(v); }, [&] { return exponent_gradient(v); });
   }
@@ -113,12 +98,7 @@ struct Pow : functors::Pow {
 struct Clamp : functors::Clamp {
   static constexpr auto name = "clamp", onnx = "Clip", stablehlo = "clamp";
   static constexpr auto summary = "min(max(x, low), high); gradient 1 inside and at the bounds, else 0";
-  static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x, double low, double high) {
-    if (std::isnan(x) || std::isnan(low) || std::isnan(high)) return NAN;
-    return std::fmin(std::fmax(x, low), high);
-  }
   static Tensors vjp(const PointwiseVjp& v) {
     const auto inside = [&] { return v.grad * cast(ge(v.a, v.b) && le(v.a, v.c), v.grad.dtype()); };
     const auto below = [&] { return v.grad * cast(lt(v.a, v.b) && le(v.b, v.c), v.grad.dtype()); };

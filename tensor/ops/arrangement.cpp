@@ -2,15 +2,12 @@
 #include <algorithm>
 
 #include "ferrite/tensor/extents.h"
-#include "ferrite/tensor/ops/detail/composing.h"
+#include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/shapes.h"
 
 namespace ferrite {
 namespace detail {
 namespace {
-
-/// Whole numbers from 1 as samples of integers.
-std::vector<std::int64_t> counted() { return {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; }
 
 struct RollAttrs {
   Shape shifts{}, axes{};
@@ -34,24 +31,6 @@ struct Roll {
     }
     return y;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape to = i;
-      for (int k = 0; k < a.axes.rank(); ++k) {
-        const int axis = static_cast<int>(a.axes[k]);
-        to[axis] = modulo(to[axis] + a.shifts[k], i.rank() ? out[0].shape[axis] : 1);
-      }
-      out[0].at(to) = in[0].at(i);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{5}}}, .attrs = RollAttrs{{2}, {0}}},
-            {.inputs = {{{3, 4}}}, .attrs = RollAttrs{{-1, 6}, {0, 1}}},
-            {.inputs = {{{3, 4}}}, .attrs = RollAttrs{{1, 1}, {1, 1}}},
-            {.inputs = {{{3, 4}}}, .attrs = RollAttrs{{8}, {1}}},
-            {.inputs = {{{0, 2}}}, .attrs = RollAttrs{{1}, {0}}},
-            {.inputs = {{{4}, Dtype::i64}}, .attrs = RollAttrs{{-7}, {0}}, .indices = counted()}};
-  }
 };
 
 struct Rot90Attrs {
@@ -71,25 +50,6 @@ struct Rot90 {
       case 3: return flip(transpose(in[0], a.axes[0], a.axes[1]), {a.axes[1]});
       default: return in[0];
     }
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const int p = static_cast<int>(a.axes[0]), q = static_cast<int>(a.axes[1]);
-    for_each_index(in[0].shape, [&](const Shape& i) {
-      Shape to = i, extents = in[0].shape;
-      for (std::int64_t turn = 0; turn < modulo(a.k, 4); ++turn) {
-        const std::int64_t row = to[p];
-        to[p] = extents[q] - 1 - to[q];
-        to[q] = row;
-        std::swap(extents[p], extents[q]);
-      }
-      out[0].at(to) = in[0].at(i);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3}}}, .attrs = Rot90Attrs{}},
-            {.inputs = {{{2, 3}}}, .attrs = Rot90Attrs{2}},
-            {.inputs = {{{2, 3, 2}}}, .attrs = Rot90Attrs{-1, {2, 1}}},
-            {.inputs = {{{0, 3}}}, .attrs = Rot90Attrs{4}}};
   }
 };
 
@@ -130,23 +90,6 @@ struct Tile {
     }
     return y;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) {
-    const int lead = out[0].shape.rank() - in[0].shape.rank();
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from;
-      for (int k = 0; k < in[0].shape.rank(); ++k) from.push_back(i[k + lead] % in[0].shape[k]);
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3}}}, .attrs = CountsAttrs{{2}}},
-            {.inputs = {{{2, 3}}}, .attrs = CountsAttrs{{2, 2}}},
-            {.inputs = {{{2, 3}}}, .attrs = CountsAttrs{{2}}},
-            {.inputs = {{{2}}}, .attrs = CountsAttrs{{2, 1, 3}}},
-            {.inputs = {{{}}}, .attrs = CountsAttrs{{2, 2}}},
-            {.inputs = {{{2, 2}}}, .attrs = CountsAttrs{{0, 2}}},
-            {.inputs = {{{2, 2}, Dtype::i64}}, .attrs = CountsAttrs{{1, 2}}, .indices = counted()}};
-  }
 };
 
 struct InterleaveAttrs {
@@ -164,20 +107,6 @@ struct RepeatInterleave {
     Shape narrow = around(s, a.axis + 1, 1, name), wide = around(s, a.axis + 1, a.n, name);
     s[a.axis] = checked_mul(s[a.axis], a.n, name);
     return reshape(expand(reshape(in[0], narrow), wide), s);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from = i;
-      from[a.axis] /= a.n;
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3}}}, .attrs = InterleaveAttrs{0, 2}},
-            {.inputs = {{{2, 3}}}, .attrs = InterleaveAttrs{0, 3}},
-            {.inputs = {{{2, 3, 2}}}, .attrs = InterleaveAttrs{1, 2}},
-            {.inputs = {{{2, 2}}}, .attrs = InterleaveAttrs{1, 0}},
-            {.inputs = {{{3}, Dtype::boolean}}, .attrs = InterleaveAttrs{0, 2}, .indices = {1, 0, 1}}};
   }
 };
 
@@ -207,19 +136,6 @@ struct Meshgrid {
     }
     return out;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for (std::size_t k = 0; k < out.size(); ++k)
-      for_each_index(out[k].shape, [&](const Shape& i) {
-        out[k].at(i) = in[k].values[static_cast<std::size_t>(i[axis(k, out.size(), a)])];
-      });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3}}, {{2}}}, .attrs = MeshgridAttrs{}},
-            {.inputs = {{{3}}, {{2}}, {{4}}}, .attrs = MeshgridAttrs{true}},
-            {.inputs = {{{3}}}, .attrs = MeshgridAttrs{true}},
-            {.inputs = {{{2}}, {{}}}, .attrs = MeshgridAttrs{}},
-            {.inputs = {{{2}}, {{0}}}, .attrs = MeshgridAttrs{}}};
-  }
 };
 
 struct MovedimAttrs {
@@ -248,19 +164,6 @@ struct Movedim {
     return places;
   }
   static Tensor parts(Inputs in, const Attributes& a) { return permute(in[0], order(in[0].rank(), a)); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const Shape axes = order(in[0].shape.rank(), a);
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from = i;
-      for (int k = 0; k < i.rank(); ++k) from[static_cast<int>(axes[k])] = i[k];
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 4}}}, .attrs = MovedimAttrs{{0}, {2}}},
-            {.inputs = {{{2, 3, 4, 2}}}, .attrs = MovedimAttrs{{3, 0}, {1, 3}}},
-            {.inputs = {{{2, 0}}}, .attrs = MovedimAttrs{{0}, {1}}}};
-  }
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "ferrite/tensor/math.h"
-#include "ferrite/tensor/ops/detail/composing.h"
+#include "ferrite/tensor/ops/define.h"
 
 namespace ferrite::detail {
 namespace {
@@ -13,7 +13,6 @@ struct Bits {
   static constexpr bool of_integers_only = true;
   static constexpr bool shifts = false;
   static constexpr Types types = Types::any;
-  static constexpr Range domain{0, 40};
 };
 
 template <class Op, class T>
@@ -52,9 +51,6 @@ Spec infer_bits(const Primitive& op, Inputs in, const Attrs& attrs) {
   return s;
 }
 
-/// The oracle's numbers as integers.
-std::int64_t whole(double x) { return static_cast<std::int64_t>(x); }
-
 struct BitwiseAnd : Bits {
   static constexpr auto name = "bitwise_and", onnx = "BitwiseAnd", stablehlo = "and", summary = "bits that both have";
   static constexpr std::size_t arity = 2;
@@ -65,7 +61,6 @@ struct BitwiseAnd : Bits {
   static T of(T a, T b) {
     return static_cast<T>(a & b);
   }
-  static double scalar(double a, double b) { return static_cast<double>(whole(a) & whole(b)); }
 };
 
 struct BitwiseOr : Bits {
@@ -76,7 +71,6 @@ struct BitwiseOr : Bits {
   static T of(T a, T b) {
     return static_cast<T>(a | b);
   }
-  static double scalar(double a, double b) { return static_cast<double>(whole(a) | whole(b)); }
 };
 
 struct BitwiseXor : Bits {
@@ -89,7 +83,6 @@ struct BitwiseXor : Bits {
   static T of(T a, T b) {
     return static_cast<T>(a ^ b);
   }
-  static double scalar(double a, double b) { return static_cast<double>(whole(a) ^ whole(b)); }
 };
 
 struct BitwiseNot : Bits {
@@ -103,7 +96,6 @@ struct BitwiseNot : Bits {
   static T of(T a) {
     return static_cast<T>(~a);
   }
-  static double scalar(double a) { return -1 - a; }
 };
 
 template <class T>
@@ -121,8 +113,6 @@ struct LeftShift : Bits {
   static T of(T a, T b) {
     return within_bits(b) ? static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) << b) : T(0);
   }
-  /// Of 64 bits; what 32 do not hold is left out of the comparison.
-  static double scalar(double a, double b) { return static_cast<double>(of(whole(a), whole(b))); }
 };
 
 struct RightShift : Bits {
@@ -137,10 +127,6 @@ struct RightShift : Bits {
   static T of(T a, T b) {
     if (!within_bits(b)) return a < 0 ? T(-1) : T(0);
     return static_cast<T>(a >> b);
-  }
-  static double scalar(double a, double b) {
-    if (b < 0 || b > 62) return a < 0 ? -1 : 0;
-    return static_cast<double>(whole(a) >> whole(b));
   }
 };
 

@@ -73,15 +73,6 @@ struct Checked {
   }
   static constexpr Effects effects{.throws = true, .allocates = true};
   static Tensors vjp(const Vjp& v, const Attributes&) { return {v.grad()}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) {
-    out[0].values = in[0].values;
-  }
-  static std::vector<Sample> samples() {
-    const auto within = [](const Scalar& low, const Scalar& high) { return CheckedAttrs{low, high, "samples: value"}; };
-    return {{.inputs = {{{3, 5}}}, .attrs = within(-3.0, 3.0)},
-            {.inputs = {{{4}, Dtype::i64}}, .attrs = within(-1, 3), .indices = {3, 0, -1, 1}},
-            {.inputs = {{{0}, Dtype::i32}}, .attrs = within(0, 0), .indices = {0}}};
-  }
 };
 
 }  // namespace

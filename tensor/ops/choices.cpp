@@ -75,37 +75,6 @@ struct Multinomial {
       run<double>(in, out[0], a);
     }
   }
-  /// Independent of how the kernel adds and sorts: sums from the front, one smallest number after the other.
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const RandomKey key = key_of(in, 1, a);
-    const auto C = static_cast<std::size_t>(in[0].shape[-1]), n = static_cast<std::size_t>(a.n);
-    for (std::size_t r = 0; r < out[0].values.size() / n; ++r) {
-      std::vector<double> w(in[0].values.begin() + static_cast<std::ptrdiff_t>(r * C),
-                            in[0].values.begin() + static_cast<std::ptrdiff_t>((r + 1) * C));
-      for (std::size_t j = 0; j < n; ++j) {
-        std::size_t best = C;
-        double least = INFINITY, sum = 0;
-        const double wanted = open_unit(key, r * n + j) * std::accumulate(w.begin(), w.end(), 0.0);
-        for (std::size_t c = 0; c < C; ++c) {
-          sum += w[c];
-          const double race = -std::log(open_unit(key, r * C + c)) / w[c];
-          if (a.replacement ? best == C && sum > wanted : w[c] > 0 && race < least) best = c, least = race;
-        }
-        out[0].values[r * n + j] = static_cast<double>(best);
-        if (!a.replacement) w[best] = 0;
-      }
-    }
-  }
-  static std::vector<Sample> samples() {
-    const KeyAttrs key{7, 11, 2};
-    return {{.inputs = {{{3, 5}}}, .attrs = MultinomialAttrs(key, 4, true), .range = {0, 2}},
-            {.inputs = {{{3, 5}}}, .attrs = MultinomialAttrs(key, 3, false), .range = {0.1, 2}},
-            {.inputs = {{{6}}, {{2}, Dtype::i64}, {{}, Dtype::i64}},
-             .attrs = MultinomialAttrs({}, 2, false),
-             .indices = {5, 3, 1},
-             .values = {0, 1, 0, 0.5, 0, 2}},
-            {.inputs = {{{0, 3}}}, .attrs = MultinomialAttrs(key, 2, true)}};
-  }
 
  private:
   template <class T>
@@ -144,20 +113,6 @@ struct Categorical {
     for (std::size_t i = 1; i < in.size(); ++i) operands.push_back(&in[i]);
     return squeeze(call(structured<Multinomial>, {operands.data(), operands.size()}, MultinomialAttrs(a, 1, true)), -1);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const auto C = static_cast<std::size_t>(in[0].shape[-1]);
-    std::vector<Dense> operands(in.begin(), in.end());
-    for (std::size_t r = 0; r < out[0].values.size(); ++r) {
-      const auto row = operands[0].values.begin() + static_cast<std::ptrdiff_t>(r * C);
-      const double largest = *std::max_element(row, row + static_cast<std::ptrdiff_t>(C));
-      std::for_each(row, row + static_cast<std::ptrdiff_t>(C), [&](double& x) { x = std::exp(x - largest); });
-    }
-    Multinomial::oracle(operands, out, MultinomialAttrs(a, 1, true));
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}}, .attrs = KeyAttrs{7, 11, 2}},
-            {.inputs = {{{2, 2, 4}}, {{2}, Dtype::i64}, {{}, Dtype::i64}}, .attrs = KeyAttrs{}, .indices = {5, 3, 1}}};
-  }
 };
 
 struct FilterAttrs {
@@ -195,41 +150,6 @@ struct FilterLogits {
   static Tensors vjp(const Vjp& v, const Attributes& a) {
     const Tensor kept = gt(v.out(), -std::numeric_limits<double>::infinity());
     return {where(kept, v.grad() / (a.temperature == 0 ? 1.0 : a.temperature), 0.0)};
-  }
-  /// One class after the other is judged by those before it.
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const auto C = static_cast<std::size_t>(in[0].shape[-1]);
-    const double t = a.temperature == 0 ? 1 : a.temperature;
-    const std::size_t k = a.temperature == 0 ? 1 : a.top_k == 0 ? C : static_cast<std::size_t>(a.top_k);
-    for (std::size_t r = 0; C != 0 && r < in[0].values.size() / C; ++r) {
-      const double* x = in[0].values.data() + r * C;
-      const auto rank_of = [&](std::size_t c) {
-        std::size_t before = 0;
-        for (std::size_t i = 0; i < C; ++i) before += x[i] > x[c] || (x[i] == x[c] && i < c) ? 1 : 0;
-        return before;
-      };
-      double all = 0;
-      for (std::size_t c = 0; c < C; ++c) all += rank_of(c) < k ? std::exp(x[c] / t) : 0;
-      for (std::size_t c = 0; c < C; ++c) {
-        double before = 0;
-        for (std::size_t i = 0; i < C; ++i) before += rank_of(i) < rank_of(c) ? std::exp(x[i] / t) : 0;
-        const bool kept = rank_of(c) < k && (rank_of(c) == 0 || a.top_p == 1 || before / all < a.top_p);
-        out[0].values[r * C + c] = kept ? x[c] / t : -INFINITY;
-      }
-    }
-  }
-  static std::vector<Sample> samples() {
-    const std::vector<double> values = {1, 0.5, 2, -1, 0.25, 2, 2, -3, 0, 1.5, 0.1, 0.2, 0.3, 0.4, 0.6};
-    const auto of = [&](FilterAttrs a) {
-      return Sample{.inputs = {{{3, 5}}}, .attrs = a, .values = values, .smooth = false};
-    };
-    return {of({0.5, 0, 1}),
-            of({1, 2, 1}),
-            of({2, 0, 0.6}),
-            of({0.7, 3, 0.8}),
-            of({0, 0, 1}),
-            of({1, 9, 0}),
-            {.inputs = {{{0, 3}}}, .attrs = FilterAttrs{}}};
   }
 
  private:
@@ -293,16 +213,6 @@ struct SampleLogits {
     InlineVector<const Tensor*, 4> operands{&kept};
     for (std::size_t i = 1; i < in.size(); ++i) operands.push_back(&in[i]);
     return Categorical::parts({operands.data(), operands.size()}, a);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    std::vector<Dense> operands(in.begin(), in.end());
-    FilterLogits::oracle(in, {operands.data(), 1}, a.filter());
-    Categorical::oracle(operands, out, a);
-  }
-  static std::vector<Sample> samples() {
-    const KeyAttrs key{7, 11, 2};
-    return {{.inputs = {{{4, 5}}}, .attrs = SampleAttrs(key, {0.8, 3, 0.9})},
-            {.inputs = {{{5}}}, .attrs = SampleAttrs(key, {0, 0, 1})}};
   }
 };
 

@@ -2,13 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "ferrite/tensor/activations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/at_once.h"
 #include "ferrite/tensor/ops/detail/composing.h"
-#include "ferrite/tensor/ops/detail/groups.h"
 #include "ferrite/tensor/ops/detail/layer_norm.h"
 #include "ferrite/tensor/ops/detail/row_gradients.h"
 
@@ -28,43 +26,6 @@ Tensor shift(const Tensor& x, const Shape& axes) {
   return where(lt(abs(m), std::numeric_limits<double>::infinity()), m, 0.0);
 }
 
-double mean_of(const std::vector<double>& v) {
-  double total = 0;
-  for (const double x : v) total += x;
-  return total / static_cast<double>(v.size());
-}
-/// Sum of the squares of the distances from the mean.
-double spread_of(const std::vector<double>& v) {
-  const double centre = mean_of(v);
-  double total = 0;
-  for (const double x : v) total += (x - centre) * (x - centre);
-  return total;
-}
-double logsumexp_of(const std::vector<double>& v) {
-  double largest = -std::numeric_limits<double>::infinity(), total = 0;
-  for (const double x : v) largest = std::max(largest, x);
-  if (!std::isfinite(largest)) largest = 0;
-  for (const double x : v) total += std::exp(x - largest);
-  return std::log(total) + largest;
-}
-
-/// Samples of what reduces or normalises along axes.
-std::vector<Sample> reduced() {
-  return {{.inputs = {{{3, 5}}}, .attrs = ReductionAttrs{{1}}},
-          {.inputs = {{{3, 5}}}, .attrs = ReductionAttrs{{0}, true}},
-          {.inputs = {{{2, 3, 4}}}, .attrs = ReductionAttrs{{0, 2}}},
-          {.inputs = {{{2, 3, 4}}}, .attrs = ReductionAttrs{{0, 1, 2}}},
-          {.inputs = {{{}}}, .attrs = ReductionAttrs{}},
-          {.inputs = {{{0, 3}}}, .attrs = ReductionAttrs{{1}}}};
-}
-std::vector<Sample> normalised() {
-  return {{.inputs = {{{3, 5}}}, .attrs = AxisAttrs{1}},
-          {.inputs = {{{3, 5}}}, .attrs = AxisAttrs{0}},
-          {.inputs = {{{2, 3, 4}}}, .attrs = AxisAttrs{1}},
-          {.inputs = {{{2, 3}}}, .attrs = AxisAttrs{1}, .range = {-800, 800}, .smooth = false},
-          {.inputs = {{{0, 3}}}, .attrs = AxisAttrs{1}}};
-}
-
 struct Mean {
   using Attributes = ReductionAttrs;
   static constexpr auto name = "mean", onnx = "ReduceMean";
@@ -73,10 +34,6 @@ struct Mean {
   static Tensor parts(Inputs in, const Attributes& a) {
     return sum(in[0], a.axes, a.keepdim) / count(in[0].shape(), a.axes);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    reduce_groups(in[0], a.axes, out[0], mean_of);
-  }
-  static std::vector<Sample> samples() { return reduced(); }
 };
 
 struct VarAttrs {
@@ -106,17 +63,6 @@ struct Var {
       k.var(x, y, static_cast<T>(divisor), rows);
     });
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) {
-      return spread_of(v) / std::max(0.0, static_cast<double>(v.size()) - a.correction);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}}, .attrs = VarAttrs{{1}}},
-            {.inputs = {{{3, 5}}}, .attrs = VarAttrs{{0}, true, 0}},
-            {.inputs = {{{2, 3, 4}}}, .attrs = VarAttrs{{0, 1, 2}, false, 2.5}},
-            {.inputs = {{{0, 3}}}, .attrs = VarAttrs{{1}}}};
-  }
 };
 
 struct LogSumExp {
@@ -136,14 +82,6 @@ struct LogSumExp {
   static Tensor at_once(Inputs in, const Attributes& a) {
     return reduced_last(in[0], a.axes, a.keepdim, [](const auto& k, auto... run) { k.logsumexp(run...); });
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    reduce_groups(in[0], a.axes, out[0], logsumexp_of);
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> all = reduced();
-    all.push_back({.inputs = {{{2, 3}}}, .attrs = ReductionAttrs{{1}}, .range = {-800, 800}, .smooth = false});
-    return all;
-  }
 };
 
 struct Softmax {
@@ -162,13 +100,6 @@ struct Softmax {
     return along_last(in[0], a.axis, [](const auto& k, auto... run) { k.softmax(run...); });
   }
   static Tensors vjp(const Vjp& v, const Attributes& a) { return {softmax_grad(v.grad(), v.out(0), a.axis)}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
-      const double all = logsumexp_of(v);
-      for (double& x : v) x = std::exp(x - all);
-    });
-  }
-  static std::vector<Sample> samples() { return normalised(); }
 };
 
 struct Softmin {
@@ -176,17 +107,6 @@ struct Softmin {
   static constexpr auto name = "softmin", onnx = "", summary = "softmax(-x) along an axis";
 
   static Tensor parts(Inputs in, const Attributes& a) { return softmax(-in[0], a.axis); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
-      const double least = *std::min_element(v.begin(), v.end());
-      double total = 0;
-      for (double& x : v) total += x = std::exp(least - x);
-      for (double& x : v) x /= total;
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}}, .attrs = AxisAttrs{1}}, {.inputs = {{{3, 5}}}, .attrs = AxisAttrs{0}}};
-  }
 };
 
 struct LogSoftmax {
@@ -205,13 +125,6 @@ struct LogSoftmax {
     return along_last(in[0], a.axis, [](const auto& k, auto... run) { k.log_softmax(run...); });
   }
   static Tensors vjp(const Vjp& v, const Attributes& a) { return {log_softmax_grad(v.grad(), v.out(0), a.axis)}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    map_groups(in[0], {a.axis}, out[0], [](std::vector<double>& v) {
-      const double all = logsumexp_of(v);
-      for (double& x : v) x -= all;
-    });
-  }
-  static std::vector<Sample> samples() { return normalised(); }
 };
 
 void check_layer_norm(const Tensor& x, const LayerNormAttrs& a) {
@@ -243,18 +156,6 @@ struct LayerNorm {
   static Tensors vjp(const Vjp& v, const Attributes& a) {
     return {layer_norm_grad(v.grad(), v.in(0), a.axes, a.epsilon)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    map_groups(in[0], last_axes(in[0].shape.rank(), a.axes), out[0], [&](std::vector<double>& v) {
-      const double centre = mean_of(v), spread = spread_of(v) / static_cast<double>(v.size());
-      for (double& x : v) x = (x - centre) / std::sqrt(spread + a.epsilon);
-    });
-  }
-  static std::vector<Sample> samples() {
-    // Where all elements are equal, an epsilon of 1e-5 bends too sharply for a difference quotient.
-    return {{.inputs = {{{3, 5}}}, .attrs = LayerNormAttrs{}, .smooth_at_ties = false},
-            {.inputs = {{{2, 3, 4}}}, .attrs = LayerNormAttrs{2, 0.1}},
-            {.inputs = {{{0, 3}}}, .attrs = LayerNormAttrs{}}};
-  }
 };
 
 struct Affine {
@@ -263,16 +164,6 @@ struct Affine {
   static Tensor parts(Inputs in, const NoAttrs&) {
     const Tensor y = matmul(in[0], in[1]);
     return in.size() > 2 ? y + in[2] : y;
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      double total = in.size() > 2 ? in[2].at({i[1]}) : 0;
-      for (std::int64_t k = 0; k < in[1].shape[0]; ++k) total += in[0].at({i[0], k}) * in[1].at({k, i[1]});
-      out[0].at(i) = total;
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3}}, {{3, 4}}, {{4}}}}, {.inputs = {{{2, 3}}, {{3, 4}}}}};
   }
 };
 

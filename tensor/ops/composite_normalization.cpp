@@ -5,7 +5,6 @@
 
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/composing.h"
-#include "ferrite/tensor/ops/detail/groups.h"
 #include "ferrite/tensor/ops/detail/layer_norm.h"
 
 namespace ferrite {
@@ -17,17 +16,6 @@ Tensor by_channel(const Tensor& of_channels, int rank) {
   Shape shape = Shape::filled(rank, 1);
   shape[1] = of_channels.numel();
   return reshape(of_channels, shape);
-}
-
-void normalise(std::vector<double>& v, double centre, double epsilon) {
-  double spread = 0;
-  for (const double x : v) spread += (x - centre) * (x - centre);
-  for (double& x : v) x = (x - centre) / std::sqrt(spread / static_cast<double>(v.size()) + epsilon);
-}
-double mean_of(const std::vector<double>& v) {
-  double total = 0;
-  for (const double x : v) total += x;
-  return total / static_cast<double>(v.size());
 }
 
 struct EpsilonAttrs {
@@ -43,16 +31,6 @@ struct BatchNorm {
   static Tensor parts(Inputs in, const Attributes& a) {
     const int rank = in[0].rank();
     return (in[0] - by_channel(in[1], rank)) * by_channel(rsqrt(in[2] + a.epsilon), rank);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(in[0].shape, [&](const Shape& i) {
-      out[0].at(i) = (in[0].at(i) - in[1].at({i[1]})) / std::sqrt(in[2].at({i[1]}) + a.epsilon);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 4}}, {{3}}, {{3}}}, .attrs = EpsilonAttrs{}, .range = {0.5, 2}},
-            {.inputs = {{{4, 2}}, {{2}}, {{2}}}, .attrs = EpsilonAttrs{0.5}, .range = {0.5, 2}},
-            {.inputs = {{{0, 2, 3}}, {{2}}, {{2}}}, .attrs = EpsilonAttrs{}, .range = {0.5, 2}}};
   }
 };
 
@@ -72,23 +50,6 @@ struct GroupNorm {
     const std::int64_t groups = s[0] * a.groups, each = groups ? s.numel() / groups : 0;
     return reshape(layer_norm(reshape(in[0], {s[0], a.groups, each}), 1, a.epsilon), s);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const Shape& s = in[0].shape;
-    const auto each = static_cast<std::size_t>(s[0] == 0 ? 0 : s.numel() / (s[0] * a.groups));
-    for (std::size_t at = 0; each > 0 && at < in[0].values.size(); at += each) {
-      const auto begin = in[0].values.begin() + static_cast<std::ptrdiff_t>(at);
-      std::vector<double> v(begin, begin + static_cast<std::ptrdiff_t>(each));
-      normalise(v, mean_of(v), a.epsilon);
-      std::copy(v.begin(), v.end(), out[0].values.begin() + static_cast<std::ptrdiff_t>(at));
-    }
-  }
-  static std::vector<Sample> samples() {
-    // Where all elements are equal, an epsilon of 1e-5 bends too sharply for a difference quotient.
-    return {{.inputs = {{{2, 6, 3}}}, .attrs = GroupAttrs{3}, .smooth_at_ties = false},
-            {.inputs = {{{3, 4}}}, .attrs = GroupAttrs{2, 0.1}},
-            {.inputs = {{{2, 2, 2, 3}}}, .attrs = GroupAttrs{1, 0.1}},
-            {.inputs = {{{0, 4, 3}}}, .attrs = GroupAttrs{2}}};
-  }
 };
 
 struct RmsAttrs {
@@ -105,18 +66,6 @@ struct RmsNorm {
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor& x = in[0];
     return x * rsqrt(mean(square(x), last_axes(x.rank(), a.axes), true) + a.epsilon);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    map_groups(in[0], last_axes(in[0].shape.rank(), a.axes), out[0], [&](std::vector<double>& v) {
-      double squares = 0;
-      for (const double x : v) squares += x * x;
-      for (double& x : v) x /= std::sqrt(squares / static_cast<double>(v.size()) + a.epsilon);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}}, .attrs = RmsAttrs{}, .smooth_at_ties = false},
-            {.inputs = {{{2, 3, 4}}}, .attrs = RmsAttrs{2, 0.1}},
-            {.inputs = {{{0, 3}}}, .attrs = RmsAttrs{}}};
   }
 };
 
@@ -142,24 +91,6 @@ struct LocalResponseNorm {
     Tensor total = slice(squares, 1, 0, x.shape()[1]);
     for (std::int64_t i = 1; i < a.size; ++i) total = total + slice(squares, 1, i, i + x.shape()[1]);
     return x / pow(total * (a.alpha / static_cast<double>(a.size)) + a.k, a.beta);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(in[0].shape, [&](const Shape& i) {
-      double squares = 0;
-      for (std::int64_t c = i[1] - a.size / 2; c <= i[1] + (a.size - 1) / 2; ++c) {
-        if (c < 0 || c >= in[0].shape[1]) continue;
-        Shape at = i;
-        at[1] = c;
-        squares += in[0].at(at) * in[0].at(at);
-      }
-      out[0].at(i) = in[0].at(i) / std::pow(a.k + a.alpha * squares / static_cast<double>(a.size), a.beta);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 5, 3}}}, .attrs = LocalResponseAttrs{3, 0.5, 0.75, 1}},
-            {.inputs = {{{1, 4}}}, .attrs = LocalResponseAttrs{4, 1, 0.5, 2}},
-            {.inputs = {{{2, 3, 1, 2}}}, .attrs = LocalResponseAttrs{}},
-            {.inputs = {{{0, 3, 2}}}, .attrs = LocalResponseAttrs{2}}};
   }
 };
 

@@ -56,35 +56,6 @@ struct IndexPut {
     const Tensor at = reshape(index, {index.numel()});
     return reshape(a.accumulate ? index_add(flat, 0, at, rows) : index_copy(flat, 0, at, rows), x.shape());
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    out[0].values = in[0].values;
-    Shape index;
-    for (std::size_t k = 2; k < in.size(); ++k) index = broadcast(index, in[k].shape, name);
-    const auto count = static_cast<int>(in.size()) - 2;
-    for_each_index(with_axes(in[0].shape, 0, count, index), [&](const Shape& i) {
-      Shape to, front;
-      for (int k = 0; k < index.rank(); ++k) front.push_back(i[k]);
-      for (int k = 0; k < count; ++k)
-        to.push_back(position(in[static_cast<std::size_t>(k) + 2].broadcast_at(front), in[0].shape[k]));
-      for (int k = index.rank(); k < i.rank(); ++k) to.push_back(i[k]);
-      double& place = out[0].at(to);
-      place = a.accumulate ? place + in[1].broadcast_at(i) : in[1].broadcast_at(i);
-    });
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> list;
-    for (const bool accumulate : {false, true}) {
-      const IndexPutAttrs attrs{accumulate};
-      list.push_back({.inputs = {{{3, 4}}, {{3}}, {{3}, Dtype::i64}, {{3}, Dtype::i64}},
-                      .attrs = attrs,
-                      .indices = {0, 2, -3, 1, -1, 1}});
-      list.push_back({.inputs = {{{3, 2}}, {{2}}, {{2, 2}, Dtype::i32}}, .attrs = attrs, .indices = {0, 2, 1, 0}});
-      list.push_back({.inputs = {{{2, 3, 2}}, {{}}, {{2, 1}, Dtype::i64}, {{2}, Dtype::i64}},
-                      .attrs = attrs,
-                      .indices = {0, 1, 2, 0}});
-    }
-    return list;
-  }
 };
 
 void check_places(std::string_view where, const Tensor& x, int first, std::span<const Tensor> indices) {

@@ -1,7 +1,6 @@
 /// Differences and integrals of samples along an axis, composed of operations.
 #include "ferrite/tensor/cumulative.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/groups.h"
 
 namespace ferrite {
 namespace detail {
@@ -28,31 +27,6 @@ struct Diff {
     }
     return x;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const bool logic = in[0].dtype == Dtype::boolean;
-    Dense x = in[0];
-    for (std::int64_t k = 0; k < a.n && x.shape[a.axis] > 0; ++k) {
-      Spec s{x.shape, x.dtype};
-      --s.shape[a.axis];
-      Dense y(s);
-      for_each_index(y.shape, [&](const Shape& i) {
-        Shape next = i;
-        ++next[a.axis];
-        y.at(i) = logic ? static_cast<double>(x.at(next) != x.at(i)) : x.at(next) - x.at(i);
-      });
-      x = y;
-    }
-    out[0].values = x.values;
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}}, .attrs = DiffAttrs{1, 1}},
-            {.inputs = {{{4, 2}}}, .attrs = DiffAttrs{0, 2}},
-            {.inputs = {{{3, 2}}}, .attrs = DiffAttrs{1, 3}},
-            {.inputs = {{{2, 0}}}, .attrs = DiffAttrs{1, 1}},
-            {.inputs = {{{3}}}, .attrs = DiffAttrs{0, 0}},
-            {.inputs = {{{4}, Dtype::boolean}}, .attrs = DiffAttrs{0, 1}, .indices = {1, 0, 0, 1}},
-            {.inputs = {{{4}, Dtype::i64}}, .attrs = DiffAttrs{0, 2}, .indices = {1, 5, 2, 7}}};
-  }
 };
 
 struct TrapezoidAttrs {
@@ -75,47 +49,12 @@ Tensor areas(Inputs in, const TrapezoidAttrs& a) {
   return pairs * width / 2;
 }
 
-/// Gives f the areas of each line, as doubles.
-template <class F>
-void each_line_of_areas(std::span<const Dense> in, const TrapezoidAttrs& a, F&& f) {
-  for_each_group(in[0], {a.axis}, [&](const Shape& at, const std::vector<Shape>& members) {
-    std::vector<double> v;
-    for (std::size_t k = 0; k + 1 < members.size(); ++k) {
-      const auto position = [&](const Shape& i) {
-        return in[1].shape.rank() == 1 ? in[1].at({i[a.axis]}) : in[1].at(i);
-      };
-      const double width = in.size() == 1 ? a.dx : position(members[k + 1]) - position(members[k]);
-      v.push_back(width * (in[0].at(members[k]) + in[0].at(members[k + 1])) / 2);
-    }
-    f(at, v);
-  });
-}
-
-std::vector<Sample> integrals() {
-  return {{.inputs = {{{3, 5}}}, .attrs = TrapezoidAttrs{1, 1}},
-          {.inputs = {{{4, 2}}}, .attrs = TrapezoidAttrs{0, 0.25}},
-          {.inputs = {{{2, 4}}, {{4}}}, .attrs = TrapezoidAttrs{1, 1}},
-          {.inputs = {{{2, 4, 3}}, {{2, 4, 3}}}, .attrs = TrapezoidAttrs{1, 1}},
-          {.inputs = {{{4, 3}}, {{4}}}, .attrs = TrapezoidAttrs{0, 1}},
-          {.inputs = {{{3, 1}}}, .attrs = TrapezoidAttrs{1, 1}},
-          {.inputs = {{{3, 0}}}, .attrs = TrapezoidAttrs{1, 1}}};
-}
-
 struct Trapezoid {
   using Attributes = TrapezoidAttrs;
   static constexpr auto name = "trapezoid", onnx = "";
   static constexpr auto summary = "sum of (x[k+1] - x[k]) (y[k] + y[k+1]) / 2 along an axis, or of steps dx";
 
   static Tensor parts(Inputs in, const Attributes& a) { return sum(areas(in, a), {a.axis}); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    std::size_t next = 0;
-    each_line_of_areas(in, a, [&](const Shape&, const std::vector<double>& v) {
-      double total = 0;
-      for (const double area : v) total += area;
-      out[0].values[next++] = total;
-    });
-  }
-  static std::vector<Sample> samples() { return integrals(); }
 };
 
 struct CumulativeTrapezoid {
@@ -124,17 +63,6 @@ struct CumulativeTrapezoid {
   static constexpr auto summary = "the integrals of `trapezoid` up to each sample but the first";
 
   static Tensor parts(Inputs in, const Attributes& a) { return cumsum(areas(in, a), a.axis); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    each_line_of_areas(in, a, [&](const Shape& at, const std::vector<double>& v) {
-      double total = 0;
-      for (std::size_t k = 0; k < v.size(); ++k) {
-        Shape to = at;
-        to[a.axis] = static_cast<std::int64_t>(k);
-        out[0].at(to) = total += v[k];
-      }
-    });
-  }
-  static std::vector<Sample> samples() { return integrals(); }
 };
 
 /// Both forms of an integral: checked, and with samples at positions x where x is defined.

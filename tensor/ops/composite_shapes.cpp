@@ -8,9 +8,6 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// The elements in the order in which they lie.
-void same_elements(std::span<const Dense> in, std::span<Dense> out) { out[0].values = in[0].values; }
-
 struct TransposeAttrs {
   int a = -2, b = -1;
   static constexpr auto fields = attr_list(attr("a", &TransposeAttrs::a), attr("b", &TransposeAttrs::b));
@@ -25,18 +22,6 @@ struct Transpose {
     for (int i = 0; i < in[0].rank(); ++i) order.push_back(i);
     std::swap(order[a.a], order[a.b]);
     return call(*ops::permute, in, PermuteAttrs{order});
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from = i;
-      std::swap(from[a.a], from[a.b]);
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3}}}, .attrs = TransposeAttrs{0, 1}},
-            {.inputs = {{{2, 3, 4}}}, .attrs = TransposeAttrs{2, 0}},
-            {.inputs = {{{2, 0, 4}, Dtype::i64}}, .attrs = TransposeAttrs{1, 1}, .indices = {1}}};
   }
 };
 
@@ -55,11 +40,6 @@ struct Squeeze {
       if (a.axis ? i != *a.axis : in[0].shape()[i] != 1) s.push_back(in[0].shape()[i]);
     return reshape(in[0], s);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) { same_elements(in, out); }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 1, 3, 1}}}, .attrs = SqueezeAttrs{}},
-            {.inputs = {{{2, 1, 3, 1}}}, .attrs = SqueezeAttrs{1}}};
-  }
 };
 
 struct Unsqueeze {
@@ -70,10 +50,6 @@ struct Unsqueeze {
     Shape s = in[0].shape();
     s.insert(a.axis, 1);
     return reshape(in[0], s);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) { same_elements(in, out); }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3}}}, .attrs = AxisAttrs{0}}, {.inputs = {{{2, 3}}}, .attrs = AxisAttrs{2}}};
   }
 };
 
@@ -97,12 +73,6 @@ struct Flatten {
     }
     return reshape(in[0], in[0].rank() == 0 ? Shape{1} : s);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) { same_elements(in, out); }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 4}}}, .attrs = FlattenAttrs{0, 2}},
-            {.inputs = {{{2, 3, 4, 2}}}, .attrs = FlattenAttrs{1, 2}},
-            {.inputs = {{{}}}, .attrs = FlattenAttrs{}}};
-  }
 };
 
 struct AxesAttrs {
@@ -118,21 +88,6 @@ struct Flip {
     Tensor y = in[0];
     for (const std::int64_t axis : a.axes) y = slice(y, axis, kEnd, kEnd, -1);
     return y;
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from = i;
-      for (const std::int64_t axis : a.axes) {
-        const int k = static_cast<int>(axis);
-        from[k] = in[0].shape[k] - 1 - i[k];
-      }
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{4, 3}}}, .attrs = AxesAttrs{{0}}},
-            {.inputs = {{{2, 3, 4}}}, .attrs = AxesAttrs{{0, 2}}},
-            {.inputs = {{{0, 3}}}, .attrs = AxesAttrs{{1}}}};
   }
 };
 
@@ -153,17 +108,6 @@ struct Chunk {
   static Tensors parts(Inputs in, const Attributes& a) {
     return split(in[0], size(in[0].shape()[a.axis], a.n), a.axis);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for (std::size_t k = 0; k < out.size(); ++k)
-      for_each_index(out[k].shape, [&](const Shape& i) {
-        Shape from = i;
-        from[a.axis] += static_cast<std::int64_t>(k) * out[0].shape[a.axis];
-        out[k].at(i) = in[0].at(from);
-      });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{7, 2}}}, .attrs = ChunkAttrs{0, 3}}, {.inputs = {{{2, 3}}}, .attrs = ChunkAttrs{1, 5}}};
-  }
 };
 
 struct SumTo {
@@ -180,19 +124,6 @@ struct SumTo {
       if (summed && x.shape()[i] != 1) axes.push_back(i);
     }
     return reshape(axes.rank() ? sum(x, axes) : x, a.shape);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) {
-    for_each_index(in[0].shape, [&](const Shape& i) {
-      Shape to = out[0].shape;
-      const int lead = i.rank() - to.rank();
-      for (int k = 0; k < to.rank(); ++k) to[k] = to[k] == 1 ? 0 : i[k + lead];
-      out[0].at(to) += in[0].at(i);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{4, 3}}}, .attrs = ShapeAttrs{{3}}},
-            {.inputs = {{{2, 4, 3}}}, .attrs = ShapeAttrs{{4, 1}}},
-            {.inputs = {{{2, 3}}}, .attrs = ShapeAttrs{{}}}};
   }
 };
 

@@ -32,15 +32,6 @@ struct Linspace {
     };
     return a.dtype == Dtype::f32 ? Tensor::build<float>({a.n}, fill) : Tensor::build<double>({a.n}, fill);
   }
-  static void oracle(std::span<const Dense>, std::span<Dense> out, const Attributes& a) {
-    const double each = a.n > 1 ? (a.end - a.begin) / static_cast<double>(a.n - 1) : 0;
-    for (std::size_t i = 0; i < out[0].values.size(); ++i) out[0].values[i] = a.begin + static_cast<double>(i) * each;
-  }
-  static std::vector<Sample> samples() {
-    return {{.attrs = LinspaceAttrs{-1, 2, 7}},
-            {.attrs = LinspaceAttrs{3, 2, 4, Dtype::f64}},
-            {.attrs = LinspaceAttrs{5, 9, 1}}};
-  }
 };
 
 struct EyeAttrs {
@@ -55,12 +46,6 @@ struct Eye {
   static constexpr auto name = "eye", onnx = "", summary = "1 on the diagonal, else 0";
 
   static Tensor parts(Inputs, const Attributes& a) { return cast(eq(unsqueeze(arange(a.n), 1), arange(a.m)), a.dtype); }
-  static void oracle(std::span<const Dense>, std::span<Dense> out, const Attributes&) {
-    for_each_index(out[0].shape, [&](const Shape& i) { out[0].at(i) = i[0] == i[1]; });
-  }
-  static std::vector<Sample> samples() {
-    return {{.attrs = EyeAttrs{3, 3}}, {.attrs = EyeAttrs{2, 4, Dtype::i64}}, {.attrs = EyeAttrs{0, 2}}};
-  }
 };
 
 struct OneHotAttrs {
@@ -76,15 +61,6 @@ struct OneHot {
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor index = checked(in[0], 0, a.classes - 1, "one_hot: index");
     return cast(eq(unsqueeze(index, -1), arange(a.classes)), a.dtype);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const auto classes = static_cast<std::size_t>(a.classes);
-    for (std::size_t i = 0; i < in[0].values.size(); ++i)
-      out[0].values[i * classes + static_cast<std::size_t>(in[0].values[i])] = 1;
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{4}, Dtype::i64}}, .attrs = OneHotAttrs{3}, .indices = {2, 0, 1, 1}},
-            {.inputs = {{{2, 2}, Dtype::i64}}, .attrs = OneHotAttrs{2, Dtype::boolean}, .indices = {1, 0}}};
   }
 };
 

@@ -47,28 +47,6 @@ struct PadMode {
     for (int i = 0; i < y.rank(); ++i) y = padded_axis(y, i, a.before[i], a.after[i], static_cast<PaddingMode>(a.mode));
     return y;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& at) {
-      Shape from = at;
-      for (int i = 0; i < at.rank(); ++i) {
-        const std::int64_t n = in[0].shape[i];
-        std::int64_t k = at[i] - a.before[i];
-        if (a.mode == 1 && k < 0) k = -k;
-        if (a.mode == 1 && k >= n) k = 2 * (n - 1) - k;
-        if (a.mode == 2) k = k < 0 ? 0 : k >= n ? n - 1 : k;
-        if (a.mode == 3) k = (k + n) % n;
-        from[i] = k;
-      }
-      out[0].at(at) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 4}}}, .attrs = PaddingModeAttrs{{0, 2, 1}, {0, 1, 3}, 1}},
-            {.inputs = {{{2, 3, 4}}}, .attrs = PaddingModeAttrs{{0, 2, 5}, {1, 1, 0}, 2}},
-            {.inputs = {{{2, 3, 4}}}, .attrs = PaddingModeAttrs{{0, 3, 1}, {1, 1, 4}, 3}},
-            {.inputs = {{{}}}, .attrs = PaddingModeAttrs{{}, {}, 1}},
-            {.inputs = {{{0, 3}}}, .attrs = PaddingModeAttrs{{0, 1}, {0, 1}, 2}}};
-  }
 };
 
 /// Of `pixel_shuffle`, `pixel_unshuffle` and `channel_shuffle`.
@@ -100,21 +78,6 @@ struct PixelShuffle {
     const Tensor split = reshape(as_planes(in[0]), {-1, C, r, r, H, W});
     return reshape(permute(split, {0, 1, 4, 2, 5, 3}), out);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& at) {
-      const std::int64_t r = a.factor;
-      Shape from = at;
-      from[-3] = (at[-3] * r + at[-2] % r) * r + at[-1] % r;
-      from[-2] = at[-2] / r;
-      from[-1] = at[-1] / r;
-      out[0].at(at) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 8, 2, 3}}}, .attrs = Attributes{2}},
-            {.inputs = {{{9, 1, 2}}}, .attrs = Attributes{3}},
-            {.inputs = {{{0, 4, 2, 2}}}, .attrs = Attributes{2}}};
-  }
 };
 
 struct PixelUnshuffle {
@@ -130,21 +93,6 @@ struct PixelUnshuffle {
     const Tensor split = reshape(as_planes(in[0]), {-1, C, H, r, W, r});
     return reshape(permute(split, {0, 1, 3, 5, 2, 4}), out);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& at) {
-      const std::int64_t r = a.factor;
-      Shape from = at;
-      from[-3] = at[-3] / (r * r);
-      from[-2] = at[-2] * r + at[-3] / r % r;
-      from[-1] = at[-1] * r + at[-3] % r;
-      out[0].at(at) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 2, 4, 6}}}, .attrs = Attributes{2}},
-            {.inputs = {{{1, 3, 6}}}, .attrs = Attributes{3}},
-            {.inputs = {{{0, 1, 2, 2}}}, .attrs = Attributes{2}}};
-  }
 };
 
 struct ChannelShuffle {
@@ -156,18 +104,6 @@ struct ChannelShuffle {
     const Shape& s = in[0].shape();
     if (in[0].numel() == 0) return in[0];
     return reshape(transpose(reshape(in[0], {s[0], a.factor, s[1] / a.factor, -1}), 1, 2), s);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& at) {
-      Shape from = at;
-      from[1] = at[1] % a.factor * (in[0].shape[1] / a.factor) + at[1] / a.factor;
-      out[0].at(at) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 6, 3}}}, .attrs = Attributes{2}},
-            {.inputs = {{{1, 6, 2, 2}}}, .attrs = Attributes{3}},
-            {.inputs = {{{0, 4, 2}}}, .attrs = Attributes{2}}};
   }
 };
 

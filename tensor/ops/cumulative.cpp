@@ -1,8 +1,6 @@
 /// Running sums and products along an axis, and the linear recurrence, which gradients of all of them are made of.
 #include "ferrite/tensor/cumulative.h"
 
-#include <limits>
-
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
 #include "ferrite/tensor/ops/detail/cumulative_lines.h"
@@ -50,21 +48,6 @@ void visit_float(Dtype t, F&& f) {
 
 RunningAttrs along(int axis, bool reverse = false) { return {axis, reverse}; }
 
-/// Corners of running functions: both ends, axes in the middle, empty ones, one element, blocks of eight and more.
-std::vector<Sample> running_samples() {
-  return {{.inputs = {{{3, 4}}}, .attrs = along(1)},          {.inputs = {{{3, 4}}}, .attrs = along(0)},
-          {.inputs = {{{2, 3, 4}}}, .attrs = along(1, true)}, {.inputs = {{{2, 19}}}, .attrs = along(1)},
-          {.inputs = {{{5, 19}}}, .attrs = along(1, true)},   {.inputs = {{{1}}}, .attrs = along(0)},
-          {.inputs = {{{5, 0}}}, .attrs = along(1)},          {.inputs = {{{0, 3}}}, .attrs = along(1)},
-          {.inputs = {{{2, 70}}}, .attrs = along(0, true)}};
-}
-std::vector<Sample> with_integers(std::vector<Sample> list) {
-  list.push_back({.inputs = {{{4, 3}, Dtype::i64}}, .attrs = along(0), .indices = {3, 1, 2, 5, -4}});
-  list.push_back({.inputs = {{{5}, Dtype::boolean}}, .attrs = along(0), .indices = {1, 0, 1}});
-  list.push_back({.inputs = {{{5}, Dtype::i32}}, .attrs = along(0, true), .indices = {46341, 2, 100000, -1, 1}});
-  return list;
-}
-
 struct Cumsum {
   using Attributes = RunningAttrs;
   static constexpr auto name = "cumsum", onnx = "CumSum", stablehlo = "";
@@ -84,13 +67,6 @@ struct Cumsum {
     });
   }
   static Tensors vjp(const Vjp& v, const Attributes& attrs) { return {cumsum(v.grad(), attrs.axis, !attrs.reverse)}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    oracle_lines(in[0], attrs.axis, attrs.reverse, out[0], [](std::vector<double> v) {
-      for (std::size_t k = 1; k < v.size(); ++k) v[k] += v[k - 1];
-      return v;
-    });
-  }
-  static std::vector<Sample> samples() { return with_integers(running_samples()); }
 };
 
 struct LinearRecurrence {
@@ -127,24 +103,6 @@ struct LinearRecurrence {
     if (v.wants(1)) g[1] = arriving;
     return g;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    std::size_t line = 0;
-    std::vector<std::vector<double>> factors;
-    oracle_lines(in[0], attrs.axis, attrs.reverse, out[0], [&](const std::vector<double>& v) {
-      factors.push_back(v);
-      return v;
-    });
-    oracle_lines(in[1], attrs.axis, attrs.reverse, out[0], [&](std::vector<double> v) {
-      for (std::size_t k = 1; k < v.size(); ++k) v[k] += factors[line][k] * v[k - 1];
-      ++line;
-      return v;
-    });
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> list = running_samples();
-    for (Sample& s : list) s.inputs.push_back(s.inputs[0]);
-    return list;
-  }
 };
 
 struct Cumprod {
@@ -170,19 +128,6 @@ struct Cumprod {
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Tensor behind = linear_recurrence(neighbours(v.in(0), attrs, 1, 0), v.grad(), attrs.axis, !attrs.reverse);
     return {neighbours(v.out(), attrs, -1, 1) * behind};
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    oracle_lines(in[0], attrs.axis, attrs.reverse, out[0], [](std::vector<double> v) {
-      for (std::size_t k = 1; k < v.size(); ++k) v[k] *= v[k - 1];
-      return v;
-    });
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> list = with_integers(running_samples());
-    const std::vector<double> zeros{2, 0, 3, 0, 0, 5, 1.5, 0, 1, 2, 4, 0.5};
-    list.push_back({.inputs = {{{3, 4}}}, .attrs = along(1), .values = zeros});
-    list.push_back({.inputs = {{{4, 3}}}, .attrs = along(0, true), .values = zeros});
-    return list;
   }
 };
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ferrite/tensor/extents.h"
-#include "ferrite/tensor/ops/detail/composing.h"
+#include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/shapes.h"
 
 namespace ferrite {
@@ -20,17 +20,6 @@ Tensor above_diagonal(std::int64_t rows, std::int64_t columns) { return arange(c
 /// x where the mask of its last two axes holds, else 0.
 Tensor masked_matrix(const Tensor& x, const Tensor& mask) { return where(mask, x, zeros({}, x.dtype())); }
 
-std::vector<Sample> triangles() {
-  std::vector<Sample> list;
-  for (const std::int64_t offset : {0, 1, -2, 9, -9})
-    list.push_back({.inputs = {{{3, 4}}}, .attrs = OffsetAttrs{offset}});
-  list.push_back({.inputs = {{{2, 3, 2}}}, .attrs = OffsetAttrs{-1}});
-  list.push_back({.inputs = {{{0, 2}}}, .attrs = OffsetAttrs{0}});
-  list.push_back({.inputs = {{{3, 3}, Dtype::i32}}, .attrs = OffsetAttrs{0}, .indices = {1, 2, 3, 4}});
-  list.push_back({.inputs = {{{3, 3}, Dtype::boolean}}, .attrs = OffsetAttrs{0}, .indices = {1}});
-  return list;
-}
-
 struct Tril {
   using Attributes = OffsetAttrs;
   static constexpr auto name = "tril", onnx = "Trilu", summary = "x[.., i, j] where j <= i + offset, else 0";
@@ -39,10 +28,6 @@ struct Tril {
     const Shape& s = in[0].shape();
     return masked_matrix(in[0], le(above_diagonal(s[-2], s[-1]), a.offset));
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& i) { out[0].at(i) = i[-1] <= i[-2] + a.offset ? in[0].at(i) : 0; });
-  }
-  static std::vector<Sample> samples() { return triangles(); }
 };
 
 struct Triu {
@@ -53,10 +38,6 @@ struct Triu {
     const Shape& s = in[0].shape();
     return masked_matrix(in[0], ge(above_diagonal(s[-2], s[-1]), a.offset));
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& i) { out[0].at(i) = i[-1] >= i[-2] + a.offset ? in[0].at(i) : 0; });
-  }
-  static std::vector<Sample> samples() { return triangles(); }
 };
 
 struct DiagonalAttrs {
@@ -100,24 +81,6 @@ struct Diagonal {
     const std::int64_t begin = line.row * columns + line.column;
     return slice(x, -1, begin, begin + (line.length - 1) * (columns + 1) + 1, columns + 1);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const Line line = line_of(in[0].shape[a.axis1], in[0].shape[a.axis2], a.offset);
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from;
-      int next = 0;
-      for (int k = 0; k < in[0].shape.rank(); ++k)
-        from.push_back(k == a.axis1 ? line.row + i[-1] : k == a.axis2 ? line.column + i[-1] : i[next++]);
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 4}}}, .attrs = DiagonalAttrs{}},
-            {.inputs = {{{3, 4}}}, .attrs = DiagonalAttrs{2, 1, 0}},
-            {.inputs = {{{2, 3, 4}}}, .attrs = DiagonalAttrs{-1, 0, 2}},
-            {.inputs = {{{3, 2}}}, .attrs = DiagonalAttrs{5, 0, 1}},
-            {.inputs = {{{3, 0}}}, .attrs = DiagonalAttrs{0, 0, 1}},
-            {.inputs = {{{3, 3}, Dtype::i64}}, .attrs = DiagonalAttrs{}, .indices = {5, 6, 7, 8}}};
-  }
 };
 
 struct DiagEmbed {
@@ -145,38 +108,12 @@ struct DiagEmbed {
     const Tensor whole = padded_last(spread, before, checked_mul(n, n, name) - before - flat[rank - 1]);
     return movedim(reshape(whole, square), {-2, -1}, {a.axis1, a.axis2});
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const Line line = line_of(out[0].shape[a.axis1], out[0].shape[a.axis2], a.offset);
-    for_each_index(in[0].shape, [&](const Shape& i) {
-      Shape to;
-      int next = 0;
-      for (int k = 0; k < out[0].shape.rank(); ++k)
-        to.push_back(k == a.axis1 ? line.row + i[-1] : k == a.axis2 ? line.column + i[-1] : i[next++]);
-      out[0].at(to) = in[0].at(i);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3}}}, .attrs = DiagonalAttrs{0, 0, 1}},
-            {.inputs = {{{2, 3}}}, .attrs = DiagonalAttrs{2, 1, 2}},
-            {.inputs = {{{2, 3}}}, .attrs = DiagonalAttrs{-1, 2, 0}},
-            {.inputs = {{{0}}}, .attrs = DiagonalAttrs{1, 0, 1}},
-            {.inputs = {{{2, 0}}}, .attrs = DiagonalAttrs{0, 1, 2}},
-            {.inputs = {{{3}, Dtype::i64}}, .attrs = DiagonalAttrs{1, 0, 1}, .indices = {5, 6, 7}}};
-  }
 };
 
 struct Trace {
   static constexpr auto name = "trace", onnx = "", summary = "sum of the diagonal of a matrix";
 
   static Tensor parts(Inputs in, const NoAttrs&) { return sum(diagonal(in[0])); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    for (std::int64_t i = 0; i < std::min(in[0].shape[0], in[0].shape[1]); ++i) out[0].at({}) += in[0].at({i, i});
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 4}}}},
-            {.inputs = {{{2, 0}}}},
-            {.inputs = {{{2, 2}, Dtype::i32}}, .indices = {2147483647, 0, 0, 1}}};
-  }
 };
 
 void check_matrix(std::string_view where, const Tensor& x) {

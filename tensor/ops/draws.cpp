@@ -27,14 +27,6 @@ RandomKey key_of(Inputs in, std::size_t first, const KeyAttrs& attrs) {
   return key;
 }
 
-RandomKey key_of(std::span<const Dense> in, std::size_t first, const KeyAttrs& attrs) {
-  RandomKey key = attrs.key();
-  if (in.size() == first + 2)
-    key = {static_cast<std::uint64_t>(in[first].values[0]), static_cast<std::uint64_t>(in[first].values[1]), key.call};
-  if (in.size() > first) key.call += static_cast<std::uint64_t>(in.back().values[0]);
-  return key;
-}
-
 std::uint64_t below(const std::array<std::uint32_t, 4>& words, std::uint64_t range) {
   // The product of 128 and 64 bits in pieces of 32.
   const std::uint64_t low = range & 0xFFFFFFFFU, high = range >> 32;
@@ -72,7 +64,6 @@ double normal_below(double x) { return 0.5 * std::erfc(-x * 0.707106781186547524
 struct Exponential {
   static constexpr auto name = "exponential", summary = "-ln u / a, u uniform in (0, 1)";
   static double value(double u, const NumberAttrs& n) { return -log_positive(u) / n.a; }
-  static constexpr double tried[] = {2, 1, 0, 0};
 };
 struct Laplace {
   static constexpr auto name = "laplace";
@@ -80,12 +71,10 @@ struct Laplace {
   static double value(double u, const NumberAttrs& n) {
     return u < 0.5 ? n.a + n.b * log_positive(2 * u) : n.a - n.b * log_positive(2 * (1 - u));
   }
-  static constexpr double tried[] = {1, 2, 0, 0};
 };
 struct Gumbel {
   static constexpr auto name = "gumbel", summary = "a - b ln(-ln u), u uniform in (0, 1)";
   static double value(double u, const NumberAttrs& n) { return n.a - n.b * log_positive(-log_positive(u)); }
-  static constexpr double tried[] = {1, 2, 0, 0};
 };
 struct Truncated {
   static constexpr auto name = "truncated_normal";
@@ -98,7 +87,6 @@ struct Truncated {
     const double x = p > 0 && p < 1 ? inverse_normal(p) : p > 0 ? to : from;
     return std::clamp(n.a + n.b * (upper ? -x : x), n.low, n.high);
   }
-  static constexpr double tried[] = {0.5, 2, -1, 3};
 };
 
 /// A draw by inversion.
@@ -124,21 +112,6 @@ struct Inverted {
     } else {
       run(double{});
     }
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const RandomKey key = key_of(in, 0, a);
-    for (std::size_t i = 0; i < out[0].values.size(); ++i) {
-      const double v = D::value(open_unit(key, i), a);
-      out[0].values[i] = a.dtype == Dtype::f32 ? static_cast<double>(static_cast<float>(v)) : v;
-    }
-  }
-  static std::vector<Sample> samples() {
-    const auto& t = D::tried;
-    const auto of = [&](const Shape& s, Dtype d) { return NumberAttrs({7, 11, 2}, s, d, t[0], t[1], t[2], t[3]); };
-    return {{.attrs = of({3, 5}, Dtype::f32)},
-            {.inputs = {{{}, Dtype::i64}}, .attrs = of({70}, Dtype::f64), .indices = {5}},
-            {.inputs = {{{2}, Dtype::i64}, {{}, Dtype::i64}}, .attrs = of({4}, Dtype::f32), .indices = {5, 3}},
-            {.attrs = of({0}, Dtype::f32)}};
   }
 };
 
@@ -181,18 +154,6 @@ struct Randint {
     } else {
       fill_drawn<std::int64_t>(out[0], key_of(in, 0, a), one);
     }
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const RandomKey key = key_of(in, 0, a);
-    for (std::size_t i = 0; i < out[0].values.size(); ++i)
-      out[0].values[i] = static_cast<double>(value(words_of(key, i), a));
-  }
-  static std::vector<Sample> samples() {
-    return {{.attrs = RandintAttrs({7, 11, 2}, {3, 5}, Dtype::i64, -3, 4)},
-            {.inputs = {{{2}, Dtype::i64}, {{1}, Dtype::i64}},
-             .attrs = RandintAttrs({}, {70}, Dtype::i32, 0, 1 << 30),
-             .indices = {5, 3}},
-            {.attrs = RandintAttrs({7, 11, 2}, {0}, Dtype::i64, 0, 1)}};
   }
 };
 

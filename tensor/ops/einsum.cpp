@@ -260,63 +260,7 @@ struct Einsum {
     for (const Axis x : e.result) order.push_back(std::ranges::find(total.axes, x) - total.axes.begin());
     return permute(total.x, order);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a);
-  static std::vector<Sample> samples();
 };
-
-void Einsum::oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-  std::vector<Spec> specs;
-  for (const Dense& x : in) specs.push_back({x.shape, x.dtype});
-  const Equation e = resolved(a.equation.text(), specs);
-  const Extents extents = extents_of(e, a.equation.text(), specs);
-  std::vector<std::pair<Axis, std::int64_t>> loops(extents.begin(), extents.end());
-  std::map<Axis, std::int64_t> at;
-  const auto index = [&](const Axes& axes, const Shape& shape) {
-    Shape i;
-    for (std::size_t k = 0; k < axes.size(); ++k) i.push_back(shape[static_cast<int>(k)] == 1 ? 0 : at[axes[k]]);
-    return i;
-  };
-  const auto visit = [&](const auto& self, std::size_t depth) -> void {
-    if (depth < loops.size()) {
-      for (std::int64_t i = 0; i < loops[depth].second; ++i) {
-        at[loops[depth].first] = i;
-        self(self, depth + 1);
-      }
-      return;
-    }
-    double product = 1;
-    for (std::size_t k = 0; k < in.size(); ++k) product *= in[k].at(index(e.operands[k], in[k].shape));
-    out[0].at(index(e.result, out[0].shape)) += product;
-  };
-  visit(visit, 0);
-}
-
-std::vector<Sample> Einsum::samples() {
-  const auto sample = [](Label equation, std::initializer_list<Shape> shapes) {
-    Sample s{.attrs = EinsumAttrs{equation}};
-    for (const Shape& shape : shapes) s.inputs.push_back({shape});
-    return s;
-  };
-  return {sample("ij,jk->ik", {{2, 3}, {3, 4}}),
-          sample("bij,bjk->bik", {{2, 3, 2}, {2, 2, 3}}),
-          sample("ii->i", {{3, 3}}),
-          sample("ii", {{3, 3}}),
-          sample("ij->ji", {{2, 3}}),
-          sample("ij->", {{2, 3}}),
-          sample("i,j->ji", {{2}, {3}}),
-          sample("i,i", {{4}, {4}}),
-          sample("ba", {{2, 3}}),
-          sample("...ij,...jk->...ik", {{2, 1, 2, 3}, {4, 3, 2}}),
-          sample("i...,...", {{2, 3}, {1}}),
-          sample("ij,jk,kl->il", {{2, 3}, {3, 2}, {2, 2}}),
-          sample("iji,jk->kj", {{2, 3, 2}, {3, 2}}),
-          sample("bij,ik,bk->bj", {{2, 3, 2}, {3, 4}, {2, 4}}),
-          sample("ij,ij->ij", {{2, 3}, {1, 3}}),
-          sample(",i->i", {{}, {3}}),
-          sample("iij->j", {{1, 2, 3}}),
-          sample("ij,jk->ik", {{2, 0}, {0, 3}}),
-          sample("ij,k->i", {{2, 3}, {4}})};
-}
 
 }  // namespace
 

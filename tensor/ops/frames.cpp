@@ -71,21 +71,6 @@ struct Framed {
     s.push_back(a.size);
     return {reshape(index_select(in[0], in[0].rank() - 1, positions(frames, a.size, a.hop)), s)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from = i;
-      from.erase(from.rank() - 1);
-      from[-1] = i[-2] * a.hop + i[-1];
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 9}}}, .attrs = FrameAttrs{4, 2}},
-            {.inputs = {{{9}}}, .attrs = FrameAttrs{2, 3}},
-            {.inputs = {{{2, 2, 5}}}, .attrs = FrameAttrs{5, 1}},
-            {.inputs = {{{7}}}, .attrs = FrameAttrs{1, 9}},
-            {.inputs = {{{0, 7}}}, .attrs = FrameAttrs{3, 1}}};
-  }
 };
 
 struct OverlapAdd {
@@ -135,21 +120,6 @@ struct OverlapAdd {
     whole[-1] = a.length;
     const Tensor index = expand(positions(frames, size, a.hop), flat);
     return {scatter_add(zeros(whole, in[0].dtype()), flat.rank() - 1, index, reshape(in[0], flat))};
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(in[0].shape, [&](const Shape& i) {
-      Shape to = i;
-      to.erase(to.rank() - 1);
-      to[-1] = i[-2] * a.hop + i[-1];
-      out[0].at(to) += in[0].at(i);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 4}}}, .attrs = OverlapAttrs{2, 8}},
-            {.inputs = {{{3, 4}}}, .attrs = OverlapAttrs{3, 12}},
-            {.inputs = {{{2, 2}}}, .attrs = OverlapAttrs{3, 5}},
-            {.inputs = {{{2, 1, 5}}}, .attrs = OverlapAttrs{1, 5}},
-            {.inputs = {{{0, 2, 3}}}, .attrs = OverlapAttrs{1, 4}}};
   }
 };
 

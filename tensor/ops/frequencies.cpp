@@ -30,21 +30,6 @@ struct HalfRotation {
     }
     return y;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from = i;
-      for (const std::int64_t axis : a.axes) {
-        const std::int64_t n = in[0].shape[static_cast<int>(axis)];
-        from[static_cast<int>(axis)] = (i[static_cast<int>(axis)] + first(n)) % n;
-      }
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{5}}}, .attrs = RotateAttrs{{0}}},
-            {.inputs = {{{4, 3}}}, .attrs = RotateAttrs{{0, 1}}},
-            {.inputs = {{{2, 0, 1}, Dtype::i64}}, .attrs = RotateAttrs{{1, 2}}, .indices = {1}}};
-  }
 };
 
 Tensor frequencies(std::string_view where, std::int64_t n, double spacing, Dtype dtype, bool real) {

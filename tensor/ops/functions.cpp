@@ -1,5 +1,4 @@
 /// Functions of one number: roots, exponentials, logarithms, trigonometry, activations.
-#include <cmath>
 #include <numbers>
 
 #include "ferrite/tensor/elementwise.h"
@@ -14,10 +13,7 @@ namespace {
 struct Sqrt : functors::Sqrt {
   static constexpr auto name = "sqrt", onnx = "Sqrt", stablehlo = "sqrt";
   static constexpr auto summary = "sqrt(x), correctly rounded; infinite slope at 0";
-  static constexpr Range domain{0, 1000};
-  static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_outputs;
-  static double scalar(double x) { return std::sqrt(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return 0.5 * v.grad / v.out; });
   }
@@ -26,10 +22,7 @@ struct Sqrt : functors::Sqrt {
 struct Rsqrt : functors::Rsqrt {
   static constexpr auto name = "rsqrt", onnx = "", stablehlo = "rsqrt";
   static constexpr auto summary = "1 / sqrt(x)";
-  static constexpr Range domain{0.01, 1000};
-  static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_outputs;
-  static double scalar(double x) { return 1 / std::sqrt(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return -0.5 * v.grad * (v.out * v.out * v.out); });
   }
@@ -38,10 +31,7 @@ struct Rsqrt : functors::Rsqrt {
 struct Reciprocal : functors::Reciprocal {
   static constexpr auto name = "reciprocal", onnx = "Reciprocal", stablehlo = "";
   static constexpr auto summary = "1 / x";
-  static constexpr Range domain{0.1, 100};
-  static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_outputs;
-  static double scalar(double x) { return 1 / x; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return -v.grad * (v.out * v.out); });
   }
@@ -50,9 +40,7 @@ struct Reciprocal : functors::Reciprocal {
 struct Exp : functors::Exp {
   static constexpr auto name = "exp", onnx = "Exp", stablehlo = "exponential";
   static constexpr auto summary = "e^x; 0 at -inf";
-  static constexpr Range domain{-87, 88};
   static constexpr Reads reads = reads_outputs;
-  static double scalar(double x) { return std::exp(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * v.out; });
   }
@@ -61,9 +49,7 @@ struct Exp : functors::Exp {
 struct Exp2 : functors::Exp2 {
   static constexpr auto name = "exp2", onnx = "", stablehlo = "";
   static constexpr auto summary = "2^x";
-  static constexpr Range domain{-125, 127};
   static constexpr Reads reads = reads_outputs;
-  static double scalar(double x) { return std::exp2(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * (v.out * std::numbers::ln2); });
   }
@@ -72,9 +58,7 @@ struct Exp2 : functors::Exp2 {
 struct Expm1 : functors::Expm1 {
   static constexpr auto name = "expm1", onnx = "", stablehlo = "exponential_minus_one";
   static constexpr auto summary = "e^x - 1, accurate near 0";
-  static constexpr Range domain{-20, 88};
   static constexpr Reads reads = reads_outputs;
-  static double scalar(double x) { return std::expm1(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * (v.out + 1); });
   }
@@ -83,9 +67,7 @@ struct Expm1 : functors::Expm1 {
 struct Log : functors::Log {
   static constexpr auto name = "log", onnx = "Log", stablehlo = "log";
   static constexpr auto summary = "ln(x); -inf at 0, NaN below";
-  static constexpr Range domain{0.001, 1000};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::log(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad / v.a; });
   }
@@ -94,9 +76,7 @@ struct Log : functors::Log {
 struct Log1p : functors::Log1p {
   static constexpr auto name = "log1p", onnx = "", stablehlo = "log_plus_one";
   static constexpr auto summary = "ln(1 + x), accurate near 0";
-  static constexpr Range domain{-0.99, 1000};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::log1p(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad / (v.a + 1); });
   }
@@ -105,9 +85,7 @@ struct Log1p : functors::Log1p {
 struct Log2 : functors::Log2 {
   static constexpr auto name = "log2", onnx = "", stablehlo = "";
   static constexpr auto summary = "log to base 2";
-  static constexpr Range domain{0.001, 1000};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::log2(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad / (v.a * std::numbers::ln2); });
   }
@@ -116,9 +94,7 @@ struct Log2 : functors::Log2 {
 struct Sin : functors::Sin {
   static constexpr auto name = "sin", onnx = "Sin", stablehlo = "sine";
   static constexpr auto summary = "sin(x), radians";
-  static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::sin(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * cos(v.a.tensor()); });
   }
@@ -127,9 +103,7 @@ struct Sin : functors::Sin {
 struct Cos : functors::Cos {
   static constexpr auto name = "cos", onnx = "Cos", stablehlo = "cosine";
   static constexpr auto summary = "cos(x), radians";
-  static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::cos(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return -v.grad * sin(v.a.tensor()); });
   }
@@ -139,9 +113,7 @@ struct Cos : functors::Cos {
 struct TanhGrad : functors::TanhGrad {
   static constexpr auto name = "tanh_grad", onnx = "", stablehlo = "";
   static constexpr auto summary = "g (1 - y^2): what a cotangent g becomes behind y = tanh(x)";
-  static constexpr Range domain{-1, 1};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double g, double y) { return g * (1 - y * y); }
   static Tensors reference(Inputs in) { return {in[0] * (1 - in[1] * in[1])}; }
   static Tensors vjp(const PointwiseVjp& v);
 };
@@ -150,9 +122,7 @@ struct TanhGrad : functors::TanhGrad {
 struct SigmoidGrad : functors::SigmoidGrad {
   static constexpr auto name = "sigmoid_grad", onnx = "", stablehlo = "";
   static constexpr auto summary = "g y (1 - y): what a cotangent g becomes behind y = sigmoid(x)";
-  static constexpr Range domain{-1, 1};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double g, double y) { return g * (y * (1 - y)); }
   static Tensors reference(Inputs in) { return {in[0] * (in[1] * (1 - in[1]))}; }
   static Tensors vjp(const PointwiseVjp& v);
 };
@@ -170,9 +140,7 @@ Tensors SigmoidGrad::vjp(const PointwiseVjp& v) {
 struct Tanh : functors::Tanh {
   static constexpr auto name = "tanh", onnx = "Tanh", stablehlo = "tanh";
   static constexpr auto summary = "hyperbolic tangent";
-  static constexpr Range domain{-20, 20};
   static constexpr Reads reads = reads_outputs;
-  static double scalar(double x) { return std::tanh(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return tanh_grad(v.grad, v.out); });
   }
@@ -182,9 +150,7 @@ struct Tanh : functors::Tanh {
 struct Sigmoid : functors::Sigmoid {
   static constexpr auto name = "sigmoid", onnx = "Sigmoid", stablehlo = "logistic";
   static constexpr auto summary = "1 / (1 + e^-x)";
-  static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_outputs;
-  static double scalar(double x) { return 1 / (1 + std::exp(-x)); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return sigmoid_grad(v.grad, v.out); });
   }
@@ -193,9 +159,7 @@ struct Sigmoid : functors::Sigmoid {
 struct Erf : functors::Erf {
   static constexpr auto name = "erf", onnx = "Erf", stablehlo = "";
   static constexpr auto summary = "2 / sqrt(pi) times the integral of e^-t^2 from 0 to x";
-  static constexpr Range domain{-5, 5};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::erf(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * (2 * std::numbers::inv_sqrtpi * exp(-square(v.a.tensor()))); });
   }
@@ -205,9 +169,7 @@ struct Erf : functors::Erf {
 struct Gelu : functors::Gelu {
   static constexpr auto name = "gelu", onnx = "", stablehlo = "";
   static constexpr auto summary = "x Phi(x), Phi the normal distribution function (arXiv 1606.08415)";
-  static constexpr Range domain{-6, 6};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return x < -40 ? -0.0 : 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
   static Tensors vjp(const PointwiseVjp& v) { return {gelu_grad(v.grad, v.a.tensor())}; }
 };
 
@@ -215,11 +177,7 @@ struct Gelu : functors::Gelu {
 struct Softplus : functors::Softplus {
   static constexpr auto name = "softplus", onnx = "Softplus", stablehlo = "";
   static constexpr auto summary = "ln(1 + e^x), without overflow";
-  static constexpr Range domain{-80, 100};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) {
-    return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))) + (std::isnan(x) ? x : 0);
-  }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return softplus_grad(v.grad, v.a.tensor()); });
   }
@@ -228,10 +186,7 @@ struct Softplus : functors::Softplus {
 struct Softsign : functors::Softsign {
   static constexpr auto name = "softsign", onnx = "Softsign", stablehlo = "";
   static constexpr auto summary = "x / (1 + |x|); the second derivative jumps at 0";
-  static constexpr Range domain{-100, 100};
-  static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return x / (1 + std::fabs(x)); }
   static Tensors reference(Inputs in) { return {in[0] / (1 + abs(in[0]))}; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return softsign_grad(v.grad, v.a.tensor()); });

@@ -39,19 +39,6 @@ struct IndexSelect {
     const Tensor index = expand(reshape(v.in(1), one_axis), v.grad().shape());
     return {scatter_known(x, axis, index, v.grad()), Tensor()};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    const int axis = attrs.axis;
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from = i;
-      from[axis] = position(in[1].at({i[axis]}), in[0].shape[axis]);
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{4, 3}}, {{5}, Dtype::i64}}, .attrs = IndexAttrs{0}, .indices = {3, 0, -1, 1, 0}},
-            {.inputs = {{{2, 3}}, {{2}, Dtype::i32}}, .attrs = IndexAttrs{1}, .indices = {2, 2}},
-            {.inputs = {{{2, 3}}, {{0}, Dtype::i64}}, .attrs = IndexAttrs{0}, .indices = {0}}};
-  }
 };
 
 struct Gather {
@@ -87,19 +74,6 @@ struct Gather {
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Spec& x = v.in_spec(0);
     return {scatter_known(x, attrs.axis, v.in(1), v.grad()), Tensor()};
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    const int axis = attrs.axis;
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from = i;
-      from[axis] = position(in[1].at(i), in[0].shape[axis]);
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}}, .attrs = IndexAttrs{0}, .indices = {3, 0, 1, 1, -4, 2}},
-            {.inputs = {{{3, 5}}, {{2, 2}, Dtype::i64}}, .attrs = IndexAttrs{1}, .indices = {4, 4, 0, 1}},
-            {.inputs = {{{6}}, {{3}, Dtype::i32}}, .attrs = IndexAttrs{0}, .indices = {5, 5, 2}}};
   }
 };
 
@@ -140,22 +114,6 @@ struct ScatterAdd {
     if (v.wants(0)) g[0] = v.grad();
     if (v.wants(2)) g[2] = gather_known(v.grad(), attrs.axis, v.in(1));
     return g;
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    const int axis = attrs.axis;
-    out[0].values = in[0].values;
-    for_each_index(in[1].shape, [&](const Shape& i) {
-      Shape to = i;
-      to[axis] = position(in[1].at(i), in[0].shape[axis]);
-      out[0].at(to) += in[2].at(i);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {
-        {.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}, {{2, 3}}}, .attrs = IndexAttrs{0}, .indices = {3, 0, 1, 3, -4, 2}},
-        {.inputs = {{{2, 3}}, {{2, 4}, Dtype::i64}, {{2, 4}}},
-         .attrs = IndexAttrs{1},
-         .indices = {0, 0, 0, 2, 1, 1, 2, 2}}};
   }
 };
 

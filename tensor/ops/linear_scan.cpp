@@ -1,8 +1,6 @@
 /// Linear recurrences over sequences, and their gradient.
 #include "ferrite/tensor/linear_scan.h"
 
-#include <complex>
-
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/linear_scan.h"
 
@@ -42,76 +40,6 @@ void visit_float(Dtype t, F&& f) {
 }
 
 // ---- the definition, in plain loops ----------------------------------------------------------------------
-
-using Complex = std::complex<double>;
-
-/// Numbers of an array [B, T, D] or [B, T, D, 2], or of one with fewer axes in front.
-class Numbers {
- public:
-  Numbers(const Dense& x, bool complex) : x_(&x), complex_(complex) {}
-  Complex operator[](std::int64_t k) const {
-    const auto at = static_cast<std::size_t>(complex_ ? 2 * k : k);
-    return {x_->values[at], complex_ ? x_->values[at + 1] : 0};
-  }
-
- private:
-  const Dense* x_;
-  bool complex_;
-};
-void add_to(Dense& x, std::int64_t k, bool complex, Complex v) {
-  const auto at = static_cast<std::size_t>(complex ? 2 * k : k);
-  x.values[at] += v.real();
-  if (complex) x.values[at + 1] += v.imag();
-}
-
-/// f(b, d, its steps in order as positions of [B, T, D], whether h counts as 0 before each) for all channels.
-template <class F>
-void each_channel(const Shape& shape, bool reverse, const OptionalOperands<DenseList>& o, F&& f) {
-  const std::int64_t B = shape[0], T = shape[1], D = shape[2];
-  for (std::int64_t b = 0; b < B; ++b)
-    for (std::int64_t d = 0; d < D; ++d) {
-      const std::int64_t n = o.lengths ? static_cast<std::int64_t>(o.lengths->values[static_cast<std::size_t>(b)]) : T;
-      std::vector<std::int64_t> at;
-      std::vector<bool> fresh;
-      for (std::int64_t s = 0; s < std::min(n, T); ++s) {
-        const std::int64_t t = reverse ? std::min(n, T) - 1 - s : s, boundary = reverse ? t + 1 : t;
-        at.push_back((b * T + t) * D + d);
-        fresh.push_back(o.resets && (!reverse || s > 0) &&
-                        o.resets->values[static_cast<std::size_t>(b * T + boundary)] != 0);
-      }
-      f(b, d, at, fresh);
-    }
-}
-
-/// Corners: real and complex, an a for all steps, one step, none, widths around packets, what is optional.
-std::vector<Sample> samples_of_scan(bool gradient) {
-  std::vector<Sample> list;
-  const auto add = [&](const Shape& b, bool same, bool h0, bool lengths, bool resets, bool reverse) {
-    Sample s{.inputs = {{same ? step_of(b) : b}, {b}},
-             .attrs = gradient ? Attrs(LinearScanGradAttrs{reverse, true}) : Attrs(LinearScanAttrs{reverse}),
-             .range = {-1.5, 1.5},
-             .indices = {2, 1, 0}};
-    if (gradient) s.inputs.push_back({b});
-    if (h0) s.inputs.push_back({state_of(b)});
-    if (lengths) s.inputs.push_back({{b[0]}, Dtype::i64});
-    if (resets) s.inputs.push_back({{b[0], b[1]}, Dtype::boolean});
-    list.push_back(s);
-  };
-  add({2, 3, 4}, false, false, false, false, false);
-  add({2, 3, 4}, true, true, false, false, true);
-  add({3, 2, 3}, false, true, true, false, false);
-  add({3, 2, 3}, false, true, true, true, true);
-  add({3, 4, 2}, true, true, false, true, false);
-  add({1, 1, 1}, false, true, false, false, false);
-  add({2, 0, 3}, false, true, false, false, false);
-  add({0, 2, 3}, true, false, false, false, true);
-  add({2, 3, 2, 2}, false, true, false, true, false);
-  add({3, 2, 1, 2}, true, true, true, false, true);
-  add({1, 2, 19}, false, true, false, false, true);
-  add({1, 3, 19}, true, false, false, false, false);
-  add({1, 2, 9, 2}, true, true, false, false, false);
-  return list;
-}
 
 // ---- shifts, for the composition ---------------------------------------------------------------------------
 
@@ -230,27 +158,6 @@ struct LinearScanGrad {
     if (o.h0) out.push_back(order.at_first(times(conjugate(same ? expand(a, h.shape()) : a, complex), db, complex)));
     return out;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    const auto o = optional_of(in, kOptional);
-    const Shape& shape = in[1].shape;
-    const bool complex = is_complex(shape), same = in[0].shape != shape;
-    const std::int64_t D = shape[2];
-    const Numbers a(in[0], complex), h(in[1], complex), dh(in[2], complex);
-    Dense& db = out[attrs.of_a ? 1 : 0];
-    each_channel(shape, attrs.reverse, o, [&](auto row, auto d, const auto& at, const auto& fresh) {
-      Complex g = 0;
-      for (std::size_t s = at.size(); s-- > 0;) {
-        g += dh[at[s]];
-        add_to(db, at[s], complex, g);
-        const Complex first = o.h0 ? Numbers(*o.h0, complex)[row * D + d] : Complex();
-        const Complex before = fresh[s] ? Complex() : s == 0 ? first : h[at[s - 1]];
-        if (attrs.of_a) add_to(out[0], same ? row * D + d : at[s], complex, g * std::conj(before));
-        g = fresh[s] ? Complex() : g * std::conj(a[same ? d : at[s]]);
-      }
-      if (o.h0 && !at.empty()) add_to(out[attrs.of_a ? 2 : 1], row * D + d, complex, g);
-    });
-  }
-  static std::vector<Sample> samples() { return samples_of_scan(true); }
 };
 
 struct LinearScan {
@@ -290,21 +197,6 @@ struct LinearScan {
     if (has_h0 && v.wants(2)) g[2] = all[next + 1];
     return g;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    const auto o = optional_of(in, kOptional);
-    const bool complex = is_complex(in[1].shape), same = in[0].shape != in[1].shape;
-    const std::int64_t D = in[1].shape[2];
-    const Numbers a(in[0], complex), b(in[1], complex);
-    each_channel(in[1].shape, attrs.reverse, o, [&](auto row, auto d, const auto& at, const auto& fresh) {
-      Complex h = o.h0 ? Numbers(*o.h0, complex)[row * D + d] : Complex();
-      for (std::size_t s = 0; s < at.size(); ++s) {
-        if (fresh[s]) h = 0;
-        h = a[same ? d : at[s]] * h + b[at[s]];
-        add_to(out[0], at[s], complex, h);
-      }
-    });
-  }
-  static std::vector<Sample> samples() { return samples_of_scan(false); }
 };
 
 }  // namespace

@@ -1,6 +1,4 @@
 /// Comparisons, logic, `where` and `cast`.
-#include <cmath>
-
 #include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
@@ -13,43 +11,31 @@ namespace {
 struct Equal : functors::Equal {
   static constexpr auto name = "equal", onnx = "Equal", stablehlo = "compare";
   static constexpr auto summary = "a = b, as bool; false with NaN";
-  static constexpr Range domain{-3, 3};
-  static double scalar(double a, double b) { return a == b; }
 };
 
 struct Less : functors::Less {
   static constexpr auto name = "less", onnx = "Less", stablehlo = "compare";
   static constexpr auto summary = "a < b, as bool; false with NaN";
-  static constexpr Range domain{-3, 3};
-  static double scalar(double a, double b) { return a < b; }
 };
 
 struct LessEqual : functors::LessEqual {
   static constexpr auto name = "less_equal", onnx = "LessOrEqual", stablehlo = "compare";
   static constexpr auto summary = "a <= b, as bool; false with NaN";
-  static constexpr Range domain{-3, 3};
-  static double scalar(double a, double b) { return a <= b; }
 };
 
 struct LogicalAnd : functors::LogicalAnd {
   static constexpr auto name = "logical_and", onnx = "And", stablehlo = "and";
   static constexpr auto summary = "a and b";
-  static constexpr Range domain{0, 1};
-  static double scalar(double a, double b) { return a != 0 && b != 0; }
 };
 
 struct LogicalOr : functors::LogicalOr {
   static constexpr auto name = "logical_or", onnx = "Or", stablehlo = "or";
   static constexpr auto summary = "a or b";
-  static constexpr Range domain{0, 1};
-  static double scalar(double a, double b) { return a != 0 || b != 0; }
 };
 
 struct LogicalNot : functors::LogicalNot {
   static constexpr auto name = "logical_not", onnx = "Not", stablehlo = "not";
   static constexpr auto summary = "not a";
-  static constexpr Range domain{0, 1};
-  static double scalar(double a) { return a == 0; }
 };
 
 /// The common dtype of two operands of which either may be a literal: that of the tensors, else f32 or i64.
@@ -65,7 +51,6 @@ Dtype dtype_of_branches(const Primitive& op, Inputs in, const Attrs& attrs) {
 struct Where : functors::Where {
   static constexpr auto name = "where", onnx = "Where", stablehlo = "select";
   static constexpr auto summary = "a where the condition holds, else b; the branch not taken gets gradient 0";
-  static constexpr Range domain{-3, 3};
   static constexpr Reads reads{1, 0};
 
   static Spec infer(const Primitive& op, Inputs in, const Attrs& attrs) {
@@ -82,7 +67,6 @@ struct Where : functors::Where {
       if (const Scalar* literal = literal_of(attrs, branch)) check_literal(name, *literal, s.dtype);
     return s;
   }
-  static double scalar(double m, double a, double b) { return m != 0 ? a : b; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([] { return Tensor(); }, [&] { return where(v.a.tensor(), v.grad, 0); },
                     [&] { return where(v.a.tensor(), 0, v.grad); });
@@ -114,31 +98,6 @@ struct Cast {
   static Tensors jvp(const Jvp& j, const Attributes& attrs) {
     if (!has_gradient(attrs.dtype)) return {Tensor()};
     return {cast(j.tangent(0), gradient_dtype(attrs.dtype))};
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    const Dtype to = attrs.dtype;
-    for (std::size_t i = 0; i < in[0].values.size(); ++i) {
-      const double v = in[0].values[i];
-      out[0].values[i] = to == Dtype::boolean                ? v != 0
-                         : kind_of(to) == DtypeKind::integer ? std::trunc(v)
-                         : to == Dtype::f32                  ? static_cast<float>(v)
-                         : to == Dtype::bf16                 ? nearest(v, 8, -126)
-                         : to == Dtype::f16                  ? nearest(v, 11, -14)
-                                                             : v;
-    }
-  }
-  /// The nearest number of so many binary digits, ties to even; the least exponent is that of normal numbers.
-  static double nearest(double v, int digits, int least) {
-    if (v == 0 || !std::isfinite(v)) return v;
-    const int unit = std::max(std::ilogb(v), least) - digits + 1;
-    return std::ldexp(std::nearbyint(std::ldexp(v, -unit)), unit);
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> list;
-    for (const Dtype from : kDtypes)
-      for (const Dtype to : kDtypes)
-        list.push_back({.inputs = {{{3, 5}, from}}, .attrs = CastAttrs{to}, .range = {-9, 9}, .indices = {0, 1, 5, 2}});
-    return list;
   }
 };
 

@@ -1,5 +1,4 @@
 /// Mixing and replacing numbers, and tests of what they are.
-#include <cmath>
 #include <limits>
 
 #include "ferrite/tensor/math.h"
@@ -26,18 +25,6 @@ struct Lerp {
     const Tensor& w = in[2];
     return where(lt(w, 0.5), x + w * (y - x), y - (1 - w) * (y - x));
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      const double x = in[0].broadcast_at(i), w = a.weight ? *a.weight : in[2].broadcast_at(i);
-      out[0].at(i) = x + w * (in[1].broadcast_at(i) - x);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 4}}, {{3, 4}}}, .attrs = LerpAttrs{0.25}},
-            {.inputs = {{{3, 4}}, {{4}}}, .attrs = LerpAttrs{0.75}},
-            {.inputs = {{{3, 1}}, {{4}}, {{3, 4}}}},
-            {.inputs = {{{0}}, {{1}}, {{}}}}};
-  }
 };
 
 struct NanToNumAttrs {
@@ -55,28 +42,13 @@ struct NanToNum {
     const Tensor high = where(eq(x, kInfinity), a.posinf, x);
     return where(ne(x, x), a.nan, where(eq(x, -kInfinity), a.neginf, high));
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    map_oracle(in, out, [&](double x) {
-      return std::isnan(x) ? a.nan : std::isfinite(x) ? x : x > 0 ? a.posinf : a.neginf;
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3}}}, .attrs = NanToNumAttrs{1, 2, 3}},
-            {.inputs = {{{5}}},
-             .attrs = NanToNumAttrs{1, 2, 3},
-             .values = {INFINITY, -INFINITY, NAN, 0, -7},
-             .smooth = false}};
-  }
 };
 
 /// |a| with b's sign.
 struct Copysign : functors::Copysign {
   static constexpr auto name = "copysign", onnx = "", stablehlo = "";
   static constexpr auto summary = "|a| with b's sign, that of zeros included; gradient 0 at a = 0";
-  static constexpr Range domain{-10, 10};
-  static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_all;
-  static double scalar(double a, double b) { return std::copysign(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * (sign(v.out) * sign(v.a.tensor())); }, [&] { return zeros_like(v.grad); });
   }
@@ -88,32 +60,11 @@ struct Heaviside {
   static Tensor parts(Inputs in, const NoAttrs&) {
     return where(eq(in[0], 0), in[1], cast(gt(in[0], 0), in[0].dtype()));
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    zip_oracle(in, out, [](double x, double v) { return x == 0 ? v : x > 0; });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}, {{5}}}, .smooth_at_ties = false},
-            {.inputs = {{{4}}, {{}}}, .values = {NAN, 0, -0.0, 2, 0.5}, .smooth = false},
-            {.inputs = {{{3}, Dtype::i64}, {{3}, Dtype::i64}}, .indices = {-1, 0, 2, 7}}};
-  }
 };
-
-std::vector<Sample> special_values() {
-  std::vector<Sample> list = {{.inputs = {{{7}}}, .values = {INFINITY, -INFINITY, NAN, 0, -0.0, 1e30, -3}},
-                              {.inputs = {{{}}}},
-                              {.inputs = {{{0, 2}}}}};
-  for (const Dtype t : kDtypes)
-    if (!is_float(t) && !is_storage_only(t)) list.push_back({.inputs = {{{3}, t}}, .indices = {0, 1}});
-  return list;
-}
 
 struct IsNan {
   static constexpr auto name = "isnan", onnx = "IsNaN", summary = "whether x is NaN";
   static Tensor parts(Inputs in, const NoAttrs&) { return ne(in[0], in[0]); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    map_oracle(in, out, [](double x) { return std::isnan(x); });
-  }
-  static std::vector<Sample> samples() { return special_values(); }
 };
 
 struct IsInf {
@@ -121,10 +72,6 @@ struct IsInf {
   static Tensor parts(Inputs in, const NoAttrs&) {
     return is_float(in[0].dtype()) ? eq(abs(in[0]), kInfinity) : ne(in[0], in[0]);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    map_oracle(in, out, [](double x) { return std::isinf(x); });
-  }
-  static std::vector<Sample> samples() { return special_values(); }
 };
 
 struct IsFinite {
@@ -132,10 +79,6 @@ struct IsFinite {
   static Tensor parts(Inputs in, const NoAttrs&) {
     return is_float(in[0].dtype()) ? lt(abs(in[0]), kInfinity) : eq(in[0], in[0]);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    map_oracle(in, out, [](double x) { return std::isfinite(x); });
-  }
-  static std::vector<Sample> samples() { return special_values(); }
 };
 
 struct IscloseAttrs {
@@ -157,20 +100,6 @@ struct IsClose {
     const Tensor close = eq(in[0], in[1]) || near;
     return a.equal_nan ? close || (ne(x, x) && ne(y, y)) : close;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    zip_oracle(in, out, [&](double x, double y) {
-      if (std::isnan(x) && std::isnan(y)) return a.equal_nan;
-      return x == y || (std::isfinite(x) && std::isfinite(y) && std::fabs(x - y) <= a.atol + a.rtol * std::fabs(y));
-    });
-  }
-  static std::vector<Sample> samples() {
-    const std::vector<double> values = {1, 1, NAN, INFINITY, -INFINITY, 2, 1.125, 1, NAN, INFINITY, INFINITY, INFINITY};
-    return {{.inputs = {{{6}}, {{6}}}, .attrs = IscloseAttrs{0.25, 0.5, true}, .values = values},
-            {.inputs = {{{6}}, {{6}}}, .attrs = IscloseAttrs{}, .values = values},
-            {.inputs = {{{3}, Dtype::i64}, {{3}, Dtype::i64}},
-             .attrs = IscloseAttrs{0.25, 0},
-             .indices = {4, 8, 9, 5, 9, 9}}};
-  }
 };
 
 /// Which elements are not 0, as bool.
@@ -180,14 +109,6 @@ struct LogicalXor {
   static constexpr auto name = "logical_xor", onnx = "Xor", summary = "exactly one of two is not 0";
 
   static Tensor parts(Inputs in, const NoAttrs&) { return ne(truth(in[0]), truth(in[1])); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    zip_oracle(in, out, [](double a, double b) { return (a != 0) != (b != 0); });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{4}, Dtype::boolean}, {{4}, Dtype::boolean}}, .indices = {0, 1, 0, 1, 0, 0, 1, 1}},
-            {.inputs = {{{2, 1}, Dtype::i64}, {{2}, Dtype::boolean}}, .indices = {5, 0, 1, 0}},
-            {.inputs = {{{4}}, {{4}}}, .values = {0, NAN, 0, 2, -0.0, 0, 1, 3}}};
-  }
 };
 
 void check_same(std::string_view where, const Tensor& a, const Tensor& b) {

@@ -5,7 +5,6 @@
 
 #include "ferrite/tensor/ops/detail/at_once.h"
 #include "ferrite/tensor/ops/detail/composing.h"
-#include "ferrite/tensor/ops/detail/groups.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite {
@@ -73,21 +72,6 @@ struct NormAttrs {
       attr_list(attr("p", &NormAttrs::p), attr("axes", &NormAttrs::axes), attr("keepdim", &NormAttrs::keepdim));
 };
 
-double norm_of(const std::vector<double>& v, double p) {
-  double total = p == -kInfinity ? kInfinity : 0;
-  for (const double x : v) {
-    const double a = std::fabs(x);
-    if (p == kInfinity) {
-      total = std::fmax(total, a);
-    } else if (p == -kInfinity) {
-      total = std::fmin(total, a);
-    } else {
-      total += p == 0 ? x != 0 : std::pow(a, p);
-    }
-  }
-  return std::isinf(p) || p == 0 ? total : std::pow(total, 1 / p);
-}
-
 /// |x|^p, 0 or infinity where x is 0.
 Tensor powers(const Tensor& x, double p) {
   if (p == 2) return square(x);
@@ -129,19 +113,6 @@ struct Norm {
     if (a.p == 3) sums = of([](const auto& k, auto... run) { k.cubes(run...); });
     return sums.defined() && are_ordinary(sums) ? inverse(sums, a.p) : Tensor();
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) { return norm_of(v, a.p); });
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> list;
-    for (const double p : {2.0, 1.0, 0.0, kInfinity, -kInfinity, 3.0, 1.5, 0.5, -2.0}) {
-      list.push_back({.inputs = {{{3, 5}}}, .attrs = NormAttrs{p, {1}}, .smooth_at_ties = false});
-      list.push_back({.inputs = {{{2, 3, 2}}}, .attrs = NormAttrs{p, {0, 2}, true}, .smooth_at_ties = false});
-      list.push_back({.inputs = {{{}}}, .attrs = NormAttrs{p, {}}, .smooth_at_ties = false});
-      if (p >= 0 && !std::isinf(p)) list.push_back({.inputs = {{{3, 0}}}, .attrs = NormAttrs{p, {1}}});
-    }
-    return list;
-  }
 };
 
 struct StddevAttrs {
@@ -157,20 +128,6 @@ struct Stddev {
   static constexpr auto name = "stddev", onnx = "", summary = "the square root of var; gradient 0 at 0";
 
   static Tensor parts(Inputs in, const Attributes& a) { return root(var(in[0], a.axes, a.keepdim, a.correction)); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    reduce_groups(in[0], a.axes, out[0], [&](const std::vector<double>& v) {
-      double mean = 0, squares = 0;
-      for (const double x : v) mean += x / static_cast<double>(v.size());
-      for (const double x : v) squares += (x - mean) * (x - mean);
-      return std::sqrt(squares / std::fmax(0, static_cast<double>(v.size()) - a.correction));
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}}, .attrs = StddevAttrs{{1}}, .smooth_at_ties = false},
-            {.inputs = {{{2, 3, 4}}}, .attrs = StddevAttrs{{0, 2}, true, 0}, .smooth_at_ties = false},
-            {.inputs = {{{2, 6}}}, .attrs = StddevAttrs{{0, 1}, false, 2.5}, .smooth_at_ties = false},
-            {.inputs = {{{0, 3}}}, .attrs = StddevAttrs{{1}}}};
-  }
 };
 
 struct NormalizeAttrs {
@@ -191,18 +148,6 @@ struct Normalize {
   static Tensor parts(Inputs in, const Attributes& a) {
     return in[0] / at_least(norm(in[0], {.p = a.p, .axes = {a.axis}, .keepdim = true}), a.epsilon);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    map_groups(in[0], {a.axis}, out[0], [&](std::vector<double>& v) {
-      const double scale = std::fmax(norm_of(v, a.p), a.epsilon);
-      for (double& x : v) x /= scale;
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}}, .attrs = NormalizeAttrs{2, 1, 0.01}, .smooth_at_ties = false},
-            {.inputs = {{{4, 2, 3}}}, .attrs = NormalizeAttrs{1, 0, 0.01}, .smooth_at_ties = false},
-            {.inputs = {{{2, 3}}}, .attrs = NormalizeAttrs{kInfinity, 1, 0.01}, .smooth_at_ties = false},
-            {.inputs = {{{2, 3}}}, .attrs = NormalizeAttrs{2, 1, 9}, .smooth_at_ties = false}};
-  }
 };
 
 struct CosineAttrs {
@@ -222,21 +167,6 @@ struct CosineSimilarity {
     };
     return sum(scaled(in[0]) * scaled(in[1]), {a.axis});
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    for_each_group(
-        in[0], {a.axis}, [&, next = std::size_t{0}](const Shape&, const std::vector<Shape>& members) mutable {
-          double product = 0, aa = 0, bb = 0;
-          for (const Shape& i : members) {
-            const double x = in[0].at(i), y = in[1].broadcast_at(i);
-            product += x * y, aa += x * x, bb += y * y;
-          }
-          out[0].values[next++] = product / std::fmax(std::sqrt(aa), a.epsilon) / std::fmax(std::sqrt(bb), a.epsilon);
-        });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}, {{3, 5}}}, .attrs = CosineAttrs{1, 0.01}, .smooth_at_ties = false},
-            {.inputs = {{{4, 2, 3}}, {{4, 1, 3}}}, .attrs = CosineAttrs{0, 0.01}, .smooth_at_ties = false}};
-  }
 };
 
 struct PairwiseAttrs {
@@ -254,15 +184,6 @@ struct PairwiseDistance {
   static Tensor parts(Inputs in, const Attributes& a) {
     return norm(in[0] - in[1] + a.epsilon, {.p = a.p, .axes = {-1}, .keepdim = a.keepdim});
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    Dense gaps = in[0];
-    for_each_index(gaps.shape, [&](const Shape& i) { gaps.at(i) += a.epsilon - in[1].broadcast_at(i); });
-    reduce_groups(gaps, {gaps.shape.rank() - 1}, out[0], [&](const std::vector<double>& v) { return norm_of(v, a.p); });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}, {{3, 5}}}, .attrs = PairwiseAttrs{2, 0.125}, .smooth_at_ties = false},
-            {.inputs = {{{2, 3, 4}}, {{3, 1}}}, .attrs = PairwiseAttrs{1, 0.125, true}, .smooth_at_ties = false}};
-  }
 };
 
 struct CdistAttrs {
@@ -277,27 +198,6 @@ struct Cdist {
 
   static Tensor parts(Inputs in, const Attributes& a) {
     return norm(unsqueeze(in[0], -2) - unsqueeze(in[1], -3), {.p = a.p, .axes = {-1}});
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const int rank = out[0].shape.rank();
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      std::vector<double> gap(static_cast<std::size_t>(in[0].shape[-1]));
-      Shape x = i, y = i;
-      y[rank - 2] = i[rank - 1];
-      for (std::size_t m = 0; m < gap.size(); ++m) {
-        x[rank - 1] = y[rank - 1] = static_cast<std::int64_t>(m);
-        gap[m] = in[0].broadcast_at(x) - in[1].broadcast_at(y);
-      }
-      out[0].at(i) = norm_of(gap, a.p);
-    });
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> list;
-    for (const double p : {2.0, 1.0, 0.0, kInfinity, 3.0})
-      list.push_back({.inputs = {{{3, 4}}, {{2, 4}}}, .attrs = CdistAttrs{p}, .smooth_at_ties = false});
-    list.push_back({.inputs = {{{2, 1, 3, 2}}, {{3, 2, 2}}}, .attrs = CdistAttrs{2}, .smooth_at_ties = false});
-    list.push_back({.inputs = {{{0, 2}}, {{3, 2}}}, .attrs = CdistAttrs{2}});
-    return list;
   }
 };
 

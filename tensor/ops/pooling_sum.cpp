@@ -1,6 +1,5 @@
 /// Pooling by sums, the adjoint, and the means and norms that are composed of them.
 #include <algorithm>
-#include <cmath>
 
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/pooling_records.h"
@@ -29,17 +28,6 @@ struct PoolSum {
     back.space = space_of(v.in_spec(0).shape);
     return {pool_spread(v.grad(), back)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    each_held(in[0].shape, out[0].shape, a,
-              [&](const Shape& to, const Shape& from) { out[0].at(to) += in[0].at(from); });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 9}}}, .attrs = Attributes{{3}, {2}, {1}, {1}, {5}}},
-            {.inputs = {{{1, 2, 5, 6}}}, .attrs = Attributes{{2, 3}, {1, 2}, {1, 0}, {1, 1}, {6, 2}}},
-            {.inputs = {{{1, 2, 4, 4, 5}}}, .attrs = Attributes{{2, 2, 2}, {2, 2, 2}, {0, 0, 0}, {1, 1, 1}, {2, 2, 3}}},
-            {.inputs = {{{1, 2, 5, 7}}}, .attrs = Attributes{{1, 1}, {1, 1}, {0, 0}, {1, 1}, {3, 4}, true}},
-            {.inputs = {{{0, 2, 4}}}, .attrs = Attributes{{2}, {2}, {0}, {1}, {2}}}};
-  }
 };
 
 struct PoolSpread {
@@ -59,16 +47,6 @@ struct PoolSpread {
     pool_planes<PoolKind::spread>(in[0], out[0], axes_of_pool(a.space, a));
   }
   static Tensors vjp(const Vjp& v, const Attributes& a) { return {pool_sum(v.grad(), a)}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    each_held(out[0].shape, in[0].shape, a,
-              [&](const Shape& to, const Shape& from) { out[0].at(from) += in[0].at(to); });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 5}}}, .attrs = Attributes{{3}, {2}, {1}, {1}, {5}, false, {9}}},
-            {.inputs = {{{1, 2, 6, 2}}}, .attrs = Attributes{{2, 3}, {1, 2}, {1, 0}, {1, 1}, {6, 2}, false, {5, 6}}},
-            {.inputs = {{{1, 2, 3, 4}}}, .attrs = Attributes{{1, 1}, {1, 1}, {0, 0}, {1, 1}, {3, 4}, true, {5, 7}}},
-            {.inputs = {{{1, 2, 0}}}, .attrs = Attributes{{2}, {2}, {0}, {1}, {0}, false, {1}}}};
-  }
 };
 
 /// By window of one axis: how many elements its sum is divided by.
@@ -110,18 +88,6 @@ PoolAttrs windows_of(const AveragePoolAttrs& a) {
   return {a.kernel, a.stride, a.before, Shape::filled(a.size.rank(), 1), a.size, a.adaptive};
 }
 
-void average_oracle(const Dense& x, Dense& y, const AveragePoolAttrs& a, double norm) {
-  each_held(x.shape, y.shape, windows_of(a), [&](const Shape& to, const Shape& from) {
-    y.at(to) += norm == 1 ? x.at(from) : std::pow(x.at(from), norm);
-  });
-  for_each_index(y.shape, [&](const Shape& at) {
-    double count = 1;
-    for (int i = 0; i < a.size.rank(); ++i)
-      count *= counts(x.shape[i + 2], static_cast<std::size_t>(i), a)[static_cast<std::size_t>(at[i + 2])];
-    y.at(at) /= a.divisor != 0 ? static_cast<double>(a.divisor) : count;
-  });
-}
-
 struct AvgPool {
   using Attributes = AveragePoolAttrs;
   static constexpr auto name = "avg_pool", onnx = "AveragePool";
@@ -129,15 +95,6 @@ struct AvgPool {
 
   static Tensor parts(Inputs in, const Attributes& a) {
     return averages(pool_sum(in[0], windows_of(a)), space_of(in[0].shape()), a);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    average_oracle(in[0], out[0], a, 1);
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 9}}}, .attrs = Attributes{{3}, {2}, {1}, {5}}},
-            {.inputs = {{{1, 2, 5, 6}}}, .attrs = Attributes{{2, 3}, {1, 2}, {1, 0}, {6, 2}, false, false}},
-            {.inputs = {{{1, 2, 5, 6}}}, .attrs = Attributes{{2, 2}, {2, 2}, {0, 0}, {3, 3}, false, true, 3}},
-            {.inputs = {{{1, 2, 5, 7}}}, .attrs = Attributes{{1, 1}, {1, 1}, {0, 0}, {3, 4}, true}}};
   }
 };
 
@@ -156,16 +113,6 @@ struct LpPool {
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor means = average_pool(pow(in[0], a.norm), a);
     return pow(sign(means) * relu(abs(means)) * elements(a), 1 / a.norm);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    average_oracle(in[0], out[0], a, a.norm);
-    for (double& y : out[0].values) y = std::pow(y * elements(a), 1 / a.norm);
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 9}}}, .attrs = Attributes{{3}, {2}, {0}, {4}, false, true, 0, 2}, .range = {0.5, 2}},
-            {.inputs = {{{1, 2, 5, 6}}},
-             .attrs = Attributes{{2, 3}, {2, 2}, {0, 0}, {3, 3}, false, true, 0, 3},
-             .range = {0.5, 2}}};
   }
 };
 
@@ -188,26 +135,6 @@ Shape space_of(const Shape& shape) {
   Shape space;
   for (int i = 2; i < shape.rank(); ++i) space.push_back(shape[i]);
   return space;
-}
-
-void each_held(const Shape& x, const Shape& y, const PoolAttrs& a,
-               const std::function<void(const Shape&, const Shape&)>& f) {
-  const PoolAxes axes = axes_of_pool(space_of(x), a);
-  const int space = y.rank() - 2;
-  for_each_index(y, [&](const Shape& to) {
-    Shape counts, first, step;
-    for (int i = 0; i < space; ++i) {
-      const PoolWindow w = window_of(axes.axis[3 - space + i], to[i + 2]);
-      counts.push_back((w.last - w.first + w.step - 1) / w.step);
-      first.push_back(w.first);
-      step.push_back(w.step);
-    }
-    for_each_index(counts, [&](const Shape& k) {
-      Shape from{to[0], to[1]};
-      for (int i = 0; i < space; ++i) from.push_back(first[i] + k[i] * step[i]);
-      f(to, from);
-    });
-  });
 }
 
 void check_windows(std::string_view where, const PoolAttrs& a) {

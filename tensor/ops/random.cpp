@@ -74,24 +74,11 @@ RandomKey key_of(Inputs in, const RandomAttrs& attrs) {
   if (in.size() > 0) key.call += static_cast<std::uint64_t>(in[in.size() - 1].item<std::int64_t>());
   return key;
 }
-RandomKey key_of(std::span<const Dense> in, const RandomAttrs& attrs) {
-  RandomKey key = key_of(attrs);
-  if (in.size() == 2)
-    key = {static_cast<std::uint64_t>(in[0].values[0]), static_cast<std::uint64_t>(in[0].values[1]), key.call};
-  if (!in.empty()) key.call += static_cast<std::uint64_t>(in.back().values[0]);
-  return key;
-}
 
 /// [0, 1) from 53 bits.
 double unit_of(std::uint32_t low, std::uint32_t high) {
   const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;
   return static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-53;
-}
-double unit(const RandomKey& key, std::uint64_t i) { return static_cast<double>(bits64(key, i) >> 11) * 0x1p-53; }
-
-/// [0, 1) from 24 bits.
-float unit_float(const RandomKey& key, std::uint64_t i) {
-  return static_cast<float>(words_of(key, i)[0] >> 8) * 0x1p-24F;
 }
 
 /// f(drawn, to, n) for every n elements that are drawn together.
@@ -119,24 +106,11 @@ void fill(Tensor& out, const RandomKey& key, F&& f) {
   }
 }
 
-template <class F>
-void fill_oracle(Dense& out, F&& f) {
-  for (std::size_t i = 0; i < out.values.size(); ++i) {
-    const double v = f(i);
-    out.values[i] = out.dtype == Dtype::f32 ? static_cast<float>(v) : v;
-  }
-}
-
 /// Rounding must not reach the upper bound, which a draw leaves out.
 template <class T>
 UniformNumbers<T> uniform_numbers(double low, double high) {
   const T end = high > low ? static_cast<T>(high) : std::numeric_limits<T>::infinity();
   return {low, high - low, end, std::nextafter(end, static_cast<T>(low))};
-}
-template <class T>
-double below_high(double v, const UniformNumbers<T>& u) {
-  const T rounded = static_cast<T>(v);
-  return static_cast<double>(rounded >= u.end ? u.last : rounded);
 }
 
 struct Uniform {
@@ -158,31 +132,6 @@ struct Uniform {
       }
     });
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    const RandomKey key = key_of(in, attrs);
-    fill_oracle(out[0], [&](std::uint64_t i) { return value(key, i, out[0].dtype, attrs); });
-  }
-  static std::vector<Sample> samples() {
-    return {{.attrs = random_attrs({3, 5}, {7, 11, 2}, Dtype::f32, -1, 2)},
-            {.inputs = {{{}, Dtype::i64}}, .attrs = random_attrs({4}, {7, 11, 2}, Dtype::f32, 0, 1), .indices = {5}},
-            {.inputs = {{{2}, Dtype::i64}, {{}, Dtype::i64}},
-             .attrs = random_attrs({4}, {7, 11, 2}, Dtype::f32, 0, 1),
-             .indices = {5, 3}},
-            {.attrs = random_attrs({150}, {7, 11, 2}, Dtype::f32, 0, 1)},
-            {.attrs = random_attrs({150}, {7, 11, 2}, Dtype::f64, 0, 1)}};
-  }
-  static RandomAttrs random_attrs(const Shape& shape, const RandomKey& key, Dtype dtype, double low, double high) {
-    return {DrawAttrs::of(shape, key, dtype), low, high};
-  }
-
- private:
-  static double value(const RandomKey& key, std::uint64_t i, Dtype dtype, const Attributes& attrs) {
-    const double low = attrs.low, high = attrs.high;
-    const double unit_value = dtype == Dtype::f64 ? unit(key, i) : static_cast<double>(unit_float(key, i));
-    const double v = low + (high - low) * unit_value;
-    return dtype == Dtype::f64 ? below_high(v, uniform_numbers<double>(low, high))
-                               : below_high(v, uniform_numbers<float>(low, high));
-  }
 };
 
 struct Normal {
@@ -201,20 +150,6 @@ struct Normal {
             value(unit_of(drawn.words[0][i], drawn.words[1][i]), mean, deviation));
     });
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    const RandomKey key = key_of(in, attrs);
-    fill_oracle(out[0], [&](std::uint64_t i) { return value(unit(key, i), attrs.low, attrs.high); });
-  }
-  static std::vector<Sample> samples() {
-    return {{.attrs = Uniform::random_attrs({3, 5}, {7, 11, 2}, Dtype::f32, 0, 1)},
-            {.inputs = {{{1}, Dtype::i64}},
-             .attrs = Uniform::random_attrs({4}, {7, 11, 2}, Dtype::f32, 0, 1),
-             .indices = {5}},
-            {.inputs = {{{2}, Dtype::i64}, {{}, Dtype::i64}},
-             .attrs = Uniform::random_attrs({4}, {7, 11, 2}, Dtype::f64, 0, 1),
-             .indices = {5, 3}},
-            {.attrs = Uniform::random_attrs({150}, {8, 11, 2}, Dtype::f64, -3, 2)}};
-  }
 
  private:
   static double value(double unit, double mean, double deviation) {
@@ -229,17 +164,6 @@ struct Bernoulli {
 
   static Tensor parts(Inputs in, const Attributes& a) {
     return cast(lt(call(structured<Uniform>, in, a.uniform()), a.probability), a.dtype);
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    Dense numbers(Spec{a.shape, Dtype::f64});
-    Uniform::oracle(in, {&numbers, 1}, a.uniform());
-    for (std::size_t i = 0; i < numbers.values.size(); ++i) out[0].values[i] = numbers.values[i] < a.probability;
-  }
-  static std::vector<Sample> samples() {
-    return {{.attrs = BernoulliAttrs{DrawAttrs::of({40}, {7, 11, 2}, Dtype::f32), 0.3}},
-            {.inputs = {{{2}, Dtype::i64}, {{}, Dtype::i64}},
-             .attrs = BernoulliAttrs{DrawAttrs::of({3, 5}, {}, Dtype::boolean), 0.6},
-             .indices = {5, 3}}};
   }
 };
 
@@ -290,7 +214,7 @@ Tensor draw_uniform(const Shape& shape, const RandomKey& key, double low, double
     throw ValueError("uniform: the bounds must be in order, and they and their distance finite in " +
                      std::string(name_of(dtype)) + ", got " + Scalar(low).str() + " and " + Scalar(high).str());
   return detail::call(detail::structured<detail::Uniform>, in,
-                      detail::Uniform::random_attrs(shape, key, dtype, low, high));
+                      detail::RandomAttrs{detail::DrawAttrs::of(shape, key, dtype), low, high});
 }
 
 Tensor draw_normal(const Shape& shape, const RandomKey& key, double mean, double deviation, Dtype dtype, Inputs in) {
@@ -299,7 +223,7 @@ Tensor draw_normal(const Shape& shape, const RandomKey& key, double mean, double
     throw ValueError("normal: mean and deviation must be finite in " + std::string(name_of(dtype)) +
                      ", and the deviation not negative, got " + Scalar(mean).str() + " and " + Scalar(deviation).str());
   return detail::call(detail::structured<detail::Normal>, in,
-                      detail::Uniform::random_attrs(shape, key, dtype, mean, deviation));
+                      detail::RandomAttrs{detail::DrawAttrs::of(shape, key, dtype), mean, deviation});
 }
 
 Tensor draw_bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype, Inputs in) {

@@ -73,7 +73,6 @@ double large_poisson(double rate, const RandomKey& key, std::uint64_t i) {
 
 struct GammaDraw {
   static constexpr auto name = "gamma", summary = "gamma of a concentration and rate 1 (Marsaglia and Tsang 2000)";
-  static constexpr Range range{0.1, 5};
   static bool accepts(double a) { return a > 0 && std::isfinite(a); }
   static constexpr auto refused = "gamma: the concentration must be positive and finite, got ";
   static double value(double a, const RandomKey& key, std::uint64_t i) { return gamma_number(a, key, i); }
@@ -81,7 +80,6 @@ struct GammaDraw {
 
 struct PoissonDraw {
   static constexpr auto name = "poisson", summary = "Poisson of a rate: by inversion, from 10 on by rejection (PTRS)";
-  static constexpr Range range{0, 30};
   static bool accepts(double rate) { return rate >= 0 && std::isfinite(rate); }
   static constexpr auto refused = "poisson: the rate must be finite and must not be negative, got ";
   static double value(double rate, const RandomKey& key, std::uint64_t i) {
@@ -123,18 +121,6 @@ struct DrawnEach {
     } else {
       run(double{});
     }
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const RandomKey key = lane_of(key_of(in, 1, a), static_cast<std::uint64_t>(a.lane));
-    for (std::size_t i = 0; i < out[0].values.size(); ++i) out[0].values[i] = D::value(in[0].values[i], key, i);
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 50}}}, .attrs = LaneAttrs({7, 11, 2}, 0), .range = D::range},
-            {.inputs = {{{}}, {{2}, Dtype::i64}, {{}, Dtype::i64}},
-             .attrs = LaneAttrs({}, 1),
-             .range = D::range,
-             .indices = {5, 3, 1}},
-            {.inputs = {{{0}}}, .attrs = LaneAttrs({7, 11, 2}, 0), .range = D::range}};
   }
 };
 
@@ -178,18 +164,6 @@ struct Beta {
     } else {
       run(double{});
     }
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const RandomKey key = key_of(in, 2, a);
-    for (std::size_t i = 0; i < out[0].values.size(); ++i)
-      out[0].values[i] = value(in[0].values[i], in[1].values[i], key, i);
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}, {{3, 5}}}, .attrs = KeyAttrs{7, 11, 2}, .range = {0.5, 5}},
-            {.inputs = {{{4}}, {{4}}, {{2}, Dtype::i64}, {{}, Dtype::i64}},
-             .attrs = KeyAttrs{},
-             .range = {0.5, 5},
-             .indices = {5, 3, 1}}};
   }
 };
 

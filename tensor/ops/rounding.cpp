@@ -10,40 +10,30 @@ namespace {
 
 /// What rounding functions share: a gradient of 0.
 struct Rounding {
-  static constexpr Range domain{-100, 100};
-  static constexpr double kinks[] = {-2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2};
   static Tensors vjp(const PointwiseVjp& v) { return {zeros_like(v.grad)}; }
 };
 
 struct Floor : functors::Floor, Rounding {
   static constexpr auto name = "floor", onnx = "Floor", stablehlo = "floor", summary = "rounded down; gradient 0";
-  static double scalar(double x) { return std::floor(x); }
 };
 
 struct Ceil : functors::Ceil, Rounding {
   static constexpr auto name = "ceil", onnx = "Ceil", stablehlo = "ceil", summary = "rounded up; gradient 0";
-  static double scalar(double x) { return std::ceil(x); }
 };
 
 struct Round : functors::Round, Rounding {
   static constexpr auto name = "round", onnx = "Round", stablehlo = "round_nearest_even";
   static constexpr auto summary = "to the nearest whole number, halves to even ones; gradient 0";
-  static double scalar(double x) { return std::nearbyint(x); }
 };
 
 struct Trunc : functors::Trunc, Rounding {
   static constexpr auto name = "trunc", onnx = "", stablehlo = "", summary = "rounded toward zero; gradient 0";
-  static double scalar(double x) { return std::trunc(x); }
 };
 
 struct Frac {
   static constexpr auto name = "frac", onnx = "", summary = "x - trunc(x)";
 
   static Tensor parts(Inputs in, const NoAttrs&) { return in[0] - trunc(in[0]); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    map_oracle(in, out, [](double x) { return x - std::trunc(x); });
-  }
-  static std::vector<Sample> samples() { return numbers({}, {-8, 8}, false); }
 };
 
 struct DecimalsAttrs {
@@ -59,46 +49,16 @@ struct RoundDecimals {
     const double ten = std::pow(10.0, std::abs(a.decimals));
     return a.decimals < 0 ? round(in[0] / ten) * ten : round(in[0] * ten) / ten;
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    const double ten = std::pow(10.0, std::abs(a.decimals));
-    map_oracle(in, out, [&](double x) {
-      return a.decimals < 0 ? std::nearbyint(x / ten) * ten : std::nearbyint(x * ten) / ten;
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}}, .attrs = DecimalsAttrs{1}, .smooth_at_ties = false},
-            {.inputs = {{{3, 5}}}, .attrs = DecimalsAttrs{-1}, .range = {-80, 80}, .smooth_at_ties = false}};
-  }
 };
 
 // ---- division with remainder -------------------------------------------------------------------------------
 
-/// The rest with the divisor's sign.
-double python_rest(double a, double b) {
-  const double r = std::fmod(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
-/// Python's: the quotient of what is left without the rest, so that it is whole to a rounding.
-double floor_quotient(double a, double b) {
-  if (b == 0) return a / b;
-  const double r = std::fmod(a, b);
-  double q = (a - r) / b;
-  if (r != 0 && (r < 0) != (b < 0)) q -= 1;
-  if (q == 0) return std::copysign(0.0, a / b);
-  const double whole = std::floor(q);
-  return q - whole > 0.5 ? whole + 1 : whole;
-}
-
-struct Division {
-  static constexpr Range domain{1.1, 10};  // 0 and quotients that jump at whole numbers stay out
-};
+struct Division {};
 
 struct Fmod : functors::Fmod, Division {
   static constexpr auto name = "fmod", onnx = "Mod", stablehlo = "remainder";
   static constexpr auto summary = "a - b trunc(a / b), of a's sign";
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double a, double b) { return std::fmod(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad; }, [&] { return -v.grad * trunc(v.a / v.b); });
   }
@@ -108,7 +68,6 @@ struct Remainder : functors::Remainder, Division {
   static constexpr auto name = "remainder", onnx = "Mod", stablehlo = "";
   static constexpr auto summary = "a - b floor(a / b), of b's sign";
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double a, double b) { return python_rest(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad; }, [&] { return -v.grad * floor_divide(v.a, v.b); });
   }
@@ -116,7 +75,6 @@ struct Remainder : functors::Remainder, Division {
 
 struct FloorDivide : functors::FloorDivide, Division {
   static constexpr auto name = "floor_divide", onnx = "", stablehlo = "", summary = "floor(a / b); gradient 0";
-  static double scalar(double a, double b) { return floor_quotient(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return zeros_like(v.grad); }, [&] { return zeros_like(v.grad); });
   }

@@ -10,43 +10,6 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// One sample: extents, and which operands there are.
-struct ScanSample {
-  std::int64_t rows, T, channels, states;
-  bool D = false, state = false, lengths = false, resets = false;
-};
-
-/// One step, one state, one channel; channels that fill no packet, and more; states that fill no group; more steps than
-/// the gradient takes at once; every operand that may be absent.
-constexpr ScanSample kSamples[] = {{1, 1, 1, 1},
-                                   {2, 3, 2, 2, true},
-                                   {1, 2, 19, 1, true},
-                                   {1, 3, 5, 6, false, true},
-                                   {1, 19, 2, 1, true, true},
-                                   {2, 4, 2, 2, true, false, true},
-                                   {2, 4, 2, 2, false, true, false, true},
-                                   {3, 4, 2, 3, true, true, true, true}};
-
-std::vector<Sample> samples_with(bool gradient) {
-  std::vector<Sample> list;
-  for (const ScanSample& e : kSamples)
-    for (const bool all : {true, false}) {
-      if (!gradient && !all) continue;
-      const Shape y{e.rows, e.T, e.channels}, state{e.rows, e.channels, e.states}, by_state{e.rows, e.T, e.states};
-      Sample s{.range = {-1, 1}};
-      if (gradient) s.inputs = {{y}, {all ? state : Shape{0}}};
-      s.inputs.insert(s.inputs.end(), {{y}, {y}, {{e.channels, e.states}}, {by_state}, {by_state}});
-      if (e.D) s.inputs.push_back({{e.channels}});
-      if (e.state) s.inputs.push_back({state});
-      if (e.lengths) s.inputs.push_back({{e.rows}, Dtype::i64});
-      if (e.resets) s.inputs.push_back({{e.rows, e.T}, Dtype::boolean});
-      if (e.lengths) s.indices = e.rows == 3 ? std::vector<std::int64_t>{3, 0, 4} : std::vector<std::int64_t>{2, 4};
-      if (e.resets) s.indices.insert(s.indices.end(), {0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0});
-      list.push_back(s);
-    }
-  return list;
-}
-
 /// Lengths are checked where their values are known.
 Effects effects_with(std::span<const Spec> in) {
   const bool lengths = std::any_of(in.begin(), in.end(), [](const Spec& s) { return s.dtype == Dtype::i64; });
@@ -81,8 +44,6 @@ struct SelectiveScanGrad {
   static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const NoAttrs&) {
     return products(in, kScanCotangents, 8);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) { scan_grad_oracle(in, out); }
-  static std::vector<Sample> samples() { return samples_with(true); }
 };
 
 struct SelectiveScanOp {
@@ -114,8 +75,6 @@ struct SelectiveScanOp {
   static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const NoAttrs&) {
     return products(in, 0, 3);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) { scan_oracle(in, out); }
-  static std::vector<Sample> samples() { return samples_with(false); }
 };
 
 }  // namespace

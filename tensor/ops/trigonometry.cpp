@@ -1,5 +1,4 @@
 /// Trigonometric and hyperbolic functions.
-#include <cmath>
 #include <limits>
 #include <numbers>
 
@@ -12,9 +11,7 @@ namespace {
 
 struct Tan : functors::Tan {
   static constexpr auto name = "tan", onnx = "Tan", stablehlo = "", summary = "tan(x), radians";
-  static constexpr Range domain{-1.5, 1.5};
   static constexpr Reads reads = reads_outputs;
-  static double scalar(double x) { return std::tan(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * (1 + square(v.out))}; }
 };
 
@@ -23,61 +20,44 @@ Tensor arc_slope(const Tensor& x) { return rsqrt((1 - x) * (1 + x)); }
 
 struct Asin : functors::Asin {
   static constexpr auto name = "asin", onnx = "Asin", stablehlo = "", summary = "the angle in -pi/2..pi/2 with sine x";
-  static constexpr Range domain{-1, 1};
-  static constexpr double kinks[] = {-1, 1};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::asin(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * arc_slope(v.a.tensor())}; }
 };
 
 struct Acos : functors::Acos {
   static constexpr auto name = "acos", onnx = "Acos", stablehlo = "", summary = "the angle in 0..pi with cosine x";
-  static constexpr Range domain{-1, 1};
-  static constexpr double kinks[] = {-1, 1};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::acos(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {-v.grad * arc_slope(v.a.tensor())}; }
 };
 
 struct Atan : functors::Atan {
   static constexpr auto name = "atan", onnx = "Atan", stablehlo = "",
                         summary = "the angle in -pi/2..pi/2 with tangent x";
-  static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::atan(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad / (1 + square(v.a.tensor()))}; }
 };
 
 struct Sinh : functors::Sinh {
   static constexpr auto name = "sinh", onnx = "Sinh", stablehlo = "", summary = "(e^x - e^-x) / 2";
-  static constexpr Range domain{-88, 88};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::sinh(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * cosh(v.a.tensor())}; }
 };
 
 struct Cosh : functors::Cosh {
   static constexpr auto name = "cosh", onnx = "Cosh", stablehlo = "", summary = "(e^x + e^-x) / 2";
-  static constexpr Range domain{-88, 88};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::cosh(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * sinh(v.a.tensor())}; }
 };
 
 struct Asinh : functors::Asinh {
   static constexpr auto name = "asinh", onnx = "Asinh", stablehlo = "", summary = "ln(x + sqrt(x^2 + 1))";
-  static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::asinh(x); }
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * rsqrt(1 + square(v.a.tensor()))}; }
 };
 
 struct Acosh : functors::Acosh {
   static constexpr auto name = "acosh", onnx = "Acosh", stablehlo = "", summary = "ln(x + sqrt(x^2 - 1)); NaN below 1";
-  static constexpr Range domain{1, 100};
-  static constexpr double kinks[] = {1};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::acosh(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     const Tensor& x = v.a.tensor();
     return {v.grad * rsqrt((x - 1) * (x + 1))};
@@ -86,9 +66,7 @@ struct Acosh : functors::Acosh {
 
 struct Atanh : functors::Atanh {
   static constexpr auto name = "atanh", onnx = "Atanh", stablehlo = "", summary = "ln((1 + x) / (1 - x)) / 2";
-  static constexpr Range domain{-0.99, 0.99};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return std::atanh(x); }
   static Tensors vjp(const PointwiseVjp& v) {
     const Tensor& x = v.a.tensor();
     return {v.grad / ((1 - x) * (1 + x))};
@@ -106,10 +84,7 @@ Tensor over_square(const Operand& x, const Operand& a, const Operand& b) {
 
 struct Atan2 : functors::Atan2 {
   static constexpr auto name = "atan2", onnx = "", stablehlo = "atan2", summary = "the angle of the point (b, a)";
-  static constexpr Range domain{-10, 10};
-  static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double y, double x) { return std::atan2(y, x); }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * over_square(v.b, v.a, v.b); },
                     [&] { return -v.grad * over_square(v.a, v.a, v.b); });
@@ -118,10 +93,7 @@ struct Atan2 : functors::Atan2 {
 
 struct Hypot : functors::Hypot {
   static constexpr auto name = "hypot", onnx = "", stablehlo = "", summary = "sqrt(a^2 + b^2) without overflow";
-  static constexpr Range domain{-10, 10};
-  static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_all;
-  static double scalar(double a, double b) { return std::hypot(a, b); }
   static Tensors vjp(const PointwiseVjp& v) {
     const auto share = [&](const Operand& x) {
       return v.grad * (x / where(eq(v.out, 0.0), 1.0, v.out));  // 0 at (0, 0)
@@ -132,13 +104,7 @@ struct Hypot : functors::Hypot {
 
 struct Sinc : functors::Sinc {
   static constexpr auto name = "sinc", onnx = "", stablehlo = "", summary = "sin(pi x) / (pi x), 1 at 0";
-  static constexpr Range domain{-8, 8};
-  static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_all;
-  static double scalar(double x) {
-    const double angle = x * std::numbers::pi;
-    return x == 0 ? 1 : std::sin(angle) / angle;
-  }
   static Tensors vjp(const PointwiseVjp& v) {
     const Tensor& x = v.a.tensor();
     const Tensor slope = (cos(x * std::numbers::pi) - v.out) / x;

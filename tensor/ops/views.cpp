@@ -1,6 +1,4 @@
 /// Views: reshape, permute, expand, detach.
-#include <algorithm>
-
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/recorder.h"
@@ -42,8 +40,6 @@ Specs one_result(const Shape& shape, Dtype dtype) {
   return out;
 }
 
-void copy_oracle(std::span<const Dense> in, std::span<Dense> out) { out[0].values = in[0].values; }
-
 struct Reshape {
   using Attributes = ShapeAttrs;
   static constexpr auto name = "reshape", onnx = "Reshape", stablehlo = "reshape";
@@ -62,14 +58,6 @@ struct Reshape {
   }
   static void eval(Inputs in, std::span<Tensor> out, const Attributes&) { copy_to(Writer::raw(out[0]), in[0]); }
   static Tensors vjp(const Vjp& v, const Attributes&) { return {reshape(v.grad(), v.in_spec(0).shape)}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) { copy_oracle(in, out); }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 6}}}, .attrs = ShapeAttrs{Shape{3, 4}}},
-            {.inputs = {{{2, 3, 4}}}, .attrs = ShapeAttrs{Shape{24}}},
-            {.inputs = {{{}}}, .attrs = ShapeAttrs{Shape{1, 1}}},
-            {.inputs = {{{0, 3}}}, .attrs = ShapeAttrs{Shape{3, 0, 2}}},
-            {.inputs = {{{4, 1, 2}, Dtype::i64}}, .attrs = ShapeAttrs{Shape{2, 4}}, .indices = {1, 2, 3}}};
-  }
 };
 
 struct Contiguous {
@@ -81,12 +69,6 @@ struct Contiguous {
   static Specs infer(Inputs in, const NoAttrs&) { return {in[0].spec()}; }
   static void eval(Inputs in, std::span<Tensor> out, const NoAttrs&) { copy_to(Writer::raw(out[0]), in[0]); }
   static Tensors vjp(const Vjp& v, const NoAttrs&) { return {v.grad()}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) { copy_oracle(in, out); }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}}},
-            {.inputs = {{{2, 3, 4}, Dtype::boolean}}, .indices = {0, 1, 1}},
-            {.inputs = {{{33, 17}}}}};
-  }
 };
 
 struct Detach {
@@ -98,10 +80,6 @@ struct Detach {
   static bool view(const Tensor& x, const Spec&, const NoAttrs&, std::size_t, Layout& layout) {
     layout.strides = x.strides();
     return true;
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) { copy_oracle(in, out); }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 5}}}}, {.inputs = {{{}}}}, {.inputs = {{{0, 2}, Dtype::i64}}, .indices = {0}}};
   }
 };
 
@@ -137,19 +115,6 @@ struct Permute {
     for (int i = 0; i < order.rank(); ++i) back[static_cast<int>(order[i])] = i;
     return {permute(v.grad(), back)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    const Shape& order = attrs.order;
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from = i;
-      for (int k = 0; k < order.rank(); ++k) from[static_cast<int>(order[k])] = i[k];
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{2, 3, 4}}}, .attrs = PermuteAttrs{Shape{2, 0, 1}}},
-            {.inputs = {{{3, 5}}}, .attrs = PermuteAttrs{Shape{1, 0}}},
-            {.inputs = {{{0, 2}}}, .attrs = PermuteAttrs{Shape{1, 0}}}};
-  }
 };
 
 struct Expand {
@@ -174,15 +139,6 @@ struct Expand {
     return true;
   }
   static Tensors vjp(const Vjp& v, const Attributes&) { return {sum_to(v.grad(), v.in_spec(0).shape)}; }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes&) {
-    for_each_index(out[0].shape, [&](const Shape& i) { out[0].at(i) = in[0].broadcast_at(i); });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{1, 4}}}, .attrs = ShapeAttrs{Shape{3, 4}}},
-            {.inputs = {{{}}}, .attrs = ShapeAttrs{Shape{2, 3}}},
-            {.inputs = {{{3, 1}}}, .attrs = ShapeAttrs{Shape{2, 3, 5}}},
-            {.inputs = {{{1, 2}}}, .attrs = ShapeAttrs{Shape{0, 2}}}};
-  }
 };
 
 }  // namespace

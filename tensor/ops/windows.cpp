@@ -43,24 +43,6 @@ struct Slice {
     after[axis] = s[axis] - begin - count;
     return {pad(v.grad(), before, after)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    const int axis = attrs.axis;
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from = i;
-      from[axis] = attrs.begin + i[axis] * attrs.step;
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    const auto cut = [](int axis, std::int64_t begin, std::int64_t count, std::int64_t step) {
-      return SliceAttrs{axis, begin, count, step};
-    };
-    return {{.inputs = {{{5, 4}}}, .attrs = cut(0, 1, 3, 1)},
-            {.inputs = {{{5, 4}}}, .attrs = cut(1, 0, 2, 2)},
-            {.inputs = {{{7}}}, .attrs = cut(0, 6, 4, -2)},
-            {.inputs = {{{7, 2}}}, .attrs = cut(0, 6, 7, -1)},
-            {.inputs = {{{3, 2}}}, .attrs = cut(0, 2, 0, 1)}};
-  }
 
  private:
   /// Whether all that is taken is among n elements.
@@ -130,18 +112,6 @@ struct Select {
     after[axis] = s[axis] - 1 - before[axis];
     return {pad(unsqueeze(v.grad(), axis), before, after)};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    for_each_index(out[0].shape, [&](const Shape& i) {
-      Shape from = i;
-      from.insert(attrs.axis, attrs.index);
-      out[0].at(i) = in[0].at(from);
-    });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{5, 4}}}, .attrs = SelectAttrs{0, 3}},
-            {.inputs = {{{5, 4}}}, .attrs = SelectAttrs{1, 0}},
-            {.inputs = {{{3}}}, .attrs = SelectAttrs{0, 2}}};
-  }
 };
 
 /// All slices along an axis at once: one operation, and one stack on the way back.
@@ -175,17 +145,6 @@ struct Unbind {
     parts.reserve(v.outputs());
     for (std::size_t i = 0; i < v.outputs(); ++i) parts.push_back(v.grad_or_zeros(i));
     return {stack(std::span<const Tensor>(parts.data(), parts.size()), attrs.axis)};
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    for (std::size_t k = 0; k < out.size(); ++k)
-      for_each_index(out[k].shape, [&](const Shape& i) {
-        Shape from = i;
-        from.insert(attrs.axis, static_cast<std::int64_t>(k));
-        out[k].at(i) = in[0].at(from);
-      });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{3, 2}}}, .attrs = AxisAttrs{0}}, {.inputs = {{{2, 3, 4}}}, .attrs = AxisAttrs{1}}};
   }
 };
 
@@ -228,18 +187,6 @@ struct Split {
     Tensors parts;
     for (std::size_t i = 0; i < v.outputs(); ++i) parts.push_back(v.grad_or_zeros(i));
     return {concat(std::span<const Tensor>(parts.data(), parts.size()), attrs.axis)};
-  }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
-    const int axis = attrs.axis;
-    for (std::size_t k = 0; k < out.size(); ++k)
-      for_each_index(out[k].shape, [&](const Shape& i) {
-        Shape from = i;
-        from[axis] += static_cast<std::int64_t>(k) * attrs.size;
-        out[k].at(i) = in[0].at(from);
-      });
-  }
-  static std::vector<Sample> samples() {
-    return {{.inputs = {{{5, 2}}}, .attrs = SplitAttrs{0, 2}}, {.inputs = {{{2, 9}}}, .attrs = SplitAttrs{1, 3}}};
   }
 };
 

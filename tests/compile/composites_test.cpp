@@ -18,8 +18,6 @@ const Parameter gain("gain", full({}, 3.0));
 struct Scaled {
   static constexpr auto name = "scaled", onnx = "", summary = "x times a variable";
   static Tensor parts(Inputs in, const NoAttrs&) { return in[0] * gain.value(); }
-  static void oracle(std::span<const detail::Dense>, std::span<detail::Dense>, const NoAttrs&) {}
-  static std::vector<detail::Sample> samples() { return {}; }
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // What programs cost: multiply-adds of products, wherever they stand, and bytes.
+#include "conformance/oracles/oracle.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
@@ -6,7 +7,6 @@
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"
-#include "ferrite/tensor/oracle.h"
 #include "support/compare.h"
 #include "support/operations.h"
 
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(products_count_their_terms_and_all_else_its_bytes) {
 BOOST_AUTO_TEST_CASE(sequences_cost_what_their_steps_do) {
   for (const char* name : {"gru_sequence", "lstm_sequence", "rnn_sequence"}) {
     const Primitive& op = support::operation(name);
-    for (const detail::Sample& s : op.samples()) {
+    for (const detail::Sample& s : oracles::samples(op)) {
       std::vector<Spec> in;
       for (const auto& i : s.inputs) in.push_back({i.shape, i.dtype});
       const auto fused = [&](const Tensors& x) { return op.apply(OperandList(x), s.attrs); };

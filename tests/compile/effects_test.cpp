@@ -1,5 +1,6 @@
 // What an operation does beside giving results is kept by every stage of the compiler: how often, in which order, and
 // before any variable has changed.
+#include "conformance/oracles/oracle.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/graph/rewrite.h"
@@ -32,10 +33,6 @@ struct Send {
     detail::copy_to(detail::Writer::raw(out[0]), in[0]);
   }
   static Tensors vjp(const Vjp& v, const NoAttrs&) { return {detail::call(detail::structured<Send>, {{&v.grad()}})}; }
-  static void oracle(std::span<const detail::Dense> in, std::span<detail::Dense> out, const NoAttrs&) {
-    out[0].values = in[0].values;
-  }
-  static std::vector<detail::Sample> samples() { return {{.inputs = {{{2}}}}}; }
 };
 
 /// The number of the call: what is received from others differs from call to call, for equal operands.
@@ -48,8 +45,6 @@ struct Receive {
     static float calls = 0;
     detail::Writer::data<float>(out[0])[0] = ++calls;
   }
-  static void oracle(std::span<const detail::Dense>, std::span<detail::Dense>, const NoAttrs&) {}
-  static std::vector<detail::Sample> samples() { return {}; }
 };
 
 struct Number : Receive {
@@ -202,7 +197,7 @@ BOOST_AUTO_TEST_CASE(what_may_fail_comes_before_what_is_written) {
 BOOST_AUTO_TEST_CASE(records_say_what_they_do) {
   const Spec f32{{3}, Dtype::f32}, i64{{3}, Dtype::i64};
   const auto of = [](const Primitive& p, std::vector<Spec> in) {
-    return p.effects ? p.effects(in, p.samples().front().attrs) : Effects{};
+    return p.effects ? p.effects(in, oracles::samples(p).front().attrs) : Effects{};
   };
   BOOST_TEST(of(*find_primitive("gather"), {f32, i64}).throws);
   BOOST_TEST(of(*find_primitive("checked"), {f32}).throws);

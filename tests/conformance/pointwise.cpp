@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cases.h"
+#include "conformance/oracles/oracle.h"
 #include "support/guarded.h"
 
 namespace conformance {
@@ -55,8 +56,7 @@ Dtype operand_dtype(const Primitive& op, std::size_t operand, Dtype dtype) {
 
 /// Values that an operand is tried with: the domain with its ends, and what floats have of special values.
 std::vector<double> candidates(const Primitive& op, Dtype dtype, bool many) {
-  const double low = op.domain.low;
-  const double high = op.domain.high;
+  const auto [low, high] = oracles::of(op).domain;
   std::vector<double> v;
   if (dtype == Dtype::boolean) return {0, 1};
   if (!ferrite::is_float(dtype)) return {0, 1, -1, 2, 3, -7, 100, 46340, -46341, std::trunc(low), std::trunc(high)};
@@ -101,9 +101,9 @@ bool representable(double v, Dtype dtype) {
   return std::fabs(v) < (dtype == Dtype::i32 ? 2147483647.0 : 9.0e15);
 }
 
-bool inside(const Primitive& op, const double* operands) {
-  for (int j = 0; j < op.arity; ++j)
-    if (!(operands[j] >= op.domain.low && operands[j] <= op.domain.high)) return false;
+bool inside(const ferrite::detail::Range& domain, int arity, const double* operands) {
+  for (int j = 0; j < arity; ++j)
+    if (!(operands[j] >= domain.low && operands[j] <= domain.high)) return false;
   return true;
 }
 
@@ -112,6 +112,7 @@ void check_values(const Primitive& op, Dtype dtype) {
   const auto columns = columns_of(op, dtype);
   const std::vector<double> got = doubles(apply(op, operands_of(op, columns, dtype))[0]);
   const Bound bound = bound_of(op);
+  const oracles::Oracle& oracle = oracles::of(op);
   const double tiny = dtype == Dtype::f32 ? 2e-38 : 1e-307;
   int failures = 0;
   for (std::size_t i = 0; i < got.size() && failures < 5; ++i) {
@@ -121,9 +122,10 @@ void check_values(const Primitive& op, Dtype dtype) {
       v[j] = columns[j][i];
       operands += " " + std::to_string(v[j]);
     }
-    const double exact = op.scalar(v);
+    const double exact = oracle.scalar(v);
     if (!representable(exact, dtype)) continue;
-    if (op.reference && !inside(op, v)) continue;  // what overflows there is the composition's affair: compared by bits
+    if (op.reference && !inside(oracle.domain, op.arity, v))
+      continue;  // what overflows there is the composition's affair: compared by bits
     const bool close =
         ulps(got[i], exact, dtype) <= bound.units || std::fabs(got[i] - exact) <= std::max(bound.absolute, tiny);
     if (!close) ++failures;
@@ -136,8 +138,8 @@ Tensor random_operand(const Primitive& op, std::size_t operand, const Shape& sha
   const Dtype own = operand_dtype(op, operand, dtype);
   const RandomKey key{5, ferrite::stream_of(op.name) + 2 * operand, call};  // the last bit of a hash does not count
   if (own == Dtype::boolean) return ferrite::cast(ferrite::bernoulli(shape, key, 0.5), Dtype::boolean);
-  const Tensor x =
-      ferrite::uniform(shape, key, std::max(op.domain.low, -9.0), std::min(op.domain.high, 9.0), Dtype::f64);
+  const auto [low, high] = oracles::of(op).domain;
+  const Tensor x = ferrite::uniform(shape, key, std::max(low, -9.0), std::min(high, 9.0), Dtype::f64);
   return ferrite::cast(x, own);
 }
 
@@ -217,13 +219,14 @@ void check_plans(const Primitive& op, Dtype dtype) {
 
 /// A point of the interior, away from kinks and, for two operands, from ties.
 Tensor interior_point(const Primitive& op, std::size_t operand) {
-  const double low = std::max(op.domain.low, -2.0);
-  const double high = std::min(op.domain.high, 2.0);
+  const oracles::Oracle& oracle = oracles::of(op);
+  const double low = std::max(oracle.domain.low, -2.0);
+  const double high = std::min(oracle.domain.high, 2.0);
   std::vector<double> v = ferrite::uniform({6}, {7, ferrite::stream_of(op.name), static_cast<std::uint32_t>(operand)},
                                            low + 0.05, high, Dtype::f64)
                               .to_vector<double>();
   for (double& x : v)
-    for (const double kink : op.kinks)
+    for (const double kink : oracle.kinks)
       if (std::fabs(x - kink) < 0.2) x = kink + (x < kink && low < kink - 0.2 ? -0.3 : 0.3);
   return Tensor::from(v, {2, 3});
 }
@@ -259,9 +262,10 @@ void check_gradients(const Primitive& op) {
 void check_corner_gradients(const Primitive& op) {
   static constexpr std::string_view bend_at_ties[] = {"maximum", "minimum", "softshrink", "hardshrink"};
   if (!op.differentiable() || op.arity > 2 || std::ranges::count(bend_at_ties, op.name)) return;
+  const oracles::Oracle& oracle = oracles::of(op);
   std::vector<double> values;
   for (const double x : {0.0, -0.0, 1.0, -1.0, 0.5})
-    if (x > op.domain.low && x < op.domain.high && std::find(op.kinks.begin(), op.kinks.end(), x) == op.kinks.end())
+    if (x > oracle.domain.low && x < oracle.domain.high && std::ranges::count(oracle.kinks, x) == 0)
       values.push_back(x);
   std::vector<std::vector<double>> columns(static_cast<std::size_t>(op.arity));
   for (const double a : values)
@@ -276,8 +280,9 @@ void check_corner_gradients(const Primitive& op) {
 
 /// At a kink the gradient is a number, not an accident of the formula (an infinite slope is one).
 void check_kinks(const Primitive& op) {
-  for (const double kink : op.kinks) {
-    if (op.arity != 1 || kink < op.domain.low || kink > op.domain.high) continue;
+  const oracles::Oracle& oracle = oracles::of(op);
+  for (const double kink : oracle.kinks) {
+    if (op.arity != 1 || kink < oracle.domain.low || kink > oracle.domain.high) continue;
     const Tensor x = ferrite::full({}, kink, Dtype::f64);
     const auto slope = ferrite::grad([&](const Tensor& t) { return apply(op, {t})[0]; })(x).item<double>();
     BOOST_TEST(!std::isnan(slope), op.name << " has no gradient at its kink " << kink);

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "conformance/header_text.h"
+#include "conformance/oracles/oracle.h"
 #include "ferrite/compile/operations.h"
 #include "ferrite/nn/operations.h"
 #include "ferrite/tensor/primitive.h"
@@ -59,13 +60,14 @@ std::string markdown() {
       summary.insert(at, "\\");
     s << "| `" << op->name << "` | " << summary << " | " << kind_of(*op) << " | " << attributes_of(*op) << " | "
       << dtypes_of(*op) << " | " << (op->differentiable() ? "yes" : "no") << " | ";
-    if (op->is_pointwise()) s << '[' << number(op->domain.low) << ", " << number(op->domain.high) << ']';
+    if (op->is_pointwise())
+      s << '[' << number(oracles::of(*op).domain.low) << ", " << number(oracles::of(*op).domain.high) << ']';
     s << " | " << op->onnx << " | " << op->stablehlo << " |\n";
   }
   s << "\n" << all().size() << " operations. Points at which no derivative exists:";
   std::size_t kinks = 0;
   for (const Primitive* op : all())
-    for (const double at : op->kinks) {
+    for (const double at : oracles::of(*op).kinks) {
       s << (kinks++ ? ", " : " ") << '`' << op->name << "` at " << number(at);
     }
   s << " (" << kinks << ").\n\n## Composed functions\n\n"

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <set>
+#include <stdexcept>
 
 #include "../consumer/own_operations.h"
 #include "cases.h"
+#include "conformance/oracles/oracle.h"
 #include "ferrite/compile/operations.h"
 #include "ferrite/nn/operations.h"
 
@@ -25,6 +27,21 @@ std::vector<const ferrite::Primitive*> own_operations() {
           &define::composite<own::LogCosh>};
 }
 
+/// One without an oracle.
+struct Successor {
+  static constexpr auto name = "own_successor", onnx = "", stablehlo = "", summary = "x + 1";
+  static constexpr std::size_t arity = 1;
+  static constexpr ferrite::define::Types types = ferrite::define::Types::floats;
+
+  template <class T>
+  static T of(T x) {
+    return x + 1;
+  }
+};
+
+/// The others have theirs themselves.
+const oracles::Added of_own = oracles::add<own::Softsign, own::Cumsum, own::Diagonal, own::LogCosh>();
+
 /// Runs while the program starts, like the macros that register fixed cases.
 const bool registered = [] {
   std::vector<const ferrite::Primitive*> tried = all();
@@ -43,6 +60,28 @@ const bool registered = [] {
 }();
 
 }  // namespace
+
+/// Without one nothing says what an operation computes. Nor is there one of an operation that is gone.
+BOOST_AUTO_TEST_CASE(every_record_has_one_oracle) {
+  std::multiset<std::string_view> names;
+  for (const oracles::Oracle& o : oracles::all()) names.insert(o.name);
+  for (const std::vector<const ferrite::Primitive*>& list : {all(), own_operations()})
+    for (const ferrite::Primitive* op : list) {
+      BOOST_TEST(names.erase(op->name) == 1U, op->name << " needs one oracle; see tests/conformance/oracles/oracle.h");
+      BOOST_TEST((oracles::of(*op).scalar != nullptr) == op->is_pointwise(), op->name);
+    }
+  for (const std::string_view name : names) BOOST_ERROR("the oracle '" << name << "' belongs to no record");
+}
+
+BOOST_AUTO_TEST_CASE(an_operation_of_a_program_needs_no_oracle) {
+  const ferrite::Primitive& op = ferrite::define::pointwise<Successor>;
+  BOOST_TEST(op.is_pointwise());
+  BOOST_TEST(!op.is_composite());
+  BOOST_TEST(ferrite::define::pointwise_call<Successor>(ferrite::full({}, 2.0)).item<float>() == 3.0F);
+  BOOST_CHECK_EXCEPTION((void)oracles::of(op), std::out_of_range, [](const std::out_of_range& e) {
+    return std::string_view(e.what()) == "own_successor has no oracle; add one to tests/conformance/oracles";
+  });
+}
 
 BOOST_AUTO_TEST_CASE(names_are_unique_and_found) {
   BOOST_TEST(registered);

@@ -4,6 +4,7 @@
 
 #include "../consumer/own_operations.h"
 #include "cases.h"
+#include "conformance/oracles/oracle.h"
 #include "ferrite/nn/operations.h"
 #include "ferrite/tensor/recorder.h"
 
@@ -35,7 +36,7 @@ struct Case {
 std::vector<Case> cases_of(const Primitive& op) {
   if (op.is_pointwise()) return {{std::vector<Spec>(static_cast<std::size_t>(op.arity), Spec{{3}, Dtype::f32}), {}}};
   std::vector<Case> list;
-  for (const ferrite::detail::Sample& s : op.samples()) list.push_back({s.inputs, s.attrs});
+  for (const ferrite::detail::Sample& s : oracles::samples(op)) list.push_back({s.inputs, s.attrs});
   return list;
 }
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/oracles/oracle.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/attributes.h"
-#include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/sorting.h"
 #include "ferrite/tensor/window_attributes.h"
 #include "support/operations.h"
@@ -70,8 +70,9 @@ std::vector<Dtype> dtypes_of(const Primitive& op) {
 Tensors pointwise_inputs(const Primitive& op, Dtype dtype, const std::vector<Shape>& shapes) {
   Tensors in;
   const bool condition = op.name == "where";
-  const double low = dtype == Dtype::boolean ? 0 : op.domain.low;
-  const double high = dtype == Dtype::boolean ? 2 : op.domain.high;
+  const auto domain = oracles::of(op).domain;
+  const double low = dtype == Dtype::boolean ? 0 : domain.low;
+  const double high = dtype == Dtype::boolean ? 2 : domain.high;
   for (int k = 0; k < op.arity; ++k) {
     const auto i = static_cast<std::size_t>(k);
     const Dtype own = condition && k == 0 ? Dtype::boolean : dtype;
@@ -85,8 +86,8 @@ Tensors pointwise_inputs(const Primitive& op, Dtype dtype, const std::vector<Sha
 /// Ends of the domain, and beyond them what floats have to offer.
 std::vector<double> special_values(const Primitive& op) {
   const double infinity = std::numeric_limits<double>::infinity();
-  return {op.domain.low, op.domain.high, 0,    -0.0,  1,   -1,   0.5, -0.5, infinity,
-          -infinity,     std::nan(""),   1e30, -1e30, 7.5, -7.5, 2,   -6};
+  const auto [low, high] = oracles::of(op).domain;
+  return {low, high, 0, -0.0, 1, -1, 0.5, -0.5, infinity, -infinity, std::nan(""), 1e30, -1e30, 7.5, -7.5, 2, -6};
 }
 
 void add_special(const Primitive& op, Dtype dtype, std::vector<ProgramCase>& list) {
@@ -148,7 +149,7 @@ Tensors sample_inputs(const Primitive& op, const ferrite::detail::Sample& sample
 std::vector<ProgramCase> sample_cases(const Primitive& op) {
   std::vector<ProgramCase> list;
   int number = 0;
-  for (const ferrite::detail::Sample& sample : op.samples())
+  for (const ferrite::detail::Sample& sample : oracles::samples(op))
     for (const Dtype real : {Dtype::f32, Dtype::f64})
       list.push_back(application(op, sample_inputs(op, sample, real), sample.attrs, real,
                                  "sample " + std::to_string(number++) + " " + sample.attrs.str()));
@@ -225,7 +226,8 @@ std::vector<ProgramCase> gradient_cases(const Primitive& op) {
   const Primitive& sequence = support::operation(op.name.substr(0, op.name.size() - 5));
   std::vector<ProgramCase> list;
   int number = 0;
-  for (const ferrite::detail::Sample& sample : sequence.samples()) add_gradients(sequence, sample, number++, list);
+  for (const ferrite::detail::Sample& sample : oracles::samples(sequence))
+    add_gradients(sequence, sample, number++, list);
   return list;
 }
 

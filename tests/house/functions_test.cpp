@@ -1,4 +1,4 @@
-// Every public function of tensors has a record: what it gives, an oracle, samples that the conformance suite tries.
+// Every public function of tensors has a record, which the conformance tests hold to an oracle.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <map>

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 
+#include "conformance/oracles/oracle.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/optim/adadelta.h"
@@ -17,7 +18,6 @@
 #include "ferrite/nn/optim/radam.h"
 #include "ferrite/nn/optim/rmsprop.h"
 #include "ferrite/nn/optim/sgd.h"
-#include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/threads.h"
 #include "support/compare.h"
 #include "support/operations.h"
@@ -52,7 +52,7 @@ void check_same(const Tensors& in, const Attrs& attrs, const std::string& what) 
 /// Samples of parameters that are no scalars.
 std::vector<detail::Sample> samples() {
   std::vector<detail::Sample> list;
-  for (const detail::Sample& s : rule_update().samples())
+  for (const detail::Sample& s : oracles::samples(rule_update()))
     if (s.inputs[0].shape.rank() > 0) list.push_back(s);
   return list;
 }

@@ -53,14 +53,12 @@ inline constexpr double kSlopeOfCertainty = 1 / static_cast<double>(1e-12F);
 /// Log of a probability, at least -100, with that slope at 0.
 Tensor bounded_log(const Tensor& p);
 
-/// The record of a loss of elements: `of` in operations, `scalar` in doubles, and constants that tests try.
+/// The record of a loss of elements: `of` in operations.
 ///
 ///   struct HuberLoss {
 ///     using Attributes = HuberAttrs;
 ///     static constexpr auto name = "huber_loss", summary = "...";
 ///     static Tensor of(Inputs in, const HuberAttrs& a);
-///     static double scalar(std::span<const double> x, const HuberAttrs& a);
-///     static std::vector<HuberAttrs> tried();
 ///   };
 template <class Loss>
 struct ElementLoss {
@@ -68,54 +66,6 @@ struct ElementLoss {
   static constexpr std::string_view name = Loss::name, onnx = "", summary = Loss::summary;
 
   static Tensor parts(Inputs in, const Attributes& a) { return Loss::of(in, a); }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    std::vector<double> x(in.size());
-    for (std::size_t i = 0; i < out[0].values.size(); ++i) {
-      for (std::size_t k = 0; k < in.size(); ++k) x[k] = in[k].values[i];
-      out[0].values[i] = Loss::scalar(x, a);
-    }
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> list;
-    for (const Attributes& a : tried())
-      for (const Shape& shape : {Shape{3, 5}, Shape{}, Shape{0, 3}})
-        for (std::size_t n = least(); n <= operands(); ++n)
-          list.push_back({.inputs = std::vector<Spec>(n, Spec{shape, Dtype::f32}),
-                          .attrs = a,
-                          .range = range(),
-                          .smooth_at_ties = false});
-    return list;
-  }
-
- private:
-  static std::vector<Attributes> tried() {
-    if constexpr (requires { Loss::tried(); }) {
-      return Loss::tried();
-    } else {
-      return {Attributes{}};
-    }
-  }
-  static Range range() {
-    if constexpr (requires { Loss::range; }) {
-      return Loss::range;
-    } else {
-      return {};
-    }
-  }
-  static std::size_t least() {
-    if constexpr (requires { Loss::least; }) {
-      return Loss::least;
-    } else {
-      return operands();
-    }
-  }
-  static std::size_t operands() {
-    if constexpr (requires { Loss::operands; }) {
-      return Loss::operands;
-    } else {
-      return 2;
-    }
-  }
 };
 
 /// A loss of elements of operands whose shapes agree, masked and reduced.

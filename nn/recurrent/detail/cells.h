@@ -1,6 +1,6 @@
 #pragma once
-/// The list of all cells that have kernels. A cell's folder (nn/recurrent/gru) has the rest: its step in operations and
-/// its oracles, and what its kernels do forward and backward.
+/// The list of all cells that have kernels. A cell's folder (nn/recurrent/gru) has the rest: its step in operations,
+/// and what its kernels do forward and backward.
 #include "ferrite/nn/recurrent/detail/gated_cell.h"
 
 namespace ferrite::nn::detail {

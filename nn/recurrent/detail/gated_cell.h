@@ -15,7 +15,7 @@ struct CellKernels;
 /// a gradient reads or writes, a place is H adjacent values.
 struct GatedCell {
   const char* name;
-  const CellFunctions* functions;  ///< its step in operations, its operation, its oracles
+  const CellFunctions* functions;  ///< its step in operations, its operation
   /// What its folder has for every level (nn/recurrent/detail/recurrence_kernels.h).
   const ferrite::detail::FloatTablesInUse<CellKernels>* kernels;
   int gates = 1;  ///< at most 4

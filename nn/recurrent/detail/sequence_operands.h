@@ -5,14 +5,11 @@
 
 #include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/tensor/kernel/pack.h"
-#include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite::nn::detail {
 
-using ferrite::detail::Dense;
-using ferrite::detail::Sample;
 using ferrite::detail::Writer;
 
 /// Positions of a sequence's operands, -1 for what is absent:

@@ -24,9 +24,6 @@ void run_sequence(std::string_view name, const GatedCell& cell, Inputs in, std::
                   const SequenceSaves& attrs);
 /// The same, step by step in operations. Without what is saved: nothing reads that.
 Tensors compose_sequence(const GatedCell& cell, Inputs in, const SequenceOrder& order);
-void sequence_oracle(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out,
-                     const SequenceOrder& order);
-std::vector<Sample> sequence_samples(const GatedCell& cell);
 
 /// Operands of the gradient: y, what was saved, the cotangents of y, h and c (of shape [0] where nothing arrived), then
 /// the operands of the sequence. Its results are a gradient for each operand of floats, of shape [0] where `wants` does
@@ -46,9 +43,6 @@ void run_sequence_grad(const GatedCell& cell, Inputs in, std::span<Tensor> out, 
 Tensors reference_sequence_grad(const GatedCell& cell, Inputs in, const SequenceWants& attrs, const Specs& specs);
 /// One product a step for what goes on to the step before, and one for each gradient that is wanted.
 std::int64_t sequence_grad_multiply_adds(const GatedCell& cell, std::span<const Spec> in, const SequenceWants& attrs);
-void sequence_grad_oracle(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out,
-                          const SequenceOrder& order);
-std::vector<Sample> sequence_grad_samples(const GatedCell& cell);
 
 template <class Cell>
 struct SequenceGrad {
@@ -66,10 +60,6 @@ struct SequenceGrad {
   static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes& a) {
     return sequence_grad_multiply_adds(Cell::cell, in, a);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    sequence_grad_oracle(Cell::cell, in, out, a);
-  }
-  static std::vector<Sample> samples() { return sequence_grad_samples(Cell::cell); }
 };
 
 template <class Cell>
@@ -97,10 +87,6 @@ struct Sequence {
     const SequenceCost c(Cell::cell, in);
     return c.rows * (c.w_ih + c.w_hh + c.w_hr);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    sequence_oracle(Cell::cell, in, out, a);
-  }
-  static std::vector<Sample> samples() { return sequence_samples(Cell::cell); }
 };
 
 /// Operands without those that are undefined.

@@ -1,4 +1,4 @@
-/// The GRU: its step in operations and in plain numbers, its operation on sequences, and the layer.
+/// The GRU: its step in operations, its operation on sequences, and the layer.
 #include "ferrite/nn/recurrent/gru.h"
 
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
@@ -31,10 +31,6 @@ struct GruStep {
     const Tensor n = tanh(from_x[2] + r * from_h[2]);
     return n + z * (h - n);  // = (1 - z) * n + z * h
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    step_oracle(kGru, in, out, in.size() > 3, false);
-  }
-  static std::vector<Sample> samples() { return step_samples(kGru); }
 };
 
 struct GruStepResetBefore {
@@ -54,56 +50,7 @@ struct GruStepResetBefore {
     const Tensor n = tanh(from_x[2] + affine(r * h, part(w_hh, 2, 3), part(b_hh, 2, 3)));
     return n + z * (h - n);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    step_oracle(kGruResetBefore, in, out, in.size() > 3, false);
-  }
-  static std::vector<Sample> samples() { return step_samples(kGruResetBefore); }
 };
-
-template <bool kResetAfter>
-void one_step(StepOracle& s) {
-  Row r_h = s.h;
-  for (std::int64_t j = 0; j < s.H; ++j) {
-    s.save(0, j) = logistic(s.sum(0, j));
-    s.save(1, j) = logistic(s.sum(1, j));
-    r_h[static_cast<std::size_t>(j)] *= s.save(0, j);
-  }
-  for (std::int64_t j = 0; j < s.H; ++j) {
-    const auto u = static_cast<std::size_t>(j);
-    const double q = s.product(kResetAfter ? s.h : r_h, 2, j), z = s.save(1, j);
-    const double n = std::tanh(s.input(2, j) + (kResetAfter ? s.save(0, j) * q : q));
-    s.save(2, j) = n;
-    if (kResetAfter) s.save(3, j) = q;
-    s.next[u] = (1 - z) * n + z * s.h[u];
-  }
-}
-
-template <bool kResetAfter>
-void one_step_back(BackOracle& s) {
-  Row r_h = s.h, d_r_h(s.h.size());
-  for (std::int64_t j = 0; j < s.H; ++j) {
-    const auto u = static_cast<std::size_t>(j);
-    const double r = s.saved(0, j), z = s.saved(1, j), n = s.saved(2, j);
-    const double dn = s.d[u] * (1 - z) * (1 - n * n);
-    s.dh[u] += s.d[u] * z;
-    r_h[u] *= r;
-    s.add_input(2, j, dn);
-    s.add_sum(1, j, s.d[u] * (s.h[u] - n) * z * (1 - z));
-    if (!kResetAfter) continue;
-    s.add_sum(0, j, dn * s.saved(3, j) * r * (1 - r));
-    s.add_product(s.h, 2, j, dn * r, s.dh);
-  }
-  for (std::int64_t j = 0; !kResetAfter && j < s.H; ++j) {
-    const double z = s.saved(1, j), n = s.saved(2, j);
-    s.add_product(r_h, 2, j, s.d[static_cast<std::size_t>(j)] * (1 - z) * (1 - n * n), d_r_h);
-  }
-  for (std::int64_t j = 0; !kResetAfter && j < s.H; ++j) {
-    const auto u = static_cast<std::size_t>(j);
-    const double r = s.saved(0, j);
-    s.add_sum(0, j, d_r_h[u] * s.h[u] * r * (1 - r));
-    s.dh[u] += d_r_h[u] * r;
-  }
-}
 
 struct GruSequence {
   static constexpr auto name = "gru_sequence", grad_name = "gru_sequence_grad";
@@ -130,10 +77,9 @@ constexpr const Primitive* kStepsResetBefore[] = {&composite<GruStepResetBefore>
 
 }  // namespace
 
-constinit const CellFunctions gru_functions = {step<gru_step>, all_steps<GruSequence>, one_step<true>,
-                                               one_step_back<true>};
-constinit const CellFunctions gru_reset_before_functions = {
-    step<gru_step_reset_before>, all_steps<GruResetBeforeSequence>, one_step<false>, one_step_back<false>};
+constinit const CellFunctions gru_functions = {step<gru_step>, all_steps<GruSequence>};
+constinit const CellFunctions gru_reset_before_functions = {step<gru_step_reset_before>,
+                                                            all_steps<GruResetBeforeSequence>};
 constinit const CellOperations gru_operations = {&structured<Sequence<GruSequence>>,
                                                  &structured<SequenceGrad<GruSequence>>, kSteps};
 constinit const CellOperations gru_reset_before_operations = {&structured<Sequence<GruResetBeforeSequence>>,

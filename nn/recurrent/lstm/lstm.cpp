@@ -1,4 +1,4 @@
-/// The LSTM: its step in operations and in plain numbers, its operation on sequences, and the layer.
+/// The LSTM: its step in operations, its operation on sequences, and the layer.
 #include "ferrite/nn/recurrent/lstm.h"
 
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
@@ -31,41 +31,7 @@ struct LstmStep {
     const Tensor h = sigmoid(gates[3]) * tanh(c);
     return {a.projection ? matmul(h, in[a.bias ? 5 : 4]) : h, c};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    step_oracle(kLstm, in, out, a.bias, a.projection);
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> all = step_samples(kLstm);
-    all[0].attrs = LstmStepAttrs{.bias = false};
-    all[1].attrs = LstmStepAttrs{};
-    all.push_back({.inputs = {{{2, 12}}, {{2, 2}}, {{2, 3}}, {{2, 12}}, {{12}}, {{3, 2}}},
-                   .attrs = LstmStepAttrs{.projection = true}});
-    return all;
-  }
 };
-
-void one_step(StepOracle& s) {
-  for (std::int64_t j = 0; j < s.H; ++j) {
-    const auto u = static_cast<std::size_t>(j);
-    for (const std::int64_t gate : {0, 1, 3}) s.save(gate, j) = logistic(s.sum(gate, j));
-    s.save(2, j) = std::tanh(s.sum(2, j));
-    s.c[u] = s.save(4, j) = s.save(1, j) * s.c[u] + s.save(0, j) * s.save(2, j);
-    s.next[u] = s.save(3, j) * std::tanh(s.c[u]);
-  }
-}
-
-void one_step_back(BackOracle& s) {
-  for (std::int64_t j = 0; j < s.H; ++j) {
-    const auto u = static_cast<std::size_t>(j);
-    const double i = s.saved(0, j), f = s.saved(1, j), g = s.saved(2, j), o = s.saved(3, j);
-    const double tc = std::tanh(s.saved(4, j)), dc = s.dc[u] + s.d[u] * o * (1 - tc * tc);
-    s.add_sum(0, j, dc * g * i * (1 - i));
-    s.add_sum(1, j, dc * s.c[u] * f * (1 - f));
-    s.add_sum(2, j, dc * i * (1 - g * g));
-    s.add_sum(3, j, s.d[u] * tc * o * (1 - o));
-    s.dc[u] = dc * f;
-  }
-}
 
 struct LstmSequence {
   static constexpr auto name = "lstm_sequence", grad_name = "lstm_sequence_grad";
@@ -84,7 +50,7 @@ constexpr const Primitive* kSteps[] = {&composite<LstmStep>};
 
 }  // namespace
 
-constinit const CellFunctions lstm_functions = {step, all_steps, one_step, one_step_back};
+constinit const CellFunctions lstm_functions = {step, all_steps};
 constinit const CellOperations lstm_operations = {&structured<Sequence<LstmSequence>>,
                                                   &structured<SequenceGrad<LstmSequence>>, kSteps};
 

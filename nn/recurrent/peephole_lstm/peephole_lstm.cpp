@@ -1,4 +1,4 @@
-/// The LSTM with peepholes: its step in operations and in plain numbers, its operation on sequences, and the layer.
+/// The LSTM with peepholes: its step in operations, its operation on sequences, and the layer.
 #include "ferrite/nn/recurrent/peephole_lstm.h"
 
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
@@ -27,39 +27,7 @@ struct PeepholeLstmStep {
     const Tensor c = f * before + i * tanh(sums[2]);
     return {sigmoid(sums[3] + w[2] * c) * tanh(c), c};
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
-    step_oracle(kPeepholeLstm, in, out, in.size() > 5, false);
-  }
-  static std::vector<Sample> samples() { return step_samples(kPeepholeLstm); }
 };
-
-void one_step(StepOracle& s) {
-  for (std::int64_t j = 0; j < s.H; ++j) {
-    const auto u = static_cast<std::size_t>(j);
-    const double i = logistic(s.sum(0, j) + s.vector(0, j) * s.c[u]);
-    const double f = logistic(s.sum(1, j) + s.vector(1, j) * s.c[u]);
-    const double g = std::tanh(s.sum(2, j));
-    s.c[u] = f * s.c[u] + i * g;
-    const double o = logistic(s.sum(3, j) + s.vector(2, j) * s.c[u]);
-    s.next[u] = o * std::tanh(s.c[u]);
-    for (const auto& [place, v] : {std::pair{0, i}, {1, f}, {2, g}, {3, o}, {4, s.c[u]}}) s.save(place, j) = v;
-  }
-}
-
-void one_step_back(BackOracle& s) {
-  for (std::int64_t j = 0; j < s.H; ++j) {
-    const auto u = static_cast<std::size_t>(j);
-    const double i = s.saved(0, j), f = s.saved(1, j), g = s.saved(2, j), o = s.saved(3, j), c = s.saved(4, j);
-    const double tc = std::tanh(c), d_o = s.d[u] * tc * o * (1 - o);
-    const double dc = s.dc[u] + s.d[u] * o * (1 - tc * tc) + d_o * s.vector(2, j);
-    const double d_i = dc * g * i * (1 - i), d_f = dc * s.c[u] * f * (1 - f);
-    s.add_sum(0, j, d_i), s.add_vector(0, j, d_i * s.c[u]);
-    s.add_sum(1, j, d_f), s.add_vector(1, j, d_f * s.c[u]);
-    s.add_sum(2, j, dc * i * (1 - g * g));
-    s.add_sum(3, j, d_o), s.add_vector(2, j, d_o * c);
-    s.dc[u] = dc * f + d_i * s.vector(0, j) + d_f * s.vector(1, j);
-  }
-}
 
 struct PeepholeLstmSequence {
   static constexpr auto name = "peephole_lstm_sequence", grad_name = "peephole_lstm_sequence_grad";
@@ -80,7 +48,7 @@ constexpr const Primitive* kSteps[] = {&composite<PeepholeLstmStep>};
 
 }  // namespace
 
-constinit const CellFunctions peephole_lstm_functions = {step, all_steps, one_step, one_step_back};
+constinit const CellFunctions peephole_lstm_functions = {step, all_steps};
 constinit const CellOperations peephole_lstm_operations = {&structured<Sequence<PeepholeLstmSequence>>,
                                                            &structured<SequenceGrad<PeepholeLstmSequence>>, kSteps};
 

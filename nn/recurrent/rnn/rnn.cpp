@@ -1,7 +1,5 @@
-/// The Elman network: its step in operations and in plain numbers, its operation on sequences, and the layer.
+/// The Elman network: its step in operations, its operation on sequences, and the layer.
 #include "ferrite/nn/recurrent/rnn.h"
-
-#include <algorithm>
 
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/nn/recurrent/detail/recurrent_options.h"
@@ -29,30 +27,7 @@ struct RnnStep {
     const Tensor x = in[0] + affine(in[1], in[2], in.size() > 3 ? in[3] : Tensor());
     return a.relu ? relu(x) : tanh(x);
   }
-  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
-    step_oracle(a.relu ? kRnnRelu : kRnn, in, out, in.size() > 3, false);
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> all = step_samples(kRnn);
-    all[0].attrs = RnnStepAttrs{true};
-    all[0].smooth_at_ties = false;
-    all[1].attrs = RnnStepAttrs{};
-    return all;
-  }
 };
-
-template <bool kWithRelu>
-void one_step(StepOracle& s) {
-  for (std::int64_t j = 0; j < s.H; ++j)
-    s.next[static_cast<std::size_t>(j)] = kWithRelu ? std::max(0.0, s.sum(0, j)) : std::tanh(s.sum(0, j));
-}
-template <bool kWithRelu>
-void one_step_back(BackOracle& s) {
-  for (std::int64_t j = 0; j < s.H; ++j) {
-    const double y = s.y[static_cast<std::size_t>(j)], d = s.d[static_cast<std::size_t>(j)];
-    s.add_sum(0, j, kWithRelu ? (y > 0 ? d : 0) : d * (1 - y * y));
-  }
-}
 
 struct RnnSequence {
   static constexpr auto name = "rnn_sequence", grad_name = "rnn_sequence_grad";
@@ -78,10 +53,8 @@ constexpr const Primitive* kSteps[] = {&composite<RnnStep>};
 
 }  // namespace
 
-constinit const CellFunctions rnn_functions = {step<false>, all_steps<RnnSequence>, one_step<false>,
-                                               one_step_back<false>};
-constinit const CellFunctions rnn_relu_functions = {step<true>, all_steps<RnnReluSequence>, one_step<true>,
-                                                    one_step_back<true>};
+constinit const CellFunctions rnn_functions = {step<false>, all_steps<RnnSequence>};
+constinit const CellFunctions rnn_relu_functions = {step<true>, all_steps<RnnReluSequence>};
 constinit const CellOperations rnn_operations = {&structured<Sequence<RnnSequence>>,
                                                  &structured<SequenceGrad<RnnSequence>>, kSteps};
 constinit const CellOperations rnn_relu_operations = {

@@ -1,16 +1,12 @@
 #pragma once
 /// What a cotangent g becomes behind an activation function of x, each one operation: a gradient that is composed of
 /// several reads and writes memory as often.
-#include <cmath>
-
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::detail {
 
 /// x where it is not positive, else 0: exponentials beyond would meet a factor 0.
 inline Tensor not_positive(const Tensor& x) { return where(le(x, 0), x, 0.0); }
-/// ln(1 + e^x), for oracles.
-inline double softplus_number(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
 
 /// Behind y = relu(x).
 Tensor relu_grad(const Tensor& g, const Tensor& y);

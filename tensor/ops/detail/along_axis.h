@@ -1,9 +1,8 @@
 #pragma once
 /// A dense tensor seen along one of its axes: what functions along an axis share.
 #include <algorithm>
-#include <vector>
 
-#include "ferrite/tensor/oracle.h"
+#include "ferrite/tensor/shape.h"
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite::detail {
@@ -30,21 +29,6 @@ void in_shares(std::int64_t n, std::int64_t cost, F&& f) {
     return;
   }
   parallel_for((n + share - 1) / share, [&](std::int64_t k) { f(k * share, std::min(share, n - k * share)); });
-}
-
-/// For oracles: f gets the values of a line, front to back or, with `reverse`, back to front, and gives as many.
-template <class F>
-void oracle_lines(const Dense& x, int axis, bool reverse, Dense& out, F&& f) {
-  const AlongAxis a(x.shape, axis);
-  for (std::int64_t line = 0; line < a.lines(); ++line) {
-    const auto at = [&](std::int64_t k) {
-      return static_cast<std::size_t>(a.first(line) + (reverse ? a.n - 1 - k : k) * a.inner);
-    };
-    std::vector<double> v;
-    for (std::int64_t k = 0; k < a.n; ++k) v.push_back(x.values[at(k)]);
-    const std::vector<double> y = f(v);
-    for (std::int64_t k = 0; k < a.n; ++k) out.values[at(k)] = y[static_cast<std::size_t>(k)];
-  }
 }
 
 }  // namespace ferrite::detail

@@ -1,4 +1,4 @@
-/// What the operations of attention share: the composition that defines them, oracles.
+/// What the operations of attention share: the composition that defines them.
 #include "ferrite/tensor/ops/detail/attention_parts.h"
 
 #include <algorithm>
@@ -70,49 +70,6 @@ Tensor weights_of_hidden(const Tensor& q, const Tensor& k, const Tensor& mask, c
   if (a.grouped) spoils = of_all_heads(spoils, q.shape()[-3]);
   if (counts.defined()) spoils = spoils && counts;
   return weights_of_scores(where(spoils, std::numeric_limits<double>::quiet_NaN(), scores), mask, a, true);
-}
-
-// ---- oracles ---------------------------------------------------------------------------------------------
-
-double element_of(const Dense& x, const Shape& lead, std::int64_t heads, std::int64_t row, std::int64_t column) {
-  Shape at = lead;
-  if (at.rank() > 0 && x.shape[-3] != heads) at[-1] /= heads / x.shape[-3];
-  at.push_back(row);
-  at.push_back(column);
-  return x.at(at);
-}
-
-std::vector<double> query_weights(const Dense& queries, const Dense& keys, const Dense* mask, const AttentionAttrs& a,
-                                  const Shape& lead, std::int64_t i) {
-  const Shape &q = queries.shape, &k = keys.shape;
-  const std::int64_t heads = heads_of(q);
-  std::vector<double> w(static_cast<std::size_t>(k[-2]));
-  double largest = kHidden, total = 0;
-  for (std::int64_t j = 0; j < k[-2]; ++j) {
-    double s = 0;
-    for (std::int64_t e = 0; e < q[-1]; ++e)
-      s += element_of(queries, lead, heads, i, e) * element_of(keys, lead, heads, j, e);
-    s *= a.scale;
-    Shape at = lead;
-    at.push_back(i);
-    at.push_back(j);
-    const double m = mask ? mask->broadcast_at(at) : 0;
-    if (mask) s = mask->dtype == Dtype::boolean ? (m != 0 ? s : kHidden) : s + m;
-    if (a.causal && j > i) s = kHidden;
-    w[static_cast<std::size_t>(j)] = s;
-    largest = std::max(largest, s);
-  }
-  for (double& s : w) total += s = s == kHidden ? 0 : std::exp(s - largest);
-  if (total > 0)
-    for (double& s : w) s /= total;
-  return w;
-}
-
-Shape lead_of(const Shape& index) {
-  Shape lead = index;
-  lead.erase(lead.rank() - 1);
-  lead.erase(lead.rank() - 1);
-  return lead;
 }
 
 }  // namespace ferrite::detail

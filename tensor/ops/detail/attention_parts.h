@@ -1,5 +1,5 @@
 #pragma once
-/// What the operations of attention share: their constants, the composition that defines them, oracles.
+/// What the operations of attention share: their constants, the composition that defines them.
 #include <limits>
 
 #include "ferrite/tensor/ops/define.h"
@@ -31,13 +31,6 @@ Tensor finite_part(const Tensor& x);
 
 /// How many heads queries have: those of the third axis from the end.
 inline std::int64_t heads_of(const Shape& s) { return s.rank() > 2 ? s[-3] : 1; }
-/// Element [lead, row, column] of a dense tensor, whose heads `heads` of queries share.
-double element_of(const Dense& x, const Shape& lead, std::int64_t heads, std::int64_t row, std::int64_t column);
-/// The weights of query i, in doubles; the mask may be null.
-std::vector<double> query_weights(const Dense& q, const Dense& k, const Dense* mask, const AttentionAttrs& a,
-                                  const Shape& lead, std::int64_t i);
-/// Leading axes of an index of a result, without its last two.
-Shape lead_of(const Shape& index);
 
 /// attention(q, k, v) as one operation: softmax(scale q k^T) v, q [..., L, E], k [..., S, E], v [..., S, N] of equal
 /// leading axes, but for grouped heads; with a mask that broadcasts to the scores, or none.

@@ -11,8 +11,6 @@ namespace ferrite::detail {
 struct Add : functors::Add {
   static constexpr auto name = "add", onnx = "Add", stablehlo = "add";
   static constexpr auto summary = "a + b";
-  static constexpr Range domain{-100, 100};
-  static double scalar(double a, double b) { return a + b; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad; }, [&] { return v.grad; });
   }
@@ -21,8 +19,6 @@ struct Add : functors::Add {
 struct Sub : functors::Sub {
   static constexpr auto name = "sub", onnx = "Sub", stablehlo = "subtract";
   static constexpr auto summary = "a - b";
-  static constexpr Range domain{-100, 100};
-  static double scalar(double a, double b) { return a - b; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad; }, [&] { return -v.grad; });
   }
@@ -31,9 +27,7 @@ struct Sub : functors::Sub {
 struct Mul : functors::Mul {
   static constexpr auto name = "mul", onnx = "Mul", stablehlo = "multiply";
   static constexpr auto summary = "a b";
-  static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double a, double b) { return a * b; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return v.grad * v.b; }, [&] { return v.grad * v.a; });
   }
@@ -42,8 +36,6 @@ struct Mul : functors::Mul {
 struct Neg : functors::Neg {
   static constexpr auto name = "neg", onnx = "Neg", stablehlo = "negate";
   static constexpr auto summary = "-x";
-  static constexpr Range domain{-100, 100};
-  static double scalar(double x) { return -x; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return -v.grad; });
   }
@@ -52,9 +44,7 @@ struct Neg : functors::Neg {
 struct Square : functors::Square {
   static constexpr auto name = "square", onnx = "", stablehlo = "";
   static constexpr auto summary = "x^2";
-  static constexpr Range domain{-100, 100};
   static constexpr Reads reads = reads_inputs;
-  static double scalar(double x) { return x * x; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return 2 * (v.grad * v.a); });
   }
@@ -63,10 +53,7 @@ struct Square : functors::Square {
 struct Relu : functors::Relu {
   static constexpr auto name = "relu", onnx = "Relu", stablehlo = "";
   static constexpr auto summary = "max(x, 0); NaN stays; gradient 0 at 0";
-  static constexpr Range domain{-100, 100};
-  static constexpr double kinks[] = {0};
   static constexpr Reads reads = reads_outputs;
-  static double scalar(double x) { return x > 0 ? x : std::isnan(x) ? x : 0; }
   static Tensors vjp(const PointwiseVjp& v) {
     return v.wanted([&] { return relu_grad(v.grad, v.out); });
   }

@@ -28,7 +28,6 @@ struct KeyAttrs {
 void check_key(std::string_view name, Inputs in, std::size_t first);
 /// The key of an application: the values of those operands go before the constants.
 RandomKey key_of(Inputs in, std::size_t first, const KeyAttrs& attrs);
-RandomKey key_of(std::span<const Dense> in, std::size_t first, const KeyAttrs& attrs);
 
 /// The operands of a draw: the first ones, then those of a key.
 class DrawOperands {

@@ -5,7 +5,6 @@
 
 #include "ferrite/tensor/kernel/linear_scan.h"
 #include "ferrite/tensor/linear_scan.h"
-#include "ferrite/tensor/oracle.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
@@ -40,10 +39,6 @@ struct OptionalOperands {
 };
 inline OptionalOperands<Inputs> optional_of(Inputs in, std::size_t begin) {
   return {in, begin, [](const Tensor& x) { return x.dtype(); }};
-}
-using DenseList = std::span<const Dense>;
-inline OptionalOperands<DenseList> optional_of(DenseList in, std::size_t begin) {
-  return {in, begin, [](const Dense& x) { return x.dtype; }};
 }
 
 /// A step of one row: [D] of [B, T, D], [D, 2] of [B, T, D, 2].

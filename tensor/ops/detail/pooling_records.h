@@ -1,7 +1,5 @@
 #pragma once
 /// The operations of pooling, by their constants.
-#include <functional>
-
 #include "ferrite/tensor/kernel/pooling.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/window_attributes.h"
@@ -25,9 +23,6 @@ Tensor norm_pool(const Tensor& x, const AveragePoolAttrs& attrs);
 PoolAxes axes_of_pool(const Shape& space, const PoolAttrs& attrs);
 /// The extents of the axes of space.
 Shape space_of(const Shape& shape);
-/// f(index of a result, index of an element) for every element of every window, ascending.
-void each_held(const Shape& x, const Shape& y, const PoolAttrs& a,
-               const std::function<void(const Shape&, const Shape&)>& f);
 void check_windows(std::string_view where, const PoolAttrs& a);
 /// x [N, C, ...] of floats with one, two or three axes of space, for which the constants have one number each.
 void check_pooled(std::string_view where, const Tensor& x, std::initializer_list<const Shape*> constants);

@@ -1,7 +1,5 @@
 #pragma once
 /// What the operations share that put a source's elements at an index of the same rank.
-#include <cmath>
-
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/index.h"
 
@@ -25,27 +23,6 @@ void scatter_by(std::string_view where, Inputs in, Tensor& out, const IndexAttrs
   T* to = Writer::data<T>(out);
   const T* from = source->data<T>();
   each_indexed(in[1].shape(), out.strides(), attrs.axis, at.data(), [&](std::int64_t i) { join(to[i], *from++); });
-}
-
-/// The same for doubles.
-template <class Join>
-void scatter_oracle(std::span<const Dense> in, Dense& out, const IndexAttrs& attrs, Join&& join) {
-  out.values = in[0].values;
-  for_each_index(in[1].shape, [&](const Shape& i) {
-    Shape to = i;
-    to[attrs.axis] = position(in[1].at(i), in[0].shape[attrs.axis]);
-    join(out.at(to), in[2].at(i));
-  });
-}
-
-inline std::vector<Sample> scatter_samples() {
-  return {
-      {.inputs = {{{4, 3}}, {{2, 3}, Dtype::i64}, {{2, 3}}}, .attrs = IndexAttrs{0}, .indices = {3, 0, 1, 3, -4, 2}},
-      {.inputs = {{{2, 3}}, {{2, 4}, Dtype::i64}, {{2, 4}}},
-       .attrs = IndexAttrs{1},
-       .indices = {0, 0, 0, 2, 1, 1, 2, 2}},
-      {.inputs = {{{2, 4, 2}}, {{1, 3, 2}, Dtype::i32}, {{1, 3, 2}}}, .attrs = IndexAttrs{1}, .indices = {1, 3, 2, 3}},
-      {.inputs = {{{3}}, {{0}, Dtype::i64}, {{0}}}, .attrs = IndexAttrs{0}, .indices = {0}}};
 }
 
 }  // namespace ferrite::detail

@@ -1,5 +1,5 @@
 #pragma once
-/// What the selective scan and its gradient share: the order of their operands, kernels, composition and oracles.
+/// What the selective scan and its gradient share: the order of their operands, kernels and composition.
 #include "ferrite/tensor/ops/define.h"
 
 namespace ferrite::detail {
@@ -36,9 +36,6 @@ struct ScanOperands {
   static ScanOperands of(Inputs in, std::size_t begin) {
     return ScanOperands(in.size(), begin, [in](std::size_t k) { return Item{in[k].dtype(), in[k].rank()}; });
   }
-  static ScanOperands of(std::span<const Dense> in, std::size_t begin) {
-    return ScanOperands(in.size(), begin, [in](std::size_t k) { return Item{in[k].dtype, in[k].shape.rank()}; });
-  }
 
   int first, x, delta, A, B, C, D = -1, state = -1, lengths = -1, resets = -1;
   int count, floats;      ///< the operands, and those of floats, which come first, end there
@@ -61,9 +58,5 @@ void run_scan_grad(std::string_view where, Inputs in, std::span<Tensor> out);
 /// The same, step by step in operations.
 Tensors composed_scan(Inputs in);
 Tensors composed_scan_grad(Inputs in);
-
-/// The same in loops over doubles.
-void scan_oracle(std::span<const Dense> in, std::span<Dense> out);
-void scan_grad_oracle(std::span<const Dense> in, std::span<Dense> out);
 
 }  // namespace ferrite::detail

@@ -1,4 +1,4 @@
-/// The selective scan and its gradient step by step in operations, which define them, and in loops over doubles.
+/// The selective scan and its gradient step by step in operations, which define them.
 #include <cmath>
 
 #include "ferrite/tensor/ops/detail/selective_scan.h"
@@ -115,90 +115,6 @@ Tensors composed_scan_grad(Inputs in) {
   if (s.o.D >= 0) out.push_back(dD.defined() ? dD : zeros(s.at(s.o.D).shape(), A.dtype()));
   if (s.o.state >= 0) out.push_back(carry);
   return out;
-}
-
-// ---- oracles -------------------------------------------------------------------------------------------
-
-namespace {
-
-/// One channel of one row: the states after each step, computed when it is made.
-class DenseScan {
- public:
-  DenseScan(std::span<const Dense> in, std::size_t begin, std::int64_t b, std::int64_t d)
-      : in_(in), o(ScanOperands::of(in, begin)), b_(b), d_(d) {
-    states = at(o.A).shape[1];
-    steps = o.lengths < 0 ? at(o.x).shape[1] : static_cast<std::int64_t>(at(o.lengths).at({b}));
-    for (std::int64_t t = 0; t < steps; ++t)
-      for (std::int64_t n = 0; n < states; ++n)
-        h_.push_back(decay(t, n) * before(t, n) + delta(t) * x(t) * at(o.B).at({b, t, n}));
-  }
-  const Dense& at(int k) const { return in_[static_cast<std::size_t>(k)]; }
-  double x(std::int64_t t) const { return at(o.x).at({b_, t, d_}); }
-  double delta(std::int64_t t) const { return at(o.delta).at({b_, t, d_}); }
-  double A(std::int64_t n) const { return at(o.A).at({d_, n}); }
-  double D() const { return o.D < 0 ? 0 : at(o.D).at({d_}); }
-  double decay(std::int64_t t, std::int64_t n) const { return std::exp(delta(t) * A(n)); }
-  bool resets_at(std::int64_t t) const { return o.resets >= 0 && at(o.resets).at({b_, t}) != 0; }
-  /// After step t, before the first one for -1.
-  double after(std::int64_t t, std::int64_t n) const {
-    if (t < 0) return o.state < 0 ? 0 : at(o.state).at({b_, d_, n});
-    return h_[static_cast<std::size_t>(t * states + n)];
-  }
-  double before(std::int64_t t, std::int64_t n) const { return resets_at(t) ? 0 : after(t - 1, n); }
-
- private:
-  std::span<const Dense> in_;
-
- public:
-  ScanOperands o;
-  std::int64_t states, steps;
-
- private:
-  std::int64_t b_, d_;
-  std::vector<double> h_;
-};
-
-/// f(row, channel) for all of x [Bt, T, Dm].
-template <class F>
-void each_channel(const Dense& x, F&& f) {
-  for (std::int64_t b = 0; b < x.shape[0]; ++b)
-    for (std::int64_t d = 0; d < x.shape[2]; ++d) f(b, d);
-}
-
-}  // namespace
-
-void scan_oracle(std::span<const Dense> in, std::span<Dense> out) {
-  each_channel(in[0], [&](std::int64_t b, std::int64_t d) {
-    const DenseScan s(in, 0, b, d);
-    for (std::int64_t t = 0; t < s.steps; ++t) {
-      double& y = out[0].at({b, t, d}) = s.D() * s.x(t);
-      for (std::int64_t n = 0; n < s.states; ++n) y += s.after(t, n) * s.at(s.o.C).at({b, t, n});
-    }
-    for (std::int64_t n = 0; n < s.states; ++n) out[1].at({b, d, n}) = s.after(s.steps - 1, n);
-  });
-}
-
-void scan_grad_oracle(std::span<const Dense> in, std::span<Dense> out) {
-  each_channel(in[kScanCotangents], [&](std::int64_t b, std::int64_t d) {
-    const DenseScan s(in, kScanCotangents, b, d);
-    const auto to = [&](int k) -> Dense& { return out[static_cast<std::size_t>(k - s.o.first)]; };
-    for (std::int64_t n = 0; n < s.states; ++n) {
-      double carry = in[1].values.empty() ? 0 : in[1].at({b, d, n});
-      for (std::int64_t t = s.steps - 1; t >= 0; --t) {
-        const double dy = in[0].values.empty() ? 0 : in[0].at({b, t, d}), B = s.at(s.o.B).at({b, t, n});
-        const double arriving = carry + dy * s.at(s.o.C).at({b, t, n});
-        const double back = arriving * s.decay(t, n), of_exponent = back * s.before(t, n);
-        to(s.o.x).at({b, t, d}) += arriving * B * s.delta(t) + (n == 0 ? s.D() * dy : 0);
-        to(s.o.delta).at({b, t, d}) += arriving * B * s.x(t) + of_exponent * s.A(n);
-        to(s.o.A).at({d, n}) += of_exponent * s.delta(t);
-        to(s.o.B).at({b, t, n}) += arriving * s.delta(t) * s.x(t);
-        to(s.o.C).at({b, t, n}) += dy * s.after(t, n);
-        if (s.o.D >= 0 && n == 0) to(s.o.D).at({d}) += s.x(t) * dy;
-        carry = s.resets_at(t) ? 0 : back;
-      }
-      if (s.o.state >= 0) to(s.o.state).at({b, d, n}) = carry;
-    }
-  });
 }
 
 }  // namespace ferrite::detail

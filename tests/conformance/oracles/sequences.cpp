@@ -1,13 +1,14 @@
-/// Sequences and their gradients in plain loops over doubles, and the samples of the conformance tests.
+// Sequences of recurrent cells and their gradients in plain loops over doubles, and their samples.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "ferrite/nn/recurrent/detail/sequence_operation.h"
+#include "conformance/oracles/recurrent.h"
 
-namespace ferrite::nn::detail {
-using namespace ferrite::detail;
-
+namespace oracles {
+namespace sequences {
 namespace {
+using namespace ferrite::nn::detail;
 
 /// A row times column j of w.
 double product_of(const Row& row, const Dense& w, std::int64_t j) {
@@ -79,13 +80,12 @@ class DenseSequence {
                  .c = c,
                  .next = Row(static_cast<std::size_t>(H)),
                  .saved = Row(static_cast<std::size_t>(cell_.saved * H))};
-    cell_.functions->oracle(s);
+    oracle_of(cell_).step(s);
     c = s.c;
     h = o_.w_hr < 0 ? s.next : projected(s.next, at(o_.w_hr));
     return s.saved;
   }
 
- private:
  private:
   const GatedCell& cell_;
   std::span<const Dense> in_;
@@ -178,7 +178,7 @@ class DenseBackward {
       s.h.push_back(before(n, b, j, false));
     }
     for (std::int64_t j = 0; cell_.has_memory && j < s_.H; ++j) s.c.push_back(before(n, b, j, true));
-    cell_.functions->oracle_back(s);
+    oracle_of(cell_).back(s);
     dh = s.dh, dc = s.dc;
   }
   Row through_projection(std::int64_t t, std::int64_t b, const Row& dp) {
@@ -243,6 +243,10 @@ void each_sample(const GatedCell& cell, F&& f) {
 }
 
 }  // namespace
+}  // namespace sequences
+
+using namespace sequences;
+using namespace ferrite::nn::detail;
 
 void sequence_oracle(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out,
                      const SequenceOrder& order) {
@@ -332,7 +336,7 @@ void step_oracle(const GatedCell& cell, std::span<const Dense> in, std::span<Den
                  .c = cell.has_memory ? row(in[2]) : Row(),
                  .next = Row(static_cast<std::size_t>(H)),
                  .saved = Row(static_cast<std::size_t>(cell.saved * H))};
-    cell.functions->oracle(s);
+    oracle_of(cell).step(s);
     const Row h = projection ? projected(s.next, in.back()) : s.next;
     for (std::size_t j = 0; j < h.size(); ++j) out[0].at({b, static_cast<std::int64_t>(j)}) = h[j];
     for (std::size_t j = 0; j < s.c.size(); ++j) out[1].at({b, static_cast<std::int64_t>(j)}) = s.c[j];
@@ -350,4 +354,4 @@ std::vector<Sample> step_samples(const GatedCell& cell) {
   return {{.inputs = in}, {.inputs = with_bias}};
 }
 
-}  // namespace ferrite::nn::detail
+}  // namespace oracles

@@ -1,10 +1,21 @@
-/// Programs evaluated in doubles by the oracles of their operations.
-#include "ferrite/compile/graph/oracle.h"
+// The oracles that were added, and programs evaluated by them.
+#include "conformance/oracles/oracle.h"
 
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "ferrite/compile/graph.h"
 #include "ferrite/tensor/attributes.h"
 
-namespace ferrite::detail {
+namespace oracles {
 namespace {
+
+/// Filled while the program starts.
+std::vector<Oracle>& list() {
+  static std::vector<Oracle> all;
+  return all;
+}
 
 Dense dense_of(const Tensor& t) {
   Dense d(t.spec());
@@ -17,6 +28,7 @@ Dense dense_of(const Tensor& t) {
 
 /// Element by element; literals stand among the operands.
 void pointwise(const Graph::Node& n, std::span<const Dense> in, Dense& out) {
+  const Oracle& oracle = of(*n.op);
   for_each_index(out.shape, [&](const Shape& i) {
     double operands[Literals::kMost] = {};
     std::size_t next = 0;
@@ -24,13 +36,24 @@ void pointwise(const Graph::Node& n, std::span<const Dense> in, Dense& out) {
       const Scalar* const literal = literal_of(n.attrs, k);
       operands[k] = literal ? literal->real() : in[next++].broadcast_at(i);
     }
-    out.at(i) = n.op->scalar(operands);
+    out.at(i) = oracle.scalar(operands);
   });
 }
 
 }  // namespace
 
-std::vector<Dense> evaluate_by_oracles(const Graph& g, std::span<const Dense> in) {
+Added::Added(std::initializer_list<Oracle> oracles) { list().insert(list().end(), oracles); }
+
+std::span<const Oracle> all() { return list(); }
+
+const Oracle& of(const Primitive& op) {
+  const auto found = std::ranges::find(list(), op.name, &Oracle::name);
+  if (found == list().end())
+    throw std::out_of_range(std::string(op.name) + " has no oracle; add one to tests/conformance/oracles");
+  return *found;
+}
+
+std::vector<Dense> evaluate(const Graph& g, std::span<const Dense> in) {
   std::vector<Dense> values(g.values.size());
   for (std::size_t i = 0; i < g.inputs.size(); ++i) values[g.inputs[i]] = in[i];
   for (const Graph::Constant& c : g.constants) values[c.value] = dense_of(c.tensor);
@@ -41,7 +64,7 @@ std::vector<Dense> evaluate_by_oracles(const Graph& g, std::span<const Dense> in
     if (n.op->is_pointwise()) {
       pointwise(n, operands, results[0]);
     } else {
-      n.op->oracle(operands, results, n.attrs);
+      of(*n.op).evaluate(operands, results, n.attrs);
     }
     for (std::size_t k = 0; k < results.size(); ++k) values[n.out[k]] = std::move(results[k]);
   }
@@ -50,4 +73,4 @@ std::vector<Dense> evaluate_by_oracles(const Graph& g, std::span<const Dense> in
   return out;
 }
 
-}  // namespace ferrite::detail
+}  // namespace oracles

@@ -1,11 +1,16 @@
-/// Scans in plain loops over doubles, and the samples that tests try.
-#include "ferrite/compile/scan/detail/oracle.h"
+// Oracles and samples of compile/scan.
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <vector>
 
-#include "ferrite/compile/graph/oracle.h"
+#include "conformance/oracles/oracle.h"
+#include "ferrite/compile/graph.h"
+#include "ferrite/compile/scan/detail/operation.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/ops.h"
 
-namespace ferrite::detail {
+namespace oracles::scans {
 namespace {
 
 /// One step of a stack.
@@ -37,7 +42,7 @@ struct Walk {
       std::vector<Dense> operands = carries;
       for (std::size_t i = s.carries; i < body.inputs.size(); ++i)
         operands.push_back(i < s.carries + s.xs ? step_of(in[i], t) : in[i]);
-      const std::vector<Dense> ends = evaluate_by_oracles(body, operands);
+      const std::vector<Dense> ends = evaluate(body, operands);
       for (std::size_t k = 0; k < s.carries; ++k) carries[k] = ends[k];
       for (std::size_t k = s.carries; k < ends.size(); ++k) {
         if (k >= s.carries + s.sums) {
@@ -52,8 +57,6 @@ struct Walk {
 };
 
 void nothing(std::int64_t, std::vector<Dense>&) {}
-
-}  // namespace
 
 void scan_oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
   const auto a = attrs.as<ScanAttrs>("scan");
@@ -101,10 +104,6 @@ void checkpointed_scan_grad_oracle(std::span<const Dense> in, std::span<Dense> o
   Walk{pass.body->graph(), w, a.steps, !a.reverse}.run(back, out, nothing);
 }
 
-// ---- samples -------------------------------------------------------------------------------------------
-
-namespace {
-
 using Function = std::function<Tensors(const Tensors&)>;
 
 /// A body and the types of its inputs: carries, one step of the xs, captures.
@@ -142,8 +141,6 @@ SampleBody sums(Dtype dtype) {
           {{{4}, dtype}, {{4}, dtype}, {{4}, dtype}},
           {.carries = 1, .xs = 2, .sums = 1}};
 }
-
-}  // namespace
 
 std::span<const Sample> scan_samples() {
   static const std::vector<Sample> all = [] {
@@ -204,4 +201,12 @@ std::span<const Sample> checkpointed_scan_grad_samples() {
   return all;
 }
 
-}  // namespace ferrite::detail
+const Added added(
+    {{.name = "scan", .evaluate = scan_oracle, .samples = scan_samples},
+     {.name = "scan_checkpointed", .evaluate = checkpointed_scan_oracle, .samples = checkpointed_scan_samples},
+     {.name = "scan_checkpointed_grad",
+      .evaluate = checkpointed_scan_grad_oracle,
+      .samples = checkpointed_scan_grad_samples}});
+
+}  // namespace
+}  // namespace oracles::scans

@@ -1,14 +1,16 @@
-/// The formulas of optimisers in doubles, as their papers and PyTorch have them, and the samples of `rule_update`.
-#include "ferrite/nn/optim/detail/rule_oracle.h"
-
+// Oracles and samples of nn/optim: the formulas of optimisers in doubles, as their papers and PyTorch have them.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
-namespace ferrite::nn::detail {
+#include "conformance/oracles/oracle.h"
+#include "ferrite/nn/optim/detail/adam_begin.h"
+#include "ferrite/nn/optim/detail/rule_update.h"
+
+namespace oracles::optimisers {
 namespace {
-
-using ferrite::detail::Dense;
-using ferrite::detail::Sample;
+using namespace ferrite::nn::detail;
 
 /// One element with its states and the numbers of the step.
 struct Element {
@@ -193,36 +195,60 @@ void add_samples_of_others(std::vector<Sample>& list) {
       {4}, {.kind = lion, .decay = kWeights, .weight_decay = 0.3, .maximize = true, .constants = {0.9, 1 - 0.9}}, 1));
 }
 
-}  // namespace
-
-void rule_oracle(std::span<const Dense> in, std::span<Dense> out, const RuleForm& form) {
-  const Rule& r = form.rule;
-  Element e{};
-  for (std::size_t k = 0; k < kFixedNumbers; ++k) e.n[k] = r.numbers[k];
-  std::size_t at = in.size() - 1;
-  for (std::size_t k = kRuleNumbers; k-- > 0;)
-    if (has(form.numbers, k)) e.n[k] = in[at--].values[0];
-  for (std::size_t i = 0; i < in[0].values.size(); ++i) {
-    e.w = in[0].values[i];
-    e.g = r.maximize ? -in[1].values[i] : in[1].values[i];
-    at = 2;
-    for (std::size_t k = 0; k < kRuleStates; ++k)
-      if (has(form.states, k)) e.s[k] = in[at++].values[i];
-    if (r.decay == RuleDecay::gradient) e.g += r.weight_decay * e.w;
-    if (r.decay == RuleDecay::weights) e.w *= 1 - e.n[kRate] * r.weight_decay;
-    out[0].values[i] = updated(e, r, form.states);
-    at = 1;
-    for (std::size_t k = 0; k < kRuleStates; ++k)
-      if (has(form.states, k)) out[at++].values[i] = e.s[k];
+struct RuleUpdate {
+  using Attributes = ferrite::nn::detail::RuleAttrs;
+  static constexpr auto name = "rule_update";
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    const RuleForm form = rule_form(attrs);
+    const Rule& r = form.rule;
+    Element e{};
+    for (std::size_t k = 0; k < kFixedNumbers; ++k) e.n[k] = r.numbers[k];
+    std::size_t at = in.size() - 1;
+    for (std::size_t k = kRuleNumbers; k-- > 0;)
+      if (has(form.numbers, k)) e.n[k] = in[at--].values[0];
+    for (std::size_t i = 0; i < in[0].values.size(); ++i) {
+      e.w = in[0].values[i];
+      e.g = r.maximize ? -in[1].values[i] : in[1].values[i];
+      at = 2;
+      for (std::size_t k = 0; k < kRuleStates; ++k)
+        if (has(form.states, k)) e.s[k] = in[at++].values[i];
+      if (r.decay == RuleDecay::gradient) e.g += r.weight_decay * e.w;
+      if (r.decay == RuleDecay::weights) e.w *= 1 - e.n[kRate] * r.weight_decay;
+      out[0].values[i] = updated(e, r, form.states);
+      at = 1;
+      for (std::size_t k = 0; k < kRuleStates; ++k)
+        if (has(form.states, k)) out[at++].values[i] = e.s[k];
+    }
   }
-}
+  static std::vector<Sample> samples() {
+    std::vector<Sample> list;
+    add_samples_of_adam(list);  // first: pages show what its definition consists of
+    add_samples_of_sgd_and_rmsprop(list);
+    add_samples_of_others(list);
+    return list;
+  }
+};
 
-std::vector<Sample> rule_samples() {
-  std::vector<Sample> list;
-  add_samples_of_adam(list);  // first: pages show what its definition consists of
-  add_samples_of_sgd_and_rmsprop(list);
-  add_samples_of_others(list);
-  return list;
-}
+struct AdamBegin {
+  using Attributes = AdamBetas;
+  static constexpr auto name = "adam_begin";
+  static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& attrs) {
+    for (std::size_t i = 0; i < in[0].values.size(); ++i) {
+      const double t = out[0].values[i] = in[0].values[i] + (in.size() > 1 ? in[1].values[i] : 1);
+      out[1].values[i] = -std::expm1(t * std::log(attrs.beta1));
+      out[2].values[i] = -std::expm1(t * std::log(attrs.beta2));
+    }
+  }
 
-}  // namespace ferrite::nn::detail
+  static std::vector<Sample> samples() {
+    const AdamBetas attrs{0.8, 0.95};
+    return {{.inputs = {{{}, Dtype::i64}}, .attrs = attrs, .indices = {4}},
+            {.inputs = {{{2, 3}, Dtype::i64}}, .attrs = attrs, .indices = {0, 0, 7, 19, 20, 20}},
+            {.inputs = {{{5}, Dtype::i64}, {{5}, Dtype::i64}}, .attrs = attrs, .indices = {0, 1, 1, 1, 0}}};
+  }
+};
+
+const Added added = add<RuleUpdate, AdamBegin>();
+
+}  // namespace
+}  // namespace oracles::optimisers
