@@ -3,6 +3,8 @@
 #include "ferrite/io/detail/crc32.h"
 
 #include <array>
+#include <cstring>
+#include <utility>
 
 namespace ferrite::io::detail {
 namespace {
@@ -23,7 +25,11 @@ constexpr std::array<Table, kStride> kTables = [] {
   return tables;
 }();
 
-std::uint32_t byte_at(const std::byte* at) { return std::to_integer<std::uint32_t>(*at); }
+/// The CRC of eight bytes, the first the lowest, with `Behind` zeros behind them.
+template <std::size_t Behind, std::size_t... I>
+std::uint32_t sliced(std::uint64_t bytes, std::index_sequence<I...>) {
+  return (kTables[Behind + 7 - I][bytes >> (8 * I) & 0xff] ^ ...);
+}
 
 }  // namespace
 
@@ -32,14 +38,12 @@ std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before) {
   const std::byte* at = bytes.data();
   std::size_t left = bytes.size();
   for (; left >= kStride; left -= kStride, at += kStride) {
-    std::uint32_t next = 0;
-    for (std::size_t i = 0; i < kStride; ++i) {
-      const std::uint32_t carried = i < 4 ? crc >> (8 * i) & 0xff : 0;
-      next ^= kTables[kStride - 1 - i][byte_at(at + i) ^ carried];
-    }
-    crc = next;
+    std::uint64_t low = 0, high = 0;
+    std::memcpy(&low, at, sizeof low);
+    std::memcpy(&high, at + sizeof low, sizeof high);
+    crc = sliced<8>(low ^ crc, std::make_index_sequence<8>()) ^ sliced<0>(high, std::make_index_sequence<8>());
   }
-  for (; left > 0; --left, ++at) crc = kTables[0][(crc ^ byte_at(at)) & 0xff] ^ crc >> 8;
+  for (; left > 0; --left, ++at) crc = kTables[0][(crc ^ std::to_integer<std::uint32_t>(*at)) & 0xff] ^ crc >> 8;
   return ~crc;
 }
 
