@@ -7,7 +7,7 @@
 #include "ferrite/compile/scan.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/optim/adam.h"
-#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/define.h"
 #include "support/compare.h"
 #include "support/operations.h"
 
