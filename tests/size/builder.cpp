@@ -1,9 +1,7 @@
 // The same net by the builder, its weights from any file that the library reads.
-#include <iostream>
+#include <ferrite/inference.h>
 
-#include "ferrite/dsl/builder.h"
-#include "ferrite/io/module_file.h"
-#include "ferrite/nn/stream/stream.h"
+#include <iostream>
 
 int main(int argc, char** argv) {
   using namespace ferrite;

@@ -1,13 +1,8 @@
 // A plug-in's net, written with classes: weights from a safetensors file, then one step at a time.
+#include <ferrite/inference.h>
+
 #include <iostream>
 #include <memory>
-
-#include "ferrite/io/module_file.h"
-#include "ferrite/io/safetensors.h"
-#include "ferrite/nn/layers/layers.h"
-#include "ferrite/nn/layers/sequential.h"
-#include "ferrite/nn/recurrent/gru.h"
-#include "ferrite/nn/stream/stream.h"
 
 int main(int argc, char** argv) {
   using namespace ferrite;

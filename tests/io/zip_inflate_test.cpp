@@ -36,14 +36,14 @@ Bytes packed(const Bytes& contents, int level, int strategy) {
   return out;
 }
 
-struct Verdict {
+struct Outcome {
   End end;
   std::string damage;
   Bytes contents;
   std::size_t read;
 };
 
-Verdict of_zlib(const Bytes& stream, std::size_t room) {
+Outcome of_zlib(const Bytes& stream, std::size_t room) {
   z_stream z{};
   BOOST_REQUIRE(inflateInit2(&z, -15) == Z_OK);
   Bytes out(room);
@@ -57,13 +57,13 @@ Verdict of_zlib(const Bytes& stream, std::size_t room) {
                   : z.avail_out == 0       ? End::full
                                            : End::cut_short;
   out.resize(z.total_out);
-  Verdict verdict{end, end == End::damaged && z.msg != nullptr ? z.msg : "", std::move(out), z.total_in};
+  Outcome outcome{end, end == End::damaged && z.msg != nullptr ? z.msg : "", std::move(out), z.total_in};
   inflateEnd(&z);
-  return verdict;
+  return outcome;
 }
 
 /// In memory of their own, so that a sanitizer sees what is read or written outside.
-Verdict ours(const Bytes& stream, std::size_t room) {
+Outcome ours(const Bytes& stream, std::size_t room) {
   const Bytes exact(stream.begin(), stream.end());
   Bytes out(room);
   const Inflated result = ferrite::io::detail::inflate(exact, out);
@@ -89,7 +89,7 @@ Bytes contents_of(std::size_t size, int kind, std::mt19937& random) {
 
 /// Whether both say the same. Where no length of the code of lengths is given, zlib reads on until there is no end of a
 /// block, or no more.
-bool agree(const Verdict& mine, const Verdict& theirs) {
+bool agree(const Outcome& mine, const Outcome& theirs) {
   if (mine.damage == "invalid code lengths set" && theirs.damage != mine.damage)
     return theirs.end == End::cut_short || theirs.damage == "invalid code -- missing end-of-block";
   if (mine.end != theirs.end || mine.damage != theirs.damage) return false;
@@ -108,14 +108,14 @@ BOOST_AUTO_TEST_CASE(what_zlib_packs) {
       for (const int level : {0, 1, 6, 9})
         for (const int strategy : {Z_DEFAULT_STRATEGY, Z_FIXED, Z_HUFFMAN_ONLY, Z_RLE}) {
           const Bytes stream = packed(contents, level, strategy);
-          const Verdict all = ours(stream, size);
+          const Outcome all = ours(stream, size);
           BOOST_REQUIRE((all.end == End::finished && all.contents == contents && all.read == stream.size()));
           Bytes longer = stream;
           longer.resize(stream.size() + 3, std::byte{0xff});
           BOOST_REQUIRE((ours(longer, size + 9).end == End::finished && ours(longer, size + 9).read == stream.size()));
           if (size == 0) continue;
           const std::size_t front = random() % size;
-          const Verdict some = ours(stream, front);
+          const Outcome some = ours(stream, front);
           BOOST_REQUIRE(some.end == End::full);
           BOOST_REQUIRE((some.contents == Bytes(contents.begin(), contents.begin() + static_cast<long>(front))));
         }
@@ -130,9 +130,9 @@ BOOST_AUTO_TEST_CASE(every_cut_is_noticed) {
       const Bytes stream = packed(contents, 9, strategy);
       for (std::size_t n = 0; n < stream.size(); ++n) {
         const Bytes cut(stream.begin(), stream.begin() + static_cast<long>(n));
-        const Verdict verdict = ours(cut, 600);
-        BOOST_REQUIRE(verdict.end == End::cut_short);
-        BOOST_REQUIRE((verdict.contents == of_zlib(cut, 600).contents));
+        const Outcome outcome = ours(cut, 600);
+        BOOST_REQUIRE(outcome.end == End::cut_short);
+        BOOST_REQUIRE((outcome.contents == of_zlib(cut, 600).contents));
       }
     }
   }
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(damaged_streams_are_what_zlib_says) {
       const std::size_t bit = random() % (8 * std::min<std::size_t>(stream.size(), random() % 2 == 0 ? 12 : 400));
       stream[bit / 8] ^= std::byte{1} << static_cast<int>(bit % 8);
     }
-    const Verdict theirs = of_zlib(stream, kRoom), mine = ours(stream, kRoom);
+    const Outcome theirs = of_zlib(stream, kRoom), mine = ours(stream, kRoom);
     if (theirs.end == End::full || mine.end == End::full) continue;
     BOOST_REQUIRE_MESSAGE(agree(mine, theirs),
                           "stream " << i << ": '" << mine.damage << "', zlib: '" << theirs.damage << "'");
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(noise_is_what_zlib_says) {
   for (int i = 0; i < 100'000; ++i) {
     Bytes stream(random() % 80);
     for (std::byte& b : stream) b = static_cast<std::byte>(random());
-    const Verdict theirs = of_zlib(stream, 4096), mine = ours(stream, 4096);
+    const Outcome theirs = of_zlib(stream, 4096), mine = ours(stream, 4096);
     if (theirs.end == End::full || mine.end == End::full) continue;
     BOOST_REQUIRE_MESSAGE(agree(mine, theirs),
                           "stream " << i << ": '" << mine.damage << "', zlib: '" << theirs.damage << "'");
