@@ -32,11 +32,11 @@ function(ferrite_set_flags target)
 endfunction()
 
 # Flags of a library, kernels aside: a program that links it takes the functions that it reaches in place of whole objects,
-# and a release is compiled with -O2: -O3, which kernels have, takes a tenth more time and space here.
+# and a release is compiled with -O2: -O3, which kernels and tensor/ have, takes a tenth more time and space here.
 function(ferrite_set_library_flags target)
   ferrite_set_flags(${target})
   target_compile_options(${target} PRIVATE ${FERRITE_SECTIONS})
-  if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O3")
+  if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O3" AND NOT "FASTEST" IN_LIST ARGN)
     target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O2>")
   endif()
   target_link_options(${target} INTERFACE "$<$<PLATFORM_ID:Linux>:LINKER:--gc-sections>")
