@@ -116,6 +116,9 @@ def spans(mutants):
         if not hits[0][1].endswith(";") and (is_list(hits[0][1]) or is_list("\n".join(mutant.new))):
             problems.append(f"{mutant.name}: a list is no expression")
             continue
+        if re.match(r"(static )?constexpr [^(\[{]*⟦", text):
+            problems.append(f"{mutant.name}: a constant cannot ask which mutant is awake")
+            continue
         if not hits[0][1].endswith(";") and not "".join(mutant.new).strip():
             problems.append(f"{mutant.name}: an expression cannot be replaced by nothing")
             continue
