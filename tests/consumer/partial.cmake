@@ -1,5 +1,6 @@
 # A build of a part, configured where only the library's own packages are, is installed, and the installation is found:
 # cmake -DSOURCE=... -DWORK=... -DCOMPILER=... -P partial.cmake. What was built is an empty archive.
+cmake_minimum_required(VERSION 3.25)
 function(run output)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT status EQUAL 0)
