@@ -98,7 +98,9 @@ struct Norm {
     if (a.p == -kInfinity) return amin(abs(x), a.axes, a.keepdim);
     if (a.p == 0) return total(square(sign(where(eq(x, x), x, 1.0))));  // a NaN counts
     if (a.p == 1) return total(abs(x));
-    const Tensor sums = total(powers(x, a.p));
+    // A tape has the quotient that scaled_norm puts in front of the powers: second derivatives add up in one order.
+    const bool on_tape = a.p > 0 && !frame().tracing && !frame().recorders.empty();
+    const Tensor sums = total(powers(on_tape ? x / 1.0 : x, a.p));
     if (a.p < 0 || x.numel() == 0 || are_ordinary(sums)) return inverse(sums, a.p);
     const Tensor y = scaled_norm(x, sum(powers(detach(x), a.p), a.axes, true), a.p == 2, a.axes,
                                  [&](const Tensor& t) { return inverse(sum(powers(t, a.p), a.axes, true), a.p); });

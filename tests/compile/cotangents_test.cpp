@@ -1,7 +1,9 @@
 // Cotangents of compiled functions and scans that arrive at some results only.
+#include "ferrite/autograd/jacobian.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
+#include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/ops.h"
 #include "support/compare.h"
 
@@ -84,6 +86,18 @@ BOOST_AUTO_TEST_CASE(any_results_to_any_inputs) {
       for (std::size_t i = 0; i < got.size(); ++i)
         BOOST_TEST(support::within(got[i], expected[i], 1e-14), "results " << results << ", inputs " << inputs);
     }
+}
+
+/// A norm scales where its powers leave the range: eager execution looks, a program has both ways.
+BOOST_AUTO_TEST_CASE(second_derivatives_of_norms_are_those_of_eager_execution) {
+  const Tensor x = uniform({9, 8}, {.seed = 4}, -1, 1), v = uniform({9, 8}, {.seed = 5}, -1, 1);
+  for (const double p : {2.0, 3.0, 1.5}) {
+    const std::function<Tensor(const Tensor&)> f = [p](const Tensor& t) {
+      return sum(square(tanh(t / norm(t, {.p = p, .axes = {1}, .keepdim = true}))));
+    };
+    const auto second = [&](const Tensor& at, const Tensor& along) { return hvp(f, at, along).product; };
+    BOOST_TEST(identical(compile(second)(x, v), second(x, v)), "p = " << p);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
