@@ -32,7 +32,7 @@ function(ferrite_set_flags target)
 endfunction()
 
 # Flags of a library, kernels aside: a program that links it takes the functions that it reaches in place of whole objects,
-# and a release is compiled with -O2: -O3, which kernels and tensor/ have, takes a tenth more time and space here.
+# and a release is compiled with -O2: -O3, which kernels and the core have, takes a tenth more time and space here.
 function(ferrite_set_library_flags target)
   ferrite_set_flags(${target})
   target_compile_options(${target} PRIVATE ${FERRITE_SECTIONS})
