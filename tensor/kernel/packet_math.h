@@ -174,8 +174,7 @@ inline Packet<double> log_to_avx2(Packet<double> x) { return ei::plog(x.raw); }
 inline Packet<float> asinh(Packet<float> x) {
   using P = Packet<float>;
   const P size = abs(x);
-  const P y =
-      in_doubles([](Packet<double> a) { return log_to_avx2(a + sqrt(fma(a, a, Packet<double>(1.0)))); }, size);
+  const P y = in_doubles([](Packet<double> a) { return log_to_avx2(a + sqrt(fma(a, a, Packet<double>(1.0)))); }, size);
   return copysign(select(size < P(1e-3F), fma(size * size, size * P(-1.0F / 6), size), y), x);
 }
 inline Packet<float> acosh(Packet<float> x) {
