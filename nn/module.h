@@ -305,7 +305,8 @@ class Layer : public Module {
   /// One step of this layer on plain rows that `step_input` allows (nn/step.h), where that is faster than the program
   /// of `step`; null: there is none.
   virtual std::unique_ptr<Step> make_step(const StepRows&) const { return nullptr; }
-  /// What a stream runs where `make_step` gives nothing; null: the layer itself, on tensors.
+  /// The program that a stream runs where `make_step` gives nothing; where it is null, too, the stream runs the layer
+  /// itself on tensors.
   std::unique_ptr<Step> program_step(const StepRows& in) const {
     return traced_step_ ? traced_step_(*this, in) : nullptr;
   }

@@ -126,32 +126,28 @@ class Code {
   std::array<std::uint16_t, kLiterals> symbols_;      // in the order of their codes
 };
 
-/// What a length or a distance begins with, and how many bits follow (3.2.5).
+/// The first value that a symbol of a length or a distance stands for, and how many bits follow to be added (3.2.5).
 struct Base {
   std::uint16_t first;
   std::uint8_t extra;
 };
+/// The bases of N symbols from `first` on: the first two runs of `run` symbols have no bits, each later run one more.
+template <std::size_t N>
+constexpr std::array<Base, N> bases_from(unsigned first, unsigned run) {
+  std::array<Base, N> bases{};
+  for (unsigned i = 0; i < N; ++i) {
+    const unsigned extra = i < run ? 0 : i / run - 1;
+    bases[i] = {static_cast<std::uint16_t>(first), static_cast<std::uint8_t>(extra)};
+    first += 1U << extra;
+  }
+  return bases;
+}
 constexpr std::array<Base, 29> kLengthBases = [] {
-  std::array<Base, 29> bases{};
-  unsigned first = 3;
-  for (unsigned i = 0; i < 28; ++i) {
-    const unsigned extra = i < 4 ? 0 : i / 4 - 1;
-    bases[i] = {static_cast<std::uint16_t>(first), static_cast<std::uint8_t>(extra)};
-    first += 1U << extra;
-  }
-  bases[28] = {258, 0};
+  std::array<Base, 29> bases = bases_from<29>(3, 4);
+  bases[28] = {258, 0};  // the longest has a symbol of its own
   return bases;
 }();
-constexpr std::array<Base, 30> kDistanceBases = [] {
-  std::array<Base, 30> bases{};
-  unsigned first = 1;
-  for (unsigned i = 0; i < 30; ++i) {
-    const unsigned extra = i < 2 ? 0 : i / 2 - 1;
-    bases[i] = {static_cast<std::uint16_t>(first), static_cast<std::uint8_t>(extra)};
-    first += 1U << extra;
-  }
-  return bases;
-}();
+constexpr std::array<Base, 30> kDistanceBases = bases_from<30>(1, 2);
 
 class Inflation {
  public:
