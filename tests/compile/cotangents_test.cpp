@@ -100,4 +100,17 @@ BOOST_AUTO_TEST_CASE(second_derivatives_of_norms_are_those_of_eager_execution) {
   }
 }
 
+/// Totals of more rows than a tile holds, each by the kernels of its own kind.
+BOOST_AUTO_TEST_CASE(totals_over_many_rows_are_those_of_their_kind) {
+  const Tensor x = uniform({3000, 40}, {.seed = 6}, 0.999, 1.001);
+  const auto check = [&](const char* name, auto reduce) {
+    const auto f = [&](const Tensor& t) { return reduce(t * 1.0001 + 1e-5); };
+    BOOST_TEST(identical(compile(f)(x), f(x)), name);
+  };
+  check("sum", [](const Tensor& t) { return sum(t, {0}); });
+  check("prod", [](const Tensor& t) { return prod(t, {0}); });
+  check("amax", [](const Tensor& t) { return amax(t, {0}); });
+  check("amin", [](const Tensor& t) { return amin(t, {0}); });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
