@@ -70,16 +70,15 @@ Call sweep(const Sizes& s) {
   const auto arrays = std::make_shared<std::vector<std::vector<float>>>(
       static_cast<std::size_t>(s[1] * (s[0] + 2)), std::vector<float>(static_cast<std::size_t>(s[2]), 1.0F));
   return [=] {
-    namespace ei = Eigen::internal;
     const auto written = static_cast<std::size_t>(s[0] + 1);
     for (std::size_t t = 0; t < arrays->size(); t += written + 1) {
       std::array<float*, 4> to{};
       for (std::size_t k = 0; k < written; ++k) to[k] = (*arrays)[t + k].data();
       const float* const g = (*arrays)[t + written].data();
       for (std::int64_t i = 0; i < n; i += bench::kLanes) {
-        const bench::RawPacket share = ei::ploadu<bench::RawPacket>(g + i);
+        const bench::RawPacket share = bench::load(g + i);
         for (std::size_t k = 0; k < written; ++k)
-          ei::pstoreu(to[k] + i, ei::padd(ei::ploadu<bench::RawPacket>(to[k] + i), share));
+          bench::store(to[k] + i, bench::load(to[k] + i) + share);
       }
     }
   };

@@ -1,6 +1,6 @@
 #pragma once
 /// What the machine does at best, measured.
-#include <Eigen/Core>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -11,28 +11,42 @@
 
 namespace bench {
 
-using RawPacket = Eigen::internal::packet_traits<float>::type;
-inline constexpr int kLanes = Eigen::internal::unpacket_traits<RawPacket>::size;
+#if defined(__AVX512F__)
+inline constexpr int kLanes = 16;
+#elif defined(__AVX__)
+inline constexpr int kLanes = 8;
+#else
+inline constexpr int kLanes = 4;
+#endif
+using RawPacket [[gnu::vector_size(kLanes * sizeof(float))]] = float;
+/// One instruction: where floats need not lie at a multiple of a packet's size.
+using AnyPacket [[gnu::vector_size(kLanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] = float;
+inline RawPacket load(const float* from) { return *reinterpret_cast<const AnyPacket*>(from); }
+inline void store(float* to, RawPacket v) { *reinterpret_cast<AnyPacket*>(to) = v; }
+/// a * b + c in one instruction, in every lane.
+inline RawPacket multiply_add(RawPacket a, RawPacket b, RawPacket c) {
+  for (int i = 0; i < kLanes; ++i) a[i] = std::fma(a[i], b[i], c[i]);
+  return a;
+}
 
 /// Floating-point operations a second of independent chains of fused multiply-adds in registers.
 inline double peak_flops() {
-  namespace ei = Eigen::internal;
   constexpr int kChains = 12;
   constexpr int kSteps = 4000;
   const auto run = [] {
     RawPacket acc[kChains];
-    const RawPacket x = ei::pset1<RawPacket>(0.999F), y = ei::pset1<RawPacket>(1e-3F);
+    const RawPacket x = RawPacket{} + 0.999F, y = RawPacket{} + 1e-3F;
 #pragma GCC unroll 16
-    for (int k = 0; k < kChains; ++k) acc[k] = ei::pset1<RawPacket>(1.0F);
+    for (int k = 0; k < kChains; ++k) acc[k] = RawPacket{} + 1.0F;
     for (int i = 0; i < kSteps; ++i)
 #pragma GCC unroll 16
       for (int k = 0; k < kChains; ++k) {
-        acc[k] = ei::pmadd(acc[k], x, y);
+        acc[k] = multiply_add(acc[k], x, y);
         asm volatile("" : "+x"(acc[k]));
       }
     RawPacket total = acc[0];
 #pragma GCC unroll 16
-    for (int k = 1; k < kChains; ++k) total = ei::padd(total, acc[k]);
+    for (int k = 1; k < kChains; ++k) total += acc[k];
     asm volatile("" : : "x"(total));
   };
   return 2.0 * kChains * kLanes * kSteps / best(run);
@@ -47,7 +61,7 @@ inline double read_bandwidth(std::size_t bytes) {
     for (std::size_t i = 0; i < n; i += 8 * kLanes)
 #pragma GCC unroll 8
       for (std::size_t k = 0; k < 8; ++k) {
-        RawPacket v = Eigen::internal::pload<RawPacket>(p + i + k * kLanes);
+        RawPacket v = load(p + i + k * kLanes);
         asm volatile("" : "+x"(v));
       }
   };

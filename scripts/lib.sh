@@ -39,8 +39,9 @@ ensure_packages() {
   "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-LIBRARY_PACKAGES=(g++ cmake ninja-build libeigen3-dev nlohmann-json3-dev)
-TEST_PACKAGES=("${LIBRARY_PACKAGES[@]}" libcli11-dev libtomlplusplus-dev libboost-test-dev libspdlog-dev zlib1g-dev libpng-dev libprotozero-dev
+LIBRARY_PACKAGES=(g++ cmake ninja-build nlohmann-json3-dev)
+TEST_LIBRARIES=(libboost-test-dev libeigen3-dev libspdlog-dev zlib1g-dev)
+TEST_PACKAGES=("${LIBRARY_PACKAGES[@]}" libcli11-dev libtomlplusplus-dev "${TEST_LIBRARIES[@]}" libpng-dev libprotozero-dev
   pkg-config)
 
 # cmake_for FOLDER: sets CMAKE to the cmake that made a build tree, and for a new one to that of the path, which a build
@@ -92,6 +93,21 @@ configure_release() {
 }
 
 seconds_since() { echo "$(($(date +%s) - $1)) s"; }
+
+# eigen5: FERRITE_EIGEN5 names a folder with the headers of Eigen 5, which are taken out of a package of PyPI.
+eigen5() {
+  local folder="build/eigen5" wheel
+  if [ ! -e "$folder/Eigen/Version" ]; then
+    rm -rf "$folder" && mkdir -p "$folder"
+    "${FERRITE_PYTHON:-python3}" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes \
+      -r tests/eigen/requirements.txt -d "$folder" || { say "no headers of Eigen 5: the test eigen5 is left out"; return 0; }
+    for wheel in "$folder"/*.whl; do "${FERRITE_PYTHON:-python3}" -m zipfile -e "$wheel" "$folder/wheel"; done
+    mv "$folder/wheel/native/wpimath/include/Eigen" "$folder/Eigen"
+    rm -rf "$folder/wheel" "$folder"/*.whl
+  fi
+  FERRITE_EIGEN5="$ROOT/$folder"
+  export FERRITE_EIGEN5
+}
 
 # python_with FOLDER OPTION...: a virtual environment in build/ with what `pip install OPTION...` installs; FERRITE_PYTHON
 # names its Python from then on. Made again when a requirements file among the options has changed.

@@ -64,16 +64,20 @@ ferrite::Positions positions_of(unsigned set) {
   return ferrite::Positions::of(list);
 }
 
-/// Throws unless the positions ascend and lie below `count`.
-unsigned set_of(const ferrite::Positions& positions, const char* what, std::size_t count) {
+unsigned set_of(const ferrite::Positions& positions) {
   unsigned set = 0;
+  for (const std::int64_t k : positions.list()) set |= 1U << k;
+  return set;
+}
+/// Throws unless the positions ascend and lie below `count`.
+void check_positions(const ferrite::Positions& positions, const char* what, std::size_t count) {
+  std::int64_t least = 0;
   for (const std::int64_t k : positions.list()) {
-    if (k < 0 || k >= static_cast<std::int64_t>(count) || set >> k != 0)
+    if (k < least || k >= static_cast<std::int64_t>(count))
       throw ValueError(std::string(kName) + ": " + what + " must ascend below " + std::to_string(count) + ", got " +
                        positions.str());
-    set |= 1U << k;
+    least = k + 1;
   }
-  return set;
 }
 
 RuleKind kind_of(Label name) {
@@ -91,6 +95,22 @@ void check_numbers(const RuleForm& form) {
                        (read ? "needs" : "has no") + " number " + std::to_string(k) + ", got " +
                        positions_of(form.numbers).str());
   }
+}
+
+/// The form that attributes name which `rule_form` has accepted: a step asks for it once for every parameter.
+RuleForm accepted_form(const RuleAttrs& a) {
+  return {{.kind = kind_of(a.rule),
+           .decay = a.decoupled_decay ? RuleDecay::weights
+                    : a.weight_decay  ? RuleDecay::gradient
+                                      : RuleDecay::none,
+           .weight_decay = a.decoupled_decay ? *a.decoupled_decay : a.weight_decay.value_or(0),
+           .maximize = a.maximize.value_or(false),
+           .nesterov = a.nesterov.value_or(false),
+           .damped = a.damped.value_or(false),
+           .constants = {a.constant0.value_or(0), a.constant1.value_or(0), a.constant2.value_or(0)},
+           .numbers = {a.number0.value_or(0), a.number1.value_or(0)}},
+          set_of(a.states),
+          set_of(a.numbers)};
 }
 
 template <class T>
@@ -118,7 +138,7 @@ struct RuleUpdate {
   }
 
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
-    const RuleForm form = rule_form(attrs);
+    const RuleForm form = accepted_form(attrs);
     if (in[0].dtype() == Dtype::f32) {
       run<float>(in, out, form);
     } else {
@@ -228,18 +248,9 @@ Attrs rule_attrs(const RuleForm& form) {
 RuleForm rule_form(const RuleAttrs& a) {
   if (a.weight_decay && a.decoupled_decay)
     throw ValueError(std::string(kName) + ": it takes weight_decay or decoupled_decay, got both");
-  RuleForm form{{.kind = kind_of(a.rule),
-                 .decay = a.decoupled_decay ? RuleDecay::weights
-                          : a.weight_decay  ? RuleDecay::gradient
-                                            : RuleDecay::none,
-                 .weight_decay = a.decoupled_decay ? *a.decoupled_decay : a.weight_decay.value_or(0),
-                 .maximize = a.maximize.value_or(false),
-                 .nesterov = a.nesterov.value_or(false),
-                 .damped = a.damped.value_or(false),
-                 .constants = {a.constant0.value_or(0), a.constant1.value_or(0), a.constant2.value_or(0)},
-                 .numbers = {a.number0.value_or(0), a.number1.value_or(0)}},
-                set_of(a.states, "states", kRuleStates),
-                set_of(a.numbers, "numbers", kRuleNumbers)};
+  check_positions(a.states, "states", kRuleStates);
+  check_positions(a.numbers, "numbers", kRuleNumbers);
+  const RuleForm form = accepted_form(a);
   check_states(kName, form.rule.kind, form.states);
   check_numbers(form);
   return form;

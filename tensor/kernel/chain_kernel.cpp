@@ -26,11 +26,11 @@ struct Links<std::index_sequence<I...>> {
   template <bool Repeated>
   static void begin(const Link* link, std::int64_t element, std::int64_t row) {
     if constexpr (Repeated) {
-      const Raw<0> x = ei::ploadu<Raw<0>>(link->at);
+      const Raw<0> x = load_raw(link->at);
       next(link)(link + 1, element, row, ((void)I, x)...);
     } else {
       const float* const from = place(link, element, row);
-      next(link)(link + 1, element, row, ei::ploadu<Raw<I>>(from + I * kLanes<float>)...);
+      next(link)(link + 1, element, row, load_raw(from + I * kLanes<float>)...);
     }
   }
 
@@ -47,11 +47,11 @@ struct Links<std::index_sequence<I...>> {
   template <class Op, std::size_t At, bool Repeated>
   static void with(const Link* link, std::int64_t element, std::int64_t row, Raw<I>... values) {
     if constexpr (Repeated) {
-      const Raw<0> other = ei::ploadu<Raw<0>>(link->at);
+      const Raw<0> other = load_raw(link->at);
       next(link)(link + 1, element, row, joined<Op, At>(values, other)...);
     } else {
       const float* const from = place(link, element, row);
-      next(link)(link + 1, element, row, joined<Op, At>(values, ei::ploadu<Raw<I>>(from + I * kLanes<float>))...);
+      next(link)(link + 1, element, row, joined<Op, At>(values, load_raw(from + I * kLanes<float>))...);
     }
   }
 
@@ -70,7 +70,7 @@ struct Links<std::index_sequence<I...>> {
 
   static void end(const Link* link, std::int64_t element, std::int64_t row, Raw<I>... values) {
     float* const to = const_cast<float*>(place(link, element, row));  // the one that is written
-    (ei::pstoreu(to + I * kLanes<float>, values), ...);
+    (store_raw(to + I * kLanes<float>, values), ...);
   }
 };
 

@@ -27,19 +27,19 @@ template <class T, int MR, int NV>
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) acc[m][v] = ei::pset1<RawPacket<T>>(T(0));
+    for (int v = 0; v < NV; ++v) acc[m][v] = RawPacket<T>{};
   const std::int64_t block = p.terms * W;
   const T* row = p.weights + column / W * block + k * W;
   for (std::int64_t t = k; t < end; ++t, row += W) {
     const std::int64_t offset = p.offsets[t];
     RawPacket<T> w[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) w[v] = ei::ploadu<RawPacket<T>>(row + v * block);
+    for (int v = 0; v < NV; ++v) w[v] = load_raw(row + v * block);
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m) {
-      const RawPacket<T> x = ei::pset1<RawPacket<T>>(at[m][offset]);
+      const RawPacket<T> x = set_raw<T>(at[m][offset]);
 #pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) acc[m][v] = ei::pmadd(w[v], x, acc[m][v]);
+      for (int v = 0; v < NV; ++v) acc[m][v] = fma_raw(w[v], x, acc[m][v]);
     }
   }
 #pragma GCC unroll 16

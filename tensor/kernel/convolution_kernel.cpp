@@ -45,8 +45,8 @@ template <class T, int most = 0>
   if constexpr (sizeof(T) == 4) {
     constexpr std::int64_t W = kLanes<T>;
     const auto packet = [&](std::int64_t k, bool more) __attribute__((always_inline)) {
-      const RawPacket<T> low = ei::ploadu<RawPacket<T>>(from + 2 * k);
-      const Packet<T> x = every_second<T>(low, more ? ei::ploadu<RawPacket<T>>(from + 2 * k + W) : low);
+      const RawPacket<T> low = load_raw(from + 2 * k);
+      const Packet<T> x = every_second<T>(low, more ? load_raw(from + 2 * k + W) : low);
       put(to + k, x, std::min(W, n - k));
     };
     if constexpr (most != 0) return packet(0, most == 2);
@@ -122,11 +122,7 @@ template <class T>
 void put_segment(T* to, std::int64_t step, Packet<T> v, std::int32_t begin, std::int32_t end) {
   if (step == 1) {
     if (begin == 0) return put(to, v, end);
-    using Traits = ei::unpacket_traits<RawPacket<T>>;
-    if constexpr (requires { requires bool(Traits::masked_store_available); }) {
-      using Bits = std::conditional_t<kLanes<T> == 16, std::uint16_t, std::uint8_t>;
-      return ei::pstoreu(to - begin, v.raw, static_cast<Bits>((1U << end) - (1U << begin)));
-    }
+    return LanesWithin<T>(begin, end).store(to - begin, v);
   }
 #if defined(__AVX512F__) && defined(__BMI2__)
   if constexpr (sizeof(T) == 4)
@@ -145,7 +141,7 @@ template <class T, int MR, int NV>
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) acc[m][v] = ei::pset1<RawPacket<T>>(T(0));
+    for (int v = 0; v < NV; ++v) acc[m][v] = RawPacket<T>{};
   constexpr int kHalf = MR > 4 ? (MR + 1) / 2 : MR;  // rows that one pointer reaches
   const std::int64_t row = p.weights_row;
   const T* a = weights + k;
@@ -155,12 +151,12 @@ template <class T, int MR, int NV>
     const std::int64_t offset = offsets[k];
     RawPacket<T> x[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) x[v] = ei::ploadu<RawPacket<T>>(at[v] + offset);
+    for (int v = 0; v < NV; ++v) x[v] = load_raw(at[v] + offset);
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m) {
-      const RawPacket<T> w = ei::pset1<RawPacket<T>>((m < kHalf ? a : below)[(m < kHalf ? m : m - kHalf) * row]);
+      const RawPacket<T> w = set_raw<T>((m < kHalf ? a : below)[(m < kHalf ? m : m - kHalf) * row]);
 #pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) acc[m][v] = ei::pmadd(w, x[v], acc[m][v]);
+      for (int v = 0; v < NV; ++v) acc[m][v] = fma_raw(w, x[v], acc[m][v]);
     }
   }
 #pragma GCC unroll 16
@@ -183,7 +179,7 @@ template <class T, int MR, int NV>
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) sums[i][v] = ei::padd(sums[i][v], more[i][v]);
+      for (int v = 0; v < NV; ++v) sums[i][v] = sums[i][v] + more[i][v];
   }
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i) {
@@ -254,18 +250,18 @@ template <class T, int MR, int NV>
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) acc[m][v] = ei::pset1<RawPacket<T>>(T(0));
+    for (int v = 0; v < NV; ++v) acc[m][v] = RawPacket<T>{};
   const T* g = p.g + column;
   for (std::int64_t i = 0; i < p.positions; ++i, g += p.columns) {
     const std::int64_t place = p.places[i];
     RawPacket<T> y[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) y[v] = ei::ploadu<RawPacket<T>>(g + v * W);
+    for (int v = 0; v < NV; ++v) y[v] = load_raw(g + v * W);
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m) {
-      const RawPacket<T> x = ei::pset1<RawPacket<T>>(at[m][place]);
+      const RawPacket<T> x = set_raw<T>(at[m][place]);
 #pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) acc[m][v] = ei::pmadd(x, y[v], acc[m][v]);
+      for (int v = 0; v < NV; ++v) acc[m][v] = fma_raw(x, y[v], acc[m][v]);
     }
   }
 #pragma GCC unroll 16
@@ -285,7 +281,7 @@ template <class T, int MR>
 #pragma GCC unroll 4
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 4
-    for (int c = 0; c < 3; ++c) acc[m][c] = ei::pset1<RawPacket<T>>(T(0));
+    for (int c = 0; c < 3; ++c) acc[m][c] = RawPacket<T>{};
   const T* g = p.g + column;
   std::int64_t left = p.width - p.begun;
   for (std::int64_t i = 0; i < p.positions;) {
@@ -295,16 +291,16 @@ template <class T, int MR>
 #pragma GCC unroll 4
     for (int m = 0; m < MR; ++m) {
       at[m] = p.image + p.offsets[k + 3 * m] + p.places[i];
-      x[m][0] = ei::pset1<RawPacket<T>>(at[m][0]);
-      x[m][1] = ei::pset1<RawPacket<T>>(at[m][1]);
+      x[m][0] = set_raw<T>(at[m][0]);
+      x[m][1] = set_raw<T>(at[m][1]);
     }
     for (std::int64_t j = 0; j < n; ++j, g += p.columns) {
-      const RawPacket<T> y = ei::ploadu<RawPacket<T>>(g);
+      const RawPacket<T> y = load_raw(g);
 #pragma GCC unroll 4
       for (int m = 0; m < MR; ++m) {
-        x[m][2] = ei::pset1<RawPacket<T>>(at[m][j + 2]);
+        x[m][2] = set_raw<T>(at[m][j + 2]);
 #pragma GCC unroll 4
-        for (int c = 0; c < 3; ++c) acc[m][c] = ei::pmadd(x[m][c], y, acc[m][c]);
+        for (int c = 0; c < 3; ++c) acc[m][c] = fma_raw(x[m][c], y, acc[m][c]);
         x[m][0] = x[m][1];
         x[m][1] = x[m][2];
       }
@@ -353,7 +349,7 @@ class Dots {
  public:
   Dots(const WeightDots<T>& p, std::int64_t k, std::int64_t row) : p_(p), k_(k), row_(row) {
     for (auto& line : totals_)
-      for (auto& total : line) total = ei::pset1<RawPacket<T>>(T(0));
+      for (auto& total : line) total = RawPacket<T>{};
   }
 
   [[gnu::noinline]] void run() {
@@ -395,13 +391,13 @@ class Dots {
  private:
   static void clear(Sums<T, MR, NR>& acc) {
     for (auto& line : acc)
-      for (auto& sum : line) sum = ei::pset1<RawPacket<T>>(T(0));
+      for (auto& sum : line) sum = RawPacket<T>{};
   }
   void flush(Sums<T, MR, NR>& acc) {
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
-      for (int r = 0; r < NR; ++r) totals_[r][m] = ei::padd(totals_[r][m], acc[m][r]);
+      for (int r = 0; r < NR; ++r) totals_[r][m] = totals_[r][m] + acc[m][r];
     clear(acc);
   }
   template <class Load>
@@ -413,7 +409,7 @@ class Dots {
     for (int m = 0; m < MR; ++m) {
       const RawPacket<T> x = load(image + p_.offsets[k_ + m]);
 #pragma GCC unroll 16
-      for (int r = 0; r < NR; ++r) acc[m][r] = ei::pmadd(x, y[r], acc[m][r]);
+      for (int r = 0; r < NR; ++r) acc[m][r] = fma_raw(x, y[r], acc[m][r]);
     }
   }
 

@@ -42,15 +42,15 @@ template <class T, int K, int NV, int step>
 #pragma GCC unroll 8
     for (int v = 0; v < NV; ++v)
 #pragma GCC unroll 8
-      for (int k = 0; k < K; ++k) x[v][k] = ei::ploadu<RawPacket<T>>(taps[k] + t + v * W);
+      for (int k = 0; k < K; ++k) x[v][k] = load_raw(taps[k] + t + v * W);
   }
   RawPacket<T> sums[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 8
-  for (int v = 0; v < NV; ++v) sums[v] = ei::pset1<RawPacket<T>>(T(0));
+  for (int v = 0; v < NV; ++v) sums[v] = RawPacket<T>{};
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k)
 #pragma GCC unroll 8
-    for (int v = 0; v < NV; ++v) sums[v] = ei::pmadd(weights[k], x[v][step < 0 ? K - 1 - k : k], sums[v]);
+    for (int v = 0; v < NV; ++v) sums[v] = fma_raw(weights[k], x[v][step < 0 ? K - 1 - k : k], sums[v]);
 #pragma GCC unroll 8
   for (int v = 0; v < NV; ++v) {
     Packet<T> y = sums[v];
@@ -63,11 +63,11 @@ template <class T, int K, int NV, int step>
 template <class T, int K>
 [[gnu::noinline]] void outer_packet(const LineProduct<T>& p, const LineTaps<T, K>& weights, std::int64_t t,
                                     std::int64_t end) {
-  RawPacket<T> sum = ei::pset1<RawPacket<T>>(T(0));
+  RawPacket<T> sum = RawPacket<T>{};
   for (int k = 0; k < K; ++k) {
     const std::int64_t from = t + p.offsets[k];
     const RawPacket<T> x = LanesWithin<T>(-from, std::min(end - t, p.length - from)).load(p.x + from);
-    sum = ei::pmadd(weights[k], x, sum);
+    sum = fma_raw(weights[k], x, sum);
   }
   Packet<T> y = sum;
   if (p.bias) y = y + Packet<T>(*p.bias);
@@ -82,7 +82,7 @@ void multiply_line(const LineProduct<T>& p) {
   const T* taps[static_cast<std::size_t>(K)];
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k) {
-    weights[k] = ei::pset1<RawPacket<T>>(p.weights[k]);
+    weights[k] = set_raw<T>(p.weights[k]);
     taps[k] = p.x + p.offsets[k];
   }
   const auto [low, high] = std::minmax_element(p.offsets, p.offsets + K);

@@ -13,7 +13,7 @@ namespace ferrite::detail::FERRITE_LEVEL {
 /// Whether a lane is one of the first n.
 template <class T>
 Mask<T> first_lanes(std::int64_t n) {
-  return Packet<T>(ei::plset<RawPacket<T>>(T(0))) < Packet<T>(static_cast<T>(n));
+  return Packet<T>(__builtin_convertvector(lane_numbers<T>(), RawPacket<T>)) < Packet<T>(static_cast<T>(n));
 }
 
 /// found[k] = the lanes of packet k of `packets` in ascending order; both have room for a multiple of as many as a
@@ -76,7 +76,7 @@ template <class T, int K, int S>
     for (int c = 0; c < K; ++c) x[c] = columns.load(row, c);
   } else {
 #pragma GCC unroll 8
-    for (int c = 0; c < K; ++c) x[c] = ei::pset1<RawPacket<T>>(T(0));
+    for (int c = 0; c < K; ++c) x[c] = RawPacket<T>{};
   }
 }
 
@@ -122,7 +122,7 @@ template <class T, int K, int S, int RB, bool inside>
                                               T* out, std::int64_t out_row) {
   Packets<T, RB> sums;
 #pragma GCC unroll 8
-  for (int r = 0; r < RB; ++r) sums[r] = ei::pset1<RawPacket<T>>(T(0));
+  for (int r = 0; r < RB; ++r) sums[r] = RawPacket<T>{};
   const T* row = source.x + (S * j - source.first) * source.row;
 #pragma GCC unroll 16
   for (int i = 0; i < S * (RB - 1) + K; ++i, row += source.row) {
@@ -132,12 +132,12 @@ template <class T, int K, int S, int RB, bool inside>
     for (int r = 0; r < RB; ++r) {
       if (i < S * r || i - S * r >= K) continue;
 #pragma GCC unroll 8
-      for (int c = 0; c < K; ++c) sums[r] = ei::pmadd(weights[(i - S * r) * K + c], x[c], sums[r]);
+      for (int c = 0; c < K; ++c) sums[r] = fma_raw(weights[(i - S * r) * K + c], x[c], sums[r]);
     }
   }
   out += j * out_row + columns.at;
 #pragma GCC unroll 8
-  for (int r = 0; r < RB; ++r, out += out_row) columns.lanes.store(out, ei::padd(sums[r], bias));
+  for (int r = 0; r < RB; ++r, out += out_row) columns.lanes.store(out, sums[r] + bias);
 }
 
 template <class T, int K, int S>
@@ -148,8 +148,8 @@ template <class T, int K, int S>
   source.x += plane * p.x_step;
   Packets<T, K * K> weights;
 #pragma GCC unroll 32
-  for (int k = 0; k < K * K; ++k) weights[k] = ei::pset1<RawPacket<T>>(p.weights[plane * K * K + k]);
-  const RawPacket<T> bias = ei::pset1<RawPacket<T>>(p.bias ? p.bias[plane] : T(-0.0));  // -0 changes no number
+  for (int k = 0; k < K * K; ++k) weights[k] = set_raw<T>(p.weights[plane * K * K + k]);
+  const RawPacket<T> bias = set_raw<T>(p.bias ? p.bias[plane] : T(-0.0));  // -0 changes no number
   T* const out = p.out + plane * p.out_step;
   const std::int64_t height = p.height, out_row = p.out_row;
   if constexpr (kHasWindow<K>) {
@@ -157,12 +157,12 @@ template <class T, int K, int S>
     T* to = out + columns.at;
     for (std::int64_t i = 0; i < height; ++i, to += out_row) {
       window.next();
-      RawPacket<T> sum = ei::pset1<RawPacket<T>>(T(0));
+      RawPacket<T> sum = RawPacket<T>{};
 #pragma GCC unroll 8
       for (int r = 0; r < K; ++r)
 #pragma GCC unroll 8
-        for (int c = 0; c < K; ++c) sum = ei::pmadd(weights[r * K + c], window.x[r][c], sum);
-      columns.lanes.store(to, ei::padd(sum, bias));
+        for (int c = 0; c < K; ++c) sum = fma_raw(weights[r * K + c], window.x[r][c], sum);
+      columns.lanes.store(to, sum + bias);
     }
     return;
   }
@@ -203,7 +203,7 @@ template <class T, int K, int S, bool inside>
         Packets<T, K> x;
         load_taps<T, K, S>(these, from, inside || (S * j + r >= source.first && S * j + r < source.last), x);
 #pragma GCC unroll 8
-        for (int c = 0; c < K; ++c) sums[r * K + c] = ei::pmadd(x[c], y, sums[r * K + c]);
+        for (int c = 0; c < K; ++c) sums[r * K + c] = fma_raw(x[c], y, sums[r * K + c]);
       }
     }
 }
@@ -220,7 +220,7 @@ template <class T, int K, int S, int NP>
 #pragma GCC unroll 8
     for (int r = 0; r < K; ++r)
 #pragma GCC unroll 8
-      for (int c = 0; c < K; ++c) sums[r * K + c] = ei::pmadd(window.x[r][c], y, sums[r * K + c]);
+      for (int c = 0; c < K; ++c) sums[r * K + c] = fma_raw(window.x[r][c], y, sums[r * K + c]);
   };
   RowWindow<T, K, S> first(source, columns[0]);
   if constexpr (NP == 1) {
@@ -247,7 +247,7 @@ template <class T, int K, int S>
       source.last < K ? first : std::clamp<std::int64_t>((source.last - K) / S + 1, first, height);
   Packets<T, K * K> acc;
 #pragma GCC unroll 32
-  for (int k = 0; k < K * K; ++k) acc[k] = ei::pset1<RawPacket<T>>(T(0));
+  for (int k = 0; k < K * K; ++k) acc[k] = RawPacket<T>{};
   if (kHasWindow<K> && packets == 1) {
     sum_narrow_rows<T, K, S, 1>(source, columns, height, g, width, acc);
   } else if (kHasWindow<K> && packets == 2) {
@@ -258,7 +258,7 @@ template <class T, int K, int S>
     sum_rows<T, K, S, false>(source, columns, packets, last, height, g, width, acc);
   }
 #pragma GCC unroll 32
-  for (int k = 0; k < K * K; ++k) ei::pstoreu(sums + k * kLanes<T>, ei::padd(ei::pset1<RawPacket<T>>(T(0)), acc[k]));
+  for (int k = 0; k < K * K; ++k) store_raw(sums + k * kLanes<T>, RawPacket<T>{} + acc[k]);
 }
 
 template <class T, int K, int S>

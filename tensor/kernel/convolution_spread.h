@@ -35,14 +35,14 @@ template <class T, int K, int odd>
   T* const out = p.out + plane * p.out_step + columns.at;
   RawPacket<T> weights[static_cast<std::size_t>(K * K)];
 #pragma GCC unroll 32
-  for (int k = 0; k < K * K; ++k) weights[k] = ei::pset1<RawPacket<T>>(p.weights[plane * K * K + k]);
-  const RawPacket<T> bias = ei::pset1<RawPacket<T>>(p.bias ? p.bias[plane] : T(-0.0));  // -0 changes no number
+  for (int k = 0; k < K * K; ++k) weights[k] = set_raw<T>(p.weights[plane * K * K + k]);
+  const RawPacket<T> bias = set_raw<T>(p.bias ? p.bias[plane] : T(-0.0));  // -0 changes no number
   // x[k] is row v - k of y, which rows 2 v + r - rows_before of the results meet under row of taps r.
   RawPacket<T> x[static_cast<std::size_t>(kRows)][static_cast<std::size_t>(K)];
 #pragma GCC unroll 8
   for (int k = 0; k < kRows; ++k)
 #pragma GCC unroll 8
-    for (int c = 0; c < K; ++c) x[k][c] = ei::pset1<RawPacket<T>>(T(0));
+    for (int c = 0; c < K; ++c) x[k][c] = RawPacket<T>{};
   const std::int64_t first = p.rows_before >> 1, last = (p.height - 1 + p.rows_before) >> 1;
   for (std::int64_t v = first - kRows + 1; v <= last; ++v) {
 #pragma GCC unroll 8
@@ -52,19 +52,19 @@ template <class T, int K, int odd>
     const bool exists = v >= 0 && v < p.y_height;
 #pragma GCC unroll 8
     for (int c = 0; c < K; ++c)
-      x[0][c] = exists ? columns.taps[c].load(y + v * p.y_width + columns.from[c]) : ei::pset1<RawPacket<T>>(T(0));
+      x[0][c] = exists ? columns.taps[c].load(y + v * p.y_width + columns.from[c]) : RawPacket<T>{};
 #pragma GCC unroll 2
     for (int e = 0; e < 2; ++e) {
       const std::int64_t i = 2 * v + e - p.rows_before;
       if (v < first || i < 0 || i >= p.height) continue;
-      RawPacket<T> sums[2] = {ei::pset1<RawPacket<T>>(T(0)), ei::pset1<RawPacket<T>>(T(0))};
+      RawPacket<T> sums[2] = {RawPacket<T>{}, RawPacket<T>{}};
 #pragma GCC unroll 8
       for (int r = e; r < K; r += 2)
 #pragma GCC unroll 8
         for (int c = 0; c < K; ++c)
-          sums[(c ^ odd) & 1] = ei::pmadd(weights[r * K + c], x[(r - e) / 2][c], sums[(c ^ odd) & 1]);
+          sums[(c ^ odd) & 1] = fma_raw(weights[r * K + c], x[(r - e) / 2][c], sums[(c ^ odd) & 1]);
       RawPacket<T> low, high;
-      in_turn<T>(ei::padd(sums[0], bias), ei::padd(sums[1], bias), low, high);
+      in_turn<T>(sums[0] + bias, sums[1] + bias, low, high);
       columns.low.store(out + i * p.width, low);
       columns.high.store(out + i * p.width + kLanes<T>, high);
     }

@@ -48,7 +48,7 @@ class LanesWithin {
 #else
     alignas(64) T x[static_cast<std::size_t>(W)] = {};
     for (std::int64_t i = begin_; i < end_; ++i) x[i] = from[i];
-    return ei::ploadu<RawPacket<T> >(x);
+    return load_raw(x);
 #endif
   }
   [[gnu::always_inline]] void store(T* to, Packet<T> v) const {
@@ -107,12 +107,9 @@ template <class T>
     return _mm_unpacklo_pd(a, b);
   }
 #else
-  constexpr int W = kLanes<T>;
-  T in[2 * W], out[W];
-  ei::pstoreu(in, a);
-  ei::pstoreu(in + W, b);
-  for (int i = 0; i < W; ++i) out[i] = in[2 * i];
-  return ei::ploadu<RawPacket<T> >(out);
+  return []<int... i>(RawPacket<T> x, RawPacket<T> y, std::integer_sequence<int, i...>) {
+    return shuffled(x, y, std::integer_sequence<int, 2 * i...>());
+  }(a, b, std::make_integer_sequence<int, kLanes<T>>());
 #endif
 }
 
@@ -149,12 +146,10 @@ template <class T>
   }
 #else
   constexpr int W = kLanes<T>;
-  T in[2 * W], out[2 * W];
-  ei::pstoreu(in, a);
-  ei::pstoreu(in + W, b);
-  for (int i = 0; i < 2 * W; ++i) out[i] = in[i / 2 + i % 2 * W];
-  low = ei::ploadu<RawPacket<T> >(out);
-  high = ei::ploadu<RawPacket<T> >(out + W);
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    low = shuffled(a, b, std::integer_sequence<int, (i / 2 + i % 2 * W)...>());
+    high = shuffled(a, b, std::integer_sequence<int, (W / 2 + i / 2 + i % 2 * W)...>());
+  }(std::make_integer_sequence<int, W>());
 #endif
 }
 

@@ -1,23 +1,11 @@
 #pragma once
 /// What comparisons of packets give, lane by lane, and the choice between packets by it. With AVX-512 a comparison
-/// gives one bit for each lane; elsewhere a packet of all ones or all zeros. (Eigen makes such packets everywhere, and
-/// bits of them again where it chooses.)
-#include <Eigen/Core>
-#include <limits>
+/// gives one bit for each lane; elsewhere a vector of all ones or all zeros.
 #include <type_traits>
 
-#include "ferrite/tensor/kernel/level.h"
+#include "ferrite/tensor/kernel/vectors.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
-
-namespace ei = Eigen::internal;
-
-template <class T>
-using RawPacket = typename ei::packet_traits<T>::type;
-
-/// Lanes of a packet of T (float or double).
-template <class T>
-inline constexpr int kLanes = ei::unpacket_traits<RawPacket<T>>::size;
 
 #ifdef __AVX512F__
 
@@ -29,11 +17,11 @@ struct Mask {
 };
 
 template <int kPredicate>
-Mask<float> compared(__m512 a, __m512 b) {
+Mask<float> compared(RawFloats a, RawFloats b) {
   return {_mm512_cmp_ps_mask(a, b, kPredicate)};
 }
 template <int kPredicate>
-Mask<double> compared(__m512d a, __m512d b) {
+Mask<double> compared(RawDoubles a, RawDoubles b) {
   return {_mm512_cmp_pd_mask(a, b, kPredicate)};
 }
 template <class P>
@@ -56,10 +44,10 @@ template <class P>
 auto unordered(P a) {
   return compared<_CMP_UNORD_Q>(a, a);
 }
-inline __m512 chosen(Mask<float> m, __m512 a, __m512 b) { return _mm512_mask_blend_ps(m.raw, b, a); }
-inline __m512d chosen(Mask<double> m, __m512d a, __m512d b) { return _mm512_mask_blend_pd(m.raw, b, a); }
-inline __m512 masked(Mask<float> m, __m512 a) { return _mm512_maskz_mov_ps(m.raw, a); }
-inline __m512d masked(Mask<double> m, __m512d a) { return _mm512_maskz_mov_pd(m.raw, a); }
+inline RawFloats chosen(Mask<float> m, RawFloats a, RawFloats b) { return _mm512_mask_blend_ps(m.raw, b, a); }
+inline RawDoubles chosen(Mask<double> m, RawDoubles a, RawDoubles b) { return _mm512_mask_blend_pd(m.raw, b, a); }
+inline RawFloats masked(Mask<float> m, RawFloats a) { return _mm512_maskz_mov_ps(m.raw, a); }
+inline RawDoubles masked(Mask<double> m, RawDoubles a) { return _mm512_maskz_mov_pd(m.raw, a); }
 template <class T>
 bool any(Mask<T> m) {
   return m.raw != 0;
@@ -73,50 +61,45 @@ bool all(Mask<T> m) {
 
 template <class T>
 struct Mask {
-  RawPacket<T> raw;
-  friend Mask operator|(Mask a, Mask b) { return {ei::por(a.raw, b.raw)}; }
-  friend Mask operator&(Mask a, Mask b) { return {ei::pand(a.raw, b.raw)}; }
+  RawBits<T> raw;
+  friend Mask operator|(Mask a, Mask b) { return {a.raw | b.raw}; }
+  friend Mask operator&(Mask a, Mask b) { return {a.raw & b.raw}; }
 };
 
-template <class P>
-using MaskOf = Mask<typename ei::unpacket_traits<P>::type>;
-template <class P>
-MaskOf<P> less(P a, P b) {
-  return {ei::pcmp_lt(a, b)};
-}
-template <class P>
-MaskOf<P> less_equal(P a, P b) {
-  return {ei::pcmp_le(a, b)};
-}
-template <class P>
-MaskOf<P> equal(P a, P b) {
-  return {ei::pcmp_eq(a, b)};
-}
-template <class P>
-MaskOf<P> not_less_equal(P a, P b) {
-  return {ei::pcmp_lt_or_nan(b, a)};
-}
-template <class P>
-MaskOf<P> unordered(P a) {
-  using T = typename ei::unpacket_traits<P>::type;
-  return {ei::pcmp_lt_or_nan(a, ei::pset1<P>(-std::numeric_limits<T>::infinity()))};
-}
-template <class M, class P>
-P chosen(M m, P a, P b) {
-  return ei::pselect(m.raw, a, b);
-}
-template <class M, class P>
-P masked(M m, P a) {
-  return ei::pand(m.raw, a);
+#define FERRITE_COMPARISONS(V, T)                                 \
+  inline Mask<T> less(V a, V b) { return {a < b}; }               \
+  inline Mask<T> less_equal(V a, V b) { return {a <= b}; }        \
+  inline Mask<T> equal(V a, V b) { return {a == b}; }             \
+  inline Mask<T> not_less_equal(V a, V b) { return {~(a <= b)}; } \
+  inline Mask<T> unordered(V a) { return {a != a}; }              \
+  inline V chosen(Mask<T> m, V a, V b) { return m.raw ? a : b; }  \
+  inline V masked(Mask<T> m, V a) { return and_raw(raw_from_bits(m.raw), a); }
+FERRITE_COMPARISONS(RawFloats, float)
+FERRITE_COMPARISONS(RawDoubles, double)
+#undef FERRITE_COMPARISONS
+
+/// The sign bits of the lanes, lane i in bit i.
+template <class T>
+unsigned signs(Mask<T> m) {
+#if defined(__AVX__)
+  if constexpr (sizeof(T) == 4) return static_cast<unsigned>(_mm256_movemask_ps(raw_from_bits(m.raw)));
+  if constexpr (sizeof(T) == 8) return static_cast<unsigned>(_mm256_movemask_pd(raw_from_bits(m.raw)));
+#elif defined(__SSE2__)
+  if constexpr (sizeof(T) == 4) return static_cast<unsigned>(_mm_movemask_ps(raw_from_bits(m.raw)));
+  if constexpr (sizeof(T) == 8) return static_cast<unsigned>(_mm_movemask_pd(raw_from_bits(m.raw)));
+#else
+  unsigned found = 0;
+  for (int i = 0; i < kLanes<T>; ++i) found |= (m.raw[i] != 0 ? 1U : 0U) << i;
+  return found;
+#endif
 }
 template <class T>
 bool any(Mask<T> m) {
-  return ei::predux_any(m.raw);
+  return signs(m) != 0;
 }
 template <class T>
 bool all(Mask<T> m) {
-  const RawPacket<T> one = ei::pset1<RawPacket<T>>(T(1)), zero = ei::pset1<RawPacket<T>>(T(0));
-  return !any(equal(ei::pand(m.raw, one), zero));
+  return signs(m) == (1U << kLanes<T>)-1;
 }
 
 #endif

@@ -21,8 +21,8 @@ Packet<T> mended(Mask<T> usual, Packet<T> y, Packet<T> a, Packet<T> b, F f) {
 /// To the nearest whole number, halves to even: what is added to 2^23 (2^52) is rounded to one.
 template <class T>
 Packet<T> nearest(Packet<T> x) {
-  if constexpr (ei::packet_traits<T>::HasRound) {
-    return ei::print(x.raw);
+  if constexpr (kRoundsToWhole) {
+    return nearest_raw(x.raw);
   } else {
     const Packet<T> whole(T(1) / std::numeric_limits<T>::epsilon());  // from here on all are whole
     const Packet<T> size = abs(x);

@@ -28,7 +28,7 @@ template <class T, int MR, int NV>
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) sums[m][v] = ei::pset1<RawPacket<T>>(T(0));
+    for (int v = 0; v < NV; ++v) sums[m][v] = RawPacket<T>{};
 }
 
 /// So many rows are reached from one pointer, the others from a second one: with more, addresses leave the registers.
@@ -42,9 +42,9 @@ template <class T, int MR, int NV>
                                             Sums<T, MR, NV>& sums) {
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m) {
-    const RawPacket<T> row = ei::pset1<RawPacket<T>>(m < kUpper<MR> ? x[m * step] : below[(m - kUpper<MR>)*step]);
+    const RawPacket<T> row = set_raw<T>(m < kUpper<MR> ? x[m * step] : below[(m - kUpper<MR>)*step]);
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) sums[m][v] = ei::pmadd(row, columns[v], sums[m][v]);
+    for (int v = 0; v < NV; ++v) sums[m][v] = fma_raw(row, columns[v], sums[m][v]);
   }
 }
 
@@ -123,14 +123,14 @@ template <class T, int MR, int NV, Columns kColumns>
     for (const T* const end = a + K; x != end; ++x, ++below, b += step) {
       RawPacket<T> columns[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) columns[v] = ei::ploadu<RawPacket<T>>(b + v * W);
+      for (int v = 0; v < NV; ++v) columns[v] = load_raw(b + v * W);
       if constexpr (kColumns != Columns::packed && NV <= kPackets) {
 #pragma GCC unroll 16
         for (int j = 0; j < NV * W; j += kLine) __builtin_prefetch(b + kAhead * step + j);
       }
       if constexpr (kColumns == Columns::copied) {
 #pragma GCC unroll 16
-        for (int v = 0; v < NV; ++v) ei::pstoreu(copy + v * W, columns[v]);
+        for (int v = 0; v < NV; ++v) store_raw(copy + v * W, columns[v]);
         copy += NV * W;
       }
       add_term<T, MR, NV>(x, below, row, columns, sums);
@@ -164,7 +164,7 @@ template <class T, int MR, int NV, bool kCopied>
   const auto add = [&](std::int64_t k, const P(&columns)[static_cast<std::size_t>(NV)]) __attribute__((always_inline)) {
     if constexpr (kCopied) {
 #pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) ei::pstoreu(copy + v * W, columns[v]);
+      for (int v = 0; v < NV; ++v) store_raw(copy + v * W, columns[v]);
       copy += panel.copy_step;
     }
     add_term<T, MR, NV>(a + k, below + k, row, columns, sums);
@@ -210,19 +210,19 @@ template <class T, int MR, int KU, int V>
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
     for (int v = 0; v < V; ++v)
-      sum[m][v] = first ? ei::pset1<RawPacket<T>>(T(0)) : ei::pload<RawPacket<T>>(sums + m * step + v * W);
+      sum[m][v] = first ? RawPacket<T>{} : load_raw(sums + m * step + v * W);
 #pragma GCC unroll 16
   for (int k = 0; k < KU; ++k, b += b_step)
 #pragma GCC unroll 16
     for (int v = 0; v < V; ++v) {
-      const RawPacket<T> columns = ei::ploadu<RawPacket<T>>(b + v * W);
+      const RawPacket<T> columns = load_raw(b + v * W);
 #pragma GCC unroll 16
-      for (int m = 0; m < MR; ++m) sum[m][v] = ei::pmadd(x[k][m], columns, sum[m][v]);
+      for (int m = 0; m < MR; ++m) sum[m][v] = fma_raw(x[k][m], columns, sum[m][v]);
     }
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) ei::pstore(sums + m * step + v * W, sum[m][v]);
+    for (int v = 0; v < V; ++v) store_raw(sums + m * step + v * W, sum[m][v]);
 }
 
 /// The same of so many columns, in whole packets. Long runs of each row of B at a time, which is what the memory
@@ -235,7 +235,7 @@ template <class T, int MR, int KU, int V>
 #pragma GCC unroll 16
   for (int k = 0; k < KU; ++k)
 #pragma GCC unroll 16
-    for (int m = 0; m < MR; ++m) x[k][m] = ei::pset1<RawPacket<T>>(a.data[m * a.row + k * a.col]);
+    for (int m = 0; m < MR; ++m) x[k][m] = set_raw<T>(a.data[m * a.row + k * a.col]);
   std::int64_t j = 0;
   for (; j + V * W <= columns; j += V * W) stream_columns<T, MR, KU, V>(x, b + j, b_step, first, sums + j, step);
   if constexpr (V > 8)

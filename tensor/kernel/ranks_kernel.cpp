@@ -20,8 +20,8 @@ void sort_lanes(double* v, std::int64_t n) {
         double *low = v + j * W, *high = low + k * W;
         for (std::int64_t i = 0; i < std::min(k, n - j - k); ++i, low += W, high += W) {
           const P a = P::load(low), b = P::load(high);
-          P(ei::pmin(a.raw, b.raw)).store(low);
-          P(ei::pmax(a.raw, b.raw)).store(high);
+          first_min(a, b).store(low);
+          first_max(a, b).store(high);
         }
       }
 }

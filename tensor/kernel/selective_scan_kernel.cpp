@@ -7,6 +7,7 @@
 
 #include "ferrite/tensor/kernel/convolution_tiles.h"
 #include "ferrite/tensor/kernel/packet.h"
+#include "ferrite/tensor/kernel/packet_exp.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
@@ -31,27 +32,24 @@ template <class T>
 /// 0 where that were a denormal number, infinite from 2^127.5 on. A NaN stays, being the first operand of the bounds.
 [[gnu::always_inline]] inline Packet<float> decay(Packet<float> x) {
   using P = Packet<float>;
-  using IntPacket = typename ei::unpacket_traits<RawPacket<float>>::integer_packet;
-  const P bounded = ei::pmin(ei::pmax(x.raw, P(-88.0F).raw), P(88.4F).raw);
+  const P bounded = first_min(first_max(x, P(-88.0F)), P(88.4F));
   const P shift = 12582912.0F + 127.0F;  // 1.5 2^23, and the exponent of 1
   const P sum = fma(bounded, P(1.44269504088896341F), shift);
-  const P power =
-      ei::preinterpret<RawPacket<float>>(IntPacket(ei::plogical_shift_left<23>(ei::preinterpret<IntPacket>(sum.raw))));
+  const P power = from_bits(bits_of(sum) << 23);
   return exp_reduced(less_powers(bounded, sum - shift)) * power;
 }
 /// The same of doubles: e^r = 1 + r + r^2 P(r) for |r| <= ln(2) / 2, off by 1.6e-17 (interpolated at Chebyshev's
 /// points).
 [[gnu::always_inline]] inline Packet<double> decay(Packet<double> x) {
   using P = Packet<double>;
-  using Bits [[gnu::vector_size(8 * kLanes<double>)]] = std::uint64_t;
   static constexpr double kSeries[] = {0.50000000000000011,    0.16666666666666669,    0.041666666666624164,
                                        0.008333333333330065,   0.0013888888917196719,  0.00019841269863040545,
                                        2.4801521322368692e-05, 2.7557268480310024e-06, 2.7620075879983367e-07,
                                        2.5100375832561234e-08};
-  const P bounded = ei::pmin(ei::pmax(x.raw, P(-709.0).raw), P(709.5).raw);
+  const P bounded = first_min(first_max(x, P(-709.0)), P(709.5));
   const P shift = 0x1.8p52 + 1023.0;
   const P sum = fma(bounded, P(std::numbers::log2e), shift), n = sum - shift;
-  const P power = std::bit_cast<RawPacket<double>>(std::bit_cast<Bits>(sum.raw) << 52);
+  const P power = from_bits(bits_of(sum) << 52);
   // ln(2) in two parts, of which the products with the first are exact.
   const P r = fma(n, P(-5.497923018708371e-14), fma(n, P(-0.6931471805598903), bounded));
   return (fma(r * r, polynomial(r, kSeries), r) + P(1.0)) * power;
@@ -128,17 +126,13 @@ void forward(const ScanSteps<T>& s, T* state, T* y) {
 template <class T>
 void add_lanes(const T* packets, std::int64_t count, T* to) {
   constexpr int W = kLanes<T>;
-  if constexpr (W == 1) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = packets[i];
-  } else {
-    for (std::int64_t i = 0; i < count; i += W) {
-      ei::PacketBlock<RawPacket<T>, W> block;
-      for (int k = 0; k < W; ++k) block.packet[k] = ei::pload<RawPacket<T>>(packets + (i + k) * W);
-      ei::ptranspose(block);
-      for (int half = W / 2; half > 0; half /= 2)
-        for (int k = 0; k < half; ++k) block.packet[k] = ei::padd(block.packet[k], block.packet[k + half]);
-      ei::pstoreu(to + i, block.packet[0]);
-    }
+  for (std::int64_t i = 0; i < count; i += W) {
+    RawPacket<T> block[static_cast<std::size_t>(W)];
+    for (int k = 0; k < W; ++k) block[k] = load_raw(packets + (i + k) * W);
+    transpose_raw(block);
+    for (int half = W / 2; half > 0; half /= 2)
+      for (int k = 0; k < half; ++k) block[k] += block[k + half];
+    store_raw(to + i, block[0]);
   }
 }
 

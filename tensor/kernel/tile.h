@@ -9,7 +9,12 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-inline constexpr bool kManyRegisters = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
+/// Whether the machine has 32 registers of vectors, or 16.
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr bool kManyRegisters = true;
+#else
+inline constexpr bool kManyRegisters = false;
+#endif
 
 /// Number of packets that hold n elements.
 template <class T>
@@ -37,7 +42,7 @@ template <class T, int MR, int U, int G>
 #pragma GCC unroll 16
     for (int u = 0; u < U; ++u)
 #pragma GCC unroll 16
-      for (int g = 0; g < G; ++g) acc[m][u][g] = ei::pset1<RawPacket<T>>(T(0));
+      for (int g = 0; g < G; ++g) acc[m][u][g] = RawPacket<T>{};
   const T* columns[static_cast<std::size_t>(U)];
 #pragma GCC unroll 16
   for (int u = 0; u < U; ++u) columns[u] = b + u * w.u_step;
@@ -49,16 +54,16 @@ template <class T, int MR, int U, int G>
 #pragma GCC unroll 16
     for (int u = 0; u < U; ++u) {
 #pragma GCC unroll 16
-      for (int g = 0; g < G; ++g) bv[u][g] = ei::ploadu<RawPacket<T>>(columns[u] + g * w.g_step);
+      for (int g = 0; g < G; ++g) bv[u][g] = load_raw(columns[u] + g * w.g_step);
       columns[u] += w.k_step;
     }
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m) {
-      const RawPacket<T> x = ei::pset1<RawPacket<T>>((m < kHalf ? a : below)[m % kHalf * a_row]);
+      const RawPacket<T> x = set_raw<T>((m < kHalf ? a : below)[m % kHalf * a_row]);
 #pragma GCC unroll 16
       for (int u = 0; u < U; ++u)
 #pragma GCC unroll 16
-        for (int g = 0; g < G; ++g) acc[m][u][g] = ei::pmadd(x, bv[u][g], acc[m][u][g]);
+        for (int g = 0; g < G; ++g) acc[m][u][g] = fma_raw(x, bv[u][g], acc[m][u][g]);
     }
   }
 #pragma GCC unroll 16

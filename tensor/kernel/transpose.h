@@ -12,14 +12,9 @@ template <class T>
 struct Slab {
   static constexpr int depth = kLanes<T>;
   static void load(const T* from, std::int64_t step, RawPacket<T> (&out)[static_cast<std::size_t>(depth)]) {
-    if constexpr (depth == 1) {
-      out[0] = ei::ploadu<RawPacket<T>>(from);
-    } else {
-      ei::PacketBlock<RawPacket<T>, depth> block;
-      for (int i = 0; i < depth; ++i) block.packet[i] = ei::ploadu<RawPacket<T>>(from + i * step);
-      ei::ptranspose(block);
-      for (int i = 0; i < depth; ++i) out[i] = block.packet[i];
-    }
+#pragma GCC unroll 8
+    for (int i = 0; i < depth; ++i) out[i] = load_raw(from + i * step);
+    transpose_raw(out);
   }
 };
 
@@ -57,13 +52,13 @@ template <class P>
 template <>
 struct Slab<float> {
   static constexpr int depth = 8;
-  [[gnu::always_inline]] static void load(const float* from, std::int64_t step, __m512 (&out)[8]) {
+  [[gnu::always_inline]] static void load(const float* from, std::int64_t step, RawFloats (&out)[8]) {
     const auto two_rows = [&](const float* p) {
       return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(p)), _mm256_loadu_ps(p + 4 * step), 1);
     };
     const float* const below = from + 8 * step;
-    __m512 r[4] = {two_rows(from), two_rows(from + step), two_rows(from + 2 * step), two_rows(from + 3 * step)};
-    __m512 s[4] = {two_rows(below), two_rows(below + step), two_rows(below + 2 * step), two_rows(below + 3 * step)};
+    RawFloats r[4] = {two_rows(from), two_rows(from + step), two_rows(from + 2 * step), two_rows(from + 3 * step)};
+    RawFloats s[4] = {two_rows(below), two_rows(below + step), two_rows(below + 2 * step), two_rows(below + 3 * step)};
     transpose_parts(r);
     transpose_parts(s);
 #pragma GCC unroll 4
@@ -77,7 +72,7 @@ struct Slab<float> {
 template <>
 struct Slab<float> {
   static constexpr int depth = 4;
-  [[gnu::always_inline]] static void load(const float* from, std::int64_t step, __m256 (&out)[4]) {
+  [[gnu::always_inline]] static void load(const float* from, std::int64_t step, RawFloats (&out)[4]) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i)
       out[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + i * step)),
@@ -96,7 +91,7 @@ inline void transpose_square(const T* from, std::int64_t from_step, T* to, std::
     RawPacket<T> slab[static_cast<std::size_t>(D)];
     Slab<T>::load(from + k, from_step, slab);
 #pragma GCC unroll 16
-    for (int i = 0; i < D; ++i) ei::pstoreu(to + (k + i) * to_step, slab[i]);
+    for (int i = 0; i < D; ++i) store_raw(to + (k + i) * to_step, slab[i]);
   }
 }
 

@@ -5,13 +5,11 @@ using namespace house_rules;
 
 namespace {
 
-/// Packets, and Eigen behind them, are compiled once for each instruction set: what is no kernel reaches neither.
+/// Packets are compiled once for each instruction set: what is no kernel does not reach them. Eigen is for programs.
 std::vector<std::string> packets_outside_kernels(const Source& s) {
-  if (!in_library(s) || s.path == "tensor/eigen.h" || s.path == "tensor/kernel/packet.h" ||
-      s.path == "tensor/kernel/mask.h")
-    return {};
+  if (!in_library(s) || s.path == "tensor/eigen.h") return {};
   static const std::regex eigen(R"(#include\s*[<"](Eigen|unsupported)/[^\n]*)");
-  std::vector<std::string> faults = matches(s.text, eigen, "Eigen outside tensor/kernel/packet.h and mask.h");
+  std::vector<std::string> faults = matches(s.text, eigen, "Eigen outside tensor/eigen.h");
   if (is_kernel(s) || is_header(s)) return faults;
   for (const std::string& header : included_by(s))
     if (has_packets(header)) faults.push_back("no kernel, but includes packets: " + header);

@@ -8,7 +8,6 @@
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/recurrent/custom.h"
 #include "ferrite/nn/recurrent/gru.h"
-#include "ferrite/tensor/eigen.h"
 #include "ferrite/train/dataset.h"
 #include "support/compare.h"
 
@@ -32,10 +31,6 @@ concept HasRaw = requires(T&& t) {
 template <class T>
 concept HasListData = requires(T&& t) {
   static_cast<T&&>(t).data();
-};
-template <class T>
-concept MapsToEigen = requires(T&& t) {
-  as_eigen<float>(static_cast<T&&>(t));
 };
 template <class T>
 concept IsCondition = requires(T&& t) {
@@ -65,7 +60,6 @@ concept HasCells = requires(T&& t) {
 static_assert(HasValues<Tensor&> && HasValues<const Tensor&> && !HasValues<Tensor> && !HasValues<const Tensor>);
 static_assert(HasData<Tensor&> && !HasData<Tensor> && HasRaw<const Tensor&> && !HasRaw<Tensor>);
 static_assert(HasListData<Tensors&> && !HasListData<Tensors>);
-static_assert(MapsToEigen<Tensor&> && MapsToEigen<const Tensor&> && !MapsToEigen<Tensor>);
 static_assert(HasNames<io::TensorFile&> && !HasNames<io::TensorFile>);
 static_assert(Compiles<nn::Linear&> && !Compiles<nn::Linear>);
 static_assert(HasLayers<dsl::Network&> && !HasLayers<dsl::Network>);

@@ -1,11 +1,10 @@
-// Handles, storage, literals, printing, random numbers and the Eigen bridge.
+// Handles, storage, literals, printing and random numbers.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 #include <thread>
 
-#include "ferrite/tensor/eigen.h"
 #include "ferrite/tensor/generator.h"
 #include "support/compare.h"
 
@@ -231,18 +230,6 @@ BOOST_AUTO_TEST_CASE(a_permutation_holds_every_number_once) {
   for (const std::int64_t i : p) seen[static_cast<std::size_t>(i)] = true;
   BOOST_TEST(std::count(seen.begin(), seen.end(), true) == 1000);
   BOOST_TEST((p != permutation(1000, {3, 1, 1}).to_vector<std::int64_t>()));
-}
-
-BOOST_AUTO_TEST_CASE(eigen_maps_both_ways) {
-  const Tensor x = uniform({3, 4}, {1, 1, 1});
-  const Tensor across = transpose(x);
-  const Tensor cube = ones({2, 2, 2});
-  const auto m = as_eigen<float>(across);
-  BOOST_TEST(m.rows() == 4);
-  BOOST_TEST(m(3, 2) == x.values<float>()[11]);
-  BOOST_TEST(identical(from_eigen(m), across));
-  BOOST_CHECK_THROW((void)as_eigen<double>(x), DtypeError);
-  BOOST_CHECK_THROW((void)as_eigen<float>(cube), ShapeError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
