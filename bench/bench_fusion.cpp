@@ -10,7 +10,8 @@
 #include <string_view>
 
 #include "ferrite/compile/compile.h"
-#include "ferrite/tensor/kernel/packet.h"
+#include "ferrite/tensor/kernel/packet_exp.h"
+#include "ferrite/tensor/kernel/packet_trigonometry.h"
 #include "ferrite/tensor/ops.h"
 #include "timing.h"
 

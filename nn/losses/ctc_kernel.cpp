@@ -6,6 +6,8 @@
 
 #include "ferrite/nn/losses/detail/ctc_kernel.h"
 #include "ferrite/tensor/kernel/packet.h"
+#include "ferrite/tensor/kernel/packet_exp.h"
+#include "ferrite/tensor/kernel/packet_log.h"
 
 namespace ferrite::nn::detail::FERRITE_LEVEL {
 namespace {

@@ -1,5 +1,6 @@
 /// The kernels of arithmetic.
 #include "ferrite/tensor/kernel/block.h"
+#include "ferrite/tensor/kernel/packet_pow.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 

@@ -3,6 +3,7 @@
 #include "ferrite/tensor/kernel/functors_math.h"
 #include "ferrite/tensor/kernel/packet_error.h"
 #include "ferrite/tensor/kernel/packet_math.h"
+#include "ferrite/tensor/kernel/packet_trigonometry.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 

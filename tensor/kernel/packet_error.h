@@ -2,6 +2,7 @@
 /// The error function of packets, and what is made of it. Errors in ULP over the whole range (tests/ranges, on every
 /// instruction set); f32: erf, erfc 4, gelu 6, below 0 6 + 1.3 x^2; f64, the C library's lane by lane: gelu 6.
 #include "ferrite/tensor/kernel/packet_doubles.h"
+#include "ferrite/tensor/kernel/packet_exp.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
@@ -38,7 +39,7 @@ inline Packet<float> exp_of_square(Packet<float> x) {
     const P square = x * x, rest = fma(x, x, -square), power = exp_not_positive(-square);
     return fma(-rest, power, power);
   } else {
-    const P high = ei::pmul(ei::pfloor(ei::pmul(x.raw, P(64.0F).raw)), P(1.0F / 64).raw);
+    const P high = ((x + P(kWholeInLastBits / 64)) - P(kWholeInLastBits / 64));
     return exp_not_positive(-(high * high)) * exp((high - x) * (x + high));
   }
 }
@@ -65,14 +66,14 @@ template <class T>
 }
 inline Packet<float> erf(Packet<float> x) {
   using P = Packet<float>;
-  const P size = ei::pmin(abs(x).raw, P(12.0F).raw);  // a NaN stays, being the first operand
+  const P size = first_min(abs(x), P(12.0F));  // a NaN stays, being the first operand
   const P far = copysign(P(1.0F) - exp_of_square(size) * scaled_erfc(size), x);
   return select(size < P(0.8F), erf_near(x), far);
 }
 /// The factor of the exponential in doubles: small differences of x weigh twice there.
 inline Packet<float> erfc(Packet<float> x) {
   using P = Packet<float>;
-  const P size = ei::pmin(abs(x).raw, P(12.0F).raw);
+  const P size = first_min(abs(x), P(12.0F));
   const P y = exp_of_square(size) * in_doubles([](Packet<double> v) { return scaled_erfc(v); }, size);
   const P far = select(x < P(0.0F), P(2.0F) - y, y);
   return select(abs(x) < P(0.5F), P(1.0F) - erf_near(x), far);

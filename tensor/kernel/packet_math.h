@@ -1,11 +1,13 @@
 #pragma once
-/// Further functions of packets: trigonometric, hyperbolic, special ones.
+/// Further functions of packets: inverse trigonometric, hyperbolic, special ones.
 ///
-/// Errors in ULP of f32 over the whole range unless said (tests/ranges, on every instruction set): tan, asin,
-/// sinc 2.5, acos, atan, atan2, sinh, cosh 2, asinh, acosh, lgamma and trigamma of positive numbers 1, atanh, log10,
-/// erfinv 3. f64: the C library's lane by lane, but digamma and trigamma.
-/// Polynomials were fitted by tests/data/make_kernel_polynomials.py.
+/// Errors in ULP of f32 over the whole range unless said (tests/ranges, on every instruction set): asin, sinc 2.5,
+/// acos, atan, atan2, sinh, cosh 2, asinh, acosh, lgamma and trigamma of positive numbers 1, atanh, erfinv 3. f64: the
+/// C library's lane by lane, but digamma and trigamma. Polynomials were fitted by
+/// tests/data/make_kernel_polynomials.py.
 #include "ferrite/tensor/kernel/packet_doubles.h"
+#include "ferrite/tensor/kernel/packet_exp.h"
+#include "ferrite/tensor/kernel/packet_log.h"
 #include "ferrite/tensor/kernel/packet_rounding.h"
 #include "ferrite/tensor/kernel/special.h"
 
@@ -45,25 +47,6 @@ inline Packet<double> lgamma(Packet<double> x) {
 
 /// Half of pi: a float, and what that leaves of it.
 inline constexpr float kHalfPi = 1.57079637F, kHalfPiRest = -4.37113883e-8F;
-
-/// The rest of x by pi / 2 in doubles, 33 bits of pi / 2 first, so that products of whole numbers with it are exact
-/// (as in FreeBSD's e_rem_pio2f.c); tan(r) = r + r^3 T(r^2) there, -1 / tan(r) for odd quotients.
-inline Packet<float> tan(Packet<float> x) {
-  using P = Packet<float>;
-  static constexpr float kTan[] = {0.333333492F,  0.133326635F,    0.054059919F,  0.02128217F,
-                                   0.0108358487F, 8.95029589e-05F, 0.00437628571F};
-  const P n = nearest(x * P(static_cast<float>(2 / std::numbers::pi)));
-  const P rest = in_doubles(
-      [](Packet<double> v, Packet<double> k) {
-        return fma(-k, Packet<double>(1.58932547735281966916e-08), fma(-k, Packet<double>(1.57079631090164184570), v));
-      },
-      x, n);
-  const P r = select(n == P(0.0F), x, rest);  // and so -0 stays
-  const P half = n * P(0.5F), square = r * r;
-  const P y = fma(r * square, polynomial(square, kTan), r);
-  return mended(abs(x) < P(1e5F), select(nearest(half) == half, y, P(-1.0F) / y), x,
-                [](float v) { return std::tan(v); });
-}
 
 /// asin(s) = s + s z A(z), z = s^2, s up to 1 / 2.
 [[gnu::always_inline]] inline Packet<float> asin_reduced(Packet<float> s, Packet<float> z) {
@@ -151,7 +134,7 @@ inline Packet<double> sinc(Packet<double> x) {
 /// e^x / 2 for x >= 0, infinite where twice that is far beyond floats. NaN stays.
 inline Packet<float> half_exp(Packet<float> x) {
   using P = Packet<float>;
-  const P bounded = ei::pmin(x.raw, P(91.0F).raw);
+  const P bounded = first_min(x, P(91.0F));
   const P n = nearest(bounded * P(1.44269504088896341F));
   return select(is_nan(x), x, scale(exp_reduced(less_powers(bounded, n)), n - P(1.0F)));
 }
@@ -168,34 +151,17 @@ inline Packet<float> cosh(Packet<float> x) {
   return e + P(0.25F) / e;
 }
 
-/// ln(x) in doubles, x finite and normal.
-inline Packet<double> log_to_avx2(Packet<double> x) { return ei::plog(x.raw); }
-
 inline Packet<float> asinh(Packet<float> x) {
   using P = Packet<float>;
   const P size = abs(x);
-  const P y = in_doubles([](Packet<double> a) { return log_to_avx2(a + sqrt(fma(a, a, Packet<double>(1.0)))); }, size);
+  const P y =
+      in_doubles([](Packet<double> a) { return log_of_normal(a + sqrt(fma(a, a, Packet<double>(1.0)))); }, size);
   return copysign(select(size < P(1e-3F), fma(size * size, size * P(-1.0F / 6), size), y), x);
 }
 inline Packet<float> acosh(Packet<float> x) {
   using P = Packet<float>;
-  const P y = in_doubles([](Packet<double> a) { return log_to_avx2(a + sqrt(fma(a, a, Packet<double>(-1.0)))); }, x);
+  const P y = in_doubles([](Packet<double> a) { return log_of_normal(a + sqrt(fma(a, a, Packet<double>(-1.0)))); }, x);
   return select(P(1.0F) <= x, y, P(std::numeric_limits<float>::quiet_NaN()));
-}
-
-/// ln(x) for x positive, finite and normal: x = 2^n (1 + f), 1 + f from sqrt(1/2) to sqrt(2).
-inline Packet<float> log_positive(Packet<float> x) {
-  using P = Packet<float>;
-  using IntPacket = typename ei::unpacket_traits<RawPacket<float>>::integer_packet;
-  static constexpr float kLog[] = {0.333333135F,  -0.250000089F, 0.200021192F,  -0.166679963F, 0.142195508F,
-                                   -0.124055915F, 0.118881747F,  -0.116756409F, 0.0674660131F};
-  const IntPacket bits = ei::preinterpret<IntPacket>(x.raw), root = ei::pset1<IntPacket>(0x3f3504f3);
-  const IntPacket n = ei::parithmetic_shift_right<23>(ei::psub(bits, root));
-  const P f = P(ei::preinterpret<RawPacket<float>>(ei::psub(bits, ei::plogical_shift_left<23>(n)))) - P(1.0F);
-  const P power = ei::pcast<IntPacket, RawPacket<float>>(n);
-  const P square = f * f;
-  const P low = fma(power, P(-2.12194440e-4F), fma(f * square, polynomial(f, kLog), square * P(-0.5F)));
-  return fma(power, P(0.693359375F), f + low);
 }
 
 /// ln(a / b) / 2 of positive operands whose difference, over their sum, is u: by atanh's series for |u| < 1/2.
@@ -204,7 +170,7 @@ inline Packet<float> half_log_ratio(Packet<float> u, Packet<float> a, Packet<flo
   static constexpr float kAtanh[] = {0.333333373F, 0.199997276F,  0.142948523F, 0.109671824F,
                                      0.102826849F, 0.0245220661F, 0.175942361F};
   const P z = u * u;
-  return select(abs(u) < P(0.5F), fma(u * z, polynomial(z, kAtanh), u), P(0.5F) * log_positive(a / b));
+  return select(abs(u) < P(0.5F), fma(u * z, polynomial(z, kAtanh), u), P(0.5F) * log_of_normal(a / b));
 }
 inline Packet<float> atanh(Packet<float> x) {
   using P = Packet<float>;
@@ -214,7 +180,6 @@ inline Packet<float> atanh(Packet<float> x) {
       select(size == one, P(std::numeric_limits<float>::infinity()), P(std::numeric_limits<float>::quiet_NaN()));
   return copysign(select(size < one, y, end), x);
 }
-inline Packet<float> log10(Packet<float> x) { return log(x) * Packet<float>(static_cast<float>(std::numbers::log10e)); }
 
 // ---- special functions ---------------------------------------------------------------------------------
 
@@ -228,7 +193,7 @@ inline Packet<float> erfinv(Packet<float> y) {
   static constexpr float kFar[] = {2.83297682F,     1.00167501F,  0.00944549683F,   -0.00763820112F,  0.00568504166F,
                                    -0.00359301106F, 0.001490411F, -6.51166192e-05F, -0.000313997385F, 0.000121326091F};
   const P size = abs(y), one(1.0F);
-  const P w = -log_positive((one - size) * (one + size));
+  const P w = -log_of_normal((one - size) * (one + size));
   const P near = polynomial(w - P(2.5F), kNear), far = polynomial(sqrt(w) - P(3.0F), kFar);
   const P end = select(size == one, copysign(P(std::numeric_limits<float>::infinity()), y),
                        P(std::numeric_limits<float>::quiet_NaN()));
@@ -251,7 +216,7 @@ inline Packet<double> log_gamma_positive(Packet<double> x) {
                                     -1.0 / 6,           1.0 / 7, -1.0 / 8, 1.0 / 9, -1.0 / 10, 1.0 / 11,
                                     -1.0 / 12};
   const Mask<double> raised = x < P(9.0);
-  const P far = log_to_avx2(select(raised, product, x));
+  const P far = log_of_normal(select(raised, product, x));
   const P log_y = select(raised, polynomial((y - P(9.5)) * P(1 / 9.5), kLog), far);
   const P inverse = P(1.0) / y;
   const P tail = fma(inverse, polynomial(inverse * inverse, kSeries), P(0.91893853320467274178));  // ln(2 pi) / 2
@@ -280,7 +245,7 @@ inline Packet<double> digamma_positive(Packet<double> x) {
     y = y + or_zero(small, P(1.0));
   }
   const P inverse = P(1.0) / y, square = inverse * inverse;
-  return log_to_avx2(y) - fma(square, polynomial(square, kSeries), P(0.5) * inverse) - above / below;
+  return log_of_normal(y) - fma(square, polynomial(square, kSeries), P(0.5) * inverse) - above / below;
 }
 inline Packet<double> digamma(Packet<double> x) {
   return mended((Packet<double>(1e-300) < x) & (x < Packet<double>(1e300)), digamma_positive(x), x,

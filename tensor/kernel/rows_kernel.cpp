@@ -1,4 +1,6 @@
 /// Composites along rows: softmax, layer norm, variances, norms.
+#include "ferrite/tensor/kernel/packet_exp.h"
+#include "ferrite/tensor/kernel/packet_log.h"
 #include "ferrite/tensor/kernel/rows.h"
 
 #include <limits>

@@ -7,6 +7,7 @@
 
 #include "ferrite/tensor/kernel/convolution_tiles.h"
 #include "ferrite/tensor/kernel/packet.h"
+#include "ferrite/tensor/kernel/packet_exp.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {

@@ -1,5 +1,6 @@
 /// A GRU's gates forward and backward, with the reset gate after and before the product.
 #include "ferrite/nn/recurrent/detail/cell_kernel.h"
+#include "ferrite/tensor/kernel/packet_exp.h"
 
 namespace ferrite::nn::detail::FERRITE_LEVEL {
 namespace {

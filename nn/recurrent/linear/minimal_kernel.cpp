@@ -5,6 +5,7 @@
 #include "ferrite/nn/recurrent/detail/minimal.h"
 #include "ferrite/tensor/kernel/lanes_within.h"
 #include "ferrite/tensor/kernel/packet.h"
+#include "ferrite/tensor/kernel/packet_exp.h"
 
 namespace ferrite::nn::detail::FERRITE_LEVEL {
 namespace {

@@ -1,5 +1,6 @@
 /// An LSTM's gates forward and backward, with and without a projection of h.
 #include "ferrite/nn/recurrent/detail/cell_kernel.h"
+#include "ferrite/tensor/kernel/packet_exp.h"
 
 namespace ferrite::nn::detail::FERRITE_LEVEL {
 namespace {

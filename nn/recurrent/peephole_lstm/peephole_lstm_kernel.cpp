@@ -1,5 +1,6 @@
 /// The gates of an LSTM that see its memory, forward and backward.
 #include "ferrite/nn/recurrent/detail/cell_kernel.h"
+#include "ferrite/tensor/kernel/packet_exp.h"
 
 namespace ferrite::nn::detail::FERRITE_LEVEL {
 namespace {

@@ -1,5 +1,6 @@
 /// The step of an Elman network forward and backward.
 #include "ferrite/nn/recurrent/detail/cell_kernel.h"
+#include "ferrite/tensor/kernel/packet_exp.h"
 
 namespace ferrite::nn::detail::FERRITE_LEVEL {
 namespace {
