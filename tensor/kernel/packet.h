@@ -1,9 +1,12 @@
 #pragma once
-/// One packet of numbers (16, 8 or 4 floats, by instruction set) with the arithmetic and the functions that
-/// pointwise operations are written in. Every function is applied to whole packets only, so a value does not depend on
-/// its place in a run (docs/numerics.md, rule 1). Functions of floats: packet_exp.h, packet_log.h,
-/// packet_trigonometry.h, packet_pow.h, packet_error.h, packet_math.h, packet_rounding.h. Those of doubles are the C
-/// library's lane by lane: tanh 2 ULP, sigmoid 3, over the whole range (tests/ranges, on every instruction set).
+/// One packet of numbers (16, 8 or 4 floats, by instruction set) with the arithmetic that pointwise operations are
+/// written in. Every function is applied to whole packets only, so a value does not depend on its place in a run
+/// (docs/numerics.md, rule 1).
+///
+/// Functions of f32 are in packet_exp.h, packet_log.h, packet_pow.h, packet_trigonometry.h, packet_math.h,
+/// packet_error.h and packet_rounding.h, which state their errors. They consist of operations that IEEE 754 defines, in
+/// one order: with a multiply-add that rounds once (AVX2, AVX-512, NEON) their bits are the same on every processor, and
+/// no library has a say in them. Functions of f64 are the C library's, lane by lane: tanh is off by 2 ULP, sigmoid by 3.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -129,6 +132,7 @@ template <class T>
 Packet<T> first_max(Packet<T> a, std::type_identity_t<Packet<T>> b) {
   return max_raw(a.raw, b.raw);
 }
+/// The machine's own minimum, which keeps a NaN that is its first operand.
 template <class T>
 Packet<T> first_min(Packet<T> a, std::type_identity_t<Packet<T>> b) {
   return min_raw(a.raw, b.raw);

@@ -1,5 +1,13 @@
 #pragma once
 /// Exponentials of packets of floats, and the functions made of one.
+///
+/// x = n ln(2) + r, |r| <= ln(2) / 2, and e^x = 2^n e^r by a polynomial of r (tests/data/make_kernel_polynomials.py).
+/// Errors in ULP, all floats tried with a multiply-add that rounds once (AVX2; AVX-512 and NEON compute the same bits),
+/// denormal numbers in and out included, and without one (SSE2):
+///
+///   exp 0.87 (0.9), exp2 0.90 (1.1), expm1 0.97 (1.2); tanh 3, softplus 3, sigmoid 2.5, above 4 0.6.
+///
+/// A sigmoid below the least normal number may be 0.
 #include "ferrite/tensor/kernel/packet_bits.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
@@ -112,7 +120,7 @@ template <int times>
 }
 
 /// t / (t + 2) with t = e^(2|x|) - 1, which is exact to a rounding also near 0; 1 from 9.1 on. A NaN stays, being the
-/// first operand of the bound. (A rational function, as Eigen has it, takes 0.7 of the time and is off by 2.6e-7.)
+/// first operand of the bound. (A rational function would take 0.7 of the time, and be off by 2.6e-7.)
 [[gnu::always_inline]] inline Packet<float> tanh(Packet<float> x) {
   using P = Packet<float>;
   const Exponential e = exponential<2>(first_min(abs(x), P(9.1F)));

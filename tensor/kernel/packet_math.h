@@ -1,10 +1,10 @@
 #pragma once
-/// Further functions of packets: trigonometric, hyperbolic, special ones.
+/// Further functions of packets: inverse trigonometric, hyperbolic, special ones.
 ///
-/// Errors in ULP of f32 over the whole range unless said (tests/ranges, on every instruction set): tan, asin,
-/// sinc 2.5, acos, atan, atan2, sinh, cosh 2, asinh, acosh, lgamma and trigamma of positive numbers 1, atanh, log10,
-/// erfinv 3. f64: the C library's lane by lane, but digamma and trigamma.
-/// Polynomials were fitted by tests/data/make_kernel_polynomials.py.
+/// Errors in ULP of f32 over the whole range unless said (tests/ranges, on every instruction set): asin, sinc 2.5,
+/// acos, atan, atan2, sinh, cosh 2, asinh, acosh, lgamma and trigamma of positive numbers 1, atanh, erfinv 3. f64: the
+/// C library's lane by lane, but digamma and trigamma. Polynomials were fitted by
+/// tests/data/make_kernel_polynomials.py.
 #include "ferrite/tensor/kernel/packet_doubles.h"
 #include "ferrite/tensor/kernel/packet_exp.h"
 #include "ferrite/tensor/kernel/packet_log.h"

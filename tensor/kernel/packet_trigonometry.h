@@ -1,5 +1,11 @@
 #pragma once
 /// Sine, cosine and tangent of packets of floats, all arguments reduced by as many digits of pi as they need.
+///
+/// The rest of x by pi / 2 is taken in three floats up to 1e5, in two doubles up to 2^27, and by integers beyond; then
+/// a polynomial of it (tests/data/make_kernel_polynomials.py). Errors in ULP, all floats tried with a multiply-add that
+/// rounds once (AVX2; AVX-512 and NEON compute the same bits), and without one (SSE2):
+///
+///   sin, cos 1.5 (1.5), tan 1.2 (2.1).
 #include "ferrite/tensor/kernel/packet_bits.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {

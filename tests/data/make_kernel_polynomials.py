@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of tensor/kernel/packet.h, packet_error.h and packet_math.h and prints their coefficients: Chebyshev's points,
-least squares weighted by the errors again and again (Lawson), so that the largest relative error is least. Needs mpmath
-and numpy.
+"""Fits the polynomials of tensor/kernel/packet_*.h and prints their coefficients: Chebyshev's points, least squares
+weighted by the errors again and again (Lawson), so that the largest relative error is least; those of doubles are
+interpolated at Chebyshev's points. Needs mpmath and numpy.
 
     python3 tests/data/make_kernel_polynomials.py
 """
@@ -54,7 +54,29 @@ def odd(name, f, slope, most, degree):
     fit(name, lambda z: (ratio(z) - 1) / z, 1e-9, most, degree, lambda z: z / ratio(z))
 
 
-odd("tan", mp.tan, 1, float((mp.pi / 4)**2), 6)
+def interpolated(name, g, low, high, degree, scale=1):
+    """Prints the coefficients of doubles, all digits of the fit being needed."""
+    n = degree + 1
+    points = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (k + 0.5) / n) for k in range(n)]
+    c = mp.lu_solve(mp.matrix([[p**k for k in range(n)] for p in points]), mp.matrix([g(p) for p in points]))
+    print(f"{name}: " + ", ".join(f"{float(v * scale):.17g}" for v in c))
+
+
+ln2, near_zero = mp.log(2), mp.mpf(10)**-9
+half_ln2, quarter_turn = float(ln2 / 2 * 1.001), float((mp.pi / 4 * 1.008)**2)
+cubic = lambda r: (mp.expm1(r) - r - r * r / 2) / r**3 if abs(r) > near_zero else mp.mpf(1) / 6
+for degree in (3, 4):  # of ExpSeries, and of ExpParts
+    fit("exp", cubic, -half_ln2, half_ln2, degree, lambda r: r**3 / mp.expm1(r))
+fit("2^r", lambda r: (mp.expm1(r * ln2) - r * ln2) / r**2 if abs(r) > near_zero else ln2**2 / 2, -0.5, 0.5, 4,
+    lambda r: r**2 / mp.expm1(r * ln2))
+sine, tangent = (lambda z: mp.sin(root(z)) / root(z)), (lambda z: mp.tan(root(z)) / root(z))
+fit("sin", lambda z: (sine(z) - 1) / z, 1e-9, quarter_turn, 3, lambda z: z)
+fit("cos", lambda z: (mp.cos(root(z)) - 1) / z, 1e-9, quarter_turn, 4, lambda z: z)
+fit("tan", lambda z: (tangent(z) - 1) / z, 1e-9, quarter_turn, 6, lambda z: z / tangent(z))
+steepest = ((root(2) - 1) / (root(2) + 1))**2 * 1.001  # s^2, s = f / (2 + f)
+ratio_of_logs = lambda z: (2 * mp.atanh(root(z)) / root(z) - 2) / z
+interpolated("log of doubles", ratio_of_logs, mp.mpf(0), steepest, 6)
+interpolated("log2 of pow, after 2 / ln(2)", ratio_of_logs, mp.mpf(0), steepest, 3, 1 / ln2)
 odd("asin", mp.asin, 1, 0.25, 5)
 odd("atan", mp.atan, 1, 1.0, 8)
 odd("sinh", mp.sinh, 1, 1.0, 3)

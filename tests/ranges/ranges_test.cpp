@@ -1,4 +1,4 @@
-// The bounds that tensor/kernel/packet.h and the headers of further functions give, for every exponent of f32 and f64,
+// The bounds that tensor/kernel/packet.h and the headers of functions give, for every exponent of f32 and f64,
 // both signs, and mantissas between and at their ends. Compiled for one instruction set and without the library, so
 // that a build may have it for several.
 #include <bit>
@@ -180,7 +180,8 @@ BOOST_AUTO_TEST_CASE(exponentials_over_all_exponents) {
       "exp2", [](Packet<float> x) { return exp2(x); }, [](long double x) { return std::exp2(x); },
       kRoundsOnce ? 1 : 1.1);
   check<float>(
-      "expm1", [](Packet<float> x) { return expm1(x); }, [](long double x) { return std::expm1(x); }, 1);
+      "expm1", [](Packet<float> x) { return expm1(x); }, [](long double x) { return std::expm1(x); },
+      kRoundsOnce ? 1 : 1.2);
 }
 
 BOOST_AUTO_TEST_CASE(logarithms_over_all_exponents) {
@@ -190,12 +191,11 @@ BOOST_AUTO_TEST_CASE(logarithms_over_all_exponents) {
       "log1p", [](Packet<float> x) { return log1p(x); }, [](long double x) { return std::log1p(x); }, 1);
   check<float>(
       "log2", [](Packet<float> x) { return log2(x); }, [](long double x) { return std::log2(x); },
-      kRoundsOnce ? 1 : 1.6);
+      kRoundsOnce ? 1 : 1.2);
   check<float>(
-      "log10", [](Packet<float> x) { return log10(x); }, [](long double x) { return std::log10(x); },
-      kRoundsOnce ? 1 : 1.4);
+      "log10", [](Packet<float> x) { return log10(x); }, [](long double x) { return std::log10(x); }, 1);
 }
-/// Of the numbers that make them up, logarithms to 2 and 10 are whole numbers, exactly.
+/// Logarithms of powers of two to the base 2, and of powers of ten to the base 10, are whole numbers.
 BOOST_AUTO_TEST_CASE(logarithms_of_powers_are_whole) {
   const auto at = [](Packet<float> (*f)(Packet<float>), float x) { return applied(f, std::vector<float>(64, x))[5]; };
   for (int n = -149; n < 128; ++n)
@@ -211,7 +211,8 @@ BOOST_AUTO_TEST_CASE(angles_over_all_exponents) {
   check<float>(
       "cos", [](Packet<float> x) { return cos(x); }, [](long double x) { return std::cos(x); }, 1.6);
   check<float>(
-      "tan", [](Packet<float> x) { return tan(x); }, [](long double x) { return std::tan(x); }, kRoundsOnce ? 1.3 : 2);
+      "tan", [](Packet<float> x) { return tan(x); }, [](long double x) { return std::tan(x); },
+      kRoundsOnce ? 1.3 : 2.1);
   check<float>(
       "asin", [](Packet<float> x) { return asin(x); }, [](long double x) { return std::asin(x); }, 2.5);
   check<float>(
@@ -249,7 +250,7 @@ BOOST_AUTO_TEST_CASE(angles_near_quarter_turns) {
       const std::vector<float> y = applied(function.f, x);
       for (std::size_t k = 0; k < width; ++k) {
         const long double exact = function.exact(x[k]), off = units(y[k], exact);
-        if (off > 2 && ++failures < 6)
+        if (off > (kRoundsOnce ? 2 : 2.1L) && ++failures < 6)
           BOOST_ERROR(function.name << " of " << x[k] << " is " << y[k] << ", exact " << exact << ": " << off);
       }
     }
