@@ -52,15 +52,15 @@ struct SoftsignGrad : Functor<2, Types::floats> {
 struct GeluGrad : Functor<2, Types::floats> {
   static auto f(const auto& g, const auto& x) { return g * gelu_slope(x); }
 };
+/// (1 + tanh(u)) / 2 as sigmoid(2 u), which keeps its digits below 0.
 struct GeluTanh : Functor<1, Types::floats> {
   static auto f(const auto& x) {
     using P = PacketOf<decltype(x)>;
-    const P inner = number<P>(kGeluScale) * (x + number<P>(kGeluCube) * (x * x * x));
-    return number<P>(0.5) * x * (number<P>(1) + tanh(inner));
+    return x * sigmoid(number<P>(2 * kGeluScale) * (x + number<P>(kGeluCube) * (x * x * x)));
   }
 };
-/// Of x bounded to where the slope is 0 or 1, so that no square overflows. (1 + tanh(u)) / 2 is sigmoid(2 u), and what
-/// is left of 1 - tanh(u)^2 for large u is exact in sigmoids.
+/// Of x bounded to where the slope is 0 or 1, so that no square overflows. What is left of 1 - tanh(u)^2 for large u is
+/// exact in sigmoids.
 struct GeluTanhGrad : Functor<2, Types::floats> {
   static auto f(const auto& g, const auto& x) {
     using P = PacketOf<decltype(x)>;

@@ -1,8 +1,9 @@
 /// Gamma's logarithm, its derivatives, and the inverse of erf, for one number.
 #include <math.h>  // lgamma_r, which std does not name
 
-#include <array>
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <numbers>
 
@@ -20,41 +21,37 @@ constexpr double kBernoulli[] = {1.0 / 6,       -1.0 / 30,       1.0 / 42,      
                                  5.0 / 66,      -691.0 / 2730,   7.0 / 6,        -3617.0 / 510,
                                  43867.0 / 798, -174611.0 / 330, 854513.0 / 138, -236364091.0 / 2730};
 
-/// zeta(s, x) = sum of (x + k)^-s over k >= 0, s > 1, x > 0.
-double hurwitz_zeta(int s, double x) {
-  double total = 0, a = x;
-  for (int k = 0; k < 12 || a < 12; ++k, a += 1) total += std::pow(a, -s);
-  const double power = std::pow(a, -s);
-  total += power * a / (s - 1) + power / 2;
-  double term = power * s / a;  // s (s + 1) ... a^-(s + 2k - 1) / (2k)!
-  double factorial = 2;
-  for (int k = 0; k < 12; ++k) {
-    total += kBernoulli[k] * term / factorial;
-    term *= (s + 2.0 * k + 1) * (s + 2.0 * k + 2) / (a * a);
-    factorial *= (2.0 * k + 3) * (2.0 * k + 4);
+/// a^-n times a factor that may bring it back where the power alone is no normal number.
+double scaled_power(double a, int n, double factor) {
+  const double power = std::pow(a, -n);
+  if (power > 1e-290) return power * factor;
+  const int half = n / 2;
+  return std::pow(a, -half) * factor * std::pow(a, half - n);
+}
+
+/// factor zeta(s, x), zeta(s, x) = the sum of (x + k)^-s over k >= 0, s > 1, x > 0: terms up to 24, from the least,
+/// and Euler's and Maclaurin's sum of the others,
+/// a^(1 - s) (1 / (s - 1) + 1 / (2 a) + sum of B_2k s (s + 1) ... (s + 2k - 2) / (2k)! a^-2k).
+double hurwitz_zeta(int s, double x, double factor) {
+  constexpr double kEnough = 24;
+  const int terms = x < kEnough ? static_cast<int>(std::ceil(kEnough - x)) : 0;
+  const double a = x + terms;
+  double series = 0, term = s / (2 * a * a);
+  for (int k = 1; k <= 12; ++k) {
+    series += kBernoulli[k - 1] * term;
+    term *= (s + 2.0 * k - 1) * (s + 2.0 * k) / ((2.0 * k + 1) * (2.0 * k + 2) * a * a);
   }
+  double total = scaled_power(a, s - 1, factor * (1.0 / (s - 1) + (0.5 / a + series)));
+  for (int k = terms; k-- > 0;) total += scaled_power(x + k, s, factor);
   return total;
 }
 
-/// The n-th derivative of cot by its polynomial in c = cot: P' = -(1 + c^2) dP/dc.
-double cotangent_derivative(int n, double c) {
-  std::array<double, kMostPolygamma + 3> p{};
-  p[1] = 1;
-  for (int step = 0; step < n; ++step) {
-    std::array<double, kMostPolygamma + 3> next{};
-    for (std::size_t k = 1; k + 1 < p.size(); ++k) {
-      next[k - 1] -= static_cast<double>(k) * p[k];
-      next[k + 1] -= static_cast<double>(k) * p[k];
-    }
-    p = next;
-  }
-  double value = 0;
-  for (std::size_t k = p.size(); k-- > 0;) value = value * c + p[k];
-  return value;
-}
-
 /// cot(pi x), from the distance to the nearest whole number.
-double cotangent_of_pi(double x) { return 1 / std::tan(kPi * (x - std::nearbyint(x))); }
+double cotangent_of_pi(double x) {
+  const double r = x - std::nearbyint(x), size = std::fabs(r);
+  if (size <= 0.25) return 1 / std::tan(kPi * r);
+  return std::copysign(std::tan(kPi * (0.5 - size)), r);
+}
 
 }  // namespace
 
@@ -78,17 +75,43 @@ double digamma_of(double x) {
   return std::log(x) - 0.5 / x - series - below;
 }
 
+namespace {
+
+/// factor (a^-s - b^-s), gap = b - a, with the digits of a small gap.
+double power_difference(double a, double b, double gap, int s, double factor) {
+  if (std::fabs(gap) > a / 4) return scaled_power(a, s, factor) - scaled_power(b, s, factor);
+  return scaled_power(b, s, factor) * std::expm1(s * std::log1p(gap / a));
+}
+
+/// factor times the sum of (x + k)^-s over k >= 0 for x < 0, from the distances to the poles on both sides of x, which
+/// are exact: those of the poles up to 0 are left + k, k < poles, the others right + k. Of odd s their terms have two
+/// signs: those of equal k are subtracted before they are added up. (A reflection would have the digits of a power of a
+/// cotangent.)
+double zeta_below(int s, double x, double factor) {
+  constexpr double kPairs = 24;
+  const double poles = std::ceil(-x), left = -(x + (poles - 1)), right = x + poles, last = 1 - x;
+  const double pairs = std::min(poles, kPairs), sign = s % 2 == 0 ? 1 : -1;
+  double total = hurwitz_zeta(s, right + pairs, factor);
+  if (poles > pairs) {
+    total += sign * hurwitz_zeta(s, left + pairs, factor);
+    total -= sign * hurwitz_zeta(s, last, factor);  // least of all, and all that is left between two equal distances
+  }
+  for (double k = pairs; k-- > 0;)
+    total += sign > 0 ? scaled_power(left + k, s, factor) + scaled_power(right + k, s, factor)
+                      : power_difference(right + k, left + k, left - right, s, factor);
+  return total;
+}
+
+}  // namespace
+
 double polygamma_of(int n, double x) {
   const double sign = n % 2 == 1 ? 1 : -1;
   if (std::isnan(x)) return x;
-  if (x <= 0) {
-    if (std::isinf(x)) return kNan;
-    if (x == std::floor(x)) return sign * kInfinity;
-    const double c = cotangent_derivative(n, cotangent_of_pi(x)) * std::pow(kPi, n + 1);
-    return -sign * polygamma_of(n, 1 - x) - c;
-  }
-  if (std::isinf(x)) return sign * 0.0;
-  return sign * std::tgamma(n + 1.0) * hurwitz_zeta(n + 1, x);
+  double factor = sign;
+  for (int k = 2; k <= n; ++k) factor *= k;
+  if (x > 0) return std::isinf(x) ? sign * 0.0 : hurwitz_zeta(n + 1, x, factor);
+  if (std::isinf(x)) return kNan;
+  return x == std::floor(x) ? sign * kInfinity : zeta_below(n + 1, x, factor);
 }
 
 double erfinv_of(double y, int steps) {

@@ -8,7 +8,7 @@ double log_gamma_of(double x);
 /// The derivative of ln Gamma. Reflected below 0; the asymptotic series from 10 on, reached by recurrence.
 double digamma_of(double x);
 /// Its n-th derivative, 1 <= n <= kMostPolygamma: (-1)^(n + 1) n! zeta(n + 1, x), Hurwitz's zeta by Euler's and
-/// Maclaurin's sum; reflected below 0.
+/// Maclaurin's sum; below 0 from zeta of the distances to the poles beside x.
 double polygamma_of(int n, double x);
 inline constexpr int kMostPolygamma = 24;
 /// The inverse of erf: Giles's approximation (2010), to 4e-7, and steps of Newton's method on erf or erfc, each of

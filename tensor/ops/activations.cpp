@@ -23,7 +23,7 @@ struct GeluTanh : functors::GeluTanh, Activation {
   static constexpr double kScale = functors::kGeluScale, kCube = functors::kGeluCube;
   static Tensors reference(Inputs in) {
     const Tensor& x = in[0];
-    return {0.5 * x * (1 + tanh(kScale * (x + kCube * (x * x * x))))};
+    return {x * sigmoid(2 * kScale * (x + kCube * (x * x * x)))};
   }
   static Tensors vjp(const PointwiseVjp& v) { return {gelu_tanh_grad(v.grad, v.a.tensor())}; }
 };

@@ -106,3 +106,15 @@ def erfinv_ratio(w):
 near, far = lambda v: erfinv_ratio(v + 2.5), lambda v: erfinv_ratio((v + 3)**2)
 fit("erfinv near", near, -2.5 + 1e-12, 2.5, 9, lambda v: 1 / near(v), count=150)
 fit("erfinv far", far, float(root(5) - 3), 1.05, 9, lambda v: 1 / far(v), count=150)
+
+
+def doubles(name, g, low, high, terms):
+    """Prints the coefficients of g on [low, high] in doubles, from Chebyshev's expansion."""
+    c, error = mp.chebyfit(g, [low, high], terms, error=True)
+    numbers = ", ".join(f"{float(v):.17g}" for v in reversed(c))
+    print(f"{name}, off by {float(error):.1e} at most: {numbers}")
+
+
+zero = mp.findroot(mp.digamma, 1.4616)
+print(f"digamma's zero: {float(zero):.17g} + {float(zero - float(zero)):.17g}")
+doubles("digamma / (x - its zero) of x - 1.5", lambda v: mp.digamma(v + 1.5) / (v + 1.5 - zero), -0.5, 0.5, 23)

@@ -1,5 +1,6 @@
 // Digits where a formula loses them: near an end, far out, beside a large mean. Expected numbers by mpmath with 50
-// digits, from the expressions that the cases say; variances by a loop in doubles.
+// digits, from the expressions that the cases say, or by tests/data/make_accuracy_values.py; variances and what is
+// normalised by loops in doubles.
 #include <limits>
 
 #include "ferrite/autograd/lenient_grad.h"
@@ -7,6 +8,7 @@
 #include "ferrite/compile/compile.h"
 #include "ferrite/tensor/fft.h"
 #include "ferrite/tensor/math.h"
+#include "ferrite/tensor/normalization.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/signal.h"
 #include "ferrite/tensor/sorting.h"
@@ -59,6 +61,52 @@ BOOST_AUTO_TEST_CASE(gelu_keeps_its_digits_far_out) {
                2e-15);
 }
 
+/// make_accuracy_values.py. A reflection has the digits of a power of a cotangent: 40 units in the last place, and none
+/// near halves, where the two terms of even n cancel.
+BOOST_AUTO_TEST_CASE(polygamma_keeps_its_digits_below_0_and_far_out) {
+  struct Value {
+    int n;
+    double x, expected;
+  };
+  const Value values[] = {{1, -2.5000000001, 9.5392466449999441609}, {2, -3.4999, -0.042078032912843002034},
+                          {2, -0.001, 1999999997.5893796659},        {2, -77.25, 124.02494130377838147},
+                          {3, -0.3, 766.61989041916858035},          {5, -4.1, 120000297.89790146015},
+                          {5, -1e-05, 1.199999999999999411e+32},     {10, -2.5, -4.0266930412329947594},
+                          {10, -7.75, -15220204740668.341334},       {20, -1.5, -10709198259.124132459},
+                          {20, -6.9, -2.4329020081768215115e+39},    {20, -40.25, 1.0700016187896297695e+31},
+                          {1, -1000000.5, 9.8696034010903586179},    {1, 1e+200, 1.0000000000000000303e-200},
+                          {2, 30.0, -0.001148765203728599844},       {20, 3e15, -3.4887474078966549066e-293}};
+  for (const Value& v : values)
+    check_digits(("polygamma " + std::to_string(v.n)).c_str(), polygamma(v.n, numbers({v.x})), {v.expected}, 1e-15);
+}
+
+/// make_accuracy_values.py: beside the zero, which is no number of doubles.
+BOOST_AUTO_TEST_CASE(digamma_keeps_its_digits_near_its_zero) {
+  check_digits("digamma", digamma(numbers({1.4616321449683622, 1.4616321449683624, 1.46, 1.5, 1, 2, 1.25})),
+               {-9.2412655217294275168e-17, 1.2245374622004069031e-16, -0.0015805619870834521062,
+                0.036489973978576520559, -0.57721566490153286061, 0.42278433509846713939, -0.22745353337626540809},
+               1e-15);
+}
+
+/// make_accuracy_values.py. 1 + tanh(u) has no digits left at -5.
+BOOST_AUTO_TEST_CASE(gelu_in_its_form_by_tanh_keeps_its_digits_below_0) {
+  const std::vector<double> x = {-0.5, -2, -3, -4, -5, -8};
+  const std::vector<double> expected = {-0.15428599017485607796,   -0.045402305912224981219,
+                                        -0.0036373920817730188378, -0.000070245948192372689818,
+                                        -2.2917961966295060456e-7, -3.107782937501111218e-21};
+  check_digits("f64", gelu(numbers(x), GeluForm::tanh), expected, 2e-14);
+  check_digits("f32", gelu(floats(x), GeluForm::tanh), expected, 1e-5);
+}
+
+/// make_accuracy_values.py. The sine of pi x, rounded, is off by more than 1 from 2^52 on, and NaN at the end.
+BOOST_AUTO_TEST_CASE(sinc_keeps_its_digits_far_out) {
+  check_digits("sinc", sinc(numbers({2.5, -7.25, 1000.5, 123456.125, 0x1p50 + 0.25, 1e-3})),
+               {0.12732395447351626862, -0.031045390212314002398, 0.0003181508107784014708, 9.8668186613304184494e-7,
+                1.9991038072866415424e-16, 0.99999835506674489401},
+               1e-15);
+  BOOST_TEST(support::doubles(abs(sinc(numbers({3, -1e15, 1e308})))) == std::vector<double>(3, 0.0));
+}
+
 /// The mean of numbers about 1e6 is a multiple of 1/16 in f32; how far it is off must not add to the variance.
 BOOST_AUTO_TEST_CASE(variances_beside_a_large_mean) {
   for (const double centre : {1e6, -3e5, 0.0})
@@ -85,6 +133,51 @@ BOOST_AUTO_TEST_CASE(variances_beside_a_large_mean) {
     }
   BOOST_TEST(var(full({1000}, 0.1)).item<float>() < 1e-20F);
   BOOST_TEST(std::isfinite(stddev(full({1000}, 0.1)).item<float>()));
+}
+
+/// Layer norm by a loop in doubles, and what a cotangent becomes behind it.
+struct Normalised {
+  Normalised(const std::vector<double>& x, const std::vector<double>& g, double epsilon) {
+    const auto n = static_cast<double>(x.size());
+    double mean = 0, squares = 0, level = 0, slope = 0;
+    for (const double t : x) mean += t / n;
+    for (const double t : x) squares += (t - mean) * (t - mean) / n;
+    const double scale = 1 / std::sqrt(squares + epsilon);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      y.push_back((x[i] - mean) * scale);
+      level += g[i] / n;
+      slope += g[i] * y[i] / n;
+    }
+    for (std::size_t i = 0; i < x.size(); ++i) gradient.push_back((g[i] - level - y[i] * slope) * scale);
+  }
+  std::vector<double> y, gradient;
+};
+double farthest(const Tensor& got, const std::vector<double>& expected) {
+  const std::vector<double> v = support::doubles(got);
+  double worst = 0;
+  for (std::size_t i = 0; i < v.size(); ++i) worst = std::max(worst, std::fabs(v[i] - expected[i]));
+  return worst;
+}
+
+/// The mean about 1e6, a multiple of 1/16 in f32, is off by 0.03 standard deviations: PyTorch's layer norm by 0.04.
+BOOST_AUTO_TEST_CASE(layer_norm_beside_a_large_mean) {
+  for (const double centre : {1e6, -3e5, 40.0, 0.0})
+    for (const std::int64_t n : {5, 64, 5000}) {
+      const Tensor x = reshape(cast(normal({n}, {.seed = 4}, 0, 1, Dtype::f64) + centre, Dtype::f32), {1, n});
+      const Tensor g = normal({1, n}, {.seed = 5});
+      const Normalised expected(support::doubles(x), support::doubles(g), 1e-5);
+      const auto norm = [](const Tensor& t) { return layer_norm(t); };
+      BOOST_TEST(farthest(norm(x), expected.y) < 4e-6);
+      // Through its gradient; compiled; of a view that no kernel of rows takes.
+      const Tensor slopes = slope([&](const Tensor& t) { return layer_norm(t) * g; }, x);
+      BOOST_TEST(farthest(slopes, expected.gradient) < 2e-5);
+      BOOST_TEST(identical(compile(norm)(x), norm(x)));
+      BOOST_TEST(identical(norm(transpose(concat({transpose(x, 0, 1), transpose(x, 0, 1)}, 1), 0, 1)),
+                           concat({norm(x), norm(x)}, 0)));
+      // In groups of channels and by instance, which are layer norms.
+      BOOST_TEST(identical(group_norm(reshape(x, {1, n, 1}), 1), reshape(norm(x), {1, n, 1})));
+    }
+  for (const double v : support::doubles(layer_norm(full({2, 1000}, 0.1), 1, 1e-12))) BOOST_TEST(std::fabs(v) < 1);
 }
 
 /// PyTorch's gradient is 0 at (0, 0), and NaN or 0 where squares leave the floats.
