@@ -1,7 +1,10 @@
 #pragma once
-/// Counts the bytes that live on the heap through operator new. Include in one source of a test program.
+/// Counts the bytes that live on the heap through operator new. Include in one source of a test program. (Not with
+/// ThreadSanitizer, which has an operator new of its own: the counts are 0 then.)
 #include "counting.h"
+#include "support/sanitized.h"
 
+#if !__has_feature(thread_sanitizer)
 void* operator new(std::size_t size) { return counting::take(size); }
 void* operator new[](std::size_t size) { return counting::take(size); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
@@ -16,3 +19,4 @@ void operator delete(void* block) noexcept { counting::give(block); }
 void operator delete[](void* block) noexcept { counting::give(block); }
 void operator delete(void* block, std::size_t) noexcept { counting::give(block); }
 void operator delete[](void* block, std::size_t) noexcept { counting::give(block); }
+#endif
