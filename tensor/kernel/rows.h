@@ -12,9 +12,6 @@ struct DenseRows {
   std::int64_t count, n;
 };
 
-/// Layer norm corrects a mean that is more than so many standard deviations.
-inline constexpr double kLargeMean = 8;
-
 /// For f32 and f64; n is not 0.
 template <class T>
 struct RowKernels {

@@ -145,26 +145,15 @@ T mean(const T* x, std::int64_t n) {
   return reduce_run<SumOf>(x, n) / static_cast<T>(n);
 }
 
-/// Where the mean is large beside the spread, what rounding left of it is taken off, too
-/// (tensor/ops/detail/layer_norm.h).
 template <class T>
 struct Normaliser {
-  Packet<T> centre, rest, scale;
+  Packet<T> centre, scale;
 
-  Normaliser(const T* x, std::int64_t n, T epsilon) : centre(T(0)), rest(T(0)), scale(T(0)) {
-    const T m = mean(x, n);
-    centre = Packet<T>(m);
-    const T squares = sum_of(x, n, [&](Packet<T> v) { return (v - centre) * (v - centre); }) / static_cast<T>(n);
-    T by = T(1) / std::sqrt(squares + epsilon);
-    if (std::abs(m) * by > static_cast<T>(kLargeMean)) {
-      const T left = sum_of(x, n, [&](Packet<T> v) { return v - centre; }) / static_cast<T>(n);
-      const T spread = squares - left * left;
-      rest = Packet<T>(left);
-      by = T(1) / std::sqrt((spread < T(0) ? T(0) : spread) + epsilon);
-    }
-    scale = Packet<T>(by);
+  Normaliser(const T* x, std::int64_t n, T epsilon) : centre(mean(x, n)), scale(T(0)) {
+    const T squares = sum_of(x, n, [&](Packet<T> v) { return (v - centre) * (v - centre); });
+    scale = Packet<T>(T(1) / std::sqrt(squares / static_cast<T>(n) + epsilon));
   }
-  [[gnu::always_inline]] Packet<T> operator()(Packet<T> v) const { return (v - centre - rest) * scale; }
+  [[gnu::always_inline]] Packet<T> operator()(Packet<T> v) const { return (v - centre) * scale; }
 };
 
 template <class T>

@@ -142,8 +142,9 @@ struct LayerNorm {
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor& x = in[0];
     check_layer_norm(x, a);
-    const Centred c = centred(x, last_axes(x.rank(), a.axes), a.epsilon);
-    return c.apart * c.scale;
+    const Shape over = last_axes(x.rank(), a.axes);
+    const Tensor centred = x - mean(x, over, true);
+    return centred * rsqrt(mean(square(centred), over, true) + a.epsilon);
   }
   static Tensor at_once(Inputs in, const Attributes& a) {
     const auto rows = dense_rows(in[0], a.axes);

@@ -56,9 +56,10 @@ struct LayerNormGrad {
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor &g = in[0], &x = in[1];
     const Shape over = last_axes(x.rank(), a.axes);
-    const Centred c = centred(x, over, a.epsilon);
-    const Tensor y = c.apart * c.scale;
-    return (g - mean(g, over, true) - y * mean(g * y, over, true)) * c.scale;
+    const Tensor centred = x - mean(x, over, true);
+    const Tensor scale = rsqrt(mean(square(centred), over, true) + a.epsilon);
+    const Tensor y = centred * scale;
+    return (g - mean(g, over, true) - y * mean(g * y, over, true)) * scale;
   }
   static Tensor at_once(Inputs in, const Attributes& a) {
     const auto rows = dense_rows(in[0], in[1], a.axes);
