@@ -134,4 +134,42 @@ BOOST_AUTO_TEST_CASE(variances_beside_a_large_mean) {
   BOOST_TEST(std::isfinite(stddev(full({1000}, 0.1)).item<float>()));
 }
 
+/// PyTorch's gradient is 0 at (0, 0), and NaN or 0 where squares leave the floats.
+BOOST_AUTO_TEST_CASE(angles_of_nothing_have_no_gradient) {
+  const auto gradients = [](const Tensor& y, const Tensor& x) {
+    Tape tape;
+    const Tensor a = tape.watch(y), b = tape.watch(x);
+    return tape.grad({{sum(atan2(a, b))}}, {a, b});
+  };
+  const Tensor y = floats({0, -0.0, 3, 3e-30, 3e30, kInfinity, 1}), x = floats({0, 0, 4, 4e-30, 4e30, 1, -kInfinity});
+  const Tensors g = gradients(y, x);
+  check_digits("of y", g[0], {0, 0, 4.0 / 25, 4e30 / 25, 4e-30 / 25, 0, 0}, 3e-7);
+  check_digits("of x", g[1], {0, 0, -3.0 / 25, -3e30 / 25, -3e-30 / 25, 0, 0}, 3e-7);
+}
+
+BOOST_AUTO_TEST_CASE(phases_of_silence_have_no_gradient) {
+  Tape tape;
+  const Tensor x = tape.watch(zeros({64}));
+  const Tensor s = stft(x, 16, hann_window(16), {.hop_length = 4});
+  const Tensor phase = atan2(select(s, -1, 1), select(s, -1, 0));
+  const Tensor g = tape.grad({{sum(square(phase) + phase)}}, {x})[0];
+  BOOST_TEST(identical(g, zeros({64})));
+}
+
+/// An infinite neighbour is the quantile; between both infinities there is none. numpy.quantile and torch.quantile:
+/// NaN.
+BOOST_AUTO_TEST_CASE(quantiles_beside_infinity) {
+  const Tensor x = numbers({-kInfinity, -kInfinity, 1, 2, kInfinity});
+  const Tensor q = numbers({0, 0.125, 0.375, 0.5, 0.625, 0.75, 0.875, 1});
+  BOOST_TEST(within(quantile(x, q), numbers({-kInfinity, -kInfinity, -kInfinity, 1, 1.5, 2, kInfinity, kInfinity}), 0));
+  BOOST_TEST(within(quantile(x, q, {.interpolation = QuantileInterpolation::midpoint}),
+                    numbers({-kInfinity, -kInfinity, -kInfinity, 1, 1.5, 2, kInfinity, kInfinity}), 0));
+  BOOST_TEST(std::isnan(quantile(numbers({-kInfinity, kInfinity}), 0.5).item<double>()));
+  BOOST_TEST(within(quantile(numbers({kInfinity, kInfinity}), 0.5), full({}, kInfinity, Dtype::f64), 0));
+  const Tensor g = slope([&](const Tensor& t) { return quantile(t, q); }, x);
+  for (const double v : support::doubles(g)) BOOST_TEST(std::isfinite(v));
+  // Of the finite ones: all of 1 at 0.5 and half at 0.625; the other half of 2 and all at 0.75.
+  BOOST_TEST(within(slice(g, 0, 2, 4), numbers({1.5, 1.5}), 0));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
