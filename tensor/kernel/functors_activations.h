@@ -1,6 +1,6 @@
 #pragma once
 /// Activation functions, and what becomes of a cotangent behind them, on one packet of floats (functors.h). Each is
-/// computed as the composition of its record is, with its bits.
+/// computed as the composition of its record is, with its bits (but silu below -80: packet_exp.h).
 #include <numbers>
 
 #include "ferrite/tensor/kernel/functors.h"
@@ -26,7 +26,7 @@ struct ReluGrad : Functor<2, Types::floats> {
   }
 };
 struct Silu : Functor<1, Types::floats> {
-  static auto f(const auto& x) { return x * sigmoid(x); }
+  static auto f(const auto& x) { return silu(x); }
 };
 struct SiluGrad : Functor<2, Types::floats> {
   static auto f(const auto& g, const auto& x) {

@@ -142,6 +142,11 @@ BOOST_AUTO_TEST_CASE(tanh_over_all_exponents) {
 
 /// Where the exact value is a denormal number, 0 is as good. Near 1 the f32 is the nearest one but for ties: the gate
 /// of a state that decays slowly must not be off in the same direction for thousands of steps.
+BOOST_AUTO_TEST_CASE(silu_over_all_exponents) {
+  const auto exact = [](long double x) { return x == -INFINITY ? NAN : x * exact_sigmoid(x); };
+  check<float>("silu", [](Packet<float> x) { return silu(x); }, exact, 4);
+  check<double>("silu", [](Packet<double> x) { return silu(x); }, exact, 4);
+}
 BOOST_AUTO_TEST_CASE(sigmoid_over_all_exponents) {
   const auto bound = [](double most, auto least) {
     using T = decltype(least);
@@ -182,6 +187,18 @@ BOOST_AUTO_TEST_CASE(exponentials_over_all_exponents) {
   check<float>(
       "expm1", [](Packet<float> x) { return expm1(x); }, [](long double x) { return std::expm1(x); },
       kRoundsOnce ? 1 : 1.2);
+}
+
+/// All floats where 1 is about half of the last digit of e^x.
+BOOST_AUTO_TEST_CASE(one_is_taken_from_large_exponentials) {
+  std::vector<float> x;
+  for (float v = 17.0F; v < 17.35F; v = std::nextafter(v, 18.0F)) x.push_back(v);
+  x.resize(x.size() / 64 * 64);
+  const std::vector<float> y = applied<float>([](Packet<float> v) { return expm1(v); }, x);
+  long double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    worst = std::fmax(worst, units(y[i], std::expm1(static_cast<long double>(x[i]))));
+  BOOST_TEST(worst < 1);
 }
 
 BOOST_AUTO_TEST_CASE(logarithms_over_all_exponents) {
