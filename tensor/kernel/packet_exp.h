@@ -2,8 +2,9 @@
 /// Exponentials of packets of floats, and the functions made of one.
 ///
 /// x = n ln(2) + r, |r| <= ln(2) / 2, and e^x = 2^n e^r by a polynomial of r (tests/data/make_kernel_polynomials.py).
-/// Errors in ULP, all floats tried with a multiply-add that rounds once (AVX2; AVX-512 and NEON compute the same bits),
-/// denormal numbers in and out included, and without one (SSE2):
+/// Errors in ULP with a multiply-add that rounds once (AVX2; AVX-512 and NEON compute the same bits), and without one
+/// (SSE2), over all floats, denormal numbers in and out included. Tried with it: all for exp and expm1; for exp2 all
+/// from 1/8 to 16 in size, and every 131st.
 ///
 ///   exp 0.87 (0.9), exp2 0.90 (1.1), expm1 0.97 (1.2); tanh 3, softplus 3, sigmoid 2.5, above 4 0.6.
 ///

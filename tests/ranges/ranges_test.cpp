@@ -184,6 +184,18 @@ BOOST_AUTO_TEST_CASE(exponentials_over_all_exponents) {
       kRoundsOnce ? 1 : 1.2);
 }
 
+/// All floats where 1 is about half of the last digit of e^x.
+BOOST_AUTO_TEST_CASE(one_is_taken_from_large_exponentials) {
+  std::vector<float> x;
+  for (float v = 17.0F; v < 17.35F; v = std::nextafter(v, 18.0F)) x.push_back(v);
+  x.resize(x.size() / 64 * 64);
+  const std::vector<float> y = applied<float>([](Packet<float> v) { return expm1(v); }, x);
+  long double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    worst = std::fmax(worst, units(y[i], std::expm1(static_cast<long double>(x[i]))));
+  BOOST_TEST(worst < 1);
+}
+
 BOOST_AUTO_TEST_CASE(logarithms_over_all_exponents) {
   check<float>(
       "log", [](Packet<float> x) { return log(x); }, [](long double x) { return std::log(x); }, 1);
