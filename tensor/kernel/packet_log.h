@@ -71,9 +71,12 @@ struct Scaled {
   }
 }
 inline Packet<float> log2(Packet<float> x) {
+  using P = Packet<float>;
   return of_any_number(x, [](LogParts v) {
     const Scaled s = scaled_by(v.f, 1.44269502F, 1.92596303e-8F);
-    return sum_of(v.n, s.high, fma(log_less_first(v.f), Packet<float>(1.44269502F), s.low));
+    // What f^2 is rounded by in there weighs half a digit at both ends of f.
+    const P square = v.f * v.f, low = fma(fma(v.f, v.f, -square), P(-0.5F * 1.44269502F), s.low);
+    return sum_of(v.n, s.high, fma(log_less_first(v.f), P(1.44269502F), low));
   });
 }
 /// Of log10(2) 12 bits first, so that products of exponents with it are exact.

@@ -212,6 +212,30 @@ BOOST_AUTO_TEST_CASE(logarithms_over_all_exponents) {
   check<float>(
       "log10", [](Packet<float> x) { return log10(x); }, [](long double x) { return std::log10(x); }, 1);
 }
+/// All floats of a part of the series' range where its terms are largest beside the result, and of one where the sum in
+/// log1p is rounded: few arguments come near the bounds, and the sample of exponents holds none of them.
+BOOST_AUTO_TEST_CASE(logarithms_where_they_lose_most) {
+  std::vector<float> x;
+  for (float v = 1.405F; v < 1.4143F; v = std::nextafter(v, 2.0F)) x.push_back(v);
+  x.resize(x.size() / 64 * 64);
+  const std::vector<float> y = applied<float>([](Packet<float> v) { return log2(v); }, x);
+  const std::vector<float> z = applied<float>([](Packet<float> v) { return log10(v); }, x);
+  long double two = 0, ten = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    two = std::fmax(two, units(y[i], std::log2(static_cast<long double>(x[i]))));
+    ten = std::fmax(ten, units(z[i], std::log10(static_cast<long double>(x[i]))));
+  }
+  std::vector<float> less;
+  for (float v = 0.4205F; v < 0.4225F; v = std::nextafter(v, 1.0F)) less.push_back(v);
+  less.resize(less.size() / 64 * 64);
+  const std::vector<float> one = applied<float>([](Packet<float> v) { return log1p(v); }, less);
+  long double near = 0;
+  for (std::size_t i = 0; i < less.size(); ++i)
+    near = std::fmax(near, units(one[i], std::log1p(static_cast<long double>(less[i]))));
+  BOOST_TEST(near < 1);
+  BOOST_TEST(two < (kRoundsOnce ? 1 : 1.2L));
+  BOOST_TEST(ten < 1);
+}
 /// Logarithms of powers of two to the base 2, and of powers of ten to the base 10, are whole numbers.
 BOOST_AUTO_TEST_CASE(logarithms_of_powers_are_whole) {
   const auto at = [](Packet<float> (*f)(Packet<float>), float x) { return applied(f, std::vector<float>(64, x))[5]; };
