@@ -115,6 +115,7 @@ BOOST_AUTO_TEST_CASE(functions_of_f32_are_the_same_wherever_a_multiply_add_round
   FERRITE_ONE(atanh)
   FERRITE_ONE(sqrt)
   FERRITE_ONE(sigmoid)
+  FERRITE_ONE(silu)
   FERRITE_ONE(softplus)
   FERRITE_ONE(erf)
   FERRITE_ONE(erfc)
