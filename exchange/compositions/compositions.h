@@ -19,6 +19,7 @@ struct NamedComposition {
   Composition compose;
 };
 using Compositions = std::span<const NamedComposition>;
+Compositions activation_compositions();
 Compositions window_compositions();
 Compositions pooling_compositions();
 Compositions scan_compositions();

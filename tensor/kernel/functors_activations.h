@@ -1,6 +1,6 @@
 #pragma once
 /// Activation functions, and what becomes of a cotangent behind them, on one packet of floats (functors.h). Each is
-/// computed as the composition of its record is, with its bits (but silu below -80: packet_exp.h).
+/// computed as the composition of its record is, with its bits.
 #include <numbers>
 
 #include "ferrite/tensor/kernel/functors.h"

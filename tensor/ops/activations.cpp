@@ -30,7 +30,11 @@ struct GeluTanh : functors::GeluTanh, Activation {
 
 struct Silu : functors::Silu, Activation {
   static constexpr auto name = "silu", onnx = "", summary = "x / (1 + e^-x)";
-  static Tensors reference(Inputs in) { return {in[0] * sigmoid(in[0])}; }
+  /// Far below 0, where the sigmoid has no digits left, x e^x (tensor/kernel/packet_exp.h).
+  static Tensors reference(Inputs in) {
+    const Tensor &x = in[0], half = exp(0.5 * x);
+    return {where(lt(x, x.dtype() == Dtype::f32 ? -80 : -700), (x * half) * half, x * sigmoid(x))};
+  }
   static Tensors vjp(const PointwiseVjp& v) { return {silu_grad(v.grad, v.a.tensor())}; }
 };
 

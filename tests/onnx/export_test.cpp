@@ -68,6 +68,7 @@ const std::set<std::string> kRounded{"atan2",
                                      "selective_scan",
                                      "selective_scan_grad",
                                      "selu",
+                                     "silu",
                                      "sinc",
                                      "softplus"};
 
