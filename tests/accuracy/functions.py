@@ -169,8 +169,10 @@ def reflected(n, x):
     return abs(polygamma(n, 1 - x)) if x < 0 else mpf(0)
 
 
-def larger(a, b):
-    return abs(max(a, b))
+def of_two(a, b, base=math.e):
+    """The larger operand, and what the rounding of the difference d to the smaller one weighs, d base^-d."""
+    gap = abs(a - b)
+    return max(abs(max(a, b)), gap * mpf(base) ** -gap if gap < 2e3 else 0)
 
 
 ZERO = mpf(0)
@@ -250,8 +252,8 @@ FUNCTIONS: dict[str, Function] = {
     "polygamma(20)": Function(lambda x: polygamma(20, x), (-30.0, 30.0), BELOW, least=lambda x: reflected(20, x),
                              note="its value at 1 - x below 0, where it has zeros"),
     "logaddexp": Function(log_add, operands=2, ranges=((-20.0, 20.0), (-20.0, 20.0)),
-                          least=larger, note="the larger operand"),
+                          least=of_two, note="the larger operand, or d e^-d of their difference d"),
     "logaddexp2": Function(lambda a, b: log_add(a, b, mpf(2)), operands=2, ranges=((-20.0, 20.0), (-20.0, 20.0)),
-                           least=larger, note="the larger operand"),
+                           least=lambda a, b: of_two(a, b, 2), note="the larger operand, or d 2^-d of their difference d"),
     "xlogy": Function(lambda x, y: x * mp.log(y) if y > 0 else None, operands=2, ranges=((-10.0, 10.0), (0.0, 10.0))),
 }

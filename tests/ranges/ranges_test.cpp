@@ -1,6 +1,7 @@
 // The bounds that tensor/kernel/packet.h and the headers of functions give, for every exponent of f32 and f64,
 // both signs, and mantissas between and at their ends. Compiled for one instruction set and without the library, so
 // that a build may have it for several.
+#include <algorithm>
 #include <bit>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -365,6 +366,58 @@ BOOST_AUTO_TEST_CASE(special_functions_over_all_exponents) {
       "lgamma", [](Packet<float> x) { return lgamma(x); },
       [](long double x) { return static_cast<long double>(ferrite::detail::log_gamma_of(static_cast<double>(x))); },
       [](float) { return 1.0; });
+}
+
+/// Of positive numbers, and for digamma away from its zeros; the scalar functions of tensor/kernel/special.h are within
+/// 4 units of f64 (docs/numerics.md).
+BOOST_AUTO_TEST_CASE(derivatives_of_lgamma_over_all_exponents) {
+  check_each<float>(
+      "digamma", [](Packet<float> x) { return digamma(x); },
+      [](long double x) { return static_cast<long double>(ferrite::detail::digamma_of(static_cast<double>(x))); },
+      [](float) { return 1.0; });
+  check_each<float>(
+      "trigamma", [](Packet<float> x) { return trigamma(x); },
+      [](long double x) { return static_cast<long double>(ferrite::detail::polygamma_of(1, static_cast<double>(x))); },
+      [](float) { return 1.0; });
+}
+
+BOOST_AUTO_TEST_CASE(special_functions_in_f64_over_all_exponents) {
+  check<double>(
+      "erfinv", [](Packet<double> x) { return erfinv(x); }, exact_erfinv, 2);
+  check<double>(
+      "sinc", [](Packet<double> x) { return sinc(x); }, exact_sinc, 3);
+}
+
+/// Every value beside ones of its size and far from it.
+template <class T, class Exact>
+void check_pairs(const char* name, Packet<T> (*f)(Packet<T>, Packet<T>), Exact exact, long double most) {
+  static const std::vector<T> x = all_exponents<T>();
+  constexpr auto width = static_cast<std::size_t>(kLanes<T>);
+  long double worst = 0;
+  int failures = 0;
+  for (const std::size_t apart : {std::size_t{2}, std::size_t{37}, std::size_t{1001}, std::size_t{40013}})
+    for (std::size_t i = 0; i < x.size(); i += width) {
+      T b[width], y[width];
+      for (std::size_t k = 0; k < width; ++k) b[k] = x[(i + k + apart) % x.size()];
+      f(Packet<T>::load(&x[i]), Packet<T>::load(b)).store(y);
+      for (std::size_t k = 0; k < width; ++k) {
+        const long double e = exact(static_cast<long double>(x[i + k]), static_cast<long double>(b[k]));
+        const long double off = units(y[k], e);
+        worst = std::max(worst, off);
+        if (off > most && ++failures < 6)
+          BOOST_ERROR(name << " of " << x[i + k] << " and " << b[k] << " is " << y[k] << ": " << off << " units");
+      }
+    }
+  BOOST_TEST_MESSAGE(name << ", " << kLanes<T> << " lanes: worst " << worst << " units");
+  BOOST_TEST(failures == 0);
+}
+BOOST_AUTO_TEST_CASE(functions_of_two_over_all_exponents) {
+  check_pairs<float>(
+      "atan2", [](Packet<float> y, Packet<float> x) { return atan2(y, x); },
+      [](long double y, long double x) { return std::atan2(y, x); }, 2);
+  check_pairs<float>(
+      "hypot", [](Packet<float> a, Packet<float> b) { return hypot(a, b); },
+      [](long double a, long double b) { return std::hypot(a, b); }, 1.5);
 }
 
 template <class T>
