@@ -247,8 +247,8 @@ inline Packet<double> digamma_positive(Packet<double> x) {
   const P inverse = P(1.0) / y, square = inverse * inverse;
   return log_of_normal(y) - fma(square, polynomial(square, kSeries), P(0.5) * inverse) - above / below;
 }
-/// The same from 1 to 2, where terms cancel near its zero: the distance from it, which is a number and a rest, times a
-/// polynomial of x - 1.5 (3.4e-18).
+/// The same from 1 to 2, where terms cancel near its zero; below 1 by a step of 1 / x: the distance from it, which is a
+/// number and a rest, times a polynomial of x - 1.5 (3.4e-18).
 inline Packet<double> digamma_middle(Packet<double> x) {
   using P = Packet<double>;
   static constexpr double kRatio[] = {
@@ -262,9 +262,12 @@ inline Packet<double> digamma_middle(Packet<double> x) {
 }
 inline Packet<double> digamma(Packet<double> x) {
   using P = Packet<double>;
-  const Mask<double> middle = (P(1.0) <= x) & (x <= P(2.0));
   P y = digamma_positive(x);
-  if (any(middle)) y = select(middle, digamma_middle(x), y);
+  const Mask<double> middle = x <= P(2.0);
+  if (any(middle)) {
+    const Mask<double> low = x < P(1.0);
+    y = select(middle, digamma_middle(x + or_zero(low, P(1.0))) - or_zero(low, P(1.0) / x), y);
+  }
   return mended((P(1e-300) < x) & (x < P(1e300)), y, x, [](double v) { return digamma_of(v); });
 }
 inline Packet<float> digamma(Packet<float> x) {
