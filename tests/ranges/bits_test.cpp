@@ -1,7 +1,7 @@
 // The functions of f32 give the same bits at every instruction set that rounds a multiply-add once: AVX2, AVX-512 and
-// NEON. Each program computes 10^7 values of every function, arguments spread over all bits of a float (so all exponents
-// and signs), and compares their hash with the one in bits.inc, which the AVX2 program wrote: FERRITE_REGENERATE=1 prints
-// that file.
+// NEON. Each program computes 10^7 values of every function, arguments spread over all bits of a float (so all
+// exponents and signs), and compares their hash with the one in bits.inc, which the AVX2 program wrote:
+// FERRITE_REGENERATE=1 prints that file.
 #include <bit>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
@@ -92,8 +92,12 @@ BOOST_AUTO_TEST_SUITE(bits)
 
 BOOST_AUTO_TEST_CASE(functions_of_f32_are_the_same_wherever_a_multiply_add_rounds_once,
                      *boost::unit_test::enable_if<kRoundsOnce>()) {
-#define FERRITE_ONE(name) check(#name, +[](P x) { return ferrite::detail::FERRITE_LEVEL::name(x); });
-#define FERRITE_TWO(name) check(#name, +[](P x, P y) { return ferrite::detail::FERRITE_LEVEL::name(x, y); });
+#define FERRITE_ONE(name) \
+  check(                  \
+      #name, +[](P x) { return ferrite::detail::FERRITE_LEVEL::name(x); });
+#define FERRITE_TWO(name) \
+  check(                  \
+      #name, +[](P x, P y) { return ferrite::detail::FERRITE_LEVEL::name(x, y); });
   FERRITE_ONE(exp)
   FERRITE_ONE(exp2)
   FERRITE_ONE(expm1)
