@@ -132,6 +132,8 @@ BOOST_AUTO_TEST_CASE(confusion_leaves_out_what_is_ignored) {
   c.add(of({0, 99}), of({1, 2}), 2);
   BOOST_TEST(c.total() == 3);
   BOOST_TEST(c.count(1, 0) == 1);
+  c.add(of({1}), of({2}), 2);  // though both are classes
+  BOOST_TEST(c.count(2, 1) == 1);
   BOOST_CHECK_THROW(c.add(of({0, 3}), of({0, 0})), ShapeError);
   BOOST_CHECK_THROW(c.add(of({0, 0}), of({0, -100}), 2), ShapeError);
   BOOST_TEST(c.total() == 3);
