@@ -77,8 +77,7 @@ Call sweep(const Sizes& s) {
       const float* const g = (*arrays)[t + written].data();
       for (std::int64_t i = 0; i < n; i += bench::kLanes) {
         const bench::RawPacket share = bench::load(g + i);
-        for (std::size_t k = 0; k < written; ++k)
-          bench::store(to[k] + i, bench::load(to[k] + i) + share);
+        for (std::size_t k = 0; k < written; ++k) bench::store(to[k] + i, bench::load(to[k] + i) + share);
       }
     }
   };

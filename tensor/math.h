@@ -1,9 +1,10 @@
 #pragma once
 /// Elementwise functions beside those of tensor/ops.h: trigonometry, rounding, division with remainder, special
 /// functions, bits, tests of numbers. Names, NaN and infinities as in PyTorch. Floats (f32, f64) unless said otherwise,
-/// DtypeError for other dtypes; operands broadcast. Errors are 4 units in the last place at most, on every instruction set
-/// and over the whole range, but 16 for `digamma` in f64 and more near zeros where terms cancel: of `digamma`,
-/// `polygamma` and `lgamma` below 0, of `logit` at 1/2, of `logaddexp`. docs/numerics.md has a table. f32 is computed in packets (tensor/kernel/packet_math.h).
+/// DtypeError for other dtypes; operands broadcast. Errors are 4 units in the last place at most, on every instruction
+/// set and over the whole range, but 16 for `digamma` in f64 and more near zeros where terms cancel: of `digamma`,
+/// `polygamma` and `lgamma` below 0, of `logit` at 1/2, of `logaddexp`. docs/numerics.md has a table. f32 is computed
+/// in packets (tensor/kernel/packet_math.h).
 #include <optional>
 
 #include "ferrite/tensor/ops.h"

@@ -109,7 +109,8 @@ template <class T>
 #else
   return []<int... i>(RawPacket<T> x, RawPacket<T> y, std::integer_sequence<int, i...>) {
     return shuffled(x, y, std::integer_sequence<int, 2 * i...>());
-  }(a, b, std::make_integer_sequence<int, kLanes<T>>());
+  }
+  (a, b, std::make_integer_sequence<int, kLanes<T> >());
 #endif
 }
 
@@ -149,7 +150,8 @@ template <class T>
   [&]<int... i>(std::integer_sequence<int, i...>) {
     low = shuffled(a, b, std::integer_sequence<int, (i / 2 + i % 2 * W)...>());
     high = shuffled(a, b, std::integer_sequence<int, (W / 2 + i / 2 + i % 2 * W)...>());
-  }(std::make_integer_sequence<int, W>());
+  }
+  (std::make_integer_sequence<int, W>());
 #endif
 }
 

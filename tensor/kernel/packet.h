@@ -5,8 +5,9 @@
 ///
 /// Functions of f32 are in packet_exp.h, packet_log.h, packet_pow.h, packet_trigonometry.h, packet_math.h,
 /// packet_error.h and packet_rounding.h, which state their errors. They consist of operations that IEEE 754 defines, in
-/// one order: with a multiply-add that rounds once (AVX2, AVX-512, NEON) their bits are the same on every processor, and
-/// no library has a say in them. Functions of f64 are the C library's, lane by lane: tanh is off by 2 ULP, sigmoid by 3.
+/// one order: with a multiply-add that rounds once (AVX2, AVX-512, NEON) their bits are the same on every processor,
+/// and no library has a say in them. Functions of f64 are the C library's, lane by lane: tanh is off by 2 ULP, sigmoid
+/// by 3.
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -6,7 +6,7 @@
 /// (SSE2), over all floats, denormal numbers in and out included. Tried with it: all for exp and expm1; for exp2 all
 /// from 1/8 to 16 in size, and every 131st.
 ///
-///   exp 0.87 (0.9), exp2 0.90 (1.1), expm1 0.97 (1.2); tanh 3, softplus 3, sigmoid 2.5, above 4 0.6.
+///   exp 0.87 (0.9), exp2 0.90 (1.1), expm1 0.97 (1.2); tanh 3, softplus 3, sigmoid 2.7, above 4 0.6.
 ///
 /// A sigmoid below the least normal number may be 0.
 #include "ferrite/tensor/kernel/packet_bits.h"
@@ -142,8 +142,8 @@ template <int times>
   return select(x > P(4.0F), fma(-fma(e.power, e.less_one, e.power), y, one), y);
 }
 
-/// x sigmoid(x): far below 0, where the sigmoid ends before its product with x does, x e^x, in two factors since e^x may
-/// be denormal. Off by 4 ULP (f64: 4).
+/// x sigmoid(x): far below 0, where the sigmoid ends before its product with x does, x e^x, in two factors since e^x
+/// may be denormal. Off by 4 ULP (f64: 4).
 template <class T>
 Packet<T> silu(Packet<T> x) {
   using P = Packet<T>;

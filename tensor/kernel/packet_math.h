@@ -3,8 +3,8 @@
 ///
 /// Errors in ULP of f32 over the whole range unless said (tests/ranges, on every instruction set): asin, sinc 2.5,
 /// acos, atan, atan2, sinh, cosh 2, asinh, acosh, lgamma and trigamma of positive numbers 1, atanh 3, erfinv 3.1. f64:
-/// the C library's lane by lane, but digamma and trigamma. All as measured: docs/numerics.md. Polynomials were fitted by
-/// tests/data/make_kernel_polynomials.py.
+/// the C library's lane by lane, but digamma and trigamma. All as measured: docs/numerics.md. Polynomials were fitted
+/// by tests/data/make_kernel_polynomials.py.
 #include "ferrite/tensor/kernel/packet_doubles.h"
 #include "ferrite/tensor/kernel/packet_exp.h"
 #include "ferrite/tensor/kernel/packet_log.h"

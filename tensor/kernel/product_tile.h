@@ -209,8 +209,7 @@ template <class T, int MR, int KU, int V>
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
-    for (int v = 0; v < V; ++v)
-      sum[m][v] = first ? RawPacket<T>{} : load_raw(sums + m * step + v * W);
+    for (int v = 0; v < V; ++v) sum[m][v] = first ? RawPacket<T>{} : load_raw(sums + m * step + v * W);
 #pragma GCC unroll 16
   for (int k = 0; k < KU; ++k, b += b_step)
 #pragma GCC unroll 16
