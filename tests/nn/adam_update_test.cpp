@@ -1,5 +1,6 @@
 // Adam's update as one operation: the bits of its definition in operations, whatever the size, the layout, the number
 // of threads and whether the moments' own buffers are written.
+#include <cmath>
 #include <limits>
 
 #include "ferrite/nn/optim/adam.h"
@@ -252,6 +253,27 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_named) {
   BOOST_CHECK_EXCEPTION(as_operation(with(0, arange(4)), {}), DtypeError, says("it takes f32 or f64"));
   BOOST_CHECK_EXCEPTION(as_operation(with(4, ones({1})), {}), ShapeError, says("rate must be a float of rank 0"));
   BOOST_CHECK_EXCEPTION(as_operation(with(6, cast(in[6], Dtype::i32)), {}), DtypeError, says("correction2 must be"));
+}
+
+/// By PyTorch's formula, whose correction is that of the beta1 that the step has: 1 - beta1^t.
+BOOST_AUTO_TEST_CASE(adam_is_corrected_by_the_momentum_of_the_step) {
+  const std::vector<Parameter> a{{"w", uniform({5, 7}, {7, 0, 0}, -1, 1)}};
+  nn::Adam adam(a, nn::AdamOptions{.learning_rate = 0.1});
+  std::vector<double> w = support::doubles(a[0].peek()), m(w.size()), v(w.size());
+  for (int t = 1; t <= 4; ++t) {
+    const double beta = 0.95 - 0.1 * t;
+    adam.set_momentum(beta);
+    const Tensor g = uniform({5, 7}, {7, 60 + static_cast<std::uint64_t>(t), 0}, -1, 1);
+    adam.step({g});
+    const std::vector<double> slope = support::doubles(g);
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      m[i] = beta * m[i] + (1 - beta) * slope[i];
+      v[i] = 0.999 * v[i] + 0.001 * slope[i] * slope[i];
+      w[i] -= 0.1 * (m[i] / (1 - std::pow(beta, t))) / (std::sqrt(v[i] / (1 - std::pow(0.999, t))) + 1e-8);
+    }
+  }
+  const std::vector<double> found = support::doubles(a[0].peek());
+  for (std::size_t i = 0; i < w.size(); ++i) BOOST_TEST(std::fabs(found[i] - w[i]) < 1e-5);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
