@@ -66,7 +66,7 @@ const std::map<std::string, Call (*)(const Sizes&)> kOptimizers = {
 /// The traffic of an update in place: reads w, g and the states, writes w and the states, with as little arithmetic as
 /// keeps it from being left out.
 Call sweep(const Sizes& s) {
-  const std::int64_t n = s[2] / bench::kLanes * bench::kLanes;
+  const std::int64_t n = s[2] / bench::kFloats * bench::kFloats;
   const auto arrays = std::make_shared<std::vector<std::vector<float>>>(
       static_cast<std::size_t>(s[1] * (s[0] + 2)), std::vector<float>(static_cast<std::size_t>(s[2]), 1.0F));
   return [=] {
@@ -75,9 +75,9 @@ Call sweep(const Sizes& s) {
       std::array<float*, 4> to{};
       for (std::size_t k = 0; k < written; ++k) to[k] = (*arrays)[t + k].data();
       const float* const g = (*arrays)[t + written].data();
-      for (std::int64_t i = 0; i < n; i += bench::kLanes) {
-        const bench::RawPacket share = bench::load(g + i);
-        for (std::size_t k = 0; k < written; ++k) bench::store(to[k] + i, bench::load(to[k] + i) + share);
+      for (std::int64_t i = 0; i < n; i += bench::kFloats) {
+        const bench::RawFloats share = bench::load_raw(g + i);
+        for (std::size_t k = 0; k < written; ++k) bench::store_raw(to[k] + i, bench::load_raw(to[k] + i) + share);
       }
     }
   };

@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
   openblas_set_num_threads(1);
 #endif
   const double peak = bench::peak_flops();
-  std::printf("packets of %d floats, peak %.1f GFLOP/s; kernels for %s\n", bench::kLanes, peak * 1e-9,
+  std::printf("packets of %d floats, peak %.1f GFLOP/s; kernels for %s\n", bench::kFloats, peak * 1e-9,
               std::string(ferrite::instruction_set()).c_str());
 #ifdef FERRITE_BENCH_ONEDNN
   std::printf("oneDNN %d.%d.%d\n", dnnl_version()->major, dnnl_version()->minor, dnnl_version()->patch);

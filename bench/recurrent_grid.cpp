@@ -90,7 +90,7 @@ void print(const Row& r) {
 void write_json(const std::string& path, const std::vector<Row>& rows, double peak) {
   std::ofstream out(path);
   out << "{\"processor\": \"" << processor() << "\", \"peak_gflops\": " << peak * 1e-9
-      << ", \"floats_in_a_packet\": " << kLanes << ", \"instruction_set\": \"" << ferrite::instruction_set()
+      << ", \"floats_in_a_packet\": " << kFloats << ", \"instruction_set\": \"" << ferrite::instruction_set()
       << "\""
          ", \"unit\": \"us\", \"cells\": [\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -119,7 +119,7 @@ int run_grid(const std::vector<std::string>& jobs, const std::vector<std::string
   const ferrite::FlushDenormals guard;
   Bounds bounds;
   std::printf("%s, peak %.1f GFLOP/s in packets of %d floats; kernels for %s; D = H; microseconds, medians, in turn\n",
-              processor().c_str(), bounds.peak() * 1e-9, kLanes, std::string(ferrite::instruction_set()).c_str());
+              processor().c_str(), bounds.peak() * 1e-9, kFloats, std::string(ferrite::instruction_set()).c_str());
   if (!limit::available()) std::printf("the hand-written GRU needs AVX-512: its column is left out\n");
   std::printf("%-8s %-5s %4s %4s %4s %11s %11s %11s %8s\n", "job", "layer", "H", "T", "B", "ours", "limit", "bound",
               "ratio");

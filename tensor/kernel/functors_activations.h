@@ -59,8 +59,8 @@ struct GeluTanh : Functor<1, Types::floats> {
     return x * sigmoid(number<P>(2 * kGeluScale) * (x + number<P>(kGeluCube) * (x * x * x)));
   }
 };
-/// Of x bounded to where the slope is 0 or 1, so that no square overflows. What is left of 1 - tanh(u)^2 for large u is
-/// exact in sigmoids.
+/// The gradient takes x bounded to where the slope is 0 or 1, so that no square overflows, and writes 1 - tanh(u)^2 in
+/// sigmoids, which lose no digits for large u.
 struct GeluTanhGrad : Functor<2, Types::floats> {
   static auto f(const auto& g, const auto& x) {
     using P = PacketOf<decltype(x)>;

@@ -13,7 +13,7 @@ namespace ferrite::detail::FERRITE_LEVEL {
 using Bits = RawBits<float>;
 using Bits64 [[gnu::vector_size(kVectorBytes)]] = std::uint64_t;
 
-/// The same number in each lane.
+/// A vector that holds v in every lane.
 inline Bits bits(std::int32_t v) { return Bits{} + v; }
 inline Bits64 bits64(std::uint64_t v) { return Bits64{} + v; }
 
@@ -23,7 +23,7 @@ inline Packet<float> from_bits(Bits b) { return raw_from_bits(b); }
 inline Packet<double> from_bits(Bits64 b) { return std::bit_cast<RawDoubles>(b); }
 
 inline Packet<float> to_floats(Bits b) { return __builtin_convertvector(b, RawFloats); }
-/// Of whole numbers below 2^31.
+/// The conversion of whole numbers below 2^31 to integers.
 inline Bits to_bits(Packet<float> x) { return __builtin_convertvector(x.raw, Bits); }
 
 /// The floats of a packet in doubles.

@@ -95,7 +95,7 @@ inline Packet<float> expm1(Packet<float> x) {
 
 /// e^x = 2^n + 2^n less_one.
 struct Exponential {
-  Packet<float> power;     ///< 2^n
+  Packet<float> power;     ///< 2^n, exact
   Packet<float> less_one;  ///< e^r - 1, |r| <= ln(2) / 2
 };
 /// e^(2 x), x from 0 to 44, or e^-x, |x| <= 88.37, by `times` = 2 or -1, with few dependent operations: the steps of

@@ -24,7 +24,7 @@ namespace ferrite::detail::FERRITE_LEVEL {
 struct LogParts {
   Packet<float> n, f;
 };
-/// Of positive, finite and normal x.
+/// The parts of x, which must be positive, finite and normal.
 [[gnu::always_inline]] inline LogParts log_parts(Packet<float> x) {
   const Bits n = (bits_of(x) - bits(0x3f3504f3)) >> 23;
   return {to_floats(n), from_bits(bits_of(x) - (n << 23)) - Packet<float>(1.0F)};
@@ -74,12 +74,12 @@ inline Packet<float> log2(Packet<float> x) {
   using P = Packet<float>;
   return of_any_number(x, [](LogParts v) {
     const Scaled s = scaled_by(v.f, 1.44269502F, 1.92596303e-8F);
-    // What f^2 is rounded by in there weighs half a digit at both ends of f.
+    // The rounding of f^2 in log_less_first would cost half a digit at both ends of the range of f: it is added here.
     const P square = v.f * v.f, low = fma(fma(v.f, v.f, -square), P(-0.5F * 1.44269502F), s.low);
     return sum_of(v.n, s.high, fma(log_less_first(v.f), P(1.44269502F), low));
   });
 }
-/// Of log10(2) 12 bits first, so that products of exponents with it are exact.
+/// log10(2) is split into 12 bits, whose products with exponents are exact, and a rest.
 inline Packet<float> log10(Packet<float> x) {
   using P = Packet<float>;
   return of_any_number(x, [](LogParts v) {

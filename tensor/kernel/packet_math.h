@@ -247,8 +247,8 @@ inline Packet<double> digamma_positive(Packet<double> x) {
   const P inverse = P(1.0) / y, square = inverse * inverse;
   return log_of_normal(y) - fma(square, polynomial(square, kSeries), P(0.5) * inverse) - above / below;
 }
-/// The same from 1 to 2, where terms cancel near its zero; below 1 by a step of 1 / x: the distance from it, which is a
-/// number and a rest, times a polynomial of x - 1.5 (3.4e-18).
+/// digamma from 1 to 2, where the terms of the series cancel near its zero: the distance from the zero, which is given
+/// as a number and a rest, times a polynomial of x - 1.5 that is off by 3.4e-18.
 inline Packet<double> digamma_middle(Packet<double> x) {
   using P = Packet<double>;
   static constexpr double kRatio[] = {

@@ -38,14 +38,14 @@ namespace ferrite::detail::FERRITE_LEVEL {
   return exp2_of(high, to_floats(w));
 }
 
-/// Where x or y is 0, infinite or NaN, or x below 0 (C99, F.9.4.4).
+/// The power where x or y is 0, infinite or NaN, or x is negative, as C99 (F.9.4.4) defines it.
 [[gnu::always_inline]] inline Packet<float> power_at_edges(Packet<float> power, Packet<float> x, Packet<float> y) {
   using P = Packet<float>;
   const P zero(0.0F), one(1.0F), infinity(std::numeric_limits<float>::infinity()), size = abs(x);
   const Mask<float> grows = ((one < size) & (zero < y)) | ((size < one) & (y < zero));
   const P limit = select(size == one, one, or_zero(grows, infinity));
   const P finite = select((size == zero) | (size == infinity) | (abs(y) == infinity), limit, power);
-  // From 2^24 on floats are even.
+  // Floats of 2^24 and more are even, so a bounded exponent has the parity of y.
   const P exponent = first_min(abs(y), P(0x1p24F));
   const Bits whole_part = to_bits(exponent);
   const Mask<float> whole = to_floats(whole_part) == exponent;

@@ -18,7 +18,7 @@ struct Turned {
   Bits quadrant;
 };
 
-/// From here on n, the number of quarter turns, has too many digits for the sums of `turned`.
+/// The argument from which the number of quarter turns has too many digits for the sums of `turned`.
 inline constexpr float kManyTurns = 1e5F;
 
 /// The rest of one large number. Of 2 / pi 96 bits are multiplied with the 24 of x: those whose products reach from
@@ -39,7 +39,8 @@ inline double turned_lane(std::uint32_t x, std::int32_t& quadrant) {
   quadrant = static_cast<std::int32_t>(x >> 31 == 0 ? nearest : 0 - nearest);
   return x >> 31 == 0 ? rest : -rest;
 }
-/// In doubles up to kManyMoreTurns, where the machine rounds once, else lane by lane.
+/// The argument up to which turn_large reduces in doubles (only where the machine rounds once); beyond, it works lane
+/// by lane.
 inline constexpr float kManyMoreTurns = kRoundsOnce ? 0x1p27F : kManyTurns;
 [[gnu::noinline, gnu::cold]] inline void turn_large(Packet<float> x, Turned& t) {
   using P = Packet<float>;

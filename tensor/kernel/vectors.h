@@ -1,12 +1,13 @@
 #pragma once
-/// One vector register of numbers, as both compilers know it: arithmetic, comparisons, shifts and the choice between
-/// two are operators of the language, on every instruction set. What has no operator stands here once: loads and
-/// stores anywhere, the multiply-add, rounding, the machine's minimum and maximum, a square transposed.
+/// One vector register of numbers, in the vector types of g++ and clang: arithmetic, comparisons, shifts and the choice
+/// between two values are operators of the language on every instruction set. This header adds what has no operator:
+/// unaligned loads and stores, multiply-add, rounding, minimum and maximum, and the transposition of a square.
 ///
-/// docs/numerics.md tells why these are the compilers' vectors and neither Eigen's packets nor Highway's.
+/// docs/numerics.md compares these types with Eigen's packets and with Highway.
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -33,7 +34,7 @@ inline constexpr bool kRoundsOnce = true;
 inline constexpr bool kRoundsOnce = false;
 #endif
 
-/// Whether it has one that rounds to whole numbers (x86: from SSE4.1 on).
+/// Whether the machine has an instruction that rounds to whole numbers (x86: from SSE4.1 on).
 #if defined(__AVX__) || defined(__aarch64__)
 inline constexpr bool kRoundsToWhole = true;
 #else
@@ -146,7 +147,8 @@ FERRITE_ON_VECTORS(a* b + c, smaller, larger, root, RawDoubles)
 #undef FERRITE_ON_VECTORS
 #undef FERRITE_ROUNDING
 
-/// Bits of a and b together; with x86 in the units that also add and multiply: a result that changes units is late.
+/// Bitwise operations on the bits of a and b. On x86 they use the floating-point units: a value that moves between the
+/// integer and the floating-point units arrives a cycle later.
 #if defined(__AVX512F__)
 #define FERRITE_BITS(operation, symbol, suffix) _mm512_##operation##_##suffix(a, b)
 #elif defined(__AVX__)
@@ -170,7 +172,7 @@ FERRITE_ON_VECTORS(RawDoubles, pd)
 
 // ---- lanes moved ---------------------------------------------------------------------------------------
 
-/// Lane i of the result is lane from[i] of a and b, one after the other.
+/// Lane i of the result is lane from[i] of the 2 W lanes of a followed by b.
 template <class V, int... from>
 [[gnu::always_inline]] inline V shuffled(V a, V b, std::integer_sequence<int, from...>) {
   return __builtin_shufflevector(a, b, from...);

@@ -1,8 +1,9 @@
 /// Functions of elements, applied to numbers from a file: what scripts/accuracy judges.
 ///
 ///     evaluate list                            the names, one a line
-///     evaluate NAME f32|f64 OPERANDS RESULTS   raw numbers; the operands of a function of two stand one after the
-///     other
+///     evaluate NAME f32|f64 OPERANDS RESULTS   raw numbers; a function of two operands reads all of the first, then
+///     all
+///                                              of the second
 #include <algorithm>
 #include <cstdint>
 #include <fstream>

@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_named) {
   BOOST_CHECK_EXCEPTION(as_operation(with(6, cast(in[6], Dtype::i32)), {}), DtypeError, says("correction2 must be"));
 }
 
-/// By PyTorch's formula, whose correction is that of the beta1 that the step has: 1 - beta1^t.
+/// PyTorch's formula corrects with the beta1 of the current step: 1 - beta1^t.
 BOOST_AUTO_TEST_CASE(adam_is_corrected_by_the_momentum_of_the_step) {
   const std::vector<Parameter> a{{"w", uniform({5, 7}, {7, 0, 0}, -1, 1)}};
   nn::Adam adam(a, nn::AdamOptions{.learning_rate = 0.1});

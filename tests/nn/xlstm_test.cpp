@@ -37,9 +37,9 @@ BOOST_AUTO_TEST_CASE(values_and_gradients_are_the_packages) {
         const std::string about = name + ", chunk " + std::to_string(chunk) + ", " + std::string(name_of(dtype));
         const auto at = [&](const std::string& what) { return xlstm_cases::file().tensor(name + "/" + what); };
         // In f32 within 1e-6, or twice what the package's own result in f32 is off; C of small chunks is rounded often.
-        // Of gradients all may be off as the package's worst one: which of them is, is chance. (With exponential,
-        // sigmoid and softplus rounded correctly one of ours was off by 1.25e-6 whose gap is 2e-7.) Without a fused
-        // multiply-add, which the package had, every product is rounded once more.
+        // Every gradient may be off by as much as the package's worst one, because chance decides which one that is:
+        // with correctly rounded exponential, sigmoid and softplus, one of ours was off by 1.25e-6 where the package
+        // is off by 2e-7. Without a fused multiply-add, which the package had, every product is rounded once more.
         const double roundings = instruction_set() == "sse2" ? 2 : 1;
         const auto most = [&](const std::string& what) {
           const double least = chunk == 4 ? 2e-6 : 1e-6;

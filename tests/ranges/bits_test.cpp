@@ -26,7 +26,7 @@ using P = Packet<float>;
 constexpr std::uint32_t kValues = 10'000'000;
 constexpr std::uint32_t kStride = 429;  // 2^32 / 10^7, odd
 
-/// Of all values in order; NaN counts as one value.
+/// A hash of all values in the order in which they were added; all NaNs count as one value.
 class Hash {
  public:
   void add(P y) {
