@@ -1,9 +1,7 @@
 /// Functions of elements, applied to numbers from a file: what scripts/accuracy judges.
 ///
 ///     evaluate list                            the names, one a line
-///     evaluate NAME f32|f64 OPERANDS RESULTS   raw numbers; a function of two operands reads all of the first, then
-///     all
-///                                              of the second
+///     evaluate NAME f32|f64 OPERANDS RESULTS   raw numbers; of a function of two all first ones, then all others
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
