@@ -18,9 +18,9 @@ bool reads_value(std::uint8_t mask, std::size_t i) { return i >= 8 ? mask == 0xf
 
 }  // namespace
 
-Applied Entry::applied() const {
+const Attrs& Entry::no_attrs() {
   static const Attrs none = Attrs();
-  return {attrs ? *attrs : none, in, in_specs, out, out_specs};
+  return none;
 }
 
 // ---- leaves --------------------------------------------------------------------------------------------

@@ -213,7 +213,7 @@ class Attrs {
     static_assert(attr_fields<S>.size() <= kMaxFields, "the bits of set_");
     S::fields.pass([&](const auto&... m) {
       [[maybe_unused]] std::size_t i = 0;
-      (put(i++, s.*m.member), ...);
+      (put<(attr_fields<S>.size() <= kInPlace)>(i++, s.*m.member), ...);
     });
   }
   /// Constants read from a text. Throws ValueError, its message begun with `where`, for a name that the operation does
@@ -273,15 +273,19 @@ class Attrs {
  private:
   bool is_set(std::size_t i) const { return i < kMaxFields && (set_ >> i & 1) != 0; }
 
-  template <class T>
+  template <bool in_place, class T>
   void put(std::size_t i, const T& v) {
     using Stored = typename detail::AttrMember<T>::Stored;
     set_ |= std::uint32_t{1} << i;
-    values_.emplace_back(std::in_place_type<Stored>, static_cast<Stored>(v));
+    if constexpr (in_place) {
+      values_.emplace_within(std::in_place_type<Stored>, static_cast<Stored>(v));
+    } else {
+      values_.emplace_back(std::in_place_type<Stored>, static_cast<Stored>(v));
+    }
   }
-  template <class T>
+  template <bool in_place, class T>
   void put(std::size_t i, const std::optional<T>& v) {
-    if (v) put(i, *v);
+    if (v) put<in_place>(i, *v);
   }
   template <class T>
   void take(std::size_t, const AttrValue*& next, T& to) const {
@@ -296,7 +300,8 @@ class Attrs {
 
   const AttrFields* fields_ = nullptr;  ///< null: none
   std::uint32_t set_ = 0;               ///< bit i: field i is set
-  InlineVector<AttrValue, 4> values_;   ///< of those that are set, in order
+  static constexpr std::size_t kInPlace = 4;
+  InlineVector<AttrValue, kInPlace> values_;  ///< of those that are set, in order
 };
 
 }  // namespace ferrite

@@ -79,6 +79,11 @@ class InlineVector {
   template <class... A>
   T& emplace_back(A&&... args) {
     if (size_ == capacity_) grow(2 * capacity_);
+    return emplace_within(std::forward<A>(args)...);
+  }
+  /// The same where the capacity is known to suffice.
+  template <class... A>
+  [[gnu::always_inline]] T& emplace_within(A&&... args) {
     T* place = ::new (static_cast<void*>(data() + size_)) T(std::forward<A>(args)...);
     ++size_;
     return *place;

@@ -16,7 +16,7 @@ class LanesWithin {
     begin = std::clamp<std::int64_t>(begin, 0, W);
     end = std::clamp(end, begin, W);
 #ifdef __AVX512F__
-    mask_ = static_cast<Bits>((1U << end) - (1U << begin));
+    mask_ = static_cast<LaneMask<T>>((1U << end) - (1U << begin));
 #elif defined(__AVX2__)
     // Words of -1 between words of 0: from the first word at which lane i meets -1 if begin <= i, and if i < end.
     alignas(32) static constexpr std::int32_t words[24] = {0,  0,  0,  0,  0, 0, 0, 0, -1, -1, -1, -1,
@@ -33,18 +33,8 @@ class LanesWithin {
   }
 
   [[gnu::always_inline]] RawPacket<T> load(const T* from) const {
-#ifdef __AVX512F__
-    if constexpr (sizeof(T) == 4) {
-      return _mm512_maskz_loadu_ps(mask_, from);
-    } else {
-      return _mm512_maskz_loadu_pd(mask_, from);
-    }
-#elif defined(__AVX2__)
-    if constexpr (sizeof(T) == 4) {
-      return _mm256_maskload_ps(from, mask_);
-    } else {
-      return _mm256_maskload_pd(from, mask_);
-    }
+#if defined(__AVX512F__) || defined(__AVX2__)
+    return load_raw(from, mask_);
 #else
     alignas(64) T x[static_cast<std::size_t>(W)] = {};
     for (std::int64_t i = begin_; i < end_; ++i) x[i] = from[i];
@@ -52,18 +42,8 @@ class LanesWithin {
 #endif
   }
   [[gnu::always_inline]] void store(T* to, Packet<T> v) const {
-#ifdef __AVX512F__
-    if constexpr (sizeof(T) == 4) {
-      _mm512_mask_storeu_ps(to, mask_, v.raw);
-    } else {
-      _mm512_mask_storeu_pd(to, mask_, v.raw);
-    }
-#elif defined(__AVX2__)
-    if constexpr (sizeof(T) == 4) {
-      _mm256_maskstore_ps(to, mask_, v.raw);
-    } else {
-      _mm256_maskstore_pd(to, mask_, v.raw);
-    }
+#if defined(__AVX512F__) || defined(__AVX2__)
+    store_raw(to, v.raw, mask_);
 #else
     alignas(64) T x[static_cast<std::size_t>(W)];
     v.store(x);
@@ -73,11 +53,8 @@ class LanesWithin {
 
  private:
   static constexpr std::int64_t W = kLanes<T>;
-#ifdef __AVX512F__
-  using Bits = std::conditional_t<W == 16, __mmask16, __mmask8>;
-  Bits mask_;
-#elif defined(__AVX2__)
-  __m256i mask_;
+#if defined(__AVX512F__) || defined(__AVX2__)
+  LaneMask<T> mask_;
 #else
   std::int64_t begin_, end_;
 #endif
@@ -110,7 +87,7 @@ template <class T>
   return []<int... i>(RawPacket<T> x, RawPacket<T> y, std::integer_sequence<int, i...>) {
     return shuffled(x, y, std::integer_sequence<int, 2 * i...>());
   }
-  (a, b, std::make_integer_sequence<int, kLanes<T> >());
+  (a, b, std::make_integer_sequence<int, kLanes<T>>());
 #endif
 }
 

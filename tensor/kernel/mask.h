@@ -1,8 +1,6 @@
 #pragma once
 /// What comparisons of packets give, lane by lane, and the choice between packets by it. With AVX-512 a comparison
 /// gives one bit for each lane; elsewhere a vector of all ones or all zeros.
-#include <type_traits>
-
 #include "ferrite/tensor/kernel/vectors.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
@@ -11,7 +9,7 @@ namespace ferrite::detail::FERRITE_LEVEL {
 
 template <class T>
 struct Mask {
-  std::conditional_t<kLanes<T> == 16, __mmask16, __mmask8> raw;
+  LaneMask<T> raw;
   friend Mask operator|(Mask a, Mask b) { return {static_cast<decltype(raw)>(a.raw | b.raw)}; }
   friend Mask operator&(Mask a, Mask b) { return {static_cast<decltype(raw)>(a.raw & b.raw)}; }
 };

@@ -81,13 +81,10 @@ template <class T>
 inline void put(T* to, Packet<T> v, std::int64_t n) {
   if (n == kLanes<T>) return v.store(to);
 #if defined(__AVX512F__)
-  const auto lanes = static_cast<decltype(Mask<T>::raw)>((1U << n) - 1);
-  if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(to, lanes, v.raw);
-  if constexpr (sizeof(T) == 8) _mm512_mask_storeu_pd(to, lanes, v.raw);
+  store_raw(to, v.raw, static_cast<LaneMask<T>>((1U << n) - 1));
 #elif defined(__AVX2__)
-  const auto lanes = std::bit_cast<__m256i>(lane_numbers<T>() < static_cast<decltype(RawBits<T>{}[0] + 0)>(n));
-  if constexpr (sizeof(T) == 4) _mm256_maskstore_ps(to, lanes, v.raw);
-  if constexpr (sizeof(T) == 8) _mm256_maskstore_pd(to, lanes, v.raw);
+  const auto first = lane_numbers<T>() < static_cast<decltype(RawBits<T>{}[0] + 0)>(n);
+  store_raw(to, v.raw, std::bit_cast<LaneMask<T>>(first));
 #else
   alignas(64) T part[static_cast<std::size_t>(kLanes<T>)];
   v.store(part);

@@ -95,37 +95,48 @@ T reduce_few(const T* x, std::int64_t n) {
   return lanes[0];
 }
 
-/// Deals n elements of whole rows of lanes into `lanes`; n is a multiple of the number of lanes.
-template <class Op, class T>
-void deal(const T* x, std::int64_t n, T* lanes) {
+/// What is reduced: packet(i) begins at element i, few(i, n) points at the n elements from i on.
+template <class T>
+struct Run {
+  const T* x;
+  Packet<T> packet(std::int64_t i) const { return Packet<T>::load(x + i); }
+  const T* few(std::int64_t i, std::int64_t) const { return x + i; }
+};
+
+/// Deals the elements from `from` to `end`, whole rows of lanes, out to lanes that were at the identity.
+template <class Op, class T, class Source>
+[[gnu::always_inline]] inline void deal(const Source& source, std::int64_t from, std::int64_t end, T* lanes) {
   if constexpr (std::is_floating_point_v<T>) {
     using P = Packet<T>;
     constexpr std::int64_t kPackets = kSplit<T> / P::width;
     P acc[static_cast<std::size_t>(kPackets)];
-    for (std::int64_t p = 0; p < kPackets; ++p) acc[p] = P::load(lanes + p * P::width);
-    for (std::int64_t i = 0; i < n; i += kSplit<T>)
-      for (std::int64_t p = 0; p < kPackets; ++p) acc[p] = Op::join(acc[p], P::load(x + i + p * P::width));
+    for (P& a : acc) a = P(Op::template identity<T>);
+    for (std::int64_t i = from; i < end; i += kSplit<T>)
+      for (std::int64_t p = 0; p < kPackets; ++p) acc[p] = Op::join(acc[p], source.packet(i + p * P::width));
     for (std::int64_t p = 0; p < kPackets; ++p) acc[p].store(lanes + p * P::width);
   } else {
-    for (std::int64_t i = 0; i < n; i += kSplit<T>)
+    std::fill_n(lanes, kSplit<T>, Op::template identity<T>);
+    const T* const x = source.few(from, end - from);
+    for (std::int64_t i = 0; i < end - from; i += kSplit<T>)
       for (std::int64_t l = 0; l < kSplit<T>; ++l) lanes[l] = Op::join(lanes[l], x[i + l]);
   }
 }
 
-/// n elements, of which elements(b) gives those of the block that begins at b. Rows are short: not to be
-/// called.
-template <class Op, class T, class Elements>
-[[gnu::always_inline]] inline T reduce_blocks(std::int64_t n, const Elements& elements) {
+/// n elements of a source, each asked for once and in order. Rows are short: not to be called.
+template <class Op, class T, class Source>
+[[gnu::always_inline]] inline T reduce(std::int64_t n, const Source& source) {
+  if (n == 0) return Op::template identity<T>;
+  if (n < kSplit<T>) return reduce_few<Op>(source.few(0, n), n);
   T total = Op::template identity<T>;
   for (std::int64_t b = 0; b < n; b += kBlock) {
     const std::int64_t m = std::min(kBlock, n - b);
     const std::int64_t whole = m / kSplit<T> * kSplit<T>;
-    const T* const x = elements(b);
-    if (n < kSplit<T>) return reduce_few<Op>(x, n);
     alignas(64) T lanes[static_cast<std::size_t>(kSplit<T>)];
-    std::fill_n(lanes, kSplit<T>, Op::template identity<T>);
-    deal<Op>(x, whole, lanes);
-    for (std::int64_t i = whole; i < m; ++i) lanes[i - whole] = Op::join(lanes[i - whole], x[i]);
+    deal<Op>(source, b, b + whole, lanes);
+    if (whole < m) {
+      const T* const rest = source.few(b + whole, m - whole);
+      for (std::int64_t l = 0; l < m - whole; ++l) lanes[l] = Op::join(lanes[l], rest[l]);
+    }
     const T block = fold<Op, kSplit<T> / 2>(lanes);
     total = b == 0 ? block : Op::join(total, block);
   }
@@ -135,7 +146,7 @@ template <class Op, class T, class Elements>
 /// One run of contiguous elements.
 template <class Op, class T>
 [[gnu::always_inline]] inline T reduce_run(const T* x, std::int64_t n) {
-  return reduce_blocks<Op, T>(n, [x](std::int64_t b) { return x + b; });
+  return reduce<Op, T>(n, Run<T>{x});
 }
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

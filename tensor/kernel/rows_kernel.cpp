@@ -42,24 +42,57 @@ template <class T, class F>
   return y;
 }
 
+/// f of a run, computed where it is reduced.
+template <class T, class F>
+struct Mapped {
+  const T* x;
+  const F& f;
+  T* rest;  // kSplit<T> elements
+  [[gnu::always_inline]] Packet<T> packet(std::int64_t i) const { return f(Packet<T>::load(x + i)); }
+  [[gnu::always_inline]] const T* few(std::int64_t i, std::int64_t n) const { return map(x + i, rest, n, f), rest; }
+};
+template <class T, class F>
+struct MappedPairs {
+  const T *a, *b;
+  const F& f;
+  T* rest;
+  [[gnu::always_inline]] Packet<T> packet(std::int64_t i) const {
+    return f(Packet<T>::load(a + i), Packet<T>::load(b + i));
+  }
+  [[gnu::always_inline]] const T* few(std::int64_t i, std::int64_t n) const {
+    return map(a + i, b + i, rest, n, f), rest;
+  }
+};
+/// f of a run, stored on the way.
+template <class T, class F>
+struct Stored {
+  const T* x;
+  const F& f;
+  T* to;
+  [[gnu::always_inline]] Packet<T> packet(std::int64_t i) const {
+    const Packet<T> y = f(Packet<T>::load(x + i));
+    y.store(to + i);
+    return y;
+  }
+  [[gnu::always_inline]] const T* few(std::int64_t i, std::int64_t n) const { return map(x + i, to + i, n, f), to + i; }
+};
+
+/// f(x) reduced.
+template <class Op, class T, class F>
+[[gnu::always_inline]] inline T reduce_of(const T* x, std::int64_t n, const F& f) {
+  alignas(64) T rest[static_cast<std::size_t>(kSplit<T>)];
+  return reduce<Op, T>(n, Mapped<T, F>{x, f, rest});
+}
 /// The sum of f(x).
 template <class T, class F>
 [[gnu::always_inline]] inline T sum_of(const T* x, std::int64_t n, const F& f) {
-  alignas(64) T terms[static_cast<std::size_t>(kBlock)];
-  return reduce_blocks<SumOf, T>(n, [&](std::int64_t b) {
-    map(x + b, terms, std::min(kBlock, n - b), f);
-    return terms;
-  });
+  return reduce_of<SumOf>(x, n, f);
 }
-
 /// The sum of f(a, b).
 template <class T, class F>
 [[gnu::always_inline]] inline T sum_of(const T* a, const T* b, std::int64_t n, const F& f) {
-  alignas(64) T terms[static_cast<std::size_t>(kBlock)];
-  return reduce_blocks<SumOf, T>(n, [&](std::int64_t k) {
-    map(a + k, b + k, terms, std::min(kBlock, n - k), f);
-    return terms;
-  });
+  alignas(64) T rest[static_cast<std::size_t>(kSplit<T>)];
+  return reduce<SumOf, T>(n, MappedPairs<T, F>{a, b, f, rest});
 }
 
 /// The largest f(x). Of numbers below infinity and not all 0 it does not depend on the order: by the machine's own
@@ -94,11 +127,7 @@ template <class T, class F>
     }
     if (none == T(0) && all != T(0)) return all;
   }
-  alignas(64) T terms[static_cast<std::size_t>(kBlock)];
-  return reduce_blocks<MaxOf, T>(n, [&](std::int64_t b) {
-    map(x + b, terms, std::min(kBlock, n - b), f);
-    return terms;
-  });
+  return reduce_of<MaxOf>(x, n, f);
 }
 
 /// The largest element, 0 where it is not finite: the shift that keeps exp in range.
@@ -112,10 +141,8 @@ void softmax(const T* x, T* y, const DenseRows& rows) {
   const std::int64_t n = rows.n;
   for (std::int64_t r = 0; r < rows.count; ++r, x += n, y += n) {
     const Packet<T> m(shift(x, n));
-    const T total = reduce_blocks<SumOf, T>(n, [&](std::int64_t b) {
-      map(x + b, y + b, std::min(kBlock, n - b), [&](Packet<T> v) { return exp(v - m); });
-      return y + b;
-    });
+    const auto f = [m](Packet<T> v) { return exp(v - m); };
+    const T total = reduce<SumOf, T>(n, Stored<T, decltype(f)>{x, f, y});
     map(y, y, n, [by = Packet<T>(total)](Packet<T> e) { return e / by; });
   }
 }
@@ -148,18 +175,19 @@ T mean(const T* x, std::int64_t n) {
 template <class T>
 struct Normaliser {
   Packet<T> centre, scale;
-
-  Normaliser(const T* x, std::int64_t n, T epsilon) : centre(mean(x, n)), scale(T(0)) {
-    const T squares = sum_of(x, n, [&](Packet<T> v) { return (v - centre) * (v - centre); });
-    scale = Packet<T>(T(1) / std::sqrt(squares / static_cast<T>(n) + epsilon));
-  }
   [[gnu::always_inline]] Packet<T> operator()(Packet<T> v) const { return (v - centre) * scale; }
 };
+template <class T>
+[[gnu::always_inline]] inline Normaliser<T> normaliser(const T* x, std::int64_t n, T epsilon) {
+  const Packet<T> centre(mean(x, n));
+  const T squares = sum_of(x, n, [centre](Packet<T> v) { return (v - centre) * (v - centre); });
+  return {centre, Packet<T>(T(1) / std::sqrt(squares / static_cast<T>(n) + epsilon))};
+}
 
 template <class T>
 void layer_norm(const T* x, T* y, T epsilon, const DenseRows& rows) {
   const std::int64_t n = rows.n;
-  for (std::int64_t r = 0; r < rows.count; ++r, x += n, y += n) map(x, y, n, Normaliser<T>(x, n, epsilon));
+  for (std::int64_t r = 0; r < rows.count; ++r, x += n, y += n) map(x, y, n, normaliser(x, n, epsilon));
 }
 
 template <class T>
@@ -189,7 +217,7 @@ template <class T>
 void layer_norm_grad(const T* g, const T* x, T* to, T epsilon, const DenseRows& rows) {
   const std::int64_t n = rows.n;
   for (std::int64_t r = 0; r < rows.count; ++r, g += n, x += n, to += n) {
-    const Normaliser<T> normal(x, n, epsilon);
+    const Normaliser<T> normal = normaliser(x, n, epsilon);
     const T along = sum_of(g, x, n, [&](Packet<T> c, Packet<T> v) { return c * normal(v); });
     const Packet<T> level(mean(g, n)), slope(along / static_cast<T>(n));
     map(g, x, to, n, [&](Packet<T> c, Packet<T> v) { return (c - level - normal(v) * slope) * normal.scale; });

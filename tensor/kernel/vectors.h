@@ -81,6 +81,38 @@ template <class T>
 [[gnu::always_inline]] inline void store_raw(T* to, std::type_identity_t<RawPacket<T>> v) {
   *reinterpret_cast<typename VectorsOf<T>::Anywhere*>(to) = v;
 }
+#if defined(__AVX512F__) || defined(__AVX2__)
+/// Which lanes are read or written: a bit for each lane with AVX-512, else all ones or all zeros in the lane.
+#if defined(__AVX512F__)
+template <class T>
+using LaneMask = std::conditional_t<kLanes<T> == 16, __mmask16, __mmask8>;
+[[gnu::always_inline]] inline RawFloats load_raw(const float* x, LaneMask<float> lanes) {
+  return _mm512_maskz_loadu_ps(lanes, x);
+}
+[[gnu::always_inline]] inline RawDoubles load_raw(const double* x, LaneMask<double> lanes) {
+  return _mm512_maskz_loadu_pd(lanes, x);
+}
+[[gnu::always_inline]] inline void store_raw(float* to, RawFloats v, LaneMask<float> lanes) {
+  _mm512_mask_storeu_ps(to, lanes, v);
+}
+[[gnu::always_inline]] inline void store_raw(double* to, RawDoubles v, LaneMask<double> lanes) {
+  _mm512_mask_storeu_pd(to, lanes, v);
+}
+#else
+template <class T>
+using LaneMask = __m256i;
+[[gnu::always_inline]] inline RawFloats load_raw(const float* x, __m256i lanes) { return _mm256_maskload_ps(x, lanes); }
+[[gnu::always_inline]] inline RawDoubles load_raw(const double* x, __m256i lanes) {
+  return _mm256_maskload_pd(x, lanes);
+}
+[[gnu::always_inline]] inline void store_raw(float* to, RawFloats v, __m256i lanes) {
+  _mm256_maskstore_ps(to, lanes, v);
+}
+[[gnu::always_inline]] inline void store_raw(double* to, RawDoubles v, __m256i lanes) {
+  _mm256_maskstore_pd(to, lanes, v);
+}
+#endif
+#endif
 /// 0, 1, 2, ...
 template <class T>
 [[gnu::always_inline]] inline RawBits<T> lane_numbers() {
