@@ -17,8 +17,10 @@ struct Cell {
   std::function<Run()> make;
 };
 
-/// Layers, forward and in training, streams, scans and compiled steps.
+/// Layers, forward and in training, scans and compiled steps.
 std::vector<Cell> layer_cells();
+/// Streams: step by step, in blocks, of several sequences, at other rates; and how long one takes to make.
+std::vector<Cell> stream_cells();
 /// Single operations, eager and recorded, products, optimisers, random draws.
 std::vector<Cell> operation_cells();
 /// One small call each, whose instructions are worth counting.

@@ -1,4 +1,4 @@
-// Cells of scripts/bench-gate: layers and networks, forward, in training, streamed, scanned and compiled.
+// Cells of scripts/bench-gate: layers and networks, forward, in training, scanned and compiled.
 #include <memory>
 
 #include "cells.h"
@@ -132,16 +132,6 @@ Cell compiled_layer(const std::string& kind, const LayerMaker& make, const Sizes
           }};
 }
 
-Cell stream(const std::string& name, std::int64_t features, std::int64_t outputs,
-            const std::function<std::shared_ptr<nn::Layer>()>& make) {
-  return {"stream/" + name, [=]() -> Run {
-            const auto stream = std::make_shared<nn::Stream>(make()->stream(1));
-            const auto x = std::make_shared<std::vector<float>>(static_cast<std::size_t>(features), 0.25F);
-            const auto y = std::make_shared<std::vector<float>>(static_cast<std::size_t>(outputs));
-            return [=] { stream->step(std::span<const float>(*x), std::span<float>(*y)); };
-          }};
-}
-
 /// A scan written by hand, outside any layer: T steps of h = tanh(x W + h U), with the gradient of its last state.
 Cell scanned(const Sizes& s, std::int64_t every) {
   return {named(every ? "scan/checkpoint" : "scan/gradient", s), [=]() -> Run {
@@ -205,13 +195,6 @@ std::vector<Cell> layer_cells() {
       compiled_layer("gru-unrolled", gru({.form = nn::Form::unrolled}), {32, 20, 4}),
       scanned({64, 50, 4}, 0),
       scanned({64, 50, 4}, 7),
-      stream("gru-16", 16, 16, [] { return gru()(16); }),
-      stream("gru-128", 128, 128, [] { return gru()(128); }),
-      stream("lstm-64", 64, 64, [] { return lstm()(64); }),
-      stream("network", 12, 9,
-             [] {
-               return std::make_shared<dsl::Network>(dsl::sequence(12).linear(24).relu().gru(48).linear(9).build(1));
-             }),
   };
 }
 

@@ -11,7 +11,7 @@
 int main() {
   const ferrite::FlushDenormals guard;  // states of a net that has learned its batch die away
   std::vector<gate::Cell> cells = gate::layer_cells();
-  for (const auto more : {gate::operation_cells, gate::small_cells})
+  for (const auto more : {gate::stream_cells, gate::operation_cells, gate::small_cells})
     for (gate::Cell& cell : more()) cells.push_back(std::move(cell));
   for (const gate::Cell& cell : cells) std::cout << cell.name << ' ';
   std::cout << std::endl;

@@ -103,22 +103,38 @@ struct Run {
   const T* few(std::int64_t i, std::int64_t) const { return x + i; }
 };
 
-/// Deals the elements from `from` to `end`, whole rows of lanes, out to lanes that were at the identity.
+/// The elements of one block dealt out to lanes, which are then halved pairwise.
 template <class Op, class T, class Source>
-[[gnu::always_inline]] inline void deal(const Source& source, std::int64_t from, std::int64_t end, T* lanes) {
+[[gnu::always_inline]] inline T reduce_block(const Source& source, std::int64_t from, std::int64_t end) {
+  const std::int64_t whole = from + (end - from) / kSplit<T> * kSplit<T>;
+  alignas(64) T lanes[static_cast<std::size_t>(kSplit<T>)];
+  const auto take_rest = [&] {
+    const T* const rest = source.few(whole, end - whole);
+    for (std::int64_t l = 0; l < end - whole; ++l) lanes[l] = Op::join(lanes[l], rest[l]);
+  };
   if constexpr (std::is_floating_point_v<T>) {
     using P = Packet<T>;
     constexpr std::int64_t kPackets = kSplit<T> / P::width;
     P acc[static_cast<std::size_t>(kPackets)];
     for (P& a : acc) a = P(Op::template identity<T>);
-    for (std::int64_t i = from; i < end; i += kSplit<T>)
+    for (std::int64_t i = from; i < whole; i += kSplit<T>)
       for (std::int64_t p = 0; p < kPackets; ++p) acc[p] = Op::join(acc[p], source.packet(i + p * P::width));
-    for (std::int64_t p = 0; p < kPackets; ++p) acc[p].store(lanes + p * P::width);
+    if (whole < end) {
+      for (std::int64_t p = 0; p < kPackets; ++p) acc[p].store(lanes + p * P::width);
+      take_rest();
+      for (std::int64_t p = 0; p < kPackets; ++p) acc[p] = P::load(lanes + p * P::width);
+    }
+    for (std::int64_t half = kPackets / 2; half >= 1; half /= 2)
+      for (std::int64_t p = 0; p < half; ++p) acc[p] = Op::join(acc[p], acc[p + half]);
+    acc[0].store(lanes);
+    return fold<Op, P::width / 2>(lanes);
   } else {
     std::fill_n(lanes, kSplit<T>, Op::template identity<T>);
-    const T* const x = source.few(from, end - from);
-    for (std::int64_t i = 0; i < end - from; i += kSplit<T>)
+    const T* const x = source.few(from, whole - from);
+    for (std::int64_t i = 0; i < whole - from; i += kSplit<T>)
       for (std::int64_t l = 0; l < kSplit<T>; ++l) lanes[l] = Op::join(lanes[l], x[i + l]);
+    take_rest();
+    return fold<Op, kSplit<T> / 2>(lanes);
   }
 }
 
@@ -129,15 +145,7 @@ template <class Op, class T, class Source>
   if (n < kSplit<T>) return reduce_few<Op>(source.few(0, n), n);
   T total = Op::template identity<T>;
   for (std::int64_t b = 0; b < n; b += kBlock) {
-    const std::int64_t m = std::min(kBlock, n - b);
-    const std::int64_t whole = m / kSplit<T> * kSplit<T>;
-    alignas(64) T lanes[static_cast<std::size_t>(kSplit<T>)];
-    deal<Op>(source, b, b + whole, lanes);
-    if (whole < m) {
-      const T* const rest = source.few(b + whole, m - whole);
-      for (std::int64_t l = 0; l < m - whole; ++l) lanes[l] = Op::join(lanes[l], rest[l]);
-    }
-    const T block = fold<Op, kSplit<T> / 2>(lanes);
+    const T block = reduce_block<Op, T>(source, b, std::min(b + kBlock, n));
     total = b == 0 ? block : Op::join(total, block);
   }
   return total;
