@@ -52,6 +52,21 @@ function(ferrite_precompile target)
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endfunction()
 
+# Reads headers once for many programs with equal flags: the first one has them, the others take them from it. `first`
+# is the variable that names it.
+function(ferrite_share_headers target first)
+  if(NOT FERRITE_PRECOMPILE)
+    return()
+  endif()
+  if(${first})
+    target_precompile_headers(${target} REUSE_FROM ${${first}})
+    target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+  else()
+    ferrite_precompile(${target} ${ARGN})
+    set(${first} ${target} PARENT_SCOPE)
+  endif()
+endfunction()
+
 # Compiles up to `size` sources of a target together where FERRITE_UNITY is on: neighbours share headers, templates and
 # inline functions, which are half of what they cost. The sources in cmake/alone.txt share a name with a neighbour and
 # are compiled by themselves.

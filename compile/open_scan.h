@@ -37,6 +37,11 @@ class OpenScan {
   /// The type of one step of a y.
   const Spec& y_spec(std::size_t k) const;
 
+  /// Whether a step of this scan is so many steps of `one`, a scan without carries and with a single x, on rows that
+  /// follow each other: both were traced from the same body, this one with so many times the rows. Proved for programs
+  /// of pointwise operations; such a step never throws.
+  bool is_repeated(const OpenScan& one, std::int64_t times) const;
+
   /// What the next step reads.
   std::byte* x(std::size_t k);
   /// What the last step gave, until the next one.

@@ -96,13 +96,31 @@ class OpenStep final : public Step {
         growing_(o.growing_),
         steps_(o.steps_),
         spare_(o.spare_.size()),
-        scan_(std::make_unique<OpenScan>(*o.scan_)) {}
+        scan_(std::make_unique<OpenScan>(*o.scan_)) {
+    for (const BlockScan& b : o.blocks_) blocks_.push_back({b.steps, std::make_unique<OpenScan>(*b.scan)});
+  }
 
   StepRows result() const override { return out_; }
 
   void run(const void* x, void* y) override {
     check_room(nullptr);
     run_scan(x, y);
+  }
+  bool never_throws() const override { return !blocks_.empty(); }  // pointwise
+  std::int64_t most_at_once() const override { return blocks_.empty() ? 1 : kAnyNumber; }
+  void run_several(std::int64_t n, const void* x, void* y) override {
+    const auto* from = static_cast<const std::byte*>(x);
+    auto* to = static_cast<std::byte*>(y);
+    const auto run = [&](OpenScan& scan, std::int64_t steps) {
+      const std::int64_t read = steps * bytes_of(spec_of(in_)), given = steps * bytes_of(spec_of(out_));
+      std::copy_n(from, read, scan.x(0));
+      scan.run();
+      std::copy_n(scan.y(0), given, to);
+      n -= steps, from += read, to += given;
+    };
+    for (const BlockScan& b : blocks_)
+      while (n >= b.steps) run(*b.scan, b.steps);
+    while (n > 0) run(*scan_, 1);
   }
   /// Rows without an x run on zero states, on which nothing fails.
   Rows run_rows(Rows rows, const void* x, void* y) override {
@@ -129,7 +147,10 @@ class OpenStep final : public Step {
     count(rows);
   }
   bool commits() const override { return !states_.empty(); }
-  void refresh() override { scan_->refresh(); }
+  void refresh() override {
+    scan_->refresh();
+    for (const BlockScan& b : blocks_) b.scan->refresh();
+  }
 
   void reset() override {
     for (std::int64_t row = 0; row < in_.batch; ++row) reset_row(row);
@@ -186,7 +207,21 @@ class OpenStep final : public Step {
       for (const std::size_t i : growing_) step.y.push_back(r.states[i]);
       return step;
     };
-    scan_ = std::make_unique<OpenScan>(body, carries, xs, Originals(layer, *copy));
+    const Originals originals(layer, *copy);
+    scan_ = std::make_unique<OpenScan>(body, carries, xs, originals);
+    if (!states_.empty()) return;
+    for (const std::int64_t steps : {64, 16}) {
+      if (steps > steps_at_once(bytes_of(xs[0]))) continue;
+      const Spec x = spec_of({steps * in_.batch, in_.width, in_.dtype});
+      std::unique_ptr<OpenScan> scan;
+      try {
+        scan = std::make_unique<OpenScan>(body, carries, std::span<const Spec>(&x, 1), originals);
+      } catch (const Error&) {
+        return;  // it takes as many rows as the stream has, and no others
+      }
+      if (!scan->is_repeated(*scan_, steps)) return;
+      blocks_.push_back({steps, std::move(scan)});
+    }
   }
 
   // ---- states --------------------------------------------------------------------------------------------
@@ -270,6 +305,12 @@ class OpenStep final : public Step {
   std::vector<std::int64_t> steps_;             ///< by row, since it began
   std::vector<std::byte> spare_;                ///< what is carried of rows without an x, while the scan runs
   std::unique_ptr<OpenScan> scan_;
+  /// The same for several steps at once, where a step is pointwise.
+  struct BlockScan {
+    std::int64_t steps;
+    std::unique_ptr<OpenScan> scan;
+  };
+  std::vector<BlockScan> blocks_;  ///< the longest first
 };
 
 }  // namespace

@@ -1,6 +1,4 @@
 /// The steps of layers without a recurrence, and the fallback that runs a layer on tensors.
-#include <limits>
-
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/tensor/kernel/pack.h"
@@ -13,9 +11,6 @@ namespace {
 using ferrite::detail::GateMatrix;
 
 std::int64_t bytes_of(const StepRows& r) { return r.batch * r.width * size_of(r.dtype); }
-
-/// Of steps that a layer takes at once, where it carries nothing from one to the next.
-constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::max();
 
 class Identity final : public Step {
  public:

@@ -1,0 +1,135 @@
+// Layers without memory that are written in operations, streamed in blocks: the bits of single steps, several at once
+// where that is proved.
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/layers/activations.h"
+#include "ferrite/nn/layers/per_step.h"
+#include "ferrite/nn/layers/wavenet.h"
+#include "ferrite/nn/stream/stream.h"
+#include "support/compare.h"
+
+using namespace ferrite;
+
+namespace {
+
+constexpr std::int64_t kBlockSteps = 93;  // 64, 16 and 13 single ones
+constexpr std::int64_t kBlockFeatures = 6;
+
+/// Whether blocks of a stream have the bits of single steps.
+void check_blocks(const nn::Layer& layer, std::int64_t batch, std::int64_t width) {
+  nn::Stream single = layer.stream(batch), several = layer.stream(batch);
+  const std::vector<float> x = uniform({kBlockSteps * batch * width}, {7, 3, 1}, -3, 3).to_vector<float>();
+  std::vector<float> one(x.size()), all(x.size());
+  const auto n = static_cast<std::size_t>(batch * width);
+  for (std::size_t t = 0; t < kBlockSteps; ++t)
+    single.step(std::span<const float>(x).subspan(t * n, n), std::span<float>(one).subspan(t * n, n));
+  several.steps(kBlockSteps, x, all);
+  BOOST_TEST(support::identical(Tensor::from(one), Tensor::from(all)));
+}
+std::int64_t most_at_once(const nn::Layer& layer, std::int64_t batch, std::int64_t width) {
+  return nn::detail::step_of(layer, {batch, width, Dtype::f32})->most_at_once();
+}
+
+using Function = std::function<Tensor(const Tensor&)>;
+nn::PerStep per_step(const Function& f) {
+  return nn::PerStep({.name = "f", .function = f, .features = kBlockFeatures});
+}
+
+std::unique_ptr<nn::Wavenet> wavenet_of(const nn::WavenetActivation& activation) {
+  const nn::WavenetArray array{
+      .channels = 4,
+      .bottleneck = 4,
+      .units = {{.dilation = 1, .activation = activation}, {.dilation = 4, .activation = activation}}};
+  return std::make_unique<nn::Wavenet>(nn::WavenetOptions{.arrays = {array}}, nn::Init{.seed = 3, .prefix = "wavenet"});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(stream_blocks)
+
+BOOST_AUTO_TEST_CASE(pointwise_layers_take_blocks_with_the_bits_of_steps) {
+  std::vector<std::unique_ptr<nn::Layer>> layers;
+  layers.push_back(std::make_unique<nn::LeakyRelu>(nn::SlopeOptions{.slope = 0.2}));
+  layers.push_back(std::make_unique<nn::Elu>(nn::AlphaOptions{.alpha = 0.7}));
+  layers.push_back(std::make_unique<nn::Celu>(nn::AlphaOptions{.alpha = 1.3}));
+  layers.push_back(std::make_unique<nn::Hardtanh>(nn::BoundsOptions{.low = -0.5, .high = 2}));
+  layers.push_back(std::make_unique<nn::Softshrink>(nn::LambdaOptions{.lambda = 0.4}));
+  layers.push_back(std::make_unique<nn::Hardshrink>(nn::LambdaOptions{.lambda = 0.4}));
+  layers.push_back(std::make_unique<nn::Threshold>(nn::ThresholdOptions{.bound = 0.1, .value = 7}));
+  layers.push_back(
+      std::make_unique<nn::Prelu>(nn::PreluOptions{.num_parameters = kBlockFeatures, .channels_last = true}));
+  layers.push_back(std::make_unique<nn::PerStep>(per_step([](const Tensor& x) { return tanh(3 * x) / 3 - x * x; })));
+  for (const auto& layer : layers)
+    for (const std::int64_t batch : {1, 3}) {
+      BOOST_TEST_CONTEXT(layer->kind() << " of " << batch) {
+        BOOST_TEST(most_at_once(*layer, batch, kBlockFeatures) > kBlockSteps);
+        check_blocks(*layer, batch, kBlockFeatures);
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_wavenet_keeps_its_blocks_whatever_its_activations_are) {
+  for (const char* name : {"tanh", "leaky_relu", "hardtanh", "softplus", "silu"}) {
+    BOOST_TEST_CONTEXT(name) {
+      const auto net = wavenet_of({.name = name, .slope = 0.3, .low = -0.4, .high = 0.6});
+      BOOST_TEST(most_at_once(*net, 1, 1) == 64);
+      check_blocks(*net, 1, 1);
+      check_blocks(*net, 2, 1);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rows_that_meet_are_never_taken_as_steps_of_a_block) {
+  // The batch is 3: what depends on it, or joins its rows, gives other values for the 192 rows of a block.
+  const Tensor two = Tensor::from(std::vector<float>{2}, {}), four = Tensor::from(std::vector<float>{4}, {});
+  const Parameter three("three", 1.5 * two), five("five", 1.25 * four);
+  const std::vector<std::pair<const char*, Function>> functions = {
+      {"a mean over the batch", [](const Tensor& x) { return x - mean(x, {0}, true); }},
+      {"the size of the batch", [](const Tensor& x) { return x / static_cast<double>(x.shape()[0]); }},
+      {"a product of rows", [](const Tensor& x) { return x * reshape(x, x.shape()); }},
+      {"the number of the row",
+       [](const Tensor& x) {
+         return x + reshape(cast(arange(x.shape()[0]), Dtype::f32), {-1, 1, 1});
+       }},
+      {"a tensor for each size", [&](const Tensor& x) { return x * (x.shape()[0] == 3 ? two : four); }},
+      {"a parameter for each size", [&](const Tensor& x) { return x * (x.shape()[0] == 3 ? three : five); }},
+      {"an operation for each size", [](const Tensor& x) { return x.shape()[0] == 3 ? tanh(x) : sigmoid(x); }},
+      {"a value for each size",
+       [](const Tensor& x) { return x * Tensor::from(std::vector<float>{x.shape()[0] == 3 ? 2.0F : 4.0F}, {}); }},
+      {"an order for each size",
+       [](const Tensor& x) {
+         const Tensor table = reshape(x, x.shape()[0] == 3 ? Shape{3, 2, 3} : Shape{-1, 3, 2});
+         return reshape(transpose(table, 1, 2), x.shape());
+       }},
+      {"a running sum of rows", [](const Tensor& x) { return cumsum(x, 0); }},
+      {"a running sum of features", [](const Tensor& x) { return cumsum(x, -1); }},
+      {"rows in turn", [](const Tensor& x) { return x + flip(x, {0}); }},
+      {"a sum of features", [](const Tensor& x) { return x / sum(square(x), {-1}, true); }},
+      {"a row for each of the batch", [](const Tensor& x) {
+         return x.shape()[0] == 3 ? x * Tensor::from(std::vector<float>{1, 2, 3}, {3, 1, 1}) : x;
+       }}};
+  for (const auto& [what, f] : functions) {
+    BOOST_TEST_CONTEXT(what) { check_blocks(per_step(f), 3, kBlockFeatures); }
+  }
+  // With one row a shape [1, 1, 1] fits any number of rows.
+  const auto first = [](const Tensor& x) { return x * Tensor::from(std::vector<float>{2}, {1, 1, 1}); };
+  check_blocks(per_step(first), 1, kBlockFeatures);
+}
+
+BOOST_AUTO_TEST_CASE(blocks_take_the_present_values_of_parameters) {
+  nn::Prelu layer({.num_parameters = kBlockFeatures, .channels_last = true});
+  nn::Stream stream = layer.stream(1);
+  const std::vector<float> x(64 * kBlockFeatures, -1.0F);
+  std::vector<float> y(x.size());
+  stream.steps(64, x, y);
+  BOOST_TEST(y[0] == -0.25F);
+  layer.weight.assign(Tensor::from(std::vector<float>(kBlockFeatures, 0.5F)));
+  nn::Stream copy = stream.clone();
+  copy.steps(64, x, y);
+  BOOST_TEST(y.back() == -0.25F);
+  stream.refresh();
+  stream.steps(64, x, y);
+  BOOST_TEST(y.back() == -0.5F);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
