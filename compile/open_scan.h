@@ -39,7 +39,7 @@ class OpenScan {
 
   /// Whether a step of this scan is so many steps of `one`, a scan without carries and with a single x, on rows that
   /// follow each other: both were traced from the same body, this one with so many times the rows. Proved for programs
-  /// of pointwise operations; such a step never throws.
+  /// of pointwise operations, reshapes and permutations alone; their steps never throw.
   bool is_repeated(const OpenScan& one, std::int64_t times) const;
 
   /// What the next step reads.

@@ -69,6 +69,72 @@ void check_rows(const std::string& kind, std::int64_t batch, const StepState& s)
                       std::to_string(s.capacity) + " steps; reset it, or declare a larger capacity");
 }
 
+std::int64_t least_capacity(const std::vector<StepState>& states, const std::vector<std::size_t>& growing) {
+  std::int64_t least = states[growing[0]].capacity;
+  for (const std::size_t i : growing) least = std::min(least, states[i].capacity);
+  return least;
+}
+/// The steps that every row has made, from what `save` made of them.
+std::vector<std::int64_t> counts_of(const Tensor& saved, std::int64_t batch, std::int64_t capacity) {
+  check_type(saved, {{batch}, Dtype::i64});
+  std::vector<std::int64_t> steps = saved.to_vector<std::int64_t>();
+  for (const std::int64_t n : steps)
+    if (n < 0 || n > capacity)
+      throw ValueError("stream: a row of the states has made " + std::to_string(n) + " steps, outside 0.." +
+                       std::to_string(capacity));
+  return steps;
+}
+
+/// The program of a step without states, on the rows of several steps at once: where it is pointwise.
+class BlockScans {
+ public:
+  BlockScans() = default;
+  BlockScans(const BlockScans& o) {
+    for (const Block& b : o.blocks_) blocks_.push_back({b.steps, std::make_unique<OpenScan>(*b.scan)});
+  }
+  BlockScans& operator=(const BlockScans&) = delete;
+
+  /// Of the body that `one` was made of, for one step of such rows. Where it is not pointwise, there are none.
+  void open(const ScanBodyFunction& body, const StepRows& in, const OpenScan& one,
+            const OpenScan::Substitute& substitute) {
+    for (const std::int64_t steps : {64, 16}) {
+      if (steps > steps_at_once(bytes_of(spec_of(in)))) continue;
+      const Spec x = spec_of({steps * in.batch, in.width, in.dtype});
+      std::unique_ptr<OpenScan> scan;
+      try {
+        scan = std::make_unique<OpenScan>(body, std::span<const Spec>(), std::span<const Spec>(&x, 1), substitute);
+      } catch (const Error&) {
+        return;  // it takes as many rows as the stream has, and no others
+      }
+      if (!scan->is_repeated(one, steps)) return;
+      blocks_.push_back({steps, std::move(scan)});
+    }
+  }
+  bool empty() const { return blocks_.empty(); }
+  void refresh() {
+    for (const Block& b : blocks_) b.scan->refresh();
+  }
+  /// n steps of so many bytes in and out, by the longest blocks that fit and then by `one`.
+  void run(std::int64_t n, const std::byte* x, std::int64_t read, std::byte* y, std::int64_t given, OpenScan& one) {
+    const auto run = [&](OpenScan& scan, std::int64_t steps) {
+      std::copy_n(x, steps * read, scan.x(0));
+      scan.run();
+      std::copy_n(scan.y(0), steps * given, y);
+      n -= steps, x += steps * read, y += steps * given;
+    };
+    for (const Block& b : blocks_)
+      while (n >= b.steps) run(*b.scan, b.steps);
+    while (n > 0) run(one, 1);
+  }
+
+ private:
+  struct Block {
+    std::int64_t steps;
+    std::unique_ptr<OpenScan> scan;
+  };
+  std::vector<Block> blocks_;  ///< the longest first
+};
+
 /// A layer's step as an open scan. What grows is an x of it, with the number of steps of every row, and the entries are
 /// ys: appending one copies nothing but itself.
 class OpenStep final : public Step {
@@ -96,9 +162,8 @@ class OpenStep final : public Step {
         growing_(o.growing_),
         steps_(o.steps_),
         spare_(o.spare_.size()),
-        scan_(std::make_unique<OpenScan>(*o.scan_)) {
-    for (const BlockScan& b : o.blocks_) blocks_.push_back({b.steps, std::make_unique<OpenScan>(*b.scan)});
-  }
+        scan_(std::make_unique<OpenScan>(*o.scan_)),
+        blocks_(o.blocks_) {}
 
   StepRows result() const override { return out_; }
 
@@ -109,18 +174,8 @@ class OpenStep final : public Step {
   bool never_throws() const override { return !blocks_.empty(); }  // pointwise
   std::int64_t most_at_once() const override { return blocks_.empty() ? 1 : kAnyNumber; }
   void run_several(std::int64_t n, const void* x, void* y) override {
-    const auto* from = static_cast<const std::byte*>(x);
-    auto* to = static_cast<std::byte*>(y);
-    const auto run = [&](OpenScan& scan, std::int64_t steps) {
-      const std::int64_t read = steps * bytes_of(spec_of(in_)), given = steps * bytes_of(spec_of(out_));
-      std::copy_n(from, read, scan.x(0));
-      scan.run();
-      std::copy_n(scan.y(0), given, to);
-      n -= steps, from += read, to += given;
-    };
-    for (const BlockScan& b : blocks_)
-      while (n >= b.steps) run(*b.scan, b.steps);
-    while (n > 0) run(*scan_, 1);
+    blocks_.run(n, static_cast<const std::byte*>(x), bytes_of(spec_of(in_)), static_cast<std::byte*>(y),
+                bytes_of(spec_of(out_)), *scan_);
   }
   /// Rows without an x run on zero states, on which nothing fails.
   Rows run_rows(Rows rows, const void* x, void* y) override {
@@ -149,7 +204,7 @@ class OpenStep final : public Step {
   bool commits() const override { return !states_.empty(); }
   void refresh() override {
     scan_->refresh();
-    for (const BlockScan& b : blocks_) b.scan->refresh();
+    blocks_.refresh();
   }
 
   void reset() override {
@@ -170,14 +225,7 @@ class OpenStep final : public Step {
     if (states.size() < own) throw ValueError("stream: fewer states than the model has");
     for (std::size_t i = 0; i < states_.size(); ++i) check_type(states[i], states_[i].spec());
     std::vector<std::int64_t> steps = steps_;
-    if (!growing_.empty()) {
-      check_type(states[own - 1], {{in_.batch}, Dtype::i64});
-      steps = states[own - 1].to_vector<std::int64_t>();
-      for (const std::int64_t n : steps)
-        if (n < 0 || n > capacity())
-          throw ValueError("stream: a row of the states has made " + std::to_string(n) + " steps, outside 0.." +
-                           std::to_string(capacity()));
-    }
+    if (!growing_.empty()) steps = counts_of(states[own - 1], in_.batch, least_capacity(states_, growing_));
     for (std::size_t i = 0; i < states_.size(); ++i) {
       const Tensor dense = contiguous(states[i]);
       std::copy_n(dense.raw(), bytes_of(dense.spec()), memory(i));
@@ -209,19 +257,7 @@ class OpenStep final : public Step {
     };
     const Originals originals(layer, *copy);
     scan_ = std::make_unique<OpenScan>(body, carries, xs, originals);
-    if (!states_.empty()) return;
-    for (const std::int64_t steps : {64, 16}) {
-      if (steps > steps_at_once(bytes_of(xs[0]))) continue;
-      const Spec x = spec_of({steps * in_.batch, in_.width, in_.dtype});
-      std::unique_ptr<OpenScan> scan;
-      try {
-        scan = std::make_unique<OpenScan>(body, carries, std::span<const Spec>(&x, 1), originals);
-      } catch (const Error&) {
-        return;  // it takes as many rows as the stream has, and no others
-      }
-      if (!scan->is_repeated(*scan_, steps)) return;
-      blocks_.push_back({steps, std::move(scan)});
-    }
+    if (states_.empty()) blocks_.open(body, in_, *scan_, originals);
   }
 
   // ---- states --------------------------------------------------------------------------------------------
@@ -233,7 +269,6 @@ class OpenStep final : public Step {
     if (at != carried_.end()) return scan_->carry(static_cast<std::size_t>(at - carried_.begin()));
     return scan_->x(1 + static_cast<std::size_t>(std::find(growing_.begin(), growing_.end(), i) - growing_.begin()));
   }
-  // ---- rows without an x -----------------------------------------------------------------------------------
 
   void run_scan(const void* x, void* y) {
     std::copy_n(static_cast<const std::byte*>(x), in_.batch * in_.width * size_of(in_.dtype), scan_->x(0));
@@ -269,11 +304,6 @@ class OpenStep final : public Step {
 
   // ---- what grows ----------------------------------------------------------------------------------------
 
-  std::int64_t capacity() const {
-    std::int64_t least = states_[growing_[0]].capacity;
-    for (const std::size_t i : growing_) least = std::min(least, states_[i].capacity);
-    return least;
-  }
   void check_room(Rows rows) const {
     for (const std::size_t i : growing_)
       for (std::size_t row = 0; row < steps_.size(); ++row)
@@ -305,12 +335,7 @@ class OpenStep final : public Step {
   std::vector<std::int64_t> steps_;             ///< by row, since it began
   std::vector<std::byte> spare_;                ///< what is carried of rows without an x, while the scan runs
   std::unique_ptr<OpenScan> scan_;
-  /// The same for several steps at once, where a step is pointwise.
-  struct BlockScan {
-    std::int64_t steps;
-    std::unique_ptr<OpenScan> scan;
-  };
-  std::vector<BlockScan> blocks_;  ///< the longest first
+  BlockScans blocks_;
 };
 
 }  // namespace

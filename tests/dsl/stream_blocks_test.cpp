@@ -6,6 +6,7 @@
 #include "ferrite/nn/layers/per_step.h"
 #include "ferrite/nn/layers/wavenet.h"
 #include "ferrite/nn/stream/stream.h"
+#include "ferrite/tensor/cumulative.h"
 #include "support/compare.h"
 
 using namespace ferrite;
