@@ -35,4 +35,10 @@ Tensor within_lengths(const Layer& layer, const Tensor& x, const Context& contex
   return where(unsqueeze(lt(arange(T), unsqueeze(lengths, 1)), 2), x, outside);
 }
 
+Tensor with_zeros_behind(const Layer& layer, const Tensor& y, const Context& context) {
+  if (!context.lengths.defined() || y.rank() != 3 || layer.window()->after == 0) return y;
+  const Tensor left = layer.lengths_after(context.lengths);
+  return where(unsqueeze(lt(arange(y.shape()[1]), unsqueeze(left, 1)), 2), y, 0);
+}
+
 }  // namespace ferrite::nn::detail

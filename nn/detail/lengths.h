@@ -15,4 +15,8 @@ Tensor checked_lengths(Label who, const Tensor& lengths, std::int64_t B, std::in
 /// windows that are none or that do not know where the padding begins (`padding` is false), and resets within windows.
 Tensor within_lengths(const Layer& layer, const Tensor& x, const Context& context, bool padding, double outside);
 
+/// y [B, T', C], what such a layer made of x, with 0 in place of the steps beyond `lengths_after`: where what it puts
+/// `outside` is not finite, windows of nothing else would pass it on.
+Tensor with_zeros_behind(const Layer& layer, const Tensor& y, const Context& context);
+
 }  // namespace ferrite::nn::detail

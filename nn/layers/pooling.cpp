@@ -62,11 +62,12 @@ Tensor MaxPool<N>::forward(const Tensor& given, const Context& context) const {
   const MaxPoolLayerOptions& o = this->options();
   const Tensor x = detail::within_lengths(*this, given, context, true, -std::numeric_limits<double>::infinity());
   const MaxPoolOptions how{o.stride, o.padding, o.dilation, o.ceil_mode};
-  return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
+  const Tensor y = detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     if constexpr (N == 1) return max_pool1d(first, o.kernel_size, how);
     if constexpr (N == 2) return max_pool2d(first, o.kernel_size, how);
     if constexpr (N == 3) return max_pool3d(first, o.kernel_size, how);
   });
+  return detail::with_zeros_behind(*this, y, context);
 }
 template <int N>
 bool MaxPool<N>::causal() const {

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <limits>
 
+#include "ferrite/autograd/tape.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/carry.h"
+#include "ferrite/nn/recurrent/peephole_lstm.h"
 #include "support/compare.h"
 
 using namespace ferrite;
@@ -37,6 +39,52 @@ std::vector<dsl::Builder> nets() {
         b.conv1d(3, 3, {.padding = ConvolutionPadding::same}).gru(3);
       }),
       words().linear(4).attention(2).conv1d(2, 3, {.padding = {1}})};
+}
+
+/// Nets whose first layer is the one that leaves the padding out: those that act on each step by itself compute on it
+/// (docs/tutorial.md).
+std::vector<dsl::Builder> nets_that_leave_the_padding_out() {
+  const auto words = [] { return dsl::sequence(8); };
+  constexpr auto same = ConvolutionPadding::same;
+  return {words().attention(2),
+          words().attention(4, {.kv_heads = 2, .causal = true, .positions = nn::Positions::rotary}),
+          words().transformer(2, {.dim_feedforward = 5}),
+          words().transformer(2, {.dim_feedforward = 5, .norm_first = true, .causal = true}),
+          words().gru(3),
+          words().gru(3, {.layers = 2, .bidirectional = true}),
+          words().gru(3, {.reset_after = false}),
+          words().gru(3, {.zoneout = 0.25}),
+          words().lstm(3, {.layers = 2, .proj_size = 2}),
+          words().rnn(3),
+          words().recurrent<nn::LayerNormGruCell>(3),
+          words().add(nn::PeepholeLstm(8, 3, {}, {.seed = 1})),
+          words().min_gru(3),
+          words().min_lstm(3),
+          words().lru(3),
+          words().s5(4, {.blocks = 2}),
+          words().rg_lru(2),
+          words().mamba({.state = 3}),
+          words().mlstm({.num_heads = 2, .round_up_to = 4, .chunk = 2}),
+          words().slstm({.num_heads = 2}),
+          words().conv1d(4, 3, {.padding = same}),
+          words().conv1d(4, 3, {.stride = {2}, .padding = {1}}).gru(2),
+          words().max_pool1d(3, {.stride = {2}, .padding = {1}}).linear(2),
+          words().avg_pool1d(4, {.stride = {1}, .padding = {2}}).linear(2),
+          words().lp_pool1d(2, 3, {.stride = {2}}).gru(2),
+          words().stft(4, {.hop_length = 2, .padding = StftPadding::constant}).gru(2),
+          words().group_norm(2).linear(2),
+          words().last_step().linear(2),
+          words().mean_over_time().linear(2),
+          words().weight_norm([](dsl::Builder& b) { b.gru(3); }, {.parameter = "weight_hh_l0"}),
+          words().residual([](dsl::Builder& b) { b.gru(8); }).gru(2),
+          words().concat({[](dsl::Builder& b) { b.gru(2); }, [](dsl::Builder& b) { b.attention(2); }}).linear(2)};
+}
+/// The gradients of all parameters by a loss of the steps that count.
+Tensors gradients(const dsl::Network& net, const Tensor& x, const Tensor& lengths) {
+  Tape tape;
+  Tensor y = net(x, {.lengths = lengths});
+  if (y.rank() == 3) y = where(unsqueeze(lt(arange(y.shape()[1]), unsqueeze(net.lengths_after(lengths), 1)), 2), y, 0);
+  return tape.grad(sum(square(y)), net.parameters());
 }
 
 /// x with NaN behind the end of each row.
@@ -79,6 +127,32 @@ BOOST_AUTO_TEST_CASE(each_row_is_what_it_is_alone) {
     const auto planned = compile([&](const Tensor& in, const Tensor& n) { return net(in, {.lengths = n}); });
     BOOST_TEST(identical(planned(x, lengths), y), "net " << k << ", compiled");
     ++k;
+  }
+}
+
+/// Whatever the padding holds, gradients have the bits that they have with zeros there.
+BOOST_AUTO_TEST_CASE(padding_reaches_no_gradient_of_a_parameter) {
+  const Tensor lengths = Tensor::from<std::int64_t>({kSteps, 8, 5});
+  const Tensor inside = unsqueeze(lt(arange(kSteps), unsqueeze(lengths, 1)), 2);
+  const Tensor x = uniform({3, kSteps, 8}, {7, 3, 0}, -1, 1);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const dsl::Builder& words : nets_that_leave_the_padding_out()) {
+    const dsl::Network net = words.build(1);
+    net.eval();
+    const auto planned = compile([&](const Tensor& in, const Tensor& n) { return gradients(net, in, n); });
+    const Tensors eager = gradients(net, where(inside, x, 0), lengths), plan = planned(where(inside, x, 0), lengths);
+    for (const double bad : {std::nan(""), kInfinity, -kInfinity}) {
+      const Tensor poisoned = where(inside, x, bad);
+      const Tensors got = gradients(net, poisoned, lengths), in_a_plan = planned(poisoned, lengths);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        BOOST_TEST_CONTEXT(net[0].summary() << ", " << bad << " as padding, parameter " << i) {
+          BOOST_TEST(std::isfinite(sum(abs(eager[i])).item()));
+          BOOST_TEST(identical(got[i], eager[i]));
+          BOOST_TEST(identical(in_a_plan[i], plan[i]));
+          BOOST_TEST(support::within(plan[i], eager[i], 1e-4));
+        }
+      }
+    }
   }
 }
 

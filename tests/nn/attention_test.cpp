@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ferrite/autograd/tape.h"
+#include "ferrite/compile/compile.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/torch.h"
@@ -234,6 +236,41 @@ BOOST_AUTO_TEST_CASE(a_row_of_a_batch_is_the_row_alone) {
       const auto row = [&](const Tensor& t) { return slice(slice(t, 0, b, b + 1), 1, 0, n); };
       BOOST_TEST(identical(row(y), layer(row(x))), layer.summary() << " row " << b);
     }
+  }
+}
+
+/// A loss of the steps that count has the gradients, to the bit, that it has with zeros as padding, and none there.
+BOOST_AUTO_TEST_CASE(padding_reaches_no_gradient) {
+  std::vector<Options> all = kCausal;
+  for (Options o : kCausal) {
+    o.causal = false;
+    all.push_back(o);
+  }
+  const Tensor lengths = Tensor::from<std::int64_t>({4, 7, 1});
+  const Tensor inside = lt(reshape(arange(7), {7, 1}), reshape(lengths, {3, 1, 1}));
+  for (const Options& o : all) {
+    const MultiheadAttention layer(o, kSeed);
+    const auto gradients = [&](const Tensor& given, const Tensor& n) {
+      Tape tape;
+      const Tensor x = tape.watch(given), loss = sum(square(where(inside, layer(x, {.lengths = n}), 0)));
+      Tensors g = tape.grad(loss, layer.parameters(), {.retain = true});
+      g.push_back(tape.grad(loss, {x})[0]);
+      return g;
+    };
+    const auto compiled = compile(gradients);
+    const Tensor x = draw({3, 7, o.embed_dim}), zeros_there = where(inside, x, 0);
+    const Tensors eager = gradients(zeros_there, lengths), planned = compiled(zeros_there, lengths);
+    for (const double bad : {std::nan(""), kHidden, -kHidden}) {
+      const Tensor poisoned = where(inside, x, bad);
+      const Tensors got = gradients(poisoned, lengths), in_a_plan = compiled(poisoned, lengths);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        BOOST_TEST(std::isfinite(sum(abs(eager[i])).item()), layer.summary());
+        BOOST_TEST(identical(got[i], eager[i]), layer.summary() << ", " << bad << ", gradient " << i);
+        BOOST_TEST(identical(in_a_plan[i], planned[i]), layer.summary() << ", " << bad << ", compiled gradient " << i);
+      }
+      BOOST_TEST(sum(abs(where(inside, 0, got[got.size() - 1]))).item() == 0, layer.summary());
+    }
+    for (std::size_t i = 0; i < eager.size(); ++i) BOOST_TEST(within(planned[i], eager[i], 1e-5), layer.summary());
   }
 }
 
