@@ -290,12 +290,13 @@ void check_mixture(const Categorical& weights, const Shape& parts) {
                      weights.log_probabilities().shape().str() + ", got " + parts.str());
 }
 /// A part of weight 0 adds nothing, even where its density is infinite. Where no part gives the value, or the density
-/// of one is infinite, there is no gradient.
+/// of one is infinite, there is no gradient; `logsumexp` has none in the first case, and in the second it would
+/// multiply 0 by infinity.
 Tensor mixture_log_prob(const Categorical& weights, const Tensor& log_probs) {
   const Tensor& shares = weights.log_probabilities();
   const Tensor all = where(eq(shares, -kInfinity), -kInfinity, log_probs) + shares;
-  const Tensor most = amax(detach(all), {-1}, true), none = isinf(most);
-  return where(squeeze(none, -1), squeeze(most, -1), logsumexp(where(none, 0.0, all), {-1}));
+  const Tensor pole = eq(amax(detach(all), {-1}), kInfinity);
+  return where(pole, kInfinity, logsumexp(where(unsqueeze(pole, -1), 0.0, all), {-1}));
 }
 Tensor mixture_sample(const Categorical& weights, const Tensor& parts, const DrawKey& key) {
   const Tensor which = categorical(expand(detach(weights.log_probabilities()), parts.shape()), key);

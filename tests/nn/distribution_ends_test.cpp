@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ferrite/autograd/lenient_grad.h"
+#include "ferrite/compile/compile.h"
 #include "ferrite/nn/distributions.h"
 #include "ferrite/nn/gamma_distributions.h"
 #include "support/compare.h"
@@ -116,6 +117,39 @@ BOOST_AUTO_TEST_CASE(mixtures_have_finite_gradients_where_parts_exclude_a_value)
         std::log(2.0));
   BOOST_TEST(
       within(mixture_mean(Categorical::from_probabilities(numbers({1, 0})), numbers({3, kInfinity})), number(3), 0));
+}
+
+/// Neither parts nor weights have a gradient from a value at a pole or outside of all parts: a batch with such values
+/// has the gradient of its other value alone.
+BOOST_AUTO_TEST_CASE(mixtures_have_no_gradient_at_a_pole_and_where_no_part_is) {
+  const auto density = [](const Tensors& x) {
+    return Mixture<Gamma>(Categorical::from_logits(x[0]), Gamma(x[1], x[2])).log_prob(x[3]);
+  };
+  const auto all_of = [&](const Tensor& logits, const Tensor& a, const Tensor& rate, const Tensor& at) {
+    Tensors all = gradients(density, {logits, a, rate, at});
+    all.push_back(density({logits, a, rate, at}));
+    return all;
+  };
+  const auto compiled = compile(all_of);
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const bool weightless : {false, true}) {
+      const auto of = [&](const std::vector<double>& v) { return cast(numbers(v), dtype); };
+      // Two parts have a pole at 0; the weight of one of them may be 0.
+      const Tensor logits = weightless ? of({-kInfinity, 0.3, -0.2}) : of({0.1, 0.3, -0.2});
+      const Tensor a = of({0.25, 0.5, 3}), rate = of({1, 2, 1});
+      const Tensors alone = all_of(logits, a, rate, of({1.5}));
+      const Tensor values = of({0, 1.5, -1});
+      for (const Tensors& got : {all_of(logits, a, rate, values), Tensors(compiled(logits, a, rate, values))}) {
+        for (const std::size_t i : {0U, 1U, 2U}) {
+          BOOST_TEST(finite({got[i]}), "gradient " << i);
+          BOOST_TEST(within(got[i], alone[i], dtype == Dtype::f32 ? 1e-6 : 1e-13), "gradient " << i);
+        }
+        const double other = support::doubles(alone[3])[0];
+        BOOST_TEST(within(got[3], of({0, other, 0}), dtype == Dtype::f32 ? 1e-6 : 1e-13));
+        const double ordinary = support::doubles(alone[4])[0];
+        BOOST_TEST(within(got[4], of({kInfinity, ordinary, -kInfinity}), dtype == Dtype::f32 ? 1e-6 : 1e-13));
+      }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(other_densities_at_their_ends) {

@@ -26,7 +26,7 @@ struct Row {
   std::vector<Tensors> parameters{};  ///< f64
   Value log_prob{}, cdf{};
   std::function<Tensors(const Tensors& p)> moments{};  ///< entropy, mean, variance
-  Value mixture{};                                     ///< log_prob of two parts with the same parameters
+  Value mixture{};  ///< log_prob of two parts; p ends with the logits of their weights
 };
 
 std::vector<Tensors> all_pairs(const std::vector<double>& a, const std::vector<double>& b) {
@@ -38,7 +38,7 @@ std::vector<Tensors> all_pairs(const std::vector<double>& a, const std::vector<d
 
 template <class D>
 Tensor of_two_parts(const Tensors& p, const Tensor& x) {
-  const Tensor logits = cast(Tensor::from<double>({0.3, -0.2}), x.dtype());
+  const Tensor& logits = p[p.size() - 1];
   const auto twice = [](const Tensor& t) { return stack({t, t * 0.75}, 0); };
   if constexpr (std::is_constructible_v<D, const Tensor&, const Tensor&>) {
     return Mixture<D>(Categorical::from_logits(logits), D(twice(p[0]), stack({p[1], p[1]}, 0))).log_prob(x);
@@ -122,8 +122,10 @@ BOOST_AUTO_TEST_CASE(no_value_and_no_gradient_is_nan_at_any_end) {
       for (const Tensors& given : r.parameters) {
         Tensors p;
         for (const Tensor& t : given) p.push_back(cast(t, dtype));
+        Tensors with_logits = p;
+        with_logits.push_back(cast(Tensor::from<double>({0.3, -0.2}), dtype));
         const auto at = [&](const std::string& what, const Value& f, double v) {
-          Tensors operands = p;
+          Tensors operands = what == " mixture" ? with_logits : p;
           operands.push_back(full({}, v, dtype));
           return checked_value(
               r.name + what,
