@@ -67,6 +67,19 @@ BOOST_AUTO_TEST_CASE(every_type_of_constant_comes_back) {
   BOOST_TEST((Attrs(Everything{}).as<Everything>() == Everything{}));
 }
 
+BOOST_AUTO_TEST_CASE(constants_are_found_by_position_behind_missing_ones_too) {
+  Everything e = some();
+  e.maybe_flag = {}, e.maybe_narrow = 7;
+  const Attrs a = e;
+  BOOST_TEST((*a.at(2) == AttrValue(e.wide)));
+  BOOST_TEST(!a.at(9));
+  BOOST_TEST((*a.at(10) == AttrValue(std::int64_t{7})));
+  BOOST_TEST((*a.at(11) == AttrValue(Label("more"))));
+  BOOST_TEST(!a.at(12));
+  BOOST_TEST((*Attrs(detail::Literals{.b = 2}).at(1) == AttrValue(Scalar(2))));
+  BOOST_TEST(!Attrs(detail::Literals{.b = 2}).at(0));
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_set_is_not_printed) {
   BOOST_TEST(Attrs(some()).str() ==
              "flag=true narrow=-3 wide=1099511627776 real=0.5 dtype=i64 literal=2.5 list=[2, 3] text=words "
